@@ -18,7 +18,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// agentCallback is the agent's redirect address. No server listens there: the visitor reads the code from the redirect.
+// agentCallback is the agent's redirect address. Nothing listens there: the visitor reads the code from the redirect.
 const agentCallback = "http://127.0.0.1:9/callback"
 
 // consentField matches the sealed field of the consent page.
@@ -43,7 +43,8 @@ func (v *visitor) allow(ctx context.Context, address, level string) url.Values {
 	return to.Query()
 }
 
-// byAnAgent acts as an agent in a trial that has only Herald's address: it requests the signed-in user's consent, and posts.
+// byAnAgent acts as an agent in a trial that knows only Herald's address: it asks the signed-in user for consent, and
+// posts.
 func byAnAgent(ctx context.Context, v *visitor) {
 	GinkgoHelper()
 	// Programs do not have the user's cookies.

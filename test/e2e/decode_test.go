@@ -20,8 +20,8 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// decodes uploads files that the manager decodes in a separate process each. The pod has no rights, no capabilities and a read-only root
-// file system, and the runtime's seccomp filter must allow Herald's own filter.
+// decodes checks that the manager can decode uploads, each in its own process, in an unprivileged pod: no capabilities,
+// a read-only root filesystem, and a runtime seccomp profile that must allow Herald to install its own filter.
 func decodes(ctx context.Context) {
 	GinkgoHelper()
 	restarts := leader(ctx).Status.ContainerStatuses[0].RestartCount
@@ -61,7 +61,7 @@ func transparent() []byte {
 	return out.Bytes()
 }
 
-// put applies a Media and uploads its file to the status address.
+// put applies a Media and uploads its file to the URL in its status.
 func put(ctx context.Context, name string, mimeType v1alpha1.MimeType, data []byte) {
 	GinkgoHelper()
 	media := &v1alpha1.Media{

@@ -44,7 +44,7 @@ func install(ctx context.Context, chart, version string, more ...string) {
 	sayf("installed %s in %s", version, time.Since(begun).Round(100*time.Millisecond))
 }
 
-// keep annotates the simulated platforms and the store, which makes Helm keep them on uninstall.
+// keep annotates the simulated platforms and the store, so that Helm keeps them on uninstall.
 const keep = `function out() {
 	if (doc ~ /component: (sandbox|store)\n/) sub(/metadata:\n/, "metadata:\n  annotations: {helm.sh/resource-policy: keep}\n", doc)
 	printf "%s", doc; doc = ""
@@ -53,8 +53,8 @@ const keep = `function out() {
 { doc = doc $0 "\n" }
 END { out() }`
 
-// keeping returns the arguments that keep the platforms and the store, with the published posts, after an uninstall. Each install and
-// upgrade needs them.
+// keeping returns the arguments that keep the platforms and the store, and with them the published posts, after an
+// uninstall. Each install and upgrade needs them.
 func keeping() []string { return []string{"--post-renderer", "awk", "--post-renderer-args", keep} }
 
 // begin applies an evaluation's objects, as described in the chart's notes, and waits until all accounts are connected.

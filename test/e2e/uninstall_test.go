@@ -47,7 +47,7 @@ func takeInventory(ctx context.Context) inventory {
 		for _, kind := range list.APIResources {
 			objects, err := reader.Resource(version.WithResource(kind.Name)).List(ctx, metav1.ListOptions{})
 			if err != nil {
-				// A just deleted CRD, or a resource that the API server does not serve to this user.
+				// A CRD that was just deleted, or a resource that the API server does not serve to this user.
 				continue
 			}
 			for i := range objects.Items {

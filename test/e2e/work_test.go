@@ -19,13 +19,13 @@ import (
 	"github.com/herald-social/herald/test/sandboxtest"
 )
 
-// oftenEnough is the number of requests of a fault that lasts until it is cleared.
+// oftenEnough is how many requests a fault affects if it is to last until it is cleared.
 const oftenEnough = 100_000
 
 // outletAccounts are the outlet's accounts, by platform.
 var outletAccounts = map[v1alpha1.Platform]string{v1alpha1.PlatformX: "1500000000000000077", v1alpha1.PlatformThreads: "24000000000000077"}
 
-// work is a team's unfinished work when Herald is removed.
+// work is what a team has not finished when Herald is removed.
 type work struct {
 	team *v1alpha1.Team
 	// published is published. half is published on one platform and rate limited on the other. The response to doubtful's call was lost,
@@ -34,7 +34,7 @@ type work struct {
 	file                                        *v1alpha1.Media
 }
 
-// newWork creates the posts and waits until the manager has done all currently possible work.
+// newWork creates the posts and waits until the manager has done everything that it can for now.
 func newWork(ctx context.Context, namespace, name string) *work {
 	GinkgoHelper()
 	made := func(kind string, change func(*v1alpha1.Post), on ...v1alpha1.Platform) *v1alpha1.Post {
@@ -163,7 +163,7 @@ func account(ctx context.Context, namespace string, on v1alpha1.Platform) string
 	return connection.Spec.AccountID
 }
 
-// shows returns the publication count of each of a post's targets.
+// shows returns how often each of a post's targets was published.
 func shows(ctx context.Context, post *v1alpha1.Post) (times []int) {
 	GinkgoHelper()
 	for i := range post.Spec.Targets {

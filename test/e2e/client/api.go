@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	// patience limits the retry time of a request.
+	// patience is how long a request is retried.
 	patience = 2 * time.Minute
 	// pause is the retry interval.
 	pause = 200 * time.Millisecond
@@ -30,12 +30,12 @@ const (
 type api struct {
 	url, token string
 	http       http.Client
-	// store uploads files, regardless of the host in their addresses.
+	// store uploads files, whatever the host in their URLs is.
 	store http.Client
 }
 
-// storeAt returns a client that connects to the store at a cluster host and port. The upload addresses are signed for the browsers' host,
-// so the client keeps the address and changes only the connection.
+// storeAt returns a client that connects to the store at a host and port in the cluster. Upload URLs are signed for the
+// host that browsers use, so the client keeps the URL and changes only the connection.
 func storeAt(address string) http.Client {
 	if address == "" {
 		return http.Client{}
@@ -88,7 +88,7 @@ func (a *api) call(ctx context.Context, method, path, key string, in, out any) e
 	}{out})
 }
 
-// again retries a request while a retry may succeed, and returns the number of attempts.
+// again retries a request as long as that may help, and returns the number of attempts.
 func (a *api) again(ctx context.Context, method, path, key string, in, out any) (int, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

@@ -1,9 +1,9 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command client creates posts through the REST API from a pod in the end-to-end tests, like a careful client. It uploads an image and a
-// video, creates posts of every category at an even pace, retries failures with the same Idempotency-Key, and prints one JSON object for
-// each accepted post.
+// Command client creates posts through the REST API from a pod in the end-to-end tests, as a careful client would. It
+// uploads an image and a video, creates posts of every category at an even pace, retries failures with the same
+// Idempotency-Key, and prints one JSON object for each post that was accepted.
 package main
 
 import (
@@ -76,7 +76,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	return l.post(ctx, &a, c, json.NewEncoder(out))
 }
 
-// post creates the posts at their times, independently of each other's results.
+// post creates each post at its time, whatever happens to the others.
 func (l load) post(ctx context.Context, a *api, c content, out *json.Encoder) error {
 	var printing sync.Mutex
 	var posting sync.WaitGroup
