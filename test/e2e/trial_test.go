@@ -88,8 +88,8 @@ var _ = Describe("An evaluation", Ordered, func() {
 		if short {
 			posts = 40
 		}
-		// Long enough for each failure to happen once. Requests are retried during a partition, and a post cannot be scheduled for the
-		// past.
+		// Long enough for each failure to happen once. Requests are retried during a partition, and a post cannot be
+		// scheduled for the past.
 		const over = 100 * time.Second
 		now, later := send(ctx, "at once", posts, over, 0), send(ctx, "scheduled", posts/4, over, 2*time.Minute)
 		trouble(ctx, now)
@@ -101,7 +101,7 @@ var _ = Describe("An evaluation", Ordered, func() {
 		}
 	})
 
-	// The maximum rate for a TikTok account, whose calls are sequential.
+	// The maximum rate for a TikTok account, whose calls are made one after the other.
 	posts, pace := 1000, 300*time.Millisecond
 	if short {
 		posts = 100
@@ -159,7 +159,7 @@ func postTo(name string, category v1alpha1.Category, on ...v1alpha1.Platform) *v
 	return post
 }
 
-// applied creates posts of every category for every platform that accepts it, with previously uploaded files.
+// applied creates posts of every category for every platform that accepts it, with files that were uploaded before.
 func applied(ctx context.Context) map[v1alpha1.Category]*v1alpha1.Post {
 	GinkgoHelper()
 	var uploaded v1alpha1.MediaList
@@ -187,9 +187,9 @@ func applied(ctx context.Context) map[v1alpha1.Category]*v1alpha1.Post {
 	}
 }
 
-// cleanUp restores the cluster to its initial state, without data.
+// cleanUp returns the cluster to its initial state, without data.
 func cleanUp(ctx SpecContext) {
-	// Without a manager no process removes Herald's finalizers.
+	// Without a manager, nothing removes Herald's finalizers.
 	deleteData(ctx)
 	command(ctx, repository, filepath.Join(repository, "bin", "helm"), "uninstall", release, "--namespace", home, "--ignore-not-found", "--wait")
 	for _, namespace := range []string{home, clients} {

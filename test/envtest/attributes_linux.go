@@ -5,5 +5,5 @@ package envtest
 
 import "syscall"
 
-// attributes kill the program when the test ends.
+// attributes makes the system kill the program when the test ends.
 func attributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} }

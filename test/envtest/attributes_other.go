@@ -7,5 +7,5 @@ package envtest
 
 import "syscall"
 
-// attributes are empty: these systems cannot kill the program when the test ends.
+// attributes is empty: these systems cannot kill the program when the test ends.
 func attributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{} }

@@ -24,14 +24,14 @@ import (
 	"github.com/herald-social/herald/hack/local/processes"
 )
 
-// ControllerManager also starts a kube-controller-manager: it empties deleted namespaces, collects the dependents of deleted objects, and
-// counts quotas. The program comes from KUBEBUILDER_ASSETS or else from the checkout's bin/. The arguments are appended to
-// processes.ControllerManagerArgs and may select other controllers.
+// ControllerManager also starts a kube-controller-manager: it empties deleted namespaces, garbage-collects the
+// dependents of deleted objects, and counts quotas. The program comes from KUBEBUILDER_ASSETS or, failing that, from
+// the checkout's bin/. The arguments are appended to processes.ControllerManagerArgs and may select other controllers.
 func ControllerManager(more ...string) Option {
 	return func(e *Environment) { e.controllers = &controllerManager{more: more} }
 }
 
-// Startup timeout and polling interval. The timeout allows for a busy machine.
+// How long to wait for it to start, and how often to check. This allows for a busy machine.
 const (
 	controllersStart = 2 * time.Minute
 	controllersPoll  = 50 * time.Millisecond
@@ -46,7 +46,7 @@ type controllerManager struct {
 	ended   chan struct{}
 }
 
-// start starts the program as an API server administrator, and returns when the controllers run.
+// start starts the program as an administrator of the API server, and returns once the controllers are running.
 func (c *controllerManager) start(e *Environment, assets string) (err error) {
 	program := filepath.Join(assets, processes.KubeControllerManager)
 	if _, err := os.Stat(program); err != nil {

@@ -24,11 +24,11 @@ import (
 
 // Environment is a running API server.
 type Environment struct {
-	// Config is an administrator's client configuration, without client-side rate limits.
+	// Config is the client configuration of an administrator, without client-side rate limits.
 	Config *rest.Config
 	// Client is an uncached client with Config.
 	Client client.Client
-	// Scheme has the kinds of Kubernetes and Herald.
+	// Scheme contains the kinds of Kubernetes and Herald.
 	Scheme *kruntime.Scheme
 
 	env         *envtest.Environment
@@ -37,17 +37,17 @@ type Environment struct {
 	temp        string
 }
 
-// startLimit is the startup timeout of etcd, and of kube-apiserver.
+// startLimit is how long etcd and kube-apiserver may each take to start.
 const startLimit = 3 * time.Minute
 
 // Option configures an Environment.
 type Option func(*Environment)
 
-// Empty starts a cluster without Herald's CRDs, which are missing until InstallKinds and new to every component then.
+// Empty starts a cluster without Herald's CRDs. They are missing until InstallKinds, and then new to every component.
 func Empty() Option { return func(e *Environment) { e.isEmpty = true } }
 
-// Start starts etcd and kube-apiserver from KUBEBUILDER_ASSETS, and installs the CRDs in config/crd/bases unless Empty is set. It also
-// accepts an etcd with its module's name, "server".
+// Start starts etcd and kube-apiserver from KUBEBUILDER_ASSETS, and installs the CRDs in config/crd/bases unless Empty
+// is set. It also accepts an etcd that is named after its module, "server".
 func Start(options ...Option) (*Environment, error) {
 	assets := os.Getenv("KUBEBUILDER_ASSETS")
 	if assets == "" {
@@ -87,7 +87,7 @@ func (e *Environment) start(assets string) error {
 	if e.Client, err = client.New(e.Config, client.Options{Scheme: e.Scheme}); err != nil || e.controllers == nil {
 		return err
 	}
-	// It discovers existing resources at startup, and later ones only after 30 seconds.
+	// It discovers resources that exist when it starts, but later ones only after 30 seconds.
 	return e.controllers.start(e, assets)
 }
 
@@ -102,7 +102,8 @@ func (e *Environment) InstallKinds() error {
 	return nil
 }
 
-// Kubeconfig returns a kubeconfig for a user. RBAC rules for the user's name determine its rights, and namespace is the context's.
+// Kubeconfig returns a kubeconfig for a user, whose rights are those that RBAC grants to the name. namespace is the
+// default namespace.
 func (e *Environment) Kubeconfig(user, namespace string) ([]byte, error) {
 	added, err := e.env.AddUser(envtest.User{Name: user}, nil)
 	if err != nil {
@@ -120,7 +121,7 @@ func (e *Environment) Kubeconfig(user, namespace string) ([]byte, error) {
 	return clientcmd.Write(*config)
 }
 
-// Stop stops the processes of Start.
+// Stop stops the processes that Start has started.
 func (e *Environment) Stop() error {
 	var err error
 	if e.controllers != nil {
@@ -135,7 +136,7 @@ func (e *Environment) Stop() error {
 	return err
 }
 
-// binaries returns a directory with both programs under envtest's names.
+// binaries returns a directory that contains both programs under the names that envtest expects.
 func (e *Environment) binaries(assets string) (string, error) {
 	if _, err := os.Stat(filepath.Join(assets, "kube-apiserver")); err != nil {
 		return "", fmt.Errorf("KUBEBUILDER_ASSETS=%s has no kube-apiserver: %w", assets, err)

@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// Main runs a package's tests with a shared Environment and returns the exit code. It is for tests without Ginkgo's suite hooks.
+// Main runs a package's tests with a shared Environment and returns the exit code. It is for tests that do not use
+// Ginkgo's suite hooks.
 func Main(m *testing.M, env **Environment, options ...Option) int {
 	var err error
 	if *env, err = Start(options...); err != nil {

@@ -26,7 +26,7 @@ func (e *Environment) Team(ctx context.Context, namespace string) error {
 	return Own(ctx, e.Client, &v1alpha1.Team{ObjectMeta: metav1.ObjectMeta{Name: namespace}, Spec: v1alpha1.TeamSpec{Namespace: namespace}})
 }
 
-// Own creates a Team and sets its status as the owner of its namespace, as the team controller does.
+// Own creates a Team and marks it in its status as the owner of its namespace, as the team controller does.
 func Own(ctx context.Context, c client.Client, team *v1alpha1.Team) error {
 	if err := c.Create(ctx, team); err != nil {
 		return fmt.Errorf("cannot make a team: %w", err)
@@ -43,7 +43,7 @@ func Own(ctx context.Context, c client.Client, team *v1alpha1.Team) error {
 // EveryNamespace reports every namespace as owned, for suites without teams.
 func EveryNamespace(context.Context, string) (bool, error) { return true, nil }
 
-// Passes records the deadlines of a controller's reconciliations.
+// Passes records how much time a controller's reconciliations have.
 type Passes struct {
 	// Owned is called in each reconciliation.
 	Owned func(ctx context.Context, namespace string) (bool, error)
@@ -53,7 +53,7 @@ type Passes struct {
 	endless bool
 }
 
-// Ask calls Owned and records the calling reconciliation's deadline.
+// Ask calls Owned and records the deadline of the reconciliation that called it.
 func (p *Passes) Ask(ctx context.Context, namespace string) (bool, error) {
 	end, ok := ctx.Deadline()
 	p.mu.Lock()
@@ -63,7 +63,8 @@ func (p *Passes) Ask(ctx context.Context, namespace string) (bool, error) {
 	return p.Owned(ctx, namespace)
 }
 
-// Longest returns the longest remaining time of a reconciliation at its call of Ask; zero if one had no deadline or none called.
+// Longest returns the longest time that a reconciliation had left when it called Ask, or zero if one had no deadline or
+// none called.
 func (p *Passes) Longest() time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()

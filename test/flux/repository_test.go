@@ -24,7 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// repository serves archives, like source-controller does for fetched sources.
+// repository serves archives, as source-controller does for the sources it has fetched.
 type repository struct {
 	url string
 
@@ -81,7 +81,7 @@ type kustomization struct {
 	pushes int
 }
 
-// newSync creates a GitRepository and a Kustomization that waits and prunes, with additional spec fields.
+// newSync creates a GitRepository and a Kustomization that waits and prunes, with more fields in its spec.
 func newSync(ctx context.Context, name string, spec map[string]any) *kustomization {
 	GinkgoHelper()
 	s := &kustomization{name: name}
@@ -163,7 +163,7 @@ func (s *kustomization) expectReady(ctx context.Context, revision string) {
 	Eventually(func() state { return s.state(ctx) }).Should(And(HaveField("Ready", "True"), HaveField("Applied", revision)), "Kustomization %s", s.name)
 }
 
-// reconcile requests another reconciliation of the current revision, and waits for its end.
+// reconcile asks for another reconciliation of the current revision, and waits until it is done.
 func (s *kustomization) reconcile(ctx context.Context) {
 	GinkgoHelper()
 	at := time.Now().UTC().Format(time.RFC3339Nano)

@@ -46,7 +46,7 @@ var (
 	admin    client.Client
 	platform sandboxtest.Client
 	git      *repository
-	// manager is the spec's manager. A spec may stop it and start another one with start.
+	// manager is the manager of the current spec, which may stop it and start another one with start.
 	manager *managertest.Process
 	start   func() *managertest.Process
 )
@@ -80,7 +80,8 @@ func startManager(installation managertest.Installation, settings *configv1alpha
 	return installation.Manager(GinkgoT(), settings)
 }
 
-// define installs Flux's CRDs: kustomize-controller's from its own module, and minimal ones for the sources, whose status is all it reads.
+// define installs Flux's CRDs: kustomize-controller's from its own module, and minimal ones for the sources, of which
+// it reads only the status.
 func define(ctx context.Context) {
 	GinkgoHelper()
 	list := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", "github.com/fluxcd/kustomize-controller")
@@ -149,7 +150,7 @@ func startController(ctx context.Context, kubeconfig []byte) {
 	program.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	Expect(program.Start()).To(Succeed(), "make bin/kustomize-controller builds it")
 	DeferCleanup(func() {
-		_ = program.Process.Signal(syscall.SIGTERM) // it may have ended already
+		_ = program.Process.Signal(syscall.SIGTERM) // it may already have exited
 		_ = program.Wait()
 		if CurrentSpecReport().Failed() || GinkgoT().Failed() {
 			AddReportEntry("the log of kustomize-controller", log.String())
@@ -157,7 +158,7 @@ func startController(ctx context.Context, kubeconfig []byte) {
 	})
 }
 
-// Each spec has a new manager, since a process ends with the spec that started it.
+// Each spec has a new manager, since a process is stopped with the spec that started it.
 var _ = BeforeEach(func() { manager = start() })
 
 var _ = JustAfterEach(func() {

@@ -40,7 +40,7 @@ func scheduled(s *v1alpha1.PostSpec) { s.ScheduledAt = v1alpha1.NewTimePtr(now.A
 func cancelled(s *v1alpha1.PostSpec) { scheduled(s); s.Cancelled = true }
 func atOnce(*v1alpha1.PostSpec)      {}
 
-// blocked returns a target that is due and blocked.
+// blocked returns a target that is due but blocked.
 func blocked(reason string) v1alpha1.TargetStatus {
 	return v1alpha1.TargetStatus{TryUntil: v1alpha1.NewTimePtr(now), Blocked: &v1alpha1.Blocked{Reason: reason, Problem: "it is away"}}
 }
@@ -128,8 +128,8 @@ func row(t *testing.T, name string, p *unstructured.Unstructured) string {
 	return "| " + strings.Join(append(cells, judged.Status.String(), health), " | ") + " |"
 }
 
-// TestStates compares the table of docs/post-status.md with the results of Argo CD and of kstatus, which kubectl and Flux
-// use, for each state.
+// TestStates compares the table in docs/post-status.md with what Argo CD and kstatus, which kubectl and Flux use, say
+// about each state.
 func TestStates(t *testing.T) {
 	page, err := os.ReadFile("../../docs/post-status.md")
 	if err != nil {
@@ -202,8 +202,8 @@ func table(l *lua.LState, value any) lua.LValue {
 	}
 }
 
-// TestFluxExpressions evaluates config/gitops's CEL expressions in Flux's order (its RFC 0009): in progress, failed, current. A post
-// without a match is in progress.
+// TestFluxExpressions evaluates the CEL expressions in config/gitops in the same order as Flux (its RFC 0009): in
+// progress, failed, current. A post that matches none is in progress.
 func TestFluxExpressions(t *testing.T) {
 	var file struct {
 		HealthCheckExprs []struct{ APIVersion, Kind, Current, Failed, InProgress string }

@@ -18,7 +18,8 @@ import (
 	"github.com/herald-social/herald/posting/ratelimit"
 )
 
-// TestLimitedConnection checks the health of a rate-limited Connection: the limit is temporary, and not a manifest error.
+// TestLimitedConnection checks the health of a rate-limited Connection: the limit is temporary, and not a mistake in
+// the manifest.
 func TestLimitedConnection(t *testing.T) {
 	conn := &v1alpha1.Connection{ObjectMeta: metav1.ObjectMeta{Name: "acme", Namespace: "team", Generation: 1}}
 	conn.Status.ObservedGeneration, conn.Status.RateLimitedUntil = 1, v1alpha1.NewTimePtr(now.Add(time.Hour))

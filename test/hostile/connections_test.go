@@ -12,18 +12,18 @@ import (
 	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
 )
 
-// ownFiles is the number of the process's files and sockets other than client connections.
+// ownFiles is how many files and sockets the process has besides client connections.
 const ownFiles = 100
 
-// connections attacks with connections that stay open. The server rejects headers of 20 KiB; the test's headers are shorter and never
-// complete.
+// connections attacks with connections that stay open. The server rejects headers of 20 KiB; the test's headers are
+// shorter and never end.
 func connections(t *testing.T, under *target) {
 	limits := configv1alpha1.DefaultAPIServer()
 	for _, tc := range []struct {
 		name, reason    string
 		addresses, each int
 		say             string
-		// most is the maximum number of remaining connections.
+		// most is how many connections may remain.
 		most int
 	}{
 		{"idle", "one address asks once on each, and stays", 1, sized(2000, 15_000), "GET /health HTTP/1.1\r\nHost: x\r\n\r\n", limits.MaxConnectionsPerAddress},

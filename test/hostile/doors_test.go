@@ -20,9 +20,9 @@ type door struct {
 	reason, method, path string
 	header               http.Header
 	body                 string
-	// first is the first response's status.
+	// first is the status of the first response.
 	first int
-	// most is the number of responses before 429; zero means the limit for unauthenticated clients.
+	// most is how many responses there are before 429; zero means the limit for unauthenticated clients.
 	most int
 	// open means that no request is rejected.
 	open bool
@@ -74,7 +74,7 @@ var allDoors = []door{
 	{reason: "the health, for load balancers", method: http.MethodGet, path: "/health", first: 200, open: true},
 }
 
-// doors sends requests from many unauthenticated clients to each entry point, beyond the limit of one client.
+// doors sends requests from many unauthenticated clients to each entry point, more than one client may send.
 func doors(t *testing.T, under *target) {
 	limit := configv1alpha1.DefaultAPIServer().RequestsPerMinute
 	for i, d := range allDoors {
@@ -87,7 +87,7 @@ func doors(t *testing.T, under *target) {
 			}
 			by, answered := client(t, from), map[int]int{}
 			var refused *answer
-			// Meanwhile the limit recovers by ten requests per second.
+			// While this goes on, the limit recovers by ten requests per second.
 			for range most + most/5 + 100 {
 				got, err := ask(t.Context(), by, d.method, "http://"+under.Site+d.path, d.header, d.body)
 				must(t, err)
@@ -104,7 +104,7 @@ func doors(t *testing.T, under *target) {
 					own++
 				}
 			}
-			// One for each status, and again after a minute.
+			// One for each status, and another one after a minute.
 			if own > 2*(len(answered)+1) {
 				t.Errorf("a stranger left %d lines in the log", own)
 			}
@@ -114,7 +114,7 @@ func doors(t *testing.T, under *target) {
 	signedIn(t, under)
 }
 
-// judge checks the counts by status, and the last rejection; nil if there is none.
+// judge checks the counts by status, and the last rejection, which is nil if there was none.
 func (d *door) judge(t *testing.T, answered map[int]int, refused *answer, most int) {
 	t.Helper()
 	t.Logf("answered %v", answered)
@@ -132,15 +132,15 @@ func (d *door) judge(t *testing.T, answered map[int]int, refused *answer, most i
 	}
 }
 
-// signedIn expects that a signed-in user sees pages at an address whose unauthenticated clients are limited.
+// signedIn expects that a signed-in user is shown pages at an address whose unauthenticated clients are limited.
 func signedIn(t *testing.T, under *target) {
 	t.Helper()
-	const from = 20_007 // the door "the start" has exhausted this address's limit
+	const from = 20_007 // the door "the start" has used up the limit of this address
 	by := client(t, from)
 	link, err := under.running.SignInLink(t.Context())
 	must(t, err)
 	site := "http://" + under.Site
-	// The link is used from another address, because this one is at its limit.
+	// The link is used from another address, because this one has reached its limit.
 	got, err := ask(t.Context(), client(t, 30_000), http.MethodPost, strings.Replace(link, under.running.Site(), site, 1), with("Content-Type", form), "")
 	must(t, err)
 	if len(got.cookies) == 0 {

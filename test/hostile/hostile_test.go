@@ -1,9 +1,9 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package hostile_test attacks a running apiserver without credentials: at each entry point, at the metrics port, with connections, and
-// with slow sources. It checks the process's memory, its requests to the Kubernetes API, its log, and whether it still serves other
-// clients. test/perf (B-HOSTILE) covers a team's effects on other teams.
+// Package hostile_test attacks a running apiserver without credentials: at each entry point, at the metrics port, with
+// connections, and with slow sources. It checks the process's memory, its requests to the Kubernetes API, its log, and
+// whether it still serves other clients. test/perf (B-HOSTILE) covers how one team affects others.
 package hostile_test
 
 import (
@@ -32,10 +32,10 @@ import (
 // maxResident limits the apiserver's resident memory during an attack, in bytes.
 const maxResident = 200 << 20
 
-// patience is the timeout of an attack step, which ends a test regardless of the process's behaviour.
+// patience is the timeout for one step of an attack, so that a test ends whatever the process does.
 const patience = 2 * time.Minute
 
-// target is the attacked apiserver, with an installation's limits.
+// target is the apiserver under attack, with the limits of an installation.
 type target struct {
 	*stack.Replica
 
@@ -91,7 +91,8 @@ func start(t *testing.T) *target {
 	return under
 }
 
-// memory returns the process's resident memory and its peak since the last call, in bytes, and the number of its sockets and files.
+// memory returns the process's resident memory and its peak since the last call, in bytes, and how many sockets and
+// files it has open.
 func (u *target) memory(t *testing.T) (now, peak int64, files int) {
 	t.Helper()
 	process, err := procfs.NewProc(u.PID())
@@ -105,7 +106,7 @@ func (u *target) memory(t *testing.T) (now, peak int64, files int) {
 	return int64(status.VmRSS), int64(status.VmHWM), files
 }
 
-// logged returns the log lines after the offset since, and the new offset.
+// logged returns the log lines after offset since, and the new offset.
 func (u *target) logged(t *testing.T, since int64) (lines [][]byte, now int64) {
 	t.Helper()
 	text, err := os.ReadFile(u.log)
@@ -113,7 +114,7 @@ func (u *target) logged(t *testing.T, since int64) (lines [][]byte, now int64) {
 	return bytes.Split(bytes.TrimSpace(text[since:]), []byte("\n")), int64(len(text))
 }
 
-// stranger returns a dialer for an unauthenticated client, with this machine's nth loopback address.
+// stranger returns a dialer for an unauthenticated client, with the nth loopback address of this machine.
 func stranger(nth int) *net.Dialer {
 	return &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 1, byte(nth>>8), byte(nth))}, Timeout: patience}
 }

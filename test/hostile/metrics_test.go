@@ -16,7 +16,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// maxReviews limits the TokenReviews for forged tokens from one address: one minute's limit, and its recovery during the test.
+// maxReviews limits the TokenReviews for forged tokens from one address: the limit for a minute, and what is added to
+// it during the test.
 const maxReviews = 60
 
 // metrics sends forged tokens to the metrics port.
@@ -60,7 +61,7 @@ func metrics(t *testing.T, under *target) {
 	under.served(t, 40_100)
 }
 
-// reviews returns the number of TokenReviews received by the Kubernetes API.
+// reviews returns how many TokenReviews the Kubernetes API has received.
 func reviews(t *testing.T, under *target) (count float64) {
 	t.Helper()
 	by, err := rest.HTTPClientFor(under.kubernetes)

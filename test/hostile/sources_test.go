@@ -19,8 +19,9 @@ import (
 	"github.com/herald-social/herald/internal/media/fetch"
 )
 
-// sources fetches files from servers that send a byte now and then, or nothing at all. The manager connects only to public addresses, so
-// the test uses its client alone, with a shorter timeout. TestTurns in controllers/media covers the effect of teams' sources on each other.
+// sources fetches files from servers that send a byte now and then, or nothing at all. The manager connects only to
+// public addresses, so the test uses just its client, with a shorter timeout. TestTurns in controllers/media covers how
+// the sources of teams affect each other.
 func sources(t *testing.T, _ *target) {
 	for _, tc := range []struct {
 		name, reason string

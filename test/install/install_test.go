@@ -1,8 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package install_test installs the rendered chart and config/default in a real API server, like GitOps tools, and compares their
-// configuration files with the programs' configuration types.
+// Package install_test installs the rendered chart and config/default in a real API server, as GitOps tools do, and
+// compares their configuration files with the programs' configuration types.
 package install_test
 
 import (
@@ -40,7 +40,7 @@ func TestInstall(t *testing.T) {
 
 var (
 	admin client.Client
-	// warnings are the API server's warnings on accepted requests.
+	// warnings are the API server's warnings about requests that it accepted.
 	warnings recorder
 	herald   string
 )
@@ -87,7 +87,7 @@ func apply(ctx context.Context, object *unstructured.Unstructured, owner string)
 	return stored
 }
 
-// told returns an object without the fields that the API server sets per request.
+// told returns an object without the fields that the API server sets for each request.
 func told(object *unstructured.Unstructured) map[string]any {
 	copied := object.DeepCopy()
 	copied.SetManagedFields(nil)
@@ -104,7 +104,7 @@ var _ = DescribeTable("Applying with one tool and then another changes nothing:"
 	objects, err := render(ctx)
 	Expect(err).NotTo(HaveOccurred())
 	objects = slices.DeleteFunc(objects, func(o *unstructured.Unstructured) bool { return !isPlain(o) })
-	// The chart has no Namespace, since Helm creates it. The served namespaces also exist, for the Roles in them.
+	// The chart has no Namespace, since Helm creates it. The namespaces to serve must exist too, for the Roles in them.
 	namespaces := map[string]bool{namespace: true}
 	for _, object := range objects {
 		if object.GetNamespace() != "" {
@@ -177,7 +177,7 @@ var _ = DescribeTable("The programs accept the chart's configuration files with"
 	Entry("a trial", "evaluation-values.yaml"),
 )
 
-// values.yaml spells out the chart's defaults for its readers. They must equal the programs' defaults.
+// values.yaml spells out the defaults for those who read it. They must equal the programs' defaults.
 var _ = It("has the defaults of the programs", func(ctx SpecContext) {
 	objects, err := chart.Render(ctx, "herald", "herald-system", "minimal-values.yaml")
 	Expect(err).NotTo(HaveOccurred())
@@ -186,20 +186,20 @@ var _ = It("has the defaults of the programs", func(ctx SpecContext) {
 	apiserver.SiteURL = "https://herald.example.com"
 	// Thumbnails need another image.
 	manager.Thumbnails.FFmpeg = ""
-	// The chart's pod has a volume for unsaved tokens.
+	// The chart's pod has a volume for tokens that could not be saved.
 	manager.Credentials.Unsaved = configv1alpha1.Unsaved{Directory: "/var/lib/herald/unsaved", KeyFile: "/etc/herald/unsaved-key/key"}
-	// Without a level in the file, --log-level applies. Its default is info.
+	// If the file sets no level, --log-level applies, which is info by default.
 	manager.Log.Level, apiserver.Log.Level = "info", "info"
 	var gotManager configv1alpha1.ManagerConfiguration
 	var gotAPIServer configv1alpha1.APIServerConfiguration
 	Expect(yaml.UnmarshalStrict([]byte(fileOf(objects, "herald-manager")), &gotManager)).To(Succeed())
 	Expect(yaml.UnmarshalStrict([]byte(fileOf(objects, "herald-apiserver")), &gotAPIServer)).To(Succeed())
-	// An explicitly empty list equals no list.
+	// An empty list is the same as none.
 	Expect(cmp.Diff(manager, &gotManager, cmpopts.EquateEmpty())).To(BeEmpty())
 	Expect(cmp.Diff(apiserver, &gotAPIServer, cmpopts.EquateEmpty())).To(BeEmpty())
 })
 
-// The chart can set every configuration field: a new field needs a value in the chart, or a reason here.
+// The chart can set every field of the configuration: a new field needs a value in the chart, or a reason here.
 var _ = It("covers each configuration field", func(ctx SpecContext) {
 	elsewhere := map[string]string{
 		"apiVersion": "of the file", "kind": "of the file", "releaseName": "fullnameOverride", "siteURL": "siteURL", "namespaces": "namespaces",
@@ -235,7 +235,7 @@ func fieldsOf(kind reflect.Type) []string {
 	return names
 }
 
-// A trial's team uses the sandbox's initial accounts.
+// The demo team uses the accounts that the sandbox starts with.
 var _ = It("connects the sandbox's accounts", func() {
 	data, err := os.ReadFile(filepath.Join("..", "..", "charts", "herald", "files", "demo.yaml"))
 	Expect(err).NotTo(HaveOccurred())

@@ -1,9 +1,9 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package issuertest is an OpenID Connect provider for tests (OpenID Connect Core 1.0, section 3.1; RFC 7636). It is strict where a client
-// could be careless: it checks the exact redirect address, state, nonce, PKCE and its verifier, the client secret, and that a code is used
-// once.
+// Package issuertest is an OpenID Connect provider for tests (OpenID Connect Core 1.0, section 3.1; RFC 7636). It is
+// strict wherever a client might be careless: it checks the exact redirect URI, state, nonce, PKCE and its verifier,
+// the client secret, and that a code is used only once.
 package issuertest
 
 import (
@@ -27,7 +27,7 @@ import (
 	"github.com/coreos/go-oidc/v3/oidc/oidctest"
 )
 
-// The provider's only client.
+// The only client of the provider.
 const (
 	ClientID     = "herald"
 	ClientSecret = "s3cr3t"
@@ -39,20 +39,21 @@ const (
 	idLife  = time.Minute
 )
 
-// signingKey is shared by a test binary's providers, because generating a key is slow.
+// signingKey is shared by all providers in a test binary, because generating a key is slow.
 var signingKey = sync.OnceValues(func() (*rsa.PrivateKey, error) { return rsa.GenerateKey(rand.Reader, keyBits) })
 
-// Issuer is the provider. Set its fields before it serves. Use it as a handler, or on a loopback address after Start.
+// Issuer is the provider. Set its fields before it serves. Use it as a handler, or call Start to serve it on a loopback
+// address.
 type Issuer struct {
 	// URL is its issuer URL. Start sets it.
 	URL string
 	// RedirectURI is the only accepted redirect address.
 	RedirectURI string
-	// Claims are the only user's claims, who is signed in without a prompt. They are added to the standard ID token claims and may replace
-	// them.
+	// Claims are the claims of the only user, who is signed in without being asked. They are added to the standard
+	// claims of the ID token and may replace them.
 	Claims map[string]any
-	// People are the claims of several users, by the name on the selection page. The claim "sub" is that name. They are used if Claims is
-	// nil.
+	// People are the claims of several users, by their name on the selection page, which is also the claim "sub". They
+	// are used if Claims is nil.
 	People map[string]map[string]any
 
 	server *httptest.Server
@@ -61,7 +62,7 @@ type Issuer struct {
 	asked  []url.Values
 }
 
-// grant is an authorization code's data. A code does not expire: the client itself must reject a late response.
+// grant is what an authorization code stands for. Codes do not expire: the client itself must reject a late response.
 type grant struct {
 	claims map[string]any
 	asked  url.Values
@@ -116,7 +117,7 @@ func (i *Issuer) discovery() map[string]any {
 	}
 }
 
-// authorize signs in the only user, or offers a selection.
+// authorize signs in the only user, or offers a choice of users.
 func (i *Issuer) authorize(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
 	i.mu.Lock()
@@ -140,7 +141,7 @@ func (i *Issuer) authorize(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, i.back(query, url.Values{"code": {i.issue(claims, query)}}), http.StatusSeeOther)
 }
 
-// wrong returns a sign-in request's problem, or "".
+// wrong returns what is wrong with a sign-in request, or "".
 func (i *Issuer) wrong(query url.Values) string {
 	for name, want := range map[string]string{
 		"client_id": ClientID, "redirect_uri": i.RedirectURI, "response_type": "code", "code_challenge_method": "S256",
@@ -157,7 +158,7 @@ func (i *Issuer) wrong(query url.Values) string {
 	return ""
 }
 
-// choose shows a link for each user, back to the same address with the "as" parameter, and a link to deny.
+// choose shows a link for each user, which leads back to the same URL with the parameter "as", and a link to deny.
 func (i *Issuer) choose(w http.ResponseWriter, query url.Values) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	fmt.Fprint(w, `<!doctype html><html lang="en"><title>Provider</title><link rel="icon" href="data:,"><main><h1>Who are you?</h1><ul>`)
@@ -169,7 +170,7 @@ func (i *Issuer) choose(w http.ResponseWriter, query url.Values) {
 	fmt.Fprintf(w, `</ul><a href="%s">Nobody</a></main>`, html.EscapeString(refuse))
 }
 
-// back returns the client's redirect address with the response.
+// back returns the client's redirect URI with the response added.
 func (i *Issuer) back(asked, answer url.Values) string {
 	answer.Set("state", asked.Get("state"))
 	answer.Set("iss", i.URL)
@@ -187,7 +188,7 @@ func (i *Issuer) issue(claims map[string]any, asked url.Values) string {
 	return code
 }
 
-// redeem removes a code and returns its grant. Any use invalidates a code.
+// redeem removes a code and returns its grant. Every use makes a code invalid.
 func (i *Issuer) redeem(code string) (grant, bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()

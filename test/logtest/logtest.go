@@ -1,7 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package logtest records the tested code's log, and decodes its lines.
+// Package logtest records the log of the code under test, and decodes its lines.
 package logtest
 
 import (
@@ -34,13 +34,13 @@ func (l *Log) String() string {
 	return l.b.String()
 }
 
-// Line is a log line in JSON.
+// Line is one line of a log in JSON.
 type Line map[string]any
 
 // Message returns the message of a line.
 func (l Line) Message() string { return l.Text(slog.MessageKey) }
 
-// Text returns a line's field as text; empty if it is absent.
+// Text returns a field of a line as text, or "" if it is absent.
 func (l Line) Text(field string) string {
 	value, ok := l[field]
 	if !ok {
@@ -49,7 +49,7 @@ func (l Line) Text(field string) string {
 	return fmt.Sprint(value)
 }
 
-// Lines decodes the log. A line that is not a JSON object, or has a duplicate field, is an error.
+// Lines decodes the log. It is an error if a line is not a JSON object or has a field twice.
 func (l *Log) Lines() (lines []Line, err error) {
 	for text := range strings.Lines(l.String()) {
 		line, wrong := decode(text)
@@ -61,7 +61,7 @@ func (l *Log) Lines() (lines []Line, err error) {
 	return lines, err
 }
 
-// With returns the lines with a message.
+// With returns the lines that have the given message.
 func (l *Log) With(message string) (found []Line) {
 	lines, _ := l.Lines()
 	for _, line := range lines {

@@ -1,7 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package managertest runs `herald manager` for suites, as a separate process with config/rbac's rights. It is for tests only.
+// Package managertest runs `herald manager` for suites, as a separate process with the rights in config/rbac. It is for
+// tests only.
 package managertest
 
 import (
@@ -22,7 +23,7 @@ import (
 	"github.com/herald-social/herald/test/logtest"
 )
 
-// TB is the common subset of *testing.T and Ginkgo's GinkgoT().
+// TB is what *testing.T and Ginkgo's GinkgoT() have in common.
 type TB interface {
 	Helper()
 	TempDir() string
@@ -37,11 +38,11 @@ const (
 	Namespace        = "herald-system"
 	ManagerAccount   = "system:serviceaccount:" + Namespace + ":herald-manager"
 	APIServerAccount = "system:serviceaccount:" + Namespace + ":herald-apiserver"
-	// ReleaseAccount has only the rights granted by the chart's hook.
+	// ReleaseAccount has only the rights that the chart's hook grants.
 	ReleaseAccount = "system:serviceaccount:" + Namespace + ":herald-release"
 )
 
-// Installation is the processes' environment: the API server, the program, and the external services.
+// Installation is what the processes need: the API server, the program, and the external services.
 type Installation struct {
 	Env *envtest.Environment
 	// Program is the path of the herald binary.
@@ -64,7 +65,8 @@ func Build(t TB) string {
 	return program
 }
 
-// Config returns a manager configuration with free loopback ports. Its short lease limits the next manager's wait after a kill.
+// Config returns a manager configuration with free loopback ports. The lease is short, so that the next manager does
+// not wait long after a kill.
 func (i *Installation) Config(t TB) *configv1alpha1.ManagerConfiguration {
 	t.Helper()
 	c := configv1alpha1.DefaultManager()
@@ -107,7 +109,8 @@ type Process struct {
 	log     *logtest.Log
 }
 
-// Manager starts a manager with a configuration. It stops with the test, whose failure prints its log.
+// Manager starts a manager with a configuration. It is stopped when the test ends; if the test has failed, its log is
+// printed.
 func (i *Installation) Manager(t TB, c *configv1alpha1.ManagerConfiguration) *Process {
 	t.Helper()
 	return i.start(t, ManagerAccount, c, "manager", "--leader-identity", "test")
@@ -172,16 +175,16 @@ func (i *Installation) launch(t TB, account string, args ...string) *Process {
 	return p
 }
 
-// Stop sends SIGTERM and waits for the process's exit.
+// Stop sends SIGTERM and waits until the process has exited.
 func (p *Process) Stop() {
 	_ = p.command.Process.Signal(syscall.SIGTERM) // it may already have ended
 	<-p.done
 }
 
-// Done is closed when the process has ended.
+// Done is closed when the process has exited.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
-// ExitCode waits for the process's exit and returns its exit code, which is 0 after Stop.
+// ExitCode waits until the process has exited and returns its exit code, which is 0 after Stop.
 func (p *Process) ExitCode() int {
 	<-p.done
 	if exit, ok := errors.AsType[*exec.ExitError](p.err); ok {

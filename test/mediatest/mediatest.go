@@ -24,8 +24,8 @@ func Picture(of color.Color) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// Film returns a small MP4 video: ten seconds of 720 × 1280 pixels, 30 frames a second, H.264 and AAC. repository is the path to the
-// repository's root.
+// Film returns a small MP4 video: ten seconds of 720 × 1280 pixels at 30 frames per second, H.264 and AAC. repository
+// is the path to the root of the repository.
 func Film(repository string) ([]byte, error) {
 	return os.ReadFile(filepath.Join(repository, "internal", "media", "probe", "testdata", "tenseconds.mp4"))
 }

@@ -1,8 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package memory_test stores as many large posts as a team can in a minute, and measures the memory of a process that reads or caches them:
-// live bytes and peak resident memory. It does not measure time.
+// Package memory_test stores as many large posts as a team can create in a minute, and measures the memory of a process
+// that reads or caches them: live bytes and peak resident memory. It does not measure time.
 package memory_test
 
 import (
@@ -37,7 +37,7 @@ import (
 	"github.com/herald-social/herald/test/envtest"
 )
 
-// Environment variables that select the measurement and the cluster in a child process.
+// Environment variables that tell a child process what to measure, and in which cluster.
 const (
 	modeVariable   = "HERALD_MEMORY_MODE"
 	configVariable = "HERALD_MEMORY_KUBECONFIG"
@@ -47,7 +47,8 @@ const (
 
 const stored = 500
 
-// sizes are the stored posts: the largest currently admitted, and the largest of an earlier version that the schema still accepts.
+// sizes are the posts to store: the largest that is admitted now, and the largest from an earlier version that the
+// schema still accepts.
 var sizes = map[string]func(i int) *v1alpha1.Post{
 	"largest": func(i int) *v1alpha1.Post {
 		post := draft(i)
@@ -78,15 +79,15 @@ func draft(i int) *v1alpha1.Post {
 	}
 }
 
-// measured is a child's result.
+// measured is the result of a child process.
 type measured struct{ aliveMiB, peakMiB float64 }
 
-// modes are the children's measurements; bound is each one's limit.
+// modes are what the child processes measure; bound is the limit for each.
 var modes = []struct {
 	name  string
 	do    func(ctx context.Context, config *rest.Config) (any, error)
 	bound measured
-	// older marks an earlier version's behaviour, for comparison.
+	// older means that this is how an earlier version behaved, for comparison.
 	older bool
 }{
 	{name: "the manager's cache", do: cacheAll(kubeclient.TransformForCache), bound: measured{24, 128}},
@@ -174,7 +175,7 @@ func scheme() *kruntime.Scheme {
 	return s
 }
 
-// TestChild is the entry point of the children.
+// TestChild is the entry point of the child processes.
 func TestChild(t *testing.T) {
 	mode, err := strconv.Atoi(os.Getenv(modeVariable))
 	if err != nil {

@@ -24,7 +24,7 @@ var (
 	ofLabel      = regexp.MustCompile(`\{\{(\w+)\}\}`)
 )
 
-// documented returns the metrics in docs/metrics.md, with histogram series.
+// documented returns the metrics in docs/metrics.md, including the series of histograms.
 func documented(t *testing.T) map[string]bool {
 	t.Helper()
 	page, err := os.ReadFile(filepath.Join(checkout, "docs", "metrics.md"))
@@ -43,7 +43,7 @@ func documented(t *testing.T) map[string]bool {
 	return all
 }
 
-// TestRulesAreAboutWhatIsThere checks that the rules use existing metrics. Other rules never fire.
+// TestRulesAreAboutWhatIsThere checks that the rules use metrics that exist. A rule with any other metric never fires.
 func TestRulesAreAboutWhatIsThere(t *testing.T) {
 	groups, err := Groups(checkout)
 	if err != nil {
@@ -65,7 +65,7 @@ func TestRulesAreAboutWhatIsThere(t *testing.T) {
 	}
 }
 
-// TestDashboard checks Grafana's and readers' requirements for the dashboard.
+// TestDashboard checks what Grafana and readers require of the dashboard.
 func TestDashboard(t *testing.T) {
 	d, err := ReadDashboard(checkout)
 	if err != nil {

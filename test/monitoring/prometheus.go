@@ -18,7 +18,8 @@ import (
 	"time"
 )
 
-// Program finds one of Prometheus's programs: Debian's, unpacked into a checkout's bin/prometheus, or else in PATH.
+// Program finds one of Prometheus's programs: Debian's, unpacked into a checkout's bin/prometheus, or otherwise the one
+// in PATH.
 func Program(checkout, name string) (string, error) {
 	if path, err := exec.LookPath(filepath.Join(checkout, "bin", "prometheus", "usr", "bin", name)); err == nil {
 		return filepath.Abs(path)
@@ -33,7 +34,7 @@ func Program(checkout, name string) (string, error) {
 // Server is a running Prometheus.
 type Server struct{ URL string }
 
-// Result is a response's series: its labels, and points as pairs of a time and a quoted value.
+// Result is one series of a response: its labels, and its points as pairs of a time and a quoted value.
 type Result struct {
 	Metric map[string]string `json:"metric"`
 	Value  []any             `json:"value"`
@@ -123,7 +124,8 @@ func (r *Result) Numbers() (map[int64]float64, error) {
 	return numbers, nil
 }
 
-// Name returns the series in Prometheus notation without the instance label; the pod identifies the process.
+// Name returns the series in Prometheus notation without the instance label, because the pod already identifies the
+// process.
 func (r *Result) Name() string {
 	var pairs []string
 	for _, label := range slices.Sorted(maps.Keys(r.Metric)) {

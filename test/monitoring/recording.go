@@ -17,17 +17,17 @@ import (
 	"time"
 )
 
-// Recording is the data scraped by Prometheus during a run. Each series has one value per Step, starting at From, and is identified in
-// Prometheus notation by name and labels.
+// Recording is what Prometheus scraped during a run. Each series has one value per Step, starting at From, and is
+// identified by its name and labels in Prometheus notation.
 type Recording struct {
 	From   time.Time
 	Step   time.Duration
 	Series map[string][]float64
-	// Absent has the steps at which a series has no value.
+	// Absent are the steps at which a series has no value.
 	Absent map[string]map[int]bool
 }
 
-// Steps returns a series' number of values, including absent ones.
+// Steps returns how many values a series has, including absent ones.
 func (r *Recording) Steps() (n int) {
 	for _, values := range r.Series {
 		n = max(n, len(values))
@@ -35,7 +35,7 @@ func (r *Recording) Steps() (n int) {
 	return n
 }
 
-// To returns the recording's end.
+// To returns the end of the recording.
 func (r *Recording) To() time.Time { return r.From.Add(time.Duration(r.Steps()-1) * r.Step) }
 
 const (
@@ -43,7 +43,7 @@ const (
 	absent = "_"
 )
 
-// Write writes the recording. Consecutive equal values are written once, with their number: 3*12.
+// Write writes the recording. Equal values in a row are written once, with their number: 3*12.
 func (r *Recording) Write(out io.Writer) error {
 	var text strings.Builder
 	fmt.Fprintf(&text, head, r.From.UTC().Format(time.RFC3339), r.Step)

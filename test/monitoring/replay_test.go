@@ -23,7 +23,7 @@ import (
 
 const (
 	recorded = "testdata/recorded.txt"
-	// rateInterval is Grafana's $__rate_interval for a scrape interval of ten seconds, rounded up.
+	// rateInterval is Grafana's $__rate_interval for scraping every ten seconds, rounded up.
 	rateInterval = "1m"
 	allTeams     = ".*"
 )
@@ -45,7 +45,8 @@ func recording(t *testing.T) *Recording {
 // unrecorded has no series in any run: the simulated platforms return no error that Herald does not list.
 const unrecorded = "herald_platform_unlisted_errors_total"
 
-// TestRecordingIsOfTheseMetrics checks that the recording has the current metrics, because a run before a rename proves nothing.
+// TestRecordingIsOfTheseMetrics checks that the recording contains today's metrics, because a run from before a rename
+// proves nothing.
 func TestRecordingIsOfTheseMetrics(t *testing.T) {
 	r, metrics := recording(t), documented(t)
 	seen := map[string]bool{}
@@ -111,14 +112,15 @@ func TestEachTeamHasItsOwn(t *testing.T) {
 	}
 }
 
-// filled returns a query as sent by Grafana.
+// filled returns a query as Grafana would send it.
 func (q *Target) filled(r *Recording, team string) string {
 	return strings.NewReplacer(
 		"$namespace", team, "$__rate_interval", rateInterval, "$__range", r.To().Sub(r.From).String(),
 	).Replace(q.Expr)
 }
 
-// draws runs a query and returns its result's problem, or "". A panel with only zeros would look the same with a wrong query.
+// draws runs a query and returns what is wrong with the result, or "". A panel that shows only zeros would look the
+// same with a wrong query.
 func (q *Target) draws(t *testing.T, server Server, r *Recording, team string) string {
 	t.Helper()
 	ask := func() ([]Result, error) {
@@ -154,7 +156,8 @@ func (q *Target) draws(t *testing.T, server Server, r *Recording, team string) s
 	}
 }
 
-// calm reports whether a query covers only failures absent from the run. The test can then only check that its series exist.
+// calm reports whether a query is only about failures that the run does not contain. All that the test can do then is
+// check that the series exist.
 func (q *Target) calm() bool {
 	names := heraldMetric.FindAllString(q.Expr, -1)
 	for _, name := range names {
@@ -186,7 +189,7 @@ func replay(t *testing.T, r *Recording) Server {
 	config := filepath.Join(folder, "prometheus.yaml")
 	write(t, config, map[string]any{"global": map[string]any{}})
 	address := ports.ForTest(t)
-	// It stops before the directory is removed. The test's context is cancelled too early for that.
+	// Stop it before the directory is removed. The test's own context is cancelled too early for that.
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	server := exec.CommandContext(ctx, prometheus, "--config.file="+config, "--storage.tsdb.path="+data,
 		"--storage.tsdb.retention.time=100y", "--web.listen-address="+address, "--log.level=error")

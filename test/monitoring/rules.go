@@ -1,8 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package monitoring tests the alerts and the dashboard with Prometheus itself: each alert fires for its test cases, and each dashboard
-// panel draws data from a recorded run of the real processes.
+// Package monitoring tests the alerts and the dashboard with Prometheus itself: each alert fires in its test cases, and
+// each panel of the dashboard draws something from a recorded run of the real processes.
 package monitoring
 
 import (

@@ -18,16 +18,17 @@ import (
 
 const checkout = "../.."
 
-// row is an alert's test case.
+// row is a test case for an alert.
 type row struct {
 	reason string
 	alert  string
-	// series are in promtool's notation, with a value per minute.
+	// series are in promtool's notation, with one value per minute.
 	series []string
-	// at is the evaluation time, and fires the number of firing alerts then.
+	// at is when the rules are evaluated, and fires is how many alerts fire then.
 	at    string
 	fires int
-	// labels are the alert's labels, and value replaces the value in its annotations; both are empty where only the number matters.
+	// labels are the labels of the alert, and value replaces the value in its annotations; both are empty where only
+	// the number of alerts matters.
 	labels, value string
 }
 

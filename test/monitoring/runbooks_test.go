@@ -85,7 +85,8 @@ var (
 	comment = regexp.MustCompile(`\s+#.*$`)
 )
 
-// TestQueriesOfRunbooks evaluates each runbook's queries in Prometheus, because an incident leaves no time to repair them.
+// TestQueriesOfRunbooks evaluates the queries of each runbook in Prometheus, because an incident leaves no time to
+// repair them.
 func TestQueriesOfRunbooks(t *testing.T) {
 	r := recording(t)
 	server := replay(t, r)

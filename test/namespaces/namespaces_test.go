@@ -1,8 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package namespaces_test runs both processes with the RBAC rights of the chart's installation for single namespaces: reads and writes in
-// other namespaces are forbidden.
+// Package namespaces_test runs both processes with the RBAC rights that the chart grants in an installation for
+// selected namespaces: it is forbidden to read and write in other namespaces.
 package namespaces_test
 
 import (
@@ -46,7 +46,7 @@ func TestNamespaces(t *testing.T) {
 	RunSpecs(t, "an installation for single namespaces")
 }
 
-// served are the installation's namespaces, and foreign is another installation's.
+// served are the installation's namespaces; foreign is one that belongs to another installation.
 var served = configv1alpha1.Namespaces{"team-acme", "team-beta"}
 
 const foreign = "team-other"
@@ -64,7 +64,7 @@ var (
 	tokens = map[string]string{}
 )
 
-// installed are the kinds of chart objects that the processes need in a cluster without nodes.
+// installed are the kinds of objects in the chart that the processes need in a cluster without nodes.
 var installed = []string{
 	"ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding", "Secret", "ServiceAccount", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding",
 }
@@ -91,7 +91,7 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	for _, namespace := range append([]string{foreign}, served...) {
 		Expect(admin.Create(ctx, team(namespace))).To(Succeed())
 	}
-	// The other namespace's installation sets its Team ready.
+	// The installation for the other namespace makes its Team ready.
 	other := team(foreign)
 	Expect(admin.Get(ctx, client.ObjectKeyFromObject(other), other)).To(Succeed())
 	conditions.Apply(&other.Status.Conditions, conditions.Summary{Ready: true, Reason: v1alpha1.ReasonNamespaceReady}, other.Generation, time.Now())
@@ -140,7 +140,7 @@ func team(namespace string) *v1alpha1.Team {
 	}}
 }
 
-// post returns a text post for its namespace's account, as applied by kubectl.
+// post returns a text post for the account in the namespace, as kubectl would apply it.
 func post(namespace, name string) *v1alpha1.Post {
 	return &v1alpha1.Post{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},

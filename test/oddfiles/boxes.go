@@ -10,8 +10,8 @@ import (
 	"github.com/herald-social/herald/test/mediatest"
 )
 
-// A video consists of boxes (ISO 14496-12, section 4.2). Its frame offsets are relative to the start of the file, so they change when boxes
-// are inserted before the frames.
+// A video consists of boxes (ISO 14496-12, section 4.2). The offsets of its frames are relative to the start of the
+// file, so they change when boxes are inserted before the frames.
 
 var (
 	words = mediatest.Words
@@ -19,7 +19,7 @@ var (
 	chunk = mediatest.Chunk
 )
 
-// top returns a file's top-level boxes.
+// top returns the top-level boxes of a file.
 func top(data []byte) (all [][]byte) {
 	for len(data) >= 8 {
 		n := int(binary.BigEndian.Uint32(data))
@@ -70,7 +70,7 @@ func branded(brand string) func([]byte) []byte {
 	}
 }
 
-// indexLast moves the movie box behind the frames, as cameras write it.
+// indexLast moves the movie box behind the frames, which is where cameras write it.
 func indexLast(data []byte) []byte {
 	var before, index []byte
 	for _, b := range top(data) {
@@ -98,7 +98,7 @@ func described(boxes ...[]byte) func([]byte) []byte {
 	}
 }
 
-// put writes bytes at a distance behind the first box of a kind, or behind all of them.
+// put writes bytes at a distance behind the first box of a kind or, if all is set, behind each of them.
 func put(kind string, distance int, value []byte, all bool) func([]byte) []byte {
 	return func(data []byte) []byte {
 		for at := 0; ; {
@@ -127,7 +127,7 @@ func compressed(data []byte) []byte {
 	return out
 }
 
-// recorded adds an invisible track with one sample, such as a camera's location recording.
+// recorded adds an invisible track that has one sample, such as a camera's recording of its location.
 func recorded(handler, format string, sample []byte) func([]byte) []byte {
 	track := func(offset int) []byte {
 		description := box(format, make([]byte, 6), []byte{0, 1})

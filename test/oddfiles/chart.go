@@ -10,11 +10,11 @@ import (
 	"math"
 )
 
-// chartWidth and chartHeight have a ratio accepted by Instagram in portrait and in landscape.
+// chartWidth and chartHeight have a ratio that Instagram accepts in portrait and in landscape.
 const chartWidth, chartHeight = 400, 320
 
-// chart returns the test image: red grows to the right and green downwards, with a white and a black block, which makes each orientation
-// distinct.
+// chart returns the test image: red grows to the right and green downwards, and a white and a black block make each
+// orientation look different.
 func chart() *image.NRGBA { return charted(chartWidth, chartHeight) }
 
 func charted(width, height int) *image.NRGBA {
@@ -34,7 +34,7 @@ func charted(width, height int) *image.NRGBA {
 	return picture
 }
 
-// glass returns the chart with transparency that decreases to the right.
+// glass returns the chart, with transparency that decreases to the right.
 func glass() *image.NRGBA {
 	picture := chart()
 	for y := range chartHeight {
@@ -45,7 +45,7 @@ func glass() *image.NRGBA {
 	return picture
 }
 
-// mapped returns an image with other colours, by a function of a channel's value from 0 to 1.
+// mapped returns an image with other colours, which value computes from each channel's value between 0 and 1.
 func mapped(picture *image.NRGBA, value func(float64) float64) *image.NRGBA {
 	out := image.NewNRGBA(picture.Rect)
 	var table [256]uint8

@@ -5,7 +5,7 @@ package oddfiles
 
 import "bytes"
 
-// containers returns videos with a rare box order or without usual fields.
+// containers returns videos whose boxes are in an unusual order, or that lack usual fields.
 func containers() []Row {
 	free := box("free", make([]byte, 16))
 	uuid := box("uuid", bytes.Repeat([]byte{0xa5}, 16), make([]byte, 40))

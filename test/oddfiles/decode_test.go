@@ -20,7 +20,7 @@ import (
 	"github.com/herald-social/herald/test/oddfiles"
 )
 
-// unchanged compares a file without its location with its source. All pixels or frames must be equal.
+// unchanged compares a file whose location was removed with its source. All pixels or frames must be equal.
 func (o *trial) unchanged(ctx context.Context, got []byte) error {
 	if !o.row.IsVideo() {
 		before, err := o.decode(ctx, o.source)
@@ -44,7 +44,7 @@ func (o *trial) unchanged(ctx context.Context, got []byte) error {
 	return err
 }
 
-// streams returns hashes of a video's encoded frames and sound; "" without ffmpeg.
+// streams returns hashes of a video's encoded frames and sound, or "" if there is no ffmpeg.
 func (o *trial) streams(ctx context.Context, film []byte) (string, error) {
 	if o.kit.FFmpeg() == "" {
 		return "", nil
@@ -65,7 +65,7 @@ func run(command *exec.Cmd) (string, error) {
 	return out.String(), nil
 }
 
-// decode returns an image's stored pixels, decoded by ffmpeg if it is installed, or else by Go.
+// decode returns the pixels that an image stores, decoded by ffmpeg if it is installed and otherwise by Go.
 func (o *trial) decode(ctx context.Context, data []byte) (*image.NRGBA, error) {
 	if o.kit.FFmpeg() == "" {
 		decoded, _, err := image.Decode(bytes.NewReader(data))
@@ -93,7 +93,8 @@ func (o *trial) decode(ctx context.Context, data []byte) (*image.NRGBA, error) {
 	return &image.NRGBA{Pix: []byte(pixels), Stride: 4 * width, Rect: image.Rect(0, 0, width, height)}, nil
 }
 
-// shown compares a platform's rendition with its displayed source: the shape, the colours, the transparency and the orientation.
+// shown compares a platform's rendition with what the source looks like: its shape, colours, transparency and
+// orientation.
 func (o *trial) shown(ctx context.Context, on oddfiles.Platform, got []byte) error {
 	if turn := oddfiles.TurnOf(got); turn > 1 {
 		return fmt.Errorf("the rendition is to be turned again (%d)", turn)
@@ -135,7 +136,7 @@ func (v view) size() image.Point {
 	return size
 }
 
-// at returns a displayed point's stored colour (EXIF 2.32, section 4.6.4).
+// at returns the stored colour of a point as displayed (EXIF 2.32, section 4.6.4).
 func (v view) at(x, y int) []uint8 {
 	last := v.picture.Rect.Size().Sub(image.Pt(1, 1))
 	at := map[int]image.Point{
@@ -149,11 +150,13 @@ func (v view) at(x, y int) []uint8 {
 }
 
 const (
-	// cells is the number of comparison cells across and down, which makes images of different sizes comparable.
+	// cells is into how many cells images are divided across and down, so that images of different sizes can be
+	// compared.
 	cells = 32
-	// jpegBlock is the minimum cell size in pixels, because JPEG mixes adjacent pixels.
+	// jpegBlock is the minimum size of a cell in pixels, because JPEG mixes pixels that are next to each other.
 	jpegBlock = 8
-	// mostDifference limits a channel's average cell difference, of 255, and mostAtOnce a single cell's.
+	// mostDifference limits how much the cells of a channel differ on average, out of 255, and mostAtOnce how much a
+	// single one does.
 	mostDifference, mostAtOnce = 2, 24
 	// leastWhite is the minimum value of white bars.
 	leastWhite = 250
@@ -163,7 +166,7 @@ const (
 
 // mean returns a cell's mean colour on white, and its opacity.
 func (v view) mean(part image.Rectangle) (mean [4]float64) {
-	// Sample large cells.
+	// Take only some points of large cells.
 	const points = 24
 	stepX, stepY := max(part.Dx()/points, 1), max(part.Dy()/points, 1)
 	count := 0.0
@@ -222,7 +225,7 @@ func (v view) compare(on oddfiles.Platform, rendition *image.NRGBA, transparent 
 	return got.bars(inner)
 }
 
-// layout returns the image's rectangle between a rendition's bars. The error describes a wrong size.
+// layout returns where in a rendition the image is, between the bars. The error says if the size is wrong.
 func layout(on oddfiles.Platform, shown, canvas image.Point) (image.Rectangle, error) {
 	least, most := 0.0, math.Inf(1)
 	width, height := longestSide, longestSide

@@ -8,13 +8,14 @@ import (
 	"slices"
 )
 
-// shot configures ffmpeg for a video. The defaults are ordinary: 360 × 640 pixels, 30 frames a second, four seconds, H.264 and AAC.
+// shot configures ffmpeg for a video. The defaults are ordinary: 360 × 640 pixels, 30 frames per second, four seconds,
+// H.264 and AAC.
 type shot struct {
 	size, rate   string
 	seconds      float64
 	codec, audio []string
 	ending       string
-	// input is encoded instead of a test pattern, and more are the last arguments.
+	// input is encoded instead of a test pattern; more are the last arguments.
 	input, more []string
 }
 
@@ -58,7 +59,7 @@ func (s shot) film() Maker {
 	return func(k *Kit) ([]byte, error) { return k.encode(s.ending, nil, args...) }
 }
 
-// repeated makes a video of this length from copies of a shorter one.
+// repeated makes a video of the given length from copies of a shorter one.
 func repeated(seconds int, from Maker) Maker {
 	return func(k *Kit) ([]byte, error) {
 		data, err := from(k)
@@ -118,7 +119,7 @@ func codecs() []Row {
 	}
 }
 
-// subtitled makes a video with a subtitle track with this text.
+// subtitled makes a video that has a subtitle track with the text.
 func subtitled(says string) Maker {
 	text := []byte("1\n00:00:00,500 --> 00:00:03,000\n" + says + "\n")
 	args := []string{"-f", "lavfi", "-i", "testsrc2=size=360x640:rate=30:duration=4", "-f", "srt", "-i", "input", "-map", "0:v", "-map", "1:s", "-c:s", "mov_text"}

@@ -115,7 +115,7 @@ func (h *herald) upload(ctx context.Context, row *oddfiles.Row, data []byte) (st
 	return answer.ID, errors.Join(err, response.Body.Close())
 }
 
-// delivery is the subset of a post used by the tests.
+// delivery is the part of a post that the tests use.
 type delivery struct {
 	ID        string `json:"id"`
 	Status    string `json:"status"`
@@ -159,7 +159,7 @@ func (h *herald) delivered(ctx context.Context, id string) (d delivery, err erro
 	return d, err
 }
 
-// arrived returns the files received by the platforms in posts of a media file.
+// arrived returns the files that the platforms have received in posts of a media file.
 func (h *herald) arrived(ctx context.Context, media string) (map[oddfiles.Platform][]byte, error) {
 	var answer struct {
 		Data []sandboxtest.Post `json:"data"`

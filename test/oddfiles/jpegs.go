@@ -12,7 +12,7 @@ import (
 	"image/jpeg"
 )
 
-// plainJPEG is the chart as written by Go's encoder.
+// plainJPEG is the chart as Go's encoder writes it.
 func plainJPEG() []byte { return goJPEG(chart()) }
 
 func goJPEG(picture image.Image) []byte {
@@ -26,7 +26,7 @@ func goJPEG(picture image.Image) []byte {
 	return out.Bytes()
 }
 
-// storedJPEG makes the chart with another channel encoding.
+// storedJPEG makes the chart with channels encoded in another way.
 func storedJPEG(f jpegFile) Maker { return fixed(func() []byte { return f.encode(chart()) }) }
 
 // marked inserts segments after the JPEG's start marker.
@@ -85,7 +85,7 @@ func inks(transformed bool) []jpegChannel {
 	if !transformed {
 		return []jpegChannel{{'C', 1, 1, cyan}, {'M', 1, 1, magenta}, {'Y', 1, 1, yellow}, {'K', 1, 1, black}}
 	}
-	// The transform applies to the inks that are not inverted, but black is inverted.
+	// The transform applies to the inks without inversion, but black is inverted.
 	of := func(f func(r, g, b float64) float64) func(r, g, b float64) float64 {
 		return func(r, g, b float64) float64 {
 			return f(255-cyan(r, g, b), 255-magenta(r, g, b), 255-yellow(r, g, b))

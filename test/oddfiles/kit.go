@@ -35,12 +35,12 @@ func typeOf(name string) string { return types[strings.ToLower(filepath.Ext(name
 type Kit struct {
 	repository, scratch, ffmpeg string
 	encoders                    string
-	// made holds ffmpeg's results by arguments, because rows edit shared videos.
+	// made are the results of ffmpeg by arguments, because several rows edit the same video.
 	mu   sync.Mutex
 	made map[string]func() ([]byte, error)
 }
 
-// NewKit returns a Kit with a repository's samples. It stores temporary files in the directory scratch.
+// NewKit returns a Kit with the samples of a repository. It keeps temporary files in the directory scratch.
 func NewKit(ctx context.Context, repository, scratch string) (*Kit, error) {
 	k := &Kit{repository: repository, scratch: scratch, made: map[string]func() ([]byte, error){}}
 	path, err := exec.LookPath("ffmpeg")
@@ -55,10 +55,10 @@ func NewKit(ctx context.Context, repository, scratch string) (*Kit, error) {
 	return k, err
 }
 
-// ffmpegItself is the need for ffmpeg with features in every build.
+// ffmpegItself means that a row needs ffmpeg, but only features that every build has.
 const ffmpegItself = "ffmpeg"
 
-// Lacks returns a row's first missing requirement; "" if there is none.
+// Lacks returns the first of a row's needs that is not met, or "" if all are.
 func (k *Kit) Lacks(needs []string) string {
 	for _, need := range needs {
 		if k.ffmpeg == "" {
@@ -71,7 +71,7 @@ func (k *Kit) Lacks(needs []string) string {
 	return ""
 }
 
-// FFmpeg returns the path of ffmpeg; "" if it is missing.
+// FFmpeg returns the path of ffmpeg, or "" if it is missing.
 func (k *Kit) FFmpeg() string { return k.ffmpeg }
 
 // sample returns a sample from the probe's tests.
@@ -79,8 +79,8 @@ func (k *Kit) sample(name string) ([]byte, error) {
 	return os.ReadFile(filepath.Join(k.repository, "internal", "media", "probe", "testdata", name))
 }
 
-// encode runs ffmpeg to write a file with this extension, once for all rows with equal arguments. An input "chart.png" in the arguments is
-// the chart, and "input" is the parameter input.
+// encode runs ffmpeg to write a file with the given extension, once for all rows with equal arguments. In the
+// arguments, "chart.png" stands for the chart and "input" for the parameter input.
 func (k *Kit) encode(ending string, input []byte, args ...string) ([]byte, error) {
 	key := fmt.Sprintf("%s %q %x", ending, args, sum(input))
 	k.mu.Lock()

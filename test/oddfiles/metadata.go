@@ -20,7 +20,7 @@ const (
 	iso6709                                     = "+47.3781+008.5401+408.000/"
 )
 
-// Needles returns the byte sequences of the location in the files. None of them may be published.
+// Needles returns the byte sequences in which the files contain the location. None of them may be published.
 func Needles() [][]byte {
 	return [][]byte{
 		[]byte(xmpLatitude), []byte(xmpLongitude), []byte(iso6709), fixedPoint(latitude), gpmfPlace(),
@@ -109,7 +109,7 @@ func short(order binary.ByteOrder, v int) []byte {
 	return order.(binary.AppendByteOrder).AppendUint16(nil, uint16(v))
 }
 
-// exif returns EXIF data with an orientation, a location and a thumbnail; each is optional.
+// exif returns EXIF data with an orientation, a location and a thumbnail, each of which may be left out.
 func exif(order binary.ByteOrder, turn int, place bool, thumbnail []byte) []byte {
 	const start = 8
 	main := []tag{
@@ -163,8 +163,8 @@ func xmp(place bool, padding int) []byte {
 		`<rdf:Description rdf:about="" xmlns:xmp="http://ns.adobe.com/xap/1.0/" xmp:CreatorTool="Oddcam"%s/></rdf:RDF></x:xmpmeta>%s<?xpacket end="w"?>`, where, strings.Repeat(" ", padding))
 }
 
-// profile returns an ICC profile, version 2, for a screen with these primaries, as columns of XYZ for D50, and this
-// gamma (ICC.1:2001-04).
+// profile returns an ICC profile, version 2, for a screen with the given primaries, as columns of XYZ for D50, and the
+// given gamma (ICC.1:2001-04).
 func profile(name string, gamma float64, red, green, blue [3]float64) []byte {
 	xyz := func(v [3]float64) []byte {
 		return append([]byte("XYZ \x00\x00\x00\x00"), longs(binary.BigEndian, uint32(math.Round(v[0]*(1<<16))), uint32(math.Round(v[1]*(1<<16))), uint32(math.Round(v[2]*(1<<16))))...)
@@ -210,7 +210,7 @@ func adobeRGB() []byte {
 	return profile("Adobe RGB (1998)", 2.19921875, [3]float64{0.6097, 0.3111, 0.0195}, [3]float64{0.2053, 0.6257, 0.0609}, [3]float64{0.1492, 0.0632, 0.7446})
 }
 
-// TurnOf returns the EXIF orientation of a JPEG or a PNG; zero if it has none.
+// TurnOf returns the EXIF orientation of a JPEG or a PNG, or zero if it has none.
 func TurnOf(image []byte) int {
 	for head, order := range map[string]binary.ByteOrder{"II*\x00": binary.LittleEndian, "MM\x00*": binary.BigEndian} {
 		for _, prefix := range []string{"Exif\x00\x00", "eXIf"} {

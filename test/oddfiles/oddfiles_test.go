@@ -20,8 +20,8 @@ import (
 	"github.com/herald-social/herald/test/sandboxtest"
 )
 
-// TestOddFiles uploads each file, creates a draft and a post for each platform that accepts its kind, and compares the published files with
-// the row. -short uses only some of the files.
+// TestOddFiles uploads each file, creates a draft and a post for each platform that accepts its kind, and compares the
+// published files with what the row expects. -short uses only some of the files.
 func TestOddFiles(t *testing.T) {
 	checkout, err := filepath.Abs(filepath.Join("..", ".."))
 	must(t, err)
@@ -116,8 +116,8 @@ func (o *trial) run(t *testing.T) {
 // named matches a platform in an error about accepted files.
 var named = regexp.MustCompile(`\b(x|instagram|threads|tiktok|facebook|youtube) (?:takes|does not take)`)
 
-// create creates a post with the file, or a draft, for the platforms that accept it. It returns the errors for the others. An error applies
-// to its named platforms, or to all without a name.
+// create creates a post or a draft with the file, for the platforms that accept it. It returns the errors for the
+// others. An error applies to the platforms that it names, or to all if it names none.
 func (o *trial) create(t *testing.T, draft bool) (made delivery, refused map[oddfiles.Platform]string) {
 	t.Helper()
 	refused = map[oddfiles.Platform]string{}
@@ -131,7 +131,7 @@ func (o *trial) create(t *testing.T, draft bool) (made delivery, refused map[odd
 		if !errors.As(err, &answer) || answer.status != http.StatusBadRequest {
 			t.Fatal(err)
 		}
-		// Each sentence concerns one platform and follows its field name.
+		// Each sentence is about one platform and follows the name of its field.
 		for sentence := range strings.SplitSeq(answer.message, "; media_id") {
 			if found := named.FindStringSubmatch(sentence); found != nil {
 				refused[oddfiles.Platform(found[1])] += sentence

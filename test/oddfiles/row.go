@@ -1,9 +1,9 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package oddfiles has unusual but valid media files, as written by phones, cameras and tools, and their expected outcome on each platform.
-// The package generates the files from the repository's small samples and with ffmpeg. The tests send them through the whole stack, and
-// decode the published files with a decoder other than Herald's.
+// Package oddfiles contains unusual but valid media files, as phones, cameras and tools write them, and what is
+// expected of them on each platform. It generates the files from the repository's small samples and with ffmpeg. The
+// tests send them through the whole stack, and decode the published files with a decoder other than Herald's.
 package oddfiles
 
 import (
@@ -25,7 +25,7 @@ const (
 	YouTube   Platform = "youtube"
 )
 
-// ImagePlatforms accept images and VideoPlatforms videos, in column order.
+// ImagePlatforms accept images and VideoPlatforms accept videos, in the order of the columns.
 var (
 	ImagePlatforms = []Platform{X, Instagram, Threads, TikTok, Facebook}
 	VideoPlatforms = []Platform{X, Instagram, Threads, TikTok, YouTube}
@@ -38,18 +38,19 @@ type Kind string
 const (
 	// AsSent files are published unchanged.
 	AsSent Kind = "as sent"
-	// WithoutPlace files are published without their location and otherwise unchanged: the length, the pixels and the frames are the same.
+	// WithoutPlace files are published without their location but are otherwise unchanged: the length, the pixels and
+	// the frames are the same.
 	WithoutPlace Kind = "without the place"
 	// Rendered images are published as renditions.
 	Rendered Kind = "rendition"
-	// Refused files cause the rejection of a post to the platform at its creation.
+	// Refused files make Herald reject a post to the platform when it is created.
 	Refused Kind = "refused"
 )
 
-// Outcome is a file's expected outcome on a platform.
+// Outcome is what is expected to happen to a file on a platform.
 type Outcome struct {
 	Kind Kind
-	// Says is a part of the expected error.
+	// Says is part of the expected error.
 	Says string
 }
 
@@ -63,9 +64,9 @@ func (o Outcome) String() string {
 
 func refused(says string) Outcome { return Outcome{Kind: Refused, Says: says} }
 
-// Want has the expected outcomes of a file.
+// Want is what is expected of a file.
 type Want struct {
-	// All is the outcome on the platforms outside Except. If All is Refused, the file is unusable on every platform.
+	// All is the outcome on the platforms that are not in Except. If All is Refused, no platform can use the file.
 	All    Outcome
 	Except map[Platform]Outcome
 }
@@ -95,31 +96,31 @@ var (
 	rendition    = Outcome{Kind: Rendered}
 )
 
-// unusable returns the outcome of a file that every post rejects.
+// unusable returns the outcome of a file with which every post is rejected.
 func unusable(says string) Want { return Want{All: refused(says)} }
 
 // Row is one file.
 type Row struct {
-	// Name is the file name, and describes the file's peculiarity.
+	// Name is the name of the file. It says what is odd about it.
 	Name string
-	// Reason names a writer of such files, or a bug report.
+	// Reason names something that writes such files, or a bug report.
 	Reason string
 	// Make generates the file.
 	Make Maker
-	// Needs are requirements besides Go: "ffmpeg", or one of its encoders. The simulated platforms use ffprobe, which is part of ffmpeg,
-	// for data missing from a video's headers.
+	// Needs is what is needed besides Go: "ffmpeg", or one of its encoders. The simulated platforms use ffprobe, which
+	// is part of ffmpeg, for what a video's headers do not contain.
 	Needs []string
 	// Want has the expected outcomes.
 	Want Want
-	// Short marks the files of a short run.
+	// Short marks the files that a short run uses.
 	Short bool
-	// Type is the declared type of the upload; "" derives it from the name.
+	// Type is the declared type of the upload; if it is empty, the type follows from the name.
 	Type string
-	// Turn is the image's EXIF orientation (EXIF 2.32, section 4.6.4); zero for none.
+	// Turn is the image's EXIF orientation (EXIF 2.32, section 4.6.4), or zero if it has none.
 	Turn int
-	// Shows makes an equal-looking image for decoders that do not support this file; nil for the file itself.
+	// Shows makes an image that looks the same, for decoders that do not support this file; nil means the file itself.
 	Shows Maker
-	// Profile reports whether the file has a colour profile, which its renditions must have as well.
+	// Profile reports whether the file has a colour profile, which its renditions must then have too.
 	Profile bool
 	// Place reports whether the file contains the location.
 	Place bool

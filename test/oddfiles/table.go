@@ -34,7 +34,7 @@ func Table() string {
 	return b.String() + "\n"
 }
 
-// words describes the outcomes on these platforms: the most frequent one first, and then the exceptions.
+// words describes the outcomes on these platforms: first the most frequent one, then the exceptions.
 func (w Want) words(on []Platform) string {
 	if w.All.Kind == Refused {
 		return w.All.String()

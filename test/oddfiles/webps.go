@@ -21,8 +21,8 @@ func riffChunk(kind string, data []byte) []byte {
 // The flags in the first chunk of an extended WebP (RFC 9649, section 2.7).
 const webpXMP, webpEXIF, webpAlpha, webpICC = 1 << 2, 1 << 3, 1 << 4, 1 << 5
 
-// extended converts a simple WebP to an extended one, with chunks before and after its image. The image has this size, and alpha if it is
-// in flags.
+// extended converts a simple WebP to an extended one, with chunks before and after its image. The image has the given
+// size, and alpha if flags say so.
 func extended(flags byte, width, height int, before, behind []byte) func([]byte) []byte {
 	return func(data []byte) []byte {
 		content := data[12:]

@@ -1,8 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package sandboxtest is a client of a sandbox's control API, with which tests create accounts, inject faults and read
-// the published posts. It uses HTTP only, so that it also works with a sandbox in another process; Start serves one in
+// Package sandboxtest is a client for a sandbox's control API. Tests use it to create accounts, inject faults and read
+// the published posts. It uses only HTTP, so that it also works with a sandbox in another process; Start serves one in
 // this process.
 package sandboxtest
 
@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// Client is a client of a sandbox.
+// Client is a client for a sandbox.
 type Client struct {
 	// URL is the sandbox's address without a trailing slash.
 	URL string
@@ -29,9 +29,9 @@ type Account struct {
 	Username     string `json:"username"`
 	AccessToken  string `json:"access_token"`
 	RefreshToken string `json:"refresh_token"`
-	// Scopes are the granted scopes of the tokens.
+	// Scopes are the scopes that the tokens were granted.
 	Scopes []string `json:"scopes"`
-	// ExpiresAt is the expiry of the access token; zero if it does not expire.
+	// ExpiresAt is when the access token expires, or zero if it does not.
 	ExpiresAt time.Time `json:"-"`
 }
 
@@ -59,7 +59,7 @@ type Post struct {
 	Title     string `json:"title"`
 	URL       string `json:"url"`
 	InReplyTo string `json:"in_reply_to"`
-	// Draft is set for a draft in the inbox of the account's app.
+	// Draft is true for a draft in the inbox of the account's app.
 	Draft     bool      `json:"draft"`
 	CreatedAt time.Time `json:"created_at"`
 	// Media are the files of the post, in order.
@@ -73,7 +73,7 @@ type Media struct {
 	MIMEType string `json:"mime_type"`
 }
 
-// Fault is an injected fault, with the fields of the control API.
+// Fault is a fault to inject, with the fields of the control API.
 type Fault struct {
 	Platform  string `json:"platform"`
 	Operation string `json:"operation"`
@@ -109,7 +109,7 @@ func (c Client) Posts(ctx context.Context, platform, account string) ([]Post, er
 	return out.Data, err
 }
 
-// Calls returns the number of received requests, by operation.
+// Calls returns how many requests were received, by operation.
 func (c Client) Calls(ctx context.Context, platform string) (map[string]int, error) {
 	var out struct {
 		Data []struct {
@@ -134,7 +134,7 @@ func (c Client) Fault(ctx context.Context, f Fault) error {
 	return c.call(ctx, http.MethodPost, "/_control/faults", f, nil)
 }
 
-// Faults returns the active faults, with their remaining occurrences.
+// Faults returns the active faults and how many more times each occurs.
 func (c Client) Faults(ctx context.Context) ([]Fault, error) {
 	var out struct{ Data []Fault }
 	err := c.call(ctx, http.MethodGet, "/_control/faults", nil, &out)

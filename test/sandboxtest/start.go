@@ -9,7 +9,7 @@ import (
 	"github.com/herald-social/herald/sandbox"
 )
 
-// TB is the part of a test that Start needs: *testing.T and Ginkgo's GinkgoT() both have it.
+// TB is what Start needs of a test. Both *testing.T and Ginkgo's GinkgoT() have it.
 type TB interface {
 	Helper()
 	Cleanup(f func())
@@ -17,7 +17,7 @@ type TB interface {
 	Fatalf(format string, args ...any)
 }
 
-// Start serves a separate sandbox until the test ends.
+// Start serves a sandbox of its own until the test ends.
 func Start(t TB) Client {
 	t.Helper()
 	server, err := sandbox.New(sandbox.Options{})

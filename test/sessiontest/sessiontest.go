@@ -1,7 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package sessiontest has an in-memory Secret of the web application, for tests without an API server.
+// Package sessiontest keeps the web application's Secret in memory, for tests without an API server.
 package sessiontest
 
 import (
@@ -23,7 +23,7 @@ const (
 )
 
 // Secrets is a namespace with at most one Secret. Like the Kubernetes API, it rejects writes that are not based on the
-// last version.
+// latest version.
 type Secrets struct {
 	mu       sync.Mutex
 	secret   *corev1.Secret
@@ -44,7 +44,7 @@ func New() *Secrets {
 // Missing returns a namespace without a Secret.
 func Missing() *Secrets { return &Secrets{fail: func(string) error { return nil }} }
 
-// Fail makes requests fail with the function's result for their verb; nil ends that.
+// Fail makes requests fail with what the function returns for their verb; nil ends that.
 func (s *Secrets) Fail(fail func(verb string) error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -150,7 +150,7 @@ func (s *Secrets) List(_ context.Context, _ metav1.ListOptions) (*corev1.SecretL
 	return list, nil
 }
 
-// Watch implements session.Secrets. It delivers later changes only.
+// Watch implements session.Secrets. It delivers only changes made after the call.
 func (s *Secrets) Watch(_ context.Context, options metav1.ListOptions) (watch.Interface, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

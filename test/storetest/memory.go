@@ -18,7 +18,7 @@ import (
 	"github.com/herald-social/herald/internal/media/store"
 )
 
-// ErrCut is the error of a cut link; see Memory.Cut.
+// ErrCut is the error of a link that was cut; see Memory.Cut.
 var ErrCut = errors.New("the link was cut")
 
 // Memory is an in-memory store of documents whose operations can fail.
@@ -31,19 +31,19 @@ type Memory struct {
 	mu       sync.Mutex
 	modified map[string]time.Time
 	now      func() time.Time
-	// left is the number of operations that succeed before the link is cut; negative means all. applied lets the first
-	// failing operation take effect.
+	// left is how many operations succeed before the link is cut; if it is negative, all do. applied lets the first
+	// operation that fails take effect.
 	left    int
 	applied bool
 }
 
-// NewMemory returns an empty store. now is the clock for documents' times.
+// NewMemory returns an empty store. now is the clock for the times of documents.
 func NewMemory(now func() time.Time) *Memory {
 	return &Memory{Files: map[string][]byte{}, modified: map[string]time.Time{}, now: now, left: -1}
 }
 
-// Cut lets left operations succeed. The next one fails, but takes effect if applied is set, and all later ones fail
-// without effect.
+// Cut lets left operations succeed. The next one fails, but takes effect if applied is set. All later ones fail and
+// have no effect.
 func (m *Memory) Cut(left int, applied bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -20,7 +20,7 @@ import (
 	"github.com/herald-social/herald/test/checkout"
 )
 
-// TB is the common part of *testing.T and Ginkgo's GinkgoT().
+// TB is what *testing.T and Ginkgo's GinkgoT() have in common.
 type TB interface {
 	Helper()
 	TempDir() string
@@ -54,7 +54,7 @@ var binary = sync.OnceValues(func() (string, error) {
 	return target, nil
 })
 
-// Start starts a store with an empty bucket on a free port, and stops it with the test.
+// Start starts a store with an empty bucket on a free port, and stops it when the test ends.
 func Start(t TB) store.Config {
 	t.Helper()
 	program, err := binary()

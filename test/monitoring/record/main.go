@@ -1,8 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command record runs Herald's processes on this machine, publishes for three teams during various failures, and records the data scraped
-// by Prometheus. The dashboard test uses the recording.
+// Command record runs Herald's processes on this machine, publishes for three teams while various things fail, and
+// records what Prometheus scrapes. The dashboard's test uses the recording.
 //
 //	go run ./test/monitoring/record CHECKOUT FILE
 package main
@@ -36,7 +36,7 @@ import (
 )
 
 const (
-	// step is the scrape interval, and the recorded series' step.
+	// step is how often Prometheus scrapes, and the step of the recorded series.
 	step = 10 * time.Second
 	// startLimit is the timeout of each preparation.
 	startLimit = 2 * time.Minute
@@ -44,14 +44,14 @@ const (
 	// inCluster is the retention time of finished posts in the cluster.
 	inCluster = 2 * time.Minute
 
-	// leastSeries is the minimum of a scraped run: 460 is usual.
+	// leastSeries is how many series must be scraped in a run at least: 460 is usual.
 	leastSeries = 300
 
 	prometheusName = "prometheus"
 	namespace      = "herald-system"
 )
 
-// recorded selects the dashboard's and the alerts' series.
+// recorded selects the series that the dashboard and the alerts use.
 const recorded = `{__name__=~"herald_.+|process_resident_memory_bytes|process_cpu_seconds_total|up",job="herald"}`
 
 func main() {
@@ -130,7 +130,7 @@ func (s *stage) prepare(ctx context.Context, dir string) error {
 		Platforms: []v1alpha1.Platform{v1alpha1.PlatformX, v1alpha1.PlatformThreads, v1alpha1.PlatformFacebook},
 		EditManager: func(c *configv1alpha1.ManagerConfiguration) {
 			c.Metrics.Plain, c.Concurrency.Uploads = false, 2
-			// Finished posts leave the cluster during the run.
+			// Finished posts are removed from the cluster during the run.
 			c.Retention.InCluster, c.Retention.LeastInCluster = metav1.Duration{Duration: inCluster}, metav1.Duration{}
 		},
 		// As in a cluster, metrics require authorization.
@@ -192,8 +192,8 @@ func (s *stage) startManager(ctx context.Context) error {
 	return s.manager.WaitReady(ctx)
 }
 
-// metricsReader returns a token of a ServiceAccount that may read metrics, as Prometheus has in a cluster. A token of another form is
-// rejected without a request to the Kubernetes API.
+// metricsReader returns the token of a ServiceAccount that may read metrics, as Prometheus has in a cluster. Tokens of
+// any other form are rejected without asking the Kubernetes API.
 func (s *stage) metricsReader(ctx context.Context) (string, error) {
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: prometheusName}}
 	if err := s.kubernetes.Create(ctx, account); err != nil {
@@ -213,7 +213,7 @@ func (s *stage) metricsReader(ctx context.Context) (string, error) {
 	return request.Status.Token, nil
 }
 
-// prometheusSpec returns a Prometheus that scrapes both processes as configured by the chart's ServiceMonitor.
+// prometheusSpec returns a Prometheus that scrapes both processes as the chart's ServiceMonitor configures it.
 func (s *stage) prometheusSpec(token string) (supervisor.Spec, error) {
 	program, err := monitoring.Program(s.checkout, prometheusName)
 	if err != nil {

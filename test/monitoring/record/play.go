@@ -32,30 +32,31 @@ import (
 	"github.com/herald-social/herald/test/sandboxtest"
 )
 
-// The teams: one with published posts, one with posts refused by the platform, and one with waiting posts or unknown outcomes.
+// The teams: one whose posts are published, one whose posts the platform refuses, and one whose posts wait or have
+// unknown outcomes.
 const (
 	good, refused, stuck = "team-acme", "team-beta", "team-gamma"
 
 	keyName = "record"
-	// forever exceeds the number of events in a run.
+	// forever is more than the number of events in a run.
 	forever = 1 << 20
-	// fast and slow are token lifetimes. The dashboard lists an account with only ten days left.
+	// fast and slow are the lifetimes of tokens. The dashboard lists an account that has only ten days left.
 	fast, slow = 2 * time.Hour, 10 * 24 * time.Hour
 )
 
-// event runs at a time in the run, and repeats at an optional interval.
+// event is something that happens at a given time in the run and may be repeated at an interval.
 type event struct {
 	at, every time.Duration
 	what      func(context.Context) error
 }
 
-// length is the run's duration: the manager sweeps five minutes after its restart.
+// length is how long the run takes: the manager sweeps five minutes after its restart.
 const length = 7 * time.Minute
 
-// eventLimit is an event's timeout. A stuck run fails with a message.
+// eventLimit is the timeout for an event, so that a run that is stuck fails with a message.
 const eventLimit = 2 * time.Minute
 
-// play creates the teams and executes the events.
+// play creates the teams and carries out the events.
 func (s *stage) play(ctx context.Context) error {
 	limited, cancel := context.WithTimeout(ctx, startLimit)
 	defer cancel()
@@ -99,7 +100,7 @@ func (e *event) happens(ctx context.Context) error {
 type player struct {
 	*stage
 
-	// keys are the teams' API keys, and accounts the connections' IDs, by namespace/name.
+	// keys are the teams' API keys, and accounts are the IDs of the connections' accounts, by namespace/name.
 	keys, accounts map[string]string
 	texts, files   int
 }
@@ -120,7 +121,7 @@ func (p *player) events() []event {
 		{at(60), 0, func(context.Context) error { p.manager.Stop(nil); return nil }},
 		{at(85), 0, p.startManager},
 		{at(120), 0, p.fault(refused, x, sandboxtest.Fault{Operation: "publish", Kind: "status", Status: http.StatusForbidden, Times: forever})},
-		// The response is lost, and a post missing from a Page's listing may still be online.
+		// The response is lost, and a post that is missing from a Page's listing may be online all the same.
 		{at(150), 0, p.fault(stuck, page, sandboxtest.Fault{Operation: "publish", Kind: "drop_before", Times: 1})},
 		{at(151), 0, p.posts(stuck, 0, page)},
 		// The response is lost, and X does not answer lookups.
@@ -253,7 +254,7 @@ func (p *player) suspends(name string, suspend bool) func(context.Context) error
 	}
 }
 
-// posts publishes a text by the REST API, scheduled for later unless later is zero.
+// posts publishes a text through the REST API, scheduled for later unless later is zero.
 func (p *player) posts(team string, later time.Duration, connections ...string) func(context.Context) error {
 	return func(ctx context.Context) error {
 		p.texts++
@@ -270,7 +271,7 @@ func (p *player) posts(team string, later time.Duration, connections ...string) 
 	}
 }
 
-// asks lists posts, and requests a nonexistent one.
+// asks lists posts, and requests one that does not exist.
 func (p *player) asks(ctx context.Context) error {
 	if err := p.call(ctx, good, http.MethodGet, "/posts", nil); err != nil {
 		return err
@@ -328,7 +329,7 @@ func (p *player) pictures(team, connection string, n int, later time.Duration) f
 	}
 }
 
-// upload uploads a noise image of about a megabyte to the manager's address.
+// upload uploads a noise image of about a megabyte to the URL that the manager provides.
 func (p *player) upload(ctx context.Context, team, name string) error {
 	const side = 1000
 	noise := rand.New(rand.NewPCG(uint64(p.files), 1))
