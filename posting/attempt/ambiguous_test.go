@@ -65,7 +65,7 @@ func TestFailureInDoubt(t *testing.T) {
 		reason string
 		target func(*testing.T) *v1alpha1.TargetStatus
 		do     func(*testing.T, *v1alpha1.TargetStatus)
-		// hindered is what the message says in addition to the doubt, or "".
+		// hindered is the part of the message in addition to the doubt, or "".
 		hindered string
 		doubt    bool
 		wants    string

@@ -162,7 +162,7 @@ func sentBefore(at, now time.Time) *v1alpha1.Time {
 // text and owner, whereas a search that starts too late would report a published post as absent.
 const searchMargin = time.Minute
 
-// SearchFrom returns the earliest time, by the platform's clock, at which the attempt may have been published.
+// SearchFrom returns the earliest time, by the platform's clock, when the attempt may have been published.
 func SearchFrom(a *v1alpha1.Attempt) time.Time {
 	from := a.StartedAt.Time
 	if a.SearchFrom != nil {
@@ -190,7 +190,7 @@ func MaySend(a *v1alpha1.Attempt, now time.Time) bool {
 }
 
 // callFinishedAt returns a safe upper bound for when an attempt's call ended: the end that was observed or, failing
-// that, the latest time at which a process could still be making the call.
+// that, the latest time when a process could still be making the call.
 func callFinishedAt(a *v1alpha1.Attempt, timing Timing) time.Time {
 	if a.EndedAt != nil {
 		return a.EndedAt.Time
@@ -203,7 +203,7 @@ func CallFinished(a *v1alpha1.Attempt, timing Timing, now time.Time) bool {
 	return !now.Before(callFinishedAt(a, timing))
 }
 
-// proofFrom returns the earliest time at which a lookup that finds nothing can prove absence. The last bytes of a call
+// proofFrom returns the earliest time when a lookup that finds nothing can prove absence. The last bytes of a call
 // may have been sent just before it ended, so the platform may process them for another call timeout. The calling
 // process recorded the end by its own clock, which may be behind that of the process doing the lookup. If no end was
 // recorded, callFinishedAt already includes this margin.
@@ -220,7 +220,7 @@ func proofFrom(a *v1alpha1.Attempt, timing Timing) time.Time {
 // invalidating all uploads at once.
 const hashVersion = "1-"
 
-// hashBytes is long enough to tell contents apart, and short enough to be stored in every object.
+// hashBytes is long enough to distinguish contents, and short enough to be stored in every object.
 const hashBytes = 16
 
 // ContentHash identifies a claim's connection, account and content.

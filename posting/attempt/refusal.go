@@ -101,7 +101,7 @@ func recordRefusal(t *v1alpha1.TargetStatus, r *platforms.Result, now time.Time)
 // IsRefused reports whether an open attempt is only waiting for its refusal to be confirmed.
 func IsRefused(a *v1alpha1.Attempt) bool { return IsOpen(a) && a.Refusal != nil }
 
-// confirmFrom returns the earliest time at which to look up a refused call, with a margin for a process whose clock is
+// confirmFrom returns the earliest time to look up a refused call, with a margin for a process whose clock is
 // ahead.
 func confirmFrom(a *v1alpha1.Attempt, timing Timing) time.Time {
 	return callFinishedAt(a, timing).Add(timing.ConfirmAfter + timing.ClockMargin)

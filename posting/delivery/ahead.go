@@ -174,7 +174,7 @@ func recordFailure(t *v1alpha1.TargetStatus, p *Preparation) (news bool) {
 		same.MadeAt, same.Checkpoint, same.Secret, same.SecretHash, same.Complete = failed.MadeAt, failed.Checkpoint, failed.Secret, failed.SecretHash, false
 		if same == failed {
 			if known.SecretHash != failed.SecretHash {
-				// Without the new hash, what the Secret contains would not be reused.
+				// Without the new hash, the content of the Secret would not be reused.
 				t.Prepared = &failed
 			}
 			return false

@@ -128,7 +128,7 @@ func (f *Facts) admit() {
 	}
 }
 
-// lastLook is how long before its time every post is reconciled once more, to report problems while they can still be
+// lastLook is how long before its time every post is reconciled again, to report problems while they can still be
 // fixed. Posts due in the same second are delivered in order of arrival (package dispatch), which is remembered for
 // minutes only.
 const lastLook = 5 * time.Minute

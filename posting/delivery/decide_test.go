@@ -39,7 +39,7 @@ func (p publisher) Capabilities() platforms.Capabilities {
 	}
 }
 
-// situation is what a row of the table changes.
+// situation is the state that a row of the table changes.
 type situation struct {
 	*Facts
 	target *v1alpha1.TargetStatus

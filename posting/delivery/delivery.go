@@ -34,13 +34,13 @@ type Settings struct {
 	PrepareAhead time.Duration
 }
 
-// Facts are what a decision is based on.
+// Facts are the input of a decision.
 type Facts struct {
 	// Post is the post as read. Decide records its decisions about targets in the status.
 	Post *v1alpha1.Post
 	// Now is the decision time.
 	Now time.Time
-	// Settings are those of this installation.
+	// Settings are this installation's settings.
 	Settings Settings
 	// Platforms are the platforms that this process can publish to.
 	Platforms platforms.Registry
@@ -53,7 +53,7 @@ type Facts struct {
 	Unowned bool
 	// StartedAt is when this process started to reconcile posts, or zero if that does not matter.
 	StartedAt time.Time
-	// Earlier is what is known about an earlier post with the same name.
+	// Earlier is the result of looking up an earlier post with the same name.
 	Earlier Earlier
 	// Rollback describes a detected or suspected cluster rollback.
 	Rollback Rollback
@@ -124,7 +124,7 @@ type Preparation struct {
 	// Secret.
 	Checkpoint string
 	Secret     bool
-	// SecretHash identifies what the Secret contains. It is empty if there is no Secret.
+	// SecretHash identifies the content of the Secret. It is empty if there is no Secret.
 	SecretHash string
 	// Converting is true while a video is being converted. Converted is the progress in percent.
 	Converting bool

@@ -62,7 +62,7 @@ func withdraw(post *v1alpha1.Post, t *v1alpha1.TargetStatus) {
 	}
 }
 
-// describeFinished works out whether the post is finished. FinishedAt is the time of the first write that says so.
+// describeFinished works out whether the post is finished. FinishedAt is the time of the first write after that.
 func describeFinished(post *v1alpha1.Post, now time.Time) {
 	s := &post.Status
 	s.Finished = Finished(post)

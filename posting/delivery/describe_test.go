@@ -358,7 +358,7 @@ func TestDescribePrepared(t *testing.T) {
 	}
 }
 
-// TestQuestions checks what is asked about undecided targets.
+// TestQuestions checks the questions about undecided targets.
 func TestQuestions(t *testing.T) {
 	const head = "look at the account, then answer with one of the two commands; ID stands for the id of the post that was found, " +
 		"and answers for several targets may stand in one command, with a comma between them"

@@ -36,8 +36,8 @@ func setCondition(post *v1alpha1.Post, now time.Time, kind string, status metav1
 	})
 }
 
-// describePrepared derives the Prepared condition, which says whether early preparations are complete. There is no such
-// condition until one has started.
+// describePrepared derives the Prepared condition, which shows whether early preparations are complete. There is no
+// such condition until one has started.
 func describePrepared(post *v1alpha1.Post, now time.Time) {
 	var begun bool
 	var waits, problems []string
@@ -70,7 +70,7 @@ func describePrepared(post *v1alpha1.Post, now time.Time) {
 	}
 }
 
-// describePublished derives the Published condition, which says whether all targets are published, or why not.
+// describePublished derives the Published condition, which shows whether all targets are published, or why not.
 func describePublished(post *v1alpha1.Post, now time.Time, reason, message string) {
 	status := metav1.ConditionFalse
 	if post.Status.Phase == v1alpha1.PhasePosted {

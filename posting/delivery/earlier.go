@@ -21,14 +21,14 @@ import (
 	"github.com/herald-social/herald/posting/record"
 )
 
-// EarlierState says whether an earlier post with the same name has been looked up.
+// EarlierState shows whether an earlier post with the same name has been looked up.
 type EarlierState int
 
 // The states of that lookup.
 const (
 	// EarlierNotFetched: the archive has not been asked.
 	EarlierNotFetched EarlierState = iota
-	// EarlierFetched: the archive returned the record, or said that there is none.
+	// EarlierFetched: the archive returned the record, or there is none.
 	EarlierFetched
 	// EarlierUnavailable: the archive does not answer.
 	EarlierUnavailable
@@ -36,7 +36,7 @@ const (
 	EarlierDisabled
 )
 
-// Earlier is what is known about an earlier post with the same name.
+// Earlier is the result of looking up an earlier post with the same name.
 type Earlier struct {
 	State EarlierState
 	// Record is the earlier post's record, or nil if there is none.
@@ -45,7 +45,7 @@ type Earlier struct {
 	Problem string
 }
 
-// resolveEarlier finds out and records, before the first call, what became of an earlier post with the same name. It
+// resolveEarlier finds out and records, before the first call, the outcome of an earlier post with the same name. It
 // returns no actions if the post may proceed.
 func (f *Facts) resolveEarlier() []Action {
 	if !f.earlierDue() {
@@ -185,7 +185,7 @@ func (f *Facts) anyOpen() bool {
 	return false
 }
 
-// recordEarlier records what the archive returned. Targets that may have been published are stored at once; that there
+// recordEarlier records the archive's response. Targets that may have been published are stored at once; that there
 // is no record is stored with the next write.
 func (f *Facts) recordEarlier() []Action {
 	post, found := f.Post, f.Earlier.Record

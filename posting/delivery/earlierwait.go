@@ -11,7 +11,7 @@ import (
 	"github.com/herald-social/herald/posting/record"
 )
 
-// This file makes a post wait until it is known what became of its predecessor.
+// This file makes a post wait until the outcome of its predecessor is known.
 
 // archiveRetryPause is the shortest pause before the archive is asked again.
 const archiveRetryPause = 15 * time.Second
@@ -23,7 +23,7 @@ func (f *Facts) requiresEarlier() bool {
 	return !post.Status.Finished && !post.Spec.Draft && (!posting.Cancelled(post) || record.IsCopy(post)) && record.LookupRequired(post)
 }
 
-// earlierDeadline returns the earliest time at which that wait may end, whatever the post's own deadline is. In a
+// earlierDeadline returns the earliest time when that wait may end, whatever the post's own deadline is. In a
 // restored cluster the posts' times are long past, while the team and its bucket become ready only some time after the
 // object was created or the manager started.
 func (f *Facts) earlierDeadline() time.Time {

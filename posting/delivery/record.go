@@ -19,7 +19,7 @@ import (
 // Unsent is the error of an attempt whose claim was stored but got no response, so that nothing was sent.
 var Unsent = platforms.Errorf(platforms.ClassTransient, "the claim was stored but its answer was lost, so nothing was sent")
 
-// Unrecorded is what a process knows about a post's attempts but could not record.
+// Unrecorded are the facts about a post's attempts that a process could not record.
 type Unrecorded struct {
 	// Results are results by attempt ID.
 	Results map[string]Result
@@ -52,7 +52,7 @@ func (m *Unrecorded) AddUnsent(attempt string, now time.Time) {
 	m.Unsent[attempt] = now
 }
 
-// Drain returns and removes what is remembered about a post's attempts: results of open attempts, and results that
+// Drain returns and removes the facts about a post's attempts: results of open attempts, and results that
 // resolve an attempt closed as unknown.
 func (m *Unrecorded) Drain(post *v1alpha1.Post) (known []Result) {
 	for i := range post.Status.Targets {
@@ -81,7 +81,7 @@ type TargetClaim struct {
 	attempt.Claim
 	// Secret is true if the checkpoint's upload session, which a lookup needs, is in a Secret.
 	Secret bool
-	// SecretHash identifies what the Secret contains.
+	// SecretHash identifies the content of the Secret.
 	SecretHash string
 }
 
@@ -150,7 +150,7 @@ func RecordIDs(post *v1alpha1.Post, results []Result, now time.Time) (left []int
 	return left
 }
 
-// LookupAnswer is what the platform says about an open attempt.
+// LookupAnswer is the platform's response about an open attempt.
 type LookupAnswer struct {
 	// Target is the index in spec.targets.
 	Target int
@@ -165,7 +165,7 @@ type LookupAnswer struct {
 	Last bool
 }
 
-// RecordLookup records what the platform says about an open attempt. timing is the platform's timing, and held shifts
+// RecordLookup records the platform's response about an open attempt. timing is the platform's timing, and held shifts
 // the targets' deadlines. If the post is being deleted, the last response closes the attempt, as unknown if the
 // response is inconclusive, because nothing is sent for such a post again.
 func RecordLookup(post *v1alpha1.Post, a *LookupAnswer, timing attempt.Timing, held *Deadlines, now time.Time) error {
@@ -185,7 +185,7 @@ func RecordLookup(post *v1alpha1.Post, a *LookupAnswer, timing attempt.Timing, h
 	return nil
 }
 
-// Confirmation is what the platform says about a post that a user has named.
+// Confirmation is the platform's response about a post that a user has named.
 type Confirmation struct {
 	// AccountID is the post's account if that is the target's account, and empty otherwise.
 	AccountID string

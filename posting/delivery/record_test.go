@@ -249,7 +249,7 @@ func TestEnterResolutions(t *testing.T) {
 	}
 }
 
-// TestEnterNamed records what the platform says about posts that users have named.
+// TestEnterNamed records the platform's responses about posts that users have named.
 func TestEnterNamed(t *testing.T) {
 	const address = "https://www.threads.com/@acme/post/DAbC123"
 	for _, tt := range []struct {

@@ -13,7 +13,7 @@ import (
 	"github.com/herald-social/herald/posting/attempt"
 )
 
-// Rollback says whether the cluster went back to an earlier state, such as an etcd snapshot. The status of older posts
+// Rollback shows whether the cluster went back to an earlier state, such as an etcd snapshot. The status of older posts
 // may then lack later events.
 type Rollback struct {
 	// DetectedAt is when the last rollback was detected, or zero if there was none.
@@ -23,7 +23,7 @@ type Rollback struct {
 	Problem        string
 }
 
-// checkRollback finds out and records what became of a post after a rollback, before anything else is done. It returns
+// checkRollback finds out and records the outcome of a post after a rollback, before anything else is done. It returns
 // no actions if the post may proceed.
 func (f *Facts) checkRollback() []Action {
 	if f.Unowned && posting.Cancelled(f.Post) && !f.Post.Status.Finished && f.Post.DeletionTimestamp.IsZero() && f.rollbackUnresolved() {
@@ -90,7 +90,7 @@ func (f *Facts) cancelUnowned() []Action {
 	return f.markUndecided(maybePublished)
 }
 
-// knownBefore returns what an earlier lookup found for this object.
+// knownBefore returns the result of an earlier lookup for this object.
 func (f *Facts) knownBefore() v1alpha1.EarlierPost {
 	object := string(f.Post.UID)
 	if earlier := f.Post.Status.Earlier; earlier != nil && earlier.Object == object {
@@ -123,7 +123,7 @@ func existedAt(post *v1alpha1.Post, at time.Time) bool {
 	return !at.IsZero() && !post.CreationTimestamp.After(at)
 }
 
-// recordRollback records what the archive says about a post after a rollback. The post's own record contains the
+// recordRollback records the archive's response about a post after a rollback. The post's own record contains the
 // outcome of each target. If there is no record and the post was due before the rollback was detected, the targets
 // become undecided, because the post may have been published.
 func (f *Facts) recordRollback() []Action {

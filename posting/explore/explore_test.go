@@ -28,10 +28,10 @@ const (
 	unreliable
 )
 
-// scenario says what an exploration covers.
+// scenario describes one exploration.
 type scenario struct {
 	name string
-	// listing, containers and works are what the platform offers: a listing, containers whose state is authoritative,
+	// listing, containers and works are features of the platform: a listing, containers whose state is authoritative,
 	// and operation IDs for calls that it has accepted and is processing.
 	listing    listing
 	containers bool

@@ -237,7 +237,7 @@ func (l *lives) claim(post *v1alpha1.Post, targets []int, add func(string, func(
 	call("is lost, and nobody knows", false, 1, platforms.Unknown, false)
 }
 
-// confirm records what the platform says about a refused call after its listing lag.
+// confirm records the platform's response about a refused call after its listing lag.
 func (l *lives) confirm(target int, taken bool) {
 	timing, _ := l.facts(livesBroken{}).Timing(v1alpha1.PlatformX)
 	asked := l.now().Add(time.Minute)

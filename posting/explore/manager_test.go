@@ -166,7 +166,7 @@ func (w *world) instants(i int, consider func(int64)) {
 		switch s.phase {
 		case claimed:
 			if a := posting.Target(m.claimed.post, s.target).Attempt; a != nil {
-				// The last instant at which it may start, and the first at which it may not.
+				// The last instant when it may start, and the first when it may not.
 				consider(w.truly(i, a.SendBefore.Time) - 1)
 				consider(w.truly(i, a.SendBefore.Time))
 			}
@@ -195,7 +195,7 @@ func proofAt(a *v1alpha1.Attempt, t attempt.Timing) time.Time {
 	return from.Add(t.CallTimeout + t.ClockMargin + t.Lag)
 }
 
-// moment is what a reconciliation depends on in a process with empty memory.
+// moment is everything that a reconciliation depends on in a process with empty memory.
 type moment struct {
 	v     *version
 	local time.Time

@@ -46,8 +46,8 @@ func (b *broken) decision(post *v1alpha1.Post, actions []delivery.Action) []deli
 	return actions
 }
 
-// beyond violates what the protocol assumes: a listing lags or a call takes longer than declared, in milliseconds, or a
-// process starts a call after giving it up.
+// beyond violates the protocol's assumptions: a listing lags or a call takes longer than declared, in milliseconds, or
+// a process starts a call after giving it up.
 type beyond struct {
 	lag, work int64
 	sleeper   bool

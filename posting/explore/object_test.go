@@ -14,7 +14,7 @@ import (
 )
 
 // version is a state of the Post, in etcd or in a copy. Equal states share a pointer. A version does not include its
-// resourceVersion: whoever holds a copy counts by how many versions it is behind.
+// resourceVersion: the holder of a copy counts by how many versions it is behind.
 type version struct {
 	n    int64
 	post *v1alpha1.Post

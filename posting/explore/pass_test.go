@@ -204,7 +204,7 @@ func hashOf(p *v1alpha1.Post, target int) string {
 // lookup is a target's lookup and its result.
 type lookup struct {
 	delivery.LookupAnswer
-	// gave is what the platform says about an abandoned call.
+	// gave is the platform's response about an abandoned call.
 	gave answer
 }
 

@@ -18,7 +18,7 @@ import (
 // time that it was suspended.
 const Brake Rule = "brake"
 
-// brake says whether the post's Team is suspended. Equal states share a pointer. The suspensions are computed by the
+// brake shows whether the post's Team is suspended. Equal states share a pointer. The suspensions are computed by the
 // real code.
 type brake struct {
 	n int64

@@ -22,7 +22,7 @@ type ticket struct {
 	call call
 	// limit is when the platform is done processing, or never.
 	limit int64
-	// post is the number of the published post, and gave is what the platform says about an abandoned one.
+	// post is the number of the published post, and gave is the platform's response about an abandoned one.
 	post int
 	gave answer
 }
@@ -89,7 +89,7 @@ func (w *world) ticketTime(consider func(int64)) bool {
 // atWork reports whether the platform is processing any ticket.
 func (w *world) atWork() bool { return slices.ContainsFunc(w.tickets, ticket.working) }
 
-// told sets what the platform says about a ticket.
+// told sets the platform's response about a ticket.
 func (w *world) told(name string, l *lookup) {
 	switch t := w.tickets[number(name[1:])-1]; {
 	case t.post > 0:
@@ -103,7 +103,7 @@ func (w *world) told(name string, l *lookup) {
 	}
 }
 
-// toldUnnamed sets what the platform says about an attempt's call if it is asked without the operation ID.
+// toldUnnamed sets the platform's response about an attempt's call if it is asked without the operation ID.
 func (w *world) toldUnnamed(attemptID string, l *lookup) {
 	i := slices.IndexFunc(w.tickets, func(t ticket) bool { return t.call.attempt == attemptID })
 	switch {

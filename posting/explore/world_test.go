@@ -104,7 +104,7 @@ type step struct {
 
 const nobody = -1
 
-// clone copies a world. What it points to is immutable; slices are copied.
+// clone copies a world. Referenced values are immutable; slices are copied.
 func (w *world) clone() *world {
 	n := *w
 	n.past = slices.Clone(w.past)
@@ -128,7 +128,7 @@ func (w *world) local(i int) time.Time {
 	return t0.Add(time.Duration(w.now+w.manager[i].offset) * time.Millisecond)
 }
 
-// truly returns the model's time at which a manager's clock shows the given time.
+// truly returns the model's time when a manager's clock shows the given time.
 func (w *world) truly(i int, at time.Time) int64 {
 	return at.Sub(t0).Milliseconds() - w.manager[i].offset
 }
@@ -204,7 +204,7 @@ func (w *world) peopleSteps(add adder) {
 	}
 }
 
-// timeStep moves the clock to the next instant at which something may change. Time does not pass while a manager has
+// timeStep moves the clock to the next instant when something may change. Time does not pass while a manager has
 // work to do, unless it stalls first.
 func (w *world) timeStep(add adder) {
 	next := never

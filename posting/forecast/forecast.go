@@ -14,7 +14,7 @@ import (
 type Upload struct {
 	// Team is the team whose slots the upload uses.
 	Team string
-	// Due is the time of the post. From is the earliest time at which the upload can start.
+	// Due is the time of the post. From is the earliest time when the upload can start.
 	Due, From time.Time
 	// Duration is how long the upload needs a slot, from its start or, if it is running, from now.
 	Duration time.Duration

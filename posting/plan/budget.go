@@ -93,7 +93,7 @@ func BudgetOf(team *v1alpha1.Team) Budget {
 // filesPerPost is how many stored files the budget allows for each post.
 const filesPerPost = 2
 
-// BudgetItems lists the fields of a budget in the order in which they are shown.
+// BudgetItems lists the fields of a budget in display order.
 var BudgetItems = []v1alpha1.BudgetItem{
 	v1alpha1.BudgetPosts, v1alpha1.BudgetPostBytes, v1alpha1.BudgetUnfinishedPosts,
 	v1alpha1.BudgetPendingFiles, v1alpha1.BudgetPendingFileBytes, v1alpha1.BudgetKeys,
@@ -140,7 +140,7 @@ func (b *Budget) Shortage(team string, wants ...Demand) string {
 	return ""
 }
 
-// BudgetCounter returns the spec of the Usage that counts what a team uses of its budget.
+// BudgetCounter returns the spec of the Usage that counts a team's use of its budget.
 func BudgetCounter() v1alpha1.UsageSpec {
 	return v1alpha1.UsageSpec{Resource: v1alpha1.ResourceBudget}
 }

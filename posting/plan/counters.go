@@ -88,7 +88,7 @@ func Uses(counter *v1alpha1.UsageSpec, post *v1alpha1.Post, find Connections, st
 	return uses
 }
 
-// Stored returns what a stored post uses, to compare it with a Usage.
+// Stored returns a stored post's uses, to compare it with a Usage.
 func Stored(counter *v1alpha1.UsageSpec, post *v1alpha1.Post, find Connections, startingDeadline time.Duration) usage.PostUses {
 	return usage.PostUses{
 		Name: post.Name, UID: post.UID, Begun: posting.Started(post), Uses: Uses(counter, post, find, startingDeadline),

@@ -70,7 +70,7 @@ func Apply(status *v1alpha1.ConnectionStatus, told []platforms.RateLimit, now ti
 	return held
 }
 
-// ApplyAccountInfo stores what the platform reports about the account. It first drops limits without a total, because
+// ApplyAccountInfo stores the account data that the platform reports. It first drops limits without a total, because
 // platforms report these only while they are exhausted.
 func ApplyAccountInfo(status *v1alpha1.ConnectionStatus, found platforms.AccountInfo, now time.Time) (held bool) {
 	if found.TikTok != nil {

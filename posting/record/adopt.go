@@ -15,7 +15,7 @@ import (
 	"github.com/herald-social/herald/posting/attempt"
 )
 
-// LookupRequired reports whether this post has to know what became of an earlier post with the same name. A post that
+// LookupRequired reports whether this post has to know the outcome of an earlier post with the same name. A post that
 // the API created under a random name does not, because no later request can use that name, unless its object was
 // recreated.
 func LookupRequired(post *v1alpha1.Post) bool {
@@ -53,7 +53,7 @@ func CopyOf(post *v1alpha1.Post) types.UID {
 	return types.UID(uid)
 }
 
-// Covers reports whether the record contains what became of an object. The UID is empty for a post created through the
+// Covers reports whether the record contains the outcome of an object. The UID is empty for a post created through the
 // API, whose name no other post has ever used.
 func (r *Record) Covers(object types.UID) bool {
 	return object == "" || object == r.UID || slices.Contains(r.Earlier, object)
@@ -74,7 +74,7 @@ type Adopted struct {
 	Unknown []string
 }
 
-// Adopt adopts what became of an earlier post with the same name, or of the post itself before a cluster rollback.
+// Adopt adopts the outcome of an earlier post with the same name, or of the post itself before a cluster rollback.
 // Published targets become posted, and targets that may have been published become undecided. Targets that were refused
 // or never claimed are still to be sent; if the recorded post was in delivery, only refused ones are, since the object
 // may have gone further than its record. Targets match by account, and by order within an account. A target that is
@@ -162,7 +162,7 @@ func (r *Record) mayBeSentSince(t *Target) bool {
 	return r.Underway && t.State == v1alpha1.TargetPending
 }
 
-// adoptTarget adopts what became of a target into entry i of a post.
+// adoptTarget adopts the outcome of a target into entry i of a post.
 func (r *Record) adoptTarget(post *v1alpha1.Post, i int, old *Target) {
 	next := *old.DeepCopy()
 	next.Index = int32(i) //nolint:gosec // a post has at most 100 targets
@@ -197,7 +197,7 @@ var unknownOf = map[bool]string{
 	false: "an earlier post of this name was sent, and whether it was published is unknown",
 }
 
-// preserveFacts keeps what is permanent in an entry: the last attempt and the published cards.
+// preserveFacts keeps the permanent facts of an entry: the last attempt and the published cards.
 func preserveFacts(next, entry *v1alpha1.TargetStatus) {
 	if next.Attempt == nil && entry.Attempt != nil {
 		next.Attempt = entry.Attempt.DeepCopy()

@@ -71,7 +71,7 @@ func (r *Record) targetsByKey(account Account) map[accountKey][]*Target {
 }
 
 // Merge merges a record with the stored record of the same name. The record of the younger object takes precedence and,
-// for the same object, the finished one. What it lacks is taken from the other record, so that published targets are
+// for the same object, the finished one. Missing facts are taken from the other record, so that published targets are
 // never lost, whatever the order of writes.
 func (r *Record) Merge(before *Record) *Record {
 	switch {

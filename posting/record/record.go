@@ -62,7 +62,7 @@ type Record struct {
 	Earlier []types.UID `json:"earlier,omitempty"`
 }
 
-// Target is what became of a target: its status entry without the fields that only delivery needs.
+// Target is the outcome of a target: its status entry without the fields that only delivery needs.
 type Target struct {
 	v1alpha1.TargetStatus
 	// Connection is the name of the target's Connection.

@@ -34,7 +34,7 @@ func accounts(connection string) (v1alpha1.Platform, string, bool) {
 // noConnections resolves no account, as after the deletion of all Connections.
 func noConnections(string) (v1alpha1.Platform, string, bool) { return "", "", false }
 
-// post returns a post with this UID. Each target is a connection and what became of it: "posted", "unknown", "open",
+// post returns a post with this UID. Each target is a connection and its outcome: "posted", "unknown", "open",
 // "refused", "failed" before a call, "pending", "withdrawn".
 func post(uid types.UID, targets ...string) *v1alpha1.Post {
 	p := &v1alpha1.Post{
@@ -100,7 +100,7 @@ func uncalled(p *v1alpha1.Post) *v1alpha1.Post {
 	return p
 }
 
-// fates formats what became of a post's targets, in the words of post, with their IDs.
+// fates formats the outcomes of a post's targets, in the words of post, with their IDs.
 func fates(p *v1alpha1.Post) []string {
 	list := []string{}
 	for i := range p.Status.Targets {

@@ -14,14 +14,14 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// Env is what a validation can look up.
+// Env is the environment of a validation.
 type Env struct {
 	// Connection returns a connection in the post's namespace, or nil. A connection that is being deleted counts as
 	// missing.
 	Connection func(name string) *v1alpha1.Connection
 	// Media returns a media file in the post's namespace, or nil. If Media is nil, every media file counts as missing.
 	Media func(name string) *v1alpha1.Media
-	// Capabilities returns what a platform can do, or false if this installation cannot publish there.
+	// Capabilities returns a platform's capabilities, or false if this installation cannot publish there.
 	Capabilities func(v1alpha1.Platform) (platforms.Capabilities, bool)
 	// Converts means that the team's videos are converted for platforms that would otherwise reject them.
 	Converts bool

@@ -36,7 +36,7 @@ const (
 // Month returns the calendar month (UTC) of a time as a period.
 func Month(at time.Time) string { return at.UTC().Format(monthLayout) }
 
-// Use is what a target uses of a Usage.
+// Use is one target's use of a Usage.
 type Use struct {
 	// Target is its index in the post.
 	Target int
@@ -65,7 +65,7 @@ type Reservation struct {
 	Uses    []Use
 }
 
-// PostUses are what a stored post uses.
+// PostUses are a stored post's uses.
 type PostUses struct {
 	Name string
 	UID  types.UID
@@ -75,7 +75,7 @@ type PostUses struct {
 	Uses []Use
 }
 
-// Reserve adds what a request would use. If any of it exceeds the limit, it adds nothing and returns the refused
+// Reserve adds the uses of a request. If any of it exceeds the limit, it adds nothing and returns the refused
 // targets.
 func Reserve(u *v1alpha1.Usage, r Reservation, limit int, now time.Time) []Refusal {
 	others := without(u, r.Post, r.Request)
@@ -110,7 +110,7 @@ func without(u *v1alpha1.Usage, post, request string) []v1alpha1.UsageEntry {
 	})
 }
 
-// Confirm adds what a post uses when its delivery starts, up to the limit, and returns the refused targets. It converts
+// Confirm adds a post's uses when its delivery starts, up to the limit, and returns the refused targets. It converts
 // the post's reservations first. A target never gets more than it needs.
 func Confirm(u *v1alpha1.Usage, post PostUses, limit int, now time.Time) []Refusal {
 	next, own, reserved := split(u, &post)
@@ -167,7 +167,7 @@ func Settle(u *v1alpha1.Usage, post PostUses) {
 }
 
 // Orphan settles the entries of a post that does not exist. A reservation is removed after its TTL, when no request can
-// create the post any more. Delivered uses still count.
+// create the post. Delivered uses still count.
 func Orphan(u *v1alpha1.Usage, post string, now time.Time) {
 	next := slices.DeleteFunc(slices.Clone(u.Status.Entries), func(e v1alpha1.UsageEntry) bool {
 		return e.Post == post && e.UID == "" && now.Sub(e.Since.Time) >= reservationTTL
@@ -274,7 +274,7 @@ func set(u *v1alpha1.Usage, entries []v1alpha1.UsageEntry, limit int) {
 	u.Status = v1alpha1.UsageStatus{Limit: narrow(limit), Used: narrow(used), Entries: entries}
 }
 
-// add appends an entry if the limit allows it. An entry that does not increase what is used always fits, such as one
+// add appends an entry if the limit allows it. An entry that does not increase the amount used always fits, such as one
 // equal to a reservation from another request for the same post.
 func add(spec *v1alpha1.UsageSpec, entries []v1alpha1.UsageEntry, entry *v1alpha1.UsageEntry, limit int) (next []v1alpha1.UsageEntry, fits bool) {
 	with := slices.Concat(entries, []v1alpha1.UsageEntry{*entry})
