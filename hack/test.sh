@@ -10,7 +10,7 @@ not_run() {
 export HERALD_TEST_NOTES=$(mktemp)
 beside=$(mktemp -d)
 trap 'rm -rf "$HERALD_TEST_NOTES" "$beside"' EXIT
-# With another version, a lane would link the programs again while another one runs them.
+# If the version changed, a lane would link the programs again while another one is running them.
 VERSION=$("$MAKE" -s image-tag)
 export VERSION
 race=1
@@ -38,10 +38,10 @@ step 'known vulnerabilities (make vuln)' "$MAKE" vuln
 step 'formatting and linters (make lint)' "$MAKE" lint
 step "unit tests (make test-unit${race:+ RACE=1})" "$MAKE" test-unit RACE=$race
 step 'chart by Kubernetes and kube-score (make chart-conform)' "$MAKE" chart-conform
-# They wait more than they work, so one after the other runs beside the suites and the crash matrix. Each writes its notes, its
-# output and its exit code into a folder of its own.
+# These mostly wait, so they run one after the other, alongside the suites and the crash matrix. Each writes its notes, output and exit
+# code to its own folder.
 step 'programs that the following tests start (make controlplane)' "$MAKE" controlplane
-# The lane is a process group, so that an interrupt ends all of it.
+# The lane is a process group, so that an interrupt stops all of it.
 set -m
 {
   for target in test-browser test-agents test-upgrade test-counting test-oddfiles test-hostile; do
