@@ -38,7 +38,9 @@ step 'known vulnerabilities (make vuln)' "$MAKE" vuln
 step 'formatting and linters (make lint)' "$MAKE" lint
 step "unit tests (make test-unit${race:+ RACE=1})" "$MAKE" test-unit RACE=$race
 step 'chart by Kubernetes and kube-score (make chart-conform)' "$MAKE" chart-conform
-# These mostly wait, so they run one after the other, alongside the suites and the crash matrix. Each writes its notes, output and exit
+step 'suites with an API server (make test-integration)' "$MAKE" test-integration
+step 'alerts and dashboard in Prometheus (make test-monitoring)' "$MAKE" test-monitoring
+# These mostly wait, so they run one after the other, alongside the crash matrix. Each writes its notes, output and exit
 # code to its own folder.
 step 'programs that the following tests start (make controlplane)' "$MAKE" controlplane
 # The lane is a process group, so that an interrupt stops all of it.
@@ -62,8 +64,6 @@ begun() {
   cat "$beside/$1/notes" >>"$HERALD_TEST_NOTES"
   return "$(cat "$beside/$1/status")"
 }
-step 'suites with an API server (make test-integration)' "$MAKE" test-integration
-step 'alerts and dashboard in Prometheus (make test-monitoring)' "$MAKE" test-monitoring
 step 'crash matrix, short (make test-crash)' "$MAKE" test-crash LONG=
 step 'pages in a browser (make test-browser), begun beside it' begun test-browser
 step 'agents and clients that others wrote (make test-agents), begun beside it' begun test-agents

@@ -12,25 +12,25 @@ import (
 type Class string
 
 const (
-	// ClassReconnect: the token is invalid or a permission is missing; a person must connect the account again.
+	// ClassReconnect means the token is invalid or a permission is missing; a person must connect the account again.
 	ClassReconnect Class = "reconnect"
-	// ClassRefresh: the access token has expired; renew it and call again.
+	// ClassRefresh means the access token has expired; renew it and call again.
 	ClassRefresh Class = "refresh"
-	// ClassRateLimited: too many calls; wait until RetryAt.
+	// ClassRateLimited means too many calls; wait until RetryAt.
 	ClassRateLimited Class = "rateLimited"
-	// ClassQuota: a daily or rolling quota is used up; wait for hours.
+	// ClassQuota means a daily or rolling quota is used up; wait for hours.
 	ClassQuota Class = "quota"
-	// ClassRestricted: the platform blocks posting until the account's owner acts there, for example because the
+	// ClassRestricted means the platform blocks posting until the account's owner acts there, for example because the
 	// account is locked or suspended. A new token does not help, and only the next call shows whether the restriction
 	// has been lifted.
 	ClassRestricted Class = "restricted"
-	// ClassTransient: the platform has an outage or a temporary error; try again later.
+	// ClassTransient means the platform has an outage or a temporary error; try again later.
 	ClassTransient Class = "transient"
-	// ClassPermanent: the platform refuses the content or the request; never repeat it unchanged.
+	// ClassPermanent means the platform refuses the content or the request; never repeat it unchanged.
 	ClassPermanent Class = "permanent"
-	// ClassDuplicate: the platform reports that it already has this content, so an earlier call may have taken effect.
+	// ClassDuplicate means the platform reports that it already has this content, so an earlier call may have taken effect.
 	ClassDuplicate Class = "duplicate"
-	// ClassUnknown: the response was lost or is malformed.
+	// ClassUnknown means the response was lost or is malformed.
 	ClassUnknown Class = "unknown"
 )
 

@@ -9,15 +9,15 @@ import "time"
 type Outcome string
 
 const (
-	// Posted: the platform confirmed publication.
+	// Posted means the platform confirmed publication.
 	Posted Outcome = "posted"
-	// Refused: the platform responded that it did not publish. That is not proof; the caller verifies it with Lookup.
+	// Refused means the platform responded that it did not publish. That is not proof; the caller verifies it with Lookup.
 	Refused Outcome = "refused"
-	// NotSent: no connection was established, so nothing was sent.
+	// NotSent means no connection was established, so nothing was sent.
 	NotSent Outcome = "notSent"
-	// Accepted: the platform accepted the call and is processing it as Result.OperationID. Lookup returns the outcome.
+	// Accepted means the platform accepted the call and is processing it as Result.OperationID. Lookup returns the outcome.
 	Accepted Outcome = "accepted"
-	// Unknown: the call may have taken effect.
+	// Unknown means the call may have taken effect.
 	Unknown Outcome = "unknown"
 )
 

@@ -52,11 +52,11 @@ type Finisher interface {
 type Ownership string
 
 const (
-	// OwnershipConfirmed: the post belongs to the account.
+	// OwnershipConfirmed means the post belongs to the account.
 	OwnershipConfirmed Ownership = "own"
-	// OwnershipForeign: it belongs to another account.
+	// OwnershipForeign means it belongs to another account.
 	OwnershipForeign Ownership = "foreign"
-	// OwnershipUnknown: the platform does not show the post, which may have been deleted.
+	// OwnershipUnknown means the platform does not show the post, which may have been deleted.
 	OwnershipUnknown Ownership = "unshown"
 )
 

@@ -40,6 +40,7 @@ type Keys interface {
 // KeyState is a key's validity.
 type KeyState string
 
+// The states of a key.
 const (
 	KeyActive  KeyState = "active"
 	KeyExpired KeyState = "expired"

@@ -31,11 +31,12 @@ const (
 type ConnectionBound string
 
 const (
-	// BoundPerAddress is the limit per address, BoundTotal the total, and BoundHeaders the limit of long unfinished
-	// headers.
+	// BoundPerAddress is the limit per address.
 	BoundPerAddress ConnectionBound = "address"
-	BoundTotal      ConnectionBound = "all"
-	BoundHeaders    ConnectionBound = "headers"
+	// BoundTotal is the limit in total.
+	BoundTotal ConnectionBound = "all"
+	// BoundHeaders is the limit of long unfinished headers.
+	BoundHeaders ConnectionBound = "headers"
 )
 
 // ConnectionOptions are a ConnectionPool's limits.

@@ -9,6 +9,7 @@ import "github.com/herald-social/herald/api/v1alpha1"
 // settled, so all archived posts count as decided.
 type UndecidedFilter uint8
 
+// The values of an UndecidedFilter.
 const (
 	IncludeUndecided UndecidedFilter = iota
 	OnlyUndecided

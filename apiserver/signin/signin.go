@@ -59,6 +59,7 @@ type Options struct {
 // Method is a way to sign in.
 type Method string
 
+// The ways to sign in.
 const (
 	ByLink Method = "link"
 	ByOIDC Method = "oidc"

@@ -17,7 +17,7 @@ type Output struct {
 	truncated atomic.Bool
 }
 
-// NewOutput returns an Output that stores at most most bytes. It calls full, which may be nil, once there are more.
+// NewOutput returns an Output that stores up to most bytes. It calls full, which may be nil, once there are more.
 func NewOutput(most int, full func()) *Output {
 	return &Output{most: most, full: full}
 }

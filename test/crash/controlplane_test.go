@@ -79,9 +79,13 @@ func (s *server) kill() {
 	Eventually(func() error { return syscall.Kill(s.pid, 0) }).ShouldNot(Succeed(), "%s is gone", s.name)
 }
 
-// end kills the processes that restart has started; envtest stops the others.
+// end kills the program, which may be gone already. Without etcd, which may end first, kube-apiserver would not stop by
+// itself within the time that envtest allows.
 func (s *server) end() {
 	if s.now != nil {
 		s.now.kill()
+		return
 	}
+	_ = syscall.Kill(s.pid, syscall.SIGKILL)
+	Eventually(func() error { return syscall.Kill(s.pid, 0) }).ShouldNot(Succeed(), "%s is gone", s.name)
 }

@@ -110,39 +110,39 @@ func (e *Error) Refusal() bool {
 type Kind string
 
 const (
-	// KindOther: any other refusal. Its code does not identify the cause.
+	// KindOther means any other refusal. Its code does not identify the cause.
 	KindOther Kind = "other"
-	// KindContent: the content violates the rules.
+	// KindContent means the content violates the rules.
 	KindContent Kind = "content"
-	// KindText: the text is at fault.
+	// KindText means the text is at fault.
 	KindText Kind = "text"
-	// KindFile: a file is at fault.
+	// KindFile means a file is at fault.
 	KindFile Kind = "file"
-	// KindMedia: the graph failed to process a file that may be valid.
+	// KindMedia means the graph failed to process a file that may be valid.
 	KindMedia Kind = "media"
-	// KindLost: the graph no longer has the uploaded or prepared content.
+	// KindLost means the graph no longer has the uploaded or prepared content.
 	KindLost Kind = "lost"
-	// KindNotReady: the prepared content is not ready yet.
+	// KindNotReady means the prepared content is not ready yet.
 	KindNotReady Kind = "not ready"
-	// KindToken: the token is invalid. No graph renews an invalid token.
+	// KindToken means the token is invalid. No graph renews an invalid token.
 	KindToken Kind = "token"
-	// KindPermission: a permission is missing.
+	// KindPermission means a permission is missing.
 	KindPermission Kind = "permission"
-	// KindApp: the app is blocked, and every account with it.
+	// KindApp means the app is blocked, and every account with it.
 	KindApp Kind = "app"
-	// KindPerson: the account is restricted until its owner acts on the platform.
+	// KindPerson means the account is restricted until its owner acts on the platform.
 	KindPerson Kind = "person"
-	// KindLimit: too many calls.
+	// KindLimit means too many calls.
 	KindLimit Kind = "limit"
-	// KindBlocked: the account is temporarily blocked from posting, because of what or how often it posted.
+	// KindBlocked means the account is temporarily blocked from posting, because of what or how often it posted.
 	KindBlocked Kind = "blocked"
-	// KindQuota: the quota of posts in 24 hours is used up.
+	// KindQuota means the quota of posts in 24 hours is used up.
 	KindQuota Kind = "quota"
-	// KindDuplicate: the same content was posted recently.
+	// KindDuplicate means the same content was posted recently.
 	KindDuplicate Kind = "duplicate"
-	// KindUnavailable: the graph has an outage.
+	// KindUnavailable means the graph has an outage.
 	KindUnavailable Kind = "unavailable"
-	// KindNonsense: the response is not a graph error.
+	// KindNonsense means the response is not a graph error.
 	KindNonsense Kind = "nonsense"
 )
 

@@ -42,7 +42,7 @@ type CongestionWindow struct {
 	queue  []chan struct{}
 }
 
-// NewCongestionWindow returns a window of at most most concurrent writes. Each write must be stored within the given
+// NewCongestionWindow returns a window for up to most concurrent writes. Each write must be stored within the given
 // time; a write that takes more than a fifth of it is slow.
 func NewCongestionWindow(most int, within time.Duration, c clock.PassiveClock) *CongestionWindow {
 	slow := within / 5
