@@ -151,6 +151,16 @@ var _ = Describe("app.js", func() {
 			Expect(f.forms()).To(Equal([]url.Values{{"id": {"1"}, "what": {"go"}}}), "with the button that was pressed")
 		})
 
+		It("sends its form even if an update of the page removes it meanwhile", func() {
+			f, page := open(form, chrome.Options{})
+			must(page.Get("button", "Disconnect").Click())
+			dialog := page.Get("dialog", "Disconnect <b>@acme</b>?")
+			must(dialog.Wait())
+			must(page.WaitFor("the update", `document.querySelector("form[data-confirm]")?.remove() === undefined`))
+			must(dialog.Get("button", "Disconnect").Follow())
+			Expect(f.forms()).To(Equal([]url.Values{{"id": {"1"}, "what": {"go"}}}), "as the user confirmed")
+		})
+
 		It("blocks htmx requests meanwhile", func() {
 			f, page := open(`<form hx-post="/form" hx-target="#out" data-confirm="Sure?"><button>Go</button></form><div id="out"></div>`, chrome.Options{})
 			must(page.Get("button", "Go").Click())

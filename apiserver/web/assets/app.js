@@ -123,6 +123,10 @@ function ask(form, submitter) {
   dialog.addEventListener("close", () => {
     dialog.remove();
     if (dialog.returnValue !== "yes") return;
+    if (!form.isConnected) { // an update of the page has replaced the form since
+      form.hidden = true;
+      document.body.append(form);
+    }
     confirmed = form;
     form.requestSubmit(submitter);
     confirmed = undefined;
