@@ -111,7 +111,8 @@ const set = `function(value) {
   return false;
 }`
 
-// Fill replaces the value of an input or a text area.
+// Fill replaces the value of an input or a text area. If an update of the page replaces the element meanwhile, Fill does it
+// again in the new one.
 func (e *Element) Fill(value string) error {
 	return e.do("fill in", func(node cdp.BackendNodeID) error {
 		typed, err := apply[bool](e.page, node, set, value)
@@ -121,7 +122,13 @@ func (e *Element) Fill(value string) error {
 		if value == "" {
 			return e.page.Press(kb.Delete)
 		}
-		return call(e.page, input.InsertText, input.InsertTextParams{Text: value})
+		if err := call(e.page, input.InsertText, input.InsertTextParams{Text: value}); err != nil {
+			return err
+		}
+		if connected, err := apply[bool](e.page, node, "function() { return this.isConnected }"); err != nil || connected {
+			return err
+		}
+		return errors.New("an update of the page replaced it")
 	})
 }
 
