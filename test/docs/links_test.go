@@ -33,8 +33,18 @@ var (
 	dropped = regexp.MustCompile(`[^\p{L}\p{N}_\- ]`)
 )
 
-// pages returns all pages' texts, by repository path.
+// pages returns all pages' texts without their code blocks, by repository path.
 func pages(t *testing.T) map[string]string {
+	t.Helper()
+	found := texts(t, ".md")
+	for at, text := range found {
+		found[at] = fence.ReplaceAllString("\n"+text, "")
+	}
+	return found
+}
+
+// texts returns the texts of the repository's files whose names end in suffix, by repository path.
+func texts(t *testing.T, suffix string) map[string]string {
 	t.Helper()
 	found := map[string]string{}
 	err := filepath.WalkDir(root, func(name string, entry fs.DirEntry, err error) error {
@@ -45,16 +55,14 @@ func pages(t *testing.T) map[string]string {
 		switch {
 		case entry.IsDir() && name != root && (at == "bin" || strings.HasPrefix(at, ".") || entry.Name() == "node_modules" || entry.Name() == "testdata"):
 			return fs.SkipDir
-		case entry.IsDir() || path.Ext(at) != ".md":
+		case entry.IsDir() || !strings.HasSuffix(at, suffix):
 			return nil
 		}
 		text, err := os.ReadFile(name)
-		found[at] = fence.ReplaceAllString("\n"+string(text), "")
+		found[at] = string(text)
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	do(t, err)
 	return found
 }
 
