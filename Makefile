@@ -16,7 +16,7 @@ BIN := $(CURDIR)/bin
 
 # All builds and tests share one set of flags, so that they reuse each other's compiled packages. Only the race detector needs cgo.
 export CGO_ENABLED := 0
-export GOFLAGS := -trimpath $(GOFLAGS)
+export GOFLAGS := -trimpath $(filter-out -trimpath,$(GOFLAGS))
 
 # The version that `herald --version` prints, and the tag of the images: the Git tag, or the best that is known without one. For charts,
 # what follows the v is a semantic version; since a commit may consist of digits alone, it gets a letter.
