@@ -23,8 +23,8 @@ import (
 type Verdict struct {
 	// Posted is true if the target was published. Otherwise Herald sends it again.
 	Posted bool
-	// ExternalID is the platform's id for the published post, and ExternalURL its address, from which the manager
-	// derives the id. Unnamed is set if the person has neither. A verdict with Posted has exactly one of the three.
+	// ExternalID is the platform's id for the published post. ExternalURL is its URL, and the manager derives the id
+	// from it. Unnamed is set if the person has neither. A verdict with Posted has exactly one of the three.
 	ExternalID  string
 	ExternalURL string
 	Unnamed     bool

@@ -290,7 +290,7 @@ func TestListPages(t *testing.T) {
 }
 
 // TestReadersSeeWholeLists reads while a watch, our own writes and a relist change the lists. Each read is consistent:
-// sorted, and as long as its total says.
+// it is sorted, and its length equals its total.
 func TestReadersSeeWholeLists(t *testing.T) {
 	t.Parallel()
 	const posts = 200

@@ -1,7 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// kinds generates docs/kinds.md, the reference of Herald's kinds, from the definitions in config/crd/bases. `go
+// Command kinds generates docs/kinds.md, the reference of Herald's kinds, from the definitions in config/crd/bases. `go
 // generate ./config/crd` runs it.
 package main
 

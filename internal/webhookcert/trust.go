@@ -44,7 +44,7 @@ func Untrusted(config *admissionregistrationv1.ValidatingWebhookConfiguration, s
 	for i := range config.Webhooks {
 		webhook := &config.Webhooks[i]
 		options := x509.VerifyOptions{DNSName: serverName(&webhook.ClientConfig), Intermediates: between, CurrentTime: now}
-		// Without a bundle, the API server trusts the authorities of its own system; this system's are used instead.
+		// Without a bundle, the API server uses its system's root CAs. The roots of this system stand in for them.
 		if bundle := webhook.ClientConfig.CABundle; len(bundle) > 0 {
 			options.Roots = x509.NewCertPool()
 			options.Roots.AppendCertsFromPEM(bundle)

@@ -68,7 +68,7 @@ func newID(at state.Stamp) string {
 	return base64.RawURLEncoding.EncodeToString(id[:])
 }
 
-// newSession returns the id of a session. Whoever knows it can use the session.
+// newSession returns a random session id, which is all that a client needs to use the session.
 func newSession(state.Stamp) string { return rand.Text() + rand.Text() }
 
 // start is POST /upload/youtube/v3/videos. It starts a session and does not change the channel yet.

@@ -51,7 +51,7 @@ type hostility struct {
 	Attacks map[string]map[string]int `json:"attacks"`
 }
 
-// runHostile runs a hostile team beside its neighbours for some time, within the limits that apply to every team.
+// runHostile measures what other teams notice of a hostile team. The usual limits apply to all of them.
 func runHostile(ctx context.Context, s *session, r *report, id string) error {
 	if err := s.stack.StartHerald(ctx); err != nil {
 		return err

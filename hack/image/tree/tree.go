@@ -38,8 +38,7 @@ func (t Tree) AddScratch(name string) {
 	t[path.Clean(name)] = File{Mode: fs.ModeDir | fs.ModeSticky | 0o777}
 }
 
-// complete returns the tree with all its folders, and the order in which to write it: folders come before their
-// content.
+// complete adds missing parent folders, and returns all names in writing order: folders precede their contents.
 func (t Tree) complete() (Tree, []string) {
 	all := maps.Clone(t)
 	for name := range t {
