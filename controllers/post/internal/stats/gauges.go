@@ -71,35 +71,6 @@ func newGauges() gauges {
 	}
 }
 
-// Describe implements prometheus.Collector.
-func (m *Metrics) Describe(ch chan<- *prometheus.Desc) {
-	g := &m.gauges
-	for _, desc := range []*prometheus.Desc{g.posts, g.due, g.overdue, g.suspended, g.waiting, g.attempts, g.undecided, g.lateUploads, g.bytes, g.upload, g.queue, g.appLimited, g.claims} {
-		ch <- desc
-	}
-}
-
-// Collect implements prometheus.Collector.
-func (m *Metrics) Collect(ch chan<- prometheus.Metric) {
-	s := m.source.Load()
-	if s == nil {
-		return
-	}
-	select {
-	case <-s.Stopping:
-		return
-	default:
-	}
-	select {
-	case <-s.Elected:
-	default:
-		return
-	}
-	count := s.snapshot()
-	m.setAccounts(count.accounts)
-	m.gauges.collect(ch, count)
-}
-
 // Source provides what each scrape counts.
 type Source struct {
 	// Objects holds the counted objects.

@@ -30,8 +30,7 @@ const (
 	labelPlatform  = "platform"
 )
 
-// Metrics holds the metrics of the post controller. It is a prometheus.Collector of the gauges, which are computed at
-// each scrape.
+// Metrics holds the metrics of the post controller.
 type Metrics struct {
 	// Deliveries counts the outcomes of deliveries.
 	Deliveries *Deliveries
@@ -39,14 +38,7 @@ type Metrics struct {
 	bytes     *prometheus.CounterVec
 	abandoned *prometheus.CounterVec
 	expired   prometheus.Counter
-
-	// source provides what each scrape counts. It is nil before Watch.
-	source atomic.Pointer[Source]
-	gauges gauges
-
-	mu sync.Mutex
-	// teams holds the namespaces whose series exist.
-	teams map[string]bool
+	scrapes   *collector
 }
 
 // Deliveries measures how well the delivery keeps its guarantees.
@@ -76,10 +68,10 @@ func New(registerer prometheus.Registerer) *Metrics {
 			Name: "herald_expired_claims_total",
 			Help: "Claims that the Kubernetes API did not store within delivery.sendWindow, so that nothing was sent for them. They cost a second write and are made again.",
 		}),
-		gauges: newGauges(),
 	}
+	m.scrapes = &collector{gauges: newGauges(), deliveries: m.Deliveries, abandoned: m.abandoned}
 	if registerer != nil {
-		registerer.MustRegister(m)
+		registerer.MustRegister(m.scrapes)
 	}
 	return m
 }
@@ -113,7 +105,7 @@ func newDeliveries(register promauto.Factory) *Deliveries {
 }
 
 // Watch sets the source whose posts each scrape counts, from its election until it stops.
-func (m *Metrics) Watch(source *Source) { m.source.Store(source) }
+func (m *Metrics) Watch(source *Source) { m.scrapes.source.Store(source) }
 
 // ObserveLateness counts a target's first call in a scheduled post. due is the scheduled time, moved by the team's
 // suspensions.
@@ -156,31 +148,6 @@ func (d *Deliveries) Changed(post *v1alpha1.Post, before *v1alpha1.PostStatus) {
 	}
 }
 
-// setAccounts updates the series to the connected accounts, by namespace and platform. New series start at zero, so
-// that a team's first late or refused post is an increase. The series of removed teams are deleted, so that there are
-// never more series than accounts.
-func (m *Metrics) setAccounts(accounts map[account]bool) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	teams := map[string]bool{}
-	for of := range accounts {
-		teams[of.namespace] = true
-		m.abandoned.WithLabelValues(of.namespace)
-		m.Deliveries.late.WithLabelValues(of.namespace, of.platform)
-		m.Deliveries.results.WithLabelValues(of.namespace, of.platform, string(v1alpha1.TargetPosted), "")
-		m.Deliveries.results.WithLabelValues(of.namespace, of.platform, string(v1alpha1.TargetFailed), v1alpha1.ReasonRefused)
-	}
-	for namespace := range m.teams {
-		if !teams[namespace] {
-			gone := prometheus.Labels{labelNamespace: namespace}
-			m.Deliveries.late.DeletePartialMatch(gone)
-			m.Deliveries.results.DeletePartialMatch(gone)
-			m.abandoned.DeletePartialMatch(gone)
-		}
-	}
-	m.teams = teams
-}
-
 // Sent returns the counter for the file bytes that are sent to a platform.
 func (m *Metrics) Sent(platform v1alpha1.Platform) prepare.Sent {
 	return m.bytes.WithLabelValues(string(platform))
@@ -191,3 +158,72 @@ func (m *Metrics) Abandoned(namespace string) { m.abandoned.WithLabelValues(name
 
 // ClaimExpired counts a claim that was not stored within the send window.
 func (m *Metrics) ClaimExpired() { m.expired.Inc() }
+
+// collector computes the gauges at each scrape.
+type collector struct {
+	gauges gauges
+	// source provides what each scrape counts. It is nil before Metrics.Watch.
+	source atomic.Pointer[Source]
+
+	// deliveries and abandoned have series for each team, which start and end with its accounts.
+	deliveries *Deliveries
+	abandoned  *prometheus.CounterVec
+
+	mu sync.Mutex
+	// teams holds the namespaces whose series exist.
+	teams map[string]bool
+}
+
+// Describe implements prometheus.Collector.
+func (c *collector) Describe(ch chan<- *prometheus.Desc) {
+	g := &c.gauges
+	for _, desc := range []*prometheus.Desc{g.posts, g.due, g.overdue, g.suspended, g.waiting, g.attempts, g.undecided, g.lateUploads, g.bytes, g.upload, g.queue, g.appLimited, g.claims} {
+		ch <- desc
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (c *collector) Collect(ch chan<- prometheus.Metric) {
+	s := c.source.Load()
+	if s == nil {
+		return
+	}
+	select {
+	case <-s.Stopping:
+		return
+	default:
+	}
+	select {
+	case <-s.Elected:
+	default:
+		return
+	}
+	count := s.snapshot()
+	c.setAccounts(count.accounts)
+	c.gauges.collect(ch, count)
+}
+
+// setAccounts updates the series to the connected accounts, by namespace and platform. New series start at zero, so
+// that a team's first late or refused post is an increase. The series of removed teams are deleted, so that there are
+// never more series than accounts.
+func (c *collector) setAccounts(accounts map[account]bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	teams := map[string]bool{}
+	for of := range accounts {
+		teams[of.namespace] = true
+		c.abandoned.WithLabelValues(of.namespace)
+		c.deliveries.late.WithLabelValues(of.namespace, of.platform)
+		c.deliveries.results.WithLabelValues(of.namespace, of.platform, string(v1alpha1.TargetPosted), "")
+		c.deliveries.results.WithLabelValues(of.namespace, of.platform, string(v1alpha1.TargetFailed), v1alpha1.ReasonRefused)
+	}
+	for namespace := range c.teams {
+		if !teams[namespace] {
+			gone := prometheus.Labels{labelNamespace: namespace}
+			c.deliveries.late.DeletePartialMatch(gone)
+			c.deliveries.results.DeletePartialMatch(gone)
+			c.abandoned.DeletePartialMatch(gone)
+		}
+	}
+	c.teams = teams
+}

@@ -317,8 +317,8 @@ func TestSeriesOfTeams(t *testing.T) {
 	if diff := cmp.Diff(lines(all), values(t, registry, names...)); diff != "" {
 		t.Errorf("a result counts once, and ten seconds are no delay (-want +got):\n%s", diff)
 	}
-	m.setAccounts(map[account]bool{{"gone", "youtube"}: true, {"beta", "youtube"}: true})
-	m.setAccounts(map[account]bool{{"beta", "youtube"}: true})
+	m.scrapes.setAccounts(map[account]bool{{"gone", "youtube"}: true, {"beta", "youtube"}: true})
+	m.scrapes.setAccounts(map[account]bool{{"beta", "youtube"}: true})
 	left := `herald_late_targets_total{namespace="beta",platform="youtube"} 0
 		herald_records_abandoned_total{namespace="beta"} 0
 		herald_target_results_total{namespace="beta",platform="youtube",reason="",state="posted"} 0
