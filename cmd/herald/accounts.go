@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
+	"github.com/herald-social/herald/cmd/herald/internal/config"
 	"github.com/herald-social/herald/controllers/connection"
 	"github.com/herald-social/herald/internal/apiclock"
 	"github.com/herald-social/herald/internal/credentials"
@@ -51,7 +52,7 @@ func unsavedTokens(c configv1alpha1.Unsaved, log logr.Logger) (*credentials.Spoo
 			"there is no folder for it (name one in credentials.unsaved)")
 		return nil, nil //nolint:nilnil // nil persists none
 	}
-	key, err := reread("credentials.unsaved.keyFile", c.KeyFile, slog.New(logr.ToSlogHandler(log)))
+	key, err := config.SecretReader("credentials.unsaved.keyFile", c.KeyFile, slog.New(logr.ToSlogHandler(log)))
 	if err != nil {
 		return nil, err
 	}

@@ -86,7 +86,7 @@ func findFFmpeg(name string) (string, error) {
 
 // managerPlatforms returns the clients of the platforms in the configuration, and their apps.
 func managerPlatforms(c *configv1alpha1.ManagerConfiguration, clk *apiclock.Clock, logger *slog.Logger) (platforms.Registry, credentials.Apps, error) {
-	roots, err := rootsOf("egress.caBundle", c.Egress.CABundle)
+	roots, err := config.RootCAs("egress.caBundle", c.Egress.CABundle)
 	if err != nil {
 		return nil, nil, err
 	}

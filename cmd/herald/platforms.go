@@ -5,18 +5,15 @@ package main
 
 import (
 	"cmp"
-	"crypto/x509"
 	"errors"
-	"fmt"
 	"log/slog"
-	"os"
 	"strings"
-	"sync/atomic"
 
 	"k8s.io/utils/clock"
 
 	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/cmd/herald/internal/config"
 	"github.com/herald-social/herald/internal/credentials"
 	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/platforms"
@@ -135,7 +132,7 @@ func (s *secrets) open(name string, c *configv1alpha1.Platform) func() string {
 	if opened := s.opened[name]; opened != nil {
 		return opened
 	}
-	read, err := reread("platforms."+name+".clientSecretFile", c.ClientSecretFile, s.log)
+	read, err := config.SecretReader("platforms."+name+".clientSecretFile", c.ClientSecretFile, s.log)
 	if err != nil && s.optional {
 		s.log.Warn("The secret of a platform's app cannot be read; accounts cannot be connected there", "error", err)
 	} else {
@@ -146,46 +143,4 @@ func (s *secrets) open(name string, c *configv1alpha1.Platform) func() string {
 	}
 	s.opened[name] = read
 	return read
-}
-
-// reread returns a function that reads the secret in a file at each call; setting names the file in errors. While the
-// file cannot be read, for example while it is being replaced, the function returns the last secret, "" at first.
-// reread returns the error of the first read.
-func reread(setting, file string, log *slog.Logger) (func() string, error) {
-	var last atomic.Pointer[string]
-	last.Store(new(string))
-	read := func() error {
-		secret, err := secretIn(setting, file)
-		if err == nil {
-			last.Store(&secret)
-		}
-		return err
-	}
-	err := read()
-	return func() string {
-		if err := read(); err != nil {
-			log.Warn("A secret cannot be read; the last one is used", "error", err)
-		}
-		return *last.Load()
-	}, err
-}
-
-// rootsOf returns a pool with the system's CAs and the CAs in a PEM file; setting names the file in errors. Without a
-// file it returns nil, which means the system's CAs.
-func rootsOf(setting, file string) (*x509.CertPool, error) {
-	if file == "" {
-		return nil, nil //nolint:nilnil // crypto/tls takes nil for the system's authorities
-	}
-	pem, err := os.ReadFile(file) //nolint:gosec // the path is the operator's own configuration
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", setting, err)
-	}
-	roots, err := x509.SystemCertPool()
-	if err != nil {
-		return nil, fmt.Errorf("cannot read the system's authorities: %w", err)
-	}
-	if !roots.AppendCertsFromPEM(pem) {
-		return nil, fmt.Errorf("%s: %s holds no certificate in PEM", setting, file)
-	}
-	return roots, nil
 }

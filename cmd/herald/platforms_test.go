@@ -181,50 +181,6 @@ func TestConsentInTheSandbox(t *testing.T) {
 	}
 }
 
-// TestSecretIsReadAgain replaces an app's secret while the process runs.
-func TestSecretIsReadAgain(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "secret")
-	put := func(text string) {
-		t.Helper()
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	put("old\n")
-	s := newSecrets(slog.New(slog.DiscardHandler))
-	secret := s.open("x", &configv1alpha1.Platform{ClientSecretFile: file})
-	if s.err != nil || secret() != "old" {
-		t.Fatalf("got %q, %v", secret(), s.err)
-	}
-	put("new\n")
-	if secret() != "new" {
-		t.Errorf("got %q: no restart is needed", secret())
-	}
-	put("")
-	if secret() != "new" {
-		t.Errorf("got %q: half of a replacement is not taken", secret())
-	}
-	if err := os.Remove(file); err != nil {
-		t.Fatal(err)
-	}
-	if secret() != "new" {
-		t.Errorf("got %q: a Secret that was unmounted does not end what works", secret())
-	}
-}
-
-func TestRoots(t *testing.T) {
-	if roots, err := rootsOf("egress.caBundle", ""); roots != nil || err != nil {
-		t.Errorf("without a bundle the system decides: %v, %v", roots, err)
-	}
-	file := filepath.Join(t.TempDir(), "ca.pem")
-	if err := os.WriteFile(file, []byte("no certificate"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := rootsOf("egress.caBundle", file); err == nil || !strings.Contains(err.Error(), "egress.caBundle") {
-		t.Errorf("a bundle without a certificate is a mistake: %v", err)
-	}
-}
-
 // TestPlatformsGoByTheClock checks that tokens expire by the given clock, which follows the Kubernetes API.
 func TestPlatformsGoByTheClock(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

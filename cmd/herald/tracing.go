@@ -18,6 +18,7 @@ import (
 	"time"
 
 	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
+	"github.com/herald-social/herald/cmd/herald/internal/config"
 	"github.com/herald-social/herald/internal/tracing"
 )
 
@@ -134,18 +135,18 @@ func headersOf(list string) (http.Header, error) {
 // tls returns the TLS configuration from the environment variables.
 func (env exporterEnv) tls() (*tls.Config, error) {
 	authorities, certificate, key := env.of("CERTIFICATE"), env.of("CLIENT_CERTIFICATE"), env.of("CLIENT_KEY")
-	config := &tls.Config{MinVersion: tls.VersionTLS12}
+	client := &tls.Config{MinVersion: tls.VersionTLS12}
 	var err error
-	if config.RootCAs, err = rootsOf("OTEL_EXPORTER_OTLP_CERTIFICATE", authorities); err != nil {
+	if client.RootCAs, err = config.RootCAs("OTEL_EXPORTER_OTLP_CERTIFICATE", authorities); err != nil {
 		return nil, err
 	}
 	if certificate == "" && key == "" {
-		return config, nil
+		return client, nil
 	}
 	own, err := tls.LoadX509KeyPair(certificate, key)
 	if err != nil {
 		return nil, fmt.Errorf("OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE and _CLIENT_KEY: %w", err)
 	}
-	config.Certificates = []tls.Certificate{own}
-	return config, nil
+	client.Certificates = []tls.Certificate{own}
+	return client, nil
 }

@@ -6,7 +6,6 @@ package main
 import (
 	"cmp"
 	"crypto/tls"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -20,15 +19,16 @@ import (
 	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
 	"github.com/herald-social/herald/apiserver"
 	"github.com/herald-social/herald/apiserver/signin"
+	"github.com/herald-social/herald/cmd/herald/internal/config"
 	"github.com/herald-social/herald/internal/transport"
 )
 
 // providerTimeout is the timeout for a call to an OpenID Connect provider.
 const providerTimeout = 10 * time.Second
 
-// webConfig returns the configuration of the web application, or nil if it is disabled. config is the path of the
+// webConfig returns the configuration of the web application, or nil if it is disabled. file is the path of the
 // configuration file, and namespace the namespace of the installation.
-func webConfig(c *configv1alpha1.APIServerConfiguration, config, namespace string) (*apiserver.WebConfig, error) {
+func webConfig(c *configv1alpha1.APIServerConfiguration, file, namespace string) (*apiserver.WebConfig, error) {
 	if !c.Web.Enabled {
 		return nil, nil //nolint:nilnil // nil serves the REST API alone
 	}
@@ -37,15 +37,15 @@ func webConfig(c *configv1alpha1.APIServerConfiguration, config, namespace strin
 		return nil, err
 	}
 	return &apiserver.WebConfig{
-		Namespace: namespace, SignInSecret: c.Web.SignInSecret, RolePrefix: c.Web.RolePrefix, OIDC: provider, LinkCommand: linkCommand(&c.Web, config, namespace),
+		Namespace: namespace, SignInSecret: c.Web.SignInSecret, RolePrefix: c.Web.RolePrefix, OIDC: provider, LinkCommand: linkCommand(&c.Web, file, namespace),
 		Agents: &apiserver.AgentsConfig{LoopbackClients: c.Web.Agents.LoopbackClients, Proxied: proxied()},
 	}, nil
 }
 
 // linkCommand returns the command that creates a one-time link, for users to copy.
-func linkCommand(c *configv1alpha1.Web, config, namespace string) string {
+func linkCommand(c *configv1alpha1.Web, file, namespace string) string {
 	if os.Getenv("KUBERNETES_SERVICE_HOST") == "" {
-		return "herald signin-link --config " + config + " --namespace " + namespace
+		return "herald signin-link --config " + file + " --namespace " + namespace
 	}
 	// The Secret's name is derived from the release, unless another name is configured.
 	release := strings.TrimSuffix(cmp.Or(c.SignInSecret, configv1alpha1.DefaultSignInSecret), "-web")
@@ -57,7 +57,7 @@ func oidcProvider(c *configv1alpha1.OIDC) (*signin.OIDC, error) {
 	if c == nil {
 		return nil, nil //nolint:nilnil // without a provider there are one-time links
 	}
-	roots, err := rootsOf("web.oidc.caFile", c.CAFile)
+	roots, err := config.RootCAs("web.oidc.caFile", c.CAFile)
 	if err != nil {
 		return nil, err
 	}
@@ -69,21 +69,9 @@ func oidcProvider(c *configv1alpha1.OIDC) (*signin.OIDC, error) {
 		}},
 	}
 	if file := c.ClientSecretFile; file != "" {
-		provider.ClientSecret = func() (string, error) { return secretIn("web.oidc.clientSecretFile", file) }
+		provider.ClientSecret = func() (string, error) { return config.Secret("web.oidc.clientSecretFile", file) }
 	}
 	return provider, nil
-}
-
-// secretIn reads a file that contains one secret.
-func secretIn(setting, file string) (string, error) {
-	data, err := os.ReadFile(file) //nolint:gosec // the path is the operator's own configuration
-	if err != nil {
-		return "", fmt.Errorf("%s: %w", setting, err)
-	}
-	if secret := strings.TrimSpace(string(data)); secret != "" {
-		return secret, nil
-	}
-	return "", errors.New(setting + ": " + file + " is empty")
 }
 
 // toPlatforms returns the apiserver's client and app secrets for the platforms. It uses them only if users connect

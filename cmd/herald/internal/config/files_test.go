@@ -1,0 +1,55 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package config
+
+import (
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestSecretIsReadAgain replaces an app's secret while the process runs.
+func TestSecretIsReadAgain(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "secret")
+	put := func(text string) {
+		t.Helper()
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put("old\n")
+	secret, err := SecretReader("platforms.x.clientSecretFile", file, slog.New(slog.DiscardHandler))
+	if err != nil || secret() != "old" {
+		t.Fatalf("got %q, %v", secret(), err)
+	}
+	put("new\n")
+	if secret() != "new" {
+		t.Errorf("got %q: no restart is needed", secret())
+	}
+	put("")
+	if secret() != "new" {
+		t.Errorf("got %q: half of a replacement is not taken", secret())
+	}
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	if secret() != "new" {
+		t.Errorf("got %q: a Secret that was unmounted does not end what works", secret())
+	}
+}
+
+func TestRoots(t *testing.T) {
+	if roots, err := RootCAs("egress.caBundle", ""); roots != nil || err != nil {
+		t.Errorf("without a bundle the system decides: %v, %v", roots, err)
+	}
+	file := filepath.Join(t.TempDir(), "ca.pem")
+	if err := os.WriteFile(file, []byte("no certificate"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := RootCAs("egress.caBundle", file); err == nil || !strings.Contains(err.Error(), "egress.caBundle") {
+		t.Errorf("a bundle without a certificate is a mistake: %v", err)
+	}
+}
