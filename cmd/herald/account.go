@@ -50,6 +50,9 @@ func namesOf(release string) team.Names {
 	}
 }
 
+// leaseOf returns the name of the lease of a release's manager.
+func leaseOf(release string) string { return release + "-manager" }
+
 // apiserverOf returns the account of a release's apiserver in a namespace.
 func apiserverOf(release, namespace string) rbacv1.Subject {
 	return rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: release + "-apiserver"}

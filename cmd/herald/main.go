@@ -21,9 +21,6 @@ import (
 	"github.com/herald-social/herald/internal/media/rendition"
 )
 
-// version is set by the linker to the release or, between releases, to the commit.
-var version = "unknown"
-
 // Exit codes. A usage error has its own code, as with flag.ExitOnError, so that a supervisor can distinguish it from a
 // transient failure.
 const (

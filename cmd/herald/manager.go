@@ -10,8 +10,6 @@ import (
 	"log/slog"
 	"net/http"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -63,25 +61,6 @@ func parseManagerFlags(args []string) (*managerFlags, error) {
 	flags.BoolVar(&f.leaderElect, "leader-elect", true, "work only while holding the lease, so that another replica can take over")
 	flags.StringVar(&f.leaderIdentity, "leader-identity", "", "name to hold the lease under; a stable one lets a restarted process go on at once (default: host name and pid)")
 	return f, parse(flags, args)
-}
-
-// findFFmpeg returns the path of the program, or "" if the name is empty or the default program is not installed.
-func findFFmpeg(name string) (string, error) {
-	if name == "" {
-		return "", nil
-	}
-	path, err := exec.LookPath(name)
-	if err == nil {
-		path, err = filepath.Abs(path)
-	}
-	switch {
-	case err == nil:
-		return path, nil
-	case name == configv1alpha1.DefaultFFmpeg:
-		return "", nil
-	default:
-		return "", fmt.Errorf("thumbnails.ffmpeg is %s; name a program that can be run, or write \"\" for no thumbnails: %w", name, err)
-	}
 }
 
 // managerPlatforms returns the clients of the platforms in the configuration, and their apps.
@@ -234,7 +213,7 @@ func newManager(ctx context.Context, stop context.CancelCauseFunc, cluster kuber
 	alive := healthz.Ping
 	if f.leaderElect {
 		held, err := lease.New(lease.Options{
-			Config: cluster.Config, Name: types.NamespacedName{Namespace: cluster.namespace, Name: c.ReleaseName + leaseSuffix},
+			Config: cluster.Config, Name: types.NamespacedName{Namespace: cluster.namespace, Name: leaseOf(c.ReleaseName)},
 			Identity: identity, Role: namesOf(c.ReleaseName).ClusterRole, Times: c.LeaderElection, Clock: clk,
 			Stop: func() { stop(errLeaseLost) },
 		})

@@ -27,12 +27,8 @@ import (
 	"github.com/herald-social/herald/cmd/herald/internal/release"
 )
 
-const (
-	// releaseRate is the default limit of `herald release`, in requests per second: ten thousand objects take a minute.
-	releaseRate = 200
-	// leaseSuffix is appended to the name of a release for the name of its manager's lease.
-	leaseSuffix = "-manager"
-)
+// releaseRate is the default limit of `herald release`, in requests per second: ten thousand objects take a minute.
+const releaseRate = 200
 
 // releaseFlags are the flags of `herald release`.
 type releaseFlags struct {
@@ -172,7 +168,7 @@ func (f *releaseFlags) stopManager(ctx context.Context, clients releaseClients, 
 
 // leases returns the leases that a manager of this installation may hold.
 func (f *releaseFlags) leases(ctx context.Context, clients releaseClients) ([]types.NamespacedName, error) {
-	name := f.releaseName + leaseSuffix
+	name := leaseOf(f.releaseName)
 	if f.install != "" {
 		return []types.NamespacedName{{Namespace: f.install, Name: name}}, nil
 	}

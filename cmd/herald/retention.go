@@ -62,7 +62,10 @@ func setupPosts(mgr ctrl.Manager, c *configv1alpha1.ManagerConfiguration, kept *
 		err = (&retention.ListReporter{Archiver: shelf, Metrics: told}).SetupWithManager(mgr)
 	}
 	sweeper, wrong := retention.New(leaving)
-	return errors.Join(err, mgr.Add(posts.Jumps), reconciler.SetupWithManager(mgr), add(mgr, sweeper, wrong))
+	if err := errors.Join(err, wrong); err != nil {
+		return err
+	}
+	return errors.Join(mgr.Add(posts.Jumps), reconciler.SetupWithManager(mgr), sweeper.SetupWithManager(mgr))
 }
 
 // recordsOf returns the archive with the records of teams, or nil without a bucket. It is the same Archive that the

@@ -8,6 +8,8 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"os/exec"
+	"path/filepath"
 
 	"github.com/go-logr/logr"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -38,7 +40,7 @@ func setup(ctx context.Context, mgr ctrl.Manager, hook *admissionWebhook, c *con
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(kubeclient.IndexMedia(ctx, mgr.GetFieldIndexer()), hook.setup(ctx, mgr, c, registry, teams)); err != nil {
+	if err := errors.Join(kubeclient.IndexMedia(ctx, mgr.GetFieldIndexer()), hook.register(ctx, mgr, c, registry, teams)); err != nil {
 		return err
 	}
 	return setupControllers(ctx, mgr, c, absent, namespace, registry, apps, identity, tracer, teams, stop, now)
@@ -128,6 +130,25 @@ func postOptions(c *configv1alpha1.ManagerConfiguration) post.Options {
 		SendWindow: c.Delivery.SendWindow.Duration, ClockMargin: c.Delivery.ClockMargin.Duration, RecordFor: c.Delivery.RecordFor.Duration,
 		Namespaces: c.Namespaces,
 		NewID:      rand.Text, Metrics: post.NewMetrics(metrics.Registry), Unlisted: unlisted.New(metrics.Registry), Failpoint: crashPoint(),
+	}
+}
+
+// findFFmpeg returns the path of the program, or "" if the name is empty or the default program is not installed.
+func findFFmpeg(name string) (string, error) {
+	if name == "" {
+		return "", nil
+	}
+	path, err := exec.LookPath(name)
+	if err == nil {
+		path, err = filepath.Abs(path)
+	}
+	switch {
+	case err == nil:
+		return path, nil
+	case name == configv1alpha1.DefaultFFmpeg:
+		return "", nil
+	default:
+		return "", fmt.Errorf("thumbnails.ffmpeg is %s; name a program that can be run, or write \"\" for no thumbnails: %w", name, err)
 	}
 }
 
