@@ -15,7 +15,6 @@ import (
 	"strings"
 
 	"k8s.io/client-go/rest"
-	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/certwatcher"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
@@ -25,7 +24,9 @@ import (
 	"github.com/herald-social/herald/apiserver/kube"
 	"github.com/herald-social/herald/apiserver/request"
 	apirest "github.com/herald-social/herald/apiserver/rest"
+	"github.com/herald-social/herald/cmd/herald/internal/cluster"
 	"github.com/herald-social/herald/cmd/herald/internal/config"
+	"github.com/herald-social/herald/cmd/herald/internal/process"
 	"github.com/herald-social/herald/internal/archive"
 	"github.com/herald-social/herald/internal/tracing"
 )
@@ -36,42 +37,36 @@ const apiserverHeadroom = 96 << 20
 
 // runAPIServer serves the REST API and the web application until ctx is done.
 func runAPIServer(ctx context.Context, args []string) error {
-	f := &commonFlags{}
-	flags := newFlagSet("apiserver")
-	f.add(flags, configv1alpha1.APIServerKind)
-	if err := parse(flags, args); err != nil {
+	f := &process.Flags{}
+	flags := process.NewFlagSet("apiserver")
+	f.Add(flags, configv1alpha1.APIServerKind)
+	if err := process.Parse(flags, args); err != nil {
 		return err
 	}
-	process, err := f.setupLog()
+	processLog, err := f.SetupLog()
 	if err != nil {
 		return err
 	}
-	log := process.Logger
-	c, err := read(f, config.APIServer)
+	log := processLog.Logger
+	c, err := process.ReadConfig(f, config.APIServer)
 	if err != nil {
 		return err
 	}
-	process.applyLevel(ctx, &c.Log)
-	live := &configWatcher[*configv1alpha1.APIServerConfiguration]{path: f.config, load: config.APIServer, apply: reloadAPIServer(process), log: log}
-	go live.watch(ctx, clock.RealClock{})
-	tracer, flush := startTracing(ctx, &c.Tracing, kube.FieldOwner, log)
+	process.WatchAPIServerConfig(ctx, f, c, processLog)
+	tracer, flush := process.StartTracing(ctx, &c.Tracing, kube.FieldOwner, version, log)
 	defer flush()
-	cluster, err := f.kubeConfig(kube.FieldOwner)
-	if err != nil {
-		return err
-	}
-	cluster.syncClock(ctx, log)
-	if err := waitForCluster(ctx, c.Health, cluster.Config, log); err != nil || ctx.Err() != nil {
+	api, err := cluster.Await(ctx, f.Kubeconfig, kube.FieldOwner+"/"+version, c.Health, log)
+	if err != nil || ctx.Err() != nil {
 		return err
 	}
 	running, end := context.WithCancelCause(ctx)
 	defer end(nil)
-	server, err := newAPIServer(running, end, c, f.config, cluster, tracer, log)
+	server, err := newAPIServer(running, end, c, f.Config, api, tracer, log)
 	if err != nil {
 		return err
 	}
 	go func() {
-		if err := watchCluster(cluster.Config, log).Start(running); err != nil {
+		if err := api.DefinitionWatch(log).Start(running); err != nil {
 			end(err)
 		}
 	}()
@@ -84,11 +79,11 @@ func runAPIServer(ctx context.Context, args []string) error {
 
 // newAPIServer returns the server with open listeners. It also starts serving metrics and profiles; if the metrics
 // server fails later, it calls end with the error. file is the path of the configuration.
-func newAPIServer(ctx context.Context, end context.CancelCauseFunc, c *configv1alpha1.APIServerConfiguration, file string, cluster kubernetes,
+func newAPIServer(ctx context.Context, end context.CancelCauseFunc, c *configv1alpha1.APIServerConfiguration, file string, api *cluster.API,
 	tracer *tracing.Tracer, log *slog.Logger,
 ) (*apiserver.Server, error) {
 	out, secrets := toPlatforms(&c.Web, metrics.Registry, log)
-	platforms, err := loadPlatforms(&c.Platforms, out, secrets, cluster.clock)
+	platforms, err := loadPlatforms(&c.Platforms, out, secrets, api.Clock)
 	if err != nil {
 		return nil, err
 	}
@@ -97,13 +92,13 @@ func newAPIServer(ctx context.Context, end context.CancelCauseFunc, c *configv1a
 		return nil, err
 	}
 	options := apiserver.Config{
-		Kubernetes: cluster.Config, UserAgent: cluster.UserAgent,
+		Kubernetes: api.Config, UserAgent: api.UserAgent,
 		Capabilities: platforms.Capabilities,
 		SiteURL:      strings.TrimRight(c.SiteURL, "/"),
-		Verify:       verifier(files, cluster.clock).Verify,
+		Verify:       verifier(files, api.Clock).Verify,
 		Registry:     metrics.Registry,
-		Clock:        cluster.clock, Log: log, Tracer: tracer,
-		Check:         cluster.clock.Check,
+		Clock:        api.Clock, Log: log, Tracer: tracer,
+		Check:         api.Clock.Check,
 		ShutdownDelay: c.Shutdown.Delay.Duration, ShutdownTimeout: c.Shutdown.Timeout.Duration,
 		RequestsPerMinute: c.RequestsPerMinute, MaxConnections: c.MaxConnections, MaxConnectionsPerAddress: c.MaxConnectionsPerAddress,
 		Proxies:    proxiesOf(c.TrustedProxies),
@@ -115,7 +110,7 @@ func newAPIServer(ctx context.Context, end context.CancelCauseFunc, c *configv1a
 	if c.Media != nil {
 		options.Files, options.Requests, options.Bucket = files, archive.New(files), files
 	}
-	if options.Web, err = webConfig(c, file, cluster.namespace); err != nil {
+	if options.Web, err = webConfig(c, file, api.Namespace); err != nil {
 		return nil, err
 	}
 	if options.Web != nil {
@@ -127,10 +122,10 @@ func newAPIServer(ctx context.Context, end context.CancelCauseFunc, c *configv1a
 	if err := openListeners(ctx, c, &options); err != nil {
 		return nil, err
 	}
-	if err := servePprof(ctx, c.Profiling, log); err != nil {
+	if err := process.ServeProfiles(ctx, c.Profiling, log); err != nil {
 		return nil, err
 	}
-	if err := serveMetrics(ctx, end, &c.Metrics, cluster.Config); err != nil {
+	if err := serveMetrics(ctx, end, &c.Metrics, api.Config); err != nil {
 		return nil, err
 	}
 	server, err := apiserver.New(options)
@@ -172,12 +167,12 @@ func serveTLS(ctx context.Context, c *configv1alpha1.TLS, log *slog.Logger) (*tl
 
 // serveMetrics serves the metrics until ctx is done, if they are enabled. As in the manager, the process exits if that
 // fails, because no alert would work.
-func serveMetrics(ctx context.Context, end context.CancelCauseFunc, c *configv1alpha1.Metrics, cluster *rest.Config) error {
-	client, err := rest.HTTPClientFor(cluster)
+func serveMetrics(ctx context.Context, end context.CancelCauseFunc, c *configv1alpha1.Metrics, config *rest.Config) error {
+	client, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return fmt.Errorf("cannot reach the Kubernetes API: %w", err)
 	}
-	server, err := metricsserver.NewServer(metricsOptions(c), cluster, client)
+	server, err := metricsserver.NewServer(process.MetricsOptions(c), config, client)
 	if err != nil {
 		return fmt.Errorf("cannot serve the metrics: %w", err)
 	}
@@ -196,7 +191,7 @@ func serveMetrics(ctx context.Context, end context.CancelCauseFunc, c *configv1a
 // starting up does not count.
 func tuneGC() {
 	if os.Getenv("GOGC") == "" {
-		setMinHeapGrowth(apiserverHeadroom)
+		process.SetMinHeapGrowth(apiserverHeadroom)
 	}
 }
 

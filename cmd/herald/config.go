@@ -10,11 +10,12 @@ import (
 	"strings"
 
 	"github.com/herald-social/herald/cmd/herald/internal/config"
+	"github.com/herald-social/herald/cmd/herald/internal/process"
 )
 
 // runConfig is `herald config check FILE`: it reports all mistakes in a configuration file.
 func runConfig(_ context.Context, args []string) error {
-	want := usageError{errors.New("want `herald config check FILE`")}
+	want := process.UsageError{Err: errors.New("want `herald config check FILE`")}
 	isCheck := len(args) > 0 && args[0] == "check"
 	switch {
 	case isCheck && len(args) == 2 && !strings.HasPrefix(args[1], "-"):
@@ -29,7 +30,7 @@ func runConfig(_ context.Context, args []string) error {
 	case len(args) != 1 || args[0] != "-h" && args[0] != "--help":
 		return want
 	}
-	if err := parse(newFlagSet("config check FILE"), args); err != nil {
+	if err := process.Parse(process.NewFlagSet("config check FILE"), args); err != nil {
 		return err
 	}
 	return want

@@ -17,6 +17,7 @@ import (
 	"syscall"
 
 	"github.com/herald-social/herald/cmd/herald/internal/config"
+	"github.com/herald-social/herald/cmd/herald/internal/process"
 	"github.com/herald-social/herald/cmd/herald/internal/release"
 	"github.com/herald-social/herald/internal/media/rendition"
 )
@@ -34,7 +35,7 @@ const (
 type command struct {
 	name    string
 	summary string
-	// run returns nil when ctx stopped it, a usageError for a wrong command line, and flag.ErrHelp after printing help.
+	// run returns nil when ctx stopped it, a process.UsageError for a wrong command line, and flag.ErrHelp after printing help.
 	run func(ctx context.Context, args []string) error
 }
 
@@ -49,14 +50,6 @@ func commands() []command {
 		{"version", "print the version", runVersion},
 	}
 }
-
-// usageError is a wrong command line.
-type usageError struct {
-	err error
-}
-
-func (e usageError) Error() string { return e.err.Error() }
-func (e usageError) Unwrap() error { return e.err }
 
 // profiledEvery is the sampling interval of memory profiles in bytes. Go's default of 512 KiB costs a MiB and more of
 // samples in a process with a small heap.
@@ -95,7 +88,7 @@ func dispatch(ctx context.Context, args []string, stdout, stderr io.Writer) int 
 
 // report prints an error and returns the exit code for it.
 func report(name string, err error, stderr io.Writer) int {
-	var usage usageError
+	var usage process.UsageError
 	var mistakes *config.Mistakes
 	switch {
 	case err == nil, errors.Is(err, flag.ErrHelp):
@@ -129,8 +122,8 @@ func printUsage(out io.Writer) {
 }
 
 func runVersion(_ context.Context, args []string) error {
-	flags := newFlagSet("version")
-	if err := parse(flags, args); err != nil {
+	flags := process.NewFlagSet("version")
+	if err := process.Parse(flags, args); err != nil {
 		return err
 	}
 	_, err := fmt.Println("herald", version)

@@ -9,11 +9,15 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/herald-social/herald/cmd/herald/internal/process"
 )
 
 // TestMain sets up the log before any test starts a goroutine that reads klog's logger.
 func TestMain(m *testing.M) {
-	if _, err := (&commonFlags{logFormat: "text"}).setupLog(); err != nil {
+	f := &process.Flags{}
+	f.Add(process.NewFlagSet("test"), "")
+	if _, err := f.SetupLog(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(exitFailure)
 	}

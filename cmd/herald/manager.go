@@ -30,10 +30,11 @@ import (
 
 	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/apiserver"
+	"github.com/herald-social/herald/cmd/herald/internal/cluster"
 	"github.com/herald-social/herald/cmd/herald/internal/config"
 	"github.com/herald-social/herald/cmd/herald/internal/lease"
 	"github.com/herald-social/herald/cmd/herald/internal/preflight"
+	"github.com/herald-social/herald/cmd/herald/internal/process"
 	"github.com/herald-social/herald/controllers/team"
 	"github.com/herald-social/herald/internal/apiclock"
 	"github.com/herald-social/herald/internal/credentials"
@@ -48,7 +49,7 @@ const managerName = "herald-manager"
 
 // managerFlags are the flags of `herald manager`.
 type managerFlags struct {
-	commonFlags
+	process.Flags
 
 	leaderElect    bool
 	leaderIdentity string
@@ -56,11 +57,11 @@ type managerFlags struct {
 
 func parseManagerFlags(args []string) (*managerFlags, error) {
 	f := &managerFlags{}
-	flags := newFlagSet("manager")
-	f.add(flags, configv1alpha1.ManagerKind)
+	flags := process.NewFlagSet("manager")
+	f.Add(flags, configv1alpha1.ManagerKind)
 	flags.BoolVar(&f.leaderElect, "leader-elect", true, "work only while holding the lease, so that another replica can take over")
 	flags.StringVar(&f.leaderIdentity, "leader-identity", "", "name to hold the lease under; a stable one lets a restarted process go on at once (default: host name and pid)")
-	return f, parse(flags, args)
+	return f, process.Parse(flags, args)
 }
 
 // managerPlatforms returns the clients of the platforms in the configuration, and their apps.
@@ -81,55 +82,50 @@ func runManager(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	process, err := f.setupLog()
+	processLog, err := f.SetupLog()
 	if err != nil {
 		return err
 	}
-	logger := process.Logger
-	c, err := read(&f.commonFlags, config.Manager)
+	logger := processLog.Logger
+	c, err := process.ReadConfig(&f.Flags, config.Manager)
 	if err != nil {
 		return err
 	}
-	process.applyLevel(ctx, &c.Log)
-	suspend := watchConfig(ctx, f, c, process)
-	tracer, flush := startTracing(ctx, &c.Tracing, managerName, logger)
+	suspend := process.WatchManagerConfig(ctx, &f.Flags, c, processLog)
+	tracer, flush := process.StartTracing(ctx, &c.Tracing, managerName, version, logger)
 	defer flush()
-	cluster, err := f.kubeConfig(managerName)
-	if err != nil {
+	api, err := cluster.Await(ctx, f.Kubeconfig, managerName+"/"+version, c.Health, logger)
+	if err != nil || ctx.Err() != nil {
 		return err
 	}
-	cluster.syncClock(ctx, logger)
-	if err := waitForCluster(ctx, c.Health, cluster.Config, logger); err != nil || ctx.Err() != nil {
-		return err
-	}
-	cluster.QPS, cluster.Burst = float32(c.Kubernetes.QPS), c.Kubernetes.Burst
+	api.QPS, api.Burst = float32(c.Kubernetes.QPS), c.Kubernetes.Burst
 	identity, err := f.identity()
 	if err != nil {
 		return err
 	}
-	registry, apps, err := managerPlatforms(c, cluster.clock, logger)
+	registry, apps, err := managerPlatforms(c, api.Clock, logger)
 	if err != nil {
 		return err
 	}
-	hook := &admissionWebhook{Webhook: c.Webhook, release: c.ReleaseName, namespace: cluster.namespace, clock: cluster.clock}
+	hook := &admissionWebhook{Webhook: c.Webhook, release: c.ReleaseName, namespace: api.Namespace, clock: api.Clock}
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	namespaces, err := newServedNamespaces(ctx, cluster.Config, c, clock.RealClock{}, stop, logger)
+	namespaces, err := cluster.NewServedNamespaces(ctx, api.Config, c, clock.RealClock{}, stop, logger)
 	if err != nil {
 		return err
 	}
-	mgr, err := newManager(ctx, stop, cluster, f, c, identity, hook, clock.RealClock{})
+	mgr, err := newManager(ctx, stop, api, f, c, identity, hook, clock.RealClock{})
 	if err != nil {
 		return err
 	}
-	metrics.Registry.MustRegister(newLeaderMetric(mgr.Elected(), ctx.Done()))
-	if err := setup(ctx, mgr, hook, c, namespaces.absent, cluster.namespace, registry, apps, identity, tracer, suspend, cluster.clock); err != nil {
+	metrics.Registry.MustRegister(lease.NewLeaderMetric(mgr.Elected(), ctx.Done()))
+	if err := setup(ctx, mgr, hook, c, namespaces.Absent, api.Namespace, registry, apps, identity, tracer, suspend, api.Clock); err != nil {
 		return err
 	}
-	if err := errors.Join(mgr.Add(stopOnError{watchCluster(cluster.Config, logger), stop}), mgr.Add(namespaces)); err != nil {
+	if err := errors.Join(mgr.Add(stopOnError{api.DefinitionWatch(logger), stop}), mgr.Add(namespaces)); err != nil {
 		return fmt.Errorf("cannot look after the resource definitions and the rights: %w", err)
 	}
-	mgr.GetLogger().Info("starting", "version", version, "namespace", cluster.namespace, "release", c.ReleaseName,
+	mgr.GetLogger().Info("starting", "version", version, "namespace", api.Namespace, "release", c.ReleaseName,
 		"posts", c.Concurrency.Posts, "kubeAPIQPS", c.Kubernetes.QPS, "startingDeadline", c.Delivery.StartingDeadline.Duration.String())
 	return work(ctx, mgr)
 }
@@ -156,7 +152,7 @@ func work(ctx context.Context, mgr ctrl.Manager) error {
 	if err := mgr.Start(ctx); err != nil {
 		return fmt.Errorf("the manager stopped: %w", err)
 	}
-	if cause := context.Cause(ctx); errors.Is(cause, errLeaseLost) || errors.Is(cause, preflight.ErrOlder) || errors.Is(cause, errNamespaceServed) {
+	if cause := context.Cause(ctx); errors.Is(cause, errLeaseLost) || errors.Is(cause, preflight.ErrOlder) || errors.Is(cause, cluster.ErrNamespaceServed) {
 		return cause
 	}
 	return nil
@@ -174,9 +170,9 @@ const cacheSyncTimeout = time.Hour
 func managerOptions(c *configv1alpha1.ManagerConfiguration) ctrl.Options {
 	options := ctrl.Options{
 		Scheme:                  runtime.NewScheme(),
-		Metrics:                 metricsOptions(&c.Metrics),
-		HealthProbeBindAddress:  "0", // see addProbes
-		PprofBindAddress:        bound(c.Profiling),
+		Metrics:                 process.MetricsOptions(&c.Metrics),
+		HealthProbeBindAddress:  "0", // see process.AddProbes
+		PprofBindAddress:        process.BindAddress(c.Profiling),
 		GracefulShutdownTimeout: &c.ShutdownTimeout.Duration,
 		LeaseDuration:           &c.LeaderElection.LeaseDuration.Duration,
 		RenewDeadline:           &c.LeaderElection.RenewDeadline.Duration,
@@ -206,14 +202,14 @@ func managerOptions(c *configv1alpha1.ManagerConfiguration) ctrl.Options {
 	return options
 }
 
-func newManager(ctx context.Context, stop context.CancelCauseFunc, cluster kubernetes, f *managerFlags, c *configv1alpha1.ManagerConfiguration,
+func newManager(ctx context.Context, stop context.CancelCauseFunc, api *cluster.API, f *managerFlags, c *configv1alpha1.ManagerConfiguration,
 	identity string, hook *admissionWebhook, clk clock.WithDelayedExecution,
 ) (ctrl.Manager, error) {
 	options := managerOptions(c)
 	alive := healthz.Ping
 	if f.leaderElect {
 		held, err := lease.New(lease.Options{
-			Config: cluster.Config, Name: types.NamespacedName{Namespace: cluster.namespace, Name: leaseOf(c.ReleaseName)},
+			Config: api.Config, Name: types.NamespacedName{Namespace: api.Namespace, Name: leaseOf(c.ReleaseName)},
 			Identity: identity, Role: namesOf(c.ReleaseName).ClusterRole, Times: c.LeaderElection, Clock: clk,
 			Stop: func() { stop(errLeaseLost) },
 		})
@@ -229,14 +225,13 @@ func newManager(ctx context.Context, stop context.CancelCauseFunc, cluster kuber
 	if options.WebhookServer, err = hook.server(); err != nil {
 		return nil, err
 	}
-	config := rest.CopyConfig(cluster.Config)
+	config := rest.CopyConfig(api.Config)
 	config.Wrap(kubeclient.WrapTransport)
 	mgr, err := ctrl.NewManager(config, options)
 	if err != nil {
 		return nil, fmt.Errorf("cannot set up the manager: %w", err)
 	}
-	started := &started{synced: mgr.GetCache().WaitForCacheSync, clock: cluster.clock}
-	if err := errors.Join(mgr.Add(started), addProbes(ctx, mgr, c.Health, apiserver.ProbeChecks{Alive: alive, Ready: started.Check})); err != nil {
+	if err := process.AddProbes(ctx, mgr, c.Health, alive, api.Clock); err != nil {
 		return nil, fmt.Errorf("cannot serve the probes: %w", err)
 	}
 	return mgr, nil

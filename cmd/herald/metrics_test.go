@@ -26,6 +26,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/herald-social/herald/apiserver"
+	"github.com/herald-social/herald/cmd/herald/internal/lease"
 	"github.com/herald-social/herald/controllers/connection"
 	"github.com/herald-social/herald/controllers/media"
 	"github.com/herald-social/herald/controllers/post"
@@ -69,7 +70,7 @@ func metricsOf(t *testing.T) map[string][]metric {
 	rollback.New(rollback.Options{Registerer: manager})
 	team.NewMetrics(manager)
 	retention.NewMetrics(manager)
-	manager.MustRegister(webhookServed(nil), &webhookTrust{}, newLeaderMetric(nil, nil))
+	manager.MustRegister(webhookServed(nil), &webhookTrust{}, lease.NewLeaderMetric(nil, nil))
 	_, err := apiserver.New(apiserver.Config{
 		Kubernetes: &rest.Config{}, SiteURL: "https://herald.example.com", Registry: server, Clock: clock.RealClock{}, Log: slog.New(slog.DiscardHandler),
 		Web: &apiserver.WebConfig{Namespace: "herald-system", SignInSecret: "herald-web"},
@@ -278,30 +279,6 @@ func TestPromisesHaveMetrics(t *testing.T) {
 	} {
 		if got, ok := labels[want.metric]; !ok || !slices.Equal(got, want.labels) {
 			t.Errorf("%s: want %s with labels %v, got %v", promise, want.metric, want.labels, got)
-		}
-	}
-}
-
-func TestLeads(t *testing.T) {
-	elected, stopping := make(chan struct{}), make(chan struct{})
-	registry := prometheus.NewRegistry()
-	registry.MustRegister(newLeaderMetric(elected, stopping))
-	for _, tc := range []struct {
-		reason string
-		then   func()
-		want   float64
-	}{
-		{"it waits", func() {}, 0},
-		{"it works", func() { close(elected) }, 1},
-		{"it has given its lease back, and ends the calls that it has begun", func() { close(stopping) }, 0},
-	} {
-		tc.then()
-		families, err := registry.Gather()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := families[0].GetMetric()[0].GetGauge().GetValue(); got != tc.want {
-			t.Errorf("%s: got %v, want %v", tc.reason, got, tc.want)
 		}
 	}
 }

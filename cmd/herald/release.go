@@ -23,7 +23,9 @@ import (
 	"k8s.io/utils/clock"
 
 	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
+	"github.com/herald-social/herald/cmd/herald/internal/cluster"
 	"github.com/herald-social/herald/cmd/herald/internal/lease"
+	"github.com/herald-social/herald/cmd/herald/internal/process"
 	"github.com/herald-social/herald/cmd/herald/internal/release"
 )
 
@@ -32,8 +34,7 @@ const releaseRate = 200
 
 // releaseFlags are the flags of `herald release`.
 type releaseFlags struct {
-	commonFlags
-
+	kubeconfig           string
 	install, releaseName string
 	scaleDown            names
 	wait                 time.Duration
@@ -61,7 +62,7 @@ func (n *names) Set(text string) error {
 
 func parseReleaseFlags(args []string) (*releaseFlags, error) {
 	f := &releaseFlags{}
-	flags := newFlagSet("release")
+	flags := process.NewFlagSet("release")
 	flags.StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig file; empty inside a cluster")
 	flags.Var((*names)(&f.teams), "namespace", "namespaces of the teams to release, separated by commas; empty for all")
 	flags.StringVar(&f.install, "install-namespace", "", "namespace in which Herald is or was installed, where its lease and Deployments are; empty has the lease looked for in all")
@@ -72,7 +73,7 @@ func parseReleaseFlags(args []string) (*releaseFlags, error) {
 	flags.BoolVar(&f.withoutRecords, "without-records", false, "let posts go that are being deleted and of which the bucket may have no record; created again, they are published again. For an installation without a bucket")
 	flags.BoolVar(&f.dryRun, "dry-run", false, "say what would be done, and change nothing")
 	flags.IntVar(&f.rate, "rate", releaseRate, "requests a second at most; 0 leaves it to the Kubernetes API")
-	if err := parse(flags, args); err != nil {
+	if err := process.Parse(flags, args); err != nil {
 		return nil, err
 	}
 	if err := f.validate(); err != nil {
@@ -81,15 +82,15 @@ func parseReleaseFlags(args []string) (*releaseFlags, error) {
 	return f, nil
 }
 
-// validate returns a usageError for contradicting or invalid flags.
+// validate returns a process.UsageError for contradicting or invalid flags.
 func (f *releaseFlags) validate() error {
 	switch {
 	case f.wait < 0:
-		return usageError{fmt.Errorf("--wait=%s: want a time such as 3m", f.wait)}
+		return process.UsageError{Err: fmt.Errorf("--wait=%s: want a time such as 3m", f.wait)}
 	case f.rate < 0:
-		return usageError{fmt.Errorf("--rate=%d: want a number of requests a second, or 0", f.rate)}
+		return process.UsageError{Err: fmt.Errorf("--rate=%d: want a number of requests a second, or 0", f.rate)}
 	case len(f.scaleDown) > 0 && f.install == "":
-		return usageError{errors.New("--scale-down needs --install-namespace: name the namespace of the Deployments")}
+		return process.UsageError{Err: errors.New("--scale-down needs --install-namespace: name the namespace of the Deployments")}
 	}
 	return nil
 }
@@ -100,16 +101,16 @@ func runRelease(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	cluster, err := f.kubeConfig("herald-release")
+	api, err := cluster.Connect(f.kubeconfig, "herald-release/"+version)
 	if err != nil {
 		return err
 	}
-	clients, err := newReleaseClients(cluster.Config)
+	clients, err := newReleaseClients(api.Config)
 	if err != nil {
 		return fmt.Errorf("cannot make a client for the Kubernetes API: %w", err)
 	}
 	options := release.Options{
-		Config: cluster.Config, Namespaces: f.teams, DryRun: f.dryRun, WithoutRecords: f.withoutRecords, Rate: f.rate, Clock: clock.RealClock{}, Out: os.Stdout,
+		Config: api.Config, Namespaces: f.teams, DryRun: f.dryRun, WithoutRecords: f.withoutRecords, Rate: f.rate, Clock: clock.RealClock{}, Out: os.Stdout,
 	}
 	if !f.dryRun {
 		if options.ActiveManager, err = f.stopManager(ctx, clients, os.Stdout); err != nil {

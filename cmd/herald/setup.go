@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
+	"github.com/herald-social/herald/cmd/herald/internal/process"
 	"github.com/herald-social/herald/controllers/apikey"
 	"github.com/herald-social/herald/controllers/connection"
 	"github.com/herald-social/herald/controllers/post"
@@ -129,7 +130,7 @@ func postOptions(c *configv1alpha1.ManagerConfiguration) post.Options {
 		PrepareAhead: c.Delivery.PrepareAhead.Duration, StartingDeadline: c.Delivery.StartingDeadline.Duration, LongestDelay: c.Delivery.LongestDelay.Duration,
 		SendWindow: c.Delivery.SendWindow.Duration, ClockMargin: c.Delivery.ClockMargin.Duration, RecordFor: c.Delivery.RecordFor.Duration,
 		Namespaces: c.Namespaces,
-		NewID:      rand.Text, Metrics: post.NewMetrics(metrics.Registry), Unlisted: unlisted.New(metrics.Registry), Failpoint: crashPoint(),
+		NewID:      rand.Text, Metrics: post.NewMetrics(metrics.Registry), Unlisted: unlisted.New(metrics.Registry), Failpoint: process.CrashPoint(),
 	}
 }
 

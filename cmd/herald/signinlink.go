@@ -4,6 +4,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,7 +20,9 @@ import (
 	"github.com/herald-social/herald/apiserver/kube"
 	"github.com/herald-social/herald/apiserver/session"
 	"github.com/herald-social/herald/apiserver/signin"
+	"github.com/herald-social/herald/cmd/herald/internal/cluster"
 	"github.com/herald-social/herald/cmd/herald/internal/config"
+	"github.com/herald-social/herald/cmd/herald/internal/process"
 )
 
 const (
@@ -32,30 +35,28 @@ const (
 
 // linkFlags are the flags of `herald signin-link`.
 type linkFlags struct {
-	commonFlags
-
-	namespace string
-	site      string
-	valid     time.Duration
+	config, kubeconfig string
+	namespace, site    string
+	valid              time.Duration
 }
 
 func parseLinkFlags(args []string) (*linkFlags, error) {
 	f := &linkFlags{}
-	flags := newFlagSet("signin-link")
+	flags := process.NewFlagSet("signin-link")
 	flags.StringVar(&f.config, "config", podConfig, "file of kind "+configv1alpha1.APIServerKind+", the apiserver's own")
 	flags.StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig file; empty inside a cluster")
 	flags.StringVar(&f.namespace, "namespace", "", "namespace in which Herald is installed; empty for that of the pod, or of the kubeconfig's context")
 	flags.StringVar(&f.site, "site", "", "address of the site in the place of siteURL, such as that of a port-forward: http://127.0.0.1:8080")
 	flags.DurationVar(&f.valid, "valid", linkLife, "for how long the link is good, 24h at most")
-	if err := parse(flags, args); err != nil {
+	if err := process.Parse(flags, args); err != nil {
 		return nil, err
 	}
 	if f.valid <= 0 || f.valid > longestLink {
-		return nil, usageError{fmt.Errorf("--valid=%s: want more than zero, and %s at most", f.valid, longestLink)}
+		return nil, process.UsageError{Err: fmt.Errorf("--valid=%s: want more than zero, and %s at most", f.valid, longestLink)}
 	}
 	if f.site != "" {
 		if u, err := url.Parse(f.site); err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") || strings.Trim(u.Path, "/") != "" {
-			return nil, usageError{fmt.Errorf("--site=%s: want an address such as http://127.0.0.1:8080", f.site)}
+			return nil, process.UsageError{Err: fmt.Errorf("--site=%s: want an address such as http://127.0.0.1:8080", f.site)}
 		}
 	}
 	return f, nil
@@ -75,15 +76,12 @@ func runSignInLink(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	cluster, err := f.kubeConfig("herald-signin-link")
+	api, err := cluster.Connect(f.kubeconfig, "herald-signin-link/"+version)
 	if err != nil {
 		return err
 	}
-	namespace := cluster.namespace
-	if f.namespace != "" {
-		namespace = f.namespace
-	}
-	secrets, err := kube.NewSecrets(cluster.Config, cluster.UserAgent, namespace)
+	namespace := cmp.Or(f.namespace, api.Namespace)
+	secrets, err := kube.NewSecrets(api.Config, api.UserAgent, namespace)
 	if err != nil {
 		return err
 	}
@@ -102,7 +100,7 @@ func (f *linkFlags) siteOf(c *configv1alpha1.APIServerConfiguration) (string, er
 	case c.SiteURL != "":
 		return strings.TrimRight(c.SiteURL, "/"), nil
 	default:
-		return "", usageError{errors.New("the configuration has no siteURL: name the site's address with --site")}
+		return "", process.UsageError{Err: errors.New("the configuration has no siteURL: name the site's address with --site")}
 	}
 }
 

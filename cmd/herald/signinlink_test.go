@@ -14,6 +14,7 @@ import (
 	"time"
 
 	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
+	"github.com/herald-social/herald/cmd/herald/internal/process"
 	"github.com/herald-social/herald/test/sessiontest"
 )
 
@@ -35,7 +36,7 @@ func TestLinkFlags(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := parseLinkFlags(tc.args)
-			var usage usageError
+			var usage process.UsageError
 			if (err != nil) != (tc.want != "") || err != nil && (!errors.As(err, &usage) || !strings.Contains(err.Error(), tc.want)) {
 				t.Errorf("%s: got %v, want %q", tc.reason, err, tc.want)
 			}

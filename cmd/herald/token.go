@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 
+	"github.com/herald-social/herald/cmd/herald/internal/process"
 	"github.com/herald-social/herald/internal/apitoken"
 )
 
@@ -19,14 +20,14 @@ func runToken(_ context.Context, args []string) error {
 }
 
 func printToken(out io.Writer, args []string) error {
-	flags := newFlagSet("token")
+	flags := process.NewFlagSet("token")
 	namespace := flags.String("namespace", "", "namespace of the APIKey")
 	name := flags.String("name", "", "name of the APIKey")
-	if err := parse(flags, args); err != nil {
+	if err := process.Parse(flags, args); err != nil {
 		return err
 	}
 	if *namespace == "" || *name == "" {
-		return usageError{errors.New("--namespace and --name: want those of the APIKey, which its tokens are bound to")}
+		return process.UsageError{Err: errors.New("--namespace and --name: want those of the APIKey, which its tokens are bound to")}
 	}
 	token := apitoken.New(*namespace, *name)
 	_, err := fmt.Fprintf(out, "token: %s\nsha256: %s\n", token, apitoken.Hash(*namespace, *name, token))

@@ -10,6 +10,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
+	"github.com/herald-social/herald/cmd/herald/internal/process"
 	"github.com/herald-social/herald/internal/apitoken"
 )
 
@@ -29,7 +30,7 @@ func TestPrintToken(t *testing.T) {
 			t.Parallel()
 			var out strings.Builder
 			err := printToken(&out, tc.args)
-			if usage := (usageError{}); errors.As(err, &usage) != tc.wrong || !tc.wrong && err != nil {
+			if usage := (process.UsageError{}); errors.As(err, &usage) != tc.wrong || !tc.wrong && err != nil {
 				t.Fatalf("%s: error %v", tc.reason, err)
 			}
 			if tc.wrong {

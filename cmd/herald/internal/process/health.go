@@ -1,7 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package process
 
 import (
 	"context"
@@ -79,11 +79,13 @@ func listenHealth(ctx context.Context, endpoint configv1alpha1.Endpoint) (net.Li
 	return listener, nil
 }
 
-// addProbes serves a manager's probes, from before it fills its caches until after it has stopped. controller-runtime's
-// own probes would expose the checks and their errors to every client (/readyz/NAME, ?verbose).
-func addProbes(ctx context.Context, mgr ctrl.Manager, endpoint configv1alpha1.Endpoint, checks apiserver.ProbeChecks) error {
-	if endpoint.Off() {
-		return nil
+// AddProbes serves a manager's probes, from before it fills its caches until after it has stopped. controller-runtime's
+// own probes would expose the checks and their errors to every client (/readyz/NAME, ?verbose). alive is the check of
+// /livez. now is the process's clock; if nil, the time counts as known.
+func AddProbes(ctx context.Context, mgr ctrl.Manager, endpoint configv1alpha1.Endpoint, alive healthz.Checker, now *apiclock.Clock) error {
+	ready := &started{synced: mgr.GetCache().WaitForCacheSync, clock: now}
+	if err := mgr.Add(ready); err != nil || endpoint.Off() {
+		return err
 	}
 	listener, err := listenHealth(ctx, endpoint)
 	if err != nil {
@@ -91,12 +93,12 @@ func addProbes(ctx context.Context, mgr ctrl.Manager, endpoint configv1alpha1.En
 	}
 	log := slog.New(logr.ToSlogHandler(mgr.GetLogger()))
 	return mgr.Add(&manager.Server{
-		Name: "health probes", Listener: listener, Server: &http.Server{ReadHeaderTimeout: healthTimeout, Handler: apiserver.ProbeHandler(log, checks)},
+		Name: "health probes", Listener: listener, Server: &http.Server{ReadHeaderTimeout: healthTimeout, Handler: apiserver.ProbeHandler(log, apiserver.ProbeChecks{Alive: alive, Ready: ready.Check})},
 	})
 }
 
-// serveWaiting serves the probes of a process that waits for a dependency: alive but not ready. stop frees the address.
-func serveWaiting(ctx context.Context, endpoint configv1alpha1.Endpoint, log *slog.Logger) (stop func(), err error) {
+// ServeWaiting serves the probes of a process that waits for a dependency: alive but not ready. stop frees the address.
+func ServeWaiting(ctx context.Context, endpoint configv1alpha1.Endpoint, log *slog.Logger) (stop func(), err error) {
 	if endpoint.Off() {
 		return func() {}, nil
 	}

@@ -1,7 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package process
 
 import (
 	"context"
@@ -67,7 +67,7 @@ func TestLive(t *testing.T) {
 	}
 	write("0", managerFile)
 	var out logtest.Log
-	log, err := (&commonFlags{logFormat: "json", logLevel: slog.LevelWarn}).newLog(&out)
+	log, err := (&Flags{logFormat: "json", logLevel: slog.LevelWarn}).newLog(&out)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -172,7 +172,7 @@ func TestNewLog(t *testing.T) {
 		},
 	} {
 		var out logtest.Log
-		log, err := (&commonFlags{logFormat: "json", logLevel: tc.level}).newLog(&out)
+		log, err := (&Flags{logFormat: "json", logLevel: tc.level}).newLog(&out)
 		if err != nil {
 			t.Fatal(err)
 		}

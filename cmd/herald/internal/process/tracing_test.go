@@ -1,15 +1,12 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package process
 
 import (
 	"bytes"
 	"fmt"
 	"log/slog"
-	"os"
-	"os/exec"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -70,7 +67,7 @@ func TestTracingOptions(t *testing.T) {
 		}, want{Error: "CLIENT_KEY"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			options, err := tracingOptions(&tc.file, "herald-manager", slog.New(slog.DiscardHandler), func(name string) string { return tc.env[name] })
+			options, err := tracingOptions(&tc.file, "herald-manager", "1.0.0", slog.New(slog.DiscardHandler), func(name string) string { return tc.env[name] })
 			var got want
 			switch {
 			case err != nil:
@@ -102,49 +99,9 @@ func TestWrongVariable(t *testing.T) {
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://collector:4317")
 	t.Setenv("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc")
 	var out bytes.Buffer
-	tracer, flush := startTracing(t.Context(), &configv1alpha1.Tracing{}, "herald-manager", slog.New(slog.NewTextHandler(&out, nil)))
+	tracer, flush := StartTracing(t.Context(), &configv1alpha1.Tracing{}, "herald-manager", "1.0.0", slog.New(slog.NewTextHandler(&out, nil)))
 	flush()
 	if tracer != nil || !strings.Contains(out.String(), "There are no traces") {
 		t.Errorf("got %v, and %s", tracer, &out)
-	}
-}
-
-// TestLinked checks the linked packages: no gRPC, which OpenTelemetry's own exporters depend on, and nothing that calls
-// methods by name (docs/adr/0008).
-func TestLinked(t *testing.T) {
-	packages, err := exec.CommandContext(t.Context(), "go", "list", "-deps", ".").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, unwanted := range []string{"google.golang.org/grpc", "github.com/grpc-ecosystem"} {
-		if strings.Contains("\n"+string(packages), "\n"+unwanted) {
-			t.Errorf("%s is in the program", unwanted)
-		}
-	}
-	// gomponents uses the escape function of html/template, and nothing that executes a template.
-	allowed := []string{"html/template", "maragu.dev/gomponents"}
-	importers, err := exec.CommandContext(t.Context(), "go", "list", "-deps", "-f", "{{.ImportPath}}: {{join .Imports \" \"}}", ".").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for line := range strings.Lines(string(importers)) {
-		importer, imports, _ := strings.Cut(line, ": ")
-		for imported := range strings.FieldsSeq(imports) {
-			if (imported == "html/template" || imported == "text/template") && !slices.Contains(allowed, importer) {
-				t.Errorf("%s, which brings %s into the program, is not known to run no template", importer, imported)
-			}
-		}
-	}
-	if testing.Short() {
-		t.Skip("linking takes some seconds")
-	}
-	dump, err := exec.CommandContext(t.Context(), "go", "build", "-buildvcs=false", "-ldflags=-dumpdep", "-o", os.DevNull, ".").CombinedOutput()
-	if err != nil || !bytes.Contains(dump, []byte("main.main")) {
-		t.Fatalf("%v: %.500s", err, dump)
-	}
-	for line := range strings.Lines(string(dump)) {
-		if strings.Contains(line, "ReflectMethod") {
-			t.Errorf("the linker keeps every method of every type because of %s", line)
-		}
 	}
 }

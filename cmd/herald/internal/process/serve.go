@@ -1,7 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package process
 
 import (
 	"context"
@@ -19,18 +19,18 @@ import (
 	"github.com/herald-social/herald/cmd/herald/internal/metricsauth"
 )
 
-// metricsOptions returns the options of the metrics server of both processes. Without a certificate folder, a
+// MetricsOptions returns the options of the metrics server of both processes. Without a certificate folder, a
 // certificate is generated at each start: clients authenticate by token and do not have to verify the server name.
-func metricsOptions(c *configv1alpha1.Metrics) metricsserver.Options {
-	options := metricsserver.Options{BindAddress: bound(c.Endpoint)}
+func MetricsOptions(c *configv1alpha1.Metrics) metricsserver.Options {
+	options := metricsserver.Options{BindAddress: BindAddress(c.Endpoint)}
 	if !c.Plain {
 		options.SecureServing, options.CertDir, options.FilterProvider = true, c.CertDir, metricsauth.Filter
 	}
 	return options
 }
 
-// bound converts an endpoint to controller-runtime's format, where "0" disables it.
-func bound(e configv1alpha1.Endpoint) string {
+// BindAddress converts an endpoint to controller-runtime's format, where "0" disables it.
+func BindAddress(e configv1alpha1.Endpoint) string {
 	if e.Off() {
 		return "0"
 	}
@@ -40,8 +40,8 @@ func bound(e configv1alpha1.Endpoint) string {
 // pprofHeaderTimeout is the timeout for a request's header.
 const pprofHeaderTimeout = 10 * time.Second
 
-// servePprof serves profiles until ctx is done, if they are enabled.
-func servePprof(ctx context.Context, endpoint configv1alpha1.Endpoint, log *slog.Logger) error {
+// ServeProfiles serves profiles until ctx is done, if they are enabled.
+func ServeProfiles(ctx context.Context, endpoint configv1alpha1.Endpoint, log *slog.Logger) error {
 	if endpoint.Off() {
 		return nil
 	}

@@ -1,7 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package process
 
 import (
 	"runtime"
@@ -16,14 +16,14 @@ const defaultGCPercent = 100
 // few microseconds.
 const minGCChange = 10
 
-// setMinHeapGrowth reduces the number of garbage collections in a server with a small heap. Go collects when the heap
+// SetMinHeapGrowth reduces the number of garbage collections in a server with a small heap. Go collects when the heap
 // has doubled since the last collection: for a small heap, that is many times per second under load, and on one or two
 // processors each may delay a request by several milliseconds. A fixed percentage (GOGC) would also multiply a large
 // heap, and a memory limit (GOMEMLIMIT) is only an upper limit.
 //
 // From now on, a heap of any size grows by at least the given number of bytes before a collection. A process that
 // allocates little does not grow: Go collects at least every two minutes, and returns free memory.
-func setMinHeapGrowth(bytes uint64) {
+func SetMinHeapGrowth(bytes uint64) {
 	k := &gcTuner{
 		bytes: bytes, percent: defaultGCPercent,
 		samples: []metrics.Sample{{Name: "/gc/heap/live:bytes"}, {Name: "/gc/scan/stack:bytes"}, {Name: "/gc/scan/globals:bytes"}},

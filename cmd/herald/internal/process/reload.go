@@ -1,7 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package process
 
 import (
 	"bytes"
@@ -108,18 +108,27 @@ func fieldsOf(c any) (fields map[string]json.RawMessage) {
 	return fields
 }
 
-// watchConfig returns the suspend switch of the configuration, and applies the file's reloadable fields until ctx is
-// done.
-func watchConfig(ctx context.Context, f *managerFlags, c *configv1alpha1.ManagerConfiguration, process *processLog) *installation.Suspension {
+// WatchManagerConfig returns the suspend switch of a manager's configuration. From now on until ctx is done, it applies
+// the reloadable fields: first those of c, and then those of the changed file.
+func WatchManagerConfig(ctx context.Context, f *Flags, c *configv1alpha1.ManagerConfiguration, log *Log) *installation.Suspension {
+	log.applyLevel(ctx, &c.Log)
 	suspend := &installation.Suspension{}
 	suspend.Set(c.Suspend)
-	live := &configWatcher[*configv1alpha1.ManagerConfiguration]{path: f.config, load: config.Manager, apply: reloadManager(process, suspend), log: process.Logger}
+	live := &configWatcher[*configv1alpha1.ManagerConfiguration]{path: f.Config, load: config.Manager, apply: reloadManager(log, suspend), log: log.Logger}
 	go live.watch(ctx, clock.RealClock{})
 	return suspend
 }
 
+// WatchAPIServerConfig does the same for an apiserver, whose only reloadable field is the level of the log.
+func WatchAPIServerConfig(ctx context.Context, f *Flags, c *configv1alpha1.APIServerConfiguration, log *Log) {
+	apply := func(ctx context.Context, c *configv1alpha1.APIServerConfiguration) { log.applyLevel(ctx, &c.Log) }
+	apply(ctx, c)
+	live := &configWatcher[*configv1alpha1.APIServerConfiguration]{path: f.Config, load: config.APIServer, apply: apply, log: log.Logger}
+	go live.watch(ctx, clock.RealClock{})
+}
+
 // reloadManager returns a function that applies the reloadable fields of a manager's configuration.
-func reloadManager(log *processLog, stop *installation.Suspension) func(ctx context.Context, c *configv1alpha1.ManagerConfiguration) {
+func reloadManager(log *Log, stop *installation.Suspension) func(ctx context.Context, c *configv1alpha1.ManagerConfiguration) {
 	return func(ctx context.Context, c *configv1alpha1.ManagerConfiguration) {
 		log.applyLevel(ctx, &c.Log)
 		if !stop.Set(c.Suspend) {
@@ -131,9 +140,4 @@ func reloadManager(log *processLog, stop *installation.Suspension) func(ctx cont
 		}
 		log.WarnContext(ctx, "Herald is no longer suspended by its configuration: what is due goes out")
 	}
-}
-
-// reloadAPIServer returns a function that applies the reloadable fields of an apiserver's configuration.
-func reloadAPIServer(log *processLog) func(ctx context.Context, c *configv1alpha1.APIServerConfiguration) {
-	return func(ctx context.Context, c *configv1alpha1.APIServerConfiguration) { log.applyLevel(ctx, &c.Log) }
 }

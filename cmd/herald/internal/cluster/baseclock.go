@@ -3,7 +3,7 @@
 
 //go:build !crashpoints
 
-package main
+package cluster
 
 import "k8s.io/utils/clock"
 

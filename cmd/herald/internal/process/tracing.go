@@ -1,7 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package process
 
 import (
 	"cmp"
@@ -25,12 +25,12 @@ import (
 // lastSpans is the timeout for exporting the last spans at shutdown.
 const lastSpans = 3 * time.Second
 
-// startTracing starts the export of traces if an endpoint is configured. It returns the tracer and a function that
-// stops the export. An invalid environment variable is logged and disables tracing, because it must not prevent
-// publishing.
-func startTracing(ctx context.Context, c *configv1alpha1.Tracing, service string, log *slog.Logger) (*tracing.Tracer, func()) {
+// StartTracing starts the export of traces of a service if an endpoint is configured. It returns the tracer and a
+// function that stops the export. An invalid environment variable is logged and disables tracing, because it must not
+// prevent publishing.
+func StartTracing(ctx context.Context, c *configv1alpha1.Tracing, service, version string, log *slog.Logger) (*tracing.Tracer, func()) {
 	none := func() {}
-	options, err := tracingOptions(c, service, log, os.Getenv)
+	options, err := tracingOptions(c, service, version, log, os.Getenv)
 	if err == nil && options == nil {
 		return nil, none
 	}
@@ -57,7 +57,7 @@ func startTracing(ctx context.Context, c *configv1alpha1.Tracing, service string
 
 // tracingOptions returns the options from the file or else from OpenTelemetry's environment variables, as its
 // specification defines them, or nil without an endpoint.
-func tracingOptions(c *configv1alpha1.Tracing, service string, log *slog.Logger, getenv func(string) string) (*tracing.Options, error) {
+func tracingOptions(c *configv1alpha1.Tracing, service, version string, log *slog.Logger, getenv func(string) string) (*tracing.Options, error) {
 	env := exporterEnv(getenv)
 	address, err := tracesAddress(c.Endpoint, env)
 	if err != nil || address == "" || strings.EqualFold(getenv("OTEL_SDK_DISABLED"), "true") {

@@ -3,7 +3,7 @@
 
 //go:build crashpoints
 
-package main
+package process
 
 import (
 	"net/http"
@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// crashPoint returns a function that calls the test at HERALD_CRASH_HOOK at each failpoint and waits for its response.
+// CrashPoint returns a function that calls the test at HERALD_CRASH_HOOK at each failpoint and waits for its response.
 // In the meantime, the test may kill this process or cut a connection. Only the build for the crash matrix has it.
-func crashPoint() func(string) {
+func CrashPoint() func(string) {
 	hook := os.Getenv("HERALD_CRASH_HOOK")
 	if hook == "" {
 		return nil

@@ -1,7 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package cluster
 
 import (
 	"bytes"
@@ -9,6 +9,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -75,5 +77,21 @@ func TestAwait(t *testing.T) {
 				t.Errorf("%s: it waited %s", tc.reason, waited)
 			}
 		})
+	}
+}
+
+// TestNamespaceOfKubeconfig: a process with a kubeconfig may run in a pod of another cluster.
+func TestNamespaceOfKubeconfig(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "kubeconfig")
+	if err := os.WriteFile(file, []byte(`{"apiVersion": "v1", "kind": "Config", "current-context": "a",
+		"clusters": [{"name": "a", "cluster": {"server": "http://127.0.0.1:1"}}], "contexts": [{"name": "a", "context": {"cluster": "a", "namespace": "elsewhere"}}]}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	api, err := Connect(file, "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if api.Namespace != "elsewhere" {
+		t.Errorf("the namespace is %q, want that of the kubeconfig's context", api.Namespace)
 	}
 }

@@ -1,7 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package process
 
 import (
 	"context"
@@ -20,8 +20,8 @@ import (
 	"github.com/herald-social/herald/internal/tracing"
 )
 
-// processLog is the log of a process. Its level can change while the process runs.
-type processLog struct {
+// Log is the log of a process. Its level can change while the process runs.
+type Log struct {
 	*slog.Logger
 
 	level *slog.LevelVar
@@ -29,9 +29,9 @@ type processLog struct {
 	start slog.Level
 }
 
-// setupLog returns the log that the flags configure, which writes to stderr. The logs of the Kubernetes libraries go
+// SetupLog returns the log that the flags configure, which writes to stderr. The logs of the Kubernetes libraries go
 // there too.
-func (f *commonFlags) setupLog() (*processLog, error) {
+func (f *Flags) SetupLog() (*Log, error) {
 	l, err := f.newLog(os.Stderr)
 	if err != nil {
 		return nil, err
@@ -47,8 +47,8 @@ func (f *commonFlags) setupLog() (*processLog, error) {
 // setKlogOnce sets klog's logger only once, because goroutines of the Kubernetes libraries read it without a lock.
 var setKlogOnce sync.Once
 
-func (f *commonFlags) newLog(out io.Writer) (*processLog, error) {
-	l := &processLog{level: &slog.LevelVar{}, start: f.logLevel}
+func (f *Flags) newLog(out io.Writer) (*Log, error) {
+	l := &Log{level: &slog.LevelVar{}, start: f.logLevel}
 	l.level.Set(f.logLevel)
 	options := &slog.HandlerOptions{Level: l.level, ReplaceAttr: inWords}
 	var handler slog.Handler
@@ -58,7 +58,7 @@ func (f *commonFlags) newLog(out io.Writer) (*processLog, error) {
 	case "json":
 		handler = slog.NewJSONHandler(out, options)
 	default:
-		return nil, usageError{fmt.Errorf("--log-format=%s: want text or json", f.logFormat)}
+		return nil, UsageError{Err: fmt.Errorf("--log-format=%s: want text or json", f.logFormat)}
 	}
 	l.Logger = slog.New(libraryHandler{tracing.LogHandler(handler)})
 	return l, nil
@@ -109,7 +109,7 @@ func isOfLibrary(line *slog.Record) (is bool) {
 }
 
 // applyLevel sets the level of the configuration file, or of the flag if the file has none.
-func (l *processLog) applyLevel(ctx context.Context, c *configv1alpha1.Log) {
+func (l *Log) applyLevel(ctx context.Context, c *configv1alpha1.Log) {
 	level := l.start
 	if c.Level != "" {
 		if err := level.UnmarshalText([]byte(c.Level)); err != nil {

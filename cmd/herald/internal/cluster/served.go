@@ -1,7 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package cluster
 
 import (
 	"context"
@@ -26,34 +26,35 @@ import (
 // absentEvery is how often a manager checks whether it may now work in a namespace that it left out at startup.
 const absentEvery = time.Minute
 
-// errNamespaceServed stops a manager that may now work in a namespace that it left out at startup. Its container starts
+// ErrNamespaceServed stops a manager that may now work in a namespace that it left out at startup. Its container starts
 // again.
-var errNamespaceServed = errors.New("a namespace of the configuration can be served now; the manager starts again with it")
+var ErrNamespaceServed = errors.New("a namespace of the configuration can be served now; the manager starts again with it")
 
-// servedNamespaces are the configured namespaces in which the manager has a Role, and those that it leaves out. A
+// ServedNamespaces are the configured namespaces in which the manager has a Role, and those that it leaves out. A
 // namespace that was deleted, or never created, has no Role: its caches would never fill, and teams in other namespaces
 // would wait for them.
-type servedNamespaces struct {
+type ServedNamespaces struct {
+	// Absent are the namespaces that are left out.
+	Absent []string
+
 	reviews authorizationclient.SelfSubjectAccessReviewInterface
 	clock   clock.WithTicker
-	absent  []string
-	// stop stops the process with a reason.
-	stop context.CancelCauseFunc
+	stop    context.CancelCauseFunc
 }
 
-// newServedNamespaces asks the Kubernetes API about each configured namespace, and leaves out those without rights. It
-// returns an error if none is left.
-func newServedNamespaces(ctx context.Context, cluster *rest.Config, c *configv1alpha1.ManagerConfiguration, clk clock.WithTicker,
+// NewServedNamespaces asks the Kubernetes API about each configured namespace, and leaves out those without rights. It
+// returns an error if none is left. stop stops the process once one that was left out can be served.
+func NewServedNamespaces(ctx context.Context, config *rest.Config, c *configv1alpha1.ManagerConfiguration, clk clock.WithTicker,
 	stop context.CancelCauseFunc, log *slog.Logger,
-) (*servedNamespaces, error) {
+) (*ServedNamespaces, error) {
 	if len(c.Namespaces) == 0 {
-		return &servedNamespaces{}, nil
+		return &ServedNamespaces{}, nil
 	}
-	api, err := authorizationclient.NewForConfig(cluster)
+	api, err := authorizationclient.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("cannot check the rights in the namespaces: %w", err)
 	}
-	s := &servedNamespaces{reviews: api.SelfSubjectAccessReviews(), clock: clk, stop: stop}
+	s := &ServedNamespaces{reviews: api.SelfSubjectAccessReviews(), clock: clk, stop: stop}
 	var present configv1alpha1.Namespaces
 	for _, namespace := range c.Namespaces {
 		allowed, err := s.allowed(ctx, namespace)
@@ -63,22 +64,22 @@ func newServedNamespaces(ctx context.Context, cluster *rest.Config, c *configv1a
 		case allowed:
 			present = append(present, namespace)
 		default:
-			s.absent = append(s.absent, namespace)
+			s.Absent = append(s.Absent, namespace)
 		}
 	}
 	if len(present) == 0 {
 		return nil, fmt.Errorf("namespaces: this account may not list posts in %s; create the namespaces and install the chart again, which has a Role for each",
 			strings.Join(c.Namespaces, ", "))
 	}
-	if len(s.absent) > 0 {
-		log.ErrorContext(ctx, "No rights in some namespaces, which are left out; create them and run helm upgrade, or remove them from namespaces", "namespaces", s.absent)
+	if len(s.Absent) > 0 {
+		log.ErrorContext(ctx, "No rights in some namespaces, which are left out; create them and run helm upgrade, or remove them from namespaces", "namespaces", s.Absent)
 	}
 	c.Namespaces = present
 	return s, nil
 }
 
 // allowed reports whether this account may list posts in a namespace.
-func (s *servedNamespaces) allowed(ctx context.Context, namespace string) (bool, error) {
+func (s *ServedNamespaces) allowed(ctx context.Context, namespace string) (bool, error) {
 	review, err := s.reviews.Create(ctx, &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
 		ResourceAttributes: &authorizationv1.ResourceAttributes{
 			Namespace: namespace, Verb: "list", Group: v1alpha1.GroupVersion.Group, Resource: "posts",
@@ -90,14 +91,14 @@ func (s *servedNamespaces) allowed(ctx context.Context, namespace string) (bool,
 	return review.Status.Allowed, nil
 }
 
-var _ manager.LeaderElectionRunnable = (*servedNamespaces)(nil)
+var _ manager.LeaderElectionRunnable = (*ServedNamespaces)(nil)
 
 // NeedLeaderElection implements manager.LeaderElectionRunnable. Each replica has its own caches.
-func (*servedNamespaces) NeedLeaderElection() bool { return false }
+func (*ServedNamespaces) NeedLeaderElection() bool { return false }
 
 // Start implements manager.Runnable. It stops the process once the account has rights in a namespace that was left out.
-func (s *servedNamespaces) Start(ctx context.Context) error {
-	if len(s.absent) == 0 {
+func (s *ServedNamespaces) Start(ctx context.Context) error {
+	if len(s.Absent) == 0 {
 		return nil
 	}
 	ticks := s.clock.NewTicker(absentEvery)
@@ -108,11 +109,11 @@ func (s *servedNamespaces) Start(ctx context.Context) error {
 			return nil
 		case <-ticks.C():
 		}
-		if slices.ContainsFunc(s.absent, func(namespace string) bool {
+		if slices.ContainsFunc(s.Absent, func(namespace string) bool {
 			allowed, err := s.allowed(ctx, namespace)
 			return err == nil && allowed
 		}) {
-			s.stop(errNamespaceServed)
+			s.stop(ErrNamespaceServed)
 			return nil
 		}
 	}

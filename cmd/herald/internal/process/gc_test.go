@@ -1,7 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package process
 
 import (
 	"runtime"
@@ -38,7 +38,7 @@ func TestSetMinHeapGrowth(t *testing.T) {
 	before := debug.SetGCPercent(defaultGCPercent)
 	t.Cleanup(func() { debug.SetGCPercent(before) })
 	const headroom = 64 << 20
-	setMinHeapGrowth(headroom)
+	SetMinHeapGrowth(headroom)
 	goal := func() (percent, growth uint64) {
 		samples := []metrics.Sample{{Name: "/gc/gogc:percent"}, {Name: "/gc/heap/goal:bytes"}, {Name: "/gc/heap/live:bytes"}}
 		metrics.Read(samples)

@@ -1,0 +1,34 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package lease
+
+import (
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+func TestLeads(t *testing.T) {
+	elected, stopping := make(chan struct{}), make(chan struct{})
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(NewLeaderMetric(elected, stopping))
+	for _, tc := range []struct {
+		reason string
+		then   func()
+		want   float64
+	}{
+		{"it waits", func() {}, 0},
+		{"it works", func() { close(elected) }, 1},
+		{"it has given its lease back, and ends the calls that it has begun", func() { close(stopping) }, 0},
+	} {
+		tc.then()
+		families, err := registry.Gather()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := families[0].GetMetric()[0].GetGauge().GetValue(); got != tc.want {
+			t.Errorf("%s: got %v, want %v", tc.reason, got, tc.want)
+		}
+	}
+}
