@@ -58,7 +58,7 @@ func TestOIDC(t *testing.T) {
 		if got.Name != "oidc:ada@example.com" || got.DisplayName != "Ada" || !slices.Equal(got.Groups, []string{"oidc:marketing", "oidc:system:masters"}) {
 			t.Errorf("got %+v", got)
 		}
-		asked := b.issuer.Asked()[0]
+		asked := b.issuer.SignInRequests()[0]
 		for name, want := range map[string]string{
 			"response_type": "code", "scope": "openid profile email", "code_challenge_method": "S256", "redirect_uri": site + "/signin/oidc/callback",
 		} {
@@ -76,7 +76,7 @@ func TestOIDC(t *testing.T) {
 			t.Errorf("who is signed in is asked again: %d", answer.StatusCode)
 		}
 		second := b.begin("")
-		if first, again := asked.Get("nonce"), b.issuer.Asked()[1].Get("nonce"); first == again || second.Query().Get("state") == back.Query().Get("state") {
+		if first, again := asked.Get("nonce"), b.issuer.SignInRequests()[1].Get("nonce"); first == again || second.Query().Get("state") == back.Query().Get("state") {
 			t.Error("nonce or state of two sign-ins are the same")
 		}
 	})

@@ -119,7 +119,7 @@ func (l *lives) next(b livesBroken) (steps map[string]*lives, goesOn bool) {
 	}
 	add("the store goes or comes", func(n *lives) { n.away = !n.away })
 	if l.slow != nil && !l.away {
-		add("an old leader writes its record", func(n *lives) { n.keep(n.slow, b); n.slow = nil })
+		add("an old leader writes its record", func(n *lives) { n.store(n.slow, b); n.slow = nil })
 	}
 	switch {
 	case l.post == nil && l.born < l.lives:
@@ -153,7 +153,7 @@ func (l *lives) next(b livesBroken) (steps map[string]*lives, goesOn bool) {
 	return steps, goesOn
 }
 
-func (l *lives) keep(r *record.Record, b livesBroken) {
+func (l *lives) store(r *record.Record, b livesBroken) {
 	if b.replaces {
 		l.bucket = r
 		return
@@ -175,7 +175,7 @@ func (l *lives) pass(b livesBroken, add func(string, func(*lives))) {
 	for _, action := range actions {
 		switch a := action.(type) {
 		case delivery.Lookup:
-			l.lookUp(a.Targets, add)
+			l.addLookups(a.Targets, add)
 			return
 		case delivery.Claim:
 			l.claim(f.Post, a.Targets, add)
@@ -211,7 +211,7 @@ func (l *lives) claim(post *v1alpha1.Post, targets []int, add func(string, func(
 			claim := delivery.TargetClaim{Target: i, Claim: attempt.Claim{ID: id, AccountID: fmt.Sprint("account-", i), Window: time.Second}}
 			must(delivery.RecordClaims(n.post, []delivery.TargetClaim{claim}, n.stamp()))
 			if inBetween {
-				n.takeSnapshot()
+				n.snapshot()
 			}
 			if taken {
 				n.out[i]++
@@ -264,7 +264,7 @@ func (l *lives) release(b livesBroken, add func(string, func(*lives))) {
 					}
 				}
 			}
-			n.keep(r, b)
+			n.store(r, b)
 		}
 		n.post = nil
 	})

@@ -99,9 +99,9 @@ func (w *world) managerSteps(i int, add adder) {
 	case idle:
 		w.passSteps(i, add)
 	case asking:
-		add(i, "asks the platform", "", false, func(n *world) { n.ask(i) })
-		add(i, "asks without an answer", blind, false, func(n *world) { n.askBlind(i, noAnswer) })
-		add(i, "asks and is refused", denied, false, func(n *world) { n.askBlind(i, noPermission) })
+		add(i, "asks the platform", "", false, func(n *world) { n.sendLookups(i) })
+		add(i, "asks without an answer", blind, false, func(n *world) { n.failLookups(i, noAnswer) })
+		add(i, "asks and is refused", denied, false, func(n *world) { n.failLookups(i, noPermission) })
 	case sending:
 		w.sendSteps(i, add)
 	case describing, resolving, tidying, entering, claiming:

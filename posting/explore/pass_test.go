@@ -208,27 +208,27 @@ type lookup struct {
 	gave answer
 }
 
-// ask sends each lookup to the platform.
-func (w *world) ask(i int) {
+// sendLookups sends each lookup to the platform.
+func (w *world) sendLookups(i int) {
 	m := &w.manager[i]
 	m.pc = entering
 	for k := range m.lookups {
 		l := &m.lookups[k]
 		w.checkAsked(m.copy.post, l.Target)
 		if name := posting.Target(m.copy.post, l.Target).Attempt.OperationID; name != "" {
-			w.told(name, l)
+			w.answer(name, l)
 			continue
 		}
 		if w.x.tells {
-			w.toldUnnamed(posting.Target(m.copy.post, l.Target).Attempt.ID, l)
+			w.answerUnnamed(posting.Target(m.copy.post, l.Target).Attempt.ID, l)
 			continue
 		}
 		l.LookupResult = w.lookupResult(m.copy.post, l.Target)
 	}
 }
 
-// askBlind makes the lookups fail with an error.
-func (w *world) askBlind(i int, why *platforms.Error) {
+// failLookups makes the lookups fail with an error.
+func (w *world) failLookups(i int, why *platforms.Error) {
 	m := &w.manager[i]
 	m.pc = entering
 	for k := range m.lookups {
@@ -259,9 +259,9 @@ func (w *world) found(i int) *version {
 			if w.x.broken.datedLate {
 				l.AskedAt = w.local(i)
 			}
-			must(delivery.RecordLookup(p, &l.LookupAnswer, timing, w.heldBy(), w.local(i)))
+			must(delivery.RecordLookup(p, &l.LookupAnswer, timing, w.deadlines(), w.local(i)))
 			if a := posting.Target(p, l.Target).Attempt; w.x.broken.oneLook && attempt.IsOpen(a) && a.Lookups > 0 {
-				must(delivery.RecordLookup(p, &l.LookupAnswer, timing, w.heldBy(), w.local(i)))
+				must(delivery.RecordLookup(p, &l.LookupAnswer, timing, w.deadlines(), w.local(i)))
 			}
 		}
 		p.Spec.OnUnknownOutcome = w.x.policy

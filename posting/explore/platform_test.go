@@ -126,7 +126,7 @@ func (w *world) platformSteps(add adder) {
 		drop := func(n *world) { n.orphans = append(n.orphans[:i], n.orphans[i+1:]...) }
 		name := "the platform acts on the call of attempt " + c.attempt
 		if w.x.works {
-			add(nobody, "the platform takes the call of attempt "+c.attempt, "", false, func(n *world) { drop(n); n.take(c) })
+			add(nobody, "the platform takes the call of attempt "+c.attempt, "", false, func(n *world) { drop(n); n.accept(c) })
 			add(nobody, "the platform drops the call of attempt "+c.attempt, "", false, drop)
 			continue
 		}

@@ -71,7 +71,7 @@ func (r *rewind) stamp() time.Time {
 
 func (l *lives) maySnapshot() bool { return l.rewinds > 0 && l.snapshot == nil }
 
-func (l *lives) takeSnapshot() {
+func (l *lives) snapshot() {
 	l.snapshot = &snapshot{}
 	if l.post != nil {
 		l.snapshot.post = l.post.DeepCopy()
@@ -108,7 +108,7 @@ func (l *lives) rewindSteps(b livesBroken, add func(string, func(*lives))) {
 		add("the time of scheduled posts comes", func(n *lives) { n.late = true })
 	}
 	if l.maySnapshot() {
-		add("a snapshot is taken", (*lives).takeSnapshot)
+		add("a snapshot is taken", (*lives).snapshot)
 	}
 	if l.rewinds > 0 && l.snapshot != nil && l.isKept() {
 		add("the snapshot is put back", func(n *lives) {
@@ -150,8 +150,8 @@ func (l *lives) rewound(b livesBroken) delivery.Rollback {
 	return known
 }
 
-// lookUp looks up the open calls in a snapshot. The platform may respond, and then published posts are found.
-func (l *lives) lookUp(targets []int, add func(string, func(*lives))) {
+// addLookups looks up the open calls in a snapshot. The platform may respond, and then published posts are found.
+func (l *lives) addLookups(targets []int, add func(string, func(*lives))) {
 	add("its last call cannot be found out", func(n *lives) {
 		for _, i := range targets {
 			must(attempt.Abandon(posting.Target(n.post, i), n.now()))

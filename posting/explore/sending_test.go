@@ -129,7 +129,7 @@ func (w *world) sendSteps(i int, add adder) {
 		add(i, "records (did not land)", writeLost, false, func(n *world) { n.recordAlone(i) })
 	}
 	if over {
-		add(i, "gives up recording", writeLost, false, func(n *world) { n.keep(i) })
+		add(i, "gives up recording", writeLost, false, func(n *world) { n.retainResults(i) })
 	}
 }
 
@@ -241,7 +241,7 @@ func (w *world) entered(i int) (next *version, about []int, chained []ship) {
 			}
 		}
 		// Results that come too late have no effect.
-		_ = delivery.RecordResults(p, results, w.heldBy(), now)
+		_ = delivery.RecordResults(p, results, w.deadlines(), now)
 		if w.x.broken.believeRefusal {
 			w.believe(p, now)
 		}
@@ -257,7 +257,7 @@ func (w *world) believe(p *v1alpha1.Post, now time.Time) {
 	for k := range p.Status.Targets {
 		if attempt.IsRefused(p.Status.Targets[k].Attempt) {
 			asked := now.Add(time.Minute)
-			must(delivery.RecordLookup(p, &delivery.LookupAnswer{Target: k, AskedAt: asked}, w.timing(), w.heldBy(), now))
+			must(delivery.RecordLookup(p, &delivery.LookupAnswer{Target: k, AskedAt: asked}, w.timing(), w.deadlines(), now))
 		}
 	}
 	describe(p)
@@ -313,8 +313,8 @@ func (w *world) recordLost(i int, before *manager) {
 	m.behind, m.wrote, m.seen = 1, min(before.wrote+1, forgotten), min(before.seen+1, forgotten)
 }
 
-// keep ends a reconciliation whose results could not be written for a long time. They stay in memory.
-func (w *world) keep(i int) {
+// retainResults ends a reconciliation whose results could not be written for a long time. They stay in memory.
+func (w *world) retainResults(i int) {
 	m := &w.manager[i]
 	for _, s := range m.ships {
 		if s.phase == answered && !w.x.broken.forgetResult {

@@ -108,8 +108,8 @@ func (w *world) readBrake(i int) (on bool, recent []v1alpha1.Suspension) {
 	return on, recent
 }
 
-// heldBy returns what shifts deadlines, as a manager reads it when it records that a call has ended.
-func (w *world) heldBy() *delivery.Deadlines {
+// deadlines returns what shifts deadlines, as a manager reads it when it records that a call has ended.
+func (w *world) deadlines() *delivery.Deadlines {
 	held := &delivery.Deadlines{StartingDeadline: w.x.settings.StartingDeadline, LongestDelay: 2 * w.x.settings.StartingDeadline}
 	if w.brake != nil && !w.x.broken.resultsUnheld {
 		held.Suspended, held.Suspensions = w.seesBrake(), w.brake.entered

@@ -39,15 +39,15 @@ func number(name string) int {
 	return n
 }
 
-// take accepts a call and returns its ticket number.
-func (w *world) take(c call) int {
+// accept accepts a call and returns its ticket number.
+func (w *world) accept(c call) int {
 	w.tickets = append(w.tickets, ticket{call: c, limit: w.now + workTime})
 	return len(w.tickets)
 }
 
 // taken is the response that the platform is processing a call, or that this response is lost.
 func (w *world) taken(i, k int, a answer) {
-	n := w.take(w.manager[i].ships[k].call)
+	n := w.accept(w.manager[i].ships[k].call)
 	if a != took {
 		n = 0
 	}
@@ -89,8 +89,8 @@ func (w *world) ticketTime(consider func(int64)) bool {
 // atWork reports whether the platform is processing any ticket.
 func (w *world) atWork() bool { return slices.ContainsFunc(w.tickets, ticket.working) }
 
-// told sets the platform's response about a ticket.
-func (w *world) told(name string, l *lookup) {
+// answer sets the platform's response about a ticket.
+func (w *world) answer(name string, l *lookup) {
 	switch t := w.tickets[number(name[1:])-1]; {
 	case t.post > 0:
 		l.Matches, l.ExternalID = 1, externalID(t.post)
@@ -103,8 +103,8 @@ func (w *world) told(name string, l *lookup) {
 	}
 }
 
-// toldUnnamed sets the platform's response about an attempt's call if it is asked without the operation ID.
-func (w *world) toldUnnamed(attemptID string, l *lookup) {
+// answerUnnamed sets the platform's response about an attempt's call if it is asked without the operation ID.
+func (w *world) answerUnnamed(attemptID string, l *lookup) {
 	i := slices.IndexFunc(w.tickets, func(t ticket) bool { return t.call.attempt == attemptID })
 	switch {
 	case i < 0, w.tickets[i].working() && w.x.broken.workIsAbsence:
@@ -112,7 +112,7 @@ func (w *world) toldUnnamed(attemptID string, l *lookup) {
 	case w.tickets[i].working():
 		l.OperationID = ticketName(i + 1)
 	default:
-		w.told(ticketName(i+1), l)
+		w.answer(ticketName(i+1), l)
 	}
 }
 

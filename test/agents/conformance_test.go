@@ -101,7 +101,7 @@ var _ = Describe("The conformance suite of MCP", func() {
 		client := register(ctx, "Conformance suite", "http://127.0.0.1:"+port+"/callback")
 		suite := start(ctx, GinkgoT().TempDir(), filepath.Join(modules(), ".bin", "conformance"), "authorization",
 			"--url", herald.Site(), "--client-id", client, "--resource", mcpURL, "--port", port)
-		allow(suite.asks())
+		allow(suite.consentURL())
 		printed := suite.end()
 		for _, scenario := range []string{"authorization-server-metadata-endpoint", "authorization-code-grant"} {
 			Expect(printed).To(ContainSubstring(scenario))

@@ -76,7 +76,7 @@ var _ = Describe("docs/agents.md", func() {
 		must(os.WriteFile(filepath.Join(dir, "agent.ts"), []byte(read("docs", "examples", "agent-ts", "agent.ts")), 0o600))
 		const text = "Is this how we say it?"
 		agent := start(ctx, dir, node(), "agent.ts", "x", text)
-		must(page.Open(agent.asks()))
+		must(page.Open(agent.consentURL()))
 		must(web.ChooseLevel(page, web.MayDraft))
 		must(web.AllowAgent(page))
 		Expect(agent.end()).To(ContainSubstring("A person can publish the draft"))

@@ -66,7 +66,7 @@ var _ = Describe("The inspector", func() {
 		inspector := start(ctx, GinkgoT().TempDir(), filepath.Join(modules(), ".bin", "mcp-inspector"), "--cli", mcpURL,
 			"--callback-url", "http://"+address+"/oauth/callback", "--method", "tools/call", "--tool-name", "create_post",
 			"--tool-args-json", `{"category":"text","targets":[{"connection_id":"demo-x","caption":"Allowed in a browser"}]}`)
-		allow(inspector.asks())
+		allow(inspector.consentURL())
 		inspector.end()
 		Eventually(onPlatform).WithArguments(ctx, "x", "Allowed in a browser").Should(HaveLen(1))
 	})

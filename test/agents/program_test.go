@@ -124,8 +124,8 @@ func (p *program) end() string {
 	return p.out.String()
 }
 
-// tells waits for the next line of JSON that has the field, and decodes it.
-func (p *program) tells(field string, into any) {
+// decodeNext waits for the next line of JSON that has the field, and decodes it.
+func (p *program) decodeNext(field string, into any) {
 	GinkgoHelper()
 	for line := range p.lines {
 		said := map[string]json.RawMessage{}
@@ -148,8 +148,8 @@ func errorText(err error) string {
 
 var authorizeURL = regexp.MustCompile(`https?://\S+/oauth/authorize\?[^\s"]+`)
 
-// asks waits until the program prints the consent URL, and returns it.
-func (p *program) asks() string {
+// consentURL waits until the program prints the consent URL, and returns it.
+func (p *program) consentURL() string {
 	GinkgoHelper()
 	for line := range p.lines {
 		if address := authorizeURL.FindString(line); address != "" {

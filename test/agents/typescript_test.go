@@ -15,14 +15,14 @@ var _ = Describe("A client of the TypeScript SDK", func() {
 		func(ctx context.Context, release string) {
 			name := "TypeScript SDK " + release
 			client := script(ctx, "sdk.mjs", release, mcpURL, "demo-instagram", picture())
-			allow(client.asks())
+			allow(client.consentURL())
 
 			var listed struct{ Tools []string }
-			client.tells("tools", &listed)
+			client.decodeNext("tools", &listed)
 			Expect(listed.Tools).To(ConsistOf(tools))
 
 			var made struct{ Posted post }
-			client.tells("posted", &made)
+			client.decodeNext("posted", &made)
 			Expect(made.Posted.Status).To(Equal("posted"))
 			there := onPlatform(ctx, "instagram", "From the "+name)
 			Expect(there).To(HaveLen(1))
@@ -30,7 +30,7 @@ var _ = Describe("A client of the TypeScript SDK", func() {
 			Expect(there[0].Media[0].Bytes).To(BeNumerically(">", 0))
 
 			var waits struct{ Wait string }
-			client.tells("wait", &waits)
+			client.decodeNext("wait", &waits)
 			revoke(name)
 			client.goOn()
 			var after struct {
@@ -39,7 +39,7 @@ var _ = Describe("A client of the TypeScript SDK", func() {
 				Unauthorized bool
 				Asked        int
 			}
-			client.tells("status", &after)
+			client.decodeNext("status", &after)
 			Expect(after.Status).To(Equal(401))
 			Expect(after.Challenge).To(ContainSubstring(`resource_metadata="` + herald.Site() + `/.well-known/oauth-protected-resource/mcp"`))
 			Expect(after.Unauthorized).To(BeTrue(), "the token to refresh by is over too, and the client asks a person again")
@@ -54,19 +54,19 @@ var _ = Describe("A client of the TypeScript SDK", func() {
 var _ = Describe("oauth4webapi", func() {
 	It("completes every flow, strictly", func(ctx context.Context) {
 		client := script(ctx, "oauth.mjs", mcpURL)
-		allow(client.asks())
+		allow(client.consentURL())
 		var first struct {
 			Scope   string
 			Expires int
 		}
-		client.tells("scope", &first)
+		client.decodeNext("scope", &first)
 		Expect(first.Scope).To(Equal("read draft publish"))
 		Expect(first.Expires).To(BeNumerically("~", 3600, 60))
 		var revoked struct{ Revoked int }
-		client.tells("revoked", &revoked)
+		client.decodeNext("revoked", &revoked)
 		Expect(revoked.Revoked).To(Equal(401))
 		var refused struct{ Refused string }
-		client.tells("refused", &refused)
+		client.decodeNext("refused", &refused)
 		Expect(refused.Refused).To(Equal("invalid_grant"))
 		client.end()
 	})

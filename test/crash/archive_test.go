@@ -91,8 +91,8 @@ func (s shelf) listed(ctx context.Context, g Gomega, name string) (n int) {
 	return n
 }
 
-// holds expects that the record of a post is correct.
-func (s shelf) holds(ctx context.Context, p *archived) {
+// expectRecord expects that the record of a post is correct.
+func (s shelf) expectRecord(ctx context.Context, p *archived) {
 	GinkgoHelper()
 	want, err := record.New(p.last, s.team.namespace, s.account).Encode()
 	Expect(err).NotTo(HaveOccurred())
@@ -103,14 +103,14 @@ func (s shelf) holds(ctx context.Context, p *archived) {
 	}).Should(Succeed(), "the record of %s is what became of it", p.Name)
 }
 
-// leaves expects that a post is gone from the cluster and can be read in the archive, with one list entry and with its
+// expectArchived expects that a post is gone from the cluster and can be read in the archive, with one list entry and with its
 // outcome in the record.
-func (s shelf) leaves(ctx context.Context, p *archived) {
+func (s shelf) expectArchived(ctx context.Context, p *archived) {
 	GinkgoHelper()
 	Eventually(func() error { return k8s.Get(ctx, client.ObjectKeyFromObject(p.Post), &v1alpha1.Post{}) }).
 		Should(MatchError(apierrors.IsNotFound, "is gone"), "%s leaves the cluster: no finalizer holds it", p.Name)
 	Eventually(func(g Gomega) { g.Expect(s.listed(ctx, g, p.Name)).To(Equal(1)) }).Should(Succeed(), "%s is listed once", p.Name)
-	s.holds(ctx, p)
+	s.expectRecord(ctx, p)
 }
 
 // comesBack applies an archived post again, and expects that it adopts its outcome without calling the platform.
@@ -200,9 +200,9 @@ var _ = Describe("The archive's crash matrix", Ordered, func() {
 				p := tm.post(ctx, k, "finished, killed "+point, k.targets()...)
 				restart(met, point)
 				out := &archived{p, finished(ctx, p), publishCallsEverywhere(ctx)}
-				kept.holds(ctx, out)
+				kept.expectRecord(ctx, out)
 				out.remove(ctx)
-				kept.leaves(ctx, out)
+				kept.expectArchived(ctx, out)
 				kept.comesBack(ctx, out)
 			}
 		}
@@ -212,11 +212,11 @@ var _ = Describe("The archive's crash matrix", Ordered, func() {
 		for _, k := range of() {
 			for _, point := range []string{post.PointBeforeKeep, post.PointAfterKeep, post.PointBeforeRelease} {
 				out := published(ctx, k, "deleted, killed "+point)
-				kept.holds(ctx, out)
+				kept.expectRecord(ctx, out)
 				met := points.once(point, kill)
 				out.remove(ctx)
 				restart(met, point)
-				kept.leaves(ctx, out)
+				kept.expectArchived(ctx, out)
 				kept.comesBack(ctx, out)
 			}
 		}
@@ -234,7 +234,7 @@ var _ = Describe("The archive's crash matrix", Ordered, func() {
 			restart(met, point)
 		}
 		for _, p := range posts {
-			kept.leaves(ctx, p)
+			kept.expectArchived(ctx, p)
 		}
 		retain(ctx, v1alpha1.TeamRetention{})
 		// A sweep may still be running with the old team; posts that come back must stay visible.

@@ -168,7 +168,7 @@ func (c *campaign) trouble(ctx SpecContext) {
 		link.set(open)
 		c.sum.cuts++
 	case dice < 105:
-		c.hold()
+		c.pauseManager()
 	case dice < 180:
 		c.twin()
 	case dice < 400:
@@ -226,10 +226,10 @@ func (c *campaign) twin() {
 	c.managers = append(c.managers, c.managers[0].beside())
 }
 
-// hold pauses a manager in the middle of its work until its send window is over, while another one works.
-func (c *campaign) hold() {
+// pauseManager pauses a manager in the middle of its work until its send window is over, while another one works.
+func (c *campaign) pauseManager() {
 	held, other := c.managers[0], c.managers[0].beside()
-	held.hold()
+	held.pause()
 	wait(sendWindow + 3*time.Second)
 	held.release()
 	wait(time.Second)
@@ -262,14 +262,14 @@ func (c *campaign) end() {
 	}
 }
 
-// judge counts what became of all posts and checks the invariants. before is how many publishing calls there were
+// verify counts what became of all posts and checks the invariants. before is how many publishing calls there were
 // before the campaign.
-func (c *campaign) judge(ctx SpecContext, name string, before map[v1alpha1.Platform]int) {
+func (c *campaign) verify(ctx SpecContext, name string, before map[v1alpha1.Platform]int) {
 	GinkgoHelper()
 	for _, t := range c.teams {
-		c.sum.judge(ctx, t)
+		c.sum.verifyTeam(ctx, t)
 	}
-	tell(name, c.sum)
+	report(name, c.sum)
 	expectCalls(ctx, before, c.sum)
 	Expect(c.sum.sum(askable).givenUp).To(BeZero(), "given up although the platform can be asked")
 }
@@ -292,7 +292,7 @@ var _ = Describe("The campaign", Ordered, func() {
 		settle(ctx, c.revive, c.teams...)
 		c.end()
 		fmt.Printf("campaign: done after %s\n", time.Since(began).Round(time.Second))
-		c.judge(ctx, "campaign", before)
+		c.verify(ctx, "campaign", before)
 		if doubts := c.sum.sum(func(p pair) bool { return !askable(p) }); long {
 			Expect(float64(doubts.givenUp)).To(BeNumerically("<=", givenUpAtMost*float64(doubts.givenUp+doubts.looked)), "given up")
 		}

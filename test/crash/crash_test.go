@@ -23,9 +23,9 @@ var (
 	preparing = []string{post.PointAfterPart, post.PointAfterSecret, post.PointAfterPrepare}
 )
 
-// tell prints totals under a name and checks the invariants: nothing is published twice or lost, and few posts are
+// report prints totals under a name and checks the invariants: nothing is published twice or lost, and few posts are
 // given up, with a reason that helps.
-func tell(name string, sum *totals) {
+func report(name string, sum *totals) {
 	GinkgoHelper()
 	fmt.Printf("%s: %s\n", name, sum)
 	all := sum.sum(everyPair)
@@ -408,8 +408,8 @@ var _ = Describe("The crash matrix", Ordered, func() {
 
 	It("ends with each post published exactly once", func(ctx SpecContext) {
 		settle(ctx, func() { m = revive(m) }, tm)
-		sum.judge(ctx, tm)
-		tell("crash matrix", sum)
+		sum.verifyTeam(ctx, tm)
+		report("crash matrix", sum)
 		expectCalls(ctx, before, sum)
 	})
 

@@ -64,7 +64,7 @@ var _ = Describe("A manager stopped during a call", func() {
 		Eventually(first.done).Should(BeClosed())
 		settle(ctx, func() {}, tm)
 		sum := newTotals()
-		sum.judge(ctx, tm)
+		sum.verifyTeam(ctx, tm)
 		all := sum.sum(everyPair)
 		Expect(all.twice).To(BeZero(), "published twice")
 		Expect(all.lost+all.denied).To(BeZero(), "lost, or online and failed")

@@ -162,8 +162,8 @@ func (t *team) shown(ctx context.Context) map[words][]sandboxtest.Post {
 	return out
 }
 
-// judge compares the status of each of a team's posts with the sandbox.
-func (t *totals) judge(ctx context.Context, tm *team) {
+// verifyTeam compares the status of each of a team's posts with the sandbox.
+func (t *totals) verifyTeam(ctx context.Context, tm *team) {
 	now, err := tm.all(ctx)
 	Expect(err).NotTo(HaveOccurred())
 	looked, shown := settledByLooking(), tm.shown(ctx)

@@ -107,7 +107,7 @@ var _ = Describe("A post that is published, refused, and listed too late", func(
 		sum.kills++
 		m = startManager()
 		settle(ctx, func() { m = revive(m) }, tm)
-		sum.judge(ctx, tm)
+		sum.verifyTeam(ctx, tm)
 		fmt.Printf("listed too late: %s\n", sum)
 		all := sum.sum(everyPair)
 		Expect(all.twice).To(BeZero(), "published twice")

@@ -49,7 +49,7 @@ var _ = Describe("An outage of the Kubernetes API", func() {
 		back := time.Now()
 		settle(ctx, func() { m = revive(m) }, teams...)
 		for _, tm := range teams {
-			sum.judge(ctx, tm)
+			sum.verifyTeam(ctx, tm)
 		}
 		fmt.Printf("outage of %s: %s\n", away, sum)
 		all := sum.sum(everyPair)

@@ -102,8 +102,8 @@ func (p *process) kill() {
 	<-p.done
 }
 
-// hold pauses a process; release resumes it as if no time had passed.
-func (p *process) hold()    { _ = p.cmd.Process.Signal(syscall.SIGSTOP) }
+// pause pauses a process; release resumes it as if no time had passed.
+func (p *process) pause()   { _ = p.cmd.Process.Signal(syscall.SIGSTOP) }
 func (p *process) release() { _ = p.cmd.Process.Signal(syscall.SIGCONT) }
 
 // revive replaces a manager that exited because it could not renew its lease.

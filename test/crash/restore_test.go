@@ -61,7 +61,7 @@ func newDrilled(ctx context.Context, tm *team, alive func()) *drilled {
 		draft:  tm.apply(ctx, aPicture, "a draft", time.Time{}, true),
 	}
 	d.is(ctx, d.before, v1alpha1.PhasePosted)
-	d.kept(ctx, tm, d.before)
+	d.waitForRecord(ctx, tm, d.before)
 	d.since = tm.apply(ctx, aText, "since the backup", time.Now().Add(publishedIn), false)
 	for _, p := range []*sent{d.since, d.later} {
 		d.is(ctx, p, v1alpha1.PhaseScheduled)
@@ -95,8 +95,8 @@ func (d *drilled) is(ctx context.Context, p *sent, phase v1alpha1.PostPhase) {
 	}).Should(Succeed())
 }
 
-// kept waits until the post's record is in the bucket.
-func (d *drilled) kept(ctx context.Context, tm *team, p *sent) {
+// waitForRecord waits until the post's record is in the bucket.
+func (d *drilled) waitForRecord(ctx context.Context, tm *team, p *sent) {
 	GinkgoHelper()
 	Eventually(func(g Gomega) {
 		d.alive()
@@ -114,7 +114,7 @@ func (d *drilled) backedUp() {
 func (d *drilled) goesOn(ctx context.Context, tm *team) {
 	GinkgoHelper()
 	d.is(ctx, d.since, v1alpha1.PhasePosted)
-	d.kept(ctx, tm, d.since)
+	d.waitForRecord(ctx, tm, d.since)
 }
 
 // whole expects that each post was published exactly once, and publishes those that are left.
@@ -232,7 +232,7 @@ var _ = Describe("A restore drill", Serial, func() {
 		d.goesOn(ctx, tm)
 		Expect(time.Now()).To(BeTemporally("<", d.cut.Spec.ScheduledAt.Time), "it took too long, and the call can not be cut off")
 		killed := points.once(post.PointAfterAnswer, func() { m.kill() })
-		d.told(ctx, tm, func(g Gomega, bucket rollback.Count) { g.Expect(bucket.Number).To(BeNumerically(">", counted)) })
+		d.waitForCount(ctx, tm, func(g Gomega, bucket rollback.Count) { g.Expect(bucket.Number).To(BeNumerically(">", counted)) })
 		Eventually(killed).Should(BeClosed())
 		replaceControlPlane(ctx, func(data string) {
 			Expect(os.RemoveAll(data)).To(Succeed())
@@ -240,7 +240,7 @@ var _ = Describe("A restore drill", Serial, func() {
 		})
 		m = startManager()
 		// The bucket is written last: later objects are no older than the rollback.
-		d.told(ctx, tm, func(g Gomega, bucket rollback.Count) {
+		d.waitForCount(ctx, tm, func(g Gomega, bucket rollback.Count) {
 			alive()
 			g.Expect(bucket.LastRollback).NotTo(BeNil(), "it is noticed")
 			g.Expect(time.Since(bucket.LastRollback.DetectedAt)).To(BeNumerically(">", time.Second), "Kubernetes keeps seconds")
@@ -259,7 +259,7 @@ var _ = Describe("A restore drill", Serial, func() {
 		m = startManager()
 		d.goesOn(ctx, tm)
 		d.is(ctx, d.cut, v1alpha1.PhasePosted)
-		d.kept(ctx, tm, d.cut)
+		d.waitForRecord(ctx, tm, d.cut)
 		m.kill()
 		replaceControlPlane(ctx, func(data string) { Expect(os.RemoveAll(data)).To(Succeed()) })
 		_, err := envtest.InstallCRDs(kubernetes, envtest.CRDInstallOptions{Paths: []string{definitions}})
@@ -289,9 +289,9 @@ func (d *drilled) count(ctx context.Context, g Gomega) (count rollback.Count) {
 	return count
 }
 
-// told waits until the bucket contains a matching count. The counts of a manager that was killed earlier do not outlive
+// waitForCount waits until the bucket contains a matching count. The counts of a manager that was killed earlier do not outlive
 // the cluster.
-func (d *drilled) told(ctx context.Context, tm *team, wanted func(g Gomega, bucket rollback.Count)) {
+func (d *drilled) waitForCount(ctx context.Context, tm *team, wanted func(g Gomega, bucket rollback.Count)) {
 	GinkgoHelper()
 	key := rollback.Key(clusterOf(ctx), types.NamespacedName{Namespace: metav1.NamespaceDefault, Name: "herald-clock"})
 	Eventually(func(g Gomega) {

@@ -106,8 +106,8 @@ func install(folder string) {
 	}).Should(Succeed())
 }
 
-// takeTurns makes the two versions alternate whenever a manager is killed. end reverts that.
-func takeTurns(a, b *version) (end func()) {
+// alternate makes the two versions alternate whenever a manager is killed. end reverts that.
+func alternate(a, b *version) (end func()) {
 	a.next, b.next = b, a
 	return func() { a.next, b.next = a, b }
 }
@@ -162,7 +162,7 @@ var _ = Describe("An upgrade", Ordered, Label("upgrade"), func() {
 		}
 		c.post(ctx, posts/kills)
 		install(both)
-		defer takeTurns(previous, present)()
+		defer alternate(previous, present)()
 		if long {
 			c.run(ctx, posts, kills)
 			return
@@ -223,7 +223,7 @@ var _ = Describe("An upgrade", Ordered, Label("upgrade"), func() {
 		fmt.Printf("upgrade: managers were started %d times of %s, %d times of %s\n", previous.starts, previous.name, present.starts, present.name)
 		Expect(previous.starts).NotTo(BeZero())
 		Expect(present.starts).NotTo(BeZero())
-		c.judge(ctx, "upgrade from "+previous.name, before)
+		c.verify(ctx, "upgrade from "+previous.name, before)
 	})
 
 	// An earlier version does not have the status fields that a later one added.
@@ -248,7 +248,7 @@ var _ = Describe("An upgrade", Ordered, Label("upgrade"), func() {
 		Expect(target).To(HaveKeyWithValue("phase", string(v1alpha1.PhasePosted)))
 		Expect(target).NotTo(HaveKey(added), "the earlier version writes the status as a whole")
 		sum := newTotals()
-		sum.judge(ctx, t)
+		sum.verifyTeam(ctx, t)
 		all := sum.sum(everyPair)
 		Expect([]int{all.twice, all.lost, all.denied}).To(Equal([]int{0, 0, 0}), "twice, lost, online and failed")
 	})

@@ -104,8 +104,8 @@ func (w *wrong) skew(ctx context.Context) (time.Duration, error) {
 	return time.Duration(math.Round(seconds * float64(time.Second))), err
 }
 
-// tells expects that the process reports this skew and still works.
-func (w *wrong) tells(ctx context.Context, ahead time.Duration) {
+// expectSkew expects that the process reports this skew and still works.
+func (w *wrong) expectSkew(ctx context.Context, ahead time.Duration) {
 	GinkgoHelper()
 	Eventually(w.skew).WithArguments(ctx).Should(BeNumerically("~", ahead, measuredTo), "%s measures how far it is ahead", w.name)
 	const line = "The clock of this machine differs from that of the Kubernetes API; Herald goes by the latter"
@@ -175,14 +175,14 @@ func newInstalled(ctx context.Context, manager, apiserver time.Duration) *instal
 	i.manager.ready(ctx)
 	i.apiserver.ready(ctx)
 	Eventually(func() error {
-		_, err := i.ask(ctx, http.MethodGet, http.StatusOK, nil)
+		_, err := i.request(ctx, http.MethodGet, http.StatusOK, nil)
 		return err
 	}).Should(Succeed(), "the apiserver knows the key")
 	return i
 }
 
-// ask sends a request about posts with the team's key.
-func (i *installed) ask(ctx context.Context, method string, want int, body any) (string, error) {
+// request sends a request about posts with the team's key.
+func (i *installed) request(ctx context.Context, method string, want int, body any) (string, error) {
 	data, err := json.Marshal(body)
 	if err != nil {
 		return "", err
@@ -213,7 +213,7 @@ func (i *installed) says(ctx context.Context, caption string, in time.Duration) 
 	if in > 0 {
 		body["scheduled_at"] = v1alpha1.NewTime(p.due).String()
 	}
-	_, err := i.ask(ctx, http.MethodPost, http.StatusCreated, body)
+	_, err := i.request(ctx, http.MethodPost, http.StatusCreated, body)
 	Expect(err).NotTo(HaveOccurred())
 	return p
 }
@@ -253,8 +253,8 @@ var _ = Describe("Processes with wrong clocks", func() {
 			i := newInstalled(ctx, manager, apiserver)
 			due := i.says(ctx, "due in a moment", dueIn)
 			now := i.says(ctx, "now", 0)
-			i.manager.tells(ctx, manager)
-			i.apiserver.tells(ctx, apiserver)
+			i.manager.expectSkew(ctx, manager)
+			i.apiserver.expectSkew(ctx, apiserver)
 			i.published(ctx, now)
 			i.published(ctx, due)
 		},
@@ -271,11 +271,11 @@ var _ = Describe("Processes with wrong clocks", func() {
 			i := newInstalled(ctx, 0, 0)
 			later := i.says(ctx, "later", laterIn)
 			i.is(ctx, later, v1alpha1.PhaseScheduled)
-			i.manager.tells(ctx, 0)
+			i.manager.expectSkew(ctx, 0)
 			due := i.says(ctx, "due in a moment", dueIn)
 			i.manager.set(by)
-			i.manager.tells(ctx, by)
-			i.apiserver.tells(ctx, 0)
+			i.manager.expectSkew(ctx, by)
+			i.apiserver.expectSkew(ctx, 0)
 			i.published(ctx, due)
 			after := i.says(ctx, "after that", 0)
 			i.published(ctx, after)

@@ -39,12 +39,12 @@ func TestPictures(t *testing.T) {
 		Text: "From Saturday on we are open again. Come by for a coffee with a view! #reopening",
 	}))
 	do(t, site.Page.WaitFor("the previews are there", `document.querySelectorAll("#check img").length >= 2`))
-	keep(t, site.Page, "composer")
+	screenshot(t, site.Page, "composer")
 	do(t, site.Publish())
 	do(t, site.Page.WaitText("Posted"))
-	keep(t, site.Page, "post")
+	screenshot(t, site.Page, "post")
 	do(t, site.Calendar())
-	keep(t, site.Page, "calendar")
+	screenshot(t, site.Page, "calendar")
 }
 
 // signedIn starts a Herald and a browser, and signs in.
@@ -116,8 +116,8 @@ func seaside(t *testing.T) string {
 	return file
 }
 
-// keep takes a screenshot from the top of a page. It drops three bits of each colour, which is hardly visible and halves the file size.
-func keep(t *testing.T, page *chrome.Page, name string) {
+// screenshot takes a screenshot from the top of a page. It drops three bits of each colour, which is hardly visible and halves the file size.
+func screenshot(t *testing.T, page *chrome.Page, name string) {
 	t.Helper()
 	_, err := chrome.Eval[any](page, "scrollTo(0, 0)")
 	do(t, err)

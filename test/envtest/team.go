@@ -53,8 +53,8 @@ type Passes struct {
 	endless bool
 }
 
-// Ask calls Owned and records the deadline of the reconciliation that called it.
-func (p *Passes) Ask(ctx context.Context, namespace string) (bool, error) {
+// IsOwned calls Owned and records the deadline of the reconciliation that called it.
+func (p *Passes) IsOwned(ctx context.Context, namespace string) (bool, error) {
 	end, ok := ctx.Deadline()
 	p.mu.Lock()
 	p.endless = p.endless || !ok

@@ -42,7 +42,7 @@ func connections(t *testing.T, under *target) {
 					t.Fatalf("%s: connection %d: %v", tc.reason, i, err)
 				}
 				t.Cleanup(func() { _ = c.Close() })
-				if hold(c, tc.say) == nil {
+				if send(c, tc.say) == nil {
 					open++
 				}
 			}
@@ -60,8 +60,8 @@ func connections(t *testing.T, under *target) {
 	}
 }
 
-// hold writes to a connection, and reads the start of the response if the request is complete.
-func hold(c net.Conn, say string) error {
+// send writes to a connection, and reads the start of the response if the request is complete.
+func send(c net.Conn, say string) error {
 	if _, err := io.WriteString(c, say); err != nil {
 		return err
 	}

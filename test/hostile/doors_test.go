@@ -89,14 +89,14 @@ func doors(t *testing.T, under *target) {
 			var refused *answer
 			// While this goes on, the limit recovers by ten requests per second.
 			for range most + most/5 + 100 {
-				got, err := ask(t.Context(), by, d.method, "http://"+under.Site+d.path, d.header, d.body)
+				got, err := request(t.Context(), by, d.method, "http://"+under.Site+d.path, d.header, d.body)
 				must(t, err)
 				answered[got.status]++
 				if got.status == http.StatusTooManyRequests {
 					refused = &got
 				}
 			}
-			d.judge(t, answered, refused, most)
+			d.verify(t, answered, refused, most)
 			lines, _ := under.logged(t, logged)
 			own := 0
 			for _, line := range lines {
@@ -114,8 +114,8 @@ func doors(t *testing.T, under *target) {
 	signedIn(t, under)
 }
 
-// judge checks the counts by status, and the last rejection, which is nil if there was none.
-func (d *door) judge(t *testing.T, answered map[int]int, refused *answer, most int) {
+// verify checks the counts by status, and the last rejection, which is nil if there was none.
+func (d *door) verify(t *testing.T, answered map[int]int, refused *answer, most int) {
 	t.Helper()
 	t.Logf("answered %v", answered)
 	switch {
@@ -141,7 +141,7 @@ func signedIn(t *testing.T, under *target) {
 	must(t, err)
 	site := "http://" + under.Site
 	// The link is used from another address, because this one has reached its limit.
-	got, err := ask(t.Context(), client(t, 30_000), http.MethodPost, strings.Replace(link, under.running.Site(), site, 1), with("Content-Type", form), "")
+	got, err := request(t.Context(), client(t, 30_000), http.MethodPost, strings.Replace(link, under.running.Site(), site, 1), with("Content-Type", form), "")
 	must(t, err)
 	if len(got.cookies) == 0 {
 		t.Fatalf("the one-time link is answered %d without a session", got.status)
@@ -153,7 +153,7 @@ func signedIn(t *testing.T, under *target) {
 		}
 	}
 	for _, path := range []string{"/", "/docs", "/teams/demo/posts"} {
-		if got, err = ask(t.Context(), by, http.MethodGet, site+path, header, ""); err != nil || got.status == http.StatusTooManyRequests {
+		if got, err = request(t.Context(), by, http.MethodGet, site+path, header, ""); err != nil || got.status == http.StatusTooManyRequests {
 			t.Errorf("somebody who is signed in is answered %d, %v at %s", got.status, err, path)
 		}
 	}

@@ -136,8 +136,8 @@ type answer struct {
 	closed bool
 }
 
-// ask sends a request and returns the response.
-func ask(ctx context.Context, by *http.Client, method, url string, header http.Header, body string) (answer, error) {
+// request sends a request and returns the response.
+func request(ctx context.Context, by *http.Client, method, url string, header http.Header, body string) (answer, error) {
 	r, err := http.NewRequestWithContext(ctx, method, url, strings.NewReader(body))
 	if err != nil {
 		return answer{}, err
@@ -155,7 +155,7 @@ func ask(ctx context.Context, by *http.Client, method, url string, header http.H
 func (u *target) served(t *testing.T, nth int) {
 	t.Helper()
 	header := http.Header{"Authorization": {"Bearer " + u.running.Variable("HERALD_API_KEY")}}
-	got, err := ask(t.Context(), client(t, nth), http.MethodGet, "http://"+u.Site+"/api/v1/connections", header, "")
+	got, err := request(t.Context(), client(t, nth), http.MethodGet, "http://"+u.Site+"/api/v1/connections", header, "")
 	must(t, err)
 	if got.status != http.StatusOK {
 		t.Errorf("somebody with a key is answered %d", got.status)

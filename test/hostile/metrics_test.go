@@ -40,7 +40,7 @@ func metrics(t *testing.T, under *target) {
 			_, logged := under.logged(t, 0)
 			asked := sized(1000, 8000)
 			for n := range asked {
-				got, err := ask(t.Context(), by, http.MethodGet, "https://"+under.Metrics+"/metrics", with("Authorization", "Bearer "+tc.token(n)), "")
+				got, err := request(t.Context(), by, http.MethodGet, "https://"+under.Metrics+"/metrics", with("Authorization", "Bearer "+tc.token(n)), "")
 				must(t, err)
 				answered[got.status]++
 			}

@@ -77,8 +77,8 @@ func (i *Issuer) Start() {
 // Close stops the server of Start.
 func (i *Issuer) Close() { i.server.Close() }
 
-// Asked returns the queries of all sign-in requests.
-func (i *Issuer) Asked() []url.Values {
+// SignInRequests returns the queries of all sign-in requests.
+func (i *Issuer) SignInRequests() []url.Values {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	return slices.Clone(i.asked)

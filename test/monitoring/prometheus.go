@@ -59,19 +59,19 @@ func (s Server) Ready(ctx context.Context) error {
 
 // Query evaluates an expression at one time.
 func (s Server) Query(ctx context.Context, query string, at time.Time) ([]Result, error) {
-	return s.ask(ctx, "/api/v1/query", url.Values{"query": {query}, "time": {seconds(at)}})
+	return s.query(ctx, "/api/v1/query", url.Values{"query": {query}, "time": {seconds(at)}})
 }
 
 // QueryRange evaluates an expression at each step.
 func (s Server) QueryRange(ctx context.Context, query string, from, to time.Time, step time.Duration) ([]Result, error) {
-	return s.ask(ctx, "/api/v1/query_range", url.Values{
+	return s.query(ctx, "/api/v1/query_range", url.Values{
 		"query": {query}, "start": {seconds(from)}, "end": {seconds(to)}, "step": {strconv.FormatFloat(step.Seconds(), 'f', -1, 64)},
 	})
 }
 
 func seconds(t time.Time) string { return strconv.FormatInt(t.Unix(), 10) }
 
-func (s Server) ask(ctx context.Context, path string, form url.Values) ([]Result, error) {
+func (s Server) query(ctx context.Context, path string, form url.Values) ([]Result, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, s.URL+path, strings.NewReader(form.Encode()))
 	if err != nil {
 		return nil, err

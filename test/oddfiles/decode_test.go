@@ -49,7 +49,7 @@ func (o *trial) streams(ctx context.Context, film []byte) (string, error) {
 	if o.kit.FFmpeg() == "" {
 		return "", nil
 	}
-	path, err := o.kit.Keep(film)
+	path, err := o.kit.WriteTemp(film)
 	if err != nil {
 		return "", err
 	}
@@ -76,7 +76,7 @@ func (o *trial) decode(ctx context.Context, data []byte) (*image.NRGBA, error) {
 		draw.Draw(picture, picture.Rect, decoded, decoded.Bounds().Min, draw.Src)
 		return picture, nil
 	}
-	path, err := o.kit.Keep(data)
+	path, err := o.kit.WriteTemp(data)
 	if err != nil {
 		return nil, err
 	}

@@ -146,8 +146,8 @@ func endless(n int) func([]byte) []byte {
 	return func(data []byte) []byte { return data[:len(data)-n] }
 }
 
-// Keep writes a file for other programs and returns its path.
-func (k *Kit) Keep(data []byte) (string, error) {
+// WriteTemp writes a file for other programs and returns its path.
+func (k *Kit) WriteTemp(data []byte) (string, error) {
 	file, err := os.CreateTemp(k.scratch, "kept")
 	if err != nil {
 		return "", err

@@ -28,8 +28,8 @@ func Needles() [][]byte {
 	}
 }
 
-// TellsPlace reports whether a file contains the location.
-func TellsPlace(data []byte) bool {
+// ContainsPlace reports whether a file contains the location.
+func ContainsPlace(data []byte) bool {
 	for _, needle := range Needles() {
 		if bytes.Contains(data, needle) {
 			return true

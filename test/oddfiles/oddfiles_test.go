@@ -73,7 +73,7 @@ func (o *trial) run(t *testing.T) {
 	var err error
 	o.source, err = o.row.Make(o.kit)
 	must(t, err)
-	if o.row.Place && !oddfiles.TellsPlace(o.source) {
+	if o.row.Place && !oddfiles.ContainsPlace(o.source) {
 		t.Fatal("the file does not tell the place, as its row says")
 	}
 	o.media, err = o.api.upload(t.Context(), o.row, o.source)
@@ -159,7 +159,7 @@ func (o *trial) compare(t *testing.T, on []oddfiles.Platform) {
 		switch same := bytes.Equal(got, o.source); {
 		case got == nil:
 			t.Errorf("%s: nothing has arrived", p)
-		case oddfiles.TellsPlace(got):
+		case oddfiles.ContainsPlace(got):
 			t.Errorf("%s: what has arrived tells the place where it was taken", p)
 		case want.Kind == oddfiles.AsSent && !same:
 			t.Errorf("%s: want %s; another file of %d bytes has arrived", p, want, len(got))

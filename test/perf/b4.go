@@ -143,7 +143,7 @@ func (b *b4) bareFloor(ctx context.Context, l *listing) error {
 	if err := server.Go(); err != nil {
 		return err
 	}
-	latency, err := b.ask(ctx, []bare.Request{{Method: http.MethodGet, URL: b.stack.Setup.URL(stack.Plain) + "?page=1", Status: http.StatusOK}})
+	latency, err := b.measure(ctx, []bare.Request{{Method: http.MethodGet, URL: b.stack.Setup.URL(stack.Plain) + "?page=1", Status: http.StatusOK}})
 	l.FloorP99 = max(l.FloorP99, latency.P99)
 	b.sayf("  B4: a bare server: p50 %.2f ms, p99 %.2f ms", latency.P50, latency.P99)
 	return err
@@ -170,11 +170,11 @@ func (b *b4) serve(ctx context.Context, teams []stack.Team, posts int, l *listin
 			})
 		}
 		if l != nil {
-			if err := look(ctx, page, requests[len(requests)-1]); err != nil {
+			if err := checkPage(ctx, page, requests[len(requests)-1]); err != nil {
 				return 0, fmt.Errorf("%s: %w", page.name, err)
 			}
 		}
-		latency, err := b.askRepeatedly(ctx, requests)
+		latency, err := b.measureRounds(ctx, requests)
 		if err != nil {
 			return 0, fmt.Errorf("%s: %w", page.name, err)
 		}
@@ -189,12 +189,12 @@ func (b *b4) serve(ctx context.Context, teams []stack.Team, posts int, l *listin
 	return float64(now), nil
 }
 
-// askRepeatedly sends requests in several rounds and returns the medians of the rounds, since other programs use the
+// measureRounds sends requests in several rounds and returns the medians of the rounds, since other programs use the
 // machine too.
-func (b *b4) askRepeatedly(ctx context.Context, requests []bare.Request) (bare.Latency, error) {
+func (b *b4) measureRounds(ctx context.Context, requests []bare.Request) (bare.Latency, error) {
 	var p50, p99, most []float64
 	for range b.rounds {
-		latency, err := b.ask(ctx, requests)
+		latency, err := b.measure(ctx, requests)
 		if err != nil {
 			return bare.Latency{}, err
 		}
@@ -203,8 +203,8 @@ func (b *b4) askRepeatedly(ctx context.Context, requests []bare.Request) (bare.L
 	return bare.Latency{P50: measure.Median(p50), P99: measure.Median(p99), Max: measure.Median(most)}, nil
 }
 
-// ask sends the requests in order and returns their latency.
-func (b *b4) ask(ctx context.Context, requests []bare.Request) (bare.Latency, error) {
+// measure sends the requests in order and returns their latency.
+func (b *b4) measure(ctx context.Context, requests []bare.Request) (bare.Latency, error) {
 	child, err := b.bare(ctx, bare.Ask, "", bare.Config{
 		Processor: measure.ClientProcessor, InFlight: restInFlight, Warm: warmAsks, Count: b.b4Asks, Requests: requests,
 	})
@@ -259,8 +259,8 @@ func pagesOf(posts int) []page {
 	return pages
 }
 
-// look reads a page once and checks its content, because an empty page would be fast.
-func look(ctx context.Context, page page, asked bare.Request) error {
+// checkPage reads a page once and checks its content, because an empty page would be fast.
+func checkPage(ctx context.Context, page page, asked bare.Request) error {
 	var list struct {
 		Data []json.RawMessage `json:"data"`
 	}

@@ -170,7 +170,7 @@ func (b *b8) serve(ctx context.Context, teams []stack.Team, posts int, l *archiv
 			pages["scattered"] = append(pages["scattered"], 1+i*(last-1)/scattered)
 		}
 		for name, numbers := range pages {
-			latency, err := b.askPages(ctx, teams, numbers, kind.query)
+			latency, err := b.measurePages(ctx, teams, numbers, kind.query)
 			if err != nil {
 				return 0, fmt.Errorf("%s %s: %w", kind.name, name, err)
 			}
@@ -186,8 +186,8 @@ func (b *b8) serve(ctx context.Context, teams []stack.Team, posts int, l *archiv
 	return float64(now), nil
 }
 
-// askPages requests the teams' pages in turn, in several rounds, and returns the medians.
-func (b *b8) askPages(ctx context.Context, teams []stack.Team, numbers []int, query string) (bare.Latency, error) {
+// measurePages requests the teams' pages in turn, in several rounds, and returns the medians.
+func (b *b8) measurePages(ctx context.Context, teams []stack.Team, numbers []int, query string) (bare.Latency, error) {
 	var requests []bare.Request
 	for i := range max(len(teams), len(numbers)) {
 		requests = append(requests, bare.Request{

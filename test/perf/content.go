@@ -85,7 +85,7 @@ func (s *session) pictures(ctx context.Context) (*content, error) {
 		team.Connections = slices.Concat(team.Connections[:half], threads)
 		c.teams = append(c.teams, team)
 		for i := range picturesPerTeam {
-			p, err := s.keepPicture(ctx, files, team.Namespace, i, uint64(t*picturesPerTeam+i))
+			p, err := s.uploadPicture(ctx, files, team.Namespace, i, uint64(t*picturesPerTeam+i))
 			if err != nil {
 				return nil, err
 			}
@@ -96,8 +96,8 @@ func (s *session) pictures(ctx context.Context) (*content, error) {
 	return c, nil
 }
 
-// keepPicture uploads one of a team's pictures.
-func (s *session) keepPicture(ctx context.Context, files *store.Store, namespace string, nth int, seed uint64) (picture, error) {
+// uploadPicture uploads one of a team's pictures.
+func (s *session) uploadPicture(ctx context.Context, files *store.Store, namespace string, nth int, seed uint64) (picture, error) {
 	drawn, err := drawPicture(seed)
 	if err != nil {
 		return picture{}, err

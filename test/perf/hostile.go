@@ -101,7 +101,7 @@ func (s *session) beset(ctx context.Context) (hostility, error) {
 	n := &neighbour{session: s, due: due}
 	var all sync.WaitGroup
 	enemy.attack(attacking, &all)
-	all.Go(func() { keepOn(attacking, besideEvery, func(nth int) { n.use(attacking, nth) }) })
+	all.Go(func() { repeat(attacking, besideEvery, func(nth int) { n.use(attacking, nth) }) })
 	all.Wait()
 	if ctx.Err() != nil {
 		return hostility{}, context.Cause(ctx)
@@ -199,8 +199,8 @@ func (n *neighbour) use(ctx context.Context, nth int) {
 	}
 }
 
-// keepOn calls once repeatedly, with pauses, until ctx is done.
-func keepOn(ctx context.Context, pause time.Duration, once func(nth int)) {
+// repeat calls once repeatedly, with pauses, until ctx is done.
+func repeat(ctx context.Context, pause time.Duration, once func(nth int)) {
 	for nth := 0; ctx.Err() == nil; nth++ {
 		once(nth)
 		_ = waitUntil(ctx, time.Now().Add(pause)) // the loop also ends when ctx is done

@@ -99,9 +99,9 @@ func (e *enemy) attack(ctx context.Context, all *sync.WaitGroup) {
 	for name, once := range attacks {
 		for range atOnceOfEnemy {
 			all.Go(func() {
-				keepOn(ctx, breath, func(nth int) {
+				repeat(ctx, breath, func(nth int) {
 					if status, err := once(ctx, nth); ctx.Err() == nil {
-						e.note(name, status, err)
+						e.record(name, status, err)
 					}
 				})
 			})
@@ -109,7 +109,7 @@ func (e *enemy) attack(ctx context.Context, all *sync.WaitGroup) {
 	}
 }
 
-func (e *enemy) note(name string, status int, err error) {
+func (e *enemy) record(name string, status int, err error) {
 	word := fmt.Sprint(status)
 	if err != nil {
 		word = "no answer"

@@ -38,12 +38,12 @@ func (c *collector) start() {
 		Expect(err).NotTo(HaveOccurred())
 		var data tracepb.TracesData
 		Expect(proto.Unmarshal(body, &data)).To(Succeed())
-		c.take(&data)
+		c.export(&data)
 	}))
 	DeferCleanup(c.Close)
 }
 
-func (c *collector) take(data *tracepb.TracesData) {
+func (c *collector) export(data *tracepb.TracesData) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.text.WriteString(prototext.Format(data))

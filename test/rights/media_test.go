@@ -43,13 +43,13 @@ func verified(edits ...func(*v1alpha1.Media)) *v1alpha1.Media {
 	return awaited(ofTeam, append([]func(*v1alpha1.Media){func(m *v1alpha1.Media) { m.Name = "m" + strings.Repeat("v", 25) }}, edits...)...)
 }
 
-func kept() *v1alpha1.Media {
+func retained() *v1alpha1.Media {
 	return verified(func(m *v1alpha1.Media) { m.Name, m.Spec.WhenUnused = "kept", v1alpha1.KeepWhenUnused })
 }
 
 // storeMedia stores the Media of the suite.
 func storeMedia(ctx context.Context) error {
-	for _, m := range []*v1alpha1.Media{pending(), verified(), kept()} {
+	for _, m := range []*v1alpha1.Media{pending(), verified(), retained()} {
 		if err := admin.Create(ctx, m); err != nil {
 			return err
 		}
@@ -144,10 +144,10 @@ var _ = DescribeTable("With its installed roles, in a Media the manager", func(c
 		return change(ctx, manager, pending(), `{"metadata":{"annotations":{"social.herald.dev/request":"v1:bb"}}}`)
 	}, policy, "nothing of a Media but"),
 	Entry("deletes one that no post uses", func(ctx context.Context) error { return manager.Delete(ctx, verified(), client.DryRunAll) }, nobody),
-	Entry("deletes one that is to be kept", func(ctx context.Context) error { return manager.Delete(ctx, kept(), client.DryRunAll) }, policy, "delete no Media but"),
+	Entry("deletes one that is to be kept", func(ctx context.Context) error { return manager.Delete(ctx, retained(), client.DryRunAll) }, policy, "delete no Media but"),
 	Entry("deletes one that is awaited", func(ctx context.Context) error { return manager.Delete(ctx, pending(), client.DryRunAll) }, policy, "delete no Media but"),
 	Entry("makes one that it then deletes", func(ctx context.Context) error {
-		return change(ctx, manager, kept(), `{"spec":{"whenUnused":"delete"}}`)
+		return change(ctx, manager, retained(), `{"spec":{"whenUnused":"delete"}}`)
 	}, policy, "nothing of a Media but"),
 	Entry("puts on a finalizer of its choice", func(ctx context.Context) error {
 		return change(ctx, manager, pending(), `{"metadata":{"finalizers":["social.herald.dev/media-file","example.com/kept"]}}`)

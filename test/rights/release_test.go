@@ -14,8 +14,8 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// held returns a post with finalizers of Herald and of another program.
-func held() *v1alpha1.Post {
+// withFinalizers returns a post with finalizers of Herald and of another program.
+func withFinalizers() *v1alpha1.Post {
 	p := born("held")
 	p.Finalizers = []string{"example.com/kept", v1alpha1.DeliveryFinalizer}
 	return p
@@ -27,16 +27,16 @@ var ofRelease client.Client
 var _ = Describe("With any roles, the release is restricted by its policy", Ordered, func() {
 	BeforeAll(func(ctx SpecContext) {
 		ofRelease = as("herald-release", "powerful")
-		Expect(admin.Create(ctx, held())).To(Succeed())
+		Expect(admin.Create(ctx, withFinalizers())).To(Succeed())
 		DeferCleanup(func(ctx SpecContext) {
-			Expect(admin.Patch(ctx, held(), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`)))).To(Succeed())
-			Expect(admin.Delete(ctx, held())).To(Succeed())
+			Expect(admin.Patch(ctx, withFinalizers(), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`)))).To(Succeed())
+			Expect(admin.Delete(ctx, withFinalizers())).To(Succeed())
 		})
-		Eventually(func() error { return ofRelease.Delete(ctx, held(), client.DryRunAll) }).Should(MatchError(ContainSubstring("herald-release")))
+		Eventually(func() error { return ofRelease.Delete(ctx, withFinalizers(), client.DryRunAll) }).Should(MatchError(ContainSubstring("herald-release")))
 	})
 
 	DescribeTable("it changes", func(ctx SpecContext, patch string, words ...string) {
-		outcomeIs(change(ctx, ofRelease, held(), patch), words...)
+		outcomeIs(change(ctx, ofRelease, withFinalizers(), patch), words...)
 	},
 		Entry("Herald's finalizer, which goes", `{"metadata":{"finalizers":["example.com/kept"]}}`, nobody),
 		Entry("somebody else's, which stays", `{"metadata":{"finalizers":null}}`, policy, "herald-release", "finalizers"),
@@ -52,7 +52,7 @@ var _ = Describe("With any roles, the release is restricted by its policy", Orde
 		outcomeIs(attempt(ctx), words...)
 	},
 		Entry("such as entering that a post is out", func(ctx context.Context) error {
-			return changeStatus(ctx, ofRelease, held(), `{"status":{"finished":true}}`)
+			return changeStatus(ctx, ofRelease, withFinalizers(), `{"status":{"finished":true}}`)
 		}, policy, "herald-release"),
 		Entry("such as publishing", func(ctx context.Context) error { return ofRelease.Create(ctx, born("fresh"), client.DryRunAll) }, policy, "herald-release"),
 		Entry("such as giving a team another plan", func(ctx context.Context) error { return change(ctx, ofRelease, acme(), richer) }, policy, "herald-release"),

@@ -137,7 +137,7 @@ func waitForPolicies(ctx context.Context) {
 		"herald-manager-connections": func() error { return powerful.Delete(ctx, applied(), client.DryRunAll) },
 		"herald-apiserver-posts":     func() error { return broken.Delete(ctx, draft(), client.DryRunAll) },
 		"herald-apiserver-media":     func() error { return broken.Delete(ctx, pending(), client.DryRunAll) },
-		"herald-usages":              func() error { return broken.Create(ctx, counted(foreign), client.DryRunAll) },
+		"herald-usages":              func() error { return broken.Create(ctx, usage(foreign), client.DryRunAll) },
 		"herald-manager-budgets":     func() error { return manager.Create(ctx, bounding(foreign), client.DryRunAll) },
 		"herald-apiserver-grants":    func() error { return broken.Create(ctx, grant(foreign), client.DryRunAll) },
 		"herald-events":              func() error { return broken.Create(ctx, forged(), client.DryRunAll) },
@@ -477,7 +477,7 @@ var _ = DescribeTable("The apiserver", func(ctx SpecContext, attempt func(contex
 		return apiserver.Patch(ctx, key(), client.RawPatch(types.MergePatchType, []byte(`{`+signature+`,"spec":{"revoked":true}}`)), client.DryRunAll)
 	}, nobody),
 	Entry("deletes a key: who made it and when it was used would be gone", func(ctx context.Context) error { return apiserver.Delete(ctx, key(), client.DryRunAll) }, roles),
-	Entry("tells what a person did", func(ctx context.Context) error { return apiserver.Create(ctx, told(), client.DryRunAll) }, nobody),
+	Entry("tells what a person did", func(ctx context.Context) error { return apiserver.Create(ctx, eventFrom(), client.DryRunAll) }, nobody),
 	Entry("reads what others did", func(ctx context.Context) error { return apiserver.List(ctx, &eventsv1.EventList{}) }, roles),
 	Entry("takes back what it told", func(ctx context.Context) error { return apiserver.Delete(ctx, event(), client.DryRunAll) }, roles),
 	Entry("reads a Secret", func(ctx context.Context) error {

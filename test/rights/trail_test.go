@@ -17,8 +17,8 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// counted returns a Usage, with the edits.
-func counted(namespace string, edits ...func(*v1alpha1.Usage)) *v1alpha1.Usage {
+// usage returns a Usage, with the edits.
+func usage(namespace string, edits ...func(*v1alpha1.Usage)) *v1alpha1.Usage {
 	u := &v1alpha1.Usage{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "x-posts-2026-12"},
 		Spec:       v1alpha1.UsageSpec{Resource: v1alpha1.ResourceXPosts, Period: "2026-12"},
@@ -29,8 +29,8 @@ func counted(namespace string, edits ...func(*v1alpha1.Usage)) *v1alpha1.Usage {
 	return u
 }
 
-// told returns an event from a Herald process, with the edits.
-func told(edits ...func(*eventsv1.Event)) *eventsv1.Event {
+// eventFrom returns an event from a Herald process, with the edits.
+func eventFrom(edits ...func(*eventsv1.Event)) *eventsv1.Event {
 	e := event()
 	e.Regarding.APIVersion = v1alpha1.GroupVersion.String()
 	for _, edit := range edits {
@@ -39,9 +39,9 @@ func told(edits ...func(*eventsv1.Event)) *eventsv1.Event {
 	return e
 }
 
-// left returns the event about a namespace that no longer accepts events.
-func left(reason string) *eventsv1.Event {
-	return told(func(e *eventsv1.Event) {
+// namespaceEvent returns the event about a namespace that no longer accepts events.
+func namespaceEvent(reason string) *eventsv1.Event {
+	return eventFrom(func(e *eventsv1.Event) {
 		e.Namespace, e.Reason, e.ReportingController = metav1.NamespaceDefault, reason, "herald-media"
 		e.Regarding = corev1.ObjectReference{APIVersion: "v1", Kind: "Namespace", Name: ofTeam}
 	})
@@ -49,7 +49,7 @@ func left(reason string) *eventsv1.Event {
 
 // forged returns an event from another program about another object.
 func forged() *eventsv1.Event {
-	return told(func(e *eventsv1.Event) {
+	return eventFrom(func(e *eventsv1.Event) {
 		e.Namespace, e.ReportingController = "kube-system", "kubelet"
 		e.Regarding = corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: "kube-system", Name: "etcd"}
 	})
@@ -61,43 +61,43 @@ var _ = DescribeTable("With any roles, both accounts are restricted by policies:
 	}
 },
 	Entry("counts for a team", func(ctx context.Context, who client.Client) error {
-		return who.Create(ctx, counted(ofTeam), client.DryRunAll)
+		return who.Create(ctx, usage(ofTeam), client.DryRunAll)
 	}, nobody),
 	Entry("counts in a namespace that is no team's", func(ctx context.Context, who client.Client) error {
-		return who.Create(ctx, counted(foreign), client.DryRunAll)
+		return who.Create(ctx, usage(foreign), client.DryRunAll)
 	}, policy, "namespaces of teams only"),
 	Entry("has what is counted go with something else", func(ctx context.Context, who client.Client) error {
-		return who.Create(ctx, counted(ofTeam, func(u *v1alpha1.Usage) {
+		return who.Create(ctx, usage(ofTeam, func(u *v1alpha1.Usage) {
 			u.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Secret", Name: "a", UID: "1"}}
 		}), client.DryRunAll)
 	}, policy, "neither an owner nor"),
 	Entry("tells of an object of Herald", func(ctx context.Context, who client.Client) error {
-		return who.Create(ctx, told(), client.DryRunAll)
+		return who.Create(ctx, eventFrom(), client.DryRunAll)
 	}, nobody),
 	Entry("tells of another object", func(ctx context.Context, who client.Client) error { return who.Create(ctx, forged(), client.DryRunAll) }, policy, "own kinds only"),
 	Entry("tells in the name of another program", func(ctx context.Context, who client.Client) error {
-		return who.Create(ctx, told(func(e *eventsv1.Event) { e.ReportingController = "kubelet" }), client.DryRunAll)
+		return who.Create(ctx, eventFrom(func(e *eventsv1.Event) { e.ReportingController = "kubelet" }), client.DryRunAll)
 	}, policy, "own name only"),
 	Entry("tells of an object of Herald in a namespace that is no team's", func(ctx context.Context, who client.Client) error {
-		return who.Create(ctx, told(func(e *eventsv1.Event) { e.Namespace, e.Regarding.Namespace = foreign, foreign }), client.DryRunAll)
+		return who.Create(ctx, eventFrom(func(e *eventsv1.Event) { e.Namespace, e.Regarding.Namespace = foreign, foreign }), client.DryRunAll)
 	}, policy, "namespaces of teams only"),
 	Entry("tells it in kube-system, under the reason that needs no team", func(ctx context.Context, who client.Client) error {
-		return who.Create(ctx, told(func(e *eventsv1.Event) {
+		return who.Create(ctx, eventFrom(func(e *eventsv1.Event) {
 			e.Namespace, e.Regarding.Namespace, e.Reason = "kube-system", "kube-system", v1alpha1.ReasonNoTeam
 		}), client.DryRunAll)
 	}, policy, "namespaces of teams only"),
 	Entry("tells that a namespace has no team", func(ctx context.Context, who client.Client) error {
-		return who.Create(ctx, told(func(e *eventsv1.Event) {
+		return who.Create(ctx, eventFrom(func(e *eventsv1.Event) {
 			e.Namespace, e.Regarding.Namespace, e.Reason = foreign, foreign, v1alpha1.ReasonNoTeam
 		}), client.DryRunAll)
 	}, nobody),
 	Entry("tells of a Team, which has no namespace", func(ctx context.Context, who client.Client) error {
-		return who.Create(ctx, told(func(e *eventsv1.Event) {
+		return who.Create(ctx, eventFrom(func(e *eventsv1.Event) {
 			e.Namespace, e.Regarding = metav1.NamespaceDefault, corev1.ObjectReference{APIVersion: v1alpha1.GroupVersion.String(), Kind: "Team", Name: "acme"}
 		}), client.DryRunAll)
 	}, nobody),
 	Entry("hides much in the annotations of an event", func(ctx context.Context, who client.Client) error {
-		return who.Create(ctx, told(func(e *eventsv1.Event) { e.Annotations = map[string]string{"a": strings.Repeat("a", 200<<10)} }), client.DryRunAll)
+		return who.Create(ctx, eventFrom(func(e *eventsv1.Event) { e.Annotations = map[string]string{"a": strings.Repeat("a", 200<<10)} }), client.DryRunAll)
 	}, policy, "without labels, annotations"),
 )
 
@@ -130,18 +130,18 @@ func filled(bytes int) func(*corev1.Secret) {
 var _ = DescribeTable("With its installed roles, the manager", func(ctx SpecContext, attempt func(context.Context) error, words ...string) {
 	outcomeIs(attempt(ctx), words...)
 },
-	Entry("tells of an object of Herald", func(ctx context.Context) error { return manager.Create(ctx, told(), client.DryRunAll) }, nobody),
+	Entry("tells of an object of Herald", func(ctx context.Context) error { return manager.Create(ctx, eventFrom(), client.DryRunAll) }, nobody),
 	Entry("tells what a namespace that is deleted leaves in the store", func(ctx context.Context) error {
-		return manager.Create(ctx, left(v1alpha1.ReasonFileAbandoned), client.DryRunAll)
+		return manager.Create(ctx, namespaceEvent(v1alpha1.ReasonFileAbandoned), client.DryRunAll)
 	}, nobody),
 	Entry("tells what may be published of it", func(ctx context.Context) error {
-		return manager.Create(ctx, left(v1alpha1.ReasonOutcomeAbandoned), client.DryRunAll)
+		return manager.Create(ctx, namespaceEvent(v1alpha1.ReasonOutcomeAbandoned), client.DryRunAll)
 	}, nobody),
 	Entry("tells that what is published of it is not recorded", func(ctx context.Context) error {
-		return manager.Create(ctx, left(v1alpha1.ReasonRecordAbandoned), client.DryRunAll)
+		return manager.Create(ctx, namespaceEvent(v1alpha1.ReasonRecordAbandoned), client.DryRunAll)
 	}, nobody),
 	Entry("tells something else of a namespace", func(ctx context.Context) error {
-		return manager.Create(ctx, left("NodeNotReady"), client.DryRunAll)
+		return manager.Create(ctx, namespaceEvent("NodeNotReady"), client.DryRunAll)
 	}, policy, "own kinds"),
 	Entry("tells of its lease", func(ctx context.Context) error {
 		return manager.Create(ctx, &corev1.Event{

@@ -114,7 +114,7 @@ func (p *player) events() []event {
 		{at(0), at(2), p.posts(good, 3*time.Second, x)},
 		{at(0), at(5), p.posts(refused, 0, x)},
 		{at(0), at(20), p.posts(stuck, 5*time.Second, x)},
-		{at(0), at(3), p.asks},
+		{at(0), at(3), p.readPosts},
 		{at(5), at(15), p.signsIn},
 		{at(20), 0, p.pictures(good, images, 3, at(20))},
 		// Without a manager no post is published, and posts that become due are late.
@@ -271,8 +271,8 @@ func (p *player) posts(team string, later time.Duration, connections ...string) 
 	}
 }
 
-// asks lists posts, and requests one that does not exist.
-func (p *player) asks(ctx context.Context) error {
+// readPosts lists posts, and requests one that does not exist.
+func (p *player) readPosts(ctx context.Context) error {
 	if err := p.call(ctx, good, http.MethodGet, "/posts", nil); err != nil {
 		return err
 	}

@@ -100,7 +100,7 @@ func (r *Request) wire() ([]byte, error) {
 }
 
 func (a *ask) warm(ctx context.Context) error {
-	if err := each(ctx, a.config.InFlight, a.config.Warm, a.askOne); err != nil {
+	if err := each(ctx, a.config.InFlight, a.config.Warm, a.requestOne); err != nil {
 		return err
 	}
 	for _, conn := range a.conns {
@@ -113,10 +113,10 @@ func (a *ask) warm(ctx context.Context) error {
 func (a *ask) run(ctx context.Context) error {
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
-	return each(ctx, a.config.InFlight, a.config.Count, a.askOne)
+	return each(ctx, a.config.InFlight, a.config.Count, a.requestOne)
 }
 
-func (a *ask) askOne(_ context.Context, worker int) error {
+func (a *ask) requestOne(_ context.Context, worker int) error {
 	conn := a.conns[worker]
 	which := conn.next
 	conn.next = (conn.next + a.config.InFlight) % len(a.wires)
