@@ -8,47 +8,41 @@ import (
 	"fmt"
 	"testing"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 func number(at Stamp) string { return fmt.Sprint(at.Milli, "-", at.Serial) }
 
 func contain(t *testing.T, s *Store, text string) Container {
 	t.Helper()
-	c, err := s.CreateContainer(someone, Container{Text: text, Detail: []byte(`{"a":1}`)}, time.Second, number)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
+	return must(s.CreateContainer(someone, Container{Text: text, Detail: []byte(`{"a":1}`)}, time.Second, number))(t)
 }
 
-// TestContainersAreKept publishes one of two containers and compares both before and after a restart.
+// TestContainersAreKept publishes one of two containers, changes both and the post, and compares them before and after a restart.
 func TestContainersAreKept(t *testing.T) {
 	s := open(t, t.TempDir(), newClock())
 	create(t, s)
 	used, waiting := contain(t, s, "used"), contain(t, s, "waiting")
-	post, err := s.Publish(someone, Draft{Text: "used", Container: used.ID, NewID: number})
-	if err != nil {
+	post := publish(t, s, Draft{Text: "used", Container: used.ID})
+	for _, id := range []string{used.ID, waiting.ID} {
+		must(s.ChangeContainer("p", id, func(c *Container) { c.Failure = "changed" }))(t)
+	}
+	if err := s.SetDetail("p", post.ID, []byte(`{"b":2}`)); err != nil {
 		t.Fatal(err)
 	}
-	used.PostID = post.ID
-	check := func(s *Store, reason string) {
-		t.Helper()
+	used.PostID, used.Failure, waiting.Failure = post.ID, "changed", "changed"
+	s = both(t, s, func(t *testing.T, s *Store) {
 		for _, want := range []Container{used, waiting} {
-			got, ok := s.Container("p", want.ID)
-			if diff := cmp.Diff(want, got); !ok || diff != "" {
-				t.Errorf("%s: %v (-want +got):\n%s", reason, ok, diff)
-			}
+			got, _ := s.Container("p", want.ID)
+			same(t, "the container", want, got)
 		}
+		kept, _ := s.Post("p", post.ID)
+		same(t, "the post's detail", `{"b":2}`, string(kept.Detail))
 		var published *PublishedError
-		if _, err := s.Publish(someone, Draft{Text: "again", Container: used.ID, NewID: number}); !errors.As(err, &published) || published.Post != post.ID {
-			t.Errorf("%s: publishing once more: %v", reason, err)
+		_, err := s.Publish(someone, Draft{Text: "again", Container: used.ID, NewID: number})
+		if !errors.As(err, &published) || published.Post != post.ID {
+			t.Errorf("publishing again: %v", err)
 		}
-	}
-	check(s, "at once")
-	s = reopen(t, s)
-	check(s, "read back")
+	})
 	if later := contain(t, s, "later"); later.Stamp.Compare(post.Stamp) <= 0 {
 		t.Errorf("stamp %v is not after %v", later.Stamp, post.Stamp)
 	}
@@ -56,81 +50,68 @@ func TestContainersAreKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, ok := s.Container("p", waiting.ID); ok {
-		t.Error("a reset leaves containers")
+		t.Error("a reset keeps containers")
 	}
 }
 
 func TestContainerRefusals(t *testing.T) {
 	s := open(t, "", newClock())
 	create(t, s)
-	other := Key{Platform: "p", ID: "2"}
+	other, nobody := Key{Platform: "p", ID: "2"}, Key{Platform: "p", ID: "3"}
 	if _, _, err := s.CreateAccount(Account{Key: other, Username: "other"}, Tokens{}, false); err != nil {
 		t.Fatal(err)
 	}
 	c := contain(t, s, "mine")
-	tests := []struct {
-		name  string
-		owner Key
-		draft Draft
-		want  error
-	}{
-		{"of another account", other, Draft{Container: c.ID}, ErrNoContainer},
-		{"unknown", someone, Draft{Container: "7"}, ErrNoContainer},
-		{"no account", Key{Platform: "p", ID: "3"}, Draft{Container: c.ID}, ErrNoAccount},
+	change := func(*Container) {}
+	publishing := func(owner Key, container string) func() error {
+		return func() error { return second(s.Publish(owner, Draft{Container: container, NewID: number})) }
 	}
-	for _, tt := range tests {
-		tt.draft.NewID = number
-		if _, err := s.Publish(tt.owner, tt.draft); !errors.Is(err, tt.want) {
-			t.Errorf("%s: %v, want %v", tt.name, err, tt.want)
+	for why, tt := range map[string]struct {
+		act  func() error
+		want error
+	}{
+		"publishing another account's container": {publishing(other, c.ID), ErrNoContainer},
+		"publishing an unknown container":        {publishing(someone, "7"), ErrNoContainer},
+		"publishing without an account":          {publishing(nobody, c.ID), ErrNoAccount},
+		"creating without an account":            {func() error { return second(s.CreateContainer(nobody, Container{}, 0, number)) }, ErrNoAccount},
+		"changing an unknown container":          {func() error { return second(s.ChangeContainer("p", "7", change)) }, ErrNoContainer},
+		"changing an unknown post":               {func() error { return s.SetDetail("p", "7", nil) }, ErrNoPost},
+	} {
+		if err := tt.act(); !errors.Is(err, tt.want) {
+			t.Errorf("%s: %v, want %v", why, err, tt.want)
 		}
 	}
-	if _, err := s.CreateContainer(Key{Platform: "p", ID: "3"}, Container{}, 0, number); !errors.Is(err, ErrNoAccount) {
-		t.Errorf("a container without an account: %v", err)
-	}
-	if got := s.Posts("", ""); len(got) != 0 {
-		t.Errorf("%d posts were made", len(got))
-	}
+	same(t, "posts", 0, len(s.Posts("", "")))
 }
 
 func TestProcessing(t *testing.T) {
 	clock := newClock()
 	s := open(t, "", clock)
 	create(t, s)
-	if c := contain(t, s, "by default"); !c.ReadyAt.Equal(clock.Now().Add(time.Second)) || c.Failure != "" {
-		t.Errorf("by default ready at %v, failure %q", c.ReadyAt, c.Failure)
-	}
+	plain := contain(t, s, "by default")
 	zero := time.Duration(0)
-	if _, err := s.ChangeAccount(someone, func(a *Account) { a.Settings.Processing, a.Settings.ProcessingError = &zero, "BROKEN" }); err != nil {
-		t.Fatal(err)
-	}
-	if c := contain(t, s, "as set"); !c.ReadyAt.Equal(clock.Now()) || c.Failure != "BROKEN" {
-		t.Errorf("as set ready at %v, failure %q", c.ReadyAt, c.Failure)
-	}
+	must(s.ChangeAccount(someone, func(a *Account) { a.Settings.Processing, a.Settings.ProcessingError = &zero, "BROKEN" }))(t)
+	fast := contain(t, s, "as set")
+	same(t, "the end and the result by default", []any{clock.Now().Add(time.Second), ""}, []any{plain.ReadyAt, plain.Failure})
+	same(t, "the end and the result as set", []any{clock.Now(), "BROKEN"}, []any{fast.ReadyAt, fast.Failure})
 }
 
 func TestFreePostsDoNotCount(t *testing.T) {
 	clock := newClock()
 	s := open(t, "", clock)
 	create(t, s)
-	one := 1
-	if _, err := s.ChangeAccount(someone, func(a *Account) { a.Settings.Quota = &one }); err != nil {
-		t.Fatal(err)
-	}
-	start := clock.Now()
+	one, start := 1, clock.Now()
+	must(s.ChangeAccount(someone, func(a *Account) { a.Settings.Quota = &one }))(t)
 	for _, d := range []Draft{{Text: "free", Free: true}, {Text: "counts"}, {Text: "free", Free: true}} {
-		d.NewID = number
-		if _, err := s.Publish(someone, d); err != nil {
-			t.Fatalf("%+v: %v", d, err)
-		}
+		publish(t, s, d)
 		clock.Step(time.Minute)
 	}
 	var full *QuotaError
-	if _, err := s.Publish(someone, Draft{Text: "too many", NewID: number}); !errors.As(err, &full) || !full.Resets.Equal(start.Add(time.Minute+QuotaWindow)) {
+	_, err := s.Publish(someone, Draft{Text: "too many", NewID: number})
+	if !errors.As(err, &full) || !full.Resets.Equal(start.Add(time.Minute+QuotaWindow)) {
 		t.Errorf("%v, want the quota until a day after the post that counts", err)
 	}
-	if counted := s.QuotaUsed(someone); counted != 1 {
-		t.Errorf("%d counted, want 1", counted)
-	}
+	same(t, "counted posts", 1, s.QuotaUsed(someone))
 }
 
 // TestContainersThatWaitForAFile delivers a file and compares the state before and after a restart.
@@ -144,43 +125,21 @@ func TestContainersThatWaitForAFile(t *testing.T) {
 		}
 		return out
 	}
-	var made []Container
+	var ids []string
 	for _, text := range []string{"first", "second"} {
-		c, err := s.CreateContainer(someone, Container{Text: text, Source: "http://a.b/c"}, 0, number)
-		if err != nil {
-			t.Fatal(err)
-		}
-		made = append(made, c)
+		ids = append(ids, must(s.CreateContainer(someone, Container{Text: text, Source: "http://a.b/c"}, 0, number))(t).ID)
 	}
 	contain(t, s, "no file")
 	want := []Media{{SHA256: "5", Bytes: 6, MIMEType: "m"}}
 	arrive := func(c *Container) { c.Source, c.Media = "", want }
-	if diff := cmp.Diff([]string{"first", "second"}, waiting(s)); diff != "" {
-		t.Errorf("before it arrives (-want +got):\n%s", diff)
-	}
-	if _, err := s.ChangeContainer("p", made[0].ID, arrive); err != nil {
-		t.Fatal(err)
-	}
+	same(t, "before a file arrives", []string{"first", "second"}, waiting(s))
+	must(s.ChangeContainer("p", ids[0], arrive))(t)
 	s = reopen(t, s)
-	if diff := cmp.Diff([]string{"second"}, waiting(s)); diff != "" {
-		t.Errorf("after a restart (-want +got):\n%s", diff)
-	}
-	if c, _ := s.Container("p", made[0].ID); !cmp.Equal(want, c.Media) {
-		t.Errorf("the container has %v", c.Media)
-	}
-	post, err := s.Publish(someone, Draft{Container: made[0].ID, NewID: number})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if c, err := s.ChangeContainer("p", made[0].ID, arrive); err != nil || c.PostID != post.ID {
-		t.Errorf("what is public stays public: %+v, %v", c, err)
-	}
-	if c, _ := s.Container("p", made[0].ID); c.PostID != post.ID {
-		t.Errorf("what is public stays public: %+v", c)
-	}
-	if _, err := s.ChangeContainer("p", "7", arrive); !errors.Is(err, ErrNoContainer) {
-		t.Errorf("changing what does not exist: %v", err)
-	}
+	same(t, "after a restart", []string{"second"}, waiting(s))
+	c, _ := s.Container("p", ids[0])
+	same(t, "the file", want, c.Media)
+	post := publish(t, s, Draft{Container: ids[0]})
+	same(t, "a published container stays published", post.ID, must(s.ChangeContainer("p", ids[0], arrive))(t).PostID)
 }
 
 // TestPartsGoIntoOnePost creates a post from several containers: none of them may be part of another post, not even
@@ -189,58 +148,43 @@ func TestPartsGoIntoOnePost(t *testing.T) {
 	s := open(t, t.TempDir(), newClock())
 	create(t, s)
 	a, b, c := contain(t, s, "a"), contain(t, s, "b"), contain(t, s, "c")
-	post, err := s.Publish(someone, Draft{Parts: []string{a.ID, b.ID}, NewID: number})
-	if err != nil {
-		t.Fatal(err)
-	}
-	check := func(s *Store, reason string) {
-		t.Helper()
+	post := publish(t, s, Draft{Parts: []string{a.ID, b.ID}})
+	both(t, s, func(t *testing.T, s *Store) {
 		var published *PublishedError
-		if _, err := s.Publish(someone, Draft{Parts: []string{c.ID, b.ID}, NewID: number}); !errors.As(err, &published) || published.Container != b.ID || published.Post != post.ID {
-			t.Errorf("%s: %v", reason, err)
+		_, err := s.Publish(someone, Draft{Parts: []string{c.ID, b.ID}, NewID: number})
+		if !errors.As(err, &published) || published.Container != b.ID || published.Post != post.ID {
+			t.Errorf("another post with a used part: %v", err)
 		}
-		if free, _ := s.Container("p", c.ID); free.PostID != "" {
-			t.Errorf("%s: a refused post used %s", reason, c.ID)
-		}
-	}
-	check(s, "at once")
-	check(reopen(t, s), "read back")
+		free, _ := s.Container("p", c.ID)
+		same(t, "a refused post uses no part", "", free.PostID)
+	})
 }
 
-// TestChangesAreKept changes a published container, an unpublished one, and a post, and compares them after a
-// restart.
-func TestChangesAreKept(t *testing.T) {
+func TestDelete(t *testing.T) {
 	s := open(t, t.TempDir(), newClock())
 	create(t, s)
-	used, waiting := contain(t, s, "used"), contain(t, s, "waiting")
-	post, err := s.Publish(someone, Draft{Text: "used", Container: used.ID, NewID: number})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, id := range []string{used.ID, waiting.ID} {
-		if _, err := s.ChangeContainer("p", id, func(c *Container) { c.Failure = "changed" }); err != nil {
-			t.Fatal(err)
+	root := publish(t, s, Draft{Text: "root"})
+	publish(t, s, Draft{Text: "reply", InReplyTo: root.ID, Root: root.ID})
+	for _, tt := range []struct {
+		why   string
+		owner Key
+		want  error
+	}{
+		{"another account's post", Key{Platform: "p", ID: "another"}, ErrNoPost},
+		{"one's own post", someone, nil},
+		{"the same post again", someone, ErrNoPost},
+	} {
+		if err := s.Delete(tt.owner, root.ID); !errors.Is(err, tt.want) {
+			t.Errorf("%s: %v, want %v", tt.why, err, tt.want)
 		}
 	}
-	if err := s.SetDetail("p", post.ID, []byte(`{"b":2}`)); err != nil {
-		t.Fatal(err)
+	s = reopen(t, s)
+	if _, ok := s.Post("p", root.ID); ok {
+		t.Error("the post is back after a restart")
 	}
-	if _, err := s.ChangeContainer("p", "7", func(*Container) {}); !errors.Is(err, ErrNoContainer) {
-		t.Errorf("an unknown container: %v", err)
-	}
-	if err := s.SetDetail("p", "7", nil); !errors.Is(err, ErrNoPost) {
-		t.Errorf("an unknown post: %v", err)
-	}
-	check := func(s *Store, reason string) {
-		t.Helper()
-		first, _ := s.Container("p", used.ID)
-		second, _ := s.Container("p", waiting.ID)
-		kept, _ := s.Post("p", post.ID)
-		got := []string{first.Failure, first.PostID, second.Failure, second.PostID, string(kept.Detail)}
-		if diff := cmp.Diff([]string{"changed", post.ID, "changed", "", `{"b":2}`}, got); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", reason, diff)
-		}
-	}
-	check(s, "at once")
-	check(reopen(t, s), "read back")
+	page, _, err := s.Timeline(someone, Range{Limit: 10})
+	same(t, "only the reply is left", []any{nil, 1, 1, 1, 1},
+		[]any{err, len(page), len(s.Posts("", "")), len(s.Chain("p", root.ID)), s.PostCount(someone)})
+	same(t, "a deleted post still counts against the quota", 2, s.QuotaUsed(someone))
+	publish(t, s, Draft{Text: "root", DuplicateWindow: time.Hour}) // but is not a duplicate
 }

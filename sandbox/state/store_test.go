@@ -5,7 +5,6 @@ package state
 
 import (
 	"errors"
-	"fmt"
 	"log/slog"
 	"path/filepath"
 	"strings"
@@ -18,38 +17,33 @@ import (
 
 var someone = Key{Platform: "p", ID: "1"}
 
+// must returns a value, and fails the test if there was an error.
+func must[T any](value T, err error) func(*testing.T) T {
+	return func(t *testing.T) T {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return value
+	}
+}
+
+// second returns the error of a call.
+func second[T any](_ T, err error) error { return err }
+
+// same fails the test if two values differ.
+func same(t *testing.T, why string, want, got any) {
+	t.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", why, diff)
+	}
+}
+
 func open(t *testing.T, dir string, clock *clocktesting.FakeClock) *Store {
 	t.Helper()
-	s, err := Open(Options{Clock: clock, Dir: dir, Logger: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must(Open(Options{Clock: clock, Dir: dir, Logger: slog.New(slog.DiscardHandler)}))(t)
 	t.Cleanup(func() { _ = s.Close() }) // a second Close is harmless
 	return s
-}
-
-func newClock() *clocktesting.FakeClock {
-	return clocktesting.NewFakeClock(time.Date(2026, 12, 1, 9, 0, 0, 0, time.UTC))
-}
-
-func create(t *testing.T, s *Store) Tokens {
-	t.Helper()
-	first := Tokens{ExpiresAt: s.clock.Now().Add(time.Hour), Scopes: []string{"read"}}
-	if _, created, err := s.CreateAccount(Account{Key: someone, Username: "Someone"}, first, true); err != nil || !created {
-		t.Fatal(created, err)
-	}
-	return s.Tokens(someone)
-}
-
-func publish(t *testing.T, s *Store, text, root string) Post {
-	t.Helper()
-	post, err := s.Publish(someone, Draft{
-		Text: text, InReplyTo: root, Root: root, NewID: func(at Stamp) string { return fmt.Sprint(at.Milli, ".", at.Serial) },
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return post
 }
 
 // reopen closes a store and reads its folder back.
@@ -62,25 +56,51 @@ func reopen(t *testing.T, s *Store) *Store {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	s, err := Open(Options{Clock: s.clock, Dir: dir, Logger: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
+	clock, _ := s.clock.(*clocktesting.FakeClock)
+	return open(t, dir, clock)
+}
+
+// both runs a check before and after a restart, and returns the store of the latter.
+func both(t *testing.T, s *Store, check func(*testing.T, *Store)) *Store {
+	t.Helper()
+	t.Run("at once", func(t *testing.T) { check(t, s) })
+	again := reopen(t, s)
+	t.Run("after a restart", func(t *testing.T) { check(t, again) })
+	return again
+}
+
+func newClock() *clocktesting.FakeClock {
+	return clocktesting.NewFakeClock(time.Date(2026, 12, 1, 9, 0, 0, 0, time.UTC))
+}
+
+// addTo creates the account with its first tokens.
+func addTo(t *testing.T, s *Store, first Tokens, withRefresh bool) {
+	t.Helper()
+	if _, created, err := s.CreateAccount(Account{Key: someone, Username: "Someone"}, first, withRefresh); err != nil || !created {
+		t.Fatal(created, err)
 	}
-	t.Cleanup(func() { _ = s.Close() })
-	return s
+}
+
+func create(t *testing.T, s *Store) Tokens {
+	t.Helper()
+	addTo(t, s, Tokens{ExpiresAt: s.clock.Now().Add(time.Hour), Scopes: []string{"read"}}, true)
+	return s.Tokens(someone)
+}
+
+func publish(t *testing.T, s *Store, d Draft) Post {
+	t.Helper()
+	d.NewID = number
+	return must(s.Publish(someone, d))(t)
 }
 
 func TestReadBack(t *testing.T) {
 	clock := newClock()
 	s := open(t, t.TempDir(), clock)
 	tokens := create(t, s)
-	root := publish(t, s, strings.Repeat("long ", 100_000), "")
-	publish(t, s, "reply", root.ID)
-	last := publish(t, s, "last", "")
-	other, err := s.Grant(someone, Tokens{Access: "only-refresh", ExpiresAt: clock.Now().Add(time.Hour)}, true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	root := publish(t, s, Draft{Text: strings.Repeat("long ", 100_000)})
+	publish(t, s, Draft{Text: "reply", InReplyTo: root.ID, Root: root.ID})
+	last := publish(t, s, Draft{Text: "last"})
+	other := must(s.Grant(someone, Tokens{Access: "only-refresh", ExpiresAt: clock.Now().Add(time.Hour)}, true))(t)
 	if err := s.Revoke(other.Access); err != nil {
 		t.Fatal(err)
 	}
@@ -92,55 +112,29 @@ func TestReadBack(t *testing.T) {
 	posts, chain := s.Posts("", ""), s.Chain("p", root.ID)
 	clock.Step(-time.Hour)
 	s = reopen(t, s)
-	if diff := cmp.Diff(posts, s.Posts("", "")); diff != "" {
-		t.Errorf("posts (-before +after):\n%s", diff)
-	}
-	if diff := cmp.Diff(chain, s.Chain("p", root.ID)); diff != "" || len(chain) != 2 {
-		t.Errorf("chain (-before +after):\n%s", diff)
-	}
+	same(t, "the posts", posts, s.Posts("", ""))
+	same(t, "the chain", chain, s.Chain("p", root.ID))
+	same(t, "the length of the chain", 2, len(chain))
 	if bearer, ok := s.Bearer(next.Access); !ok || !bearer.ExpiresAt.Equal(next.ExpiresAt) || !bearer.Allows("read") {
 		t.Errorf("the access token is %v, %v", bearer, ok)
 	}
-	for _, refresh := range []string{next.Refresh, other.Refresh} {
-		if owner, ok := s.RefreshOwner(refresh); !ok || owner != someone {
-			t.Errorf("a refresh token is %v, %v", owner, ok)
-		}
-	}
-	if _, ok := s.RefreshOwner(tokens.Refresh); ok {
-		t.Error("a used refresh token is back")
+	for refresh, want := range map[string]Key{next.Refresh: someone, other.Refresh: someone, tokens.Refresh: {}} { // the last one is used up
+		owner, _ := s.RefreshOwner(refresh)
+		same(t, "the owner of a refresh token", want, owner)
 	}
 	if _, ok := s.Bearer(other.Access); ok {
-		t.Error("a revoked access token is back")
+		t.Error("a revoked access token works again")
 	}
-	if later := publish(t, s, "later", ""); later.Stamp.Compare(last.Stamp) <= 0 {
+	if later := publish(t, s, Draft{Text: "later"}); later.Stamp.Compare(last.Stamp) <= 0 {
 		t.Errorf("stamp %v is not after %v, though the clock went back", later.Stamp, last.Stamp)
 	}
 	if err := s.Reset(); err != nil {
 		t.Fatal(err)
 	}
 	s = reopen(t, s)
-	if got := s.Posts("", ""); len(got) != 0 {
-		t.Errorf("a reset leaves %d posts", len(got))
-	}
+	same(t, "posts after a reset", 0, len(s.Posts("", "")))
 	if _, ok := s.Bearer(next.Access); !ok {
-		t.Error("a reset takes tokens away")
-	}
-}
-
-func TestExpiredTokensAreForgotten(t *testing.T) {
-	clock := newClock()
-	s := open(t, "", clock)
-	tokens := create(t, s)
-	first := tokens.Access
-	for range 100 {
-		clock.Step(time.Hour)
-		tokens, _, _ = s.Rotate(tokens.Refresh, func(Account) Terms { return Terms{Access: 90 * time.Minute, Refresh: true} })
-	}
-	if n := len(s.tokens.grants[someone][0].Access); n > 3 {
-		t.Errorf("%d access tokens are kept, want those that can still work", n)
-	}
-	if _, ok := s.Bearer(first); ok {
-		t.Error("the first access token is still known")
+		t.Error("a reset removes tokens")
 	}
 }
 
@@ -152,12 +146,10 @@ func TestChangeThatCannotBeSaved(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Publish(someone, Draft{Text: "lost", NewID: func(Stamp) string { return "1" }}); err == nil {
+	if _, err := s.Publish(someone, Draft{Text: "lost", NewID: number}); err == nil {
 		t.Error("a post that cannot be saved was acknowledged")
 	}
-	if got := s.Posts("", ""); len(got) != 0 {
-		t.Errorf("%d posts are shown that were not saved", len(got))
-	}
+	same(t, "posts that were not saved", 0, len(s.Posts("", "")))
 }
 
 func TestUsernamesAreUnique(t *testing.T) {
@@ -168,7 +160,6 @@ func TestUsernamesAreUnique(t *testing.T) {
 	if !errors.As(err, &taken) || taken.Holder != "1" {
 		t.Errorf("error %v, want that account 1 has the name", err)
 	}
-	if _, created, err := s.CreateAccount(Account{Key: Key{Platform: "q", ID: "2"}, Username: "someone"}, Tokens{}, true); err != nil || !created {
-		t.Errorf("on another platform the name is free: %v, %v", created, err)
-	}
+	_, created, err := s.CreateAccount(Account{Key: Key{Platform: "q", ID: "2"}, Username: "someone"}, Tokens{}, true)
+	same(t, "on another platform the name is free", []any{true, nil}, []any{created, err})
 }
