@@ -54,6 +54,34 @@ func hashOf(data []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
+// receive stores a file, and fails the test if that fails.
+func receive(t *testing.T, data []byte) blobs.Blob {
+	t.Helper()
+	got, err := open(t, "").Receive(bytes.NewReader(data), int64(len(data)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got
+}
+
+// tail is a video of 64×48 pixels and 1.5 seconds.
+func tail(t *testing.T) []byte {
+	t.Helper()
+	film, err := os.ReadFile("../../internal/media/probe/testdata/tail.mp4")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return film
+}
+
+// wantErr fails the test unless an error is of a kind.
+func wantErr(t *testing.T, why string, err, want error) {
+	t.Helper()
+	if !errors.Is(err, want) {
+		t.Errorf("%s: %v, want %v", why, err, want)
+	}
+}
+
 func TestReceive(t *testing.T) {
 	s, data := open(t, ""), picture(t)
 	got, err := s.Receive(bytes.NewReader(data), int64(len(data)))
@@ -61,11 +89,9 @@ func TestReceive(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := blobs.Blob{SHA256: hashOf(data), Bytes: int64(len(data)), MIMEType: "image/png", Width: 30, Height: 20}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-	if again, ok := s.Get(got.SHA256); !ok || again != got {
-		t.Errorf("kept %+v", again)
+	again, _ := s.Get(got.SHA256)
+	if diff := cmp.Diff([]blobs.Blob{want, want}, []blobs.Blob{got, again}); diff != "" {
+		t.Errorf("received and stored (-want +got):\n%s", diff)
 	}
 	file, err := s.Open(got.SHA256)
 	if err != nil {
@@ -73,143 +99,104 @@ func TestReceive(t *testing.T) {
 	}
 	defer file.Close() //nolint:errcheck // the file was only read
 	if kept, err := io.ReadAll(file); err != nil || !bytes.Equal(kept, data) {
-		t.Errorf("kept %d bytes, %v", len(kept), err)
+		t.Errorf("stored %d bytes, %v", len(kept), err)
 	}
-	if _, err := s.Receive(bytes.NewReader(data), int64(len(data))-1); !errors.Is(err, blobs.ErrTooLarge) {
-		t.Errorf("one byte too many: %v", err)
-	}
+	_, err = s.Receive(bytes.NewReader(data), int64(len(data))-1)
+	wantErr(t, "a byte too many", err, blobs.ErrTooLarge)
 	for _, name := range []string{"", "..", strings.Repeat("0", 64), "../" + strings.Repeat("0", 61)} {
-		if _, ok := s.Get(name); ok {
-			t.Errorf("%q is known", name)
-		}
-		if _, err := s.Open(name); err == nil {
-			t.Errorf("%q can be opened", name)
+		_, known := s.Get(name)
+		if _, err := s.Open(name); err == nil || known {
+			t.Errorf("%q can be opened or read", name)
 		}
 	}
 }
 
-// TestVideo checks video detection, including files with data appended by programs.
-func TestVideo(t *testing.T) {
-	film, err := os.ReadFile("../../internal/media/probe/testdata/tail.mp4")
-	if err != nil {
-		t.Fatal(err)
+// TestFormats checks format detection, including files with data appended by programs. The decoded duration of a video takes
+// precedence over its header's.
+func TestFormats(t *testing.T) {
+	film, still := tail(t), picture(t)
+	headless := film[binary.BigEndian.Uint32(film):]
+	lasting := func(length uint32) []byte {
+		data := bytes.Clone(film)
+		binary.BigEndian.PutUint32(data[bytes.Index(data, []byte("mvhd"))+20:], length)
+		return data
 	}
-	for name, before := range map[string][]byte{
-		"the brand of a telephone": []byte("\x00\x00\x00\x10ftyp3gp4\x00\x00\x00\x00"), "an unknown brand": []byte("\x00\x00\x00\x10ftypzzzz\x00\x00\x00\x00"),
-		"no brand": []byte("\x00\x00\x00\x08free"),
+	const header, video = 33, "video/"
+	for why, tt := range map[string]struct {
+		data   []byte
+		format string
+		decode bool // the duration is decoded by ffprobe
+	}{
+		"the brand of a phone":            {slices.Concat([]byte("\x00\x00\x00\x10ftyp3gp4\x00\x00\x00\x00"), headless), video, false},
+		"an unknown brand":                {slices.Concat([]byte("\x00\x00\x00\x10ftypzzzz\x00\x00\x00\x00"), headless), video, false},
+		"no brand":                        {slices.Concat([]byte("\x00\x00\x00\x08free"), headless), video, false},
+		"a plain video":                   {film, "video/mp4", false},
+		"an ID3 tag at the end":           {slices.Concat(film, []byte("TAG"), make([]byte, 125)), "video/mp4", false},
+		"a disk's bytes at the end":       {slices.Concat(film, bytes.Repeat([]byte{0xff}, 512)), "video/mp4", false},
+		"XMP at the end":                  {slices.Concat(film, []byte("<?xpacket begin=''?><x:xmpmeta/>")), "video/mp4", false},
+		"an atom that is too short":       {slices.Concat(film, []byte{0, 0, 0, 4, 'j', 'u', 'n', 'k', 0, 0, 0, 0}), "video/mp4", false},
+		"a few bytes at the end":          {slices.Concat(film, []byte{1, 2, 3}), "video/mp4", false},
+		"a header without a duration":     {lasting(0), "video/mp4", true},
+		"a header with a longer duration": {lasting(10_000_000), "video/mp4", true},
+		"an animated PNG is a PNG": {
+			slices.Concat(still[:header], []byte("\x00\x00\x00\x08acTL\x00\x00\x00\x02\x00\x00\x00\x00\xf3\x8d\x93\x70"), still[header:]),
+			"image/png", false,
+		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			data := slices.Concat(before, film[binary.BigEndian.Uint32(film):])
-			got, err := open(t, "").Receive(bytes.NewReader(data), int64(len(data)))
-			if err != nil || got.MIMEType != "video/mp4" && got.MIMEType != "video/quicktime" || got.Width != 64 || got.Duration != 1500*time.Millisecond {
-				t.Errorf("found %+v, %v", got, err)
+		t.Run(why, func(t *testing.T) {
+			if _, err := exec.LookPath("ffprobe"); err != nil && tt.decode {
+				t.Skip("ffprobe, which reads the duration of tracks, is not in PATH")
+			}
+			got := receive(t, tt.data)
+			if !strings.HasPrefix(got.MIMEType, tt.format) {
+				t.Errorf("format %s, want %s", got.MIMEType, tt.format)
+			}
+			if tt.format != "image/png" && (got.Width != 64 || got.Height != 48 || got.Duration != 1500*time.Millisecond) {
+				t.Errorf("found %+v, want 64×48 pixels and 1.5 seconds", got)
 			}
 		})
-	}
-	for name, behind := range map[string][]byte{
-		"nothing": nil, "an ID3 tag": append([]byte("TAG"), make([]byte, 125)...), "bytes of a disk": bytes.Repeat([]byte{0xff}, 512),
-		"XMP": []byte("<?xpacket begin=''?><x:xmpmeta/>"), "a size too small": {0, 0, 0, 4, 'j', 'u', 'n', 'k', 0, 0, 0, 0}, "a few bytes": {1, 2, 3},
-	} {
-		t.Run(name, func(t *testing.T) {
-			data := append(bytes.Clone(film), behind...)
-			got, err := open(t, "").Receive(bytes.NewReader(data), int64(len(data)))
-			if err != nil || got.MIMEType != "video/mp4" || got.Width != 64 || got.Height != 48 || got.Duration != 1500*time.Millisecond {
-				t.Errorf("found %+v, %v", got, err)
-			}
-		})
-	}
-}
-
-// TestVideoHeaders checks that the decoded duration takes precedence over the header's.
-func TestVideoHeaders(t *testing.T) {
-	if _, err := exec.LookPath("ffprobe"); err != nil {
-		t.Skip("the length of tracks is read by ffprobe, which is not in PATH")
-	}
-	film, err := os.ReadFile("../../internal/media/probe/testdata/tail.mp4")
-	if err != nil {
-		t.Fatal(err)
-	}
-	at := bytes.Index(film, []byte("mvhd")) + 20
-	for name, length := range map[string]uint32{"none": 0, "too long": 10_000_000} {
-		t.Run(name, func(t *testing.T) {
-			data := bytes.Clone(film)
-			binary.BigEndian.PutUint32(data[at:], length)
-			got, err := open(t, "").Receive(bytes.NewReader(data), int64(len(data)))
-			if err != nil || got.Duration != 1500*time.Millisecond {
-				t.Errorf("found %+v, %v", got, err)
-			}
-		})
-	}
-}
-
-// TestAnimatedPNG checks that an animated PNG counts as a PNG.
-func TestAnimatedPNG(t *testing.T) {
-	const header = 33
-	plain := picture(t)
-	data := slices.Concat(plain[:header], []byte("\x00\x00\x00\x08acTL\x00\x00\x00\x02\x00\x00\x00\x00\xf3\x8d\x93\x70"), plain[header:])
-	got, err := open(t, "").Receive(bytes.NewReader(data), int64(len(data)))
-	if err != nil || got.MIMEType != "image/png" {
-		t.Errorf("found %+v, %v", got, err)
 	}
 }
 
 func TestChunks(t *testing.T) {
 	dir, data := t.TempDir(), picture(t)
-	s := open(t, dir)
-	if _, err := s.Append("u", 0, strings.NewReader("x"), 10); !errors.Is(err, blobs.ErrUnknown) {
-		t.Errorf("an upload that was not begun: %v", err)
-	}
-	if err := s.Begin("u"); err != nil {
-		t.Fatal(err)
-	}
-	limit := int64(len(data))
-	if size, err := s.Append("u", 0, bytes.NewReader(data[:10]), limit); err != nil || size != 10 {
-		t.Fatalf("the first chunk: %d, %v", size, err)
-	}
-	// The sandbox restarts.
-	s = open(t, dir)
-	for name, tc := range map[string]struct {
-		at   int64
-		want int64
-	}{"again": {0, 10}, "a gap": {11, 10}} {
-		if size, err := s.Append("u", tc.at, bytes.NewReader(data[10:]), limit); !errors.Is(err, blobs.ErrOffset) || size != tc.want {
-			t.Errorf("%s: %d, %v", name, size, err)
+	s, limit := open(t, dir), int64(len(data))
+	// add appends bytes and compares the error, and the size afterwards.
+	add := func(why string, at int64, bytes io.Reader, wantSize int64, want error) {
+		t.Helper()
+		size, err := s.Append("u", at, bytes, limit)
+		wantErr(t, why, err, want)
+		if size != wantSize {
+			t.Errorf("%s: size %d, want %d", why, size, wantSize)
 		}
 	}
-	boom := errors.New("cut off")
-	cut := io.MultiReader(bytes.NewReader(data[10:20]), failing{boom})
-	if size, err := s.Append("u", 10, cut, limit); !errors.Is(err, boom) || size != 20 {
-		t.Errorf("what came before the cut counts: %d, %v", size, err)
-	}
+	add("an upload that was not started", 0, strings.NewReader("x"), 0, blobs.ErrUnknown)
+	wantErr(t, "the start", s.Begin("u"), nil)
+	add("the first chunk", 0, bytes.NewReader(data[:10]), 10, nil)
+	s = open(t, dir) // the sandbox restarts
+	add("the first chunk again", 0, bytes.NewReader(data[10:]), 10, blobs.ErrOffset)
+	add("a gap", 11, bytes.NewReader(data[10:]), 10, blobs.ErrOffset)
+	boom := errors.New("connection lost")
+	add("bytes before an interruption are kept", 10, io.MultiReader(bytes.NewReader(data[10:20]), failing{boom}), 20, boom)
 	if size, ok := s.Size("u"); !ok || size != 20 {
-		t.Errorf("there are %d bytes, %v", size, ok)
+		t.Errorf("the size is %d, %v", size, ok)
 	}
-	for _, size := range []int64{30, 15} { // beyond the end, and back to before the unacknowledged bytes
-		if err := s.Truncate("u", size); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := s.Truncate("v", 0); !errors.Is(err, blobs.ErrUnknown) {
-		t.Errorf("truncating an upload that was not begun: %v", err)
-	}
-	if _, err := s.Append("u", 15, bytes.NewReader(data[15:]), limit); err != nil {
-		t.Fatal(err)
-	}
+	wantErr(t, "truncating beyond the end", s.Truncate("u", 30), nil)
+	wantErr(t, "truncating unacknowledged bytes", s.Truncate("u", 15), nil)
+	wantErr(t, "truncating an upload that was not started", s.Truncate("v", 0), blobs.ErrUnknown)
+	add("the remainder", 15, bytes.NewReader(data[15:]), limit, nil)
 	got, err := s.Finish("u")
 	if err != nil || got.SHA256 != hashOf(data) || got.Width != 30 {
 		t.Errorf("got %+v, %v", got, err)
 	}
 	if _, ok := s.Size("u"); ok {
-		t.Error("the upload is still there")
+		t.Error("a finished upload is still there")
 	}
-	if _, err := s.Finish("u"); !errors.Is(err, blobs.ErrUnknown) {
-		t.Errorf("finished twice: %v", err)
-	}
-	if err := s.Reset(); err != nil {
-		t.Fatal(err)
-	}
+	_, err = s.Finish("u")
+	wantErr(t, "finishing again", err, blobs.ErrUnknown)
+	wantErr(t, "a reset", s.Reset(), nil)
 	if _, ok := s.Get(got.SHA256); ok {
-		t.Error("it is known after a reset")
+		t.Error("a reset keeps the file")
 	}
 }
 
@@ -217,52 +204,52 @@ type failing struct{ err error }
 
 func (f failing) Read([]byte) (int, error) { return 0, f.err }
 
-func TestPull(t *testing.T) {
-	data := picture(t)
+// serve serves a file at /a.png. asked receives each request to /never, which gets no response.
+func serve(t *testing.T, data []byte) (address string, asked chan struct{}) {
+	t.Helper()
+	asked = make(chan struct{}, 1)
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path != "/a.png" {
+		switch r.URL.Path {
+		case "/a.png":
+			_, _ = w.Write(data) // the client may have disconnected
+		case "/never":
+			asked <- struct{}{}
+			<-r.Context().Done()
+		default:
 			http.NotFound(w, r)
-			return
 		}
-		_, _ = w.Write(data) // the client may have disconnected
 	}))
-	defer web.Close()
-	s := open(t, "")
-	if got, err := s.Pull(t.Context(), web.URL+"/a.png?sig=secret", 1<<20, blobs.Follow); err != nil || got.SHA256 != hashOf(data) {
+	t.Cleanup(web.Close)
+	return web.URL, asked
+}
+
+func TestPull(t *testing.T) {
+	s, data := open(t, ""), picture(t)
+	web, _ := serve(t, data)
+	if got, err := s.Pull(t.Context(), web+"/a.png?sig=secret", 1<<20, blobs.Follow); err != nil || got.SHA256 != hashOf(data) {
 		t.Errorf("got %+v, %v", got, err)
 	}
-	if _, err := s.Pull(t.Context(), web.URL+"/a.png", 5, blobs.Follow); !errors.Is(err, blobs.ErrTooLarge) {
-		t.Errorf("too large: %v", err)
-	}
-	var pull *blobs.PullError
-	if _, err := s.Pull(t.Context(), web.URL+"/b.png?sig=secret", 5, blobs.Follow); !errors.As(err, &pull) || pull.Status != http.StatusNotFound || strings.Contains(err.Error(), "secret") {
-		t.Errorf("not there: %v", err)
-	}
-	for _, address := range []string{"http://127.0.0.1:1/", "::", "ftp://a/"} {
-		if _, err := s.Pull(t.Context(), address, 5, blobs.Follow); !errors.As(err, &pull) {
-			t.Errorf("%s: %v", address, err)
+	_, err := s.Pull(t.Context(), web+"/a.png", 5, blobs.Follow)
+	wantErr(t, "a file that is too large", err, blobs.ErrTooLarge)
+	for address, status := range map[string]int{web + "/b.png?sig=secret": http.StatusNotFound, "http://127.0.0.1:1/": 0, "::": 0, "ftp://a/": 0} {
+		var pull *blobs.PullError
+		_, err := s.Pull(t.Context(), address, 5, blobs.Follow)
+		if !errors.As(err, &pull) || pull.Status != status || strings.Contains(err.Error(), "secret") {
+			t.Errorf("%s: %v, want a failure with status %d that hides the query", address, err, status)
 		}
 	}
 }
 
 // TestPullLater fetches a file, and closes the store while another download hangs.
 func TestPullLater(t *testing.T) {
-	data, asked := picture(t), make(chan struct{}, 1)
-	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == "/never" {
-			asked <- struct{}{}
-			<-r.Context().Done()
-			return
-		}
-		_, _ = w.Write(data) // the client may have disconnected
-	}))
-	defer web.Close()
+	data := picture(t)
+	web, asked := serve(t, data)
 	s, err := blobs.Open(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
 	arrived := make(chan blobs.Blob, 1)
-	s.PullLater([]string{web.URL + "/a.png"}, 1<<20, blobs.Follow, func(files []blobs.Blob, err error) {
+	s.PullLater([]string{web + "/a.png"}, 1<<20, blobs.Follow, func(files []blobs.Blob, err error) {
 		if err != nil || len(files) != 1 {
 			t.Errorf("%d files, %v", len(files), err)
 		}
@@ -271,14 +258,10 @@ func TestPullLater(t *testing.T) {
 	if got := <-arrived; got.SHA256 != hashOf(data) {
 		t.Errorf("got %+v", got)
 	}
-	tell := func([]blobs.Blob, error) { t.Error("told after the store was closed") }
-	s.PullLater([]string{web.URL + "/never"}, 1<<20, blobs.Follow, tell)
+	late := func([]blobs.Blob, error) { t.Error("a download ended after the store was closed") }
+	s.PullLater([]string{web + "/never"}, 1<<20, blobs.Follow, late)
 	<-asked
-	if err := s.Close(); err != nil {
-		t.Error(err)
-	}
-	s.PullLater([]string{web.URL + "/a.png"}, 1<<20, blobs.Follow, tell)
-	if err := s.Close(); err != nil {
-		t.Errorf("closed twice: %v", err)
-	}
+	wantErr(t, "closing", s.Close(), nil)
+	s.PullLater([]string{web + "/a.png"}, 1<<20, blobs.Follow, late)
+	wantErr(t, "closing again", s.Close(), nil)
 }

@@ -5,17 +5,11 @@ package graph
 
 import (
 	"encoding/json"
-	"log/slog"
-	"net/http"
-	"net/http/httptest"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	clocktesting "k8s.io/utils/clock/testing"
 
-	"github.com/herald-social/herald/sandbox/faults"
-	"github.com/herald-social/herald/sandbox/simulator"
 	"github.com/herald-social/herald/sandbox/state"
 )
 
@@ -77,7 +71,9 @@ func TestIDs(t *testing.T) {
 	at := time.Date(2026, 12, 1, 9, 0, 0, 0, time.UTC).UnixMilli()
 	seen := map[string]bool{}
 	previous := ""
-	for _, stamp := range []state.Stamp{{Milli: at}, {Milli: at, Serial: 1}, {Milli: at, Serial: 65535}, {Milli: at + 1}, {Milli: at + 86_400_000*3650}} {
+	for _, stamp := range []state.Stamp{
+		{Milli: at}, {Milli: at, Serial: 1}, {Milli: at, Serial: 65535}, {Milli: at + 1}, {Milli: at + 86_400_000*3650},
+	} {
 		id := NewID(stamp)
 		code := Shortcode(id)
 		if len(id) != 17 || id <= previous || seen[code] || IDOf(code) != id {
@@ -92,61 +88,5 @@ func TestIDs(t *testing.T) {
 	}
 	if code := Shortcode("me"); code != "" {
 		t.Errorf("me is shortened to %s", code)
-	}
-}
-
-// TestScopes calls an operation that needs two scopes with tokens that lack some.
-func TestScopes(t *testing.T) {
-	clock := clocktesting.NewFakeClock(time.Date(2026, 12, 1, 9, 0, 0, 0, time.UTC))
-	store, err := state.Open(state.Options{Clock: clock, Logger: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	key := state.Key{Platform: "p", ID: "1"}
-	if _, _, err := store.CreateAccount(state.Account{Key: key, Username: "u"}, state.Tokens{Access: "none"}, false); err != nil {
-		t.Fatal(err)
-	}
-	for token, scopes := range map[string][]string{"one": {"a"}, "both": {"a", "b"}} {
-		if _, err := store.Grant(key, state.Tokens{Access: token, Scopes: scopes}, false); err != nil {
-			t.Fatal(err)
-		}
-	}
-	gate := faults.NewGate(faults.NewBoard(), clock)
-	defer gate.Close()
-	api := &API{
-		Options: simulator.Options{Store: store, Gate: gate, Clock: clock, Logger: slog.New(slog.DiscardHandler)},
-		Profile: simulator.Profile{Platform: "p"}, PermissionCode: 200,
-	}
-	handler := api.Route("op", func(c *Call) (any, *Error) {
-		account, bad := c.Owner("a", "b")
-		return account.ID, bad
-	})
-	tests := []struct {
-		token, scheme string
-		status, code  int
-	}{
-		{"none", "Bearer", 403, 200},
-		{"one", "Bearer", 403, 200},
-		{"both", "Bearer", 200, 0},
-		{"both", "OAuth", 200, 0},
-		{"both", "Basic", 400, 104},
-		{"other", "Bearer", 400, 190},
-	}
-	for _, tt := range tests {
-		req := httptest.NewRequest(http.MethodGet, "/", http.NoBody)
-		req.Header.Set("Authorization", tt.scheme+" "+tt.token)
-		w := httptest.NewRecorder()
-		handler.ServeHTTP(w, req)
-		var body struct {
-			Error Error `json:"error"`
-		}
-		if tt.code != 0 {
-			if err := json.Unmarshal(w.Body.Bytes(), &body); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if w.Code != tt.status || body.Error.Code != tt.code {
-			t.Errorf("%s %s: %d %s, want %d with code %d", tt.scheme, tt.token, w.Code, w.Body, tt.status, tt.code)
-		}
 	}
 }
