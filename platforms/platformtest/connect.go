@@ -261,3 +261,16 @@ func (c *Connecting) testExchangeFaults(t *testing.T) {
 		})
 	}
 }
+
+// CheckConsent compares a consent page's address with the expected one: page, and the parameters of want in addition to
+// those of every platform. The verifier is the example of RFC 7636, appendix B.
+func CheckConsent(t *testing.T, connector platforms.Connector, page string, want url.Values) {
+	t.Helper()
+	got, err := connector.ConsentURL(platforms.Consent{
+		RedirectURI: wayBack, State: "s1", Verifier: "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk",
+	})
+	want["response_type"], want["redirect_uri"], want["state"] = []string{"code"}, []string{wayBack}, []string{"s1"}
+	if address := page + "?" + want.Encode(); err != nil || got != address {
+		t.Errorf("got  %s, %v\nwant %s", got, err, address)
+	}
+}

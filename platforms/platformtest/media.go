@@ -65,9 +65,7 @@ func file(t *testing.T, name string, mimeType v1alpha1.MimeType, pad int) platfo
 	}))
 	t.Cleanup(site.Close)
 	h.url = site.URL + "/" + name
-	out := platforms.File{
-		Name: name, MIMEType: mimeType, Size: int64(len(data)), Width: 64, Height: 48, ETag: name, Bytes: h,
-	}
+	out := platforms.File{Name: name, MIMEType: mimeType, Size: int64(len(data)), Width: 64, Height: 48, ETag: name, Bytes: h}
 	if out.IsVideo() {
 		out.Width, out.Height, out.Duration = videoWidth, videoHeight, 10*time.Second
 	}

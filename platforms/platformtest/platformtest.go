@@ -240,10 +240,8 @@ func (s *Suite) simplest(p platforms.Platform) []v1alpha1.Category {
 func (f *fixture) post(t *testing.T, category v1alpha1.Category, text string) platforms.Job {
 	t.Helper()
 	job := platforms.Job{
-		Account:         platforms.Account{ID: f.account.ID, Username: f.account.Username, Token: f.token()},
-		Content:         platforms.Content{Category: category, Text: text},
-		SearchFrom:      now().Add(-2 * time.Second),
-		StoreCheckpoint: f.saveCheckpoint,
+		Account: platforms.Account{ID: f.account.ID, Username: f.account.Username, Token: f.token()},
+		Content: platforms.Content{Category: category, Text: text}, SearchFrom: now().Add(-2 * time.Second), StoreCheckpoint: f.saveCheckpoint,
 	}
 	switch category {
 	case v1alpha1.CategoryImage:

@@ -64,13 +64,9 @@ func testHosts(t *testing.T, hosts platforms.Hosts) {
 
 // texts are captions that platforms are known to alter.
 var texts = map[string]string{
-	"plain":       "We launched.",
-	"punctuation": `Fish & <chips> "now" isn't 100% cheap &amp; &lt;`,
-	"lines":       "first\n\n  second\tthird ",
-	"emoji":       "a family 👨‍👩‍👧 and a flag 🇮🇸",
-	"combining":   "cafe\u0301 u\u0308ber",
-	"address":     "read https://example.com/launch?a=1&b=2 (or example.org/)",
-	"mixed":       "日本語のテキスト https://example.com。続き",
+	"plain": "We launched.", "punctuation": `Fish & <chips> "now" isn't 100% cheap &amp; &lt;`, "lines": "first\n\n  second\tthird ",
+	"emoji": "a family 👨‍👩‍👧 and a flag 🇮🇸", "combining": "cafe\u0301 u\u0308ber",
+	"address": "read https://example.com/launch?a=1&b=2 (or example.org/)", "mixed": "日本語のテキスト https://example.com。続き",
 }
 
 func (s *Suite) testPublish(t *testing.T) {

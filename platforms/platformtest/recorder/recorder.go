@@ -31,7 +31,13 @@ type Request struct {
 	Query, Form url.Values
 	// Token is the token from the Authorization header.
 	Token string
+	// Header and Body are the request's.
+	Header http.Header
+	Body   string
 }
+
+// Noon is the time of tests with a recorder.
+var Noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 
 // Server is a server that sends configured responses.
 type Server struct {
@@ -52,13 +58,13 @@ func Start(t *testing.T, answer http.HandlerFunc) *Server {
 			t.Errorf("cannot read the request: %v", err)
 		}
 		form, err := url.ParseQuery(string(body))
-		if err != nil {
+		if err != nil && r.Header.Get("Content-Type") == "application/x-www-form-urlencoded" {
 			t.Errorf("the request has no form: %v", err)
 		}
 		s.mu.Lock()
 		s.seen = append(s.seen, Request{
 			Method: r.Method, Path: r.URL.Path, Query: r.URL.Query(), Form: form,
-			Token: strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "),
+			Token: strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "), Header: r.Header.Clone(), Body: string(body),
 		})
 		s.mu.Unlock()
 		answer(w, r)
