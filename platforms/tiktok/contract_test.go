@@ -4,6 +4,7 @@
 package tiktok_test
 
 import (
+	"net/url"
 	"testing"
 
 	"github.com/herald-social/herald/api/v1alpha1"
@@ -28,15 +29,17 @@ func refusals() map[string]platformtest.Answer {
 	return out
 }
 
+func newAt(t *testing.T, url string) platforms.Platform {
+	t.Helper()
+	return tiktok.New(platforms.Config{
+		APIURL: url + "/tiktok", WebURL: url + "/tiktok", AuthorizeURL: url + "/tiktok",
+		ClientID: "herald", ClientSecret: func() string { return platformtest.AppSecret },
+	}, transport.New(transport.Options{}))
+}
+
 func contract() *platformtest.Suite {
 	return &platformtest.Suite{
-		Name: "tiktok",
-		New: func(t *testing.T, url string) platforms.Platform {
-			t.Helper()
-			return tiktok.New(tiktok.Config{
-				APIURL: url + "/tiktok", WebURL: url + "/tiktok", ClientID: "herald", ClientSecret: func() string { return "secret" },
-			}, transport.New(transport.Options{}))
-		},
+		Name: "tiktok", New: newAt,
 		Renewal:        platformtest.ByRotation,
 		LateProcessing: true, Refusals: refusals(),
 		Resumes: 6 << 20,
@@ -51,3 +54,23 @@ func contract() *platformtest.Suite {
 func TestContract(t *testing.T) { contract().Run(t) }
 
 func FuzzPublishedAndRefused(f *testing.F) { contract().FuzzPublishedAndRefused(f) }
+
+func TestConnect(t *testing.T) {
+	connecting := platformtest.Connecting{
+		Suite: contract(), Scopes: []string{"user.info.basic", "user.info.profile", "video.publish", "video.upload", "video.list"},
+		// Without user.info.profile only the username is missing, and either publish or upload is enough.
+		Needed:   []string{"user.info.basic", "video.list"},
+		Optional: []string{"user.info.profile", "video.publish", "video.upload"},
+		Verifies: true,
+	}
+	connecting.Run(t)
+}
+
+func TestConsentURL(t *testing.T) {
+	p := tiktok.New(tiktok.Config{ClientID: "herald"}, transport.New(transport.Options{}))
+	platformtest.CheckConsent(t, p, "https://www.tiktok.com/v2/auth/authorize/", url.Values{
+		"client_key": {"herald"}, "scope": {"user.info.basic,user.info.profile,video.publish,video.upload,video.list"},
+		// TikTok wants the hash in hexadecimal.
+		"code_challenge": {"13d31e961a1ad8ec2f16b10c4c982e0876a878ad6df144566ee1894acb70f9c3"}, "code_challenge_method": {"S256"},
+	})
+}

@@ -26,11 +26,9 @@ func TestForeignAddress(t *testing.T) {
 	inside := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { calls.Add(1) }))
 	defer inside.Close()
 	for reason, address := range map[string]string{
-		"a service inside":                   inside.URL + "/v1/agent/leave",
-		"another site":                       "https://upload.evil.example/video",
+		"a service inside": inside.URL + "/v1/agent/leave", "another site": "https://upload.evil.example/video",
 		"TikTok without TLS":                 "http://open-upload.tiktokapis.com/video",
-		"a host that only looks like TikTok": "https://open-upload.tiktokapis.com.evil.example/video",
-		"nothing":                            "",
+		"a host that only looks like TikTok": "https://open-upload.tiktokapis.com.evil.example/video", "nothing": "",
 	} {
 		t.Run(reason, func(t *testing.T) {
 			p, _ := newTikTok(t, func(w http.ResponseWriter, r *http.Request) {

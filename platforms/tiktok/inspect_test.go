@@ -63,11 +63,10 @@ func TestInspectAnswers(t *testing.T) {
 		return says(status, `{"data":{},"error":{"code":"`+code+`","message":"","log_id":"1"}}`)
 	}
 	tests := map[string]struct {
-		reason string
-		scopes string
-		answer http.HandlerFunc
-		class  platforms.Class
-		none   bool
+		reason, scopes string
+		answer         http.HandlerFunc
+		class          platforms.Class
+		none           bool
 	}{
 		"inbox only":      {"an account for drafts alone has nothing to choose, and is not asked", "user.info.basic,video.upload", nil, "", true},
 		"token ended":     {"another token is needed", "", code(401, "access_token_invalid"), platforms.ClassRefresh, true},

@@ -44,8 +44,7 @@ func TestOutcomes(t *testing.T) {
 		"moderated slowly": {"but not for hours: it is online", map[string]any{"listing_lag_ms": 3600000}, v1alpha1.TikTokOptions{}, true, profile},
 	}
 	kinds := map[string]func() platforms.File{
-		"video": func() platforms.File { return film(900) },
-		"photo": func() platforms.File { return photoFile(t, 640, 640) },
+		"video": func() platforms.File { return film(900) }, "photo": func() platforms.File { return photoFile(t, 640, 640) },
 	}
 	for kind, file := range kinds {
 		for name, tc := range tests {
@@ -215,10 +214,9 @@ func TestPhotosThatTikTokGivesUp(t *testing.T) {
 // TestLostPhotos loses the response to the call that posts photos. Only this response contains their ticket.
 func TestLostPhotos(t *testing.T) {
 	tests := map[string]struct {
-		reason  string
-		kind    string
-		options v1alpha1.TikTokOptions
-		want    int
+		reason, kind string
+		options      v1alpha1.TikTokOptions
+		want         int
 	}{
 		"posted":        {"everyone sees it in the list", "drop_after", v1alpha1.TikTokOptions{}, 1},
 		"not posted":    {"the list does not have it, which proves nothing", "drop_before", v1alpha1.TikTokOptions{}, 0},

@@ -5,25 +5,28 @@ package tiktok
 
 import (
 	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/platforms/platformtest"
 	"github.com/herald-social/herald/platforms/platformtest/recorder"
 )
 
 // noon is the time of these tests.
-var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+var noon = recorder.Noon
 
 var (
 	says   = recorder.Respond
 	hangUp = recorder.HangUp
 	class  = recorder.ClassOf
+
+	identifies, renews, refuses = platformtest.Identified, platformtest.Renewed, platformtest.Refused
 )
 
 func newTikTok(t *testing.T, answer http.HandlerFunc) (*Platform, *recorder.Server) {
@@ -39,42 +42,19 @@ func fails(status int, code string) http.HandlerFunc {
 }
 
 func TestIdentify(t *testing.T) {
-	tests := map[string]struct {
-		reason string
-		answer http.HandlerFunc
-		want   platforms.Identity
-		class  platforms.Class
-	}{
-		"account": {
-			"the account is named by its open id, its name and its handle",
-			says(200, `{"data":{"user":{"open_id":"o-1","display_name":"Acme","username":"acme","avatar_url":"https://cdn.example/a"}},"error":{"code":"ok","message":""}}`),
-			platforms.Identity{AccountID: "o-1", DisplayName: "Acme", Username: "acme", IconURL: "https://cdn.example/a"},
-			"",
-		},
-		"ended token":    {"an ended token is renewed", fails(401, "access_token_invalid"), platforms.Identity{}, platforms.ClassRefresh},
-		"scope":          {"a person must grant the scope", fails(401, "scope_not_authorized"), platforms.Identity{}, platforms.ClassReconnect},
-		"scope, a field": {"the same for the scope of one field", fails(400, "scope_permission_missed"), platforms.Identity{}, platforms.ClassReconnect},
-		"within a 200":   {"an error may come with the status of a success", fails(200, "internal_error"), platforms.Identity{}, platforms.ClassTransient},
-		"limited":        {"a limit passes", fails(429, "rate_limit_exceeded"), platforms.Identity{}, platforms.ClassRateLimited},
-		"outage":         {"an outage passes", says(502, ``), platforms.Identity{}, platforms.ClassTransient},
-		"hang up":        {"a lost answer is asked for again", hangUp, platforms.Identity{}, platforms.ClassTransient},
-		"bad request":    {"a refusal of the request says nothing about the account", fails(400, "invalid_params"), platforms.Identity{}, platforms.ClassUnknown},
-		"bare 401":       {"nor does a status alone", says(401, ``), platforms.Identity{}, platforms.ClassUnknown},
-		"no account":     {"nor an answer without an account", says(200, `{"data":{},"error":{"code":"ok"}}`), platforms.Identity{}, platforms.ClassUnknown},
-		"no word":        {"nor one that does not say that it is well", says(200, `{"data":{"user":{"open_id":"o-1"}}}`), platforms.Identity{}, platforms.ClassUnknown},
-	}
-	for name, tc := range tests {
-		t.Run(name, func(t *testing.T) {
-			p, server := newTikTok(t, tc.answer)
-			got, err := p.Identify(t.Context(), platforms.Token{Access: "access"})
-			if diff := cmp.Diff(tc.want, got); diff != "" || class(err) != tc.class {
-				t.Errorf("%s: error %v (-want +got):\n%s", tc.reason, err, diff)
-			}
-			if r := server.Requests()[0]; r.Path != "/v2/user/info/" || r.Token != "access" {
-				t.Errorf("asked %+v", r)
-			}
-		})
-	}
+	account := platforms.Identity{AccountID: "o-1", DisplayName: "Acme", Username: "acme", IconURL: "https://cdn.example/a"}
+	user := `"data":{"user":{"open_id":"o-1","display_name":"Acme","username":"acme","avatar_url":"https://cdn.example/a"}}`
+	platformtest.Identify(t, newTikTok, "/v2/user/info/?fields=open_id,avatar_url,display_name,username",
+		identifies("account", "it has an open id, a name and a handle", says(200, `{`+user+`,"error":{"code":"ok","message":""}}`), account),
+		refuses("ended token", "an ended token is renewed", fails(401, "access_token_invalid"), platforms.ClassRefresh),
+		refuses("scope", "a person must grant the scope", fails(401, "scope_not_authorized"), platforms.ClassReconnect),
+		refuses("scope, a field", "the same for the scope of one field", fails(400, "scope_permission_missed"), platforms.ClassReconnect),
+		refuses("within a 200", "an error may come with the status of a success", fails(200, "internal_error"), platforms.ClassTransient),
+		refuses("limited", "TikTok counts calls over a minute", fails(429, "rate_limit_exceeded"), platforms.ClassRateLimited).Waiting(time.Minute),
+		refuses("bad request", "a refusal of the request says nothing about the account", fails(400, "invalid_params"), platforms.ClassUnknown),
+		refuses("bare 401", "nor does a status alone", says(401, ``), platforms.ClassUnknown),
+		refuses("no account", "nor an answer without an account", says(200, `{"data":{},"error":{"code":"ok"}}`), platforms.ClassUnknown),
+		refuses("no word", "nor one that does not say that it is well", says(200, `{`+user+`}`), platforms.ClassUnknown))
 }
 
 func TestIdentifyAsksForWhatWasGranted(t *testing.T) {
@@ -91,68 +71,26 @@ func TestIdentifyAsksForWhatWasGranted(t *testing.T) {
 
 func TestRefresh(t *testing.T) {
 	old := platforms.Token{Access: "a1", Refresh: "r1", Scopes: "video.publish", ExpiresAt: noon}
+	rotated := platforms.Token{Access: "a2", Refresh: "r2", Scopes: "user.info.basic video.publish", ExpiresAt: noon.Add(2 * time.Hour)}
+	rotated.RefreshExpiresAt = noon.Add(180 * 24 * time.Hour)
+	kept := platforms.Token{Access: "a2", Refresh: "r1", Scopes: "video.publish", ExpiresAt: noon.Add(time.Minute)}
 	oauth := func(status int, code string) http.HandlerFunc {
 		return says(status, `{"error":"`+code+`","error_description":"…","log_id":"1"}`)
 	}
-	tests := map[string]struct {
-		reason string
-		token  platforms.Token
-		answer http.HandlerFunc
-		want   platforms.Token
-		class  platforms.Class
-	}{
-		"rotated": {
-			"both tokens are replaced; scopes come with commas", old,
-			says(200, `{"access_token":"a2","expires_in":7200,"refresh_token":"r2","refresh_expires_in":15552000,"open_id":"o-1","scope":"user.info.basic,video.publish","token_type":"Bearer"}`),
-			platforms.Token{Access: "a2", Refresh: "r2", Scopes: "user.info.basic video.publish", ExpiresAt: noon.Add(2 * time.Hour), RefreshExpiresAt: noon.Add(180 * 24 * time.Hour)},
-			"",
-		},
-		"not rotated": {
-			"what is left out stays in force", old, says(200, `{"access_token":"a2","expires_in":60}`),
-			platforms.Token{Access: "a2", Refresh: "r1", Scopes: "video.publish", ExpiresAt: noon.Add(time.Minute)},
-			"",
-		},
-		"no refresh token": {"TikTok is not asked without one", platforms.Token{Access: "a1"}, nil, platforms.Token{}, platforms.ClassReconnect},
-		"used or revoked":  {"a dead refresh token needs a person", old, oauth(400, "invalid_grant"), platforms.Token{}, platforms.ClassReconnect},
-		"within a 200":     {"an error may come with the status of a success", old, oauth(200, "invalid_grant"), platforms.Token{}, platforms.ClassReconnect},
-		"app refused":      {"connecting again would not help against a wrong secret", old, oauth(401, "invalid_client"), platforms.Token{}, platforms.ClassTransient},
-		"request refused":  {"nor against a wrong configuration", old, oauth(400, "invalid_request"), platforms.Token{}, platforms.ClassTransient},
-		"busy":             {"trouble passes", old, oauth(503, "temporarily_unavailable"), platforms.Token{}, platforms.ClassTransient},
-		"limited":          {"a limit passes", old, oauth(429, "rate_limit_exceeded"), platforms.Token{}, platforms.ClassRateLimited},
-		"outage":           {"an outage passes", old, says(502, ``), platforms.Token{}, platforms.ClassTransient},
-		"hang up":          {"a lost answer does not disconnect the account", old, hangUp, platforms.Token{}, platforms.ClassTransient},
-		"not TikTok's":     {"a 400 of something in between proves nothing", old, says(400, `Bad Request`), platforms.Token{}, platforms.ClassUnknown},
-		"cut":              {"an answer without a token is not stored", old, says(200, `{"access_tok`), platforms.Token{}, platforms.ClassUnknown},
-	}
-	for name, tc := range tests {
-		t.Run(name, func(t *testing.T) {
-			p, server := newTikTok(t, tc.answer)
-			got, err := p.Refresh(t.Context(), tc.token)
-			if diff := cmp.Diff(tc.want, got); diff != "" || class(err) != tc.class {
-				t.Errorf("%s: error %v (-want +got):\n%s", tc.reason, err, diff)
-			}
-			if err != nil && (strings.Contains(err.Error(), "r1") || strings.Contains(err.Error(), "a1")) {
-				t.Errorf("the message holds a token: %v", err)
-			}
-			if tc.answer == nil {
-				return
-			}
-			asked := recorder.Request{Method: http.MethodPost, Path: "/v2/oauth/token/", Query: map[string][]string{}, Form: map[string][]string{
-				"client_key": {"key"}, "client_secret": {"s3cr3t"}, "grant_type": {"refresh_token"}, "refresh_token": {"r1"},
-			}}
-			if diff := cmp.Diff(asked, server.Requests()[0]); diff != "" {
-				t.Errorf("request (-want +got):\n%s", diff)
-			}
-		})
-	}
-}
-
-func TestRateLimit(t *testing.T) {
-	p, _ := newTikTok(t, fails(429, "rate_limit_exceeded"))
-	_, err := p.Identify(t.Context(), platforms.Token{Access: "access"})
-	if failure, ok := err.(*platforms.Error); !ok || !failure.RetryAt.Equal(noon.Add(time.Minute)) { //nolint:errorlint // the contract uses this type
-		t.Errorf("got %+v; TikTok counts calls over a minute", err)
-	}
+	asked := recorder.Request{Method: http.MethodPost, Path: "/v2/oauth/token/", Form: url.Values{
+		"client_key": {"key"}, "client_secret": {"s3cr3t"}, "grant_type": {"refresh_token"}, "refresh_token": {"r1"},
+	}}
+	platformtest.Renew(t, newTikTok, old, asked,
+		renews("rotated", "both tokens are replaced; scopes come with commas", says(200, `{"access_token":"a2","expires_in":7200,`+
+			`"refresh_token":"r2","refresh_expires_in":15552000,"open_id":"o-1","scope":"user.info.basic,video.publish","token_type":"Bearer"}`), rotated),
+		renews("not rotated", "what is left out stays in force", says(200, `{"access_token":"a2","expires_in":60}`), kept),
+		refuses("no refresh token", "TikTok is not asked without one", nil, platforms.ClassReconnect).Of(platforms.Token{Access: "a1"}),
+		refuses("used or revoked", "a dead refresh token needs a person", oauth(400, "invalid_grant"), platforms.ClassReconnect),
+		refuses("within a 200", "an error may come with the status of a success", oauth(200, "invalid_grant"), platforms.ClassReconnect),
+		refuses("app refused", "connecting again would not help against a wrong secret", oauth(401, "invalid_client"), platforms.ClassTransient),
+		refuses("request refused", "nor against a wrong configuration", oauth(400, "invalid_request"), platforms.ClassTransient),
+		refuses("busy", "trouble passes", oauth(503, "temporarily_unavailable"), platforms.ClassTransient),
+		refuses("limit by name", "a limit passes", oauth(429, "rate_limit_exceeded"), platforms.ClassRateLimited))
 }
 
 func TestLimits(t *testing.T) {
