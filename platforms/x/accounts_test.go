@@ -4,149 +4,101 @@
 package x
 
 import (
-	"errors"
 	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/platforms/platformtest"
+	"github.com/herald-social/herald/platforms/platformtest/recorder"
 )
 
-func classOfError(err error) platforms.Class {
-	if failure, ok := errors.AsType[*platforms.Error](err); ok {
-		return failure.Class
-	}
-	return ""
-}
-
 func TestIdentify(t *testing.T) {
-	tests := map[string]struct {
-		reason string
-		answer http.HandlerFunc
-		want   platforms.Identity
-		class  platforms.Class
-	}{
-		"account": {
-			reason: "the account is named by its id, its name and its handle",
-			answer: says(200, `{"data":{"id":"2244994945","name":"Acme","username":"acme","profile_image_url":"https://pbs.twimg.com/a_normal.jpg"}}`),
-			want:   platforms.Identity{AccountID: "2244994945", DisplayName: "Acme", Username: "acme", IconURL: "https://pbs.twimg.com/a_normal.jpg"},
-		},
-		"ended token":  {"an ended token is renewed", says(401, `{"title":"Unauthorized","type":"about:blank"}`), platforms.Identity{}, platforms.ClassRefresh},
-		"no scope":     {"a missing scope needs a person", says(403, `{"type":"https://api.x.com/2/problems/not-authorized-for-resource"}`), platforms.Identity{}, platforms.ClassReconnect},
-		"rate limited": {"a limit passes", says(429, ``), platforms.Identity{}, platforms.ClassRateLimited},
-		"outage":       {"an outage passes", says(503, `oops`), platforms.Identity{}, platforms.ClassTransient},
-		"hang up":      {"a lost answer is asked for again", hangUp, platforms.Identity{}, platforms.ClassTransient},
-		"wrong server": {"an answer that is not X's says nothing about the account", says(404, `not here`), platforms.Identity{}, platforms.ClassUnknown},
-		"empty":        {"nor does one without an account", says(200, `{}`), platforms.Identity{}, platforms.ClassUnknown},
-		"errors with status 200": {
-			"X reports some refusals beside the data",
-			says(200, `{"errors":[{"title":"Authorization Error","type":"https://api.twitter.com/2/problems/not-authorized-for-resource"}]}`),
-			platforms.Identity{},
-			platforms.ClassReconnect,
-		},
-	}
-	for name, tc := range tests {
-		t.Run(name, func(t *testing.T) {
-			p, requests := newX(t, Config{}, tc.answer)
-			got, err := p.Identify(t.Context(), platforms.Token{Access: "access"})
-			if diff := cmp.Diff(tc.want, got); diff != "" || classOfError(err) != tc.class {
-				t.Errorf("%s: error %v (-want +got):\n%s", tc.reason, err, diff)
-			}
-			if r := requests()[0]; r.URL.Path != "/2/users/me" || r.Header.Get("Authorization") != "Bearer access" {
-				t.Errorf("asked %s with %q", r.URL.Path, r.Header.Get("Authorization"))
-			}
-		})
-	}
+	account := platforms.Identity{AccountID: "2244994945", DisplayName: "Acme", Username: "acme", IconURL: "https://pbs.twimg.com/a_normal.jpg"}
+	whole := `{"data":{"id":"2244994945","name":"Acme","username":"acme","profile_image_url":"https://pbs.twimg.com/a_normal.jpg"}}`
+	hidden := `{"errors":[{"title":"Authorization Error","type":"https://api.twitter.com/2/problems/not-authorized-for-resource"}]}`
+	platformtest.Identify(t, newPublicX, "/2/users/me?user.fields=id,name,username,profile_image_url",
+		identifies("account", "it has an id, a name and a handle", says(200, whole), account),
+		refuses("ended token", "an ended token is renewed", says(401, `{"title":"Unauthorized","type":"about:blank"}`), platforms.ClassRefresh),
+		refuses("no scope", "a missing scope needs a person", says(403, problemOf("not-authorized-for-resource", "")), platforms.ClassReconnect),
+		refuses("limited", "a limit passes", says(429, ``), platforms.ClassRateLimited),
+		refuses("outage", "an outage passes", says(503, `oops`), platforms.ClassTransient),
+		refuses("errors with status 200", "X reports some refusals beside the data", says(200, hidden), platforms.ClassReconnect))
 }
 
 func TestRefresh(t *testing.T) {
 	old := platforms.Token{Access: "a1", Refresh: "r1", Scopes: "tweet.read", ExpiresAt: noon}
-	tests := map[string]struct {
-		reason string
-		token  platforms.Token
-		answer http.HandlerFunc
-		want   platforms.Token
-		class  platforms.Class
-	}{
-		"rotated": {
-			reason: "both tokens are replaced, and the end follows from expires_in",
-			token:  old,
-			answer: says(200, `{"token_type":"bearer","expires_in":7200,"access_token":"a2","scope":"tweet.read tweet.write","refresh_token":"r2"}`),
-			want:   platforms.Token{Access: "a2", Refresh: "r2", Scopes: "tweet.read tweet.write", ExpiresAt: noon.Add(2 * time.Hour)},
-		},
-		"not rotated": {
-			reason: "a refresh token that is left out stays in force",
-			token:  old,
-			answer: says(200, `{"access_token":"a2","expires_in":60}`),
-			want:   platforms.Token{Access: "a2", Refresh: "r1", Scopes: "tweet.read", ExpiresAt: noon.Add(time.Minute)},
-		},
-		"no refresh token": {"X is not asked without one", platforms.Token{Access: "a1"}, nil, platforms.Token{}, platforms.ClassReconnect},
-		"used or revoked":  {"a dead refresh token needs a person", old, says(400, `{"error":"invalid_grant","error_description":"…"}`), platforms.Token{}, platforms.ClassReconnect},
-		"X's own wording":  {"X often says invalid_request for the same", old, says(400, `{"error":"invalid_request","error_description":"Value passed for the token was invalid."}`), platforms.Token{}, platforms.ClassReconnect},
-		"bad request": {
-			"the same code says that the request is wrong, which is the administrator's to mend", old,
-			says(400, `{"error":"invalid_request","error_description":"Missing required parameter [client_id]."}`),
-			platforms.Token{},
-			platforms.ClassTransient,
-		},
-		"no description": {
-			"without a description it does not say that the token is dead", old, says(400, `{"error":"invalid_request"}`), platforms.Token{}, platforms.ClassTransient,
-		},
-		"with status 401": {"the status varies", old, says(401, `{"error":"invalid_grant"}`), platforms.Token{}, platforms.ClassReconnect},
-		"app refused":     {"connecting again would not help against a wrong client secret", old, says(401, `{"error":"invalid_client"}`), platforms.Token{}, platforms.ClassTransient},
-		"not X's answer":  {"a 400 without OAuth's words proves nothing about the token", old, says(400, `Bad Request`), platforms.Token{}, platforms.ClassUnknown},
-		"rate limited":    {"a limit passes", old, says(429, ``), platforms.Token{}, platforms.ClassRateLimited},
-		"outage":          {"an outage passes", old, says(502, ``), platforms.Token{}, platforms.ClassTransient},
-		"hang up":         {"a lost answer does not disconnect the account", old, hangUp, platforms.Token{}, platforms.ClassTransient},
-		"success, cut":    {"an answer without a token is not stored", old, says(200, `{"access_tok`), platforms.Token{}, platforms.ClassUnknown},
+	rotated := platforms.Token{Access: "a2", Refresh: "r2", Scopes: "tweet.read tweet.write", ExpiresAt: noon.Add(2 * time.Hour)}
+	kept := platforms.Token{Access: "a2", Refresh: "r1", Scopes: "tweet.read", ExpiresAt: noon.Add(time.Minute)}
+	invalid := func(description string) http.HandlerFunc {
+		return says(400, `{"error":"invalid_request","error_description":"`+description+`"}`)
 	}
-	for name, tc := range tests {
-		t.Run(name, func(t *testing.T) {
-			p, _ := newX(t, Config{}, tc.answer)
-			got, err := p.Refresh(t.Context(), tc.token)
-			if diff := cmp.Diff(tc.want, got); diff != "" || classOfError(err) != tc.class {
-				t.Errorf("%s: error %v (-want +got):\n%s", tc.reason, err, diff)
-			}
-			if err != nil && (strings.Contains(err.Error(), "r1") || strings.Contains(err.Error(), "a1")) {
-				t.Errorf("the message holds a token: %v", err)
-			}
-		})
+	asked := recorder.Request{Method: http.MethodPost, Path: "/2/oauth2/token", Form: url.Values{
+		"client_id": {"id"}, "grant_type": {"refresh_token"}, "refresh_token": {"r1"},
+	}}
+	platformtest.Renew(t, newPublicX, old, asked,
+		renews("rotated", "both tokens are replaced, and the end follows from expires_in", says(200, `{"token_type":"bearer","expires_in":7200,`+
+			`"access_token":"a2","scope":"tweet.read tweet.write","refresh_token":"r2"}`), rotated),
+		renews("not rotated", "a refresh token that is left out stays in force", says(200, `{"access_token":"a2","expires_in":60}`), kept),
+		refuses("no refresh token", "X is not asked without one", nil, platforms.ClassReconnect).Of(platforms.Token{Access: "a1"}),
+		refuses("used or revoked", "a dead refresh token needs a person", says(400, `{"error":"invalid_grant"}`), platforms.ClassReconnect),
+		refuses("X's own wording", "X often says invalid_request for the same",
+			invalid("Value passed for the token was invalid."), platforms.ClassReconnect),
+		refuses("bad request", "the same code says that the request is wrong, which is the administrator's to mend",
+			invalid("Missing required parameter [client_id]."), platforms.ClassTransient),
+		refuses("no description", "without a description it does not say that the token is dead",
+			says(400, `{"error":"invalid_request"}`), platforms.ClassTransient),
+		refuses("with status 401", "the status varies", says(401, `{"error":"invalid_grant"}`), platforms.ClassReconnect),
+		refuses("app refused", "connecting again would not help against a wrong client secret",
+			says(401, `{"error":"invalid_client"}`), platforms.ClassTransient))
+}
+
+// TestRefreshOfAConfidentialClient renews a token through an app with a secret, which is in the header and not in the
+// body.
+func TestRefreshOfAConfidentialClient(t *testing.T) {
+	app := Config{ClientID: "id", ClientSecret: func() string { return "secret" }}
+	p, server := newX(t, app, says(200, `{"access_token":"a2","refresh_token":"r2"}`))
+	if _, err := p.Refresh(t.Context(), platforms.Token{Refresh: "r1"}); err != nil {
+		t.Fatal(err)
+	}
+	r := http.Request{Header: server.Requests()[0].Header}
+	if user, password, basic := r.BasicAuth(); !basic || user != "id" || password != "secret" || server.Requests()[0].Form.Has("client_id") {
+		t.Errorf("got Basic %v %q %q and the form %v", basic, user, password, server.Requests()[0].Form)
 	}
 }
 
-func TestRefreshNamesTheClient(t *testing.T) {
-	answer := says(200, `{"access_token":"a2","refresh_token":"r2"}`)
+func TestConfirm(t *testing.T) {
+	account := jobFor("").Account
+	own := `{"data":{"id":"1991","author_id":"` + account.ID + `","text":"hello"}}`
+	gone := `{"errors":[{"title":"Not Found Error","type":"https://api.twitter.com/2/problems/resource-not-found"}]}`
 	tests := map[string]struct {
-		reason    string
-		config    Config
-		basic     bool
-		inTheBody string
+		reason, id string
+		answer     http.HandlerFunc
+		want       platforms.Ownership
+		fails      bool
 	}{
-		"confidential": {"an app with a secret shows it in the header and nothing in the body", Config{ClientID: "id", ClientSecret: func() string { return "secret" }}, true, ""},
-		"public":       {"an app without one names itself in the body", Config{ClientID: "id"}, false, "id"},
+		"own":          {"the account wrote it", "1991", says(200, own), platforms.OwnershipConfirmed, false},
+		"foreign":      {"another one did", "1991", says(200, strings.ReplaceAll(own, account.ID, "666")), platforms.OwnershipForeign, false},
+		"gone":         {"X shows none of that id", "1991", says(200, gone), platforms.OwnershipUnknown, false},
+		"no author":    {"what was asked for is not there", "1991", says(200, `{"data":{"id":"1991"}}`), platforms.OwnershipUnknown, false},
+		"another post": {"an answer about something else says nothing", "1992", says(200, own), platforms.OwnershipUnknown, false},
+		"no id":        {"what is no id is not asked for", "1991/../../users", says(200, own), platforms.OwnershipUnknown, false},
+		"trouble":      {"X gave no answer", "1991", says(503, `{}`), platforms.OwnershipUnknown, true},
+		"limited":      {"nor did it say anything of the post", "1991", says(429, `{}`), platforms.OwnershipUnknown, true},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			p, requests := newX(t, tc.config, answer)
-			if _, err := p.Refresh(t.Context(), platforms.Token{Refresh: "r1"}); err != nil {
-				t.Fatal(err)
+			p, server := newX(t, Config{}, tc.answer)
+			got, err := p.Confirm(t.Context(), account, tc.id)
+			if got != tc.want || (err != nil) != tc.fails {
+				t.Errorf("%s: it is %q, %v, want %q", tc.reason, got, err, tc.want)
 			}
-			r := requests()[0]
-			if err := r.ParseForm(); err != nil {
-				t.Fatal(err)
-			}
-			user, password, basic := r.BasicAuth()
-			if basic != tc.basic || basic && (user != "id" || password != "secret") {
-				t.Errorf("%s: got Basic %v %q %q", tc.reason, basic, user, password)
-			}
-			if got := r.PostForm.Get("client_id"); got != tc.inTheBody {
-				t.Errorf("%s: client_id is %q", tc.reason, got)
-			}
-			if r.PostForm.Get("grant_type") != "refresh_token" || r.PostForm.Get("refresh_token") != "r1" {
-				t.Errorf("the form is %v", r.PostForm)
+			for _, path := range server.Paths() {
+				if path != "GET /2/tweets/"+tc.id {
+					t.Errorf("it asked %s", path)
+				}
 			}
 		})
 	}

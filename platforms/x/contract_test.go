@@ -5,6 +5,7 @@ package x_test
 
 import (
 	"fmt"
+	"net/url"
 	"testing"
 
 	"github.com/herald-social/herald/internal/transport"
@@ -33,13 +34,17 @@ func refusals() map[string]platformtest.Answer {
 	return out
 }
 
+func newAt(t *testing.T, url string) platforms.Platform {
+	t.Helper()
+	return x.New(platforms.Config{
+		APIURL: url + "/x", WebURL: url + "/x", AuthorizeURL: url + "/x",
+		ClientID: "herald", ClientSecret: func() string { return platformtest.AppSecret },
+	}, transport.New(transport.Options{}))
+}
+
 func contract() *platformtest.Suite {
 	return &platformtest.Suite{
-		Name: "x",
-		New: func(t *testing.T, url string) platforms.Platform {
-			t.Helper()
-			return x.New(x.Config{APIURL: url + "/x", WebURL: url + "/x", ClientID: "herald"}, transport.New(transport.Options{}))
-		},
+		Name: "x", New: newAt,
 		Renewal: platformtest.ByRotation,
 		Resumes: 8 << 20, Refusals: refusals(),
 	}
@@ -48,3 +53,25 @@ func contract() *platformtest.Suite {
 func TestContract(t *testing.T) { contract().Run(t) }
 
 func FuzzPublishedAndRefused(f *testing.F) { contract().FuzzPublishedAndRefused(f) }
+
+// TestConnect connects an account through an app with a secret, and through one without.
+func TestConnect(t *testing.T) {
+	scopes := []string{"tweet.read", "tweet.write", "users.read", "media.write", "offline.access"}
+	public := contract()
+	public.New = func(t *testing.T, url string) platforms.Platform {
+		t.Helper()
+		return x.New(x.Config{APIURL: url + "/x", WebURL: url + "/x", AuthorizeURL: url + "/x", ClientID: "herald"}, transport.New(transport.Options{}))
+	}
+	for name, suite := range map[string]*platformtest.Suite{"confidential": contract(), "public": public} {
+		connecting := platformtest.Connecting{Suite: suite, Scopes: scopes, Needed: scopes, Verifies: true}
+		t.Run(name, connecting.Run)
+	}
+}
+
+func TestConsentURL(t *testing.T) {
+	p := x.New(x.Config{ClientID: "herald"}, transport.New(transport.Options{}))
+	platformtest.CheckConsent(t, p, "https://x.com/i/oauth2/authorize", url.Values{
+		"client_id": {"herald"}, "scope": {"tweet.read tweet.write users.read media.write offline.access"},
+		"code_challenge": {"E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"}, "code_challenge_method": {"S256"},
+	})
+}

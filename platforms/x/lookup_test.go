@@ -47,12 +47,9 @@ func TestLookup(t *testing.T) {
 		second = snowflake(noon.Add(time.Minute))
 	)
 	tests := map[string]struct {
-		reason  string
-		text    string
-		listing string
-		taken   string
-		want    int
-		id      string
+		reason, text, listing, taken string
+		want                         int
+		id                           string
 	}{
 		"nothing":       {reason: "an empty page proves absence", text: "hello", listing: timeline()},
 		"there":         {reason: "the same text is the post", text: "hello", listing: timeline(post(t, first, "hello")), want: 1, id: first},
@@ -118,7 +115,7 @@ func TestLookup(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			p, requests := newX(t, Config{WebURL: "https://x.example"}, says(200, tc.listing))
+			p, server := newX(t, Config{WebURL: "https://x.example"}, says(200, tc.listing))
 			job := jobFor(tc.text)
 			job.SearchFrom = noon
 			job.BelongsToOther = func(id string) bool { return id == tc.taken }
@@ -134,7 +131,7 @@ func TestLookup(t *testing.T) {
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
-			for _, r := range requests() {
+			for _, r := range server.Requests() {
 				if r.Method != http.MethodGet {
 					t.Errorf("a look-up made a %s", r.Method)
 				}
@@ -163,18 +160,13 @@ func TestLookupCard(t *testing.T) {
 		want                 int
 		class                platforms.Class
 	}{
-		"as written": {"without mentions X lists what was sent", "hello", "hello", []string{to}, 1, ""},
-		"mention in front": {
-			"X puts the name of one who was mentioned before in front of a reply", "hello", "@bob hello", []string{to}, 1, "",
-		},
+		"as written":        {"without mentions X lists what was sent", "hello", "hello", []string{to}, 1, ""},
+		"mention in front":  {"X puts the name of one who was mentioned before in front of a reply", "hello", "@bob hello", []string{to}, 1, ""},
 		"mentions in front": {"and of each of several", "hello", "@bob @Alice_2 hello", []string{to}, 1, ""},
-		"own mention": {
-			"a mention that was written stays a part of the text", "@carol hello", "@bob @carol hello", []string{to}, 1, "",
-		},
-		"only a mention": {"which may be all of it", "@carol", "@bob @carol", []string{to}, 1, ""},
+		"own mention":       {"a mention that was written stays a part of the text", "@carol hello", "@bob @carol hello", []string{to}, 1, ""},
+		"only a mention":    {"which may be all of it", "@carol", "@bob @carol", []string{to}, 1, ""},
 		"range": {
-			"the range of the text that is shown changes nothing of that", "hello", "@bob hello",
-			[]string{to, `"display_text_range":[5,10]`},
+			"the range of the text that is shown changes nothing of that", "hello", "@bob hello", []string{to, `"display_text_range":[5,10]`},
 			1, "",
 		},
 		"another text":  {"what stands behind the names is compared whole", "hello", "@bob hello!", []string{to}, 0, ""},
@@ -182,13 +174,11 @@ func TestLookupCard(t *testing.T) {
 		"from another":  {"a card that hangs from another post is another card", "hello", "@bob hello", []string{elsewhere}, 0, ""},
 		"new name": {
 			"X's OpenAPI document 2.167 has another name for what a post hangs from", "hello", "hello",
-			[]string{`"referenced_posts":[{"type":"replied_to","id":"1"}]`},
-			1, "",
+			[]string{`"referenced_posts":[{"type":"replied_to","id":"1"}]`}, 1, "",
 		},
 		"new names of a long post": {
 			"and for the full text of a long post", "the whole text", "the whole…",
-			[]string{`"referenced_posts":[{"type":"replied_to","id":"1"}]`, `"note_post":{"text":"the whole text"}`},
-			1, "",
+			[]string{`"referenced_posts":[{"type":"replied_to","id":"1"}]`, `"note_post":{"text":"the whole text"}`}, 1, "",
 		},
 		"no reference": {
 			"a card of which X does not tell what it hangs from may be the one, so that absence is not proven",
@@ -196,18 +186,14 @@ func TestLookupCard(t *testing.T) {
 		},
 		"a conversation begins": {
 			"X tells that it answers nothing, so it is another post with the same words", "hello", "hello",
-			[]string{`"conversation_id":"` + id + `"`},
-			0, "",
+			[]string{`"conversation_id":"` + id + `"`}, 0, "",
 		},
 		"in a conversation": {
-			"it answers something, and X does not tell what", "hello", "hello",
-			[]string{`"conversation_id":"1"`},
-			0, platforms.ClassUnknown,
+			"it answers something, and X does not tell what", "hello", "hello", []string{`"conversation_id":"1"`}, 0, platforms.ClassUnknown,
 		},
 		"other references": {
 			"what X tells of one that quotes is that it hangs from nothing", "hello", "hello",
-			[]string{`"referenced_tweets":[{"type":"quoted","id":"1"}]`},
-			0, "",
+			[]string{`"referenced_tweets":[{"type":"quoted","id":"1"}]`}, 0, "",
 		},
 	}
 	for name, tc := range tests {
@@ -216,7 +202,7 @@ func TestLookupCard(t *testing.T) {
 			job := jobFor(tc.text)
 			job.Content.InReplyTo, job.SearchFrom = "1", noon
 			got, err := p.Lookup(t.Context(), job)
-			if got.Matches != tc.want || classOfError(err) != tc.class || tc.want > 0 && got.ExternalID != id {
+			if got.Matches != tc.want || class(err) != tc.class || tc.want > 0 && got.ExternalID != id {
 				t.Errorf("%s: got %+v, %v", tc.reason, got, err)
 			}
 		})
@@ -272,7 +258,7 @@ func TestLookupErrors(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			p, _ := newX(t, Config{}, tc.answer)
-			if _, err := p.Lookup(t.Context(), jobFor("hello")); classOfError(err) != tc.class {
+			if _, err := p.Lookup(t.Context(), jobFor("hello")); class(err) != tc.class {
 				t.Errorf("%s: got %v, want class %s", tc.reason, err, tc.class)
 			}
 		})
@@ -285,7 +271,7 @@ func TestLookupReadsEveryPage(t *testing.T) {
 		"p2": `{"data":[` + post(t, snowflake(noon.Add(time.Hour)), "hello") + `],"meta":{"result_count":1,"next_token":"p3"}}`,
 		"p3": `{"data":[` + post(t, snowflake(noon), "hello") + `],"meta":{"result_count":1}}`,
 	}
-	p, requests := newX(t, Config{}, func(w http.ResponseWriter, r *http.Request) {
+	p, server := newX(t, Config{}, func(w http.ResponseWriter, r *http.Request) {
 		says(200, pages[r.URL.Query().Get("pagination_token")])(w, r)
 	})
 	job := jobFor("hello")
@@ -294,13 +280,13 @@ func TestLookupReadsEveryPage(t *testing.T) {
 	if err != nil || got.Matches != 2 || got.ExternalID != snowflake(noon) {
 		t.Errorf("got %+v, %v; want both matches, the earlier named", got, err)
 	}
-	if len(requests()) != len(pages) {
-		t.Errorf("%d requests for %d pages", len(requests()), len(pages))
+	if len(server.Requests()) != len(pages) {
+		t.Errorf("%d requests for %d pages", len(server.Requests()), len(pages))
 	}
-	for _, r := range requests() {
-		query := r.URL.Query()
-		if r.URL.Path != "/2/users/42/tweets" || query.Get("max_results") != "100" || query.Get("since_id") != idBefore(noon) {
-			t.Errorf("asked %s", r.URL)
+	for _, r := range server.Requests() {
+		query := r.Query
+		if r.Path != "/2/users/42/tweets" || query.Get("max_results") != "100" || query.Get("since_id") != idBefore(noon) {
+			t.Errorf("asked %+v", r)
 		}
 		if strings.Contains(query.Get("exclude"), "replies") {
 			t.Error("the cards of trees are replies; they must be listed")

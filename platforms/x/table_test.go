@@ -134,10 +134,9 @@ func TestTable(t *testing.T) {
 // TestUnlisted tests responses that match no row: they blame neither text nor file, and their code is reported.
 func TestUnlisted(t *testing.T) {
 	tests := []struct {
-		reason string
-		status int
-		body   string
-		code   string
+		reason     string
+		status     int
+		body, code string
 	}{
 		{"a code of the old API", 403, legacy(999, "Something new."), "999"},
 		{"a kind of problem", 403, problemOf("brand-new", "Something new."), "brand-new"},

@@ -82,12 +82,11 @@ func TestGoesOn(t *testing.T) {
 	}
 	anew := append([]string{"/initialize"}, all("7", 0)...)
 	tests := map[string]struct {
-		reason     string
-		checkpoint string
-		server     *uploads
-		want       []string
-		id         string
-		class      platforms.Class
+		reason, checkpoint string
+		server             *uploads
+		want               []string
+		id                 string
+		class              platforms.Class
 	}{
 		"goes on":   {"four chunks are not sent again", "part:5:4", &uploads{}, all("5", 4), "5", ""},
 		"finalized": {"of a whole upload only the end is repeated", "part:5:6", &uploads{}, all("5", 6), "5", ""},
@@ -100,12 +99,10 @@ func TestGoesOn(t *testing.T) {
 		},
 		"outage": {
 			"an outage says nothing about the upload", "part:5:4", &uploads{forgotten: "5", status: 503},
-			[]string{"/5/append#4", "/5/append#4", "/5/append#4"},
-			"", platforms.ClassTransient,
+			[]string{"/5/append#4", "/5/append#4", "/5/append#4"}, "", platforms.ClassTransient,
 		},
 		"nonsense": {
-			"nor does what something in between says", "part:5:4", &uploads{forgotten: "5", status: 418},
-			[]string{"/5/append#4"},
+			"nor does what something in between says", "part:5:4", &uploads{forgotten: "5", status: 418}, []string{"/5/append#4"},
 			"", platforms.ClassUnknown,
 		},
 		"odd id":        {"a name that is none begins anew", "part:5/6:4", &uploads{}, anew, "7", ""},
@@ -205,7 +202,7 @@ func TestImagesAreNotAskedFor(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			p, requests := newX(t, Config{}, says(200, `{"data":{"id":"7"}}`))
+			p, server := newX(t, Config{}, says(200, `{"data":{"id":"7"}}`))
 			image := platforms.File{Name: "a.png", MIMEType: v1alpha1.MimePNG, Size: 1, Bytes: zeros{}}
 			job := platforms.Job{
 				Checkpoint: tc.checkpoint, Content: platforms.Content{Category: v1alpha1.CategoryImage, Media: []platforms.File{image, image}},
@@ -215,7 +212,7 @@ func TestImagesAreNotAskedFor(t *testing.T) {
 				t.Errorf("%s: prepared %q, %v; want %q", tc.reason, got, failure, want)
 			}
 			var calls []string
-			for _, r := range requests() {
+			for _, r := range server.Requests() {
 				calls = append(calls, r.Method)
 			}
 			if diff := cmp.Diff(tc.calls, calls); diff != "" {
@@ -267,9 +264,7 @@ func TestAsksForFiles(t *testing.T) {
 			defer server.Close()
 			server.Config.SetKeepAlivesEnabled(false) // net/http retries a read if a reused connection breaks
 			film := platforms.File{Name: "film.mp4", MIMEType: v1alpha1.MimeMP4, Size: 1, Bytes: zeros{}}
-			job := platforms.Job{
-				Checkpoint: "6", Content: platforms.Content{Category: v1alpha1.CategoryVideo, Media: []platforms.File{film}},
-			}
+			job := platforms.Job{Checkpoint: "6", Content: platforms.Content{Category: v1alpha1.CategoryVideo, Media: []platforms.File{film}}}
 			checkpoint, failure := New(Config{APIURL: server.URL}, transport.New(transport.Options{})).Prepare(t.Context(), job)
 			if failure == nil && tc.class != "" || failure != nil && failure.Class != tc.class {
 				t.Errorf("%s: got %q, %v", tc.reason, checkpoint, failure)
@@ -297,7 +292,7 @@ func TestFinalizeIsBelieved(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			p, requests := newX(t, Config{}, func(w http.ResponseWriter, r *http.Request) {
+			p, server := newX(t, Config{}, func(w http.ResponseWriter, r *http.Request) {
 				switch {
 				case r.Method == http.MethodGet:
 					w.WriteHeader(http.StatusNotFound)
@@ -312,7 +307,7 @@ func TestFinalizeIsBelieved(t *testing.T) {
 			if failure == nil && tc.class != "" || failure != nil && failure.Class != tc.class {
 				t.Errorf("%s: got %v", tc.reason, failure)
 			}
-			all := requests()
+			all := server.Requests()
 			if asks := all[len(all)-1].Method == http.MethodGet; asks != tc.asks {
 				t.Errorf("%s: X was asked for the state: %v", tc.reason, asks)
 			}

@@ -5,12 +5,8 @@ package x
 
 import (
 	"fmt"
-	"io"
 	"net/http"
-	"net/http/httptest"
-	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -19,60 +15,33 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/platforms/platformtest"
+	"github.com/herald-social/herald/platforms/platformtest/recorder"
 )
 
 // noon is the time of these tests.
-var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+var noon = recorder.Noon
 
-// seen is a request that a test server received.
-type seen struct {
-	*http.Request
-	body string
-}
+var (
+	says   = recorder.Respond
+	hangUp = recorder.HangUp
+	class  = recorder.ClassOf
 
-// newX starts a server that sends the given response, and returns a Platform that uses it. requests returns the
-// requests received so far: after a closed connection, the client does not know whether the server is still handling a
-// request.
-func newX(t *testing.T, config Config, answer http.HandlerFunc) (p *Platform, requests func() []seen) {
+	identifies, renews  = platformtest.Identified, platformtest.Renewed
+	refuses, leavesOpen = platformtest.Refused, platformtest.Unknown
+)
+
+// newX returns a Platform that uses a server with the given response.
+func newX(t *testing.T, config Config, answer http.HandlerFunc) (*Platform, *recorder.Server) {
 	t.Helper()
-	var mu sync.Mutex
-	var arrived []seen
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		body, err := io.ReadAll(r.Body)
-		if err != nil {
-			t.Errorf("cannot read the request: %v", err)
-		}
-		r.Body = io.NopCloser(strings.NewReader(string(body)))
-		mu.Lock()
-		arrived = append(arrived, seen{Request: r, body: string(body)})
-		mu.Unlock()
-		answer(w, r)
-	}))
-	t.Cleanup(server.Close)
-	config.APIURL = server.URL
-	config.Clock = clocktesting.NewFakeClock(noon)
-	return New(config, transport.New(transport.Options{})), func() []seen {
-		mu.Lock()
-		defer mu.Unlock()
-		return slices.Clone(arrived)
-	}
+	server := recorder.Start(t, answer)
+	config.APIURL, config.Clock = server.URL, clocktesting.NewFakeClock(noon)
+	return New(config, transport.New(transport.Options{})), server
 }
 
-// says responds with the given status and body.
-func says(status int, body string, header ...string) http.HandlerFunc {
-	return func(w http.ResponseWriter, _ *http.Request) {
-		for i := 0; i+1 < len(header); i += 2 {
-			w.Header().Set(header[i], header[i+1])
-		}
-		w.WriteHeader(status)
-		fmt.Fprint(w, body)
-	}
-}
-
-func hangUp(w http.ResponseWriter, _ *http.Request) {
-	if conn, _, err := http.NewResponseController(w).Hijack(); err == nil {
-		_ = conn.Close()
-	}
+func newPublicX(t *testing.T, answer http.HandlerFunc) (*Platform, *recorder.Server) {
+	t.Helper()
+	return newX(t, Config{ClientID: "id"}, answer)
 }
 
 // snowflake returns the id of a post created at the given time.
@@ -138,14 +107,8 @@ func TestSnowflake(t *testing.T) {
 func TestCashtags(t *testing.T) {
 	warning := New(Config{}, nil).Capabilities().CaptionWarning
 	for text, want := range map[string]bool{
-		"":                           false,
-		"$ACME is up":                false,
-		"$ACME and $abc":             true,
-		"$ACME $ABC":                 true,
-		"$ACME, ($ABC) and $BRK.B":   true,
-		"a$ACME b$ABC":               false,
-		"costs $5 and $10":           false,
-		"$TOOLONGNAME and $OTHERTOO": false,
+		"": false, "$ACME is up": false, "$ACME and $abc": true, "$ACME $ABC": true, "$ACME, ($ABC) and $BRK.B": true, "a$ACME b$ABC": false,
+		"costs $5 and $10": false, "$TOOLONGNAME and $OTHERTOO": false,
 	} {
 		if got := warning(text); (got != "") != want {
 			t.Errorf("%q: got %q", text, got)

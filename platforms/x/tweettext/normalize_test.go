@@ -15,8 +15,7 @@ import (
 func TestNormalize(t *testing.T) {
 	many := strings.Repeat("\u0316", 40) // of class 220
 	for _, row := range []struct {
-		reason     string
-		text, want string
+		reason, text, want string
 	}{
 		{"ASCII stays", "a.com", "a.com"},
 		{"accented Latin stays", "é", "é"},

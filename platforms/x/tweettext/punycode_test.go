@@ -10,10 +10,8 @@ import (
 
 func TestEncodable(t *testing.T) {
 	for _, row := range []struct {
-		reason string
-		label  string
-		split  bool
-		want   bool
+		reason, label string
+		split, want   bool
 	}{
 		{"63 characters of ASCII", strings.Repeat("a", 63), false, true},
 		{"64 do not fit", strings.Repeat("a", 64), false, false},

@@ -10,9 +10,8 @@ import (
 
 // lengthRows were verified with twitter-text 3.1.0.
 var lengthRows = []struct {
-	reason string
-	text   string
-	want   int
+	reason, text string
+	want         int
 }{
 	{"nothing weighs nothing", "", 0},
 	{"ASCII weighs one per character", "We launched.", 12},
@@ -75,8 +74,7 @@ var lengthRows = []struct {
 	{"a byte order mark weighs two", "\ufeff", 2},
 	{"a byte that is not UTF-8 weighs as U+FFFD", "a\xff", 3},
 	{
-		"a URL of a.com/p covers a.com. and half an emoji here; the other half, an emoji and .com/p are left",
-		"a.com.😀😀.com/p", 23 + 2 + 2 + 6,
+		"a URL of a.com/p covers a.com. and half an emoji here; the other half, an emoji and .com/p are left", "a.com.😀😀.com/p", 23 + 2 + 2 + 6,
 	},
 }
 
@@ -97,9 +95,8 @@ func TestValid(t *testing.T) {
 		return length > 0 && length <= MaxWeightedLength && !HasInvalidCharacter(text)
 	}
 	for _, row := range []struct {
-		reason string
-		text   string
-		want   bool
+		reason, text string
+		want         bool
 	}{
 		{"an empty post is refused", "", false},
 		{"one character is enough", "a", true},
@@ -133,9 +130,8 @@ func TestValid(t *testing.T) {
 func TestHostileTexts(t *testing.T) {
 	const size = 1 << 20
 	for _, row := range []struct {
-		reason string
-		text   string
-		want   int
+		reason, text string
+		want         int
 	}{
 		{"labels without end", strings.Repeat("a.", size/2), size},
 		{"labels that lack only their last character", strings.Repeat("a.", size/2) + "-.com", size + 5},

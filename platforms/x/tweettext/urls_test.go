@@ -12,9 +12,8 @@ import (
 
 // urlRows were verified with twitter-text 3.1.0.
 var urlRows = []struct {
-	reason string
-	text   string
-	want   []string
+	reason, text string
+	want         []string
 }{
 	{"no dot, no URL", "http://localhost/a", nil},
 	{"a protocol and a domain", "see http://example.com now", []string{"http://example.com"}},
@@ -80,15 +79,10 @@ var urlRows = []struct {
 	{"a domain behind an emoji", "😀example.com", []string{"example.com"}},
 	{"an emoji as a domain, with a protocol", "http://😀.com", []string{"http://😀.com"}},
 	{
-		"a part of the domain in ASCII and a later one that is not: the range reaches to the path's end",
-		"a.com.中.com/p",
+		"a part of the domain in ASCII and a later one that is not: the range reaches to the path's end", "a.com.中.com/p",
 		[]string{"a.com.中.com/p"},
 	},
-	{
-		"the part's text is looked for from the left",
-		" x.comb中x.com",
-		[]string{"x.com"},
-	},
+	{"the part's text is looked for from the left", " x.comb中x.com", []string{"x.com"}},
 
 	{"a port", "http://example.com:8080", []string{"http://example.com:8080"}},
 	{"a port and a path", "http://example.com:8080/a", []string{"http://example.com:8080/a"}},
@@ -158,9 +152,8 @@ func TestURLs(t *testing.T) {
 func TestURLOffsets(t *testing.T) {
 	// Offsets count bytes, whatever precedes them; if a part's text occurs earlier, twitter-text's range is there.
 	for _, row := range []struct {
-		reason string
-		text   string
-		want   []Range
+		reason, text string
+		want         []Range
 	}{
 		{"characters of several bytes before", "é😀 a.com", []Range{{7, 12}}},
 		{"an earlier occurrence that is no URL", " x.comb中x.com", []Range{{1, 6}}},

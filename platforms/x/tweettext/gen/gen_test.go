@@ -13,10 +13,9 @@ import (
 
 func TestExpand(t *testing.T) {
 	for _, row := range []struct {
-		reason  string
-		pattern string
-		want    []string
-		fails   bool
+		reason, pattern string
+		want            []string
+		fails           bool
 	}{
 		{"alternatives in their order", "bc|a", []string{"bc", "a"}, false},
 		{"what may be missing is tried present first", "ab?c", []string{"abc", "ac"}, false},
