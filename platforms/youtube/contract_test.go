@@ -4,6 +4,7 @@
 package youtube_test
 
 import (
+	"net/url"
 	"testing"
 
 	"github.com/herald-social/herald/internal/transport"
@@ -28,13 +29,17 @@ func refusals() map[string]platformtest.Answer {
 	return out
 }
 
+func newAt(t *testing.T, url string) platforms.Platform {
+	t.Helper()
+	return youtube.New(platforms.Config{
+		APIURL: url + "/youtube", WebURL: url + "/youtube", AuthorizeURL: url + "/youtube",
+		ClientID: "herald", ClientSecret: func() string { return platformtest.AppSecret },
+	}, transport.New(transport.Options{}))
+}
+
 func contract() *platformtest.Suite {
 	return &platformtest.Suite{
-		Name: "youtube",
-		New: func(t *testing.T, url string) platforms.Platform {
-			t.Helper()
-			return youtube.New(youtube.Config{APIURL: url + "/youtube", WebURL: url + "/youtube", ClientID: "herald", ClientSecret: func() string { return "secret" }}, transport.New(transport.Options{}))
-		},
+		Name: "youtube", New: newAt,
 		Renewal: platformtest.ByRefreshToken,
 		// YouTube refuses angle brackets.
 		Refuses:        []string{"punctuation"},
@@ -47,3 +52,18 @@ func contract() *platformtest.Suite {
 func TestContract(t *testing.T) { contract().Run(t) }
 
 func FuzzPublishedAndRefused(f *testing.F) { contract().FuzzPublishedAndRefused(f) }
+
+func TestConnect(t *testing.T) {
+	scopes := []string{"https://www.googleapis.com/auth/youtube.upload", "https://www.googleapis.com/auth/youtube.readonly"}
+	connecting := platformtest.Connecting{Suite: contract(), Scopes: scopes, Needed: scopes, Verifies: true}
+	connecting.Run(t)
+}
+
+func TestConsentURL(t *testing.T) {
+	p := youtube.New(youtube.Config{ClientID: "herald"}, transport.New(transport.Options{}))
+	platformtest.CheckConsent(t, p, "https://accounts.google.com/o/oauth2/v2/auth", url.Values{
+		"client_id": {"herald"}, "access_type": {"offline"}, "prompt": {"consent"},
+		"scope":          {"https://www.googleapis.com/auth/youtube.upload https://www.googleapis.com/auth/youtube.readonly"},
+		"code_challenge": {"E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"}, "code_challenge_method": {"S256"},
+	})
+}

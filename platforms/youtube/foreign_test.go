@@ -25,8 +25,7 @@ func TestForeignSession(t *testing.T) {
 	inside := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { calls.Add(1) }))
 	defer inside.Close()
 	for reason, address := range map[string]string{
-		"a service inside":                    inside.URL + "/-/quit",
-		"another site":                        "https://upload.evil.example/session",
+		"a service inside": inside.URL + "/-/quit", "another site": "https://upload.evil.example/session",
 		"YouTube without TLS":                 "http://www.googleapis.com/session",
 		"a host that only looks like YouTube": "https://www.googleapis.com.evil.example/session",
 	} {

@@ -15,11 +15,10 @@ import (
 func TestGoOn(t *testing.T) {
 	const address = "https://www.googleapis.com/upload/youtube/v3/videos?uploadType=resumable&upload_id=s3cr3t-1"
 	tests := map[string]struct {
-		reason   string
-		location string
-		ranges   []string
-		want     int64
-		unread   bool
+		reason, location string
+		ranges           []string
+		want             int64
+		unread           bool
 	}{
 		"as documented":      {"the guide's form", "", []string{"bytes=0-99"}, 100, false},
 		"nothing stored":     {"without a range YouTube has nothing", "", nil, 0, false},
