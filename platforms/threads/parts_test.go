@@ -48,26 +48,18 @@ func parts(refusals int, form func() url.Values, made *[]string) http.HandlerFun
 func TestPartsAreMadeAgain(t *testing.T) {
 	video := platforms.File{Name: "film.mp4", MIMEType: v1alpha1.MimeMP4, Size: 1, Bytes: elsewhere{}}
 	tests := map[string]struct {
-		reason     string
-		checkpoint string
-		refusals   int
-		want       []string
-		id         string
-		class      platforms.Class
+		reason, checkpoint string
+		refusals           int
+		want               []string
+		id                 string
+		class              platforms.Class
 	}{
-		"once": {
-			"new parts go into the next carousel", "", 1,
-			[]string{"1", "2", "around 1,2", "3", "4", "around 3,4"},
-			"5", "",
-		},
+		"once": {"new parts go into the next carousel", "", 1, []string{"1", "2", "around 1,2", "3", "4", "around 3,4"}, "5", ""},
 		"parts of an earlier preparation": {
-			"those that were noted are not used once more", "items:8,9", 1,
-			[]string{"around 8,9", "1", "2", "around 1,2"},
-			"3", "",
+			"those that were noted are not used once more", "items:8,9", 1, []string{"around 8,9", "1", "2", "around 1,2"}, "3", "",
 		},
 		"again and again": {
-			"it is tried again later, and not for ever now", "", 9,
-			[]string{"1", "2", "around 1,2", "3", "4", "around 3,4"},
+			"it is tried again later, and not for ever now", "", 9, []string{"1", "2", "around 1,2", "3", "4", "around 3,4"},
 			"", platforms.ClassTransient,
 		},
 	}

@@ -20,11 +20,12 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/platforms/platformtest"
 	"github.com/herald-social/herald/platforms/platformtest/recorder"
 )
 
 // noon is the time of these tests.
-var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+var noon = recorder.Noon
 
 const (
 	container = "17990000000000001"
@@ -36,6 +37,9 @@ var (
 	hangUp = recorder.HangUp
 	inTurn = recorder.Sequence
 	class  = recorder.ClassOf
+
+	identifies, renews  = platformtest.Identified, platformtest.Renewed
+	refuses, leavesOpen = platformtest.Refused, platformtest.Unknown
 )
 
 func newThreads(t *testing.T, answer http.HandlerFunc) (*Platform, *recorder.Server) {
@@ -46,16 +50,14 @@ func newThreads(t *testing.T, answer http.HandlerFunc) (*Platform, *recorder.Ser
 
 func jobFor(text string) platforms.Job {
 	return platforms.Job{
-		Account:    platforms.Account{ID: "42", Username: "acme", Token: platforms.Token{Access: "access"}},
-		Content:    platforms.Content{Category: v1alpha1.CategoryText, Text: text},
-		Checkpoint: container,
-		SearchFrom: noon,
+		Account: platforms.Account{ID: "42", Username: "acme", Token: platforms.Token{Access: "access"}},
+		Content: platforms.Content{Category: v1alpha1.CategoryText, Text: text}, Checkpoint: container, SearchFrom: noon,
 	}
 }
 
 // problem responds with an error in Threads' format.
 func problem(status, code, subcode int, transient bool) http.HandlerFunc {
-	return says(status, fmt.Sprintf(`{"error":{"message":"access","type":"THApiException","code":%d,"error_subcode":%d,"is_transient":%t}}`, code, subcode, transient))
+	return says(status, fmt.Sprintf(`{"error":{"message":"token access","type":"THApiException","code":%d,"error_subcode":%d,"is_transient":%t}}`, code, subcode, transient))
 }
 
 // holds responds with the container's state.
@@ -99,71 +101,32 @@ func TestPublishWithoutPermalink(t *testing.T) {
 }
 
 func TestVerdicts(t *testing.T) {
-	type want struct {
-		Verdict platforms.Outcome
-		Class   platforms.Class
-		Wait    time.Duration
-	}
-	tests := map[string]struct {
-		reason string
-		answer http.HandlerFunc
-		// state is the container's response to a status call, or "" if there must be no such call.
-		state string
-		want  want
-	}{
-		"confirmed, cut":           {"something was published; which, must be looked for", says(200, `{"id":"17`), "", want{platforms.Unknown, platforms.ClassUnknown, 0}},
-		"confirmed, no id":         {"the same without an id", says(200, `{}`), "", want{platforms.Unknown, platforms.ClassUnknown, 0}},
-		"confirmed, odd id":        {"what is no id is none", says(200, `{"id":"../me"}`), "", want{platforms.Unknown, platforms.ClassUnknown, 0}},
-		"hang up":                  {"the answer was lost", hangUp, "", want{platforms.Unknown, platforms.ClassUnknown, 0}},
-		"outage":                   {"it may have been published before", says(500, `oops`), "", want{platforms.Unknown, platforms.ClassUnknown, 0}},
-		"code 1":                   {"an unknown error proves nothing", problem(400, 1, 0, false), "", want{platforms.Unknown, platforms.ClassUnknown, 0}},
-		"code 2":                   {"nor does temporary trouble", problem(400, 2, 0, true), "", want{platforms.Unknown, platforms.ClassUnknown, 0}},
-		"transient":                {"the word of Threads that it is transient is believed", problem(400, 100, 0, true), "", want{platforms.Unknown, platforms.ClassUnknown, 0}},
-		"redirect":                 {"a redirect is neither followed nor understood", says(307, ``, "Location", "/v1.0/42/threads_publish"), "", want{platforms.Unknown, platforms.ClassUnknown, 0}},
-		"bare 400":                 {"something in between may have answered", says(400, `<html>`), "", want{platforms.Unknown, platforms.ClassUnknown, 0}},
-		"duplicate":                {"an earlier call may have done it", problem(400, 506, 0, false), "", want{platforms.Unknown, platforms.ClassDuplicate, 0}},
-		"dead token":               {"a person must connect again: nothing renews a dead token", problem(400, 190, 463, false), "", want{platforms.Refused, platforms.ClassReconnect, 0}},
-		"permission":               {"a person must grant it", problem(403, 10, 0, false), "", want{platforms.Refused, platforms.ClassReconnect, 0}},
-		"limit":                    {"without a time, calling soon would prolong it", problem(403, 4, 0, true), "", want{platforms.Refused, platforms.ClassRateLimited, 5 * time.Minute}},
-		"limit, 429":               {"the status says the same", says(429, ``), "", want{platforms.Refused, platforms.ClassRateLimited, 5 * time.Minute}},
-		"quota":                    {"250 posts in 24 hours, and no more", problem(400, 9, 2207042, false), "", want{platforms.Refused, platforms.ClassQuota, time.Hour}},
-		"spam":                     {"the account is to be left alone for hours", problem(400, 4, 2207051, false), "", want{platforms.Refused, platforms.ClassQuota, time.Hour}},
-		"restricted":               {"a person must act on Threads", problem(400, 100, 4279013, false), "", want{platforms.Refused, platforms.ClassRestricted, time.Hour}},
-		"invalid":                  {"content that is refused is never sent again unchanged", problem(400, 100, 0, false), "FINISHED", want{platforms.Refused, platforms.ClassPermanent, 0}},
-		"invalid, published":       {"unless the container says that it is published already", problem(400, 100, 0, false), "PUBLISHED", want{platforms.Unknown, platforms.ClassPermanent, 0}},
-		"invalid, expired":         {"another container mends what is wrong with this one", problem(400, 100, 0, false), "EXPIRED", want{platforms.Refused, platforms.ClassTransient, 0}},
-		"invalid, and no answer":   {"an earlier call may have published it, and the container cannot tell", problem(400, 100, 0, false), "oops", want{platforms.Unknown, platforms.ClassPermanent, 0}},
-		"parts lost":               {"the next container is made with new parts", problem(400, 100, 4279004, false), "EXPIRED", want{platforms.Refused, platforms.ClassTransient, 0}},
-		"not found yet":            {"code 24 passes", problem(400, 24, 4279009, false), "FINISHED", want{platforms.Refused, platforms.ClassTransient, 0}},
-		"not found, published":     {"code 24 is also the answer for what is published", problem(400, 24, 4279009, false), "PUBLISHED", want{platforms.Unknown, platforms.ClassTransient, 0}},
-		"not found, and no answer": {"without the container's word nothing is known", problem(400, 24, 4279009, false), "oops", want{platforms.Unknown, platforms.ClassTransient, 0}},
-	}
-	for name, tc := range tests {
-		t.Run(name, func(t *testing.T) {
-			p, server := newThreads(t, inTurn(answers{tc.answer, holds(tc.state)}))
-			result := p.Publish(t.Context(), jobFor("hello"))
-			if result.Err == nil {
-				t.Fatalf("%s: got %+v without a reason", tc.reason, result)
-			}
-			got := want{Verdict: result.Outcome, Class: result.Err.Class}
-			if !result.Err.RetryAt.IsZero() {
-				got.Wait = result.Err.RetryAt.Sub(noon)
-			}
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("%s (-want +got):\n%s\n%v", tc.reason, diff, result.Err)
-			}
-			asked := []string{"POST /v1.0/42/threads_publish"}
-			if tc.state != "" {
-				asked = append(asked, "GET /v1.0/"+container)
-			}
-			if diff := cmp.Diff(asked, server.Paths()); diff != "" {
-				t.Errorf("requests (-want +got):\n%s", diff)
-			}
-			if strings.Contains(fmt.Sprint(result.Err, result.Err.Err), "access") && result.Err.Class != platforms.ClassReconnect {
-				t.Errorf("what Threads says in its own words is not passed on: %v, %v", result.Err, result.Err.Err)
-			}
-		})
-	}
+	invalid, notFound := problem(400, 100, 0, false), problem(400, 24, 4279009, false)
+	platformtest.Verdicts(t, newThreads, jobFor("hello"), "POST /v1.0/42/threads_publish", "GET /v1.0/"+container,
+		leavesOpen("code 1", "an unknown error proves nothing", problem(400, 1, 0, false)),
+		leavesOpen("code 2", "nor does temporary trouble", problem(400, 2, 0, true)),
+		leavesOpen("transient", "the word of Threads that it is transient is believed", problem(400, 100, 0, true)),
+		refuses("duplicate", "an earlier call may have done it", problem(400, 506, 0, false), platforms.ClassDuplicate).Unproven(),
+		refuses("dead token", "nothing renews a dead token", problem(400, 190, 463, false), platforms.ClassReconnect),
+		refuses("permission", "a person must grant it", problem(403, 10, 0, false), platforms.ClassReconnect),
+		refuses("limit", "without a time, calling soon would prolong it",
+			problem(403, 4, 0, true), platforms.ClassRateLimited).OfTheApp().Waiting(5*time.Minute),
+		refuses("limit, 429", "the status says the same", says(429, ``), platforms.ClassRateLimited).Waiting(5*time.Minute),
+		refuses("quota", "250 posts in 24 hours, and no more", problem(400, 9, 2207042, false), platforms.ClassQuota).Waiting(time.Hour),
+		refuses("spam", "the account is to be left alone for hours", problem(400, 4, 2207051, false), platforms.ClassQuota).Waiting(time.Hour),
+		refuses("restricted", "a person must act on Threads", problem(400, 100, 4279013, false), platforms.ClassRestricted).Waiting(time.Hour),
+		refuses("invalid", "content that is refused is never sent again unchanged", invalid, platforms.ClassPermanent).Asking(holds("FINISHED")),
+		refuses("invalid, published", "unless it is published already", invalid, platforms.ClassPermanent).Unproven().Asking(holds("PUBLISHED")),
+		refuses("invalid, expired", "another container mends it", invalid, platforms.ClassTransient).Asking(holds("EXPIRED")),
+		refuses("invalid, and no answer", "an earlier call may have published it, and the container cannot tell",
+			invalid, platforms.ClassPermanent).Unproven().Asking(holds("oops")),
+		refuses("parts lost", "the next container is made with new parts",
+			problem(400, 100, 4279004, false), platforms.ClassTransient).Asking(holds("EXPIRED")),
+		refuses("not found yet", "code 24 passes", notFound, platforms.ClassTransient).Asking(holds("FINISHED")),
+		refuses("not found, published", "code 24 is also the answer for what is published",
+			notFound, platforms.ClassTransient).Unproven().Asking(holds("PUBLISHED")),
+		refuses("not found, and no answer", "without the container's word nothing is known",
+			notFound, platforms.ClassTransient).Unproven().Asking(holds("oops")))
 }
 
 // TestStuck makes Threads refuse to publish a container that it reports as finished. The call is retried for a minute,
@@ -220,12 +183,11 @@ func TestPrepare(t *testing.T) {
 	create, status := "POST /v1.0/42/threads", "GET /v1.0/"+container
 	made := says(200, `{"id":"`+container+`"}`)
 	tests := map[string]struct {
-		reason  string
-		earlier string
-		answer  http.HandlerFunc
-		want    string
-		class   platforms.Class
-		asked   []string
+		reason, earlier string
+		answer          http.HandlerFunc
+		want            string
+		class           platforms.Class
+		asked           []string
 	}{
 		"made":               {"a container that is ready can be published", "", inTurn(answers{made, holds("FINISHED")}), container, "", []string{create, status}},
 		"used again":         {"one that is still good needs no other", container, holds("FINISHED"), container, "", []string{status}},
@@ -343,8 +305,7 @@ func TestPrepareGoesOn(t *testing.T) {
 	}{
 		"video": {"one container", []platforms.File{video}, []string{"POST", "GET 1", "GET 1", "GET 1"}},
 		"carousel": {
-			"one for each file, and one around them",
-			[]platforms.File{video, video},
+			"one for each file, and one around them", []platforms.File{video, video},
 			[]string{"POST", "POST", "GET 1", "GET 1", "GET 1", "GET 2", "POST", "GET 3"},
 		},
 	}
