@@ -5,6 +5,7 @@ package instagram
 
 import (
 	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -12,93 +13,41 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/platforms/platformtest"
+	"github.com/herald-social/herald/platforms/platformtest/recorder"
 )
 
 func TestIdentify(t *testing.T) {
-	tests := map[string]struct {
-		reason string
-		answer http.HandlerFunc
-		want   platforms.Identity
-		class  platforms.Class
-	}{
-		"account": {
-			"the professional account's id counts, not the app's own for it",
-			says(200, `{"id":"999","user_id":"42","username":"acme","name":"Acme","profile_picture_url":"https://cdn.example/a","account_type":"BUSINESS"}`),
-			platforms.Identity{AccountID: "42", DisplayName: "Acme", Username: "acme", IconURL: "https://cdn.example/a"},
-			"",
-		},
-		"in a list": {
-			"some of Instagram's pages show it so; an id may come as a number",
-			says(200, `{"data":[{"user_id":17841400000000001,"username":"acme"}]}`),
-			platforms.Identity{AccountID: "17841400000000001", DisplayName: "acme", Username: "acme"},
-			"",
-		},
-		"dead token":     {"nothing renews a dead token", problem(400, 190, 463), platforms.Identity{}, platforms.ClassReconnect},
-		"permission":     {"a person must grant it", problem(403, 10, 0), platforms.Identity{}, platforms.ClassReconnect},
-		"checkpoint":     {"a person must act on Instagram", problem(400, 100, 1404006), platforms.Identity{}, platforms.ClassRestricted},
-		"limited":        {"a limit passes", problem(400, 4, 0), platforms.Identity{}, platforms.ClassRateLimited},
-		"blocked":        {"so does a block", problem(400, 4, 2207051), platforms.Identity{}, platforms.ClassQuota},
-		"outage":         {"an outage passes", says(500, ``), platforms.Identity{}, platforms.ClassTransient},
-		"hang up":        {"a lost answer is asked for again", hangUp, platforms.Identity{}, platforms.ClassTransient},
-		"bad request":    {"a refusal of the request says nothing about the account", problem(400, 100, 0), platforms.Identity{}, platforms.ClassUnknown},
-		"wrong server":   {"nor does an answer that is not Instagram's", says(404, `not here`), platforms.Identity{}, platforms.ClassUnknown},
-		"app's own id":   {"the id for this app alone is not the account's", says(200, `{"id":"999"}`), platforms.Identity{}, platforms.ClassUnknown},
-		"several in one": {"one token is for one account", says(200, `{"data":[{"user_id":"1"},{"user_id":"2"}]}`), platforms.Identity{}, platforms.ClassUnknown},
-	}
-	for name, tc := range tests {
-		t.Run(name, func(t *testing.T) {
-			p, server := newInstagram(t, tc.answer)
-			got, err := p.Identify(t.Context(), platforms.Token{Access: "access"})
-			if diff := cmp.Diff(tc.want, got); diff != "" || class(err) != tc.class {
-				t.Errorf("%s: error %v (-want +got):\n%s", tc.reason, err, diff)
-			}
-			if r := server.Requests()[0]; r.Path != "/v25.0/me" || r.Token != "access" || r.Query.Has("access_token") {
-				t.Errorf("asked %+v", r)
-			}
-		})
-	}
+	account := platforms.Identity{AccountID: "42", DisplayName: "Acme", Username: "acme", IconURL: "https://cdn.example/a"}
+	numbered := platforms.Identity{AccountID: "17841400000000001", DisplayName: "acme", Username: "acme"}
+	whole := `{"id":"999","user_id":"42","username":"acme","name":"Acme","profile_picture_url":"https://cdn.example/a","account_type":"BUSINESS"}`
+	platformtest.Identify(t, newInstagram, "/v25.0/me?fields=user_id,username,name,profile_picture_url,account_type",
+		identifies("account", "the professional account's id counts, not the app's own for it", says(200, whole), account),
+		identifies("in a list", "some of Instagram's pages show it so; an id may come as a number",
+			says(200, `{"data":[{"user_id":17841400000000001,"username":"acme"}]}`), numbered),
+		refuses("dead token", "nothing renews a dead token", problem(400, 190, 463), platforms.ClassReconnect),
+		refuses("permission", "a person must grant it", problem(403, 10, 0), platforms.ClassReconnect),
+		refuses("checkpoint", "a person must act on Instagram", problem(400, 100, 1404006), platforms.ClassRestricted),
+		refuses("limited", "a limit passes", problem(400, 4, 0), platforms.ClassRateLimited),
+		refuses("blocked", "so does a block", problem(400, 4, 2207051), platforms.ClassQuota),
+		refuses("bad request", "a refusal of the request says nothing about the account", problem(400, 100, 0), platforms.ClassUnknown),
+		refuses("app's own id", "the id for this app alone is not the account's", says(200, `{"id":"999"}`), platforms.ClassUnknown),
+		refuses("several in one", "one token is for one account", says(200, `{"data":[{"user_id":"1"},{"user_id":"2"}]}`), platforms.ClassUnknown))
 }
 
 func TestRefresh(t *testing.T) {
 	old := platforms.Token{Access: "a1", Scopes: "instagram_business_basic", ExpiresAt: noon}
-	tests := map[string]struct {
-		reason string
-		token  platforms.Token
-		answer http.HandlerFunc
-		want   platforms.Token
-		class  platforms.Class
-	}{
-		"renewed": {
-			"the new token takes the place of the old one, and lives as long as Instagram says",
-			old, says(200, `{"access_token":"a2","token_type":"bearer","expires_in":5184000}`),
-			platforms.Token{Access: "a2", Scopes: "instagram_business_basic", ExpiresAt: noon.Add(60 * 24 * time.Hour)},
-			"",
-		},
-		"left-over refresh token": {"an access token renews itself, whatever else is stored", platforms.Token{Access: "a1", Refresh: "r1"}, says(200, `{"access_token":"a2"}`), platforms.Token{Access: "a2", Refresh: "r1"}, ""},
-		"dead":                    {"a dead token needs a person", old, problem(400, 190, 463), platforms.Token{}, platforms.ClassReconnect},
-		"too young":               {"a token that may not be renewed yet is good", old, problem(400, 100, 0), platforms.Token{}, platforms.ClassTransient},
-		"limited":                 {"a limit passes", old, says(429, ``), platforms.Token{}, platforms.ClassRateLimited},
-		"outage":                  {"an outage passes", old, says(502, ``), platforms.Token{}, platforms.ClassTransient},
-		"hang up":                 {"a lost answer does not disconnect the account", old, hangUp, platforms.Token{}, platforms.ClassTransient},
-		"not ours":                {"a 400 of something in between proves nothing", old, says(400, `Bad Request`), platforms.Token{}, platforms.ClassUnknown},
-		"cut":                     {"an answer without a token is not stored", old, says(200, `{"access_tok`), platforms.Token{}, platforms.ClassUnknown},
-	}
-	for name, tc := range tests {
-		t.Run(name, func(t *testing.T) {
-			p, server := newInstagram(t, tc.answer)
-			got, err := p.Refresh(t.Context(), tc.token)
-			if diff := cmp.Diff(tc.want, got); diff != "" || class(err) != tc.class {
-				t.Errorf("%s: error %v (-want +got):\n%s", tc.reason, err, diff)
-			}
-			r := server.Requests()[0]
-			if r.Path != "/refresh_access_token" || r.Query.Get("grant_type") != "ig_refresh_token" || r.Query.Get("access_token") != "a1" {
-				t.Errorf("asked %+v", r)
-			}
-			if err != nil && strings.Contains(err.Error(), "a1") {
-				t.Errorf("the message holds a token: %v", err)
-			}
-		})
-	}
+	asked := recorder.Request{Method: http.MethodGet, Path: "/refresh_access_token", Query: url.Values{
+		"grant_type": {"ig_refresh_token"}, "access_token": {"a1"},
+	}}
+	platformtest.Renew(t, newInstagram, old, asked,
+		renews("renewed", "the new token lives as long as Instagram says",
+			says(200, `{"access_token":"a2","token_type":"bearer","expires_in":5184000}`),
+			platforms.Token{Access: "a2", Scopes: "instagram_business_basic", ExpiresAt: noon.Add(60 * 24 * time.Hour)}),
+		renews("left-over refresh token", "an access token renews itself, whatever else is stored", says(200, `{"access_token":"a2"}`),
+			platforms.Token{Access: "a2", Refresh: "r1"}).Of(platforms.Token{Access: "a1", Refresh: "r1"}),
+		refuses("dead", "a dead token needs a person", problem(400, 190, 463), platforms.ClassReconnect),
+		refuses("too young", "a token that may not be renewed yet is good", problem(400, 100, 0), platforms.ClassTransient))
 }
 
 func TestIdentifyLinked(t *testing.T) {

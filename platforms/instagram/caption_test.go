@@ -11,9 +11,7 @@ import (
 
 func TestCaptionProblem(t *testing.T) {
 	for _, tt := range []struct {
-		name, text string
-		want       string
-		reason     string
+		name, text, want, reason string
 	}{
 		{"plain", "Hello", "", "nothing to refuse"},
 		{"thirty hashtags", strings.Repeat("#a ", 30), "", "thirty are allowed"},

@@ -19,11 +19,12 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/platforms/platformtest"
 	"github.com/herald-social/herald/platforms/platformtest/recorder"
 )
 
 // noon is the time of these tests.
-var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+var noon = recorder.Noon
 
 const (
 	container = "17900000000000001"
@@ -35,6 +36,9 @@ var (
 	hangUp = recorder.HangUp
 	inTurn = recorder.Sequence
 	class  = recorder.ClassOf
+
+	identifies, renews  = platformtest.Identified, platformtest.Renewed
+	refuses, leavesOpen = platformtest.Refused, platformtest.Unknown
 )
 
 type answers = []http.HandlerFunc
@@ -51,7 +55,7 @@ func newInstagram(t *testing.T, answer http.HandlerFunc) (*Platform, *recorder.S
 }
 
 func problem(status, code, subcode int) http.HandlerFunc {
-	return says(status, fmt.Sprintf(`{"error":{"message":"access","type":"OAuthException","code":%d,"error_subcode":%d}}`, code, subcode))
+	return says(status, fmt.Sprintf(`{"error":{"message":"token access","type":"OAuthException","code":%d,"error_subcode":%d}}`, code, subcode))
 }
 
 // made responds that a container was created.
@@ -98,9 +102,8 @@ const linked = "pages_show_list instagram_basic,instagram_content_publish"
 // jobFor returns a post with files, for an account that was connected through the login with the given scopes.
 func jobFor(text, scopes string, files ...platforms.File) platforms.Job {
 	job := platforms.Job{
-		Account:    platforms.Account{ID: "42", Username: "acme", Token: platforms.Token{Access: "access", Scopes: scopes}},
-		Content:    platforms.Content{Category: v1alpha1.CategoryImage, Text: text, Media: files},
-		SearchFrom: noon,
+		Account: platforms.Account{ID: "42", Username: "acme", Token: platforms.Token{Access: "access", Scopes: scopes}},
+		Content: platforms.Content{Category: v1alpha1.CategoryImage, Text: text, Media: files}, SearchFrom: noon,
 	}
 	if files[0].IsVideo() {
 		job.Content.Category = v1alpha1.CategoryVideo
@@ -145,9 +148,8 @@ func TestLimits(t *testing.T) {
 
 func TestHostOf(t *testing.T) {
 	tests := map[string]struct {
-		reason, scopes string
-		otherwise      Login
-		want           Login
+		reason, scopes  string
+		otherwise, want Login
 	}{
 		"Instagram's":          {"its permissions have a name of their own", "instagram_business_basic instagram_business_content_publish", FacebookLogin, InstagramLogin},
 		"Facebook's":           {"its permissions as well", "instagram_basic instagram_content_publish", InstagramLogin, FacebookLogin},

@@ -101,11 +101,10 @@ func TestLookup(t *testing.T) {
 // attempt, such as an account that posts "good morning" every day.
 func TestLookupAmongOlderPosts(t *testing.T) {
 	tests := map[string]struct {
-		reason  string
-		state   string
-		after   time.Duration
-		matches int
-		class   platforms.Class
+		reason, state string
+		after         time.Duration
+		matches       int
+		class         platforms.Class
 	}{
 		"at once":       {"a post that is not listed yet may be listed later", "PUBLISHED", time.Minute, 0, platforms.ClassUnknown},
 		"later":         {"however long it is not listed, an older one is another one", "PUBLISHED", 11 * time.Minute, 0, platforms.ClassUnknown},

@@ -28,12 +28,11 @@ const (
 func TestPrepare(t *testing.T) {
 	ok := made(container)
 	tests := map[string]struct {
-		reason  string
-		earlier string
-		answers answers
-		want    string
-		class   platforms.Class
-		asked   []string
+		reason, earlier string
+		answers         answers
+		want            string
+		class           platforms.Class
+		asked           []string
 	}{
 		"made":               {"a container that is ready can be published", "", answers{ok, holds("FINISHED")}, container, "", []string{create, status}},
 		"used again":         {"one that is still good needs no other", container, answers{holds("FINISHED")}, container, "", []string{status}},
@@ -185,10 +184,9 @@ func carousels(states map[string]string) http.HandlerFunc {
 
 func TestCarousel(t *testing.T) {
 	tests := map[string]struct {
-		reason  string
-		earlier string
-		states  map[string]string
-		want    string
+		reason, earlier string
+		states          map[string]string
+		want            string
 		// posts are the created containers: an image's address, or "=" and the parts of a container around others.
 		posts []string
 		notes []string

@@ -4,9 +4,7 @@
 package instagram
 
 import (
-	"fmt"
 	"net/http"
-	"strings"
 	"testing"
 	"time"
 
@@ -16,6 +14,7 @@ import (
 	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/platforms/internal/meta"
+	"github.com/herald-social/herald/platforms/platformtest"
 	"github.com/herald-social/herald/platforms/platformtest/recorder"
 )
 
@@ -62,78 +61,38 @@ func TestPublishWithoutPermalink(t *testing.T) {
 }
 
 func TestVerdicts(t *testing.T) {
-	type want struct {
-		Verdict platforms.Outcome
-		Class   platforms.Class
-		Wait    time.Duration
-	}
-	unknown := want{platforms.Unknown, platforms.ClassUnknown, 0}
-	tests := map[string]struct {
-		reason string
-		answer http.HandlerFunc
-		// state is the container's response to a status call, or "" if there must be no such call.
-		state string
-		want  want
-	}{
-		"confirmed, cut":      {"something was published; which, must be looked for", says(200, `{"id":"17`), "", unknown},
-		"confirmed, odd id":   {"what is no id is none", says(200, `{"id":"../me"}`), "", unknown},
-		"hang up":             {"the answer was lost", hangUp, "", unknown},
-		"outage":              {"it may have been published before", says(500, `oops`), "", unknown},
-		"code 1":              {"an unknown error proves nothing", problem(400, 1, 0), "", unknown},
-		"code -1":             {"nor does a failure of Instagram's own", problem(400, -1, 2207001), "", unknown},
-		"code -2":             {"nor one that passes", problem(400, -2, 2207020), "", unknown},
-		"redirect":            {"a redirect is neither followed nor understood", says(307, ``, "Location", "/v25.0/42/media_publish"), "", unknown},
-		"bare 400":            {"something in between may have answered", says(400, `<html>`), "", unknown},
-		"duplicate":           {"an earlier call may have done it", problem(400, 506, 0), "", want{platforms.Unknown, platforms.ClassDuplicate, 0}},
-		"dead token":          {"a person must connect again: nothing renews a dead token", problem(400, 190, 463), "", want{platforms.Refused, platforms.ClassReconnect, 0}},
-		"permission":          {"a person must grant it", problem(403, 10, 0), "", want{platforms.Refused, platforms.ClassReconnect, 0}},
-		"account lost":        {"the token does not reach the account any more", problem(400, 100, 33), "FINISHED", want{platforms.Refused, platforms.ClassReconnect, 0}},
-		"lost, and published": {"the same of what is published is no refusal", problem(400, 100, 33), "PUBLISHED", want{platforms.Unknown, platforms.ClassReconnect, 0}},
-		"app blocked": {
-			"a block of the app is no matter of the account", says(400, `{"error":{"message":"API access blocked.","code":200}}`), "",
-			want{platforms.Refused, platforms.ClassQuota, time.Hour},
-		},
-		"limit":                     {"without a time, calling soon would prolong it", problem(403, 4, 0), "", want{platforms.Refused, platforms.ClassRateLimited, 5 * time.Minute}},
-		"limit, linked":             {"the limit of a business", problem(400, 80002, 0), "", want{platforms.Refused, platforms.ClassRateLimited, 5 * time.Minute}},
-		"quota":                     {"so many posts in 24 hours, and no more", problem(400, 9, 2207042), "", want{platforms.Refused, platforms.ClassQuota, time.Hour}},
-		"spam":                      {"the account is to be left alone for hours", problem(400, 4, 2207051), "", want{platforms.Refused, platforms.ClassQuota, time.Hour}},
-		"restricted":                {"a person must act on Instagram", problem(400, 25, 2207050), "", want{platforms.Refused, platforms.ClassRestricted, time.Hour}},
-		"invalid":                   {"content that is refused is never sent again unchanged", problem(400, 100, 0), "FINISHED", want{platforms.Refused, platforms.ClassPermanent, 0}},
-		"invalid, published":        {"unless the container says that it is published already", problem(400, 100, 0), "PUBLISHED", want{platforms.Unknown, platforms.ClassPermanent, 0}},
-		"invalid, expired":          {"another container mends what is wrong with this one", problem(400, 100, 0), "EXPIRED", want{platforms.Refused, platforms.ClassTransient, 0}},
-		"invalid, and no answer":    {"what it says of what is published is documented nowhere", problem(400, 100, 0), "oops", want{platforms.Unknown, platforms.ClassPermanent, 0}},
-		"not ready":                 {"that passes", problem(400, 9007, 2207027), "IN_PROGRESS", want{platforms.Refused, platforms.ClassTransient, 0}},
-		"not found yet":             {"so does that it is not found", problem(400, 24, 2207008), "FINISHED", want{platforms.Refused, platforms.ClassTransient, 0}},
-		"not found, published":      {"which is also the answer for what is published", problem(400, 24, 2207008), "PUBLISHED", want{platforms.Unknown, platforms.ClassTransient, 0}},
-		"not found, and no answer":  {"without the container's word nothing is known", problem(400, 24, 2207008), "oops", want{platforms.Unknown, platforms.ClassTransient, 0}},
-		"media not found, and gone": {"a new container takes its place", problem(400, 24, 2207006), "EXPIRED", want{platforms.Refused, platforms.ClassTransient, 0}},
-	}
-	for name, tc := range tests {
-		t.Run(name, func(t *testing.T) {
-			p, server := newInstagram(t, inTurn(answers{tc.answer, holds(tc.state)}))
-			result := p.Publish(t.Context(), prepared(""))
-			if result.Err == nil {
-				t.Fatalf("%s: got %+v without a reason", tc.reason, result)
-			}
-			got := want{Verdict: result.Outcome, Class: result.Err.Class}
-			if !result.Err.RetryAt.IsZero() {
-				got.Wait = result.Err.RetryAt.Sub(noon)
-			}
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("%s (-want +got):\n%s\n%v", tc.reason, diff, result.Err)
-			}
-			asked := []string{"POST /v25.0/42/media_publish"}
-			if tc.state != "" {
-				asked = append(asked, status)
-			}
-			if diff := cmp.Diff(asked, server.Paths()); diff != "" {
-				t.Errorf("requests (-want +got):\n%s", diff)
-			}
-			if strings.Contains(fmt.Sprint(result.Err, result.Err.Err), "access") && result.Err.Class != platforms.ClassReconnect {
-				t.Errorf("what Instagram says in its own words is not passed on: %v, %v", result.Err, result.Err.Err)
-			}
-		})
-	}
+	blocked := says(400, `{"error":{"message":"API access blocked.","code":200}}`)
+	invalid, lost, notFound := problem(400, 100, 0), problem(400, 100, 33), problem(400, 24, 2207008)
+	platformtest.Verdicts(t, newInstagram, prepared(""), "POST /v25.0/42/media_publish", status,
+		leavesOpen("code 1", "an unknown error proves nothing", problem(400, 1, 0)),
+		leavesOpen("code -1", "nor does a failure of Instagram's own", problem(400, -1, 2207001)),
+		leavesOpen("code -2", "nor one that passes", problem(400, -2, 2207020)),
+		refuses("duplicate", "an earlier call may have done it", problem(400, 506, 0), platforms.ClassDuplicate).Unproven(),
+		refuses("dead token", "nothing renews a dead token", problem(400, 190, 463), platforms.ClassReconnect),
+		refuses("permission", "a person must grant it", problem(403, 10, 0), platforms.ClassReconnect),
+		refuses("account lost", "the token does not reach the account any more", lost, platforms.ClassReconnect).Asking(holds("FINISHED")),
+		refuses("lost, and published", "the same of what is published is no refusal",
+			lost, platforms.ClassReconnect).Unproven().Asking(holds("PUBLISHED")),
+		refuses("app blocked", "a block of the app is no matter of the account", blocked, platforms.ClassQuota).OfTheApp().Waiting(time.Hour),
+		refuses("limit", "without a time, calling soon would prolong it",
+			problem(403, 4, 0), platforms.ClassRateLimited).OfTheApp().Waiting(5*time.Minute),
+		refuses("limit, linked", "the limit of a business", problem(400, 80002, 0), platforms.ClassRateLimited).Waiting(5*time.Minute),
+		refuses("quota", "so many posts in 24 hours, and no more", problem(400, 9, 2207042), platforms.ClassQuota).Waiting(time.Hour),
+		refuses("spam", "the account is to be left alone for hours", problem(400, 4, 2207051), platforms.ClassQuota).Waiting(time.Hour),
+		refuses("restricted", "a person must act on Instagram", problem(400, 25, 2207050), platforms.ClassRestricted).Waiting(time.Hour),
+		refuses("invalid", "content that is refused is never sent again unchanged", invalid, platforms.ClassPermanent).Asking(holds("FINISHED")),
+		refuses("invalid, published", "unless it is published already", invalid, platforms.ClassPermanent).Unproven().Asking(holds("PUBLISHED")),
+		refuses("invalid, expired", "another container mends it", invalid, platforms.ClassTransient).Asking(holds("EXPIRED")),
+		refuses("invalid, and no answer", "what it says of what is published is documented nowhere",
+			invalid, platforms.ClassPermanent).Unproven().Asking(holds("oops")),
+		refuses("not ready", "that passes", problem(400, 9007, 2207027), platforms.ClassTransient).Asking(holds("IN_PROGRESS")),
+		refuses("not found yet", "so does that it is not found", notFound, platforms.ClassTransient).Asking(holds("FINISHED")),
+		refuses("not found, published", "which is also the answer for what is published",
+			notFound, platforms.ClassTransient).Unproven().Asking(holds("PUBLISHED")),
+		refuses("not found, and no answer", "without the container's word nothing is known",
+			notFound, platforms.ClassTransient).Unproven().Asking(holds("oops")),
+		refuses("media not found, and gone", "a new container takes its place",
+			problem(400, 24, 2207006), platforms.ClassTransient).Asking(holds("EXPIRED")))
 }
 
 func TestPublishNeedsAContainer(t *testing.T) {

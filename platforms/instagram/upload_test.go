@@ -30,12 +30,10 @@ func TestUpload(t *testing.T) {
 	progress, finished := holds("IN_PROGRESS"), holds("FINISHED")
 	trouble := debug(500, "ProcessingFailedError", true)
 	tests := map[string]struct {
-		reason  string
-		earlier string
-		answers answers
-		class   platforms.Class
-		asked   []string
-		notes   []string
+		reason, earlier string
+		answers         answers
+		class           platforms.Class
+		asked, notes    []string
 	}{
 		"taken":              {"the container is noted before its bytes, and after", "", answers{ok, taken, finished}, "", []string{makes, sends, asks}, whole},
 		"cut":                {"the host does not say how far it came, so it begins again", "", answers{ok, hangUp, progress, taken, finished}, "", []string{makes, sends, asks, sends, asks}, whole},
