@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"strings"
 	"testing"
 	"time"
 
@@ -19,16 +18,19 @@ import (
 	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/platforms/internal/meta"
+	"github.com/herald-social/herald/platforms/platformtest"
 	"github.com/herald-social/herald/platforms/platformtest/recorder"
 )
 
 // noon is the time of these tests.
-var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+var noon = recorder.Noon
 
 var (
 	says   = recorder.Respond
 	hangUp = recorder.HangUp
 	class  = recorder.ClassOf
+
+	identifies, refuses, leavesOpen = platformtest.Identified, platformtest.Refused, platformtest.Unknown
 )
 
 func newFacebook(t *testing.T, answer http.HandlerFunc) (*Platform, *recorder.Server) {
@@ -39,9 +41,8 @@ func newFacebook(t *testing.T, answer http.HandlerFunc) (*Platform, *recorder.Se
 
 func jobFor(text string) platforms.Job {
 	return platforms.Job{
-		Account:    platforms.Account{ID: "42", Username: "acme", Token: platforms.Token{Access: "access"}},
-		Content:    platforms.Content{Category: v1alpha1.CategoryText, Text: text},
-		SearchFrom: noon,
+		Account: platforms.Account{ID: "42", Username: "acme", Token: platforms.Token{Access: "access"}},
+		Content: platforms.Content{Category: v1alpha1.CategoryText, Text: text}, SearchFrom: noon,
 	}
 }
 
@@ -108,68 +109,33 @@ func TestPostURL(t *testing.T) {
 }
 
 func TestVerdicts(t *testing.T) {
-	type want struct {
-		Verdict platforms.Outcome
-		Class   platforms.Class
-		Wait    time.Duration
-	}
-	unknown := want{platforms.Unknown, platforms.ClassUnknown, 0}
-	tests := map[string]struct {
-		reason string
-		answer http.HandlerFunc
-		want   want
-	}{
-		"created, cut":     {"something was published; which, must be looked for", says(200, `{"id":"42_`), unknown},
-		"created, no id":   {"the same without an id", says(200, `{"success":true}`), unknown},
-		"created, odd id":  {"what is no id is none", says(200, `{"id":"a/b"}`), unknown},
-		"error with 200":   {"an error that comes as a success is neither", says(200, body(190, 0, false)), unknown},
-		"hang up":          {"the answer was lost", hangUp, unknown},
-		"outage":           {"it may have been published before", says(503, `oops`), unknown},
-		"service down":     {"code 2 may come after the act", problem(500, 2, 0, true), unknown},
-		"code 1":           {"so may code 1", problem(400, 1, 0, false), unknown},
-		"transient":        {"Facebook's own word is believed", problem(400, 100, 0, true), unknown},
-		"limit, in a 5xx":  {"with a 5xx nothing is certain", problem(500, 4, 0, false), unknown},
-		"temporary":        {"trouble under another code", problem(400, 1609010, 1609010, false), unknown},
-		"redirect":         {"a redirect is neither followed nor understood", says(302, ``, "Location", "/v25.0/42/feed"), unknown},
-		"bare 400":         {"something in between may have answered", says(400, `<html>`), unknown},
-		"timeout":          {"408 is something in between", says(408, ``), unknown},
-		"duplicate":        {"the same content is there already: perhaps this very post", problem(400, 506, 1455006, false), want{platforms.Unknown, platforms.ClassDuplicate, 0}},
-		"dead token":       {"a person must connect again", problem(400, 190, 463, false), want{platforms.Refused, platforms.ClassReconnect, 0}},
-		"session":          {"the same", problem(400, 102, 0, false), want{platforms.Refused, platforms.ClassReconnect, 0}},
-		"permission":       {"a person must grant it", problem(403, 283, 0, false), want{platforms.Refused, platforms.ClassReconnect, 0}},
-		"Page lost":        {"the token does not reach the Page any more", problem(400, 100, 33, false), want{platforms.Refused, platforms.ClassReconnect, 0}},
-		"app blocked":      {"which concerns every Page", says(400, `{"error":{"message":"API access blocked.","type":"OAuthException","code":200}}`), want{platforms.Refused, platforms.ClassQuota, time.Hour}},
-		"authorization":    {"a person must act on Facebook", problem(400, 100, 1404078, false), want{platforms.Refused, platforms.ClassRestricted, time.Hour}},
-		"Page limit":       {"without a time, calling soon would prolong it", problem(400, 32, 0, false), want{platforms.Refused, platforms.ClassRateLimited, 5 * time.Minute}},
-		"limit with time":  {"Facebook names minutes", says(400, body(80001, 2446079, true), "X-Business-Use-Case-Usage", `{"42":[{"type":"pages","estimated_time_to_regain_access":19}]}`), want{platforms.Refused, platforms.ClassRateLimited, 19 * time.Minute}},
-		"abusive":          {"a block lasts for hours", problem(400, 368, 0, false), want{platforms.Refused, platforms.ClassQuota, time.Hour}},
-		"too fast":         {"so does one for posting too fast", problem(400, 368, 1390008, false), want{platforms.Refused, platforms.ClassQuota, time.Hour}},
-		"link not allowed": {"the text must change", problem(400, 1609005, 0, false), want{platforms.Refused, platforms.ClassPermanent, 0}},
-		"invalid":          {"content that is refused is never sent again unchanged", problem(400, 100, 0, false), want{platforms.Refused, platforms.ClassPermanent, 0}},
-		"against rules":    {"the same for what breaks the rules", problem(400, 200, 1346003, false), want{platforms.Refused, platforms.ClassPermanent, 0}},
-	}
-	for name, tc := range tests {
-		t.Run(name, func(t *testing.T) {
-			p, server := newFacebook(t, tc.answer)
-			result := p.Publish(t.Context(), jobFor("hello"))
-			if result.Err == nil {
-				t.Fatalf("%s: got %+v without a reason", tc.reason, result)
-			}
-			got := want{Verdict: result.Outcome, Class: result.Err.Class}
-			if !result.Err.RetryAt.IsZero() {
-				got.Wait = result.Err.RetryAt.Sub(noon)
-			}
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("%s (-want +got):\n%s\n%v", tc.reason, diff, result.Err)
-			}
-			if n := len(server.Requests()); n != 1 {
-				t.Errorf("%d requests arrived for one publication", n)
-			}
-			if strings.Contains(fmt.Sprint(result.Err.Err), "token access") {
-				t.Errorf("what Facebook says in its own words is not passed on: %v", result.Err.Err)
-			}
-		})
-	}
+	blocked := says(400, `{"error":{"message":"API access blocked.","type":"OAuthException","code":200}}`)
+	minutes := `{"42":[{"type":"pages","estimated_time_to_regain_access":19}]}`
+	platformtest.Verdicts(t, newFacebook, jobFor("hello"), "POST /v25.0/42/feed", "",
+		leavesOpen("error with 200", "an error that comes as a success is neither", says(200, body(190, 0, false))),
+		leavesOpen("service down", "code 2 may come after the act", problem(500, 2, 0, true)),
+		leavesOpen("code 1", "so may code 1", problem(400, 1, 0, false)),
+		leavesOpen("transient", "Facebook's own word is believed", problem(400, 100, 0, true)),
+		leavesOpen("limit, in a 5xx", "with a 5xx nothing is certain", problem(500, 4, 0, false)),
+		leavesOpen("temporary", "trouble under another code", problem(400, 1609010, 1609010, false)),
+		refuses("duplicate", "the same content is there already: perhaps this very post",
+			problem(400, 506, 1455006, false), platforms.ClassDuplicate).Unproven(),
+		refuses("dead token", "a person must connect again", problem(400, 190, 463, false), platforms.ClassReconnect),
+		refuses("session", "the same", problem(400, 102, 0, false), platforms.ClassReconnect),
+		refuses("permission", "a person must grant it", problem(403, 283, 0, false), platforms.ClassReconnect),
+		refuses("Page lost", "the token does not reach the Page any more", problem(400, 100, 33, false), platforms.ClassReconnect),
+		refuses("app blocked", "which concerns every Page", blocked, platforms.ClassQuota).OfTheApp().Waiting(time.Hour),
+		refuses("authorization", "a person must act on Facebook",
+			problem(400, 100, 1404078, false), platforms.ClassRestricted).Waiting(time.Hour),
+		refuses("Page limit", "without a time, calling soon would prolong it",
+			problem(400, 32, 0, false), platforms.ClassRateLimited).Waiting(5*time.Minute),
+		refuses("limit with time", "Facebook names minutes", says(400, body(80001, 2446079, true), "X-Business-Use-Case-Usage", minutes),
+			platforms.ClassRateLimited).Waiting(19*time.Minute),
+		refuses("abusive", "a block lasts for hours", problem(400, 368, 0, false), platforms.ClassQuota).Waiting(time.Hour),
+		refuses("too fast", "so does one for posting too fast", problem(400, 368, 1390008, false), platforms.ClassQuota).Waiting(time.Hour),
+		refuses("link not allowed", "the text must change", problem(400, 1609005, 0, false), platforms.ClassPermanent),
+		refuses("invalid", "content that is refused is never sent again unchanged", problem(400, 100, 0, false), platforms.ClassPermanent),
+		refuses("against rules", "the same for what breaks the rules", problem(400, 200, 1346003, false), platforms.ClassPermanent))
 }
 
 func TestPublishWithoutConnection(t *testing.T) {

@@ -16,6 +16,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/platforms/platformtest"
 	"github.com/herald-social/herald/platforms/platformtest/recorder"
 )
 
@@ -108,8 +109,7 @@ func TestLookupOfPhotos(t *testing.T) {
 	one, bare := post(t, "42_1", text, noon), `{"id":"42_1","created_time":"2026-11-20T12:00:00+0000","permalink_url":"/42_1"}`
 	link := `{"media_type":"link","target":{"url":"https://example.com"}}`
 	tests := map[string]struct {
-		reason string
-		text   string
+		reason, text string
 		// photos are the job's photo ids; empty for a text post.
 		photos string
 		listed []string
@@ -175,40 +175,16 @@ func TestLookupReadsEveryPage(t *testing.T) {
 }
 
 func TestIdentify(t *testing.T) {
-	tests := map[string]struct {
-		reason string
-		answer http.HandlerFunc
-		want   platforms.Identity
-		class  platforms.Class
-	}{
-		"Page": {
-			"the Page is named by its id, its name and its handle",
-			says(200, `{"id":"42","name":"Acme","username":"acme","picture":{"data":{"url":"https://cdn.example/a"}}}`),
-			platforms.Identity{AccountID: "42", DisplayName: "Acme", Username: "acme", IconURL: "https://cdn.example/a"},
-			"",
-		},
-		"no handle":    {"not every Page has a handle", says(200, `{"id":"42","name":"Acme"}`), platforms.Identity{AccountID: "42", DisplayName: "Acme"}, ""},
-		"dead token":   {"a person must connect again", problem(400, 190, 460, false), platforms.Identity{}, platforms.ClassReconnect},
-		"checkpoint":   {"a person must act on Facebook", problem(400, 100, 1404006, false), platforms.Identity{}, platforms.ClassRestricted},
-		"limited":      {"a limit passes", problem(400, 4, 0, false), platforms.Identity{}, platforms.ClassRateLimited},
-		"outage":       {"an outage passes", says(502, ``), platforms.Identity{}, platforms.ClassTransient},
-		"hang up":      {"a lost answer is asked for again", hangUp, platforms.Identity{}, platforms.ClassTransient},
-		"bad request":  {"a refusal of the request says nothing about the Page", problem(400, 100, 0, false), platforms.Identity{}, platforms.ClassUnknown},
-		"wrong server": {"nor does an answer that is not Facebook's", says(404, `not here`), platforms.Identity{}, platforms.ClassUnknown},
-		"empty":        {"nor one without a Page", says(200, `{}`), platforms.Identity{}, platforms.ClassUnknown},
-	}
-	for name, tc := range tests {
-		t.Run(name, func(t *testing.T) {
-			p, server := newFacebook(t, tc.answer)
-			got, err := p.Identify(t.Context(), platforms.Token{Access: "access"})
-			if diff := cmp.Diff(tc.want, got); diff != "" || class(err) != tc.class {
-				t.Errorf("%s: error %v (-want +got):\n%s", tc.reason, err, diff)
-			}
-			if r := server.Requests()[0]; r.Path != "/v25.0/me" || r.Query.Get("fields") != "id,name,username,picture{url}" || r.Token != "access" {
-				t.Errorf("asked %+v", r)
-			}
-		})
-	}
+	page := platforms.Identity{AccountID: "42", DisplayName: "Acme", Username: "acme", IconURL: "https://cdn.example/a"}
+	platformtest.Identify(t, newFacebook, "/v25.0/me?fields=id,name,username,picture{url}",
+		identifies("Page", "it has an id, a name and a handle",
+			says(200, `{"id":"42","name":"Acme","username":"acme","picture":{"data":{"url":"https://cdn.example/a"}}}`), page),
+		identifies("no handle", "not every Page has a handle", says(200, `{"id":"42","name":"Acme"}`),
+			platforms.Identity{AccountID: "42", DisplayName: "Acme"}),
+		refuses("dead token", "a person must connect again", problem(400, 190, 460, false), platforms.ClassReconnect),
+		refuses("checkpoint", "a person must act on Facebook", problem(400, 100, 1404006, false), platforms.ClassRestricted),
+		refuses("limited", "a limit passes", problem(400, 4, 0, false), platforms.ClassRateLimited),
+		refuses("bad request", "a refusal of the request says nothing about the Page", problem(400, 100, 0, false), platforms.ClassUnknown))
 }
 
 func TestRefresh(t *testing.T) {
