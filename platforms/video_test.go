@@ -15,10 +15,8 @@ import (
 
 func TestVideoLimits(t *testing.T) {
 	limits := platforms.VideoLimits{
-		MinDuration: 3 * time.Second, MaxDuration: 140 * time.Second,
-		MinSide: 32, MaxSide: 4096, MaxWidth: 1920, MinAspect: 0.01, MaxAspect: 3,
-		MinFrameRate: 23, MaxFrameRate: 60, MaxBitRate: 25_000_000,
-		Codecs: []string{"h264", "hevc"}, AudioCodecs: []string{"aac"},
+		MinDuration: 3 * time.Second, MaxDuration: 140 * time.Second, MinSide: 32, MaxSide: 4096, MaxWidth: 1920, MinAspect: 0.01, MaxAspect: 3,
+		MinFrameRate: 23, MaxFrameRate: 60, MaxBitRate: 25_000_000, Codecs: []string{"h264", "hevc"}, AudioCodecs: []string{"aac"},
 	}
 	fits := platforms.File{
 		Size: 1 << 20, Width: 1080, Height: 1920, Duration: 10 * time.Second, FrameRate: 29.97, VideoCodec: "h264", AudioCodec: "aac",

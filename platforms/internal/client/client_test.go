@@ -49,12 +49,9 @@ func TestClient(t *testing.T) {
 		}
 	}
 	want := []string{
-		`GET /v1.0/me?fields=id "Bearer t" "" `,
-		`POST /1/feed "Bearer t" "application/x-www-form-urlencoded" message=a+%26+b`,
-		`GET /refresh?access_token=t "" "" `,
-		`POST /2/tweets "Bearer t" "application/json" {"text":"<a> & b"}` + "\n",
-		`POST /finalize "Bearer t" "" `,
-		`PUT /session "" "video/mp4" ab`,
+		`GET /v1.0/me?fields=id "Bearer t" "" `, `POST /1/feed "Bearer t" "application/x-www-form-urlencoded" message=a+%26+b`,
+		`GET /refresh?access_token=t "" "" `, `POST /2/tweets "Bearer t" "application/json" {"text":"<a> & b"}` + "\n",
+		`POST /finalize "Bearer t" "" `, `PUT /session "" "video/mp4" ab`,
 	}
 	mu.Lock()
 	defer mu.Unlock()
@@ -97,11 +94,10 @@ func TestSilence(t *testing.T) {
 		file   = &platforms.File{Name: "a.jpg"}
 	)
 	tests := map[string]struct {
-		reason  string
-		err     error
-		outcome platforms.Outcome
-		class   platforms.Class
-		upload  platforms.Class
+		reason        string
+		err           error
+		outcome       platforms.Outcome
+		class, upload platforms.Class
 	}{
 		"lost":    {"what was sent may have taken effect", lost, platforms.Unknown, platforms.ClassUnknown, platforms.ClassTransient},
 		"unsent":  {"what was not sent has none", unsent, platforms.NotSent, platforms.ClassTransient, platforms.ClassTransient},

@@ -25,11 +25,10 @@ import (
 
 func TestAwait(t *testing.T) {
 	tests := map[string]struct {
-		reason string
-		asks   int
-		within time.Duration
-		took   time.Duration
-		err    error
+		reason       string
+		asks         int
+		within, took time.Duration
+		err          error
 	}{
 		"at once": {"what is ready is not waited for", 1, time.Minute, 0, nil},
 		"later":   {"the pauses grow, up to the longest", 5, time.Minute, 300*time.Millisecond + 600*time.Millisecond + 2*time.Second, nil},
@@ -61,12 +60,10 @@ func TestParseState(t *testing.T) {
 
 func TestList(t *testing.T) {
 	pages := map[string]string{
-		"whole":   `{"data":[{"id":"3"},{"id":"2"}],"paging":{"next":"https://g.example/x?page=second"}}`,
-		"second":  `{"data":[{"id":"2"},{"id":"1"},{"id":"9"}]}`,
-		"endless": `{"data":[],"paging":{"next":"https://g.example/x?page=endless"}}`,
-		"no list": `{}`,
-		"no id":   `{"data":[{"text":"hello"}]}`,
-		"later":   `{"data":[{"id":"1"}],"paging":{"next":"https://g.example/x?page=broken"}}`,
+		"whole":  `{"data":[{"id":"3"},{"id":"2"}],"paging":{"next":"https://g.example/x?page=second"}}`,
+		"second": `{"data":[{"id":"2"},{"id":"1"},{"id":"9"}]}`, "endless": `{"data":[],"paging":{"next":"https://g.example/x?page=endless"}}`,
+		"no list": `{}`, "no id": `{"data":[{"text":"hello"}]}`,
+		"later": `{"data":[{"id":"1"}],"paging":{"next":"https://g.example/x?page=broken"}}`,
 	}
 	tests := map[string]struct {
 		reason string

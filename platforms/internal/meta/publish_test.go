@@ -45,10 +45,9 @@ const (
 // published. The refusal may stand only if the graph's state shows that the container is not published.
 func TestDoubleCheck(t *testing.T) {
 	tests := map[string]struct {
-		reason  string
-		refusal string
-		status  http.HandlerFunc
-		want    platforms.Outcome
+		reason, refusal string
+		status          http.HandlerFunc
+		want            platforms.Outcome
 	}{
 		"published":            {"the container says so", invalid, recorder.Respond(200, `{"status":"PUBLISHED"}`), platforms.Unknown},
 		"finished":             {"it is ready to be published", invalid, recorder.Respond(200, `{"status":"FINISHED"}`), platforms.Refused},

@@ -15,9 +15,8 @@ import (
 
 func TestUsedOf(t *testing.T) {
 	tests := map[string]struct {
-		reason        string
-		app, business string
-		want          Usage
+		reason, app, business string
+		want                  Usage
 	}{
 		"nothing told": {"some answers have no headers", "", "", Usage{App: -1, Account: -1}},
 		"app":          {"the most used of three budgets counts", `{"call_count":28,"total_time":95,"total_cputime":25}`, "", Usage{App: 95, Account: -1}},
@@ -77,9 +76,8 @@ func TestUsageLimit(t *testing.T) {
 
 func TestQuotaLimit(t *testing.T) {
 	tests := map[string]struct {
-		reason      string
-		total, used string
-		want        []platforms.RateLimit
+		reason, total, used string
+		want                []platforms.RateLimit
 	}{
 		"room":     {"what is left is the difference", "250", "4", []platforms.RateLimit{{Name: platforms.PostsPerDay, Limit: 250, Remaining: 246}}},
 		"used up":  {"nothing is sent for a while", "50", "50", []platforms.RateLimit{{Name: platforms.PostsPerDay, Limit: 50, BlockedUntil: noon}}},

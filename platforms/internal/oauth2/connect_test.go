@@ -49,12 +49,11 @@ func TestExchange(t *testing.T) {
 	const code, verifier, secret = "the-code", "the-verifier", "the-secret"
 	now := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 	tests := map[string]struct {
-		reason string
-		status int
-		body   string
-		class  platforms.Class
-		words  string
-		scopes string
+		reason        string
+		status        int
+		body          string
+		class         platforms.Class
+		words, scopes string
 	}{
 		"good":             {"the scopes are those that were granted", 200, `{"access_token":"a","refresh_token":"r","expires_in":60,"scope":"read,write,more"}`, "", "", "read write more"},
 		"scopes not told":  {"then they are those that were requested (RFC 6749, section 5.1)", 200, `{"access_token":"a","refresh_token":"r"}`, "", "", "read write"},
