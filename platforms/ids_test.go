@@ -32,3 +32,14 @@ func TestIDsOfFiles(t *testing.T) {
 		})
 	}
 }
+
+func TestErrorJoinsProblemAndRemedy(t *testing.T) {
+	for want, err := range map[string]*Error{
+		"X is busy": Errorf(ClassTransient, "%s is busy", "X"),
+		"the token has ended; connect the account again": {Problem: "the token has ended", Remedy: "connect the account again"},
+	} {
+		if got := err.Error(); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}

@@ -4,7 +4,9 @@
 package platforms_test
 
 import (
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -75,5 +77,146 @@ func TestImageLimitsFor(t *testing.T) {
 		if diff := cmp.Diff(tc.want, tc.limits.For(&file)); diff != "" {
 			t.Errorf("%s (%s) (-want +got):\n%s", name, tc.why, diff)
 		}
+	}
+}
+
+func TestPictureURL(t *testing.T) {
+	t.Parallel()
+	for address, tc := range map[string]struct {
+		reason string
+		shown  bool
+	}{
+		"https://pbs.example/a.png?x=1":            {"as platforms have it", true},
+		"http://127.0.0.1:9100/a.svg":              {"a simulated platform on this machine", true},
+		"http://[::1]:9100/a.svg":                  {"and by its other address", true},
+		"http://localhost:9100/a.svg":              {"and by its name", true},
+		"http://pbs.example/a.png":                 {"who listens on the way sees who looks", false},
+		"http://10.0.0.1/a.png":                    {"a page inside of a company", false},
+		"http://127.0.0.1.evil.example/a":          {"a name is no address", false},
+		"javascript:alert(1)":                      {"a script", false},
+		"JaVaScRiPt:alert(1)":                      {"in any spelling", false},
+		"data:image/svg+xml,<svg onload=alert(1)>": {"a picture with a script", false},
+		"file:///etc/passwd":                       {"a file", false},
+		"//pbs.example/a.png":                      {"it takes the scheme of the page", false},
+		"/signout":                                 {"a page of Herald's", false},
+		"https://user:word@pbs.example/a":          {"a password", false},
+		"https:":                                   {"no host", false},
+		"https:pbs.example/a":                      {"no host either", false},
+		" https://pbs.example/a":                   {"not an address", false},
+		"https://pbs.example/\x00":                 {"nor this", false},
+		"":                                         {"no picture", false},
+	} {
+		want := ""
+		if tc.shown {
+			want = address
+		}
+		if got := platforms.PictureURL(address); got != want {
+			t.Errorf("%q (%s): got %q", address, tc.reason, got)
+		}
+	}
+}
+
+func TestLow(t *testing.T) {
+	for _, tc := range []struct {
+		reason     string
+		most, left int
+		want       bool
+	}{
+		{"a tenth is little", 250, 25, true},
+		{"more than a tenth is not", 250, 26, false},
+		{"of few, the last ones count", 5, 1, false},
+		{"nothing is little", 5, 0, true},
+		{"what is told without a total is told because it is little", 0, 0, true},
+		{"more was counted than there was", 50, -3, true},
+	} {
+		if got := platforms.Low(tc.most, tc.left); got != tc.want {
+			t.Errorf("%s: %d of %d gives %v", tc.reason, tc.left, tc.most, got)
+		}
+	}
+}
+
+func TestConversion(t *testing.T) {
+	reels := platforms.VideoLimits{MaxWidth: 1920, MinFrameRate: 23, MaxFrameRate: 60, MaxBitRate: 12_000_000}
+	sides := platforms.VideoLimits{MinSide: 360, MaxSide: 4096}
+	tests := map[string]struct {
+		reason        string
+		limits        platforms.VideoLimits
+		width, height int
+		rate          float64
+		varies        bool
+		want          platforms.Conversion
+	}{
+		"4K":                  {"columns are bounded", reels, 3840, 2160, 29.97, false, platforms.Conversion{Width: 1920, Height: 1080, BitRate: 9_000_000}},
+		"4K upright":          {"and rows are not", reels, 2160, 3840, 60.02, false, platforms.Conversion{Width: 1920, Height: 3414, BitRate: 9_000_000}},
+		"8K":                  {"both sides are bounded", sides, 4320, 7680, 30, false, platforms.Conversion{Width: 2304, Height: 4096, BitRate: 40_000_000}},
+		"small":               {"a picture grows to the least", sides, 320, 240, 30, false, platforms.Conversion{Width: 480, Height: 360, BitRate: 4_000_000}},
+		"odd":                 {"H.264 has even sides", platforms.VideoLimits{}, 641, 361, 30, false, platforms.Conversion{Width: 642, Height: 362, BitRate: 4_000_000}},
+		"a line":              {"no size is within both bounds, and the shape stays", sides, 8192, 64, 30, false, platforms.Conversion{Width: 4096, Height: 32, BitRate: 4_000_000}},
+		"slow motion":         {"the most frames that are taken", reels, 720, 1280, 240, false, platforms.Conversion{Width: 720, Height: 1280, FrameRate: 60, BitRate: 8_000_000}},
+		"a webcam":            {"frames are repeated", reels, 640, 480, 10, false, platforms.Conversion{Width: 640, Height: 480, FrameRate: 30, BitRate: 4_000_000}},
+		"a recorded screen":   {"a rate that is measured must be constant", reels, 640, 480, 47, true, platforms.Conversion{Width: 640, Height: 480, FrameRate: 30, BitRate: 4_000_000}},
+		"a rate not known":    {"nothing says that it fits", reels, 640, 480, 0, false, platforms.Conversion{Width: 640, Height: 480, FrameRate: 30, BitRate: 4_000_000}},
+		"a rate nobody minds": {"it stays as it is", platforms.VideoLimits{}, 640, 480, 47, true, platforms.Conversion{Width: 640, Height: 480, BitRate: 4_000_000}},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			f := platforms.File{Width: tc.width, Height: tc.height, FrameRate: tc.rate, FrameRateVaries: tc.varies, Duration: time.Minute, Size: 1 << 30, VideoCodec: "hevc", AudioCodec: "pcm"}
+			got := tc.limits.Conversion(&f)
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+			}
+			after := got.After(&f)
+			if problems := tc.limits.Problems(&after, "x"); len(problems) > 0 && name != "a line" {
+				t.Errorf("%s: it is still beyond a bound: %v", tc.reason, problems)
+			}
+		})
+	}
+}
+
+func TestVideoLimits(t *testing.T) {
+	limits := platforms.VideoLimits{
+		MinDuration: 3 * time.Second, MaxDuration: 140 * time.Second, MinSide: 32, MaxSide: 4096, MaxWidth: 1920, MinAspect: 0.01, MaxAspect: 3,
+		MinFrameRate: 23, MaxFrameRate: 60, MaxBitRate: 25_000_000, Codecs: []string{"h264", "hevc"}, AudioCodecs: []string{"aac"},
+	}
+	fits := platforms.File{
+		Size: 1 << 20, Width: 1080, Height: 1920, Duration: 10 * time.Second, FrameRate: 29.97, VideoCodec: "h264", AudioCodec: "aac",
+	}
+	tests := map[string]struct {
+		reason string
+		change func(f *platforms.File)
+		want   []string
+	}{
+		"one that fits":   {"nothing is beyond a bound", func(*platforms.File) {}, nil},
+		"nothing known":   {"what is not known is not judged: a file that an earlier version verified has fewer facts", func(f *platforms.File) { *f = platforms.File{Size: 1 << 40} }, nil},
+		"short":           {"the length is named as people say it", func(f *platforms.File) { f.Duration = 500 * time.Millisecond }, []string{"plays for 0.5 s; x takes at least 3 s"}},
+		"long":            {"minutes are said from two on", func(f *platforms.File) { f.Duration = 5*time.Minute + time.Second }, []string{"plays for 5 min 1 s; x takes at most 2 min 20 s"}},
+		"a hair too long": {"sound often ends some frames behind the picture", func(f *platforms.File) { f.Duration = 140*time.Second + 40*time.Millisecond }, nil},
+		"narrow":          {"both are said", func(f *platforms.File) { f.Width, f.Height = 16, 1920 }, []string{"has 16 × 1920 pixels; x takes at least 32 on each side", "has 16 × 1920 pixels; x takes a video that is at most 100 times as high as wide"}},
+		"4K":              {"what phones record", func(f *platforms.File) { f.Width, f.Height = 3840, 2160 }, []string{"has 3840 × 2160 pixels; x takes at most 1920 columns"}},
+		"4K that stands":  {"the bound is one of columns", func(f *platforms.File) { f.Width, f.Height = 2160, 3840 }, []string{"has 2160 × 3840 pixels; x takes at most 1920 columns"}},
+		"8K":              {"each bound is named", func(f *platforms.File) { f.Width, f.Height = 1900, 7680 }, []string{"has 1900 × 7680 pixels; x takes at most 4096 on each side"}},
+		"wide":            {"the shape is named", func(f *platforms.File) { f.Width, f.Height = 1920, 64 }, []string{"has 1920 × 64 pixels; x takes a video that is at most 3 times as wide as high"}},
+		"slow motion":     {"phones record 120 and 240 frames", func(f *platforms.File) { f.FrameRate = 119.88 }, []string{"has 119.88 frames a second; x takes at most 60"}},
+		"60 by a clock":   {"phones are off by a little", func(f *platforms.File) { f.FrameRate = 60.02 }, nil},
+		"23.976":          {"films of cinemas", func(f *platforms.File) { f.FrameRate = 22.9 }, nil},
+		"ten frames":      {"recorded by a webcam", func(f *platforms.File) { f.FrameRate = 10 }, []string{"has 10 frames a second; x takes at least 23"}},
+		"rates that vary": {"the average says little of a recorded screen", func(f *platforms.File) { f.FrameRate, f.FrameRateVaries = 10, true }, nil},
+		"bits":            {"4K from a camera", func(f *platforms.File) { f.Size = 100_000_000 }, []string{"has 80 Mbit for each second; x takes at most 25"}},
+		"codecs":          {"the codec is named, and what is taken", func(f *platforms.File) { f.VideoCodec, f.AudioCodec = "prores", "pcm" }, []string{"is encoded as prores; x takes h264, hevc", "has sound that is encoded as pcm; x takes aac"}},
+		"silent":          {"a video needs no sound", func(f *platforms.File) { f.AudioCodec = "" }, nil},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			f := fits
+			tc.change(&f)
+			if diff := cmp.Diff(tc.want, limits.Problems(&f, "x")); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+	endless := fits
+	endless.Duration = 13*time.Hour + 90*time.Second
+	if got := strings.Join((platforms.VideoLimits{MaxDuration: 12 * time.Hour}).Problems(&endless, "youtube"), ""); got != "plays for 13 h 1 min; youtube takes at most 12 h" {
+		t.Errorf("hours: %s", got)
 	}
 }

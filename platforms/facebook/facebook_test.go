@@ -18,6 +18,7 @@ import (
 	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/platforms/internal/meta"
+	"github.com/herald-social/herald/platforms/internal/meta/metatest"
 	"github.com/herald-social/herald/platforms/platformtest"
 	"github.com/herald-social/herald/platforms/platformtest/recorder"
 )
@@ -189,5 +190,57 @@ func FuzzJudge(f *testing.F) {
 		case platforms.NotSent, platforms.Accepted:
 			t.Errorf("an answer means neither that nothing was sent nor that it is worked on: %+v", r)
 		}
+	})
+}
+
+// TestLostPhotos makes Facebook refuse a post with photos. If it no longer has one of them, the next preparation
+// uploads them again.
+func TestLostPhotos(t *testing.T) {
+	there, gone := says(200, `{"id":"7"}`), problem(400, 100, 33, false)
+	const feed, first, second = "POST /v25.0/42/feed", "GET /v25.0/7", "GET /v25.0/8"
+	tests := map[string]struct {
+		reason  string
+		refusal http.HandlerFunc
+		photos  []http.HandlerFunc
+		class   platforms.Class
+		subject platforms.Subject
+		want    []string
+	}{
+		"lost":      {"the second is gone", problem(400, 100, 0, false), []http.HandlerFunc{there, gone}, platforms.ClassTransient, "", []string{feed, first, second}},
+		"kept":      {"something else is at fault", problem(400, 100, 0, false), []http.HandlerFunc{there, there}, platforms.ClassPermanent, "", []string{feed, first, second}},
+		"no answer": {"what cannot be read is no proof that it is gone", problem(400, 100, 0, false), []http.HandlerFunc{says(503, ``)}, platforms.ClassPermanent, "", []string{feed, first}},
+		"unlisted":  {"a code that is in no table may mean that as well", problem(400, 98765, 0, false), []http.HandlerFunc{gone}, platforms.ClassTransient, "", []string{feed, first}},
+		"named":     {"a code that names the file is believed", problem(400, 324, 1366046, false), nil, platforms.ClassPermanent, platforms.SubjectFile, []string{feed}},
+		"blocked":   {"nothing is asked about photos when the account is blocked", problem(400, 368, 0, false), nil, platforms.ClassQuota, platforms.SubjectAccount, []string{feed}},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			turn := 0
+			calls := append([]http.HandlerFunc{tc.refusal}, tc.photos...)
+			p, server := newFacebook(t, func(w http.ResponseWriter, r *http.Request) {
+				calls[min(turn, len(calls)-1)](w, r)
+				turn++
+			})
+			job := jobFor("hello")
+			job.Content.Category, job.Content.Media = v1alpha1.CategoryImage, []platforms.File{{Name: "a.png"}, {Name: "b.png"}}
+			job.Checkpoint = platforms.JoinFileIDs([]string{"7", "8"})
+			got := p.Publish(t.Context(), job)
+			if got.Outcome != platforms.Refused || got.Err.Class != tc.class || got.Err.Subject != tc.subject {
+				t.Errorf("%s: got %+v, %+v", tc.reason, got, got.Err)
+			}
+			if diff := cmp.Diff(tc.want, server.Paths()); diff != "" {
+				t.Errorf("%s: requests (-want +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// TestErrorTable has an expectation for each row of the table, and compares the page that documents it. To write the
+// page, run go test -run ErrorTable -args -update.
+func TestErrorTable(t *testing.T) {
+	p := New(Config{}, nil)
+	metatest.CheckErrors(t, "facebook", &p.graph, map[string]metatest.Want{
+		"324": metatest.BadFile, "1366046": metatest.BadFile,
+		"1500": metatest.BadText, "1609005": metatest.BadText, "1609008": metatest.BadText, "2061006": metatest.BadText,
 	})
 }

@@ -10,12 +10,17 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	clocktesting "k8s.io/utils/clock/testing"
 
+	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/platforms/internal/jsondoc"
 	"github.com/herald-social/herald/platforms/platformtest"
 	"github.com/herald-social/herald/platforms/platformtest/recorder"
+	"github.com/herald-social/herald/test/sandboxtest"
 )
 
 // noon is the time of these tests.
@@ -101,4 +106,214 @@ func TestLimits(t *testing.T) {
 	if got := limits.CaptionLength("a🎉"); got != 3 {
 		t.Errorf("an emoji is two UTF-16 code units; counted %d", got)
 	}
+}
+
+// FuzzCaption compares the count with the definition of UTF-16: two units for code points beyond the first 65,536, and
+// one for all others.
+func FuzzCaption(f *testing.F) {
+	for _, text := range []string{"", "Hello", "é日本", "👨‍👩‍👧 and 🇮🇸", "\xff\xed\xa0\x80", strings.Repeat("🎉", 1100), "\ufffd\U0010ffff"} {
+		f.Add(text)
+	}
+	limits := New(Config{}, nil).Capabilities()
+	f.Fuzz(func(t *testing.T, text string) {
+		want := 0
+		for _, r := range text {
+			want++
+			if r > 0xffff {
+				want++
+			}
+		}
+		if got := limits.CaptionLength(text); got != want {
+			t.Errorf("%q has %d UTF-16 code units, counted %d", text, want, got)
+		}
+	})
+}
+
+// TestWhomALimitStops tells the limit for drafts, which does not affect direct posts, from the account's limits.
+func TestWhomALimitStops(t *testing.T) {
+	for code, alone := range map[string]bool{
+		"spam_risk_too_many_pending_share": true, "spam_risk_too_many_posts": false, "reached_active_user_cap": false,
+	} {
+		t.Run(code, func(t *testing.T) {
+			_, p := newDesk(t)
+			for name, got := range map[string]*platforms.Error{
+				"answer": p.classify(apiError{status: http.StatusForbidden, code: code}).Error, "status": failedOf(code),
+			} {
+				if got.Class != platforms.ClassQuota || got.PostOnly != alone {
+					t.Errorf("%s: got %+v, want a quota, of drafts alone: %v", name, got, alone)
+				}
+			}
+		})
+	}
+}
+
+func TestValidateOptions(t *testing.T) {
+	t.Parallel()
+	private := []string{"SELF_ONLY", "FOLLOWER_OF_CREATOR"}
+	for _, tt := range []struct {
+		name, reason string
+		can          []string
+		options      *v1alpha1.TikTokOptions
+		want         string
+	}{
+		{"draft", "it may still be chosen", private, nil, ""},
+		{"draft, asked for", "it will not be chosen otherwise", private, &v1alpha1.TikTokOptions{PrivacyLevel: v1alpha1.TikTokPublicToEveryone}, "the account cannot choose PUBLIC_TO_EVERYONE; it can choose SELF_ONLY"},
+		{"public account", "what is left out means public", []string{"PUBLIC_TO_EVERYONE", "SELF_ONLY"}, nil, ""},
+		{"left out", "a private account cannot choose what is meant", private, nil, "the account cannot choose PUBLIC_TO_EVERYONE; it can choose SELF_ONLY"},
+		{"asked for", "a private account cannot choose it", private, &v1alpha1.TikTokOptions{PrivacyLevel: v1alpha1.TikTokPublicToEveryone}, "the account cannot choose PUBLIC_TO_EVERYONE; it can choose SELF_ONLY"},
+		{"chosen well", "a private account can choose this one", private, &v1alpha1.TikTokOptions{PrivacyLevel: v1alpha1.TikTokSelfOnly}, ""},
+		{"nothing to choose", "there may be no way out", private[1:], nil, "the account cannot choose PUBLIC_TO_EVERYONE, nor any other level that a post can ask for"},
+		{"inbox draft", "its owner chooses in the app", private, &v1alpha1.TikTokOptions{Draft: true}, ""},
+		{"not told", "TikTok itself decides", nil, nil, ""},
+		{"never examined", "TikTok itself decides", nil, &v1alpha1.TikTokOptions{PrivacyLevel: v1alpha1.TikTokPublicToEveryone}, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			account := &v1alpha1.ConnectionStatus{TikTok: &v1alpha1.TikTokAccount{PrivacyLevelOptions: tt.can}}
+			if tt.name == "never examined" {
+				account.TikTok = nil
+			}
+			target := &v1alpha1.PostTarget{TikTok: tt.options}
+			errs := New(Config{}, nil).Capabilities().ValidateOptions(target, strings.HasPrefix(tt.name, "draft"), account, field.NewPath("spec", "targets").Index(0))
+			got := ""
+			if len(errs) > 0 {
+				got = errs[0].Detail
+				if path := "spec.targets[0].tiktok.privacyLevel"; errs[0].Field != path {
+					t.Errorf("the error is at %s, want %s", errs[0].Field, path)
+				}
+			}
+			if got != tt.want || len(errs) > 1 {
+				t.Errorf("%s: got %v, want %q", tt.reason, errs, tt.want)
+			}
+		})
+	}
+}
+
+// TestInspectSandbox inspects an account in the sandbox, which was written from TikTok's documentation.
+func TestInspectSandbox(t *testing.T) {
+	control := sandboxtest.Start(t)
+	p := New(Config{APIURL: control.URL + "/tiktok"}, transport.New(transport.Options{}))
+	tests := map[string]struct {
+		reason   string
+		settings map[string]any
+		want     *v1alpha1.TikTokAccount
+		full     bool
+	}{
+		"public": {
+			"an account that everybody sees chooses freely", nil,
+			&v1alpha1.TikTokAccount{PrivacyLevelOptions: []string{"PUBLIC_TO_EVERYONE", "MUTUAL_FOLLOW_FRIENDS", "SELF_ONLY"}, MaxVideoPostDurationSeconds: 600}, false,
+		},
+		"private": {
+			"a private one does not, nor may others use its videos",
+			map[string]any{"private": true, "comment_disabled": true},
+			&v1alpha1.TikTokAccount{
+				PrivacyLevelOptions: []string{"FOLLOWER_OF_CREATOR", "MUTUAL_FOLLOW_FRIENDS", "SELF_ONLY"},
+				CommentDisabled:     true, DuetDisabled: true, StitchDisabled: true, MaxVideoPostDurationSeconds: 600,
+			}, false,
+		},
+		"full": {"one without room says only that", map[string]any{"quota": 0}, nil, true},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			account, err := control.Account(t.Context(), "tiktok", "open-"+name, tc.settings)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := p.Inspect(t.Context(), platforms.Account{ID: account.ID, Token: platforms.Token{Access: account.AccessToken}})
+			if diff := cmp.Diff(tc.want, got.TikTok); diff != "" || err != nil {
+				t.Errorf("%s: %v (-want +got):\n%s", tc.reason, err, diff)
+			}
+			full := len(got.RateLimits) == 1 && got.RateLimits[0].Remaining == 0 && !got.RateLimits[0].BlockedUntil.IsZero() && !got.RateLimits[0].AppWide
+			if full != tc.full {
+				t.Errorf("%s: got %+v", tc.reason, got.RateLimits)
+			}
+		})
+	}
+}
+
+func TestInspectAnswers(t *testing.T) {
+	code := func(status int, code string) http.HandlerFunc {
+		return says(status, `{"data":{},"error":{"code":"`+code+`","message":"","log_id":"1"}}`)
+	}
+	tests := map[string]struct {
+		reason, scopes string
+		answer         http.HandlerFunc
+		class          platforms.Class
+		none           bool
+	}{
+		"inbox only":      {"an account for drafts alone has nothing to choose, and is not asked", "user.info.basic,video.upload", nil, "", true},
+		"token ended":     {"another token is needed", "", code(401, "access_token_invalid"), platforms.ClassRefresh, true},
+		"scope missing":   {"a person has to grant it", "", code(401, "scope_not_authorized"), platforms.ClassReconnect, true},
+		"banned":          {"a person has to act", "", code(200, "spam_risk_user_banned_from_posting"), platforms.ClassRestricted, true},
+		"too often":       {"it is asked later", "", code(429, "rate_limit_exceeded"), platforms.ClassRateLimited, true},
+		"app full":        {"the app has as many users as it may; those who are among them may go on", "", code(200, "reached_active_user_cap"), "", false},
+		"outage":          {"an outage passes", "", says(503, ``), platforms.ClassTransient, true},
+		"no levels":       {"an account that may choose nothing is no answer", "", says(200, `{"data":{"privacy_level_options":[]},"error":{"code":"ok"}}`), platforms.ClassUnknown, true},
+		"new code":        {"a refusal of the question says nothing about the account", "", code(403, "something_new"), platforms.ClassUnknown, true},
+		"not even theirs": {"nor is what something in between says", "", says(200, `hello`), platforms.ClassUnknown, true},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			p, _ := newTikTok(t, tc.answer)
+			got, err := p.Inspect(t.Context(), platforms.Account{ID: "o-1", Token: platforms.Token{Access: "a1", Scopes: tc.scopes}})
+			if class(err) != tc.class || got.TikTok != nil || (len(got.RateLimits) == 0) != tc.none {
+				t.Errorf("%s: got %+v, %v", tc.reason, got, err)
+			}
+			if !tc.none && (got.RateLimits[0].AppWide || !got.RateLimits[0].BlockedUntil.Equal(noon.Add(time.Hour))) {
+				t.Errorf("%s: got %+v", tc.reason, got.RateLimits[0])
+			}
+		})
+	}
+}
+
+// FuzzClassify checks that any response results in an error that has a problem, repeats no foreign text, and does not
+// treat an outage as a refusal.
+func FuzzClassify(f *testing.F) {
+	f.Add(400, "invalid_params")
+	f.Add(200, "spam_risk_too_many_posts")
+	f.Add(401, "access_token_invalid")
+	f.Add(429, "")
+	f.Add(-1, "<script>")
+	p := New(Config{}, nil)
+	f.Fuzz(func(t *testing.T, status int, code string) {
+		bad := p.classify(apiError{status: status, code: code, signed: true})
+		if bad == nil || bad.Error == nil || bad.Problem == "" {
+			t.Fatal("no error is made of it")
+		}
+		if bad.documented && (bad.Class == platforms.ClassTransient || bad.Class == platforms.ClassUnknown) {
+			t.Errorf("%d %q is documented as a refusal, of class %v", status, code, bad.Class)
+		}
+		if bad.Unlisted && (bad.Subject != "" || bad.Class != platforms.ClassPermanent || bad.Code != sanitizeWord(code)) {
+			t.Errorf("%d %q is in no table and makes %+v", status, code, bad.Error)
+		}
+		if bad.isUnknownID() && status >= http.StatusInternalServerError {
+			t.Errorf("%d %q proves that nothing was published", status, code)
+		}
+		if failed := failedOf(code); failed == nil || failed.Problem == "" {
+			t.Errorf("the reason %q makes no error", code)
+		}
+		if said := sanitizeWord(code); said != code && said != "unspecified" {
+			t.Errorf("the reason %q is told as %q", code, said)
+		}
+	})
+}
+
+// FuzzListed checks that any listed post is handled without a panic, and that its creation time is plausible or zero.
+func FuzzListed(f *testing.F) {
+	f.Add(`{"id":"7300000000000000001","create_time":1800000000,"title":"Hello"}`, "Hello")
+	f.Add(`{"id":{},"create_time":"-1","video_description":null}`, "")
+	f.Add(`{"create_time":1e300}`, "\u200d")
+	f.Fuzz(func(t *testing.T, body, caption string) {
+		listed, ok := jsondoc.Decode[listedPost]([]byte(body))
+		if !ok {
+			return
+		}
+		job := &platforms.Job{}
+		job.Content.Text = caption
+		_ = listed.fits(job)
+		if at := listed.created(); !at.IsZero() && (at.Year() < 1970 || at.Year() > 9999) {
+			t.Errorf("%q was created at %s", body, at)
+		}
+		matchesTruncated(caption, jsondoc.Text(body))
+	})
 }

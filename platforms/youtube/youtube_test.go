@@ -9,6 +9,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+	"unicode"
+	"unicode/utf16"
 
 	clocktesting "k8s.io/utils/clock/testing"
 
@@ -125,4 +127,60 @@ func TestLimits(t *testing.T) {
 	if limits.CaptionProblem("a < b") == "" || limits.CaptionProblem("a and b") != "" {
 		t.Error("angle brackets are refused, and nothing else")
 	}
+}
+
+// FuzzCaption checks that a description is counted in bytes and a title in UTF-16 code units, that both are refused
+// only for angle brackets, and that a title is also refused if it is only whitespace.
+func FuzzCaption(f *testing.F) {
+	for _, text := range []string{"", "Hello", "é日本", "a < b", "<b>", "👨‍👩‍👧 and 🇮🇸", "\xff\xed\xa0\x80", "＜b＞", " \n\u00a0"} {
+		f.Add(text)
+	}
+	limits := New(Config{}, nil).Capabilities()
+	f.Fuzz(func(t *testing.T, text string) {
+		brackets, blank, units := false, text != "", 0
+		for _, r := range text {
+			blank = blank && unicode.IsSpace(r)
+			brackets = brackets || r == '<' || r == '>'
+			units += utf16.RuneLen(r)
+		}
+		if got := limits.CaptionLength(text); got != len([]byte(text)) {
+			t.Errorf("%q has %d bytes, counted %d", text, len(text), got)
+		}
+		if got := limits.TitleLength(text); got != units {
+			t.Errorf("%q has %d UTF-16 code units, counted %d", text, units, got)
+		}
+		if got := []bool{limits.CaptionProblem(text) != "", limits.TitleProblem(text) != ""}; got[0] != brackets || got[1] != (brackets || blank) {
+			t.Errorf("%q has brackets: %t, is blank: %t; refused: %t", text, brackets, blank, got)
+		}
+	})
+}
+
+// FuzzStanding checks, for any session response, that no more bytes count as stored than the file has, and that a video
+// has a valid id.
+func FuzzStanding(f *testing.F) {
+	f.Add(308, "bytes=0-262143", "", "", int64(1<<20))
+	f.Add(308, "bytes=0-999999999999999999", "", "", int64(10))
+	f.Add(308, "", "https://elsewhere.example", "", int64(10))
+	f.Add(308, "0-3", "/upload?upload_id=1", "", int64(10))
+	f.Add(308, "Bytes = 0-3, 4-9", "https://other.googleapis.com/?upload_id=1", "", int64(10))
+	f.Add(308, "bytes=0-3,2-8,9-9", "?upload_id=2", "", int64(10))
+	f.Add(200, "", "", `{"id":"dQw4w9WgXcQ"}`, int64(10))
+	f.Add(200, "", "", `{"id":"../x"}`, int64(10))
+	p := New(Config{}, nil)
+	f.Fuzz(func(t *testing.T, status int, span, location, body string, size int64) {
+		header := http.Header{}
+		header.Set("Range", span)
+		header.Set("Location", location)
+		found, bad := p.parseSession(&transport.Response{Status: status, Header: header, Body: []byte(body)}, session{address: DefaultAPIURL + "/upload?upload_id=1"}, size)
+		switch {
+		case bad != nil:
+			if bad.Problem == "" {
+				t.Error("an error says nothing")
+			}
+		case found.state == done && !validID(found.video.ID.String()):
+			t.Errorf("the video %q", found.video.ID)
+		case found.state == open && (found.stored < 0 || found.stored > max(size, 0)):
+			t.Errorf("%d of %d bytes are stored", found.stored, size)
+		}
+	})
 }

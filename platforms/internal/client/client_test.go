@@ -4,15 +4,21 @@
 package client
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
+	"mime"
+	"mime/multipart"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"testing/iotest"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -117,4 +123,123 @@ func TestSilence(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestForm(t *testing.T) {
+	form := Form{Field: "media", Name: "a \"b\".png", Values: map[string]string{"category": "tweet_image"}}
+	made := form.around(Body{Content: iotest.OneByteReader(strings.NewReader("bytes and more")), Length: 5, Type: "image/png"})
+	body, err := io.ReadAll(made.Content)
+	if err != nil || made.err != nil {
+		t.Fatal(err, made.err)
+	}
+	if int64(len(body)) != made.Length {
+		t.Errorf("%d bytes, promised were %d", len(body), made.Length)
+	}
+	_, options, err := mime.ParseMediaType(made.Type)
+	if err != nil {
+		t.Fatal(err)
+	}
+	read, err := multipart.NewReader(strings.NewReader(string(body)), options["boundary"]).ReadForm(1 << 20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := read.Value["category"]; len(got) != 1 || got[0] != "tweet_image" {
+		t.Errorf("the field is %q", got)
+	}
+	part := read.File["media"][0]
+	content, err := part.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := io.ReadAll(content)
+	if err != nil || string(data) != "bytes" || part.Filename != form.Name || part.Header.Get("Content-Type") != "image/png" {
+		t.Errorf("the file is %q, %q, %v: %v", data, part.Filename, part.Header, err)
+	}
+}
+
+// TestShortFile reads a file that is shorter than announced, and one whose reads fail. Neither may result in a complete
+// form.
+func TestShortFile(t *testing.T) {
+	broken := errors.New("broken")
+	for name, tc := range map[string]struct {
+		reason  string
+		content io.Reader
+		want    error
+	}{
+		"short":  {"the store gave less than it said", strings.NewReader("byt"), io.ErrUnexpectedEOF},
+		"broken": {"the connection to the store broke", io.MultiReader(strings.NewReader("b"), iotest.ErrReader(broken)), broken},
+	} {
+		t.Run(name, func(t *testing.T) {
+			form := Form{Field: "f", Name: "n"}
+			made := form.around(Body{Content: tc.content, Length: 5, Type: "a/b"})
+			if _, err := io.ReadAll(made.Content); !errors.Is(err, tc.want) {
+				t.Errorf("%s: %v", tc.reason, err)
+			}
+		})
+	}
+}
+
+// FuzzNamed checks that a URL from a platform's response only leads to the platform's hosts or to a configured address.
+// It compares the host that is really called rather than the one that the URL seems to contain.
+func FuzzNamed(f *testing.F) {
+	for _, seed := range []string{
+		"https://www.googleapis.com/upload?id=1", "https://WWW.GoogleAPIs.com:443/", "https://upload.example", "http://127.0.0.1:8080/a", "https://gateway.corp:443/b",
+		"https://www.googleapis.com@127.0.0.1/", "https://127.0.0.1\\.googleapis.com/", "https://127.0.0.1%2f.googleapis.com/", "https://evil.example\u3002googleapis.com/",
+		"https://[::1%25.googleapis.com]/", "https://[::1].googleapis.com/", "https://a.googleapis.com:/", "https://a.googleapis.com:0443/", "HTTPS://upload.example:443#",
+		"https:upload.example", "//upload.example/", "https://upload.e\u212Aample/", "https://.googleapis.com/", "https://a..googleapis.com/", "http://127.0.0.1:8080@upload.example/",
+		"https://evilgoogleapis.com/", "https://a.googleapis.com.evil.example/", "https://a.googleapis.com:8443/", "http://a.googleapis.com/", "https://127.0.0.1:8080/",
+	} {
+		f.Add(seed)
+	}
+	named := AddressPolicy{Hosts: []string{"*.googleapis.com", "upload.example"}, Configured: []string{"", "http://127.0.0.1:8080/youtube", "https://gateway.corp", "://"}}
+	configured := []string{"127.0.0.1:8080", "gateway.corp:443"}
+	f.Fuzz(func(t *testing.T, address string) {
+		where, err := named.resolve(address)
+		if err != nil {
+			if where != (resolvedAddress{}) || len(err.Error()) > 512 {
+				t.Errorf("%q is refused, and yet led to %+v, or with too many words: %v", address, where, err)
+			}
+			return
+		}
+		u, err := url.Parse(where.address)
+		if err != nil || where.address != address || u.User != nil {
+			t.Fatalf("%q is called as %q: %v", address, where.address, err)
+		}
+		if where.named && u.Scheme != "https" {
+			t.Errorf("%q is called without TLS", address)
+		}
+		host := called(t, address)
+		name, port, _ := net.SplitHostPort(host)
+		switch {
+		case host == "": // net/http rejects it
+		case !where.named && slices.Contains(configured, host):
+		case where.named && port == "443" && (name == "upload.example" || strings.HasSuffix(name, ".googleapis.com")):
+		default:
+			t.Errorf("%q leads to %s (%+v)", address, host, where)
+		}
+	})
+}
+
+// called returns the host and port that net/http dials for a URL, or "" if it dials none.
+func called(t *testing.T, address string) (host string) {
+	t.Helper()
+	errDialed := errors.New("dialed")
+	dialed := make(chan string, 1)
+	transport := &http.Transport{DialContext: func(_ context.Context, _, host string) (net.Conn, error) {
+		dialed <- host
+		return nil, errDialed
+	}}
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPut, address, http.NoBody)
+	if err != nil {
+		return ""
+	}
+	answer, err := transport.RoundTrip(r)
+	if err == nil {
+		_ = answer.Body.Close()
+		t.Fatalf("%q is answered", address)
+	}
+	if !errors.Is(err, errDialed) {
+		return ""
+	}
+	return strings.ToLower(<-dialed)
 }

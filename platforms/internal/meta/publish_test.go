@@ -4,13 +4,17 @@
 package meta
 
 import (
+	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	clocktesting "k8s.io/utils/clock/testing"
 
+	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/platforms/internal/client"
@@ -119,6 +123,118 @@ func TestDoubleCheckOfTheUnread(t *testing.T) {
 			}
 			if got.Outcome != tc.want {
 				t.Errorf("%s: got %+v, want %s", tc.reason, got, tc.want)
+			}
+		})
+	}
+}
+
+// TestPublishedContainer looks up the post of a container in state PUBLISHED. The outcome is certain; only the post's
+// id is missing.
+func TestPublishedContainer(t *testing.T) {
+	const gone = "gone"
+	listed := func(ids ...string) string {
+		var posts []string
+		for _, id := range ids {
+			name, age, _ := strings.Cut(id, " ")
+			back, err := time.ParseDuration(age + "m")
+			if err != nil {
+				t.Fatal(err)
+			}
+			posts = append(posts, fmt.Sprintf(`{"id":%q,"timestamp":%q}`, name, noon.Add(-back).Format(time.RFC3339)))
+		}
+		return strings.Join(posts, ",")
+	}
+	posted := func(id string, minutes int) platforms.LookupResult {
+		return platforms.LookupResult{Matches: 1, ExternalID: id, PostedAt: noon.Add(-time.Duration(minutes) * time.Minute)}
+	}
+	withoutID := platforms.LookupResult{Matches: 1, Certain: true}
+	tests := map[string]struct {
+		reason string
+		// posts are the listed posts, each as its age in minutes at noon; gone is a listing that cannot be read. The
+		// job's SearchFrom is five minutes before noon, and its container was created an hour before noon.
+		posts    string
+		category v1alpha1.Category
+		// first and later are the results of the first lookup and of the one after the wait.
+		first, later platforms.LookupResult
+	}{
+		"listed":              {"its id is known at once", listed("1 2"), v1alpha1.CategoryText, posted("1", 2), posted("1", 2)},
+		"not listed":          {"a listing lags, but not for ever", "", v1alpha1.CategoryText, platforms.LookupResult{}, withoutID},
+		"as old as container": {"a graph may list when the container was made, if nothing newer comes", listed("1 60"), v1alpha1.CategoryText, platforms.LookupResult{}, posted("1", 60)},
+		"both":                {"what is newer than the attempt is the post", listed("1 60", "2 1"), v1alpha1.CategoryText, posted("2", 1), posted("2", 1)},
+		"older":               {"what is older than the container is another post", listed("1 61"), v1alpha1.CategoryText, platforms.LookupResult{}, withoutID},
+		"two":                 {"a wrong id would be worse than none", listed("1 2", "2 3"), v1alpha1.CategoryText, platforms.LookupResult{}, withoutID},
+		"no list":             {"nor does a listing that is away undo it", gone, v1alpha1.CategoryText, platforms.LookupResult{}, withoutID},
+		"tree, not listed":    {"the next card hangs from the id", "", v1alpha1.CategoryTree, platforms.LookupResult{}, platforms.LookupResult{}},
+		"tree, two": {
+			"a person can tell them apart", listed("1 2", "2 3"), v1alpha1.CategoryTree,
+			platforms.LookupResult{Matches: 2, ExternalID: "2", PostedAt: noon.Add(-3 * time.Minute)},
+			platforms.LookupResult{Matches: 2, ExternalID: "2", PostedAt: noon.Add(-3 * time.Minute)},
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			c, clk := newContainers(t, func(w http.ResponseWriter, r *http.Request) {
+				switch {
+				case strings.HasSuffix(r.URL.Path, "/make"):
+					recorder.Respond(200, `{"id":"7"}`)(w, r)
+				case !strings.HasSuffix(r.URL.Path, "/posts"):
+					recorder.Respond(200, `{"status":"PUBLISHED"}`)(w, r)
+				case tc.posts == gone:
+					recorder.Respond(503, ``)(w, r)
+				default:
+					recorder.Respond(200, `{"data":[`+tc.posts+`]}`)(w, r)
+				}
+			})
+			clk.SetTime(noon.Add(-time.Hour))
+			job := platforms.Job{Account: platforms.Account{ID: "42"}, Content: platforms.Content{Category: tc.category}}
+			id, bad := c.NewTask(job, time.Second).Create(t.Context(), nil, ThePost)
+			if bad != nil {
+				t.Fatal(bad)
+			}
+			clk.SetTime(noon)
+			job.Checkpoint, job.SearchFrom = id, noon.Add(-5*time.Minute)
+			for i, want := range []platforms.LookupResult{tc.first, tc.later} {
+				got, err := c.Lookup(t.Context(), job, Listing{Edge: "posts", Same: func(*Post) bool { return true }})
+				if diff := cmp.Diff(want, got); diff != "" || (err == nil) != (want.Matches > 0) {
+					t.Errorf("%s: lookup %d: %v (-want +got):\n%s", tc.reason, i+1, err, diff)
+				}
+				if said, ok := errors.AsType[*platforms.Error](err); ok && said.Class != platforms.ClassUnknown {
+					t.Errorf("lookup %d is %s: a post that is out must not count as refused", i+1, said.Class)
+				}
+				if tc.posts == gone {
+					clk.Step(unreadWait)
+				} else {
+					clk.Step(idWait)
+				}
+			}
+		})
+	}
+}
+
+// TestRefusalsOfThePublished makes a graph publish a container and yet refuse the call. For every error code, the
+// following lookup must find the post.
+func TestRefusalsOfThePublished(t *testing.T) {
+	for i := range shared {
+		row := &shared[i]
+		t.Run(row.Name(), func(t *testing.T) {
+			c, _ := newContainers(t, func(w http.ResponseWriter, r *http.Request) {
+				switch {
+				case r.Method == http.MethodPost:
+					recorder.Respond(400, fmt.Sprintf(`{"error":{"code":%d,"error_subcode":%d,"message":%q}}`, row.Code, row.Subcode, row.Word))(w, r)
+				case strings.HasSuffix(r.URL.Path, "/posts"):
+					recorder.Respond(200, fmt.Sprintf(`{"data":[{"id":"1","timestamp":%q}]}`, noon.Format(time.RFC3339)))(w, r)
+				default:
+					recorder.Respond(200, `{"status":"PUBLISHED"}`)(w, r)
+				}
+			})
+			job := platforms.Job{Account: platforms.Account{ID: "42"}, Checkpoint: "7", SearchFrom: noon}
+			got := c.Publish(t.Context(), job)
+			if said := got.Err; got.Outcome == platforms.Posted || got.Outcome == platforms.Refused && said.Class == platforms.ClassPermanent {
+				t.Errorf("the call is %s: %v", got.Outcome, said)
+			}
+			found, err := c.Lookup(t.Context(), job, Listing{Edge: "posts", Same: func(*Post) bool { return true }})
+			if err != nil || found.ExternalID != "1" {
+				t.Errorf("found %+v, %v", found, err)
 			}
 		})
 	}

@@ -4,8 +4,12 @@
 package tweettext
 
 import (
+	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
 )
 
 // lengthRows were verified with twitter-text 3.1.0.
@@ -147,6 +151,138 @@ func TestHostileTexts(t *testing.T) {
 		t.Run(row.reason, func(t *testing.T) {
 			if got := Length(row.text); got != row.want {
 				t.Errorf("Length = %d, want %d", got, row.want)
+			}
+		})
+	}
+}
+
+func TestEncodable(t *testing.T) {
+	for _, row := range []struct {
+		reason, label string
+		split, want   bool
+	}{
+		{"63 characters of ASCII", strings.Repeat("a", 63), false, true},
+		{"64 do not fit", strings.Repeat("a", 64), false, false},
+		{"the prefix, 55 letters, the delimiter and three digits", strings.Repeat("a", 55) + "ü", false, true},
+		{"a letter more", strings.Repeat("a", 56) + "ü", false, false},
+		{"more characters than any encoding may have", strings.Repeat("ü", 60), false, false},
+		{"what IDNA's other full stops separate is encoded one by one", strings.Repeat("日", 5) + "。" + strings.Repeat("本", 5), false, true},
+		{"their sum must fit all the same", strings.Repeat("a", 31) + "．" + strings.Repeat("b", 32), false, false},
+		{"the first one that is too long decides", strings.Repeat("a", 64) + "｡a", false, false},
+		{"a character beyond U+FFFF takes five digits", "😀" + strings.Repeat("a", 53), false, false},
+		{"its second half alone takes four", "😀" + strings.Repeat("a", 53), true, true},
+	} {
+		t.Run(row.reason, func(t *testing.T) {
+			if got := encodable(row.label, row.split); got != row.want {
+				t.Errorf("encodable(%q) = %t, want %t", row.label, got, row.want)
+			}
+		})
+	}
+}
+
+// TestTables checks that both tables are sorted, as the binary search requires.
+func TestTables(t *testing.T) {
+	if !slices.IsSorted(tlds) || !slices.IsSorted(emoji) {
+		t.Error("a table is not sorted")
+	}
+	longest := 0
+	for _, name := range tlds {
+		longest = max(longest, utf8.RuneCountInString(name))
+		for _, r := range name {
+			if fold(r) != r {
+				t.Errorf("%q is not folded", name)
+			}
+		}
+	}
+	if longest != maxTLDRunes {
+		t.Errorf("the longest name has %d characters, maxTLDRunes is %d", longest, maxTLDRunes)
+	}
+	for _, sequence := range emoji {
+		_, width := utf8.DecodeRuneInString(sequence)
+		if emojiLength(sequence, width) != len(sequence) {
+			t.Errorf("%+q is not taken as one emoji", sequence)
+		}
+	}
+	if len(tlds) != 1574 || len(emoji) != 1915 {
+		t.Errorf("there are %d names and %d sequences; twitter-text 3.1.0 has 1574 and 1915", len(tlds), len(emoji))
+	}
+}
+
+// FuzzLength checks what holds for every text: its length does not depend on its normal form, grows with the text, and
+// stays within the weights of its parts.
+func FuzzLength(f *testing.F) {
+	for _, row := range lengthRows {
+		f.Add(row.text)
+	}
+	for _, row := range urlRows {
+		f.Add(row.text)
+	}
+	f.Add("a.co\x80")
+	f.Add("\xf5\u0344")
+	f.Fuzz(func(t *testing.T, text string) {
+		length := Length(text)
+		normal := normalize(text)
+		if got := Length(normal); got != length {
+			t.Errorf("in normal form C the length is %d, not %d", got, length)
+		}
+		// Package norm's own form differs only if it adds joiners.
+		if form := norm.NFC.String(text); strings.Count(form, graphemeJoiner) == strings.Count(text, graphemeJoiner) {
+			if got := Length(form); got != length {
+				t.Errorf("in package norm's normal form C the length is %d, not %d", got, length)
+			}
+		}
+		if got := Length(string([]rune(text))); got != length {
+			t.Errorf("with U+FFFD for what is not UTF-8 the length is %d, not %d", got, length)
+		}
+		if got := Length(text + "\nx"); got != length+2 {
+			t.Errorf("with two characters on a new line the length is %d, not %d", got, length+2)
+		}
+
+		urls := urlsIn(normal)
+		if most := heavyWeight*utf8.RuneCountInString(normal) + TransformedURLLength*len(urls); length > most {
+			t.Errorf("the length is %d, more than its parts can weigh: %d", length, most)
+		}
+		if (length == 0) != (text == "") {
+			t.Errorf("the length is %d", length)
+		}
+		checkRanges(t, normal, urls)
+		checkRanges(t, text, urlsIn(text))
+	})
+}
+
+// checkRanges checks that the ranges are in order, on character boundaries, and that each contains a domain.
+func checkRanges(t *testing.T, text string, ranges []Range) {
+	last := -1
+	for _, r := range ranges {
+		if r.Start <= last || r.End <= r.Start || r.End > len(text) {
+			t.Fatalf("%v is out of order in a text of %d bytes", ranges, len(text))
+		}
+		last = r.Start
+		if utf8.ValidString(text) && !utf8.ValidString(text[r.Start:r.End]) {
+			t.Errorf("%v cuts a character", r)
+		}
+		if !strings.Contains(text[r.Start:r.End], ".") {
+			t.Errorf("%q is no URL", text[r.Start:r.End])
+		}
+	}
+}
+
+func BenchmarkLength(b *testing.B) {
+	for _, row := range []struct{ name, text string }{
+		{"plain", strings.Repeat("We launched, and it works! ", 10)},
+		{"sentences", strings.Repeat("We launched. It works. ", 12)},
+		{"url", "We launched: see https://example.com/blog/launch?from=x for all of it, and example.org too."},
+		{"chinese", strings.Repeat("我们发布了", 28)},
+		{"emoji", strings.Repeat("👨‍👩‍👧‍👦👍🏽🇯🇵", 40)},
+		{"decomposed", strings.Repeat("e\u0301", 140)},
+		{"mixed", "We launched 🎉👩🏽‍💻 これはexample.comです — https://example.com/a_(b) #herald @herald 1️⃣ café"},
+		{"labels", strings.Repeat("a.", 1<<15)},
+	} {
+		b.Run(row.name, func(b *testing.B) {
+			b.SetBytes(int64(len(row.text)))
+			b.ReportAllocs()
+			for b.Loop() {
+				Length(row.text)
 			}
 		})
 	}
