@@ -58,10 +58,6 @@ func TestLookup(t *testing.T) {
 		"no list":      {reason: "an answer without a list is no empty list", answer: says(200, `{}`), class: platforms.ClassUnknown},
 		"cut":          {reason: "nor is one that broke off", answer: says(200, `{"data":[{"id":"4`), class: platforms.ClassUnknown},
 		"odd entry":    {reason: "an entry without an id may be the post", answer: says(200, `{"data":[7]}`), class: platforms.ClassUnknown},
-		"limited":      {reason: "a limit passes", answer: problem(400, 32, 0, false), class: platforms.ClassRateLimited},
-		"dead token":   {reason: "a person must connect again", answer: problem(400, 190, 460, false), class: platforms.ClassReconnect},
-		"outage":       {reason: "an outage passes", answer: says(500, ``), class: platforms.ClassTransient},
-		"hang up":      {reason: "a lost answer is asked for again", answer: hangUp, class: platforms.ClassTransient},
 		"no end":       {reason: "a list without an end proves no absence", answer: says(200, `{"data":[],"paging":{"next":"https://x.example/?after=more"}}`), class: platforms.ClassUnknown},
 	}
 	for name, tc := range tests {

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"testing"
@@ -86,20 +87,6 @@ func TestPublish(t *testing.T) {
 	}
 }
 
-func TestPublishWithoutPermalink(t *testing.T) {
-	for name, answer := range map[string]http.HandlerFunc{
-		"hang up": hangUp, "outage": says(503, `oops`), "dead token": problem(400, 190, 0, false), "not JSON": says(200, `<html>`),
-	} {
-		t.Run(name, func(t *testing.T) {
-			p, _ := newThreads(t, inTurn(answers{says(200, `{"id":`+media+`}`), answer}))
-			got := p.Publish(t.Context(), jobFor("hello"))
-			if got.Outcome != platforms.Posted || got.ExternalID != media || got.Err != nil {
-				t.Errorf("a post that was confirmed is posted, whatever is known of its address; got %+v", got)
-			}
-		})
-	}
-}
-
 func TestVerdicts(t *testing.T) {
 	invalid, notFound := problem(400, 100, 0, false), problem(400, 24, 4279009, false)
 	platformtest.Verdicts(t, newThreads, jobFor("hello"), "POST /v1.0/42/threads_publish", "GET /v1.0/"+container,
@@ -166,19 +153,6 @@ func TestStuck(t *testing.T) {
 	}
 }
 
-func TestPublishNeedsAContainer(t *testing.T) {
-	p, server := newThreads(t, hangUp)
-	job := jobFor("hello")
-	job.Checkpoint = ""
-	if got := p.Publish(t.Context(), job); got.Outcome != platforms.NotSent || len(server.Requests()) != 0 {
-		t.Errorf("got %+v after %v, want that nothing was sent", got, server.Paths())
-	}
-	p.graph.BaseURL = "http://herald.invalid"
-	if got := p.Publish(t.Context(), jobFor("hello")); got.Outcome != platforms.NotSent || got.Err.Class != platforms.ClassTransient {
-		t.Errorf("got %+v without a connection, want NotSent, to be tried again", got)
-	}
-}
-
 func TestPrepare(t *testing.T) {
 	create, status := "POST /v1.0/42/threads", "GET /v1.0/"+container
 	made := says(200, `{"id":"`+container+`"}`)
@@ -189,27 +163,14 @@ func TestPrepare(t *testing.T) {
 		class           platforms.Class
 		asked           []string
 	}{
-		"made":               {"a container that is ready can be published", "", inTurn(answers{made, holds("FINISHED")}), container, "", []string{create, status}},
-		"used again":         {"one that is still good needs no other", container, holds("FINISHED"), container, "", []string{status}},
-		"published":          {"what is visible is not made again, nor published", container, holds("PUBLISHED"), container, platforms.ClassDuplicate, []string{status}},
-		"expired":            {"a new one takes its place", container, inTurn(answers{holds("EXPIRED"), made, holds("FINISHED")}), container, "", []string{status, create, status}},
-		"unread":             {"what was just made is there, whatever Threads says of it", "", inTurn(answers{made, problem(400, 100, 33, false), holds("FINISHED")}), container, "", []string{create, status, status}},
-		"account lost":       {"a token that does not reach the account any more needs a person", "", problem(400, 100, 33, false), "", platforms.ClassReconnect, []string{create}},
-		"gone":               {"so it does if Threads has forgotten it", container, inTurn(answers{problem(400, 100, 33, false), made, holds("FINISHED")}), container, "", []string{status, create, status}},
-		"cannot be asked":    {"without an answer it may be published", container, says(503, ``), "", platforms.ClassTransient, []string{status}},
-		"odd state":          {"a state that nobody knows is no leave to go on", container, holds("LATER"), "", platforms.ClassUnknown, []string{status}},
-		"failed once":        {"another container may do", "", inTurn(answers{made, holds("ERROR"), made, holds("FINISHED")}), container, "", []string{create, status, create, status}},
-		"failed twice":       {"not for ever", "", inTurn(answers{made, holds("ERROR"), made, holds("ERROR")}), "", platforms.ClassPermanent, []string{create, status, create, status}},
-		"not fetched once":   {"the way to the store may mend", "", inTurn(answers{problem(400, 9004, 2207052, false), made, holds("FINISHED")}), container, "", []string{create, create, status}},
-		"not fetched":        {"it passes, but not at once", "", problem(400, 9004, 2207052, false), "", platforms.ClassTransient, []string{create, create, create}},
-		"video not fetched":  {"so it may where Threads fetches later", "", inTurn(answers{made, says(200, `{"id":"`+container+`","status":"ERROR","error_message":"FAILED_DOWNLOADING_VIDEO"}`), made, holds("FINISHED")}), container, "", []string{create, status, create, status}},
-		"refused":            {"the content is at fault", "", problem(400, 100, 0, false), "", platforms.ClassPermanent, []string{create}},
-		"dead token":         {"a person must connect again", "", problem(400, 190, 0, false), "", platforms.ClassReconnect, []string{create}},
-		"limited":            {"a limit passes", "", problem(403, 4, 0, true), "", platforms.ClassRateLimited, []string{create}},
-		"outage":             {"an outage passes", "", says(502, ``), "", platforms.ClassTransient, []string{create}},
-		"answer lost":        {"what nobody sees may be made again", "", hangUp, "", platforms.ClassTransient, []string{create}},
-		"made without an id": {"what has no name cannot be published", "", says(200, `{}`), "", platforms.ClassUnknown, []string{create}},
-		"status lost":        {"nor what is not known to be ready", "", inTurn(answers{made, says(502, ``)}), "", platforms.ClassTransient, []string{create, status}},
+		"made":              {"a container that is ready can be published", "", inTurn(answers{made, holds("FINISHED")}), container, "", []string{create, status}},
+		"account lost":      {"a token that does not reach the account any more needs a person", "", problem(400, 100, 33, false), "", platforms.ClassReconnect, []string{create}},
+		"failed once":       {"another container may do", "", inTurn(answers{made, holds("ERROR"), made, holds("FINISHED")}), container, "", []string{create, status, create, status}},
+		"failed twice":      {"not for ever", "", inTurn(answers{made, holds("ERROR"), made, holds("ERROR")}), "", platforms.ClassPermanent, []string{create, status, create, status}},
+		"not fetched":       {"it passes, but not at once", "", problem(400, 9004, 2207052, false), "", platforms.ClassTransient, []string{create, create, create}},
+		"video not fetched": {"so it may where Threads fetches later", "", inTurn(answers{made, says(200, `{"id":"`+container+`","status":"ERROR","error_message":"FAILED_DOWNLOADING_VIDEO"}`), made, holds("FINISHED")}), container, "", []string{create, status, create, status}},
+		"refused":           {"the content is at fault", "", problem(400, 100, 0, false), "", platforms.ClassPermanent, []string{create}},
+		"limited":           {"a limit passes", "", problem(403, 4, 0, true), "", platforms.ClassRateLimited, []string{create}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -371,4 +332,70 @@ func (elsewhere) Open(context.Context, int64, int64) (io.ReadCloser, error) {
 
 func (elsewhere) Address(context.Context, time.Duration) (string, error) {
 	return "https://store.invalid/film.mp4", nil
+}
+
+// parts responds like a graph that numbers its containers and refuses the first carousels. form returns the current
+// request's form.
+func parts(refusals int, form func() url.Values, made *[]string) http.HandlerFunc {
+	created := 0
+	return func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodPost {
+			holds("FINISHED")(w, r)
+			return
+		}
+		children := form().Get("children")
+		if children != "" {
+			*made = append(*made, "around "+children)
+			if refusals > 0 {
+				refusals--
+				problem(400, 100, 4279004, false)(w, r)
+				return
+			}
+		}
+		created++
+		if children == "" {
+			*made = append(*made, strconv.Itoa(created))
+		}
+		says(200, fmt.Sprintf(`{"id":"%d"}`, created))(w, r)
+	}
+}
+
+// TestPartsAreMadeAgain makes Threads refuse a carousel because its parts are invalid or have expired. They are created
+// again, and the post does not fail.
+func TestPartsAreMadeAgain(t *testing.T) {
+	video := platforms.File{Name: "film.mp4", MIMEType: v1alpha1.MimeMP4, Size: 1, Bytes: elsewhere{}}
+	tests := map[string]struct {
+		reason, checkpoint string
+		refusals           int
+		want               []string
+		id                 string
+		class              platforms.Class
+	}{
+		"once": {"new parts go into the next carousel", "", 1, []string{"1", "2", "around 1,2", "3", "4", "around 3,4"}, "5", ""},
+		"parts of an earlier preparation": {
+			"those that were noted are not used once more", "items:8,9", 1, []string{"around 8,9", "1", "2", "around 1,2"}, "3", "",
+		},
+		"again and again": {
+			"it is tried again later, and not for ever now", "", 9, []string{"1", "2", "around 1,2", "3", "4", "around 3,4"},
+			"", platforms.ClassTransient,
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			var made []string
+			var server *recorder.Server
+			last := func() url.Values { seen := server.Requests(); return seen[len(seen)-1].Form }
+			var p *Platform
+			p, server = newThreads(t, parts(tc.refusals, last, &made))
+			job := jobFor("hello")
+			job.Content.Category, job.Content.Media, job.Checkpoint = v1alpha1.CategoryVideo, []platforms.File{video, video}, tc.checkpoint
+			id, err := p.Prepare(t.Context(), job)
+			if id != tc.id || (err == nil) != (tc.class == "") || err != nil && err.Class != tc.class {
+				t.Errorf("%s: got %q, %v", tc.reason, id, err)
+			}
+			if diff := cmp.Diff(tc.want, made); diff != "" {
+				t.Errorf("%s: containers (-want +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
 }
