@@ -85,6 +85,11 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
+// NewError returns an error of a platform's table. Subject and remedy may be empty.
+func NewError(class Class, subject Subject, problem, remedy string) Error {
+	return Error{Class: class, Subject: subject, Problem: problem, Remedy: remedy}
+}
+
 // Errorf returns an Error with the given class and problem, without a remedy.
 func Errorf(class Class, format string, args ...any) *Error {
 	return &Error{Class: class, Problem: fmt.Sprintf(format, args...)}

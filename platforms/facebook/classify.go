@@ -48,16 +48,10 @@ var kinds = map[meta.Kind]platforms.Error{
 
 // Classifications of errors that only Facebook returns.
 var (
-	badAddress = platforms.Error{
-		Class: platforms.ClassPermanent, Subject: platforms.SubjectText,
-		Problem: "Facebook refused an address in the text (code {error}): it cannot be read, or Facebook does not allow it",
-		Remedy:  "change the address, or leave it out",
-	}
-	badPhoto = platforms.Error{
-		Class: platforms.ClassPermanent, Subject: platforms.SubjectFile,
-		Problem: "Facebook refused a photo of the post (code {error}): its format or size is not one that Facebook takes",
-		Remedy:  "change the file",
-	}
+	badAddress = platforms.NewError(platforms.ClassPermanent, platforms.SubjectText,
+		"Facebook refused an address in the text (code {error}): it cannot be read, or Facebook does not allow it", "change the address, or leave it out")
+	badPhoto = platforms.NewError(platforms.ClassPermanent, platforms.SubjectFile,
+		"Facebook refused a photo of the post (code {error}): its format or size is not one that Facebook takes", "change the file")
 )
 
 const (

@@ -22,11 +22,8 @@ var (
 	// Instagram sometimes fails to fetch a file that it can reach: one of six images on a host
 	// (gitroomhq/postiz-app#1900), or all of them for days (inovector/mixpost#197, May 2026). If the store really is
 	// unreachable, the post fails at its starting deadline, with the same message.
-	notFetched = platforms.Error{
-		Class: platforms.ClassTransient, Subject: platforms.SubjectInstallation,
-		Problem: "Instagram could not fetch {about} from the media store",
-		Remedy:  "make the store's public address reachable from the internet, without a login",
-	}
+	notFetched = platforms.NewError(platforms.ClassTransient, platforms.SubjectInstallation,
+		"Instagram could not fetch {about} from the media store", "make the store's public address reachable from the internet, without a login")
 	badVideo = file("Instagram refused {about}: a reel is an MP4 or QuickTime film in H.264 or HEVC, 3 seconds to 15 minutes long, "+
 		"at most 1920 pixels wide, with 23 to 60 frames and at most 25 Mbit a second", "change the video")
 	badThumbnail = file("Instagram refused {about}: the moment of its thumbnail does not lie within the video", "choose an earlier one")
@@ -34,17 +31,12 @@ var (
 	badImageType = file("Instagram refused {about}: an image must be a JPEG", "convert it")
 	badAspect    = file("Instagram refused {about}: an image must be between 4:5 and 1.91:1 in shape", "crop it")
 	badType      = file("Instagram refused {about}: it is neither an image nor a video that it knows (code {error})", "change the file")
-	badCaption   = platforms.Error{
-		Class: platforms.ClassPermanent, Subject: platforms.SubjectText,
-		Problem: "Instagram refused the caption of {about}: it is too long, or has too many hashtags or mentions",
-		Remedy:  "shorten it",
-	}
+	badCaption   = platforms.NewError(platforms.ClassPermanent, platforms.SubjectText,
+		"Instagram refused the caption of {about}: it is too long, or has too many hashtags or mentions", "shorten it")
 	badCarousel = platforms.Error{Class: platforms.ClassPermanent, Problem: "Instagram refused {about}: a carousel shows 2 to 10 images, and Instagram must have each", Remedy: "change the images"}
 	badTags     = platforms.Error{Class: platforms.ClassPermanent, Problem: "Instagram refused the tags of {about}", Remedy: "change them"}
-	noTrial     = platforms.Error{
-		Class: platforms.ClassPermanent, Subject: platforms.SubjectAccount,
-		Problem: "Instagram refused {about}: this account has no trial reels (code {error})", Remedy: "ask the account's owner",
-	}
+	noTrial     = platforms.NewError(platforms.ClassPermanent, platforms.SubjectAccount,
+		"Instagram refused {about}: this account has no trial reels (code {error})", "ask the account's owner")
 )
 
 // file returns the refusal of a file.

@@ -15,25 +15,18 @@ import (
 var (
 	// The store, or the connection to it, may be down for a moment. If Threads cannot reach it at all, the post fails
 	// at its starting deadline, with the same message.
-	notFetched = platforms.Error{
-		Class: platforms.ClassTransient, Subject: platforms.SubjectInstallation,
-		Problem: "Threads could not fetch {about} from the media store",
-		Remedy:  "make the store's public address reachable from the internet, without a login",
-	}
-	unprocessed = platforms.Error{
-		Class:   platforms.ClassPermanent,
-		Problem: "Threads could not prepare {about} ({error})", Remedy: "try it again later, or change its files",
-	}
+	notFetched = platforms.NewError(platforms.ClassTransient, platforms.SubjectInstallation,
+		"Threads could not fetch {about} from the media store", "make the store's public address reachable from the internet, without a login")
+	unprocessed = platforms.NewError(platforms.ClassPermanent, "",
+		"Threads could not prepare {about} ({error})", "try it again later, or change its files")
 	badFile      = refused("it cannot be processed", "export it again, as an MP4 with H.264 and AAC")
 	badShape     = refused("it is more than ten times as wide as high, or a hundred times as high as wide", "crop it")
 	badBitRate   = refused("a video may have 100 Mbit a second", "export it with fewer")
 	badDuration  = refused("a video may play for 5 minutes", "shorten it")
 	badRate      = refused("a video must have 23 to 60 frames a second", "export it with 30")
 	badSound     = refused("its sound must be AAC with one or two channels", "export it with stereo sound")
-	tooManyLinks = platforms.Error{
-		Class: platforms.ClassPermanent, Subject: platforms.SubjectText,
-		Problem: "Threads refused the text of {about}: it holds more than five different addresses", Remedy: "remove some",
-	}
+	tooManyLinks = platforms.NewError(platforms.ClassPermanent, platforms.SubjectText,
+		"Threads refused the text of {about}: it holds more than five different addresses", "remove some")
 	partsLost = platforms.Error{Class: platforms.ClassTransient, Problem: "Threads no longer has the files of {about} (code {error})"}
 )
 

@@ -46,32 +46,26 @@ const (
 var table = []row{
 	{
 		codes: []string{"access_token_invalid"}, call: true,
-		error: platforms.Error{
-			Class: platforms.ClassRefresh, Subject: platforms.SubjectAccount, Problem: "TikTok does not accept the access token: it has ended or was revoked",
-		},
+		error: platforms.NewError(platforms.ClassRefresh, platforms.SubjectAccount,
+			"TikTok does not accept the access token: it has ended or was revoked", ""),
 		source: errorHandling,
 	},
 	{
 		codes: []string{"scope_not_authorized", "scope_permission_missed"}, call: true,
-		error: platforms.Error{
-			Class: platforms.ClassReconnect, Subject: platforms.SubjectAccount,
-			Problem: "TikTok refuses Herald's access to this account, because a permission is missing", Remedy: "connect the account again and grant all of them",
-		},
+		error: platforms.NewError(platforms.ClassReconnect, platforms.SubjectAccount,
+			"TikTok refuses Herald's access to this account, because a permission is missing", "connect the account again and grant all of them"),
 		source: errorHandling,
 	},
 	{
 		codes: []string{"auth_removed"}, reason: true,
-		error: platforms.Error{
-			Class: platforms.ClassReconnect, Subject: platforms.SubjectAccount,
-			Problem: "access to this account was withdrawn while TikTok processed the post", Remedy: "connect the account again",
-		},
+		error: platforms.NewError(platforms.ClassReconnect, platforms.SubjectAccount,
+			"access to this account was withdrawn while TikTok processed the post", "connect the account again"),
 		source: postStatus,
 	},
 	{
 		codes: []string{"rate_limit_exceeded"}, call: true,
-		error: platforms.Error{
-			Class: platforms.ClassRateLimited, Subject: platforms.SubjectAccount, Problem: "this account was used more often than TikTok allows in a minute",
-		},
+		error: platforms.NewError(platforms.ClassRateLimited, platforms.SubjectAccount,
+			"this account was used more often than TikTok allows in a minute", ""),
 		source: errorHandling,
 	},
 	{
@@ -86,10 +80,8 @@ var table = []row{
 	},
 	{
 		codes: []string{codePostCap}, call: true, reason: true,
-		error: platforms.Error{
-			Class: platforms.ClassQuota, Subject: platforms.SubjectAccount,
-			Problem: "this account has reached TikTok's limit of posts through apps for 24 hours, about 15", Remedy: "wait, or post less",
-		},
+		error: platforms.NewError(platforms.ClassQuota, platforms.SubjectAccount,
+			"this account has reached TikTok's limit of posts through apps for 24 hours, about 15", "wait, or post less"),
 		source: directPost,
 	},
 	{
@@ -104,119 +96,86 @@ var table = []row{
 		// Accounts that have already posted within the 24 hours are not affected, so the cap blocks only the account
 		// that ran into it.
 		codes: []string{codeUserCap}, call: true, reason: true,
-		error: platforms.Error{
-			Class: platforms.ClassQuota, Subject: platforms.SubjectAccount,
-			Problem: "as many people as TikTok allows have posted through Herald's TikTok app in 24 hours, and this account was not among them",
-			Remedy:  "wait, or have TikTok audit the app",
-		},
+		error: platforms.NewError(platforms.ClassQuota, platforms.SubjectAccount,
+			"as many people as TikTok allows have posted through Herald's TikTok app in 24 hours, and this account was not among them", "wait, or have TikTok audit the app"),
 		source: sharing,
 	},
 	{
 		codes: []string{"spam_risk_user_banned_from_posting"}, call: true, reason: true,
-		error: platforms.Error{
-			Class: platforms.ClassRestricted, Subject: platforms.SubjectAccount,
-			Problem: "TikTok has banned this account from posting", Remedy: "open TikTok's app with this account and do what it asks for",
-		},
+		error: platforms.NewError(platforms.ClassRestricted, platforms.SubjectAccount,
+			"TikTok has banned this account from posting", "open TikTok's app with this account and do what it asks for"),
 		source: directPost,
 	},
 	{
 		codes: []string{"spam_risk"}, reason: true,
-		error: platforms.Error{
-			Class: platforms.ClassPermanent, Subject: platforms.SubjectAccount,
-			Problem: "TikTok takes what this account posts for spam, and refused the post", Remedy: "wait before posting again, and post something else",
-		},
+		error: platforms.NewError(platforms.ClassPermanent, platforms.SubjectAccount,
+			"TikTok takes what this account posts for spam, and refused the post", "wait before posting again, and post something else"),
 		source: postStatus,
 	},
 	{
 		codes: []string{"spam_risk_text"}, reason: true,
-		error: platforms.Error{
-			Class: platforms.ClassPermanent, Subject: platforms.SubjectText,
-			Problem: "TikTok refused the caption of the post as spam or as breaking its rules", Remedy: "change the caption",
-		},
+		error: platforms.NewError(platforms.ClassPermanent, platforms.SubjectText,
+			"TikTok refused the caption of the post as spam or as breaking its rules", "change the caption"),
 		source: postStatus,
 	},
 	{
 		codes: []string{"app_version_check_failed"}, call: true,
-		error: platforms.Error{
-			Class: platforms.ClassPermanent, Subject: platforms.SubjectAccount,
-			Problem: "TikTok takes drafts only for people whose app has version 31.8 or later",
-			Remedy:  "update TikTok's app on the phone of the account's owner, then post again",
-		},
+		error: platforms.NewError(platforms.ClassPermanent, platforms.SubjectAccount,
+			"TikTok takes drafts only for people whose app has version 31.8 or later", "update TikTok's app on the phone of the account's owner, then post again"),
 		source: `Content Posting API, "Upload"`,
 	},
 	{
 		codes: []string{"unaudited_client_can_only_post_to_private_accounts"}, call: true,
-		error: platforms.Error{
-			Class: platforms.ClassPermanent, Subject: platforms.SubjectApp,
-			Problem: "TikTok has not audited Herald's TikTok app yet, so that it may post for private accounts only",
-			Remedy:  "make the account private and post with privacy level SELF_ONLY, send drafts, or have TikTok audit the app",
-		},
+		error: platforms.NewError(platforms.ClassPermanent, platforms.SubjectApp,
+			"TikTok has not audited Herald's TikTok app yet, so that it may post for private accounts only", "make the account private and post with privacy level SELF_ONLY, send drafts, or have TikTok audit the app"),
 		source: directPost,
 	},
 	{
 		codes: []string{"url_ownership_unverified"}, call: true,
-		error: platforms.Error{
-			Class: platforms.ClassPermanent, Subject: platforms.SubjectInstallation,
-			Problem: "TikTok fetches photos only from addresses that belong to Herald's TikTok app",
-			Remedy:  "the administrator has to verify the address of the media store in TikTok's developer portal",
-		},
+		error: platforms.NewError(platforms.ClassPermanent, platforms.SubjectInstallation,
+			"TikTok fetches photos only from addresses that belong to Herald's TikTok app", "the administrator has to verify the address of the media store in TikTok's developer portal"),
 		source: directPost,
 	},
 	{
 		codes: []string{"video_pull_failed", "photo_pull_failed"}, reason: true,
-		error: platforms.Error{
-			Class: platforms.ClassTransient, Subject: platforms.SubjectInstallation,
-			Problem: "TikTok could not fetch a file of the post from the media store", Remedy: "check that the store can be reached from the internet",
-		},
+		error: platforms.NewError(platforms.ClassTransient, platforms.SubjectInstallation,
+			"TikTok could not fetch a file of the post from the media store", "check that the store can be reached from the internet"),
 		source: postStatus,
 	},
 	{
 		codes: []string{"privacy_level_option_mismatch"}, call: true,
-		error: platforms.Error{
-			Class: platforms.ClassPermanent, Subject: platforms.SubjectAccount,
-			Problem: "this account cannot choose the privacy level of the post any more",
-			Remedy:  "check which it can choose in TikTok, and post again with another tiktok.privacyLevel",
-		},
+		error: platforms.NewError(platforms.ClassPermanent, platforms.SubjectAccount,
+			"this account cannot choose the privacy level of the post any more", "check which it can choose in TikTok, and post again with another tiktok.privacyLevel"),
 		source: directPost,
 	},
 	{
 		codes: []string{"invalid_file_upload"}, call: true,
-		error: platforms.Error{
-			Class: platforms.ClassPermanent, Subject: platforms.SubjectFile,
-			Problem: "TikTok does not take a file of the post: it is not as TikTok's API wants files", Remedy: "change the file",
-		},
+		error: platforms.NewError(platforms.ClassPermanent, platforms.SubjectFile,
+			"TikTok does not take a file of the post: it is not as TikTok's API wants files", "change the file"),
 		source: errorHandling,
 	},
 	{
 		codes: []string{"file_format_check_failed"}, reason: true,
-		error: platforms.Error{
-			Class: platforms.ClassPermanent, Subject: platforms.SubjectFile, Problem: "TikTok does not take the format of a file of the post", Remedy: "change the file",
-		},
+		error: platforms.NewError(platforms.ClassPermanent, platforms.SubjectFile,
+			"TikTok does not take the format of a file of the post", "change the file"),
 		source: postStatus,
 	},
 	{
 		codes: []string{"duration_check_failed"}, reason: true,
-		error: platforms.Error{
-			Class: platforms.ClassPermanent, Subject: platforms.SubjectFile,
-			Problem: "TikTok does not take a video of this length for this account", Remedy: "make it shorter or longer",
-		},
+		error: platforms.NewError(platforms.ClassPermanent, platforms.SubjectFile,
+			"TikTok does not take a video of this length for this account", "make it shorter or longer"),
 		source: postStatus,
 	},
 	{
 		codes: []string{"frame_rate_check_failed"}, reason: true,
-		error: platforms.Error{
-			Class: platforms.ClassPermanent, Subject: platforms.SubjectFile,
-			Problem: "TikTok does not take the frame rate of the video: it must be 23 to 60 frames a second", Remedy: "change the video",
-		},
+		error: platforms.NewError(platforms.ClassPermanent, platforms.SubjectFile,
+			"TikTok does not take the frame rate of the video: it must be 23 to 60 frames a second", "change the video"),
 		source: postStatus,
 	},
 	{
 		codes: []string{"picture_size_check_failed"}, reason: true,
-		error: platforms.Error{
-			Class: platforms.ClassPermanent, Subject: platforms.SubjectFile,
-			Problem: "TikTok does not take the width and height of a file of the post: a video has 360 to 4096 pixels each way, a photo at most 1080 by 1920",
-			Remedy:  "change the file",
-		},
+		error: platforms.NewError(platforms.ClassPermanent, platforms.SubjectFile,
+			"TikTok does not take the width and height of a file of the post: a video has 360 to 4096 pixels each way, a photo at most 1080 by 1920", "change the file"),
 		source: postStatus,
 	},
 	{
@@ -226,25 +185,20 @@ var table = []row{
 	},
 	{
 		codes: []string{codeUnknownID, codeAnothersID}, call: true,
-		error: platforms.Error{
-			Class:   platforms.ClassPermanent,
-			Problem: "TikTok does not know the upload of this post any more, or not for this account", Remedy: "post it again",
-		},
+		error: platforms.NewError(platforms.ClassPermanent, "",
+			"TikTok does not know the upload of this post any more, or not for this account", "post it again"),
 		source: postStatus,
 	},
 	{
 		codes: []string{"invalid_param", "invalid_params"}, message: "chunk", call: true, remakes: true,
-		error: platforms.Error{
-			Class: platforms.ClassTransient, Problem: "TikTok did not accept the sizes of the chunks in which the video comes",
-		},
+		error: platforms.NewError(platforms.ClassTransient, "",
+			"TikTok did not accept the sizes of the chunks in which the video comes", ""),
 		source: `Content Posting API, "Media Transfer Guide"; DayMoonDevelopment/post-for-me#327`,
 	},
 	{
 		codes: []string{"invalid_param", "invalid_params"}, call: true,
-		error: platforms.Error{
-			Class:   platforms.ClassPermanent,
-			Problem: "TikTok found the request invalid and does not name a part of the post", Remedy: adviceUnknown,
-		},
+		error: platforms.NewError(platforms.ClassPermanent, "",
+			"TikTok found the request invalid and does not name a part of the post", adviceUnknown),
 		source: errorHandling,
 	},
 }

@@ -61,10 +61,8 @@ var table = []row{
 			{status: http.StatusUnauthorized, kind: "unsupported-authentication"},
 			{status: http.StatusForbidden, kind: "unsupported-authentication"},
 		},
-		error: platforms.Error{
-			Class: platforms.ClassReconnect, Subject: platforms.SubjectAccount,
-			Problem: "X does not accept this kind of token", Remedy: "connect the account again, with OAuth 2.0",
-		},
+		error: platforms.NewError(platforms.ClassReconnect, platforms.SubjectAccount,
+			"X does not accept this kind of token", "connect the account again, with OAuth 2.0"),
 		source: problemTypes,
 	},
 	{
@@ -77,9 +75,8 @@ var table = []row{
 	},
 	{
 		signs: []sign{{status: http.StatusUnauthorized}},
-		error: platforms.Error{
-			Class: platforms.ClassRefresh, Subject: platforms.SubjectAccount, Problem: "X does not accept the access token: it has ended or was revoked",
-		},
+		error: platforms.NewError(platforms.ClassRefresh, platforms.SubjectAccount,
+			"X does not accept the access token: it has ended or was revoked", ""),
 		source: problemTypes,
 	},
 	{
@@ -108,18 +105,14 @@ var table = []row{
 	},
 	{
 		signs: []sign{{status: http.StatusTooManyRequests, spent: userDaily}},
-		error: platforms.Error{
-			Class: platforms.ClassQuota, Subject: platforms.SubjectAccount,
-			Problem: "this account has reached X's limit of posts for 24 hours", Remedy: waitOrLess,
-		},
+		error: platforms.NewError(platforms.ClassQuota, platforms.SubjectAccount,
+			"this account has reached X's limit of posts for 24 hours", waitOrLess),
 		source: rateLimitPage,
 	},
 	{
 		signs: []sign{{status: http.StatusTooManyRequests}},
-		error: platforms.Error{
-			Class: platforms.ClassRateLimited, Subject: platforms.SubjectAccount,
-			Problem: "X limits how often this account may be used, and the limit is reached",
-		},
+		error: platforms.NewError(platforms.ClassRateLimited, platforms.SubjectAccount,
+			"X limits how often this account may be used, and the limit is reached", ""),
 		source: rateLimitPage,
 	},
 	{
@@ -127,10 +120,8 @@ var table = []row{
 			{status: http.StatusForbidden, code: "187"},
 			{status: http.StatusForbidden, words: []string{"duplicate content"}},
 		},
-		error: platforms.Error{
-			Class:   platforms.ClassDuplicate,
-			Problem: "X refused the post as a repetition of an earlier one of this account", Remedy: "if no earlier one exists, change the text",
-		},
+		error: platforms.NewError(platforms.ClassDuplicate, "",
+			"X refused the post as a repetition of an earlier one of this account", "if no earlier one exists, change the text"),
 		source: responseCodes,
 	},
 	{
@@ -138,10 +129,8 @@ var table = []row{
 			{status: http.StatusForbidden, code: "326"},
 			{status: http.StatusForbidden, words: []string{"account is temporarily locked"}},
 		},
-		error: platforms.Error{
-			Class: platforms.ClassRestricted, Subject: platforms.SubjectAccount,
-			Problem: "X has locked this account for now", Remedy: noticeInX + " to unlock it",
-		},
+		error: platforms.NewError(platforms.ClassRestricted, platforms.SubjectAccount,
+			"X has locked this account for now", noticeInX+" to unlock it"),
 		source: responseCodes,
 	},
 	{
@@ -152,10 +141,8 @@ var table = []row{
 			{status: http.StatusForbidden, words: []string{"account is suspended"}},
 			{status: http.StatusForbidden, words: []string{"user has been suspended"}},
 		},
-		error: platforms.Error{
-			Class: platforms.ClassRestricted, Subject: platforms.SubjectAccount,
-			Problem: "X has suspended this account", Remedy: "appeal to X; nothing can be posted until X lifts the suspension",
-		},
+		error: platforms.NewError(platforms.ClassRestricted, platforms.SubjectAccount,
+			"X has suspended this account", "appeal to X; nothing can be posted until X lifts the suspension"),
 		source: responseCodes,
 	},
 	{
@@ -163,10 +150,8 @@ var table = []row{
 			{status: http.StatusForbidden, code: "185"},
 			{status: http.StatusForbidden, words: []string{"daily status update limit"}},
 		},
-		error: platforms.Error{
-			Class: platforms.ClassQuota, Subject: platforms.SubjectAccount,
-			Problem: "this account may not post more on X for now: it has used up what X allows it", Remedy: waitOrLess,
-		},
+		error: platforms.NewError(platforms.ClassQuota, platforms.SubjectAccount,
+			"this account may not post more on X for now: it has used up what X allows it", waitOrLess),
 		source: responseCodes + ": windows of unspecified duration",
 	},
 	{
@@ -174,10 +159,8 @@ var table = []row{
 			{status: http.StatusForbidden, code: "226"},
 			{status: http.StatusForbidden, words: []string{"might be automated"}},
 		},
-		error: platforms.Error{
-			Class: platforms.ClassQuota, Subject: platforms.SubjectAccount,
-			Problem: "X takes what this account does for automated, and holds it back for now", Remedy: "wait and post less, or " + noticeInX,
-		},
+		error: platforms.NewError(platforms.ClassQuota, platforms.SubjectAccount,
+			"X takes what this account does for automated, and holds it back for now", "wait and post less, or "+noticeInX),
 		source: responseCodes,
 	},
 	{
@@ -185,10 +168,8 @@ var table = []row{
 			{status: http.StatusForbidden, code: "344"},
 			{status: http.StatusForbidden, words: []string{"daily limit for sending"}},
 		},
-		error: platforms.Error{
-			Class: platforms.ClassQuota, Subject: platforms.SubjectAccount,
-			Problem: "this account has reached X's daily limit of posts and messages", Remedy: waitOrLess,
-		},
+		error: platforms.NewError(platforms.ClassQuota, platforms.SubjectAccount,
+			"this account has reached X's daily limit of posts and messages", waitOrLess),
 		source: responseCodes,
 	},
 	{
@@ -222,11 +203,8 @@ var table = []row{
 			{status: http.StatusForbidden, code: "220"},
 			{status: http.StatusForbidden, code: "87"},
 		},
-		error: platforms.Error{
-			Class: platforms.ClassReconnect, Subject: platforms.SubjectAccount,
-			Problem: "X refuses Herald's access to this account: a permission is missing, or the app may not post for it",
-			Remedy:  "connect the account again and allow reading and writing",
-		},
+		error: platforms.NewError(platforms.ClassReconnect, platforms.SubjectAccount,
+			"X refuses Herald's access to this account: a permission is missing, or the app may not post for it", "connect the account again and allow reading and writing"),
 		source: problemTypes,
 	},
 	{
@@ -235,10 +213,8 @@ var table = []row{
 			{status: http.StatusForbidden, words: []string{"reply to this conversation is not allowed"}},
 			{status: http.StatusForbidden, words: []string{"restricted who can reply"}},
 		},
-		error: platforms.Error{
-			Class: platforms.ClassPermanent, Subject: platforms.SubjectApp,
-			Problem: "X did not let the app post this reply: " + notMentions, Remedy: replyAdvice,
-		},
+		error: platforms.NewError(platforms.ClassPermanent, platforms.SubjectApp,
+			"X did not let the app post this reply: "+notMentions, replyAdvice),
 		source: managePosts + ", and X's changelog of 23 February 2026",
 	},
 	{
@@ -246,18 +222,14 @@ var table = []row{
 			{status: http.StatusForbidden, code: "385"},
 			{status: http.StatusForbidden, words: []string{"deleted or not visible to you"}},
 		},
-		error: platforms.Error{
-			Class:   platforms.ClassPermanent,
-			Problem: "the post that this card hangs from was deleted, or this account may not see it", Remedy: "publish the rest of the tree as a new post",
-		},
+		error: platforms.NewError(platforms.ClassPermanent, "",
+			"the post that this card hangs from was deleted, or this account may not see it", "publish the rest of the tree as a new post"),
 		source: responseCodes,
 	},
 	{
 		signs: []sign{{status: http.StatusForbidden, words: []string{"not allowed to post a video longer than"}}},
-		error: platforms.Error{
-			Class: platforms.ClassPermanent, Subject: platforms.SubjectFile,
-			Problem: "the video is longer than X allows this account", Remedy: "make it shorter, or subscribe the account to X Premium",
-		},
+		error: platforms.NewError(platforms.ClassPermanent, platforms.SubjectFile,
+			"the video is longer than X allows this account", "make it shorter, or subscribe the account to X Premium"),
 		source: createPost + ": 403 for the video's length",
 	},
 	{
@@ -266,10 +238,8 @@ var table = []row{
 			{status: http.StatusForbidden, words: []string{"needs to be a bit shorter"}},
 			{status: http.StatusForbidden, words: []string{"text is too long"}},
 		},
-		error: platforms.Error{
-			Class: platforms.ClassPermanent, Subject: platforms.SubjectText,
-			Problem: "the text is longer than X allows this account", Remedy: "make it shorter",
-		},
+		error: platforms.NewError(platforms.ClassPermanent, platforms.SubjectText,
+			"the text is longer than X allows this account", "make it shorter"),
 		source: responseCodes,
 	},
 	{
@@ -280,18 +250,14 @@ var table = []row{
 			{status: http.StatusBadRequest, words: []string{"invalid url"}},
 			{status: http.StatusForbidden, words: []string{"identified by", "potentially harmful"}},
 		},
-		error: platforms.Error{
-			Class: platforms.ClassPermanent, Subject: platforms.SubjectText,
-			Problem: "X does not take an address in the text: it is no address, or X blocks it as harmful", Remedy: "change the address, or remove it",
-		},
+		error: platforms.NewError(platforms.ClassPermanent, platforms.SubjectText,
+			"X does not take an address in the text: it is no address, or X blocks it as harmful", "change the address, or remove it"),
 		source: responseCodes + "; the words of 403 in gitroomhq/postiz-app",
 	},
 	{
 		signs: []sign{{status: http.StatusForbidden, words: []string{"cashtag"}}, {status: http.StatusBadRequest, words: []string{"cashtag"}}},
-		error: platforms.Error{
-			Class: platforms.ClassPermanent, Subject: platforms.SubjectText,
-			Problem: "X allows at most one cashtag ($ABC) in a post sent by an app on a self-serve plan", Remedy: "remove the others",
-		},
+		error: platforms.NewError(platforms.ClassPermanent, platforms.SubjectText,
+			"X allows at most one cashtag ($ABC) in a post sent by an app on a self-serve plan", "remove the others"),
 		source: managePosts,
 	},
 	{
@@ -301,9 +267,8 @@ var table = []row{
 			{status: http.StatusForbidden, code: "325"},
 		},
 		remakes: true,
-		error: platforms.Error{
-			Class: platforms.ClassTransient, Subject: platforms.SubjectFile, Problem: "X no longer knows the uploaded files of the post",
-		},
+		error: platforms.NewError(platforms.ClassTransient, platforms.SubjectFile,
+			"X no longer knows the uploaded files of the post", ""),
 		source: responseCodes + "; PLhery/node-twitter-api-v2#375, tweepy/tweepy#2016",
 	},
 	{
@@ -315,46 +280,36 @@ var table = []row{
 			{status: http.StatusForbidden, code: "386"},
 			{status: http.StatusBadRequest, words: []string{"$.media"}},
 		},
-		error: platforms.Error{
-			Class: platforms.ClassPermanent, Subject: platforms.SubjectFile,
-			Problem: "X does not take these files together in one post", Remedy: "use up to four images, or one video",
-		},
+		error: platforms.NewError(platforms.ClassPermanent, platforms.SubjectFile,
+			"X does not take these files together in one post", "use up to four images, or one video"),
 		source: responseCodes,
 	},
 	{
 		signs: []sign{{status: http.StatusBadRequest, words: []string{"$.text"}}},
-		error: platforms.Error{
-			Class: platforms.ClassPermanent, Subject: platforms.SubjectText,
-			Problem: "X found the text of the post invalid: it may be too long, or hold a character that X refuses", Remedy: changeText,
-		},
+		error: platforms.NewError(platforms.ClassPermanent, platforms.SubjectText,
+			"X found the text of the post invalid: it may be too long, or hold a character that X refuses", changeText),
 		source: problemTypes + `: the parameter that a message of "errors" begins with`,
 	},
 	{
 		signs:   []sign{{status: http.StatusForbidden, words: []string{"not permitted to perform this action"}}},
 		replies: true,
 		general: true,
-		error: platforms.Error{
-			Class:   platforms.ClassPermanent,
-			Problem: "X does not permit this reply and gives no reason; " + notMentions, Remedy: replyAdvice,
-		},
+		error: platforms.NewError(platforms.ClassPermanent, "",
+			"X does not permit this reply and gives no reason; "+notMentions, replyAdvice),
 		source: managePosts + ", and X's changelog of 23 February 2026",
 	},
 	{
 		signs:   []sign{{status: http.StatusForbidden, words: []string{"not permitted to perform this action"}}},
 		general: true,
-		error: platforms.Error{
-			Class:   platforms.ClassPermanent,
-			Problem: "X does not permit this post and gives no reason", Remedy: adviceUnknown,
-		},
+		error: platforms.NewError(platforms.ClassPermanent, "",
+			"X does not permit this post and gives no reason", adviceUnknown),
 		source: problemTypes,
 	},
 	{
 		signs:   []sign{{status: http.StatusBadRequest, kind: "invalid-request"}},
 		general: true,
-		error: platforms.Error{
-			Class:   platforms.ClassPermanent,
-			Problem: "X found the request invalid and does not name a part of the post", Remedy: adviceUnknown,
-		},
+		error: platforms.NewError(platforms.ClassPermanent, "",
+			"X found the request invalid and does not name a part of the post", adviceUnknown),
 		source: problemTypes,
 	},
 }

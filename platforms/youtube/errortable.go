@@ -47,10 +47,8 @@ const (
 // Errors shared by several codes.
 var (
 	refresh = platforms.Error{Class: platforms.ClassRefresh, Problem: "YouTube does not accept the access token: it has ended or was revoked"}
-	closed  = platforms.Error{
-		Class: platforms.ClassRestricted, Subject: platforms.SubjectAccount,
-		Problem: "YouTube has closed or suspended this channel", Remedy: "look at the channel's state in YouTube Studio, and appeal there",
-	}
+	closed  = platforms.NewError(platforms.ClassRestricted, platforms.SubjectAccount,
+		"YouTube has closed or suspended this channel", "look at the channel's state in YouTube Studio, and appeal there")
 	quota = platforms.Error{
 		Class: platforms.ClassQuota, Subject: platforms.SubjectApp, AppWide: true,
 		Problem: "the quota of Herald's Google project is used up until midnight Pacific time",
@@ -58,10 +56,8 @@ var (
 	rateLimit = platforms.Error{Class: platforms.ClassRateLimited, Problem: "YouTube limits how often it may be called, and the limit is reached"}
 	trouble   = platforms.Error{Class: platforms.ClassTransient, Problem: "YouTube has trouble and did not do what it was asked"}
 	// unset is the error for a property that Herald never sets, so changing the post does not help.
-	unset = platforms.Error{
-		Class: platforms.ClassPermanent, Problem: "YouTube refuses a property of the video that Herald does not set",
-		Remedy: "look at the upload defaults of the channel in YouTube Studio",
-	}
+	unset = platforms.NewError(platforms.ClassPermanent, "",
+		"YouTube refuses a property of the video that Herald does not set", "look at the upload defaults of the channel in YouTube Studio")
 	badPicture = platforms.Error{Class: platforms.ClassPermanent, Subject: platforms.SubjectFile, Problem: "YouTube refuses the picture", Remedy: "set a thumbnail in YouTube Studio"}
 )
 
