@@ -18,6 +18,18 @@ import (
 	"github.com/herald-social/herald/posting/attempt"
 )
 
+// Every platform publishes in two steps, connects accounts, and shows users an account's posts.
+var _ = []interface {
+	platforms.Publisher
+	platforms.Preparer
+	platforms.Connector
+	platforms.Confirmer
+	platforms.Lister
+	platforms.PostParser
+}{
+	(*x.Platform)(nil), (*threads.Platform)(nil), (*instagram.Platform)(nil), (*facebook.Platform)(nil), (*tiktok.Platform)(nil), (*youtube.Platform)(nil),
+}
+
 // readers returns every platform in its default configuration. None of them is called.
 func readers() platforms.Registry {
 	client := transport.New(transport.Options{})

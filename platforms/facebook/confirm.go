@@ -13,8 +13,6 @@ import (
 	"github.com/herald-social/herald/platforms/internal/meta"
 )
 
-var _ platforms.Confirmer = (*Platform)(nil)
-
 // Confirm reads a post by its id. The id of a Page's post starts with the Page's id ("{page-id}_{post-id}"), so another
 // Page's post is detected without a call. Ids in any other form are OwnershipUnknown.
 func (p *Platform) Confirm(ctx context.Context, account platforms.Account, externalID string) (platforms.Ownership, error) {

@@ -13,8 +13,6 @@ import (
 	"github.com/herald-social/herald/platforms/internal/oauth2"
 )
 
-var _ platforms.Connector = (*Platform)(nil)
-
 // requiredScopes are the permissions needed to choose, post to and read a Page (Pages API, "Posts").
 var requiredScopes = oauth2.RequiredScopes{{"pages_show_list"}, {"pages_manage_posts"}, {"pages_read_engagement"}}
 
@@ -28,15 +26,10 @@ func (c *Config) dialog() oauth2.Dialog {
 	return d
 }
 
-// ConsentURL returns the address of Facebook's consent page.
-func (p *Platform) ConsentURL(consent platforms.Consent) (string, error) {
-	return p.dialog.ConsentURL(consent)
-}
-
 // Exchange exchanges a code for a person's long-lived token. The Page tokens that Choices derives from it do not
 // expire.
 func (p *Platform) Exchange(ctx context.Context, code platforms.Code) (platforms.Token, error) {
-	return p.graph.ExchangeForPerson(ctx, &meta.Login{ID: p.dialog.App, Secret: p.secret}, code, requiredScopes)
+	return p.graph.ExchangeForPerson(ctx, &meta.Login{ID: p.Dialog.App, Secret: p.secret}, code, requiredScopes)
 }
 
 // Choices returns the Pages to which the person may post.

@@ -65,25 +65,21 @@ type Config struct {
 
 // Platform is Facebook.
 type Platform struct {
+	oauth2.Dialog
+
 	graph      meta.Graph
-	dialog     oauth2.Dialog
 	secret     func() string
 	webURL     string
 	listingLag time.Duration
 	twoSteps   bool
 }
 
-var (
-	_ platforms.Publisher = (*Platform)(nil)
-	_ platforms.Preparer  = (*Platform)(nil)
-)
-
 // New returns the platform.
 func New(c Config, transport *transport.Client) *Platform {
 	c.SetDefaults(DefaultListingLag)
 	c.Version = cmp.Or(c.Version, DefaultVersion)
 	return &Platform{
-		dialog: c.dialog(), secret: c.Secret,
+		Dialog: c.dialog(), secret: c.Secret,
 		webURL: client.Address(c.WebURL, DefaultWebURL), listingLag: c.ListingLag, twoSteps: c.TwoSteps,
 		graph: meta.Graph{
 			Client:  client.Client{Platform: "facebook", Name: "Facebook", BaseURL: client.Address(c.APIURL, DefaultAPIURL), Transport: transport},

@@ -17,11 +17,6 @@ import (
 	"github.com/herald-social/herald/platforms/internal/permalink"
 )
 
-var (
-	_ platforms.Lister     = (*Platform)(nil)
-	_ platforms.PostParser = (*Platform)(nil)
-)
-
 // RecentPosts reads the first page of the Page's published posts.
 func (p *Platform) RecentPosts(ctx context.Context, account platforms.Account, which platforms.Recent) ([]platforms.ListedPost, error) {
 	if which.Replies {

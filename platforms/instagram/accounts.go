@@ -13,16 +13,10 @@ import (
 )
 
 var (
-	notLinked = platforms.Error{
-		Class:   platforms.ClassReconnect,
-		Problem: "no professional account of Instagram is linked to the Facebook Page of this token",
-		Remedy:  "link one on Facebook, and connect the account again",
-	}
-	several = platforms.Error{
-		Class:   platforms.ClassReconnect,
-		Problem: "this token is good for several accounts of Instagram",
-		Remedy:  "connect one of them with the token of its Page",
-	}
+	notLinked = platforms.NewError(platforms.ClassReconnect, "",
+		"no professional account of Instagram is linked to the Facebook Page of this token", "link one on Facebook, and connect the account again")
+	several = platforms.NewError(platforms.ClassReconnect, "",
+		"this token is good for several accounts of Instagram", "connect one of them with the token of its Page")
 )
 
 var _ platforms.AccountInspector = (*Platform)(nil)

@@ -9,8 +9,6 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-var _ platforms.Confirmer = (*Platform)(nil)
-
 // Confirm reads a post by its id and compares its account.
 func (p *Platform) Confirm(ctx context.Context, account platforms.Account, externalID string) (platforms.Ownership, error) {
 	return p.hostOf(account.Token).Confirm(ctx, account, externalID)

@@ -16,8 +16,6 @@ import (
 	"github.com/herald-social/herald/platforms/internal/oauth2"
 )
 
-var _ platforms.Connector = (*Platform)(nil)
-
 // instagramScopes and facebookScopes are the permissions that publishing requires with each of the two logins
 // (Instagram Platform, "Content Publishing").
 var (
@@ -41,11 +39,6 @@ func (c *Config) dialog() oauth2.Dialog {
 	return d
 }
 
-// ConsentURL returns the address of the configured login's consent page.
-func (p *Platform) ConsentURL(consent platforms.Consent) (string, error) {
-	return p.dialog.ConsentURL(consent)
-}
-
 // Exchange exchanges a code for a token that is valid for 60 days: the account's token or, with Facebook's login, the
 // person's.
 func (p *Platform) Exchange(ctx context.Context, code platforms.Code) (platforms.Token, error) {
@@ -58,7 +51,7 @@ func (p *Platform) Exchange(ctx context.Context, code platforms.Code) (platforms
 		return platforms.Token{}, err
 	}
 	// A response without permissions means that the requested ones were granted.
-	granted := cmp.Or(strings.Join(short.Permissions, " "), p.dialog.Requested())
+	granted := cmp.Or(strings.Join(short.Permissions, " "), p.Dialog.Requested())
 	if missing := instagramScopes.Check("Instagram", granted); missing != nil {
 		return platforms.Token{}, missing
 	}
@@ -84,8 +77,5 @@ func (p *Platform) Choices(ctx context.Context, token platforms.Token) ([]platfo
 }
 
 // noneLinked is the error for a person who has no account to choose.
-var noneLinked = platforms.Error{
-	Class:   platforms.ClassReconnect,
-	Problem: "no professional account of Instagram is linked to a Facebook Page that this person may create content on",
-	Remedy:  "link one on Facebook, and connect the account again",
-}
+var noneLinked = platforms.NewError(platforms.ClassReconnect, "",
+	"no professional account of Instagram is linked to a Facebook Page that this person may create content on", "link one on Facebook, and connect the account again")

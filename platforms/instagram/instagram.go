@@ -111,13 +111,14 @@ type Config struct {
 
 // Platform is Instagram.
 type Platform struct {
+	oauth2.Dialog
+
 	config Config
 	// own and linked are the hosts of the two logins.
 	own, linked host
 	uploads     client.Client
 	// codes is the host that exchanges the codes of Instagram's own login.
-	codes  client.Client
-	dialog oauth2.Dialog
+	codes client.Client
 }
 
 // host is the graph of one login.
@@ -126,11 +127,6 @@ type host struct {
 
 	login Login
 }
-
-var (
-	_ platforms.Publisher = (*Platform)(nil)
-	_ platforms.Preparer  = (*Platform)(nil)
-)
 
 // New returns the platform.
 func New(c Config, transport *transport.Client) *Platform {
@@ -153,7 +149,7 @@ func New(c Config, transport *transport.Client) *Platform {
 		linked:  host{containers(at(c.FacebookURL, DefaultFacebookURL)), FacebookLogin},
 		uploads: at(c.UploadURL, DefaultUploadURL),
 		codes:   at(c.APIURL, DefaultTokenURL),
-		dialog:  c.dialog(),
+		Dialog:  c.dialog(),
 	}
 }
 

@@ -15,8 +15,6 @@ import (
 	"github.com/herald-social/herald/platforms/internal/oauth2"
 )
 
-var _ platforms.Connector = (*Platform)(nil)
-
 // requiredScopes are the scopes for publishing and for looking up the replies in trees (Threads API, "Get Started",
 // Authorization).
 var requiredScopes = oauth2.RequiredScopes{{"threads_basic"}, {"threads_content_publish"}, {"threads_manage_replies"}, {"threads_read_replies"}}
@@ -29,14 +27,9 @@ func (c *Config) dialog() oauth2.Dialog {
 	}
 }
 
-// ConsentURL returns the address of the consent page.
-func (p *Platform) ConsentURL(consent platforms.Consent) (string, error) {
-	return p.dialog.ConsentURL(consent)
-}
-
 // Exchange exchanges a code for a token that is valid for 60 days.
 func (p *Platform) Exchange(ctx context.Context, code platforms.Code) (platforms.Token, error) {
-	login := meta.Login{Tokens: &p.graph.Client, ID: p.dialog.App, Secret: p.secret}
+	login := meta.Login{Tokens: &p.graph.Client, ID: p.Dialog.App, Secret: p.secret}
 	short, err := p.graph.ExchangeCode(ctx, &login, code)
 	if err != nil {
 		return platforms.Token{}, err

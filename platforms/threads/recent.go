@@ -13,11 +13,6 @@ import (
 	"github.com/herald-social/herald/platforms/internal/permalink"
 )
 
-var (
-	_ platforms.Lister     = (*Platform)(nil)
-	_ platforms.PostParser = (*Platform)(nil)
-)
-
 // RecentPosts reads the first page of the profile's posts, or of its replies.
 func (p *Platform) RecentPosts(ctx context.Context, account platforms.Account, which platforms.Recent) ([]platforms.ListedPost, error) {
 	edge := "threads"

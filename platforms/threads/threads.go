@@ -69,22 +69,18 @@ type Config struct {
 
 // Platform is Threads.
 type Platform struct {
+	oauth2.Dialog
+
 	graph      meta.Containers
-	dialog     oauth2.Dialog
 	secret     func() string
 	listingLag time.Duration
 }
-
-var (
-	_ platforms.Publisher = (*Platform)(nil)
-	_ platforms.Preparer  = (*Platform)(nil)
-)
 
 // New returns the platform.
 func New(c Config, transport *transport.Client) *Platform {
 	c.SetDefaults(DefaultListingLag)
 	return &Platform{
-		listingLag: c.ListingLag, dialog: c.dialog(), secret: c.Secret,
+		listingLag: c.ListingLag, Dialog: c.dialog(), secret: c.Secret,
 		graph: meta.Containers{
 			Graph: meta.Graph{
 				Client:  client.Client{Platform: "threads", Name: "Threads", BaseURL: client.Address(c.APIURL, DefaultAPIURL), Transport: transport},

@@ -17,11 +17,8 @@ import (
 )
 
 // refreshDead is the error for a token that can no longer be renewed.
-var refreshDead = platforms.Error{
-	Class:   platforms.ClassReconnect,
-	Problem: "TikTok no longer accepts the refresh token: access was withdrawn, or it has ended",
-	Remedy:  "connect the account again",
-}
+var refreshDead = platforms.NewError(platforms.ClassReconnect, "",
+	"TikTok no longer accepts the refresh token: access was withdrawn, or it has ended", "connect the account again")
 
 const (
 	// scopeProfile allows reading the username.
@@ -45,9 +42,9 @@ func (p *Platform) Identify(ctx context.Context, token platforms.Token) (platfor
 	if hasScope(token, scopeProfile) {
 		fields += ",username"
 	}
-	resp, err := p.api.Do(ctx, client.Call{Action: "identify", Path: "/v2/user/info/?fields=" + fields, Token: token.Access, Timeout: readTimeout})
+	resp, err := p.API.Do(ctx, client.Call{Action: "identify", Path: "/v2/user/info/?fields=" + fields, Token: token.Access, Timeout: readTimeout})
 	if err != nil {
-		return platforms.Identity{}, p.api.Unanswered(err)
+		return platforms.Identity{}, p.API.Unanswered(err)
 	}
 	said := decode[struct {
 		User struct {
@@ -62,7 +59,7 @@ func (p *Platform) Identify(ctx context.Context, token platforms.Token) (platfor
 	case !said.ok():
 		return platforms.Identity{}, p.classifyAccount(said.apiError())
 	case user.OpenID == "":
-		return platforms.Identity{}, p.api.NoIdentity(nil)
+		return platforms.Identity{}, p.API.NoIdentity(nil)
 	}
 	return platforms.Identity{
 		AccountID: user.OpenID.String(), DisplayName: user.DisplayName.String(), Username: user.Username.String(), IconURL: user.AvatarURL.String(),
@@ -87,9 +84,9 @@ func (p *Platform) Inspect(ctx context.Context, account platforms.Account) (plat
 	}
 	said, err := postJSON[creatorInfo](ctx, p, "survey", pathCreatorInfo, account.Token, struct{}{}, readTimeout)
 	if err != nil {
-		return platforms.AccountInfo{}, p.api.Unanswered(err)
+		return platforms.AccountInfo{}, p.API.Unanswered(err)
 	}
-	now := p.clock.Now()
+	now := p.Clock.Now()
 	switch code := said.Error.Code; {
 	case code == codePostCap:
 		return quotaExhausted(platforms.PostsPerDay, now), nil

@@ -84,7 +84,7 @@ func (p *Platform) classify(s apiError) *refusal {
 	}
 	switch {
 	case s.status >= http.StatusInternalServerError:
-		out.Error = p.api.Busy(cause)
+		out.Error = p.API.Busy(cause)
 	case found != nil && s.isFromTikTok():
 		known := found.error
 		known.Code = s.code
@@ -92,10 +92,10 @@ func (p *Platform) classify(s apiError) *refusal {
 	case s.code != "" && s.code != codeOK && s.signed && s.isFromTikTok():
 		out.Error = unlisted(s.code).Because(cause)
 	default:
-		out.Error = p.api.Nonsense(s.status, cause)
+		out.Error = p.API.Nonsense(s.status, cause)
 	}
 	if out.Class == platforms.ClassRateLimited {
-		out.RetryAt = p.clock.Now().Add(limitPause)
+		out.RetryAt = p.Clock.Now().Add(limitPause)
 	}
 	out.documented = out.Class != platforms.ClassTransient && out.Class != platforms.ClassUnknown
 	return out

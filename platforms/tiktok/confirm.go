@@ -10,8 +10,6 @@ import (
 	"github.com/herald-social/herald/platforms/internal/jsondoc"
 )
 
-var _ platforms.Confirmer = (*Platform)(nil)
-
 // Confirm queries a post by its id (POST /v2/video/query/), which TikTok shows only to the post's own account. Absence
 // does not prove a different owner: posts that are not public are hidden as well, and the video.list permission may be
 // missing.

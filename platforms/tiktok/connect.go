@@ -4,15 +4,10 @@
 package tiktok
 
 import (
-	"context"
-
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/platforms/internal/client"
 	"github.com/herald-social/herald/platforms/internal/oauth2"
 )
-
-var _ platforms.Connector = (*Platform)(nil)
 
 // requiredScopes are the scopes for posting and for lookups (TikTok, "Scopes Overview"). An account that grants only
 // drafts accepts drafts.
@@ -28,9 +23,4 @@ func dialog(c *Config) oauth2.Dialog {
 		AppParam: "client_key", App: c.ClientID, Challenge: oauth2.S256Hex, Separator: ",",
 		Scopes: []string{"user.info.basic", scopeProfile, scopeDirectPost, "video.upload", "video.list"},
 	}
-}
-
-// Choices returns the one account that a token belongs to.
-func (p *Platform) Choices(ctx context.Context, token platforms.Token) ([]platforms.Choice, error) {
-	return platforms.OneChoice(ctx, p, token)
 }

@@ -50,7 +50,7 @@ func TestForeignAddress(t *testing.T) {
 			if id, err := p.Prepare(t.Context(), job); err == nil || !strings.Contains(err.Error(), "without saying where to") {
 				t.Errorf("got %q, %v", id, err)
 			}
-			secret, err := json.Marshal(session{Address: address, Ends: p.clock.Now().Add(time.Hour), Chunk: 900})
+			secret, err := json.Marshal(session{Address: address, Ends: p.Clock.Now().Add(time.Hour), Chunk: 900})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -73,7 +73,7 @@ func TestDocumentedAddresses(t *testing.T) {
 		"https://open-upload-i18n.tiktokapis.com/video/?upload_id=67890&upload_token=Xza123",
 		"https://upload.us.tiktokapis.com/video/?upload_id=67890&upload_token=chunkexample",
 	} {
-		if err := p.api.Addresses.Check(address); err != nil {
+		if err := p.API.Addresses.Check(address); err != nil {
 			t.Errorf("%s: %v", address, err)
 		}
 	}
@@ -94,7 +94,7 @@ func TestFailuresReadAlike(t *testing.T) {
 				says(status, "<html>inside</html>")(w, r)
 			}
 		})
-		secret, err := json.Marshal(session{Address: p.api.BaseURL + "/video", Ends: p.clock.Now().Add(time.Hour), Chunk: 900})
+		secret, err := json.Marshal(session{Address: p.API.BaseURL + "/video", Ends: p.Clock.Now().Add(time.Hour), Chunk: 900})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -98,7 +98,7 @@ func (p *Platform) search(ctx context.Context, job platforms.Job) (platforms.Loo
 			return platforms.LookupResult{}, bad.Error
 		}
 		if page.Videos == nil {
-			return platforms.LookupResult{}, p.api.NoList()
+			return platforms.LookupResult{}, p.API.NoList()
 		}
 		reached := false
 		for i := range page.Videos {
@@ -106,7 +106,7 @@ func (p *Platform) search(ctx context.Context, job platforms.Job) (platforms.Loo
 			id, at := post.ID.String(), post.created()
 			switch {
 			case !validPostID(id) || at.IsZero():
-				return platforms.LookupResult{}, p.api.NoList()
+				return platforms.LookupResult{}, p.API.NoList()
 			case listing.IsOld(&job, at, time.Second):
 				// The newest come first.
 				reached = true
@@ -120,11 +120,11 @@ func (p *Platform) search(ctx context.Context, job platforms.Job) (platforms.Loo
 			return matches.Result(), nil
 		}
 		if err != nil {
-			return platforms.LookupResult{}, p.api.NoList()
+			return platforms.LookupResult{}, p.API.NoList()
 		}
 		body["cursor"] = cursor
 	}
-	return platforms.LookupResult{}, p.api.TooManyPages()
+	return platforms.LookupResult{}, p.API.TooManyPages()
 }
 
 // fits reports whether a listed post may be the job's.

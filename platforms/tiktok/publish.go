@@ -34,7 +34,7 @@ func (p *Platform) publishVideo(ctx context.Context, job platforms.Job) platform
 	switch {
 	case !ok || !validTicket(job.Checkpoint):
 		return unsent(platforms.Errorf(platforms.ClassTransient, msgUnprepared))
-	case !p.clock.Now().Before(known.Ends):
+	case !p.Clock.Now().Before(known.Ends):
 		return unsent(platforms.Errorf(platforms.ClassTransient, msgEnded, file.Name))
 	}
 	resp, sent, failure := p.put(ctx, file, known.Address, max(known.From, cut.last()), file.Size, client.Call{Action: "publish", Timeout: publishTimeout})
@@ -49,7 +49,7 @@ func (p *Platform) publishVideo(ctx context.Context, job platforms.Job) platform
 	case isUploadRefusal(resp.Status):
 		return p.doubleCheck(ctx, job, resp)
 	default:
-		return p.api.UploadInDoubt(statusOfUpload(resp.Status))
+		return p.API.UploadInDoubt(statusOfUpload(resp.Status))
 	}
 }
 
@@ -75,7 +75,7 @@ func (p *Platform) doubleCheck(ctx context.Context, job platforms.Job, resp *tra
 	case bad == nil && found.final():
 		return p.pollOutcome(ctx, job, job.Checkpoint)
 	default:
-		return p.api.UploadInDoubt(statusOfUpload(resp.Status))
+		return p.API.UploadInDoubt(statusOfUpload(resp.Status))
 	}
 }
 
@@ -94,17 +94,17 @@ func (p *Platform) publishPhotos(ctx context.Context, job platforms.Job) platfor
 	}](ctx, p, "publish", "/v2/post/publish/content/init/", job.Account.Token, body, publishTimeout)
 	switch {
 	case err != nil:
-		return p.api.PublishUnanswered(err)
+		return p.API.PublishUnanswered(err)
 	case !said.ok():
 		bad := p.classify(said.apiError())
 		if !bad.documented {
-			return p.api.InDoubt(said.status, bad.Err)
+			return p.API.InDoubt(said.status, bad.Err)
 		}
 		return platforms.Result{Outcome: platforms.Refused, Err: bad.Error}
 	}
 	id := said.Data.PublishID.String()
 	if !validTicket(id) {
-		return p.api.NoID()
+		return p.API.NoID()
 	}
 	// Only this response contains the ticket, so it is stored before anything else happens.
 	return acceptedResult(id, msgProcessing)

@@ -14,11 +14,6 @@ import (
 	"github.com/herald-social/herald/platforms/internal/permalink"
 )
 
-var (
-	_ platforms.Lister     = (*Platform)(nil)
-	_ platforms.PostParser = (*Platform)(nil)
-)
-
 // RecentPosts reads the first page of the account's public posts, which has the newest ones first.
 func (p *Platform) RecentPosts(ctx context.Context, account platforms.Account, which platforms.Recent) ([]platforms.ListedPost, error) {
 	if which.Replies {
@@ -31,14 +26,14 @@ func (p *Platform) RecentPosts(ctx context.Context, account platforms.Account, w
 	case bad != nil:
 		return nil, bad.Error
 	case page.Videos == nil:
-		return nil, p.api.NoList()
+		return nil, p.API.NoList()
 	}
 	posts := make([]platforms.ListedPost, 0, len(page.Videos))
 	for i := range page.Videos {
 		post := &page.Videos[i]
 		id := post.ID.String()
 		if !validPostID(id) {
-			return nil, p.api.NoList()
+			return nil, p.API.NoList()
 		}
 		posts = append(posts, platforms.ListedPost{
 			ID: id, URL: withoutQuery(post.ShareURL), Text: cmp.Or(post.Description, post.Title).String(), At: post.created(),

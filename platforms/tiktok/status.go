@@ -127,7 +127,7 @@ func (p *Platform) pollStatus(ctx context.Context, job platforms.Job, id string)
 		}
 		passes := bad == nil || bad.Class == platforms.ClassTransient || bad.Class == platforms.ClassUnknown
 		left--
-		if known.settled(&job.Content) || !passes || left <= 0 || client.Wait(ctx, p.clock, pause) != nil {
+		if known.settled(&job.Content) || !passes || left <= 0 || client.Wait(ctx, p.Clock, pause) != nil {
 			if known.final() {
 				return known, nil
 			}
@@ -138,7 +138,7 @@ func (p *Platform) pollStatus(ctx context.Context, job platforms.Job, id string)
 
 // moderating reports whether a lookup should keep waiting for a post's public id.
 func (p *Platform) moderating(job platforms.Job, found status) bool {
-	return found.final() && !found.settled(&job.Content) && p.clock.Since(job.SearchFrom) < moderationFor
+	return found.final() && !found.settled(&job.Content) && p.Clock.Since(job.SearchFrom) < moderationFor
 }
 
 // settled reports whether the status is complete: the post has its public id, or will never get one.
@@ -164,7 +164,7 @@ func (p *Platform) profileURL(account platforms.Account) string {
 	if account.Username == "" {
 		return ""
 	}
-	return p.webURL + "/@" + url.PathEscape(account.Username)
+	return p.WebURL + "/@" + url.PathEscape(account.Username)
 }
 
 // postURL returns a public post's URL.

@@ -18,7 +18,6 @@ import (
 	"time"
 	"unicode/utf16"
 
-	"k8s.io/utils/clock"
 	"k8s.io/utils/lru"
 
 	"github.com/herald-social/herald/api/v1alpha1"
@@ -97,37 +96,25 @@ type Config = platforms.Config
 
 // Platform is TikTok.
 type Platform struct {
-	oauth2.Connector
+	oauth2.Base
 
-	api        client.Client
-	webURL     string
-	listingLag time.Duration
-	clock      clock.Clock
 	// lost has the tickets whose upload TikTok did not let complete. It is kept in memory only: after a restart, the
 	// next call detects them again.
 	lost *lru.Cache
 }
 
-var (
-	_ platforms.Publisher = (*Platform)(nil)
-	_ platforms.Preparer  = (*Platform)(nil)
-)
+var site = oauth2.Site{
+	Platform: "tiktok", Name: "TikTok", APIURL: DefaultAPIURL, WebURL: DefaultWebURL, ListingLag: DefaultListingLag, Hosts: hosts.Named,
+}
 
 // New returns the platform.
 func New(c Config, way *transport.Client) *Platform {
-	c.SetDefaults(DefaultListingLag)
-	p := &Platform{
-		api: client.Client{
-			Platform: "tiktok", Name: "TikTok", BaseURL: client.Address(c.APIURL, DefaultAPIURL),
-			Addresses: client.AddressPolicy{Hosts: hosts.Named, Configured: []string{c.APIURL}}, Transport: way,
-		},
-		webURL: client.Address(c.WebURL, DefaultWebURL), listingLag: c.ListingLag, clock: c.Clock, lost: lru.New(mostLost),
-	}
+	p := &Platform{Base: oauth2.NewBase(&c, &site, way), lost: lru.New(mostLost)}
 	p.Connector = oauth2.Connector{
-		Dialog: dialog(&c), Required: requiredScopes,
+		Accounts: p, Dialog: dialog(&c), Required: requiredScopes,
 		Tokens: oauth2.Endpoint{
-			Client: p.api, Path: "/v2/oauth/token/", App: oauth2.FormApp(&c, "client_key"),
-			Timeout: readTimeout, Clock: p.clock, Dead: refreshDead, AnyStatus: true,
+			Client: p.API, Path: "/v2/oauth/token/", App: oauth2.FormApp(&c, "client_key"),
+			Timeout: readTimeout, Clock: p.Clock, Dead: refreshDead, AnyStatus: true,
 			Refused: func(resp *transport.Response, code string) *platforms.Error {
 				return p.classify(apiError{status: resp.Status, code: code}).Error
 			},
@@ -159,7 +146,7 @@ func (p *Platform) Capabilities() platforms.Capabilities {
 		PreparedTTL:      preparedLasts,
 		SecretUploads:    true,
 		CallTimeout:      callTimeout,
-		ListingLag:       p.listingLag,
+		ListingLag:       p.ListingLag,
 		Hosts:            hosts,
 		RefreshLead:      refreshLead,
 	}
@@ -196,7 +183,7 @@ func decode[T any](resp *transport.Response) answer[T] {
 
 // postJSON makes an API call. Nearly all of them are POSTs with JSON. Errors are *transport.Error.
 func postJSON[T any](ctx context.Context, p *Platform, action, path string, token platforms.Token, body any, timeout time.Duration) (answer[T], error) {
-	resp, err := p.api.Do(ctx, client.Call{
+	resp, err := p.API.Do(ctx, client.Call{
 		Action: action, Path: path, Token: token.Access, Body: client.JSON("application/json; charset=UTF-8", body), Timeout: timeout,
 	})
 	if err != nil {
@@ -210,7 +197,7 @@ func callAPI[T any](ctx context.Context, p *Platform, action, path string, token
 	said, err := postJSON[T](ctx, p, action, path, token, body, readTimeout)
 	switch {
 	case err != nil:
-		return data, &refusal{Error: p.api.Unanswered(err)}
+		return data, &refusal{Error: p.API.Unanswered(err)}
 	case !said.ok():
 		return data, p.classify(said.apiError())
 	default:

@@ -92,7 +92,7 @@ type session struct {
 // may not be called.
 func (p *Platform) readSession(secret string, size int64) (session, parts, bool) {
 	var s session
-	if err := json.Unmarshal([]byte(secret), &s); err != nil || p.api.Addresses.Check(s.Address) != nil || s.Chunk <= 0 || s.Chunk > size {
+	if err := json.Unmarshal([]byte(secret), &s); err != nil || p.API.Addresses.Check(s.Address) != nil || s.Chunk <= 0 || s.Chunk > size {
 		return session{}, parts{}, false
 	}
 	return s, parts{size: size, chunk: s.Chunk, count: size / s.Chunk}, true
@@ -111,7 +111,7 @@ func (u *upload) saveCheckpoint(ctx context.Context, job *platforms.Job) *platfo
 func (p *Platform) createUpload(ctx context.Context, job platforms.Job, who creatorInfo) (*upload, *platforms.Error) {
 	file := &job.Content.Media[0]
 	u := &upload{parts: cut(file.Size)}
-	u.Chunk, u.Ends = u.chunk, p.clock.Now().Add(addressLife).UTC()
+	u.Chunk, u.Ends = u.chunk, p.Clock.Now().Add(addressLife).UTC()
 	path, body := "/v2/post/publish/video/init/", videoInit{Source: videoSource{"FILE_UPLOAD", u.size, u.chunk, u.count}}
 	if job.Content.TikTok.Draft {
 		path = "/v2/post/publish/inbox/video/init/"
@@ -126,7 +126,7 @@ func (p *Platform) createUpload(ctx context.Context, job platforms.Job, who crea
 		return nil, bad.Error
 	}
 	u.ticket, u.Address = data.PublishID.String(), data.UploadURL.String()
-	if err := p.api.Addresses.Check(u.Address); err != nil || !validTicket(u.ticket) {
+	if err := p.API.Addresses.Check(u.Address); err != nil || !validTicket(u.ticket) {
 		return nil, platforms.Errorf(platforms.ClassUnknown, msgNoTicket, file.Name).Because(err)
 	}
 	if err := u.saveCheckpoint(ctx, &job); err != nil {
@@ -171,7 +171,7 @@ func (p *Platform) sendAllButLast(ctx context.Context, job platforms.Job, u *upl
 		}
 		if tries >= chunkTries || ctx.Err() != nil {
 			if failure == nil {
-				failure = p.api.Unconfirmed(platforms.ClassTransient, statusOfUpload(resp.Status))
+				failure = p.API.Unconfirmed(platforms.ClassTransient, statusOfUpload(resp.Status))
 			}
 			return false, failure
 		}
@@ -207,7 +207,7 @@ func (p *Platform) put(
 ) (resp *transport.Response, sent bool, failure *platforms.Error) {
 	call.Method, call.URL = http.MethodPut, address
 	call.Header = http.Header{"Content-Range": {fmt.Sprintf("bytes %d-%d/%d", from, end-1, file.Size)}}
-	return p.api.Upload(ctx, client.Upload{Call: call, File: file, Offset: from, Length: end - from})
+	return p.API.Upload(ctx, client.Upload{Call: call, File: file, Offset: from, Length: end - from})
 }
 
 // uploadRefused classifies an error from the upload host, which reports only HTTP statuses. Two of them have their own
@@ -222,9 +222,9 @@ func (p *Platform) uploadRefused(file *platforms.File, status int) *platforms.Er
 	case status == http.StatusTooManyRequests:
 		return p.rateLimited(cause)
 	case slices.Contains([]int{http.StatusForbidden, http.StatusNotFound, http.StatusRequestedRangeNotSatisfiable}, status), status >= http.StatusInternalServerError:
-		return p.api.Unconfirmed(platforms.ClassTransient, cause)
+		return p.API.Unconfirmed(platforms.ClassTransient, cause)
 	default:
-		return p.api.Unconfirmed(platforms.ClassUnknown, cause)
+		return p.API.Unconfirmed(platforms.ClassUnknown, cause)
 	}
 }
 

@@ -19,16 +19,10 @@ import (
 
 // Errors for tokens that cannot be renewed.
 var (
-	noRefresh = platforms.Error{
-		Class:   platforms.ClassReconnect,
-		Problem: "the access token cannot be renewed, since the account was connected without the scope offline.access",
-		Remedy:  "connect it again and allow offline access",
-	}
-	refreshDead = platforms.Error{
-		Class:   platforms.ClassReconnect,
-		Problem: "X no longer accepts the refresh token: it was revoked, has ended, or was used by another program",
-		Remedy:  "connect the account again",
-	}
+	noRefresh = platforms.NewError(platforms.ClassReconnect, "",
+		"the access token cannot be renewed, since the account was connected without the scope offline.access", "connect it again and allow offline access")
+	refreshDead = platforms.NewError(platforms.ClassReconnect, "",
+		"X no longer accepts the refresh token: it was revoked, has ended, or was used by another program", "connect the account again")
 )
 
 // isDead reports whether X's error invalid_request means that a token is invalid. Its description is then "Value passed
@@ -53,7 +47,7 @@ func (p *Platform) Identify(ctx context.Context, token platforms.Token) (platfor
 		} `json:"data"`
 	}](resp.Body)
 	if doc.Data.ID == "" {
-		return platforms.Identity{}, silentRefusal(resp, p.api.NoIdentity(nil))
+		return platforms.Identity{}, silentRefusal(resp, p.API.NoIdentity(nil))
 	}
 	return platforms.Identity{
 		AccountID: doc.Data.ID.String(), DisplayName: doc.Data.Name.String(), Username: doc.Data.Username.String(), IconURL: doc.Data.Picture.String(),
@@ -62,9 +56,9 @@ func (p *Platform) Identify(ctx context.Context, token platforms.Token) (platfor
 
 // read makes a GET call and returns the response if it is a success.
 func (p *Platform) read(ctx context.Context, action, path string, token platforms.Token) (*transport.Response, *platforms.Error) {
-	resp, err := p.api.Do(ctx, client.Call{Action: action, Path: path, Token: token.Access, Timeout: readTimeout})
+	resp, err := p.API.Do(ctx, client.Call{Action: action, Path: path, Token: token.Access, Timeout: readTimeout})
 	if err != nil {
-		return nil, p.api.Unanswered(err)
+		return nil, p.API.Unanswered(err)
 	}
 	if resp.Status != http.StatusOK {
 		failure, _ := p.classify(resp)

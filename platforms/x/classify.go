@@ -58,10 +58,10 @@ func (p *Platform) classifyPost(resp *transport.Response, content *platforms.Con
 	refused = documented(resp.Status, explained)
 	if !refused && resp.Status < http.StatusInternalServerError {
 		code, isUnlisted := known.Code, known.Unlisted
-		known = *p.api.Nonsense(resp.Status, nil)
+		known = *p.API.Nonsense(resp.Status, nil)
 		known.Code, known.Unlisted = code, isUnlisted
 	}
-	known.RetryAt = retryAt(resp.Header, known.Class, p.clock.Now())
+	known.RetryAt = retryAt(resp.Header, known.Class, p.Clock.Now())
 	known.Err = fmt.Errorf("HTTP status %d, problem %v, codes %v, oauth %q", resp.Status, said.kinds, said.codes, said.oauth)
 	if remade || resp.Status == http.StatusNotFound || resp.Status == http.StatusGone {
 		known.Err = fmt.Errorf("%w: %w", errNotFound, known.Err)
@@ -72,7 +72,7 @@ func (p *Platform) classifyPost(resp *transport.Response, content *platforms.Con
 // classifyAnswer looks a response up in the table. remade reports whether the files must be uploaded again.
 func (p *Platform) classifyAnswer(a *answer) (known platforms.Error, remade bool) {
 	if a.Status >= http.StatusInternalServerError {
-		return *p.api.Busy(nil), false
+		return *p.API.Busy(nil), false
 	}
 	row := rowOf(a)
 	if row == nil {

@@ -11,8 +11,6 @@ import (
 	"github.com/herald-social/herald/platforms/internal/jsondoc"
 )
 
-var _ platforms.Confirmer = (*Platform)(nil)
-
 // Confirm reads a post by its id (GET /2/tweets/{id}) and compares its author with the account. A post that X does not
 // show may have been deleted, or may belong to an account to which the reader has no access.
 func (p *Platform) Confirm(ctx context.Context, account platforms.Account, externalID string) (platforms.Ownership, error) {

@@ -4,15 +4,10 @@
 package x
 
 import (
-	"context"
-
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/platforms/internal/client"
 	"github.com/herald-social/herald/platforms/internal/oauth2"
 )
-
-var _ platforms.Connector = (*Platform)(nil)
 
 // requiredScopes are the scopes for publishing, looking up and renewing (X, "OAuth 2.0 Authorization Code Flow with
 // PKCE").
@@ -25,9 +20,4 @@ func dialog(c *Config) oauth2.Dialog {
 		AppParam: "client_id", App: c.ClientID, Challenge: oauth2.S256,
 		Scopes: []string{"tweet.read", "tweet.write", "users.read", "media.write", "offline.access"},
 	}
-}
-
-// Choices returns the one account that a token belongs to.
-func (p *Platform) Choices(ctx context.Context, token platforms.Token) ([]platforms.Choice, error) {
-	return platforms.OneChoice(ctx, p, token)
 }

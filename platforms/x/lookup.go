@@ -88,14 +88,14 @@ func (p *Platform) search(ctx context.Context, s *search, fields url.Values) *pl
 			return nil
 		}
 	}
-	return p.api.TooManyPages()
+	return p.API.TooManyPages()
 }
 
 // fieldsIgnored is the failure for a page without the requested fields. A post without its files, links or references
 // cannot be recognized, so its absence proves nothing. The other field names are tried next, as if X had rejected
 // these.
 func (p *Platform) fieldsIgnored() *platforms.Error {
-	return p.api.NoList().Because(errIgnored)
+	return p.API.NoList().Because(errIgnored)
 }
 
 var errIgnored = errors.New("fields that were asked for are left out")
@@ -183,11 +183,11 @@ type reference struct {
 func (p *Platform) readPage(resp *transport.Response) (timelinePage, *platforms.Error) {
 	page, _ := jsondoc.Decode[timelinePage](resp.Body)
 	if !page.Meta.Present && page.Data == nil || len(page.Errors) > 0 {
-		return timelinePage{}, silentRefusal(resp, p.api.NoList())
+		return timelinePage{}, silentRefusal(resp, p.API.NoList())
 	}
 	odd := slices.ContainsFunc(page.Data, func(post listedPost) bool { return !validID(post.ID.String()) })
 	if count := page.Meta.Value.ResultCount.String(); odd || count != "" && count != strconv.Itoa(len(page.Data)) {
-		return timelinePage{}, p.api.NoList()
+		return timelinePage{}, p.API.NoList()
 	}
 	return page, nil
 }

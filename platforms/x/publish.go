@@ -26,17 +26,17 @@ func (p *Platform) Publish(ctx context.Context, job platforms.Job) platforms.Res
 	if p.Prepares(job.Content) && ids == nil {
 		return platforms.Result{Outcome: platforms.NotSent, Err: platforms.Errorf(platforms.ClassTransient, msgUnprepared)}
 	}
-	resp, err := p.api.Do(ctx, client.Call{
+	resp, err := p.API.Do(ctx, client.Call{
 		Action: "publish", Path: "/2/tweets", Token: job.Account.Token.Access, Body: asJSON(newTweet(job.Content, ids)), Timeout: callTimeout,
 	})
 	if err != nil {
-		return p.api.PublishUnanswered(err)
+		return p.API.PublishUnanswered(err)
 	}
 	result := p.publishResult(resp, &job)
 	if result.Outcome == platforms.Refused && errors.Is(result.Err, errNotFound) {
 		p.lost.Add(job.Checkpoint, true)
 	}
-	result.RateLimits = rateLimits(resp.Header, p.clock.Now())
+	result.RateLimits = rateLimits(resp.Header, p.Clock.Now())
 	return result
 }
 
@@ -66,7 +66,7 @@ func (p *Platform) publishResult(resp *transport.Response, job *platforms.Job) p
 	failure, refused := p.classifyPost(resp, &job.Content)
 	switch {
 	case !refused:
-		result := p.api.InDoubt(resp.Status, failure.Err)
+		result := p.API.InDoubt(resp.Status, failure.Err)
 		result.Err.RetryAt, result.Err.AppWide = failure.RetryAt, failure.AppWide
 		result.Err.Code, result.Err.Unlisted = failure.Code, failure.Unlisted
 		return result
@@ -82,7 +82,7 @@ func (p *Platform) publishResult(resp *transport.Response, job *platforms.Job) p
 func (p *Platform) confirmed(resp *transport.Response, account platforms.Account) platforms.Result {
 	id := createdID(resp.Body)
 	if id == "" {
-		return p.api.NoID()
+		return p.API.NoID()
 	}
 	result := platforms.Result{Outcome: platforms.Posted, ExternalID: id, ExternalURL: p.postURL(account, id)}
 	result.PostedAt, _ = snowflakeTime(id)
@@ -104,7 +104,7 @@ func createdID(body []byte) string {
 
 // postURL returns the public address of a post.
 func (p *Platform) postURL(account platforms.Account, id string) string {
-	return p.webURL + "/" + url.PathEscape(cmp.Or(account.Username, "i")) + "/status/" + url.PathEscape(id)
+	return p.WebURL + "/" + url.PathEscape(cmp.Or(account.Username, "i")) + "/status/" + url.PathEscape(id)
 }
 
 // validID reports whether a string can be one of X's ids and a path segment.

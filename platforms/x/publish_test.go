@@ -128,7 +128,7 @@ func TestPublishVerdicts(t *testing.T) {
 
 func TestPublishWithoutConnection(t *testing.T) {
 	p, _ := newX(t, Config{}, hangUp)
-	p.api.BaseURL = "http://herald.invalid"
+	p.API.BaseURL = "http://herald.invalid"
 	got := p.Publish(t.Context(), jobFor("hello"))
 	if got.Outcome != platforms.NotSent || got.Err == nil || got.Err.Class != platforms.ClassTransient {
 		t.Errorf("got %+v, want NotSent, to be tried again", got)

@@ -15,11 +15,6 @@ import (
 	"github.com/herald-social/herald/platforms/internal/permalink"
 )
 
-var (
-	_ platforms.Lister     = (*Platform)(nil)
-	_ platforms.PostParser = (*Platform)(nil)
-)
-
 // leastListed is the minimum max_results of GET /2/users/{id}/tweets (docs.x.com, "Get Posts").
 const leastListed = 5
 

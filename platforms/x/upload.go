@@ -101,7 +101,7 @@ func (p *Platform) allReady(ctx context.Context, job platforms.Job, ids []string
 	for i, id := range ids {
 		file := &job.Content.Media[i]
 		if !file.IsVideo() {
-			if at, ok := snowflakeTime(id); !ok || p.clock.Since(at) > mediaLasts-leastLeft {
+			if at, ok := snowflakeTime(id); !ok || p.Clock.Since(at) > mediaLasts-leastLeft {
 				return platforms.Errorf(platforms.ClassTransient, msgFileGone, file.Name).Because(errNotFound)
 			}
 			continue
@@ -225,7 +225,7 @@ func (p *Platform) appendChunk(ctx context.Context, job platforms.Job, file *pla
 func (p *Platform) sendBytes(
 	ctx context.Context, job platforms.Job, file *platforms.File, path string, offset, length int64, field, value string,
 ) (*transport.Response, *platforms.Error) {
-	resp, _, failure := p.api.Upload(ctx, client.Upload{
+	resp, _, failure := p.API.Upload(ctx, client.Upload{
 		Call: client.Call{Action: "upload", Path: path, Token: job.Account.Token.Access, Timeout: uploadTimeout},
 		File: file, Offset: offset, Length: length,
 		Form: &client.Form{Field: "media", Name: "media", Values: map[string]string{field: value}},
@@ -252,7 +252,7 @@ func (p *Platform) waitProcessed(ctx context.Context, job platforms.Job, file *p
 			return nil
 		}
 		pause := min(max(time.Duration(processing.CheckAfter.Int())*time.Second, leastPause), longestPause)
-		if err := client.Wait(ctx, p.clock, pause); err != nil {
+		if err := client.Wait(ctx, p.Clock, pause); err != nil {
 			return platforms.Errorf(platforms.ClassTransient, msgFileBusy, file.Name).Because(err)
 		}
 	}
@@ -277,9 +277,9 @@ func readProcessing(resp *transport.Response) processing {
 // callMedia makes a repeatable call for a file.
 func (p *Platform) callMedia(ctx context.Context, job platforms.Job, file *platforms.File, call client.Call) (*transport.Response, *platforms.Error) {
 	call.Token = job.Account.Token.Access
-	resp, err := p.api.Do(ctx, call)
+	resp, err := p.API.Do(ctx, call)
 	if err != nil {
-		return nil, p.api.Unanswered(err)
+		return nil, p.API.Unanswered(err)
 	}
 	return p.checkMedia(resp, file)
 }

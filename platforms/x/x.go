@@ -13,13 +13,11 @@ import (
 	"strings"
 	"time"
 
-	"k8s.io/utils/clock"
 	"k8s.io/utils/lru"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/platforms"
-	"github.com/herald-social/herald/platforms/internal/client"
 	"github.com/herald-social/herald/platforms/internal/oauth2"
 	"github.com/herald-social/herald/platforms/x/tweettext"
 )
@@ -74,33 +72,24 @@ type Config = platforms.Config
 
 // Platform is X.
 type Platform struct {
-	oauth2.Connector
+	oauth2.Base
 
-	api        client.Client
-	webURL     string
-	listingLag time.Duration
-	clock      clock.Clock
 	// lost has the checkpoints whose files X reported as unknown. It is kept in memory only: after a restart, the next
 	// call detects them again.
 	lost *lru.Cache
 }
 
-var (
-	_ platforms.Publisher = (*Platform)(nil)
-	_ platforms.Preparer  = (*Platform)(nil)
-)
+var site = oauth2.Site{
+	Platform: "x", Name: "X", APIURL: DefaultAPIURL, WebURL: DefaultWebURL, ListingLag: DefaultListingLag,
+}
 
 // New returns the platform.
 func New(c Config, way *transport.Client) *Platform {
-	c.SetDefaults(DefaultListingLag)
-	p := &Platform{
-		api:    client.Client{Platform: "x", Name: "X", BaseURL: client.Address(c.APIURL, DefaultAPIURL), Transport: way},
-		webURL: client.Address(c.WebURL, DefaultWebURL), listingLag: c.ListingLag, clock: c.Clock, lost: lru.New(mostLost),
-	}
+	p := &Platform{Base: oauth2.NewBase(&c, &site, way), lost: lru.New(mostLost)}
 	p.Connector = oauth2.Connector{
-		Dialog: dialog(&c), Required: requiredScopes,
+		Accounts: p, Dialog: dialog(&c), Required: requiredScopes,
 		Tokens: oauth2.Endpoint{
-			Client: p.api, Path: "/2/oauth2/token", App: func() oauth2.App { return app(&c) }, Timeout: readTimeout, Clock: p.clock,
+			Client: p.API, Path: "/2/oauth2/token", App: func() oauth2.App { return app(&c) }, Timeout: readTimeout, Clock: p.Clock,
 			NoRefresh: noRefresh, Dead: refreshDead, IsDead: isDead,
 			Refused: func(resp *transport.Response, _ string) *platforms.Error {
 				failure, _ := p.classify(resp)
@@ -139,7 +128,7 @@ func (p *Platform) Capabilities() platforms.Capabilities {
 		CaptionWarning:       captionWarning,
 		PreparedTTL:          mediaLasts,
 		CallTimeout:          callTimeout,
-		ListingLag:           p.listingLag,
+		ListingLag:           p.ListingLag,
 		Hosts:                hosts,
 		ListingAuthoritative: []v1alpha1.Category{v1alpha1.CategoryText, v1alpha1.CategoryImage, v1alpha1.CategoryVideo, v1alpha1.CategoryTree},
 		RefreshLead:          refreshLead,

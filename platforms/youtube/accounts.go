@@ -33,7 +33,7 @@ func (p *Platform) Identify(ctx context.Context, token platforms.Token) (platfor
 	case failure != nil:
 		return platforms.Identity{}, failure
 	case doc.Items == nil && doc.Kind == "", len(doc.Items) > 0 && doc.Items[0].ID == "":
-		return platforms.Identity{}, p.api.NoIdentity(nil)
+		return platforms.Identity{}, p.API.NoIdentity(nil)
 	case len(doc.Items) == 0:
 		// YouTube omits an empty list.
 		missing, _ := lookupError(codeNoChannel)

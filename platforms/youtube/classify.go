@@ -46,7 +46,7 @@ func (p *Platform) classify(resp *transport.Response) (failure *platforms.Error,
 	}
 	failure = &found
 	failure.Err = fmt.Errorf("HTTP status %d with reason %.64q", resp.Status, reason)
-	now := p.clock.Now()
+	now := p.Clock.Now()
 	switch failure.Class {
 	case platforms.ClassQuota:
 		// The quota belongs to the Google project, the upload limit to the channel.
@@ -73,9 +73,9 @@ func (p *Platform) classifyReason(status int, reason string) platforms.Error {
 	case status == http.StatusTooManyRequests:
 		found = rateLimit
 	case status >= http.StatusInternalServerError:
-		found = *p.api.Busy(nil)
+		found = *p.API.Busy(nil)
 	default:
-		found = *p.api.Nonsense(status, nil)
+		found = *p.API.Nonsense(status, nil)
 	}
 	if reason != "" {
 		found.Code, found.Unlisted = sanitizeWord(reason), true

@@ -11,8 +11,6 @@ import (
 	"github.com/herald-social/herald/platforms/internal/jsondoc"
 )
 
-var _ platforms.Confirmer = (*Platform)(nil)
-
 // Confirm reads a video by its id (videos.list) and compares its channel with the account.
 func (p *Platform) Confirm(ctx context.Context, account platforms.Account, externalID string) (platforms.Ownership, error) {
 	if !validID(externalID) {

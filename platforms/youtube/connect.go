@@ -4,16 +4,12 @@
 package youtube
 
 import (
-	"context"
 	"net/url"
 
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/platforms/internal/client"
 	"github.com/herald-social/herald/platforms/internal/oauth2"
 )
-
-var _ platforms.Connector = (*Platform)(nil)
 
 const (
 	scopeUpload = "https://www.googleapis.com/auth/youtube.upload"
@@ -32,9 +28,4 @@ func dialog(c *Config) oauth2.Dialog {
 		AppParam: "client_id", App: c.ClientID, Challenge: oauth2.S256, Scopes: []string{scopeUpload, scopeRead},
 		Extra: url.Values{"access_type": {"offline"}, "prompt": {"consent"}},
 	}
-}
-
-// Choices returns the one channel that a token belongs to.
-func (p *Platform) Choices(ctx context.Context, token platforms.Token) ([]platforms.Choice, error) {
-	return platforms.OneChoice(ctx, p, token)
 }

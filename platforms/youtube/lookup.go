@@ -72,14 +72,14 @@ func (p *Platform) search(ctx context.Context, job *platforms.Job) (platforms.Lo
 			return platforms.LookupResult{}, failure
 		}
 		if page.Items == nil {
-			return platforms.LookupResult{}, p.api.NoList()
+			return platforms.LookupResult{}, p.API.NoList()
 		}
 		recent := false
 		for i := range page.Items {
 			video := &page.Items[i]
 			id, at := video.Content.VideoID.String(), video.Snippet.PublishedAt.Time()
 			if !validID(id) {
-				return platforms.LookupResult{}, p.api.NoList()
+				return platforms.LookupResult{}, p.API.NoList()
 			}
 			recent = recent || !listing.IsOld(job, at, time.Second)
 			if !listing.IsOld(job, at, time.Second) && video.fits(job) {
@@ -91,7 +91,7 @@ func (p *Platform) search(ctx context.Context, job *platforms.Job) (platforms.Lo
 		}
 		query.Set("pageToken", page.Next.String())
 	}
-	return platforms.LookupResult{}, p.api.TooManyPages()
+	return platforms.LookupResult{}, p.API.TooManyPages()
 }
 
 // listedVideo is an entry in the playlist of a channel's uploads.
@@ -137,7 +137,7 @@ func (p *Platform) uploads(ctx context.Context, account platforms.Account) (stri
 			return playlist.String(), nil
 		}
 	}
-	return "", p.api.NoList()
+	return "", p.API.NoList()
 }
 
 // get makes a read-only call. A response that is not a JSON object is decoded as an empty one. refused classifies an
@@ -145,9 +145,9 @@ func (p *Platform) uploads(ctx context.Context, account platforms.Account) (stri
 func get[T any](
 	ctx context.Context, p *Platform, action, path string, token platforms.Token, refused func(*transport.Response) (*platforms.Error, string),
 ) (doc T, failure *platforms.Error) {
-	resp, err := p.api.Do(ctx, client.Call{Action: action, Path: path, Token: token.Access, Timeout: readTimeout})
+	resp, err := p.API.Do(ctx, client.Call{Action: action, Path: path, Token: token.Access, Timeout: readTimeout})
 	if err != nil {
-		return doc, p.api.Unanswered(err)
+		return doc, p.API.Unanswered(err)
 	}
 	if resp.Status != http.StatusOK {
 		failure, _ = refused(resp)

@@ -92,7 +92,7 @@ func (p *Platform) progressOf(ctx context.Context, job *platforms.Job, id string
 	if len(list.Items) > 0 {
 		return progress{}, platforms.Errorf(platforms.ClassUnknown, msgUnsaid)
 	}
-	if !job.AcceptedAt.IsZero() && p.clock.Since(job.AcceptedAt) > unseenFor && p.missingSince(id) >= missingFor {
+	if !job.AcceptedAt.IsZero() && p.Clock.Since(job.AcceptedAt) > unseenFor && p.missingSince(id) >= missingFor {
 		return progress{stage: dropped, why: droppedFor(codeDeleted)}, nil
 	}
 	return progress{stage: unseen}, nil
@@ -101,7 +101,7 @@ func (p *Platform) progressOf(ctx context.Context, job *platforms.Job, id string
 // missingSince records that videos.list does not show a video that it should, and returns how long ago that was first
 // seen.
 func (p *Platform) missingSince(id string) time.Duration {
-	now := p.clock.Now()
+	now := p.Clock.Now()
 	since, known := p.missing.Get(id)
 	if !known {
 		p.missing.Add(id, now)
@@ -155,7 +155,7 @@ func (p *Platform) resolvePublished(ctx context.Context, job *platforms.Job, mad
 	accepted := platforms.Result{Outcome: platforms.Accepted, OperationID: id, Err: platforms.Errorf(platforms.ClassTransient, msgProcessing)}
 	asking, cancel := context.WithTimeout(ctx, settleTimeout)
 	defer cancel()
-	if client.Wait(asking, p.clock, firstPause) != nil {
+	if client.Wait(asking, p.Clock, firstPause) != nil {
 		return accepted
 	}
 	found, failure := p.progressOf(asking, job, id)
@@ -196,7 +196,7 @@ func (p *Platform) lookupVideo(ctx context.Context, job *platforms.Job, id strin
 		message = msgUnseen
 	}
 	wait := platforms.Errorf(platforms.ClassTransient, "%s", message)
-	wait.RetryAt = p.clock.Now().Add(age / paceShare)
+	wait.RetryAt = p.Clock.Now().Add(age / paceShare)
 	return platforms.LookupResult{}, wait
 }
 
@@ -205,7 +205,7 @@ func (p *Platform) age(job *platforms.Job) time.Duration {
 	if job.AcceptedAt.IsZero() {
 		return 0
 	}
-	return max(p.clock.Since(job.AcceptedAt), 0)
+	return max(p.Clock.Since(job.AcceptedAt), 0)
 }
 
 // certain converts a result for a video that YouTube returned for the job.

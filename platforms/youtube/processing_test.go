@@ -74,7 +74,7 @@ func TestSettle(t *testing.T) {
 			if got.Outcome != tc.outcome {
 				t.Fatalf("%s: got %+v (%v)", tc.reason, got, got.Err)
 			}
-			if at := p.clock.Since(noon); at != firstPause {
+			if at := p.Clock.Since(noon); at != firstPause {
 				t.Errorf("the account's turn is held for %v", at)
 			}
 			switch {
@@ -147,7 +147,7 @@ func TestVideoGone(t *testing.T) {
 			if got, err := p.Lookup(t.Context(), job); err == nil {
 				t.Errorf("the first look proves nothing: got %+v", got)
 			}
-			p.clock.(recorder.Clock).Step(tc.after)
+			p.Clock.(recorder.Clock).Step(tc.after)
 			got, err := p.Lookup(t.Context(), job)
 			if gone := err == nil && got.Refused != nil && got.Refused.Code == codeDeleted; gone != tc.gone {
 				t.Errorf("%s: got %+v, %v", tc.reason, got, err)

@@ -45,7 +45,7 @@ func (p *Platform) Publish(ctx context.Context, job platforms.Job) platforms.Res
 		Body: client.Body{Content: bytes.NewReader(part), Length: int64(len(part)), Type: string(file.MIMEType)},
 	})
 	if err != nil {
-		return p.api.UploadInDoubt(err)
+		return p.API.UploadInDoubt(err)
 	}
 	made, result := p.publishResult(resp, s, file.Size)
 	switch {
@@ -87,19 +87,19 @@ func (p *Platform) publishResult(resp *transport.Response, s session, size int64
 	case http.StatusOK, http.StatusCreated:
 		made, _ := jsondoc.Decode[video](resp.Body)
 		if !validID(made.ID.String()) {
-			return nil, p.api.UploadInDoubt(errNoVideo)
+			return nil, p.API.UploadInDoubt(errNoVideo)
 		}
 		return &made, platforms.Result{}
 	case http.StatusPermanentRedirect:
 		if n, ok := stored(resp.Header, s, size); ok && n < size {
 			return nil, refusal(platforms.Errorf(platforms.ClassTransient, msgIncomplete))
 		}
-		return nil, p.api.UploadInDoubt(errOdd)
+		return nil, p.API.UploadInDoubt(errOdd)
 	}
 	failure, reason := p.classifyVideo(resp)
 	switch {
 	case !documented(resp.Status, reason):
-		result := p.api.UploadInDoubt(failure.Err)
+		result := p.API.UploadInDoubt(failure.Err)
 		result.Err.RetryAt, result.Err.AppWide = failure.RetryAt, failure.AppWide
 		result.Err.Code, result.Err.Unlisted = failure.Code, failure.Unlisted
 		return nil, result
@@ -129,7 +129,7 @@ func (p *Platform) posted(made *video) platforms.Result {
 
 // videoURL returns a video's public URL.
 func (p *Platform) videoURL(id string) string {
-	return p.webURL + "/watch?v=" + url.QueryEscape(id)
+	return p.WebURL + "/watch?v=" + url.QueryEscape(id)
 }
 
 // doubleCheck reads the session's state to verify a permanent refusal. If YouTube has other parts of the video than

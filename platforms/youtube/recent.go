@@ -16,11 +16,6 @@ import (
 	"github.com/herald-social/herald/platforms/internal/permalink"
 )
 
-var (
-	_ platforms.Lister     = (*Platform)(nil)
-	_ platforms.PostParser = (*Platform)(nil)
-)
-
 // RecentPosts reads the first page of the playlist of the channel's uploads, which has the newest ones first. It makes
 // two reads that cost one quota unit each.
 func (p *Platform) RecentPosts(ctx context.Context, account platforms.Account, which platforms.Recent) ([]platforms.ListedPost, error) {
@@ -39,14 +34,14 @@ func (p *Platform) RecentPosts(ctx context.Context, account platforms.Account, w
 	case failure != nil:
 		return nil, failure
 	case page.Items == nil:
-		return nil, p.api.NoList()
+		return nil, p.API.NoList()
 	}
 	posts := make([]platforms.ListedPost, 0, len(page.Items))
 	for i := range page.Items {
 		video := &page.Items[i]
 		id := video.Content.VideoID.String()
 		if !validID(id) {
-			return nil, p.api.NoList()
+			return nil, p.API.NoList()
 		}
 		posts = append(posts, platforms.ListedPost{ID: id, URL: p.videoURL(id), Text: video.Snippet.Title.String(), At: video.Snippet.PublishedAt.Time()})
 	}

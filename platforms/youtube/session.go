@@ -61,7 +61,7 @@ func (p *Platform) sessionOf(job *platforms.Job) (session, bool) {
 	offset, address, _ := strings.Cut(job.Secret, " ")
 	last, err := strconv.ParseInt(offset, 10, 64)
 	s := session{address: address, last: last}
-	return s, err == nil && last >= 0 && s.checkpoint() == job.Checkpoint && p.api.Addresses.Check(address) == nil
+	return s, err == nil && last >= 0 && s.checkpoint() == job.Checkpoint && p.API.Addresses.Check(address) == nil
 }
 
 // lastPart returns the last part's offset if stored bytes have been uploaded: the bytes before it are a multiple of
@@ -106,7 +106,7 @@ func (p *Platform) startSession(ctx context.Context, job *platforms.Job, file *p
 	var about description
 	about.Snippet.Title, about.Snippet.Description = job.Content.Title, job.Content.Text
 	about.Status.PrivacyStatus = privacyPublic
-	resp, err := p.api.Do(ctx, client.Call{
+	resp, err := p.API.Do(ctx, client.Call{
 		Action: "create", Path: "/upload/youtube/v3/videos?uploadType=resumable&part=snippet,status", Token: job.Account.Token.Access,
 		Header: http.Header{
 			"X-Upload-Content-Length": {strconv.FormatInt(file.Size, 10)},
@@ -115,14 +115,14 @@ func (p *Platform) startSession(ctx context.Context, job *platforms.Job, file *p
 		Body: client.JSON("application/json; charset=UTF-8", about), Timeout: readTimeout,
 	})
 	if err != nil {
-		return session{}, p.api.Unanswered(err)
+		return session{}, p.API.Unanswered(err)
 	}
 	if resp.Status != http.StatusOK {
 		failure, _ := p.classifyVideo(resp)
 		return session{}, failure
 	}
 	s := session{address: resp.Header.Get("Location"), last: lastPart(0, file.Size)}
-	if err := p.api.Addresses.Check(s.address); err != nil {
+	if err := p.API.Addresses.Check(s.address); err != nil {
 		return session{}, platforms.Errorf(platforms.ClassUnknown, msgNoSession).Because(err)
 	}
 	return s, nil
@@ -153,14 +153,14 @@ type sessionStatus struct {
 func (p *Platform) querySession(ctx context.Context, s session, size int64) (sessionStatus, *platforms.Error) {
 	resp, err := p.put(ctx, s, client.Call{Action: "status", Header: http.Header{"Content-Range": {fmt.Sprintf("bytes */%d", size)}}, Timeout: readTimeout})
 	if err != nil {
-		return sessionStatus{}, p.api.Unconfirmed(platforms.ClassTransient, err)
+		return sessionStatus{}, p.API.Unconfirmed(platforms.ClassTransient, err)
 	}
 	return p.parseSession(resp, s, size)
 }
 
 // send sends a part of the file that makes nothing visible.
 func (p *Platform) send(ctx context.Context, s session, file *platforms.File, offset, length int64) (sessionStatus, *platforms.Error) {
-	resp, _, failure := p.api.Upload(ctx, client.Upload{
+	resp, _, failure := p.API.Upload(ctx, client.Upload{
 		Call: client.Call{Action: "upload", Method: http.MethodPut, URL: s.address, Header: span(offset, length, file.Size), Timeout: chunkTimeout},
 		File: file, Offset: offset, Length: length,
 	})
@@ -171,7 +171,7 @@ func (p *Platform) send(ctx context.Context, s session, file *platforms.File, of
 	if failure != nil && failure.Class == platforms.ClassPermanent && resp.Status == http.StatusBadRequest {
 		// The description was accepted when the session started, so this error is about the part's position: YouTube
 		// may have more bytes than Herald assumed.
-		failure = p.api.Unconfirmed(platforms.ClassTransient, failure.Err)
+		failure = p.API.Unconfirmed(platforms.ClassTransient, failure.Err)
 	}
 	return at, failure
 }
@@ -186,7 +186,7 @@ func span(offset, length, size int64) http.Header {
 // it; without it, a host named in a response never sees the channel's token.
 func (p *Platform) put(ctx context.Context, s session, call client.Call) (*transport.Response, error) {
 	call.Method, call.URL = http.MethodPut, s.address
-	return p.api.Do(ctx, call)
+	return p.API.Do(ctx, call)
 }
 
 // parseSession parses a session's response. Errors in Google's format have their own messages; all others share one.
@@ -195,7 +195,7 @@ func (p *Platform) parseSession(resp *transport.Response, s session, size int64)
 	case http.StatusOK, http.StatusCreated:
 		made, _ := jsondoc.Decode[video](resp.Body)
 		if !validID(made.ID.String()) {
-			return sessionStatus{}, p.api.Unconfirmed(platforms.ClassUnknown, errNoVideo)
+			return sessionStatus{}, p.API.Unconfirmed(platforms.ClassUnknown, errNoVideo)
 		}
 		return sessionStatus{state: done, video: made}, nil
 	case http.StatusNotFound, http.StatusGone:
@@ -203,7 +203,7 @@ func (p *Platform) parseSession(resp *transport.Response, s session, size int64)
 	case http.StatusPermanentRedirect:
 		stored, ok := stored(resp.Header, s, size)
 		if !ok {
-			return sessionStatus{}, p.api.Unconfirmed(platforms.ClassUnknown, errNoRange)
+			return sessionStatus{}, p.API.Unconfirmed(platforms.ClassUnknown, errNoRange)
 		}
 		return sessionStatus{state: open, stored: stored}, nil
 	}
@@ -213,7 +213,7 @@ func (p *Platform) parseSession(resp *transport.Response, s session, size int64)
 		if resp.Status >= http.StatusInternalServerError {
 			class = platforms.ClassTransient
 		}
-		return sessionStatus{}, p.api.Unconfirmed(class, failure.Err)
+		return sessionStatus{}, p.API.Unconfirmed(class, failure.Err)
 	}
 	return sessionStatus{}, failure
 }

@@ -47,7 +47,7 @@ func (p *Platform) setThumbnail(ctx context.Context, job *platforms.Job, id stri
 func (p *Platform) sendThumbnail(ctx context.Context, job *platforms.Job, id string) *platforms.Error {
 	picture := job.Content.Thumbnail
 	query := url.Values{"videoId": {id}, "uploadType": {"media"}}
-	resp, _, failure := p.api.Upload(ctx, client.Upload{
+	resp, _, failure := p.API.Upload(ctx, client.Upload{
 		Call: client.Call{
 			Action: "thumbnail", Path: "/upload/youtube/v3/thumbnails/set?" + query.Encode(), Token: job.Account.Token.Access, Timeout: thumbnailTimeout,
 		},

@@ -16,7 +16,6 @@ import (
 	"time"
 	"unicode/utf16"
 
-	"k8s.io/utils/clock"
 	"k8s.io/utils/lru"
 
 	"github.com/herald-social/herald/api/v1alpha1"
@@ -76,39 +75,27 @@ type Config = platforms.Config
 
 // Platform is YouTube.
 type Platform struct {
-	oauth2.Connector
+	oauth2.Base
 
-	api        client.Client
-	webURL     string
-	listingLag time.Duration
-	clock      clock.Clock
 	// missing has the videos that videos.list should show but does not, with the time of the first such response. It is
 	// kept in memory only: after a restart, a video counts as deleted a few minutes later.
 	missing *lru.Cache
 }
 
-var (
-	_ platforms.Publisher = (*Platform)(nil)
-	_ platforms.Preparer  = (*Platform)(nil)
-)
+var site = oauth2.Site{
+	Platform: "youtube", Name: "YouTube", APIURL: DefaultAPIURL, WebURL: DefaultWebURL, ListingLag: DefaultListingLag, Hosts: hosts.Named,
+}
 
 // New returns the platform.
 func New(c Config, way *transport.Client) *Platform {
-	c.SetDefaults(DefaultListingLag)
-	p := &Platform{
-		api: client.Client{
-			Platform: "youtube", Name: "YouTube", BaseURL: client.Address(c.APIURL, DefaultAPIURL),
-			Addresses: client.AddressPolicy{Hosts: hosts.Named, Configured: []string{c.APIURL}}, Transport: way,
-		},
-		webURL: client.Address(c.WebURL, DefaultWebURL), listingLag: c.ListingLag, clock: c.Clock, missing: lru.New(mostMissing),
-	}
+	p := &Platform{Base: oauth2.NewBase(&c, &site, way), missing: lru.New(mostMissing)}
 	dead, _ := lookupError(codeDeadRefresh)
 	p.Connector = oauth2.Connector{
-		Dialog: dialog(&c), Required: requiredScopes,
+		Accounts: p, Dialog: dialog(&c), Required: requiredScopes,
 		Tokens: oauth2.Endpoint{
 			Client: client.Client{Platform: "youtube", Name: "Google", BaseURL: client.Address(c.APIURL, DefaultTokenURL), Transport: way},
 			Path:   "/token", App: oauth2.FormApp(&c, "client_id"),
-			Timeout: readTimeout, Clock: p.clock, Dead: dead,
+			Timeout: readTimeout, Clock: p.Clock, Dead: dead,
 			Refused: func(resp *transport.Response, _ string) *platforms.Error {
 				failure, _ := p.classifyAccount(resp)
 				return failure
@@ -144,8 +131,8 @@ func (p *Platform) Capabilities() platforms.Capabilities {
 		PreparedTTL:    preparedLasts,
 		SecretUploads:  true,
 		CallTimeout:    callTimeout,
-		ListingLag:     p.listingLag,
-		ConfirmAfter:   min(confirmAfter, p.listingLag),
+		ListingLag:     p.ListingLag,
+		ConfirmAfter:   min(confirmAfter, p.ListingLag),
 		Hosts:          hosts,
 		RefreshLead:    refreshLead,
 	}

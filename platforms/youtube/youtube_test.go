@@ -108,8 +108,8 @@ func TestQuotaRenewed(t *testing.T) {
 }
 
 func TestAddresses(t *testing.T) {
-	if p := New(Config{}, nil); p.api.BaseURL != DefaultAPIURL || p.Tokens.BaseURL != DefaultTokenURL {
-		t.Errorf("Google renews tokens at another host: %q, %q", p.api.BaseURL, p.Tokens.BaseURL)
+	if p := New(Config{}, nil); p.API.BaseURL != DefaultAPIURL || p.Tokens.BaseURL != DefaultTokenURL {
+		t.Errorf("Google renews tokens at another host: %q, %q", p.API.BaseURL, p.Tokens.BaseURL)
 	}
 	if p := New(Config{WebURL: "https://tube.example/"}, nil); p.videoURL("AbC-_1") != "https://tube.example/watch?v=AbC-_1" {
 		t.Errorf("a video is watched at %q", p.videoURL("AbC-_1"))
