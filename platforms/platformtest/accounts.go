@@ -12,6 +12,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/platforms/platformtest/recorder"
 	"github.com/herald-social/herald/test/sandboxtest"
 )
 
@@ -36,7 +37,7 @@ func (s *Suite) testIdentify(t *testing.T) {
 			t.Errorf("got %+v, %v; want account %s", identity, err, f.account.ID)
 		}
 		_, err = f.platform.Identify(t.Context(), platforms.Token{Access: "nobody's"})
-		if classOf(err) != s.endedClass() {
+		if recorder.ClassOf(err) != s.endedClass() {
 			t.Errorf("a token that is nobody's gives %v", err)
 		}
 	})
@@ -61,8 +62,8 @@ func (s *Suite) testIdentify(t *testing.T) {
 			tc.fault.Operation = "identity"
 			f.fault(t, tc.fault)
 			_, err := f.platform.Identify(t.Context(), f.token())
-			if !slices.Contains(tc.class, classOf(err)) {
-				t.Errorf("%s: got %v of class %q", tc.reason, err, classOf(err))
+			if !slices.Contains(tc.class, recorder.ClassOf(err)) {
+				t.Errorf("%s: got %v of class %q", tc.reason, err, recorder.ClassOf(err))
 			}
 			f.checkNoSecrets(t, err)
 		})
@@ -72,7 +73,7 @@ func (s *Suite) testIdentify(t *testing.T) {
 func (s *Suite) testRefresh(t *testing.T) {
 	if s.Renewal == Never {
 		f := s.start(t, clock.RealClock{})
-		if _, err := f.platform.Refresh(t.Context(), f.token()); classOf(err) != platforms.ClassReconnect || f.arrived(t, "refresh_token") != 0 {
+		if _, err := f.platform.Refresh(t.Context(), f.token()); recorder.ClassOf(err) != platforms.ClassReconnect || f.arrived(t, "refresh_token") != 0 {
 			t.Errorf("got %v; nothing renews a token here", err)
 		}
 		return
@@ -97,8 +98,8 @@ func (s *Suite) testRefresh(t *testing.T) {
 			tc.fault.Operation = "refresh_token"
 			f.fault(t, tc.fault)
 			renewed, err := f.platform.Refresh(t.Context(), f.token())
-			if classOf(err) != tc.class || renewed != (platforms.Token{}) {
-				t.Errorf("%s: got %v of class %q", tc.reason, err, classOf(err))
+			if recorder.ClassOf(err) != tc.class || renewed != (platforms.Token{}) {
+				t.Errorf("%s: got %v of class %q", tc.reason, err, recorder.ClassOf(err))
 			}
 			f.checkNoSecrets(t, err)
 			if n := f.arrived(t, "refresh_token"); n != 1 {
@@ -128,7 +129,7 @@ func (s *Suite) testRenewal(t *testing.T) {
 		if renewed.Refresh == "" || renewed.Refresh == f.account.RefreshToken {
 			t.Error("the refresh token was not replaced")
 		}
-		if _, err := f.platform.Refresh(t.Context(), f.token()); classOf(err) != platforms.ClassReconnect {
+		if _, err := f.platform.Refresh(t.Context(), f.token()); recorder.ClassOf(err) != platforms.ClassReconnect {
 			t.Errorf("a refresh token that was used gives %v", err)
 		}
 	case ByRefreshToken:

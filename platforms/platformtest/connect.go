@@ -15,6 +15,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/platforms/platformtest/recorder"
 	"github.com/herald-social/herald/test/sandboxtest"
 )
 
@@ -183,8 +184,8 @@ func (c *Connecting) testRefuses(t *testing.T) {
 			code := v.agree(t)
 			tc.change(t, v, &code)
 			token, err := v.connector.Exchange(t.Context(), code)
-			if classOf(err) != tc.class || token != (platforms.Token{}) {
-				t.Errorf("%s: got %v of class %q", tc.reason, err, classOf(err))
+			if recorder.ClassOf(err) != tc.class || token != (platforms.Token{}) {
+				t.Errorf("%s: got %v of class %q", tc.reason, err, recorder.ClassOf(err))
 			}
 			v.silent(t, code, err)
 		})
@@ -198,8 +199,8 @@ func (c *Connecting) testMissingScopes(t *testing.T) {
 			v := c.visit(t)
 			code := v.without(t, c.Scopes, scope)
 			_, err := v.connector.Exchange(t.Context(), code)
-			if classOf(err) != platforms.ClassReconnect || !strings.Contains(err.Error(), scope) {
-				t.Errorf("without %s: got %v of class %q", scope, err, classOf(err))
+			if recorder.ClassOf(err) != platforms.ClassReconnect || !strings.Contains(err.Error(), scope) {
+				t.Errorf("without %s: got %v of class %q", scope, err, recorder.ClassOf(err))
 			}
 			v.silent(t, code, err)
 		})
@@ -243,8 +244,8 @@ func (c *Connecting) testExchangeFaults(t *testing.T) {
 				t.Fatal(err)
 			}
 			_, err := v.connector.Exchange(t.Context(), code)
-			if classOf(err) != tc.class {
-				t.Errorf("%s: got %v of class %q", tc.reason, err, classOf(err))
+			if recorder.ClassOf(err) != tc.class {
+				t.Errorf("%s: got %v of class %q", tc.reason, err, recorder.ClassOf(err))
 			}
 			v.silent(t, code, err)
 			counts, err := v.control.Calls(t.Context(), c.Name)

@@ -24,6 +24,7 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/platforms/platformtest/recorder"
 	"github.com/herald-social/herald/test/sandboxtest"
 )
 
@@ -182,7 +183,7 @@ func Publish(t *testing.T, p platforms.Publisher, job *platforms.Job, pause func
 			return platforms.Result{Outcome: platforms.Refused, Err: found.Refused}
 		case found.Matches == 1:
 			return platforms.Result{Outcome: platforms.Posted, ExternalID: found.ExternalID, ExternalURL: found.ExternalURL, PostedAt: found.PostedAt}
-		case classOf(err) != platforms.ClassTransient:
+		case recorder.ClassOf(err) != platforms.ClassTransient:
 			t.Fatalf("looked up as %+v, %v; while the platform works nothing is known", found, err)
 		}
 		pause()
@@ -251,7 +252,7 @@ func (s *Suite) testMediaFaults(t *testing.T) {
 			if err == nil { // small, and sent as a whole with the visible call
 				err = p.Publish(t.Context(), f.withSecret(job, checkpoint)).Err
 			}
-			if classOf(asError(err)) != platforms.ClassPermanent || len(f.published(t)) > 0 {
+			if recorder.ClassOf(err) != platforms.ClassPermanent || len(f.published(t)) > 0 {
 				t.Errorf("%s: got %v; other bytes than those that were checked must not be published", category, err)
 			}
 		}

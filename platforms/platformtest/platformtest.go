@@ -363,14 +363,6 @@ func (f *fixture) checkNoSecrets(t *testing.T, err error) {
 	}
 }
 
-// classOf returns an error's class, or "" for nil and for errors that are not a platform's.
-func classOf(err error) platforms.Class {
-	if failure, ok := errors.AsType[*platforms.Error](err); ok && failure != nil {
-		return failure.Class
-	}
-	return ""
-}
-
 // asError converts a nil *Error to a nil error.
 func asError(err *platforms.Error) error {
 	if err == nil {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/platforms/platformtest/recorder"
 )
 
 // errAway is the error from a store that becomes unavailable in the middle of a file.
@@ -84,7 +85,7 @@ func (s *Suite) testResume(t *testing.T) {
 			if err == nil && bytes.read.Load() == 0 {
 				t.Skipf("%s fetches files itself", s.Name)
 			}
-			if classOf(asError(err)) != platforms.ClassTransient {
+			if recorder.ClassOf(err) != platforms.ClassTransient {
 				t.Fatalf("a file that cannot be read now gives %q, %v", checkpoint, err)
 			}
 			bytes.read.Store(0)

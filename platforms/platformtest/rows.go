@@ -119,7 +119,6 @@ func Identify[P platforms.Accounts](t *testing.T, start Start[P], asked string, 
 	t.Helper()
 	rows = append(rows,
 		Refused("hang up", "a lost answer is asked for again", recorder.HangUp, platforms.ClassTransient),
-		Refused("gateway", "trouble in between passes", recorder.Respond(502, ``), platforms.ClassTransient),
 		Refused("wrong server", "an answer that is not the platform's says nothing about the account", recorder.Respond(404, `not here`), platforms.ClassUnknown),
 		Refused("not JSON", "nor does a success that cannot be read", recorder.Respond(200, `<html>`), platforms.ClassUnknown),
 		Refused("empty", "nor does one without an account", recorder.Respond(200, `{}`), platforms.ClassUnknown))
@@ -142,8 +141,6 @@ func Renew[P platforms.Accounts](t *testing.T, start Start[P], old platforms.Tok
 	t.Helper()
 	rows = append(rows,
 		Refused("hang up", "a lost answer does not disconnect the account", recorder.HangUp, platforms.ClassTransient),
-		Refused("gateway", "trouble in between passes", recorder.Respond(502, ``), platforms.ClassTransient),
-		Refused("limited", "a limit passes", recorder.Respond(429, ``), platforms.ClassRateLimited),
 		Refused("not the platform's", "a 400 of something in between proves nothing", recorder.Respond(400, `Bad Request`), platforms.ClassUnknown),
 		Refused("cut", "an answer without a token is not stored", recorder.Respond(200, `{"access_tok`), platforms.ClassUnknown))
 	for i := range rows {
