@@ -139,14 +139,6 @@ func TestVerdicts(t *testing.T) {
 		refuses("against rules", "the same for what breaks the rules", problem(400, 200, 1346003, false), platforms.ClassPermanent))
 }
 
-func TestPublishWithoutConnection(t *testing.T) {
-	p := New(Config{Config: platforms.Config{APIURL: "http://herald.invalid"}}, transport.New(transport.Options{}))
-	got := p.Publish(t.Context(), jobFor("hello"))
-	if got.Outcome != platforms.NotSent || got.Err == nil || got.Err.Class != platforms.ClassTransient {
-		t.Errorf("got %+v, want NotSent, to be tried again", got)
-	}
-}
-
 func TestLimits(t *testing.T) {
 	limits := New(Config{}, nil).Capabilities()
 	if !limits.Allows(v1alpha1.CategoryText) || limits.RefreshLead != 0 {

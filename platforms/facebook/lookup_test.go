@@ -14,10 +14,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/platforms/platformtest"
-	"github.com/herald-social/herald/platforms/platformtest/recorder"
 )
 
 // post renders a listed post.
@@ -155,21 +153,6 @@ func TestLookupOfPhotos(t *testing.T) {
 	}
 }
 
-func TestLookupReadsEveryPage(t *testing.T) {
-	pages := map[string]string{
-		"":   `{"data":[` + post(t, "42_2", "hello", noon.Add(time.Hour)) + `],"paging":{"next":"https://elsewhere.example/x?access_token=s3cr3t&until=p2"}}`,
-		"p2": `{"data":[` + post(t, "42_1", "hello", noon) + `]}`,
-	}
-	p, server := newFacebook(t, func(w http.ResponseWriter, r *http.Request) { says(200, pages[r.URL.Query().Get("until")])(w, r) })
-	got, err := p.Lookup(t.Context(), jobFor("hello"))
-	if err != nil || got.Matches != 2 || got.ExternalID != "42_1" {
-		t.Errorf("got %+v, %v; want both matches, the earlier named", got, err)
-	}
-	if seen := server.Requests(); len(seen) != 2 || seen[1].Query.Has("access_token") || seen[1].Token != "access" {
-		t.Errorf("asked %+v", seen)
-	}
-}
-
 func TestIdentify(t *testing.T) {
 	page := platforms.Identity{AccountID: "42", DisplayName: "Acme", Username: "acme", IconURL: "https://cdn.example/a"}
 	platformtest.Identify(t, newFacebook, "/v25.0/me?fields=id,name,username,picture{url}",
@@ -181,12 +164,4 @@ func TestIdentify(t *testing.T) {
 		refuses("checkpoint", "a person must act on Facebook", problem(400, 100, 1404006, false), platforms.ClassRestricted),
 		refuses("limited", "a limit passes", problem(400, 4, 0, false), platforms.ClassRateLimited),
 		refuses("bad request", "a refusal of the request says nothing about the Page", problem(400, 100, 0, false), platforms.ClassUnknown))
-}
-
-func TestRefresh(t *testing.T) {
-	server := recorder.Start(t, hangUp)
-	p := New(Config{Config: platforms.Config{APIURL: server.URL}}, transport.New(transport.Options{}))
-	if _, err := p.Refresh(t.Context(), platforms.Token{Access: "a", Refresh: "r"}); class(err) != platforms.ClassReconnect || len(server.Requests()) != 0 {
-		t.Errorf("got %v after %d requests; nothing renews a Page's token", err, len(server.Requests()))
-	}
 }

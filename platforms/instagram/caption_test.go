@@ -10,9 +10,7 @@ import (
 )
 
 func TestCaptionProblem(t *testing.T) {
-	for _, tt := range []struct {
-		name, text, want, reason string
-	}{
+	for _, tt := range []struct{ name, text, want, reason string }{
 		{"plain", "Hello", "", "nothing to refuse"},
 		{"thirty hashtags", strings.Repeat("#a ", 30), "", "thirty are allowed"},
 		{"thirty-one hashtags", strings.Repeat("#a ", 31), "31 hashtags", "one too many"},

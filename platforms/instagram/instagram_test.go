@@ -124,14 +124,6 @@ func (d *diary) keep(_ context.Context, checkpoint, secret string) error {
 	return nil
 }
 
-// asError converts a nil *Error to a nil error.
-func asError(err *platforms.Error) error {
-	if err == nil {
-		return nil
-	}
-	return err
-}
-
 func TestLimits(t *testing.T) {
 	limits := New(Config{}, nil).Capabilities()
 	if len(limits.Categories) != 2 || len(limits.Delivers) != 2 || limits.RefreshLead != 30*24*time.Hour || limits.PreparedTTL != 24*time.Hour {

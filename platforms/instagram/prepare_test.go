@@ -66,7 +66,7 @@ func TestPrepare(t *testing.T) {
 			job := jobFor("hello", "", picture("a.jpg"))
 			job.Checkpoint = tc.earlier
 			got, err := p.Prepare(t.Context(), job)
-			if got != tc.want || class(asError(err)) != tc.class {
+			if got != tc.want || class(err) != tc.class {
 				t.Errorf("%s: got %q, %v", tc.reason, got, err)
 			}
 			if diff := cmp.Diff(tc.asked, server.Paths()); diff != "" {
@@ -263,7 +263,7 @@ func TestNotesMatter(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p, server := newInstagram(t, made(container))
 			tc.job.StoreCheckpoint = func(context.Context, string, string) error { return errors.New("no API server") }
-			if got, err := p.Prepare(t.Context(), tc.job); got != "" || class(asError(err)) != platforms.ClassTransient || len(server.Requests()) != tc.asked {
+			if got, err := p.Prepare(t.Context(), tc.job); got != "" || class(err) != platforms.ClassTransient || len(server.Requests()) != tc.asked {
 				t.Errorf("got %q, %v after %v", got, err, server.Paths())
 			}
 		})
@@ -287,7 +287,7 @@ func TestFilesThatCannotBeSent(t *testing.T) {
 				for i := range job.Content.Media {
 					job.Content.Media[i].Bytes = bytes{err: tc.err}
 				}
-				if _, err := p.Prepare(t.Context(), job); class(asError(err)) != tc.class || !strings.Contains(err.Error(), "a.") {
+				if _, err := p.Prepare(t.Context(), job); class(err) != tc.class || !strings.Contains(err.Error(), "a.") {
 					t.Errorf("got %v", err)
 				}
 			})
@@ -296,7 +296,7 @@ func TestFilesThatCannotBeSent(t *testing.T) {
 	p, server := newInstagram(t, hangUp)
 	job := jobFor("hello", "", picture("a.jpg"))
 	job.Content.Media = nil
-	if _, err := p.Prepare(t.Context(), job); class(asError(err)) != platforms.ClassPermanent || len(server.Requests()) != 0 {
+	if _, err := p.Prepare(t.Context(), job); class(err) != platforms.ClassPermanent || len(server.Requests()) != 0 {
 		t.Errorf("got %v; there are no posts of text", err)
 	}
 }
@@ -313,7 +313,7 @@ func TestPrepareGivesUp(t *testing.T) {
 		}
 		return nil
 	}
-	if _, err := p.Prepare(ctx, job); class(asError(err)) != platforms.ClassTransient {
+	if _, err := p.Prepare(ctx, job); class(err) != platforms.ClassTransient {
 		t.Errorf("got %v, want that it is tried again", err)
 	}
 	// It is stored after the creation and again at the poll, because the caller may drop checkpoints that follow each

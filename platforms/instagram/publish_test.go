@@ -188,7 +188,7 @@ func TestUpload(t *testing.T) {
 			job := jobFor("hello", linked, film("film"))
 			job.Checkpoint, job.StoreCheckpoint = tc.earlier, kept.keep
 			got, err := p.Prepare(t.Context(), job)
-			if (got == container) != (tc.class == "") || class(asError(err)) != tc.class {
+			if (got == container) != (tc.class == "") || class(err) != tc.class {
 				t.Errorf("%s: got %q, %v", tc.reason, got, err)
 			}
 			if err != nil && strings.Contains(err.Error(), "access") && err.Class != platforms.ClassReconnect {

@@ -4,7 +4,6 @@
 package threads
 
 import (
-	"context"
 	"encoding/json"
 	"net/http"
 	"strconv"
@@ -14,15 +13,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/platforms"
 )
-
-// newDeadline returns a context that ends before any other timeout.
-func newDeadline(t *testing.T) (context.Context, context.CancelFunc) {
-	t.Helper()
-	return context.WithTimeout(t.Context(), 50*time.Millisecond)
-}
 
 // post renders a listed post.
 func post(t *testing.T, id, text string, at time.Time, fields ...string) string {
@@ -80,14 +72,5 @@ func TestLookup(t *testing.T) {
 				t.Errorf("asked %+v", listed)
 			}
 		})
-	}
-}
-
-func TestLookupWithoutText(t *testing.T) {
-	p, _ := newThreads(t, inTurn(answers{holds("PUBLISHED"), list(post(t, "2", "a text", noon, `"media_type":"IMAGE"`), post(t, "1", "", noon, `"media_type":"IMAGE"`))}))
-	job := jobFor("")
-	job.Content.Category, job.Content.Media = v1alpha1.CategoryImage, []platforms.File{{MIMEType: v1alpha1.MimeJPEG}}
-	if got, err := p.Lookup(t.Context(), job); err != nil || got.Matches != 1 || got.ExternalID != "1" {
-		t.Errorf("got %+v, %v; an image without a text is found by its kind", got, err)
 	}
 }

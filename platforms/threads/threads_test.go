@@ -210,51 +210,6 @@ func TestPrepareSendsTheText(t *testing.T) {
 	}
 }
 
-func TestPrepareWaits(t *testing.T) {
-	server := recorder.Start(t, inTurn(answers{says(200, `{"id":"`+container+`"}`), holds("IN_PROGRESS"), holds("IN_PROGRESS"), holds("FINISHED")}))
-	clock := clocktesting.NewFakeClock(noon)
-	p := New(Config{Config: platforms.Config{APIURL: server.URL, Clock: clock}}, transport.New(transport.Options{}))
-	job := jobFor("hello")
-	job.Checkpoint = ""
-	const pause = 300 * time.Millisecond // the first pause
-	done := make(chan string)
-	go func() {
-		id, err := p.Prepare(t.Context(), job)
-		if err != nil {
-			t.Error(err)
-		}
-		done <- id
-	}()
-	for {
-		select {
-		case id := <-done:
-			if id != container || len(server.Requests()) != 4 {
-				t.Errorf("got %q after %v", id, server.Paths())
-			}
-			if waited := clock.Since(noon); waited < pause {
-				t.Errorf("asked again after %v", waited)
-			}
-			return
-		default:
-			if clock.HasWaiters() {
-				clock.Step(pause)
-			}
-		}
-	}
-}
-
-func TestPrepareGivesUp(t *testing.T) {
-	server := recorder.Start(t, inTurn(answers{says(200, `{"id":"`+container+`"}`), holds("IN_PROGRESS")}))
-	p := New(Config{Config: platforms.Config{APIURL: server.URL}}, transport.New(transport.Options{}))
-	ctx, cancel := newDeadline(t)
-	defer cancel()
-	job := jobFor("hello")
-	job.Checkpoint = ""
-	if _, err := p.Prepare(ctx, job); err == nil || err.Class != platforms.ClassTransient {
-		t.Errorf("got %v, want that it is tried again", err)
-	}
-}
-
 // TestPrepareGoesOn interrupts preparations repeatedly while Threads needs longer for a video than one preparation has.
 // Each of them continues to wait for the first container.
 func TestPrepareGoesOn(t *testing.T) {

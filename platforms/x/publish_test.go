@@ -126,15 +126,6 @@ func TestPublishVerdicts(t *testing.T) {
 	}
 }
 
-func TestPublishWithoutConnection(t *testing.T) {
-	p, _ := newX(t, Config{}, hangUp)
-	p.API.BaseURL = "http://herald.invalid"
-	got := p.Publish(t.Context(), jobFor("hello"))
-	if got.Outcome != platforms.NotSent || got.Err == nil || got.Err.Class != platforms.ClassTransient {
-		t.Errorf("got %+v, want NotSent, to be tried again", got)
-	}
-}
-
 func FuzzJudge(f *testing.F) {
 	f.Add(201, `{"data":{"id":"1991000000000000777"}}`, "0", "1795176540")
 	f.Add(403, `{"errors":[{"code":187,"message":"Status is a duplicate."}]}`, "", "")

@@ -35,6 +35,12 @@ func (zeros) Address(context.Context, time.Duration) (string, error) {
 	return "", errors.New("X fetches nothing")
 }
 
+// filmOf returns a job for a video of the given size.
+func filmOf(size int64) platforms.Job {
+	film := platforms.File{Name: "film.mp4", MIMEType: v1alpha1.MimeMP4, Size: size, Bytes: zeros{}}
+	return platforms.Job{Content: platforms.Content{Category: v1alpha1.CategoryVideo, Media: []platforms.File{film}}}
+}
+
 // uploads handles uploads as X does. It has an upload with the id "5", and gives new ones the id "7".
 type uploads struct {
 	mu sync.Mutex
@@ -171,9 +177,7 @@ func TestGoesOnWaiting(t *testing.T) {
 			}))
 			defer server.Close()
 			p := New(Config{APIURL: server.URL}, transport.New(transport.Options{}))
-			job := platforms.Job{Content: platforms.Content{Category: v1alpha1.CategoryVideo, Media: []platforms.File{
-				{Name: "film.mp4", MIMEType: v1alpha1.MimeMP4, Size: size, Bytes: zeros{}},
-			}}}
+			job := filmOf(size)
 			job.StoreCheckpoint = func(_ context.Context, checkpoint, _ string) error {
 				job.Checkpoint = checkpoint
 				return nil
@@ -302,8 +306,7 @@ func TestFinalizeIsBelieved(t *testing.T) {
 					fmt.Fprint(w, `{"data":{"id":"7"}}`)
 				}
 			})
-			film := platforms.File{Name: "film.mp4", MIMEType: v1alpha1.MimeMP4, Size: 1, Bytes: zeros{}}
-			_, failure := p.Prepare(t.Context(), platforms.Job{Content: platforms.Content{Category: v1alpha1.CategoryVideo, Media: []platforms.File{film}}})
+			_, failure := p.Prepare(t.Context(), filmOf(1))
 			if failure == nil && tc.class != "" || failure != nil && failure.Class != tc.class {
 				t.Errorf("%s: got %v", tc.reason, failure)
 			}

@@ -101,7 +101,7 @@ func TestErrors(t *testing.T) {
 	for _, code := range []string{codeBackend, "internalError"} {
 		for _, status := range []int{500, 502, 503, 504} {
 			p, _ := newGoogle(t, fails(status, code))
-			if _, got := p.Prepare(t.Context(), videoJob(10)); class(asError(got)) != platforms.ClassTransient || got.Code != code || got.Unlisted {
+			if _, got := p.Prepare(t.Context(), videoJob(10)); class(got) != platforms.ClassTransient || got.Code != code || got.Unlisted {
 				t.Errorf("%d gives %+v", status, got)
 			}
 		}

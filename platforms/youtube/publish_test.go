@@ -55,7 +55,7 @@ func TestPublish(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p, g := newGoogle(t, tc.answers...)
 			got := p.Publish(t.Context(), g.upTo(size, last))
-			if got.Outcome != tc.outcome || class(asError(got.Err)) != tc.class {
+			if got.Outcome != tc.outcome || class(got.Err) != tc.class {
 				t.Errorf("%s: got %+v (%v)", tc.reason, got, got.Err)
 			}
 			if tc.outcome == platforms.Posted {

@@ -273,7 +273,7 @@ func TestUpload(t *testing.T) {
 			noted, secret := job.Checkpoint, job.Secret
 			job.StoreCheckpoint = func(_ context.Context, c, s string) error { noted, secret = c, s; return nil }
 			checkpoint, failure := p.Prepare(t.Context(), job)
-			if class(asError(failure)) != tc.class {
+			if class(failure) != tc.class {
 				t.Fatalf("%s: got %q, %v", tc.reason, checkpoint, failure)
 			}
 			if failure == nil && checkpoint != noted || tc.class == platforms.ClassDuplicate && checkpoint != job.Checkpoint {
@@ -290,18 +290,11 @@ func TestUpload(t *testing.T) {
 	}
 }
 
-func asError(err *platforms.Error) error {
-	if err == nil {
-		return nil
-	}
-	return err
-}
-
 func TestKeepFails(t *testing.T) {
 	p, g := newGoogle(t, begun)
 	job := videoJob(chunk * 2)
 	job.StoreCheckpoint = func(context.Context, string, string) error { return errors.New("no") }
-	if _, failure := p.Prepare(t.Context(), job); class(asError(failure)) != platforms.ClassTransient {
+	if _, failure := p.Prepare(t.Context(), job); class(failure) != platforms.ClassTransient {
 		t.Errorf("got %v; nothing is uploaded to a session that would be lost", failure)
 	}
 	g.did(t, asked{Line: beginLine, Length: 107})
@@ -337,7 +330,7 @@ func TestProjectQuota(t *testing.T) {
 			if tc.quota {
 				want, at = platforms.ClassQuota, midnight
 			}
-			if class(asError(got)) != want || !got.RetryAt.Equal(at) || got.AppWide != tc.quota {
+			if class(got) != want || !got.RetryAt.Equal(at) || got.AppWide != tc.quota {
 				t.Errorf("%s: got %+v", tc.reason, got)
 			}
 		})

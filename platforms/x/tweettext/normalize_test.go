@@ -14,9 +14,7 @@ import (
 
 func TestNormalize(t *testing.T) {
 	many := strings.Repeat("\u0316", 40) // of class 220
-	for _, row := range []struct {
-		reason, text, want string
-	}{
+	for _, row := range []struct{ reason, text, want string }{
 		{"ASCII stays", "a.com", "a.com"},
 		{"accented Latin stays", "é", "é"},
 		{"an accent joins its letter", "e\u0301", "é"},
