@@ -25,8 +25,7 @@ func newAt(t *testing.T, url string) platforms.Platform {
 
 func contract() *platformtest.Suite {
 	return &platformtest.Suite{
-		Name: "threads", New: newAt,
-		Renewal: platformtest.ByItself, TellsPostsLeft: true, Refusals: platformtest.GraphRefusals(),
+		Name: "threads", New: newAt, Renewal: platformtest.ByItself, TellsPostsLeft: true, Refusals: platformtest.GraphRefusals(),
 	}
 }
 

@@ -19,6 +19,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/platforms/platformtest/recorder"
 )
 
 // desk responds to API calls and records their bodies, by path.
@@ -72,7 +73,7 @@ func newDesk(t *testing.T) (*desk, *Platform) {
 		pathPhotos:  saying(`{"publish_id":"` + ticket + `"}`),
 		pathStatus:  saying(`{"status":"PUBLISH_COMPLETE","publicaly_available_post_id":[7714257762351316993]}`),
 	}
-	clk := skipping{clocktesting.NewFakeClock(noon)}
+	clk := recorder.Clock{FakeClock: clocktesting.NewFakeClock(noon)}
 	return d, New(Config{APIURL: server.URL, WebURL: "https://web.example", Clock: clk}, transport.New(transport.Options{}))
 }
 

@@ -20,25 +20,16 @@ import (
 	"testing"
 	"time"
 
-	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/platforms/platformtest"
+	"github.com/herald-social/herald/platforms/platformtest/recorder"
 	"github.com/herald-social/herald/sandbox"
 	"github.com/herald-social/herald/test/sandboxtest"
 )
-
-// skipping is a clock on which waits end immediately.
-type skipping struct{ *clocktesting.FakeClock }
-
-func (c skipping) NewTimer(d time.Duration) clock.Timer {
-	timer := c.FakeClock.NewTimer(d)
-	c.Step(d)
-	return timer
-}
 
 // content is a file in memory.
 type content struct {
@@ -126,7 +117,7 @@ func sum(file *platforms.File) string {
 // box is a sandbox with one account, and a TikTok platform that publishes to it.
 type box struct {
 	t       *testing.T
-	clock   skipping
+	clock   recorder.Clock
 	server  *sandbox.Server
 	tiktok  *Platform
 	control sandboxtest.Client
@@ -137,7 +128,7 @@ type box struct {
 
 func newBox(t *testing.T, settings map[string]any) *box {
 	t.Helper()
-	b := &box{t: t, clock: skipping{clocktesting.NewFakeClock(noon)}}
+	b := &box{t: t, clock: recorder.Clock{FakeClock: clocktesting.NewFakeClock(noon)}}
 	server, err := sandbox.New(sandbox.Options{Clock: b.clock.FakeClock})
 	if err != nil {
 		t.Fatal(err)
@@ -256,4 +247,12 @@ func (b *box) calls(operation string) int {
 		b.t.Fatal(err)
 	}
 	return counts[operation]
+}
+
+// posted publishes a job, whose post must then exist once.
+func (b *box) posted(job platforms.Job) {
+	b.t.Helper()
+	if got := b.tiktok.Publish(b.t.Context(), job); got.Outcome != platforms.Posted || len(b.posts(job.Content.Media...)) != 1 {
+		b.t.Errorf("got %+v", got)
+	}
 }

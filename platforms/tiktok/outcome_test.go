@@ -184,9 +184,7 @@ func TestFailures(t *testing.T) {
 			if job = b.prepare(job); job.Checkpoint == first {
 				t.Error("what TikTok gave up must be begun anew")
 			}
-			if got := b.tiktok.Publish(t.Context(), job); got.Outcome != platforms.Posted || len(b.posts(job.Content.Media...)) != 1 {
-				t.Errorf("then: %+v", got)
-			}
+			b.posted(job)
 		})
 	}
 }

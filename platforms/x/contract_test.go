@@ -43,11 +43,7 @@ func newAt(t *testing.T, url string) platforms.Platform {
 }
 
 func contract() *platformtest.Suite {
-	return &platformtest.Suite{
-		Name: "x", New: newAt,
-		Renewal: platformtest.ByRotation,
-		Resumes: 8 << 20, Refusals: refusals(),
-	}
+	return &platformtest.Suite{Name: "x", New: newAt, Renewal: platformtest.ByRotation, Resumes: 8 << 20, Refusals: refusals()}
 }
 
 func TestContract(t *testing.T) { contract().Run(t) }

@@ -249,10 +249,6 @@ func TestLookupErrors(t *testing.T) {
 		"page with gaps": {"errors beside the data mean that something is missing", says(200, `{"data":[],"errors":[{"title":"Not Found"}],"meta":{"result_count":0}}`), platforms.ClassUnknown},
 		"wrong count":    {"a count that does not hold means the same", says(200, `{"data":[{"id":"1"}],"meta":{"result_count":2}}`), platforms.ClassUnknown},
 		"refused":        {"a request that X refuses under either set of names tells nothing", says(400, `{"title":"Invalid Request"}`), platforms.ClassPermanent},
-		"rate limited":   {"a limit passes", says(429, ``), platforms.ClassRateLimited},
-		"ended token":    {"the token is renewed and the look-up repeated", says(401, ``), platforms.ClassRefresh},
-		"outage":         {"an outage passes", says(500, ``), platforms.ClassTransient},
-		"hang up":        {"a lost answer is asked for again", hangUp, platforms.ClassTransient},
 		"no end":         {"a timeline that X does not list to its end proves no absence", says(200, `{"data":[],"meta":{"result_count":0,"next_token":"more"}}`), platforms.ClassUnknown},
 	}
 	for name, tc := range tests {

@@ -6,6 +6,7 @@ package x
 import (
 	"fmt"
 	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -113,5 +114,94 @@ func TestCashtags(t *testing.T) {
 		if got := warning(text); (got != "") != want {
 			t.Errorf("%q: got %q", text, got)
 		}
+	}
+}
+
+func TestIdentify(t *testing.T) {
+	account := platforms.Identity{AccountID: "2244994945", DisplayName: "Acme", Username: "acme", IconURL: "https://pbs.twimg.com/a_normal.jpg"}
+	whole := `{"data":{"id":"2244994945","name":"Acme","username":"acme","profile_image_url":"https://pbs.twimg.com/a_normal.jpg"}}`
+	hidden := `{"errors":[{"title":"Authorization Error","type":"https://api.twitter.com/2/problems/not-authorized-for-resource"}]}`
+	platformtest.Identify(t, newPublicX, "/2/users/me?user.fields=id,name,username,profile_image_url",
+		identifies("account", "it has an id, a name and a handle", says(200, whole), account),
+		refuses("ended token", "an ended token is renewed", says(401, `{"title":"Unauthorized","type":"about:blank"}`), platforms.ClassRefresh),
+		refuses("no scope", "a missing scope needs a person", says(403, problemOf("not-authorized-for-resource", "")), platforms.ClassReconnect),
+		refuses("limited", "a limit passes", says(429, ``), platforms.ClassRateLimited),
+		refuses("outage", "an outage passes", says(503, `oops`), platforms.ClassTransient),
+		refuses("errors with status 200", "X reports some refusals beside the data", says(200, hidden), platforms.ClassReconnect))
+}
+
+func TestRefresh(t *testing.T) {
+	old := platforms.Token{Access: "a1", Refresh: "r1", Scopes: "tweet.read", ExpiresAt: noon}
+	rotated := platforms.Token{Access: "a2", Refresh: "r2", Scopes: "tweet.read tweet.write", ExpiresAt: noon.Add(2 * time.Hour)}
+	kept := platforms.Token{Access: "a2", Refresh: "r1", Scopes: "tweet.read", ExpiresAt: noon.Add(time.Minute)}
+	invalid := func(description string) http.HandlerFunc {
+		return says(400, `{"error":"invalid_request","error_description":"`+description+`"}`)
+	}
+	asked := recorder.Request{Method: http.MethodPost, Path: "/2/oauth2/token", Form: url.Values{
+		"client_id": {"id"}, "grant_type": {"refresh_token"}, "refresh_token": {"r1"},
+	}}
+	platformtest.Renew(t, newPublicX, old, asked,
+		renews("rotated", "both tokens are replaced, and the end follows from expires_in", says(200, `{"token_type":"bearer","expires_in":7200,`+
+			`"access_token":"a2","scope":"tweet.read tweet.write","refresh_token":"r2"}`), rotated),
+		renews("not rotated", "a refresh token that is left out stays in force", says(200, `{"access_token":"a2","expires_in":60}`), kept),
+		refuses("no refresh token", "X is not asked without one", nil, platforms.ClassReconnect).Of(platforms.Token{Access: "a1"}),
+		refuses("used or revoked", "a dead refresh token needs a person", says(400, `{"error":"invalid_grant"}`), platforms.ClassReconnect),
+		refuses("X's own wording", "X often says invalid_request for the same",
+			invalid("Value passed for the token was invalid."), platforms.ClassReconnect),
+		refuses("bad request", "the same code says that the request is wrong, which is the administrator's to mend",
+			invalid("Missing required parameter [client_id]."), platforms.ClassTransient),
+		refuses("no description", "without a description it does not say that the token is dead",
+			says(400, `{"error":"invalid_request"}`), platforms.ClassTransient),
+		refuses("with status 401", "the status varies", says(401, `{"error":"invalid_grant"}`), platforms.ClassReconnect),
+		refuses("app refused", "connecting again would not help against a wrong client secret",
+			says(401, `{"error":"invalid_client"}`), platforms.ClassTransient))
+}
+
+// TestRefreshOfAConfidentialClient renews a token through an app with a secret, which is in the header and not in the
+// body.
+func TestRefreshOfAConfidentialClient(t *testing.T) {
+	app := Config{ClientID: "id", ClientSecret: func() string { return "secret" }}
+	p, server := newX(t, app, says(200, `{"access_token":"a2","refresh_token":"r2"}`))
+	if _, err := p.Refresh(t.Context(), platforms.Token{Refresh: "r1"}); err != nil {
+		t.Fatal(err)
+	}
+	r := http.Request{Header: server.Requests()[0].Header}
+	if user, password, basic := r.BasicAuth(); !basic || user != "id" || password != "secret" || server.Requests()[0].Form.Has("client_id") {
+		t.Errorf("got Basic %v %q %q and the form %v", basic, user, password, server.Requests()[0].Form)
+	}
+}
+
+func TestConfirm(t *testing.T) {
+	account := jobFor("").Account
+	own := `{"data":{"id":"1991","author_id":"` + account.ID + `","text":"hello"}}`
+	gone := `{"errors":[{"title":"Not Found Error","type":"https://api.twitter.com/2/problems/resource-not-found"}]}`
+	tests := map[string]struct {
+		reason, id string
+		answer     http.HandlerFunc
+		want       platforms.Ownership
+		fails      bool
+	}{
+		"own":          {"the account wrote it", "1991", says(200, own), platforms.OwnershipConfirmed, false},
+		"foreign":      {"another one did", "1991", says(200, strings.ReplaceAll(own, account.ID, "666")), platforms.OwnershipForeign, false},
+		"gone":         {"X shows none of that id", "1991", says(200, gone), platforms.OwnershipUnknown, false},
+		"no author":    {"what was asked for is not there", "1991", says(200, `{"data":{"id":"1991"}}`), platforms.OwnershipUnknown, false},
+		"another post": {"an answer about something else says nothing", "1992", says(200, own), platforms.OwnershipUnknown, false},
+		"no id":        {"what is no id is not asked for", "1991/../../users", says(200, own), platforms.OwnershipUnknown, false},
+		"trouble":      {"X gave no answer", "1991", says(503, `{}`), platforms.OwnershipUnknown, true},
+		"limited":      {"nor did it say anything of the post", "1991", says(429, `{}`), platforms.OwnershipUnknown, true},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			p, server := newX(t, Config{}, tc.answer)
+			got, err := p.Confirm(t.Context(), account, tc.id)
+			if got != tc.want || (err != nil) != tc.fails {
+				t.Errorf("%s: it is %q, %v, want %q", tc.reason, got, err, tc.want)
+			}
+			for _, path := range server.Paths() {
+				if path != "GET /2/tweets/"+tc.id {
+					t.Errorf("it asked %s", path)
+				}
+			}
+		})
 	}
 }
