@@ -200,8 +200,10 @@ func TestLookupDraft(t *testing.T) {
 		"published":   {"the post says so", []http.HandlerFunc{shows("true")}, platforms.LookupResult{Matches: 1, ExternalID: "42_9", ExternalURL: "https://www.facebook.com/42/posts/9", Certain: true}, ""},
 		"unpublished": {"and so does a draft, with proof", []http.HandlerFunc{shows("false")}, platforms.LookupResult{Proof: true}, ""},
 		"gone, listed": {
-			"what Facebook does not show by its id may be listed", []http.HandlerFunc{problem(400, 100, 33, false), list},
-			platforms.LookupResult{Matches: 1, ExternalID: "42_9", ExternalURL: "https://fb.example/42_9", PostedAt: noon}, "",
+			"what Facebook does not show by its id may be listed",
+			[]http.HandlerFunc{problem(400, 100, 33, false), list},
+			platforms.LookupResult{Matches: 1, ExternalID: "42_9", ExternalURL: "https://fb.example/42_9", PostedAt: noon},
+			"",
 		},
 		"gone":       {"and else nothing is proven", []http.HandlerFunc{problem(400, 100, 33, false), says(200, `{"data":[]}`)}, platforms.LookupResult{}, ""},
 		"no word":    {"an answer without the word proves nothing", []http.HandlerFunc{says(200, `{"id":"42_9"}`)}, platforms.LookupResult{}, platforms.ClassUnknown},

@@ -6,6 +6,7 @@ package platformtest
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"regexp"
@@ -228,14 +229,13 @@ type Answer struct {
 // Codes").
 func GraphRefusals() map[string]Answer {
 	out := map[string]Answer{}
-	for _, code := range [][2]int{
-		{4, 0}, {17, 0}, {32, 0}, {341, 0}, {613, 0}, {80002, 0}, {4, 2207051}, {368, 0}, {368, 1390008},
-		{9, 2207042}, {190, 463}, {10, 0}, {200, 0}, {25, 2207050}, {506, 1455006}, {24, 2207006}, {24, 4279009},
-		{100, 0}, {100, 33}, {100, 4279004}, {9007, 2207027}, {-2, 2207020}, {1, 0}, {2, 0},
-	} {
-		out[fmt.Sprintf("code %d/%d", code[0], code[1])] = Answer{Status: 400, Body: map[string]any{
-			"error": map[string]any{"message": "m", "type": "OAuthException", "code": code[0], "error_subcode": code[1], "is_transient": code[0] < 3},
-		}}
+	for name := range strings.FieldsSeq("4/0 17/0 32/0 341/0 613/0 80002/0 4/2207051 368/0 368/1390008 9/2207042 190/463 10/0 200/0 25/2207050 " +
+		"506/1455006 24/2207006 24/4279009 100/0 100/33 100/4279004 9007/2207027 -2/2207020 1/0 2/0") {
+		code, subcode, _ := strings.Cut(name, "/")
+		out["code "+name] = Answer{Status: 400, Body: map[string]any{"error": map[string]any{
+			"message": "m", "type": "OAuthException", "code": json.Number(code), "error_subcode": json.Number(subcode),
+			"is_transient": slices.Contains([]string{"-2", "1", "2"}, code),
+		}}}
 	}
 	return out
 }

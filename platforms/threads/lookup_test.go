@@ -45,16 +45,27 @@ func TestLookup(t *testing.T) {
 		without bool
 		want    platforms.LookupResult
 	}{
-		"published": {"the container says that it is, and the list which",
-			answers{holds("PUBLISHED"), list(post(t, "2", "other", noon.Add(time.Minute)), text)}, false, found},
+		"published": {
+			"the container says that it is, and the list which",
+			answers{holds("PUBLISHED"), list(post(t, "2", "other", noon.Add(time.Minute)), text)},
+			false, found,
+		},
 		"finished":     {"what is ready is not published", answers{holds("FINISHED")}, false, proof},
 		"error":        {"what failed never will be", answers{holds("ERROR")}, false, proof},
 		"expired":      {"nor what Threads has dropped unpublished", answers{holds("EXPIRED")}, false, proof},
 		"no container": {"a list that does not show it proves nothing", answers{list()}, true, platforms.LookupResult{}},
-		"reply": {"what a job publishes answers nobody",
-			answers{list(post(t, "1", "hello", noon, `"is_reply":true`))}, true, platforms.LookupResult{}},
-		"picture": {"a post of another kind is another post",
-			answers{list(post(t, "1", "hello", noon, `"media_type":"IMAGE"`))}, true, platforms.LookupResult{}},
+		"reply": {
+			"what a job publishes answers nobody",
+			answers{list(post(t, "1", "hello", noon, `"is_reply":true`))},
+			true,
+			platforms.LookupResult{},
+		},
+		"picture": {
+			"a post of another kind is another post",
+			answers{list(post(t, "1", "hello", noon, `"media_type":"IMAGE"`))},
+			true,
+			platforms.LookupResult{},
+		},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -221,7 +221,8 @@ func TestPrepareGoesOn(t *testing.T) {
 	}{
 		"video": {"one container", []platforms.File{video}, []string{"POST", "GET 1", "GET 1", "GET 1"}},
 		"carousel": {
-			"one for each file, and one around them", []platforms.File{video, video},
+			"one for each file, and one around them",
+			[]platforms.File{video, video},
 			[]string{"POST", "POST", "GET 1", "GET 1", "GET 1", "GET 2", "POST", "GET 3"},
 		},
 	}
@@ -331,7 +332,8 @@ func TestPartsAreMadeAgain(t *testing.T) {
 			"those that were noted are not used once more", "items:8,9", 1, []string{"around 8,9", "1", "2", "around 1,2"}, "3", "",
 		},
 		"again and again": {
-			"it is tried again later, and not for ever now", "", 9, []string{"1", "2", "around 1,2", "3", "4", "around 3,4"},
+			"it is tried again later, and not for ever now", "", 9,
+			[]string{"1", "2", "around 1,2", "3", "4", "around 3,4"},
 			"", platforms.ClassTransient,
 		},
 	}

@@ -122,7 +122,9 @@ func TestBodies(t *testing.T) {
 		creator, want string
 	}{
 		"video": {
-			"what is left out is allowed, and for everyone", pathVideo, true, v1alpha1.TikTokOptions{}, nil, "",
+			"what is left out is allowed, and for everyone", pathVideo, true,
+			v1alpha1.TikTokOptions{},
+			nil, "",
 			video(`"privacy_level":"PUBLIC_TO_EVERYONE","disable_comment":false,"disable_duet":false,"disable_stitch":false`),
 		},
 		"video, everything": {
@@ -133,22 +135,27 @@ func TestBodies(t *testing.T) {
 		},
 		"video, disabled by its owner": {
 			"what the account has turned off stays off", pathVideo, true,
-			v1alpha1.TikTokOptions{PrivacyLevel: v1alpha1.TikTokSelfOnly, AllowComment: yes, AllowDuet: yes}, nil, disabled,
+			v1alpha1.TikTokOptions{PrivacyLevel: v1alpha1.TikTokSelfOnly, AllowComment: yes, AllowDuet: yes},
+			nil, disabled,
 			video(`"privacy_level":"SELF_ONLY","disable_comment":true,"disable_duet":true,"disable_stitch":true`),
 		},
 		"video draft": {"its owner writes it in the app", pathInbox, true, v1alpha1.TikTokOptions{Draft: true}, &at, "", `{` + source + `}`},
 		"photos": {
-			"what is left out is allowed, but for music", pathPhotos, false, v1alpha1.TikTokOptions{}, nil, "",
+			"what is left out is allowed, but for music", pathPhotos, false,
+			v1alpha1.TikTokOptions{},
+			nil, "",
 			photos("DIRECT_POST", `,"privacy_level":"PUBLIC_TO_EVERYONE","disable_comment":false,"auto_add_music":false,"brand_content_toggle":false,"brand_organic_toggle":false`, ""),
 		},
 		"photos, everything": {
 			"every option arrives, the label outside", pathPhotos, false,
-			v1alpha1.TikTokOptions{PrivacyLevel: v1alpha1.TikTokSelfOnly, AllowComment: no, AutoAddMusic: true, IsAIGenerated: true}, nil, "",
+			v1alpha1.TikTokOptions{PrivacyLevel: v1alpha1.TikTokSelfOnly, AllowComment: no, AutoAddMusic: true, IsAIGenerated: true},
+			nil, "",
 			photos("DIRECT_POST", `,"privacy_level":"SELF_ONLY","disable_comment":true,"auto_add_music":true,"brand_content_toggle":false,"brand_organic_toggle":false`, `,"is_aigc":true`),
 		},
 		"photos, disabled by their owner": {
 			"what the account has turned off stays off", pathPhotos, false,
-			v1alpha1.TikTokOptions{PrivacyLevel: v1alpha1.TikTokSelfOnly, AllowComment: yes}, nil, disabled,
+			v1alpha1.TikTokOptions{PrivacyLevel: v1alpha1.TikTokSelfOnly, AllowComment: yes},
+			nil, disabled,
 			photos("DIRECT_POST", `,"privacy_level":"SELF_ONLY","disable_comment":true,"auto_add_music":false,"brand_content_toggle":false,"brand_organic_toggle":false`, ""),
 		},
 		"photo draft": {"the text goes along", pathPhotos, false, v1alpha1.TikTokOptions{Draft: true}, nil, "", photos("MEDIA_UPLOAD", "", "")},

@@ -166,7 +166,8 @@ func TestLookupCard(t *testing.T) {
 		"own mention":       {"a mention that was written stays a part of the text", "@carol hello", "@bob @carol hello", []string{to}, 1, ""},
 		"only a mention":    {"which may be all of it", "@carol", "@bob @carol", []string{to}, 1, ""},
 		"range": {
-			"the range of the text that is shown changes nothing of that", "hello", "@bob hello", []string{to, `"display_text_range":[5,10]`},
+			"the range of the text that is shown changes nothing of that", "hello", "@bob hello",
+			[]string{to, `"display_text_range":[5,10]`},
 			1, "",
 		},
 		"another text":  {"what stands behind the names is compared whole", "hello", "@bob hello!", []string{to}, 0, ""},
@@ -174,11 +175,13 @@ func TestLookupCard(t *testing.T) {
 		"from another":  {"a card that hangs from another post is another card", "hello", "@bob hello", []string{elsewhere}, 0, ""},
 		"new name": {
 			"X's OpenAPI document 2.167 has another name for what a post hangs from", "hello", "hello",
-			[]string{`"referenced_posts":[{"type":"replied_to","id":"1"}]`}, 1, "",
+			[]string{`"referenced_posts":[{"type":"replied_to","id":"1"}]`},
+			1, "",
 		},
 		"new names of a long post": {
 			"and for the full text of a long post", "the whole text", "the whole…",
-			[]string{`"referenced_posts":[{"type":"replied_to","id":"1"}]`, `"note_post":{"text":"the whole text"}`}, 1, "",
+			[]string{`"referenced_posts":[{"type":"replied_to","id":"1"}]`, `"note_post":{"text":"the whole text"}`},
+			1, "",
 		},
 		"no reference": {
 			"a card of which X does not tell what it hangs from may be the one, so that absence is not proven",
@@ -186,14 +189,16 @@ func TestLookupCard(t *testing.T) {
 		},
 		"a conversation begins": {
 			"X tells that it answers nothing, so it is another post with the same words", "hello", "hello",
-			[]string{`"conversation_id":"` + id + `"`}, 0, "",
+			[]string{`"conversation_id":"` + id + `"`},
+			0, "",
 		},
 		"in a conversation": {
 			"it answers something, and X does not tell what", "hello", "hello", []string{`"conversation_id":"1"`}, 0, platforms.ClassUnknown,
 		},
 		"other references": {
 			"what X tells of one that quotes is that it hangs from nothing", "hello", "hello",
-			[]string{`"referenced_tweets":[{"type":"quoted","id":"1"}]`}, 0, "",
+			[]string{`"referenced_tweets":[{"type":"quoted","id":"1"}]`},
+			0, "",
 		},
 	}
 	for name, tc := range tests {

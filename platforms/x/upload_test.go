@@ -105,10 +105,12 @@ func TestGoesOn(t *testing.T) {
 		},
 		"outage": {
 			"an outage says nothing about the upload", "part:5:4", &uploads{forgotten: "5", status: 503},
-			[]string{"/5/append#4", "/5/append#4", "/5/append#4"}, "", platforms.ClassTransient,
+			[]string{"/5/append#4", "/5/append#4", "/5/append#4"},
+			"", platforms.ClassTransient,
 		},
 		"nonsense": {
-			"nor does what something in between says", "part:5:4", &uploads{forgotten: "5", status: 418}, []string{"/5/append#4"},
+			"nor does what something in between says", "part:5:4", &uploads{forgotten: "5", status: 418},
+			[]string{"/5/append#4"},
 			"", platforms.ClassUnknown,
 		},
 		"odd id":        {"a name that is none begins anew", "part:5/6:4", &uploads{}, anew, "7", ""},
