@@ -325,3 +325,50 @@ func TestWholeChunks(t *testing.T) {
 		}
 	}
 }
+
+// TestSentTwice publishes a video twice. TikTok refuses the bytes, and its status shows that it already has them.
+func TestSentTwice(t *testing.T) {
+	b := newBox(t, nil)
+	job := b.prepare(b.job(film(900)))
+	first := b.tiktok.Publish(t.Context(), job)
+	if second := b.tiktok.Publish(t.Context(), job); second.Outcome != platforms.Posted || second.ExternalID != first.ExternalID || len(b.posts(job.Content.Media...)) != 1 {
+		t.Errorf("got %+v after %+v", second, first)
+	}
+}
+
+// TestResume interrupts an upload after two chunks and resumes it in another process.
+func TestResume(t *testing.T) {
+	b := newBox(t, nil)
+	file := film(4*minChunk + 1000)
+	held, _ := file.Bytes.(*content)
+	chunk := int(cut(file.Size).chunk)
+	held.allow(2 * chunk)
+	job := b.job(file)
+	id, err := b.tiktok.Prepare(t.Context(), job)
+	if class(err) != platforms.ClassTransient || b.secret == "" || len(b.posts()) > 0 {
+		t.Fatalf("got %q, %v", id, err)
+	}
+	if strings.Contains(err.Error()+err.Err.Error(), "upload_token") {
+		t.Errorf("the error tells the address: %v, %v", err, err.Err)
+	}
+	first := b.checkpoint
+	b.clock.Step(20 * time.Minute)
+	held.allow(1 << 40)
+	job = b.prepare(job)
+	if job.Checkpoint != first || b.calls("create") != 1 {
+		t.Errorf("it was begun anew, by %d calls", b.calls("create"))
+	}
+	if n := held.sent(); n != chunk {
+		t.Errorf("%d bytes were sent, want one chunk of %d: two had arrived, and the last one waits", n, chunk)
+	}
+	held.allow(1 << 40)
+	if got := b.tiktok.Publish(t.Context(), job); got.Outcome != platforms.Posted {
+		t.Fatalf("got %+v", got)
+	}
+	if n := held.sent(); n != int(file.Size)-3*chunk {
+		t.Errorf("the visible call sent %d bytes", n)
+	}
+	if got := b.posts(file); len(got) != 1 {
+		t.Errorf("%d posts", len(got))
+	}
+}
