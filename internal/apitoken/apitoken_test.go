@@ -41,7 +41,7 @@ func TestParse(t *testing.T) {
 	t.Parallel()
 	swapped := []byte(known)
 	swapped[25], swapped[26] = swapped[26], swapped[25]
-	tests := map[string]struct {
+	for name, tc := range map[string]struct {
 		reason string
 		token  string
 		want   bool
@@ -59,8 +59,7 @@ func TestParse(t *testing.T) {
 		"PrefixOnly":  {"there is nothing behind it", "hrld_", false},
 		"Empty":       {"there is no token", "", false},
 		"Hash":        {"what is stored is no token", knownHash, false},
-	}
-	for name, tc := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			id, ok := apitoken.Parse(tc.token)

@@ -14,15 +14,14 @@ import (
 
 	"github.com/herald-social/herald/internal/archive"
 	"github.com/herald-social/herald/internal/media/store"
+	"github.com/herald-social/herald/test/must"
 	"github.com/herald-social/herald/test/storetest"
 )
 
 func open(t *testing.T) (*archive.Archive, *store.Store) {
 	t.Helper()
 	bucket, err := store.New(storetest.Start(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return archive.New(bucket), bucket
 }
 
@@ -46,9 +45,7 @@ func names(t *testing.T, a *archive.Archive, team archive.Team) []string {
 	t.Helper()
 	found := []string{}
 	for entry, err := range a.Entries(t.Context(), team) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if time.Since(entry.At).Abs() > time.Hour {
 			t.Errorf("%s was written at %s", entry.Post, entry.At)
 		}
@@ -62,9 +59,7 @@ func TestEntriesAreInTheOrderOfKeys(t *testing.T) {
 	a, _ := open(t)
 	want := []string{"p", "p-a", "p-a-b", "p-a.b", "p.a", "p.json", "p.json.a", "p.k", "p0", "pa", "pa-b"}
 	for _, post := range want {
-		if err := a.Put(t.Context(), acme, post, to("{}")); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, a.Put(t.Context(), acme, post, to("{}")))
 	}
 	got := names(t, a, acme)
 	slices.SortFunc(want, archive.CompareKeys)
@@ -90,9 +85,7 @@ func TestArchive(t *testing.T) {
 	})
 	t.Run("a record is joined with the one that is there", func(t *testing.T) {
 		for _, text := range []string{"one", ",two"} {
-			if err := a.Put(ctx, acme, "launch", adding(text)); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, a.Put(ctx, acme, "launch", adding(text)))
 		}
 		if got, err := a.Get(ctx, acme, "launch"); err != nil || string(got) != "one,two" {
 			t.Errorf("%q, %v", got, err)
@@ -100,12 +93,8 @@ func TestArchive(t *testing.T) {
 	})
 	t.Run("the same record is not written again", func(t *testing.T) {
 		object, err := bucket.Stat(ctx, acme.Prefix()+"posts/launch.json")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := a.Put(ctx, acme, "launch", to("one,two")); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
+		must.Succeed(t, a.Put(ctx, acme, "launch", to("one,two")))
 		if again, err := bucket.Stat(ctx, object.Key); err != nil || !again.ModifiedAt.Equal(object.ModifiedAt) {
 			t.Errorf("it was written at %s and %s, %v", object.ModifiedAt, again.ModifiedAt, err)
 		}
@@ -116,9 +105,7 @@ func TestArchive(t *testing.T) {
 		err := a.Put(ctx, acme, "race", func(before []byte) ([]byte, error) {
 			if first {
 				first = false
-				if err := a.Put(ctx, acme, "race", to("b")); err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(t, a.Put(ctx, acme, "race", to("b")))
 			}
 			return append(before, 'a'), nil
 		})
@@ -137,9 +124,7 @@ func TestArchive(t *testing.T) {
 	})
 	t.Run("each team has its own", func(t *testing.T) {
 		for _, team := range []archive.Team{other, next} {
-			if err := a.Put(ctx, team, "launch", to(team.Name)); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, a.Put(ctx, team, "launch", to(team.Name)))
 		}
 		if diff := cmp.Diff([]string{"launch", "race"}, names(t, a, acme)); diff != "" {
 			t.Error(diff)
@@ -149,18 +134,14 @@ func TestArchive(t *testing.T) {
 		}
 	})
 	t.Run("more than a record has is not read", func(t *testing.T) {
-		if err := a.Put(ctx, acme, "large", to(strings.Repeat("x", archive.MaxRecord+1))); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, a.Put(ctx, acme, "large", to(strings.Repeat("x", archive.MaxRecord+1))))
 		if _, err := a.Get(ctx, acme, "large"); !errors.Is(err, store.ErrTooLarge) {
 			t.Error(err)
 		}
 	})
 	t.Run("what is deleted is gone, twice over", func(t *testing.T) {
 		for range 2 {
-			if err := a.Delete(ctx, acme, "large"); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, a.Delete(ctx, acme, "large"))
 		}
 		if _, err := a.Get(ctx, acme, "large"); !errors.Is(err, archive.ErrNotFound) {
 			t.Error(err)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/herald-social/herald/internal/archive"
 	"github.com/herald-social/herald/internal/media/store"
+	"github.com/herald-social/herald/test/must"
 )
 
 // TestClearSome checks that many records are removed in parts, so that the caller can do other work in between.
@@ -44,9 +45,7 @@ func TestClearWaits(t *testing.T) {
 		if !left || !errors.Is(err, ended.Err()) || !strings.Contains(err.Error(), "still being written") {
 			t.Errorf("while write %d is under way: something is left: %v; %v", i, left, err)
 		}
-		if err := a.Put(t.Context(), acme, fmt.Sprintf("post-%d", i), to("late")); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, a.Put(t.Context(), acme, fmt.Sprintf("post-%d", i), to("late")))
 		done()
 	}
 	if left, err := a.Clear(t.Context(), acme); left || err != nil {

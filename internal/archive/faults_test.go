@@ -13,6 +13,7 @@ import (
 
 	"github.com/herald-social/herald/internal/archive"
 	"github.com/herald-social/herald/internal/media/store"
+	"github.com/herald-social/herald/test/must"
 	"github.com/herald-social/herald/test/storetest"
 )
 
@@ -39,19 +40,13 @@ func TestOneDocumentStays(t *testing.T) {
 	config, link := storetest.Start(t), &keeps{names: []string{"b"}}
 	config.Transport = link
 	bucket, err := store.New(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	a, ctx := archive.New(bucket), t.Context()
 	fill := func() {
 		t.Helper()
 		for _, name := range []string{"a", "b", "c", "d"} {
-			if err := a.Put(ctx, acme, name, to("x")); err != nil {
-				t.Fatal(err)
-			}
-			if err := a.PutRequest(ctx, acme, name, archive.Request{UID: "u"}); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, a.Put(ctx, acme, name, to("x")))
+			must.Succeed(t, a.PutRequest(ctx, acme, name, archive.Request{UID: "u"}))
 		}
 	}
 	left := func(reason string, want ...string) {
@@ -66,9 +61,7 @@ func TestOneDocumentStays(t *testing.T) {
 		_, _, err := a.Prune(ctx, acme, archive.PruneOptions{Now: now, Before: now.Add(-time.Hour), GracePeriod: 48 * time.Hour, InUse: needs("d")})
 		return err
 	}
-	if err := forget(2 * time.Hour); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, forget(2*time.Hour))
 	if err := forget(52 * time.Hour); err == nil || !strings.Contains(err.Error(), "1 documents could not be removed") {
 		t.Errorf("forgotten while one is locked: %v", err)
 	}

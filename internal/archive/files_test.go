@@ -19,6 +19,7 @@ import (
 
 	"github.com/herald-social/herald/internal/archive"
 	"github.com/herald-social/herald/internal/media/store"
+	"github.com/herald-social/herald/test/must"
 )
 
 // oddNames are names that Kubernetes accepts for a Post.
@@ -82,15 +83,11 @@ func TestLongNameOfAnEarlierVersion(t *testing.T) {
 	if got := names(t, a, acme); !slices.Equal(got, []string{name}) {
 		t.Errorf("listed are %q", got)
 	}
-	if err := a.Put(t.Context(), acme, name, adding(",new")); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, a.Put(t.Context(), acme, name, adding(",new")))
 	if got, err := a.Get(t.Context(), acme, name); err != nil || string(got) != "old,new" {
 		t.Errorf("joined, it reads %q, %v", got, err)
 	}
-	if err := a.Delete(t.Context(), acme, name); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, a.Delete(t.Context(), acme, name))
 	if got, err := a.Get(t.Context(), acme, name); !errors.Is(err, archive.ErrNotFound) {
 		t.Errorf("removed, it reads %q, %v", got, err)
 	}
@@ -132,9 +129,7 @@ func longKeys(t *testing.T) *store.Store {
 	bucket, err := store.New(store.Config{
 		Endpoint: strings.TrimPrefix(server.URL, "http://"), Insecure: true, Bucket: "media", PathStyle: true, AccessKey: "a", SecretKey: "b",
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return bucket
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"github.com/herald-social/herald/internal/archive"
 	"github.com/herald-social/herald/internal/media/store"
+	"github.com/herald-social/herald/test/must"
 )
 
 // needs returns an InUse for the given posts.
@@ -24,9 +25,7 @@ func needs(posts ...string) func(string) (bool, error) {
 func TestForget(t *testing.T) {
 	a, bucket := open(t)
 	for _, name := range []string{"deleted", "there"} {
-		if err := a.Put(t.Context(), acme, name, to("x")); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, a.Put(t.Context(), acme, name, to("x")))
 	}
 	away := errors.New("the API server is away")
 	now := time.Now()
@@ -67,9 +66,7 @@ func TestForget(t *testing.T) {
 		{"and ends as before", 348 * time.Hour, time.Hour, nil, needs("there"), 1, false, []string{"there"}},
 	} {
 		if step.doing != nil {
-			if err := step.doing(); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, step.doing())
 		}
 		at := now.Add(step.after)
 		n, _, err := a.Prune(t.Context(), acme, archive.PruneOptions{Now: at, Before: at.Add(-step.before), GracePeriod: 48 * time.Hour, InUse: step.needed})
@@ -86,16 +83,12 @@ func TestForget(t *testing.T) {
 // when it was written.
 func TestForgetRewritten(t *testing.T) {
 	a, _ := open(t)
-	if err := a.Put(t.Context(), acme, "launch", to("x")); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, a.Put(t.Context(), acme, "launch", to("x")))
 	forget := func(ago time.Duration) int {
 		t.Helper()
 		at := time.Now().Add(-ago)
 		n, _, err := a.Prune(t.Context(), acme, archive.PruneOptions{Now: at, Before: time.Now().Add(time.Hour), GracePeriod: 48 * time.Hour, InUse: needs()})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		return n
 	}
 	forget(50 * time.Hour) // It was noted two days ago, and has been written since.

@@ -12,15 +12,14 @@ import (
 
 	"github.com/herald-social/herald/internal/archive"
 	"github.com/herald-social/herald/internal/media/store"
+	"github.com/herald-social/herald/test/must"
 )
 
 func TestRequests(t *testing.T) {
 	a, bucket := open(t)
 	ctx := t.Context()
 	made := archive.Request{UID: "1b9d", Fingerprint: "v1:abc"}
-	if err := a.PutRequest(ctx, acme, "p1", made); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, a.PutRequest(ctx, acme, "p1", made))
 	made.Version = 1
 	if got, err := a.Request(ctx, acme, "p1"); err != nil || got != made {
 		t.Errorf("%v, %v; want what was kept", got, err)

@@ -22,7 +22,7 @@ func TestApply(t *testing.T) {
 		Apply(&conditions, Summary{Reason: "Waiting", Message: "a", Progress: Underway}, 1, earlier)
 		return conditions
 	}
-	tests := map[string]struct {
+	for name, tc := range map[string]struct {
 		reason  string
 		summary Summary
 		want    map[string]string
@@ -46,8 +46,7 @@ func TestApply(t *testing.T) {
 			map[string]string{"Ready": "False StillWaiting", "Reconciling": "True StillWaiting"},
 			earlier,
 		},
-	}
-	for name, tc := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			conditions := before()
 			Apply(&conditions, tc.summary, 2, noon)

@@ -16,6 +16,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/test/must"
 )
 
 // folds handles events like client-go: it counts events with the same key, and drops their notes.
@@ -32,9 +33,7 @@ var _ events.EventRecorder = folds{}
 
 func TestEvents(t *testing.T) {
 	scheme := runtime.NewScheme()
-	if err := v1alpha1.AddToScheme(scheme); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, v1alpha1.AddToScheme(scheme))
 	post := &v1alpha1.Post{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "p", ResourceVersion: "1"}}
 	other := &v1alpha1.Post{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "q", ResourceVersion: "1"}}
 	conn := &v1alpha1.Connection{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "x"}}

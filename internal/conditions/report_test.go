@@ -24,6 +24,7 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/test/logtest"
+	"github.com/herald-social/herald/test/must"
 )
 
 func TestReport(t *testing.T) {
@@ -48,9 +49,7 @@ func TestReport(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			scheme := runtime.NewScheme()
-			if err := v1alpha1.AddToScheme(scheme); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, v1alpha1.AddToScheme(scheme))
 			team := &v1alpha1.Team{ObjectMeta: metav1.ObjectMeta{Name: "acme", UID: "u-1", CreationTimestamp: metav1.NewTime(noon)}}
 			Apply(&team.Status.Conditions, Summary{Reason: "Waiting", Message: "a"}, 1, noon)
 			builder := fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(team)
@@ -68,9 +67,7 @@ func TestReport(t *testing.T) {
 				},
 			}).Build()
 			if !tc.gone {
-				if err := c.Get(t.Context(), client.ObjectKeyFromObject(team), team); err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(t, c.Get(t.Context(), client.ObjectKeyFromObject(team), team))
 			}
 			recorder := events.NewFakeRecorder(1)
 			reporter := &Reporter{Client: c, Events: recorder, Action: "Reconcile", Normal: []string{"Done"}, Clock: clocktesting.NewFakePassiveClock(noon)}
@@ -99,9 +96,7 @@ func TestReport(t *testing.T) {
 
 func TestReportWithoutRecorder(t *testing.T) {
 	scheme := runtime.NewScheme()
-	if err := v1alpha1.AddToScheme(scheme); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, v1alpha1.AddToScheme(scheme))
 	team := &v1alpha1.Team{ObjectMeta: metav1.ObjectMeta{Name: "acme"}}
 	c := fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(team).WithObjects(team).Build()
 	Apply(&team.Status.Conditions, Summary{Reason: "Done"}, 1, noon)
@@ -119,9 +114,7 @@ func TestWake(t *testing.T) {
 	report := func(reason string) {
 		t.Helper()
 		Apply(&key.Status.Conditions, Summary{Reason: reason}, 1, now.Now())
-		if err := r.Report(t.Context(), key, &key.Status, &key.Status); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, r.Report(t.Context(), key, &key.Status, &key.Status))
 	}
 	was := r.shouldReport(key, v1alpha1.ReasonNoTeam, "")
 	if was || r.RequeueAfter(key, 0) != 10*time.Second || r.RequeueAfter(key, time.Second) != time.Second || r.RequeueAfter(key, time.Minute) != 10*time.Second {

@@ -20,7 +20,7 @@ func apps(id, secret string) credentials.Apps {
 func TestOf(t *testing.T) {
 	own := apps("herald", "the app's secret")
 	mark := own.Sign(x, "access", "refresh")
-	tests := map[string]struct {
+	for name, tc := range map[string]struct {
 		reason                string
 		asked                 credentials.Apps
 		platform              v1alpha1.Platform
@@ -42,8 +42,7 @@ func TestOf(t *testing.T) {
 		"no client id":         {"nor one that names none", apps("", "s"), x, "", "access", "refresh", ""},
 		"secret never set":     {"a nil Secret is none", credentials.Apps{x: {ID: "herald"}}, x, "", "access", "refresh", ""},
 		"no token, empty mark": {"nothing is of no app", own, x, "", "", "", ""},
-	}
-	for name, tc := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			if got := tc.asked.Identify(tc.platform, tc.mark, tc.access, tc.refresh); got != tc.want {
 				t.Errorf("%s: it is of app %q, want %q", tc.reason, got, tc.want)

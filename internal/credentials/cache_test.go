@@ -44,7 +44,7 @@ func verified(version string) *v1alpha1.Connection {
 }
 
 func TestCacheReadsAgain(t *testing.T) {
-	tests := map[string]struct {
+	for name, tc := range map[string]struct {
 		reason string
 		change func(c *Cache, conn *v1alpha1.Connection, now *clocktesting.FakePassiveClock)
 		want   string
@@ -68,8 +68,7 @@ func TestCacheReadsAgain(t *testing.T) {
 		"nearly old": {"until then it is", func(_ *Cache, _ *v1alpha1.Connection, now *clocktesting.FakePassiveClock) {
 			now.SetTime(noon.Add(cacheFor - time.Second))
 		}, "a1"},
-	}
-	for name, tc := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			now := clocktesting.NewFakePassiveClock(noon)
 			cache, conn := NewCache(&loader{}, now, nil), verified("1")

@@ -20,6 +20,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/test/must"
 )
 
 const spoolKey = "0123456789abcdef0123456789abcdef"
@@ -42,9 +43,7 @@ func opened(t *testing.T, path, key string) (*Spool, *strings.Builder) {
 	t.Helper()
 	said := &strings.Builder{}
 	f, err := OpenSpool(path, keyed(key), funcr.New(func(prefix, args string) { fmt.Fprintln(said, prefix, args) }, funcr.Options{}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return f, said
 }
 
@@ -64,9 +63,7 @@ func TestWhatIsKept(t *testing.T) {
 	older := unsaved("1")
 	older.Token.Access = "older"
 	for _, e := range []UnsavedToken{older, unsaved("1"), unsaved("2")} {
-		if err := f.Save(e); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, f.Save(e))
 	}
 	next, said := opened(t, path, spoolKey)
 	got := map[string]UnsavedToken{}
@@ -77,9 +74,7 @@ func TestWhatIsKept(t *testing.T) {
 		t.Errorf("the next process finds the latest of each account (-want +got):\n%s", diff)
 	}
 	file, err := os.ReadFile(filepath.Join(path, spoolFileName(unsaved("1").Account)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for _, secret := range []string{"new-access", "new-refresh", unsaved("1").From} {
 		if bytes.Contains(file, []byte(secret)) {
 			t.Errorf("the file shows %q", secret)
@@ -100,19 +95,13 @@ func TestFilesThatAreNoTokens(t *testing.T) {
 	name := spoolFileName(unsaved("1").Account)
 	other := spoolFileName(unsaved("2").Account)
 	good, err := sealToken(spoolKey, unsaved("1"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	replaced := func(old, text string) []byte { return bytes.Replace(good, []byte(old), []byte(text), 1) }
 	strange, err := sealToken(strings.Repeat("k", MinSpoolKey), unsaved("1"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	empty, err := sealToken(spoolKey, UnsavedToken{Account: unsaved("1").Account})
-	if err != nil {
-		t.Fatal(err)
-	}
-	tests := map[string]struct {
+	must.Succeed(t, err)
+	for title, tc := range map[string]struct {
 		reason, name string
 		file         []byte
 		says         string
@@ -132,17 +121,12 @@ func TestFilesThatAreNoTokens(t *testing.T) {
 		"of somebody else":     {"it is no file of Herald's", "notes.txt", []byte("hello"), "no file of Herald's"},
 		"named like a path":    {"names are short and of one form", "0123.token", good, "no file of Herald's"},
 		"a write that was cut": {"the process ended while it wrote, which is nothing to tell", temporary + "123", good[:20], ""},
-	}
-	for title, tc := range tests {
+	} {
 		t.Run(title, func(t *testing.T) {
 			path := t.TempDir()
 			f, said := opened(t, path, spoolKey)
-			if err := f.Save(unsaved("3")); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(filepath.Join(path, tc.name), tc.file, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, f.Save(unsaved("3")))
+			must.Succeed(t, os.WriteFile(filepath.Join(path, tc.name), tc.file, 0o600))
 			if got := entries(t, f); len(got) != 1 || got[0].Account.AccountID != "3" {
 				t.Errorf("%s: got %+v", tc.reason, got)
 			}
@@ -210,9 +194,7 @@ func TestFilesThatCannotBeReadNow(t *testing.T) {
 		t.Run(title, func(t *testing.T) {
 			path := t.TempDir()
 			f, said := opened(t, path, spoolKey)
-			if err := errors.Join(f.Save(unsaved("1")), f.Save(unsaved("2"))); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, errors.Join(f.Save(unsaved("1")), f.Save(unsaved("2"))))
 			disk := f.files
 			tc.disk.FS = disk
 			f.files = tc.disk
@@ -249,9 +231,7 @@ func TestUnreadIsReplaced(t *testing.T) {
 	} {
 		t.Run(title, func(t *testing.T) {
 			f, _ := opened(t, t.TempDir(), spoolKey)
-			if err := f.Save(unsaved("1")); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, f.Save(unsaved("1")))
 			f.files = ailing{FS: f.files, open: spoolFileName(unsaved("1").Account)}
 			if _, all := f.Entries(); all {
 				t.Fatal("the disk gave it")
@@ -268,9 +248,7 @@ func TestBounds(t *testing.T) {
 	path := t.TempDir()
 	f, said := opened(t, path, spoolKey)
 	for n := range maxQuarantined + 3 {
-		if err := os.WriteFile(filepath.Join(path, fmt.Sprint("stray-", n)), []byte("?"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(filepath.Join(path, fmt.Sprint("stray-", n)), []byte("?"), 0o600))
 	}
 	entries(t, f)
 	if lying, err := os.ReadDir(filepath.Join(path, quarantineDir)); err != nil || len(lying) != maxQuarantined {
@@ -280,9 +258,7 @@ func TestBounds(t *testing.T) {
 		t.Errorf("not each of them was told")
 	}
 	for n := range MaxSpoolEntries {
-		if err := os.WriteFile(filepath.Join(path, fmt.Sprintf("%032x.token", n)), nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(filepath.Join(path, fmt.Sprintf("%032x.token", n)), nil, 0o600))
 	}
 	if err := f.Save(unsaved("1")); err == nil || !strings.Contains(err.Error(), "holds 1024 already") {
 		t.Errorf("one more than fit: %v", err)
@@ -296,9 +272,7 @@ func TestBounds(t *testing.T) {
 
 func TestOpen(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(file, nil, 0o600))
 	tests := map[string]struct{ reason, path, key, says string }{
 		"good":       {"the folder is made", filepath.Join(t.TempDir(), "a", "b"), spoolKey, ""},
 		"short key":  {"it could be guessed", t.TempDir(), spoolKey[1:], "less than 32 characters"},
@@ -321,16 +295,10 @@ func TestOpen(t *testing.T) {
 func TestOpenOfAFullDisk(t *testing.T) {
 	path := t.TempDir()
 	f, err := OpenSpool(path, keyed(spoolKey), logr.Discard())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := f.Save(unsaved("1")); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
+	must.Succeed(t, f.Save(unsaved("1")))
 	// The probe file cannot replace a folder.
-	if err := os.MkdirAll(filepath.Join(path, probe, "in the way"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.MkdirAll(filepath.Join(path, probe, "in the way"), 0o700))
 	if f, err = OpenSpool(path, keyed(spoolKey), logr.Discard()); err != nil || len(entries(t, f)) != 1 {
 		t.Errorf("%d tokens, %v", len(entries(t, f)), err)
 	}

@@ -24,6 +24,7 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/test/must"
 )
 
 var (
@@ -61,9 +62,7 @@ func seeded(t *testing.T, store *Store) Credentials {
 		t.Fatal(err, found.Input.Err)
 	}
 	made, err := store.Seed(t.Context(), connection(), found.Input)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return made
 }
 
@@ -71,14 +70,12 @@ func seeded(t *testing.T, store *Store) Credentials {
 func working(t *testing.T, api client.Client) *corev1.Secret {
 	t.Helper()
 	var secret corev1.Secret
-	if err := api.Get(t.Context(), client.ObjectKey{Namespace: "team", Name: WorkingName(connection())}, &secret); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, api.Get(t.Context(), client.ObjectKey{Namespace: "team", Name: WorkingName(connection())}, &secret))
 	return &secret
 }
 
 func TestLoad(t *testing.T) {
-	tests := map[string]struct {
+	for name, tc := range map[string]struct {
 		reason string
 		secret *corev1.Secret
 		want   Token
@@ -97,8 +94,7 @@ func TestLoad(t *testing.T) {
 		"two tokens in one": {reason: "a header could not carry it", secret: secretWith(map[string]string{"accessToken": "a b"}), err: Invalid, key: "accessToken"},
 		"not ASCII":         {reason: "a header could not carry it", secret: secretWith(map[string]string{"accessToken": "a", "refreshToken": "ä"}), err: Invalid, key: "refreshToken"},
 		"a date":            {reason: "a date alone does not say when", secret: secretWith(map[string]string{"accessToken": "a", "expiresAt": "2026-12-01"}), err: Invalid, key: "expiresAt"},
-	}
-	for name, tc := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			var objects []client.Object
 			if tc.secret != nil {
@@ -142,9 +138,7 @@ func TestClaim(t *testing.T) {
 		t.Errorf("got %v, want Conflict: another manager read the same version", err)
 	}
 	claimed, err := other.Load(t.Context(), connection())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if may, _ := store.MayClaim(connection(), claimed, Input{}, time.Minute); !may {
 		t.Error("whoever claimed may go on")
 	}
@@ -174,9 +168,7 @@ func TestInherited(t *testing.T) {
 		t.Fatal(err)
 	}
 	claimed, err := store.Working(t.Context(), connection())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for reason, tc := range map[string]struct {
 		store *Store
 		want  bool
@@ -193,7 +185,7 @@ func TestInherited(t *testing.T) {
 
 func TestSave(t *testing.T) {
 	secret := secretWith(map[string]string{"accessToken": "a1", "refreshToken": "r1", "expiresAt": "2026-11-20T12:00:00Z"})
-	tests := map[string]struct {
+	for name, tc := range map[string]struct {
 		reason string
 		token  Token
 		want   map[string]string
@@ -208,20 +200,15 @@ func TestSave(t *testing.T) {
 			Token{Access: "a2"},
 			map[string]string{"accessToken": "a2", "refreshToken": "r1", "note": "mine"},
 		},
-	}
-	for name, tc := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			store, api := newStore(clocktesting.NewFakeClock(noon), interceptor.Funcs{}, secret.DeepCopy())
 			seeded(t, store)
 			theirs := working(t, api)
 			theirs.Labels["app"], theirs.Data["note"] = "acme", []byte("mine")
-			if err := api.Update(t.Context(), theirs); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, api.Update(t.Context(), theirs))
 			read, err := store.Load(t.Context(), connection())
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			if read.Version, err = store.Claim(t.Context(), connection(), read.Version); err != nil {
 				t.Fatal(err)
 			}
@@ -250,7 +237,7 @@ func TestSave(t *testing.T) {
 
 func TestSaveUnderTrouble(t *testing.T) {
 	down := apierrors.NewServiceUnavailable("down")
-	tests := map[string]struct {
+	for name, tc := range map[string]struct {
 		reason string
 		patch  func(try int, do func() error) error
 		tries  int
@@ -284,8 +271,7 @@ func TestSaveUnderTrouble(t *testing.T) {
 			"the caller's context ends it",
 			func(int, func() error) error { return down }, 0, Unavailable,
 		},
-	}
-	for name, tc := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				tries := 0
@@ -331,9 +317,7 @@ func TestRefreshTokenEnds(t *testing.T) {
 		{"the end of the old one says nothing of a new one", Token{Access: "a3", Refresh: "r3"}, time.Time{}},
 	} {
 		read, err := store.Load(t.Context(), connection())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if _, err := store.Save(t.Context(), connection(), Renewal{Token: tc.renewed, Before: read}); err != nil {
 			t.Fatal(err)
 		}
@@ -373,9 +357,7 @@ func TestMark(t *testing.T) {
 				t.Fatalf("a Secret that people made is of app %q: %v", found.Input.Token.App, err)
 			}
 			before, err := store.Seed(t.Context(), conn, found.Input)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			if _, err := store.Save(t.Context(), conn, Renewal{Token: tc.token, Before: before}); err != nil {
 				t.Fatal(err)
 			}

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/test/must"
 )
 
 // The name identifies the tokens after a restore, and the policies allow it.
@@ -187,17 +188,11 @@ func TestAdopt(t *testing.T) {
 	}))
 	copied := seeded(t, store)
 	input := secretWith(map[string]string{"accessToken": "b"})
-	if err := api.Update(t.Context(), input); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, api.Update(t.Context(), input))
 	found, err := store.Find(t.Context(), connection())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	adopted, err := store.Adopt(t.Context(), connection(), copied, found.Input)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if want := (Token{Access: "b"}); adopted.Token != want {
 		t.Errorf("adopted %+v: nothing of the tokens before is left", adopted.Token)
 	}
@@ -227,9 +222,7 @@ func TestSeedGivesWayToTheVersionBefore(t *testing.T) {
 		store, _ := newStore(clocktesting.NewFakeClock(noon), interceptor.Funcs{}, secret)
 		copied := seeded(t, store)
 		found, err := store.Find(t.Context(), connection())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if may, wait := store.MayClaim(connection(), copied, found.Input, 90*time.Second); may != tc.may || wait != tc.wait {
 			t.Errorf("%s: %t, %s", tc.reason, may, wait)
 		}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/herald-social/herald/internal/installation"
 	"github.com/herald-social/herald/internal/media/store"
+	"github.com/herald-social/herald/test/must"
 	"github.com/herald-social/herald/test/storetest"
 )
 
@@ -27,9 +28,7 @@ func cluster(uid string) func(context.Context) (string, error) {
 // TestMarker follows one bucket through its owners, in the real store.
 func TestMarker(t *testing.T) {
 	files, err := store.New(storetest.Start(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	may := func(own, from string) error {
 		return installation.New(files, cluster(own), from, clocktesting.NewFakePassiveClock(now)).MayDelete(t.Context())
 	}
@@ -57,9 +56,7 @@ func TestMarker(t *testing.T) {
 		}
 	}
 	data, etag, err := files.ReadDocument(t.Context(), installation.Key, "", 1<<10)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	var marker installation.Marker
 	if err := json.Unmarshal(data, &marker); err != nil || marker != (installation.Marker{Cluster: "two", Since: now, Before: "one"}) {
 		t.Errorf("the marker is %s, %v", data, err)
@@ -100,9 +97,7 @@ func (r *raced) PutDocument(ctx context.Context, key, mimeType string, data []by
 // TestRace checks that if two clusters claim a bucket at the same time, only one gets it.
 func TestRace(t *testing.T) {
 	files, err := store.New(storetest.Start(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	err = installation.New(&raced{Documents: files, others: 1}, cluster("one"), "", clocktesting.NewFakePassiveClock(now)).MayDelete(t.Context())
 	var others *installation.ForeignBucketError
 	if !errors.As(err, &others) || others.Cluster != "two" {

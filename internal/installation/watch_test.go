@@ -12,15 +12,14 @@ import (
 
 	"github.com/herald-social/herald/internal/installation"
 	"github.com/herald-social/herald/internal/media/store"
+	"github.com/herald-social/herald/test/must"
 	"github.com/herald-social/herald/test/storetest"
 )
 
 // TestWatch checks the metric while a bucket passes from one cluster to another.
 func TestWatch(t *testing.T) {
 	files, err := store.New(storetest.Start(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	clock := clocktesting.NewFakeClock(now)
 	watch := func(own, from string) (*installation.Watch, *prometheus.Registry) {
 		registry := prometheus.NewRegistry()

@@ -26,6 +26,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/herald-social/herald/internal/isolate"
+	"github.com/herald-social/herald/test/must"
 )
 
 // limits are the limits of processes that try a call.
@@ -201,9 +202,7 @@ func try(t *testing.T, name string) string {
 	if err := cmd.Run(); cmd.ProcessState == nil {
 		t.Fatal(err)
 	}
-	if err := isolate.StartError(cmd.ProcessState, complaint.String()); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, isolate.StartError(cmd.ProcessState, complaint.String()))
 	if how := isolate.ClassifyExit(cmd.ProcessState, complaint.String(), limits); how != isolate.Exited {
 		t.Logf("%s after %s and %s: %s", cmd.ProcessState, cmd.ProcessState.UserTime(), cmd.ProcessState.SystemTime(), &complaint)
 		return string(how)
@@ -268,15 +267,11 @@ func work() error {
 func become(t *testing.T, ctx context.Context, out io.Writer, name string) (*exec.Cmd, *isolate.Program) {
 	t.Helper()
 	path, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	cmd := isolate.Self(ctx, "become", path, "act", name)
 	cmd.Stdout, cmd.Stderr = out, out
 	program, err := isolate.Start(cmd, becoming, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return cmd, program
 }
 
@@ -389,9 +384,7 @@ func TestWhatAnotherProgramCannotDo(t *testing.T) {
 			_ = program.Wait()
 			ends.Wait()
 			got := out.String()
-			if err := isolate.StartError(cmd.ProcessState, got); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, isolate.StartError(cmd.ProcessState, got))
 			if isolate.ClassifyExit(cmd.ProcessState, got, isolate.Limits{}) == isolate.Forbidden {
 				got = killed
 			}
@@ -503,21 +496,15 @@ func TestTheOutputIsGiven(t *testing.T) {
 			runtime.LockOSThread()
 			defer runtime.UnlockOSThread()
 			path, err := os.Executable()
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			output, err := os.CreateTemp(t.TempDir(), "output")
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			defer func() { _ = output.Close() }()
 			var out bytes.Buffer
 			cmd := isolate.Self(t.Context(), "become", path, "act", name)
 			cmd.Stdout, cmd.Stderr = &out, &out
 			program, err := isolate.Start(cmd, becoming, output)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			ends := accept(program, func(net.Conn) {})
 			_ = program.Wait()
 			ends.Wait()
@@ -536,9 +523,7 @@ func TestAProgramThatIsNotThere(t *testing.T) {
 	cmd := isolate.Self(t.Context(), "become", filepath.Join(t.TempDir(), "none"))
 	cmd.Stderr = &out
 	program, err := isolate.Start(cmd, becoming, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	_ = program.Wait()
 	if err := isolate.StartError(cmd.ProcessState, out.String()); err == nil || errors.Is(err, isolate.ErrNotIsolated) || !strings.Contains(err.Error(), "no such file") {
 		t.Errorf("got %v", err)
@@ -549,9 +534,7 @@ func TestAProgramThatIsNotThere(t *testing.T) {
 func TestNothingIsInherited(t *testing.T) {
 	t.Setenv("HERALD_TEST_SECRET", "hunter2")
 	secret, err := os.Open("/etc/passwd")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer func() { _ = secret.Close() }()
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/herald-social/herald/internal/kubeclient"
+	"github.com/herald-social/herald/test/must"
 )
 
 // A server that offers HTTP/2 gets a connection for each concurrent request, and later requests reuse these.
@@ -37,9 +38,7 @@ func TestRequestsShareNoConnection(t *testing.T) {
 	server.StartTLS()
 	defer server.Close()
 	client, err := kubeclient.NewHTTPClient(&rest.Config{Host: server.URL, BearerToken: "secret", TLSClientConfig: rest.TLSClientConfig{Insecure: true}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for round := 1; round <= 2; round++ {
 		together.Add(atOnce)
 		var group errgroup.Group
@@ -53,9 +52,7 @@ func TestRequestsShareNoConnection(t *testing.T) {
 				return errors.Join(err, answer.Body.Close())
 			})
 		}
-		if err := group.Wait(); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, group.Wait())
 		if len(connections) != atOnce {
 			t.Errorf("round %d: %d connections for %d requests at once", round, len(connections), atOnce)
 		}

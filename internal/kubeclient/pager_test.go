@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/herald-social/herald/internal/kubeclient"
+	"github.com/herald-social/herald/test/must"
 )
 
 // server lists objects with the given sizes in pages, like the Kubernetes API.
@@ -123,9 +124,7 @@ func TestEach(t *testing.T) {
 // TestEachUncounted uses a client without the wrapped transport: pages stay as small as the first.
 func TestEachUncounted(t *testing.T) {
 	s := &server{sizes: objects(500, 10)}
-	if err := s.read(t, func(next http.RoundTripper) http.RoundTripper { return next }); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, s.read(t, func(next http.RoundTripper) http.RoundTripper { return next }))
 	if len(s.limits) != 10 || s.limits[9] != 50 {
 		t.Errorf("got pages of %v, want ten of 50", s.limits)
 	}
@@ -154,9 +153,7 @@ func TestCountLeavesTheRestAlone(t *testing.T) {
 	defer served.Close()
 	defer close(release)
 	resp, err := (&http.Client{Transport: kubeclient.WrapTransport(&http.Transport{})}).Get(served.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer func() { _ = resp.Body.Close() }()
 	got := make([]byte, 5)
 	if _, err := io.ReadFull(resp.Body, got); err != nil || string(got) != "event" {

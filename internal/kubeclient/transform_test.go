@@ -16,6 +16,7 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/kubeclient"
+	"github.com/herald-social/herald/test/must"
 )
 
 func ordinary() *v1alpha1.Post {
@@ -42,9 +43,7 @@ func ordinary() *v1alpha1.Post {
 func transformed[T any](t *testing.T, obj T) T {
 	t.Helper()
 	out, err := kubeclient.TransformForCache(obj)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	same, ok := out.(T)
 	if !ok {
 		t.Fatalf("the cache got a %T for a %T", out, obj)
@@ -123,9 +122,7 @@ func TestLargePost(t *testing.T) {
 				t.Fatal("it is taken for the object")
 			}
 			stored, err := json.Marshal(got)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			if len(stored) > 32<<10 {
 				t.Errorf("%d bytes are kept", len(stored))
 			}

@@ -9,7 +9,7 @@ import (
 )
 
 func TestCheck(t *testing.T) {
-	tests := map[string]struct {
+	for address, tc := range map[string]struct {
 		public bool
 		reason string
 	}{
@@ -63,8 +63,7 @@ func TestCheck(t *testing.T) {
 		"fec0::1":                  {false, "site-local, out of use"},
 		"ff02::1":                  {false, "multicast"},
 		"2606:4700::1111%eth0":     {false, "a zone has no place on the internet"},
-	}
-	for address, tc := range tests {
+	} {
 		t.Run(address, func(t *testing.T) {
 			if got := Check(netip.MustParseAddr(address)) == nil; got != tc.public {
 				t.Errorf("%s: public is %v", tc.reason, got)

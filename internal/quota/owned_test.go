@@ -20,6 +20,7 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/conditions"
+	"github.com/herald-social/herald/test/must"
 )
 
 // wanting returns a team that claims a namespace, and either owns it or was refused it.
@@ -32,9 +33,7 @@ func wanting(namespace string, owns bool) *v1alpha1.Team {
 func TestOwned(t *testing.T) {
 	t.Parallel()
 	scheme := runtime.NewScheme()
-	if err := v1alpha1.AddToScheme(scheme); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, v1alpha1.AddToScheme(scheme))
 	for name, tc := range map[string]struct {
 		reason string
 		team   *v1alpha1.Team
@@ -48,9 +47,7 @@ func TestOwned(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			builder := fake.NewClientBuilder().WithScheme(scheme).WithObjects(tc.team)
 			teams, err := NewTeams(t.Context(), &late{made: sync.OnceValue(builder.Build)}, &indexer{builder: builder})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			if got, err := teams.Owned(t.Context(), "team-acme"); got != tc.want || err != nil {
 				t.Errorf("%v, %v, want %v: %s", got, err, tc.want, tc.reason)
 			}
@@ -89,9 +86,7 @@ func TestOwnershipChanged(t *testing.T) {
 func TestInNamespace(t *testing.T) {
 	t.Parallel()
 	scheme := runtime.NewScheme()
-	if err := v1alpha1.AddToScheme(scheme); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, v1alpha1.AddToScheme(scheme))
 	conn := func(namespace, name string) client.Object {
 		return &v1alpha1.Connection{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
 	}

@@ -24,6 +24,7 @@ import (
 	"github.com/herald-social/herald/posting/plan"
 	"github.com/herald-social/herald/posting/usage"
 	"github.com/herald-social/herald/test/envtest"
+	"github.com/herald-social/herald/test/must"
 )
 
 const limit = 30
@@ -39,18 +40,14 @@ func TestMain(m *testing.M) { os.Exit(envtest.Main(m, &env)) }
 func replica(t *testing.T) *quota.UsageStore {
 	t.Helper()
 	c, err := client.New(env.Config, client.Options{Scheme: env.Scheme})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return quota.NewUsageStore(quota.NewAPI(c, c))
 }
 
 // team creates the namespace of a team.
 func team(t *testing.T, name string) string {
 	t.Helper()
-	if err := env.Client.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, env.Client.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}))
 	return name
 }
 
@@ -72,9 +69,7 @@ func take(ctx context.Context, s *quota.UsageStore, namespace, post string, uid 
 func used(t *testing.T, s *quota.UsageStore, namespace string) int {
 	t.Helper()
 	u, err := s.Read(t.Context(), namespace, plan.XPosts(noon))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return int(u.Status.Used)
 }
 
@@ -285,9 +280,7 @@ func TestRefusesWhatCountsSomethingElse(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: quota.Name(&counter)},
 		Spec:       v1alpha1.UsageSpec{Resource: "y-posts", Period: counter.Period},
 	}
-	if err := env.Client.Create(t.Context(), foreign); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, env.Client.Create(t.Context(), foreign))
 	if _, err := take(t.Context(), store, namespace, "a", ""); err == nil || !strings.Contains(err.Error(), "else/x-posts-2026-11") || !strings.Contains(err.Error(), "delete it") {
 		t.Errorf("error %v, want one that names the Usage and the remedy", err)
 	}
@@ -329,9 +322,7 @@ func TestCountOfABudget(t *testing.T) {
 	read := func() *v1alpha1.Usage {
 		t.Helper()
 		u, err := stores[0].Read(t.Context(), namespace, plan.BudgetCounter())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		return u
 	}
 	first := read()

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/test/must"
 )
 
 // indexer builds a client with the requested index.
@@ -48,24 +49,18 @@ func TestOwner(t *testing.T) {
 		}
 	}
 	scheme := runtime.NewScheme()
-	if err := v1alpha1.AddToScheme(scheme); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, v1alpha1.AddToScheme(scheme))
 	builder := fake.NewClientBuilder().WithScheme(scheme).WithObjects(
 		made("a", "shared", 2), made("b", "shared", 1), made("c", "shared", 1), made("d", "other", 0))
 	directory, err := NewTeams(t.Context(), &late{made: sync.OnceValue(builder.Build)}, &indexer{builder: builder})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for namespace, tc := range map[string]struct{ reason, want string }{
 		"shared": {"the oldest, and of the same second the first by name", "b"},
 		"other":  {"the only one", "d"},
 		"nobody": {"nobody owns it", ""},
 	} {
 		owner, err := directory.Owner(t.Context(), namespace)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		got := ""
 		if owner != nil {
 			got = owner.Name
@@ -79,16 +74,12 @@ func TestOwner(t *testing.T) {
 func TestMedia(t *testing.T) {
 	t.Parallel()
 	scheme := runtime.NewScheme()
-	if err := v1alpha1.AddToScheme(scheme); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, v1alpha1.AddToScheme(scheme))
 	builder := fake.NewClientBuilder().WithScheme(scheme).WithObjects(
 		&v1alpha1.Team{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Spec: v1alpha1.TeamSpec{Namespace: "keeps", Media: v1alpha1.TeamMedia{KeepLocation: true}}},
 		&v1alpha1.Team{ObjectMeta: metav1.ObjectMeta{Name: "b"}, Spec: v1alpha1.TeamSpec{Namespace: "says-nothing"}})
 	directory, err := NewTeams(t.Context(), &late{made: sync.OnceValue(builder.Build)}, &indexer{builder: builder})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for namespace, want := range map[string]bool{"keeps": true, "says-nothing": false, "nobodys": false} {
 		if got, err := directory.Media(t.Context(), namespace); err != nil || got.KeepLocation != want {
 			t.Errorf("the team of %s keeps places: %t, want %t (%v)", namespace, got.KeepLocation, want, err)
@@ -100,9 +91,7 @@ func TestTeamsNeedTheirIndex(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("no such kind")
 	scheme := runtime.NewScheme()
-	if err := v1alpha1.AddToScheme(scheme); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, v1alpha1.AddToScheme(scheme))
 	if _, err := NewTeams(t.Context(), nil, &indexer{builder: fake.NewClientBuilder().WithScheme(scheme), err: broken}); !errors.Is(err, broken) {
 		t.Errorf("error %v, want the indexer's", err)
 	}

@@ -24,6 +24,7 @@ import (
 	"github.com/herald-social/herald/internal/media/store"
 	"github.com/herald-social/herald/internal/rollback"
 	"github.com/herald-social/herald/test/envtest"
+	"github.com/herald-social/herald/test/must"
 	"github.com/herald-social/herald/test/storetest"
 )
 
@@ -84,9 +85,7 @@ func (b *bucket) PutDocument(ctx context.Context, key, mimeType string, data []b
 
 func newBench(t *testing.T, name string) *bench {
 	files, err := store.New(storetest.Start(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return &bench{
 		t: t, clock: paced{FakeClock: clocktesting.NewFakeClock(noon)}, files: &bucket{Store: files},
 		lease: types.NamespacedName{Namespace: "default", Name: name},
@@ -229,9 +228,7 @@ func TestLeap(t *testing.T) {
 	b.works(b.manager(nil))
 	key := rollback.Key(cluster, b.lease)
 	data, etag, err := b.files.ReadDocument(t.Context(), key, "", 1<<10)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	var count rollback.Count
 	if err := json.Unmarshal(data, &count); err != nil || count.ResourceVersion == "" {
 		t.Fatalf("%s, %v", data, err)

@@ -19,6 +19,8 @@ import (
 
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/proto"
+
+	"github.com/herald-social/herald/test/must"
 )
 
 const secret = "s3cr3t"
@@ -90,9 +92,7 @@ func (c *collector) take(t *testing.T, body []byte) {
 func start(t *testing.T, to Collector, log *slog.Logger) *Provider {
 	t.Helper()
 	p, err := Start(t.Context(), Options{Collector: to, Service: "herald-manager", Version: "v1", Instance: "pod", SamplingRatio: new(1.0), Log: log})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return p
 }
 
@@ -136,9 +136,7 @@ func TestDelivery(t *testing.T) {
 			_, child := Child(ctx, "store post")
 			child.End()
 			span.End()
-			if err := p.Shutdown(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, p.Shutdown(t.Context()))
 			server.mu.Lock()
 			defer server.mu.Unlock()
 			if len(server.spans) != tc.spans || server.requests != tc.requests {

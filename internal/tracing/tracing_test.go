@@ -15,6 +15,8 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	"go.opentelemetry.io/otel/trace"
+
+	"github.com/herald-social/herald/test/must"
 )
 
 const (
@@ -179,9 +181,7 @@ func TestUnended(t *testing.T) {
 	exporter := tracetest.NewInMemoryExporter()
 	provider := sdktrace.NewTracerProvider(sdktrace.WithBatcher(exporter))
 	NewTracer(provider).Resume(t.Context(), "deliver", "", false)
-	if err := provider.ForceFlush(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, provider.ForceFlush(t.Context()))
 	if got := exporter.GetSpans(); len(got) > 0 {
 		t.Errorf("got %v", got)
 	}
@@ -210,9 +210,7 @@ func TestLog(t *testing.T) {
 			var out bytes.Buffer
 			tc.write(tc.ctx, slog.New(LogHandler(slog.NewJSONHandler(&out, nil))))
 			line := map[string]any{}
-			if err := json.Unmarshal(out.Bytes(), &line); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, json.Unmarshal(out.Bytes(), &line))
 			if line["trace_id"] != tc.trace || (line["span_id"] != nil) != (tc.trace != nil) {
 				t.Errorf("%s: got %s", tc.reason, &out)
 			}

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/herald-social/herald/internal/publicaddr"
+	"github.com/herald-social/herald/test/must"
 )
 
 // TestNamed calls addresses that a platform named. localhost shows that the address counts, and not the name.
@@ -22,7 +23,7 @@ func TestNamed(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { calls.Add(1) }))
 	defer server.Close()
 	byName := strings.Replace(server.URL, "127.0.0.1", "localhost", 1)
-	tests := map[string]struct {
+	for name, tc := range map[string]struct {
 		reason  string
 		address string
 		call    Call
@@ -33,8 +34,7 @@ func TestNamed(t *testing.T) {
 		"a name that leads inside": {"who owns a name decides where it leads, and changes that", byName, Call{Named: true}, Options{}, true},
 		"configured":               {"whoever installs Herald may name a sandbox", server.URL, Call{}, Options{}, false},
 		"allowed":                  {"nothing else is refused", server.URL, Call{Named: true}, Options{Allow: func(netip.Addr) error { return nil }}, false},
-	}
-	for name, tc := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			calls.Store(0)
 			_, err := New(tc.options).Do(t.Context(), tc.call, newRequest(t, http.MethodPut, tc.address, "bytes"))
@@ -69,9 +69,7 @@ func TestNamedThroughAProxy(t *testing.T) {
 	proxy := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked.Add(1) }))
 	defer proxy.Close()
 	at, err := url.Parse(proxy.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	client := New(Options{Proxy: http.ProxyURL(at)})
 	if _, err := client.Do(t.Context(), Call{Named: true}, newRequest(t, http.MethodPut, "http://upload.example/", "bytes")); err != nil || asked.Load() != 1 {
 		t.Errorf("%v, and the proxy was asked %d times", err, asked.Load())

@@ -19,6 +19,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"github.com/herald-social/herald/test/must"
 )
 
 const secret = "s3cr3t"
@@ -30,9 +32,7 @@ func newRequest(t *testing.T, method, url, body string) *http.Request {
 		r = strings.NewReader(body)
 	}
 	req, err := http.NewRequestWithContext(t.Context(), method, url, r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	req.Header.Set("Authorization", "Bearer "+secret)
 	return req
 }
@@ -62,7 +62,7 @@ func TestDo(t *testing.T) {
 		Cause    error
 		Arrivals int32
 	}
-	tests := map[string]struct {
+	for name, tc := range map[string]struct {
 		reason  string
 		handler http.HandlerFunc
 		call    Call
@@ -121,8 +121,7 @@ func TestDo(t *testing.T) {
 			},
 			want: want{Sent: true, ErrStat: 201, Cause: io.ErrUnexpectedEOF, Arrivals: 1},
 		},
-	}
-	for name, tc := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			var arrivals atomic.Int32
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -158,19 +157,15 @@ func TestDo(t *testing.T) {
 
 func TestDoWithoutConnection(t *testing.T) {
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	refused := "http://" + listener.Addr().String()
-	if err := listener.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, listener.Close())
 	plain := httptest.NewServer(http.NotFoundHandler())
 	defer plain.Close()
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 
-	tests := map[string]struct {
+	for name, tc := range map[string]struct {
 		reason string
 		ctx    context.Context
 		url    string
@@ -179,8 +174,7 @@ func TestDoWithoutConnection(t *testing.T) {
 		"no TLS":        {"the peer does not speak TLS", t.Context(), strings.Replace(plain.URL, "http:", "https:", 1)},
 		"no such host":  {"the name does not exist", t.Context(), "http://herald.invalid"},
 		"ended context": {"the caller had given up before a connection was looked for", ended, plain.URL},
-	}
-	for name, tc := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := New(Options{}).Do(tc.ctx, Call{Timeout: 5 * time.Second}, newRequest(t, http.MethodPost, tc.url, "text"))
 			if failure, ok := errors.AsType[*Error](err); !ok || failure.Sent {

@@ -12,15 +12,15 @@ import (
 	"time"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+
+	"github.com/herald-social/herald/test/must"
 )
 
 // pairOf is the certificate in the data of a Secret.
 func pairOf(t *testing.T, data map[string][]byte) tls.Certificate {
 	t.Helper()
 	pair, err := tls.X509KeyPair(data[keyCertificate], data[keyPrivate])
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return pair
 }
 
@@ -66,9 +66,7 @@ func TestUntrusted(t *testing.T) {
 func TestServed(t *testing.T) {
 	pair := pairOf(t, made(t, nil, []string{"127.0.0.1"}, noon))
 	listener, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{pair}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	go func() {
 		for {
 			conn, err := listener.Accept()
@@ -85,9 +83,7 @@ func TestServed(t *testing.T) {
 	if err != nil || len(served) != 1 || !served[0].Equal(pair.Leaf) {
 		t.Errorf("got %d certificates, %v", len(served), err)
 	}
-	if err := listener.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, listener.Close())
 	if _, err := Served(t.Context(), listener.Addr().String()); err == nil || !strings.Contains(err.Error(), "does not answer") {
 		t.Errorf("got %v", err)
 	}

@@ -10,6 +10,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/test/must"
 )
 
 // FuzzDecode checks that no payload makes a reader panic, and that a decoded payload is the same after another round
@@ -61,15 +62,11 @@ func TestMarks(t *testing.T) {
 			Kind: Kind{Status: v1alpha1.PhaseFailed, Targets: []Target{{v1alpha1.PlatformFacebook, v1alpha1.PhaseFailed, mark}}},
 			Name: string(rune('a' + i)), UID: "x", DisplayAt: time.UnixMilli(9), FinishedAt: time.UnixMilli(9),
 		}, known)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		rows = append(rows, row)
 	}
 	got, err := decodeRows(string(encodeRows(rows)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if diff := gocmp.Diff(rows, got, gocmp.AllowUnexported(Row{})); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}

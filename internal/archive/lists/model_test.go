@@ -19,6 +19,7 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/archive/lists"
+	"github.com/herald-social/herald/test/must"
 	"github.com/herald-social/herald/test/storetest"
 )
 
@@ -85,9 +86,7 @@ func (m *model) entries(t *rapid.T) []lists.Entry {
 
 func (m *model) add(t *rapid.T) {
 	entries := m.entries(t)
-	if err := m.writer.Add(t.Context(), acme, entries); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, m.writer.Add(t.Context(), acme, entries))
 	m.enter(entries)
 }
 
@@ -183,9 +182,7 @@ func (m *model) cut(t *rapid.T) {
 
 func (m *model) open(t *rapid.T) {
 	view, err := m.reader.Open(t.Context(), acme, m.view)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	m.view = view
 }
 
@@ -212,9 +209,7 @@ func (m *model) read(t *rapid.T, f lists.Filter) []string {
 	rows := slices.Clone(m.view.Head(f))
 	for _, s := range m.view.Segments(f) {
 		part, err := m.view.Rows(t.Context(), s.ID)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if len(part) != s.Count || part[0].Key != s.First || len(part) > 8 {
 			t.Fatalf("segment %+v has %d rows from %+v on", s, len(part), part[0].Key)
 		}
@@ -248,9 +243,7 @@ func (m *model) check(t *rapid.T) {
 	for i := range 151 {
 		name := fmt.Sprint("p", i)
 		sealed, err := m.view.Find(t.Context(), name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		e, listed := m.want[name]
 		if listed && e.Status == v1alpha1.PhaseCancelled {
 			continue // it may be in the head, which shows no cancelled ones
@@ -275,9 +268,7 @@ func (m *model) settled(t *rapid.T) {
 			e.Name = fmt.Sprint("s", m.uids, "-", i)
 			some = append(some, e)
 		}
-		if err := m.writer.Add(t.Context(), acme, some); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, m.writer.Add(t.Context(), acme, some))
 		m.enter(some)
 	}
 	m.check(t)

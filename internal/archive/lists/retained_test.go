@@ -12,6 +12,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/herald-social/herald/internal/archive/lists"
+	"github.com/herald-social/herald/test/must"
 	"github.com/herald-social/herald/test/storetest"
 )
 
@@ -31,9 +32,7 @@ func TestSomeStay(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			clock := clocktesting.NewFakePassiveClock(time.Now())
 			w := lists.NewWriter(storetest.NewMemory(clock.Now), clock)
-			if err := w.Add(t.Context(), acme, many(5)); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, w.Add(t.Context(), acme, many(5)))
 			n, err := w.Expire(t.Context(), acme, epoch.Add(time.Hour), 100, func(context.Context, []lists.Ref) error {
 				if tc.plain {
 					return locked
@@ -51,9 +50,7 @@ func TestSomeStay(t *testing.T) {
 				t.Errorf("%s: %+v are listed, %v", tc.reason, state, err)
 			}
 			view, err := w.View(t.Context(), acme)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			for _, name := range tc.stay {
 				if !view.Has(name) {
 					t.Errorf("%s: %s is not listed", tc.reason, name)

@@ -19,6 +19,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/archive/lists"
 	"github.com/herald-social/herald/internal/media/store"
+	"github.com/herald-social/herald/test/must"
 	"github.com/herald-social/herald/test/storetest"
 )
 
@@ -41,34 +42,24 @@ func many(n int) []lists.Entry {
 // TestInTheRealStore has two writers for one team's lists. One of them has an outdated index, as a deposed leader does.
 func TestInTheRealStore(t *testing.T) {
 	files, err := store.New(storetest.Start(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	clock := clocktesting.NewFakePassiveClock(time.Now())
 	first, second := lists.NewWriter(files, clock), lists.NewWriter(files, clock)
 	some := many(1203)
 	for i, w := range []*lists.Writer{first, second, first, second} {
-		if err := w.Add(t.Context(), acme, some[i*300:(i+1)*300]); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, w.Add(t.Context(), acme, some[i*300:(i+1)*300]))
 	}
-	if err := first.Add(t.Context(), acme, some[1198:]); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, first.Add(t.Context(), acme, some[1198:]))
 	if state, err := first.Stats(t.Context(), acme); err != nil || state.Posts != 1203 || state.Revision != 5 {
 		t.Fatalf("%+v, %v; want 1,203 posts at revision 5", state, err)
 	}
 	reader := lists.NewReader(files, 1<<20)
 	view, err := reader.Open(t.Context(), acme, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	total := len(view.Head(lists.Filter{}))
 	for _, s := range view.Segments(lists.Filter{}) {
 		rows, err := view.Rows(t.Context(), s.ID)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		total += len(rows)
 	}
 	if total != 1203 {
@@ -81,18 +72,14 @@ func TestInTheRealStore(t *testing.T) {
 	if err != nil || n != 100 {
 		t.Errorf("%d expired, %v; want 100", n, err)
 	}
-	if err := second.Remove(t.Context(), acme); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, second.Remove(t.Context(), acme))
 	for object, err := range files.List(t.Context(), "_herald/archive/") {
 		t.Errorf("left after the team: %s, %v", object.Key, err)
 	}
 	if state, err := first.Stats(t.Context(), acme); err != nil || state.Posts == 0 {
 		t.Errorf("%+v, %v: the other writer knows nothing of it yet", state, err)
 	}
-	if err := first.Add(t.Context(), acme, some[:1]); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, first.Add(t.Context(), acme, some[:1]))
 	if state, err := first.Stats(t.Context(), acme); err != nil || state.Posts != 1 {
 		t.Errorf("%+v, %v; want the one that was entered since", state, err)
 	}
@@ -112,9 +99,7 @@ func TestRefusesDamage(t *testing.T) {
 		for _, part := range []string{"index", "segments/"} {
 			files := storetest.NewMemory(time.Now)
 			w := small(lists.NewWriter(files, clocktesting.NewFakePassiveClock(epoch)))
-			if err := w.Add(t.Context(), acme, many(20)); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, w.Add(t.Context(), acme, many(20)))
 			prefix := "_herald/archive/team-acme/acme/" + part
 			for key, data := range files.Files {
 				if len(key) >= len(prefix) && key[:len(prefix)] == prefix {
@@ -127,9 +112,7 @@ func TestRefusesDamage(t *testing.T) {
 		}
 	}
 	files := storetest.NewMemory(time.Now)
-	if err := lists.NewWriter(files, clocktesting.NewFakePassiveClock(epoch)).Add(t.Context(), acme, many(1)); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, lists.NewWriter(files, clocktesting.NewFakePassiveClock(epoch)).Add(t.Context(), acme, many(1)))
 	files.Files["_herald/archive/team-other/other/index"] = files.Files["_herald/archive/team-acme/acme/index"]
 	if _, err := lists.NewReader(files, 1<<20).Open(t.Context(), lists.Team{Namespace: "team-other", Name: "other"}, nil); !errors.Is(err, lists.ErrDamaged) {
 		t.Errorf("an index that was copied from another team: %v", err)
@@ -158,9 +141,7 @@ func TestRebuild(t *testing.T) {
 	} {
 		files := storetest.NewMemory(time.Now)
 		clock := clocktesting.NewFakePassiveClock(epoch)
-		if err := small(lists.NewWriter(files, clock)).Add(t.Context(), acme, many(20)); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, small(lists.NewWriter(files, clock)).Add(t.Context(), acme, many(20)))
 		for key, data := range files.Files {
 			if strings.Contains(key, "/"+tc.part) {
 				if files.Files[key] = tc.damage(data); files.Files[key] == nil {

@@ -23,6 +23,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/herald-social/herald/internal/publicaddr"
+	"github.com/herald-social/herald/test/must"
 )
 
 // anywhere permits all addresses, so that tests can reach their own server.
@@ -85,7 +86,7 @@ func TestGet(t *testing.T) {
 	s := serve(t, routes())
 	ten := Expected{MIMEType: "image/png", MaxSize: 10}
 	exact := func(n int64) Expected { return Expected{MIMEType: "image/png", Size: n, MaxSize: 100} }
-	tests := map[string]struct {
+	for name, tc := range map[string]struct {
 		reason string
 		url    string
 		want   Expected
@@ -119,8 +120,7 @@ func TestGet(t *testing.T) {
 		"password":             {"it would be shown to all", "https://a:b@example.com/a", ten, "it holds a user name or password", true},
 		"no server":            {"nothing to ask", "https:///a", ten, "it names no server", true},
 		"no URL":               {"cannot be read", "https://[::1/a", ten, "it is not a URL", true},
-	}
-	for name, tc := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			var got []byte
 			err := trusting(s, Options{Allow: anywhere}).Get(t.Context(), tc.url, tc.want, func(_ context.Context, size int64, body io.Reader) error {
@@ -160,9 +160,7 @@ func TestGetAsksForTheType(t *testing.T) {
 		_, _ = io.WriteString(w, "x")
 	}))
 	err := trusting(s, Options{Allow: anywhere}).Get(t.Context(), s.URL, Expected{MIMEType: "image/webp", MaxSize: 1}, drain)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	want := http.Header{"Accept": {"image/webp"}, "Accept-Encoding": {"identity"}, "User-Agent": {"Herald"}, "Connection": {"close"}}
 	if diff := cmp.Diff(want, header); diff != "" {
 		t.Errorf("nothing else is told to a stranger (-want +got):\n%s", diff)
@@ -299,9 +297,7 @@ func TestALargeFileIsStreamed(t *testing.T) {
 				read, err = io.Copy(struct{ io.Writer }{io.Discard}, body)
 				return err
 			})
-			if err != nil {
-				b.Fatal(err)
-			}
+			must.Succeed(b, err)
 		}
 	}).AllocedBytesPerOp()
 	if read != size || allocated > 16<<20 {

@@ -17,6 +17,7 @@ import (
 	"testing"
 
 	"github.com/herald-social/herald/test/mediatest"
+	"github.com/herald-social/herald/test/must"
 )
 
 // Functions that build files.
@@ -184,9 +185,7 @@ func picture() image.Image {
 func photo(tb testing.TB, segments ...[]byte) []byte {
 	tb.Helper()
 	var out bytes.Buffer
-	if err := jpeg.Encode(&out, picture(), nil); err != nil {
-		tb.Fatal(err)
-	}
+	must.Succeed(tb, jpeg.Encode(&out, picture(), nil))
 	return join(out.Bytes()[:2], bytes.Join(segments, nil), out.Bytes()[2:])
 }
 
@@ -200,9 +199,7 @@ func placed(tb testing.TB) []byte {
 func drawing(tb testing.TB, before, behind []byte) []byte {
 	tb.Helper()
 	var out bytes.Buffer
-	if err := png.Encode(&out, picture()); err != nil {
-		tb.Fatal(err)
-	}
+	must.Succeed(tb, png.Encode(&out, picture()))
 	const header, end = 33, 12
 	data := out.Bytes()
 	return join(data[:header], before, data[header:len(data)-end], behind, data[len(data)-end:])
@@ -230,9 +227,7 @@ func compressed(data []byte) []byte {
 func web(tb testing.TB, chunks ...[]byte) []byte {
 	tb.Helper()
 	plain, err := os.ReadFile("../probe/testdata/picture.webp")
-	if err != nil {
-		tb.Fatal(err)
-	}
+	must.Succeed(tb, err)
 	const fileHeader = 12
 	body := join(plain[fileHeader:], bytes.Join(chunks, nil))
 	return join("RIFF", binary.LittleEndian.AppendUint32(nil, uint32(len(body)+4)), "WEBP", body)

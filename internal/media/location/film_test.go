@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/herald-social/herald/test/must"
 )
 
 // mebx returns the format of a track whose samples belong to a key.
@@ -116,13 +118,9 @@ func TestRealFilm(t *testing.T) {
 			args := []string{"-v", "error", "-f", "lavfi", "-i", "testsrc=d=1:s=64x48:r=10", "-f", "lavfi", "-i", "sine=d=1", "-metadata", "location=" + place, "-metadata", "title=A title"}
 			run("ffmpeg", append(append(args, tc.flags...), path)...)
 			data, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			mimeType := map[string]string{".mp4": mp4Type, ".mov": movType}[filepath.Ext(name)]
-			if err := os.WriteFile(after, cleaned(t, data, mimeType), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, os.WriteFile(after, cleaned(t, data, mimeType), 0o600))
 			show := []string{"-v", "error", "-show_format", "-show_streams"}
 			before, now := run("ffprobe", append(show, path)...), run("ffprobe", append(show, after)...)
 			if !strings.Contains(before, place) || strings.Contains(now, place) {

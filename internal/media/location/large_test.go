@@ -10,6 +10,7 @@ import (
 
 	"github.com/herald-social/herald/internal/media/location"
 	"github.com/herald-social/herald/test/mediatest"
+	"github.com/herald-social/herald/test/must"
 )
 
 // sparse is a file with a short head; the rest are frames.
@@ -63,9 +64,7 @@ func TestGibibyte(t *testing.T) {
 	if n := mediatest.Allocated(func() { found, err = location.Find(film, film.size, mp4Type) }); n > 4<<20 {
 		t.Errorf("%d bytes were allocated to search it", n)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Logf("%d bytes of %d were read to search it; %d are replaced", film.read, film.size, found.Bytes())
 	if film.read > 256<<10 {
 		t.Errorf("%d bytes were read to search it", film.read)
@@ -78,9 +77,7 @@ func TestGibibyte(t *testing.T) {
 	n := mediatest.Allocated(func() {
 		_, err = io.Copy(&after, found.Reader(io.NopCloser(io.NewSectionReader(film, 0, film.size)), 0))
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Logf("%d bytes were allocated to read it", n)
 	if n > 1<<20 {
 		t.Errorf("%d bytes were allocated to read it", n)
@@ -117,9 +114,7 @@ func BenchmarkFind(b *testing.B) {
 func BenchmarkReader(b *testing.B) {
 	film := gibibyte()
 	found, err := location.Find(film, film.size, mp4Type)
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.Succeed(b, err)
 	b.ReportAllocs()
 	b.SetBytes(film.size)
 	for b.Loop() {

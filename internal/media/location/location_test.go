@@ -19,6 +19,7 @@ import (
 
 	"github.com/herald-social/herald/internal/media/location"
 	"github.com/herald-social/herald/internal/media/probe"
+	"github.com/herald-social/herald/test/must"
 )
 
 const (
@@ -235,9 +236,7 @@ func TestPixelsStay(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			before, _, err := image.Decode(bytes.NewReader(f.data))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			after, _, err := image.Decode(bytes.NewReader(cleaned(t, f.data, f.mimeType)))
 			if err != nil {
 				t.Fatalf("%s: it cannot be decoded any more: %v", f.reason, err)
@@ -259,9 +258,7 @@ func cleaned(tb testing.TB, data []byte, mimeType string) []byte {
 	tb.Helper()
 	size := int64(len(data))
 	found, err := location.Find(bytes.NewReader(data), size, mimeType)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	must.Succeed(tb, err)
 	last := int64(0)
 	for start, end := range found.Ranges() {
 		if start < last || end <= start || end > size {
@@ -306,9 +303,7 @@ func apply(tb testing.TB, p location.Patches, data []byte, from int) []byte {
 	tb.Helper()
 	body := p.Reader(io.NopCloser(&slow{data: data[from:]}), int64(from))
 	after, err := io.ReadAll(body)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	must.Succeed(tb, err)
 	return after
 }
 

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/herald-social/herald/internal/media/probe"
+	"github.com/herald-social/herald/test/must"
 )
 
 // chromaticities returns the content of cHRM.
@@ -77,9 +78,7 @@ func TestProfileOfDisplayP3(t *testing.T) {
 	const header = 33
 	data := join(png[:header], chunk("cICP", []byte{12, 13, 0, 1}), png[header:])
 	h, err := probe.ReadHeader(bytes.NewReader(data), int64(len(data)), pngType)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for tag, want := range map[string][3]float64{
 		"rXYZ": {0.51512, 0.2412, -0.00105}, "gXYZ": {0.29198, 0.69225, 0.04189}, "bXYZ": {0.1571, 0.06657, 0.78407}, "wtpt": {0.9642, 1, 0.8249},
 	} {

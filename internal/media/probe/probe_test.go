@@ -20,14 +20,13 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/media/probe"
 	"github.com/herald-social/herald/test/mediatest"
+	"github.com/herald-social/herald/test/must"
 )
 
 func file(tb testing.TB, name string) []byte {
 	tb.Helper()
 	data, err := os.ReadFile(filepath.Join("testdata", name))
-	if err != nil {
-		tb.Fatal(err)
-	}
+	must.Succeed(tb, err)
 	return data
 }
 

@@ -10,15 +10,14 @@ import (
 	"testing"
 
 	"github.com/herald-social/herald/internal/media/probe"
+	"github.com/herald-social/herald/test/must"
 )
 
 // decoded decodes a JPEG.
 func decoded(t *testing.T, data []byte) image.Image {
 	t.Helper()
 	picture, err := jpeg.Decode(bytes.NewReader(data))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return picture
 }
 

@@ -12,15 +12,14 @@ import (
 	"testing/iotest"
 
 	"github.com/herald-social/herald/internal/media/probe"
+	"github.com/herald-social/herald/test/must"
 )
 
 func TestScans(t *testing.T) {
 	const scan = "\xff\xda\x00\x08\x01\x01\x00\x01\x3f\x00" + "pixels\xff\x00\xff\xd0\xff\xff"
 	preview := "\xff\xe1\x00\x20Exif\x00\x00\xff\xd8" + scan
 	photo, err := os.ReadFile("testdata/picture.jpg")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for name, tc := range map[string]struct {
 		why    string
 		file   string

@@ -16,6 +16,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/media/probe"
 	"github.com/herald-social/herald/internal/media/store"
+	"github.com/herald-social/herald/test/must"
 )
 
 // TestStalledStore has a store respond for one team's files, and then stall while their bytes are read, on connections
@@ -47,9 +48,7 @@ func TestStalledStore(t *testing.T) {
 		Endpoint: strings.TrimPrefix(server.URL, "http://"), Bucket: "herald", AccessKey: "a", SecretKey: "b", PathStyle: true, Insecure: true,
 		Stall: 100 * time.Millisecond,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	verifier := &probe.Verifier{Store: files, Clock: noon}
 	queue := make(chan *v1alpha1.Media, workers+1)
 	for i := range workers {

@@ -72,7 +72,7 @@ func (r reel) bytes() []byte {
 
 func TestProbeTracks(t *testing.T) {
 	h264 := frame("avc1", 320, 240)
-	tests := map[string]struct {
+	for name, tc := range map[string]struct {
 		reason string
 		reel   reel
 		want   probe.Facts
@@ -167,8 +167,7 @@ func TestProbeTracks(t *testing.T) {
 			reel{header: 1000, width: 320, height: 240, entry: frame("avc1", 320, 240, words(3), "pasp")},
 			probe.Facts{Width: 320, Height: 240, Duration: time.Second, VideoCodec: "h264"},
 		},
-	}
-	for name, tc := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			data := tc.reel.bytes()
 			got, err := probe.Probe(bytes.NewReader(data), int64(len(data)), mp4Type)

@@ -19,6 +19,7 @@ import (
 	"github.com/herald-social/herald/internal/conditions"
 	"github.com/herald-social/herald/internal/media/probe"
 	"github.com/herald-social/herald/internal/media/store"
+	"github.com/herald-social/herald/test/must"
 	"github.com/herald-social/herald/test/storetest"
 )
 
@@ -34,9 +35,7 @@ func media(uid, mimeType string, size int64) *v1alpha1.Media {
 
 func TestVerify(t *testing.T) {
 	files, err := store.New(storetest.Start(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	verifier := &probe.Verifier{Store: files, Clock: noon}
 	picture, video := file(t, "picture.png"), file(t, "rotated.mp4")
 	for name, tc := range map[string]struct {
@@ -57,13 +56,9 @@ func TestVerify(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			m := media(name, tc.declared, tc.size)
 			object, err := files.Put(t.Context(), store.Key(m), tc.declared, int64(len(tc.data)), bytes.NewReader(tc.data))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			status, err := verifier.Verify(t.Context(), m)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			good := tc.reason == v1alpha1.ReasonUploaded
 			if got := conditions.Reason(status.Conditions); got != tc.reason || conditions.IsReady(status.Conditions) != good {
 				t.Errorf("%s: got %s, %+v", tc.why, got, status.Conditions)

@@ -13,6 +13,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/herald-social/herald/test/must"
 )
 
 // drawn returns a picture with the given size, as a JPEG or PNG.
@@ -25,18 +27,14 @@ func drawn(tb testing.TB, width, height int, mimeType string) []byte {
 		out.Reset()
 		err = jpeg.Encode(&out, picture, nil)
 	}
-	if err != nil {
-		tb.Fatal(err)
-	}
+	must.Succeed(tb, err)
 	return out.Bytes()
 }
 
 func answered(tb testing.TB, a answer, data []byte) []byte {
 	tb.Helper()
 	var out bytes.Buffer
-	if err := writeMessage(&out, a); err != nil {
-		tb.Fatal(err)
-	}
+	must.Succeed(tb, writeMessage(&out, a))
 	return append(out.Bytes(), data...)
 }
 

@@ -18,6 +18,7 @@ import (
 
 	"github.com/herald-social/herald/internal/media/rendition"
 	"github.com/herald-social/herald/internal/media/store"
+	"github.com/herald-social/herald/test/must"
 	"github.com/herald-social/herald/test/storetest"
 )
 
@@ -175,13 +176,9 @@ func begin(config string) {
 func TestWhatWasBegunThreeTimesIsGivenUp(t *testing.T) {
 	config := storetest.Start(t)
 	data, err := json.Marshal(config) //nolint:musttag // it goes to this program only
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	files, err := store.New(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for range 3 {
 		if said := kill(t, string(data)); said != "begun\n" {
 			t.Fatalf("it said %q", said)
@@ -201,16 +198,10 @@ func kill(t *testing.T, config string) string {
 	cmd := exec.CommandContext(t.Context(), os.Args[0])
 	cmd.Env = append(os.Environ(), aStore+"="+config)
 	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
+	must.Succeed(t, cmd.Start())
 	said, err := bufio.NewReader(out).ReadString('\n')
 	if err != nil {
 		t.Errorf("it said nothing: %v", err)

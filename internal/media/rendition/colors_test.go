@@ -18,6 +18,7 @@ import (
 
 	"github.com/herald-social/herald/internal/media/probe"
 	"github.com/herald-social/herald/internal/media/rendition"
+	"github.com/herald-social/herald/test/must"
 )
 
 // withChunk puts a chunk after the header of a PNG.
@@ -167,26 +168,18 @@ func TestDisplayP3(t *testing.T) {
 		data := withChunk(asPNG(t, flat(image.NewNRGBA(image.Rect(0, 0, 16, 16)), c)), "cICP", []byte{12, 13, 0, 1})
 		files := newMemory()
 		r, err := rendition.NewRenderer(files).Make(t.Context(), files.source(t, data, pngType), rendition.Target{Types: []string{jpegType}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		made := files.files[r.Key].data
 		h, err := probe.ReadHeader(bytes.NewReader(made), r.Size, r.MIMEType)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		profile, err := icc.DecodeProfile(bytes.NewReader(h.Profile))
 		if err != nil {
 			t.Fatalf("the profile: %v", err)
 		}
 		convert, err := profile.CreateTransformerToSRGB(icc.RelativeColorimetricRenderingIntent, false, 3, true, false, true)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		picture, _, err := image.Decode(bytes.NewReader(made))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		got := color.NRGBAModel.Convert(picture.At(8, 8)).(color.NRGBA)
 		red, green, blue := convert.Transform(float64(got.R)/255, float64(got.G)/255, float64(got.B)/255)
 		from := [3]float64{light(float64(c.R) / 255), light(float64(c.G) / 255), light(float64(c.B) / 255)}
@@ -210,9 +203,7 @@ func TestColorsAgree(t *testing.T) {
 		command := exec.CommandContext(t.Context(), path, slices.Concat([]string{"-v", "error", "-i", "pipe:0"}, arguments, []string{"pipe:1"})...)
 		command.Stdin = bytes.NewReader(data)
 		out, err := command.Output()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		return out
 	}
 	const most = 2 // of 255, on average
@@ -262,9 +253,7 @@ func TestColorsAgree(t *testing.T) {
 				}
 				files := newMemory()
 				r, err := rendition.NewRenderer(files).Make(t.Context(), files.source(t, data, tc.mimeType), target)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(t, err)
 				points := func(data []byte) []byte {
 					return ffmpeg(t, data, "-sws_flags", "neighbor", "-f", "rawvideo", "-pix_fmt", "rgba")
 				}

@@ -24,6 +24,7 @@ import (
 
 	"github.com/herald-social/herald/internal/media/rendition"
 	"github.com/herald-social/herald/internal/media/store"
+	"github.com/herald-social/herald/test/must"
 )
 
 // frameExtractor returns an extractor that uses this machine's ffmpeg.
@@ -48,15 +49,13 @@ func sampleVideo(t *testing.T, name string) []byte {
 	if errors.Is(err, os.ErrNotExist) {
 		data, err = os.ReadFile(filepath.Join("..", "probe", "testdata", name))
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return data
 }
 
 func TestTake(t *testing.T) {
 	program := frameExtractor(t)
-	tests := map[string]struct {
+	for name, tc := range map[string]struct {
 		reason        string
 		file          string
 		at            time.Duration
@@ -69,17 +68,14 @@ func TestTake(t *testing.T) {
 		"QuickTime":        {"telephones make these", "quicktime.mov", 500 * time.Millisecond, 64, 48},
 		"turned":           {"it is shown upright", "rotated.mp4", 500 * time.Millisecond, 48, 64},
 		"large":            {"it is scaled down as a whole", "portrait.mp4", 0, 405, 720},
-	}
-	for name, tc := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			picture, err := program.Extract(t.Context(), videoOf(sampleVideo(t, tc.file)), tc.at)
 			if err != nil {
 				t.Fatalf("%s: %v: %v", tc.reason, err, errors.Unwrap(err))
 			}
 			decoded, err := jpeg.Decode(bytes.NewReader(picture.Data))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			got := decoded.Bounds().Size()
 			if got.X != tc.width || got.Y != tc.height || picture.Width != tc.width || picture.Height != tc.height {
 				t.Errorf("%s: %d × %d, said to be %d × %d, want %d × %d", tc.reason, got.X, got.Y, picture.Width, picture.Height, tc.width, tc.height)
@@ -111,9 +107,7 @@ func TestTakeShowsTheShape(t *testing.T) {
 				t.Fatalf("%v: %s", err, out)
 			}
 			data, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			picture, err := ffmpeg.Extract(t.Context(), videoOf(data), 0)
 			if err != nil {
 				t.Fatalf("%s: %v: %v", tc.reason, err, errors.Unwrap(err))
@@ -131,9 +125,7 @@ func TestTakeFindsTheMoment(t *testing.T) {
 	at := func(moment time.Duration) string {
 		t.Helper()
 		picture, err := program.Extract(t.Context(), film, moment)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		sum := sha256.Sum256(picture.Data)
 		return hex.EncodeToString(sum[:])
 	}
@@ -221,9 +213,7 @@ func script(t *testing.T, body string) rendition.FrameExtractor {
 		t.Skip("what a child may do is limited on Linux only")
 	}
 	path := filepath.Join(t.TempDir(), "ffmpeg")
-	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+body), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(path, []byte("#!/bin/sh\n"+body), 0o700))
 	return rendition.FrameExtractor{Path: path}
 }
 
@@ -286,9 +276,7 @@ func TestTakeIsBoundedInMemory(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	var used syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_CHILDREN, &used); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, syscall.Getrusage(syscall.RUSAGE_CHILDREN, &used))
 	// Linked code and stacks are not data.
 	const linked = 64 << 20
 	if most := used.Maxrss << 10; most > rendition.MaxThumbnailData+linked {

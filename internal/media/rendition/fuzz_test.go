@@ -12,6 +12,7 @@ import (
 
 	"github.com/herald-social/herald/internal/media/probe"
 	"github.com/herald-social/herald/internal/media/rendition"
+	"github.com/herald-social/herald/test/must"
 )
 
 // Any upload becomes a complete image within the limits, or an error with its reason.
@@ -39,9 +40,7 @@ func FuzzMake(f *testing.F) {
 		if problem := new(rendition.ConversionError); errors.As(err, &problem) {
 			return
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		facts, err := probe.Probe(bytes.NewReader(files.files[r.Key].data), r.Size, r.MIMEType)
 		if err != nil || int(facts.Width) != r.Width || int(facts.Height) != r.Height {
 			t.Errorf("made %+v, which is %+v, %v", r, facts, err)

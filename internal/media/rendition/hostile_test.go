@@ -16,6 +16,7 @@ import (
 
 	"github.com/herald-social/herald/internal/media/rendition"
 	"github.com/herald-social/herald/test/mediatest"
+	"github.com/herald-social/herald/test/must"
 )
 
 // jpegParts writes parts of a JPEG.
@@ -211,9 +212,7 @@ func alone(t *testing.T) bool {
 func mostTaken(t *testing.T) int64 {
 	t.Helper()
 	var used syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_CHILDREN, &used); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, syscall.Getrusage(syscall.RUSAGE_CHILDREN, &used))
 	if runtime.GOOS != "linux" {
 		return 0 // Other systems count it in bytes, and do not limit it.
 	}

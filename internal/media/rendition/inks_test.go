@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/herald-social/herald/internal/media/rendition"
+	"github.com/herald-social/herald/test/must"
 )
 
 // inkProfile returns a printing profile with white paper and gray inks for every colour (ICC.1, section 10.11:
@@ -87,13 +88,9 @@ func TestInks(t *testing.T) {
 				}
 				return
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			picture, _, err := image.Decode(bytes.NewReader(files.files[r.Key].data))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			if most := colorfulness(picture); (most > 100) != tc.colorful || !tc.colorful && most > 10 {
 				t.Errorf("%s: channels differ by %d", tc.why, most)
 			}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/herald-social/herald/internal/media/rendition"
+	"github.com/herald-social/herald/test/must"
 )
 
 // A rendition consists of pixels: it has none of the file's other metadata, such as the location, even if it has a
@@ -36,9 +37,7 @@ func TestNoMetadataStays(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			files := newMemory()
 			r, err := rendition.NewRenderer(files).Make(t.Context(), files.source(t, tc.data, tc.mimeType), rendition.Target{MaxWidth: 32})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			made := files.files[r.Key].data
 			if !bytes.Contains(tc.data, []byte(place)) || bytes.Contains(made, []byte(place)) || bytes.Contains(made, []byte("Exif")) {
 				t.Errorf("%s: the place is in the rendition: %q", tc.reason, made)

@@ -23,6 +23,7 @@ import (
 	"github.com/herald-social/herald/internal/media/probe"
 	"github.com/herald-social/herald/internal/media/rendition"
 	"github.com/herald-social/herald/internal/media/store"
+	"github.com/herald-social/herald/test/must"
 )
 
 const jpegType, pngType, webpType = "image/jpeg", "image/png", "image/webp"
@@ -40,27 +41,21 @@ func sample(t *testing.T, name string) []byte {
 	if errors.Is(err, os.ErrNotExist) {
 		data, err = os.ReadFile(filepath.Join("..", "probe", "testdata", name))
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return data
 }
 
 func asPNG(t *testing.T, picture image.Image) []byte {
 	t.Helper()
 	var out bytes.Buffer
-	if err := png.Encode(&out, picture); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, png.Encode(&out, picture))
 	return out.Bytes()
 }
 
 func asJPEG(t *testing.T, picture image.Image) []byte {
 	t.Helper()
 	var out bytes.Buffer
-	if err := jpeg.Encode(&out, picture, &jpeg.Options{Quality: 95}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, jpeg.Encode(&out, picture, &jpeg.Options{Quality: 95}))
 	return out.Bytes()
 }
 
@@ -172,13 +167,9 @@ func shown(t *testing.T, data []byte, mimeType string, target rendition.Target) 
 	t.Helper()
 	files := newMemory()
 	r, err := rendition.NewRenderer(files).Make(t.Context(), files.source(t, data, mimeType), target)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	picture, _, err := image.Decode(bytes.NewReader(files.files[r.Key].data))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return picture
 }
 
@@ -324,9 +315,7 @@ func TestTheColourProfileStays(t *testing.T) {
 				tc.data = pngWithProfile(t, glass, profile)
 			}
 			r, err := maker.Make(t.Context(), files.source(t, tc.data, tc.mimeType), tc.target)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			h, err := probe.ReadHeader(bytes.NewReader(files.files[r.Key].data), r.Size, r.MIMEType)
 			if err != nil || !bytes.Equal(h.Profile, tc.want) {
 				t.Errorf("%s holds a profile of %d bytes instead of %d, %v", r.MIMEType, len(h.Profile), len(tc.want), err)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/herald-social/herald/internal/media/rendition"
 	"github.com/herald-social/herald/internal/media/store"
+	"github.com/herald-social/herald/test/must"
 )
 
 // memory is a store that counts its requests, and fails on request.
@@ -124,9 +125,7 @@ func (m *memory) source(t *testing.T, data []byte, mimeType string) rendition.So
 	t.Helper()
 	const key = "team/3d4b2c1a-0000-4000-8000-000000000001"
 	object, err := m.PutTagged(t.Context(), key, mimeType, int64(len(data)), bytes.NewReader(data), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	m.puts = 0
 	return rendition.Source{Key: key, ETag: object.ETag, MIMEType: mimeType, Size: object.Size}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/herald-social/herald/internal/media/rendition"
 	"github.com/herald-social/herald/internal/media/store"
+	"github.com/herald-social/herald/test/must"
 	"github.com/herald-social/herald/test/storetest"
 )
 
@@ -29,12 +30,10 @@ func (t *taker) Extract(context.Context, rendition.VideoSource, time.Duration) (
 
 func TestThumbnail(t *testing.T) {
 	files, err := store.New(storetest.Start(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	final, passing := &rendition.ExtractError{Message: "no picture", Final: true}, &rendition.ExtractError{Message: "too slow"}
 	down := errors.New("the store is down")
-	tests := map[string]struct {
+	for name, tc := range map[string]struct {
 		reason  string
 		answers []error
 		calls   int
@@ -46,8 +45,7 @@ func TestThumbnail(t *testing.T) {
 		"later":        {"what was slow may be quicker", []error{passing, nil}, 2, true, nil},
 		"too slow":     {"why it failed is known until it is made", []error{passing, passing}, 2, false, passing},
 		"store's down": {"which says nothing of the film", []error{down, down}, 2, false, store.ErrNotFound},
-	}
-	for name, tc := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			source := rendition.Source{Key: "team/" + strings.ReplaceAll(name, " ", ""), ETag: "e", Size: 4}
 			program := &taker{answers: tc.answers}

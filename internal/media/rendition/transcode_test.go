@@ -18,6 +18,7 @@ import (
 	"github.com/herald-social/herald/internal/media/probe"
 	"github.com/herald-social/herald/internal/media/rendition"
 	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/test/must"
 )
 
 // videoConverter returns a converter that uses this machine's ffmpeg.
@@ -43,18 +44,14 @@ func film(t *testing.T, program, arguments string) []byte {
 		}
 	}
 	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return data
 }
 
 func sampleTranscode(t *testing.T, path string) []byte {
 	t.Helper()
 	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return data
 }
 
@@ -68,9 +65,7 @@ func transcodeVideo(data []byte) rendition.VideoSource {
 func facts(t *testing.T, data []byte) probe.Facts {
 	t.Helper()
 	f, err := probe.Probe(bytes.NewReader(data), int64(len(data)), "video/mp4")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return f
 }
 
@@ -86,7 +81,7 @@ func conversion(f *probe.Facts, limits platforms.VideoLimits) *rendition.Convers
 func TestConvert(t *testing.T) {
 	program := videoConverter(t)
 	reels := platforms.VideoLimits{MaxWidth: 1920, MinFrameRate: 23, MaxFrameRate: 60, MaxBitRate: 25_000_000}
-	tests := map[string]struct {
+	for name, tc := range map[string]struct {
 		reason string
 		film   string
 		limits platforms.VideoLimits
@@ -123,23 +118,18 @@ func TestConvert(t *testing.T) {
 			platforms.VideoLimits{MaxWidth: 36, MinFrameRate: 23},
 			probe.Facts{Width: 36, Height: 48, FrameRate: 30},
 		},
-	}
-	for name, tc := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			data := film(t, program.Path, tc.film)
 			from := facts(t, data)
 			output, err := os.CreateTemp(t.TempDir(), "converted")
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			last := 0.0
 			if err := program.Convert(t.Context(), transcodeVideo(data), conversion(&from, tc.limits), output, func(share float64) { last = share }); err != nil {
 				t.Fatalf("%v: %v", err, errors.Unwrap(err))
 			}
 			converted, err := os.ReadFile(output.Name())
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			got := facts(t, converted)
 			if got.Width != tc.want.Width || got.Height != tc.want.Height || got.FrameRate != tc.want.FrameRate || got.AudioCodec != tc.want.AudioCodec ||
 				got.VideoCodec != "h264" || got.HDR || (got.Duration-from.Duration).Abs() > 150*time.Millisecond || last < 0.5 {
@@ -156,7 +146,7 @@ func TestConvert(t *testing.T) {
 func TestConvertFails(t *testing.T) {
 	program := videoConverter(t)
 	lost := errors.New("the store is away")
-	tests := map[string]struct {
+	for name, tc := range map[string]struct {
 		reason string
 		film   rendition.VideoSource
 		says   string
@@ -168,13 +158,10 @@ func TestConvertFails(t *testing.T) {
 		"no store": {"the file is not at fault", rendition.VideoSource{Size: 1 << 20, Open: func(context.Context, int64, int64) (io.ReadCloser, error) {
 			return nil, lost
 		}}, "", false, lost},
-	}
-	for name, tc := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			output, err := os.CreateTemp(t.TempDir(), "converted")
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			err = program.Convert(t.Context(), tc.film, &rendition.Conversion{Source: rendition.TranscodeSource{Duration: time.Second}, Target: rendition.Profile{Width: 1920, Height: 960, BitRate: 12_000_000}}, output, func(float64) {})
 			problem := new(rendition.TranscodeError)
 			switch {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/herald-social/herald/internal/media/rendition"
 	"github.com/herald-social/herald/internal/media/store"
+	"github.com/herald-social/herald/test/must"
 	"github.com/herald-social/herald/test/storetest"
 )
 
@@ -37,17 +38,11 @@ func (c *converter) Convert(_ context.Context, video rendition.VideoSource, _ *r
 // TestMaker checks that conversions and failures are remembered.
 func TestMaker(t *testing.T) {
 	film, err := os.ReadFile("../probe/testdata/tail.mp4")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	files, err := store.New(storetest.Start(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	object, err := files.Put(t.Context(), "team/film", "video/mp4", int64(len(film)), bytes.NewReader(film))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	source := rendition.TranscodeSource{
 		Source: rendition.Source{Key: object.Key, ETag: object.ETag, MIMEType: "video/mp4", Size: object.Size}, Duration: time.Second,
 	}

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/herald-social/herald/internal/media/store"
+	"github.com/herald-social/herald/test/must"
 	"github.com/herald-social/herald/test/storetest"
 )
 
@@ -39,9 +40,7 @@ func TestRewritten(t *testing.T) {
 	const content = "a picture"
 	var reads atomic.Int64
 	file, err := files.Put(t.Context(), "team/a", "image/png", int64(len(content)), strings.NewReader(content))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	keys := make([]string, 8)
 	var all sync.WaitGroup
 	for i := range keys {
@@ -64,9 +63,7 @@ func TestRewritten(t *testing.T) {
 	if _, err := another.Rewritten(t.Context(), file.Key, file.ETag, rewriting(&reads, len(content))); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("in a store without the file: %v", err)
 	}
-	if err := files.DeleteAll(t.Context(), file.Key); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, files.DeleteAll(t.Context(), file.Key))
 	if object, err := files.Stat(t.Context(), keys[0]); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("it does not go with the file: %+v, %v", object, err)
 	}
@@ -79,17 +76,11 @@ func TestRewrittenIsKept(t *testing.T) {
 	const content = "a picture"
 	var reads atomic.Int64
 	file, err := files.Put(t.Context(), "team/a", "image/png", int64(len(content)), strings.NewReader(content))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	key, err := files.Rewritten(t.Context(), file.Key, file.ETag, rewriting(&reads, len(content)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	address, _, err := files.PresignPut(t.Context(), file.Key, "image/png", int64(len("others")))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if status := put(t, address, "image/png", "others"); status != http.StatusOK {
 		t.Fatalf("overwritten: %d", status)
 	}
@@ -97,9 +88,7 @@ func TestRewrittenIsKept(t *testing.T) {
 	if err != nil || again != key || reads.Load() != 1 {
 		t.Errorf("%q, %v after %d reads, want %q after one", again, err, reads.Load(), key)
 	}
-	if err := files.Delete(t.Context(), key); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, files.Delete(t.Context(), key))
 	if _, err := open(t, config).Rewritten(t.Context(), file.Key, file.ETag, rewriting(&reads, len(content))); !errors.Is(err, store.ErrChanged) {
 		t.Errorf("of a file that was overwritten: %v", err)
 	}

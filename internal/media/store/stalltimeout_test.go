@@ -143,7 +143,7 @@ func TestPatience(t *testing.T) {
 		_, err := files.Stat(ctx, "team/a")
 		return err
 	}
-	tests := map[string]struct {
+	for name, tc := range map[string]struct {
 		reason string
 		way    roundTrip
 		do     func(context.Context, *store.Store) error
@@ -162,8 +162,7 @@ func TestPatience(t *testing.T) {
 		"answers no PUT":      {"all was taken, and no answer comes", swallows, put(8, 0), store.TimeoutFor(0)},
 		"lists without end":   {"a page that does not come", serves(64, forever), firstError, store.DefaultStall},
 		"lists and is silent": {"a header that does not come", silent, firstError, 3 * store.TimeoutFor(0)},
-	}
-	for name, tc := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				files := open(t, store.Config{Endpoint: "s.example", Bucket: "herald", AccessKey: "a", SecretKey: "b", PathStyle: true, Insecure: true, Transport: tc.way})

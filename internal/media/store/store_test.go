@@ -19,6 +19,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/herald-social/herald/internal/media/store"
+	"github.com/herald-social/herald/test/must"
 	"github.com/herald-social/herald/test/storetest"
 )
 
@@ -27,9 +28,7 @@ import (
 func put(t *testing.T, address, mimeType, body string) int {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPut, address, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if mimeType != "" {
 		req.Header.Set("Content-Type", mimeType)
 	}
@@ -40,9 +39,7 @@ func put(t *testing.T, address, mimeType, body string) int {
 	if errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) {
 		return cut
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer func() { _ = response.Body.Close() }()
 	return response.StatusCode
 }
@@ -55,9 +52,7 @@ const cut = 0
 func putUnsized(t *testing.T, address string) int {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPut, address, io.LimitReader(strings.NewReader(strings.Repeat("a", 1<<20)), 1<<20))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	req.Header.Set("Content-Type", "image/png")
 	response, err := new(http.Client).Do(req)
 	if err != nil {
@@ -72,9 +67,7 @@ func TestStore(t *testing.T) {
 
 	t.Run("an address takes exactly its type and size", func(t *testing.T) {
 		address, _, err := files.PresignPut(t.Context(), "team/a", "image/png", 10)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		for mimeType, want := range map[string]int{"image/jpeg": http.StatusForbidden, "": http.StatusForbidden, "image/png": http.StatusOK} {
 			if got := put(t, address, mimeType, "0123456789"); got != want {
 				t.Errorf("type %q: status %d instead of %d", mimeType, got, want)
@@ -108,9 +101,7 @@ func TestStore(t *testing.T) {
 
 	t.Run("parts", func(t *testing.T) {
 		object, err := files.Put(t.Context(), "team/parts", "video/mp4", 10, strings.NewReader("0123456789"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		reader := files.ReaderAt(t.Context(), "team/parts", object.ETag, 10)
 		all, err := io.ReadAll(io.NewSectionReader(reader, 0, 10))
 		if err != nil || string(all) != "0123456789" {
@@ -142,9 +133,7 @@ func TestStore(t *testing.T) {
 
 	t.Run("other bytes under the same key", func(t *testing.T) {
 		first, err := files.Put(t.Context(), "team/changed", "image/png", 1, strings.NewReader("a"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if _, err := files.Put(t.Context(), "team/changed", "image/png", 1, strings.NewReader("b")); err != nil {
 			t.Fatal(err)
 		}
@@ -203,15 +192,11 @@ func TestStore(t *testing.T) {
 			}
 		}
 		for range 2 { // The second time there is nothing left.
-			if err := files.DeleteAll(t.Context(), "made/a"); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, files.DeleteAll(t.Context(), "made/a"))
 		}
 		var left []string
 		for object, err := range files.List(t.Context(), "made/") {
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			left = append(left, object.Key)
 		}
 		if diff := cmp.Diff(all[3:], left); diff != "" {
@@ -236,14 +221,10 @@ func TestStore(t *testing.T) {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
 		for _, err := range files.List(t.Context(), "list/") {
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			break // A caller may stop early.
 		}
-		if err := files.Delete(t.Context(), "list/a"); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, files.Delete(t.Context(), "list/a"))
 		if _, err := files.Stat(t.Context(), "list/a"); !errors.Is(err, store.ErrNotFound) {
 			t.Errorf("removed, but: %v", err)
 		}
@@ -270,13 +251,9 @@ func TestAddressesAreThePublicOnes(t *testing.T) {
 		AccessKey: "key", SecretKey: "secret", Clock: clocktesting.NewFakePassiveClock(noon),
 	})
 	address, expires, err := files.PresignPut(t.Context(), "team/a", "image/png", 10)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	u, err := url.Parse(address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	query := u.Query()
 	got := []string{u.Scheme, u.Host, u.Path, query.Get("X-Amz-Expires"), query.Get("X-Amz-SignedHeaders")}
 	if diff := cmp.Diff([]string{"https", "herald.media.example.com", "/team/a", "900", "content-length;content-type;host"}, got); diff != "" {
@@ -303,9 +280,7 @@ func TestNewNeedsTheEssentials(t *testing.T) {
 func open(t *testing.T, c store.Config) *store.Store {
 	t.Helper()
 	files, err := store.New(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return files
 }
 

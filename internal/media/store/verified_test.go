@@ -19,6 +19,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/herald-social/herald/internal/media/store"
+	"github.com/herald-social/herald/test/must"
 	"github.com/herald-social/herald/test/storetest"
 )
 
@@ -50,17 +51,11 @@ func (c *counted) taken() map[string]int {
 func fetched(t *testing.T, files *store.Store, key string) (body, mimeType string) {
 	t.Helper()
 	address, err := files.PresignGet(t.Context(), key, time.Hour)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, http.NoBody)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	response, err := new(http.Client).Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer func() { _ = response.Body.Close() }() // close errors do not affect the data read
 	data, err := io.ReadAll(response.Body)
 	if err != nil || response.StatusCode != http.StatusOK {
@@ -88,17 +83,13 @@ func TestVerified(t *testing.T) {
 	uploaded := func(t *testing.T, key, content string) store.Object {
 		t.Helper()
 		object, err := files.Put(t.Context(), key, "image/png", int64(len(content)), strings.NewReader(content))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		return object
 	}
 	overwrite := func(t *testing.T, key string) {
 		t.Helper()
 		address, _, err := files.PresignPut(t.Context(), key, "image/png", int64(len("others")))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if status := put(t, address, "image/png", "others"); status != http.StatusOK {
 			t.Fatalf("overwritten: %d", status)
 		}
@@ -107,9 +98,7 @@ func TestVerified(t *testing.T) {
 	t.Run("one that may be overwritten, afterwards", func(t *testing.T) {
 		file := uploaded(t, "team/after", "a picture")
 		key, err := files.Verified(t.Context(), file.Key, file.ETag, true)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		overwrite(t, file.Key)
 		if body, mimeType := fetched(t, files, key); body != "a picture" || mimeType != "image/png" {
 			t.Errorf("%s gives %q, %s", key, body, mimeType)
@@ -117,9 +106,7 @@ func TestVerified(t *testing.T) {
 		if again, err := files.Verified(t.Context(), file.Key, file.ETag, false); again != key || err != nil {
 			t.Errorf("later %q, %v; the copy is there already", again, err)
 		}
-		if err := files.DeleteAll(t.Context(), file.Key); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, files.DeleteAll(t.Context(), file.Key))
 		if object, err := files.Stat(t.Context(), key); !errors.Is(err, store.ErrNotFound) {
 			t.Errorf("it does not go with the file: %+v, %v", object, err)
 		}
@@ -128,9 +115,7 @@ func TestVerified(t *testing.T) {
 	t.Run("another of the same key", func(t *testing.T) {
 		one := uploaded(t, "team/two", "one")
 		first, err := files.Verified(t.Context(), one.Key, one.ETag, true)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		two := uploaded(t, "team/two", "two")
 		second, err := files.Verified(t.Context(), two.Key, two.ETag, true)
 		if err != nil || first == second {
@@ -186,9 +171,7 @@ func TestVerifiedAsksOnce(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			key := "team/" + strings.ReplaceAll(name, " ", "-")
 			file, err := files.Put(t.Context(), key, "image/png", 1, strings.NewReader("a"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			requests.taken()
 			ask := func() {
 				if _, err := files.Verified(t.Context(), key, file.ETag, tc.overwritable); err != nil {
@@ -244,7 +227,7 @@ func (o *otherStore) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func TestVerifiedOnOtherStores(t *testing.T) {
-	tests := map[string]struct {
+	for name, tc := range map[string]struct {
 		reason string
 		server *otherStore
 		err    error
@@ -254,8 +237,7 @@ func TestVerifiedOnOtherStores(t *testing.T) {
 		"no conditions, overwritten": {"it copied what nobody verified", &otherStore{source: "bad", gives: "bad"}, store.ErrChanged, ""},
 		"etags of their own":         {"the file is still as it was", &otherStore{source: "good", gives: "own"}, nil, "own"},
 		"left by a crash":            {"it may not be what was verified", &otherStore{source: "good", copied: "bad", gives: "good"}, nil, "good"},
-	}
-	for name, tc := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			site := httptest.NewServer(tc.server)
 			defer site.Close()
@@ -277,9 +259,7 @@ func TestVerifiedOutlivesItsCaller(t *testing.T) {
 	config := storetest.Start(t)
 	files := open(t, config)
 	file, err := files.Put(t.Context(), "team/a", "image/png", 1, strings.NewReader("a"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	way := &blocked{counted: counted{seen: map[string]int{}}, arrived: make(chan struct{}), open: make(chan struct{})}
 	config.Transport = way
 	slow := open(t, config)
@@ -296,9 +276,7 @@ func TestVerifiedOutlivesItsCaller(t *testing.T) {
 	}
 	close(way.open)
 	key, err := slow.Verified(t.Context(), file.Key, file.ETag, true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if body, _ := fetched(t, files, key); body != "a" {
 		t.Errorf("copied %q", body)
 	}

@@ -26,7 +26,7 @@ func TestOverwritable(t *testing.T) {
 		return func(m *v1alpha1.Media) { metav1.SetMetaDataAnnotation(&m.ObjectMeta, name, value) }
 	}
 	fetched := func(m *v1alpha1.Media) { m.Spec.Source = &v1alpha1.MediaSource{URL: "https://a.example/a.png"} }
-	tests := map[string]struct {
+	for name, tc := range map[string]struct {
 		reason string
 		media  []change
 		want   bool
@@ -36,8 +36,7 @@ func TestOverwritable(t *testing.T) {
 		"under a key":          {"its client can get another address at any time", []change{verified(0), annotated(v1alpha1.RequestAnnotation, "0123")}, true},
 		"not known since when": {"nothing proves that it cannot", nil, true},
 		"fetched by Herald":    {"there never was an address", []change{verified(0), fetched}, false},
-	}
-	for name, tc := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			m := &v1alpha1.Media{ObjectMeta: metav1.ObjectMeta{CreationTimestamp: metav1.NewTime(noon)}}
 			for _, change := range tc.media {
