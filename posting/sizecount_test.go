@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/test/must"
 )
 
 // TestSizeIsThatOfJSON compares the measured size with the encoded size.
@@ -31,9 +32,7 @@ func TestSizeIsThatOfJSON(t *testing.T) {
 		}
 		before := post.DeepCopy()
 		encoded, err := json.Marshal(&post.Spec)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if got, want := Size(post)-Size(&v1alpha1.Post{}), len(encoded)-encodedSize(&v1alpha1.PostSpec{}); got != want {
 			t.Errorf("%d bytes are counted, and %d are stored: %q", got, want, encoded)
 		}

@@ -12,7 +12,7 @@ import (
 )
 
 func TestRun(t *testing.T) {
-	tests := map[string]struct {
+	for name, tc := range map[string]struct {
 		reason         string
 		args           []string
 		code           int
@@ -23,8 +23,7 @@ func TestRun(t *testing.T) {
 		"stray argument":   {"a flag without dashes must not be ignored", []string{"listen"}, exitUsage, "", `unexpected argument "listen"`},
 		"wrong log format": {"nothing starts with half of its flags understood", []string{"--log-format=xml"}, exitUsage, "", "want text or json"},
 		"no such address":  {"a failure that may pass is told apart from a wrong command line", []string{"--listen=203.0.113.1:1"}, exitFailure, "", "--listen=203.0.113.1:1"},
-	}
-	for name, tc := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			var stdout, stderr bytes.Buffer
 			if code := run(t.Context(), tc.args, &stdout, &stderr); code != tc.code {

@@ -13,19 +13,18 @@ import (
 	"github.com/go-logr/logr/funcr"
 
 	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
+	"github.com/herald-social/herald/test/must"
 )
 
 func TestUnsavedTokens(t *testing.T) {
 	folder := t.TempDir()
 	file := func(name, text string) string {
 		path := filepath.Join(folder, name)
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(path, []byte(text), 0o600))
 		return path
 	}
 	key := file("key", strings.Repeat("k", 64)+"\n")
-	tests := map[string]struct {
+	for name, tc := range map[string]struct {
 		reason, directory, keyFile string
 		kept                       bool
 		says, fails                string
@@ -35,8 +34,7 @@ func TestUnsavedTokens(t *testing.T) {
 		"no key":              {"a typing error must show", folder, filepath.Join(folder, "none"), false, "", "credentials.unsaved.keyFile"},
 		"short key":           {"it could be guessed", folder, file("short", "hunter2"), false, "", "credentials.unsaved: the key has less than 32"},
 		"not a folder":        {"tokens would be lost one day", key, key, false, "", "credentials.unsaved: no file can be written into folder"},
-	}
-	for name, tc := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			var said strings.Builder
 			log := funcr.New(func(prefix, args string) { fmt.Fprintln(&said, prefix, args) }, funcr.Options{})

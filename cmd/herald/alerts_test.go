@@ -10,15 +10,15 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"sigs.k8s.io/yaml"
+
+	"github.com/herald-social/herald/test/must"
 )
 
 // TestWebhookAlert compares the rule about the webhook with its metric: a rule about a metric that does not exist never
 // fires.
 func TestWebhookAlert(t *testing.T) {
 	data, err := os.ReadFile(filepath.Join("..", "..", "config", "prometheus", "rules-manager.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	var rules struct {
 		Spec struct {
 			Groups []struct {
@@ -26,9 +26,7 @@ func TestWebhookAlert(t *testing.T) {
 			}
 		}
 	}
-	if err := yaml.Unmarshal(data, &rules); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, yaml.Unmarshal(data, &rules))
 	registry := prometheus.NewRegistry()
 	serving := error(nil)
 	registry.MustRegister(webhookServed(func() error { return serving }))

@@ -18,6 +18,8 @@ import (
 	"k8s.io/client-go/util/cert"
 
 	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
+
+	"github.com/herald-social/herald/test/must"
 )
 
 // TestCertificateIsReadAgain replaces the files of a served certificate.
@@ -27,16 +29,10 @@ func TestCertificateIsReadAgain(t *testing.T) {
 	write := func(host string) {
 		t.Helper()
 		certificate, key, err := cert.GenerateSelfSignedCertKey(host, nil, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		for file, data := range map[string][]byte{c.CertFile: certificate, c.KeyFile: key} {
-			if err := os.WriteFile(file+".new", data, 0o600); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.Rename(file+".new", file); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, os.WriteFile(file+".new", data, 0o600))
+			must.Succeed(t, os.Rename(file+".new", file))
 		}
 	}
 	log := slog.New(slog.DiscardHandler)
@@ -48,21 +44,15 @@ func TestCertificateIsReadAgain(t *testing.T) {
 	}
 	write("old.example.com")
 	config, err := serveTLS(t.Context(), c, log)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if config.MinVersion < tls.VersionTLS12 {
 		t.Error("TLS 1.1 is spoken")
 	}
 	served := func(host string) bool {
 		pair, err := config.GetCertificate(&tls.ClientHelloInfo{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		leaf, err := x509.ParseCertificate(pair.Certificate[0])
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		return leaf.VerifyHostname(host) == nil
 	}
 	if !served("old.example.com") {

@@ -10,15 +10,15 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/herald-social/herald/test/must"
 )
 
 // TestLinked checks the linked packages: no gRPC, which OpenTelemetry's own exporters depend on, and nothing that calls
 // methods by name (docs/adr/0008).
 func TestLinked(t *testing.T) {
 	packages, err := exec.CommandContext(t.Context(), "go", "list", "-deps", ".").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for _, unwanted := range []string{"google.golang.org/grpc", "github.com/grpc-ecosystem"} {
 		if strings.Contains("\n"+string(packages), "\n"+unwanted) {
 			t.Errorf("%s is in the program", unwanted)
@@ -27,9 +27,7 @@ func TestLinked(t *testing.T) {
 	// gomponents uses the escape function of html/template, and nothing that executes a template.
 	allowed := []string{"html/template", "maragu.dev/gomponents"}
 	importers, err := exec.CommandContext(t.Context(), "go", "list", "-deps", "-f", "{{.ImportPath}}: {{join .Imports \" \"}}", ".").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for line := range strings.Lines(string(importers)) {
 		importer, imports, _ := strings.Cut(line, ": ")
 		for imported := range strings.FieldsSeq(imports) {

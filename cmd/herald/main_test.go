@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 }
 
 func TestDispatch(t *testing.T) {
-	tests := map[string]struct {
+	for name, tc := range map[string]struct {
 		reason         string
 		args           []string
 		code           int
@@ -44,8 +44,7 @@ func TestDispatch(t *testing.T) {
 		"no place to scale": {"a Deployment of that name elsewhere is somebody else's", []string{"release", "--scale-down=herald-manager"}, exitUsage, "", "--scale-down needs --install-namespace"},
 		"no team":           {"a typing error would release nothing, and say that all is released", []string{"release", "--namespace=team-acme, team-b"}, exitUsage, "", `" team-b" is no name`},
 		"failure":           {"what may pass is told apart from a wrong command line", []string{"apiserver", "--config=/does/not/exist"}, exitFailure, "", "herald apiserver: "},
-	}
-	for name, tc := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			var stdout, stderr bytes.Buffer
 			if code := dispatch(t.Context(), tc.args, &stdout, &stderr); code != tc.code {

@@ -12,6 +12,7 @@ import (
 
 	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
 	"github.com/herald-social/herald/internal/media/store"
+	"github.com/herald-social/herald/test/must"
 )
 
 func TestMediaStore(t *testing.T) {
@@ -29,9 +30,7 @@ func TestMediaStore(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "key")
-			if err := os.WriteFile(file, []byte(tc.credentials), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, os.WriteFile(file, []byte(tc.credentials), 0o600))
 			c := configv1alpha1.Media{Endpoint: tc.endpoint, PublicEndpoint: tc.public, Bucket: "b", CredentialsFile: file}
 			_, err := openStore(&c)
 			if tc.err == "" && err == nil {
@@ -50,9 +49,7 @@ func TestCredentialsOfTheEnvironment(t *testing.T) {
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "b")
 	t.Setenv("AWS_SESSION_TOKEN", "session")
 	files, err := openStore(&configv1alpha1.Media{Endpoint: "https://s3.example.com", Bucket: "files"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	address, _, err := files.PresignPut(t.Context(), "a/b", "image/png", 10)
 	if err != nil || !strings.Contains(address, "from-the-environment") || !strings.Contains(address, "X-Amz-Security-Token=session") {
 		t.Errorf("got %q, %v", address, err)
@@ -61,9 +58,7 @@ func TestCredentialsOfTheEnvironment(t *testing.T) {
 
 func TestNoStore(t *testing.T) {
 	files, err := openStore(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if _, _, err := files.PresignPut(t.Context(), "a/b", "image/png", 10); !errors.Is(err, store.ErrNone) {
 		t.Errorf("no address is signed for a store that is not there: %v", err)
 	}

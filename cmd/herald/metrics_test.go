@@ -37,6 +37,7 @@ import (
 	"github.com/herald-social/herald/internal/rollback"
 	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/internal/unlisted"
+	"github.com/herald-social/herald/test/must"
 )
 
 //go:generate go test . -count=1 -run ^TestMetricsPage$ -args -update
@@ -75,9 +76,7 @@ func metricsOf(t *testing.T) map[string][]metric {
 		Kubernetes: &rest.Config{}, SiteURL: "https://herald.example.com", Registry: server, Clock: clock.RealClock{}, Log: slog.New(slog.DiscardHandler),
 		Web: &apiserver.WebConfig{Namespace: "herald-system", SignInSecret: "herald-web"},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return map[string][]metric{"manager": manager.metrics(t), "apiserver": server.metrics(t)}
 }
 
@@ -183,9 +182,7 @@ func TestMetricsPage(t *testing.T) {
 		page = strings.Replace(page, "<!-- "+process+" -->\n", table.String(), 1)
 	}
 	if *update {
-		if err := os.WriteFile(metricsPage, []byte(page), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(metricsPage, []byte(page), 0o644))
 	}
 	if got, err := os.ReadFile(metricsPage); err != nil || string(got) != page {
 		t.Errorf("docs/metrics.md is not what the collectors say; write it by: go generate ./cmd/herald (%v)", err)

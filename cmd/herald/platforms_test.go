@@ -24,19 +24,16 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/test/must"
 )
 
 // TestEgressTable compares the documented table of hosts that a firewall must allow with the hosts that the platforms
 // declare.
 func TestEgressTable(t *testing.T) {
 	registry, err := loadPlatforms(everyPlatform(""), transport.New(transport.Options{}), nil, clock.RealClock{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "network.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	const head = "| platform | calls | addresses that it names, for uploads |\n| --- | --- | --- |\n"
 	_, rows, ok := strings.Cut(string(page), head)
 	if !ok {
@@ -62,9 +59,7 @@ func TestEgressTable(t *testing.T) {
 // TestHostsAreNotShared checks that no platform lets Herald call another platform's hosts.
 func TestHostsAreNotShared(t *testing.T) {
 	registry, err := loadPlatforms(everyPlatform(""), transport.New(transport.Options{}), nil, clock.RealClock{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	patterns := map[string]v1alpha1.Platform{}
 	for name, p := range registry {
 		for _, pattern := range p.Capabilities().Hosts.Named {
@@ -88,9 +83,7 @@ func everyPlatform(secret string) *configv1alpha1.Platforms {
 func TestLoadPlatforms(t *testing.T) {
 	all := []v1alpha1.Platform{"facebook", "instagram", "threads", "tiktok", "x", "youtube"}
 	secret := filepath.Join(t.TempDir(), "secret")
-	if err := os.WriteFile(secret, []byte("s3cr3t\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(secret, []byte("s3cr3t\n"), 0o600))
 	reads := newSecrets
 	for name, tc := range map[string]struct {
 		reason  string
@@ -157,17 +150,13 @@ func TestConsentInTheSandbox(t *testing.T) {
 	config.Sandbox = configv1alpha1.Sandbox{URL: "http://sandbox.demo.svc:9100", PublicURL: outside}
 	consent := func(platform v1alpha1.Platform) string {
 		registry, err := loadPlatforms(config, transport.New(transport.Options{}), newSecrets(slog.Default()), clock.RealClock{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		connector, ok := registry[platform].(platforms.Connector)
 		if !ok {
 			t.Fatalf("accounts of %s cannot be connected", platform)
 		}
 		address, err := connector.ConsentURL(platforms.Consent{RedirectURI: "http://127.0.0.1:8080/connect", State: "a", Verifier: strings.Repeat("v", 43)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		return address
 	}
 	for name := range config.Sections() {
@@ -192,9 +181,7 @@ func TestPlatformsGoByTheClock(t *testing.T) {
 	config.Sandbox.URL = server.URL
 	now := clocktesting.NewFakeClock(time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC))
 	registry, err := loadPlatforms(config, transport.New(transport.Options{}), nil, now)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for _, name := range []v1alpha1.Platform{v1alpha1.PlatformX, v1alpha1.PlatformThreads, v1alpha1.PlatformTikTok} {
 		refresher, ok := registry[name].(platforms.Accounts)
 		if !ok {

@@ -24,6 +24,7 @@ import (
 	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
 	"github.com/herald-social/herald/cmd/herald/internal/cluster"
 	"github.com/herald-social/herald/hack/local/ports"
+	"github.com/herald-social/herald/test/must"
 )
 
 // leases is a Kubernetes API with the kinds in the manager's cache and one lease. The first process that requests the
@@ -117,9 +118,7 @@ func TestManagerProbes(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	mgr, err := newManager(ctx, func(error) {}, api, &managerFlags{leaderElect: true}, c, "us", &admissionWebhook{Webhook: c.Webhook}, fake)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	// The leader's work finishes only when the test allows it, like a running call.
 	leading, finish := make(chan struct{}), make(chan struct{})
 	if err := mgr.Add(leader(func(context.Context) error {

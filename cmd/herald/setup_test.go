@@ -10,15 +10,14 @@ import (
 
 	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
 	"github.com/herald-social/herald/internal/pacing"
+	"github.com/herald-social/herald/test/must"
 )
 
 func TestFindFFmpeg(t *testing.T) {
 	empty, full := t.TempDir(), t.TempDir()
 	program := filepath.Join(full, "ffmpeg")
-	if err := os.WriteFile(program, []byte("#!/bin/sh\n"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	tests := map[string]struct {
+	must.Succeed(t, os.WriteFile(program, []byte("#!/bin/sh\n"), 0o700))
+	for name, tc := range map[string]struct {
 		reason, path, name, want string
 		fails                    bool
 	}{
@@ -27,8 +26,7 @@ func TestFindFFmpeg(t *testing.T) {
 		"switched off":   {"it is there and not wanted", full, "", "", false},
 		"named":          {"it lies elsewhere", empty, program, program, false},
 		"named, missing": {"a typing error must show", full, filepath.Join(empty, "ffmpeg"), "", true},
-	}
-	for name, tc := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv("PATH", tc.path)
 			got, err := findFFmpeg(tc.name)

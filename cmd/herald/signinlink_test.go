@@ -15,6 +15,7 @@ import (
 
 	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
 	"github.com/herald-social/herald/cmd/herald/internal/process"
+	"github.com/herald-social/herald/test/must"
 	"github.com/herald-social/herald/test/sessiontest"
 )
 
@@ -76,9 +77,7 @@ func TestSiteOfLink(t *testing.T) {
 func TestPrintLink(t *testing.T) {
 	var out strings.Builder
 	secrets := sessiontest.New()
-	if err := printLink(t.Context(), &out, secrets, sessiontest.Name, sessiontest.Namespace, "https://herald.example.com", time.Minute); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, printLink(t.Context(), &out, secrets, sessiontest.Name, sessiontest.Namespace, "https://herald.example.com", time.Minute))
 	token, found := strings.CutPrefix(strings.TrimSuffix(out.String(), "\n"), "https://herald.example.com/signin/link/")
 	if !found || len(token) != 43 || strings.Contains(string(secrets.Data()["links"]), token) {
 		t.Errorf("printed %q: want an address with 256 bits, whose hash alone is stored", out.String())
@@ -115,9 +114,7 @@ func TestWebConfig(t *testing.T) {
 	if _, err := got.OIDC.ClientSecret(); err == nil || !strings.Contains(err.Error(), "web.oidc.clientSecretFile") {
 		t.Errorf("at a sign-in it is said: %v", err)
 	}
-	if err := os.WriteFile(secret, []byte("s3cr3t\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(secret, []byte("s3cr3t\n"), 0o600))
 	if text, err := got.OIDC.ClientSecret(); text != "s3cr3t" || err != nil {
 		t.Errorf("got %q, %v", text, err)
 	}
@@ -140,9 +137,7 @@ func TestSecretsForConnecting(t *testing.T) {
 	if lenient.err != nil || secret() != "" || !strings.Contains(log.String(), "platforms.x.clientSecretFile") {
 		t.Errorf("got %q, %v, and %s", secret(), lenient.err, &log)
 	}
-	if err := os.WriteFile(file, []byte("s3cr3t"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(file, []byte("s3cr3t"), 0o600))
 	if secret() != "s3cr3t" {
 		t.Errorf("got %q: it came later", secret())
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/herald-social/herald/cmd/herald/internal/process"
 	"github.com/herald-social/herald/internal/apitoken"
+	"github.com/herald-social/herald/test/must"
 )
 
 func TestPrintToken(t *testing.T) {
@@ -37,9 +38,7 @@ func TestPrintToken(t *testing.T) {
 				return
 			}
 			var got struct{ Token, SHA256 string }
-			if err := yaml.Unmarshal([]byte(out.String()), &got); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, yaml.Unmarshal([]byte(out.String()), &got))
 			id, ok := apitoken.Parse(got.Token)
 			if !ok || id != apitoken.ID("team-acme", "ci") || got.SHA256 != apitoken.Hash("team-acme", "ci", got.Token) {
 				t.Errorf("%s: printed %q", tc.reason, out.String())

@@ -16,14 +16,13 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/test/must"
 )
 
 // TestAlerts compares the alert rules with the metrics: a rule about a metric or label that does not exist never fires.
 func TestAlerts(t *testing.T) {
 	content, err := os.ReadFile(filepath.Join("..", "..", "config", "prometheus", "rules-connections.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	var rules struct {
 		Spec struct {
 			Groups []struct {
@@ -34,9 +33,7 @@ func TestAlerts(t *testing.T) {
 			}
 		}
 	}
-	if err := yaml.Unmarshal(content, &rules); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, yaml.Unmarshal(content, &rules))
 	exported := exported(t)
 	metric, by := regexp.MustCompile(`herald_[a-z_]+`), regexp.MustCompile(`by \(([a-z, ]+)\)`)
 	label := regexp.MustCompile(`\$labels\.([a-z]+)`)
@@ -79,9 +76,7 @@ func exported(t *testing.T) map[string][]string {
 	c.Status.ReconnectBy = v1alpha1.NewTimePtr(noon.Add(time.Hour))
 	m.set(c)
 	families, err := registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	labels := map[string][]string{}
 	for _, family := range families {
 		for _, pair := range family.GetMetric()[0].GetLabel() {

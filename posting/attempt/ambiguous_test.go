@@ -11,6 +11,7 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/test/must"
 )
 
 // weak returns the timing for a platform whose listing is unreliable.
@@ -36,9 +37,7 @@ func doubted(t *testing.T) *v1alpha1.TargetStatus {
 func sentAgain(t *testing.T) *v1alpha1.TargetStatus {
 	t.Helper()
 	target := doubted(t)
-	if err := Open(target, claim("a2"), at(11*time.Minute)); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, Open(target, claim("a2"), at(11*time.Minute)))
 	return target
 }
 
@@ -48,9 +47,7 @@ func refusal(class platforms.Class, message string) platforms.Result {
 
 func mustDo(t *testing.T, err error) {
 	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 }
 
 // confirmed records a lookup that finds nothing after a refusal.

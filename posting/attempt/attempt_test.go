@@ -15,6 +15,7 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/test/must"
 )
 
 var (
@@ -36,9 +37,7 @@ func claim(id string) Claim {
 func claimed(t *testing.T) *v1alpha1.TargetStatus {
 	t.Helper()
 	target := &v1alpha1.TargetStatus{State: v1alpha1.TargetPending, TryUntil: timePtr(time.Hour)}
-	if err := Open(target, claim("a1"), t0); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, Open(target, claim("a1"), t0))
 	return target
 }
 
@@ -169,9 +168,7 @@ func TestRecord(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			target := claimed(t)
-			if err := Record(target, "a1", tt.result, 1, at(time.Second)); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, Record(target, "a1", tt.result, 1, at(time.Second)))
 			if target.Attempt.Outcome != tt.wantOutcome || target.State != tt.wantState || reasonOf(target) != tt.wantReason || !target.NextTryAt.Equal(tt.wantNext) {
 				t.Errorf("outcome %q state %q reason %q next %v, want %q %q %q %v (%s)",
 					target.Attempt.Outcome, target.State, reasonOf(target), target.NextTryAt, tt.wantOutcome, tt.wantState, tt.wantReason, tt.wantNext, tt.reason)
@@ -213,12 +210,8 @@ func TestRecordPosted(t *testing.T) {
 	} {
 		target := claimed(t)
 		// Earlier doubts are resolved.
-		if err := Record(target, "a1", platforms.Result{Outcome: platforms.Unknown}, 1, at(time.Second)); err != nil {
-			t.Fatal(err)
-		}
-		if err := Record(target, "a1", tt.result, 1, at(time.Hour)); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, Record(target, "a1", platforms.Result{Outcome: platforms.Unknown}, 1, at(time.Second)))
+		must.Succeed(t, Record(target, "a1", tt.result, 1, at(time.Hour)))
 		tt.want.State = v1alpha1.TargetPosted
 		target.Attempt = nil
 		if diff := cmp.Diff(&tt.want, target); diff != "" {
@@ -367,9 +360,7 @@ func TestRecordEndsUnknown(t *testing.T) {
 func TestWordsFitTheSchema(t *testing.T) {
 	long := &platforms.Error{Class: platforms.ClassPermanent, Problem: strings.Repeat("é", 5000), Remedy: strings.Repeat("é", 5000)}
 	target := claimed(t)
-	if err := Record(target, "a1", platforms.Result{Outcome: platforms.Refused, Err: long}, 1, t0); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, Record(target, "a1", platforms.Result{Outcome: platforms.Refused, Err: long}, 1, t0))
 	if n, m := len([]rune(target.Blocked.Problem)), len([]rune(target.Blocked.Remedy)); n != 1024 || m != 512 {
 		t.Errorf("a problem of %d characters and a remedy of %d; the schema takes 1024 and 512, and would refuse the whole record", n, m)
 	}
@@ -377,9 +368,7 @@ func TestWordsFitTheSchema(t *testing.T) {
 
 func TestSameAccount(t *testing.T) {
 	target := &v1alpha1.TargetStatus{}
-	if err := Open(target, Claim{ID: "a1", AccountID: "42", Window: time.Second}, t0); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, Open(target, Claim{ID: "a1", AccountID: "42", Window: time.Second}, t0))
 	if !SameAccount(target.Attempt, "42") || SameAccount(target.Attempt, "43") {
 		t.Error("only the account that was called can tell what became of the call")
 	}
@@ -416,9 +405,7 @@ func TestProofWaitsForTheOtherSide(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			target := claimed(t)
 			if tt.ended {
-				if err := Record(target, "a1", platforms.Result{Outcome: platforms.Unknown}, 1, at(time.Second)); err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(t, Record(target, "a1", platforms.Result{Outcome: platforms.Unknown}, 1, at(time.Second)))
 			}
 			if err := RecordLookup(target, platforms.LookupResult{}, timing, v1alpha1.OnUnknownFail, 1, at(tt.after)); err != nil || target.Attempt.Lookups != tt.lookups {
 				t.Errorf("%d looks count, want %d (%s) %v", target.Attempt.Lookups, tt.lookups, tt.reason, err)
@@ -561,9 +548,7 @@ func TestRecordLookup(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			target := claimed(t)
 			target.Attempt.Lookups, target.Attempt.Duplicate = tt.lookups, tt.duplicate
-			if err := RecordLookup(target, tt.result, tt.timing, tt.policy, 1, at(tt.after)); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, RecordLookup(target, tt.result, tt.timing, tt.policy, 1, at(tt.after)))
 			if target.Attempt.Outcome != tt.wantOutcome || target.State != tt.wantState || reasonOf(target) != tt.wantReason || !target.NextTryAt.Equal(tt.wantNext) {
 				t.Errorf("outcome %q state %q reason %q next %v, want %q %q %q %v (%s)",
 					target.Attempt.Outcome, target.State, reasonOf(target), target.NextTryAt, tt.wantOutcome, tt.wantState, tt.wantReason, tt.wantNext, tt.reason)
@@ -578,9 +563,7 @@ func TestRecordLookup(t *testing.T) {
 // TestLookFailedAtWork checks lookups that fail while the platform is processing an accepted post.
 func TestLookFailedAtWork(t *testing.T) {
 	target := claimed(t)
-	if err := Record(target, "a1", platforms.Result{Outcome: platforms.Accepted, OperationID: "p~v2.1"}, 1, at(time.Second)); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, Record(target, "a1", platforms.Result{Outcome: platforms.Accepted, OperationID: "p~v2.1"}, 1, at(time.Second)))
 	if err := RecordLookupFailure(target, platforms.Errorf(platforms.ClassTransient, "it is processed"), timing, v1alpha1.OnUnknownFail, at(5*time.Second)); err != nil {
 		t.Fatal(err)
 	}
@@ -741,9 +724,7 @@ func walk(t *testing.T, rng *rand.Rand, seed uint64) {
 			}
 			result := platforms.LookupResult{Matches: rng.IntN(2), ExternalID: "id"}
 			lookups := target.Attempt.Lookups
-			if err := RecordLookup(target, result, timing, v1alpha1.OnUnknownFail, 1, now); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, RecordLookup(target, result, timing, v1alpha1.OnUnknownFail, 1, now))
 			if target.Attempt.Outcome == v1alpha1.OutcomeAbsent && (lookups < requiredLookups-1 || now.Before(callFinishedAt(target.Attempt, timing).Add(timing.CallTimeout+timing.Lag))) {
 				t.Fatalf("seed %d: absent without two looks past the lag: %+v", seed, target)
 			}

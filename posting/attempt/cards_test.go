@@ -11,6 +11,7 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/test/must"
 )
 
 // publishCards claims and records the first cards of a three-card tree.
@@ -20,13 +21,9 @@ func publishCards(t *testing.T, cards int) *v1alpha1.TargetStatus {
 	for i := range cards {
 		c := claim(fmt.Sprintf("a%d", i))
 		c.Card = int32(i)
-		if err := Open(target, c, t0); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, Open(target, c, t0))
 		result := platforms.Result{Outcome: platforms.Posted, ExternalID: fmt.Sprintf("id%d", i), ExternalURL: fmt.Sprintf("https://x/id%d", i)}
-		if err := Record(target, c.ID, result, 3, at(time.Second)); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, Record(target, c.ID, result, 3, at(time.Second)))
 	}
 	return target
 }
@@ -87,9 +84,7 @@ func TestCardsDoNotShareDoubt(t *testing.T) {
 	target.Attempt.SearchFrom = timePtr(-time.Hour)
 	c := claim("next")
 	c.Card = 1
-	if err := Open(target, c, at(time.Minute)); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, Open(target, c, at(time.Minute)))
 	if target.Attempt.SearchFrom != nil {
 		t.Errorf("the second card is looked for from %v: it cannot be older than its claim", target.Attempt.SearchFrom)
 	}
@@ -101,9 +96,7 @@ func TestCardFailures(t *testing.T) {
 		target := publishCards(t, 2)
 		c := claim("third")
 		c.Card = 2
-		if err := Open(target, c, at(time.Minute)); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, Open(target, c, at(time.Minute)))
 		return target
 	}
 	t.Run("refused", func(t *testing.T) {

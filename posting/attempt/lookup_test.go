@@ -9,6 +9,7 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/test/must"
 )
 
 // TestNextLookupAfterFailure checks that the next lookup respects the platform's RetryAt and is never earlier than
@@ -51,12 +52,8 @@ func TestLookUpAgainSays(t *testing.T) {
 		{"taken", "no answer was lost", platforms.Result{Outcome: platforms.Accepted, OperationID: "p~v2.1"}, ""},
 	} {
 		target := claimed(t)
-		if err := Record(target, "a1", tt.result, 1, at(time.Second)); err != nil {
-			t.Fatal(err)
-		}
-		if err := RecordLookup(target, platforms.LookupResult{}, timing, v1alpha1.OnUnknownFail, 1, at(2*time.Second)); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, Record(target, "a1", tt.result, 1, at(time.Second)))
+		must.Succeed(t, RecordLookup(target, platforms.LookupResult{}, timing, v1alpha1.OnUnknownFail, 1, at(2*time.Second)))
 		if got := problemOf(target); got != tt.want {
 			t.Errorf("%s: got %q, want %q (%s)", tt.name, got, tt.want, tt.reason)
 		}

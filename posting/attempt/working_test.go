@@ -10,6 +10,7 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/test/must"
 )
 
 // TestLookupFindsWork checks a lookup that finds a call in processing after the response with its operation ID was
@@ -27,14 +28,10 @@ func TestLookupFindsWork(t *testing.T) {
 	} {
 		target := claimed(t)
 		if tt.seen {
-			if err := Record(target, "a1", platforms.Result{Outcome: platforms.Unknown}, 1, at(time.Second)); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, Record(target, "a1", platforms.Result{Outcome: platforms.Unknown}, 1, at(time.Second)))
 		}
 		asked := timing.SendWindow + timing.CallTimeout + timing.ClockMargin
-		if err := RecordLookup(target, platforms.LookupResult{OperationID: tt.id}, timing, v1alpha1.OnUnknownFail, 1, at(asked)); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, RecordLookup(target, platforms.LookupResult{OperationID: tt.id}, timing, v1alpha1.OnUnknownFail, 1, at(asked)))
 		if !IsOpen(target.Attempt) || (target.Attempt.OperationID == tt.id) != tt.taken {
 			t.Fatalf("%s: %+v", tt.reason, target.Attempt)
 		}
@@ -71,13 +68,9 @@ func TestRefusedAndAtWork(t *testing.T) {
 	for _, class := range []platforms.Class{platforms.ClassPermanent, platforms.ClassTransient, platforms.ClassRateLimited} {
 		target := claimed(t)
 		refusal := platforms.Result{Outcome: platforms.Refused, Err: platforms.Errorf(class, "no")}
-		if err := Record(target, "a1", refusal, 1, at(time.Second)); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, Record(target, "a1", refusal, 1, at(time.Second)))
 		asked := confirmFrom(target.Attempt, timing).Add(time.Minute)
-		if err := RecordLookup(target, platforms.LookupResult{OperationID: "video-1"}, timing, v1alpha1.OnUnknownFail, 1, asked); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, RecordLookup(target, platforms.LookupResult{OperationID: "video-1"}, timing, v1alpha1.OnUnknownFail, 1, asked))
 		if !IsOpen(target.Attempt) || IsRefused(target.Attempt) || target.Attempt.OperationID != "video-1" || target.Blocked != nil {
 			t.Errorf("refused as %s: %+v", class, target)
 		}

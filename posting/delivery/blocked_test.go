@@ -25,7 +25,7 @@ func TestDeadlines(t *testing.T) {
 		})
 	}
 	const general = `x takes no posts of connection "x" for now; the status of the connection, or of another one to x if the limit is that of the whole app, says why and until when`
-	tests := map[string]struct {
+	for name, tc := range map[string]struct {
 		reason string
 		change func(conn *v1alpha1.Connection)
 		want   v1alpha1.Blocked
@@ -76,8 +76,7 @@ func TestDeadlines(t *testing.T) {
 			"it is not called at all", func(c *v1alpha1.Connection) { ready(c, metav1.ConditionFalse, v1alpha1.ReasonAccountRestricted) },
 			v1alpha1.Blocked{Reason: v1alpha1.ReasonAccountRestricted, Problem: `x restricts the account of connection "x": so it is`},
 		},
-	}
-	for name, tc := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			f := facts(func(s *situation) {
 				tc.change(s.conn)

@@ -18,6 +18,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/herald-social/herald/test/must"
 )
 
 const (
@@ -56,9 +58,7 @@ func TestDerivedFieldsAreShownOnly(t *testing.T) {
 		var sources []*ast.File
 		for _, file := range files {
 			source, err := parser.ParseFile(fset, file, nil, parser.SkipObjectResolution)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			sources = append(sources, source)
 		}
 		for _, use := range derivedUses(t, fset, imports, path, sources) {
@@ -82,9 +82,7 @@ func read(p *v1alpha1.Post) bool { return p.Status.Phase == "" || p.Status.Targe
 func wrote(p *v1alpha1.Post) { p.Status.Targets[0].Message = "" ; p.Status.Targets[0] = v1alpha1.TargetStatus{Phase: ""} }
 func other(m *v1alpha1.Media, c v1alpha1.Post) bool { return m.Status.Phase == "" || c.Status.Conditions[0].Reason == c.Status.Conditions[0].Message }
 `, parser.SkipObjectResolution)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if found := derivedUses(t, fset, imports, "planted", []*ast.File{planted}); len(found) != 4 {
 		t.Errorf("of four planted uses these are found: %q", found)
 	}
@@ -103,9 +101,7 @@ func allowed() []string {
 func derivedUses(t *testing.T, fset *token.FileSet, imports types.Importer, path string, files []*ast.File) (found []string) {
 	t.Helper()
 	resources, err := imports.Import(api)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	derived := map[types.Object]string{}
 	for _, name := range []string{"TargetStatus", "PostStatus"} {
 		fields := resources.Scope().Lookup(name).Type().Underlying().(*types.Struct)
@@ -123,9 +119,7 @@ func derivedUses(t *testing.T, fset *token.FileSet, imports types.Importer, path
 		t.Fatal(err)
 	}
 	root, err := filepath.Abs("../..")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for ident, object := range info.Uses {
 		if field, ok := derived[object]; ok {
 			at := fset.Position(ident.Pos())

@@ -14,6 +14,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/posting/attempt"
+	"github.com/herald-social/herald/test/must"
 )
 
 var (
@@ -113,9 +114,7 @@ func TestEnterClaims(t *testing.T) {
 				}
 				return
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			got := &tt.post.Status.Targets[0]
 			if got.Attempt.ID != "new" || got.Attempt.Card != tt.card || !attempt.IsOpen(got.Attempt) || !v1alpha1.SemanticEqual(got.Prepared, tt.prepared) {
 				t.Errorf("%s: %+v of card %d, prepared %+v, want %+v", tt.why, got.Attempt, got.Attempt.Card, got.Prepared, tt.prepared)

@@ -13,6 +13,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/posting"
+	"github.com/herald-social/herald/test/must"
 )
 
 // suspensions returns suspensions, given in minutes from t0: pairs of start and end, and a single start for one that is
@@ -214,9 +215,7 @@ func TestEnteredWhileSuspended(t *testing.T) {
 		entry.TryUntil, entry.Attempt.Lookups = v1alpha1.NewTimePtr(t0.Add(time.Millisecond)), 1
 		answer := LookupAnswer{AskedAt: t0.Add(time.Hour), LookupResult: platforms.LookupResult{Proof: true}}
 		held := Deadlines{Suspended: true, Suspensions: suspensions(-5), StartingDeadline: time.Hour}
-		if err := RecordLookup(p, &answer, timing, &held, t0.Add(time.Hour)); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, RecordLookup(p, &answer, timing, &held, t0.Add(time.Hour)))
 		if got := shown(&Facts{Post: p, Now: t0}); got != "pending PlatformUnavailable until 1ms" {
 			t.Errorf("shows %q: it is sent when the suspension has ended", got)
 		}

@@ -171,7 +171,7 @@ func TestCounters(t *testing.T) {
 	}
 	tik, tok := TikTokDrafts(known["tik"]), TikTokDrafts(known["tok"])
 	starter := Limits{XPosts: 30}
-	tests := map[string]struct {
+	for name, tc := range map[string]struct {
 		reason string
 		limits Limits
 		post   *v1alpha1.Post
@@ -183,8 +183,7 @@ func TestCounters(t *testing.T) {
 		"Inboxes":   {"each account has a count of its own, whatever the plan", Limits{}, text(to("tik", "tok", "tik")), []v1alpha1.UsageSpec{tik, tok}},
 		"Both":      {"what the plan limits comes first", starter, text(to("tik", "x")), []v1alpha1.UsageSpec{XPosts(noon), tik}},
 		"Unknown":   {"it may have been counted when its connection was there", starter, text(to("gone")), []v1alpha1.UsageSpec{XPosts(noon)}},
-	}
-	for name, tc := range tests {
+	} {
 		got := tc.limits.Counters(tc.post, find, 0)
 		if diff := cmp.Diff(tc.want, got, cmpopts.EquateEmpty()); diff != "" {
 			t.Errorf("%s: %s:\n%s", name, tc.reason, diff)

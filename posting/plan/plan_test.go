@@ -20,7 +20,7 @@ var noon = time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)
 
 func TestLimitsOf(t *testing.T) {
 	t.Parallel()
-	tests := map[string]struct {
+	for name, tc := range map[string]struct {
 		reason string
 		team   *v1alpha1.Team
 		want   Limits
@@ -28,8 +28,7 @@ func TestLimitsOf(t *testing.T) {
 		"Nobody":    {"a namespace that no team owns", nil, Limits{}},
 		"Unlimited": {"the plan's name says it", &v1alpha1.Team{Spec: v1alpha1.TeamSpec{Subscription: v1alpha1.Subscription{Plan: v1alpha1.PlanUnlimited}}}, Limits{}},
 		"Starter":   {"the contract's figures", &v1alpha1.Team{Spec: v1alpha1.TeamSpec{Subscription: v1alpha1.Subscription{Plan: v1alpha1.PlanStarter}}}, Limits{XPosts: 30, Accounts: 10}},
-	}
-	for name, tc := range tests {
+	} {
 		if got := LimitsOf(tc.team); got != tc.want {
 			t.Errorf("%s: %s: %+v, want %+v", name, tc.reason, got, tc.want)
 		}
@@ -68,7 +67,7 @@ func TestUsable(t *testing.T) {
 	}
 	disabled := func(c *v1alpha1.Connection) { c.Spec.Disabled = true }
 	leaving := func(c *v1alpha1.Connection) { c.DeletionTimestamp = &metav1.Time{Time: noon} }
-	tests := map[string]struct {
+	for name, tc := range map[string]struct {
 		reason string
 		all    []*v1alpha1.Connection
 		most   int
@@ -80,8 +79,7 @@ func TestUsable(t *testing.T) {
 		"SameTime": {"of the same second, the first by name", []*v1alpha1.Connection{made("c", 1), made("a", 1), made("b", 1)}, 2, []string{"c"}},
 		"Disabled": {"a disabled one takes no place and is not the plan's business", []*v1alpha1.Connection{made("a", 0, disabled), made("b", 1), made("c", 2)}, 2, nil},
 		"Leaving":  {"one that is being deleted takes no place", []*v1alpha1.Connection{made("a", 0, leaving), made("b", 1), made("c", 2)}, 2, []string{"a"}},
-	}
-	for name, tc := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			// The result does not depend on the order of the input.
@@ -131,7 +129,7 @@ func TestUseOf(t *testing.T) {
 	failed := func(reason string, cards ...v1alpha1.CardStatus) func(*v1alpha1.Post) {
 		return entry(v1alpha1.TargetStatus{Phase: v1alpha1.PhaseFailed, Reason: reason, Attempt: attempt, Cards: cards})
 	}
-	tests := map[string]struct {
+	for name, tc := range map[string]struct {
 		reason string
 		post   *v1alpha1.Post
 		want   usage.Use
@@ -149,8 +147,7 @@ func TestUseOf(t *testing.T) {
 		"Missed":         {"its time went by", text(entry(v1alpha1.TargetStatus{Phase: v1alpha1.PhaseFailed, Reason: v1alpha1.ReasonMissedSchedule})), usage.Use{Count: 0, Final: true}},
 		"Unknown":        {"it may be out, and a person may say that it is not", text(failed(v1alpha1.ReasonOutcomeUnknown)), usage.Use{Count: 1, Final: false}},
 		"PartOfTree":     {"two of four cards are out", text(cards(4), failed(v1alpha1.ReasonRefused, v1alpha1.CardStatus{Index: 0}, v1alpha1.CardStatus{Index: 1})), usage.Use{Count: 2, Final: true}},
-	}
-	for name, tc := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			if got := UseOf(tc.post, 0); got != tc.want {
@@ -169,7 +166,7 @@ func TestIntendedAt(t *testing.T) {
 		p.Annotations = map[string]string{v1alpha1.BornAnnotation: v1alpha1.NewTime(born).String()}
 	}
 	tried := entry(v1alpha1.TargetStatus{TryUntil: v1alpha1.NewTimePtr(scheduled.Add(deadline))})
-	tests := map[string]struct {
+	for name, tc := range map[string]struct {
 		reason string
 		post   *v1alpha1.Post
 		want   time.Time
@@ -195,8 +192,7 @@ func TestIntendedAt(t *testing.T) {
 		},
 		"Tried":    {"the time that the manager notes for one that was never edited is its creation too", text(bornAt, tried), born},
 		"Promoted": {"what was a draft is published when it ceased to be one", text(bornAt, tried, func(p *v1alpha1.Post) { p.Generation = 2 }), scheduled},
-	}
-	for name, tc := range tests {
+	} {
 		if got := IntendedAt(tc.post, 0, deadline); !got.Equal(tc.want) {
 			t.Errorf("%s: %s: %s, want %s", name, tc.reason, got, tc.want)
 		}

@@ -25,7 +25,7 @@ func limit(name string, most, left int32, resets *v1alpha1.Time) v1alpha1.RateLi
 
 func TestApply(t *testing.T) {
 	hour := noon.Add(time.Hour)
-	tests := map[string]struct {
+	for name, tc := range map[string]struct {
 		reason string
 		before v1alpha1.ConnectionStatus
 		told   []platforms.RateLimit
@@ -92,8 +92,7 @@ func TestApply(t *testing.T) {
 			v1alpha1.ConnectionStatus{RateLimits: []v1alpha1.RateLimit{limit("usage", 100, 0, nil)}},
 			false,
 		},
-	}
-	for name, tc := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			held := ratelimit.Apply(&tc.before, tc.told, noon)
 			if held != tc.held || held != (tc.before.RateLimitedMessage != "") {
@@ -142,7 +141,7 @@ func TestBelieve(t *testing.T) {
 	limited := func(at time.Time) *platforms.Error {
 		return &platforms.Error{Class: platforms.ClassRateLimited, RetryAt: at}
 	}
-	tests := map[string]struct {
+	for name, tc := range map[string]struct {
 		reason string
 		err    *platforms.Error
 		want   time.Duration
@@ -159,8 +158,7 @@ func TestBelieve(t *testing.T) {
 		"trouble, a year":          {"whatever it is", &platforms.Error{Class: platforms.ClassTransient, RetryAt: noon.AddDate(1, 0, 0)}, time.Hour},
 		"trouble":                  {"trouble has its own pauses", platforms.Errorf(platforms.ClassTransient, "x"), 0},
 		"trouble, past the window": {"and its own times", &platforms.Error{Class: platforms.ClassTransient, RetryAt: noon.Add(-time.Second)}, -time.Second},
-	}
-	for name, tc := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			before := *tc.err
 			got, wait := ratelimit.Sanitize(tc.err, platforms.Token{}, noon), time.Duration(0)

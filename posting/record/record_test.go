@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/test/must"
 )
 
 var t0 = time.Date(2026, 12, 1, 9, 0, 0, 0, time.UTC)
@@ -496,18 +497,14 @@ func TestRoundTrip(t *testing.T) {
 	p.Spec.Targets[0].Caption = "1 < 2 && é"
 	r := New(p, "acme", accounts)
 	data, err := r.Encode()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for _, kept := range []string{"container", `"hash"`, "private", "growth", "u003c"} {
 		if strings.Contains(string(data), kept) {
 			t.Errorf("the record has %q, which is of no use there: %s", kept, data)
 		}
 	}
 	read, err := Decode(data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if diff := cmp.Diff(r, read); diff != "" {
 		t.Error(diff)
 	}

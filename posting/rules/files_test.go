@@ -90,7 +90,7 @@ func TestFilesFitPlatforms(t *testing.T) {
 		long  = `the video "launch.mp4" plays for 5 min; tiktok takes at most 3 min; upload one that fits, or post it to the other platforms only`
 		still = `instagram does not take the image "wave.webp" as it is, and Herald cannot convert it: it is an animation; upload a still`
 	)
-	tests := map[string]struct {
+	for name, tc := range map[string]struct {
 		reason   string
 		spec     v1alpha1.PostSpec
 		accepted bool
@@ -114,8 +114,7 @@ func TestFilesFitPlatforms(t *testing.T) {
 		"an image that is not":              {"it would fail on one platform only, and late", show("x instagram", "animation"), false, []string{"spec.image.mediaRefs[0].name: " + still}, nil},
 		"an image that is not, in a thread": {"the card is named", thread("x instagram", "animation"), false, []string{"spec.tree.cards[1].mediaRefs[0].name: " + still}, nil},
 		"an image that was accepted":        {"its platform decides", show("instagram", "animation"), true, nil, nil},
-	}
-	for name, tc := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			env := filesEnv()
 			env.Accepted = tc.accepted

@@ -39,7 +39,7 @@ func TestWarnings(t *testing.T) {
 		return v1alpha1.PostTarget{ConnectionRef: v1alpha1.LocalReference{Name: conn}, Caption: caption}
 	}
 	const words = ": the caption is about money"
-	tests := map[string]struct {
+	for name, tc := range map[string]struct {
 		reason string
 		spec   v1alpha1.PostSpec
 		want   []string
@@ -52,8 +52,7 @@ func TestWarnings(t *testing.T) {
 			v1alpha1.PostSpec{Targets: []v1alpha1.PostTarget{to("x", ""), to("x", "")}, Tree: &v1alpha1.TreeContent{Cards: []v1alpha1.TreeCard{{Caption: "$$"}, {Caption: "$"}}}},
 			[]string{"spec.tree.cards[0].caption" + words},
 		},
-	}
-	for name, tc := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(tc.want, Warnings(&v1alpha1.Post{Spec: tc.spec}, env)); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)

@@ -106,7 +106,7 @@ func same(t *testing.T, reason string, got, want *v1alpha1.Usage) {
 
 func TestReserve(t *testing.T) {
 	t.Parallel()
-	tests := map[string]struct {
+	for name, tc := range map[string]struct {
 		reason  string
 		before  *v1alpha1.Usage
 		request string
@@ -129,8 +129,7 @@ func TestReserve(t *testing.T) {
 		"FormerPost":   {"a post of that name was delivered and is gone: both count", monthly(delivered("1", "a", 2)), "r1", uses(3), nil, 5},
 		"FormerFull":   {"the former one still counts", monthly(delivered("1", "a", 4)), "r1", uses(2), []Refusal{{0, 4}}, 4},
 		"OverLimit":    {"the limit was lowered: what is reserved stays, and nothing is added", monthly(reserved("b", 9)), "", uses(1), []Refusal{{0, 9}}, 9},
-	}
-	for name, tc := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			u := tc.before
@@ -160,7 +159,7 @@ func TestSlidingWindow(t *testing.T) {
 		}
 		return all
 	}
-	tests := map[string]struct {
+	for name, tc := range map[string]struct {
 		reason string
 		taken  []v1alpha1.UsageEntry
 		ok     bool
@@ -183,8 +182,7 @@ func TestSlidingWindow(t *testing.T) {
 			"three within a day, also if the limit was lowered and a day that ends at this very time holds more",
 			others(-24, -24, -24, -5, -3), false,
 		},
-	}
-	for name, tc := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			for delivers, count := range map[bool]func(*v1alpha1.Usage) []Refusal{
@@ -235,7 +233,7 @@ func joined(some ...[]v1alpha1.UsageEntry) []v1alpha1.UsageEntry {
 func TestConfirm(t *testing.T) {
 	t.Parallel()
 	hours := func(n int) time.Time { return noon.Add(time.Duration(n) * time.Hour) }
-	tests := map[string]struct {
+	for name, tc := range map[string]struct {
 		reason  string
 		before  *v1alpha1.Usage
 		uses    []Use
@@ -280,8 +278,7 @@ func TestConfirm(t *testing.T) {
 		"OnTheDay":     {"the time is that of the reservation", daily(reserved("a", 1), reserved("b", 4)), uses(1), nil, daily(delivered("u", "a", 1), reserved("b", 4))},
 		"OnTheDayOver": {"what was reserved is not asked for anew if the limit was lowered", daily(reserved("a", 1), reserved("b", 7)), uses(1), nil, daily(delivered("u", "a", 1), reserved("b", 7))},
 		"OnAnotherDay": {"the time was changed to a day that is full", daily(reserved("a", 1), moved(reserved("b", 5), hours(48))), at(uses(1), hours(48)), []Refusal{{0, 5}}, daily(moved(reserved("b", 5), hours(48)))},
-	}
-	for name, tc := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			u := tc.before
@@ -301,7 +298,7 @@ func TestSettle(t *testing.T) {
 	next := noon.AddDate(0, 0, 10) // in December
 	begun := func(uses []Use) PostUses { return PostUses{Name: "a", UID: "u", Begun: true, Uses: uses} }
 	waits := func(uses []Use) PostUses { return PostUses{Name: "a", UID: "u", Uses: uses} }
-	tests := map[string]struct {
+	for name, tc := range map[string]struct {
 		reason string
 		before *v1alpha1.Usage
 		post   PostUses
@@ -329,8 +326,7 @@ func TestSettle(t *testing.T) {
 		"Claimless":    {"the manager counted it and its claim failed; then it was cancelled", monthly(delivered("u", "a", 1)), waits(final(uses(0))), monthly()},
 		"OtherPost":    {"the post that took it is gone, and another has its name", monthly(delivered("0", "a", 1)), waits(uses(1)), monthly(settled(delivered("0", "a", 1)))},
 		"Others":       {"other posts are not touched", monthly(reserved("b", 3)), waits(uses(1)), monthly(reserved("b", 3))},
-	}
-	for name, tc := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			u := tc.before
@@ -344,7 +340,7 @@ func TestSettle(t *testing.T) {
 
 func TestOrphan(t *testing.T) {
 	t.Parallel()
-	tests := map[string]struct {
+	for name, tc := range map[string]struct {
 		reason string
 		before *v1alpha1.Usage
 		age    time.Duration
@@ -354,8 +350,7 @@ func TestOrphan(t *testing.T) {
 		"Forgotten":    {"no request takes so long: the post never came into being", monthly(reserved("a", 1)), reservationTTL, monthly()},
 		"Delivered":    {"the post was delivered and deleted; it still counts", monthly(delivered("u", "a", 1)), 1000 * time.Hour, monthly(settled(delivered("u", "a", 1)))},
 		"Others":       {"other posts are not touched", monthly(reserved("b", 1)), 1000 * time.Hour, monthly(reserved("b", 1))},
-	}
-	for name, tc := range tests {
+	} {
 		Orphan(tc.before, "a", noon.Add(tc.age))
 		same(t, name+": "+tc.reason, tc.before, tc.want)
 	}

@@ -29,6 +29,7 @@ import (
 	"github.com/herald-social/herald/platforms/tiktok"
 	"github.com/herald-social/herald/platforms/x"
 	"github.com/herald-social/herald/platforms/youtube"
+	"github.com/herald-social/herald/test/must"
 )
 
 // few is the number of texts in a full test run. COUNTING_TEXTS overrides it.
@@ -141,23 +142,17 @@ func ask(t *testing.T, node string, texts []string) []answer {
 	var asked strings.Builder
 	encoder := json.NewEncoder(&asked)
 	for _, text := range texts {
-		if err := encoder.Encode(text); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, encoder.Encode(text))
 	}
 	command := exec.CommandContext(t.Context(), node, "count.mjs")
 	command.Stdin, command.Stderr = strings.NewReader(asked.String()), os.Stderr
 	said, err := command.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	answers := make([]answer, 0, len(texts))
 	lines := bufio.NewScanner(strings.NewReader(string(said)))
 	for lines.Scan() {
 		var a answer
-		if err := json.Unmarshal(lines.Bytes(), &a); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, json.Unmarshal(lines.Bytes(), &a))
 		answers = append(answers, a)
 	}
 	if len(answers) != len(texts) {

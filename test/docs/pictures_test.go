@@ -18,6 +18,7 @@ import (
 	"github.com/herald-social/herald/test/browser/chrome"
 	"github.com/herald-social/herald/test/browser/stack"
 	"github.com/herald-social/herald/test/browser/web"
+	"github.com/herald-social/herald/test/must"
 )
 
 var pictures = flag.String("pictures", "", "folder that takes the pictures of the pages")
@@ -76,9 +77,7 @@ func signedIn(t *testing.T) web.Site {
 
 func do(t *testing.T, err error) {
 	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 }
 
 // accounts returns the demo team's accounts on platforms.

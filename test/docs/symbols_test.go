@@ -13,6 +13,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/herald-social/herald/test/must"
 )
 
 // symbolLink matches links whose label is a symbol in code, such as [`delivery.Decide`](decide.go).
@@ -60,13 +62,9 @@ func nameOf(expression string) string {
 func declarations(t *testing.T, file string) map[string]bool {
 	t.Helper()
 	source, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(file)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	parsed, err := parser.ParseFile(token.NewFileSet(), file, source, parser.SkipObjectResolution)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	names := map[string]bool{}
 	for _, declaration := range parsed.Decls {
 		switch d := declaration.(type) {

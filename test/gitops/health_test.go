@@ -22,6 +22,7 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/posting/delivery"
+	"github.com/herald-social/herald/test/must"
 )
 
 var now = time.Date(2026, 12, 1, 9, 0, 0, 0, time.UTC)
@@ -89,9 +90,7 @@ func (s *state) post(t *testing.T) *unstructured.Unstructured {
 	delivery.Describe(p, now)
 	p.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("Post"))
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return &unstructured.Unstructured{Object: content}
 }
 
@@ -99,9 +98,7 @@ func (s *state) post(t *testing.T) *unstructured.Unstructured {
 func row(t *testing.T, name string, p *unstructured.Unstructured) string {
 	t.Helper()
 	var typed v1alpha1.Post
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(p.Object, &typed); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, runtime.DefaultUnstructuredConverter.FromUnstructured(p.Object, &typed))
 	cells := []string{name, "`" + string(typed.Status.Phase) + "`"}
 	if typed.Status.Phase == "" {
 		cells[1] = "–"
@@ -118,13 +115,9 @@ func row(t *testing.T, name string, p *unstructured.Unstructured) string {
 		}
 	}
 	judged, err := kstatus.Compute(p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	health, err := argo(p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return "| " + strings.Join(append(cells, judged.Status.String(), health), " | ") + " |"
 }
 
@@ -132,9 +125,7 @@ func row(t *testing.T, name string, p *unstructured.Unstructured) string {
 // about each state.
 func TestStates(t *testing.T) {
 	page, err := os.ReadFile("../../docs/post-status.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	var rows []string
 	applied := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "social.herald.dev/v1alpha1", "kind": "Post", "metadata": map[string]any{"name": "post", "generation": int64(1)},
@@ -209,9 +200,7 @@ func TestFluxExpressions(t *testing.T) {
 		HealthCheckExprs []struct{ APIVersion, Kind, Current, Failed, InProgress string }
 	}
 	content, err := os.ReadFile("../../config/gitops/flux-published.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if err := yaml.UnmarshalStrict(content, &file); err != nil || len(file.HealthCheckExprs) != 1 {
 		t.Fatalf("%v, %d expressions", err, len(file.HealthCheckExprs))
 	}
@@ -248,21 +237,15 @@ func TestFluxExpressions(t *testing.T) {
 func holds(t *testing.T, expression string, p *unstructured.Unstructured) bool {
 	t.Helper()
 	env, err := cel.NewEnv(cel.Variable("status", cel.DynType))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	ast, issues := env.Compile(expression)
 	if issues.Err() != nil {
 		t.Fatal(issues.Err())
 	}
 	program, err := env.Program(ast)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	value, _, err := program.Eval(map[string]any{"status": p.Object["status"]})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	result, _ := value.Value().(bool)
 	return result
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/conditions"
 	"github.com/herald-social/herald/posting/ratelimit"
+	"github.com/herald-social/herald/test/must"
 )
 
 // TestLimitedConnection checks the health of a rate-limited Connection: the limit is temporary, and not a mistake in
@@ -30,9 +31,7 @@ func TestLimitedConnection(t *testing.T) {
 	}
 	conn.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("Connection"))
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(conn)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	judged, err := kstatus.Compute(&unstructured.Unstructured{Object: content})
 	if err != nil || judged.Status != kstatus.CurrentStatus {
 		t.Errorf("kstatus says %v, error %v", judged, err)

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
+	"github.com/herald-social/herald/test/must"
 )
 
 // form is the media type of forms.
@@ -90,7 +91,7 @@ func doors(t *testing.T, under *target) {
 			// While this goes on, the limit recovers by ten requests per second.
 			for range most + most/5 + 100 {
 				got, err := request(t.Context(), by, d.method, "http://"+under.Site+d.path, d.header, d.body)
-				must(t, err)
+				must.Succeed(t, err)
 				answered[got.status]++
 				if got.status == http.StatusTooManyRequests {
 					refused = &got
@@ -138,11 +139,11 @@ func signedIn(t *testing.T, under *target) {
 	const from = 20_007 // the door "the start" has used up the limit of this address
 	by := client(t, from)
 	link, err := under.running.SignInLink(t.Context())
-	must(t, err)
+	must.Succeed(t, err)
 	site := "http://" + under.Site
 	// The link is used from another address, because this one has reached its limit.
 	got, err := request(t.Context(), client(t, 30_000), http.MethodPost, strings.Replace(link, under.running.Site(), site, 1), with("Content-Type", form), "")
-	must(t, err)
+	must.Succeed(t, err)
 	if len(got.cookies) == 0 {
 		t.Fatalf("the one-time link is answered %d without a session", got.status)
 	}

@@ -27,6 +27,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/herald-social/herald/test/browser/stack"
+	"github.com/herald-social/herald/test/must"
 )
 
 // maxResident limits the apiserver's resident memory during an attack, in bytes.
@@ -64,30 +65,30 @@ func TestHostile(t *testing.T) {
 func start(t *testing.T) *target {
 	t.Helper()
 	checkout, err := filepath.Abs(filepath.Join("..", ".."))
-	must(t, err)
+	must.Succeed(t, err)
 	assets := os.Getenv("KUBEBUILDER_ASSETS")
 	if assets == "" {
 		assets = filepath.Join(checkout, "bin")
 	}
 	dir, err := os.MkdirTemp("", "hostile") //nolint:usetesting // socket paths must be short
-	must(t, err)
+	must.Succeed(t, err)
 	others, err := os.Create(filepath.Join(t.ArtifactDir(), "others.log"))
-	must(t, err)
+	must.Succeed(t, err)
 	running, err := stack.Start(t.Context(), stack.Options{Checkout: checkout, Assets: assets, Dir: dir, Out: others})
-	must(t, err)
+	must.Succeed(t, err)
 	under := &target{running: running, log: filepath.Join(t.ArtifactDir(), "apiserver.log")}
 	log, err := os.Create(under.log)
-	must(t, err)
-	t.Cleanup(func() { must(t, errors.Join(running.Stop(), others.Close(), log.Close(), os.RemoveAll(dir))) })
+	must.Succeed(t, err)
+	t.Cleanup(func() { must.Succeed(t, errors.Join(running.Stop(), others.Close(), log.Close(), os.RemoveAll(dir))) })
 	under.Replica, err = running.StartReplica(t.Context(), log, func(config map[string]any) {
 		for _, own := range []string{"requestsPerMinute", "maxConnectionsPerAddress"} {
 			delete(config, own)
 		}
 		config["metrics"].(map[string]any)["plain"] = false
 	})
-	must(t, err)
+	must.Succeed(t, err)
 	under.kubernetes, err = clientcmd.BuildConfigFromFlags("", running.Variable("KUBECONFIG"))
-	must(t, err)
+	must.Succeed(t, err)
 	return under
 }
 
@@ -96,13 +97,13 @@ func start(t *testing.T) *target {
 func (u *target) memory(t *testing.T) (now, peak int64, files int) {
 	t.Helper()
 	process, err := procfs.NewProc(u.PID())
-	must(t, err)
+	must.Succeed(t, err)
 	status, err := process.NewStatus()
-	must(t, err)
+	must.Succeed(t, err)
 	files, err = process.FileDescriptorsLen()
-	must(t, err)
+	must.Succeed(t, err)
 	// 5 resets the peak of resident memory: see proc_pid_clear_refs(5).
-	must(t, os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", u.PID()), []byte("5"), 0))
+	must.Succeed(t, os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", u.PID()), []byte("5"), 0))
 	return int64(status.VmRSS), int64(status.VmHWM), files
 }
 
@@ -110,7 +111,7 @@ func (u *target) memory(t *testing.T) (now, peak int64, files int) {
 func (u *target) logged(t *testing.T, since int64) (lines [][]byte, now int64) {
 	t.Helper()
 	text, err := os.ReadFile(u.log)
-	must(t, err)
+	must.Succeed(t, err)
 	return bytes.Split(bytes.TrimSpace(text[since:]), []byte("\n")), int64(len(text))
 }
 
@@ -156,7 +157,7 @@ func (u *target) served(t *testing.T, nth int) {
 	t.Helper()
 	header := http.Header{"Authorization": {"Bearer " + u.running.Variable("HERALD_API_KEY")}}
 	got, err := request(t.Context(), client(t, nth), http.MethodGet, "http://"+u.Site+"/api/v1/connections", header, "")
-	must(t, err)
+	must.Succeed(t, err)
 	if got.status != http.StatusOK {
 		t.Errorf("somebody with a key is answered %d", got.status)
 	}
@@ -171,10 +172,3 @@ func sized(short, full int) int {
 }
 
 func mib(bytes int64) string { return strconv.FormatInt(bytes>>20, 10) + " MiB" }
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}

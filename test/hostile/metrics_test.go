@@ -14,6 +14,8 @@ import (
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 	"k8s.io/client-go/rest"
+
+	"github.com/herald-social/herald/test/must"
 )
 
 // maxReviews limits the TokenReviews for forged tokens from one address: the limit for a minute, and what is added to
@@ -41,7 +43,7 @@ func metrics(t *testing.T, under *target) {
 			asked := sized(1000, 8000)
 			for n := range asked {
 				got, err := request(t.Context(), by, http.MethodGet, "https://"+under.Metrics+"/metrics", with("Authorization", "Bearer "+tc.token(n)), "")
-				must(t, err)
+				must.Succeed(t, err)
 				answered[got.status]++
 			}
 			lines, _ := under.logged(t, logged)
@@ -65,15 +67,15 @@ func metrics(t *testing.T, under *target) {
 func reviews(t *testing.T, under *target) (count float64) {
 	t.Helper()
 	by, err := rest.HTTPClientFor(under.kubernetes)
-	must(t, err)
+	must.Succeed(t, err)
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, under.kubernetes.Host+"/metrics", http.NoBody)
-	must(t, err)
+	must.Succeed(t, err)
 	response, err := by.Do(r)
-	must(t, err)
+	must.Succeed(t, err)
 	defer response.Body.Close()
 	parser := expfmt.NewTextParser(model.UTF8Validation)
 	families, err := parser.TextToMetricFamilies(response.Body)
-	must(t, err)
+	must.Succeed(t, err)
 	for _, m := range families["apiserver_request_total"].GetMetric() {
 		for _, label := range m.GetLabel() {
 			if label.GetName() == "resource" && label.GetValue() == "tokenreviews" {

@@ -35,6 +35,7 @@ import (
 	"github.com/herald-social/herald/internal/kubeclient"
 	"github.com/herald-social/herald/posting"
 	"github.com/herald-social/herald/test/envtest"
+	"github.com/herald-social/herald/test/must"
 )
 
 // Environment variables that tell a child process what to measure, and in which cluster.
@@ -182,16 +183,12 @@ func TestChild(t *testing.T) {
 		t.Skip("TestMemory runs it in processes of their own")
 	}
 	config, err := clientcmd.BuildConfigFromFlags("", os.Getenv(configVariable))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	config.QPS = -1
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	kept, err := modes[mode].do(ctx, config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	runtime.GC()
 	debug.FreeOSMemory()
 	var m runtime.MemStats
@@ -210,9 +207,7 @@ func peak(t *testing.T) int64 {
 	for line := range strings.Lines(string(status)) {
 		if rest, ok := strings.CutPrefix(line, "VmHWM:"); ok {
 			kib, err := strconv.ParseInt(strings.Fields(rest)[0], 10, 64)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			return kib << 10
 		}
 	}
@@ -230,9 +225,7 @@ func TestMemory(t *testing.T) {
 				t.Skip("takes some minutes: set " + olderVariable + "=1")
 			}
 			env, err := envtest.Start()
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			defer func() {
 				if err := env.Stop(); err != nil {
 					t.Error(err)
@@ -243,9 +236,7 @@ func TestMemory(t *testing.T) {
 			for i := range stored {
 				making.Go(func() error { return env.Client.Create(t.Context(), of(i)) })
 			}
-			if err := making.Wait(); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, making.Wait())
 			config := write(t, env.Config)
 			for i, mode := range modes {
 				if mode.older && os.Getenv(olderVariable) == "" {
@@ -273,9 +264,7 @@ func write(t *testing.T, config *rest.Config) string {
 		out.Clusters["c"].Server = "https://" + config.Host
 	}
 	path := filepath.Join(t.TempDir(), "kubeconfig")
-	if err := clientcmd.WriteToFile(*out, path); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, clientcmd.WriteToFile(*out, path))
 	return path
 }
 

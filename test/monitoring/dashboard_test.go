@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/herald-social/herald/test/must"
 )
 
 const (
@@ -28,9 +30,7 @@ var (
 func documented(t *testing.T) map[string]bool {
 	t.Helper()
 	page, err := os.ReadFile(filepath.Join(checkout, "docs", "metrics.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	all := map[string]bool{}
 	for _, found := range regexp.MustCompile("(?m)^\\| `(herald_[a-z_]+)` \\| (\\w+),").FindAllStringSubmatch(string(page), -1) {
 		all[found[1]] = true
@@ -46,9 +46,7 @@ func documented(t *testing.T) map[string]bool {
 // TestRulesAreAboutWhatIsThere checks that the rules use metrics that exist. A rule with any other metric never fires.
 func TestRulesAreAboutWhatIsThere(t *testing.T) {
 	groups, err := Groups(checkout)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	metrics := documented(t)
 	for _, group := range groups {
 		for _, rule := range group.Rules {
@@ -68,9 +66,7 @@ func TestRulesAreAboutWhatIsThere(t *testing.T) {
 // TestDashboard checks what Grafana and readers require of the dashboard.
 func TestDashboard(t *testing.T) {
 	d, err := ReadDashboard(checkout)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if d.UID == "" || d.Title == "" || d.SchemaVersion < 39 {
 		t.Errorf("Grafana knows it by uid %q, title %q, schema version %d", d.UID, d.Title, d.SchemaVersion)
 	}

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/herald-social/herald/test/must"
 )
 
 func TestRecordingIsReadAsItWasWritten(t *testing.T) {
@@ -19,17 +21,13 @@ func TestRecordingIsReadAsItWasWritten(t *testing.T) {
 		Absent: map[string]map[int]bool{`a{b="c d"}`: {0: true, 1: true, 2: false, 3: false}, `e{}`: {0: true, 1: false, 2: false, 3: false}},
 	}
 	var text bytes.Buffer
-	if err := r.Write(&text); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, r.Write(&text))
 	_, series, _ := strings.Cut(text.String(), "\n")
 	if want := "a{b=\"c d\"} _*2 1 1.5\ne{} _ 7 1.795371014903e+09 0\n"; series != want {
 		t.Errorf("got:\n%s\nwant:\n%s", series, want)
 	}
 	got, err := Read(&text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if diff := cmp.Diff(r, got); diff != "" {
 		t.Errorf("-written +read:\n%s", diff)
 	}
@@ -37,9 +35,7 @@ func TestRecordingIsReadAsItWasWritten(t *testing.T) {
 		t.Errorf("it has %d steps and ends at %s", got.Steps(), got.To())
 	}
 	var metrics bytes.Buffer
-	if err := got.OpenMetrics(&metrics); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, got.OpenMetrics(&metrics))
 	want := `a{b="c d"} 1 1796115620
 a{b="c d"} 1.5 1796115630
 e{} 7 1796115610

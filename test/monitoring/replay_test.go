@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/herald-social/herald/hack/local/ports"
+	"github.com/herald-social/herald/test/must"
 )
 
 const (
@@ -32,13 +33,9 @@ const (
 func recording(t *testing.T) *Recording {
 	t.Helper()
 	text, err := os.ReadFile(recorded)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	r, err := Read(bytes.NewReader(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return r
 }
 
@@ -67,9 +64,7 @@ func TestRecordingIsOfTheseMetrics(t *testing.T) {
 // TestEachPanelDraws loads the recorded run into a real Prometheus and runs each panel's queries.
 func TestEachPanelDraws(t *testing.T) {
 	d, err := ReadDashboard(checkout)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	r := recording(t)
 	server := replay(t, r)
 	for i := range d.Panels {
@@ -88,9 +83,7 @@ func TestEachPanelDraws(t *testing.T) {
 // TestEachTeamHasItsOwn checks that a team's panels do not show another team's data.
 func TestEachTeamHasItsOwn(t *testing.T) {
 	d, err := ReadDashboard(checkout)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	r := recording(t)
 	server := replay(t, r)
 	for i := range d.Panels {
@@ -99,9 +92,7 @@ func TestEachTeamHasItsOwn(t *testing.T) {
 				continue
 			}
 			results, err := server.Query(t.Context(), q.filled(r, "team-none"), r.To())
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			for n := range results {
 				numbers, err := results[n].Numbers()
 				if err != nil || numbers[r.To().Unix()] != 0 {
@@ -178,12 +169,8 @@ func replay(t *testing.T, r *Recording) Server {
 	folder := t.TempDir()
 	text := filepath.Join(folder, "recorded.om")
 	file, err := os.Create(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(r.OpenMetrics(file), file.Close()); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
+	must.Succeed(t, errors.Join(r.OpenMetrics(file), file.Close()))
 	data := filepath.Join(folder, "data")
 	run(t, promtool, "tsdb", "create-blocks-from", "openmetrics", text, data)
 	config := filepath.Join(folder, "prometheus.yaml")
@@ -195,9 +182,7 @@ func replay(t *testing.T, r *Recording) Server {
 		"--storage.tsdb.retention.time=100y", "--web.listen-address="+address, "--log.level=error")
 	server.Cancel = func() error { return server.Process.Signal(syscall.SIGTERM) }
 	server.Stderr = t.Output()
-	if err := server.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, server.Start())
 	t.Cleanup(func() {
 		cancel()
 		_ = server.Wait() // killed by the test

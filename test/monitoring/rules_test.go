@@ -14,6 +14,8 @@ import (
 	"testing"
 
 	"sigs.k8s.io/yaml"
+
+	"github.com/herald-social/herald/test/must"
 )
 
 const checkout = "../.."
@@ -262,9 +264,7 @@ var rows = []row{
 func TestAlerts(t *testing.T) {
 	promtool := program(t, "promtool")
 	groups, err := Groups(checkout)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	folder := t.TempDir()
 	write(t, filepath.Join(folder, "rules.yaml"), map[string]any{"groups": groups})
 	run(t, promtool, "check", "rules", filepath.Join(folder, "rules.yaml"))
@@ -368,10 +368,6 @@ func run(t *testing.T, program string, args ...string) {
 func write(t *testing.T, file string, content any) {
 	t.Helper()
 	text, err := yaml.Marshal(content)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(file, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
+	must.Succeed(t, os.WriteFile(file, text, 0o600))
 }

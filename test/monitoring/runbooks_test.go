@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/herald-social/herald/test/must"
 )
 
 const (
@@ -23,15 +25,11 @@ const (
 func pages(t *testing.T) map[string]string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(runbooks, "*.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	all := map[string]string{}
 	for _, file := range files {
 		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		all[filepath.Base(file)] = string(text)
 	}
 	return all
@@ -40,9 +38,7 @@ func pages(t *testing.T) map[string]string {
 // TestEachAlertHasItsPage checks that every alert has a runbook, and every runbook an alert.
 func TestEachAlertHasItsPage(t *testing.T) {
 	groups, err := Groups(checkout)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	books := pages(t)
 	list := books[runbookList]
 	delete(books, runbookList)

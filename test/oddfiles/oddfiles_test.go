@@ -16,6 +16,7 @@ import (
 
 	"github.com/herald-social/herald/sandbox"
 	"github.com/herald-social/herald/test/browser/stack"
+	"github.com/herald-social/herald/test/must"
 	"github.com/herald-social/herald/test/oddfiles"
 	"github.com/herald-social/herald/test/sandboxtest"
 )
@@ -24,27 +25,27 @@ import (
 // published files with what the row expects. -short uses only some of the files.
 func TestOddFiles(t *testing.T) {
 	checkout, err := filepath.Abs(filepath.Join("..", ".."))
-	must(t, err)
+	must.Succeed(t, err)
 	assets := os.Getenv("KUBEBUILDER_ASSETS")
 	if assets == "" {
 		assets = filepath.Join(checkout, "bin")
 	}
 	dir, err := os.MkdirTemp("", "oddfiles") //nolint:usetesting // socket paths must be short
-	must(t, err)
+	must.Succeed(t, err)
 	kit, err := oddfiles.NewKit(t.Context(), checkout, t.TempDir())
-	must(t, err)
+	must.Succeed(t, err)
 	log, err := os.Create(filepath.Join(t.ArtifactDir(), "log"))
-	must(t, err)
+	must.Succeed(t, err)
 	running, err := stack.Start(t.Context(), stack.Options{Checkout: checkout, Assets: assets, Dir: dir, Out: log})
-	must(t, err)
-	t.Cleanup(func() { must(t, errors.Join(running.Stop(), log.Close(), os.RemoveAll(dir))) })
+	must.Succeed(t, err)
+	t.Cleanup(func() { must.Succeed(t, errors.Join(running.Stop(), log.Close(), os.RemoveAll(dir))) })
 	for _, account := range sandbox.DemoAccounts() {
 		// The platforms' default processing times would add up for all files.
 		_, err := (sandboxtest.Client{URL: running.Sandbox()}).Account(t.Context(), account.Platform, account.ID, map[string]any{"processing_ms": 0, "listing_lag_ms": 0})
-		must(t, err)
+		must.Succeed(t, err)
 	}
 	api, err := newHerald(t.Context(), running)
-	must(t, err)
+	must.Succeed(t, err)
 	rows := oddfiles.Rows()
 	for i := range rows {
 		if testing.Short() && !rows[i].Short {
@@ -72,7 +73,7 @@ type trial struct {
 func (o *trial) run(t *testing.T) {
 	var err error
 	o.source, err = o.row.Make(o.kit)
-	must(t, err)
+	must.Succeed(t, err)
 	if o.row.Place && !oddfiles.ContainsPlace(o.source) {
 		t.Fatal("the file does not tell the place, as its row says")
 	}
@@ -83,7 +84,7 @@ func (o *trial) run(t *testing.T) {
 		}
 		return
 	}
-	must(t, err)
+	must.Succeed(t, err)
 	_, drafted := o.create(t, true)
 	made, refused := o.create(t, false)
 	var to []oddfiles.Platform
@@ -103,7 +104,7 @@ func (o *trial) run(t *testing.T) {
 		return
 	}
 	made, err = o.api.delivered(t.Context(), made.ID)
-	must(t, err)
+	must.Succeed(t, err)
 	for _, p := range made.Platforms {
 		if p.Status != "posted" {
 			t.Errorf("%s: %s: %s", p.Platform, p.Status, p.Error)
@@ -153,7 +154,7 @@ func (o *trial) create(t *testing.T, draft bool) (made delivery, refused map[odd
 func (o *trial) compare(t *testing.T, on []oddfiles.Platform) {
 	t.Helper()
 	arrived, err := o.api.arrived(t.Context(), o.media)
-	must(t, err)
+	must.Succeed(t, err)
 	for _, p := range on {
 		want, got := o.row.Want.On(p), arrived[p]
 		switch same := bytes.Equal(got, o.source); {
@@ -178,12 +179,5 @@ func (o *trial) compare(t *testing.T, on []oddfiles.Platform) {
 			t.Errorf("%s: %v", p, err)
 			err = nil
 		}
-	}
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
 	}
 }

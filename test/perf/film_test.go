@@ -15,14 +15,13 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/media/probe"
+	"github.com/herald-social/herald/test/must"
 )
 
 func small(t *testing.T, name string) []byte {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join("..", "..", filmFolder, name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return data
 }
 
@@ -37,20 +36,14 @@ func TestStretchedFilmsAreValid(t *testing.T) {
 	} {
 		t.Run(tc.reason, func(t *testing.T) {
 			f, err := stretch(small(t, tc.name), tc.size)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			data, err := io.ReadAll(f.read())
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			if f.size() != tc.size || int64(len(data)) != tc.size {
 				t.Errorf("the film says that it has %d bytes, and has %d; want %d", f.size(), len(data), tc.size)
 			}
 			got, err := probe.Probe(bytes.NewReader(data), int64(len(data)), string(v1alpha1.MimeMP4))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			want := probe.Facts{MIMEType: string(v1alpha1.MimeMP4), Width: 64, Height: 48, Duration: 1500 * time.Millisecond, FrameRate: 10, VideoCodec: "h264"}
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)

@@ -15,23 +15,21 @@ import (
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"sigs.k8s.io/yaml"
+
+	"github.com/herald-social/herald/test/must"
 )
 
 func definitions(tb testing.TB) []*apiextensionsv1.CustomResourceDefinition {
 	tb.Helper()
 	files, err := filepath.Glob(filepath.Join("..", "..", "..", "config", "crd", "bases", "*.yaml"))
-	if err != nil {
-		tb.Fatal(err)
-	}
+	must.Succeed(tb, err)
 	if len(files) != 7 {
 		tb.Fatalf("found the definitions %q; there are seven kinds", files)
 	}
 	var list []*apiextensionsv1.CustomResourceDefinition
 	for _, file := range files {
 		data, err := os.ReadFile(file)
-		if err != nil {
-			tb.Fatal(err)
-		}
+		must.Succeed(tb, err)
 		crd := new(apiextensionsv1.CustomResourceDefinition)
 		if err := yaml.UnmarshalStrict(data, crd); err != nil {
 			tb.Fatalf("%s: %v", file, err)

@@ -13,6 +13,7 @@ import (
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/test/must"
 )
 
 // Limits on what the rules allocate in the API server, in KiB, for the two writes that deliver a post to two accounts.
@@ -73,9 +74,7 @@ func (d *definition) allocated(t *testing.T, from, to *v1alpha1.Post) uint64 {
 	var objects [2]map[string]any
 	for i, post := range []*v1alpha1.Post{from, to} {
 		data, err := json.Marshal(post)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if objects[i], err = d.prepare(data); err != nil {
 			t.Fatal(err)
 		}

@@ -17,6 +17,7 @@ import (
 	kjson "sigs.k8s.io/json"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/test/must"
 )
 
 // subject is a sample with its kind's definition.
@@ -35,9 +36,7 @@ func subjects(tb testing.TB) []subject {
 			definitions[s.plural] = load(tb, s.plural)
 		}
 		data, err := json.Marshal(s.object)
-		if err != nil {
-			tb.Fatal(err)
-		}
+		must.Succeed(tb, err)
 		one := subject{sample: s, definition: definitions[s.plural]}
 		if one.original, err = one.create(tb.Context(), data); err != nil {
 			tb.Fatalf("the sample %s is not admitted: %v", s.name, err)
@@ -53,17 +52,13 @@ func (s *subject) try(t *testing.T, only string, decisions []byte) (changed []st
 	t.Helper()
 	c := &changer{entropy: &entropy{bytes: decisions}, only: only}
 	data, err := json.Marshal(c.change(s.schema, s.original, ""))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	stored, err := s.create(t.Context(), data)
 	if err != nil {
 		return c.changed, false
 	}
 	wire, err := json.Marshal(stored)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	typed := s.decode()
 	unknown, err := kjson.UnmarshalStrict(wire, typed)
 	if err != nil {
@@ -203,9 +198,7 @@ func FuzzTime(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, value string) {
 		quoted, err := json.Marshal(value)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if _, err := posts.create(t.Context(), post(quoted)); err != nil {
 			return
 		}
@@ -214,15 +207,11 @@ func FuzzTime(f *testing.F) {
 			t.Fatalf("%q is admitted and cannot be read: %v", value, err)
 		}
 		written, err := json.Marshal(read)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if _, err := posts.create(t.Context(), post(written)); err != nil {
 			t.Fatalf("%q is admitted and written as %s, which is refused: %v", value, written, err)
 		}
-		if err := json.Unmarshal(written, &again); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, json.Unmarshal(written, &again))
 		if want := v1alpha1.NewTime(read.Time); !again.Equal(&want) {
 			t.Fatalf("%q became %s", value, written)
 		}

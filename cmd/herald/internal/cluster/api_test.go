@@ -18,6 +18,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/herald-social/herald/cmd/herald/internal/preflight"
+	"github.com/herald-social/herald/test/must"
 )
 
 // hurriedClock is a clock whose timers fire immediately.
@@ -88,9 +89,7 @@ func TestNamespaceOfKubeconfig(t *testing.T) {
 		t.Fatal(err)
 	}
 	api, err := Connect(file, "test")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if api.Namespace != "elsewhere" {
 		t.Errorf("the namespace is %q, want that of the kubeconfig's context", api.Namespace)
 	}

@@ -14,14 +14,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
+	"github.com/herald-social/herald/test/must"
 )
 
 func write(t *testing.T, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "herald.yaml")
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(path, []byte(text), 0o600))
 	return path
 }
 
@@ -37,9 +36,7 @@ const (
 func TestTwentyMistakes(t *testing.T) {
 	path := filepath.Join("testdata", "twenty.yaml")
 	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	_, err = Check(path)
 	var mistakes *Mistakes
 	if !errors.As(err, &mistakes) {
@@ -167,16 +164,12 @@ func TestOtherProcess(t *testing.T) {
 
 func TestDefaults(t *testing.T) {
 	got, err := Manager(write(t, managerHead))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if diff := cmp.Diff(configv1alpha1.DefaultManager(), got); diff != "" {
 		t.Errorf("a file that says nothing changes nothing: %s", diff)
 	}
 	server, err := APIServer(write(t, "apiVersion: config.herald.dev/v1alpha1\nkind: APIServerConfiguration\nrequestsPerMinute: 0\ntls: null\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	want := configv1alpha1.DefaultAPIServer()
 	want.RequestsPerMinute = 0
 	if diff := cmp.Diff(want, server); diff != "" {
@@ -198,9 +191,7 @@ log: {level: debug}
 tracing: {endpoint: "http://127.0.0.1:4318", samplingRatio: 0}
 platforms: {x: {clientID: "1"}, facebook: {}, sandbox: {url: "http://127.0.0.1:9100", publicURL: "https://sandbox.example.com"}}
 `))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	want := configv1alpha1.DefaultManager()
 	want.Webhook.Hosts = []string{"a", "b"}
 	want.Concurrency.Posts = 16

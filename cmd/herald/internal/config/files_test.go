@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/herald-social/herald/test/must"
 )
 
 // TestSecretIsReadAgain replaces an app's secret while the process runs.
@@ -16,9 +18,7 @@ func TestSecretIsReadAgain(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "secret")
 	put := func(text string) {
 		t.Helper()
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(file, []byte(text), 0o600))
 	}
 	put("old\n")
 	secret, err := SecretReader("platforms.x.clientSecretFile", file, slog.New(slog.DiscardHandler))
@@ -33,9 +33,7 @@ func TestSecretIsReadAgain(t *testing.T) {
 	if secret() != "new" {
 		t.Errorf("got %q: half of a replacement is not taken", secret())
 	}
-	if err := os.Remove(file); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Remove(file))
 	if secret() != "new" {
 		t.Errorf("got %q: a Secret that was unmounted does not end what works", secret())
 	}
@@ -46,9 +44,7 @@ func TestRoots(t *testing.T) {
 		t.Errorf("without a bundle the system decides: %v, %v", roots, err)
 	}
 	file := filepath.Join(t.TempDir(), "ca.pem")
-	if err := os.WriteFile(file, []byte("no certificate"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(file, []byte("no certificate"), 0o600))
 	if _, err := RootCAs("egress.caBundle", file); err == nil || !strings.Contains(err.Error(), "egress.caBundle") {
 		t.Errorf("a bundle without a certificate is a mistake: %v", err)
 	}

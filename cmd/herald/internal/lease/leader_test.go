@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/herald-social/herald/test/must"
 )
 
 func TestLeads(t *testing.T) {
@@ -24,9 +26,7 @@ func TestLeads(t *testing.T) {
 	} {
 		tc.then()
 		families, err := registry.Gather()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if got := families[0].GetMetric()[0].GetGauge().GetValue(); got != tc.want {
 			t.Errorf("%s: got %v, want %v", tc.reason, got, tc.want)
 		}

@@ -16,6 +16,8 @@ import (
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/herald-social/herald/test/must"
 )
 
 // memoryLock is a lock that only the test holds.
@@ -75,14 +77,10 @@ func TestLeaseOutlived(t *testing.T) {
 		"Late":     {"the election may still be ending the process", nil, lasts + overdue, false},
 		"Outlived": {"the election hangs, and another manager leads", nil, lasts + overdue + time.Second, true},
 		"Ended": {"the election gave the lease back", func(t *testing.T, l *Lock, _ *memoryLock) {
-			if err := l.Update(t.Context(), held("")); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, l.Update(t.Context(), held("")))
 		}, time.Hour, false},
 		"Released": {"a process that stops gave its lease back", func(t *testing.T, l *Lock, _ *memoryLock) {
-			if err := l.Release(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, l.Release(t.Context()))
 		}, time.Hour, false},
 		"TakenOver": {"it knows that another one leads", func(t *testing.T, l *Lock, m *memoryLock) {
 			m.put("them", nil)
@@ -106,9 +104,7 @@ func TestLeaseOutlived(t *testing.T) {
 			if err := lock.Check(nil); err != nil {
 				t.Fatalf("a process that waits for the lease is well: %v", err)
 			}
-			if err := lock.Update(t.Context(), held("us")); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, lock.Update(t.Context(), held("us")))
 			if tc.then != nil {
 				tc.then(t, lock, memory)
 			}
@@ -168,9 +164,7 @@ func TestWaiting(t *testing.T) {
 				}
 				begun := time.Now()
 				record, _, err := lock.Get(t.Context())
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(t, err)
 				if waited := time.Since(begun); waited != tc.waits || record.HolderIdentity != tc.found {
 					t.Errorf("%s: it waited %s and found %q, want %s and %q", tc.reason, waited, record.HolderIdentity, tc.waits, tc.found)
 				}
@@ -226,9 +220,7 @@ func TestLost(t *testing.T) {
 					Interface: memory, duration: lasts, renewDeadline: patience, clock: clock.RealClock{}, stop: func() { stops++ },
 					watch: func(context.Context) (watch.Interface, error) { return nil, errors.New("cannot be watched") },
 				}
-				if err := lock.Update(t.Context(), held("us")); err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(t, lock.Update(t.Context(), held("us")))
 				tc.then(t, lock, memory)
 				synctest.Wait()
 				if (stops == 1) != tc.stopped || lock.hasEnded() != (tc.stopped || name == "Released") {
@@ -268,9 +260,7 @@ func TestTimesOfWrites(t *testing.T) {
 		}
 		record := memory.record
 		record.HolderIdentity = "us"
-		if err := lock.Update(t.Context(), record); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, lock.Update(t.Context(), record))
 		if got := memory.record; !got.RenewTime.Time.Equal(fake.Now()) || !got.AcquireTime.Equal(&acquired) {
 			t.Errorf("%s: renewed %s, acquired %s; want %s and %s", reason, got.RenewTime, got.AcquireTime, fake.Now(), acquired)
 		}
@@ -305,9 +295,7 @@ func TestRelease(t *testing.T) {
 			}
 			memory.err = nil
 			// The election renews until the process has exited.
-			if err := lock.Update(t.Context(), held("us")); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, lock.Update(t.Context(), held("us")))
 			if memory.record.HolderIdentity != tc.holder || memory.writes != tc.writes {
 				t.Errorf("%s: %q holds it after %d writes, want %q after %d", tc.reason, memory.record.HolderIdentity, memory.writes, tc.holder, tc.writes)
 			}

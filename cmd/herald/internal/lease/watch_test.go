@@ -11,6 +11,8 @@ import (
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/herald-social/herald/test/must"
 )
 
 func TestWatch(t *testing.T) {
@@ -46,9 +48,7 @@ func TestWatch(t *testing.T) {
 					return names, nil
 				},
 			}
-			if err := w.Snapshot(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, w.Snapshot(t.Context()))
 			now, err = tc.now, tc.err
 			if holder, err := w.NewHolder(t.Context()); holder != tc.holder || !errors.Is(err, tc.err) {
 				t.Errorf("%s: got holder %q, error %v; want %q, %v", tc.reason, holder, err, tc.holder, tc.err)

@@ -28,6 +28,8 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/herald-social/herald/test/must"
 )
 
 func TestFilter(t *testing.T) {
@@ -59,13 +61,9 @@ func TestFilter(t *testing.T) {
 			}))
 			defer api.Close()
 			filter, err := Filter(&rest.Config{Host: api.URL, ContentConfig: rest.ContentConfig{ContentType: "application/json"}}, api.Client())
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			handler, err := filter(logr.Discard(), http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			for range 2 {
 				w := httptest.NewRecorder()
 				r := httptest.NewRequest(http.MethodGet, "/metrics", http.NoBody)
@@ -120,13 +118,9 @@ func guarded(t *testing.T, c clock.PassiveClock) (serve func(address, header str
 	api = &reviewed{RoundTripper: server.Client().Transport}
 	config := &rest.Config{Host: server.URL, ContentConfig: rest.ContentConfig{ContentType: "application/json"}, QPS: -1}
 	tokens, err := typedauthenticationv1.NewForConfigAndClient(config, &http.Client{Transport: api})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	rights, err := typedauthorizationv1.NewForConfigAndClient(config, &http.Client{Transport: api})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	g := newGuard(tokens.TokenReviews(), rights.SubjectAccessReviews(), c)
 	return func(address, header string) int {
 		w := httptest.NewRecorder()

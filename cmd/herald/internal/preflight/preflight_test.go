@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/herald-social/herald/config/crd"
+	"github.com/herald-social/herald/test/must"
 )
 
 // TestCheck checks servers that respond like a Kubernetes API of some version.
@@ -165,9 +166,7 @@ func TestServed(t *testing.T) {
 			}))
 			defer server.Close()
 			client, err := discovery.NewDiscoveryClientForConfig(&rest.Config{Host: server.URL})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			err = checkServed(t.Context(), client.RESTClient(), definitions)
 			if got := fmt.Sprint(err); (tt.want == "") != (err == nil) || !strings.Contains(got, tt.want) || errors.Is(err, ErrUnavailable) != tt.away {
 				t.Errorf("%s: got %v", tt.reason, err)

@@ -23,6 +23,7 @@ import (
 	"github.com/herald-social/herald/cmd/herald/internal/config"
 	"github.com/herald-social/herald/internal/installation"
 	"github.com/herald-social/herald/test/logtest"
+	"github.com/herald-social/herald/test/must"
 )
 
 const managerFile = "apiVersion: config.herald.dev/v1alpha1\nkind: ManagerConfiguration\n"
@@ -55,22 +56,14 @@ func TestLive(t *testing.T) {
 	write := func(version, text string) {
 		t.Helper()
 		data := filepath.Join(folder, version)
-		if err := os.WriteFile(data, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Symlink(data, path+".new"); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Rename(path+".new", path); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(data, []byte(text), 0o600))
+		must.Succeed(t, os.Symlink(data, path+".new"))
+		must.Succeed(t, os.Rename(path+".new", path))
 	}
 	write("0", managerFile)
 	var out logtest.Log
 	log, err := (&Flags{logFormat: "json", logLevel: slog.LevelWarn}).newLog(&out)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	fake := clocktesting.NewFakeClock(time.Now())
 	stop := &installation.Suspension{}
@@ -117,9 +110,7 @@ func TestLive(t *testing.T) {
 			t.Errorf("%s: lines of this level are written wrongly", tc.reason)
 		}
 	}
-	if err := os.Remove(path); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Remove(path))
 	before := len(out.String())
 	for range 3 {
 		fake.Step(rereadEvery)
@@ -173,9 +164,7 @@ func TestNewLog(t *testing.T) {
 	} {
 		var out logtest.Log
 		log, err := (&Flags{logFormat: "json", logLevel: tc.level}).newLog(&out)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		tc.write(log.Logger)
 		lines, err := out.Lines()
 		for _, line := range lines {

@@ -12,6 +12,7 @@ import (
 
 	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
 	"github.com/herald-social/herald/hack/local/ports"
+	"github.com/herald-social/herald/test/must"
 )
 
 // statusOf returns the status of a GET, or 0 if there was no response.
@@ -30,9 +31,7 @@ func statusOf(t *testing.T, url string) int {
 func TestProbesWhileWaiting(t *testing.T) {
 	address := ports.ForTest(t)
 	stop, err := ServeWaiting(t.Context(), configv1alpha1.Endpoint{BindAddress: address}, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if got := statusOf(t, "http://"+address+"/livez"); got != http.StatusOK {
 		t.Errorf("a process that waits is alive: %d", got)
 	}
@@ -52,9 +51,7 @@ func TestProbesWhileWaiting(t *testing.T) {
 	}
 	for _, nowhere := range []string{"", "0"} {
 		stop, err := ServeWaiting(t.Context(), configv1alpha1.Endpoint{BindAddress: nowhere}, slog.New(slog.DiscardHandler))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		stop()
 	}
 }
@@ -64,9 +61,7 @@ func TestProfiles(t *testing.T) {
 	defer cancel()
 	log := slog.New(slog.DiscardHandler)
 	address := ports.ForTest(t)
-	if err := ServeProfiles(ctx, configv1alpha1.Endpoint{BindAddress: address}, log); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, ServeProfiles(ctx, configv1alpha1.Endpoint{BindAddress: address}, log))
 	for _, path := range []string{"", "heap", "goroutine", "profile?seconds=1", "trace?seconds=1"} {
 		if got := statusOf(t, "http://"+address+"/debug/pprof/"+path); got != http.StatusOK {
 			t.Errorf("%s: %d", path, got)

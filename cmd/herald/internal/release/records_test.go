@@ -16,6 +16,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/test/must"
 )
 
 // cluster is the state of the Kubernetes API.
@@ -106,9 +107,7 @@ func TestStays(t *testing.T) {
 			options := tc.options
 			options.Config, options.Clock = &rest.Config{Host: server.URL}, clocktesting.NewFakePassiveClock(now)
 			r, err := newRun(t.Context(), options)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			of := kind{resource: posts}
 			if tc.kind != "" {
 				of.resource = tc.kind

@@ -19,6 +19,7 @@ import (
 	"github.com/herald-social/herald/controllers/post/internal/publish"
 	"github.com/herald-social/herald/internal/credentials"
 	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/test/must"
 )
 
 // limitsWorld is a Limits with four connections for Herald's app, and one for another app.
@@ -33,9 +34,7 @@ type limitsWorld struct {
 func newLimitsWorld(t *testing.T) *limitsWorld {
 	t.Helper()
 	scheme := runtime.NewScheme()
-	if err := v1alpha1.AddToScheme(scheme); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, v1alpha1.AddToScheme(scheme))
 	builder := fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&v1alpha1.Connection{}).
 		WithIndex(&v1alpha1.Connection{}, appBlockedField, func(obj client.Object) []string {
 			if conn, ok := obj.(*v1alpha1.Connection); ok && conn.Status.AppRateLimitedUntil != nil {
@@ -271,9 +270,7 @@ func TestLiftedByHand(t *testing.T) {
 		t.Errorf("the connection tells %+v", conn.Status)
 	}
 	conn.Status.RateLimitedUntil, conn.Status.AppRateLimitedUntil = nil, nil
-	if err := w.api.Status().Update(t.Context(), conn); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, w.api.Status().Update(t.Context(), conn))
 	w.expect("the process that was told believes the connection", "one", "b", true)
 	if n := w.asking(); n != 1000 {
 		t.Errorf("%d of a thousand posts go on at once", n)
@@ -286,9 +283,7 @@ func TestAppLimitOfAnother(t *testing.T) {
 	// of Herald.
 	conn := w.conn("foreign")
 	conn.Status.AppRateLimitedUntil = v1alpha1.NewTimePtr(w.clock.Now().Add(time.Hour))
-	if err := w.api.Status().Update(t.Context(), conn); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, w.api.Status().Update(t.Context(), conn))
 	w.expect("no team holds the others", "one", "a", true)
 	if held := w.limits.LimitedApps(func(tell func(*v1alpha1.Connection)) { tell(conn) }, w.clock.Now()); len(held) != 1 || held[v1alpha1.PlatformX] {
 		t.Errorf("held: %v", held)

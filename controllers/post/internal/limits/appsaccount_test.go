@@ -11,6 +11,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/controllers/post/internal/publish"
 	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/test/must"
 )
 
 // oneAccountLimited returns a world where one account has received an app-wide rate limit, and a post for another
@@ -104,9 +105,7 @@ func TestOneAccountLimitedStaleRead(t *testing.T) {
 	w := oneAccountLimited(t)
 	conn, now := w.conn("three"), w.clock.Now()
 	view, err := w.limits.Read(t.Context(), post("d"), map[string]*v1alpha1.Connection{"three": conn}, now)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	w.answered("two", "b", "herald", wentOut)
 	if until := view.BlockedUntil(conn, now); !until.IsZero() {
 		t.Errorf("it waits until %s, and nothing wakes it", until)
@@ -118,9 +117,7 @@ func TestOneAccountLimitedTwice(t *testing.T) {
 	w := newLimitsWorld(t)
 	same := w.conn("two")
 	same.Spec.AccountID = "one"
-	if err := w.api.Update(t.Context(), same); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, w.api.Update(t.Context(), same))
 	w.answered("one", "a", "herald", w.limited(24*time.Hour))
 	w.expect("the other one is of the account that was told", "two", "b", false)
 	w.answered("two", "c", "herald", w.limited(24*time.Hour))

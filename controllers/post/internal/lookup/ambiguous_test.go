@@ -17,6 +17,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/kubeclient"
 	"github.com/herald-social/herald/posting/delivery"
+	"github.com/herald-social/herald/test/must"
 )
 
 var started = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
@@ -42,9 +43,7 @@ func TestAmbiguous(t *testing.T) {
 	t.Parallel()
 	large := strings.Repeat("many words ", 1000)
 	scheme := runtime.NewScheme()
-	if err := v1alpha1.AddToScheme(scheme); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, v1alpha1.AddToScheme(scheme))
 	for name, tc := range map[string]struct {
 		reason string
 		said   string

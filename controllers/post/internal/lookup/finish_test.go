@@ -17,6 +17,7 @@ import (
 	"github.com/herald-social/herald/controllers/post/internal/prepare"
 	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/posting/delivery"
+	"github.com/herald-social/herald/test/must"
 )
 
 // finishing is a platform with remaining work for a post after it is found.
@@ -57,9 +58,7 @@ func TestFinish(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			scheme := runtime.NewScheme()
-			if err := v1alpha1.AddToScheme(scheme); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, v1alpha1.AddToScheme(scheme))
 			self := working("self", "hello")
 			self.Status.Targets[0].Attempt.EndedAt = v1alpha1.NewTimePtr(started)
 			clk := clocktesting.NewFakePassiveClock(started.Add(time.Minute))

@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/test/must"
 )
 
 // team is a client.Reader with the posts of a team in the API server.
@@ -116,9 +117,7 @@ func TestLoad(t *testing.T) {
 			of := &team{posts: []v1alpha1.Post{tc.post}}
 			owners := NewOwners(of, clocktesting.NewFakeClock(tc.since.Add(time.Minute)))
 			owners.clock.(*clocktesting.FakeClock).SetTime(later(now, tc.since.Add(30*time.Second)))
-			if err := owners.load(t.Context(), "team", tc.since); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, owners.load(t.Context(), "team", tc.since))
 			if known := owners.ownedByOther(v1alpha1.PlatformX, "4711", "p", owner{"other", 0}); known != tc.known || of.passed != tc.passed {
 				t.Errorf("known %t, want %t; %d posts read, want %d, by %q: %s", known, tc.known, of.passed, tc.passed, of.read, tc.reason)
 			}
@@ -207,9 +206,7 @@ func connected(namespace, account string, status v1alpha1.ConnectionStatus) *v1a
 func lookups(t *testing.T, of *team, connections ...client.Object) *Lookups {
 	t.Helper()
 	scheme := runtime.NewScheme()
-	if err := v1alpha1.AddToScheme(scheme); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, v1alpha1.AddToScheme(scheme))
 	cache := fake.NewClientBuilder().WithScheme(scheme).WithObjects(connections...).
 		WithIndex(&v1alpha1.Connection{}, accountIndex, connectedAccount).Build()
 	return &Lookups{Client: cache, Owners: NewOwners(of, clock.RealClock{})}
@@ -239,9 +236,7 @@ func TestLoadOfAccount(t *testing.T) {
 			t.Parallel()
 			of, own := &team{}, connected("team", "4711", tc.own)
 			l := lookups(t, of, own, tc.other)
-			if err := l.load(t.Context(), own, l.Owners.Start().Add(-time.Minute)); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, l.load(t.Context(), own, l.Owners.Start().Add(-time.Minute)))
 			if !of.in["team"] || of.in["other"] != tc.want {
 				t.Errorf("read the posts of %v; of the other team: want %t: %s", of.in, tc.want, tc.reason)
 			}
@@ -260,9 +255,7 @@ func TestLoadOfManyTeams(t *testing.T) {
 			connections = append(connections, connected(fmt.Sprintf("team-%d", n), "4711", verified))
 		}
 		l := lookups(t, of, connections...)
-		if err := l.load(t.Context(), connected("team-0", "4711", verified), l.Owners.Start().Add(-time.Minute)); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, l.load(t.Context(), connected("team-0", "4711", verified), l.Owners.Start().Add(-time.Minute)))
 		synctest.Wait() // the reads clean up after they have returned
 		if len(of.in) != len(connections) || of.most != loadAtOnce {
 			t.Errorf("%d teams read, want %d; %d at once, want %d", len(of.in), len(connections), of.most, loadAtOnce)

@@ -18,6 +18,7 @@ import (
 	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/posting/attempt"
 	"github.com/herald-social/herald/posting/delivery"
+	"github.com/herald-social/herald/test/must"
 )
 
 // finding is a platform that lists one post, unless the post belongs to another target.
@@ -64,9 +65,7 @@ func TestTold(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			scheme := runtime.NewScheme()
-			if err := v1alpha1.AddToScheme(scheme); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, v1alpha1.AddToScheme(scheme))
 			self := working("self", "hello")
 			clk := clocktesting.NewFakePassiveClock(started.Add(time.Minute))
 			c := fake.NewClientBuilder().WithScheme(scheme).WithIndex(&v1alpha1.Post{}, openIndex, openAccounts).

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/test/must"
 )
 
 // TestMatches checks that a session is used only if its hash is in the post's status, whoever wrote the Secret.
@@ -47,9 +48,7 @@ func TestMatches(t *testing.T) {
 // session must be found.
 func TestReplacedSession(t *testing.T) {
 	scheme := runtime.NewScheme()
-	if err := corev1.AddToScheme(scheme); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, corev1.AddToScheme(scheme))
 	api := fake.NewClientBuilder().WithScheme(scheme).Build()
 	p := &Preparer{sessions: sessions{client: api, live: api}}
 	post := &v1alpha1.Post{
@@ -62,9 +61,7 @@ func TestReplacedSession(t *testing.T) {
 		if i > 0 {
 			owner.foundCheckpoint = "a"
 		}
-		if err := p.sessions.store(t.Context(), owner, now); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, p.sessions.store(t.Context(), owner, now))
 	}
 	for name, tc := range map[string]struct {
 		reason string

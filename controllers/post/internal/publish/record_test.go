@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/test/must"
 )
 
 // TestVerifyStored compares a claim with the object that an API server returns for it.
@@ -36,13 +37,9 @@ func TestVerifyStored(t *testing.T) {
 				Attempt: &v1alpha1.Attempt{Number: 1, ID: "a", SendBefore: v1alpha1.NewTime(at)},
 			}}}}
 			written, err := json.Marshal(post.Status.Targets)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			answered := &v1alpha1.Post{}
-			if err := json.Unmarshal(written, &answered.Status.Targets); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, json.Unmarshal(written, &answered.Status.Targets))
 			tt.drop(&answered.Status.Targets[0])
 			if got := verifyStored(written, answered); !errors.Is(got, tt.want) {
 				t.Errorf("%v, want %v (%s)", got, tt.want, tt.reason)

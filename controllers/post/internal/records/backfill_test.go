@@ -18,6 +18,7 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/archive"
+	"github.com/herald-social/herald/test/must"
 )
 
 // recordsOf returns the records of posts in the order of their keys, and counts in read how many were read.
@@ -74,13 +75,9 @@ func TestComparison(t *testing.T) {
 		slices.Sort(want)
 		c := compareWith(recordsOf(records, new(int)), func(post string) { got = append(got, post) })
 		for _, name := range names {
-			if err := c.add(finishedPost{name, at}); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, c.add(finishedPost{name, at}))
 		}
-		if err := c.finish(); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, c.finish())
 		c.stop()
 		slices.Sort(got)
 		if !slices.Equal(got, want) {
@@ -104,9 +101,7 @@ func TestComparisonHoldsNoList(t *testing.T) {
 	c := compareWith(recordsOf(records, &read), func(post string) { t.Fatalf("%s has a record", post) })
 	defer c.stop()
 	for i, name := range names {
-		if err := c.add(finishedPost{name, at}); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, c.add(finishedPost{name, at}))
 		if ahead := read - i; ahead > room || len(c.pending) > room {
 			t.Fatalf("after %d posts %d records are read, and %d posts held", i, read, len(c.pending))
 		}

@@ -26,6 +26,7 @@ import (
 	"github.com/herald-social/herald/internal/media/store"
 	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/posting/delivery"
+	"github.com/herald-social/herald/test/must"
 )
 
 var nine = time.Date(2026, 12, 1, 9, 0, 0, 0, time.UTC)
@@ -362,9 +363,7 @@ func lines(text string) (all []string) {
 func values(t *testing.T, registry *prometheus.Registry, names ...string) []string {
 	t.Helper()
 	text, err := testutil.GatherAndFormat(registry, expfmt.TypeTextPlain, names...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	var all []string
 	for _, line := range lines(string(text)) {
 		if !strings.HasPrefix(line, "#") {

@@ -11,7 +11,7 @@ import (
 )
 
 func TestMedianAndQuantile(t *testing.T) {
-	tests := map[string]struct {
+	for name, tc := range map[string]struct {
 		reason      string
 		values      []float64
 		median, p99 float64
@@ -21,8 +21,7 @@ func TestMedianAndQuantile(t *testing.T) {
 		"odd":       {"the one in the middle, wherever it stands", []float64{9, 1, 2}, 2, 9},
 		"even":      {"the mean of the two in the middle", []float64{4, 1, 2, 9}, 3, 9},
 		"a hundred": {"one of a hundred lies above the 99th percentile", upTo(100), 50.5, 99},
-	}
-	for name, tc := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			if got := Median(tc.values); got != tc.median {
 				t.Errorf("Median is %v, want %v: %s", got, tc.median, tc.reason)
