@@ -18,6 +18,8 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+
+	"github.com/herald-social/herald/test/suite"
 )
 
 // authority is a CA that issues certificates, as cert-manager does.
@@ -28,16 +30,13 @@ type authority struct {
 
 func newAuthority() *authority {
 	GinkgoHelper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	Expect(err).NotTo(HaveOccurred())
+	key := suite.Must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "authority"}, IsCA: true, BasicConstraintsValid: true,
 		NotBefore: time.Now().Add(-48 * time.Hour), NotAfter: time.Now().Add(48 * time.Hour), KeyUsage: x509.KeyUsageCertSign,
 	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	Expect(err).NotTo(HaveOccurred())
-	certificate, err := x509.ParseCertificate(der)
-	Expect(err).NotTo(HaveOccurred())
+	der := suite.Must(x509.CreateCertificate(rand.Reader, template, template, key.Public(), key))
+	certificate := suite.Must(x509.ParseCertificate(der))
 	return &authority{certificate, key}
 }
 
@@ -49,17 +48,14 @@ func (a *authority) bundle() []byte {
 // issue writes a certificate for 127.0.0.1 and its key into a directory. The certificate expires at until.
 func (a *authority) issue(folder string, until time.Time) {
 	GinkgoHelper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	Expect(err).NotTo(HaveOccurred())
+	key := suite.Must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(until.UnixNano()), Subject: pkix.Name{CommonName: "webhook"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
 		NotBefore: time.Now().Add(-24 * time.Hour), NotAfter: until,
 		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 	}
-	der, err := x509.CreateCertificate(rand.Reader, template, a.certificate, key.Public(), a.key)
-	Expect(err).NotTo(HaveOccurred())
-	private, err := x509.MarshalPKCS8PrivateKey(key)
-	Expect(err).NotTo(HaveOccurred())
+	der := suite.Must(x509.CreateCertificate(rand.Reader, template, a.certificate, key.Public(), a.key))
+	private := suite.Must(x509.MarshalPKCS8PrivateKey(key))
 	for file, block := range map[string]*pem.Block{"tls.crt": {Type: "CERTIFICATE", Bytes: der}, "tls.key": {Type: "PRIVATE KEY", Bytes: private}} {
 		Expect(os.WriteFile(filepath.Join(folder, file), pem.EncodeToMemory(block), 0o600)).To(Succeed())
 	}

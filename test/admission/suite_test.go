@@ -15,7 +15,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -25,7 +24,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
@@ -35,6 +33,7 @@ import (
 	"github.com/herald-social/herald/test/envtest"
 	"github.com/herald-social/herald/test/managertest"
 	"github.com/herald-social/herald/test/sandboxtest"
+	"github.com/herald-social/herald/test/suite"
 )
 
 func TestAdmissionFailures(t *testing.T) {
@@ -69,32 +68,23 @@ func (r *recorder) HandleWarningHeader(_ int, _, text string) { r.texts = append
 var _ rest.WarningHandler = (*recorder)(nil)
 
 var _ = BeforeSuite(func(ctx SpecContext) {
-	ctrl.SetLogger(GinkgoLogr)
-	SetDefaultEventuallyTimeout(time.Minute)
-	SetDefaultEventuallyPollingInterval(50 * time.Millisecond)
-	env, err := envtest.Start()
-	Expect(err).NotTo(HaveOccurred())
-	DeferCleanup(env.Stop)
+	env := suite.Start()
 	Expect(apiextensionsv1.AddToScheme(env.Scheme)).To(Succeed())
 	kubernetes := rest.CopyConfig(env.Config)
 	kubernetes.WarningHandler = warnings
-	admin, err = client.New(kubernetes, client.Options{Scheme: env.Scheme})
-	Expect(err).NotTo(HaveOccurred())
+	admin = suite.Must(client.New(kubernetes, client.Options{Scheme: env.Scheme}))
 	Expect(cluster.ApplyFolders(ctx, admin, filepath.Join(config, "rbac"))).To(Succeed())
 
 	platform = sandboxtest.Start(GinkgoT())
-	account, err = platform.Account(ctx, "x", sandbox.DemoAccounts()[0].ID, nil)
-	Expect(err).NotTo(HaveOccurred())
+	account = suite.Must(platform.Account(ctx, "x", sandbox.DemoAccounts()[0].ID, nil))
 	installation = managertest.Installation{Env: env, Program: managertest.Build(GinkgoT()), SandboxURL: platform.URL}
 })
 
 // applyDemo applies the demo team, whose accounts are on the sandbox.
 func applyDemo(ctx context.Context) {
 	GinkgoHelper()
-	data, err := os.ReadFile(filepath.Join(envtest.Root(), "charts", "herald", "files", "demo.yaml"))
-	Expect(err).NotTo(HaveOccurred())
-	objects, err := cluster.ParseObjects(data)
-	Expect(err).NotTo(HaveOccurred())
+	data := suite.Must(os.ReadFile(filepath.Join(envtest.Root(), "charts", "herald", "files", "demo.yaml")))
+	objects := suite.Must(cluster.ParseObjects(data))
 	for _, object := range objects {
 		err := admin.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), client.FieldOwner("suite"), client.ForceOwnership)
 		Expect(err).NotTo(HaveOccurred())
@@ -214,16 +204,14 @@ func expectPosted(ctx context.Context, p *v1alpha1.Post) {
 // calls returns the number of publishing calls to X.
 func calls(ctx context.Context) int {
 	GinkgoHelper()
-	counts, err := platform.Calls(ctx, "x")
-	Expect(err).NotTo(HaveOccurred())
+	counts := suite.Must(platform.Calls(ctx, "x"))
 	return counts["publish"]
 }
 
 // online returns the number of published posts with a text.
 func online(ctx context.Context, text string) (n int) {
 	GinkgoHelper()
-	posts, err := platform.Posts(ctx, "x", account.ID)
-	Expect(err).NotTo(HaveOccurred())
+	posts := suite.Must(platform.Posts(ctx, "x", account.ID))
 	for _, p := range posts {
 		if p.Text == text {
 			n++

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/test/suite"
 )
 
 // gone reports whether an object has been deleted.
@@ -74,8 +75,7 @@ var _ = Describe("A team namespace that is deleted with all its contents", func(
 		Expect(admin.Delete(ctx, namespace)).To(Succeed())
 		Eventually(gone(ctx, namespace)).Should(BeTrue(), "%+v", namespace.Status.Conditions)
 
-		published, err := platform.Posts(ctx, "x", t.account.ID)
-		Expect(err).NotTo(HaveOccurred())
+		published := suite.Must(platform.Posts(ctx, "x", t.account.ID))
 		Expect(published).To(HaveLen(2), "what was out, and what may have been; nothing twice")
 		Eventually(events(ctx, metav1.NamespaceDefault, v1alpha1.ReasonOutcomeAbandoned)).Should(
 			ContainElement(ContainSubstring("look at account "+t.account.ID)), "of the namespace, which takes no new event itself")
@@ -91,8 +91,7 @@ var _ = Describe("A single deleted post with an open call", func() {
 		Expect(admin.Delete(ctx, &v1alpha1.Connection{ObjectMeta: metav1.ObjectMeta{Namespace: t.name, Name: "x"}})).To(Succeed())
 		Eventually(gone(ctx, p)).Should(BeTrue())
 		Eventually(events(ctx, t.name, v1alpha1.ReasonOutcomeAbandoned)).Should(ContainElement(ContainSubstring("look at account " + t.account.ID)))
-		published, err := platform.Posts(ctx, "x", t.account.ID)
-		Expect(err).NotTo(HaveOccurred())
+		published := suite.Must(platform.Posts(ctx, "x", t.account.ID))
 		Expect(published).To(HaveLen(1))
 	})
 })

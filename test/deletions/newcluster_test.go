@@ -27,14 +27,14 @@ import (
 	"github.com/herald-social/herald/hack/local/cluster"
 	"github.com/herald-social/herald/test/envtest"
 	"github.com/herald-social/herald/test/managertest"
+	"github.com/herald-social/herald/test/suite"
 )
 
 // Kubernetes' quota controller discovers new kinds every 30 seconds, and after five minutes recalculates a quota that
 // it could not count. Until then Kubernetes rejects uncounted objects.
 var _ = Describe("A cluster with a new Herald installation", func() {
 	It("accepts a team and all its objects together, before Kubernetes' own quota resync", func(ctx SpecContext) {
-		fresh, err := envtest.Start(envtest.Empty(), envtest.ControllerManager())
-		Expect(err).NotTo(HaveOccurred())
+		fresh := suite.Must(envtest.Start(envtest.Empty(), envtest.ControllerManager()))
 		DeferCleanup(fresh.Stop)
 		By("waiting until the controller of quotas works, which knows none of Herald's kinds")
 		const configMaps = corev1.ResourceName("count/configmaps")
@@ -92,8 +92,7 @@ func applied(ctx context.Context, c client.Client, names string) error {
 	GinkgoHelper()
 	var refused []error
 	for _, object := range theSet(names) {
-		text, err := json.Marshal(object)
-		Expect(err).NotTo(HaveOccurred())
+		text := suite.Must(json.Marshal(object))
 		if err := c.Patch(ctx, object, client.RawPatch(types.ApplyPatchType, text), client.FieldOwner("tool")); err != nil {
 			refused = append(refused, fmt.Errorf("%s %s: %w", object.GetKind(), object.GetName(), err))
 		}
@@ -104,13 +103,10 @@ func applied(ctx context.Context, c client.Client, names string) error {
 // theSet returns the objects in files of config/samples/set, in order.
 func theSet(names string) (objects []*unstructured.Unstructured) {
 	GinkgoHelper()
-	files, err := filepath.Glob(filepath.Join(envtest.Root(), "config", "samples", "set", names))
-	Expect(err).NotTo(HaveOccurred())
+	files := suite.Must(filepath.Glob(filepath.Join(envtest.Root(), "config", "samples", "set", names)))
 	for _, file := range files {
-		text, err := os.ReadFile(file)
-		Expect(err).NotTo(HaveOccurred())
-		parsed, err := cluster.ParseObjects(text)
-		Expect(err).NotTo(HaveOccurred())
+		text := suite.Must(os.ReadFile(file))
+		parsed := suite.Must(cluster.ParseObjects(text))
 		objects = append(objects, parsed...)
 	}
 	Expect(objects).NotTo(BeEmpty())

@@ -22,6 +22,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/test/chart"
 	"github.com/herald-social/herald/test/managertest"
+	"github.com/herald-social/herald/test/suite"
 )
 
 // foreign is another program's finalizer.
@@ -31,8 +32,7 @@ const foreign = "example.com/kept"
 // arguments of the Job's command.
 func hook(ctx context.Context) (args []string) {
 	GinkgoHelper()
-	objects, err := chart.Render(ctx, "herald", managertest.Namespace, "minimal-values.yaml")
-	Expect(err).NotTo(HaveOccurred())
+	objects := suite.Must(chart.Render(ctx, "herald", managertest.Namespace, "minimal-values.yaml"))
 	for _, object := range objects {
 		ofHook := object.GetLabels()["app.kubernetes.io/component"] == "release"
 		switch {
@@ -105,8 +105,7 @@ func (w *work) held() map[client.Object]string {
 // published returns the number of the account's posts on the platform.
 func (w *work) published(ctx context.Context) int {
 	GinkgoHelper()
-	found, err := platform.Posts(ctx, "x", w.account.ID)
-	Expect(err).NotTo(HaveOccurred())
+	found := suite.Must(platform.Posts(ctx, "x", w.account.ID))
 	return len(found)
 }
 

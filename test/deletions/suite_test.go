@@ -19,7 +19,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/herald-social/herald/api/v1alpha1"
@@ -28,6 +27,7 @@ import (
 	"github.com/herald-social/herald/test/managertest"
 	"github.com/herald-social/herald/test/sandboxtest"
 	"github.com/herald-social/herald/test/storetest"
+	"github.com/herald-social/herald/test/suite"
 )
 
 func TestDeletions(t *testing.T) {
@@ -46,13 +46,9 @@ var (
 )
 
 var _ = BeforeSuite(func(ctx SpecContext) {
-	ctrl.SetLogger(GinkgoLogr)
+	env := suite.Start(envtest.ControllerManager())
 	// The namespace controller rechecks a non-empty namespace every eight seconds.
 	SetDefaultEventuallyTimeout(2 * time.Minute)
-	SetDefaultEventuallyPollingInterval(50 * time.Millisecond)
-	env, err := envtest.Start(envtest.ControllerManager())
-	Expect(err).NotTo(HaveOccurred())
-	DeferCleanup(env.Stop)
 	admin = env.Client
 	Expect(cluster.ApplyFolders(ctx, admin, filepath.Join(envtest.Root(), "config", "rbac"))).To(Succeed())
 	platform = sandboxtest.Start(GinkgoT())
@@ -83,9 +79,7 @@ func newTeam(ctx context.Context, change ...func(*v1alpha1.Team)) *team {
 	for _, edit := range change {
 		edit(made)
 	}
-	var err error
-	t.account, err = platform.Account(ctx, "x", fmt.Sprintf("19%08d", serial.Add(1)), nil)
-	Expect(err).NotTo(HaveOccurred())
+	t.account = suite.Must(platform.Account(ctx, "x", fmt.Sprintf("19%08d", serial.Add(1)), nil))
 	t.make(ctx, made)
 	return t
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/herald-social/herald/internal/archive"
 	"github.com/herald-social/herald/internal/media/store"
 	"github.com/herald-social/herald/posting/record"
+	"github.com/herald-social/herald/test/suite"
 )
 
 // launch names a post like an earlier one.
@@ -26,8 +27,7 @@ func launch(p *v1alpha1.Post) { p.Name = "launch" }
 // kept opens the archive in the bucket.
 func kept() *archive.Archive {
 	GinkgoHelper()
-	bucket, err := store.New(installation.Store)
-	Expect(err).NotTo(HaveOccurred())
+	bucket := suite.Must(store.New(installation.Store))
 	return archive.New(bucket)
 }
 
@@ -87,8 +87,7 @@ var _ = DescribeTable("A post with the name of an earlier Team's post, in a name
 	second := t.post(ctx, "hello once more", launch) // X rejects a duplicate text.
 	Eventually(phase(ctx, second)).Should(Equal(v1alpha1.PhasePosted))
 	Expect(second.UID).NotTo(Equal(uid))
-	published, err := platform.Posts(ctx, "x", t.account.ID)
-	Expect(err).NotTo(HaveOccurred())
+	published := suite.Must(platform.Posts(ctx, "x", t.account.ID))
 	Expect(published).To(HaveLen(out))
 	adopted := meta.FindStatusCondition(second.Status.Conditions, v1alpha1.ConditionAdopted)
 	if out == 1 {
@@ -116,8 +115,7 @@ var _ = It("A Team finds its records again after another Team has used its names
 	tenant.make(ctx, t.teamNamed("guest-of-"+t.name))
 	Expect(admin.Delete(ctx, t.teamNamed("guest-of-"+t.name))).To(Succeed())
 	Eventually(gone(ctx, t.teamNamed("guest-of-"+t.name))).Should(BeTrue(), "with its own records, of which it has none")
-	found, err := t.recordOf(ctx, t.name)
-	Expect(err).NotTo(HaveOccurred())
+	found := suite.Must(t.recordOf(ctx, t.name))
 	Expect(found.UID).To(Equal(uid))
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: t.name}}
 	Expect(admin.Delete(ctx, namespace)).To(Succeed())
@@ -141,10 +139,8 @@ var _ = It("An API post deleted before its first reconciliation leaves a record 
 	Expect(gone(ctx, p)()).To(BeFalse())
 	startManager()
 	Eventually(gone(ctx, p)).Should(BeTrue())
-	request, err := kept().Request(ctx, archive.Team{Namespace: t.name, Name: t.name}, p.Name)
-	Expect(err).NotTo(HaveOccurred())
+	request := suite.Must(kept().Request(ctx, archive.Team{Namespace: t.name, Name: t.name}, p.Name))
 	Expect(request).To(And(HaveField("UID", p.UID), HaveField("Fingerprint", "v1:abc")))
-	published, err := platform.Posts(ctx, "x", t.account.ID)
-	Expect(err).NotTo(HaveOccurred())
+	published := suite.Must(platform.Posts(ctx, "x", t.account.ID))
 	Expect(published).To(BeEmpty())
 })

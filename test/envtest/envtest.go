@@ -102,10 +102,10 @@ func (e *Environment) InstallKinds() error {
 	return nil
 }
 
-// Kubeconfig returns a kubeconfig for a user, whose rights are those that RBAC grants to the name. namespace is the
-// default namespace.
-func (e *Environment) Kubeconfig(user, namespace string) ([]byte, error) {
-	added, err := e.env.AddUser(envtest.User{Name: user}, nil)
+// Kubeconfig returns a kubeconfig for a user, whose rights are those that RBAC grants to the name and the groups.
+// namespace is the default namespace.
+func (e *Environment) Kubeconfig(user, namespace string, groups ...string) ([]byte, error) {
+	added, err := e.env.AddUser(envtest.User{Name: user, Groups: groups}, nil)
 	if err != nil {
 		return nil, fmt.Errorf("cannot add the user %s: %w", user, err)
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/hack/local/cluster"
 	"github.com/herald-social/herald/test/envtest"
+	"github.com/herald-social/herald/test/suite"
 )
 
 // made counts the suite's teams.
@@ -31,8 +32,7 @@ var made int
 func aTeam(ctx context.Context) (namespace, account string) {
 	GinkgoHelper()
 	team, account := nextTeam()
-	objects, err := cluster.ParseObjects([]byte(teamFile(ctx, team, account)))
-	Expect(err).NotTo(HaveOccurred())
+	objects := suite.Must(cluster.ParseObjects([]byte(teamFile(ctx, team, account))))
 	for _, o := range objects {
 		Expect(admin.Create(ctx, o)).To(Succeed())
 	}
@@ -53,8 +53,7 @@ func nextTeam() (team, account string) {
 // teamFile returns the manifest for a new team from docs/gitops.md.
 func teamFile(ctx context.Context, team, account string) string {
 	GinkgoHelper()
-	granted, err := platform.Account(ctx, "x", account, nil)
-	Expect(err).NotTo(HaveOccurred())
+	granted := suite.Must(platform.Account(ctx, "x", account, nil))
 	return strings.NewReplacer("TEAM", team, "ACCOUNT", account, "ACCESS", granted.AccessToken, "REFRESH", granted.RefreshToken,
 		"SCOPES", strings.Join(granted.Scopes, " ")).Replace(`apiVersion: v1
 kind: Namespace
@@ -125,8 +124,7 @@ func read(ctx context.Context, namespace, name string) *v1alpha1.Post {
 
 func texts(ctx context.Context, account string) []string {
 	GinkgoHelper()
-	posts, err := platform.Posts(ctx, "x", account)
-	Expect(err).NotTo(HaveOccurred())
+	posts := suite.Must(platform.Posts(ctx, "x", account))
 	found := []string{}
 	for _, p := range posts {
 		found = append(found, p.Text)
@@ -161,8 +159,7 @@ var _ = Describe("Flux", func() {
 
 	It("waits for publication only with the expressions in config/gitops", func(ctx SpecContext) {
 		namespace, account := aTeam(ctx)
-		data, err := os.ReadFile(filepath.Join(envtest.Root(), "config", "gitops", "flux-published.yaml"))
-		Expect(err).NotTo(HaveOccurred())
+		data := suite.Must(os.ReadFile(filepath.Join(envtest.Root(), "config", "gitops", "flux-published.yaml")))
 		var expressions map[string]any
 		Expect(yaml.Unmarshal(data, &expressions)).To(Succeed())
 		soon := newSync(ctx, "accepted", nil)

@@ -57,8 +57,7 @@ func (r *repository) pack(files map[string]string) (path, digest string, size in
 	archive := tar.NewWriter(zipped)
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		Expect(archive.WriteHeader(&tar.Header{Name: name, Mode: 0o644, Size: int64(len(files[name]))})).To(Succeed())
-		_, err := archive.Write([]byte(files[name]))
-		Expect(err).NotTo(HaveOccurred())
+		Expect(archive.Write([]byte(files[name]))).Error().NotTo(HaveOccurred())
 	}
 	Expect(archive.Close()).To(Succeed())
 	Expect(zipped.Close()).To(Succeed())

@@ -13,7 +13,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -21,7 +20,6 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
@@ -32,6 +30,7 @@ import (
 	"github.com/herald-social/herald/test/managertest"
 	"github.com/herald-social/herald/test/sandboxtest"
 	"github.com/herald-social/herald/test/storetest"
+	"github.com/herald-social/herald/test/suite"
 )
 
 func TestFlux(t *testing.T) {
@@ -52,12 +51,7 @@ var (
 )
 
 var _ = BeforeSuite(func(ctx SpecContext) {
-	ctrl.SetLogger(GinkgoLogr)
-	SetDefaultEventuallyTimeout(time.Minute)
-	SetDefaultEventuallyPollingInterval(100 * time.Millisecond)
-	env, err := envtest.Start()
-	Expect(err).NotTo(HaveOccurred())
-	DeferCleanup(env.Stop)
+	env := suite.Start()
 	admin = env.Client
 	Expect(apiextensionsv1.AddToScheme(admin.Scheme())).To(Succeed())
 	config := filepath.Join(envtest.Root(), "config")
@@ -70,9 +64,7 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	Expect(cluster.ApplyWebhook(ctx, admin, filepath.Join(config, "webhook", "webhook.yaml"), "https://"+settings.Webhook.BindAddress)).To(Succeed())
 	Expect(admin.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: system}})).To(Succeed())
 	define(ctx)
-	kubeconfig, err := env.Kubeconfig("flux", system)
-	Expect(err).NotTo(HaveOccurred())
-	startController(ctx, kubeconfig)
+	startController(ctx, suite.Must(env.Kubeconfig("flux", system)))
 	git = serveRepository()
 })
 
@@ -86,12 +78,10 @@ func define(ctx context.Context) {
 	GinkgoHelper()
 	list := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", "github.com/fluxcd/kustomize-controller")
 	list.Dir, list.Env = filepath.Join(envtest.Root(), "hack", "kustomize-controller"), append(os.Environ(), "GOWORK=off")
-	module, err := list.Output()
-	Expect(err).NotTo(HaveOccurred())
+	module := suite.Must(list.Output())
 	data, err := os.ReadFile(filepath.Join(strings.TrimSpace(string(module)), "config", "crd", "bases", "kustomize.toolkit.fluxcd.io_kustomizations.yaml"))
 	Expect(err).NotTo(HaveOccurred())
-	objects, err := cluster.ParseObjects(data)
-	Expect(err).NotTo(HaveOccurred())
+	objects := suite.Must(cluster.ParseObjects(data))
 	for _, object := range objects {
 		Expect(admin.Create(ctx, object)).To(Succeed())
 	}

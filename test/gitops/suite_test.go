@@ -18,7 +18,7 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/conditions"
-	"github.com/herald-social/herald/test/envtest"
+	"github.com/herald-social/herald/test/suite"
 )
 
 func TestGitOps(t *testing.T) {
@@ -29,10 +29,7 @@ func TestGitOps(t *testing.T) {
 var k8s client.Client
 
 var _ = BeforeSuite(func(ctx SpecContext) {
-	env, err := envtest.Start()
-	Expect(err).NotTo(HaveOccurred())
-	DeferCleanup(env.Stop)
-	k8s = env.Client
+	k8s = suite.Start().Client
 	Expect(k8s.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "team"}})).To(Succeed())
 })
 
@@ -90,13 +87,11 @@ func key() kind {
 var _ = Describe("kstatus, by which Flux and kubectl wait,", func() {
 	judged := func(ctx SpecContext, object client.Object) string {
 		GinkgoHelper()
-		gvk, err := apiutil.GVKForObject(object, k8s.Scheme())
-		Expect(err).NotTo(HaveOccurred())
+		gvk := suite.Must(apiutil.GVKForObject(object, k8s.Scheme()))
 		var stored unstructured.Unstructured
 		stored.SetGroupVersionKind(gvk)
 		Expect(k8s.Get(ctx, client.ObjectKeyFromObject(object), &stored)).To(Succeed())
-		result, err := kstatus.Compute(&stored)
-		Expect(err).NotTo(HaveOccurred())
+		result := suite.Must(kstatus.Compute(&stored))
 		Expect(argo(&stored)).To(Equal(map[kstatus.Status]string{
 			kstatus.InProgressStatus: "Progressing", kstatus.CurrentStatus: "Healthy", kstatus.FailedStatus: "Degraded",
 		}[result.Status]), "Argo CD judges otherwise")

@@ -23,14 +23,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
 	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
 	"github.com/herald-social/herald/sandbox"
 	"github.com/herald-social/herald/test/chart"
-	"github.com/herald-social/herald/test/envtest"
+	"github.com/herald-social/herald/test/suite"
 )
 
 func TestInstall(t *testing.T) {
@@ -54,14 +53,10 @@ func (r *recorder) HandleWarningHeader(_ int, _, text string) { r.texts = append
 var _ rest.WarningHandler = (*recorder)(nil)
 
 var _ = BeforeSuite(func(ctx SpecContext) {
-	ctrl.SetLogger(GinkgoLogr)
-	env, err := envtest.Start()
-	Expect(err).NotTo(HaveOccurred())
-	DeferCleanup(env.Stop)
+	env := suite.Start()
 	config := rest.CopyConfig(env.Config)
 	config.WarningHandler = &warnings
-	admin, err = client.New(config, client.Options{Scheme: env.Scheme})
-	Expect(err).NotTo(HaveOccurred())
+	admin = suite.Must(client.New(config, client.Options{Scheme: env.Scheme}))
 	herald = filepath.Join(GinkgoT().TempDir(), "herald")
 	out, err := exec.CommandContext(ctx, "go", "build", "-o", herald, "../../cmd/herald").CombinedOutput()
 	Expect(err).NotTo(HaveOccurred(), string(out))
@@ -101,8 +96,7 @@ func isPlain(object *unstructured.Unstructured) bool {
 }
 
 var _ = DescribeTable("Applying with one tool and then another changes nothing:", func(ctx SpecContext, namespace string, render func(context.Context) ([]*unstructured.Unstructured, error)) {
-	objects, err := render(ctx)
-	Expect(err).NotTo(HaveOccurred())
+	objects := suite.Must(render(ctx))
 	objects = slices.DeleteFunc(objects, func(o *unstructured.Unstructured) bool { return !isPlain(o) })
 	// The chart has no Namespace, since Helm creates it. The namespaces to serve must exist too, for the Roles in them.
 	namespaces := map[string]bool{namespace: true}
@@ -163,8 +157,7 @@ func fileOf(objects []*unstructured.Unstructured, name string) string {
 }
 
 var _ = DescribeTable("The programs accept the chart's configuration files with", func(ctx SpecContext, files ...string) {
-	objects, err := chart.Render(ctx, "outreach", "social", files...)
-	Expect(err).NotTo(HaveOccurred())
+	objects := suite.Must(chart.Render(ctx, "outreach", "social", files...))
 	for _, process := range []string{"manager", "apiserver"} {
 		file := filepath.Join(GinkgoT().TempDir(), process+".yaml")
 		Expect(os.WriteFile(file, []byte(fileOf(objects, "outreach-"+process)), 0o600)).To(Succeed())
@@ -179,8 +172,7 @@ var _ = DescribeTable("The programs accept the chart's configuration files with"
 
 // values.yaml spells out the defaults for those who read it. They must equal the programs' defaults.
 var _ = It("has the defaults of the programs", func(ctx SpecContext) {
-	objects, err := chart.Render(ctx, "herald", "herald-system", "minimal-values.yaml")
-	Expect(err).NotTo(HaveOccurred())
+	objects := suite.Must(chart.Render(ctx, "herald", "herald-system", "minimal-values.yaml"))
 	manager, apiserver := configv1alpha1.DefaultManager(), configv1alpha1.DefaultAPIServer()
 	manager.Platforms.Facebook, apiserver.Platforms.Facebook = &configv1alpha1.Platform{}, &configv1alpha1.Platform{}
 	apiserver.SiteURL = "https://herald.example.com"
@@ -207,8 +199,7 @@ var _ = It("covers each configuration field", func(ctx SpecContext) {
 		"platforms": "platforms", "tls": "apiserver.tls", "webhook": "webhook", "thumbnails": "thumbnails.enabled", "egress": "caBundle",
 		"tracing": "tracing, once it has an endpoint",
 	}
-	objects, err := chart.Render(ctx, "herald", "herald-system", "minimal-values.yaml")
-	Expect(err).NotTo(HaveOccurred())
+	objects := suite.Must(chart.Render(ctx, "herald", "herald-system", "minimal-values.yaml"))
 	for process, kind := range map[string]reflect.Type{
 		"manager": reflect.TypeFor[configv1alpha1.ManagerConfiguration](), "apiserver": reflect.TypeFor[configv1alpha1.APIServerConfiguration](),
 	} {
@@ -237,8 +228,7 @@ func fieldsOf(kind reflect.Type) []string {
 
 // The demo team uses the accounts that the sandbox starts with.
 var _ = It("connects the sandbox's accounts", func() {
-	data, err := os.ReadFile(filepath.Join("..", "..", "charts", "herald", "files", "demo.yaml"))
-	Expect(err).NotTo(HaveOccurred())
+	data := suite.Must(os.ReadFile(filepath.Join("..", "..", "charts", "herald", "files", "demo.yaml")))
 	text := string(data)
 	for _, account := range sandbox.DemoAccounts() {
 		Expect(text).To(ContainSubstring("  platform: " + account.Platform + "\n  accountID: \"" + account.ID + "\"\n"))

@@ -26,7 +26,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kuberest "k8s.io/client-go/rest"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
@@ -35,10 +34,10 @@ import (
 	"github.com/herald-social/herald/hack/local/cluster"
 	"github.com/herald-social/herald/internal/conditions"
 	"github.com/herald-social/herald/test/chart"
-	"github.com/herald-social/herald/test/envtest"
 	"github.com/herald-social/herald/test/managertest"
 	"github.com/herald-social/herald/test/sandboxtest"
 	"github.com/herald-social/herald/test/storetest"
+	"github.com/herald-social/herald/test/suite"
 )
 
 func TestNamespaces(t *testing.T) {
@@ -70,12 +69,8 @@ var installed = []string{
 }
 
 var _ = BeforeSuite(func(ctx SpecContext) {
-	ctrl.SetLogger(GinkgoLogr)
+	env := suite.Start()
 	SetDefaultEventuallyTimeout(2 * time.Minute)
-	SetDefaultEventuallyPollingInterval(50 * time.Millisecond)
-	env, err := envtest.Start()
-	Expect(err).NotTo(HaveOccurred())
-	DeferCleanup(env.Stop)
 	admin, adminConfig = env.Client, env.Config
 	for _, namespace := range append([]string{foreign}, served...) {
 		Expect(admin.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
@@ -124,8 +119,7 @@ func install(ctx context.Context) {
 	GinkgoHelper()
 	file := filepath.Join(GinkgoT().TempDir(), "values.yaml")
 	Expect(os.WriteFile(file, fmt.Appendf(nil, "namespaces: [%s]\n", strings.Join(served, ", ")), 0o600)).To(Succeed())
-	objects, err := chart.Render(ctx, "herald", managertest.Namespace, "minimal-values.yaml", file)
-	Expect(err).NotTo(HaveOccurred())
+	objects := suite.Must(chart.Render(ctx, "herald", managertest.Namespace, "minimal-values.yaml", file))
 	Expect(client.IgnoreAlreadyExists(admin.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: managertest.Namespace}}))).To(Succeed())
 	for _, object := range objects {
 		if slices.Contains(installed, object.GetKind()) {
@@ -161,8 +155,7 @@ func ready(ctx context.Context, object client.Object, conditions *[]metav1.Condi
 // connect connects an account on X in a namespace, and waits until it is ready.
 func connect(ctx context.Context, namespace string) {
 	GinkgoHelper()
-	account, err := platform.Account(ctx, "x", fmt.Sprintf("19%08d", slices.Index(served, namespace)), nil)
-	Expect(err).NotTo(HaveOccurred())
+	account := suite.Must(platform.Account(ctx, "x", fmt.Sprintf("19%08d", slices.Index(served, namespace)), nil))
 	conn := &v1alpha1.Connection{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "x"}}
 	Expect(cluster.CreateConnection(ctx, admin, conn, v1alpha1.PlatformX, cluster.Account{
 		ID: account.ID, AccessToken: account.AccessToken, RefreshToken: account.RefreshToken, ExpiresAt: account.ExpiresAt.UTC().Format(time.RFC3339),
@@ -191,8 +184,7 @@ type answer struct {
 // ask sends a request with a token. The status is zero until the apiserver listens.
 func ask(ctx context.Context, token, method, path, body string) answer {
 	GinkgoHelper()
-	request, err := http.NewRequestWithContext(ctx, method, address+rest.Prefix+path, bytes.NewBufferString(body))
-	Expect(err).NotTo(HaveOccurred())
+	request := suite.Must(http.NewRequestWithContext(ctx, method, address+rest.Prefix+path, bytes.NewBufferString(body)))
 	request.Header.Set("Authorization", "Bearer "+token)
 	request.Header.Set("Content-Type", "application/json")
 	response, err := http.DefaultClient.Do(request)
@@ -200,8 +192,7 @@ func ask(ctx context.Context, token, method, path, body string) answer {
 		return answer{Body: err.Error()}
 	}
 	defer response.Body.Close()
-	text, err := io.ReadAll(response.Body)
-	Expect(err).NotTo(HaveOccurred())
+	text := suite.Must(io.ReadAll(response.Body))
 	return answer{response.StatusCode, string(text)}
 }
 
@@ -227,8 +218,7 @@ var _ = Describe("An installation for single namespaces", Ordered, func() {
 		for _, account := range []string{managertest.ManagerAccount, managertest.APIServerAccount} {
 			config := kuberest.CopyConfig(adminConfig)
 			config.Impersonate.UserName = account
-			reader, err := client.New(config, client.Options{Scheme: admin.Scheme()})
-			Expect(err).NotTo(HaveOccurred())
+			reader := suite.Must(client.New(config, client.Options{Scheme: admin.Scheme()}))
 			for _, list := range []client.ObjectList{
 				&v1alpha1.PostList{}, &v1alpha1.MediaList{}, &v1alpha1.ConnectionList{}, &v1alpha1.APIKeyList{}, &corev1.SecretList{},
 			} {

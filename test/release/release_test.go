@@ -36,6 +36,7 @@ import (
 	"github.com/herald-social/herald/hack/local/cluster"
 	"github.com/herald-social/herald/hack/local/ports"
 	"github.com/herald-social/herald/internal/apitoken"
+	"github.com/herald-social/herald/test/suite"
 )
 
 // at returns an object's metadata with its namespace and name.
@@ -46,8 +47,7 @@ func at(namespace, name string) metav1.ObjectMeta {
 // connect creates an account on X and a connection to it in the namespace.
 func connect(ctx context.Context, namespace, account string) *v1alpha1.Connection {
 	GinkgoHelper()
-	made, err := sandbox.Account(ctx, "x", account, nil)
-	Expect(err).NotTo(HaveOccurred())
+	made := suite.Must(sandbox.Account(ctx, "x", account, nil))
 	connection := &v1alpha1.Connection{ObjectMeta: at(namespace, "x")}
 	Expect(cluster.CreateConnection(ctx, admin, connection, v1alpha1.PlatformX, cluster.Account{
 		ID: made.ID, AccessToken: made.AccessToken, RefreshToken: made.RefreshToken, Scopes: made.Scopes,
@@ -75,10 +75,8 @@ func token(ctx context.Context, namespace string) string {
 // call sends a request to the API and returns the status and the body.
 func call(method, path, token string, body any) (int, string) {
 	GinkgoHelper()
-	data, err := json.Marshal(body)
-	Expect(err).NotTo(HaveOccurred())
-	req, err := http.NewRequest(method, site+path, bytes.NewReader(data))
-	Expect(err).NotTo(HaveOccurred())
+	data := suite.Must(json.Marshal(body))
+	req := suite.Must(http.NewRequest(method, site+path, bytes.NewReader(data)))
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Authorization", "Bearer "+token)
 	return do(http.DefaultClient, req)
@@ -86,11 +84,9 @@ func call(method, path, token string, body any) (int, string) {
 
 func do(by *http.Client, req *http.Request) (int, string) {
 	GinkgoHelper()
-	resp, err := by.Do(req)
-	Expect(err).NotTo(HaveOccurred())
+	resp := suite.Must(by.Do(req))
 	defer resp.Body.Close()
-	answer, err := io.ReadAll(resp.Body)
-	Expect(err).NotTo(HaveOccurred())
+	answer := suite.Must(io.ReadAll(resp.Body))
 	return resp.StatusCode, string(answer)
 }
 
@@ -131,12 +127,10 @@ var _ = Describe("A release for one team", Ordered, func() {
 
 	It("traces a post from the request to the platform call, through both processes", func(ctx SpecContext) {
 		const trace = "4bf92f3577b34da6a3ce929d0e0e4736"
-		body, err := json.Marshal(map[string]any{
+		body := suite.Must(json.Marshal(map[string]any{
 			"category": "text", "targets": []map[string]any{{"connection_id": "x", "caption": "a caption of ours"}},
-		})
-		Expect(err).NotTo(HaveOccurred())
-		req, err := http.NewRequestWithContext(ctx, http.MethodPost, site+"/api/v1/posts", bytes.NewReader(body))
-		Expect(err).NotTo(HaveOccurred())
+		}))
+		req := suite.Must(http.NewRequestWithContext(ctx, http.MethodPost, site+"/api/v1/posts", bytes.NewReader(body)))
 		req.Header.Set("Content-Type", "application/json")
 		req.Header.Set("Authorization", "Bearer "+key)
 		req.Header.Set("traceparent", "00-"+trace+"-00f067aa0ba902b7-01")
@@ -251,8 +245,7 @@ var _ = Describe("A release for one team", Ordered, func() {
 		request := &authenticationv1.TokenRequest{}
 		Expect(admin.SubResource("token").Create(ctx, account, request)).To(Succeed())
 		read := func(token string) int {
-			req, err := http.NewRequestWithContext(ctx, http.MethodGet, metrics[process]+"/metrics", http.NoBody)
-			Expect(err).NotTo(HaveOccurred())
+			req := suite.Must(http.NewRequestWithContext(ctx, http.MethodGet, metrics[process]+"/metrics", http.NoBody))
 			if token != "" {
 				req.Header.Set("Authorization", "Bearer "+token)
 			}
@@ -301,8 +294,7 @@ var _ = Describe("An apiserver that cannot serve its metrics", func() {
 		config.BindAddress, config.Health.BindAddress = ports.ForTest(GinkgoT()), ports.ForTest(GinkgoT())
 		config.Metrics.BindAddress = strings.TrimPrefix(metrics["apiserver"], "https://") // already in use
 		config.Shutdown.Delay.Duration = 0
-		data, err := yaml.Marshal(config)
-		Expect(err).NotTo(HaveOccurred())
+		data := suite.Must(yaml.Marshal(config))
 		file := filepath.Join(folder, "taken.yaml")
 		Expect(os.WriteFile(file, data, 0o600)).To(Succeed())
 		out, err := exec.Command(filepath.Join(folder, "herald"), "apiserver", "--config", file,

@@ -15,14 +15,12 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
-	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	"github.com/onsi/gomega/gbytes"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
@@ -30,8 +28,8 @@ import (
 	"github.com/herald-social/herald/hack/local/cluster"
 	"github.com/herald-social/herald/hack/local/ports"
 	"github.com/herald-social/herald/test/chart"
-	"github.com/herald-social/herald/test/envtest"
 	"github.com/herald-social/herald/test/sandboxtest"
+	"github.com/herald-social/herald/test/suite"
 )
 
 func TestRelease(t *testing.T) {
@@ -65,15 +63,10 @@ var (
 )
 
 var _ = BeforeSuite(func(ctx SpecContext) {
-	ctrl.SetLogger(GinkgoLogr)
-	SetDefaultEventuallyTimeout(time.Minute)
-	SetDefaultEventuallyPollingInterval(100 * time.Millisecond)
 	folder = GinkgoT().TempDir()
 	out, err := exec.CommandContext(ctx, "go", "build", "-o", folder+"/", "../../cmd/...").CombinedOutput()
 	Expect(err).NotTo(HaveOccurred(), string(out))
-	env, err := envtest.Start()
-	Expect(err).NotTo(HaveOccurred())
-	DeferCleanup(env.Stop)
+	env := suite.Start()
 	admin = env.Client
 	createNamespace(ctx, system)
 	rights, admission := writeChart(ctx)
@@ -82,8 +75,7 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	traces.start()
 	healths, metrics = map[string]string{}, map[string]string{}
 	common := func(process string) configv1alpha1.Common {
-		kubeconfig, err := env.Kubeconfig("system:serviceaccount:"+system+":"+release+"-"+process, system)
-		Expect(err).NotTo(HaveOccurred())
+		kubeconfig := suite.Must(env.Kubeconfig("system:serviceaccount:"+system+":"+release+"-"+process, system))
 		Expect(os.WriteFile(filepath.Join(folder, process+".kubeconfig"), kubeconfig, 0o600)).To(Succeed())
 		health, metric := ports.ForTest(GinkgoT()), ports.ForTest(GinkgoT())
 		healths[process], metrics[process] = "http://"+health, "https://"+metric
@@ -113,8 +105,7 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 // and a file with that. The CRDs are already installed, and Deployments get no pods because no controller runs here.
 func writeChart(ctx context.Context) (rights, admission string) {
 	GinkgoHelper()
-	objects, err := chart.Render(ctx, release, system, "minimal-values.yaml")
-	Expect(err).NotTo(HaveOccurred())
+	objects := suite.Must(chart.Render(ctx, release, system, "minimal-values.yaml"))
 	rights, admission = filepath.Join(folder, "rights"), filepath.Join(folder, "webhook.yaml")
 	Expect(os.Mkdir(rights, 0o700)).To(Succeed())
 	for i, object := range objects {
@@ -125,8 +116,7 @@ func writeChart(ctx context.Context) (rights, admission string) {
 		if object.GetKind() == "ValidatingWebhookConfiguration" {
 			file = admission
 		}
-		data, err := yaml.Marshal(object)
-		Expect(err).NotTo(HaveOccurred())
+		data := suite.Must(yaml.Marshal(object))
 		Expect(os.WriteFile(file, data, 0o600)).To(Succeed())
 	}
 	return rights, admission
@@ -156,8 +146,7 @@ func startHerald(process string, config any) {
 // writeConfig writes a process's configuration to a file.
 func writeConfig(process string, config any) (file string) {
 	GinkgoHelper()
-	data, err := yaml.Marshal(config)
-	Expect(err).NotTo(HaveOccurred())
+	data := suite.Must(yaml.Marshal(config))
 	file = filepath.Join(folder, process+".yaml")
 	Expect(os.WriteFile(file+".new", data, 0o600)).To(Succeed())
 	Expect(os.Rename(file+".new", file)).To(Succeed())

@@ -27,13 +27,13 @@ import (
 	"github.com/herald-social/herald/hack/local/cluster"
 	"github.com/herald-social/herald/test/chart"
 	"github.com/herald-social/herald/test/envtest"
+	"github.com/herald-social/herald/test/suite"
 )
 
 // gitopsPage returns docs/gitops.md.
 func gitopsPage() string {
 	GinkgoHelper()
-	text, err := os.ReadFile(filepath.Join(envtest.Root(), "docs", "gitops.md"))
-	Expect(err).NotTo(HaveOccurred())
+	text := suite.Must(os.ReadFile(filepath.Join(envtest.Root(), "docs", "gitops.md")))
 	return string(text)
 }
 
@@ -94,8 +94,7 @@ func judge(ctx context.Context, object *unstructured.Unstructured) {
 	}
 	for _, path := range [][]string{{"spec", "values"}, {"spec", "source", "helm", "valuesObject"}} {
 		if values, found, _ := unstructured.NestedMap(object.Object, path...); found {
-			text, err := yaml.Marshal(values)
-			Expect(err).NotTo(HaveOccurred())
+			text := suite.Must(yaml.Marshal(values))
 			render(ctx, string(text))
 		}
 	}
@@ -174,14 +173,12 @@ var _ = Describe("docs/gitops.md", func() {
 
 	It("has the expressions and scripts of config/gitops, and valid links", func() {
 		page := gitopsPage()
-		shipped, err := os.ReadFile(filepath.Join(envtest.Root(), "config", "gitops", "flux-published.yaml"))
-		Expect(err).NotTo(HaveOccurred())
+		shipped := suite.Must(os.ReadFile(filepath.Join(envtest.Root(), "config", "gitops", "flux-published.yaml")))
 		for _, expression := range regexp.MustCompile(`(?m)^  (failed|current): .*$`).FindAllString(string(shipped), -1) {
 			Expect(page).To(ContainSubstring(strings.TrimSpace(expression)))
 		}
 		for _, link := range regexp.MustCompile(`\]\(([^)#]+)[^)]*\)`).FindAllStringSubmatch(page, -1) {
-			_, err := os.Stat(filepath.Join(envtest.Root(), "docs", link[1]))
-			Expect(err).NotTo(HaveOccurred())
+			Expect(os.Stat(filepath.Join(envtest.Root(), "docs", link[1]))).Error().NotTo(HaveOccurred())
 		}
 		Expect(page).To(ContainSubstring("config/gitops/argocd-health.lua"))
 	})

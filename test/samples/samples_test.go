@@ -28,14 +28,13 @@ import (
 	"github.com/herald-social/herald/sandbox"
 	"github.com/herald-social/herald/test/chart"
 	"github.com/herald-social/herald/test/envtest"
+	"github.com/herald-social/herald/test/suite"
 )
 
 // samples returns the objects in config/samples, as its kustomization lists them.
 func samples(ctx context.Context) []*unstructured.Unstructured {
 	GinkgoHelper()
-	objects, err := chart.Kustomize(ctx, "samples")
-	Expect(err).NotTo(HaveOccurred())
-	return objects
+	return suite.Must(chart.Kustomize(ctx, "samples"))
 }
 
 // postsOf returns the posts among objects.
@@ -86,15 +85,12 @@ var _ = It("The samples cover every kind, category and platform, and the kustomi
 	Expect(categories).To(ContainElements("text", "image", "video", "tree"))
 	Expect(states).To(ContainElements("draft", "scheduled", "immediate"))
 
-	list, err := os.ReadFile(filepath.Join(envtest.Root(), "config", "samples", "Kustomization"))
-	Expect(err).NotTo(HaveOccurred())
+	list := suite.Must(os.ReadFile(filepath.Join(envtest.Root(), "config", "samples", "Kustomization")))
 	for _, folder := range []string{".", "team", "media"} {
-		files, err := filepath.Glob(filepath.Join(envtest.Root(), "config", "samples", folder, "*.yaml"))
-		Expect(err).NotTo(HaveOccurred())
+		files := suite.Must(filepath.Glob(filepath.Join(envtest.Root(), "config", "samples", folder, "*.yaml")))
 		for _, file := range files {
 			Expect(string(list)).To(ContainSubstring("- " + filepath.Join(folder, filepath.Base(file)) + "\n"))
-			text, err := os.ReadFile(file)
-			Expect(err).NotTo(HaveOccurred())
+			text := suite.Must(os.ReadFile(file))
 			Expect(string(text)).To(HavePrefix("# "), "%s says what it shows", file)
 		}
 	}
@@ -106,9 +102,7 @@ var files = map[string]string{"picture": "picture.jpg", "film": "tenseconds.mp4"
 // fileOf returns the file for a Media.
 func fileOf(media string) []byte {
 	GinkgoHelper()
-	data, err := os.ReadFile(filepath.Join(envtest.Root(), "internal", "media", "probe", "testdata", files[media]))
-	Expect(err).NotTo(HaveOccurred())
-	return data
+	return suite.Must(os.ReadFile(filepath.Join(envtest.Root(), "internal", "media", "probe", "testdata", files[media])))
 }
 
 // upload uploads a Media's file to the URL in its status, as the samples' comments describe.
@@ -119,11 +113,9 @@ func upload(ctx context.Context, object *unstructured.Unstructured) {
 		g.Expect(admin.Get(ctx, client.ObjectKeyFromObject(object), media)).To(Succeed())
 		g.Expect(media.Status.UploadURL).NotTo(BeEmpty(), "%+v", media.Status)
 	}).Should(Succeed())
-	request, err := http.NewRequestWithContext(ctx, http.MethodPut, media.Status.UploadURL, bytes.NewReader(fileOf(media.Name)))
-	Expect(err).NotTo(HaveOccurred())
+	request := suite.Must(http.NewRequestWithContext(ctx, http.MethodPut, media.Status.UploadURL, bytes.NewReader(fileOf(media.Name))))
 	request.Header.Set("Content-Type", string(media.Spec.MimeType))
-	response, err := http.DefaultClient.Do(request)
-	Expect(err).NotTo(HaveOccurred())
+	response := suite.Must(http.DefaultClient.Do(request))
 	Expect(response.Body.Close()).To(Succeed())
 	Expect(response).To(HaveHTTPStatus(http.StatusOK))
 }
@@ -196,8 +188,7 @@ var _ = It("The webhook configuration can be reapplied after the manager has set
 func published(ctx context.Context) (n int) {
 	GinkgoHelper()
 	for _, account := range sandbox.DemoAccounts() {
-		posts, err := platform.Posts(ctx, account.Platform, account.ID)
-		Expect(err).NotTo(HaveOccurred())
+		posts := suite.Must(platform.Posts(ctx, account.Platform, account.ID))
 		n += len(posts)
 	}
 	return n

@@ -24,6 +24,7 @@ import (
 	"github.com/herald-social/herald/internal/media/store"
 	"github.com/herald-social/herald/sandbox"
 	"github.com/herald-social/herald/test/envtest"
+	"github.com/herald-social/herald/test/suite"
 )
 
 // The account in config/samples/set, and the URL of its picture.
@@ -36,15 +37,13 @@ const (
 // "replace-me". The picture's URL does not resolve.
 func aSet(ctx context.Context, team, account string) (folder string) {
 	GinkgoHelper()
-	granted, err := platform.Account(ctx, "x", account, nil)
-	Expect(err).NotTo(HaveOccurred())
+	granted := suite.Must(platform.Account(ctx, "x", account, nil))
 	tokens := strings.NewReplacer("studio", team, studioAccount, account, posterSource, "https://pictures.invalid/poster.jpg",
 		"accessToken: replace-me", "accessToken: "+granted.AccessToken, "refreshToken: replace-me", "refreshToken: "+granted.RefreshToken,
 		"scopes: tweet.read tweet.write users.read media.write offline.access", "scopes: "+strings.Join(granted.Scopes, " "))
 	folder = GinkgoT().TempDir()
 	for _, name := range setFiles() {
-		text, err := os.ReadFile(filepath.Join(setFolder(), name))
-		Expect(err).NotTo(HaveOccurred())
+		text := suite.Must(os.ReadFile(filepath.Join(setFolder(), name)))
 		Expect(os.WriteFile(filepath.Join(folder, name), []byte(tokens.Replace(string(text))), 0o600)).To(Succeed())
 	}
 	return folder
@@ -55,8 +54,7 @@ func setFolder() string { return filepath.Join(envtest.Root(), "config", "sample
 // setFiles returns the names of the set's files, in the order in which kubectl applies them.
 func setFiles() (names []string) {
 	GinkgoHelper()
-	entries, err := os.ReadDir(setFolder())
-	Expect(err).NotTo(HaveOccurred())
+	entries := suite.Must(os.ReadDir(setFolder()))
 	for _, entry := range entries {
 		names = append(names, entry.Name())
 	}
@@ -71,8 +69,7 @@ func administrator(ctx context.Context) (file string) {
 	binding.RoleRef = rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"}
 	binding.Subjects = []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "flux"}}
 	Expect(client.IgnoreAlreadyExists(admin.Create(ctx, binding))).To(Succeed())
-	text, err := env.Kubeconfig("flux", "flux-system")
-	Expect(err).NotTo(HaveOccurred())
+	text := suite.Must(env.Kubeconfig("flux", "flux-system"))
 	file = filepath.Join(GinkgoT().TempDir(), "kubeconfig")
 	Expect(os.WriteFile(file, text, 0o600)).To(Succeed())
 	return file
@@ -99,12 +96,10 @@ func fetchPoster(ctx context.Context, namespace string) {
 		g.Expect(admin.Get(ctx, client.ObjectKey{Namespace: namespace, Name: "poster"}, media)).To(Succeed())
 		g.Expect(media.Status.Phase).To(Equal(v1alpha1.MediaPending))
 	}).WithContext(ctx).Should(Succeed())
-	picture, err := os.ReadFile(filepath.Join(envtest.Root(), "internal", "media", "probe", "testdata", "picture.jpg"))
-	Expect(err).NotTo(HaveOccurred())
+	picture := suite.Must(os.ReadFile(filepath.Join(envtest.Root(), "internal", "media", "probe", "testdata", "picture.jpg")))
 	files, err := store.New(bucket)
 	Expect(err).NotTo(HaveOccurred())
-	_, err = files.Put(ctx, store.Key(media), "image/jpeg", int64(len(picture)), bytes.NewReader(picture))
-	Expect(err).NotTo(HaveOccurred())
+	Expect(files.Put(ctx, store.Key(media), "image/jpeg", int64(len(picture)), bytes.NewReader(picture))).Error().NotTo(HaveOccurred())
 }
 
 // expectSet expects that a set's first post is published once and that the second is scheduled.
@@ -118,8 +113,7 @@ func expectSet(ctx context.Context, namespace, account string) {
 			g.Expect(meta.IsStatusConditionTrue(post.Status.Conditions, v1alpha1.ConditionReady)).To(BeTrue())
 		}
 	}).WithContext(ctx).Should(Succeed())
-	posts, err := platform.Posts(ctx, "x", account)
-	Expect(err).NotTo(HaveOccurred())
+	posts := suite.Must(platform.Posts(ctx, "x", account))
 	Expect(posts).To(HaveLen(1))
 }
 
@@ -145,10 +139,8 @@ var _ = Describe("config/samples/set, applied together before its team exists", 
 		const team, account = "atkubectl", "7700000000000000002"
 		folder := aSet(ctx, team, account)
 		for _, name := range setFiles() {
-			text, err := os.ReadFile(filepath.Join(folder, name))
-			Expect(err).NotTo(HaveOccurred())
-			objects, err := cluster.ParseObjects(text)
-			Expect(err).NotTo(HaveOccurred())
+			text := suite.Must(os.ReadFile(filepath.Join(folder, name)))
+			objects := suite.Must(cluster.ParseObjects(text))
 			for _, object := range objects {
 				apply(ctx, object, "kubectl")
 			}
@@ -162,11 +154,9 @@ var _ = Describe("config/samples/set, applied together before its team exists", 
 		Expect(demo).NotTo(ContainElement(HaveField("ID", studioAccount)), "its account is a placeholder")
 		kinds := map[string]bool{}
 		for _, name := range setFiles() {
-			text, err := os.ReadFile(filepath.Join(setFolder(), name))
-			Expect(err).NotTo(HaveOccurred())
+			text := suite.Must(os.ReadFile(filepath.Join(setFolder(), name)))
 			Expect(string(text)).To(HavePrefix("# "))
-			objects, err := cluster.ParseObjects(text)
-			Expect(err).NotTo(HaveOccurred())
+			objects := suite.Must(cluster.ParseObjects(text))
 			for _, object := range objects {
 				kinds[object.GetKind()] = true
 			}

@@ -14,7 +14,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -22,7 +21,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/herald-social/herald/api/v1alpha1"
@@ -32,6 +30,7 @@ import (
 	"github.com/herald-social/herald/test/managertest"
 	"github.com/herald-social/herald/test/sandboxtest"
 	"github.com/herald-social/herald/test/storetest"
+	"github.com/herald-social/herald/test/suite"
 )
 
 func TestSamples(t *testing.T) {
@@ -50,13 +49,7 @@ var (
 )
 
 var _ = BeforeSuite(func(ctx SpecContext) {
-	ctrl.SetLogger(GinkgoLogr)
-	SetDefaultEventuallyTimeout(time.Minute)
-	SetDefaultEventuallyPollingInterval(50 * time.Millisecond)
-	var err error
-	env, err = envtest.Start()
-	Expect(err).NotTo(HaveOccurred())
-	DeferCleanup(env.Stop)
+	env = suite.Start()
 	admin = env.Client
 	config := filepath.Join(envtest.Root(), "config")
 	Expect(cluster.ApplyFolders(ctx, admin, filepath.Join(config, "rbac"))).To(Succeed())
@@ -80,10 +73,8 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 // applyDemo applies the demo team and waits until its accounts are connected.
 func applyDemo(ctx context.Context) {
 	GinkgoHelper()
-	data, err := os.ReadFile(filepath.Join(envtest.Root(), "charts", "herald", "files", "demo.yaml"))
-	Expect(err).NotTo(HaveOccurred())
-	objects, err := cluster.ParseObjects(data)
-	Expect(err).NotTo(HaveOccurred())
+	data := suite.Must(os.ReadFile(filepath.Join(envtest.Root(), "charts", "herald", "files", "demo.yaml")))
+	objects := suite.Must(cluster.ParseObjects(data))
 	for _, object := range objects {
 		apply(ctx, object, "suite")
 	}

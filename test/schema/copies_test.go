@@ -28,8 +28,7 @@ var _ = Describe("A copy of a Post without its texts", func() {
 		Expect(k8s.Create(ctx, post)).To(Succeed())
 		kept = &v1alpha1.Post{}
 		Expect(k8s.Get(ctx, client.ObjectKeyFromObject(post), kept)).To(Succeed())
-		_, err := kubeclient.TransformForCache(kept)
-		Expect(err).NotTo(HaveOccurred())
+		Expect(kubeclient.TransformForCache(kept)).Error().NotTo(HaveOccurred())
 		Expect(kubeclient.IsComplete(kept)).To(BeFalse())
 		Expect(kept.Spec.Targets[0].Caption).To(BeEmpty())
 	})
