@@ -26,6 +26,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/herald-social/herald/internal/webhookcert"
+	"github.com/herald-social/herald/test/suite"
 )
 
 const secretName = "herald-webhook-certificate"
@@ -63,8 +64,7 @@ var _ = Describe("the webhook's certificate", Serial, Ordered, func() {
 				_, err := k.GetCertificate(nil)
 				Expect(err).To(MatchError(ContainSubstring("not made yet")))
 				Expect(k.Check(ctx)).To(Succeed())
-				c, err := k.GetCertificate(nil)
-				Expect(err).NotTo(HaveOccurred())
+				c := suite.Must(k.GetCertificate(nil))
 				served[i] = c.Certificate[0]
 			})
 		}
@@ -80,24 +80,21 @@ var _ = Describe("the webhook's certificate", Serial, Ordered, func() {
 		now := clocktesting.NewFakeClock(time.Now().Add(-300 * 24 * time.Hour))
 		k := keeper(secretName, "herald", now)
 		Expect(k.Check(ctx)).To(Succeed())
-		old, err := k.GetCertificate(nil)
-		Expect(err).NotTo(HaveOccurred())
+		old := suite.Must(k.GetCertificate(nil))
 		before := secret(ctx).ResourceVersion
 		Expect(k.Check(ctx)).To(Succeed())
 		Expect(secret(ctx).ResourceVersion).To(Equal(before), "nothing to do, nothing written")
 
 		now.SetTime(time.Now())
 		Expect(k.Check(ctx)).To(Succeed())
-		fresh, err := k.GetCertificate(nil)
-		Expect(err).NotTo(HaveOccurred())
+		fresh := suite.Must(k.GetCertificate(nil))
 		Expect(bytes.Equal(old.Certificate[0], fresh.Certificate[0])).To(BeFalse())
 		roots := x509.NewCertPool()
 		Expect(roots.AppendCertsFromPEM(trusted(ctx).Webhooks[0].ClientConfig.CABundle)).To(BeTrue())
 		for _, der := range [][]byte{old.Certificate[0], fresh.Certificate[0]} {
 			leaf, err := x509.ParseCertificate(der)
 			Expect(err).NotTo(HaveOccurred())
-			_, err = leaf.Verify(x509.VerifyOptions{Roots: roots, DNSName: "127.0.0.1"})
-			Expect(err).NotTo(HaveOccurred())
+			Expect(leaf.Verify(x509.VerifyOptions{Roots: roots, DNSName: "127.0.0.1"})).Error().NotTo(HaveOccurred())
 		}
 	})
 
@@ -105,8 +102,7 @@ var _ = Describe("the webhook's certificate", Serial, Ordered, func() {
 		Expect(user.Delete(ctx, secret(ctx))).To(Succeed())
 		now := clocktesting.NewFakeClock(time.Now().Add(-300 * 24 * time.Hour))
 		k := keeper(secretName, "herald", now)
-		listener, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{GetCertificate: k.GetCertificate})
-		Expect(err).NotTo(HaveOccurred())
+		listener := suite.Must(tls.Listen("tcp", "127.0.0.1:0", &tls.Config{GetCertificate: k.GetCertificate}))
 		server := &http.Server{Handler: http.NotFoundHandler(), ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelInfo)}
 		go func() { _ = server.Serve(listener) }()
 		DeferCleanup(server.Close)
@@ -153,10 +149,8 @@ var _ = Describe("the webhook's certificate", Serial, Ordered, func() {
 			Expect(after.Check(ctx)).To(Succeed())
 		}
 		Expect(secret(ctx).ResourceVersion).To(Equal(version), "neither replaces the other's")
-		c, err := before.GetCertificate(nil)
-		Expect(err).NotTo(HaveOccurred())
-		leaf, err := x509.ParseCertificate(c.Certificate[0])
-		Expect(err).NotTo(HaveOccurred())
+		c := suite.Must(before.GetCertificate(nil))
+		leaf := suite.Must(x509.ParseCertificate(c.Certificate[0]))
 		Expect(leaf.DNSNames).To(ConsistOf("old.svc", "new.svc"))
 		Expect(leaf.IPAddresses).To(HaveLen(1))
 	})
@@ -197,14 +191,12 @@ var _ = Describe("The webhook", func() {
 		review := `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"1","namespace":"` + team + `","operation":"CREATE",
 			"object":{"apiVersion":"social.herald.dev/v1alpha1","kind":"Post","metadata":{"namespace":"` + team + `","name":"a"},
 			"spec":{"category":"text","targets":[{"connectionRef":{"name":"not-there"},"caption":"a"}]}}}}`
-		request, err := http.NewRequestWithContext(ctx, http.MethodPost, "https://"+address+path, strings.NewReader(review))
-		Expect(err).NotTo(HaveOccurred())
+		request := suite.Must(http.NewRequestWithContext(ctx, http.MethodPost, "https://"+address+path, strings.NewReader(review)))
 		request.Header.Set("Content-Type", "application/json")
 		response, err := (&http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true}).RoundTrip(request)
 		Expect(err).NotTo(HaveOccurred())
 		defer response.Body.Close()
-		body, err := io.ReadAll(response.Body)
-		Expect(err).NotTo(HaveOccurred())
+		body := suite.Must(io.ReadAll(response.Body))
 		return response.StatusCode, string(body)
 	}
 
@@ -214,8 +206,7 @@ var _ = Describe("The webhook", func() {
 			Expect(status).To(Equal(http.StatusNotFound), path)
 			Expect(answer).NotTo(ContainSubstring("not-there"), path)
 		}
-		known, err := url.Parse(*trusted(ctx).Webhooks[0].ClientConfig.URL)
-		Expect(err).NotTo(HaveOccurred())
+		known := suite.Must(url.Parse(*trusted(ctx).Webhooks[0].ClientConfig.URL))
 		Expect(known.Path).To(Equal("/validate-post/" + string(secret(ctx).Data["word"])))
 		status, answer := ask(ctx, known.Path)
 		Expect(status).To(Equal(http.StatusOK))

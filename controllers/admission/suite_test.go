@@ -46,11 +46,11 @@ import (
 	"github.com/herald-social/herald/platforms/x"
 	"github.com/herald-social/herald/platforms/youtube"
 	"github.com/herald-social/herald/test/envtest"
+	"github.com/herald-social/herald/test/suite"
 )
 
 func TestAdmission(t *testing.T) {
 	RegisterFailHandler(Fail)
-	SetDefaultEventuallyTimeout(30 * time.Second)
 	RunSpecs(t, "Admission webhook")
 }
 
@@ -109,9 +109,7 @@ func (c *collector) take() []string {
 
 var _ = BeforeSuite(func() {
 	ctx := context.Background()
-	env, err := envtest.Start()
-	Expect(err).NotTo(HaveOccurred())
-	DeferCleanup(env.Stop)
+	env := suite.Start()
 
 	as := func(name string, edit func(*rest.Config)) (*rest.Config, client.Client) {
 		c := rest.CopyConfig(env.Config)
@@ -119,9 +117,7 @@ var _ = BeforeSuite(func() {
 			c.Impersonate = rest.ImpersonationConfig{UserName: account + name, Groups: []string{"system:serviceaccounts", "system:authenticated"}}
 		}
 		edit(c)
-		k8s, err := client.New(c, client.Options{Scheme: env.Scheme})
-		Expect(err).NotTo(HaveOccurred())
-		return c, k8s
+		return c, suite.Must(client.New(c, client.Options{Scheme: env.Scheme}))
 	}
 	none := func(*rest.Config) {}
 	_, user = as("", func(c *rest.Config) { c.WarningHandler = warnings })
@@ -140,12 +136,10 @@ var _ = BeforeSuite(func() {
 // keeper returns a Rotator with the manager's rights, for the webhook's address and other hosts.
 func keeper(secret, webhook string, c clock.Clock, hosts ...string) *webhookcert.Rotator {
 	GinkgoHelper()
-	k, err := webhookcert.New(webhookcert.Options{
+	return suite.Must(webhookcert.New(webhookcert.Options{
 		Reader: live, Writer: live, Secret: types.NamespacedName{Namespace: system, Name: secret},
 		Webhook: webhook, Hosts: append([]string{"127.0.0.1"}, hosts...), Path: admission.PostPath, Clock: c,
-	})
-	Expect(err).NotTo(HaveOccurred())
-	return k
+	}))
 }
 
 func startManager(ctx context.Context, c *rest.Config, env *envtest.Environment) {
@@ -153,9 +147,8 @@ func startManager(ctx context.Context, c *rest.Config, env *envtest.Environment)
 	serving = keeper(secretName, "herald", clock.RealClock{})
 	host, port, err := net.SplitHostPort(address)
 	Expect(err).NotTo(HaveOccurred())
-	number, err := strconv.Atoi(port)
-	Expect(err).NotTo(HaveOccurred())
-	mgr, err := ctrl.NewManager(c, ctrl.Options{
+	number := suite.Must(strconv.Atoi(port))
+	mgr := suite.Must(ctrl.NewManager(c, ctrl.Options{
 		Scheme: env.Scheme, Metrics: metricsserver.Options{BindAddress: "0"},
 		Cache: cache.Options{ByObject: map[client.Object]cache.ByObject{
 			&v1alpha1.Post{}:        {Field: fields.OneTermNotEqualSelector("status.finished", "true")},
@@ -164,14 +157,11 @@ func startManager(ctx context.Context, c *rest.Config, env *envtest.Environment)
 		WebhookServer: counting{webhook.NewServer(webhook.Options{Host: host, Port: number, TLSOpts: []func(*tls.Config){
 			func(c *tls.Config) { c.GetCertificate = serving.GetCertificate },
 		}})},
-	})
-	Expect(err).NotTo(HaveOccurred())
+	}))
 	Expect(mgr.Add(serving)).To(Succeed())
 	outgoing := transport.New(transport.Options{})
-	teams, err := quota.NewTeams(ctx, mgr.GetCache(), mgr.GetFieldIndexer())
-	Expect(err).NotTo(HaveOccurred())
-	tally, err := admission.NewTally(ctx, mgr.GetCache())
-	Expect(err).NotTo(HaveOccurred())
+	teams := suite.Must(quota.NewTeams(ctx, mgr.GetCache(), mgr.GetFieldIndexer()))
+	tally := suite.Must(admission.NewTally(ctx, mgr.GetCache()))
 	Expect(admission.SetupWithManager(mgr, admission.Options{
 		Budgets: &admission.Budgets{
 			Owner: teams.Owner, Unfinished: tally.Unfinished, Quotas: mgr.GetClient(),
@@ -184,13 +174,7 @@ func startManager(ctx context.Context, c *rest.Config, env *envtest.Environment)
 			v1alpha1.PlatformTikTok: tiktok.New(tiktok.Config{}, outgoing), v1alpha1.PlatformYouTube: youtube.New(youtube.Config{}, outgoing),
 		},
 	})).To(Succeed())
-	ctx, stop := context.WithCancel(ctx)
-	done := make(chan error, 1)
-	go func() { done <- mgr.Start(ctx) }()
-	DeferCleanup(func() {
-		stop()
-		Eventually(done).Should(Receive(Succeed()))
-	})
+	suite.Run(mgr)
 	Eventually(func() error { return mgr.GetWebhookServer().StartedChecker()(nil) }).Should(Succeed())
 }
 

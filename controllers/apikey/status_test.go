@@ -31,7 +31,7 @@ func TestAdopt(t *testing.T) {
 			Data: map[string][]byte{"token": []byte(content)},
 		}
 	}
-	tests := map[string]struct {
+	for name, tc := range map[string]struct {
 		reason  string
 		secret  *corev1.Secret
 		refused bool
@@ -50,8 +50,7 @@ func TestAdopt(t *testing.T) {
 		"a password instead": {"a short secret that a person chose could be guessed", owned("u1", "hrld_hunter2"), true, v1alpha1.APIKeyStatus{}},
 		"of an old release":  {"nothing could be found by it", owned("u1", "hrld_"+strings.Repeat("a", 52)), true, v1alpha1.APIKeyStatus{}},
 		"of another key":     {"its id leads elsewhere, so it would open nothing", owned("u1", apitoken.New("n", "cd")), true, v1alpha1.APIKeyStatus{}},
-	}
-	for name, tc := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			got := key.DeepCopy()
 			refused := adopt(got, "token", tc.secret)
@@ -66,7 +65,7 @@ func TestWithdrawn(t *testing.T) {
 	handedOut := func(name string) v1alpha1.APIKeyToken { return v1alpha1.APIKeyToken{Name: name, SHA256: "h"} }
 	wanted := func(tokens ...v1alpha1.APIKeyToken) v1alpha1.APIKeySpec { return v1alpha1.APIKeySpec{Tokens: tokens} }
 	made, seen := v1alpha1.APIKeyTokenStatus{Name: "token", SHA256: "h"}, v1alpha1.APIKeyTokenStatus{Name: "token"}
-	tests := map[string]struct {
+	for name, tc := range map[string]struct {
 		reason string
 		spec   v1alpha1.APIKeySpec
 		found  []v1alpha1.APIKeyTokenStatus
@@ -81,8 +80,7 @@ func TestWithdrawn(t *testing.T) {
 		"handed out instead": {"the manager's own is not wanted any more", wanted(handedOut("token")), []v1alpha1.APIKeyTokenStatus{made}, []string{"token"}},
 		"made instead":       {"the manager has to make one now", wanted(), []v1alpha1.APIKeyTokenStatus{seen}, []string{"token"}},
 		"revoked":            {"all go, also one whose Secret was made and not recorded", v1alpha1.APIKeySpec{Revoked: true}, nil, []string{"token"}},
-	}
-	for name, tc := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			key := &v1alpha1.APIKey{Spec: tc.spec, Status: v1alpha1.APIKeyStatus{Tokens: tc.found}}
 			if diff := cmp.Diff(tc.want, revoked(key)); diff != "" {
@@ -100,7 +98,7 @@ func TestSummarizeAndNextCheck(t *testing.T) {
 		Progress conditions.Progress
 		Next     time.Duration
 	}
-	tests := map[string]struct {
+	for name, tc := range map[string]struct {
 		reason  string
 		spec    v1alpha1.APIKeySpec
 		trouble *refusal
@@ -117,8 +115,7 @@ func TestSummarizeAndNextCheck(t *testing.T) {
 		"revoked and ended": {"revoked is the stronger word", v1alpha1.APIKeySpec{Revoked: true, ExpiresAt: at(-time.Hour)}, nil, want{false, "Revoked", conditions.Stuck, 0}},
 		"Secret refused":    {"a person has to make room for the Secret", v1alpha1.APIKeySpec{}, &refusal{message: "m"}, want{false, "SecretRefused", conditions.Stuck, 0}},
 		"no rights yet":     {"the Team may still be on the way", v1alpha1.APIKeySpec{}, &refusal{message: "m", retryAfter: time.Minute}, want{false, "SecretRefused", conditions.Underway, time.Minute}},
-	}
-	for name, tc := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			key := &v1alpha1.APIKey{Spec: tc.spec}
 			s := summarize(key, tc.trouble, noon)

@@ -22,16 +22,15 @@ import (
 	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/controllers/apikey"
 	"github.com/herald-social/herald/internal/apitoken"
 	"github.com/herald-social/herald/internal/quota"
 	"github.com/herald-social/herald/test/envtest"
+	"github.com/herald-social/herald/test/suite"
 )
 
 func TestAPIKeyController(t *testing.T) {
@@ -56,40 +55,22 @@ var (
 )
 
 var _ = BeforeSuite(func(ctx SpecContext) {
-	ctrl.SetLogger(GinkgoLogr)
-	SetDefaultEventuallyTimeout(time.Minute)
-	SetDefaultEventuallyPollingInterval(50 * time.Millisecond)
-	var err error
-	env, err = envtest.Start()
-	Expect(err).NotTo(HaveOccurred())
-	DeferCleanup(func() error { return env.Stop() })
-	k8s, err = client.NewWithWatch(env.Config, client.Options{Scheme: env.Scheme})
-	Expect(err).NotTo(HaveOccurred())
+	env = suite.Start()
+	k8s = suite.Must(client.NewWithWatch(env.Config, client.Options{Scheme: env.Scheme}))
 	Expect(env.Team(ctx, managed)).To(Succeed())
 	for _, namespace := range []string{byHand, homeless} {
 		Expect(k8s.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})).To(Succeed())
 	}
 
-	options := ctrl.Options{Scheme: env.Scheme, Metrics: metricsserver.Options{BindAddress: "0"}}
-	options.Cache.DefaultNamespaces = map[string]cache.Config{managed: {}, homeless: {}}
-	mgr, err := ctrl.NewManager(env.Config, options)
-	Expect(err).NotTo(HaveOccurred())
-	teams, err := quota.NewTeams(ctx, mgr.GetCache(), mgr.GetFieldIndexer())
-	Expect(err).NotTo(HaveOccurred())
+	mgr := suite.Manager(env, env.Config, managed, homeless)
+	teams := suite.Must(quota.NewTeams(ctx, mgr.GetCache(), mgr.GetFieldIndexer()))
 	passes = &envtest.Passes{Owned: teams.Owned}
-	r, err := apikey.New(apikey.Options{
+	r := suite.Must(apikey.New(apikey.Options{
 		Owned:  passes.Ask,
 		Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Clock: clock.RealClock{}, Events: mgr.GetEventRecorder("herald-apikey"),
-	})
-	Expect(err).NotTo(HaveOccurred())
+	}))
 	Expect(r.SetupWithManager(mgr)).To(Succeed())
-	running, cancel := context.WithCancel(context.Background())
-	stopped := make(chan error, 1)
-	go func() { stopped <- mgr.Start(running) }()
-	DeferCleanup(func() {
-		cancel()
-		Eventually(stopped).Should(Receive(Succeed()))
-	})
+	suite.Run(mgr)
 })
 
 func create(ctx context.Context, namespace string, spec v1alpha1.APIKeySpec) *v1alpha1.APIKey {
@@ -136,8 +117,7 @@ var _ = Describe("An APIKey", func() {
 	It("without a token gets one, in a Secret that goes with it", func(ctx SpecContext) {
 		key := create(ctx, managed, v1alpha1.APIKeySpec{})
 		Eventually(reload(ctx, key)).Should(WithTransform(readiness, Equal("True Active")))
-		secret, err := secretOf(ctx, key)
-		Expect(err).NotTo(HaveOccurred())
+		secret := suite.Must(secretOf(ctx, key))
 		Expect(metav1.IsControlledBy(secret, key)).To(BeTrue())
 		Expect(hashes(key)).To(Equal(map[string]string{"token": sha(key, secret)}))
 		made := key.Status.Token("token")
@@ -197,8 +177,7 @@ var _ = Describe("An APIKey", func() {
 		before := hashes(key)
 		key.Status.LastUsedAt = v1alpha1.NewTimePtr(time.Now())
 		Expect(k8s.Status().Update(ctx, key)).To(Succeed())
-		secret, err := secretOf(ctx, key)
-		Expect(err).NotTo(HaveOccurred())
+		secret := suite.Must(secretOf(ctx, key))
 		Expect(k8s.Delete(ctx, secret)).To(Succeed())
 		key.Spec.Description = "woken"
 		Expect(k8s.Update(ctx, key)).To(Succeed())
@@ -227,9 +206,7 @@ var _ = Describe("An APIKey", func() {
 
 func newReconciler(c client.Client, now clock.PassiveClock) *apikey.Reconciler {
 	GinkgoHelper()
-	r, err := apikey.New(apikey.Options{Client: c, APIReader: k8s, Owned: envtest.EveryNamespace, Clock: now})
-	Expect(err).NotTo(HaveOccurred())
-	return r
+	return suite.Must(apikey.New(apikey.Options{Client: c, APIReader: k8s, Owned: envtest.EveryNamespace, Clock: now}))
 }
 
 var _ = Describe("A manager that dies on the way", func() {
@@ -252,8 +229,7 @@ var _ = Describe("A manager that dies on the way", func() {
 
 		By("coming back")
 		for range 2 {
-			_, err = newReconciler(k8s, now).Reconcile(ctx, request)
-			Expect(err).NotTo(HaveOccurred())
+			Expect(newReconciler(k8s, now).Reconcile(ctx, request)).Error().NotTo(HaveOccurred())
 		}
 		Expect(reload(ctx, key)()).To(WithTransform(readiness, Equal("True Active")))
 		Expect(hashes(key)).To(Equal(map[string]string{"token": sha(key, secret)}))
@@ -274,8 +250,7 @@ var _ = Describe("A manager that dies on the way", func() {
 		})
 		_, err = newReconciler(dying, clock.RealClock{}).Reconcile(ctx, request)
 		Expect(err).To(MatchError(boom))
-		_, err = newReconciler(k8s, clock.RealClock{}).Reconcile(ctx, request)
-		Expect(err).NotTo(HaveOccurred())
+		Expect(newReconciler(k8s, clock.RealClock{}).Reconcile(ctx, request)).Error().NotTo(HaveOccurred())
 		_, err = secretOf(ctx, key)
 		Expect(apierrors.IsNotFound(err)).To(BeTrue())
 		Expect(reload(ctx, key)()).To(WithTransform(readiness, Equal("False Revoked")))

@@ -43,8 +43,7 @@ var _ = Describe("A Connection", func() {
 	})
 
 	It("answers those who ask, each time", func(ctx SpecContext) {
-		a := newAccount(ctx, managed, nil).create(ctx)
-		Eventually(a.state(ctx)).Should(Equal("True Connected"))
+		a := connected(ctx, managed)
 		for range 3 {
 			probe := a.probe(ctx)
 			Eventually(a.state(ctx)).Should(Equal("True Connected " + probe))
@@ -52,9 +51,7 @@ var _ = Describe("A Connection", func() {
 	})
 
 	It("renews a token that has ended, and stores the new one before anything else", func(ctx SpecContext) {
-		a := newAccount(ctx, managed, nil)
-		a.fault(ctx, sandboxtest.Fault{Operation: "identity", Kind: "token_expired", Times: 1})
-		a.create(ctx)
+		a := newExpired(ctx, managed).create(ctx)
 		Eventually(a.state(ctx)).Should(Equal("True Connected"))
 		secret := a.working(ctx)
 		Expect(string(secret.Data["accessToken"])).NotTo(Equal(a.AccessToken))
@@ -76,8 +73,7 @@ var _ = Describe("A Connection", func() {
 	})
 
 	It("is not disconnected by an outage, and recovers", func(ctx SpecContext) {
-		a := newAccount(ctx, managed, nil).create(ctx)
-		Eventually(a.state(ctx)).Should(Equal("True Connected"))
+		a := connected(ctx, managed)
 		name := a.read(ctx).Status.AccountName
 		for _, f := range []sandboxtest.Fault{
 			{Operation: "identity", Kind: "status", Status: 503, Times: 1},
@@ -100,16 +96,14 @@ var _ = Describe("A Connection", func() {
 	})
 
 	It("answers within five seconds when the platform does not", func(ctx SpecContext) {
-		a := newAccount(ctx, managed, nil).create(ctx)
-		Eventually(a.state(ctx)).Should(Equal("True Connected"))
+		a := connected(ctx, managed)
 		a.fault(ctx, sandboxtest.Fault{Operation: "identity", Kind: "delay", DelayMS: 20_000, Times: 1})
 		probe := a.probe(ctx)
 		Eventually(a.state(ctx), 5*time.Second).Should(Equal("False PlatformUnavailable " + probe))
 	})
 
 	It("needs a person once its grant is revoked, until the Secret holds another token", func(ctx SpecContext) {
-		a := newAccount(ctx, managed, nil).create(ctx)
-		Eventually(a.state(ctx)).Should(Equal("True Connected"))
+		a := connected(ctx, managed)
 		connectedAt := a.conn.Status.ConnectedAt.Time
 		a.fault(ctx, sandboxtest.Fault{Operation: "identity", Kind: "token_revoked", Times: 1})
 		a.fault(ctx, sandboxtest.Fault{Operation: "refresh_token", Kind: "token_revoked", Times: 1})

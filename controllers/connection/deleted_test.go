@@ -22,7 +22,7 @@ import (
 	"github.com/herald-social/herald/internal/credentials"
 	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/test/envtest"
-	"github.com/herald-social/herald/test/sandboxtest"
+	"github.com/herald-social/herald/test/suite"
 )
 
 // copyOf reports whether the account has a working copy.
@@ -39,19 +39,16 @@ var _ = Describe("The tokens of an account without a connection", func() {
 	swept := func(now time.Time) *connection.Reconciler {
 		GinkgoHelper()
 		c := clocktesting.NewFakeClock(now)
-		r, err := connection.New(connection.Options{
+		return suite.Must(connection.New(connection.Options{
 			Client: k8s, APIReader: k8s, Clock: c, Owned: envtest.EveryNamespace,
 			Platforms: platforms.Registry{v1alpha1.PlatformX: platform}, Store: credentials.NewStore(k8s, k8s, c, "another", apps),
-		})
-		Expect(err).NotTo(HaveOccurred())
-		return r
+		}))
 	}
 
 	// noted deletes the connection with an annotation.
 	noted := func(ctx context.Context, key, value string) *account {
 		GinkgoHelper()
-		a := newAccount(ctx, managed, nil).create(ctx)
-		Eventually(a.state(ctx)).Should(Equal("True Connected"))
+		a := connected(ctx, managed)
 		base := a.read(ctx).DeepCopy()
 		a.conn.Annotations = map[string]string{v1alpha1.LastAuthorAnnotation: "ann", key: value}
 		Expect(k8s.Patch(ctx, a.conn, client.MergeFrom(base))).To(Succeed())
@@ -128,9 +125,7 @@ var _ = Describe("The tokens of an account without a connection", func() {
 
 var _ = Describe("A renewal while the Kubernetes API is away", func() {
 	It("is stored when the API is back before the manager has stopped, and spends nothing twice", func(ctx SpecContext) {
-		a := newAccount(ctx, byHand, nil)
-		a.fault(ctx, sandboxtest.Fault{Operation: "identity", Kind: "token_expired", Times: 1})
-		a.create(ctx)
+		a := newExpired(ctx, byHand).create(ctx)
 		var down atomic.Bool
 		away := make(chan struct{}, 100)
 		api := interceptor.NewClient(k8s, interceptor.Funcs{

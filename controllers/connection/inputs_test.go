@@ -21,6 +21,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/controllers/connection"
 	"github.com/herald-social/herald/test/sandboxtest"
+	"github.com/herald-social/herald/test/suite"
 )
 
 // put writes tokens into the connection's Secret, as a tool does.
@@ -43,6 +44,14 @@ func (a *account) examined(ctx context.Context, r *connection.Reconciler) string
 	ready := meta.FindStatusCondition(a.read(ctx).Status.Conditions, v1alpha1.ConditionReady)
 	Expect(ready).NotTo(BeNil())
 	return ready.Reason
+}
+
+// examined creates an account with a connection that a reconciler has examined.
+func examined(ctx context.Context, r *connection.Reconciler) *account {
+	GinkgoHelper()
+	a := newAccount(ctx, byHand, nil).create(ctx)
+	Expect(a.examined(ctx, r)).To(Equal("Connected"))
+	return a
 }
 
 // condition returns a condition as "reason: message", or "" if there is none.
@@ -78,21 +87,17 @@ func (a *account) grant(ctx context.Context) sandboxtest.Account {
 		"scope": {"tweet.read tweet.write users.read media.write offline.access"}, "code_challenge": {verifier}, "code_challenge_method": {"plain"},
 	}
 	browser := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, site.URL+"/x/i/oauth2/authorize?"+asked.Encode(), http.NoBody)
-	Expect(err).NotTo(HaveOccurred())
-	answer, err := browser.Do(request)
-	Expect(err).NotTo(HaveOccurred())
+	request := suite.Must(http.NewRequestWithContext(ctx, http.MethodGet, site.URL+"/x/i/oauth2/authorize?"+asked.Encode(), http.NoBody))
+	answer := suite.Must(browser.Do(request))
 	Expect(answer.Body.Close()).To(Succeed())
 	sent, err := answer.Location()
 	Expect(err).NotTo(HaveOccurred())
 	form := url.Values{
 		"grant_type": {"authorization_code"}, "client_id": {"herald"}, "redirect_uri": {back}, "code_verifier": {verifier}, "code": {sent.Query().Get("code")},
 	}
-	request, err = http.NewRequestWithContext(ctx, http.MethodPost, site.URL+"/x/2/oauth2/token", strings.NewReader(form.Encode()))
-	Expect(err).NotTo(HaveOccurred())
+	request = suite.Must(http.NewRequestWithContext(ctx, http.MethodPost, site.URL+"/x/2/oauth2/token", strings.NewReader(form.Encode())))
 	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	answer, err = browser.Do(request)
-	Expect(err).NotTo(HaveOccurred())
+	answer = suite.Must(browser.Do(request))
 	defer func() { Expect(answer.Body.Close()).To(Succeed()) }()
 	var granted struct {
 		Access  string `json:"access_token"`
@@ -118,15 +123,8 @@ var _ = Describe("The Secret that people give", func() {
 	var r *connection.Reconciler
 	BeforeEach(func() { r = newManager("one", k8s, platform) })
 
-	connected := func(ctx context.Context) *account {
-		GinkgoHelper()
-		a := newAccount(ctx, byHand, nil).create(ctx)
-		Expect(a.examined(ctx, r)).To(Equal("Connected"))
-		return a
-	}
-
 	It("is only read, and disconnects nothing when a tool puts it back each minute", func(ctx SpecContext) {
-		a := connected(ctx)
+		a := examined(ctx, r)
 		given := a.stored(ctx)
 		for range 3 {
 			a.rotate(ctx, r)
@@ -143,7 +141,7 @@ var _ = Describe("The Secret that people give", func() {
 	})
 
 	It("is taken over when new tokens prove good, and ignored when a tool puts the old ones back", func(ctx SpecContext) {
-		a := connected(ctx)
+		a := examined(ctx, r)
 		a.rotate(ctx, r)
 		connectedAt := a.read(ctx).Status.ConnectedAt
 		again := a.grant(ctx)
@@ -169,7 +167,7 @@ var _ = Describe("The Secret that people give", func() {
 	})
 
 	DescribeTable("says why new tokens are not used, and disconnects nothing", func(ctx SpecContext, bad func(context.Context, *account) map[string]string, words ...string) {
-		a := connected(ctx)
+		a := examined(ctx, r)
 		a.rotate(ctx, r)
 		inUse, refreshed := a.inUse(ctx), calls(ctx, "refresh_token")
 		a.put(ctx, bad(ctx, a))
@@ -208,7 +206,7 @@ var _ = Describe("The Secret that people give", func() {
 	)
 
 	It("has new tokens wait while the platform does not answer", func(ctx SpecContext) {
-		a := connected(ctx)
+		a := examined(ctx, r)
 		again := a.grant(ctx)
 		a.put(ctx, tokensOf(again))
 		a.fault(ctx, sandboxtest.Fault{Operation: "identity", Kind: "status", Status: 503, Times: 1})
@@ -220,7 +218,7 @@ var _ = Describe("The Secret that people give", func() {
 	})
 
 	It("is the last that is tried when the tokens in use are refused", func(ctx SpecContext) {
-		a := connected(ctx)
+		a := examined(ctx, r)
 		again := a.grant(ctx)
 		tokens := tokensOf(again)
 		tokens[v1alpha1.CredentialsAccessToken] = "ended-long-ago"
@@ -232,7 +230,7 @@ var _ = Describe("The Secret that people give", func() {
 	})
 
 	It("is needed: without it nothing is sent, and with it all goes on", func(ctx SpecContext) {
-		a := connected(ctx)
+		a := examined(ctx, r)
 		a.rotate(ctx, r)
 		inUse := a.inUse(ctx)
 		Expect(k8s.Delete(ctx, a.stored(ctx))).To(Succeed())
@@ -244,7 +242,7 @@ var _ = Describe("The Secret that people give", func() {
 	})
 
 	It("may not be one of Herald's own", func(ctx SpecContext) {
-		a, b := connected(ctx), newAccount(ctx, byHand, nil)
+		a, b := examined(ctx, r), newAccount(ctx, byHand, nil)
 		b.conn.Spec.CredentialsSecretRef.Name = a.working(ctx).Name
 		Expect(k8s.Create(ctx, b.conn)).To(Succeed())
 		Expect(b.examined(ctx, r)).To(Equal("CredentialsInvalid"))
@@ -257,8 +255,7 @@ var _ = Describe("The working copy of an account's tokens", func() {
 	BeforeEach(func() { r = newManager("one", k8s, platform) })
 
 	It("is found by a connection that comes back under another UID with old tokens", func(ctx SpecContext) {
-		a := newAccount(ctx, byHand, nil).create(ctx)
-		Expect(a.examined(ctx, r)).To(Equal("Connected"))
+		a := examined(ctx, r)
 		a.rotate(ctx, r)
 		inUse, refreshed := a.inUse(ctx), calls(ctx, "refresh_token")
 		a.again(ctx)
@@ -269,8 +266,7 @@ var _ = Describe("The working copy of an account's tokens", func() {
 	})
 
 	It("is made again from the tokens of a backup that does not hold it", func(ctx SpecContext) {
-		a := newAccount(ctx, byHand, nil).create(ctx)
-		Expect(a.examined(ctx, r)).To(Equal("Connected"))
+		a := examined(ctx, r)
 		Expect(k8s.Delete(ctx, a.working(ctx))).To(Succeed())
 		a.again(ctx)
 		Expect(a.examined(ctx, r)).To(Equal("Connected"))
@@ -315,8 +311,7 @@ var _ = Describe("The working copy of an account's tokens", func() {
 	})
 
 	It("is no way into the account for a connection with other tokens", func(ctx SpecContext) {
-		a := newAccount(ctx, byHand, nil).create(ctx)
-		Expect(a.examined(ctx, r)).To(Equal("Connected"))
+		a := examined(ctx, r)
 		b := &account{Account: a.Account, conn: a.conn.DeepCopy()}
 		b.conn.ResourceVersion, b.conn.UID, b.conn.Status = "", "", v1alpha1.ConnectionStatus{}
 		b.conn.Name += "-too"
@@ -361,8 +356,7 @@ var _ = Describe("The working copy of an account's tokens", func() {
 		Expect(k8s.Status().Patch(ctx, a.conn, client.MergeFrom(base))).To(Succeed())
 
 		asked := calls(ctx, "identity")
-		_, err := r.Reconcile(ctx, a.request())
-		Expect(err).NotTo(HaveOccurred())
+		Expect(r.Reconcile(ctx, a.request())).Error().NotTo(HaveOccurred())
 		Expect(calls(ctx, "identity")).To(Equal(asked), "a start of ten thousand accounts asks no platform")
 		Expect(a.inUse(ctx)).To(Equal(a.AccessToken))
 		Expect(a.read(ctx).Status.Verified()).To(BeTrue())
@@ -382,9 +376,7 @@ var _ = Describe("The working copy of an account's tokens", func() {
 	})
 
 	It("is made again, with the renewed token, if it is deleted while that is fetched", func(ctx SpecContext) {
-		a := newAccount(ctx, byHand, nil)
-		a.fault(ctx, sandboxtest.Fault{Operation: "identity", Kind: "token_expired", Times: 1})
-		a.create(ctx)
+		a := newExpired(ctx, byHand).create(ctx)
 		one := newManager("one", k8s, watched{Platform: platform, after: func(ctx context.Context) {
 			Expect(k8s.Delete(ctx, a.working(ctx))).To(Succeed())
 		}})

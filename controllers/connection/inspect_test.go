@@ -13,6 +13,7 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/test/suite"
 )
 
 // inspected is X with inspections that the spec controls.
@@ -40,8 +41,7 @@ var _ = Describe("A survey", func() {
 		again = func(ctx SpecContext) string {
 			GinkgoHelper()
 			a.probe(ctx)
-			_, err := newManager("one", k8s, x).Reconcile(ctx, a.request())
-			Expect(err).NotTo(HaveOccurred())
+			Expect(newManager("one", k8s, x).Reconcile(ctx, a.request())).Error().NotTo(HaveOccurred())
 			a.read(ctx)
 			for _, c := range a.conn.Status.Conditions {
 				if c.Type == v1alpha1.ConditionReady {
@@ -80,8 +80,7 @@ var _ = Describe("A survey", func() {
 		until := a.conn.Status.RateLimitedUntil.Time
 
 		asked, identified := x.asked.Load(), calls(ctx, "identity")
-		next, err := newManager("the next manager", k8s, x).Reconcile(ctx, a.request())
-		Expect(err).NotTo(HaveOccurred())
+		next := suite.Must(newManager("the next manager", k8s, x).Reconcile(ctx, a.request()))
 		Expect(x.asked.Load()).To(Equal(asked), "it was asked a moment ago")
 		Expect(calls(ctx, "identity")).To(Equal(identified))
 		Expect(time.Now().Add(next.RequeueAfter)).To(BeTemporally("<", until), "it is asked again before posts go out")

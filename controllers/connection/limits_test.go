@@ -22,6 +22,7 @@ import (
 	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/test/envtest"
 	"github.com/herald-social/herald/test/logtest"
+	"github.com/herald-social/herald/test/suite"
 )
 
 // observed is a reconciler with its events and its log at level info.
@@ -34,12 +35,10 @@ type observed struct {
 func newObserved(now *clocktesting.FakeClock, served platforms.Registry, owned func(context.Context, string) (bool, error)) *observed {
 	GinkgoHelper()
 	t := &observed{events: events.NewFakeRecorder(20)}
-	var err error
-	t.Reconciler, err = connection.New(connection.Options{
+	t.Reconciler = suite.Must(connection.New(connection.Options{
 		Client: k8s, APIReader: k8s, Clock: now, Events: t.events, Owned: owned, Platforms: served,
 		Store: credentials.NewStore(k8s, k8s, now, "observed", apps),
-	})
-	Expect(err).NotTo(HaveOccurred())
+	}))
 	return t
 }
 

@@ -23,6 +23,7 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/credentials"
+	"github.com/herald-social/herald/test/suite"
 )
 
 // The states of the specs' namespaces.
@@ -52,9 +53,7 @@ var _ = Describe("A namespace in which Herald may not read Secrets", Ordered, fu
 		})).To(Succeed())
 		limited := rest.CopyConfig(server)
 		limited.Impersonate = rest.ImpersonationConfig{UserName: name}
-		var err error
-		bare, err = client.NewWithWatch(limited, client.Options{Scheme: k8s.Scheme()})
-		Expect(err).NotTo(HaveOccurred())
+		bare = suite.Must(client.NewWithWatch(limited, client.Options{Scheme: k8s.Scheme()}))
 	})
 
 	BeforeEach(func() { asked = make(chan struct{}, 100) })

@@ -105,7 +105,7 @@ func TestApply(t *testing.T) {
 		Connected, Probed      time.Time
 		Expires                time.Time
 	}
-	tests := map[string]struct {
+	for name, tc := range map[string]struct {
 		reason string
 		before *v1alpha1.Connection
 		found  outcome
@@ -158,8 +158,7 @@ func TestApply(t *testing.T) {
 			"",
 			want{Ready: "False", Reason: "Revoked", Message: "connect again", Stalled: true, Name: "Acme", Version: "7", Connected: earlier, Probed: noon, Expires: noon.Add(time.Hour)},
 		},
-	}
-	for name, tc := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			c := tc.before
 			apply(c, tc.found, tc.probe, noon)

@@ -23,6 +23,7 @@ import (
 	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/test/envtest"
 	"github.com/herald-social/herald/test/sandboxtest"
+	"github.com/herald-social/herald/test/suite"
 )
 
 // watched is X with callbacks before and after each renewal.
@@ -45,15 +46,13 @@ func (w watched) Refresh(ctx context.Context, token platforms.Token) (platforms.
 // newManager returns another manager's reconciler.
 func newManager(name string, api client.Client, p platforms.Platform) *connection.Reconciler {
 	GinkgoHelper()
-	r, err := connection.New(connection.Options{
+	return suite.Must(connection.New(connection.Options{
 		Client: api, APIReader: api, Clock: clock.RealClock{},
 		Owned:     envtest.EveryNamespace,
 		Grace:     time.Minute,
 		Platforms: platforms.Registry{v1alpha1.PlatformX: p},
 		Store:     credentials.NewStore(api, api, clock.RealClock{}, name, apps),
-	})
-	Expect(err).NotTo(HaveOccurred())
-	return r
+	}))
 }
 
 var _ = Describe("A renewal", func() {
@@ -79,8 +78,7 @@ var _ = Describe("A renewal", func() {
 			r := newManager(name, arrive(k8s), platform)
 			running.Go(func() {
 				defer GinkgoRecover()
-				_, err := r.Reconcile(ctx, a.request())
-				Expect(err).NotTo(HaveOccurred())
+				Expect(r.Reconcile(ctx, a.request())).Error().NotTo(HaveOccurred())
 			})
 		}
 		running.Wait()
@@ -89,8 +87,7 @@ var _ = Describe("A renewal", func() {
 		_, err := newManager("three", k8s, platform).Reconcile(ctx, a.request())
 		Expect(err).NotTo(HaveOccurred())
 		probe := a.probe(ctx)
-		_, err = newManager("one", k8s, platform).Reconcile(ctx, a.request())
-		Expect(err).NotTo(HaveOccurred())
+		Expect(newManager("one", k8s, platform).Reconcile(ctx, a.request())).Error().NotTo(HaveOccurred())
 		Expect(a.state(ctx)()).To(Equal("True Connected " + probe))
 	})
 
@@ -100,8 +97,7 @@ var _ = Describe("A renewal", func() {
 		examined := func(a *account) *v1alpha1.Connection {
 			GinkgoHelper()
 			probe := a.probe(ctx)
-			_, err := r.Reconcile(ctx, a.request())
-			Expect(err).NotTo(HaveOccurred())
+			Expect(r.Reconcile(ctx, a.request())).Error().NotTo(HaveOccurred())
 			Expect(a.state(ctx)()).To(Equal("True Connected " + probe))
 			return a.read(ctx)
 		}
@@ -121,9 +117,7 @@ var _ = Describe("A renewal", func() {
 	})
 
 	It("keeps a token that the API server did not take, and stores it later", func(ctx SpecContext) {
-		a := newAccount(ctx, byHand, nil)
-		a.fault(ctx, sandboxtest.Fault{Operation: "identity", Kind: "token_expired", Times: 1})
-		a.create(ctx)
+		a := newExpired(ctx, byHand).create(ctx)
 		refreshed := calls(ctx, "refresh_token")
 		// The API server becomes unavailable as soon as the platform has responded. Cancelling the spec's context shortens
 		// the wait.
@@ -137,41 +131,34 @@ var _ = Describe("A renewal", func() {
 			},
 		})
 		r := newManager("one", api, watched{Platform: platform, after: func(context.Context) { down.Store(true) }})
-		_, err := r.Reconcile(ctx, a.request())
-		Expect(err).NotTo(HaveOccurred())
+		Expect(r.Reconcile(ctx, a.request())).Error().NotTo(HaveOccurred())
 		Expect(a.state(ctx)()).To(Equal("True Connected"))
 		Expect(calls(ctx, "refresh_token") - refreshed).To(Equal(1))
 		Expect(string(a.working(ctx).Data["refreshToken"])).NotTo(Equal(a.RefreshToken))
 	})
 
 	It("does not lose the token to somebody who changes the Secret at the same time", func(ctx SpecContext) {
-		a := newAccount(ctx, byHand, nil)
-		a.fault(ctx, sandboxtest.Fault{Operation: "identity", Kind: "token_expired", Times: 1})
-		a.create(ctx)
+		a := newExpired(ctx, byHand).create(ctx)
 		r := newManager("one", k8s, watched{Platform: platform, before: func(ctx context.Context) {
 			secret := a.working(ctx)
 			secret.Labels["app"] = "acme"
 			Expect(k8s.Update(ctx, secret)).To(Succeed())
 		}})
-		_, err := r.Reconcile(ctx, a.request())
-		Expect(err).NotTo(HaveOccurred())
+		Expect(r.Reconcile(ctx, a.request())).Error().NotTo(HaveOccurred())
 		Expect(a.state(ctx)()).To(Equal("True Connected"))
 		Expect(a.working(ctx).Labels).To(HaveKeyWithValue("app", "acme"))
 		Expect(string(a.working(ctx).Data["refreshToken"])).NotTo(Equal(a.RefreshToken))
 	})
 
 	It("gives way to a person who puts another token into the working copy at the same time", func(ctx SpecContext) {
-		a := newAccount(ctx, byHand, nil)
-		a.fault(ctx, sandboxtest.Fault{Operation: "identity", Kind: "token_expired", Times: 1})
-		a.create(ctx)
+		a := newExpired(ctx, byHand).create(ctx)
 		other := newAccount(ctx, byHand, nil)
 		r := newManager("one", k8s, watched{Platform: platform, before: func(ctx context.Context) {
 			secret := a.working(ctx)
 			secret.StringData = tokensOf(other.Account)
 			Expect(k8s.Update(ctx, secret)).To(Succeed())
 		}})
-		_, err := r.Reconcile(ctx, a.request())
-		Expect(err).NotTo(HaveOccurred())
+		Expect(r.Reconcile(ctx, a.request())).Error().NotTo(HaveOccurred())
 		Expect(string(a.working(ctx).Data["accessToken"])).To(Equal(other.AccessToken))
 		Expect(a.state(ctx)()).To(Equal("False AccountMismatch"), "what the person stored is what was asked about")
 	})
@@ -182,8 +169,7 @@ var _ = Describe("A renewal", func() {
 		a.fault(ctx, sandboxtest.Fault{Operation: "refresh_token", Kind: "drop_after", Times: 1})
 		a.create(ctx)
 		r := newManager("one", k8s, platform)
-		_, err := r.Reconcile(ctx, a.request())
-		Expect(err).NotTo(HaveOccurred())
+		Expect(r.Reconcile(ctx, a.request())).Error().NotTo(HaveOccurred())
 		Expect(a.state(ctx)()).To(Equal("False PlatformUnavailable"), "it may have been the network alone")
 		probe := a.probe(ctx)
 		Eventually(func(g Gomega) {
@@ -195,15 +181,11 @@ var _ = Describe("A renewal", func() {
 	})
 
 	It("is waited for when another manager may still be at it", func(ctx SpecContext) {
-		a := newAccount(ctx, byHand, nil)
-		a.fault(ctx, sandboxtest.Fault{Operation: "identity", Kind: "token_expired", Times: 1})
-		a.create(ctx)
+		a := newExpired(ctx, byHand).create(ctx)
 		dead := credentials.NewStore(k8s, k8s, clock.RealClock{}, "dead", nil)
-		_, err := dead.Claim(ctx, a.conn, a.copied(ctx).Version)
-		Expect(err).NotTo(HaveOccurred())
+		Expect(dead.Claim(ctx, a.conn, a.copied(ctx).Version)).Error().NotTo(HaveOccurred())
 		refreshed := calls(ctx, "refresh_token")
-		result, err := newManager("one", k8s, platform).Reconcile(ctx, a.request())
-		Expect(err).NotTo(HaveOccurred())
+		result := suite.Must(newManager("one", k8s, platform).Reconcile(ctx, a.request()))
 		Expect(a.state(ctx)()).To(Equal("False PlatformUnavailable"))
 		Expect(calls(ctx, "refresh_token")).To(Equal(refreshed))
 		Expect(result.RequeueAfter.Seconds()).To(BeNumerically("~", 90, 5))
@@ -227,8 +209,7 @@ var _ = Describe("The result of a probe", func() {
 		_, err := r.Reconcile(ctx, a.request())
 		Expect(err).NotTo(HaveOccurred())
 		Expect(a.state(ctx)()).To(Equal("True Connected " + first))
-		_, err = r.Reconcile(ctx, a.request())
-		Expect(err).NotTo(HaveOccurred())
+		Expect(r.Reconcile(ctx, a.request())).Error().NotTo(HaveOccurred())
 		Expect(a.state(ctx)()).To(Equal("True Connected " + second))
 	})
 
@@ -241,8 +222,7 @@ var _ = Describe("The result of a probe", func() {
 				return api.SubResource(sub).Update(ctx, obj, opts...)
 			},
 		})
-		_, err := newManager("one", api, platform).Reconcile(ctx, a.request())
-		Expect(err).NotTo(HaveOccurred())
+		Expect(newManager("one", api, platform).Reconcile(ctx, a.request())).Error().NotTo(HaveOccurred())
 		Expect(a.read(ctx).Status.Conditions).To(BeEmpty())
 	})
 })

@@ -48,7 +48,7 @@ func holding(c *v1alpha1.Connection, left time.Duration) *v1alpha1.Connection {
 
 func TestDue(t *testing.T) {
 	recently := func(reason string) *v1alpha1.Connection { return probed(conn(reason), time.Minute) }
-	tests := map[string]struct {
+	for name, tc := range map[string]struct {
 		reason string
 		conn   *v1alpha1.Connection
 		want   bool
@@ -81,8 +81,7 @@ func TestDue(t *testing.T) {
 		"held, for long":           {"not before", holding(recently("Connected"), 11*time.Second), false},
 		"held, asked since":        {"nor again", holding(probed(conn("Connected"), time.Second), 8*time.Second), false},
 		"revoked, but spec change": {"a reconnect is looked at immediately", changed(recently("Revoked")), true},
-	}
-	for name, tc := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			if got := due(tc.conn, quarter, noon); got != tc.want {
 				t.Errorf("%s: got %v", tc.reason, got)
@@ -105,7 +104,7 @@ func TestNext(t *testing.T) {
 		}
 		return c
 	}
-	tests := map[string]struct {
+	for name, tc := range map[string]struct {
 		reason    string
 		conn      *v1alpha1.Connection
 		found     outcome
@@ -132,8 +131,7 @@ func TestNext(t *testing.T) {
 		"disabled":             {"nothing will happen by itself", conn("Disabled"), outcome{}, 0, 0},
 		"not supported":        {"nothing will happen by itself", conn("PlatformNotSupported"), outcome{}, 0, 0},
 		"credentials unusable": {"the API server recovers", since(conn("CredentialsUnavailable"), 0), outcome{}, 1800 * time.Millisecond, 2200 * time.Millisecond},
-	}
-	for name, tc := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			for i := range 50 {
 				tc.conn.UID = types.UID(fmt.Sprint("u", i))
@@ -216,7 +214,7 @@ func TestInspectDue(t *testing.T) {
 	}
 	held := told(40, time.Minute)
 	held.RateLimitedUntil = v1alpha1.NewTimePtr(noon.Add(time.Hour))
-	tests := map[string]struct {
+	for name, tc := range map[string]struct {
 		reason string
 		status *v1alpha1.ConnectionStatus
 		want   bool
@@ -227,8 +225,7 @@ func TestInspectDue(t *testing.T) {
 		"little left":  {"then it is worth a call", told(5, time.Second), true},
 		"held":         {"the platform has just said something else", held, true},
 		"choices":      {"what an account may choose belongs to every probe", &v1alpha1.ConnectionStatus{TikTok: &v1alpha1.TikTokAccount{}, RateLimits: told(40, 0).RateLimits}, true},
-	}
-	for name, tc := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			if got := inspectDue(tc.status, noon); got != tc.want {
 				t.Errorf("%s: got %v", tc.reason, got)
@@ -239,7 +236,7 @@ func TestInspectDue(t *testing.T) {
 
 func TestReconnectBy(t *testing.T) {
 	ends, later := noon.Add(time.Hour), noon.Add(30*24*time.Hour)
-	tests := map[string]struct {
+	for name, tc := range map[string]struct {
 		reason string
 		token  credentials.Token
 		want   time.Time
@@ -249,8 +246,7 @@ func TestReconnectBy(t *testing.T) {
 		"renews itself":       {"an access token that has ended renews nothing", credentials.Token{Access: "a", Refresh: "a", ExpiresAt: ends}, ends},
 		"nothing renews it":   {"its end is the end", credentials.Token{Access: "a", ExpiresAt: ends}, ends},
 		"neither has an end":  {"a Page's token lasts", credentials.Token{Access: "a"}, time.Time{}},
-	}
-	for name, tc := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			if got := reconnectBy(tc.token); !got.Equal(tc.want) {
 				t.Errorf("%s: got %v, want %v", tc.reason, got, tc.want)

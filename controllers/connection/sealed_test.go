@@ -29,6 +29,7 @@ import (
 	"github.com/herald-social/herald/platforms/tiktok"
 	"github.com/herald-social/herald/test/envtest"
 	"github.com/herald-social/herald/test/sandboxtest"
+	"github.com/herald-social/herald/test/suite"
 )
 
 // pod is the folder of a pod, which survives its containers.
@@ -47,27 +48,22 @@ func (p pod) start(api client.Client) *connection.Reconciler {
 // open opens the folder, as a container does at startup.
 func (p pod) open() *credentials.Spool {
 	GinkgoHelper()
-	kept, err := credentials.OpenSpool(p.folder, func() string { return strings.Repeat("k", credentials.MinSpoolKey) }, GinkgoLogr)
-	Expect(err).NotTo(HaveOccurred())
-	return kept
+	return suite.Must(credentials.OpenSpool(p.folder, func() string { return strings.Repeat("k", credentials.MinSpoolKey) }, GinkgoLogr))
 }
 
 func (p pod) startWith(api client.Client, kept *credentials.Spool) *connection.Reconciler {
 	GinkgoHelper()
-	r, err := connection.New(connection.Options{
+	return suite.Must(connection.New(connection.Options{
 		Client: api, APIReader: api, Clock: clock.RealClock{}, Owned: envtest.EveryNamespace, Grace: time.Minute, Spool: kept,
 		Platforms: platforms.Registry{p.platform: p.client},
 		Store:     credentials.NewStore(api, api, clock.RealClock{}, "the pod", apps),
-	})
-	Expect(err).NotTo(HaveOccurred())
-	return r
+	}))
 }
 
 // kept returns the number of tokens in the folder.
 func (p pod) kept() int {
 	GinkgoHelper()
-	files, err := os.ReadDir(p.folder)
-	Expect(err).NotTo(HaveOccurred())
+	files := suite.Must(os.ReadDir(p.folder))
 	n := 0
 	for _, file := range files {
 		if !file.IsDir() {
@@ -81,8 +77,7 @@ func (p pod) kept() int {
 func (p pod) account(ctx context.Context) *account {
 	GinkgoHelper()
 	id := fmt.Sprint(1000 + serial.Add(1))
-	made, err := site.Account(ctx, string(p.platform), id, nil)
-	Expect(err).NotTo(HaveOccurred())
+	made := suite.Must(site.Account(ctx, string(p.platform), id, nil))
 	made.ExpiresAt = time.Now().Add(time.Minute)
 	meta := metav1.ObjectMeta{Namespace: byHand, Name: string(p.platform) + "-" + id}
 	a := (&account{
@@ -102,8 +97,7 @@ func (p pod) account(ctx context.Context) *account {
 // renewals returns the number of renewals that the platform received.
 func (p pod) renewals(ctx context.Context) int {
 	GinkgoHelper()
-	counts, err := site.Calls(ctx, string(p.platform))
-	Expect(err).NotTo(HaveOccurred())
+	counts := suite.Must(site.Calls(ctx, string(p.platform)))
 	return counts["refresh_token"]
 }
 
@@ -137,8 +131,7 @@ func (p pod) killed(ctx context.Context, a *account) {
 func (p pod) works(ctx context.Context, r *connection.Reconciler, a *account) {
 	GinkgoHelper()
 	probe := a.probe(ctx)
-	_, err := r.Reconcile(ctx, a.request())
-	Expect(err).NotTo(HaveOccurred())
+	Expect(r.Reconcile(ctx, a.request())).Error().NotTo(HaveOccurred())
 	Expect(a.state(ctx)()).To(Equal("True Connected " + probe))
 }
 

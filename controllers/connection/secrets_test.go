@@ -45,8 +45,7 @@ var _ = Describe("Secrets that the apiserver made", func() {
 	}
 
 	It("go when they are not in use", func(ctx SpecContext) {
-		a := newAccount(ctx, managed, nil).create(ctx)
-		Eventually(a.state(ctx)).Should(Equal("True Connected"))
+		a := connected(ctx, managed)
 		name := a.conn.Name
 		unused := made(ctx, a, name+"-unused", old, true)
 		coming := made(ctx, a, name+"-coming", young, true)
@@ -67,8 +66,7 @@ var _ = Describe("Secrets that the apiserver made", func() {
 	})
 
 	It("stay while the new ones are not known to work", func(ctx SpecContext) {
-		a := newAccount(ctx, managed, nil).create(ctx)
-		Eventually(a.state(ctx)).Should(Equal("True Connected"))
+		a := connected(ctx, managed)
 		before := made(ctx, a, a.conn.Name+"-before", old, true)
 		base := a.read(ctx).DeepCopy()
 		a.conn.Spec.CredentialsSecretRef.Name = a.conn.Name + "-missing"

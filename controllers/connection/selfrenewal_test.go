@@ -20,14 +20,14 @@ import (
 	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/platforms/threads"
 	"github.com/herald-social/herald/test/envtest"
+	"github.com/herald-social/herald/test/suite"
 )
 
 var _ = Describe("A token that renews itself", func() {
 	It("is renewed ahead of its end without a refresh token, and kept while it is too young", func(ctx SpecContext) {
 		// Threads renews a token after a sixtieth of its lifetime.
 		id := fmt.Sprint(1000 + serial.Add(1))
-		made, err := site.Account(ctx, "threads", id, map[string]any{"token_ttl_s": 60})
-		Expect(err).NotTo(HaveOccurred())
+		made := suite.Must(site.Account(ctx, "threads", id, map[string]any{"token_ttl_s": 60}))
 		Expect(made.RefreshToken).To(BeEmpty())
 		meta := metav1.ObjectMeta{Namespace: byHand, Name: "threads-" + id}
 		a := (&account{
@@ -41,18 +41,16 @@ var _ = Describe("A token that renews itself", func() {
 				v1alpha1.CredentialsExpiresAt:   time.Now().Add(30 * time.Second).UTC().Format(time.RFC3339),
 			}},
 		}).create(ctx)
-		r, err := connection.New(connection.Options{
+		r := suite.Must(connection.New(connection.Options{
 			Client: k8s, APIReader: k8s, Clock: clock.RealClock{},
 			Owned:     envtest.EveryNamespace,
 			Platforms: platforms.Registry{v1alpha1.PlatformThreads: threads.New(threads.Config{Config: platforms.Config{APIURL: site.URL + "/threads"}}, transport.New(transport.Options{}))},
 			Store:     credentials.NewStore(k8s, k8s, clock.RealClock{}, "one", apps),
-		})
-		Expect(err).NotTo(HaveOccurred())
+		}))
 
 		Eventually(func() string {
 			probe := a.probe(ctx)
-			_, err := r.Reconcile(ctx, a.request())
-			Expect(err).NotTo(HaveOccurred())
+			Expect(r.Reconcile(ctx, a.request())).Error().NotTo(HaveOccurred())
 			Expect(a.state(ctx)()).To(Equal("True Connected "+probe), "a renewal that is refused for now is no trouble")
 			return string(a.working(ctx).Data[v1alpha1.CredentialsAccessToken])
 		}).ShouldNot(Equal(made.AccessToken))

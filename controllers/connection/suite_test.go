@@ -18,9 +18,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/controllers/connection"
@@ -31,6 +29,7 @@ import (
 	"github.com/herald-social/herald/platforms/x"
 	"github.com/herald-social/herald/test/envtest"
 	"github.com/herald-social/herald/test/sandboxtest"
+	"github.com/herald-social/herald/test/suite"
 )
 
 func TestConnectionController(t *testing.T) {
@@ -59,15 +58,9 @@ var (
 )
 
 var _ = BeforeSuite(func(ctx SpecContext) {
-	ctrl.SetLogger(GinkgoLogr)
-	SetDefaultEventuallyTimeout(time.Minute)
-	SetDefaultEventuallyPollingInterval(20 * time.Millisecond)
-	env, err := envtest.Start()
-	Expect(err).NotTo(HaveOccurred())
-	DeferCleanup(env.Stop)
+	env := suite.Start()
 	server = env.Config
-	k8s, err = client.NewWithWatch(env.Config, client.Options{Scheme: env.Scheme})
-	Expect(err).NotTo(HaveOccurred())
+	k8s = suite.Must(client.NewWithWatch(env.Config, client.Options{Scheme: env.Scheme}))
 	Expect(env.Team(ctx, managed)).To(Succeed())
 	for _, namespace := range []string{byHand, homeless} {
 		Expect(k8s.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})).To(Succeed())
@@ -76,30 +69,18 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	site = sandboxtest.Start(GinkgoT())
 	platform = x.New(x.Config{APIURL: site.URL + "/x", ClientID: "herald"}, transport.New(transport.Options{}))
 
-	mgr, err := ctrl.NewManager(env.Config, ctrl.Options{
-		Scheme: env.Scheme, Metrics: metricsserver.Options{BindAddress: "0"},
-		Cache: cache.Options{DefaultNamespaces: map[string]cache.Config{managed: {}, limitedTeam: {}, homeless: {}}},
-	})
-	Expect(err).NotTo(HaveOccurred())
-	teams, err := quota.NewTeams(ctx, mgr.GetCache(), mgr.GetFieldIndexer())
-	Expect(err).NotTo(HaveOccurred())
+	mgr := suite.Manager(env, env.Config, managed, limitedTeam, homeless)
+	teams := suite.Must(quota.NewTeams(ctx, mgr.GetCache(), mgr.GetFieldIndexer()))
 	isTransient = &envtest.Passes{Owned: teams.Owned}
-	r, err := connection.New(connection.Options{
+	r := suite.Must(connection.New(connection.Options{
 		Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Clock: clock.RealClock{}, Events: mgr.GetEventRecorder("herald-connection"),
 		Owned:     isTransient.Ask,
 		Owner:     teams.Owner,
 		Platforms: platforms.Registry{v1alpha1.PlatformX: platform},
 		Store:     credentials.NewStore(mgr.GetAPIReader(), mgr.GetClient(), clock.RealClock{}, "the manager", apps),
-	})
-	Expect(err).NotTo(HaveOccurred())
+	}))
 	Expect(r.SetupWithManager(mgr)).To(Succeed())
-	running, cancel := context.WithCancel(context.Background())
-	stopped := make(chan error, 1)
-	go func() { stopped <- mgr.Start(running) }()
-	DeferCleanup(func() {
-		cancel()
-		Eventually(stopped).Should(Receive(Succeed()))
-	})
+	suite.Run(mgr)
 })
 
 // apps are the apps of the installation.
@@ -119,8 +100,7 @@ type account struct {
 func newAccount(ctx context.Context, namespace string, settings map[string]any) *account {
 	GinkgoHelper()
 	id := fmt.Sprint(1000 + serial.Add(1))
-	made, err := site.Account(ctx, "x", id, settings)
-	Expect(err).NotTo(HaveOccurred())
+	made := suite.Must(site.Account(ctx, "x", id, settings))
 	meta := metav1.ObjectMeta{Namespace: namespace, Name: "acme-" + id}
 	a := &account{
 		Account: made,
@@ -134,6 +114,22 @@ func newAccount(ctx context.Context, namespace string, settings map[string]any) 
 		Expect(client.IgnoreNotFound(k8s.Delete(ctx, a.conn))).To(Succeed())
 		Expect(site.ClearFaults(ctx)).To(Succeed())
 	})
+	return a
+}
+
+// newExpired is newAccount with a token whose next use the platform refuses as expired.
+func newExpired(ctx context.Context, namespace string) *account {
+	GinkgoHelper()
+	a := newAccount(ctx, namespace, nil)
+	a.fault(ctx, sandboxtest.Fault{Operation: "identity", Kind: "token_expired", Times: 1})
+	return a
+}
+
+// connected creates an account with a connection that the manager has examined.
+func connected(ctx context.Context, namespace string) *account {
+	GinkgoHelper()
+	a := newAccount(ctx, namespace, nil).create(ctx)
+	Eventually(a.state(ctx)).Should(Equal("True Connected"))
 	return a
 }
 
@@ -181,11 +177,8 @@ func (a *account) read(ctx context.Context) *v1alpha1.Connection {
 func (a *account) copied(ctx context.Context) credentials.Credentials {
 	GinkgoHelper()
 	store := credentials.NewStore(k8s, k8s, clock.RealClock{}, "copier", apps)
-	found, err := store.Find(ctx, a.conn)
-	Expect(err).NotTo(HaveOccurred())
-	made, err := store.Seed(ctx, a.conn, found.Input)
-	Expect(err).NotTo(HaveOccurred())
-	return made
+	found := suite.Must(store.Find(ctx, a.conn))
+	return suite.Must(store.Seed(ctx, a.conn, found.Input))
 }
 
 // working reads the account's working copy.
@@ -224,7 +217,6 @@ func (a *account) state(ctx context.Context) func() string {
 // counts belongs to one spec.
 func calls(ctx context.Context, operation string) int {
 	GinkgoHelper()
-	counts, err := site.Calls(ctx, "x")
-	Expect(err).NotTo(HaveOccurred())
+	counts := suite.Must(site.Calls(ctx, "x"))
 	return counts[operation]
 }

@@ -41,20 +41,10 @@ var _ = Describe("Files beyond the team's budget", func() {
 		}
 		return d
 	}
-	made := func(ctx context.Context, edits ...func(*v1alpha1.Media)) *v1alpha1.Media {
-		GinkgoHelper()
-		m := newMedia(bounded, func(m *v1alpha1.Media) {
-			for _, edit := range edits {
-				edit(m)
-			}
-		})
-		Expect(k8s.Create(ctx, m)).To(Succeed())
-		return m
-	}
 
 	DescribeTable("get no address until there is room", func(ctx SpecContext, b v1alpha1.TeamBudget, words string) {
 		d := boundedDesk(ctx, b)
-		first, second := made(ctx), made(ctx)
+		first, second := created(ctx, bounded), created(ctx, bounded)
 		d.step(ctx, first, is(v1alpha1.MediaPending, v1alpha1.ReasonAwaitingUpload))
 		d.step(ctx, second, func(g Gomega, m *v1alpha1.Media) {
 			is(v1alpha1.MediaPending, v1alpha1.ReasonBudgetLimit)(g, m)
@@ -76,7 +66,7 @@ var _ = Describe("Files beyond the team's budget", func() {
 
 	It("are not fetched either, and one of unknown size counts as the largest", func(ctx SpecContext) {
 		d := boundedDesk(ctx, v1alpha1.TeamBudget{PendingFileBytes: new(resource.MustParse("20Mi"))})
-		waiting, fetched := made(ctx), made(ctx, fromSource(web.URL+"/a.png"))
+		waiting, fetched := created(ctx, bounded), created(ctx, bounded, fromSource(web.URL+"/a.png"))
 		d.step(ctx, waiting, is(v1alpha1.MediaPending, v1alpha1.ReasonAwaitingUpload))
 		d.step(ctx, fetched, is(v1alpha1.MediaPending, v1alpha1.ReasonBudgetLimit))
 		Expect(k8s.Delete(ctx, waiting)).To(Succeed())
@@ -86,8 +76,8 @@ var _ = Describe("Files beyond the team's budget", func() {
 
 	It("are counted with those of the API, which wait for nothing", func(ctx SpecContext) {
 		d := boundedDesk(ctx, v1alpha1.TeamBudget{PendingFiles: new(int32(1))})
-		made(ctx, fromTheAPI)
-		api, applied := made(ctx, fromTheAPI), made(ctx)
+		created(ctx, bounded, fromTheAPI)
+		api, applied := created(ctx, bounded, fromTheAPI), created(ctx, bounded)
 		Eventually(func(g Gomega) {
 			var all v1alpha1.MediaList
 			g.Expect(d.Client.List(ctx, &all, client.InNamespace(bounded))).To(Succeed())
@@ -102,7 +92,7 @@ var _ = Describe("Files beyond the team's budget", func() {
 		d := boundedDesk(ctx, v1alpha1.TeamBudget{PendingFiles: new(int32(allowed))})
 		names := make([]client.ObjectKey, all)
 		for i := range names {
-			names[i] = client.ObjectKeyFromObject(made(ctx))
+			names[i] = client.ObjectKeyFromObject(created(ctx, bounded))
 		}
 		granted := func() (n int) {
 			GinkgoHelper()

@@ -26,6 +26,7 @@ import (
 	"github.com/herald-social/herald/internal/media/fetch"
 	"github.com/herald-social/herald/internal/media/probe"
 	"github.com/herald-social/herald/internal/media/store"
+	"github.com/herald-social/herald/test/suite"
 )
 
 // refusing is a source that fails with an error.
@@ -37,19 +38,16 @@ func (p *refusing) Get(context.Context, string, fetch.Expected, func(context.Con
 
 var _ = Describe("a Media applied to a cluster with a manager", func() {
 	It("offers an address, notices the upload, and goes with its file", func(ctx SpecContext) {
-		m := newMedia(managed, func(*v1alpha1.Media) {})
-		Expect(k8s.Create(ctx, m)).To(Succeed())
+		m := created(ctx, managed)
 		Eventually(func(g Gomega) {
 			g.Expect(k8s.Get(ctx, client.ObjectKeyFromObject(m), m)).To(Succeed())
 			is(v1alpha1.MediaPending, v1alpha1.ReasonAwaitingUpload)(g, m)
 			g.Expect(meta.IsStatusConditionTrue(m.Status.Conditions, v1alpha1.ConditionReconciling)).To(BeTrue())
 			g.Expect(m.Status.UploadURL).NotTo(BeEmpty())
 		}).Should(Succeed())
-		req, err := http.NewRequestWithContext(ctx, http.MethodPut, m.Status.UploadURL, strings.NewReader("0123456789"))
-		Expect(err).NotTo(HaveOccurred())
+		req := suite.Must(http.NewRequestWithContext(ctx, http.MethodPut, m.Status.UploadURL, strings.NewReader("0123456789")))
 		req.Header.Set("Content-Type", "image/png")
-		response, err := new(http.Client).Do(req)
-		Expect(err).NotTo(HaveOccurred())
+		response := suite.Must(new(http.Client).Do(req))
 		Expect(response.Body.Close()).To(Succeed())
 		Expect(response.StatusCode).To(Equal(http.StatusOK))
 		Eventually(func(g Gomega) {
@@ -65,14 +63,12 @@ var _ = Describe("a Media applied to a cluster with a manager", func() {
 	})
 
 	It("is fetched from its source", func(ctx SpecContext) {
-		m := newMedia(managed, fromSource(web.URL+"/a.png"))
-		Expect(k8s.Create(ctx, m)).To(Succeed())
+		m := created(ctx, managed, fromSource(web.URL+"/a.png"))
 		Eventually(func(g Gomega) {
 			g.Expect(k8s.Get(ctx, client.ObjectKeyFromObject(m), m)).To(Succeed())
 			is(v1alpha1.MediaUploaded, v1alpha1.ReasonUploaded)(g, m)
 		}).Should(Succeed())
-		content, err := io.ReadAll(io.NewSectionReader(bucket.ReaderAt(ctx, store.Key(m), m.Status.ETag, 10), 0, 10))
-		Expect(err).NotTo(HaveOccurred())
+		content := suite.Must(io.ReadAll(io.NewSectionReader(bucket.ReaderAt(ctx, store.Key(m), m.Status.ETag, 10), 0, 10)))
 		Expect(string(content)).To(Equal("0123456789"))
 		Expect(m.Status.SizeBytes).To(BeEquivalentTo(10))
 	})
@@ -81,8 +77,7 @@ var _ = Describe("a Media applied to a cluster with a manager", func() {
 var _ = Describe("a file that is awaited", func() {
 	It("expires when the address of the API and the grace have ended", func(ctx SpecContext) {
 		d := newDesk(loose())
-		m := newMedia(byHand, fromTheAPI)
-		Expect(k8s.Create(ctx, m)).To(Succeed())
+		m := created(ctx, byHand, fromTheAPI)
 		d.step(ctx, m, is(v1alpha1.MediaPending, v1alpha1.ReasonAwaitingUpload))
 		Expect(m.Status.UploadURL).To(BeEmpty(), "its client has an address already")
 		d.clock.Step(v1alpha1.UploadURLLifetime + uploadGrace + time.Minute)
@@ -97,8 +92,7 @@ var _ = Describe("a file that is awaited", func() {
 
 	It("gets a fresh address before the last one ends", func(ctx SpecContext) {
 		d := newDesk(loose())
-		m := newMedia(byHand, func(*v1alpha1.Media) {})
-		Expect(k8s.Create(ctx, m)).To(Succeed())
+		m := created(ctx, byHand)
 		d.step(ctx, m, is(v1alpha1.MediaPending, v1alpha1.ReasonAwaitingUpload))
 		soon := v1alpha1.NewTimePtr(d.clock.Now().Add(renewAhead - time.Second))
 		m.Status.UploadURLExpiresAt = soon
@@ -114,8 +108,7 @@ var _ = Describe("a file that is awaited", func() {
 		d.Verify = func(context.Context, *v1alpha1.Media) (v1alpha1.MediaStatus, error) {
 			return v1alpha1.MediaStatus{}, errors.New("dial tcp 10.0.0.7: connection refused")
 		}
-		m := newMedia(byHand, fromTheAPI)
-		Expect(k8s.Create(ctx, m)).To(Succeed())
+		m := created(ctx, byHand, fromTheAPI)
 		Eventually(func(g Gomega) {
 			_, err := d.Reconcile(ctx, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(m)})
 			g.Expect(err).To(Or(Succeed(), MatchError(ContainSubstring("connection refused"))))
@@ -131,17 +124,12 @@ var _ = Describe("a file that is awaited", func() {
 		d := newDesk(loose())
 		none := store.None()
 		d.Store, d.Verify = none, (&probe.Verifier{Store: none, Clock: d.clock}).Verify
-		m := newMedia(byHand, fromTheAPI)
-		Expect(k8s.Create(ctx, m)).To(Succeed())
+		m := created(ctx, byHand, fromTheAPI)
 		d.step(ctx, m, is(v1alpha1.MediaPending, v1alpha1.ReasonStoreUnavailable))
 		Expect(meta.IsStatusConditionTrue(m.Status.Conditions, v1alpha1.ConditionStalled)).To(BeTrue(), "it waits for a person")
 		Expect(d.sweepFiles(ctx, nil)).To(Succeed())
 		Expect(k8s.Delete(ctx, m)).To(Succeed())
-		Eventually(func(g Gomega) {
-			_, err := d.Reconcile(ctx, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(m)})
-			g.Expect(err).NotTo(HaveOccurred())
-			g.Expect(k8s.Get(ctx, client.ObjectKeyFromObject(m), m)).To(MatchError(apierrors.IsNotFound, "IsNotFound"))
-		}).Should(Succeed())
+		d.removed(ctx, m)
 	})
 
 	It("shows of a verified file that the store was switched off, and that there is one again", func(ctx SpecContext) {
@@ -161,8 +149,7 @@ var _ = Describe("a file that is awaited", func() {
 		d.Verify = func(context.Context, *v1alpha1.Media) (v1alpha1.MediaStatus, error) {
 			return v1alpha1.MediaStatus{}, fmt.Errorf("again and again: %w", store.ErrChanged)
 		}
-		m := newMedia(byHand, fromTheAPI)
-		Expect(k8s.Create(ctx, m)).To(Succeed())
+		m := created(ctx, byHand, fromTheAPI)
 		put(ctx, m, "0123456789")
 		d.step(ctx, m, is(v1alpha1.MediaPending, v1alpha1.ReasonBeingOverwritten))
 		again, err := d.Reconcile(ctx, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(m)})
@@ -175,8 +162,7 @@ var _ = Describe("a file that is awaited", func() {
 
 	It("is rejected and removed when it is not what was described, and the reason stays", func(ctx SpecContext) {
 		d := newDesk(loose())
-		m := newMedia(byHand, fromTheAPI)
-		Expect(k8s.Create(ctx, m)).To(Succeed())
+		m := created(ctx, byHand, fromTheAPI)
 		put(ctx, m, "short")
 		d.step(ctx, m, is(v1alpha1.MediaRejected, "SizeMismatch"))
 		Expect(hasFile(ctx, store.Key(m))).To(MatchError(store.ErrNotFound))
@@ -187,8 +173,7 @@ var _ = Describe("a file that is awaited", func() {
 var _ = Describe("a source", func() {
 	It("that is refused is not tried again", func(ctx SpecContext) {
 		d := newDesk(&refusing{Message: "the file is empty", Final: true})
-		m := newMedia(byHand, fromSource("https://empty.example/a.png"))
-		Expect(k8s.Create(ctx, m)).To(Succeed())
+		m := created(ctx, byHand, fromSource("https://empty.example/a.png"))
 		d.step(ctx, m, is(v1alpha1.MediaRejected, v1alpha1.ReasonSourceRefused))
 		Expect(meta.FindStatusCondition(m.Status.Conditions, v1alpha1.ConditionStalled).Message).
 			To(ContainSubstring("https://empty.example/a.png cannot be fetched: the file is empty."))
@@ -196,8 +181,7 @@ var _ = Describe("a source", func() {
 
 	It("that does not answer is tried again, for a while", func(ctx SpecContext) {
 		d := newDesk(&refusing{Message: "the server took too long"})
-		m := newMedia(byHand, fromSource("https://slow.example/a.png"))
-		Expect(k8s.Create(ctx, m)).To(Succeed())
+		m := created(ctx, byHand, fromSource("https://slow.example/a.png"))
 		d.step(ctx, m, is(v1alpha1.MediaPending, v1alpha1.ReasonFetchFailed))
 		Expect(meta.IsStatusConditionTrue(m.Status.Conditions, v1alpha1.ConditionReconciling)).To(BeTrue())
 		d.clock.Step(fetchWithin + time.Minute)
@@ -206,8 +190,7 @@ var _ = Describe("a source", func() {
 
 	It("whose file is in the store already is not asked again", func(ctx SpecContext) {
 		d := newDesk(&refusing{Message: "nobody should ask", Final: true})
-		m := newMedia(byHand, fromSource("https://asked.example/a.png"))
-		Expect(k8s.Create(ctx, m)).To(Succeed())
+		m := created(ctx, byHand, fromSource("https://asked.example/a.png"))
 		put(ctx, m, "0123456789")
 		d.step(ctx, m, is(v1alpha1.MediaUploaded, v1alpha1.ReasonUploaded))
 	})
@@ -295,11 +278,7 @@ var _ = Describe("what is not used", func() {
 
 		d.clock.Step(d.UnusedAfter + time.Second)
 		Expect(d.sweep(ctx)).To(Succeed())
-		Eventually(func(g Gomega) {
-			_, err := d.Reconcile(ctx, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(idle)})
-			g.Expect(err).NotTo(HaveOccurred())
-			g.Expect(apierrors.IsNotFound(k8s.Get(ctx, client.ObjectKeyFromObject(idle), idle))).To(BeTrue())
-		}).Should(Succeed())
+		d.removed(ctx, idle)
 		Expect(hasFile(ctx, store.Key(idle))).To(MatchError(store.ErrNotFound))
 		for _, m := range []*v1alpha1.Media{kept, used} {
 			Expect(k8s.Get(ctx, client.ObjectKeyFromObject(m), m)).To(Succeed())
@@ -344,11 +323,7 @@ var _ = Describe("what is not used", func() {
 		stays("that none needs it any more is noticed, and begins its day")
 		d.clock.Step(d.UnusedAfter + time.Second)
 		Expect(d.sweep(ctx)).To(Succeed())
-		Eventually(func(g Gomega) {
-			_, err := d.Reconcile(ctx, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(m)})
-			g.Expect(err).NotTo(HaveOccurred())
-			g.Expect(apierrors.IsNotFound(k8s.Get(ctx, client.ObjectKeyFromObject(m), m))).To(BeTrue())
-		}).Should(Succeed())
+		d.removed(ctx, m)
 		Expect(hasFile(ctx, store.Key(m))).To(MatchError(store.ErrNotFound))
 	})
 
@@ -368,8 +343,7 @@ var _ = Describe("what is not used", func() {
 		m := d.uploaded(ctx, fromTheAPI)
 		Expect(k8s.Create(ctx, postWith(m))).To(Succeed())
 		Eventually(func() (bool, error) { return d.inUse(ctx, m) }).Should(BeTrue())
-		found, err := d.referenced(ctx, byHand, map[string]bool{m.Name: true, "other": true})
-		Expect(err).NotTo(HaveOccurred())
+		found := suite.Must(d.referenced(ctx, byHand, map[string]bool{m.Name: true, "other": true}))
 		Expect(found).To(Equal(map[string]bool{m.Name: true}))
 	})
 })
@@ -383,8 +357,7 @@ var _ = Describe("files without a Media", func() {
 			byHand + uid: store.ErrNotFound, "elsewhere" + uid: nil, byHand + "/notes.txt": nil, "backup/" + byHand + uid: nil,
 		}
 		for key := range keys {
-			_, err := bucket.Put(ctx, key, "image/png", 1, strings.NewReader("x"))
-			Expect(err).NotTo(HaveOccurred())
+			Expect(bucket.Put(ctx, key, "image/png", 1, strings.NewReader("x"))).Error().NotTo(HaveOccurred())
 		}
 		Expect(d.sweep(ctx)).To(Succeed())
 		Expect(hasFile(ctx, byHand+uid)).To(Succeed(), "its Media may be about to be created")
@@ -409,8 +382,7 @@ var _ = Describe("files of a team that another installation serves", func() {
 		Expect(k8s.Create(ctx, team)).To(Succeed())
 		DeferCleanup(func(ctx SpecContext) { Expect(k8s.Delete(ctx, team)).To(Succeed()) })
 		const key = theirs + "/0a1b2c3d-0000-4000-8000-00000000abcd"
-		_, err := bucket.Put(ctx, key, "image/png", 1, strings.NewReader("x"))
-		Expect(err).NotTo(HaveOccurred())
+		Expect(bucket.Put(ctx, key, "image/png", 1, strings.NewReader("x"))).Error().NotTo(HaveOccurred())
 		d := newDesk(loose())
 		d.Namespaces = configv1alpha1.Namespaces{byHand}
 		d.clock.Step(orphanAfter + time.Minute)
@@ -428,15 +400,13 @@ var _ = Describe("renditions and the copy of a Media", func() {
 	made := func(ctx context.Context, key string) string {
 		GinkgoHelper()
 		rendition := store.Derived(key, "0123456789abcdef")
-		_, err := bucket.Put(ctx, rendition, "image/jpeg", 1, strings.NewReader("x"))
-		Expect(err).NotTo(HaveOccurred())
+		Expect(bucket.Put(ctx, rendition, "image/jpeg", 1, strings.NewReader("x"))).Error().NotTo(HaveOccurred())
 		return rendition
 	}
 	// copied returns the copy that platforms fetch if a file may be overwritten.
 	copied := func(ctx context.Context, m *v1alpha1.Media) string {
 		GinkgoHelper()
-		key, err := bucket.Verified(ctx, store.Key(m), m.Status.ETag, true)
-		Expect(err).NotTo(HaveOccurred())
+		key := suite.Must(bucket.Verified(ctx, store.Key(m), m.Status.ETag, true))
 		Expect(key).NotTo(Equal(store.Key(m)))
 		return key
 	}
@@ -450,11 +420,7 @@ var _ = Describe("renditions and the copy of a Media", func() {
 		Expect(hasFile(ctx, rendition)).To(Succeed(), "the sweep takes it for nobody's")
 		Expect(hasFile(ctx, copied)).To(Succeed(), "so it does with the copy")
 		Expect(k8s.Delete(ctx, m)).To(Succeed())
-		Eventually(func(g Gomega) {
-			_, err := d.Reconcile(ctx, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(m)})
-			g.Expect(err).NotTo(HaveOccurred())
-			g.Expect(apierrors.IsNotFound(k8s.Get(ctx, client.ObjectKeyFromObject(m), m))).To(BeTrue())
-		}).Should(Succeed())
+		d.removed(ctx, m)
 		Expect(hasFile(ctx, rendition)).To(MatchError(store.ErrNotFound))
 		Expect(hasFile(ctx, copied)).To(MatchError(store.ErrNotFound))
 		Expect(hasFile(ctx, store.Key(m))).To(MatchError(store.ErrNotFound))

@@ -153,8 +153,7 @@ var _ = Describe("A store that stalls", func() {
 			ends = append(ends, left(ctx))
 			return v1alpha1.MediaStatus{}, context.DeadlineExceeded
 		}
-		m := newMedia(byHand, fromTheAPI)
-		Expect(k8s.Create(ctx, m)).To(Succeed())
+		m := created(ctx, byHand, fromTheAPI)
 		Eventually(func(g Gomega) {
 			_, err := d.Reconcile(ctx, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(m)})
 			g.Expect(err).To(MatchError(context.DeadlineExceeded))

@@ -16,8 +16,7 @@ import (
 )
 
 var _ = DescribeTable("a Media lives with every name that Kubernetes takes:", func(ctx SpecContext, name string) {
-	m := newMedia(managed, func(m *v1alpha1.Media) { m.Name = name })
-	Expect(k8s.Create(ctx, m)).To(Succeed())
+	m := created(ctx, managed, func(m *v1alpha1.Media) { m.Name = name })
 	Eventually(func(g Gomega) {
 		g.Expect(k8s.Get(ctx, client.ObjectKeyFromObject(m), m)).To(Succeed())
 		is(v1alpha1.MediaPending, v1alpha1.ReasonAwaitingUpload)(g, m)

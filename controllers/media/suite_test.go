@@ -20,14 +20,12 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/conditions"
@@ -37,6 +35,7 @@ import (
 	"github.com/herald-social/herald/internal/quota"
 	"github.com/herald-social/herald/test/envtest"
 	"github.com/herald-social/herald/test/storetest"
+	"github.com/herald-social/herald/test/suite"
 )
 
 func TestMediaController(t *testing.T) {
@@ -64,63 +63,33 @@ var (
 )
 
 var _ = BeforeSuite(func(ctx SpecContext) {
-	ctrl.SetLogger(GinkgoLogr)
-	SetDefaultEventuallyTimeout(time.Minute)
-	SetDefaultEventuallyPollingInterval(20 * time.Millisecond)
-	env, err := envtest.Start()
-	Expect(err).NotTo(HaveOccurred())
-	DeferCleanup(env.Stop)
+	env := suite.Start()
 	k8s = env.Client
 	Expect(env.Team(ctx, managed)).To(Succeed())
 	for _, namespace := range []string{byHand, homeless, bounded} {
 		Expect(k8s.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})).To(Succeed())
 	}
-	bucket, err = store.New(storetest.Start(GinkgoT()))
-	Expect(err).NotTo(HaveOccurred())
+	bucket = suite.Must(store.New(storetest.Start(GinkgoT())))
 	web = httptest.NewTLSServer(http.FileServer(http.Dir(files(map[string]string{"a.png": "0123456789"}))))
 	DeferCleanup(web.Close)
 
-	limited, err := env.Installed(ctx, envtest.ManagerAccount)
-	Expect(err).NotTo(HaveOccurred())
-	mgr := start(limited, env, managed, homeless)
-	teams, err := quota.NewTeams(ctx, mgr.GetCache(), mgr.GetFieldIndexer())
-	Expect(err).NotTo(HaveOccurred())
+	limited := suite.Must(env.Installed(ctx, envtest.ManagerAccount))
+	mgr := suite.Manager(env, limited, managed, homeless)
+	teams := suite.Must(quota.NewTeams(ctx, mgr.GetCache(), mgr.GetFieldIndexer()))
 	o := options(mgr, loose(), clock.RealClock{})
 	passes = &envtest.Passes{Owned: teams.Owned}
 	o.Owned = passes.Ask
-	r, err := New(o)
-	Expect(err).NotTo(HaveOccurred())
+	r := suite.Must(New(o))
 	Expect(kubeclient.IndexMedia(ctx, mgr.GetFieldIndexer())).To(Succeed())
 	Expect(r.SetupWithManager(mgr)).To(Succeed())
-	hand = start(limited, env, byHand, bounded)
+	hand = suite.Manager(env, limited, byHand, bounded)
 	Expect(kubeclient.IndexMedia(ctx, hand.GetFieldIndexer())).To(Succeed())
 	Expect(hand.GetFieldIndexer().IndexField(ctx, &v1alpha1.Media{}, pendingIndex, pending)).To(Succeed())
 	Expect(hand.GetFieldIndexer().IndexField(ctx, &v1alpha1.Media{}, fileIndex, fileKeys)).To(Succeed())
-	for _, m := range []ctrl.Manager{mgr, hand} {
-		running, cancel := context.WithCancel(context.Background())
-		stopped := make(chan error, 1)
-		go func() { stopped <- m.Start(running) }()
-		DeferCleanup(func() {
-			cancel()
-			Eventually(stopped).Should(Receive(Succeed()))
-		})
-	}
+	suite.Run(mgr)
+	suite.Run(hand)
 	Expect(hand.GetCache().WaitForCacheSync(ctx)).To(BeTrue())
 })
-
-func start(config *rest.Config, env *envtest.Environment, namespaces ...string) ctrl.Manager {
-	GinkgoHelper()
-	watched := map[string]cache.Config{}
-	for _, namespace := range namespaces {
-		watched[namespace] = cache.Config{}
-	}
-	mgr, err := ctrl.NewManager(config, ctrl.Options{
-		Scheme: env.Scheme, Metrics: metricsserver.Options{BindAddress: "0"},
-		Cache: cache.Options{DefaultNamespaces: watched},
-	})
-	Expect(err).NotTo(HaveOccurred())
-	return mgr
-}
 
 // loose returns a client that fetches from the test's own server.
 func loose() *fetch.Client {
@@ -169,8 +138,7 @@ type desk struct {
 func newDesk(source Source) *desk {
 	GinkgoHelper()
 	now := clocktesting.NewFakeClock(time.Now())
-	r, err := New(options(hand, source, now))
-	Expect(err).NotTo(HaveOccurred())
+	r := suite.Must(New(options(hand, source, now)))
 	return &desk{&sweeper{Reconciler: r}, now}
 }
 
@@ -181,6 +149,28 @@ func newMedia(namespace string, change func(*v1alpha1.Media)) *v1alpha1.Media {
 	}
 	change(m)
 	return m
+}
+
+// created creates a Media with the changes.
+func created(ctx context.Context, namespace string, changes ...func(*v1alpha1.Media)) *v1alpha1.Media {
+	GinkgoHelper()
+	m := newMedia(namespace, func(m *v1alpha1.Media) {
+		for _, change := range changes {
+			change(m)
+		}
+	})
+	Expect(k8s.Create(ctx, m)).To(Succeed())
+	return m
+}
+
+// removed reconciles a deleted Media until it is gone.
+func (d *desk) removed(ctx context.Context, m *v1alpha1.Media) {
+	GinkgoHelper()
+	Eventually(func(g Gomega) {
+		_, err := d.Reconcile(ctx, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(m)})
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(k8s.Get(ctx, client.ObjectKeyFromObject(m), m)).To(MatchError(apierrors.IsNotFound, "IsNotFound"))
+	}).Should(Succeed())
 }
 
 func fromTheAPI(m *v1alpha1.Media) {
@@ -228,8 +218,7 @@ func hasFile(ctx context.Context, key string) error {
 // uploaded creates a Media with a verified file.
 func (d *desk) uploaded(ctx context.Context, change func(*v1alpha1.Media)) *v1alpha1.Media {
 	GinkgoHelper()
-	m := newMedia(byHand, change)
-	Expect(k8s.Create(ctx, m)).To(Succeed())
+	m := created(ctx, byHand, change)
 	put(ctx, m, "0123456789")
 	d.step(ctx, m, is(v1alpha1.MediaUploaded, v1alpha1.ReasonUploaded))
 	return m

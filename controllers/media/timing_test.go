@@ -40,7 +40,7 @@ func madeUnderKey(m *v1alpha1.Media) {
 }
 
 func TestAwait(t *testing.T) {
-	tests := map[string]struct {
+	for name, tc := range map[string]struct {
 		reason         string
 		media          *v1alpha1.Media
 		at             time.Duration
@@ -63,8 +63,7 @@ func TestAwait(t *testing.T) {
 		"ended":                       {"the manager was away", made(offered(15 * time.Minute)), time.Hour, false, true},
 		"after a day":                 {"no fresh address any more", made(offered(15 * time.Minute)), 24 * time.Hour, false, false},
 		"after a day and an hour":     {"nor any wait", made(offered(15 * time.Minute)), 25 * time.Hour, true, false},
-	}
-	for name, tc := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			got := planUpload(tc.media, 24*time.Hour, noon.Add(tc.at))
 			if got.expired != tc.expired || got.offer != tc.offer {
@@ -86,7 +85,7 @@ func TestAwaitEndsInTime(t *testing.T) {
 }
 
 func TestPauses(t *testing.T) {
-	tests := map[string]struct {
+	for name, tc := range map[string]struct {
 		reason    string
 		pause     func(time.Duration) time.Duration
 		after     time.Duration
@@ -99,8 +98,7 @@ func TestPauses(t *testing.T) {
 		"fetch at once":     {"the shortest", func(d time.Duration) time.Duration { return fetchPause(d, "u") }, 0, 4500 * time.Millisecond, 5500 * time.Millisecond},
 		"fetch after 4 min": {"a quarter", func(d time.Duration) time.Duration { return fetchPause(d, "u") }, 4 * time.Minute, 54 * time.Second, 66 * time.Second},
 		"fetch after a day": {"the longest", func(d time.Duration) time.Duration { return fetchPause(d, "u") }, 24 * time.Hour, 9 * time.Minute, 11 * time.Minute},
-	}
-	for name, tc := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			if got := tc.pause(tc.after); got < tc.low || got > tc.high {
 				t.Errorf("%s, give or take a tenth: got %s", tc.reason, got)
@@ -119,7 +117,7 @@ func TestLookAgain(t *testing.T) {
 		}
 	}
 	ready := readyAt(0)
-	tests := map[string]struct {
+	for name, tc := range map[string]struct {
 		reason string
 		media  *v1alpha1.Media
 		at     time.Duration
@@ -137,8 +135,7 @@ func TestLookAgain(t *testing.T) {
 		"API, much later":  {"the second address came after a day", made(fromTheAPI, ready, handedOut("2026-11-21T12:15:00Z")), 24*time.Hour + 16*time.Minute, true, 0},
 		"fetched":          {"there never was an address", made(ready, fromSource("https://a.example")), 16 * time.Minute, false, 0},
 		"without a status": {"it is not known since when", made(), 16 * time.Minute, false, 0},
-	}
-	for name, tc := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			if due, in := recheckDue(tc.media, noon.Add(tc.at)); due != tc.due || in != tc.in {
 				t.Errorf("%s: got %v, %s", tc.reason, due, in)
@@ -157,7 +154,7 @@ func TestGoesAt(t *testing.T) {
 	}
 	used := func(m *v1alpha1.Media) { m.Status.UnusedSince = nil }
 	source := fromSource("https://a.example")
-	tests := map[string]struct {
+	for name, tc := range map[string]struct {
 		reason string
 		media  *v1alpha1.Media
 		ttl    time.Duration
@@ -172,8 +169,7 @@ func TestGoesAt(t *testing.T) {
 		"to be kept":              {"its owner says so", made(in(v1alpha1.MediaUploaded), when(v1alpha1.KeepWhenUnused)), ttl, 0},
 		"from a source":           {"whoever declared it would only declare it again", made(in(v1alpha1.MediaUploaded), source), ttl, 0},
 		"from a source, to go":    {"its owner says so", made(in(v1alpha1.MediaUploaded), source, when(v1alpha1.DeleteWhenUnused)), ttl, 24 * time.Hour},
-	}
-	for name, tc := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			at, ok := deleteAt(tc.media, 24*time.Hour, tc.ttl)
 			if ok != (tc.want != 0) || ok && !at.Equal(noon.Add(tc.want)) {

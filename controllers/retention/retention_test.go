@@ -18,6 +18,7 @@ import (
 	"github.com/herald-social/herald/internal/archive"
 	"github.com/herald-social/herald/internal/archive/lists"
 	"github.com/herald-social/herald/internal/media/store"
+	"github.com/herald-social/herald/test/suite"
 )
 
 const (
@@ -274,8 +275,7 @@ var _ = DescribeTable("The archive of a Team that was deleted and cleared does n
 	Expect(d.listed(ctx)).To(ConsistOf("old", "other"))
 	before := d.team.DeepCopy()
 	Expect(k8s.Delete(ctx, d.team)).To(Succeed())
-	_, err := archive.New(bucket).Clear(ctx, d.of())
-	Expect(err).NotTo(HaveOccurred())
+	Expect(archive.New(bucket).Clear(ctx, d.of())).Error().NotTo(HaveOccurred())
 	d.restart()
 	d.team = before // the view of a process that started before
 	Expect(write(ctx, d, post)).To(Succeed())
@@ -307,8 +307,7 @@ var _ = It("clears the archive of a Team when nobody writes there any more", fun
 		Expect(err).To(MatchError(ContainSubstring("still being written")), "were this process killed now, nobody would take back what it has written")
 		return may(ctx)
 	}
-	_, err := d.shelf.Expire(ctx, d.team, d.Policy.Of(d.team))
-	Expect(err).NotTo(HaveOccurred())
+	Expect(d.shelf.Expire(ctx, d.team, d.Policy.Of(d.team))).Error().NotTo(HaveOccurred())
 	Expect(d.shelf.Archive.Clear(ctx, d.of())).To(BeFalse(), "it waits for nobody now")
 })
 
@@ -466,8 +465,7 @@ var _ = Describe("The archive", func() {
 		Expect(err).To(MatchError(lists.ErrDamaged))
 		doing(ctx, d)
 		Expect(d.sweep(ctx)).To(Succeed())
-		view, err := lists.NewReader(bucket, 1<<20).Open(ctx, lists.Team(d.of()), nil)
-		Expect(err).NotTo(HaveOccurred())
+		view := suite.Must(lists.NewReader(bucket, 1<<20).Open(ctx, lists.Team(d.of()), nil))
 		Expect(view.Posts()).To(Equal(posts))
 		Expect(d.stored(ctx)).To(BeEmpty())
 	},

@@ -15,7 +15,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clocktesting "k8s.io/utils/clock/testing"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/herald-social/herald/api/v1alpha1"
@@ -26,6 +25,7 @@ import (
 	"github.com/herald-social/herald/posting/retention"
 	"github.com/herald-social/herald/test/envtest"
 	"github.com/herald-social/herald/test/storetest"
+	"github.com/herald-social/herald/test/suite"
 )
 
 func TestRetention(t *testing.T) {
@@ -42,21 +42,14 @@ var (
 )
 
 var _ = BeforeSuite(func(ctx SpecContext) {
-	ctrl.SetLogger(GinkgoLogr)
-	env, err := envtest.Start()
-	Expect(err).NotTo(HaveOccurred())
-	DeferCleanup(env.Stop)
+	env := suite.Start()
 	k8s = env.Client
 	config := storetest.Start(GinkgoT())
-	bucket, err = store.New(config)
-	Expect(err).NotTo(HaveOccurred())
+	bucket = suite.Must(store.New(config))
 	config.Bucket = "no-such-bucket"
-	gone, err = store.New(config)
-	Expect(err).NotTo(HaveOccurred())
-	limited, err := env.Installed(ctx, envtest.ManagerAccount)
-	Expect(err).NotTo(HaveOccurred())
-	manager, err = client.New(limited, client.Options{Scheme: env.Scheme})
-	Expect(err).NotTo(HaveOccurred())
+	gone = suite.Must(store.New(config))
+	limited := suite.Must(env.Installed(ctx, envtest.ManagerAccount))
+	manager = suite.Must(client.New(limited, client.Options{Scheme: env.Scheme}))
 })
 
 // reads counts the lists of posts.
@@ -136,8 +129,7 @@ func (d *desk) restart() {
 		})
 		options.Archive = d.shelf
 	}
-	s, err := New(options)
-	Expect(err).NotTo(HaveOccurred())
+	s := suite.Must(New(options))
 	d.Sweeper = s
 }
 
@@ -186,8 +178,7 @@ func (d *desk) damage(ctx context.Context) {
 	GinkgoHelper()
 	for object, err := range bucket.List(ctx, d.of().Prefix()+"segments/") {
 		Expect(err).NotTo(HaveOccurred())
-		_, err := bucket.PutDocument(ctx, object.Key, "text/plain", []byte("rot"), store.Any)
-		Expect(err).NotTo(HaveOccurred())
+		Expect(bucket.PutDocument(ctx, object.Key, "text/plain", []byte("rot"), store.Any)).Error().NotTo(HaveOccurred())
 	}
 }
 
@@ -230,8 +221,7 @@ func (d *desk) stored(ctx context.Context) []string {
 // listed returns the posts in the archive's lists.
 func (d *desk) listed(ctx context.Context) []string {
 	GinkgoHelper()
-	view, err := lists.NewReader(bucket, 1<<20).Open(ctx, lists.Team(d.of()), nil)
-	Expect(err).NotTo(HaveOccurred())
+	view := suite.Must(lists.NewReader(bucket, 1<<20).Open(ctx, lists.Team(d.of()), nil))
 	names := []string{}
 	for _, row := range view.Head(lists.Filter{}) {
 		names = append(names, row.Name)
@@ -246,8 +236,7 @@ func (d *desk) recorded(ctx context.Context, names ...string) []string {
 	for _, name := range names {
 		data, err := archive.New(bucket).Get(ctx, d.of(), name)
 		if err == nil {
-			_, err = record.Decode(data)
-			Expect(err).NotTo(HaveOccurred())
+			Expect(record.Decode(data)).Error().NotTo(HaveOccurred())
 			found = append(found, name)
 			continue
 		}

@@ -25,6 +25,7 @@ import (
 	"github.com/herald-social/herald/controllers/team"
 	"github.com/herald-social/herald/internal/quota"
 	"github.com/herald-social/herald/posting/plan"
+	"github.com/herald-social/herald/test/suite"
 )
 
 func resourceQuota(ctx context.Context, namespace string) func() (*corev1.ResourceQuota, error) {
@@ -106,8 +107,7 @@ var _ = Describe("The budget of a Team", func() {
 			g.Expect(q.Labels).To(HaveKeyWithValue("app.kubernetes.io/managed-by", "herald"))
 		}
 		Eventually(back).Should(Succeed())
-		q, err = resourceQuota(ctx, n)()
-		Expect(err).NotTo(HaveOccurred())
+		q = suite.Must(resourceQuota(ctx, n)())
 		Expect(q.Status.Used).NotTo(BeEmpty(), "what Kubernetes counted stays")
 		Expect(k8s.Delete(ctx, q)).To(Succeed())
 		Eventually(back).Should(Succeed())
@@ -143,12 +143,11 @@ var _ = Describe("The budget of a Team", func() {
 		store := quota.NewUsageStore(quota.NewAPI(asManager, asManager))
 		registry := prometheus.NewRegistry()
 		clock := clocktesting.NewFakePassiveClock(time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC))
-		r, err := team.New(team.Options{
+		r := suite.Must(team.New(team.Options{
 			Manager: manager, APIServer: apiserver, ManagerNamespace: manager.Namespace, Names: names, Claimants: wanting,
 			Client: asManager, APIReader: asManager, Clock: clock, Quota: store, Metrics: team.NewMetrics(registry),
 			Owner: func(context.Context, string) (*v1alpha1.Team, error) { return t, nil },
-		})
-		Expect(err).NotTo(HaveOccurred())
+		}))
 		look := func() {
 			GinkgoHelper()
 			request := ctrl.Request{NamespacedName: types.NamespacedName{Name: n}}
@@ -195,8 +194,7 @@ var _ = Describe("The budget of a Team", func() {
 		look()
 		near(1, 0)
 		Expect(k8s.Delete(ctx, t)).To(Succeed())
-		_, err = r.Reconcile(ctx, ctrl.Request{NamespacedName: types.NamespacedName{Name: n}})
-		Expect(err).NotTo(HaveOccurred())
+		Expect(r.Reconcile(ctx, ctrl.Request{NamespacedName: types.NamespacedName{Name: n}})).Error().NotTo(HaveOccurred())
 		near(0, 0)
 	})
 })

@@ -25,6 +25,7 @@ import (
 	"github.com/herald-social/herald/internal/quota"
 	"github.com/herald-social/herald/posting/plan"
 	"github.com/herald-social/herald/posting/usage"
+	"github.com/herald-social/herald/test/suite"
 )
 
 // These specs count step by step, with the rights of an installed manager.
@@ -46,13 +47,11 @@ var _ = Describe("What a team uses", func() {
 		Eventually(readiness(ctx, ns)).Should(Equal("True NamespaceReady"))
 		clock = clocktesting.NewFakePassiveClock(now)
 		store = quota.NewUsageStore(quota.NewAPI(asManager, asManager))
-		var err error
-		r, err = team.New(team.Options{
+		r = suite.Must(team.New(team.Options{
 			Manager: manager, APIServer: apiserver, ManagerNamespace: manager.Namespace, Names: names, Claimants: wanting,
 			Client: asManager, APIReader: asManager, Clock: clock, Quota: store,
 			Owner: func(context.Context, string) (*v1alpha1.Team, error) { return t, nil },
-		})
-		Expect(err).NotTo(HaveOccurred())
+		}))
 		request = ctrl.Request{NamespacedName: types.NamespacedName{Name: ns}}
 	})
 
@@ -65,11 +64,10 @@ var _ = Describe("What a team uses", func() {
 			},
 		})
 		owner := func(context.Context, string) (*v1alpha1.Team, error) { return &v1alpha1.Team{}, nil }
-		one, err := team.New(team.Options{
+		one := suite.Must(team.New(team.Options{
 			Manager: manager, APIServer: apiserver, ManagerNamespace: manager.Namespace, Names: names, Claimants: wanting,
 			Client: asManager, APIReader: reader, Clock: clock, Quota: quota.NewUsageStore(quota.NewAPI(reader, asManager)), Owner: owner,
-		})
-		Expect(err).NotTo(HaveOccurred())
+		}))
 		pass := func() {
 			GinkgoHelper()
 			Eventually(func() (time.Duration, error) {

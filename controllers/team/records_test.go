@@ -23,6 +23,7 @@ import (
 	"github.com/herald-social/herald/internal/archive"
 	"github.com/herald-social/herald/internal/media/store"
 	"github.com/herald-social/herald/test/storetest"
+	"github.com/herald-social/herald/test/suite"
 )
 
 // archives are the two archives of the suite: one in a bucket, and one whose bucket was removed, for teams with that
@@ -40,11 +41,9 @@ const (
 func startArchives() archives {
 	GinkgoHelper()
 	config := storetest.Start(GinkgoTB())
-	there, err := store.New(config)
-	Expect(err).NotTo(HaveOccurred())
+	there := suite.Must(store.New(config))
 	config.Bucket = "no-such-bucket"
-	lost, err := store.New(config)
-	Expect(err).NotTo(HaveOccurred())
+	lost := suite.Must(store.New(config))
 	return archives{archive.New(there), archive.New(lost), make(chan struct{}, 1), make(chan struct{})}
 }
 
@@ -117,11 +116,10 @@ var _ = Describe("What the archive holds of a team", func() {
 		Expect(k8s.Get(ctx, client.ObjectKeyFromObject(t), t)).To(Succeed())
 
 		clock, told := clocktesting.NewFakePassiveClock(t.DeletionTimestamp.Add(time.Hour-time.Second)), &heard{}
-		r, err := team.New(team.Options{
+		r := suite.Must(team.New(team.Options{
 			Client: asManager, APIReader: asManager, Clock: clock, Events: told, Records: held,
 			Manager: manager, APIServer: apiserver, ManagerNamespace: manager.Namespace, Names: names, Claimants: wanting,
-		})
-		Expect(err).NotTo(HaveOccurred())
+		}))
 		request := ctrl.Request{NamespacedName: client.ObjectKeyFromObject(t)}
 		again, err := r.Reconcile(ctx, request)
 		Expect(err).NotTo(HaveOccurred())
@@ -129,8 +127,7 @@ var _ = Describe("What the archive holds of a team", func() {
 		Expect(told.said).To(BeEmpty())
 
 		clock.SetTime(t.DeletionTimestamp.Add(time.Hour))
-		_, err = r.Reconcile(ctx, request)
-		Expect(err).NotTo(HaveOccurred())
+		Expect(r.Reconcile(ctx, request)).Error().NotTo(HaveOccurred())
 		Expect(apierrors.IsNotFound(k8s.Get(ctx, client.ObjectKeyFromObject(t), t))).To(BeTrue())
 		Expect(told.said).To(ConsistOf(And(
 			HavePrefix("Warning RecordsAbandoned: "), ContainSubstring("below _herald/archive/"+t.Spec.Namespace+"/"+t.Name+"/ in the bucket"))))

@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/herald-social/herald/controllers/team"
+	"github.com/herald-social/herald/test/suite"
 )
 
 // test/deletions tests the same with Kubernetes' own quota controller. Here the spec simulates that controller with a
@@ -58,14 +59,12 @@ var _ = Describe("A budget that Kubernetes could not count", func() {
 				return err
 			},
 		})
-		start := func() (r *team.Reconciler) {
+		start := func() *team.Reconciler {
 			GinkgoHelper()
-			r, err := team.New(team.Options{
+			return suite.Must(team.New(team.Options{
 				Manager: manager, APIServer: apiserver, ManagerNamespace: manager.Namespace, Names: names, Claimants: wanting,
 				Client: watched, APIReader: watched, Clock: clock,
-			})
-			Expect(err).NotTo(HaveOccurred())
-			return r
+			}))
 		}
 		// look reconciles after the given time, and again if the suite's own manager, with the real clock, has written in
 		// between.

@@ -26,7 +26,7 @@ func team(name, namespace string, created time.Time) v1alpha1.Team {
 }
 
 func TestRefuseTeam(t *testing.T) {
-	tests := map[string]struct {
+	for name, tc := range map[string]struct {
 		reason string
 		team   v1alpha1.Team
 		others []v1alpha1.Team
@@ -43,8 +43,7 @@ func TestRefuseTeam(t *testing.T) {
 		"Kubernetes' own":      {reason: "kube-* can belong to nobody", team: team("acme", "kube-public", noon), want: v1alpha1.ReasonNamespaceRefused, names: `"kube-public"`},
 		"default":              {reason: "nor can the default one", team: team("acme", "default", noon), want: v1alpha1.ReasonNamespaceRefused, names: `"default"`},
 		"the manager's":        {reason: "its secrets are no team's", team: team("acme", "herald-system", noon), want: v1alpha1.ReasonNamespaceRefused, names: `"herald-system"`},
-	}
-	for name, tc := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			got, refused := refuseTeam(&tc.team, tc.others, "herald-system")
 			if got.Reason != tc.want || refused != (tc.want != "") || !strings.Contains(got.Message, tc.names) {
@@ -59,7 +58,7 @@ func TestRefuseTeam(t *testing.T) {
 
 func TestRefuseNamespace(t *testing.T) {
 	now := metav1.NewTime(noon)
-	tests := map[string]struct {
+	for name, tc := range map[string]struct {
 		reason   string
 		labels   map[string]string
 		deleted  *metav1.Time
@@ -71,8 +70,7 @@ func TestRefuseNamespace(t *testing.T) {
 		"another team's": {reason: "the label names another team", labels: map[string]string{v1alpha1.TeamLabel: "b"}, want: v1alpha1.ReasonNamespaceTaken, progress: conditions.Stuck},
 		"empty label":    {reason: "an empty label names no team", labels: map[string]string{v1alpha1.TeamLabel: ""}, want: v1alpha1.ReasonNamespaceTaken, progress: conditions.Stuck},
 		"going":          {reason: "it can be made again when it is gone", labels: map[string]string{v1alpha1.TeamLabel: "acme"}, deleted: &now, want: v1alpha1.ReasonNamespaceRefused, progress: conditions.Underway},
-	}
-	for name, tc := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			acme := team("acme", "team-acme", noon)
 			got, refused := refuseNamespace(&acme, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "team-acme", Labels: tc.labels, DeletionTimestamp: tc.deleted}})

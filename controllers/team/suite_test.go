@@ -36,7 +36,7 @@ import (
 	"github.com/herald-social/herald/controllers/team"
 	"github.com/herald-social/herald/internal/installation"
 	"github.com/herald-social/herald/internal/quota"
-	"github.com/herald-social/herald/test/envtest"
+	"github.com/herald-social/herald/test/suite"
 )
 
 func TestTeamController(t *testing.T) {
@@ -66,12 +66,7 @@ var (
 )
 
 var _ = BeforeSuite(func() {
-	ctrl.SetLogger(GinkgoLogr)
-	SetDefaultEventuallyTimeout(time.Minute)
-	SetDefaultEventuallyPollingInterval(50 * time.Millisecond)
-	env, err := envtest.Start()
-	Expect(err).NotTo(HaveOccurred())
-	DeferCleanup(env.Stop)
+	env := suite.Start()
 	k8s = env.Client
 
 	held = startArchives()
@@ -86,32 +81,22 @@ var _ = BeforeSuite(func() {
 	})).To(Succeed())
 	limited = rest.CopyConfig(env.Config)
 	limited.Impersonate = rest.ImpersonationConfig{UserName: "system:serviceaccount:" + manager.Namespace + ":" + manager.Name}
-	asManager, err = client.NewWithWatch(limited, client.Options{Scheme: env.Scheme})
-	Expect(err).NotTo(HaveOccurred())
+	asManager = suite.Must(client.NewWithWatch(limited, client.Options{Scheme: env.Scheme}))
 
-	mgr, err := ctrl.NewManager(limited, ctrl.Options{
+	mgr := suite.Must(ctrl.NewManager(limited, ctrl.Options{
 		Scheme: env.Scheme, Metrics: metricsserver.Options{BindAddress: "0"},
 		Cache: cache.Options{ByObject: map[client.Object]cache.ByObject{
 			&rbacv1.RoleBinding{}: names.RoleBindings(), &corev1.ResourceQuota{}: team.Quotas(),
 		}},
-	})
-	Expect(err).NotTo(HaveOccurred())
-	teams, err := quota.NewTeams(context.Background(), mgr.GetCache(), mgr.GetFieldIndexer())
-	Expect(err).NotTo(HaveOccurred())
-	r, err := team.New(team.Options{
+	}))
+	teams := suite.Must(quota.NewTeams(context.Background(), mgr.GetCache(), mgr.GetFieldIndexer()))
+	r := suite.Must(team.New(team.Options{
 		Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Clock: clock.RealClock{}, Events: mgr.GetEventRecorder("herald-team"),
 		Manager: manager, APIServer: apiserver, ManagerNamespace: manager.Namespace, Names: names, Claimants: teams.Claimants,
 		SuspendAll: stop, SuspensionRetention: time.Hour, Records: held,
-	})
-	Expect(err).NotTo(HaveOccurred())
+	}))
 	Expect(r.SetupWithManager(mgr)).To(Succeed())
-	ctx, cancel := context.WithCancel(context.Background())
-	stopped := make(chan error, 1)
-	go func() { stopped <- mgr.Start(ctx) }()
-	DeferCleanup(func() {
-		cancel()
-		Eventually(stopped).Should(Receive(Succeed()))
-	})
+	suite.Run(mgr)
 })
 
 // wanting returns the teams that claim a namespace. In a manager, the cache has an index for this.
@@ -124,8 +109,7 @@ func wanting(ctx context.Context, namespace string) ([]v1alpha1.Team, error) {
 // apply creates the objects in a file of config/rbac.
 func apply(k8s client.Client, file string) {
 	GinkgoHelper()
-	data, err := os.ReadFile(filepath.Join("..", "..", "config", "rbac", file))
-	Expect(err).NotTo(HaveOccurred())
+	data := suite.Must(os.ReadFile(filepath.Join("..", "..", "config", "rbac", file)))
 	for manifest := range bytes.SplitSeq(data, []byte("\n---\n")) {
 		object := &unstructured.Unstructured{}
 		Expect(yaml.Unmarshal(manifest, &object.Object)).To(Succeed())
@@ -202,8 +186,7 @@ var _ = Describe("The apiserver's right to create Secrets", Ordered, func() {
 	})
 
 	It("is given back when somebody deletes or changes the binding", func(ctx SpecContext) {
-		b, err := credentials(ctx, n)()
-		Expect(err).NotTo(HaveOccurred())
+		b := suite.Must(credentials(ctx, n)())
 		b.Subjects[0].Name = "mallory"
 		Expect(k8s.Update(ctx, b)).To(Succeed())
 		Eventually(credentials(ctx, n)).Should(HaveField("Subjects", ConsistOf(apiserver)))
@@ -212,8 +195,7 @@ var _ = Describe("The apiserver's right to create Secrets", Ordered, func() {
 	})
 
 	It("belongs to the role that there is now, when the web application went and came back", func(ctx SpecContext) {
-		before, err := credentials(ctx, n)()
-		Expect(err).NotTo(HaveOccurred())
+		before := suite.Must(credentials(ctx, n)())
 		Expect(k8s.Delete(ctx, &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: names.CredentialsRole}})).To(Succeed())
 		apply(k8s, "web/team_credentials_role.yaml")
 		Eventually(credentials(ctx, n)).Should(HaveField("OwnerReferences", ConsistOf(HaveField("UID", Not(Equal(before.OwnerReferences[0].UID))))))
@@ -241,8 +223,7 @@ var _ = Describe("A Team", func() {
 		Expect(asManager.Get(ctx, client.ObjectKeyFromObject(secret(n+"-ns")), &corev1.Secret{})).To(Succeed())
 		Expect(apierrors.IsForbidden(asManager.Create(ctx, secret("default")))).To(BeTrue(), "other namespaces' Secrets are none of the manager's business")
 
-		b, err := binding(ctx, n+"-ns")()
-		Expect(err).NotTo(HaveOccurred())
+		b := suite.Must(binding(ctx, n+"-ns")())
 		Expect(b.RoleRef.Name).To(Equal("herald-team-secrets"))
 		Expect(b.Subjects).To(ConsistOf(rbacv1.Subject{Kind: "ServiceAccount", Namespace: "herald-system", Name: "herald-manager"}))
 
@@ -264,8 +245,7 @@ var _ = Describe("A Team", func() {
 		Expect(k8s.Delete(ctx, b)).To(Succeed())
 		Eventually(func() error { _, err := binding(ctx, n)(); return err }).Should(Succeed())
 
-		b, err = binding(ctx, n)()
-		Expect(err).NotTo(HaveOccurred())
+		b = suite.Must(binding(ctx, n)())
 		b.Subjects = []rbacv1.Subject{{Kind: "User", APIGroup: rbacv1.GroupName, Name: "mallory"}}
 		Expect(k8s.Update(ctx, b)).To(Succeed())
 		Eventually(binding(ctx, n)).Should(HaveField("Subjects", ConsistOf(HaveField("Name", "herald-manager"))))
