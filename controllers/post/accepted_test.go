@@ -83,7 +83,7 @@ var _ = Describe("What a platform works on after it has taken it", func() {
 	)
 	disturbed := func(refused *platforms.Error, writes interceptor.Funcs) {
 		w = &work{refused: refused}
-		m = startManager(writes, func(o *post.Options) {
+		m = startDisturbed(writes, func(o *post.Options) {
 			o.RecordFor = time.Second
 			inner, _ := o.Platforms[v1alpha1.PlatformX].(fast)
 			o.Platforms[v1alpha1.PlatformX] = working{inner, w}
@@ -97,15 +97,12 @@ var _ = Describe("What a platform works on after it has taken it", func() {
 		}
 		return v1alpha1.TargetStatus{}
 	}
-	message := func(ctx context.Context, p *v1alpha1.Post) func() string {
-		return func() string { return target(ctx, p).Message }
-	}
 
 	It("is asked for by its ticket, also by the next process, and sent once", func(ctx SpecContext) {
 		start(nil)
 		t := newTeam(ctx)
 		p := t.post(ctx, "taken")
-		Eventually(message(ctx, p)).Should(Equal("it is being processed"))
+		Eventually(messageOf(ctx, p)).Should(Equal("it is being processed"))
 		Expect(target(ctx, p).Reason).To(Equal(v1alpha1.ReasonProcessing), "no answer was lost")
 		Expect(target(ctx, p).Attempt.OperationID).To(HavePrefix("ticket~"))
 
@@ -124,10 +121,10 @@ var _ = Describe("What a platform works on after it has taken it", func() {
 		start(nil)
 		t := newTeam(ctx)
 		first := t.post(ctx, "said twice")
-		Eventually(message(ctx, first)).Should(Equal("it is being processed"))
+		Eventually(messageOf(ctx, first)).Should(Equal("it is being processed"))
 		w.loses.Store(true)
 		second := t.post(ctx, "said twice")
-		Eventually(message(ctx, second)).Should(ContainSubstring("another post says the same"))
+		Eventually(messageOf(ctx, second)).Should(ContainSubstring("another post says the same"))
 		w.done.Store(true)
 		Eventually(phase(ctx, first)).Should(Equal(v1alpha1.PhasePosted))
 		w.loses.Store(false)
@@ -152,8 +149,7 @@ var _ = Describe("What a platform works on after it has taken it", func() {
 			return c.SubResource(sub).Update(ctx, obj, opts...)
 		}})
 		w.done.Store(true)
-		p := newTeam(ctx).post(ctx, "named alone")
-		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
+		p := posted(ctx, newTeam(ctx).post(ctx, "named alone"))
 		Expect(target(ctx, p).Attempt.OperationID).To(HavePrefix("ticket~"))
 	})
 
@@ -196,7 +192,7 @@ var _ = Describe("What a platform works on after it has taken it", func() {
 		start(platforms.Errorf(platforms.ClassTransient, "the platform had trouble"))
 		t := newTeam(ctx)
 		p := t.post(ctx, "made once")
-		Eventually(message(ctx, p)).Should(Equal("it is being processed"))
+		Eventually(messageOf(ctx, p)).Should(Equal("it is being processed"))
 		w.blocks.Store(true)
 		w.done.Store(true)
 		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhaseFailed))

@@ -13,10 +13,10 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/test/sandboxtest"
+	"github.com/herald-social/herald/test/suite"
 )
 
 // preparedReason returns the status and the reason of a post's Prepared condition, or "" if there is none.
@@ -33,16 +33,13 @@ func preparedReason(ctx context.Context, p *v1alpha1.Post) func() string {
 // arrivedAtX counts the calls to one of X's operations.
 func arrivedAtX(ctx context.Context, operation string) int {
 	GinkgoHelper()
-	calls, err := platform.Calls(ctx, "x")
-	Expect(err).NotTo(HaveOccurred())
+	calls := suite.Must(platform.Calls(ctx, "x"))
 	return calls[operation]
 }
 
 var _ = Describe("A scheduled post with files", Ordered, func() {
 	const isReady = "True Prepared"
-	var m *manager
-	BeforeAll(func() { m = startManager(interceptor.Funcs{}) })
-	AfterAll(func() { m.stop() })
+	BeforeAll(func() { runManager() })
 
 	It("is prepared ahead of its time, and not published", func(ctx SpecContext) {
 		t := newTeam(ctx)
@@ -91,8 +88,7 @@ var _ = Describe("A scheduled post with files", Ordered, func() {
 		Eventually(preparedReason(ctx, p)).Should(Equal(isReady))
 		edit(ctx, p, func(p *v1alpha1.Post) { p.Spec.ScheduledAt = v1alpha1.NewTimePtr(time.Now().Add(time.Second)) })
 		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
-		posts, err := platform.Posts(ctx, "x", t.account.ID)
-		Expect(err).NotTo(HaveOccurred())
+		posts := suite.Must(platform.Posts(ctx, "x", t.account.ID))
 		Expect(posts).To(HaveLen(1))
 		Expect(posts[0].Media[0].SHA256).To(Equal(png))
 	})
@@ -125,7 +121,7 @@ var _ = Describe("A scheduled post with files", Ordered, func() {
 
 var _ = Describe("What was prepared", func() {
 	It("is used after a restart, so that at its time only the visible call is made", func(ctx SpecContext) {
-		m := startManager(interceptor.Funcs{})
+		m := startManager()
 		t := newTeam(ctx)
 		jpeg := file(ctx, t, "a", "picture.jpg", v1alpha1.MimeJPEG)
 		p := t.post(ctx, "kept", showing("a"), at(10*time.Minute))
@@ -137,21 +133,19 @@ var _ = Describe("What was prepared", func() {
 		}
 		edit(ctx, p, func(p *v1alpha1.Post) { p.Spec.ScheduledAt = v1alpha1.NewTimePtr(time.Now().Add(time.Second)) })
 
-		m = startManager(interceptor.Funcs{})
-		defer m.stop()
+		runManager()
 		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
 		Expect(arrivedAtX(ctx, "upload")).To(Equal(before["upload"]), "nothing is uploaded twice")
 		Expect(arrivedAtX(ctx, "status")).To(Equal(before["status"]), "nor asked for")
 		Expect(arrivedAtX(ctx, "publish")).To(Equal(before["publish"] + 1))
-		posts, err := platform.Posts(ctx, "x", t.account.ID)
-		Expect(err).NotTo(HaveOccurred())
+		posts := suite.Must(platform.Posts(ctx, "x", t.account.ID))
 		Expect(posts).To(HaveLen(1))
 		Expect(posts[0].Media[0].SHA256).To(Equal(jpeg))
 		Expect(read(ctx, p).Status.Targets[0].Prepared).To(BeNil(), "the attempt remembers it")
 	})
 
 	It("is made again if the platform has it no more", func(ctx SpecContext) {
-		m := startManager(interceptor.Funcs{})
+		m := startManager()
 		t := newTeam(ctx)
 		jpeg := file(ctx, t, "a", "picture.jpg", v1alpha1.MimeJPEG)
 		p := t.post(ctx, "gone", showing("a"), at(10*time.Minute))
@@ -162,19 +156,16 @@ var _ = Describe("What was prepared", func() {
 		Expect(k8s.Status().Update(ctx, now)).To(Succeed())
 		now.Spec.ScheduledAt = v1alpha1.NewTimePtr(time.Now())
 		Expect(k8s.Update(ctx, now)).To(Succeed())
-		m = startManager(interceptor.Funcs{})
-		defer m.stop()
+		runManager()
 		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
-		posts, err := platform.Posts(ctx, "x", t.account.ID)
-		Expect(err).NotTo(HaveOccurred())
+		posts := suite.Must(platform.Posts(ctx, "x", t.account.ID))
 		Expect(posts).To(HaveLen(1))
 		Expect(posts[0].Media[0].SHA256).To(Equal(jpeg))
 		Expect(read(ctx, p).Status.Targets[0].Attempt.Number).To(BeEquivalentTo(2), "X refused what it did not know")
 	})
 
 	It("fails for good if the platform refuses what was just made", func(ctx SpecContext) {
-		m := startManager(interceptor.Funcs{})
-		defer m.stop()
+		runManager()
 		t := newTeam(ctx)
 		file(ctx, t, "a", "picture.jpg", v1alpha1.MimeJPEG)
 		p := t.post(ctx, "refused", showing("a"), at(2*time.Second))

@@ -13,7 +13,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/controllers/post"
@@ -56,7 +55,7 @@ var _ = Describe("A post about which a person is asked", func() {
 	var acme, second team
 	var loose *unheld
 	start := func() {
-		m = startManager(loose.funcs(), k.options, func(o *post.Options) { o.Records.Underway = 100 * time.Millisecond })
+		m = startDisturbed(loose.funcs(), k.options, func(o *post.Options) { o.Records.Underway = 100 * time.Millisecond })
 	}
 	BeforeEach(func(ctx SpecContext) {
 		k, loose = newKeeping(), &unheld{}
@@ -64,9 +63,7 @@ var _ = Describe("A post about which a person is asked", func() {
 		DeferCleanup(func() { m.stop() })
 		acme = newTeam(ctx)
 		second = team{namespace: acme.namespace, account: acme.connect(ctx, "second")}
-		Expect(k8s.Create(ctx, &v1alpha1.Team{
-			ObjectMeta: metav1.ObjectMeta{Name: "of-" + acme.namespace}, Spec: v1alpha1.TeamSpec{DisplayName: "Acme", Namespace: acme.namespace},
-		})).To(Succeed())
+		acme.createTeam(ctx)
 	})
 	// lose deletes a post while no manager is running, as if its cluster were lost.
 	lose := func(ctx SpecContext, p *v1alpha1.Post) {
@@ -141,12 +138,10 @@ func statesOf(r *record.Record) (all []v1alpha1.TargetState) {
 var _ = Describe("A post of a name that has a record", func() {
 	DescribeTable("is looked up once more when it is due:", func(ctx SpecContext, change func(ctx context.Context, acme team, p *v1alpha1.Post)) {
 		k := newKeeping()
-		m := startManager(interceptor.Funcs{}, k.options)
-		DeferCleanup(func() { m.stop() })
+		runManager(k.options)
 		acme := newTeam(ctx)
 		second := acme.connect(ctx, "second")
-		p := acme.apply(ctx, "launch", "hello")
-		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
+		p := posted(ctx, acme.apply(ctx, "launch", "hello"))
 		out := read(ctx, p).Status.Targets[0].ExternalID
 		remove(ctx, p)
 		p = acme.apply(ctx, "launch", "hello", at(time.Hour), func(p *v1alpha1.Post) { p.Spec.Targets[0].ConnectionRef.Name = "second" })

@@ -17,7 +17,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/controllers/post"
@@ -25,25 +24,23 @@ import (
 	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/platforms/threads"
 	"github.com/herald-social/herald/test/sandboxtest"
+	"github.com/herald-social/herald/test/suite"
 )
 
 // byHand publishes on X without Herald, through the account's own app, and returns the id.
 func (t team) byHand(ctx context.Context, text string) string {
 	GinkgoHelper()
-	body, err := json.Marshal(map[string]string{"text": text})
-	Expect(err).NotTo(HaveOccurred())
+	body := suite.Must(json.Marshal(map[string]string{"text": text}))
 	return published(ctx, t.account, "/x/2/tweets", "application/json", string(body))
 }
 
 // published makes a call to the sandbox as an account, and returns the id in the response.
 func published(ctx context.Context, account sandboxtest.Account, path, kind, body string) string {
 	GinkgoHelper()
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, platform.URL+path, strings.NewReader(body))
-	Expect(err).NotTo(HaveOccurred())
+	request := suite.Must(http.NewRequestWithContext(ctx, http.MethodPost, platform.URL+path, strings.NewReader(body)))
 	request.Header.Set("Authorization", "Bearer "+account.AccessToken)
 	request.Header.Set("Content-Type", kind)
-	answer, err := http.DefaultClient.Do(request)
-	Expect(err).NotTo(HaveOccurred())
+	answer := suite.Must(http.DefaultClient.Do(request))
 	defer func() { Expect(answer.Body.Close()).To(Succeed()) }()
 	var made struct {
 		ID   string `json:"id"`
@@ -75,19 +72,16 @@ func offered(ctx context.Context, p *v1alpha1.Post) (ids []string) {
 }
 
 var _ = Describe("The posts among which a person finds one in doubt", Ordered, func() {
-	var m *manager
 	BeforeAll(func() {
-		m = startManager(interceptor.Funcs{}, func(o *post.Options) {
+		runManager(func(o *post.Options) {
 			o.StartingDeadline = 8 * time.Second
 			o.Platforms[v1alpha1.PlatformThreads] = threads.New(threads.Config{Config: platforms.Config{APIURL: platform.URL + "/threads"}}, transport.New(transport.Options{Registerer: prometheus.NewRegistry()}))
 		})
 	})
-	AfterAll(func() { m.stop() })
 
 	It("are stored with the end of the lookup, without those of other posts, until the answer", func(ctx SpecContext) {
 		t := newTeam(ctx)
-		other := t.post(ctx, "another one of Herald")
-		Eventually(phase(ctx, other)).Should(Equal(v1alpha1.PhasePosted))
+		posted(ctx, t.post(ctx, "another one of Herald"))
 		twin := t.byHand(ctx, "twin  words") // with two spaces X accepts both, and a lookup finds both
 		t.fault(ctx, sandboxtest.Fault{Operation: "publish", Kind: "drop_after"})
 		p := t.post(ctx, "twin words")
@@ -160,8 +154,7 @@ var _ = Describe("The posts among which a person finds one in doubt", Ordered, f
 		const form = "application/x-www-form-urlencoded"
 		container := published(ctx, account, "/threads/v1.0/"+account.ID+"/threads", form, url.Values{"media_type": {"TEXT"}, "text": {"on Threads"}}.Encode())
 		id := published(ctx, account, "/threads/v1.0/"+account.ID+"/threads_publish", form, url.Values{"creation_id": {container}}.Encode())
-		posts, err := platform.Posts(ctx, "threads", account.ID)
-		Expect(err).NotTo(HaveOccurred())
+		posts := suite.Must(platform.Posts(ctx, "threads", account.ID))
 		Expect(posts).To(HaveLen(1))
 
 		By("an address that no post of the account has")

@@ -11,7 +11,6 @@ import (
 	. "github.com/onsi/gomega"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
-	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/controllers/post"
@@ -27,7 +26,7 @@ func (b behind) Since(t time.Time) time.Duration { return b.Now().Sub(t) }
 var _ = Describe("A manager whose clock is 61 seconds behind", func() {
 	It("publishes what is for now, and what is scheduled at its time by the API's clock", func(ctx SpecContext) {
 		now := apiclock.New(apiclock.Options{Base: behind{}})
-		config := rest.CopyConfig(kubeConfig)
+		config := rest.CopyConfig(env.Config)
 		config.Wrap(now.Wrap)
 		watching, stop := context.WithCancel(context.Background())
 		ended := make(chan error, 1)
@@ -39,8 +38,7 @@ var _ = Describe("A manager whose clock is 61 seconds behind", func() {
 		Eventually(func() error { return now.Check(nil) }).Should(Succeed())
 
 		t := newTeam(ctx)
-		m := startManager(interceptor.Funcs{}, func(o *post.Options) { o.Clock = now })
-		DeferCleanup(m.stop)
+		runManager(func(o *post.Options) { o.Clock = now })
 		due, later := t.post(ctx, "now"), t.post(ctx, "in a moment", at(3*time.Second))
 		for _, p := range []*v1alpha1.Post{due, later} {
 			Eventually(phase(ctx, p), 20*time.Second).Should(Equal(v1alpha1.PhasePosted), "an uncorrected manager would wait for a minute")

@@ -11,7 +11,6 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/controllers/post"
@@ -24,7 +23,7 @@ var _ = Describe("A post that is finished while its Team is being deleted", func
 		var going atomic.Bool
 		acme, k, kept := newTeam(ctx), newKeeping(), make(chan error, 100)
 		of := archive.Team{Namespace: acme.namespace, Name: "of-" + acme.namespace}
-		m := startManager(interceptor.Funcs{}, k.options, func(o *post.Options) {
+		runManager(k.options, func(o *post.Options) {
 			o.Records.Owner = func(ctx context.Context, namespace string) (*v1alpha1.Team, error) {
 				if namespace != acme.namespace {
 					return nil, nil // posts of other specs have no team, and reach no failpoint
@@ -47,9 +46,7 @@ var _ = Describe("A post that is finished while its Team is being deleted", func
 				}
 			}
 		})
-		DeferCleanup(func() { m.stop() })
-		p := acme.apply(ctx, "launch", "hello")
-		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
+		p := posted(ctx, acme.apply(ctx, "launch", "hello"))
 		if deletedAt != post.PointAfterRecord {
 			Eventually(kept).Should(Receive(MatchError(ContainSubstring("still being written"))), "who clears the archive waits for the write")
 		}

@@ -12,7 +12,6 @@ import (
 	. "github.com/onsi/gomega"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/controllers/post"
@@ -25,6 +24,7 @@ import (
 	"github.com/herald-social/herald/platforms/youtube"
 	"github.com/herald-social/herald/test/mediatest"
 	"github.com/herald-social/herald/test/sandboxtest"
+	"github.com/herald-social/herald/test/suite"
 )
 
 // everywhere adds all platforms to a manager, with a listing lag of half a second.
@@ -138,7 +138,6 @@ var _ = Describe("A platform that publishes and refuses", Ordered, ContinueOnFai
 		account sandboxtest.Account
 		post    *v1alpha1.Post
 	}
-	var m *manager
 	rows := lies()
 	posts := make([]begun, len(rows))
 
@@ -150,8 +149,7 @@ var _ = Describe("A platform that publishes and refuses", Ordered, ContinueOnFai
 			t.account = t.connectTo(ctx, l.to, on, fmt.Sprintf("26%08d", serial.Add(1)), map[string]any{"processing_ms": 0, "listing_lag_ms": 300})
 		}
 		file(ctx, t, "a", "picture.jpg", v1alpha1.MimeJPEG)
-		film, err := mediatest.Film("../..")
-		Expect(err).NotTo(HaveOccurred())
+		film := suite.Must(mediatest.Film("../.."))
 		fileOf(ctx, t, "film", "film.mp4", v1alpha1.MimeMP4, film)
 		fault := l.answer
 		fault.Platform, fault.Account, fault.Operation, fault.Kind = on, t.account.ID, "publish", "publishes_and_refuses"
@@ -169,12 +167,11 @@ var _ = Describe("A platform that publishes and refuses", Ordered, ContinueOnFai
 		})}
 	}
 	BeforeAll(func(ctx SpecContext) {
-		m = startManager(interceptor.Funcs{}, everywhere)
+		runManager(everywhere)
 		for i, l := range rows {
 			posts[i] = begin(ctx, l)
 		}
 	})
-	AfterAll(func() { m.stop() })
 
 	for i, l := range rows {
 		It(fmt.Sprintf("is not believed: %s, %s", l.to, l.reason), func(ctx SpecContext) {
@@ -187,8 +184,7 @@ var _ = Describe("A platform that publishes and refuses", Ordered, ContinueOnFai
 				}
 				return now.Status.Phase
 			}).Should(Equal(v1alpha1.PhasePosted))
-			online, err := platform.Posts(ctx, string(b.to), b.account.ID)
-			Expect(err).NotTo(HaveOccurred())
+			online := suite.Must(platform.Posts(ctx, string(b.to), b.account.ID))
 			Expect(online).To(HaveLen(cardsOf(b.post)))
 			target := read(ctx, b.post).Status.Targets[0]
 			Expect(target.ExternalID).To(Equal(online[0].ID))

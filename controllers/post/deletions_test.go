@@ -87,7 +87,7 @@ var _ = Describe("The deletion of finished posts", func() {
 
 	It("is watched from where the last watch ended, and all are read again only if the API server has forgotten that", func(ctx SpecContext) {
 		requests := &finishedRequests{}
-		config := rest.CopyConfig(kubeConfig)
+		config := rest.CopyConfig(env.Config)
 		config.Wrap(func(next http.RoundTripper) http.RoundTripper {
 			requests.next = next
 			return requests
@@ -124,7 +124,7 @@ var _ = Describe("The deletion of finished posts", func() {
 		const together, failing = 8, 3
 		var mu sync.Mutex
 		failed, waiting, all := 0, 0, make(chan struct{})
-		m := startManager(interceptor.Funcs{Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
+		m := startDisturbed(interceptor.Funcs{Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
 			if _, isPost := obj.(*v1alpha1.Post); !isPost || obj.GetDeletionTimestamp().IsZero() {
 				return c.Patch(ctx, obj, patch, opts...)
 			}

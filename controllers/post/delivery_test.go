@@ -58,15 +58,14 @@ func countWrites(w *writeCount) interceptor.Funcs {
 var _ = Describe("Delivery", Ordered, func() {
 	var m *manager
 	var writes writeCount
-	BeforeAll(func() { m = startManager(countWrites(&writes)) })
+	BeforeAll(func() { m = startDisturbed(countWrites(&writes)) })
 	AfterAll(func() { m.stop() })
 
 	It("publishes an immediate post once, in two writes", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		writes.of(t.namespace)
 		calls := publishCalls(ctx)
-		p := t.post(ctx, "hello")
-		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
+		p := posted(ctx, t.post(ctx, "hello"))
 		Expect(publishCalls(ctx) - calls).To(Equal(1))
 		Expect(t.published(ctx)).To(Equal([]string{"hello"}))
 		Expect(writes.n.Load()).To(BeEquivalentTo(2), "one claim, one record")
@@ -85,8 +84,7 @@ var _ = Describe("Delivery", Ordered, func() {
 
 	It("publishes a post that was applied without a finalizer", func(ctx SpecContext) {
 		t := newTeam(ctx)
-		p := t.post(ctx, "by kubectl", func(p *v1alpha1.Post) { p.Finalizers = nil })
-		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
+		p := posted(ctx, t.post(ctx, "by kubectl", func(p *v1alpha1.Post) { p.Finalizers = nil }))
 		Expect(read(ctx, p).Finalizers).To(ConsistOf(v1alpha1.DeliveryFinalizer))
 		Expect(t.published(ctx)).To(Equal([]string{"by kubectl"}))
 	})
@@ -119,12 +117,7 @@ var _ = Describe("Delivery", Ordered, func() {
 			p.Spec.Draft = true
 			p.Spec.Targets[0].Caption = fmt.Sprintf("%0281d", 0)
 		})
-		Eventually(func() string {
-			if targets := read(ctx, p).Status.Targets; len(targets) == 1 {
-				return targets[0].Message
-			}
-			return ""
-		}).Should(ContainSubstring("spec.targets[0].caption"))
+		Eventually(messageOf(ctx, p)).Should(ContainSubstring("spec.targets[0].caption"))
 		now := read(ctx, p)
 		Expect(now.Status.Phase).To(Equal(v1alpha1.PhaseDraft), "what is wrong with it makes it no less a draft")
 		Expect(meta.IsStatusConditionFalse(now.Status.Conditions, v1alpha1.ConditionAccepted)).To(BeTrue())
@@ -136,13 +129,7 @@ var _ = Describe("Delivery", Ordered, func() {
 	It("waits for a connection that does not exist yet", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		p := t.post(ctx, "early", func(p *v1alpha1.Post) { p.Spec.Targets[0].ConnectionRef.Name = "later" })
-		Eventually(func() string {
-			c := meta.FindStatusCondition(read(ctx, p).Status.Conditions, v1alpha1.ConditionAccepted)
-			if c == nil {
-				return ""
-			}
-			return c.Reason
-		}).Should(Equal(v1alpha1.ReasonConnectionNotFound))
+		Eventually(conditionOf(ctx, p, v1alpha1.ConditionAccepted)).Should(HavePrefix(v1alpha1.ReasonConnectionNotFound + ":"))
 		t.account = t.connect(ctx, "later")
 		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
 		Expect(t.published(ctx)).To(Equal([]string{"early"}))
@@ -211,8 +198,7 @@ var _ = Describe("Delivery", Ordered, func() {
 
 	It("delivers a post whose time passed a moment ago", func(ctx SpecContext) {
 		t := newTeam(ctx)
-		p := t.post(ctx, "just now", at(-time.Minute))
-		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
+		posted(ctx, t.post(ctx, "just now", at(-time.Minute)))
 	})
 
 	It("does not send a copy restored from a backup until a person says so", func(ctx SpecContext) {
@@ -275,12 +261,9 @@ var _ = Describe("Delivery", Ordered, func() {
 	Describe("deletion", func() {
 		It("lets a finished post go", func(ctx SpecContext) {
 			t := newTeam(ctx)
-			p := t.post(ctx, "short life")
-			Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
+			p := posted(ctx, t.post(ctx, "short life"))
 			Expect(k8s.Delete(ctx, p)).To(Succeed())
-			Eventually(func() bool {
-				return apierrors.IsNotFound(k8s.Get(ctx, client.ObjectKeyFromObject(p), &v1alpha1.Post{}))
-			}).Should(BeTrue())
+			Eventually(gone(ctx, p)).Should(BeTrue())
 		})
 
 		It("never publishes a scheduled post that was deleted", func(ctx SpecContext) {
@@ -288,9 +271,7 @@ var _ = Describe("Delivery", Ordered, func() {
 			p := t.post(ctx, "gone", at(time.Second))
 			Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhaseScheduled))
 			Expect(k8s.Delete(ctx, p)).To(Succeed())
-			Eventually(func() bool {
-				return apierrors.IsNotFound(k8s.Get(ctx, client.ObjectKeyFromObject(p), &v1alpha1.Post{}))
-			}).Should(BeTrue())
+			Eventually(gone(ctx, p)).Should(BeTrue())
 			Consistently(func() []string { return t.published(ctx) }, 2*time.Second).Should(BeEmpty())
 		})
 
@@ -301,9 +282,7 @@ var _ = Describe("Delivery", Ordered, func() {
 			Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhaseProcessing))
 			Expect(k8s.Delete(ctx, p)).To(Succeed())
 			Expect(read(ctx, p).DeletionTimestamp).NotTo(BeNil())
-			Eventually(func() bool {
-				return apierrors.IsNotFound(k8s.Get(ctx, client.ObjectKeyFromObject(p), &v1alpha1.Post{}))
-			}).Should(BeTrue())
+			Eventually(gone(ctx, p)).Should(BeTrue())
 			Expect(t.published(ctx)).To(Equal([]string{"in flight"}))
 		})
 	})
@@ -316,7 +295,7 @@ var _ = Describe("Two managers at once", func() {
 		for i := range 60 {
 			posts = append(posts, t.post(ctx, fmt.Sprintf("twin %d", i), at(2*time.Second)))
 		}
-		a, b := startManager(interceptor.Funcs{}), startManager(interceptor.Funcs{})
+		a, b := startManager(), startManager()
 		defer func() { a.stop(); b.stop() }()
 		for _, p := range posts {
 			Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))

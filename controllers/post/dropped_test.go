@@ -36,10 +36,9 @@ var _ = Describe("A claim that the API server does not store whole", func() {
 
 	It("sends nothing, and says why; the next one is sent", func(ctx SpecContext) {
 		t := newTeam(ctx)
-		m := startManager(dropping(1, t))
+		m := startDisturbed(dropping(1, t))
 		defer m.stop()
-		p := t.post(ctx, "claimed twice, sent once")
-		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
+		p := posted(ctx, t.post(ctx, "claimed twice, sent once"))
 		Expect(publishesBy(t.account)).To(Equal(1))
 		Expect(read(ctx, p).Status.Targets[0].Attempt.Number).To(BeEquivalentTo(2))
 		Eventually(func() []string { return t.events(ctx, p) }).Should(ContainElement(And(
@@ -48,10 +47,9 @@ var _ = Describe("A claim that the API server does not store whole", func() {
 
 	It("holds up a tree, which goes on where it stopped", func(ctx SpecContext) {
 		t := newTeam(ctx)
-		m := startManager(dropping(2, t))
+		m := startDisturbed(dropping(2, t))
 		defer m.stop()
-		p := t.post(ctx, "", cards("the first card", "the second card", "the third card"))
-		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
+		posted(ctx, t.post(ctx, "", cards("the first card", "the second card", "the third card")))
 		Expect(t.published(ctx)).To(Equal([]string{"the first card", "the second card", "the third card"}))
 		Expect(publishesBy(t.account)).To(Equal(3))
 	})

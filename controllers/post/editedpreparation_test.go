@@ -10,7 +10,6 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/controllers/post"
@@ -75,7 +74,7 @@ var _ = Describe("What is being prepared", func() {
 		h *holding
 	)
 	start := func(change ...func(*post.Options)) {
-		m = startManager(interceptor.Funcs{}, append(change, func(o *post.Options) {
+		m = startManager(append(change, func(o *post.Options) {
 			inner, _ := o.Platforms[v1alpha1.PlatformX].(fast)
 			h = &holding{fast: inner, gates: map[string]chan struct{}{}, underWay: map[string]int{}}
 			o.Platforms[v1alpha1.PlatformX] = h
@@ -190,11 +189,10 @@ func (i *inStep) Publish(ctx context.Context, job platforms.Job) platforms.Resul
 
 var _ = Describe("The cards of a tree", func() {
 	It("are prepared side by side for all accounts, before those in front of them are recorded", func(ctx SpecContext) {
-		m := startManager(interceptor.Funcs{}, func(o *post.Options) {
+		runManager(func(o *post.Options) {
 			inner, _ := o.Platforms[v1alpha1.PlatformX].(fast)
 			o.Platforms[v1alpha1.PlatformX] = &inStep{fast: inner, arrived: map[string]int{}, both: map[string]chan struct{}{}}
 		})
-		defer m.stop()
 		t := newTeam(ctx)
 		t.connect(ctx, "second")
 		p := t.post(ctx, "", func(p *v1alpha1.Post) {

@@ -11,7 +11,6 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
@@ -69,7 +68,7 @@ func (u *unheld) all() []string {
 var _ = Describe("An applied post of which nothing was sent", func() {
 	DescribeTable("keeps its place when it is deleted after it was finished:", func(ctx SpecContext, phaseThen v1alpha1.PostPhase, change func(*v1alpha1.Post)) {
 		k, lists, loose := newKeeping(), &entries{}, &unheld{}
-		m := startManager(loose.funcs(), k.options, lists.options)
+		m := startDisturbed(loose.funcs(), k.options, lists.options)
 		DeferCleanup(m.stop)
 		acme := newTeam(ctx)
 		p := acme.apply(ctx, "ended", "hello", change)
@@ -87,10 +86,9 @@ var _ = Describe("An applied post of which nothing was sent", func() {
 
 	It("goes at once where nothing is kept: without a bucket, or without a Team", func(ctx SpecContext) {
 		k := newKeeping()
-		m := startManager(interceptor.Funcs{}, k.options, func(o *post.Options) {
+		runManager(k.options, func(o *post.Options) {
 			o.Records.Owner = func(context.Context, string) (*v1alpha1.Team, error) { return nil, nil }
 		})
-		DeferCleanup(m.stop)
 		acme := newTeam(ctx)
 		p := acme.apply(ctx, "ended", "hello", at(-2*time.Hour))
 		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhaseFailed))
@@ -101,20 +99,16 @@ var _ = Describe("An applied post of which nothing was sent", func() {
 var _ = Describe("A finished post whose finalizer was taken off", func() {
 	It("gets it again from the next manager, so that it is in the lists when it is deleted", func(ctx SpecContext) {
 		k, lists := newKeeping(), &entries{}
-		m := startManager(interceptor.Funcs{}, k.options, lists.options)
+		m := startManager(k.options, lists.options)
 		acme := newTeam(ctx)
-		Expect(k8s.Create(ctx, &v1alpha1.Team{
-			ObjectMeta: metav1.ObjectMeta{Name: "of-" + acme.namespace}, Spec: v1alpha1.TeamSpec{DisplayName: "Acme", Namespace: acme.namespace},
-		})).To(Succeed())
-		p := acme.post(ctx, "hello")
-		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
+		acme.createTeam(ctx)
+		p := posted(ctx, acme.post(ctx, "hello"))
 		Eventually(func() *record.Record { return k.of(ctx, acme.namespace, p.Name) }).ShouldNot(BeNil())
 		m.stop()
 
 		By("releasing it, as before an uninstall")
 		edit(ctx, p, func(p *v1alpha1.Post) { p.Finalizers = nil })
-		m = startManager(interceptor.Funcs{}, k.options, lists.options)
-		DeferCleanup(m.stop)
+		runManager(k.options, lists.options)
 		Eventually(func() []string { return read(ctx, p).Finalizers }).Should(ConsistOf(v1alpha1.DeliveryFinalizer))
 		remove(ctx, p)
 		Expect(lists.has(p.Name)).To(BeTrue())

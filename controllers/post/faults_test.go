@@ -29,11 +29,10 @@ var _ = Describe("Platform faults", Ordered, func() {
 		repeated  *v1alpha1.Post
 	)
 	BeforeAll(func(ctx SpecContext) {
-		m = startManager(interceptor.Funcs{})
+		m = startManager()
 		// The outcome takes a while; in the meantime, other specs run.
 		repeating = newTeam(ctx)
-		first := repeating.post(ctx, "same words")
-		Eventually(phase(ctx, first)).Should(Equal(v1alpha1.PhasePosted))
+		posted(ctx, repeating.post(ctx, "same words"))
 		repeated = repeating.post(ctx, "same words")
 	})
 	AfterAll(func() { m.stop() })
@@ -108,8 +107,7 @@ var _ = Describe("Platform faults", Ordered, func() {
 		t := newTeam(ctx)
 		t.fault(ctx, sandboxtest.Fault{Operation: "publish", Kind: "drop_after"})
 		t.fault(ctx, sandboxtest.Fault{Operation: "list", Kind: "stale_list", Times: 1, DelayMS: 60000})
-		p := t.post(ctx, "late in the list")
-		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
+		posted(ctx, t.post(ctx, "late in the list"))
 		Expect(t.published(ctx)).To(Equal([]string{"late in the list"}))
 	})
 
@@ -143,11 +141,10 @@ var _ = Describe("Kubernetes faults", func() {
 	DescribeTable("each failing write of a tree ends in each card once",
 		func(ctx SpecContext, n int32, landed bool) {
 			t := newTeam(ctx)
-			m := startManager(disturb(n, landed, apierrors.NewInternalError(context.DeadlineExceeded)))
+			m := startDisturbed(disturb(n, landed, apierrors.NewInternalError(context.DeadlineExceeded)))
 			defer m.stop()
 			text := []string{fmt.Sprintf("first %d", serial.Add(1)), "second", "third"}
-			p := t.post(ctx, "", cards(text...))
-			Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
+			p := posted(ctx, t.post(ctx, "", cards(text...)))
 			Expect(chain(ctx, "x", t.account, read(ctx, p).Status.Targets[0])).To(Equal(text))
 			Expect(publishesBy(t.account)).To(Equal(3), "nothing was sent for a claim whose answer was lost")
 		},
@@ -161,10 +158,9 @@ var _ = Describe("Kubernetes faults", func() {
 	DescribeTable("each failing write of an immediate post ends in exactly one publication",
 		func(ctx SpecContext, n int32, landed bool, err error) {
 			t := newTeam(ctx)
-			m := startManager(disturb(n, landed, err))
+			m := startDisturbed(disturb(n, landed, err))
 			defer m.stop()
-			p := t.post(ctx, "once")
-			Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
+			posted(ctx, t.post(ctx, "once"))
 			Expect(t.published(ctx)).To(Equal([]string{"once"}))
 		},
 		Entry("claim: conflict", int32(1), false, apierrors.NewConflict(gr, "p", nil)),
@@ -182,7 +178,7 @@ var _ = Describe("Kubernetes faults", func() {
 		t := newTeam(ctx)
 		var blocked atomic.Bool
 		var count atomic.Int32
-		m := startManager(interceptor.Funcs{SubResourceUpdate: func(ctx context.Context, c client.Client, sub string, obj client.Object, opts ...client.SubResourceUpdateOption) error {
+		m := startDisturbed(interceptor.Funcs{SubResourceUpdate: func(ctx context.Context, c client.Client, sub string, obj client.Object, opts ...client.SubResourceUpdateOption) error {
 			if count.Add(1) > 1 && blocked.Load() {
 				return apierrors.NewInternalError(context.DeadlineExceeded)
 			}
@@ -202,7 +198,7 @@ var _ = Describe("Kubernetes faults", func() {
 	It("finishes a call that is under way when the manager stops", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		t.fault(ctx, sandboxtest.Fault{Operation: "publish", Kind: "delay", DelayMS: 700})
-		m := startManager(interceptor.Funcs{})
+		m := startManager()
 		p := t.post(ctx, "last call")
 		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhaseProcessing))
 		m.stop()
@@ -215,7 +211,7 @@ var _ = Describe("Kubernetes faults", func() {
 		var stopping sync.Once
 		var stop func()
 		began := make(chan struct{})
-		m := startManager(interceptor.Funcs{SubResourceUpdate: func(ctx context.Context, c client.Client, sub string, obj client.Object, opts ...client.SubResourceUpdateOption) error {
+		m := startDisturbed(interceptor.Funcs{SubResourceUpdate: func(ctx context.Context, c client.Client, sub string, obj client.Object, opts ...client.SubResourceUpdateOption) error {
 			<-began
 			stopping.Do(stop)
 			// The API server stores a write that has reached it even if the client no longer waits for the response.

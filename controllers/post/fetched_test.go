@@ -17,7 +17,6 @@ import (
 	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/controllers/post"
@@ -25,6 +24,7 @@ import (
 	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/platforms/tiktok"
 	"github.com/herald-social/herald/test/sandboxtest"
+	"github.com/herald-social/herald/test/suite"
 )
 
 // meddling is a store whose files are overwritten, through their clients' upload URLs, as soon as a URL for fetching
@@ -58,26 +58,22 @@ func another() *bytes.Buffer {
 // overwrite uploads another picture to an upload URL for JPEGs.
 func overwrite(ctx context.Context, address string) {
 	GinkgoHelper()
-	req, err := http.NewRequestWithContext(ctx, http.MethodPut, address, another())
-	Expect(err).NotTo(HaveOccurred())
+	req := suite.Must(http.NewRequestWithContext(ctx, http.MethodPut, address, another()))
 	req.Header.Set("Content-Type", "image/jpeg")
-	response, err := new(http.Client).Do(req)
-	Expect(err).NotTo(HaveOccurred())
+	response := suite.Must(new(http.Client).Do(req))
 	Expect(response.Body.Close()).To(Succeed())
 	Expect(response.StatusCode).To(Equal(http.StatusOK))
 }
 
 var _ = Describe("A file that its platform fetches", Ordered, func() {
 	var files *meddling
-	var m *manager
 	BeforeAll(func() {
 		files = &meddling{Store: bucket}
-		m = startManager(interceptor.Funcs{}, withThreads, func(o *post.Options) {
+		runManager(withThreads, func(o *post.Options) {
 			o.Files = files
 			o.Platforms[v1alpha1.PlatformTikTok] = tiktok.New(tiktok.Config{APIURL: platform.URL + "/tiktok", WebURL: platform.URL + "/tiktok"}, transport.New(transport.Options{}))
 		})
 	})
-	AfterAll(func() { m.stop() })
 
 	// uploaded creates a picture that its client can still overwrite. It returns its hash, its key and its upload URL.
 	uploaded := func(ctx context.Context, t team, name string) (hash, key, address string) {
@@ -92,8 +88,7 @@ var _ = Describe("A file that its platform fetches", Ordered, func() {
 	}
 	hashes := func(ctx context.Context, name string, account sandboxtest.Account) (all []string) {
 		GinkgoHelper()
-		posts, err := platform.Posts(ctx, name, account.ID)
-		Expect(err).NotTo(HaveOccurred())
+		posts := suite.Must(platform.Posts(ctx, name, account.ID))
 		for _, p := range posts {
 			for _, file := range p.Media {
 				all = append(all, file.SHA256)
@@ -108,8 +103,7 @@ var _ = Describe("A file that its platform fetches", Ordered, func() {
 		hash, key, address := uploaded(ctx, t, "a")
 		files.uploads.Store(&map[string]string{key: address})
 		DeferCleanup(func() { files.uploads.Store(nil) })
-		p := t.post(ctx, "look", showing("a"), toThreads)
-		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
+		posted(ctx, t.post(ctx, "look", showing("a"), toThreads))
 		Expect(hashes(ctx, "threads", account)).To(Equal([]string{hash}))
 	})
 

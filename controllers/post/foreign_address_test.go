@@ -18,13 +18,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/controllers/post"
 	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/platforms/youtube"
 	"github.com/herald-social/herald/posting/delivery"
+	"github.com/herald-social/herald/test/suite"
 )
 
 var _ = Describe("An address that an editor puts into the Secret of uploads", func() {
@@ -36,11 +36,10 @@ var _ = Describe("An address that an editor puts into the Secret of uploads", fu
 			w.WriteHeader(http.StatusPermanentRedirect)
 		}))
 		defer inside.Close()
-		m := startManager(interceptor.Funcs{}, func(o *post.Options) {
+		runManager(func(o *post.Options) {
 			o.Platforms[v1alpha1.PlatformYouTube] = youtube.New(youtube.Config{APIURL: platform.URL + "/youtube", WebURL: platform.URL + "/youtube"},
 				transport.New(transport.Options{Registerer: prometheus.NewRegistry()}))
 		})
-		defer m.stop()
 		t := newTeam(ctx)
 		t.account = t.connectTo(ctx, v1alpha1.PlatformYouTube, "youtube", fmt.Sprintf("UC%022d", serial.Add(1)), nil)
 		file(ctx, t, "film", "tenseconds.mp4", v1alpha1.MimeMP4)
@@ -60,11 +59,10 @@ var _ = Describe("An address that an editor puts into the Secret of uploads", fu
 		Eventually(func() []v1alpha1.TargetStatus { return read(ctx, p).Status.Targets }).ShouldNot(BeEmpty())
 		address := inside.URL + "/-/quit?any=query"
 		sum := sha256.Sum256([]byte(address))
-		planted, err := json.Marshal(map[string]string{
+		planted := suite.Must(json.Marshal(map[string]string{
 			"contentHash": delivery.ContentHash(read(ctx, p), 0, &conn, map[string]*v1alpha1.Media{"film": &media}),
 			"checkpoint":  base64.RawURLEncoding.EncodeToString(sum[:9]), "secret": "0 " + address,
-		})
-		Expect(err).NotTo(HaveOccurred())
+		}))
 		Expect(k8s.Create(ctx, &corev1.Secret{
 			ObjectMeta: metav1.ObjectMeta{Name: "herald-uploads-" + string(p.UID), Namespace: t.namespace},
 			Data:       map[string][]byte{"0": planted},

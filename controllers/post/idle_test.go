@@ -24,7 +24,8 @@ import (
 	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/platforms/x"
-	heraldtest "github.com/herald-social/herald/test/envtest"
+	"github.com/herald-social/herald/test/envtest"
+	"github.com/herald-social/herald/test/must"
 )
 
 // onePostCache is the cache of a team with one scheduled post. Each read returns a copy, as the cache does.
@@ -86,16 +87,12 @@ func BenchmarkIdle(b *testing.B) {
 	meta.SetStatusCondition(&h.conn.Status.Conditions, metav1.Condition{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonConnected})
 	r, err := post.New(post.Options{
 		Client: h, APIReader: h, Platforms: platforms.Registry{v1alpha1.PlatformX: x.New(x.Config{}, transport.New(transport.Options{Registerer: prometheus.NewRegistry()}))},
-		Tokens: tokens{live: h}, Files: bucket, Renditions: rendition.NewRenderer(bucket), Owned: heraldtest.EveryNamespace, Clock: now, NewID: rand.Text,
+		Tokens: tokens{live: h}, Files: bucket, Renditions: rendition.NewRenderer(bucket), Owned: envtest.EveryNamespace, Clock: now, NewID: rand.Text,
 	})
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.Succeed(b, err)
 	pass := func() time.Duration {
 		result, err := r.Reconcile(b.Context(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(h.post)})
-		if err != nil {
-			b.Fatal(err)
-		}
+		must.Succeed(b, err)
 		return result.RequeueAfter
 	}
 	pass() // it is accepted

@@ -15,7 +15,6 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/api/meta"
-	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 )
@@ -56,16 +55,14 @@ var _ = Describe("A fault of the store that concerns one post", func() {
 	var acme team
 	BeforeEach(func(ctx SpecContext) {
 		k = newKeeping()
-		m := startManager(interceptor.Funcs{}, k.options)
-		DeferCleanup(m.stop)
+		runManager(k.options)
 		acme = newTeam(ctx)
 	})
 	// healthy creates and deletes other posts of the team.
 	healthy := func(ctx context.Context) {
 		GinkgoHelper()
 		for i := range 3 {
-			p := acme.apply(ctx, fmt.Sprint("healthy-", i), fmt.Sprint("hello for the time ", i))
-			Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
+			p := posted(ctx, acme.apply(ctx, fmt.Sprint("healthy-", i), fmt.Sprint("hello for the time ", i)))
 			remove(ctx, p)
 			Expect(k.of(ctx, acme.namespace, p.Name)).NotTo(BeNil())
 		}
@@ -97,8 +94,7 @@ var _ = Describe("A fault of the store that concerns one post", func() {
 		healthy(ctx)
 		Expect(gone(ctx, odd)()).To(BeFalse())
 		k.ahead.Store(int64(62 * time.Minute))
-		healthy := acme.apply(ctx, "healthy", "hello an hour later")
-		Eventually(phase(ctx, healthy)).Should(Equal(v1alpha1.PhasePosted))
+		healthy := posted(ctx, acme.apply(ctx, "healthy", "hello an hour later"))
 		Eventually(gone(ctx, odd)).Should(BeTrue())
 		Eventually(warned(ctx, acme.namespace, odd.Name, v1alpha1.ReasonRecordAbandoned)).ShouldNot(BeEmpty())
 		remove(ctx, healthy)

@@ -13,7 +13,6 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/controllers/post"
@@ -33,17 +32,13 @@ func (c *counted) Get(ctx context.Context, key client.ObjectKey, obj client.Obje
 }
 
 var _ = Describe("A large post, of which the cache keeps no texts", func() {
-	var (
-		m    *manager
-		live *counted
-	)
+	var live *counted
 	BeforeEach(func() {
 		live = &counted{}
-		m = startManager(interceptor.Funcs{}, func(o *post.Options) {
+		runManager(func(o *post.Options) {
 			live.Reader = o.APIReader
 			o.APIReader = live
 		})
-		DeferCleanup(m.stop)
 	})
 	// to creates a post with a different text for each of the accounts.
 	to := func(ctx context.Context, t team, accounts, characters int) (change func(*v1alpha1.Post), says []string) {
@@ -74,8 +69,7 @@ var _ = Describe("A large post, of which the cache keeps no texts", func() {
 	It("goes out with every text, and keeps them", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		change, says := to(ctx, t, 20, 270)
-		p := t.post(ctx, "large", change, at(3*time.Second))
-		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
+		p := posted(ctx, t.post(ctx, "large", change, at(3*time.Second)))
 		Expect(texts(ctx, p)).To(Equal(says))
 		Expect(t.published(ctx)).To(Equal(says[:1]))
 		Expect(live.posts.Load()).To(BeNumerically(">", 0), "it was read from the API server")
@@ -103,8 +97,7 @@ var _ = Describe("A large post, of which the cache keeps no texts", func() {
 	It("gets its finalizer where it came without, and keeps its texts", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		change, says := to(ctx, t, 20, 270)
-		p := t.post(ctx, "large", change, func(p *v1alpha1.Post) { p.Finalizers = nil })
-		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
+		p := posted(ctx, t.post(ctx, "large", change, func(p *v1alpha1.Post) { p.Finalizers = nil }))
 		Expect(texts(ctx, p)).To(Equal(says))
 		Expect(t.published(ctx)).To(Equal(says[:1]))
 	})
@@ -112,8 +105,7 @@ var _ = Describe("A large post, of which the cache keeps no texts", func() {
 	It("of ordinary size costs no read", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		change, _ := to(ctx, t, 10, 270)
-		p := t.post(ctx, "ordinary", change)
-		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
+		posted(ctx, t.post(ctx, "ordinary", change))
 		Expect(live.posts.Load()).To(BeZero())
 	})
 })

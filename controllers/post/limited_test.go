@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/test/logtest"
@@ -23,13 +22,12 @@ import (
 var _ = Describe("A post that finds its account at a limit", func() {
 	It("has the Connection say so at once, with one event and one line", func(ctx SpecContext) {
 		t, out := newTeam(ctx), &logtest.Log{}
-		m := startManagerWithLog(logr.FromSlogHandler(slog.NewJSONHandler(out, nil)), interceptor.Funcs{})
+		m := startManagerWithLog(logr.FromSlogHandler(slog.NewJSONHandler(out, nil)))
 		DeferCleanup(m.stop)
 		t.fault(ctx, sandboxtest.Fault{Operation: "publish", Kind: "rate_limit", Times: 1, RetryAfterS: 900})
 		p := t.post(ctx, "hello")
 		limited := func() *metav1.Condition {
-			var conn v1alpha1.Connection
-			Expect(k8s.Get(ctx, client.ObjectKey{Namespace: t.namespace, Name: "x"}, &conn)).To(Succeed())
+			conn := t.connection(ctx)
 			return meta.FindStatusCondition(conn.Status.Conditions, v1alpha1.ConditionRateLimited)
 		}
 		Eventually(limited).Should(HaveValue(And(

@@ -16,20 +16,18 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/controllers/post"
 	"github.com/herald-social/herald/internal/media/store"
 	"github.com/herald-social/herald/test/sandboxtest"
+	"github.com/herald-social/herald/test/suite"
 )
 
 // sampleOf returns a sample file of the probe's tests.
 func sampleOf(name string) []byte {
 	GinkgoHelper()
-	data, err := os.ReadFile(filepath.Join("..", "..", "internal", "media", "probe", "testdata", name))
-	Expect(err).NotTo(HaveOccurred())
-	return data
+	return suite.Must(os.ReadFile(filepath.Join("..", "..", "internal", "media", "probe", "testdata", name)))
 }
 
 // placedPhoto returns a photo whose only metadata is its location, and the same photo without it: the metadata then has
@@ -77,17 +75,15 @@ func hashOf(data []byte) string {
 }
 
 var _ = Describe("The place where a file was taken", Ordered, func() {
-	var m *manager
 	var keeping sync.Map // the namespaces of teams that keep locations
 	BeforeAll(func() {
-		m = startManager(interceptor.Funcs{}, withThreads, func(o *post.Options) {
+		runManager(withThreads, func(o *post.Options) {
 			o.TeamMedia = func(_ context.Context, namespace string) (v1alpha1.TeamMedia, error) {
 				_, keep := keeping.Load(namespace)
 				return v1alpha1.TeamMedia{KeepLocation: keep}, nil
 			}
 		})
 	})
-	AfterAll(func() { m.stop() })
 
 	filming := func(media string) func(*v1alpha1.Post) {
 		return func(p *v1alpha1.Post) {
@@ -98,11 +94,9 @@ var _ = Describe("The place where a file was taken", Ordered, func() {
 	// arrived returns the hashes of the files on X, which receives files, and on Threads, which fetches them.
 	arrived := func(ctx context.Context, t team, onThreads sandboxtest.Account, change func(*v1alpha1.Post)) (all []string) {
 		GinkgoHelper()
-		p := t.post(ctx, "look", change, toBoth)
-		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
+		posted(ctx, t.post(ctx, "look", change, toBoth))
 		for name, account := range map[string]sandboxtest.Account{"x": t.account, "threads": onThreads} {
-			posts, err := platform.Posts(ctx, name, account.ID)
-			Expect(err).NotTo(HaveOccurred())
+			posts := suite.Must(platform.Posts(ctx, name, account.ID))
 			Expect(posts).To(HaveLen(1))
 			for _, file := range posts[0].Media {
 				all = append(all, file.SHA256)

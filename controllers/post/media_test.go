@@ -15,19 +15,18 @@ import (
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/media/probe"
 	"github.com/herald-social/herald/internal/media/store"
 	"github.com/herald-social/herald/test/sandboxtest"
+	"github.com/herald-social/herald/test/suite"
 )
 
 // file uploads a sample file for a team and returns its hash.
 func file(ctx context.Context, t team, name, sample string, mimeType v1alpha1.MimeType) string {
 	GinkgoHelper()
-	data, err := os.ReadFile(filepath.Join("..", "..", "internal", "media", "probe", "testdata", sample))
-	Expect(err).NotTo(HaveOccurred())
+	data := suite.Must(os.ReadFile(filepath.Join("..", "..", "internal", "media", "probe", "testdata", sample)))
 	return fileOf(ctx, t, name, sample, mimeType, data)
 }
 
@@ -39,8 +38,7 @@ func fileOf(ctx context.Context, t team, name, sample string, mimeType v1alpha1.
 		Spec:       v1alpha1.MediaSpec{FileName: sample, MimeType: mimeType, SizeBytes: int64(len(data))},
 	}
 	Expect(k8s.Create(ctx, media)).To(Succeed())
-	object, err := bucket.Put(ctx, store.Key(media), string(mimeType), int64(len(data)), bytes.NewReader(data))
-	Expect(err).NotTo(HaveOccurred())
+	object := suite.Must(bucket.Put(ctx, store.Key(media), string(mimeType), int64(len(data)), bytes.NewReader(data)))
 	media.Status = v1alpha1.MediaStatus{
 		Phase: v1alpha1.MediaUploaded, SizeBytes: object.Size, ETag: object.ETag, Width: 64, Height: 48,
 	}
@@ -55,13 +53,12 @@ func fileOf(ctx context.Context, t team, name, sample string, mimeType v1alpha1.
 
 var _ = Describe("A post with files", Ordered, func() {
 	var m *manager
-	BeforeAll(func() { m = startManager(interceptor.Funcs{}) })
+	BeforeAll(func() { m = startManager() })
 	AfterAll(func() { m.stop() })
 
 	shown := func(ctx context.Context, t team) (posts [][]string) {
 		GinkgoHelper()
-		published, err := platform.Posts(ctx, "x", t.account.ID)
-		Expect(err).NotTo(HaveOccurred())
+		published := suite.Must(platform.Posts(ctx, "x", t.account.ID))
 		for _, p := range published {
 			var hashes []string
 			for _, m := range p.Media {
@@ -108,8 +105,7 @@ var _ = Describe("A post with files", Ordered, func() {
 		t := newTeam(ctx)
 		jpeg := file(ctx, t, "a", "picture.jpg", v1alpha1.MimeJPEG)
 		t.fault(ctx, sandboxtest.Fault{Operation: "publish", Kind: "drop_after"})
-		p := t.post(ctx, "look", showing("a"))
-		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
+		posted(ctx, t.post(ctx, "look", showing("a")))
 		Expect(shown(ctx, t)).To(Equal([][]string{{jpeg}}))
 	})
 
@@ -117,8 +113,7 @@ var _ = Describe("A post with files", Ordered, func() {
 		t := newTeam(ctx)
 		jpeg := file(ctx, t, "a", "picture.jpg", v1alpha1.MimeJPEG)
 		t.fault(ctx, sandboxtest.Fault{Operation: "upload", Kind: "drop_after"})
-		p := t.post(ctx, "look", showing("a"))
-		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
+		posted(ctx, t.post(ctx, "look", showing("a")))
 		Expect(shown(ctx, t)).To(Equal([][]string{{jpeg}}))
 	})
 
@@ -128,8 +123,7 @@ var _ = Describe("A post with files", Ordered, func() {
 		media := &v1alpha1.Media{}
 		media.Namespace, media.Name = t.namespace, "a"
 		Expect(k8s.Get(ctx, client.ObjectKeyFromObject(media), media)).To(Succeed())
-		_, err := bucket.Put(ctx, store.Key(media), "image/jpeg", 5, bytes.NewReader([]byte("other")))
-		Expect(err).NotTo(HaveOccurred())
+		Expect(bucket.Put(ctx, store.Key(media), "image/jpeg", 5, bytes.NewReader([]byte("other")))).Error().NotTo(HaveOccurred())
 		p := t.post(ctx, "look", showing("a"))
 		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhaseFailed))
 		Expect(read(ctx, p).Status.Targets[0].Message).To(ContainSubstring(`"picture.jpg" is not the one that was checked`))

@@ -11,7 +11,6 @@ import (
 	. "github.com/onsi/gomega"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 )
@@ -28,8 +27,7 @@ func oddNames() []string {
 var _ = Describe("A post lives with every name that Kubernetes takes", func() {
 	It("is published, leaves its record, and is known by it when it comes back", func(ctx SpecContext) {
 		k := newKeeping()
-		m := startManager(interceptor.Funcs{}, k.options)
-		DeferCleanup(m.stop)
+		runManager(k.options)
 		acme := newTeam(ctx)
 		connection := strings.Repeat("c.", 126) + "c"
 		acme.account = acme.connect(ctx, connection)
@@ -37,12 +35,10 @@ var _ = Describe("A post lives with every name that Kubernetes takes", func() {
 		for i, name := range oddNames() {
 			By(fmt.Sprintf("a name of %d characters: %.20s", len(name), name))
 			text := fmt.Sprint("hello, by the name ", i)
-			p := acme.apply(ctx, name, text, through)
-			Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
+			p := posted(ctx, acme.apply(ctx, name, text, through))
 			remove(ctx, p)
 			Expect(k.of(ctx, acme.namespace, name)).NotTo(BeNil())
-			p = acme.apply(ctx, name, text, through)
-			Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
+			p = posted(ctx, acme.apply(ctx, name, text, through))
 			Expect(publishesBy(acme.account)).To(Equal(i+1), "it is not sent again")
 			Eventually(warned(ctx, acme.namespace, name, v1alpha1.ReasonAlreadyPublished)).ShouldNot(BeEmpty(), "events are about it")
 		}

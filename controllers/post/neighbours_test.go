@@ -12,8 +12,6 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/test/sandboxtest"
@@ -23,8 +21,7 @@ var _ = Describe("A team beside another one", func() {
 	var attacker, victim team
 	BeforeEach(func(ctx SpecContext) {
 		attacker, victim = newTeam(ctx), newTeam(ctx)
-		m := startManager(interceptor.Funcs{})
-		DeferCleanup(m.stop)
+		runManager()
 	})
 
 	It("is not held by the limit of an app that the other one brought along", func(ctx SpecContext) {
@@ -34,8 +31,7 @@ var _ = Describe("A team beside another one", func() {
 
 		p := victim.post(ctx, "of Herald's app, which has some")
 		Eventually(phase(ctx, p), 10*time.Second).Should(Equal(v1alpha1.PhasePosted))
-		var conn v1alpha1.Connection
-		Expect(k8s.Get(ctx, client.ObjectKey{Namespace: attacker.namespace, Name: "x"}, &conn)).To(Succeed())
+		conn := attacker.connection(ctx)
 		Expect(conn.Status.AppRateLimitedUntil).To(BeNil())
 		Expect(conn.Status.RateLimitedUntil).NotTo(BeNil(), "the account that was told so waits")
 	})

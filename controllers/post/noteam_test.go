@@ -10,24 +10,22 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/controllers/post"
 	"github.com/herald-social/herald/internal/conditions"
 	"github.com/herald-social/herald/internal/pacing"
 	"github.com/herald-social/herald/posting/record"
-	heraldtest "github.com/herald-social/herald/test/envtest"
+	"github.com/herald-social/herald/test/envtest"
 )
 
 var _ = Describe("A post in a namespace that no Team owns", func() {
 	It("waits, whatever it is, and goes on when a Team owns the namespace", func(ctx SpecContext) {
 		t := newTeam(ctx)
-		passes := &heraldtest.Passes{}
-		m := startManager(interceptor.Funcs{}, func(o *post.Options) {
+		passes := &envtest.Passes{}
+		runManager(func(o *post.Options) {
 			passes.Owned = func(ctx context.Context, namespace string) (bool, error) {
 				var teams v1alpha1.TeamList
 				err := k8s.List(ctx, &teams)
@@ -40,7 +38,6 @@ var _ = Describe("A post in a namespace that no Team owns", func() {
 			}
 			o.Owned = passes.Ask
 		})
-		DeferCleanup(m.stop)
 		due, later := t.post(ctx, "now"), t.post(ctx, "in a moment", at(3*time.Second))
 		draft := t.post(ctx, "kept", func(p *v1alpha1.Post) { p.Spec.Draft = true })
 		for _, p := range []*v1alpha1.Post{due, later, draft} {
@@ -52,7 +49,7 @@ var _ = Describe("A post in a namespace that no Team owns", func() {
 		Expect(passes.Longest()).To(And(BeNumerically(">", 0), BeNumerically("<=", pacing.PostTimeout)), "a pass has an end")
 
 		team := &v1alpha1.Team{ObjectMeta: metav1.ObjectMeta{Name: t.namespace}, Spec: v1alpha1.TeamSpec{Namespace: t.namespace}}
-		Expect(heraldtest.Own(ctx, k8s, team)).To(Succeed())
+		Expect(envtest.Own(ctx, k8s, team)).To(Succeed())
 		for _, p := range []*v1alpha1.Post{due, later} {
 			Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
 		}
@@ -65,11 +62,9 @@ var _ = Describe("A post in a namespace that no Team owns", func() {
 		team := &v1alpha1.Team{ObjectMeta: metav1.ObjectMeta{Name: "of-" + acme.namespace}, Spec: v1alpha1.TeamSpec{Namespace: acme.namespace}}
 		Expect(k8s.Create(ctx, team)).To(Succeed())
 		var unready atomic.Bool
-		passes := &heraldtest.Passes{Owned: func(context.Context, string) (bool, error) { return !unready.Load(), nil }}
-		m := startManager(interceptor.Funcs{}, k.options, func(o *post.Options) { o.Owned = passes.Ask })
-		DeferCleanup(func() { m.stop() })
-		p := acme.apply(ctx, "launch", "hello")
-		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
+		passes := &envtest.Passes{Owned: func(context.Context, string) (bool, error) { return !unready.Load(), nil }}
+		runManager(k.options, func(o *post.Options) { o.Owned = passes.Ask })
+		p := posted(ctx, acme.apply(ctx, "launch", "hello"))
 		was := read(ctx, p)
 		remove(ctx, p)
 
@@ -88,21 +83,11 @@ var _ = Describe("A post in a namespace that no Team owns", func() {
 
 	It("is warned about only when there was time to make a Team, and once", func(ctx SpecContext) {
 		t, k := newTeam(ctx), newKeeping()
-		m := startManager(interceptor.Funcs{}, k.options, func(o *post.Options) {
+		runManager(k.options, func(o *post.Options) {
 			o.Owned = func(context.Context, string) (bool, error) { return false, nil }
 		})
-		DeferCleanup(m.stop)
-		warnings := func() (notes []string) {
-			var list eventsv1.EventList
-			Expect(k8s.List(ctx, &list, client.InNamespace(t.namespace))).To(Succeed())
-			for i := range list.Items {
-				if list.Items[i].Reason == v1alpha1.ReasonNoTeam {
-					notes = append(notes, list.Items[i].Note)
-				}
-			}
-			return notes
-		}
 		p := t.post(ctx, "hello", at(time.Hour))
+		warnings := warned(ctx, t.namespace, p.Name, v1alpha1.ReasonNoTeam)
 		Eventually(func() string { return readyReason(ctx, p) }).Should(Equal(v1alpha1.ReasonNoTeam), "the status says it at once")
 		wake := func(value string) {
 			edit(ctx, p, func(p *v1alpha1.Post) { p.Labels = map[string]string{"woken": value} })
@@ -119,7 +104,7 @@ var _ = Describe("A post in a namespace that no Team owns", func() {
 	It("is kept, if it was finished before, when a Team owns the namespace", func(ctx SpecContext) {
 		t, k := newTeam(ctx), newKeeping()
 		name := "of-" + t.namespace
-		m := startManager(interceptor.Funcs{}, k.options, func(o *post.Options) {
+		runManager(k.options, func(o *post.Options) {
 			o.Records.Owner = func(ctx context.Context, namespace string) (*v1alpha1.Team, error) {
 				if err := k8s.Get(ctx, client.ObjectKey{Name: name}, &v1alpha1.Team{}); namespace == t.namespace && err != nil {
 					return nil, client.IgnoreNotFound(err)
@@ -131,7 +116,6 @@ var _ = Describe("A post in a namespace that no Team owns", func() {
 				return owner != nil, err
 			}
 		})
-		DeferCleanup(m.stop)
 		p := t.apply(ctx, "launch", "hello")
 		Eventually(func() string { return readyReason(ctx, p) }).Should(Equal(v1alpha1.ReasonNoTeam))
 		k.ahead.Store(int64(2 * time.Hour))
@@ -140,7 +124,7 @@ var _ = Describe("A post in a namespace that no Team owns", func() {
 		Expect(read(ctx, p).Finalizers).To(BeEmpty(), "nobody would show it")
 
 		team := &v1alpha1.Team{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1alpha1.TeamSpec{Namespace: t.namespace}}
-		Expect(heraldtest.Own(ctx, k8s, team)).To(Succeed())
+		Expect(envtest.Own(ctx, k8s, team)).To(Succeed())
 		Eventually(func() []string { return read(ctx, p).Finalizers }).Should(ContainElement(v1alpha1.DeliveryFinalizer))
 		Eventually(func() *record.Record { return k.of(ctx, t.namespace, p.Name) }).Should(HaveField("UID", p.UID))
 	})

@@ -12,7 +12,6 @@ import (
 	. "github.com/onsi/gomega"
 	eventsv1 "k8s.io/api/events/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/controllers/post"
@@ -51,8 +50,7 @@ var _ = Describe("The last word on each target is an event of its own", func() {
 		}
 	}
 	BeforeEach(func() {
-		m := startManager(interceptor.Funcs{}, func(o *post.Options) { o.StartingDeadline = 3 * time.Second })
-		DeferCleanup(m.stop)
+		runManager(func(o *post.Options) { o.StartingDeadline = 3 * time.Second })
 	})
 
 	It("where one account takes a post and two refuse it", func(ctx SpecContext) {
@@ -72,8 +70,7 @@ var _ = Describe("The last word on each target is an event of its own", func() {
 
 	It("where two targets are of one account", func(ctx SpecContext) {
 		t := newTeam(ctx)
-		p := t.post(ctx, "", to("x", "x"))
-		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
+		p := posted(ctx, t.post(ctx, "", to("x", "x")))
 		Eventually(told(ctx, p)).Should(ConsistOf(
 			"Posted spec.targets[0] Connection/x target 0: pu", "Posted spec.targets[1] Connection/x target 1: pu",
 		))

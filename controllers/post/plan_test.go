@@ -15,7 +15,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/controllers/post"
@@ -23,6 +22,7 @@ import (
 	"github.com/herald-social/herald/posting/plan"
 	"github.com/herald-social/herald/posting/usage"
 	"github.com/herald-social/herald/test/sandboxtest"
+	"github.com/herald-social/herald/test/suite"
 )
 
 var _ = Describe("A post of a team whose plan has limits", Ordered, func() {
@@ -32,7 +32,7 @@ var _ = Describe("A post of a team whose plan has limits", Ordered, func() {
 	)
 	BeforeAll(func() {
 		quotas = quota.NewUsageStore(quota.NewAPI(k8s, k8s))
-		m = startManager(interceptor.Funcs{}, func(o *post.Options) {
+		m = startManager(func(o *post.Options) {
 			o.Plans = &post.Plans{Quota: quotas, Owner: func(context.Context, string) (*v1alpha1.Team, error) {
 				return &v1alpha1.Team{Spec: v1alpha1.TeamSpec{Subscription: v1alpha1.Subscription{Plan: v1alpha1.PlanStarter}}}, nil
 			}}
@@ -46,8 +46,7 @@ var _ = Describe("A post of a team whose plan has limits", Ordered, func() {
 	month := plan.XPosts(time.Now())
 	reserve := func(ctx context.Context, t team, counter v1alpha1.UsageSpec, post string, counts ...int) {
 		GinkgoHelper()
-		at, err := time.Parse("2006-01", counter.Period)
-		Expect(err).NotTo(HaveOccurred())
+		at := suite.Must(time.Parse("2006-01", counter.Period))
 		r := usage.Reservation{Post: post}
 		for i, count := range counts {
 			r.Uses = append(r.Uses, usage.Use{Target: i, Count: count, At: at})
@@ -67,8 +66,7 @@ var _ = Describe("A post of a team whose plan has limits", Ordered, func() {
 	}
 	used := func(ctx context.Context, t team, counter v1alpha1.UsageSpec) func() int {
 		return func() int {
-			stored, err := quotas.Read(ctx, t.namespace, counter)
-			Expect(err).NotTo(HaveOccurred())
+			stored := suite.Must(quotas.Read(ctx, t.namespace, counter))
 			return int(stored.Status.Used)
 		}
 	}
@@ -79,8 +77,7 @@ var _ = Describe("A post of a team whose plan has limits", Ordered, func() {
 	// connectTikTok adds an account on the simulated TikTok to the team.
 	connectTikTok := func(ctx context.Context, t team) {
 		GinkgoHelper()
-		var conn v1alpha1.Connection
-		Expect(k8s.Get(ctx, client.ObjectKey{Namespace: t.namespace, Name: "x"}, &conn)).To(Succeed())
+		conn := t.connection(ctx)
 		tiktok := &v1alpha1.Connection{ObjectMeta: metav1.ObjectMeta{Namespace: t.namespace, Name: "tiktok"}, Spec: conn.Spec}
 		tiktok.Spec.Platform = v1alpha1.PlatformTikTok
 		Expect(k8s.Create(ctx, tiktok)).To(Succeed())
@@ -90,8 +87,7 @@ var _ = Describe("A post of a team whose plan has limits", Ordered, func() {
 	It("is published while something is left, and then fails with PlanLimit, unsent", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		before(ctx, t, 29)
-		p := t.post(ctx, "the 30th")
-		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
+		p := posted(ctx, t.post(ctx, "the 30th"))
 		p = t.post(ctx, "the 31st")
 		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhaseFailed))
 		failed := target(ctx, p, 0)
@@ -105,10 +101,8 @@ var _ = Describe("A post of a team whose plan has limits", Ordered, func() {
 	It("is not counted again if it was when it was created", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		before(ctx, t, 29)
-		p := t.post(ctx, "reserved", func(p *v1alpha1.Post) { reserve(ctx, t, month, p.Name, 1) })
-		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
-		stored, err := quotas.Read(ctx, t.namespace, month)
-		Expect(err).NotTo(HaveOccurred())
+		p := posted(ctx, t.post(ctx, "reserved", func(p *v1alpha1.Post) { reserve(ctx, t, month, p.Name, 1) }))
+		stored := suite.Must(quotas.Read(ctx, t.namespace, month))
 		Expect(stored.Status.Used).To(BeEquivalentTo(30))
 		Expect(stored.Status.Entries).To(ContainElement(And(HaveField("Post", p.Name), HaveField("UID", read(ctx, p).UID))), "from its claim on it counts, whatever becomes of the object")
 	})
@@ -171,8 +165,7 @@ var _ = Describe("A post of a team whose plan has limits", Ordered, func() {
 	It("that is a tree counts by its cards, once", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		before(ctx, t, 27)
-		p := t.post(ctx, "", ofTree)
-		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
+		p := posted(ctx, t.post(ctx, "", ofTree))
 		Expect(used(ctx, t, month)()).To(Equal(29))
 		p = t.post(ctx, "", ofTree)
 		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhaseFailed))
@@ -224,8 +217,7 @@ var _ = Describe("A post of a team whose plan has limits", Ordered, func() {
 
 	It("keeps what it took when it is deleted after it was published", func(ctx SpecContext) {
 		t := newTeam(ctx)
-		p := t.post(ctx, "published")
-		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
+		p := posted(ctx, t.post(ctx, "published"))
 		Expect(k8s.Delete(ctx, p)).To(Succeed())
 		Eventually(func() error { return client.IgnoreNotFound(k8s.Get(ctx, client.ObjectKeyFromObject(p), p)) }).Should(Succeed())
 		Consistently(used(ctx, t, month), 300*time.Millisecond).Should(Equal(1))
@@ -277,23 +269,20 @@ var _ = Describe("A post of a team whose plan has limits", Ordered, func() {
 		}
 		Eventually(reasons).Should(Equal(map[string]int{"posted Posted": 5, "failed " + v1alpha1.ReasonDraftLimit: 2}))
 		Expect(t.published(ctx)).To(HaveLen(5))
-		p := t.post(ctx, "published, not a draft", func(p *v1alpha1.Post) { p.Spec.Targets[0].ConnectionRef.Name = "tiktok" })
-		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
+		posted(ctx, t.post(ctx, "published, not a draft", func(p *v1alpha1.Post) { p.Spec.Targets[0].ConnectionRef.Name = "tiktok" }))
 	})
 })
 
 var _ = Describe("A post of a team whose plan has no limits", func() {
 	It("costs no request that counts, be it published, refused or cancelled", func(ctx SpecContext) {
 		// Quota is nil, so any count would panic.
-		m := startManager(interceptor.Funcs{}, func(o *post.Options) {
+		runManager(func(o *post.Options) {
 			o.Plans = &post.Plans{Owner: func(context.Context, string) (*v1alpha1.Team, error) {
 				return &v1alpha1.Team{Spec: v1alpha1.TeamSpec{Subscription: v1alpha1.Subscription{Plan: v1alpha1.PlanUnlimited}}}, nil
 			}}
 		})
-		defer m.stop()
 		t := newTeam(ctx)
-		p := t.post(ctx, "published")
-		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
+		p := posted(ctx, t.post(ctx, "published"))
 		t.fault(ctx, sandboxtest.Fault{Operation: "publish", Kind: "status", Status: 403})
 		p = t.post(ctx, "refused")
 		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhaseFailed))
@@ -307,12 +296,11 @@ var _ = Describe("A post that cannot be counted", func() {
 	It("says so, and goes out when it can", func(ctx SpecContext) {
 		api := &unavailable{API: quota.NewAPI(k8s, k8s)}
 		api.down.Store(true)
-		m := startManager(interceptor.Funcs{}, func(o *post.Options) {
+		runManager(func(o *post.Options) {
 			o.Plans = &post.Plans{Quota: quota.NewUsageStore(api), Owner: func(context.Context, string) (*v1alpha1.Team, error) {
 				return &v1alpha1.Team{Spec: v1alpha1.TeamSpec{Subscription: v1alpha1.Subscription{Plan: v1alpha1.PlanStarter}}}, nil
 			}}
 		})
-		defer m.stop()
 		t := newTeam(ctx)
 		p := t.post(ctx, "not counted")
 		Eventually(func() string {

@@ -20,6 +20,7 @@ import (
 	"github.com/herald-social/herald/platforms/threads"
 	"github.com/herald-social/herald/posting/attempt"
 	"github.com/herald-social/herald/test/sandboxtest"
+	"github.com/herald-social/herald/test/suite"
 )
 
 // fastPreparer is Threads with times short enough for tests.
@@ -57,8 +58,7 @@ func toBoth(p *v1alpha1.Post) {
 
 // shown returns the texts that a Threads account has published.
 func shown(ctx context.Context, account sandboxtest.Account) []string {
-	posts, err := platform.Posts(ctx, "threads", account.ID)
-	Expect(err).NotTo(HaveOccurred())
+	posts := suite.Must(platform.Posts(ctx, "threads", account.ID))
 	texts := []string{}
 	for _, p := range posts {
 		texts = append(texts, p.Text)
@@ -68,8 +68,7 @@ func shown(ctx context.Context, account sandboxtest.Account) []string {
 
 // made returns the number of created containers.
 func made(ctx context.Context) int {
-	calls, err := platform.Calls(ctx, "threads")
-	Expect(err).NotTo(HaveOccurred())
+	calls := suite.Must(platform.Calls(ctx, "threads"))
 	return calls["create"]
 }
 
@@ -101,15 +100,14 @@ var _ = Describe("A platform that publishes in two steps", Ordered, func() {
 		slowAccount sandboxtest.Account
 		slowMade    int
 	)
-	BeforeAll(func() { m = startManager(countWrites(&writes), withThreads) })
+	BeforeAll(func() { m = startDisturbed(countWrites(&writes), withThreads) })
 	AfterAll(func() { m.stop() })
 
 	It("costs no more writes than one that publishes in one", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		account := t.onThreads(ctx, 300*time.Millisecond)
 		writes.of(t.namespace)
-		p := t.post(ctx, "two steps", toThreads)
-		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
+		p := posted(ctx, t.post(ctx, "two steps", toThreads))
 		Expect(writes.n.Load()).To(BeEquivalentTo(2), "one claim, which stores what was prepared, and one record")
 		Expect(shown(ctx, account)).To(Equal([]string{"two steps"}))
 		target := read(ctx, p).Status.Targets[0]
@@ -122,8 +120,7 @@ var _ = Describe("A platform that publishes in two steps", Ordered, func() {
 		t := newTeam(ctx)
 		account := t.onThreads(ctx, 300*time.Millisecond)
 		writes.of(t.namespace)
-		p := t.post(ctx, "both", toBoth)
-		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
+		posted(ctx, t.post(ctx, "both", toBoth))
 		Expect(shown(ctx, account)).To(Equal([]string{"both"}))
 		Expect(t.published(ctx)).To(Equal([]string{"both"}))
 		Expect(writes.n.Load()).To(BeNumerically("<=", 3), "one claim; results are written together if they come together")

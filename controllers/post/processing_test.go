@@ -12,7 +12,6 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	"github.com/prometheus/client_golang/prometheus"
-	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/controllers/post"
@@ -29,7 +28,7 @@ var _ = Describe("A video that YouTube processes after the upload", func() {
 	// ffmpeg is the program that extracts pictures from videos, or empty if it is not installed.
 	ffmpeg, _ := exec.LookPath("ffmpeg")
 	begin := func() {
-		m = startManager(interceptor.Funcs{}, func(o *post.Options) {
+		m = startManager(func(o *post.Options) {
 			o.Platforms[v1alpha1.PlatformYouTube] = youtube.New(youtube.Config{APIURL: platform.URL + "/youtube", WebURL: platform.URL + "/youtube"},
 				transport.New(transport.Options{Registerer: prometheus.NewRegistry()}))
 			if ffmpeg != "" {

@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/controllers/post"
@@ -73,8 +72,7 @@ var _ = Describe("A cancelled post that a tool applies again", func() {
 	}
 
 	It("stays cancelled, whatever the file says, and says so", func(ctx SpecContext) {
-		m := startManager(interceptor.Funcs{})
-		DeferCleanup(m.stop)
+		runManager()
 		t := newTeam(ctx)
 		p := cancelled(ctx, t)
 		Expect(scheduled(ctx, t, "hello", time.Now().Add(time.Hour))).To(Succeed(), "a set that has the file is not held up")
@@ -84,13 +82,12 @@ var _ = Describe("A cancelled post that a tool applies again", func() {
 		Expect(scheduled(ctx, t, "edited, and due", time.Now().Add(-time.Second))).To(Succeed())
 		seen(ctx, p)
 		Expect(read(ctx, p).Status.CancelledAt).To(Equal(at))
-		later := t.post(ctx, "what comes after it")
-		Eventually(phase(ctx, later)).Should(Equal(v1alpha1.PhasePosted))
+		posted(ctx, t.post(ctx, "what comes after it"))
 		Expect(t.published(ctx)).To(ConsistOf("what comes after it"))
 	})
 
 	It("is recorded as cancelled for good if an earlier version cancelled it", func(ctx SpecContext) {
-		m := startManager(interceptor.Funcs{})
+		m := startManager()
 		t := newTeam(ctx)
 		p := cancelled(ctx, t)
 		m.stop()
@@ -99,8 +96,7 @@ var _ = Describe("A cancelled post that a tool applies again", func() {
 		Expect(k8s.Status().Update(ctx, before)).To(Succeed())
 		Expect(scheduled(ctx, t, "hello", time.Now().Add(time.Hour))).To(MatchError(ContainSubstring("the spec is frozen")), "nothing says that it stays cancelled")
 		failed := false
-		m = startManager(interceptor.Funcs{}, func(o *post.Options) { o.APIReader = failing{o.APIReader, &failed} })
-		DeferCleanup(m.stop)
+		runManager(func(o *post.Options) { o.APIReader = failing{o.APIReader, &failed} })
 		Eventually(func() *v1alpha1.Time { return read(ctx, p).Status.CancelledAt }).Should(Equal(before.Status.FinishedAt))
 		Expect(failed).To(BeTrue(), "the first list failed, and was repeated")
 		Expect(scheduled(ctx, t, "hello", time.Now().Add(time.Hour))).To(Succeed())
@@ -108,13 +104,12 @@ var _ = Describe("A cancelled post that a tool applies again", func() {
 	})
 
 	It("is described by the next manager if none saw it applied", func(ctx SpecContext) {
-		m := startManager(interceptor.Funcs{})
+		m := startManager()
 		t := newTeam(ctx)
 		p := cancelled(ctx, t)
 		m.stop()
 		Expect(scheduled(ctx, t, "hello again", time.Now().Add(-time.Second))).To(Succeed())
-		m = startManager(interceptor.Funcs{})
-		DeferCleanup(m.stop)
+		runManager()
 		seen(ctx, p)
 		Expect(t.published(ctx)).To(BeEmpty())
 	})

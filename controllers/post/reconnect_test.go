@@ -17,7 +17,6 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/config"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
@@ -28,26 +27,25 @@ import (
 	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/platforms/x"
-	heraldtest "github.com/herald-social/herald/test/envtest"
+	"github.com/herald-social/herald/test/envtest"
 	"github.com/herald-social/herald/test/sandboxtest"
+	"github.com/herald-social/herald/test/suite"
 )
 
 // keepConnections runs the connection controller for one team, which runs in the same process in an installation.
 func (t team) keepConnections() *manager {
-	mgr, err := ctrl.NewManager(kubeConfig, ctrl.Options{
-		Scheme: scheme, Metrics: metricsserver.Options{BindAddress: "0"},
+	mgr := suite.Must(ctrl.NewManager(env.Config, ctrl.Options{
+		Scheme: env.Scheme, Metrics: metricsserver.Options{BindAddress: "0"},
 		Cache:      cache.Options{DefaultNamespaces: map[string]cache.Config{t.namespace: {}}},
 		Controller: config.Controller{SkipNameValidation: new(true)},
-	})
-	Expect(err).NotTo(HaveOccurred())
+	}))
 	out := transport.New(transport.Options{Registerer: prometheus.NewRegistry()})
-	r, err := connection.New(connection.Options{
+	r := suite.Must(connection.New(connection.Options{
 		Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Clock: clock.RealClock{}, Events: mgr.GetEventRecorder("herald-connection"),
-		Owned:     heraldtest.EveryNamespace,
+		Owned:     envtest.EveryNamespace,
 		Platforms: platforms.Registry{v1alpha1.PlatformX: x.New(x.Config{APIURL: platform.URL + "/x", ClientID: "herald"}, out)},
 		Store:     credentials.NewStore(mgr.GetAPIReader(), mgr.GetClient(), clock.RealClock{}, "keeper", nil),
-	})
-	Expect(err).NotTo(HaveOccurred())
+	}))
 	Expect(r.SetupWithManager(mgr)).To(Succeed())
 	ctx, cancel := context.WithCancel(context.Background())
 	m := &manager{cancel: cancel, done: make(chan error, 1)}
@@ -70,8 +68,7 @@ func (t team) putSecret(ctx context.Context, account sandboxtest.Account) {
 // probe requests a probe of the team's connection.
 func (t team) probe(ctx context.Context, token string) {
 	GinkgoHelper()
-	conn := &v1alpha1.Connection{}
-	Expect(k8s.Get(ctx, client.ObjectKey{Namespace: t.namespace, Name: "x"}, conn)).To(Succeed())
+	conn := t.connection(ctx)
 	base := conn.DeepCopy()
 	conn.Annotations = map[string]string{v1alpha1.ProbeAnnotation: token}
 	Expect(k8s.Patch(ctx, conn, client.MergeFrom(base))).To(Succeed())
@@ -80,8 +77,7 @@ func (t team) probe(ctx context.Context, token string) {
 // condition returns a condition of the team's connection as "reason: message", or "" if there is none.
 func (t team) condition(ctx context.Context, kind string) func() string {
 	return func() string {
-		var conn v1alpha1.Connection
-		Expect(k8s.Get(ctx, client.ObjectKey{Namespace: t.namespace, Name: "x"}, &conn)).To(Succeed())
+		conn := t.connection(ctx)
 		if c := meta.FindStatusCondition(conn.Status.Conditions, kind); c != nil {
 			return c.Reason + ": " + c.Message
 		}
@@ -108,7 +104,7 @@ var _ = Describe("A token that is refused when a post is sent", Ordered, func() 
 		m, keeper *manager
 		t         team
 	)
-	BeforeAll(func() { m = startManager(interceptor.Funcs{}, fromSecrets) })
+	BeforeAll(func() { m = startManager(fromSecrets) })
 	AfterAll(func() { m.stop() })
 	BeforeEach(func(ctx SpecContext) {
 		t = newTeam(ctx)
@@ -120,8 +116,7 @@ var _ = Describe("A token that is refused when a post is sent", Ordered, func() 
 	It("is renewed if it has ended, and the post goes out", func(ctx SpecContext) {
 		t.fault(ctx, sandboxtest.Fault{Operation: "publish", Kind: "token_expired"})
 		t.fault(ctx, sandboxtest.Fault{Operation: "identity", Kind: "token_expired"})
-		p := t.post(ctx, "after the renewal")
-		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
+		p := posted(ctx, t.post(ctx, "after the renewal"))
 		Expect(t.published(ctx)).To(Equal([]string{"after the renewal"}))
 		Expect(read(ctx, p).Status.Targets[0].Attempt.Number).To(BeEquivalentTo(2))
 	})
@@ -136,7 +131,7 @@ var _ = Describe("A token that is refused when a post is sent", Ordered, func() 
 		Expect(t.published(ctx)).To(BeEmpty())
 
 		m.stop()
-		m = startManager(interceptor.Funcs{}, fromSecrets)
+		m = startManager(fromSecrets)
 		Expect(platform.ClearFaults(ctx)).To(Succeed())
 		again, err := platform.Account(ctx, "x", t.account.ID, nil)
 		Expect(err).NotTo(HaveOccurred())
@@ -150,7 +145,7 @@ var _ = Describe("A token that is refused when a post is sent", Ordered, func() 
 		var refuses atomic.Bool
 		refuses.Store(true)
 		m.stop()
-		m = startManager(interceptor.Funcs{}, func(o *post.Options) {
+		m = startManager(func(o *post.Options) {
 			x, ok := o.Platforms[v1alpha1.PlatformX].(fast)
 			Expect(ok).To(BeTrue())
 			o.Platforms = platforms.Registry{v1alpha1.PlatformX: forbidding{x, &refuses}}

@@ -21,7 +21,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/controllers/post"
@@ -30,6 +29,7 @@ import (
 	"github.com/herald-social/herald/posting/record"
 	"github.com/herald-social/herald/test/sandboxtest"
 	"github.com/herald-social/herald/test/storetest"
+	"github.com/herald-social/herald/test/suite"
 )
 
 // keeping is an archive in a real store, whose connection can be cut.
@@ -80,9 +80,7 @@ func newKeeping() *keeping {
 	k := &keeping{}
 	config := storetest.Start(GinkgoT())
 	config.Transport = k
-	var err error
-	k.bucket, err = store.New(config)
-	Expect(err).NotTo(HaveOccurred())
+	k.bucket = suite.Must(store.New(config))
 	k.Archive = archive.New(k.bucket)
 	return k
 }
@@ -96,6 +94,20 @@ type later struct {
 func (l later) Now() time.Time { return l.WithTicker.Now().Add(time.Duration(l.k.ahead.Load())) }
 
 func (l later) Since(t time.Time) time.Duration { return l.Now().Sub(t) }
+
+// createTeam creates the Team that ownerOf returns.
+func (t team) createTeam(ctx context.Context) {
+	GinkgoHelper()
+	owner, _ := ownerOf(ctx, t.namespace)
+	owner.Spec.DisplayName = "Acme"
+	Expect(k8s.Create(ctx, owner)).To(Succeed())
+}
+
+// throughAPI marks a post as one that came through the REST API just now.
+func throughAPI(p *v1alpha1.Post) {
+	p.Labels = map[string]string{v1alpha1.OriginLabel: v1alpha1.OriginAPI}
+	p.Annotations = map[string]string{v1alpha1.BornAnnotation: v1alpha1.NewTime(time.Now()).String()}
+}
 
 // ownerOf returns the Team of a namespace in these specs.
 func ownerOf(_ context.Context, namespace string) (*v1alpha1.Team, error) {
@@ -115,9 +127,7 @@ func (k *keeping) of(ctx context.Context, namespace, name string) *record.Record
 		return nil
 	}
 	Expect(err).NotTo(HaveOccurred())
-	r, err := record.Decode(data)
-	Expect(err).NotTo(HaveOccurred())
-	return r
+	return suite.Must(record.Decode(data))
 }
 
 // apply creates a post as GitOps tools do: with a chosen name and without a finalizer.
@@ -165,14 +175,13 @@ var _ = Describe("A record outlives a post", func() {
 	var acme team
 	BeforeEach(func(ctx SpecContext) {
 		k = newKeeping()
-		m = startManager(interceptor.Funcs{}, k.options)
+		m = startManager(k.options)
 		DeferCleanup(func() { m.stop() })
 		acme = newTeam(ctx)
 	})
 
 	It("is written when the post is finished, and says where it is out", func(ctx SpecContext) {
-		p := acme.apply(ctx, "launch", "hello")
-		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
+		p := posted(ctx, acme.apply(ctx, "launch", "hello"))
 		Eventually(func() *record.Record { return k.of(ctx, acme.namespace, "launch") }).ShouldNot(BeNil())
 		kept, now := k.of(ctx, acme.namespace, "launch"), read(ctx, p)
 		Expect(kept.UID).To(Equal(now.UID))
@@ -184,8 +193,7 @@ var _ = Describe("A record outlives a post", func() {
 	})
 
 	DescribeTable("a post that comes back is not published twice:", func(ctx SpecContext, back func(ctx context.Context, p *v1alpha1.Post) *v1alpha1.Post) {
-		p := acme.apply(ctx, "launch", "hello")
-		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
+		p := posted(ctx, acme.apply(ctx, "launch", "hello"))
 		first := read(ctx, p)
 		second := back(ctx, first)
 		Eventually(phase(ctx, second)).Should(Equal(v1alpha1.PhasePosted))
@@ -234,8 +242,7 @@ var _ = Describe("A record outlives a post", func() {
 		}),
 		Entry("after it came back once already", func(ctx context.Context, p *v1alpha1.Post) *v1alpha1.Post {
 			remove(ctx, p)
-			next := acme.apply(ctx, "launch", "hello")
-			Eventually(phase(ctx, next)).Should(Equal(v1alpha1.PhasePosted))
+			next := posted(ctx, acme.apply(ctx, "launch", "hello"))
 			remove(ctx, next)
 			return acme.apply(ctx, "launch", "hello")
 		}),
@@ -247,34 +254,26 @@ var _ = Describe("A record outlives a post", func() {
 	)
 
 	It("is taken over by a post of the API that is deleted and applied again within seconds, with what it was made with", func(ctx SpecContext) {
-		p := acme.post(ctx, "hello", func(p *v1alpha1.Post) {
-			p.Labels = map[string]string{v1alpha1.OriginLabel: v1alpha1.OriginAPI}
-			p.Annotations = map[string]string{v1alpha1.BornAnnotation: v1alpha1.NewTime(time.Now()).String()}
-		})
-		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
+		p := posted(ctx, acme.post(ctx, "hello", throughAPI))
 		first := read(ctx, p)
 		remove(ctx, p)
-		p = acme.restore(ctx, first)
-		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
+		p = posted(ctx, acme.restore(ctx, first))
 		Expect(publishesBy(acme.account)).To(Equal(1))
 		Expect(read(ctx, p).Status.Targets[0].ExternalID).To(Equal(first.Status.Targets[0].ExternalID))
 	})
 
 	It("publishes again what a person asks for, once", func(ctx SpecContext) {
-		p := acme.apply(ctx, "launch", "hello")
-		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
+		p := posted(ctx, acme.apply(ctx, "launch", "hello"))
 		first := read(ctx, p)
 		remove(ctx, p)
-		p = acme.apply(ctx, "launch", "hello again", again(first.UID))
-		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
+		p = posted(ctx, acme.apply(ctx, "launch", "hello again", again(first.UID)))
 		Expect(acme.published(ctx)).To(ConsistOf("hello", "hello again"))
 		Expect(meta.FindStatusCondition(read(ctx, p).Status.Conditions, v1alpha1.ConditionAdopted)).To(BeNil())
 
 		By("keeping the annotation, as Git does")
 		second := read(ctx, p)
 		remove(ctx, p)
-		p = acme.apply(ctx, "launch", "hello again and again", again(first.UID))
-		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
+		p = posted(ctx, acme.apply(ctx, "launch", "hello again and again", again(first.UID)))
 		Expect(publishesBy(acme.account)).To(Equal(2))
 		now := read(ctx, p)
 		Expect(now.Status.Targets[0].ExternalID).To(Equal(second.Status.Targets[0].ExternalID))
@@ -286,8 +285,7 @@ var _ = Describe("A record outlives a post", func() {
 		p := acme.apply(ctx, "refused", "hello")
 		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhaseFailed))
 		remove(ctx, p)
-		p = acme.apply(ctx, "refused", "hello")
-		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
+		p = posted(ctx, acme.apply(ctx, "refused", "hello"))
 
 		doubt := acme.apply(ctx, "doubt", "was it?", at(time.Hour))
 		Eventually(phase(ctx, doubt)).Should(Equal(v1alpha1.PhaseScheduled))
@@ -302,9 +300,7 @@ var _ = Describe("A record outlives a post", func() {
 		}}}
 		Expect(k.Put(ctx, archive.Team{Namespace: acme.namespace, Name: "of-" + acme.namespace}, "doubt", func([]byte) ([]byte, error) { return was.Encode() })).To(Succeed())
 		doubt = acme.apply(ctx, "doubt", "was it?")
-		Eventually(func() bool {
-			return meta.IsStatusConditionTrue(read(ctx, doubt).Status.Conditions, v1alpha1.ConditionOutcomeUnknown)
-		}).Should(BeTrue())
+		Eventually(asksPerson(ctx, doubt)).Should(BeTrue())
 		Expect(acme.published(ctx)).NotTo(ContainElement("was it?"))
 
 		By("the person says that it was not sent")
@@ -314,8 +310,7 @@ var _ = Describe("A record outlives a post", func() {
 	})
 
 	It("sends to the account that is new, and to no other", func(ctx SpecContext) {
-		p := acme.apply(ctx, "launch", "hello")
-		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
+		p := posted(ctx, acme.apply(ctx, "launch", "hello"))
 		remove(ctx, p)
 		second := acme.connect(ctx, "second")
 		p = acme.apply(ctx, "launch", "hello", func(p *v1alpha1.Post) {
@@ -330,35 +325,22 @@ var _ = Describe("A record outlives a post", func() {
 		p := acme.apply(ctx, "copy", "hello", func(p *v1alpha1.Post) {
 			p.Annotations = map[string]string{v1alpha1.ArmedAnnotation: "copy/00000000-0000-0000-0000-000000000000"}
 		})
-		Eventually(func() bool {
-			return meta.IsStatusConditionTrue(read(ctx, p).Status.Conditions, v1alpha1.ConditionOutcomeUnknown)
-		}).Should(BeTrue())
+		Eventually(asksPerson(ctx, p)).Should(BeTrue())
 		Expect(publishesBy(acme.account)).To(BeZero())
 	})
 
 	It("sends nothing unasked while the store is away, and goes on by itself", func(ctx SpecContext) {
 		k.cut.Store(true)
 		applied := acme.apply(ctx, "waits", "hello")
-		made := acme.post(ctx, "from the API", func(p *v1alpha1.Post) {
-			p.Labels = map[string]string{v1alpha1.OriginLabel: v1alpha1.OriginAPI}
-			p.Annotations = map[string]string{v1alpha1.BornAnnotation: v1alpha1.NewTime(time.Now()).String()}
-		})
-		Eventually(phase(ctx, made)).Should(Equal(v1alpha1.PhasePosted))
-		Eventually(func() string {
-			accepted := meta.FindStatusCondition(read(ctx, applied).Status.Conditions, v1alpha1.ConditionAccepted)
-			if accepted == nil {
-				return ""
-			}
-			return accepted.Reason
-		}).Should(Equal(v1alpha1.ReasonRecordUnavailable))
+		posted(ctx, acme.post(ctx, "from the API", throughAPI))
+		Eventually(func() string { return acceptedReason(ctx, applied) }).Should(Equal(v1alpha1.ReasonRecordUnavailable))
 		Expect(acme.published(ctx)).To(ConsistOf("from the API"))
 		k.cut.Store(false)
 		Eventually(phase(ctx, applied)).WithTimeout(time.Minute).Should(Equal(v1alpha1.PhasePosted))
 	})
 
 	It("keeps a deleted post until its record is kept", func(ctx SpecContext) {
-		p := acme.post(ctx, "hello")
-		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
+		p := posted(ctx, acme.post(ctx, "hello"))
 		k.cut.Store(true)
 		Expect(k8s.Delete(ctx, p)).To(Succeed())
 		Eventually(warned(ctx, acme.namespace, p.Name, v1alpha1.ReasonRecordUnavailable)).ShouldNot(BeEmpty())
@@ -369,8 +351,7 @@ var _ = Describe("A record outlives a post", func() {
 	})
 
 	It("lets a post go without a record when the store is away for an hour, and says so", func(ctx SpecContext) {
-		p := acme.post(ctx, "hello")
-		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
+		p := posted(ctx, acme.post(ctx, "hello"))
 		k.cut.Store(true)
 		Expect(k8s.Delete(ctx, p)).To(Succeed())
 		Eventually(warned(ctx, acme.namespace, p.Name, v1alpha1.ReasonRecordUnavailable)).ShouldNot(BeEmpty())
@@ -383,8 +364,7 @@ var _ = Describe("A record outlives a post", func() {
 
 	It("lets a post go after that hour when the store answers, and takes nothing", func(ctx SpecContext) {
 		k.full.Store(true)
-		p := acme.post(ctx, "hello")
-		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
+		p := posted(ctx, acme.post(ctx, "hello"))
 		Expect(k8s.Delete(ctx, p)).To(Succeed())
 		Eventually(warned(ctx, acme.namespace, p.Name, v1alpha1.ReasonRecordUnavailable)).ShouldNot(BeEmpty())
 		k.ahead.Store(int64(62 * time.Minute))
@@ -427,8 +407,7 @@ var _ = Describe("A record outlives a post", func() {
 	})
 
 	It("lets a post of a namespace that goes go, store or not", func(ctx SpecContext) {
-		p := acme.post(ctx, "hello")
-		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
+		p := posted(ctx, acme.post(ctx, "hello"))
 		Eventually(func() *record.Record { return k.of(ctx, acme.namespace, p.Name) }).ShouldNot(BeNil())
 		k.cut.Store(true)
 		Expect(k8s.Delete(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: acme.namespace}})).To(Succeed())
@@ -460,7 +439,7 @@ var _ = Describe("A record outlives a post", func() {
 	DescribeTable("it is kept, and nothing goes out twice, when the manager is killed", func(ctx SpecContext, point string) {
 		m.stop()
 		var dead atomic.Bool
-		m = startManager(interceptor.Funcs{}, k.options, func(o *post.Options) {
+		m = startManager(k.options, func(o *post.Options) {
 			o.Failpoint = func(at string) {
 				if at == point {
 					dead.Store(true)
@@ -470,17 +449,15 @@ var _ = Describe("A record outlives a post", func() {
 				}
 			}
 		})
-		p := acme.apply(ctx, "launch", "hello")
-		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
+		p := posted(ctx, acme.apply(ctx, "launch", "hello"))
 		Expect(k8s.Delete(ctx, p)).To(Succeed())
 		Eventually(dead.Load).Should(BeTrue())
 		Expect(gone(ctx, p)()).To(BeFalse())
 		m.stop()
-		m = startManager(interceptor.Funcs{}, k.options)
+		m = startManager(k.options)
 		Eventually(gone(ctx, p)).Should(BeTrue())
 		Expect(k.of(ctx, acme.namespace, "launch")).NotTo(BeNil())
-		next := acme.apply(ctx, "launch", "hello")
-		Eventually(phase(ctx, next)).Should(Equal(v1alpha1.PhasePosted))
+		posted(ctx, acme.apply(ctx, "launch", "hello"))
 		Expect(publishesBy(acme.account)).To(Equal(1))
 	},
 		Entry("before the record is written", post.PointBeforeKeep),
@@ -490,14 +467,11 @@ var _ = Describe("A record outlives a post", func() {
 
 	It("is caught up on by the next leader", func(ctx SpecContext) {
 		m.stop()
-		m = startManager(interceptor.Funcs{}) // a manager without records
-		p := acme.post(ctx, "hello")
-		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
-		Expect(k8s.Create(ctx, &v1alpha1.Team{
-			ObjectMeta: metav1.ObjectMeta{Name: "of-" + acme.namespace}, Spec: v1alpha1.TeamSpec{DisplayName: "Acme", Namespace: acme.namespace},
-		})).To(Succeed())
+		m = startManager() // a manager without records
+		p := posted(ctx, acme.post(ctx, "hello"))
+		acme.createTeam(ctx)
 		m.stop()
-		m = startManager(interceptor.Funcs{}, k.options)
+		m = startManager(k.options)
 		Eventually(func() *record.Record { return k.of(ctx, acme.namespace, p.Name) }).ShouldNot(BeNil())
 		Expect(k.of(ctx, acme.namespace, p.Name).Targets[0].ExternalID).To(Equal(read(ctx, p).Status.Targets[0].ExternalID))
 	})

@@ -8,7 +8,6 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/controllers/post"
@@ -25,19 +24,16 @@ func (r remarking) Publish(ctx context.Context, job platforms.Job) platforms.Res
 }
 
 var _ = Describe("What a platform remarks on a post that is online", Ordered, func() {
-	var m *manager
 	BeforeAll(func() {
-		m = startManager(interceptor.Funcs{}, func(o *post.Options) {
+		runManager(func(o *post.Options) {
 			inner, _ := o.Platforms[v1alpha1.PlatformX].(fast)
 			o.Platforms[v1alpha1.PlatformX] = remarking{inner}
 		})
 	})
-	AfterAll(func() { m.stop() })
 
 	It("is an event, and the post is posted", func(ctx SpecContext) {
 		t := newTeam(ctx)
-		p := t.post(ctx, "noted")
-		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
+		p := posted(ctx, t.post(ctx, "noted"))
 		Eventually(func() []string { return t.events(ctx, p) }).Should(ContainElement("PostedWithNote: target 0 (x): the thumbnail was refused"))
 	})
 })

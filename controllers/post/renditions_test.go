@@ -18,9 +18,7 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	eventsv1 "k8s.io/api/events/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/controllers/post"
@@ -28,6 +26,7 @@ import (
 	"github.com/herald-social/herald/internal/media/store"
 	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/test/sandboxtest"
+	"github.com/herald-social/herald/test/suite"
 )
 
 // narrow is X with Instagram's limits for images and YouTube's use of thumbnails.
@@ -80,7 +79,7 @@ var _ = Describe("Images that a platform does not take", Ordered, func() {
 	var made countingStore
 	var m *manager
 	begin := func(change ...func(*post.Options)) {
-		m = startManager(interceptor.Funcs{}, append([]func(*post.Options){func(o *post.Options) {
+		m = startManager(append([]func(*post.Options){func(o *post.Options) {
 			p, ok := o.Platforms[v1alpha1.PlatformX].(fast)
 			Expect(ok).To(BeTrue())
 			o.Platforms[v1alpha1.PlatformX] = narrow{p}
@@ -96,8 +95,7 @@ var _ = Describe("Images that a platform does not take", Ordered, func() {
 	type sent struct{ hash, mimeType string }
 	shown := func(ctx context.Context, t team) (posts [][]sent) {
 		GinkgoHelper()
-		published, err := platform.Posts(ctx, "x", t.account.ID)
-		Expect(err).NotTo(HaveOccurred())
+		published := suite.Must(platform.Posts(ctx, "x", t.account.ID))
 		for _, p := range published {
 			var files []sent
 			for _, m := range p.Media {
@@ -120,8 +118,7 @@ var _ = Describe("Images that a platform does not take", Ordered, func() {
 				continue // a listing may show a file before it can be read
 			}
 			Expect(err).NotTo(HaveOccurred())
-			data, err := io.ReadAll(body)
-			Expect(err).NotTo(HaveOccurred())
+			data := suite.Must(io.ReadAll(body))
 			sum := sha256.Sum256(data)
 			found[hex.EncodeToString(sum[:])] = object
 		}
@@ -141,8 +138,7 @@ var _ = Describe("Images that a platform does not take", Ordered, func() {
 		file(ctx, t, "png", "picture.png", v1alpha1.MimePNG)
 		file(ctx, t, "webp", "picture.webp", v1alpha1.MimeWebP)
 		jpeg := file(ctx, t, "jpeg", "picture.jpg", v1alpha1.MimeJPEG)
-		p := t.post(ctx, "look", with("png", "jpeg", "webp"))
-		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
+		posted(ctx, t.post(ctx, "look", with("png", "jpeg", "webp")))
 		posts := shown(ctx, t)
 		Expect(posts).To(HaveLen(1))
 		Expect(posts[0]).To(HaveLen(3))
@@ -164,8 +160,7 @@ var _ = Describe("Images that a platform does not take", Ordered, func() {
 		Eventually(phase(ctx, second)).Should(Equal(v1alpha1.PhasePosted))
 		m.stop()
 		begin()
-		third := t.post(ctx, "third", with("png"))
-		Eventually(phase(ctx, third)).Should(Equal(v1alpha1.PhasePosted))
+		posted(ctx, t.post(ctx, "third", with("png")))
 		Expect(shown(ctx, t)).To(HaveLen(3))
 		Expect(made.puts.Load() - before).To(BeEquivalentTo(1))
 	})
@@ -174,8 +169,7 @@ var _ = Describe("Images that a platform does not take", Ordered, func() {
 		t := newTeam(ctx)
 		file(ctx, t, "png", "picture.png", v1alpha1.MimePNG)
 		t.fault(ctx, sandboxtest.Fault{Operation: "publish", Kind: "drop_after"})
-		p := t.post(ctx, "look", with("png"))
-		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
+		posted(ctx, t.post(ctx, "look", with("png")))
 		Expect(shown(ctx, t)).To(HaveLen(1))
 	})
 
@@ -206,18 +200,8 @@ var _ = Describe("Images that a platform does not take", Ordered, func() {
 		var data bytes.Buffer
 		Expect(png.Encode(&data, logo)).To(Succeed())
 		fileOf(ctx, t, "logo", "logo.png", v1alpha1.MimePNG, data.Bytes())
-		p := t.post(ctx, "look", with("logo"))
-		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
-		Eventually(func() (notes []string) {
-			var list eventsv1.EventList
-			Expect(k8s.List(ctx, &list, client.InNamespace(t.namespace))).To(Succeed())
-			for i := range list.Items {
-				if list.Items[i].Reason == v1alpha1.ReasonPictureBlank {
-					notes = append(notes, list.Items[i].Note)
-				}
-			}
-			return notes
-		}).Should(ConsistOf(ContainSubstring(`"logo.png" shows nothing on x`)))
+		p := posted(ctx, t.post(ctx, "look", with("logo")))
+		Eventually(warned(ctx, t.namespace, p.Name, v1alpha1.ReasonPictureBlank)).Should(ConsistOf(ContainSubstring(`"logo.png" shows nothing on x`)))
 	})
 
 	It("are told to have changed if they have", func(ctx SpecContext) {
@@ -225,8 +209,7 @@ var _ = Describe("Images that a platform does not take", Ordered, func() {
 		file(ctx, t, "png", "picture.png", v1alpha1.MimePNG)
 		var media v1alpha1.Media
 		Expect(k8s.Get(ctx, client.ObjectKey{Namespace: t.namespace, Name: "png"}, &media)).To(Succeed())
-		_, err := bucket.Put(ctx, store.Key(&media), "image/png", 5, bytes.NewReader([]byte("other")))
-		Expect(err).NotTo(HaveOccurred())
+		Expect(bucket.Put(ctx, store.Key(&media), "image/png", 5, bytes.NewReader([]byte("other")))).Error().NotTo(HaveOccurred())
 		p := t.post(ctx, "look", with("png"))
 		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhaseFailed))
 		Expect(read(ctx, p).Status.Targets[0].Message).To(ContainSubstring(`"picture.png" is not the one that was checked`))
@@ -240,16 +223,7 @@ var _ = Describe("Images that a platform does not take", Ordered, func() {
 			p.Spec.Video = &v1alpha1.VideoContent{MediaRef: v1alpha1.LocalReference{Name: "film"}, ThumbnailOffsetMillis: new(int32(500))}
 		})
 		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
-		Eventually(func() (notes []string) {
-			var list eventsv1.EventList
-			Expect(k8s.List(ctx, &list, client.InNamespace(t.namespace))).To(Succeed())
-			for i := range list.Items {
-				if list.Items[i].Reason == v1alpha1.ReasonThumbnailNotSet {
-					notes = append(notes, list.Items[i].Note)
-				}
-			}
-			return notes
-		}).Should(ContainElement(ContainSubstring("without the chosen thumbnail")))
+		Eventually(warned(ctx, t.namespace, p.Name, v1alpha1.ReasonThumbnailNotSet)).Should(ContainElement(ContainSubstring("without the chosen thumbnail")))
 	})
 
 	It("are converted for a platform that prepares nothing", func(ctx SpecContext) {
@@ -262,8 +236,7 @@ var _ = Describe("Images that a platform does not take", Ordered, func() {
 		t := newTeam(ctx)
 		file(ctx, t, "png", "picture.png", v1alpha1.MimePNG)
 		jpeg := file(ctx, t, "jpeg", "picture.jpg", v1alpha1.MimeJPEG)
-		p := t.post(ctx, "look", with("png", "jpeg"))
-		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
+		p := posted(ctx, t.post(ctx, "look", with("png", "jpeg")))
 		posts := shown(ctx, t)
 		Expect(posts).To(HaveLen(1))
 		Expect(renditions(ctx, t, "png")).To(HaveKey(posts[0][0].hash))

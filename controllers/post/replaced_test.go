@@ -12,7 +12,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/controllers/connection"
@@ -45,10 +44,7 @@ func problem(ctx context.Context, p *v1alpha1.Post) func() string {
 }
 
 var _ = Describe("Credentials that somebody replaces in their Secret", func() {
-	var (
-		m *manager
-		t team
-	)
+	var t team
 	// look runs the connection controller until the spec ends.
 	look := func() {
 		keeper := t.keepConnections()
@@ -66,8 +62,7 @@ var _ = Describe("Credentials that somebody replaces in their Secret", func() {
 	BeforeEach(func(ctx SpecContext) {
 		t = newTeam(ctx)
 		connected(ctx)
-		m = startManager(interceptor.Funcs{}, fromSecrets)
-		DeferCleanup(func() { m.stop() })
+		runManager(fromSecrets)
 	})
 
 	It("are not used before the platform has said whose they are, and never if they are another account's", func(ctx SpecContext) {
@@ -89,8 +84,7 @@ var _ = Describe("Credentials that somebody replaces in their Secret", func() {
 
 	It("are not used from the working copy either, where nobody but Herald should write", func(ctx SpecContext) {
 		other := stranger(ctx, t.account.ID)
-		var conn v1alpha1.Connection
-		Expect(k8s.Get(ctx, client.ObjectKey{Namespace: t.namespace, Name: "x"}, &conn)).To(Succeed())
+		conn := t.connection(ctx)
 		var copied corev1.Secret
 		Expect(k8s.Get(ctx, client.ObjectKey{Namespace: t.namespace, Name: conn.Status.WorkingSecret}, &copied)).To(Succeed())
 		copied.StringData = map[string]string{v1alpha1.CredentialsAccessToken: other.AccessToken}
@@ -114,8 +108,7 @@ var _ = Describe("Credentials that somebody replaces in their Secret", func() {
 		metav1.SetMetaDataAnnotation(&secret.ObjectMeta, "example.com/synced", "just now")
 		Expect(k8s.Update(ctx, &secret)).To(Succeed())
 		look()
-		p := t.post(ctx, "with the same token")
-		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
+		posted(ctx, t.post(ctx, "with the same token"))
 		Expect(t.published(ctx)).To(Equal([]string{"with the same token"}))
 		Expect(publishesBy(t.account)).To(Equal(1))
 	})

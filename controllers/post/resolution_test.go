@@ -16,12 +16,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
-	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/controllers/post"
 	"github.com/herald-social/herald/test/sandboxtest"
+	"github.com/herald-social/herald/test/suite"
 )
 
 // question returns the message of the OutcomeUnknown condition, or "".
@@ -74,18 +73,14 @@ var _ = Describe("A person's resolution", Ordered, func() {
 		run func(ctx SpecContext, line string)
 	)
 	BeforeAll(func() {
-		m = startManager(interceptor.Funcs{}, func(o *post.Options) { o.StartingDeadline = 8 * time.Second })
-		kubectl, err := filepath.Abs(filepath.Join("..", "..", "bin", "kubectl"))
-		Expect(err).NotTo(HaveOccurred())
+		m = startManager(func(o *post.Options) { o.StartingDeadline = 8 * time.Second })
+		kubectl := suite.Must(filepath.Abs(filepath.Join("..", "..", "bin", "kubectl")))
 		if _, err := os.Stat(kubectl); err != nil {
 			if kubectl, err = exec.LookPath("kubectl"); err != nil {
 				Skip("there is no kubectl, in bin/ or in the PATH; `make tools` builds it")
 			}
 		}
-		user, err := env.AddUser(envtest.User{Name: "person", Groups: []string{"system:masters"}}, nil)
-		Expect(err).NotTo(HaveOccurred())
-		access, err := user.KubeConfig()
-		Expect(err).NotTo(HaveOccurred())
+		access := suite.Must(env.Kubeconfig("person", "default", "system:masters"))
 		file := filepath.Join(GinkgoT().TempDir(), "kubeconfig")
 		Expect(os.WriteFile(file, access, 0o600)).To(Succeed())
 		run = func(ctx SpecContext, line string) {
@@ -138,8 +133,7 @@ var _ = Describe("A person's resolution", Ordered, func() {
 		p := t.post(ctx, "", cards("first in doubt", "then this"))
 		Eventually(question(ctx, p)).Should(ContainSubstring("card 1 of 2"))
 		Expect(question(ctx, p)()).To(ContainSubstring("account " + t.account.ID))
-		posts, err := platform.Posts(ctx, "x", t.account.ID)
-		Expect(err).NotTo(HaveOccurred())
+		posts := suite.Must(platform.Posts(ctx, "x", t.account.ID))
 		Expect(posts).To(HaveLen(1))
 		run(ctx, strings.Replace(commands(question(ctx, p)())[0], "ID", posts[0].ID, 1))
 		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
@@ -153,7 +147,7 @@ var _ = Describe("A person's resolution", Ordered, func() {
 		asked := question(ctx, p)()
 		m.stop()
 		run(ctx, commands(asked)[1])
-		m = startManager(interceptor.Funcs{})
+		m = startManager()
 		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
 		Expect(t.published(ctx)).To(Equal([]string{"asked before"}))
 	})

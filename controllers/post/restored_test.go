@@ -10,10 +10,8 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/controllers/post"
@@ -73,7 +71,7 @@ var _ = Describe("A post that is restored with its status", func() {
 		c    *camera
 	)
 	start := func() {
-		m = startManager(interceptor.Funcs{}, k.options, func(o *post.Options) { o.Failpoint = c.at })
+		m = startManager(k.options, func(o *post.Options) { o.Failpoint = c.at })
 	}
 	BeforeEach(func(ctx SpecContext) {
 		k, c = newKeeping(), &camera{}
@@ -81,16 +79,10 @@ var _ = Describe("A post that is restored with its status", func() {
 		DeferCleanup(func() { m.stop() })
 		acme = newTeam(ctx)
 		// The next leader searches the namespaces of all Teams for finished posts without a record.
-		Expect(k8s.Create(ctx, &v1alpha1.Team{
-			ObjectMeta: metav1.ObjectMeta{Name: "of-" + acme.namespace}, Spec: v1alpha1.TeamSpec{DisplayName: "Acme", Namespace: acme.namespace},
-		})).To(Succeed())
+		acme.createTeam(ctx)
 	})
 
 	applied := func(p *v1alpha1.Post) { p.Finalizers = nil }
-	made := func(p *v1alpha1.Post) {
-		p.Labels = map[string]string{v1alpha1.OriginLabel: v1alpha1.OriginAPI}
-		p.Annotations = map[string]string{v1alpha1.BornAnnotation: v1alpha1.NewTime(time.Now()).String()}
-	}
 	// old makes the backup an hour old, by the creation time that the apiserver has noted.
 	old := func(p *v1alpha1.Post) {
 		p.Annotations[v1alpha1.BornAnnotation] = v1alpha1.NewTime(time.Now().Add(-time.Hour)).String()
@@ -104,8 +96,7 @@ var _ = Describe("A post that is restored with its status", func() {
 	backedUp := func(ctx SpecContext, point string, how func(*v1alpha1.Post)) (backup, last *v1alpha1.Post) {
 		GinkgoHelper()
 		c.aim(client.ObjectKey{Namespace: acme.namespace, Name: "launch"}, point)
-		p := acme.apply(ctx, "launch", "hello", how)
-		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
+		p := posted(ctx, acme.apply(ctx, "launch", "hello", how))
 		last = read(ctx, p)
 		if backup = c.picture(); point == finished {
 			backup = last
@@ -131,12 +122,12 @@ var _ = Describe("A post that is restored with its status", func() {
 		Entry("backed up between its claim and its call, applied", post.PointAfterClaim, applied, same),
 		Entry("backed up between its call and the note of it, applied", post.PointAfterAnswer, applied, same),
 		Entry("backed up when it was finished, applied", finished, applied, same),
-		Entry("backed up before its claim, made through the API", post.PointBeforeClaim, made, old),
-		Entry("backed up between its claim and its call, made through the API", post.PointAfterClaim, made, old),
-		Entry("backed up between its call and the note of it, made through the API", post.PointAfterAnswer, made, old),
-		Entry("backed up when it was finished, made through the API", finished, made, old),
-		Entry("deleted and put back within a minute, made through the API", post.PointBeforeClaim, made, young),
-		Entry("put back with its claim within a minute, made through the API", post.PointAfterClaim, made, young),
+		Entry("backed up before its claim, made through the API", post.PointBeforeClaim, throughAPI, old),
+		Entry("backed up between its claim and its call, made through the API", post.PointAfterClaim, throughAPI, old),
+		Entry("backed up between its call and the note of it, made through the API", post.PointAfterAnswer, throughAPI, old),
+		Entry("backed up when it was finished, made through the API", finished, throughAPI, old),
+		Entry("deleted and put back within a minute, made through the API", post.PointBeforeClaim, throughAPI, young),
+		Entry("put back with its claim within a minute, made through the API", post.PointAfterClaim, throughAPI, young),
 	)
 
 	It("whose last try was refused in the backup does not go out again", func(ctx SpecContext) {

@@ -12,8 +12,6 @@ import (
 	. "github.com/onsi/gomega"
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/controllers/post"
@@ -48,22 +46,20 @@ var _ = Describe("An account that its platform has locked", func() {
 		var locked atomic.Value
 		var calls atomic.Int32
 		locked.Store(t.account.ID)
-		m := startManager(interceptor.Funcs{}, func(o *post.Options) {
+		runManager(func(o *post.Options) {
 			inner, ok := o.Platforms[v1alpha1.PlatformX].(fast)
 			Expect(ok).To(BeTrue())
 			o.Platforms = platforms.Registry{v1alpha1.PlatformX: locking{inner, &locked, &calls}}
 		})
-		defer func() { m.stop() }()
 
 		first := t.post(ctx, "the first one")
 		Eventually(t.condition(ctx, v1alpha1.ConditionPublishingRefused)).Should(Equal("AccountRestricted: " + words))
 		Eventually(func() string { return readyReason(ctx, first) }).Should(Equal(v1alpha1.ReasonAccountRestricted))
 		Expect(read(ctx, first).Status.Targets[0].Message).To(HavePrefix(words))
-		var conn v1alpha1.Connection
-		Expect(k8s.Get(ctx, client.ObjectKey{Namespace: t.namespace, Name: "x"}, &conn)).To(Succeed())
+		conn := t.connection(ctx)
 		Expect(conn.Status.RateLimitedUntil).NotTo(BeNil(), "it says until when nothing is sent")
 		Expect(conn.Status.AppRateLimitedUntil).To(BeNil(), "other accounts of the app are not held")
-		Eventually(func() []string { return t.events(ctx, &conn) }).Should(ContainElement(
+		Eventually(func() []string { return t.events(ctx, conn) }).Should(ContainElement(
 			And(HavePrefix("AccountRestricted: nothing is sent before "), HaveSuffix(words))))
 
 		second, foreign := t.post(ctx, "the second one"), other.post(ctx, "of another account")
@@ -82,13 +78,12 @@ var _ = Describe("An account that its platform has locked", func() {
 	It("is told apart from a code that Herald does not know, which is counted", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		registry := prometheus.NewRegistry()
-		m := startManager(interceptor.Funcs{}, func(o *post.Options) {
+		runManager(func(o *post.Options) {
 			inner, ok := o.Platforms[v1alpha1.PlatformX].(fast)
 			Expect(ok).To(BeTrue())
 			o.Platforms = platforms.Registry{v1alpha1.PlatformX: odd{inner}}
 			o.Unlisted = unlisted.New(registry)
 		})
-		defer func() { m.stop() }()
 		p := t.post(ctx, "with an odd answer")
 		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhaseFailed))
 		Expect(read(ctx, p).Status.Targets[0].Message).To(ContainSubstring("the error 999"))

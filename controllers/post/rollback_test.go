@@ -10,7 +10,6 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/controllers/post"
@@ -24,12 +23,11 @@ var _ = Describe("A post of a cluster that was put back", func() {
 		t, k := newTeam(ctx), newKeeping()
 		p := create(ctx, t)
 		noticed := time.Now().Add(time.Second)
-		m := startManager(interceptor.Funcs{}, k.options, func(o *post.Options) {
+		runManager(k.options, func(o *post.Options) {
 			o.Rollback = func(context.Context) (rollback.Status, error) {
 				return rollback.Status{LastRollback: &rollback.Rollback{DetectedAt: noticed}}, nil
 			}
 		})
-		DeferCleanup(m.stop)
 		Eventually(func() string { return readyReason(ctx, p) }).Should(Equal(v1alpha1.ReasonOutcomeUnknown))
 		Eventually(func() []string { return read(ctx, p).Finalizers }).Should(ContainElement(v1alpha1.DeliveryFinalizer))
 
@@ -51,12 +49,11 @@ var _ = Describe("A post of a cluster that was put back", func() {
 			p.Spec.Targets = append(p.Spec.Targets, v1alpha1.PostTarget{ConnectionRef: v1alpha1.LocalReference{Name: "second"}, Caption: "hello"})
 		})
 		noticed := v1alpha1.NewTime(time.Now().Add(time.Second)).Time
-		m := startManager(interceptor.Funcs{}, k.options, func(o *post.Options) {
+		runManager(k.options, func(o *post.Options) {
 			o.Rollback = func(context.Context) (rollback.Status, error) {
 				return rollback.Status{LastRollback: &rollback.Rollback{DetectedAt: noticed}}, nil
 			}
 		})
-		DeferCleanup(m.stop)
 		Eventually(func() string { return readyReason(ctx, p) }).Should(Equal(v1alpha1.ReasonOutcomeUnknown))
 
 		before := read(ctx, p).Spec.Targets
@@ -86,12 +83,11 @@ var _ = Describe("A post of a cluster that was put back", func() {
 		keep(ctx, t, k, p)
 		p.Spec.Cancelled = true
 		Expect(k8s.Update(ctx, p)).To(Succeed())
-		m := startManager(interceptor.Funcs{}, k.options, func(o *post.Options) {
+		runManager(k.options, func(o *post.Options) {
 			o.Rollback = func(context.Context) (rollback.Status, error) {
 				return rollback.Status{LastRollback: &rollback.Rollback{DetectedAt: due.Add(time.Second)}}, nil
 			}
 		})
-		DeferCleanup(m.stop)
 		Eventually(phase(ctx, p)).Should(Equal(want))
 		Expect(readyReason(ctx, p)).To(Equal(reason))
 		Expect(publishesBy(t.account)).To(BeZero())

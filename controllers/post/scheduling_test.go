@@ -15,7 +15,6 @@ import (
 	. "github.com/onsi/gomega"
 	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/controllers/post"
@@ -39,11 +38,7 @@ func (c changed) Publish(ctx context.Context, job platforms.Job) platforms.Resul
 
 // appLimited returns when the app-wide rate limit in a team's connection ends.
 func appLimited(ctx context.Context, t team) func() *v1alpha1.Time {
-	return func() *v1alpha1.Time {
-		var conn v1alpha1.Connection
-		Expect(k8s.Get(ctx, client.ObjectKey{Namespace: t.namespace, Name: "x"}, &conn)).To(Succeed())
-		return conn.Status.AppRateLimitedUntil
-	}
+	return func() *v1alpha1.Time { return t.connection(ctx).Status.AppRateLimitedUntil }
 }
 
 // liftLimits removes the limits from a team's connection, as a person does.
@@ -75,17 +70,13 @@ func answering(change func(*platforms.Result)) func(*post.Options) {
 var _ = Describe("The turns of posts", func() {
 	It("lets the other posts of a connection wait that its platform limits, also after a restart", func(ctx SpecContext) {
 		t := newTeam(ctx)
-		m := startManager(interceptor.Funcs{})
+		m := startManager()
 		t.fault(ctx, sandboxtest.Fault{Operation: "publish", Kind: "rate_limit", RetryAfterS: 4})
 		first := t.post(ctx, "limited")
-		var conn v1alpha1.Connection
-		Eventually(func() *v1alpha1.Time {
-			Expect(k8s.Get(ctx, client.ObjectKey{Namespace: t.namespace, Name: "x"}, &conn)).To(Succeed())
-			return conn.Status.RateLimitedUntil
-		}).ShouldNot(BeNil())
+		Eventually(func() *v1alpha1.Time { return t.connection(ctx).Status.RateLimitedUntil }).ShouldNot(BeNil())
+		conn := t.connection(ctx)
 		m.stop()
-		m = startManager(interceptor.Funcs{})
-		defer m.stop()
+		runManager()
 		var others []*v1alpha1.Post
 		for i := range 5 {
 			others = append(others, t.post(ctx, fmt.Sprintf("waits %d", i)))
@@ -99,23 +90,19 @@ var _ = Describe("The turns of posts", func() {
 
 	It("holds a connection whose platform says, with a post that it took, that it was the last one for now", func(ctx SpecContext) {
 		t := newTeam(ctx)
-		m := startManager(interceptor.Funcs{}, answering(func(r *platforms.Result) {
+		m := startManager(answering(func(r *platforms.Result) {
 			r.RateLimits = []platforms.RateLimit{{Name: platforms.PostsPerDay, Limit: 20, BlockedUntil: time.Now().Add(5 * time.Second)}}
 		}))
 		Eventually(phase(ctx, t.post(ctx, "the last one"))).Should(Equal(v1alpha1.PhasePosted))
-		var conn v1alpha1.Connection
-		Eventually(func() []v1alpha1.RateLimit {
-			Expect(k8s.Get(ctx, client.ObjectKey{Namespace: t.namespace, Name: "x"}, &conn)).To(Succeed())
-			return conn.Status.RateLimits
-		}).Should(ConsistOf(And(HaveField("Name", "postsPerDay"), HaveField("Limit", BeEquivalentTo(20)), HaveField("Remaining", BeZero()))))
+		Eventually(func() []v1alpha1.RateLimit { return t.connection(ctx).Status.RateLimits }).Should(ConsistOf(
+			And(HaveField("Name", "postsPerDay"), HaveField("Limit", BeEquivalentTo(20)), HaveField("Remaining", BeZero()))))
+		conn := t.connection(ctx)
 		Expect(conn.Status.RateLimitedMessage).To(ContainSubstring("postsPerDay"))
 		Expect(conn.Status.AppRateLimitedUntil).To(BeNil())
 
 		m.stop()
-		m = startManager(interceptor.Funcs{})
-		defer m.stop()
-		next := t.post(ctx, "waits until there is room")
-		Eventually(phase(ctx, next)).Should(Equal(v1alpha1.PhasePosted))
+		runManager()
+		next := posted(ctx, t.post(ctx, "waits until there is room"))
 		Expect(read(ctx, next).Status.Targets[0].PostedAt.Time).To(BeTemporally(">=", conn.Status.RateLimitedUntil.Time), "the manager that called knew it, the other one read it")
 		Expect(publishesBy(t.account)).To(Equal(2))
 	})
@@ -124,28 +111,24 @@ var _ = Describe("The turns of posts", func() {
 		t := newTeam(ctx)
 		until := time.Now().Add(3 * time.Second)
 		// This also applies to posts that other specs have left.
-		m := startManager(interceptor.Funcs{}, answering(func(r *platforms.Result) {
+		runManager(answering(func(r *platforms.Result) {
 			if time.Now().Before(until) {
 				r.RateLimits = []platforms.RateLimit{{Name: platforms.PostsPerWindow, Limit: 20, BlockedUntil: until}}
 			}
 		}))
-		defer m.stop()
-		p := t.post(ctx, "", cards("the last one", "the next one"))
-		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
+		p := posted(ctx, t.post(ctx, "", cards("the last one", "the next one")))
 		Expect(read(ctx, p).Status.Targets[0].Cards[1].PostedAt.Time).To(BeTemporally(">=", until))
 	})
 
 	It("writes nothing as long as there is room", func(ctx SpecContext) {
 		t := newTeam(ctx)
-		m := startManager(interceptor.Funcs{}, answering(func(r *platforms.Result) {
+		runManager(answering(func(r *platforms.Result) {
 			r.RateLimits = []platforms.RateLimit{{Name: platforms.PostsPerDay, Limit: 20, Remaining: 19}}
 		}))
-		defer m.stop()
 		for _, text := range []string{"one of many", "another of many"} {
 			Eventually(phase(ctx, t.post(ctx, text))).Should(Equal(v1alpha1.PhasePosted))
 		}
-		var conn v1alpha1.Connection
-		Expect(k8s.Get(ctx, client.ObjectKey{Namespace: t.namespace, Name: "x"}, &conn)).To(Succeed())
+		conn := t.connection(ctx)
 		Expect(conn.Status.RateLimits).To(BeEmpty())
 	})
 
@@ -155,24 +138,20 @@ var _ = Describe("The turns of posts", func() {
 			of.byOAuth(ctx, "x")
 		}
 		var told atomic.Int32
-		m := startManager(interceptor.Funcs{}, answering(func(r *platforms.Result) {
+		m := startManager(answering(func(r *platforms.Result) {
 			if told.Add(1) <= 2 {
 				r.RateLimits = []platforms.RateLimit{{Name: platforms.AppPostsPerDay, Limit: 10_000, AppWide: true, BlockedUntil: time.Now().Add(8 * time.Second)}}
 			}
 		}))
 		Eventually(phase(ctx, t.post(ctx, "the app's last one"))).Should(Equal(v1alpha1.PhasePosted))
 		Eventually(phase(ctx, second.post(ctx, "finds out whether it is the app's"))).Should(Equal(v1alpha1.PhasePosted))
-		var conn v1alpha1.Connection
-		Eventually(func() *v1alpha1.Time {
-			Expect(k8s.Get(ctx, client.ObjectKey{Namespace: t.namespace, Name: "x"}, &conn)).To(Succeed())
-			return conn.Status.AppRateLimitedUntil
-		}).ShouldNot(BeNil())
+		Eventually(appLimited(ctx, t)).ShouldNot(BeNil())
+		conn := t.connection(ctx)
 		here := other.post(ctx, "another team's, in the same process")
 		Consistently(func() int { return publishesBy(other.account) }, time.Second).Should(BeZero())
 
 		m.stop()
-		m = startManager(interceptor.Funcs{})
-		defer m.stop()
+		runManager()
 		there := other.post(ctx, "another team's, in the next process")
 		for _, p := range []*v1alpha1.Post{here, there} {
 			Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
@@ -186,17 +165,13 @@ var _ = Describe("The turns of posts", func() {
 		for _, of := range []team{t, second, other} {
 			of.byOAuth(ctx, "x")
 		}
-		m := startManager(interceptor.Funcs{})
+		m := startManager()
 		t.fault(ctx, sandboxtest.Fault{Operation: "publish", Kind: "status", Status: http.StatusPaymentRequired})
 		second.fault(ctx, sandboxtest.Fault{Operation: "publish", Kind: "status", Status: http.StatusPaymentRequired})
 		begun := time.Now()
 		t.post(ctx, "nobody pays for it")
-		key := client.ObjectKey{Namespace: t.namespace, Name: "x"}
-		var conn v1alpha1.Connection
-		Eventually(func() *v1alpha1.Time {
-			Expect(k8s.Get(ctx, key, &conn)).To(Succeed())
-			return conn.Status.AppRateLimitedUntil
-		}).ShouldNot(BeNil())
+		Eventually(appLimited(ctx, t)).ShouldNot(BeNil())
+		conn := t.connection(ctx)
 		Expect(conn.Status.AppRateLimitedUntil.Time).To(BeTemporally(">=", begun.Add(ratelimit.QuotaPause).Truncate(time.Millisecond)))
 		Expect(conn.Status.RateLimitedMessage).To(ContainSubstring("credits"))
 
@@ -231,8 +206,7 @@ var _ = Describe("The turns of posts", func() {
 		t, other := newTeam(ctx), newTeam(ctx)
 		t.byOAuth(ctx, "x")
 		other.byOAuth(ctx, "x")
-		m := startManager(interceptor.Funcs{})
-		defer m.stop()
+		runManager()
 		t.fault(ctx, sandboxtest.Fault{Operation: "publish", Kind: "status", Status: http.StatusPaymentRequired})
 		t.post(ctx, "nobody pays for it, X says")
 		Eventually(appLimited(ctx, t)).ShouldNot(BeNil())
@@ -249,14 +223,13 @@ var _ = Describe("The turns of posts", func() {
 	It("has a post wait for what hinders posts like it alone, and lets the others of the account go out", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		var once sync.Once
-		m := startManager(interceptor.Funcs{}, answering(func(r *platforms.Result) {
+		runManager(answering(func(r *platforms.Result) {
 			once.Do(func() {
 				*r = platforms.Result{Outcome: platforms.Refused, Err: &platforms.Error{
 					Class: platforms.ClassQuota, Problem: "the inbox is full", PostOnly: true,
 				}}
 			})
 		}))
-		defer m.stop()
 		begun := time.Now()
 		// The call must publish nothing, since the lookup that confirms the refusal would find the post.
 		t.fault(ctx, sandboxtest.Fault{Operation: "publish", Kind: "rate_limit", RetryAfterS: 1})
@@ -269,8 +242,7 @@ var _ = Describe("The turns of posts", func() {
 			g.Expect(target.NextTryAt.Time).To(BeTemporally(">=", pause))
 		}).Should(Succeed())
 		Eventually(phase(ctx, t.post(ctx, "no draft"))).Should(Equal(v1alpha1.PhasePosted))
-		var conn v1alpha1.Connection
-		Expect(k8s.Get(ctx, client.ObjectKey{Namespace: t.namespace, Name: "x"}, &conn)).To(Succeed())
+		conn := t.connection(ctx)
 		Expect(conn.Status.RateLimitedUntil).To(BeNil())
 	})
 
@@ -289,7 +261,7 @@ var _ = Describe("The turns of posts", func() {
 		limit(v1alpha1.NewTimePtr(time.Now().Add(time.Hour)))
 		var writes writeCount
 		writes.of(t.namespace)
-		m := startManager(countWrites(&writes))
+		m := startDisturbed(countWrites(&writes))
 		defer m.stop()
 		p := t.post(ctx, "waits, and says so")
 		Eventually(func() string { return readyReason(ctx, p) }).Should(Equal(v1alpha1.ReasonRateLimited))
@@ -305,17 +277,11 @@ var _ = Describe("The turns of posts", func() {
 
 	It("asks what is left when, by its count, that has become little", func(ctx SpecContext) {
 		t := newTeam(ctx)
-		m := startManager(interceptor.Funcs{}, answering(func(*platforms.Result) {}))
-		defer m.stop()
-		key := client.ObjectKey{Namespace: t.namespace, Name: "x"}
-		var conn v1alpha1.Connection
-		Expect(k8s.Get(ctx, key, &conn)).To(Succeed())
+		runManager(answering(func(*platforms.Result) {}))
+		conn := t.connection(ctx)
 		conn.Status.RateLimits = []v1alpha1.RateLimit{{Name: "postsPerDay", Limit: 20, Remaining: 4, ObservedAt: v1alpha1.NewTime(time.Now())}}
-		Expect(k8s.Status().Update(ctx, &conn)).To(Succeed())
-		probe := func() string {
-			Expect(k8s.Get(ctx, key, &conn)).To(Succeed())
-			return conn.Annotations[v1alpha1.ProbeAnnotation]
-		}
+		Expect(k8s.Status().Update(ctx, conn)).To(Succeed())
+		probe := func() string { return t.connection(ctx).Annotations[v1alpha1.ProbeAnnotation] }
 		Eventually(phase(ctx, t.post(ctx, "three are left"))).Should(Equal(v1alpha1.PhasePosted))
 		Expect(probe()).To(BeEmpty())
 		Eventually(phase(ctx, t.post(ctx, "two are left"))).Should(Equal(v1alpha1.PhasePosted))
@@ -324,34 +290,28 @@ var _ = Describe("The turns of posts", func() {
 
 	It("asks what is left when the platform says that nothing is", func(ctx SpecContext) {
 		t := newTeam(ctx)
-		m := startManager(interceptor.Funcs{}, answering(func(r *platforms.Result) {
+		runManager(answering(func(r *platforms.Result) {
 			*r = platforms.Result{Outcome: platforms.Refused, Err: &platforms.Error{
 				Class: platforms.ClassQuota, Problem: "used up", RetryAt: time.Now().Add(10 * time.Minute),
 			}}
 		}))
-		defer m.stop()
 		t.post(ctx, "one too many")
-		var conn v1alpha1.Connection
-		Eventually(func() string {
-			Expect(k8s.Get(ctx, client.ObjectKey{Namespace: t.namespace, Name: "x"}, &conn)).To(Succeed())
-			return conn.Annotations[v1alpha1.ProbeAnnotation]
-		}).ShouldNot(BeEmpty())
+		Eventually(func() string { return t.connection(ctx).Annotations[v1alpha1.ProbeAnnotation] }).ShouldNot(BeEmpty())
+		conn := t.connection(ctx)
 		Expect(conn.Status.RateLimitedMessage).To(Equal("used up"), "whoever looks knows that already")
 	})
 
 	It("keeps room for a team's single post while another team's calls are slow", func(ctx SpecContext) {
 		greedy, small := newTeam(ctx), newTeam(ctx)
 		var slow []*v1alpha1.Post
-		m := startManager(interceptor.Funcs{}, func(o *post.Options) { o.MaxConcurrentReconciles = 4 })
-		defer m.stop()
+		runManager(func(o *post.Options) { o.MaxConcurrentReconciles = 4 })
 		for i := range 8 {
 			name := fmt.Sprintf("slow-%d", i)
 			account := greedy.connect(ctx, name)
 			team{account: account}.fault(ctx, sandboxtest.Fault{Operation: "publish", Kind: "delay", DelayMS: 1500})
 			slow = append(slow, greedy.post(ctx, name, at(2*time.Second), func(p *v1alpha1.Post) { p.Spec.Targets[0].ConnectionRef.Name = name }))
 		}
-		single := small.post(ctx, "single", at(2500*time.Millisecond))
-		Eventually(phase(ctx, single)).Should(Equal(v1alpha1.PhasePosted))
+		single := posted(ctx, small.post(ctx, "single", at(2500*time.Millisecond)))
 		late := read(ctx, single).Status.Targets[0].PostedAt.Sub(single.Spec.ScheduledAt.Time)
 		for _, p := range slow {
 			Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))

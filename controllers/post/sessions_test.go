@@ -16,7 +16,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/controllers/post"
@@ -101,7 +100,7 @@ var _ = Describe("The authority over an upload", Ordered, func() {
 		words string
 	)
 	start := func() {
-		m = startManager(interceptor.Funcs{}, func(o *post.Options) {
+		m = startManager(func(o *post.Options) {
 			inner, _ := o.Platforms[v1alpha1.PlatformX].(fast)
 			b = &bySession{fast: inner, words: words}
 			o.Platforms[v1alpha1.PlatformX] = b

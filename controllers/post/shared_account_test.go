@@ -8,7 +8,6 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 )
@@ -21,13 +20,12 @@ var _ = Describe("Two posts with the same words on one account of X", func() {
 			other = newTeam(ctx)
 			other.share(ctx, v1alpha1.PlatformX, "too", t.account)
 		}
-		m := startManager(interceptor.Funcs{})
+		m := startManager()
 		DeferCleanup(func() { m.stop() })
-		first := t.post(ctx, "the same words")
-		Eventually(phase(ctx, first)).Should(Equal(v1alpha1.PhasePosted))
+		posted(ctx, t.post(ctx, "the same words"))
 		if restart {
 			m.stop()
-			m = startManager(interceptor.Funcs{})
+			m = startManager()
 		}
 		second := other.post(ctx, "the same words", func(p *v1alpha1.Post) {
 			if ofTwoTeams {

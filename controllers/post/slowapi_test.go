@@ -54,7 +54,7 @@ var _ = Describe("An API server that stores 30 writes a second", func() {
 	It("stores every claim in time for its call", func(ctx SpecContext) {
 		const posts = 200
 		registry := prometheus.NewRegistry()
-		m := startManager(slowed(30), func(o *post.Options) {
+		m := startDisturbed(slowed(30), func(o *post.Options) {
 			o.Metrics = post.NewMetrics(registry)
 			o.MaxConcurrentReconciles = 2 * posts // enough for all posts of one team at once
 			o.SendWindow = 5 * time.Second        // the default: 200 writes at once would take 6.7 s

@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -22,11 +21,9 @@ import (
 	. "github.com/onsi/gomega"
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
-	eventsv1 "k8s.io/api/events/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/retry"
 	"k8s.io/utils/clock"
@@ -35,7 +32,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	ctrlconfig "sigs.k8s.io/controller-runtime/pkg/config"
-	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/herald-social/herald/api/v1alpha1"
@@ -49,9 +45,10 @@ import (
 	"github.com/herald-social/herald/platforms/tiktok"
 	"github.com/herald-social/herald/platforms/x"
 	"github.com/herald-social/herald/sandbox"
-	heraldtest "github.com/herald-social/herald/test/envtest"
+	"github.com/herald-social/herald/test/envtest"
 	"github.com/herald-social/herald/test/sandboxtest"
 	"github.com/herald-social/herald/test/storetest"
+	"github.com/herald-social/herald/test/suite"
 )
 
 // TestMain makes this program the child process that it starts to decode an image.
@@ -68,42 +65,19 @@ func TestPostController(t *testing.T) {
 }
 
 var (
-	env        *envtest.Environment
-	kubeConfig *rest.Config
-	scheme     *runtime.Scheme
-	k8s        client.Client
-	platform   sandboxtest.Client
-	arrivals   *counter
-	serial     atomic.Int64 // numbers the created objects
-	bucket     *store.Store
+	env      *envtest.Environment
+	k8s      client.Client
+	platform sandboxtest.Client
+	arrivals *counter
+	serial   atomic.Int64 // numbers the created objects
+	bucket   *store.Store
 )
 
 var _ = BeforeSuite(func() {
-	ctrl.SetLogger(GinkgoLogr)
-	SetDefaultEventuallyTimeout(time.Minute)
-	SetDefaultEventuallyPollingInterval(50 * time.Millisecond)
-	Expect(os.Getenv("KUBEBUILDER_ASSETS")).NotTo(BeEmpty(), "set KUBEBUILDER_ASSETS to a folder with etcd and kube-apiserver; `make test` does")
-
-	scheme = runtime.NewScheme()
-	Expect(corev1.AddToScheme(scheme)).To(Succeed())
-	Expect(eventsv1.AddToScheme(scheme)).To(Succeed())
-	Expect(v1alpha1.AddToScheme(scheme)).To(Succeed())
-	env = &envtest.Environment{
-		CRDDirectoryPaths:     []string{filepath.Join("..", "..", "config", "crd", "bases")},
-		ErrorIfCRDPathMissing: true,
-	}
-	var err error
-	kubeConfig, err = env.Start()
-	Expect(err).NotTo(HaveOccurred())
-	DeferCleanup(func() { Expect(env.Stop()).To(Succeed()) })
-	kubeConfig.QPS = -1
-	k8s, err = client.New(kubeConfig, client.Options{Scheme: scheme})
-	Expect(err).NotTo(HaveOccurred())
-
-	bucket, err = store.New(storetest.Start(GinkgoT()))
-	Expect(err).NotTo(HaveOccurred())
-	server, err := sandbox.New(sandbox.Options{})
-	Expect(err).NotTo(HaveOccurred())
+	env = suite.Start()
+	k8s = env.Client
+	bucket = suite.Must(store.New(storetest.Start(GinkgoT())))
+	server := suite.Must(sandbox.New(sandbox.Options{}))
 	arrivals = &counter{next: server, seen: map[string]int{}}
 	site := httptest.NewServer(arrivals)
 	DeferCleanup(func() { site.Close(); Expect(server.Close()).To(Succeed()) })
@@ -193,19 +167,27 @@ type manager struct {
 	done   chan error
 }
 
-// startManager starts a manager. intercept may disturb its writes.
-func startManager(intercept interceptor.Funcs, change ...func(*post.Options)) *manager {
-	return startManagerWithLog(GinkgoLogr, intercept, change...)
+// startManager starts a manager.
+func startManager(change ...func(*post.Options)) *manager {
+	return startManagerWithLog(GinkgoLogr, change...)
 }
 
-func startManagerWithLog(log logr.Logger, intercept interceptor.Funcs, change ...func(*post.Options)) *manager {
-	return startManagerBy(kubeConfig, log, intercept, change...)
+// runManager runs a manager until the end of the spec or container.
+func runManager(change ...func(*post.Options)) { DeferCleanup(startManager(change...).stop) }
+
+// startDisturbed starts a manager whose writes are disturbed.
+func startDisturbed(intercept interceptor.Funcs, change ...func(*post.Options)) *manager {
+	return startManagerBy(env.Config, GinkgoLogr, intercept, change...)
+}
+
+func startManagerWithLog(log logr.Logger, change ...func(*post.Options)) *manager {
+	return startManagerBy(env.Config, log, interceptor.Funcs{}, change...)
 }
 
 // startManagerBy starts a manager with a configuration for the API server.
 func startManagerBy(config *rest.Config, log logr.Logger, intercept interceptor.Funcs, change ...func(*post.Options)) *manager {
-	mgr, err := ctrl.NewManager(config, ctrl.Options{
-		Scheme:  scheme,
+	mgr := suite.Must(ctrl.NewManager(config, ctrl.Options{
+		Scheme:  env.Scheme,
 		Logger:  log,
 		Metrics: metricsserver.Options{BindAddress: "0"},
 		Cache: cache.Options{DefaultTransform: kubeclient.TransformForCache, ByObject: map[client.Object]cache.ByObject{
@@ -220,8 +202,7 @@ func startManagerBy(config *rest.Config, log logr.Logger, intercept interceptor.
 		},
 		// Several managers in this process have controllers of the same name.
 		Controller: ctrlconfig.Controller{SkipNameValidation: new(true)},
-	})
-	Expect(err).NotTo(HaveOccurred())
+	}))
 	out := transport.New(transport.Options{Registerer: prometheus.NewRegistry()})
 	options := post.Options{
 		Client:    mgr.GetClient(),
@@ -236,7 +217,7 @@ func startManagerBy(config *rest.Config, log logr.Logger, intercept interceptor.
 		Apps:                    apps,
 		Files:                   bucket,
 		Renditions:              rendition.NewRenderer(bucket),
-		Owned:                   heraldtest.EveryNamespace,
+		Owned:                   envtest.EveryNamespace,
 		Clock:                   clock.RealClock{},
 		NewID:                   rand.Text,
 		Events:                  mgr.GetEventRecorder("herald-post"),
@@ -247,8 +228,7 @@ func startManagerBy(config *rest.Config, log logr.Logger, intercept interceptor.
 	for _, c := range change {
 		c(&options)
 	}
-	r, err := post.New(options)
-	Expect(err).NotTo(HaveOccurred())
+	r := suite.Must(post.New(options))
 	Expect(kubeclient.IndexMedia(context.Background(), mgr.GetFieldIndexer())).To(Succeed())
 	Expect(r.SetupWithManager(mgr)).To(Succeed())
 	ctx, cancel := context.WithCancel(context.Background())
@@ -284,8 +264,7 @@ func (t team) connect(ctx context.Context, name string) sandboxtest.Account {
 // connectTo creates an account of a platform, with settings, and a ready connection to it.
 func (t team) connectTo(ctx context.Context, to v1alpha1.Platform, name, id string, settings map[string]any) sandboxtest.Account {
 	GinkgoHelper()
-	account, err := platform.Account(ctx, string(to), id, settings)
-	Expect(err).NotTo(HaveOccurred())
+	account := suite.Must(platform.Account(ctx, string(to), id, settings))
 	t.share(ctx, to, name, account)
 	return account
 }
@@ -305,6 +284,14 @@ func (t team) share(ctx context.Context, to v1alpha1.Platform, name string, acco
 	}
 	Expect(k8s.Create(ctx, conn)).To(Succeed())
 	t.setReady(ctx, name, metav1.ConditionTrue, v1alpha1.ReasonConnected, account.Username)
+}
+
+// connection reads the team's first connection.
+func (t team) connection(ctx context.Context) *v1alpha1.Connection {
+	GinkgoHelper()
+	var conn v1alpha1.Connection
+	Expect(k8s.Get(ctx, client.ObjectKey{Namespace: t.namespace, Name: "x"}, &conn)).To(Succeed())
+	return &conn
 }
 
 // byOAuth connects a connection's account through Herald's app: its Secret has the app's signature, and the Connection
@@ -375,9 +362,7 @@ func read(ctx context.Context, p *v1alpha1.Post) *v1alpha1.Post {
 // edit changes a post, with retries after conflicts with the manager, and returns the stored post.
 func edit(ctx context.Context, p *v1alpha1.Post, change func(*v1alpha1.Post)) *v1alpha1.Post {
 	GinkgoHelper()
-	stored, err := tryEdit(ctx, p, change)
-	Expect(err).NotTo(HaveOccurred())
-	return stored
+	return suite.Must(tryEdit(ctx, p, change))
 }
 
 // tryEdit is like edit, for a change that the API server may reject.
@@ -396,10 +381,36 @@ func phase(ctx context.Context, p *v1alpha1.Post) func() v1alpha1.PostPhase {
 	return func() v1alpha1.PostPhase { return read(ctx, p).Status.Phase }
 }
 
+// messageOf returns the message of a post's first target, or "" if there is none.
+func messageOf(ctx context.Context, p *v1alpha1.Post) func() string {
+	return func() string {
+		if targets := read(ctx, p).Status.Targets; len(targets) > 0 {
+			return targets[0].Message
+		}
+		return ""
+	}
+}
+
+// conditionOf returns a post's condition as "reason: message", or "" if it is absent.
+func conditionOf(ctx context.Context, p *v1alpha1.Post, kind string) func() string {
+	return func() string {
+		if c := meta.FindStatusCondition(read(ctx, p).Status.Conditions, kind); c != nil {
+			return c.Reason + ": " + c.Message
+		}
+		return ""
+	}
+}
+
+// posted waits until a post is published, and returns it.
+func posted(ctx context.Context, p *v1alpha1.Post) *v1alpha1.Post {
+	GinkgoHelper()
+	Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
+	return p
+}
+
 // published returns the texts that an account has published.
 func (t team) published(ctx context.Context) []string {
-	posts, err := platform.Posts(ctx, "x", t.account.ID)
-	Expect(err).NotTo(HaveOccurred())
+	posts := suite.Must(platform.Posts(ctx, "x", t.account.ID))
 	texts := []string{}
 	for _, p := range posts {
 		texts = append(texts, p.Text)
@@ -410,8 +421,7 @@ func (t team) published(ctx context.Context) []string {
 // publishCalls returns the number of calls that could publish, for all accounts. The sandbox refuses equal texts, so
 // the published posts alone would not reveal a duplicate call.
 func publishCalls(ctx context.Context) int {
-	calls, err := platform.Calls(ctx, "x")
-	Expect(err).NotTo(HaveOccurred())
+	calls := suite.Must(platform.Calls(ctx, "x"))
 	return calls["publish"]
 }
 

@@ -11,12 +11,11 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/controllers/post"
 	"github.com/herald-social/herald/internal/installation"
-	heraldtest "github.com/herald-social/herald/test/envtest"
+	"github.com/herald-social/herald/test/envtest"
 	"github.com/herald-social/herald/test/sandboxtest"
 )
 
@@ -34,11 +33,10 @@ var _ = Describe("A post of a suspended team", func() {
 		owner.Spec.Suspend = true
 		Expect(k8s.Update(ctx, owner)).To(Succeed())
 		stop := &installation.Suspension{}
-		m := startManager(interceptor.Funcs{}, func(o *post.Options) {
+		runManager(func(o *post.Options) {
 			o.Suspension, o.SuspendAll = suspensionOf, stop
 			o.StartingDeadline = 2 * time.Second
 		})
-		DeferCleanup(m.stop)
 		due, soon := t.post(ctx, "now"), t.post(ctx, "in a moment", at(time.Second))
 		for _, p := range []*v1alpha1.Post{due, soon} {
 			Eventually(func() string { return readyReason(ctx, p) }).Should(Equal(v1alpha1.ReasonSuspended))
@@ -76,7 +74,7 @@ var _ = Describe("A post of a suspended team", func() {
 		began := time.Now()
 		var ended atomic.Pointer[v1alpha1.Time]
 		stop := &installation.Suspension{}
-		m := startManager(interceptor.Funcs{}, func(o *post.Options) {
+		runManager(func(o *post.Options) {
 			o.SuspendAll, o.StartingDeadline = stop, 2*time.Second
 			// Suspended as soon as the call was made.
 			o.Suspension = func(ctx context.Context, namespace string) (bool, []v1alpha1.Suspension, error) {
@@ -87,7 +85,6 @@ var _ = Describe("A post of a suspended team", func() {
 				return until == nil, []v1alpha1.Suspension{{From: v1alpha1.NewTime(began), Until: until}}, nil
 			}
 		})
-		DeferCleanup(m.stop)
 		p := t.post(ctx, "refused for the moment")
 		Eventually(func() *v1alpha1.Attempt {
 			if targets := read(ctx, p).Status.Targets; len(targets) > 0 {
@@ -108,14 +105,13 @@ var _ = Describe("A post of a suspended team", func() {
 		t := newTeam(ctx)
 		var released atomic.Bool
 		stop := &installation.Suspension{}
-		m := startManager(interceptor.Funcs{}, func(o *post.Options) {
+		runManager(func(o *post.Options) {
 			o.SuspendAll = stop
 			// Suspended as soon as the first card was published.
 			o.Suspension = func(_ context.Context, namespace string) (bool, []v1alpha1.Suspension, error) {
 				return namespace == t.namespace && !released.Load() && publishesBy(t.account) > 0, nil, nil
 			}
 		})
-		DeferCleanup(m.stop)
 		p := t.post(ctx, "", func(p *v1alpha1.Post) {
 			p.Spec.Category = v1alpha1.CategoryTree
 			p.Spec.Tree = &v1alpha1.TreeContent{Cards: []v1alpha1.TreeCard{{Caption: "one"}, {Caption: "two"}, {Caption: "three"}}}
@@ -137,6 +133,6 @@ func (t team) own(ctx context.Context) *v1alpha1.Team {
 	GinkgoHelper()
 	owner := &v1alpha1.Team{}
 	owner.Name, owner.Spec.Namespace = t.namespace, t.namespace
-	Expect(heraldtest.Own(ctx, k8s, owner)).To(Succeed())
+	Expect(envtest.Own(ctx, k8s, owner)).To(Succeed())
 	return owner
 }

@@ -13,9 +13,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	"github.com/prometheus/client_golang/prometheus"
-	eventsv1 "k8s.io/api/events/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/controllers/post"
@@ -44,7 +42,7 @@ var _ = Describe("The thumbnail of a video on YouTube", Ordered, func() {
 	// begin starts a manager that extracts pictures with the given program; an empty path disables thumbnails.
 	begin := func(path string) *takes {
 		taken := &takes{Extractor: rendition.FrameExtractor{Path: path}}
-		m = startManager(interceptor.Funcs{}, func(o *post.Options) {
+		m = startManager(func(o *post.Options) {
 			o.Platforms[v1alpha1.PlatformYouTube] = youtube.New(youtube.Config{APIURL: platform.URL + "/youtube", WebURL: platform.URL + "/youtube"},
 				transport.New(transport.Options{Registerer: prometheus.NewRegistry()}))
 			if path != "" {
@@ -59,7 +57,8 @@ var _ = Describe("The thumbnail of a video on YouTube", Ordered, func() {
 		t.account = t.connectTo(ctx, v1alpha1.PlatformYouTube, "youtube", fmt.Sprintf("UC%022d", serial.Add(1)), nil)
 		return t
 	}
-	publish := func(ctx context.Context, t team, title string) {
+	// publish returns a function that reads the warnings about the published post.
+	publish := func(ctx context.Context, t team, title string) func() []string {
 		GinkgoHelper()
 		p := t.post(ctx, "look", func(p *v1alpha1.Post) {
 			p.Spec.Targets[0].ConnectionRef.Name = "youtube"
@@ -68,6 +67,7 @@ var _ = Describe("The thumbnail of a video on YouTube", Ordered, func() {
 			p.Spec.Video = &v1alpha1.VideoContent{MediaRef: v1alpha1.LocalReference{Name: "film"}, ThumbnailOffsetMillis: new(int32(500))}
 		})
 		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
+		return warned(ctx, t.namespace, p.Name, v1alpha1.ReasonThumbnailNotSet)
 	}
 	// pictures returns the files in the store that are derived from the film.
 	pictures := func(ctx context.Context, t team) (found []store.Object) {
@@ -80,19 +80,6 @@ var _ = Describe("The thumbnail of a video on YouTube", Ordered, func() {
 		}
 		return found
 	}
-	notes := func(ctx context.Context, t team) func() []string {
-		return func() (notes []string) {
-			var list eventsv1.EventList
-			Expect(k8s.List(ctx, &list, client.InNamespace(t.namespace))).To(Succeed())
-			for i := range list.Items {
-				if list.Items[i].Reason == v1alpha1.ReasonThumbnailNotSet {
-					notes = append(notes, list.Items[i].Note)
-				}
-			}
-			return notes
-		}
-	}
-
 	It("is made once, and set on each video of it", func(ctx SpecContext) {
 		path, err := exec.LookPath("ffmpeg")
 		if err != nil {
@@ -105,27 +92,21 @@ var _ = Describe("The thumbnail of a video on YouTube", Ordered, func() {
 		publish(ctx, t, "first")
 		Expect(pictures(ctx, t)).To(HaveLen(1))
 		Expect(arrivals.of(thumbnailsSet) - before).To(Equal(1))
-		publish(ctx, t, "second")
+		told := publish(ctx, t, "second")
 		Expect(arrivals.of(thumbnailsSet) - before).To(Equal(2))
 		Expect(pictures(ctx, t)).To(HaveLen(1))
 		Expect(taken.count.Load()).To(BeEquivalentTo(1))
-		Expect(notes(ctx, t)()).To(BeEmpty())
+		Expect(told()).To(BeEmpty())
 	})
 
-	It("is told to be missing without ffmpeg", func(ctx SpecContext) {
-		begin("")
+	DescribeTable("is told to be missing", func(ctx SpecContext, program, words string) {
+		begin(program)
 		t := channel(ctx)
 		file(ctx, t, "film", "tenseconds.mp4", v1alpha1.MimeMP4)
-		publish(ctx, t, "without")
-		Eventually(notes(ctx, t)).Should(ConsistOf(ContainSubstring("thumbnails.ffmpeg")))
-	})
-
-	It("is told to be missing if none can be made", func(ctx SpecContext) {
-		begin("/nowhere/ffmpeg")
-		t := channel(ctx)
-		file(ctx, t, "film", "tenseconds.mp4", v1alpha1.MimeMP4)
-		publish(ctx, t, "broken")
-		Eventually(notes(ctx, t)).Should(ConsistOf(ContainSubstring("cannot be started")))
+		Eventually(publish(ctx, t, "without")).Should(ConsistOf(ContainSubstring(words)))
 		Expect(pictures(ctx, t)).To(BeEmpty())
-	})
+	},
+		Entry("without ffmpeg", "", "thumbnails.ffmpeg"),
+		Entry("if none can be made", "/nowhere/ffmpeg", "cannot be started"),
+	)
 })

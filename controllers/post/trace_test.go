@@ -17,12 +17,12 @@ import (
 	. "github.com/onsi/gomega"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
-	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/controllers/post"
 	"github.com/herald-social/herald/internal/tracing"
 	"github.com/herald-social/herald/test/sandboxtest"
+	"github.com/herald-social/herald/test/suite"
 )
 
 const (
@@ -69,7 +69,7 @@ var _ = Describe("Traces", Ordered, func() {
 	BeforeAll(func() {
 		recorder, log = tracetest.NewSpanRecorder(), &lockedBuffer{}
 		provider := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(recorder))
-		m = startManagerWithLog(logr.FromSlogHandler(slog.NewJSONHandler(log, nil)), interceptor.Funcs{}, func(o *post.Options) {
+		m = startManagerWithLog(logr.FromSlogHandler(slog.NewJSONHandler(log, nil)), func(o *post.Options) {
 			o.Tracer = tracing.NewTracer(provider)
 		})
 	})
@@ -205,18 +205,16 @@ var _ = Describe("A collector that does not answer", Ordered, func() {
 		GinkgoT().Setenv("OTEL_BSP_MAX_QUEUE_SIZE", "4")
 		GinkgoT().Setenv("OTEL_BSP_MAX_EXPORT_BATCH_SIZE", "2")
 		GinkgoT().Setenv("OTEL_BSP_SCHEDULE_DELAY", "1")
-		provider, err := tracing.Start(ctx, tracing.Options{
+		provider := suite.Must(tracing.Start(ctx, tracing.Options{
 			Collector: tracing.Collector{URL: hanging.URL, Timeout: time.Hour}, Service: "herald-manager", SamplingRatio: new(1.0), Log: slog.New(slog.DiscardHandler),
-		})
-		Expect(err).NotTo(HaveOccurred())
-		m := startManager(interceptor.Funcs{}, func(o *post.Options) { o.Tracer = provider.Tracer() })
+		}))
+		m := startManager(func(o *post.Options) { o.Tracer = provider.Tracer() })
 		t := newTeam(ctx)
 		first := t.post(ctx, "first")
 		Eventually(asked).Should(BeClosed())
 		Eventually(phase(ctx, first)).Should(Equal(v1alpha1.PhasePosted))
 		for i := range 10 {
-			p := t.post(ctx, fmt.Sprint("more than the queue holds ", i))
-			Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
+			posted(ctx, t.post(ctx, fmt.Sprint("more than the queue holds ", i)))
 		}
 		Expect(publishesBy(t.account)).To(Equal(11))
 		m.stop()

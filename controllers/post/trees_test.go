@@ -9,11 +9,10 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/test/sandboxtest"
+	"github.com/herald-social/herald/test/suite"
 )
 
 // cards turns a post into a tree with these texts as cards.
@@ -32,8 +31,7 @@ func cards(words ...string) func(*v1alpha1.Post) {
 // chain returns the texts of an account, and checks that each post replies to the previous one.
 func chain(ctx context.Context, on string, account sandboxtest.Account, target v1alpha1.TargetStatus) []string {
 	GinkgoHelper()
-	posts, err := platform.Posts(ctx, on, account.ID)
-	Expect(err).NotTo(HaveOccurred())
+	posts := suite.Must(platform.Posts(ctx, on, account.ID))
 	texts, before := []string{}, ""
 	for i, p := range posts {
 		Expect(p.InReplyTo).To(Equal(before), "card %d", i)
@@ -54,7 +52,7 @@ var _ = Describe("A tree", Ordered, func() {
 		m      *manager
 		writes writeCount
 	)
-	BeforeAll(func() { m = startManager(countWrites(&writes), withThreads) })
+	BeforeAll(func() { m = startDisturbed(countWrites(&writes), withThreads) })
 	AfterAll(func() { m.stop() })
 
 	words := func(n int) []string {
@@ -70,8 +68,7 @@ var _ = Describe("A tree", Ordered, func() {
 		onThreads := t.onThreads(ctx, 0)
 		text := words(4)
 		before := publishCalls(ctx)
-		p := t.post(ctx, "", toBoth, cards(text...))
-		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
+		p := posted(ctx, t.post(ctx, "", toBoth, cards(text...)))
 		Expect(publishCalls(ctx)-before).To(Equal(4), "one call for each card")
 		now := read(ctx, p)
 		Expect(chain(ctx, "x", t.account, now.Status.Targets[0])).To(Equal(text))
@@ -88,8 +85,7 @@ var _ = Describe("A tree", Ordered, func() {
 				target = toThreads
 			}
 			writes.of(t.namespace)
-			p := t.post(ctx, "", target, cards(words(5)...))
-			Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
+			posted(ctx, t.post(ctx, "", target, cards(words(5)...)))
 			// On a busy machine, preparing the next card may take longer than recording the last one.
 			Expect(writes.n.Load()).To(BeNumerically("~", 7, 1), "on %s: a claim, four cards that claim the next, a card; two writes for each would be 10", on)
 		}
@@ -112,8 +108,7 @@ var _ = Describe("A tree", Ordered, func() {
 	It("may say the same twice", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		onThreads := t.onThreads(ctx, 0)
-		p := t.post(ctx, "", toThreads, cards("again", "again", "again"))
-		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
+		p := posted(ctx, t.post(ctx, "", toThreads, cards("again", "again", "again")))
 		Expect(chain(ctx, "threads", onThreads, read(ctx, p).Status.Targets[0])).To(Equal([]string{"again", "again", "again"}))
 	})
 
@@ -167,8 +162,7 @@ var _ = Describe("A tree", Ordered, func() {
 		for i, row := range rows {
 			It(row.reason, func(ctx SpecContext) {
 				Eventually(phase(ctx, trees[i].tree)).Should(Equal(v1alpha1.PhasePosted))
-				posts, err := platform.Posts(ctx, row.platform, trees[i].account.ID)
-				Expect(err).NotTo(HaveOccurred())
+				posts := suite.Must(platform.Posts(ctx, row.platform, trees[i].account.ID))
 				Expect(posts).To(HaveLen(4), "each card once, after the post before")
 				for j, want := range trees[i].text {
 					Expect(posts[j+1].Text).To(Equal(want))
@@ -204,9 +198,7 @@ var _ = Describe("A tree", Ordered, func() {
 			Eventually(func() int { return publishesBy(account) }).Should(Equal(1))
 		}
 		Expect(k8s.Delete(ctx, p)).To(Succeed())
-		Eventually(func() bool {
-			return apierrors.IsNotFound(k8s.Get(ctx, client.ObjectKeyFromObject(p), &v1alpha1.Post{}))
-		}).Should(BeTrue())
+		Eventually(gone(ctx, p)).Should(BeTrue())
 		for _, account := range []sandboxtest.Account{t.account, second} {
 			Expect(publishesBy(account)).To(Equal(1), "the calls that were under way, and none after that")
 		}

@@ -13,7 +13,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/controllers/post"
@@ -33,7 +32,7 @@ var _ = Describe("An unknown outcome", Ordered, func() {
 		both  *v1alpha1.Post
 	)
 	BeforeAll(func(ctx SpecContext) {
-		m = startManager(interceptor.Funcs{}, func(o *post.Options) { o.StartingDeadline = 8 * time.Second })
+		m = startManager(func(o *post.Options) { o.StartingDeadline = 8 * time.Second })
 		twice = newTeam(ctx)
 		both = twice.post(ctx, "same words twice", func(p *v1alpha1.Post) { p.Spec.Targets = append(p.Spec.Targets, p.Spec.Targets[0]) })
 	})
@@ -149,7 +148,7 @@ var _ = Describe("The end of the starting deadline", Ordered, func() {
 		instead = team{namespace: called.namespace, account: called.connect(ctx, "x")}
 	}
 	BeforeAll(func(ctx SpecContext) {
-		m = startManager(interceptor.Funcs{}, func(o *post.Options) { o.StartingDeadline = 5 * time.Second })
+		m = startManager(func(o *post.Options) { o.StartingDeadline = 5 * time.Second })
 		// Their deadlines pass while the first spec waits for its own.
 		moveAway(ctx)
 		lonely = newTeam(ctx)

@@ -4,24 +4,20 @@
 package post_test
 
 import (
-	"context"
 	"strings"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
 var _ = Describe("A post that an earlier version worked on", func() {
 	It("is never sent again where that version recorded an end, in phase and reason alone", func(ctx SpecContext) {
-		m := startManager(interceptor.Funcs{})
-		defer m.stop()
+		runManager()
 		t := newTeam(ctx)
 		p := t.post(ctx, "out", at(time.Hour), func(p *v1alpha1.Post) {
 			for _, text := range []string{"refused", "in doubt", "waiting"} {
@@ -75,27 +71,18 @@ var _ = Describe("A post that is larger than one may be", func() {
 		p.Annotations = map[string]string{"example.com/much": strings.Repeat("a", 262_000)}
 		p.Labels = map[string]string{"example.com/long": strings.Repeat("a", 63), "example.com/longer": strings.Repeat("a", 63)}
 	}
-	accepted := func(ctx context.Context, p *v1alpha1.Post) func() string {
-		return func() string {
-			if c := meta.FindStatusCondition(read(ctx, p).Status.Conditions, v1alpha1.ConditionAccepted); c != nil {
-				return c.Reason + ": " + c.Message
-			}
-			return ""
-		}
-	}
 
 	It("is refused where the webhook did not, and stays so however often it is looked at", func(ctx SpecContext) {
-		m := startManager(interceptor.Funcs{})
-		defer m.stop()
+		runManager()
 		t := newTeam(ctx)
 		p := t.post(ctx, "large", around, at(3*time.Second))
-		Eventually(accepted(ctx, p)).Should(And(HavePrefix(v1alpha1.ReasonInvalid), ContainSubstring("a post may take at most 262144")))
+		Eventually(conditionOf(ctx, p, v1alpha1.ConditionAccepted)).Should(And(HavePrefix(v1alpha1.ReasonInvalid), ContainSubstring("a post may take at most 262144")))
 		before := read(ctx, p)
 		now := before.DeepCopy()
 		now.Spec.Targets[0].Caption = "mended"
 		Expect(k8s.Patch(ctx, now, client.MergeFrom(before))).To(Succeed())
 		Eventually(func() int64 { return read(ctx, p).Status.ObservedGeneration }).Should(Equal(now.Generation))
-		Expect(accepted(ctx, p)()).To(HavePrefix(v1alpha1.ReasonInvalid))
+		Expect(conditionOf(ctx, p, v1alpha1.ConditionAccepted)()).To(HavePrefix(v1alpha1.ReasonInvalid))
 
 		before = read(ctx, p)
 		now = before.DeepCopy()
@@ -114,8 +101,7 @@ var _ = Describe("A post that is larger than one may be", func() {
 			Type: v1alpha1.ConditionAccepted, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonAccepted, Message: "a", LastTransitionTime: metav1.Now(),
 		}}
 		Expect(k8s.Status().Update(ctx, p)).To(Succeed())
-		m := startManager(interceptor.Funcs{})
-		defer m.stop()
+		runManager()
 		before := read(ctx, p)
 		now := before.DeepCopy()
 		now.Spec.Draft = false

@@ -11,7 +11,6 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/test/logtest"
@@ -21,7 +20,7 @@ var _ = Describe("The log at info", func() {
 	It("says once for what a post waits, over many passes and a restart, and that it is out", func(ctx SpecContext) {
 		t, out := newTeam(ctx), &logtest.Log{}
 		start := func() *manager {
-			return startManagerWithLog(logr.FromSlogHandler(slog.NewJSONHandler(out, nil)), interceptor.Funcs{})
+			return startManagerWithLog(logr.FromSlogHandler(slog.NewJSONHandler(out, nil)))
 		}
 		m := start()
 		DeferCleanup(func() { m.stop() })

@@ -13,7 +13,6 @@ import (
 	. "github.com/onsi/gomega"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/controllers/post"
@@ -53,7 +52,7 @@ type sleeper struct {
 
 func (s *sleeper) start() {
 	leaps := apiclock.NewJumps(s, nil)
-	m := startManager(interceptor.Funcs{}, func(o *post.Options) {
+	runManager(func(o *post.Options) {
 		o.Clock, o.Jumps = s, leaps
 		o.Owned = func(_ context.Context, namespace string) (bool, error) {
 			if namespace == s.namespace {
@@ -62,7 +61,6 @@ func (s *sleeper) start() {
 			return true, nil
 		}
 	})
-	DeferCleanup(m.stop)
 	watching, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- leaps.Start(watching) }()
