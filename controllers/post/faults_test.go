@@ -6,12 +6,16 @@ package post_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"golang.org/x/time/rate"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -227,5 +231,107 @@ var _ = Describe("Kubernetes faults", func() {
 		m.stop()
 		Expect(read(ctx, p).Status.Phase).To(Equal(v1alpha1.PhasePosted), "a claim without an answer would leave the next process in doubt")
 		Expect(t.published(ctx)).To(Equal([]string{"claimed late"}))
+	})
+})
+
+// slowed lets status writes for posts through one by one at a limited rate, like an API server with a long queue. Like
+// an API server, it also stores writes after the client's timeout.
+func slowed(perSecond rate.Limit) interceptor.Funcs {
+	turns := rate.NewLimiter(perSecond, 1)
+	return interceptor.Funcs{SubResourceUpdate: func(ctx context.Context, c client.Client, sub string, obj client.Object, opts ...client.SubResourceUpdateOption) error {
+		if _, isPost := obj.(*v1alpha1.Post); !isPost {
+			return c.SubResource(sub).Update(ctx, obj, opts...)
+		}
+		stored := make(chan error, 1)
+		copied := obj.DeepCopyObject().(client.Object)
+		go func() {
+			if err := turns.Wait(context.WithoutCancel(ctx)); err != nil {
+				stored <- err
+				return
+			}
+			stored <- c.SubResource(sub).Update(context.WithoutCancel(ctx), copied, opts...)
+		}()
+		select {
+		case err := <-stored:
+			if err == nil {
+				*obj.(*v1alpha1.Post) = *copied.(*v1alpha1.Post)
+			}
+			return err
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}}
+}
+
+var _ = Describe("An API server that stores 30 writes a second", func() {
+	It("stores every claim in time for its call", func(ctx SpecContext) {
+		const posts = 200
+		registry := prometheus.NewRegistry()
+		m := startDisturbed(slowed(30), func(o *post.Options) {
+			o.Metrics = post.NewMetrics(registry)
+			o.MaxConcurrentReconciles = 2 * posts // enough for all posts of one team at once
+			o.SendWindow = 5 * time.Second        // the default: 200 writes at once would take 6.7 s
+		})
+		DeferCleanup(m.stop)
+		t := newTeam(ctx)
+		for i := range posts {
+			t.connect(ctx, fmt.Sprintf("account-%d", i))
+		}
+		due := time.Now().Add(20 * time.Second) // all posts are created, and stored as scheduled, by then
+		var all []*v1alpha1.Post
+		for i := range posts {
+			all = append(all, t.post(ctx, "at the full hour", func(p *v1alpha1.Post) {
+				p.Spec.ScheduledAt = v1alpha1.NewTimePtr(due)
+				p.Spec.Targets[0].ConnectionRef.Name = fmt.Sprintf("account-%d", i)
+			}))
+		}
+		for _, p := range all {
+			Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
+		}
+		Expect(testutil.GatherAndCompare(registry, strings.NewReader(`
+# HELP herald_expired_claims_total Claims that the Kubernetes API did not store within delivery.sendWindow, so that nothing was sent for them. They cost a second write and are made again.
+# TYPE herald_expired_claims_total counter
+herald_expired_claims_total 0
+`), "herald_expired_claims_total")).To(Succeed())
+	})
+})
+
+var _ = Describe("A claim that the API server does not store whole", func() {
+	// dropping removes the targets' state from the response to the nth claim in a team's namespace, like an API server
+	// with a CRD that does not have the field.
+	dropping := func(nth int32, t team) interceptor.Funcs {
+		var claims atomic.Int32
+		return interceptor.Funcs{SubResourceUpdate: func(ctx context.Context, c client.Client, sub string, obj client.Object, opts ...client.SubResourceUpdateOption) error {
+			claimed := obj.(*v1alpha1.Post).Status.DeepCopy()
+			if err := c.SubResource(sub).Update(ctx, obj, opts...); err != nil {
+				return err
+			}
+			for i := range claimed.Targets {
+				if a := claimed.Targets[i].Attempt; a != nil && a.Outcome == "" && obj.GetNamespace() == t.namespace && claims.Add(1) == nth {
+					obj.(*v1alpha1.Post).Status.Targets[i].State = ""
+				}
+			}
+			return nil
+		}}
+	}
+
+	It("sends nothing, and says why; the next one is sent", func(ctx SpecContext) {
+		t := newTeam(ctx)
+		m := startDisturbed(dropping(1, t))
+		defer m.stop()
+		p := posted(ctx, t.post(ctx, "claimed twice, sent once"))
+		Expect(publishesBy(t.account)).To(Equal(1))
+		Expect(read(ctx, p).Status.Targets[0].Attempt.Number).To(BeEquivalentTo(2))
+		Eventually(func() []string { return t.events(ctx, p) }).Should(ContainElement(And(
+			HavePrefix("RecordDropped: "), ContainSubstring("posts.social.herald.dev that it serves is older than this program"))))
+	})
+
+	It("holds up a tree, which goes on where it stopped", func(ctx SpecContext) {
+		t := newTeam(ctx)
+		m := startDisturbed(dropping(2, t))
+		defer m.stop()
+		posted(ctx, t.post(ctx, "", cards("the first card", "the second card", "the third card")))
+		Expect(t.published(ctx)).To(Equal([]string{"the first card", "the second card", "the third card"}))
+		Expect(publishesBy(t.account)).To(Equal(3))
 	})
 })

@@ -8,17 +8,28 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
+	"io"
+	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"sync/atomic"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	"github.com/prometheus/client_golang/prometheus"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/controllers/post"
 	"github.com/herald-social/herald/internal/media/probe"
+	"github.com/herald-social/herald/internal/media/rendition"
 	"github.com/herald-social/herald/internal/media/store"
+	"github.com/herald-social/herald/internal/transport"
+	"github.com/herald-social/herald/platforms/youtube"
 	"github.com/herald-social/herald/test/sandboxtest"
 	"github.com/herald-social/herald/test/suite"
 )
@@ -129,4 +140,160 @@ var _ = Describe("A post with files", Ordered, func() {
 		Expect(read(ctx, p).Status.Targets[0].Message).To(ContainSubstring(`"picture.jpg" is not the one that was checked`))
 		Expect(shown(ctx, t)).To(BeEmpty())
 	})
+})
+
+// received returns the content of a file that a platform received.
+func received(ctx context.Context, hash string) []byte {
+	GinkgoHelper()
+	request := suite.Must(http.NewRequestWithContext(ctx, http.MethodGet, platform.URL+"/_media/"+hash, http.NoBody))
+	response := suite.Must(http.DefaultClient.Do(request))
+	defer func() { _ = response.Body.Close() }()
+	return suite.Must(io.ReadAll(response.Body))
+}
+
+var _ = Describe("A video that its platform does not take", func() {
+	// begin starts a manager with the teams' setting, and with a converter or the reason there is none.
+	begin := func(convert bool, films post.Conversions, unconverted string) {
+		runManager(func(o *post.Options) {
+			o.TeamMedia = func(context.Context, string) (v1alpha1.TeamMedia, error) {
+				return v1alpha1.TeamMedia{Convert: convert}, nil
+			}
+			o.Conversions, o.Unconverted = films, unconverted
+		})
+	}
+	// show creates a post to X with a film of 3840 × 2160 pixels.
+	show := func(ctx context.Context, t team) *v1alpha1.Post {
+		GinkgoHelper()
+		program, err := exec.LookPath("ffmpeg")
+		if err != nil {
+			Skip("this spec needs ffmpeg in PATH; install it (apt-get install ffmpeg)")
+		}
+		path := filepath.Join(GinkgoT().TempDir(), "film.mp4")
+		out, err := exec.CommandContext(ctx, program, "-v", "error", "-f", "lavfi", "-i", "color=s=3840x2160:r=30:d=1", "-c:v", "libx264", "-preset", "ultrafast", path).CombinedOutput()
+		Expect(err).NotTo(HaveOccurred(), string(out))
+		data := suite.Must(os.ReadFile(path))
+		fileOf(ctx, t, "film", "film.mp4", v1alpha1.MimeMP4, data)
+		return t.post(ctx, "look", func(p *v1alpha1.Post) {
+			p.Spec.Category = v1alpha1.CategoryVideo
+			p.Spec.Video = &v1alpha1.VideoContent{MediaRef: v1alpha1.LocalReference{Name: "film"}}
+		})
+	}
+
+	It("is refused with its size, unless the team has videos converted", func(ctx SpecContext) {
+		begin(false, nil, "")
+		t := newTeam(ctx)
+		p := show(ctx, t)
+		Eventually(messageOf(ctx, p)).Should(ContainSubstring("has 3840 × 2160 pixels; x takes at most 1920 on each side"))
+		Expect(t.published(ctx)).To(BeEmpty())
+	})
+
+	It("is converted if the team wants it", func(ctx SpecContext) {
+		path, _ := exec.LookPath("ffmpeg") // without it, the spec is skipped below
+		begin(true, rendition.NewTranscoder(bucket, rendition.FFmpegConverter{Path: path}, rendition.NewSlots(1)), "")
+		t := newTeam(ctx)
+		p := show(ctx, t)
+		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
+		posts := suite.Must(platform.Posts(ctx, "x", t.account.ID))
+		Expect(posts).To(HaveLen(1))
+		arrived := received(ctx, posts[0].Media[0].SHA256)
+		facts := suite.Must(probe.Probe(bytes.NewReader(arrived), int64(len(arrived)), "video/mp4"))
+		Expect(facts).To(SatisfyAll(HaveField("Width", int32(1920)), HaveField("Height", int32(1080)), HaveField("VideoCodec", "h264")))
+	})
+
+	It("fails with the reason if this installation cannot convert it", func(ctx SpecContext) {
+		begin(true, nil, "its manager has no ffmpeg")
+		t := newTeam(ctx)
+		p := show(ctx, t)
+		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhaseFailed))
+		Expect(messageOf(ctx, p)()).To(ContainSubstring("its manager has no ffmpeg"))
+		Expect(t.published(ctx)).To(BeEmpty())
+	})
+})
+
+// takes counts the pictures that are extracted from videos.
+type takes struct {
+	rendition.Extractor
+
+	count atomic.Int64
+}
+
+func (t *takes) Extract(ctx context.Context, video rendition.VideoSource, at time.Duration) (rendition.Picture, error) {
+	t.count.Add(1)
+	return t.Extractor.Extract(ctx, video, at)
+}
+
+var _ = Describe("The thumbnail of a video on YouTube", Ordered, func() {
+	var m *manager
+	AfterEach(func() { m.stop() })
+
+	// begin starts a manager that extracts pictures with the given program; an empty path disables thumbnails.
+	begin := func(path string) *takes {
+		taken := &takes{Extractor: rendition.FrameExtractor{Path: path}}
+		m = startManager(func(o *post.Options) {
+			o.Platforms[v1alpha1.PlatformYouTube] = youtube.New(youtube.Config{APIURL: platform.URL + "/youtube", WebURL: platform.URL + "/youtube"},
+				transport.New(transport.Options{Registerer: prometheus.NewRegistry()}))
+			if path != "" {
+				o.Thumbnails = rendition.NewThumbnailer(bucket, taken, rendition.NewSlots(1))
+			}
+		})
+		return taken
+	}
+	channel := func(ctx context.Context) team {
+		GinkgoHelper()
+		t := newTeam(ctx)
+		t.account = t.connectTo(ctx, v1alpha1.PlatformYouTube, "youtube", fmt.Sprintf("UC%022d", serial.Add(1)), nil)
+		return t
+	}
+	// publish returns a function that reads the warnings about the published post.
+	publish := func(ctx context.Context, t team, title string) func() []string {
+		GinkgoHelper()
+		p := t.post(ctx, "look", func(p *v1alpha1.Post) {
+			p.Spec.Targets[0].ConnectionRef.Name = "youtube"
+			p.Spec.Targets[0].YouTube = &v1alpha1.YouTubeOptions{Title: title}
+			p.Spec.Category = v1alpha1.CategoryVideo
+			p.Spec.Video = &v1alpha1.VideoContent{MediaRef: v1alpha1.LocalReference{Name: "film"}, ThumbnailOffsetMillis: new(int32(500))}
+		})
+		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
+		return warned(ctx, t.namespace, p.Name, v1alpha1.ReasonThumbnailNotSet)
+	}
+	// pictures returns the files in the store that are derived from the film.
+	pictures := func(ctx context.Context, t team) (found []store.Object) {
+		GinkgoHelper()
+		var media v1alpha1.Media
+		Expect(k8s.Get(ctx, client.ObjectKey{Namespace: t.namespace, Name: "film"}, &media)).To(Succeed())
+		for object, err := range bucket.List(ctx, store.Derived(store.Key(&media), "")) {
+			Expect(err).NotTo(HaveOccurred())
+			found = append(found, object)
+		}
+		return found
+	}
+	It("is made once, and set on each video of it", func(ctx SpecContext) {
+		path, err := exec.LookPath("ffmpeg")
+		if err != nil {
+			Skip("this spec needs ffmpeg in PATH; install it (apt-get install ffmpeg)")
+		}
+		taken := begin(path)
+		t := channel(ctx)
+		file(ctx, t, "film", "tenseconds.mp4", v1alpha1.MimeMP4)
+		before := arrivals.of(thumbnailsSet)
+		publish(ctx, t, "first")
+		Expect(pictures(ctx, t)).To(HaveLen(1))
+		Expect(arrivals.of(thumbnailsSet) - before).To(Equal(1))
+		told := publish(ctx, t, "second")
+		Expect(arrivals.of(thumbnailsSet) - before).To(Equal(2))
+		Expect(pictures(ctx, t)).To(HaveLen(1))
+		Expect(taken.count.Load()).To(BeEquivalentTo(1))
+		Expect(told()).To(BeEmpty())
+	})
+
+	DescribeTable("is told to be missing", func(ctx SpecContext, program, words string) {
+		begin(program)
+		t := channel(ctx)
+		file(ctx, t, "film", "tenseconds.mp4", v1alpha1.MimeMP4)
+		Eventually(publish(ctx, t, "without")).Should(ConsistOf(ContainSubstring(words)))
+		Expect(pictures(ctx, t)).To(BeEmpty())
+	},
+		Entry("without ffmpeg", "", "thumbnails.ffmpeg"),
+		Entry("if none can be made", "/nowhere/ffmpeg", "cannot be started"),
+	)
 })

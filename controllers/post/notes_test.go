@@ -15,6 +15,7 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/controllers/post"
+	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/test/sandboxtest"
 )
 
@@ -92,5 +93,29 @@ var _ = Describe("The last word on each target is an event of its own", func() {
 		Eventually(func() string { return readyReason(ctx, p) }).Should(Equal(v1alpha1.ReasonScheduled))
 		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
 		Eventually(told(ctx, p)).Should(ConsistOf("Posted spec.targets[0] Connection/x target 0: pu"))
+	})
+})
+
+// remarking is X with a note on everything that it publishes.
+type remarking struct{ fast }
+
+func (r remarking) Publish(ctx context.Context, job platforms.Job) platforms.Result {
+	result := r.fast.Publish(ctx, job)
+	result.Note = "the thumbnail was refused"
+	return result
+}
+
+var _ = Describe("What a platform remarks on a post that is online", Ordered, func() {
+	BeforeAll(func() {
+		runManager(func(o *post.Options) {
+			inner, _ := o.Platforms[v1alpha1.PlatformX].(fast)
+			o.Platforms[v1alpha1.PlatformX] = remarking{inner}
+		})
+	})
+
+	It("is an event, and the post is posted", func(ctx SpecContext) {
+		t := newTeam(ctx)
+		p := posted(ctx, t.post(ctx, "noted"))
+		Eventually(func() []string { return t.events(ctx, p) }).Should(ContainElement("PostedWithNote: target 0 (x): the thumbnail was refused"))
 	})
 })

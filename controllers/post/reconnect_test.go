@@ -11,8 +11,10 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -25,6 +27,7 @@ import (
 	"github.com/herald-social/herald/controllers/post"
 	"github.com/herald-social/herald/internal/credentials"
 	"github.com/herald-social/herald/internal/transport"
+	"github.com/herald-social/herald/internal/unlisted"
 	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/platforms/x"
 	"github.com/herald-social/herald/test/envtest"
@@ -159,3 +162,183 @@ var _ = Describe("A token that is refused when a post is sent", Ordered, func() 
 		Eventually(t.condition(ctx, v1alpha1.ConditionPublishingRefused)).Should(BeEmpty())
 	})
 })
+
+// fromSecrets makes a manager read tokens as in an installation.
+func fromSecrets(o *post.Options) {
+	o.Tokens = connection.NewTokens(credentials.NewStore(o.APIReader, o.Client, clock.RealClock{}, "poster", nil), o.Client, clock.RealClock{})
+}
+
+// stranger creates another account of the platform, whose token then replaces the token in a team's Secret.
+func stranger(ctx context.Context, id string) sandboxtest.Account {
+	GinkgoHelper()
+	account, err := platform.Account(ctx, "x", id+"99", nil)
+	Expect(err).NotTo(HaveOccurred())
+	return account
+}
+
+// problem returns the reason and the problem of a post's first target, or "" if there is none.
+func problem(ctx context.Context, p *v1alpha1.Post) func() string {
+	return func() string {
+		if targets := read(ctx, p).Status.Targets; len(targets) > 0 && targets[0].Blocked != nil {
+			return targets[0].Blocked.Reason + ": " + targets[0].Blocked.Problem
+		}
+		return ""
+	}
+}
+
+var _ = Describe("Credentials that somebody replaces in their Secret", func() {
+	var t team
+	// look runs the connection controller until the spec ends.
+	look := func() {
+		keeper := t.keepConnections()
+		DeferCleanup(func() { keeper.stop() })
+	}
+	// connected waits until the account is connected, and stops the connection controller. The next probe would be an
+	// hour later.
+	connected := func(ctx context.Context) {
+		GinkgoHelper()
+		t.putSecret(ctx, t.account)
+		keeper := t.keepConnections()
+		Eventually(t.condition(ctx, v1alpha1.ConditionReady)).Should(ContainSubstring("connected as"))
+		keeper.stop()
+	}
+	BeforeEach(func(ctx SpecContext) {
+		t = newTeam(ctx)
+		connected(ctx)
+		runManager(fromSecrets)
+	})
+
+	It("are not used before the platform has said whose they are, and never if they are another account's", func(ctx SpecContext) {
+		other := stranger(ctx, t.account.ID)
+		t.putSecret(ctx, other)
+		look() // a probe is requested when the account is used
+		p := t.post(ctx, "by the account of the connection")
+		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted), "with the tokens that it has")
+		Eventually(t.condition(ctx, v1alpha1.ConditionCredentialsRefused)).Should(And(
+			HavePrefix(v1alpha1.ReasonAccountMismatch+": "), ContainSubstring("the token belongs to account")))
+		Expect(publishesBy(other)).To(BeZero())
+
+		t.putSecret(ctx, t.account)
+		t.probe(ctx, "the right account is there again")
+		Eventually(t.condition(ctx, v1alpha1.ConditionCredentialsRefused)).Should(BeEmpty())
+		Expect(t.published(ctx)).To(Equal([]string{"by the account of the connection"}))
+		Expect(publishesBy(other)).To(BeZero())
+	})
+
+	It("are not used from the working copy either, where nobody but Herald should write", func(ctx SpecContext) {
+		other := stranger(ctx, t.account.ID)
+		conn := t.connection(ctx)
+		var copied corev1.Secret
+		Expect(k8s.Get(ctx, client.ObjectKey{Namespace: t.namespace, Name: conn.Status.WorkingSecret}, &copied)).To(Succeed())
+		copied.StringData = map[string]string{v1alpha1.CredentialsAccessToken: other.AccessToken}
+		Expect(k8s.Update(ctx, &copied)).To(Succeed())
+		p := t.post(ctx, "by nobody else")
+		Eventually(problem(ctx, p)).Should(And(HavePrefix(v1alpha1.ReasonConnectionNotReady+": "),
+			ContainSubstring(`the credentials of connection "x" cannot be used`), ContainSubstring("changed and have not been checked yet")))
+		look() // the probe was requested
+		Eventually(problem(ctx, p)).Should(And(HavePrefix(v1alpha1.ReasonConnectionNotReady+": "), ContainSubstring("the token belongs to account")))
+		Expect(publishesBy(other)).To(BeZero())
+
+		Expect(k8s.Delete(ctx, &copied)).To(Succeed())
+		t.probe(ctx, "it is made again")
+		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
+		Expect(publishesBy(other)).To(BeZero())
+	})
+
+	It("are asked about at once, and the post goes out if they are the account's", func(ctx SpecContext) {
+		var secret corev1.Secret
+		Expect(k8s.Get(ctx, client.ObjectKey{Namespace: t.namespace, Name: "x"}, &secret)).To(Succeed())
+		metav1.SetMetaDataAnnotation(&secret.ObjectMeta, "example.com/synced", "just now")
+		Expect(k8s.Update(ctx, &secret)).To(Succeed())
+		look()
+		posted(ctx, t.post(ctx, "with the same token"))
+		Expect(t.published(ctx)).To(Equal([]string{"with the same token"}))
+		Expect(publishesBy(t.account)).To(Equal(1))
+	})
+})
+
+// locking is X that has locked one account, and checks it again after a few seconds.
+type locking struct {
+	fast
+
+	account *atomic.Value
+	calls   *atomic.Int32
+}
+
+func (l locking) Publish(ctx context.Context, job platforms.Job) platforms.Result {
+	if job.Account.ID != l.account.Load() {
+		return l.fast.Publish(ctx, job)
+	}
+	l.calls.Add(1)
+	return platforms.Result{Outcome: platforms.Refused, Err: &platforms.Error{
+		Class: platforms.ClassRestricted, Subject: platforms.SubjectAccount, Code: "326",
+		Problem: "X has locked this account for now", Remedy: "sign in at x.com", RetryAt: time.Now().Add(4 * time.Second),
+	}}
+}
+
+var _ = Describe("An account that its platform has locked", func() {
+	const words = "X has locked this account for now; sign in at x.com"
+
+	It("is reported by its Connection, holds its own posts alone, and goes on when it is unlocked", func(ctx SpecContext) {
+		t, other := newTeam(ctx), newTeam(ctx)
+		var locked atomic.Value
+		var calls atomic.Int32
+		locked.Store(t.account.ID)
+		runManager(func(o *post.Options) {
+			inner, ok := o.Platforms[v1alpha1.PlatformX].(fast)
+			Expect(ok).To(BeTrue())
+			o.Platforms = platforms.Registry{v1alpha1.PlatformX: locking{inner, &locked, &calls}}
+		})
+
+		first := t.post(ctx, "the first one")
+		Eventually(t.condition(ctx, v1alpha1.ConditionPublishingRefused)).Should(Equal("AccountRestricted: " + words))
+		Eventually(func() string { return readyReason(ctx, first) }).Should(Equal(v1alpha1.ReasonAccountRestricted))
+		Expect(read(ctx, first).Status.Targets[0].Message).To(HavePrefix(words))
+		conn := t.connection(ctx)
+		Expect(conn.Status.RateLimitedUntil).NotTo(BeNil(), "it says until when nothing is sent")
+		Expect(conn.Status.AppRateLimitedUntil).To(BeNil(), "other accounts of the app are not held")
+		Eventually(func() []string { return t.events(ctx, conn) }).Should(ContainElement(
+			And(HavePrefix("AccountRestricted: nothing is sent before "), HaveSuffix(words))))
+
+		second, foreign := t.post(ctx, "the second one"), other.post(ctx, "of another account")
+		Eventually(phase(ctx, foreign)).Should(Equal(v1alpha1.PhasePosted))
+		Eventually(func() string { return readyReason(ctx, second) }).Should(Equal(v1alpha1.ReasonAccountRestricted))
+		Expect(read(ctx, second).Status.Targets[0].Message).To(And(ContainSubstring(`connection "x"`), ContainSubstring(words)))
+		Expect(read(ctx, second).Status.Targets[0].Attempt).To(BeNil(), "nothing was sent for it")
+
+		locked.Store("")
+		Eventually(phase(ctx, first), 20*time.Second).Should(Equal(v1alpha1.PhasePosted))
+		Eventually(phase(ctx, second), 20*time.Second).Should(Equal(v1alpha1.PhasePosted))
+		Eventually(t.condition(ctx, v1alpha1.ConditionPublishingRefused)).Should(BeEmpty())
+		Expect(calls.Load()).To(BeNumerically("<=", 2), "a locked account is not called again and again")
+	})
+
+	It("is told apart from a code that Herald does not know, which is counted", func(ctx SpecContext) {
+		t := newTeam(ctx)
+		registry := prometheus.NewRegistry()
+		runManager(func(o *post.Options) {
+			inner, ok := o.Platforms[v1alpha1.PlatformX].(fast)
+			Expect(ok).To(BeTrue())
+			o.Platforms = platforms.Registry{v1alpha1.PlatformX: odd{inner}}
+			o.Unlisted = unlisted.New(registry)
+		})
+		p := t.post(ctx, "with an odd answer")
+		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhaseFailed))
+		Expect(read(ctx, p).Status.Targets[0].Message).To(ContainSubstring("the error 999"))
+		Expect(t.condition(ctx, v1alpha1.ConditionPublishingRefused)()).To(BeEmpty(), "it says nothing about the account")
+		Eventually(func() ([]*dto.MetricFamily, error) { return registry.Gather() }).Should(ContainElement(HaveField("Metric", ContainElement(And(
+			HaveField("Label", ContainElement(And(HaveField("Name", HaveValue(Equal("code"))), HaveField("Value", HaveValue(Equal("999")))))),
+			HaveField("Label", ContainElement(And(HaveField("Name", HaveValue(Equal("operation"))), HaveField("Value", HaveValue(Equal(unlisted.Publish)))))),
+			HaveField("Counter.Value", HaveValue(BeNumerically(">=", 1))),
+		)))))
+	})
+})
+
+// odd is X that refuses each post with a code that is missing from the error table.
+type odd struct{ fast }
+
+func (odd) Publish(context.Context, platforms.Job) platforms.Result {
+	return platforms.Result{Outcome: platforms.Refused, Err: &platforms.Error{
+		Class: platforms.ClassPermanent, Problem: "X refused the request with the error 999", Code: "999", Unlisted: true,
+	}}
+}

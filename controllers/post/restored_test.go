@@ -5,17 +5,22 @@ package post_test
 
 import (
 	"context"
+	"errors"
+	"slices"
 	"sync"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	eventsv1 "k8s.io/api/events/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/controllers/post"
 	"github.com/herald-social/herald/internal/archive"
+	"github.com/herald-social/herald/internal/rollback"
 	"github.com/herald-social/herald/posting/record"
 	"github.com/herald-social/herald/test/sandboxtest"
 )
@@ -187,4 +192,188 @@ var _ = Describe("A post that is restored with its status", func() {
 		Expect(publishesBy(second)).To(Equal(1))
 		Eventually(func() *record.Record { return k.of(ctx, acme.namespace, "launch") }).Should(HaveField("UID", p.UID))
 	})
+})
+
+// failing fails the first list of cancelled posts.
+type failing struct {
+	client.Reader
+
+	failed *bool
+}
+
+func (f failing) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
+	var o client.ListOptions
+	o.ApplyOptions(opts)
+	if o.FieldSelector != nil && o.FieldSelector.String() == "status.phase=cancelled" && !*f.failed {
+		*f.failed = true
+		return errors.New("the first list fails")
+	}
+	return f.Reader.List(ctx, list, opts...)
+}
+
+var _ = Describe("A cancelled post that a tool applies again", func() {
+	// scheduled applies a post as a generator writes it, including fields with false values.
+	scheduled := func(ctx context.Context, t team, caption string, at time.Time) error {
+		text := `{"apiVersion":"social.herald.dev/v1alpha1","kind":"Post","metadata":{"name":"again","namespace":"` + t.namespace + `"},"spec":{"category":"text",` +
+			`"scheduledAt":"` + at.UTC().Format(time.RFC3339) + `","draft":false,"cancelled":false,"targets":[{"connectionRef":{"name":"x"},"caption":"` + caption + `"}]}}`
+		p := &v1alpha1.Post{}
+		p.Name, p.Namespace = "again", t.namespace
+		return k8s.Patch(ctx, p, client.RawPatch(types.ApplyPatchType, []byte(text)), client.FieldOwner("kustomize-controller"), client.ForceOwnership)
+	}
+	cancelled := func(ctx context.Context, t team) *v1alpha1.Post {
+		GinkgoHelper()
+		Expect(scheduled(ctx, t, "hello", time.Now().Add(time.Hour))).To(Succeed())
+		p := &v1alpha1.Post{}
+		p.Name, p.Namespace = "again", t.namespace
+		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhaseScheduled))
+		Expect(cancelPost(ctx, p)).To(Succeed())
+		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhaseCancelled))
+		return p
+	}
+	// seen expects that the status describes the last applied spec.
+	seen := func(ctx context.Context, p *v1alpha1.Post) {
+		GinkgoHelper()
+		Eventually(func(g Gomega) {
+			now := read(ctx, p)
+			g.Expect(now.Status.ObservedGeneration).To(Equal(now.Generation), "tools wait for it")
+			g.Expect(now.Status.Phase).To(Equal(v1alpha1.PhaseCancelled))
+			ready := meta.FindStatusCondition(now.Status.Conditions, v1alpha1.ConditionReady)
+			g.Expect(ready.Reason).To(Equal(v1alpha1.ReasonCancelled))
+			g.Expect(ready.Message).To(And(HavePrefix("cancelled on "+now.Status.CancelledAt.String()), HaveSuffix("apply it under another name")))
+			var events eventsv1.EventList
+			g.Expect(k8s.List(ctx, &events, client.InNamespace(p.Namespace))).To(Succeed())
+			g.Expect(events.Items).To(ContainElement(And(HaveField("Type", "Warning"), HaveField("Reason", v1alpha1.ReasonCancelled), HaveField("Note", ready.Message))))
+		}).Should(Succeed())
+	}
+
+	It("stays cancelled, whatever the file says, and says so", func(ctx SpecContext) {
+		runManager()
+		t := newTeam(ctx)
+		p := cancelled(ctx, t)
+		Expect(scheduled(ctx, t, "hello", time.Now().Add(time.Hour))).To(Succeed(), "a set that has the file is not held up")
+		Expect(read(ctx, p).Spec.Cancelled).To(BeFalse(), "the tool finds what it has applied")
+		seen(ctx, p)
+		at := read(ctx, p).Status.CancelledAt
+		Expect(scheduled(ctx, t, "edited, and due", time.Now().Add(-time.Second))).To(Succeed())
+		seen(ctx, p)
+		Expect(read(ctx, p).Status.CancelledAt).To(Equal(at))
+		posted(ctx, t.post(ctx, "what comes after it"))
+		Expect(t.published(ctx)).To(ConsistOf("what comes after it"))
+	})
+
+	It("is recorded as cancelled for good if an earlier version cancelled it", func(ctx SpecContext) {
+		m := startManager()
+		t := newTeam(ctx)
+		p := cancelled(ctx, t)
+		m.stop()
+		before := read(ctx, p)
+		before.Status.CancelledAt = nil
+		Expect(k8s.Status().Update(ctx, before)).To(Succeed())
+		Expect(scheduled(ctx, t, "hello", time.Now().Add(time.Hour))).To(MatchError(ContainSubstring("the spec is frozen")), "nothing says that it stays cancelled")
+		failed := false
+		runManager(func(o *post.Options) { o.APIReader = failing{o.APIReader, &failed} })
+		Eventually(func() *v1alpha1.Time { return read(ctx, p).Status.CancelledAt }).Should(Equal(before.Status.FinishedAt))
+		Expect(failed).To(BeTrue(), "the first list failed, and was repeated")
+		Expect(scheduled(ctx, t, "hello", time.Now().Add(time.Hour))).To(Succeed())
+		seen(ctx, p)
+	})
+
+	It("is described by the next manager if none saw it applied", func(ctx SpecContext) {
+		m := startManager()
+		t := newTeam(ctx)
+		p := cancelled(ctx, t)
+		m.stop()
+		Expect(scheduled(ctx, t, "hello again", time.Now().Add(-time.Second))).To(Succeed())
+		runManager()
+		seen(ctx, p)
+		Expect(t.published(ctx)).To(BeEmpty())
+	})
+})
+
+var _ = Describe("A post of a cluster that was put back", func() {
+	DescribeTable("is asked about again when it is deleted and made anew", func(ctx SpecContext, create func(ctx SpecContext, t team) *v1alpha1.Post) {
+		t, k := newTeam(ctx), newKeeping()
+		p := create(ctx, t)
+		noticed := time.Now().Add(time.Second)
+		runManager(k.options, func(o *post.Options) {
+			o.Rollback = func(context.Context) (rollback.Status, error) {
+				return rollback.Status{LastRollback: &rollback.Rollback{DetectedAt: noticed}}, nil
+			}
+		})
+		Eventually(func() string { return readyReason(ctx, p) }).Should(Equal(v1alpha1.ReasonOutcomeUnknown))
+		Eventually(func() []string { return read(ctx, p).Finalizers }).Should(ContainElement(v1alpha1.DeliveryFinalizer))
+
+		remove(ctx, p)
+		Expect(k.of(ctx, t.namespace, p.Name)).To(HaveField("Targets", HaveLen(1)), "it may be out")
+		Eventually(time.Now).Should(BeTemporally(">", noticed.Add(time.Second)), "what is made now is from after it was noticed")
+		next := t.apply(ctx, p.Name, p.Spec.Targets[0].Caption)
+		Eventually(func() string { return readyReason(ctx, next) }).Should(Equal(v1alpha1.ReasonOutcomeUnknown))
+		Expect(publishesBy(t.account)).To(BeZero())
+	},
+		Entry("one that came through the API", func(ctx SpecContext, t team) *v1alpha1.Post { return t.post(ctx, "through the API") }),
+		Entry("one that was applied", func(ctx SpecContext, t team) *v1alpha1.Post { return t.apply(ctx, "launch", "applied") }),
+	)
+
+	DescribeTable("keeps the targets about which a person is asked", func(ctx SpecContext, edit func(targets []v1alpha1.PostTarget) []v1alpha1.PostTarget) {
+		t, k := newTeam(ctx), newKeeping()
+		second := t.connect(ctx, "second")
+		p := t.apply(ctx, "launch", "hello", func(p *v1alpha1.Post) {
+			p.Spec.Targets = append(p.Spec.Targets, v1alpha1.PostTarget{ConnectionRef: v1alpha1.LocalReference{Name: "second"}, Caption: "hello"})
+		})
+		noticed := v1alpha1.NewTime(time.Now().Add(time.Second)).Time
+		runManager(k.options, func(o *post.Options) {
+			o.Rollback = func(context.Context) (rollback.Status, error) {
+				return rollback.Status{LastRollback: &rollback.Rollback{DetectedAt: noticed}}, nil
+			}
+		})
+		Eventually(func() string { return readyReason(ctx, p) }).Should(Equal(v1alpha1.ReasonOutcomeUnknown))
+
+		before := read(ctx, p).Spec.Targets
+		for _, targets := range [][]v1alpha1.PostTarget{edit(slices.Clone(before)), before} {
+			now, err := tryEdit(ctx, p, func(p *v1alpha1.Post) { p.Spec.Targets = targets })
+			if err != nil {
+				Expect(err).To(MatchError(ContainSubstring("the targets are frozen")))
+				continue
+			}
+			Eventually(func() int64 { return read(ctx, p).Status.ObservedGeneration }).Should(Equal(now.Generation), "judged again")
+		}
+		Expect(read(ctx, p).Status.Targets).To(HaveEach(SatisfyAll(HaveField("Attempt", BeNil()), HaveField("State", v1alpha1.TargetUndecided))), "they may be out")
+		Expect(publishesBy(t.account) + publishesBy(second)).To(BeZero())
+	},
+		Entry("one that an edit takes out and another one puts back", func(targets []v1alpha1.PostTarget) []v1alpha1.PostTarget { return targets[:1] }),
+		Entry("one that is put back behind another one", func(targets []v1alpha1.PostTarget) []v1alpha1.PostTarget { return targets[1:] }),
+		Entry("with other words", func(targets []v1alpha1.PostTarget) []v1alpha1.PostTarget {
+			targets[1].Caption = "mended"
+			return targets
+		}),
+	)
+
+	DescribeTable("is looked up before it is told to be cancelled", func(ctx SpecContext, keep func(ctx SpecContext, t team, k *keeping, p *v1alpha1.Post), want v1alpha1.PostPhase, reason string) {
+		t, k := newTeam(ctx), newKeeping()
+		due := v1alpha1.NewTime(time.Now())
+		p := t.apply(ctx, "launch", "hello", func(p *v1alpha1.Post) { p.Spec.ScheduledAt = &due })
+		keep(ctx, t, k, p)
+		p.Spec.Cancelled = true
+		Expect(k8s.Update(ctx, p)).To(Succeed())
+		runManager(k.options, func(o *post.Options) {
+			o.Rollback = func(context.Context) (rollback.Status, error) {
+				return rollback.Status{LastRollback: &rollback.Rollback{DetectedAt: due.Add(time.Second)}}, nil
+			}
+		})
+		Eventually(phase(ctx, p)).Should(Equal(want))
+		Expect(readyReason(ctx, p)).To(Equal(reason))
+		Expect(publishesBy(t.account)).To(BeZero())
+	},
+		Entry("one that went out", func(ctx SpecContext, t team, k *keeping, p *v1alpha1.Post) {
+			was := p.DeepCopy()
+			was.Status.Targets = []v1alpha1.TargetStatus{{
+				State: v1alpha1.TargetPosted, Platform: v1alpha1.PlatformX, ExternalID: "7",
+				Attempt: &v1alpha1.Attempt{Number: 1, ID: "a1", AccountID: t.account.ID, Outcome: v1alpha1.OutcomePosted, StartedAt: *p.Spec.ScheduledAt, SendBefore: *p.Spec.ScheduledAt},
+			}}
+			of := archive.Team{Namespace: t.namespace, Name: "of-" + t.namespace}
+			nobodys := func(string) (v1alpha1.Platform, string, bool) { return "", "", false }
+			Expect(k.Put(ctx, of, p.Name, func([]byte) ([]byte, error) { return record.New(was, of.Name, nobodys).Encode() })).To(Succeed())
+		}, v1alpha1.PhasePosted, v1alpha1.ReasonPosted),
+		Entry("one of which nothing is kept", func(SpecContext, team, *keeping, *v1alpha1.Post) {}, v1alpha1.PhaseFailed, v1alpha1.ReasonOutcomeUnknown),
+	)
 })

@@ -5,18 +5,27 @@ package post_test
 
 import (
 	"context"
+	"log/slog"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/go-logr/logr"
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	eventsv1 "k8s.io/api/events/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/controllers/post"
 	"github.com/herald-social/herald/internal/apiclock"
+	"github.com/herald-social/herald/test/logtest"
+	"github.com/herald-social/herald/test/sandboxtest"
 )
 
 // settable is a machine's clock that is set while the machine is running. Its timers do not notice.
@@ -156,3 +165,99 @@ func uploaded(namespace, name string) {
 	Expect(k8s.Status().Update(ctx, file)).To(Succeed())
 	Expect(k8s.Get(ctx, client.ObjectKeyFromObject(file), file)).To(Succeed())
 }
+
+// behind is a clock that is 61 seconds behind.
+type behind struct{ clock.RealClock }
+
+func (b behind) Now() time.Time                  { return b.RealClock.Now().Add(-61 * time.Second) }
+func (b behind) Since(t time.Time) time.Duration { return b.Now().Sub(t) }
+
+var _ = Describe("A manager whose clock is 61 seconds behind", func() {
+	It("publishes what is for now, and what is scheduled at its time by the API's clock", func(ctx SpecContext) {
+		now := apiclock.New(apiclock.Options{Base: behind{}})
+		config := rest.CopyConfig(env.Config)
+		config.Wrap(now.Wrap)
+		watching, stop := context.WithCancel(context.Background())
+		ended := make(chan error, 1)
+		go func() { ended <- now.Watch(watching, config) }()
+		DeferCleanup(func() {
+			stop()
+			Eventually(ended).Should(Receive(BeNil()))
+		})
+		Eventually(func() error { return now.Check(nil) }).Should(Succeed())
+
+		t := newTeam(ctx)
+		runManager(func(o *post.Options) { o.Clock = now })
+		due, later := t.post(ctx, "now"), t.post(ctx, "in a moment", at(3*time.Second))
+		for _, p := range []*v1alpha1.Post{due, later} {
+			Eventually(phase(ctx, p), 20*time.Second).Should(Equal(v1alpha1.PhasePosted), "an uncorrected manager would wait for a minute")
+		}
+		started := read(ctx, later).Status.Targets[0].Attempt.StartedAt
+		Expect(started.Time).To(BeTemporally("~", later.Spec.ScheduledAt.Time, 10*time.Second), "the attempt is dated by the API's clock")
+		Expect(publishesBy(t.account)).To(Equal(2))
+	})
+})
+
+var _ = Describe("The log at info", func() {
+	It("says once for what a post waits, over many passes and a restart, and that it is out", func(ctx SpecContext) {
+		t, out := newTeam(ctx), &logtest.Log{}
+		start := func() *manager {
+			return startManagerWithLog(logr.FromSlogHandler(slog.NewJSONHandler(out, nil)))
+		}
+		m := start()
+		DeferCleanup(func() { m.stop() })
+		t.setReady(ctx, "x", metav1.ConditionFalse, v1alpha1.ReasonRevoked, t.account.Username)
+		p := t.post(ctx, "hello")
+		Eventually(func() []logtest.Line { return out.With("a target waits") }).Should(HaveLen(1))
+		for i := range 3 {
+			edit(ctx, p, func(p *v1alpha1.Post) { p.Labels = map[string]string{"woken": strconv.Itoa(i)} })
+		}
+		m.stop()
+		m = start()
+		t.setReady(ctx, "x", metav1.ConditionTrue, v1alpha1.ReasonConnected, t.account.Username)
+		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
+		Eventually(func() int { return len(out.With("published")) + len(out.With("published late")) }).Should(Equal(1))
+
+		waits := out.With("a target waits")
+		Expect(waits).To(HaveLen(1))
+		Expect(waits[0]).To(And(
+			HaveKeyWithValue("namespace", p.Namespace), HaveKeyWithValue("name", p.Name), HaveKeyWithValue("platform", "x"), HaveKeyWithValue("connection", "x"),
+			HaveKeyWithValue("reason", v1alpha1.ReasonConnectionNotReady), HaveKeyWithValue("problem", ContainSubstring(`connection "x" is not ready`)),
+		))
+		lines, err := out.Lines()
+		Expect(err).NotTo(HaveOccurred(), "no field stands twice in a line")
+		for _, line := range lines {
+			Expect(line.Message()).NotTo(HavePrefix("Starting"), "a start is no news")
+		}
+	})
+})
+
+var _ = Describe("A post that finds its account at a limit", func() {
+	It("has the Connection say so at once, with one event and one line", func(ctx SpecContext) {
+		t, out := newTeam(ctx), &logtest.Log{}
+		m := startManagerWithLog(logr.FromSlogHandler(slog.NewJSONHandler(out, nil)))
+		DeferCleanup(m.stop)
+		t.fault(ctx, sandboxtest.Fault{Operation: "publish", Kind: "rate_limit", Times: 1, RetryAfterS: 900})
+		p := t.post(ctx, "hello")
+		limited := func() *metav1.Condition {
+			conn := t.connection(ctx)
+			return meta.FindStatusCondition(conn.Status.Conditions, v1alpha1.ConditionRateLimited)
+		}
+		Eventually(limited).Should(HaveValue(And(
+			HaveField("Status", metav1.ConditionTrue), HaveField("Reason", v1alpha1.ReasonQuotaUsedUp), HaveField("Message", HavePrefix("nothing is sent before ")),
+		)))
+		Eventually(func() (notes []string) {
+			var list eventsv1.EventList
+			Expect(k8s.List(ctx, &list, client.InNamespace(t.namespace))).To(Succeed())
+			for i := range list.Items {
+				if e := &list.Items[i]; e.Regarding.Kind == "Connection" {
+					notes = append(notes, e.Reason+" "+e.Note)
+				}
+			}
+			return notes
+		}).Should(HaveExactElements(HavePrefix("RateLimited QuotaUsedUp: nothing is sent before ")))
+		Expect(out.With("the limit of an account has changed")).To(HaveExactElements(And(
+			HaveKeyWithValue("namespace", p.Namespace), HaveKeyWithValue("connection", "x"), HaveKeyWithValue("limited", true), HaveKeyWithValue("reason", v1alpha1.ReasonQuotaUsedUp),
+		)))
+	})
+})

@@ -6,10 +6,16 @@ package post_test
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
 	"fmt"
 	"image"
 	"image/jpeg"
 	"net/http"
+	"os"
+	"path/filepath"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -26,6 +32,143 @@ import (
 	"github.com/herald-social/herald/test/sandboxtest"
 	"github.com/herald-social/herald/test/suite"
 )
+
+// sampleOf returns a sample file of the probe's tests.
+func sampleOf(name string) []byte {
+	GinkgoHelper()
+	return suite.Must(os.ReadFile(filepath.Join("..", "..", "internal", "media", "probe", "testdata", name)))
+}
+
+// placedPhoto returns a photo whose only metadata is its location, and the same photo without it: the metadata then has
+// no entry.
+func placedPhoto() (placed, cleaned []byte) {
+	photo := sampleOf("picture.jpg")
+	const header = "MM\x00*\x00\x00\x00\x08"
+	metadata := []byte(header + "\x00\x01\x88\x25\x00\x04\x00\x00\x00\x01\x00\x00\x00\x1a\x00\x00\x00\x00" + "\x00\x01\x00\x01\x00\x02\x00\x00\x00\x02N\x00\x00\x00\x00\x00\x00\x00")
+	with := func(metadata []byte) []byte {
+		segment := append([]byte("\xff\xe1\x00"), byte(2+6+len(metadata)))
+		segment = append(append(segment, "Exif\x00\x00"...), metadata...)
+		return bytes.Join([][]byte{photo[:2], segment, photo[2:]}, nil)
+	}
+	return with(metadata), with(append([]byte(header), make([]byte, len(metadata)-len(header))...))
+}
+
+// placedFilm returns a film with a box of coordinates, and the same film with free space in its place.
+func placedFilm() (placed, cleaned []byte) {
+	const film, added = "tenseconds.mp4", 28
+	data := sampleOf(film)
+	at := bytes.Index(data, []byte("moov")) - 4
+	end := at + int(binary.BigEndian.Uint32(data[at:]))
+	with := func(box string) []byte {
+		whole := bytes.Join([][]byte{data[:end], []byte("\x00\x00\x00\x1cudta\x00\x00\x00\x14" + box), data[end:]}, nil)
+		grow := func(at int) { binary.BigEndian.PutUint32(whole[at:], binary.BigEndian.Uint32(whole[at:])+added) }
+		grow(at)
+		// The frames follow the box, so their offsets in the tables must grow by its size.
+		for next := at; ; {
+			table := bytes.Index(whole[next:end], []byte("stco"))
+			if table < 0 {
+				return whole
+			}
+			next += table + 12
+			for i := range int(binary.BigEndian.Uint32(whole[next-4:])) {
+				grow(next + 4*i)
+			}
+		}
+	}
+	return with("\xa9xyz+47.2+008.5/"), with("free" + string(make([]byte, 12)))
+}
+
+func hashOf(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}
+
+var _ = Describe("The place where a file was taken", Ordered, func() {
+	var keeping sync.Map // the namespaces of teams that keep locations
+	BeforeAll(func() {
+		runManager(withThreads, func(o *post.Options) {
+			o.TeamMedia = func(_ context.Context, namespace string) (v1alpha1.TeamMedia, error) {
+				_, keep := keeping.Load(namespace)
+				return v1alpha1.TeamMedia{KeepLocation: keep}, nil
+			}
+		})
+	})
+
+	filming := func(media string) func(*v1alpha1.Post) {
+		return func(p *v1alpha1.Post) {
+			p.Spec.Category = v1alpha1.CategoryVideo
+			p.Spec.Video = &v1alpha1.VideoContent{MediaRef: v1alpha1.LocalReference{Name: media}}
+		}
+	}
+	// arrived returns the hashes of the files on X, which receives files, and on Threads, which fetches them.
+	arrived := func(ctx context.Context, t team, onThreads sandboxtest.Account, change func(*v1alpha1.Post)) (all []string) {
+		GinkgoHelper()
+		posted(ctx, t.post(ctx, "look", change, toBoth))
+		for name, account := range map[string]sandboxtest.Account{"x": t.account, "threads": onThreads} {
+			posts := suite.Must(platform.Posts(ctx, name, account.ID))
+			Expect(posts).To(HaveLen(1))
+			for _, file := range posts[0].Media {
+				all = append(all, file.SHA256)
+			}
+		}
+		return all
+	}
+	copies := func(ctx context.Context, t team, name string) (count int) {
+		GinkgoHelper()
+		var media v1alpha1.Media
+		Expect(k8s.Get(ctx, client.ObjectKey{Namespace: t.namespace, Name: name}, &media)).To(Succeed())
+		for _, err := range bucket.List(ctx, store.Derived(store.Key(&media), "")) {
+			Expect(err).NotTo(HaveOccurred())
+			count++
+		}
+		return count
+	}
+
+	It("arrives nowhere with a photo, which is the same otherwise", func(ctx SpecContext) {
+		t := newTeam(ctx)
+		account := t.onThreads(ctx, 0)
+		placed, cleaned := placedPhoto()
+		fileOf(ctx, t, "a", "picture.jpg", v1alpha1.MimeJPEG, placed)
+		Expect(arrived(ctx, t, account, showing("a"))).To(HaveEach(hashOf(cleaned)))
+		Expect(copies(ctx, t, "a")).To(Equal(1), "only what is fetched lies in the store without the place")
+	})
+
+	It("arrives nowhere with a film, which is the same otherwise", func(ctx SpecContext) {
+		t := newTeam(ctx)
+		account := t.onThreads(ctx, 0)
+		placed, cleaned := placedFilm()
+		fileOf(ctx, t, "a", "film.mp4", v1alpha1.MimeMP4, placed)
+		Expect(arrived(ctx, t, account, filming("a"))).To(HaveEach(hashOf(cleaned)))
+	})
+
+	It("is not missed in a file that has none", func(ctx SpecContext) {
+		t := newTeam(ctx)
+		account := t.onThreads(ctx, 0)
+		hash := file(ctx, t, "a", "tenseconds.mp4", v1alpha1.MimeMP4)
+		Expect(arrived(ctx, t, account, filming("a"))).To(HaveEach(hash))
+		Expect(copies(ctx, t, "a")).To(Equal(1), "the copy of what was verified")
+	})
+
+	It("arrives everywhere if the team keeps it", func(ctx SpecContext) {
+		t := newTeam(ctx)
+		keeping.Store(t.namespace, true)
+		account := t.onThreads(ctx, 0)
+		placed, _ := placedPhoto()
+		hash := fileOf(ctx, t, "a", "picture.jpg", v1alpha1.MimeJPEG, placed)
+		Expect(arrived(ctx, t, account, showing("a"))).To(HaveEach(hash))
+	})
+
+	It("fails a post whose file cannot be searched, and says what to do", func(ctx SpecContext) {
+		t := newTeam(ctx)
+		placed, _ := placedPhoto()
+		many := bytes.Repeat([]byte("\xff\xd8\xff\xd9"), 2000)
+		fileOf(ctx, t, "a", "picture.jpg", v1alpha1.MimeJPEG, append(placed, many...))
+		p := t.post(ctx, "look", showing("a"))
+		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhaseFailed))
+		Expect(read(ctx, p).Status.Targets[0].Message).To(And(
+			ContainSubstring(`"picture.jpg" has more than 1000 pictures`), ContainSubstring("export it again"), ContainSubstring("spec.media.keepLocation")))
+	})
+})
 
 // meddling is a store whose files are overwritten, through their clients' upload URLs, as soon as a URL for fetching
 // one is issued.
