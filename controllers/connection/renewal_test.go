@@ -5,6 +5,7 @@ package connection_test
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -13,14 +14,18 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/controllers/connection"
 	"github.com/herald-social/herald/internal/credentials"
+	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/platforms/threads"
 	"github.com/herald-social/herald/test/envtest"
 	"github.com/herald-social/herald/test/sandboxtest"
 	"github.com/herald-social/herald/test/suite"
@@ -267,5 +272,108 @@ var _ = Describe("Tokens", func() {
 			return a.read(ctx).Status.Verified() && a.conn.Status.CredentialsVersion == a.working(ctx).ResourceVersion && secret.ResourceVersion != confirmed.Status.CredentialsVersion
 		}).Should(BeTrue())
 		Expect(tokens.Token(ctx, a.conn)).To(HaveField("Access", a.AccessToken))
+	})
+})
+
+var _ = Describe("A token that renews itself", func() {
+	It("is renewed ahead of its end without a refresh token, and kept while it is too young", func(ctx SpecContext) {
+		// Threads renews a token after a sixtieth of its lifetime.
+		id := fmt.Sprint(1000 + serial.Add(1))
+		made := suite.Must(site.Account(ctx, "threads", id, map[string]any{"token_ttl_s": 60}))
+		Expect(made.RefreshToken).To(BeEmpty())
+		meta := metav1.ObjectMeta{Namespace: byHand, Name: "threads-" + id}
+		a := (&account{
+			Account: made,
+			conn: &v1alpha1.Connection{ObjectMeta: meta, Spec: v1alpha1.ConnectionSpec{
+				Platform: v1alpha1.PlatformThreads, AccountID: id, CredentialsSecretRef: v1alpha1.LocalReference{Name: meta.Name},
+			}},
+			// It expires so soon that its renewal is due.
+			secret: &corev1.Secret{ObjectMeta: meta, StringData: map[string]string{
+				v1alpha1.CredentialsAccessToken: made.AccessToken,
+				v1alpha1.CredentialsExpiresAt:   time.Now().Add(30 * time.Second).UTC().Format(time.RFC3339),
+			}},
+		}).create(ctx)
+		r := suite.Must(connection.New(connection.Options{
+			Client: k8s, APIReader: k8s, Clock: clock.RealClock{},
+			Owned:     envtest.EveryNamespace,
+			Platforms: platforms.Registry{v1alpha1.PlatformThreads: threads.New(threads.Config{Config: platforms.Config{APIURL: site.URL + "/threads"}}, transport.New(transport.Options{}))},
+			Store:     credentials.NewStore(k8s, k8s, clock.RealClock{}, "one", apps),
+		}))
+
+		Eventually(func() string {
+			probe := a.probe(ctx)
+			Expect(r.Reconcile(ctx, a.request())).Error().NotTo(HaveOccurred())
+			Expect(a.state(ctx)()).To(Equal("True Connected "+probe), "a renewal that is refused for now is no trouble")
+			return string(a.working(ctx).Data[v1alpha1.CredentialsAccessToken])
+		}).ShouldNot(Equal(made.AccessToken))
+		Expect(a.working(ctx).Data).NotTo(HaveKey(v1alpha1.CredentialsRefreshToken))
+		Expect(a.read(ctx).Status.App).To(BeEmpty(), "Threads asks for no app to renew a token")
+		Expect(a.working(ctx).Annotations).NotTo(HaveKey(credentials.AppMarkAnnotation))
+		Expect(a.read(ctx).Status.TokenExpiresAt.Time).To(BeTemporally(">", time.Now().Add(50*time.Second)))
+	})
+})
+
+var _ = Describe("Many connections of one account", func() {
+	// another creates another connection with the same input.
+	another := func(ctx context.Context, a *account, name string) *account {
+		GinkgoHelper()
+		b := &account{Account: a.Account, secret: a.secret, conn: a.conn.DeepCopy()}
+		b.conn.ResourceVersion, b.conn.UID = "", ""
+		b.conn.Name += "-" + name
+		Expect(k8s.Create(ctx, b.conn)).To(Succeed())
+		DeferCleanup(func(ctx SpecContext) {
+			Expect(client.IgnoreNotFound(k8s.Delete(ctx, b.conn))).To(Succeed())
+		})
+		return b
+	}
+
+	It("keep no worker from the accounts of others while one of them is examined", func(ctx SpecContext) {
+		a := newAccount(ctx, byHand, nil).create(ctx)
+		b, c := another(ctx, a, "too"), another(ctx, a, "three")
+		asked, answer := make(chan struct{}), make(chan struct{})
+		goOn := sync.OnceFunc(func() { close(answer) })
+		DeferCleanup(goOn)
+		r := newManager("one", k8s, watched{Platform: platform, before: func(context.Context) { close(asked); <-answer }})
+		a.fault(ctx, sandboxtest.Fault{Operation: "identity", Kind: "token_expired", Times: 1})
+		refreshed := calls(ctx, "refresh_token")
+		examined := make(chan error, 1)
+		go func() { _, err := r.Reconcile(ctx, a.request()); examined <- err }()
+		Eventually(asked).Should(BeClosed(), "the platform is asked for a new token")
+
+		for range 3 {
+			passed := make(chan ctrl.Result, 1)
+			go func() {
+				defer GinkgoRecover()
+				result, err := r.Reconcile(ctx, b.request())
+				Expect(err).NotTo(HaveOccurred())
+				passed <- result
+			}()
+			var result ctrl.Result
+			Eventually(passed).Should(Receive(&result), "it does not wait where it stands")
+			Expect(result.RequeueAfter).To(BeNumerically(">", 0), "it comes again")
+		}
+		Expect(b.read(ctx).Status.Conditions).To(BeEmpty(), "of a connection that waits nothing is said")
+		goOn()
+		Eventually(examined).Should(Receive(Succeed()))
+		Expect(b.examined(ctx, r)).To(Equal("Connected"))
+		Expect(c.examined(ctx, r)).To(Equal("Connected"))
+		Expect(calls(ctx, "refresh_token")-refreshed).To(Equal(1), "all use the one that was renewed")
+	})
+
+	It("change nothing in the copy by being examined, however many they are", func(ctx SpecContext) {
+		a, r := newAccount(ctx, byHand, nil).create(ctx), newManager("one", k8s, platform)
+		all := []*account{a}
+		for n := range 40 {
+			all = append(all, another(ctx, a, fmt.Sprint(n)))
+		}
+		for _, one := range all {
+			Expect(one.examined(ctx, r)).To(Equal("Connected"))
+		}
+		before := a.working(ctx).ResourceVersion
+		for _, one := range all {
+			Expect(one.examined(ctx, r)).To(Equal("Connected"))
+			Expect(one.read(ctx).Status.CredentialsVersion).To(Equal(before), "a version that changes is one that the other connections have not confirmed")
+		}
+		Expect(a.working(ctx).ResourceVersion).To(Equal(before))
 	})
 })

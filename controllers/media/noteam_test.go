@@ -4,12 +4,21 @@
 package media
 
 import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/conditions"
@@ -50,3 +59,62 @@ var _ = Describe("A Media in a namespace that no Team owns", func() {
 		Consistently(state(fetched), 300*time.Millisecond).Should(Equal(v1alpha1.ReasonUploaded), "what is there stays as it is")
 	})
 })
+
+var _ = DescribeTable("a Media lives with every name that Kubernetes takes:", func(ctx SpecContext, name string) {
+	m := created(ctx, managed, func(m *v1alpha1.Media) { m.Name = name })
+	Eventually(func(g Gomega) {
+		g.Expect(k8s.Get(ctx, client.ObjectKeyFromObject(m), m)).To(Succeed())
+		is(v1alpha1.MediaPending, v1alpha1.ReasonAwaitingUpload)(g, m)
+	}).Should(Succeed())
+	put(ctx, m, "0123456789")
+	Eventually(func(g Gomega) {
+		g.Expect(k8s.Get(ctx, client.ObjectKeyFromObject(m), m)).To(Succeed())
+		is(v1alpha1.MediaUploaded, v1alpha1.ReasonUploaded)(g, m)
+	}).Should(Succeed())
+	Expect(k8s.Delete(ctx, m)).To(Succeed())
+	Eventually(func() bool { return apierrors.IsNotFound(k8s.Get(ctx, client.ObjectKeyFromObject(m), m)) }).Should(BeTrue())
+	Expect(hasFile(ctx, store.Key(m))).To(MatchError(store.ErrNotFound))
+},
+	Entry("a digit", "0"),
+	Entry("with dots", "a.b.png"),
+	Entry("of 253 characters", strings.Repeat("m", 253)),
+	Entry("of 253 digits and dots", strings.Repeat("7.", 126)+"7"),
+)
+
+// A Media contains its upload URL, which is a bearer token for writing the file. A user with view access to a namespace
+// must not be able to read it.
+func TestUploadAddressesAreNotForViewers(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join("..", "..", "config", "rbac", "users", "*.yaml"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("found %v, %v", files, err)
+	}
+	readers := map[string]bool{}
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for document := range bytes.SplitSeq(data, []byte("\n---\n")) {
+			var role rbacv1.ClusterRole
+			if err := yaml.Unmarshal(document, &role); err != nil {
+				t.Fatalf("%s: %v", file, err)
+			}
+			for _, rule := range role.Rules {
+				if slices.Contains(rule.Resources, "media") || slices.Contains(rule.Resources, "media/status") || slices.Contains(rule.Resources, "*") {
+					for label := range role.Labels {
+						readers[label] = true
+					}
+				}
+			}
+		}
+	}
+	for label, want := range map[string]bool{
+		"rbac.authorization.k8s.io/aggregate-to-view":  false,
+		"rbac.authorization.k8s.io/aggregate-to-edit":  true,
+		"rbac.authorization.k8s.io/aggregate-to-admin": true,
+	} {
+		if readers[label] != want {
+			t.Errorf("%s reads media: %v", label, readers[label])
+		}
+	}
+}
