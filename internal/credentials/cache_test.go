@@ -8,12 +8,15 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
@@ -164,5 +167,187 @@ func TestCacheIsBounded(t *testing.T) {
 	held := cache.tokens.Keys()
 	if there := slices.Contains(held, any(first)); there || len(held) != cacheMax {
 		t.Errorf("%d tokens are held, the first among them: %v; want %d without it", len(held), there, cacheMax)
+	}
+}
+
+// stored is a Secret: a token, its version, and the hash of a different input.
+type stored struct{ token, version, other string }
+
+func (s *stored) Load(context.Context, *v1alpha1.Connection) (Credentials, error) {
+	return Credentials{Token: Token{Access: s.token}, Version: s.version, Other: s.other}, nil
+}
+
+// A Secret may be replaced at any time, and is not watched.
+func TestCacheHandsOutWhatIsConfirmed(t *testing.T) {
+	status := func(version, confirmed string) func(*v1alpha1.Connection) {
+		return func(conn *v1alpha1.Connection) {
+			conn.Status.CredentialsVersion, conn.Status.VerifiedVersion = version, confirmed
+		}
+	}
+	earlier := func(ready metav1.ConditionStatus) func(*v1alpha1.Connection) {
+		return func(conn *v1alpha1.Connection) {
+			status("2", "")(conn)
+			meta.SetStatusCondition(&conn.Status.Conditions, metav1.Condition{Type: v1alpha1.ConditionReady, Status: ready, Reason: "AsSaid"})
+		}
+	}
+	none := func(*v1alpha1.Connection) {}
+	for _, tc := range []struct {
+		reason string
+		// replaced is the Secret after token a was read in version 1. said then changes the status.
+		replaced stored
+		said     func(*v1alpha1.Connection)
+		want     string
+		asked    []string
+	}{
+		{"nothing changed", stored{"a", "1", ""}, none, "a", nil},
+		{"somebody replaced it", stored{"b", "2", ""}, none, "", []string{"2"}},
+		{"a label is no other token", stored{"a", "2", ""}, none, "a", nil},
+		{"the platform confirmed the new one", stored{"b", "2", ""}, status("2", "2"), "b", nil},
+		{"the platform did not tell whose the new one is", stored{"b", "2", ""}, status("2", ""), "", nil},
+		{"nor whose the old one is, as it turns out", stored{"a", "1", ""}, status("1", ""), "", nil},
+		{"what was confirmed is not what was examined last", stored{"a", "1", ""}, status("2", "1"), "", []string{"1"}},
+		{"before an upgrade it was connected by these credentials", stored{"b", "2", ""}, earlier(metav1.ConditionTrue), "b", nil},
+		{"before an upgrade the platform did not tell", stored{"b", "2", ""}, earlier(metav1.ConditionFalse), "", nil},
+		{"it was replaced again while the platform confirmed it", stored{"c", "3", ""}, status("2", "2"), "", []string{"3"}},
+		{"there was no Secret, and whoever found that looks for it again", stored{"b", "2", ""}, status("", ""), "", nil},
+	} {
+		now, secret := clocktesting.NewFakePassiveClock(noon), &stored{"a", "1", ""}
+		var asked []string
+		cache := NewCache(secret, now, func(_ context.Context, _ *v1alpha1.Connection, version string) error {
+			asked = append(asked, version)
+			return nil
+		})
+		conn := verified("1")
+		if got, err := cache.Token(t.Context(), conn); err != nil || got.Access != "a" {
+			t.Fatalf("%s: at first got %q, %v", tc.reason, got.Access, err)
+		}
+		*secret = tc.replaced
+		tc.said(conn)
+		now.SetTime(noon.Add(cacheFor + 1))
+		// It is requested only once, however many posts need the token.
+		for range 3 {
+			got, err := cache.Token(t.Context(), conn)
+			switch {
+			case tc.want != "" && (err != nil || got.Access != tc.want):
+				t.Errorf("%s: got %q, %v, want %q", tc.reason, got.Access, err, tc.want)
+			case tc.want == "" && (ReasonOf(err) != Unverified || got.Access != "" || !strings.Contains(err.Error(), `"acme-x"`)):
+				t.Errorf("%s: got %q, %v, want that Secret acme-x is not verified", tc.reason, got.Access, err)
+			}
+		}
+		if !slices.Equal(asked, tc.asked) {
+			t.Errorf("%s: asked about the versions %v, want %v", tc.reason, asked, tc.asked)
+		}
+	}
+}
+
+// A confirmation for one account, or a refusal by the platform, does not apply to another account.
+func TestCacheRemembersWhatIsConfirmed(t *testing.T) {
+	for _, tc := range []struct {
+		reason string
+		change func(*Cache, *v1alpha1.Connection)
+	}{
+		{"a Connection of the same name may be another account", func(_ *Cache, conn *v1alpha1.Connection) { conn.UID = "u2" }},
+		{"the platform refused it", func(c *Cache, conn *v1alpha1.Connection) { c.Forget(conn) }},
+	} {
+		secret := &stored{"a", "1", ""}
+		cache, conn := NewCache(secret, clocktesting.NewFakePassiveClock(noon), nil), verified("1")
+		if _, err := cache.Token(t.Context(), conn); err != nil {
+			t.Fatal(err)
+		}
+		secret.version = "2"
+		tc.change(cache, conn)
+		if got, err := cache.Token(t.Context(), conn); ReasonOf(err) != Unverified {
+			t.Errorf("%s: got %q, %v, want it not verified", tc.reason, got.Access, err)
+		}
+	}
+}
+
+// A renewal is stored a few seconds before the status has its version; posts do not wait for that.
+func TestCacheFollowsARenewal(t *testing.T) {
+	for _, tc := range []struct {
+		reason, old, want string
+	}{
+		{"the confirmed token was renewed", "a", "b"},
+		{"another token was, which somebody put there", "c", ""},
+	} {
+		secret := &stored{"a", "1", ""}
+		clock := clocktesting.NewFakePassiveClock(noon)
+		cache, conn := NewCache(secret, clock, nil), verified("1")
+		if _, err := cache.Token(t.Context(), conn); err != nil {
+			t.Fatal(err)
+		}
+		*secret = stored{"b", "2", ""}
+		cache.Renewed(Token{Access: tc.old}, Token{Access: "b"})
+		clock.SetTime(noon.Add(2 * cacheFor))
+		if got, err := cache.Token(t.Context(), conn); got.Access != tc.want {
+			t.Errorf("%s: got %q, %v, want %q", tc.reason, got.Access, err, tc.want)
+		}
+	}
+}
+
+// A failed request for an examination is repeated by the next caller that needs the token.
+func TestCacheAsksAgain(t *testing.T) {
+	asked, refuse := 0, errors.New("the API server does not answer")
+	cache := NewCache(&stored{"b", "2", ""}, clocktesting.NewFakePassiveClock(noon), func(context.Context, *v1alpha1.Connection, string) error {
+		asked++
+		err := refuse
+		refuse = nil
+		return err
+	})
+	for range 3 {
+		if _, err := cache.Token(t.Context(), verified("1")); ReasonOf(err) != Unverified {
+			t.Errorf("got %v", err)
+		}
+	}
+	if asked != 2 {
+		t.Errorf("asked %d times, want twice", asked)
+	}
+}
+
+// A caller that waits for the confirmation waits for the status, not for the next minute.
+func TestCacheFollowsTheStatus(t *testing.T) {
+	secret := &stored{"b", "2", ""}
+	cache := NewCache(secret, clocktesting.NewFakePassiveClock(noon), nil)
+	if _, err := cache.Token(t.Context(), verified("1")); ReasonOf(err) != Unverified {
+		t.Fatalf("got %v", err)
+	}
+	if got, err := cache.Token(t.Context(), verified("2")); err != nil || got.Access != "b" {
+		t.Errorf("got %q, %v", got.Access, err)
+	}
+	unsure := verified("2")
+	unsure.Status.VerifiedVersion = ""
+	if got, err := cache.Token(t.Context(), unsure); ReasonOf(err) != Unverified {
+		t.Errorf("got %q, %v of what the platform did not confirm after all", got.Access, err)
+	}
+}
+
+// An examination adopts the input's new tokens; until then, the working copy is used.
+func TestCacheTellsOfAnotherInput(t *testing.T) {
+	now, secret := clocktesting.NewFakePassiveClock(noon), &stored{"a", "1", ""}
+	asked := 0
+	cache := NewCache(secret, now, func(context.Context, *v1alpha1.Connection, string) error { asked++; return nil })
+	for i, tc := range []struct {
+		reason, other string
+		disabled      bool
+		asked         int
+	}{
+		{"the input is the one that the copy is from", "", false, 0},
+		{"somebody put other tokens there", "h1", false, 1},
+		{"one examination is enough for them", "h1", false, 1},
+		{"they were replaced again", "h2", false, 2},
+		{"of a disabled connection no credentials are examined", "h3", true, 2},
+		{"until it is enabled", "h3", false, 3},
+		{"the one that the copy is from is there again", "", false, 3},
+	} {
+		secret.other = tc.other
+		conn := verified("1")
+		conn.Spec.Disabled = tc.disabled
+		now.SetTime(noon.Add(time.Duration(i+1) * (cacheFor + 1)))
+		if got, err := cache.Token(t.Context(), conn); err != nil || got.Access != "a" {
+			t.Errorf("%s: got %q, %v: the working copy is used", tc.reason, got.Access, err)
+		}
+		if asked != tc.asked {
+			t.Errorf("%s: asked %d times, want %d", tc.reason, asked, tc.asked)
+		}
 	}
 }

@@ -6,16 +6,22 @@ package quota
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/internal/conditions"
 	"github.com/herald-social/herald/test/must"
 )
 
@@ -94,5 +100,89 @@ func TestTeamsNeedTheirIndex(t *testing.T) {
 	must.Succeed(t, v1alpha1.AddToScheme(scheme))
 	if _, err := NewTeams(t.Context(), nil, &indexer{builder: fake.NewClientBuilder().WithScheme(scheme), err: broken}); !errors.Is(err, broken) {
 		t.Errorf("error %v, want the indexer's", err)
+	}
+}
+
+// wanting returns a team that claims a namespace, and either owns it or was refused it.
+func wanting(namespace string, owns bool) *v1alpha1.Team {
+	team := &v1alpha1.Team{ObjectMeta: metav1.ObjectMeta{Name: "acme"}, Spec: v1alpha1.TeamSpec{Namespace: namespace}}
+	conditions.Apply(&team.Status.Conditions, conditions.Summary{Ready: owns, Reason: "Test"}, 1, time.Unix(1e9, 0))
+	return team
+}
+
+func TestOwned(t *testing.T) {
+	t.Parallel()
+	scheme := runtime.NewScheme()
+	must.Succeed(t, v1alpha1.AddToScheme(scheme))
+	for name, tc := range map[string]struct {
+		reason string
+		team   *v1alpha1.Team
+		want   bool
+	}{
+		"owned":   {"the team controller gave it to the team", wanting("team-acme", true), true},
+		"refused": {"a Team that names a namespace does not open it", wanting("team-acme", false), false},
+		"fresh":   {"the team controller has not looked yet", &v1alpha1.Team{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Spec: v1alpha1.TeamSpec{Namespace: "team-acme"}}, false},
+		"another": {"it is another namespace's", wanting("team-other", true), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			builder := fake.NewClientBuilder().WithScheme(scheme).WithObjects(tc.team)
+			teams, err := NewTeams(t.Context(), &late{made: sync.OnceValue(builder.Build)}, &indexer{builder: builder})
+			must.Succeed(t, err)
+			if got, err := teams.Owned(t.Context(), "team-acme"); got != tc.want || err != nil {
+				t.Errorf("%v, %v, want %v: %s", got, err, tc.want, tc.reason)
+			}
+		})
+	}
+}
+
+// TestOwnershipChanged: Teams are written each time their usage is counted, and each event that passes costs a
+// reconciliation of every one of the team's objects.
+func TestOwnershipChanged(t *testing.T) {
+	t.Parallel()
+	passes := OwnershipChanged()
+	counted := wanting("team-acme", true)
+	counted.ResourceVersion, counted.Spec.DisplayName = "2", "Acme"
+	for name, tc := range map[string]struct {
+		reason string
+		got    bool
+		want   bool
+	}{
+		"created":     {"it owns nothing yet", passes.Create(event.CreateEvent{Object: wanting("team-acme", false)}), false},
+		"there":       {"at the start of a manager every object is looked at anyhow", passes.Create(event.CreateEvent{Object: wanting("team-acme", true), IsInInitialList: true}), false},
+		"missed":      {"the watch was cut while it came to own its namespace: what waited goes on", passes.Create(event.CreateEvent{Object: wanting("team-acme", true)}), true},
+		"comes":       {"what waited goes on", passes.Update(event.UpdateEvent{ObjectOld: wanting("team-acme", false), ObjectNew: wanting("team-acme", true)}), true},
+		"goes":        {"what worked stops", passes.Update(event.UpdateEvent{ObjectOld: wanting("team-acme", true), ObjectNew: wanting("team-acme", false)}), true},
+		"status":      {"who owns it is the same", passes.Update(event.UpdateEvent{ObjectOld: wanting("team-acme", true), ObjectNew: counted}), false},
+		"refused":     {"it never owned it", passes.Delete(event.DeleteEvent{Object: wanting("team-acme", false)}), false},
+		"deleted":     {"what worked stops", passes.Delete(event.DeleteEvent{Object: wanting("team-acme", true)}), true},
+		"not a write": {"nothing changed", passes.Generic(event.GenericEvent{Object: wanting("team-acme", true)}), false},
+	} {
+		if tc.got != tc.want {
+			t.Errorf("%s: passes %v, want %v: %s", name, tc.got, tc.want, tc.reason)
+		}
+	}
+}
+
+func TestInNamespace(t *testing.T) {
+	t.Parallel()
+	scheme := runtime.NewScheme()
+	must.Succeed(t, v1alpha1.AddToScheme(scheme))
+	conn := func(namespace, name string) client.Object {
+		return &v1alpha1.Connection{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
+	}
+	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(conn("team-acme", "a"), conn("team-acme", "b"), conn("team-other", "c")).Build()
+	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
+	defer queue.ShutDown()
+	wake := InNamespace(nil, c, func() client.ObjectList { return &v1alpha1.ConnectionList{} })
+	wake.Delete(t.Context(), event.DeleteEvent{Object: wanting("team-acme", true)}, queue)
+	wake.Delete(t.Context(), event.DeleteEvent{Object: &corev1.Namespace{}}, queue)
+	var woken []string
+	for range queue.Len() {
+		request, _ := queue.Get()
+		woken = append(woken, request.String())
+	}
+	slices.Sort(woken)
+	if want := []string{"team-acme/a", "team-acme/b"}; !slices.Equal(woken, want) {
+		t.Errorf("woken are %v, want %v: those of the team's namespace and no others", woken, want)
 	}
 }

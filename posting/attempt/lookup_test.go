@@ -4,6 +4,7 @@
 package attempt
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -56,6 +57,73 @@ func TestLookUpAgainSays(t *testing.T) {
 		must.Succeed(t, RecordLookup(target, platforms.LookupResult{}, timing, v1alpha1.OnUnknownFail, 1, at(2*time.Second)))
 		if got := problemOf(target); got != tt.want {
 			t.Errorf("%s: got %q, want %q (%s)", tt.name, got, tt.want, tt.reason)
+		}
+	}
+}
+
+// TestLookupFindsWork checks a lookup that finds a call in processing after the response with its operation ID was
+// lost.
+func TestLookupFindsWork(t *testing.T) {
+	for _, tt := range []struct {
+		reason string
+		seen   bool
+		id     string
+		taken  bool
+	}{
+		{"the process that made the call is gone", false, "video-1", true},
+		{"it is there, and its answer was lost", true, "video-1", true},
+		{"an id that cannot be stored helps nobody", true, strings.Repeat("1", maxOperationID+1), false},
+	} {
+		target := claimed(t)
+		if tt.seen {
+			must.Succeed(t, Record(target, "a1", platforms.Result{Outcome: platforms.Unknown}, 1, at(time.Second)))
+		}
+		asked := timing.SendWindow + timing.CallTimeout + timing.ClockMargin
+		must.Succeed(t, RecordLookup(target, platforms.LookupResult{OperationID: tt.id}, timing, v1alpha1.OnUnknownFail, 1, at(asked)))
+		if !IsOpen(target.Attempt) || (target.Attempt.OperationID == tt.id) != tt.taken {
+			t.Fatalf("%s: %+v", tt.reason, target.Attempt)
+		}
+		if !tt.taken {
+			if target.Attempt.Lookups != 0 || target.NextTryAt == nil {
+				t.Errorf("%s: it is no miss: %+v", tt.reason, target)
+			}
+			continue
+		}
+		if target.Attempt.EndedAt == nil || target.Blocked != nil || !target.NextTryAt.Equal(timePtr(asked+firstRetry)) {
+			t.Errorf("%s: it is asked for by the id from now on: %+v", tt.reason, target)
+		}
+		if err := RecordLookup(target, platforms.LookupResult{OperationID: "another"}, timing, v1alpha1.OnUnknownFail, 1, at(asked)); err != nil || target.Attempt.OperationID != tt.id {
+			t.Errorf("%s: the id stays: %v %+v", tt.reason, err, target.Attempt)
+		}
+		if tt.seen {
+			late := platforms.Result{Outcome: platforms.Accepted, OperationID: "another"}
+			if err := Record(target, "a1", late, 1, at(asked)); err != nil || target.Attempt.OperationID != tt.id {
+				t.Errorf("%s: also when the answer to the call comes late: %v %+v", tt.reason, err, target.Attempt)
+			}
+		}
+		late := asked + timing.LookupTimeout + time.Hour
+		if err := RecordLookupFailure(target, platforms.Errorf(platforms.ClassTransient, "it is processed"), timing, v1alpha1.OnUnknownFail, at(late)); err != nil {
+			t.Fatal(err)
+		}
+		if !IsOpen(target.Attempt) || reasonOf(target) != v1alpha1.ReasonProcessing {
+			t.Errorf("%s: what the platform works on is waited for: %+v", tt.reason, target)
+		}
+	}
+}
+
+// TestRefusedAndAtWork checks a lookup that finds a refused call in processing: the target neither fails nor is sent again.
+func TestRefusedAndAtWork(t *testing.T) {
+	for _, class := range []platforms.Class{platforms.ClassPermanent, platforms.ClassTransient, platforms.ClassRateLimited} {
+		target := claimed(t)
+		refusal := platforms.Result{Outcome: platforms.Refused, Err: platforms.Errorf(class, "no")}
+		must.Succeed(t, Record(target, "a1", refusal, 1, at(time.Second)))
+		asked := confirmFrom(target.Attempt, timing).Add(time.Minute)
+		must.Succeed(t, RecordLookup(target, platforms.LookupResult{OperationID: "video-1"}, timing, v1alpha1.OnUnknownFail, 1, asked))
+		if !IsOpen(target.Attempt) || IsRefused(target.Attempt) || target.Attempt.OperationID != "video-1" || target.Blocked != nil {
+			t.Errorf("refused as %s: %+v", class, target)
+		}
+		if err := RecordLookup(target, platforms.LookupResult{Matches: 1, ExternalID: "video-1", Certain: true}, timing, v1alpha1.OnUnknownFail, 1, asked.Add(time.Minute)); err != nil || !Posted(target) {
+			t.Errorf("refused as %s: %v %+v", class, err, target)
 		}
 	}
 }

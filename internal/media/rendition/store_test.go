@@ -11,6 +11,7 @@ import (
 	"errors"
 	"io"
 	"maps"
+	"os"
 	"sync"
 	"testing"
 
@@ -145,4 +146,16 @@ func (s stopping) Open(ctx context.Context, key, etag string, offset, length int
 		<-s.goOn
 	}
 	return s.memory.Open(ctx, key, etag, offset, length)
+}
+
+// TestMain makes this program the separate process that it starts, and a process that is killed.
+func TestMain(m *testing.M) {
+	if rendition.IsChild(os.Args[1:]) {
+		os.Exit(rendition.DecodeMain(os.Args[1:]))
+	}
+	if config := os.Getenv(aStore); config != "" {
+		begin(config)
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
 }
