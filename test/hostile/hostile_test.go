@@ -9,12 +9,15 @@ package hostile_test
 import (
 	"bytes"
 	"context"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"net"
 	"net/http"
+	"net/http/httptest"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -23,9 +26,12 @@ import (
 	"time"
 
 	"github.com/prometheus/procfs"
+	"golang.org/x/sync/errgroup"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
+	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
+	"github.com/herald-social/herald/internal/media/fetch"
 	"github.com/herald-social/herald/test/browser/stack"
 	"github.com/herald-social/herald/test/must"
 )
@@ -172,3 +178,121 @@ func sized(short, full int) int {
 }
 
 func mib(bytes int64) string { return strconv.FormatInt(bytes>>20, 10) + " MiB" }
+
+// sources fetches files from servers that send a byte now and then, or nothing at all. The manager connects only to
+// public addresses, so the test uses just its client, with a shorter timeout. TestTurns in controllers/media covers how
+// the sources of teams affect each other.
+func sources(t *testing.T, _ *target) {
+	for _, tc := range []struct {
+		name, reason string
+		pause        time.Duration
+	}{
+		{"a byte now and then", "so that no read waits for long", 10 * time.Millisecond},
+		{"silence after the header", "so that one read waits for ever", time.Hour},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { trickle(w, r, tc.pause) }))
+			defer server.Close()
+			roots := x509.NewCertPool()
+			roots.AddCert(server.Certificate())
+			client := fetch.New(fetch.Options{Allow: func(netip.Addr) error { return nil }, Roots: roots, StallTimeout: time.Second})
+			var under errgroup.Group
+			for range sized(8, 64) {
+				under.Go(func() error {
+					err := client.Get(t.Context(), server.URL, fetch.Expected{MIMEType: "video/mp4", MaxSize: 1 << 30},
+						func(_ context.Context, _ int64, body io.Reader) error {
+							_, err := io.Copy(io.Discard, body)
+							return err
+						})
+					if problem, ok := errors.AsType[*fetch.DownloadError](err); !ok || problem.Final {
+						return errors.Join(errors.New("the download does not end as one whose server is too slow"), err)
+					}
+					return nil
+				})
+			}
+			if err := under.Wait(); err != nil {
+				t.Errorf("%s: %v", tc.reason, err)
+			}
+		})
+	}
+}
+
+// trickle writes one byte after each pause until the client disconnects.
+func trickle(w http.ResponseWriter, r *http.Request, pause time.Duration) {
+	w.Header().Set("Content-Length", "1000000000")
+	ticker := time.NewTicker(pause)
+	defer ticker.Stop()
+	for {
+		if _, err := io.WriteString(w, "0"); err != nil {
+			return
+		}
+		if err := http.NewResponseController(w).Flush(); err != nil {
+			return
+		}
+		select {
+		case <-ticker.C:
+		case <-r.Context().Done():
+			return
+		}
+	}
+}
+
+// ownFiles is how many files and sockets the process has besides client connections.
+const ownFiles = 100
+
+// connections attacks with connections that stay open. The server rejects headers of 20 KiB; the test's headers are
+// shorter and never end.
+func connections(t *testing.T, under *target) {
+	limits := configv1alpha1.DefaultAPIServer()
+	for _, tc := range []struct {
+		name, reason    string
+		addresses, each int
+		say             string
+		// most is how many connections may remain.
+		most int
+	}{
+		{"idle", "one address asks once on each, and stays", 1, sized(2000, 15_000), "GET /health HTTP/1.1\r\nHost: x\r\n\r\n", limits.MaxConnectionsPerAddress},
+		{"idle from many addresses", "so many that all places are taken", 300, sized(10, 50), "GET /health HTTP/1.1\r\nHost: x\r\n\r\n", limits.MaxConnections},
+		{"silent", "nothing is ever sent", 300, sized(10, 50), "", limits.MaxConnections},
+		{"unfinished headers", "15 KB of each are there", 300, sized(10, 50), "GET /health HTTP/1.1\r\nHost: x\r\nX: " + strings.Repeat("a", 15_000), limits.MaxConnections},
+		{"unfinished short headers", "just below what counts as long", 300, sized(10, 50), "GET /health HTTP/1.1\r\nHost: x\r\nX: " + strings.Repeat("a", 4000), limits.MaxConnections},
+		{"bodies that never come", "each request is under way", 100, sized(20, 60), "POST /oauth/token HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: 10\r\n\r\n", limits.MaxConnections},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			before, _, _ := under.memory(t)
+			open := 0
+			for i := range tc.addresses * tc.each {
+				c, err := stranger(i%tc.addresses).DialContext(t.Context(), "tcp", under.Site)
+				if err != nil {
+					t.Fatalf("%s: connection %d: %v", tc.reason, i, err)
+				}
+				t.Cleanup(func() { _ = c.Close() })
+				if send(c, tc.say) == nil {
+					open++
+				}
+			}
+			under.served(t, 10_000)
+			after, peak, files := under.memory(t)
+			t.Logf("%s: %d of %d connections were answered or kept at first; resident memory %s -> %s, at most %s; %d files and sockets",
+				tc.reason, open, tc.addresses*tc.each, mib(before), mib(after), mib(peak), files)
+			if peak > maxResident {
+				t.Errorf("the process took %s, more than %s", mib(peak), mib(maxResident))
+			}
+			if files > tc.most+ownFiles {
+				t.Errorf("it has %d files and sockets open, more than the %d connections that it may hold and %d more", files, tc.most, ownFiles)
+			}
+		})
+	}
+}
+
+// send writes to a connection, and reads the start of the response if the request is complete.
+func send(c net.Conn, say string) error {
+	if _, err := io.WriteString(c, say); err != nil {
+		return err
+	}
+	if !strings.HasSuffix(say, "\r\n\r\n") || strings.HasPrefix(say, "POST") {
+		return nil
+	}
+	_, err := io.ReadFull(c, make([]byte, len("HTTP/1.1 200")))
+	return err
+}
