@@ -92,8 +92,7 @@ var _ = Describe("the webhook's certificate", Serial, Ordered, func() {
 		roots := x509.NewCertPool()
 		Expect(roots.AppendCertsFromPEM(trusted(ctx).Webhooks[0].ClientConfig.CABundle)).To(BeTrue())
 		for _, der := range [][]byte{old.Certificate[0], fresh.Certificate[0]} {
-			leaf, err := x509.ParseCertificate(der)
-			Expect(err).NotTo(HaveOccurred())
+			leaf := suite.Must(x509.ParseCertificate(der))
 			Expect(leaf.Verify(x509.VerifyOptions{Roots: roots, DNSName: "127.0.0.1"})).Error().NotTo(HaveOccurred())
 		}
 	})

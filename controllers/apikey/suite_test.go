@@ -224,8 +224,7 @@ var _ = Describe("A manager that dies on the way", func() {
 		})
 		_, err := newReconciler(dying, now).Reconcile(ctx, request)
 		Expect(err).To(MatchError(boom))
-		secret, err := secretOf(ctx, key)
-		Expect(err).NotTo(HaveOccurred())
+		secret := suite.Must(secretOf(ctx, key))
 
 		By("coming back")
 		for range 2 {

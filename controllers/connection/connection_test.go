@@ -116,8 +116,7 @@ var _ = Describe("A Connection", func() {
 		Expect(meta.IsStatusConditionTrue(a.conn.Status.Conditions, v1alpha1.ConditionStalled)).To(BeTrue())
 		Expect(meta.FindStatusCondition(a.conn.Status.Conditions, "Ready").Message).To(ContainSubstring("connect the account again"))
 
-		again, err := site.Account(ctx, "x", a.ID, nil)
-		Expect(err).NotTo(HaveOccurred())
+		again := suite.Must(site.Account(ctx, "x", a.ID, nil))
 		secret := a.stored(ctx)
 		secret.StringData = tokensOf(again)
 		Expect(k8s.Update(ctx, secret)).To(Succeed())

@@ -90,8 +90,7 @@ func (a *account) grant(ctx context.Context) sandboxtest.Account {
 	request := suite.Must(http.NewRequestWithContext(ctx, http.MethodGet, site.URL+"/x/i/oauth2/authorize?"+asked.Encode(), http.NoBody))
 	answer := suite.Must(browser.Do(request))
 	Expect(answer.Body.Close()).To(Succeed())
-	sent, err := answer.Location()
-	Expect(err).NotTo(HaveOccurred())
+	sent := suite.Must(answer.Location())
 	form := url.Values{
 		"grant_type": {"authorization_code"}, "client_id": {"herald"}, "redirect_uri": {back}, "code_verifier": {verifier}, "code": {sent.Query().Get("code")},
 	}

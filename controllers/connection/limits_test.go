@@ -45,8 +45,7 @@ func newObserved(now *clocktesting.FakeClock, served platforms.Registry, owned f
 // pass reconciles an account's connection once, and returns the requeue delay.
 func (t *observed) pass(ctx context.Context, a *account) time.Duration {
 	GinkgoHelper()
-	result, err := t.Reconcile(ctrl.LoggerInto(ctx, logr.FromSlogHandler(slog.NewJSONHandler(&t.log, nil))), a.request())
-	Expect(err).NotTo(HaveOccurred())
+	result := suite.Must(t.Reconcile(ctrl.LoggerInto(ctx, logr.FromSlogHandler(slog.NewJSONHandler(&t.log, nil))), a.request()))
 	a.read(ctx)
 	return result.RequeueAfter
 }

@@ -89,8 +89,7 @@ var _ = Describe("A renewal", func() {
 		running.Wait()
 		Expect(calls(ctx, "refresh_token")-refreshed).To(Equal(1), "a second renewal would kill the grant")
 
-		_, err := newManager("three", k8s, platform).Reconcile(ctx, a.request())
-		Expect(err).NotTo(HaveOccurred())
+		Expect(newManager("three", k8s, platform).Reconcile(ctx, a.request())).Error().NotTo(HaveOccurred())
 		probe := a.probe(ctx)
 		Expect(newManager("one", k8s, platform).Reconcile(ctx, a.request())).Error().NotTo(HaveOccurred())
 		Expect(a.state(ctx)()).To(Equal("True Connected " + probe))
@@ -211,8 +210,7 @@ var _ = Describe("The result of a probe", func() {
 			},
 		})
 		r := newManager("one", api, platform)
-		_, err := r.Reconcile(ctx, a.request())
-		Expect(err).NotTo(HaveOccurred())
+		Expect(r.Reconcile(ctx, a.request())).Error().NotTo(HaveOccurred())
 		Expect(a.state(ctx)()).To(Equal("True Connected " + first))
 		Expect(r.Reconcile(ctx, a.request())).Error().NotTo(HaveOccurred())
 		Expect(a.state(ctx)()).To(Equal("True Connected " + second))
@@ -344,8 +342,7 @@ var _ = Describe("Many connections of one account", func() {
 			passed := make(chan ctrl.Result, 1)
 			go func() {
 				defer GinkgoRecover()
-				result, err := r.Reconcile(ctx, b.request())
-				Expect(err).NotTo(HaveOccurred())
+				result := suite.Must(r.Reconcile(ctx, b.request()))
 				passed <- result
 			}()
 			var result ctrl.Result

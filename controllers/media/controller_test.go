@@ -276,8 +276,7 @@ var _ = Describe("what is not used", func() {
 		Expect(k8s.Get(ctx, client.ObjectKeyFromObject(idle), idle)).To(Succeed())
 		Expect(idle.DeletionTimestamp).To(BeNil(), "its day is not over")
 
-		d.clock.Step(d.UnusedAfter + time.Second)
-		Expect(d.sweep(ctx)).To(Succeed())
+		d.sweepAfter(ctx, d.UnusedAfter+time.Second)
 		d.removed(ctx, idle)
 		Expect(hasFile(ctx, store.Key(idle))).To(MatchError(store.ErrNotFound))
 		for _, m := range []*v1alpha1.Media{kept, used} {
@@ -289,8 +288,7 @@ var _ = Describe("what is not used", func() {
 		By("counting the day of what was used from when that is noticed to be over")
 		Expect(k8s.Delete(ctx, post)).To(Succeed())
 		Eventually(func() (bool, error) { return d.inUse(ctx, used) }).Should(BeFalse())
-		d.clock.Step(d.UnusedAfter + time.Second)
-		Expect(d.sweep(ctx)).To(Succeed())
+		d.sweepAfter(ctx, d.UnusedAfter+time.Second)
 		Expect(k8s.Get(ctx, client.ObjectKeyFromObject(used), used)).To(Succeed())
 		Expect(used.DeletionTimestamp).To(BeNil())
 		Expect(used.Status.UnusedSince).NotTo(BeNil())
@@ -309,8 +307,7 @@ var _ = Describe("what is not used", func() {
 		d.step(ctx, m, func(g Gomega, m *v1alpha1.Media) { g.Expect(m.Status.UnusedSince).To(BeNil()) })
 		stays := func(why string) {
 			GinkgoHelper()
-			d.clock.Step(d.UnusedAfter + time.Second)
-			Expect(d.sweep(ctx)).To(Succeed())
+			d.sweepAfter(ctx, d.UnusedAfter+time.Second)
 			Expect(k8s.Get(ctx, client.ObjectKeyFromObject(m), m)).To(Succeed())
 			Expect(m.DeletionTimestamp).To(BeNil(), why)
 			Expect(hasFile(ctx, store.Key(m))).To(Succeed())
@@ -321,8 +318,7 @@ var _ = Describe("what is not used", func() {
 		Expect(k8s.Delete(ctx, last)).To(Succeed())
 		Eventually(func() (bool, error) { return d.inUse(ctx, m) }).Should(BeFalse())
 		stays("that none needs it any more is noticed, and begins its day")
-		d.clock.Step(d.UnusedAfter + time.Second)
-		Expect(d.sweep(ctx)).To(Succeed())
+		d.sweepAfter(ctx, d.UnusedAfter+time.Second)
 		d.removed(ctx, m)
 		Expect(hasFile(ctx, store.Key(m))).To(MatchError(store.ErrNotFound))
 	})
@@ -330,8 +326,7 @@ var _ = Describe("what is not used", func() {
 	It("goes at the first sweep after a start, too", func(ctx SpecContext) {
 		d := newDesk(loose())
 		m := d.uploaded(ctx, fromTheAPI)
-		d.clock.Step(d.UnusedAfter + time.Second)
-		Expect(d.sweep(ctx)).To(Succeed())
+		d.sweepAfter(ctx, d.UnusedAfter+time.Second)
 		Eventually(func() bool {
 			err := k8s.Get(ctx, client.ObjectKeyFromObject(m), m)
 			return apierrors.IsNotFound(err) || !m.DeletionTimestamp.IsZero()
@@ -361,8 +356,7 @@ var _ = Describe("files without a Media", func() {
 		}
 		Expect(d.sweep(ctx)).To(Succeed())
 		Expect(hasFile(ctx, byHand+uid)).To(Succeed(), "its Media may be about to be created")
-		d.clock.Step(orphanAfter + time.Minute)
-		Expect(d.sweep(ctx)).To(Succeed())
+		d.sweepAfter(ctx, orphanAfter+time.Minute)
 		for key, want := range keys {
 			if want == nil {
 				Expect(hasFile(ctx, key)).To(Succeed(), key)
@@ -385,8 +379,7 @@ var _ = Describe("files of a team that another installation serves", func() {
 		Expect(bucket.Put(ctx, key, "image/png", 1, strings.NewReader("x"))).Error().NotTo(HaveOccurred())
 		d := newDesk(loose())
 		d.Namespaces = configv1alpha1.Namespaces{byHand}
-		d.clock.Step(orphanAfter + time.Minute)
-		Expect(d.sweep(ctx)).To(Succeed())
+		d.sweepAfter(ctx, orphanAfter+time.Minute)
 		Expect(hasFile(ctx, key)).To(Succeed())
 
 		By("serving the team")
@@ -415,8 +408,7 @@ var _ = Describe("renditions and the copy of a Media", func() {
 		d := newDesk(loose())
 		m := d.uploaded(ctx, func(m *v1alpha1.Media) { m.Spec.WhenUnused = v1alpha1.KeepWhenUnused })
 		rendition, copied := made(ctx, store.Key(m)), copied(ctx, m)
-		d.clock.Step(orphanAfter + time.Minute)
-		Expect(d.sweep(ctx)).To(Succeed())
+		d.sweepAfter(ctx, orphanAfter+time.Minute)
 		Expect(hasFile(ctx, rendition)).To(Succeed(), "the sweep takes it for nobody's")
 		Expect(hasFile(ctx, copied)).To(Succeed(), "so it does with the copy")
 		Expect(k8s.Delete(ctx, m)).To(Succeed())
@@ -454,8 +446,7 @@ var _ = Describe("renditions and the copy of a Media", func() {
 		Expect(bucket.Delete(ctx, store.Key(gone))).To(Succeed())
 		Expect(d.sweep(ctx)).To(Succeed())
 		Expect(hasFile(ctx, rendition)).To(Succeed(), "its Media may be about to be created")
-		d.clock.Step(orphanAfter + time.Minute)
-		Expect(d.sweep(ctx)).To(Succeed())
+		d.sweepAfter(ctx, orphanAfter+time.Minute)
 		Expect(hasFile(ctx, rendition)).To(MatchError(store.ErrNotFound))
 		Expect(hasFile(ctx, copied)).To(MatchError(store.ErrNotFound))
 	})

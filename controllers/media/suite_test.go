@@ -135,6 +135,13 @@ type desk struct {
 	clock *clocktesting.FakeClock
 }
 
+// sweepAfter steps the clock and runs a sweep, which must succeed.
+func (d *desk) sweepAfter(ctx context.Context, pause time.Duration) {
+	GinkgoHelper()
+	d.clock.Step(pause)
+	Expect(d.sweep(ctx)).To(Succeed())
+}
+
 func newDesk(source Source) *desk {
 	GinkgoHelper()
 	now := clocktesting.NewFakeClock(time.Now())

@@ -147,7 +147,8 @@ var _ = Describe("A post that is more than text", Ordered, func() {
 		}}
 		Expect(k8s.Status().Update(ctx, media)).To(Succeed())
 		edit(ctx, p, func(p *v1alpha1.Post) { p.Spec.Draft = false })
-		Eventually(conditionOf(ctx, p, v1alpha1.ConditionAccepted)).Should(And(HavePrefix(v1alpha1.ReasonInvalid), ContainSubstring("The file was overwritten.")))
+		Eventually(conditionOf(ctx, p, v1alpha1.ConditionAccepted)).
+			Should(And(HavePrefix(v1alpha1.ReasonInvalid), ContainSubstring("The file was overwritten.")))
 	})
 
 	It("is refused for a privacy level that its TikTok account cannot choose", func(ctx SpecContext) {
@@ -159,7 +160,8 @@ var _ = Describe("A post that is more than text", Ordered, func() {
 		conn.Status = v1alpha1.ConnectionStatus{TikTok: &v1alpha1.TikTokAccount{PrivacyLevelOptions: []string{string(v1alpha1.TikTokSelfOnly)}}}
 		Expect(k8s.Status().Update(ctx, conn)).To(Succeed())
 		p := t.post(ctx, "look", showing("gone"), func(p *v1alpha1.Post) { p.Spec.Targets[0].ConnectionRef.Name = "tiktok" })
-		Eventually(conditionOf(ctx, p, v1alpha1.ConditionAccepted)).Should(And(HavePrefix(v1alpha1.ReasonInvalid), ContainSubstring("it can choose SELF_ONLY")))
+		Eventually(conditionOf(ctx, p, v1alpha1.ConditionAccepted)).
+			Should(And(HavePrefix(v1alpha1.ReasonInvalid), ContainSubstring("it can choose SELF_ONLY")))
 	})
 
 	It("is refused for a file that was rejected", func(ctx SpecContext) {

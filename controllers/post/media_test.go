@@ -112,21 +112,16 @@ var _ = Describe("A post with files", Ordered, func() {
 		Expect(shown(ctx, t)).To(Equal([][]string{{video}, {jpeg}}))
 	})
 
-	It("is found after a lost answer, and not published twice", func(ctx SpecContext) {
+	DescribeTable("is shown once", func(ctx SpecContext, operation string) {
 		t := newTeam(ctx)
 		jpeg := file(ctx, t, "a", "picture.jpg", v1alpha1.MimeJPEG)
-		t.fault(ctx, sandboxtest.Fault{Operation: "publish", Kind: "drop_after"})
+		t.fault(ctx, sandboxtest.Fault{Operation: operation, Kind: "drop_after"})
 		posted(ctx, t.post(ctx, "look", showing("a")))
 		Expect(shown(ctx, t)).To(Equal([][]string{{jpeg}}))
-	})
-
-	It("is tried again when an upload fails", func(ctx SpecContext) {
-		t := newTeam(ctx)
-		jpeg := file(ctx, t, "a", "picture.jpg", v1alpha1.MimeJPEG)
-		t.fault(ctx, sandboxtest.Fault{Operation: "upload", Kind: "drop_after"})
-		posted(ctx, t.post(ctx, "look", showing("a")))
-		Expect(shown(ctx, t)).To(Equal([][]string{{jpeg}}))
-	})
+	},
+		Entry("if the answer is lost, after which it is found", "publish"),
+		Entry("if an upload fails, which is tried again", "upload"),
+	)
 
 	It("does not show a file that was overwritten after it had been checked", func(ctx SpecContext) {
 		t := newTeam(ctx)

@@ -78,8 +78,7 @@ var _ = Describe("A team beside another one", func() {
 
 	It("says what a person told of its own, and what the platform did not confirm", func(ctx SpecContext) {
 		Eventually(phase(ctx, attacker.post(ctx, "sent before the backup"))).Should(Equal(v1alpha1.PhasePosted))
-		online, err := platform.Posts(ctx, "x", attacker.account.ID)
-		Expect(err).NotTo(HaveOccurred())
+		online := suite.Must(platform.Posts(ctx, "x", attacker.account.ID))
 		for id, unconfirmed := range map[string]bool{online[0].ID: false, "42": true} {
 			p := attacker.post(ctx, "sent before the backup", restored)
 			Eventually(func() string { return readyReason(ctx, p) }).Should(Equal(v1alpha1.ReasonOutcomeUnknown))

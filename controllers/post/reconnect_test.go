@@ -136,8 +136,7 @@ var _ = Describe("A token that is refused when a post is sent", Ordered, func() 
 		m.stop()
 		m = startManager(fromSecrets)
 		Expect(platform.ClearFaults(ctx)).To(Succeed())
-		again, err := platform.Account(ctx, "x", t.account.ID, nil)
-		Expect(err).NotTo(HaveOccurred())
+		again := suite.Must(platform.Account(ctx, "x", t.account.ID, nil))
 		t.putSecret(ctx, again)
 		t.probe(ctx, "somebody asks")
 		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
@@ -171,8 +170,7 @@ func fromSecrets(o *post.Options) {
 // stranger creates another account of the platform, whose token then replaces the token in a team's Secret.
 func stranger(ctx context.Context, id string) sandboxtest.Account {
 	GinkgoHelper()
-	account, err := platform.Account(ctx, "x", id+"99", nil)
-	Expect(err).NotTo(HaveOccurred())
+	account := suite.Must(platform.Account(ctx, "x", id+"99", nil))
 	return account
 }
 

@@ -201,7 +201,8 @@ var _ = Describe("Images that a platform does not take", Ordered, func() {
 		Expect(png.Encode(&data, logo)).To(Succeed())
 		fileOf(ctx, t, "logo", "logo.png", v1alpha1.MimePNG, data.Bytes())
 		p := posted(ctx, t.post(ctx, "look", with("logo")))
-		Eventually(warned(ctx, t.namespace, p.Name, v1alpha1.ReasonPictureBlank)).Should(ConsistOf(ContainSubstring(`"logo.png" shows nothing on x`)))
+		Eventually(warned(ctx, t.namespace, p.Name, v1alpha1.ReasonPictureBlank)).
+			Should(ConsistOf(ContainSubstring(`"logo.png" shows nothing on x`)))
 	})
 
 	It("are told to have changed if they have", func(ctx SpecContext) {
@@ -223,7 +224,8 @@ var _ = Describe("Images that a platform does not take", Ordered, func() {
 			p.Spec.Video = &v1alpha1.VideoContent{MediaRef: v1alpha1.LocalReference{Name: "film"}, ThumbnailOffsetMillis: new(int32(500))}
 		})
 		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
-		Eventually(warned(ctx, t.namespace, p.Name, v1alpha1.ReasonThumbnailNotSet)).Should(ContainElement(ContainSubstring("without the chosen thumbnail")))
+		Eventually(warned(ctx, t.namespace, p.Name, v1alpha1.ReasonThumbnailNotSet)).
+			Should(ContainElement(ContainSubstring("without the chosen thumbnail")))
 	})
 
 	It("are converted for a platform that prepares nothing", func(ctx SpecContext) {

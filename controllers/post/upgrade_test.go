@@ -80,7 +80,8 @@ var _ = Describe("A post that is larger than one may be", func() {
 		runManager()
 		t := newTeam(ctx)
 		p := t.post(ctx, "large", around, at(3*time.Second))
-		Eventually(conditionOf(ctx, p, v1alpha1.ConditionAccepted)).Should(And(HavePrefix(v1alpha1.ReasonInvalid), ContainSubstring("a post may take at most 262144")))
+		Eventually(conditionOf(ctx, p, v1alpha1.ConditionAccepted)).
+			Should(And(HavePrefix(v1alpha1.ReasonInvalid), ContainSubstring("a post may take at most 262144")))
 		before := read(ctx, p)
 		now := before.DeepCopy()
 		now.Spec.Targets[0].Caption = "mended"

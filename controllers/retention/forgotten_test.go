@@ -39,8 +39,7 @@ var _ = Describe("The record of an applied post that was finished long ago", fun
 	// hourly sweeps once an hour for the given duration.
 	hourly := func(ctx SpecContext, during time.Duration) {
 		for range int(during / hour) {
-			d.clock.Step(hour)
-			Expect(d.sweep(ctx)).To(Succeed())
+			d.sweepAfter(ctx, hour)
 		}
 	}
 

@@ -38,13 +38,11 @@ var _ = Describe("A finished post", func() {
 		Expect(d.listed(ctx)).To(ConsistOf("old", "due"))
 		Expect(d.recorded(ctx, "old", "due", "soon", "young")).To(ConsistOf("old", "due"))
 
-		d.clock.Step(time.Minute)
-		Expect(d.sweep(ctx)).To(Succeed())
+		d.sweepAfter(ctx, time.Minute)
 		Expect(d.stored(ctx)).To(ConsistOf("young"))
 		Expect(d.listed(ctx)).To(ConsistOf("old", "due", "soon"))
 
-		d.clock.Step(2 * day)
-		Expect(d.sweep(ctx)).To(Succeed())
+		d.sweepAfter(ctx, 2*day)
 		Expect(d.stored(ctx)).To(BeEmpty())
 	})
 
@@ -70,8 +68,7 @@ var _ = Describe("A finished post", func() {
 		Expect(d.sweep(ctx)).To(Succeed())
 		Expect(d.stored(ctx)).To(ConsistOf("young"))
 		Expect(d.late()).To(BeZero())
-		d.clock.Step(sweepEvery)
-		Expect(d.sweep(ctx)).To(Succeed())
+		d.sweepAfter(ctx, sweepEvery)
 		Expect(d.stored(ctx)).To(BeEmpty())
 	})
 
@@ -103,19 +100,16 @@ var _ = Describe("A finished post", func() {
 		By("finding out what became of the call")
 		lost.Status.Targets[0].Attempt.Outcome = v1alpha1.OutcomeAbsent
 		Expect(k8s.Status().Update(ctx, lost)).To(Succeed())
-		d.clock.Step(retryAfter)
-		Expect(d.sweep(ctx)).To(Succeed())
+		d.sweepAfter(ctx, retryAfter)
 		Expect(d.stored(ctx)).To(ConsistOf("lost"))
 
 		By("never finding it out")
 		d.post(ctx, "unknown", 0, asking(d.clock.Now(), time.Minute))
 		d.post(ctx, "next", 0)
 		Expect(d.sweep(ctx)).To(Succeed())
-		d.clock.Step(23 * hour)
-		Expect(d.sweep(ctx)).To(Succeed())
+		d.sweepAfter(ctx, 23*hour)
 		Expect(d.stored(ctx)).To(ConsistOf("lost", "unknown", "next"))
-		d.clock.Step(hour + time.Minute)
-		Expect(d.sweep(ctx)).To(Succeed())
+		d.sweepAfter(ctx, hour+time.Minute)
 		Expect(d.stored(ctx)).To(ConsistOf("lost", "unknown"))
 	})
 
@@ -139,8 +133,7 @@ var _ = Describe("A finished post", func() {
 		Expect(d.stored(ctx)).To(BeEmpty())
 		Expect(d.listed(ctx)).To(BeEmpty(), "no list shows cancelled posts")
 		Expect(d.recorded(ctx, "withdrawn")).To(ConsistOf("withdrawn"))
-		d.clock.Step(5*day + hour)
-		Expect(d.sweep(ctx)).To(Succeed())
+		d.sweepAfter(ctx, 5*day+hour)
 		Expect(d.recorded(ctx, "withdrawn")).To(BeEmpty(), "its time is over, like that of others")
 	})
 
@@ -153,8 +146,7 @@ var _ = Describe("A finished post", func() {
 		Expect(k8s.Get(ctx, client.ObjectKeyFromObject(post), post)).To(Succeed())
 		Expect(post.Status.FinishedAt).NotTo(BeNil())
 		Expect(post.Status.FinishedOn).To(Equal(dayOf(post.Status.FinishedAt.Time)))
-		d.clock.Step(2*day + hour)
-		Expect(d.sweep(ctx)).To(Succeed())
+		d.sweepAfter(ctx, 2*day+hour)
 		Expect(d.stored(ctx)).To(BeEmpty())
 	})
 
@@ -180,8 +172,7 @@ var _ = Describe("A finished post", func() {
 		Expect(d.sweep(ctx)).NotTo(Succeed())
 		d.shelf.Archive, d.shelf.Record = archive.New(bucket), record
 		Expect(d.late()).To(Equal(3*day), "it is due all the while, though it is not tried before")
-		d.clock.Step(retryAfter)
-		Expect(d.sweep(ctx)).To(Succeed())
+		d.sweepAfter(ctx, retryAfter)
 		Expect(d.stored(ctx)).To(BeEmpty())
 	})
 
@@ -208,8 +199,7 @@ var _ = Describe("A finished post", func() {
 		Expect(d.late()).To(Equal(3*day), "it is told that something does not leave")
 
 		d.shelf.Record = record
-		d.clock.Step(retryAfter)
-		Expect(d.sweep(ctx)).To(Succeed())
+		d.sweepAfter(ctx, retryAfter)
 		Expect(d.stored(ctx)).To(BeEmpty())
 	},
 		Entry("one", errors.New("the store refuses it"), 1, "b-odd"),
@@ -225,8 +215,7 @@ var _ = Describe("A finished post", func() {
 		d.post(ctx, "old", 11*day)
 		Expect(d.sweep(ctx)).To(Succeed())
 		Expect(d.stored(ctx)).To(ConsistOf("young"))
-		d.clock.Step(day + time.Second)
-		Expect(d.sweep(ctx)).To(Succeed())
+		d.sweepAfter(ctx, day+time.Second)
 		Expect(d.stored(ctx)).To(BeEmpty())
 	})
 
@@ -318,12 +307,10 @@ var _ = Describe("The sweep", func() {
 		Expect(d.sweep(ctx)).To(Succeed())
 		d.reads.lists = 0
 		for range 100 {
-			d.clock.Step(sweepEvery)
-			Expect(d.sweep(ctx)).To(Succeed())
+			d.sweepAfter(ctx, sweepEvery)
 		}
 		Expect(d.reads.lists).To(BeZero(), "50 minutes, in which no day ends")
-		d.clock.Step(hour)
-		Expect(d.sweep(ctx)).To(Succeed())
+		d.sweepAfter(ctx, hour)
 		Expect(d.reads.lists).To(Equal(1), "the days before are looked at once an hour")
 	})
 
@@ -383,8 +370,7 @@ var _ = Describe("The archive", func() {
 		d.post(ctx, "older", 9*day)
 		Expect(d.sweep(ctx)).To(Succeed())
 		Expect(d.listed(ctx)).To(ConsistOf("old", "older"))
-		d.clock.Step(day + hour)
-		Expect(d.sweep(ctx)).To(Succeed())
+		d.sweepAfter(ctx, day+hour)
 		Expect(d.listed(ctx)).To(ConsistOf("old"))
 		Expect(d.recorded(ctx, "old", "older")).To(ConsistOf("old"))
 	})
@@ -402,8 +388,7 @@ var _ = Describe("The archive", func() {
 		Expect(d.listed(ctx)).To(ConsistOf("b"))
 		Expect(d.recorded(ctx, "a", "b", "c")).To(ConsistOf("b"))
 		d.shelf.APIReader = reader
-		d.clock.Step(hour)
-		Expect(d.sweep(ctx)).To(Succeed())
+		d.sweepAfter(ctx, hour)
 		Expect(d.listed(ctx)).To(BeEmpty())
 	})
 
@@ -417,15 +402,12 @@ var _ = Describe("The archive", func() {
 		d.post(ctx, "applied", 0, applied)
 		Expect(d.sweep(ctx)).To(Succeed())
 		Expect(d.stored(ctx)).To(BeEmpty())
-		d.clock.Step(23 * hour)
-		Expect(d.sweep(ctx)).To(Succeed())
+		d.sweepAfter(ctx, 23*hour)
 		Expect(d.listed(ctx)).To(ConsistOf("with-key", "applied"))
-		d.clock.Step(2 * hour)
-		Expect(d.sweep(ctx)).To(Succeed())
+		d.sweepAfter(ctx, 2*hour)
 		Expect(d.listed(ctx)).To(BeEmpty())
 		Expect(d.recorded(ctx, "plain", "with-key", "applied")).To(ConsistOf("applied"), "what applied it may put it back")
-		d.clock.Step(2 * day)
-		Expect(d.sweep(ctx)).To(Succeed())
+		d.sweepAfter(ctx, 2*day)
 		Expect(d.recorded(ctx, "applied")).To(BeEmpty(), "two days after it was found that nobody needs it")
 	})
 
@@ -441,13 +423,10 @@ var _ = Describe("The archive", func() {
 		Expect(k8s.Get(ctx, client.ObjectKeyFromObject(d.team), d.team)).To(Succeed())
 		d.team.Spec.Retention.Archived = &v1alpha1.Duration{Duration: hour}
 		Expect(k8s.Update(ctx, d.team)).To(Succeed())
-		d.clock.Step(23 * hour)
-		Expect(d.sweep(ctx)).To(Succeed())
+		d.sweepAfter(ctx, 23*hour)
 		Expect(d.recorded(ctx, "plain", "with-key")).To(ConsistOf("with-key"))
-		d.clock.Step(day)
-		Expect(d.sweep(ctx)).To(Succeed())
-		d.clock.Step(2 * day)
-		Expect(d.sweep(ctx)).To(Succeed())
+		d.sweepAfter(ctx, day)
+		d.sweepAfter(ctx, 2*day)
 		Expect(d.recorded(ctx, "with-key")).To(BeEmpty())
 	})
 
@@ -471,8 +450,7 @@ var _ = Describe("The archive", func() {
 	},
 		Entry("when a post leaves", func(ctx SpecContext, d *desk) { d.post(ctx, "next", 5*day) }, 6),
 		Entry("when it looks for what is over its time", func(ctx SpecContext, d *desk) {
-			d.clock.Step(5*day + hour)
-			Expect(d.sweep(ctx)).To(Succeed())
+			d.sweepAfter(ctx, 5*day+hour)
 		}, 0),
 	)
 
@@ -486,8 +464,7 @@ var _ = Describe("The archive", func() {
 		Expect(d.listed(ctx)).To(ConsistOf("older"))
 		Expect(d.recorded(ctx, "older")).To(ConsistOf("older"))
 		d.foreign = nil
-		d.clock.Step(hour)
-		Expect(d.sweep(ctx)).To(Succeed())
+		d.sweepAfter(ctx, hour)
 		Expect(d.recorded(ctx, "older")).To(BeEmpty())
 	})
 
@@ -499,11 +476,9 @@ var _ = Describe("The archive", func() {
 			_, err := d.shelf.Archive.Request(ctx, d.of(), "draft")
 			return err
 		}
-		d.clock.Step(23 * hour)
-		Expect(d.sweep(ctx)).To(Succeed())
+		d.sweepAfter(ctx, 23*hour)
 		Expect(request()).To(Succeed())
-		d.clock.Step(25 * hour)
-		Expect(d.sweep(ctx)).To(Succeed())
+		d.sweepAfter(ctx, 25*hour)
 		Expect(request()).To(MatchError(archive.ErrNotFound))
 	})
 
@@ -512,8 +487,7 @@ var _ = Describe("The archive", func() {
 		d.post(ctx, "back", 9*day)
 		Expect(d.sweep(ctx)).To(Succeed())
 		d.post(ctx, "back", 0)
-		d.clock.Step(day + hour)
-		Expect(d.sweep(ctx)).To(Succeed())
+		d.sweepAfter(ctx, day+hour)
 		Expect(d.listed(ctx)).To(BeEmpty())
 		Expect(d.recorded(ctx, "back")).To(ConsistOf("back"))
 	})
@@ -526,15 +500,12 @@ var _ = Describe("The archive", func() {
 		second := first.DeepCopy()
 		second.UID, second.Status.Finished, second.Status.FinishedAt = "of-the-second", false, nil
 		Expect(d.shelf.Record(ctx, second)).To(Succeed())
-		d.clock.Step(day + hour)
-		Expect(d.sweep(ctx)).To(Succeed())
+		d.sweepAfter(ctx, day+hour)
 		Expect(d.listed(ctx)).To(BeEmpty())
 		Expect(d.recorded(ctx, "launch")).To(ConsistOf("launch"))
-		d.clock.Step(10 * day)
-		Expect(d.sweep(ctx)).To(Succeed())
+		d.sweepAfter(ctx, 10*day)
 		Expect(d.recorded(ctx, "launch")).To(ConsistOf("launch"))
-		d.clock.Step(2 * day)
-		Expect(d.sweep(ctx)).To(Succeed())
+		d.sweepAfter(ctx, 2*day)
 		Expect(d.recorded(ctx, "launch")).To(BeEmpty(), "the daily sweep of records takes it")
 	})
 
@@ -547,11 +518,9 @@ var _ = Describe("The archive", func() {
 		for _, post := range []*v1alpha1.Post{there, never} {
 			Expect(d.shelf.Record(ctx, post)).To(Succeed())
 		}
-		d.clock.Step(11 * day)
-		Expect(d.sweep(ctx)).To(Succeed())
+		d.sweepAfter(ctx, 11*day)
 		Expect(d.recorded(ctx, "there", never.Name)).To(ConsistOf("there", never.Name))
-		d.clock.Step(2 * day)
-		Expect(d.sweep(ctx)).To(Succeed())
+		d.sweepAfter(ctx, 2*day)
 		Expect(d.recorded(ctx, "there", never.Name)).To(ConsistOf("there"))
 	})
 
@@ -572,12 +541,10 @@ var _ = Describe("The archive", func() {
 		Expect(d.sweep(ctx)).To(Succeed())
 		Expect(archived()).To(HaveValue(HaveField("Posts", int64(2))))
 		before, version := d.team.Status.Archive.Revision, d.team.ResourceVersion
-		d.clock.Step(time.Minute)
-		Expect(d.sweep(ctx)).To(Succeed())
+		d.sweepAfter(ctx, time.Minute)
 		archived()
 		Expect(d.team.ResourceVersion).To(Equal(version), "nothing has changed, and nothing is written")
-		d.clock.Step(day + hour)
-		Expect(d.sweep(ctx)).To(Succeed())
+		d.sweepAfter(ctx, day+hour)
 		Expect(archived()).To(HaveValue(And(HaveField("Posts", int64(1)), HaveField("Revision", BeNumerically(">", before)))))
 	})
 })

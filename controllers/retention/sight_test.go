@@ -36,8 +36,7 @@ var _ = DescribeTable("A sweep is told of only if all was done that was due", fu
 	Expect(testutil.ToFloat64(d.Metrics.lag)).To(BeZero(), "which does not tell")
 
 	mends(d)
-	d.clock.Step(hour)
-	Expect(d.sweep(ctx)).To(Succeed())
+	d.sweepAfter(ctx, hour)
 	Expect(swept()).To(BeTemporally("~", d.clock.Now(), time.Second))
 },
 	Entry("posts cannot be listed, so that none is known to be due",
@@ -60,8 +59,7 @@ var _ = It("What cannot leave is told of for as long as it should have left, how
 	Expect(d.sweep(ctx)).NotTo(Succeed())
 	Expect(lag()).To(Equal(2 * hour))
 	d.shelf.Record = record
-	d.clock.Step(retryAfter)
-	Expect(d.sweep(ctx)).To(Succeed())
+	d.sweepAfter(ctx, retryAfter)
 	Expect(d.stored(ctx)).To(BeEmpty())
 	Expect(lag()).To(BeZero())
 })

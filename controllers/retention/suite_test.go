@@ -87,6 +87,13 @@ type desk struct {
 // ends during a spec that covers hours.
 var started = time.Now().UTC().Truncate(24 * time.Hour).Add(12 * time.Hour)
 
+// sweepAfter steps the clock and runs a sweep, which must succeed.
+func (d *desk) sweepAfter(ctx context.Context, pause time.Duration) {
+	GinkgoHelper()
+	d.clock.Step(pause)
+	Expect(d.sweep(ctx)).To(Succeed())
+}
+
 // newDesk creates a team whose posts stay in the cluster for two days and in the archive for ten.
 func newDesk(ctx context.Context, edits ...func(*v1alpha1.TeamSpec)) *desk {
 	GinkgoHelper()

@@ -57,9 +57,8 @@ var _ = Describe("The budget of a Team", func() {
 	const starter = "posts=2000 media=4100 apikeys=20 connections=200 oauthgrants=1000"
 
 	It("bounds the objects of its namespace, and follows the Team", func(ctx SpecContext) {
-		n := name("bounded")
-		t := create(ctx, n, n)
-		Eventually(readiness(ctx, n)).Should(Equal("True NamespaceReady"))
+		t := ready(ctx, "bounded")
+		n := t.Name
 		q, err := resourceQuota(ctx, n)()
 		Expect(err).NotTo(HaveOccurred(), "it is there before the Team is ready")
 		Expect(bounds(q)).To(Equal("posts=16000 media=33000 apikeys=100 connections=5000 oauthgrants=5000"))
@@ -91,11 +90,8 @@ var _ = Describe("The budget of a Team", func() {
 	})
 
 	It("comes back when somebody changes or deletes the quota, and does not mind what Kubernetes counts", func(ctx SpecContext) {
-		n := name("bounded")
-		create(ctx, n, n)
-		Eventually(readiness(ctx, n)).Should(Equal("True NamespaceReady"))
-		q, err := resourceQuota(ctx, n)()
-		Expect(err).NotTo(HaveOccurred())
+		n := ready(ctx, "bounded").Name
+		q := suite.Must(resourceQuota(ctx, n)())
 		want := bounds(q)
 
 		q.Status = corev1.ResourceQuotaStatus{Hard: q.Spec.Hard, Used: corev1.ResourceList{"count/posts.social.herald.dev": resource.MustParse("3")}}
@@ -141,9 +137,8 @@ var _ = Describe("The budget of a Team", func() {
 	)
 
 	It("is shown in its status as the apiserver counted it, and told of as a metric when it is nearly used up", func(ctx SpecContext) {
-		n := name("shown")
-		t := create(ctx, n, n)
-		Eventually(readiness(ctx, n)).Should(Equal("True NamespaceReady"))
+		t := ready(ctx, "shown")
+		n := t.Name
 		store := quota.NewUsageStore(quota.NewAPI(asManager, asManager))
 		registry := prometheus.NewRegistry()
 		clock := clocktesting.NewFakePassiveClock(time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC))
@@ -207,11 +202,8 @@ var _ = Describe("The budget of a Team", func() {
 // fake clock.
 var _ = Describe("A budget that Kubernetes could not count", func() {
 	It("is counted again because the manager asks for it, ever more rarely, with all bounds in force, and not once it is counted", func(ctx SpecContext) {
-		n := name("uncounted")
-		create(ctx, n, n)
-		Eventually(readiness(ctx, n)).Should(Equal("True NamespaceReady"))
-		q, err := resourceQuota(ctx, n)()
-		Expect(err).NotTo(HaveOccurred())
+		n := ready(ctx, "uncounted").Name
+		q := suite.Must(resourceQuota(ctx, n)())
 		want := bounds(q)
 
 		began := time.Date(2026, 12, 1, 9, 0, 0, 0, time.UTC)
@@ -292,8 +284,7 @@ var _ = Describe("A budget that Kubernetes could not count", func() {
 		By("a manager that ends before it takes the question back, and the next one")
 		r = start()
 		look(r, time.Minute, 5*time.Second)
-		q, err = resourceQuota(ctx, n)()
-		Expect(err).NotTo(HaveOccurred())
+		q = suite.Must(resourceQuota(ctx, n)())
 		Expect(bounds(q)).To(Equal(want))
 
 		By("a policy of the cluster that refuses the question: the team is ready all the same, and Kubernetes counts by itself later")

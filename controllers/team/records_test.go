@@ -121,8 +121,7 @@ var _ = Describe("What the archive holds of a team", func() {
 			Manager: manager, APIServer: apiserver, ManagerNamespace: manager.Namespace, Names: names, Claimants: wanting,
 		}))
 		request := ctrl.Request{NamespacedName: client.ObjectKeyFromObject(t)}
-		again, err := r.Reconcile(ctx, request)
-		Expect(err).NotTo(HaveOccurred())
+		again := suite.Must(r.Reconcile(ctx, request))
 		Expect(again.RequeueAfter).To(BeNumerically(">", 0))
 		Expect(told.said).To(BeEmpty())
 

@@ -127,6 +127,15 @@ func create(ctx context.Context, teamName, namespace string) *v1alpha1.Team {
 	return t
 }
 
+// ready creates a Team with a namespace of the same name, and waits until it is ready.
+func ready(ctx context.Context, base string) *v1alpha1.Team {
+	GinkgoHelper()
+	n := name(base)
+	t := create(ctx, n, n)
+	Eventually(readiness(ctx, n)).Should(Equal("True NamespaceReady"))
+	return t
+}
+
 // readiness returns a function that reads a team's Ready condition as "status reason", once it refers to the current
 // generation.
 func readiness(ctx context.Context, teamName string) func(g Gomega) string {
@@ -165,9 +174,7 @@ var _ = Describe("The apiserver's right to create Secrets", Ordered, func() {
 	var n string
 
 	It("is given in no namespace without the web application", func(ctx SpecContext) {
-		n = name("acme")
-		create(ctx, n, n)
-		Eventually(readiness(ctx, n)).Should(Equal("True NamespaceReady"))
+		n = ready(ctx, "acme").Name
 		_, err := credentials(ctx, n)()
 		Expect(apierrors.IsNotFound(err)).To(BeTrue(), "%v", err)
 	})
@@ -236,12 +243,9 @@ var _ = Describe("A Team", func() {
 	})
 
 	It("gets its role binding back when somebody deletes or changes it", func(ctx SpecContext) {
-		n := name("acme")
-		create(ctx, n, n)
-		Eventually(readiness(ctx, n)).Should(Equal("True NamespaceReady"))
+		n := ready(ctx, "acme").Name
 
-		b, err := binding(ctx, n)()
-		Expect(err).NotTo(HaveOccurred())
+		b := suite.Must(binding(ctx, n)())
 		Expect(k8s.Delete(ctx, b)).To(Succeed())
 		Eventually(func() error { _, err := binding(ctx, n)(); return err }).Should(Succeed())
 

@@ -43,9 +43,8 @@ func suspension(ctx context.Context, teamName string) func(g Gomega) suspended {
 // These specs change the suite's suspend switch for all teams, so they run alone.
 var _ = Describe("A suspended team", Serial, func() {
 	It("says so and since when, by whichever brake, and keeps it when that has ended", func(ctx SpecContext) {
-		n := name("acme")
-		t := create(ctx, n, n)
-		Eventually(readiness(ctx, n)).Should(Equal("True NamespaceReady"))
+		t := ready(ctx, "acme")
+		n := t.Name
 		Expect(suspension(ctx, n)(Default)).To(Equal(suspended{}))
 
 		suspend := func(on bool) {
