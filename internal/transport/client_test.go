@@ -139,9 +139,7 @@ func TestDribble(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			defer func() { _ = listener.Close() }() // The test is over.
 			go dribble(listener, tc.first)
 			_, err = New(Options{}).Do(t.Context(), Call{Timeout: 300 * time.Millisecond}, newRequest(t, http.MethodPost, "http://"+listener.Addr().String(), "text"))
@@ -264,9 +262,7 @@ func TestProxy(t *testing.T) {
 			roots := x509.NewCertPool()
 			roots.AddCert(platform.Certificate())
 			address, err := url.Parse(proxy.URL)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			client := New(Options{Proxy: http.ProxyURL(address), RootCAs: roots})
 			_, err = client.Do(t.Context(), Call{}, newRequest(t, http.MethodPost, platform.URL, "text"))
 			client.http.CloseIdleConnections()

@@ -208,8 +208,7 @@ func (c *collector) start() {
 	c.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer GinkgoRecover()
 		Expect(r.URL.Path).To(Equal("/v1/traces"))
-		body, err := io.ReadAll(r.Body)
-		Expect(err).NotTo(HaveOccurred())
+		body := suite.Must(io.ReadAll(r.Body))
 		var data tracepb.TracesData
 		Expect(proto.Unmarshal(body, &data)).To(Succeed())
 		c.export(&data)

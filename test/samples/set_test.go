@@ -98,8 +98,7 @@ func fetchPoster(ctx context.Context, namespace string) {
 		g.Expect(media.Status.Phase).To(Equal(v1alpha1.MediaPending))
 	}).WithContext(ctx).Should(Succeed())
 	picture := suite.Must(os.ReadFile(filepath.Join(envtest.Root(), "internal", "media", "probe", "testdata", "picture.jpg")))
-	files, err := store.New(bucket)
-	Expect(err).NotTo(HaveOccurred())
+	files := suite.Must(store.New(bucket))
 	Expect(files.Put(ctx, store.Key(media), "image/jpeg", int64(len(picture)), bytes.NewReader(picture))).Error().NotTo(HaveOccurred())
 }
 

@@ -18,6 +18,7 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/posting"
+	"github.com/herald-social/herald/test/suite"
 )
 
 // filledText returns the largest text post to the given number of accounts that is admitted.
@@ -144,8 +145,7 @@ var _ = DescribeTable("the largest accepted post has space for its complete deli
 			post.Status.Targets[i].Prepared, post.Status.Targets[i].AnswerProblem = nil, strings.Repeat("p", 1024)
 		}
 		Expect(k8s.Status().Update(ctx, post, client.FieldOwner("another"))).To(Succeed(), "what was published must never be lost")
-		stored, err := json.Marshal(post)
-		Expect(err).NotTo(HaveOccurred())
+		stored := suite.Must(json.Marshal(post))
 		AddReportEntry("bytes stored", len(stored))
 		Expect(len(stored)).To(BeNumerically("<", 1536<<10))
 	},
@@ -312,8 +312,7 @@ var _ = DescribeTable("the budget footprint covers the stored size of a fully pu
 			post.Status.Targets = append(post.Status.Targets, postedTo(int32(i), cards))
 		}
 		Expect(k8s.Status().Update(ctx, post, client.FieldOwner("herald"))).To(Succeed())
-		stored, err := json.Marshal(post)
-		Expect(err).NotTo(HaveOccurred())
+		stored := suite.Must(json.Marshal(post))
 		AddReportEntry("bytes", fmt.Sprintf("stored %d, written by people %d, counted %d", len(stored), posting.Size(post), posting.Footprint(post)))
 		Expect(int64(len(stored))).To(BeNumerically("<=", posting.Footprint(post)+onceInEachPost))
 		Expect(post.ManagedFields).NotTo(BeEmpty(), "ownership is stored as well")

@@ -43,16 +43,6 @@ func videoOf(data []byte) rendition.VideoSource {
 	}}
 }
 
-func sampleVideo(t *testing.T, name string) []byte {
-	t.Helper()
-	data, err := os.ReadFile(filepath.Join("testdata", name))
-	if errors.Is(err, os.ErrNotExist) {
-		data, err = os.ReadFile(filepath.Join("..", "probe", "testdata", name))
-	}
-	must.Succeed(t, err)
-	return data
-}
-
 func TestTake(t *testing.T) {
 	program := frameExtractor(t)
 	for name, tc := range map[string]struct {
@@ -70,7 +60,7 @@ func TestTake(t *testing.T) {
 		"large":            {"it is scaled down as a whole", "portrait.mp4", 0, 405, 720},
 	} {
 		t.Run(name, func(t *testing.T) {
-			picture, err := program.Extract(t.Context(), videoOf(sampleVideo(t, tc.file)), tc.at)
+			picture, err := program.Extract(t.Context(), videoOf(sample(t, tc.file)), tc.at)
 			if err != nil {
 				t.Fatalf("%s: %v: %v", tc.reason, err, errors.Unwrap(err))
 			}
@@ -121,7 +111,7 @@ func TestTakeShowsTheShape(t *testing.T) {
 
 // The film has 15 frames, 100 ms apart.
 func TestTakeFindsTheMoment(t *testing.T) {
-	program, film := frameExtractor(t), videoOf(sampleVideo(t, "tail.mp4"))
+	program, film := frameExtractor(t), videoOf(sample(t, "tail.mp4"))
 	at := func(moment time.Duration) string {
 		t.Helper()
 		picture, err := program.Extract(t.Context(), film, moment)
@@ -148,12 +138,12 @@ func TestTakeFindsTheMoment(t *testing.T) {
 func TestTakeFails(t *testing.T) {
 	program := frameExtractor(t)
 	playlist := "#EXTM3U\n#EXT-X-VERSION:3\n#EXTINF:1,\nfile:///etc/hostname\n#EXT-X-ENDLIST\n"
-	broken := sampleVideo(t, "faststart.mp4")
+	broken := sample(t, "faststart.mp4")
 	for name, data := range map[string][]byte{
 		"a text":              []byte(strings.Repeat("this is no film\n", 99)),
 		"a playlist":          []byte(playlist),
 		"a list of files":     []byte("ffconcat version 1.0\nfile '/etc/hostname'\n"),
-		"sound only":          sampleVideo(t, "audio.mp4"),
+		"sound only":          sample(t, "audio.mp4"),
 		"a film without data": append(bytes.Clone(broken[:len(broken)/2]), make([]byte, len(broken)/2)...),
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -271,7 +261,7 @@ func TestTakeIsBoundedInMemory(t *testing.T) {
 	if !alone(t) {
 		return
 	}
-	_, err := program.Extract(t.Context(), videoOf(sampleVideo(t, "frames.mp4")), 1600*time.Millisecond)
+	_, err := program.Extract(t.Context(), videoOf(sample(t, "frames.mp4")), 1600*time.Millisecond)
 	if problem := new(rendition.ExtractError); !errors.As(err, &problem) || !problem.Final {
 		t.Errorf("%v", err)
 	}
@@ -287,7 +277,7 @@ func TestTakeIsBoundedInMemory(t *testing.T) {
 // When memory runs short, the system kills a process that uses a lot, not the one at fault.
 func TestTakeIsKilled(t *testing.T) {
 	program := frameExtractor(t)
-	film := videoOf(sampleVideo(t, "faststart.mp4"))
+	film := videoOf(sample(t, "faststart.mp4"))
 	var kill sync.Once
 	open := film.Open
 	film.Open = func(ctx context.Context, offset, length int64) (io.ReadCloser, error) {

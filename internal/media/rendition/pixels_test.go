@@ -69,9 +69,7 @@ func pngWithProfile(t *testing.T, data, profile []byte) []byte {
 	if _, err := w.Write(profile); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, w.Close())
 	return withChunk(data, "iCCP", append([]byte("screen\x00\x00"), packed.Bytes()...))
 }
 
