@@ -174,7 +174,7 @@ func startManager(ctx context.Context, c *rest.Config, env *envtest.Environment)
 			v1alpha1.PlatformTikTok: tiktok.New(tiktok.Config{}, outgoing), v1alpha1.PlatformYouTube: youtube.New(youtube.Config{}, outgoing),
 		},
 	})).To(Succeed())
-	suite.Run(mgr)
+	suite.Run(mgr) //nolint:contextcheck // it runs until the end of the suite
 	Eventually(func() error { return mgr.GetWebhookServer().StartedChecker()(nil) }).Should(Succeed())
 }
 

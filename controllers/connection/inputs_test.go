@@ -88,7 +88,8 @@ func (a *account) grant(ctx context.Context) sandboxtest.Account {
 	}
 	browser := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	request := suite.Must(http.NewRequestWithContext(ctx, http.MethodGet, site.URL+"/x/i/oauth2/authorize?"+asked.Encode(), http.NoBody))
-	answer := suite.Must(browser.Do(request))
+	answer, err := browser.Do(request)
+	Expect(err).NotTo(HaveOccurred())
 	Expect(answer.Body.Close()).To(Succeed())
 	sent := suite.Must(answer.Location())
 	form := url.Values{
@@ -96,7 +97,8 @@ func (a *account) grant(ctx context.Context) sandboxtest.Account {
 	}
 	request = suite.Must(http.NewRequestWithContext(ctx, http.MethodPost, site.URL+"/x/2/oauth2/token", strings.NewReader(form.Encode())))
 	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	answer = suite.Must(browser.Do(request))
+	answer, err = browser.Do(request)
+	Expect(err).NotTo(HaveOccurred())
 	defer func() { Expect(answer.Body.Close()).To(Succeed()) }()
 	var granted struct {
 		Access  string `json:"access_token"`

@@ -47,7 +47,8 @@ var _ = Describe("a Media applied to a cluster with a manager", func() {
 		}).Should(Succeed())
 		req := suite.Must(http.NewRequestWithContext(ctx, http.MethodPut, m.Status.UploadURL, strings.NewReader("0123456789")))
 		req.Header.Set("Content-Type", "image/png")
-		response := suite.Must(new(http.Client).Do(req))
+		response, err := new(http.Client).Do(req)
+		Expect(err).NotTo(HaveOccurred())
 		Expect(response.Body.Close()).To(Succeed())
 		Expect(response.StatusCode).To(Equal(http.StatusOK))
 		Eventually(func(g Gomega) {

@@ -203,7 +203,8 @@ func overwrite(ctx context.Context, address string) {
 	GinkgoHelper()
 	req := suite.Must(http.NewRequestWithContext(ctx, http.MethodPut, address, another()))
 	req.Header.Set("Content-Type", "image/jpeg")
-	response := suite.Must(new(http.Client).Do(req))
+	response, err := new(http.Client).Do(req)
+	Expect(err).NotTo(HaveOccurred())
 	Expect(response.Body.Close()).To(Succeed())
 	Expect(response.StatusCode).To(Equal(http.StatusOK))
 }

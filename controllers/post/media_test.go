@@ -141,7 +141,8 @@ var _ = Describe("A post with files", Ordered, func() {
 func received(ctx context.Context, hash string) []byte {
 	GinkgoHelper()
 	request := suite.Must(http.NewRequestWithContext(ctx, http.MethodGet, platform.URL+"/_media/"+hash, http.NoBody))
-	response := suite.Must(http.DefaultClient.Do(request))
+	response, err := http.DefaultClient.Do(request)
+	Expect(err).NotTo(HaveOccurred())
 	defer func() { _ = response.Body.Close() }()
 	return suite.Must(io.ReadAll(response.Body))
 }

@@ -156,7 +156,7 @@ var _ = Describe("A post lives with every name that Kubernetes takes", func() {
 			p := posted(ctx, acme.apply(ctx, name, text, through))
 			remove(ctx, p)
 			Expect(k.of(ctx, acme.namespace, name)).NotTo(BeNil())
-			p = posted(ctx, acme.apply(ctx, name, text, through))
+			posted(ctx, acme.apply(ctx, name, text, through))
 			Expect(publishesBy(acme.account)).To(Equal(i+1), "it is not sent again")
 			Eventually(warned(ctx, acme.namespace, name, v1alpha1.ReasonAlreadyPublished)).ShouldNot(BeEmpty(), "events are about it")
 		}

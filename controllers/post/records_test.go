@@ -285,7 +285,7 @@ var _ = Describe("A record outlives a post", func() {
 		p := acme.apply(ctx, "refused", "hello")
 		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhaseFailed))
 		remove(ctx, p)
-		p = posted(ctx, acme.apply(ctx, "refused", "hello"))
+		posted(ctx, acme.apply(ctx, "refused", "hello"))
 
 		doubt := acme.apply(ctx, "doubt", "was it?", at(time.Hour))
 		Eventually(phase(ctx, doubt)).Should(Equal(v1alpha1.PhaseScheduled))

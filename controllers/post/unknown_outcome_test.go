@@ -226,7 +226,8 @@ func published(ctx context.Context, account sandboxtest.Account, path, kind, bod
 	request := suite.Must(http.NewRequestWithContext(ctx, http.MethodPost, platform.URL+path, strings.NewReader(body)))
 	request.Header.Set("Authorization", "Bearer "+account.AccessToken)
 	request.Header.Set("Content-Type", kind)
-	answer := suite.Must(http.DefaultClient.Do(request))
+	answer, err := http.DefaultClient.Do(request)
+	Expect(err).NotTo(HaveOccurred())
 	defer func() { Expect(answer.Body.Close()).To(Succeed()) }()
 	var made struct {
 		ID   string `json:"id"`

@@ -84,7 +84,8 @@ func call(method, path, token string, body any) (int, string) {
 
 func do(by *http.Client, req *http.Request) (int, string) {
 	GinkgoHelper()
-	resp := suite.Must(by.Do(req))
+	resp, err := by.Do(req)
+	Expect(err).NotTo(HaveOccurred())
 	defer resp.Body.Close()
 	answer := suite.Must(io.ReadAll(resp.Body))
 	return resp.StatusCode, string(answer)

@@ -115,7 +115,8 @@ func upload(ctx context.Context, object *unstructured.Unstructured) {
 	}).Should(Succeed())
 	request := suite.Must(http.NewRequestWithContext(ctx, http.MethodPut, media.Status.UploadURL, bytes.NewReader(fileOf(media.Name))))
 	request.Header.Set("Content-Type", string(media.Spec.MimeType))
-	response := suite.Must(http.DefaultClient.Do(request))
+	response, err := http.DefaultClient.Do(request)
+	Expect(err).NotTo(HaveOccurred())
 	Expect(response.Body.Close()).To(Succeed())
 	Expect(response).To(HaveHTTPStatus(http.StatusOK))
 }
