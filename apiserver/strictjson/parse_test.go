@@ -71,6 +71,11 @@ func TestParse(t *testing.T) {
 		"TooManyValues": {"one value more", `{"a":[1` + strings.Repeat(",1", MaxValues-2) + `]}`, "the body holds more than 16384 values"},
 		"TooManyItems":  {"objects count like arrays", `{"a":[{}` + strings.Repeat(",{}", 1<<18), "the body holds more than 16384 values"},
 		"NULBehind":     {"a NUL byte is no end", "{}\x00", "the body goes on after its JSON object, at byte 3; send one object only"},
+		"Blanks":        {"a text of blanks holds nothing", " \n\t", "the body is not valid JSON: it ends too early"},
+		"TwoObjects":    {"one body is one request", "{}{}", "the body goes on after its JSON object, at byte 3; send one object only"},
+		"NameNotUTF8":   {"in a name too", "{\"\xff\":1}", "the body is not valid UTF-8 at byte 3; send JSON in UTF-8"},
+		"Overlong":      {"a slash in two bytes", "{\"a\":\"\xc0\xaf\"}", "the body is not valid UTF-8 at byte 7; send JSON in UTF-8"},
+		"Surrogate":     {"half an emoji in UTF-8", "{\"a\":\"\xed\xa0\x80\"}", "the body is not valid UTF-8 at byte 7; send JSON in UTF-8"},
 		"Array":         {"everything else has no fields", "[1]", "the body must be a JSON object"},
 	}
 	for name, tc := range tests {
