@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/herald-social/herald/apiserver/session"
@@ -100,4 +101,19 @@ func FuzzOpen(f *testing.F) {
 			t.Errorf("%q opened as %+v", text, got)
 		}
 	})
+}
+
+// TestSealAThousandPages verifies that a person with the maximum number of Pages can choose one: the sealed state
+// contains their tokens.
+func TestSealAThousandPages(t *testing.T) {
+	t.Parallel()
+	s := session.NewSealer(clock.RealClock{}, session.NewKey(time.Now().Add(-time.Hour)))
+	pages := make([]string, 1000)
+	for i := range pages {
+		pages[i] = strings.Repeat("t", 500)
+	}
+	var got []string
+	if err := s.Open("choice", s.Seal("choice", pages, time.Minute), &got); err != nil || len(got) != len(pages) {
+		t.Errorf("%d pages, %v", len(got), err)
+	}
 }
