@@ -172,47 +172,39 @@ func TestCancelDecidesAnew(t *testing.T) {
 func TestDetail(t *testing.T) {
 	t.Parallel()
 	refused := metav1.Condition{Type: v1alpha1.ConditionAccepted, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonInvalid, Message: "too long"}
-	tests := map[string]struct {
+	status := func(targets ...v1alpha1.TargetStatus) v1alpha1.PostStatus {
+		return v1alpha1.PostStatus{Targets: targets}
+	}
+	onX := func(phase v1alpha1.PostPhase, message string) []bridge.PlatformDetail {
+		return []bridge.PlatformDetail{{Platform: "x", ConnectionID: "acme", Status: phase, Caption: "a", ErrorMessage: message}}
+	}
+	waiting := status(v1alpha1.TargetStatus{Platform: "x", Phase: "scheduled", Message: "waiting"})
+	waiting.Conditions = []metav1.Condition{refused}
+	for name, tc := range map[string]struct {
 		reason string
 		status v1alpha1.PostStatus
 		gone   bool // the connection is deleted
 		want   []bridge.PlatformDetail
 	}{
-		"NothingKnownYet": {
-			reason: "the platform is that of the connection",
-			want:   []bridge.PlatformDetail{{Platform: "x", ConnectionID: "acme", Status: "processing", Caption: "a"}},
-		},
+		"NothingKnownYet": {"the platform is that of the connection", v1alpha1.PostStatus{}, false, onX("processing", "")},
 		"ConnectionGone": {
-			reason: "the record tells the platform",
-			gone:   true,
-			status: v1alpha1.PostStatus{Targets: []v1alpha1.TargetStatus{{Platform: "threads", Phase: "processing"}}},
-			want:   []bridge.PlatformDetail{{Platform: "threads", Status: "processing", Caption: "a"}},
+			"the record tells the platform", status(v1alpha1.TargetStatus{Platform: "threads", Phase: "processing"}), true,
+			[]bridge.PlatformDetail{{Platform: "threads", Status: "processing", Caption: "a"}},
 		},
 		"FailedWithMessage": {
-			reason: "the target's own message says most",
-			status: v1alpha1.PostStatus{Targets: []v1alpha1.TargetStatus{{Platform: "x", Phase: "failed", Reason: "Refused", Message: "X said no"}}},
-			want:   []bridge.PlatformDetail{{Platform: "x", ConnectionID: "acme", Status: "failed", Caption: "a", ErrorMessage: "X said no"}},
+			"the target's own message says most",
+			status(v1alpha1.TargetStatus{Platform: "x", Phase: "failed", Reason: "Refused", Message: "X said no"}), false, onX("failed", "X said no"),
 		},
 		"FailedWithReasonOnly": {
-			reason: "a reason is better than nothing",
-			status: v1alpha1.PostStatus{Targets: []v1alpha1.TargetStatus{{Platform: "x", Phase: "failed", Reason: "Refused"}}},
-			want:   []bridge.PlatformDetail{{Platform: "x", ConnectionID: "acme", Status: "failed", Caption: "a", ErrorMessage: "Refused"}},
+			"a reason is better than nothing",
+			status(v1alpha1.TargetStatus{Platform: "x", Phase: "failed", Reason: "Refused"}), false, onX("failed", "Refused"),
 		},
-		"NotAccepted": {
-			reason: "what is not accepted waits to be mended, and has not failed",
-			status: v1alpha1.PostStatus{
-				Conditions: []metav1.Condition{refused},
-				Targets:    []v1alpha1.TargetStatus{{Platform: "x", Phase: "scheduled", Message: "waiting"}},
-			},
-			want: []bridge.PlatformDetail{{Platform: "x", ConnectionID: "acme", Status: "processing", Caption: "a"}},
-		},
+		"NotAccepted": {"what is not accepted waits to be mended, and has not failed", waiting, false, onX("processing", "")},
 		"MessageWhileProcessing": {
-			reason: "a message is an error only once delivery failed",
-			status: v1alpha1.PostStatus{Targets: []v1alpha1.TargetStatus{{Platform: "x", Phase: "processing", Message: "trying again"}}},
-			want:   []bridge.PlatformDetail{{Platform: "x", ConnectionID: "acme", Status: "processing", Caption: "a"}},
+			"a message is an error only once delivery failed",
+			status(v1alpha1.TargetStatus{Platform: "x", Phase: "processing", Message: "trying again"}), false, onX("processing", ""),
 		},
-	}
-	for name, tc := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c := inMemory("acme")
@@ -252,21 +244,6 @@ func TestCanCancelFollowsTheClock(t *testing.T) {
 		got, err := service(&posts{stored: map[string]*v1alpha1.Post{"p1": stored}}, inMemory("acme")).GetPost(t.Context(), caller, "p1")
 		if err != nil || got.CanCancel != want {
 			t.Errorf("due in %s: can_cancel %v, want %v (%v)", at, got.CanCancel, want, err)
-		}
-	}
-}
-
-func TestWirePath(t *testing.T) {
-	t.Parallel()
-	for path, want := range map[string]string{
-		"spec.targets[0].caption":            "targets[0].caption",
-		"spec.targets[3].connectionRef.name": "targets[3].connection_id",
-		"spec.targets[3].connectionRef":      "targets[3].connection_id",
-		"spec.scheduledAt":                   "scheduled_at",
-		"targets[1].tiktok_draft":            "targets[1].tiktok_draft",
-	} {
-		if got := bridge.WirePath(path); got != want {
-			t.Errorf("WirePath(%q) = %q, want %q", path, got, want)
 		}
 	}
 }

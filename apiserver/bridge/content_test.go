@@ -12,9 +12,13 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-func TestWirePathOfContent(t *testing.T) {
+func TestWirePath(t *testing.T) {
 	t.Parallel()
 	for path, want := range map[string]string{
+		"spec.scheduledAt":                     "scheduled_at",
+		"spec.targets[0].caption":              "targets[0].caption",
+		"spec.targets[3].connectionRef":        "targets[3].connection_id",
+		"targets[1].tiktok_draft":              "targets[1].tiktok_draft",
 		"spec.tree.cards":                      "tree_cards",
 		"spec.tree.cards[1].caption":           "tree_cards[1].caption",
 		"spec.tree.cards[1].mediaRefs[0]":      "tree_cards[1].media_ids[0]",

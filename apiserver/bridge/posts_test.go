@@ -170,3 +170,64 @@ func TestCancelReturnsWhatWasCounted(t *testing.T) {
 		})
 	}
 }
+
+// TestNoConnection reads an applied post whose connection never existed, and which failed at its deadline.
+func TestNoConnection(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		reason string
+		target v1alpha1.PostTarget
+		want   v1alpha1.Platform
+	}{
+		"options of YouTube":      {"other platforms have none of these", v1alpha1.PostTarget{YouTube: &v1alpha1.YouTubeOptions{Title: "a film"}}, v1alpha1.PlatformYouTube},
+		"options of TikTok":       {"as above, whatever the name says", v1alpha1.PostTarget{ConnectionRef: v1alpha1.LocalReference{Name: "acme-x"}, TikTok: &v1alpha1.TikTokOptions{}}, v1alpha1.PlatformTikTok},
+		"a name with a platform":  {"people name connections so", v1alpha1.PostTarget{ConnectionRef: v1alpha1.LocalReference{Name: "acme-threads.main"}}, v1alpha1.PlatformThreads},
+		"a name with a like word": {"a part of a word is no platform", v1alpha1.PostTarget{ConnectionRef: v1alpha1.LocalReference{Name: "instagrammers"}}, v1alpha1.PlatformX},
+		"any other name":          {"X takes every category", v1alpha1.PostTarget{ConnectionRef: v1alpha1.LocalReference{Name: "acme"}}, v1alpha1.PlatformX},
+	} {
+		const why = `connection "acme" does not exist`
+		post := &v1alpha1.Post{Spec: v1alpha1.PostSpec{Category: v1alpha1.CategoryText, Targets: []v1alpha1.PostTarget{tc.target}}}
+		post.Name, post.Namespace = "p", caller.Namespace
+		post.Status = v1alpha1.PostStatus{Phase: v1alpha1.PhaseFailed, Targets: []v1alpha1.TargetStatus{{
+			Phase: v1alpha1.PhaseFailed, State: v1alpha1.TargetFailed, Reason: v1alpha1.ReasonMissedSchedule, Message: why,
+		}}}
+		s := service(&posts{stored: map[string]*v1alpha1.Post{"p": post}}, inMemory("other"))
+		got, err := s.GetPost(t.Context(), caller, "p")
+		if err != nil || len(got.Platforms) != 1 {
+			t.Errorf("%s: %s: %d targets, error %v", name, tc.reason, len(got.Platforms), err)
+			continue
+		}
+		if target := got.Platforms[0]; target.Platform != tc.want || target.ConnectionID != "" || target.ErrorMessage != why || target.Status != v1alpha1.PhaseFailed {
+			t.Errorf("%s: %s: got %+v", name, tc.reason, target)
+		}
+		post.Status = v1alpha1.PostStatus{}
+		if got, err := s.GetPost(t.Context(), caller, "p"); err != nil || len(got.Platforms) != 1 || got.Platforms[0].ErrorMessage != "" || got.Platforms[0].Status != v1alpha1.PhaseProcessing {
+			t.Errorf("%s: while it waits, it reads %+v, error %v", name, got.Platforms, err)
+		}
+		if listed := s.Summarise(post).Platforms; len(listed) != 0 {
+			t.Errorf("%s: a list says that it is on %v", name, listed)
+		}
+	}
+}
+
+// TestSummaryIsBounded summarises the largest posts: a summary's size depends only on the number of targets.
+func TestSummaryIsBounded(t *testing.T) {
+	t.Parallel()
+	s := service(&posts{stored: map[string]*v1alpha1.Post{}}, inMemory("acme"))
+	post := &v1alpha1.Post{Spec: v1alpha1.PostSpec{Category: v1alpha1.CategoryVideo}}
+	post.Name, post.Namespace = "p", caller.Namespace
+	post.Annotations = map[string]string{v1alpha1.AgentAnnotation: strings.Repeat("🙂", 50_000)}
+	for i := range 100 {
+		post.Spec.Targets = append(post.Spec.Targets, v1alpha1.PostTarget{
+			ConnectionRef: v1alpha1.LocalReference{Name: fmt.Sprintf("c-%d", i)}, Caption: strings.Repeat("🙂", 65_000),
+			YouTube: &v1alpha1.YouTubeOptions{Title: strings.Repeat("🙂", 4_096)},
+		})
+	}
+	got := s.Summarise(post)
+	if kept := len(got.ID) + len(got.Title) + len(got.Agent); kept > 2<<10 || len(got.Platforms) > 100 {
+		t.Errorf("%d bytes of texts and %d targets are kept", kept, len(got.Platforms))
+	}
+	if got.Title == "" || got.Agent == "" {
+		t.Error("the summary lacks its title or its agent")
+	}
+}
