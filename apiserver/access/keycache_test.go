@@ -62,143 +62,73 @@ func with(k *v1alpha1.APIKey, edit func(k *v1alpha1.APIKey)) *v1alpha1.APIKey {
 func TestAuthenticate(t *testing.T) {
 	t.Parallel()
 	at := func(d time.Duration) *v1alpha1.Time { return v1alpha1.NewTimePtr(now.Add(d)) }
-	tests := map[string]struct {
+	keys := func(keys ...*v1alpha1.APIKey) []*v1alpha1.APIKey { return keys }
+	one, two := handedOut("a", "k", token), handedOut("a", "k", token, second)
+	none := key("a", "k", func(*v1alpha1.APIKey) {})
+	revoked := with(handedOut("a", "k", token), func(k *v1alpha1.APIKey) { k.Spec.Revoked = true })
+	leaving := with(handedOut("a", "k", token), func(k *v1alpha1.APIKey) { k.DeletionTimestamp = &metav1.Time{Time: now} })
+	keyEnds := func(end time.Duration) *v1alpha1.APIKey {
+		return with(handedOut("a", "k", token), func(k *v1alpha1.APIKey) { k.Spec.ExpiresAt = at(end) })
+	}
+	firstEnds := func(k *v1alpha1.APIKey, end time.Duration) *v1alpha1.APIKey {
+		return with(k.DeepCopy(), func(k *v1alpha1.APIKey) { k.Spec.Tokens[0].ExpiresAt = at(end) })
+	}
+	respecified := func(of v1alpha1.APIKeyToken) *v1alpha1.APIKey {
+		return with(made("token", token), func(k *v1alpha1.APIKey) { k.Spec.Tokens = []v1alpha1.APIKeyToken{of} })
+	}
+	replaced := v1alpha1.APIKeyToken{Name: "token", SHA256: apitoken.Hash("a", "k", second)}
+	thief, sibling := handedOut("thief", "k", token), handedOut("a", "k2", token)
+	for name, tc := range map[string]struct {
 		reason  string
 		keys    []*v1alpha1.APIKey
 		token   string
-		want    string
-		wantErr error
+		wantErr error // nil means that the token is one of a/k
 		served  configv1alpha1.Namespaces
 	}{
-		"FromSpec": {
-			reason: "a token set at creation works before the manager has seen the key",
-			keys:   []*v1alpha1.APIKey{handedOut("a", "k", token)},
-			token:  token, want: "a/k",
-		},
-		"FromStatus": {
-			reason: "a token made by the manager",
-			keys:   []*v1alpha1.APIKey{made("token", token)},
-			token:  token, want: "a/k",
-		},
-		"First":  {reason: "while a key rolls over, the old token works", keys: []*v1alpha1.APIKey{handedOut("a", "k", token, second)}, token: token, want: "a/k"},
-		"Second": {reason: "and so does the new one", keys: []*v1alpha1.APIKey{handedOut("a", "k", token, second)}, token: second, want: "a/k"},
+		"FromSpec":   {"a token set at creation works before the manager has seen the key", keys(one), token, nil, nil},
+		"FromStatus": {"a token made by the manager", keys(made("token", token)), token, nil, nil},
+		"First":      {"while a key rolls over, the old token works", keys(two), token, nil, nil},
+		"Second":     {"and so does the new one", keys(two), second, nil, nil},
 		"Removed": {
-			reason:  "a token that was taken out of the spec ends at once, before the manager has seen it",
-			keys:    []*v1alpha1.APIKey{with(made("token", token), func(k *v1alpha1.APIKey) { k.Spec.Tokens = []v1alpha1.APIKeyToken{{Name: "b"}} })},
-			token:   token,
-			wantErr: access.ErrKeyUnknown,
+			"a token taken out of the spec ends before the manager has seen it",
+			keys(respecified(v1alpha1.APIKeyToken{Name: "b"})), token, access.ErrKeyUnknown, nil,
 		},
 		"Replaced": {
-			reason: "where the spec has a hash, none in the status counts",
-			keys: []*v1alpha1.APIKey{with(made("token", token), func(k *v1alpha1.APIKey) {
-				k.Spec.Tokens = []v1alpha1.APIKeyToken{{Name: "token", SHA256: apitoken.Hash("a", "k", second)}}
-			})},
-			token: token, wantErr: access.ErrKeyUnknown,
+			"where the spec has a hash, none in the status counts",
+			keys(respecified(replaced)), token, access.ErrKeyUnknown, nil,
 		},
-		"Unknown": {
-			reason: "the key has another token",
-			keys:   []*v1alpha1.APIKey{handedOut("a", "k", token)},
-			token:  second, wantErr: access.ErrKeyUnknown,
-		},
-		"Served": {
-			reason: "the team is one of those that this installation serves",
-			keys:   []*v1alpha1.APIKey{handedOut("a", "k", token)},
-			token:  token, want: "a/k", served: configv1alpha1.Namespaces{"a"},
-		},
+		"Unknown": {"the key has another token", keys(one), second, access.ErrKeyUnknown, nil},
+		"Served":  {"the team is one of those that this installation serves", keys(one), token, nil, configv1alpha1.Namespaces{"a"}},
 		"NotServed": {
-			reason: "the team belongs to another installation",
-			keys:   []*v1alpha1.APIKey{handedOut("a", "k", token)},
-			token:  token, wantErr: access.ErrKeyUnknown, served: configv1alpha1.Namespaces{"b"},
+			"the team belongs to another installation",
+			keys(one), token, access.ErrKeyUnknown, configv1alpha1.Namespaces{"b"},
 		},
-		"NoSuchKey": {
-			reason: "no key has the token's id",
-			keys:   []*v1alpha1.APIKey{handedOut("a", "other", token)},
-			token:  token, wantErr: access.ErrKeyUnknown,
-		},
-		"Mistyped": {
-			reason: "the checksum tells",
-			keys:   []*v1alpha1.APIKey{handedOut("a", "k", token)},
-			token:  token[:len(token)-1] + "_", wantErr: access.ErrKeyMalformed,
-		},
+		"NoSuchKey": {"no key has the token's id", keys(handedOut("a", "other", token)), token, access.ErrKeyUnknown, nil},
+		"Mistyped":  {"the checksum tells", keys(one), token[:len(token)-1] + "_", access.ErrKeyMalformed, nil},
 		"HashIsNoToken": {
-			reason: "the stored hash, which others can read, is not a token",
-			keys:   []*v1alpha1.APIKey{handedOut("a", "k", token)},
-			token:  apitoken.Hash("a", "k", token), wantErr: access.ErrKeyMalformed,
+			"the stored hash, which others can read, is not a token",
+			keys(one), apitoken.Hash("a", "k", token), access.ErrKeyMalformed, nil,
 		},
-		"KeyWithoutToken": {
-			reason: "a key whose token is not made yet opens nothing",
-			keys:   []*v1alpha1.APIKey{key("a", "k", func(*v1alpha1.APIKey) {})},
-			token:  token, wantErr: access.ErrKeyUnknown,
-		},
-		"Empty": {
-			reason: "nor does it to an empty token",
-			keys:   []*v1alpha1.APIKey{key("a", "k", func(*v1alpha1.APIKey) {})},
-			token:  "", wantErr: access.ErrKeyMalformed,
-		},
-		"Revoked": {
-			reason: "a revoked key opens nothing",
-			keys:   []*v1alpha1.APIKey{with(handedOut("a", "k", token), func(k *v1alpha1.APIKey) { k.Spec.Revoked = true })},
-			token:  token, wantErr: access.ErrKeyRevoked,
-		},
-		"BeingDeleted": {
-			reason: "deleting a key ends it although finalizers may keep the object",
-			keys: []*v1alpha1.APIKey{with(handedOut("a", "k", token), func(k *v1alpha1.APIKey) {
-				k.DeletionTimestamp = &metav1.Time{Time: now}
-			})},
-			token: token, wantErr: access.ErrKeyRevoked,
-		},
-		"NotExpiredYet": {
-			reason: "a key works until its time",
-			keys:   []*v1alpha1.APIKey{with(handedOut("a", "k", token), func(k *v1alpha1.APIKey) { k.Spec.ExpiresAt = at(time.Millisecond) })},
-			token:  token, want: "a/k",
-		},
-		"Expired": {
-			reason: "and not from its time on",
-			keys:   []*v1alpha1.APIKey{with(handedOut("a", "k", token), func(k *v1alpha1.APIKey) { k.Spec.ExpiresAt = at(0) })},
-			token:  token, wantErr: access.ErrKeyExpired,
-		},
-		"OldExpired": {
-			reason: "the old token ends at its own time",
-			keys:   []*v1alpha1.APIKey{with(handedOut("a", "k", token, second), func(k *v1alpha1.APIKey) { k.Spec.Tokens[0].ExpiresAt = at(0) })},
-			token:  token, wantErr: access.ErrKeyExpired,
-		},
-		"NewGoesOn": {
-			reason: "and the new one goes on",
-			keys:   []*v1alpha1.APIKey{with(handedOut("a", "k", token, second), func(k *v1alpha1.APIKey) { k.Spec.Tokens[0].ExpiresAt = at(0) })},
-			token:  second, want: "a/k",
-		},
-		"KeyEndsFirst": {
-			reason: "no token outlives its key",
-			keys: []*v1alpha1.APIKey{with(handedOut("a", "k", token), func(k *v1alpha1.APIKey) {
-				k.Spec.ExpiresAt, k.Spec.Tokens[0].ExpiresAt = at(0), at(time.Hour)
-			})},
-			token: token, wantErr: access.ErrKeyExpired,
-		},
+		"KeyWithoutToken": {"a key whose token is not made yet opens nothing", keys(none), token, access.ErrKeyUnknown, nil},
+		"Empty":           {"nor does it to an empty token", keys(none), "", access.ErrKeyMalformed, nil},
+		"Revoked":         {"a revoked key opens nothing", keys(revoked), token, access.ErrKeyRevoked, nil},
+		"BeingDeleted":    {"deleting a key ends it although finalizers may keep the object", keys(leaving), token, access.ErrKeyRevoked, nil},
+		"NotExpiredYet":   {"a key works until its time", keys(keyEnds(time.Millisecond)), token, nil, nil},
+		"Expired":         {"and not from its time on", keys(keyEnds(0)), token, access.ErrKeyExpired, nil},
+		"OldExpired":      {"the old token ends at its own time", keys(firstEnds(two, 0)), token, access.ErrKeyExpired, nil},
+		"NewGoesOn":       {"and the new one goes on", keys(firstEnds(two, 0)), second, nil, nil},
+		"KeyEndsFirst":    {"no token outlives its key", keys(firstEnds(keyEnds(0), time.Hour)), token, access.ErrKeyExpired, nil},
 		"SameTokenTwice": {
-			reason: "of two ends of one token the later counts",
-			keys:   []*v1alpha1.APIKey{with(handedOut("a", "k", token, token), func(k *v1alpha1.APIKey) { k.Spec.Tokens[0].ExpiresAt = at(0) })},
-			token:  token, want: "a/k",
+			"of two ends of one token the later counts",
+			keys(firstEnds(handedOut("a", "k", token, token), 0)), token, nil, nil,
 		},
-		"CopiedHash": {
-			reason: "keys with a copied hash do not take over the token",
-			keys:   []*v1alpha1.APIKey{handedOut("thief", "k", token), handedOut("a", "k2", token), handedOut("a", "k", token)},
-			token:  token, want: "a/k",
-		},
-		"CopiedHashOfDeleted": {
-			reason: "not even once the key that the token belongs to is gone",
-			keys:   []*v1alpha1.APIKey{handedOut("thief", "k", token), handedOut("a", "k2", token)},
-			token:  token, wantErr: access.ErrKeyUnknown,
-		},
+		"CopiedHash":          {"keys with a copied hash do not take over the token", keys(thief, sibling, one), token, nil, nil},
+		"CopiedHashOfDeleted": {"not even once the key that the token belongs to is gone", keys(thief, sibling), token, access.ErrKeyUnknown, nil},
 		"CopiedHashOfRevoked": {
-			reason: "a revoked token stays revoked although other keys carry its hash",
-			keys: []*v1alpha1.APIKey{
-				handedOut("thief", "k", token),
-				with(handedOut("a", "k", token), func(k *v1alpha1.APIKey) { k.Spec.Revoked = true }),
-			},
-			token: token, wantErr: access.ErrKeyRevoked,
+			"a revoked token stays revoked although other keys carry its hash",
+			keys(thief, revoked), token, access.ErrKeyRevoked, nil,
 		},
-	}
-	for name, tc := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			indexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, access.KeyIndexers(tc.served))
@@ -211,8 +141,8 @@ func TestAuthenticate(t *testing.T) {
 			if !errors.Is(err, tc.wantErr) {
 				t.Fatalf("%s: error %v, want %v", tc.reason, err, tc.wantErr)
 			}
-			if err == nil && got.Namespace+"/"+got.Name != tc.want {
-				t.Errorf("%s: got key %s/%s, want %s", tc.reason, got.Namespace, got.Name, tc.want)
+			if err == nil && got.Namespace+"/"+got.Name != "a/k" {
+				t.Errorf("%s: got key %s/%s, want a/k", tc.reason, got.Namespace, got.Name)
 			}
 		})
 	}

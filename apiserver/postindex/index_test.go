@@ -62,141 +62,84 @@ func all(x *postindex.Index) []string {
 	return ids(page)
 }
 
+// told is one thing that an index is told.
+type told func(x *postindex.Index)
+
+func upsert(version uint64, s postindex.Summary) told {
+	return func(x *postindex.Index) { x.Upsert(team, s, version) }
+}
+
+func remove(version uint64, id string) told {
+	return func(x *postindex.Index) { x.Delete(team, id, version) }
+}
+
+func progress(version uint64) told { return func(x *postindex.Index) { x.Watch("").Progress(version) } }
+
+func wholeList(version uint64, posts ...listed) told {
+	return func(x *postindex.Index) { relist(x, version, posts...) }
+}
+
 func TestMergesByResourceVersion(t *testing.T) {
 	t.Parallel()
-	tests := map[string]struct {
+	cancelled := withStatus(at("a", 1), v1alpha1.PhaseCancelled)
+	for name, tc := range map[string]struct {
 		reason string
-		feed   func(x *postindex.Index)
+		feed   []told
 		want   []string
 	}{
 		"NewestFirstTiesByID": {
-			reason: "the list is ordered by display time, newest first, and equal times by id",
-			feed: func(x *postindex.Index) {
-				x.Upsert(team, at("b", 1), 1)
-				x.Upsert(team, at("c", 2), 2)
-				x.Upsert(team, at("a", 1), 3)
-			},
-			want: []string{"c", "a", "b"},
+			"the list is ordered by display time, newest first, and equal times by id",
+			[]told{upsert(1, at("b", 1)), upsert(2, at("c", 2)), upsert(3, at("a", 1))}, []string{"c", "a", "b"},
 		},
 		"OlderEventIsPassedOver": {
-			reason: "an own write that the watch has not told yet must not be taken back",
-			feed: func(x *postindex.Index) {
-				x.Upsert(team, at("a", 1), 1)
-				x.Upsert(team, at("b", 2), 2)
-				x.Upsert(team, at("a", 9), 7)
-				x.Upsert(team, at("a", 0), 5)
-			},
-			want: []string{"a", "b"},
+			"an own write that the watch has not told yet must not be taken back",
+			[]told{upsert(1, at("a", 1)), upsert(2, at("b", 2)), upsert(7, at("a", 9)), upsert(5, at("a", 0))}, []string{"a", "b"},
 		},
 		"OwnWriteAfterDeletionDoesNotRevive": {
-			reason: "the watch may tell create and delete before the answer to the create is taken in",
-			feed: func(x *postindex.Index) {
-				x.Upsert(team, at("a", 1), 5)
-				x.Watch("").Progress(5)
-				x.Delete(team, "a", 6)
-				x.Watch("").Progress(6)
-				x.Upsert(team, at("a", 1), 5)
-			},
-			want: []string{},
+			"the watch may tell create and delete before the answer to the create is taken in",
+			[]told{upsert(5, at("a", 1)), progress(5), remove(6, "a"), progress(6), upsert(5, at("a", 1))}, []string{},
 		},
 		"OwnWriteThatWatchAlreadyTold": {
-			reason: "the same version twice is one post",
-			feed: func(x *postindex.Index) {
-				x.Upsert(team, at("a", 1), 5)
-				x.Watch("").Progress(5)
-				x.Upsert(team, at("a", 1), 5)
-			},
-			want: []string{"a"},
+			"the same version twice is one post", []told{upsert(5, at("a", 1)), progress(5), upsert(5, at("a", 1))}, []string{"a"},
 		},
-		"CancelledIsNotListed": {
-			reason: "cancelled posts appear in no list",
-			feed: func(x *postindex.Index) {
-				x.Upsert(team, at("a", 1), 1)
-				x.Upsert(team, withStatus(at("a", 1), v1alpha1.PhaseCancelled), 2)
-			},
-			want: []string{},
-		},
+		"CancelledIsNotListed": {"cancelled posts appear in no list", []told{upsert(1, at("a", 1)), upsert(2, cancelled)}, []string{}},
 		"OlderEventDoesNotReviveCancelled": {
-			reason: "the watch tells the create after the cancel was taken in as an own write",
-			feed: func(x *postindex.Index) {
-				x.Upsert(team, withStatus(at("a", 1), v1alpha1.PhaseCancelled), 9)
-				x.Upsert(team, at("a", 1), 4)
-				x.Watch("").Progress(4)
-				x.Upsert(team, withStatus(at("a", 1), v1alpha1.PhaseCancelled), 9)
-				x.Watch("").Progress(9)
-				x.Upsert(team, at("a", 1), 4)
-			},
-			want: []string{},
+			"the watch tells the create after the cancel was taken in as an own write",
+			[]told{upsert(9, cancelled), upsert(4, at("a", 1)), progress(4), upsert(9, cancelled), progress(9), upsert(4, at("a", 1))}, []string{},
 		},
 		"SameNameCreatedAnew": {
-			reason: "a name may be used again once its post is gone",
-			feed: func(x *postindex.Index) {
-				x.Upsert(team, withStatus(at("a", 1), v1alpha1.PhaseCancelled), 4)
-				x.Watch("").Progress(4)
-				x.Delete(team, "a", 5)
-				x.Watch("").Progress(5)
-				x.Upsert(team, at("a", 1), 6)
-			},
-			want: []string{"a"},
+			"a name may be used again once its post is gone",
+			[]told{upsert(4, cancelled), progress(4), remove(5, "a"), progress(5), upsert(6, at("a", 1))}, []string{"a"},
 		},
 		"DeletionThatIsOlderThanTheEntry": {
-			reason: "a name that was deleted and created anew by this process stays",
-			feed: func(x *postindex.Index) {
-				x.Upsert(team, at("a", 1), 8)
-				x.Delete(team, "a", 7)
-			},
-			want: []string{"a"},
+			"a name that was deleted and created anew by this process stays", []told{upsert(8, at("a", 1)), remove(7, "a")}, []string{"a"},
 		},
 		"RelistKeepsNewerOwnWrites": {
-			reason: "the list was taken before the own write landed",
-			feed: func(x *postindex.Index) {
-				x.Upsert(team, at("own", 3), 12)
-				x.Upsert(team, at("gone", 1), 5)
-				x.Watch("").Progress(5)
-				relist(x, 10, listed{at("listed", 2), 7})
-			},
-			want: []string{"own", "listed"},
+			"the list was taken before the own write landed",
+			[]told{upsert(12, at("own", 3)), upsert(5, at("gone", 1)), progress(5), wholeList(10, listed{at("listed", 2), 7})},
+			[]string{"own", "listed"},
 		},
 		"RelistDoesNotReviveCancelled": {
-			reason: "the list was taken before the own cancel landed",
-			feed: func(x *postindex.Index) {
-				x.Upsert(team, withStatus(at("a", 1), v1alpha1.PhaseCancelled), 12)
-				relist(x, 10, listed{at("a", 1), 7})
-			},
-			want: []string{},
+			"the list was taken before the own cancel landed", []told{upsert(12, cancelled), wholeList(10, listed{at("a", 1), 7})}, []string{},
 		},
 		"RelistTakesOutWhatVanished": {
-			reason: "a post may be deleted while nobody watches",
-			feed: func(x *postindex.Index) {
-				x.Upsert(team, at("a", 1), 1)
-				x.Upsert(team, at("b", 2), 2)
-				x.Watch("").Progress(2)
-				relist(x, 10, listed{at("b", 2), 2})
-			},
-			want: []string{"b"},
+			"a post may be deleted while nobody watches",
+			[]told{upsert(1, at("a", 1)), upsert(2, at("b", 2)), progress(2), wholeList(10, listed{at("b", 2), 2})}, []string{"b"},
 		},
 		"RelistMovesWhatChanged": {
-			reason: "a post may be changed while nobody watches",
-			feed: func(x *postindex.Index) {
-				x.Upsert(team, at("a", 1), 1)
-				x.Upsert(team, at("b", 2), 2)
-				x.Watch("").Progress(2)
-				relist(x, 10, listed{at("a", 3), 4}, listed{at("b", 2), 2})
-			},
-			want: []string{"a", "b"},
+			"a post may be changed while nobody watches",
+			[]told{upsert(1, at("a", 1)), upsert(2, at("b", 2)), progress(2), wholeList(10, listed{at("a", 3), 4}, listed{at("b", 2), 2})},
+			[]string{"a", "b"},
 		},
 		"RelistThatIsBrokenOff": {
-			reason: "half a list takes nothing out; the next one begins anew",
-			feed: func(x *postindex.Index) {
-				relist(x, 5, listed{at("a", 1), 1}, listed{at("b", 2), 2}, listed{at("c", 3), 3})
-				x.Watch("").Relist(8).Add(team, at("a", 1), 1)
-				relist(x, 10, listed{at("b", 2), 2})
-			},
-			want: []string{"b"},
+			"half a list takes nothing out; the next one begins anew", []told{
+				wholeList(5, listed{at("a", 1), 1}, listed{at("b", 2), 2}, listed{at("c", 3), 3}),
+				func(x *postindex.Index) { x.Watch("").Relist(8).Add(team, at("a", 1), 1) },
+				wholeList(10, listed{at("b", 2), 2}),
+			}, []string{"b"},
 		},
 		"OwnWriteDuringRelist": {
-			reason: "what is written while pages come in is newer than the list, or in it",
-			feed: func(x *postindex.Index) {
+			"what is written while pages come in is newer than the list, or in it", []told{func(x *postindex.Index) {
 				r := x.Watch("").Relist(10)
 				r.Add(team, at("a", 1), 1)
 				x.Upsert(team, at("b", 2), 11)
@@ -204,42 +147,30 @@ func TestMergesByResourceVersion(t *testing.T) {
 				x.Upsert(team, at("deleted", 4), 9)
 				r.Add(team, at("c", 0), 3)
 				r.Done()
-			},
-			want: []string{"a", "b", "c"},
+			}}, []string{"a", "b", "c"},
 		},
 		"RelistLeavesOutCancelled": {
-			reason: "cancelled posts appear in no list",
-			feed: func(x *postindex.Index) {
-				relist(x, 10, listed{withStatus(at("a", 1), v1alpha1.PhaseCancelled), 1}, listed{at("b", 1), 2})
-			},
-			want: []string{"b"},
+			"cancelled posts appear in no list", []told{wholeList(10, listed{cancelled, 1}, listed{at("b", 1), 2})}, []string{"b"},
 		},
 		"RelistAfterRestoredBackupForgetsOwnWrites": {
-			reason: "what was written after the backup is lost, also what the watch had not told yet",
-			feed: func(x *postindex.Index) {
-				x.Watch("").Progress(100)
-				x.Upsert(team, at("lost", 1), 105)
-				x.Upsert(team, withStatus(at("revived", 2), v1alpha1.PhaseCancelled), 106)
-				relist(x, 50, listed{at("revived", 2), 40})
-			},
-			want: []string{"revived"},
+			"what was written after the backup is lost, also what the watch had not told yet",
+			[]told{
+				progress(100), upsert(105, at("lost", 1)), upsert(106, withStatus(at("revived", 2), v1alpha1.PhaseCancelled)),
+				wholeList(50, listed{at("revived", 2), 40}),
+			}, []string{"revived"},
 		},
 		"RelistAfterRestoredBackup": {
-			reason: "a restored Kubernetes store counts from an older version again; its list is what is true",
-			feed: func(x *postindex.Index) {
-				x.Upsert(team, at("lost", 1), 100)
-				x.Watch("").Progress(100)
-				relist(x, 50, listed{at("kept", 1), 40})
-				x.Upsert(team, at("new", 2), 51)
-			},
-			want: []string{"new", "kept"},
+			"a restored Kubernetes store counts from an older version again; its list is what is true",
+			[]told{upsert(100, at("lost", 1)), progress(100), wholeList(50, listed{at("kept", 1), 40}), upsert(51, at("new", 2))},
+			[]string{"new", "kept"},
 		},
-	}
-	for name, tc := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			x := postindex.New()
-			tc.feed(x)
+			for _, tell := range tc.feed {
+				tell(x)
+			}
 			if diff := gocmp.Diff(tc.want, all(x)); diff != "" {
 				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
 			}
@@ -264,13 +195,9 @@ func TestListPages(t *testing.T) {
 		total  int
 	}{
 		"First":          {"the newest come first", postindex.Query{Page: 1, Limit: 2}, []string{"p4", "p3"}, 5},
-		"Last":           {"the last page may be short", postindex.Query{Page: 3, Limit: 2}, []string{"p0"}, 5},
 		"Beyond":         {"a page beyond the last is empty but tells the total", postindex.Query{Page: 4, Limit: 2}, []string{}, 5},
 		"FarBeyond":      {"a page number near the greatest integer must not overflow", postindex.Query{Page: math.MaxInt, Limit: 100}, []string{}, 5},
 		"FarAndFiltered": {"nor with a filter", postindex.Query{Status: v1alpha1.PhaseScheduled, Page: math.MaxInt, Limit: 100}, []string{}, 5},
-		"NoMatch":        {"a filter that nothing matches", postindex.Query{Status: v1alpha1.PhaseFailed, Page: 1, Limit: 2}, []string{}, 0},
-		"Platform":       {"a filter by platform", postindex.Query{Platform: v1alpha1.PlatformX, Page: 2, Limit: 3}, []string{"p1", "p0"}, 5},
-		"OtherPlatform":  {"no target on that platform", postindex.Query{Platform: v1alpha1.PlatformThreads, Page: 1, Limit: 3}, []string{}, 0},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -333,4 +260,69 @@ func TestReadersSeeWholeLists(t *testing.T) {
 	}
 	close(stop)
 	readers.Wait()
+}
+
+// TestWatches verifies that watches of single namespaces have independent versions: the progress of one does not affect
+// another.
+func TestWatches(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		reason string
+		do     func(x *postindex.Index)
+		// a and b are the expected lists of the two namespaces.
+		a, b []string
+	}{
+		"AnotherIsFurther": {
+			reason: "a post of b, written at 5, is new to the watch of b, although that of a is at 9",
+			do: func(x *postindex.Index) {
+				x.Watch("a").Progress(9)
+				x.Watch("b").Progress(4)
+				x.Upsert("b", at("q", 1), 5)
+			},
+			b: []string{"q"},
+		},
+		"ItsOwnIsFurther": {
+			reason: "the watch of b has reported that the post is gone",
+			do: func(x *postindex.Index) {
+				x.Watch("a").Progress(4)
+				x.Watch("b").Progress(9)
+				x.Upsert("b", at("q", 1), 5)
+			},
+		},
+		"RelistOfOne": {
+			reason: "the list of a holds no post of b",
+			do: func(x *postindex.Index) {
+				x.Upsert("a", at("p", 1), 1)
+				x.Upsert("b", at("q", 1), 2)
+				r := x.Watch("a").Relist(8)
+				r.Add("a", at("r", 2), 7)
+				r.Done()
+			},
+			a: []string{"r"}, b: []string{"q"},
+		},
+		"RestoredForOne": {
+			reason: "the watch of a learns first that the store was restored; b follows with its own list",
+			do: func(x *postindex.Index) {
+				x.Watch("a").Progress(20)
+				x.Watch("b").Progress(20)
+				x.Upsert("a", at("p", 1), 30)
+				x.Upsert("b", at("q", 1), 31)
+				x.Watch("a").Relist(10).Done()
+			},
+			b: []string{"q"},
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			x := postindex.New()
+			tc.do(x)
+			for namespace, want := range map[string][]string{"a": tc.a, "b": tc.b} {
+				page, _ := x.List(namespace, postindex.Query{Page: 1, Limit: 9})
+				if got := ids(page); !slices.Equal(got, want) {
+					t.Errorf("%s: namespace %s lists %v, want %v", tc.reason, namespace, got, want)
+				}
+			}
+		})
+	}
 }

@@ -95,7 +95,20 @@ var good = condition(metav1.ConditionTrue, v1alpha1.ReasonConnected, "")
 
 func TestCheck(t *testing.T) {
 	t.Parallel()
-	tests := map[string]struct {
+	const silent = "its platform has not answered yet"
+	bad := condition(metav1.ConditionFalse, v1alpha1.ReasonRevoked, "withdrawn")
+	away := condition(metav1.ConditionFalse, v1alpha1.ReasonPlatformUnavailable, "503")
+	probed := func(result func(*v1alpha1.Connection), ago time.Duration) func(*v1alpha1.Connection, time.Time) {
+		return func(c *v1alpha1.Connection, now time.Time) {
+			result(c)
+			c.Status.LastProbedAt = v1alpha1.NewTimePtr(now.Add(-ago))
+		}
+	}
+	answers := func(result func(*v1alpha1.Connection)) func(*world, string) {
+		return func(w *world, token string) { w.tell(time.Second, handled(token, result)) }
+	}
+	ready, asked := readiness.Result{State: readiness.Ready}, func(message string) readiness.Result { return readiness.Result{Message: message} }
+	for name, tc := range map[string]struct {
 		reason     string
 		connection func(c *v1alpha1.Connection, now time.Time)
 		err        error                        // of the request
@@ -104,101 +117,45 @@ func TestCheck(t *testing.T) {
 		took       time.Duration
 		asked      int
 	}{
-		"FreshAndGood": {
-			reason: "a good check younger than a minute counts",
-			connection: func(c *v1alpha1.Connection, now time.Time) {
-				good(c)
-				c.Status.LastProbedAt = v1alpha1.NewTimePtr(now.Add(-59 * time.Second))
-			},
-			want: readiness.Result{State: readiness.Ready},
-		},
-		"GoodButOld": {
-			reason: "a good check of a minute ago does not",
-			connection: func(c *v1alpha1.Connection, now time.Time) {
-				good(c)
-				c.Status.LastProbedAt = v1alpha1.NewTimePtr(now.Add(-time.Minute))
-			},
-			want: readiness.Result{Message: "its platform has not answered yet"}, took: 5 * time.Second, asked: 1,
-		},
-		"GoodForAnEarlierSpec": {
-			reason: "nor one of what the connection was before it was changed",
-			connection: func(c *v1alpha1.Connection, now time.Time) {
-				good(c)
-				c.Generation, c.Status.ObservedGeneration = 2, 1
-				c.Status.LastProbedAt = v1alpha1.NewTimePtr(now)
-			},
-			want: readiness.Result{Message: "its platform has not answered yet"}, took: 5 * time.Second, asked: 1,
-		},
-		"FreshButBad": {
-			reason: "a bad check is never reused: it may have been mended since",
-			connection: func(c *v1alpha1.Connection, now time.Time) {
-				condition(metav1.ConditionFalse, v1alpha1.ReasonRevoked, "gone")(c)
-				c.Status.LastProbedAt = v1alpha1.NewTimePtr(now)
-			},
-			answer: func(w *world, token string) { w.tell(time.Second, handled(token, good)) },
-			want:   readiness.Result{State: readiness.Ready}, took: time.Second, asked: 1,
-		},
+		"FreshAndGood": {"a good check younger than a minute counts", probed(good, 59*time.Second), nil, nil, ready, 0, 0},
+		"GoodButOld":   {"a good check of a minute ago does not", probed(good, time.Minute), nil, nil, asked(silent), 5 * time.Second, 1},
+		"GoodForAnEarlierSpec": {"nor one of what the connection was before it was changed", func(c *v1alpha1.Connection, now time.Time) {
+			probed(good, 0)(c, now)
+			c.Generation, c.Status.ObservedGeneration = 2, 1
+		}, nil, nil, asked(silent), 5 * time.Second, 1},
+		"FreshButBad": {"a bad check is never reused: it may have been mended since", probed(bad, 0), nil, answers(good), ready, time.Second, 1},
 		"Disabled": {
-			reason:     "nobody has to be asked",
-			connection: func(c *v1alpha1.Connection, _ time.Time) { c.Spec.Disabled = true },
-			want:       readiness.Result{State: readiness.Reconnect, Message: "it is disabled"},
+			"nobody has to be asked", func(c *v1alpha1.Connection, _ time.Time) { c.Spec.Disabled = true }, nil, nil,
+			readiness.Result{State: readiness.Reconnect, Message: "it is disabled"}, 0, 0,
 		},
 		"Revoked": {
-			reason: "a dead token needs a person",
-			answer: func(w *world, token string) {
-				w.tell(time.Second, handled(token, condition(metav1.ConditionFalse, v1alpha1.ReasonRevoked, "withdrawn")))
-			},
-			want: readiness.Result{State: readiness.Reconnect, Message: "withdrawn"}, took: time.Second, asked: 1,
+			"a dead token needs a person", nil, nil, answers(bad), readiness.Result{State: readiness.Reconnect, Message: "withdrawn"}, time.Second, 1,
 		},
-		"PlatformDown": {
-			reason: "a platform's trouble passes",
-			answer: func(w *world, token string) {
-				w.tell(time.Second, handled(token, condition(metav1.ConditionFalse, v1alpha1.ReasonPlatformUnavailable, "503")))
-			},
-			want: readiness.Result{Message: "503"}, took: time.Second, asked: 1,
-		},
+		"PlatformDown": {"a platform's trouble passes", nil, nil, answers(away), asked("503"), time.Second, 1},
 		"NoCondition": {
-			reason: "an answer that says nothing is none",
-			answer: func(w *world, token string) { w.tell(time.Second, handled(token, func(*v1alpha1.Connection) {})) },
-			want:   readiness.Result{Message: "its platform has not answered yet"}, took: time.Second, asked: 1,
+			"an answer that says nothing is none", nil, nil, answers(func(*v1alpha1.Connection) {}), asked(silent), time.Second, 1,
 		},
-		"ChangesThatAreNoAnswer": {
-			reason: "what happens to the connection meanwhile is not the answer",
-			answer: func(w *world, token string) {
-				w.tell(time.Second, func(c *v1alpha1.Connection) { c.Status.AccountName = "Acme" })
-				w.tell(time.Second, handled(token, good))
-			},
-			want: readiness.Result{State: readiness.Ready}, took: 2 * time.Second, asked: 1,
-		},
-		"AnswerToAnEarlierRequest": {
-			reason: "the watch is behind: it still tells an earlier request and its answer",
-			answer: func(w *world, token string) {
-				earlier := func(c *v1alpha1.Connection) {
-					handled("earlier", condition(metav1.ConditionFalse, v1alpha1.ReasonRevoked, "withdrawn"))(c)
-					c.ResourceVersion = "1"
-				}
-				w.tell(time.Second, earlier)
-				w.tell(time.Second, handled(token, good))
-			},
-			want: readiness.Result{State: readiness.Ready}, took: 2 * time.Second, asked: 1,
-		},
+		"ChangesThatAreNoAnswer": {"what happens to the connection meanwhile is not the answer", nil, nil, func(w *world, token string) {
+			w.tell(time.Second, func(c *v1alpha1.Connection) { c.Status.AccountName = "Acme" })
+			answers(good)(w, token)
+		}, ready, 2 * time.Second, 1},
+		"AnswerToAnEarlierRequest": {"the watch is behind: it still tells an earlier request and its answer", nil, nil, func(w *world, token string) {
+			w.tell(time.Second, func(c *v1alpha1.Connection) {
+				handled("earlier", bad)(c)
+				c.ResourceVersion = "1"
+			})
+			answers(good)(w, token)
+		}, ready, 2 * time.Second, 1},
 		"AnotherReplicaAskedAfterUs": {
-			reason: "its request took the place of ours, so its answer is the only one there will be",
-			answer: func(w *world, _ string) { w.tell(time.Second, handled("theirs", good)) },
-			want:   readiness.Result{State: readiness.Ready}, took: time.Second, asked: 1,
+			"its request took the place of ours, so its answer is the only one there will be", nil, nil,
+			func(w *world, _ string) { answers(good)(w, "theirs") }, ready, time.Second, 1,
 		},
 		"Removed": {
-			reason: "the connection was deleted a moment ago",
-			err:    apierrors.NewNotFound(schema.GroupResource{Resource: "connections"}, "c"),
-			want:   readiness.Result{State: readiness.Reconnect, Message: "it has been removed"},
+			"the connection was deleted a moment ago", nil, apierrors.NewNotFound(schema.GroupResource{Resource: "connections"}, "c"), nil,
+			readiness.Result{State: readiness.Reconnect, Message: "it has been removed"}, 0, 0,
 		},
-		"KubernetesDown": {
-			reason: "nobody could be asked",
-			err:    errors.New("boom"),
-			want:   readiness.Result{Message: "its check could not be asked for"},
-		},
-	}
-	for name, tc := range tests {
+		"KubernetesDown": {"nobody could be asked", nil, errors.New("boom"), nil, asked("its check could not be asked for"), 0, 0},
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {

@@ -35,18 +35,8 @@ func TestCounted(t *testing.T) {
 			b.do(http.MethodPost, path)
 		}, []string{"link succeeded", "link refused"}, nil},
 		"Provider": {"the whole way", ada, func(b *browser) { b.do(http.MethodGet, b.begin("").RequestURI()) }, []string{"oidc succeeded"}, nil},
-		"Elsewhere": {"a callback that this browser did not ask for", ada, func(b *browser) {
-			b.do(http.MethodGet, b.browser().begin("").RequestURI())
-		}, []string{"oidc refused"}, nil},
-		"Denied": {"the provider lets them not in", ada, func(b *browser) {
-			b.do(http.MethodGet, changed(b.begin(""), "error", "access_denied"))
-		}, []string{"oidc refused"}, nil},
 		"NotVerified": {"the person has to verify the email", map[string]any{"email": "ada@example.com"}, func(b *browser) {
 			b.do(http.MethodGet, b.begin("").RequestURI())
-		}, []string{"oidc refused"}, nil},
-		"CodeOfAnother": {"the code is not theirs", ada, func(b *browser) {
-			code := b.browser().begin("").Query().Get("code")
-			b.do(http.MethodGet, changed(b.begin(""), "code", code))
 		}, []string{"oidc refused"}, nil},
 		"Away": {"the provider does not answer", ada, func(b *browser) {
 			b.down.Store(true)

@@ -101,112 +101,75 @@ func TestLongReturn(t *testing.T) {
 
 // TestThreats verifies that no forged or replayed callback signs anyone in.
 func TestThreats(t *testing.T) {
+	// issues is a callback with a token that has one claim of the attacker's.
+	issues := func(claim string, value any) func(*browser) string {
+		return func(b *browser) string {
+			b.issuer.Claims = map[string]any{"email": "ada@example.com", "email_verified": true, claim: value}
+			return b.begin("").RequestURI()
+		}
+	}
+	alters := func(name, value string) func(*browser) string {
+		return func(b *browser) string { return changed(b.begin(""), name, value) }
+	}
 	for name, tc := range map[string]struct {
 		reason string
-		attack func(b *browser) *reply
+		// attack returns the callback that the browser then opens.
+		attack func(b *browser) string
 		status int
+		// counted is how it counts: a bad token counts as a failure of the provider.
+		counted string
 	}{
 		"begun elsewhere": {
 			"an attacker sends the victim the end of a sign-in of the attacker's own",
-			func(b *browser) *reply {
-				return b.do(http.MethodGet, b.browser().begin("").RequestURI())
-			}, 400,
+			func(b *browser) string { return b.browser().begin("").RequestURI() }, 400, "refused",
 		},
-		"state of another session": {
-			"the victim has begun a sign-in too", func(b *browser) *reply {
-				b.begin("")
-				return b.do(http.MethodGet, b.browser().begin("").RequestURI())
-			}, 400,
-		},
-		"no state": {
-			"nothing binds it to the browser", func(b *browser) *reply {
-				return b.do(http.MethodGet, changed(b.begin(""), "state", ""))
-			}, 400,
-		},
-		"code of another": {
-			"the code of the attacker with the state of the victim: PKCE binds the code to the one who began", func(b *browser) *reply {
-				code := b.browser().begin("").Query().Get("code")
-				return b.do(http.MethodGet, changed(b.begin(""), "code", code))
-			}, 400,
-		},
-		"replayed callback": {
-			"the address stands in the history of the browser", func(b *browser) *reply {
-				back := b.begin("").RequestURI()
-				b.do(http.MethodGet, back)
-				b.cookies = map[string]*http.Cookie{}
-				return b.do(http.MethodGet, back)
-			}, 400,
-		},
-		"replayed code": {
-			"the cookie of the way was stolen as well: the provider takes a code once", func(b *browser) *reply {
-				back := b.begin("").RequestURI()
-				thief := b.browser()
-				maps.Copy(thief.cookies, b.cookies)
-				b.do(http.MethodGet, back)
-				b.cookies = map[string]*http.Cookie{}
-				return thief.do(http.MethodGet, back)
-			}, 400,
-		},
-		"nonce of another": {
-			"a token that was made for another sign-in", func(b *browser) *reply {
-				b.issuer.Claims = map[string]any{"email": "ada@example.com", "email_verified": true, "nonce": "another"}
-				return b.do(http.MethodGet, b.begin("").RequestURI())
-			}, 400,
-		},
-		"for another client": {
-			"a token that another application got", func(b *browser) *reply {
-				b.issuer.Claims = map[string]any{"email": "ada@example.com", "email_verified": true, "aud": "another"}
-				return b.do(http.MethodGet, b.begin("").RequestURI())
-			}, 400,
-		},
-		"of another issuer": {
-			"a token that another provider made", func(b *browser) *reply {
-				b.issuer.Claims = map[string]any{"email": "ada@example.com", "email_verified": true, "iss": "https://evil.example"}
-				return b.do(http.MethodGet, b.begin("").RequestURI())
-			}, 400,
-		},
-		"expired token": {
-			"it is from yesterday", func(b *browser) *reply {
-				b.issuer.Claims = map[string]any{"email": "ada@example.com", "email_verified": true, "exp": time.Now().Add(-time.Minute).Unix()}
-				return b.do(http.MethodGet, b.begin("").RequestURI())
-			}, 400,
-		},
-		"mix-up": {
-			"another provider answers in the place of the one that was asked (RFC 9207)", func(b *browser) *reply {
-				return b.do(http.MethodGet, changed(b.begin(""), "iss", "https://evil.example"))
-			}, 400,
-		},
-		"too late": {
-			"a sign-in of yesterday is found on a shared computer", func(b *browser) *reply {
-				back := b.begin("").RequestURI()
-				time.Sleep(11 * time.Minute) //nolint:forbidigo // in a bubble of synctest
-				return b.do(http.MethodGet, back)
-			}, 400,
-		},
-		"a cookie of the site": {
-			"a sealed text of another purpose in the place of the state", func(b *browser) *reply {
-				back := b.begin("")
-				b.cookies["__Host-herald_signin"].Value = b.sessions.Seal("session", map[string]string{"s": back.Query().Get("state")}, time.Hour)
-				return b.do(http.MethodGet, back.RequestURI())
-			}, 400,
-		},
-		"denied": {
-			"the person pressed No", func(b *browser) *reply {
-				return b.do(http.MethodGet, changed(b.begin(""), "error", "access_denied"))
-			}, 403,
-		},
-		"a POST": {
-			"no other method ends a sign-in", func(b *browser) *reply {
-				return b.do(http.MethodPost, b.begin("").RequestURI())
-			}, 405,
-		},
+		"state of another session": {"the victim has begun a sign-in too", func(b *browser) string {
+			b.begin("")
+			return b.browser().begin("").RequestURI()
+		}, 400, "refused"},
+		"no state": {"nothing binds it to the browser", alters("state", ""), 400, "refused"},
+		"code of another": {"the code of the attacker with the state of the victim: PKCE binds the code to the one who began", func(b *browser) string {
+			return alters("code", b.browser().begin("").Query().Get("code"))(b)
+		}, 400, "refused"},
+		"replayed callback": {"the address stands in the history of the browser", func(b *browser) string {
+			back := b.begin("").RequestURI()
+			b.do(http.MethodGet, back)
+			b.cookies = map[string]*http.Cookie{}
+			return back
+		}, 400, "refused"},
+		"replayed code": {"the cookie of the way was stolen as well: the provider takes a code once", func(b *browser) string {
+			back, way := b.begin("").RequestURI(), maps.Clone(b.cookies)
+			b.do(http.MethodGet, back)
+			b.cookies = way
+			return back
+		}, 400, "refused"},
+		"nonce of another":   {"a token that was made for another sign-in", issues("nonce", "another"), 400, "failed"},
+		"for another client": {"a token that another application got", issues("aud", "another"), 400, "failed"},
+		"of another issuer":  {"a token that another provider made", issues("iss", "https://evil.example"), 400, "failed"},
+		"expired token": {"it is from yesterday", func(b *browser) string {
+			return issues("exp", time.Now().Add(-time.Minute).Unix())(b)
+		}, 400, "failed"},
+		"mix-up": {"another provider answers in the place of the one that was asked (RFC 9207)", alters("iss", "https://evil.example"), 400, "refused"},
+		"too late": {"a sign-in of yesterday is found on a shared computer", func(b *browser) string {
+			back := b.begin("").RequestURI()
+			time.Sleep(11 * time.Minute) //nolint:forbidigo // in a bubble of synctest
+			return back
+		}, 400, "refused"},
+		"a cookie of the site": {"a sealed text of another purpose in the place of the state", func(b *browser) string {
+			back := b.begin("")
+			b.cookies["__Host-herald_signin"].Value = b.sessions.Seal("session", map[string]string{"s": back.Query().Get("state")}, time.Hour)
+			return back.RequestURI()
+		}, 400, "refused"},
+		"denied": {"the person pressed No", alters("error", "access_denied"), 403, "refused"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				b := newWorld(t, ada).browser()
-				answer := tc.attack(b)
-				if answer.StatusCode != tc.status || b.who().Name != "" {
-					t.Errorf("%s: got %d as %q: %s", tc.reason, answer.StatusCode, b.who().Name, text(t, answer))
+				path := tc.attack(b)
+				b.counted = nil
+				answer := b.do(http.MethodGet, path)
+				if answer.StatusCode != tc.status || b.who().Name != "" || !slices.Equal(b.counted, []string{"oidc " + tc.counted}) {
+					t.Errorf("%s: got %d as %q, counted %v: %s", tc.reason, answer.StatusCode, b.who().Name, b.counted, text(t, answer))
 				}
 				for _, cookie := range answer.Cookies() {
 					if cookie.MaxAge >= 0 {
@@ -216,6 +179,15 @@ func TestThreats(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestCallbackByPost(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		b := newWorld(t, ada).browser()
+		if answer := b.do(http.MethodPost, b.begin("").RequestURI()); answer.StatusCode != http.StatusMethodNotAllowed || b.who().Name != "" {
+			t.Errorf("no other method ends a sign-in: %d as %q", answer.StatusCode, b.who().Name)
+		}
+	})
 }
 
 func TestClaims(t *testing.T) {
