@@ -29,12 +29,8 @@ import (
 	"github.com/herald-social/herald/apiserver/readiness"
 	"github.com/herald-social/herald/apiserver/request"
 	"github.com/herald-social/herald/apiserver/rest"
-	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/platforms"
-	"github.com/herald-social/herald/platforms/threads"
-	"github.com/herald-social/herald/platforms/tiktok"
-	"github.com/herald-social/herald/platforms/x"
-	"github.com/herald-social/herald/platforms/youtube"
+	"github.com/herald-social/herald/test/realplatforms"
 )
 
 // world is one team with its accounts and posts, in memory.
@@ -144,10 +140,10 @@ func (c connections) Live(_ context.Context, _, name string) (*v1alpha1.Connecti
 }
 
 // capabilities are those of the real platforms, except for Instagram and Facebook.
-var capabilities = platforms.Registry{
-	v1alpha1.PlatformX: x.New(x.Config{}, transport.New(transport.Options{})), v1alpha1.PlatformThreads: threads.New(threads.Config{}, transport.New(transport.Options{})),
-	v1alpha1.PlatformTikTok: tiktok.New(tiktok.Config{}, transport.New(transport.Options{})), v1alpha1.PlatformYouTube: youtube.New(youtube.Config{}, transport.New(transport.Options{})),
-}.Capabilities
+func capabilities(platform v1alpha1.Platform) (platforms.Capabilities, bool) {
+	found, ok := realplatforms.All().Capabilities(platform)
+	return found, ok && platform != v1alpha1.PlatformInstagram && platform != v1alpha1.PlatformFacebook
+}
 
 // callers maps tokens to callers.
 var callers = map[string]bridge.Caller{

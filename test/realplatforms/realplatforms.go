@@ -1,0 +1,31 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package realplatforms has every platform with its production code, for tests that need the released rules and call no
+// platform.
+package realplatforms
+
+import (
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/internal/transport"
+	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/platforms/facebook"
+	"github.com/herald-social/herald/platforms/instagram"
+	"github.com/herald-social/herald/platforms/threads"
+	"github.com/herald-social/herald/platforms/tiktok"
+	"github.com/herald-social/herald/platforms/x"
+	"github.com/herald-social/herald/platforms/youtube"
+)
+
+// All returns every platform.
+func All() platforms.Registry {
+	client := transport.New(transport.Options{})
+	return platforms.Registry{
+		v1alpha1.PlatformX:         x.New(x.Config{}, client),
+		v1alpha1.PlatformThreads:   threads.New(threads.Config{}, client),
+		v1alpha1.PlatformInstagram: instagram.New(instagram.Config{}, client),
+		v1alpha1.PlatformFacebook:  facebook.New(facebook.Config{}, client),
+		v1alpha1.PlatformTikTok:    tiktok.New(tiktok.Config{}, client),
+		v1alpha1.PlatformYouTube:   youtube.New(youtube.Config{}, client),
+	}
+}
