@@ -42,11 +42,50 @@ func missing(kind, name string) error {
 	return apierrors.NewNotFound(schema.GroupResource{Resource: kind}, name)
 }
 
-func (c *cluster) stamp(o *metav1.ObjectMeta) {
+// object is a kind of this API.
+type object[T any] interface {
+	metav1.Object
+	DeepCopy() T
+}
+
+// stamp gives an object a new resourceVersion, and counts the write.
+func (c *cluster) stamp(o metav1.Object) {
 	c.versions++
 	c.writes++
-	o.ResourceVersion = strconv.Itoa(c.versions)
-	o.UID = types.UID(o.Namespace + "-" + o.Name)
+	o.SetResourceVersion(strconv.Itoa(c.versions))
+	o.SetUID(types.UID(o.GetNamespace() + "-" + o.GetName()))
+}
+
+// read returns a copy of an object.
+func read[T object[T]](c *cluster, from map[string]T, kind, namespace, name string) (found T, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if o, ok := from[namespace+"/"+name]; ok {
+		return o.DeepCopy(), nil
+	}
+	return found, missing(kind, name)
+}
+
+// within returns copies of the objects whose namespace begins with prefix, in order.
+func within[T object[T]](c *cluster, from map[string]T, prefix string) (found []T) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, name := range slices.Sorted(maps.Keys(from)) {
+		if strings.HasPrefix(name, prefix) {
+			found = append(found, from[name].DeepCopy())
+		}
+	}
+	return found
+}
+
+// write stores a copy of an object.
+func write[T object[T]](c *cluster, into map[string]T, o T) (T, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	stored := o.DeepCopy()
+	c.stamp(stored)
+	into[stored.GetNamespace()+"/"+stored.GetName()] = stored
+	return stored.DeepCopy(), nil
 }
 
 type postsOf struct{ *cluster }
@@ -59,18 +98,13 @@ func (c postsOf) Create(_ context.Context, post *v1alpha1.Post) (*v1alpha1.Post,
 	}
 	stored := post.DeepCopy()
 	stored.Generation, stored.CreationTimestamp = 1, metav1.NewTime(now)
-	c.stamp(&stored.ObjectMeta)
+	c.stamp(stored)
 	c.posts[stored.Namespace+"/"+stored.Name] = stored
 	return stored.DeepCopy(), nil
 }
 
 func (c postsOf) Get(_ context.Context, namespace, name string) (*v1alpha1.Post, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if post, ok := c.posts[namespace+"/"+name]; ok {
-		return post.DeepCopy(), nil
-	}
-	return nil, missing("posts", name)
+	return read(c.cluster, c.posts, "posts", namespace, name)
 }
 
 func (c postsOf) Update(_ context.Context, before, after *v1alpha1.Post) (*v1alpha1.Post, error) {
@@ -88,41 +122,26 @@ func (c postsOf) Update(_ context.Context, before, after *v1alpha1.Post) (*v1alp
 	if !v1alpha1.SemanticEqual(stored.Spec, next.Spec) {
 		next.Generation++
 	}
-	c.stamp(&next.ObjectMeta)
+	c.stamp(next)
 	c.posts[key] = next
 	return next.DeepCopy(), nil
 }
 
 type keysOf struct{ *cluster }
 
-func (c keysOf) List(_ context.Context, namespace string) ([]v1alpha1.APIKey, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	var all []v1alpha1.APIKey
-	for _, name := range slices.Sorted(maps.Keys(c.keys)) {
-		if strings.HasPrefix(name, namespace+"/") {
-			all = append(all, *c.keys[name].DeepCopy())
-		}
+func (c keysOf) List(_ context.Context, namespace string) (all []v1alpha1.APIKey, err error) {
+	for _, key := range within(c.cluster, c.keys, namespace+"/") {
+		all = append(all, *key)
 	}
 	return all, nil
 }
 
 func (c keysOf) Get(_ context.Context, namespace, name string) (*v1alpha1.APIKey, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if key, ok := c.keys[namespace+"/"+name]; ok {
-		return key.DeepCopy(), nil
-	}
-	return nil, missing("apikeys", name)
+	return read(c.cluster, c.keys, "apikeys", namespace, name)
 }
 
 func (c keysOf) Create(_ context.Context, key *v1alpha1.APIKey) (*v1alpha1.APIKey, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	stored := key.DeepCopy()
-	c.stamp(&stored.ObjectMeta)
-	c.keys[key.Namespace+"/"+key.Name] = stored
-	return stored.DeepCopy(), nil
+	return write(c.cluster, c.keys, key)
 }
 
 func (c keysOf) Update(ctx context.Context, _, after *v1alpha1.APIKey) (*v1alpha1.APIKey, error) {
@@ -135,20 +154,12 @@ type grantsOf struct{ *cluster }
 func (grantsOf) HasSynced() bool { return true }
 
 func (c grantsOf) Get(namespace, name string) *v1alpha1.OAuthGrant {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.grants[namespace+"/"+name].DeepCopy()
+	found, _ := read(c.cluster, c.grants, "oauthgrants", namespace, name)
+	return found
 }
 
-func (c grantsOf) List(namespace string) (all []*v1alpha1.OAuthGrant) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, name := range slices.Sorted(maps.Keys(c.grants)) {
-		if strings.HasPrefix(name, namespace) {
-			all = append(all, c.grants[name].DeepCopy())
-		}
-	}
-	return all
+func (c grantsOf) List(namespace string) []*v1alpha1.OAuthGrant {
+	return within(c.cluster, c.grants, namespace)
 }
 
 func (c grantsOf) ListLive(_ context.Context, namespace string) (all []v1alpha1.OAuthGrant, err error) {
@@ -159,19 +170,11 @@ func (c grantsOf) ListLive(_ context.Context, namespace string) (all []v1alpha1.
 }
 
 func (c grantsOf) Live(_ context.Context, namespace, name string) (*v1alpha1.OAuthGrant, error) {
-	if grant := c.Get(namespace, name); grant != nil {
-		return grant, nil
-	}
-	return nil, missing("oauthgrants", name)
+	return read(c.cluster, c.grants, "oauthgrants", namespace, name)
 }
 
 func (c grantsOf) Create(_ context.Context, grant *v1alpha1.OAuthGrant) (*v1alpha1.OAuthGrant, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	stored := grant.DeepCopy()
-	c.stamp(&stored.ObjectMeta)
-	c.grants[grant.Namespace+"/"+grant.Name] = stored
-	return stored.DeepCopy(), nil
+	return write(c.cluster, c.grants, grant)
 }
 
 func (c grantsOf) Update(ctx context.Context, _, after *v1alpha1.OAuthGrant) (*v1alpha1.OAuthGrant, error) {
@@ -193,21 +196,11 @@ func (c grantsOf) Delete(_ context.Context, grant *v1alpha1.OAuthGrant) error {
 type mediaOf struct{ *cluster }
 
 func (c mediaOf) Create(_ context.Context, media *v1alpha1.Media) (*v1alpha1.Media, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	stored := media.DeepCopy()
-	c.stamp(&stored.ObjectMeta)
-	c.media[media.Namespace+"/"+media.Name] = stored
-	return stored.DeepCopy(), nil
+	return write(c.cluster, c.media, media)
 }
 
 func (c mediaOf) Get(_ context.Context, namespace, name string) (*v1alpha1.Media, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if media, ok := c.media[namespace+"/"+name]; ok {
-		return media.DeepCopy(), nil
-	}
-	return nil, missing("media", name)
+	return read(c.cluster, c.media, "media", namespace, name)
 }
 
 func (c mediaOf) UpdateStatus(_ context.Context, media *v1alpha1.Media) (*v1alpha1.Media, error) {

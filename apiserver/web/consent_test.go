@@ -224,11 +224,7 @@ func TestThreatConsentPhishing(t *testing.T) {
 	t.Parallel()
 	w := newWorld(clocktesting.NewFakeClock(now))
 	text := textOf(parsed(t, w.serve(ask(&editor, consentPath(w.agentID(t, evil, "https://evil.example/cb"), "https://evil.example/cb", ""), nil)).Body.String()))
-	for _, want := range []string{"This agent is not verified.", "The answer goes to", "evil.example", acme, "oidc:edith"} {
-		if !strings.Contains(text, want) {
-			t.Errorf("the page does not say %q", want)
-		}
-	}
+	says(t, "an unknown agent", text, []string{"This agent is not verified.", "The answer goes to", "evil.example", acme, "oidc:edith"}, nil)
 	checkMarkup(t, "consent", parsed(t, w.serve(ask(&editor, consentPath(w.agentID(t, evil, "https://evil.example/cb"), "https://evil.example/cb", ""), nil)).Body.String()))
 	const anyProgram = "Any program on this computer can ask in its name"
 	verified := oauth.Client{ID: "https://agent.example/client.json", Name: "Claude", Verified: true}
@@ -290,12 +286,7 @@ func TestThreatConsentErrors(t *testing.T) {
 		if answer.Code != http.StatusBadRequest || answer.Header().Get("Location") != "" || answer.Header().Get("Refresh") != "" {
 			t.Errorf("%s, %s: %d, %v", name, tc.reason, answer.Code, answer.Header())
 		}
-		text := textOf(page)
-		for _, want := range []string{"not verified", "the scopes are read draft publish", "Nothing was allowed"} {
-			if !strings.Contains(text, want) {
-				t.Errorf("%s: the page does not say %q: %s", name, want, text)
-			}
-		}
+		says(t, name, textOf(page), []string{"not verified", "the scopes are read draft publish", "Nothing was allowed"}, nil)
 		found := false
 		for _, a := range elements(page, "a") {
 			href, _ := attribute(a, "href")

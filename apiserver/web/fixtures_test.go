@@ -35,14 +35,8 @@ import (
 	"github.com/herald-social/herald/apiserver/request"
 	"github.com/herald-social/herald/apiserver/session"
 	"github.com/herald-social/herald/apiserver/signin"
-	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/platforms"
-	"github.com/herald-social/herald/platforms/facebook"
-	"github.com/herald-social/herald/platforms/instagram"
-	"github.com/herald-social/herald/platforms/threads"
-	"github.com/herald-social/herald/platforms/tiktok"
-	"github.com/herald-social/herald/platforms/x"
-	"github.com/herald-social/herald/platforms/youtube"
+	"github.com/herald-social/herald/test/realplatforms"
 	"github.com/herald-social/herald/test/sessiontest"
 )
 
@@ -116,19 +110,6 @@ func (r roles) Teams(ctx context.Context, who access.Person) (mine []*v1alpha1.T
 	return mine, nil
 }
 
-// all returns every platform with its production code. None of them is called.
-func all() platforms.Registry {
-	client := transport.New(transport.Options{})
-	return platforms.Registry{
-		v1alpha1.PlatformX:         x.New(x.Config{}, client),
-		v1alpha1.PlatformThreads:   threads.New(threads.Config{}, client),
-		v1alpha1.PlatformInstagram: instagram.New(instagram.Config{}, client),
-		v1alpha1.PlatformFacebook:  facebook.New(facebook.Config{}, client),
-		v1alpha1.PlatformTikTok:    tiktok.New(tiktok.Config{}, client),
-		v1alpha1.PlatformYouTube:   youtube.New(youtube.Config{}, client),
-	}
-}
-
 // account returns a ready connection.
 func account(namespace, name string, platform v1alpha1.Platform) *v1alpha1.Connection {
 	c := &v1alpha1.Connection{
@@ -184,7 +165,7 @@ func newWorld(clk clock.Clock, edits ...func(*Config)) *world {
 		},
 		Pending:   func(string, []string) (files, bytes int64, known []bool) { return 7, 1<<30 + 1<<29, nil },
 		CountKeys: func(string) int { return 4 },
-		Index:     w.index, Keys: keysOf{c}, Events: events{}, Subscribe: w.follow, Capabilities: all().Capabilities, Clock: clk, Log: log,
+		Index:     w.index, Keys: keysOf{c}, Events: events{}, Subscribe: w.follow, Capabilities: realplatforms.All().Capabilities, Clock: clk, Log: log,
 	})
 	sessions := session.NewManager(session.Options{
 		Secrets: sessiontest.New(), Namespace: sessiontest.Namespace, Name: sessiontest.Name, Secure: true, Clock: clk, Log: log,
@@ -197,7 +178,7 @@ func newWorld(clk clock.Clock, edits ...func(*Config)) *world {
 			SiteURL: "https://herald.example", Keys: agentKeys{session.NewSealer(clk, session.NewKey(now.Add(-time.Hour)))}, Grants: grantsOf{c}, Access: roles{cluster: c},
 			AuditLog: service, Served: func(namespace string) bool { return owner(namespace) != nil }, Used: func(*v1alpha1.OAuthGrant) {}, Clock: clk, Log: log,
 		}),
-		PostReader: all().PostParser, StoreOrigins: "https://store.example", ConsentOrigins: []string{"https://consent.example"}, Clock: clk, Log: log,
+		PostReader: realplatforms.All().PostParser, StoreOrigins: "https://store.example", ConsentOrigins: []string{"https://consent.example"}, Clock: clk, Log: log,
 	}
 	for _, edit := range edits {
 		edit(&config)
@@ -237,7 +218,7 @@ func (w *world) put(post *v1alpha1.Post) {
 		post.Generation = 1
 	}
 	post.CreationTimestamp = metav1.NewTime(now)
-	w.stamp(&post.ObjectMeta)
+	w.stamp(post)
 	w.writes--
 	w.posts[post.Namespace+"/"+post.Name] = post.DeepCopy()
 	version := uint64(w.versions)

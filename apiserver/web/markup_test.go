@@ -100,3 +100,18 @@ func withID(tb testing.TB, document *html.Node, id string) *html.Node {
 	tb.Fatalf("the page has no element #%s", id)
 	return nil
 }
+
+// says checks that a page contains some texts and lacks others.
+func says(tb testing.TB, reason, page string, want, lack []string) {
+	tb.Helper()
+	for _, text := range want {
+		if !strings.Contains(page, text) {
+			tb.Errorf("%s: the page does not say %q: %s", reason, text, page)
+		}
+	}
+	for _, text := range lack {
+		if strings.Contains(page, text) {
+			tb.Errorf("%s: the page says %q: %s", reason, text, page)
+		}
+	}
+}

@@ -140,15 +140,7 @@ func TestPreviewOfVideo(t *testing.T) {
 				tc.change(&m.Status)
 			})
 			answer := w.serve(ask(&editor, "/teams/"+acme+"/compose/check", url.Values{"category": {"video"}, "caption": {"a"}, "video": {"film"}, "target": {"our-x"}}))
-			page := answer.Body.String()
-			for _, words := range tc.want {
-				if !strings.Contains(page, words) {
-					t.Errorf("%s: the preview does not say %q:\n%s", tc.reason, words, page)
-				}
-			}
-			if strings.Contains(page, tc.not) {
-				t.Errorf("%s: the preview says %q", tc.reason, tc.not)
-			}
+			says(t, tc.reason, answer.Body.String(), tc.want, []string{tc.not})
 		})
 	}
 }

@@ -109,16 +109,7 @@ func TestQuestions(t *testing.T) {
 	} {
 		page := w.get(t, editor, "/teams/"+acme+"/"+tc.path)
 		text := textOf(elements(page, "main")[0])
-		for _, want := range tc.shows {
-			if !strings.Contains(text, want) {
-				t.Errorf("%s: %q does not show %q: %s", tc.path, text, want, tc.reason)
-			}
-		}
-		for _, not := range tc.misses {
-			if strings.Contains(text, not) {
-				t.Errorf("%s: %q shows %q: %s", tc.path, text, not, tc.reason)
-			}
-		}
+		says(t, tc.path+": "+tc.reason, text, tc.shows, tc.misses)
 	}
 	overview := textOf(elements(w.get(t, editor, "/teams/"+acme+"/"), "main")[0])
 	if n := strings.Count(overview, "The post in doubt"); n != 2 { // in the notice, and in the hidden part of its link

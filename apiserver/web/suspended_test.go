@@ -11,6 +11,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/apiserver/access"
 )
 
 // TestSuspended verifies that every page of a suspended team shows that nothing is published, which explains why a post
@@ -48,4 +49,54 @@ func TestSuspended(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestPagesSay verifies the texts that depend on the installation, the person's rights or the team's settings.
+func TestPagesSay(t *testing.T) {
+	t.Parallel()
+	as := func(prefix string) func(*Config) { return func(c *Config) { c.RolePrefix = prefix } }
+	publishing := func(p v1alpha1.AgentPublishing) func(*v1alpha1.Team) {
+		return func(team *v1alpha1.Team) { team.Spec.Agents.Publishing = p }
+	}
+	places := func(keeps bool) func(*v1alpha1.Team) {
+		return func(team *v1alpha1.Team) { team.Spec.Media.KeepLocation = keeps }
+	}
+	const goesOut, waits = "Goes out like any other post", "Waits as a draft until a person publishes it"
+	const roleNames = "outreach-viewer, outreach-editor or outreach-admin"
+	for name, tc := range map[string]struct {
+		reason     string
+		edit       func(*Config)
+		team       func(*v1alpha1.Team)
+		who        access.Person
+		path       string
+		want, lack []string
+	}{
+		"no uploads": {
+			"people learn it before they choose a file", without("create media"), nil, editor, "posts/new",
+			[]string{"You may not upload files"}, []string{"drop them here"},
+		},
+		"uploads":        {"another right is no matter", without("delete posts"), nil, editor, "posts/new", []string{"drop them here"}, []string{"You may not upload"}},
+		"no usage":       {"counts are for those who may list Usages", without("list usages"), nil, viewer, "team", nil, []string{"Posts to X"}},
+		"role names":     {"they begin with the release's name", as("outreach"), nil, viewer, "team", []string{roleNames}, []string{"herald-"}},
+		"agents unset":   {"the team has said nothing", nil, publishing(""), viewer, "team", []string{goesOut}, nil},
+		"agents publish": {"the team lets them", nil, publishing(v1alpha1.AgentsMayPublish), viewer, "team", []string{goesOut}, nil},
+		"agents wait":    {"the team looks first", nil, publishing(v1alpha1.AgentsDraft), viewer, "team", []string{waits}, nil},
+		"places go":      {"a photo's place is removed", nil, places(false), editor, "posts/new", []string{"without the place where they were taken"}, nil},
+		"places stay":    {"a photo's place is published", nil, places(true), editor, "posts/new", []string{"with the place where they were taken"}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(clocktesting.NewFakeClock(now), func(c *Config) {
+				if tc.edit != nil {
+					tc.edit(c)
+				}
+			})
+			if tc.team != nil {
+				tc.team(w.teams[0])
+			}
+			says(t, tc.reason, w.serve(ask(&tc.who, "/teams/"+acme+"/"+tc.path, nil)).Body.String(), tc.want, tc.lack)
+		})
+	}
+	w := newWorld(clocktesting.NewFakeClock(now), as("outreach"))
+	says(t, "a person without a team", w.serve(ask(&access.Person{Name: "oidc:nobody"}, "/", nil)).Body.String(), []string{roleNames}, []string{"herald-"})
 }

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clocktesting "k8s.io/utils/clock/testing"
+	h "maragu.dev/gomponents/html"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/apiserver/bridge"
@@ -185,6 +187,70 @@ func TestStateOf(t *testing.T) {
 			}
 			if strings.Contains(got.text, "has to") && strings.Contains(got.text, "ago") {
 				t.Errorf("%s: nobody can connect anything an hour ago: %s", tc.reason, got.text)
+			}
+		})
+	}
+}
+
+func TestBeingChecked(t *testing.T) {
+	t.Parallel()
+	noSecret := []metav1.Condition{{
+		Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonCredentialsNotFound, Message: "the Secret does not exist",
+	}}
+	for name, tc := range map[string]struct {
+		reason     string
+		age        time.Duration
+		conditions []metav1.Condition
+		want       bool
+	}{
+		"New":      {"the manager has not looked at it", time.Second, nil, true},
+		"NoSecret": {"the manager has looked before the Secret was there", time.Second, noSecret, true},
+		"Lost":     {"by then it should be there: a person has to know", storing, noSecret, false},
+		"Revoked": {"any other trouble is real", time.Second, []metav1.Condition{{
+			Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonRevoked,
+		}}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := account(acme, "one", v1alpha1.PlatformThreads)
+			c.CreationTimestamp, c.Status.Conditions = metav1.NewTime(now.Add(-tc.age)), tc.conditions
+			if got := stateOf(c, now).label == "Being checked"; got != tc.want {
+				t.Errorf("%s: got %t", tc.reason, got)
+			}
+			v := &visit{now: now, namespace: acme}
+			w := newWorld(clocktesting.NewFakeClock(now))
+			var page strings.Builder
+			if err := h.Ul(w.site.watch(v, []*v1alpha1.Connection{c})).Render(&page); err != nil {
+				t.Fatal(err)
+			}
+			if got := strings.Contains(page.String(), "hx-get"); got != tc.want {
+				t.Errorf("%s: the list loads itself again: %t", tc.reason, got)
+			}
+		})
+	}
+}
+
+func TestToken(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		reason string
+		made   time.Time
+		want   string
+	}{
+		"OfThisRequest": {"the request came before it was made, and it is not to come", now.Add(5 * time.Millisecond), "made <time datetime=\"2026-12-01T08:59:59Z\""},
+		"AtOnce":        {"nor if both fall into one tick of the clock", now, "just now"},
+		"Older":         {"any other has its age", now.Add(-5 * time.Minute), "5 minutes ago"},
+		"NotKnown":      {"without a time there is no age", time.Time{}, "<code>hrld_1…</code>"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			v := &visit{now: now, zone: time.UTC}
+			var page strings.Builder
+			if err := token(v, bridge.KeyToken{Shown: "hrld_1", CreatedAt: tc.made}).Render(&page); err != nil {
+				t.Fatal(err)
+			}
+			if !strings.Contains(page.String(), tc.want) || strings.Contains(page.String(), "in a moment") {
+				t.Errorf("%s: want %q: %s", tc.reason, tc.want, page.String())
 			}
 		})
 	}

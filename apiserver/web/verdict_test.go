@@ -131,16 +131,7 @@ func TestVerdictPage(t *testing.T) {
 			tc.edit(post)
 			w.put(post)
 			page := textOf(parsed(t, w.serve(ask(&editor, "/teams/"+acme+"/posts/p-1", nil)).Body.String()))
-			for _, want := range tc.want {
-				if !strings.Contains(page, want) {
-					t.Errorf("%s: the page does not say %q: %s", tc.reason, want, page)
-				}
-			}
-			for _, lack := range tc.lack {
-				if strings.Contains(page, lack) {
-					t.Errorf("%s: the page says %q: %s", tc.reason, lack, page)
-				}
-			}
+			says(t, tc.reason, page, tc.want, tc.lack)
 			if page := textOf(parsed(t, w.serve(ask(&viewer, "/teams/"+acme+"/posts/p-1", nil)).Body.String())); strings.Contains(page, "It was not published") {
 				t.Error("who may only look is asked")
 			}
@@ -148,25 +139,67 @@ func TestVerdictPage(t *testing.T) {
 	}
 }
 
-// TestSettleEndsWithTheCluster verifies that the form is shown while an answer is possible, and not for an archived
-// post.
+// TestSettleEndsWithTheCluster verifies that an archived post has no form, because nothing takes the answer any more.
+// TestVerdictPage shows the form of a post in the cluster.
 func TestSettleEndsWithTheCluster(t *testing.T) {
 	t.Parallel()
+	w := newWorld(clocktesting.NewFakeClock(now))
+	w.put(undecidedPost(v1alpha1.PlatformX))
+	w.posts[acme+"/p-1"].ResourceVersion = ""
+	answer := w.serve(ask(&editor, "/teams/"+acme+"/posts/p-1", nil))
+	if answer.Code != http.StatusOK || strings.Contains(answer.Body.String(), "/posts/p-1/settle") {
+		t.Errorf("%d: %s", answer.Code, answer.Body)
+	}
+}
+
+func TestDoubt(t *testing.T) {
+	t.Parallel()
+	lost := v1alpha1.NewTimePtr(now.Add(-time.Hour))
 	for name, tc := range map[string]struct {
 		reason string
-		left   bool
+		target v1alpha1.TargetStatus
+		want   []string
 	}{
-		"In the cluster": {"the manager takes the answer", false},
-		"In the archive": {"nobody takes it any more", true},
+		"call": {"the call has a time, after which the post would stand", v1alpha1.TargetStatus{
+			Attempt: &v1alpha1.Attempt{Number: 1, ID: "a", StartedAt: *lost, Outcome: v1alpha1.OutcomeUnknown},
+		}, []string{"It is not known whether the post was published: the listing does not show it.", "made after " + lost.UTC().Format(momentForm)}},
+		"thread": {"a part is looked for, not the whole", v1alpha1.TargetStatus{
+			Attempt: &v1alpha1.Attempt{Number: 2, ID: "b", StartedAt: *lost, Outcome: v1alpha1.OutcomeUnknown, Card: 1},
+			Cards:   []v1alpha1.CardStatus{{ExternalID: "1"}},
+		}, []string{"whether part 2 was published", "The parts before it are online."}},
+		"restored": {"no call is known", v1alpha1.TargetStatus{}, []string{"The listing does not show it."}},
 	} {
-		w := newWorld(clocktesting.NewFakeClock(now))
-		w.put(undecidedPost(v1alpha1.PlatformX))
-		if tc.left {
-			w.posts[acme+"/p-1"].ResourceVersion = ""
-		}
-		answer := w.serve(ask(&editor, "/teams/"+acme+"/posts/p-1", nil))
-		if asks := strings.Contains(answer.Body.String(), "/posts/p-1/settle"); answer.Code != http.StatusOK || asks == tc.left {
-			t.Errorf("%s: %d, asks %t: %s", name, answer.Code, asks, tc.reason)
-		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(clocktesting.NewFakeClock(now))
+			w.put(textPost("p-1", "text", func(post *v1alpha1.Post) {
+				target := tc.target
+				target.Platform, target.Phase, target.State = v1alpha1.PlatformX, v1alpha1.PhaseFailed, v1alpha1.TargetUndecided
+				target.Blocked = &v1alpha1.Blocked{Reason: v1alpha1.ReasonOutcomeUnknown, Problem: "the listing does not show it"}
+				target.Message = "look, then say so with the annotation " + v1alpha1.SettleAnnotation
+				post.Status.Targets = []v1alpha1.TargetStatus{target}
+			}))
+			page := textOf(parsed(t, w.serve(ask(&editor, "/teams/"+acme+"/posts/p-1", nil)).Body.String()))
+			says(t, tc.reason, page, append(tc.want, "Needs your answer", "It was published"), []string{"annotation"})
+		})
+	}
+}
+
+// TestForbidden verifies that an error names a right in everyday words.
+func TestForbidden(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct{ reason, path, want string }{
+		"keys":    {"resources have other names in Kubernetes", "/keys", "You may not look at the API keys of the team"},
+		"compose": {"so have verbs", "/posts/new", "You may not write posts of the team"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(clocktesting.NewFakeClock(now))
+			answer := w.serve(ask(&viewer, "/teams/"+acme+tc.path, nil))
+			if answer.Code != http.StatusForbidden {
+				t.Errorf("%s: %d", tc.reason, answer.Code)
+			}
+			says(t, tc.reason, answer.Body.String(), []string{tc.want}, []string{`aria-current="page"`}) // an error is not in the navigation
+		})
 	}
 }

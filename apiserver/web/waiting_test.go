@@ -5,7 +5,6 @@ package web
 
 import (
 	"net/http"
-	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -102,19 +101,5 @@ func TestPromote(t *testing.T) {
 				t.Errorf("%s: scheduled: %d, %+v", tc.reason, answer.Code, spec)
 			}
 		})
-	}
-}
-
-// TestTeamPageTellsOfAgents verifies that the team's page shows whether agents may publish.
-func TestTeamPageTellsOfAgents(t *testing.T) {
-	t.Parallel()
-	for publishing, want := range map[v1alpha1.AgentPublishing]string{
-		"": "Goes out like any other post", v1alpha1.AgentsMayPublish: "Goes out like any other post", v1alpha1.AgentsDraft: "Waits as a draft until a person publishes it",
-	} {
-		w := newWorld(clocktesting.NewFakeClock(now))
-		w.teams[0].Spec.Agents.Publishing = publishing
-		if page := w.serve(ask(&viewer, "/teams/"+acme+"/team", url.Values(nil))).Body.String(); !strings.Contains(page, want) {
-			t.Errorf("%q: %s", publishing, page)
-		}
 	}
 }
