@@ -9,7 +9,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/url"
-	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -22,17 +22,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/apiserver"
 	"github.com/herald-social/herald/apiserver/access"
 	"github.com/herald-social/herald/apiserver/bridge"
-	"github.com/herald-social/herald/apiserver/kube"
 	"github.com/herald-social/herald/apiserver/oauth"
-	"github.com/herald-social/herald/apiserver/session"
-	"github.com/herald-social/herald/apiserver/signin"
 )
 
 // agentsNamespace is the installation's namespace in these tests.
@@ -54,26 +50,14 @@ var _ = Describe("Agents", Ordered, func() {
 		grantWeb(ctx, agentsNamespace)
 		Expect(admin.Create(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: agentsNamespace, Name: webSecret}})).To(Succeed())
 		t = newTeam(ctx)
-		role := &rbacv1.ClusterRole{}
-		readRole(filepath.Join("users", "people_roles.yaml"), 2, role)
-		Expect(client.IgnoreAlreadyExists(admin.Create(ctx, role))).To(Succeed())
-		binding = &rbacv1.RoleBinding{
-			ObjectMeta: metav1.ObjectMeta{Namespace: t.namespace, Name: "admin"},
-			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name},
-			Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: access.LinkPerson}},
-		}
-		Expect(admin.Create(ctx, binding)).To(Succeed())
+		binding = t.bindLink(ctx, "admin")
 		server = start(restricted, withWeb(&log), func(c *apiserver.Config) {
 			c.MCP, c.Web.Namespace, c.Web.Agents = true, agentsNamespace, &apiserver.AgentsConfig{LoopbackClients: true}
 		})
 		DeferCleanup(func() { server.stop() })
 		b = &browser{site: server.site}
 		Eventually(func() int { return b.get(ctx, "/signin").status }).WithTimeout(15 * time.Second).Should(Equal(http.StatusOK))
-		secrets, err := kube.NewSecrets(adminConfig, "apiserver-test", agentsNamespace)
-		Expect(err).NotTo(HaveOccurred())
-		token, err := session.AddLink(ctx, secrets, webSecret, clock.RealClock{}, time.Minute)
-		Expect(err).NotTo(HaveOccurred())
-		b.cookies = visit(http.MethodPost, server.site+signin.LinkPath+token).cookies
+		b.cookies = visit(http.MethodPost, server.site+linkIn(ctx, agentsNamespace)).cookies
 		Eventually(func() int { return b.get(ctx, "/teams/"+t.namespace+"/agents").status }).WithTimeout(40 * time.Second).Should(Equal(http.StatusOK))
 	}, NodeTimeout(2*time.Minute))
 
@@ -255,7 +239,7 @@ var _ = Describe("Agents", Ordered, func() {
 		before := grants(ctx)
 		code := allow(ctx, config, verifier, "read").Get("code")
 		for _, grant := range grants(ctx) {
-			if !contains(before, grant.Name) {
+			if !slices.ContainsFunc(before, func(g v1alpha1.OAuthGrant) bool { return g.Name == grant.Name }) {
 				Expect(admin.Delete(ctx, &grant)).To(Succeed())
 			}
 		}
@@ -312,13 +296,3 @@ var _ = Describe("Agents", Ordered, func() {
 		Expect(log.String()).NotTo(ContainSubstring("level=ERROR"))
 	})
 })
-
-// contains reports whether a list has a grant with this name.
-func contains(grants []v1alpha1.OAuthGrant, name string) bool {
-	for i := range grants {
-		if grants[i].Name == name {
-			return true
-		}
-	}
-	return false
-}

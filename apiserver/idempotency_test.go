@@ -6,7 +6,6 @@ package apiserver_test
 import (
 	"context"
 	"net/http"
-	"strings"
 	"sync"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -28,23 +27,6 @@ var _ = Describe("An Idempotency-Key", func() {
 		return do(ctx, instance, "POST", base+"/posts", body, map[string]string{"Authorization": "Bearer " + t.token, "Idempotency-Key": key})
 	}
 
-	It("makes one post of many requests, also of those that come at once", func(ctx SpecContext) {
-		answers := make([]reply, 8)
-		var requests sync.WaitGroup
-		for i := range answers {
-			requests.Go(func() {
-				defer GinkgoRecover()
-				answers[i] = keyed(ctx, "launch", text("acme-x", "once"))
-			})
-		}
-		requests.Wait()
-		for _, answer := range answers {
-			Expect(answer.status).To(Equal(http.StatusCreated), answer.body)
-			Expect(as[postBody](answer).Data.ID).To(Equal(as[postBody](answers[0]).Data.ID))
-		}
-		Expect(as[listBody](t.call(ctx, "GET", "/posts", "")).Pagination.Total).To(Equal(1))
-	})
-
 	It("answers a repeated request with the post as it reads now", func(ctx SpecContext) {
 		body := text("acme-x", "later", inAnHour())
 		first := as[postBody](keyed(ctx, "k", body))
@@ -57,13 +39,6 @@ var _ = Describe("An Idempotency-Key", func() {
 		again = keyed(ctx, "k", text("acme-x", "another body"))
 		Expect(again.status).To(Equal(http.StatusConflict), again.body)
 		Expect(again.body).To(And(ContainSubstring(`"CONFLICT"`), ContainSubstring(first.Data.ID)))
-	})
-
-	It("tells what is wrong with another body before it says that the key was used", func(ctx SpecContext) {
-		Expect(keyed(ctx, "k", text("acme-x", "first")).status).To(Equal(http.StatusCreated))
-		keyed(ctx, "k", text("nobody", "hello")).mustFail(400, "VALIDATION_ERROR", "nobody")
-		keyed(ctx, "k", text("acme-x", "hello", `,"scheduled_at":"2020-01-01T00:00:00Z"`)).mustFail(400, "VALIDATION_ERROR", "scheduled_at")
-		keyed(ctx, "k", text("acme-x", "second")).mustFail(409, "CONFLICT", "another request")
 	})
 
 	It("holds over replicas and restarts, for posts and for uploads", func(ctx SpecContext) {
@@ -103,36 +78,11 @@ var _ = Describe("An Idempotency-Key", func() {
 			Expect(answer.status).To(Equal(http.StatusCreated), answer.body)
 			Expect(as[uploadBody](answer).Data.MediaID).To(Equal(upload))
 		}
+		Expect(t.media(ctx, upload).Annotations).To(HaveKey(v1alpha1.UploadUntilAnnotation), "the manager waits for the later address too")
 		through(restarted, "/posts", "k", text("acme-x", "twice")).mustFail(409, "CONFLICT", first)
 		stored := &v1alpha1.PostList{}
 		Expect(admin.List(ctx, stored, client.InNamespace(t.namespace))).To(Succeed())
 		Expect(stored.Items).To(HaveLen(1))
 	})
 
-	It("does not remember what was refused", func(ctx SpecContext) {
-		t.connect(ctx, "expired-x", v1alpha1.PlatformX)
-		keyed(ctx, "k", text("nobody", "hello")).mustFail(400, "VALIDATION_ERROR", "nobody")
-		keyed(ctx, "k", text("expired-x", "hello")).mustFail(409, "POSTING_READINESS_RECONNECT_REQUIRED", "expired-x")
-		got := keyed(ctx, "k", text("acme-x", "hello"))
-		Expect(got.status).To(Equal(http.StatusCreated), got.body)
-		keyed(ctx, "k", text("expired-x", "hello")).mustFail(409, "CONFLICT", as[postBody](got).Data.ID)
-	})
-
-	It("is free again when somebody deletes the post in Kubernetes, where no record is kept", func(ctx SpecContext) {
-		body := text("acme-x", "hello", draft)
-		id := as[postBody](keyed(ctx, "k", body)).Data.ID
-		post := t.stored(ctx, id)
-		post.Finalizers = nil
-		Expect(admin.Update(ctx, post)).To(Succeed())
-		Expect(admin.Delete(ctx, post)).To(Succeed())
-		again := keyed(ctx, "k", body)
-		Expect(again.status).To(Equal(http.StatusCreated), again.body)
-		Expect(t.stored(ctx, as[postBody](again).Data.ID).UID).NotTo(Equal(post.UID))
-	})
-
-	It("refuses a key that it cannot take", func(ctx SpecContext) {
-		got := keyed(ctx, strings.Repeat("k", 256), text("acme-x", "hello"))
-		Expect(got.status).To(Equal(http.StatusBadRequest), got.body)
-		Expect(got.body).To(ContainSubstring("Idempotency-Key"))
-	})
 })

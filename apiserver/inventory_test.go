@@ -18,17 +18,16 @@ var contractRows = []struct {
 }{
 	// Conventions.
 	{"bodies are JSON with snake_case names; unknown ones are ignored", []string{
-		"creating a post ignores what it does not know", "a body of exactly the limit",
+		"a body of exactly the limit",
 	}},
 	{"times are ISO 8601 in UTC, with milliseconds", []string{"stores a scheduled post as the contract and the manager want it", "listing connections"}},
 	{"one resource comes as data, a list as data, that of posts with pagination", []string{
 		"listing connections", "listing posts sorts, filters and pages",
 	}},
 	{"an error is a code and a message, whatever was sent", []string{"bad input", "the site answers what it does not have in the shape of every error"}},
-	{"accounts are connected, and drafts published, elsewhere", []string{"posts and connections are made and changed elsewhere"}},
+	{"accounts are connected, and drafts published, elsewhere", []string{"the site answers what it does not have in the shape of every error"}},
 	{"connections, posts and media belong to the team of the key", []string{
-		"does not know the connections of other teams", "answers 404 to the ids of other teams",
-		"knows no media file of another team, nor one that is not there", "is refused before it came, when it is gone, and when it is another team's",
+		"What belongs to another team", "is refused before it came, when it is gone, and when it is another team's",
 	}},
 
 	// Connections.
@@ -61,7 +60,7 @@ var contractRows = []struct {
 		"lists show each state under its own name, target by target", "listing posts sorts, filters and pages",
 	}},
 	{"a summary has a title: the YouTube title, or 30 characters of the caption", []string{
-		"listing posts sorts, filters and pages", "read back with their media, their titles and their states",
+		"listing posts sorts, filters and pages", "is told of a video that some platforms took",
 		"a draft that says nothing yet has no title and is shown by its birth",
 	}},
 	{"a summary has one platform with its status for each target", []string{"lists show each state under its own name, target by target"}},
@@ -133,7 +132,8 @@ var contractRows = []struct {
 	}},
 	{"rule 9: drafts are not checked", []string{"keeps a draft without a caption and without asking any platform"}},
 	{"rule 10: a tree goes to X and Threads, to no connection twice", []string{
-		"creating a tree refuses the same connection twice", "creating a tree refuses a platform without trees, also as a draft",
+		"creating a tree refuses the same connection twice",
+		"goes to the platforms of its category and to no other; of drafts, that is held against trees alone",
 	}},
 	{"rule 10: a tree has two cards, a draft one", []string{
 		"creating a tree refuses one card", "a scheduled tree of one card", "creating a tree accepts a draft of one card",
@@ -155,8 +155,7 @@ var contractRows = []struct {
 
 	// Posts: the response.
 	{"a post reads as it was created, in all fields", []string{
-		"answers what a read answers, and lists it at once", "read back with their media, their titles and their states",
-		"keeps its cards in their order, and reads like any other post",
+		"answers what a read answers, and lists it at once",
 		"is told of a video that some platforms took", "is told of images that are scheduled", "is told of a tree of which one platform took all",
 		"is told of a draft of a tree, and once it is cancelled", "is told of a draft of a video without a title or a caption",
 	}},
@@ -168,9 +167,9 @@ var contractRows = []struct {
 		"a post that came another way shows no media, and cannot be cancelled once its time has come",
 	}},
 	{"each platform has its status, address and error", []string{
-		"reading a post tells what became of it", "reading a post tells why it failed", "lists show each state under its own name, target by target",
+		"is told of a video that some platforms took", "lists show each state under its own name, target by target",
 	}},
-	{"a connection that is gone leaves connection_id and account_name empty", []string{"does without a connection that is gone"}},
+	{"a connection that is gone leaves connection_id and account_name empty", []string{"is told of a video that some platforms took"}},
 
 	// States.
 	{"a draft is saved and never delivered", []string{"keeps a draft without a caption and without asking any platform"}},
@@ -180,17 +179,18 @@ var contractRows = []struct {
 	}},
 	{"what is under way, done, cancelled or immediate cannot", []string{
 		"cancelling a post refuses an immediate post", "refuses a scheduled post once its delivery has begun, and what has ended",
-		"never cancels what is claimed at the same time", "does not cancel what waits when its time has come",
+		"never cancels what is claimed at the same time",
+		"a post that came another way shows no media, and cannot be cancelled once its time has come",
 	}},
 
 	// Keys and subscriptions.
 	{"every call needs a key, before anything else", []string{"API keys are needed for everything, before anything else is looked at"}},
 	{"a key that is revoked, expired or gone is no key", []string{
-		"stop working within a second of being revoked", "stop working within a second of being deleted", "stop working when they expire",
+		"API keys stop working within a second of being revoked", "API keys stop working within a second of being deleted",
+		"is good until then and not a moment longer: a trial, and a key",
 	}},
 	{"both POSTs need a subscription or a running trial, nothing else does", []string{
-		"creating a post needs an active subscription, and asks for it before it looks at the body",
-		"wants a subscription before anything else of the request", "a team without a subscription reads and cancels, and makes nothing",
+		"is good until then and not a moment longer: a trial, and a key", "a team without a subscription reads and cancels, and makes nothing",
 	}},
 	{"health needs no key and says ok", []string{"the site is healthy without a key"}},
 
@@ -240,8 +240,7 @@ var contractRows = []struct {
 	// The description, and the extensions.
 	{"OpenAPI 3.0.3, version 1.0.0, as YAML and JSON, with six operations", []string{"the site serves its description, twice the same"}},
 	{"extension: Idempotency-Key on both POSTs", []string{
-		"An Idempotency-Key", "asking for an upload address with an Idempotency-Key", "holds over replicas and restarts, for posts and for uploads",
-		"does not remember what was refused",
+		"An Idempotency-Key answers a repeated request with the post as it reads now", "holds over replicas and restarts, for posts and for uploads",
 	}},
 	{"extension: 429 RATE_LIMITED, Retry-After and RateLimit headers", []string{"A limit of requests holds for each API key, and says when to come back"}},
 	{"extension: a page for people", []string{"describes itself to people, without a key, a script or another site"}},

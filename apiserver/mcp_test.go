@@ -8,12 +8,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"strings"
-	"time"
+	"net/http/httptest"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/apiserver"
@@ -96,34 +96,6 @@ var _ = Describe("Agents, by MCP", func() {
 		Expect(again.body).To(ContainSubstring(`"CONFLICT"`))
 	})
 
-	It("are told while nothing of their team is published, beside what REST answers", func(ctx context.Context) {
-		setUp(ctx)
-		said := func(tool, arguments string) func() string {
-			return func() string {
-				_, result := use(ctx, session, tool, arguments)
-				if len(result.Content) == 1 {
-					return ""
-				}
-				return result.Content[1].(*mcp.TextContent).Text
-			}
-		}
-		Expect(said("list_posts", `{}`)()).To(BeEmpty())
-		began := v1alpha1.NewTime(time.Now())
-		brake := func(of ...v1alpha1.Suspension) {
-			GinkgoHelper()
-			Expect(admin.Get(ctx, clientKey(t.resource), t.resource)).To(Succeed())
-			t.resource.Status.Suspensions = of
-			Expect(admin.Status().Update(ctx, t.resource)).To(Succeed())
-		}
-		brake(v1alpha1.Suspension{From: began})
-		Eventually(said("list_posts", `{}`)).Should(HavePrefix("Publishing is suspended for this team since " + began.UTC().Format(time.RFC3339)))
-		created, result := use(ctx, session, "create_post", fmt.Sprintf(`{"category":"text","targets":[{"connection_id":"acme-x","caption":"Hello"}]%s}`, inAnHour()))
-		Expect(result.IsError).To(BeFalse(), created.body)
-		Expect(result.Content).To(HaveLen(2), "posts are taken")
-		brake(v1alpha1.Suspension{From: began, Until: &began})
-		Eventually(said("list_connections", `{}`)).Should(BeEmpty())
-	})
-
 	DescribeTable("get every error of REST, word for word", func(ctx context.Context, edit func(*v1alpha1.Team), tool, arguments, method, path, code string) {
 		setUp(ctx)
 		t.connect(ctx, "expired-x", v1alpha1.PlatformX)
@@ -146,12 +118,9 @@ var _ = Describe("Agents, by MCP", func() {
 		Expect(got.body).To(ContainSubstring(code))
 	},
 		Entry("of what is wrong", nil, "create_post", text("nowhere", "a"), "POST", "/posts", "VALIDATION_ERROR"),
-		Entry("of a query", nil, "list_posts", `{"status":"x"}`, "GET", "/posts?status=x", "VALIDATION_ERROR"),
-		Entry("of an upload", nil, "create_media_upload_url", `{"mime_type":"image/png","size_bytes":0,"name":"a.gif"}`, "POST", "/media/upload-url", "VALIDATION_ERROR"),
 		Entry("of a broken account", nil, "create_post", text("expired-x", "a"), "POST", "/posts", "POSTING_READINESS_RECONNECT_REQUIRED"),
 		Entry("of a platform that is down", nil, "create_post", text("down-x", "a"), "POST", "/posts", "POSTING_READINESS_UNAVAILABLE"),
 		Entry("of a post that there is not", nil, "get_post", `{"id":"p1"}`, "GET", "/posts/p1", "NOT_FOUND"),
-		Entry("of a cancel", nil, "cancel_post", `{"id":"p1"}`, "DELETE", "/posts/p1", "NOT_FOUND"),
 		Entry("of a subscription", func(t *v1alpha1.Team) { t.Spec.Subscription.State = v1alpha1.SubscriptionPastDue }, "create_post", `{}`, "POST", "/posts", "SUBSCRIPTION_REQUIRED"),
 	)
 
@@ -203,51 +172,12 @@ var _ = Describe("Agents, by MCP", func() {
 		do(ctx, own, "POST", "/mcp", "{}", map[string]string{"Authorization": "Bearer " + t.token}).mustFail(404, "NOT_FOUND", "/mcp")
 	})
 
-	It("are finished while the server stops", func(ctx context.Context) {
-		t := newTeam(ctx)
-		t.connect(ctx, "silent-x", v1alpha1.PlatformX)
-		own := start(restricted)
-		Eventually(func() int {
-			return do(ctx, own, "GET", base+"/posts", "", map[string]string{"Authorization": "Bearer " + t.token}).status
-		}).Should(Equal(200))
-		session := t.agent(ctx, own)
-		done := make(chan string, 1)
-		go func() {
-			defer GinkgoRecover()
-			got, _ := use(ctx, session, "create_post", text("silent-x", "a"))
-			done <- got.body
-		}()
-		connection := &v1alpha1.Connection{}
-		connection.Namespace, connection.Name = t.namespace, "silent-x"
-		Eventually(func(g Gomega) {
-			g.Expect(admin.Get(ctx, clientKey(connection), connection)).To(Succeed())
-			g.Expect(connection.Annotations).To(HaveKey(v1alpha1.ProbeAnnotation))
-		}).Should(Succeed())
-		own.cancel()
-		Eventually(func() int { return statusOf(own.site + "/health") }).Should(BeZero())
-		Expect(answer(ctx, connection, connection.Annotations[v1alpha1.ProbeAnnotation])).To(Succeed())
-		Eventually(done, 10*time.Second).Should(Receive(ContainSubstring(`"status":"processing"`)))
-		Eventually(own.done).Should(Receive(Succeed()))
-	})
 })
 
-// metricsOf returns the metrics of a server as text.
+// metricsOf returns the metrics of a server, as they are scraped.
 func metricsOf(r *running) string {
 	GinkgoHelper()
-	families, err := r.metrics.Gather()
-	Expect(err).NotTo(HaveOccurred())
-	var b strings.Builder
-	for _, family := range families {
-		for _, m := range family.GetMetric() {
-			fmt.Fprint(&b, family.GetName(), "{")
-			for i, label := range m.GetLabel() {
-				if i > 0 {
-					fmt.Fprint(&b, ",")
-				}
-				fmt.Fprintf(&b, "%s=%q", label.GetName(), label.GetValue())
-			}
-			fmt.Fprintln(&b, "}")
-		}
-	}
-	return b.String()
+	answer := httptest.NewRecorder()
+	promhttp.HandlerFor(r.metrics, promhttp.HandlerOpts{}).ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/metrics", http.NoBody))
+	return answer.Body.String()
 }

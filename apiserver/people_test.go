@@ -5,9 +5,7 @@ package apiserver_test
 
 import (
 	"context"
-	"errors"
 	"log/slog"
-	"strings"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -156,50 +154,6 @@ var _ = Describe("what people do", func() {
 		Expect(month(later)).To(BeZero())
 		Expect(t.stored(ctx, post.Name).Spec.Cancelled).To(BeTrue())
 		Expect(deeds(ctx, post)).To(ConsistOf("CreatedByPerson", "EditedByPerson", "ScheduledByPerson", "RescheduledByPerson", "CancelledByPerson"))
-	})
-
-	It("publishes a draft at once, and nothing of it once delivery has begun", func(ctx SpecContext) {
-		setUp(ctx)
-		post := keep(ctx, say("Hello", "acme-x"))
-		post, err := s.Publish(ctx, person, post.Name, bridge.Version(post), say("Hello", "acme-x"), nil)
-		Expect(err).NotTo(HaveOccurred())
-		Expect(as[postBody](t.call(ctx, "GET", "/posts/"+post.Name, "")).Data.Status).To(Equal("processing"))
-		Expect(setStatus(ctx, t.stored(ctx, post.Name), func(st *v1alpha1.PostStatus) {
-			st.Phase, st.Targets = v1alpha1.PhaseProcessing, []v1alpha1.TargetStatus{claimed(0, time.Now())}
-		})).To(Succeed())
-		_, err = s.Publish(ctx, person, post.Name, bridge.Version(post), say("Hello", "acme-x"), nil)
-		Expect(err).NotTo(HaveOccurred(), "the same again, however late")
-		_, err = s.Publish(ctx, person, post.Name, bridge.Version(post), say("Other", "acme-x"), nil)
-		Expect(err).To(MatchError(ContainSubstring("is being delivered")))
-		Expect(t.stored(ctx, post.Name).Spec.Targets[0].Caption).To(Equal("Hello"))
-	})
-
-	It("refuses what a new post would be refused for, field by field", func(ctx SpecContext) {
-		setUp(ctx)
-		post := keep(ctx, say("Hello", "acme-x"))
-		_, err := s.Publish(ctx, person, post.Name, bridge.Version(post), say(strings.Repeat("a", 281), "acme-x"), nil)
-		refused, ok := errors.AsType[*bridge.Error](err)
-		Expect(ok).To(BeTrue(), "%v", err)
-		Expect(refused.Problems).To(ConsistOf(And(
-			HaveField("Target", 0), HaveField("Field", "caption"), HaveField("Message", ContainSubstring("281 weighted characters")))))
-		t.connect(ctx, "expired-x", v1alpha1.PlatformX)
-		_, err = s.Publish(ctx, person, post.Name, bridge.Version(post), say("Hello", "expired-x"), nil)
-		Expect(err).To(HaveField("Code", bridge.CodeReconnectRequired))
-		Expect(t.stored(ctx, post.Name).Spec.Draft).To(BeTrue())
-		Expect(deeds(ctx, post)).To(ConsistOf("CreatedByPerson"))
-	})
-
-	It("settles what only a person can tell, as the manager reads it", func(ctx SpecContext) {
-		setUp(ctx)
-		post := t.stored(ctx, t.create(ctx, text("acme-x", "Hello")).ID)
-		Expect(setStatus(ctx, post, func(st *v1alpha1.PostStatus) {
-			target := claimed(0, time.Now())
-			target.State, target.Phase, target.Attempt.Outcome = v1alpha1.TargetUndecided, v1alpha1.PhaseFailed, v1alpha1.OutcomeUnknown
-			st.Phase, st.Targets = v1alpha1.PhaseFailed, []v1alpha1.TargetStatus{target}
-		})).To(Succeed())
-		Expect(s.Settle(ctx, person, post.Name, 0, bridge.Verdict{Posted: true, ExternalID: "1991"})).To(Succeed())
-		Expect(t.stored(ctx, post.Name).Annotations).To(HaveKeyWithValue(v1alpha1.SettleAnnotation, "0=posted:1991"))
-		Expect(deeds(ctx, post)).To(ConsistOf("SettledByPerson"))
 	})
 
 	It("makes a key, replaces its token without a gap, and revokes it", func(ctx SpecContext) {

@@ -128,39 +128,6 @@ var _ = Describe("The starter plan's 30 posts to X a month", func() {
 		t.create(ctx, text("acme-x", "one more", inMarch))
 	})
 
-	It("are not used by what is refused for another reason", func(ctx context.Context) {
-		fill(ctx, 29)
-		t.connect(ctx, "revoked-x", v1alpha1.PlatformX)
-		t.call(ctx, "POST", "/posts", text("revoked-x", "a", inMarch)).mustFail(409, "POSTING_READINESS_RECONNECT_REQUIRED", "")
-		t.call(ctx, "POST", "/posts", text("acme-x", strings.Repeat("a", 300), inMarch)).mustFail(400, "VALIDATION_ERROR", "")
-		t.create(ctx, text("acme-x", "the 30th", inMarch))
-		By("the limit is told before what else is wrong: 403 comes before 400 and 409")
-		refuse(ctx, text("revoked-x", "a", inMarch), "30 posts to X")
-		t.call(ctx, "POST", "/posts", `{"category":"text","targets":[{"connection_id":"acme-x","caption":5}]`+inMarch+`}`).
-			mustFail(400, "VALIDATION_ERROR", "targets[0].caption: must be a string") // which cannot be counted
-		refuse(ctx, text("acme-x", strings.Repeat("a", 300), inMarch), "30 posts to X")
-	})
-
-	It("are used once by a request that is sent again", func(ctx context.Context) {
-		fill(ctx, 28)
-		keyed := func(body string) reply {
-			GinkgoHelper()
-			return do(ctx, instance, "POST", base+"/posts", body, map[string]string{"Authorization": "Bearer " + t.token, "Idempotency-Key": "launch"})
-		}
-		var wg sync.WaitGroup
-		for range 8 {
-			wg.Go(func() {
-				defer GinkgoRecover()
-				Expect(keyed(text("acme-x", "once", inMarch)).status).To(Equal(http.StatusCreated))
-			})
-		}
-		wg.Wait()
-		keyed(treeOf(2, inMarch, "acme-x")).mustFail(409, "CONFLICT", "another request")
-		t.create(ctx, text("acme-x", "the 30th", inMarch))
-		refuse(ctx, text("acme-x", "the 31st", inMarch), "30 posts to X")
-		Expect(keyed(text("acme-x", "once", inMarch)).status).To(Equal(http.StatusCreated), "a repeat is answered, not counted")
-	})
-
 	It("begin anew with the month, by the clock of UTC", func(ctx context.Context) {
 		clock := clocktesting.NewFakeClock(time.Date(2199, 1, 31, 23, 59, 59, 999e6, time.UTC))
 		own := start(restricted, func(c *apiserver.Config) { c.Clock = clock })
@@ -298,5 +265,45 @@ var _ = Describe("What ends at a time", func() {
 		clock.Step(time.Millisecond)
 		try("GET", "").mustFail(401, "UNAUTHORIZED", "expired")
 		try("POST", text("acme-x", "a", draft)).mustFail(401, "UNAUTHORIZED", "expired")
+	})
+})
+
+var _ = Describe("A limit of requests", func() {
+	It("holds for each API key, and says when to come back", func(ctx SpecContext) {
+		limited := start(restricted, func(c *apiserver.Config) {
+			c.RequestsPerMinute, c.Clock = 3, clocktesting.NewFakeClock(time.Now())
+		})
+		defer limited.stop()
+		t, other := newTeam(ctx), newTeam(ctx)
+		ask := func(token, method, path, body string) reply {
+			return do(ctx, limited, method, base+path, body, map[string]string{"Authorization": "Bearer " + token})
+		}
+		list := func(token string) reply { return ask(token, "GET", "/posts", "") }
+		Eventually(func() int { return list(other.token).status }).Should(Equal(http.StatusOK), "the replica knows the keys")
+		says := func(r reply, limit, remaining, reset, retryAfter string) {
+			GinkgoHelper()
+			var got []string
+			for _, name := range []string{"RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset", "Retry-After"} {
+				got = append(got, r.header.Get(name))
+			}
+			Expect(got).To(Equal([]string{limit, remaining, reset, retryAfter}), "%d %s", r.status, r.body)
+		}
+		got := list(t.token)
+		Expect(got.status).To(Equal(http.StatusOK), got.body)
+		says(got, "3", "2", "20", "")
+		got = ask(t.token, "GET", "/media/nobody", "")
+		got.mustFail(404, "NOT_FOUND", "nobody")
+		says(got, "3", "1", "40", "")
+		got = ask(t.token, "GET", "/posts?limit=x", "")
+		got.mustFail(400, "VALIDATION_ERROR", "limit")
+		says(got, "3", "0", "60", "")
+		got = list(t.token)
+		got.mustFail(429, "RATE_LIMITED", "try again in 20 seconds")
+		says(got, "3", "0", "60", "20")
+		got = list("hrld_nobody")
+		Expect(got.status).To(Equal(http.StatusUnauthorized))
+		says(got, "", "", "", "")
+		Expect(list(other.token).status).To(Equal(http.StatusOK), "keys do not share a limit")
+		Expect(t.call(ctx, "GET", "/posts", "").header.Get("RateLimit-Limit")).To(BeEmpty(), "where there is no limit, none is named")
 	})
 })

@@ -20,27 +20,17 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	"sigs.k8s.io/yaml"
 
-	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/apiserver"
 	"github.com/herald-social/herald/internal/media/probe"
 	"github.com/herald-social/herald/internal/media/rendition"
 	"github.com/herald-social/herald/internal/media/store"
-	"github.com/herald-social/herald/internal/transport"
-	"github.com/herald-social/herald/platforms"
-	"github.com/herald-social/herald/platforms/facebook"
-	"github.com/herald-social/herald/platforms/instagram"
-	"github.com/herald-social/herald/platforms/threads"
-	"github.com/herald-social/herald/platforms/tiktok"
-	"github.com/herald-social/herald/platforms/x"
-	"github.com/herald-social/herald/platforms/youtube"
+	"github.com/herald-social/herald/test/envtest"
+	"github.com/herald-social/herald/test/realplatforms"
 	"github.com/herald-social/herald/test/storetest"
 )
 
@@ -73,27 +63,16 @@ func TestAPIServer(t *testing.T) {
 }
 
 var _ = BeforeSuite(func() {
-	Expect(os.Getenv("KUBEBUILDER_ASSETS")).NotTo(BeEmpty(),
-		"this suite needs etcd and kube-apiserver: run `make controlplane` and set KUBEBUILDER_ASSETS to the folder that holds them")
-	environment := &envtest.Environment{
-		CRDDirectoryPaths:     []string{filepath.Join("..", "config", "crd", "bases")},
-		ErrorIfCRDPathMissing: true,
-	}
-	config, err := environment.Start()
+	environment, err := envtest.Start()
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(environment.Stop)
-
-	scheme := runtime.NewScheme()
-	Expect(clientgoscheme.AddToScheme(scheme)).To(Succeed())
-	Expect(v1alpha1.AddToScheme(scheme)).To(Succeed())
-	config.QPS = -1
-	adminConfig = config
-	admin, err = client.NewWithWatch(config, client.Options{Scheme: scheme})
+	adminConfig = environment.Config
+	admin, err = client.NewWithWatch(adminConfig, client.Options{Scheme: environment.Scheme})
 	Expect(err).NotTo(HaveOccurred())
 
 	files, err = store.New(storetest.Start(GinkgoT()))
 	Expect(err).NotTo(HaveOccurred())
-	restricted = asAPIServer(environment)
+	restricted = asAPIServer()
 	ctx, stop := context.WithCancel(context.Background())
 	DeferCleanup(stop)
 	go playManager(ctx)
@@ -101,16 +80,11 @@ var _ = BeforeSuite(func() {
 	DeferCleanup(func() { instance.stop() })
 })
 
-// account is the apiserver's user in the policies of config/rbac.
-const account = "system:serviceaccount:herald-system:herald-apiserver"
-
 // asAPIServer returns the configuration of a user with only the generated role, to whom the policies apply.
-func asAPIServer(environment *envtest.Environment) *rest.Config {
+func asAPIServer() *rest.Config {
 	GinkgoHelper()
 	role := &rbacv1.ClusterRole{}
-	manifest, err := os.ReadFile(filepath.Join("..", "config", "rbac", "apiserver", "role.yaml"))
-	Expect(err).NotTo(HaveOccurred())
-	Expect(yaml.UnmarshalStrict(manifest, role)).To(Succeed())
+	readRole(filepath.Join("apiserver", "role.yaml"), 0, role)
 	Expect(admin.Create(context.Background(), role)).To(Succeed())
 	Expect(admin.Create(context.Background(), &rbacv1.ClusterRoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: role.Name},
@@ -118,9 +92,9 @@ func asAPIServer(environment *envtest.Environment) *rest.Config {
 		Subjects:   apiserverUser,
 	})).To(Succeed())
 	applyPolicies()
-	user, err := environment.AddUser(envtest.User{Name: account}, nil)
-	Expect(err).NotTo(HaveOccurred())
-	return user.Config()
+	config := rest.CopyConfig(adminConfig)
+	config.Impersonate.UserName = envtest.APIServerAccount
+	return config
 }
 
 // applyPolicies stores the policies for the apiserver, except those for Secrets, because this suite's installations
@@ -223,16 +197,5 @@ func statusOf(url string) int {
 	return response.StatusCode
 }
 
-// capabilities are those of the real platforms, because the contract is verified with the released limits. No platform
-// is called.
-var capabilities = func() func(v1alpha1.Platform) (platforms.Capabilities, bool) {
-	client := transport.New(transport.Options{})
-	return platforms.Registry{
-		v1alpha1.PlatformX:         x.New(x.Config{}, client),
-		v1alpha1.PlatformThreads:   threads.New(threads.Config{}, client),
-		v1alpha1.PlatformInstagram: instagram.New(instagram.Config{}, client),
-		v1alpha1.PlatformFacebook:  facebook.New(facebook.Config{}, client),
-		v1alpha1.PlatformTikTok:    tiktok.New(tiktok.Config{}, client),
-		v1alpha1.PlatformYouTube:   youtube.New(youtube.Config{}, client),
-	}.Capabilities
-}()
+// capabilities are those of the real platforms, because the contract is verified with the released limits.
+var capabilities = realplatforms.All().Capabilities

@@ -135,69 +135,18 @@ var _ = Describe("asking for an upload address", func() {
 				Expect(found.Items[i].Namespace).NotTo(Equal(t.namespace), "nothing is left behind")
 			}
 		},
-		Entry("no body", "", "the body is empty"),
 		Entry("no type", `{"name":"a.png","size_bytes":1}`, "mime_type: is missing"),
 		Entry("no size", `{"name":"a.png","mime_type":"image/png"}`, "size_bytes: is missing"),
 		Entry("no name", `{"size_bytes":1,"mime_type":"image/png"}`, "name: is missing"),
 		Entry("an empty name", upload("", "image/png", 1), "name: must not be empty"),
 		Entry("a GIF", upload("a.gif", "image/gif", 1), "mime_type: must be one of"),
-		Entry("capitals", upload("a.png", "IMAGE/PNG", 1), "mime_type: must be one of"),
 		Entry("a size of nothing", upload("a.png", "image/png", 0), "size_bytes: "),
-		Entry("a negative size", upload("a.png", "image/png", -1), "size_bytes: "),
-		Entry("a broken size", `{"name":"a.png","mime_type":"image/png","size_bytes":1.5}`, "size_bytes: "),
-		Entry("a size in words", `{"name":"a.png","mime_type":"image/png","size_bytes":"1"}`, "size_bytes: "),
-		Entry("a huge size", `{"name":"a.png","mime_type":"image/png","size_bytes":99999999999999999999}`, "size_bytes: "),
 		Entry("a video over 1 GB", upload("a.mp4", "video/mp4", 1<<30+1), "size_bytes: a video has 1 to 1073741824 bytes"),
 		Entry("an image over 20 MB", upload("a.png", "image/png", 20<<20+1), "size_bytes: an image has 1 to 20971520 bytes"),
 		Entry("another extension", upload("a.gif", "image/png", 1), "name: the name of an image ends in .jpg, .jpeg, .png or .webp"),
-		Entry("no extension", upload("png", "image/png", 1), "name: the name of an image ends in"),
 		Entry("an image's extension on a video", upload("a.png", "video/mp4", 1), "name: the name of a video ends in .mp4 or .mov"),
 	)
 
-	It("wants a subscription before anything else of the request", func(ctx SpecContext) {
-		before := t.resource.DeepCopy()
-		before.Spec.Subscription.State = v1alpha1.SubscriptionCancelled
-		Expect(admin.Update(ctx, before)).To(Succeed())
-		Eventually(func() int { return t.call(ctx, "POST", "/media/upload-url", "{}").status }).Should(Equal(http.StatusForbidden))
-		t.call(ctx, "POST", "/media/upload-url", upload("a.png", "image/png", 1)).mustFail(403, "SUBSCRIPTION_REQUIRED", "subscri")
-	})
-
-	Context("with an Idempotency-Key", func() {
-		keyed := func(ctx context.Context, by *team, key, body string) reply {
-			GinkgoHelper()
-			return do(ctx, instance, "POST", base+"/media/upload-url", body, map[string]string{"Authorization": "Bearer " + by.token, "Idempotency-Key": key})
-		}
-
-		It("answers the same file with a fresh address, also to requests at once", func(ctx SpecContext) {
-			body := upload("a.png", "image/png", 9)
-			answers := make([]reply, 6)
-			var requests sync.WaitGroup
-			for i := range answers {
-				requests.Go(func() {
-					defer GinkgoRecover()
-					answers[i] = keyed(ctx, t, "k", body)
-				})
-			}
-			requests.Wait()
-			first := as[uploadBody](answers[0]).Data
-			for _, answer := range answers {
-				Expect(answer.status).To(Equal(http.StatusCreated), answer.body)
-				Expect(as[uploadBody](answer).Data.MediaID).To(Equal(first.MediaID))
-			}
-			Expect(t.media(ctx, first.MediaID).Annotations).To(HaveKey(v1alpha1.UploadUntilAnnotation), "the manager waits for the later address too")
-			keyed(ctx, t, "k", upload("b.png", "image/png", 9)).mustFail(409, "CONFLICT", first.MediaID)
-			Expect(as[uploadBody](keyed(ctx, t, "l", body)).Data.MediaID).NotTo(Equal(first.MediaID))
-			Expect(as[uploadBody](keyed(ctx, newTeam(ctx), "k", body)).Data.MediaID).NotTo(Equal(first.MediaID))
-		})
-
-		It("sends to a new key when the file was refused", func(ctx SpecContext) {
-			body := upload("a.png", "image/png", 9)
-			m := t.media(ctx, as[uploadBody](keyed(ctx, t, "k", body)).Data.MediaID)
-			m.Status.Phase = v1alpha1.MediaRejected
-			Expect(admin.Status().Update(ctx, m)).To(Succeed())
-			keyed(ctx, t, "k", body).mustFail(409, "CONFLICT", "use a new key")
-		})
-	})
 })
 
 var _ = Describe("a file that was just uploaded", func() {

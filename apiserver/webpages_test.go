@@ -9,7 +9,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -17,17 +16,11 @@ import (
 	. "github.com/onsi/gomega"
 	"golang.org/x/net/html"
 	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/apiserver"
-	"github.com/herald-social/herald/apiserver/access"
-	"github.com/herald-social/herald/apiserver/kube"
-	"github.com/herald-social/herald/apiserver/session"
-	"github.com/herald-social/herald/apiserver/signin"
 )
 
 // pagesNamespace is the installation's namespace in the page tests.
@@ -113,33 +106,15 @@ var _ = Describe("The pages", Ordered, func() {
 		log                          output
 	)
 
-	link := func(ctx context.Context) string {
-		GinkgoHelper()
-		secrets, err := kube.NewSecrets(adminConfig, "apiserver-test", pagesNamespace)
-		Expect(err).NotTo(HaveOccurred())
-		token, err := session.AddLink(ctx, secrets, webSecret, clock.RealClock{}, time.Minute)
-		Expect(err).NotTo(HaveOccurred())
-		return signin.LinkPath + token
-	}
+	link := func(ctx context.Context) string { return linkIn(ctx, pagesNamespace) }
 
 	BeforeAll(func(ctx SpecContext) {
 		grantWeb(ctx, pagesNamespace)
 		Expect(admin.Create(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: pagesNamespace, Name: webSecret}})).To(Succeed())
 		watched, written, led, other = newTeam(ctx), newTeam(ctx), newTeam(ctx), newTeam(ctx)
 		// The person behind the one-time link has a different role in each team, and none in the last.
-		for i, of := range []struct {
-			role string
-			team *team
-		}{{"viewer", watched}, {"editor", written}, {"admin", led}} {
-			role := &rbacv1.ClusterRole{}
-			readRole(filepath.Join("users", "people_roles.yaml"), i, role)
-			Expect(role.Name).To(Equal("herald-" + of.role))
-			Expect(client.IgnoreAlreadyExists(admin.Create(ctx, role))).To(Succeed())
-			Expect(admin.Create(ctx, &rbacv1.RoleBinding{
-				ObjectMeta: metav1.ObjectMeta{Namespace: of.team.namespace, Name: of.role},
-				RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name},
-				Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: access.LinkPerson}},
-			})).To(Succeed())
+		for role, of := range map[string]*team{"viewer": watched, "editor": written, "admin": led} {
+			of.bindLink(ctx, role)
 		}
 		for _, t := range []*team{watched, written, led, other} {
 			t.connect(ctx, "acme-threads", v1alpha1.PlatformThreads)
