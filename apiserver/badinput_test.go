@@ -41,9 +41,6 @@ func (t *team) objects(ctx context.Context) int {
 	return len(posts.Items) + len(media.Items)
 }
 
-// field returns a text post's body with additional JSON.
-func field(more string) string { return text("x", "a", draft, ","+more) }
-
 // Any invalid input gets an error envelope and leaves no object behind.
 var _ = Describe("bad input", Ordered, func() {
 	var (

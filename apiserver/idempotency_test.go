@@ -84,5 +84,4 @@ var _ = Describe("An Idempotency-Key", func() {
 		Expect(admin.List(ctx, stored, client.InNamespace(t.namespace))).To(Succeed())
 		Expect(stored.Items).To(HaveLen(1))
 	})
-
 })

@@ -171,7 +171,6 @@ var _ = Describe("Agents, by MCP", func() {
 		defer own.stop()
 		do(ctx, own, "POST", "/mcp", "{}", map[string]string{"Authorization": "Bearer " + t.token}).mustFail(404, "NOT_FOUND", "/mcp")
 	})
-
 })
 
 // metricsOf returns the metrics of a server, as they are scraped.

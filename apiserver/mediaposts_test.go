@@ -244,5 +244,4 @@ var _ = Describe("posts with media", Ordered, func() {
 			t.create(ctx, film("mp4", to(`,"tiktok_draft":true`)))
 		})
 	})
-
 })

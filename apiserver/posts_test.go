@@ -211,7 +211,6 @@ var _ = Describe("reading a post", func() {
 		Entry("capital letters", "ABC"),
 		Entry("not UTF-8", "%ff"),
 	)
-
 })
 
 var _ = Describe("cancelling a post", func() {
@@ -383,5 +382,4 @@ var _ = Describe("creating a tree", func() {
 		Entry(nil, "tiktok_draft", `false`),
 		Entry(nil, "tiktok_auto_add_music", `true`),
 	)
-
 })

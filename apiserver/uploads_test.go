@@ -146,7 +146,6 @@ var _ = Describe("asking for an upload address", func() {
 		Entry("another extension", upload("a.gif", "image/png", 1), "name: the name of an image ends in .jpg, .jpeg, .png or .webp"),
 		Entry("an image's extension on a video", upload("a.png", "video/mp4", 1), "name: the name of a video ends in .mp4 or .mov"),
 	)
-
 })
 
 var _ = Describe("a file that was just uploaded", func() {

@@ -265,5 +265,4 @@ var _ = Describe("The web application", Ordered, func() {
 		}
 		Expect(statusOf(instance.site+"/signin")).To(Equal(http.StatusNotFound), "without the web application there is none")
 	})
-
 })

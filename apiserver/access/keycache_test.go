@@ -101,7 +101,8 @@ func TestAuthenticate(t *testing.T) {
 		"Served":  {"the team is one of those that this installation serves", keys(one), token, nil, configv1alpha1.Namespaces{"a"}},
 		"NotServed": {
 			"the team belongs to another installation",
-			keys(one), token, access.ErrKeyUnknown, configv1alpha1.Namespaces{"b"},
+			keys(one), token, access.ErrKeyUnknown,
+			configv1alpha1.Namespaces{"b"},
 		},
 		"NoSuchKey": {"no key has the token's id", keys(handedOut("a", "other", token)), token, access.ErrKeyUnknown, nil},
 		"Mistyped":  {"the checksum tells", keys(one), token[:len(token)-1] + "_", access.ErrKeyMalformed, nil},

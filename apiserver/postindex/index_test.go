@@ -89,15 +89,18 @@ func TestMergesByResourceVersion(t *testing.T) {
 	}{
 		"NewestFirstTiesByID": {
 			"the list is ordered by display time, newest first, and equal times by id",
-			[]told{upsert(1, at("b", 1)), upsert(2, at("c", 2)), upsert(3, at("a", 1))}, []string{"c", "a", "b"},
+			[]told{upsert(1, at("b", 1)), upsert(2, at("c", 2)), upsert(3, at("a", 1))},
+			[]string{"c", "a", "b"},
 		},
 		"OlderEventIsPassedOver": {
 			"an own write that the watch has not told yet must not be taken back",
-			[]told{upsert(1, at("a", 1)), upsert(2, at("b", 2)), upsert(7, at("a", 9)), upsert(5, at("a", 0))}, []string{"a", "b"},
+			[]told{upsert(1, at("a", 1)), upsert(2, at("b", 2)), upsert(7, at("a", 9)), upsert(5, at("a", 0))},
+			[]string{"a", "b"},
 		},
 		"OwnWriteAfterDeletionDoesNotRevive": {
 			"the watch may tell create and delete before the answer to the create is taken in",
-			[]told{upsert(5, at("a", 1)), progress(5), remove(6, "a"), progress(6), upsert(5, at("a", 1))}, []string{},
+			[]told{upsert(5, at("a", 1)), progress(5), remove(6, "a"), progress(6), upsert(5, at("a", 1))},
+			[]string{},
 		},
 		"OwnWriteThatWatchAlreadyTold": {
 			"the same version twice is one post", []told{upsert(5, at("a", 1)), progress(5), upsert(5, at("a", 1))}, []string{"a"},
@@ -105,11 +108,13 @@ func TestMergesByResourceVersion(t *testing.T) {
 		"CancelledIsNotListed": {"cancelled posts appear in no list", []told{upsert(1, at("a", 1)), upsert(2, cancelled)}, []string{}},
 		"OlderEventDoesNotReviveCancelled": {
 			"the watch tells the create after the cancel was taken in as an own write",
-			[]told{upsert(9, cancelled), upsert(4, at("a", 1)), progress(4), upsert(9, cancelled), progress(9), upsert(4, at("a", 1))}, []string{},
+			[]told{upsert(9, cancelled), upsert(4, at("a", 1)), progress(4), upsert(9, cancelled), progress(9), upsert(4, at("a", 1))},
+			[]string{},
 		},
 		"SameNameCreatedAnew": {
 			"a name may be used again once its post is gone",
-			[]told{upsert(4, cancelled), progress(4), remove(5, "a"), progress(5), upsert(6, at("a", 1))}, []string{"a"},
+			[]told{upsert(4, cancelled), progress(4), remove(5, "a"), progress(5), upsert(6, at("a", 1))},
+			[]string{"a"},
 		},
 		"DeletionThatIsOlderThanTheEntry": {
 			"a name that was deleted and created anew by this process stays", []told{upsert(8, at("a", 1)), remove(7, "a")}, []string{"a"},
@@ -124,7 +129,8 @@ func TestMergesByResourceVersion(t *testing.T) {
 		},
 		"RelistTakesOutWhatVanished": {
 			"a post may be deleted while nobody watches",
-			[]told{upsert(1, at("a", 1)), upsert(2, at("b", 2)), progress(2), wholeList(10, listed{at("b", 2), 2})}, []string{"b"},
+			[]told{upsert(1, at("a", 1)), upsert(2, at("b", 2)), progress(2), wholeList(10, listed{at("b", 2), 2})},
+			[]string{"b"},
 		},
 		"RelistMovesWhatChanged": {
 			"a post may be changed while nobody watches",
@@ -157,7 +163,8 @@ func TestMergesByResourceVersion(t *testing.T) {
 			[]told{
 				progress(100), upsert(105, at("lost", 1)), upsert(106, withStatus(at("revived", 2), v1alpha1.PhaseCancelled)),
 				wholeList(50, listed{at("revived", 2), 40}),
-			}, []string{"revived"},
+			},
+			[]string{"revived"},
 		},
 		"RelistAfterRestoredBackup": {
 			"a restored Kubernetes store counts from an older version again; its list is what is true",

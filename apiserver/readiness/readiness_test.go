@@ -126,7 +126,8 @@ func TestCheck(t *testing.T) {
 		"FreshButBad": {"a bad check is never reused: it may have been mended since", probed(bad, 0), nil, answers(good), ready, time.Second, 1},
 		"Disabled": {
 			"nobody has to be asked", func(c *v1alpha1.Connection, _ time.Time) { c.Spec.Disabled = true }, nil, nil,
-			readiness.Result{State: readiness.Reconnect, Message: "it is disabled"}, 0, 0,
+			readiness.Result{State: readiness.Reconnect, Message: "it is disabled"},
+			0, 0,
 		},
 		"Revoked": {
 			"a dead token needs a person", nil, nil, answers(bad), readiness.Result{State: readiness.Reconnect, Message: "withdrawn"}, time.Second, 1,
@@ -152,7 +153,8 @@ func TestCheck(t *testing.T) {
 		},
 		"Removed": {
 			"the connection was deleted a moment ago", nil, apierrors.NewNotFound(schema.GroupResource{Resource: "connections"}, "c"), nil,
-			readiness.Result{State: readiness.Reconnect, Message: "it has been removed"}, 0, 0,
+			readiness.Result{State: readiness.Reconnect, Message: "it has been removed"},
+			0, 0,
 		},
 		"KubernetesDown": {"nobody could be asked", nil, errors.New("boom"), nil, asked("its check could not be asked for"), 0, 0},
 	} {

@@ -73,7 +73,8 @@ func TestPagesSay(t *testing.T) {
 	}{
 		"no uploads": {
 			"people learn it before they choose a file", without("create media"), nil, editor, "posts/new",
-			[]string{"You may not upload files"}, []string{"drop them here"},
+			[]string{"You may not upload files"},
+			[]string{"drop them here"},
 		},
 		"uploads":        {"another right is no matter", without("delete posts"), nil, editor, "posts/new", []string{"drop them here"}, []string{"You may not upload"}},
 		"no usage":       {"counts are for those who may list Usages", without("list usages"), nil, viewer, "team", nil, []string{"Posts to X"}},
