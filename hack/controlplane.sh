@@ -28,7 +28,7 @@ packages=() minutes=0
 for program in $missing; do
   case $program in
     etcd) packages+=(go.etcd.io/etcd/server/v3) minutes=$((minutes + 1)) ;;
-    kube-apiserver) packages+=(k8s.io/kubernetes/cmd/kube-apiserver) minutes=$((minutes + 5)) ;;
+    kube-apiserver) packages+=(k8s.io/kubernetes/cmd/kube-apiserver) minutes=$((minutes + 4)) ;;
     kube-controller-manager) packages+=(k8s.io/kubernetes/cmd/kube-controller-manager) minutes=$((minutes + 1)) ;;
     kubectl) packages+=(k8s.io/kubernetes/cmd/kubectl) minutes=$((minutes + 2)) ;;
     *)
