@@ -11,8 +11,8 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// KeyTTL is how long an Idempotency-Key is valid at least, even after its object is deleted. A day is common in
-// comparable services.
+// KeyTTL is the minimum lifetime of an Idempotency-Key, even after its object is deleted: a day, as in similar
+// services.
 const KeyTTL = 24 * time.Hour
 
 // KeyExpiresAt returns when the Idempotency-Key that an object was created with expires, or zero if there was none.

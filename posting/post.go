@@ -13,8 +13,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// titleLength is the maximum length of a title taken from a caption, in code points (spec: "the first 30 characters of
-// the caption").
+// titleLength is the maximum length of a title in code points (spec: "the first 30 characters of the caption").
 const titleLength = 30
 
 // Target returns the status of target i, or nil if there is none.
@@ -48,9 +47,8 @@ func Cancelled(post *v1alpha1.Post) bool {
 	return post.Spec.Cancelled || post.Status.CancelledAt != nil
 }
 
-// StateOf returns a target's state. An earlier version of Herald recorded a phase and reason instead; only StateOf
-// reads those, for entries without a state. The manager stores the state with the next write. Entries of finished posts
-// are not migrated.
+// StateOf returns a target's state. An earlier version recorded a phase and reason instead; only StateOf reads those.
+// The manager stores the state with the next write. Entries of finished posts are not migrated.
 func StateOf(t *v1alpha1.TargetStatus) v1alpha1.TargetState {
 	switch {
 	case t.State != "":
@@ -68,8 +66,7 @@ func StateOf(t *v1alpha1.TargetStatus) v1alpha1.TargetState {
 	}
 }
 
-// Settled reports whether target i is posted or has failed. An undecided target counts as failed until a user resolves
-// it.
+// Settled reports whether target i is posted or failed. An undecided target counts as failed until a user resolves it.
 func Settled(post *v1alpha1.Post, i int) bool {
 	t := Target(post, i)
 	if t == nil {
@@ -124,7 +121,6 @@ func withdrawnForGood(post *v1alpha1.Post) bool {
 	})
 }
 
-// settledPhase returns the phase of a settled target.
 func settledPhase(t *v1alpha1.TargetStatus) v1alpha1.PostPhase {
 	if StateOf(t) == v1alpha1.TargetPosted {
 		return v1alpha1.PhasePosted
@@ -132,7 +128,6 @@ func settledPhase(t *v1alpha1.TargetStatus) v1alpha1.PostPhase {
 	return v1alpha1.PhaseFailed
 }
 
-// unsettledPhase returns the phase of an unsettled post or target.
 func unsettledPhase(post *v1alpha1.Post) v1alpha1.PostPhase {
 	switch {
 	case Started(post):
@@ -156,8 +151,7 @@ func TargetPhaseOf(post *v1alpha1.Post, i int) v1alpha1.PostPhase {
 	return unsettledPhase(post)
 }
 
-// Cancellable reports whether clients may cancel a post: if it is a draft, or if it is scheduled and neither a claim
-// nor a deadline is recorded.
+// Cancellable reports whether clients may cancel a post: a draft, or scheduled with no recorded claim or deadline.
 func Cancellable(post *v1alpha1.Post) bool {
 	phase := PhaseOf(post)
 	return phase == v1alpha1.PhaseDraft || phase == v1alpha1.PhaseScheduled

@@ -21,8 +21,7 @@ func Due(post *v1alpha1.Post) time.Time {
 	return post.CreationTimestamp.Time
 }
 
-// UntilDue returns how long it is until a post is due. It is zero or negative if the post is due, and zero for an
-// immediate post.
+// UntilDue returns how long it is until a post is due: zero or less if it is due, zero for an immediate post.
 func UntilDue(post *v1alpha1.Post, now time.Time) time.Duration {
 	if post.Spec.ScheduledAt == nil {
 		return 0
@@ -75,7 +74,6 @@ func RecreatedVisibleFrom(post *v1alpha1.Post, margin time.Duration) time.Time {
 	return noted.Add(createWithin + time.Second + margin)
 }
 
-// born returns when a post was created, as the apiserver recorded it.
 func born(post *v1alpha1.Post) (time.Time, bool) {
 	noted, ok := post.Annotations[v1alpha1.BornAnnotation]
 	if !ok {

@@ -20,8 +20,7 @@ import (
 const MaxPost = 256 << 10
 
 const (
-	// maxObject is the maximum size of a resource in bytes of JSON: etcd rejects larger requests (the default of its
-	// --max-request-bytes, 1.5 MiB).
+	// maxObject is the maximum size of a resource in bytes of JSON, the default of etcd's --max-request-bytes, 1.5 MiB.
 	maxObject = 1536 << 10
 	// roomAround is reserved for metadata and conditions: four conditions of at most 2,000 bytes, which escaping may multiply by six.
 	roomAround = 64 << 10
@@ -29,9 +28,8 @@ const (
 	// preparation 2 KiB, URLs, IDs and times 0.75 KiB, and managed fields 0.75 KiB.
 	roomPerTarget = 8 << 10
 	// footprintPerTarget is what each target adds to a post's Footprint beyond Size: the target's entry and its managed
-	// fields. A posted target with long URLs takes 1.2 KiB, and each card of a tree another 180 bytes; test/schema
-	// stores such posts and checks these numbers. roomPerTarget allows for the largest target, so that a claim can
-	// always be stored.
+	// fields. A posted target with long URLs takes 1.2 KiB, and each card of a tree another 180 bytes; test/schema checks
+	// these numbers. roomPerTarget allows for the largest target, so that a claim can always be stored.
 	footprintPerTarget = 2 << 10
 	// roomPerCard is reserved, per target, for the record of each card of a tree: ID, time and their managed fields.
 	roomPerCard = 256
@@ -80,8 +78,7 @@ func MaxStorableSize(post *v1alpha1.Post) int {
 	return maxObject - roomAround - targets*(roomPerTarget+Cards(&post.Spec)*roomPerCard)
 }
 
-// measureText returns a one-letter placeholder for a string, and adds the difference in size to sum. The placeholder
-// for an empty string is empty.
+// measureText returns a one-letter placeholder for a string (none if empty), and adds the difference in size to sum.
 func measureText(text string, sum int) (placeholder string, more int) {
 	if text == "" {
 		return "", sum
@@ -116,8 +113,7 @@ func inJSON(text string) int {
 	return size
 }
 
-// encodedSize returns the size of a value in the API server's JSON, which escapes <, > and & as six bytes each; so does
-// this encoder.
+// encodedSize returns a value's size in the API server's JSON, which like this encoder escapes <, > and & as six bytes.
 func encodedSize(value any) int {
 	var size counter
 	if err := json.NewEncoder(&size).Encode(value); err != nil {
@@ -134,8 +130,7 @@ func (c *counter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TooLarge reports whether the Kubernetes API rejected an object because of its size. The error has a message but no
-// code of its own.
+// TooLarge reports whether the Kubernetes API rejected an object for its size. The error has a message but no code.
 func TooLarge(err error) bool {
 	return err != nil && (strings.Contains(err.Error(), "etcdserver: request is too large") ||
 		strings.Contains(err.Error(), "trying to send message larger than max"))

@@ -30,7 +30,6 @@ func WillResend(t *v1alpha1.TargetStatus) bool {
 	return posting.StateOf(t) == v1alpha1.TargetPending && t.Blocked == nil && t.Attempt != nil && t.Attempt.Outcome == v1alpha1.OutcomeUnknown
 }
 
-// closeUnknown closes an attempt whose outcome the platform cannot determine. why explains that to the user.
 func closeUnknown(t *v1alpha1.TargetStatus, policy v1alpha1.UnknownOutcomePolicy, now time.Time, why string) {
 	t.Attempt.Outcome, t.Attempt.Refusal = v1alpha1.OutcomeUnknown, nil
 	at := now.Add(backoff(tries(t)))
@@ -42,8 +41,7 @@ func closeUnknown(t *v1alpha1.TargetStatus, policy v1alpha1.UnknownOutcomePolicy
 	markUndecided(t, why)
 }
 
-// Abandon closes an open attempt that can no longer be looked up. The post is being deleted, so the target is not sent
-// again.
+// Abandon closes an open attempt that can no longer be looked up, because its post is being deleted.
 func Abandon(t *v1alpha1.TargetStatus, now time.Time) error {
 	if !IsOpen(t.Attempt) {
 		return ErrSettled
@@ -53,8 +51,7 @@ func Abandon(t *v1alpha1.TargetStatus, now time.Time) error {
 	return nil
 }
 
-// fail settles a target that its latest attempt did not publish. If an earlier attempt may have, the target becomes
-// undecided.
+// fail settles an unpublished target. If an earlier attempt may have published it, the target becomes undecided.
 func fail(t *v1alpha1.TargetStatus, b v1alpha1.Blocked) {
 	if AmbiguousSince(t) != nil {
 		markUndecided(t, "a call got no clear answer, and nothing that followed published it: "+b.Problem)
@@ -67,7 +64,6 @@ func fail(t *v1alpha1.TargetStatus, b v1alpha1.Blocked) {
 	settle(t, state, b)
 }
 
-// markUndecided leaves a target's outcome to the user.
 func markUndecided(t *v1alpha1.TargetStatus, why string) {
 	settle(t, v1alpha1.TargetUndecided, v1alpha1.Blocked{Reason: v1alpha1.ReasonOutcomeUnknown, Problem: why})
 }

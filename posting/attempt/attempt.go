@@ -48,8 +48,7 @@ type Timing struct {
 	Lag time.Duration
 	// ConfirmAfter is the delay between a refused call and the lookup that confirms the refusal.
 	ConfirmAfter time.Duration
-	// LookupTimeout limits how long an attempt is looked up after its window. For an accepted post it is at least a
-	// day.
+	// LookupTimeout limits how long an attempt is looked up after its window, for an accepted post at least a day.
 	LookupTimeout time.Duration
 	// Authoritative means that a post that is still missing from the listing after Lag was not published.
 	Authoritative bool
@@ -150,7 +149,6 @@ func firstSent(a *v1alpha1.Attempt, now time.Time) *v1alpha1.Time {
 	}
 }
 
-// sentBefore returns at, or nil if it is zero or older than searchBack.
 func sentBefore(at, now time.Time) *v1alpha1.Time {
 	if at.IsZero() || now.Sub(at) > searchBack {
 		return nil
@@ -216,8 +214,7 @@ func proofFrom(a *v1alpha1.Attempt, timing Timing) time.Time {
 }
 
 // hashVersion is the prefix of each hash. A preparation with a different hash is repeated. A release that hashes other
-// inputs must use the next version and still compute this one for hashes that are already recorded, to avoid
-// invalidating all uploads at once.
+// inputs must use the next version and still compute this one for recorded hashes, to keep existing uploads valid.
 const hashVersion = "1-"
 
 // hashBytes is long enough to distinguish contents, and short enough to be stored in every object.

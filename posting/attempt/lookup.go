@@ -19,7 +19,6 @@ const requiredLookups = 2
 // that it cannot fetch, and sometimes moderates for hours.
 const workFor = 24 * time.Hour
 
-// answerLost is the problem of a call that got no response.
 var answerLost = platforms.Errorf(platforms.ClassUnknown, "the answer was lost")
 
 // NextLookup returns when to look up an open attempt next. An earlier lookup would be unsafe, because another process
@@ -92,7 +91,6 @@ func recordProcessing(t *v1alpha1.TargetStatus, operationID string, now time.Tim
 	t.NextTryAt = v1alpha1.NewTimePtr(now.Add(firstRetry))
 }
 
-// closeMissing closes an attempt that no lookup has found. proven means that the lookups prove its absence.
 func closeMissing(t *v1alpha1.TargetStatus, proven bool, policy v1alpha1.UnknownOutcomePolicy, now time.Time) {
 	switch {
 	case !proven:
@@ -139,8 +137,7 @@ func RecordLookupFailure(t *v1alpha1.TargetStatus, err *platforms.Error, timing 
 	return nil
 }
 
-// scheduleLookup sets the time of the next lookup, no earlier than notBefore. The interval grows with the time since
-// the call.
+// scheduleLookup schedules the next lookup, no earlier than notBefore, at intervals that grow with the call's age.
 func scheduleLookup(t *v1alpha1.TargetStatus, since, notBefore, now time.Time) {
 	next := now.Add(min(max(now.Sub(since), firstRetry), maxRetry))
 	if notBefore.After(next) {

@@ -64,8 +64,7 @@ func RecordNotSent(t *v1alpha1.TargetStatus, id string, now time.Time) error {
 	return Record(t, id, platforms.Result{Outcome: platforms.NotSent}, 0, now)
 }
 
-// recordPosted records that something was published. In a tree, the first card provides the target's ID and URL, and
-// the last card settles the target.
+// recordPosted records a publication. A tree's first card provides the ID and URL, its last card settles the target.
 func recordPosted(t *v1alpha1.TargetStatus, what platforms.LookupResult, cards int, now time.Time) {
 	at := what.PostedAt
 	if at.IsZero() {
@@ -105,8 +104,7 @@ func lacksID(r platforms.Result, cards int) bool {
 	return r.Outcome == platforms.Posted && r.ExternalID == "" && cards > 1
 }
 
-// reopen reopens an attempt that was closed as unknown. It resets the lookup count, because earlier lookups did not use
-// the operation ID.
+// reopen reopens an attempt closed as unknown. Earlier lookups no longer count: they did not use the operation ID.
 func reopen(t *v1alpha1.TargetStatus) {
 	t.State = v1alpha1.TargetPending
 	t.Attempt.Outcome, t.Attempt.Lookups = "", 0
@@ -154,7 +152,6 @@ func RecordNotPrepared(t *v1alpha1.TargetStatus, err *platforms.Error, since, no
 	return nil
 }
 
-// inTime reports whether a time is within a target's deadline.
 func inTime(t *v1alpha1.TargetStatus, at time.Time) bool {
 	return t.TryUntil == nil || !at.After(t.TryUntil.Time)
 }
@@ -209,12 +206,10 @@ func recordAccepted(t *v1alpha1.TargetStatus, r platforms.Result, now time.Time)
 	}
 }
 
-// storable reports whether an operation ID fits into the entry.
 func storable(operationID string) bool {
 	return operationID != "" && len(operationID) <= maxOperationID
 }
 
-// recordUnclear records that an open attempt's call ended without a definite response.
 func recordUnclear(t *v1alpha1.TargetStatus, err *platforms.Error, now time.Time) {
 	t.Attempt.EndedAt = v1alpha1.NewTimePtr(now)
 	t.NextTryAt = v1alpha1.NewTimePtr(now.Add(firstRetry))

@@ -18,7 +18,6 @@ type consequence struct {
 	retryAt time.Time
 }
 
-// apply records a consequence in a target that has no open attempt.
 func (c consequence) apply(t *v1alpha1.TargetStatus) {
 	if c.retryAt.IsZero() {
 		fail(t, c.blocked)
@@ -28,7 +27,6 @@ func (c consequence) apply(t *v1alpha1.TargetStatus) {
 	t.NextTryAt = v1alpha1.NewTimePtr(c.retryAt)
 }
 
-// ofRefusal returns the consequence of a refusal: a retry later on, or a failure.
 func ofRefusal(t *v1alpha1.TargetStatus, err *platforms.Error, wait time.Duration, now time.Time) consequence {
 	if err == nil {
 		err = platforms.Errorf(platforms.ClassPermanent, "the platform refused the post without saying why")
@@ -66,12 +64,10 @@ func nextTry(t *v1alpha1.TargetStatus, reason string, err *platforms.Error, wait
 	return c
 }
 
-// applyRefusal records the consequence of a confirmed refusal.
 func applyRefusal(t *v1alpha1.TargetStatus, err *platforms.Error, wait time.Duration, now time.Time) {
 	ofRefusal(t, err, wait, now).apply(t)
 }
 
-// scheduleRetry schedules a retry for a target whose call published nothing.
 func scheduleRetry(t *v1alpha1.TargetStatus, reason string, err *platforms.Error, wait time.Duration, now time.Time) {
 	nextTry(t, reason, err, wait, now).apply(t)
 }
@@ -101,14 +97,12 @@ func recordRefusal(t *v1alpha1.TargetStatus, r *platforms.Result, now time.Time)
 // IsRefused reports whether an open attempt is only waiting for its refusal to be confirmed.
 func IsRefused(a *v1alpha1.Attempt) bool { return IsOpen(a) && a.Refusal != nil }
 
-// confirmFrom returns the earliest time to look up a refused call, with a margin for a process whose clock is
-// ahead.
+// confirmFrom returns the earliest time to look up a refused call. It allows for a process whose clock is ahead.
 func confirmFrom(a *v1alpha1.Attempt, timing Timing) time.Time {
 	return callFinishedAt(a, timing).Add(timing.ConfirmAfter + timing.ClockMargin)
 }
 
-// listedFrom returns when the account's listing is certain to contain the post of a refused call, on platforms that can
-// only be asked for a listing.
+// listedFrom returns when a platform that offers only listings is certain to list the post of a refused call.
 func listedFrom(a *v1alpha1.Attempt, timing Timing) time.Time {
 	return callFinishedAt(a, timing).Add(max(timing.ConfirmAfter, timing.Lag) + timing.ClockMargin)
 }
@@ -131,15 +125,14 @@ func recordConfirmation(t *v1alpha1.TargetStatus, f platforms.LookupResult, timi
 	}
 }
 
-// confirmRetryWindow limits how long lookups are retried that the platform refuses like the call itself. It may refuse
-// all lookups on this account, and the user is waiting to hear of the failure. A single refused lookup, however, proves
-// as little as the refused call.
+// confirmRetryWindow limits how long lookups are retried that the platform refuses like the call itself: it may refuse
+// all lookups on this account, and the user is waiting. A single refused lookup, however, proves as little as the
+// refused call.
 const confirmRetryWindow = time.Minute
 
 // recordConfirmationFailure records that looking up a refused call failed. Retries go on for as long as after a lost
-// response, counted from the end of the pause that the platform announced. After that, the call is not repeated,
-// because it may have published. An error with ClassUnknown means that a listed post may be the result, and makes the
-// target undecided.
+// response, counted from the end of the announced pause. After that, the call is not repeated, because it may have
+// published. An error with ClassUnknown means that a listed post may be the result, and makes the target undecided.
 func recordConfirmationFailure(t *v1alpha1.TargetStatus, err *platforms.Error, timing Timing, now time.Time) {
 	from, notBefore, patience := callFinishedAt(t.Attempt, timing), err.RetryAt, timing.LookupTimeout
 	if at := t.Attempt.Refusal.RetryAt; at != nil && at.After(from) {
@@ -166,8 +159,7 @@ func recordConfirmationFailure(t *v1alpha1.TargetStatus, err *platforms.Error, t
 	}
 }
 
-// refuseUnconfirmed closes an attempt as refused after its lookup has failed. The call is not repeated, because it may
-// have published.
+// refuseUnconfirmed closes an attempt as refused after its lookup failed. The call may have published: no retry.
 func refuseUnconfirmed(t *v1alpha1.TargetStatus, now time.Time) {
 	t.Attempt.Refusal.RetryAt = nil
 	if t.Blocked != nil {
@@ -177,7 +169,6 @@ func refuseUnconfirmed(t *v1alpha1.TargetStatus, now time.Time) {
 	t.Attempt.Refusal = &v1alpha1.Refusal{Unconfirmed: true}
 }
 
-// confirmRefusal closes an attempt as refused.
 func confirmRefusal(t *v1alpha1.TargetStatus, now time.Time) {
 	follows := consequence{}
 	if t.Blocked != nil {

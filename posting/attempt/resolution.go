@@ -21,8 +21,7 @@ import (
 type Resolution struct {
 	// Index is the target's index.
 	Index int32
-	// ExternalID and ExternalURL identify the published post. The user provides one of them, and the platform may add
-	// the other.
+	// ExternalID and ExternalURL identify the published post. The user provides one, the platform may add the other.
 	ExternalID  string
 	ExternalURL string
 	// Unnamed means that the target was published, but the user gave neither its ID nor its URL.
@@ -56,7 +55,6 @@ func ParseResolutions(value string) ([]Resolution, error) {
 	return resolutions, nil
 }
 
-// entryStart matches the comma before an entry.
 var entryStart = regexp.MustCompile(`,\s*-?[0-9]+=`)
 
 func parseResolution(entry string) (Resolution, error) {
@@ -96,8 +94,7 @@ const (
 	longestURL = 2048
 )
 
-// validID reports whether a string can be an ID. All platforms use letters, digits and a few other characters, which
-// rules out URLs and placeholders in brackets.
+// validID accepts the characters of all platforms' IDs, and so rejects URLs and placeholders in brackets.
 func validID(id string) bool {
 	if id == "" || len(id) > longestID {
 		return false
@@ -107,7 +104,6 @@ func validID(id string) bool {
 	})
 }
 
-// validAddress returns an error unless the string is a web address.
 func validAddress(address string) error {
 	if len(address) > longestURL {
 		return fmt.Errorf("it is longer than %d characters", longestURL)
@@ -155,7 +151,6 @@ func Resolve(t *v1alpha1.TargetStatus, r Resolution, cards int, tryUntil, now ti
 	return nil
 }
 
-// resolvePosted records that a target, or a tree's next card, is published.
 func resolvePosted(t *v1alpha1.TargetStatus, r Resolution, cards int, tryUntil, now time.Time) {
 	what := listed(t, r)
 	first := t.ExternalID == ""

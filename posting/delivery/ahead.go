@@ -26,7 +26,6 @@ const (
 // ExpectedRate is the upload rate to allow for, in bytes per second. Large files are prepared correspondingly earlier.
 const ExpectedRate = 1 << 20
 
-// ahead collects what to do about early preparations.
 type ahead struct {
 	missing   []int
 	actions   []Action
@@ -40,8 +39,7 @@ func (a *ahead) requeueAt(at time.Time) {
 	}
 }
 
-// prepareAhead decides which preparations to start before the scheduled time, and records their results. A prepared
-// post can still be cancelled or edited.
+// prepareAhead decides which preparations to start before the scheduled time, and records their results.
 func (f *Facts) prepareAhead() *ahead {
 	a := &ahead{}
 	for i := range f.Post.Spec.Targets {
@@ -112,9 +110,8 @@ func outdate(t *v1alpha1.TargetStatus, hash string) {
 	}
 }
 
-// AheadFrom returns when the preparation of a scheduled target may start: the configured time ahead, plus the upload
-// time of large files, but at most half of lasts, which is how long the platform keeps a preparation. A spread per post
-// staggers posts with equal times.
+// AheadFrom returns when a scheduled target's preparation may start: the configured time ahead plus the upload time of
+// large files, but at most half of lasts, the lifetime of a preparation. A spread staggers posts with equal times.
 func (f *Facts) AheadFrom(i int, lasts time.Duration) time.Time {
 	var bytes int64
 	files := Files(f.Post, i)

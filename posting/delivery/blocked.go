@@ -47,8 +47,7 @@ func (f *Facts) rateLimitBlock(conn *v1alpha1.Connection) v1alpha1.Blocked {
 		"%s takes no posts of connection %q for now, and the status of the connection says until when: %s", conn.Spec.Platform, conn.Name, status.RateLimitedMessage)}
 }
 
-// restricted returns the block for an account that the platform has locked or suspended. why is the connection's
-// message.
+// restricted returns the block for an account that the platform has locked or suspended.
 func restricted(conn *v1alpha1.Connection, why string) v1alpha1.Blocked {
 	return v1alpha1.Blocked{
 		Reason:  v1alpha1.ReasonAccountRestricted,
@@ -56,15 +55,13 @@ func restricted(conn *v1alpha1.Connection, why string) v1alpha1.Blocked {
 	}
 }
 
-// rateLimited returns the block for a rate-limited connection.
 func rateLimited(conn *v1alpha1.Connection) v1alpha1.Blocked {
 	return v1alpha1.Blocked{Reason: v1alpha1.ReasonRateLimited, Problem: fmt.Sprintf(
 		"%s takes no posts of connection %q for now; the status of the connection, or of another one to %[1]s if the limit is that of the whole app, says why and until when",
 		conn.Spec.Platform, conn.Name)}
 }
 
-// categoryProblem returns why this version of Herald cannot publish a target, or "". Targets are never published in
-// part.
+// categoryProblem returns why this version cannot publish a target, or "". Targets are never published in part.
 func (f *Facts) categoryProblem(i int) string {
 	conn := f.connection(i)
 	if conn == nil {
@@ -78,8 +75,7 @@ func (f *Facts) categoryProblem(i int) string {
 	return fmt.Sprintf("not published: this version of Herald does not deliver posts of category %s to %s yet", f.Post.Spec.Category, conn.Spec.Platform)
 }
 
-// planProblem returns the plan limit that the connection's Ready condition names, or "". Targets with published cards
-// are exempt.
+// planProblem returns the plan limit named in the Ready condition, or "". Targets with published cards are exempt.
 func (f *Facts) planProblem(i int) string {
 	conn := f.connection(i)
 	if conn == nil || len(posting.Target(f.Post, i).Cards) > 0 {
@@ -91,7 +87,6 @@ func (f *Facts) planProblem(i int) string {
 	return fmt.Sprintf("not published: connection %q is beyond what the team's plan allows; disable or delete another connection, or change the plan, and post again", conn.Name)
 }
 
-// connectionProblem returns why a connection cannot publish at the moment, or nil.
 func (f *Facts) connectionProblem(i int) *v1alpha1.Blocked {
 	name := f.Post.Spec.Targets[i].ConnectionRef.Name
 	because := func(remedy, problem string, args ...any) *v1alpha1.Blocked {
@@ -124,11 +119,9 @@ func (f *Facts) connectionProblem(i int) *v1alpha1.Blocked {
 	}
 }
 
-// credentialsPause is how long to wait before reading credentials again. A change of the connection triggers an earlier
-// retry.
+// credentialsPause is the pause between reads of credentials. A change of the connection triggers an earlier retry.
 const credentialsPause = 5 * time.Second
 
-// credentialsProblem returns why a target's credentials cannot be used, or "".
 func (f *Facts) credentialsProblem(i int) string {
 	name := f.Post.Spec.Targets[i].ConnectionRef.Name
 	if err := f.CredentialsProblem(name); err != nil {
@@ -137,5 +130,4 @@ func (f *Facts) credentialsProblem(i int) string {
 	return ""
 }
 
-// fileProblem returns why a target's files cannot be sent at the moment, or "".
 func (f *Facts) fileProblem(i int) string { return FileProblem(f.Post, i, f.Media) }

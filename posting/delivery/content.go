@@ -14,9 +14,8 @@ import (
 	"github.com/herald-social/herald/posting/attempt"
 )
 
-// Content returns what to publish next for a target. In a tree, that is the first card that is not recorded, as a reply
-// to the card before. Files have no Bytes. A missing file has only its name, which is enough to look up whether the
-// post was published but not to send it.
+// Content returns what to publish next for a target; in a tree, the first unrecorded card, as a reply to the card
+// before. Files have no Bytes. A missing file has only its name, enough for a lookup but not for sending.
 func Content(post *v1alpha1.Post, target int, media map[string]*v1alpha1.Media) platforms.Content {
 	spec := &post.Spec
 	to := &spec.Targets[target]

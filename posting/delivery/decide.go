@@ -65,7 +65,6 @@ func Decide(f *Facts) []Action {
 	return f.deliver()
 }
 
-// cancel returns the write that records a cancellation.
 func cancel() Write {
 	return Write{Event{Reason: v1alpha1.ReasonCancelled, Message: "cancelled before delivery began"}}
 }
@@ -82,7 +81,6 @@ func (f *Facts) mayHaveBeenSent() bool {
 	return f.dueCopy() && !hasEarlierRecord(f.Post) && !isKnown
 }
 
-// dueCopy reports whether the object is a backup copy that is due.
 func (f *Facts) dueCopy() bool {
 	return record.IsCopy(f.Post) && !f.Post.Spec.Draft && posting.UntilDue(f.Post, f.Now) <= 0
 }
@@ -117,7 +115,6 @@ func (f *Facts) release() []Action {
 	return []Action{Release{}}
 }
 
-// admit records that the post has passed validation.
 func (f *Facts) admit() {
 	setAccepted(f.Post, f.Now, v1alpha1.ReasonAccepted, acceptedMessage)
 	f.ensureTargets()
@@ -128,12 +125,11 @@ func (f *Facts) admit() {
 	}
 }
 
-// lastLook is how long before its time every post is reconciled again, to report problems while they can still be
-// fixed. Posts due in the same second are delivered in order of arrival (package dispatch), which is remembered for
-// minutes only.
+// lastLook is how long before its time every post is reconciled again, to report problems while they can be fixed.
+// Posts due in the same second are delivered in order of arrival (package dispatch), which is remembered for minutes
+// only.
 const lastLook = 5 * time.Minute
 
-// schedule accepts a future post and starts the preparations that are already possible.
 func (f *Facts) schedule() []Action {
 	f.admit()
 	ahead := f.prepareAhead()
@@ -164,7 +160,6 @@ func (f *Facts) failAll(why v1alpha1.Blocked) []Action {
 	return []Action{Write{}}
 }
 
-// ensureTargets adds missing target entries to the status.
 func (f *Facts) ensureTargets() {
 	post := f.Post
 	for i := range post.Spec.Targets {
@@ -186,7 +181,6 @@ func (f *Facts) ensureTargets() {
 	}
 }
 
-// fail fails a target that has no open attempt.
 func fail(t *v1alpha1.TargetStatus, why v1alpha1.Blocked) {
 	if err := attempt.Fail(t, why); err != nil {
 		panic(fmt.Sprintf("target %d cannot fail: %v", t.Index, err))

@@ -23,8 +23,7 @@ import (
 type Settings struct {
 	// StartingDeadline is how late a scheduled post may still be sent, and how long a temporary refusal is retried.
 	StartingDeadline time.Duration
-	// LongestDelay is how late a post may be whose platform announces pauses. Within it, the starting deadline counts
-	// from the end of a pause.
+	// LongestDelay limits how late a post may be. Until then, the starting deadline counts from an announced pause's end.
 	LongestDelay time.Duration
 	// SendWindow is the maximum time between a claim and the start of its call.
 	SendWindow time.Duration
@@ -71,8 +70,7 @@ type Facts struct {
 	Invalid func() field.ErrorList
 	// Results are results that this process has not recorded yet.
 	Results []Result
-	// CredentialsProblem returns why a connection's credentials could not be read in this reconciliation, or nil if
-	// they were read or not needed.
+	// CredentialsProblem returns why this reconciliation could not read a connection's credentials, or nil.
 	CredentialsProblem func(connection string) error
 	// Preparation returns a target's preparation.
 	Preparation func(target int) Preparation
@@ -120,8 +118,7 @@ type Preparation struct {
 	Ahead bool
 	// Failures is the number of consecutive failures before this one.
 	Failures int
-	// Checkpoint is the platform's reference to the prepared content. Secret is true if its upload session is in a
-	// Secret.
+	// Checkpoint is the platform's reference to the prepared content. Secret: its upload session is in a Secret.
 	Checkpoint string
 	Secret     bool
 	// SecretHash identifies the content of the Secret. It is empty if there is no Secret.
@@ -162,8 +159,7 @@ type (
 		Targets []int
 		Ahead   bool
 	}
-	// ReportPreparation reports a failed preparation as an event and to the connection. It drops the preparation,
-	// unless that was an early one.
+	// ReportPreparation reports a failed preparation as an event and to the connection, and drops it unless it was early.
 	ReportPreparation struct {
 		Target int
 		Ahead  bool
@@ -223,12 +219,10 @@ func (f *Facts) Timing(name v1alpha1.Platform) (attempt.Timing, bool) {
 	return timing, true
 }
 
-// connection returns a target's connection, or nil if it does not exist.
 func (f *Facts) connection(target int) *v1alpha1.Connection {
 	return f.Connections[f.Post.Spec.Targets[target].ConnectionRef.Name]
 }
 
-// blockedUntil returns when the rate limit of a target's platform ends, or zero if there is none.
 func (f *Facts) blockedUntil(target int) time.Time {
 	if conn := f.connection(target); conn != nil {
 		return f.BlockedUntil(conn)
@@ -236,6 +230,5 @@ func (f *Facts) blockedUntil(target int) time.Time {
 	return time.Time{}
 }
 
-// spread returns a fraction of the duration that is always the same for a post. It staggers what would otherwise happen
-// at the same time for several posts.
+// spread returns a fraction of the duration that is constant for a post, to stagger several posts.
 func (f *Facts) spread(over time.Duration) time.Duration { return pacing.Spread(over, f.Post.UID) }

@@ -82,8 +82,7 @@ func latchCancel(post *v1alpha1.Post) {
 	}
 }
 
-// Finished reports whether the manager may stop watching the post: nothing is left to do, and no answer from a user is
-// awaited.
+// Finished reports whether the manager may stop watching the post: there is no work left and no answer is awaited.
 func Finished(post *v1alpha1.Post) bool {
 	switch posting.PhaseOf(post) {
 	case v1alpha1.PhasePosted:
@@ -95,7 +94,6 @@ func Finished(post *v1alpha1.Post) bool {
 	return false
 }
 
-// summarize returns a post's summary for its conditions.
 func summarize(post *v1alpha1.Post) conditions.Summary {
 	accepted := meta.FindStatusCondition(post.Status.Conditions, v1alpha1.ConditionAccepted)
 	switch phase := posting.PhaseOf(post); {
@@ -139,8 +137,7 @@ func underway(post *v1alpha1.Post, reason, message string) conditions.Summary {
 	return conditions.Summary{Reason: reason, Message: message, Progress: conditions.Underway}
 }
 
-// notAccepted returns the summary of a post that is not accepted. If a user has to act, the post is stalled, so that
-// waiting tools stop immediately.
+// notAccepted summarizes a post that is not accepted. It is stalled if a user has to act, so that tools stop waiting.
 func notAccepted(accepted *metav1.Condition) conditions.Summary {
 	s := conditions.Summary{Reason: accepted.Reason, Message: accepted.Message, Progress: conditions.Stuck}
 	if isRecoverable(accepted.Reason) {
@@ -149,7 +146,6 @@ func notAccepted(accepted *metav1.Condition) conditions.Summary {
 	return s
 }
 
-// failure returns the failed targets' reasons and messages.
 func failure(post *v1alpha1.Post) conditions.Summary {
 	s := conditions.Summary{Progress: conditions.Stuck}
 	var failed []string
@@ -180,7 +176,6 @@ func pluralizeTargets(targets int) string {
 	return fmt.Sprintf("%d targets", targets)
 }
 
-// postedOf returns how many targets are posted, and their URLs.
 func postedOf(post *v1alpha1.Post) (count, urls string) {
 	posted := 0
 	for i := range post.Status.Targets {

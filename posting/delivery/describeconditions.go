@@ -36,8 +36,7 @@ func setCondition(post *v1alpha1.Post, now time.Time, kind string, status metav1
 	})
 }
 
-// describePrepared derives the Prepared condition, which shows whether early preparations are complete. There is no
-// such condition until one has started.
+// describePrepared derives the Prepared condition, which is absent until an early preparation has started.
 func describePrepared(post *v1alpha1.Post, now time.Time) {
 	var begun bool
 	var waits, problems []string
@@ -70,7 +69,6 @@ func describePrepared(post *v1alpha1.Post, now time.Time) {
 	}
 }
 
-// describePublished derives the Published condition, which shows whether all targets are published, or why not.
 func describePublished(post *v1alpha1.Post, now time.Time, reason, message string) {
 	status := metav1.ConditionFalse
 	if post.Status.Phase == v1alpha1.PhasePosted {
@@ -85,7 +83,6 @@ func describePublished(post *v1alpha1.Post, now time.Time, reason, message strin
 // maxPublishedMessage is the length of the longest message that Published copies from Ready, in bytes.
 const maxPublishedMessage = 256
 
-// undecided returns the targets whose outcome only a user can determine.
 func undecided(post *v1alpha1.Post) (targets []*v1alpha1.TargetStatus) {
 	for i := range post.Status.Targets {
 		if t := &post.Status.Targets[i]; posting.StateOf(t) == v1alpha1.TargetUndecided {
@@ -95,8 +92,7 @@ func undecided(post *v1alpha1.Post) (targets []*v1alpha1.TargetStatus) {
 	return targets
 }
 
-// describeUndecided derives the OutcomeUnknown condition, which asks the user about undecided targets and contains the
-// commands to answer with. There is no such condition if nothing is undecided.
+// describeUndecided derives the OutcomeUnknown condition, which is absent if no target is undecided.
 func describeUndecided(post *v1alpha1.Post, now time.Time) {
 	targets := undecided(post)
 	if len(targets) == 0 {
@@ -122,7 +118,6 @@ func questions(post *v1alpha1.Post, targets []*v1alpha1.TargetStatus) string {
 	return b.String()
 }
 
-// nameOf names the undecided part of a target. In a tree, that is a card.
 func nameOf(post *v1alpha1.Post, t *v1alpha1.TargetStatus) string {
 	name := fmt.Sprintf("target %d (%s", t.Index, t.Platform)
 	if t.Attempt != nil && t.Attempt.AccountID != "" {

@@ -30,7 +30,6 @@ func describeTarget(post *v1alpha1.Post, t *v1alpha1.TargetStatus) {
 	t.Message = text.Truncate(message, maxMessage)
 }
 
-// targetPhase returns a target's phase.
 func targetPhase(post *v1alpha1.Post, t *v1alpha1.TargetStatus) v1alpha1.PostPhase {
 	if posting.StateOf(t) == v1alpha1.TargetWithdrawn {
 		return v1alpha1.PhaseCancelled
@@ -38,7 +37,6 @@ func targetPhase(post *v1alpha1.Post, t *v1alpha1.TargetStatus) v1alpha1.PostPha
 	return posting.TargetPhaseOf(post, int(t.Index))
 }
 
-// targetMessage returns a target's reason and message.
 func targetMessage(post *v1alpha1.Post, t *v1alpha1.TargetStatus) (reason, message string) {
 	switch posting.StateOf(t) {
 	case v1alpha1.TargetPosted:
@@ -81,7 +79,6 @@ func pendingMessage(post *v1alpha1.Post, t *v1alpha1.TargetStatus) (reason, mess
 	}
 }
 
-// refusedMessage returns the reason and message of a target whose refusal is not confirmed yet.
 func refusedMessage(t *v1alpha1.TargetStatus) (reason, message string) {
 	if t.Attempt.Refusal.RetryAt == nil {
 		return v1alpha1.ReasonSettling, blockedMessage(t.Blocked) + "; Herald asks the platform whether it published the post all the same"
@@ -96,7 +93,6 @@ func failedMessage(t *v1alpha1.TargetStatus) string {
 	return blockedMessage(t.Blocked)
 }
 
-// undecidedMessage tells the user where to look and how to answer.
 func undecidedMessage(t *v1alpha1.TargetStatus) string {
 	answer := fmt.Sprintf("then say so with the annotation %s: \"%d=posted:<id>\" or \"%[2]d=not-sent\"", v1alpha1.SettleAnnotation, t.Index)
 	since := attempt.AmbiguousSince(t)
@@ -119,7 +115,6 @@ func online(t *v1alpha1.TargetStatus) string {
 	return t.ExternalID
 }
 
-// blockedMessage joins a target's problem and remedy.
 func blockedMessage(b *v1alpha1.Blocked) string {
 	if b.Remedy == "" {
 		return b.Problem

@@ -70,9 +70,8 @@ func (f *Facts) resolveEarlier() []Action {
 	return nil
 }
 
-// earlierOnceMore reads an earlier post's record again when this post is due, because in the meantime an edit may have
-// added targets, or a Connection may have been recreated for another account. It returns no actions if the post may
-// proceed.
+// earlierOnceMore reads an earlier post's record again when this post is due, because an edit may have added targets,
+// or a Connection may have been recreated for another account. It returns no actions if the post may proceed.
 func (f *Facts) earlierOnceMore() []Action {
 	post := f.Post
 	if f.Unowned || post.Status.Finished || post.Spec.Draft || posting.Cancelled(post) || posting.Started(post) || posting.UntilDue(post, f.Now) > 0 ||
@@ -91,7 +90,6 @@ func (f *Facts) earlierOnceMore() []Action {
 	return nil
 }
 
-// adoptRemaining adopts those parts of the record that the first lookup did not adopt.
 func (f *Facts) adoptRemaining() []Action {
 	post, found := f.Post, f.Earlier.Record
 	if found == nil {
@@ -110,8 +108,7 @@ func (f *Facts) adoptRemaining() []Action {
 	return []Action{Write{Event{Warning: true, Reason: v1alpha1.ReasonAlreadyPublished, Message: alreadyPublished(post)}}}
 }
 
-// recordCopy records that a post was recognized as a copy, in an installation without records. From then on its status
-// is that of this object.
+// recordCopy records that a post is a copy, in an installation without records. Its status is then that of this object.
 func (f *Facts) recordCopy() []Action {
 	if !record.IsCopy(f.Post) {
 		return nil
@@ -144,7 +141,6 @@ func (f *Facts) isUnrecordedCopy(found *record.Record) bool {
 	return found == nil || !found.Covers(record.CopyOf(post))
 }
 
-// markUndecided marks unsettled targets as undecided for the reason why. It returns no actions if there are none.
 func (f *Facts) markUndecided(why v1alpha1.Blocked) []Action {
 	f.ensureTargets()
 	var asked bool
@@ -164,8 +160,7 @@ func (f *Facts) accepted() bool {
 	return meta.IsStatusConditionTrue(f.Post.Status.Conditions, v1alpha1.ConditionAccepted)
 }
 
-// lookupOpenFirst looks up the open attempts of a copy that was restored with its status. Only after that can later
-// records be adopted.
+// lookupOpenFirst looks up the open attempts of a copy restored with its status, before later records are adopted.
 func (f *Facts) lookupOpenFirst() []Action {
 	if lookups := f.dueLookups(); len(lookups) > 0 {
 		return []Action{Lookup{lookups}}
@@ -232,8 +227,7 @@ func (f *Facts) cancelAgain(known *v1alpha1.EarlierPost) []Action {
 	return []Action{cancel()}
 }
 
-// adopt adopts the record that was found and stores its UID. It returns actions if a target's account cannot be
-// determined.
+// adopt adopts the found record and stores its UID. It returns actions if a target's account cannot be determined.
 func (f *Facts) adopt(known *v1alpha1.EarlierPost) (adopted bool, actions []Action) {
 	post, found, before := f.Post, f.Earlier.Record, f.Post.Status.Earlier
 	known.Record = string(found.UID)
@@ -258,7 +252,6 @@ func (f *Facts) adopt(known *v1alpha1.EarlierPost) (adopted bool, actions []Acti
 	return true, nil
 }
 
-// blockUnknownAccounts blocks a post if what was published earlier cannot be matched to its accounts.
 func (f *Facts) blockUnknownAccounts(adopted record.Adopted) []Action {
 	problem := fmt.Sprintf("an earlier post of this name was published, and of connections that do not exist it cannot be told whether to their accounts: %s",
 		strings.Join(adopted.Unknown, ", "))
@@ -267,7 +260,6 @@ func (f *Facts) blockUnknownAccounts(adopted record.Adopted) []Action {
 	})
 }
 
-// account returns a Connection's platform and account.
 func (f *Facts) account(connection string) (v1alpha1.Platform, string, bool) {
 	conn := f.Connections[connection]
 	if conn == nil {
@@ -282,18 +274,15 @@ func (f *Facts) onlyAdopted() bool {
 	return adopts(f.Post) && !f.anyOpen() && (!f.accepted() || posting.UntilDue(f.Post, f.Now) > 0)
 }
 
-// adopts reports whether a post has adopted targets.
 func adopts(post *v1alpha1.Post) bool {
 	return post.Status.Earlier != nil && len(post.Status.Earlier.Targets) > 0
 }
 
-// hasEarlierRecord reports whether the record of an earlier post was found for this object.
 func hasEarlierRecord(post *v1alpha1.Post) bool {
 	earlier := post.Status.Earlier
 	return earlier != nil && earlier.Object == string(post.UID) && earlier.Record != ""
 }
 
-// describeAdopted derives the Adopted condition, which lists the adopted targets.
 func describeAdopted(post *v1alpha1.Post, now time.Time) {
 	if !adopts(post) {
 		meta.RemoveStatusCondition(&post.Status.Conditions, v1alpha1.ConditionAdopted)
@@ -303,7 +292,6 @@ func describeAdopted(post *v1alpha1.Post, now time.Time) {
 		text.Truncate(alreadyPublished(post), maxConditionMessage))
 }
 
-// alreadyPublished lists the adopted targets and how to publish them again.
 func alreadyPublished(post *v1alpha1.Post) string {
 	earlier := post.Status.Earlier
 	var targets []string
@@ -328,13 +316,11 @@ func alreadyPublished(post *v1alpha1.Post) string {
 }
 
 const (
-	// mostNamed is the maximum number of targets that a condition names.
 	mostNamed = 5
 	// maxUID is how much of an annotation is quoted if it is not a UID.
 	maxUID = 64
 )
 
-// targetWord describes the state of a target.
 func targetWord(post *v1alpha1.Post, index int) string {
 	t := posting.Target(post, index)
 	if t == nil {

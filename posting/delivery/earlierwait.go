@@ -11,13 +11,10 @@ import (
 	"github.com/herald-social/herald/posting/record"
 )
 
-// This file makes a post wait until the outcome of its predecessor is known.
-
 // archiveRetryPause is the shortest pause before the archive is asked again.
 const archiveRetryPause = 15 * time.Second
 
-// requiresEarlier reports whether this post has to know about an earlier one. A cancelled post may be a copy of a
-// published one.
+// requiresEarlier reports whether the earlier post's outcome is needed. A cancelled post may copy a published one.
 func (f *Facts) requiresEarlier() bool {
 	post := f.Post
 	return !post.Status.Finished && !post.Spec.Draft && (!posting.Cancelled(post) || record.IsCopy(post)) && record.LookupRequired(post)
@@ -57,16 +54,13 @@ func (f *Facts) deferForTeam() []Action {
 	return nil
 }
 
-// archiveRetryAt returns when to ask an unavailable archive again.
 func (f *Facts) archiveRetryAt() time.Time {
 	return f.Now.Add(archiveRetryPause + f.spread(archiveRetryPause/3))
 }
 
-// waitCancelled makes a cancelled post wait until the archive shows that it was not published. A recorded cancellation
-// is final, so it is not recorded before that.
+// waitCancelled waits for the archive to show that a cancelled post is unpublished: a recorded cancellation is final.
 func (f *Facts) waitCancelled() Wait { return Wait{Until: f.archiveRetryAt()} }
 
-// waitForTeam blocks a post until a team owns its namespace.
 func (f *Facts) waitForTeam() []Action {
 	w := block{reason: v1alpha1.ReasonNoTeam, message: noTeam(f.Post).Problem, blocked: func(int) v1alpha1.Blocked { return noTeam(f.Post) }}
 	if f.requiresEarlier() {
@@ -75,8 +69,7 @@ func (f *Facts) waitForTeam() []Action {
 	return f.blockAll(w)
 }
 
-// uncertainCopy returns the block for a copy that may have been published by the end of its wait, or nil for other
-// posts.
+// uncertainCopy returns the block for a copy that may have been published by the end of its wait, or nil.
 func (f *Facts) uncertainCopy() *v1alpha1.Blocked {
 	if !f.dueCopy() {
 		return nil

@@ -23,8 +23,7 @@ var Unsent = platforms.Errorf(platforms.ClassTransient, "the claim was stored bu
 type Unrecorded struct {
 	// Results are results by attempt ID.
 	Results map[string]Result
-	// Unsent are attempts that sent nothing because writing the claim failed, although it may have been stored. The
-	// values are the times of the failures.
+	// Unsent are the failure times of attempts whose claim was not confirmed, so that nothing was sent.
 	Unsent map[string]time.Time
 }
 
@@ -52,8 +51,7 @@ func (m *Unrecorded) AddUnsent(attempt string, now time.Time) {
 	m.Unsent[attempt] = now
 }
 
-// Drain returns and removes the facts about a post's attempts: results of open attempts, and results that
-// resolve an attempt closed as unknown.
+// Drain returns and removes a post's results: of open attempts, and of attempts closed as unknown that they resolve.
 func (m *Unrecorded) Drain(post *v1alpha1.Post) (known []Result) {
 	for i := range post.Status.Targets {
 		t := &post.Status.Targets[i]
@@ -85,8 +83,7 @@ type TargetClaim struct {
 	SecretHash string
 }
 
-// RecordClaims opens an attempt for each target. Before the calls, the caller must store the post with its original
-// resourceVersion.
+// RecordClaims opens an attempt for each target. Store the post with its original resourceVersion before the calls.
 func RecordClaims(post *v1alpha1.Post, claims []TargetClaim, now time.Time) error {
 	for i := range claims {
 		c := &claims[i]
@@ -118,8 +115,7 @@ func sentEarlier(post *v1alpha1.Post) time.Time {
 	return time.Time{}
 }
 
-// RecordResults records the results of calls. held shifts the targets' deadlines. The error joins the results that came
-// too late; all others are recorded.
+// RecordResults records call results. held shifts the targets' deadlines. The error joins results that came too late.
 func RecordResults(post *v1alpha1.Post, results []Result, held *Deadlines, now time.Time) error {
 	var late []error
 	for i := range results {
@@ -138,8 +134,7 @@ func RecordResults(post *v1alpha1.Post, results []Result, held *Deadlines, now t
 }
 
 // RecordIDs records only facts that no other process can find out: IDs of published posts, and operation IDs of posts
-// in processing. It is the fallback when the API server rejects the full status. It returns the targets for which there
-// is no such fact.
+// in processing. It is the fallback when the API server rejects the full status. It returns the other targets.
 func RecordIDs(post *v1alpha1.Post, results []Result, now time.Time) (left []int) {
 	for i := range results {
 		r := &results[i]
@@ -191,8 +186,7 @@ type Confirmation struct {
 	AccountID string
 	// ExternalID and ExternalURL identify the post on the platform, as far as is known beyond the user's answer.
 	ExternalID, ExternalURL string
-	// Refused is why this cannot be the target's post, followed by a remedy: it belongs to another account, or there is
-	// no post at the URL.
+	// Refused is why this is not the target's post, with a remedy: it belongs to another account, or does not exist.
 	Refused string
 }
 
@@ -200,8 +194,7 @@ type Confirmation struct {
 const maxAnswerProblem = 1024
 
 // RecordResolutions records a user's answers for undecided targets. It returns an error for each answer that it rejects
-// and records the others. confirm asks the platform about the post named for a target, once per target. If confirm is
-// nil, nothing is confirmed.
+// and records the others. confirm, unless it is nil, asks the platform about a named post, once per target.
 func RecordResolutions(
 	post *v1alpha1.Post, value string, confirm func(t *v1alpha1.TargetStatus, r attempt.Resolution) Confirmation, settings *Settings, now time.Time,
 ) (problems []error) {

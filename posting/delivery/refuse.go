@@ -24,21 +24,17 @@ var remedies = map[string]string{
 	v1alpha1.ReasonNoTeam:             "use the namespace of a Team, or have an administrator create a Team that owns this one",
 }
 
-// noTeam returns the block for a post in a namespace without a team.
 func noTeam(post *v1alpha1.Post) v1alpha1.Blocked {
 	return v1alpha1.Blocked{
 		Reason: v1alpha1.ReasonNoTeam, Problem: conditions.NoTeamProblem(post.Namespace), Remedy: conditions.NoTeamRemedy(post.Namespace),
 	}
 }
 
-// isRecoverable reports whether a post rejected for this reason proceeds, without an edit, once the missing object
-// appears.
+// isRecoverable reports whether a post rejected for this reason proceeds without an edit once the object exists.
 func isRecoverable(reason string) bool { return remedies[reason] != "" }
 
-// isRefusal reports whether a reason keeps a post from being accepted.
 func isRefusal(reason string) bool { return isRecoverable(reason) || reason == v1alpha1.ReasonInvalid }
 
-// refusalReason returns the most severe reason among a post's errors.
 func (f *Facts) refusalReason(errs field.ErrorList) string {
 	reason := v1alpha1.ReasonMediaNotReady
 	for _, err := range errs {
@@ -61,16 +57,13 @@ func (f *Facts) refuse(errs field.ErrorList) []Action {
 	return f.blockAllFor(f.refusalReason(errs), errs.ToAggregate().Error(), func(target int) v1alpha1.Blocked { return f.refusal(errs, target) })
 }
 
-// blockAllFor blocks all targets for a reason. blocked returns each target's problem.
 func (f *Facts) blockAllFor(reason, message string, blocked func(target int) v1alpha1.Blocked) []Action {
 	return f.blockAll(block{reason: reason, message: message, blocked: blocked})
 }
 
-// block is how a post is blocked.
 type block struct {
 	reason, message string
-	// blocked returns each target's problem.
-	blocked func(target int) v1alpha1.Blocked
+	blocked         func(target int) v1alpha1.Blocked
 	// least is the earliest that any target's deadline may be.
 	least time.Time
 	// end is the block of a target whose deadline has passed. If it is nil, the target fails with what blocked it.
@@ -118,7 +111,6 @@ func (f *Facts) blockAll(w block) []Action {
 	return []Action{Write{Event{Warning: true, Reason: reason, Message: message}}, wait}
 }
 
-// refusal returns a target's errors or, if it has none, those of the post.
 func (f *Facts) refusal(errs field.ErrorList, target int) v1alpha1.Blocked {
 	var own field.ErrorList
 	path := field.NewPath("spec", "targets").Index(target).String()

@@ -13,8 +13,7 @@ import (
 	"github.com/herald-social/herald/posting/attempt"
 )
 
-// Rollback shows whether the cluster went back to an earlier state, such as an etcd snapshot. The status of older posts
-// may then lack later events.
+// Rollback shows whether the cluster was restored to an earlier state, whose status may lack later events.
 type Rollback struct {
 	// DetectedAt is when the last rollback was detected, or zero if there was none.
 	DetectedAt time.Time
@@ -23,8 +22,7 @@ type Rollback struct {
 	Problem        string
 }
 
-// checkRollback finds out and records the outcome of a post after a rollback, before anything else is done. It returns
-// no actions if the post may proceed.
+// checkRollback records the outcome of a post after a rollback. It returns no actions if the post may proceed.
 func (f *Facts) checkRollback() []Action {
 	if f.Unowned && posting.Cancelled(f.Post) && !f.Post.Status.Finished && f.Post.DeletionTimestamp.IsZero() && f.rollbackUnresolved() {
 		return f.cancelUnowned()
@@ -90,7 +88,6 @@ func (f *Facts) cancelUnowned() []Action {
 	return f.markUndecided(maybePublished)
 }
 
-// knownBefore returns the result of an earlier lookup for this object.
 func (f *Facts) knownBefore() v1alpha1.EarlierPost {
 	object := string(f.Post.UID)
 	if earlier := f.Post.Status.Earlier; earlier != nil && earlier.Object == object {
@@ -117,8 +114,7 @@ func (f *Facts) rollbackUnresolved() bool {
 	return earlier == nil || earlier.Object != string(f.Post.UID) || earlier.Rewound == nil || earlier.Rewound.Before(f.Rollback.DetectedAt)
 }
 
-// existedAt reports whether a post existed at the given time. Kubernetes stores whole seconds, so a post created in the
-// same second counts.
+// existedAt reports whether a post existed at a time, to the second, which is the resolution of Kubernetes.
 func existedAt(post *v1alpha1.Post, at time.Time) bool {
 	return !at.IsZero() && !post.CreationTimestamp.After(at)
 }
@@ -177,7 +173,6 @@ func (f *Facts) failUnsent() {
 	}
 }
 
-// notSentAnyMore is the Blocked of these targets.
 var notSentAnyMore = v1alpha1.Blocked{
 	Reason: v1alpha1.ReasonCancelled, Problem: "not sent: the post was cancelled", Remedy: "create a new post to publish it",
 }

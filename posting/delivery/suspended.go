@@ -13,7 +13,6 @@ import (
 	"github.com/herald-social/herald/posting/suspension"
 )
 
-// suspended blocks a target while its team is suspended.
 var suspended = v1alpha1.Blocked{
 	Reason:  v1alpha1.ReasonSuspended,
 	Problem: "the team is suspended, and nothing of it is published; its deadline moves along, and it goes out when that ends",
@@ -53,14 +52,12 @@ func (f *Facts) setTryUntil(t *v1alpha1.TargetStatus) (changed bool) {
 	return changed
 }
 
-// expired reports whether a target's deadline has passed. A current suspension shifts deadlines that had not passed
-// when it began.
+// expired reports whether a target's deadline has passed. A current suspension shifts later deadlines.
 func (f *Facts) expired(t *v1alpha1.TargetStatus) bool {
 	return f.Now.After(t.TryUntil.Time) && !f.mayShift(t)
 }
 
-// mayShift reports whether the current suspension will shift a target's deadline: it began before the deadline, or its
-// beginning is not recorded yet.
+// mayShift reports whether the current suspension shifts a target's deadline: it began before it, or is not recorded.
 func (f *Facts) mayShift(t *v1alpha1.TargetStatus) bool { return f.deadlines().mayShift(t) }
 
 func (f *Facts) deadlines() *Deadlines {
@@ -79,7 +76,6 @@ type Deadlines struct {
 	StartingDeadline, LongestDelay time.Duration
 }
 
-// shift moves a target's deadline by the suspensions that have ended since it was last moved.
 func (h *Deadlines) shift(t *v1alpha1.TargetStatus) {
 	since := t.TryUntil.Add(-h.StartingDeadline)
 	if counted := t.SuspendedUntil; counted != nil && counted.After(since) {
@@ -93,9 +89,8 @@ func (h *Deadlines) shift(t *v1alpha1.TargetStatus) {
 	}
 }
 
-// extend moves a target's deadline after a pause that its platform has announced: the starting deadline counts from the
-// end of the pause. It reports whether the deadline moved. A pause has no effect if it ends after LongestDelay or
-// begins after the deadline.
+// extend moves a target's deadline after a pause announced by its platform: the starting deadline counts from its end.
+// It reports whether the deadline moved. Pauses that end after LongestDelay or begin after the deadline have no effect.
 func (h *Deadlines) extend(t *v1alpha1.TargetStatus, pause, now time.Time) (moved bool) {
 	if t.TryUntil == nil || !pause.After(now) || now.After(t.TryUntil.Time) {
 		return false

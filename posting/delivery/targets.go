@@ -17,7 +17,6 @@ import (
 // claim them all. A slower target is sent separately.
 const preparePatience = 3 * time.Second
 
-// targets collects what to do about a post's targets.
 type targets struct {
 	// ready targets can be claimed, missing ones need to be prepared, and failed ones could not be prepared.
 	ready, missing, failed []int
@@ -60,7 +59,6 @@ func (f *Facts) deliver() []Action {
 	return append(actions, f.wait(d.patientUntil, d.forInputs))
 }
 
-// dueLookups returns the targets whose call is certain to have ended and whose next lookup is due.
 func (f *Facts) dueLookups() (due []int) {
 	for i := range f.Post.Status.Targets {
 		t := &f.Post.Status.Targets[i]
@@ -85,8 +83,7 @@ func (f *Facts) finishedCalls() (quiet []int) {
 	return quiet
 }
 
-// decideTarget decides whether a target that is neither settled nor open may be sent now, or records why it has to
-// wait.
+// decideTarget decides whether a target that is neither settled nor open may be sent now, or records why not.
 func (f *Facts) decideTarget(d *targets, i int, t *v1alpha1.TargetStatus) {
 	// A deadline must be stored if a later reconciliation would come to a different one.
 	d.changed = f.setTryUntil(t) || d.changed
@@ -129,7 +126,6 @@ func (f *Facts) decideTarget(d *targets, i int, t *v1alpha1.TargetStatus) {
 	f.decidePrepared(d, i, t)
 }
 
-// waitBlocked records why a target cannot be sent at the moment.
 func (f *Facts) waitBlocked(d *targets, i int, t *v1alpha1.TargetStatus, b *v1alpha1.Blocked) {
 	d.forInputs = true
 	d.changed = f.deadlines().extend(t, f.blockedUntil(i), f.Now) || d.changed
@@ -175,13 +171,11 @@ func (f *Facts) decidePrepared(d *targets, i int, t *v1alpha1.TargetStatus) {
 	}
 }
 
-// isOver reports whether a running preparation shows that this blocking reason no longer holds, because preparing needs
-// the connection and the files.
+// isOver reports whether a running preparation disproves a blocking reason: it needs the connection and the files.
 func isOver(reason string) bool {
 	return reason == v1alpha1.ReasonConnectionNotReady || reason == v1alpha1.ReasonMediaNotReady
 }
 
-// doing describes a running preparation for a platform.
 func (p *Preparation) doing(platform v1alpha1.Platform) string {
 	if p.Converting {
 		return fmt.Sprintf("the video is being converted for %s, and %d %% of it is done; the post goes out when all of it is", platform, p.Converted)
@@ -189,7 +183,6 @@ func (p *Preparation) doing(platform v1alpha1.Platform) string {
 	return fmt.Sprintf("what the post shows is being uploaded to %s, or worked on there; it goes out when that is done", platform)
 }
 
-// notPrepared records that a target could not be prepared, which delays the target or makes it fail.
 func (f *Facts) notPrepared(i int, t *v1alpha1.TargetStatus, err *platforms.Error) {
 	since := f.Now
 	if t.TryUntil != nil {
@@ -200,8 +193,7 @@ func (f *Facts) notPrepared(i int, t *v1alpha1.TargetStatus, err *platforms.Erro
 	}
 }
 
-// recordProgress records how far the preparation of a target is, so that another process can continue it. It reports
-// whether the status changed.
+// recordProgress records a preparation's progress, for another process to continue. It reports whether it changed.
 func (f *Facts) recordProgress(t *v1alpha1.TargetStatus, p *Preparation) (changed bool) {
 	known := t.Prepared
 	secret, hash := p.recordedSecret(known)
@@ -212,7 +204,6 @@ func (f *Facts) recordProgress(t *v1alpha1.TargetStatus, p *Preparation) (change
 	return true
 }
 
-// recovered reports whether the connection that blocks a target has since passed a probe.
 func (f *Facts) recovered(i int, t *v1alpha1.TargetStatus) bool {
 	conn := f.connection(i)
 	return attempt.BlockedBy(t, v1alpha1.ReasonConnectionNotReady) && conn != nil && t.Attempt != nil &&
@@ -244,7 +235,6 @@ func (f *Facts) tryDuration(t *v1alpha1.TargetStatus) time.Duration {
 	return f.Settings.StartingDeadline + t.TryUntil.Sub(t.InitialDeadline.Time)
 }
 
-// expiryReason returns why a target missed its deadline, and the remedy.
 func (f *Facts) expiryReason(i int, t *v1alpha1.TargetStatus) v1alpha1.Blocked {
 	until := f.blockedUntil(i)
 	switch {
@@ -276,8 +266,7 @@ func (f *Facts) expiryReason(i int, t *v1alpha1.TargetStatus) v1alpha1.Blocked {
 // admits only one call at a time anyway.
 const blockedSpread = 2 * time.Second
 
-// wait requeues the post for when its first unsettled target needs attention, but no later than patientUntil if that is
-// set.
+// wait requeues the post for when its first unsettled target needs attention, or for an earlier patientUntil if set.
 func (f *Facts) wait(patientUntil time.Time, forInputs bool) Wait {
 	next := patientUntil
 	for i := range f.Post.Spec.Targets {

@@ -42,7 +42,6 @@ func Late(uploads []Upload, places int, now time.Time) []bool {
 	return s.late
 }
 
-// simulation simulates the coming hours.
 type simulation struct {
 	uploads []Upload
 	places  int
@@ -70,8 +69,7 @@ type team struct {
 	waiting []int
 }
 
-// step gives free slots to waiting uploads, then advances to the next event. It returns false once all uploads have
-// ended.
+// step gives free slots to waiting uploads, then advances to the next event. It returns false at the end.
 func (s *simulation) step() bool {
 	for len(s.pending) > 0 && !s.uploads[s.pending[0]].From.After(s.now) {
 		s.enqueue(s.pending[0])
@@ -94,7 +92,6 @@ func (s *simulation) step() bool {
 	return true
 }
 
-// enqueue adds an upload to its team's waiting uploads.
 func (s *simulation) enqueue(upload int) {
 	tm := s.teamOf(upload)
 	at, _ := slices.BinarySearchFunc(tm.waiting, upload, func(a, b int) int {
@@ -136,7 +133,6 @@ func (s *simulation) finish(r running) {
 	}
 }
 
-// change changes a team and moves it to its new place in the queue.
 func (s *simulation) change(tm *team, do func()) {
 	find := func() int {
 		at, _ := slices.BinarySearchFunc(s.queue, tm, func(a, b *team) int {

@@ -12,8 +12,7 @@ import (
 // halfLife is the time after which an observation has half its weight.
 const halfLife = 15 * time.Minute
 
-// Kind is a group of uploads that can be compared. How long a video takes depends mostly on the transfer, and an image
-// on latency.
+// Kind groups comparable uploads. A video's duration depends mostly on the transfer, an image's on latency.
 type Kind struct {
 	Platform string
 	Video    bool
@@ -61,7 +60,6 @@ func (p *Pace) Rates() map[Kind]float64 {
 	return rates
 }
 
-// longest is the maximum estimate for a stalled upload.
 const longest = 24 * time.Hour
 
 // TransferTime returns how long it takes to upload a number of bytes at a rate in bytes per second.

@@ -26,8 +26,7 @@ const (
 	gibibyte = 1 << 30
 )
 
-// The budgets of the plans. A stored post takes about 2 KiB of etcd including its delivery record, and one with many
-// targets up to 256 KiB.
+// The budgets of the plans. A stored post takes about 2 KiB of etcd with its delivery record, at most 256 KiB.
 var (
 	// starterBudget also applies to trials, which anyone can start: fifteen full trials reach etcd's default of 2 GiB.
 	starterBudget = Budget{
@@ -90,7 +89,6 @@ func BudgetOf(team *v1alpha1.Team) Budget {
 	return b
 }
 
-// filesPerPost is how many stored files the budget allows for each post.
 const filesPerPost = 2
 
 // BudgetItems lists the fields of a budget in display order.
@@ -157,7 +155,6 @@ func FileBytes(media *v1alpha1.MediaSpec) int64 {
 	}
 }
 
-// refusals maps a field to the name of its limit and what a team can do about it.
 var refusals = map[v1alpha1.BudgetItem]struct{ what, remedy string }{
 	v1alpha1.BudgetPosts: {
 		"%s stored posts, finished and cancelled ones counted", "Delete posts that are not needed any more (kubectl delete post)",
@@ -179,8 +176,7 @@ var refusals = map[v1alpha1.BudgetItem]struct{ what, remedy string }{
 	},
 }
 
-// RefusalMessage returns the message for a demand that would exceed a team's budget. Publishing a draft has a demand of
-// zero.
+// RefusalMessage returns the message for a demand that exceeds a team's budget; for publishing a draft it is zero.
 func (b *Budget) RefusalMessage(item v1alpha1.BudgetItem, team string, used, more int64) string {
 	words := refusals[item]
 	state := fmt.Sprintf("%s are used and this needs %s more", grouped(used), grouped(more))
@@ -191,7 +187,6 @@ func (b *Budget) RefusalMessage(item v1alpha1.BudgetItem, team string, used, mor
 		grouped(b.Limit(item)), state, words.remedy, item, team)
 }
 
-// grouped formats a number with thousands separators.
 func grouped(n int64) string {
 	digits := strconv.FormatInt(n, 10)
 	for i := len(digits) - 3; i > 0 && digits[i-1] != '-'; i -= 3 {
@@ -200,8 +195,7 @@ func grouped(n int64) string {
 	return digits
 }
 
-// QuotaRefusalMessage returns the message for objects that Kubernetes rejects because of the team's ResourceQuota. kind
-// is in the plural.
+// QuotaRefusalMessage returns the message for objects rejected by the team's ResourceQuota. kind is in the plural.
 func QuotaRefusalMessage(kind, team string, used, limit int64) string {
 	b := Budget{Posts: limit, Keys: limit}
 	switch kind {

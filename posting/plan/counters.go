@@ -20,8 +20,7 @@ func XPosts(at time.Time) v1alpha1.UsageSpec {
 	return v1alpha1.UsageSpec{Resource: v1alpha1.ResourceXPosts, Period: usage.Month(at)}
 }
 
-// TikTokDrafts returns the spec of the Usage that counts a team's drafts in an account's inbox. All connections to the
-// same account share it.
+// TikTokDrafts returns the spec of the Usage of drafts in an account's inbox, shared by all connections to it.
 func TikTokDrafts(c *v1alpha1.Connection) v1alpha1.UsageSpec {
 	return v1alpha1.UsageSpec{Resource: v1alpha1.ResourceTikTokDrafts, Account: c.Spec.AccountID, Period: tikTokDraftsPeriod}
 }
@@ -67,8 +66,7 @@ func (l Limits) Counters(post *v1alpha1.Post, find Connections, startingDeadline
 	return append(ofPlan, ofPlatforms...)
 }
 
-// Uses returns what each target uses of a Usage. A target's platform is known as long as its connection exists, or once
-// it has an attempt.
+// Uses returns what each target uses. A target's platform is known while its connection exists, or from its attempt.
 func Uses(counter *v1alpha1.UsageSpec, post *v1alpha1.Post, find Connections, startingDeadline time.Duration) []usage.Use {
 	uses := make([]usage.Use, 0, len(post.Spec.Targets))
 	for i := range post.Spec.Targets {
@@ -95,7 +93,6 @@ func Stored(counter *v1alpha1.UsageSpec, post *v1alpha1.Post, find Connections, 
 	}
 }
 
-// appliesTo reports whether a Usage counts target i on a platform. The connection may be nil.
 func appliesTo(counter *v1alpha1.UsageSpec, post *v1alpha1.Post, i int, platform v1alpha1.Platform, c *v1alpha1.Connection) bool {
 	if counter.Resource == v1alpha1.ResourceXPosts {
 		return platform == v1alpha1.PlatformX
@@ -103,7 +100,6 @@ func appliesTo(counter *v1alpha1.UsageSpec, post *v1alpha1.Post, i int, platform
 	return IsTikTokDraft(post, i, platform) && (c == nil || TikTokDrafts(c) == *counter)
 }
 
-// platformOf returns the platform of target i, or "" if it is not known.
 func platformOf(post *v1alpha1.Post, i int, c *v1alpha1.Connection) v1alpha1.Platform {
 	if t := posting.Target(post, i); t != nil && t.Attempt != nil && t.Platform != "" {
 		return t.Platform

@@ -18,15 +18,13 @@ import (
 // The limits of the plans (contract, section Limits).
 const (
 	// starterXPosts is how many posts to X a starter team may publish per calendar month (UTC).
-	starterXPosts = 30
-	// starterAccounts is how many accounts a starter team may connect.
+	starterXPosts   = 30
 	starterAccounts = 10
 	// trialDuration is how long a trial lasts if its end is not set (contract, Limits: a 7-day free trial).
 	trialDuration = 7 * 24 * time.Hour
 )
 
-// TikTok's own limit on pending drafts in an account's inbox, whatever the plan (contract: at most 5 pending drafts per
-// 24 hours).
+// TikTok's own limit on pending drafts in an account's inbox (contract: at most 5 pending drafts per 24 hours).
 const (
 	MaxTikTokDrafts    = 5
 	tikTokDraftsPeriod = "24h"
@@ -34,8 +32,7 @@ const (
 
 // Limits are the limits of a plan.
 type Limits struct {
-	// XPosts is the maximum number of posts to X per calendar month (UTC). Each card of a tree counts. Zero means no
-	// limit.
+	// XPosts limits posts to X per calendar month (UTC). Each card of a tree counts. Zero means no limit.
 	XPosts int
 	// Accounts is the maximum number of accounts that can be used. Zero means no limit.
 	Accounts int
@@ -84,8 +81,7 @@ func Usable(connections []*v1alpha1.Connection, accounts int) map[string]bool {
 	return usable
 }
 
-// Covers reports whether the plan allows a connection to be used, given the result of Usable. Disabled connections are
-// always covered.
+// Covers reports whether the plan allows a connection, given the result of Usable. Disabled ones are always covered.
 func Covers(usable map[string]bool, c *v1alpha1.Connection) bool {
 	return usable == nil || c.Spec.Disabled || usable[c.Name]
 }

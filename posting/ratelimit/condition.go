@@ -42,7 +42,6 @@ func Describe(conn *v1alpha1.Connection, reason string, now time.Time) {
 // described returns how the condition's message ends, which is with the platform's own message.
 func described(status *v1alpha1.ConnectionStatus) string { return ": " + status.RateLimitedMessage }
 
-// reasonOf works out the reason of the current limit from a status.
 func reasonOf(status *v1alpha1.ConnectionStatus, now time.Time) string {
 	until := BlockedUntil(status, now)
 	usedUp := func(l v1alpha1.RateLimit) bool {

@@ -35,13 +35,12 @@ const LongestBlock = time.Hour
 
 // How long to pause if the end of a limit was not announced.
 const (
-	// QuotaPause is the pause for a quota. Quotas cover 24 hours (TikTok) or end with a payment (X's credits and usage
-	// cap), and platforms discourage polling. One call per hour, for all accounts that share the limit, notices soon
-	// enough that it has ended.
+	// QuotaPause is the pause for a quota, which covers 24 hours (TikTok) or ends with a payment (X's credits and usage
+	// cap); platforms discourage polling. One call per hour, for all accounts that share the limit, notices its end soon
+	// enough.
 	QuotaPause = time.Hour
-	// PostQuotaPause is the pause for a quota on posts of one kind, such as the five drafts in TikTok's inbox. The
-	// owner ends it by finishing a draft. A pause of an hour, which is the usual starting deadline, would leave no
-	// second attempt.
+	// PostQuotaPause is the pause for a quota on posts of one kind, such as the five drafts in TikTok's inbox. The owner
+	// ends it by finishing a draft. An hour, the usual starting deadline, would leave no second attempt.
 	PostQuotaPause = 15 * time.Minute
 	// RatePause is the pause after too many calls. The shortest window of any platform is TikTok's sliding minute.
 	RatePause = time.Minute
@@ -49,8 +48,7 @@ const (
 
 const msgExhausted = "the platform's limit %q leaves no room for now; what remains of it stands in status.rateLimits"
 
-// Apply stores a platform's rate limits, and blocks the account if they require it. It reports whether the account is
-// now blocked for longer.
+// Apply stores a platform's rate limits and any block of the account. It reports whether the block is longer now.
 func Apply(status *v1alpha1.ConnectionStatus, told []platforms.RateLimit, now time.Time) (held bool) {
 	for _, a := range told {
 		limit := v1alpha1.RateLimit{Name: a.Name, Limit: clampInt32(a.Limit), Remaining: clampInt32(a.Remaining), ObservedAt: v1alpha1.NewTime(now)}
@@ -100,10 +98,9 @@ func Block(status *v1alpha1.ConnectionStatus, until time.Time, appWide bool, mes
 	return longer
 }
 
-// Sanitize returns a platform's error with plausible limits. token is the token of the call. If a rate limit error has
-// no plausible RetryAt, Sanitize sets one, at most LongestBlock from now. It keeps AppWide only if the token is known
-// to belong to the installation's app, because a team with its own app must not block other teams. Sanitize does not
-// modify its argument.
+// Sanitize returns a platform's error with plausible limits. token is the token of the call. A rate limit error without
+// a plausible RetryAt gets one, at most LongestBlock from now. AppWide is kept only if the token is known to belong to
+// the installation's app: a team's own app must not block other teams. The argument is not modified.
 func Sanitize(err *platforms.Error, token platforms.Token, now time.Time) *platforms.Error {
 	if err == nil {
 		return nil
@@ -162,8 +159,7 @@ func BlockedUntil(status *v1alpha1.ConnectionStatus, now time.Time) time.Time {
 	return ahead(status.RateLimitedUntil, now)
 }
 
-// AppBlockedUntil returns when the app's block ends according to the responses to this account, or zero if it is not
-// blocked.
+// AppBlockedUntil returns when the app's block ends according to this account's responses, or zero.
 func AppBlockedUntil(status *v1alpha1.ConnectionStatus, now time.Time) time.Time {
 	return ahead(status.AppRateLimitedUntil, now)
 }
@@ -198,16 +194,13 @@ func Exhausted(status *v1alpha1.ConnectionStatus) bool {
 	return slices.ContainsFunc(status.RateLimits, func(l v1alpha1.RateLimit) bool { return l.Remaining == 0 && l.ResetsAt == nil })
 }
 
-// Low reports whether a tenth of a limit or less is left. since is how many posts there were since the platform
-// reported it.
+// Low reports whether a tenth of a limit or less is left, with since posts made after the platform reported it.
 func Low(l *v1alpha1.RateLimit, since int) bool {
 	return platforms.Low(int(l.Limit), int(l.Remaining)-since)
 }
 
-// plausible reports whether a limit may well end at a time.
 func plausible(t, now time.Time) bool { return t.After(now) && !t.After(now.Add(longestWindow)) }
 
-// clampBlock limits the end of a block to LongestBlock.
 func clampBlock(t, now time.Time) time.Time {
 	if latest := now.Add(LongestBlock); t.After(latest) {
 		return latest

@@ -15,9 +15,8 @@ import (
 	"github.com/herald-social/herald/posting/attempt"
 )
 
-// LookupRequired reports whether this post has to know the outcome of an earlier post with the same name. A post that
-// the API created under a random name does not, because no later request can use that name, unless its object was
-// recreated.
+// LookupRequired reports whether the outcome of an earlier post with the same name matters. A post that the API created
+// under a random name does not need it, because no later request can use that name, unless its object was recreated.
 func LookupRequired(post *v1alpha1.Post) bool {
 	if earlier := post.Status.Earlier; earlier != nil {
 		return earlier.Object != string(post.UID)
@@ -69,8 +68,7 @@ func Arm(post *v1alpha1.Post) string { return post.Name + "/" + string(post.UID)
 type Adopted struct {
 	// Targets are the indexes of the adopted targets.
 	Targets []int32
-	// Unknown are the names of missing Connections whose account cannot be determined. If there are any, nothing is
-	// adopted.
+	// Unknown are the names of missing Connections with an unknown account. If there are any, nothing is adopted.
 	Unknown []string
 }
 
@@ -157,12 +155,10 @@ func (r *Record) keyOf(connection string, account Account) (accountKey, bool) {
 	return accountKey{}, false
 }
 
-// mayBeSentSince reports whether a target may have been sent after the record was written.
 func (r *Record) mayBeSentSince(t *Target) bool {
 	return r.Underway && t.State == v1alpha1.TargetPending
 }
 
-// adoptTarget adopts the outcome of a target into entry i of a post.
 func (r *Record) adoptTarget(post *v1alpha1.Post, i int, old *Target) {
 	next := *old.DeepCopy()
 	next.Index = int32(i) //nolint:gosec // a post has at most 100 targets
@@ -190,8 +186,7 @@ func (r *Record) adoptTarget(post *v1alpha1.Post, i int, old *Target) {
 	post.Status.Targets = append(post.Status.Targets, next)
 }
 
-// unknownOf is the problem of a target whose outcome is unknown. The key is whether the record belongs to the same
-// object.
+// unknownOf is the problem of a target with an unknown outcome, by whether the record belongs to the same object.
 var unknownOf = map[bool]string{
 	true:  "this post was sent before the cluster was put back to an earlier state, and whether it was published is unknown",
 	false: "an earlier post of this name was sent, and whether it was published is unknown",

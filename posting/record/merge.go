@@ -14,8 +14,7 @@ import (
 	"github.com/herald-social/herald/posting/attempt"
 )
 
-// accountKey identifies targets that match, by account or, if that is unknown, by Connection. Targets with equal keys
-// match by order.
+// accountKey matches targets by account or, if that is unknown, by Connection; equal keys match by order.
 type accountKey struct {
 	platform v1alpha1.Platform
 	account  string
@@ -40,13 +39,11 @@ func (t *Target) mayBePublished() bool {
 	return attempt.Posted(&t.TargetStatus) || t.ExternalID != "" || t.doubtful()
 }
 
-// doubtful reports whether the outcome of the target's last call is unknown.
 func (t *Target) doubtful() bool {
 	return attempt.Undecided(&t.TargetStatus) || attempt.IsOpen(t.Attempt) || attempt.AmbiguousSince(&t.TargetStatus) != nil
 }
 
-// undecidedWithoutCall reports whether a target is undecided although its own object made no call for it, and no part
-// of it is known to be published.
+// undecidedWithoutCall reports whether a target is undecided without a call from its own object or a published part.
 func (t *Target) undecidedWithoutCall() bool {
 	return attempt.Undecided(&t.TargetStatus) && t.Attempt == nil && t.ExternalID == "" && len(t.Cards) == 0
 }
@@ -54,8 +51,7 @@ func (t *Target) undecidedWithoutCall() bool {
 // noAccounts knows no account. Targets without a recorded account then match by Connection only.
 func noAccounts(string) (v1alpha1.Platform, string, bool) { return "", "", false }
 
-// targetsByKey groups a record's targets by key, in order: first those of the post, then those of earlier posts.
-// account fills in missing accounts.
+// targetsByKey groups a record's targets by key, earlier posts' last. account fills in missing accounts.
 func (r *Record) targetsByKey(account Account) map[accountKey][]*Target {
 	turns := map[accountKey][]*Target{}
 	for _, list := range [][]Target{r.Targets, r.Before} {
@@ -117,8 +113,7 @@ func (r *Record) mergeOlder(older *Record) *Record {
 	return &joined
 }
 
-// trimUnpublished drops the unpublished targets at the end of a group. Those before a published one stay, because
-// targets match by order.
+// trimUnpublished drops a group's unpublished targets at the end. Others stay, because targets match by order.
 func trimUnpublished(equal []*Target) []*Target {
 	for len(equal) > 0 && !equal[len(equal)-1].mayBePublished() {
 		equal = equal[:len(equal)-1]

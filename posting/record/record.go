@@ -24,8 +24,7 @@ import (
 	"github.com/herald-social/herald/posting/attempt"
 )
 
-// Version is the version of the format. Decode rejects newer ones, because ignoring fields that it does not know could
-// publish a post twice.
+// Version is the format's version. Decode rejects newer ones: ignoring unknown fields could publish a post twice.
 const Version = 1
 
 // Record is the record of a post.
@@ -43,8 +42,7 @@ type Record struct {
 	CreatedAt v1alpha1.Time `json:"createdAt"`
 	// FinishedAt is when the post was finished. It is nil if the post was deleted before that.
 	FinishedAt *v1alpha1.Time `json:"finishedAt,omitempty"`
-	// Underway means that the post was in delivery when the record was written. Its pending targets may have been sent
-	// since then.
+	// Underway means that the post was in delivery at the time of writing. Pending targets may have been sent since.
 	Underway bool `json:"underway,omitempty"`
 	// Phase is the phase of the post.
 	Phase v1alpha1.PostPhase `json:"phase"`
@@ -53,8 +51,7 @@ type Record struct {
 	Annotations map[string]string `json:"annotations,omitempty"`
 	// Spec is the spec of the post.
 	Spec v1alpha1.PostSpec `json:"spec"`
-	// Targets are the outcomes of the targets in Spec, in the same order. There are none if the post has no entries for
-	// its targets.
+	// Targets are the outcomes of Spec's targets in order, or none if the post has no entries for them.
 	Targets []Target `json:"targets,omitempty"`
 	// Before are the outcomes of targets of earlier posts with the same name that are not in Spec.
 	Before []Target `json:"before,omitempty"`
@@ -71,7 +68,6 @@ type Target struct {
 	AccountID string `json:"accountID,omitempty"`
 }
 
-// mostEarlier is the maximum number of UIDs in Earlier.
 const mostEarlier = 20
 
 // annotations are the annotations to record: those that the API returns or derives fields from.
@@ -111,8 +107,7 @@ func New(post *v1alpha1.Post, team string, account Account) *Record {
 // that time, the post is released without a record.
 const WriteTimeout = time.Hour
 
-// Required reports whether a post needs a record: a call may have been made for it, a target is undecided, or it is
-// finished.
+// Required reports whether a post needs a record: a call may have been made, or it is undecided or finished.
 func Required(post *v1alpha1.Post) bool {
 	return posting.Started(post) || post.Status.Finished || slices.ContainsFunc(post.Status.Targets, func(t v1alpha1.TargetStatus) bool {
 		return attempt.Undecided(&t)
@@ -143,7 +138,6 @@ func places(post *v1alpha1.Post) []int {
 	return all
 }
 
-// targetOf returns a target as it is recorded.
 func targetOf(post *v1alpha1.Post, i int, account Account) Target {
 	kept := Target{TargetStatus: v1alpha1.TargetStatus{Index: int32(i)}} //nolint:gosec // a post has at most 100 targets
 	if t := posting.Target(post, i); t != nil {

@@ -81,8 +81,7 @@ func latest(a, b time.Time) time.Time {
 	return a
 }
 
-// FinishedAt returns when a post was finished. If an older version did not record that, it is the latest time in its
-// targets and conditions.
+// FinishedAt returns when a post was finished, or else (older versions) the latest time in its targets and conditions.
 func FinishedAt(post *v1alpha1.Post) time.Time {
 	if post.Status.FinishedAt != nil {
 		return post.Status.FinishedAt.Time

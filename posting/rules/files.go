@@ -28,12 +28,10 @@ func (v *validation) fits(media *v1alpha1.Media, t destination, path *field.Path
 	return errs
 }
 
-// converts reports whether a video is converted for a platform.
 func (v *validation) converts(f *platforms.File, t destination) bool {
 	return v.env.Converts && t.limits.ForConversion().Converts(f)
 }
 
-// convertible rejects an image that a platform does not accept and that cannot be converted.
 func (v *validation) convertible(media *v1alpha1.Media, t destination, path *field.Path) field.ErrorList {
 	file := platforms.FileOf(media)
 	if v.env.Accepted || media.Status.Unconvertible == "" || t.limits.Images.Accepts(&file) {
@@ -92,13 +90,11 @@ func FileWarnings(post *v1alpha1.Post, env Env) []FileWarning {
 	return warnings
 }
 
-// named is a file reference with its path.
 type named struct {
 	name string
 	path *field.Path
 }
 
-// videosOf returns a post's references to files that may be videos.
 func videosOf(post *v1alpha1.Post) []named {
 	spec := field.NewPath("spec")
 	switch {

@@ -19,9 +19,8 @@ import (
 	"github.com/herald-social/herald/posting"
 )
 
-// maxFiles is the maximum number of different files in a post, including drafts. It allows for the largest post that a
-// platform shows: a tree of 100 cards (the schema) with 20 files each (the contract, for Threads). Every reference
-// costs a lookup.
+// maxFiles is the maximum number of different files in a post, including drafts: a tree of 100 cards (the schema) with
+// 20 files each (the contract, for Threads). Every reference costs a lookup.
 const maxFiles = 2000
 
 // ValidateFiles checks how many different files a post has, before they are looked up. Validate includes it.
@@ -35,8 +34,7 @@ func ValidateFiles(post *v1alpha1.Post) field.ErrorList {
 		fmt.Sprintf("the post names %d different media files, and may name at most %d; make several posts of it", n, maxFiles))}
 }
 
-// images checks the media of an image post. Drafts are checked too, as with all limits that the contract does not
-// postpone.
+// images checks an image post's media, in drafts too, as with all limits that the contract does not postpone.
 func (v *validation) images(path *field.Path) field.ErrorList {
 	if v.post.Spec.Image == nil || len(v.post.Spec.Image.MediaRefs) == 0 {
 		return field.ErrorList{field.Required(path, "an image post shows at least one image, also as a draft")}
@@ -68,7 +66,6 @@ func (v *validation) images(path *field.Path) field.ErrorList {
 	return errs
 }
 
-// video checks the media of a video post.
 func (v *validation) video(path *field.Path) field.ErrorList {
 	ref := path.Child("mediaRef", "name")
 	if v.post.Spec.Video == nil || v.post.Spec.Video.MediaRef.Name == "" {
@@ -97,7 +94,6 @@ func (v *validation) video(path *field.Path) field.ErrorList {
 	return errs
 }
 
-// resolveMedia returns a verified media file, or why it cannot be posted.
 func (v *validation) resolveMedia(name string, path *field.Path) (*v1alpha1.Media, *field.Error) {
 	var media *v1alpha1.Media
 	if v.env.Media != nil {
@@ -125,7 +121,6 @@ func (v *validation) resolveMedia(name string, path *field.Path) (*v1alpha1.Medi
 	return nil, notFound(path, name, "nothing has been uploaded yet for media file")
 }
 
-// rejection returns why a file was rejected, from its Media's Ready condition.
 func rejection(media *v1alpha1.Media) string {
 	if c := ready(media); c != nil && c.Message != "" {
 		return c.Message
@@ -141,7 +136,6 @@ func isVideo(media *v1alpha1.Media) bool {
 	return strings.HasPrefix(string(media.Spec.MimeType), "video/")
 }
 
-// pluralize returns a number and its noun, in the singular or plural.
 func pluralize(n int, thing string) string {
 	if n == 1 {
 		return "1 " + thing
@@ -149,7 +143,6 @@ func pluralize(n int, thing string) string {
 	return fmt.Sprintf("%d %ss", n, thing)
 }
 
-// sizeOf returns a file's size in bytes.
 func sizeOf(media *v1alpha1.Media) int64 {
 	if media.Status.SizeBytes > 0 {
 		return media.Status.SizeBytes

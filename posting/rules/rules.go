@@ -16,8 +16,7 @@ import (
 
 // Env is the environment of a validation.
 type Env struct {
-	// Connection returns a connection in the post's namespace, or nil. A connection that is being deleted counts as
-	// missing.
+	// Connection returns a connection in the post's namespace, or nil if it is missing or being deleted.
 	Connection func(name string) *v1alpha1.Connection
 	// Media returns a media file in the post's namespace, or nil. If Media is nil, every media file counts as missing.
 	Media func(name string) *v1alpha1.Media
@@ -28,12 +27,10 @@ type Env struct {
 	// Accepted means that the post was already accepted as it is now. Its files are not checked against the platforms'
 	// limits again, because an older version with fewer rules may have accepted them. It is up to the platforms.
 	Accepted bool
-	// Stored is the post in the Kubernetes API, or nil for a new post. A post stored when the limit was larger may keep
-	// its size.
+	// Stored is the post in the Kubernetes API, or nil if it is new. A post stored under a larger limit may keep its size.
 	Stored *v1alpha1.Post
 }
 
-// connection returns an existing connection that is not being deleted, or nil.
 func (e Env) connection(name string) *v1alpha1.Connection {
 	if c := e.Connection(name); c != nil && c.DeletionTimestamp.IsZero() {
 		return c
@@ -76,12 +73,10 @@ func Validate(post *v1alpha1.Post, env Env) field.ErrorList {
 	return errs
 }
 
-// validation is the validation of one post.
 type validation struct {
 	post *v1alpha1.Post
 	env  Env
-	// destinations are the platforms of the targets that accept the post's category, in the order of the targets and
-	// without duplicates.
+	// destinations are the platforms that accept the post's category, in target order and without duplicates.
 	destinations []destination
 }
 

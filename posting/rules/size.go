@@ -19,8 +19,7 @@ func ValidateSize(post, stored *v1alpha1.Post) field.ErrorList {
 	return v.size(field.NewPath("spec"))
 }
 
-// size rejects a post that is too large, or that leaves too little room for its delivery status. A post that an earlier
-// version stored may keep its size.
+// size rejects a post that is too large or leaves no room for its delivery status. A stored post may keep its size.
 func (v *validation) size(spec *field.Path) field.ErrorList {
 	post := v.post
 	bytes, room, allowed := posting.Size(post), posting.MaxStorableSize(post), posting.MaxPost

@@ -15,7 +15,6 @@ import (
 	"github.com/herald-social/herald/posting"
 )
 
-// target checks a target's connection and texts.
 func (v *validation) target(i int, path *field.Path) field.ErrorList {
 	target, category := &v.post.Spec.Targets[i], v.post.Spec.Category
 	var errs field.ErrorList
@@ -70,7 +69,6 @@ func ValidateOptions(post *v1alpha1.Post, env Env) field.ErrorList {
 	return errs
 }
 
-// namedBefore reports whether an earlier target names the same connection.
 func (v *validation) namedBefore(i int) bool {
 	name := v.post.Spec.Targets[i].ConnectionRef.Name
 	return slices.ContainsFunc(v.post.Spec.Targets[:i], func(t v1alpha1.PostTarget) bool { return t.ConnectionRef.Name == name })

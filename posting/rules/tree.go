@@ -59,7 +59,6 @@ func (v *validation) cardMedia(card *v1alpha1.TreeCard, path *field.Path) (media
 	return media, errs
 }
 
-// validateCardMedia checks a card's media against a platform's limits.
 func (v *validation) validateCardMedia(card *v1alpha1.TreeCard, media []*v1alpha1.Media, t destination, path *field.Path) field.ErrorList {
 	limits := t.limits.Card
 	var errs field.ErrorList

@@ -40,7 +40,6 @@ func Update(known []v1alpha1.Suspension, suspended bool, now time.Time, keep tim
 	return list
 }
 
-// prune drops suspensions that were followed by more than keep without a suspension.
 func prune(list []v1alpha1.Suspension, now time.Time, keep time.Duration) []v1alpha1.Suspension {
 	free, later := time.Duration(0), now
 	for i := len(list) - 1; i >= 0; i-- {
@@ -56,7 +55,6 @@ func prune(list []v1alpha1.Suspension, now time.Time, keep time.Duration) []v1al
 	return list
 }
 
-// mergeClosest merges the two suspensions that are closest together.
 func mergeClosest(list []v1alpha1.Suspension) []v1alpha1.Suspension {
 	nearest := 0
 	gap := func(i int) time.Duration { return list[i+1].From.Sub(list[i].Until.Time) }

@@ -75,8 +75,7 @@ type PostUses struct {
 	Uses []Use
 }
 
-// Reserve adds the uses of a request. If any of it exceeds the limit, it adds nothing and returns the refused
-// targets.
+// Reserve adds a request's uses. If any exceeds the limit, it adds nothing and returns the refused targets.
 func Reserve(u *v1alpha1.Usage, r Reservation, limit int, now time.Time) []Refusal {
 	others := without(u, r.Post, r.Request)
 	next := slices.Clone(others)
@@ -103,7 +102,6 @@ func Release(u *v1alpha1.Usage, post, request string) {
 	set(u, without(u, post, request), int(u.Status.Limit))
 }
 
-// without returns the entries except those that a request has reserved for a post.
 func without(u *v1alpha1.Usage, post, request string) []v1alpha1.UsageEntry {
 	return slices.DeleteFunc(slices.Clone(u.Status.Entries), func(e v1alpha1.UsageEntry) bool {
 		return e.Post == post && e.UID == "" && e.Request == request
@@ -206,7 +204,6 @@ func Expired(spec *v1alpha1.UsageSpec, now time.Time) bool {
 	return err == nil && now.Sub(month.AddDate(0, 1, 0)) > monthRetention
 }
 
-// split separates the entries of other posts from those that this post has confirmed and reserved.
 func split(u *v1alpha1.Usage, post *PostUses) (others, own, reserved []v1alpha1.UsageEntry) {
 	for _, e := range u.Status.Entries {
 		switch {
@@ -250,7 +247,6 @@ func useOf(uses []Use, e v1alpha1.UsageEntry) Use {
 	return Use{Target: int(e.Target)}
 }
 
-// reduced returns an entry limited to what its target uses, and whether anything is left.
 func reduced(e v1alpha1.UsageEntry, use Use) (v1alpha1.UsageEntry, bool) {
 	e.Count = min(e.Count, narrow(use.Count))
 	return e, e.Count > 0
@@ -262,7 +258,6 @@ func newEntry(post string, use Use, now time.Time) v1alpha1.UsageEntry {
 	}
 }
 
-// set stores the entries in order, and how much is used in the fullest period.
 func set(u *v1alpha1.Usage, entries []v1alpha1.UsageEntry, limit int) {
 	slices.SortFunc(entries, func(a, b v1alpha1.UsageEntry) int {
 		return cmp.Or(cmp.Compare(a.Post, b.Post), cmp.Compare(a.UID, b.UID), cmp.Compare(a.Request, b.Request), cmp.Compare(a.Target, b.Target))
@@ -289,7 +284,6 @@ func add(spec *v1alpha1.UsageSpec, entries []v1alpha1.UsageEntry, entry *v1alpha
 // number, it is relative to that time.
 func Used(u *v1alpha1.Usage, at time.Time) int { return fullest(&u.Spec, u.Status.Entries, at) }
 
-// fullest returns how much is used in the fullest period that contains a time.
 func fullest(spec *v1alpha1.UsageSpec, entries []v1alpha1.UsageEntry, at time.Time) int {
 	most := from(spec, entries, at)
 	for i := range entries {
@@ -336,17 +330,14 @@ func window(spec *v1alpha1.UsageSpec) time.Duration {
 	return span
 }
 
-// covers reports whether a time is in the period. Any time is in a sliding window.
 func covers(spec *v1alpha1.UsageSpec, at time.Time) bool {
 	return window(spec) > 0 || Month(at) == spec.Period
 }
 
-// sameTime reports whether a reservation for one time is valid for another.
 func sameTime(spec *v1alpha1.UsageSpec, reserved, wanted time.Time) bool {
 	return covers(spec, wanted) && (window(spec) == 0 || reserved.Sub(wanted).Abs() <= sameMoment)
 }
 
 func sameInstant(e v1alpha1.Time, at time.Time) bool { return e.Equal(v1alpha1.NewTimePtr(at)) }
 
-// narrow clamps a count to the range that the schema allows.
 func narrow(n int) int32 { return int32(max(0, min(n, math.MaxInt32))) }
