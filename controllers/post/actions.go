@@ -67,8 +67,7 @@ func (r *Reconciler) execute(ctx context.Context, p *reconciliation, f *delivery
 	return nil
 }
 
-// findEarlier adds the outcome of an earlier post with the same name to the facts. It keeps asking the archive until
-// the archive responds.
+// findEarlier adds an earlier post's outcome to the facts. It asks the archive until the archive responds.
 func (r *Reconciler) findEarlier(ctx context.Context, p *reconciliation, f *delivery.Facts) {
 	if p.state.earlier != nil {
 		f.Earlier = *p.state.earlier
@@ -149,7 +148,6 @@ func (r *Reconciler) resolve(ctx context.Context, p *reconciliation, f *delivery
 	return removeAnnotation(ctx, r.o.Client, p, v1alpha1.SettleAnnotation)
 }
 
-// lookup looks up open attempts and records the responses. It never publishes.
 func (r *Reconciler) lookup(ctx context.Context, p *reconciliation, f *delivery.Facts, targets []int) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("stopping before looking up: %w", err)
@@ -190,7 +188,6 @@ func (r *Reconciler) lookup(ctx context.Context, p *reconciliation, f *delivery.
 	return nil
 }
 
-// startPreparations starts preparations while slots are free, and decides again.
 func (r *Reconciler) startPreparations(ctx context.Context, p *reconciliation, f *delivery.Facts, a delivery.Prepare) error {
 	r.readTokens(ctx, p, a.Targets)
 	for _, i := range a.Targets {
@@ -203,8 +200,7 @@ func (r *Reconciler) startPreparations(ctx context.Context, p *reconciliation, f
 	return r.decideAgain(ctx, p, f)
 }
 
-// readTokens reads the tokens of targets, once per connection and reconciliation. It reports whether credentials are
-// unusable; Decide handles them.
+// readTokens reads targets' tokens, once per connection. It reports unusable credentials, which Decide handles.
 func (r *Reconciler) readTokens(ctx context.Context, p *reconciliation, targets []int) (unusable bool) {
 	for _, i := range targets {
 		conn := p.conn(i)
@@ -223,8 +219,7 @@ func (r *Reconciler) readTokens(ctx context.Context, p *reconciliation, targets 
 	return unusable
 }
 
-// reportPreparation reports a failed preparation. A preparation that failed when the post was due is dropped, so the
-// retry starts fresh.
+// reportPreparation reports a failed preparation, and drops it if the post was due, so that the retry starts fresh.
 func (r *Reconciler) reportPreparation(ctx context.Context, p *reconciliation, f *delivery.Facts, a delivery.ReportPreparation) {
 	d := &publish.Delivery{
 		Target: a.Target, Conn: p.conn(a.Target), Token: p.tokens[p.conn(a.Target).Name], Attempt: r.o.NewID(),
@@ -276,8 +271,7 @@ func (r *Reconciler) claim(ctx context.Context, p *reconciliation, targets []int
 	return err
 }
 
-// reasonRecordDropped is the event reason for a post that is not sent because the API server dropped fields of its
-// claim.
+// reasonRecordDropped is the event reason for an unsent post: the API server dropped fields of its claim.
 const reasonRecordDropped = "RecordDropped"
 
 // acquireGates acquires the gates of all the post's connections at once, so that one claim covers all targets. A target
@@ -299,7 +293,6 @@ func (r *Reconciler) acquireGates(p *reconciliation, targets []int) (entered []*
 	return entered
 }
 
-// target returns a target of the post for the preparer.
 func (r *Reconciler) target(p *reconciliation, i int) *prepare.Target {
 	conn := p.conn(i)
 	return &prepare.Target{
@@ -308,7 +301,6 @@ func (r *Reconciler) target(p *reconciliation, i int) *prepare.Target {
 	}
 }
 
-// newDelivery returns the delivery of a target, with its finished preparation.
 func (r *Reconciler) newDelivery(p *reconciliation, i int) *publish.Delivery {
 	conn := p.conn(i)
 	to, _ := r.o.Platforms[conn.Spec.Platform].(platforms.Publisher)
@@ -347,7 +339,6 @@ func (r *Reconciler) deferForQuota(ctx context.Context, p *reconciliation, deliv
 	return r.write(ctx, p, nil)
 }
 
-// release removes the finalizer of a post that is being deleted.
 func (r *Reconciler) release(ctx context.Context, p *reconciliation) error {
 	if !controllerutil.ContainsFinalizer(p.post, v1alpha1.DeliveryFinalizer) {
 		return nil

@@ -45,7 +45,6 @@ func listCandidates(ctx context.Context, lookups *lookup.Lookups, p *reconciliat
 	}
 }
 
-// removeAnnotation removes an annotation once its request has been handled.
 func removeAnnotation(ctx context.Context, c client.Client, p *reconciliation, name string) error {
 	base := p.post.DeepCopy()
 	delete(p.post.Annotations, name)

@@ -43,7 +43,6 @@ import (
 type Reconciler struct {
 	o Options
 
-	// scheduler holds the gates of the accounts.
 	scheduler *dispatch.Scheduler
 	states    *postStates
 	objects   stats.Objects

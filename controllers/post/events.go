@@ -31,8 +31,7 @@ import (
 const (
 	warningsPerSecond = 5
 	warningsBurst     = 50
-	// allWarningsPerSecond and allWarningsBurst limit the warnings of all teams together: a tenth of the API server's
-	// writes of posts.
+	// allWarningsPerSecond and allWarningsBurst limit all teams' warnings: a tenth of the API server's writes of posts.
 	allWarningsPerSecond = 20
 	allWarningsBurst     = 500
 	// Each team may emit finalBurst final events at once, and then finalPerSecond. All teams together may emit 40 per
@@ -42,16 +41,13 @@ const (
 	finalBurst        = 100
 	allFinalPerSecond = 40
 	allFinalBurst     = 500
-	// Beyond manyTeams teams, the limits of teams that have had no event for quietFor are dropped. They are full again by
-	// then.
+	// Beyond manyTeams teams, limits without an event for quietFor are dropped; they are full again by then.
 	manyTeams = 1000
 	quietFor  = time.Minute
 )
 
-// actionDeliver is the action of all events of the recorder.
 const actionDeliver = "Deliver"
 
-// recorder emits the events of posts and connections.
 type recorder struct {
 	events events.EventRecorder
 	clock  clock.Clock
@@ -61,7 +57,6 @@ type recorder struct {
 	teams map[string]*eventBudget
 }
 
-// eventBudget holds the limits of one team, or of all teams together.
 type eventBudget struct {
 	warnings, final *rate.Limiter
 	used            time.Time
@@ -74,7 +69,6 @@ func newRecorder(to events.EventRecorder, clk clock.Clock) *recorder {
 	}
 }
 
-// budget returns the budget of a team.
 func (r *recorder) budget(namespace string) *eventBudget {
 	now := r.clock.Now()
 	r.mu.Lock()
@@ -93,16 +87,13 @@ func (r *recorder) budget(namespace string) *eventBudget {
 
 // subject is the object of an event. Events about different subjects never share a series.
 type subject struct {
-	// namespace of the team.
 	namespace string
 	// about is the regarding object, or a field of it. related is nil if no other object is involved.
 	about, related runtime.Object
 }
 
-// postSubject returns the subject for events about a post.
 func postSubject(post *v1alpha1.Post) subject { return subject{namespace: post.Namespace, about: post} }
 
-// connectionSubject returns the subject for events about a connection.
 func connectionSubject(conn *v1alpha1.Connection) subject {
 	return subject{namespace: conn.Namespace, about: conn}
 }
@@ -122,7 +113,6 @@ func targetSubject(post *v1alpha1.Post, target int, conn *v1alpha1.Connection) s
 	return s
 }
 
-// mediaSubject returns the subject for events about a target of a post, related to one of its files.
 func mediaSubject(post *v1alpha1.Post, target int, name string, file *v1alpha1.Media) subject {
 	s := targetSubject(post, target, nil)
 	if file == nil {
@@ -132,9 +122,8 @@ func mediaSubject(post *v1alpha1.Post, target int, name string, file *v1alpha1.M
 	return s
 }
 
-// deletedSubject returns the subject for events about a post that is being deleted, or a target of it. A namespace that
-// is being deleted accepts no new events. The event is then about the cluster-scoped namespace itself, and related to
-// the post.
+// deletedSubject returns the subject for events about a post that is being deleted, or a target of it. A terminating
+// namespace accepts no new events; the event is then about the namespace itself, and related to the post.
 func deletedSubject(s subject, post *v1alpha1.Post, namespaceEnds bool) subject {
 	if !namespaceEnds {
 		return s
@@ -146,7 +135,6 @@ func deletedSubject(s subject, post *v1alpha1.Post, namespaceEnds bool) subject 
 	return subject{namespace: post.Namespace, about: &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: post.Namespace}}, related: left}
 }
 
-// reference returns a reference to an object of Herald's API.
 func reference(kind string, to metav1.Object) *corev1.ObjectReference {
 	return &corev1.ObjectReference{
 		APIVersion: v1alpha1.GroupVersion.String(), Kind: kind,
@@ -154,7 +142,6 @@ func reference(kind string, to metav1.Object) *corev1.ObjectReference {
 	}
 }
 
-// event emits the event of a decision about a post.
 func (r *recorder) event(post *v1alpha1.Post, e delivery.Event) {
 	switch {
 	case e.Reason == "":
@@ -165,7 +152,6 @@ func (r *recorder) event(post *v1alpha1.Post, e delivery.Event) {
 	}
 }
 
-// withDefaultMessage sets the message of the Ready condition on an event that has no message.
 func withDefaultMessage(post *v1alpha1.Post, e delivery.Event) delivery.Event {
 	if ready := meta.FindStatusCondition(post.Status.Conditions, v1alpha1.ConditionReady); e.Message == "" && ready != nil {
 		e.Message = ready.Message
@@ -173,7 +159,6 @@ func withDefaultMessage(post *v1alpha1.Post, e delivery.Event) delivery.Event {
 	return e
 }
 
-// warn emits a warning, unless the limits of the team or of all teams are reached.
 func (r *recorder) warn(s subject, reason, message string) {
 	if r.events == nil {
 		return
@@ -198,7 +183,6 @@ func (r *recorder) emitFinal(s subject, e delivery.Event) {
 	r.emit(s, e)
 }
 
-// emitAfter emits an event after a pause, and after the pauses that the remaining limits require.
 func (r *recorder) emitAfter(s subject, e delivery.Event, pause time.Duration, paces []*rate.Limiter) {
 	<-r.clock.After(pause)
 	for _, pace := range paces {
@@ -209,7 +193,6 @@ func (r *recorder) emitAfter(s subject, e delivery.Event, pause time.Duration, p
 	r.emit(s, e)
 }
 
-// reserve reserves the next event of a limiter and returns the delay before it.
 func reserve(pace *rate.Limiter, now time.Time) time.Duration {
 	return pace.ReserveN(now, 1).DelayFrom(now)
 }
@@ -222,7 +205,6 @@ func (r *recorder) emit(s subject, e delivery.Event) {
 	r.events.Eventf(s.about, s.related, kind, e.Reason, actionDeliver, "%s", e.Message)
 }
 
-// posted emits the final event of a published target.
 func (r *recorder) posted(p *reconciliation, t *v1alpha1.TargetStatus, format string) {
 	r.emitFinal(targetSubject(p.post, int(t.Index), p.conn(int(t.Index))), delivery.Event{
 		Reason: v1alpha1.ReasonPosted, Message: fmt.Sprintf("target %d: "+format, t.Index, t.Platform, t.ExternalURL),
@@ -240,7 +222,6 @@ func (r *recorder) target(p *reconciliation, t *v1alpha1.TargetStatus) {
 	r.warn(s, e.Reason, e.Message)
 }
 
-// published emits the final event of each target that was posted since before.
 func (r *recorder) published(p *reconciliation, before *v1alpha1.PostStatus) {
 	for _, t := range settledSince(p.post, before) {
 		if attempt.Posted(t) {
@@ -249,7 +230,6 @@ func (r *recorder) published(p *reconciliation, before *v1alpha1.PostStatus) {
 	}
 }
 
-// failed emits the final event of each target that failed since before.
 func (r *recorder) failed(p *reconciliation, before *v1alpha1.PostStatus) {
 	for _, t := range settledSince(p.post, before) {
 		if !attempt.Posted(t) {
@@ -258,7 +238,6 @@ func (r *recorder) failed(p *reconciliation, before *v1alpha1.PostStatus) {
 	}
 }
 
-// settledSince returns the targets of a post that have become settled since before.
 func settledSince(post *v1alpha1.Post, before *v1alpha1.PostStatus) (settled []*v1alpha1.TargetStatus) {
 	for i := range post.Status.Targets {
 		t := &post.Status.Targets[i]
@@ -298,7 +277,6 @@ func (r *recorder) RecordAbandoned(post *v1alpha1.Post, namespaceEnds bool) {
 	})
 }
 
-// limited emits an event about a connection whose platform has started or stopped rejecting calls.
 func (r *recorder) limited(conn *v1alpha1.Connection, change ratelimit.Change) {
 	switch {
 	case !change.Begun:

@@ -21,7 +21,6 @@ import (
 // first and claims the second. It is short, since only the platform knows about the published card until then.
 const cardPatience = time.Second
 
-// publishHooks implements publish.Hooks for a reconciliation.
 type publishHooks struct {
 	r *Reconciler
 	p *reconciliation

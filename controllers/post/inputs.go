@@ -20,18 +20,15 @@ import (
 	"github.com/herald-social/herald/posting/delivery"
 )
 
-// maxConcurrentReads limits concurrent reads of large posts from the API server: decoding one takes several times its
-// size in memory.
+// maxConcurrentReads limits reads of large posts: decoding one takes several times its size in memory.
 const maxConcurrentReads = 16
 
-// inputReader reads the objects that a post refers to.
 type inputReader struct {
 	o           *Options
 	states      *postStates
 	limits      *limits.Limits
 	suspensions *suspensionReader
-	// largeReads limits concurrent reads of large posts.
-	largeReads chan struct{}
+	largeReads  chan struct{}
 }
 
 // fetchFull reads a post from the API server if the cache holds only a part of it. It reports false if the post was
@@ -61,8 +58,7 @@ func (r *inputReader) fetchFull(ctx context.Context, post *v1alpha1.Post) (there
 	return true, nil
 }
 
-// read reads the post's connections and files, the apps' rate limits, and the state of the team, the namespace and the
-// cluster.
+// read reads the post's connections and files, the apps' rate limits, and the team's, namespace's and cluster's state.
 func (r *inputReader) read(ctx context.Context, p *reconciliation) (err error) {
 	var connections []string
 	for i := range p.post.Spec.Targets {

@@ -53,7 +53,6 @@ func logTargets(log logr.Logger, post *v1alpha1.Post, before *v1alpha1.PostStatu
 	}
 }
 
-// logMessage returns the message about a target that waits or has failed, or empty for any other.
 func logMessage(t *v1alpha1.TargetStatus) string {
 	if t.Blocked == nil {
 		return ""
@@ -75,7 +74,6 @@ func logMessage(t *v1alpha1.TargetStatus) string {
 	}
 }
 
-// logOfFailure returns the message about a target that failed for a reason.
 func logOfFailure(reason string) string {
 	switch reason {
 	case v1alpha1.ReasonMissedSchedule:
@@ -89,7 +87,6 @@ func logOfFailure(reason string) string {
 	}
 }
 
-// targetFields returns the log fields that identify a target.
 func targetFields(post *v1alpha1.Post, t *v1alpha1.TargetStatus) []any {
 	fields := []any{"uid", post.UID, "target", t.Index}
 	if t.Attempt != nil {
@@ -132,7 +129,6 @@ func logResult(p *reconciliation, d *publish.Delivery, now time.Time) {
 	}
 }
 
-// problem returns the error's message, or "" for nil.
 func problem(err *platforms.Error) string {
 	if err == nil {
 		return ""

@@ -80,8 +80,7 @@ type Options struct {
 	Platforms platforms.Registry
 	// Tokens returns access tokens of connections.
 	Tokens Tokens
-	// Apps holds the ids of the installation's own apps. App-wide rate limits are only accepted for these apps. If nil,
-	// none are accepted.
+	// Apps holds the ids of the installation's apps. App-wide rate limits are accepted only for these; if nil, for none.
 	Apps credentials.Apps
 	// Files reads the media files of posts.
 	Files Files
@@ -89,8 +88,7 @@ type Options struct {
 	Renditions Renditions
 	// Thumbnails extracts pictures from videos. It is nil without ffmpeg; posts are then published without thumbnails.
 	Thumbnails Thumbnails
-	// Conversions converts videos. It is nil if videos cannot be converted, for the reason in Unconverted, which is the
-	// end of a sentence.
+	// Conversions converts videos. If nil, videos cannot be converted, for the reason in Unconverted, a sentence's end.
 	Conversions Conversions
 	Unconverted string
 	// TeamMedia returns the media settings of the team that owns a namespace. If nil, the defaults apply.
@@ -101,17 +99,14 @@ type Options struct {
 	// SuspendAll suspends all teams. If nil, it never does.
 	Suspension func(ctx context.Context, namespace string) (suspended bool, recent []v1alpha1.Suspension, err error)
 	SuspendAll *installation.Suspension
-	// Clock returns the time. Jumps notifies of clock changes that make its timers wrong. It is nil if the clock never
-	// jumps.
+	// Clock returns the time. Jumps notifies of clock changes that make its timers wrong. If nil, the clock never jumps.
 	Clock clock.WithTicker
 	Jumps *apiclock.Jumps
 	// NewID returns a unique id for an attempt.
 	NewID func() string
-	// Records stores the outcomes of posts beyond their deletion. If it is nil, a post that is deleted and created
-	// again is published again.
+	// Records stores outcomes beyond a post's deletion. If nil, a deleted and re-created post is published again.
 	Records *Records
-	// Rollback returns the rollback state of the cluster, and may block until it is known. It is nil if the cluster is
-	// never rolled back.
+	// Rollback returns the cluster's rollback state, and may block. If nil, the cluster is never rolled back.
 	Rollback func(ctx context.Context) (rollback.Status, error)
 	// Plans counts the usage that the teams' plans limit. If nil, there is no limit.
 	Plans *Plans
@@ -121,8 +116,7 @@ type Options struct {
 	Metrics *Metrics
 	// Unlisted counts platform errors that are missing from the error tables. If nil, none are counted.
 	Unlisted *unlisted.Counter
-	// Stopping is closed when the shutdown of this process starts. If nil, it is never closed. After that another process
-	// may report the gauges.
+	// Stopping is closed when this process's shutdown starts: another process may then report the gauges. It may be nil.
 	Stopping <-chan struct{}
 	// Tracer traces reconciliations. If nil, none are traced.
 	Tracer *tracing.Tracer
@@ -131,11 +125,9 @@ type Options struct {
 	// MaxUploads is how many targets with files are prepared concurrently (default 32).
 	MaxUploads int
 	// PrepareAhead is the lead time for the preparation of a scheduled post with files (default 30 min). It includes
-	// uploads that are not visible. Large files start earlier, and content that a platform keeps only for a short time
-	// starts later.
+	// uploads that are not visible. Large files start earlier; content that a platform keeps only briefly starts later.
 	PrepareAhead time.Duration
-	// StartingDeadline is how late a scheduled post may be, and limits how long temporary refusals are retried (default 1
-	// h).
+	// StartingDeadline limits how late a scheduled post may be and how long temporary refusals are retried (default 1 h).
 	StartingDeadline time.Duration
 	// LongestDelay is how late a post may be whose platform announced pauses (default 6 h, at least StartingDeadline).
 	LongestDelay time.Duration
@@ -152,8 +144,7 @@ type Options struct {
 	Failpoint func(point string)
 }
 
-// DefaultRecordFor is the default of Options.RecordFor. The termination grace period of the process must be longer than
-// this and one call together.
+// DefaultRecordFor is Options.RecordFor's default. The termination grace period must exceed this plus one call.
 const DefaultRecordFor = time.Minute
 
 func (o *Options) setDefaults() {
@@ -173,7 +164,6 @@ func (o *Options) setDefaults() {
 	}
 }
 
-// settings returns the time limits for delivery.Decide.
 func (o *Options) settings() delivery.Settings {
 	return delivery.Settings{
 		StartingDeadline: o.StartingDeadline, LongestDelay: o.LongestDelay, SendWindow: o.SendWindow, ClockMargin: o.ClockMargin, PrepareAhead: o.PrepareAhead,

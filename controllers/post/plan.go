@@ -21,7 +21,6 @@ import (
 	"github.com/herald-social/herald/posting/usage"
 )
 
-// plans enforces the limits of the teams' plans.
 type plans struct {
 	o         *Options
 	scheduler *dispatch.Scheduler
@@ -59,10 +58,8 @@ func (l *plans) enforceLimits(ctx context.Context, p *reconciliation, deliveries
 	return within, nil
 }
 
-// refusal is the reason why a target is not sent.
 type refusal struct{ reason, message string }
 
-// confirm counts the usage of the post in all counters of its deliveries, and returns the targets that exceed a limit.
 func (l *plans) confirm(ctx context.Context, p *reconciliation, deliveries []*publish.Delivery, limits plan.Limits) (map[int]refusal, error) {
 	counters := map[v1alpha1.UsageSpec]bool{}
 	for _, d := range deliveries {
@@ -101,8 +98,7 @@ func (l *plans) refuse(p *reconciliation, counter *v1alpha1.UsageSpec, limit int
 		limit, over.Used, at.UTC().Format("January 2006"), plan.Cost(p.post))}
 }
 
-// coveredAccounts fails the targets whose accounts exceed the team's plan, and returns the others. A tree that has
-// posted a card continues.
+// coveredAccounts fails targets whose accounts exceed the plan, except trees in progress, and returns the others.
 func (l *plans) coveredAccounts(ctx context.Context, p *reconciliation, deliveries []*publish.Delivery, limits plan.Limits) ([]*publish.Delivery, error) {
 	if limits.Accounts == 0 {
 		return deliveries, nil
@@ -131,7 +127,6 @@ func (l *plans) coveredAccounts(ctx context.Context, p *reconciliation, deliveri
 	return covered, nil
 }
 
-// rejectTarget fails a target and releases its gate to other posts.
 func (l *plans) rejectTarget(p *reconciliation, d *publish.Delivery, reason, message string) error {
 	if err := attempt.Fail(posting.Target(p.post, d.Target), v1alpha1.Blocked{Reason: reason, Problem: message}); err != nil {
 		return fmt.Errorf("target %d: %w", d.Target, err)
@@ -143,8 +138,7 @@ func (l *plans) rejectTarget(p *reconciliation, d *publish.Delivery, reason, mes
 	return nil
 }
 
-// releaseUnused releases the counted usage of a finished post that was not published in full. If that fails, the Team
-// controller releases it later.
+// releaseUnused releases a finished post's unused usage. After a failure, the Team controller releases it later.
 func (l *plans) releaseUnused(ctx context.Context, p *reconciliation) {
 	if l.o.Plans == nil || !unused(p.post) {
 		return
@@ -163,7 +157,6 @@ func (l *plans) releaseUnused(ctx context.Context, p *reconciliation) {
 	}
 }
 
-// unused reports whether a post has published less than the usage that may be counted for it.
 func unused(post *v1alpha1.Post) bool {
 	for i := range post.Spec.Targets {
 		if plan.UseOf(post, i).Count < plan.Cost(post) {
@@ -173,7 +166,6 @@ func unused(post *v1alpha1.Post) bool {
 	return false
 }
 
-// stored returns the usage of the post for a comparison with a stored Usage.
 func (l *plans) stored(ctx context.Context, p *reconciliation, counter *v1alpha1.UsageSpec) usage.PostUses {
 	return plan.Stored(counter, p.post, l.connections(ctx, p), l.o.StartingDeadline)
 }

@@ -17,21 +17,16 @@ import (
 	"github.com/herald-social/herald/posting/delivery"
 )
 
-// postState is the state of one post in memory between two reconciliations.
 type postState struct {
-	uid types.UID
-	// publish holds the last write of this process, and the results that could not be recorded.
+	uid     types.UID
 	publish publish.WriteCache
-	// prepare holds the preparations of the targets.
 	prepare prepare.Preparations
 	// earlier is the archive's response about an earlier post with the same name, or nil before the lookup.
 	earlier *delivery.Earlier
 	// rollbackSeenAt is the detection time of the last rollback before the archive lookup, or zero without a rollback.
-	rollbackSeenAt time.Time
-	// recordRequested is set once the record of the unfinished post was requested.
+	rollbackSeenAt  time.Time
 	recordRequested bool
-	// quotaBackoff is the backoff for counting plan usage. It is nil after a success.
-	quotaBackoff *wait.Backoff
+	quotaBackoff    *wait.Backoff
 	// warnAt is the time of the delayed warning that the post has no Team, or zero if there is none.
 	warnAt time.Time
 }
@@ -45,7 +40,6 @@ type postStates struct {
 	inputs  map[types.NamespacedName]map[input]struct{}
 }
 
-// input is an object that posts wait for.
 type input struct {
 	kind string
 	types.NamespacedName
@@ -57,7 +51,6 @@ const (
 	kindApp        = "App"
 )
 
-// appInput returns the input for the app's rate limit on a platform.
 func appInput(platform v1alpha1.Platform) input {
 	return input{kindApp, types.NamespacedName{Name: string(platform)}}
 }
@@ -89,7 +82,6 @@ func (m *postStates) get(post types.NamespacedName, uid types.UID) *postState {
 	return m.byPost[post]
 }
 
-// forget drops the state of a post that has left the cache.
 func (m *postStates) forget(post types.NamespacedName) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -104,7 +96,6 @@ func (m *postStates) drop(post types.NamespacedName) {
 	delete(m.byPost, post)
 }
 
-// subscribe wakes a post at the next change of an input.
 func (m *postStates) subscribe(post types.NamespacedName, in input) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -115,7 +106,6 @@ func (m *postStates) subscribe(post types.NamespacedName, in input) {
 // drain returns the posts that wait for an input, and removes their subscriptions to it.
 func (m *postStates) drain(in input) []types.NamespacedName { return m.drainUpTo(in, math.MaxInt) }
 
-// drainUpTo is drain for at most the given number of posts, in no particular order.
 func (m *postStates) drainUpTo(in input, most int) []types.NamespacedName {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -133,7 +123,6 @@ func (m *postStates) drainUpTo(in input, most int) []types.NamespacedName {
 	return posts
 }
 
-// drainKind returns the posts that wait for any input of a kind, and removes their subscriptions to these.
 func (m *postStates) drainKind(kind string) (posts []types.NamespacedName) {
 	m.mu.Lock()
 	var all []input
@@ -149,8 +138,7 @@ func (m *postStates) drainKind(kind string) (posts []types.NamespacedName) {
 	return posts
 }
 
-// prune runs at the end of a reconciliation. It removes the subscriptions of a post that waits for no input, and drops
-// an empty state.
+// prune ends a reconciliation: it removes the subscriptions of a post that waits for no input, and an empty state.
 func (m *postStates) prune(post types.NamespacedName, waits bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -17,10 +17,8 @@ import (
 	"github.com/herald-social/herald/controllers/post/internal/dispatch"
 )
 
-// workqueue is the queue of the controller.
 type workqueue = clientworkqueue.TypedRateLimitingInterface[reconcile.Request]
 
-// postQueue enqueues posts for their reconciliation.
 type postQueue struct {
 	o      *Options
 	states *postStates
@@ -34,13 +32,11 @@ func newPostQueue(o *Options, states *postStates) *postQueue {
 	return &postQueue{o: o, states: states, priorities: dispatch.NewSequencer(o.Clock.Now)}
 }
 
-// start takes the queue of the controller; see source.Func.
 func (q *postQueue) start(_ context.Context, queue workqueue) error {
 	q.queue.Store(&queue)
 	return nil
 }
 
-// enqueue adds a post to the queue of the controller.
 func (q *postQueue) enqueue(post types.NamespacedName) {
 	if queue := q.queue.Load(); queue != nil {
 		(*queue).Add(reconcile.Request{NamespacedName: post})
@@ -60,7 +56,6 @@ func (q *postQueue) enqueueAfter(post reconcile.Request, after time.Duration, pr
 	(*queue).AddAfter(post, after)
 }
 
-// len returns the number of posts in the queue of the controller.
 func (q *postQueue) len() int {
 	if queue := q.queue.Load(); queue != nil {
 		return (*queue).Len()
@@ -68,18 +63,15 @@ func (q *postQueue) len() int {
 	return 0
 }
 
-// wakeApp enqueues up to most of the posts that wait for the app's rate limit on a platform.
 func (q *postQueue) wakeApp(platform v1alpha1.Platform, most int) {
 	for _, post := range q.states.drainUpTo(appInput(platform), most) {
 		q.enqueue(post)
 	}
 }
 
-// priority returns the priority of a scheduled post among the posts of the same second.
 func (q *postQueue) priority(post *v1alpha1.Post) int {
 	return -q.priorities.Next(post.Namespace, post.Spec.ScheduledAt.Time) / postsPerStep
 }
 
-// postsPerStep is the number of posts of one team, due within the same second, that share a priority. Other teams'
-// posts follow after each step.
+// postsPerStep is the number of a team's posts, due in the same second, that share a priority.
 const postsPerStep = 16

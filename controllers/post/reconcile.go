@@ -80,9 +80,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 // conflictPause gives the cache time to catch up after a conflict.
 const conflictPause = 50 * time.Millisecond
 
-// requeue requeues the post at the time in p.wait. A scheduled post gets a lower priority than the first posts of its
-// team in the same second, so that ten thousand posts of one team are processed between the posts of other teams, not
-// before them.
+// requeue requeues the post at the time in p.wait. A scheduled post gets a lower priority than its team's first posts
+// in the same second, so that ten thousand posts of one team are processed between the posts of other teams.
 func (r *Reconciler) requeue(p *reconciliation) ctrl.Result {
 	// A zero RequeueAfter would not requeue the post.
 	result := ctrl.Result{RequeueAfter: max(p.wait.Until.Sub(r.o.Clock.Now()), time.Millisecond)}
@@ -92,7 +91,6 @@ func (r *Reconciler) requeue(p *reconciliation) ctrl.Result {
 	return result
 }
 
-// reconcile reads the inputs, decides and acts.
 func (r *Reconciler) reconcile(ctx context.Context, p *reconciliation) error {
 	if held, err := r.finalizers.Ensure(ctx, p.post); err != nil || held {
 		p.wrote = held
@@ -108,7 +106,6 @@ func (r *Reconciler) reconcile(ctx context.Context, p *reconciliation) error {
 	return r.execute(ctx, p, facts, delivery.Decide(facts))
 }
 
-// facts returns the facts for delivery.Decide.
 func (r *Reconciler) facts(p *reconciliation) *delivery.Facts {
 	f := &delivery.Facts{
 		Post: p.post, Now: p.now, StartedAt: r.startedAt, Settings: r.o.settings(), Platforms: r.o.Platforms, Connections: p.connections, Media: p.media,
@@ -135,7 +132,6 @@ func (r *Reconciler) facts(p *reconciliation) *delivery.Facts {
 	return f
 }
 
-// accepted reports whether the current generation of a post was accepted.
 func accepted(post *v1alpha1.Post) bool {
 	c := meta.FindStatusCondition(post.Status.Conditions, v1alpha1.ConditionAccepted)
 	return c != nil && c.Status == metav1.ConditionTrue && c.ObservedGeneration == post.Generation
@@ -153,8 +149,7 @@ func validatedBefore(post *v1alpha1.Post) *v1alpha1.Post {
 }
 
 // answerRequest lists the candidates again if the annotation social.herald.dev/list-candidates requests it, and removes
-// the annotation. A person's resolutions and unrecorded results have precedence. It reports whether it has answered the
-// request.
+// the annotation. A person's resolutions and unrecorded results have precedence. It reports whether it did.
 func (r *Reconciler) answerRequest(ctx context.Context, p *reconciliation, f *delivery.Facts) (answered bool, err error) {
 	_, requested := p.post.Annotations[v1alpha1.ListCandidatesAnnotation]
 	_, settles := p.post.Annotations[v1alpha1.SettleAnnotation]
@@ -174,7 +169,6 @@ func (r *Reconciler) answerRequest(ctx context.Context, p *reconciliation, f *de
 	return true, removeAnnotation(ctx, r.o.Client, p, v1alpha1.ListCandidatesAnnotation)
 }
 
-// tidy releases the unused plan usage of a finished post, and discards its preparations.
 func (r *Reconciler) tidy(ctx context.Context, p *reconciliation) {
 	r.plans.releaseUnused(ctx, p)
 	r.limits.CancelProbes(p.key)

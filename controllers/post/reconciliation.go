@@ -16,36 +16,28 @@ import (
 	"github.com/herald-social/herald/posting/delivery"
 )
 
-// reconciliation is the state of one reconciliation of a post.
 type reconciliation struct {
 	// post is the working copy; stored is the status as last read or written.
-	post   *v1alpha1.Post
-	stored v1alpha1.PostStatus
-	key    types.NamespacedName
-	now    time.Time
-	log    logr.Logger
-	state  *postState
-	// connections and media hold the existing objects that the post refers to, by name.
+	post        *v1alpha1.Post
+	stored      v1alpha1.PostStatus
+	key         types.NamespacedName
+	now         time.Time
+	log         logr.Logger
+	state       *postState
 	connections map[string]*v1alpha1.Connection
 	media       map[string]*v1alpha1.Media
-	// limits holds the rate limits that apply to the post.
-	limits *limits.View
-	// tokens holds the tokens that were read, and credentials the errors of those that cannot be read, both by
-	// connection.
+	limits      *limits.View
+	// tokens holds the tokens that were read, credentials the errors of the others, both by connection.
 	tokens      map[string]platforms.Token
 	credentials map[string]error
 	// unowned is set if no team owns the namespace. namespaceTerminating is set if the namespace is being deleted while
 	// the post's last call has no outcome.
 	unowned, namespaceTerminating bool
-	// converts is set if the team's videos are converted.
-	converts bool
-	// suspended is set while the team is suspended, and suspensions holds its recent suspensions.
-	suspended   bool
-	suspensions []v1alpha1.Suspension
-	// rollback is the rollback state of the cluster.
-	rollback delivery.Rollback
-	// hasUploadSecret is set if the post has a Secret with upload sessions.
-	hasUploadSecret bool
+	converts                      bool
+	suspended                     bool
+	suspensions                   []v1alpha1.Suspension
+	rollback                      delivery.Rollback
+	hasUploadSecret               bool
 	// wrote is set after a write to the post, whose watch event triggers the next reconciliation. calledPlatform is set
 	// after a call to a platform or to the archive.
 	wrote, calledPlatform bool
@@ -55,7 +47,6 @@ type reconciliation struct {
 	quotaRetryAt time.Time
 }
 
-// conn returns the connection of a target, or nil if it does not exist.
 func (p *reconciliation) conn(target int) *v1alpha1.Connection {
 	if target >= len(p.post.Spec.Targets) {
 		return nil
@@ -63,13 +54,11 @@ func (p *reconciliation) conn(target int) *v1alpha1.Connection {
 	return p.connections[p.post.Spec.Targets[target].ConnectionRef.Name]
 }
 
-// markStored copies the status of post to stored after a write.
 func (p *reconciliation) markStored() {
 	p.stored = *p.post.Status.DeepCopy()
 	p.wrote = true
 }
 
-// isFinished reports whether nothing more will be sent for the post.
 func (p *reconciliation) isFinished() bool {
 	if p.post.DeletionTimestamp.IsZero() {
 		return p.post.Status.Finished

@@ -21,7 +21,6 @@ import (
 	"github.com/herald-social/herald/posting/delivery"
 )
 
-// reporter emits the events, conditions, probes and metrics that follow from the outcome of a call.
 type reporter struct {
 	o        *Options
 	preparer *prepare.Preparer
@@ -33,13 +32,11 @@ type reporter struct {
 // reasonPostedWithNote is the event reason for a post that was published with a deviation, which the message describes.
 const reasonPostedWithNote = "PostedWithNote"
 
-// changed counts and logs the changes of a stored status.
 func (r *reporter) changed(ctx context.Context, post *v1alpha1.Post, before *v1alpha1.PostStatus) {
 	r.o.Metrics.Deliveries.Changed(post, before)
 	logTargets(ctrllog.FromContext(ctx), post, before, r.o.Clock.Now())
 }
 
-// result reports the outcome of a call after it is recorded.
 func (r *reporter) result(ctx context.Context, p *reconciliation, d *publish.Delivery) {
 	logResult(p, d, r.o.Clock.Now())
 	t := posting.Target(p.post, d.Target)
@@ -66,7 +63,6 @@ func (r *reporter) result(ctx context.Context, p *reconciliation, d *publish.Del
 	r.recorder.target(p, t)
 }
 
-// reportNote emits a warning with the platform's note about a published post.
 func (r *reporter) reportNote(p *reconciliation, t *v1alpha1.TargetStatus, note string) {
 	if note != "" {
 		r.recorder.warn(targetSubject(p.post, int(t.Index), p.conn(int(t.Index))), reasonPostedWithNote, fmt.Sprintf("target %d (%s): %s", t.Index, t.Platform, note))
@@ -80,7 +76,6 @@ func (r *reporter) unlisted(platform v1alpha1.Platform, operation string, err *p
 	}
 }
 
-// preparation reports a failed preparation.
 func (r *reporter) preparation(ctx context.Context, p *reconciliation, d *publish.Delivery, ahead bool) {
 	t, err := posting.Target(p.post, d.Target), d.Result.Err
 	r.unlisted(d.Conn.Spec.Platform, unlisted.Prepare, err)
@@ -95,7 +90,6 @@ func (r *reporter) preparation(ctx context.Context, p *reconciliation, d *publis
 	r.watchQuota(ctx, d)
 }
 
-// lookup reports the result of a lookup after it is recorded.
 func (r *reporter) lookup(ctx context.Context, p *reconciliation, a *delivery.LookupAnswer) {
 	t := posting.Target(p.post, a.Target)
 	r.o.Metrics.Deliveries.Settled(t)
@@ -117,8 +111,7 @@ func (r *reporter) lookup(ctx context.Context, p *reconciliation, a *delivery.Lo
 	r.reportConnection(ctx, p, a, t)
 }
 
-// reportConnection updates the Connection after a lookup returned the outcome of an accepted call, as the response to
-// the call would have done.
+// reportConnection updates the Connection after a lookup's outcome, as the response to the call would have done.
 func (r *reporter) reportConnection(ctx context.Context, p *reconciliation, a *delivery.LookupAnswer, t *v1alpha1.TargetStatus) {
 	d := &publish.Delivery{Target: a.Target, Conn: p.conn(a.Target), Token: platforms.Token{App: a.App}, Attempt: t.Attempt.ID}
 	switch {
@@ -136,7 +129,6 @@ func (r *reporter) reportConnection(ctx context.Context, p *reconciliation, a *d
 	r.watchQuota(ctx, d)
 }
 
-// alert requests a probe if the token was refused, and records rate limits.
 func (r *reporter) alert(ctx context.Context, p *reconciliation, d *publish.Delivery) {
 	if err := d.Result.Err; err != nil && (err.Class == platforms.ClassRefresh || err.Class == platforms.ClassReconnect) {
 		r.reportRefusedToken(ctx, d.Conn, d.Attempt)
@@ -151,7 +143,6 @@ func (r *reporter) reportRefusedToken(ctx context.Context, conn *v1alpha1.Connec
 	r.requestProbe(ctx, conn, attempt)
 }
 
-// limit records the rate limits from a response in the Connection.
 func (r *reporter) limit(ctx context.Context, p *reconciliation, d *publish.Delivery) {
 	r.observeLimits(p, d)
 	limited, change, err := r.limits.Record(ctx, d)
@@ -166,13 +157,11 @@ func (r *reporter) limit(ctx context.Context, p *reconciliation, d *publish.Deli
 	}
 }
 
-// observeLimits applies the rate limits in a response before they are recorded, and enqueues the posts that wait for
-// them.
+// observeLimits applies a response's rate limits before they are recorded, and enqueues the posts that wait for them.
 func (r *reporter) observeLimits(p *reconciliation, d *publish.Delivery) {
 	r.queue.wakeApp(d.Conn.Spec.Platform, r.limits.Observe(p.key, d))
 }
 
-// requestProbe sets the annotation that makes the connection controller probe a connection.
 func (r *reporter) requestProbe(ctx context.Context, conn *v1alpha1.Connection, token string) {
 	base := conn
 	conn = conn.DeepCopy()

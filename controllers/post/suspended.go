@@ -11,7 +11,6 @@ import (
 	"github.com/herald-social/herald/posting/delivery"
 )
 
-// suspensionReader reads which teams are suspended.
 type suspensionReader struct {
 	o      *Options
 	states *postStates
@@ -31,7 +30,6 @@ func (s *suspensionReader) read(ctx context.Context, p *reconciliation) (err err
 	}
 }
 
-// get reports whether publishing is suspended in a namespace, and returns the team's recent suspensions.
 func (s *suspensionReader) get(ctx context.Context, namespace string) (suspended bool, recent []v1alpha1.Suspension, err error) {
 	braked := s.o.SuspendAll.On()
 	if s.o.Suspension == nil {
@@ -41,9 +39,8 @@ func (s *suspensionReader) get(ctx context.Context, namespace string) (suspended
 	return suspended || braked, recent, err
 }
 
-// now reports whether claims are suspended in a namespace. It is checked again just before the claim, since
-// the state may have changed during the reconciliation. A suspension after the claim does not stop the call, which is
-// made and recorded.
+// now reports whether claims are suspended in a namespace. It is checked just before the claim, since the state may
+// have changed during the reconciliation. A suspension after the claim does not stop the call, which is recorded.
 func (s *suspensionReader) now(ctx context.Context, namespace string) bool {
 	suspended, _, err := s.get(ctx, namespace)
 	return suspended || err != nil

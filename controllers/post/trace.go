@@ -31,8 +31,7 @@ func startTrace(ctx context.Context, tracer *tracing.Tracer, post *v1alpha1.Post
 	return ctrl.LoggerInto(ctx, tracing.Logger(ctx, ctrl.LoggerFrom(ctx))), span
 }
 
-// endTrace ends the span of a reconciliation. It drops the span if there was nothing to do: most reconciliations only
-// wait.
+// endTrace ends the span of a reconciliation, or drops it if there was nothing to do: most reconciliations only wait.
 func endTrace(span tracing.Span, p *reconciliation, err error) {
 	if !p.wrote && !p.calledPlatform && err == nil {
 		return

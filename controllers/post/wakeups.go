@@ -53,7 +53,6 @@ func (q *postQueue) clockJumped(posts *stats.Objects) {
 	})
 }
 
-// enqueueForInput enqueues the posts that wait for a changed input.
 func (q *postQueue) enqueueForInput(kind string) handler.EventHandler {
 	return handler.EnqueueRequestsFromMapFunc(func(_ context.Context, obj client.Object) (requests []reconcile.Request) {
 		for _, key := range []types.NamespacedName{client.ObjectKeyFromObject(obj), {Namespace: obj.GetNamespace()}} {
@@ -141,12 +140,10 @@ func becameUnusable() predicate.Predicate {
 	}
 }
 
-// usable reports whether a file can be posted, according to its Media.
 func usable(m *v1alpha1.Media) bool {
 	return m.DeletionTimestamp.IsZero() && m.Status.Phase == v1alpha1.MediaUploaded && conditions.Reason(m.Status.Conditions) != v1alpha1.ReasonFileMissing
 }
 
-// enqueueSuspended enqueues the posts that wait for the end of a team's suspension.
 func (q *postQueue) enqueueSuspended() handler.EventHandler {
 	return handler.EnqueueRequestsFromMapFunc(func(_ context.Context, obj client.Object) (requests []reconcile.Request) {
 		if team, ok := obj.(*v1alpha1.Team); ok {
@@ -158,8 +155,7 @@ func (q *postQueue) enqueueSuspended() handler.EventHandler {
 	})
 }
 
-// suspendAllChanged enqueues the waiting posts when the suspension of all teams ends. Posts of a team with its own
-// suspension continue to wait.
+// suspendAllChanged enqueues the waiting posts after the suspension of all teams. Teams' own suspensions still apply.
 func (q *postQueue) suspendAllChanged() {
 	if q.o.SuspendAll.On() {
 		return

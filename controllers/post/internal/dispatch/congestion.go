@@ -78,7 +78,6 @@ func (w *CongestionWindow) Acquire(ctx context.Context) (ended func(written bool
 	return nil, fmt.Errorf("stopped while waiting to write: %w", ctx.Err())
 }
 
-// start returns the function that ends a write which starts now.
 func (w *CongestionWindow) start() func(written bool) {
 	from := w.clock.Now()
 	var once sync.Once
@@ -95,7 +94,6 @@ func (w *CongestionWindow) start() func(written bool) {
 	}
 }
 
-// adjust resizes the window, given that a write that started at from ends now.
 func (w *CongestionWindow) adjust(from time.Time) {
 	switch took := w.clock.Since(from); {
 	case took > w.slow && !from.Before(w.shrunk):
@@ -109,7 +107,6 @@ func (w *CongestionWindow) adjust(from time.Time) {
 	}
 }
 
-// next starts waiting writes until the window is full.
 func (w *CongestionWindow) next() {
 	for len(w.queue) > 0 && w.underway < int(w.size) {
 		close(w.queue[0])

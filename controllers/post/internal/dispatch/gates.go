@@ -32,7 +32,6 @@ type lock struct {
 	wakes []func()
 }
 
-// unlock unlocks the mutex, then calls the collected wakes.
 func (l *lock) unlock() {
 	wakes := l.wakes
 	l.wakes = nil
@@ -50,8 +49,7 @@ type Gates struct {
 
 	width int
 	gates map[string]*gate
-	// woken holds, by waiter, the gates that it was woken for and has not tried since. An unused wake passes to the next
-	// waiter.
+	// woken holds, by waiter, the gates that it was woken for and has not tried. An unused wake passes on.
 	woken map[string]map[string]struct{}
 }
 

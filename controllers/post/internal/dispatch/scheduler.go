@@ -11,8 +11,7 @@ import (
 const (
 	// scanned is how many waiters of a free gate are examined. Later ones move up as earlier ones get their turn.
 	scanned = 64
-	// maxOvertaken is how often a ticket that waits for several gates may be overtaken; after that the gates are
-	// reserved for it.
+	// maxOvertaken is how often a ticket for several gates may be overtaken before the gates are reserved for it.
 	maxOvertaken = 32
 )
 
@@ -31,8 +30,7 @@ const (
 type Scheduler struct {
 	lock
 
-	places int
-	// used counts the occupied places.
+	places  int
 	used    int
 	tickets map[string]*ticket
 	gates   map[string]*accountGate
@@ -47,8 +45,7 @@ type ticket struct {
 	keys     []string
 	acquired []string
 	state    state
-	// ready is true while the ticket lacks only a place and is in its team's list; passed counts how often it was
-	// overtaken.
+	// ready: the ticket lacks only a place and is in its team's list. passed counts how often it was overtaken.
 	ready  bool
 	passed int
 }
@@ -142,8 +139,7 @@ func (s *Scheduler) Done(id string) {
 	}
 }
 
-// ReturnWake is called after each reconciliation of a waiter. If the waiter was woken and did not enter, its turn
-// passes to others.
+// ReturnWake follows each reconciliation of a waiter. If it was woken and did not enter, its turn passes to others.
 func (s *Scheduler) ReturnWake(id string) {
 	s.mu.Lock()
 	defer s.unlock()
@@ -174,7 +170,6 @@ func (s *Scheduler) Waiting() (n int) {
 	return n
 }
 
-// grant wakes a ticket if tryGrant gives it its turn.
 func (s *Scheduler) grant(t *ticket) bool {
 	has := s.tryGrant(t)
 	if has {
@@ -183,7 +178,6 @@ func (s *Scheduler) grant(t *ticket) bool {
 	return has
 }
 
-// tryGrant gives a ticket its turn if its place and gates are free.
 func (s *Scheduler) tryGrant(t *ticket) bool {
 	var wanted []string
 	for _, key := range t.keys {
@@ -234,7 +228,6 @@ func (g *accountGate) countOvertaken(by *ticket) {
 	}
 }
 
-// releaseGate frees a gate and offers it to the queue.
 func (s *Scheduler) releaseGate(t *ticket, key string) {
 	t.acquired = slices.DeleteFunc(t.acquired, func(k string) bool { return k == key })
 	g := s.gates[key]
@@ -242,19 +235,16 @@ func (s *Scheduler) releaseGate(t *ticket, key string) {
 	s.offer(key)
 }
 
-// offer grants a free gate to the first ticket that can use it.
 func (s *Scheduler) offer(key string) {
 	g := s.gates[key]
 	if g == nil || g.holder != nil {
 		return
 	}
-	// The search ends at the first ticket that can have its turn.
 	if !slices.ContainsFunc(g.queue[:min(len(g.queue), scanned)], s.grant) {
 		s.prune(key)
 	}
 }
 
-// releaseTicket removes a ticket and offers its place and gates to others.
 func (s *Scheduler) releaseTicket(t *ticket) {
 	delete(s.tickets, t.ID)
 	s.used--
@@ -271,8 +261,7 @@ func (s *Scheduler) releaseTicket(t *ticket) {
 	}
 }
 
-// nextReady removes and returns the first ticket that lacks only a place, from the team with the fewest places among
-// those that may have another.
+// nextReady removes and returns the next ticket that lacks only a place: the first of the team with the fewest places.
 func (s *Scheduler) nextReady() *ticket {
 	var least *team
 	var name string
@@ -316,7 +305,6 @@ func (s *Scheduler) gateOf(key string) *accountGate {
 	return g
 }
 
-// dequeue removes a ticket from all its queues.
 func (s *Scheduler) dequeue(t *ticket) {
 	for _, key := range t.keys {
 		g := s.gates[key]
@@ -336,14 +324,12 @@ func (s *Scheduler) dequeue(t *ticket) {
 	}
 }
 
-// prune drops a gate without holder and waiters.
 func (s *Scheduler) prune(key string) {
 	if g := s.gates[key]; g != nil && g.holder == nil && len(g.queue) == 0 {
 		delete(s.gates, key)
 	}
 }
 
-// before orders tickets by due time, then by arrival.
 func before(a, b *ticket) int {
 	return cmp.Or(a.Due.Compare(b.Due), cmp.Compare(a.number, b.number))
 }

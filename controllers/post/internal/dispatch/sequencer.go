@@ -23,7 +23,6 @@ type slot struct {
 	second int64
 }
 
-// pruneInterval is how often the counts of past seconds are dropped.
 const pruneInterval = time.Minute
 
 // NewSequencer returns a Sequencer without counts.

@@ -13,29 +13,23 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// appLimit is the state of one platform's rate limit on the app, as known to this process.
 type appLimit struct {
 	// pending holds limits from responses that the cache does not show yet, by account.
 	pending map[string]pendingLimit
-	// endByAccount holds the last known ends, and refuted the ends that a post of another account has refuted, by
-	// account.
+	// endByAccount holds the last known ends, refuted those that another account's post has refuted, by account.
 	endByAccount, refuted map[string]time.Time
-	// latest is the latest known end.
-	latest time.Time
+	latest                time.Time
 	// clearedAt is when a response last proved that there is no limit.
 	clearedAt time.Time
-	// probing holds the posts that probe the platform, at most maxProbing. The other posts wait for them until
-	// probingUntil.
+	// probing holds the posts that probe the platform, at most maxProbing. Others wait for them until probingUntil.
 	probing      map[types.NamespacedName]struct{}
 	maxProbing   int
 	probingUntil time.Time
 }
 
-// pendingLimit is a limit from a response, and the Connection that records it.
 type pendingLimit struct {
 	until time.Time
-	// connection and uid identify the Connection. version is its resourceVersion once the limit has been stored, and empty
-	// before that.
+	// connection and uid identify the Connection. version is its resourceVersion once it has stored the limit.
 	connection types.NamespacedName
 	uid        types.UID
 	version    string
@@ -94,7 +88,6 @@ func (l *appLimit) currentEnd(read, now time.Time) time.Time {
 	return read
 }
 
-// latestEnd returns the latest known end, or zero for none.
 func (l *appLimit) latestEnd() (end time.Time) {
 	for _, until := range l.endByAccount {
 		end = later(end, until)
@@ -111,20 +104,17 @@ func (l *appLimit) isProbing(now time.Time) bool {
 	return l.probingUntil.After(now) && !l.probingUntil.After(now.Add(probeTimeout))
 }
 
-// mayProbe reports whether a post probes, or may start to.
 func (l *appLimit) mayProbe(post types.NamespacedName) bool {
 	_, asks := l.probing[post]
 	return asks || len(l.probing) < l.maxProbing
 }
 
-// finishProbes ends all probes. It reports whether there were any.
 func (l *appLimit) finishProbes() (asked bool) {
 	asked = len(l.probing) > 0
 	l.probing, l.maxProbing, l.probingUntil = nil, 0, time.Time{}
 	return asked
 }
 
-// cancelProbe frees the probe place of a post. It reports whether the post had one.
 func (l *appLimit) cancelProbe(post types.NamespacedName) bool {
 	_, asked := l.probing[post]
 	delete(l.probing, post)
@@ -134,7 +124,6 @@ func (l *appLimit) cancelProbe(post types.NamespacedName) bool {
 	return asked
 }
 
-// record stores a limit from the response to an account's call.
 func (l *appLimit) record(conn *v1alpha1.Connection, until, now time.Time) {
 	account := conn.Spec.AccountID
 	if !until.After(l.pending[account].until) || !until.After(l.refuted[account]) {

@@ -51,7 +51,6 @@ func newAppLimits(o *Options) *appLimits {
 	return &appLimits{client: o.Client, apps: o.Apps, limits: map[v1alpha1.Platform]*appLimit{}}
 }
 
-// appBlockedField indexes the connections with an app-wide rate limit, by platform.
 const appBlockedField = "status.appRateLimitedUntil"
 
 // Index adds the index of connections with an app-wide rate limit, which Limits.Read uses.
@@ -68,7 +67,6 @@ func Index(ctx context.Context, indexer client.FieldIndexer) error {
 	return nil
 }
 
-// isInstallationApp reports whether a connection's credentials belong to the installation's app.
 func (l *appLimits) isInstallationApp(conn *v1alpha1.Connection) bool {
 	return conn.Status.App != "" && conn.Status.App == l.apps.ID(conn.Spec.Platform)
 }
@@ -91,7 +89,6 @@ func (l *appLimits) read(ctx context.Context, connections map[string]*v1alpha1.C
 	return ends, nil
 }
 
-// recorded returns the ends of an app's rate limit that are stored in connections, by account.
 func (l *appLimits) recorded(ctx context.Context, platform v1alpha1.Platform, now time.Time) (map[string]time.Time, error) {
 	var limited v1alpha1.ConnectionList
 	// This list is nearly always empty.
@@ -114,8 +111,7 @@ func (l *appLimits) recorded(ctx context.Context, platform v1alpha1.Platform, no
 	return ends, nil
 }
 
-// mergeEnds merges the stored ends with the ends that this process knows and the cache does not show, and returns the
-// latest.
+// mergeEnds merges the stored ends with those that the cache does not show yet, and returns the latest.
 func (l *appLimits) mergeEnds(ctx context.Context, platform v1alpha1.Platform, recorded map[string]time.Time, now time.Time) (end time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -149,8 +145,7 @@ func (l *appLimits) mergeEnds(ctx context.Context, platform v1alpha1.Platform, r
 	return end
 }
 
-// isCached reports whether the cache shows the recorded limit, or that the connection is gone. The cached state is
-// authoritative from then on.
+// isCached reports whether the cache is authoritative: it shows the recorded limit, or the connection is gone.
 func (l *appLimits) isCached(ctx context.Context, t *pendingLimit) bool {
 	if t.version == "" {
 		return false
@@ -179,8 +174,7 @@ func (l *appLimits) blockedUntil(conn *v1alpha1.Connection, end time.Time, post 
 	return until
 }
 
-// acquireProbe reports whether a post may call the platform of a connection: either the app is known to be unlimited,
-// or the post may probe.
+// acquireProbe reports whether a post may call a connection's platform: the app is unlimited, or the post may probe.
 func (l *appLimits) acquireProbe(conn *v1alpha1.Connection, end time.Time, post types.NamespacedName, now time.Time) bool {
 	if !l.isInstallationApp(conn) {
 		return true
@@ -220,8 +214,7 @@ const (
 	wakeAll  = math.MaxInt
 )
 
-// observe applies the response to a post's call to the app's limit. It returns how many waiting posts to wake, which
-// may then proceed or wait again.
+// observe applies a response to the app's limit. It returns how many posts to wake, which then proceed or wait again.
 func (l *appLimits) observe(conn *v1alpha1.Connection, post types.NamespacedName, result *platforms.Result, until, now time.Time) (wake int) {
 	platform := conn.Spec.Platform
 	l.mu.Lock()
@@ -258,7 +251,6 @@ func (l *appLimits) observe(conn *v1alpha1.Connection, post types.NamespacedName
 	return wakeNone
 }
 
-// markStored notes the resourceVersion of a connection that holds the limit.
 func (l *appLimits) markStored(conn *v1alpha1.Connection) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -273,7 +265,6 @@ func (l *appLimits) markStored(conn *v1alpha1.Connection) {
 	}
 }
 
-// cancelProbes frees the probe places of a post that needs no more calls.
 func (l *appLimits) cancelProbes(post types.NamespacedName) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -282,7 +273,6 @@ func (l *appLimits) cancelProbes(post types.NamespacedName) {
 	}
 }
 
-// limitedPlatforms reports, for each platform with an app, whether the connections show an app-wide rate limit.
 func (l *appLimits) limitedPlatforms(connections func(func(*v1alpha1.Connection)), now time.Time) map[v1alpha1.Platform]bool {
 	held := map[v1alpha1.Platform]bool{}
 	for platform := range l.apps {
@@ -296,7 +286,6 @@ func (l *appLimits) limitedPlatforms(connections func(func(*v1alpha1.Connection)
 	return held
 }
 
-// refutes reports whether a post of another account has refuted the limit stored in a connection.
 func (l *appLimits) refutes(conn *v1alpha1.Connection, until time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -33,10 +33,9 @@ type Options struct {
 	Clock clock.PassiveClock
 }
 
-// Limits holds the rate limits of platforms. A limit is stored in the Connection that received it, so a restart
-// causes no burst of calls, and a thousand waiting posts need no write of their own. The process keeps a limit in
-// memory only until the cache shows it. After that the Connection is authoritative, so a person can remove the limit
-// there.
+// Limits holds the rate limits of platforms. A limit is stored in the Connection that received it, so a restart causes
+// no burst of calls, and a thousand waiting posts need no write of their own. The process keeps a limit in memory only
+// until the cache shows it. Then a person can remove it from the Connection.
 type Limits struct {
 	apps *appLimits
 
@@ -46,8 +45,7 @@ type Limits struct {
 
 // accountLimit is the state of one account in this process, by the UID of its Connection.
 type accountLimit struct {
-	// until is when the limit from the last response ends. version is the resourceVersion of the Connection that holds it,
-	// or empty until it is stored.
+	// until is the end of the last response's limit. version is the resourceVersion that stores it, or empty.
 	until   time.Time
 	version string
 	// published counts the posts since the platform last reported the remaining quota.
@@ -56,7 +54,6 @@ type accountLimit struct {
 	refused bool
 }
 
-// publications is the number of posts since a platform reported a quota, and the time of that report.
 type publications struct {
 	since time.Time
 	n     int
@@ -67,7 +64,6 @@ func New(o *Options) *Limits {
 	return &Limits{apps: newAppLimits(o), accounts: map[types.UID]*accountLimit{}}
 }
 
-// notOlder reports whether a resourceVersion is equal to or later than another one.
 func notOlder(version, than string) bool {
 	order, err := resourceversion.CompareResourceVersion(version, than)
 	return err != nil || order >= 0
@@ -97,8 +93,7 @@ func (l *Limits) Forget(uid types.UID) {
 	delete(l.accounts, uid)
 }
 
-// accountBlockedUntil returns when the rate limit on a connection's account ends: the later one of the connection's and
-// the process's, or zero.
+// accountBlockedUntil returns the end of the account's rate limit, in the connection or this process, or zero.
 func (l *Limits) accountBlockedUntil(conn *v1alpha1.Connection, now time.Time) time.Time {
 	latest := ratelimit.BlockedUntil(&conn.Status, now)
 	l.mu.Lock()
@@ -115,7 +110,6 @@ func (l *Limits) accountBlockedUntil(conn *v1alpha1.Connection, now time.Time) t
 	return latest
 }
 
-// markStored notes the resourceVersion of a connection that holds the limit in memory.
 func (l *Limits) markStored(conn *v1alpha1.Connection) {
 	l.apps.markStored(conn)
 	l.mu.Lock()
@@ -161,8 +155,7 @@ func (v *View) LimitedPlatforms() (platforms []v1alpha1.Platform) {
 	return platforms
 }
 
-// BlockedUntil returns when the rate limits that apply to the post on a connection end: the later one of the account's
-// and the app's, or zero.
+// BlockedUntil returns when the account's and the app's rate limits on a connection end, or zero.
 func (v *View) BlockedUntil(conn *v1alpha1.Connection, now time.Time) time.Time {
 	latest := v.limits.accountBlockedUntil(conn, now)
 	if app := v.limits.apps.blockedUntil(conn, v.appEnds[conn.Spec.Platform], v.post, now); app.After(latest) {
@@ -171,8 +164,7 @@ func (v *View) BlockedUntil(conn *v1alpha1.Connection, now time.Time) time.Time 
 	return latest
 }
 
-// AcquireProbe reports whether the post may call the platform of a connection: either the app is known to be unlimited,
-// or the post may probe.
+// AcquireProbe reports whether the post may call a connection's platform: the app is unlimited, or it may probe.
 func (v *View) AcquireProbe(conn *v1alpha1.Connection, now time.Time) bool {
 	return v.limits.apps.acquireProbe(conn, v.appEnds[conn.Spec.Platform], v.post, now)
 }

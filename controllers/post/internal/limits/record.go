@@ -31,8 +31,7 @@ type Recorder struct {
 // NewRecorder returns a Recorder that applies responses to limits.
 func NewRecorder(o *Options, limits *Limits) *Recorder { return &Recorder{o: o, limits: limits} }
 
-// Observe applies the rate limits in a response before another post gets the account's gate. It returns how many posts
-// to wake that wait for the app.
+// Observe applies a response's rate limits before another post gets the gate. It returns how many app waiters to wake.
 func (r *Recorder) Observe(post types.NamespacedName, d *publish.Delivery) (wake int) {
 	now := r.o.Clock.Now()
 	var told v1alpha1.ConnectionStatus
@@ -53,8 +52,7 @@ func (r *Recorder) Observe(post types.NamespacedName, d *publish.Delivery) (wake
 	return r.limits.apps.observe(d.Conn, post, &d.Result, ratelimit.AppBlockedUntil(&told, now), now)
 }
 
-// allowedAgain reports whether a delivery has published for an account that was refused before. The cached connection
-// may not show the refusal yet.
+// allowedAgain reports whether a delivery ended a refusal of its account, which the cache may not show yet.
 func (r *Recorder) allowedAgain(d *publish.Delivery) bool {
 	r.limits.mu.Lock()
 	defer r.limits.mu.Unlock()
@@ -67,8 +65,7 @@ func (r *Recorder) allowedAgain(d *publish.Delivery) bool {
 	return true
 }
 
-// CountLow counts a post to an account. It reports whether the remaining quota, as last reported by the platform, is
-// now low.
+// CountLow counts a post to an account. It reports whether the quota last reported by the platform is now low.
 func (r *Recorder) CountLow(conn *v1alpha1.Connection) bool {
 	r.limits.mu.Lock()
 	defer r.limits.mu.Unlock()
@@ -140,8 +137,7 @@ func (r *Recorder) read(ctx context.Context, known *v1alpha1.Connection) (*v1alp
 	return &conn, nil
 }
 
-// applyRateLimits records a result's limits in a status. It reports whether an error in the result blocks the account
-// for longer than was known.
+// applyRateLimits records a result's limits. It reports whether an error blocks the account for longer than before.
 func applyRateLimits(status *v1alpha1.ConnectionStatus, result *platforms.Result, now time.Time) (longer bool) {
 	told := slices.DeleteFunc(slices.Clone(result.RateLimits), func(r platforms.RateLimit) bool { return !r.Low() && r.BlockedUntil.IsZero() })
 	ratelimit.Apply(status, told, now)
@@ -151,9 +147,8 @@ func applyRateLimits(status *v1alpha1.ConnectionStatus, result *platforms.Result
 	return false
 }
 
-// describeLimit updates a connection's condition if a result has changed its limits; longer is the result of
-// applyRateLimits. The connection controller removes the condition when the limit ends, so that a published post needs
-// no write.
+// describeLimit updates a connection's condition if a result has changed its limits; longer is from applyRateLimits.
+// The connection controller removes the condition when the limit ends, so that a published post needs no write.
 func describeLimit(base, conn *v1alpha1.Connection, result *platforms.Result, longer bool, now time.Time) {
 	if v1alpha1.SemanticEqual(base.Status, conn.Status) {
 		return
@@ -165,12 +160,10 @@ func describeLimit(base, conn *v1alpha1.Connection, result *platforms.Result, lo
 	ratelimit.Describe(conn, reason, now)
 }
 
-// blocksAccount reports whether errors of a class stop the account from posting for a while.
 func blocksAccount(class platforms.Class) bool {
 	return class == platforms.ClassRateLimited || class == platforms.ClassQuota || class == platforms.ClassRestricted
 }
 
-// applyRefusal sets the condition PublishingRefused after a refusal, and removes it after a published post.
 func applyRefusal(conn *v1alpha1.Connection, result *platforms.Result, now time.Time) {
 	switch {
 	case result.Outcome == platforms.Posted:

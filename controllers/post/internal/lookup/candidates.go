@@ -62,15 +62,13 @@ func (l *Lookups) candidates(ctx context.Context, f *delivery.Facts, t *v1alpha1
 	return out, nil
 }
 
-// ownedByOther reports whether a post of an account belongs to another target, or is an earlier card of this one.
 func (l *Lookups) ownedByOther(post *v1alpha1.Post, t *v1alpha1.TargetStatus, account, externalID string) bool {
 	self := owner{post.UID, t.Index}
 	return externalID == t.ExternalID || slices.ContainsFunc(t.Cards, func(c v1alpha1.CardStatus) bool { return c.ExternalID == externalID }) ||
 		l.Owners.ownedByOther(t.Platform, account, externalID, self) || l.Owners.unconfirmedByOther(post.Namespace, t.Platform, externalID, self)
 }
 
-// candidate converts a listed post for the status. It reports false if the schema rejects the id, and omits a URL that
-// the schema rejects.
+// candidate converts a listed post. It reports false if the schema rejects the id; it omits a URL that it rejects.
 func candidate(p *platforms.ListedPost) (c v1alpha1.Candidate, fits bool) {
 	c = v1alpha1.Candidate{ExternalID: p.ID, Text: text.Truncate(text.Fold(strings.ToValidUTF8(p.Text, "")), v1alpha1.MaxCandidateText)}
 	if utf8.RuneCountInString(p.URL) <= v1alpha1.MaxCandidateURL {

@@ -17,8 +17,8 @@ import (
 	"github.com/herald-social/herald/posting/delivery"
 )
 
-// Confirm asks the platform about the post that a person named for a target: a person may name any post, even one of
-// another team. The platform package parses a URL. If the URL has no id, Confirm searches the account's posts. Only a
+// Confirm asks the platform about the post that a person named for a target, which may be any post, even another
+// team's. The platform package parses a URL. If the URL has no id, Confirm searches the account's posts. Only a
 // connection with a verified account can confirm that account's posts. If the platform does not respond, nothing is
 // confirmed.
 func (l *Lookups) Confirm(ctx context.Context, f *delivery.Facts, t *v1alpha1.TargetStatus, r attempt.Resolution) delivery.Confirmation {
@@ -48,7 +48,6 @@ func (l *Lookups) Confirm(ctx context.Context, f *delivery.Facts, t *v1alpha1.Ta
 	return found
 }
 
-// accountQuery is a query to a platform about a target that only a person can resolve.
 type accountQuery struct {
 	facts   *delivery.Facts
 	target  *v1alpha1.TargetStatus
@@ -108,8 +107,7 @@ const (
 	longestShown = 200
 )
 
-// read finds the post at a URL. unreachable is the reason why the platform cannot be queried, or nil. The error is for
-// the person who entered the URL.
+// read finds the post at a URL. unreachable is why the platform cannot be queried, or nil. The error is for the user.
 func (q *accountQuery) read(ctx context.Context, address string, unreachable error) (found delivery.Confirmation, _ error) {
 	shown := text.Truncate(address, longestShown)
 	reader, reads := q.facts.Platforms[q.target.Platform].(platforms.PostParser)
@@ -136,10 +134,8 @@ func (q *accountQuery) read(ctx context.Context, address string, unreachable err
 		shown, err, q.target.Index)
 }
 
-// errUnlisted is returned if none of the account's recent posts has the URL.
 var errUnlisted = errors.New("the account's latest posts have no such address")
 
-// byCode searches the account's posts for a code in their URLs.
 func (q *accountQuery) byCode(ctx context.Context, reader platforms.PostParser, code string, unreachable error) (none platforms.ListedPost, _ error) {
 	if unreachable != nil {
 		return none, unreachable
@@ -156,7 +152,6 @@ func (q *accountQuery) byCode(ctx context.Context, reader platforms.PostParser, 
 	return none, errUnlisted
 }
 
-// list lists the account's posts, or only replies if the first card of a tree is already published.
 func (q *accountQuery) list(ctx context.Context, which platforms.Recent) ([]platforms.ListedPost, error) {
 	lister, lists := q.facts.Platforms[q.target.Platform].(platforms.Lister)
 	if !lists {

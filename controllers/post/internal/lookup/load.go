@@ -29,17 +29,14 @@ const (
 	// mostDays limits the days that are selected by status.finishedOn. A longer search, after no manager was running for a
 	// while, reads all finished posts.
 	mostDays = 7
-	// loadAtOnce limits the namespaces that one lookup reads concurrently. Nearly every account is connected by one or
-	// two teams.
+	// loadAtOnce limits a lookup's concurrent reads. Nearly every account is connected by one or two teams.
 	loadAtOnce = 4
 )
 
 // flight is the current read of a namespace's posts, and the next one. A caller joins a read that starts after its
-// call, since the current one may miss posts that are recorded in the meantime: a hundred concurrent lookups wait for
-// two reads.
+// call, since the current one may miss posts recorded in the meantime: a hundred lookups wait for two reads.
 type flight struct{ current, next *reading }
 
-// reading is one read of the posts published since a given time.
 type reading struct {
 	since time.Time
 	done  chan struct{}
@@ -88,7 +85,6 @@ func (o *Owners) join(ctx context.Context, namespace string, since time.Time) *r
 	return under.next
 }
 
-// runFlight runs the reads of a namespace until no caller waits for another one.
 func (o *Owners) runFlight(ctx context.Context, namespace string, under *flight) {
 	for current := under.current; current != nil; {
 		current.err = o.read(ctx, namespace, current.since)
@@ -105,7 +101,6 @@ func (o *Owners) runFlight(ctx context.Context, namespace string, under *flight)
 	}
 }
 
-// read reads the posts that may have been published since the given time.
 func (o *Owners) read(ctx context.Context, namespace string, since time.Time) error {
 	ctx, cancel := context.WithTimeout(ctx, loadWithin)
 	defer cancel()
@@ -127,7 +122,6 @@ func (o *Owners) read(ctx context.Context, namespace string, since time.Time) er
 	return nil
 }
 
-// addPublishedSince adds the ids of posts published since the given time.
 func (o *Owners) addPublishedSince(posts []v1alpha1.Post, since time.Time) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -140,10 +134,9 @@ func (o *Owners) addPublishedSince(posts []v1alpha1.Post, since time.Time) {
 	}
 }
 
-// selectors returns selectors for posts that may have been published since the given time: unfinished posts, and posts
-// finished since then. Unfinished posts come first, so that a post that becomes finished in between is found by the
-// later selectors. The last selector finds posts from a version without status.finishedOn that the sweep has not
-// updated yet.
+// selectors returns selectors for posts that may have been published since the given time: first unfinished ones, so
+// that a post that finishes in between is found by the later selectors, then those finished since then. The last
+// selector finds posts from a version without status.finishedOn that the sweep has not updated yet.
 func selectors(since, now time.Time) []fields.Selector {
 	finished := fields.OneTermEqualSelector(fieldFinished, "true")
 	all := []fields.Selector{fields.OneTermNotEqualSelector(fieldFinished, "true")}
@@ -176,7 +169,6 @@ func Index(ctx context.Context, indexer client.FieldIndexer) error {
 	return nil
 }
 
-// connectedAccount returns the account of a connection, for accountIndex.
 func connectedAccount(obj client.Object) []string {
 	conn, ok := obj.(*v1alpha1.Connection)
 	if !ok {
@@ -185,8 +177,7 @@ func connectedAccount(obj client.Object) []string {
 	return []string{accountName(conn.Spec.Platform, conn.Spec.AccountID)}
 }
 
-// load ensures that all posts published on a connection's account since the given time are known, of any team: several
-// may have connected the account.
+// load ensures that all posts published on the account since the given time are known, of any team that connected it.
 func (l *Lookups) load(ctx context.Context, conn *v1alpha1.Connection, since time.Time) error {
 	var all v1alpha1.ConnectionList
 	of := client.MatchingFields{accountIndex: accountName(conn.Spec.Platform, conn.Spec.AccountID)}

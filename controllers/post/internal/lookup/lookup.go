@@ -60,7 +60,6 @@ func (l *Lookups) Lookup(ctx context.Context, f *delivery.Facts, targets []int) 
 	return answers
 }
 
-// trace adds a lookup's attempt and outcome to its span.
 func trace(span tracing.Span, t *v1alpha1.TargetStatus, a *delivery.LookupAnswer) {
 	span.Number(tracing.Target, a.Target)
 	span.Text(tracing.Platform, string(t.Platform))
@@ -77,18 +76,15 @@ func trace(span tracing.Span, t *v1alpha1.TargetStatus, a *delivery.LookupAnswer
 	}
 }
 
-// errNoAccess is the cause of an error that further lookups cannot resolve: the call's account has no connection, or
-// its credentials are deleted.
+// errNoAccess is the cause if further lookups cannot help: no connection to the account, or no credentials.
 var errNoAccess = errors.New("gone")
 
-// noAccess returns an error caused by errNoAccess.
 func noAccess(format string, args ...any) *platforms.Error {
 	err := platforms.Errorf(platforms.ClassReconnect, format, args...)
 	err.Err = errNoAccess
 	return err
 }
 
-// lookupTarget looks up the open attempt of one target.
 func (l *Lookups) lookupTarget(ctx context.Context, f *delivery.Facts, a *delivery.LookupAnswer) (none platforms.LookupResult, _ *platforms.Error) {
 	t := posting.Target(f.Post, a.Target)
 	name := f.Post.Spec.Targets[a.Target].ConnectionRef.Name
@@ -151,7 +147,6 @@ func (l *Lookups) finish(ctx context.Context, to platforms.Publisher, job platfo
 	found.Note = cmp.Or(note, found.Note)
 }
 
-// job returns the job for looking up a target.
 func (l *Lookups) job(ctx context.Context, f *delivery.Facts, t *v1alpha1.TargetStatus, conn *v1alpha1.Connection, to platforms.Publisher) (job platforms.Job, _ *platforms.Error) {
 	token, err := l.Token(ctx, conn)
 	if apierrors.IsNotFound(err) {
@@ -230,8 +225,7 @@ func (l *Lookups) ambiguous(ctx context.Context, f *delivery.Facts, self *v1alph
 	return nil
 }
 
-// sameWords reports whether another target in a cached post has the same text as self, and may have published the post
-// that was found.
+// sameWords reports whether another target in a cached post has self's text and may have published the found post.
 func (l *Lookups) sameWords(ctx context.Context, f *delivery.Facts, post *v1alpha1.Post, self *v1alpha1.TargetStatus, said string) (bool, error) {
 	// The texts of a partly cached post are read only if they are needed.
 	texts := post
@@ -254,8 +248,7 @@ func (l *Lookups) sameWords(ctx context.Context, f *delivery.Facts, post *v1alph
 	return false, nil
 }
 
-// fetchFull reads a post whose texts are not in the cache from the API server. It returns nil if the post was deleted
-// or replaced.
+// fetchFull reads a post with its texts from the API server. It returns nil if the post was deleted or replaced.
 func (l *Lookups) fetchFull(ctx context.Context, post *v1alpha1.Post) (*v1alpha1.Post, error) {
 	var live v1alpha1.Post
 	if err := l.APIReader.Get(ctx, client.ObjectKeyFromObject(post), &live); err != nil {
@@ -267,7 +260,6 @@ func (l *Lookups) fetchFull(ctx context.Context, post *v1alpha1.Post) (*v1alpha1
 	return &live, nil
 }
 
-// openAccounts returns the accounts of a post's open attempts, for openIndex.
 func openAccounts(obj client.Object) (keys []string) {
 	post, ok := obj.(*v1alpha1.Post)
 	if !ok {
@@ -281,16 +273,13 @@ func openAccounts(obj client.Object) (keys []string) {
 	return keys
 }
 
-// accountKey returns the key of the account that a target's attempt called.
 func accountKey(t *v1alpha1.TargetStatus) string {
 	return accountName(t.Platform, t.Attempt.AccountID)
 }
 
-// accountName returns an account's key in the indexes.
 func accountName(platform v1alpha1.Platform, id string) string { return string(platform) + "/" + id }
 
-// mayMatch reports whether another target's call to the same account may have published the post that was found, and
-// has no outcome of its own yet.
+// mayMatch reports whether another target's unresolved call to the same account may have published the found post.
 func (l *Lookups) mayMatch(f *delivery.Facts, t, self *v1alpha1.TargetStatus) bool {
 	if t.Platform != self.Platform || !attempt.IsOpen(t.Attempt) || t.Attempt.AccountID != self.Attempt.AccountID {
 		return false

@@ -27,8 +27,7 @@ type Owners struct {
 	unconfirmed map[unconfirmedKey]ownership
 	loaded      map[string]time.Time
 	pruned      time.Time
-	// flights holds the running reads, by namespace.
-	flights map[string]*flight
+	flights     map[string]*flight
 }
 
 // externalKey identifies an account's post. The account is part of the key: otherwise one team could take over the
@@ -38,22 +37,19 @@ type externalKey struct {
 	account, id string
 }
 
-// unconfirmedKey is an id that a person entered for a post in a namespace, and that the platform did not confirm. It
-// does not affect other namespaces. Within the namespace the id may be correct, so a lookup for another post that finds
-// it is uncertain.
+// unconfirmedKey is an id that a person entered for a post and that the platform did not confirm. It affects only its
+// namespace, where the id may be correct, so a lookup for another post that finds it is uncertain.
 type unconfirmedKey struct {
 	namespace string
 	platform  v1alpha1.Platform
 	id        string
 }
 
-// owner is one target of one post.
 type owner struct {
 	post   types.UID
 	target int32
 }
 
-// ownership is the owner of a platform id, and when the post was published or assigned.
 type ownership struct {
 	owner
 	at time.Time
@@ -147,7 +143,6 @@ func (o *Owners) recordOwner(key externalKey, self ownership) {
 	o.byID[key] = self
 }
 
-// ownedByOther reports whether a platform id on an account belongs to another target.
 func (o *Owners) ownedByOther(platform v1alpha1.Platform, account, externalID string, self owner) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -155,8 +150,7 @@ func (o *Owners) ownedByOther(platform v1alpha1.Platform, account, externalID st
 	return ok && known.owner != self
 }
 
-// unconfirmedByOther reports whether a person entered a platform id for another target in the namespace without the
-// platform confirming it.
+// unconfirmedByOther reports whether a person entered an unconfirmed id for another target in the namespace.
 func (o *Owners) unconfirmedByOther(namespace string, platform v1alpha1.Platform, externalID string, self owner) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()

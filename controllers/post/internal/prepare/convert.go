@@ -69,7 +69,6 @@ func (c converter) Prepares(content platforms.Content) bool {
 	return ok && preparer.Prepares(content) || c.publishFetches(&content)
 }
 
-// publishFetches reports whether the platform fetches the files during the visible call.
 func (c converter) publishFetches(content *platforms.Content) bool {
 	return c.to.Capabilities().PublishFetches && content.Category == v1alpha1.CategoryImage
 }
@@ -109,7 +108,6 @@ func (c converter) ready(ctx context.Context, job *platforms.Job) *platforms.Err
 	return nil
 }
 
-// convert replaces images and videos that the platform does not accept with their renditions and conversions.
 func (c converter) convert(ctx context.Context, content *platforms.Content, get func(context.Context, rendition.Source, rendition.Target) (rendition.Rendition, error)) *platforms.Error {
 	images := c.to.Capabilities().Images
 	for i := range content.Media {
@@ -152,7 +150,6 @@ func ensureVerified(ctx context.Context, content *platforms.Content) *platforms.
 	return nil
 }
 
-// renditionTarget returns a platform's requirements for renditions.
 func renditionTarget(l platforms.ImageLimits) rendition.Target {
 	t := rendition.Target{MaxBytes: l.MaxBytes, MaxWidth: l.MaxWidth, MaxHeight: l.MaxHeight, MinAspect: l.MinAspect, MaxAspect: l.MaxAspect}
 	for _, mimeType := range l.Types {
@@ -161,7 +158,6 @@ func renditionTarget(l platforms.ImageLimits) rendition.Target {
 	return t
 }
 
-// unconverted returns the platform error for a file whose rendition failed.
 func unconverted(file *platforms.File, err error) *platforms.Error {
 	var problem *rendition.ConversionError
 	switch {
@@ -176,7 +172,6 @@ func unconverted(file *platforms.File, err error) *platforms.Error {
 	}
 }
 
-// converted is the source of the bytes of a rendition.
 type converted struct {
 	files     Files
 	rendition rendition.Rendition
@@ -184,8 +179,7 @@ type converted struct {
 	sent      *sent
 }
 
-// Open implements platforms.Bytes. A missing or changed rendition is not the user's fault: it is dropped, and the retry
-// creates it again.
+// Open implements platforms.Bytes. A missing or changed rendition is dropped, and the retry creates it again.
 func (c converted) Open(ctx context.Context, offset, length int64) (io.ReadCloser, error) {
 	body, err := c.sent.counting(c.files.Open(ctx, c.rendition.Key, c.rendition.ETag, offset, length))
 	if errors.Is(err, store.ErrChanged) || errors.Is(err, store.ErrNotFound) {

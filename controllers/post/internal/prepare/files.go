@@ -23,8 +23,7 @@ type Sent interface{ Add(bytes float64) }
 type Files interface {
 	// Open reads a part of the file with the given key and ETag.
 	Open(ctx context.Context, key, etag string, offset, length int64) (io.ReadCloser, error)
-	// Verified returns a stable key for the file with the given ETag: the same key, or that of a copy if the file may
-	// still be overwritten.
+	// Verified returns a stable key for the file with the ETag: the same key, or a copy's if it may be overwritten.
 	Verified(ctx context.Context, key, etag string, overwritable bool) (string, error)
 	// Rewritten returns the key of a rewritten copy of the file with the given ETag.
 	Rewritten(ctx context.Context, key, etag string, how store.Rewriting) (string, error)
@@ -32,28 +31,24 @@ type Files interface {
 	PresignGet(ctx context.Context, key string, valid time.Duration) (string, error)
 }
 
-// stored is the source of a stored file's bytes.
 type stored struct {
 	files     Files
 	key, etag string
 	// overwritable is set if the client may still overwrite the file.
 	overwritable bool
-	// converts is set if the team's videos are converted.
-	converts bool
-	mimeType v1alpha1.MimeType
-	size     int64
-	privacy  *privacy
-	sent     *sent
+	converts     bool
+	mimeType     v1alpha1.MimeType
+	size         int64
+	privacy      *privacy
+	sent         *sent
 }
 
-// sent counts the file bytes that one call or preparation reads.
 type sent struct {
 	bytes atomic.Int64
 	// all is the platform's counter, or nil if there is none.
 	all Sent
 }
 
-// counted counts the bytes of a file as they are read.
 type counted struct {
 	io.ReadCloser
 	sent *sent
@@ -69,7 +64,6 @@ func (c counted) Read(p []byte) (n int, err error) {
 	return n, err
 }
 
-// counting wraps a file to count its bytes.
 func (s *sent) counting(body io.ReadCloser, err error) (io.ReadCloser, error) {
 	if err != nil {
 		return nil, err
@@ -99,8 +93,7 @@ func (s stored) Address(ctx context.Context, valid time.Duration) (string, error
 	return s.files.PresignGet(ctx, key, valid)
 }
 
-// verified returns the stable key of the verified file. If the location must be removed, it is the key of the rewritten
-// copy.
+// verified returns the verified file's stable key, or the rewritten copy's if the location must be removed.
 func (s stored) verified(ctx context.Context) (key string, err error) {
 	patches, err := s.privacy.patches(ctx, s)
 	switch {

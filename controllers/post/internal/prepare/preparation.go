@@ -19,22 +19,17 @@ type Prepared struct {
 	Checkpoint, Secret string
 }
 
-// progressEvery is the interval for recording the progress of an upload.
 const progressEvery = 15 * time.Second
 
-// preparation is the preparation of one target before its visible call. It holds no gate, so it may take a long time
-// without blocking other posts.
+// preparation is one target's preparation before its visible call. It holds no gate, so it may take a long time.
 type preparation struct {
 	uid       types.UID
 	hash      string
 	startedAt time.Time
-	// ahead is set if it started before the post was due.
-	ahead bool
-	// failures is the number of consecutive failures before it.
-	failures int
+	ahead     bool
+	failures  int
 	// upload is its upload, or nil for a text.
-	upload *upload
-	// converted is the progress of a conversion.
+	upload    *upload
 	converted tenths
 	stop      context.CancelFunc
 	// done is closed when result, err and endedAt are set.
@@ -57,7 +52,6 @@ func adopted(uid types.UID, hash string, result Prepared, at time.Time) *prepara
 	return p
 }
 
-// finished reports whether the preparation has ended.
 func (p *preparation) finished() bool {
 	select {
 	case <-p.done:
@@ -67,10 +61,8 @@ func (p *preparation) finished() bool {
 	}
 }
 
-// ready reports whether the preparation has succeeded.
 func (p *preparation) ready() bool { return p.finished() && p.err == nil }
 
-// progress returns the result so far.
 func (p *preparation) progress() Prepared {
 	if p.ready() {
 		return p.result
@@ -80,15 +72,13 @@ func (p *preparation) progress() Prepared {
 	return p.part
 }
 
-// restore sets the result of an earlier preparation from the Secret.
 func (p *preparation) restore(part Prepared) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.part = part
 }
 
-// recordProgress stores the progress. It reports whether the progress should be recorded in the post, which is due
-// every progressEvery.
+// recordProgress stores the progress. It reports whether to record it in the post, which is due every progressEvery.
 func (p *preparation) recordProgress(part Prepared, now time.Time) (due bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -107,7 +97,6 @@ type Preparations struct{ byTarget map[int]*preparation }
 // Empty reports whether there are no preparations.
 func (m *Preparations) Empty() bool { return len(m.byTarget) == 0 }
 
-// get returns the preparation of a target for the given content, or nil without one.
 func (m *Preparations) get(t *Target, hash string) *preparation {
 	if p := m.byTarget[t.Index]; p != nil && p.uid == t.Post.UID && p.hash == hash {
 		return p

@@ -14,8 +14,7 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// withoutPlace is the name of the rewriting that removes the location from a file. It includes the version of the
-// rules.
+// withoutPlace names the rewriting that removes a file's location, with the version of the rules.
 const withoutPlace = "without location " + location.Version
 
 // privacy determines whether the files of one job are sent with their location. It reads the setting only once, with
@@ -31,7 +30,6 @@ type privacy struct {
 	keepLocation bool
 }
 
-// privacyIn returns the privacy for a job in a namespace.
 func (p *Preparer) privacyIn(namespace string) *privacy {
 	rule := &privacy{finder: p.finder}
 	if p.o.TeamMedia != nil {
@@ -40,7 +38,6 @@ func (p *Preparer) privacyIn(namespace string) *privacy {
 	return rule
 }
 
-// keepsLocation reports whether the team's files are sent with their location.
 func (r *privacy) keepsLocation(ctx context.Context) (bool, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -38,7 +38,6 @@ type Session struct {
 	Secret      string `json:"secret"`
 }
 
-// hash returns the hash of a session, or empty for a session without a secret.
 func (s *Session) hash() string {
 	if s.Secret == "" {
 		return ""
@@ -51,21 +50,16 @@ func (s *Session) hash() string {
 	return hex.EncodeToString(sum[:])
 }
 
-// hashOf returns the hash of the session for a content.
 func hashOf(contentHash string, part Prepared) string {
 	return (&Session{ContentHash: contentHash, Checkpoint: part.Checkpoint, Secret: part.Secret}).hash()
 }
 
-// sessionOwner identifies the owner of a session.
 type sessionOwner struct {
-	post *v1alpha1.Post
-	// target is the index in spec.targets, and hash its content hash.
-	target int
-	hash   string
-	// recordedHash is the hash of the session in the post's status, or empty if there is none.
+	post         *v1alpha1.Post
+	target       int
+	hash         string
 	recordedHash string
-	// foundCheckpoint is the checkpoint that this process found in the Secret. If another process has replaced it, the new
-	// one is kept.
+	// foundCheckpoint is the checkpoint that this process found in the Secret. Another process's newer one is kept.
 	foundCheckpoint string
 }
 
@@ -80,8 +74,7 @@ func ownerOf(post *v1alpha1.Post, target int, hash string) sessionOwner {
 	return owner
 }
 
-// Session returns the session of a target's upload. It returns an empty Session if there is none that matches the
-// post's status.
+// Session returns the session of a target's upload, empty if there is none that matches the post's status.
 func (p *Preparer) Session(ctx context.Context, post *v1alpha1.Post, target int) (Session, error) {
 	owner := ownerOf(post, target, "")
 	secret, err := p.sessions.read(ctx, owner.post)
@@ -96,21 +89,17 @@ func (p *Preparer) Session(ctx context.Context, post *v1alpha1.Post, target int)
 	return Session{}, nil
 }
 
-// matches reports whether a session has the hash that is recorded in the post's status.
 func (o *sessionOwner) matches(kept *Session) bool {
 	return o.recordedHash != "" && kept.hash() == o.recordedHash
 }
 
-// keyOf returns the key of a target's session in the Secret. replacedKeyOf returns the key of the session that it
-// replaced: a claim with that session may be in flight while another process, which does not see the claim yet, starts
-// another upload.
+// keyOf returns the key of a target's session in the Secret, and replacedKeyOf that of the session that it replaced: a
+// claim with that session may be in flight while another process, which does not see the claim, starts an upload.
 func keyOf(target int) string         { return strconv.Itoa(target) }
 func replacedKeyOf(target int) string { return strconv.Itoa(target) + "-replaced" }
 
-// sessionsName returns the name of the Secret for a post's uploads.
 func sessionsName(post types.UID) string { return "herald-uploads-" + string(post) }
 
-// errOtherSession is returned if another process has started uploading for the same target in the meantime.
 var errOtherSession = errors.New("another manager has begun this upload; going on with that one")
 
 // load returns the stored session of an upload, or an empty one. Its content is untrusted: anyone who may write Secrets
@@ -192,7 +181,6 @@ func secretOf(post *v1alpha1.Post, key string, data []byte) *corev1.Secret {
 	}
 }
 
-// remove deletes the Secret of a finished post.
 func (s sessions) remove(ctx context.Context, post *v1alpha1.Post) error {
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: post.Namespace, Name: sessionsName(post.UID)}}
 	if err := client.IgnoreNotFound(s.client.Delete(ctx, secret)); err != nil {

@@ -14,8 +14,7 @@ import (
 )
 
 const (
-	// lanesPerAccount limits concurrent preparations of texts for one account. The calls are sequential, so more would
-	// only get ahead of them.
+	// lanesPerAccount limits preparations of texts for one account: calls are sequential, so more would only get ahead.
 	lanesPerAccount = 4
 	// maxTargets is the maximum number of targets of a post, from its schema.
 	maxTargets = 100
@@ -25,9 +24,9 @@ func (t *Target) waiter() dispatch.Waiter {
 	return dispatch.Waiter{ID: client.ObjectKeyFromObject(t.Post).String(), Team: t.Post.Namespace, Due: posting.Due(t.Post), Wake: t.Wake}
 }
 
-// acquireSlot acquires a slot for a preparation, and returns a function that releases it. Texts use the lanes of their
-// account. Files use the upload slots, since they take more time and bandwidth. It returns nil if no slot is free, and
-// wakes the post when one is.
+// acquireSlot acquires a slot for a preparation, and returns its release. Texts use the lanes of their account. Files
+// use the upload slots, since they take more time and bandwidth. If no slot is free, it returns nil and wakes the post
+// later.
 func (p *Preparer) acquireSlot(t *Target, files bool) (leave func()) {
 	w := t.waiter()
 	if files {
@@ -44,7 +43,6 @@ func (p *Preparer) acquireSlot(t *Target, files bool) (leave func()) {
 	return func() { p.lanes.Release(lane) }
 }
 
-// uploadID returns the id of a target as a waiter for an upload slot.
 func uploadID(post string, target int) string { return fmt.Sprintf("%s#%d", post, target) }
 
 // ReleaseUnused releases the slots that were offered to a post and not taken in a reconciliation, including those for

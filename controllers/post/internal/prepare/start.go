@@ -25,8 +25,7 @@ const (
 )
 
 // Start adopts a target's preparation from the post's status, or starts one. It does not wait: a preparation wakes the
-// post when it finishes. If no slot is free for the account or the team, Start does nothing, and the post is woken when
-// a slot becomes free.
+// post when it finishes. If the account or team has no free slot, the post is woken when one becomes free.
 func (p *Preparer) Start(ctx context.Context, m *Preparations, t Target, now time.Time) {
 	c, needed := p.converterFor(&t)
 	if !needed {
@@ -77,7 +76,6 @@ func (p *Preparer) Start(ctx context.Context, m *Preparations, t Target, now tim
 	}()
 }
 
-// trace ends the span of a preparation.
 func trace(span tracing.Span, t *Target, err *platforms.Error) {
 	defer span.End()
 	span.Number(tracing.Target, t.Index)
@@ -105,7 +103,6 @@ func (p *Preparer) adopt(ctx context.Context, t *Target, hash string, now time.T
 	return adopted(t.Post.UID, hash, result, noted.MadeAt.Time)
 }
 
-// previousProgress returns the known progress of a target's preparation.
 func previousProgress(before *preparation, t *Target, hash string) Prepared {
 	if before != nil && before.progress().Checkpoint != "" {
 		return before.progress()
@@ -117,7 +114,6 @@ func previousProgress(before *preparation, t *Target, hash string) Prepared {
 	return Prepared{Checkpoint: attempt.Checkpoint(status.Attempt, hash)}
 }
 
-// runPreparation runs a preparation, from the progress of an earlier one.
 func (p *Preparer) runPreparation(ctx context.Context, c converter, job platforms.Job, begun *preparation, owner sessionOwner, wake func()) (Prepared, *platforms.Error) {
 	c.converting = func(share float64) {
 		if begun.converted.update(share) {
@@ -136,8 +132,7 @@ func (p *Preparer) runPreparation(ctx context.Context, c converter, job platform
 			part = Prepared{kept.Checkpoint, kept.Secret}
 			begun.restore(part)
 		case part != (Prepared{kept.Checkpoint, kept.Secret}):
-			// This session has published nothing, since its claim would have stored its hash. A claim in flight finds it as the
-			// replaced session.
+			// This session has published nothing: its claim would have stored its hash, or finds it as the replaced session.
 			ctrllog.FromContext(ctx).Info("the Secret of the post's uploads holds another upload than the post's status remembers; it is not used",
 				"secret", sessionsName(owner.post.UID), "target", owner.target)
 		}
@@ -170,7 +165,6 @@ func (p *Preparer) runPreparation(ctx context.Context, c converter, job platform
 	return Prepared{Checkpoint: checkpoint}, err
 }
 
-// timeoutFor returns the timeout of a preparation.
 func timeoutFor(c *platforms.Content) time.Duration {
 	var bytes int64
 	for i := range c.Media {

@@ -17,8 +17,7 @@ import (
 
 // Thumbnails extracts pictures from videos; see rendition.Thumbnailer.
 type Thumbnails interface {
-	// Find returns the picture at a position in a video. It returns a *rendition.ExtractError if the picture could not
-	// be made, or store.ErrNotFound.
+	// Find returns the picture at a position in a video. Its errors are *rendition.ExtractError and store.ErrNotFound.
 	Find(ctx context.Context, source rendition.Source, at time.Duration) (rendition.Rendition, error)
 	// Make returns the picture at a position in a video, and creates it if necessary.
 	Make(ctx context.Context, source rendition.Source, at time.Duration) (rendition.Rendition, error)
@@ -27,15 +26,12 @@ type Thumbnails interface {
 }
 
 const (
-	// thumbnailTimeout limits the wait of a preparation for its thumbnail: half for the queue, half for its own
-	// extraction.
-	thumbnailTimeout = 2 * time.Minute
-	// thumbnailLookupTimeout limits the lookup of a thumbnail during a publication.
+	// thumbnailTimeout limits the wait for a thumbnail: half for the queue, half for the extraction.
+	thumbnailTimeout       = 2 * time.Minute
 	thumbnailLookupTimeout = 2 * time.Second
 )
 
-// usesThumbnail reports whether a position was chosen as the thumbnail of a video, and the platform needs a picture of
-// it.
+// usesThumbnail reports whether a video's thumbnail was chosen and the platform needs a picture of it.
 func usesThumbnail(capabilities platforms.Capabilities, c *platforms.Content) bool {
 	return capabilities.TakesThumbnail && c.ThumbnailAt != nil && len(c.Media) == 1 && c.Media[0].IsVideo()
 }
@@ -51,8 +47,7 @@ func moment(c *platforms.Content) (source rendition.Source, at time.Duration) {
 	return rendition.Source{Key: original.key, ETag: file.ETag, MIMEType: string(file.MIMEType), Size: file.Size}, at
 }
 
-// ensureThumbnail creates the thumbnail if necessary. A failure is only logged, since a video can be published without
-// one.
+// ensureThumbnail creates the thumbnail if necessary. It only logs failures: a video can be published without one.
 func (c converter) ensureThumbnail(ctx context.Context, content *platforms.Content) {
 	if c.thumbnails == nil || !usesThumbnail(c.to.Capabilities(), content) {
 		return
@@ -65,7 +60,6 @@ func (c converter) ensureThumbnail(ctx context.Context, content *platforms.Conte
 	}
 }
 
-// addThumbnail adds the finished thumbnail to the content.
 func (c converter) addThumbnail(ctx context.Context, content *platforms.Content) {
 	if c.thumbnails == nil || !usesThumbnail(c.to.Capabilities(), content) {
 		return
@@ -95,9 +89,9 @@ const (
 	whyLostAnswer = "the answer to the upload was lost, and the video was found by its words alone, which may be another's"
 )
 
-// WithoutThumbnail returns the reason why a target's published video lacks the chosen thumbnail, or "" if it has it or
-// none was chosen. uncertain is set if the response to the upload was lost and the video was found by its text: Herald
-// then sets no thumbnail.
+// WithoutThumbnail returns why a target's published video lacks the chosen thumbnail, or "" if it has it or none was
+// chosen. uncertain: the response to the upload was lost and the video was found by its text, so Herald sets no
+// thumbnail.
 func (p *Preparer) WithoutThumbnail(ctx context.Context, t *Target, uncertain bool) (why string) {
 	to, ok := p.o.Platforms[t.Conn.Spec.Platform]
 	job := p.Job(t)

@@ -18,7 +18,6 @@ import (
 	"github.com/herald-social/herald/posting/forecast"
 )
 
-// upload is the measurement of a preparation with files.
 type upload struct {
 	kind      forecast.Kind
 	bytes     int64
@@ -51,7 +50,6 @@ func bytesOf(c *platforms.Content) (bytes int64) {
 	return bytes
 }
 
-// counting returns the counter for the bytes of one job's files.
 func (p *Preparer) counting(platform v1alpha1.Platform) *sent {
 	if p.o.Sent == nil {
 		return &sent{}
@@ -111,8 +109,7 @@ type OutlookKey struct {
 // Horizon is the period of the forecast. Later posts may still be changed, or joined by others.
 const Horizon = 24 * time.Hour
 
-// Outlook returns the forecast for the uploads of posts. An immediate post cannot be late, but takes slots from
-// scheduled posts.
+// Outlook forecasts the uploads of posts. An immediate post cannot be late, but takes slots from scheduled ones.
 func (p *Preparer) Outlook(posts func(func(*v1alpha1.Post)), media map[types.NamespacedName]*v1alpha1.Media, settings *delivery.Settings) map[OutlookKey]Outlook {
 	now := p.o.Clock.Now()
 	pending := &pending{p: p, media: media, settings: settings, now: now, rates: p.pace.Rates()}
@@ -130,7 +127,6 @@ func (p *Preparer) Outlook(posts func(func(*v1alpha1.Post)), media map[types.Nam
 	return outlooks
 }
 
-// pending collects the unfinished uploads.
 type pending struct {
 	p        *Preparer
 	media    map[types.NamespacedName]*v1alpha1.Media
@@ -139,8 +135,7 @@ type pending struct {
 	rates    map[forecast.Kind]float64
 
 	uploads []forecast.Upload
-	// of has the owner of each upload.
-	of []pendingUpload
+	of      []pendingUpload
 }
 
 type pendingUpload struct {
@@ -150,7 +145,6 @@ type pendingUpload struct {
 	scheduled bool
 }
 
-// add adds the targets of a post that wait for their uploads.
 func (l *pending) add(post *v1alpha1.Post) {
 	if post.Spec.Draft || posting.Cancelled(post) || post.Status.Finished || posting.Due(post).Sub(l.now) > Horizon ||
 		!meta.IsStatusConditionTrue(post.Status.Conditions, v1alpha1.ConditionAccepted) {
@@ -200,7 +194,6 @@ func (l *pending) addTarget(post *v1alpha1.Post, i int, platform v1alpha1.Platfo
 	l.of = append(l.of, pendingUpload{OutlookKey{post.Namespace, platform}, left, post.Spec.ScheduledAt != nil})
 }
 
-// running returns a running upload and the number of bytes sent, or nil if there is none.
 func (p *Preparer) running(id string) (u *upload, sent int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

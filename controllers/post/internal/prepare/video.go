@@ -20,14 +20,12 @@ import (
 type Conversions interface {
 	// Find returns the conversion of a video, or store.ErrNotFound.
 	Find(ctx context.Context, source rendition.Source, t rendition.Profile) (rendition.Rendition, error)
-	// Make returns the conversion of a video, and creates it if necessary. done is called repeatedly with the completed
-	// share, from 0 to 1.
+	// Make returns or creates the conversion of a video. done is called with the completed share, from 0 to 1.
 	Make(ctx context.Context, source rendition.TranscodeSource, t rendition.Profile, done func(share float64)) (rendition.Rendition, error)
 	// Forget drops a cached conversion, so that Find looks for it in the store again.
 	Forget(r rendition.Rendition)
 }
 
-// convertsVideo reports whether the platform needs a conversion of a video, if the team wants conversions.
 func (c converter) convertsVideo(file *platforms.File) bool {
 	capabilities := c.to.Capabilities()
 	return capabilities.ForConversion().Converts(file)
@@ -58,7 +56,6 @@ func (c converter) convertVideo(ctx context.Context, file *platforms.File, origi
 	return nil
 }
 
-// videoUnconverted returns the platform error for a video whose conversion failed.
 func videoUnconverted(file *platforms.File, err error) *platforms.Error {
 	problem := new(rendition.TranscodeError)
 	switch {
@@ -75,8 +72,7 @@ func videoUnconverted(file *platforms.File, err error) *platforms.Error {
 	}
 }
 
-// conversionTime returns how much a preparation's timeout is extended for converting videos: half for the queue, half
-// for its own conversions.
+// conversionTime returns a preparation's extra time for converting videos: half for the queue, half for its own.
 func (c converter) conversionTime(content *platforms.Content) time.Duration {
 	var all time.Duration
 	for i := range content.Media {
@@ -91,15 +87,13 @@ func (c converter) conversionTime(content *platforms.Content) time.Duration {
 // tenths is the progress of a conversion, in tenths, or zero if there is none.
 type tenths struct{ done atomic.Int32 }
 
-// update sets the share, from 0 to 1. It reports whether the tenth has changed, since each change is a write to the
-// post.
+// update sets the share, from 0 to 1. It reports a change of the tenth, since each change is a write to the post.
 func (t *tenths) update(share float64) (changed bool) {
 	const ten = 10
 	now := int32(share*ten) + 1
 	return t.done.Swap(now) != now
 }
 
-// percent returns the progress, and whether a conversion is running.
 func (t *tenths) percent() (done int, underWay bool) {
 	const ten = 10
 	now := int(t.done.Load())

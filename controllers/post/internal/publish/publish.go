@@ -71,8 +71,7 @@ type Publisher struct {
 type Owners interface {
 	// Record adds the platform ids of a post's status.
 	Record(post *v1alpha1.Post)
-	// Reserve assigns a platform id of an account to a target before any status has it. It returns false if another
-	// target owns the id.
+	// Reserve assigns an account's platform id to a target before any status has it, unless another target owns it.
 	Reserve(platform v1alpha1.Platform, account, externalID string, post types.UID, target int32) bool
 }
 
@@ -89,8 +88,7 @@ type Delivery struct {
 	SecretHash string
 	// Unverified is set if the content was prepared ahead of time, so the platform may have dropped it since.
 	Unverified bool
-	// Ambiguous is set if the prepared content is already visible: nothing is sent, and the claim only opens an attempt
-	// for the lookup.
+	// Ambiguous is set if the prepared content is already visible: the claim then only opens an attempt for the lookup.
 	Ambiguous *platforms.Error
 	// Attempt is the id of the attempt, set by the claim.
 	Attempt string
@@ -121,21 +119,18 @@ type Hooks interface {
 	ContentHash(post *v1alpha1.Post, d *Delivery) string
 	// Ready adds the prepared files to a job.
 	Ready(ctx context.Context, d *Delivery, job *platforms.Job) *platforms.Error
-	// Withheld reports whether claims are suspended. It is called just before a claim is written, which may be seconds
-	// after the reconciliation started.
+	// Withheld reports whether claims are suspended. It is called just before each claim, possibly seconds after the
+	// start.
 	Withheld(ctx context.Context) bool
-	// Answered is called with the result of a call, before the account's gate is released. It must be safe for concurrent
-	// use.
+	// Answered is called with a call's result before the account's gate is released. It must be concurrency-safe.
 	Answered(d *Delivery)
-	// Next returns the deliveries that can immediately follow a batch: the next cards of trees. recorded is the post with
-	// the results of the batch.
+	// Next returns the deliveries that can follow a batch at once: the next cards of trees. recorded holds its results.
 	Next(ctx context.Context, recorded *v1alpha1.Post, batch []*Delivery) []*Delivery
 	// Claimed is called with deliveries whose claim is stored, and Recorded with deliveries whose result is stored.
 	Claimed(batch []*Delivery)
 	Recorded(ctx context.Context, batch []*Delivery)
 }
 
-// run publishes some targets of one post.
 type run struct {
 	*Publisher
 
@@ -144,8 +139,7 @@ type run struct {
 	cache *WriteCache
 }
 
-// Publish claims deliveries in one write, sends them concurrently, each exactly once, and records the results. It
-// updates post to the stored object.
+// Publish claims deliveries in one write, sends each exactly once, and records the results in post.
 func (p *Publisher) Publish(ctx context.Context, pass Hooks, post *v1alpha1.Post, memory *WriteCache, deliveries []*Delivery) error {
 	r := &run{Publisher: p, hooks: pass, post: post, cache: memory}
 	if err := r.secure(ctx); err != nil {
@@ -182,9 +176,8 @@ func (r *run) secure(ctx context.Context) error {
 // ErrWithheld is returned when a suspension prevented the claim before it was written.
 var ErrWithheld = errors.New("nothing may be claimed any more")
 
-// claim stores an attempt for each delivery in one write, at the resourceVersion that was read. It is never retried:
-// whatever the error, nothing is sent. It first acquires a place in the congestion window, since the send window counts
-// from the attempts.
+// claim stores an attempt for each delivery in one write, at the resourceVersion read. It is never retried: whatever
+// the error, nothing is sent. It waits for the congestion window first, since the send window counts from the attempts.
 func (r *run) claim(ctx context.Context, deliveries []*Delivery) error {
 	ended, err := r.Claims.Acquire(ctx)
 	if err != nil {
@@ -211,7 +204,6 @@ func (r *run) claim(ctx context.Context, deliveries []*Delivery) error {
 	return nil
 }
 
-// open adds an open attempt for each delivery to the post.
 func (r *run) open(post *v1alpha1.Post, deliveries []*Delivery) error {
 	claims := make([]delivery.TargetClaim, len(deliveries))
 	for i, d := range deliveries {
@@ -230,8 +222,7 @@ func (r *run) sendAndRecord(ctx context.Context, deliveries []*Delivery) error {
 	ended := make(chan *Delivery, len(deliveries))
 	var calls sync.WaitGroup
 	begin := func(claimed []*Delivery) {
-		// The calls use the post as the claim returned it; recording changes r.post while other calls are still to
-		// start.
+		// The calls use the post as the claim returned it: recording changes r.post while other calls are still to start.
 		post := *r.post
 		for _, d := range claimed {
 			calls.Go(func() {
@@ -272,13 +263,11 @@ func (r *run) key() string { return client.ObjectKeyFromObject(r.post).String() 
 const (
 	// together is how long to wait for a further result before a write, so that results close together share one.
 	together = 100 * time.Millisecond
-	// slowAfter limits how long posts to several accounts wait for one account's call. After that, they are sent to the
-	// other accounts first.
+	// slowAfter limits how long posts to several accounts wait for one call before they are sent to other accounts first.
 	slowAfter = 2 * time.Second
 )
 
-// nextBatch waits for a result, and collects those that follow within together. When slow fires, other posts stop
-// waiting for the open calls.
+// nextBatch waits for a result, and collects those within together. After slow, posts stop waiting for open calls.
 func (r *run) nextBatch(ended <-chan *Delivery, left int, slow <-chan time.Time, deliveries []*Delivery) []*Delivery {
 	var batch []*Delivery
 	for len(batch) == 0 {
@@ -307,7 +296,6 @@ func (r *run) nextBatch(ended <-chan *Delivery, left int, slow <-chan time.Time,
 	return batch
 }
 
-// traced is like send, within a span.
 func (r *run) traced(ctx context.Context, post *v1alpha1.Post, d *Delivery) platforms.Result {
 	ctx, span := tracing.Child(ctx, "publish")
 	defer span.End()

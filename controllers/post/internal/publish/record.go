@@ -27,7 +27,6 @@ import (
 // since a post's reconciliations never overlap.
 type WriteCache struct {
 	delivery.Unrecorded
-	// written is the resourceVersion of the last write.
 	written string
 }
 
@@ -135,7 +134,6 @@ func contains(value, other any) bool {
 	}
 }
 
-// mayHaveLanded reports whether a failed write may have taken effect.
 func mayHaveLanded(err error) bool {
 	return !apierrors.IsConflict(err) && !apierrors.IsInvalid(err) && !apierrors.IsNotFound(err) &&
 		!apierrors.IsForbidden(err) && !apierrors.IsUnauthorized(err) && !apierrors.IsTooManyRequests(err) &&
@@ -164,7 +162,6 @@ func (r *run) record(ctx context.Context, batch []*Delivery) (next []*Delivery, 
 	return next, nil
 }
 
-// nextCards returns the deliveries of the next cards that can be claimed at once.
 func (r *run) nextCards(ctx context.Context, batch []*Delivery) []*Delivery {
 	if ctx.Err() != nil || posting.Cards(&r.post.Spec) < 2 || !r.post.DeletionTimestamp.IsZero() {
 		return nil
@@ -198,7 +195,6 @@ func (r *run) recordAndClaim(ctx context.Context, batch, next []*Delivery) bool 
 	return true
 }
 
-// releaseTrees releases the gates of trees whose next card was not claimed.
 func (r *run) releaseTrees(batch, next []*Delivery) {
 	if posting.Cards(&r.post.Spec) < 2 {
 		return
@@ -216,7 +212,6 @@ const (
 	maxPause   = 5 * time.Second
 )
 
-// log returns the logger for a post, with the trace id of ctx.
 func (p *Publisher) log(ctx context.Context, post *v1alpha1.Post) logr.Logger {
 	return tracing.Logger(ctx, p.Log).WithValues("namespace", post.Namespace, "name", post.Name, "uid", post.UID)
 }
@@ -273,7 +268,6 @@ func (p *Publisher) tryRecord(ctx context.Context, post *v1alpha1.Post, memory *
 	}
 }
 
-// live reads a post from the API server. It returns nil if the post is gone.
 func (p *Publisher) live(ctx context.Context, post *v1alpha1.Post) (*v1alpha1.Post, error) {
 	var fresh v1alpha1.Post
 	if err := p.APIReader.Get(ctx, client.ObjectKeyFromObject(post), &fresh); err != nil {
@@ -317,8 +311,7 @@ func (p *Publisher) recordIDs(ctx context.Context, post *v1alpha1.Post, memory *
 	return nil
 }
 
-// Write stores the status of a post after delivery.Describe has updated the derived fields. It writes nothing if the
-// status is unchanged.
+// Write stores a post's status, if changed, after delivery.Describe has updated the derived fields.
 func (p *Publisher) Write(ctx context.Context, post *v1alpha1.Post, memory *WriteCache, stored *v1alpha1.PostStatus) (changed bool, err error) {
 	delivery.Describe(post, p.Clock.Now())
 	if v1alpha1.SemanticEqual(*stored, post.Status) {

@@ -27,11 +27,9 @@ const (
 	// archivers is how many records are written concurrently. A write takes about 50 ms, most of it in the store, so the
 	// archiver saves 160 records per second.
 	archivers = 8
-	// defaultUnderway is the default of Config.Underway. Nearly all posts are finished by then, and need only one
-	// write to the store.
+	// defaultUnderway is Config.Underway's default. Nearly all posts are finished by then, and need only one write.
 	defaultUnderway = time.Minute
-	// maxRetryPause limits the backoff.
-	maxRetryPause = time.Minute
+	maxRetryPause   = time.Minute
 	// recordsPerSecond and recordsBurst are the rate and the burst at which records are written as soon as their posts are
 	// finished. Records beyond that wait for burstDelay plus a random time up to burstSpread, so that deliveries have the
 	// processors and the store to themselves. Both are within the minute that a finished post may wait for its record.
@@ -42,16 +40,13 @@ const (
 	burstSpread      = 30 * time.Second
 )
 
-// Archiver saves the records of finished posts, and of posts that are waiting for a person or have been under way for
-// long. It works independently of the reconciliations: only a deletion waits for its record. It runs on the leader, in
-// its own goroutines.
+// Archiver saves the records of finished posts, and of posts that wait for a person or have been under way for long. It
+// is independent of the reconciliations: only a deletion waits for its record. It runs on the leader.
 type Archiver struct {
-	o       *Options
-	records *Records
-	queue   clientworkqueue.TypedRateLimitingInterface[types.NamespacedName]
-	// immediate limits the records that are written as soon as their posts are finished.
+	o         *Options
+	records   *Records
+	queue     clientworkqueue.TypedRateLimitingInterface[types.NamespacedName]
 	immediate *rate.Limiter
-	// teamQueue holds the names of teams to backfill.
 	teamQueue clientworkqueue.TypedRateLimitingInterface[string]
 	// metadata lists the finished posts, which the cache excludes.
 	metadata metadata.Interface
@@ -66,7 +61,6 @@ func NewArchiver(o *Options, records *Records) *Archiver {
 	return a
 }
 
-// open makes the queues.
 func (a *Archiver) open() {
 	a.queue = clientworkqueue.NewTypedRateLimitingQueueWithConfig(newRetryLimiter[types.NamespacedName](),
 		clientworkqueue.TypedRateLimitingQueueConfig[types.NamespacedName]{Name: "post-records", Clock: a.o.Clock})
@@ -75,7 +69,6 @@ func (a *Archiver) open() {
 	a.immediate = rate.NewLimiter(recordsPerSecond, recordsBurst)
 }
 
-// newRetryLimiter returns the backoff for failed items.
 func newRetryLimiter[T comparable]() clientworkqueue.TypedRateLimiter[T] {
 	return clientworkqueue.NewTypedItemExponentialFailureRateLimiter[T](time.Second, maxRetryPause)
 }
@@ -94,8 +87,7 @@ func (a *Archiver) SetupWithManager(mgr ctrl.Manager) error {
 }
 
 // Enqueue enqueues the record of a post that a reconciliation has finished, or has left to a person, who may take
-// weeks: its outcome must not be lost together with the object. The record of a post that is under way, or was finished
-// in a burst, is delayed.
+// weeks: its outcome must not be lost with the object. Records of posts under way, or finished in a burst, are delayed.
 func (a *Archiver) Enqueue(post *v1alpha1.Post) {
 	key := client.ObjectKeyFromObject(post)
 	switch {
@@ -126,7 +118,6 @@ func (a *Archiver) Start(ctx context.Context) error {
 	return nil
 }
 
-// processNextItem saves the record of one post. It returns false once the queue has shut down.
 func (a *Archiver) processNextItem(ctx context.Context) bool {
 	key, stopped := a.queue.Get()
 	if stopped {

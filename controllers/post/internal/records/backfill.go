@@ -42,7 +42,6 @@ func (a *Archiver) backfill(ctx context.Context) {
 	}
 }
 
-// backfillAll enqueues all teams.
 func (a *Archiver) backfillAll(ctx context.Context) {
 	o := a.o
 	var teams v1alpha1.TeamList
@@ -63,7 +62,6 @@ func (a *Archiver) backfillAll(ctx context.Context) {
 	}
 }
 
-// backfillNext backfills one team. It returns false once the queue has shut down.
 func (a *Archiver) backfillNext(ctx context.Context) bool {
 	name, stopped := a.teamQueue.Get()
 	if stopped {
@@ -105,8 +103,7 @@ func (a *Archiver) Backfill() handler.EventHandler {
 	}
 }
 
-// backfillTeam enqueues the finished posts of a team that have no record. It skips namespaces that belong to another
-// installation.
+// backfillTeam enqueues a team's finished posts without a record, except in another installation's namespaces.
 func (a *Archiver) backfillTeam(ctx context.Context, team *v1alpha1.Team) error {
 	if !a.o.Namespaces.Include(team.Spec.Namespace) {
 		return nil
@@ -141,7 +138,6 @@ func (a *Archiver) backfillTeam(ctx context.Context, team *v1alpha1.Team) error 
 	return c.finish()
 }
 
-// waitForBacklog waits while the queue of the archiver is full, or the store is unavailable.
 func (a *Archiver) waitForBacklog(ctx context.Context) error {
 	for a.queue.Len() >= backfillBacklog || a.records.breaker.openFor() > 0 {
 		select {
@@ -153,7 +149,6 @@ func (a *Archiver) waitForBacklog(ctx context.Context) error {
 	return nil
 }
 
-// finishedPost is the data about a finished post that the comparison needs.
 type finishedPost struct {
 	name string
 	// recordSince is the earliest time of a valid record. It is endOfTime for a post without the finalizer, which the
@@ -161,7 +156,6 @@ type finishedPost struct {
 	recordSince time.Time
 }
 
-// endOfTime is later than any record.
 var endOfTime = time.Unix(1<<40, 0)
 
 func finishedOf(m *metav1.PartialObjectMetadata) finishedPost {
@@ -182,10 +176,8 @@ type comparison struct {
 	entry   archive.Entry
 	more    bool
 	started bool
-	// pending is a stack of posts whose keys may follow the keys of later posts. Each name is a prefix of the next one,
-	// so the stack is short.
-	pending []finishedPost
-	// onMissing is called with each post that has no record.
+	// pending is a stack of posts whose keys may follow later keys. Each name is a prefix of the next, so it is short.
+	pending   []finishedPost
 	onMissing func(post string)
 }
 
@@ -195,7 +187,6 @@ func compareWith(entries iter.Seq2[archive.Entry, error], lacks func(post string
 	return c
 }
 
-// add adds the next post.
 func (c *comparison) add(post finishedPost) error {
 	for n := len(c.pending); n > 0 && archive.CompareKeys(c.pending[n-1].name, post.name) < 0; n = len(c.pending) {
 		if err := c.settle(); err != nil {
@@ -206,7 +197,6 @@ func (c *comparison) add(post finishedPost) error {
 	return nil
 }
 
-// finish compares the remaining posts.
 func (c *comparison) finish() error {
 	for len(c.pending) > 0 {
 		if err := c.settle(); err != nil {
@@ -216,7 +206,6 @@ func (c *comparison) finish() error {
 	return nil
 }
 
-// settle compares the top of the stack with its record.
 func (c *comparison) settle() error {
 	post := c.pending[len(c.pending)-1]
 	c.pending = c.pending[:len(c.pending)-1]

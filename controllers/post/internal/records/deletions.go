@@ -30,8 +30,8 @@ import (
 )
 
 // deletions releases finished posts that are deleted, and describes cancelled posts that are applied again. The
-// manager's cache excludes finished posts, so deletions has its own watch, which keeps only the names of posts that
-// need a write.
+// manager's cache excludes finished posts, so deletions has its own watch, which keeps only the names of posts to
+// write.
 type deletions struct {
 	o          *Options
 	finalizers *Finalizers
@@ -46,15 +46,12 @@ type deletions struct {
 }
 
 const (
-	// deletionsPause is the pause between two watches.
 	deletionsPause = time.Second
-	// releasers is the number of posts that are released concurrently. Each takes a read and a write: the hundred
-	// thousand posts of a deleted team take minutes. The watch does not wait for the releases, since the API server
-	// closes a slow watch.
+	// releasers is the number of posts that are released concurrently. Each takes a read and a write: the hundred thousand
+	// posts of a deleted team take minutes. The watch does not wait, since the API server closes a slow one.
 	releasers = 16
 )
 
-// workqueue is the type of the controllers' queues.
 type workqueue = clientworkqueue.TypedRateLimitingInterface[reconcile.Request]
 
 // finishedPosts selects the posts that the manager's cache excludes.
@@ -116,7 +113,6 @@ func (d *deletions) listAndWatch(ctx context.Context, posts metadata.ResourceInt
 	}, deletionsPause)
 }
 
-// list processes all finished posts, and returns the resourceVersion for the watch.
 func (d *deletions) list(ctx context.Context, posts metadata.ResourceInterface) (version string, err error) {
 	err = kubeclient.EachPage(ctx, func(ctx context.Context, of kubeclient.Page) (string, error) {
 		page, err := posts.List(ctx, metav1.ListOptions{FieldSelector: finishedPosts, Limit: of.Limit, Continue: of.Continue})
@@ -135,8 +131,7 @@ func (d *deletions) list(ctx context.Context, posts metadata.ResourceInterface) 
 	return version, nil
 }
 
-// watch processes changes of finished posts after a resourceVersion, and returns the version to resume at, or "" if
-// that version has expired.
+// watch processes changes of finished posts, and returns the version to resume at, or "" if it has expired.
 func (d *deletions) watch(ctx context.Context, posts metadata.ResourceInterface, version string) (string, error) {
 	w, err := posts.Watch(ctx, metav1.ListOptions{FieldSelector: finishedPosts, ResourceVersion: version, AllowWatchBookmarks: true})
 	if err != nil {
@@ -165,7 +160,6 @@ func (d *deletions) watch(ctx context.Context, posts metadata.ResourceInterface,
 	return version, errors.New("the watch ended")
 }
 
-// resumeVersion returns the version to resume a watch at after an error, or "" if it has expired.
 func resumeVersion(version string, err error) string {
 	if apierrors.IsResourceExpired(err) || apierrors.IsGone(err) {
 		return ""
@@ -173,7 +167,6 @@ func resumeVersion(version string, err error) string {
 	return version
 }
 
-// observe enqueues a finished post that is being deleted.
 func (d *deletions) observe(m *metav1.PartialObjectMetadata) {
 	if !m.DeletionTimestamp.IsZero() && controllerutil.ContainsFinalizer(m, v1alpha1.DeliveryFinalizer) {
 		d.enqueue(m)

@@ -16,8 +16,7 @@ import (
 	"github.com/herald-social/herald/posting/record"
 )
 
-// Find reads the record of an earlier post with the same name from the archive. asked is true if it sent a request to
-// the archive.
+// Find reads the record of an earlier post with the same name. asked is true if it sent a request to the archive.
 func (rs *Records) Find(ctx context.Context, post *v1alpha1.Post) (earlier delivery.Earlier, asked bool) {
 	team, kept, err := rs.readableTeam(ctx, post.Namespace)
 	switch {
@@ -47,8 +46,8 @@ func (rs *Records) Find(ctx context.Context, post *v1alpha1.Post) (earlier deliv
 }
 
 // The problems in the status of a post whose record cannot be looked up: storeProblem if the store does not respond,
-// and recordProblem if it fails only for this record. Both are constant, so that retries do not change the status; the
-// log has the error.
+// recordProblem if only this record fails. Both are constant, so that retries do not change the status; the log has the
+// error.
 const (
 	storeProblem  = "the store of media files does not answer, or does not give out what became of it (the manager's log has the error)"
 	recordProblem = "what the store of media files holds in the place of its record cannot be read, while other records can (the manager's log has the error)"

@@ -60,7 +60,6 @@ func (f *Finalizers) EnsureAtEnd(ctx context.Context, post *v1alpha1.Post) error
 	return err
 }
 
-// hasFinalizer reports whether a post has the finalizer, as nearly all reconciled posts do.
 func hasFinalizer(post *v1alpha1.Post) bool {
 	return controllerutil.ContainsFinalizer(post, v1alpha1.DeliveryFinalizer)
 }
@@ -80,7 +79,6 @@ func addFinalizer(ctx context.Context, c client.Client, post *v1alpha1.Post) (ad
 	return true, nil
 }
 
-// removeFinalizer removes the finalizer from a post under the resourceVersion that was read.
 func removeFinalizer(ctx context.Context, c client.Client, post *v1alpha1.Post) error {
 	base := post.DeepCopy()
 	controllerutil.RemoveFinalizer(post, v1alpha1.DeliveryFinalizer)

@@ -15,11 +15,9 @@ import (
 	"github.com/herald-social/herald/internal/kubeclient"
 )
 
-// namespaceTTL is the TTL of the cached state of a namespace. Thousands of its posts that wait for the store share one
-// read.
+// namespaceTTL is the TTL of a namespace's cached state. Thousands of its posts that wait for the store share a read.
 const namespaceTTL = 5 * time.Second
 
-// namespaceCache caches which namespaces are being deleted.
 type namespaceCache struct {
 	reader client.Reader
 	clock  clock.PassiveClock
@@ -28,7 +26,6 @@ type namespaceCache struct {
 	states map[string]namespaceState
 }
 
-// namespaceState is the state of a namespace when it was read.
 type namespaceState struct {
 	terminating bool
 	at          time.Time
@@ -38,7 +35,6 @@ func newNamespaceCache(o *Options) *namespaceCache {
 	return &namespaceCache{reader: o.APIReader, clock: o.Clock, states: map[string]namespaceState{}}
 }
 
-// isTerminating reports whether a namespace is being deleted or no longer exists.
 func (e *namespaceCache) isTerminating(ctx context.Context, name string) (bool, error) {
 	now := e.clock.Now()
 	e.mu.Lock()

@@ -25,7 +25,6 @@ func isReapplied(post *v1alpha1.Post) bool {
 	return post.Status.ObservedGeneration != post.Generation
 }
 
-// isCancelledBefore reports whether a post was cancelled by a version without status.cancelledAt.
 func isCancelledBefore(post *v1alpha1.Post) bool {
 	return post.Status.CancelledAt == nil && post.Status.Finished && post.Status.Phase == v1alpha1.PhaseCancelled
 }
@@ -47,8 +46,7 @@ func (d *deletions) describeReapplied(ctx context.Context, post *v1alpha1.Post) 
 	return nil
 }
 
-// listReapplied enqueues the cancelled posts that were applied again while no manager was watching, or that an earlier
-// version cancelled.
+// listReapplied enqueues cancelled posts applied again while no manager was watching, or cancelled by an older version.
 func (d *deletions) listReapplied(ctx context.Context, namespace string) error {
 	withdrawn := fields.OneTermEqualSelector("status.phase", string(v1alpha1.PhaseCancelled))
 	return kubeclient.EachPage(ctx, func(ctx context.Context, of kubeclient.Page) (string, error) {

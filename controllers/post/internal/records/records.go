@@ -56,7 +56,6 @@ type Events interface {
 
 // Failpoints, where a test may kill the process; see Options.Failpoint.
 const (
-	// Before and after the write of a post's record.
 	PointBeforeKeep = "before-keep"
 	PointAfterKeep  = "after-keep"
 	// PointBeforeRelease is before the removal of a post's finalizer.
@@ -67,8 +66,7 @@ const (
 type Config struct {
 	// Archive stores the records.
 	Archive *archive.Archive
-	// Owner returns the Team of a namespace, or nil without one. A record belongs to its Team, so a namespace without
-	// one has no records.
+	// Owner returns a namespace's Team, or nil. A record belongs to its Team, so there are none without one.
 	Owner func(ctx context.Context, namespace string) (*v1alpha1.Team, error)
 	// List adds a finished post to its team's lists while it is being deleted, after its record was saved. The lists make
 	// it available until its retention period expires. If List is nil, there are no lists.
@@ -79,8 +77,7 @@ type Config struct {
 	Underway time.Duration
 }
 
-// ErrNotRecorded is returned if a post has no record: its namespace has no Team, the Team is being deleted, or there is
-// no bucket.
+// ErrNotRecorded means that the namespace of a post has no Team, the Team is being deleted, or there is no bucket.
 var ErrNotRecorded = errors.New("no record is kept, since no Team owns the namespace, the Team is being deleted, or there is no bucket")
 
 // Records saves the records of posts, and finds the records of earlier posts.
@@ -91,8 +88,7 @@ type Records struct {
 	mu sync.Mutex
 	// writeFailures is the evidence that no record can be written, even if the store responds to reads.
 	writeFailures evidence
-	// unsaved holds the posts whose last save failed.
-	unsaved map[types.NamespacedName]bool
+	unsaved       map[types.NamespacedName]bool
 }
 
 // New returns the records in an archive.
@@ -100,10 +96,8 @@ func New(o *Options) *Records {
 	return &Records{o: o, breaker: &storeBreaker{clock: o.Clock}, unsaved: map[types.NamespacedName]bool{}}
 }
 
-// archived reports whether there is an archive.
 func (rs *Records) archived() bool { return rs.o.Records != nil && !rs.o.Records.Archive.Absent() }
 
-// trackSave adds a post to unsaved, or removes it.
 func (rs *Records) trackSave(post types.NamespacedName, waits bool) {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
@@ -135,7 +129,6 @@ func (rs *Records) readableTeam(ctx context.Context, namespace string) (team arc
 	return archive.Team{Namespace: namespace, Name: owner.Name}, true, nil
 }
 
-// owner returns the Team of a namespace, or nil if there is no Team or no archive.
 func (rs *Records) owner(ctx context.Context, namespace string) (*v1alpha1.Team, error) {
 	if !rs.archived() {
 		return nil, nil //nolint:nilnil // absence is a valid answer
@@ -218,16 +211,14 @@ func (rs *Records) observeWrite(post types.NamespacedName, err error) {
 	}
 }
 
-// unwritableFor returns how long record writes have been failing, or zero if they succeed.
 func (rs *Records) unwritableFor() time.Duration {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
 	return rs.writeFailures.duration(rs.o.Clock)
 }
 
-// removeOrphaned removes a record whose Team was deleted during the write: the cleanup of the Team's archive may have
-// missed it, and nothing else would find it. It relies on the cached Team, as the cleanup does. It reports whether the
-// record exists.
+// removeOrphaned removes a record whose Team was deleted during the write: the cleanup of its archive may have missed
+// it, and nothing else would find it. Like the cleanup, it uses the cached Team. It reports whether the record exists.
 func (rs *Records) removeOrphaned(ctx context.Context, team archive.Team, name string) (kept bool, err error) {
 	_, kept, err = rs.writableTeam(ctx, team.Namespace)
 	if err != nil || kept {
@@ -239,7 +230,6 @@ func (rs *Records) removeOrphaned(ctx context.Context, team archive.Team, name s
 // unreadable is the error for a record that the store returns, but that cannot be decoded.
 type unreadable struct{ error }
 
-// accounts returns a function that resolves the Connections of a post to their accounts.
 func (rs *Records) accounts(ctx context.Context, post *v1alpha1.Post) (record.Account, error) {
 	found := map[string]*v1alpha1.Connection{}
 	for i := range post.Spec.Targets {
@@ -266,7 +256,6 @@ func (rs *Records) accounts(ctx context.Context, post *v1alpha1.Post) (record.Ac
 	}, nil
 }
 
-// saveRequest stores the request that created a post, if nothing was sent for the post.
 func (rs *Records) saveRequest(ctx context.Context, team archive.Team, post *v1alpha1.Post) error {
 	request := archive.Request{UID: post.UID, Fingerprint: post.Annotations[v1alpha1.RequestAnnotation]}
 	return rs.breaker.execute(client.ObjectKeyFromObject(post), func() error { return rs.o.Records.Archive.PutRequest(ctx, team, post.Name, request) })

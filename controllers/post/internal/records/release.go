@@ -18,7 +18,6 @@ import (
 	"github.com/herald-social/herald/posting/record"
 )
 
-// defaultRetryPause is the default of Config.RetryPause.
 const defaultRetryPause = 15 * time.Second
 
 // WaitError is returned while a post that is being deleted waits, usually for its record.
@@ -52,8 +51,7 @@ func (f *Finalizers) Release(ctx context.Context, post *v1alpha1.Post) error {
 	return removeFinalizer(ctx, f.o.Client, post)
 }
 
-// errYoung is the cause of the WaitError for a post that came through the API and was deleted within seconds of its
-// creation.
+// errYoung is the WaitError's cause for a post from the API that was deleted within seconds of its creation.
 var errYoung = errors.New("an object that took its place now could not be told from it")
 
 // requireMinAge returns a WaitError while a replacement of the post would not be looked up, because it could not be
@@ -70,7 +68,6 @@ func (f *Finalizers) requireMinAge(ctx context.Context, post *v1alpha1.Post) err
 	return &WaitError{Pause: pause, why: errYoung}
 }
 
-// blockedFor returns the time since the first failed save of a post that is being deleted.
 func (f *Finalizers) blockedFor(post types.UID) time.Duration {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -81,7 +78,6 @@ func (f *Finalizers) blockedFor(post types.UID) time.Duration {
 	return now.Sub(f.blockedSince[post])
 }
 
-// forgetDeletion removes a released post from blockedSince.
 func (f *Finalizers) forgetDeletion(post types.UID) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -94,8 +90,7 @@ func (f *Finalizers) hasIdempotencyKey(post *v1alpha1.Post) bool {
 	return f.o.Clock.Now().Before(posting.KeyExpiresAt(post))
 }
 
-// saveOrGiveUp saves the record of a post that is being deleted. It returns a WaitError for a retry, and nil once the
-// post may be released.
+// saveOrGiveUp saves a deleted post's record. It returns a WaitError for a retry, nil once the post may be released.
 func (f *Finalizers) saveOrGiveUp(ctx context.Context, post *v1alpha1.Post) error {
 	_, err := f.records.save(ctx, post)
 	key := client.ObjectKeyFromObject(post)

@@ -16,27 +16,23 @@ import (
 )
 
 const (
-	// breakerPause is the pause between two probes of an unavailable store.
 	breakerPause = time.Second
 	// breakerTTL is the longest time that the breaker stays open after a failure without another result. It exceeds the
 	// time of one request, including both halves of writing a record.
 	breakerTTL = time.Minute
 )
 
-// errStoreUnavailable is returned instead of a request while the breaker is open.
 var errStoreUnavailable = errors.New("the store did not answer a moment ago")
 
-// evidence collects failures of a store that many objects share. Failures for one object, however many, say nothing
-// about the others: the cause may be its key, its stored content, or a rule about it. A failure for a second object
-// before any success does.
+// evidence collects failures of a store that many objects share. Failures for one object, however many, prove nothing:
+// the cause may be its key, its stored content, or a rule about it. A failure for a second object before any success
+// does.
 type evidence struct {
-	// suspect is the object of the last failure, if any.
 	suspect types.NamespacedName
 	// since is the time when a second object confirmed the failure, or zero before that.
 	since time.Time
 }
 
-// recordFailure records a failure of an object.
 func (e *evidence) recordFailure(object types.NamespacedName, now time.Time) {
 	if e.suspect != (types.NamespacedName{}) && e.suspect != object && e.since.IsZero() {
 		e.since = now
@@ -44,7 +40,6 @@ func (e *evidence) recordFailure(object types.NamespacedName, now time.Time) {
 	e.suspect = object
 }
 
-// duration returns the time since a failure was confirmed, or zero if there is none.
 func (e *evidence) duration(clock clock.PassiveClock) time.Duration {
 	if e.since.IsZero() {
 		return 0
@@ -59,8 +54,7 @@ func isRecordError(err error) bool {
 
 // storeBreaker is the circuit breaker for all requests about records. A hanging store takes 15 seconds to fail each
 // request. While the breaker is open, one request at a time probes the store and all others fail immediately; otherwise
-// thousands of deletions would take hours. It opens when requests for two posts have failed without a success in
-// between.
+// thousands of deletions would take hours. It opens when two posts' requests have failed without a success in between.
 type storeBreaker struct {
 	clock clock.PassiveClock
 
@@ -68,8 +62,7 @@ type storeBreaker struct {
 	// failures is the evidence that the store is unavailable, and failed is the time of the last failure.
 	failures evidence
 	failed   time.Time
-	// probing is set while a request probes the store.
-	probing bool
+	probing  bool
 }
 
 // execute sends a request for a post to the store, or returns errStoreUnavailable.
@@ -102,13 +95,11 @@ func (o *storeBreaker) isOpen() bool {
 	return o.openLocked()
 }
 
-// openLocked implements isOpen. The caller must hold the lock.
 func (o *storeBreaker) openLocked() bool {
 	ago := o.clock.Since(o.failed)
 	return !o.failures.since.IsZero() && ago < breakerTTL && (o.probing || ago < breakerPause)
 }
 
-// recordResult records the result of a request for a post.
 func (o *storeBreaker) recordResult(post types.NamespacedName, first bool, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -125,7 +116,6 @@ func (o *storeBreaker) recordResult(post types.NamespacedName, first bool, err e
 	}
 }
 
-// openFor returns how long the store has been unavailable, or zero if it is available.
 func (o *storeBreaker) openFor() time.Duration {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -90,8 +90,7 @@ type Source struct {
 	Unsaved func() map[string]int
 	// LimitedApps reports, for each platform with an app, whether connections show a rate limit on it.
 	LimitedApps func(connections func(func(*v1alpha1.Connection)), now time.Time) map[v1alpha1.Platform]bool
-	// Elected is closed when this process is elected, and Stopping when its shutdown starts. After that another process
-	// reports the gauges.
+	// Elected is closed on this process's election, Stopping at its shutdown, when another process takes over the gauges.
 	Elected, Stopping <-chan struct{}
 }
 
@@ -105,29 +104,23 @@ type Uploads interface {
 	Outlook(posts func(func(*v1alpha1.Post)), media map[types.NamespacedName]*v1alpha1.Media, settings *delivery.Settings) map[prepare.OutlookKey]prepare.Outlook
 }
 
-// account identifies the accounts of one team on one platform.
 type account struct {
 	namespace, platform string
 }
 
-// snapshot holds the values for one scrape.
 type snapshot struct {
-	phases    map[[2]string]int
-	due       map[string]int
-	suspended map[string]int
-	// waiting counts the posts that wait for the store, by namespace and by purpose.
-	waiting   map[[2]string]int
-	overdue   map[string]time.Duration
-	attempts  map[account]map[string]int
-	undecided map[account]int
-	uploads   map[prepare.OutlookKey]prepare.Outlook
-	rates     map[[2]string]float64
-	queues    map[string]int
-	// claims is the limit of concurrent writes of claims.
-	claims int
-	// accounts holds the connected accounts.
-	accounts map[account]bool
-	// appLimited holds, by platform, whether the installation's app is rate limited.
+	phases     map[[2]string]int
+	due        map[string]int
+	suspended  map[string]int
+	waiting    map[[2]string]int
+	overdue    map[string]time.Duration
+	attempts   map[account]map[string]int
+	undecided  map[account]int
+	uploads    map[prepare.OutlookKey]prepare.Outlook
+	rates      map[[2]string]float64
+	queues     map[string]int
+	claims     int
+	accounts   map[account]bool
 	appLimited map[v1alpha1.Platform]bool
 }
 
@@ -198,7 +191,6 @@ const (
 	forLookup = "lookup"
 )
 
-// waitsForLookup reports whether a post waits for the lookup of an earlier post of the same name.
 func waitsForLookup(post *v1alpha1.Post) bool {
 	for i := range post.Status.Targets {
 		if t := &post.Status.Targets[i]; !attempt.Settled(t) && attempt.BlockedBy(t, v1alpha1.ReasonRecordUnavailable) {
@@ -263,7 +255,6 @@ func (s *Source) windowOf(t *v1alpha1.TargetStatus, now time.Time) string {
 	return "within"
 }
 
-// collect sends the values of a snapshot.
 func (g *gauges) collect(ch chan<- prometheus.Metric, c *snapshot) {
 	say := func(desc *prometheus.Desc, value float64, labels ...string) {
 		ch <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, value, labels...)

@@ -107,8 +107,7 @@ func newDeliveries(register promauto.Factory) *Deliveries {
 // Watch sets the source whose posts each scrape counts, from its election until it stops.
 func (m *Metrics) Watch(source *Source) { m.scrapes.source.Store(source) }
 
-// ObserveLateness counts a target's first call in a scheduled post. due is the scheduled time, moved by the team's
-// suspensions.
+// ObserveLateness counts a scheduled post's first call to a target. due is moved by the team's suspensions.
 func (d *Deliveries) ObserveLateness(conn *v1alpha1.Connection, due, now time.Time) {
 	late := max(now.Sub(due), 0)
 	d.lateness.Observe(late.Seconds())

@@ -17,8 +17,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// Objects holds the objects that scrapes count. Listing them from the cache would copy every struct: 45 MB per
-// scrape with 100,000 posts.
+// Objects holds the objects to count. Listing 100,000 posts from the cache would copy 45 MB per scrape.
 type Objects struct {
 	posts       objectSet[*v1alpha1.Post]
 	media       objectSet[*v1alpha1.Media]
@@ -42,8 +41,7 @@ func (c *Objects) Watch(mgr ctrl.Manager) error {
 	return nil
 }
 
-// EachPost calls a function for each unfinished post, in no particular order. The posts are shared with the cache and must
-// not be modified.
+// EachPost calls a function for each unfinished post, in any order. The cache shares the posts: do not modify them.
 func (c *Objects) EachPost(do func(*v1alpha1.Post)) { c.posts.each(do) }
 
 // objectSet holds the objects of one kind. They are shared with the cache and must not be modified.
@@ -52,7 +50,6 @@ type objectSet[T client.Object] struct {
 	all map[types.UID]T
 }
 
-// each calls a function for each object, in no particular order.
 func (c *objectSet[T]) each(count func(T)) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
@@ -75,8 +72,7 @@ func (c *objectSet[T]) OnAdd(obj any, _ bool) {
 	c.all[object.GetUID()] = object
 }
 
-// OnUpdate implements toolscache.ResourceEventHandler. The new object may be a replacement of the same name, if the
-// deletion was missed.
+// OnUpdate implements toolscache.ResourceEventHandler. After a missed deletion, the new object is a replacement.
 func (c *objectSet[T]) OnUpdate(before, after any) {
 	old, was := before.(T)
 	if object, is := after.(T); was && is && old.GetUID() != object.GetUID() {
