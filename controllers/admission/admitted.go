@@ -10,8 +10,7 @@ import (
 )
 
 const (
-	// recordTTL is how long a record lasts that no count has replaced. There is no new count while the team's usage is
-	// unchanged or no apiserver is running.
+	// recordTTL is how long an uncounted record lasts: without changes or apiservers, there is no new count.
 	recordTTL = 2 * time.Minute
 	// seenLate is how late a count may be: a watch event takes a moment, and the clocks of two processes differ.
 	seenLate = 2 * time.Second
@@ -19,16 +18,14 @@ const (
 	maxAdmitted = 10_000
 )
 
-// admitted records what this process has admitted and the apiserver has not counted yet. It is held in memory only. The
-// zero value is ready for use.
+// admitted records, in memory, what this process admitted since the apiserver's last count. The zero value is usable.
 type admitted struct {
 	mu         sync.Mutex
 	namespaces map[string]*recent
 	swept      time.Time
 }
 
-// recent holds the records of one namespace, one per post, so that a post that is retried and rejected by another check
-// counts once.
+// recent holds one namespace's records, one per post: a post that is retried and rejected elsewhere counts once.
 type recent struct {
 	posts map[string]growing
 	// rest is the sum of the records beyond maxAdmitted.
@@ -41,7 +38,6 @@ type growing struct {
 	at               time.Time
 }
 
-// counted reports whether a record is obsolete, because of a later count or its age.
 func (g *growing) counted(countedAt, now time.Time) bool {
 	return g.at.Before(countedAt.Add(-seenLate)) || now.Sub(g.at) >= recordTTL
 }
@@ -104,7 +100,6 @@ func (r *recent) since(but string, countedAt, now time.Time) (posts, bytes int64
 	return posts, bytes
 }
 
-// add adds a record to the sum, or subtracts it.
 func (g *growing) add(record growing, times int64) {
 	g.is = max(0, g.is+times*(record.is-record.was))
 	g.created = max(0, g.created+times*record.created)
@@ -113,7 +108,6 @@ func (g *growing) add(record growing, times int64) {
 	}
 }
 
-// locked returns a function that runs do with the lock held.
 func (a *admitted) locked(do func()) func() {
 	return func() {
 		a.mu.Lock()
@@ -122,7 +116,6 @@ func (a *admitted) locked(do func()) func() {
 	}
 }
 
-// sweep deletes namespaces without records, at most once per recordTTL.
 func (a *admitted) sweep(now time.Time) {
 	if now.Sub(a.swept) < recordTTL {
 		return

@@ -25,8 +25,8 @@ import (
 // +kubebuilder:rbac:groups=social.herald.dev,resources=usages,verbs=get
 // +kubebuilder:rbac:groups=social.herald.dev,resources=teams,verbs=get;list;watch
 
-// Budgets computes how much of their budgets teams use: the apiserver's last count, plus the posts that this process
-// has admitted since. It does not include recent admissions by other replicas. Kubernetes' own object count has no such
+// Budgets computes teams' use of their budgets: the apiserver's last count, plus the posts that this process has
+// admitted since. It does not include recent admissions by other replicas. Kubernetes' own object count has no such
 // gap.
 type Budgets struct {
 	// Owner returns the team that owns a namespace, or nil.
@@ -41,9 +41,9 @@ type Budgets struct {
 	admitted admitted
 }
 
-// reserve returns an error if the budget has no room for a post, which is new if before is nil. There is always room
-// for a post that shrinks. An admitted post is counted immediately, except in a dry run; undo reverts that if another
-// check rejects the post.
+// reserve returns an error if the budget has no room for a post, which is new if before is nil. Posts may always
+// shrink. An admitted post is counted immediately, except in a dry run; undo reverts that if another check rejects the
+// post.
 func (b *Budgets) reserve(ctx context.Context, now time.Time, before, post *v1alpha1.Post) (full *field.Error, undo func(), err error) {
 	undo = func() {}
 	if b == nil {
@@ -76,13 +76,11 @@ func (b *Budgets) reserve(ctx context.Context, now time.Time, before, post *v1al
 	return full, undo, nil
 }
 
-// dryRun reports whether a request is a dry run.
 func dryRun(ctx context.Context) bool {
 	req, err := admission.RequestFromContext(ctx)
 	return err == nil && req.DryRun != nil && *req.DryRun
 }
 
-// requirements returns how much more of the budget a change needs.
 func requirements(before, post *v1alpha1.Post, change growing, used map[v1alpha1.BudgetItem]int64) (needs []plan.Demand) {
 	want := func(item v1alpha1.BudgetItem, more int64) {
 		needs = append(needs, plan.Demand{Item: item, Used: used[item], More: more})
@@ -116,16 +114,13 @@ func growth(before, post *v1alpha1.Post, more int64) int64 {
 	return more
 }
 
-// budgetUse is a team's usage of its budget.
 type budgetUse struct {
 	of map[v1alpha1.BudgetItem]int64
-	// countedAt is when the apiserver counted. live is true if Kubernetes itself counted the posts, which includes every
-	// stored post.
+	// countedAt is when the apiserver counted. live: Kubernetes itself counted the posts, including every stored post.
 	countedAt time.Time
 	live      bool
 }
 
-// used returns the team's usage as far as this process knows it.
 func (b *Budgets) used(ctx context.Context, namespace string) (*budgetUse, error) {
 	used := &budgetUse{of: map[v1alpha1.BudgetItem]int64{}}
 	stored, err := b.Usage(ctx, namespace, plan.BudgetCounter())

@@ -14,7 +14,6 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// cancelledWarning returns the warning about updating a cancelled post, including the time and author of the cancel.
 func cancelledWarning(stored *v1alpha1.Post) string {
 	when := "" // The manager has not recorded it yet.
 	if at := stored.Status.CancelledAt; at != nil {
@@ -24,7 +23,6 @@ func cancelledWarning(stored *v1alpha1.Post) string {
 		when, cancelledBy(stored))
 }
 
-// cancelledBy names the field managers that set spec.cancelled.
 func cancelledBy(stored *v1alpha1.Post) string {
 	if !stored.Spec.Cancelled {
 		return "" // Another client has since applied another value and owns the field.
@@ -45,10 +43,8 @@ func cancelledBy(stored *v1alpha1.Post) string {
 	return by
 }
 
-// cancelledField is the path of spec.cancelled.
 var cancelledField = fieldpath.MakePathOrDie("spec", "cancelled")
 
-// hasField reports whether a set of managed fields has the field at a path.
 func hasField(set *metav1.FieldsV1, path fieldpath.Path) bool {
 	var fields fieldpath.Set
 	return set != nil && fields.FromJSON(set.GetRawReader()) == nil && fields.Has(path)

@@ -44,8 +44,7 @@ import (
 // PostPath is the path of the webhook, or the parent of its secret path.
 const PostPath = "/validate-post"
 
-// answerWithin is the timeout for a check. It is shorter than the timeout in the webhook configuration, so that the
-// client learns why the post was not checked.
+// answerWithin is the timeout for a check, shorter than the webhook's, so that the client learns the reason.
 const answerWithin = 3 * time.Second
 
 // Options configures the webhook. All fields except SecretPath, Namespaces and Budgets are required.
@@ -72,8 +71,7 @@ type PostValidator struct{ Options }
 
 var _ admission.Validator[*v1alpha1.Post] = (*PostValidator)(nil)
 
-// SetupWithManager registers the webhook with the manager's webhook server. Every replica serves it, not only the
-// leader.
+// SetupWithManager registers the webhook with the manager's webhook server, on every replica, not only the leader.
 func SetupWithManager(mgr ctrl.Manager, o Options) error {
 	if o.Reader == nil || o.Clock == nil || o.StartingDeadline <= 0 {
 		return errors.New("the webhook needs Reader, Clock and StartingDeadline")
@@ -90,7 +88,6 @@ func SetupWithManager(mgr ctrl.Manager, o Options) error {
 	return nil
 }
 
-// requirePath serves requests for the secret path, and responds with 404 to all others.
 func requirePath(path func() string, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		known := path()
@@ -117,17 +114,15 @@ func (p *PostValidator) ValidateDelete(context.Context, *v1alpha1.Post) (admissi
 	return nil, nil
 }
 
-// validate rejects a post that contradicts existing objects, exceeds the size limits, or exceeds the team's budget.
-// Missing objects only cause a warning, because a GitOps tool applies a whole set at once. stored is the post before
-// the change, or nil for a new post.
+// validate rejects a post that contradicts existing objects or exceeds the size limits or the team's budget. Missing
+// objects only cause a warning, because a GitOps tool applies a whole set at once. stored is the post before, or nil.
 func (p *PostValidator) validate(ctx context.Context, stored, post *v1alpha1.Post) (admission.Warnings, error) {
 	if !p.Namespaces.Include(post.Namespace) {
 		return nil, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, answerWithin)
 	defer cancel()
-	// The size is checked even if the post will not be published, because every post takes up storage. A post that has
-	// not grown passes.
+	// Every stored post takes up space, published or not. A post that has not grown passes.
 	if stored == nil || growth(stored, post, int64(posting.Size(post)-posting.Size(stored))) > 0 {
 		if errs := rules.ValidateSize(post, stored); len(errs) > 0 {
 			return nil, invalid(post, errs) // its texts are not validated, because they may be of any length
@@ -148,8 +143,7 @@ func (p *PostValidator) validate(ctx context.Context, stored, post *v1alpha1.Pos
 	return warnings, reject(post, append(refused, wrong...), undo)
 }
 
-// reject returns the rejection of a post and undoes its reservation in the budget. It returns nil if there are no
-// errors.
+// reject returns the rejection of a post and undoes its budget reservation, or nil if there are no errors.
 func reject(post *v1alpha1.Post, errs field.ErrorList, undo func()) error {
 	if len(errs) == 0 {
 		return nil
@@ -158,7 +152,6 @@ func reject(post *v1alpha1.Post, errs field.ErrorList, undo func()) error {
 	return invalid(post, errs)
 }
 
-// invalid returns the API error for a rejected post.
 func invalid(post *v1alpha1.Post, errs field.ErrorList) error {
 	return apierrors.NewInvalid(schema.GroupKind{Group: v1alpha1.GroupVersion.Group, Kind: "Post"}, post.Name, errs)
 }
@@ -190,8 +183,7 @@ func (p *PostValidator) validateContents(ctx context.Context, stored, post *v1al
 	return warnings, refused
 }
 
-// lateness warns about a scheduled time in the past. That is not an error: a repository may contain posts that were
-// published long ago.
+// lateness warns about a scheduled time in the past. It is no error: a repository may contain old posts.
 func (p *PostValidator) lateness(post *v1alpha1.Post) admission.Warnings {
 	if at := post.Spec.ScheduledAt; at != nil && p.Clock.Since(at.Time) > p.StartingDeadline {
 		return admission.Warnings{fmt.Sprintf(
@@ -200,7 +192,6 @@ func (p *PostValidator) lateness(post *v1alpha1.Post) admission.Warnings {
 	return nil
 }
 
-// env reads the objects that the post refers to.
 func (p *PostValidator) env(ctx context.Context, post *v1alpha1.Post) (rules.Env, error) {
 	connections := map[string]*v1alpha1.Connection{}
 	for i := range post.Spec.Targets {
@@ -234,7 +225,6 @@ func (p *PostValidator) env(ctx context.Context, post *v1alpha1.Post) (rules.Env
 	}, nil
 }
 
-// converts reports whether a namespace's team has its videos converted.
 func (p *PostValidator) converts(ctx context.Context, namespace string) (bool, error) {
 	if p.Budgets == nil || p.Budgets.Owner == nil {
 		return false, nil

@@ -48,8 +48,7 @@ import (
 // +kubebuilder:rbac:groups=social.herald.dev,resources=teams,verbs=get;list;watch
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
-// forbiddenPause is the requeue delay after the manager was denied access to a namespace's Secrets: its Team may still
-// be reconciling.
+// forbiddenPause is the requeue delay after access to a namespace's Secrets was denied: its Team may be reconciling.
 const forbiddenPause = 15 * time.Second
 
 // Options configures the Reconciler. Client, APIReader, Owned and Clock are required.
@@ -87,8 +86,7 @@ func New(o Options) (*Reconciler, error) {
 	}}, nil
 }
 
-// SetupWithManager adds the reconciler to a manager. A key is reconciled when its spec changes, when a Team acquires
-// its namespace, and when it expires.
+// SetupWithManager reconciles keys when their spec changes, when a Team acquires the namespace, and when they expire.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	err := ctrl.NewControllerManagedBy(mgr).
 		For(&v1alpha1.APIKey{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
@@ -125,8 +123,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	return reconcile.Result{RequeueAfter: r.status.RequeueAfter(&key, nextCheck(&key, trouble, now))}, nil
 }
 
-// sync updates status.tokens according to the spec. It returns a refusal if a token cannot be activated; errors are
-// retried.
+// sync updates status.tokens. It returns a refusal if a token cannot be activated; errors are retried.
 func (r *Reconciler) sync(ctx context.Context, key *v1alpha1.APIKey) (*refusal, error) {
 	if err := r.revoke(ctx, key); err != nil || key.Spec.Revoked {
 		return nil, err
@@ -147,7 +144,6 @@ func (r *Reconciler) sync(ctx context.Context, key *v1alpha1.APIKey) (*refusal, 
 	return first, nil
 }
 
-// activate adds a token to the status.
 func (r *Reconciler) activate(ctx context.Context, key *v1alpha1.APIKey, token v1alpha1.APIKeyToken) (*refusal, error) {
 	switch {
 	case key.Status.Token(token.Name) != nil:
@@ -200,7 +196,6 @@ func (r *Reconciler) revoke(ctx context.Context, key *v1alpha1.APIKey) error {
 	return nil
 }
 
-// refusedByAPI returns why the API server rejected the Secret of a key.
 func refusedByAPI(err error, secret *corev1.Secret) *refusal {
 	if apierrors.IsForbidden(err) {
 		return &refusal{

@@ -24,7 +24,6 @@ import (
 // wakeMargin is added to a requeue delay, so that it never ends early.
 const wakeMargin = 100 * time.Millisecond
 
-// refusal is the reason why a key cannot be activated.
 type refusal struct {
 	// noTeam is true if no team owns the namespace. A Team that acquires the namespace triggers a reconciliation.
 	noTeam  bool
@@ -45,7 +44,6 @@ func secretName(key *v1alpha1.APIKey, token string) string {
 	return strings.TrimRight(key.Name[:validation.DNS1123SubdomainMaxLength-len(end)], "-.") + end
 }
 
-// revoked returns the names of the tokens that the spec no longer lists.
 func revoked(key *v1alpha1.APIKey) []string {
 	var names []string
 	if key.Spec.Revoked {
@@ -87,7 +85,6 @@ func adopt(key *v1alpha1.APIKey, name string, secret *corev1.Secret) *refusal {
 	return nil
 }
 
-// summarize returns a key's state.
 func summarize(key *v1alpha1.APIKey, trouble *refusal, now time.Time) conditions.Summary {
 	switch {
 	case key.Spec.Revoked:
@@ -109,7 +106,6 @@ func summarize(key *v1alpha1.APIKey, trouble *refusal, now time.Time) conditions
 	}
 }
 
-// secretsOf names the Secrets that hold a key's generated tokens.
 func secretsOf(key *v1alpha1.APIKey) string {
 	var names []string
 	for _, token := range key.Status.Tokens {
@@ -127,7 +123,6 @@ func secretsOf(key *v1alpha1.APIKey) string {
 	}
 }
 
-// expired reports whether all tokens of a key have expired.
 func expired(key *v1alpha1.APIKey, now time.Time) bool {
 	end := lastExpiry(key)
 	return end != nil && !now.Before(end.Time)

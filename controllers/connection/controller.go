@@ -49,7 +49,6 @@ import (
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
 const (
-	// reportWithin is the timeout for writing a status.
 	reportWithin = 10 * time.Second
 	// conflictPause is the requeue delay after a conflict. It lets the cache catch up.
 	conflictPause = time.Second
@@ -73,8 +72,7 @@ type Options struct {
 	Events events.EventRecorder
 	// Owned reports whether a team owns a namespace. Accounts in other namespaces are not used.
 	Owned func(ctx context.Context, namespace string) (bool, error)
-	// Owner returns the team that owns a namespace, or nil. The team's plan may limit the number of accounts. If Owner is
-	// nil, there is no limit.
+	// Owner returns a namespace's team, whose plan may limit accounts, or nil. If Owner is nil, there is no limit.
 	Owner func(ctx context.Context, namespace string) (*v1alpha1.Team, error)
 	// Metrics exposes the state of connections. If nil, nothing is exposed.
 	Metrics *Metrics
@@ -86,8 +84,7 @@ type Options struct {
 	Spool *credentials.Spool
 	// Grace is the manager's shutdown timeout. Renewed tokens are still stored within it.
 	Grace time.Duration
-	// MaxConcurrentReconciles limits the connections examined concurrently (default 32). An examination spends most of its
-	// time waiting for the platform.
+	// MaxConcurrentReconciles limits concurrent examinations (default 32), which mostly wait for the platform.
 	MaxConcurrentReconciles int
 }
 
@@ -98,12 +95,10 @@ type Reconciler struct {
 	status conditions.Reporter
 	// unsaved holds renewed tokens that could not be stored yet, by the name of their working copy.
 	unsaved sync.Map
-	// inherited are the tokens that an earlier process left unsaved. inheritedAll is false while some of them could not be
-	// read.
+	// inherited are an earlier process's unsaved tokens. inheritedAll is false while some could not be read.
 	inherited    []unsaved
 	inheritedAll bool
-	// locks serializes examinations that share a working copy. verdicts caches the platform's responses about inputs that
-	// were not adopted.
+	// locks serializes examinations of a working copy. verdicts caches the platform's responses about unadopted inputs.
 	locks    keyedLock
 	verdicts *cache.LRUExpireCache
 	// registered holds the working copies that are in the register. deleted holds recently deleted connections, by name.
@@ -112,8 +107,7 @@ type Reconciler struct {
 	stopping atomic.Bool
 }
 
-// New returns a Reconciler that has loaded the renewed tokens from Spool. It returns an error if a required option is
-// missing.
+// New returns a Reconciler with the tokens from Spool. It returns an error if a required option is missing.
 func New(o Options) (*Reconciler, error) {
 	if o.Client == nil || o.APIReader == nil || o.Platforms == nil || o.Store == nil || o.Owned == nil || o.Clock == nil {
 		return nil, errors.New("the connection reconciler needs Client, APIReader, Platforms, Store, Owned and Clock")
@@ -155,7 +149,6 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	return nil
 }
 
-// probeRequested passes updates that request a probe.
 func probeRequested() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		return e.ObjectOld.GetAnnotations()[v1alpha1.ProbeAnnotation] != e.ObjectNew.GetAnnotations()[v1alpha1.ProbeAnnotation]
@@ -206,7 +199,6 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	return reconcile.Result{RequeueAfter: r.status.RequeueAfter(&conn, requeueForLimit(&conn, requeueAfterOutcome(&conn, o, declaredLead, now), now))}, nil
 }
 
-// reconcileIdle does what needs no call to the platform, for a connection that is not due.
 func (r *Reconciler) reconcileIdle(ctx context.Context, conn *v1alpha1.Connection, declaredLead time.Duration, now time.Time) (reconcile.Result, error) {
 	if isLimitStale(conn, now) {
 		if err := r.reportLimit(ctx, conn, now); apierrors.IsConflict(err) {
@@ -252,9 +244,8 @@ func (r *Reconciler) replaced(ctx context.Context, conn *v1alpha1.Connection) bo
 	return found.Input.Freshness == credentials.New && !told
 }
 
-// report writes the outcome of an examination to the status. After a conflict, it reads the object again and applies
-// the outcome to it, unless the spec has changed. Conflicts are common: clients request the next examination while one
-// is running.
+// report writes the outcome of an examination to the status. After a conflict it applies the outcome to the new object,
+// unless the spec has changed. Conflicts are common: clients request the next examination while one is running.
 func (r *Reconciler) report(ctx context.Context, conn *v1alpha1.Connection, o outcome, probe string) error {
 	now := r.Clock.Now()
 	for range mostReports {

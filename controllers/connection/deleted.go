@@ -48,16 +48,14 @@ func (r *Reconciler) register(ctx context.Context, conn *v1alpha1.Connection) er
 	return nil
 }
 
-// deletedConnection is a deleted connection. grace is how long its account's tokens are kept if no other connection
-// uses the account.
+// deletedConnection is a deleted connection. grace is how long an otherwise unused account's tokens are kept.
 type deletedConnection struct {
 	conn  *v1alpha1.Connection
 	grace time.Duration
 }
 
-// gracePeriodOf returns how long the tokens of a connection that is deleted now are kept: not at all if a person
-// disconnected the account. If a disconnect fails, its annotation stays on the object, and has no effect after
-// disconnectWindow.
+// gracePeriodOf returns how long the tokens of a deleted connection are kept: not at all if a person disconnected the
+// account. A failed disconnect leaves its annotation on the object, without effect after disconnectWindow.
 func gracePeriodOf(conn *v1alpha1.Connection, now time.Time) time.Duration {
 	if conn.DeletionTimestamp != nil {
 		now = conn.DeletionTimestamp.Time // a finalizer kept the object until now
@@ -81,8 +79,7 @@ func (r *Reconciler) recordDeleted() handler.EventHandler {
 }
 
 // forget removes a deleted connection's tokens: immediately if a person disconnected the account, otherwise after
-// tokenRetention unless the connection is applied again. It returns a requeue delay while another of the account's
-// connections is being examined.
+// tokenRetention unless it is applied again. It returns a requeue delay while the account is being examined.
 func (r *Reconciler) forget(ctx context.Context, key types.NamespacedName) (again time.Duration, err error) {
 	noted, _ := r.deleted.Load(key)
 	was, ok := noted.(deletedConnection)
@@ -183,7 +180,6 @@ func (r *Reconciler) sweepNamespace(ctx context.Context, namespace string) error
 	return errors.Join(problems...)
 }
 
-// settleLocked acquires a working copy's lock and settles the copy.
 func (r *Reconciler) settleLocked(ctx context.Context, namespace string, entry credentials.RegisterEntry) error {
 	done, err := r.locks.acquire(ctx, types.NamespacedName{Namespace: namespace, Name: entry.Name()})
 	if err != nil {

@@ -33,7 +33,6 @@ const (
 	msgStillRefused = "the platform does not accept a token that it has only just renewed" + triesAgain
 )
 
-// examination is one examination of one connection.
 type examination struct {
 	*Reconciler
 
@@ -42,15 +41,13 @@ type examination struct {
 	started  time.Time
 	// input is the content of the connection's Secret. loaded is the version of the working copy at the start of the
 	// examination, or that of the input if there was no copy.
-	input  credentials.Input
-	loaded string
-	// read is the content of the working copy.
+	input   credentials.Input
+	loaded  string
 	read    credentials.Credentials
 	renewed bool
 	// adopted is set once the working copy was made from a different input.
 	adopted bool
-	// replaced is set once the credentials differ from those at the start of the examination and it was not Herald that
-	// changed them.
+	// replaced is set once someone other than Herald has changed the credentials since the start of the examination.
 	replaced bool
 }
 
@@ -64,8 +61,7 @@ func (r *Reconciler) examineLocked(ctx context.Context, conn *v1alpha1.Connectio
 	return r.examine(ctx, conn), 0
 }
 
-// examine checks whether the account can be published to, and renews its token if needed. The caller must hold the
-// working copy's lock.
+// examine checks whether the account can publish, and renews its token if needed. The caller must hold the copy's lock.
 func (r *Reconciler) examine(ctx context.Context, conn *v1alpha1.Connection) outcome {
 	if conn.Spec.Disabled {
 		return outcome{reason: v1alpha1.ReasonDisabled, message: msgDisabled}
@@ -127,8 +123,7 @@ func (e *examination) probe(ctx context.Context) outcome {
 	}
 }
 
-// addInspection adds the platform's details about a working account. The platform may refuse this call even though it
-// has identified the account.
+// addInspection adds a working account's details. The platform may refuse this call although it identified the account.
 func (e *examination) addInspection(ctx context.Context, o outcome) outcome {
 	if o.reason != v1alpha1.ReasonConnected {
 		return o
@@ -145,17 +140,14 @@ func (e *examination) addInspection(ctx context.Context, o outcome) outcome {
 	return o
 }
 
-// isTransient reports whether a reason is unrelated to the account itself.
 func isTransient(reason string) bool {
 	return reason == v1alpha1.ReasonPlatformUnavailable || reason == v1alpha1.ReasonCredentialsUnavailable
 }
 
-// isTokenRefused reports whether the platform refused the access token.
 func isTokenRefused(failure *platforms.Error) bool {
 	return failure != nil && failure.Class == platforms.ClassRefresh
 }
 
-// identify identifies the account at the platform, within the remaining time.
 func (e *examination) identify(ctx context.Context) (platforms.Identity, *platforms.Error) {
 	left := probeWithin - e.Clock.Since(e.started)
 	if e.renewed {
@@ -170,7 +162,6 @@ func (e *examination) identify(ctx context.Context) (platforms.Identity, *platfo
 	return identity, nil
 }
 
-// countError converts a call's error to a *platforms.Error, and counts it if its code is unlisted.
 func (e *examination) countError(operation string, err error) *platforms.Error {
 	failure := platformError(err)
 	if failure.Unlisted {
@@ -179,7 +170,6 @@ func (e *examination) countError(operation string, err error) *platforms.Error {
 	return failure
 }
 
-// platformError converts any error to a *platforms.Error.
 func platformError(err error) *platforms.Error {
 	if failure, ok := errors.AsType[*platforms.Error](err); ok {
 		return failure
@@ -188,8 +178,8 @@ func platformError(err error) *platforms.Error {
 }
 
 const (
-	// inspectEvery is how long known rate limits are relied on while plenty remains. An account with many posts is probed
-	// every minute.
+	// inspectEvery is how long known rate limits are relied on while plenty remains: a busy account is probed every
+	// minute.
 	inspectEvery = 10 * time.Minute
 	// inspectWithin is the minimum timeout for an inspection, however long the rest of the examination took.
 	inspectWithin = time.Second
@@ -223,7 +213,6 @@ func (e *examination) inspect(ctx context.Context) (*platforms.AccountInfo, *pla
 	return nil, failure
 }
 
-// inspectDue reports whether an inspection may bring new information.
 func inspectDue(status *v1alpha1.ConnectionStatus, now time.Time) bool {
 	if status.TikTok != nil || len(status.RateLimits) == 0 || !ratelimit.BlockedUntil(status, now).IsZero() {
 		return true

@@ -33,8 +33,7 @@ func (k flusher) Start(ctx context.Context) error {
 	return nil
 }
 
-// flush stores the unsaved tokens until ctx is done. An examination that is still finishing may store the same token,
-// which is not a conflict.
+// flush stores the unsaved tokens until ctx is done. An examination that is still finishing may store the same one.
 func (k flusher) flush(ctx context.Context) {
 	var saving sync.WaitGroup
 	k.unsaved.Range(func(key, value any) bool {

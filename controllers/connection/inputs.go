@@ -30,8 +30,7 @@ const (
 
 const (
 	// verdictTTL is how long the platform's response about an input that was not adopted is cached.
-	verdictTTL = time.Hour
-	// mostVerdicts is the size of the verdict cache.
+	verdictTTL   = time.Hour
 	mostVerdicts = 10_000
 	// longestMessage keeps a condition's message readable and within the schema's limit of 32,768 bytes.
 	longestMessage = 2048
@@ -40,12 +39,10 @@ const (
 // ignored explains why an input is not in use. It is the zero value if the input is.
 type ignored struct{ condition, reason, message string }
 
-// refusedInput returns the explanation for new tokens that were refused.
 func refusedInput(in *credentials.Input, reason, message string) ignored {
 	return ignored{v1alpha1.ConditionCredentialsRefused, reason, fmt.Sprintf(msgIgnored, in.Secret, message)}
 }
 
-// applyIgnored writes to the status why the input is not in use, if that is known.
 func applyIgnored(conn *v1alpha1.Connection, o outcome, now time.Time) {
 	if o.input == nil && o.reason != v1alpha1.ReasonCredentialsNotFound {
 		return
@@ -64,7 +61,6 @@ func applyIgnored(conn *v1alpha1.Connection, o outcome, now time.Time) {
 	})
 }
 
-// examineFound decides which of the found tokens the account uses, and probes the platform with them.
 func (e *examination) examineFound(ctx context.Context, found credentials.Found) outcome {
 	if err := e.register(ctx, e.conn); err != nil {
 		return workingCopyOutcome(err)
@@ -94,7 +90,6 @@ func (e *examination) examineFound(ctx context.Context, found credentials.Found)
 	return e.probe(ctx)
 }
 
-// adoptAndProbe switches the account to its input and probes the platform with it.
 func (e *examination) adoptAndProbe(ctx context.Context, how func(context.Context, *v1alpha1.Connection, credentials.Input) (credentials.Credentials, error)) outcome {
 	if e.input.Err != nil {
 		return credentialsOutcome(e.input.Err)
@@ -115,7 +110,6 @@ func (e *examination) adoptWith(ctx context.Context, how func(context.Context, *
 	return nil
 }
 
-// adopt replaces the working copy's tokens with the input's.
 func (e *examination) adopt(ctx context.Context, conn *v1alpha1.Connection, in credentials.Input) (credentials.Credentials, error) {
 	return e.Store.Adopt(ctx, conn, e.read, in)
 }
@@ -163,7 +157,6 @@ func (e *examination) renewable(verdict outcome) bool {
 	return verdict.reason == v1alpha1.ReasonTokenExpired && e.input.Token.Refresh != ""
 }
 
-// reprobe probes the working copy's tokens, after the input was probed.
 func (e *examination) reprobe(ctx context.Context) outcome {
 	e.started = e.Clock.Now()
 	return e.probe(ctx)
@@ -177,8 +170,7 @@ func (e *examination) adoptRefused(ctx context.Context) outcome {
 }
 
 // contested returns the name of a connection for another account that refers to the same input by mistake, or "". Only
-// spending the refresh token would show which account it belongs to, and would leave a spent token in the other
-// account's copy.
+// spending the refresh token would show whose it is, and would leave a spent token in the other account's copy.
 func (e *examination) contested(ctx context.Context) (string, error) {
 	all, err := e.connectionsOf(ctx, e.conn.Namespace)
 	if err != nil {
@@ -198,7 +190,6 @@ func (e *examination) proven() bool {
 	return e.conn.Status.Confirmed() && e.loaded == e.conn.Status.CredentialsVersion && !e.adopted && !e.replaced
 }
 
-// shared reports whether another connection uses the working copy.
 func (e *examination) shared(ctx context.Context) (bool, error) {
 	all, err := e.connectionsOf(ctx, e.conn.Namespace)
 	if err != nil {
@@ -248,7 +239,6 @@ func (e *examination) replace(ctx context.Context) outcome {
 	return o
 }
 
-// verdictKey returns the cache key for an account's input.
 func verdictKey(conn *v1alpha1.Connection, hash string) string {
 	return workingKey(conn).String() + " " + hash
 }
@@ -282,8 +272,7 @@ func (e *examination) verdict(ctx context.Context) outcome {
 
 // copyEarly creates the missing working copy for an account that is not due and that an older version of Herald
 // confirmed. Otherwise a tool could restore old tokens until the next examination. The platform is not called, because
-// the tokens are the confirmed ones. It returns a retry delay while another of the account's connections is being
-// examined.
+// the tokens are confirmed. It returns a retry delay while the account is being examined.
 func (r *Reconciler) copyEarly(ctx context.Context, conn *v1alpha1.Connection) (again time.Duration, err error) {
 	if conn.Status.WorkingSecret != "" || !conn.Status.Confirmed() || withheldBy(conn) != "" || conn.Spec.Disabled {
 		return 0, nil

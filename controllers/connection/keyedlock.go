@@ -25,14 +25,12 @@ type keyedLock struct {
 	holders map[types.NamespacedName]*lockHolder
 }
 
-// lockHolder is the current holder of a working copy's lock.
 type lockHolder struct {
 	released chan struct{}
 	// refused counts the failed attempts to acquire the lock.
 	refused int
 }
 
-// acquire waits for a working copy's lock and returns its release function. The error is ctx.Err().
 func (t *keyedLock) acquire(ctx context.Context, key types.NamespacedName) (done func(), err error) {
 	for {
 		done, other := t.acquireOrHolder(key)
@@ -60,7 +58,6 @@ func (t *keyedLock) tryAcquire(key types.NamespacedName) (done func(), again tim
 	return nil, min(time.Duration(other.refused)*lockRetryPause, pacing.MaxRetry)
 }
 
-// acquireOrHolder acquires the lock or returns its holder.
 func (t *keyedLock) acquireOrHolder(key types.NamespacedName) (done func(), other *lockHolder) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -27,21 +27,18 @@ func limitChanged() predicate.Predicate {
 	}}
 }
 
-// isLimitStale reports whether the condition RateLimited contradicts the status: it may be missing or outdated, or give
-// another end or limit.
+// isLimitStale reports whether the condition RateLimited contradicts the status.
 func isLimitStale(conn *v1alpha1.Connection, now time.Time) bool {
 	described := conn.DeepCopy()
 	ratelimit.Describe(described, "", now)
 	return !v1alpha1.SemanticEqual(limitOf(conn), limitOf(described))
 }
 
-// limitOf returns the condition RateLimited of a connection, or nil.
 func limitOf(conn *v1alpha1.Connection) *metav1.Condition {
 	return meta.FindStatusCondition(conn.Status.Conditions, v1alpha1.ConditionRateLimited)
 }
 
-// requeueForLimit shortens the requeue delay rest so that it ends with the rate limit, if one is in force. Zero means
-// no requeue.
+// requeueForLimit shortens the requeue delay rest to the end of a current rate limit. Zero means no requeue.
 func requeueForLimit(conn *v1alpha1.Connection, rest time.Duration, now time.Time) time.Duration {
 	until := ratelimit.BlockedUntil(&conn.Status, now)
 	if until.IsZero() {
@@ -66,7 +63,6 @@ func (r *Reconciler) reportLimit(ctx context.Context, conn *v1alpha1.Connection,
 	return nil
 }
 
-// announceLimit emits an event and logs a line if the rate limit of a connection has changed or ended.
 func (r *Reconciler) announceLimit(ctx context.Context, conn *v1alpha1.Connection, before []metav1.Condition) {
 	change, changed := ratelimit.Changed(before, conn.Status.Conditions)
 	if !changed {

@@ -16,8 +16,7 @@ import (
 	"github.com/herald-social/herald/internal/conditions"
 )
 
-// Metrics exposes the state of connections. It is a prometheus.Collector, because a token's remaining lifetime is
-// computed at scrape time.
+// Metrics exposes the state of connections. It is a prometheus.Collector: token lifetimes are computed at scrape time.
 type Metrics struct {
 	clock     clock.PassiveClock
 	ready     *prometheus.Desc
@@ -29,7 +28,6 @@ type Metrics struct {
 	connections map[types.NamespacedName]connectionMetrics
 }
 
-// connectionMetrics holds the exposed values of one connection.
 type connectionMetrics struct {
 	platform string
 	disabled bool
@@ -112,7 +110,6 @@ func (m *Metrics) Collect(ch chan<- prometheus.Metric) {
 	}
 }
 
-// set records a connection's state.
 func (m *Metrics) set(conn *v1alpha1.Connection) {
 	s := connectionMetrics{platform: string(conn.Spec.Platform), disabled: conn.Spec.Disabled, ready: conditions.IsReady(conn.Status.Conditions)}
 	if ends := conn.Status.TokenExpiresAt; ends != nil {
@@ -132,7 +129,6 @@ func (m *Metrics) set(conn *v1alpha1.Connection) {
 	m.connections[types.NamespacedName{Namespace: conn.Namespace, Name: conn.Name}] = s
 }
 
-// drop removes the metrics of a deleted connection.
 func (m *Metrics) drop(name types.NamespacedName) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -15,8 +15,8 @@ import (
 )
 
 // isNamespaceTerminating reports whether an error about a working copy only means that the namespace is gone or
-// terminating. The deletion removes Herald's role binding before the Secrets, so reading them is forbidden rather than
-// not found.
+// terminating. The deletion removes Herald's role binding first, so reading the Secrets is forbidden rather than not
+// found.
 func (r *Reconciler) isNamespaceTerminating(ctx context.Context, namespace string, err error) (bool, error) {
 	switch {
 	case err == nil:
@@ -30,8 +30,7 @@ func (r *Reconciler) isNamespaceTerminating(ctx context.Context, namespace strin
 }
 
 // dropIfNamespaceGone drops a token that could not be stored if its account's namespace is gone, and reports whether it
-// did. It is not enough that the namespace is terminating: its Secrets may still exist, and the cause of the error is
-// unknown.
+// did. In a terminating namespace, Secrets may still exist, and the cause of the error is unknown.
 func (r *Reconciler) dropIfNamespaceGone(ctx context.Context, pending unsaved, problem error) bool {
 	if !apierrors.IsForbidden(problem) {
 		return false

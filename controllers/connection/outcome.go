@@ -25,12 +25,10 @@ const (
 	longestProbe = 256
 )
 
-// outcome is the result of one examination of a connection.
 type outcome struct {
 	reason  string
 	message string
-	// probed is true if the platform was called.
-	probed bool
+	probed  bool
 	// loaded is the version of the working copy at the start of the examination. read is its content at the end, after
 	// claims and renewals. If the copy could not be read, they are empty and nil.
 	loaded string
@@ -40,8 +38,7 @@ type outcome struct {
 	input   *credentials.Input
 	ignored ignored
 	adopted bool
-	// known is true if the credentials have not changed since the previous examination, apart from Herald's own
-	// renewals.
+	// known is true if only Herald's own renewals have changed the credentials since the previous examination.
 	known bool
 	// identity is the account that the token belongs to, or nil if unknown.
 	identity *platforms.Identity
@@ -51,7 +48,6 @@ type outcome struct {
 	retryAt time.Time
 }
 
-// progressOf maps a reason to the progress that the condition reports.
 func progressOf(reason string) conditions.Progress {
 	switch reason {
 	case v1alpha1.ReasonConnected:
@@ -63,12 +59,10 @@ func progressOf(reason string) conditions.Progress {
 	}
 }
 
-// needsReconnect reports whether a reason means that the account needs other credentials.
 func needsReconnect(reason string) bool {
 	return slices.Contains([]string{v1alpha1.ReasonRevoked, v1alpha1.ReasonTokenExpired, v1alpha1.ReasonAccountMismatch}, reason)
 }
 
-// credentialsOutcome maps an error about the credentials to an outcome.
 func credentialsOutcome(err error) outcome {
 	o := outcome{message: err.Error()}
 	switch credentials.ReasonOf(err) {
@@ -91,7 +85,6 @@ func workingCopyOutcome(err error) outcome {
 	return o
 }
 
-// identityOutcome compares the token's account with the connection's account.
 func identityOutcome(conn *v1alpha1.Connection, identity platforms.Identity) outcome {
 	if identity.AccountID != conn.Spec.AccountID {
 		return outcome{
@@ -118,7 +111,6 @@ func nameOf(identity platforms.Identity) string {
 	}
 }
 
-// triesAgain is appended to the message of a failure that the next examination may resolve without a person.
 const triesAgain = "; Herald tries again"
 
 // failureOutcome maps a platform's error to an outcome. Only a fault that a user can fix disconnects the account; all
@@ -146,8 +138,7 @@ func failureOutcome(failure *platforms.Error) outcome {
 	return o
 }
 
-// apply writes an outcome to the examined connection's status. probe is the probe request as it was at the start of the
-// examination.
+// apply writes an outcome to the connection's status. probe is the probe request at the start of the examination.
 func apply(conn *v1alpha1.Connection, o outcome, probe string, now time.Time) {
 	status := &conn.Status
 	o = preserveDisconnected(status, o)

@@ -19,9 +19,8 @@ import (
 const msgBeyondPlan = "the starter plan allows %d connected accounts, and this connection is beyond them: the oldest ones that are not disabled count; " +
 	"disable or delete another connection, or change the plan"
 
-// withheld returns the outcome for a connection that may not be used, whatever its platform responds, or the zero
-// outcome if it may be used. It calls no platform, so that a manager applies a changed configuration right after
-// startup.
+// withheld returns the outcome for a connection that may not be used, or the zero outcome if it may be used. It calls
+// no platform, so that a manager applies a changed configuration right after startup.
 func (r *Reconciler) withheld(ctx context.Context, conn *v1alpha1.Connection) (outcome, error) {
 	owned, err := r.Owned(ctx, conn.Namespace)
 	if err != nil {
@@ -40,7 +39,6 @@ func (r *Reconciler) withheld(ctx context.Context, conn *v1alpha1.Connection) (o
 	return outcome{reason: v1alpha1.ReasonPlanLimit, message: fmt.Sprintf(msgBeyondPlan, allowed)}, nil
 }
 
-// withheldBy returns the reason in the status if it means that the connection may not be used, and otherwise "".
 func withheldBy(conn *v1alpha1.Connection) string {
 	switch reason := conditions.Reason(conn.Status.Conditions); reason {
 	case v1alpha1.ReasonNoTeam, v1alpha1.ReasonPlatformNotSupported, v1alpha1.ReasonPlanLimit:
@@ -85,13 +83,11 @@ func (r *Reconciler) connectionsOf(ctx context.Context, namespace string) ([]*v1
 	return all, nil
 }
 
-// neighbours returns the connections that a change to one of them may move within or beyond the plan: all of the
-// team's, if its plan limits them.
+// neighbours returns the connections that may move within or beyond the plan: the team's, if its plan limits them.
 func (r *Reconciler) neighbours(ctx context.Context, obj client.Object) []reconcile.Request {
 	return r.affected(ctx, obj.GetNamespace(), false)
 }
 
-// connectionsOfTeam returns the connections that a change to the team's plan may affect.
 func (r *Reconciler) connectionsOfTeam(ctx context.Context, obj client.Object) []reconcile.Request {
 	if team, ok := obj.(*v1alpha1.Team); ok {
 		return r.affected(ctx, team.Spec.Namespace, true)

@@ -22,8 +22,7 @@ const (
 	// probeEvery is the interval between probes of an account, give or take a tenth.
 	probeEvery = time.Hour
 
-	// Backoff while a platform is unavailable: each pause equals the time since the outage started, within these
-	// bounds, so that the pauses double.
+	// Backoff while a platform is unavailable: each pause equals the outage so far, within these bounds, and so doubles.
 	minBackoff = 10 * time.Second
 	maxBackoff = 10 * time.Minute
 
@@ -32,8 +31,7 @@ const (
 	secretMinBackoff = 2 * time.Second
 	secretMaxBackoff = time.Minute
 
-	// renewRetryPause is the minimum delay before a failed renewal is retried, and minRenewPause the minimum delay before
-	// a new token is renewed.
+	// renewRetryPause is the minimum delay after a failed renewal, minRenewPause the minimum before a new token's renewal.
 	renewRetryPause = 15 * time.Second
 	minRenewPause   = 2 * time.Second
 
@@ -57,8 +55,7 @@ func lead(declared time.Duration, read credentials.Credentials, uid types.UID) t
 	return d
 }
 
-// renewable sets the refresh token to the access token on a platform without refresh tokens, so that the renewal is
-// scheduled.
+// renewable uses the access token as refresh token on a platform without refresh tokens, to schedule the renewal.
 func renewable(read credentials.Credentials, limits platforms.Capabilities) credentials.Credentials {
 	if limits.RenewsItself && read.Token.Refresh == "" {
 		read.Token.Refresh = read.Token.Access
@@ -66,14 +63,12 @@ func renewable(read credentials.Credentials, limits platforms.Capabilities) cred
 	return read
 }
 
-// renewalDue reports whether a token has to be renewed before use.
 func renewalDue(declared time.Duration, read credentials.Credentials, uid types.UID, now time.Time) bool {
 	token := read.Token
 	return token.Refresh != "" && !token.ExpiresAt.IsZero() && !now.Before(token.ExpiresAt.Add(-lead(declared, read, uid)))
 }
 
-// due reports whether to examine a connection now: it has never been examined, it changed, a client requested it, or
-// its scheduled time has come.
+// due reports whether to examine a connection now: it is new or changed, a client requested it, or its time has come.
 func due(conn *v1alpha1.Connection, declaredLead time.Duration, now time.Time) bool {
 	status := &conn.Status
 	switch {
@@ -86,7 +81,6 @@ func due(conn *v1alpha1.Connection, declaredLead time.Duration, now time.Time) b
 	}
 }
 
-// isProbeRequested reports whether a client is waiting for an examination.
 func isProbeRequested(conn *v1alpha1.Connection) bool {
 	asked := conn.Annotations[v1alpha1.ProbeAnnotation]
 	return asked != "" && text.First(asked, longestProbe) != conn.Status.LastHandledProbe
@@ -101,11 +95,9 @@ func untilRequested(status *v1alpha1.ConnectionStatus, now time.Time) time.Durat
 	return status.LastProbedAt.Add(minRequestedPause).Sub(now)
 }
 
-// never is a time in the far future.
 var never = time.Unix(1<<40, 0)
 
-// dueAt returns when a connection is scheduled to be examined. It uses only the status, because a new process has
-// nothing else.
+// dueAt returns when a connection is to be examined. It uses only the status: a new process has nothing else.
 func dueAt(conn *v1alpha1.Connection, declaredLead time.Duration) time.Time {
 	status := &conn.Status
 	reason := conditions.Reason(status.Conditions)
@@ -134,7 +126,6 @@ func dueAt(conn *v1alpha1.Connection, declaredLead time.Duration) time.Time {
 	}
 }
 
-// requeueAfter returns the requeue delay of a connection that is not due.
 func requeueAfter(conn *v1alpha1.Connection, declaredLead time.Duration, now time.Time) time.Duration {
 	at := dueAt(conn, declaredLead)
 	switch {
@@ -154,7 +145,6 @@ func backoff(since, now time.Time, shortest, longest time.Duration) time.Duratio
 	return min(max(now.Sub(since), shortest), longest)
 }
 
-// requeueAfterOutcome returns the requeue delay of a connection that was just examined, or zero for none.
 func requeueAfterOutcome(conn *v1alpha1.Connection, o outcome, declaredLead time.Duration, now time.Time) time.Duration {
 	since := conditions.Since(conn.Status.Conditions)
 	switch reason := conditions.Reason(conn.Status.Conditions); {

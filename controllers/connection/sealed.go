@@ -29,7 +29,6 @@ func (r *Reconciler) seal(ctx context.Context, pending unsaved) {
 	}
 }
 
-// discardSaved drops a renewed token that is stored or no longer useful.
 func (r *Reconciler) discardSaved(ctx context.Context, key types.NamespacedName, account credentials.SpoolAccount) {
 	r.unsaved.Delete(key)
 	if err := r.Spool.Remove(account); err != nil {
@@ -38,9 +37,8 @@ func (r *Reconciler) discardSaved(ctx context.Context, key types.NamespacedName,
 	}
 }
 
-// loadSpooled loads the tokens that an earlier process left, so that no examination renews with a refresh token that
-// was already spent. It returns the tokens that are new to this process, and whether all could be read; for the others,
-// see Spool.HasUnreadable.
+// loadSpooled loads the tokens that an earlier process left, so that no examination renews with a spent refresh token.
+// It returns the tokens that are new to this process, and whether all could be read; see Spool.HasUnreadable.
 func (r *Reconciler) loadSpooled() (found []unsaved, all bool) {
 	entries, all := r.Spool.Entries()
 	for _, e := range entries {
@@ -85,7 +83,6 @@ func (r *Reconciler) storeInherited(ctx context.Context, pending unsaved) {
 	}
 }
 
-// sleep waits for the pause. It returns false if ctx was done first.
 func (r *Reconciler) sleep(ctx context.Context, pause time.Duration) bool {
 	select {
 	case <-ctx.Done():
@@ -95,7 +92,6 @@ func (r *Reconciler) sleep(ctx context.Context, pause time.Duration) bool {
 	}
 }
 
-// tryRecover tries to store one token and reports whether nothing is left to do.
 func (r *Reconciler) tryRecover(ctx context.Context, pending unsaved) bool {
 	key := workingKey(pending.conn)
 	log := ctrl.LoggerFrom(ctx).WithValues("connection", pending.conn.Namespace+"/"+pending.conn.Name, "copy", key)

@@ -21,10 +21,8 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// Limits of a renewal. Cancelling the caller's context does not cancel a renewal that has started, because the refresh
-// token may already be spent.
+// Limits of a renewal. A started renewal is not cancelled, because the refresh token may already be spent.
 const (
-	// refreshWithin is the timeout for the call to the platform.
 	refreshWithin = 15 * time.Second
 	// saveWithin bounds how long one examination keeps trying to store a renewed token. Later examinations retry, as does
 	// the flusher for up to Grace during shutdown.
@@ -42,7 +40,6 @@ const (
 	msgContended = "another client changes the Secret all the time, so that its token cannot be renewed; find out which one does"
 )
 
-// unsaved is a renewed token that could not be stored yet, with its account.
 type unsaved struct {
 	conn    *v1alpha1.Connection
 	renewal credentials.Renewal
@@ -52,8 +49,7 @@ type unsaved struct {
 	inherited bool
 }
 
-// renew exchanges the refresh token for a new token and stores it. It returns nil on success, and otherwise the outcome
-// of the failure.
+// renew exchanges the refresh token for a new token and stores it. It returns the outcome of a failure, or nil.
 func (e *examination) renew(ctx context.Context) *outcome {
 	before := e.read.Token
 	if !e.proven() {
@@ -110,8 +106,7 @@ func (e *examination) withApp(renewed credentials.Token) credentials.Token {
 	return renewed
 }
 
-// claim records in the working copy that its token is about to be renewed. It retries after conflicts. If the token has
-// changed, it claims nothing.
+// claim records in the working copy that its current token is about to be renewed. It retries after conflicts.
 func (e *examination) claim(ctx context.Context) *outcome {
 	for range mostConflicts {
 		if may, wait := e.Store.MayClaim(e.conn, e.read, e.input, claimPatience); !may {
@@ -138,13 +133,11 @@ func (e *examination) claim(ctx context.Context) *outcome {
 	return &outcome{reason: v1alpha1.ReasonCredentialsUnavailable, message: msgContended}
 }
 
-// workingKey returns the name of the working copy for a connection's account.
 func workingKey(conn *v1alpha1.Connection) types.NamespacedName {
 	return types.NamespacedName{Namespace: conn.Namespace, Name: credentials.WorkingName(conn)}
 }
 
-// save stores a renewed token before it is used, and keeps it in memory for the next examination while the API server
-// is unavailable.
+// save stores a renewed token before its use. While the API server is unavailable, it keeps the token in memory.
 func (r *Reconciler) save(ctx context.Context, pending unsaved) (credentials.Credentials, error) {
 	r.unsaved.Store(workingKey(pending.conn), pending)
 	r.seal(ctx, pending)
@@ -265,8 +258,7 @@ func (r *Reconciler) recordSecret(ctx context.Context, conn *v1alpha1.Connection
 	return annotate(ctx, r.Client, conn, secretAnnotation, value)
 }
 
-// annotate sets an annotation of a connection, or removes it if value is nil. It ignores a connection that was deleted
-// or re-created.
+// annotate sets an annotation, or removes it if value is nil. It ignores a deleted or re-created connection.
 func annotate(ctx context.Context, writer client.Writer, conn *v1alpha1.Connection, key string, value any) error {
 	patch, err := json.Marshal(map[string]any{
 		"metadata": map[string]any{"uid": conn.UID, "annotations": map[string]any{key: value}},
@@ -301,8 +293,7 @@ func newProbeRequester(writer client.Writer) credentials.ExaminationRequester {
 	}
 }
 
-// Token returns the connection's current token, if the platform confirmed it. Errors are *credentials.Error or
-// ctx.Err().
+// Token returns a connection's confirmed current token. Errors are *credentials.Error or ctx.Err().
 func (t Tokens) Token(ctx context.Context, conn *v1alpha1.Connection) (platforms.Token, error) {
 	token, err := t.Cache.Token(ctx, conn)
 	return platforms.Token(token), err

@@ -80,10 +80,8 @@ func (r *Reconciler) reportOverwritten(ctx context.Context, m *v1alpha1.Media, b
 	return pollPause(r.Clock.Now().Sub(m.CreationTimestamp.Time), m.UID), r.write(ctx, m, before)
 }
 
-// noStore is the message of an installation without a store.
 const noStore = "This installation keeps no media files: post text, or have the section media of its configuration written."
 
-// isWithoutStore reports whether the last reconciliation of a Media found no store.
 func isWithoutStore(m *v1alpha1.Media) bool {
 	return conditions.Reason(m.Status.Conditions) == v1alpha1.ReasonStoreUnavailable
 }
@@ -100,7 +98,6 @@ func (r *Reconciler) reportUnavailable(ctx context.Context, m *v1alpha1.Media, b
 	return errors.Join(fmt.Errorf("cannot verify the media file: %w", err), r.write(ctx, m, before))
 }
 
-// verify examines the file and sets the resulting status.
 func (r *Reconciler) verify(ctx context.Context, m *v1alpha1.Media) error {
 	ctx, cancel := context.WithTimeout(ctx, pacing.VerificationTimeout)
 	defer cancel()
@@ -184,7 +181,6 @@ func (r *Reconciler) fetch(ctx context.Context, m *v1alpha1.Media) (time.Duratio
 	return 0, r.conclude(ctx, m, before)
 }
 
-// wasFetchDelayed reports whether a fetch waited for the store, a team, or the team's budget.
 func wasFetchDelayed(m *v1alpha1.Media) bool {
 	reason := conditions.Reason(m.Status.Conditions)
 	return reason == v1alpha1.ReasonStoreUnavailable || reason == v1alpha1.ReasonNoTeam || reason == v1alpha1.ReasonBudgetLimit
@@ -199,8 +195,7 @@ func (r *Reconciler) markFetching(m *v1alpha1.Media) *v1alpha1.Media {
 	return m
 }
 
-// isCurrent reports whether a Media is unchanged since it was read. A stale copy from the cache must not cause a second
-// download of a gigabyte.
+// isCurrent reports whether a Media is unchanged. A stale copy must not cause a second download of a gigabyte.
 func (r *Reconciler) isCurrent(ctx context.Context, m *v1alpha1.Media) (bool, error) {
 	var now v1alpha1.Media
 	if err := r.APIReader.Get(ctx, client.ObjectKeyFromObject(m), &now); err != nil {
@@ -209,7 +204,6 @@ func (r *Reconciler) isCurrent(ctx context.Context, m *v1alpha1.Media) (bool, er
 	return now.UID == m.UID && now.DeletionTimestamp.IsZero() && now.Status.Phase == m.Status.Phase, nil
 }
 
-// download streams the file from its source into the store.
 func (r *Reconciler) download(ctx context.Context, m *v1alpha1.Media) error {
 	want := fetch.Expected{MIMEType: string(m.Spec.MimeType), Size: m.Spec.SizeBytes, MaxSize: v1alpha1.MaxImageBytes}
 	if strings.HasPrefix(want.MIMEType, "video/") {
@@ -224,7 +218,6 @@ func (r *Reconciler) download(ctx context.Context, m *v1alpha1.Media) error {
 	})
 }
 
-// reportFetchFailed reports that a source could not be fetched, and whether Herald retries.
 func (r *Reconciler) reportFetchFailed(ctx context.Context, m *v1alpha1.Media, before *v1alpha1.MediaStatus, p *fetch.DownloadError) (time.Duration, error) {
 	tried := r.Clock.Now().Sub(m.CreationTimestamp.Time)
 	sentence := cannotFetch(m.Spec.Source.URL, p.Message)
@@ -246,12 +239,10 @@ func (r *Reconciler) reportFetchFailed(ctx context.Context, m *v1alpha1.Media, b
 	}
 }
 
-// longestAddress limits the source's URL in a message, in bytes. The rest of the sentence has to fit into an event as
-// well.
+// longestAddress limits a source's URL in a message, in bytes, so that the whole sentence fits into an event.
 const longestAddress = 256
 
-// cannotFetch returns the message about a source that cannot be fetched. It omits the URL's query and fragment, which
-// may contain signatures and tokens.
+// cannotFetch returns the message about a source. It omits the URL's query and fragment, which may hold signatures.
 func cannotFetch(address, problem string) string {
 	if i := strings.IndexAny(address, "?#"); i >= 0 {
 		address = address[:i]

@@ -23,20 +23,16 @@ import (
 // Media count, and never wait.
 
 const (
-	// pendingIndex is the index of the Media that count towards the budget.
 	pendingIndex = "pending"
 	isPending    = "true"
-	// minBudgetPause is the first pause before a waiting Media checks the budget again. Later pauses are a quarter of
-	// the time waited, up to maxBudgetPause: a team may have a hundred thousand waiting Media, which must not delay
-	// other teams.
+	// minBudgetPause is the first pause before a waiting Media checks the budget again. Later pauses are a quarter of the
+	// time waited, up to maxBudgetPause: a hundred thousand waiting Media must not delay other teams.
 	minBudgetPause, maxBudgetPause = 30 * time.Second, 10 * time.Minute
-	// reservationTTL is how long a reservation lasts that the cache does not show yet. The cache normally shows it within
-	// about a second.
+	// reservationTTL is how long a reservation lasts that the cache does not show yet; normally a second is enough.
 	reservationTTL = time.Minute
 )
 
-// pending is the index function for Media whose file may arrive at any time: they have an upload URL or are being
-// fetched.
+// pending indexes Media whose file may arrive at any time: they have an upload URL or are being fetched.
 func pending(obj client.Object) []string {
 	if m, ok := obj.(*v1alpha1.Media); ok && hasReservation(m) {
 		return []string{isPending}
@@ -124,14 +120,12 @@ func (p *reservations) uncached(but types.NamespacedName, shown *v1alpha1.MediaL
 	return files, bytes
 }
 
-// reportBudgetFull reports that a Media waits for room in the budget, and returns the requeue delay.
 func (r *Reconciler) reportBudgetFull(ctx context.Context, m *v1alpha1.Media, before *v1alpha1.MediaStatus, message string) (time.Duration, error) {
 	r.describe(m, v1alpha1.MediaPending, conditions.Underway, v1alpha1.ReasonBudgetLimit,
 		"Waiting for room: "+message+" The file has its turn by itself when there is room.")
 	return pacing.Jitter(budgetPause(r.Clock.Since(m.CreationTimestamp.Time)), m.UID), r.write(ctx, m, before)
 }
 
-// budgetPause returns the pause before the next check of the budget.
 func budgetPause(waited time.Duration) time.Duration {
 	return min(max(waited/4, minBudgetPause), maxBudgetPause)
 }

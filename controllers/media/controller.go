@@ -101,8 +101,7 @@ type Options struct {
 	Namespaces configv1alpha1.Namespaces
 	// Owned reports whether a team owns a namespace. No file is accepted in other namespaces.
 	Owned func(ctx context.Context, namespace string) (bool, error)
-	// Owner returns the team that owns a namespace, or nil. The team's budget limits the pending files. If Owner is
-	// nil, there is no limit.
+	// Owner returns a namespace's team, whose budget limits pending files, or nil. If Owner is nil, there is no limit.
 	Owner func(ctx context.Context, namespace string) (*v1alpha1.Team, error)
 	// Requests stores the requests with an Idempotency-Key whose Media were deleted. If nil, none are stored.
 	Requests Requests
@@ -243,8 +242,7 @@ func (r *Reconciler) ensureFinalizer(ctx context.Context, m *v1alpha1.Media) err
 }
 
 // syncUploaded handles a verified file. It notices new posts that use the file, and checks once whether the file was
-// overwritten. If a store was removed from or returned to the configuration, this is noticed after the manager
-// restarts.
+// overwritten. A store removed from or returned to the configuration is noticed after a restart.
 func (r *Reconciler) syncUploaded(ctx context.Context, m *v1alpha1.Media) (time.Duration, error) {
 	before := m.Status.DeepCopy()
 	if r.Store.Absent() {
@@ -263,7 +261,6 @@ func (r *Reconciler) syncUploaded(ctx context.Context, m *v1alpha1.Media) (time.
 	return in, r.pruneStatus(ctx, m, before)
 }
 
-// cleanUpEnded handles a Media that expired or was rejected.
 func (r *Reconciler) cleanUpEnded(ctx context.Context, m *v1alpha1.Media) error {
 	if err := r.drop(ctx, m); err != nil {
 		return err
@@ -287,7 +284,6 @@ func (r *Reconciler) pruneStatus(ctx context.Context, m *v1alpha1.Media, before 
 	return r.write(ctx, m, before)
 }
 
-// conclude writes a new phase and deletes a file that is not needed.
 func (r *Reconciler) conclude(ctx context.Context, m *v1alpha1.Media, before *v1alpha1.MediaStatus) error {
 	m.Status.UploadURL, m.Status.UploadURLExpiresAt = "", nil
 	used, err := r.inUse(ctx, m)
@@ -315,8 +311,7 @@ func (r *Reconciler) describe(m *v1alpha1.Media, phase v1alpha1.MediaPhase, prog
 	}, m.Generation, r.Clock.Now())
 }
 
-// write stores the status with optimistic concurrency: the apiserver verifies uploads too, and the later writer
-// reconciles again.
+// write stores the status with optimistic concurrency, because the apiserver verifies uploads too.
 func (r *Reconciler) write(ctx context.Context, m *v1alpha1.Media, before *v1alpha1.MediaStatus) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeWithin)
 	defer cancel()

@@ -14,7 +14,6 @@ import (
 )
 
 const (
-	// maxFetchesPerNamespace limits the concurrent fetches of one namespace.
 	maxFetchesPerNamespace = 2
 	// waiterTTL is how long a waiting namespace is remembered after its last request, which it repeats every fetchSoonest.
 	waiterTTL = 6 * fetchSoonest
@@ -35,7 +34,6 @@ type fetchSlots struct {
 	waiting []slotWaiter
 }
 
-// fetchSlot is a slot that a namespace holds.
 type fetchSlot struct {
 	namespace string
 	cancel    context.CancelCauseFunc
@@ -43,7 +41,6 @@ type fetchSlot struct {
 	preempted bool
 }
 
-// slotWaiter is a namespace that waits for a slot.
 type slotWaiter struct {
 	namespace   string
 	requestedAt time.Time
@@ -77,7 +74,6 @@ func (t *fetchSlots) acquire(ctx context.Context, namespace string) (_ context.C
 	return ctx, func() { t.release(taken) }, true
 }
 
-// enqueue records that a namespace waits, and returns its position in the queue.
 func (t *fetchSlots) enqueue(namespace string, now time.Time) int {
 	place := slices.IndexFunc(t.waiting, func(w slotWaiter) bool { return w.namespace == namespace })
 	if place < 0 {

@@ -21,7 +21,6 @@ import (
 // Users who may write Media may also write this annotation, so several Media may refer to one file. The file is deleted
 // with the last of them, and no file is ever stored under a key from an annotation.
 
-// fileIndex is the index of Media by their files' keys.
 const fileIndex = "file"
 
 // fileKeys returns the keys under which a Media may have a file: its own, and the key in its annotation.
@@ -38,8 +37,7 @@ func fileKeys(obj client.Object) []string {
 }
 
 // discard deletes a Media's files and their renditions. It keeps a file that another Media refers to and, in another
-// cluster's bucket, a file under a key from a backup. The sweep deletes those once no Media refers to them and this
-// cluster may delete.
+// cluster's bucket, a file under a key from a backup. The sweep deletes those once it may.
 func (r *Reconciler) discard(ctx context.Context, m *v1alpha1.Media) error {
 	var problems []error
 	for _, key := range fileKeys(m) {
@@ -66,7 +64,6 @@ func (r *Reconciler) discard(ctx context.Context, m *v1alpha1.Media) error {
 	return errors.Join(problems...)
 }
 
-// shared reports whether another Media that is not being deleted refers to a file.
 func (r *Reconciler) shared(ctx context.Context, m *v1alpha1.Media, key string) (bool, error) {
 	var list v1alpha1.MediaList
 	if err := r.Client.List(ctx, &list, client.InNamespace(m.Namespace), client.MatchingFields{fileIndex: key}, client.UnsafeDisableDeepCopy); err != nil {
@@ -80,7 +77,6 @@ func (r *Reconciler) shared(ctx context.Context, m *v1alpha1.Media, key string) 
 	return false, nil
 }
 
-// recordFile records that the file of a Media is stored under its own key.
 func (r *Reconciler) recordFile(ctx context.Context, m *v1alpha1.Media) error {
 	before := m.DeepCopy()
 	metav1.SetMetaDataAnnotation(&m.ObjectMeta, v1alpha1.FileAnnotation, store.UIDKey(m))

@@ -92,7 +92,6 @@ func (r *Reconciler) recordRequest(ctx context.Context, m *v1alpha1.Media) error
 	return nil
 }
 
-// releaseFinalizer removes the finalizer.
 func (r *Reconciler) releaseFinalizer(ctx context.Context, m *v1alpha1.Media) error {
 	before := m.DeepCopy()
 	controllerutil.RemoveFinalizer(m, v1alpha1.MediaFileFinalizer)

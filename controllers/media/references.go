@@ -32,8 +32,8 @@ func mediaOf() handler.EventHandler {
 	})
 }
 
-// inUse reports whether an unfinished post refers to a Media. Finished posts are not watched; the sweep reads them
-// before it deletes anything.
+// inUse reports whether an unfinished post refers to a Media. The sweep reads finished posts before it deletes
+// anything.
 func (r *Reconciler) inUse(ctx context.Context, m *v1alpha1.Media) (bool, error) {
 	var posts v1alpha1.PostList
 	inBucket := client.MatchingFields{kubeclient.MediaIndex: kubeclient.MediaBucket(m.Name)}
@@ -52,8 +52,7 @@ func (r *Reconciler) inUse(ctx context.Context, m *v1alpha1.Media) (bool, error)
 	return false, nil
 }
 
-// mediaNames returns the names of the Media of a post. It reads the post from the API server if the cache does not keep
-// the names.
+// mediaNames returns the names of a post's Media, from the API server if the cache does not keep them.
 func (r *Reconciler) mediaNames(ctx context.Context, post *v1alpha1.Post) ([]string, error) {
 	if kubeclient.HasMediaRefs(post) {
 		return posting.MediaNames(&post.Spec), nil
@@ -68,8 +67,7 @@ func (r *Reconciler) mediaNames(ctx context.Context, post *v1alpha1.Post) ([]str
 	return posting.MediaNames(&live.Spec), nil
 }
 
-// referenced returns which of the given Media the posts of a namespace refer to, including finished posts. It reads
-// from the API server.
+// referenced returns which Media the posts of a namespace refer to, including finished ones, from the API server.
 func (r *Reconciler) referenced(ctx context.Context, namespace string, names map[string]bool) (map[string]bool, error) {
 	found := map[string]bool{}
 	err := kubeclient.EachPage(ctx, func(ctx context.Context, page kubeclient.Page) (string, error) {

@@ -38,8 +38,7 @@ func (s *sweeper) sweep(ctx context.Context) error {
 	}
 	inCluster := map[string]time.Duration{}
 	for i := range teams.Items {
-		// The cache holds Media of the watched namespaces only. In other namespaces, every file would look like an
-		// orphan.
+		// The cache holds Media of watched namespaces only. Elsewhere, every file would look like an orphan.
 		if namespace := teams.Items[i].Spec.Namespace; s.Namespaces.Include(namespace) {
 			inCluster[namespace] = s.Retention.Of(&teams.Items[i]).InCluster
 		}
@@ -109,8 +108,7 @@ func (s *sweeper) sweepUses(ctx context.Context, namespace string, list []*v1alp
 	return errors.Join(problems...)
 }
 
-// reviewDue reports whether the last review of a namespace is older than UnusedAfter. After a start, the reviews are
-// spread over that time.
+// reviewDue reports whether a namespace's last review is older than UnusedAfter. After a start, reviews are spread.
 func (s *sweeper) reviewDue(namespace string, now time.Time) bool {
 	last, ok := s.reviewed[namespace]
 	if !ok {

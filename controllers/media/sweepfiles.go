@@ -67,7 +67,6 @@ func (s *sweeper) sweepFiles(ctx context.Context, byNamespace map[string][]*v1al
 	return errors.Join(problems...)
 }
 
-// findings is the result of a sweep of the store.
 type findings struct {
 	// mediaByFile holds all Media by the keys of their files. suspects holds the Media whose file does not match.
 	mediaByFile map[string][]*v1alpha1.Media
@@ -79,8 +78,7 @@ type findings struct {
 	oldest  time.Time
 }
 
-// newFindings returns findings for a store that has not been listed yet, and the set of all Media, whose files are
-// still unlisted.
+// newFindings returns empty findings, and the set of all Media, whose files are still unlisted.
 func newFindings(byNamespace map[string][]*v1alpha1.Media, oldest time.Time) (found *findings, unlisted map[*v1alpha1.Media]bool) {
 	found = &findings{
 		mediaByFile: map[string][]*v1alpha1.Media{}, suspects: map[*v1alpha1.Media]bool{}, orphans: map[string]map[string]time.Time{}, oldest: oldest,
@@ -97,7 +95,6 @@ func newFindings(byNamespace map[string][]*v1alpha1.Media, oldest time.Time) (fo
 	return found, unlisted
 }
 
-// classify compares a file or a rendition with the Media that refer to it.
 func (f *findings) classify(object store.Object, namespace, uid string, rendition, ours bool) {
 	referring := f.mediaByFile[namespace+"/"+uid]
 	for _, m := range referring {
@@ -132,8 +129,7 @@ func suspicious(m *v1alpha1.Media, etag string, rendition bool) bool {
 	}
 }
 
-// recheckSuspect checks a Media whose file does not match. It reads the Media from the API server, because the sweep's
-// copy may be stale.
+// recheckSuspect checks a Media whose file does not match, as read from the API server: the sweep's copy may be stale.
 func (s *sweeper) recheckSuspect(ctx context.Context, m *v1alpha1.Media) error {
 	var current v1alpha1.Media
 	if err := s.APIReader.Get(ctx, client.ObjectKeyFromObject(m), &current); apierrors.IsNotFound(err) {
@@ -186,14 +182,12 @@ func (s *sweeper) removeOrphans(ctx context.Context, namespace string, uids map[
 	return errors.Join(problems...)
 }
 
-// awaitsRestore reports whether the Media of an orphaned file may still be restored: the file is older than its
-// namespace, which was therefore re-created, and less than restoreWithin ago. Users with rights in the namespace only
-// cannot cause this.
+// awaitsRestore reports whether the Media of an orphaned file may still be restored: its namespace is younger, was
+// therefore re-created, and less than restoreWithin ago. Users with rights in the namespace only cannot cause this.
 func awaitsRestore(stored, namespaceMade, now time.Time) bool {
 	return stored.Before(namespaceMade) && now.Before(namespaceMade.Add(restoreWithin))
 }
 
-// createdAt returns when a namespace was created, or zero if it is gone.
 func (s *sweeper) createdAt(ctx context.Context, name string) (time.Time, error) {
 	namespace, err := kubeclient.ReadNamespace(ctx, s.APIReader, name)
 	if namespace == nil {

@@ -15,13 +15,10 @@ import (
 )
 
 const (
-	// uploadGrace is how long to wait for a file after its upload URL has expired. An upload that started before may still
-	// be running.
+	// uploadGrace is how long to wait after an upload URL has expired, because an upload may still be running.
 	uploadGrace = store.LateUploads
-	// fetchWithin is how long a failing source is retried.
 	fetchWithin = time.Hour
-	// sweepEvery is the interval between sweeps.
-	sweepEvery = time.Hour
+	sweepEvery  = time.Hour
 	// orphanAfter is the minimum age of a file without a Media before it is deleted.
 	orphanAfter = 24 * time.Hour
 	// restoreWithin is how long, after a namespace was re-created, its older files wait for their Media. It allows time
@@ -43,19 +40,16 @@ const (
 	// renewAhead is the minimum remaining lifetime of an upload URL.
 	renewAhead = v1alpha1.UploadURLLifetime / 3
 
-	// recheckAfterEnd is how long after the last upload URL expires a verified file is checked once more. It allows for
-	// clock skew.
+	// recheckAfterEnd is the time from the last upload URL's expiry to the last check of a verified file, for clock skew.
 	recheckAfterEnd = time.Minute
 	// recheckWindow is the latest time for that check. After that, it is left to the next sweep.
 	recheckWindow = time.Hour
 )
 
-// pollPause returns the pause before the next check for a pending file.
 func pollPause(awaited time.Duration, uid types.UID) time.Duration {
 	return pacing.Jitter(min(max(awaited/8, pollSoonest), pollLatest), uid)
 }
 
-// fetchPause returns the pause before the next attempt to fetch a failing source.
 func fetchPause(tried time.Duration, uid types.UID) time.Duration {
 	return pacing.Jitter(min(max(tried/4, fetchSoonest), fetchLatest), uid)
 }
@@ -63,8 +57,7 @@ func fetchPause(tried time.Duration, uid types.UID) time.Duration {
 // fromAPI reports whether the REST API created a Media, whose client then already has an upload URL.
 func fromAPI(m *v1alpha1.Media) bool { return m.Labels[v1alpha1.OriginLabel] == v1alpha1.OriginAPI }
 
-// addressUntil returns when the last upload URL expires: the one that the REST API issued, or the last one that the
-// status offers.
+// addressUntil returns when the last upload URL expires, whether the REST API or the status offered it.
 func addressUntil(m *v1alpha1.Media, unusedAfter time.Duration) time.Time {
 	if !fromAPI(m) {
 		return m.CreationTimestamp.Add(unusedAfter)
@@ -72,17 +65,14 @@ func addressUntil(m *v1alpha1.Media, unusedAfter time.Duration) time.Time {
 	return store.UploadExpiry(m)
 }
 
-// uploadPlan is the next step for a file that has not arrived.
 type uploadPlan struct {
 	// expired: the wait is over.
 	expired bool
 	// offer: issue a new upload URL.
-	offer bool
-	// recheckAfter is the delay before the next check.
+	offer        bool
 	recheckAfter time.Duration
 }
 
-// planUpload returns the next step for a file that has not arrived.
 func planUpload(m *v1alpha1.Media, unusedAfter time.Duration, now time.Time) uploadPlan {
 	until := addressUntil(m, unusedAfter)
 	ends := until.Add(uploadGrace)
@@ -97,8 +87,7 @@ func planUpload(m *v1alpha1.Media, unusedAfter time.Duration, now time.Time) upl
 	return w
 }
 
-// recheckDue reports whether a verified file is due for its recheck. If not, in is the time until then. Zero means
-// never.
+// recheckDue reports whether a verified file is due for its recheck, or the time until then. Zero means never.
 func recheckDue(m *v1alpha1.Media, now time.Time) (due bool, in time.Duration) {
 	since := conditions.Since(m.Status.Conditions)
 	if m.Spec.Source != nil || since.IsZero() {
@@ -120,7 +109,6 @@ func recheckDue(m *v1alpha1.Media, now time.Time) (due bool, in time.Duration) {
 	}
 }
 
-// deletesWhenUnused reports whether a Media is deleted when unused.
 func deletesWhenUnused(m *v1alpha1.Media) bool {
 	switch m.Spec.WhenUnused {
 	case v1alpha1.DeleteWhenUnused:

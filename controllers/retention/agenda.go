@@ -19,19 +19,16 @@ const (
 	// posts from an older version, which have no day, and posts that were missed.
 	reviewEvery = time.Hour
 	oneDay      = 24 * time.Hour
-	// retryAfter is the retry delay for a post that could not leave.
-	retryAfter = time.Minute
+	retryAfter  = time.Minute
 )
 
-// entry is a finished post and the time when it leaves the cluster.
 type entry struct {
 	name string
 	at   time.Time
 }
 
-// agenda lists a team's finished posts by the time at which they leave. The posts of a day are read when the day
-// becomes due, and again while more posts may be added to it. The cost of a sweep depends on how many posts are due,
-// not on how many are stored.
+// agenda lists a team's finished posts by the time at which they leave. A day's posts are read when the day becomes
+// due, and again while more may be added. A sweep's cost depends on how many posts are due, not on how many are stored.
 type agenda struct {
 	team  string
 	times retention.Times
@@ -47,12 +44,10 @@ type agenda struct {
 	overdueSince map[string]time.Time
 }
 
-// newAgenda returns an empty agenda.
 func newAgenda(team string, times retention.Times) *agenda {
 	return &agenda{team: team, times: times, overdueSince: map[string]time.Time{}}
 }
 
-// dayOf returns the value of status.finishedOn for a finish time.
 func dayOf(t time.Time) string { return t.UTC().Format(time.DateOnly) }
 
 // daysToRead returns the days to read now: the day whose posts become due and, if posts leave within minutes, also the
@@ -97,7 +92,6 @@ func (a *agenda) merge(read []entry, now time.Time) {
 	}
 }
 
-// startOf returns the start of the day.
 func startOf(t time.Time) time.Time { return t.UTC().Truncate(oneDay) }
 
 func later(a, b time.Time) time.Time {
@@ -155,7 +149,6 @@ func (a *agenda) popDue(now time.Time, most int) []entry {
 	return taken
 }
 
-// late returns how long the first post has been due, or zero if none is.
 func (a *agenda) late(now time.Time) (late time.Duration) {
 	for _, e := range a.due {
 		since, ok := a.overdueSince[e.name]

@@ -28,10 +28,8 @@ import (
 )
 
 const (
-	// maxConcurrentSaves limits the records written concurrently.
 	maxConcurrentSaves = 8
-	// expireMost limits how many posts leave a team's archive in one step.
-	expireMost = 500
+	expireMost         = 500
 	// maxTitle and maxAgent limit both fields in characters, as in the lists of posts in the cluster.
 	maxTitle = 256
 	maxAgent = 128
@@ -57,11 +55,9 @@ type ArchiverOptions struct {
 type Archiver struct {
 	ArchiverOptions
 
-	mu sync.Mutex
-	// recordsSweptAt is when the records of each team were last compared with its posts.
+	mu             sync.Mutex
 	recordsSweptAt map[archive.Team]time.Time
-	// changed is the set of teams whose lists have changed.
-	changed map[archive.Team]bool
+	changed        map[archive.Team]bool
 }
 
 // NewArchiver returns an Archiver.
@@ -130,7 +126,6 @@ func (s *Archiver) removeOrphaned(ctx context.Context, of archive.Team) (gone bo
 	return true, s.Lists.Remove(ctx, lists.Team(of)) //nolint:wrapcheck // the error has its context
 }
 
-// entry returns a post's entry in the lists of its team.
 func (s *Archiver) entry(ctx context.Context, team *v1alpha1.Team, post *v1alpha1.Post) (lists.Entry, error) {
 	times := s.Policy.Of(team)
 	platforms, err := s.platforms(ctx, post)
@@ -225,7 +220,6 @@ func (s *Archiver) readRecord(ctx context.Context, of archive.Team, name string)
 	return kept, nil
 }
 
-// inCluster reports whether the API server has a post with the given name.
 func (s *Archiver) inCluster(ctx context.Context, namespace, name string) (bool, error) {
 	post := metav1.PartialObjectMetadata{}
 	post.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("Post"))
@@ -239,14 +233,12 @@ func (s *Archiver) inCluster(ctx context.Context, namespace, name string) (bool,
 	return true, nil
 }
 
-// markChanged records that the lists of a team have changed.
 func (s *Archiver) markChanged(of archive.Team) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.changed[of] = true
 }
 
-// drainChanged returns the teams whose lists have changed since the previous call.
 func (s *Archiver) drainChanged() map[archive.Team]bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -34,8 +34,7 @@ import (
 
 // Archive stores the outcome of finished posts.
 type Archive interface {
-	// SaveRecords stores the records of posts in their current state, and List adds the posts to the lists of their
-	// team. Both are idempotent.
+	// SaveRecords stores posts' current records, and List adds the posts to their team's lists. Both are idempotent.
 	SaveRecords(ctx context.Context, posts []*v1alpha1.Post) error
 	List(ctx context.Context, team *v1alpha1.Team, posts ...*v1alpha1.Post) error
 	// Expire removes expired posts from the archive of a team, up to a limit, and reports whether more are left.
@@ -44,8 +43,7 @@ type Archive interface {
 
 // Options configures the sweep. Client, APIReader, Clock and Owner are required.
 type Options struct {
-	// Client reads teams from the cache and writes to the API server. APIReader reads posts, because finished posts are
-	// not cached.
+	// Client reads teams from the cache and writes. APIReader reads posts, because finished posts are not cached.
 	Client    client.Client
 	APIReader client.Reader
 	Clock     clock.WithTicker
@@ -83,8 +81,7 @@ type Sweeper struct {
 	pace *rate.Limiter
 	// teams holds the agenda of each team, by namespace. Only the sweep uses it.
 	teams map[string]*agenda
-	// expireAt is the time of the next expiry of the archive. unexpired is true if the last one left expired posts
-	// there.
+	// expireAt is the time of the archive's next expiry. unexpired is true if the last one left expired posts.
 	expireAt  time.Time
 	unexpired bool
 }

@@ -20,7 +20,6 @@ import (
 	"github.com/herald-social/herald/posting/retention"
 )
 
-// evictDue removes a team's due posts from the cluster, and reports whether there are more.
 func (s *Sweeper) evictDue(ctx context.Context, team *v1alpha1.Team) (more bool, err error) {
 	a := s.teams[team.Spec.Namespace]
 	if a == nil {
@@ -62,13 +61,11 @@ func (s *Sweeper) evictDue(ctx context.Context, team *v1alpha1.Team) (more bool,
 	return true, errors.Join(problems...)
 }
 
-// owns reports whether a Team still owns its namespace and is not being deleted.
 func (s *Sweeper) owns(ctx context.Context, team *v1alpha1.Team) (bool, error) {
 	owner, err := s.Owner(ctx, team.Spec.Namespace)
 	return err == nil && owner != nil && owner.UID == team.UID && owner.DeletionTimestamp.IsZero(), err
 }
 
-// archive stores the records of posts and lists the posts. The error explains why some are missing.
 func (s *Sweeper) archive(ctx context.Context, team *v1alpha1.Team, posts []*v1alpha1.Post) (kept outcome, err error) {
 	s.Failpoint(PointBeforeArchive)
 	kept, err = s.saveRecords(ctx, posts)
@@ -92,7 +89,6 @@ type outcome struct {
 // not keep the team's other posts in the cluster; after two failures, the archive counts as unavailable.
 const mostRefused = 2
 
-// saveRecords stores the records of all posts at once. If that fails, it stores them one by one.
 func (s *Sweeper) saveRecords(ctx context.Context, posts []*v1alpha1.Post) (kept outcome, err error) {
 	all := s.Archive.SaveRecords(ctx, posts)
 	switch {
@@ -119,8 +115,7 @@ func (s *Sweeper) saveRecords(ctx context.Context, posts []*v1alpha1.Post) (kept
 	return kept, errors.Join(problems...)
 }
 
-// requeue adds the posts that were not archived to the agenda: refused posts after a delay, and untried posts before
-// them.
+// requeue adds the posts that were not archived to the agenda: refused posts after a delay, untried ones before.
 func (s *Sweeper) requeue(a *agenda, posts []*v1alpha1.Post, kept outcome) {
 	var refused, rest []entry
 	for _, post := range posts {
@@ -137,8 +132,7 @@ func (s *Sweeper) requeue(a *agenda, posts []*v1alpha1.Post, kept outcome) {
 }
 
 // overdue reads posts from the API server, within the rate limit. It returns the posts whose time in the cluster is
-// over and that no lookup needs. Other posts return to the agenda or, if they are being deleted, are skipped: package
-// post releases those.
+// over and that no lookup needs. Others return to the agenda or, if they are being deleted, are left to package post.
 func (s *Sweeper) overdue(ctx context.Context, team *v1alpha1.Team, a *agenda, entries []entry) ([]*v1alpha1.Post, error) {
 	doubt, err := s.oldestOpenCall(ctx, team.Spec.Namespace, a.times)
 	if err != nil {
@@ -173,8 +167,7 @@ func (s *Sweeper) overdue(ctx context.Context, team *v1alpha1.Team, a *agenda, e
 	return posts, nil
 }
 
-// remove removes a post's finalizer and deletes it at the archived resourceVersion. If the post has changed since, it
-// is archived again first.
+// remove deletes a post at its archived resourceVersion, without finalizer. A changed post is archived again first.
 func (s *Sweeper) remove(ctx context.Context, post *v1alpha1.Post) error {
 	before := post.DeepCopy()
 	if controllerutil.RemoveFinalizer(post, v1alpha1.DeliveryFinalizer) {
@@ -192,7 +185,6 @@ func (s *Sweeper) remove(ctx context.Context, post *v1alpha1.Post) error {
 	return nil
 }
 
-// ignoreNotFound returns nil if the object is gone.
 func ignoreNotFound(err error) error {
 	if apierrors.IsNotFound(err) {
 		return nil

@@ -86,9 +86,8 @@ func (s *Archiver) forgetOne(ctx context.Context, of archive.Team, post lists.Re
 
 // outlasts reports whether a record is needed for longer than the entry that leaves the lists, in three cases. The
 // record may belong to a newer post of the same name that was deleted before it was finished and is in no list; without
-// the record, that post would be published again. The post may have been applied, and its tool may apply it again,
-// perhaps into a re-created cluster. Or the post's Idempotency-Key is still valid, because the team has since shortened
-// its retention time.
+// it, that post would be published again. The post may have been applied, and its tool may apply it again, perhaps into
+// a re-created cluster. Or the post's Idempotency-Key is still valid, because the team has shortened its retention.
 func (s *Archiver) outlasts(kept *record.Record, listed lists.Ref) bool {
 	return string(kept.UID) != listed.UID || kept.Labels[v1alpha1.OriginLabel] == "" || s.Clock.Now().Before(posting.KeyExpiresAt(kept.Post()))
 }

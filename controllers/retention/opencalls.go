@@ -27,8 +27,7 @@ const (
 // openSince is the start of the oldest open call of a team's posts, or zero if there is none.
 type openSince time.Time
 
-// oldestOpenCall returns the start of the oldest open call of the posts in a namespace. It is only needed if posts
-// leave within lookupWindow.
+// oldestOpenCall returns the start of a namespace's oldest open call. It matters if posts leave within lookupWindow.
 func (s *Sweeper) oldestOpenCall(ctx context.Context, namespace string, times retention.Times) (openSince, error) {
 	if times.InCluster >= lookupWindow {
 		return openSince{}, nil
@@ -50,8 +49,7 @@ func (s *Sweeper) oldestOpenCall(ctx context.Context, namespace string, times re
 	return openSince(oldest), nil
 }
 
-// concerns reports whether a finished post may have been published after the open call started, and therefore has to
-// stay.
+// concerns reports whether a finished post may have been published after the open call started, so it has to stay.
 func (d openSince) concerns(post *v1alpha1.Post, now time.Time) bool {
 	finished := retention.FinishedAt(post)
 	return !time.Time(d).IsZero() && now.Sub(finished) < lookupWindow && !finished.Before(time.Time(d).Add(-clocksDiffer))

@@ -24,21 +24,18 @@ const (
 	mostDays = 100
 )
 
-// found is the result of a read.
 type found struct {
 	due []entry
 	// undated are posts that an older version finished without recording the day.
 	undated []string
 }
 
-// day reads the posts of a team that were finished on a day.
 func (s *Sweeper) day(ctx context.Context, a *agenda, namespace, day string) (found, error) {
 	return s.read(ctx, a, namespace, fields.AndSelectors(
 		fields.OneTermEqualSelector(fieldFinished, "true"), fields.OneTermEqualSelector(fieldFinishedOn, day)))
 }
 
-// review reads the posts of a team that were finished on any day whose posts should all have left, or on an unknown
-// day.
+// review reads a team's posts that were finished on an unknown day, or on one whose posts should all have left.
 func (s *Sweeper) review(ctx context.Context, a *agenda, namespace string, now time.Time) (found, error) {
 	terms := []fields.Selector{fields.OneTermEqualSelector(fieldFinished, "true")}
 	first := dayOf(now.Add(-a.times.InCluster))
@@ -54,7 +51,6 @@ func (s *Sweeper) review(ctx context.Context, a *agenda, namespace string, now t
 	return s.read(ctx, a, namespace, fields.AndSelectors(terms...))
 }
 
-// read lists posts page by page and keeps only their names and times.
 func (s *Sweeper) read(ctx context.Context, a *agenda, namespace string, which fields.Selector) (found, error) {
 	var out found
 	options := []client.ListOption{client.InNamespace(namespace), client.MatchingFieldsSelector{Selector: which}}

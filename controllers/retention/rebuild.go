@@ -16,7 +16,6 @@ import (
 	"github.com/herald-social/herald/posting"
 )
 
-// rebuildAtOnce is the number of records read before their entries are written.
 const rebuildAtOnce = 200
 
 // rebuild rewrites the lists of a team from the records of its posts, because a file of the lists is damaged or
@@ -34,7 +33,6 @@ func (s *Archiver) rebuild(ctx context.Context, team *v1alpha1.Team, why error) 
 	return nil
 }
 
-// entries yields the entries of a team's lists in batches.
 func (s *Archiver) entries(ctx context.Context, team *v1alpha1.Team) iter.Seq2[[]lists.Entry, error] {
 	of := teamOf(team)
 	return func(yield func([]lists.Entry, error) bool) {
@@ -56,7 +54,6 @@ func (s *Archiver) entries(ctx context.Context, team *v1alpha1.Team) iter.Seq2[[
 	}
 }
 
-// entriesOf reads records and returns the entries of finished posts.
 func (s *Archiver) entriesOf(ctx context.Context, team *v1alpha1.Team, of archive.Team, names []string) ([]lists.Entry, error) {
 	found := make([]*lists.Entry, len(names))
 	group, ctx := errgroup.WithContext(ctx)

@@ -17,12 +17,10 @@ import (
 	"github.com/herald-social/herald/internal/archive/lists"
 )
 
-// reportInterval is the pause between two checks for changed lists. A Team is written at most once per interval,
-// however many of its posts leave.
+// reportInterval is the pause between two checks for changed lists, and so between two writes of a Team.
 const reportInterval = 3 * time.Second
 
-// ListReporter writes the state of each team's lists into the Team's status, so that processes with the lists in memory
-// learn of newer ones by a watch.
+// ListReporter writes the state of each team's lists into its status, whose watch updates the lists in memory.
 type ListReporter struct {
 	Archiver *Archiver
 	// Metrics exposes the number of archived posts.
@@ -53,7 +51,6 @@ func (t *ListReporter) Start(ctx context.Context) error {
 	}
 }
 
-// report writes the state of one team's lists, unless the status is up to date.
 func (t *ListReporter) report(ctx context.Context, of archive.Team) error {
 	state, err := t.Archiver.Lists.Stats(ctx, lists.Team(of))
 	if err != nil {

@@ -17,11 +17,9 @@ import (
 	"github.com/herald-social/herald/posting/retention"
 )
 
-// batchSize is the number of posts of one team that leave before the next team's turn. They are added to the team's
-// lists together.
+// batchSize is the number of a team's posts that leave before the next team's turn, listed together.
 const batchSize = 100
 
-// sweep removes posts until none is due, or until sweepFor has passed and the next sweep continues.
 func (s *Sweeper) sweep(ctx context.Context) error {
 	var problems []error
 	ends := s.Clock.Now().Add(sweepFor)
@@ -68,8 +66,7 @@ func (s *Sweeper) round(ctx context.Context) (more bool, err error) {
 	return more, nil
 }
 
-// recordSwept records a complete sweep. A sweep is incomplete while the archive, which is checked once an hour, still
-// holds expired posts.
+// recordSwept records a complete sweep, which leaves no expired posts in the archive. It is checked once an hour.
 func (s *Sweeper) recordSwept() {
 	if !s.unexpired {
 		s.Metrics.sweptAt(s.Clock.Now())
@@ -108,8 +105,7 @@ func (s *Sweeper) served(ctx context.Context) (map[string]*v1alpha1.Team, error)
 	return teams, nil
 }
 
-// refresh completes the agenda of a team: it reads the day whose posts become due and, once an hour, reviews all days
-// before it.
+// refresh completes a team's agenda with the day whose posts become due and, once an hour, with all days before it.
 func (s *Sweeper) refresh(ctx context.Context, team *v1alpha1.Team) error {
 	namespace, times := team.Spec.Namespace, s.Policy.Of(team)
 	if s.Archive == nil {
@@ -148,7 +144,6 @@ func (s *Sweeper) refresh(ctx context.Context, team *v1alpha1.Team) error {
 	return nil
 }
 
-// late returns how long the first of all posts has been due.
 func (s *Sweeper) late() time.Duration {
 	var late time.Duration
 	now := s.Clock.Now()

@@ -25,12 +25,10 @@ import (
 	"github.com/herald-social/herald/internal/kubeclient"
 )
 
-// RoleBindings returns the cache options for role bindings: the manager may list and watch only its own, which
-// SetupWithManager watches.
+// RoleBindings returns the cache options for role bindings: the manager may list and watch only its own.
 func (n Names) RoleBindings() cache.ByObject { return named(n.RoleBinding) }
 
-// named selects the objects with one name in all namespaces. RBAC rules with resourceNames permit a list or a watch of
-// a single name only.
+// named selects objects by name in all namespaces. RBAC's resourceNames permit a list or watch of one name only.
 func named(name string) cache.ByObject {
 	return cache.ByObject{Field: fields.OneTermEqualSelector(metav1.ObjectNameField, name)}
 }
@@ -60,7 +58,6 @@ func (r *Reconciler) watchCredentials(mgr ctrl.Manager, ctl *builder.Builder, by
 	return nil
 }
 
-// allTeams enqueues every team.
 func (r *Reconciler) allTeams(ctx context.Context, _ client.Object) []reconcile.Request {
 	var teams v1alpha1.TeamList
 	if err := r.Client.List(ctx, &teams, client.UnsafeDisableDeepCopy); err != nil {
@@ -75,7 +72,6 @@ func (r *Reconciler) allTeams(ctx context.Context, _ client.Object) []reconcile.
 	return requests
 }
 
-// bindAccounts grants Herald's two service accounts their rights in a team's namespace.
 func (r *Reconciler) bindAccounts(ctx context.Context, namespace string) error {
 	owners, err := r.owners(ctx, r.Names.ClusterRole)
 	if err != nil {
@@ -116,7 +112,6 @@ func (r *Reconciler) bind(ctx context.Context, wanted *rbacv1.RoleBinding) error
 	return nil
 }
 
-// binding returns the role binding of a service account in a namespace.
 func binding(namespace, name, role string, account rbacv1.Subject, owners []metav1.OwnerReference) *rbacv1.RoleBinding {
 	return &rbacv1.RoleBinding{
 		ObjectMeta: metav1.ObjectMeta{
@@ -127,9 +122,8 @@ func binding(namespace, name, role string, account rbacv1.Subject, owners []meta
 	}
 }
 
-// owners returns the owner references of a role binding: the cluster role of this release. Uninstalling the release
-// therefore deletes the bindings, so that another account of the same name has no rights. A missing role yields no
-// owner reference.
+// owners returns the owner references of a role binding: the release's cluster role. Uninstalling the release therefore
+// deletes the bindings, so that another account of the same name has no rights. A missing role yields no reference.
 func (r *Reconciler) owners(ctx context.Context, name string) ([]metav1.OwnerReference, error) {
 	var role rbacv1.ClusterRole
 	err := r.APIReader.Get(ctx, types.NamespacedName{Name: name}, &role)

@@ -85,15 +85,13 @@ type Options struct {
 	ManagerNamespace string
 	// Names are the names of the release's objects.
 	Names Names
-	// Namespaces are the namespaces that this installation serves. Teams of other namespaces belong to another
-	// installation.
+	// Namespaces are the namespaces of this installation. Teams of others belong to another installation.
 	Namespaces configv1alpha1.Namespaces
 	// Absent are the namespaces of this installation without rights for the manager at its start.
 	Absent configv1alpha1.Namespaces
 	// Claimants returns the teams that claim a namespace, from the cache.
 	Claimants func(ctx context.Context, namespace string) ([]v1alpha1.Team, error)
-	// Owner returns the team that owns a namespace, or nil. Quota stores the usage of teams. Without them, usage is not
-	// counted.
+	// Owner returns a namespace's team, or nil. Quota stores the usage of teams. Without them, usage is not counted.
 	Owner func(ctx context.Context, namespace string) (*v1alpha1.Team, error)
 	Quota *quota.UsageStore
 	// SuspendAll suspends all teams. If nil, it never does. SuspensionRetention is how long a past suspension is kept, not
@@ -115,8 +113,7 @@ type Reconciler struct {
 	status   conditions.Reporter
 	syncs    syncTracker
 	recounts recounts
-	// swept is the time of the last sweep of each team's Usages, by the team's name.
-	swept sync.Map
+	swept    sync.Map
 }
 
 // New returns a Reconciler. It returns an error if a required option is missing.
@@ -171,7 +168,6 @@ func wantedNamespace(obj client.Object) string {
 	return ""
 }
 
-// teamsOf enqueues the teams that claim a namespace.
 func (r *Reconciler) teamsOf(ctx context.Context, namespace string) []reconcile.Request {
 	teams, err := r.Claimants(ctx, namespace)
 	if err != nil {
@@ -287,7 +283,6 @@ func (r *Reconciler) syncAll(ctx context.Context, team *v1alpha1.Team) (conditio
 	return ready(team), nil
 }
 
-// namespace returns the namespace that the team claims, and creates it if it does not exist.
 func (r *Reconciler) namespace(ctx context.Context, team *v1alpha1.Team) (*corev1.Namespace, error) {
 	var namespace corev1.Namespace
 	err := r.APIReader.Get(ctx, types.NamespacedName{Name: team.Spec.Namespace}, &namespace)
@@ -307,7 +302,6 @@ func (r *Reconciler) namespace(ctx context.Context, team *v1alpha1.Team) (*corev
 	return &namespace, nil
 }
 
-// report writes the conditions and the usage into the status.
 func (r *Reconciler) report(ctx context.Context, team *v1alpha1.Team, summary conditions.Summary, usage *v1alpha1.TeamUsage) error {
 	before := team.Status.DeepCopy()
 	if usage != nil {

@@ -16,15 +16,13 @@ import (
 // nearlyFull is the percentage of a budget field that counts as near the budget.
 const nearlyFull = 90
 
-// Metrics counts the teams that are near their budgets or suspended. The Teams' status names them: a series per team
-// would be too many.
+// Metrics counts the teams that are near their budgets or suspended, without names: a series per team is too many.
 type Metrics struct {
 	teams          *prometheus.GaugeVec
 	suspendedGauge prometheus.Gauge
 
-	mu   sync.Mutex
-	full map[string][]v1alpha1.BudgetItem
-	// suspendedTeams is the set of suspended teams.
+	mu             sync.Mutex
+	full           map[string][]v1alpha1.BudgetItem
 	suspendedTeams map[string]bool
 }
 

@@ -43,8 +43,8 @@ func (r *Reconciler) ensureFinalizer(ctx context.Context, team *v1alpha1.Team) e
 }
 
 // finalize removes the records of a team that is being deleted, and then the finalizer. It returns the requeue delay.
-// If the store fails, the Team is kept for abandonAfter; a new Team with the same name and namespace then finds the
-// remaining records.
+// If the store fails, the Team is kept for abandonAfter; a new Team with the same name then finds the remaining
+// records.
 func (r *Reconciler) finalize(ctx context.Context, team *v1alpha1.Team) (time.Duration, error) {
 	if !controllerutil.ContainsFinalizer(team, v1alpha1.RecordsFinalizer) {
 		return 0, nil
@@ -72,7 +72,6 @@ func (r *Reconciler) finalize(ctx context.Context, team *v1alpha1.Team) (time.Du
 	return 0, nil
 }
 
-// clear removes records for up to clearWithin.
 func (r *Reconciler) clear(ctx context.Context, team *v1alpha1.Team) (left bool, err error) {
 	if r.Records == nil {
 		return false, nil // The bucket was removed from the configuration. Its contents belong to its owner.

@@ -30,9 +30,8 @@ const (
 	mostRecount = 20 * time.Minute
 )
 
-// recountTrigger is an entry that is added to spec.hard to trigger a recount. The other limits stay in force. It limits
-// nothing, because Teams are cluster-scoped. The next reconciliation removes it, like every entry that is not in the
-// budget.
+// recountTrigger is an entry in spec.hard that triggers a recount. The other limits stay in force. It limits nothing,
+// because Teams are cluster-scoped. The next reconciliation removes it, like every entry that is not in the budget.
 var recountTrigger = quota.ResourceNameOf("teams")
 
 // uncounted reports whether Kubernetes has processed a quota without counting all its resources. A quota that it has
@@ -73,13 +72,11 @@ func (r *Reconciler) recount(ctx context.Context, team string, bounds *corev1.Re
 	return nil
 }
 
-// recounts holds the teams whose quota Kubernetes could not count, and when to request the next recount.
 type recounts struct {
 	mu     sync.Mutex
 	byTeam map[string]recountWait
 }
 
-// recountWait is the end of the current pause and its length.
 type recountWait struct {
 	until time.Time
 	pause time.Duration
@@ -100,7 +97,6 @@ func (s *recounts) due(team string, now time.Time) bool {
 	return false
 }
 
-// recordRequest starts the next pause.
 func (s *recounts) recordRequest(team string, now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -108,14 +104,12 @@ func (s *recounts) recordRequest(team string, now time.Time) {
 	s.byTeam[team] = recountWait{until: now.Add(pause), pause: pause}
 }
 
-// forget removes a team that has been counted or deleted.
 func (s *recounts) forget(team string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.byTeam, team)
 }
 
-// wait reports whether a team waits for its count, and the time until the next request.
 func (s *recounts) wait(team string, now time.Time) (time.Duration, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

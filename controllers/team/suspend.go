@@ -46,7 +46,6 @@ func (r *Reconciler) setupSuspensions(mgr ctrl.Manager) error {
 	return nil
 }
 
-// reconcileSuspension suspends or resumes one team, and drops suspensions that have expired.
 func (r *Reconciler) reconcileSuspension(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	var team v1alpha1.Team
 	err := r.Client.Get(ctx, req.NamespacedName, &team)
@@ -103,7 +102,6 @@ var suspensionsChanged = predicate.Funcs{
 	GenericFunc: func(event.GenericEvent) bool { return false },
 }
 
-// suspensionReason returns why a team is suspended, or "" if it is not.
 func (r *Reconciler) suspensionReason(team *v1alpha1.Team) (reason, message string) {
 	const what = "posts are accepted and prepared, and nothing is published; "
 	switch {
@@ -118,7 +116,6 @@ func (r *Reconciler) suspensionReason(team *v1alpha1.Team) (reason, message stri
 	}
 }
 
-// watchSuspendAll enqueues all teams when the configuration suspends or resumes them.
 func (r *Reconciler) watchSuspendAll(ctx context.Context, queue clientworkqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 	r.SuspendAll.Subscribe(func() {
 		var teams v1alpha1.TeamList

@@ -19,13 +19,11 @@ const syncEvery = time.Hour
 // syncTracker records the teams whose namespace, quota and role bindings are in sync, so that a reconciliation which
 // only counts usage makes no API requests for them. A watch event invalidates the record.
 type syncTracker struct {
-	mu sync.Mutex
-	// changes counts the watch events of each team.
+	mu      sync.Mutex
 	changes map[string]uint64
 	done    map[string]synced
 }
 
-// synced is the state of a team at its last complete sync.
 type synced struct {
 	uid        types.UID
 	generation int64
@@ -33,7 +31,6 @@ type synced struct {
 	at         time.Time
 }
 
-// recordChange records a watch event for teams.
 func (s *syncTracker) recordChange(teams []reconcile.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -52,7 +49,6 @@ func (s *syncTracker) start(team string) (changes uint64) {
 	return s.changes[team]
 }
 
-// markSynced records that a team is in sync.
 func (s *syncTracker) markSynced(team *v1alpha1.Team, changes uint64, now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -62,7 +58,6 @@ func (s *syncTracker) markSynced(team *v1alpha1.Team, changes uint64, now time.T
 	s.done[team.Name] = synced{team.UID, team.Generation, changes, now}
 }
 
-// isSynced reports whether a team is still in sync, according to the watches.
 func (s *syncTracker) isSynced(team *v1alpha1.Team, now time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -70,7 +65,6 @@ func (s *syncTracker) isSynced(team *v1alpha1.Team, now time.Time) bool {
 	return ok && last.uid == team.UID && last.generation == team.Generation && last.changes == s.changes[team.Name] && now.Sub(last.at) < syncEvery
 }
 
-// forget removes a deleted team.
 func (s *syncTracker) forget(team string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -30,15 +30,12 @@ const (
 	// of the usage in a team's status.
 	sweepEvery = 10 * time.Minute
 	showEvery  = 5 * time.Minute
-	// showWithin is the delay before counted posts to X appear in the status. It limits the writes for a team that
-	// publishes constantly.
+	// showWithin delays the display of counted posts to X, which limits the writes for a team that publishes constantly.
 	showWithin = 20 * time.Second
 )
 
-// tracksUsage reports whether usage is counted.
 func (r *Reconciler) tracksUsage() bool { return r.Owner != nil && r.Quota != nil }
 
-// teamOf enqueues the team that owns an object's namespace.
 func (r *Reconciler) teamOf(ctx context.Context, obj client.Object) []reconcile.Request {
 	team, err := r.Owner(ctx, obj.GetNamespace())
 	if err != nil {
@@ -71,13 +68,11 @@ func (r *Reconciler) enqueueCounted() handler.EventHandler {
 	}
 }
 
-// countsXPosts selects, by name, the Usages that a team's status shows.
 var countsXPosts = predicate.NewPredicateFuncs(func(obj client.Object) bool {
 	return strings.HasPrefix(obj.GetName(), v1alpha1.ResourceXPosts+"-")
 })
 
-// syncUsage sweeps the team's Usages if that is due, and returns the team's usage. Values that cannot be read stay
-// unchanged.
+// syncUsage sweeps the team's Usages if due, and returns its usage. Values that cannot be read stay unchanged.
 func (r *Reconciler) syncUsage(ctx context.Context, team *v1alpha1.Team) *v1alpha1.TeamUsage {
 	log := ctrl.LoggerFrom(ctx)
 	shown := &v1alpha1.TeamUsage{}
@@ -122,15 +117,13 @@ func (r *Reconciler) syncUsage(ctx context.Context, team *v1alpha1.Team) *v1alph
 	return shown
 }
 
-// sweepDue reports whether a sweep of a team's Usages is due.
 func (r *Reconciler) sweepDue(team string, now time.Time) bool {
 	last, ok := r.swept.Load(team)
 	at, isTime := last.(time.Time)
 	return !ok || !isTime || now.Sub(at) >= sweepEvery
 }
 
-// sweep reconciles the Usages of a team with its posts, and deletes expired ones. An error in one Usage does not stop
-// the others.
+// sweep reconciles a team's Usages with its posts, and deletes expired ones. An error does not stop the others.
 func (r *Reconciler) sweep(ctx context.Context, namespace string, now time.Time) error {
 	var usages v1alpha1.UsageList
 	if err := r.APIReader.List(ctx, &usages, client.InNamespace(namespace)); err != nil {
@@ -178,7 +171,6 @@ func (r *Reconciler) sweepUsage(ctx context.Context, swept *v1alpha1.Usage, find
 	return nil
 }
 
-// repair reconciles each open entry with its post.
 func (r *Reconciler) repair(ctx context.Context, stored *v1alpha1.Usage, find plan.Connections, now time.Time) error {
 	for _, name := range usage.OpenPosts(stored) {
 		post, err := r.postOf(ctx, stored, name, find)
