@@ -33,7 +33,6 @@ const (
 	// maxRedirects limits redirects. Real servers use one or two: to another host, then to a signed URL.
 	maxRedirects = 5
 
-	// Timeouts for the steps before the file itself.
 	dialTimeout   = 10 * time.Second
 	headerTimeout = 30 * time.Second
 	maxHeader     = 64 << 10
@@ -86,7 +85,6 @@ func New(o Options) *Client {
 	}}
 }
 
-// control checks the address of each connection.
 func control(allow func(netip.Addr) error) func(network, address string, c syscall.RawConn) error {
 	return publicaddr.Control(func(to netip.Addr) error {
 		if err := allow(to); err != nil {
@@ -108,7 +106,6 @@ func checkRedirect(req *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// check validates a URL.
 func check(u *url.URL) error {
 	switch {
 	case u.Scheme != "https":
@@ -124,8 +121,7 @@ func check(u *url.URL) error {
 
 // Expected describes the expected file.
 type Expected struct {
-	// MIMEType is the type to request. The type in the response is ignored: many servers get it wrong, and the content is
-	// examined later.
+	// MIMEType is the type to request. The response's type is ignored: many servers get it wrong.
 	MIMEType string
 	// Size is the exact size in bytes. Zero accepts whatever size the server announces.
 	Size int64
@@ -133,9 +129,8 @@ type Expected struct {
 	MaxSize int64
 }
 
-// Get downloads a file and passes it to take, with its exact size in bytes. Reading the body fails as soon as it turns
-// out to be longer or shorter. A *DownloadError is the fault of the file or its server; any other error comes from
-// take.
+// Get downloads a file and passes it to take, with its exact size in bytes. Reading the body fails as soon as it is
+// longer or shorter. A *DownloadError is the fault of the file or its server; any other error comes from take.
 func (c *Client) Get(ctx context.Context, address string, want Expected, take func(ctx context.Context, size int64, body io.Reader) error) error {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
@@ -176,7 +171,6 @@ func (c *Client) Get(ctx context.Context, address string, want Expected, take fu
 	}
 }
 
-// sizeOf returns the size of the file in a response.
 func sizeOf(response *http.Response, want Expected) (int64, error) {
 	if err := checkStatus(response.StatusCode); err != nil {
 		return 0, err
@@ -217,7 +211,6 @@ func checkStatus(status int) error {
 	}
 }
 
-// exactly reads a body that must have exactly the given size.
 type exactly struct {
 	from    io.Reader
 	left    int64
@@ -250,7 +243,6 @@ func (e *exactly) Read(p []byte) (int, error) {
 	return n, e.problem
 }
 
-// checkEOF checks that nothing follows the announced size.
 func (e *exactly) checkEOF() error {
 	if e.left > 0 {
 		return nil // The consumer did not read to the end.
@@ -284,14 +276,12 @@ func transient(cause error, format string, args ...any) *DownloadError {
 	return &DownloadError{Message: fmt.Sprintf(format, args...), cause: cause}
 }
 
-// noPublicAddress is the error both for a name without an address and for a name that leads inside. Two different
-// errors would reveal to the user who chose the URL which names exist in the cluster. It is not final, since a name may
-// be created later.
+// noPublicAddress is the error both for a name without an address and for a name that leads inside. Two errors would
+// show the user who chose the URL which names exist in the cluster. It is not final: a name may be created later.
 func noPublicAddress(cause error) *DownloadError {
 	return transient(cause, "it leads to no public server")
 }
 
-// explain describes a connection error.
 func explain(err error) error {
 	var (
 		problem *DownloadError

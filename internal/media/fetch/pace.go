@@ -18,8 +18,7 @@ const (
 	DefaultStallTimeout = 30 * time.Second
 )
 
-// errSlow aborts a download whose server sends a byte now and then. Otherwise it would occupy its slot for as long as a
-// 1 GB file does.
+// errSlow aborts a download that sends a byte now and then, and would occupy its slot for as long as a 1 GB file.
 var errSlow = transient(nil, "the server sends fewer than %d KiB in a second", MinSpeed>>10)
 
 // paced reads a body and aborts if the server is too slow. It has a time budget: waiting uses it up, and each byte

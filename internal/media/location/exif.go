@@ -68,32 +68,27 @@ func cleanExif(data []byte) {
 	clear(data)
 }
 
-// isTIFF reports whether data starts like metadata in TIFF format.
 func isTIFF(data []byte) bool {
 	return bytes.HasPrefix(data, []byte("II*\x00")) || bytes.HasPrefix(data, []byte("MM\x00*"))
 }
 
-// tiff is the metadata being cleaned.
 type tiff struct {
 	data  []byte
 	order binary.ByteOrder
 	// directories are the directories found, and used are the spans that belong to them.
 	directories []directory
 	used        []span
-	// places are the offsets of location directories.
-	places []int64
+	places      []int64
 	// work is the remaining amount of work.
 	work int64
 }
 
-// directory is a list of entries.
 type directory struct {
 	at int64
 	// entries is the number of entries present; whole means that none is missing.
 	entries int64
 	whole   bool
-	// places is the number of entries that refer to locations.
-	places int
+	places  int
 }
 
 // entry is an entry in a directory; at is the offset of its value, or of its value's offset.
@@ -132,7 +127,6 @@ func (t *tiff) clean() bool {
 	return true
 }
 
-// walk follows the references between directories.
 func (t *tiff) walk(first int64) {
 	visited := map[int64]bool{}
 	for waiting := []int64{first}; len(waiting) > 0 && len(t.directories) < mostDirectories; waiting = waiting[1:] {
@@ -158,7 +152,6 @@ func (t *tiff) walk(first int64) {
 	}
 }
 
-// directory reads a directory's head. It returns false if there is none.
 func (t *tiff) directory(at int64) (d directory, ok bool) {
 	if at < tiffHeader || at+countLength > int64(len(t.data)) {
 		return d, false
@@ -174,8 +167,7 @@ func (t *tiff) entry(d *directory, i int64) entry {
 	return entry{t.order.Uint16(t.data[at:]), t.order.Uint16(t.data[at+2:]), t.order.Uint32(t.data[at+4:]), at + 8}
 }
 
-// visit records an entry's spans, and returns the directories that it refers to. It does not follow a location
-// directory.
+// visit records an entry's spans, and returns its directories. It does not follow a location directory.
 func (t *tiff) visit(d *directory, e entry) (leads []int64) {
 	if e.tag == tagGPS {
 		d.places++
@@ -227,7 +219,6 @@ func (t *tiff) pixels(d *directory, placed entry) {
 	}
 }
 
-// value returns the position of an entry's value.
 func (t *tiff) value(e entry) span {
 	sizes := [...]int64{1, 1, 1, 2, 4, 8, 1, 1, 2, 4, 8, 4, 8, 4} // by type
 	size := int64(1)
@@ -241,13 +232,11 @@ func (t *tiff) value(e entry) span {
 	return t.within(int64(t.order.Uint32(t.data[e.at:])), length)
 }
 
-// within limits a span to the data.
 func (t *tiff) within(at, length int64) span {
 	start := min(at, int64(len(t.data)))
 	return span{start, min(start+length, int64(len(t.data)))}
 }
 
-// numbers reads the value of an entry that holds 16-bit or 32-bit numbers.
 func (t *tiff) numbers(e entry) (all []int64) {
 	const short = 3
 	value := t.value(e)
@@ -267,8 +256,7 @@ func (t *tiff) numbers(e entry) (all []int64) {
 	return all
 }
 
-// empty fills a location directory and its entries' values with zeros, except for spans that belong to other
-// directories.
+// empty fills a location directory and its entries' values with zeros, except for other directories' spans.
 func (t *tiff) empty(at int64) {
 	d, ok := t.directory(at)
 	if !ok {
@@ -295,8 +283,7 @@ func (t *tiff) empty(at int64) {
 	}
 }
 
-// drop removes from a directory the entries that refer to locations. The entries after them move up, as does the offset
-// of the next directory.
+// drop removes a directory's location entries. The entries after them move up, as does the next directory's offset.
 func (t *tiff) drop(d *directory) {
 	start := d.at + countLength
 	end := start + d.entries*entryLength
@@ -316,7 +303,6 @@ func (t *tiff) drop(d *directory) {
 	clear(t.data[kept:end])
 }
 
-// union sorts spans and merges those that touch.
 func union(spans []span) []span {
 	slices.SortFunc(spans, func(a, b span) int { return cmp.Compare(a.start, b.start) })
 	joined := spans[:0]

@@ -30,7 +30,6 @@ type box struct {
 	span
 }
 
-// film is the film being cleaned.
 type film struct {
 	*cleaner
 
@@ -71,8 +70,7 @@ func (c *cleaner) film(whole span) (end int64) {
 	return end
 }
 
-// walk visits the boxes in a span, within a box of kind outer, and returns the end of the last one. Like players, it
-// stops at an invalid box.
+// walk visits the boxes in a span, within a box of kind outer, and returns their end. It stops at an invalid box.
 func (f *film) walk(in span, outer string, visit func(outer string, b box)) (end int64) {
 	for at := in.start; in.end-at >= boxHeader; {
 		b, ok := f.box(at, in.end)
@@ -163,7 +161,6 @@ func (f *film) word(in span, at int64) uint32 {
 	return binary.BigEndian.Uint32(data[:])
 }
 
-// free turns a box into free space.
 func (f *film) free(b box) {
 	f.found.replace(b.at+4, []byte("free"))
 	f.found.fill(b.span, 0)

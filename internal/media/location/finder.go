@@ -35,14 +35,12 @@ type Finder struct {
 	places    chan struct{}
 
 	mu sync.Mutex
-	// entries holds the results by key and etag. used holds the same results, most recently used first, and cachedBytes is
-	// their size.
+	// entries holds the results by key and etag; used holds them most recently used first; cachedBytes is their size.
 	entries     map[string]*list.Element
 	used        *list.List
 	cachedBytes int64
 }
 
-// result is the result of searching a file.
 type result struct {
 	id    string
 	found Patches
@@ -102,7 +100,6 @@ func (f *Finder) recall(id string) (*result, bool) {
 	return known, ok
 }
 
-// remember caches a result, and drops the least recently used ones.
 func (f *Finder) remember(r *result) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -124,5 +121,4 @@ func (f *Finder) forget(at *list.Element) {
 	}
 }
 
-// weight returns the approximate size of a result.
 func (r *result) weight() int64 { return 2*patchCosts + 2*int64(len(r.id)) + r.found.Weight() }

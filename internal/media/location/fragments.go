@@ -9,7 +9,6 @@ import (
 	"sort"
 )
 
-// mostUsual limits the tracks whose default size is recorded.
 const mostUsual = 1024
 
 // defaults reads trex, the default size of a track's samples in fragments (ISO 14496-12, section 8.8.3).
@@ -20,12 +19,10 @@ func (f *film) defaults(b box) {
 	}
 }
 
-// mediaFrom returns the parts with frames that end after the given offset.
 func (f *film) mediaFrom(at int64) []span {
 	return f.media[sort.Search(len(f.media), func(i int) bool { return f.media[i].end > at }):]
 }
 
-// fragment clears the location samples in a fragment of the film.
 func (f *film) fragment(_ string, b box) {
 	if b.kind != "moof" {
 		return
@@ -42,7 +39,6 @@ func (f *film) fragment(_ string, b box) {
 	})
 }
 
-// run is one track's part of one fragment.
 type run struct {
 	film *film
 	// places is true if the samples are locations, and size is the default sample length.

@@ -50,16 +50,13 @@ func (c *cleaner) cleanAppended(at int64) {
 	c.failf("has more than %d pictures or films behind the first, each of which may say where it was taken", mostAppended)
 }
 
-// hit is the first match of a search. The zero value means no match.
 type hit struct {
 	at   int64
 	kind string
 }
 
-// longestMark is the length of the longest mark that is searched for.
 const longestMark = len(pngEnd)
 
-// search searches a span for either of two marks.
 func (c *cleaner) search(in span, one, other string) hit {
 	const step = 32 << 10
 	reach := max(len(one), len(other)) - 1 // A mark may span two steps.
@@ -84,7 +81,6 @@ func (c *cleaner) search(in span, one, other string) hit {
 	return hit{}
 }
 
-// picture cleans one JPEG and returns its end.
 func (c *cleaner) picture(at int64) (end int64) {
 	r := &jpegReader{from: bufio.NewReader(io.NewSectionReader(c.file, at, c.file.Size()-at)), at: at}
 	m := jpegMetadata{cleaner: c, extended: map[string][]extension{}}
@@ -105,7 +101,6 @@ func (c *cleaner) picture(at int64) (end int64) {
 	}
 }
 
-// jpegMetadata is the metadata of one JPEG.
 type jpegMetadata struct {
 	*cleaner
 
@@ -150,7 +145,6 @@ func (m *jpegMetadata) extend(segment span) {
 	}
 }
 
-// finish cleans metadata that spans segments.
 func (m *jpegMetadata) finish() {
 	if len(m.resources) > 0 {
 		m.edit(m.resources, func(data []byte) { cleanResources(data, true) })
@@ -172,7 +166,6 @@ func cleanTelemetry(data []byte) {
 	}
 }
 
-// jpegReader reads the parts of a JPEG.
 type jpegReader struct {
 	from *bufio.Reader
 	at   int64
@@ -207,7 +200,6 @@ func (r *jpegReader) marker() (byte, bool) {
 	}
 }
 
-// skipTo advances past the next byte with the given value.
 func (r *jpegReader) skipTo(value byte) bool {
 	for {
 		if _, err := r.from.Peek(1); err != nil {

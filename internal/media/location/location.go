@@ -15,16 +15,13 @@ import (
 )
 
 const (
-	// budget limits how many bytes of a file are read: twice the probe's limit, since the tables of location tracks are
-	// read as well.
+	// budget limits the bytes read from a file: twice the probe's limit, since tables of location tracks are read too.
 	budget = 64 << 20
-	// longestPart limits the metadata in memory. The longest that cameras and programs write takes a few hundred
-	// kilobytes.
+	// longestPart limits metadata in memory, in bytes. Cameras and programs write at most a few hundred kilobytes.
 	longestPart = 1 << 20
 )
 
-// Version identifies the rules of this package. Other rules find other locations, so copies made under them are not
-// used.
+// Version identifies the rules of this package. Copies made under other rules are not used.
 const Version = "1"
 
 // UnreadableError is the reason a file cannot be searched for its location. Another file is needed.
@@ -69,21 +66,18 @@ type cleaner struct {
 	file    *store.BlockReader
 	found   collection
 	problem *UnreadableError
-	// buffer is the buffer of search.
-	buffer []byte
+	buffer  []byte
 	// boxes counts the boxes of films, and unpacked counts the bytes of decompressed texts.
 	boxes    int
 	unpacked int64
 }
 
-// failf records the first problem.
 func (c *cleaner) failf(format string, args ...any) {
 	if c.problem == nil {
 		c.problem = &UnreadableError{fmt.Sprintf(format, args...)}
 	}
 }
 
-// ended reports whether there is no point in continuing.
 func (c *cleaner) ended() bool { return c.problem != nil || c.file.Failure() != nil }
 
 // read reads a few bytes at the given offset. It returns false if they are missing.
@@ -142,7 +136,6 @@ func (c *cleaner) edit(p part, clean func(data []byte)) {
 	c.rewrite(p, before, after)
 }
 
-// rewrite records the changed bytes of a part.
 func (c *cleaner) rewrite(p part, before, after []byte) {
 	for at := 0; at < len(after); {
 		if before[at] == after[at] {
@@ -161,7 +154,6 @@ func (c *cleaner) rewrite(p part, before, after []byte) {
 	}
 }
 
-// change replaces a part's bytes from the given offset on.
 func (c *cleaner) change(p part, at int64, data []byte) {
 	for _, s := range p {
 		if at >= s.length() {
@@ -176,7 +168,6 @@ func (c *cleaner) change(p part, at int64, data []byte) {
 	}
 }
 
-// fill overwrites a part with one byte value.
 func (c *cleaner) fill(p part, with byte) {
 	for _, s := range p {
 		c.found.fill(s, with)

@@ -29,7 +29,6 @@ var placeBoxes = map[string]bool{
 	"\xa9xyz": true, "loci": true, "GPMF": true, "CMT4": true, "gps ": true, "gps0": true, "GPS ": true, "GPS0": true, "NCDT": true,
 }
 
-// metadata cleans a metadata box within a box of kind outer.
 func (f *film) metadata(outer string, b box) {
 	// Each kind is accepted only within certain others, which limits the depth.
 	above := outer == "" || outer == "moov" || outer == "trak"
@@ -66,7 +65,6 @@ func (f *film) emptyBlocks(table span) {
 	}
 }
 
-// uuid cleans a box in an application-specific format.
 func (f *film) uuid(b box) {
 	var name [uuidLength]byte
 	if b.length() < uuidLength || !f.read(name[:], b.start) {
@@ -135,7 +133,6 @@ func (f *film) meta(b box) {
 	}
 }
 
-// keys returns the numbers of the keys that name locations.
 func (f *film) keys(b box) map[uint32]bool {
 	const head, keyHead = 8, 8
 	found := map[uint32]bool{}

@@ -23,7 +23,6 @@ const (
 	patchCosts = 32
 )
 
-// patch replaces bytes of a file.
 type patch struct {
 	at, length int64
 	// data are the new bytes. If nil, the patch fills with a byte.
@@ -109,15 +108,12 @@ func (r *patched) Read(data []byte) (int, error) {
 	return n, err //nolint:wrapcheck // it is the file's
 }
 
-// collection collects patches in any order.
 type collection struct {
 	list  []patch
 	bytes int
-	// over means that there are more patches than allowed.
-	over bool
+	over  bool
 }
 
-// replace replaces the bytes at the given offset with data.
 func (c *collection) replace(at int64, data []byte) {
 	if len(data) == 0 {
 		return
@@ -130,7 +126,6 @@ func (c *collection) replace(at int64, data []byte) {
 	c.add(patch{at: at, length: int64(len(data)), data: bytes.Clone(data)})
 }
 
-// fill overwrites a span with one byte value.
 func (c *collection) fill(s span, with byte) {
 	if s.length() <= 0 {
 		return

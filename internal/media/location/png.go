@@ -20,8 +20,7 @@ const (
 	longestKeyword = 79
 	// mostUnpacked limits the total length of a file's decompressed texts.
 	mostUnpacked = 4 * longestPart
-	// xmpKeyword is the keyword for XMP, and rawKeyword is the prefix of keywords for metadata that ImageMagick writes as
-	// hexadecimal text.
+	// xmpKeyword is the keyword for XMP, rawKeyword the prefix for metadata that ImageMagick writes as hexadecimal text.
 	xmpKeyword = "XML:com.adobe.xmp"
 	rawKeyword = "Raw profile type "
 )
@@ -131,8 +130,7 @@ func (c *cleaner) textAt(kind string, content span, after int64) (from int64, pa
 	return from, head[0] != 0, true
 }
 
-// packedPlace reports whether a compressed or encoded text contains a location. If a text is too long to examine, it is
-// assumed to.
+// packedPlace reports whether a compressed or encoded text contains a location, or is too long to examine.
 func (c *cleaner) packedPlace(text part, packed, isXMP bool) bool {
 	if text.length() > longestPart || c.unpacked > mostUnpacked {
 		return true
@@ -208,7 +206,6 @@ func hexDigit(b byte) (byte, bool) {
 	}
 }
 
-// comment replaces a chunk with a blank text.
 func (c *cleaner) comment(content span) {
 	const kind, keyword, step = "tEXt", "Comment\x00", 4 << 10
 	if content.length() < int64(len(keyword)) {

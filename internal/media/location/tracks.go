@@ -9,12 +9,10 @@ import (
 	"regexp"
 )
 
-// track is a film track, given by its sample tables (ISO 14496-12, sections 8.5 to 8.7). A table that is the zero value
-// does not exist.
+// track is a film track, given by its sample tables (ISO 14496-12, sections 8.5 to 8.7). Missing tables are zero.
 type track struct {
 	id uint32
-	// formats describes the samples' encoding, sizes their lengths, chunks how many are in each chunk, and offsets where
-	// the chunks are.
+	// formats has the samples' encodings, sizes their lengths, chunks their number per chunk, offsets the positions.
 	formats, sizes, chunks, offsets span
 	// compact means that the numbers in sizes have less than 32 bits, and wide that those in offsets have 64.
 	compact, wide bool
@@ -98,7 +96,6 @@ func (f *film) format(t *track, entry box) (tells, rename bool) {
 	}
 }
 
-// samplesMatch reports whether one of a track's first chunks looks like a location.
 func (f *film) samplesMatch(t *track, place func([]byte) bool) (found bool) {
 	left := sampledChunks
 	f.samples(t, func(at, length int64) bool {
@@ -112,7 +109,6 @@ func (f *film) samplesMatch(t *track, place func([]byte) bool) (found bool) {
 	return found
 }
 
-// empty fills a track's samples with zeros.
 func (f *film) empty(t *track) {
 	f.samples(t, func(at, length int64) bool {
 		f.zero(at, length)
@@ -127,8 +123,7 @@ func (f *film) zero(at, length int64) {
 	}
 }
 
-// within returns where in the file the samples at an offset in the film are. Data outside of the frames is not a
-// sample.
+// within returns the file position of samples at an offset in the film. Data outside of the frames is no sample.
 func (f *film) within(at, length int64) (found []span) {
 	wanted := span{f.whole.start + at, f.whole.start + at + length}
 	if at < 0 || length <= 0 || wanted.end < wanted.start {
@@ -177,7 +172,6 @@ func (f *film) samples(t *track, visit func(at, length int64) bool) {
 	}
 }
 
-// sampleSizes reads the lengths of a track's samples in sequence.
 type sampleSizes struct {
 	film  *film
 	table span
@@ -202,7 +196,6 @@ func sizesOf(f *film, t *track) *sampleSizes {
 	return s
 }
 
-// sum returns the total length of the next count samples.
 func (s *sampleSizes) sum(count int64) (length int64) {
 	const head = 12
 	count = min(count, s.end-s.next)

@@ -26,18 +26,15 @@ const (
 	nsGeo       = "http://www.w3.org/2003/01/geo/wgs84_pos#"
 )
 
-// signs are lower-case substrings of XMP with a location, in any single-byte encoding. Much other XMP contains them
-// too.
+// signs are lower-case substrings of XMP with a location, and of much other XMP, in any single-byte encoding.
 var signs = [][]byte{
 	[]byte(":gps"), []byte("<gps"), []byte("latitude"), []byte("longitude"), []byte("longtitude"), []byte("wgs84_pos"),
 	[]byte("locationcreated"), []byte("locationshown"), []byte("shotlocation"),
 	[]byte(":location"), []byte(":city"), []byte(":state"), []byte(":country"),
 }
 
-// longestSign is the length of the longest of them.
 const longestSign = 16
 
-// mayNamePlace reports whether XMP may contain a location.
 func mayNamePlace(data []byte) bool {
 	data = bytes.ToLower(data)
 	for _, sign := range signs {
@@ -64,7 +61,6 @@ func isPlace(name xml.Name) bool {
 	}
 }
 
-// namesCoordinates reports whether a lower-case name denotes coordinates.
 func namesCoordinates(name string) bool {
 	return strings.HasPrefix(name, "gps") || strings.Contains(name, "latitude") || strings.Contains(name, "longitude") || strings.Contains(name, "longtitude")
 }
@@ -94,11 +90,9 @@ func blank(data []byte) {
 	}
 }
 
-// placesOf returns the positions of the properties that contain a location.
 func placesOf(data []byte) (found []span, err error) {
 	decoder := xml.NewDecoder(bytes.NewReader(data))
-	// depth is the number of open elements within a location element, including itself, and start is that element's
-	// offset.
+	// depth is the number of open elements from a location element on, and start is that element's offset.
 	depth, start := 0, int64(0)
 	for {
 		from := decoder.InputOffset()

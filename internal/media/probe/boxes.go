@@ -12,8 +12,7 @@ import (
 
 // An MP4 or QuickTime film consists of boxes (ISO 14496-12, section 4.2): each has a length and a kind, and some
 // contain others. They are parsed here without a library. A library allocates an object for each sample that a table
-// claims to have, and a path for each box, and the uploader chooses how many there are. Here, no memory grows with the
-// file.
+// claims to have, and a path for each box, and the uploader chooses their number. Here, no memory grows with the file.
 
 const (
 	// maxBoxes limits the boxes in a film, and so the work. Most films have a few hundred; an hour in one-second fragments
@@ -46,7 +45,6 @@ type box struct {
 	start, end int64
 }
 
-// boxes reads a film's boxes.
 type boxes struct {
 	file *store.BlockReader
 	size int64
@@ -56,8 +54,7 @@ type boxes struct {
 	table   [4096]byte
 }
 
-// header reads the header of a box that must not extend beyond end. If the size is invalid, it returns the box's kind
-// and an error.
+// header reads the header of a box that must not extend beyond end. An error comes with the invalid box's kind.
 func (b *boxes) header(at, end int64) (box, error) {
 	head := b.scratch[:boxHeader]
 	if _, err := b.file.ReadAt(head, at); err != nil {
@@ -115,8 +112,7 @@ func (b *boxes) versioned(of box, fixed, numbers int) (data []byte, wide int, er
 	return data, wide, err
 }
 
-// entries visits the entries of a table in a box, starting at the file offset at. Each entry has the given length, a
-// few words at most.
+// entries visits a table's entries, starting at the file offset at, each of the given length, a few words at most.
 func (b *boxes) entries(of box, at, count, length int64, visit func(entry []byte)) error {
 	if count > (of.end-at)/length {
 		return errShort

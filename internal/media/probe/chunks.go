@@ -123,8 +123,7 @@ func (c *Chunks) header(length int64) {
 	}
 }
 
-// allowsTransparency reports whether a transparency chunk with this length is valid here. The reference decoder ignores
-// an invalid one.
+// allowsTransparency reports whether a transparency chunk is valid here. The reference decoder ignores invalid ones.
 func (c *Chunks) allowsTransparency(length int64) bool {
 	const longest = 256
 	if c.pixels || c.known.transparency {

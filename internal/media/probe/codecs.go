@@ -8,8 +8,7 @@ import (
 	"strings"
 )
 
-// description records the first entry of stsd, which describes how a track's samples are encoded (ISO 14496-12, section
-// 8.5.2).
+// description records the first entry of stsd, the encoding of a track's samples (ISO 14496-12, section 8.5.2).
 func (f *film) description(b box) error {
 	const count, fixed = 4, 8
 	data, err := f.fields(b, fixed)
@@ -20,7 +19,6 @@ func (f *film) description(b box) error {
 	return err
 }
 
-// visual is the content of a video track's entry.
 type visual struct {
 	codec         string
 	width, height float64
@@ -134,7 +132,6 @@ var objects = map[byte]string{
 	0x6a: "mpeg1video", 0x6c: "mjpeg", 0x69: "mp3", 0x6b: "mp3", 0xa5: "ac3", 0xa6: "eac3", 0xad: "opus",
 }
 
-// codec returns the codec of a sample entry.
 func (f *film) codec(entry box) (string, error) {
 	kind := string(entry.kind[:])
 	name := codecs[kind]

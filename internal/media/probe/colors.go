@@ -14,9 +14,8 @@ import (
 type pngColors struct {
 	// code is cICP (PNG, third edition, section 11.3.2.6): the ITU-T H.273 numbers of the primaries, the transfer and the
 	// matrix, and whether the range is full. coded is true if it is present.
-	code  [4]byte
-	coded bool
-	// isSRGB is true if sRGB is present.
+	code   [4]byte
+	coded  bool
 	isSRGB bool
 	// gamma is the value of gAMA, or zero if that is sRGB or invalid. hasGamma is true if gAMA is present.
 	gamma    float64
@@ -25,7 +24,6 @@ type pngColors struct {
 	primaries *primaries
 }
 
-// colorSpace is how a picture's colours are interpreted.
 type colorSpace struct {
 	// gamma and primaries are as in pngColors. The ICC profile applies only if coded is false.
 	coded     bool

@@ -15,7 +15,6 @@ import (
 // never cut off in transit, since its length is signed. A file that was cut off before the upload lacks pixels. Only
 // the length of the coded pixels tells the two cases apart, so this code walks through them without decoding a picture.
 
-// jpegTable is a table needed to decode pixels.
 type jpegTable struct {
 	marker  byte
 	content span
@@ -67,8 +66,7 @@ func covered(file *store.BlockReader, parts *imageParts) (whole bool, at int64) 
 	return false, min(w.at, file.Size())
 }
 
-// ended reports whether the coded pixels end here. If some are missing, data appended to the picture may be mistaken
-// for pixels.
+// ended reports whether the coded pixels end here. Data appended to an incomplete picture may look like pixels.
 func (w *jpegWalk) ended() bool {
 	const filling = 7 // bits after the last code
 	return w.count <= filling && !w.fill()
@@ -77,7 +75,6 @@ func (w *jpegWalk) ended() bool {
 // jpegExtended is the last marker of a frame whose pixels are in a single pass.
 const jpegExtended = 0xc1
 
-// jpegWalk walks through the coded pixels of a JPEG.
 type jpegWalk struct {
 	file    *store.BlockReader
 	frame   *jpegFrame
@@ -96,7 +93,6 @@ type jpegWalk struct {
 	output *bitWriter
 }
 
-// seek continues at the given offset.
 func (w *jpegWalk) seek(at int64) {
 	w.from, w.at = bufio.NewReader(io.NewSectionReader(w.file, at, w.file.Size()-at)), at
 	w.bits, w.count, w.marker = 0, 0, 0
@@ -190,8 +186,7 @@ func (w *jpegWalk) units(head []byte, channels int) (units []unit, groups int) {
 // unit is a block: the code for its first value, and the code for the others.
 type unit struct{ first, others *huffman }
 
-// units returns the size of a picture in units: those of all channels, or the blocks of one channel with the given
-// sampling.
+// units returns a picture's size in units: those of all channels, or the blocks of one channel with the sampling.
 func (f *jpegFrame) units(across, down int) (columns, rows int) {
 	const block = 8
 	mostAcross, mostDown := 1, 1
@@ -202,7 +197,6 @@ func (f *jpegFrame) units(across, down int) (columns, rows int) {
 	return round(f.width, across, mostAcross), round(f.height, down, mostDown)
 }
 
-// pixels walks through the given number of groups of blocks.
 func (w *jpegWalk) pixels(groups int, units []unit) bool {
 	for n := range groups {
 		if w.interval > 0 && n > 0 && n%w.interval == 0 && !w.restart() {
@@ -215,7 +209,6 @@ func (w *jpegWalk) pixels(groups int, units []unit) bool {
 	return true
 }
 
-// group walks through a group of blocks.
 func (w *jpegWalk) group(units []unit) bool {
 	for _, u := range units {
 		if !w.block(u) {
@@ -225,7 +218,6 @@ func (w *jpegWalk) group(units []unit) bool {
 	return true
 }
 
-// restart advances past the restart marker between two intervals.
 func (w *jpegWalk) restart() bool {
 	for w.marker == 0 {
 		if !w.fill() && w.marker == 0 {
@@ -261,7 +253,7 @@ func (w *jpegWalk) block(u unit) bool {
 	return true
 }
 
-// fill reads eight more bits. It returns false if there are none before the next marker.
+// fill reads eight more bits, or returns false if there are none before the next marker.
 func (w *jpegWalk) fill() bool {
 	if w.marker != 0 {
 		return false
@@ -300,7 +292,6 @@ func (w *jpegWalk) skip(count uint) bool {
 	return true
 }
 
-// consume removes available bits.
 func (w *jpegWalk) consume(count uint) {
 	w.count -= count
 	if w.output != nil {
@@ -308,7 +299,6 @@ func (w *jpegWalk) consume(count uint) {
 	}
 }
 
-// symbol reads a symbol.
 func (w *jpegWalk) symbol(code *huffman) (symbol byte, ok bool) {
 	if w.count >= 8 || w.fill() {
 		if found := code.short[w.bits>>(w.count-8)&0xff]; found.length > 0 {

@@ -5,7 +5,6 @@ package probe
 
 import "math/bits"
 
-// fragments are the samples that a track has in fragments.
 type fragments struct {
 	// timed are the samples with an explicit duration, whether their own or their fragment's.
 	timed samples
@@ -14,7 +13,6 @@ type fragments struct {
 	usual uint32
 }
 
-// addTo adds the samples to all.
 func (f *fragments) addTo(all *samples) {
 	if all.count == 0 {
 		*all = f.timed
@@ -62,7 +60,6 @@ func (f *film) defaults(b box) error {
 	return err
 }
 
-// run holds the defaults for one track's samples in one fragment.
 type run struct {
 	of *fragments
 	// usual is the default sample duration if explicit is set; otherwise the track's default applies.
@@ -70,7 +67,6 @@ type run struct {
 	explicit bool
 }
 
-// add counts samples without a duration of their own.
 func (r *run) add(samples float64) {
 	if r.explicit {
 		r.of.timed.add(samples, float64(r.usual))

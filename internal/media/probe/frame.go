@@ -13,7 +13,6 @@ import (
 
 // jpegFrame is the frame of a JPEG, which describes its pixels (ITU-T T.81, section B.2.2).
 type jpegFrame struct {
-	// kind is the frame's marker.
 	kind          byte
 	precision     int
 	width, height int
@@ -48,15 +47,13 @@ func readFrame(file *store.BlockReader, parts *imageParts) (f jpegFrame, ok bool
 
 const arithmetic, hierarchical = "arithmetic coding", "hierarchical coding"
 
-// codings are the pixel encodings that Herald cannot read, by the frame's marker.
 var codings = map[byte]string{
 	0xc3: "lossless coding", 0xc5: hierarchical, 0xc6: hierarchical, 0xc7: hierarchical,
 	0xc9: arithmetic, 0xca: arithmetic, 0xcb: arithmetic, 0xcd: arithmetic, 0xce: arithmetic, 0xcf: arithmetic,
 	0xf7: "the lossless coding of JPEG-LS",
 }
 
-// unreadable returns why Herald cannot read a JPEG that may well be valid but that package image/jpeg does not decode,
-// or "" if it can read it.
+// unreadable returns why package image/jpeg cannot decode a JPEG that may well be valid, or "" if it can.
 func (f *jpegFrame) unreadable(adobe bool) string {
 	const channel = 8
 	switch coding, other := codings[f.kind]; {
@@ -81,7 +78,6 @@ func (f *jpegFrame) unreadable(adobe bool) string {
 	}
 }
 
-// sampled reports whether package image/jpeg supports how the channels are sampled.
 func (f *jpegFrame) sampled() bool {
 	for _, c := range f.components {
 		if c.across < 1 || c.across > 4 || c.down < 1 || c.down > 4 {
@@ -104,8 +100,7 @@ func (f *jpegFrame) sampled() bool {
 }
 
 // memory estimates how much memory decoding takes: colours are often stored for fewer points than brightness, and a
-// progressive picture takes four more bytes for each value. unchanged means that the channels are displayed without
-// conversion.
+// progressive picture takes four more bytes for each value. unchanged: the channels are displayed without conversion.
 func (f *jpegFrame) memory(pixels int64, unchanged bool) int64 {
 	const progressive = 0xc2
 	var values, most int64

@@ -29,8 +29,7 @@ type Header struct {
 	// Gamma is the exponent of a PNG's light values (gAMA, cICP), unless a chunk with higher precedence is present (PNG,
 	// third edition, section 4.3). It is zero for sRGB.
 	Gamma float64
-	// DecodedBytes estimates the memory taken by the decoded picture and by decoding it. It may be a thousand times the
-	// length of the file.
+	// DecodedBytes estimates the memory for decoding, including the picture. It may be a thousand times the file's length.
 	DecodedBytes int64
 	// Animated means that the picture moves.
 	Animated bool
@@ -60,7 +59,6 @@ func ReadHeader(r io.ReaderAt, size int64, mimeType string) (Header, error) {
 	return h, err
 }
 
-// header reads everything but the profile.
 func header(file *store.BlockReader, size int64, mimeType v1alpha1.MimeType) (Header, imageParts, error) {
 	format, ok := imageFormats[mimeType]
 	if !ok {
@@ -90,7 +88,6 @@ func header(file *store.BlockReader, size int64, mimeType v1alpha1.MimeType) (He
 	return h, parts, nil
 }
 
-// headerError returns the error for a header that cannot be read.
 func headerError(err error) *InvalidFileError {
 	_, oddJPEG := errors.AsType[jpeg.UnsupportedError](err)
 	_, oddPNG := errors.AsType[png.UnsupportedError](err)
@@ -100,7 +97,6 @@ func headerError(err error) *InvalidFileError {
 	return damaged("The image is damaged: its header cannot be read (%v). Export it again.", err)
 }
 
-// unconvertible returns Header.Unconvertible.
 func unconvertible(file *store.BlockReader, h *Header, parts *imageParts, m colorSpace) string {
 	if h.Animated {
 		return "is an animation, which the platform does not take; upload a still JPEG, or a video"
@@ -146,8 +142,7 @@ func joined(file *store.BlockReader, parts []span, longest int64) []byte {
 	return all
 }
 
-// unpacked returns the profile in a PNG's iCCP chunk, which consists of a name, a zero, a zero for the method, and the
-// compressed profile.
+// unpacked returns the profile in a PNG's iCCP chunk: a name, a zero, a zero for the method, and compressed data.
 func unpacked(chunk []byte) []byte {
 	_, packed, ok := bytes.Cut(chunk, []byte{0, 0})
 	if !ok {
@@ -164,7 +159,6 @@ func unpacked(chunk []byte) []byte {
 	return all
 }
 
-// jpegBytes estimates the memory for decoding a JPEG.
 func jpegBytes(file *store.BlockReader, parts *imageParts, pixels int64) int64 {
 	const most = 24
 	frame, ok := readFrame(file, parts)

@@ -17,7 +17,6 @@ import (
 	"github.com/herald-social/herald/internal/media/store"
 )
 
-// imageFormat has the functions for one image format.
 type imageFormat struct {
 	config func(io.Reader) (image.Config, error)
 	// parse finds the parts of the file that Herald needs.
@@ -54,7 +53,6 @@ type imageParts struct {
 	flags byte
 }
 
-// colorSpace returns how the colours are interpreted.
 func (p *imageParts) colorSpace() colorSpace { return p.colors.colorSpace(len(p.profile) > 0) }
 
 // span is a part of a file, given by offsets.
@@ -92,7 +90,6 @@ func picture(file *store.BlockReader, size int64, mimeType v1alpha1.MimeType) (F
 // append data of their own, as much as a short film. If the mark is not found there, the search starts at the pixels.
 const endBytes = 64 << 10
 
-// contains reports whether a part of a file contains mark.
 func contains(file *store.BlockReader, in span, mark string) bool {
 	const step = 32 << 10
 	buffer := make([]byte, step+len(mark)-1) // The mark may span two steps.
@@ -125,7 +122,6 @@ func webpConfig(r io.Reader) (image.Config, error) {
 	return webp.DecodeConfig(io.LimitReader(r, head))
 }
 
-// webpComplete reports whether a WebP is as long as it announces.
 func webpComplete(_ *store.BlockReader, parts *imageParts) (whole bool, damage string) {
 	return parts.pixels != 0, ""
 }

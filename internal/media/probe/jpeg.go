@@ -77,7 +77,6 @@ func jpegParts(file *store.BlockReader) imageParts {
 	}
 }
 
-// record records a part of a JPEG that starts with the given bytes.
 func (p *imageParts) record(marker byte, segment span, name string) {
 	switch {
 	case marker == jpegAPP1 && strings.HasPrefix(name, jpegExif) && p.exif == (span{}):
@@ -113,12 +112,10 @@ func inOrder(parts []profilePart) []span {
 	return spans
 }
 
-// startsFrame reports whether a marker starts a frame.
 func startsFrame(marker byte) bool {
 	return marker == jpegSOF55 || marker >= jpegSOF0 && marker <= jpegSOF15 && marker != jpegDHT && marker != jpegJPG && marker != jpegDAC
 }
 
-// jpegReader reads the parts of a JPEG.
 type jpegReader struct {
 	from *bufio.Reader
 	at   int64

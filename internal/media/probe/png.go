@@ -19,16 +19,13 @@ const pngSignature, pngHead, pngSum = 8, 8, 4
 // Kinds of chunks.
 const pngHeader, pngPixels, pngEnd = "IHDR", "IDAT", "IEND"
 
-// pngChunk is a part of a PNG.
 type pngChunk struct {
 	kind [4]byte
-	// content is the position of the content, and next is the offset of the next chunk. Both may lie beyond the end of the
-	// file.
+	// content is the position of the content, and next that of the next chunk. Both may lie beyond the end of the file.
 	content span
 	next    int64
 }
 
-// pngChunkAt reads the head of the chunk at the given offset.
 func pngChunkAt(file *store.BlockReader, at int64) (pngChunk, bool) {
 	var head [pngHead]byte
 	if _, err := file.ReadAt(head[:], at); err != nil {
@@ -39,8 +36,7 @@ func pngChunkAt(file *store.BlockReader, at int64) (pngChunk, bool) {
 	return pngChunk{kind: [4]byte(head[4:]), content: span{start, end}, next: end + pngSum}, true
 }
 
-// pngParts reads the parts of a PNG up to its pixels (PNG, third edition, section 5). Like browsers, it ignores
-// metadata after them.
+// pngParts reads a PNG's parts up to its pixels (PNG, third edition, section 5). Like browsers, it ignores the rest.
 func pngParts(file *store.BlockReader) imageParts {
 	var parts imageParts
 	for at := int64(pngSignature); ; {
@@ -101,7 +97,6 @@ func pngComplete(file *store.BlockReader, parts *imageParts) (whole bool, damage
 	}
 }
 
-// pngDamage describes a chunk whose checksum is wrong.
 func pngDamage(file *store.BlockReader, chunk pngChunk) string {
 	if checksumOK(file, chunk) {
 		return ""
@@ -109,7 +104,6 @@ func pngDamage(file *store.BlockReader, chunk pngChunk) string {
 	return fmt.Sprintf("its part %s does not have the checksum that stands behind it", string(chunk.kind[:]))
 }
 
-// checksumOK reports whether a chunk's checksum is correct.
 func checksumOK(file *store.BlockReader, chunk pngChunk) bool {
 	const step = 32 << 10
 	// The checksum also covers the kind.

@@ -43,8 +43,7 @@ type Facts struct {
 	Unconvertible string
 }
 
-// InvalidFileError is the reason a file cannot be posted: it is damaged, or not what was declared. Another file is
-// needed.
+// InvalidFileError is the reason a file cannot be posted: it is damaged, or not what was declared.
 type InvalidFileError struct {
 	// Reason is the reason of the Media's Ready condition.
 	Reason string
@@ -62,8 +61,7 @@ func unsupported(format string, args ...any) *InvalidFileError {
 	return &InvalidFileError{Reason: v1alpha1.ReasonUnsupported, Message: fmt.Sprintf(format, args...)}
 }
 
-// budget limits how many bytes of a file are read: a whole image, or about 4,000 fragments of a film, which is more
-// than an hour.
+// budget limits the bytes read from a file: a whole image, or 4,000 fragments of a film, which is over an hour.
 const budget = 32 << 20
 
 // sniffed is how many bytes at the start of a file determine its type.
@@ -134,7 +132,6 @@ func examine(file *store.BlockReader, size int64, declared string) (Facts, error
 	}
 }
 
-// named returns the name of a type for messages.
 func named(found string) string {
 	if found == "application/octet-stream" {
 		return "of no known type"

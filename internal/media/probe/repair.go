@@ -11,8 +11,7 @@ import (
 	"github.com/herald-social/herald/internal/media/store"
 )
 
-// Viewers show as much as they can of a JPEG with damaged pixels. Package image/jpeg shows none of it, so the damage is
-// removed first.
+// Viewers show as much as they can of a damaged JPEG. Package image/jpeg shows nothing, so the damage is removed first.
 
 // Repair returns a decodable JPEG with the intact part of a damaged one. Damaged blocks, up to the next restart marker,
 // get the colour of the preceding ones. It returns nil if the pixels are not in a single pass.
@@ -40,7 +39,6 @@ func Repair(data []byte) []byte {
 	return append(w.output.out, jpegMark, jpegEOI)
 }
 
-// scanStarts returns the offsets of a JPEG's scans, including their markers.
 func scanStarts(data []byte) (starts []int) {
 	r := &jpegReader{from: bufio.NewReader(bytes.NewReader(data))}
 	for {
@@ -119,7 +117,6 @@ func (w *jpegWalk) synchronize(want int) (lost int) {
 	return (int(marker-jpegRST0) - want%jpegRestarts + jpegRestarts) % jpegRestarts
 }
 
-// bitWriter writes coded pixels.
 type bitWriter struct {
 	out   []byte
 	bits  uint32
@@ -137,14 +134,12 @@ func (b *bitWriter) write(bits uint32, count uint) {
 	}
 }
 
-// flush fills the last byte with ones.
 func (b *bitWriter) flush() {
 	if rest := b.count % 8; rest > 0 {
 		b.write(1<<(8-rest)-1, 8-rest)
 	}
 }
 
-// mark writes a marker.
 func (b *bitWriter) mark(marker byte) {
 	b.flush()
 	b.out = append(b.out, jpegMark, marker)

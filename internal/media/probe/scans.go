@@ -12,8 +12,7 @@ import (
 var ErrScans = errors.New("the JPEG has too many scans")
 
 // Scans copies a JPEG and counts its scans. Each is a pass over the whole picture that takes a decoder as long as the
-// first, however few bytes it has (ITU-T T.81, section B.2.3). Reads fail with ErrScans once more than Most scans have
-// started.
+// first, however few bytes it has (ITU-T T.81, section B.2.3). Reads fail with ErrScans after more than Most scans.
 type Scans struct {
 	From io.Reader
 	Most int
@@ -42,7 +41,6 @@ func (s *Scans) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// next processes a byte.
 func (s *Scans) next(b byte) {
 	const itself = 2 // The length includes its own two bytes.
 	switch {

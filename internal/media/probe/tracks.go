@@ -43,8 +43,7 @@ func (facts Facts) checked() (Facts, error) {
 	return facts, nil
 }
 
-// picture returns a track's size as it is displayed. Pixels may not be square; players keep the rows and scale the
-// columns.
+// picture returns a track's displayed size. For pixels that are not square, players keep rows and scale columns.
 func (f *film) picture(t *track) (Facts, error) {
 	e, err := f.visual(t)
 	if err != nil {
@@ -152,7 +151,6 @@ func lasting(units float64, timescale uint32) time.Duration {
 	return time.Duration(seconds * float64(time.Second)).Round(time.Microsecond)
 }
 
-// samples are the totals over a track's samples.
 type samples struct {
 	// count is how many there are, and units is their total duration, in units of the track's timescale.
 	count, units float64
@@ -160,7 +158,6 @@ type samples struct {
 	first, other float64
 }
 
-// add adds count samples that last each.
 func (s *samples) add(count, each float64) {
 	const quarter = 4
 	if s.count == 0 {
@@ -187,8 +184,7 @@ func (s *samples) vary() bool {
 	return min(s.other, s.count-s.other)*share > s.count
 }
 
-// mostEntries limits how many entries of a table are read, to 8 MiB: more than two hours of frames with different
-// durations, at 120 per second.
+// mostEntries limits how much of a table is read, to 8 MiB: two hours of frames with different durations, at 120 per s.
 const mostEntries = 1 << 20
 
 // samples returns a track's samples, both in its table and in fragments.

@@ -91,7 +91,6 @@ func (v *Verifier) verifyOnce(ctx context.Context, m *v1alpha1.Media) (v1alpha1.
 	return status, nil
 }
 
-// examine compares a file's size with the declared one, and then probes it.
 func (v *Verifier) examine(ctx context.Context, m *v1alpha1.Media, object store.Object) (Facts, error) {
 	limit, kind := int64(v1alpha1.MaxImageBytes), "an image"
 	if strings.HasPrefix(string(m.Spec.MimeType), "video/") {
@@ -114,7 +113,6 @@ func (v *Verifier) examine(ctx context.Context, m *v1alpha1.Media, object store.
 	return facts, err
 }
 
-// record writes the facts to a Media's status.
 func (facts Facts) record(status *v1alpha1.MediaStatus) {
 	status.Width, status.Height, status.DurationMillis = facts.Width, facts.Height, facts.Duration.Milliseconds()
 	const milli = 1000

@@ -16,20 +16,16 @@ import (
 // longest exceeds every platform's limit. A file that claims to be longer is damaged.
 const longest = 30 * 24 * time.Hour
 
-// film holds the data in the boxes of an MP4 or QuickTime file.
 type film struct {
 	boxes
 	// media, index and parts are true if there are frames (mdat), a description (moov) and fragments (moof), respectively.
 	media, index, parts bool
 	timescale           uint32
-	// whole is the film's duration without its fragments, and parted its duration with them, in units of the timescale.
-	// Both are zero if unknown.
+	// whole is the film's duration without its fragments, parted with them, in timescale units. Zero means unknown.
 	whole, parted float64
 	tracks        []track
-	// run is the current fragment of a track.
-	run run
-	// fragments holds the samples in fragments, by track number.
-	fragments map[uint32]*fragments
+	run           run
+	fragments     map[uint32]*fragments
 	// indexed holds the durations from segment indexes, by indexed track.
 	indexed map[uint32]time.Duration
 }
@@ -44,8 +40,7 @@ type track struct {
 	// length is the duration in the header of the track's samples, in units of its timescale. presented is the duration in
 	// the track's header, in units of the film's timescale.
 	length, presented float64
-	// edited means that an edit list selects parts of the samples.
-	edited bool
+	edited            bool
 	// times is the table of sample durations outside of fragments, and entry is the first description of the samples'
 	// encoding. Each is the zero value if there is none.
 	times, entry box
@@ -102,8 +97,8 @@ func (f *film) walk(outer box, kind string) error {
 }
 
 // ignores reports whether a damaged box of this kind is skipped together with the rest of the file. Programs append
-// tags and padding to a complete film, which players skip. Damage to one of the film's own boxes means that the file is
-// cut off.
+// tags and padding to a complete film, which players skip. Damage to the film's own boxes means that the file is cut
+// off.
 func (f *film) ignores(kind [4]byte) bool {
 	switch string(kind[:]) {
 	case "ftyp", "styp", "moov", "moof", "mdat", "sidx":
@@ -178,7 +173,6 @@ func (f *film) readTrack(path string, b box) (err error) {
 	return err
 }
 
-// track returns the track being read.
 func (f *film) track() *track { return &f.tracks[len(f.tracks)-1] }
 
 // handler reads hdlr, which tells video and sound tracks apart (ISO 14496-12, section 8.4.3). QuickTime has further
@@ -209,8 +203,7 @@ func (f *film) times(b box) (timescale uint32, duration float64, err error) {
 	return u32(data), knownDuration(number(data[4:], wide), wide), nil
 }
 
-// knownDuration returns a duration that is stored in wide bytes. If all bits are set, the duration is unknown and it
-// returns zero.
+// knownDuration returns a duration stored in wide bytes, or zero if all bits are set, which means unknown.
 func knownDuration(units uint64, wide int) float64 {
 	if units == uint64(math.MaxUint64)>>(64-8*wide) {
 		return 0
@@ -218,7 +211,6 @@ func knownDuration(units uint64, wide int) float64 {
 	return float64(units)
 }
 
-// display reads the last track's dimensions and rotation from its tkhd (ISO 14496-12, section 8.3.2).
 func (f *film) display(b box) error {
 	data, wide, err := f.versioned(b, 72, 3)
 	if err != nil {

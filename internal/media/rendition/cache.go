@@ -43,8 +43,7 @@ type Cache struct {
 
 // Output is a new rendition. Width and height are in pixels.
 type Output struct {
-	// Data is the content. If it is too large for memory, Body has it instead, with Size bytes; it is closed after it has
-	// been read.
+	// Data is the content. If it is too large for memory, Body has it, with Size bytes, and is closed after reading.
 	Data          []byte
 	Body          io.ReadCloser
 	Size          int64
@@ -74,7 +73,6 @@ func (m *Output) body() (io.ReadCloser, int64) {
 // ErrBusy is returned if other files were being converted until the context was done.
 var ErrBusy = errors.New("other images are being converted")
 
-// remembered is how many renditions a process caches.
 const remembered = 4096
 
 // The tags that a rendition is stored with.
@@ -85,8 +83,8 @@ func NewCache(store FileStore, turns Slots) *Cache {
 	return &Cache{store: store, recent: lru.New(remembered), finished: lru.New(remembered), slots: turns}
 }
 
-// Find returns the rendition under the given key, from memory or else from the store. The error is store.ErrNotFound if
-// there is none.
+// Find returns the rendition under a key, from memory or else from the store. The error is store.ErrNotFound if
+// missing.
 func (s *Cache) Find(ctx context.Context, key string) (Rendition, error) {
 	if known, ok := s.recent.Get(key); ok {
 		if r, ok := known.(Rendition); ok {
@@ -162,7 +160,6 @@ const (
 	markWithin = 5 * time.Second
 )
 
-// markerKey returns the key of a rendition's marker.
 func markerKey(key string) string { return key + "begun" }
 
 // recordStart records that work starts. The error is an *ExhaustedError if the work must not start.
@@ -188,7 +185,6 @@ func (s *Cache) recordStart(ctx context.Context, key string) (attemptMarker, err
 	return m, err
 }
 
-// readMarker reads a rendition's marker.
 func (s *Cache) readMarker(ctx context.Context, key string) (m attemptMarker, err error) {
 	object, err := s.store.Stat(ctx, markerKey(key))
 	if errors.Is(err, store.ErrNotFound) {
@@ -219,7 +215,6 @@ func (s *Cache) writeMarker(ctx context.Context, key string, m attemptMarker) er
 	return err
 }
 
-// recordEnd records that work has ended.
 func (s *Cache) recordEnd(ctx context.Context, key string, m attemptMarker, err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), markWithin)
 	defer cancel()
@@ -237,7 +232,6 @@ func (s *Cache) recordEnd(ctx context.Context, key string, m attemptMarker, err 
 	}
 }
 
-// remember caches a stored file as a rendition.
 func (s *Cache) remember(object store.Object) Rendition {
 	r := Rendition{Key: object.Key, ETag: object.ETag, MIMEType: object.ContentType, Size: object.Size}
 	r.Width, _ = strconv.Atoi(object.Tags[widthTag])

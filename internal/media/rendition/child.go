@@ -19,10 +19,8 @@ import (
 )
 
 // An image is converted in a separate process: see package isolate. Its standard input is a job, as JSON preceded by
-// its length in four bytes, and then the file. Its standard output is an answer in the same form, and then the
-// rendition.
+// its length in four bytes, and then the file. Its standard output is an answer in that form, and then the rendition.
 
-// job is the process's task.
 type job struct {
 	MIMEType string
 	// Width, Height, Orientation and Profile come from the header, which the manager has read and validated.
@@ -72,7 +70,6 @@ const (
 	longestCause  = 500
 )
 
-// writeMessage writes a job or an answer.
 func writeMessage(w io.Writer, message any) error {
 	data, err := json.Marshal(message)
 	if err != nil {
@@ -106,7 +103,7 @@ func readMessage(r io.Reader, longest uint32, message any) error {
 var limits = isolate.Limits{Data: mostData, CPU: mostTime, Files: 16}
 
 const (
-	// mostData is maxMemory the way Go allocates it: in steps of 64 MiB, with one picture in one piece, plus the runtime's
+	// mostData is maxMemory as Go allocates it: in steps of 64 MiB, a picture in one piece, plus the runtime's
 	// bookkeeping.
 	mostData = 448 << 20
 	mostTime = 20 * time.Second
@@ -129,10 +126,8 @@ func Decode() int {
 	return 0
 }
 
-// collectAt is the process's GOGC percentage.
 const collectAt = 25
 
-// serve does a single job.
 func serve(in io.Reader, out io.Writer) error {
 	var j job
 	if err := readMessage(in, longestJob, &j); err != nil {

@@ -18,8 +18,7 @@ import (
 	"github.com/herald-social/herald/internal/media/probe"
 )
 
-// maxMemory limits the memory of one conversion. A photo of 48 megapixels needs up to 210 MiB, and usually half of
-// that.
+// maxMemory limits the memory of one conversion. A photo of 48 megapixels needs up to 210 MiB, usually half of that.
 const maxMemory = 256 << 20
 
 // decoders decode untrusted files. Only the separate process calls them.
@@ -32,7 +31,6 @@ var decoders = map[string]func(io.Reader) (image.Image, error){
 // decodePNG decodes a PNG even if parts that its picture does not need are damaged.
 func decodePNG(r io.Reader) (image.Image, error) { return png.Decode(&probe.Chunks{From: r}) }
 
-// repaired decodes a JPEG that cannot be decoded as it is.
 func repaired(file io.Reader) (image.Image, error) {
 	data, err := io.ReadAll(io.LimitReader(file, v1alpha1.MaxImageBytes))
 	if err != nil {
@@ -81,7 +79,6 @@ func plan(source Source, t Target, at io.ReaderAt) (job, error) {
 	return j, nil
 }
 
-// shown returns the picture's width and height as it is displayed.
 func (j *job) shown() (width, height int) {
 	if j.Orientation >= turnedFrom {
 		return j.Height, j.Width
@@ -94,7 +91,6 @@ func (j *job) layout() layout {
 	return j.Target.plan(width, height)
 }
 
-// convert makes the rendition of an image.
 func (j *job) convert(file io.Reader) (Output, error) {
 	if j.Width <= 0 || j.Height <= 0 || decoders[j.MIMEType] == nil {
 		return Output{}, errors.New("this is no image that can be converted")
@@ -108,7 +104,6 @@ func (j *job) convert(file io.Reader) (Output, error) {
 	return c.encode(l, j.Target)
 }
 
-// refused returns the error for an image that probe rejected.
 func refused(problem *probe.InvalidFileError) *ConversionError {
 	if problem.Reason == v1alpha1.ReasonUnsupported {
 		return &ConversionError{Message: "is stored in a form that Herald cannot read; export it again, as an ordinary JPEG, and upload that", Err: problem}
@@ -164,13 +159,11 @@ func (j *job) load(l layout, file io.Reader) (picture *image.RGBA, opaque bool, 
 const (
 	// readAtOnce is the size of one read.
 	readAtOnce = 64 << 10
-	// mostScans is the maximum number of scans in a JPEG. Encoders of progressive JPEGs make about ten, and each takes as
-	// long as a whole picture.
+	// mostScans is the maximum number of scans in a JPEG. Encoders make about ten, and each takes as long as a picture.
 	mostScans = 100
 )
 
-// errScans is returned for a JPEG with more than mostScans, and errSmall for a picture that has too many bytes at any
-// size.
+// errScans means more than mostScans in a JPEG, errSmall a picture that has too many bytes at any size.
 var (
 	errScans = probe.ErrScans
 	errSmall = errors.New("the rendition cannot be made small enough")
@@ -195,7 +188,6 @@ func space(profile []byte) string {
 	return string(profile[at : at+4])
 }
 
-// canvas is a scaled picture before it is rotated and encoded.
 type canvas struct {
 	picture     *image.RGBA
 	opaque      bool

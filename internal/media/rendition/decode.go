@@ -10,13 +10,11 @@ import (
 	"github.com/herald-social/herald/internal/isolate"
 )
 
-// IsChild reports whether this process is one that decodes a file, given its command line without the program name.
-// Every program that makes renditions or thumbnails calls it first, and calls DecodeMain if it returns true; tests do
-// so in TestMain.
+// IsChild reports whether this process decodes a file, given its command line without the program name. Every program
+// that makes renditions or thumbnails calls it first, and then DecodeMain if it returns true; tests do so in TestMain.
 func IsChild(args []string) bool { return len(args) > 0 && args[0] == Child[0] }
 
-// DecodeMain is the entry point of the separate processes that decode untrusted files. It decodes a file and returns
-// the exit code.
+// DecodeMain is the entry point of the separate processes that decode untrusted files. It returns the exit code.
 func DecodeMain(args []string) int {
 	switch {
 	case len(args) == len(Child) && args[1] == Child[1]:

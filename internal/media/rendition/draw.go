@@ -20,8 +20,7 @@ const (
 )
 
 // shrink scales a picture down to the given width and height. It halves the picture, averaging four points each, until
-// it is less than twice as large, and then fits it. A filter over that many points at once would need many times the
-// picture's memory.
+// it is less than twice as large, and then fits it. A filter over that many points at once would need much more memory.
 func shrink(src image.Image, width, height int) *image.RGBA {
 	for b := src.Bounds(); b.Dx() >= 2*width && b.Dy() >= 2*height; b = src.Bounds() {
 		src = fit(src, b.Dx()/2, b.Dy()/2)
@@ -92,21 +91,18 @@ func orient(orientation int, w, h float64) f64.Aff3 {
 	}
 }
 
-// maxSide limits both sides of every rendition, in pixels. X shows no more (platforms with a lower limit declare it),
-// and this limits memory.
+// maxSide limits both sides of a rendition, in pixels, for memory. X shows no more; others declare lower limits.
 const maxSide = 4096
 
-// layout is a picture's position in its rendition.
 type layout struct {
 	// width and height are the size of the scaled picture as displayed.
 	width, height int
-	// canvasWidth and canvasHeight are the size of the rendition. They are larger than the picture if there are bars on
-	// two of its sides.
+	// canvasWidth and canvasHeight are the rendition's size. They exceed the picture's if bars are on two of its sides.
 	canvasWidth, canvasHeight int
 }
 
-// plan lays out a picture with the given width and height, as displayed, within a target's limits. It never enlarges
-// and never crops.
+// plan lays out a picture of the displayed width and height within a target's limits. It never enlarges and never
+// crops.
 func (t Target) plan(width, height int) layout {
 	most := func(bound int) int {
 		if bound == 0 {

@@ -49,8 +49,7 @@ func (b *bounded) file(first int, err error) ([]byte, error) {
 	}
 }
 
-// encodeJPEG encodes a picture at the best quality within the bound, or returns nil if there is none. The profile
-// defines its colours.
+// encodeJPEG encodes a picture at the best quality within the bound, or returns nil. The profile defines its colours.
 func encodeJPEG(picture *image.RGBA, profile []byte, bound int64) ([]byte, error) {
 	for _, quality := range qualities {
 		out := &bounded{bound: bound, extra: jpegProfile(profile)}
@@ -73,14 +72,12 @@ func encodePNG(picture *image.RGBA, profile []byte, bound int64) ([]byte, error)
 }
 
 const (
-	// jpegStart is the length of the marker at the start of a JPEG, and pngStart is the length of a PNG's signature and
-	// header.
+	// jpegStart is the length of a JPEG's first marker, and pngStart that of a PNG's signature and header.
 	jpegStart = 2
 	pngStart  = 8 + 25
 )
 
-// jpegProfile returns a colour profile as a JPEG stores it, in parts of 64 KiB (ICC.1, annex B.4), or nil if there is
-// none.
+// jpegProfile returns a colour profile as a JPEG stores it, in parts of 64 KiB (ICC.1, annex B.4), or nil for none.
 func jpegProfile(profile []byte) []byte {
 	const name, longest = "ICC_PROFILE\x00", 0xffff - 2 - 14
 	var out []byte

@@ -23,8 +23,7 @@ const (
 	ResourceMemory Resource = "memory"
 	// ResourceCrash means that the file crashed its decoder.
 	ResourceCrash Resource = "sense"
-	// ResourceTries means that all attempts were started but never finished: the manager exited first, or the attempt
-	// timed out.
+	// ResourceTries means that no attempt finished: the manager exited first, or the attempt timed out.
 	ResourceTries Resource = "tries"
 )
 

@@ -22,8 +22,7 @@ import (
 type FFmpegRun struct {
 	// Path is the path of ffmpeg.
 	Path string
-	// Child are the arguments that make this program become another one within Limits. They are followed by the other
-	// program's path.
+	// Child are the arguments that make this program become another one within Limits, followed by that one's path.
 	Child  []string
 	Limits isolate.Limits
 	// Arguments returns ffmpeg's arguments, given the video's address.
@@ -33,7 +32,6 @@ type FFmpegRun struct {
 	Stdout io.Writer
 }
 
-// maxComplaint limits how much of ffmpeg's standard error is stored, in bytes.
 const maxComplaint = 2 << 10
 
 // ErrFFmpegNotStarted is returned if the program cannot be started.

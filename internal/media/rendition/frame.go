@@ -23,32 +23,26 @@ type FrameExtractor struct {
 	Timeout time.Duration
 }
 
-// runTime is the default timeout for a run, which reads a few megabytes around the requested moment and decodes from
-// the preceding key frame on.
+// runTime is the default timeout for a run, which reads a few megabytes and decodes from the preceding key frame on.
 const runTime = time.Minute
 
-// maxPicture is the maximum size of a picture in bytes: YouTube accepted 2 MB for years. At this quality and size, a
-// picture has a tenth of that.
+// maxPicture is the maximum size of a picture in bytes: YouTube's for years, and ten times what a picture has.
 const maxPicture = 2 << 20
 
-// ThumbnailChild are the arguments that make this program call DecodeThumbnail. They are followed by the path and
-// arguments of ffmpeg.
+// ThumbnailChild makes this program call DecodeThumbnail. It is followed by the path and arguments of ffmpeg.
 var ThumbnailChild = []string{"decode", "video"}
 
 // MaxThumbnailData limits the writable memory of one process, in bytes. Decoding 10-bit 4K HEVC takes 240 MiB; a small
 // file can request any number of large frames.
 const MaxThumbnailData = 320 << 20
 
-// thumbnailLimits are the limits of the process. ffmpeg's libraries take about 300 MiB of addresses in addition to its
-// data.
+// thumbnailLimits confine the process. ffmpeg's libraries take about 300 MiB of addresses in addition to its data.
 var thumbnailLimits = isolate.Limits{Data: MaxThumbnailData, AddressSpace: 1 << 30, CPU: 45 * time.Second, Files: 64}
 
-// DecodeThumbnail is the main function of the process. It confines the process and becomes ffmpeg. If that fails, it
-// returns an exit code.
+// DecodeThumbnail is the process's main function. It confines the process and becomes ffmpeg, or returns an exit code.
 func DecodeThumbnail(args []string) int { return execFFmpeg(thumbnailLimits, args) }
 
-// maxWidth and maxHeight are YouTube's recommendation for thumbnails, in pixels. A picture is scaled down to fit, never
-// up.
+// maxWidth and maxHeight are YouTube's recommendation for thumbnails, in pixels. Pictures are only scaled down.
 const maxWidth, maxHeight = 1280, 720
 
 // Picture is a JPEG.
@@ -70,12 +64,10 @@ type ExtractError struct {
 func (p *ExtractError) Error() string { return p.Message }
 func (p *ExtractError) Unwrap() error { return p.Err }
 
-// arguments returns ffmpeg's arguments, given the video's address.
 func arguments(address string, at time.Duration) []string {
 	return []string{
 		"-nostdin", "-hide_banner", "-loglevel", "error",
-		// The input is the verified video, MP4 or QuickTime. Formats that refer to other addresses or files, such as
-		// playlists, are not accepted.
+		// The input is the verified video, MP4 or QuickTime, not a format that refers to other files, such as playlists.
 		"-protocol_whitelist", "http,tcp", "-f", "mov",
 		// A single thread holds the fewest frames in memory.
 		"-threads", "1", "-filter_threads", "1",
@@ -83,8 +75,7 @@ func arguments(address string, at time.Duration) []string {
 		"-noaccurate_seek", "-ss", strconv.FormatFloat(at.Seconds(), 'f', 3, 64), "-i", address,
 		// Only the first video stream that is not a cover picture.
 		"-map", "0:V:0",
-		// The last frame is repeated forever, so that any moment after the end shows it. ffmpeg rotates a film according to
-		// its metadata.
+		// The last frame is repeated forever, so that a moment after the end shows it. ffmpeg applies a film's rotation.
 		"-vf", "tpad=stop=-1:stop_mode=clone,select='gte(t,0)'," + scale(),
 		"-frames:v", "1", "-map_metadata", "-1",
 		"-c:v", "mjpeg", "-pix_fmt", "yuvj420p", "-q:v", "3", "-f", "mjpeg", "pipe:1",
@@ -126,7 +117,6 @@ func (f FrameExtractor) Extract(ctx context.Context, video VideoSource, at time.
 	return Picture{Data: out.Bytes(), Width: header.Width, Height: header.Height}, nil
 }
 
-// thumbnailProblemOf converts a run's error into an *ExtractError.
 func thumbnailProblemOf(ctx context.Context, err error, timeout time.Duration) error {
 	failed := new(FFmpegExitError)
 	switch {

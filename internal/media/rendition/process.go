@@ -29,8 +29,7 @@ const (
 )
 
 // run does a job on a file in a separate process. The error is a *ConversionError if the file is at fault, an
-// *ExhaustedError if it exceeds the limits of the process, and otherwise comes from reading the file, the context or
-// the system.
+// *ExhaustedError if it exceeds the limits, and otherwise comes from reading the file, the context or the system.
 func run(ctx context.Context, j job, open func() (io.ReadCloser, error)) (Output, error) {
 	whole := ctx
 	ctx, cancel := context.WithCancel(ctx)
@@ -76,7 +75,6 @@ func run(ctx context.Context, j job, open func() (io.ReadCloser, error)) (Output
 	return j.validate(output.Bytes())
 }
 
-// start runs a command until it exits.
 func start(cmd *exec.Cmd) error {
 	// The kernel kills the process when the thread that started it exits.
 	runtime.LockOSThread()
@@ -84,7 +82,6 @@ func start(cmd *exec.Cmd) error {
 	return cmd.Run()
 }
 
-// exitError returns why the process gave no answer, or nil if it did.
 func exitError(cmd *exec.Cmd, complaint string) error {
 	said := fmt.Errorf("%s: %.*s", cmd.ProcessState, longestCause, complaint)
 	how := isolate.ClassifyExit(cmd.ProcessState, complaint, limits)
@@ -165,7 +162,6 @@ var ErrKilled = errors.New("the system ended the process, as it does where memor
 // muchTime is several times what a photo takes.
 const muchTime = mostTime / 4
 
-// spent returns the processor time of a process that has exited.
 func spent(cmd *exec.Cmd) time.Duration {
 	if cmd.ProcessState == nil {
 		return 0

@@ -9,8 +9,7 @@ import (
 	"sync"
 )
 
-// Slots limits concurrent work on files. Caches with the same Slots share the slots, and so the memory reserved for
-// them.
+// Slots limits concurrent work on files. Caches with the same Slots share them, and the memory reserved for them.
 type Slots struct{ queue *queue }
 
 // NewSlots returns Slots with the given number of slots.
@@ -24,7 +23,6 @@ type queue struct {
 	// teams are the waiting teams, next one first, and waiting holds their waiters.
 	teams   []string
 	waiting map[string][]*waiter
-	// working are the keys in progress.
 	working map[string]bool
 }
 
@@ -71,7 +69,6 @@ func (q *queue) release(key string) {
 	q.dispatch()
 }
 
-// dispatch starts the waiters whose turn it is.
 func (q *queue) dispatch() {
 	for q.free > 0 {
 		team, i := q.next()
@@ -99,7 +96,6 @@ func (q *queue) next() (team string, i int) {
 	return "", -1
 }
 
-// remove removes a waiter, and its team if that was its last.
 func (q *queue) remove(team string, i int) {
 	q.waiting[team] = slices.Delete(q.waiting[team], i, i+1)
 	if len(q.waiting[team]) == 0 {

@@ -23,8 +23,7 @@ type Renderer struct {
 	memory int64
 }
 
-// NewRenderer returns a Renderer. The number of processors and the available memory determine how many conversions run
-// concurrently.
+// NewRenderer returns a Renderer. Processors and available memory determine the number of concurrent conversions.
 func NewRenderer(store FileStore) *Renderer {
 	memory := debug.SetMemoryLimit(-1)
 	m := NewRendererWithSlots(store, places(runtime.GOMAXPROCS(0), memory))
@@ -47,12 +46,10 @@ func (m *Renderer) ReserveSlots(each uint64) Slots {
 	return m.cache.slots
 }
 
-// HasMemoryFor reports whether the memory limit leaves room for work that takes the given number of bytes, in addition
-// to this process.
+// HasMemoryFor reports whether the memory limit leaves room for work that takes each bytes, besides this process.
 func (m *Renderer) HasMemoryFor(each int64) bool { return m.memory >= m.MemoryFor(each) }
 
-// MemoryFor returns the smallest memory limit, in bytes, that leaves room for work that takes the given number of
-// bytes.
+// MemoryFor returns the smallest memory limit, in bytes, that leaves room for work that takes each bytes.
 func (*Renderer) MemoryFor(each int64) int64 { return baseMemory + each }
 
 // LimitOwnMemory lowers the limit on this process's own memory, so that its child processes fit into the common limit:
@@ -78,16 +75,14 @@ func fitsBeside(places int, memory int64, each uint64) bool {
 }
 
 const (
-	// baseMemory is how many bytes the manager itself needs where its memory is limited, and perPlace is the memory of one
-	// conversion.
+	// baseMemory is the manager's own memory in bytes where it is limited, and perPlace that of one conversion.
 	baseMemory, perPlace = 192 << 20, mostData
 	// mostPlaces limits concurrent conversions: posts have their images converted ahead of time.
 	mostPlaces = 4
 )
 
 // places returns the number of concurrent conversions for the given processors and memory limit, which is math.MaxInt64
-// if there is none. It is at least one, even if a small limit leaves no room for it: only the largest images need that
-// much memory.
+// if there is none. It is at least one, even under a small limit: only the largest images need that much memory.
 func places(processors int, memory int64) int {
 	most := min(processors, mostPlaces)
 	if memory != math.MaxInt64 {

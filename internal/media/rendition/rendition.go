@@ -42,7 +42,6 @@ type Target struct {
 	MinAspect, MaxAspect float64
 }
 
-// allows reports whether a type is allowed.
 func (t Target) allows(mimeType string) bool {
 	return len(t.Types) == 0 || slices.Contains(t.Types, mimeType)
 }

@@ -19,8 +19,7 @@ type Extractor interface {
 	Extract(ctx context.Context, video VideoSource, at time.Duration) (Picture, error)
 }
 
-// Thumbnailer extracts pictures from videos in the store, and stores them next to the videos. It is safe for concurrent
-// use.
+// Thumbnailer extracts pictures from videos, and stores them next to the videos. It is safe for concurrent use.
 type Thumbnailer struct {
 	store     FileStore
 	extractor Extractor
@@ -29,7 +28,6 @@ type Thumbnailer struct {
 	failed *lru.Cache
 }
 
-// rememberedThumbnailProblems is the number of problems that a process remembers.
 const rememberedThumbnailProblems = 1024
 
 // NewThumbnailer returns a Thumbnailer whose work takes the given slots.

@@ -18,20 +18,17 @@ import (
 	"github.com/herald-social/herald/internal/isolate"
 )
 
-// TranscodeChild are the arguments that make this program call Exec. They are followed by the path and arguments of
-// ffmpeg.
+// TranscodeChild makes this program call ExecTranscode. It is followed by the path and arguments of ffmpeg.
 var TranscodeChild = []string{"decode", "film"}
 
 // MaxTranscodeData limits the writable memory of one process, in bytes. Converting 10-bit 4K HEVC with a high dynamic
 // range to 1080p takes 520 MiB, and 8K takes 1.3 GiB, which exceeds the limit.
 const MaxTranscodeData = 640 << 20
 
-// transcodeLimits are the limits of the process.
 var transcodeLimits = isolate.Limits{Data: MaxTranscodeData, AddressSpace: 2 << 30, CPU: transcodeMostTime, Files: 64, Output: v1alpha1.MaxVideoBytes}
 
 const (
-	// transcodeMostTime is the maximum processor time per conversion. An hour of 1080p takes about half as long as it
-	// plays.
+	// transcodeMostTime is the maximum processor time of a conversion. An hour of 1080p takes about half an hour.
 	transcodeMostTime = 2 * time.Hour
 	// The timeout for a conversion is leastWithin plus slowest times the video's duration, since other work may need the
 	// processor; longest limits it.
@@ -45,8 +42,7 @@ func TranscodeTimeout(duration time.Duration) time.Duration {
 	return min(leastWithin+slowest*duration, longest)
 }
 
-// ExecTranscode is the main function of the process. It confines the process and becomes ffmpeg. If that fails, it
-// returns an exit code.
+// ExecTranscode is the process's main function. It confines the process and becomes ffmpeg, or returns an exit code.
 func ExecTranscode(args []string) int { return execFFmpeg(transcodeLimits, args) }
 
 // FFmpegConverter runs ffmpeg in a separate process; see FFmpegRun.
@@ -78,7 +74,6 @@ type TranscodeError struct {
 func (p *TranscodeError) Error() string { return p.Message }
 func (p *TranscodeError) Unwrap() error { return p.Err }
 
-// arguments returns ffmpeg's arguments, given the video's address.
 func (c *Conversion) arguments(address string, threads int) []string {
 	width, height := c.Target.Width, c.Target.Height
 	filters := fmt.Sprintf("scale=%d:%d,setsar=1", width, height)
@@ -93,8 +88,7 @@ func (c *Conversion) arguments(address string, threads int) []string {
 	bits, n := c.Target.BitRate, strconv.Itoa(threads)
 	return []string{
 		"-nostdin", "-hide_banner", "-loglevel", "error", "-y", "-progress", "pipe:1",
-		// The input is the verified video, MP4 or QuickTime. Formats that refer to other addresses or files, such as
-		// playlists, are not accepted.
+		// The input is the verified video, MP4 or QuickTime, not a format that refers to other files, such as playlists.
 		"-protocol_whitelist", "http,tcp,file,pipe", "-f", "mov",
 		// Each decoding thread holds full-size frames.
 		"-threads", "1", "-filter_threads", "1", "-i", address,
@@ -149,12 +143,10 @@ func readProgress(from io.Reader, duration time.Duration, done func(share float6
 	_, _ = io.Copy(io.Discard, from) // A line that is too long ends the scan, and must not block ffmpeg.
 }
 
-// tooMuch returns the error for a video that exceeded the limits of a conversion.
 func tooMuch(err error) *TranscodeError {
 	return &TranscodeError{Message: "takes more than a conversion may; upload one that the platform takes as it is", Final: true, Err: err}
 }
 
-// transcodeProblemOf converts a run's error into a *TranscodeError.
 func transcodeProblemOf(ctx context.Context, err error, within time.Duration) error {
 	failed := new(FFmpegExitError)
 	exhausted := new(ExhaustedError)

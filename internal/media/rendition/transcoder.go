@@ -16,7 +16,6 @@ import (
 	"github.com/herald-social/herald/internal/media/probe"
 )
 
-// mimeType is the type of every conversion.
 const mimeType = "video/mp4"
 
 // Converter converts videos; FFmpegConverter implements it.
@@ -37,7 +36,6 @@ type Transcoder struct {
 	progress map[string]float64
 }
 
-// rememberedTranscodeProblems is the number of problems that a process remembers.
 const rememberedTranscodeProblems = 1024
 
 // NewTranscoder returns a Transcoder whose work takes the given slots.

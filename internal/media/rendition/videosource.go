@@ -32,8 +32,7 @@ func StoredVideo(open store.Open, source Source) VideoSource {
 }
 
 // servedVideo serves one video to one child over HTTP, for one run. A presigned store URL would contain a signature
-// that every process on the machine could read in the child's command line, and the bytes it serves may not be the
-// verified ones.
+// that every process on the machine could read in the child's command line, and its bytes may not be the verified ones.
 type servedVideo struct {
 	// address leads nowhere: the child gets its connections from isolate.
 	address string
@@ -70,7 +69,6 @@ func newServedVideo(ctx context.Context, video VideoSource) *servedVideo {
 	return s
 }
 
-// serve serves the connections of a listener.
 func (s *servedVideo) serve(from net.Listener) {
 	s.served.Go(func() { _ = s.server.Serve(from) }) // close ends it.
 }
@@ -90,7 +88,6 @@ func (s *servedVideo) failure() error {
 	return nil
 }
 
-// ffmpegEnded reports whether an error comes from a context.
 func ffmpegEnded(err error) bool {
 	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
@@ -144,7 +141,6 @@ func (r *videoReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// report passes on a read error, unless the child has closed the connection.
 func (r *videoReader) report(err error) {
 	if r.ctx.Err() == nil && !ffmpegEnded(err) {
 		r.failed(err)

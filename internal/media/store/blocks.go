@@ -49,8 +49,7 @@ func NewBlockReader(from io.ReaderAt, size, budget int64) *BlockReader {
 // Size returns the length of the file.
 func (b *BlockReader) Size() int64 { return b.size }
 
-// Failure returns the reader's own first error, which callers hide in errors of their own: ErrReadBudget, or an error
-// from reading the file.
+// Failure returns the reader's first error, which callers hide in their own: ErrReadBudget, or one from reading.
 func (b *BlockReader) Failure() error { return b.err }
 
 // ReadAt implements io.ReaderAt.

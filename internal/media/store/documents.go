@@ -14,8 +14,7 @@ import (
 	"github.com/minio/minio-go/v7"
 )
 
-// Reserved is the prefix of Herald's own keys in the bucket. No namespace can have that name, so no Media's key starts
-// with it.
+// Reserved is the prefix of Herald's own keys in the bucket. It is not a namespace's name, so no Media's key has it.
 const Reserved = "_herald/"
 
 // Absent reports whether there is no store, so that all requests return ErrNone.

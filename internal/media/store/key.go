@@ -12,8 +12,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// fileKey matches the key of a media file, namespace/UID, and of files derived from it, namespace/UID.name. Other files
-// in the bucket are not Herald's.
+// fileKey matches the keys of Herald's files: a media file, namespace/UID, or a derived one, namespace/UID.name.
 var fileKey = regexp.MustCompile(`^([a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)/([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})(\.[0-9a-z]+)?$`)
 
 // ParseKey parses the key of a Media's file or, if derived is true, of a file made from it. ok is false for other keys.
@@ -39,8 +38,7 @@ func Key(m metav1.Object) string {
 	return UIDKey(m)
 }
 
-// Restored reports whether a Media's file was stored for another object: the Media is a copy, for example one restored
-// from a backup.
+// Restored reports whether a Media's file was stored for another object, from which the Media was restored or copied.
 func Restored(m metav1.Object) bool { return Key(m) != UIDKey(m) }
 
 // UIDOf returns the UID in a file's key.

@@ -18,8 +18,7 @@ import (
 const (
 	// DefaultStall is how long the store may pause while sending or receiving a body.
 	DefaultStall = 30 * time.Second
-	// responseTimeout is the total time that the store has for a request without bodies. Bodies add time at minSpeed, in
-	// bytes per second.
+	// responseTimeout is the store's total time for a request without bodies, which add time at minSpeed, in bytes per s.
 	responseTimeout = 2 * time.Minute
 	minSpeed        = 128 << 10
 )
@@ -29,12 +28,10 @@ func TimeoutFor(bytes int64) time.Duration {
 	return responseTimeout + time.Duration(max(bytes, 0)/minSpeed)*time.Second
 }
 
-// errStalled is the cause of an aborted request.
 var errStalled = errors.New("the store does not go on")
 
 // stallTimeout is a transport that aborts stalled requests: net/http and minio-go limit the time until the response
-// header, but not the time for bodies. Only the store's own time counts. A platform that reads a file slowly, or a slow
-// source, has other limits.
+// header, but not for bodies. Only the store's own time counts. A slow platform or source has other limits.
 type stallTimeout struct {
 	next  http.RoundTripper
 	stall time.Duration
@@ -69,21 +66,17 @@ func wrapStall(ctx context.Context, err error) error {
 	return err
 }
 
-// stallTimer measures the time that the store takes.
 type stallTimer struct {
-	stall time.Duration
-	clock clock.WithDelayedExecution
-	// cancel aborts the request.
+	stall  time.Duration
+	clock  clock.WithDelayedExecution
 	cancel func()
 
 	mu sync.Mutex
-	// budget is how much time the store has left, and since is when its current turn started, or zero while it is not its
-	// turn.
+	// budget is the store's remaining time, and since is when its turn started, or zero while it is not its turn.
 	budget time.Duration
 	since  time.Time
 	timer  clock.Timer
-	// answered is true once the response header has arrived: reads of the request body no longer count. over stops all
-	// counting.
+	// answered is true after the response header: reads of the request body no longer count. over stops all counting.
 	answered, over bool
 }
 
@@ -103,7 +96,6 @@ func (w *stallTimer) startLocked(most time.Duration) {
 	w.timer = w.clock.AfterFunc(min(most, max(w.budget, 0)), w.cancel)
 }
 
-// pause ends the store's turn.
 func (w *stallTimer) pause() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -118,8 +110,7 @@ func (w *stallTimer) headerReceived() {
 	w.answered = true
 }
 
-// bodyProgress reports progress on the request body: either its next part is being read, or the store must accept it
-// within the given time.
+// bodyProgress reports that the request body's next part is being read, or is due at the store within the given time.
 func (w *stallTimer) bodyProgress(wanted bool, within time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -140,7 +131,6 @@ func (w *stallTimer) close() {
 	w.over = true
 }
 
-// extend adds time for more bytes.
 func (w *stallTimer) extend(bytes int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -42,27 +42,22 @@ var (
 type Config struct {
 	// Endpoint is the store's host and port for this process.
 	Endpoint string
-	// PublicEndpoint is the host and port that clients upload to. It defaults to Endpoint. A signature is valid for one
-	// host only.
+	// PublicEndpoint is the host and port for uploads, by default Endpoint. A signature is valid for one host only.
 	PublicEndpoint string
-	// Region is the region that requests are signed for. It defaults to us-east-1, and is always set so that signing needs
-	// no request.
+	// Region is the region that requests are signed for, by default us-east-1, so that signing needs no request.
 	Region string
 	// Bucket holds the files. It belongs to one installation of Herald.
 	Bucket string
 	// AccessKey and SecretKey are the credentials. If empty, credentials come from the environment (AWS_ACCESS_KEY_ID and
-	// the like), the file ~/.aws/credentials, or the identity of the pod or machine, in this order, and are renewed in
-	// time.
+	// the like), the file ~/.aws/credentials, or the pod's or machine's identity, in this order, and are renewed in time.
 	AccessKey, SecretKey string
 	// PathStyle puts the bucket into the path instead of the host name.
 	PathStyle bool
-	// Insecure uses HTTP for Endpoint, and PublicInsecure for PublicEndpoint. They are meant for a store on the same
-	// machine.
+	// Insecure uses HTTP for Endpoint, PublicInsecure for PublicEndpoint, for a store on the same machine.
 	Insecure, PublicInsecure bool
 	// Transport carries the requests. Nil uses minio-go's own.
 	Transport http.RoundTripper
-	// Stall is how long the store may pause while sending or receiving a body before the request is aborted. It defaults
-	// to DefaultStall.
+	// Stall is how long the store may pause within a body before the request is aborted, by default DefaultStall.
 	Stall time.Duration
 	// Clock defaults to the real clock.
 	Clock clock.PassiveClock
@@ -156,7 +151,6 @@ func New(c Config) (*Store, error) {
 	}, nil
 }
 
-// credentials returns the static credentials, or else a chain of the places where platforms put them.
 func (c *Config) credentials() *credentials.Credentials {
 	if c.AccessKey != "" {
 		return credentials.NewStaticV4(c.AccessKey, c.SecretKey, "")
@@ -176,7 +170,6 @@ func None() *Store {
 	return s
 }
 
-// refusal is the transport of None.
 type refusal struct{}
 
 // RoundTrip returns ErrNone.
@@ -222,7 +215,6 @@ func (s *Store) Stat(ctx context.Context, key string) (Object, error) {
 	return object, err
 }
 
-// stat is like Stat, but a missing bucket counts as a missing file.
 func (s *Store) stat(ctx context.Context, key string) (Object, error) {
 	ctx, cancel := context.WithTimeout(ctx, responseTimeout)
 	defer cancel()
@@ -233,8 +225,7 @@ func (s *Store) stat(ctx context.Context, key string) (Object, error) {
 	return Object{Key: key, Size: info.Size, ETag: info.ETag, ContentType: info.ContentType, ModifiedAt: info.LastModified, Tags: tagsOf(info)}, nil
 }
 
-// missing distinguishes a missing file from a missing bucket: the response to HEAD has no body with the code, the
-// response to GET has one.
+// missing distinguishes a missing file from a missing bucket: only a response to GET has a body with the code.
 func (s *Store) missing(ctx context.Context, key string) error {
 	ctx, cancel := context.WithTimeout(ctx, responseTimeout)
 	defer cancel()
@@ -278,8 +269,7 @@ func (s *Store) List(ctx context.Context, prefix string) iter.Seq2[Object, error
 	}
 }
 
-// explain maps an error from the store to those that callers distinguish. A missing bucket is not a missing file: it is
-// a configuration error.
+// explain maps the store's errors to those that callers distinguish. A missing bucket is a configuration error.
 func explain(doing string, err error) error {
 	switch response := minio.ToErrorResponse(err); {
 	case response.Code == minio.NoSuchBucket:
@@ -328,7 +318,6 @@ func (s *Store) DeleteAll(ctx context.Context, key string) error {
 	return errors.Join(problems...)
 }
 
-// tagsOf returns a file's tags. The store returns their names in header form.
 func tagsOf(info minio.ObjectInfo) map[string]string {
 	if len(info.UserMetadata) == 0 {
 		return nil

@@ -42,7 +42,6 @@ func (s *Store) Verified(ctx context.Context, key, etag string, overwritable boo
 	return key, nil
 }
 
-// checkETag returns ErrChanged if the file under key has another etag.
 func (s *Store) checkETag(ctx context.Context, key, etag string) error {
 	object, err := s.Stat(ctx, key)
 	if err == nil && object.ETag != etag {
@@ -67,8 +66,7 @@ func (s *Store) copyOnce(ctx context.Context, key, etag, to string) error {
 	}
 }
 
-// ensureCopy copies a file unless the copy exists. If a store gives copies their own etags, the same bytes are copied
-// again.
+// ensureCopy copies a file unless the copy exists. If a store gives copies their own etags, it copies them again.
 func (s *Store) ensureCopy(ctx context.Context, key, etag, to string) error {
 	object, err := s.stat(ctx, to)
 	if err != nil && !errors.Is(err, ErrNotFound) {
@@ -94,8 +92,7 @@ func (s *Store) copy(ctx context.Context, key, etag, to string) error {
 	if made.ETag == etag {
 		return nil
 	}
-	// Encrypted copies have their own etags. A store that ignores the condition copies whatever file is there now; then
-	// the file has changed.
+	// Encrypted copies have their own etags. A store that ignores the condition copies whatever file is there now.
 	if err := s.checkETag(ctx, key, etag); err != nil {
 		return errors.Join(err, s.Delete(ctx, to))
 	}

@@ -9,8 +9,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// LateUploads is how long after its URL expires an upload may still arrive: the store checks the URL when the upload
-// starts.
+// LateUploads is how long an upload may outlast its URL: the store checks the URL when the upload starts.
 const LateUploads = time.Hour
 
 // UploadExpiry returns when the last upload URL that the HTTP API issued for a file expires. For the same
@@ -26,8 +25,7 @@ func UploadExpiry(m *v1alpha1.Media) time.Time {
 	return until
 }
 
-// IdempotencyKeyExpiry returns the earliest time at which a Media's Idempotency-Key may expire, or zero if the Media
-// was created without one.
+// IdempotencyKeyExpiry returns the earliest expiry of a Media's Idempotency-Key, or zero if it has none.
 func IdempotencyKeyExpiry(m *v1alpha1.Media) time.Time {
 	if !hasIdempotencyKey(m) {
 		return time.Time{}
