@@ -23,8 +23,7 @@ import (
 )
 
 const (
-	// tolerance is the smallest certain difference that is corrected. Machines that keep time with NTP are never
-	// corrected.
+	// tolerance is the smallest certain difference that is corrected. It never corrects machines with NTP.
 	tolerance = 500 * time.Millisecond
 	// resolution is the resolution of the Date header: a response was sent at some moment within the second it names.
 	resolution = time.Second
@@ -39,8 +38,7 @@ const (
 	certain  = 8
 	// maxSpread is the maximum distance between responses. Above it, the API servers disagree and none of them is trusted.
 	maxSpread = 30 * time.Second
-	// pollInterval is how often Watch calls the API, even if the process makes no other requests. pollTimeout is the
-	// timeout of such a call.
+	// pollInterval is how often Watch calls the API at least, and pollTimeout the timeout of such a call.
 	pollInterval = time.Minute
 	pollTimeout  = 10 * time.Second
 )
@@ -49,8 +47,7 @@ const (
 type Options struct {
 	// Base is this machine's clock.
 	Base clock.WithTickerAndDelayedExecution
-	// Elapsed returns how long the machine has been running since a fixed moment, as timers count it. The default is its
-	// monotonic clock.
+	// Elapsed returns the machine's running time, as timers count it. The default is its monotonic clock.
 	Elapsed func() time.Duration
 	// Registerer registers the metric. If nil, there is none.
 	Registerer prometheus.Registerer
@@ -106,18 +103,15 @@ func New(o Options) *Clock {
 	return c
 }
 
-// monotonic returns a function that reports how long this machine has been running since the call, not counting
-// suspensions.
+// monotonic returns a function that reports the machine's running time since the call, without suspensions.
 func monotonic() func() time.Duration {
 	machine := clock.RealClock{}
 	begun := machine.Now()
 	return func() time.Duration { return machine.Since(begun) }
 }
 
-// steady returns the machine's time, ignoring any adjustments since the start.
 func (c *Clock) steady() time.Time { return c.epoch.Add(c.elapsed()) }
 
-// adjustment returns the total adjustment of the machine's clock since the start.
 func (c *Clock) adjustment() time.Duration {
 	return c.WithTickerAndDelayedExecution.Now().Round(0).Sub(c.steady())
 }
@@ -132,8 +126,7 @@ func (c *Clock) Now() time.Time {
 // Since implements clock.PassiveClock.
 func (c *Clock) Since(t time.Time) time.Duration { return c.Now().Sub(t) }
 
-// Skew returns how far this machine's clock is ahead of the API's: the middle of the known bounds, or zero while the
-// two do not certainly differ.
+// Skew returns how far this machine's clock is ahead of the API's: the middle of the known bounds, or zero if unsure.
 func (c *Clock) Skew() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -157,8 +150,7 @@ func (c *Clock) Check(*http.Request) error {
 	return nil
 }
 
-// Wrap returns a transport that measures the responses of next, which must lead to the Kubernetes API. Wrap is a
-// transport.WrapperFunc.
+// Wrap is a transport.WrapperFunc that measures the responses of next, which must lead to the Kubernetes API.
 func (c *Clock) Wrap(next http.RoundTripper) http.RoundTripper { return &measuring{c, next} }
 
 type measuring struct {
@@ -285,7 +277,6 @@ func (c *Clock) stepped() bool {
 	return (c.adjustment() - c.set).Abs() >= jumpThreshold
 }
 
-// poll makes one request, which the client's transport measures.
 func poll(ctx context.Context, client *http.Client, address string) error {
 	ctx, cancel := context.WithTimeout(ctx, pollTimeout)
 	defer cancel()

@@ -14,11 +14,9 @@ import (
 const (
 	// checkInterval is how often clocks are checked for jumps, and so the longest that a waiter is late after one.
 	checkInterval = time.Second
-	// jumpThreshold is the smallest jump that counts; a waiter may be late by less. NTP makes no smaller steps: it slews
-	// both clocks instead.
+	// jumpThreshold is the smallest jump that counts. NTP makes no smaller steps: it slews both clocks instead.
 	jumpThreshold = 100 * time.Millisecond
-	// maxReadGap is the longest that reading both clocks may take. If the process was interrupted between the two reads,
-	// they cannot be compared.
+	// maxReadGap limits the time between reading both clocks. After an interruption, they cannot be compared.
 	maxReadGap = 10 * time.Millisecond
 )
 
@@ -71,14 +69,12 @@ func (l *Jumps) Start(ctx context.Context) error {
 	}
 }
 
-// check calls the subscribers if the clock has jumped.
 func (l *Jumps) check() {
 	for _, f := range l.detect() {
 		f()
 	}
 }
 
-// detect returns the subscribers to call.
 func (l *Jumps) detect() []func() {
 	before := l.elapsed()
 	ahead := l.clock.Now().Round(0).Sub(l.epoch) - before

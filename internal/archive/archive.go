@@ -39,17 +39,14 @@ const (
 // not escaped here, and outcomes of earlier posts' targets add to that.
 const MaxRecord = 4 << 20
 
-// within is the timeout for one request. A request that times out is retried later.
 const within = 15 * time.Second
 
 // tries limits how often Put calls join again because another writer changed the record.
 const tries = 5
 
-// errContended means that other writers keep changing the record.
 var errContended = errors.New("others write it at the same time")
 
-// IsRecordError reports whether err concerns a single record: the store responded, and other records can be read and
-// written.
+// IsRecordError reports whether err concerns a single record, so that others can still be read and written.
 func IsRecordError(err error) bool {
 	return errors.Is(err, ErrNotFound) || errors.Is(err, errContended) || store.IsFileError(err)
 }
@@ -191,7 +188,6 @@ func (a *Archive) Delete(ctx context.Context, team Team, post string) error {
 	return nil
 }
 
-// explain maps the errors of the store to the errors of this package.
 func explain(doing string, err error) error {
 	switch {
 	case errors.Is(err, store.ErrNotFound):

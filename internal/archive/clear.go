@@ -15,8 +15,7 @@ import (
 )
 
 const (
-	// clearAtOnce limits concurrent removals, and clearMost the removals per call: a few seconds of work for a store that
-	// responds in 50 ms.
+	// clearAtOnce limits concurrent removals, and clearMost those per call: seconds of work at 50 ms per response.
 	clearAtOnce = 16
 	clearMost   = 1000
 )
@@ -25,7 +24,6 @@ const (
 // others, but a store that rejects every removal is not called for each one.
 const mostFaults = 16
 
-// faults collects the errors of documents that could not be removed.
 type faults struct {
 	mu   sync.Mutex
 	errs []error
@@ -39,7 +37,6 @@ func (f *faults) add(err error) {
 	}
 }
 
-// many reports whether there are too many errors to continue.
 func (f *faults) many() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -77,8 +74,7 @@ func (a *Archive) Clear(ctx context.Context, team Team) (left bool, err error) {
 	return left || err != nil, err
 }
 
-// remove removes the documents under the given prefix for which goes returns true. A document that cannot be removed
-// does not stop the others.
+// remove removes the documents under a prefix for which goes returns true. A failure does not stop the others.
 func (a *Archive) remove(ctx context.Context, team Team, under string, goes func(store.Object) (bool, error)) (n int, left bool, err error) {
 	if a.Absent() {
 		return 0, false, nil

@@ -10,15 +10,12 @@ const (
 	// stores that keep files on disk, such as MinIO, accept segments of 255 bytes. Versity Gateway adds 28 bytes to the
 	// name of a file that it overwrites (backend/posix, linkatOTmpfile).
 	headOf = 200
-	// folded is the suffix of the folder that holds the first part of a longer name. Names contain no underscore, so no
-	// file has that name.
+	// folded is the suffix of the folder for the first part of a longer name. Names contain no underscore.
 	folded = "_/"
 )
 
-// isLong reports whether name takes two segments of a key.
 func isLong(name string) bool { return len(name) > headOf }
 
-// fileOf returns the last part of the key under which a document for the named object is stored.
 func fileOf(name string) string {
 	if isLong(name) {
 		return name[:headOf] + folded + name[headOf:] + extension

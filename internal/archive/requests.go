@@ -14,14 +14,12 @@ import (
 	"github.com/herald-social/herald/internal/media/store"
 )
 
-// requestVersion is the format version of a Request.
 const requestVersion = 1
 
 // maxRequest is the maximum size of a stored Request in bytes. It normally has a few hundred.
 const maxRequest = 4 << 10
 
-// Request records a request with an Idempotency-Key whose object is gone while the key is still valid. The object's
-// name is derived from the key.
+// Request records a request with an Idempotency-Key whose object is gone. The object's name is derived from the key.
 type Request struct {
 	Version int `json:"version"`
 	// UID is the UID of the object.

@@ -10,7 +10,6 @@ import (
 	"sync"
 )
 
-// writes tracks this process's writes in progress, by team.
 type writes struct {
 	mu    sync.Mutex
 	under map[Team][]chan struct{}
@@ -40,7 +39,6 @@ func (a *Archive) TrackWrite(team Team) (done func()) {
 	}
 }
 
-// waitForWrites waits for a team's writes that are in progress.
 func (a *Archive) waitForWrites(ctx context.Context, team Team) error {
 	a.writes.mu.Lock()
 	under := slices.Clone(a.writes.under[team])

@@ -78,7 +78,6 @@ func (r *EventRecorder) Eventf(regarding, related runtime.Object, kind, reason, 
 	r.to.Eventf(regarding, related, kind, reason, action, "%s", note)
 }
 
-// number returns the number of a note within its series, counting from 1.
 func (r *EventRecorder) number(of series, note string) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -11,9 +11,9 @@ import (
 
 // ControllerLogConstructor returns a controller's log constructor, whose lines name each thing once.
 // controller-runtime's default loggers name an object three times (name, namespace, Post.name), and log at info when
-// each of a controller's sources starts. With this one, a reconciliation's lines carry the object's name, and its
-// namespace if it has one. controller-runtime's lines about the controller starting and stopping are at debug; its
-// errors stay errors.
+// each of a controller's sources starts. With this one, a reconciliation's lines carry the object's name and any
+// namespace. controller-runtime's lines about the controller starting and stopping are at debug; its errors stay
+// errors.
 func ControllerLogConstructor(log logr.Logger, controller string) func(*reconcile.Request) logr.Logger {
 	log = log.WithValues("controller", controller)
 	return func(r *reconcile.Request) logr.Logger {

@@ -77,7 +77,6 @@ func (r *Reporter) Report(ctx context.Context, obj client.Object, before, after 
 	return nil
 }
 
-// log writes the line about a changed reason.
 func (r *Reporter) log(ctx context.Context, ready *metav1.Condition, was string) {
 	log, message := ctrl.LoggerFrom(ctx), "not ready"
 	if ready.Status == metav1.ConditionTrue {
@@ -89,8 +88,7 @@ func (r *Reporter) log(ctx context.Context, ready *metav1.Condition, was string)
 	log.Info(message, "reason", ready.Reason, "message", ready.Message)
 }
 
-// RequeueAfter returns when to report an object again: after rest, or when its deferred warning is due, if that is
-// sooner. Zero means never.
+// RequeueAfter returns when to report an object again: after rest, or when a warning is due. Zero means never.
 func (r *Reporter) RequeueAfter(obj client.Object, rest time.Duration) time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -50,8 +50,7 @@ func (a Apps) secret(platform v1alpha1.Platform) string {
 	return app.Secret()
 }
 
-// Sign returns the mark for credentials that are known to belong to the app. It returns "" if there is no app on the
-// platform, or it has no secret.
+// Sign returns the mark for credentials that belong to the app, or "" without an app on the platform or its secret.
 func (a Apps) Sign(platform v1alpha1.Platform, access, refresh string) string {
 	code := a.mac(platform, access, refresh)
 	if code == nil {

@@ -20,8 +20,7 @@ import (
 
 const (
 	// cacheFor is the TTL of a token in memory. Since Secrets are not watched, a token can be used for that long after its
-	// Secret was deleted. cacheMax is the maximum number of cached tokens. An account in use costs two Secret reads per
-	// minute.
+	// Secret was deleted. cacheMax is the maximum number of cached tokens. An account in use costs two reads a minute.
 	cacheFor = time.Minute
 	cacheMax = 10_000
 	// loadTimeout bounds one read of a Secret, and the request that follows from it.
@@ -55,14 +54,12 @@ type Cache struct {
 	// All three are keyed by the Connection's UID: tokens caches tokens, digests the hashes of confirmed tokens, and
 	// reported the hashes of inputs whose examination was requested.
 	tokens, digests, reported *cache.LRUExpireCache
-	// generation counts calls of Forget: a token whose read started before such a call is not cached. mu guards that
-	// comparison.
+	// generation counts calls of Forget: a token whose read started earlier is not cached. mu guards that comparison.
 	mu         sync.Mutex
 	generation uint64
 }
 
-// stamp describes the Connection at the time its token was read: the Secret's name, the examined version, and whether
-// the platform confirmed it.
+// stamp describes a Connection when its token was read: Secret, examined version, and the platform's confirmation.
 type stamp struct {
 	secret, version string
 	confirmed       bool
@@ -76,7 +73,6 @@ func (s stamp) key(uid types.UID) string {
 	return fmt.Sprintf("%s/%s/%s/%t", uid, s.secret, s.version, s.confirmed)
 }
 
-// entry is a token, or the error for an unverified one.
 type entry struct {
 	stamp
 
@@ -128,7 +124,6 @@ func (c *Cache) Token(ctx context.Context, conn *v1alpha1.Connection) (Token, er
 	}
 }
 
-// load reads a token and caches the result.
 func (c *Cache) load(ctx context.Context, conn *v1alpha1.Connection, wanted stamp, forgets uint64) (Token, error) {
 	found, err := c.loader.Load(ctx, conn)
 	if err != nil {

@@ -13,8 +13,7 @@ import (
 )
 
 const (
-	// rememberClaims is how long the cache remembers when it first saw another process's claim. It exceeds every patience
-	// that callers use.
+	// rememberClaims is how long the cache remembers when it first saw a claim. It exceeds every patience of callers.
 	rememberClaims = time.Hour
 	// mostClaims is the maximum number of remembered claims, one per account.
 	mostClaims = 10_000
@@ -27,13 +26,11 @@ func newClaims(c clock.PassiveClock) *claims {
 	return &claims{cache.NewLRUExpireCacheWithClock(mostClaims, c), cache.NewLRUExpireCacheWithClock(mostClaims, c)}
 }
 
-// claimKey returns the cache key of a claim.
 func claimKey(conn *v1alpha1.Connection, text string) string {
 	return conn.Namespace + "/" + WorkingName(conn) + " " + text
 }
 
-// firstSeen returns when this process first saw a claim. It does not use the time in the claim, which comes from
-// another clock.
+// firstSeen returns when this process first saw a claim. The claim's own time comes from another clock.
 func (c *claims) firstSeen(conn *v1alpha1.Connection, read Credentials, now time.Time) time.Time {
 	key := claimKey(conn, claimText(read.ClaimedBy, read.ClaimedAt))
 	first, ok := c.seen.Get(key)

@@ -24,13 +24,11 @@ const (
 	Conflict Reason = "Conflict"
 	// Unavailable: the Kubernetes API did not read or write the Secret. Retry.
 	Unavailable Reason = "Unavailable"
-	// Unverified: the platform has not confirmed that the Secret's current tokens belong to the account. The manager is
-	// going to examine them.
+	// Unverified: the platform has not confirmed that the current tokens belong to the account; the manager will ask.
 	Unverified Reason = "Unverified"
 )
 
-// Error describes a problem with the credentials of a Connection. Its message is for people and contains nothing from
-// the Secret.
+// Error describes a problem with a Connection's credentials. Its message contains nothing from the Secret.
 type Error struct {
 	Reason Reason
 	// Key is the Secret key at fault. It is set with Invalid.
@@ -59,13 +57,11 @@ func invalid(secret *corev1.Secret, key, problem string) *Error {
 	return &Error{Reason: Invalid, Key: key, Message: fmt.Sprintf("key %q of Secret %q %s", key, secret.Name, problem)}
 }
 
-// unverified returns the error for a Secret whose tokens must not be used yet.
 func unverified(name string) *Error {
 	return &Error{Reason: Unverified, Message: fmt.Sprintf(
 		"those in Secret %q changed and have not been checked yet; Herald asks the platform whose they are, and the connection says what it found", name)}
 }
 
-// fromAPI maps a Kubernetes API error to an *Error about a Secret.
 func fromAPI(err error, name, verb string) *Error {
 	e := &Error{Reason: Unavailable, Err: err}
 	switch {

@@ -78,8 +78,7 @@ func (s *Store) Register(ctx context.Context, namespace string, entry RegisterEn
 	return nil
 }
 
-// patchRegister writes a single key of the register. Nil content removes it. It leaves other keys alone, so that
-// writers do not conflict.
+// patchRegister writes one key of the register, or removes it if content is nil. Writers of other keys do not conflict.
 func (s *Store) patchRegister(ctx context.Context, namespace, key string, content any) error {
 	body, err := json.Marshal(map[string]any{"data": map[string]any{key: content}})
 	if err != nil {
@@ -118,8 +117,7 @@ func (s *Store) Entries(ctx context.Context, namespace string) ([]RegisterEntry,
 	return found, nil
 }
 
-// Remove deletes an entry's working copy, and then the entry. It does not touch people's Secrets that happen to have
-// these two names.
+// Remove deletes an entry's working copy, then the entry. It spares people's Secrets that happen to have these names.
 func (s *Store) Remove(ctx context.Context, namespace string, entry RegisterEntry) error {
 	var secret corev1.Secret
 	err := s.reader.Get(ctx, types.NamespacedName{Namespace: namespace, Name: entry.Name()}, &secret)

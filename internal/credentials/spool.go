@@ -31,8 +31,7 @@ const (
 	// quarantineDir is the folder for unreadable files, and maxQuarantined the maximum number of files in it.
 	quarantineDir  = "aside"
 	maxQuarantined = 64
-	// temporary is the prefix of files that are being written. probe is a file that checks whether the folder is
-	// writable.
+	// temporary is the prefix of unfinished files. probe is a file that checks whether the folder is writable.
 	temporary = ".tmp-"
 	probe     = temporary + "probe"
 )
@@ -77,8 +76,7 @@ func OpenSpool(path string, key func() string, log logr.Logger) (*Spool, error) 
 	return f, nil
 }
 
-// spoolFileName returns the name of an account's file. All of an account's Connections in one namespace share its
-// tokens, and so the file.
+// spoolFileName returns an account's file. All of its Connections in one namespace share its tokens, and so the file.
 func spoolFileName(a SpoolAccount) string {
 	sum := sha256.Sum256([]byte(a.Namespace + "\x00" + string(a.Platform) + "\x00" + a.AccountID))
 	return hex.EncodeToString(sum[:16]) + ".token"
@@ -164,8 +162,7 @@ func (f *Spool) Entries() (entries []UnsavedToken, all bool) {
 	return entries, len(f.unread) == 0
 }
 
-// readEntry reads a token. It quarantines a damaged file. If it cannot read a file, it records that, and logs it the
-// first time.
+// readEntry reads a token. It quarantines a damaged file. It records an unreadable file, and logs it the first time.
 func (f *Spool) readEntry(name string, told bool) (UnsavedToken, bool) {
 	data, err := f.read(name)
 	switch {
@@ -195,7 +192,6 @@ func (f *Spool) HasUnreadable(a SpoolAccount) bool {
 	return f.unlisted || f.unread[spoolFileName(a)]
 }
 
-// names lists the files that hold tokens.
 func (f *Spool) names() (map[string]bool, error) {
 	files, err := os.ReadDir(f.path)
 	names := map[string]bool{}
@@ -217,7 +213,6 @@ func (f *Spool) read(name string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(opened, MaxSpoolBytes+1))
 }
 
-// unseal decodes a file's content. An error means that the file is damaged or belongs to another account.
 func (f *Spool) unseal(name string, data []byte) (UnsavedToken, error) {
 	if len(data) > MaxSpoolBytes {
 		return UnsavedToken{}, fmt.Errorf("it has more than %d bytes", MaxSpoolBytes)
@@ -229,7 +224,6 @@ func (f *Spool) unseal(name string, data []byte) (UnsavedToken, error) {
 	return e, err
 }
 
-// quarantine moves a file to the quarantine folder, or removes it if that is full.
 func (f *Spool) quarantine(name string, why error) {
 	folder := filepath.Join(f.path, quarantineDir)
 	lying, err := os.ReadDir(folder)
@@ -242,8 +236,7 @@ func (f *Spool) quarantine(name string, why error) {
 		"if it held the token of an account, that account has to be connected again", "file", filepath.Join(f.path, name), "aside", folder)
 }
 
-// replace writes a file atomically: a process that reads it later sees either the old file or the new one, never a
-// part.
+// replace writes a file atomically: a later reader sees either the old file or the new one, never a part.
 func (f *Spool) replace(name string, data []byte) error {
 	file, err := os.CreateTemp(f.path, temporary+"*")
 	if err != nil {
@@ -260,7 +253,6 @@ func (f *Spool) replace(name string, data []byte) error {
 	return syncDir(f.path)
 }
 
-// syncDir flushes the names of a folder to the disk.
 func syncDir(path string) error {
 	folder, err := os.Open(path) //nolint:gosec // the path is the operator's own configuration
 	if err != nil {

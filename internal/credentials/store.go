@@ -55,8 +55,7 @@ type Found struct {
 	Input Input
 	// Working is the account's working copy, or nil if there is none.
 	Working *Credentials
-	// Known is true if the working copy belongs to this Connection: a Connection with its name has used it, or it was made
-	// from this input.
+	// Known is true if the working copy is this Connection's: one with its name used it, or it was made from this input.
 	Known bool
 }
 
@@ -87,7 +86,6 @@ func (s *Store) Find(ctx context.Context, conn *v1alpha1.Connection) (Found, err
 	return found, nil
 }
 
-// workingOf parses a working copy.
 func (s *Store) workingOf(secret *corev1.Secret, platform v1alpha1.Platform) (Credentials, error) {
 	damaged := func(problem string) error {
 		return &Error{Reason: Invalid, Message: fmt.Sprintf(
@@ -145,7 +143,6 @@ func (s *Store) Seed(ctx context.Context, conn *v1alpha1.Connection, in Input) (
 // versionBefore is the claim holder for a process that may still renew tokens in the input.
 const versionBefore = "the-version-before"
 
-// createWorking creates a working copy.
 func (s *Store) createWorking(ctx context.Context, conn *v1alpha1.Connection, secret *corev1.Secret) (Credentials, error) {
 	if err := s.writer.Create(ctx, secret); apierrors.IsAlreadyExists(err) {
 		return Credentials{}, &Error{Reason: Conflict, Message: fmt.Sprintf("Secret %q was made by another process at the same time", secret.Name), Err: err}
@@ -155,8 +152,7 @@ func (s *Store) createWorking(ctx context.Context, conn *v1alpha1.Connection, se
 	return s.workingOf(secret, conn.Spec.Platform)
 }
 
-// Adopt replaces a working copy's tokens with the input's, if the copy has not changed since it was read. Otherwise the
-// error has reason Conflict.
+// Adopt replaces a working copy's tokens with the input's. The error has reason Conflict if the copy has changed.
 func (s *Store) Adopt(ctx context.Context, conn *v1alpha1.Connection, working Credentials, in Input) (Credentials, error) {
 	next := s.newWorking(conn, in.Token, working.provenance.with(in.Hash, conn.Name), in.renewedAt)
 	annotations := map[string]any{ClaimAnnotation: nil, RenewedAnnotation: nil, AppMarkAnnotation: nil}
@@ -187,7 +183,6 @@ func (s *Store) RecordUse(ctx context.Context, conn *v1alpha1.Connection, workin
 	}})
 }
 
-// rewrite patches a working copy and returns the result.
 func (s *Store) rewrite(ctx context.Context, conn *v1alpha1.Connection, content map[string]any) (Credentials, error) {
 	secret, err := s.patch(ctx, conn, content)
 	if err != nil {
@@ -234,8 +229,7 @@ func (s *Store) Claim(ctx context.Context, conn *v1alpha1.Connection, version st
 	return claimed.ResourceVersion, nil
 }
 
-// Inherited reports whether an earlier process with the same holder started to renew the token and has not stored the
-// new one.
+// Inherited reports whether an earlier process with this holder started to renew the token without storing a new one.
 func (s *Store) Inherited(conn *v1alpha1.Connection, c Credentials) bool {
 	if c.ClaimedBy != s.holder {
 		return false
@@ -244,8 +238,7 @@ func (s *Store) Inherited(conn *v1alpha1.Connection, c Credentials) bool {
 	return !own
 }
 
-// Renewal is a renewed token, together with the working copy at the time of the claim, which has the previous token and
-// its provenance.
+// Renewal is a renewed token, with the working copy as claimed, which has the previous token and its provenance.
 type Renewal struct {
 	Token  Token
 	Before Credentials
@@ -282,7 +275,6 @@ func (s *Store) Save(ctx context.Context, conn *v1alpha1.Connection, renewal Ren
 	}
 }
 
-// saveOnce writes a renewed token without retries.
 func (s *Store) saveOnce(ctx context.Context, conn *v1alpha1.Connection, renewal Renewal) (string, error) {
 	var mark any // nil removes the previous token's mark
 	if made := s.mark(conn.Spec.Platform, renewal.Token); made != "" {
@@ -341,8 +333,7 @@ func (s *Store) patch(ctx context.Context, conn *v1alpha1.Connection, content ma
 }
 
 // DeleteControlled deletes the named Secret in the owner's namespace if the owner controls it, and leaves any other
-// Secret alone. It is not an error if the Secret is missing. The reader must read from the API server. Errors are the
-// Kubernetes API's, wrapped.
+// Secret alone. It ignores a missing Secret. The reader must read from the API server. Errors are the API's, wrapped.
 func DeleteControlled(ctx context.Context, reader client.Reader, writer client.Writer, owner client.Object, name string) error {
 	var secret corev1.Secret
 	err := reader.Get(ctx, types.NamespacedName{Namespace: owner.GetNamespace(), Name: name}, &secret)

@@ -128,8 +128,7 @@ func sendable(token string) bool {
 	return !strings.ContainsFunc(token, func(r rune) bool { return r > unicode.MaxASCII || r <= ' ' || r == 0x7f })
 }
 
-// encode returns a token as the data of a merge patch. The patch may replace a refresh token but never removes one:
-// that would lose the account.
+// encode returns a token as a merge patch's data. It never removes a refresh token: that would lose the account.
 func encode(token Token) map[string]any {
 	data := map[string]any{
 		v1alpha1.CredentialsAccessToken: []byte(token.Access),
@@ -156,7 +155,6 @@ func claimText(holder string, at time.Time) string {
 	return holder + " " + at.UTC().Format(time.RFC3339)
 }
 
-// parseClaim parses a claim. An invalid one counts as none.
 func parseClaim(text string) (holder string, at time.Time) {
 	holder, stamp, _ := strings.Cut(text, " ")
 	at, err := time.Parse(time.RFC3339, stamp)

@@ -20,8 +20,7 @@ import (
 // spoolPurpose separates the key from other uses of its secret, and identifies the file format.
 const spoolPurpose = "social.herald.dev/unsaved-token/v1"
 
-// SpoolAccount identifies a token's owner. It is readable in the file but cannot be changed there, because the token is
-// sealed together with it.
+// SpoolAccount identifies a token's owner. It is readable in the file, but sealed together with the token.
 type SpoolAccount struct {
 	Namespace  string            `json:"namespace"`
 	Connection string            `json:"connection"`
@@ -35,7 +34,6 @@ func SpoolAccountOf(conn *v1alpha1.Connection) SpoolAccount {
 	return SpoolAccount{conn.Namespace, conn.Name, conn.UID, conn.Spec.Platform, conn.Spec.AccountID}
 }
 
-// bytes returns the additional data of the encryption.
 func (a SpoolAccount) bytes() []byte {
 	var out bytes.Buffer
 	for _, part := range []string{spoolPurpose, a.Namespace, a.Connection, string(a.UID), string(a.Platform), a.AccountID} {
@@ -52,14 +50,12 @@ type UnsavedToken struct {
 	From  string
 }
 
-// spoolContent is the content of a file.
 type spoolContent struct {
 	Account SpoolAccount `json:"account"`
 	// Sealed is the rest of the entry, encrypted with AES-256-GCM.
 	Sealed []byte `json:"sealed"`
 }
 
-// spoolSecrets is the sealed part of an entry.
 type spoolSecrets struct {
 	Token spoolToken `json:"token"`
 	From  string     `json:"from"`
@@ -90,7 +86,6 @@ func cipherOf(secret string) (cipher.AEAD, error) {
 	return cipher.NewGCMWithRandomNonce(block)
 }
 
-// sealToken encodes an entry as a file.
 func sealToken(secret string, e UnsavedToken) ([]byte, error) {
 	gcm, err := cipherOf(secret)
 	if err != nil {
@@ -103,7 +98,6 @@ func sealToken(secret string, e UnsavedToken) ([]byte, error) {
 	return json.Marshal(spoolContent{e.Account, gcm.Seal(nil, nil, plain, e.Account.bytes())}) //nolint:gosec // G407: the cipher makes the nonce
 }
 
-// openToken decodes a file that sealToken made. Errors reveal nothing of the content.
 func openToken(secret string, file []byte) (UnsavedToken, error) {
 	var c spoolContent
 	if json.Unmarshal(file, &c) != nil {

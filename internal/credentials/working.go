@@ -27,7 +27,6 @@ const WorkingType corev1.SecretType = "social.herald.dev/credentials"
 // WorkingLabel is on each working copy, so that people can find them. Its value is the platform.
 const WorkingLabel = "social.herald.dev/credentials"
 
-// workingPrefix is the prefix of working copies' names.
 const workingPrefix = "herald-credentials-"
 
 // Annotations of a working copy.
@@ -43,8 +42,7 @@ const (
 )
 
 const (
-	// mostEarlier is how many earlier inputs are remembered. A tool that restores old tokens takes them from recent
-	// commits.
+	// mostEarlier is how many earlier inputs are remembered. Tools restore old tokens from recent commits.
 	mostEarlier = 5
 	// mostUsers is how many names are remembered: as many Connections as most teams may have. At 253 characters each, they
 	// take 50 KB of the 256 KiB that Kubernetes allows.
@@ -53,8 +51,7 @@ const (
 
 // WorkingName returns the name of Herald's Secret with the tokens of a Connection's account. It depends only on
 // platform and account: a Connection that is created again with another UID finds it, and all of an account's
-// Connections in one namespace share it, since there cannot be two valid refresh tokens if each renewal replaces the
-// token.
+// Connections in one namespace share it, since two refresh tokens cannot be valid if each renewal replaces the token.
 func WorkingName(conn *v1alpha1.Connection) string {
 	return workingNameOf(conn.Spec.Platform, conn.Spec.AccountID)
 }
@@ -64,7 +61,6 @@ func workingNameOf(platform v1alpha1.Platform, accountID string) string {
 	return workingPrefix + strings.ToLower(base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(sum[:16]))
 }
 
-// hashOf identifies the content of a person's Secret without revealing it.
 func hashOf(secret *corev1.Secret) string {
 	values := make([]string, 0, len(tokenKeys))
 	for _, key := range tokenKeys {
@@ -73,7 +69,6 @@ func hashOf(secret *corev1.Secret) string {
 	return hashTexts(values...)
 }
 
-// hashTexts returns a hash that identifies texts without revealing them.
 func hashTexts(values ...string) string {
 	sum := sha256.New()
 	for _, value := range values {
@@ -82,7 +77,6 @@ func hashTexts(values ...string) string {
 	return hex.EncodeToString(sum.Sum(nil)[:16])
 }
 
-// tokenKeys are the keys that Herald reads from a Secret.
 var tokenKeys = []string{
 	v1alpha1.CredentialsAccessToken, v1alpha1.CredentialsRefreshToken, v1alpha1.CredentialsExpiresAt,
 	v1alpha1.CredentialsRefreshExpiresAt, v1alpha1.CredentialsScopes,
@@ -114,13 +108,11 @@ type Input struct {
 	Err   error
 	// Controller is the UID of the object that controls the Secret, or empty if there is none.
 	Controller types.UID
-	// claimedBy, claimedAt and renewedAt were written by an earlier version of Herald, which renewed tokens in the
-	// input.
+	// claimedBy, claimedAt and renewedAt are from an earlier version of Herald, which renewed tokens in the input.
 	claimedBy            string
 	claimedAt, renewedAt time.Time
 }
 
-// inputOf parses an input. It does not consider the working copy.
 func (s *Store) inputOf(secret *corev1.Secret, platform v1alpha1.Platform) Input {
 	in := Input{Secret: secret.Name, Version: secret.ResourceVersion, Hash: hashOf(secret), Freshness: New}
 	if owner := metav1.GetControllerOfNoCopy(secret); owner != nil {
@@ -140,7 +132,6 @@ func (s *Store) inputOf(secret *corev1.Secret, platform v1alpha1.Platform) Input
 	return in
 }
 
-// provenance records the inputs and users of a working copy.
 type provenance struct {
 	input   string
 	earlier []string
@@ -176,8 +167,7 @@ func (l provenance) with(hash, user string) provenance {
 	return next.usedBy(user)
 }
 
-// usedBy returns the provenance with another user. Above mostUsers it drops the earliest user, which is still
-// recognized by its input.
+// usedBy returns the provenance with another user. Beyond mostUsers it drops the earliest, known by its input.
 func (l provenance) usedBy(user string) provenance {
 	if !slices.Contains(l.users, user) {
 		l.users = append(slices.Clone(l.users), user)
@@ -218,7 +208,6 @@ func (s *Store) newWorking(conn *v1alpha1.Connection, token Token, l provenance,
 	return secret
 }
 
-// mark returns the mark for a token that belongs to the installation's app, or "" for any other token.
 func (s *Store) mark(platform v1alpha1.Platform, token Token) string {
 	if token.App == "" || token.App != s.App(platform) {
 		return ""

@@ -47,8 +47,7 @@ type Marker struct {
 	Before string `json:"before,omitempty"`
 }
 
-// ForeignBucketError is returned to a cluster that may not remove anything because the bucket belongs to another
-// cluster.
+// ForeignBucketError is returned to a cluster that may not remove anything: the bucket belongs to another cluster.
 type ForeignBucketError struct {
 	// Cluster is the owner, Own the caller.
 	Cluster, Own string
@@ -106,7 +105,6 @@ func (b *Bucket) MayDelete(ctx context.Context) error {
 	return errors.New("several clusters mark the bucket as theirs at the same time: nothing in it is removed")
 }
 
-// read returns the marker and its etag; both are empty if there is none.
 func (b *Bucket) read(ctx context.Context) (marker Marker, etag string, err error) {
 	data, etag, err := b.documents.ReadDocument(ctx, Key, "", mostBytes)
 	if errors.Is(err, store.ErrNotFound) {

@@ -13,8 +13,7 @@ type Suspension struct {
 	subscribers []func()
 }
 
-// Set suspends or resumes the installation, and reports whether that changed anything. If so, it calls the subscribers
-// before it returns.
+// Set suspends or resumes the installation, calls the subscribers after a change, and reports whether there was one.
 func (s *Suspension) Set(on bool) (changed bool) {
 	s.mu.Lock()
 	changed, s.on = s.on != on, on

@@ -15,15 +15,12 @@ import (
 )
 
 const (
-	// checkInterval is how often a manager checks who owns the bucket: often enough that a mistake is visible before a
-	// sweep.
+	// checkInterval is how often a manager checks the bucket's owner, so that a mistake is visible before a sweep.
 	checkInterval = time.Minute
-	// checkTimeout is the timeout for one check.
-	checkTimeout = 30 * time.Second
+	checkTimeout  = 30 * time.Second
 )
 
-// Watch checks the bucket's owner periodically and reports it: as a metric, and in the log when another cluster becomes
-// the owner.
+// Watch checks the bucket's owner periodically. It reports it as a metric, and logs a takeover by another cluster.
 type Watch struct {
 	bucket   *Bucket
 	clock    clock.WithTicker
@@ -39,8 +36,7 @@ func NewWatch(bucket *Bucket, now clock.WithTicker, r prometheus.Registerer) *Wa
 	})}
 }
 
-// NeedLeaderElection implements manager.LeaderElectionRunnable. Only the leader checks, because a check also claims a
-// bucket without an owner.
+// NeedLeaderElection implements manager.LeaderElectionRunnable: a check also claims a bucket without an owner.
 func (*Watch) NeedLeaderElection() bool { return true }
 
 // Start implements manager.Runnable.

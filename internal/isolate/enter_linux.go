@@ -21,15 +21,13 @@ import (
 // self returns the path of the running program, which works even if its file was replaced.
 func self() string { return "/proc/self/exe" }
 
-// isolate makes the child the leader of a process group, which is killed as a whole, and makes it die with the thread
-// that starts it.
+// isolate makes the child a process group's leader, killed as a whole, and makes it die with its starting thread.
 func isolate(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 }
 
-// Enter confines this process permanently: it keeps its open files, and can allocate memory, compute, read, write and
-// exit.
+// Enter confines this process for good: it keeps its open files, and can allocate, compute, read, write and exit.
 func Enter(limits Limits) error {
 	if raceEnabled {
 		return nil
@@ -48,9 +46,8 @@ func Enter(limits Limits) error {
 	return err
 }
 
-// Exec confines this process and replaces it with another program. The program gets no environment, this process's
-// files 0, 1 and 2, and a listener at the other end of the socket from Start. Exec returns, with an exit code, only if
-// that fails.
+// Exec confines this process and replaces it with a program, which gets no environment, this process's files 0, 1 and
+// 2, and a listener at the other end of the socket from Start. Exec returns, with an exit code, only if that fails.
 func Exec(limits Limits, path string, args []string) (code int, err error) {
 	if err := unix.Access(path, unix.X_OK); err != nil {
 		return ExitNotStarted, fmt.Errorf("%s: %w", path, err)
@@ -64,8 +61,7 @@ func Exec(limits Limits, path string, args []string) (code int, err error) {
 	// Go's own files are closed anyway; this closes inherited ones, where the kernel supports it (Linux 5.11).
 	_ = unix.CloseRange(controlFile, math.MaxInt32, unix.CLOSE_RANGE_CLOEXEC)
 	preferOOMKill()
-	// Start sets the memory limit after the exec: in tests, this program may run with the race detector, which needs a
-	// lot.
+	// Start sets the memory limit after the exec, because the race detector in tests needs a lot.
 	limits.Data = 0
 	if err := limits.set(); err != nil {
 		return ExitNotIsolated, err

@@ -14,7 +14,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// action is the kernel's reaction to a system call; see seccomp(2).
 type action uint32
 
 const (
@@ -30,7 +29,6 @@ const (
 	kill action = unix.SECCOMP_RET_KILL_PROCESS
 )
 
-// rule is the action for one system call.
 type rule struct {
 	call uintptr
 	do   action
@@ -49,7 +47,6 @@ type test struct {
 // none returns a test that an address argument is nil.
 func none(argument uint32) test { return test{argument: argument, mask: ^uint32(0), whole: true} }
 
-// upperHalf marks the test of an argument's upper half.
 const upperHalf = 1 << 31
 
 // upper returns a test that the upper half of the same argument is zero.
@@ -71,7 +68,6 @@ func (t test) offset() uint32 {
 // numbers count. Its LoadFilter returns no listener.
 type filter []rule
 
-// all returns one rule per call.
 func all(do action, calls ...uintptr) filter {
 	rules := make(filter, 0, len(calls))
 	for _, call := range calls {
@@ -80,7 +76,6 @@ func all(do action, calls ...uintptr) filter {
 	return rules
 }
 
-// onlyIf applies an action if the arguments pass the tests, and otherwise refuses the call.
 func onlyIf(do action, call uintptr, tests ...test) rule {
 	return rule{call: call, do: do, tests: tests, otherwise: refuse}
 }
@@ -93,8 +88,7 @@ const (
 	x32 = 0x40000000
 )
 
-// program compiles the filter for the kernel. Each rule ends with a verdict, so that a call number is never compared
-// with an argument.
+// program compiles the filter. Each rule ends with a verdict, so that call numbers are never compared with arguments.
 func (f filter) program() ([]unix.SockFilter, error) {
 	code := []bpf.Instruction{
 		bpf.LoadAbsolute{Off: archAt, Size: word},
@@ -121,7 +115,6 @@ func (f filter) program() ([]unix.SockFilter, error) {
 	return program, nil
 }
 
-// body returns the instructions that follow the comparison with the call number.
 func (r rule) body() []bpf.Instruction {
 	const each = 3
 	var tests []test
@@ -206,7 +199,6 @@ func common(pid int) filter {
 	)
 }
 
-// decoder is the filter for a Go program that reads and writes its inherited files.
 func decoder(pid int) filter {
 	unexecutable := func(call uintptr) rule { return onlyIf(allow, call, test{argument: 2, mask: unix.PROT_EXEC}) }
 	return slices.Concat(
@@ -238,8 +230,7 @@ func program(pid, control int) filter {
 			threadRule(notify),
 			// The program may read its own limits but not set them.
 			onlyIf(allow, unix.SYS_PRLIMIT64, test{argument: 0, mask: ^uint32(0)}, none(2)),
-			// Commands for file numbers and flags, but none that makes the kernel send signals to an arbitrary process when a
-			// file is ready.
+			// Commands for file numbers and flags, without those that make the kernel send signals to arbitrary processes.
 			onlyIf(allow, unix.SYS_FCNTL, test{argument: 1, mask: ^uint32(flagsOfFiles)}),
 			onlyIf(allow, unix.SYS_PRCTL, test{argument: 0, mask: ^uint32(0), value: unix.PR_SET_NAME}),
 			// The program receives the listener's socket before it starts; the socket is closed by then.
@@ -253,11 +244,9 @@ func program(pid, control int) filter {
 	)
 }
 
-// flagsOfFiles has the bits of those fcntl commands that duplicate a file, read and set its flags, and lock it: all up
-// to F_SETLKW.
+// flagsOfFiles covers the fcntl commands up to F_SETLKW: duplicating files, flags and locks.
 const flagsOfFiles = unix.F_SETLKW
 
-// socketKind masks the type of a socket without its flags.
 const socketKind = 0xf
 
 // notified are the calls, other than socket, that the listener decides about.

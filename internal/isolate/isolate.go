@@ -42,12 +42,10 @@ const (
 	ExitNotStarted = 71
 )
 
-// killTimeout is how long to wait for a killed process's open files to be closed.
 const killTimeout = 5 * time.Second
 
-// Self returns a command that starts this program with args. It is killed with its process group when ctx is done. On
-// Linux it is also killed when the thread that started it exits, so hold that thread with runtime.LockOSThread until
-// Wait returns.
+// Self returns a command that starts this program with args. It is killed with its process group when ctx is done and,
+// on Linux, when the thread that started it exits, so hold that thread with runtime.LockOSThread until Wait returns.
 func Self(ctx context.Context, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, self()) //nolint:gosec // it is this program
 	cmd.Args = append([]string{"herald"}, args...)
@@ -116,8 +114,7 @@ func threadLimitHit(complaint string) bool {
 	return strings.Contains(complaint, "failed to create new OS thread") || strings.Contains(complaint, "pthread_create failed")
 }
 
-// ErrNotIsolated is returned if a process could not give up its rights, because the kernel or the container runtime
-// does not permit it.
+// ErrNotIsolated means that the kernel or the container runtime does not let a process give up its rights.
 var ErrNotIsolated = errors.New("the process cannot be confined")
 
 // StartError returns why a process did not start its work, judging by its exit code, or nil if it did start.

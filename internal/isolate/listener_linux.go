@@ -19,18 +19,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// controlFile is the number of the socket through which a process sends its listener: the first after its standard
-// files.
+// controlFile is the number of the socket for sending the listener: the first after the standard files.
 const controlFile = 3
 
 // Program is a process that calls Exec. Its connections are sockets whose other ends Accept returns. It never has a
-// network socket and never starts another program. Once it has requested its first connection, it opens no file except
-// its output.
+// network socket and never starts another program. After its first connection request, it opens no file except its
+// output.
 type Program struct {
-	cmd *exec.Cmd
-	// output is the file that the program writes, or nil if there is none.
-	output *os.File
-	// limits include the memory limits.
+	cmd        *exec.Cmd
+	output     *os.File
 	limits     Limits
 	control    *os.File
 	calls      *os.File
@@ -118,7 +115,6 @@ type (
 // addFile is SECCOMP_IOCTL_NOTIF_ADDFD (Linux 5.9): it adds a file to the process.
 const addFile = 0x40182103
 
-// supervise decides about the process's calls until it exits.
 func (p *Program) supervise() {
 	calls, err := p.receive()
 	if err != nil {
@@ -172,7 +168,6 @@ func (p *Program) supervise() {
 // mostThreads limits the threads that a program may start. A program configured to use one has about ten.
 const mostThreads = 64
 
-// threadVerdict decides about a program's call that starts its n-th thread.
 func threadVerdict(id uint64, n int) verdict {
 	if n > mostThreads {
 		return verdict{id: id, errno: -int32(unix.EAGAIN)}
@@ -180,7 +175,6 @@ func threadVerdict(id uint64, n int) verdict {
 	return verdict{id: id, flags: unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE}
 }
 
-// limit sets the process's memory limits.
 func (p *Program) limit() error {
 	for resource, most := range map[int]uint64{unix.RLIMIT_AS: p.limits.AddressSpace, unix.RLIMIT_DATA: p.limits.Data} {
 		if most == 0 {
@@ -193,12 +187,10 @@ func (p *Program) limit() error {
 	return nil
 }
 
-// opens reports whether a call opens a file.
 func opens(call uintptr) bool {
 	return call == unix.SYS_OPENAT || call == unix.SYS_OPENAT2 || slices.Contains(olderOpen, call)
 }
 
-// receive receives the listener from the process.
 func (p *Program) receive() (*os.File, error) {
 	defer func() { _ = p.control.Close() }()
 	rights := make([]byte, unix.CmsgSpace(word))
@@ -221,7 +213,6 @@ func (p *Program) receive() (*os.File, error) {
 	return os.NewFile(uintptr(files[0]), "calls"), nil
 }
 
-// next waits for the process to make a call.
 func next(raw syscall.RawConn, call *notification) error {
 	var failure error
 	err := raw.Read(func(descriptor uintptr) (done bool) {

@@ -18,7 +18,6 @@ import (
 // for each of the 10,000 files that a post can name. An index by bucket has at most mediaBuckets entries per post.
 const mediaBuckets = 256
 
-// bucketNames are the names of the buckets.
 var bucketNames = func() (all [mediaBuckets]string) {
 	for i := range all {
 		all[i] = hex.EncodeToString([]byte{byte(i)})
@@ -54,8 +53,7 @@ func bucketOf(name string) byte {
 	return byte(sum ^ sum>>8 ^ sum>>16 ^ sum>>24) //nolint:gosec // only the lowest bits are needed
 }
 
-// MediaBuckets returns the distinct buckets of all media files that a post names, even if the cache has dropped its
-// references.
+// MediaBuckets returns the buckets of a post's media files, even if the cache has dropped its references.
 func MediaBuckets(post *v1alpha1.Post) []string {
 	set, err := hex.DecodeString(post.Annotations[reducedMark])
 	if err != nil || len(set) != mediaBuckets/8 {

@@ -17,8 +17,7 @@ const (
 	// would cost more than the request itself.
 	idleConnections = 256
 	// idleFor is how long an idle connection is kept: the pause between two posts among many.
-	idleFor = 90 * time.Second
-	// dialTimeout and handshakeTimeout limit the setup of a connection.
+	idleFor          = 90 * time.Second
 	dialTimeout      = 10 * time.Second
 	handshakeTimeout = 10 * time.Second
 )
@@ -28,8 +27,7 @@ var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 15 * time.Second, Interv
 
 // NewHTTPClient returns a client that uses HTTP/1.1 over many connections, with the credentials and wrappers of cfg.
 // Over a single HTTP/2 connection, client-go's default, concurrent writes wait for one another and all go to one
-// kube-apiserver, which does all the work even if there are several (kubernetes/kubernetes#88567). An error names the
-// invalid part of cfg.
+// kube-apiserver, even if there are several (kubernetes/kubernetes#88567). An error names the invalid part of cfg.
 func NewHTTPClient(cfg *rest.Config) (*http.Client, error) {
 	tlsConfig, err := rest.TLSConfigFor(cfg)
 	if err != nil {

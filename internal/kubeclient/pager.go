@@ -28,7 +28,6 @@ const (
 	pageStep = 4
 )
 
-// errTooLarge means that a page is larger than MaxPageBytes.
 var errTooLarge = errors.New("the page is larger than is read at once")
 
 // Page are the parameters of a request to the Kubernetes API.
@@ -74,12 +73,9 @@ func after(limit, bytes int64) int64 {
 	return min(max(next, limit/pageStep, 1), limit*pageStep, maxPageObjects)
 }
 
-// key is the context key for a page's count.
 type key struct{}
 
-// count is the state of the page being read.
 type count struct {
-	// whole disables the limit.
 	whole bool
 	bytes int64
 }

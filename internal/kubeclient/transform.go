@@ -21,8 +21,7 @@ const (
 	// MaxUnreduced is the size in bytes up to which objects are stored unchanged. It applies to a post's texts, and to the
 	// foreign metadata of any object. An ordinary post to all platforms has less.
 	MaxUnreduced = 4 << 10
-	// smallRefs is the size in bytes up to which a reduced post keeps its references to media files: 400 files with names
-	// that Herald gives.
+	// smallRefs is the size in bytes up to which a reduced post keeps its media references: 400 of Herald's names.
 	smallRefs = 16 << 10
 
 	// heraldPrefix is the prefix of Herald's annotations and labels. maxHeraldBytes limits the stored bytes of each, to
@@ -31,8 +30,7 @@ const (
 	maxHeraldBytes = 16 << 10
 )
 
-// IsComplete reports whether an object is unreduced. Read a reduced object from the API server before using its
-// content.
+// IsComplete reports whether an object is unreduced. The API server has the full content of a reduced one.
 func IsComplete(obj metav1.Object) bool {
 	_, marked := obj.GetAnnotations()[reducedMark]
 	return !marked
@@ -78,7 +76,6 @@ func transformPost(post *v1alpha1.Post) {
 	dropMetadata(post, buckets)
 }
 
-// foreignMetadata returns the size in bytes of the metadata that Herald does not read.
 func foreignMetadata(object metav1.Object) (bytes int) {
 	for name, value := range object.GetAnnotations() {
 		bytes += len(name) + len(value)
@@ -92,7 +89,6 @@ func foreignMetadata(object metav1.Object) (bytes int) {
 	return bytes
 }
 
-// dropMetadata drops foreign metadata, and marks the object.
 func dropMetadata(object metav1.Object, value string) {
 	annotations := heraldKeys(object.GetAnnotations())
 	annotations[reducedMark] = value
@@ -101,7 +97,6 @@ func dropMetadata(object metav1.Object, value string) {
 	object.SetOwnerReferences(nil)
 }
 
-// heraldKeys returns Herald's annotations or labels.
 func heraldKeys(all map[string]string) map[string]string {
 	kept, bytes := map[string]string{}, 0
 	for _, name := range slices.Sorted(maps.Keys(all)) {
@@ -116,7 +111,6 @@ func heraldKeys(all map[string]string) map[string]string {
 	return kept
 }
 
-// textsOf returns the size in bytes of a post's texts.
 func textsOf(spec *v1alpha1.PostSpec) (bytes int) {
 	for i := range spec.Targets {
 		t := &spec.Targets[i]
@@ -144,7 +138,6 @@ func dropTexts(spec *v1alpha1.PostSpec) {
 	}
 }
 
-// refsOf returns the size in bytes of a post's references to media files.
 func refsOf(spec *v1alpha1.PostSpec) (bytes int) {
 	const header = 16 // of a string in memory
 	for name := range mediaOf(spec) {
@@ -153,7 +146,6 @@ func refsOf(spec *v1alpha1.PostSpec) (bytes int) {
 	return bytes
 }
 
-// mediaOf returns the names of the media files that a post refers to, in order.
 func mediaOf(spec *v1alpha1.PostSpec) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		lists := make([][]v1alpha1.LocalReference, 0, 2)

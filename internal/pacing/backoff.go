@@ -26,8 +26,7 @@ func NewRateLimiter() workqueue.TypedRateLimiter[reconcile.Request] {
 	return jittered{workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](FirstRetry, MaxRetry)}
 }
 
-// jittered shortens pauses by a random part of up to half, so that objects that failed at the same moment are not
-// retried at the same moment.
+// jittered shortens pauses by a random part of up to half, so that simultaneous failures are not retried together.
 type jittered struct {
 	workqueue.TypedRateLimiter[reconcile.Request]
 }

@@ -19,15 +19,13 @@ import "time"
 //     size of the content (controllers/post/internal/prepare).
 //   - Writing a status at the end of a reconciliation.
 const (
-	// TeamTimeout covers a few reads and writes of the Kubernetes API, and counting the team's objects, which are listed
-	// page by page.
+	// TeamTimeout covers a few reads and writes of the Kubernetes API, and counting the team's objects page by page.
 	TeamTimeout = 5 * time.Minute
 
 	// APIKeyTimeout covers a handful of reads and writes of the Kubernetes API.
 	APIKeyTimeout = 2 * time.Minute
 
-	// ConnectionTimeout covers a renewal (15 s) whose token is stored with retries (60 s), two queries to the platform (4
-	// s each), and status writes.
+	// ConnectionTimeout covers a renewal (15 s), storing its token (60 s), two queries (4 s each), and status writes.
 	ConnectionTimeout = 5 * time.Minute
 
 	// VerificationTimeout covers one check of an uploaded file: at most 32 MiB of it, from a store that sends 128 KiB per

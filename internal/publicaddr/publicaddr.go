@@ -52,8 +52,7 @@ var (
 		"2620:4f:8000::/48", // AS112
 		"3fff::/20",         // documentation
 	)
-	// translated (RFC 6052) is the prefix for IPv4 addresses on hosts without IPv4: the last 32 bits are the effective
-	// address.
+	// translated (RFC 6052) is the prefix for IPv4 on hosts without it: the last 32 bits are the effective address.
 	translated = netip.MustParsePrefix("64:ff9b::/96")
 )
 
@@ -88,8 +87,7 @@ func Check(addr netip.Addr) error {
 }
 
 // Control is for net.Dialer. It checks the address of each connection after its name was resolved, so that neither a
-// redirect nor a name that resolves differently the second time leads elsewhere. allow returns an error if an address
-// is forbidden.
+// redirect nor a name that resolves differently later leads elsewhere. allow returns an error for forbidden addresses.
 func Control(allow func(netip.Addr) error) func(network, address string, c syscall.RawConn) error {
 	return func(_, address string, _ syscall.RawConn) error {
 		to, err := netip.ParseAddrPort(address)

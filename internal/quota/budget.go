@@ -53,7 +53,6 @@ func (s *UsageStore) RecordBudget(ctx context.Context, namespace string, uses []
 	}
 }
 
-// fullest returns the highest percentage among the fields.
 func fullest(uses []v1alpha1.BudgetUse) (most int) {
 	for _, u := range uses {
 		most = max(most, u.Percent())

@@ -69,8 +69,8 @@ func isQuotaUnknown(err error) bool {
 // quotaBackoff is the backoff for a create until Kubernetes has counted: 5 seconds in total. It usually takes one.
 var quotaBackoff = wait.Backoff{Duration: 50 * time.Millisecond, Factor: 2, Cap: 800 * time.Millisecond, Steps: 10}
 
-// CreateWithRetry creates an object in a namespace, and retries until Kubernetes has counted the existing ones. A
-// rejected create has no effect.
+// CreateWithRetry creates an object, and retries until Kubernetes has counted the existing ones. A rejected create has
+// no effect.
 func CreateWithRetry[T any](ctx context.Context, create func() (T, error)) (made T, err error) {
 	pause := quotaBackoff
 	for range quotaBackoff.Steps {

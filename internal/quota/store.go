@@ -35,8 +35,8 @@ type API interface {
 	UpdateStatus(ctx context.Context, usage *v1alpha1.Usage) (*v1alpha1.Usage, error)
 }
 
-// UsageStore stores Usages. It is safe for concurrent use, including by several processes. Its errors are the
-// Kubernetes API's, wrapped.
+// UsageStore stores Usages. It is safe for concurrent use, also by several processes. Its errors are the API's,
+// wrapped.
 type UsageStore struct{ api API }
 
 // NewUsageStore returns a UsageStore.
@@ -71,8 +71,7 @@ func (s *UsageStore) Read(ctx context.Context, namespace string, counter v1alpha
 	}
 }
 
-// Amend changes a Usage, and creates it if there is anything to store. After a conflict, it calls change again with the
-// current Usage.
+// Amend changes or creates a Usage, if there is anything to store. After a conflict, it calls change again.
 func (s *UsageStore) Amend(ctx context.Context, namespace string, counter v1alpha1.UsageSpec, change func(*v1alpha1.Usage) error) error {
 	var fatal error
 	err := wait.ExponentialBackoffWithContext(ctx, conflictBackoff, func(ctx context.Context) (done bool, err error) {
@@ -123,7 +122,6 @@ func (s *UsageStore) amendOnce(ctx context.Context, namespace string, counter v1
 	}
 }
 
-// manager implements API with the clients of a controller-runtime manager.
 type manager struct {
 	reader client.Reader
 	writer client.Client

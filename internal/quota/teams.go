@@ -76,8 +76,7 @@ func (t *Teams) Owned(ctx context.Context, namespace string) (bool, error) {
 	return owns(owner), err
 }
 
-// owns reports whether a team owns the namespace that it claims. A team that is being deleted keeps owning it until it
-// is gone.
+// owns reports whether a team owns the namespace that it claims, which it does until its deletion is complete.
 func owns(team *v1alpha1.Team) bool {
 	return team != nil && conditions.IsReady(team.Status.Conditions)
 }
@@ -157,8 +156,7 @@ func InNamespace(served configv1alpha1.Namespaces, cache client.Reader, empty fu
 	})
 }
 
-// Older reports whether team a is older than b, and so owns a namespace that both claim. Teams created within the same
-// second are ordered by name.
+// Older reports whether team a is older than b, and so owns a namespace that both claim. Names break ties.
 func Older(a, b *v1alpha1.Team) bool {
 	if !a.CreationTimestamp.Equal(&b.CreationTimestamp) {
 		return a.CreationTimestamp.Before(&b.CreationTimestamp)

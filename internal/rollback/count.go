@@ -33,8 +33,7 @@ const maxRevision = 1_000_000_000_000_000
 type Rollback struct {
 	// From is the last count of the restored state, or zero if there was none.
 	From time.Time `json:"from,omitzero"`
-	// DetectedAt is when the rollback was detected, by the Kubernetes API's clock. Objects older than that may lack
-	// published posts.
+	// DetectedAt is when the rollback was detected, by the API's clock. Older objects may lack published posts.
 	DetectedAt time.Time `json:"noticed"`
 	// Evidence describes how the rollback was detected.
 	Evidence string `json:"why"`
@@ -52,7 +51,6 @@ type Count struct {
 	LastRollback *Rollback `json:"rewound,omitempty"`
 }
 
-// parse parses a Count.
 func parse(data []byte) (Count, error) {
 	var c Count
 	if err := json.Unmarshal(data, &c); err != nil || c.Number < 1 {
@@ -95,7 +93,6 @@ func revisionGap(from, to string) string {
 	return ""
 }
 
-// mostAdvanced returns the higher count, with the last rollback of either.
 func mostAdvanced(a, b Count) Count {
 	far := a
 	if b.Number > a.Number {

@@ -24,16 +24,13 @@ import (
 )
 
 const (
-	// countEvery is the interval between counts. If a snapshot is restored less than that after it was taken, this may not
-	// be detected.
+	// countEvery is the interval between counts. A rollback by less than that may not be detected.
 	countEvery = time.Minute
 	// tryEvery is the retry interval while it is unknown whether the cluster was rolled back, and the first retry interval
 	// after any other failure: posts published in the meantime are later than the last count.
-	tryEvery = 5 * time.Second
-	// countWithin is the timeout for one count. Posts wait for the first one.
+	tryEvery    = 5 * time.Second
 	countWithin = 5 * time.Second
-	// lastWithin is the timeout for the count at shutdown.
-	lastWithin = 2 * time.Second
+	lastWithin  = 2 * time.Second
 	// recent is the maximum age at which the cluster's own count is trusted without the bucket: shorter than it takes to
 	// restore a snapshot, and longer than an ordinary restart.
 	recent = 5 * time.Minute
@@ -51,8 +48,7 @@ type Documents interface {
 type Status struct {
 	// LastRollback is the last rollback, or nil if there was none.
 	LastRollback *Rollback
-	// UnknownSince is since when a rollback cannot be ruled out, or zero if it can. Objects created later cannot predate a
-	// rollback.
+	// UnknownSince is since when a rollback cannot be ruled out, or zero. Objects created later cannot predate one.
 	UnknownSince time.Time
 	// Problem explains why a rollback cannot be ruled out.
 	Problem string
@@ -82,10 +78,8 @@ type Detector struct {
 
 	mu     sync.Mutex
 	status Status
-	// first is closed when the status is set for the first time.
-	first chan struct{}
-	// confirmed is true once the bucket has been read successfully. trusted is true if only the cluster's count is used
-	// until then.
+	first  chan struct{}
+	// confirmed is true after the bucket was read. trusted is true while only the cluster's count is used.
 	confirmed, trusted bool
 	// last is the count that this manager last wrote to the Lease or read from it. It replaces the bucket's count while
 	// the bucket is unavailable: the cluster's count does not decrease by itself.
@@ -221,8 +215,8 @@ func (c *Detector) countOnLease(ctx context.Context, lease *coordinationv1.Lease
 }
 
 // renew updates the time on the Lease if only the bucket could not be read but the cluster's state is known. Otherwise
-// the next leader would doubt that state and delay posts. It has its own timeout, since a bucket that does not respond
-// has used up the count's.
+// the next leader would doubt that state and delay posts. Its own timeout is needed: the bucket has used up the
+// count's.
 func (c *Detector) renew(ctx context.Context, most time.Duration, why error) {
 	if _, bucket := errors.AsType[*bucketError](why); !bucket || !c.isConfirmed() && !c.isTrusted() {
 		return
@@ -273,7 +267,6 @@ func (c *Detector) handleFailure(ctx context.Context, began time.Time, why error
 	}
 }
 
-// trustCluster sets the status from the cluster's count alone.
 func (c *Detector) trustCluster(ctx context.Context, began time.Time) {
 	ctx, cancel := context.WithTimeout(ctx, countWithin)
 	defer cancel()

@@ -32,7 +32,6 @@ const (
 	mostBytes = 16 << 10
 )
 
-// writeBucket writes a count if the document still has the given etag.
 func (c *Detector) writeBucket(ctx context.Context, key string, count Count, etag string) error {
 	data, err := json.Marshal(count)
 	if err != nil {
@@ -44,7 +43,6 @@ func (c *Detector) writeBucket(ctx context.Context, key string, count Count, eta
 	return nil
 }
 
-// bucketError wraps an error from reading the bucket.
 type bucketError struct{ error }
 
 func (e *bucketError) Unwrap() error { return e.error }
@@ -65,8 +63,7 @@ func (c *Detector) readBucket(ctx context.Context, key string) (Count, string, e
 	return count, etag, nil
 }
 
-// readLease returns the Lease and the cluster's count on it, or a new Lease if there is none. An annotation that cannot
-// be parsed counts as missing.
+// readLease returns the Lease and its count, or a new Lease. An annotation that cannot be parsed counts as missing.
 func (c *Detector) readLease(ctx context.Context) (*coordinationv1.Lease, Count, error) {
 	lease := &coordinationv1.Lease{}
 	err := c.o.Reader.Get(ctx, c.o.Lease, lease)

@@ -11,7 +11,6 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// ellipsis is appended to a shortened text.
 const ellipsis = "…"
 
 // Fold normalizes a text for comparison: to NFC, with every run of white space replaced by one space. A platform may
@@ -26,8 +25,7 @@ func First(text string, limit int) string {
 	return string([]rune(text)[:limit])
 }
 
-// Truncate shortens a text for people to at most limit characters, as schemas count them. limit is at least 1. A
-// shortened text ends in "…".
+// Truncate shortens a text to at most limit characters, as schemas count them, with a final "…". limit is at least 1.
 func Truncate(text string, limit int) string {
 	if utf8.RuneCountInString(text) <= limit {
 		return text
@@ -35,8 +33,7 @@ func Truncate(text string, limit int) string {
 	return First(text, limit-1) + ellipsis
 }
 
-// TruncateBytes shortens a text for people to at most limit bytes, without splitting a character. limit is at least 3.
-// A shortened text ends in "…".
+// TruncateBytes shortens a text to at most limit bytes, whole characters with a final "…". limit is at least 3.
 func TruncateBytes(text string, limit int) string {
 	if len(text) <= limit {
 		return text

@@ -32,8 +32,7 @@ type Collector struct {
 	Timeout time.Duration
 	// Gzip compresses requests.
 	Gzip bool
-	// TLS holds the trusted authorities and the client certificate. If nil, the system's authorities and no certificate
-	// are used.
+	// TLS holds the trusted authorities and the client certificate. If nil, the system's authorities are used.
 	TLS *tls.Config
 	// Proxy is as in http.Transport.
 	Proxy func(*http.Request) (*url.URL, error)
@@ -98,7 +97,6 @@ func (c *client) UploadTraces(ctx context.Context, spans []*tracepb.ResourceSpan
 	return cmp.Or(err, ended) // that the backoff ended is less informative than the last attempt's error
 }
 
-// send sends a batch once, and reports whether to retry.
 func (c *client) send(ctx context.Context, body []byte) (again bool, err error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, c.URL, bytes.NewReader(body))
 	if err != nil {

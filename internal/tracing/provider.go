@@ -38,7 +38,6 @@ type Provider struct {
 	sdk *sdktrace.TracerProvider
 }
 
-// trouble is how often delivery errors are logged.
 const trouble = time.Minute
 
 // Start starts delivering spans. A process has only one Provider, since Start replaces OpenTelemetry's own log.
@@ -85,9 +84,8 @@ func (p *Provider) Shutdown(ctx context.Context) error {
 	return nil
 }
 
-// asTheRequest samples a trace the way the originating request was sampled, whether the trace continues the request's
-// or is linked to it. So either all of a post's spans are recorded or none. A trace without such a request is sampled
-// by fresh.
+// asTheRequest samples a trace the way the originating request was sampled, whether it continues the request's trace or
+// is linked to it. So either all of a post's spans are recorded or none. Without such a request, fresh decides.
 type asTheRequest struct{ fresh sdktrace.Sampler }
 
 // ShouldSample implements sdktrace.Sampler.

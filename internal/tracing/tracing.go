@@ -20,14 +20,12 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// scope is the name of the spans' origin.
 const scope = "github.com/herald-social/herald"
 
 // Key is the name of a value that a span may carry.
 type Key string
 
-// The keys of span values. Names with the prefixes http, server and error are from OpenTelemetry's semantic
-// conventions.
+// The keys of span values. Names with the prefixes http, server and error are OpenTelemetry's semantic conventions.
 const (
 	// Namespace is the team's namespace.
 	Namespace Key = "herald.namespace"
@@ -54,8 +52,7 @@ const (
 	// RequestID is the X-Request-Id.
 	RequestID Key = "herald.request_id"
 	// Status is the status of an HTTP response.
-	Status Key = "http.response.status_code"
-	// errorType is the kind of failure.
+	Status    Key = "http.response.status_code"
 	errorType Key = "error.type"
 )
 
@@ -150,8 +147,7 @@ func (s Span) Number(key Key, value int) {
 	}
 }
 
-// Fail marks the span as failed. kind is a word or empty. It must never be an error message, which may contain
-// anything.
+// Fail marks the span as failed. kind is a word or empty, never an error message, which may contain anything.
 func (s Span) Fail(kind string) {
 	if s.span != nil {
 		s.span.SetStatus(codes.Error, "")

@@ -37,8 +37,7 @@ import (
 )
 
 const (
-	// DefaultMaxBody is the default size limit of a response: 1 MiB. The longest documented responses, a page of a hundred
-	// posts, are far smaller.
+	// DefaultMaxBody is the default size limit of a response: 1 MiB. A page of a hundred posts is far smaller.
 	DefaultMaxBody = 1 << 20
 
 	// DefaultTimeout is the default timeout for one call, from obtaining a connection to the last byte of the response.
@@ -48,7 +47,6 @@ const (
 	// platform when many posts are due at the same time.
 	maxIdlePerHost = 512
 
-	// userAgent identifies Herald to the platforms.
 	userAgent = "herald"
 
 	// idleTimeout closes an idle connection. It is shorter than what servers commonly allow (60 s and more): if a server
@@ -204,8 +202,7 @@ func (c *Client) Do(ctx context.Context, call Call, req *http.Request) (*Respons
 	return resp, nil
 }
 
-// trace ends a call's span. The span has the call's purpose and result, but neither its URL nor the content of the
-// request and the response.
+// trace ends a call's span, which has the purpose and result, but neither the URL nor any content.
 func trace(span tracing.Span, call Call, resp *Response, err *Error) {
 	defer span.End()
 	span.Text(tracing.Platform, call.Platform)

@@ -60,7 +60,6 @@ func (c *Counter) Count(platform, operation, code string) {
 	}
 }
 
-// label returns the code as a label.
 func (c *Counter) label(platform, code string) string {
 	if !form.MatchString(code) {
 		return other

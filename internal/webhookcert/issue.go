@@ -25,8 +25,7 @@ const (
 	renewAhead = lifetime / 3
 	// backdate allows for clocks that are slow.
 	backdate = time.Hour
-	// maxHosts limits a certificate's hosts beyond those that its issuer needs: the names of other replicas during a
-	// rollout or two.
+	// maxHosts limits a certificate's additional hosts: the names of other replicas during a rollout or two.
 	maxHosts = 16
 	// maxTrusted limits the previous authorities that stay trusted. A replica serves with the newest certificate within
 	// checkEvery, so one would do; the others are for replicas that disagree about their hosts.
@@ -35,8 +34,7 @@ const (
 
 const blockCertificate = "CERTIFICATE"
 
-// coversHosts reports whether a Secret's data contains a certificate for all hosts that its authority signed and that
-// is valid for long enough.
+// coversHosts reports whether a Secret's data contains a valid certificate for all hosts, signed by its authority.
 func coversHosts(data map[string][]byte, hosts []string, now time.Time) bool {
 	leaf := valid(data, now)
 	return leaf != nil && !slices.ContainsFunc(hosts, func(host string) bool { return leaf.VerifyHostname(host) != nil })

@@ -43,16 +43,13 @@ const (
 )
 
 const (
-	// checkEvery is how often the Secret and the webhook's configuration are checked: applying the configuration again
-	// removes the authority from it.
+	// checkEvery is how often the Secret and the webhook's configuration are checked: applying it removes the authority.
 	checkEvery = time.Minute
-	// retryAfter is the pause after an error, and between the first checks: the installer applies the configuration while
-	// the manager is starting.
+	// retryAfter is the pause after an error, and between the first checks, while the installer may be at work.
 	retryAfter = 5 * time.Second
 	// firstChecks is how many checks after startup are only retryAfter apart.
 	firstChecks = 12
-	// pathTokenLength is the minimum length of the path's last segment, in characters of 5 bits each: rand.Text has at
-	// least 128 bits.
+	// pathTokenLength is the minimum length of the path's last segment, of 5 bits each: rand.Text has at least 128 bits.
 	pathTokenLength = 26
 	// conflicts limits how often a write is attempted because of conflicts with other replicas.
 	conflicts = 5
@@ -111,8 +108,7 @@ func (k *Rotator) pathFor(word string) string { return k.Path + "/" + word }
 // NeedLeaderElection returns false: every replica serves.
 func (k *Rotator) NeedLeaderElection() bool { return false }
 
-// Start maintains the certificate until ctx is done. It does not stop at an error: without the webhook, the reconciler
-// still validates posts.
+// Start maintains the certificate until ctx is done. Errors do not stop it: the reconciler also validates posts.
 func (k *Rotator) Start(ctx context.Context) error {
 	log := ctrllog.FromContext(ctx).WithName("webhook-certificate")
 	for n := 0; ; n++ {
@@ -200,8 +196,7 @@ func (k *Rotator) ensure(ctx context.Context) (*corev1.Secret, error) {
 	return secret, nil
 }
 
-// owners returns the Secret's owner references: to the webhook's configuration, so that Kubernetes deletes the Secret
-// when Herald is uninstalled.
+// owners returns the webhook's configuration as the Secret's owner, so that an uninstallation deletes the Secret.
 func (k *Rotator) owners(ctx context.Context) ([]metav1.OwnerReference, error) {
 	config := &admissionregistrationv1.ValidatingWebhookConfiguration{}
 	err := k.Reader.Get(ctx, types.NamespacedName{Name: k.Webhook}, config)
@@ -216,8 +211,7 @@ func (k *Rotator) owners(ctx context.Context) ([]metav1.OwnerReference, error) {
 	}}, nil
 }
 
-// apply makes the API server trust the Secret's authority and then serves with its certificate. In this order, no
-// request fails during a renewal.
+// apply makes the API server trust the Secret's authority before it serves the certificate, so that no request fails.
 func (k *Rotator) apply(ctx context.Context, secret *corev1.Secret) error {
 	pair, err := tls.X509KeyPair(secret.Data[keyCertificate], secret.Data[keyPrivate])
 	if err != nil {
@@ -235,14 +229,12 @@ func (k *Rotator) apply(ctx context.Context, secret *corev1.Secret) error {
 	return err
 }
 
-// operation is a JSON patch operation.
 type operation struct {
 	Op    string `json:"op"`
 	Path  string `json:"path"`
 	Value string `json:"value"`
 }
 
-// pathPatch returns the patch that sets the webhook's path, or nil if none is needed.
 func pathPatch(c *admissionregistrationv1.WebhookClientConfig, at, path string) []operation {
 	if c.Service != nil {
 		if c.Service.Path != nil && *c.Service.Path == path {

@@ -50,7 +50,6 @@ func (w *Writer) write(ctx context.Context, t *team, b *batch) {
 	}
 }
 
-// addBatched enters rows into a team's lists, together with those of concurrent callers.
 func (w *Writer) addBatched(ctx context.Context, of Team, rows map[string]*Row) error {
 	for {
 		t := w.team(of)

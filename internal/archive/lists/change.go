@@ -15,7 +15,6 @@ import (
 	"github.com/herald-social/herald/internal/media/store"
 )
 
-// atOnce limits the segments that a merge reads and writes concurrently.
 const atOnce = 8
 
 // add returns the lists with the given rows, keyed by name, added. It returns nil if all of them are listed already.
@@ -58,7 +57,6 @@ func (w *Writer) add(ctx context.Context, of Team, now *loaded, rows map[string]
 	return w.merge(ctx, of, now, head, gone)
 }
 
-// without returns the lists without the given rows.
 func (w *Writer) without(ctx context.Context, of Team, now *loaded, rows []*Row) (*loaded, error) {
 	gone := map[string]*Row{}
 	for _, r := range rows {
@@ -189,7 +187,6 @@ func (w *Writer) prune(ctx context.Context, of Team, known []obsolete, unused []
 	return left, nil
 }
 
-// byFilter groups rows by the lists that they belong to, keeping their order.
 func byFilter(rows []*Row) map[Filter][]*Row {
 	out := map[Filter][]*Row{}
 	for _, r := range slices.SortedFunc(slices.Values(rows), byKey) {
@@ -232,7 +229,6 @@ func keysOf[T item](put, gone []T) []Key {
 	return out
 }
 
-// merging merges lists of one kind.
 type merging[T item] struct {
 	writer *Writer
 	team   Team
@@ -242,8 +238,7 @@ type merging[T item] struct {
 	read   func(context.Context, Bucket, Team, ID) ([]T, error)
 }
 
-// merge writes the parts of a chain that a change affects, and returns the new chain and the segments that are no
-// longer used.
+// merge writes the parts of a chain that a change affects, and returns the new chain and the unused segments.
 func (m merging[T]) merge(ctx context.Context, c chain, put []T, drop []Key) (chain, []ID, error) {
 	runs := plan(c, put, drop, m.most)
 	fresh := make([][]Segment, len(runs))
@@ -262,7 +257,6 @@ func (m merging[T]) merge(ctx context.Context, c chain, put []T, drop []Key) (ch
 	return out, gone, nil
 }
 
-// rewrite writes the segments that replace those of a run.
 func (m merging[T]) rewrite(ctx context.Context, c chain, r *run[T]) ([]Segment, error) {
 	var rows []T
 	for i := r.from; i < r.to; i++ {
@@ -289,7 +283,6 @@ func (m merging[T]) rewrite(ctx context.Context, c chain, r *run[T]) ([]Segment,
 	return out, group.Wait() //nolint:wrapcheck // the store has wrapped it
 }
 
-// seal writes an immutable file.
 func (w *Writer) seal(ctx context.Context, of Team, magic string, payload []byte) (ID, error) {
 	data, err := w.sealer.seal(magic, payload)
 	if err != nil {
@@ -300,7 +293,6 @@ func (w *Writer) seal(ctx context.Context, of Team, magic string, payload []byte
 	return id, err //nolint:wrapcheck // the store has wrapped it
 }
 
-// expired returns up to limit rows that finished before the given time.
 func (w *Writer) expired(ctx context.Context, of Team, now *loaded, before int64, limit int) ([]*Row, error) {
 	var out []*Row
 	for _, r := range now.head {

@@ -18,8 +18,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// Limits for reading, so that a foreign file in the store cannot exhaust the reader's memory. A writer stays far below
-// them.
+// Limits for reading: a foreign file must not exhaust the memory. A writer stays far below them.
 const (
 	// maxText is the longest title or agent name in bytes: 256 characters of at most four bytes.
 	maxText = 1024
@@ -96,7 +95,6 @@ func unseal(magic string, data []byte, most int64) (string, error) {
 	return payload.String(), nil
 }
 
-// kinds is a set of distinct kinds.
 type kinds struct {
 	numbers map[string]int
 	list    []*Kind
@@ -146,7 +144,6 @@ func appendText(b []byte, s string) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
 }
 
-// encodeRows encodes rows in the given order.
 func encodeRows(rows []*Row) []byte {
 	known := newKinds()
 	var body []byte
@@ -169,7 +166,6 @@ func decodeRows(payload string) ([]*Row, error) {
 	return rows, d.done()
 }
 
-// rows decodes the result of encodeRows.
 func (d *decoder) rows() []*Row {
 	n := d.count(maxRows)
 	known := d.kinds()
@@ -193,7 +189,6 @@ func (d *decoder) rows() []*Row {
 	return rows
 }
 
-// encodeNames encodes name rows in the given order.
 func encodeNames(rows []*nameRow) []byte {
 	known := newKinds()
 	var body []byte
@@ -239,7 +234,6 @@ func (d *decoder) fail(why string) {
 	d.rest = ""
 }
 
-// done fails if any input is left.
 func (d *decoder) done() error {
 	if d.err == nil && d.rest != "" {
 		d.fail("it goes on behind its end")

@@ -48,8 +48,7 @@ type Bucket interface {
 
 var _ Bucket = (*store.Store)(nil)
 
-// Team identifies the team whose posts are listed. A Team that is created again with the same name and namespace counts
-// as the same team.
+// Team identifies the team whose posts are listed. A re-created Team with the same names is the same team.
 type Team struct{ Namespace, Name string }
 
 // prefix is the folder of a team's lists. No namespace is named _herald.
@@ -65,15 +64,13 @@ func (t Team) segment(id ID) string { return fmt.Sprintf("%s%x", t.segments(), i
 type Target struct {
 	Platform v1alpha1.Platform
 	Status   v1alpha1.PostPhase
-	// Mark refines the status. The archive stores v1alpha1.MarkUndecided only: a finished target is not waiting for
-	// anything.
+	// Mark refines the status. It is only ever v1alpha1.MarkUndecided: a finished target is not waiting for anything.
 	Mark v1alpha1.TargetMark
 }
 
 // undecided is the status that files store for a failed target whose outcome only a person can determine.
 const undecided = "undecided"
 
-// word returns the target's status as files store it.
 func (t Target) word() string {
 	if t.Mark == v1alpha1.MarkUndecided {
 		return undecided
@@ -105,8 +102,7 @@ type Entry struct {
 	// Name is the Post's name: a team's lists have one entry for it. UID is the UID of the archived object.
 	Name, UID string
 	Title     string
-	// DisplayAt orders the lists. FinishedAt is the start of the archive's retention period. Both have millisecond
-	// precision.
+	// DisplayAt orders the lists. FinishedAt starts the retention period. Both have millisecond precision.
 	DisplayAt, FinishedAt time.Time
 	// Bytes is how much of its team's budget the post takes.
 	Bytes int
@@ -129,11 +125,9 @@ type Filter struct {
 	Platform v1alpha1.Platform
 }
 
-// hidden is the filter of a list that is never shown. Cancelled posts can be read until they expire, and this list is
-// how they are found then.
+// hidden is the filter of a list that is never shown. It is how cancelled posts are found until they expire.
 var hidden = Filter{Status: v1alpha1.PhaseCancelled}
 
-// filters returns the lists that a post of this kind belongs to, without duplicates.
 func (k *Kind) filters() []Filter {
 	if k.Status == v1alpha1.PhaseCancelled {
 		return []Filter{hidden}
@@ -196,12 +190,10 @@ func (r *Row) key() Key { return r.Key }
 
 func (r *Row) finishedAt() int64 { return r.finished }
 
-// same reports whether two rows are equal as far as the lists are concerned.
 func (r *Row) same(other *Row) bool {
 	return r.uid == other.uid && r.DisplayAt == other.DisplayAt && r.name().sameLists(other.name())
 }
 
-// rowOf validates an entry and returns it as a row.
 func rowOf(e *Entry, kinds *kinds) (*Row, error) {
 	const longest = 253 // of a Kubernetes name
 	switch {
@@ -218,8 +210,7 @@ func rowOf(e *Entry, kinds *kinds) (*Row, error) {
 	}, nil
 }
 
-// nameRow maps the name of a listed post to its lists and its position. Rows are sorted by hash, so that one read finds
-// any name.
+// nameRow maps a listed post's name to its lists and position. Rows are sorted by hash: one read finds any name.
 type nameRow struct {
 	hash uint64
 	// uid is a hash of the UID.

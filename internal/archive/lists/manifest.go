@@ -37,7 +37,6 @@ func (c chain) total() int {
 	return last.Before + last.Count
 }
 
-// number sets Before in each segment.
 func (c chain) number() {
 	before := 0
 	for i := range c {
@@ -74,10 +73,8 @@ type index struct {
 	head     []*Row
 }
 
-// posts returns the number of listed posts, including hidden ones.
 func (m *manifest) posts() int { return m.names.total() }
 
-// ids returns the segments that the manifest uses.
 func (m *manifest) ids() map[ID]bool {
 	used := map[ID]bool{}
 	for _, c := range m.lists {
@@ -154,7 +151,6 @@ func (d *decoder) chain(most int) chain {
 	return c
 }
 
-// peekCount returns the next count without consuming it.
 func (d *decoder) peekCount(most int) int {
 	ahead := *d
 	return ahead.count(most)

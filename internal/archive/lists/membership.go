@@ -18,8 +18,7 @@ func (w *Writer) View(ctx context.Context, of Team) (*View, error) {
 	return view, nil
 }
 
-// Has reports whether a post with the given name is archived, including cancelled ones. It does not distinguish names
-// with equal hashes.
+// Has reports whether a post with the name is archived, even if cancelled. It cannot distinguish equal hashes.
 func (v *View) Has(name string) bool {
 	return v.HasHash(HashName(name)) || slices.ContainsFunc(v.index.head, func(r *Row) bool { return r.Name == name })
 }

@@ -13,7 +13,6 @@ type item interface {
 	finishedAt() int64
 }
 
-// run is a part of a chain that a merge rewrites.
 type run[T item] struct {
 	// The run replaces the segments [from, to). If they are equal, it inserts.
 	from, to int
@@ -62,8 +61,7 @@ func plan[T item](c chain, put []T, drop []Key, most int) []run[T] {
 	return runs
 }
 
-// isSmall reports whether the run would leave too few rows. The first segment of a list may have few, since that is
-// where most posts are added.
+// isSmall reports whether the run would leave too few rows. The first segment may have few: most posts are added there.
 func (r *run[T]) isSmall(c chain, most int) bool {
 	rows := len(r.put) - len(r.drop)
 	for i := r.from; i < r.to; i++ {
@@ -79,7 +77,6 @@ func (r *run[T]) absorb(c chain, before, most int) {
 	}
 }
 
-// apply returns the run's rows after the change.
 func (r *run[T]) apply(rows []T) []T {
 	put, drop := r.put, r.drop
 	out := make([]T, 0, len(rows)+len(put))
@@ -126,7 +123,6 @@ func (r *run[T]) cut(rows []T, most int) [][]T {
 	return parts
 }
 
-// summary returns the chain entry for a segment with the given rows.
 func summary[T item](id ID, rows []T) Segment {
 	s := Segment{ID: id, First: rows[0].key(), Count: len(rows), oldest: rows[0].finishedAt()}
 	for _, r := range rows[1:] {
@@ -135,7 +131,6 @@ func summary[T item](id ID, rows []T) Segment {
 	return s
 }
 
-// spliced returns the chain with each run replaced by its new segments.
 func spliced[T item](c chain, runs []run[T], fresh [][]Segment) (out chain, gone []ID) {
 	next := 0
 	for i, r := range runs {

@@ -76,7 +76,6 @@ func (r *Reader) Open(ctx context.Context, team Team, before *View) (*View, erro
 	return v, nil
 }
 
-// readHashes reads the hashes of names that before does not have.
 func (v *View) readHashes(ctx context.Context, before *View) error {
 	known := map[ID][]uint64{}
 	if before != nil {

@@ -44,8 +44,7 @@ func (w *Writer) Rebuild(ctx context.Context, of Team, all iter.Seq2[[]Entry, er
 	return next.manifest.posts() + len(next.head), nil
 }
 
-// outline reads what new lists take over from the old ones. If the index cannot be read, its revision is unknown; the
-// clock yields a greater one.
+// outline reads what new lists take over from the old. If the index is unreadable, the clock yields a greater revision.
 func (w *Writer) outline(ctx context.Context, of Team) (*loaded, error) {
 	data, etag, err := w.bucket.ReadDocument(ctx, of.index(), "", maxIndex)
 	if errors.Is(err, store.ErrNotFound) {

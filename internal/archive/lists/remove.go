@@ -27,8 +27,7 @@ func (w *Writer) Remove(ctx context.Context, of Team) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.loaded = nil
-	// Without an index, nothing is listed: segments left by an interrupted removal are garbage, which the next removal
-	// deletes.
+	// Without an index, nothing is listed: segments of an interrupted removal are garbage, for the next removal.
 	if err := w.bucket.Delete(ctx, of.index()); err != nil {
 		return fmt.Errorf("cannot remove the archive of team %s: %w", of.Name, err)
 	}
@@ -43,7 +42,6 @@ func (w *Writer) Remove(ctx context.Context, of Team) error {
 	return nil
 }
 
-// sweep removes segments that no manifest refers to, once a day.
 func (w *Writer) sweep(ctx context.Context, of Team, now *loaded) error {
 	at := w.clock.Now()
 	w.mu.Lock()

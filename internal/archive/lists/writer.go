@@ -26,15 +26,13 @@ const (
 	readerGracePeriod = 10 * time.Minute
 	// tries limits how often a change is attempted when another process keeps writing the index.
 	tries = 5
-	// openTeams is how many teams' manifests are cached between changes. The manifest of a million posts takes about 2
-	// MiB.
+	// openTeams is how many teams' manifests are cached. The manifest of a million posts takes about 2 MiB.
 	openTeams = 16
 	mimeType  = "application/octet-stream"
 )
 
 // Writer changes lists. Only one process does so at a time. If there is a second one, such as a deposed leader that has
-// not noticed it, the conditional write of the index detects it and nothing is lost. A Writer is safe for concurrent
-// use.
+// not noticed it, the conditional write of the index detects it. A Writer is safe for concurrent use.
 type Writer struct {
 	bucket Bucket
 	clock  clock.PassiveClock
@@ -46,11 +44,9 @@ type Writer struct {
 	teams map[Team]*team
 	// recent are the teams whose state is cached, least recently used first.
 	recent []Team
-	// swept is when a team's folder was last swept.
-	swept map[Team]time.Time
+	swept  map[Team]time.Time
 }
 
-// team is the writer's state for one team.
 type team struct {
 	Team
 
@@ -63,7 +59,6 @@ type team struct {
 	next      *batch
 }
 
-// loaded is the stored state.
 type loaded struct {
 	index
 	manifest *manifest
@@ -79,9 +74,8 @@ func NewWriter(bucket Bucket, c clock.PassiveClock) *Writer {
 // with few posts. Call it before any other method.
 func (w *Writer) Shrink(head, segment, names int) { w.head, w.segment, w.names = head, segment, names }
 
-// Add enters posts into a team's lists. When it returns nil, they are listed and stored. It does not enter a listed
-// post twice; a post with the same name but another UID or other facts replaces the listed one. Concurrent calls share
-// one write.
+// Add enters posts into a team's lists. When it returns nil, they are listed and stored. It enters a listed post only
+// once; a post with the same name but another UID or other facts replaces it. Concurrent calls share one write.
 func (w *Writer) Add(ctx context.Context, of Team, entries []Entry) error {
 	rows, err := rowsOf(entries)
 	if err != nil {
@@ -90,7 +84,6 @@ func (w *Writer) Add(ctx context.Context, of Team, entries []Entry) error {
 	return w.addBatched(ctx, of, rows)
 }
 
-// rowsOf returns the rows of entries, by name.
 func rowsOf(entries []Entry) (map[string]*Row, error) {
 	known, rows := newKinds(), map[string]*Row{}
 	for i := range entries {
@@ -197,12 +190,10 @@ func (w *Writer) change(ctx context.Context, t *team, remake func(context.Contex
 	return last
 }
 
-// missing returns the error for a file that the lists name but that is gone.
 func missing(err error) error {
 	return fmt.Errorf("%w: a file that it names is gone: %w", ErrDamaged, err)
 }
 
-// store replaces the index that was read.
 func (w *Writer) store(ctx context.Context, of Team, before, next *loaded) error {
 	next.revision = before.revision + 1
 	data, err := w.sealer.encodeIndex(of, &next.index)
@@ -213,7 +204,6 @@ func (w *Writer) store(ctx context.Context, of Team, before, next *loaded) error
 	return err //nolint:wrapcheck // the store has wrapped it, and callers check for it
 }
 
-// load returns the stored state of a team's lists.
 func (w *Writer) load(ctx context.Context, t *team) (*loaded, error) {
 	if t.loaded != nil {
 		return t.loaded, nil
