@@ -168,16 +168,16 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{}, fmt.Errorf("cannot read the connection: %w", err)
 	}
 	r.deleted.Delete(req.NamespacedName)
-	held, err := r.withheld(ctx, &conn)
+	withheld, err := r.withheld(ctx, &conn)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
 	declaredLead := r.declaredLead(&conn)
-	if now := r.Clock.Now(); held.reason == withheldBy(&conn) && !due(&conn, declaredLead, now) && !r.replaced(ctx, &conn) {
+	if now := r.Clock.Now(); withheld.reason == withheldBy(&conn) && !due(&conn, declaredLead, now) && !r.replaced(ctx, &conn) {
 		return r.reconcileIdle(ctx, &conn, declaredLead, now)
 	}
 	probe := conn.Annotations[v1alpha1.ProbeAnnotation]
-	o := held
+	o := withheld
 	if o.reason == "" {
 		var again time.Duration
 		if o, again = r.examineLocked(ctx, &conn); again > 0 {
@@ -240,8 +240,8 @@ func (r *Reconciler) replaced(ctx context.Context, conn *v1alpha1.Connection) bo
 	case found.Known && found.Working.Version != conn.Status.CredentialsVersion:
 		return true
 	}
-	_, told := r.verdicts.Get(verdictKey(conn, found.Input.Hash))
-	return found.Input.Freshness == credentials.New && !told
+	_, cached := r.verdicts.Get(verdictKey(conn, found.Input.Hash))
+	return found.Input.Freshness == credentials.New && !cached
 }
 
 // report writes the outcome of an examination to the status. After a conflict it applies the outcome to the new object,

@@ -230,8 +230,8 @@ func (r *Reconciler) sync(ctx context.Context, m *v1alpha1.Media) (time.Duration
 // annotation, which a backup preserves. A key restored from a backup stays.
 func (r *Reconciler) ensureFinalizer(ctx context.Context, m *v1alpha1.Media) error {
 	before := m.DeepCopy()
-	held, noted := controllerutil.AddFinalizer(m, v1alpha1.MediaFileFinalizer), m.Annotations[v1alpha1.FileAnnotation] == store.Key(m)
-	if !held && noted {
+	added, recorded := controllerutil.AddFinalizer(m, v1alpha1.MediaFileFinalizer), m.Annotations[v1alpha1.FileAnnotation] == store.Key(m)
+	if !added && recorded {
 		return nil
 	}
 	metav1.SetMetaDataAnnotation(&m.ObjectMeta, v1alpha1.FileAnnotation, store.Key(m))

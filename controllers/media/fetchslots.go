@@ -101,13 +101,13 @@ func (t *fetchSlots) preempt(places int) {
 }
 
 // count returns the slots of a namespace that are not preempted.
-func (t *fetchSlots) count(namespace string) (held int) {
+func (t *fetchSlots) count(namespace string) (slots int) {
 	for _, one := range t.active {
 		if one.namespace == namespace && !one.preempted {
-			held++
+			slots++
 		}
 	}
-	return held
+	return slots
 }
 
 func (t *fetchSlots) release(taken *fetchSlot) {

@@ -92,8 +92,8 @@ func (r *Reconciler) requeue(p *reconciliation) ctrl.Result {
 }
 
 func (r *Reconciler) reconcile(ctx context.Context, p *reconciliation) error {
-	if held, err := r.finalizers.Ensure(ctx, p.post); err != nil || held {
-		p.wrote = held
+	if added, err := r.finalizers.Ensure(ctx, p.post); err != nil || added {
+		p.wrote = added
 		return err //nolint:wrapcheck // the error names the operation
 	}
 	if err := r.inputs.read(ctx, p); err != nil {

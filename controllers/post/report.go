@@ -177,7 +177,7 @@ func (r *reporter) requestProbe(ctx context.Context, conn *v1alpha1.Connection, 
 // watchQuota requests a probe of the account's quota if this process counts it as low, or if the platform reports that
 // it is used up. It does nothing for platforms that cannot report a quota.
 func (r *reporter) watchQuota(ctx context.Context, d *publish.Delivery) {
-	if _, tells := r.o.Platforms[d.Conn.Spec.Platform].(platforms.AccountInspector); !tells {
+	if _, supported := r.o.Platforms[d.Conn.Spec.Platform].(platforms.AccountInspector); !supported {
 		return
 	}
 	err := d.Result.Err

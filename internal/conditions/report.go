@@ -92,8 +92,8 @@ func (r *Reporter) log(ctx context.Context, ready *metav1.Condition, was string)
 func (r *Reporter) RequeueAfter(obj client.Object, rest time.Duration) time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	until, held := r.deferred[obj.GetUID()]
-	if !held {
+	until, isDeferred := r.deferred[obj.GetUID()]
+	if !isDeferred {
 		return rest
 	}
 	in := max(until.Sub(r.Clock.Now()), time.Millisecond)
@@ -108,7 +108,7 @@ func (r *Reporter) RequeueAfter(obj client.Object, rest time.Duration) time.Dura
 func (r *Reporter) shouldReport(obj client.Object, reason, was string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	_, held := r.deferred[obj.GetUID()]
+	_, isDeferred := r.deferred[obj.GetUID()]
 	delete(r.deferred, obj.GetUID())
 	if reason == v1alpha1.ReasonNoTeam && r.Clock != nil {
 		// This applies even if the reason is unchanged: an earlier process may have deferred the warning.
@@ -117,7 +117,7 @@ func (r *Reporter) shouldReport(obj client.Object, reason, was string) bool {
 			return false
 		}
 	}
-	return reason != was || held
+	return reason != was || isDeferred
 }
 
 // deferWarning defers the warning about an object. It drops objects that were not reported again, since those are

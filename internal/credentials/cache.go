@@ -106,8 +106,8 @@ func (c *Cache) Token(ctx context.Context, conn *v1alpha1.Connection) (Token, er
 	forgets := c.generation
 	c.mu.Unlock()
 	found, _ := c.tokens.Get(conn.UID)
-	if held, ok := found.(entry); ok && held.stamp == wanted {
-		return held.token, held.err
+	if cached, ok := found.(entry); ok && cached.stamp == wanted {
+		return cached.token, cached.err
 	}
 	// Many callers wait for one read, so cancelling the first caller must not cancel it.
 	loading := c.loads.DoChan(wanted.key(conn.UID), func() (any, error) {
@@ -159,8 +159,8 @@ func (c *Cache) confirmed(uid types.UID, wanted stamp, found Credentials) bool {
 // requestExaminationOnce requests a single examination if the working copy was not made from the current input. The
 // manager adopts new tokens after the platform accepts them; the status shows the result.
 func (c *Cache) requestExaminationOnce(ctx context.Context, conn *v1alpha1.Connection, found Credentials) {
-	told, _ := c.reported.Get(conn.UID)
-	if found.Other == "" || told == any(found.Other) || conn.Spec.Disabled || c.requestExamination(ctx, conn, found.Version) != nil {
+	reported, _ := c.reported.Get(conn.UID)
+	if found.Other == "" || reported == any(found.Other) || conn.Spec.Disabled || c.requestExamination(ctx, conn, found.Version) != nil {
 		return
 	}
 	c.reported.Add(conn.UID, found.Other, rememberFor)

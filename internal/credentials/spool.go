@@ -163,14 +163,14 @@ func (f *Spool) Entries() (entries []UnsavedToken, all bool) {
 }
 
 // readEntry reads a token. It quarantines a damaged file. It records an unreadable file, and logs it the first time.
-func (f *Spool) readEntry(name string, told bool) (UnsavedToken, bool) {
+func (f *Spool) readEntry(name string, logged bool) (UnsavedToken, bool) {
 	data, err := f.read(name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return UnsavedToken{}, false
 	case err != nil:
 		f.unread[name] = true
-		if !told {
+		if !logged {
 			f.log.Error(err, "a sealed token cannot be read now; it is tried again, and its account is not renewed before", "file", filepath.Join(f.path, name))
 		}
 		return UnsavedToken{}, false

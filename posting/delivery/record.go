@@ -115,8 +115,8 @@ func sentEarlier(post *v1alpha1.Post) time.Time {
 	return time.Time{}
 }
 
-// RecordResults records call results. held shifts the targets' deadlines. The error joins results that came too late.
-func RecordResults(post *v1alpha1.Post, results []Result, held *Deadlines, now time.Time) error {
+// RecordResults records call results. deadlines shifts those of the targets. The error joins results that came too late.
+func RecordResults(post *v1alpha1.Post, results []Result, deadlines *Deadlines, now time.Time) error {
 	var late []error
 	for i := range results {
 		r := &results[i]
@@ -124,7 +124,7 @@ func RecordResults(post *v1alpha1.Post, results []Result, held *Deadlines, now t
 		if t == nil {
 			continue
 		}
-		if err := held.apply(t, r.Err, now, func() error { return attempt.Record(t, r.Attempt, r.Result, posting.Cards(&post.Spec), now) }); err != nil {
+		if err := deadlines.apply(t, r.Err, now, func() error { return attempt.Record(t, r.Attempt, r.Result, posting.Cards(&post.Spec), now) }); err != nil {
 			late = append(late, fmt.Errorf("target %d: the result %q (%s) of attempt %s came too late to be recorded: %w",
 				r.Target, r.Outcome, r.ExternalID, r.Attempt, err))
 		}
@@ -160,12 +160,12 @@ type LookupAnswer struct {
 	Last bool
 }
 
-// RecordLookup records the platform's response about an open attempt. timing is the platform's timing, and held shifts
-// the targets' deadlines. If the post is being deleted, the last response closes the attempt, as unknown if the
+// RecordLookup records the platform's response about an open attempt. timing is the platform's timing, and deadlines
+// shifts those of the targets. If the post is being deleted, the last response closes the attempt, as unknown if the
 // response is inconclusive, because nothing is sent for such a post again.
-func RecordLookup(post *v1alpha1.Post, a *LookupAnswer, timing attempt.Timing, held *Deadlines, now time.Time) error {
+func RecordLookup(post *v1alpha1.Post, a *LookupAnswer, timing attempt.Timing, deadlines *Deadlines, now time.Time) error {
 	t := posting.Target(post, a.Target)
-	err := held.apply(t, cmp.Or(a.Refused, a.Err), now, func() error {
+	err := deadlines.apply(t, cmp.Or(a.Refused, a.Err), now, func() error {
 		if a.Err != nil {
 			return attempt.RecordLookupFailure(t, a.Err, timing, post.Spec.OnUnknownOutcome, now)
 		}

@@ -49,8 +49,8 @@ const (
 const msgExhausted = "the platform's limit %q leaves no room for now; what remains of it stands in status.rateLimits"
 
 // Apply stores a platform's rate limits and any block of the account. It reports whether the block is longer now.
-func Apply(status *v1alpha1.ConnectionStatus, told []platforms.RateLimit, now time.Time) (held bool) {
-	for _, a := range told {
+func Apply(status *v1alpha1.ConnectionStatus, limits []platforms.RateLimit, now time.Time) (longer bool) {
+	for _, a := range limits {
 		limit := v1alpha1.RateLimit{Name: a.Name, Limit: clampInt32(a.Limit), Remaining: clampInt32(a.Remaining), ObservedAt: v1alpha1.NewTime(now)}
 		if plausible(a.ResetsAt, now) {
 			limit.ResetsAt = v1alpha1.NewTimePtr(a.ResetsAt)
@@ -62,15 +62,15 @@ func Apply(status *v1alpha1.ConnectionStatus, told []platforms.RateLimit, now ti
 		case len(status.RateLimits) < maxRateLimits:
 			status.RateLimits = append(status.RateLimits, limit)
 		}
-		held = Block(status, a.BlockedUntil, a.AppWide && a.Remaining == 0, fmt.Sprintf(msgExhausted, a.Name), now) || held
+		longer = Block(status, a.BlockedUntil, a.AppWide && a.Remaining == 0, fmt.Sprintf(msgExhausted, a.Name), now) || longer
 	}
 	slices.SortFunc(status.RateLimits, func(a, b v1alpha1.RateLimit) int { return strings.Compare(a.Name, b.Name) })
-	return held
+	return longer
 }
 
 // ApplyAccountInfo stores the account data that the platform reports. It first drops limits without a total, because
 // platforms report these only while they are exhausted.
-func ApplyAccountInfo(status *v1alpha1.ConnectionStatus, found platforms.AccountInfo, now time.Time) (held bool) {
+func ApplyAccountInfo(status *v1alpha1.ConnectionStatus, found platforms.AccountInfo, now time.Time) (longer bool) {
 	if found.TikTok != nil {
 		status.TikTok = found.TikTok
 	}
@@ -123,15 +123,15 @@ func SanitizeResult(r platforms.Result, token platforms.Token, now time.Time) pl
 
 // SanitizeLimits returns the limits reported in response to a token's call. App-wide limits become limits of the
 // account, unless the token is known to belong to the installation's app.
-func SanitizeLimits(told []platforms.RateLimit, token platforms.Token) []platforms.RateLimit {
-	if token.App != "" || !slices.ContainsFunc(told, func(l platforms.RateLimit) bool { return l.AppWide }) {
-		return told
+func SanitizeLimits(limits []platforms.RateLimit, token platforms.Token) []platforms.RateLimit {
+	if token.App != "" || !slices.ContainsFunc(limits, func(l platforms.RateLimit) bool { return l.AppWide }) {
+		return limits
 	}
-	told = slices.Clone(told)
-	for i := range told {
-		told[i].AppWide = false
+	limits = slices.Clone(limits)
+	for i := range limits {
+		limits[i].AppWide = false
 	}
-	return told
+	return limits
 }
 
 func withRetryAt(err *platforms.Error, now time.Time) *platforms.Error {

@@ -112,17 +112,17 @@ func without(u *v1alpha1.Usage, post, request string) []v1alpha1.UsageEntry {
 // the post's reservations first. A target never gets more than it needs.
 func Confirm(u *v1alpha1.Usage, post PostUses, limit int, now time.Time) []Refusal {
 	next, own, reserved := split(u, &post)
-	held := slices.Concat(own, largestReservation(&u.Spec, reserved, post.Uses))
+	confirmed := slices.Concat(own, largestReservation(&u.Spec, reserved, post.Uses))
 	sliding := window(&u.Spec) > 0
 	var missing []Use
 	for _, use := range post.Uses {
-		i := slices.IndexFunc(held, func(e v1alpha1.UsageEntry) bool {
+		i := slices.IndexFunc(confirmed, func(e v1alpha1.UsageEntry) bool {
 			return int(e.Target) == use.Target &&
 				(use.Final || use.Assumed || int(e.Count) >= use.Count && (!sliding || sameInstant(e.At, use.At)))
 		})
 		switch {
 		case i >= 0:
-			if e, left := reduced(held[i], use); left {
+			if e, left := reduced(confirmed[i], use); left {
 				e.UID, e.Request, e.Settled = post.UID, "", use.Final
 				next = append(next, e)
 			}

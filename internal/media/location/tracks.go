@@ -66,11 +66,11 @@ func (f *film) hasPlaces(t *track) (found bool) {
 		if !ok {
 			break
 		}
-		switch tells, rename := f.format(t, entry); {
+		switch isPlace, rename := f.format(t, entry); {
 		case rename:
 			f.found.replace(entry.at+4, []byte("free"))
 			found = true
-		case tells:
+		case isPlace:
 			found = true
 		}
 		at = entry.end
@@ -79,14 +79,14 @@ func (f *film) hasPlaces(t *track) (found bool) {
 }
 
 // format reports whether samples in this format are locations, and whether to rename the format.
-func (f *film) format(t *track, entry box) (tells, rename bool) {
+func (f *film) format(t *track, entry box) (isPlace, rename bool) {
 	switch {
 	case placeFormats[entry.kind]:
 		return true, true
 	case keyedFormats[entry.kind]:
 		data := make([]byte, min(entry.length(), longestFormats))
-		tells = f.read(data, entry.start) && namesPlace(string(data))
-		return tells, tells
+		isPlace = f.read(data, entry.start) && namesPlace(string(data))
+		return isPlace, isPlace
 	case entry.kind == "rtmd":
 		return f.samplesMatch(t, func(data []byte) bool { return bytes.Contains(data, sonyPlace) }), false
 	case writtenFormats[entry.kind]:

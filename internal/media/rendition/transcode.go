@@ -112,9 +112,9 @@ func (f FFmpegConverter) Convert(ctx context.Context, video VideoSource, c *Conv
 		threads = 2
 	}
 	progress, writer := io.Pipe()
-	told := make(chan struct{})
+	progressed := make(chan struct{})
 	go func() {
-		defer close(told)
+		defer close(progressed)
 		readProgress(progress, c.Source.Duration, done)
 	}()
 	run := FFmpegRun{
@@ -123,7 +123,7 @@ func (f FFmpegConverter) Convert(ctx context.Context, video VideoSource, c *Conv
 	}
 	_, err := run.Do(ctx, video)
 	_ = writer.Close()
-	<-told
+	<-progressed
 	if err == nil {
 		return nil
 	}

@@ -49,16 +49,16 @@ func (l *appLimit) observe(account string, until, now time.Time) {
 // verifies reports whether a post of the account can verify the limit: its end is in the future, and exactly one other
 // account has received it. Ends in the past are no evidence.
 func (l *appLimit) verifies(account string, now time.Time) bool {
-	told := 0
+	receivers := 0
 	for other, until := range l.endByAccount {
 		if until.After(now) && other == account {
 			return false
 		}
 		if until.After(now) {
-			told++
+			receivers++
 		}
 	}
-	return told == 1
+	return receivers == 1
 }
 
 // refute marks all known ends as refuted after a probing post has succeeded: each applies to its own account only.

@@ -274,16 +274,16 @@ func (l *appLimits) cancelProbes(post types.NamespacedName) {
 }
 
 func (l *appLimits) limitedPlatforms(connections func(func(*v1alpha1.Connection)), now time.Time) map[v1alpha1.Platform]bool {
-	held := map[v1alpha1.Platform]bool{}
+	limits := map[v1alpha1.Platform]bool{}
 	for platform := range l.apps {
-		held[platform] = false
+		limits[platform] = false
 	}
 	connections(func(conn *v1alpha1.Connection) {
 		if until := ratelimit.AppBlockedUntil(&conn.Status, now); l.isInstallationApp(conn) && !until.IsZero() && !l.refutes(conn, until) {
-			held[conn.Spec.Platform] = true
+			limits[conn.Spec.Platform] = true
 		}
 	})
-	return held
+	return limits
 }
 
 func (l *appLimits) refutes(conn *v1alpha1.Connection, until time.Time) bool {

@@ -34,10 +34,10 @@ func NewRecorder(o *Options, limits *Limits) *Recorder { return &Recorder{o: o, 
 // Observe applies a response's rate limits before another post gets the gate. It returns how many app waiters to wake.
 func (r *Recorder) Observe(post types.NamespacedName, d *publish.Delivery) (wake int) {
 	now := r.o.Clock.Now()
-	var told v1alpha1.ConnectionStatus
-	applyRateLimits(&told, &d.Result, now)
+	var received v1alpha1.ConnectionStatus
+	applyRateLimits(&received, &d.Result, now)
 	r.limits.mu.Lock()
-	if until := ratelimit.BlockedUntil(&told, now); !until.IsZero() {
+	if until := ratelimit.BlockedUntil(&received, now); !until.IsZero() {
 		if known := r.limits.account(d.Conn); until.After(known.until) {
 			known.until, known.version = until, ""
 		}
@@ -49,7 +49,7 @@ func (r *Recorder) Observe(post types.NamespacedName, d *publish.Delivery) (wake
 	if d.Token.App == "" {
 		return wakeNone
 	}
-	return r.limits.apps.observe(d.Conn, post, &d.Result, ratelimit.AppBlockedUntil(&told, now), now)
+	return r.limits.apps.observe(d.Conn, post, &d.Result, ratelimit.AppBlockedUntil(&received, now), now)
 }
 
 // allowedAgain reports whether a delivery ended a refusal of its account, which the cache may not show yet.
@@ -139,8 +139,8 @@ func (r *Recorder) read(ctx context.Context, known *v1alpha1.Connection) (*v1alp
 
 // applyRateLimits records a result's limits. It reports whether an error blocks the account for longer than before.
 func applyRateLimits(status *v1alpha1.ConnectionStatus, result *platforms.Result, now time.Time) (longer bool) {
-	told := slices.DeleteFunc(slices.Clone(result.RateLimits), func(r platforms.RateLimit) bool { return !r.Low() && r.BlockedUntil.IsZero() })
-	ratelimit.Apply(status, told, now)
+	limits := slices.DeleteFunc(slices.Clone(result.RateLimits), func(r platforms.RateLimit) bool { return !r.Low() && r.BlockedUntil.IsZero() })
+	ratelimit.Apply(status, limits, now)
 	if err := result.Err; err != nil && !err.PostOnly && blocksAccount(err.Class) {
 		return ratelimit.Block(status, err.RetryAt, err.AppWide, err.Error(), now)
 	}

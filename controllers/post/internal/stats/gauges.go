@@ -291,9 +291,9 @@ func (g *gauges) collect(ch chan<- prometheus.Metric, c *snapshot) {
 		say(g.queue, float64(n), queue)
 	}
 	say(g.claims, float64(c.claims))
-	for platform, held := range c.appLimited {
+	for platform, limited := range c.appLimited {
 		value := 0.0
-		if held {
+		if limited {
 			value = 1
 		}
 		say(g.appLimited, value, string(platform))
