@@ -125,7 +125,7 @@ func (b *Budgets) used(ctx context.Context, namespace string) (*budgetUse, error
 	used := &budgetUse{of: map[v1alpha1.BudgetItem]int64{}}
 	stored, err := b.Usage(ctx, namespace, plan.BudgetCounter())
 	if err != nil {
-		return nil, fmt.Errorf("cannot tell what the team uses of its budget: %w", err)
+		return nil, fmt.Errorf("cannot read the team's budget usage: %w", err)
 	}
 	for _, u := range stored.Status.Budget {
 		used.of[u.Item] = u.Used
@@ -136,7 +136,7 @@ func (b *Budgets) used(ctx context.Context, namespace string) (*budgetUse, error
 	var q corev1.ResourceQuota
 	err = b.Quotas.Get(ctx, types.NamespacedName{Namespace: namespace, Name: v1alpha1.BudgetQuota}, &q)
 	if err != nil && !apierrors.IsNotFound(err) {
-		return nil, fmt.Errorf("cannot tell what Kubernetes counted of the team: %w", err)
+		return nil, fmt.Errorf("cannot read Kubernetes' count of the team's objects: %w", err)
 	}
 	if posts, counted := q.Status.Used[quota.ResourceNameOf("posts")]; counted {
 		used.of[v1alpha1.BudgetPosts], used.live = posts.Value(), true

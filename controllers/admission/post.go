@@ -132,7 +132,7 @@ func (p *PostValidator) validate(ctx context.Context, stored, post *v1alpha1.Pos
 	full, undo, err := p.Budgets.reserve(ctx, p.Clock.Now(), stored, post)
 	switch {
 	case err != nil:
-		ctrllog.FromContext(ctx).Error(err, "a post was admitted without a look at its team's budget")
+		ctrllog.FromContext(ctx).Error(err, "a post was admitted without a check of its team's budget")
 	case full != nil:
 		refused = append(refused, full)
 	}
@@ -166,7 +166,7 @@ func (p *PostValidator) validateContents(ctx context.Context, stored, post *v1al
 	env, err := p.env(ctx, post)
 	if err != nil {
 		ctrllog.FromContext(ctx).Error(err, "a post was admitted without being checked")
-		return admission.Warnings{"the post was not checked against its connections and media; its condition Accepted will tell"}, nil
+		return admission.Warnings{"the post was not checked against its connections and media; see its condition Accepted"}, nil
 	}
 	env.Stored = stored
 	warnings = append(p.lateness(post), rules.Warnings(post, env)...)

@@ -199,7 +199,7 @@ func (r *Reconciler) revoke(ctx context.Context, key *v1alpha1.APIKey) error {
 func refusedByAPI(err error, secret *corev1.Secret) *refusal {
 	if apierrors.IsForbidden(err) {
 		return &refusal{
-			message:    fmt.Sprintf("Herald may not keep Secrets in namespace %q; is there a Team that owns it, and is it ready?", secret.Namespace),
+			message:    fmt.Sprintf("Herald has no access to Secrets in namespace %q; check that a Team owns it and is ready", secret.Namespace),
 			retryAfter: forbiddenPause,
 		}
 	}

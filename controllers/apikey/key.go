@@ -88,7 +88,7 @@ func adopt(key *v1alpha1.APIKey, name string, secret *corev1.Secret) *refusal {
 func summarize(key *v1alpha1.APIKey, trouble *refusal, now time.Time) conditions.Summary {
 	switch {
 	case key.Spec.Revoked:
-		return conditions.Summary{Reason: v1alpha1.ReasonKeyRevoked, Message: "the key was revoked; create a new APIKey to go on", Progress: conditions.Stuck}
+		return conditions.Summary{Reason: v1alpha1.ReasonKeyRevoked, Message: "the key was revoked; create a new APIKey", Progress: conditions.Stuck}
 	case trouble != nil && trouble.noTeam:
 		return conditions.NoTeam(key.Namespace)
 	case trouble != nil && trouble.retryAfter > 0:

@@ -144,7 +144,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	}
 	sweep := pacing.Sweep{Name: "connection-sweep", Do: r.Sweep, First: firstSweep, Every: sweepEvery, Within: pacing.SweepTimeout, Clock: r.Clock}
 	if err := errors.Join(mgr.Add(sweep), mgr.Add(r.Flusher())); err != nil {
-		return fmt.Errorf("cannot set up what looks after tokens: %w", err)
+		return fmt.Errorf("cannot set up the storage of renewed tokens: %w", err)
 	}
 	return nil
 }

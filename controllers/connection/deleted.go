@@ -102,7 +102,7 @@ func (r *Reconciler) forget(ctx context.Context, key types.NamespacedName) (agai
 	err = r.settle(ctx, conn.Namespace, credentials.RegisterEntryOf(conn), was.grace)
 	lost, unread := r.isNamespaceTerminating(ctx, conn.Namespace, err)
 	if err != nil && !lost {
-		return 0, fmt.Errorf("cannot see to the tokens of connection %q, which was deleted: %w", conn.Name, errors.Join(err, unread))
+		return 0, fmt.Errorf("cannot clean up the tokens of the deleted connection %q: %w", conn.Name, errors.Join(err, unread))
 	}
 	r.deleted.Delete(key)
 	return 0, nil

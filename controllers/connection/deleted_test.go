@@ -265,7 +265,7 @@ var _ = Describe("A Secret of people that has the name of Herald's register", fu
 		a.create(ctx)
 		given, r := a.stored(ctx), newManager("one", k8s, platform)
 		Expect(a.examined(ctx, r)).To(Equal("CredentialsInvalid"))
-		Expect(a.condition(ctx, v1alpha1.ConditionReady)).To(ContainSubstring("give it another name"))
+		Expect(a.condition(ctx, v1alpha1.ConditionReady)).To(ContainSubstring("rename it"))
 		Expect(a.stored(ctx)).To(Equal(given))
 		Expect(copyOf(ctx, a)()).To(BeFalse())
 

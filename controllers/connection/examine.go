@@ -30,7 +30,7 @@ const (
 const (
 	msgUnsupported  = "this Herald has no access to the platform; the administrator has to configure it, or the Connection can be deleted"
 	msgDisabled     = "the connection is disabled; set spec.disabled to false to use it again"
-	msgStillRefused = "the platform does not accept a token that it has only just renewed" + triesAgain
+	msgStillRefused = "the platform rejected a token that it had just renewed" + triesAgain
 )
 
 type examination struct {
@@ -174,7 +174,7 @@ func platformError(err error) *platforms.Error {
 	if failure, ok := errors.AsType[*platforms.Error](err); ok {
 		return failure
 	}
-	return &platforms.Error{Class: platforms.ClassUnknown, Problem: "the platform gave no usable answer", Err: err}
+	return &platforms.Error{Class: platforms.ClassUnknown, Problem: "the platform's response is unusable", Err: err}
 }
 
 const (

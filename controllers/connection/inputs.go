@@ -19,13 +19,13 @@ import (
 
 const (
 	msgCopyGone   = "Herald's own copy of the account's tokens was removed a moment ago; it is made again from the Connection's Secret"
-	msgSuperseded = "Secret %q holds tokens that were replaced by newer ones; they are ignored, and the account goes on with the newer ones. " +
-		"To have the account use them again, delete Secret %q"
-	msgIgnored   = "Secret %q holds new tokens that are not used: %s. The account goes on with the tokens that it has"
-	msgContested = "Secret %q is named by Connection %q, too, which is another account; give each account a Secret of its own"
+	msgSuperseded = "Secret %q holds tokens that were replaced by newer ones; they are ignored, and the account keeps the newer ones. " +
+		"To use them again, delete Secret %q"
+	msgIgnored   = "Secret %q holds new tokens that are not used: %s. The account keeps its current tokens"
+	msgContested = "Secret %q is also used by Connection %q for another account; create a separate Secret for each account"
 	msgLeft      = "%s. The tokens that an earlier Connection of the account has left still work, and are kept: " +
-		"give this Connection tokens whose access token has not ended, or delete Secret %q to have its refresh token used"
-	msgLater = "; they are tried once those in use do not work any more"
+		"give this Connection tokens whose access token has not expired, or delete Secret %q to use its refresh token"
+	msgLater = "; they are tried once the current ones stop working"
 )
 
 const (

@@ -195,7 +195,7 @@ var _ = Describe("The Secret that people give", func() {
 	},
 		Entry("another account's", func(ctx context.Context, _ *account) map[string]string {
 			return tokensOf(newAccount(ctx, byHand, nil).Account)
-		}, "AccountMismatch: ", "belongs to account", "goes on with the tokens that it has"),
+		}, "AccountMismatch: ", "belongs to account", "keeps its current tokens"),
 		Entry("none at all", func(context.Context, *account) map[string]string {
 			return map[string]string{"token": "x"}
 		}, "CredentialsInvalid: ", `"accessToken"`),
@@ -203,7 +203,7 @@ var _ = Describe("The Secret that people give", func() {
 			tokens := tokensOf(a.Account)
 			tokens[v1alpha1.CredentialsAccessToken] = "ended-long-ago"
 			return tokens
-		}, "once those in use do not work any more"),
+		}, "once the current ones stop working"),
 	)
 
 	It("has new tokens wait while the platform does not answer", func(ctx SpecContext) {
@@ -247,7 +247,7 @@ var _ = Describe("The Secret that people give", func() {
 		b.conn.Spec.CredentialsSecretRef.Name = a.working(ctx).Name
 		Expect(k8s.Create(ctx, b.conn)).To(Succeed())
 		Expect(b.examined(ctx, r)).To(Equal("CredentialsInvalid"))
-		Expect(b.condition(ctx, v1alpha1.ConditionReady)).To(ContainSubstring("Herald keeps for itself"))
+		Expect(b.condition(ctx, v1alpha1.ConditionReady)).To(ContainSubstring("is Herald's own"))
 	})
 })
 

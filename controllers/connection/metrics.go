@@ -55,13 +55,13 @@ func NewMetrics(r prometheus.Registerer, c clock.PassiveClock) *Metrics {
 		ready: prometheus.NewDesc("herald_connection_ready",
 			"1 if the account can be published to, else 0. Absent while the connection is disabled.", labels, nil),
 		expiry: prometheus.NewDesc("herald_connection_token_expiry_seconds",
-			"Seconds until the access token ends, negative afterwards. Absent where it does not end.", labels, nil),
+			"Seconds until the access token expires, negative afterwards. Absent if it does not expire.", labels, nil),
 		reconnect: prometheus.NewDesc("herald_connection_reconnect_seconds",
 			"Seconds until the account's token can no longer be renewed and a person has to reconnect the account, negative afterwards. "+
-				"Absent where no such time is known.", labels, nil),
+				"Absent if that time is unknown.", labels, nil),
 		ignored: prometheus.NewDesc("herald_connections_ignoring_credentials",
-			"Connections that use their present tokens instead of those in their Secret, by the team's namespace and by reason: "+
-				"superseded (Herald has newer ones) or refused (the platform does not take them, or they are another account's).", []string{"namespace", "why"}, nil),
+			"Connections that use their current tokens instead of those in their Secret, by the team's namespace and by reason: "+
+				"superseded (Herald has newer ones) or refused (the platform does not accept them, or they belong to another account).", []string{"namespace", "why"}, nil),
 		connections: map[types.NamespacedName]connectionMetrics{},
 	}
 	if r != nil {

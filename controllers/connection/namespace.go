@@ -40,7 +40,7 @@ func (r *Reconciler) dropIfNamespaceGone(ctx context.Context, pending unsaved, p
 		return false
 	}
 	r.discardSaved(ctx, workingKey(pending.conn), credentials.SpoolAccountOf(pending.conn))
-	ctrl.LoggerFrom(ctx).Info("a renewed token was dropped that this container could not store before it ended: the namespace of its account is gone",
+	ctrl.LoggerFrom(ctx).Info("dropped a renewed token from before the restart: its account's namespace is gone",
 		"namespace", namespace, "platform", pending.conn.Spec.Platform, "account", pending.conn.Spec.AccountID)
 	return true
 }

@@ -186,13 +186,13 @@ func TestMetrics(t *testing.T) {
 # TYPE herald_connection_ready gauge
 herald_connection_ready{connection="acme",namespace="team",platform="x"} 1
 herald_connection_ready{connection="old",namespace="team",platform="x"} 0
-# HELP herald_connection_reconnect_seconds Seconds until the account's token can no longer be renewed and a person has to reconnect the account, negative afterwards. Absent where no such time is known.
+# HELP herald_connection_reconnect_seconds Seconds until the account's token can no longer be renewed and a person has to reconnect the account, negative afterwards. Absent if that time is unknown.
 # TYPE herald_connection_reconnect_seconds gauge
 herald_connection_reconnect_seconds{connection="acme",namespace="team",platform="x"} 7140
-# HELP herald_connection_token_expiry_seconds Seconds until the access token ends, negative afterwards. Absent where it does not end.
+# HELP herald_connection_token_expiry_seconds Seconds until the access token expires, negative afterwards. Absent if it does not expire.
 # TYPE herald_connection_token_expiry_seconds gauge
 herald_connection_token_expiry_seconds{connection="acme",namespace="team",platform="x"} 3540
-# HELP herald_connections_ignoring_credentials Connections that use their present tokens instead of those in their Secret, by the team's namespace and by reason: superseded (Herald has newer ones) or refused (the platform does not take them, or they are another account's).
+# HELP herald_connections_ignoring_credentials Connections that use their current tokens instead of those in their Secret, by the team's namespace and by reason: superseded (Herald has newer ones) or refused (the platform does not accept them, or they belong to another account).
 # TYPE herald_connections_ignoring_credentials gauge
 herald_connections_ignoring_credentials{namespace="team",why="refused"} 1
 herald_connections_ignoring_credentials{namespace="team",why="superseded"} 0

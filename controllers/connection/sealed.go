@@ -25,7 +25,7 @@ func (r *Reconciler) seal(ctx context.Context, pending unsaved) {
 		return
 	}
 	if err := r.Spool.Save(credentials.UnsavedToken{Account: credentials.SpoolAccountOf(pending.conn), Token: renewed, From: pending.from}); err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "a renewed token is in memory alone until it is stored; see to the folder credentials.unsaved.directory")
+		ctrl.LoggerFrom(ctx).Error(err, "a renewed token is only in memory until it is stored; check the folder credentials.unsaved.directory")
 	}
 }
 
@@ -110,9 +110,9 @@ func (r *Reconciler) tryRecover(ctx context.Context, pending unsaved) bool {
 	case err != nil:
 		// save has logged the error.
 	case version != "":
-		log.Info("a renewed token was stored that this container could not store before it ended")
+		log.Info("stored a renewed token from before the restart")
 	default:
-		log.Info("a renewed token was dropped that this container could not store before it ended: the account has another one by now, or was disconnected")
+		log.Info("dropped a renewed token from before the restart: the account has another one or was disconnected")
 	}
 	return true
 }

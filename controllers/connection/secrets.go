@@ -37,7 +37,7 @@ func (r *Reconciler) sweepSecrets(ctx context.Context, conn *v1alpha1.Connection
 		}
 		// The annotation may name any Secret: delete only one that this connection controls.
 		if err := credentials.DeleteControlled(ctx, r.APIReader, r.Client, conn, name); err != nil {
-			ctrl.LoggerFrom(ctx).Error(err, "credentials that are not in use are still there")
+			ctrl.LoggerFrom(ctx).Error(err, "cannot delete unused credentials")
 			continue
 		}
 		gone[key] = nil
@@ -50,6 +50,6 @@ func (r *Reconciler) sweepSecrets(ctx context.Context, conn *v1alpha1.Connection
 		err = client.IgnoreNotFound(r.Client.Patch(ctx, conn.DeepCopy(), client.RawPatch(types.MergePatchType, patch)))
 	}
 	if err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "cannot note which Secrets of the connection were removed")
+		ctrl.LoggerFrom(ctx).Error(err, "cannot record the connection's removed Secrets")
 	}
 }

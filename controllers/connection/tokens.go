@@ -34,10 +34,10 @@ const (
 )
 
 const (
-	msgClaimed = "another manager is renewing the token; Herald looks again when it is done"
+	msgClaimed = "another manager is renewing the token; Herald retries afterwards"
 	msgUnread  = "a renewed token of the account lies in the folder of the manager's pod for tokens that are not stored yet, and cannot be read there; Herald tries again, " +
 		"and the log of the manager names the file and the error. If it stays so, connect the account again"
-	msgContended = "another client changes the Secret all the time, so that its token cannot be renewed; find out which one does"
+	msgContended = "another client keeps changing the Secret, so its token cannot be renewed; find that client and stop it"
 )
 
 type unsaved struct {
@@ -149,7 +149,7 @@ func (r *Reconciler) save(ctx context.Context, pending unsaved) (credentials.Cre
 	defer cancel()
 	stored, err := r.store(saving, pending)
 	if err != nil && credentials.ReasonOf(err) == credentials.Unavailable {
-		ctrl.LoggerFrom(ctx).Error(err, "a renewed token is not stored yet; if this process ends before, and has kept it nowhere, the account has to be connected again")
+		ctrl.LoggerFrom(ctx).Error(err, "a renewed token is not stored yet; if this process exits before, without a copy in the spool, the account has to be connected again")
 		return credentials.Credentials{}, err
 	}
 	r.discardSaved(ctx, workingKey(pending.conn), credentials.SpoolAccountOf(pending.conn))
@@ -241,12 +241,12 @@ func (r *Reconciler) deleteOldSecret(ctx context.Context, conn *v1alpha1.Connect
 	if used != "" && used != conn.Spec.CredentialsSecretRef.Name {
 		// The annotation may name any Secret.
 		if err := credentials.DeleteControlled(ctx, r.APIReader, r.Client, conn, used); err != nil {
-			ctrl.LoggerFrom(ctx).Error(err, "the credentials of an earlier connection of the account are still there")
+			ctrl.LoggerFrom(ctx).Error(err, "cannot delete the credentials of an earlier connection to the account")
 			return
 		}
 	}
 	if err := r.recordSecret(ctx, conn, wanted); err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "cannot note which Secret the connection uses")
+		ctrl.LoggerFrom(ctx).Error(err, "cannot record the connection's Secret")
 	}
 }
 
@@ -285,10 +285,10 @@ func newProbeRequester(writer client.Writer) credentials.ExaminationRequester {
 	return func(ctx context.Context, conn *v1alpha1.Connection, version string) error {
 		log := ctrl.LoggerFrom(ctx).WithValues("connection", client.ObjectKeyFromObject(conn), "secret", conn.Spec.CredentialsSecretRef.Name)
 		if err := annotate(ctx, writer, conn, v1alpha1.ProbeAnnotation, "credentials-"+version+"-"+rand.Text()); err != nil {
-			log.Error(err, "cannot ask whose the changed credentials of a connection are; posts over it wait")
+			log.Error(err, "cannot request a check of a connection's changed credentials; its posts wait")
 			return err
 		}
-		log.Info("the credentials of a connection changed; posts over it wait until the platform has said whose they are")
+		log.Info("the credentials of a connection changed; its posts wait until the platform has confirmed the account")
 		return nil
 	}
 }

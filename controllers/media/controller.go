@@ -236,7 +236,7 @@ func (r *Reconciler) ensureFinalizer(ctx context.Context, m *v1alpha1.Media) err
 	}
 	metav1.SetMetaDataAnnotation(&m.ObjectMeta, v1alpha1.FileAnnotation, store.Key(m))
 	if err := r.Client.Patch(ctx, m, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
-		return fmt.Errorf("cannot put the finalizer on the media file: %w", err)
+		return fmt.Errorf("cannot add the finalizer to the media file: %w", err)
 	}
 	return nil
 }

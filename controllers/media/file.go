@@ -54,7 +54,7 @@ func (r *Reconciler) discard(ctx context.Context, m *v1alpha1.Media) error {
 		var others *installation.ForeignBucketError
 		switch {
 		case errors.As(err, &others):
-			ctrllog.FromContext(ctx).Info("a file stays although its Media goes, since the bucket belongs to another cluster", "key", key, "cluster", others.Cluster)
+			ctrllog.FromContext(ctx).Info("kept the file of a deleted Media: the bucket belongs to another cluster", "key", key, "cluster", others.Cluster)
 		case err != nil:
 			problems = append(problems, err)
 		default:

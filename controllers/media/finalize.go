@@ -45,13 +45,13 @@ func (r *Reconciler) finalize(ctx context.Context, m *v1alpha1.Media) (time.Dura
 	case err != nil:
 		return 0, errors.Join(failed, err)
 	case left > 0 && !ending && !errors.Is(failed, store.ErrNone):
-		ctrllog.FromContext(ctx).Error(failed, "the deletion of a media file is tried again")
+		ctrllog.FromContext(ctx).Error(failed, "cannot delete a media file; retrying")
 		return min(left, pacing.Jitter(min(max((abandonAfter-left)/4, finalizeSoonest), finalizeLatest), m.UID)), nil
 	}
 	if err := r.releaseFinalizer(ctx, m); err != nil {
 		return 0, err
 	}
-	ctrllog.FromContext(ctx).Error(failed, "a Media went although its file could not be deleted", "key", store.Key(m))
+	ctrllog.FromContext(ctx).Error(failed, "released a Media whose file could not be deleted", "key", store.Key(m))
 	r.reportAbandoned(m, ending)
 	return 0, nil
 }
@@ -79,7 +79,7 @@ func (r *Reconciler) recordRequest(ctx context.Context, m *v1alpha1.Media) error
 	}
 	team, err := r.Owner(ctx, m.Namespace)
 	if err != nil {
-		return fmt.Errorf("cannot tell whose the request of the media file was: %w", err)
+		return fmt.Errorf("cannot find the team of the media file's request: %w", err)
 	}
 	if team == nil {
 		return nil
@@ -87,7 +87,7 @@ func (r *Reconciler) recordRequest(ctx context.Context, m *v1alpha1.Media) error
 	err = r.Requests.PutRequest(ctx, archive.Team{Namespace: m.Namespace, Name: team.Name}, m.Name,
 		archive.Request{UID: m.UID, Fingerprint: m.Annotations[v1alpha1.RequestAnnotation]})
 	if err != nil && !errors.Is(err, archive.ErrNone) {
-		return fmt.Errorf("the Idempotency-Key of the media file must be kept: %w", err)
+		return fmt.Errorf("cannot store the media file's Idempotency-Key: %w", err)
 	}
 	return nil
 }
@@ -96,7 +96,7 @@ func (r *Reconciler) releaseFinalizer(ctx context.Context, m *v1alpha1.Media) er
 	before := m.DeepCopy()
 	controllerutil.RemoveFinalizer(m, v1alpha1.MediaFileFinalizer)
 	if err := r.Client.Patch(ctx, m, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
-		return fmt.Errorf("cannot take the finalizer off the media file: %w", err)
+		return fmt.Errorf("cannot remove the finalizer from the media file: %w", err)
 	}
 	return nil
 }

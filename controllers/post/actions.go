@@ -167,7 +167,7 @@ func (r *Reconciler) lookup(ctx context.Context, p *reconciliation, f *delivery.
 		}
 		what := "looked up a call whose answer was lost"
 		if t.Attempt.OperationID != "" {
-			what = "asked what became of a call that the platform took"
+			what = "looked up a call that the platform had accepted"
 		}
 		p.log.Info(what, "uid", p.post.UID, "target", a.Target, "attempt", t.Attempt.ID,
 			"matches", a.Matches, "problem", problem(a.Err), "outcome", t.Attempt.Outcome)
@@ -320,7 +320,7 @@ var usageBackoff = wait.Backoff{Duration: time.Second, Factor: 2, Jitter: 0.1, S
 // deferForQuota blocks targets whose plan usage cannot be counted, since nothing is sent uncounted. The retry time
 // stays in memory: storing it would write every one of the team's posts at each retry.
 func (r *Reconciler) deferForQuota(ctx context.Context, p *reconciliation, deliveries []*publish.Delivery, why error) error {
-	p.log.Error(why, "cannot count what the team's plan limits; trying again", "uid", p.post.UID)
+	p.log.Error(why, "cannot count the team's plan usage; retrying", "uid", p.post.UID)
 	for _, d := range deliveries {
 		t := posting.Target(p.post, d.Target)
 		if attempt.Settled(t) {
@@ -328,7 +328,7 @@ func (r *Reconciler) deferForQuota(ctx context.Context, p *reconciliation, deliv
 		}
 		attempt.Block(t, v1alpha1.Blocked{
 			Reason:  v1alpha1.ReasonUsageUnavailable,
-			Problem: "what the team's plan allows cannot be counted",
+			Problem: "the team's plan usage cannot be counted",
 			Remedy:  "see that the CustomResourceDefinition usages.social.herald.dev is installed and that the manager may write Usages (config/rbac); its log has the error",
 		})
 	}

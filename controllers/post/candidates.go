@@ -38,7 +38,7 @@ func listCandidates(ctx context.Context, lookups *lookup.Lookups, p *reconciliat
 	p.calledPlatform = true
 	for _, found := range lookups.Candidates(ctx, f, undecided) {
 		if found.Err != nil {
-			p.log.Info("the posts of an account cannot be listed for the person who is asked", "uid", p.post.UID, "target", found.Target, "error", found.Err.Error())
+			p.log.Info("cannot list the candidates on an account", "uid", p.post.UID, "target", found.Target, "error", found.Err.Error())
 			continue
 		}
 		posting.SetCandidates(p.post, posting.Target(p.post, found.Target), found.Posts)

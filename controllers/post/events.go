@@ -253,7 +253,7 @@ func settledSince(post *v1alpha1.Post, before *v1alpha1.PostStatus) (settled []*
 func (r *recorder) abandoned(p *reconciliation, t *v1alpha1.TargetStatus) {
 	r.emitFinal(deletedSubject(targetSubject(p.post, int(t.Index), p.conn(int(t.Index))), p.post, p.namespaceTerminating), delivery.Event{
 		Warning: true, Reason: v1alpha1.ReasonOutcomeAbandoned, Message: fmt.Sprintf(
-			"post %q was deleted before it could be found out whether target %d was published: look at account %s on %s for a post made after %s",
+			"post %q was deleted before the outcome of target %d was known: check account %s on %s for a post made after %s",
 			p.post.Name, t.Index, t.Attempt.AccountID, t.Platform, t.Attempt.StartedAt),
 	})
 }
@@ -261,7 +261,7 @@ func (r *recorder) abandoned(p *reconciliation, t *v1alpha1.TargetStatus) {
 // RecordUnavailable implements records.Events.
 func (r *recorder) RecordUnavailable(post *v1alpha1.Post, why error) {
 	r.warn(postSubject(post), v1alpha1.ReasonRecordUnavailable, fmt.Sprintf(
-		"the post stays until the record that keeps it from being published twice is in the store of media files, for an hour at most: %v", why))
+		"the post stays, for an hour at most, until the record that prevents a second publication is stored: %v", why))
 }
 
 // Reapplied implements records.Events.
@@ -273,7 +273,7 @@ func (r *recorder) Reapplied(post *v1alpha1.Post) {
 func (r *recorder) RecordAbandoned(post *v1alpha1.Post, namespaceEnds bool) {
 	r.emitFinal(deletedSubject(postSubject(post), post, namespaceEnds), delivery.Event{
 		Warning: true, Reason: v1alpha1.ReasonRecordAbandoned, Message: fmt.Sprintf(
-			"post %q was deleted while the store of media files did not answer, so that nothing keeps what became of it: if it is created again, it is published again", post.Name),
+			"post %q was deleted without a record of its outcome, because the store of media files was unavailable: if it is created again, it is published again", post.Name),
 	})
 }
 

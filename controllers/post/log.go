@@ -19,14 +19,14 @@ import (
 const (
 	logPublished = "published"
 	logLate      = "published late"
-	logAccepted  = "taken by the platform, which works on it"
+	logAccepted  = "accepted by the platform, which is processing it"
 	logWaits     = "a target waits"
-	logMend      = "a target is refused until the post is mended"
+	logMend      = "a target is rejected until the post is corrected"
 	logRefused   = "a target failed: the platform refused it"
 	logFailed    = "a target failed"
 	logCancelled = "a target was cancelled"
-	logGivenUp   = "a target failed: its time to be tried is over"
-	logUnknown   = "nobody knows whether a target was published; a person has to look"
+	logGivenUp   = "a target failed: its deadline has passed"
+	logUnknown   = "the outcome of a target is unknown; a user has to check the account"
 )
 
 // logTargets logs each target whose stored reason for waiting or failing has changed: one line per change, at info,
@@ -125,7 +125,7 @@ func logResult(p *reconciliation, d *publish.Delivery, now time.Time) {
 	case platforms.Refused, platforms.NotSent:
 		log.V(1).Info("a call did not publish", "outcome", d.Result.Outcome, "problem", problem(d.Result.Err))
 	case platforms.Unknown:
-		log.Info("it is unknown whether a call published; asking the platform", "problem", problem(d.Result.Err))
+		log.Info("the outcome of a call is unknown; looking it up", "problem", problem(d.Result.Err))
 	}
 }
 

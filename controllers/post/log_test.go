@@ -114,7 +114,7 @@ func TestLogResult(t *testing.T) {
 		"a later card":                    {"it comes after the first", time.Hour, &v1alpha1.TargetStatus{Cards: make([]v1alpha1.CardStatus, 2)}, posted, []logtest.Line{{"msg": logPublished, "attempt": "a1", "externalID": "p1"}}},
 		"worked on":                       {"the platform takes its time", time.Hour, nil, platforms.Result{Outcome: platforms.Accepted, OperationID: "o1"}, []logtest.Line{{"msg": logAccepted, "attempt": "a1", "operationID": "o1"}}},
 		"refused":                         {"what the target waits for, or failed of, has its line", 0, nil, platforms.Result{Outcome: platforms.Refused, Err: &platforms.Error{Problem: "spam"}}, nil},
-		"nobody knows":                    {"a lookup follows", 0, nil, platforms.Result{Outcome: platforms.Unknown, Err: &platforms.Error{Problem: "no answer"}}, []logtest.Line{{"msg": "it is unknown whether a call published; asking the platform", "attempt": "a1", "problem": "no answer"}}},
+		"nobody knows":                    {"a lookup follows", 0, nil, platforms.Result{Outcome: platforms.Unknown, Err: &platforms.Error{Problem: "no answer"}}, []logtest.Line{{"msg": "the outcome of a call is unknown; looking it up", "attempt": "a1", "problem": "no answer"}}},
 	} {
 		post := &v1alpha1.Post{ObjectMeta: metav1.ObjectMeta{UID: "u-1"}}
 		if post.CreationTimestamp.Time = now.Add(tc.late); tc.late >= 0 {

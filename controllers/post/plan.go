@@ -153,7 +153,7 @@ func (l *plans) releaseUnused(ctx context.Context, p *reconciliation) {
 		}
 	}
 	if err != nil {
-		p.log.Info("cannot give back yet what the post did not take", "error", err.Error())
+		p.log.Info("cannot release the unused plan usage of the post", "error", err.Error())
 	}
 }
 

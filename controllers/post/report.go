@@ -148,7 +148,7 @@ func (r *reporter) limit(ctx context.Context, p *reconciliation, d *publish.Deli
 	limited, change, err := r.limits.Record(ctx, d)
 	if err != nil {
 		// This process keeps the limit in memory; another one learns it from the platform's next response.
-		p.log.Error(err, "cannot record what the platform said of the connection", "connection", d.Conn.Name)
+		p.log.Error(err, "cannot record the platform's response in the connection", "connection", d.Conn.Name)
 	}
 	if limited != nil {
 		p.log.Info("the limit of an account has changed", "connection", limited.Name, "platform", limited.Spec.Platform,
@@ -170,7 +170,7 @@ func (r *reporter) requestProbe(ctx context.Context, conn *v1alpha1.Connection, 
 	}
 	conn.Annotations[v1alpha1.ProbeAnnotation] = token
 	if err := r.o.Client.Patch(ctx, conn, client.MergeFrom(base)); err != nil {
-		ctrllog.FromContext(ctx).Error(err, "cannot ask for a check of the connection", "connection", conn.Name)
+		ctrllog.FromContext(ctx).Error(err, "cannot request a check of the connection", "connection", conn.Name)
 	}
 }
 

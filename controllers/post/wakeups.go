@@ -103,7 +103,7 @@ func (q *postQueue) enqueueDependents() handler.EventHandler {
 		}
 		var posts v1alpha1.PostList
 		if err := q.o.Client.List(ctx, &posts, in...); err != nil {
-			ctrl.LoggerFrom(ctx).Error(err, "cannot tell the posts which use what is gone; they find out at their time", "namespace", obj.GetNamespace(), "name", obj.GetName())
+			ctrl.LoggerFrom(ctx).Error(err, "cannot notify the posts that use a removed object; they notice when they are due", "namespace", obj.GetNamespace(), "name", obj.GetName())
 			return nil
 		}
 		now := q.o.Clock.Now()

@@ -141,7 +141,7 @@ func (s *Sweeper) overdue(ctx context.Context, team *v1alpha1.Team, a *agenda, e
 	var posts []*v1alpha1.Post
 	for _, e := range entries {
 		if err := s.pace.Wait(ctx); err != nil {
-			return nil, fmt.Errorf("stopped while posts leave: %w", err)
+			return nil, fmt.Errorf("stopped while removing posts: %w", err)
 		}
 		post := &v1alpha1.Post{}
 		err := s.APIReader.Get(ctx, types.NamespacedName{Namespace: team.Spec.Namespace, Name: e.name}, post)
@@ -172,7 +172,7 @@ func (s *Sweeper) remove(ctx context.Context, post *v1alpha1.Post) error {
 	before := post.DeepCopy()
 	if controllerutil.RemoveFinalizer(post, v1alpha1.DeliveryFinalizer) {
 		if err := s.Client.Patch(ctx, post, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
-			return ignoreNotFound(fmt.Errorf("cannot take the finalizer off the finished post %s/%s: %w", post.Namespace, post.Name, err))
+			return ignoreNotFound(fmt.Errorf("cannot remove the finalizer from the finished post %s/%s: %w", post.Namespace, post.Name, err))
 		}
 		s.Failpoint(PointAfterRelease)
 	}
@@ -197,7 +197,7 @@ func (s *Sweeper) backfillFinishedOn(ctx context.Context, a *agenda, namespace s
 	var dated []entry
 	for _, name := range names {
 		if err := s.pace.Wait(ctx); err != nil {
-			return dated, fmt.Errorf("stopped while the ends of posts are noted: %w", err)
+			return dated, fmt.Errorf("stopped while recording when posts were finished: %w", err)
 		}
 		post := &v1alpha1.Post{}
 		err := s.APIReader.Get(ctx, types.NamespacedName{Namespace: namespace, Name: name}, post)
@@ -215,9 +215,9 @@ func (s *Sweeper) backfillFinishedOn(ctx context.Context, a *agenda, namespace s
 				if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 					continue
 				}
-				return dated, fmt.Errorf("cannot note when post %s/%s was finished: %w", namespace, name, err)
+				return dated, fmt.Errorf("cannot record when post %s/%s was finished: %w", namespace, name, err)
 			}
-			ctrl.LoggerFrom(ctx).V(1).Info("noted when a post was finished", "namespace", namespace, "name", name, "finishedAt", at)
+			ctrl.LoggerFrom(ctx).V(1).Info("recorded when a post was finished", "namespace", namespace, "name", name, "finishedAt", at)
 		}
 		if post.Status.FinishedAt != nil {
 			dated = append(dated, entry{name: name, at: s.evictAt(post, a.times)})

@@ -57,7 +57,7 @@ func (s *Sweeper) read(ctx context.Context, a *agenda, namespace string, which f
 	if !a.times.Applied {
 		made, err := labels.NewRequirement(v1alpha1.OriginLabel, selection.Exists, nil)
 		if err != nil {
-			return out, fmt.Errorf("cannot select the posts that leave: %w", err)
+			return out, fmt.Errorf("cannot select the posts to remove: %w", err)
 		}
 		options = append(options, client.MatchingLabelsSelector{Selector: labels.NewSelector().Add(*made)})
 	}

@@ -23,12 +23,12 @@ const rebuildAtOnce = 200
 func (s *Archiver) rebuild(ctx context.Context, team *v1alpha1.Team, why error) error {
 	of := teamOf(team)
 	log := ctrl.LoggerFrom(ctx).WithValues("team", team.Name, "namespace", of.Namespace)
-	log.Error(why, "the lists of a team's archived posts are written anew, from the records of its posts")
+	log.Error(why, "rebuilding the lists of a team's archived posts from its records")
 	posts, err := s.Lists.Rebuild(ctx, lists.Team(of), s.entries(ctx, team))
 	if err != nil {
 		return err //nolint:wrapcheck // the error has its context
 	}
-	log.Info("the lists of a team's archived posts are whole again", "posts", posts)
+	log.Info("rebuilt the lists of a team's archived posts", "posts", posts)
 	s.markChanged(of)
 	return nil
 }
@@ -62,7 +62,7 @@ func (s *Archiver) entriesOf(ctx context.Context, team *v1alpha1.Team, of archiv
 		group.Go(func() error {
 			kept, err := s.readRecord(ctx, of, name)
 			if archive.IsRecordError(err) {
-				ctrl.LoggerFrom(ctx).Error(err, "a post is in no list, since its record cannot be read", "namespace", of.Namespace, "name", name)
+				ctrl.LoggerFrom(ctx).Error(err, "a post is not listed, because its record cannot be read", "namespace", of.Namespace, "name", name)
 				return nil // It must not block the lists of other posts.
 			}
 			if err != nil || kept == nil || kept.FinishedAt == nil {

@@ -45,7 +45,7 @@ func (t *ListReporter) Start(ctx context.Context) error {
 		for of := range t.Archiver.drainChanged() {
 			if err := t.report(ctx, of); err != nil && ctx.Err() == nil {
 				t.Archiver.markChanged(of) // It is retried.
-				log.Error(err, "cannot tell that the lists of a team have changed yet", "team", of.Name)
+				log.Error(err, "cannot report that the lists of a team have changed; retrying", "team", of.Name)
 			}
 		}
 	}
@@ -71,7 +71,7 @@ func (t *ListReporter) report(ctx context.Context, of archive.Team) error {
 	before := team.DeepCopy()
 	team.Status.Archive = &stands
 	if err := t.Archiver.Client.Status().Patch(ctx, &team, client.MergeFrom(before)); err != nil {
-		return fmt.Errorf("cannot write how the archive of team %s stands: %w", of.Name, client.IgnoreNotFound(err))
+		return fmt.Errorf("cannot write the archive status of team %s: %w", of.Name, client.IgnoreNotFound(err))
 	}
 	return nil
 }

@@ -165,7 +165,7 @@ func (s *Sweeper) expire(ctx context.Context, teams map[string]*v1alpha1.Team) e
 		more, err := s.Archive.Expire(ctx, team, s.Policy.Of(team))
 		if err != nil {
 			s.unexpired = true
-			problems = append(problems, fmt.Errorf("cannot remove from the archive of team %s what is over its time: %w", team.Name, err))
+			problems = append(problems, fmt.Errorf("cannot remove expired posts from the archive of team %s: %w", team.Name, err))
 		}
 		if more {
 			s.expireAt = now

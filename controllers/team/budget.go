@@ -64,7 +64,7 @@ func (r *Reconciler) ensureQuota(ctx context.Context, team *v1alpha1.Team) error
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("cannot bound what namespace %q stores by ResourceQuota %s: %w", wanted.Namespace, wanted.Name, err)
+		return fmt.Errorf("cannot limit namespace %q by ResourceQuota %s: %w", wanted.Namespace, wanted.Name, err)
 	}
 	return nil
 }
@@ -93,7 +93,7 @@ func quotaOf(namespace string, budget *plan.Budget, owners []metav1.OwnerReferen
 func (r *Reconciler) used(ctx context.Context, team *v1alpha1.Team) []v1alpha1.BudgetUse {
 	stored, err := r.Quota.Read(ctx, team.Spec.Namespace, plan.BudgetCounter())
 	if err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "cannot tell what the team uses of its budget; trying again later")
+		ctrl.LoggerFrom(ctx).Error(err, "cannot read the team's budget usage; retrying later")
 		return nil
 	}
 	budget := plan.BudgetOf(team)

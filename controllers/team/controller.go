@@ -171,7 +171,7 @@ func wantedNamespace(obj client.Object) string {
 func (r *Reconciler) teamsOf(ctx context.Context, namespace string) []reconcile.Request {
 	teams, err := r.Claimants(ctx, namespace)
 	if err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "cannot tell whose the namespace is that changed", "namespace", namespace)
+		ctrl.LoggerFrom(ctx).Error(err, "cannot find the team of a changed namespace", "namespace", namespace)
 		return nil
 	}
 	requests := make([]reconcile.Request, len(teams))

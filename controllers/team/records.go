@@ -37,7 +37,7 @@ func (r *Reconciler) ensureFinalizer(ctx context.Context, team *v1alpha1.Team) e
 		return nil
 	}
 	if err := r.Client.Patch(ctx, team, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
-		return fmt.Errorf("cannot put the finalizer on the team: %w", err)
+		return fmt.Errorf("cannot add the finalizer to the team: %w", err)
 	}
 	return nil
 }
@@ -56,17 +56,17 @@ func (r *Reconciler) finalize(ctx context.Context, team *v1alpha1.Team) (time.Du
 	case failed == nil && left:
 		return time.Millisecond, nil
 	case failed != nil && r.Clock.Since(team.DeletionTimestamp.Time) < abandonAfter:
-		ctrllog.FromContext(ctx).Error(failed, "the removal of a team's records is tried again")
+		ctrllog.FromContext(ctx).Error(failed, "cannot remove a team's records; retrying")
 		return clearAgain, nil
 	}
 	before := team.DeepCopy()
 	controllerutil.RemoveFinalizer(team, v1alpha1.RecordsFinalizer)
 	err := r.Client.Patch(ctx, team, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
 	if client.IgnoreNotFound(err) != nil {
-		return 0, fmt.Errorf("cannot take the finalizer off the team: %w", err)
+		return 0, fmt.Errorf("cannot remove the finalizer from the team: %w", err)
 	}
 	if failed != nil {
-		ctrllog.FromContext(ctx).Error(failed, "a Team went although its records could not be removed", "namespace", team.Spec.Namespace)
+		ctrllog.FromContext(ctx).Error(failed, "released a Team whose records could not be removed", "namespace", team.Spec.Namespace)
 		r.reportAbandoned(team)
 	}
 	return 0, nil

@@ -59,14 +59,14 @@ func (r *Reconciler) recount(ctx context.Context, team string, bounds *corev1.Re
 		return nil
 	}
 	log := ctrl.LoggerFrom(ctx).WithValues("namespace", bounds.Namespace, "resourceQuota", bounds.Name)
-	log.Info("Kubernetes refuses more of Herald's objects in the namespace, because it could not count those that there are; asking it to count again")
+	log.Info("Kubernetes rejects Herald's objects in the namespace, because it has not counted the existing ones; requesting a recount")
 	bounds.Spec.Hard[recountTrigger] = *resource.NewQuantity(0, resource.DecimalSI)
 	err := r.Client.Update(ctx, bounds)
 	if apierrors.IsConflict(err) {
 		return err
 	}
 	if err != nil {
-		log.Error(err, "cannot ask Kubernetes to count, which it does by itself every five minutes; let the manager put "+string(recountTrigger)+" into spec.hard of the quota, and Teams take objects sooner")
+		log.Error(err, "cannot request a recount, which Kubernetes makes by itself every five minutes; allow the manager to put "+string(recountTrigger)+" into spec.hard of the quota to make it sooner")
 	}
 	r.recounts.recordRequest(team, now)
 	return nil

@@ -82,7 +82,7 @@ func (r *Reconciler) suspend(ctx context.Context, team *v1alpha1.Team) error {
 	switch {
 	case r.Events == nil || was == (reason != ""):
 	case was:
-		r.Events.Eventf(team, nil, corev1.EventTypeNormal, v1alpha1.ReasonResumed, "Resume", "posts go out again, and their deadlines have moved by the time suspended")
+		r.Events.Eventf(team, nil, corev1.EventTypeNormal, v1alpha1.ReasonResumed, "Resume", "posts are published again; their deadlines have moved by the suspended time")
 	default:
 		r.Events.Eventf(team, nil, corev1.EventTypeNormal, reason, "Suspend", "%s", message)
 	}
@@ -106,11 +106,11 @@ func (r *Reconciler) suspensionReason(team *v1alpha1.Team) (reason, message stri
 	const what = "posts are accepted and prepared, and nothing is published; "
 	switch {
 	case team.Spec.Suspend && r.SuspendAll.On():
-		return v1alpha1.ReasonSuspendedBySpec, what + "set spec.suspend to false, and suspend in the manager's configuration, which holds all teams, to go on"
+		return v1alpha1.ReasonSuspendedBySpec, what + "set spec.suspend to false, and suspend in the manager's configuration, which suspends all teams, to resume"
 	case team.Spec.Suspend:
-		return v1alpha1.ReasonSuspendedBySpec, what + "set spec.suspend to false to go on"
+		return v1alpha1.ReasonSuspendedBySpec, what + "set spec.suspend to false to resume"
 	case r.SuspendAll.On():
-		return v1alpha1.ReasonSuspendedByConfiguration, what + "set suspend to false in the manager's configuration to go on"
+		return v1alpha1.ReasonSuspendedByConfiguration, what + "set suspend to false in the manager's configuration to resume"
 	default:
 		return "", ""
 	}
@@ -120,7 +120,7 @@ func (r *Reconciler) watchSuspendAll(ctx context.Context, queue clientworkqueue.
 	r.SuspendAll.Subscribe(func() {
 		var teams v1alpha1.TeamList
 		if err := r.Client.List(ctx, &teams, client.UnsafeDisableDeepCopy); err != nil {
-			ctrl.LoggerFrom(ctx).Error(fmt.Errorf("cannot list the teams: %w", err), "the change of suspend in the configuration is told to no team")
+			ctrl.LoggerFrom(ctx).Error(fmt.Errorf("cannot list the teams: %w", err), "cannot notify the teams of a change of suspend in the configuration")
 			return
 		}
 		for i := range teams.Items {

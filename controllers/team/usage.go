@@ -39,7 +39,7 @@ func (r *Reconciler) tracksUsage() bool { return r.Owner != nil && r.Quota != ni
 func (r *Reconciler) teamOf(ctx context.Context, obj client.Object) []reconcile.Request {
 	team, err := r.Owner(ctx, obj.GetNamespace())
 	if err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "cannot find the team of what changed", "namespace", obj.GetNamespace())
+		ctrl.LoggerFrom(ctx).Error(err, "cannot find the team of a changed object", "namespace", obj.GetNamespace())
 		return nil
 	}
 	if team == nil {

@@ -145,7 +145,7 @@ func (c *Clock) Check(*http.Request) error {
 	case !c.measured:
 		return errors.New("the clock could not be compared with that of the Kubernetes API yet")
 	case c.inconsistent():
-		return fmt.Errorf("answers of the Kubernetes API give times that are more than %s apart: see to the clocks of the control plane and of this node", maxSpread)
+		return fmt.Errorf("answers of the Kubernetes API give times that are more than %s apart: check the clocks of the control plane and of this node", maxSpread)
 	}
 	return nil
 }
@@ -202,7 +202,7 @@ func (c *Clock) observe(date, sent, answered time.Time) {
 		c.correction = middle - c.set
 	}
 	if c.correction != was {
-		c.log.Warn("The clock of this machine differs from that of the Kubernetes API; Herald goes by the latter. See to the time of this node",
+		c.log.Warn("This machine's clock differs from that of the Kubernetes API, which Herald uses. Check the clock of this node",
 			"corrected", c.correction.String(), "was", was.String())
 	}
 }
@@ -250,7 +250,7 @@ func (c *Clock) Watch(ctx context.Context, config *rest.Config) error {
 	}
 	base, _, err := rest.DefaultServerUrlFor(config)
 	if err != nil {
-		return fmt.Errorf("cannot tell the address of the Kubernetes API: %w", err)
+		return fmt.Errorf("cannot determine the address of the Kubernetes API: %w", err)
 	}
 	address := strings.TrimRight(base.String(), "/") + "/version"
 	ticker := c.NewTicker(checkInterval)

@@ -44,7 +44,7 @@ const within = 15 * time.Second
 // tries limits how often Put calls join again because another writer changed the record.
 const tries = 5
 
-var errContended = errors.New("others write it at the same time")
+var errContended = errors.New("other processes keep changing it")
 
 // IsRecordError reports whether err concerns a single record, so that others can still be read and written.
 func IsRecordError(err error) bool {
@@ -125,7 +125,7 @@ func (a *Archive) Put(ctx context.Context, team Team, post string, join func(bef
 			return nil
 		}
 		if !errors.Is(err, store.ErrChanged) {
-			return explain(fmt.Sprintf("cannot keep the record of post %s/%s", team.Namespace, post), err)
+			return explain(fmt.Sprintf("cannot store the record of post %s/%s", team.Namespace, post), err)
 		}
 		if before, etag, err = a.get(ctx, team, post); errors.Is(err, ErrNotFound) {
 			before, etag = nil, ""
@@ -133,7 +133,7 @@ func (a *Archive) Put(ctx context.Context, team Team, post string, join func(bef
 			return err
 		}
 	}
-	return fmt.Errorf("cannot keep the record of post %s/%s: %w", team.Namespace, post, errContended)
+	return fmt.Errorf("cannot store the record of post %s/%s: %w", team.Namespace, post, errContended)
 }
 
 func (a *Archive) write(ctx context.Context, key string, data []byte, etag string) error {

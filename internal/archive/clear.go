@@ -59,7 +59,7 @@ type faultsError struct {
 }
 
 func (e *faultsError) Error() string {
-	return fmt.Sprintf("%d documents could not be removed, the first one since: %v", e.n, e.first)
+	return fmt.Sprintf("%d documents could not be removed, the first one because: %v", e.n, e.first)
 }
 
 func (e *faultsError) Unwrap() error { return e.first }
@@ -108,7 +108,7 @@ func (a *Archive) remove(ctx context.Context, team Team, under string, goes func
 		}
 		return nil
 	}
-	doing := "cannot remove what is kept of team " + team.Name
+	doing := "cannot remove the archive of team " + team.Name
 	if err := errors.Join(list(), group.Wait()); err != nil {
 		return n, true, explain(doing, err)
 	}

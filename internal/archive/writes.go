@@ -47,7 +47,7 @@ func (a *Archive) waitForWrites(ctx context.Context, team Team) error {
 		select {
 		case <-ended:
 		case <-ctx.Done():
-			return fmt.Errorf("what is kept of team %s is still being written: %w", team.Name, ctx.Err())
+			return fmt.Errorf("the archive of team %s is still being written: %w", team.Name, ctx.Err())
 		}
 	}
 	return nil

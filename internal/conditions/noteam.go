@@ -23,5 +23,5 @@ func NoTeamProblem(namespace string) string {
 // NoTeamRemedy describes the remedy.
 func NoTeamRemedy(namespace string) string {
 	return fmt.Sprintf("use the namespace of a Team, or have an administrator create a Team with spec.namespace %q "+
-		"(`kubectl get teams` shows those that there are, and why one does not get its namespace)", namespace)
+		"(`kubectl get teams` lists the existing ones, and why one does not own its namespace)", namespace)
 }

@@ -59,7 +59,7 @@ func invalid(secret *corev1.Secret, key, problem string) *Error {
 
 func unverified(name string) *Error {
 	return &Error{Reason: Unverified, Message: fmt.Sprintf(
-		"those in Secret %q changed and have not been checked yet; Herald asks the platform whose they are, and the connection says what it found", name)}
+		"those in Secret %q changed and have not been checked yet; Herald checks them with the platform and reports the result in the connection's status", name)}
 }
 
 func fromAPI(err error, name, verb string) *Error {
@@ -72,12 +72,12 @@ func fromAPI(err error, name, verb string) *Error {
 		e.Reason = Conflict
 		e.Message = fmt.Sprintf("Secret %q was changed by another client at the same time", name)
 	case apierrors.IsForbidden(err):
-		e.Message = fmt.Sprintf("Herald may not %s Secret %q; is there a Team that owns this namespace, and is it ready?", verb, name)
+		e.Message = fmt.Sprintf("Herald has no permission to %s Secret %q; check that a Team owns this namespace and is ready", verb, name)
 	case apierrors.IsInvalid(err):
 		e.Reason = Invalid
-		e.Message = fmt.Sprintf("Secret %q does not take the tokens; delete it, and Herald makes it again", name)
+		e.Message = fmt.Sprintf("Secret %q cannot store the tokens; delete it, and Herald creates it again", name)
 	default:
-		e.Message = fmt.Sprintf("Herald could not %s Secret %q, since the Kubernetes API had trouble; it tries again", verb, name)
+		e.Message = fmt.Sprintf("Herald could not %s Secret %q, because of an error of the Kubernetes API; it retries", verb, name)
 	}
 	return e
 }

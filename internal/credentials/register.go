@@ -104,8 +104,8 @@ func (s *Store) Entries(ctx context.Context, namespace string) ([]RegisterEntry,
 	}
 	if secret.Type != WorkingType {
 		return nil, &Error{Reason: Invalid, Message: fmt.Sprintf(
-			"Secret %q has the name under which Herald notes which tokens it keeps in this namespace, and is not Herald's, which leaves it as it is; "+
-				"give it another name, and name that in spec.credentialsSecretRef of the Connections that use it", RegisterName)}
+			"Secret %q has the name of Herald's own register of tokens in this namespace, but Herald did not create it; "+
+				"rename it, and update spec.credentialsSecretRef of the Connections that use it", RegisterName)}
 	}
 	var found []RegisterEntry
 	for key, content := range secret.Data {

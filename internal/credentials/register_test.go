@@ -25,7 +25,7 @@ func TestRegisterOfPeople(t *testing.T) {
 	seeded(t, store)
 	before := secretOf(t, api, RegisterName)
 	entry := RegisterEntryOf(connection())
-	if err := store.Register(t.Context(), "team", entry); ReasonOf(err) != Invalid || !strings.Contains(err.Error(), "another name") {
+	if err := store.Register(t.Context(), "team", entry); ReasonOf(err) != Invalid || !strings.Contains(err.Error(), "rename it") {
 		t.Errorf("a person has to see to it: %v", err)
 	}
 	if _, err := store.Entries(t.Context(), "team"); ReasonOf(err) != Invalid {

@@ -59,7 +59,7 @@ type Spool struct {
 // key is too short. If the folder is currently not writable, it only logs that.
 func OpenSpool(path string, key func() string, log logr.Logger) (*Spool, error) {
 	if len(key()) < MinSpoolKey {
-		return nil, fmt.Errorf("the key has less than %d characters; write a longer one, such as the output of `openssl rand -hex 32`", MinSpoolKey)
+		return nil, fmt.Errorf("the key has fewer than %d characters; write a longer one, such as the output of `openssl rand -hex 32`", MinSpoolKey)
 	}
 	f := &Spool{path: path, files: os.DirFS(path), key: key, log: log}
 	if err := os.MkdirAll(filepath.Join(path, quarantineDir), 0o700); err != nil {
@@ -98,14 +98,14 @@ func (f *Spool) Save(e UnsavedToken) error {
 	defer f.mu.Unlock()
 	all, err := f.names()
 	if err != nil {
-		return fmt.Errorf("cannot keep a renewed token: %w", err)
+		return fmt.Errorf("cannot spool a renewed token: %w", err)
 	}
 	name := spoolFileName(e.Account)
 	if !all[name] && len(all) >= MaxSpoolEntries {
-		return fmt.Errorf("cannot keep a renewed token: folder %s holds %d already, which no process has taken out", f.path, len(all))
+		return fmt.Errorf("cannot spool a renewed token: folder %s holds %d already, which no process has taken out", f.path, len(all))
 	}
 	if err := f.replace(name, file); err != nil {
-		return fmt.Errorf("cannot keep a renewed token: %w", err)
+		return fmt.Errorf("cannot spool a renewed token: %w", err)
 	}
 	delete(f.unread, name)
 	return nil
@@ -137,7 +137,7 @@ func (f *Spool) Entries() (entries []UnsavedToken, all bool) {
 	files, err := fs.ReadDir(f.files, ".")
 	if err != nil {
 		if !f.unlisted {
-			f.log.Error(err, "cannot look for renewed tokens that an earlier process could not store; it is tried again; see what became of the folder", "folder", f.path)
+			f.log.Error(err, "cannot look for renewed tokens that an earlier process could not store; retrying; check the folder", "folder", f.path)
 		}
 		f.unlisted = true
 		return nil, false

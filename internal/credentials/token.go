@@ -118,7 +118,7 @@ func decodeTime(secret *corev1.Secret, key string) (time.Time, error) {
 	}
 	ends, err := time.Parse(time.RFC3339, at)
 	if err != nil {
-		return time.Time{}, invalid(secret, key, "is not a time such as 2026-12-01T09:00:00Z; write it so, or remove the key if the token does not end")
+		return time.Time{}, invalid(secret, key, "is not a time such as 2026-12-01T09:00:00Z; correct it, or remove the key if the token does not expire")
 	}
 	return ends.UTC(), nil
 }

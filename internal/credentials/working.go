@@ -120,7 +120,7 @@ func (s *Store) inputOf(secret *corev1.Secret, platform v1alpha1.Platform) Input
 	}
 	if secret.Type == WorkingType {
 		in.Err = &Error{Reason: Invalid, Message: fmt.Sprintf(
-			"Secret %q is one that Herald keeps for itself; name the Secret that you made in spec.credentialsSecretRef", secret.Name)}
+			"Secret %q is Herald's own; set spec.credentialsSecretRef to the Secret that you created", secret.Name)}
 		return in
 	}
 	found, err := decode(secret, platform, s.apps)

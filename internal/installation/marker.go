@@ -111,10 +111,10 @@ func (b *Bucket) read(ctx context.Context) (marker Marker, etag string, err erro
 		return Marker{}, "", nil
 	}
 	if err != nil {
-		return Marker{}, "", fmt.Errorf("cannot tell whose the bucket is: %w", err)
+		return Marker{}, "", fmt.Errorf("cannot read the owner of the bucket: %w", err)
 	}
 	if err := json.Unmarshal(data, &marker); err != nil || marker.Cluster == "" {
-		return Marker{}, "", fmt.Errorf("cannot tell whose the bucket is: %s is no marker of Herald's; "+
+		return Marker{}, "", fmt.Errorf("cannot read the owner of the bucket: %s is no marker of Herald's; "+
 			"remove it if the bucket is this installation's (%w)", Key, errors.Join(err, errUnnamed))
 	}
 	return marker, etag, nil

@@ -65,15 +65,15 @@ func (w *Watch) Check(ctx context.Context) {
 		w.foreign.Set(1)
 		if w.reported != others.Cluster {
 			w.reported = others.Cluster
-			log.Error(err, "the bucket is another cluster's")
+			log.Error(err, "the bucket belongs to another cluster")
 		}
 	case err != nil:
-		log.V(1).Info("cannot tell whose the bucket is", "error", err.Error())
+		log.V(1).Info("cannot read the owner of the bucket", "error", err.Error())
 	default:
 		w.foreign.Set(0)
 		if w.reported != "" {
 			w.reported = ""
-			log.Info("the bucket is this cluster's now")
+			log.Info("the bucket now belongs to this cluster")
 		}
 	}
 }

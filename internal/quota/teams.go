@@ -65,7 +65,7 @@ func (t *Teams) owner(ctx context.Context, namespace string, options ...client.L
 func (t *Teams) Claimants(ctx context.Context, namespace string) ([]v1alpha1.Team, error) {
 	var found v1alpha1.TeamList
 	if err := t.cache.List(ctx, &found, client.MatchingFields{byNamespace: namespace}, client.UnsafeDisableDeepCopy); err != nil {
-		return nil, fmt.Errorf("cannot list the teams that want namespace %q: %w", namespace, err)
+		return nil, fmt.Errorf("cannot list the teams that claim namespace %q: %w", namespace, err)
 	}
 	return found.Items, nil
 }
@@ -150,7 +150,7 @@ func InNamespace(served configv1alpha1.Namespaces, cache client.Reader, empty fu
 			})
 		}
 		if err != nil {
-			ctrl.LoggerFrom(ctx).Error(err, "cannot list what is in the namespace of a team that changed", "team", team.Name, "namespace", team.Spec.Namespace)
+			ctrl.LoggerFrom(ctx).Error(err, "cannot list the objects in the namespace of a changed team", "team", team.Name, "namespace", team.Spec.Namespace)
 		}
 		return requests
 	})

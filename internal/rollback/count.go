@@ -54,7 +54,7 @@ type Count struct {
 func parse(data []byte) (Count, error) {
 	var c Count
 	if err := json.Unmarshal(data, &c); err != nil || c.Number < 1 {
-		return Count{}, fmt.Errorf("%.100q is no count of Herald's (%w)", data, cmp.Or(err, errUncounted))
+		return Count{}, fmt.Errorf("%.100q is not a count from Herald (%w)", data, cmp.Or(err, errUncounted))
 	}
 	return c, nil
 }

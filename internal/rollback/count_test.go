@@ -92,7 +92,7 @@ func TestFarther(t *testing.T) {
 
 func TestParse(t *testing.T) {
 	for _, text := range []string{"", "no count", "{}", `{"number":-1}`} {
-		if _, err := parse([]byte(text)); err == nil || !strings.Contains(err.Error(), "no count of Herald's") {
+		if _, err := parse([]byte(text)); err == nil || !strings.Contains(err.Error(), "not a count from Herald") {
 			t.Errorf("%q: %v", text, err)
 		}
 	}

@@ -128,7 +128,7 @@ func (c *Detector) Start(ctx context.Context) error {
 // countFinal counts at shutdown, since posts published within the last minute are later than the last count.
 func (c *Detector) countFinal(ctx context.Context) {
 	if err := c.within(ctx, lastWithin); err != nil {
-		log(ctx).V(1).Info("cannot count once more before the end", "error", err.Error())
+		log(ctx).V(1).Info("cannot count at shutdown", "error", err.Error())
 		c.renew(ctx, lastWithin, err)
 	}
 }
@@ -253,10 +253,10 @@ func (c *Detector) renewLease(ctx context.Context) error {
 // recent, since an ordinary restart must not wait for the bucket; otherwise earlier posts wait.
 func (c *Detector) handleFailure(ctx context.Context, began time.Time, why error) {
 	if c.isConfirmed() {
-		log(ctx).Info("cannot count; an earlier state of the cluster would not be noticed if it were put back now", "error", why.Error())
+		log(ctx).Info("cannot count; a rollback of the cluster would not be detected now", "error", why.Error())
 		return
 	}
-	log(ctx).Info("cannot tell yet whether the cluster was put back to an earlier state; trying again", "error", why.Error())
+	log(ctx).Info("cannot determine whether the cluster was put back to an earlier state; retrying", "error", why.Error())
 	_, bucket := errors.AsType[*bucketError](why)
 	switch {
 	case c.isTrusted():

@@ -54,7 +54,7 @@ func (c *Detector) readBucket(ctx context.Context, key string) (Count, string, e
 		return Count{}, "", nil
 	}
 	if err != nil {
-		return Count{}, "", fmt.Errorf("cannot read what the bucket has counted: %w", err)
+		return Count{}, "", fmt.Errorf("cannot read the count in the bucket: %w", err)
 	}
 	count, err := parse(data)
 	if err != nil {
@@ -71,11 +71,11 @@ func (c *Detector) readLease(ctx context.Context) (*coordinationv1.Lease, Count,
 		return &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: c.o.Lease.Namespace, Name: c.o.Lease.Name}}, Count{}, nil
 	}
 	if err != nil {
-		return nil, Count{}, fmt.Errorf("cannot read what the cluster has counted, on lease %s: %w", c.o.Lease, err)
+		return nil, Count{}, fmt.Errorf("cannot read the cluster's count on lease %s: %w", c.o.Lease, err)
 	}
 	count, err := parse([]byte(lease.Annotations[Annotation]))
 	if err != nil {
-		log(ctx).Info("the lease has no count; it is as if the cluster had counted nothing", "lease", c.o.Lease.String(), "error", err.Error())
+		log(ctx).Info("the lease has no count; starting from zero", "lease", c.o.Lease.String(), "error", err.Error())
 		return lease, Count{}, nil
 	}
 	return lease, count, nil

@@ -50,7 +50,7 @@ func Start(ctx context.Context, o Options) (*Provider, error) {
 	seldom := rate.Sometimes{Interval: trouble}
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) {
 		seldom.Do(func() {
-			o.Log.WarnContext(context.WithoutCancel(ctx), "Traces cannot be delivered; spans are dropped, and nothing else suffers", "error", err)
+			o.Log.WarnContext(context.WithoutCancel(ctx), "Traces cannot be delivered; spans are dropped", "error", err)
 		})
 	}))
 	from, err := resource.Merge(

@@ -262,7 +262,7 @@ func (c *Client) clientFor(call Call, req *http.Request) (*http.Client, error) {
 	proxy, err := c.proxy(req)
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("which proxy to use is not known: %w", err)
+		return nil, fmt.Errorf("cannot determine the proxy: %w", err)
 	case proxy != nil:
 		return c.http, nil
 	default:

@@ -117,7 +117,7 @@ func (k *Rotator) Start(ctx context.Context) error {
 			pause = retryAfter
 		}
 		if err := k.Check(ctx); err != nil && ctx.Err() == nil {
-			log.Error(err, "the webhook cannot be reached for now; posts are judged by the reconciler alone")
+			log.Error(err, "the webhook is not reachable; only the reconciler validates posts")
 			pause = retryAfter
 		}
 		select {
@@ -191,7 +191,7 @@ func (k *Rotator) ensure(ctx context.Context) (*corev1.Secret, error) {
 		err = k.Writer.Update(ctx, secret)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("cannot keep the certificate in Secret %s: %w", k.Secret, err)
+		return nil, fmt.Errorf("cannot store the certificate in Secret %s: %w", k.Secret, err)
 	}
 	return secret, nil
 }

@@ -46,7 +46,7 @@ func Abandon(t *v1alpha1.TargetStatus, now time.Time) error {
 	if !IsOpen(t.Attempt) {
 		return ErrSettled
 	}
-	why := "it cannot be found out any more: the post, or the connection by which the platform is asked, was deleted"
+	why := "it can no longer be looked up: the post or its connection was deleted"
 	closeUnknown(t, v1alpha1.OnUnknownFail, now, why)
 	return nil
 }
@@ -54,7 +54,7 @@ func Abandon(t *v1alpha1.TargetStatus, now time.Time) error {
 // fail settles an unpublished target. If an earlier attempt may have published it, the target becomes undecided.
 func fail(t *v1alpha1.TargetStatus, b v1alpha1.Blocked) {
 	if AmbiguousSince(t) != nil {
-		markUndecided(t, "a call got no clear answer, and nothing that followed published it: "+b.Problem)
+		markUndecided(t, "the outcome of a call is unknown, and no later call published it: "+b.Problem)
 		return
 	}
 	state := v1alpha1.TargetFailed

@@ -71,7 +71,7 @@ func TestFailureInDoubt(t *testing.T) {
 			"too late to send again", "it would be sent after its time, so a person must tell", claimed,
 			func(t *testing.T, target *v1alpha1.TargetStatus) {
 				mustDo(t, RecordLookupFailure(target, platforms.Errorf(platforms.ClassTransient, "busy"), timing, v1alpha1.OnUnknownRetry, at(2*time.Hour)))
-			}, "could not be asked: busy", true, v1alpha1.ReasonOutcomeUnknown,
+			}, "could not be looked up: busy", true, v1alpha1.ReasonOutcomeUnknown,
 		},
 		{
 			"the next try comes too late", "the pause before it ends behind the deadline", doubtful,

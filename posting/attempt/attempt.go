@@ -33,7 +33,7 @@ var (
 	// ErrSettled: the target is not pending.
 	ErrSettled = errors.New("the target is settled")
 	// ErrSuperseded: the entry contains another attempt, or this attempt is closed.
-	ErrSuperseded = errors.New("another attempt has taken this one's place")
+	ErrSuperseded = errors.New("another attempt has superseded this one")
 )
 
 // Timing holds the protocol's time limits.

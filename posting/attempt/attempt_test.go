@@ -586,7 +586,7 @@ func TestLookFailedAtWork(t *testing.T) {
 			t.Errorf("%s: got %+v", tt.reason, target)
 		}
 	}
-	if got, want := problemOf(target), "the platform took it and did not say in time what became of it: it is processed"; got != want {
+	if got, want := problemOf(target), "the platform accepted it and did not report its outcome in time: it is processed"; got != want {
 		t.Errorf("a person is told what is known, and promised nothing: got %q, want %q", got, want)
 	}
 }
@@ -597,7 +597,7 @@ func TestRecordLookupFailure(t *testing.T) {
 	if e := RecordLookupFailure(target, err, timing, v1alpha1.OnUnknownFail, at(time.Minute)); e != nil || !IsOpen(target.Attempt) || target.NextTryAt == nil {
 		t.Fatalf("a look that failed must leave the attempt open and plan another: %v %+v", e, target)
 	}
-	if reasonOf(target) != v1alpha1.ReasonSettling || problemOf(target) != "the answer was lost, and the platform cannot be asked yet: busy" {
+	if reasonOf(target) != v1alpha1.ReasonSettling || problemOf(target) != "the answer was lost, and it cannot be looked up yet: busy" {
 		t.Errorf("people read %s: %s", reasonOf(target), problemOf(target))
 	}
 	last := timing.SendWindow + timing.CallTimeout + timing.ClockMargin + timing.LookupTimeout

@@ -46,7 +46,7 @@ func RecordLookup(t *v1alpha1.TargetStatus, f platforms.LookupResult, timing Tim
 		recordPosted(t, f, cards, now)
 		return nil
 	case f.Matches > 1:
-		closeUnknown(t, v1alpha1.OnUnknownFail, now, fmt.Sprintf("%d posts of the account fit, so it cannot be told which is this one", f.Matches))
+		closeUnknown(t, v1alpha1.OnUnknownFail, now, fmt.Sprintf("%d posts of the account match, so it is unknown which is this one", f.Matches))
 		return nil
 	case storable(f.OperationID):
 		recordProcessing(t, f.OperationID, now)
@@ -122,16 +122,16 @@ func RecordLookupFailure(t *v1alpha1.TargetStatus, err *platforms.Error, timing 
 	taken := t.Attempt.OperationID != ""
 	switch {
 	case taken && since > max(workFor, timing.LookupTimeout):
-		closeUnknown(t, policy, now, "the platform took it and did not say in time what became of it: "+err.Problem)
+		closeUnknown(t, policy, now, "the platform accepted it and did not report its outcome in time: "+err.Problem)
 		return nil
 	case !taken && since > timing.LookupTimeout:
-		closeUnknown(t, policy, now, "the platform could not be asked: "+err.Error())
+		closeUnknown(t, policy, now, "it could not be looked up: "+err.Error())
 		return nil
 	}
 	scheduleLookup(t, callFinishedAt(t.Attempt, timing), err.RetryAt, now)
 	b := blockedBy(v1alpha1.ReasonProcessing, err)
 	if !taken {
-		b.Reason, b.Problem = v1alpha1.ReasonSettling, "the answer was lost, and the platform cannot be asked yet: "+err.Problem
+		b.Reason, b.Problem = v1alpha1.ReasonSettling, "the answer was lost, and it cannot be looked up yet: "+err.Problem
 	}
 	setBlocked(t, b)
 	return nil

@@ -37,7 +37,7 @@ func Record(t *v1alpha1.TargetStatus, id string, r platforms.Result, cards int, 
 		return ErrSuperseded
 	}
 	if lacksID(r, cards) {
-		r = platforms.Result{Outcome: platforms.Unknown, Err: platforms.Errorf(platforms.ClassUnknown, "the platform did not say under which id it published the card")}
+		r = platforms.Result{Outcome: platforms.Unknown, Err: platforms.Errorf(platforms.ClassUnknown, "the platform did not return the id of the published card")}
 	}
 	switch r.Outcome {
 	case platforms.Posted:

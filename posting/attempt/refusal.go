@@ -147,7 +147,7 @@ func recordConfirmationFailure(t *v1alpha1.TargetStatus, err *platforms.Error, t
 	announced := err.RetryAt.After(now) && inTime(t, err.RetryAt)
 	switch isOver := now.Sub(from) > patience && !announced; {
 	case isOver && err.Class == platforms.ClassUnknown:
-		closeUnknown(t, v1alpha1.OnUnknownFail, now, "the platform refused it, and could not be asked whether it published it all the same: "+err.Error())
+		closeUnknown(t, v1alpha1.OnUnknownFail, now, "the platform refused it, and the lookup to confirm that failed: "+err.Error())
 	case isOver:
 		refuseUnconfirmed(t, now)
 	default:
@@ -163,7 +163,7 @@ func recordConfirmationFailure(t *v1alpha1.TargetStatus, err *platforms.Error, t
 func refuseUnconfirmed(t *v1alpha1.TargetStatus, now time.Time) {
 	t.Attempt.Refusal.RetryAt = nil
 	if t.Blocked != nil {
-		t.Blocked.Remedy = cmp.Or(t.Blocked.Remedy, "look at the account before you post again: the platform could not be asked whether it published this one")
+		t.Blocked.Remedy = cmp.Or(t.Blocked.Remedy, "check the account before you post again: the lookup whether this post was published failed")
 	}
 	confirmRefusal(t, now)
 	t.Attempt.Refusal = &v1alpha1.Refusal{Unconfirmed: true}

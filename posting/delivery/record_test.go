@@ -136,7 +136,7 @@ func TestEnterResults(t *testing.T) {
 	if first := p.Status.Targets[0]; first.ExternalID != "7" || first.Phase != v1alpha1.PhasePosted || first.Reason != v1alpha1.ReasonPosted {
 		t.Errorf("the result of an open attempt is entered, and described: %+v", first)
 	}
-	const want = `target 0: the result "posted" (7) of attempt a0 came too late to be recorded: another attempt has taken this one's place`
+	const want = `target 0: the result "posted" (7) of attempt a0 came too late to be recorded: another attempt has superseded this one`
 	if err == nil || err.Error() != want {
 		t.Errorf("got %v, want that of the attempt that was replaced alone: %s", err, want)
 	}

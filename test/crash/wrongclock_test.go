@@ -108,7 +108,7 @@ func (w *wrong) skew(ctx context.Context) (time.Duration, error) {
 func (w *wrong) expectSkew(ctx context.Context, ahead time.Duration) {
 	GinkgoHelper()
 	Eventually(w.skew).WithArguments(ctx).Should(BeNumerically("~", ahead, measuredTo), "%s measures how far it is ahead", w.name)
-	const line = "The clock of this machine differs from that of the Kubernetes API; Herald goes by the latter"
+	const line = "This machine's clock differs from that of the Kubernetes API, which Herald uses"
 	log := func(g Gomega) string {
 		text, err := os.ReadFile(inFolder(w.name + ".log"))
 		g.Expect(err).NotTo(HaveOccurred())

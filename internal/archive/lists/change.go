@@ -182,7 +182,7 @@ func (w *Writer) prune(ctx context.Context, of Team, known []obsolete, unused []
 		left = append(left, obsolete{id, now})
 	}
 	if err := group.Wait(); err != nil {
-		return nil, fmt.Errorf("cannot remove what is not used any more: %w", err)
+		return nil, fmt.Errorf("cannot remove unused files: %w", err)
 	}
 	return left, nil
 }

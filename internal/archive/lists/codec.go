@@ -236,7 +236,7 @@ func (d *decoder) fail(why string) {
 
 func (d *decoder) done() error {
 	if d.err == nil && d.rest != "" {
-		d.fail("it goes on behind its end")
+		d.fail("data follows its end")
 	}
 	return d.err
 }

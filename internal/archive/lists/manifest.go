@@ -181,7 +181,7 @@ func (s *sealer) encodeIndex(team Team, x *index) ([]byte, error) {
 
 func decodeIndex(team Team, data []byte) (*index, error) {
 	if len(data) < len(ID{}) || idOf(data[len(ID{}):]) != ID(data[:len(ID{})]) {
-		return nil, fmt.Errorf("%w: %s is not what was written", ErrDamaged, team.index())
+		return nil, fmt.Errorf("%w: the content of %s does not match its hash", ErrDamaged, team.index())
 	}
 	payload, err := unseal(magicIndex, data[len(ID{}):], maxIndex)
 	if err != nil {

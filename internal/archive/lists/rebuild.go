@@ -22,7 +22,7 @@ func (w *Writer) Rebuild(ctx context.Context, of Team, all iter.Seq2[[]Entry, er
 	t.loaded = nil
 	before, err := w.outline(ctx, of)
 	if err != nil {
-		return 0, fmt.Errorf("cannot write the archive of team %s anew: %w", of.Name, err)
+		return 0, fmt.Errorf("cannot rebuild the archive of team %s: %w", of.Name, err)
 	}
 	// The files of the damaged lists may still be in use, so the next sweep is a day away.
 	w.mu.Lock()
@@ -34,11 +34,11 @@ func (w *Writer) Rebuild(ctx context.Context, of Team, all iter.Seq2[[]Entry, er
 			next, err = w.withEntries(ctx, of, next, entries)
 		}
 		if err != nil {
-			return 0, fmt.Errorf("cannot write the archive of team %s anew: %w", of.Name, err)
+			return 0, fmt.Errorf("cannot rebuild the archive of team %s: %w", of.Name, err)
 		}
 	}
 	if err := w.store(ctx, of, before, next); err != nil {
-		return 0, fmt.Errorf("cannot write the archive of team %s anew: %w", of.Name, err)
+		return 0, fmt.Errorf("cannot rebuild the archive of team %s: %w", of.Name, err)
 	}
 	t.loaded = next
 	return next.manifest.posts() + len(next.head), nil

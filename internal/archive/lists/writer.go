@@ -105,7 +105,7 @@ type RetainedError struct {
 }
 
 func (e *RetainedError) Error() string {
-	return fmt.Sprintf("%d posts stay, the first one since: %v", len(e.Names), e.Err)
+	return fmt.Sprintf("%d posts stay, the first one because: %v", len(e.Names), e.Err)
 }
 
 // Unwrap returns the error for the first post.
@@ -140,7 +140,7 @@ func (w *Writer) Expire(ctx context.Context, of Team, finishedBefore time.Time, 
 		n = 0
 	}
 	if err != nil {
-		return n, fmt.Errorf("cannot take expired posts out of the archive of team %s: %w", of.Name, err)
+		return n, fmt.Errorf("cannot remove expired posts from the archive of team %s: %w", of.Name, err)
 	}
 	return n, nil
 }
@@ -191,7 +191,7 @@ func (w *Writer) change(ctx context.Context, t *team, remake func(context.Contex
 }
 
 func missing(err error) error {
-	return fmt.Errorf("%w: a file that it names is gone: %w", ErrDamaged, err)
+	return fmt.Errorf("%w: a file in it is missing: %w", ErrDamaged, err)
 }
 
 func (w *Writer) store(ctx context.Context, of Team, before, next *loaded) error {
@@ -266,7 +266,7 @@ func read(ctx context.Context, bucket Bucket, of Team, id ID, most int64) ([]byt
 		return nil, err //nolint:wrapcheck // the store has wrapped it, and callers check for it
 	}
 	if idOf(data) != id {
-		return nil, fmt.Errorf("%w: %s is not what was written", ErrDamaged, of.segment(id))
+		return nil, fmt.Errorf("%w: the content of %s does not match its hash", ErrDamaged, of.segment(id))
 	}
 	return data, nil
 }

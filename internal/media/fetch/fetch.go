@@ -184,13 +184,13 @@ func sizeOf(response *http.Response, want Expected) (int64, error) {
 	}
 	switch {
 	case size <= 0 && response.ContentLength < 0:
-		return 0, permanent("the server does not tell how large the file is; state it in spec.sizeBytes")
+		return 0, permanent("the server does not send the size of the file; set it in spec.sizeBytes")
 	case size == 0:
 		return 0, permanent("the file is empty")
 	case want.Size > 0 && size != want.Size:
 		return 0, permanent("the file has %d bytes, but spec.sizeBytes says %d", size, want.Size)
 	case size > want.MaxSize:
-		return 0, permanent("the file has %d bytes, more than the %d that are taken", size, want.MaxSize)
+		return 0, permanent("the file has %d bytes, more than the %d that are allowed", size, want.MaxSize)
 	default:
 		return size, nil
 	}

@@ -55,7 +55,7 @@ func (c *cleaner) film(whole span) (end int64) {
 		return end
 	}
 	if len(f.media) == mostMedia {
-		f.failf("has its frames in more than %d parts, which cannot be searched for the places where it was taken", mostMedia)
+		f.failf("has its frames in more than %d parts, too many to search for locations", mostMedia)
 		return end
 	}
 	for _, table := range f.blocks {
@@ -76,7 +76,7 @@ func (f *film) walk(in span, outer string, visit func(outer string, b box)) (end
 		b, ok := f.box(at, in.end)
 		f.boxes++
 		if f.boxes > mostBoxes {
-			f.failf("has more than %d parts, which cannot all be searched for the place where it was taken", mostBoxes)
+			f.failf("has more than %d parts, too many to search for its location", mostBoxes)
 		}
 		if !ok || f.ended() {
 			return at
@@ -124,7 +124,7 @@ func (f *film) top(outer string, b box) {
 		f.walk(b.span, b.kind, f.top)
 	case "moov/trak":
 		if len(f.tracks) == mostTracks {
-			f.failf("has more than %d tracks, each of which may say where it was taken", mostTracks)
+			f.failf("has more than %d tracks, each of which may contain a location", mostTracks)
 			return
 		}
 		f.tracks = append(f.tracks, track{})

@@ -69,7 +69,7 @@ func (f *Finder) Find(ctx context.Context, file File) (Patches, error) {
 		found, _ := answer.Val.(Patches)
 		return found, answer.Err
 	case <-ctx.Done():
-		return Patches{}, fmt.Errorf("the file was not searched in time for the place where it was taken: %w", ctx.Err())
+		return Patches{}, fmt.Errorf("the search for the file's location timed out: %w", ctx.Err())
 	}
 }
 
@@ -79,7 +79,7 @@ func (f *Finder) search(ctx context.Context, id string, file File) (Patches, err
 	case f.places <- struct{}{}:
 		defer func() { <-f.places }()
 	case <-ctx.Done():
-		return Patches{}, fmt.Errorf("the file was not searched in time for the place where it was taken: %w", ctx.Err())
+		return Patches{}, fmt.Errorf("the search for the file's location timed out: %w", ctx.Err())
 	}
 	found, err := Find(store.ReaderAt(ctx, f.open, file.Key, file.ETag, file.Size), file.Size, file.MIMEType)
 	if problem := new(UnreadableError); err == nil || errors.As(err, &problem) {

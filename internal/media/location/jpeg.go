@@ -47,7 +47,7 @@ func (c *cleaner) cleanAppended(at int64) {
 			at = c.picture(found.at)
 		}
 	}
-	c.failf("has more than %d pictures or films behind the first, each of which may say where it was taken", mostAppended)
+	c.failf("has more than %d pictures or films after the first, each of which may contain a location", mostAppended)
 }
 
 type hit struct {

@@ -47,11 +47,11 @@ func Find(r io.ReaderAt, size int64, mimeType string) (Patches, error) {
 	case v1alpha1.MimeMP4, v1alpha1.MimeQuickTime:
 		c.film(span{0, size})
 	default:
-		return Patches{}, fmt.Errorf("files of type %q are not searched for a place", mimeType)
+		return Patches{}, fmt.Errorf("files of type %q cannot be searched for a location", mimeType)
 	}
 	switch failure := c.file.Failure(); {
 	case errors.Is(failure, store.ErrReadBudget):
-		return Patches{}, &UnreadableError{fmt.Sprintf("is too intricate: where it was taken does not follow from its first %d MiB of structure", budget>>20)}
+		return Patches{}, &UnreadableError{fmt.Sprintf("is too complex: its location does not follow from the first %d MiB of its structure", budget>>20)}
 	case failure != nil:
 		return Patches{}, failure
 	case c.problem != nil:
@@ -124,7 +124,7 @@ func (c *cleaner) load(p part) ([]byte, bool) {
 // edit records the changes that clean makes to a part. If the part is too long for memory, the file is at fault.
 func (c *cleaner) edit(p part, clean func(data []byte)) {
 	if p.length() > longestPart {
-		c.failf("has metadata of more than %d MiB, which cannot be searched for the place where it was taken", longestPart>>20)
+		c.failf("has metadata of more than %d MiB, too much to search for its location", longestPart>>20)
 		return
 	}
 	before, ok := c.load(p)

@@ -148,7 +148,7 @@ func (c *collection) add(p patch) {
 // patches returns the patches in order. If a file makes two of them overlap, the first one applies.
 func (c *collection) patches() (Patches, error) {
 	if c.over {
-		return Patches{}, &UnreadableError{fmt.Sprintf("says in more than %d places where it was taken", mostPatches)}
+		return Patches{}, &UnreadableError{fmt.Sprintf("contains its location in more than %d places", mostPatches)}
 	}
 	slices.SortStableFunc(c.list, func(a, b patch) int { return cmp.Compare(a.at, b.at) })
 	kept := c.list[:0]

@@ -32,11 +32,11 @@ var (
 	errTooWide   = errors.New("it has too many tracks")
 	errOverlap   = errors.New("a part of it reaches beyond the one it belongs to")
 	errNoSize    = errors.New("a part of it is shorter than its own header")
-	errShort     = errors.New("a part of it is shorter than what it must say")
+	errShort     = errors.New("a part of it is shorter than its required fields")
 	errNoVersion = errors.New("a part of it is of a version that does not exist")
 	// errCompressed is returned for the compressed header of an old QuickTime film.
 	errCompressed = errors.New("the part that describes it is compressed")
-	errNoOrder    = errors.New("a fragment does not say first which track it belongs to")
+	errNoOrder    = errors.New("a fragment does not start with its track")
 )
 
 // box is the position of a box, given by offsets in the file: its content, without its header, is [start, end).

@@ -64,9 +64,9 @@ func (f *jpegFrame) unreadable(adobe bool) string {
 	case len(f.components) == 2 || len(f.components) > mostComponents:
 		return "this number of channels"
 	case f.height == 0:
-		return "a height that is told behind the picture only"
+		return "a height that only follows the picture"
 	case len(f.components) == mostComponents && !adobe:
-		return "four channels that do not say which colours they are"
+		return "four channels of unknown colours"
 	case !f.sampled():
 		var factors []string
 		for _, c := range f.components {

@@ -49,7 +49,7 @@ func TestFormsThatHeraldCannotRead(t *testing.T) {
 		"by three":      {"cjpeg -sample 3x1", sampled(0x31, 0x11, 0x11), "sampled as 3x1,1x1,1x1"},
 		"by four":       {"cjpeg -sample 1x4", sampled(0x14, 0x11, 0x11), "sampled as 1x4,1x1,1x1"},
 		"unlike":        {"cjpeg -sample 2x2,1x2", sampled(0x22, 0x12, 0x11), "sampled as 2x2,1x2,1x1"},
-		"height behind": {"scanners that do not know it before", with(jpeg, frame+height, 0, 0), "a height that is told behind"},
+		"height behind": {"scanners that do not know it before", with(jpeg, frame+height, 0, 0), "a height that only follows"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			facts, err := probe.Probe(bytes.NewReader(tc.data), int64(len(tc.data)), jpegType)

@@ -74,7 +74,7 @@ func header(file *store.BlockReader, size int64, mimeType v1alpha1.MimeType) (He
 		return Header{}, parts, headerError(err)
 	}
 	if config.Width <= 0 || config.Height <= 0 || config.Width > math.MaxInt32 || config.Height > math.MaxInt32 {
-		return Header{}, parts, damaged("The image is damaged: it says it is %d pixels wide and %d high. Export it again.", config.Width, config.Height)
+		return Header{}, parts, damaged("The image is damaged: its header gives it %d × %d pixels. Export it again.", config.Width, config.Height)
 	}
 	m := parts.colorSpace()
 	h := Header{

@@ -101,7 +101,7 @@ func pngDamage(file *store.BlockReader, chunk pngChunk) string {
 	if checksumOK(file, chunk) {
 		return ""
 	}
-	return fmt.Sprintf("its part %s does not have the checksum that stands behind it", string(chunk.kind[:]))
+	return fmt.Sprintf("the checksum of its part %s is wrong", string(chunk.kind[:]))
 }
 
 func checksumOK(file *store.BlockReader, chunk pngChunk) bool {

@@ -95,7 +95,7 @@ func Probe(r io.ReaderAt, size int64, declared string) (Facts, error) {
 	if failure := file.Failure(); failure != nil && !errors.Is(failure, store.ErrReadBudget) {
 		return Facts{}, failure
 	} else if failure != nil {
-		return Facts{}, damaged("The file is too intricate: what it is does not follow from its first %d MiB of structure. Export it again.", budget>>20)
+		return Facts{}, damaged("The file is too complex: the first %d MiB of its structure do not describe it. Export it again.", budget>>20)
 	}
 	if err != nil {
 		return Facts{}, err

@@ -156,7 +156,7 @@ func TestProbeRefuses(t *testing.T) {
 		"cut webp":           {"the same of WebP", cut("picture.webp"), webpType, v1alpha1.ReasonDamaged, "cut off"},
 		"no frames":          {"an index without what it describes", replaced(t, file(t, "faststart.mp4"), "mdat", "free"), mp4Type, v1alpha1.ReasonDamaged, "no frames"},
 		"no index":           {"frames that nothing describes", replaced(t, file(t, "faststart.mp4"), "moov", "free"), mp4Type, v1alpha1.ReasonDamaged, "moov"},
-		"no length":          {"it does not say how long it plays", replaced(t, file(t, "faststart.mp4"), "mvhd", "free"), mp4Type, v1alpha1.ReasonDamaged, "how long"},
+		"no length":          {"it does not say how long it plays", replaced(t, file(t, "faststart.mp4"), "mvhd", "free"), mp4Type, v1alpha1.ReasonDamaged, "no duration"},
 		"broken jpeg header": {"a beginning is not a picture", []byte("\xff\xd8\xff\xe0 nonsense"), jpegType, v1alpha1.ReasonDamaged, "header"},
 		"broken png header":  {"nor is this", replaced(t, file(t, "picture.png"), "IHDR", "XHDR"), pngType, v1alpha1.ReasonDamaged, "header"},
 	} {

@@ -36,9 +36,9 @@ func (facts Facts) checked() (Facts, error) {
 	case facts.Width < 1 || facts.Height < 1:
 		return Facts{}, damaged("The file shows no moving picture: it has no video track. Upload a video.")
 	case facts.Duration < time.Millisecond:
-		return Facts{}, damaged("The video is damaged: it does not say how long it plays. Export it again.")
+		return Facts{}, damaged("The video is damaged: it has no duration. Export it again.")
 	case facts.Duration > longest:
-		return Facts{}, damaged("The video is damaged: it says that it plays for more than %d days. Export it again.", int(longest.Hours()/24))
+		return Facts{}, damaged("The video is damaged: its duration is more than %d days. Export it again.", int(longest.Hours()/24))
 	}
 	return facts, nil
 }

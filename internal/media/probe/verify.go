@@ -42,7 +42,7 @@ const maxAttempts = 3
 func Overwritten() conditions.Summary {
 	return conditions.Summary{
 		Reason:   v1alpha1.ReasonBeingOverwritten,
-		Message:  "The file is overwritten while it is examined. Upload it once, and let that end; the manager looks again.",
+		Message:  "The file is overwritten while it is examined. Complete one upload; the manager then examines it again.",
 		Progress: conditions.Underway,
 	}
 }

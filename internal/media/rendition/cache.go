@@ -198,7 +198,7 @@ func (s *Cache) readMarker(ctx context.Context, key string) (m attemptMarker, er
 	}
 	data, err := io.ReadAll(body)
 	if err = errors.Join(err, body.Close()); err != nil {
-		return m, fmt.Errorf("cannot read what the store knows of the conversion: %w", err)
+		return m, fmt.Errorf("cannot read the marker of the conversion: %w", err)
 	}
 	if ours := json.Unmarshal(data, &m) == nil; !ours {
 		m = attemptMarker{} // It is replaced.

@@ -135,7 +135,7 @@ func (j *job) load(l layout, file io.Reader) (picture *image.RGBA, opaque bool, 
 	}
 	decoded, err := decode(decoder, bufio.NewReaderSize(file, readAtOnce))
 	if err == nil && decoded.Bounds().Size() != image.Pt(j.Width, j.Height) {
-		err = errors.New("it has another size than its header says")
+		err = errors.New("its size differs from its header")
 	}
 	if err != nil {
 		return nil, false, err

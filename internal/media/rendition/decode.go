@@ -24,7 +24,7 @@ func DecodeMain(args []string) int {
 	case len(args) > len(TranscodeChild) && args[1] == TranscodeChild[1]:
 		return ExecTranscode(args[len(TranscodeChild):])
 	default:
-		fmt.Fprintln(os.Stderr, "herald decode: the manager starts this to decode one file; it is of no use to people")
+		fmt.Fprintln(os.Stderr, "herald decode: the manager starts this to decode one file; it is not meant for users")
 		return isolate.ExitNotStarted
 	}
 }

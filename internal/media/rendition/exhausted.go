@@ -36,12 +36,12 @@ func (e *ExhaustedError) Error() string {
 	case ResourceTime:
 		return fmt.Sprintf("takes more than %.0f seconds of a processor to be decoded", mostTime.Seconds())
 	case ResourceMemory:
-		return "takes more memory to be decoded than one file gets"
+		return "takes more memory to decode than one file may use"
 	case ResourceTries:
-		return fmt.Sprintf("was begun %d times, and its conversion never came to an end", mostTries)
+		return fmt.Sprintf("could not be converted in %d attempts, none of which finished", mostTries)
 	case ResourceCrash:
 	}
-	return "crashes what decodes it"
+	return "crashes its decoder"
 }
 
 func (e *ExhaustedError) Unwrap() error { return e.Err }

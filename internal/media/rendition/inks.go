@@ -14,7 +14,7 @@ import (
 )
 
 // errInks is returned for a profile that cannot convert colours.
-var errInks = errors.New("the profile of the inks makes no sense")
+var errInks = errors.New("the ink profile is invalid")
 
 // printed scales a CMYK picture down and converts it to sRGB by its profile, the way browsers do: with the perceptual
 // intent and without black point compensation.

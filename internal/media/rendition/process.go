@@ -126,7 +126,7 @@ func (j *job) validate(output []byte) (Output, error) {
 	case outcomeTooLong:
 		return Output{}, problemf("cannot be made small enough for the platform (%d bytes); upload a smaller picture", j.Target.MaxBytes)
 	case outcomeInks:
-		return Output{}, problemf("is a CMYK picture whose profile for print makes no sense, so that its colours would change; export it as sRGB and upload that")
+		return Output{}, problemf("is a CMYK picture with an invalid profile for print, so that its colours would change; export it as sRGB and upload that")
 	case outcomeDamaged:
 		return Output{}, damaged(fmt.Errorf("%w: %.*s", errDecoded, longestCause, a.Cause))
 	default:
@@ -157,7 +157,7 @@ var ErrSlow = errors.New("the conversion did not end in time")
 
 // ErrKilled is returned for work whose process was killed because the machine or the container ran out of memory. The
 // file or any other process may be at fault, so it may be retried a few times.
-var ErrKilled = errors.New("the system ended the process, as it does where memory is short")
+var ErrKilled = errors.New("the system killed the process, probably for lack of memory")
 
 // muchTime is several times what a photo takes.
 const muchTime = mostTime / 4

@@ -120,7 +120,7 @@ func (m *Renderer) Make(ctx context.Context, source Source, t Target) (Rendition
 		return made, err
 	})
 	if exhausted, ok := errors.AsType[*ExhaustedError](err); ok {
-		err = &ConversionError{Message: exhausted.Error() + "; it is not tried again: export it anew, as a JPEG of fewer pixels, and upload that", Err: exhausted.Err}
+		err = &ConversionError{Message: exhausted.Error() + "; it is not tried again: export it again, as a JPEG of fewer pixels, and upload that", Err: exhausted.Err}
 	}
 	return r, err
 }

@@ -144,7 +144,7 @@ func readProgress(from io.Reader, duration time.Duration, done func(share float6
 }
 
 func tooMuch(err error) *TranscodeError {
-	return &TranscodeError{Message: "takes more than a conversion may; upload one that the platform takes as it is", Final: true, Err: err}
+	return &TranscodeError{Message: "exceeds the limits of a conversion; upload one that the platform accepts as it is", Final: true, Err: err}
 }
 
 func transcodeProblemOf(ctx context.Context, err error, within time.Duration) error {
@@ -164,7 +164,7 @@ func transcodeProblemOf(ctx context.Context, err error, within time.Duration) er
 	case errors.Is(err, ErrFFmpegNotStarted):
 		return &TranscodeError{Message: "cannot be converted: ffmpeg cannot be started; see thumbnails.ffmpeg of the manager's configuration", Err: err}
 	case errors.Is(err, ErrKilled):
-		return &TranscodeError{Message: "could not be converted: memory was short", Err: err}
+		return &TranscodeError{Message: "could not be converted: memory ran out", Err: err}
 	default:
 		return err
 	}

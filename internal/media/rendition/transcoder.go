@@ -124,7 +124,7 @@ func (m *Transcoder) convert(ctx context.Context, source *TranscodeSource, t Pro
 		}
 	}()
 	if err := os.Remove(output.Name()); err != nil {
-		return made, fmt.Errorf("cannot hide the file of the conversion: %w", err)
+		return made, fmt.Errorf("cannot unlink the file of the conversion: %w", err)
 	}
 	if err := m.converter.Convert(ctx, StoredVideo(m.store.Open, source.Source), &Conversion{Source: *source, Target: t, HDR: facts.HDR}, output, done); err != nil {
 		return made, err
@@ -135,7 +135,7 @@ func (m *Transcoder) convert(ctx context.Context, source *TranscodeSource, t Pro
 	}
 	result, err := probe.Probe(output, size, mimeType)
 	if err != nil {
-		return made, &TranscodeError{Message: "cannot be converted: ffmpeg made no video of it; export it again, as an MP4 with H.264, and upload that", Final: true, Err: err}
+		return made, &TranscodeError{Message: "cannot be converted: ffmpeg produced no video; export it again, as an MP4 with H.264, and upload that", Final: true, Err: err}
 	}
 	if _, err := output.Seek(0, io.SeekStart); err != nil {
 		return made, fmt.Errorf("cannot read the conversion: %w", err)

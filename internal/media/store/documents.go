@@ -21,7 +21,7 @@ const Reserved = "_herald/"
 func (s *Store) Absent() bool { return s.none }
 
 // ErrTooLarge is returned for a document that exceeds the reader's limit.
-var ErrTooLarge = errors.New("the document in the store is larger than it may be")
+var ErrTooLarge = errors.New("the document in the store is too large")
 
 // ErrSame is returned for a document that still has the etag the reader already knows.
 var ErrSame = errors.New("the document in the store is the same as before")
@@ -57,8 +57,8 @@ func (s *Store) ReadDocument(ctx context.Context, key, known string, most int64)
 }
 
 // errForeign404 is the error for a 404 that does not come from the store.
-var errForeign404 = errors.New("cannot read a document in the store: something answered 404 that is not the store, which would say that it has no such key; " +
-	"look at what lies between Herald and the store, such as an ingress")
+var errForeign404 = errors.New("cannot read a document in the store: the 404 does not come from the store, which would name the missing key; " +
+	"check the proxies between Herald and the store, such as an ingress")
 
 // readError maps a read error. Only the store's own response counts as ErrNotFound: a proxy in front of the store also
 // responds with 404 when it does not find the store, and a post would then be sent as if it had never existed.

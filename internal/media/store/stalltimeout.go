@@ -28,7 +28,7 @@ func TimeoutFor(bytes int64) time.Duration {
 	return responseTimeout + time.Duration(max(bytes, 0)/minSpeed)*time.Second
 }
 
-var errStalled = errors.New("the store does not go on")
+var errStalled = errors.New("the store has stalled")
 
 // stallTimeout is a transport that aborts stalled requests: net/http and minio-go limit the time until the response
 // header, but not for bodies. Only the store's own time counts. A slow platform or source has other limits.

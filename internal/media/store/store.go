@@ -118,7 +118,7 @@ func New(c Config) (*Store, error) {
 		if way == nil {
 			var err error
 			if way, err = minio.DefaultTransport(!insecure); err != nil {
-				return nil, fmt.Errorf("cannot set up the way to the media store: %w", err)
+				return nil, fmt.Errorf("cannot set up the transport to the media store: %w", err)
 			}
 		}
 		lookup := minio.BucketLookupDNS
@@ -310,7 +310,7 @@ func (s *Store) DeleteAll(ctx context.Context, key string) error {
 	problems := []error{s.Delete(ctx, key)}
 	for object, err := range s.List(ctx, Derived(key, "")) {
 		if err != nil {
-			problems = append(problems, fmt.Errorf("cannot find what was made of the file: %w", err))
+			problems = append(problems, fmt.Errorf("cannot list the copies made of the file: %w", err))
 			break
 		}
 		problems = append(problems, s.Delete(ctx, object.Key))

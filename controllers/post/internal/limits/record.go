@@ -132,7 +132,7 @@ func (r *Recorder) read(ctx context.Context, known *v1alpha1.Connection) (*v1alp
 		return nil, fmt.Errorf("cannot read the connection again: %w", err)
 	}
 	if conn.UID != known.UID {
-		return nil, fmt.Errorf("connection %q was made anew", known.Name)
+		return nil, fmt.Errorf("connection %q was re-created", known.Name)
 	}
 	return &conn, nil
 }

@@ -109,7 +109,7 @@ func (l *Lookups) lookupTarget(ctx context.Context, f *delivery.Facts, a *delive
 	result, failed := to.Lookup(ctx, job)
 	if failed == nil && result.Matches == 1 && !result.Certain {
 		if l.Owners.unconfirmedByOther(f.Post.Namespace, t.Platform, result.ExternalID, owner{f.Post.UID, t.Index}) {
-			return none, platforms.Errorf(platforms.ClassUnknown, "what was found is what a person said another post to be, and %s did not confirm that", t.Platform)
+			return none, platforms.Errorf(platforms.ClassUnknown, "a user has named the post that was found for another post, and %s did not confirm that", t.Platform)
 		}
 		if err := l.ambiguous(ctx, f, t); err != nil {
 			return none, err
@@ -219,7 +219,7 @@ func (l *Lookups) ambiguous(ctx context.Context, f *delivery.Facts, self *v1alph
 			return platforms.Errorf(platforms.ClassTransient, "another post cannot be read: %v", err)
 		}
 		if same {
-			return platforms.Errorf(platforms.ClassUnknown, "another post says the same on the account and has no id yet, so that what was found may be that one")
+			return platforms.Errorf(platforms.ClassUnknown, "another post with the same text on the account has no id yet, so the post that was found may be that one")
 		}
 	}
 	return nil

@@ -46,7 +46,7 @@ func (r *privacy) keepsLocation(ctx context.Context) (bool, error) {
 	}
 	decided, err := r.media(ctx)
 	if err != nil {
-		return false, fmt.Errorf("cannot tell whether the team has places sent with its files: %w", err)
+		return false, fmt.Errorf("cannot read whether the team's files keep their location: %w", err)
 	}
 	r.loaded, r.keepLocation = true, decided.KeepLocation
 	return r.keepLocation, nil
@@ -61,7 +61,7 @@ func (r *privacy) patches(ctx context.Context, s stored) (location.Patches, erro
 	if problem, ok := errors.AsType[*location.UnreadableError](err); ok {
 		return location.Patches{}, &platforms.FileAtFault{
 			Problem: problem.Message,
-			Remedy:  "export it again, or let your team send places with its files: spec.media.keepLocation of its Team",
+			Remedy:  "export it again, or allow locations in your team's files: spec.media.keepLocation of its Team",
 		}
 	}
 	return found, err

@@ -100,7 +100,7 @@ func replacedKeyOf(target int) string { return strconv.Itoa(target) + "-replaced
 
 func sessionsName(post types.UID) string { return "herald-uploads-" + string(post) }
 
-var errOtherSession = errors.New("another manager has begun this upload; going on with that one")
+var errOtherSession = errors.New("another manager has started this upload; continuing with that one")
 
 // load returns the stored session of an upload, or an empty one. Its content is untrusted: anyone who may write Secrets
 // in the team's namespace may have written it.
@@ -135,7 +135,7 @@ func (s sessions) read(ctx context.Context, post *v1alpha1.Post) (*corev1.Secret
 func (s sessions) store(ctx context.Context, owner sessionOwner, now Prepared) error {
 	data, err := json.Marshal(Session{ContentHash: owner.hash, Checkpoint: now.Checkpoint, Secret: now.Secret}) //nolint:gosec // it goes into a Secret
 	if err != nil {
-		return fmt.Errorf("cannot write down the upload: %w", err)
+		return fmt.Errorf("cannot store the upload session: %w", err)
 	}
 	key := keyOf(owner.target)
 	for {

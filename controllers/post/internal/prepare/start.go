@@ -133,7 +133,7 @@ func (p *Preparer) runPreparation(ctx context.Context, c converter, job platform
 			begun.restore(part)
 		case part != (Prepared{kept.Checkpoint, kept.Secret}):
 			// This session has published nothing: its claim would have stored its hash, or finds it as the replaced session.
-			ctrllog.FromContext(ctx).Info("the Secret of the post's uploads holds another upload than the post's status remembers; it is not used",
+			ctrllog.FromContext(ctx).Info("the Secret of the post's uploads does not match the post's status; ignoring it",
 				"secret", sessionsName(owner.post.UID), "target", owner.target)
 		}
 		owner.foundCheckpoint = kept.Checkpoint

@@ -181,7 +181,7 @@ func (r *run) recordAndClaim(ctx context.Context, batch, next []*Delivery) bool 
 	post := r.post.DeepCopy()
 	r.applyResults(ctx, post, results(batch))
 	if err := r.open(post, next); err != nil {
-		r.log(ctx, post).Error(err, "cannot go on with a tree")
+		r.log(ctx, post).Error(err, "cannot continue a tree")
 		return false
 	}
 	if err := r.storeClaim(ctx, post, r.cache, next); err != nil {
@@ -229,7 +229,7 @@ func (p *Publisher) Record(ctx context.Context, post *v1alpha1.Post, memory *Wri
 		if err == nil {
 			return nil
 		}
-		p.log(ctx, post).Error(err, "cannot record results yet; trying on")
+		p.log(ctx, post).Error(err, "cannot record results; retrying")
 		select {
 		case <-p.Clock.After(pause):
 		case <-ctx.Done():
@@ -296,7 +296,7 @@ func (p *Publisher) applyStored(ctx context.Context, post, next *v1alpha1.Post, 
 // recordIDs is the last resort when the API server rejects the full status: it writes only the ids of published posts
 // and accepted operations to the current post. All other results are left to a lookup.
 func (p *Publisher) recordIDs(ctx context.Context, post *v1alpha1.Post, memory *WriteCache, results []delivery.Result, refused error) error {
-	p.log(ctx, post).Error(refused, "the status was refused; writing alone what only this process knows")
+	p.log(ctx, post).Error(refused, "the API server rejected the status; recording only the ids")
 	fresh, err := p.live(ctx, post)
 	if fresh == nil {
 		return err

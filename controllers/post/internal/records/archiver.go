@@ -132,7 +132,7 @@ func (a *Archiver) processNextItem(ctx context.Context) bool {
 	case errors.Is(err, errStoreUnavailable):
 		a.queue.AddRateLimited(key) // The failed request has already been logged.
 	case ctx.Err() == nil:
-		ctrl.Log.WithName("records").Info("cannot keep the record of a post yet; trying again", "namespace", key.Namespace, "name", key.Name, "error", err.Error())
+		ctrl.Log.WithName("records").Info("cannot save the record of a post; retrying", "namespace", key.Namespace, "name", key.Name, "error", err.Error())
 		a.queue.AddRateLimited(key)
 	}
 	return true

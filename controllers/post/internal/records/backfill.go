@@ -84,7 +84,7 @@ func (a *Archiver) backfillNext(ctx context.Context) bool {
 }
 
 func logBackfillError(err error) {
-	ctrl.Log.WithName("records").Info("cannot look for finished posts without a record; trying again", "error", err.Error())
+	ctrl.Log.WithName("records").Info("cannot look for finished posts without a record; retrying", "error", err.Error())
 }
 
 // Backfill enqueues a Team when it becomes the owner of its namespace: posts that were finished there before

@@ -108,7 +108,7 @@ func (d *deletions) listAndWatch(ctx context.Context, posts metadata.ResourceInt
 			version, err = d.watch(ctx, posts, version)
 		}
 		if err != nil && ctx.Err() == nil {
-			log.V(1).Info("the watch for deleted posts ended; going on", "all", version == "", "error", err.Error())
+			log.V(1).Info("the watch for deleted posts ended; restarting it", "all", version == "", "error", err.Error())
 		}
 	}, deletionsPause)
 }
@@ -141,7 +141,7 @@ func (d *deletions) watch(ctx context.Context, posts metadata.ResourceInterface,
 	for ev := range w.ResultChan() {
 		if ev.Type == watch.Error {
 			err := apierrors.FromObject(ev.Object)
-			return resumeVersion(version, err), fmt.Errorf("the watch broke off: %w", err)
+			return resumeVersion(version, err), fmt.Errorf("the watch failed: %w", err)
 		}
 		m, ok := ev.Object.(*metav1.PartialObjectMetadata)
 		if !ok {
@@ -195,9 +195,9 @@ func (d *deletions) releaseAll(ctx context.Context) {
 			d.queue.AddRateLimited(request) // The failure has already been logged.
 		case ctx.Err() == nil:
 			if apierrors.IsConflict(err) {
-				log.V(1).Info("a finished post was changed meanwhile; looking again", "namespace", request.Namespace, "name", request.Name)
+				log.V(1).Info("a finished post has changed; retrying", "namespace", request.Namespace, "name", request.Name)
 			} else {
-				log.Error(err, "cannot write what became of a finished post yet", "namespace", request.Namespace, "name", request.Name)
+				log.Error(err, "cannot release a finished post; retrying", "namespace", request.Namespace, "name", request.Name)
 			}
 			d.queue.AddRateLimited(request)
 		}

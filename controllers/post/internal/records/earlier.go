@@ -49,6 +49,6 @@ func (rs *Records) Find(ctx context.Context, post *v1alpha1.Post) (earlier deliv
 // recordProblem if only this record fails. Both are constant, so that retries do not change the status; the log has the
 // error.
 const (
-	storeProblem  = "the store of media files does not answer, or does not give out what became of it (the manager's log has the error)"
-	recordProblem = "what the store of media files holds in the place of its record cannot be read, while other records can (the manager's log has the error)"
+	storeProblem  = "the store of media files does not respond, or does not return the record (the manager's log has the error)"
+	recordProblem = "its record in the store of media files cannot be read, although other records can (the manager's log has the error)"
 )

@@ -73,7 +73,7 @@ func addFinalizer(ctx context.Context, c client.Client, post *v1alpha1.Post) (ad
 	base, status := post.DeepCopy(), post.Status.DeepCopy()
 	controllerutil.AddFinalizer(post, v1alpha1.DeliveryFinalizer)
 	if err := c.Patch(ctx, post, client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{})); err != nil {
-		return false, fmt.Errorf("cannot put the finalizer on the post: %w", err)
+		return false, fmt.Errorf("cannot add the finalizer to the post: %w", err)
 	}
 	post.Status = *status
 	return true, nil

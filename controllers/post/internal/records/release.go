@@ -27,7 +27,7 @@ type WaitError struct {
 	why   error
 }
 
-func (w *WaitError) Error() string { return "waiting for the record to be kept: " + w.why.Error() }
+func (w *WaitError) Error() string { return "waiting for the record to be stored: " + w.why.Error() }
 
 func (w *WaitError) Unwrap() error { return w.why }
 
@@ -52,7 +52,7 @@ func (f *Finalizers) Release(ctx context.Context, post *v1alpha1.Post) error {
 }
 
 // errYoung is the WaitError's cause for a post from the API that was deleted within seconds of its creation.
-var errYoung = errors.New("an object that took its place now could not be told from it")
+var errYoung = errors.New("a replacement created now could not be distinguished from it")
 
 // requireMinAge returns a WaitError while a replacement of the post would not be looked up, because it could not be
 // distinguished from the object that the API has created.
@@ -112,11 +112,11 @@ func (f *Finalizers) saveOrGiveUp(ctx context.Context, post *v1alpha1.Post) erro
 		if errors.Is(err, errStoreUnavailable) {
 			level = 1 // The failed request has already been logged.
 		}
-		log.V(level).Info("a deleted post waits for its record to be kept", "namespace", post.Namespace, "name", post.Name, "uid", post.UID, "error", err.Error())
+		log.V(level).Info("a deleted post waits for its record to be stored", "namespace", post.Namespace, "name", post.Name, "uid", post.UID, "error", err.Error())
 		f.o.Events.RecordUnavailable(post, err)
 		return &WaitError{Pause: cmp.Or(f.o.Records.RetryPause, defaultRetryPause), why: err}
 	}
-	log.Error(err, "a post goes without a record: it is published again if it is created again", "namespace", post.Namespace, "name", post.Name, "uid", post.UID)
+	log.Error(err, "released a post without a record: it is published again if it is created again", "namespace", post.Namespace, "name", post.Name, "uid", post.UID)
 	f.o.Events.RecordAbandoned(post, ends)
 	f.records.trackSave(key, false)
 	f.forgetDeletion(post.UID)
@@ -157,6 +157,6 @@ func (f *Finalizers) listOrGiveUp(ctx context.Context, post *v1alpha1.Post) erro
 		log.Info("a deleted post waits for its place in the lists", "namespace", post.Namespace, "name", post.Name, "uid", post.UID, "error", err.Error())
 		return &WaitError{Pause: cmp.Or(f.o.Records.RetryPause, defaultRetryPause), why: err}
 	}
-	log.Error(err, "a deleted post is in no list from now on: it can be read by its id", "namespace", post.Namespace, "name", post.Name, "uid", post.UID)
+	log.Error(err, "a deleted post is no longer listed; it can still be read by its id", "namespace", post.Namespace, "name", post.Name, "uid", post.UID)
 	return nil
 }
