@@ -95,7 +95,7 @@ func (a *Archive) readUnreferenced(ctx context.Context, team Team) (map[string]t
 	case errors.Is(err, store.ErrNotFound):
 		return since, nil
 	case err != nil:
-		return nil, explain("cannot read since when records of team "+team.Name+" are not needed", err)
+		return nil, explain("cannot read the unreferenced records of team "+team.Name, err)
 	}
 	if json.Unmarshal(data, &since) != nil || since == nil {
 		return map[string]time.Time{}, nil
@@ -106,10 +106,10 @@ func (a *Archive) readUnreferenced(ctx context.Context, team Team) (map[string]t
 func (a *Archive) writeUnreferenced(ctx context.Context, team Team, since map[string]time.Time) error {
 	data, err := json.Marshal(since)
 	if err != nil {
-		return fmt.Errorf("cannot write down since when records of team %s are not needed: %w", team.Name, err)
+		return fmt.Errorf("cannot encode the unreferenced records of team %s: %w", team.Name, err)
 	}
 	if err := a.write(ctx, team.Prefix()+unreferencedFile, data, store.Any); err != nil {
-		return explain("cannot note since when records of team "+team.Name+" are not needed", err)
+		return explain("cannot store the unreferenced records of team "+team.Name, err)
 	}
 	return nil
 }

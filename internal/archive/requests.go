@@ -37,7 +37,7 @@ func (a *Archive) PutRequest(ctx context.Context, team Team, name string, r Requ
 	r.Version = requestVersion
 	data, err := json.Marshal(r)
 	if err != nil {
-		return fmt.Errorf("cannot write down the request of %s/%s: %w", team.Namespace, name, err)
+		return fmt.Errorf("cannot encode the request of %s/%s: %w", team.Namespace, name, err)
 	}
 	if err := a.write(ctx, team.request(name), data, store.Any); err != nil {
 		return explain(fmt.Sprintf("cannot store the request of %s/%s", team.Namespace, name), err)

@@ -275,8 +275,8 @@ func TestOpen(t *testing.T) {
 	must.Succeed(t, os.WriteFile(file, nil, 0o600))
 	tests := map[string]struct{ reason, path, key, says string }{
 		"good":       {"the folder is made", filepath.Join(t.TempDir(), "a", "b"), spoolKey, ""},
-		"short key":  {"it could be guessed", t.TempDir(), spoolKey[1:], "less than 32 characters"},
-		"no key":     {"nothing could be sealed", t.TempDir(), "", "less than 32 characters"},
+		"short key":  {"it could be guessed", t.TempDir(), spoolKey[1:], "fewer than 32 characters"},
+		"no key":     {"nothing could be sealed", t.TempDir(), "", "fewer than 32 characters"},
 		"no folder":  {"it is a file", file, spoolKey, "no file can be written into folder " + file},
 		"not a path": {"a folder in a file", filepath.Join(file, "unsaved"), spoolKey, "no file can be written"},
 	}

@@ -97,7 +97,7 @@ func TestGet(t *testing.T) {
 		"file":                 {"the server tells the size", s.URL + "/file", ten, "", false},
 		"file of known size":   {"both agree", s.URL + "/file", exact(10), "", false},
 		"other size":           {"a wrong declaration is not mended by trying again", s.URL + "/file", exact(9), "the file has 10 bytes, but spec.sizeBytes says 9", true},
-		"too large":            {"nothing of it is read", s.URL + "/file", Expected{MaxSize: 9}, "the file has 10 bytes, more than the 9 that are taken", true},
+		"too large":            {"nothing of it is read", s.URL + "/file", Expected{MaxSize: 9}, "the file has 10 bytes, more than the 9 that are allowed", true},
 		"without a size":       {"the store must know the size", s.URL + "/chunked", ten, "the server does not send the size of the file; set it in spec.sizeBytes", true},
 		"size declared only":   {"the declaration serves", s.URL + "/chunked", exact(10), "", false},
 		"longer than declared": {"it would be cut", s.URL + "/chunked", exact(9), "the file is longer than spec.sizeBytes says", true},
