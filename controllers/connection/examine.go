@@ -205,7 +205,7 @@ func (e *examination) inspect(ctx context.Context) (*platforms.AccountInfo, *pla
 		return &found, nil
 	}
 	failure := e.countError(unlisted.Inspect, err)
-	ctrl.LoggerFrom(ctx).Info("the platform did not say what the account may do", "class", failure.Class, "answer", failure.Error(), "cause", failure.Err)
+	ctrl.LoggerFrom(ctx).Info("the platform did not report the account's options and limits", "class", failure.Class, "answer", failure.Error(), "cause", failure.Err)
 	if failure.Class == platforms.ClassRateLimited && e.conn.Status.TikTok != nil {
 		// The platform rate-limits this call, and its previous response is recent enough.
 		return nil, nil

@@ -107,7 +107,7 @@ var _ = Describe("A namespace in which Herald may not read Secrets", Ordered, fu
 		Expect(asked).To(Receive(), "it is seen to its tokens")
 		Expect(result.RequeueAfter).To(BeZero())
 		if retried {
-			Expect(err).To(MatchError(ContainSubstring("may not read Secret")), reason)
+			Expect(err).To(MatchError(ContainSubstring("no permission to read Secret")), reason)
 		} else {
 			Expect(err).NotTo(HaveOccurred(), reason)
 		}

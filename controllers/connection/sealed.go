@@ -33,7 +33,7 @@ func (r *Reconciler) discardSaved(ctx context.Context, key types.NamespacedName,
 	r.unsaved.Delete(key)
 	if err := r.Spool.Remove(account); err != nil {
 		// The next start sees that the working copy holds the same token or a newer one.
-		ctrl.LoggerFrom(ctx).Error(err, "nothing is lost", "copy", key)
+		ctrl.LoggerFrom(ctx).Error(err, "cannot remove the spooled copy of a token; nothing is lost", "copy", key)
 	}
 }
 

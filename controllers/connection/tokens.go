@@ -35,8 +35,8 @@ const (
 
 const (
 	msgClaimed = "another manager is renewing the token; Herald retries afterwards"
-	msgUnread  = "a renewed token of the account lies in the folder of the manager's pod for tokens that are not stored yet, and cannot be read there; Herald tries again, " +
-		"and the log of the manager names the file and the error. If it stays so, connect the account again"
+	msgUnread  = "a renewed token in the manager pod's folder for unsaved tokens cannot be read; Herald tries again, " +
+		"and the manager's log has the file and the error. If this persists, connect the account again"
 	msgContended = "another client keeps changing the Secret, so its token cannot be renewed; find that client and stop it"
 )
 

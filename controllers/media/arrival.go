@@ -230,7 +230,7 @@ func (r *Reconciler) reportFetchFailed(ctx context.Context, m *v1alpha1.Media, b
 	case tried >= fetchWithin:
 		r.Metrics.failed()
 		r.describe(m, v1alpha1.MediaRejected, conditions.Stuck, v1alpha1.ReasonFetchFailed,
-			sentence+" It is not tried any longer; create another Media when the source answers.")
+			sentence+" Herald has stopped trying; create another Media when the source responds.")
 		return 0, r.conclude(ctx, m, before)
 	default:
 		r.Metrics.failed()

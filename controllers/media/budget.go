@@ -122,7 +122,7 @@ func (p *reservations) uncached(but types.NamespacedName, shown *v1alpha1.MediaL
 
 func (r *Reconciler) reportBudgetFull(ctx context.Context, m *v1alpha1.Media, before *v1alpha1.MediaStatus, message string) (time.Duration, error) {
 	r.describe(m, v1alpha1.MediaPending, conditions.Underway, v1alpha1.ReasonBudgetLimit,
-		"Waiting for room: "+message+" The file has its turn by itself when there is room.")
+		"Waiting for room: "+message+" The file proceeds when there is room.")
 	return pacing.Jitter(budgetPause(r.Clock.Since(m.CreationTimestamp.Time)), m.UID), r.write(ctx, m, before)
 }
 

@@ -51,7 +51,7 @@ var _ = Describe("Files beyond the team's budget", func() {
 			is(v1alpha1.MediaPending, v1alpha1.ReasonBudgetLimit)(g, m)
 			g.Expect(m.Status.UploadURL).To(BeEmpty())
 			ready := meta.FindStatusCondition(m.Status.Conditions, v1alpha1.ConditionReady)
-			g.Expect(ready.Message).To(And(ContainSubstring(words), ContainSubstring(`of Team "acme"`), ContainSubstring("has its turn by itself")))
+			g.Expect(ready.Message).To(And(ContainSubstring(words), ContainSubstring(`of Team "acme"`), ContainSubstring("proceeds when there is room")))
 		})
 		d.step(ctx, first, is(v1alpha1.MediaPending, v1alpha1.ReasonAwaitingUpload)) // an issued address is kept
 		Expect(k8s.Delete(ctx, first)).To(Succeed())

@@ -214,7 +214,7 @@ func (s *Archiver) readRecord(ctx context.Context, of archive.Team, name string)
 	}
 	kept, err := record.Decode(data)
 	if err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "what lies in the place of a record is none", "namespace", of.Namespace, "name", name)
+		ctrl.LoggerFrom(ctx).Error(err, "cannot decode a record", "namespace", of.Namespace, "name", name)
 		return nil, nil //nolint:nilnil // an invalid record is useless
 	}
 	return kept, nil

@@ -174,7 +174,7 @@ func (r *run) secure(ctx context.Context) error {
 }
 
 // ErrWithheld is returned when a suspension prevented the claim before it was written.
-var ErrWithheld = errors.New("nothing may be claimed any more")
+var ErrWithheld = errors.New("the team is suspended")
 
 // claim stores an attempt for each delivery in one write, at the resourceVersion read. It is never retried: whatever
 // the error, nothing is sent. It waits for the congestion window first, since the send window counts from the attempts.
