@@ -263,7 +263,7 @@ var _ = Describe("The ResourceQuota of a team", func() {
 		var refused reply
 		Eventually(func() int { refused = create(); return refused.status }).Should(Equal(http.StatusForbidden))
 		refused.mustFail(403, "SUBSCRIPTION_REQUIRED", "the team's budget allows 2 stored posts, finished and cancelled ones counted; 2 are used and this needs 1 more. "+
-			fmt.Sprintf("Delete posts that are not needed any more (kubectl delete post), or have an administrator raise spec.budget.posts of Team %q.", t.namespace))
+			fmt.Sprintf("Delete posts that are no longer needed (kubectl delete post), or have an administrator raise spec.budget.posts of Team %q.", t.namespace))
 		counted(ctx, t.namespace, map[string]string{media: "1"})
 		var files reply
 		Eventually(func() int {

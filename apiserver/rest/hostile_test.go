@@ -164,7 +164,7 @@ func TestHostilePosts(t *testing.T) {
 		"bad at the end":                {full(`{"x":"`, "a", `"`), "the body is not valid JSON"},
 		"bad UTF-8":                     {full(`{"x":"`, "a", "\xff\"}"), "the body is not valid UTF-8"},
 		"100 bad targets":               {targets + strings.Repeat(`{"`+strings.Repeat("x", 10_000)+`":1},`, 99) + `1]}`, "targets[0].connection_id: is missing"},
-		"cards x ids, unknown accounts": {tree(items(`{"connection_id":"a%d"}`, 100), ids("m"), ""), "what becomes of so many cards"},
+		"cards x ids, unknown accounts": {tree(items(`{"connection_id":"a%d"}`, 100), ids("m"), ""), "the outcomes of this many cards"},
 		"cards x ids, too many":         {tree(`{"connection_id":"x-1"}`, ids("m"), ""), "at most 4 media on a card"},
 		"cards x ids, not even names":   {tree(`{"connection_id":"x-1"}`, ids("M"), draft), "no such media file"},
 		"cards x ids, long ones":        {tree(`{"connection_id":"x-1"}`, ids(caption("M", 90)), draft), "shorten the cards"},

@@ -111,7 +111,7 @@ func (f *Facts) connectionProblem(i int) *v1alpha1.Blocked {
 		// before, because publishing does not verify it.
 		return nil
 	case ready.Reason == v1alpha1.ReasonPlatformUnavailable:
-		return because("", "whose account the credentials of connection %q are is not known, since the platform does not answer: %s", name, ready.Message)
+		return because("", "the account of the credentials of connection %q is not confirmed, because the platform does not respond: %s", name, ready.Message)
 	case ready.Reason == v1alpha1.ReasonAccountRestricted:
 		return new(restricted(conn, ready.Message))
 	default:

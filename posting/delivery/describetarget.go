@@ -81,9 +81,9 @@ func pendingMessage(post *v1alpha1.Post, t *v1alpha1.TargetStatus) (reason, mess
 
 func refusedMessage(t *v1alpha1.TargetStatus) (reason, message string) {
 	if t.Attempt.Refusal.RetryAt == nil {
-		return v1alpha1.ReasonSettling, blockedMessage(t.Blocked) + "; Herald asks the platform whether it published the post all the same"
+		return v1alpha1.ReasonSettling, blockedMessage(t.Blocked) + "; Herald checks whether the platform published the post anyway"
 	}
-	return t.Blocked.Reason, blockedMessage(t.Blocked) + "; Herald asks the platform whether it published the post all the same, and tries again if not"
+	return t.Blocked.Reason, blockedMessage(t.Blocked) + "; Herald checks whether the platform published the post anyway, and tries again if not"
 }
 
 func failedMessage(t *v1alpha1.TargetStatus) string {

@@ -306,8 +306,8 @@ func alreadyPublished(post *v1alpha1.Post) string {
 	if earlier.Record == string(post.UID) {
 		what = "this post was sent already, before the cluster was put back to an earlier state"
 	}
-	message := fmt.Sprintf("%s, and what became of it stands here: %s. None of this is sent again, also if the "+
-		"content differs. To publish it again, delete this post and apply it anew with the annotation\n  %s: %s",
+	message := fmt.Sprintf("%s, with these outcomes: %s. None of this is sent again, even if the "+
+		"content differs. To publish it again, delete this post and apply it again with the annotation\n  %s: %s",
 		what, strings.Join(targets, ", "), v1alpha1.PublishAgainAnnotation, post.UID)
 	if asked := post.Annotations[v1alpha1.PublishAgainAnnotation]; asked != "" {
 		message += fmt.Sprintf("\nThe annotation names %q, which is not the latest record and does nothing.", text.Truncate(asked, maxUID))

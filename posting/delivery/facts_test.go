@@ -70,12 +70,12 @@ func TestDecideEnters(t *testing.T) {
 		"scheduled: entries": {"people see where it goes", func(s *situation) { s.scheduled(time.Hour) }, entries, "0 x pending;"},
 		"a missing connection": {
 			"what to do about it is told", missing, accepted,
-			`False ConnectionNotFound: spec.connectionRef: Not found: "x"; create the connection, or correct its name, and the post goes on by itself`,
+			`False ConnectionNotFound: spec.connectionRef: Not found: "x"; create the connection, or correct its name, and the post proceeds`,
 		},
 		"a namespace without a team": {
 			"what to do about it is told", func(s *situation) { s.Unowned = true }, accepted,
 			`False NoTeam: no Team owns namespace "team", so Herald does nothing in it; use the namespace of a Team, or have an administrator create a Team ` +
-				`that owns this one, and the post goes on by itself`,
+				`that owns this one, and the post proceeds`,
 		},
 		"a namespace without a team, for too long": {"failed is final, and says why", func(s *situation) {
 			s.Unowned = true
@@ -180,7 +180,7 @@ func TestDecideEnters(t *testing.T) {
 		"a file that is not there": {"the reason is its own", func(s *situation) {
 			s.illustrated(1)
 			s.Media = nil
-		}, entries, `0 x pending (MediaNotReady: media file "m" does not exist; the post goes on when it does) until 59m50s;`},
+		}, entries, `0 x pending (MediaNotReady: media file "m" does not exist; the post proceeds when it does) until 59m50s;`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := facts(tt.change)

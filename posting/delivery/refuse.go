@@ -97,7 +97,7 @@ func (f *Facts) blockAll(w block) []Action {
 		return []Action{Write{}} // each target has its own event
 	}
 	if isRecoverable(reason) {
-		message += "; " + remedies[reason] + ", and the post goes on by itself"
+		message += "; " + remedies[reason] + ", and the post proceeds"
 	}
 	setAccepted(f.Post, f.Now, reason, message)
 	wait := f.wait(time.Time{}, true)

@@ -40,7 +40,7 @@ func (f *Facts) checkRollback() []Action {
 	case EarlierNotFetched:
 		return []Action{FindEarlier{}}
 	case EarlierUnavailable:
-		return f.deferForRollback(f.Rollback.DetectedAt, "what became of this post before the cluster was put back to an earlier state cannot be looked up: "+f.Earlier.Problem)
+		return f.deferForRollback(f.Rollback.DetectedAt, "the outcome of this post before the cluster was put back to an earlier state cannot be looked up: "+f.Earlier.Problem)
 	case EarlierFetched:
 		if f.wasCancelled(f.Post.UID) {
 			known := f.knownBefore()

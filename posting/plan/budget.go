@@ -157,10 +157,10 @@ func FileBytes(media *v1alpha1.MediaSpec) int64 {
 
 var refusals = map[v1alpha1.BudgetItem]struct{ what, remedy string }{
 	v1alpha1.BudgetPosts: {
-		"%s stored posts, finished and cancelled ones counted", "Delete posts that are not needed any more (kubectl delete post)",
+		"%s stored posts, finished and cancelled ones counted", "Delete posts that are no longer needed (kubectl delete post)",
 	},
 	v1alpha1.BudgetPostBytes: {
-		"%s bytes of stored posts", "Delete posts that are not needed any more (kubectl delete post), or shorten this one",
+		"%s bytes of stored posts", "Delete posts that are no longer needed (kubectl delete post), or shorten this one",
 	},
 	v1alpha1.BudgetUnfinishedPosts: {
 		"%s posts that are drafts, scheduled or being delivered", "Cancel drafts or scheduled posts",
@@ -209,9 +209,9 @@ func QuotaRefusalMessage(kind, team string, used, limit int64) string {
 			grouped(limit), filesPerPost, grouped(used), team)
 	case "connections":
 		return fmt.Sprintf("a team of this plan may have %s connections, disabled ones counted; %s are used. "+
-			"Delete those that are not needed any more, or have an administrator change the plan of Team %q.", grouped(limit), grouped(used), team)
+			"Delete those that are no longer needed, or have an administrator change the plan of Team %q.", grouped(limit), grouped(used), team)
 	default:
 		return fmt.Sprintf("a team of this plan may store %s %s; %s are used. "+
-			"Delete those that are not needed any more, or have an administrator change the plan of Team %q.", grouped(limit), kind, grouped(used), team)
+			"Delete those that are no longer needed, or have an administrator change the plan of Team %q.", grouped(limit), kind, grouped(used), team)
 	}
 }

@@ -63,7 +63,7 @@ func TestRefuseNamesTheLimit(t *testing.T) {
 	b := starterBudget
 	for item, want := range map[v1alpha1.BudgetItem]string{
 		v1alpha1.BudgetPosts: "the team's budget allows 2,000 stored posts, finished and cancelled ones counted; 1,234,567 are used and this needs 1 more. " +
-			`Delete posts that are not needed any more (kubectl delete post), or have an administrator raise spec.budget.posts of Team "acme".`,
+			`Delete posts that are no longer needed (kubectl delete post), or have an administrator raise spec.budget.posts of Team "acme".`,
 		v1alpha1.BudgetPendingFileBytes: "the team's budget allows 21,474,836,480 bytes of files that are waited for; 1,234,567 are used and this needs 1 more. " +
 			`Upload those that were announced, or wait until their addresses end, or have an administrator raise spec.budget.pendingFileBytes of Team "acme".`,
 	} {

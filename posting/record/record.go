@@ -222,7 +222,7 @@ func Decode(data []byte) (*Record, error) {
 	case r.Version > Version:
 		return nil, fmt.Errorf("it has the form %d, and this version of Herald knows forms up to %d: use a newer version", r.Version, Version)
 	case r.Version < 1 || r.Name == "" || r.Namespace == "" || r.UID == "":
-		return nil, fmt.Errorf("it does not say of which post it is")
+		return nil, fmt.Errorf("it does not name its post")
 	}
 	return &r, nil
 }

@@ -36,7 +36,7 @@ func (v *validation) size(spec *field.Path) field.ErrorList {
 	}
 	if most <= 0 {
 		return field.ErrorList{field.Invalid(path, field.OmitValueType{},
-			"what becomes of so many cards at so many targets cannot be stored; make several posts with fewer targets each")}
+			"the outcomes of this many cards and targets cannot be stored; make several posts with fewer targets each")}
 	}
 	return field.ErrorList{field.Invalid(path, field.OmitValueType{}, fmt.Sprintf(
 		"the post takes %d bytes to store, with its annotations and each <, > and & as 6, and a post may take at most %d; "+

@@ -99,7 +99,7 @@ func TestSizeAtItsLimit(t *testing.T) {
 		{"the records leave room for no byte of text", 46, 96},
 	} {
 		crowd := &v1alpha1.Post{Spec: tree(bare(make([]string, tt.targets)...), make([]v1alpha1.TreeCard, tt.cards)...)}
-		if errs := (&validation{post: crowd}).size(field.NewPath("spec")); len(errs) != 1 || !strings.Contains(errs[0].Detail, "so many cards at so many targets") {
+		if errs := (&validation{post: crowd}).size(field.NewPath("spec")); len(errs) != 1 || !strings.Contains(errs[0].Detail, "this many cards and targets") {
 			t.Errorf("%s, which no shorter text mends: %v", tt.reason, errs)
 		}
 	}
