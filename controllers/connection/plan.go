@@ -109,7 +109,7 @@ func (r *Reconciler) affected(ctx context.Context, namespace string, planChanged
 		all, err = r.connectionsOf(ctx, namespace)
 	}
 	if err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "cannot tell which connections the plan covers now", "namespace", namespace)
+		ctrl.LoggerFrom(ctx).Error(err, "cannot determine which connections the plan covers", "namespace", namespace)
 		return nil
 	}
 	var requests []reconcile.Request

@@ -124,7 +124,7 @@ func (r *Reconciler) compare(ctx context.Context, m *v1alpha1.Media) error {
 	switch {
 	case errors.Is(err, store.ErrNotFound):
 		r.describe(m, v1alpha1.MediaUploaded, conditions.Stuck, v1alpha1.ReasonFileMissing,
-			"The store does not have the file any more. Upload it as another Media, or check that the manager uses the right store.")
+			"The store no longer has the file. Upload it as another Media, or check that the manager uses the right store.")
 	case err != nil:
 		return fmt.Errorf("cannot check the media file: %w", err)
 	case object.ETag != m.Status.ETag:

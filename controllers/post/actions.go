@@ -329,7 +329,7 @@ func (r *Reconciler) deferForQuota(ctx context.Context, p *reconciliation, deliv
 		attempt.Block(t, v1alpha1.Blocked{
 			Reason:  v1alpha1.ReasonUsageUnavailable,
 			Problem: "the team's plan usage cannot be counted",
-			Remedy:  "see that the CustomResourceDefinition usages.social.herald.dev is installed and that the manager may write Usages (config/rbac); its log has the error",
+			Remedy:  "check that the CustomResourceDefinition usages.social.herald.dev is installed and that the manager may write Usages (config/rbac); its log has the error",
 		})
 	}
 	if p.state.quotaBackoff == nil {

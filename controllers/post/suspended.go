@@ -21,7 +21,7 @@ type suspensionReader struct {
 func (s *suspensionReader) read(ctx context.Context, p *reconciliation) (err error) {
 	for waits := false; ; waits = true {
 		if p.suspended, p.suspensions, err = s.get(ctx, p.key.Namespace); err != nil {
-			return fmt.Errorf("cannot tell whether the team is suspended: %w", err)
+			return fmt.Errorf("cannot read whether the team is suspended: %w", err)
 		}
 		if !p.suspended || waits {
 			return nil

@@ -53,7 +53,7 @@ func refuseNamespace(team *v1alpha1.Team, namespace *corev1.Namespace) (conditio
 	switch {
 	case !labelled:
 		return stuck(v1alpha1.ReasonNamespaceRefused,
-			"namespace %[1]q exists and Herald did not create it; to give it to this team all the same: kubectl label namespace %[1]s %[2]s=%[3]s",
+			"namespace %[1]q exists and Herald did not create it; to assign it to this team anyway: kubectl label namespace %[1]s %[2]s=%[3]s",
 			namespace.Name, v1alpha1.TeamLabel, team.Name), true
 	case owner != team.Name:
 		return stuck(v1alpha1.ReasonNamespaceTaken,

@@ -29,7 +29,7 @@ func Cluster(api client.Reader) func(ctx context.Context) (string, error) {
 		namespace := metav1.PartialObjectMetadata{}
 		namespace.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
 		if err := api.Get(ctx, client.ObjectKey{Name: metav1.NamespaceSystem}, &namespace); err != nil {
-			return "", fmt.Errorf("cannot tell which cluster this is, by the UID of namespace %q: %w", metav1.NamespaceSystem, err)
+			return "", fmt.Errorf("cannot identify this cluster by the UID of namespace %q: %w", metav1.NamespaceSystem, err)
 		}
 		known = string(namespace.UID)
 		return known, nil

@@ -93,7 +93,7 @@ func (l *appLimits) recorded(ctx context.Context, platform v1alpha1.Platform, no
 	var limited v1alpha1.ConnectionList
 	// This list is nearly always empty.
 	if err := l.client.List(ctx, &limited, client.MatchingFields{appBlockedField: string(platform)}, client.UnsafeDisableDeepCopy); err != nil {
-		return nil, fmt.Errorf("cannot tell whether %s limits the whole app: %w", platform, err)
+		return nil, fmt.Errorf("cannot read whether %s limits the whole app: %w", platform, err)
 	}
 	var ends map[string]time.Time
 	for i := range limited.Items {

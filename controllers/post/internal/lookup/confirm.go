@@ -72,7 +72,7 @@ func (l *Lookups) newAccountQuery(ctx context.Context, f *delivery.Facts, t *v1a
 	case !known:
 		return q, fmt.Errorf("this installation knows no platform %q", t.Platform)
 	case conn == nil:
-		return q, fmt.Errorf("connection %q does not exist any more", name)
+		return q, fmt.Errorf("connection %q no longer exists", name)
 	case conn.Spec.Platform != t.Platform, t.Attempt != nil && !attempt.SameAccount(t.Attempt, conn.Spec.AccountID):
 		return q, fmt.Errorf("connection %q is another account now", name)
 	}

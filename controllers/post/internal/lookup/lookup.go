@@ -94,7 +94,7 @@ func (l *Lookups) lookupTarget(ctx context.Context, f *delivery.Facts, a *delive
 	case !known:
 		return none, platforms.Errorf(platforms.ClassUnknown, "this installation knows no platform %q", t.Platform)
 	case conn == nil:
-		return none, noAccess("connection %q does not exist any more", name)
+		return none, noAccess("connection %q no longer exists", name)
 	case conn.Spec.Platform != t.Platform || !attempt.SameAccount(t.Attempt, conn.Spec.AccountID):
 		return none, noAccess("connection %q is another account now; the call was made to account %s on %s", conn.Name, t.Attempt.AccountID, t.Platform)
 	}
