@@ -25,7 +25,6 @@ type strangersLine struct {
 	address   string
 }
 
-// report writes the access log line and counts the request.
 func (o *observer) report(r *http.Request, out *recorder, info *request.Info, took time.Duration) {
 	ctx := r.Context()
 	operation, status := cmp.Or(info.Operation, noOperation), cmp.Or(out.status, http.StatusOK)

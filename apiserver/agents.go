@@ -17,7 +17,6 @@ import (
 	"github.com/herald-social/herald/apiserver/session"
 )
 
-// agents holds the grants of agents and the authorization server that issues tokens for them.
 type agents struct {
 	oauth  *oauth.Server
 	grants *kube.Grants
@@ -50,7 +49,6 @@ func newAgents(config *Config, service *bridge.Service, teams *kube.Teams, sessi
 	return a, nil
 }
 
-// server returns the authorization server, or nil.
 func (a *agents) server() *oauth.Server {
 	if a == nil {
 		return nil
@@ -70,7 +68,6 @@ func (a *agents) run(ctx context.Context) {
 	a.oauth.Run(ctx)
 }
 
-// authorization returns the authorization server, or nil.
 func (w *web) authorization() *oauth.Server {
 	if w == nil {
 		return nil
@@ -81,7 +78,6 @@ func (w *web) authorization() *oauth.Server {
 // open returns the handler of an OAuth path that needs no session, or nil.
 func (w *web) open(path string) http.Handler { return w.authorization().Handler(path) }
 
-// watches returns the watches that grants depend on.
 func (w *web) watches() []watching {
 	if w == nil || w.agents == nil {
 		return nil

@@ -54,7 +54,6 @@ func newBudgets(service *bridge.Service, store *quota.UsageStore, namespaces con
 	}
 }
 
-// watch reports changes to objects of one kind.
 type watch interface {
 	Handle(handler cache.ResourceEventHandler)
 }
@@ -67,7 +66,6 @@ func (b *budgets) enqueueOnChange(watch watch, namespace func(obj any) string) {
 	})
 }
 
-// namespaceOf returns the namespace of an object from an informer.
 func namespaceOf(obj any) string {
 	name, err := cache.DeletionHandlingObjectToName(obj)
 	if err != nil {
@@ -76,7 +74,6 @@ func namespaceOf(obj any) string {
 	return name.Namespace
 }
 
-// ownedBy returns a team's namespace.
 func ownedBy(obj any) string {
 	if team, ok := obj.(*v1alpha1.Team); ok {
 		return team.Spec.Namespace
@@ -94,7 +91,6 @@ func (b *budgets) mark(namespaces ...string) {
 	}
 }
 
-// drain returns the due namespaces and clears them.
 func (b *budgets) drain() []string {
 	for _, changed := range b.sources {
 		b.mark(changed()...)
@@ -109,7 +105,6 @@ func (b *budgets) drain() []string {
 	return namespaces
 }
 
-// run writes until ctx is done.
 func (b *budgets) run(ctx context.Context) {
 	for {
 		b.write(ctx)

@@ -35,7 +35,6 @@ func newConnections(config *Config) *limits.ConnectionPool {
 	})
 }
 
-// probeListener limits connections to the probe port.
 func probeListener(from net.Listener) (net.Listener, *limits.ConnectionPool) {
 	pool := limits.NewConnectionPool(limits.ConnectionOptions{Total: maxProbes, Idle: idleTimeout, Clock: watchClock})
 	bounded := pool.Listener(from)

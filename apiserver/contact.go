@@ -24,7 +24,6 @@ var watchClock clock.PassiveClock = clock.RealClock{}
 // watching is a watch that reports when it last received a response, or zero if it has not.
 type watching interface{ LastContact() time.Time }
 
-// current reports whether the watches are fresh.
 type current struct {
 	clock   clock.PassiveClock
 	watches []watching

@@ -50,7 +50,6 @@ func (c enveloped) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// NetConn returns the wrapped connection.
 func (c enveloped) NetConn() net.Conn { return c.Conn }
 
 // CloseWrite closes the write side while the server continues to read for a while, as net/http does for connections

@@ -9,7 +9,6 @@ import (
 	"github.com/herald-social/herald/apiserver/request"
 )
 
-// fixed returns a page with constant content.
 func fixed(operation, contentType string, body []byte, policy string) page {
 	return page{operation: operation, contentType: contentType, body: request.NewFixed(body), policy: policy}
 }

@@ -25,8 +25,7 @@ const (
 	requestIDHeader = "X-Request-Id"
 	// maxRequestID limits the length of a client's request id, in bytes.
 	maxRequestID = 128
-	// noOperation labels requests that match no operation.
-	noOperation = "none"
+	noOperation  = "none"
 )
 
 // observer assigns a request id, writes the access log, metrics and trace, and turns a panic into a response.
@@ -40,7 +39,6 @@ type observer struct {
 	lines   *limits.LogLimiter
 }
 
-// ServeHTTP serves the request with next.
 func (o *observer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	start := o.clock.Now()
 	out := &recorder{ResponseWriter: w}
@@ -112,14 +110,12 @@ func requestID(r *http.Request) string {
 	return id
 }
 
-// recorder records a response's status and size.
 type recorder struct {
 	http.ResponseWriter
 	status int
 	bytes  int64
 }
 
-// WriteHeader records the first status that is not informational.
 func (r *recorder) WriteHeader(status int) {
 	if r.status == 0 && status >= http.StatusOK {
 		r.status = status
@@ -127,7 +123,6 @@ func (r *recorder) WriteHeader(status int) {
 	r.ResponseWriter.WriteHeader(status)
 }
 
-// Write counts the written bytes.
 func (r *recorder) Write(b []byte) (int, error) {
 	if r.status == 0 {
 		r.status = http.StatusOK
@@ -137,5 +132,4 @@ func (r *recorder) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// Unwrap returns the wrapped writer, for http.ResponseController.
 func (r *recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }

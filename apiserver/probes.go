@@ -26,7 +26,6 @@ func ProbeHandler(log *slog.Logger, checks ProbeChecks) http.Handler {
 	return mux
 }
 
-// probe is the handler for one of them.
 type probe struct {
 	log   *slog.Logger
 	state string
@@ -37,7 +36,6 @@ type probe struct {
 	logged string
 }
 
-// ServeHTTP responds with one or two words.
 func (p *probe) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	err := p.check(r)
 	if r.Context().Err() == nil { // otherwise the cause may be that the client has gone

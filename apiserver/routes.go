@@ -26,8 +26,7 @@ type site struct {
 	// web serves all other paths, with its own limit for unauthenticated requests. It is nil if the web application is
 	// disabled.
 	web http.Handler
-	// guard limits unauthenticated requests to pages and unknown paths. signedIn reports whether a request has a
-	// session.
+	// guard limits unauthenticated requests to pages and unknown paths.
 	guard    *limits.AnonymousGuard
 	signedIn func(*http.Request) bool
 }
@@ -35,13 +34,11 @@ type site struct {
 // healthPath is the health endpoint, which is not rate-limited.
 const healthPath = "/health"
 
-// page is a constant response.
 type page struct {
 	operation   string
 	contentType string
 	body        request.Fixed
-	// policy is the response's Content-Security-Policy.
-	policy string
+	policy      string
 }
 
 func newSite(api *rest.Handler, agents http.Handler, web *web, siteURL string) (*site, error) {
@@ -64,7 +61,6 @@ func newSite(api *rest.Handler, agents http.Handler, web *web, siteURL string) (
 	}, nil
 }
 
-// ServeHTTP routes a request.
 func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	path := r.URL.Path
 	if path == rest.Prefix || strings.HasPrefix(path, rest.Prefix+"/") {

@@ -101,7 +101,6 @@ func (s *Server) watch(ctx, watching context.Context, background *sync.WaitGroup
 	return true
 }
 
-// drain stops serving once the requests in progress are complete.
 func (s *Server) drain(ctx context.Context) error {
 	s.ready.Store(false)
 	s.config.Log.InfoContext(ctx, "Stopping", "delay", s.config.ShutdownDelay, "timeout", s.config.ShutdownTimeout)

@@ -92,7 +92,6 @@ type Config struct {
 	Log   *slog.Logger
 }
 
-// informer caches the resources of one kind.
 type informer interface {
 	RunWithContext(ctx context.Context)
 	HasSynced() bool
@@ -199,7 +198,6 @@ func summaries(service *bridge.Service) func(*v1alpha1.Post) postindex.Summary {
 	}
 }
 
-// pageOf returns the address of a post's page.
 func (c *Config) pageOf(namespace, id string) string {
 	return c.SiteURL + "/teams/" + namespace + "/posts/" + id
 }
@@ -218,7 +216,6 @@ func (s *Server) archive(index *postindex.Index, owner func(namespace string) *v
 	return s.archived
 }
 
-// limitsOf returns the limits that apply to clients.
 func limitsOf(config *Config) rest.Limits {
 	return rest.Limits{
 		Teams: limits.NewRateLimiter(config.RequestsPerMinute, config.Clock), Anonymous: limits.NewAnonymousGuard(config.RequestsPerMinute, config.Clock),

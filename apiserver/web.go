@@ -58,7 +58,6 @@ type AgentsConfig struct {
 	Proxied bool
 }
 
-// web is the web application.
 type web struct {
 	sessions *session.Manager
 	signIn   *signin.Handlers
@@ -126,7 +125,6 @@ func newWeb(config *Config, service *bridge.Service, teams *kube.Teams, connecti
 	return w, err
 }
 
-// consentOrigins returns the origins of the platforms' consent pages.
 func consentOrigins(registry platforms.Registry) []string {
 	var origins []string
 	for _, platform := range registry {
@@ -171,7 +169,6 @@ func (w *web) guarded(pages *webpages.Site, guard *limits.AnonymousGuard, siteUR
 	}), nil
 }
 
-// signedIn reports whether a request has a session.
 func (w *web) signedIn(r *http.Request) bool {
 	if w == nil {
 		return false
@@ -180,7 +177,6 @@ func (w *web) signedIn(r *http.Request) bool {
 	return ok
 }
 
-// site returns the handler of the pages, or nil.
 func (w *web) site() http.Handler {
 	if w == nil {
 		return nil

@@ -173,7 +173,6 @@ func (c *Checker) once(ctx context.Context, key string, within time.Duration, ca
 	}
 }
 
-// review sends one SubjectAccessReview.
 func (c *Checker) review(ctx context.Context, q reviewKey) (bool, error) {
 	resource, subresource, _ := strings.Cut(q.Resource, "/")
 	answer, err := c.reviews.Create(ctx, &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{

@@ -91,7 +91,6 @@ func (c *KeyCache) Authenticate(token string) (*v1alpha1.APIKey, error) {
 	return nil, refusal
 }
 
-// refuse returns why a key's token is invalid, or nil.
 func (c *KeyCache) refuse(key *v1alpha1.APIKey, token v1alpha1.APIKeyToken) error {
 	end := key.EndOf(token)
 	switch {

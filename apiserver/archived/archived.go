@@ -61,7 +61,6 @@ type Reader struct {
 	bytes int
 }
 
-// team is the cached state of a team's archive.
 type team struct {
 	namespace string
 	of        lists.Team
@@ -147,7 +146,6 @@ func (p *Reader) complete(ctx context.Context, namespace string, try func(rows m
 	return fmt.Errorf("%w: it changes faster than it can be read", bridge.ErrArchiveAway)
 }
 
-// read reads a list's missing parts.
 func (p *Reader) read(ctx context.Context, namespace string, missing postindex.Missing, rows map[lists.ID][]*lists.Row) error {
 	for _, id := range missing.Segments {
 		part, err := missing.View.Rows(ctx, id)
@@ -272,7 +270,6 @@ func (p *Reader) drop(namespace string) {
 	}
 }
 
-// forget removes a namespace that has no owner.
 func (p *Reader) forget(namespace string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

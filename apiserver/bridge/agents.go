@@ -9,7 +9,6 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// require rejects a caller without the scope.
 func require(caller Caller, scope Scope) error {
 	if caller.May(scope) {
 		return nil

@@ -86,7 +86,6 @@ func (s *Service) Acted(ctx context.Context, caller Caller, act Act, object meta
 	}
 }
 
-// by returns the event reason for the caller's action.
 func (a Act) by(caller Caller) string {
 	if caller.Agent == "" {
 		return string(a)
@@ -106,7 +105,6 @@ func eventNote(caller Caller) string {
 	}
 }
 
-// referenceTo returns a reference to an object, for an event.
 func referenceTo(object metav1.Object) *corev1.ObjectReference {
 	kind := ""
 	switch object.(type) {

@@ -103,7 +103,6 @@ func (s *Service) move(ctx context.Context, c *change, at time.Time) (*v1alpha1.
 	return s.change(ctx, c)
 }
 
-// change is a person's change to an existing post.
 type change struct {
 	caller Caller
 	id     string
@@ -112,7 +111,6 @@ type change struct {
 	seen func(*v1alpha1.Post) bool
 	// from are the phases in which the change is allowed.
 	from []v1alpha1.PostPhase
-	// spec returns the new spec for the current one.
 	spec func(now v1alpha1.PostSpec) v1alpha1.PostSpec
 	// validate rejects an invalid change, and returns the reservations that the post needs after it.
 	validate func(ctx context.Context, before *v1alpha1.Post, j *postValidation) (*reservations, error)
@@ -219,7 +217,6 @@ func (s *Service) validateChange(ctx context.Context, before *v1alpha1.Post, j *
 	return needs, err
 }
 
-// newIn returns the connections that a post did not have before.
 func newIn(before *v1alpha1.Post, named map[string]*v1alpha1.Connection) map[string]*v1alpha1.Connection {
 	added := map[string]*v1alpha1.Connection{}
 	for name, connection := range named {
@@ -246,7 +243,6 @@ func (s *Service) validateTime(ctx context.Context, _ *v1alpha1.Post, j *postVal
 	return needs, nil
 }
 
-// refuse returns why the post cannot be changed now, or nil.
 func (c *change) refuse(post *v1alpha1.Post) *Error {
 	phase := posting.PhaseOf(post)
 	switch {

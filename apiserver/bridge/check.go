@@ -60,8 +60,7 @@ type Length struct {
 	Count int
 	// Limit is zero if the platform has none.
 	Limit int
-	// Unit is the name of the unit counted.
-	Unit string
+	Unit  string
 }
 
 // characters is the default unit: Unicode code points.
@@ -116,7 +115,6 @@ func (s *Service) problemsOf(post *v1alpha1.Post, env rules.Env) []Problem {
 	return problems
 }
 
-// measure records the lengths of a post's texts.
 func (s *Service) measure(check *Check, spec *v1alpha1.PostSpec, find func(string) *v1alpha1.Connection) {
 	besideFiles := spec.Image != nil || spec.Video != nil
 	type platform struct {
@@ -159,7 +157,6 @@ func captionLength(text string, limits *platforms.Capabilities) Length {
 	return Length{Count: limits.CaptionLength(text), Limit: limits.MaxCaption, Unit: limits.CaptionUnit}
 }
 
-// titleLength returns the title's length, or zero on a platform without titles.
 func titleLength(options *v1alpha1.YouTubeOptions, limits *platforms.Capabilities) Length {
 	if limits.MaxTitle == 0 {
 		return Length{}
@@ -221,7 +218,6 @@ func (s *Service) mediaForCheck(ctx context.Context, files *Previews, name strin
 	return media
 }
 
-// assumedMedia returns the placeholder for a file that was not read.
 func assumedMedia(files *Previews, name string, category v1alpha1.Category) *v1alpha1.Media {
 	media := &v1alpha1.Media{
 		ObjectMeta: metav1.ObjectMeta{Namespace: files.caller.Namespace, Name: name}, Status: v1alpha1.MediaStatus{Phase: v1alpha1.MediaUploaded},

@@ -13,7 +13,6 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// newPost returns the resource for a request.
 func newPost(caller Caller, in *CreatePost, now time.Time) (*v1alpha1.Post, error) {
 	post := &v1alpha1.Post{
 		ObjectMeta: metav1.ObjectMeta{
@@ -52,7 +51,6 @@ func contentOf(post *v1alpha1.Post) (media []v1alpha1.LocalReference, cards []v1
 	return nil, nil
 }
 
-// checkTime rejects a time outside the resource's range.
 func checkTime(post *v1alpha1.Post) field.ErrorList {
 	if at := post.Spec.ScheduledAt; at != nil && at.Year() > lastYear {
 		return field.ErrorList{field.Forbidden(field.NewPath("spec", "scheduledAt"), fmt.Sprintf("must not lie after the year %d", lastYear))}

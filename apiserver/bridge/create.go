@@ -20,7 +20,6 @@ import (
 )
 
 const (
-	// postPrefix is the first character of a post's id.
 	postPrefix = "p"
 	// idLength is the number of base32 characters after an id's prefix: 125 bits, which nobody can guess.
 	idLength = 25
@@ -153,7 +152,6 @@ func (s *Service) createReserved(ctx context.Context, needs *reservations, post 
 	return created, existed && tries == 1, nil
 }
 
-// requireReady rejects a post to connections that are not ready. The connections are checked concurrently.
 func (s *Service) requireReady(ctx context.Context, connections map[string]*v1alpha1.Connection) error {
 	var mu sync.Mutex
 	problems := map[readiness.State][]string{}

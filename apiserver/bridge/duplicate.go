@@ -96,7 +96,6 @@ func out(post *v1alpha1.Post, i int) string {
 	}
 }
 
-// duplicate returns a post's content for a copy, with only the wanted targets.
 func (s *Service) duplicate(ctx context.Context, caller Caller, post *v1alpha1.Post, wanted func(target int) bool) (Duplicate, error) {
 	d := Duplicate{Spec: *post.Spec.DeepCopy()}
 	d.Spec.ScheduledAt, d.Spec.Draft, d.Spec.Cancelled = nil, false, false
@@ -135,7 +134,6 @@ func omittedFile(name string, media *v1alpha1.Media) string {
 	return fmt.Sprintf("file %q (%s) is not kept any more; upload it again", media.Spec.FileName, name)
 }
 
-// dropMedia removes deleted files from a spec.
 func dropMedia(spec *v1alpha1.PostSpec, gone map[string]bool) {
 	isGone := func(ref v1alpha1.LocalReference) bool { return gone[ref.Name] }
 	if spec.Image != nil {

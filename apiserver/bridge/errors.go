@@ -59,15 +59,12 @@ type Problem struct {
 	Target, Card int
 	// Field is the field's path in the resource, relative to the target or card if there is one and to spec otherwise.
 	// It is empty for the whole object.
-	Field string
-	// Message describes the problem and its remedy.
+	Field   string
 	Message string
 }
 
-// fieldPaths parses one of a Post's field paths.
 var fieldPaths = regexp.MustCompile(`^spec(?:\.targets\[(\d+)\]|\.tree\.cards\[(\d+)\])?\.?(.*)$`)
 
-// problemOf converts a field error to a Problem.
 func problemOf(err *field.Error) Problem {
 	p := Problem{Target: NoIndex, Card: NoIndex, Field: err.Field, Message: problem(err)}
 	if parts := fieldPaths.FindStringSubmatch(err.Field); parts != nil {
@@ -83,7 +80,6 @@ func indexOr(digits string) int {
 	return NoIndex
 }
 
-// Error returns the message.
 func (e *Error) Error() string { return e.Message }
 
 // ErrUncertain is an internal error after which a post may have been created: a client that resends the request could

@@ -128,7 +128,6 @@ func sameRequest(made, asked metav1.Object) bool {
 	return sameFingerprint(made.GetAnnotations()[v1alpha1.RequestAnnotation], asked.GetAnnotations()[v1alpha1.RequestAnnotation])
 }
 
-// requireSame rejects a post that a different request with the same key created.
 func requireSame(made, asked *v1alpha1.Post) error {
 	if sameRequest(made, asked) {
 		return nil
@@ -136,7 +135,6 @@ func requireSame(made, asked *v1alpha1.Post) error {
 	return usedForAnother(asked, made.Name)
 }
 
-// usedForAnother returns the error for a key that a different request has used.
 func usedForAnother(asked *v1alpha1.Post, made string) *Error {
 	if asked.Labels[v1alpha1.OriginLabel] == v1alpha1.OriginWeb {
 		return errorf(CodeConflict, "this form has created post %s already, with other content; nothing more was posted. Open that post to change it, or begin a new one.", made)

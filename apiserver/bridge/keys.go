@@ -244,7 +244,6 @@ func (s *Service) readKey(ctx context.Context, caller Caller, id string) (*v1alp
 	return key, nil
 }
 
-// checkKey validates a new key.
 func checkKey(key *v1alpha1.APIKey, now time.Time) field.ErrorList {
 	var errs field.ErrorList
 	spec := field.NewPath("spec")
@@ -266,7 +265,6 @@ func newToken(key *v1alpha1.APIKey) NewToken {
 	return NewToken{Key: key.Name, Name: "t-" + randomName(tokenNameLength), Token: apitoken.New(key.Namespace, key.Name)}
 }
 
-// addToken stores a token's hash and prefix in its key.
 func addToken(key *v1alpha1.APIKey, made *NewToken) {
 	key.Spec.Tokens = append(key.Spec.Tokens, v1alpha1.APIKeyToken{Name: made.Name, SHA256: apitoken.Hash(key.Namespace, key.Name, made.Token)})
 	shown := shownTokens(key)
@@ -280,7 +278,6 @@ func hasToken(key *v1alpha1.APIKey, name string) bool {
 	return slices.ContainsFunc(key.WantedTokens(), func(t v1alpha1.APIKeyToken) bool { return t.Name == name })
 }
 
-// shownTokens returns the prefixes of a key's tokens, by token name.
 func shownTokens(key *v1alpha1.APIKey) map[string]string {
 	shown := map[string]string{}
 	for entry := range strings.SplitSeq(key.Annotations[v1alpha1.ShownTokensAnnotation], ",") {
@@ -291,7 +288,6 @@ func shownTokens(key *v1alpha1.APIKey) map[string]string {
 	return shown
 }
 
-// setShownTokens stores the prefixes of the tokens that the key has.
 func setShownTokens(key *v1alpha1.APIKey, shown map[string]string) {
 	var entries []string
 	for _, token := range key.WantedTokens() {

@@ -29,7 +29,6 @@ var (
 	imageUpload = upload{"an image", v1alpha1.MaxImageBytes, []string{".jpg", ".jpeg", ".png", ".webp"}}
 )
 
-// uploads are the supported media types.
 var uploads = map[v1alpha1.MimeType]upload{
 	v1alpha1.MimeMP4: videoUpload, v1alpha1.MimeQuickTime: videoUpload,
 	v1alpha1.MimeJPEG: imageUpload, v1alpha1.MimePNG: imageUpload, v1alpha1.MimeWebP: imageUpload,
@@ -103,7 +102,6 @@ func uploadProblems(in *v1alpha1.MediaSpec) (problems []string) {
 	return problems
 }
 
-// either joins alternatives for people.
 func either(words []string) string {
 	last := len(words) - 1
 	return strings.Join(words[:last], ", ") + " or " + words[last]

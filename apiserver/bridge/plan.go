@@ -24,7 +24,6 @@ type Quota interface {
 // returnWithin is the timeout for releasing usage. The manager later corrects what could not be released.
 const returnWithin = 5 * time.Second
 
-// reservations is the usage that a post needs.
 type reservations struct {
 	service *Service
 	post    *v1alpha1.Post
@@ -135,7 +134,6 @@ func (n *reservations) reserve(ctx context.Context) error {
 	return nil
 }
 
-// apply adds the post's usage to a counter, or returns why it is rejected.
 func (n *reservations) apply(wanted *reservation, stored *v1alpha1.Usage) *Error {
 	refused := usage.Reserve(stored, usage.Reservation{Post: n.post.Name, Request: n.request, Uses: wanted.uses},
 		wanted.limit, n.service.Clock.Now())
@@ -179,7 +177,6 @@ func (n *reservations) amend(ctx context.Context, change func(*v1alpha1.Usage, *
 	}
 }
 
-// returnAll releases the usage of a cancelled post.
 func (s *Service) returnAll(ctx context.Context, post *v1alpha1.Post) {
 	if post.Spec.Draft {
 		return

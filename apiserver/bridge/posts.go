@@ -132,7 +132,6 @@ func (s *Service) CancelPost(ctx context.Context, caller Caller, id string) erro
 	return errorf(CodeConflict, "post %s is being changed at the same time; try again", id)
 }
 
-// cannotCancel returns why a post cannot be cancelled, or nil.
 func cannotCancel(post *v1alpha1.Post) *Error {
 	if posting.Cancellable(post) {
 		return nil
@@ -262,7 +261,6 @@ func summarise(post *v1alpha1.Post, find func(string) *v1alpha1.Connection) post
 	return summary
 }
 
-// detail returns all data of a post that clients may see.
 func (s *Service) detail(post *v1alpha1.Post, find func(string) *v1alpha1.Connection) PostDetail {
 	out := PostDetail{
 		ID:        post.Name,
@@ -307,7 +305,6 @@ func (s *Service) targetDetail(post *v1alpha1.Post, i int, platform v1alpha1.Pla
 	return out
 }
 
-// failure returns a failed target's error message.
 func (s *Service) failure(post *v1alpha1.Post, target *v1alpha1.TargetStatus) string {
 	if attempt.Undecided(target) {
 		return s.question(post, target)

@@ -37,7 +37,6 @@ func newURLCache(clk clock.PassiveClock) *urlCache {
 	return &urlCache{cache.NewLRUExpireCacheWithClock(maxAddresses, clk)}
 }
 
-// of returns a file's cached URL, or signs one.
 func (a *urlCache) of(ctx context.Context, files Files, key string) (string, error) {
 	if kept, found := a.entries.Get(key); found {
 		address, _ := kept.(string)
@@ -113,7 +112,6 @@ func (p *Previews) Of(ctx context.Context, name string) (MediaPreview, error) {
 	return preview, nil
 }
 
-// readMedia returns a media file of the caller's team, or nil.
 func (s *Service) readMedia(ctx context.Context, caller Caller, name string) (*v1alpha1.Media, error) {
 	if !validName(name) {
 		return nil, nil //nolint:nilnil // nil means not found

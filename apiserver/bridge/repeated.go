@@ -88,7 +88,6 @@ type recentPost struct {
 	at   time.Time
 }
 
-// expired reports whether repeating the post no longer needs confirmation.
 func (p recentPost) expired(now time.Time) bool { return now.Sub(p.at) > repeatedFor }
 
 func newRecent() *recent {

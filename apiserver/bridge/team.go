@@ -112,10 +112,8 @@ func (s *Service) Suspended(caller Caller) (since time.Time, suspended bool) {
 	return suspension.OngoingSince(team.Status.Suspensions), true
 }
 
-// draftsAtOnce limits the concurrent reads of usage.
 const draftsAtOnce = 8
 
-// countDrafts sets how much of TikTok's limit each account uses.
 func (s *Service) countDrafts(ctx context.Context, caller Caller, limits plan.Limits, accounts []AccountMeter) error {
 	slices.SortFunc(accounts, func(a, b AccountMeter) int { return cmp.Compare(a.Connection.Name, b.Connection.Name) })
 	group, ctx := errgroup.WithContext(ctx)

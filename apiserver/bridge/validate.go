@@ -20,7 +20,6 @@ import (
 	"github.com/herald-social/herald/posting/rules"
 )
 
-// postValidation is a post to validate before it is stored.
 type postValidation struct {
 	post *v1alpha1.Post
 	// planned is the post as the plan counts it. It differs from post only in its time: a draft that is published

@@ -80,7 +80,6 @@ func (s *Service) connect(ctx context.Context, v Visitor, f *flow, choices []pla
 	return connection, true, err
 }
 
-// sameAccount returns the choice that matches a connection's account.
 func sameAccount(existing *v1alpha1.Connection, choices []platforms.Choice) (*platforms.Choice, error) {
 	names := make([]string, len(choices))
 	for i := range choices {
@@ -96,7 +95,6 @@ func sameAccount(existing *v1alpha1.Connection, choices []platforms.Choice) (*pl
 		strings.Join(names, ", "), existing.Spec.Platform.Title())
 }
 
-// account formats an account for messages.
 func account(name, id string) string {
 	if name == "" {
 		return id
@@ -203,7 +201,6 @@ func (s *Service) renew(ctx context.Context, f *flow, existing *v1alpha1.Connect
 	return renewed, nil
 }
 
-// describe returns a connected account's log fields.
 func describe(f *flow, connection *v1alpha1.Connection) []any {
 	return []any{
 		"person", f.Person, "namespace", f.Space, "connection", connection.Name, "platform", f.Platform, "account", connection.Spec.AccountID,
@@ -238,7 +235,6 @@ func (s *Service) createSecret(ctx context.Context, connection *v1alpha1.Connect
 	return nil
 }
 
-// secretData converts a token to the Secret data that the manager reads.
 func secretData(token platforms.Token) map[string][]byte {
 	data := map[string][]byte{v1alpha1.CredentialsAccessToken: []byte(token.Access)}
 	for key, text := range map[string]string{v1alpha1.CredentialsRefreshToken: token.Refresh, v1alpha1.CredentialsScopes: token.Scopes} {
@@ -256,12 +252,10 @@ func secretData(token platforms.Token) map[string][]byte {
 	return data
 }
 
-// labels returns the labels on connections and Secrets that the web application creates.
 func labels() map[string]string {
 	return map[string]string{v1alpha1.OriginLabel: v1alpha1.OriginWeb, managedByLabel: "herald"}
 }
 
-// stamp returns the current time in the annotations' format.
 func (s *Service) stamp() string { return s.Clock.Now().UTC().Format(time.RFC3339) }
 
 // secretName returns a unique name for a Secret. With an annotation prefix it stays below the limit of 63 characters.

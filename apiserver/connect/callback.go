@@ -118,7 +118,6 @@ func denied(name, code string) error {
 		"the administrator has to check the app's redirect address and permissions there", name, code)
 }
 
-// exchange exchanges a code for a token and returns the token's accounts.
 func (s *Service) exchange(ctx context.Context, f *flow, code string) ([]platforms.Choice, error) {
 	connector, err := s.connector(f.Platform)
 	if err != nil {
@@ -135,7 +134,6 @@ func (s *Service) exchange(ctx context.Context, f *flow, code string) ([]platfor
 	return choices, nil
 }
 
-// explain converts a platform's error to one for the person, and logs the cause.
 func (s *Service) explain(ctx context.Context, f *flow, err error) error {
 	failure, ok := errors.AsType[*platforms.Error](err)
 	if !ok {
@@ -150,7 +148,6 @@ func (s *Service) explain(ctx context.Context, f *flow, err error) error {
 	return refusef(code, "nothing was connected: %s", failure.Error())
 }
 
-// options returns the choices for the page, sorted by name.
 func (s *Service) options(f *flow, choices []platforms.Choice) []Option {
 	taken := map[string]string{}
 	for _, c := range s.Connections.List(f.Space) {

@@ -40,11 +40,9 @@ const (
 	// deadline for responses (60 s).
 	finishWithin = 50 * time.Second
 
-	// The purposes of sealed values.
 	purposeFlow   = "connect/flow"
 	purposeChoice = "connect/choice"
 
-	// cookiePath is the flow cookies' Path attribute, and cookieName the prefix of their names.
 	cookiePath = "/connect"
 	cookieName = "herald-connect-"
 )
@@ -53,8 +51,7 @@ const (
 type Sealer interface {
 	// Seal encrypts a value for a purpose.
 	Seal(purpose string, v any, life time.Duration) string
-	// Open decrypts a value that Seal returned for the same purpose into v. It returns an error for any other text and
-	// for an expired one.
+	// Open decrypts a value that Seal returned for the same purpose into v. Any other or expired text is an error.
 	Open(purpose, text string, v any) error
 }
 
@@ -125,7 +122,6 @@ const (
 	Delete Verb = "delete"
 )
 
-// flow is a flow's sealed state.
 type flow struct {
 	State    string            `json:"state"`
 	Session  string            `json:"session"`
@@ -205,7 +201,6 @@ func (s *Service) Start(ctx context.Context, v Visitor, namespace string, platfo
 	return Started{Platform: f.Platform, Address: address, Cookie: s.cookie(f.State, s.Sealer.Seal(purposeFlow, &f, flowLife), int(flowLife/time.Second))}, nil
 }
 
-// redirect returns the redirect URI of a platform.
 func (s *Service) redirect(platform v1alpha1.Platform) string {
 	return s.SiteURL + cookiePath + "/" + string(platform) + "/callback"
 }
@@ -231,7 +226,6 @@ func (s *Service) connector(platform v1alpha1.Platform) (platforms.Connector, er
 	return nil, refusef(bridge.CodeNotFound, "accounts of %s cannot be connected here; the administrator has to configure the platform", platform.Title())
 }
 
-// find reads a connection that is to be renewed or removed.
 func (s *Service) find(ctx context.Context, namespace, name string) (*v1alpha1.Connection, error) {
 	found, err := s.Connections.Live(ctx, namespace, name)
 	switch {
@@ -245,7 +239,6 @@ func (s *Service) find(ctx context.Context, namespace, name string) (*v1alpha1.C
 	return found, nil
 }
 
-// requireRoom returns an error if the team's plan allows no more accounts.
 func (s *Service) requireRoom(namespace string) error {
 	limit := plan.LimitsOf(s.Owner(namespace)).Accounts
 	if limit == 0 {

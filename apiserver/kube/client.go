@@ -95,24 +95,20 @@ type kind[T any, P object[T]] struct {
 	resource string
 }
 
-// in returns the client for one namespace.
 func (k kind[T, P]) in(namespace string) *gentype.Client[P] {
 	return gentype.NewClient(k.resource, k.client, metav1.ParameterCodec, namespace, func() P { return new(T) })
 }
 
-// Get reads a resource.
 func (k kind[T, P]) Get(ctx context.Context, namespace, name string) (P, error) {
 	return k.in(namespace).Get(ctx, name, metav1.GetOptions{})
 }
 
-// create stores a resource, without its status.
 func (k kind[T, P]) create(ctx context.Context, created P) (P, error) {
 	return quota.CreateWithRetry(ctx, func() (P, error) {
 		return k.in(created.GetNamespace()).Create(ctx, created, metav1.CreateOptions{FieldManager: FieldOwner})
 	})
 }
 
-// patch merges changes into a resource.
 func (k kind[T, P]) patch(ctx context.Context, namespace, name string, changes map[string]any, subresources ...string) (P, error) {
 	body, err := json.Marshal(changes)
 	if err != nil {
@@ -130,7 +126,6 @@ func (k kind[T, P]) update(ctx context.Context, before, after P) (P, error) {
 	return k.in(before.GetNamespace()).Patch(ctx, before.GetName(), types.MergePatchType, body, metav1.PatchOptions{FieldManager: FieldOwner})
 }
 
-// annotate sets an annotation on a resource.
 func (k kind[T, P]) annotate(ctx context.Context, namespace, name, key, value string) (P, error) {
 	return k.patch(ctx, namespace, name, map[string]any{"metadata": map[string]any{"annotations": map[string]string{key: value}}})
 }
@@ -138,7 +133,6 @@ func (k kind[T, P]) annotate(ctx context.Context, namespace, name, key, value st
 // writable is a kind whose resources are created whole and whose status is written separately.
 type writable[T any, P object[T]] struct{ kind[T, P] }
 
-// Create stores a resource, without its status.
 func (w writable[T, P]) Create(ctx context.Context, created P) (P, error) {
 	return w.create(ctx, created)
 }

@@ -93,7 +93,6 @@ type bounded struct {
 	cut context.CancelFunc
 }
 
-// Stop ends the watch and its context.
 func (b bounded) Stop() {
 	b.Interface.Stop()
 	b.cut()

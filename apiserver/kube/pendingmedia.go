@@ -107,10 +107,8 @@ type pendingStore struct {
 
 var _ cache.ReflectorStore = &pendingStore{}
 
-// Add adds a Media that is waiting for its file.
 func (s *pendingStore) Add(obj any) error { return s.Update(obj) }
 
-// Update updates a Media that is still waiting for its file.
 func (s *pendingStore) Update(obj any) error {
 	if m, ok := obj.(*v1alpha1.Media); ok {
 		s.pending.mu.Lock()
@@ -143,7 +141,6 @@ func (s *pendingStore) Delete(obj any) error {
 	return nil
 }
 
-// Replace replaces the objects with a complete list.
 func (s *pendingStore) Replace(objs []any, _ string) error {
 	p := s.pending
 	p.mu.Lock()
@@ -165,5 +162,4 @@ func (s *pendingStore) Replace(objs []any, _ string) error {
 	return nil
 }
 
-// Resync does nothing.
 func (*pendingStore) Resync() error { return nil }

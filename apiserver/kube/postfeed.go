@@ -60,7 +60,6 @@ func (f *PostFeed) Subscribe(namespace, name string) (changes <-chan struct{}, s
 // noWatchList makes the reflector call List. It would collect a streamed list in memory.
 type noWatchList struct{}
 
-// IsWatchListSemanticsUnSupported is the method that the reflector checks.
 func (noWatchList) IsWatchListSemanticsUnSupported() bool { return true }
 
 // feedStore receives a reflector's posts, from one namespace or from all.
@@ -107,7 +106,6 @@ func (s *feedStore) list(ctx context.Context, _ metav1.ListOptions) (runtime.Obj
 	return all, nil
 }
 
-// addPage adds a page of posts to the index.
 func (f *PostFeed) addPage(relist *postindex.Relist, posts []v1alpha1.Post) error {
 	for i := range posts {
 		version, err := postindex.ParseVersion(posts[i].ResourceVersion)
@@ -119,10 +117,8 @@ func (f *PostFeed) addPage(relist *postindex.Relist, posts []v1alpha1.Post) erro
 	return nil
 }
 
-// Add adds a post that the watch reported as new.
 func (s *feedStore) Add(obj any) error { return s.Update(obj) }
 
-// Update updates a post that the watch reported.
 func (s *feedStore) Update(obj any) error {
 	post, version, err := reported(obj)
 	if err != nil {
@@ -134,7 +130,6 @@ func (s *feedStore) Update(obj any) error {
 	return nil
 }
 
-// Delete removes a post that the watch reported as deleted.
 func (s *feedStore) Delete(obj any) error {
 	post, version, err := reported(obj)
 	if err != nil {
@@ -154,7 +149,6 @@ func (s *feedStore) Replace([]any, string) error {
 	return nil
 }
 
-// Bookmark records the watch's progress.
 func (s *feedStore) Bookmark(resourceVersion string) error {
 	version, err := postindex.ParseVersion(resourceVersion)
 	if err != nil {

@@ -55,10 +55,8 @@ func whenDenied(namespace string, listed func(), source *cache.ListWatch) *cache
 	return source
 }
 
-// run watches until the context is done.
 func (r *reflectors) run(ctx context.Context) { runAll(ctx, r.all) }
 
-// runAll runs the watches until the context is done.
 func runAll[W interface{ RunWithContext(ctx context.Context) }](ctx context.Context, watches []W) {
 	var running sync.WaitGroup
 	for _, watch := range watches {

@@ -12,7 +12,6 @@ import (
 // about a hundred bytes here.
 const maxSubscribers = 2000
 
-// postKey identifies a post.
 type postKey struct{ namespace, name string }
 
 // subscribers are signalled when a post may have changed. If there are none, a change costs one atomic read.
@@ -61,7 +60,6 @@ func (f *subscribers) changed(post postKey) {
 	signalAll(f.of[post])
 }
 
-// allChanged signals all subscribers.
 func (f *subscribers) allChanged() {
 	f.mu.Lock()
 	defer f.mu.Unlock()

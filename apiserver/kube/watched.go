@@ -35,7 +35,6 @@ type watched[T any, P object[T]] struct {
 	informers []informer
 }
 
-// informer is the watch of one scope.
 type informer struct {
 	cache.SharedIndexInformer
 	*contact
@@ -64,10 +63,8 @@ func watch[T any, P object[T]](client rest.Interface, resource string, served co
 	return w
 }
 
-// RunWithContext watches until the context is done.
 func (w watched[T, P]) RunWithContext(ctx context.Context) { runAll(ctx, w.informers) }
 
-// HasSynced reports whether the cache has the initial list.
 func (w watched[T, P]) HasSynced() bool {
 	for _, i := range w.informers {
 		if !i.hasSynced() {
@@ -120,7 +117,6 @@ func (w watched[T, P]) ByIndex(index, value string) ([]any, error) {
 	return all, nil
 }
 
-// by returns the resources with the given index value, in no particular order.
 func (w watched[T, P]) by(index, value string) []P {
 	found, _ := w.ByIndex(index, value) // the index exists
 	return typed[T, P](found)
@@ -135,7 +131,6 @@ func (w watched[T, P]) all() []P {
 	return all
 }
 
-// cached returns a cached resource, or nil.
 func (w watched[T, P]) cached(namespace, name string) P {
 	key := cache.NewObjectName(namespace, name).String()
 	for _, i := range w.present() {
@@ -147,7 +142,6 @@ func (w watched[T, P]) cached(namespace, name string) P {
 	return nil
 }
 
-// typed converts an indexer's objects to resources.
 func typed[T any, P object[T]](found []any) []P {
 	out := make([]P, 0, len(found))
 	for _, obj := range found {

@@ -70,14 +70,12 @@ type BodyLimiter struct {
 	arriving map[*reservation]struct{}
 }
 
-// reservation is the reserved memory of one body.
 type reservation struct {
 	caller string
 	size   int64
 	// since is when the reservation was made, and cut aborts reading the body.
-	since time.Time
-	cut   func()
-	// released is true once the reservation has ended.
+	since    time.Time
+	cut      func()
 	released bool
 }
 
@@ -206,7 +204,6 @@ func (g *BodyLimiter) Read(w http.ResponseWriter, r *http.Request, caller string
 	return body, done, nil
 }
 
-// readTimeout returns the timeout for a body of size bytes.
 func readTimeout(size int64) time.Duration {
 	return readGrace + time.Duration(size)*time.Second/minReadRate
 }

@@ -92,7 +92,6 @@ func (w *evictable) victim(now time.Time) *conn {
 	return quiet
 }
 
-// peer holds one address's connections.
 type peer struct {
 	count int
 	lists evictable
@@ -112,7 +111,6 @@ type listener struct {
 	pool *ConnectionPool
 }
 
-// Accept returns the next connection for which there is room.
 func (l *listener) Accept() (net.Conn, error) {
 	for {
 		accepted, err := l.Listener.Accept()
@@ -125,7 +123,6 @@ func (l *listener) Accept() (net.Conn, error) {
 	}
 }
 
-// conn is a counted connection.
 type conn struct {
 	net.Conn
 
@@ -239,7 +236,6 @@ func (p *ConnectionPool) idle() time.Duration {
 	return max(p.Idle*time.Duration(2*free)/time.Duration(p.Total), shortestIdle)
 }
 
-// add adds a connection to the pool.
 func (p *ConnectionPool) add(c *conn) {
 	p.total++
 	if p.peers[c.peer] == nil {
@@ -249,7 +245,6 @@ func (p *ConnectionPool) add(c *conn) {
 	p.markIdle(c)
 }
 
-// release removes a connection from the pool.
 func (p *ConnectionPool) release(c *conn) {
 	if c.released {
 		return
@@ -264,17 +259,14 @@ func (p *ConnectionPool) release(c *conn) {
 	}
 }
 
-// markIdle appends a connection to the idle ones.
 func (p *ConnectionPool) markIdle(c *conn) {
 	c.inPool, c.inPeer = p.lists.idle.PushBack(c), p.peers[c.peer].lists.idle.PushBack(c)
 }
 
-// markUnauthenticated appends a connection to those with an unauthenticated request.
 func (p *ConnectionPool) markUnauthenticated(c *conn) {
 	c.inPool, c.inPeer = p.lists.unauthenticated.PushBack(c), p.peers[c.peer].lists.unauthenticated.PushBack(c)
 }
 
-// unlist removes a connection from the evictable ones.
 func (p *ConnectionPool) unlist(c *conn) {
 	if c.inPool != nil {
 		own := &p.peers[c.peer].lists
@@ -290,7 +282,6 @@ func (p *ConnectionPool) unlist(c *conn) {
 	c.inPool, c.inPeer, c.inLong, c.read = nil, nil, nil, 0
 }
 
-// front returns a list's first connection, or nil if the list is empty.
 func front(of *list.List) *conn {
 	if of.Front() == nil {
 		return nil
@@ -342,7 +333,6 @@ func unwrap(of net.Conn) *conn {
 	return nil
 }
 
-// Read reads, and counts a header's bytes.
 func (c *conn) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
 	if n > 0 && !c.busy.Load() {
@@ -373,7 +363,6 @@ func (p *ConnectionPool) countHeader(c *conn, n int) {
 	}
 }
 
-// Close closes the connection and frees its place.
 func (c *conn) Close() error {
 	c.pool.mu.Lock()
 	c.pool.release(c)
@@ -381,7 +370,6 @@ func (c *conn) Close() error {
 	return c.Conn.Close() //nolint:wrapcheck // as in Read
 }
 
-// CloseWrite closes the sending direction, if the connection supports that.
 func (c *conn) CloseWrite() error {
 	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
 		return half.CloseWrite() //nolint:wrapcheck // as in Read

@@ -29,7 +29,6 @@ type LogLimiter struct {
 	suppressed int64
 }
 
-// lineKind is the state of one kind of line.
 type lineKind struct {
 	written    bool
 	suppressed int64

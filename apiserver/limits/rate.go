@@ -95,7 +95,6 @@ func (l *RateLimiter) ChargeSparing(caller string, requests int) {
 	bucket.ReserveN(now, min(requests, max(spare, 0)))
 }
 
-// setHeaders sets the rate limit headers.
 func (l *RateLimiter) setHeaders(answer http.Header, left float64) {
 	full := time.Duration((float64(l.perMinute) - left) / float64(l.perMinute) * float64(rateWindow))
 	answer.Set("RateLimit-Limit", strconv.Itoa(l.perMinute))
@@ -103,7 +102,6 @@ func (l *RateLimiter) setHeaders(answer http.Header, left float64) {
 	answer.Set("RateLimit-Reset", strconv.Itoa(seconds(full)))
 }
 
-// bucket returns a caller's token bucket.
 func (l *RateLimiter) bucket(caller string, now time.Time) *rate.Limiter {
 	l.tidy(now)
 	bucket := l.callers[caller]
@@ -128,7 +126,6 @@ func (l *RateLimiter) tidy(now time.Time) {
 	}
 }
 
-// evictOne removes an arbitrary caller if the table is full.
 func (l *RateLimiter) evictOne() {
 	if len(l.callers) < maxRateCallers {
 		return

@@ -83,5 +83,4 @@ func (a *answers) finish() {
 	_, _ = a.ResponseWriter.Write(rpcError(codeInvalid, strings.TrimSpace(string(a.text)))) // ignore: the client may be gone
 }
 
-// Unwrap returns the wrapped writer, for http.ResponseController.
 func (a *answers) Unwrap() http.ResponseWriter { return a.ResponseWriter }

@@ -137,7 +137,6 @@ type exchange struct {
 	closed   chan struct{}
 }
 
-// Connect implements mcp.Transport.
 func (e *exchange) Connect(context.Context) (mcp.Connection, error) { return e, nil }
 
 // Read returns the call, then blocks until Close.
@@ -165,7 +164,6 @@ func (e *exchange) Write(_ context.Context, message jsonrpc.Message) error {
 	return nil
 }
 
-// Close unblocks Read.
 func (e *exchange) Close() error {
 	e.closing.Do(func() { close(e.closed) })
 	return nil

@@ -155,7 +155,6 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// refuseHost rejects a request whose host is not a loopback address.
 func (h *Handler) refuseHost(w http.ResponseWriter, r *http.Request) {
 	if allowed, wait := h.REST.Guard().Allow(r, limits.SurfacePrograms); !allowed {
 		rest.WriteTooMany(w, r, wait)
@@ -164,7 +163,6 @@ func (h *Handler) refuseHost(w http.ResponseWriter, r *http.Request) {
 	rest.WriteError(w, http.StatusForbidden, bridge.CodeUnauthorized, "this server answers to localhost alone")
 }
 
-// preflight responds to a CORS preflight request.
 func (h *Handler) preflight(w http.ResponseWriter, r *http.Request) {
 	if pass, wait := h.REST.Guard().Allow(r, limits.SurfacePreflights); !pass {
 		rest.WriteTooMany(w, r, wait)
@@ -201,7 +199,6 @@ func loopback(host string) bool {
 	return strings.EqualFold(host, "localhost") || err == nil && address.IsLoopback()
 }
 
-// call is the request's data for the tools.
 type call struct {
 	caller bridge.Caller
 	// keys are the request's Idempotency-Keys, of which there may be at most one.
@@ -222,7 +219,6 @@ func callOf(ctx context.Context) *call {
 	return c
 }
 
-// pass lets the SDK's HTTP handler serve the request.
 func (h *Handler) pass(w http.ResponseWriter, r *http.Request, body []byte, c *call) {
 	r = r.WithContext(context.WithValue(r.Context(), callKey{}, c))
 	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
@@ -233,7 +229,6 @@ func (h *Handler) pass(w http.ResponseWriter, r *http.Request, body []byte, c *c
 	out.finish()
 }
 
-// authenticate returns the caller, or an error if the token is invalid or over the rate limit.
 func (h *Handler) authenticate(r *http.Request) (bridge.Caller, error) {
 	token, ok := rest.BearerToken(r)
 	if !ok {

@@ -119,7 +119,6 @@ const (
 	codeInvalid = -32600
 )
 
-// writeRPCError responds to a request that is not a valid message.
 func writeRPCError(w http.ResponseWriter, code int, text string) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(http.StatusBadRequest)

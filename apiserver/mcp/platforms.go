@@ -35,7 +35,6 @@ type limit struct {
 	Unit string `json:"unit"`
 }
 
-// cardRules are the limits of one card in a tree.
 type cardRules struct {
 	MaxMedia      int   `json:"max_media"`
 	MaxVideos     int   `json:"max_videos"`
@@ -78,10 +77,8 @@ func bounded(of, everywhere int64) int64 {
 	return of
 }
 
-// categories are all post categories.
 var categories = []v1alpha1.Category{v1alpha1.CategoryText, v1alpha1.CategoryImage, v1alpha1.CategoryVideo, v1alpha1.CategoryTree}
 
-// categorySupport lists the platforms that support each category.
 func categorySupport(all []platformRules) string {
 	var parts []string
 	for _, category := range categories {

@@ -70,7 +70,6 @@ func addPrompts(server *mcp.Server) {
 	}
 }
 
-// get returns the prompt with the person's arguments.
 func (p *prompt) get(_ context.Context, r *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
 	var b strings.Builder
 	b.WriteString(p.text)

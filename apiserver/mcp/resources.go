@@ -15,7 +15,6 @@ import (
 	"github.com/herald-social/herald/apiserver/bridge"
 )
 
-// The resources.
 const (
 	platformsURI = "herald://platforms"
 	accountsURI  = "herald://accounts"
@@ -46,7 +45,6 @@ func (h *Handler) addResources(server *mcp.Server, rules []platformRules) {
 	})
 }
 
-// account is a connected account in the accounts resource.
 type account struct {
 	ID          string            `json:"id"`
 	Platform    v1alpha1.Platform `json:"platform"`

@@ -25,7 +25,6 @@ type description struct {
 	} `json:"components"`
 }
 
-// described is one of the document's operations.
 type described struct {
 	OperationID string      `json:"operationId"`
 	Parameters  []parameter `json:"parameters"`
@@ -45,14 +44,12 @@ type parameter struct {
 	Schema      schema `json:"schema"`
 }
 
-// content is a body's content, by media type.
 type content map[string]struct {
 	Schema schema `json:"schema"`
 }
 
 func (c content) schema() schema { return c["application/json"].Schema }
 
-// schemas are the input and output schemas of one tool.
 type schemas struct{ input, output schema }
 
 // schemasOf returns every operation's schemas by operationId.

@@ -48,7 +48,6 @@ func (h *Handler) newServer() (*mcp.Server, error) {
 	return server, nil
 }
 
-// handle returns the SDK's handler of a tool.
 func (h *Handler) handle(t *tool) mcp.ToolHandler {
 	return func(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		c := callOf(ctx)

@@ -76,7 +76,6 @@ func (s *Server) grantOf(ctx context.Context, access *accessContent) (*v1alpha1.
 	return grant, nil
 }
 
-// shownName returns the agent name that posts display.
 func shownName(grant *v1alpha1.OAuthGrant) string {
 	if name := bridge.AgentName(grant.Spec.Client.Name); name != "" {
 		return name

@@ -105,7 +105,6 @@ func (s *Server) Read(ctx context.Context, query url.Values, who access.Person) 
 	return r, nil
 }
 
-// fill parses a verified client's request.
 func (s *Server) fill(r *Request, query url.Values) *problem {
 	bad := func(code, format string, args ...any) *problem {
 		return refusef(http.StatusBadRequest, code, format, args...)
@@ -151,14 +150,12 @@ func (s *Server) fill(r *Request, query url.Values) *problem {
 	return nil
 }
 
-// isChallenge reports whether a text has the form of a SHA-256 in base64url.
 func isChallenge(text string) bool {
 	return len(text) == challengeLength && !strings.ContainsFunc(text, func(c rune) bool {
 		return (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '-' && c != '_'
 	})
 }
 
-// shorten truncates input for an error message.
 func shorten(text string) string {
 	const most = 200
 	if runes := []rune(text); len(runes) > most {

@@ -147,7 +147,6 @@ func (s *Server) registered(id string) *Client {
 	return &Client{ID: id, Name: r.Name, URI: r.URI, Redirects: r.Redirects}
 }
 
-// signed reports whether a code is this installation's signature of a text.
 func (s *Server) signed(purpose, text, code string) bool {
 	wanted := s.Keys.Sign(purpose, text)
 	if wanted == nil {

@@ -54,7 +54,6 @@ type documents struct {
 	flights singleflight.Group
 }
 
-// found is the cached result of a fetch.
 type found struct {
 	client *Client
 	err    *PageError
@@ -119,7 +118,6 @@ func (d *documents) client(ctx context.Context, id string, allowed func() bool) 
 	return f.client, f.err
 }
 
-// checkID returns an error if an address is not valid as a client's id.
 func (d *documents) checkID(id string) error {
 	u, err := url.Parse(id)
 	switch {
@@ -185,7 +183,6 @@ func (d *documents) fetch(ctx context.Context, id string) (*Client, time.Duratio
 	return client, lifeOf(answer.Header.Get("Cache-Control")), err
 }
 
-// clientOf parses and checks a document.
 func clientOf(id string, text []byte) (*Client, error) {
 	var m clientMetadata
 	switch err := json.Unmarshal(text, &m); {
@@ -202,7 +199,6 @@ func clientOf(id string, text []byte) (*Client, error) {
 	return &Client{ID: id, Name: bridge.AgentName(m.Name), URI: uriOf(m.URI), Redirects: m.Redirects, Verified: true}, nil
 }
 
-// lifeOf returns the TTL for a Cache-Control header.
 func lifeOf(cacheControl string) time.Duration {
 	for directive := range strings.SplitSeq(strings.ToLower(cacheControl), ",") {
 		name, value, _ := strings.Cut(strings.TrimSpace(directive), "=")

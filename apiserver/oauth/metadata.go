@@ -12,7 +12,6 @@ import (
 	"github.com/herald-social/herald/apiserver/request"
 )
 
-// Values of the protocol.
 const (
 	authorizationCode = "authorization_code"
 	refreshToken      = "refresh_token"
@@ -87,7 +86,6 @@ func (s *Server) routes() map[string]http.Handler {
 	}
 }
 
-// fixed serves a constant document.
 func (s *Server) fixed(operation string, document any) http.Handler {
 	body, _ := json.Marshal(document) // strings and booleans always marshal
 	return s.open(operation, http.MethodGet, func(w http.ResponseWriter, r *http.Request) {

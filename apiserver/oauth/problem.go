@@ -61,7 +61,6 @@ func plain(text string) string {
 	}, text)
 }
 
-// write writes the problem as the response.
 func (p *problem) write(w http.ResponseWriter) {
 	if p.retry > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(p.retry.Seconds()))))

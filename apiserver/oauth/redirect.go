@@ -140,7 +140,6 @@ func FormAction(address string) string {
 	}
 }
 
-// answerTo adds parameters to a client's redirect URI.
 func answerTo(address string, answer url.Values) string {
 	u, err := url.Parse(address)
 	if err != nil { // checkRedirect has parsed it

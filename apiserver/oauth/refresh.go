@@ -80,7 +80,6 @@ func (s *Server) readRefresh(token string) (refresh, bool) {
 	return refresh{parts[0], parts[1], generation, s.signed(purposeRefresh, body, parts[4])}, true
 }
 
-// hashOf returns a token's hash, as stored in the grant.
 func hashOf(token string) string {
 	sum := sha256.Sum256([]byte(token))
 	return hex.EncodeToString(sum[:])

@@ -37,7 +37,6 @@ type clientMetadata struct {
 	IssuedAt int64 `json:"client_id_issued_at,omitempty"`
 }
 
-// check validates the metadata.
 func (m *clientMetadata) check() *problem {
 	switch {
 	case len(m.Redirects) == 0:

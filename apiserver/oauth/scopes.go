@@ -21,10 +21,8 @@ var requiredRights = map[bridge.Scope][]struct{ verb, resource string }{
 	bridge.ScopePublish: {{"create", posts}, {"update", posts}},
 }
 
-// posts is the resource name of posts.
 const posts = "posts"
 
-// upTo returns a scope and the scopes that it includes.
 func upTo(scope bridge.Scope) []bridge.Scope {
 	i := slices.Index(scopesOffered, scope)
 	return slices.Clone(scopesOffered[:i+1])
@@ -94,12 +92,10 @@ func scopesOf(grant *v1alpha1.OAuthGrant) []bridge.Scope {
 	})
 }
 
-// both returns the intersection of two lists.
 func both(a, b []bridge.Scope) []bridge.Scope {
 	return slices.DeleteFunc(slices.Clone(a), func(scope bridge.Scope) bool { return !slices.Contains(b, scope) })
 }
 
-// personOf returns the person who allowed a grant.
 func personOf(grant *v1alpha1.OAuthGrant) access.Person {
 	p := &grant.Spec.Person
 	return access.Person{Name: p.Name, Groups: p.Groups, DisplayName: p.DisplayName}

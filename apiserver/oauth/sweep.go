@@ -13,7 +13,6 @@ import (
 )
 
 const (
-	// sweepEvery is the interval between sweeps.
 	sweepEvery = 10 * time.Minute
 	// unredeemedFor is how long a grant is kept whose code was not exchanged: far longer than codeLife.
 	unredeemedFor = 10 * time.Minute
@@ -94,7 +93,6 @@ func unlessOvertaken(err error) error {
 	return err
 }
 
-// retainUntil returns when a grant's retention ends.
 func retainUntil(grant *v1alpha1.OAuthGrant) time.Time {
 	refresh := grant.Status.Refresh
 	if refresh == nil || grant.Status.RedeemedAt == nil {

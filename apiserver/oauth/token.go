@@ -26,7 +26,6 @@ import (
 )
 
 const (
-	// purposeAccess is the sealing purpose of access tokens.
 	purposeAccess = "oauth-access"
 	// maxTokenForm is the maximum size of a form, in bytes.
 	maxTokenForm = 16 << 10
@@ -47,7 +46,6 @@ func refOf(grant *v1alpha1.OAuthGrant) grantRef {
 	return grantRef{grant.Namespace, grant.Name, grant.UID}
 }
 
-// codeContent is the sealed content of a code.
 type codeContent struct {
 	grantRef
 
@@ -56,7 +54,6 @@ type codeContent struct {
 	Challenge string `json:"h"`
 }
 
-// accessContent is the sealed content of an access token.
 type accessContent struct {
 	grantRef
 
@@ -117,7 +114,6 @@ func (s *Server) issue(w http.ResponseWriter, r *http.Request) (*tokens, error) 
 	}
 }
 
-// readForm parses a request's form.
 func readForm(w http.ResponseWriter, r *http.Request) (url.Values, *problem) {
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/x-www-form-urlencoded" {
 		return nil, refusef(http.StatusBadRequest, invalidRequest, "send the parameters as application/x-www-form-urlencoded")
@@ -172,7 +168,6 @@ func badGrant(format string, args ...any) *problem {
 	return refusef(http.StatusBadRequest, invalidGrant, format, args...)
 }
 
-// forgedGrant returns the problem for a code or a token that was never issued here.
 func forgedGrant(format string, args ...any) *problem {
 	wrong := badGrant(format, args...)
 	wrong.forged = true
@@ -280,7 +275,6 @@ func proves(verifier, challenge string) bool {
 	return subtle.ConstantTimeCompare([]byte(base64.RawURLEncoding.EncodeToString(sum[:])), []byte(challenge)) == 1
 }
 
-// live reads a grant from the Kubernetes API.
 func (s *Server) live(ctx context.Context, ref grantRef) (*v1alpha1.OAuthGrant, error) {
 	grant, err := s.Grants.Live(ctx, ref.Namespace, ref.Name)
 	switch {
@@ -292,7 +286,6 @@ func (s *Server) live(ctx context.Context, ref grantRef) (*v1alpha1.OAuthGrant, 
 	return grant, nil
 }
 
-// endReason returns why a grant has ended, or "" while it is valid.
 func (s *Server) endReason(grant *v1alpha1.OAuthGrant) string {
 	now := s.Clock.Now()
 	switch refresh := grant.Status.Refresh; {
@@ -340,7 +333,6 @@ func (s *Server) revokeCompromised(ctx context.Context, grant *v1alpha1.OAuthGra
 	return errOvertaken
 }
 
-// tokensFor returns a grant's tokens.
 func (s *Server) tokensFor(grant *v1alpha1.OAuthGrant, scopes []bridge.Scope, refresh string) *tokens {
 	access := s.Keys.Seal(purposeAccess, accessContent{
 		grantRef: refOf(grant), Scopes: scopes, Audience: s.Resource(), IssuedAt: s.Clock.Now().UnixMilli(),

@@ -120,7 +120,6 @@ func (x *Index) List(namespace string, q Query) (page []Summary, total int) {
 	return p.page(filterOf(q.Status, q.Platform, q.Undecided), q.first(), q.Limit, q.Into)
 }
 
-// first is the number of posts on earlier pages.
 func (q *Query) first() int {
 	if q.Page-1 <= math.MaxInt/q.Limit {
 		return (q.Page - 1) * q.Limit
@@ -165,7 +164,6 @@ func (x *Index) store(namespace string, old place, s *Summary, version uint64) *
 	return e
 }
 
-// markChanged records the namespace if its tally has changed.
 func (x *Index) markChanged(namespace string, p *posts, before Tally) {
 	if p.tally == before {
 		return

@@ -39,8 +39,7 @@ type kind struct {
 	facts
 	// platforms are the parsed targets. Pages share them, so they must never change.
 	platforms []PlatformStatus
-	// posts is the number of posts of this kind.
-	posts int
+	posts     int
 }
 
 // kinds numbers the distinct facts, so that an entry has a number instead of a pointer.
@@ -87,7 +86,6 @@ func (k *kinds) release(number uint32) {
 	k.free = append(k.free, number)
 }
 
-// isUndecided reports whether the posts of a kind have an undecided target.
 func (k *kind) isUndecided() bool {
 	return slices.ContainsFunc(k.platforms, func(p PlatformStatus) bool { return p.Mark == v1alpha1.MarkUndecided })
 }
@@ -107,7 +105,6 @@ func (k *kind) eachFilter(visit func(filter)) {
 	}
 }
 
-// eachOf visits the filters of one platform, or of all.
 func (k *kind) eachOf(platform v1alpha1.Platform, visit func(filter)) {
 	visit(filter{platform: platform})
 	visit(filter{status: k.status, platform: platform})

@@ -106,7 +106,6 @@ func (p *posts) before(i, j place) bool {
 	return a.id() < b.id()
 }
 
-// find returns the place of a post, or zero.
 func (p *posts) find(id string) place {
 	i := p.heads[p.hash(id)]
 	for i != 0 && p.at(i).id() != id {
@@ -124,7 +123,6 @@ func (s *Summary) text() string {
 	return b.String()
 }
 
-// add adds a new post.
 func (p *posts) add(s *Summary, version uint64) *entry {
 	i := p.free
 	if i != 0 {
@@ -157,7 +155,6 @@ func (p *posts) addToTally(e *entry, by int64) {
 	}
 }
 
-// listed returns the length of the list of all posts.
 func (p *posts) listed() int {
 	if all := p.lists[filter{}]; all != nil {
 		return all.Len()
@@ -187,7 +184,6 @@ func (p *posts) change(i place, s *Summary, version uint64) *entry {
 	return e
 }
 
-// drop removes an entry.
 func (p *posts) drop(i place) {
 	p.delist(i)
 	e := p.at(i)

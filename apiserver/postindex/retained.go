@@ -75,7 +75,6 @@ func (p *posts) stays(i place) {
 	}
 }
 
-// forgetEmpty deletes a namespace without data.
 func (x *Index) forgetEmpty(namespace string, p *posts) {
 	if p.tally.Posts == 0 && len(p.retained) == 0 && p.archived == nil {
 		delete(x.namespaces, namespace)

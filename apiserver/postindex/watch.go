@@ -30,7 +30,6 @@ func (x *Index) Watch(namespace string) *Watch {
 	return w
 }
 
-// seen returns the resourceVersion up to which everything in a namespace has been reported.
 func (x *Index) seen(namespace string) uint64 {
 	for _, of := range [...]string{namespace, ""} {
 		if w := x.watches[of]; w != nil {
@@ -47,7 +46,6 @@ func (w *Watch) Progress(version uint64) {
 	w.seen = max(w.seen, version)
 }
 
-// covers reports whether the watch reports the posts of a namespace.
 func (w *Watch) covers(namespace string) bool {
 	return w.namespace == "" || w.namespace == namespace
 }

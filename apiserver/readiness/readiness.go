@@ -70,7 +70,6 @@ func (c *Checker) Check(ctx context.Context, connection *v1alpha1.Connection) Re
 	}
 }
 
-// probe requests a check and waits for its result.
 func (c *Checker) probe(ctx context.Context, namespace, name string) Result {
 	ctx, cancel := context.WithTimeout(ctx, answerWithin)
 	defer cancel()
@@ -140,7 +139,6 @@ func fresh(connection *v1alpha1.Connection, now time.Time) bool {
 // Last returns the result of a connection's last check, regardless of its age. It requests no check.
 func Last(connection *v1alpha1.Connection) Result { return resultOf(connection) }
 
-// resultOf returns the result in the Ready condition.
 func resultOf(connection *v1alpha1.Connection) Result {
 	ready := meta.FindStatusCondition(connection.Status.Conditions, v1alpha1.ConditionReady)
 	if ready == nil {

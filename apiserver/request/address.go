@@ -95,7 +95,6 @@ func (p Proxies) include(address netip.Addr) bool {
 	return false
 }
 
-// parse parses an address, with or without a port.
 func parse(text string) netip.Addr {
 	address, err := netip.ParseAddr(strings.Trim(text, "[]"))
 	if err != nil {

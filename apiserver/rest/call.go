@@ -59,7 +59,6 @@ func (c *call) refusal(ctx context.Context, err error) Answer {
 	return answer
 }
 
-// parseArguments parses the arguments of an operation.
 func (c *call) parseArguments(h *Handler, of *operation, arguments []byte, keys []string) error {
 	if of.creates {
 		if err := h.service.RequireSubscription(c.caller); err != nil {

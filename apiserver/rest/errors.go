@@ -80,7 +80,6 @@ func WriteFailure(ctx context.Context, w http.ResponseWriter, err error) {
 	WriteError(w, f.status, f.code, f.message)
 }
 
-// failure is the response for an error.
 type failure struct {
 	status  int
 	code    bridge.Code

@@ -74,7 +74,6 @@ type answer struct {
 	created created
 }
 
-// created holds the response headers for a new object.
 type created struct {
 	// location is the path of the new post; empty for other objects.
 	location string
@@ -89,7 +88,6 @@ func NewHandler(service *bridge.Service, limits Limits) *Handler {
 	return &Handler{service: service, limits: limits, answers: sync.Pool{New: func() any { return &answer{} }}}
 }
 
-// call is an authenticated request for an operation.
 type call struct {
 	caller bridge.Caller
 	// id is the id of the post in the path.
@@ -250,7 +248,6 @@ func (h *Handler) LimitTeam(ctx context.Context, caller bridge.Caller) error {
 	}
 }
 
-// serve parses the input of an operation, runs it and writes its response.
 func (h *Handler) serve(w http.ResponseWriter, r *http.Request, of *operation, c *call) {
 	ctx := r.Context()
 	var err error
@@ -319,7 +316,6 @@ func (h *Handler) readBody(w http.ResponseWriter, r *http.Request, c *call) (don
 	return done, c.parse(body)
 }
 
-// parse parses the JSON of a body.
 func (c *call) parse(body []byte) (err error) {
 	if c.body, err = strictjson.Parse(body); err != nil {
 		c.wrong = append(c.wrong, err.Error())
@@ -328,7 +324,6 @@ func (c *call) parse(body []byte) (err error) {
 	return nil
 }
 
-// refused returns the error for an invalid request, or nil.
 func (c *call) refused() error {
 	if len(c.wrong) == 0 {
 		return nil

@@ -39,7 +39,6 @@ func (c *call) ignoredInQuery(r *http.Request, of *operation) {
 // ignoredInBody adds the fields that the operation did not read. Call it after the operation has parsed its body.
 func (c *call) ignoredInBody() { c.ignored = append(c.ignored, c.body.Ignored(manyIgnored)...) }
 
-// setIgnoredHeader sets IgnoredHeader.
 func (c *call) setIgnoredHeader(w http.ResponseWriter) {
 	if len(c.ignored) > 0 {
 		w.Header().Set(IgnoredHeader, listed(c.ignored))

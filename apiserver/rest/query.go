@@ -19,7 +19,6 @@ func readQuery(r *http.Request) (url.Values, error) {
 	return values, nil
 }
 
-// refuse adds a problem with a parameter.
 func (c *call) refuse(name, problem string) { c.wrong = append(c.wrong, name+": "+problem) }
 
 // parameter returns a query parameter, or false if it is missing or given more than once.

@@ -26,7 +26,6 @@ var (
 // tokenBytes is the length of a link's token: 256 bits cannot be guessed.
 const tokenBytes = 32
 
-// tokenLength is the length of the encoded token.
 var tokenLength = base64.RawURLEncoding.EncodedLen(tokenBytes)
 
 // AddLink creates a one-time link with a TTL, stores it in the named Secret, and returns its token. Only the token's

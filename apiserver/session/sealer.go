@@ -43,11 +43,9 @@ var (
 
 // Key is a sealing key.
 type Key struct {
-	// ID is the unique id of the key.
 	ID string `json:"id"`
 	// Secret is the key's 256 bits.
-	Secret []byte `json:"secret"`
-	// CreatedAt is the time of its creation.
+	Secret    []byte    `json:"secret"`
 	CreatedAt time.Time `json:"createdAt"`
 }
 
@@ -67,7 +65,6 @@ type Sealer struct {
 	keys  atomic.Pointer[[]opener]
 }
 
-// opener is a key with its cipher.
 type opener struct {
 	Key
 	cipher cipher.AEAD
@@ -80,7 +77,6 @@ func NewSealer(clk clock.PassiveClock, keys ...Key) *Sealer {
 	return s
 }
 
-// setKeys replaces the keys.
 func (s *Sealer) setKeys(keys []Key) {
 	openers := make([]opener, 0, len(keys))
 	for _, key := range keys {
@@ -98,7 +94,6 @@ func (s *Sealer) setKeys(keys []Key) {
 	s.keys.Store(&openers)
 }
 
-// ready reports whether there is a key.
 func (s *Sealer) ready() bool { return len(*s.keys.Load()) > 0 }
 
 // sealing returns the newest key that all replicas have by now or, if there is none, the oldest key.

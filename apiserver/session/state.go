@@ -62,7 +62,6 @@ type signOut struct {
 	At   time.Time `json:"at"`
 }
 
-// parse parses the Secret.
 func parse(secret *corev1.Secret) (*state, error) {
 	s := &state{links: map[string]link{}, signedOut: map[string]signOut{}}
 	for field, into := range map[string]any{keysField: &s.keys, lastingField: &s.lasting, linksField: &s.links, signedOutField: &s.signedOut} {
@@ -107,7 +106,6 @@ func (s *state) keyDue(now time.Time) bool {
 	return len(s.keys) == 0 || now.Sub(newest(s.keys).CreatedAt) >= keyAge
 }
 
-// lacksSigningKey reports whether the key of Manager.Sign is missing.
 func (s *state) lacksSigningKey() bool { return len(s.lasting) != keyBytes }
 
 func newest(keys []Key) Key {
@@ -138,7 +136,6 @@ func (s *state) oldestLink() (hash string) {
 	return hash
 }
 
-// signOutEverywhere ends the current sessions of a person.
 func (s *state) signOutEverywhere(name string, now time.Time) {
 	s.signedOut[name] = signOut{Mark: rand.Text(), At: now.UTC()}
 }

@@ -50,7 +50,6 @@ type SecretClient interface {
 // fieldOwner is the field manager of writes to the Secret.
 const fieldOwner = "herald-apiserver"
 
-// store caches the Secret, and writes it.
 type store struct {
 	secrets SecretClient
 	name    string
@@ -58,7 +57,6 @@ type store struct {
 	creates bool
 	clock   clock.Clock
 	log     *slog.Logger
-	// changed is called with each new state.
 	changed func(*state)
 
 	current atomic.Pointer[state]
@@ -125,7 +123,6 @@ func (s *store) informer() cache.SharedIndexInformer {
 	return informer
 }
 
-// seen handles a Secret from the watch.
 func (s *store) seen(obj any) {
 	secret, ok := obj.(*corev1.Secret)
 	if !ok || secret.Name != s.name {
@@ -176,7 +173,6 @@ func (s *store) apply(secret *corev1.Secret, own bool) error {
 	return nil
 }
 
-// next returns a channel that is closed when there is a new state.
 func (s *store) next() <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -212,7 +208,6 @@ func (s *store) fail(err error) {
 	s.trouble = err
 }
 
-// err returns why there is no key.
 func (s *store) err() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

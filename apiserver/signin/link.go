@@ -88,7 +88,6 @@ func (h *Handlers) backOf(cookie *http.Cookie) string {
 	return localPath(back)
 }
 
-// linkRefusal returns the page for a link that does not sign anyone in.
 func (h *Handlers) linkRefusal(err error) refusal {
 	again := " An administrator makes a new one with: " + h.LinkCommand
 	switch {

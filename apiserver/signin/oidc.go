@@ -53,7 +53,6 @@ type attempt struct {
 	Back     string `json:"b"`
 }
 
-// start redirects a person to the provider.
 func (h *Handlers) start(w http.ResponseWriter, r *http.Request) {
 	if err := h.Sessions.Ready(); err != nil {
 		h.fail(w, r, ByOIDC, notReady(err))
@@ -81,7 +80,6 @@ func (h *Handlers) start(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, address, http.StatusSeeOther)
 }
 
-// callback handles the provider's redirect.
 func (h *Handlers) callback(w http.ResponseWriter, r *http.Request) {
 	if err := h.Sessions.Ready(); err != nil {
 		h.fail(w, r, ByOIDC, notReady(err))
@@ -133,7 +131,6 @@ func (h *Handlers) pendingOf(r *http.Request) (a attempt, ok bool) {
 	return a, err == nil && a.State != ""
 }
 
-// away returns the page for an unavailable provider.
 func (h *Handlers) away(err error) refusal {
 	return refusal{
 		http.StatusBadGateway, "The provider does not answer",
@@ -141,7 +138,6 @@ func (h *Handlers) away(err error) refusal {
 	}
 }
 
-// exchangeRefusal returns the page for a code that did not identify a person.
 func (h *Handlers) exchangeRefusal(err error) refusal {
 	var claims *claimError
 	var refused *oauth2.RetrieveError

@@ -52,7 +52,6 @@ func (h *Handlers) only(operation string, serve http.HandlerFunc, methods ...str
 	}
 }
 
-// write writes a page.
 func (h *Handlers) write(w http.ResponseWriter, status int, title string, body ...g.Node) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(status)
@@ -97,7 +96,6 @@ func notReady(err error) refusal {
 	}
 }
 
-// issueRefusal returns the page for a session that could not be issued.
 func issueRefusal(err error) refusal {
 	if errors.Is(err, session.ErrTooLarge) {
 		return refusal{
@@ -108,7 +106,6 @@ func issueRefusal(err error) refusal {
 	return notReady(err)
 }
 
-// choices is the body of the sign-in page.
 func (h *Handlers) choices(back string) []g.Node {
 	body := []g.Node{html.H1(g.Text("Sign in to Herald"))}
 	if h.provider != nil {

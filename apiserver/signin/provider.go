@@ -46,14 +46,12 @@ var reserved = []string{"system:", "herald:"}
 type provider struct {
 	*OIDC
 
-	// name is the display name.
 	name     string
 	redirect string
 	clock    clock.PassiveClock
 
 	flights singleflight.Group
 	found   atomic.Pointer[discovered]
-	// trouble is the last fetch's error.
 	trouble atomic.Pointer[error]
 }
 
@@ -107,7 +105,6 @@ func (p *provider) answers() error {
 	return fmt.Errorf("the provider %s was not asked yet", p.IssuerURL)
 }
 
-// fetchConfig fetches and stores the configuration.
 func (p *provider) fetchConfig(ctx context.Context) error {
 	known, err := oidc.NewProvider(oidc.ClientContext(ctx, p.Client), p.IssuerURL)
 	if err != nil {
@@ -137,7 +134,6 @@ func (p *provider) fetchConfig(ctx context.Context) error {
 	return nil
 }
 
-// authorize returns the provider's address for a sign-in.
 func (d *discovered) authorize(a attempt) (string, error) {
 	address := d.config.AuthCodeURL(a.State, oidc.Nonce(a.Nonce), oauth2.S256ChallengeOption(a.Verifier))
 	if u, err := url.Parse(address); err != nil || u.Scheme != "https" && u.Scheme != "http" {
@@ -178,10 +174,8 @@ func (p *provider) person(ctx context.Context, code string, a attempt) (access.P
 	return p.personOf(all)
 }
 
-// claims are the claims of an ID token.
 type claims map[string]json.RawMessage
 
-// text returns a claim that is a string, or "".
 func (c claims) text(name string) string {
 	var value string
 	if json.Unmarshal(c[name], &value) != nil {
@@ -243,7 +237,6 @@ func (p *provider) personOf(c claims) (access.Person, error) {
 	return found, nil
 }
 
-// usable reports whether a person or a group may have this name.
 func usable(name string) bool {
 	if len(name) > maxName || strings.ContainsFunc(name, isControl) {
 		return false

@@ -106,7 +106,6 @@ func (h *Handlers) Mount(mux *http.ServeMux) {
 	}
 }
 
-// choose serves the sign-in page.
 func (h *Handlers) choose(w http.ResponseWriter, r *http.Request) {
 	back := localPath(r.URL.Query().Get("return_to"))
 	if _, ok := h.Sessions.Read(r); ok {
@@ -123,7 +122,6 @@ func (h *Handlers) choose(w http.ResponseWriter, r *http.Request) {
 	h.write(w, http.StatusOK, "Sign in", h.choices(back)...)
 }
 
-// signedIn issues a person's session and redirects to a page of the site.
 func (h *Handlers) signedIn(w http.ResponseWriter, r *http.Request, p access.Person, by Method, back string) {
 	issued, err := h.Sessions.Issue(w, p)
 	if err != nil {
@@ -137,7 +135,6 @@ func (h *Handlers) signedIn(w http.ResponseWriter, r *http.Request, p access.Per
 	http.Redirect(w, r, back, http.StatusSeeOther)
 }
 
-// fail ends a sign-in with an error page.
 func (h *Handlers) fail(w http.ResponseWriter, r *http.Request, by Method, no refusal) {
 	outcome := Refused
 	if no.status >= http.StatusInternalServerError {

@@ -37,7 +37,6 @@ const (
 	ShownProblems = 20
 )
 
-// kind is the type of a value.
 type kind uint8
 
 const (
@@ -72,7 +71,6 @@ type document struct {
 	more     int
 }
 
-// parser parses a document from its first byte to its last.
 type parser struct {
 	document
 
@@ -255,7 +253,6 @@ func (p *parser) string(i int) error {
 	return nil
 }
 
-// scalar parses a number, true, false or null.
 func (p *parser) scalar(i int) error {
 	rest := p.body[p.at:]
 	if end := bytes.IndexAny(rest, " \t\r\n,:\"[]{}"); end >= 0 {
@@ -278,7 +275,6 @@ func (p *parser) scalar(i int) error {
 	return nil
 }
 
-// skip consumes the byte c if it is next.
 func (p *parser) skip(c byte) bool {
 	if p.at == len(p.body) || p.body[p.at] != c {
 		return false
@@ -287,7 +283,6 @@ func (p *parser) skip(c byte) bool {
 	return true
 }
 
-// refuse returns the error for an invalid value, with its path.
 func (p *parser) refuse(i int, problem string) error {
 	path := p.path(i)
 	if i == 0 {

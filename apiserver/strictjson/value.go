@@ -229,7 +229,6 @@ func (v Value) Path() string {
 // of further ones.
 func (v Value) Problems() (first []string, more int) { return v.doc.problems, v.doc.more }
 
-// path returns the path of a node in the document.
 func (d *document) path(i int) string {
 	parent := d.nodes[i].parent
 	if parent < 0 {
@@ -250,7 +249,6 @@ func (d *document) path(i int) string {
 	return path + "." + name
 }
 
-// short truncates a client's name in a path.
 func short(name string) string {
 	if runes := []rune(name); len(runes) > maxName {
 		return string(runes[:maxName]) + "…"

@@ -11,7 +11,6 @@ import (
 	"github.com/herald-social/herald/apiserver/bridge"
 )
 
-// cancel cancels a post.
 func (s *Site) cancel(w http.ResponseWriter, v *visit) error {
 	id := v.PathValue("id")
 	if err := s.Service.CancelPost(v.Context(), v.caller, id); err != nil {
@@ -21,7 +20,6 @@ func (s *Site) cancel(w http.ResponseWriter, v *visit) error {
 	return nil
 }
 
-// reschedule moves a scheduled post to another time.
 func (s *Site) reschedule(w http.ResponseWriter, v *visit) error {
 	written, err := s.readForm(w, v)
 	if err != nil {

@@ -19,7 +19,6 @@ var (
 	updateGrants = right{"update", "oauthgrants"}
 )
 
-// agents shows the team's agents.
 func (s *Site) agents(w http.ResponseWriter, v *visit) error {
 	all, err := s.allowed(v.Context(), v, seeGrants)
 	if err != nil {
@@ -50,7 +49,6 @@ func (s *Site) agents(w http.ResponseWriter, v *visit) error {
 	return nil
 }
 
-// isOwnGrant reports whether the visitor has allowed the agent.
 func isOwnGrant(v *visit, grant *v1alpha1.OAuthGrant) bool {
 	return grant.Spec.Person.Name == v.person.Name
 }
@@ -84,7 +82,6 @@ func (s *Site) agentCard(v *visit, grant *v1alpha1.OAuthGrant, mayEnd bool) g.No
 	)
 }
 
-// revocationReasons are the display texts for why Herald ended a grant.
 var revocationReasons = map[string]string{
 	v1alpha1.GrantReuse:     "Its token was used twice, as if somebody had stolen it",
 	v1alpha1.GrantReplay:    "Its code was used twice, as if somebody had stolen it",
@@ -100,7 +97,6 @@ func origin(client *v1alpha1.OAuthGrantClient) string {
 	return client.RedirectHost + ", not verified"
 }
 
-// levelOf returns the display text for the agent's highest scope.
 func levelOf(grant *v1alpha1.OAuthGrant) string {
 	words := ""
 	for _, level := range levels {

@@ -45,17 +45,14 @@ func newAssets() assets {
 	return all
 }
 
-// hashed returns a file's name with its hash.
 func hashed(name string, data []byte) string {
 	sum := sha256.Sum256(data)
 	extension := path.Ext(name)
 	return strings.TrimSuffix(name, extension) + "-" + hex.EncodeToString(sum[:])[:hashLength] + extension
 }
 
-// path returns a file's path.
 func (a assets) path(name string) string { return a.paths[name] }
 
-// ServeHTTP serves a file by its hashed name.
 func (a assets) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	found, ok := a.byName[r.PathValue("file")]
 	if !ok {

@@ -77,7 +77,6 @@ func (v *visit) midnight(day time.Time) time.Time {
 	return time.Date(day.Year(), day.Month(), day.Day(), 0, 0, 0, 0, v.zone)
 }
 
-// months returns the links to the adjacent months.
 func (s *Site) months(v *visit, month time.Time, f filters) g.Node {
 	step := func(to time.Time, icon, label string) g.Node {
 		return h.A(h.Class("button square"), h.Href(v.path("calendar")+f.query("month", to.Format(monthForm))), h.Aria("label", label), drawing(icon))
@@ -89,7 +88,6 @@ func (s *Site) months(v *visit, month time.Time, f filters) g.Node {
 	)
 }
 
-// month returns the table of days.
 func (s *Site) month(v *visit, month, first time.Time, weeks int, byDay map[string][]postindex.Summary) g.Node {
 	return h.Table(h.Class("month"),
 		h.Caption(h.Class("hidden"), g.Text("Posts of "+month.Format("January 2006"))),

@@ -18,7 +18,6 @@ import (
 // it owns the Secret, so the manager may check it in between.
 const storing = 15 * time.Second
 
-// beingChecked reports whether the account's state is still unknown.
 func beingChecked(c *v1alpha1.Connection, now time.Time) bool {
 	ready := meta.FindStatusCondition(c.Status.Conditions, v1alpha1.ConditionReady)
 	return ready == nil || ready.Reason == v1alpha1.ReasonCredentialsNotFound && now.Sub(c.CreationTimestamp.Time) < storing

@@ -26,7 +26,6 @@ var (
 	errTwice      = errors.New("this post names an account twice, which this form cannot show; edit it with kubectl")
 )
 
-// compose shows the page for a new post, either empty or prefilled from another post.
 func (s *Site) compose(w http.ResponseWriter, v *visit) error {
 	form := &composer{writing: newWriting(v.zone), title: "New post", action: v.path("posts/new"), check: v.path("compose/check")}
 	query := v.URL.Query()
@@ -58,7 +57,6 @@ func (s *Site) compose(w http.ResponseWriter, v *visit) error {
 	return nil
 }
 
-// create creates a post from the form.
 func (s *Site) create(w http.ResponseWriter, v *visit) error {
 	written, err := s.readForm(w, v)
 	if err != nil {
@@ -97,7 +95,6 @@ func wordFor(when string) string {
 	}
 }
 
-// readForm parses the submitted form.
 func (s *Site) readForm(w http.ResponseWriter, v *visit) (*writing, error) {
 	done, err := s.parseForm(w, v.Request, v.namespace)
 	v.done = done
@@ -157,7 +154,6 @@ func (s *Site) platforms(v *visit) func(string) v1alpha1.Platform {
 	}
 }
 
-// edit shows the page for a draft or a scheduled post.
 func (s *Site) edit(w http.ResponseWriter, v *visit) error {
 	post, err := s.Service.ReadPost(v.Context(), v.caller, v.PathValue("id"))
 	if err != nil {
@@ -179,7 +175,6 @@ func (s *Site) edit(w http.ResponseWriter, v *visit) error {
 	return nil
 }
 
-// editor returns the form for an existing post.
 func (s *Site) editor(v *visit, post *v1alpha1.Post, written *writing) *composer {
 	title := "Edit scheduled post"
 	if post.Spec.Draft {
@@ -283,12 +278,10 @@ func (s *Site) uploadFailed(w http.ResponseWriter, v *visit, err error) error {
 	return nil
 }
 
-// answerError sends an error to the page's script.
 func answerError(w http.ResponseWriter, status int, message string) {
 	answer(w, status, map[string]any{"error": map[string]string{"message": message}})
 }
 
-// answer writes JSON for the page's script.
 func answer(w http.ResponseWriter, status int, body any) {
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-store")

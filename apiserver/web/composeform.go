@@ -13,7 +13,6 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// composer is the form for a new post or for editing one.
 type composer struct {
 	*writing
 
@@ -30,12 +29,10 @@ type composer struct {
 	// omitted lists the parts that a duplicate cannot copy.
 	omitted []string
 	// notice is shown above the form. It is about the post that was just sent, or the one that is being sent again.
-	notice g.Node
-	// problems are the reasons the server rejected the post.
+	notice   g.Node
 	problems []string
 }
 
-// composer returns the page with the form and the previews.
 func (s *Site) composer(v *visit, c *composer) view {
 	accounts := s.usable(v)
 	return view{title: c.title, place: placePosts, wide: true, uploads: true, content: []g.Node{
@@ -72,7 +69,6 @@ func (s *Site) usable(v *visit) []*v1alpha1.Connection {
 	return slices.DeleteFunc(s.accounts(v), func(c *v1alpha1.Connection) bool { return c.Spec.Disabled })
 }
 
-// choice is one radio button of a group.
 func choice(name, value, label string, chosen bool) g.Node {
 	id := name + "-" + value
 	return h.Span(
@@ -116,7 +112,6 @@ func (s *Site) accountFields(v *visit, c *composer, accounts []*v1alpha1.Connect
 		})))
 }
 
-// targetFields are the fields for one account.
 func (s *Site) targetFields(a *v1alpha1.Connection, t *targetWriting) g.Node {
 	own, title := "own-"+a.Name, "title-"+a.Name
 	return g.Group{
@@ -184,7 +179,6 @@ func (s *Site) textFields(c *composer) g.Node {
 		h.Textarea(h.ID("caption"), h.Name("caption"), h.Rows("7"), h.Placeholder("What do you want to say?"), typed(c.caption)))
 }
 
-// cardFields are the parts of a thread.
 func (s *Site) cardFields(v *visit, c *composer) g.Node {
 	return h.FieldSet(c.class("only-tree parts"), h.Legend(g.Text("Parts of the thread")),
 		h.Ol(g.Map(indexes(len(c.cards)), func(i int) g.Node {
@@ -242,7 +236,6 @@ func (s *Site) dropZone(v *visit, name, label, types string, many bool, files []
 	)
 }
 
-// file is one file in a drop zone.
 func file(preview, field g.Node, name string) g.Node {
 	of := func(what string) g.Node { return g.If(name != "", h.Aria("label", what+" "+name)) }
 	return h.Li(h.Span(h.Data("preview", ""), preview), h.Span(h.Data("file", ""), h.Class("soft"), g.Text(name)), field,

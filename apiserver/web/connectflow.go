@@ -18,7 +18,6 @@ import (
 	"github.com/herald-social/herald/apiserver/session"
 )
 
-// visitor returns the session's person, for package connect.
 func (s *Site) visitor(of session.Session) connect.Visitor {
 	return connect.Visitor{Session: of.ID, Person: of.Person.Name, May: func(ctx context.Context, namespace string, verb connect.Verb) error {
 		may, err := s.Access.May(ctx, of.Person, namespace, string(verb), "connections")
@@ -29,7 +28,6 @@ func (s *Site) visitor(of session.Session) connect.Visitor {
 	}}
 }
 
-// connect sends a person to a platform's consent page.
 func (s *Site) connect(w http.ResponseWriter, v *visit) error {
 	if _, err := s.readForm(w, v); err != nil {
 		return err
@@ -70,7 +68,6 @@ func (s *Site) callback(w http.ResponseWriter, r *http.Request) {
 	s.connected(w, r, of.Person, out, err)
 }
 
-// choose connects the account that the person chose.
 func (s *Site) choose(w http.ResponseWriter, r *http.Request) {
 	of, ok := session.From(r.Context())
 	if !ok {
@@ -87,7 +84,6 @@ func (s *Site) choose(w http.ResponseWriter, r *http.Request) {
 	s.connected(w, r, of.Person, out, err)
 }
 
-// connected shows a flow's result.
 func (s *Site) connected(w http.ResponseWriter, r *http.Request, who access.Person, out connect.Outcome, err error) {
 	accounts := "/teams/" + out.Namespace + "/connections"
 	switch {
@@ -105,7 +101,6 @@ func (s *Site) connected(w http.ResponseWriter, r *http.Request, who access.Pers
 	}
 }
 
-// notConnected shows why an account was not connected, with a link back.
 func (s *Site) notConnected(w http.ResponseWriter, r *http.Request, namespace string, err error) {
 	known, ok := asError(err)
 	if !ok {
@@ -119,7 +114,6 @@ func (s *Site) notConnected(w http.ResponseWriter, r *http.Request, namespace st
 	s.page(w, rest.StatusOf(known.Code), "The account is not connected", paragraph(sentence(known.Message)), link(back, "To the accounts", "primary"))
 }
 
-// choices lets the person choose one of several accounts.
 func (s *Site) choices(w http.ResponseWriter, r *http.Request, out connect.Outcome) {
 	platform := v1alpha1.Platform(r.PathValue("platform"))
 	s.page(w, http.StatusOK, "Which account of "+platform.Title()+"?",
@@ -139,7 +133,6 @@ func (s *Site) choices(w http.ResponseWriter, r *http.Request, out connect.Outco
 	)
 }
 
-// disconnect disconnects an account.
 func (s *Site) disconnect(w http.ResponseWriter, v *visit) error {
 	out, err := s.Connect.Disconnect(v.Context(), s.visitor(v.session), v.namespace, v.PathValue("id"))
 	if err != nil {

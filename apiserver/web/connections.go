@@ -22,7 +22,6 @@ import (
 // warnBefore is how long in advance people are warned that an account has to be connected again.
 const warnBefore = 14 * 24 * time.Hour
 
-// accountState is how an account's state is displayed.
 type accountState struct {
 	tone        tone
 	label, text string
@@ -30,7 +29,6 @@ type accountState struct {
 	reconnect bool
 }
 
-// stateOf returns how an account's state is displayed.
 func stateOf(c *v1alpha1.Connection, now time.Time) accountState {
 	ready := meta.FindStatusCondition(c.Status.Conditions, v1alpha1.ConditionReady)
 	switch by := c.Status.ReconnectBy; {
@@ -77,7 +75,6 @@ func (s *Site) accounts(v *visit) []*v1alpha1.Connection {
 	return all
 }
 
-// connections shows the accounts page.
 func (s *Site) connections(w http.ResponseWriter, v *visit) error {
 	accounts := s.accounts(v)
 	view := view{title: "Accounts", place: placeAccounts}
@@ -125,7 +122,6 @@ func (s *Site) connectButtons(v *visit) g.Node {
 		})))
 }
 
-// accountCard is one account.
 func (s *Site) accountCard(v *visit, c *v1alpha1.Connection) g.Node {
 	state := stateOf(c, v.now)
 	offered := slices.Contains(s.Connect.Available(), c.Spec.Platform)
@@ -159,13 +155,11 @@ func handleOn(c *v1alpha1.Connection) string {
 	return c.Spec.Platform.Title() + ", @" + c.Status.Username
 }
 
-// limitNames are the display names of the platforms' limits.
 var limitNames = map[string]string{
 	"postsPerDay": "Posts left in 24 hours", "repliesPerDay": "Replies left in 24 hours", "postsPerWindow": "Posts left in this window",
 	"appPostsPerDay": "Posts left for all accounts", "usage": "Calls left, percent", "appUsage": "Calls left for all accounts, percent",
 }
 
-// limit shows what remains of a platform's limit.
 func (s *Site) limit(v *visit, l v1alpha1.RateLimit) g.Node {
 	left := strconv.Itoa(int(l.Remaining))
 	if l.Limit > 0 {

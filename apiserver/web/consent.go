@@ -18,7 +18,6 @@ import (
 	"github.com/herald-social/herald/apiserver/session"
 )
 
-// teamParameter is the consent page's query parameter for the chosen team.
 const teamParameter = "team"
 
 // levels are the scopes as offered to people. Each includes those before it.
@@ -67,7 +66,6 @@ func (s *Site) authorize(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// chooseTeam lets a person choose the agent's team.
 func (s *Site) chooseTeam(w http.ResponseWriter, asked *oauth.Request, teams []*v1alpha1.Team, query url.Values) {
 	s.page(w, http.StatusOK, "For which team?",
 		h.P(h.Strong(g.Text(asked.Client.Shown())), g.Text(" wants to act for one of your teams.")),
@@ -131,7 +129,6 @@ func requester(asked *oauth.Request) g.Node {
 		g.Text(" The answer goes to a program here, and its site cannot say which. Allow it only if you have just started it yourself.")))}
 }
 
-// whereTo shows where the response is sent.
 func whereTo(asked *oauth.Request) []g.Node {
 	where := h.Strong(g.Text(asked.RedirectHost()))
 	switch application := asked.Application(); {
@@ -144,7 +141,6 @@ func whereTo(asked *oauth.Request) []g.Node {
 	}
 }
 
-// decide handles a person's decision.
 func (s *Site) decide(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Cross-Origin-Opener-Policy", "unsafe-none")
 	of, ok := session.From(r.Context())

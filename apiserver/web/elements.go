@@ -42,7 +42,6 @@ func drawing(name string) g.Node {
 	return g.Raw(`<svg class="icon" viewBox="0 0 24 24" aria-hidden="true" focusable="false">` + drawings[name] + `</svg>`)
 }
 
-// letters are the short names of the platforms in chips.
 var letters = map[v1alpha1.Platform]string{
 	v1alpha1.PlatformFacebook: "f", v1alpha1.PlatformInstagram: "ig", v1alpha1.PlatformThreads: "@",
 	v1alpha1.PlatformTikTok: "tt", v1alpha1.PlatformX: "X", v1alpha1.PlatformYouTube: "yt",
@@ -53,7 +52,6 @@ func chip(p v1alpha1.Platform) g.Node {
 	return h.Span(h.Class("chip on-"+string(p)), h.Title(p.Title()), h.Role("img"), h.Aria("label", p.Title()), g.Text(letters[p]))
 }
 
-// phases are the display names of phases.
 var phases = map[v1alpha1.PostPhase]string{
 	v1alpha1.PhaseDraft: "Draft", v1alpha1.PhaseScheduled: "Scheduled", v1alpha1.PhaseProcessing: "Being published",
 	v1alpha1.PhasePosted: "Posted", v1alpha1.PhaseFailed: "Failed", v1alpha1.PhaseCancelled: "Cancelled",
@@ -64,7 +62,6 @@ func form(action, confirm string, content ...g.Node) g.Node {
 	return h.Form(h.Method("post"), h.Action(action), g.If(confirm != "", h.Data("confirm", confirm)), g.Group(content))
 }
 
-// submit is a form's button.
 func submit(label, class string) g.Node {
 	return h.Button(h.Type("submit"), h.Class(strings.TrimSpace("button "+class)), g.Text(label))
 }
@@ -78,7 +75,6 @@ func link(path, label, class string) g.Node {
 // one.
 func typed(text string) g.Node { return g.Text("\n" + text) }
 
-// hidden is a hidden field.
 func hidden(name, value string) g.Node {
 	return h.Input(h.Type("hidden"), h.Name(name), h.Value(value))
 }
@@ -112,12 +108,10 @@ const (
 	bad     tone = "bad"
 )
 
-// notice is a message in a box.
 func notice(of tone, content ...g.Node) g.Node {
 	return h.Div(h.Class("note "+string(of)), g.If(of == caution || of == bad, drawing("alert")), h.Div(g.Group(content)))
 }
 
-// empty is the placeholder for an empty list.
 func empty(title, text string, actions ...g.Node) g.Node {
 	return h.Div(h.Class("empty"), h.H2(g.Text(title)), h.P(g.Text(text)), g.If(len(actions) > 0, h.P(h.Class("actions"), g.Group(actions))))
 }
@@ -164,7 +158,6 @@ func distance(d time.Duration) string {
 	return "in " + words
 }
 
-// plural returns a number with its noun.
 func plural(n int, thing string) string {
 	if n == 1 {
 		return "1 " + thing

@@ -74,7 +74,6 @@ func (s *Site) limitPerson(w http.ResponseWriter, own, tooMuch string) error {
 // who has a team's name does not use up the team's limit.
 func shareOf(who access.Person) string { return "person\x00" + who.Name }
 
-// releaseForm releases the form's memory.
 func (v *visit) releaseForm() {
 	if v.done != nil {
 		v.done()

@@ -14,7 +14,6 @@ import (
 	"github.com/herald-social/herald/apiserver/bridge"
 )
 
-// keys shows the API keys page.
 func (s *Site) keys(w http.ResponseWriter, v *visit) error {
 	return s.showKeys(w, v, http.StatusOK)
 }
@@ -80,7 +79,6 @@ func (s *Site) keyCard(v *visit, k bridge.Key) g.Node {
 	)
 }
 
-// token is the line for one token on a key's card.
 func token(v *visit, t bridge.KeyToken) g.Node {
 	// A token created by this request is younger than the request.
 	made := t.CreatedAt
@@ -93,7 +91,6 @@ func token(v *visit, t bridge.KeyToken) g.Node {
 		g.If(t.Secret != "", g.Group{g.Text(", in the Secret "), h.Code(g.Text(t.Secret))}))
 }
 
-// describe returns a key's display name.
 func describe(k bridge.Key) string {
 	if k.Description != "" {
 		return k.Description
@@ -129,7 +126,6 @@ func (s *Site) createKey(w http.ResponseWriter, v *visit) error {
 	return s.showKeys(w, v, http.StatusCreated, shown(made))
 }
 
-// shown shows a new token.
 func shown(made bridge.NewToken) g.Node {
 	return h.Section(h.Class("note good once"), h.Role("status"), drawing("check"), h.Div(
 		h.P(h.Strong(g.Text("Copy the token now. It is not shown again."))),

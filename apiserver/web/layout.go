@@ -15,7 +15,6 @@ import (
 // place is a page's entry in the navigation.
 type place string
 
-// The navigation's entries.
 const (
 	placeOverview place = ""
 	placePosts    place = "posts"
@@ -43,7 +42,6 @@ type view struct {
 	content []g.Node
 }
 
-// document is the HTML document of every page.
 func (s *Site) document(title string, body ...g.Node) g.Node {
 	return h.Doctype(h.HTML(
 		h.Lang("en"),
@@ -66,7 +64,6 @@ func (s *Site) document(title string, body ...g.Node) g.Node {
 // htmxConfig makes htmx comply with the Content-Security-Policy: it neither uses eval nor adds inline styles.
 const htmxConfig = `{"allowEval":false,"includeIndicatorStyles":false,"allowScriptTags":false,"selfRequestsOnly":true,"historyCacheSize":0}`
 
-// render writes one of a team's pages.
 func (s *Site) render(w http.ResponseWriter, r *visit, status int, v view) {
 	s.write(w, status, s.document(v.before+v.title+" · "+r.teamName(),
 		h.A(h.Class("skip"), h.Href("#content"), g.Text("Skip to the content")),
@@ -119,7 +116,6 @@ func (s *Site) sidebar(r *visit, at place) g.Node {
 	)
 }
 
-// teams is the menu for switching teams.
 func (s *Site) teams(r *visit) g.Node {
 	if len(r.teams) < 2 {
 		return h.P(h.Class("team"), g.Text(r.teamName()))
@@ -132,7 +128,6 @@ func (s *Site) teams(r *visit) g.Node {
 	)
 }
 
-// nameOf returns a team's display name.
 func nameOf(t *v1alpha1.Team) string {
 	if t.Spec.DisplayName != "" {
 		return t.Spec.DisplayName
@@ -151,7 +146,6 @@ func (s *Site) alone(title string, content ...g.Node) g.Node {
 	)
 }
 
-// page writes a page outside a team.
 func (s *Site) page(w http.ResponseWriter, status int, title string, content ...g.Node) {
 	s.write(w, status, s.alone(title, h.H1(g.Text(title)), g.Group(content)))
 }

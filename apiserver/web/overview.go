@@ -79,7 +79,6 @@ func (s *Site) next(v *visit) ([]postindex.Summary, error) {
 	}
 }
 
-// tiles shows the number of posts by state.
 func (s *Site) tiles(v *visit, counts *postindex.Counts) g.Node {
 	tile := func(state v1alpha1.PostPhase, label string, n int) g.Node {
 		return h.Li(h.A(h.Class(classes("tile", n > 0, "is-"+string(state))), h.Href(v.path("posts")+filters{status: state}.query()),
@@ -129,7 +128,6 @@ func inDoubt(p *postindex.Summary) string {
 	return strings.Join(names, " and ")
 }
 
-// attention shows accounts with problems, and the state of the trial.
 func (s *Site) attention(v *visit) g.Node {
 	var out g.Group
 	for _, account := range s.accounts(v) {

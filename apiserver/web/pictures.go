@@ -50,7 +50,6 @@ func (s *Site) thumbs(v *visit, files []v1alpha1.LocalReference, most int) g.Nod
 	}
 }
 
-// thumb returns the preview of a file.
 func (v *visit) thumb(s *Site, name string) g.Node {
 	p := &v.pictures
 	if p.shown == maxPictures {

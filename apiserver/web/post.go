@@ -19,7 +19,6 @@ import (
 	"github.com/herald-social/herald/posting/attempt"
 )
 
-// post shows the page of one post.
 func (s *Site) post(w http.ResponseWriter, v *visit) error {
 	post, err := s.Service.ReadPost(v.Context(), v.caller, v.PathValue("id"))
 	if err != nil {
@@ -53,7 +52,6 @@ func finished(post *v1alpha1.Post) bool {
 	}
 }
 
-// nameOfPost returns a post's display name.
 func (s *Site) nameOfPost(v *visit, post *v1alpha1.Post) string {
 	title := posting.Title(post, func(i int) v1alpha1.Platform { return s.platformOf(v, post, i) })
 	if title == "" {
@@ -130,12 +128,10 @@ func (s *Site) live(v *visit, post *v1alpha1.Post) g.Node {
 	}
 }
 
-// fact is one line of a list of facts.
 func fact(name string, value ...g.Node) g.Node {
 	return h.Div(h.Dt(g.Text(name)), h.Dd(g.Group(value)))
 }
 
-// when shows when a post is scheduled or was published.
 func (s *Site) when(v *visit, post *v1alpha1.Post) g.Node {
 	switch at := post.Spec.ScheduledAt; {
 	case posting.PhaseOf(post) == v1alpha1.PhasePosted:
@@ -200,7 +196,6 @@ func author(post *v1alpha1.Post) g.Node {
 	return g.If(by != "", g.Text(claims+by))
 }
 
-// refusal shows why a post is not accepted.
 func (s *Site) refusal(post *v1alpha1.Post) g.Node {
 	for i := range post.Status.Conditions {
 		c := &post.Status.Conditions[i]
@@ -211,7 +206,6 @@ func (s *Site) refusal(post *v1alpha1.Post) g.Node {
 	return nil
 }
 
-// indexes returns the numbers from 0 to n-1.
 func indexes(n int) []int {
 	out := make([]int, n)
 	for i := range out {
@@ -220,7 +214,6 @@ func indexes(n int) []int {
 	return out
 }
 
-// target shows one target of a post, with its state.
 func (s *Site) target(v *visit, post *v1alpha1.Post, i int, archived bool) g.Node {
 	name := post.Spec.Targets[i].ConnectionRef.Name
 	account, platform := s.account(v, name), s.platformOf(v, post, i)
@@ -239,7 +232,6 @@ func (s *Site) target(v *visit, post *v1alpha1.Post, i int, archived bool) g.Nod
 	)
 }
 
-// trouble shows why a target has not been published yet, or why it failed.
 func (s *Site) trouble(v *visit, post *v1alpha1.Post, i int, phase v1alpha1.PostPhase) g.Node {
 	status := posting.Target(post, i)
 	how := neutral
@@ -270,7 +262,6 @@ func avatar(account *v1alpha1.Connection, platform v1alpha1.Platform) g.Node {
 	)
 }
 
-// nameOfAccount returns an account's display name.
 func nameOfAccount(account *v1alpha1.Connection, name string) string {
 	switch {
 	case account == nil:
@@ -284,7 +275,6 @@ func nameOfAccount(account *v1alpha1.Connection, name string) string {
 	}
 }
 
-// content shows a post's texts and files.
 func (s *Site) content(v *visit, post *v1alpha1.Post) g.Node {
 	if tree := post.Spec.Tree; tree != nil {
 		return h.Ol(h.Class("cards"), g.Map(tree.Cards, func(card v1alpha1.TreeCard) g.Node {

@@ -30,7 +30,6 @@ var platformOrder = []v1alpha1.Platform{
 	v1alpha1.PlatformX, v1alpha1.PlatformThreads, v1alpha1.PlatformInstagram, v1alpha1.PlatformFacebook, v1alpha1.PlatformTikTok, v1alpha1.PlatformYouTube,
 }
 
-// filters are a list's filters.
 type filters struct {
 	// status is a phase, or stateUndecided.
 	status   v1alpha1.PostPhase
@@ -78,7 +77,6 @@ func (f filters) query(more ...string) string {
 	return "?" + q.Encode()
 }
 
-// posts shows the list of posts.
 func (s *Site) posts(w http.ResponseWriter, v *visit) error {
 	query := v.URL.Query()
 	f := filtersOf(query)
@@ -99,7 +97,6 @@ func (s *Site) posts(w http.ResponseWriter, v *visit) error {
 	return nil
 }
 
-// narrow is the filter bar of a list or calendar.
 func (s *Site) narrow(v *visit, page string, f filters, more ...string) (g.Node, error) {
 	counts, err := s.Service.CountPosts(v.Context(), v.caller)
 	if err != nil {
@@ -132,7 +129,6 @@ func (s *Site) narrow(v *visit, page string, f filters, more ...string) (g.Node,
 	), nil
 }
 
-// pairs returns hidden fields for names and values.
 func pairs(of []string) g.Node {
 	var out g.Group
 	for i := 0; i+1 < len(of); i += 2 {
@@ -171,7 +167,6 @@ func (s *Site) nothingYet(v *visit) g.Node {
 		g.If(v.may.compose(), link(v.path("posts/new"), "New post", "primary")))
 }
 
-// row is a post in a list.
 func (s *Site) row(v *visit, p *postindex.Summary) g.Node {
 	return h.Li(h.A(h.Href(v.path("posts/"+p.ID)),
 		h.Span(h.Class("what"), h.Strong(g.Text(titleOfPost(p))), h.Span(h.Class("soft"), g.Text(categories[p.Category]), byAgent(p.Agent)), chips(p)),
@@ -182,12 +177,10 @@ func (s *Site) row(v *visit, p *postindex.Summary) g.Node {
 // byAgent shows the self-reported name of the agent that created a post, if any.
 func byAgent(name string) g.Node { return g.If(name != "", g.Text(" by "+quoted(name))) }
 
-// categories are the display names of categories.
 var categories = map[v1alpha1.Category]string{
 	v1alpha1.CategoryText: "Text", v1alpha1.CategoryImage: "Images", v1alpha1.CategoryVideo: "Video", v1alpha1.CategoryTree: "Thread",
 }
 
-// titleOfPost returns a post's title in lists.
 func titleOfPost(p *postindex.Summary) string {
 	if p.Title == "" {
 		return "Without a caption"

@@ -77,7 +77,6 @@ func overviewOf(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, "/teams/"+url.PathEscape(r.PathValue("namespace"))+"/", http.StatusSeeOther)
 }
 
-// start redirects to the person's first team.
 func (s *Site) start(w http.ResponseWriter, r *http.Request) {
 	of, ok := session.From(r.Context())
 	if !ok {
@@ -95,7 +94,6 @@ func (s *Site) start(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// roleNames returns the names of the roles that Herald installs for people.
 func (s *Site) roleNames() string {
 	return s.RolePrefix + "-viewer, " + s.RolePrefix + "-editor or " + s.RolePrefix + "-admin"
 }

@@ -22,7 +22,6 @@ const (
 	verdictRelist    = "look-again"
 )
 
-// settle applies a person's resolution of a target.
 func (s *Site) settle(w http.ResponseWriter, v *visit) error {
 	if _, err := s.readForm(w, v); err != nil {
 		return err

@@ -54,7 +54,6 @@ func displayStatusOf(p *postindex.Summary) displayStatus {
 	}
 }
 
-// targetStatusOf returns a target's status.
 func targetStatusOf(t postindex.PlatformStatus, archived bool) displayStatus {
 	switch {
 	case t.Mark == v1alpha1.MarkUndecided && archived:
@@ -68,7 +67,6 @@ func targetStatusOf(t postindex.PlatformStatus, archived bool) displayStatus {
 	}
 }
 
-// badge shows the status.
 func (s displayStatus) badge() g.Node { return h.Span(h.Class("badge is-"+s.class), g.Text(s.word)) }
 
 // signs are the symbols for a target's status on its platform's chip. A target that is still in progress has none.

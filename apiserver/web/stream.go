@@ -40,7 +40,6 @@ const (
 	readAgain = 30 * time.Second
 )
 
-// streams counts the open streams.
 type streams struct {
 	mu  sync.Mutex
 	all int
@@ -71,7 +70,6 @@ func (s *streams) enter(who string) error {
 	return nil
 }
 
-// release removes a person's stream from the count.
 func (s *streams) release(who string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -187,14 +185,12 @@ const (
 	laterEvent = "later"
 )
 
-// stream is a connection for server-sent events.
 type stream struct {
 	w       http.ResponseWriter
 	control *http.ResponseController
 	clock   interface{ Now() time.Time }
 }
 
-// setHeaders sets the response headers.
 func (o *stream) setHeaders() {
 	o.w.Header().Set("Content-Type", "text/event-stream")
 	o.w.Header().Set("Cache-Control", "no-store")
@@ -218,7 +214,6 @@ func (o *stream) flush(data []byte) error {
 // lineBreaks normalizes the three kinds of line breaks.
 var lineBreaks = strings.NewReplacer("\r\n", "\n", "\r", "\n")
 
-// send sends an event with part of the page.
 func (o *stream) send(node g.Node) error {
 	var piece strings.Builder
 	if err := node.Render(&piece); err != nil {

@@ -17,13 +17,11 @@ import (
 	"github.com/herald-social/herald/posting/plan"
 )
 
-// subscriptions are the display names of subscription states.
 var subscriptions = map[v1alpha1.SubscriptionState]string{
 	v1alpha1.SubscriptionActive: "Active", v1alpha1.SubscriptionTrialing: "Trial",
 	v1alpha1.SubscriptionPastDue: "Past due", v1alpha1.SubscriptionCancelled: "Cancelled",
 }
 
-// plans are the display names of plans.
 var plans = map[v1alpha1.Plan]string{v1alpha1.PlanStarter: "Starter", v1alpha1.PlanUnlimited: "Unlimited"}
 
 // publishing are the display texts for what happens to agents' posts.
@@ -31,7 +29,6 @@ var publishing = map[v1alpha1.AgentPublishing]string{
 	"": "Goes out like any other post", v1alpha1.AgentsMayPublish: "Goes out like any other post", v1alpha1.AgentsDraft: "Waits as a draft until a person publishes it",
 }
 
-// teamPage shows a team's plan and its usage.
 func (s *Site) teamPage(w http.ResponseWriter, v *visit) error {
 	t, err := s.Service.ViewTeam(v.Context(), v.caller)
 	if err != nil {
@@ -111,7 +108,6 @@ func used(what string, m bridge.Meter) g.Node {
 		h.Meter(h.Min("0"), h.Max(strconv.Itoa(m.Limit)), h.Value(strconv.Itoa(min(m.Used, m.Limit))), h.Aria("label", what)))
 }
 
-// budgetWords are the display names of a budget's fields.
 var budgetWords = map[v1alpha1.BudgetItem]string{
 	v1alpha1.BudgetPosts: "Stored posts, finished and cancelled ones counted", v1alpha1.BudgetPostBytes: "Their size",
 	v1alpha1.BudgetUnfinishedPosts: "Drafts, and posts that are scheduled or being delivered",

@@ -26,7 +26,6 @@ type step struct {
 	what string
 }
 
-// timeline shows a post's history, according to its status.
 func (s *Site) timeline(v *visit, post *v1alpha1.Post) g.Node {
 	steps := []step{{posting.Created(post), neutral, "Created"}}
 	for i := range post.Spec.Targets {
@@ -54,7 +53,6 @@ func inOrder(steps []step) []step {
 	return steps
 }
 
-// stepsOf returns the steps of one target.
 func (s *Site) stepsOf(v *visit, post *v1alpha1.Post, i int, t *v1alpha1.TargetStatus) (steps []step) {
 	id := post.Spec.Targets[i].ConnectionRef.Name
 	name := v.called(s.account(v, id), id)

@@ -43,7 +43,6 @@ func inPlainWords(problem string) string {
 
 var notation = regexp.MustCompile(`^target [0-9]+: | \("[0-9]+=posted"\)|: "[0-9]+=posted:<[^>]*>"`)
 
-// verdictForm is the form for one target.
 type verdictForm struct {
 	s      *Site
 	v      *visit
@@ -87,7 +86,6 @@ func (a *verdictForm) candidate(c v1alpha1.Candidate) g.Node {
 	)
 }
 
-// byName is the form for the post's address.
 func (a *verdictForm) byName() g.Node {
 	id := "found-" + strconv.Itoa(a.target)
 	help := "the platform's own id of the post"
@@ -112,7 +110,6 @@ func (a *verdictForm) unnamed(partsFollow bool) g.Node {
 		submit("It was published, but I have no address", "small"))
 }
 
-// notSent is the form for a post that was not published.
 func (a *verdictForm) notSent() g.Node {
 	return g.Group{
 		h.P(h.Class("soft"), g.Text("Herald may publish it then. If it is there after all, it is published twice.")),

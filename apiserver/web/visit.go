@@ -170,7 +170,6 @@ func (s *Site) visit(r *http.Request, of session.Session) (*visit, error) {
 	return v, group.Wait()
 }
 
-// require returns an error if the person lacks a right that the page requires.
 func (s *Site) require(ctx context.Context, v *visit, needs []right) error {
 	for _, need := range needs {
 		switch allowed, err := s.allowed(ctx, v, need); {
@@ -187,7 +186,6 @@ func (s *Site) allowed(ctx context.Context, v *visit, need right) (bool, error) 
 	return s.Access.May(ctx, v.person, v.namespace, need.verb, need.resource)
 }
 
-// errForbidden is returned if a right is missing.
 type errForbidden struct{ message string }
 
 func (e *errForbidden) Error() string { return e.message }

@@ -168,7 +168,6 @@ func (s *Site) toSignIn(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, "/signin?return_to="+url.QueryEscape(r.URL.RequestURI()), http.StatusSeeOther)
 }
 
-// failure shows an error.
 func (s *Site) failure(w http.ResponseWriter, r *http.Request, v *visit, err error) {
 	var (
 		known  *bridge.Error
@@ -209,7 +208,6 @@ func (s *Site) TooMany(w http.ResponseWriter, _ *http.Request, wait time.Duratio
 		paragraph("Visitors who are not signed in have sent too many requests from your address. Try again in "+plural(int(math.Ceil(wait.Seconds())), "second")+"."))
 }
 
-// absent shows that there is no page at an address.
 func (s *Site) absent(w http.ResponseWriter, _ *http.Request) {
 	s.page(w, http.StatusNotFound, "There is nothing here",
 		paragraph("The address is wrong, what it named is gone, or you may not see it."), link("/", "To the start", "primary"))

@@ -40,7 +40,6 @@ func sentence(message string) string {
 	return message
 }
 
-// titleOfError returns an error page's heading.
 func titleOfError(err *bridge.Error) string {
 	switch err.Code {
 	case bridge.CodeNotFound:
@@ -110,7 +109,6 @@ func (v *visit) flash() g.Node {
 	return h.Div(h.Class("note "+string(how)), h.Role("status"), g.If(word == wordCreated, h.Data("until-settled", "")), drawing(icon), h.Div(paragraph(text)))
 }
 
-// redirect redirects to a page of the team with a message.
 func (v *visit) redirect(w http.ResponseWriter, page, word string) {
 	if word != "" {
 		page += "?said=" + word
@@ -118,7 +116,6 @@ func (v *visit) redirect(w http.ResponseWriter, page, word string) {
 	http.Redirect(w, v.Request, v.path(page), http.StatusSeeOther) //nolint:gosec // G710: it is a page of the team
 }
 
-// condition returns one of a post's conditions, or nil.
 func condition(post *v1alpha1.Post, kind string) *metav1.Condition {
 	for i := range post.Status.Conditions {
 		if post.Status.Conditions[i].Type == kind {
@@ -136,7 +133,6 @@ func asError(err error) (*bridge.Error, bool) {
 	return errors.AsType[*bridge.Error](err)
 }
 
-// inWords returns a form's problems, each as a sentence.
 func (s *Site) inWords(v *visit, written *writing, refused *bridge.Error) []string {
 	spec, err := written.spec(s.platforms(v))
 	if err == nil && refused.Code == bridge.CodeValidation {
@@ -163,7 +159,6 @@ func inSentences(problems []bridge.Problem, nameOf func(target int) string) []st
 	return out
 }
 
-// items shows sentences as a list.
 func items(of []string) g.Node {
 	return h.Ul(g.Map(of, func(text string) g.Node { return h.Li(g.Text(text)) }))
 }

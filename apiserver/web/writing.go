@@ -67,14 +67,12 @@ const (
 	maxTargets = 100
 )
 
-// newWriting returns an empty form.
 func newWriting(zone *time.Location) *writing {
 	return &writing{
 		key: rand.Text(), category: v1alpha1.CategoryText, when: whenNow, zone: zone.String(), cards: make([]v1alpha1.TreeCard, 2),
 	}
 }
 
-// readWriting parses a form.
 func readWriting(form url.Values) *writing {
 	w := &writing{
 		key: form.Get("key"), version: form.Get("version"), category: v1alpha1.Category(form.Get("category")),
@@ -188,7 +186,6 @@ func audienceChosen(spec *v1alpha1.PostSpec) error {
 	return nil
 }
 
-// spec returns the post that the form describes.
 func (w *writing) spec(platformOf func(connection string) v1alpha1.Platform) (v1alpha1.PostSpec, error) {
 	spec := v1alpha1.PostSpec{Category: w.category, Draft: w.when == whenDraft}
 	at, err := w.time()
@@ -215,7 +212,6 @@ func (w *writing) spec(platformOf func(connection string) v1alpha1.Platform) (v1
 	return spec, nil
 }
 
-// videoContent returns the form's video.
 func (w *writing) videoContent() (*v1alpha1.VideoContent, error) {
 	video := &v1alpha1.VideoContent{MediaRef: v1alpha1.LocalReference{Name: w.video}}
 	if w.thumbnail != "" {
@@ -268,7 +264,6 @@ func (t *targetWriting) target(w *writing, platform v1alpha1.Platform) v1alpha1.
 	return out
 }
 
-// writingOf returns an existing post's form, for editing or duplicating it.
 func writingOf(spec *v1alpha1.PostSpec, zone *time.Location) *writing {
 	w := newWriting(zone)
 	w.category = spec.Category

@@ -64,7 +64,6 @@ func CreatePost(body strictjson.Value) (bridge.CreatePost, error) {
 	return out, refused(body)
 }
 
-// refused returns the error for a body with problems, or nil if there are none.
 func refused(body strictjson.Value) error {
 	problems, more := body.Problems()
 	if len(problems) == 0 {
@@ -162,7 +161,6 @@ func postTarget(v strictjson.Value) v1alpha1.PostTarget {
 	return target
 }
 
-// tiktokFields are the fields that only TikTok has.
 var tiktokFields = []string{
 	"is_ai_generated", "tiktok_auto_add_music", "tiktok_draft", "tiktok_privacy_level",
 	"tiktok_allow_comment", "tiktok_allow_duet", "tiktok_allow_stitch",
