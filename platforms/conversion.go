@@ -103,7 +103,6 @@ func (l VideoLimits) size(width, height int) (int, int) {
 	return even(w * scale), even(h * scale)
 }
 
-// even rounds to an even number of pixels, at least 2.
 func even(n float64) int { return max(2*int(math.Round(n/2)), 2) }
 
 // usualRate is the frame rate to convert to if the original one is too low, variable or unknown, because platforms

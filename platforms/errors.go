@@ -37,7 +37,7 @@ const (
 // Subject is what caused an error.
 type Subject string
 
-// The subjects of errors. An error has a subject only if the platform's code identifies one.
+// An error has a subject only if the platform's code identifies one.
 const (
 	SubjectText         Subject = "text"
 	SubjectFile         Subject = "file"
@@ -54,11 +54,9 @@ type Error struct {
 	// Problem describes the failure.
 	Problem string
 	// Remedy is what the user can do about it; may be empty.
-	Remedy string
-	// Subject is what caused the error, if the platform's code identifies it.
+	Remedy  string
 	Subject Subject
-	// Code is the platform's name for the error, such as "190/463" or "spam_risk_too_many_posts"; empty if the response
-	// contained none.
+	// Code is the platform's name, such as "190/463" or "spam_risk_too_many_posts"; empty if the response has none.
 	Code string
 	// Unlisted is set if the platform's table of errors has no row for Code.
 	Unlisted bool
@@ -82,7 +80,6 @@ func (e *Error) Error() string {
 	return e.Problem + "; " + e.Remedy
 }
 
-// Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
 // NewError returns an error of a platform's table. Subject and remedy may be empty.

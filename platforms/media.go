@@ -123,7 +123,6 @@ func (j *Job) FileIDs(valid func(id string) bool) []string {
 	return nil
 }
 
-// splitIDs splits a list of ids. It returns nil if any of them is invalid.
 func splitIDs(list string, valid func(id string) bool) []string {
 	ids := strings.Split(list, ",")
 	if list == "" || slices.ContainsFunc(ids, func(id string) bool { return !valid(id) }) {

@@ -73,7 +73,6 @@ func beside(codecs []string, codec string) bool {
 	return codec != "" && len(codecs) > 0 && !slices.Contains(codecs, codec)
 }
 
-// playing formats a duration in its two largest units.
 func playing(d time.Duration) string {
 	large, small, in := "min", "s", time.Minute
 	switch {
@@ -90,7 +89,6 @@ func playing(d time.Duration) string {
 	return text
 }
 
-// number formats a number with at most two decimals.
 func number(n float64) string {
 	const hundred = 100
 	return strconv.FormatFloat(math.Round(n*hundred)/hundred, 'f', -1, 64)

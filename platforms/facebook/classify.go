@@ -59,7 +59,6 @@ const (
 	seen     = "seen by clients (gitroomhq/postiz-app, Facebook provider)"
 )
 
-// errorRows is Facebook's error table.
 var errorRows = meta.With(
 	meta.Row{Code: 324, Kind: meta.KindFile, Meaning: "the image is missing or cannot be read", Error: &badPhoto, Source: "Graph API reference, \"Page Photos\""},
 	meta.Row{Code: 1500, Kind: meta.KindText, Meaning: "an address cannot be read", Error: &badAddress, Source: handling},

@@ -37,7 +37,6 @@ func draftOf(checkpoint string) string {
 	return id
 }
 
-// draft is a prepared post as Facebook returns it.
 type draft struct {
 	entry
 

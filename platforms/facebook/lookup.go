@@ -56,7 +56,6 @@ func (p *Platform) Lookup(ctx context.Context, job platforms.Job) (platforms.Loo
 	return s.result()
 }
 
-// entry is a listed post.
 type entry struct {
 	ID          jsondoc.Text `json:"id"`
 	Message     jsondoc.Text `json:"message"`
@@ -74,7 +73,6 @@ type entry struct {
 	} `json:"attachments"`
 }
 
-// attachment is an attachment of a post, with its target.
 type attachment struct {
 	MediaType jsondoc.Text `json:"media_type"`
 	Target    struct {
@@ -129,7 +127,6 @@ func (s *search) sameText(listed jsondoc.Text) bool {
 // leadsAway matches text that Facebook may treat as a URL. Facebook attaches the URL's content, which may be a video.
 var leadsAway = regexp.MustCompile(`\S[./]\S`)
 
-// shown describes a post's attachments.
 type shown struct {
 	// media reports whether there is a photo or a video.
 	media bool
@@ -137,7 +134,6 @@ type shown struct {
 	targets []string
 }
 
-// shown returns the attachments of a listed post.
 func (e *entry) shown() (s shown) {
 	for _, a := range e.Attachments.Data {
 		for _, part := range append(a.Parts.Data, a.attachment) {
@@ -151,7 +147,6 @@ func (e *entry) shown() (s shown) {
 	return s
 }
 
-// any reports whether any of the given photos is attached.
 func (s shown) any(photos []string) bool {
 	return slices.ContainsFunc(photos, func(id string) bool { return slices.Contains(s.targets, id) })
 }

@@ -94,7 +94,6 @@ func (p *Platform) photosExist(ctx context.Context, job platforms.Job, ids []str
 	return true, nil
 }
 
-// upload uploads one photo.
 func (p *Platform) upload(ctx context.Context, job platforms.Job, file *platforms.File) (string, *platforms.Error) {
 	resp, _, failure := p.graph.Upload(ctx, client.Upload{
 		Call: client.Call{Action: "upload", Path: p.graph.AccountPath(&job.Account, "photos"), Token: job.Account.Token.Access, Timeout: uploadTimeout},
@@ -115,7 +114,6 @@ func (p *Platform) upload(ctx context.Context, job platforms.Job, file *platform
 	return id, nil
 }
 
-// aboutPhoto adds the photo's name to a refusal.
 func aboutPhoto(bad *meta.Failure, file *platforms.File) *platforms.Error {
 	if bad.Subject == platforms.SubjectFile {
 		bad.Problem = fmt.Sprintf(msgPhotoRefused, file.Name, bad.Code)

@@ -38,7 +38,6 @@ func (p *Platform) Publish(ctx context.Context, job platforms.Job) platforms.Res
 	return result
 }
 
-// postForm returns a post's form: its text and the ids of its photos.
 func postForm(content *platforms.Content, photos []string) url.Values {
 	form := url.Values{}
 	if content.Text != "" {
@@ -50,7 +49,6 @@ func postForm(content *platforms.Content, photos []string) url.Values {
 	return form
 }
 
-// locate adds the post's address to a result.
 func (p *Platform) locate(r *platforms.Result, answer []byte) {
 	if r.Outcome == platforms.Posted {
 		post, _ := jsondoc.Decode[entry](answer)

@@ -43,7 +43,6 @@ type ownAccount struct {
 	UserID jsondoc.Text `json:"user_id"`
 }
 
-// identifyOwn reads the account of an Instagram login token.
 func (h *host) identifyOwn(ctx context.Context, token platforms.Token) (platforms.Identity, *meta.Failure) {
 	account, bad := meta.Get[struct {
 		ownAccount
@@ -67,7 +66,6 @@ type linkedPage struct {
 	Account jsondoc.Optional[meta.Account] `json:"instagram_business_account"`
 }
 
-// linkedFields are the Page fields to request.
 const linkedFields = "id,name,instagram_business_account{id,username,name,profile_picture_url}"
 
 // identifyLinked reads the account that is linked to a Page. For a Page token this is the token's own Page. For a

@@ -39,7 +39,6 @@ var (
 		"Instagram refused {about}: this account has no trial reels (code {error})", "ask the account's owner")
 )
 
-// file returns the refusal of a file.
 func file(problem, remedy string) platforms.Error {
 	return platforms.Error{Class: platforms.ClassPermanent, Subject: platforms.SubjectFile, Problem: problem, Remedy: remedy}
 }
@@ -52,8 +51,7 @@ const (
 	seen  = "seen by two clients, and on no page"
 )
 
-// errorRows is Instagram's error table. The page "Error Codes" recommends a retry if media is not found (2207008), and
-// a new container if that fails as well.
+// The page "Error Codes" recommends a retry if media is not found (2207008), and then a new container.
 var errorRows = meta.With(
 	meta.Row{Code: -1, Subcode: 2207001, Kind: meta.KindMedia, Meaning: "Instagram has failed", Error: &notTaken, Retryable: true, Source: codes},
 	meta.Row{Code: -2, Subcode: 2207003, Kind: meta.KindMedia, Meaning: "fetching the file took too long", Error: &tooSlow, Retryable: true, Source: codes},

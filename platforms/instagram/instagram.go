@@ -121,7 +121,6 @@ type Platform struct {
 	codes client.Client
 }
 
-// host is the graph of one login.
 type host struct {
 	meta.Containers
 

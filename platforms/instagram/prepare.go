@@ -28,7 +28,6 @@ const partUpload = "upload:"
 // Prepares returns true: every post is published from a container.
 func (*Platform) Prepares(platforms.Content) bool { return true }
 
-// task prepares one job.
 type task struct {
 	*meta.Task
 
@@ -151,7 +150,6 @@ func (t *task) reel(ctx context.Context, upload bool) (url.Values, *meta.Failure
 	return form, nil
 }
 
-// caption adds the job's text to a form.
 func (t *task) caption(form url.Values) {
 	if t.Job.Content.Text != "" {
 		form.Set("caption", t.Job.Content.Text)

@@ -80,7 +80,6 @@ var addresses = regexp.MustCompile(`(?i)\b(?:https?://|www\.)[^\s\p{Z}<>"、。�
 // character it is part of the first link, as in the path of a web archive.
 var beginnings = regexp.MustCompile(`(?i)[^\x00-\x7F](?:https?://|www\.)`)
 
-// links counts the different links in a text.
 func links(text string) int {
 	different := map[string]struct{}{}
 	for _, found := range addresses.FindAllString(text, -1) {

@@ -30,7 +30,6 @@ var (
 	partsLost = platforms.Error{Class: platforms.ClassTransient, Problem: "Threads no longer has the files of {about} (code {error})"}
 )
 
-// refused returns the refusal of a file.
 func refused(because, remedy string) platforms.Error {
 	return platforms.Error{
 		Class: platforms.ClassPermanent, Subject: platforms.SubjectFile,

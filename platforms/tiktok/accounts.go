@@ -30,7 +30,6 @@ const (
 
 var _ platforms.AccountInspector = (*Platform)(nil)
 
-// hasScope reports whether a token has a scope, or its scopes are unknown.
 func hasScope(token platforms.Token, scope string) bool {
 	scopes := oauth2.Scopes(token.Scopes)
 	return len(scopes) == 0 || slices.Contains(scopes, scope)
@@ -127,10 +126,8 @@ func choices(info *creatorInfo) (platforms.AccountInfo, error) {
 	return platforms.AccountInfo{TikTok: account}, nil
 }
 
-// pathCreatorInfo is the endpoint for an account's options.
 const pathCreatorInfo = "/v2/post/publish/creator_info/query/"
 
-// creatorInfo holds the options for an account's posts.
 type creatorInfo struct {
 	PrivacyLevels   []jsondoc.Text `json:"privacy_level_options"`
 	CommentDisabled jsondoc.Flag   `json:"comment_disabled"`
@@ -139,7 +136,6 @@ type creatorInfo struct {
 	MaxSeconds      jsondoc.Text   `json:"max_video_post_duration_sec"`
 }
 
-// levels returns the privacy levels that the account allows.
 func (c *creatorInfo) levels() []string {
 	var levels []string
 	for _, level := range c.PrivacyLevels {

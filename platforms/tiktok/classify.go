@@ -16,7 +16,6 @@ import (
 // adviceUnknown is the remedy for a refusal without a specific cause.
 const adviceUnknown = "see whether TikTok's app shows the account a notice; if there is none, change the post and post it again"
 
-// failedOf returns the error for a fail_reason.
 func failedOf(reason string) *platforms.Error {
 	var failure platforms.Error
 	if r := reasonRow(reason); r != nil {
@@ -40,21 +39,18 @@ func sanitizeWord(s string) string {
 	return "unspecified"
 }
 
-// refusal is an unsuccessful response.
 type refusal struct {
 	*platforms.Error
-	// code is TikTok's error code. documented reports whether TikTok documents the refusal, so that the request was not
-	// executed. An undocumented response may come from a proxy in front of TikTok, after TikTok executed the request.
+	// documented reports whether TikTok documents the refusal, so that the request was not executed. Any other response
+	// may come from a proxy, after TikTok executed the request.
 	code       string
 	documented bool
 }
 
-// isUnknownID reports whether TikTok does not know the publish id.
 func (r *refusal) isUnknownID() bool {
 	return r.documented && (r.code == codeUnknownID || r.code == codeAnothersID)
 }
 
-// apiError is the error in an unsuccessful response.
 type apiError struct {
 	status        int
 	code, message string
@@ -101,8 +97,6 @@ func (p *Platform) classify(s apiError) *refusal {
 	return out
 }
 
-// unlisted returns the error for a code that is not in the table. The code does not identify the cause, so the error
-// names none.
 func unlisted(code string) *platforms.Error {
 	failure := platforms.Errorf(platforms.ClassPermanent, "TikTok refused the request with the error %s, which Herald does not know", sanitizeWord(code)).Advise(adviceUnknown)
 	failure.Code, failure.Unlisted = sanitizeWord(code), true
@@ -119,7 +113,6 @@ func (p *Platform) classifyAccount(s apiError) *platforms.Error {
 	return failure
 }
 
-// rateLimited returns the error for too many calls.
 func (p *Platform) rateLimited(cause error) *platforms.Error {
 	return p.classify(apiError{status: http.StatusTooManyRequests}).Because(cause)
 }

@@ -44,7 +44,6 @@ func (p *Platform) Lookup(ctx context.Context, job platforms.Job) (platforms.Loo
 	return p.search(ctx, job)
 }
 
-// lookupResult converts a ticket's status.
 func (p *Platform) lookupResult(job platforms.Job, id string, found status) (platforms.LookupResult, error) {
 	switch {
 	case found.state == stateFailed:
@@ -66,7 +65,6 @@ func (p *Platform) lookupResult(job platforms.Job, id string, found status) (pla
 	}
 }
 
-// listedPost is an entry in an account's listing of public posts.
 type listedPost struct {
 	ID          jsondoc.Text `json:"id"`
 	CreateTime  jsondoc.Text `json:"create_time"`
@@ -75,7 +73,6 @@ type listedPost struct {
 	ShareURL    jsondoc.Text `json:"share_url"`
 }
 
-// created returns the post's creation time, or zero if unknown.
 func (l *listedPost) created() time.Time {
 	seconds, err := strconv.ParseInt(l.CreateTime.String(), 10, 64)
 	if err != nil || seconds <= 0 {
@@ -84,7 +81,6 @@ func (l *listedPost) created() time.Time {
 	return time.Unix(seconds, 0).UTC()
 }
 
-// search searches the account's public posts for the job's caption.
 func (p *Platform) search(ctx context.Context, job platforms.Job) (platforms.LookupResult, error) {
 	matches := listing.Matches{}
 	body := map[string]any{"max_count": pageSize}
@@ -127,7 +123,6 @@ func (p *Platform) search(ctx context.Context, job platforms.Job) (platforms.Loo
 	return platforms.LookupResult{}, p.API.TooManyPages()
 }
 
-// fits reports whether a listed post may be the job's.
 func (l *listedPost) fits(job *platforms.Job) bool {
 	want := text.Fold(job.Content.Text)
 	return want != "" && (matchesTruncated(want, l.Title) || matchesTruncated(want, l.Description)) && !listing.BelongsToOther(job, l.ID.String())

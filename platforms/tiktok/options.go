@@ -37,7 +37,6 @@ func validateOptions(target *v1alpha1.PostTarget, draft bool, account *v1alpha1.
 	return field.ErrorList{field.Invalid(path.Child("tiktok", "privacyLevel"), string(wanted), problem)}
 }
 
-// checkLevel validates a privacy level just before it is used.
 func checkLevel(wanted v1alpha1.TikTokPrivacyLevel, levels []string) *platforms.Error {
 	instead, ok := available(wanted, levels)
 	switch {
@@ -65,7 +64,6 @@ func available(wanted v1alpha1.TikTokPrivacyLevel, levels []string) (instead []s
 	return instead, false
 }
 
-// privacy returns a post's privacy level, which defaults to public.
 func privacy(options *v1alpha1.TikTokOptions) v1alpha1.TikTokPrivacyLevel {
 	return cmp.Or(options.PrivacyLevel, v1alpha1.TikTokPublicToEveryone)
 }
@@ -75,5 +73,4 @@ func isPublic(content *platforms.Content) bool {
 	return !content.TikTok.Draft && privacy(&content.TikTok) == v1alpha1.TikTokPublicToEveryone
 }
 
-// allowed returns the value of an option that defaults to true.
 func allowed(option *bool) bool { return option == nil || *option }

@@ -21,7 +21,6 @@ const (
 	photosWithoutComments = "photos:no-comments"
 )
 
-// preparePhotos checks whether the account may post photos, and whether it allows comments.
 func (p *Platform) preparePhotos(ctx context.Context, job platforms.Job) (string, *platforms.Error) {
 	who, err := p.checkCreator(ctx, job)
 	switch {
@@ -40,7 +39,6 @@ func creatorOf(checkpoint string) (who creatorInfo, ok bool) {
 	return who, bool(who.CommentDisabled) || checkpoint == photosWithComments
 }
 
-// photoInit is the body of the call that posts photos or puts them into the inbox.
 type photoInit struct {
 	MediaType string      `json:"media_type"`
 	PostMode  string      `json:"post_mode"`

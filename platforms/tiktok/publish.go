@@ -27,7 +27,6 @@ func (p *Platform) Publish(ctx context.Context, job platforms.Job) platforms.Res
 	return p.publishPhotos(ctx, job)
 }
 
-// publishVideo sends the last chunk.
 func (p *Platform) publishVideo(ctx context.Context, job platforms.Job) platforms.Result {
 	file := &job.Content.Media[0]
 	known, cut, ok := p.readSession(job.Secret, file.Size)
@@ -53,7 +52,6 @@ func (p *Platform) publishVideo(ctx context.Context, job platforms.Job) platform
 	}
 }
 
-// isUploadRefusal reports whether a status means that the upload host refused.
 func isUploadRefusal(status int) bool {
 	return slices.Contains([]int{
 		http.StatusBadRequest, http.StatusForbidden, http.StatusNotFound, http.StatusRequestedRangeNotSatisfiable, http.StatusTooManyRequests,
@@ -79,7 +77,6 @@ func (p *Platform) doubleCheck(ctx context.Context, job platforms.Job, resp *tra
 	}
 }
 
-// publishPhotos posts photos, which TikTok fetches.
 func (p *Platform) publishPhotos(ctx context.Context, job platforms.Job) platforms.Result {
 	who, ok := creatorOf(job.Checkpoint)
 	if !ok && p.Prepares(job.Content) {

@@ -16,7 +16,6 @@ import (
 	"github.com/herald-social/herald/platforms/internal/jsondoc"
 )
 
-// state is a ticket's state.
 type state string
 
 const (
@@ -48,7 +47,6 @@ const (
 // value is ten minutes plus one, because SearchFrom may precede the call by a minute.
 const moderationFor = 11 * time.Minute
 
-// status is a ticket's status.
 type status struct {
 	state  state
 	reason string
@@ -83,7 +81,6 @@ func (s status) whole(content *platforms.Content) bool {
 // the file from its start under the same ticket.
 func (s status) silent() bool { return s.state == stateUploading && s.uploaded < 0 }
 
-// fetchStatus reads a ticket's status.
 func (p *Platform) fetchStatus(ctx context.Context, token platforms.Token, id string) (status, *refusal) {
 	said, bad := callAPI[struct {
 		Status   jsondoc.Text `json:"status"`
@@ -159,7 +156,6 @@ func (p *Platform) publishedPost(job platforms.Job, id string, found status) (ex
 	}
 }
 
-// profileURL returns an account's public URL, or "" if the username is unknown.
 func (p *Platform) profileURL(account platforms.Account) string {
 	if account.Username == "" {
 		return ""
@@ -167,7 +163,6 @@ func (p *Platform) profileURL(account platforms.Account) string {
 	return p.WebURL + "/@" + url.PathEscape(account.Username)
 }
 
-// postURL returns a public post's URL.
 func (p *Platform) postURL(job platforms.Job, id string) string {
 	kind := "/photo/"
 	if job.Content.Category == v1alpha1.CategoryVideo {
@@ -188,5 +183,4 @@ var (
 // validTicket reports whether a string can be a publish id, such as v_pub_file~v2-1.123.
 func validTicket(id string) bool { return ticketForm.MatchString(id) }
 
-// validPostID reports whether a string can be a post's id.
 func validPostID(id string) bool { return postIDForm.MatchString(id) }

@@ -10,7 +10,6 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// row is one of TikTok's known errors.
 type row struct {
 	codes []string
 	// message must be part of the error's message, in lower case; empty matches any.
@@ -21,11 +20,9 @@ type row struct {
 	// remakes reports whether the upload is restarted.
 	remakes bool
 	error   platforms.Error
-	// source is the page that documents the error.
-	source string
+	source  string
 }
 
-// Codes that are used outside the table.
 const (
 	codeUnknownID  = "invalid_publish_id"
 	codeAnothersID = "token_not_authorized_for_specified_publish_id"
@@ -33,7 +30,6 @@ const (
 	codeUserCap    = "reached_active_user_cap"
 )
 
-// The sources of the table.
 const (
 	errorHandling = `TikTok API v2, "Error Handling"`
 	directPost    = `Content Posting API, "Direct Post"`
@@ -203,14 +199,12 @@ var table = []row{
 	},
 }
 
-// callRow returns the row for the response to a call, or nil if there is none.
 func callRow(code, message string) *row {
 	return find(func(r *row) bool {
 		return r.call && r.has(code) && strings.Contains(strings.ToLower(message), r.message)
 	})
 }
 
-// reasonRow returns the row for a fail_reason, or nil if there is none.
 func reasonRow(reason string) *row {
 	return find(func(r *row) bool { return r.reason && r.has(reason) })
 }

@@ -152,7 +152,6 @@ func (p *Platform) Capabilities() platforms.Capabilities {
 	}
 }
 
-// answer is a response from the API.
 type answer[T any] struct {
 	status int
 	Data   T `json:"data"`
@@ -164,10 +163,8 @@ type answer[T any] struct {
 	} `json:"error"`
 }
 
-// codeOK is the code of a success.
 const codeOK = "ok"
 
-// apiError returns the response's error.
 func (a *answer[T]) apiError() apiError {
 	return apiError{status: a.status, code: a.Error.Code.String(), message: a.Error.Message.String(), signed: a.Error.LogID != ""}
 }
@@ -192,7 +189,6 @@ func postJSON[T any](ctx context.Context, p *Platform, action, path string, toke
 	return decode[T](resp), nil
 }
 
-// callAPI makes a repeatable call.
 func callAPI[T any](ctx context.Context, p *Platform, action, path string, token platforms.Token, body any) (data T, bad *refusal) {
 	said, err := postJSON[T](ctx, p, action, path, token, body, readTimeout)
 	switch {

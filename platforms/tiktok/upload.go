@@ -52,7 +52,6 @@ func cut(size int64) parts {
 	return parts{size: size, chunk: max(size/count, 1), count: count}
 }
 
-// last returns the offset of the last chunk.
 func (c parts) last() int64 { return (c.count - 1) * c.chunk }
 
 // start returns the start of the chunk that contains an offset. TikTok does not document whether a request may start
@@ -68,7 +67,6 @@ func (c parts) end(offset int64) int64 {
 	return c.size
 }
 
-// upload is an upload that has been started.
 type upload struct {
 	ticket string
 	session
@@ -98,7 +96,6 @@ func (p *Platform) readSession(secret string, size int64) (session, parts, bool)
 	return s, parts{size: size, chunk: s.Chunk, count: size / s.Chunk}, true
 }
 
-// saveCheckpoint stores the upload's ticket and session.
 func (u *upload) saveCheckpoint(ctx context.Context, job *platforms.Job) *platforms.Error {
 	secret, err := json.Marshal(u.session)
 	if err != nil {
@@ -184,7 +181,6 @@ func addressEnded(status int) bool {
 	return status == http.StatusForbidden || status == http.StatusNotFound
 }
 
-// syncProgress reads how much of a file has arrived.
 func (p *Platform) syncProgress(ctx context.Context, job platforms.Job, u *upload) *platforms.Error {
 	found, bad := p.fetchStatus(ctx, job.Account.Token, u.ticket)
 	switch {

@@ -30,7 +30,6 @@ type videoPost struct {
 	IsAIGC         bool                        `json:"is_aigc,omitempty"`
 }
 
-// videoSource describes the chunks of the file.
 type videoSource struct {
 	Source string `json:"source"`
 	Size   int64  `json:"video_size"`
@@ -53,7 +52,6 @@ func newVideoPost(content *platforms.Content, who creatorInfo) *videoPost {
 	return post
 }
 
-// isVideo reports whether the content is a video, which is uploaded before the publishing call.
 func isVideo(content *platforms.Content) bool { return content.Category == v1alpha1.CategoryVideo }
 
 // Prepares reports whether a step precedes the visible call: the upload of a video, or the query for the account's
@@ -137,7 +135,6 @@ func (p *Platform) resume(ctx context.Context, job platforms.Job) (*upload, *pla
 	}
 }
 
-// isLost reports whether TikTok did not let the upload of a ticket complete.
 func (p *Platform) isLost(ticket string) bool {
 	_, lost := p.lost.Get(ticket)
 	return lost

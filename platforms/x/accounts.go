@@ -17,7 +17,6 @@ import (
 	"github.com/herald-social/herald/platforms/internal/jsondoc"
 )
 
-// Errors for tokens that cannot be renewed.
 var (
 	noRefresh = platforms.NewError(platforms.ClassReconnect, "",
 		"the access token cannot be renewed, since the account was connected without the scope offline.access", "connect it again and allow offline access")
@@ -54,7 +53,6 @@ func (p *Platform) Identify(ctx context.Context, token platforms.Token) (platfor
 	}, nil
 }
 
-// read makes a GET call and returns the response if it is a success.
 func (p *Platform) read(ctx context.Context, action, path string, token platforms.Token) (*transport.Response, *platforms.Error) {
 	resp, err := p.API.Do(ctx, client.Call{Action: action, Path: path, Token: token.Access, Timeout: readTimeout})
 	if err != nil {

@@ -36,7 +36,6 @@ func documented(status int, explained bool) bool {
 	}
 }
 
-// answer is an unsuccessful response from X.
 type answer struct {
 	*transport.Response
 
@@ -83,7 +82,6 @@ func (p *Platform) classifyAnswer(a *answer) (known platforms.Error, remade bool
 	return known, row.remakes
 }
 
-// rowOf returns the table row that matches a response, or nil if there is none.
 func rowOf(a *answer) *row {
 	foreign := slices.ContainsFunc(a.said.codes, func(code string) bool { return !listed[code] }) ||
 		slices.ContainsFunc(a.said.kinds, func(kind string) bool { return kind != kindBlank && !listed[kind] })
@@ -96,7 +94,6 @@ func rowOf(a *answer) *row {
 	return nil
 }
 
-// listed contains the codes and kinds of the table.
 var listed = func() map[string]bool {
 	known := map[string]bool{}
 	for i := range table {
@@ -107,7 +104,6 @@ var listed = func() map[string]bool {
 	return known
 }()
 
-// shows reports whether a response has all of a sign's properties.
 func (a *answer) shows(s sign) bool {
 	return (s.status == 0 || s.status == a.Status) &&
 		(s.kind == "" || a.said.isKind(s.kind)) &&

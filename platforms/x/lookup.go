@@ -55,7 +55,6 @@ func (p *Platform) Lookup(ctx context.Context, job platforms.Job) (platforms.Loo
 	return platforms.LookupResult{}, failure
 }
 
-// search is the search for a job's post in a timeline.
 type search struct {
 	job     *platforms.Job
 	text    expectedText
@@ -100,7 +99,6 @@ func (p *Platform) fieldsIgnored() *platforms.Error {
 
 var errIgnored = errors.New("fields that were asked for are left out")
 
-// add adds a listed post if it matches.
 func (p *Platform) add(s *search, post *listedPost) {
 	id, at := post.ID.String(), post.created()
 	// An uploaded file belongs to one post only, so files identify a post better than its text, which X returns with a
@@ -142,7 +140,6 @@ func timelinePath(job *platforms.Job, fields url.Values, cursor string) string {
 	return "/2/users/" + url.PathEscape(job.Account.ID) + "/tweets?" + query.Encode()
 }
 
-// timelinePage is one page of a timeline.
 type timelinePage struct {
 	Data []listedPost                   `json:"data"`
 	Meta jsondoc.Optional[timelineMeta] `json:"meta"`
@@ -173,7 +170,6 @@ type listedPost struct {
 	} `json:"attachments"`
 }
 
-// reference is a post that another post replies to or quotes.
 type reference struct {
 	Type jsondoc.Text `json:"type"`
 	ID   jsondoc.Text `json:"id"`
@@ -206,7 +202,6 @@ func (p *listedPost) shows(media []string) bool {
 	})
 }
 
-// created returns a post's creation time, from its id or, failing that, from created_at.
 func (p *listedPost) created() time.Time {
 	if at, ok := snowflakeTime(p.ID.String()); ok {
 		return at

@@ -18,11 +18,9 @@ import (
 // reply with the names mentioned before, and may change whitespace and how letters are composed. The sent text is
 // therefore compared with the listed one after reverting each of these changes.
 
-// expectedText is the text to search for.
 type expectedText struct {
 	// text is the job's text, in the form used for comparison.
-	text string
-	// isReply reports whether the job is a reply.
+	text    string
 	isReply bool
 }
 
@@ -70,7 +68,6 @@ func (w expectedText) matchesText(listed string, links []link) bool {
 	}
 }
 
-// listedText is a text in X's listing.
 type listedText struct {
 	Text     jsondoc.Text `json:"text"`
 	Entities struct {
@@ -78,14 +75,12 @@ type listedText struct {
 	} `json:"entities"`
 }
 
-// shortened is a t.co URL and its target.
 type shortened struct {
 	URL      jsondoc.Text `json:"url"`
 	Expanded jsondoc.Text `json:"expanded_url"`
 	Display  jsondoc.Text `json:"display_url"`
 }
 
-// link is a URL in a listed text.
 type link struct {
 	// short is the t.co URL in the text.
 	short string
@@ -93,7 +88,6 @@ type link struct {
 	forms []string
 }
 
-// links returns the URLs in a listed text.
 func (t *listedText) links() []link {
 	var links []link
 	for _, entity := range t.Entities.URLs {

@@ -24,7 +24,6 @@ type problem struct {
 	oauth string
 }
 
-// problemDoc is one error in any of the formats.
 type problemDoc struct {
 	Type        jsondoc.Text `json:"type"`
 	Title       jsondoc.Text `json:"title"`
@@ -69,7 +68,6 @@ func (p *problem) read(doc problemDoc) {
 	}
 }
 
-// clip truncates one of X's words for the log.
 func clip(word string) string {
 	const longest = 64
 	if len(word) > longest {

@@ -17,7 +17,6 @@ import (
 	"github.com/herald-social/herald/platforms/internal/jsondoc"
 )
 
-// asJSON returns a JSON body.
 func asJSON(v any) client.Body { return client.JSON("application/json", v) }
 
 // Publish creates the post with one call to POST /2/tweets.
@@ -58,7 +57,6 @@ func newTweet(content platforms.Content, mediaIDs []string) tweet {
 	return out
 }
 
-// publishResult returns the result for a response to POST /2/tweets.
 func (p *Platform) publishResult(resp *transport.Response, job *platforms.Job) platforms.Result {
 	if resp.Status >= http.StatusOK && resp.Status < http.StatusMultipleChoices {
 		return p.confirmed(resp, job.Account)
@@ -78,7 +76,6 @@ func (p *Platform) publishResult(resp *transport.Response, job *platforms.Job) p
 	}
 }
 
-// confirmed returns the result of a success, with the post's id.
 func (p *Platform) confirmed(resp *transport.Response, account platforms.Account) platforms.Result {
 	id := createdID(resp.Body)
 	if id == "" {
@@ -89,7 +86,6 @@ func (p *Platform) confirmed(resp *transport.Response, account platforms.Account
 	return result
 }
 
-// createdID returns the id in the response to a call that creates an object, or "" if there is none.
 func createdID(body []byte) string {
 	doc, _ := jsondoc.Decode[struct {
 		Data struct {
@@ -102,7 +98,6 @@ func createdID(body []byte) string {
 	return ""
 }
 
-// postURL returns the public address of a post.
 func (p *Platform) postURL(account platforms.Account, id string) string {
 	return p.WebURL + "/" + url.PathEscape(cmp.Or(account.Username, "i")) + "/status/" + url.PathEscape(id)
 }

@@ -47,5 +47,4 @@ func rateLimits(h http.Header, now time.Time) []platforms.RateLimit {
 	return told
 }
 
-// exhausted reports whether nothing remains of a limit.
 func exhausted(h http.Header, prefix string) bool { return h.Get(prefix+"-remaining") == "0" }

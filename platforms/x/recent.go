@@ -45,7 +45,6 @@ func (p *Platform) RecentPosts(ctx context.Context, account platforms.Account, w
 	return nil, failure
 }
 
-// listed returns a page's posts that match the selection.
 func (p *Platform) listed(account platforms.Account, posts []listedPost, which platforms.Recent) []platforms.ListedPost {
 	var out []platforms.ListedPost
 	for i := range posts {
@@ -65,7 +64,6 @@ func (p *Platform) listed(account platforms.Account, posts []listedPost, which p
 	return listing.Newest(out, which)
 }
 
-// numberForm matches the ids in addresses.
 var numberForm = regexp.MustCompile(`^[0-9]{1,20}$`)
 
 // ParsePost parses an id, or an address such as https://x.com/acme/status/1991.

@@ -20,7 +20,6 @@ type sign struct {
 	spent string
 }
 
-// row is one of X's known errors.
 type row struct {
 	// signs are the error's forms; one match is enough.
 	signs []sign
@@ -36,7 +35,6 @@ type row struct {
 	source string
 }
 
-// The sources of the table.
 const (
 	responseCodes = `X, "Response codes"`
 	problemTypes  = `X API v2, "Response Codes and Errors"`
@@ -45,7 +43,6 @@ const (
 	rateLimitPage = `X API v2, "Rate Limits"`
 )
 
-// Texts shared by several rows.
 const (
 	noticeInX   = "sign in at x.com as this account and do what X asks for there"
 	waitOrLess  = "wait, or post less"

@@ -127,7 +127,6 @@ func (p *Platform) upload(ctx context.Context, job platforms.Job, file *platform
 	return p.uploadImage(ctx, job, file)
 }
 
-// uploadImage uploads an image in one request.
 func (p *Platform) uploadImage(ctx context.Context, job platforms.Job, file *platforms.File) (string, *platforms.Error) {
 	resp, err := p.sendBytes(ctx, job, file, "/2/media/upload", 0, file.Size, "media_category", "tweet_image")
 	if err != nil {
@@ -221,7 +220,6 @@ func (p *Platform) appendChunk(ctx context.Context, job platforms.Job, file *pla
 	}
 }
 
-// sendBytes sends part of a file as a form with one other field.
 func (p *Platform) sendBytes(
 	ctx context.Context, job platforms.Job, file *platforms.File, path string, offset, length int64, field, value string,
 ) (*transport.Response, *platforms.Error) {
@@ -274,7 +272,6 @@ func readProcessing(resp *transport.Response) processing {
 	return doc.Data.Processing
 }
 
-// callMedia makes a repeatable call for a file.
 func (p *Platform) callMedia(ctx context.Context, job platforms.Job, file *platforms.File, call client.Call) (*transport.Response, *platforms.Error) {
 	call.Token = job.Account.Token.Access
 	resp, err := p.API.Do(ctx, call)
@@ -293,7 +290,6 @@ func (p *Platform) checkMedia(resp *transport.Response, file *platforms.File) (*
 	return resp, nil
 }
 
-// mediaID returns X's id for an uploaded file.
 func mediaID(resp *transport.Response, file *platforms.File) (string, *platforms.Error) {
 	id := createdID(resp.Body)
 	if id == "" {

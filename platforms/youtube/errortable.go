@@ -19,7 +19,6 @@ type errorRow struct {
 	source string
 }
 
-// The sources of the table.
 const (
 	sourceErrors    = `YouTube Data API, "Errors"`
 	sourceInsert    = `YouTube Data API, "Videos: insert"`
@@ -31,7 +30,6 @@ const (
 	sourceWork      = `YouTube Data API, "Videos", processingDetails.processingFailureReason`
 )
 
-// Codes that are used outside the table.
 const (
 	codeForbidden   = "forbidden"
 	codeNotEnabled  = "accessNotConfigured"
@@ -44,7 +42,6 @@ const (
 	codeDeleted     = "uploadStatus/deleted"
 )
 
-// Errors shared by several codes.
 var (
 	refresh = platforms.Error{Class: platforms.ClassRefresh, Problem: "YouTube does not accept the access token: it has ended or was revoked"}
 	closed  = platforms.NewError(platforms.ClassRestricted, platforms.SubjectAccount,
@@ -150,7 +147,6 @@ var videoErrors = []errorRow{
 	}},
 }
 
-// concat joins parts of the table.
 func concat(parts ...[]errorRow) (rows []errorRow) {
 	for _, part := range parts {
 		rows = append(rows, part...)
@@ -158,14 +154,12 @@ func concat(parts ...[]errorRow) (rows []errorRow) {
 	return rows
 }
 
-// lookupError returns the error for a code, or false if the table has none.
 func lookupError(code string) (platforms.Error, bool) {
 	err, ok := errorsByCode[code]
 	err.Code = code
 	return err, ok
 }
 
-// errorsByCode is errorTable by code.
 var errorsByCode = func() map[string]platforms.Error {
 	byCode := map[string]platforms.Error{}
 	for i := range errorTable {

@@ -94,7 +94,6 @@ func (p *Platform) search(ctx context.Context, job *platforms.Job) (platforms.Lo
 	return platforms.LookupResult{}, p.API.TooManyPages()
 }
 
-// listedVideo is an entry in the playlist of a channel's uploads.
 type listedVideo struct {
 	Snippet struct {
 		Title       jsondoc.Text `json:"title"`
@@ -106,7 +105,6 @@ type listedVideo struct {
 	} `json:"contentDetails"`
 }
 
-// fits reports whether a listed video may be the job's.
 func (v *listedVideo) fits(job *platforms.Job) bool {
 	return sameText(job.Content.Title, v.Snippet.Title) && sameText(job.Content.Text, v.Snippet.Description) &&
 		!listing.BelongsToOther(job, v.Content.VideoID.String())
@@ -117,7 +115,6 @@ func sameText(sent string, listed jsondoc.Text) bool {
 	return text.Fold(sent) == text.Fold(listed.String())
 }
 
-// uploads returns the playlist of the channel's uploads.
 func (p *Platform) uploads(ctx context.Context, account platforms.Account) (string, *platforms.Error) {
 	channels, failure := get[struct {
 		Items []struct {

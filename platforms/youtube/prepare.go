@@ -65,7 +65,6 @@ func (p *Platform) Prepare(ctx context.Context, job platforms.Job) (string, *pla
 	return "", platforms.Errorf(platforms.ClassTransient, msgForgot)
 }
 
-// videoOf returns a post's video.
 func videoOf(job *platforms.Job) (*platforms.File, *platforms.Error) {
 	if len(job.Content.Media) != 1 || !job.Content.Media[0].IsVideo() || job.Content.Media[0].Size < 1 {
 		return nil, platforms.Errorf(platforms.ClassPermanent, msgNoVideo)

@@ -63,12 +63,10 @@ const (
 	unseen
 )
 
-// progress is YouTube's state for a video.
 type progress struct {
 	stage stage
 	video video
-	// why is the reason a video was dropped.
-	why *platforms.Error
+	why   *platforms.Error
 }
 
 // progressOf reads a video by its id (videos.list, 1 quota unit).
@@ -117,13 +115,11 @@ const (
 	allParts    = publicParts + ",processingDetails"
 )
 
-// videoList is a response from videos.list.
 type videoList struct {
 	Kind  jsondoc.Text `json:"kind"`
 	Items []video      `json:"items"`
 }
 
-// list reads parts of a video by its id.
 func (p *Platform) list(ctx context.Context, job *platforms.Job, id, parts string) (videoList, *platforms.Error) {
 	query := url.Values{"part": {parts}, "id": {id}}
 	return get[videoList](ctx, p, "status", "/youtube/v3/videos?"+query.Encode(), job.Account.Token, p.classify)
@@ -229,7 +225,6 @@ func (p *Platform) listed(ctx context.Context, job *platforms.Job, match platfor
 	return match, nil
 }
 
-// join joins two notes.
 func join(first, second string) string {
 	if first == "" || second == "" {
 		return cmp.Or(first, second)

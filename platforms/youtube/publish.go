@@ -62,12 +62,10 @@ func unsent(failure *platforms.Error) platforms.Result {
 	return platforms.Result{Outcome: platforms.Refused, Unpublished: true, Err: failure}
 }
 
-// refusal is the result of a call that YouTube refused.
 func refusal(failure *platforms.Error) platforms.Result {
 	return platforms.Result{Outcome: platforms.Refused, Err: failure}
 }
 
-// readPart reads the file from offset to its end.
 func readPart(ctx context.Context, file *platforms.File, offset int64) ([]byte, *platforms.Error) {
 	content, err := file.Bytes.Open(ctx, offset, file.Size-offset)
 	if err != nil {
@@ -117,7 +115,6 @@ func documented(status int, reason string) bool {
 	}, status)
 }
 
-// posted returns the result for a public video.
 func (p *Platform) posted(made *video) platforms.Result {
 	id := made.ID.String()
 	result := platforms.Result{Outcome: platforms.Posted, ExternalID: id, ExternalURL: p.videoURL(id), PostedAt: made.Snippet.PublishedAt.Time()}
@@ -127,7 +124,6 @@ func (p *Platform) posted(made *video) platforms.Result {
 	return result
 }
 
-// videoURL returns a video's public URL.
 func (p *Platform) videoURL(id string) string {
 	return p.WebURL + "/watch?v=" + url.QueryEscape(id)
 }

@@ -38,14 +38,12 @@ var rejectionRows = []errorRow{
 	}},
 }
 
-// rejected returns the row for a video that YouTube rejected.
 func rejected(reason, because, remedy string) errorRow {
 	return errorRow{code: "rejected/" + reason, kind: "rejected after the upload", source: sourceRejection, err: platforms.Error{
 		Class: platforms.ClassPermanent, Subject: platforms.SubjectFile, Problem: "YouTube rejected the video, because " + because, Remedy: remedy,
 	}}
 }
 
-// failed returns the row for a video that YouTube could not process.
 func failed(reason, source, because, remedy string) errorRow {
 	about := platforms.SubjectFile
 	if reason == "other" {
@@ -70,5 +68,4 @@ func droppedFor(code string) *platforms.Error {
 	return failure.Because(fmt.Errorf("the video ended as %.64q", code))
 }
 
-// verbs are the results of YouTube's processing, for messages.
 var verbs = map[string]string{"rejected": "rejected", "failed": "could not process"}

@@ -68,7 +68,6 @@ func (p *Platform) sessionOf(job *platforms.Job) (session, bool) {
 // unit, and at least one byte remains.
 func lastPart(stored, size int64) int64 { return stored + max(0, size-stored-1)/unit*unit }
 
-// description is the resource that starts an upload.
 type description struct {
 	Snippet struct {
 		Title       string `json:"title"`
@@ -128,7 +127,6 @@ func (p *Platform) startSession(ctx context.Context, job *platforms.Job, file *p
 	return s, nil
 }
 
-// state is the state of a session.
 type state int
 
 const (
@@ -140,16 +138,13 @@ const (
 	gone
 )
 
-// sessionStatus is a session's progress.
 type sessionStatus struct {
 	state state
 	// stored is how many bytes YouTube has, while the session is open.
 	stored int64
-	// video is the result of a session that is done.
-	video video
+	video  video
 }
 
-// querySession reads the status of a session.
 func (p *Platform) querySession(ctx context.Context, s session, size int64) (sessionStatus, *platforms.Error) {
 	resp, err := p.put(ctx, s, client.Call{Action: "status", Header: http.Header{"Content-Range": {fmt.Sprintf("bytes */%d", size)}}, Timeout: readTimeout})
 	if err != nil {
@@ -176,7 +171,6 @@ func (p *Platform) send(ctx context.Context, s session, file *platforms.File, of
 	return at, failure
 }
 
-// span returns the Content-Range for part of a file.
 func span(offset, length, size int64) http.Header {
 	return http.Header{"Content-Range": {fmt.Sprintf("bytes %d-%d/%d", offset, offset+length-1, size)}}
 }

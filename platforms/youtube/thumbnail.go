@@ -34,7 +34,6 @@ func (p *Platform) Finish(ctx context.Context, job platforms.Job, externalID str
 	return ""
 }
 
-// setThumbnail sets a published video's thumbnail.
 func (p *Platform) setThumbnail(ctx context.Context, job *platforms.Job, id string) *platforms.Error {
 	for try := 1; ; try++ {
 		failure := p.sendThumbnail(ctx, job, id)

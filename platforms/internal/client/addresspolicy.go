@@ -42,14 +42,12 @@ func (n *AddressPolicy) Check(address string) error {
 	return err
 }
 
-// resolvedAddress is a URL that may be called.
 type resolvedAddress struct {
 	address string
 	// named reports whether the host came from the platform rather than from the configuration.
 	named bool
 }
 
-// resolve checks a URL from a platform's response.
 func (n *AddressPolicy) resolve(address string) (resolvedAddress, error) {
 	if len(address) > longestAddress {
 		return resolvedAddress{}, errNoURL
@@ -81,7 +79,6 @@ func matches(pattern, host string) bool {
 	return host == pattern
 }
 
-// origin returns the scheme, host and port of a URL.
 func origin(u *url.URL) string {
 	port := u.Port()
 	switch {

@@ -29,7 +29,6 @@ type Client struct {
 	BaseURL string
 	// Addresses decides which URLs from the platform's responses may be called.
 	Addresses AddressPolicy
-	// Transport sends the requests.
 	Transport *transport.Client
 }
 
@@ -46,12 +45,9 @@ type Call struct {
 	Method string
 	// Token is sent as a bearer token; empty for unauthenticated calls. It is never sent to a URL from a platform's
 	// response.
-	Token string
-	// Header holds additional header fields; may be nil.
-	Header http.Header
-	// Body is the request body.
-	Body Body
-	// Timeout bounds the call.
+	Token   string
+	Header  http.Header
+	Body    Body
 	Timeout time.Duration
 }
 

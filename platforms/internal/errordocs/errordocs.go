@@ -82,7 +82,6 @@ func differs(want, got string) string {
 	return ""
 }
 
-// split splits a page before and after the platform's section.
 func split(page, platform string) (before, section, after string, err error) {
 	begin, end := fmt.Sprintf("<!-- errors: %s -->\n", platform), fmt.Sprintf("<!-- end of errors: %s -->\n", platform)
 	before, rest, ok := strings.Cut(page, begin)

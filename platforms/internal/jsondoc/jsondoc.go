@@ -53,7 +53,6 @@ func (t *Text) UnmarshalJSON(value []byte) error {
 	return nil
 }
 
-// String returns the text.
 func (t Text) String() string { return string(t) }
 
 // Int parses a whole number. It returns 0 for any other text.

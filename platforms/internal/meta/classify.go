@@ -150,7 +150,6 @@ func (g *Graph) Render(m Classification, said *Error, about string) *Failure {
 	return &Failure{Error: &m.Error, GraphError: said, Retryable: m.Retryable, Pause: m.Pause}
 }
 
-// kind returns an error's classification by kind.
 func (g *Graph) kind(said *Error) platforms.Error {
 	kind := said.Kind()
 	if kind == KindUnavailable {
@@ -162,7 +161,6 @@ func (g *Graph) kind(said *Error) platforms.Error {
 	return g.byKind(kind)
 }
 
-// byKind returns the classification of a kind.
 func (g *Graph) byKind(kind Kind) platforms.Error {
 	if own, ok := g.Kinds[kind]; ok {
 		return own

@@ -74,8 +74,7 @@ type Containers struct {
 	Graph
 
 	// CreateEdge and PublishEdge are the last path segments of the two steps, under the account.
-	CreateEdge, PublishEdge string
-	// CreateTimeout and PublishTimeout bound the two steps.
+	CreateEdge, PublishEdge       string
 	CreateTimeout, PublishTimeout time.Duration
 	// StatusFields are the container fields to request.
 	StatusFields string
@@ -206,7 +205,6 @@ func (t *Task) Prepare(ctx context.Context, earlier string, fresh func(context.C
 	}
 }
 
-// isGood reports whether an earlier container's state allows it to be published.
 func (t *Task) isGood(id string, found ContainerState) bool {
 	now := t.Clock.Now()
 	return found == StateFinished && !t.Cache.isStuck(id, now) || found == StateUnread && t.Cache.isNew(id, now)
@@ -256,7 +254,6 @@ func (t *Task) Carousel(ctx context.Context, form func(context.Context, *platfor
 	return url.Values{"media_type": {"CAROUSEL"}, "children": {strings.Join(t.Items, ",")}}, nil
 }
 
-// item creates the container for one file of a carousel.
 func (t *Task) item(ctx context.Context, i int, form func(context.Context, *platforms.File) (url.Values, *Failure)) *Failure {
 	file := &t.Job.Content.Media[i]
 	fields, bad := form(ctx, file)

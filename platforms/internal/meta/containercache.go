@@ -47,12 +47,10 @@ func NewContainerCache() *ContainerCache {
 	return &ContainerCache{created: lru.New(cacheSize), refused: lru.New(cacheSize), published: lru.New(cacheSize)}
 }
 
-// recordCreated records that a container was created.
 func (m *ContainerCache) recordCreated(id string, now time.Time) {
 	m.created.Add(id, createdContainer{at: now})
 }
 
-// recordUncertain records that a publishing call for a container had an unknown outcome.
 func (m *ContainerCache) recordUncertain(id string) {
 	if c, known := m.created.Get(id); known {
 		m.created.Add(id, createdContainer{at: c.(createdContainer).at, unclear: true}) //nolint:forcetypeassert // all entries have this type
@@ -72,7 +70,6 @@ func (m *ContainerCache) isUnpublished(id string, now time.Time) bool {
 	return known && !c.(createdContainer).unclear && m.isNew(id, now) //nolint:forcetypeassert // all entries have this type
 }
 
-// recordRefused records that the graph refused to publish a finished container.
 func (m *ContainerCache) recordRefused(id string, now time.Time) {
 	if _, known := m.refused.Get(id); !known {
 		m.refused.Add(id, now)

@@ -18,7 +18,6 @@ import (
 // Error is a graph's error, from the "error" object in its response. Its texts are not stored: they are written for
 // developers, and some differ between calls.
 type Error struct {
-	// Status is the response's HTTP status.
 	Status int
 	// Code and Subcode identify the error; zero if the graph returned none.
 	Code, Subcode int

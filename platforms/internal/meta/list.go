@@ -17,7 +17,6 @@ import (
 	"github.com/herald-social/herald/platforms/internal/jsondoc"
 )
 
-// page is one page of a listing. Data is nil if the response has none.
 type page[E any] struct {
 	Data   []E `json:"data"`
 	Paging struct {

@@ -177,7 +177,6 @@ func (c *Containers) findPublished(ctx context.Context, job *platforms.Job, wher
 	}
 }
 
-// search finds the job's posts in a listing, published at from or later.
 func (c *Containers) search(ctx context.Context, job *platforms.Job, where Listing, from time.Time) (listing.Matches, *platforms.Error) {
 	query := url.Values{
 		"fields": {where.Fields},

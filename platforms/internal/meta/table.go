@@ -18,7 +18,6 @@ type Row struct {
 	Subcode int
 	// Word is an identifier in the message, for errors without a code of their own.
 	Word string
-	// Kind is what the error means.
 	Kind Kind
 	// Meaning describes this code in words; empty if Kind's description is enough.
 	Meaning string

@@ -46,7 +46,6 @@ type budgets struct {
 	ShutOut jsondoc.Text `json:"estimated_time_to_regain_access"`
 }
 
-// most returns the highest of the percentages.
 func (b budgets) most() int { return max(b.Calls.Int(), b.Time.Int(), b.CPUTime.Int(), 0) }
 
 // ParseUsage parses the headers of a response, successful or not.
@@ -121,7 +120,6 @@ func usageLimit(name string, appWide bool, used int, shutOut time.Duration, now 
 	return a
 }
 
-// rateLimits returns the rate limits for the call budgets of the app and the account.
 func (u Usage) rateLimits(now time.Time) (told []platforms.RateLimit) {
 	if u.App >= 0 {
 		told = append(told, usageLimit(platforms.AppUsage, true, u.App, 0, now))

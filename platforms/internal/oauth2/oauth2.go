@@ -27,11 +27,9 @@ import (
 type Endpoint struct {
 	// Client calls the endpoint. Its Name is the token issuer in messages.
 	client.Client
-	// Path is the endpoint's path.
 	Path string
 	// App returns Herald's app. It is called for each request, because the secret may have been replaced.
-	App func() App
-	// Timeout bounds the call.
+	App     func() App
 	Timeout time.Duration
 	// Clock is what the expiry of new tokens is based on.
 	Clock clock.PassiveClock
@@ -54,7 +52,6 @@ type App struct {
 	ID, Secret string
 }
 
-// answer is a response from the endpoint.
 type answer struct {
 	Error        jsondoc.Text `json:"error"`
 	Description  jsondoc.Text `json:"error_description"`
@@ -105,7 +102,6 @@ func (e *Endpoint) call(ctx context.Context, action string, form url.Values) (*t
 	return resp, said, nil
 }
 
-// failed reports whether a response is an error.
 func (e *Endpoint) failed(resp *transport.Response, said answer) bool {
 	return resp.Status != http.StatusOK || e.AnyStatus && said.Error != ""
 }
@@ -133,7 +129,6 @@ func ParseToken(c *client.Client, body []byte, old platforms.Token, now time.Tim
 	return token, nil
 }
 
-// classify classifies an error from the endpoint (RFC 6749, section 5.2).
 func (e *Endpoint) classify(resp *transport.Response, code, description string) *platforms.Error {
 	own := resp.Status == http.StatusBadRequest || resp.Status == http.StatusUnauthorized
 	cause := fmt.Errorf("HTTP status %d with error %.64q", resp.Status, code)

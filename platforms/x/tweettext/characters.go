@@ -45,7 +45,6 @@ var asciiClasses = func() (classes [utf8.RuneSelf]class) {
 	return classes
 }()
 
-// has reports whether r is an ASCII character with the role.
 func (c class) has(r rune) bool {
 	return r >= 0 && r < utf8.RuneSelf && asciiClasses[r]&c != 0
 }
@@ -83,7 +82,6 @@ func precedingRune(r rune) bool {
 	return !invalid(r)
 }
 
-// asciiLabelRune reports whether r may occur in a label of a domain without a protocol: ASCII or accented Latin.
 func asciiLabelRune(r rune) bool {
 	if r < utf8.RuneSelf {
 		return asciiLabel.has(r)

@@ -59,9 +59,7 @@ func (s *scanner) chainEnd(dot int) int {
 	return -1
 }
 
-// chain is a sequence of labels, each between two dots.
 type chain struct {
-	// last is the last dot of the chain.
 	last int
 	// final is the last dot that is followed by a top-level domain and not preceded by a label with an underscore, and
 	// end is the end of that top-level domain. If there is none, they are the first dot and -1.

@@ -41,7 +41,6 @@ func encodable(label string, split bool) bool {
 	return len(encoded) <= maxLabel
 }
 
-// ascii reports whether the text is all ASCII.
 func ascii(text string) bool {
 	for i := range len(text) {
 		if text[i] >= utf8.RuneSelf {

@@ -43,7 +43,6 @@ var (
 	tlds, emoji = table(strings.Fields(tldNames)), table(strings.Fields(emojiNames))
 )
 
-// table is a sorted list of texts.
 type table []string
 
 // find reports whether the table contains the text, and whether it contains a longer one with this prefix.

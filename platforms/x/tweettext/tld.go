@@ -54,7 +54,6 @@ func tldEnd(text string, at int) int {
 	return end
 }
 
-// tldBoundary reports whether a top-level domain may end at the offset.
 func tldBoundary(text string, at int) bool {
 	if at == len(text) {
 		return true
@@ -63,7 +62,6 @@ func tldBoundary(text string, at int) bool {
 	return !alphanumeric.has(rune(c)) && c != '@' && c != '+' && c != '-'
 }
 
-// hasFoldedPrefix reports whether the text starts with a lower-case ASCII prefix, ignoring case.
 func hasFoldedPrefix(text, prefix string) bool {
 	if len(text) < len(prefix) {
 		return false
