@@ -42,7 +42,6 @@ func main() {
 	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
 
-// config holds the values of the flags.
 type config struct {
 	listen  string
 	options sandbox.Options

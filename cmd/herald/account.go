@@ -32,7 +32,6 @@ func account(ctx context.Context, config *rest.Config, client *http.Client) (rba
 	return subject(review.Status.UserInfo.Username), nil
 }
 
-// subject converts a username to the subject of a role binding.
 func subject(username string) rbacv1.Subject {
 	if rest, ok := strings.CutPrefix(username, "system:serviceaccount:"); ok {
 		if namespace, name, ok := strings.Cut(rest, ":"); ok {

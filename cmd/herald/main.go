@@ -31,7 +31,6 @@ const (
 	exitStopped = 3
 )
 
-// command is one part of Herald.
 type command struct {
 	name    string
 	summary string

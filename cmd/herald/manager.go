@@ -47,7 +47,6 @@ import (
 // managerName is the manager's field manager and user agent, whatever the release.
 const managerName = "herald-manager"
 
-// managerFlags are the flags of `herald manager`.
 type managerFlags struct {
 	process.Flags
 
@@ -138,7 +137,6 @@ type stopOnError struct {
 	stop context.CancelCauseFunc
 }
 
-// Start implements manager.Runnable.
 func (o stopOnError) Start(ctx context.Context) error {
 	if err := o.Watch.Start(ctx); err != nil {
 		o.stop(err)
@@ -166,7 +164,6 @@ var errLeaseLost = errors.New("the lease could not be renewed in time, and anoth
 // ten minutes. With controller-runtime's default of two minutes, the process would exit and start from scratch.
 const cacheSyncTimeout = time.Hour
 
-// managerOptions returns the options that the configuration determines.
 func managerOptions(c *configv1alpha1.ManagerConfiguration) ctrl.Options {
 	options := ctrl.Options{
 		Scheme:                  runtime.NewScheme(),
@@ -262,7 +259,6 @@ func releaseLease(ctx context.Context, held *lease.Lock, within time.Duration) {
 	}
 }
 
-// identity returns the identity of this process. It survives a restart only if --leader-identity is set.
 func (f *managerFlags) identity() (string, error) {
 	if f.leaderIdentity != "" {
 		return f.leaderIdentity, nil

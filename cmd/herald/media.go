@@ -29,7 +29,6 @@ import (
 	"github.com/herald-social/herald/internal/rollback"
 )
 
-// storeCredentials is the content of media.credentialsFile.
 type storeCredentials struct {
 	AccessKey string `json:"accessKey"`
 	SecretKey string `json:"secretKey"`
@@ -133,7 +132,6 @@ func verifier(files *store.Store, now clock.PassiveClock) *probe.Verifier {
 	return &probe.Verifier{Store: files, Clock: now, Unconvertible: rendition.Unconvertible}
 }
 
-// newMedia returns the reconciler of media files.
 func newMedia(mgr ctrl.Manager, c *configv1alpha1.ManagerConfiguration, files *store.Store, bucket *installation.Bucket, teams *quota.Teams, now *apiclock.Clock,
 ) (*media.Reconciler, error) {
 	return media.New(media.Options{

@@ -88,7 +88,6 @@ func sandboxed(sandbox *configv1alpha1.Sandbox, platform v1alpha1.Platform) addr
 // facebookGraph is the path of Facebook's graph below the sandbox's Instagram.
 const facebookGraph = "/graph.facebook.com"
 
-// instagramConsent returns the URL of a login's consent page.
 func (a addresses) instagramConsent(login string) string {
 	if a.web != "" && instagram.Login(login) == instagram.FacebookLogin {
 		return a.web + facebookGraph

@@ -32,7 +32,6 @@ import (
 // releaseRate is the default limit of `herald release`, in requests per second: ten thousand objects take a minute.
 const releaseRate = 200
 
-// releaseFlags are the flags of `herald release`.
 type releaseFlags struct {
 	kubeconfig           string
 	install, releaseName string
@@ -49,7 +48,6 @@ type names []string
 
 func (n *names) String() string { return strings.Join(*n, ",") }
 
-// Set implements flag.Value.
 func (n *names) Set(text string) error {
 	*n = strings.Split(text, ",")
 	for _, name := range *n {

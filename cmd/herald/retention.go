@@ -24,7 +24,6 @@ import (
 	postingretention "github.com/herald-social/herald/posting/retention"
 )
 
-// retentionPolicy returns how long finished posts are kept by default.
 func retentionPolicy(c *configv1alpha1.ManagerConfiguration) postingretention.Policy {
 	return postingretention.Policy{
 		InCluster: c.Retention.InCluster.Duration, Archived: c.Retention.Archived.Duration, LeastInCluster: c.Retention.LeastInCluster.Duration,

@@ -33,7 +33,6 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// setup adds the webhook and every reconciler to the manager.
 func setup(ctx context.Context, mgr ctrl.Manager, hook *admissionWebhook, c *configv1alpha1.ManagerConfiguration, absent configv1alpha1.Namespaces,
 	namespace string, registry platforms.Registry, apps credentials.Apps, identity string, tracer *tracing.Tracer, stop *installation.Suspension, now *apiclock.Clock,
 ) error {
@@ -110,7 +109,6 @@ func setupControllers(ctx context.Context, mgr ctrl.Manager, c *configv1alpha1.M
 	)
 }
 
-// controller is implemented by the reconciler of each controller package.
 type controller interface {
 	SetupWithManager(mgr ctrl.Manager) error
 }

@@ -33,7 +33,6 @@ const (
 	longestLink = 24 * time.Hour
 )
 
-// linkFlags are the flags of `herald signin-link`.
 type linkFlags struct {
 	config, kubeconfig string
 	namespace, site    string

@@ -85,7 +85,6 @@ func toPlatforms(c *configv1alpha1.Web, registry prometheus.Registerer, log *slo
 	return out, &secrets{log: log, optional: true}
 }
 
-// proxied reports whether the environment configures a proxy for HTTPS.
 func proxied() bool {
 	proxy, err := http.ProxyFromEnvironment(&http.Request{URL: &url.URL{Scheme: "https", Host: "agent.example"}})
 	return proxy != nil || err != nil

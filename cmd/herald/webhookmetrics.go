@@ -60,13 +60,11 @@ type webhookTrust struct {
 
 var _ prometheus.Collector = (*webhookTrust)(nil)
 
-// Describe implements prometheus.Collector.
 func (w *webhookTrust) Describe(out chan<- *prometheus.Desc) {
 	out <- webhookTrusted
 	out <- webhookExpiry
 }
 
-// Collect implements prometheus.Collector.
 func (w *webhookTrust) Collect(out chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), trustTimeout)
 	defer cancel()

@@ -65,7 +65,6 @@ func (d *decoder) value(node *yaml.Node, into reflect.Value, path string) {
 	}
 }
 
-// section copies a mapping into a struct.
 func (d *decoder) section(node *yaml.Node, into reflect.Value, path string) {
 	if node.Kind != yaml.MappingNode {
 		d.mistake(node.Line, path, "it is "+kindOf(node), "write a section: its fields on the following lines, further to the right, or {} for none")
@@ -127,7 +126,6 @@ func (d *decoder) duration(node *yaml.Node, into reflect.Value, path string) {
 	into.Set(reflect.ValueOf(metav1.Duration{Duration: parsed}))
 }
 
-// scalar copies a string, a number or a boolean.
 func (d *decoder) scalar(node *yaml.Node, into reflect.Value, path string) {
 	tags, remedy := []string{"!!str"}, "write text; put it into quotes if it looks like something else"
 	switch into.Kind() {

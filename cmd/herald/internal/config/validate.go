@@ -26,7 +26,6 @@ const longestCall = time.Minute
 // identity matches the UID of a namespace in the format of Kubernetes.
 var identity = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
 
-// validator validates decoded values.
 type validator struct {
 	*decoder
 }
@@ -88,7 +87,6 @@ func (j *validator) unsaved(u configv1alpha1.Unsaved) {
 // longestRelease leaves room for the longest suffix of a derived name.
 const longestRelease = 63 - len("-webhook-certificate")
 
-// times validates durations, each alone and in relation to others.
 func (j *validator) times(c *configv1alpha1.ManagerConfiguration) {
 	j.positive(map[string]time.Duration{
 		"leaderElection.leaseDuration": c.LeaderElection.LeaseDuration.Duration,
@@ -117,7 +115,6 @@ func (j *validator) times(c *configv1alpha1.ManagerConfiguration) {
 	}
 }
 
-// retention validates how long posts are kept, and how fast they leave.
 func (j *validator) retention(r *configv1alpha1.Retention) {
 	j.atLeast(1, map[string]int{"retention.postsPerSecond": r.PostsPerSecond})
 	for path, d := range map[string]time.Duration{
@@ -193,7 +190,6 @@ func (j *validator) listens(c *configv1alpha1.Common, own, address string) {
 	}
 }
 
-// common validates the fields of both kinds of files.
 func (j *validator) common(c *configv1alpha1.Common) {
 	for i, namespace := range c.Namespaces {
 		if slices.Contains(c.Namespaces[:i], namespace) {
@@ -250,7 +246,6 @@ func (j *validator) tracing(t *configv1alpha1.Tracing) {
 	}
 }
 
-// loginConfig validates a configuration ID of Facebook Login for Business.
 func (j *validator) loginConfig(path string, p *configv1alpha1.Platform) {
 	if path != "platforms.facebook" && (path != "platforms.instagram" || p.Login != "facebook") {
 		j.report(path+".loginConfigID", "only Facebook's login has such configurations", "remove it")
@@ -300,7 +295,6 @@ func (j *validator) positive(fields map[string]time.Duration) {
 	}
 }
 
-// endpoint validates a listen address.
 func (j *validator) endpoint(path, address string) {
 	if (configv1alpha1.Endpoint{BindAddress: address}).Off() {
 		return
@@ -314,7 +308,6 @@ func (j *validator) endpoint(path, address string) {
 	}
 }
 
-// webAddress validates an HTTP or HTTPS URL.
 func (j *validator) webAddress(path, address, example string) (u *url.URL, ok bool) {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") || u.RawQuery != "" || u.User != nil {

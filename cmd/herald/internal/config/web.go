@@ -31,7 +31,6 @@ func (j *validator) web(c *configv1alpha1.APIServerConfiguration) {
 	}
 }
 
-// oidc validates an OpenID Connect provider.
 func (j *validator) oidc(o *configv1alpha1.OIDC, site string) {
 	const section = "web.oidc"
 	if site == "" {

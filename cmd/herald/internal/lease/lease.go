@@ -178,7 +178,6 @@ func (l *Lock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []b
 	return l.read(ctx)
 }
 
-// read reads the lease. client-go's lock keeps the result for the next write.
 func (l *Lock) read(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
 	l.writing.Lock()
 	defer l.writing.Unlock()
@@ -281,14 +280,12 @@ func (l *Lock) set(renewed time.Time, holds bool) {
 	l.watchdog = l.clock.AfterFunc(l.renewDeadline, func() { l.expire(renewed) })
 }
 
-// lastRenewed returns when this process last wrote the lease as leader, or zero if it does not lead.
 func (l *Lock) lastRenewed() time.Time {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.renewed
 }
 
-// expire stops the process if it leads and has not renewed the lease since the given time.
 func (l *Lock) expire(since time.Time) {
 	l.mu.Lock()
 	current := !l.ended && !since.IsZero() && l.renewed.Equal(since)

@@ -21,7 +21,6 @@ type owned struct {
 	role  string
 }
 
-// Leases implements coordinationv1.LeasesGetter.
 func (o owned) Leases(namespace string) typedcoordinationv1.LeaseInterface {
 	return ownedLeases{LeaseInterface: o.LeasesGetter.Leases(namespace), owned: o}
 }
@@ -31,7 +30,6 @@ type ownedLeases struct {
 	owned
 }
 
-// Create implements coordinationv1.LeaseInterface.
 func (l ownedLeases) Create(ctx context.Context, lease *coordinationv1.Lease, options metav1.CreateOptions) (*coordinationv1.Lease, error) {
 	lease.OwnerReferences = l.owners(ctx)
 	return l.LeaseInterface.Create(ctx, lease, options)

@@ -155,7 +155,6 @@ func (g *guard) authorize(w http.ResponseWriter, r *http.Request) (int, error) {
 	return g.reviewAndCache(ctx, token, q)
 }
 
-// reviewAndCache performs a review and caches its result.
 func (g *guard) reviewAndCache(ctx context.Context, token string, q reviewKey) (int, error) {
 	status, err := g.review(ctx, token, q)
 	switch {
@@ -188,7 +187,6 @@ func isToken(text string) bool {
 	return json.Unmarshal(header, &fields) == nil && fields["alg"] != nil
 }
 
-// log logs a cause at most once per logAgain.
 func (g *guard) log(log logr.Logger, err error) {
 	if err == nil {
 		return
@@ -200,7 +198,6 @@ func (g *guard) log(log logr.Logger, err error) {
 	log.Error(err, "Metrics are refused to callers that could not be judged", "repeatedAfter", logAgain.String())
 }
 
-// review resolves the token and checks the access of its account.
 func (g *guard) review(ctx context.Context, token string, q reviewKey) (int, error) {
 	review, err := g.tokens.Create(ctx, &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token}}, metav1.CreateOptions{})
 	if err != nil {

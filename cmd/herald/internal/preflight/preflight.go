@@ -62,7 +62,6 @@ func Check(ctx context.Context, config *rest.Config, definitions fs.FS) error {
 	return compared
 }
 
-// connect returns a client of the Kubernetes API with a request timeout.
 func connect(config *rest.Config) (*discovery.DiscoveryClient, error) {
 	bounded := rest.CopyConfig(config)
 	bounded.Timeout = answerWithin
@@ -73,7 +72,6 @@ func connect(config *rest.Config) (*discovery.DiscoveryClient, error) {
 	return client, nil
 }
 
-// compare returns an error if the Kubernetes API or its CRDs are too old.
 func compare(ctx context.Context, client *discovery.DiscoveryClient, wanted []*apiextensionsv1.CustomResourceDefinition) error {
 	serverVersion, err := client.ServerVersionWithContext(ctx)
 	if err != nil {

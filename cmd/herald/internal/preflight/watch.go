@@ -91,7 +91,6 @@ func (w *Watch) names() (names []string, err error) {
 // NeedLeaderElection returns false: every replica checks.
 func (w *Watch) NeedLeaderElection() bool { return false }
 
-// resourceVersion returns a CRD's resourceVersion, or "" if it cannot be read.
 func resourceVersion(ctx context.Context, client rest.Interface, name string) string {
 	data, err := client.Get().AbsPath(definitionsPath, name).SetHeader("Accept", onlyMetadata).DoRaw(ctx)
 	var object metav1.PartialObjectMetadata

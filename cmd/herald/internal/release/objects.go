@@ -62,7 +62,6 @@ func (r *run) releaseKind(ctx context.Context, k kind) (found int, failed []erro
 	return found, failed, nil
 }
 
-// releaseIn is releaseKind for one namespace, or for all.
 func (r *run) releaseIn(ctx context.Context, k kind, namespace string, wanted func(name string) bool) (found int, failed []error, err error) {
 	objects := r.metadata.Resource(v1alpha1.GroupVersion.WithResource(k.resource)).Namespace(namespace)
 	err = kubeclient.EachPage(ctx, func(paged context.Context, of kubeclient.Page) (string, error) {
@@ -116,7 +115,6 @@ func (r *run) eachTeam(ctx context.Context, f func(team *unstructured.Unstructur
 	}))
 }
 
-// withFinalizer returns the objects that have a finalizer of Herald.
 func withFinalizer(items []metav1.PartialObjectMetadata, wanted func(name string) bool) (held []*metav1.PartialObjectMetadata) {
 	for i := range items {
 		if ours, _ := split(items[i].Finalizers); len(ours) > 0 && wanted(items[i].Name) {
@@ -126,7 +124,6 @@ func withFinalizer(items []metav1.PartialObjectMetadata, wanted func(name string
 	return held
 }
 
-// releaseAll releases objects of a kind and returns the errors.
 func (r *run) releaseAll(ctx context.Context, k kind, held []*metav1.PartialObjectMetadata) (failed []error) {
 	if r.DryRun {
 		return r.reportAll(ctx, k, held)
@@ -158,7 +155,6 @@ func (r *run) releaseAll(ctx context.Context, k kind, held []*metav1.PartialObje
 	return failed
 }
 
-// reportAll is releaseAll for a dry run.
 func (r *run) reportAll(ctx context.Context, k kind, held []*metav1.PartialObjectMetadata) (failed []error) {
 	for _, m := range held {
 		ours, _ := split(m.Finalizers)

@@ -63,7 +63,6 @@ func (r *run) checkRecorded(ctx context.Context, k kind, m *metav1.PartialObject
 	return nil
 }
 
-// recordGone records a post that is gone without its finalizer.
 func (r *run) recordGone(k kind, m *metav1.PartialObjectMetadata) {
 	if k.resource != posts || m.DeletionTimestamp.IsZero() {
 		return
@@ -76,7 +75,6 @@ func (r *run) recordGone(k kind, m *metav1.PartialObjectMetadata) {
 	r.goneNames = append(r.goneNames, nameOf(m))
 }
 
-// reportGone prints the names of the posts that are gone.
 func (r *run) reportGone() error {
 	if len(r.goneNames) == 0 {
 		return nil

@@ -74,7 +74,6 @@ type Options struct {
 	Out io.Writer
 }
 
-// run is one call of Run.
 type run struct {
 	Options
 
@@ -160,13 +159,11 @@ func (r *run) round(ctx context.Context) (found int, err error) {
 	return found, errors.Join(failed...)
 }
 
-// sum prints the result.
 func (r *run) sum() error {
 	_, err := fmt.Fprintf(r.Out, "finalizers taken off: %s\nno object has a finalizer of Herald any more%s\n", r.done(), r.where())
 	return err
 }
 
-// done returns the number of released objects by kind.
 func (r *run) done() string {
 	var done []string
 	for _, k := range kinds() {
@@ -196,7 +193,6 @@ func (r *run) checkStopped(ctx context.Context) error {
 	return err
 }
 
-// where names the selected namespaces, or "" if all are selected.
 func (r *run) where() string {
 	if len(r.Namespaces) == 0 {
 		return ""

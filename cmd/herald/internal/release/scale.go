@@ -102,7 +102,6 @@ func (s *Scaler) toZero(ctx context.Context, name string) (selector string, err 
 	return selector, err
 }
 
-// pods returns the names of the pods that have not terminated.
 func (s *Scaler) pods(ctx context.Context, selector string) (names []string, err error) {
 	found, err := s.Pods.Pods(s.Namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
 	if err != nil {
