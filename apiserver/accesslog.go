@@ -75,8 +75,7 @@ func logged(path string) string {
 	return request.Short(path)
 }
 
-// serverLog limits net/http's messages about connections and requests. Unauthenticated clients can cause some of them,
-// for example with a semicolon in a query.
+// serverLog limits net/http's messages, because unauthenticated clients can cause some of them.
 type serverLog struct {
 	slog.Handler
 

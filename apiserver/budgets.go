@@ -29,8 +29,7 @@ const (
 	budgetsAtOnce = 4
 )
 
-// budgets writes the teams' budget usage to their Usages. Every replica computes the same values, and the first one to
-// get there writes them.
+// budgets writes the teams' budget usage to their Usages. Every replica computes the same values.
 type budgets struct {
 	owner      func(namespace string) *v1alpha1.Team
 	uses       func(namespace string) []v1alpha1.BudgetUse

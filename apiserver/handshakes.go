@@ -19,8 +19,7 @@ import (
 )
 
 const (
-	// handshakeLogEvery and handshakeLogBurst limit how many handshake failures are logged: a burst, and then one per
-	// interval. Any client can cause them.
+	// handshakeLogEvery and handshakeLogBurst limit the logged handshake failures, which any client can cause.
 	handshakeLogEvery = 10 * time.Second
 	handshakeLogBurst = 5
 )
@@ -62,8 +61,7 @@ func (c *handshakeConn) Read(b []byte) (int, error) {
 	return n, err //nolint:wrapcheck // net/http checks the errors of a connection
 }
 
-// failed logs a failed handshake. If the client sent nothing, as a load balancer's probe does, it is logged at debug
-// level.
+// failed logs a failed handshake: at debug level if the client sent nothing, as a load balancer's probe does.
 func (l *handshakeListener) failed(client net.Addr, err error) {
 	level := slog.LevelWarn
 	var silent net.Error

@@ -49,8 +49,7 @@ func newMetrics(registry prometheus.Registerer, listed func() int) *metrics {
 	}
 }
 
-// newSignIns returns the counter of sign-ins for the configured method. All of its series exist from the start, so that
-// the first failure is an increase.
+// newSignIns returns the counter of sign-ins with all of its series, so that the first failure is an increase.
 func newSignIns(registry prometheus.Registerer, provider bool) *prometheus.CounterVec {
 	counter := promauto.With(registry).NewCounterVec(prometheus.CounterOpts{
 		Name: "herald_web_sign_ins_total",

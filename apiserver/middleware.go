@@ -60,8 +60,7 @@ func (o *observer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	o.next.ServeHTTP(out, r.WithContext(ctx))
 }
 
-// afterPanic writes the response for a handler that panicked. It returns true if the response has already started, in
-// which case the connection must be closed.
+// afterPanic writes the response for a panic. It returns true if the response started and has to be cut off.
 func (o *observer) afterPanic(ctx context.Context, out *recorder, info *request.Info, panicked any) (cut bool) {
 	if panicked == nil {
 		return false
@@ -78,8 +77,7 @@ func (o *observer) afterPanic(ctx context.Context, out *recorder, info *request.
 	return false
 }
 
-// trace ends a request's span. Unauthenticated requests are not traced, so that they neither fill the collector nor
-// influence sampling.
+// trace ends a request's span. Unauthenticated requests neither fill the collector nor influence sampling.
 func trace(span tracing.Span, out *recorder, info *request.Info) {
 	if info.Key == "" {
 		return

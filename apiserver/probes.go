@@ -10,8 +10,7 @@ import (
 	"sync"
 )
 
-// ProbeChecks return why a process is not alive or not ready, or nil if it is. An error's text stays the same while its
-// cause does.
+// ProbeChecks return why a process is not alive or ready, or nil. A cause always has the same error text.
 type ProbeChecks struct {
 	Alive, Ready func(*http.Request) error
 }

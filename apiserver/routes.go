@@ -14,8 +14,7 @@ import (
 	"github.com/herald-social/herald/apiserver/rest"
 )
 
-// site serves all of the site's paths. Paths are compared exactly: http.ServeMux would redirect unclean paths and
-// respond with plain text.
+// site serves all paths. http.ServeMux would redirect unclean paths and respond with plain text.
 type site struct {
 	api http.Handler
 	// mcp serves agents; nil if MCP is disabled.
@@ -23,8 +22,7 @@ type site struct {
 	pages map[string]page
 	// open returns the handler for a path that needs no session and is open to all origins, or nil.
 	open func(path string) http.Handler
-	// web serves all other paths, with its own limit for unauthenticated requests. It is nil if the web application is
-	// disabled.
+	// web serves all other paths, with its own limit for unauthenticated requests; nil if it is disabled.
 	web http.Handler
 	// guard limits unauthenticated requests to pages and unknown paths.
 	guard    *limits.AnonymousGuard

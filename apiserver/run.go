@@ -56,8 +56,7 @@ func (s *Server) Run(ctx context.Context) error {
 	return s.drain(watching)
 }
 
-// listener returns the API's listener. TLS is below the envelopes, which read net/http's plain output. This rules out
-// HTTP/2, whose errors have a different form.
+// listener returns the API's listener. TLS is below the envelopes, which rules out HTTP/2.
 func (s *Server) listener() net.Listener {
 	bounded := s.connections.Listener(s.config.Listener)
 	if s.config.TLS == nil {

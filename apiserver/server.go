@@ -44,8 +44,7 @@ type Config struct {
 	UserAgent string
 	// Capabilities returns a platform's declared capabilities, or false if this installation cannot publish there.
 	Capabilities func(v1alpha1.Platform) (platforms.Capabilities, bool)
-	// SiteURL is the site's public address, such as https://herald.example.com. The documentation page uses it in its
-	// examples.
+	// SiteURL is the site's public address, such as https://herald.example.com.
 	SiteURL string
 	// Listener serves the API, over HTTPS (HTTP/1.1) if TLS is not nil. HealthListener serves /livez and /readyz, and
 	// may be nil. Run closes both.
@@ -58,8 +57,7 @@ type Config struct {
 	ShutdownTimeout time.Duration
 	// Files signs upload URLs; nil if this installation has no media store.
 	Files bridge.Files
-	// Requests reads the records of requests with an Idempotency-Key whose objects have been deleted; nil if this
-	// installation has none.
+	// Requests reads the records of deleted objects' Idempotency-Keys; nil if this installation has none.
 	Requests bridge.Requests
 	// Bucket holds the archived posts; nil if this installation has none.
 	Bucket *store.Store
@@ -67,11 +65,9 @@ type Config struct {
 	Verify func(ctx context.Context, media *v1alpha1.Media) (v1alpha1.MediaStatus, error)
 	// Namespaces are the namespaces that are served. Keys in other namespaces are unknown.
 	Namespaces configv1alpha1.Namespaces
-	// RequestsPerMinute is the rate limit for each team, and for each address of unauthenticated clients; zero for no
-	// limit.
+	// RequestsPerMinute limits each team and each address of unauthenticated clients; zero for no limit.
 	RequestsPerMinute int
-	// MaxConnections limits all connections, and MaxConnectionsPerAddress those from one address outside Proxies; zero
-	// for no limit.
+	// MaxConnections limits all connections, MaxConnectionsPerAddress those per address; zero for no limit.
 	MaxConnections, MaxConnectionsPerAddress int
 	// Proxies are the trusted proxies, which may set the client address; may be empty.
 	Proxies request.Proxies
@@ -260,8 +256,7 @@ func (s *Server) setHandlers(service *bridge.Service, bounds rest.Limits, m *met
 	return nil
 }
 
-// readyz reports whether the server can take requests: not before its caches have synced, not while they are stale, and
-// not during shutdown.
+// readyz reports whether the caches have synced and are fresh, and the server is not shutting down.
 func (s *Server) readyz(r *http.Request) error {
 	if !s.ready.Load() {
 		return errNotServing

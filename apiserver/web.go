@@ -144,8 +144,7 @@ func consentOrigins(registry platforms.Registry) []string {
 	return origins
 }
 
-// guarded wraps the pages: it reads each request's session, limits requests without one by address, and rejects
-// cross-origin forms.
+// guarded adds sessions, the rate limit for requests without one, and protection from cross-origin forms.
 func (w *web) guarded(pages *webpages.Site, guard *limits.AnonymousGuard, siteURL string) (http.Handler, error) {
 	crossOrigin := http.NewCrossOriginProtection()
 	crossOrigin.SetDenyHandler(http.HandlerFunc(pages.SignIn.CrossOrigin))

@@ -30,8 +30,7 @@ import (
 const (
 	// answerLife is the TTL of a cached answer: a right that is withdrawn remains usable for at most this long.
 	answerLife = 5 * time.Second
-	// teamsLife is the TTL of a person's cached list of teams. The list only affects the team menu; each page checks
-	// its own right.
+	// teamsLife is the TTL of a person's cached list of teams, which only affects the team menu.
 	teamsLife = 20 * time.Second
 	// maxAnswers and maxLists limit the two caches. An answer takes about 200 bytes, a list 8 bytes per team.
 	maxAnswers = 20_000

@@ -27,8 +27,7 @@ var (
 	ErrKeyExpired   = errors.New("this API key has expired; create a new one")
 )
 
-// KeyIndexers returns the indexers for a KeyCache's informer. They omit keys in namespaces that are not served, so that
-// those keys are unknown.
+// KeyIndexers returns the indexers for a KeyCache's informer. Keys in other namespaces stay unknown.
 func KeyIndexers(served configv1alpha1.Namespaces) cache.Indexers {
 	return cache.Indexers{idIndex: func(obj any) ([]string, error) {
 		key, ok := obj.(*v1alpha1.APIKey)
@@ -103,8 +102,7 @@ func (c *KeyCache) refuse(key *v1alpha1.APIKey, token v1alpha1.APIKeyToken) erro
 	}
 }
 
-// hashOf returns a token's hash: the hash in the spec, which is valid immediately, or that of the manager's token; ""
-// before the manager has created it.
+// hashOf returns the hash in the spec or that of the manager's token; "" before the manager has created it.
 func hashOf(key *v1alpha1.APIKey, token v1alpha1.APIKeyToken) string {
 	if token.SHA256 != "" {
 		return token.SHA256

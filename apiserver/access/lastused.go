@@ -17,8 +17,7 @@ import (
 )
 
 const (
-	// lastUsedEvery is the minimum time between two writes for a key: the status records the last use to within an
-	// hour.
+	// lastUsedEvery is the minimum time between two writes for a key.
 	lastUsedEvery = time.Hour
 	// lastUsedRetry is the pause after a failed write; the next use after that retries.
 	lastUsedRetry = time.Minute

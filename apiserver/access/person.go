@@ -5,8 +5,7 @@ package access
 
 import "context"
 
-// LinkPerson is the name of the person who signs in with the one-time link, in an installation without an OpenID
-// Connect provider.
+// LinkPerson is the name of the person who signs in with the one-time link, without an OpenID Connect provider.
 const LinkPerson = "herald:link"
 
 // Person is a signed-in user of the web application.

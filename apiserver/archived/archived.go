@@ -81,8 +81,7 @@ func New(bucket *store.Store, index *postindex.Index, owner func(namespace strin
 	}
 }
 
-// Run removes retained posts from the index after some minutes, for teams whose lists nobody requests, until the
-// context is done.
+// Run removes retained posts of teams whose lists nobody requests, until the context is done.
 func (p *Reader) Run(ctx context.Context) {
 	before := p.index.RetainedSeq()
 	for {
@@ -288,8 +287,7 @@ func (p *Reader) spoil(namespace string) {
 	}
 }
 
-// Post returns a finished post from the archive, or nil if the archive has no post of that name or its retention period
-// has expired.
+// Post returns a finished post from the archive, or nil if it has none or its retention period has expired.
 func (p *Reader) Post(ctx context.Context, namespace, name string) (*v1alpha1.Post, error) {
 	post, err := p.PostIncludingDeleted(ctx, namespace, name)
 	if post == nil || !post.Status.Finished {

@@ -16,8 +16,7 @@ func require(caller Caller, scope Scope) error {
 	return errorf(CodeInsufficientScope, "this needs the scope %q; ask the person for whom you act to allow it, and sign in again", scope)
 }
 
-// requiresReview reports whether the caller's posts become drafts for a person's review: the caller lacks ScopePublish,
-// or the team reviews agents' posts.
+// requiresReview reports whether the caller's posts become drafts for a person's review.
 func (s *Service) requiresReview(caller Caller) bool {
 	if !caller.May(ScopePublish) {
 		return true

@@ -34,8 +34,7 @@ type ConnectionReader interface {
 type PostClient interface {
 	Create(ctx context.Context, post *v1alpha1.Post) (*v1alpha1.Post, error)
 	Get(ctx context.Context, namespace, name string) (*v1alpha1.Post, error)
-	// Update writes the difference between two states of a post, with optimistic concurrency: a concurrent write makes
-	// it fail with a conflict.
+	// Update writes the difference between two states of a post. A concurrent write causes a conflict.
 	Update(ctx context.Context, before, after *v1alpha1.Post) (*v1alpha1.Post, error)
 }
 
@@ -76,8 +75,7 @@ var ErrArchiveAway = errors.New("the archive of posts cannot be read")
 type Config struct {
 	// Key returns the API key that a token belongs to.
 	Key func(token string) (*v1alpha1.APIKey, error)
-	// Current returns ErrBehind if the caches of keys and teams may be stale. If it is nil, they always count as
-	// current.
+	// Current returns ErrBehind if the caches of keys and teams may be stale; nil if they never are.
 	Current func() error
 	// Used is called with each authenticated request's key.
 	Used func(*v1alpha1.APIKey)
@@ -104,12 +102,10 @@ type Config struct {
 	// either is nil, nothing is counted.
 	Pending   func(namespace string, names []string) (files, bytes int64, known []bool)
 	CountKeys func(namespace string) int
-	// Keys reads and writes API keys; Events writes events. Only actions by people and agents need them. Without
-	// Events, actions are only logged.
+	// Keys reads and writes API keys; Events writes events. Without Events, actions are only logged.
 	Keys   Keys
 	Events Events
-	// Subscribe signals possible changes to a post. ok is false if there are too many subscriptions. Only the web
-	// application needs it.
+	// Subscribe signals possible changes to a post. ok is false if there are too many subscriptions.
 	Subscribe func(namespace, name string) (changes <-chan struct{}, stop func(), ok bool)
 	// PageOf returns the address of a post's page in the web application; nil if there is no web application.
 	PageOf func(namespace, id string) string

@@ -21,8 +21,7 @@ import (
 // never exceeds a limit. Several replicas together can, by as many objects as they create before each other's watch
 // events arrive. Kubernetes' own object quota (controllers/team) has no such gap.
 
-// seenWithin is how long a registered file counts although the watch has not reported it, because the event is still on
-// its way or the file was uploaded immediately.
+// seenWithin is how long a registered file counts although the watch has not reported it.
 const seenWithin = 10 * time.Second
 
 // creations tracks the objects of one kind that this replica is creating.
@@ -101,8 +100,7 @@ func (f *creations) clear(namespace string) {
 	}
 }
 
-// admitPost counts a post before it is created, or rejects it. The caller calls done once the index has the post, or
-// once creating it has definitely failed.
+// admitPost counts a post, or rejects it. done ends that, once the index has the post or creating it failed.
 func (s *Service) admitPost(post *v1alpha1.Post) (done func(), refused *Error) {
 	bytes := posting.Footprint(post)
 	var tally postindex.Tally

@@ -15,8 +15,7 @@ type Caller struct {
 	Namespace string
 	// Key is the name of the API key or of the agent's grant; empty for a person.
 	Key string
-	// Author is the name of the person, such as "herald:link", or of the person on whose behalf an agent acts; empty
-	// for an API key.
+	// Author is the person's name, such as "herald:link", also for an agent; empty for an API key.
 	Author string
 	// Agent is the name of the agent or other MCP client, as returned by AgentName; empty for other callers.
 	Agent string

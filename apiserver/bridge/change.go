@@ -22,8 +22,7 @@ import (
 	"github.com/herald-social/herald/posting/usage"
 )
 
-// changeTries limits the attempts to write a change, which is repeated after a concurrent status write by the manager
-// or a lost response.
+// changeTries limits the attempts to write a change, after conflicts and lost responses.
 const changeTries = 5
 
 // ErrMaybeChanged is an internal error after which a change to a post may have been stored: the person has to check the
@@ -115,8 +114,7 @@ type change struct {
 	// validate rejects an invalid change, and returns the reservations that the post needs after it.
 	validate func(ctx context.Context, before *v1alpha1.Post, j *postValidation) (*reservations, error)
 
-	// before is the post before the change, and reservations is what it needs after the change. Both are nil until the
-	// change is validated.
+	// before is the post before the change, reservations what it needs after it; nil until it is validated.
 	before       *v1alpha1.Post
 	reservations *reservations
 	// lost is set if the response to a write was lost, so that the write may have taken effect.
@@ -202,8 +200,7 @@ func (s *Service) reserve(ctx context.Context, c *change, before, wanted *v1alph
 	return nil
 }
 
-// validateChange applies the rules for a new post. For a scheduled post it checks only whether added accounts are
-// ready, because the manager watches the others.
+// validateChange applies the rules for a new post. Readiness is only checked for a scheduled post's new accounts.
 func (s *Service) validateChange(ctx context.Context, before *v1alpha1.Post, j *postValidation) (*reservations, error) {
 	needs, _, err := s.validate(ctx, j, func(named map[string]*v1alpha1.Connection) error {
 		if j.post.Spec.Draft {
@@ -294,8 +291,7 @@ func (s *Service) already(ctx context.Context, c *change, post *v1alpha1.Post) *
 	return post
 }
 
-// changed completes a stored change: it updates the index, releases usage that the post no longer needs, and records
-// the action.
+// changed updates the index, releases usage that the post no longer needs, and records the action.
 func (s *Service) changed(ctx context.Context, c *change, post *v1alpha1.Post) {
 	find := s.inMemory(post.Namespace)
 	s.wrote(ctx, post, find)
@@ -319,8 +315,7 @@ func (s *Service) abort(ctx context.Context, c *change, why error) error {
 	if c.reservations == nil {
 		return why
 	}
-	// A rejection means that the post differs from the version that was read, so that the lost write can no longer take
-	// effect.
+	// After a rejection the post differs from the version that was read: the lost write cannot take effect.
 	if _, refused := errors.AsType[*Error](why); c.lost && !refused {
 		return fmt.Errorf("%w: %w", ErrMaybeChanged, why)
 	}

@@ -96,8 +96,7 @@ func (s *Service) converts(namespace string) bool {
 	return team != nil && team.Spec.Media.Convert
 }
 
-// problemsOf returns the problems that take no request to find: the first maxFieldProblems that violate the rules, and
-// accounts outside the plan.
+// problemsOf returns the first maxFieldProblems problems, and accounts outside the plan, without any request.
 func (s *Service) problemsOf(post *v1alpha1.Post, env rules.Env) []Problem {
 	var errs field.ErrorList
 	errs = append(errs, checkTime(post)...)
@@ -168,8 +167,7 @@ func titleLength(options *v1alpha1.YouTubeOptions, limits *platforms.Capabilitie
 	return Length{Count: limits.TitleLength(title), Limit: limits.MaxTitle, Unit: characters}
 }
 
-// filesChecked limits the files that one check reads: a thread may name 2,000 files, and a check runs at each pause in
-// typing.
+// filesChecked limits the files that one check reads: a thread may name 2,000, and each pause in typing checks.
 const filesChecked = 200
 
 // mediaToCheck reads each of a post's files once. A file that has not been checked, cannot be read, or is beyond

@@ -23,8 +23,7 @@ const (
 	postPrefix = "p"
 	// idLength is the number of base32 characters after an id's prefix: 125 bits, which nobody can guess.
 	idLength = 25
-	// createTries limits the attempts to create an object after lost responses. The fixed name makes them idempotent:
-	// at most one succeeds.
+	// createTries limits the attempts after lost responses. The fixed name makes them idempotent.
 	createTries = 3
 	// lastYear is the last year that v1alpha1.Time can hold.
 	lastYear = 2999
@@ -74,8 +73,7 @@ func (s *Service) CreatePost(ctx context.Context, caller Caller, in CreatePost) 
 	return detail, err
 }
 
-// createNew creates a post that was not found. reused is the error for a key that was used for another request; errors
-// about the post take precedence.
+// createNew creates a post. reused is the error for a reused key; errors about the post take precedence.
 func (s *Service) createNew(ctx context.Context, caller Caller, j *postValidation, reused *Error) (PostDetail, error) {
 	if err := s.requireRoom(j.post); err != nil {
 		return PostDetail{}, err

@@ -39,8 +39,7 @@ const (
 // define this code, and the REST API never returns it.
 const CodeInsufficientScope Code = "INSUFFICIENT_SCOPE"
 
-// Error is an error that the client can do something about. Every other error from this package is internal, and only
-// for the log.
+// Error is an error that the client can do something about. All other errors are internal.
 type Error struct {
 	Code Code
 	// Message describes the problem and its remedy, for people.
@@ -82,8 +81,7 @@ func indexOr(digits string) int {
 
 func (e *Error) Error() string { return e.Message }
 
-// ErrUncertain is an internal error after which a post may have been created: a client that resends the request could
-// post twice.
+// ErrUncertain is an internal error after which a post may have been created: resending it could post twice.
 var ErrUncertain = errors.New("create a post, which may exist nevertheless")
 
 func errorf(code Code, format string, args ...any) *Error {
@@ -97,8 +95,7 @@ const (
 	// maxMissing limits how many missing objects are read from the Kubernetes API. The remaining ones then count as
 	// missing, or as valid, because the request is rejected anyway.
 	maxMissing = 5
-	// maxFieldProblems limits Error.Problems to what a form can show next to its fields. A tree can have 10,000
-	// problems.
+	// maxFieldProblems limits Error.Problems to what a form can show. A tree can have 10,000 problems.
 	maxFieldProblems = 100
 )
 

@@ -15,8 +15,7 @@ import (
 	"github.com/herald-social/herald/internal/archive"
 )
 
-// Requests reads the records of requests with an Idempotency-Key whose objects have been deleted; *archive.Archive
-// implements it.
+// Requests reads the records of deleted objects' Idempotency-Keys; *archive.Archive implements it.
 type Requests interface {
 	Request(ctx context.Context, team archive.Team, name string) (archive.Request, error)
 }
@@ -67,8 +66,7 @@ func (s *Service) archivedPost(ctx context.Context, asked *v1alpha1.Post) *v1alp
 	return post
 }
 
-// refuseDeleted rejects a post whose key belongs to a post that was deleted before it was published. It returns nil for
-// other posts.
+// refuseDeleted rejects a post whose key belongs to a post that was deleted before it was published.
 func (s *Service) refuseDeleted(ctx context.Context, asked *v1alpha1.Post) error {
 	found := s.deletedRequest(ctx, asked)
 	switch {
@@ -84,8 +82,7 @@ func (s *Service) refuseDeleted(ctx context.Context, asked *v1alpha1.Post) error
 	}
 }
 
-// refuseStopped returns the error for a post whose key belongs to a post that was deleted during delivery: a client's
-// retry does not resume a post that a person has stopped.
+// refuseStopped returns the error for a key of a post that was deleted during delivery: a person stopped it.
 func refuseStopped(asked *v1alpha1.Post) error {
 	if asked.Labels[v1alpha1.OriginLabel] == v1alpha1.OriginWeb {
 		return errorf(CodeConflict,
@@ -97,8 +94,7 @@ func refuseStopped(asked *v1alpha1.Post) error {
 			"Use a new key to post the rest.", asked.Name)
 }
 
-// refuseOtherFile rejects a file whose key belongs to another, deleted file. The same request receives the same id
-// again.
+// refuseOtherFile rejects a file whose key belongs to another, deleted file.
 func (s *Service) refuseOtherFile(ctx context.Context, asked *v1alpha1.Media) error {
 	if found := s.deletedRequest(ctx, asked); found != nil && !sameFingerprint(found.Fingerprint, asked.Annotations[v1alpha1.RequestAnnotation]) {
 		return errorf(CodeConflict, "this Idempotency-Key was used for another file, media %s; use a new key for a new file", asked.Name)

@@ -53,8 +53,7 @@ var postName = regexp.MustCompile(fmt.Sprintf("^%s[a-z2-7]{%d}$", postPrefix, id
 // herald-marks rejects such names, and annotations that name an author, from all other clients.
 func IsCreated(name string) bool { return postName.MatchString(name) }
 
-// fingerprintVersion is the version of what is hashed: the JSON of the requested spec. Changing that form requires a
-// new version.
+// fingerprintVersion is the version of what is hashed: the JSON of the requested spec.
 const fingerprintVersion = "v1"
 
 // fingerprintVersions are the versions that this release and earlier ones have written.
@@ -117,8 +116,7 @@ func (s *Service) earlier(ctx context.Context, post *v1alpha1.Post) (detail Post
 	return detail, true, nil
 }
 
-// sameRequest reports whether Herald created a resource for the same request. Resources from other clients under a
-// key's name never match.
+// sameRequest reports whether Herald created a resource for the same request.
 func sameRequest(made, asked metav1.Object) bool {
 	switch made.GetLabels()[v1alpha1.OriginLabel] {
 	case v1alpha1.OriginAPI, v1alpha1.OriginWeb:

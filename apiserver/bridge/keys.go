@@ -54,8 +54,7 @@ type Key struct {
 	CreatedAt       time.Time
 	// ExpiresAt and LastUsedAt are zero for never. LastUsedAt is accurate to within an hour.
 	ExpiresAt, LastUsedAt time.Time
-	// Author is the person who created the key in the web application; empty for other keys, whose tokens cannot be
-	// replaced here.
+	// Author is the person who created the key in the web application; empty for other keys.
 	Author string
 	// Tokens are the key's one or two tokens, oldest first.
 	Tokens []KeyToken
@@ -139,8 +138,7 @@ func notOfWeb(id string) *Error {
 	return errorf(CodeConflict, "API key %s was not made in the web application; replace its token where it is declared, or revoke it and make a new one", id)
 }
 
-// RollKey adds a second token to a key that was created in the web application. Both work until RemoveToken removes the
-// first.
+// RollKey adds a second token to one of the web application's keys. Both work until RemoveToken.
 func (s *Service) RollKey(ctx context.Context, caller Caller, id string) (NewToken, error) {
 	// All attempts write the same token, because an earlier write may take effect late.
 	made := newToken(&v1alpha1.APIKey{ObjectMeta: metav1.ObjectMeta{Namespace: caller.Namespace, Name: id}})
@@ -192,8 +190,7 @@ func (s *Service) RevokeKey(ctx context.Context, caller Caller, id string) error
 	})
 }
 
-// changeKey applies change to a key's current state, and retries after a conflict. change receives a copy, which is not
-// written if it is unchanged.
+// changeKey applies change to a copy of a key's current state, writes any difference, and retries conflicts.
 func (s *Service) changeKey(ctx context.Context, caller Caller, id string, act Act, change func(*v1alpha1.APIKey) error) error {
 	lost := false
 	var last error

@@ -126,8 +126,7 @@ func newMedia(caller Caller, in *CreateMediaUpload) (*v1alpha1.Media, error) {
 	return media, identify(&media.ObjectMeta, &caller, "m", in.IdempotencyKey, &media.Spec)
 }
 
-// register creates the resource. again is true if an earlier request with the same key created it and it can still be
-// uploaded.
+// register creates the resource. again is true if an earlier request with the same key created it.
 func (s *Service) register(ctx context.Context, media *v1alpha1.Media) (made *v1alpha1.Media, again bool, err error) {
 	if err := s.refuseOtherFile(ctx, media); err != nil {
 		return nil, false, err

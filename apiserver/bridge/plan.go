@@ -157,8 +157,7 @@ func (n *reservations) apply(wanted *reservation, stored *v1alpha1.Usage) *Error
 		wanted.limit, first.Used, plan.IntendedAt(n.post, 0, 0).UTC().Format("January 2006"), asked)
 }
 
-// release releases what this request reserved. Other requests' reservations under the same key stay. It continues if
-// the client disconnects.
+// release releases only this request's reservations, even if the client disconnects.
 func (n *reservations) release(ctx context.Context) {
 	n.amend(ctx, func(stored *v1alpha1.Usage, _ *reservation) { usage.Release(stored, n.post.Name, n.request) })
 }

@@ -34,8 +34,7 @@ func (s *Service) GetPost(ctx context.Context, caller Caller, id string) (PostDe
 	return s.detail(post, s.inMemory(caller.Namespace)), nil
 }
 
-// ReadPost returns the whole object of one of the caller's team's posts, from the Kubernetes API or the archive. The
-// caller may modify it.
+// ReadPost returns one of the team's posts, from the Kubernetes API or the archive. The caller may modify it.
 func (s *Service) ReadPost(ctx context.Context, caller Caller, id string) (*v1alpha1.Post, error) {
 	return s.read(ctx, caller, id)
 }
@@ -216,8 +215,7 @@ func (s *Service) inMemory(namespace string) func(string) *v1alpha1.Connection {
 	return func(name string) *v1alpha1.Connection { return s.Connections.Get(namespace, name) }
 }
 
-// wrote adds a newly written post to the index before the watch reports it. find returns connections that may be
-// missing in the cache.
+// wrote adds a new post to the index. find returns connections that the cache may not have yet.
 func (s *Service) wrote(ctx context.Context, post *v1alpha1.Post, find func(string) *v1alpha1.Connection) {
 	version, err := postindex.ParseVersion(post.ResourceVersion)
 	if err != nil {
@@ -360,8 +358,7 @@ func presumed(target *v1alpha1.PostTarget) v1alpha1.Platform {
 	return v1alpha1.PlatformX
 }
 
-// platformOf returns target i's platform: the recorded one, or its connection's, or "" for a connection that has never
-// existed.
+// platformOf returns target i's recorded platform, its connection's, or "" if that never existed.
 func platformOf(post *v1alpha1.Post, i int, find func(string) *v1alpha1.Connection) v1alpha1.Platform {
 	if target := posting.Target(post, i); target != nil && target.Platform != "" {
 		return target.Platform

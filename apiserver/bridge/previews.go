@@ -19,18 +19,15 @@ import (
 )
 
 const (
-	// previewLasts is how long a preview URL is valid: long enough for a page and the files that it loads late, such as
-	// a video.
+	// previewLasts is how long a preview URL is valid: long enough for a video that the page loads late.
 	previewLasts = 15 * time.Minute
-	// urlCacheTTL is how long pages receive the same URL, so that a browser uses its cache. The rest of previewLasts is
-	// left for the page.
+	// urlCacheTTL is how long pages receive the same URL, so that a browser uses its cache.
 	urlCacheTTL = 10 * time.Minute
 	// maxAddresses limits the cached URLs, at about 700 bytes each.
 	maxAddresses = 4096
 )
 
-// urlCache caches files' signed URLs by storage key. A file that is created again under the same name has a different
-// key.
+// urlCache caches files' signed URLs by storage key, which is new for each file.
 type urlCache struct{ entries *cache.LRUExpireCache }
 
 func newURLCache(clk clock.PassiveClock) *urlCache {

@@ -18,8 +18,7 @@ import (
 	"github.com/herald-social/herald/posting"
 )
 
-// RepeatedError rejects a post because its author has recently published the same content to the same accounts. Nothing
-// was stored.
+// RepeatedError rejects a post whose author recently published the same content to the same accounts.
 type RepeatedError struct {
 	// ID is the earlier post's id, and At is when it was published.
 	ID string
@@ -94,8 +93,7 @@ func newRecent() *recent {
 	return &recent{posts: map[sameContent][]recentPost{}, underway: map[sameContent]chan struct{}{}}
 }
 
-// acquire locks content: it waits until no other request is creating a post with it, and blocks others until end is
-// called.
+// acquire locks content until end is called, so that only one request at a time creates a post with it.
 func (r *recent) acquire(ctx context.Context, content sameContent) (end func(), err error) {
 	for {
 		r.mu.Lock()
@@ -141,8 +139,7 @@ func publisherOf(post *v1alpha1.Post) string {
 	return post.Annotations[v1alpha1.AuthorAnnotation]
 }
 
-// publishedAt returns the latest time at which a post was created, attempted or published, because a draft may have
-// been created long before.
+// publishedAt returns the latest time of creation, attempt or publication: drafts may be old.
 func publishedAt(post *v1alpha1.Post) time.Time {
 	at := posting.Created(post)
 	for i := range post.Status.Targets {
@@ -195,8 +192,7 @@ func (s *Service) Observe(post *v1alpha1.Post) {
 	s.recent.observe(post, s.Clock.Now())
 }
 
-// PublishUnlessRepeated is Publish, but returns a RepeatedError if the caller published the
-// same content within the last ten minutes.
+// PublishUnlessRepeated is Publish, but returns a RepeatedError for the same content within ten minutes.
 func (s *Service) PublishUnlessRepeated(ctx context.Context, caller Caller, id, version string, spec v1alpha1.PostSpec, at *time.Time) (*v1alpha1.Post, error) {
 	end, err := s.unlessRepeated(ctx, &caller, &v1alpha1.Post{ObjectMeta: metav1.ObjectMeta{Namespace: caller.Namespace, Name: id}, Spec: spec})
 	if err != nil {
@@ -231,8 +227,7 @@ func (s *Service) unlessRepeated(ctx context.Context, caller *Caller, post *v1al
 	return end, nil
 }
 
-// isNowhere reports whether no part of a post is published or still can be, so that publishing the same content does
-// not repeat it.
+// isNowhere reports whether no part of a post is published or still can be.
 func isNowhere(post *v1alpha1.Post) bool {
 	if posting.Cancelled(post) || post.Spec.Draft {
 		return true

@@ -83,8 +83,7 @@ func (s *Service) ListCandidates(ctx context.Context, caller Caller, id string) 
 	})
 }
 
-// annotate sets the annotation that change returns, unless its value is empty. act, unless empty, is recorded as the
-// person's action.
+// annotate sets the annotation that change returns, unless empty. act, unless empty, is recorded.
 func (s *Service) annotate(ctx context.Context, caller Caller, id string, act Act, change func(*v1alpha1.Post) (name, value string, err error)) error {
 	var last error
 	for range changeTries {
@@ -128,8 +127,7 @@ func (s *Service) annotate(ctx context.Context, caller Caller, id string, act Ac
 	return last
 }
 
-// withVerdict returns the annotation's value with the verdict added, or "" if the verdict is already recorded. Other
-// verdicts that the manager has not applied yet are kept.
+// withVerdict returns the annotation's value with the verdict added, or "" if it is already there.
 func withVerdict(post *v1alpha1.Post, verdict attempt.Resolution, entry string) (string, error) {
 	waiting := post.Annotations[v1alpha1.SettleAnnotation]
 	if others, err := attempt.ParseResolutions(waiting); err == nil {

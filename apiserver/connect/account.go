@@ -102,8 +102,7 @@ func account(name, id string) string {
 	return fmt.Sprintf("%q (%s)", name, id)
 }
 
-// existing finds an account's connection under any name, because users may have applied their own. It returns nil if
-// there is none.
+// existing finds an account's connection under any name, because users may have applied their own, or nil.
 func (s *Service) existing(ctx context.Context, f *flow, accountID string) (*v1alpha1.Connection, error) {
 	names := []string{ConnectionName(f.Space, f.Platform, accountID)}
 	others := s.Connections.List(f.Space)

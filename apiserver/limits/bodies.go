@@ -42,8 +42,7 @@ const (
 	minTransferRate = 512 << 10
 )
 
-// BodyRetryAfter is a rejected request's Retry-After, in seconds. A body that arrives without delay is processed in
-// milliseconds.
+// BodyRetryAfter is a rejected request's Retry-After, in seconds: bodies take milliseconds.
 const BodyRetryAfter = "1"
 
 var (
@@ -84,8 +83,7 @@ func NewBodyLimiter(most int64) *BodyLimiter {
 	return &BodyLimiter{most: most, byCaller: map[string]int64{}, arriving: map[*reservation]struct{}{}}
 }
 
-// acquire reserves memory for a body, or returns nil if the limits are reached. It evicts slow bodies of others if
-// necessary.
+// acquire reserves memory for a body, evicting others' slow bodies if necessary, or returns nil.
 func (g *BodyLimiter) acquire(caller string, size int64, now time.Time, cut func()) *reservation {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -135,8 +133,7 @@ func (g *BodyLimiter) evictSlow(needed int64, now time.Time) bool {
 	return true
 }
 
-// finishRead ends reading a body, complete or not, after which it cannot be cut off. It reports whether the body was
-// cut off before.
+// finishRead ends reading a body, which cannot be cut off then. It reports whether it already was.
 func (g *BodyLimiter) finishRead(p *reservation) (cut bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -149,8 +149,7 @@ func (p *ConnectionPool) Context(ctx context.Context, of net.Conn) context.Conte
 	return context.WithValue(ctx, connKey{}, unwrap(of))
 }
 
-// Authenticator returns a function that marks a request's connection as authenticated. Until the response, the
-// connection is not closed to make room for another.
+// Authenticator returns a function that protects a request's connection from eviction until the response.
 func Authenticator(ctx context.Context) func() {
 	c, ok := ctx.Value(connKey{}).(*conn)
 	if !ok || c == nil {
@@ -165,8 +164,7 @@ func Authenticator(ctx context.Context) func() {
 	}
 }
 
-// admit counts a new connection and makes room for it. If all others serve authenticated requests, it closes the new
-// connection and returns nil.
+// admit counts a new connection, or closes it and returns nil if all others serve authenticated requests.
 func (p *ConnectionPool) admit(accepted net.Conn) *conn {
 	c := &conn{Conn: accepted, pool: p}
 	if p.Peer != nil {
@@ -341,8 +339,7 @@ func (c *conn) Read(b []byte) (int, error) {
 	return n, err //nolint:wrapcheck // net/http checks for the errors of a connection
 }
 
-// countHeader adds n bytes to a connection's header. It closes the oldest connection with a long header if there are
-// too many.
+// countHeader adds n bytes to a header, and closes the oldest connection if too many are long.
 func (p *ConnectionPool) countHeader(c *conn, n int) {
 	p.mu.Lock()
 	var oldest *conn

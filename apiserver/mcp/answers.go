@@ -57,8 +57,7 @@ func (a *answers) Write(b []byte) (int, error) {
 	return len(b), err                    //nolint:wrapcheck // the writer's own error
 }
 
-// replaced returns the response with the envelope in place of the marks. A response without marks, such as a JSON-RPC
-// error, is returned unchanged.
+// replaced returns the response with the envelope in place of the marks, if it has any.
 func (m *marks) replaced(answer, envelope []byte) []byte {
 	before, rest, found := bytes.Cut(answer, []byte(`"`+m.text+`"`))
 	between, after, both := bytes.Cut(rest, []byte(`"`+m.structured+`"`))

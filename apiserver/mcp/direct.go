@@ -76,8 +76,7 @@ func (m *message) agrees(header http.Header) bool {
 	return maps.Equal(of, map[string]string{versionHeader: latestVersion, methodHeader: methodCall, nameHeader: m.tool.name}) && m.version == latestVersion
 }
 
-// stateOf returns the session state for the SDK's server. In a revision with initialize, the session counts as
-// initialized.
+// stateOf returns the SDK's session state, which counts as initialized in a revision with initialize.
 func stateOf(header http.Header) *mcp.ServerSessionState {
 	switch version := header.Get(versionHeader); version {
 	case latestVersion:

@@ -105,8 +105,7 @@ func (h *Handler) result(c *call, of rest.Answer) *mcp.CallToolResult {
 	return out
 }
 
-// recovered converts a panic to an error. The SDK runs handlers on its own goroutines, where a panic would crash the
-// process.
+// recovered converts a panic to an error: on the SDK's own goroutines it would crash the process.
 func recovered(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, r mcp.Request) (out mcp.Result, err error) {
 		defer func() {

@@ -242,8 +242,7 @@ func (s *Server) Decide(ctx context.Context, of session.Session, d Decision) (lo
 	return s.answer(r, url.Values{"code": {code}}), nil
 }
 
-// allow stores a grant. It creates the grant before the code, so that deleting the grant also invalidates the code for
-// good.
+// allow stores a grant, before the code, so that deleting the grant also invalidates the code.
 func (s *Server) allow(ctx context.Context, who access.Person, c *consent, scopes []bridge.Scope) (*v1alpha1.OAuthGrant, error) {
 	if err := s.enforceGrantLimits(ctx, who, c.Namespace); err != nil {
 		return nil, err

@@ -129,8 +129,7 @@ func (s *Server) clientID(r registration) string {
 	return registeredPrefix + body + "." + base64.RawURLEncoding.EncodeToString(code[:signatureBytes])
 }
 
-// registered decodes the id of a client that registered itself. It returns nil if the signature is not from this
-// installation.
+// registered decodes a registered client's id, or returns nil if the signature is not this installation's.
 func (s *Server) registered(id string) *Client {
 	body, code, ok := strings.Cut(strings.TrimPrefix(id, registeredPrefix), ".")
 	if !ok || !s.signed(purposeClient, body, code) {

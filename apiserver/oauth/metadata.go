@@ -104,8 +104,7 @@ func (s *Server) fixed(operation string, document any) http.Handler {
 
 const jsonType = "application/json"
 
-// open serves clients from every origin. It reads no cookie, so that a page on another site has no more rights than any
-// program.
+// open serves clients from every origin. It reads no cookie, so pages have no more rights than programs.
 func (s *Server) open(operation, method string, serve http.HandlerFunc) http.Handler {
 	allowed := method
 	if method == http.MethodGet {

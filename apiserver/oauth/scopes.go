@@ -84,8 +84,7 @@ func (s *Server) within(ctx context.Context, who access.Person, namespace string
 	return may, nil
 }
 
-// scopesOf returns a grant's scopes, lowest first. In the resource they are a set, and users with the update right can
-// change their order.
+// scopesOf returns a grant's scopes, lowest first. In the resource they are an unordered set.
 func scopesOf(grant *v1alpha1.OAuthGrant) []bridge.Scope {
 	return slices.DeleteFunc(slices.Clone(scopesOffered), func(scope bridge.Scope) bool {
 		return !slices.Contains(grant.Spec.Scopes, v1alpha1.OAuthScope(scope))

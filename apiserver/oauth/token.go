@@ -151,8 +151,7 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	known.write(w)
 }
 
-// stranger counts a request without one of this installation's codes or tokens. It returns a problem if the limit is
-// exceeded.
+// stranger counts a request without genuine codes or tokens, and returns a problem above the limit.
 func (s *Server) stranger(r *http.Request, door limits.Surface) *problem {
 	if request.From(r.Context()).Authenticated {
 		return nil
@@ -202,8 +201,7 @@ func (s *Server) admit(ctx context.Context, purpose string, ref grantRef) *probl
 	return tooManyf(wait, "the tokens of this grant are sent too often; at most %d requests in a minute are taken", maxReads)
 }
 
-// redeem exchanges a code, once. Of several concurrent requests only one succeeds, thanks to the grant's
-// resourceVersion.
+// redeem exchanges a code, once: the grant's resourceVersion lets only one concurrent request succeed.
 func (s *Server) redeem(ctx context.Context, form url.Values) (*tokens, error) {
 	var code codeContent
 	verifier := form.Get("code_verifier")

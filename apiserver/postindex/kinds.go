@@ -90,8 +90,7 @@ func (k *kind) isUndecided() bool {
 	return slices.ContainsFunc(k.platforms, func(p PlatformStatus) bool { return p.Mark == v1alpha1.MarkUndecided })
 }
 
-// eachFilter visits each filter that matches the posts once, even with several targets on a platform. Cancelled posts
-// match no filter.
+// eachFilter visits each filter that matches the posts once. Cancelled posts match no filter.
 func (k *kind) eachFilter(visit func(filter)) {
 	if k.status == v1alpha1.PhaseCancelled {
 		return

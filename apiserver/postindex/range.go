@@ -22,8 +22,7 @@ type Range struct {
 	Max int
 }
 
-// Between returns the posts whose display time is in a range, newest first. more is true if there are older ones in the
-// range.
+// Between returns the posts displayed in a range, newest first. more is true if the range has older ones.
 func (x *Index) Between(namespace string, r *Range) (found []Summary, more bool) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()

@@ -26,8 +26,7 @@ func invalid(format string, args ...any) *bridge.Error {
 	return &bridge.Error{Code: bridge.CodeValidation, Message: fmt.Sprintf(format, args...)}
 }
 
-// checkAgainAfter is the Retry-After, in seconds, after a failed readiness check or from a server that cannot verify
-// keys.
+// checkAgainAfter is the Retry-After, in seconds, while connections or keys cannot be verified.
 const checkAgainAfter = "30"
 
 // WriteError writes an error envelope. A 401 gets a challenge for a bearer token, unless the header already has one.

@@ -97,8 +97,7 @@ type call struct {
 	// body and key, the Idempotency-Key, are set for an operation that creates something.
 	body strictjson.Value
 	key  string
-	// wrong lists the problems, with paths, found before the operation parses the body; moreWrong is the number of
-	// further ones.
+	// wrong lists the problems found before the body is parsed; moreWrong is the number of further ones.
 	wrong     []string
 	moreWrong int
 	// ignored are the names of fields and parameters that had no effect.
@@ -346,8 +345,7 @@ func (c *call) parseKey(keys []string) {
 	}
 }
 
-// isJSON reports whether every Content-Type line of a request is JSON. Proxies may use any of several lines, so all of
-// them must agree.
+// isJSON reports whether every Content-Type line is JSON, because proxies may use any of them.
 func isJSON(r *http.Request) bool {
 	lines := r.Header.Values("Content-Type")
 	for _, line := range lines {

@@ -62,8 +62,7 @@ func listed(names []string) string {
 	return b.String()
 }
 
-// escapedName returns the first maxEscaped bytes of a name, with all characters escaped that have a meaning in a header
-// or a sentence.
+// escapedName returns the first maxEscaped bytes of a name, safe for headers and sentences.
 func escapedName(name string) string {
 	const (
 		hex        = "0123456789ABCDEF"

@@ -24,8 +24,7 @@ import (
 )
 
 const (
-	// renewAfter is how old a cookie must be for Renew to reissue it, sealed with the current key. Its session still
-	// ends at the same time.
+	// renewAfter is how old a cookie must be for Renew to reissue it. Its session still ends at the same time.
 	renewAfter = time.Hour
 	// maxCookie is the maximum length of a cookie's value. Browsers accept 4,096 bytes including name and attributes
 	// (RFC 6265, section 6.1).

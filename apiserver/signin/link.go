@@ -75,8 +75,7 @@ func (h *Handlers) remember(w http.ResponseWriter, back string) {
 	}
 }
 
-// maxReturn is the maximum length of the cookie. Browsers accept 4,096 bytes including name and attributes (RFC 6265,
-// section 6.1).
+// maxReturn is the maximum length of the cookie; see maxCookie in package session.
 const maxReturn = 3800
 
 // backOf returns the requested page, or "/" if it is unknown.

@@ -71,8 +71,7 @@ func newProvider(o *OIDC, redirect string, clk clock.PassiveClock) *provider {
 	return &provider{OIDC: o, name: name, redirect: redirect, clock: clk}
 }
 
-// discover returns the provider's configuration. Concurrent requests share one fetch, which survives the cancellation
-// of any of them.
+// discover returns the provider's configuration. Concurrent requests share one fetch, which outlives any of them.
 func (p *provider) discover(ctx context.Context) (*discovered, error) {
 	if found := p.found.Load(); found != nil {
 		return found, nil

@@ -172,8 +172,7 @@ func (h *Handlers) signOut(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, Path, http.StatusSeeOther)
 }
 
-// Ready returns nil if sign-ins can be expected to work: session keys are loaded, and the last fetch from the provider
-// succeeded.
+// Ready returns nil if session keys are loaded and the last fetch from the provider succeeded.
 func (h *Handlers) Ready() error {
 	if err := h.Sessions.Ready(); err != nil {
 		return err

@@ -81,8 +81,7 @@ type parser struct {
 // errSyntax means that a body is not JSON; Parse adds the details.
 var errSyntax = errors.New("not valid JSON")
 
-// Parse parses a body, which must be one JSON object. The result refers to the body, which must not be modified
-// afterwards.
+// Parse parses a body, which must be one JSON object and must not be modified afterwards.
 func Parse(body []byte) (Value, error) {
 	if len(body) == 0 {
 		return Value{}, errors.New("the body is empty; send a JSON object")

@@ -126,8 +126,7 @@ func (s *Site) day(v *visit, month, day time.Time, byDay map[string][]postindex.
 	)
 }
 
-// entry is a post on its day. A scheduled post can be dragged: the page's script submits the form with the day on which
-// it was dropped.
+// entry is a post on its day. The page's script submits a dragged post's form with its new day.
 func (s *Site) entry(v *visit, p *postindex.Summary) g.Node {
 	moves := v.may.update && p.Status == v1alpha1.PhaseScheduled
 	at, stands := p.DisplayAt.In(v.zone), displayStatusOf(p)

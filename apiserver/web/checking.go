@@ -23,8 +23,7 @@ func beingChecked(c *v1alpha1.Connection, now time.Time) bool {
 	return ready == nil || ready.Reason == v1alpha1.ReasonCredentialsNotFound && now.Sub(c.CreationTimestamp.Time) < storing
 }
 
-// watch makes a list of accounts reload while one of them is being checked, so that people who have just connected an
-// account see the result.
+// watch reloads a list of accounts while one of them is being checked.
 func (s *Site) watch(v *visit, accounts []*v1alpha1.Connection) g.Node {
 	waits := slices.ContainsFunc(accounts, func(c *v1alpha1.Connection) bool { return !c.Spec.Disabled && beingChecked(c, v.now) })
 	return g.If(waits, g.Group{

@@ -122,8 +122,7 @@ func (s *Site) changesParts(w http.ResponseWriter, v *visit, form *composer) boo
 	return true
 }
 
-// again shows the submitted form with its errors, and asks for confirmation if the post is a repeat. It returns errors
-// that the person cannot correct.
+// again shows the submitted form with its errors or a repeat's confirmation, and returns all other errors.
 func (s *Site) again(w http.ResponseWriter, v *visit, form *composer, err error) error {
 	var (
 		known    *bridge.Error

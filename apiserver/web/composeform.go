@@ -23,8 +23,7 @@ type composer struct {
 	exists bool
 	// scheduled reports that the post is scheduled, so that it cannot become a draft again.
 	scheduled bool
-	// fresh reports that the form is empty, in which case the browser restores text that it saved from an earlier
-	// attempt.
+	// fresh reports that the form is empty, so that the browser restores text from an earlier attempt.
 	fresh bool
 	// omitted lists the parts that a duplicate cannot copy.
 	omitted []string
@@ -146,8 +145,7 @@ func privacyOptions(offered []string, has v1alpha1.TikTokPrivacyLevel) g.Node {
 	}
 }
 
-// tiktokFields are the TikTok-specific fields. They offer only the account's options (TikTok's Content Sharing
-// Guidelines).
+// tiktokFields are TikTok's fields, with only the account's options (Content Sharing Guidelines).
 func (s *Site) tiktokFields(a *v1alpha1.Connection, t *targetWriting) g.Node {
 	may := a.Status.TikTok
 	if may == nil {
@@ -220,8 +218,7 @@ func (v *visit) placeRule() string {
 	return "Platforms get pictures and videos without the place where they were taken."
 }
 
-// dropZone is a file field whose files are uploaded by the page's script. It lists the files that have already been
-// uploaded.
+// dropZone is a file field whose files the page's script uploads. It lists the uploaded files.
 func (s *Site) dropZone(v *visit, name, label, types string, many bool, files []string) g.Node {
 	return h.FieldSet(h.Class("drop"), h.Data("upload", v.path("media")), h.Data("name", name), h.Legend(g.Text(label)),
 		h.Label(h.Class("choose"),

@@ -54,8 +54,7 @@ func stateOf(c *v1alpha1.Connection, now time.Time) accountState {
 	}
 }
 
-// restricted returns why the platform blocks an account from publishing until its owner acts there, or "" if it does
-// not.
+// restricted returns why the platform blocks publishing until the account's owner acts, or "".
 func restricted(c *v1alpha1.Connection) string {
 	if refused := meta.FindStatusCondition(c.Status.Conditions, v1alpha1.ConditionPublishingRefused); refused != nil && refused.Reason == v1alpha1.ReasonAccountRestricted {
 		return refused.Message

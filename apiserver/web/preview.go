@@ -59,8 +59,7 @@ func (s *Site) check(w http.ResponseWriter, v *visit) error {
 // checksPerMinute limits one person's checks. The page sends fewer even if a person never stops typing: one per 300 ms.
 const checksPerMinute = 300
 
-// tooOften replaces a preview when the limit is exceeded. The status is 200 for htmx, which does not show error
-// responses.
+// tooOften replaces a preview above the limit. The status is 200, because htmx shows no error responses.
 func (s *Site) tooOften(w http.ResponseWriter, v *visit, wait time.Duration) {
 	status := http.StatusTooManyRequests
 	if v.Header.Get("HX-Request") != "" {
@@ -101,8 +100,7 @@ func warnings(found *bridge.Check) g.Node {
 	return notice(caution, h.P(h.Strong(g.Text("It can be published, and a platform may refuse it from this account:"))), items(texts))
 }
 
-// lengthMeter shows how much of a platform's maximum length a text uses. It replaces the element next to the account in
-// the form.
+// lengthMeter shows how much of a platform's maximum length a text uses, next to the account.
 func lengthMeter(spec *v1alpha1.PostSpec, found *bridge.Check, i int) g.Node {
 	texts, class := []string{}, "count"
 	add := func(name string, l bridge.Length) {

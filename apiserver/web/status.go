@@ -74,8 +74,7 @@ var signs = map[string]string{
 	string(v1alpha1.PhasePosted): "✓", string(v1alpha1.PhaseFailed): "✕", string(stateUndecided): "?", waitsForAnAccount.class: "!",
 }
 
-// chips shows the platform chips of a post's targets, each with its status. Targets with the same platform and status
-// share a chip.
+// chips shows the platform chips of a post's targets. Targets with the same platform and status share one.
 func chips(p *postindex.Summary) g.Node {
 	type account struct {
 		postindex.PlatformStatus

@@ -19,8 +19,7 @@ import (
 )
 
 const (
-	// maxStreams limits concurrent streams: each holds a connection and a few KiB. maxOfOne limits one person's
-	// streams.
+	// maxStreams limits concurrent streams, of a connection and a few KiB each; maxOfOne limits one person's.
 	maxStreams = 1000
 	maxOfOne   = 20
 	// streamFor is how long a stream's connection lasts. The page's script then reconnects, which distributes the pages
@@ -129,8 +128,7 @@ func (s *Site) glance(v *visit, out *stream, id string) error {
 	return out.later()
 }
 
-// stays reports whether a person may continue to follow a post: the session has not ended, and neither has the right to
-// see posts.
+// stays reports whether the session and the right to see posts still exist.
 func (s *Site) stays(v *visit) bool {
 	if !s.Sessions.IsValid(v.session) {
 		return false
@@ -139,8 +137,7 @@ func (s *Site) stays(v *visit) bool {
 	return may && err == nil // on an error the answer is no
 }
 
-// waitForChange waits until a post may have changed. It returns false if the page has disconnected, has lost its
-// permission, or must reconnect.
+// waitForChange waits until a post may have changed. It returns false if the stream has to end.
 func (s *Site) waitForChange(v *visit, out *stream, changes <-chan struct{}, end <-chan time.Time) bool {
 	pause := s.Clock.After(streamPause)
 	select {

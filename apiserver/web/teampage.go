@@ -84,8 +84,7 @@ func (s *Site) trial(v *visit) g.Node {
 	return notice(neutral, h.P(g.Text("The team's trial ends "), v.about(plan.TrialEnd(v.team)), g.Text(".")))
 }
 
-// suspended shows, on every page of a suspended team, that nothing is published and since when. It returns nil for
-// other teams.
+// suspended shows, on every page of a suspended team, that nothing is published and since when, or nil.
 func (v *visit) suspended() g.Node {
 	if !v.team.Suspended() {
 		return nil
@@ -98,8 +97,7 @@ func (v *visit) suspended() g.Node {
 		paragraph("Posts are taken and prepared, and none is sent. They go out once it is lifted; the time until then does not make them too late. The people who run Herald decide this."))
 }
 
-// used shows a number and its share of a limit. Without a limit it omits a zero, because unlimited use is not always
-// counted.
+// used shows a number and its share of a limit. Unlimited use is not always counted, so a zero is omitted.
 func used(what string, m bridge.Meter) g.Node {
 	if m.Limit == 0 {
 		return h.P(h.Class("usage"), g.Text(what+": "), g.If(m.Used > 0, h.Strong(g.Text(strconv.Itoa(m.Used)+", "))), g.Text("without a limit"))

@@ -91,8 +91,7 @@ func (s *Site) stepsOf(v *visit, post *v1alpha1.Post, i int, t *v1alpha1.TargetS
 	return steps
 }
 
-// callSteps returns the steps of the latest call. In a thread, the attempt number also counts the parts, so it is
-// omitted.
+// callSteps returns the steps of the latest call. A thread's attempt number counts the parts and is omitted.
 func callSteps(to string, a *v1alpha1.Attempt, thread bool) (steps []step) {
 	if a == nil {
 		return nil

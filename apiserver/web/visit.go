@@ -140,8 +140,7 @@ func (s *Site) serveLimited(w http.ResponseWriter, v *visit, handle handler) err
 	return handle(w, v)
 }
 
-// visit returns a request's person, team and rights. The team is nil if the person may not see anything in the
-// namespace.
+// visit returns a request's person, team and rights. The team is nil if the person sees nothing of it.
 func (s *Site) visit(r *http.Request, of session.Session) (*visit, error) {
 	ctx, who := r.Context(), of.Person
 	v := &visit{Request: r, session: of, person: who, namespace: r.PathValue("namespace"), now: s.Clock.Now(), zone: zoneOf(r)}

@@ -101,8 +101,7 @@ func readWriting(form url.Values) *writing {
 	return w
 }
 
-// text returns an entered text. Browsers send a line break as two characters (HTML, "normalize newlines"); platforms
-// count one.
+// text returns an entered text. Browsers send a line break as two characters; platforms count one.
 func text(typed string) string { return strings.ReplaceAll(typed, "\r\n", "\n") }
 
 func readTikTok(form url.Values, name string) v1alpha1.TikTokOptions {
@@ -141,8 +140,7 @@ func (w *writing) on(day, now time.Time) {
 	w.when, w.at, w.local = whenLater, at.UTC().Format(time.RFC3339), at.Format(localForm)
 }
 
-// propose prefills the time that an agent requested for a draft. The draft remains a draft unless the person chooses to
-// schedule it.
+// propose prefills the time that an agent requested for a draft.
 func (w *writing) propose(at, now time.Time) {
 	if at.After(now) {
 		w.at, w.local = at.UTC().Format(time.RFC3339Nano), at.In(zoneNamed(w.zone)).Format(localForm)

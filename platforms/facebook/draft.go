@@ -43,8 +43,7 @@ type draft struct {
 	Published *jsondoc.Flag `json:"is_published"`
 }
 
-// readDraft reads whether a prepared post is published. there is false if Facebook does not have the post or does not
-// show it.
+// readDraft reads whether a prepared post is published. there is false if Facebook does not show the post.
 func (p *Platform) readDraft(ctx context.Context, job *platforms.Job, id string) (found draft, there bool, err *platforms.Error) {
 	found, bad := meta.Get[draft](ctx, &p.graph, "status", "/"+url.PathEscape(id)+"?fields=id,is_published,permalink_url", job.Account.Token)
 	switch {

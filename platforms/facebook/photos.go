@@ -57,8 +57,7 @@ func (p *Platform) Prepare(ctx context.Context, job platforms.Job) (string, *pla
 	return platforms.JoinFileIDs(ids), nil
 }
 
-// photos returns the ids of the post's photos. It reuses earlier uploads while Facebook still has them, which is about
-// a day.
+// photos returns the ids of the post's photos, including earlier uploads that Facebook still has.
 func (p *Platform) photos(ctx context.Context, job platforms.Job) ([]string, *platforms.Error) {
 	if ids := job.FileIDs(meta.ValidID); ids != nil {
 		there, err := p.photosExist(ctx, job, ids)

@@ -35,8 +35,7 @@ type task struct {
 	host     *host
 }
 
-// Prepare creates a container for the job and waits until Instagram has processed it. It reuses an earlier container,
-// or the parts of one.
+// Prepare creates a container, or reuses one or its parts, and waits until Instagram has processed it.
 func (p *Platform) Prepare(ctx context.Context, job platforms.Job) (string, *platforms.Error) {
 	media := job.Content.Media
 	if len(media) == 0 {
@@ -56,8 +55,7 @@ func (p *Platform) Prepare(ctx context.Context, job platforms.Job) (string, *pla
 	return t.Prepare(ctx, earlier, fresh)
 }
 
-// uploaded completes the upload of an earlier preparation, if any, and returns its container, or "" if that cannot be
-// used.
+// uploaded completes an earlier preparation's upload and returns its container, or "" if there is none.
 func (t *task) uploaded(ctx context.Context) (string, *meta.Failure) {
 	id, isPart := strings.CutPrefix(t.Job.Checkpoint, partUpload)
 	if !isPart || !t.SaveWhileWaiting || !meta.ValidID(id) {
