@@ -79,7 +79,7 @@ func (a *app) reset(ctx context.Context) error {
 			return fmt.Errorf("forget the local state: %w", err)
 		}
 	}
-	fmt.Println("The local state is forgotten; `make run` begins anew.")
+	fmt.Println("The local state is deleted; `make run` starts from scratch.")
 	return nil
 }
 
@@ -217,7 +217,7 @@ func (a *app) startAll(ctx context.Context, setup *processes.Setup, children *su
 		defer cancel()
 		token, err = cluster.Demo(ctx, client, demoPlatforms(), granter(setup.URL(processes.Sandbox)))
 		if err != nil {
-			return fmt.Errorf("%w\n%s may tell more", err, manager.LogPath())
+			return fmt.Errorf("%w\n%s may have details", err, manager.LogPath())
 		}
 		return nil
 	})
