@@ -26,25 +26,25 @@ func newMetrics(registry prometheus.Registerer, listed func() int) *metrics {
 	register := promauto.With(registry)
 	register.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "herald_post_index_posts",
-		Help: "Posts kept in memory for lists, finished ones included: as many as lie in the cluster.",
+		Help: "Posts in the in-memory index, including finished ones: all posts in the cluster.",
 	}, func() float64 { return float64(listed()) })
 	return &metrics{
 		requests: register.NewCounterVec(prometheus.CounterOpts{
 			Name: "herald_http_requests_total",
-			Help: "Requests answered, by operation and HTTP status; a tool of an agent that fails on this side counts as 500, though it is answered with 200.",
+			Help: "Requests served, by operation and HTTP status. An agent's tool call that fails internally counts as 500, although its HTTP status is 200.",
 		}, []string{"operation", "code"}),
 		duration: register.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "herald_http_request_duration_seconds",
-			Help:    "Time from the first byte of a request's header to the end of its answer, by operation.",
+			Help:    "Time from the first byte of a request's header to the end of its response, by operation.",
 			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
 		}, []string{"operation"}),
 		inFlight: register.NewGauge(prometheus.GaugeOpts{
 			Name: "herald_http_requests_in_flight",
-			Help: "Requests being answered.",
+			Help: "Requests in progress.",
 		}),
 		checks: register.NewCounterVec(prometheus.CounterOpts{
 			Name: "herald_connection_readiness_checks_total",
-			Help: "Answers to the question whether a connection can be posted to, by answer: ready, reconnect or unavailable.",
+			Help: "Connection readiness checks, by result: ready, reconnect or unavailable.",
 		}, []string{"answer"}),
 	}
 }
@@ -53,8 +53,8 @@ func newMetrics(registry prometheus.Registerer, listed func() int) *metrics {
 func newSignIns(registry prometheus.Registerer, provider bool) *prometheus.CounterVec {
 	counter := promauto.With(registry).NewCounterVec(prometheus.CounterOpts{
 		Name: "herald_web_sign_ins_total",
-		Help: "Sign-ins to the web application that ended, by method, link or oidc, and by outcome: succeeded, refused (a used link, a person whom the " +
-			"provider does not let in) or failed (what an administrator has to mend).",
+		Help: "Completed sign-ins to the web application, by method (link or oidc) and outcome: succeeded, refused (a used link, or a person whom the " +
+			"provider rejects) or failed (an administrator has to act).",
 	}, []string{"method", "outcome"})
 	method := signin.ByLink
 	if provider {
@@ -70,8 +70,8 @@ func newSignIns(registry prometheus.Registerer, provider bool) *prometheus.Count
 func registerReady(registry prometheus.Registerer, ready func() error) {
 	promauto.With(registry).NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "herald_web_ready",
-		Help: "1 if people can sign in to the web application: there are keys for sessions, and the OpenID Connect provider, if there is one, answered " +
-			"when it was asked last; else 0. Without the web application there is none.",
+		Help: "1 if people can sign in to the web application: session keys exist, and the last request to the OpenID Connect provider, if any, " +
+			"succeeded; else 0. Absent without the web application.",
 	}, func() float64 {
 		if ready() == nil {
 			return 1

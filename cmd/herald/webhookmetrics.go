@@ -24,7 +24,7 @@ import (
 // webhookServed returns the metric that reports the result of check: whether the webhook responds.
 func webhookServed(check func() error) prometheus.Collector {
 	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "herald_webhook_served", Help: "1 if the admission webhook answers on this process, else 0.",
+		Name: "herald_webhook_served", Help: "1 if this process's admission webhook responds, else 0.",
 	}, func() float64 {
 		if check() != nil {
 			return 0
@@ -38,7 +38,7 @@ const trustTimeout = 2 * time.Second
 
 var (
 	webhookTrusted = prometheus.NewDesc("herald_webhook_trusted",
-		"1 if the Kubernetes API accepts the certificate of the admission webhook that this process serves, else 0; absent while the API cannot be asked.", nil, nil)
+		"1 if the Kubernetes API accepts the certificate of this process's admission webhook, else 0; absent while the API does not respond.", nil, nil)
 	webhookExpiry = prometheus.NewDesc("herald_webhook_certificate_expiry_seconds",
 		"Seconds until the certificate of this process's admission webhook expires; absent without a certificate.", nil, nil)
 )
@@ -77,7 +77,7 @@ func (w *webhookTrust) Collect(out chan<- prometheus.Metric) {
 	err := w.reader.Get(ctx, types.NamespacedName{Name: w.configuration}, config)
 	switch {
 	case apierrors.IsNotFound(err): // A certificate is only created for an existing configuration.
-		err = errors.New("there is no ValidatingWebhookConfiguration " + w.configuration + ", so that the Kubernetes API does not call the webhook")
+		err = errors.New("there is no ValidatingWebhookConfiguration " + w.configuration + ", so the Kubernetes API does not call the webhook")
 	case unserved != nil:
 		err = unserved
 	case err == nil:
@@ -104,7 +104,7 @@ func (w *webhookTrust) logChange(err error) {
 	case err == nil:
 		w.log.Info("the Kubernetes API accepts the webhook's certificate again")
 	default:
-		w.log.Info("the webhook is not called; posts are judged by the reconciler alone", "problem", err.Error())
+		w.log.Info("the webhook is not called; only the reconciler validates posts", "problem", err.Error())
 	}
 	w.uncalled = err != nil
 }
