@@ -19,7 +19,7 @@ import (
 // Reasons why a one-time link does not sign anyone in.
 var (
 	ErrLinkUnknown = errors.New("there is no such link")
-	ErrLinkUsed    = errors.New("the link was used already")
+	ErrLinkUsed    = errors.New("the link has already been used")
 	ErrLinkExpired = errors.New("the link has expired")
 )
 

@@ -99,7 +99,7 @@ func (m *Manager) Ready() error {
 	if m.ready() {
 		return nil
 	}
-	return fmt.Errorf("the Secret %s/%s, which holds the keys of sessions, is not there for Herald: %w; install it with its Role (the chart and config/rbac have both), or set web.enabled: false",
+	return fmt.Errorf("cannot read the Secret %s/%s with the session keys: %w; install it with its Role (both are in the chart and in config/rbac), or set web.enabled: false",
 		m.namespace, m.store.name, m.store.err())
 }
 

@@ -38,7 +38,7 @@ var (
 	// ErrNotSealed is returned for a text that no current key has sealed for this purpose.
 	ErrNotSealed = errors.New("not sealed by this installation for this purpose, or by a key that it no longer has")
 	// ErrExpired is returned for a text that was sealed for this purpose and has expired.
-	ErrExpired = errors.New("its time is over")
+	ErrExpired = errors.New("it has expired")
 )
 
 // Key is a sealing key.

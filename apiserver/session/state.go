@@ -71,7 +71,7 @@ func parse(secret *corev1.Secret) (*state, error) {
 		}
 		if err := json.Unmarshal(text, into); err != nil {
 			// The text is secret, and a decoder's error may contain part of it.
-			return nil, fmt.Errorf("its key %q holds no JSON of Herald; remove that key, and Herald writes it anew", field)
+			return nil, fmt.Errorf("its key %q does not contain Herald's JSON; remove that key, and Herald creates it again", field)
 		}
 	}
 	s.keys = slices.DeleteFunc(s.keys, func(k Key) bool { return !k.valid() })

@@ -198,7 +198,7 @@ func (s *store) tend(ctx context.Context) {
 		return
 	}
 	s.fail(err)
-	s.log.WarnContext(ctx, "The Secret of the web application cannot be kept; sessions go on with the keys that are in memory",
+	s.log.WarnContext(ctx, "The web application's Secret cannot be updated; sessions continue with the keys in memory",
 		"secret", s.name, "error", err)
 }
 
@@ -212,7 +212,7 @@ func (s *store) err() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.trouble == nil {
-		return errors.New("it was not read yet")
+		return errors.New("it has not been read yet")
 	}
 	return s.trouble
 }

@@ -121,7 +121,7 @@ func TestWatch(t *testing.T) {
 		ready(time.Minute, true, "and back")
 		stop()
 		<-done
-		if away, back := strings.Count(w.log.String(), "does not answer"), strings.Count(w.log.String(), "answers again"); away != 2 || back != 2 {
+		if away, back := strings.Count(w.log.String(), "does not respond"), strings.Count(w.log.String(), "responds again"); away != 2 || back != 2 {
 			t.Errorf("each change is a line of the log: %d and %d\n%s", away, back, w.log)
 		}
 	})

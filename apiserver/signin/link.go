@@ -20,7 +20,7 @@ import (
 // button posts to the same address and signs in. The address is the secret, so the POST needs no body.
 func (h *Handlers) link(w http.ResponseWriter, r *http.Request) {
 	if h.provider != nil {
-		h.refuse(w, r, refusal{http.StatusNotFound, "No one-time links here", "People sign in here with " + h.provider.name + ".", nil})
+		h.refuse(w, r, refusal{http.StatusNotFound, "One-time links are not used here", "People sign in here with " + h.provider.name + ".", nil})
 		return
 	}
 	if err := h.Sessions.Ready(); err != nil {
@@ -47,7 +47,7 @@ func (h *Handlers) link(w http.ResponseWriter, r *http.Request) {
 		}
 		h.write(w, http.StatusOK, "Sign in",
 			html.H1(g.Text("Sign in to Herald")),
-			html.P(g.Text("Press the button to go on. The address that led you here works once.")),
+			html.P(g.Text("Press the button to continue. This link works only once.")),
 			html.Form(html.Method("post"), html.Button(html.Type("submit"), html.Class("button primary"), g.Text("Sign in"))),
 		)
 		return
@@ -88,15 +88,15 @@ func (h *Handlers) backOf(cookie *http.Cookie) string {
 }
 
 func (h *Handlers) linkRefusal(err error) refusal {
-	again := " An administrator makes a new one with: " + h.LinkCommand
+	again := " An administrator creates a new one with: " + h.LinkCommand
 	switch {
 	case errors.Is(err, session.ErrLinkUnknown):
 		return refusal{http.StatusNotFound, "Unknown link", "There is no such link. Copy the whole address, without spaces or line breaks." + again, err}
 	case errors.Is(err, session.ErrLinkUsed):
-		return refusal{http.StatusGone, "Used link", "This link was used already. If that was not you, sign out everywhere." + again, err}
+		return refusal{http.StatusGone, "Used link", "This link has already been used. If that was not you, sign out everywhere." + again, err}
 	case errors.Is(err, session.ErrLinkExpired):
 		return refusal{http.StatusGone, "Expired link", "This link has expired." + again, err}
 	default:
-		return refusal{http.StatusServiceUnavailable, notSignedIn, "Herald cannot look the link up now. Try again in a minute; if the link was used up by then, ask for a new one.", err}
+		return refusal{http.StatusServiceUnavailable, notSignedIn, "Herald cannot check the link now. Try again in a minute; if the link has been used by then, ask for a new one.", err}
 	}
 }

@@ -92,21 +92,21 @@ func (h *Handlers) callback(w http.ResponseWriter, r *http.Request) {
 	if !ok || subtle.ConstantTimeCompare([]byte(query.Get("state")), []byte(a.State)) != 1 {
 		h.fail(w, r, ByOIDC, refusal{
 			http.StatusBadRequest, notSignedIn,
-			"This sign-in was not begun in this browser, or more than ten minutes ago, or it has ended already. Begin again.",
+			"This sign-in was not started in this browser, was started more than ten minutes ago, or has already ended. Start again.",
 			errors.New("the state of the callback is not that of the browser"),
 		})
 		return
 	}
 	if code := query.Get("error"); code != "" {
 		h.fail(w, r, ByOIDC, refusal{
-			http.StatusForbidden, notSignedIn, h.provider.name + " did not let you in. Begin again, or ask its administrator.",
+			http.StatusForbidden, notSignedIn, h.provider.name + " rejected the sign-in. Start again, or ask its administrator.",
 			errors.New("the provider refuses: " + shortened(code) + ": " + shortened(query.Get("error_description"))),
 		})
 		return
 	}
 	if issuer := query.Get("iss"); issuer != "" && issuer != h.OIDC.IssuerURL {
 		h.fail(w, r, ByOIDC, refusal{
-			http.StatusBadRequest, notSignedIn, "The answer came from another provider than the one that was asked. Begin again.",
+			http.StatusBadRequest, notSignedIn, "The response came from a different provider than requested. Start again.",
 			errors.New("the callback names another issuer: " + shortened(issuer)),
 		})
 		return
@@ -133,8 +133,8 @@ func (h *Handlers) pendingOf(r *http.Request) (a attempt, ok bool) {
 
 func (h *Handlers) away(err error) refusal {
 	return refusal{
-		http.StatusBadGateway, "The provider does not answer",
-		h.provider.name + " cannot be reached, or answers what Herald cannot use. Try again in a minute; if this stays, an administrator finds the reason in the log of the apiserver.", err,
+		http.StatusBadGateway, "The provider does not respond",
+		h.provider.name + " cannot be reached, or its response cannot be used. Try again in a minute; if the problem persists, an administrator can find the reason in the apiserver's log.", err,
 	}
 }
 
@@ -147,10 +147,10 @@ func (h *Handlers) exchangeRefusal(err error) refusal {
 	case errors.As(err, &refused) && refused.Response != nil && refused.Response.StatusCode < http.StatusInternalServerError:
 		return refusal{
 			http.StatusBadRequest, notSignedIn,
-			h.provider.name + " takes the code of this sign-in no more: it was used already, or is too old. Begin again. If this stays, the client's secret may be wrong.", err,
+			h.provider.name + " no longer accepts this sign-in's code: it was already used, or is too old. Start again. If the problem persists, the client's secret may be wrong.", err,
 		}
 	case errors.Is(err, errToken):
-		return refusal{http.StatusBadRequest, notSignedIn, "What " + h.provider.name + " says about you cannot be trusted. Begin again.", err}
+		return refusal{http.StatusBadRequest, notSignedIn, "The ID token from " + h.provider.name + " is not valid. Start again.", err}
 	default:
 		return h.away(err)
 	}

@@ -45,7 +45,7 @@ func (h *Handlers) only(operation string, serve http.HandlerFunc, methods ...str
 		if !slices.Contains(methods, method) {
 			allowed := strings.Join(methods, ", ")
 			header.Set("Allow", allowed)
-			h.refuse(w, r, refusal{http.StatusMethodNotAllowed, "Not that way", "This page takes " + allowed + " only. Begin at the sign-in page.", nil})
+			h.refuse(w, r, refusal{http.StatusMethodNotAllowed, "Method not allowed", "This page supports only " + allowed + ". Start at the sign-in page.", nil})
 			return
 		}
 		serve(w, r)
@@ -80,8 +80,8 @@ func (h *Handlers) refuse(w http.ResponseWriter, r *http.Request, no refusal) {
 func (h *Handlers) CrossOrigin(w http.ResponseWriter, r *http.Request) {
 	h.only("crossOrigin", func(w http.ResponseWriter, r *http.Request) {
 		h.refuse(w, r, refusal{
-			http.StatusForbidden, "Not from here",
-			"Nothing has changed: this was sent from the page of another site, or by a proxy that hides where it comes from. Open Herald itself and try again.",
+			http.StatusForbidden, "Request from another site",
+			"Nothing has changed: the request came from another site's page, or through a proxy that hides its origin. Open Herald itself and try again.",
 			nil,
 		})
 	}, r.Method)(w, r)
@@ -91,7 +91,7 @@ func (h *Handlers) CrossOrigin(w http.ResponseWriter, r *http.Request) {
 func notReady(err error) refusal {
 	return refusal{
 		http.StatusServiceUnavailable, "Signing in does not work yet",
-		"Herald has no keys for sessions. Try again in a minute; if this stays, an administrator finds the reason in the log of the apiserver.", err,
+		"Herald has no session keys. Try again in a minute; if the problem persists, an administrator can find the reason in the apiserver's log.", err,
 	}
 }
 
@@ -99,7 +99,7 @@ func issueRefusal(err error) refusal {
 	if errors.Is(err, session.ErrTooLarge) {
 		return refusal{
 			http.StatusForbidden, "Too many groups",
-			"Your account is in so many groups that no cookie holds their names. Ask an administrator to have the provider send only the groups that Herald's roles are bound to.", err,
+			"Your account is in too many groups for a cookie. Ask an administrator to configure the provider to send only the groups to which Herald's roles are bound.", err,
 		}
 	}
 	return notReady(err)
@@ -115,8 +115,8 @@ func (h *Handlers) choices(back string) []g.Node {
 		return append(body, html.P(html.A(html.Class("button primary"), html.Href(address), g.Text("Sign in with "+h.provider.name))))
 	}
 	return append(body,
-		html.P(g.Text("You need a one-time link. An administrator of this installation makes one with:")),
+		html.P(g.Text("You need a one-time link. An administrator of this installation creates one with:")),
 		html.Pre(html.Code(g.Text(h.LinkCommand))),
-		html.P(g.Text("Open the address that it prints. It is good once, for 15 minutes.")),
+		html.P(g.Text("Open the address that it prints. It works once, within 15 minutes.")),
 	)
 }

@@ -92,7 +92,7 @@ func (p *provider) refresh(ctx context.Context) (*discovered, error) {
 	case result := <-shared:
 		return p.found.Load(), result.Err
 	case <-ctx.Done():
-		return nil, fmt.Errorf("ask the provider %s about itself: %w", p.IssuerURL, ctx.Err())
+		return nil, fmt.Errorf("fetch the configuration of the provider %s: %w", p.IssuerURL, ctx.Err())
 	}
 }
 
@@ -101,19 +101,19 @@ func (p *provider) answers() error {
 	if trouble := p.trouble.Load(); trouble != nil {
 		return *trouble
 	}
-	return fmt.Errorf("the provider %s was not asked yet", p.IssuerURL)
+	return fmt.Errorf("the configuration of the provider %s has not been fetched yet", p.IssuerURL)
 }
 
 func (p *provider) fetchConfig(ctx context.Context) error {
 	known, err := oidc.NewProvider(oidc.ClientContext(ctx, p.Client), p.IssuerURL)
 	if err != nil {
-		return fmt.Errorf("cannot ask the provider %s about itself: %w", p.IssuerURL, err)
+		return fmt.Errorf("cannot fetch the configuration of the provider %s: %w", p.IssuerURL, err)
 	}
 	var more struct {
 		Methods []string `json:"token_endpoint_auth_methods_supported"`
 	}
 	if err := known.Claims(&more); err != nil {
-		return fmt.Errorf("the provider %s describes itself wrongly: %w", p.IssuerURL, err)
+		return fmt.Errorf("the provider %s has an invalid configuration: %w", p.IssuerURL, err)
 	}
 	endpoint := known.Endpoint()
 	// A code works only once, so the authentication method cannot be found by trial. Basic is the default (OpenID
@@ -136,7 +136,7 @@ func (p *provider) fetchConfig(ctx context.Context) error {
 func (d *discovered) authorize(a attempt) (string, error) {
 	address := d.config.AuthCodeURL(a.State, oidc.Nonce(a.Nonce), oauth2.S256ChallengeOption(a.Verifier))
 	if u, err := url.Parse(address); err != nil || u.Scheme != "https" && u.Scheme != "http" {
-		return "", fmt.Errorf("the provider %s names no web address to sign in at", d.IssuerURL)
+		return "", fmt.Errorf("the configuration of the provider %s has no web address for signing in", d.IssuerURL)
 	}
 	return address, nil
 }
@@ -164,7 +164,7 @@ func (p *provider) person(ctx context.Context, code string, a attempt) (access.P
 		return access.Person{}, fmt.Errorf("%w: %w", errToken, err)
 	}
 	if subtle.ConstantTimeCompare([]byte(token.Nonce), []byte(a.Nonce)) != 1 {
-		return access.Person{}, fmt.Errorf("%w: its nonce is not that of this sign-in", errToken)
+		return access.Person{}, fmt.Errorf("%w: its nonce does not match this sign-in", errToken)
 	}
 	var all claims
 	if err := token.Claims(&all); err != nil {
@@ -209,13 +209,13 @@ func (p *provider) personOf(c claims) (access.Person, error) {
 	name := c.text(p.UsernameClaim)
 	switch {
 	case name == "":
-		return access.Person{}, &claimError{fmt.Sprintf("%s does not tell your %s, by which Herald knows people. An administrator can name another claim in web.oidc.usernameClaim, or ask for more in web.oidc.scopes.", p.name, p.UsernameClaim)}
+		return access.Person{}, &claimError{fmt.Sprintf("%s did not return your %s, which Herald uses to identify people. An administrator can set another claim in web.oidc.usernameClaim, or request more in web.oidc.scopes.", p.name, p.UsernameClaim)}
 	case p.UsernameClaim == "email" && !c.verified():
-		return access.Person{}, &claimError{fmt.Sprintf("%s does not vouch for your email (email_verified), by which Herald knows people. Verify it there; an administrator can name another claim in web.oidc.usernameClaim.", p.name)}
+		return access.Person{}, &claimError{fmt.Sprintf("%s has not verified your email (email_verified), which Herald uses to identify people. Verify it there; an administrator can set another claim in web.oidc.usernameClaim.", p.name)}
 	}
 	full := p.UsernamePrefix + name
 	if !usable(full) {
-		return access.Person{}, &claimError{"Your name at " + p.name + " cannot be one here: it begins like a name of Kubernetes or Herald, has control characters, or is too long. An administrator can set web.oidc.usernamePrefix."}
+		return access.Person{}, &claimError{"Your name at " + p.name + " cannot be used here: it starts with a prefix of Kubernetes or Herald, contains control characters, or is too long. An administrator can set web.oidc.usernamePrefix."}
 	}
 	found := access.Person{Name: full, DisplayName: name}
 	// The last present claim wins.

@@ -159,7 +159,7 @@ func (h *Handlers) signOut(w http.ResponseWriter, r *http.Request) {
 		if err := h.Sessions.SignOutEverywhere(r.Context(), current.Person.Name); err != nil {
 			h.refuse(w, r, refusal{
 				http.StatusServiceUnavailable, "Not signed out",
-				"Nothing has changed: Herald cannot store now that you sign out everywhere. Go back and try again, or sign out on this device alone.", err,
+				"Nothing has changed: Herald cannot sign you out everywhere now. Go back and try again, or sign out only on this device.", err,
 			})
 			return
 		}

@@ -228,7 +228,7 @@ func TestLink(t *testing.T) {
 		late := w.browser()
 		for _, method := range []string{http.MethodPost, http.MethodGet} {
 			answer = late.do(method, path)
-			if body := text(t, answer); answer.StatusCode != http.StatusGone || len(answer.Cookies()) > 0 || !strings.Contains(body, "used already") || !strings.Contains(body, "herald signin-link") {
+			if body := text(t, answer); answer.StatusCode != http.StatusGone || len(answer.Cookies()) > 0 || !strings.Contains(body, "already been used") || !strings.Contains(body, "herald signin-link") {
 				t.Errorf("%s of a used link: %d, %v, %s", method, answer.StatusCode, answer.Cookies(), body)
 			}
 		}
@@ -406,7 +406,7 @@ func TestWithoutKeys(t *testing.T) {
 			w.handler = mux
 			for _, path := range paths {
 				answer := w.browser().do(http.MethodGet, path)
-				if body := text(t, answer); answer.StatusCode != http.StatusServiceUnavailable || !strings.Contains(body, "log of the apiserver") || strings.Contains(body, sessiontest.Name) {
+				if body := text(t, answer); answer.StatusCode != http.StatusServiceUnavailable || !strings.Contains(body, "an administrator can find the reason") || strings.Contains(body, sessiontest.Name) {
 					t.Errorf("%s: %d, %s", path, answer.StatusCode, body)
 				}
 			}

@@ -29,10 +29,10 @@ func (h *Handlers) Watch(ctx context.Context, after func(time.Duration) <-chan t
 		case err != nil:
 			pause = probeRetryInterval
 			if !away && ctx.Err() == nil {
-				h.Log.WarnContext(ctx, "People cannot sign in: the OpenID Connect provider does not answer", "issuer", h.OIDC.IssuerURL, "error", err)
+				h.Log.WarnContext(ctx, "People cannot sign in: the OpenID Connect provider does not respond", "issuer", h.OIDC.IssuerURL, "error", err)
 			}
 		case away:
-			h.Log.InfoContext(ctx, "The OpenID Connect provider answers again", "issuer", h.OIDC.IssuerURL)
+			h.Log.InfoContext(ctx, "The OpenID Connect provider responds again", "issuer", h.OIDC.IssuerURL)
 		}
 		away = err != nil
 		select {

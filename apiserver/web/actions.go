@@ -32,7 +32,7 @@ func (s *Site) reschedule(w http.ResponseWriter, v *visit) error {
 	}
 	from, err := time.Parse(time.RFC3339Nano, v.PostForm.Get("from"))
 	if err != nil {
-		return &bridge.Error{Code: bridge.CodeValidation, Message: "the form does not say which time the post had; load the page again"}
+		return &bridge.Error{Code: bridge.CodeValidation, Message: "the form lacks the post's previous time; reload the page"}
 	}
 	id := v.PathValue("id")
 	if _, err := s.Service.Move(v.Context(), v.caller, id, from, *at); err != nil {

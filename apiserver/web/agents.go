@@ -36,7 +36,7 @@ func (s *Site) agents(w http.ResponseWriter, v *visit) error {
 		grants = slices.DeleteFunc(grants, func(grant v1alpha1.OAuthGrant) bool { return !isOwnGrant(v, &grant) })
 	}
 	how := h.P(g.Text("To connect one, add "), h.Code(h.ID("mcp"), g.Text(s.Agents.Resource())),
-		h.Button(h.Type("button"), h.Class("button small"), h.Data("copy", "#mcp"), g.Text("Copy")), g.Text(" to it as an MCP server. It sends you here to allow it."))
+		h.Button(h.Type("button"), h.Class("button small"), h.Data("copy", "#mcp"), g.Text("Copy")), g.Text(" to it as an MCP server. It then sends you here for permission."))
 	content := []g.Node{how}
 	if len(grants) == 0 {
 		content = append(content, empty("No agent yet", "Agents that people allow to act for the team are listed here."))
@@ -78,15 +78,15 @@ func (s *Site) agentCard(v *visit, grant *v1alpha1.OAuthGrant, mayEnd bool) g.No
 			g.If(grant.Status.RevokedReason != "", fact("Why it ended", g.Text(revocationReasons[grant.Status.RevokedReason]))),
 		),
 		g.If(mayEnd && over == "", h.Div(h.Class("actions"),
-			form(v.path("agents/"+grant.Name+"/revoke"), "Revoke this agent? It is refused at once, and has to ask again.", submit("Revoke", "small danger")))),
+			form(v.path("agents/"+grant.Name+"/revoke"), "Revoke this agent? It loses access immediately and has to ask again.", submit("Revoke", "small danger")))),
 	)
 }
 
 var revocationReasons = map[string]string{
-	v1alpha1.GrantReuse:     "Its token was used twice, as if somebody had stolen it",
-	v1alpha1.GrantReplay:    "Its code was used twice, as if somebody had stolen it",
-	v1alpha1.GrantSignedOff: "The agent ended it itself",
-	v1alpha1.GrantExpired:   "Its time was over",
+	v1alpha1.GrantReuse:     "Its token was used twice and may have been stolen",
+	v1alpha1.GrantReplay:    "Its code was used twice and may have been stolen",
+	v1alpha1.GrantSignedOff: "Revoked by the agent",
+	v1alpha1.GrantExpired:   "Expired",
 }
 
 // origin returns where an agent comes from, and whether that is verified.

@@ -66,7 +66,7 @@ func (s *Site) calendar(w http.ResponseWriter, v *visit) error {
 			narrow,
 			g.If(more, notice(neutral, paragraph("This month has more posts than a calendar can show. Choose a state or a platform."))),
 			s.month(v, month, first, weeks, byDay),
-			h.P(h.Class("soft"), g.Text("Days and times are those of "+v.zone.String()+". "), g.If(v.may.update, g.Text("Drag a scheduled post to another day, or open it to choose a time."))),
+			h.P(h.Class("soft"), g.Text("Days and times are in "+v.zone.String()+". "), g.If(v.may.update, g.Text("Drag a scheduled post to another day, or open it to choose a time."))),
 		},
 	})
 	return nil
@@ -82,9 +82,9 @@ func (s *Site) months(v *visit, month time.Time, f filters) g.Node {
 		return h.A(h.Class("button square"), h.Href(v.path("calendar")+f.query("month", to.Format(monthForm))), h.Aria("label", label), drawing(icon))
 	}
 	return h.Nav(h.Class("months"), h.Aria("label", "Months"),
-		step(month.AddDate(0, -1, 0), "before", "The month before"),
+		step(month.AddDate(0, -1, 0), "before", "Previous month"),
 		link(v.path("calendar")+f.query(), "Today", ""),
-		step(month.AddDate(0, 1, 0), "after", "The month after"),
+		step(month.AddDate(0, 1, 0), "after", "Next month"),
 	)
 }
 

@@ -22,7 +22,7 @@ import (
 var (
 	errNoTime     = errors.New("choose a day and a time, or publish now")
 	errNoAudience = errors.New("choose who can see the post on TikTok")
-	errNoMoment   = errors.New("the cover picture's moment is a number of seconds, such as 2.5")
+	errNoMoment   = errors.New("the cover picture's time must be a number of seconds, such as 2.5")
 	errTwice      = errors.New("this post names an account twice, which this form cannot show; edit it with kubectl")
 )
 
@@ -267,7 +267,7 @@ func (s *Site) upload(w http.ResponseWriter, v *visit) error {
 }
 
 func (s *Site) uploadFailed(w http.ResponseWriter, v *visit, err error) error {
-	status, message := http.StatusInternalServerError, "it is our fault; try again"
+	status, message := http.StatusInternalServerError, "internal error; try again"
 	if known, ok := errors.AsType[*bridge.Error](err); ok {
 		status, message = rest.StatusOf(known.Code), known.Message
 	} else {

@@ -119,9 +119,9 @@ func (s *Site) targetFields(a *v1alpha1.Connection, t *targetWriting) g.Node {
 			h.Label(h.For(title), g.Text("Title on YouTube")), h.Input(h.ID(title), h.Name(title), h.Value(t.title), h.MaxLength("200"), h.AutoComplete("off")))),
 		g.If(a.Spec.Platform == v1alpha1.PlatformTikTok, s.tiktokFields(a, t)),
 		h.Details(h.Class("only-caption"), g.If(t.caption != "", g.Attr("open")),
-			h.Summary(g.Text("Another text for "+a.Spec.Platform.Title())),
+			h.Summary(g.Text("Different text for "+a.Spec.Platform.Title())),
 			h.Label(h.Class("hidden"), h.For(own), g.Text("Text for "+nameOfAccount(a, a.Name)+" on "+a.Spec.Platform.Title())),
-			h.Textarea(h.ID(own), h.Name(own), h.Rows("4"), h.Placeholder("Left empty, it gets the text of all."), typed(t.caption))),
+			h.Textarea(h.ID(own), h.Name(own), h.Rows("4"), h.Placeholder("If empty, the text for all accounts is used."), typed(t.caption))),
 	}
 }
 
@@ -213,9 +213,9 @@ func (s *Site) mediaFields(v *visit, c *composer) g.Node {
 // placeRule returns the text about whether files are published with the location where they were taken.
 func (v *visit) placeRule() string {
 	if v.team.Spec.Media.KeepLocation {
-		return "Your team sends pictures and videos with the place where they were taken, if their files tell it."
+		return "Your team publishes pictures and videos with the location where they were taken, if the files contain it."
 	}
-	return "Platforms get pictures and videos without the place where they were taken."
+	return "Platforms receive pictures and videos without the location where they were taken."
 }
 
 // dropZone is a file field whose files the page's script uploads. It lists the uploaded files.
@@ -223,7 +223,7 @@ func (s *Site) dropZone(v *visit, name, label, types string, many bool, files []
 	return h.FieldSet(h.Class("drop"), h.Data("upload", v.path("media")), h.Data("name", name), h.Legend(g.Text(label)),
 		h.Label(h.Class("choose"),
 			g.If(v.may.upload, g.Group{g.Text("Choose "), g.If(many, g.Text("files")), g.If(!many, g.Text("a file")), g.Text(" or drop them here")}),
-			g.If(!v.may.upload, g.Text("You may not upload files to this team")),
+			g.If(!v.may.upload, g.Text("You are not allowed to upload files for this team")),
 			h.Input(h.Type("file"), h.Accept(types), g.If(many, h.Multiple()), g.If(!v.may.upload, h.Disabled()))),
 		h.Ol(h.Data("files", ""), g.Map(files, func(id string) g.Node {
 			return file(v.thumb(s, id), hidden(name, id), id)

@@ -22,7 +22,7 @@ func (s *Site) visitor(of session.Session) connect.Visitor {
 	return connect.Visitor{Session: of.ID, Person: of.Person.Name, May: func(ctx context.Context, namespace string, verb connect.Verb) error {
 		may, err := s.Access.May(ctx, of.Person, namespace, string(verb), "connections")
 		if err == nil && !may {
-			err = &errForbidden{"You may not " + string(verb) + " connections in the namespace " + namespace + ". Ask the people who run Herald for a role there."}
+			err = &errForbidden{"You may not " + string(verb) + " connections in the namespace " + namespace + ". Ask an administrator for a role there."}
 		}
 		return err
 	}}
@@ -42,7 +42,7 @@ func (s *Site) connect(w http.ResponseWriter, v *visit) error {
 	// which are unknown. A page with a Refresh header is not a form.
 	to := started.Platform.Title()
 	w.Header().Set("Refresh", "0; url="+started.Address)
-	s.page(w, http.StatusOK, "On to "+to, paragraph("You choose the account there, and come back."),
+	s.page(w, http.StatusOK, "On to "+to, paragraph("Choose the account there; you will return here."),
 		h.P(h.A(h.Class("button primary"), h.Href(started.Address), g.Text("Continue to "+to))))
 	return nil
 }
@@ -51,7 +51,7 @@ func (s *Site) connect(w http.ResponseWriter, v *visit) error {
 func (s *Site) callback(w http.ResponseWriter, r *http.Request) {
 	of, ok := session.From(r.Context())
 	if !ok {
-		s.page(w, http.StatusUnauthorized, "You are signed out", paragraph("Nothing was connected. Sign in, then begin again."), link("/signin", "Sign in", "primary"))
+		s.page(w, http.StatusUnauthorized, "You are signed out", paragraph("Nothing was connected. Sign in, then start again."), link("/signin", "Sign in", "primary"))
 		return
 	}
 	value := func(name string) string {
@@ -125,7 +125,7 @@ func (s *Site) choices(w http.ResponseWriter, r *http.Request, out connect.Outco
 				return h.Li(h.Input(h.Type("radio"), h.ID(id), h.Name("account"), h.Value(of.Identity.AccountID), h.Required(), g.If(i == 0, h.Checked())),
 					h.Label(h.For(id), h.Span(h.Class("account"), h.Strong(g.Text(of.Identity.DisplayName)),
 						g.If(of.Identity.Username != "", h.Span(h.Class("soft"), g.Text("@"+of.Identity.Username))),
-						g.If(of.Connection != "", h.Span(h.Class("soft"), g.Text("connected already; it is connected again"))))))
+						g.If(of.Connection != "", h.Span(h.Class("soft"), g.Text("already connected; its connection is renewed"))))))
 			}))),
 			submit("Connect this account", "primary"),
 		),

@@ -44,9 +44,9 @@ func stateOf(c *v1alpha1.Connection, now time.Time) accountState {
 	case restricted(c) != "":
 		return accountState{tone: bad, label: "Restricted", text: sentence(restricted(c))}
 	case c.Status.RateLimitedUntil != nil && c.Status.RateLimitedUntil.After(now):
-		return accountState{tone: caution, label: "Limited", text: sentence(cmp.Or(c.Status.RateLimitedMessage, "the platform takes no more calls for the moment"))}
+		return accountState{tone: caution, label: "Limited", text: sentence(cmp.Or(c.Status.RateLimitedMessage, "the platform accepts no more calls for now"))}
 	case by != nil && by.Sub(now) < 0:
-		return accountState{tone: caution, label: "Ended", text: "It was to be connected again " + distance(by.Sub(now)) + ".", reconnect: true}
+		return accountState{tone: caution, label: "Ended", text: "It had to be connected again " + distance(by.Sub(now)) + ".", reconnect: true}
 	case by != nil && by.Sub(now) < warnBefore:
 		return accountState{tone: caution, label: "Ends soon", text: "It has to be connected again " + distance(by.Sub(now)) + ".", reconnect: true}
 	default:
@@ -81,7 +81,7 @@ func (s *Site) connections(w http.ResponseWriter, v *visit) error {
 		view.content = append(view.content, h.P(h.Class("soft"), g.Text(roomFor(limit, accounts))))
 	}
 	if len(accounts) == 0 {
-		view.content = append(view.content, empty("No account is connected yet", "Choose a platform below. You are led there, choose the account, and come back."))
+		view.content = append(view.content, empty("No account is connected yet", "Choose a platform below. Choose the account there; you will return here."))
 	} else {
 		view.content = append(view.content, h.Ul(h.Class("accounts"), s.watch(v, accounts), g.Map(accounts, func(c *v1alpha1.Connection) g.Node { return s.accountCard(v, c) })))
 	}
@@ -111,8 +111,8 @@ func roomFor(limit int, accounts []*v1alpha1.Connection) string {
 func (s *Site) connectButtons(v *visit) g.Node {
 	offered := s.Connect.Available()
 	if len(offered) == 0 {
-		return notice(neutral, paragraph("The people who run this Herald have entered no app of any platform, so that no account can be connected here. "+
-			"They find out how in docs/platform-setup.md."))
+		return notice(neutral, paragraph("No platform's app is configured, so accounts cannot be connected here. "+
+			"Administrators find the steps in docs/platform-setup.md."))
 	}
 	return h.Section(h.Header(h.Class("section"), h.H2(g.Text("Connect an account"))),
 		h.Ul(h.Class("connect"), g.Map(platformOrder, func(p v1alpha1.Platform) g.Node {

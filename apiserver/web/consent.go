@@ -25,9 +25,9 @@ var levels = []struct {
 	scope       bridge.Scope
 	label, text string
 }{
-	{bridge.ScopeRead, "Read", "It sees posts, accounts and what became of posts."},
-	{bridge.ScopeDraft, "Read and write drafts", "It also writes drafts and uploads files. A person publishes them."},
-	{bridge.ScopePublish, "Read, write and publish", "It also publishes and schedules posts, and cancels them, without asking."},
+	{bridge.ScopeRead, "Read", "It can read accounts, posts and their results."},
+	{bridge.ScopeDraft, "Read and write drafts", "It can also write drafts and upload files. A person publishes the drafts."},
+	{bridge.ScopePublish, "Read, write and publish", "It can also publish, schedule and cancel posts without asking."},
 }
 
 // authorize shows the consent page for an agent. It changes nothing.
@@ -83,8 +83,8 @@ func (s *Site) renderConsent(w http.ResponseWriter, r *http.Request, of session.
 		return
 	}
 	if len(offered) == 0 {
-		s.page(w, http.StatusForbidden, "You may not allow this",
-			paragraph("Ask the people who run Herald for a role in the namespace "+team.Spec.Namespace+"."), link("/", "To the start", "primary"))
+		s.page(w, http.StatusForbidden, "You are not allowed to grant this",
+			paragraph("Ask an administrator for a role in the namespace "+team.Spec.Namespace+"."), link("/", "To the start page", "primary"))
 		return
 	}
 	again := r.URL.Query()
@@ -96,7 +96,7 @@ func (s *Site) renderConsent(w http.ResponseWriter, r *http.Request, of session.
 		h.Dl(
 			fact("For the team", h.Strong(g.Text(nameOf(team))), g.If(several, g.Group{g.Text(" "), h.A(h.Href(oauth.AuthorizePath+"?"+again.Encode()), g.Text("another one"))})),
 			fact("Allowed by", h.Code(g.Text(of.Person.Name))),
-			fact("The answer goes to", g.Group(whereTo(asked))),
+			fact("It redirects to", g.Group(whereTo(asked))),
 		),
 		h.Form(h.Method("post"), h.Action(oauth.AuthorizePath), h.Class("pick"),
 			hidden("consent", s.Agents.Seal(asked, of, team.Spec.Namespace)),
@@ -107,8 +107,8 @@ func (s *Site) renderConsent(w http.ResponseWriter, r *http.Request, of session.
 				return h.Li(h.Input(h.Type("radio"), h.ID(id), h.Name("level"), h.Value(string(level.scope)), h.Required()),
 					h.Label(h.For(id), h.Span(h.Class("account"), h.Strong(g.Text(level.label)), h.Span(h.Class("soft"), g.Text(level.text)))))
 			}))),
-			g.If(team.Spec.Agents.Publishing == v1alpha1.AgentsDraft, h.P(g.Text("In this team, what agents publish waits as a draft for a person."))),
-			h.P(h.Class("soft"), g.Text("It never does more than you may. You can end this at any time on the page Agents of the team.")),
+			g.If(team.Spec.Agents.Publishing == v1alpha1.AgentsDraft, h.P(g.Text("In this team, agents' posts wait as drafts for a person's review."))),
+			h.P(h.Class("soft"), g.Text("It never has more rights than you. You can revoke it at any time on the team's page Agents.")),
 			h.Div(h.Class("actions"),
 				h.Button(h.Type("submit"), h.Class("button primary"), h.Name("decision"), h.Value("allow"), g.Text("Allow")),
 				h.Button(h.Type("submit"), h.Class("button"), h.Name("decision"), h.Value("deny"), g.Attr("formnovalidate"), g.Text("Deny"))),
@@ -119,14 +119,14 @@ func (s *Site) renderConsent(w http.ResponseWriter, r *http.Request, of session.
 func requester(asked *oauth.Request) g.Node {
 	c := &asked.Client
 	if !c.Verified {
-		return notice(caution, h.P(h.Strong(g.Text("This agent is not verified.")), g.Text(" It chose its name itself, and may be another than it says. Allow it only if you have just connected it yourself.")))
+		return notice(caution, h.P(h.Strong(g.Text("This agent is not verified.")), g.Text(" It chose its own name, which may be false. Allow it only if you have just connected it yourself.")))
 	}
-	known := notice(neutral, h.P(g.Text("This agent is known by its site, "), h.Strong(g.Text(c.Host())), g.Text(". Its name is what that site says.")))
+	known := notice(neutral, h.P(g.Text("This agent is identified by its site, "), h.Strong(g.Text(c.Host())), g.Text(". The site provides its name.")))
 	if !asked.ToComputer() {
 		return known
 	}
-	return g.Group{known, notice(caution, h.P(h.Strong(g.Text("Any program on this computer can ask in its name.")),
-		g.Text(" The answer goes to a program here, and its site cannot say which. Allow it only if you have just started it yourself.")))}
+	return g.Group{known, notice(caution, h.P(h.Strong(g.Text("Any program on this computer can impersonate it.")),
+		g.Text(" It redirects to a program on this computer, which its site cannot identify. Allow it only if you have just started it yourself.")))}
 }
 
 func whereTo(asked *oauth.Request) []g.Node {
@@ -169,12 +169,12 @@ func (s *Site) decide(w http.ResponseWriter, r *http.Request) {
 func (s *Site) invalidRequest(w http.ResponseWriter, refused *oauth.Refused) {
 	known := " (not verified)"
 	if host := refused.Client.Host(); host != "" {
-		known = " (known by its site, " + host + ")"
+		known = " (identified by its site, " + host + ")"
 	}
-	s.page(w, http.StatusBadRequest, "The agent asks wrongly",
-		h.P(g.Text("The question of the agent "), h.Strong(g.Text(refused.Client.Shown())), g.Text(known+" cannot be answered: "), h.Code(g.Text(refused.What())), g.Text(".")),
-		h.P(g.Text("Nothing was allowed. The answer would go to "), h.Strong(g.Text(refused.Host)), g.Text(". Go there only if you came from there, and do not sign in to Herald there.")),
-		h.Div(h.Class("actions"), link("/", "To the start", "primary"),
+	s.page(w, http.StatusBadRequest, "Invalid request from the agent",
+		h.P(g.Text("The request of the agent "), h.Strong(g.Text(refused.Client.Shown())), g.Text(known+" is invalid: "), h.Code(g.Text(refused.What())), g.Text(".")),
+		h.P(g.Text("Access was not granted. The redirect would go to "), h.Strong(g.Text(refused.Host)), g.Text(". Go there only if you came from there, and do not sign in to Herald there.")),
+		h.Div(h.Class("actions"), link("/", "To the start page", "primary"),
 			h.A(h.Class("button"), h.Href(refused.Location), h.Rel("noreferrer nofollow"), g.Text("Back to "+refused.Host))))
 }
 
@@ -190,7 +190,7 @@ func (s *Site) notAllowed(w http.ResponseWriter, r *http.Request, err error) {
 	case errors.As(err, &refused):
 		s.invalidRequest(w, refused)
 	case errors.As(err, &shown):
-		s.page(w, shown.Status, shown.Title, paragraph(shown.Message), link("/", "To the start", "primary"))
+		s.page(w, shown.Status, shown.Title, paragraph(shown.Message), link("/", "To the start page", "primary"))
 	default:
 		s.failure(w, r, nil, err)
 	}

@@ -226,7 +226,7 @@ func TestThreatConsentPhishing(t *testing.T) {
 	text := textOf(parsed(t, w.serve(ask(&editor, consentPath(w.agentID(t, evil, "https://evil.example/cb"), "https://evil.example/cb", ""), nil)).Body.String()))
 	says(t, "an unknown agent", text, []string{"This agent is not verified.", "The answer goes to", "evil.example", acme, "oidc:edith"}, nil)
 	checkMarkup(t, "consent", parsed(t, w.serve(ask(&editor, consentPath(w.agentID(t, evil, "https://evil.example/cb"), "https://evil.example/cb", ""), nil)).Body.String()))
-	const anyProgram = "Any program on this computer can ask in its name"
+	const anyProgram = "Any program on this computer can impersonate it"
 	verified := oauth.Client{ID: "https://agent.example/client.json", Name: "Claude", Verified: true}
 	for redirect, tc := range map[string]struct {
 		reason  string

@@ -26,7 +26,7 @@ func (s *Site) showKeys(w http.ResponseWriter, v *visit, status int, first ...g.
 	}
 	content := first
 	if len(all) == 0 {
-		content = append(content, empty("No API key yet", "Programs and agents post with a key of their own, by the REST API or MCP."))
+		content = append(content, empty("No API key yet", "Programs and agents post with their own keys, through the REST API or MCP."))
 	} else {
 		content = append(content, h.Ul(h.Class("accounts"), g.Map(all, func(k bridge.Key) g.Node { return s.keyCard(v, k) })))
 	}
@@ -45,7 +45,7 @@ func (s *Site) keyForm(v *visit) g.Node {
 			h.P(h.Class("field"), h.Label(h.For("ends"), g.Text("It works until")),
 				h.Select(h.ID("ends"), h.Name("ends"), h.Option(h.Value(""), g.Text("it is revoked")), h.Option(h.Value("30"), g.Text("30 days from now")),
 					h.Option(h.Value("90"), g.Text("90 days from now")), h.Option(h.Value("365"), g.Text("a year from now")))),
-			submit("Make a key", "primary"),
+			submit("Create a key", "primary"),
 		))
 }
 
@@ -70,11 +70,11 @@ func (s *Site) keyCard(v *visit, k bridge.Key) g.Node {
 			g.If(k.Author != "", fact("Made by", g.Text(k.Author))),
 		),
 		g.If(v.may.changeKeys && k.State == bridge.KeyActive, h.Div(h.Class("actions"),
-			g.If(len(k.Tokens) < 2, form(at+"/roll", "", submit("Make a second token", "small"))),
+			g.If(len(k.Tokens) < 2, form(at+"/roll", "", submit("Create a second token", "small"))),
 			g.Iff(len(k.Tokens) > 1, func() g.Node {
-				return form(at+"/drop", "Stop the older token? What still uses it is refused from then on.", hidden("token", k.Tokens[0].Name), submit("Stop the older token", "small danger"))
+				return form(at+"/drop", "Stop the older token? Programs that still use it will be rejected.", hidden("token", k.Tokens[0].Name), submit("Stop the older token", "small danger"))
 			}),
-			form(at+"/revoke", "Revoke this key? What uses it is refused at once, for good.", submit("Revoke", "small danger")),
+			form(at+"/revoke", "Revoke this key? Programs that use it are rejected immediately and permanently.", submit("Revoke", "small danger")),
 		)),
 	)
 }

@@ -112,7 +112,7 @@ func (s *Site) questions(v *visit, of *bridge.PostPage) g.Node {
 	}
 	if more := of.Total - len(of.Posts); more > 0 {
 		out = append(out, notice(caution, h.P(g.Text("More posts need your answer: "+strconv.Itoa(more)+". "),
-			h.A(h.Href(v.path("posts")+filters{status: stateUndecided}.query()), g.Text("All that need it")))))
+			h.A(h.Href(v.path("posts")+filters{status: stateUndecided}.query()), g.Text("All posts that need an answer")))))
 	}
 	return out
 }

@@ -142,7 +142,7 @@ func (s *Site) list(v *visit, page bridge.PostPage, f filters) g.Node {
 		return s.nothingYet(v)
 	}
 	if len(page.Posts) == 0 {
-		return empty("No posts here", "No post is of this kind. Choose another state or platform.", link(v.path("posts"), "All posts", ""))
+		return empty("No posts here", "No posts match. Choose another state or platform.", link(v.path("posts"), "All posts", ""))
 	}
 	step := func(to int, icon, label string) g.Node {
 		return h.A(h.Class("button"), h.Href(v.path("posts")+f.query("page", strconv.Itoa(to))), drawing(icon), g.Text(label))
@@ -160,10 +160,10 @@ func (s *Site) list(v *visit, page bridge.PostPage, f filters) g.Node {
 // nothingYet shows the first step to a team without posts.
 func (s *Site) nothingYet(v *visit) g.Node {
 	if v.may.seeAccounts && len(s.accounts(v)) == 0 {
-		return empty("Connect an account first", "A post goes to accounts of yours on X, Threads, Instagram, Facebook, TikTok or YouTube.",
+		return empty("Connect an account first", "Posts are published to your accounts on X, Threads, Instagram, Facebook, TikTok or YouTube.",
 			g.If(v.may.connect, link(v.path("connections"), "Connect an account", "primary")))
 	}
-	return empty("Write your first post", "It goes to as many accounts as you like: at once, or at a time that you choose.",
+	return empty("Write your first post", "It is published to any number of accounts, immediately or at a time that you choose.",
 		g.If(v.may.compose(), link(v.path("posts/new"), "New post", "primary")))
 }
 

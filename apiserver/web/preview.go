@@ -66,7 +66,7 @@ func (s *Site) tooOften(w http.ResponseWriter, v *visit, wait time.Duration) {
 		status = http.StatusOK
 	}
 	w.Header().Set("Retry-After", strconv.Itoa(int(wait.Seconds())+1))
-	s.write(w, status, notice(caution, paragraph("The preview was asked for too often, and rests for a moment. What you wrote is still here: the preview comes back when you go on writing.")))
+	s.write(w, status, notice(caution, paragraph("The preview was requested too often and is paused for a moment. Your text is still here, and the preview returns when you continue writing.")))
 }
 
 // stops shows the problems that are about the whole post rather than one account or part.
@@ -97,7 +97,7 @@ func warnings(found *bridge.Check) g.Node {
 	for _, w := range found.Warnings {
 		texts = append(texts, sentence(w))
 	}
-	return notice(caution, h.P(h.Strong(g.Text("It can be published, and a platform may refuse it from this account:"))), items(texts))
+	return notice(caution, h.P(h.Strong(g.Text("It can be published, but a platform may refuse it from this account:"))), items(texts))
 }
 
 // lengthMeter shows how much of a platform's maximum length a text uses, next to the account.

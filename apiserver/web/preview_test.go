@@ -191,7 +191,7 @@ func TestChecksAreBounded(t *testing.T) {
 			t.Fatalf("check %d: %d", i, code)
 		}
 	}
-	if code, text := check(editor, "true"); code != http.StatusOK || strings.Contains(text, "mock") || !strings.Contains(text, "What you wrote is still here") {
+	if code, text := check(editor, "true"); code != http.StatusOK || strings.Contains(text, "mock") || !strings.Contains(text, "Your text is still here") {
 		t.Errorf("one too many, which htmx has to show: %d, %s", code, text)
 	}
 	if code, _ := check(editor, ""); code != http.StatusTooManyRequests {
@@ -264,7 +264,7 @@ func TestThreatUploadAddresses(t *testing.T) {
 		if answer := w.serve(ask(&editor, "/teams/"+acme+"/media", url.Values{})); answer.Code != http.StatusForbidden || len(w.media) != 1 {
 			t.Errorf("who may write posts, but upload nothing, is answered with %d", answer.Code)
 		}
-		if page := w.get(t, editor, "/teams/"+acme+"/posts/new"); !strings.Contains(textOf(page), "You may not upload files to this team") {
+		if page := w.get(t, editor, "/teams/"+acme+"/posts/new"); !strings.Contains(textOf(page), "You are not allowed to upload files for this team") {
 			t.Error("a page offers what is refused")
 		}
 	}

@@ -30,7 +30,7 @@ func (s *Site) confirmRepeat(w http.ResponseWriter, v *visit, repeated *bridge.R
 	s.render(w, v, http.StatusConflict, view{
 		title: "You published this a moment ago", place: placePosts,
 		content: []g.Node{h.Section(h.ID("repeated"), h.Class("card"),
-			notice(caution, h.P(g.Text("You sent the same to the same accounts on "), v.moment(repeated.At), g.Text(". Nothing more was published."))),
+			notice(caution, h.P(g.Text("You sent the same post to the same accounts on "), v.moment(repeated.At), g.Text(". Nothing more was published."))),
 			h.P(h.Class("actions"), link(v.path("posts/"+repeated.ID), "Open that post", "primary")),
 			form(action, "", fields, submit("Publish it again", "danger")),
 		)},

@@ -99,7 +99,7 @@ func (s *Site) roleNames() string {
 }
 
 func (s *Site) noTeam(w http.ResponseWriter, who access.Person) {
-	s.page(w, http.StatusForbidden, "You belong to no team yet",
-		paragraph("You are signed in as "+who.Name+". Ask the people who run Herald to give you a role in the namespace of a team: "+s.roleNames()+"."),
+	s.page(w, http.StatusForbidden, "You do not belong to a team yet",
+		paragraph("You are signed in as "+who.Name+". Ask an administrator for a role in a team's namespace: "+s.roleNames()+"."),
 		form("/signout", "", submit("Sign out", "")))
 }

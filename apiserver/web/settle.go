@@ -79,7 +79,7 @@ func (s *Site) found(v *visit, post string, target int, entered string) (none br
 	}
 	name, ok := reader.ParsePost(account, entered)
 	if !ok {
-		return none, &bridge.Error{Code: bridge.CodeValidation, Message: "what you entered names no post of " + platform.Title() + ". Enter " + reader.PostHint()}
+		return none, &bridge.Error{Code: bridge.CodeValidation, Message: "your input does not identify a post on " + platform.Title() + ". Enter " + reader.PostHint()}
 	}
 	verdict := bridge.Verdict{Posted: true, ExternalID: name.ID}
 	if name.ID == "" {

@@ -44,7 +44,7 @@ func (s *Site) teamPage(w http.ResponseWriter, v *visit) error {
 			g.If(!t.TrialEndsAt.IsZero(), fact("The trial ends", v.moment(t.TrialEndsAt))),
 		)),
 		h.Section(h.Class("card"), h.H2(g.Text("Agents")), h.Dl(fact("What they want to publish", g.Text(publishing[t.Agents.Publishing]))),
-			h.P(h.Class("soft"), g.Text("Agents come by MCP, with an API key or with what a person allowed them. The people who run Herald decide this, in the Team."))),
+			h.P(h.Class("soft"), g.Text("Agents use MCP, with an API key or a person's permission. Administrators configure this in the Team."))),
 		g.Iff(v.may.seeUsage, func() g.Node {
 			return h.Section(h.Class("card"), h.H2(g.Text("Usage")),
 				used("Connected accounts", t.Accounts),
@@ -57,7 +57,7 @@ func (s *Site) teamPage(w http.ResponseWriter, v *visit) error {
 		}),
 		g.Iff(v.may.seeUsage && len(t.Budget) > 0, func() g.Node {
 			return h.Section(h.Class("card"), h.H2(g.Text("Budget")),
-				h.P(h.Class("soft"), g.Text("What the team may keep and have under way. Beyond it posts, files and keys are refused. The people who run Herald decide this, in the Team.")),
+				h.P(h.Class("soft"), g.Text("How much the team may store and have in progress. Beyond a limit, posts, files and keys are rejected. Administrators configure this in the Team.")),
 				g.Map(t.Budget, budgeted),
 			)
 		}),
@@ -67,7 +67,7 @@ func (s *Site) teamPage(w http.ResponseWriter, v *visit) error {
 			fact("You may", g.Text(strings.Join(v.abilities(), ", "))),
 		),
 			h.P(h.Class("soft"), g.Text("Roles come from Kubernetes: a RoleBinding in the namespace "+v.namespace+" to "+s.roleNames()+".")),
-			form("/signout", "Sign out in all browsers? Everywhere that you are signed in, you have to sign in again.", hidden("everywhere", "true"), submit("Sign out everywhere", "small danger")),
+			form("/signout", "Sign out in all browsers? You will have to sign in again everywhere.", hidden("everywhere", "true"), submit("Sign out everywhere", "small danger")),
 		),
 	}})
 	return nil
@@ -94,7 +94,7 @@ func (v *visit) suspended() g.Node {
 		since = g.Group{g.Text(" since "), v.moment(v.team.Status.Suspensions[last].From.Time)}
 	}
 	return notice(caution, h.P(h.Strong(g.Text("Publishing is suspended")), since, g.Text(".")),
-		paragraph("Posts are taken and prepared, and none is sent. They go out once it is lifted; the time until then does not make them too late. The people who run Herald decide this."))
+		paragraph("Posts are accepted and prepared, but not sent. They are published once the suspension ends, and do not expire until then. Administrators decide this."))
 }
 
 // used shows a number and its share of a limit. Unlimited use is not always counted, so a zero is omitted.
@@ -107,10 +107,10 @@ func used(what string, m bridge.Meter) g.Node {
 }
 
 var budgetWords = map[v1alpha1.BudgetItem]string{
-	v1alpha1.BudgetPosts: "Stored posts, finished and cancelled ones counted", v1alpha1.BudgetPostBytes: "Their size",
+	v1alpha1.BudgetPosts: "Stored posts, including finished and cancelled ones", v1alpha1.BudgetPostBytes: "Their size",
 	v1alpha1.BudgetUnfinishedPosts: "Drafts, and posts that are scheduled or being delivered",
-	v1alpha1.BudgetPendingFiles:    "Files that are waited for", v1alpha1.BudgetPendingFileBytes: "Their size, as announced",
-	v1alpha1.BudgetKeys: "API keys, revoked and expired ones counted",
+	v1alpha1.BudgetPendingFiles:    "Files waiting to be uploaded", v1alpha1.BudgetPendingFileBytes: "Their announced size",
+	v1alpha1.BudgetKeys: "API keys, including revoked and expired ones",
 }
 
 // budgeted shows one of a budget's fields and how much of it is used. A limit of zero is a limit.

@@ -60,7 +60,7 @@ func (s *Site) stepsOf(v *visit, post *v1alpha1.Post, i int, t *v1alpha1.TargetS
 	if t.Prepared != nil {
 		what := "upload begun"
 		if t.Prepared.Complete {
-			what = "uploaded ahead of its time"
+			what = "uploaded in advance"
 		}
 		steps = append(steps, step{t.Prepared.MadeAt.Time, neutral, to + what})
 	}
@@ -84,7 +84,7 @@ func (s *Site) stepsOf(v *visit, post *v1alpha1.Post, i int, t *v1alpha1.TargetS
 		}
 		what, how := strings.TrimSuffix(t.Message, "."), bad
 		if state == v1alpha1.TargetUndecided {
-			what, how = "it is not known whether it was published; a person has to look", caution
+			what, how = "it is not known whether it was published; a person has to check", caution
 		}
 		steps = append(steps, step{at, how, to + what})
 	}
@@ -105,9 +105,9 @@ func callSteps(to string, a *v1alpha1.Attempt, thread bool) (steps []step) {
 	}
 	steps = append(steps, step{a.StartedAt.Time, neutral, to + what})
 	if a.EndedAt != nil {
-		waits := step{a.EndedAt.Time, caution, to + "the answer was lost; Herald asks the platform and does not send again"}
+		waits := step{a.EndedAt.Time, caution, to + "the response was lost; Herald asks the platform and does not send it again"}
 		if a.OperationID != "" {
-			waits = step{a.EndedAt.Time, neutral, to + "taken by the platform, which works on it"}
+			waits = step{a.EndedAt.Time, neutral, to + "accepted by the platform and being processed"}
 		}
 		steps = append(steps, waits)
 	}

@@ -35,11 +35,11 @@ func TestTimeline(t *testing.T) {
 		"Scheduled": {"what is to come stands at the end", at(now.Add(time.Hour)), []string{"Created", "To be published"}},
 		"Sent":      {"the first attempt has no number", target(func(s *v1alpha1.TargetStatus) { s.Attempt = attempt(1, nil, "") }), []string{"Created", "sent"}},
 		"Again":     {"the others have", target(func(s *v1alpha1.TargetStatus) { s.Attempt = attempt(3, nil, "") }), []string{"Created", "sent, attempt 3"}},
-		"Lost":      {"no answer came", target(func(s *v1alpha1.TargetStatus) { s.Attempt = attempt(1, new(minute(2)), "") }), []string{"Created", "sent", "the answer was lost"}},
-		"Works":     {"the platform takes its time", target(func(s *v1alpha1.TargetStatus) { s.Attempt = attempt(1, new(minute(2)), "op") }), []string{"Created", "sent", "which works on it"}},
+		"Lost":      {"no answer came", target(func(s *v1alpha1.TargetStatus) { s.Attempt = attempt(1, new(minute(2)), "") }), []string{"Created", "sent", "the response was lost"}},
+		"Works":     {"the platform takes its time", target(func(s *v1alpha1.TargetStatus) { s.Attempt = attempt(1, new(minute(2)), "op") }), []string{"Created", "sent", "being processed"}},
 		"Prepared": {"a file was uploaded before", target(func(s *v1alpha1.TargetStatus) {
 			s.Prepared = &v1alpha1.Prepared{MadeAt: minute(0), Complete: true}
-		}), []string{"Created", "uploaded ahead of its time"}},
+		}), []string{"Created", "uploaded in advance"}},
 		"Thread": {"a part is sent before it is posted, and no part is a second attempt", func(post *v1alpha1.Post) {
 			post.Spec.Category, post.Spec.Tree = v1alpha1.CategoryTree, &v1alpha1.TreeContent{Cards: []v1alpha1.TreeCard{{Caption: "a"}, {Caption: "b"}}}
 			target(func(s *v1alpha1.TargetStatus) {

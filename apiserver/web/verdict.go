@@ -20,12 +20,12 @@ import (
 func (s *Site) verdict(v *visit, post *v1alpha1.Post, i int) g.Node {
 	if given, err := attempt.ParseResolutions(post.Annotations[v1alpha1.SettleAnnotation]); err == nil &&
 		slices.ContainsFunc(given, func(r attempt.Resolution) bool { return int(r.Index) == i }) {
-		return notice(neutral, paragraph("Herald is taking over what you said."))
+		return notice(neutral, paragraph("Herald is applying your answer."))
 	}
 	status := posting.Target(post, i)
 	to := verdictForm{s: s, v: v, post: post, target: i}
 	return h.Div(h.Class("verdict"),
-		g.If(status.AnswerProblem != "", notice(caution, paragraph("Herald could not take over your last answer: "+sentence(inPlainWords(status.AnswerProblem))))),
+		g.If(status.AnswerProblem != "", notice(caution, paragraph("Herald could not apply your last answer: "+sentence(inPlainWords(status.AnswerProblem))))),
 		to.candidates(status.Candidates),
 		h.H3(g.Text("Is it another one?")),
 		to.byName(),
@@ -59,10 +59,10 @@ func (a *verdictForm) form(verdict, confirm string, content ...g.Node) g.Node {
 func (a *verdictForm) candidates(found []v1alpha1.Candidate) g.Node {
 	again := a.form(verdictRelist, "", submit("Look again", "small"))
 	if a.post.Annotations[v1alpha1.ListCandidatesAnnotation] != "" {
-		again = h.P(h.Class("soft"), g.Text("Herald is looking at the account now. What it finds is shown here in a few seconds; load the page again if nothing changes."))
+		again = h.P(h.Class("soft"), g.Text("Herald is checking the account. The result appears here in a few seconds; reload the page if nothing changes."))
 	}
 	if len(found) == 0 {
-		return g.Group{h.P(g.Text("No post of the account is listed here that could be this one. The platform may show it later.")), again}
+		return g.Group{h.P(g.Text("None of the account's listed posts could be this one. The platform may list it later.")), again}
 	}
 	return g.Group{
 		h.H3(g.Text("Is it one of these?")),
@@ -88,7 +88,7 @@ func (a *verdictForm) candidate(c v1alpha1.Candidate) g.Node {
 
 func (a *verdictForm) byName() g.Node {
 	id := "found-" + strconv.Itoa(a.target)
-	help := "the platform's own id of the post"
+	help := "the post's id on the platform"
 	if reader := a.s.reader(a.s.platformOf(a.v, a.post, a.target)); reader != nil {
 		help = reader.PostHint()
 	}
@@ -104,7 +104,7 @@ func (a *verdictForm) byName() g.Node {
 // follow, because the next part replies to this one and needs its id.
 func (a *verdictForm) unnamed(partsFollow bool) g.Node {
 	if partsFollow {
-		return h.P(h.Class("soft"), g.Text("The next part of the thread replies to this one, so Herald needs its address to go on."))
+		return h.P(h.Class("soft"), g.Text("The next part of the thread replies to this one, so Herald needs its address to continue."))
 	}
 	return a.form(verdictUnnamed, "The post then counts as published, without a link to it. Is it certain that it is there?",
 		submit("It was published, but I have no address", "small"))
@@ -113,7 +113,7 @@ func (a *verdictForm) unnamed(partsFollow bool) g.Node {
 func (a *verdictForm) notSent() g.Node {
 	return g.Group{
 		h.P(h.Class("soft"), g.Text("Herald may publish it then. If it is there after all, it is published twice.")),
-		a.form(verdictNotSent, "Is it certain that the post is not there? Herald settles it as never sent. If the post can still be published, it is sent then.",
+		a.form(verdictNotSent, "Is it certain that the post is not there? Herald records it as not sent, and sends it if it can still be published.",
 			submit("It was not published", "small danger")),
 	}
 }

@@ -84,7 +84,7 @@ func TestSettleSaysWhatToEnter(t *testing.T) {
 			t.Errorf("the form of %s says %q, want %q", platform, said, want)
 		}
 		answer := w.serve(ask(&editor, "/teams/"+acme+"/posts/p-1/settle", url.Values{"target": {"0"}, "verdict": {"posted"}, "found": {"the one of yesterday"}}))
-		if said := textOf(parsed(t, answer.Body.String())); answer.Code != http.StatusBadRequest || !strings.Contains(said, "names no post of "+platform.Title()) || !strings.Contains(said, want) {
+		if said := textOf(parsed(t, answer.Body.String())); answer.Code != http.StatusBadRequest || !strings.Contains(said, "does not identify a post on "+platform.Title()) || !strings.Contains(said, want) {
 			t.Errorf("what names no post of %s is answered with %d: %s", platform, answer.Code, said)
 		}
 	}
@@ -109,19 +109,19 @@ func TestVerdictPage(t *testing.T) {
 			[]string{"Is it one of these?", "Is it <this>?", "Open on X", "A post without text", "Yes, it is this one", "Look again", "It was published, but I have no address", "It was not published", "it is published twice"},
 			[]string{"annotation", "target 0"},
 		},
-		"None":    {"nothing is offered that is not there", func(*v1alpha1.Post) {}, []string{"No post of the account is listed", "Look again"}, []string{"Is it one of these?"}},
-		"Looking": {"it is asked once", func(p *v1alpha1.Post) { p.Annotations[v1alpha1.ListCandidatesAnnotation] = "1" }, []string{"is looking at the account now"}, []string{"Look again"}},
+		"None":    {"nothing is offered that is not there", func(*v1alpha1.Post) {}, []string{"None of the account", "Look again"}, []string{"Is it one of these?"}},
+		"Looking": {"it is asked once", func(p *v1alpha1.Post) { p.Annotations[v1alpha1.ListCandidatesAnnotation] = "1" }, []string{"is checking the account"}, []string{"Look again"}},
 		"Refused": {"a person learns what was wrong, without what is for kubectl", func(p *v1alpha1.Post) {
 			p.Status.Targets[0].AnswerProblem = `target 0: the post of "https://x" was not found. If it is, answer that it was published, without the address ("0=posted")`
-		}, []string{`Herald could not take over your last answer: The post of "https://x" was not found.`, "without the address."}, []string{"target 0", "0=posted"}},
+		}, []string{`Herald could not apply your last answer: The post of "https://x" was not found.`, "without the address."}, []string{"target 0", "0=posted"}},
 		"Thread": {"a part that others reply to needs its id", func(p *v1alpha1.Post) {
 			p.Spec.Category, p.Spec.Tree = v1alpha1.CategoryTree, &v1alpha1.TreeContent{Cards: []v1alpha1.TreeCard{{Caption: "a"}, {Caption: "b"}}}
-		}, []string{"Herald needs its address to go on"}, []string{"I have no address"}},
+		}, []string{"Herald needs its address to continue"}, []string{"I have no address"}},
 		"LastPart": {"nothing replies to the last one", func(p *v1alpha1.Post) {
 			p.Spec.Category, p.Spec.Tree = v1alpha1.CategoryTree, &v1alpha1.TreeContent{Cards: []v1alpha1.TreeCard{{Caption: "a"}, {Caption: "b"}}}
 			p.Status.Targets[0].Cards = []v1alpha1.CardStatus{{ExternalID: "1"}}
 		}, []string{"I have no address"}, []string{"Herald needs its address"}},
-		"Answered": {"an answer is taken over once", func(p *v1alpha1.Post) { p.Annotations[v1alpha1.SettleAnnotation] = "0=posted" }, []string{"is taking over what you said"}, []string{"Look again", "It was not published"}},
+		"Answered": {"an answer is taken over once", func(p *v1alpha1.Post) { p.Annotations[v1alpha1.SettleAnnotation] = "0=posted" }, []string{"is applying your answer"}, []string{"Look again", "It was not published"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -189,7 +189,7 @@ func TestDoubt(t *testing.T) {
 func TestForbidden(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct{ reason, path, want string }{
-		"keys":    {"resources have other names in Kubernetes", "/keys", "You may not look at the API keys of the team"},
+		"keys":    {"resources have other names in Kubernetes", "/keys", "You may not view the API keys of the team"},
 		"compose": {"so have verbs", "/posts/new", "You may not write posts of the team"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -191,7 +191,7 @@ func (e *errForbidden) Error() string { return e.message }
 
 func forbidden(need right, v *visit) error {
 	return &errForbidden{"You may not " + need.inWords() + " of the team " + v.teamName() +
-		". Ask the people who run Herald for a role in the namespace " + v.namespace + "."}
+		". Ask an administrator for a role in the namespace " + v.namespace + "."}
 }
 
 // zoneCookie is the cookie with the viewer's time zone, which the page's script sets.

@@ -152,7 +152,7 @@ func (s *Site) write(w http.ResponseWriter, status int, page g.Node) {
 func (s *Site) toSignIn(w http.ResponseWriter, r *http.Request) {
 	if r.Header.Get("HX-Request") != "" {
 		// The response replaces a preview. A redirect would lose the text that the person is writing.
-		s.write(w, http.StatusOK, notice(caution, h.P(g.Text("You are signed out. What you wrote is still here. "), h.A(h.Href("/signin"), h.Target("_blank"), g.Text("Open another tab to sign in")),
+		s.write(w, http.StatusOK, notice(caution, h.P(g.Text("You are signed out. Your text is still here. "), h.A(h.Href("/signin"), h.Target("_blank"), g.Text("Open another tab to sign in")),
 			g.Text(", then go on."))))
 		return
 	}
@@ -185,18 +185,18 @@ func (s *Site) failure(w http.ResponseWriter, r *http.Request, v *visit, err err
 		message = "It is not known whether the post was created. Look for it in the list of posts before you send it again."
 	case errors.Is(err, bridge.ErrMaybeChanged):
 		request.From(r.Context()).Err = err
-		message = "It is not known whether the change was stored. Look at the post as it is now before you try again."
+		message = "It is not known whether the change was stored. Check the post before you try again."
 	default:
 		info := request.From(r.Context())
 		info.Err = err
-		message = "It is our fault, not yours. Try again; if it stays, tell the people who run Herald this request id: " + info.ID
+		message = "This is an internal error. Try again; if the problem persists, give the administrators this request id: " + info.ID
 	}
 	if r.Header.Get("Accept") == "application/json" {
 		answerError(w, status, message)
 		return
 	}
 	if v == nil || v.team == nil {
-		s.page(w, status, title, paragraph(message), link("/", "To the start", "primary"))
+		s.page(w, status, title, paragraph(message), link("/", "To the start page", "primary"))
 		return
 	}
 	s.render(w, v, status, view{title: title, place: placeNone, content: []g.Node{notice(bad, paragraph(message)), backLink(r)}})
@@ -210,5 +210,5 @@ func (s *Site) TooMany(w http.ResponseWriter, _ *http.Request, wait time.Duratio
 
 func (s *Site) absent(w http.ResponseWriter, _ *http.Request) {
 	s.page(w, http.StatusNotFound, "There is nothing here",
-		paragraph("The address is wrong, what it named is gone, or you may not see it."), link("/", "To the start", "primary"))
+		paragraph("The address is wrong, the page no longer exists, or you are not allowed to see it."), link("/", "To the start page", "primary"))
 }

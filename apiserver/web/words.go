@@ -51,7 +51,7 @@ func titleOfError(err *bridge.Error) string {
 	case bridge.CodeReconnectRequired:
 		return "An account has to be connected again"
 	case bridge.CodeReadinessUnavailable:
-		return "A platform does not answer"
+		return "A platform does not respond"
 	case bridge.CodeValidation, bridge.CodeTikTokPrivacy, bridge.CodeUnauthorized, bridge.CodeRateLimited, bridge.CodeInsufficientScope, bridge.CodeInternal:
 		return "That did not work"
 	default:
@@ -71,16 +71,16 @@ func backLink(r *http.Request) g.Node {
 // flashMessages are the messages that a page shows once after an action. An address contains only a message's key, so
 // that a link cannot make the site show other text.
 var flashMessages = map[string]string{
-	"ended":        "The agent is revoked. It may do nothing here any more.",
+	"ended":        "The agent is revoked. It no longer has access.",
 	wordCreated:    "The post is on its way.",
 	"scheduled":    "The post is scheduled.",
 	"saved":        "The draft is saved.",
 	"cancelled":    "The post is cancelled.",
-	wordFinal:      "This post cannot be edited any more: it is on its way, finished or cancelled. Duplicate it to write another one like it.",
-	"discarded":    "What you wrote is discarded. Nothing was stored.",
+	wordFinal:      "This post cannot be edited any more: it is on its way, finished or cancelled. Duplicate it to write a similar one.",
+	"discarded":    "Your changes are discarded. Nothing was stored.",
 	"moved":        "The post has a new time.",
-	"looking":      "Herald looks at the account. What it finds is shown here in a few seconds.",
-	"settled":      "Thank you. Herald goes on from there.",
+	"looking":      "Herald is checking the account. The result appears here in a few seconds.",
+	"settled":      "Thank you. Herald continues from there.",
 	"connected":    "The account is connected.",
 	"reconnected":  "The account is connected again.",
 	"disconnected": "The account is disconnected.",

@@ -84,7 +84,7 @@ var _ = Describe("A new user without documentation", func() {
 		step("make an API key", func() {
 			must(menu("API keys").Follow())
 			must(page.Get("textbox", "What is it for?").Fill("The till"))
-			must(button("Make a key").Follow())
+			must(button("Create a key").Follow())
 			must(page.WaitText("It is not shown again."))
 		})
 		step("revoke it", func() {
@@ -107,14 +107,14 @@ var _ = Describe("API keys", func() {
 		first, err := site.MakeKey("The shop")
 		must(err)
 		card := page.GetSaying("listitem", "The shop")
-		must(card.Get("button", "Make a second token").Follow())
+		must(card.Get("button", "Create a second token").Follow())
 		second, err := chrome.Eval[string](page, `document.getElementById("token").textContent`)
 		must(err)
 		Expect(second).NotTo(Equal(first))
 		inEveryLook(page, "key-rolled")
 		Eventually(answerTo(second)).Should(Equal(http.StatusOK))
 		Expect(answerTo(first)()).To(Equal(http.StatusOK), "what still has the first one goes on")
-		Expect(card.Get("button", "Make a second token").Count()).To(BeZero(), "a key has two tokens at most")
+		Expect(card.Get("button", "Create a second token").Count()).To(BeZero(), "a key has two tokens at most")
 
 		must(card.Get("button", "Stop the older token").Click())
 		must(page.Get("dialog", "").Get("button", "Stop the older token").Follow())
@@ -122,7 +122,7 @@ var _ = Describe("API keys", func() {
 		inEveryLook(page, "key-rolled-over")
 		Eventually(answerTo(first)).Should(Equal(http.StatusUnauthorized))
 		Expect(answerTo(second)()).To(Equal(http.StatusOK))
-		Expect(card.Get("button", "Make a second token").Count()).To(Equal(1), "it can be rolled over again")
+		Expect(card.Get("button", "Create a second token").Count()).To(Equal(1), "it can be rolled over again")
 
 		must(site.RevokeKey("The shop"))
 		Eventually(answerTo(second)).Should(Equal(http.StatusUnauthorized))

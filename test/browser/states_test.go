@@ -73,7 +73,7 @@ var _ = Describe("Pages for empty teams, missing permissions and expired session
 		page := newPage(chrome.Options{})
 		must(page.Open(strings.Replace(elsewhere.URL, "127.0.0.1", "localhost", 1)))
 		must(page.Get("button", "Win").Follow())
-		must(page.WaitText("Not from here"))
+		must(page.WaitText("Request from another site"))
 		inEveryLook(page, "cross-origin")
 		page.Forget()
 	})
@@ -127,7 +127,7 @@ func page403(who string) (*chrome.Page, web.Site) {
 	must(page.Open(site.URL + "/signin"))
 	must(page.GetPart("link", "Sign in").Follow())
 	must(page.Get("link", who).Follow())
-	must(page.WaitText("You belong to no team yet"))
+	must(page.WaitText("You do not belong to a team yet"))
 	return page, site
 }
 
@@ -265,7 +265,7 @@ var _ = Describe("A post's problem", func() {
 			}
 			Expect(found).To(there, "what the platform really did")
 			settle(page, found)
-			must(page.WaitText("Thank you. Herald goes on from there."))
+			must(page.WaitText("Thank you. Herald continues from there."))
 			must(sandbox.ClearFaults(context.Background()))
 			Eventually(readable(page), unsure).Should(And(ContainSubstring("Posted"), Not(ContainSubstring("Needs your answer"))))
 			inEveryLook(page, "post-settled-"+fault)

@@ -44,7 +44,7 @@ const (
 	cancelPost = "Cancel post"
 
 	keyName = "What is it for?"
-	makeKey = "Make a key"
+	makeKey = "Create a key"
 	revoke  = "Revoke"
 )
 
