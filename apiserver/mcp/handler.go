@@ -160,7 +160,7 @@ func (h *Handler) refuseHost(w http.ResponseWriter, r *http.Request) {
 		rest.WriteTooMany(w, r, wait)
 		return
 	}
-	rest.WriteError(w, http.StatusForbidden, bridge.CodeUnauthorized, "this server answers to localhost alone")
+	rest.WriteError(w, http.StatusForbidden, bridge.CodeUnauthorized, "this server accepts only requests for localhost")
 }
 
 func (h *Handler) preflight(w http.ResponseWriter, r *http.Request) {

@@ -36,7 +36,7 @@ func TestHostileMessages(t *testing.T) {
 		want   string
 	}{
 		"1 MiB":                {callTool("get_post", `{"id":"`+fill("a")+fill("a")+`"}`), 413, "larger than 524288 bytes"},
-		"a batch":              {`[` + strings.TrimSuffix(fill(`{"jsonrpc":"2.0","id":1,"method":"ping"},`), ",") + `]`, 400, "batches are not taken"},
+		"a batch":              {`[` + strings.TrimSuffix(fill(`{"jsonrpc":"2.0","id":1,"method":"ping"},`), ",") + `]`, 400, "batches are not supported"},
 		"cards":                {callTool("create_post", `{"category":"tree","targets":[{"connection_id":"a"}],"tree_cards":`+list(`{}`)+`}`), 400, "more than 16384 values"},
 		"a caption":            {callTool("create_post", `{"category":"text","targets":[{"connection_id":"acme-x","caption":"`+fill("a")+`"}]}`), 200, "at most 65536 characters"},
 		"an escaped caption":   {callTool("create_post", `{"category":"text","targets":[{"connection_id":"acme-x","caption":"`+fill(`\u00e4`)+`"}]}`), 200, "at most 65536 characters"},
@@ -46,9 +46,9 @@ func TestHostileMessages(t *testing.T) {
 		"initialize":           {message("initialize", `{"capabilities":{},"clientInfo":{"name":"`+fill("a")+`","version":"1"}}`), 413, "larger than 65536 bytes"},
 		"what is ignored":      {message("ping", `{"x":"`+fill("a")+`"}`), 413, "larger than 65536 bytes"},
 		"meta":                 {message("tools/call", `{"name":"list_posts","arguments":{},"_meta":{"x":"`+fill("a")+`"}}`), 200, "pagination"},
-		"depth":                {strings.Repeat(`{"a":`, maxMessage/5), 400, "nests deeper"},
+		"depth":                {strings.Repeat(`{"a":`, maxMessage/5), 400, "is nested deeper"},
 		"not UTF-8":            {`{"a":"` + fill("\xff") + `"}`, 400, "not valid UTF-8"},
-		"ends too early":       {`{"a":"` + fill("a"), 400, "ends too early"},
+		"ends too early":       {`{"a":"` + fill("a"), 400, "ends unexpectedly"},
 		"names, 256 an object": {message("ping", `{"a":[`+fill(`{"a":1,"b":2,"c":3},`)+`{}]}`), 400, "more than 16384 values"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -47,7 +47,7 @@ type message struct {
 const maxWord = 1 << 10
 
 // errBatch rejects an array of messages. The protocol had batches for a few months in 2025.
-var errBatch = errors.New("a body is one JSON-RPC message; batches are not taken: send each message by itself")
+var errBatch = errors.New("the body must be one JSON-RPC message; batches are not supported: send each message separately")
 
 // readMessage parses a body as strictly as REST does. The SDK parses it again; being strict prevents the two parsers
 // from reading one body differently.

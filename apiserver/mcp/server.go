@@ -68,11 +68,11 @@ func (h *Handler) handle(t *tool) mcp.ToolHandler {
 
 // ignored is the note about unknown arguments. names are escaped input.
 func (t *tool) ignored(names string) string {
-	return "ignored: " + names + ". " + t.name + " has no such arguments here, and they had no effect: see its input schema."
+	return "ignored: " + names + ". " + t.name + " does not have these arguments, and they had no effect: see its input schema."
 }
 
 // waits is the note about a post that became a draft.
-const waits = "The post was not published. It is kept as a draft, with the time that was wanted, until a person of the team publishes it in Herald. " +
+const waits = "The post was not published. It is kept as a draft, with the requested time, until a person in the team publishes it in Herald. " +
 	"Tell the user so, and do not send it again."
 
 // suspended returns the note for a caller whose team is suspended, or "". REST has no field for it, and a due post
@@ -86,8 +86,8 @@ func (h *Handler) suspended(caller bridge.Caller) string {
 	if !since.IsZero() {
 		when = " since " + since.UTC().Format(time.RFC3339)
 	}
-	return "Publishing is suspended for this team" + when + ", by the people who run Herald. Posts are taken and prepared, and none is sent. What is due reads `processing` " +
-		"and goes out once they lift it; until then it does not become too late. Tell the user so. Do not send a post again, and do not wait for it by reading it again and again."
+	return "Publishing is suspended for this team" + when + ", by the people who run Herald. Posts are accepted and prepared, but not sent. Due posts have the status `processing` " +
+		"and are published once the suspension ends; they do not expire until then. Tell the user so. Do not send a post again, and do not poll it."
 }
 
 // result converts a response to a tool result: the envelope as structured content, and as text for older clients. Marks

@@ -101,7 +101,7 @@ func TestWaiting(t *testing.T) {
 			if tc.draft && !strings.Contains(structured, `"status":"draft"`) || tc.draft && !strings.Contains(structured, `"scheduled_at":null`) {
 				t.Errorf("%s: answered %s", tc.reason, structured)
 			}
-			if says := len(texts) == 2 && strings.Contains(texts[1], "a person of the team publishes it"); says != (tc.wanted != "") {
+			if says := len(texts) == 2 && strings.Contains(texts[1], "a person in the team publishes it"); says != (tc.wanted != "") {
 				t.Errorf("%s: said %q", tc.reason, texts)
 			}
 			wantAuthor, wantAgent := "oidc:ada@example.com", "Claude"
@@ -197,8 +197,8 @@ func TestKeysThatAreRefused(t *testing.T) {
 		says         string
 	}{
 		"SameTwice":  {"header and _meta name one key", `"k"`, []string{"k"}, ""},
-		"Differ":     {"either of the two could be meant", `"k"`, []string{"l"}, "stands in the request 2 times"},
-		"TwoLines":   {"a proxy has added a line", "", []string{"k", "l"}, "stands in the request 2 times"},
+		"Differ":     {"either of the two could be meant", `"k"`, []string{"l"}, "appears 2 times in the request"},
+		"TwoLines":   {"a proxy has added a line", "", []string{"k", "l"}, "appears 2 times in the request"},
 		"Number":     {"the call would take effect without a key", "7", nil, "must have 1 to 255 characters"},
 		"Empty":      {"it names nothing", `""`, nil, "must have 1 to 255 characters"},
 		"VeryLong":   {"the call would take effect without a key", `"` + strings.Repeat("k", 2000) + `"`, nil, "must have 1 to 255 characters"},
@@ -234,7 +234,7 @@ func TestIgnoredArguments(t *testing.T) {
 	}{
 		"Known":      {"nothing was ignored", "list_posts", `{"status":"draft","limit":5}`, false, ""},
 		"None":       {"no arguments at all", "list_posts", `null`, false, ""},
-		"Dates":      {"a list without them is another list", "list_posts", `{"since":"2026-11-01","from":1}`, false, "ignored: since, from. list_posts has no such arguments here"},
+		"Dates":      {"a list without them is another list", "list_posts", `{"since":"2026-11-01","from":1}`, false, "ignored: since, from. list_posts does not have these arguments"},
 		"Id":         {"a post is read by its id alone", "cancel_post", `{"id":"p1","reason":"x"}`, true, "ignored: reason. cancel_post"},
 		"Connection": {"of each operation", "list_connections", `{"limit":1}`, false, "ignored: limit. list_connections"},
 		"Deep":       {"with its path", "create_post", `{"category":"text","draft":true,"targets":[{"connection_id":"acme-x","caption":"a","alt_text":"b"}]}`, false, "ignored: targets[0].alt_text. create_post"},
