@@ -199,7 +199,7 @@ func TestNotCurrent(t *testing.T) {
 		w := httptest.NewRecorder()
 		handler.ServeHTTP(w, r)
 		if w.Code != http.StatusServiceUnavailable || w.Header().Get("Retry-After") != "30" || !strings.Contains(w.Body.String(), `"INTERNAL_ERROR"`) ||
-			!strings.Contains(w.Body.String(), "cannot tell which keys are good") {
+			!strings.Contains(w.Body.String(), "cannot verify API keys") {
 			t.Errorf("%s: answered %d %s", token, w.Code, w.Body)
 		}
 	}

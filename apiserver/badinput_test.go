@@ -82,8 +82,8 @@ var _ = Describe("bad input", Ordered, func() {
 		func(ctx context.Context, body, words string) {
 			t.call(ctx, "POST", "/posts", body).mustFail(400, "VALIDATION_ERROR", words)
 		},
-		Entry("NUL in a caption", `{"category":"text","targets":[{"connection_id":"x","caption":"a\u0000"}]}`, "targets[0].caption: must not hold the NUL character"),
-		Entry("a caption that stands twice", `{"category":"text","targets":[{"connection_id":"x","caption":"a","caption":"b"}]}`, "targets[0].caption: stands twice"),
+		Entry("NUL in a caption", `{"category":"text","targets":[{"connection_id":"x","caption":"a\u0000"}]}`, "targets[0].caption: must not contain the NUL character"),
+		Entry("a caption that stands twice", `{"category":"text","targets":[{"connection_id":"x","caption":"a","caption":"b"}]}`, "targets[0].caption: appears twice"),
 		Entry("more targets than anybody has", `{"category":"text","targets":[`+strings.Repeat(`{"connection_id":"x","caption":"a"},`, 5000)+`{"connection_id":"x"}]}`, "targets: must have at most 100 items"),
 		Entry("a caption of a megabyte", text("facebook", strings.Repeat("é", 500_000)), "targets[0].caption: must have at most 65536 characters"),
 	)
@@ -161,7 +161,7 @@ var _ = Describe("bad input", Ordered, func() {
 		},
 		Entry("a page in scientific notation", "page=1e3", "page: must be a whole number"),
 		Entry("an empty limit", "limit=", "limit: must be a whole number"),
-		Entry("two pages", "page=1&page=2", "page: stands in the query more than once"),
+		Entry("two pages", "page=1&page=2", "page: appears more than once in the query"),
 		Entry("a status of details only", "status=cancelled", "status: must be one of posted"),
 		Entry("a list of platforms", "platform=x,threads", "platform: must be one of youtube"),
 		Entry("an escape that there is not", "status=%zz", "the query cannot be read"),

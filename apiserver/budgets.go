@@ -142,6 +142,6 @@ func (b *budgets) writeOne(ctx context.Context, namespace string) {
 		b.mark(namespace)
 	case err != nil:
 		b.mark(namespace)
-		b.log.WarnContext(ctx, "Cannot write yet what a team uses of its budget; trying again", "namespace", namespace, "error", err)
+		b.log.WarnContext(ctx, "Cannot store a team's budget usage; retrying", "namespace", namespace, "error", err)
 	}
 }

@@ -25,11 +25,11 @@ func newConnections(config *Config) *limits.ConnectionPool {
 			attrs := []any{"address", peer, "notLogged", leftOut}
 			switch bound {
 			case limits.BoundPerAddress:
-				config.Log.Warn("Connections of an address were closed: it has as many as maxConnectionsPerAddress allows. If it is a proxy that sets X-Forwarded-For itself, name its network in trustedProxies; if it only passes connections on, raise maxConnectionsPerAddress or have it keep the clients' addresses (externalTrafficPolicy: Local)", attrs...)
+				config.Log.Warn("Connections from an address were closed: it has reached maxConnectionsPerAddress. If it is a proxy that sets X-Forwarded-For, add its network to trustedProxies; if it only forwards connections, raise maxConnectionsPerAddress or configure it to preserve client addresses (externalTrafficPolicy: Local)", attrs...)
 			case limits.BoundTotal:
-				config.Log.Warn("Connections were closed: there are as many as maxConnections allows", attrs...)
+				config.Log.Warn("Connections were closed: maxConnections is reached", attrs...)
 			case limits.BoundHeaders:
-				config.Log.Warn("Connections were closed: too many have sent a long header and not finished it", attrs...)
+				config.Log.Warn("Connections were closed: too many have a long unfinished header", attrs...)
 			}
 		},
 	})

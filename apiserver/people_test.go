@@ -123,7 +123,7 @@ var _ = Describe("what people do", func() {
 		Eventually(changes).Should(Receive())
 
 		_, err = s.UpdateDraft(ctx, person, post.Name, seen, say("Mine", "acme-x"))
-		Expect(err).To(MatchError(ContainSubstring("was changed since you opened it, last by oidc:ada@example.com")))
+		Expect(err).To(MatchError(ContainSubstring("has changed since you opened it, last by oidc:ada@example.com")))
 
 		at := time.Date(2198, 3, 10, 0, 0, 0, 0, time.UTC)
 		seen = bridge.Version(post)

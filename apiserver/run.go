@@ -110,7 +110,7 @@ func (s *Server) drain(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, s.config.ShutdownTimeout)
 	defer cancel()
 	if err := s.api.Shutdown(ctx); err != nil {
-		return errors.Join(fmt.Errorf("requests were still under way after %s: %w", s.config.ShutdownTimeout, err), s.api.Close())
+		return errors.Join(fmt.Errorf("requests were still in progress after %s: %w", s.config.ShutdownTimeout, err), s.api.Close())
 	}
 	return nil
 }

@@ -269,4 +269,4 @@ func (s *Server) readyz(r *http.Request) error {
 	return s.current.check()
 }
 
-var errNotServing = errors.New("the process has not read all that it has to know, or is stopping")
+var errNotServing = errors.New("the caches have not synced yet, or the process is stopping")

@@ -83,7 +83,7 @@ type reviewKey struct {
 func (c *Checker) May(ctx context.Context, p Person, namespace, verb, resource string, name ...string) (bool, error) {
 	q := reviewKey{User: p.Name, Groups: p.Groups, Namespace: namespace, Verb: verb, Resource: resource, Name: strings.Join(name, "")}
 	if p.Name == "" {
-		return false, errors.New("cannot tell what a person without a name may do")
+		return false, errors.New("cannot check the rights of a person without a name")
 	}
 	key := keyOf(q)
 	if answer, found := c.answers.Get(key); found {
@@ -104,7 +104,7 @@ func (c *Checker) May(ctx context.Context, p Person, namespace, verb, resource s
 // Teams returns the teams whose posts the person may list, sorted by name. If there is an error, it returns none.
 func (c *Checker) Teams(ctx context.Context, p Person) ([]*v1alpha1.Team, error) {
 	if p.Name == "" {
-		return nil, errors.New("cannot tell the teams of a person without a name")
+		return nil, errors.New("cannot list the teams of a person without a name")
 	}
 	key := "teams/" + keyOf(reviewKey{User: p.Name, Groups: p.Groups})
 	if list, found := c.lists.Get(key); found {
@@ -182,7 +182,7 @@ func (c *Checker) review(ctx context.Context, q reviewKey) (bool, error) {
 		},
 	}}, metav1.CreateOptions{})
 	if err != nil {
-		return false, fmt.Errorf("cannot ask Kubernetes whether %s may %s %s in namespace %q: %w", q.User, q.Verb, q.Resource, q.Namespace, err)
+		return false, fmt.Errorf("cannot check whether %s may %s %s in namespace %q: %w", q.User, q.Verb, q.Resource, q.Namespace, err)
 	}
 	return answer.Status.Allowed && !answer.Status.Denied, nil
 }

@@ -21,7 +21,7 @@ const idIndex = "token-id"
 
 // Reasons why a token is invalid. The messages are for the token's holder.
 var (
-	ErrKeyMalformed = errors.New("this is no API key of Herald, or a part of it is missing or mistyped; copy it again, as a whole")
+	ErrKeyMalformed = errors.New("this is not a Herald API key, or part of it is missing or mistyped; copy the whole key again")
 	ErrKeyUnknown   = errors.New("unknown API key")
 	ErrKeyRevoked   = errors.New("this API key is revoked; create a new one")
 	ErrKeyExpired   = errors.New("this API key has expired; create a new one")

@@ -82,7 +82,7 @@ func (s *Service) Acted(ctx context.Context, caller Caller, act Act, object meta
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), eventWithin)
 	defer cancel()
 	if err := s.Events.Write(ctx, about, reason, eventNote(caller)); err != nil {
-		log.WarnContext(ctx, "Cannot write the event about what was done", slog.Any("error", err))
+		log.WarnContext(ctx, "Cannot write the event about an action", slog.Any("error", err))
 	}
 }
 

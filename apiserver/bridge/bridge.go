@@ -66,7 +66,7 @@ type Files interface {
 }
 
 // ErrBehind rejects all callers because the watches are stale: a caller's access may have been revoked since.
-var ErrBehind = errors.New("nothing was heard of the Kubernetes API")
+var ErrBehind = errors.New("the Kubernetes API has not responded recently")
 
 // ErrArchiveAway means that the response needs the archive, which is currently unreadable.
 var ErrArchiveAway = errors.New("the archive of posts cannot be read")

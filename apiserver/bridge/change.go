@@ -27,7 +27,7 @@ const changeTries = 5
 
 // ErrMaybeChanged is an internal error after which a change to a post may have been stored: the person has to check the
 // post before trying again.
-var ErrMaybeChanged = errors.New("change a post, which may be changed nevertheless")
+var ErrMaybeChanged = errors.New("change a post; the change may have been stored")
 
 // Version identifies a post's content. A person's change is conditional on it. Unlike a resourceVersion, it does not
 // change with the manager's status updates.
@@ -153,7 +153,7 @@ func (s *Service) change(ctx context.Context, c *change) (*v1alpha1.Post, error)
 			s.changed(ctx, c, written)
 			return written, nil
 		case apierrors.IsConflict(err):
-			last = errorf(CodeConflict, "post %s is being changed at the same time; nothing of yours was stored. Try again.", c.id)
+			last = errorf(CodeConflict, "post %s is being changed at the same time; your change was not stored. Try again.", c.id)
 		case answerLost(err):
 			c.lost, last = true, err
 			if ctx.Err() != nil {
@@ -177,7 +177,7 @@ func (s *Service) reserve(ctx context.Context, c *change, before, wanted *v1alph
 		return nil
 	}
 	if wanted.Spec.Category != before.Spec.Category {
-		return invalid(field.ErrorList{field.Forbidden(field.NewPath("spec", "category"), "a post's category cannot be changed; make a new post instead")})
+		return invalid(field.ErrorList{field.Forbidden(field.NewPath("spec", "category"), "a post's category cannot be changed; create a new post instead")})
 	}
 	now := s.Clock.Now()
 	planned := wanted
@@ -248,13 +248,13 @@ func (c *change) refuse(post *v1alpha1.Post) *Error {
 	case phase == v1alpha1.PhaseProcessing:
 		return tooLate(c.id)
 	case !slices.Contains(c.from, phase):
-		return errorf(CodeConflict, "post %s is %s by now, and this can be done with %s only; nothing was changed", c.id, phase, namesOf(c.from))
+		return errorf(CodeConflict, "post %s is now %s, and this is only possible for %s; nothing was changed", c.id, phase, namesOf(c.from))
 	case !c.seen(post):
 		by := ""
 		if author := post.Annotations[v1alpha1.LastAuthorAnnotation]; author != "" {
 			by = ", last by " + author
 		}
-		return errorf(CodeConflict, "post %s was changed since you opened it%s; nothing of yours was stored. Look at it as it is now, and make your change again.", c.id, by)
+		return errorf(CodeConflict, "post %s has changed since you opened it%s; your change was not stored. Reload the post and make your change again.", c.id, by)
 	default:
 		return nil
 	}

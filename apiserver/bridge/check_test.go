@@ -113,7 +113,7 @@ func TestCheckPost(t *testing.T) {
 		"DraftTooLong": {"limits hold for drafts, and are told once", draft(text(to("x", "Hello!"))), "x 6/5 letters", []string{"0/-1 caption: 6 letters"}},
 		"Options":      {"what only a platform knows", text(to("tok", "a")), "tiktok 1/5 letters", []string{"0/-1 tiktok.privacyLevel: choose"}},
 		"Late":         {"a time of its own", late, "x 1/5 letters", []string{"-1/-1 scheduledAt: must be in the future"}},
-		"TooLate":      {"no time can hold it", tooLate, "x 1/5 letters", []string{"-1/-1 scheduledAt: must not lie after the year 2999"}},
+		"TooLate":      {"no time can hold it", tooLate, "x 1/5 letters", []string{"-1/-1 scheduledAt: must not be after the year 2999"}},
 		"BlanksAlone":  {"without files they are text", text(to("x", "  ")), "x 2/5 letters", nil},
 		"BlanksOnCard": {"so on each card", blank, "x 0/5 letters, facebook 0/0 characters; x 0/5, facebook 0/0; x 2/5, facebook 2/0", nil},
 		"Blanks":       {"beside files they are no text", v1alpha1.PostSpec{Category: v1alpha1.CategoryImage, Image: images("m"), Targets: []v1alpha1.PostTarget{to("x", "  ")}}, "x 0/5 letters", nil},

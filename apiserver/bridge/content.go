@@ -53,7 +53,7 @@ func contentOf(post *v1alpha1.Post) (media []v1alpha1.LocalReference, cards []v1
 
 func checkTime(post *v1alpha1.Post) field.ErrorList {
 	if at := post.Spec.ScheduledAt; at != nil && at.Year() > lastYear {
-		return field.ErrorList{field.Forbidden(field.NewPath("spec", "scheduledAt"), fmt.Sprintf("must not lie after the year %d", lastYear))}
+		return field.ErrorList{field.Forbidden(field.NewPath("spec", "scheduledAt"), fmt.Sprintf("must not be after the year %d", lastYear))}
 	}
 	return nil
 }

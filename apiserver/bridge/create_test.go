@@ -49,7 +49,7 @@ func TestCreateChecks(t *testing.T) {
 		}, "", ""},
 		"AfterTheLastYear": {"no time can hold it", func(in *bridge.CreatePost, _ *bridge.Service) {
 			in.Spec.ScheduledAt = v1alpha1.NewTimePtr(time.Date(3000, 1, 1, 0, 0, 0, 0, time.UTC))
-		}, "VALIDATION_ERROR", "scheduled_at: must not lie after the year 2999"},
+		}, "VALIDATION_ERROR", "scheduled_at: must not be after the year 2999"},
 		"Past": {"it cannot be kept", func(in *bridge.CreatePost, _ *bridge.Service) { in.Spec.ScheduledAt = at(-time.Hour) }, "VALIDATION_ERROR", "scheduled_at: "},
 		"Problems": {"what the request says beside the post counts", func(in *bridge.CreatePost, _ *bridge.Service) {
 			in.Problems = []string{"targets[0].tiktok: no"}

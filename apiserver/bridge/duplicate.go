@@ -45,7 +45,7 @@ func (s *Service) ResendPost(ctx context.Context, caller Caller, id string, targ
 	case target < 0 || target >= len(post.Spec.Targets):
 		return Duplicate{}, "", errorf(CodeValidation, "post %s has no target %d", id, target)
 	case !posting.ProvenAbsent(post, target):
-		return Duplicate{}, "", errorf(CodeConflict, "target %d of post %s cannot be sent again: %s; look at the post as it is now", target, id, out(post, target))
+		return Duplicate{}, "", errorf(CodeConflict, "target %d of post %s cannot be sent again: %s; reload the post", target, id, out(post, target))
 	}
 	d, err = s.duplicate(ctx, caller, post, func(i int) bool { return i == target })
 	return d, s.Summarise(post).Title, err
@@ -129,9 +129,9 @@ func (s *Service) duplicate(ctx context.Context, caller Caller, post *v1alpha1.P
 // omittedFile returns the message about a deleted file. media is nil if its resource has been deleted too.
 func omittedFile(name string, media *v1alpha1.Media) string {
 	if media == nil {
-		return fmt.Sprintf("file %q is not kept any more; upload it again", name)
+		return fmt.Sprintf("file %q has been deleted; upload it again", name)
 	}
-	return fmt.Sprintf("file %q (%s) is not kept any more; upload it again", media.Spec.FileName, name)
+	return fmt.Sprintf("file %q (%s) has been deleted; upload it again", media.Spec.FileName, name)
 }
 
 func dropMedia(spec *v1alpha1.PostSpec, gone map[string]bool) {

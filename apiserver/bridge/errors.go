@@ -82,7 +82,7 @@ func indexOr(digits string) int {
 func (e *Error) Error() string { return e.Message }
 
 // ErrUncertain is an internal error after which a post may have been created: resending it could post twice.
-var ErrUncertain = errors.New("create a post, which may exist nevertheless")
+var ErrUncertain = errors.New("create a post; it may have been created")
 
 func errorf(code Code, format string, args ...any) *Error {
 	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
@@ -132,7 +132,7 @@ func problem(err *field.Error) string {
 // refusedByKubernetes returns the error for content that the Kubernetes API rejected, or nil for other errors.
 func refusedByKubernetes(err error) *Error {
 	if apierrors.IsRequestEntityTooLargeError(err) || posting.TooLarge(err) {
-		return errorf(CodeValidation, "the post is too large to be stored: it may take at most %d bytes; shorten its captions, or make several posts with fewer targets each", posting.MaxPost)
+		return errorf(CodeValidation, "the post is too large: the maximum is %d bytes; shorten its captions, or create several posts with fewer targets each", posting.MaxPost)
 	}
 	var status apierrors.APIStatus
 	if !apierrors.IsInvalid(err) || !errors.As(err, &status) || status.Status().Details == nil {

@@ -41,7 +41,7 @@ func (s *Service) deletedRequest(ctx context.Context, asked metav1.Object) *arch
 	case errors.Is(err, archive.ErrNotFound), errors.Is(err, archive.ErrNone):
 		return nil
 	case err != nil:
-		s.Log.WarnContext(ctx, "Cannot tell whether an Idempotency-Key was used for something that is gone; it is taken for a new one",
+		s.Log.WarnContext(ctx, "Cannot check whether an Idempotency-Key was used for a deleted object; treating it as new",
 			slog.String("namespace", asked.GetNamespace()), slog.String("name", asked.GetName()), slog.Any("error", err))
 		return nil
 	}
@@ -59,7 +59,7 @@ func (s *Service) archivedPost(ctx context.Context, asked *v1alpha1.Post) *v1alp
 	defer cancel()
 	post, err := s.Archive.PostIncludingDeleted(ctx, asked.Namespace, asked.Name)
 	if err != nil {
-		s.Log.WarnContext(ctx, "Cannot tell whether an Idempotency-Key was used for a post in the archive; it is taken for a new one",
+		s.Log.WarnContext(ctx, "Cannot check whether an Idempotency-Key was used for an archived post; treating it as new",
 			slog.String("namespace", asked.Namespace), slog.String("name", asked.Name), slog.Any("error", err))
 		return nil
 	}
@@ -75,7 +75,7 @@ func (s *Service) refuseDeleted(ctx context.Context, asked *v1alpha1.Post) error
 	case !sameFingerprint(found.Fingerprint, asked.Annotations[v1alpha1.RequestAnnotation]):
 		return usedForAnother(asked, asked.Name)
 	case asked.Labels[v1alpha1.OriginLabel] == v1alpha1.OriginWeb:
-		return errorf(CodeConflict, "this form has created post %s already, which was deleted before it was published; nothing was posted. Begin a new post.", asked.Name)
+		return errorf(CodeConflict, "this form has already created post %s, which was deleted before it was published; nothing was posted. Start a new post.", asked.Name)
 	default:
 		return errorf(CodeConflict,
 			"the post that this Idempotency-Key created, %s, was deleted before it was published; nothing was posted. Use a new key to post it after all.", asked.Name)
@@ -86,11 +86,11 @@ func (s *Service) refuseDeleted(ctx context.Context, asked *v1alpha1.Post) error
 func refuseStopped(asked *v1alpha1.Post) error {
 	if asked.Labels[v1alpha1.OriginLabel] == v1alpha1.OriginWeb {
 		return errorf(CodeConflict,
-			"this form has created post %s already, which was deleted while it was being published: what was out by then stays online, and nothing more was posted. Begin a new post.",
+			"this form has already created post %s, which was deleted while it was being published: anything published by then stays online, and nothing more was posted. Start a new post.",
 			asked.Name)
 	}
 	return errorf(CodeConflict,
-		"the post that this Idempotency-Key created, %s, was deleted while it was being published: what was out by then stays online, and nothing more was posted. "+
+		"the post that this Idempotency-Key created, %s, was deleted while it was being published: anything published by then stays online, and nothing more was posted. "+
 			"Use a new key to post the rest.", asked.Name)
 }
 

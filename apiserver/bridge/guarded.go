@@ -19,13 +19,13 @@ func (s *Service) Guarded(ctx context.Context, object metav1.Object, reason, not
 	log := s.Log.With(
 		slog.String("act", reason), slog.String("kind", about.Kind), slog.String("namespace", about.Namespace), slog.String("name", about.Name),
 		slog.String("requestId", request.From(ctx).ID))
-	log.WarnContext(ctx, "Herald kept an object safe", "note", note)
+	log.WarnContext(ctx, "Herald protected an object", "note", note)
 	if s.Events == nil {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), eventWithin)
 	defer cancel()
 	if err := s.Events.Write(ctx, about, reason, note); err != nil {
-		log.WarnContext(ctx, "Cannot write the event about what was done", slog.Any("error", err))
+		log.WarnContext(ctx, "Cannot write the event about an action", slog.Any("error", err))
 	}
 }

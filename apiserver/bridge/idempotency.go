@@ -135,7 +135,7 @@ func requireSame(made, asked *v1alpha1.Post) error {
 
 func usedForAnother(asked *v1alpha1.Post, made string) *Error {
 	if asked.Labels[v1alpha1.OriginLabel] == v1alpha1.OriginWeb {
-		return errorf(CodeConflict, "this form has created post %s already, with other content; nothing more was posted. Open that post to change it, or begin a new one.", made)
+		return errorf(CodeConflict, "this form has already created post %s, with different content; nothing more was posted. Open that post to change it, or start a new one.", made)
 	}
 	return errorf(CodeConflict, "this Idempotency-Key was used for another request, which created post %s; nothing was posted. Use a new key for a new post.", made)
 }

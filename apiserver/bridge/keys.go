@@ -135,7 +135,7 @@ func (s *Service) CreateKey(ctx context.Context, caller Caller, description stri
 func ofWeb(key *v1alpha1.APIKey) bool { return key.Labels[v1alpha1.OriginLabel] == v1alpha1.OriginWeb }
 
 func notOfWeb(id string) *Error {
-	return errorf(CodeConflict, "API key %s was not made in the web application; replace its token where it is declared, or revoke it and make a new one", id)
+	return errorf(CodeConflict, "API key %s was not created in the web application; replace its token where it is declared, or revoke it and create a new one", id)
 }
 
 // RollKey adds a second token to one of the web application's keys. Both work until RemoveToken.
@@ -149,7 +149,7 @@ func (s *Service) RollKey(ctx context.Context, caller Caller, id string) (NewTok
 		case !ofWeb(key):
 			return notOfWeb(id)
 		case state != KeyActive:
-			return errorf(CodeConflict, "API key %s is %s; make a new one", id, state)
+			return errorf(CodeConflict, "API key %s is %s; create a new one", id, state)
 		case len(key.WantedTokens()) >= maxTokens:
 			return errorf(CodeConflict, "API key %s has two tokens already; remove the one that is not used any more first", id)
 		}
@@ -218,7 +218,7 @@ func (s *Service) changeKey(ctx context.Context, caller Caller, id string, act A
 		case apierrors.IsConflict(err):
 			last = errorf(CodeConflict, "API key %s is being changed at the same time; try again", id)
 		case answerLost(err) && ctx.Err() == nil:
-			lost, last = true, fmt.Errorf("change an API key, which may be changed nevertheless: %w", err)
+			lost, last = true, fmt.Errorf("change an API key; the change may have been stored: %w", err)
 		default:
 			return fmt.Errorf("change an API key: %w", err)
 		}
@@ -253,7 +253,7 @@ func checkKey(key *v1alpha1.APIKey, now time.Time) field.ErrorList {
 	case !end.After(now):
 		errs = append(errs, field.Forbidden(spec.Child("expiresAt"), "must be in the future; leave it out for a key that never expires"))
 	case end.Year() > lastYear:
-		errs = append(errs, field.Forbidden(spec.Child("expiresAt"), fmt.Sprintf("must not lie after the year %d", lastYear)))
+		errs = append(errs, field.Forbidden(spec.Child("expiresAt"), fmt.Sprintf("must not be after the year %d", lastYear)))
 	}
 	return errs
 }

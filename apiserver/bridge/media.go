@@ -47,7 +47,7 @@ func (s *Service) CreateMediaUpload(ctx context.Context, caller Caller, in Creat
 		return MediaUpload{}, &Error{Code: CodeValidation, Message: JoinProblems(problems)}
 	}
 	if s.Files == nil {
-		return MediaUpload{}, errorf(CodeValidation, "this installation keeps no media files: post text, or ask the people who run it for a store")
+		return MediaUpload{}, errorf(CodeValidation, "this installation has no media store: post text only, or ask the administrators to configure a store")
 	}
 	media, err := newMedia(caller, &in)
 	if err != nil {
@@ -68,7 +68,7 @@ func (s *Service) CreateMediaUpload(ctx context.Context, caller Caller, in Creat
 	// Media's age.
 	if again {
 		if err := s.Media.SetUploadDeadline(ctx, made.Namespace, made.Name, until); err != nil {
-			return MediaUpload{}, fmt.Errorf("record how long an upload is awaited: %w", err)
+			return MediaUpload{}, fmt.Errorf("record the upload deadline: %w", err)
 		}
 	}
 	return MediaUpload{ID: made.Name, UploadURL: address, Name: in.Spec.FileName, Replayed: again}, nil
@@ -91,7 +91,7 @@ func RefuseUpload(in *v1alpha1.MediaSpec, unread []string, more int) error {
 func uploadProblems(in *v1alpha1.MediaSpec) (problems []string) {
 	rule, ok := uploads[in.MimeType]
 	if !ok {
-		return []string{fmt.Sprintf("mime_type: %q is not taken; use video/mp4, video/quicktime, image/jpeg, image/png or image/webp", in.MimeType)}
+		return []string{fmt.Sprintf("mime_type: %q is not supported; use video/mp4, video/quicktime, image/jpeg, image/png or image/webp", in.MimeType)}
 	}
 	if in.SizeBytes < 1 || in.SizeBytes > rule.maxBytes {
 		problems = append(problems, fmt.Sprintf("size_bytes: %s has 1 to %d bytes, not %d; upload a smaller file", rule.kind, rule.maxBytes, in.SizeBytes))
@@ -177,7 +177,7 @@ func requireSameUpload(made, media *v1alpha1.Media) error {
 	case !sameRequest(made, media):
 		return errorf(CodeConflict, "this Idempotency-Key was used for another file, media %s; use a new key for a new file", made.Name)
 	case !made.DeletionTimestamp.IsZero() || made.Status.Phase == v1alpha1.MediaExpired || made.Status.Phase == v1alpha1.MediaRejected:
-		return errorf(CodeConflict, "the file of this Idempotency-Key, media %s, never came or was refused; use a new key to upload it again", made.Name)
+		return errorf(CodeConflict, "the file of this Idempotency-Key, media %s, was not uploaded in time or was rejected; use a new key to upload it again", made.Name)
 	default:
 		return nil
 	}

@@ -122,7 +122,7 @@ func TestUploadWithoutStore(t *testing.T) {
 	s.Files = nil
 	_, err := s.CreateMediaUpload(t.Context(), caller, bridge.CreateMediaUpload{Spec: photo(nil)})
 	var refusal *bridge.Error
-	if !errors.As(err, &refusal) || refusal.Code != bridge.CodeValidation || !strings.Contains(refusal.Message, "keeps no media files") || len(f.stored) != 0 {
+	if !errors.As(err, &refusal) || refusal.Code != bridge.CodeValidation || !strings.Contains(refusal.Message, "has no media store") || len(f.stored) != 0 {
 		t.Errorf("the client is told that it can post text only, and nothing is left behind: %v, %d files", err, len(f.stored))
 	}
 }
@@ -189,7 +189,7 @@ func TestCheckUpload(t *testing.T) {
 		}, nil},
 		"Empty":    {"nothing cannot be posted", func(s *v1alpha1.MediaSpec) { s.SizeBytes = 0 }, []string{"size_bytes: an image has 1 to"}},
 		"TooLarge": {"no platform takes it", func(s *v1alpha1.MediaSpec) { s.SizeBytes = v1alpha1.MaxImageBytes + 1 }, []string{"size_bytes: an image has 1 to"}},
-		"Type":     {"nothing can be posted of it", func(s *v1alpha1.MediaSpec) { s.MimeType = "image/gif" }, []string{`mime_type: "image/gif" is not taken`}},
+		"Type":     {"nothing can be posted of it", func(s *v1alpha1.MediaSpec) { s.MimeType = "image/gif" }, []string{`mime_type: "image/gif" is not supported`}},
 		"Name":     {"it looks like another type", func(s *v1alpha1.MediaSpec) { s.FileName = "a.mp4" }, []string{"name: the name of an image ends in .jpg, .jpeg, .png or .webp; rename the file"}},
 		"Both":     {"all is told at once", func(s *v1alpha1.MediaSpec) { s.FileName, s.SizeBytes = "a", -1 }, []string{"size_bytes: ", "name: "}},
 	} {

@@ -135,7 +135,7 @@ func TestGiveBackFails(t *testing.T) {
 	if _, err := s.CreatePost(t.Context(), caller, hello("acme")); code(err) != "internal" || !strings.HasPrefix(err.Error(), "create a post: ") {
 		t.Errorf("error %v, want that of the create", err)
 	}
-	if !strings.Contains(log.String(), "Cannot give back yet") {
+	if !strings.Contains(log.String(), "Cannot release a post's unused usage") {
 		t.Errorf("logged is %q", log.String())
 	}
 }

@@ -67,7 +67,7 @@ func TestAuthor(t *testing.T) {
 		}
 		in.Spec.Targets[0].Caption = "Other"
 		_, err := s.CreatePost(t.Context(), tc.caller, in)
-		if isForm := strings.Contains(err.Error(), "this form has created post"); code(err) != "CONFLICT" || isForm != (tc.origin == v1alpha1.OriginWeb) {
+		if isForm := strings.Contains(err.Error(), "this form has already created post"); code(err) != "CONFLICT" || isForm != (tc.origin == v1alpha1.OriginWeb) {
 			t.Errorf("%s: the key is used for something else: %v", name, err)
 		}
 	}
@@ -227,19 +227,19 @@ func TestDuplicate(t *testing.T) {
 			"what is still there stays, in its order",
 			v1alpha1.PostSpec{Targets: here, Image: &v1alpha1.ImageContent{MediaRefs: refs("b", "expired", "a", "gone", "b", "not/a/name")}},
 			v1alpha1.PostSpec{Targets: here, Image: &v1alpha1.ImageContent{MediaRefs: refs("b", "a", "b")}},
-			[]string{`file "a.jpg" (expired) is not kept any more; upload it again`, `file "gone" is not kept any more; upload it again`, `file "not/a/name" is not kept any more; upload it again`},
+			[]string{`file "a.jpg" (expired) has been deleted; upload it again`, `file "gone" has been deleted; upload it again`, `file "not/a/name" has been deleted; upload it again`},
 		},
 		"Video": {
 			"the form asks for another one",
 			v1alpha1.PostSpec{Targets: here, Video: &v1alpha1.VideoContent{MediaRef: refs("gone")[0]}},
 			v1alpha1.PostSpec{Targets: here, Video: &v1alpha1.VideoContent{}},
-			[]string{`file "gone" is not kept any more; upload it again`},
+			[]string{`file "gone" has been deleted; upload it again`},
 		},
 		"Tree": {
 			"cards keep their texts",
 			v1alpha1.PostSpec{Targets: here, Tree: &v1alpha1.TreeContent{Cards: []v1alpha1.TreeCard{{Caption: "one", MediaRefs: refs("gone")}, {MediaRefs: refs("a")}}}},
 			v1alpha1.PostSpec{Targets: here, Tree: &v1alpha1.TreeContent{Cards: []v1alpha1.TreeCard{{Caption: "one", MediaRefs: refs()}, {MediaRefs: refs("a")}}}},
-			[]string{`file "gone" is not kept any more; upload it again`},
+			[]string{`file "gone" has been deleted; upload it again`},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -432,10 +432,10 @@ func TestUndecidedReads(t *testing.T) {
 		want   string
 		left   bool
 	}{
-		"Left":   {"the archive takes no answer", page, func(*v1alpha1.TargetStatus) {}, "Needs an answer: whether it was published is unknown (the answer was lost). The post is in the archive, where no answer can be recorded.", true},
-		"Page":   {"a person answers there", page, func(*v1alpha1.TargetStatus) {}, "Needs an answer: whether it was published is unknown (the answer was lost). Do not post it again: it may be online. A person looks at the account, opens https://herald.example/teams/team-a/posts/p1 and answers there.", false},
+		"Left":   {"the archive takes no answer", page, func(*v1alpha1.TargetStatus) {}, "Needs an answer: whether it was published is unknown (the answer was lost). The post is archived, so no answer can be recorded.", true},
+		"Page":   {"a person answers there", page, func(*v1alpha1.TargetStatus) {}, "Needs an answer: whether it was published is unknown (the answer was lost). Do not post it again: it may be online. A person has to check the account, open https://herald.example/teams/team-a/posts/p1 and answer there.", false},
 		"Thread": {"the question is about one card", page, func(t *v1alpha1.TargetStatus) { t.Cards = []v1alpha1.CardStatus{{ExternalID: "1"}} }, "Needs an answer: whether card 2 was published is unknown (the answer was lost). The cards before it are online.", false},
-		"NoSite": {"without the web application there is kubectl", nil, func(*v1alpha1.TargetStatus) {}, "reads the condition OutcomeUnknown of the Post", false},
+		"NoSite": {"without the web application there is kubectl", nil, func(*v1alpha1.TargetStatus) {}, "read the condition OutcomeUnknown of the Post", false},
 		"Old":    {"an entry of an old version has no problem", page, func(t *v1alpha1.TargetStatus) { t.Blocked = nil }, "is unknown. Do not post it again", false},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -89,7 +89,7 @@ func (s *Service) requireCovered(post *v1alpha1.Post, limits plan.Limits, find p
 	usable := plan.Usable(all, limits.Accounts)
 	for _, connection := range named {
 		if !plan.Covers(usable, connection) {
-			return errorf(CodeSubscriptionRequired, "the starter plan allows %d connected accounts, and connection %q is beyond them: the oldest ones that are not disabled count. "+
+			return errorf(CodeSubscriptionRequired, "the starter plan allows %d connected accounts, and connection %q exceeds that: the oldest ones that are not disabled count. "+
 				"Disable or delete another connection, or change the plan.", limits.Accounts, connection.Name)
 		}
 	}
@@ -105,7 +105,7 @@ func (n *reservations) check(ctx context.Context, resource string) error {
 		}
 		stored, err := n.service.Quota.Read(ctx, n.post.Namespace, wanted.counter)
 		if err != nil {
-			return fmt.Errorf("count what a post takes: %w", err)
+			return fmt.Errorf("count a post's usage: %w", err)
 		}
 		if refused := n.apply(wanted, stored); refused != nil {
 			return refused
@@ -128,7 +128,7 @@ func (n *reservations) reserve(ctx context.Context) error {
 		}
 		n.reserved = i + 1
 		if err != nil {
-			return fmt.Errorf("count what a post takes: %w", err)
+			return fmt.Errorf("count a post's usage: %w", err)
 		}
 	}
 	return nil
@@ -142,7 +142,7 @@ func (n *reservations) apply(wanted *reservation, stored *v1alpha1.Usage) *Error
 	}
 	first := refused[0]
 	if wanted.counter.Resource == v1alpha1.ResourceTikTokDrafts {
-		return errorf(CodeValidation, "targets[%d].tiktok_draft: TikTok takes at most %d pending drafts of an account within 24 hours, and besides this post %d are sent or scheduled for connection %q; "+
+		return errorf(CodeValidation, "targets[%d].tiktok_draft: TikTok accepts at most %d pending drafts of an account within 24 hours, and %d others are sent or scheduled for connection %q; "+
 			"schedule it for another day, or publish it without tiktok_draft",
 			first.Target, wanted.limit, first.Used, n.post.Spec.Targets[first.Target].ConnectionRef.Name)
 	}
@@ -195,7 +195,7 @@ func (s *Service) settle(ctx context.Context, post *v1alpha1.Post, counter v1alp
 		return nil
 	})
 	if err != nil {
-		s.Log.WarnContext(ctx, "Cannot give back yet what a post does not take; the manager will",
+		s.Log.WarnContext(ctx, "Cannot release a post's unused usage; the manager will",
 			"namespace", post.Namespace, "post", post.Name, "error", err)
 	}
 }

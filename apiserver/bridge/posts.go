@@ -44,7 +44,7 @@ func (s *Service) ReadPost(ctx context.Context, caller Caller, id string) (*v1al
 func (s *Service) PostsBetween(ctx context.Context, caller Caller, r *postindex.Range) (posts []postindex.Summary, more bool, err error) {
 	if s.Archive != nil {
 		posts, more, err = s.Archive.Between(ctx, caller.Namespace, r)
-		return posts, more, archiveError("list the posts of a span of time", err)
+		return posts, more, archiveError("list the posts in a time range", err)
 	}
 	posts, more = s.Index.Between(caller.Namespace, r)
 	return posts, more, nil
@@ -64,7 +64,7 @@ func (s *Service) CountPosts(ctx context.Context, caller Caller) (postindex.Coun
 func (s *Service) SubscribePost(caller Caller, id string) (changes <-chan struct{}, stop func(), err error) {
 	changes, stop, ok := s.Subscribe(caller.Namespace, id)
 	if !ok {
-		return nil, nil, errorf(CodeRateLimited, "too many pages follow posts at this moment; reload the page to see how the post stands")
+		return nil, nil, errorf(CodeRateLimited, "too many pages are following posts; reload the page to see the post's current state")
 	}
 	return changes, stop, nil
 }
@@ -187,8 +187,8 @@ func archiveError(doing string, err error) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, ErrArchiveAway):
-		away := errorf(CodeInternal, "posts that were finished some time ago lie in the archive, which cannot be read at this moment; "+
-			"try again in half a minute. Newer posts can be read by their id, and be made")
+		away := errorf(CodeInternal, "older finished posts are in the archive, which cannot be read at the moment; "+
+			"try again in half a minute. Newer posts can still be created, and read by their id")
 		return fmt.Errorf("%w (%s: %w)", away, doing, err)
 	default:
 		return fmt.Errorf("%s: %w", doing, err)
@@ -328,14 +328,14 @@ func (s *Service) question(post *v1alpha1.Post, target *v1alpha1.TargetStatus) s
 		why = " (" + target.Blocked.Problem + ")"
 	}
 	unknown := "Needs an answer: whether " + what + " was published is unknown" + why + "." + rest
-	const look = " Do not post it again: it may be online. A person looks at the account, "
+	const look = " Do not post it again: it may be online. A person has to check the account, "
 	switch {
 	case isArchived(post):
-		return unknown + " The post is in the archive, where no answer can be recorded. A person looks at the account before the same is posted again: it may be online."
+		return unknown + " The post is archived, so no answer can be recorded. A person has to check the account before the same content is posted again: it may be online."
 	case s.PageOf != nil:
-		return unknown + look + "opens " + s.PageOf(post.Namespace, post.Name) + " and answers there."
+		return unknown + look + "open " + s.PageOf(post.Namespace, post.Name) + " and answer there."
 	default:
-		return unknown + look + "reads the condition " + v1alpha1.ConditionOutcomeUnknown + " of the Post in Kubernetes and answers as it says."
+		return unknown + look + "read the condition " + v1alpha1.ConditionOutcomeUnknown + " of the Post in Kubernetes and answer as it describes."
 	}
 }
 

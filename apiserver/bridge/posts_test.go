@@ -136,7 +136,7 @@ func TestCancelReturnsWhatWasCounted(t *testing.T) {
 		"Draft":      {"a draft takes nothing", true, starter{}.Owner, []v1alpha1.PostTarget{target("acme"), inbox}, 0, "7", nil, nil, ""},
 		"Gone":       {"the connection is, and its inbox with it", false, owner{}.Owner, []v1alpha1.PostTarget{target("none")}, 0, "7", nil, nil, ""},
 		"Anew":       {"it was written in between", false, owner{}.Owner, []v1alpha1.PostTarget{inbox}, 3, "7", nil, []string{onInbox}, ""},
-		"Down":       {"it is cancelled all the same; the manager will", false, owner{}.Owner, []v1alpha1.PostTarget{inbox}, 0, "7", errors.New("boom"), []string{onInbox}, "Cannot give back yet"},
+		"Down":       {"it is cancelled all the same; the manager will", false, owner{}.Owner, []v1alpha1.PostTarget{inbox}, 0, "7", errors.New("boom"), []string{onInbox}, "Cannot release a post's unused usage"},
 		"Unreadable": {"the watch will tell the list", false, owner{}.Owner, []v1alpha1.PostTarget{target("acme")}, 0, "new", nil, nil, "Cannot list a post"},
 	} {
 		t.Run(name, func(t *testing.T) {

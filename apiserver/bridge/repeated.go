@@ -26,7 +26,7 @@ type RepeatedError struct {
 }
 
 func (e *RepeatedError) Error() string {
-	return fmt.Sprintf("the same was published a moment ago, as post %s; nothing more was posted", e.ID)
+	return fmt.Sprintf("the same content was published a moment ago, as post %s; nothing more was posted", e.ID)
 }
 
 // repeatedFor is how long repeated content needs a person's confirmation.
@@ -219,7 +219,7 @@ func (s *Service) unlessRepeated(ctx context.Context, caller *Caller, post *v1al
 			continue
 		case err != nil:
 			end()
-			return nil, fmt.Errorf("read what was published a moment ago: %w", err)
+			return nil, fmt.Errorf("read recently published posts: %w", err)
 		}
 		end()
 		return nil, &RepeatedError{ID: known.name, At: known.at}

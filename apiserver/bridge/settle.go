@@ -46,7 +46,7 @@ func (v *Verdict) entry(target int) (string, attempt.Resolution, error) {
 	}
 	given, err := attempt.ParseResolutions(entry)
 	if err != nil || len(given) != 1 || v.ExternalID != "" && given[0].ExternalID != found {
-		return "", attempt.Resolution{}, errorf(CodeValidation, "%q names no post; enter the address of the post as the browser shows it, or the platform's own id of it", found)
+		return "", attempt.Resolution{}, errorf(CodeValidation, "%q does not identify a post; enter the post's address as shown in the browser, or its id on the platform", found)
 	}
 	return entry, given[0], nil
 }
@@ -75,7 +75,7 @@ func (s *Service) ListCandidates(ctx context.Context, caller Caller, id string) 
 	return s.annotate(ctx, caller, id, "", func(post *v1alpha1.Post) (name, value string, err error) {
 		switch {
 		case !slices.ContainsFunc(post.Status.Targets, func(t v1alpha1.TargetStatus) bool { return attempt.Undecided(&t) }):
-			return "", "", errorf(CodeConflict, "what became of post %s is known by now; look at it again", id)
+			return "", "", errorf(CodeConflict, "the outcome of post %s is already known; reload it", id)
 		case post.Annotations[v1alpha1.ListCandidatesAnnotation] == "":
 			value = s.Clock.Now().UTC().Format(time.RFC3339)
 		}
@@ -93,7 +93,7 @@ func (s *Service) annotate(ctx context.Context, caller Caller, id string, act Ac
 		}
 		name, value, err := change(post)
 		if err == nil && value != "" && isArchived(post) {
-			return errorf(CodeConflict, "post %s has left for the archive, where nothing of it can be changed; if it is not on the account, make a new post", id)
+			return errorf(CodeConflict, "post %s is archived and can no longer be changed; if it is not on the account, create a new post", id)
 		}
 		switch {
 		case err != nil:
@@ -136,7 +136,7 @@ func withVerdict(post *v1alpha1.Post, verdict attempt.Resolution, entry string) 
 			case other == verdict:
 				return "", nil
 			case other.Index == verdict.Index:
-				return "", errorf(CodeConflict, "another answer for target %d of post %s is being taken over; look at the post again in a moment", verdict.Index, post.Name)
+				return "", errorf(CodeConflict, "another answer for target %d of post %s is being applied; reload the post in a moment", verdict.Index, post.Name)
 			}
 		}
 		entry = waiting + "," + entry

@@ -90,7 +90,7 @@ func sameAccount(existing *v1alpha1.Connection, choices []platforms.Choice) (*pl
 		names[i] = account(cmp.Or(identity.Username, identity.DisplayName), identity.AccountID)
 	}
 	return nil, refusef(bridge.CodeConflict, "nothing was changed: connection %q is the account %s, but access was allowed to %s; "+
-		"sign in to %s with the right account and connect it again, or connect the other one as an account of its own",
+		"sign in to %s with the right account and connect it again, or connect the other one as a separate account",
 		existing.Name, account(cmp.Or(existing.Status.Username, existing.Status.AccountName), existing.Spec.AccountID),
 		strings.Join(names, ", "), existing.Spec.Platform.Title())
 }
@@ -162,7 +162,7 @@ func (s *Service) create(ctx context.Context, f *flow, choice *platforms.Choice)
 	}
 	// The manager may have looked for the Secret before it existed, and would retry only at its next interval.
 	if err := s.Connections.Annotate(ctx, created, map[string]string{v1alpha1.ProbeAnnotation: rand.Text()}); err != nil {
-		s.Log.WarnContext(ctx, "A new connection could not be examined at once", "namespace", f.Space, "connection", base, "error", err)
+		s.Log.WarnContext(ctx, "A new connection could not be checked immediately", "namespace", f.Space, "connection", base, "error", err)
 	}
 	s.Log.InfoContext(ctx, "An account was connected", describe(f, created)...)
 	return created, nil
@@ -185,7 +185,7 @@ func (s *Service) abandon(ctx context.Context, person string, created *v1alpha1.
 func (s *Service) renew(ctx context.Context, f *flow, existing *v1alpha1.Connection, choice *platforms.Choice) (*v1alpha1.Connection, error) {
 	secret := secretName(ConnectionName(f.Space, existing.Spec.Platform, existing.Spec.AccountID))
 	if err := s.Connections.Annotate(ctx, existing, map[string]string{v1alpha1.MadeSecretPrefix + secret: s.stamp()}); err != nil {
-		return nil, fmt.Errorf("note the new credentials of connection %q: %w", existing.Name, err)
+		return nil, fmt.Errorf("record the new credentials of connection %q: %w", existing.Name, err)
 	}
 	if err := s.createSecret(ctx, existing, secret, choice.Token); err != nil {
 		return nil, err
@@ -225,11 +225,11 @@ func (s *Service) createSecret(ctx context.Context, connection *v1alpha1.Connect
 	})
 	if apierrors.IsForbidden(err) {
 		s.Log.ErrorContext(ctx, "The apiserver may not create Secrets in a team's namespace", "namespace", connection.Namespace, "error", err)
-		return refusef(bridge.CodeReadinessUnavailable, "nothing was connected: Herald may not keep credentials in the namespace %q; "+
-			"a moment after a team was made this passes, otherwise the administrator has to look at the Team's conditions", connection.Namespace)
+		return refusef(bridge.CodeReadinessUnavailable, "nothing was connected: Herald is not allowed to store credentials in the namespace %q; "+
+			"for a new team, try again in a moment; otherwise the administrator has to check the Team's conditions", connection.Namespace)
 	}
 	if err != nil {
-		return fmt.Errorf("keep the credentials of connection %q: %w", connection.Name, err)
+		return fmt.Errorf("store the credentials of connection %q: %w", connection.Name, err)
 	}
 	return nil
 }

@@ -43,8 +43,8 @@ type Option struct {
 // errUnknownFlow is the error for anything that may be a forged callback. It does not reveal the reason.
 var errUnknownFlow = &bridge.Error{
 	Code: bridge.CodeValidation,
-	Message: "nothing was connected: this attempt took longer than ten minutes, was begun in another session, or is over already; " +
-		"begin again on the page of the team's connections",
+	Message: "nothing was connected: this attempt took longer than ten minutes, was started in another session, or has already ended; " +
+		"start again on the team's connections page",
 }
 
 // pending is the sealed state of a flow that is waiting for a choice.
@@ -68,11 +68,11 @@ func (s *Service) Callback(
 	}
 	switch {
 	case f.Platform != platform:
-		return out, refusef(bridge.CodeValidation, "nothing was connected: %s answered a question that was put to %s; begin again", platform.Title(), f.Platform.Title())
+		return out, refusef(bridge.CodeValidation, "nothing was connected: the response came from %s, but the request went to %s; start again", platform.Title(), f.Platform.Title())
 	case query.Has("error"):
 		return out, denied(platform.Title(), query.Get("error"))
 	case query.Get("code") == "":
-		return out, refusef(bridge.CodeValidation, "nothing was connected: %s sent no code; begin again", platform.Title())
+		return out, refusef(bridge.CodeValidation, "nothing was connected: %s sent no code; start again", platform.Title())
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishWithin)
 	defer cancel()
@@ -113,7 +113,7 @@ func denied(name, code string) error {
 	}) {
 		code = "unknown"
 	}
-	return refusef(bridge.CodeValidation, "nothing was connected: %s refused with the error %s; if it repeats, "+
+	return refusef(bridge.CodeValidation, "nothing was connected: %s refused with the error %s; if this happens again, "+
 		"the administrator has to check the app's redirect address and permissions there", name, code)
 }
 
@@ -174,7 +174,7 @@ func (s *Service) Choose(ctx context.Context, v Visitor, sealed, accountID strin
 	out := Outcome{Namespace: p.Flow.Space}
 	i := slices.IndexFunc(p.Choices, func(c platforms.Choice) bool { return c.Identity.AccountID == accountID })
 	if i < 0 {
-		return out, refusef(bridge.CodeValidation, "nothing was connected: choose one of the accounts that are offered")
+		return out, refusef(bridge.CodeValidation, "nothing was connected: choose one of the offered accounts")
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishWithin)
 	defer cancel()

@@ -230,7 +230,7 @@ func (s *Service) find(ctx context.Context, namespace, name string) (*v1alpha1.C
 	found, err := s.Connections.Live(ctx, namespace, name)
 	switch {
 	case apierrors.IsNotFound(err):
-		return nil, refusef(bridge.CodeNotFound, "this team has no connection %q; it may have been disconnected meanwhile", name)
+		return nil, refusef(bridge.CodeNotFound, "this team has no connection %q; it may have been disconnected in the meantime", name)
 	case err != nil:
 		return nil, fmt.Errorf("read connection %q: %w", name, err)
 	case found.DeletionTimestamp != nil:

@@ -164,7 +164,7 @@ var _ = Describe("Connecting an account", func() {
 
 var _ = Describe("A callback that is not what it should be", func() {
 	// unknown is the error for every flow that is not the visitor's, before any call to the platform.
-	const unknown = "took longer than ten minutes, was begun in another session, or is over already"
+	const unknown = "took longer than ten minutes, was started in another session, or has already ended"
 
 	DescribeTable("connects nothing", func(ctx SpecContext, spoil func(ctx context.Context, t *trip), words ...string) {
 		d, account := newDesk(ctx), newAccount(ctx, v1alpha1.PlatformX)
@@ -352,7 +352,7 @@ var _ = Describe("Choosing one of several accounts", func() {
 	},
 		Entry("another session", func(_ *desk, who *connect.Visitor, _, _ *string) { who.Session = "another" }, "another session"),
 		Entry("another person", func(_ *desk, who *connect.Visitor, _, _ *string) { who.Person = "bob" }, "another session"),
-		Entry("what was not sealed here", func(_ *desk, _ *connect.Visitor, pending, _ *string) { *pending = "made-up" }, "begin again"),
+		Entry("what was not sealed here", func(_ *desk, _ *connect.Visitor, pending, _ *string) { *pending = "made-up" }, "start again"),
 		Entry("an account that was not offered", func(_ *desk, _ *connect.Visitor, _, account *string) { *account = "902" }, "choose one"),
 		Entry("a choice after ten minutes", func(d *desk, _ *connect.Visitor, _, _ *string) { d.clock.Step(10 * time.Minute) }, "ten minutes"),
 	)

@@ -35,10 +35,10 @@ func (s *Service) Disconnect(ctx context.Context, v Visitor, namespace, name str
 	}
 	s.Log.InfoContext(ctx, "An account was disconnected", "person", v.Person, "namespace", namespace, "connection", name,
 		"platform", found.Spec.Platform, "account", found.Spec.AccountID)
-	return Disconnected{Connection: found, Message: fmt.Sprintf("The account is disconnected. Its posts wait until an hour after their time and fail then, "+
-		"unless the same account is connected again. What is being sent at this moment is finished; if its answer is lost, you are asked whether it "+
-		"is online. What is online stays. "+
-		"To withdraw Herald's access as well, remove it among the apps in the account's settings on %s.", found.Spec.Platform.Title())}, nil
+	return Disconnected{Connection: found, Message: fmt.Sprintf("The account is disconnected. Its posts wait and fail an hour after their time, "+
+		"unless the same account is connected again. Posts that are being sent are completed; if a response is lost, Herald asks you whether the post "+
+		"is online. Published posts stay online. "+
+		"To revoke Herald's access as well, remove it from the apps in the account's settings on %s.", found.Spec.Platform.Title())}, nil
 }
 
 // remove removes a connection on behalf of a person. After a conflict, for example with one of the manager's status
@@ -64,5 +64,5 @@ func (s *Service) remove(
 		}
 		found = live
 	}
-	return nil, refusef(bridge.CodeConflict, "nothing was disconnected: connection %q is changed all the time; try again in a moment", found.Name)
+	return nil, refusef(bridge.CodeConflict, "nothing was disconnected: connection %q keeps changing; try again in a moment", found.Name)
 }

@@ -146,7 +146,7 @@ var _ = Describe("Disconnecting an account for a person", func() {
 	It("removes nothing that others change all the time, and says so", func(ctx SpecContext) {
 		others.times = 100
 		_, err := d.Disconnect(ctx, visitor("bob"), d.namespace, name)
-		refuses(err, bridge.CodeConflict, "changed all the time")
+		refuses(err, bridge.CodeConflict, "keeps changing")
 		found, _ := d.stored(ctx, name)
 		Expect(found.DeletionTimestamp).To(BeNil())
 	})

@@ -24,21 +24,21 @@ func (s *Server) Caller(ctx context.Context, token string) (bridge.Caller, error
 	var access accessContent
 	if s.Keys.Ready() != nil {
 		// A 401 would make the client discard its token.
-		return bridge.Caller{}, &bridge.Error{Code: bridge.CodeRateLimited, Message: "this server has no keys yet to read access tokens with; try again in some seconds"}
+		return bridge.Caller{}, &bridge.Error{Code: bridge.CodeRateLimited, Message: "this server has no keys to verify access tokens yet; try again in a few seconds"}
 	}
 	sealed, ok := strings.CutPrefix(token, TokenPrefix)
 	if !ok || s.Keys.Open(purposeAccess, sealed, &access) != nil {
-		return bridge.Caller{}, unauthorized("this access token is not good, or has expired; refresh it")
+		return bridge.Caller{}, unauthorized("this access token is invalid or has expired; refresh it")
 	}
 	if access.Audience != s.Resource() {
-		return bridge.Caller{}, unauthorized("this access token was made for another address of this server; authorize again")
+		return bridge.Caller{}, unauthorized("this access token was issued for another address of this server; authorize again")
 	}
 	grant, err := s.grantOf(ctx, &access)
 	if err != nil {
 		return bridge.Caller{}, err
 	}
 	if over := s.endReason(grant); over != "" {
-		return bridge.Caller{}, unauthorized("what was granted to this agent " + over + "; authorize again")
+		return bridge.Caller{}, unauthorized("this agent's grant " + over + "; authorize again")
 	}
 	who := personOf(grant)
 	scopes, err := s.within(ctx, who, grant.Namespace, both(access.Scopes, scopesOf(grant)))
@@ -46,7 +46,7 @@ func (s *Server) Caller(ctx context.Context, token string) (bridge.Caller, error
 	case err != nil:
 		return bridge.Caller{}, err
 	case len(scopes) == 0: // nil would allow everything
-		return bridge.Caller{}, unauthorized("the person who allowed this agent may no longer do in this team what it was allowed")
+		return bridge.Caller{}, unauthorized("the person who allowed this agent no longer has the required rights in this team")
 	}
 	s.Used(grant)
 	return bridge.Caller{Namespace: grant.Namespace, Key: grant.Name, Author: who.Name, Agent: shownName(grant), Scopes: scopes}, nil
@@ -62,7 +62,7 @@ func (s *Server) grantOf(ctx context.Context, access *accessContent) (*v1alpha1.
 	grant := s.Grants.Get(access.Namespace, access.Name)
 	if grant == nil && (!s.Grants.HasSynced() || s.Clock.Now().Sub(time.UnixMilli(access.IssuedAt)) < fresh) {
 		if wrong := s.admit(ctx, toCall, access.grantRef); wrong != nil {
-			return nil, &bridge.Error{Code: bridge.CodeRateLimited, Message: "this server has not read yet what was granted to this agent; try again in some seconds"}
+			return nil, &bridge.Error{Code: bridge.CodeRateLimited, Message: "this server has not loaded this agent's grant yet; try again in a few seconds"}
 		}
 		var gone *problem
 		var err error
@@ -71,7 +71,7 @@ func (s *Server) grantOf(ctx context.Context, access *accessContent) (*v1alpha1.
 		}
 	}
 	if grant == nil || grant.UID != access.UID {
-		return nil, unauthorized("what was granted to this agent was revoked; authorize again")
+		return nil, unauthorized("this agent's grant was revoked; authorize again")
 	}
 	return grant, nil
 }

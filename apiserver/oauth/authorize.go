@@ -82,7 +82,7 @@ type consent struct {
 // Read parses a client's authorization request. Until the client and its redirect URI are verified the error is a
 // *PageError, so that Herald redirects to no unverified address; after that it is a *Refused.
 func (s *Server) Read(ctx context.Context, query url.Values, who access.Person) (*Request, error) {
-	const title = "The agent asks wrongly"
+	const title = "Invalid request from the agent"
 	for _, name := range []string{"client_id", "redirect_uri"} {
 		if len(query[name]) > 1 {
 			return nil, pageErrorf(title, "The address that brought you here has several of %s.", name)
@@ -95,9 +95,9 @@ func (s *Server) Read(ctx context.Context, query url.Values, who access.Person) 
 	r := &Request{Client: *client, Redirect: query.Get("redirect_uri")}
 	switch {
 	case r.Redirect == "":
-		return nil, pageErrorf(title, "The address that brought you here does not say where the answer is to be sent (redirect_uri).")
+		return nil, pageErrorf(title, "The address that brought you here has no redirect URI (redirect_uri).")
 	case !redirectMatches(client.Redirects, r.Redirect):
-		return nil, pageErrorf(title, "It wants the answer at an address that it has not registered, so it may be somebody else: “%s”", shorten(r.Redirect))
+		return nil, pageErrorf(title, "It requests a redirect to an address that it has not registered, so it may be an impostor: “%s”", shorten(r.Redirect))
 	}
 	if wrong := s.fill(r, query); wrong != nil {
 		return nil, s.refused(r, wrong)
@@ -120,31 +120,31 @@ func (s *Server) fill(r *Request, query url.Values) *problem {
 			if !slices.Contains(parameters, name) {
 				name = "of another name" // the name is untrusted input that a page displays
 			}
-			return bad(invalidRequest, "the parameter %s stands there more than once", name)
+			return bad(invalidRequest, "the parameter %s is given more than once", name)
 		}
 	}
 	r.Challenge, r.Scopes = query.Get("code_challenge"), requestedScopes(query.Get("scope"))
 	switch method := query.Get("code_challenge_method"); {
 	case query.Get("response_type") == "":
-		return bad(invalidRequest, "response_type is missing; it is %s", responseCode)
+		return bad(invalidRequest, "response_type is missing; it must be %s", responseCode)
 	case query.Get("response_type") != responseCode:
 		return bad(unsupportedResponse, "response_type must be %s", responseCode)
 	case query.Get("response_mode") != "" && query.Get("response_mode") != "query":
 		return bad(invalidRequest, "response_mode must be query")
 	case query.Has("request") || query.Has("request_uri"):
-		return bad(invalidRequest, "request objects are not taken; send the parameters themselves")
+		return bad(invalidRequest, "request objects are not supported; send the parameters directly")
 	case r.Challenge == "":
 		return bad(invalidRequest, "code_challenge is missing: PKCE is required")
 	case method != challengeS256:
 		return bad(invalidRequest, "code_challenge_method must be %s", challengeS256)
 	case !isChallenge(r.Challenge):
-		return bad(invalidRequest, "code_challenge is no SHA-256 in base64url without padding")
+		return bad(invalidRequest, "code_challenge is not a SHA-256 in base64url without padding")
 	case len(r.Scopes) == 0:
-		return bad(invalidScope, "the scopes are %s", scopeText(scopesOffered))
+		return bad(invalidScope, "the supported scopes are %s", scopeText(scopesOffered))
 	}
 	for _, resource := range query["resource"] {
 		if !s.isResource(resource) {
-			return bad(invalidTarget, "the resource is %s", s.Resource())
+			return bad(invalidTarget, "the resource must be %s", s.Resource())
 		}
 	}
 	return nil
@@ -216,8 +216,8 @@ type Decision struct {
 func (s *Server) Decide(ctx context.Context, of session.Session, d Decision) (location string, err error) {
 	var c consent
 	if s.Keys.Open(purposeConsent, d.Sealed, &c) != nil || c.Session != of.ID {
-		return "", pageErrorf("Nothing was allowed",
-			"The page was open for more than ten minutes, or belongs to another sign-in. Begin again in the agent.")
+		return "", pageErrorf("Access was not granted",
+			"The page was open for more than ten minutes, or belongs to another sign-in. Start again in the agent.")
 	}
 	r := &c.Request
 	if !d.Allow {
@@ -230,7 +230,7 @@ func (s *Server) Decide(ctx context.Context, of session.Session, d Decision) (lo
 	}
 	scopes := both(requestedScopes(string(d.Most)), offered)
 	if d.Most == "" || len(scopes) == 0 || scopes[len(scopes)-1] != d.Most || !s.Served(c.Namespace) {
-		return "", &PageError{http.StatusForbidden, "Nothing was allowed", "You may not allow this in that team, or not any more. Begin again in the agent."}
+		return "", &PageError{http.StatusForbidden, "Access was not granted", "You are not, or no longer, allowed to grant this in that team. Start again in the agent."}
 	}
 	grant, err := s.allow(ctx, of.Person, &c, scopes)
 	if err != nil {
@@ -269,7 +269,7 @@ func (s *Server) allow(ctx context.Context, who access.Person, c *consent, scope
 		return nil, &PageError{http.StatusForbidden, "The team has too many agents", refused.Message}
 	}
 	if err != nil {
-		return nil, fmt.Errorf("store what was allowed: %w", err)
+		return nil, fmt.Errorf("store the grant: %w", err)
 	}
 	s.AuditLog.Acted(ctx, bridge.Caller{Namespace: c.Namespace, Author: who.Name}, bridge.ActAgentAllowed, created)
 	return created, nil
@@ -294,17 +294,17 @@ func (s *Server) enforceGrantLimits(ctx context.Context, who access.Person, name
 	}
 	if own >= maxGrantsOfPerson {
 		return &PageError{http.StatusConflict, "You have allowed too many agents", fmt.Sprintf(
-			"You have allowed %d in this team. Revoke some on the page Agents, then begin again in the agent. "+
-				"Those that never came back for their tokens are not on that page; they go by themselves within half an hour.", own)}
+			"You have allowed %d in this team. Revoke some on the page Agents, then start again in the agent. "+
+				"Agents that never completed the authorization are not listed there; their grants are removed within half an hour.", own)}
 	}
 	if all >= maxGrants {
 		return &PageError{http.StatusConflict, "The team has too many agents", fmt.Sprintf(
-			"It has %d. Have those that are not used revoked on the page Agents, then begin again in the agent.", all)}
+			"It has %d. Unused ones have to be revoked on the page Agents; then start again in the agent.", all)}
 	}
 	slices.SortFunc(over, func(a, b *v1alpha1.OAuthGrant) int { return a.CreationTimestamp.Compare(b.CreationTimestamp.Time) })
 	for len(over) >= maxGrantsOfPerson {
 		if err := s.remove(ctx, over[0]); err != nil {
-			return fmt.Errorf("remove a grant that is over: %w", err)
+			return fmt.Errorf("remove an ended grant: %w", err)
 		}
 		over = over[1:]
 	}

@@ -87,7 +87,7 @@ func keyOfClient(id string) string {
 
 // client resolves a client_id. It fetches a metadata document only for a signed-in person.
 func (s *Server) client(ctx context.Context, id string, who access.Person) (*Client, *PageError) {
-	const title = "The agent is not known"
+	const title = "Unknown agent"
 	switch {
 	case id == "":
 		return nil, pageErrorf(title, "The address that brought you here has no client_id.")
@@ -97,9 +97,9 @@ func (s *Server) client(ctx context.Context, id string, who access.Person) (*Cli
 		if c := s.registered(id); c != nil {
 			return c, nil
 		}
-		return nil, pageErrorf(title, "It has no registration here, or that of another installation. Have it register again: remove Herald from its servers, and add it anew.")
+		return nil, pageErrorf(title, "It is not registered with this installation. Let it register again: remove Herald from its servers, then add it again.")
 	case s.Proxied:
-		return nil, pageErrorf(title, "It is known by a document at its client_id, and this installation, which is behind a proxy, fetches none. Have it register instead.")
+		return nil, pageErrorf(title, "Its client_id is the address of a metadata document, which this installation cannot fetch because it is behind a proxy. Let it register instead.")
 	default:
 		return s.documents.client(ctx, id, func() bool { allowed, _ := s.fetches.Allow(who.Name, http.Header{}); return allowed })
 	}

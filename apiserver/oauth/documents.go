@@ -90,9 +90,9 @@ func newDocuments(c *Config) *documents {
 
 // client returns the client whose id is this address. It calls allowed before it fetches.
 func (d *documents) client(ctx context.Context, id string, allowed func() bool) (*Client, *PageError) {
-	const title = "The agent is not known"
+	const title = "Unknown agent"
 	if err := d.checkID(id); err != nil {
-		return nil, pageErrorf(title, "Its client_id is neither of a registration here nor the address of a metadata document: %v.", err)
+		return nil, pageErrorf(title, "Its client_id is neither a registration with this installation nor the address of a metadata document: %v.", err)
 	}
 	if known, ok := d.known.Get(id); ok {
 		if f, ok := known.(found); ok {
@@ -100,7 +100,7 @@ func (d *documents) client(ctx context.Context, id string, allowed func() bool) 
 		}
 	}
 	if !allowed() {
-		return nil, &PageError{http.StatusTooManyRequests, "Too many agents", "You were asked for more agents than a person can look at. Wait a minute."}
+		return nil, &PageError{http.StatusTooManyRequests, "Too many agents", "There were too many requests from agents for you. Wait a minute."}
 	}
 	result, _, _ := d.flights.Do(id, func() (any, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), documentPatience)
@@ -128,7 +128,7 @@ func (d *documents) checkID(id string) error {
 	case len(id) > maxRedirect:
 		return errors.New("it is too long")
 	case u.Hostname() == "" || u.User != nil || strings.Contains(id, "#"):
-		return errors.New("it names no host alone, or has a user name or a fragment")
+		return errors.New("it has no host name, or has a user name or a fragment")
 	case !plainHost(u):
 		return errHost
 	case u.Path == "" || u.Path == "/" || slices.ContainsFunc(strings.Split(u.Path, "/"), func(part string) bool { return part == "." || part == ".." }):
@@ -149,7 +149,7 @@ func shownCause(err error) error {
 	if known, ok := errors.AsType[*errDocument](err); ok {
 		return known
 	}
-	return errors.New("the address does not answer, or is not on the public internet")
+	return errors.New("the address does not respond, or is not on the public internet")
 }
 
 // fetch fetches a document and returns its TTL.
@@ -168,9 +168,9 @@ func (d *documents) fetch(ctx context.Context, id string) (*Client, time.Duratio
 	kind, _, _ := mime.ParseMediaType(answer.Header.Get("Content-Type"))
 	switch {
 	case answer.StatusCode != http.StatusOK:
-		return nil, 0, &errDocument{"the server answers with the status " + strconv.Itoa(answer.StatusCode)}
+		return nil, 0, &errDocument{"the server responds with the status " + strconv.Itoa(answer.StatusCode)}
 	case kind != jsonType && !strings.HasSuffix(kind, "+json"):
-		return nil, 0, &errDocument{"the answer is no " + jsonType}
+		return nil, 0, &errDocument{"the response is not " + jsonType}
 	}
 	text, err := io.ReadAll(io.LimitReader(answer.Body, maxDocument+1))
 	switch {
@@ -187,9 +187,9 @@ func clientOf(id string, text []byte) (*Client, error) {
 	var m clientMetadata
 	switch err := json.Unmarshal(text, &m); {
 	case err != nil:
-		return nil, &errDocument{"it is no JSON object with the fields of RFC 7591"}
+		return nil, &errDocument{"it is not a JSON object with the fields of RFC 7591"}
 	case m.ClientID != id:
-		return nil, &errDocument{"its client_id is not the address that it stands at"}
+		return nil, &errDocument{"its client_id is not its own address"}
 	case m.Method != "" && m.Method != methodNone:
 		return nil, &errDocument{"its token_endpoint_auth_method is not none"}
 	}

@@ -131,7 +131,7 @@ func (s *Server) open(operation, method string, serve http.HandlerFunc) http.Han
 			w.WriteHeader(http.StatusNoContent)
 		default:
 			head.Set("Allow", allowed+", "+http.MethodOptions)
-			s.fail(w, r, refusef(http.StatusMethodNotAllowed, invalidRequest, "this address takes %s only", allowed))
+			s.fail(w, r, refusef(http.StatusMethodNotAllowed, invalidRequest, "this address supports only %s", allowed))
 		}
 	})
 }

@@ -40,7 +40,7 @@ func checkRedirect(address string) error {
 	case strings.Contains(address, "#"):
 		return errors.New("it has a fragment")
 	case u.User != nil:
-		return errors.New("it holds a user name")
+		return errors.New("it contains a user name")
 	case !plainHost(u):
 		return errHost
 	case u.Scheme == secure:
@@ -58,7 +58,7 @@ func checkRedirect(address string) error {
 }
 
 // errHost is the error for a host that plainHost rejects.
-var errHost = errors.New("its host has other characters than letters, digits and .-_:[]; write other letters as xn--bcher-kva.example does")
+var errHost = errors.New("its host contains characters other than letters, digits and .-_:[]; write other letters in Punycode, such as xn--bcher-kva.example")
 
 // plainHost reports whether a host has only unambiguous ASCII characters. url.Parse decodes letters of other scripts,
 // invisible characters and direction marks in a host, so that a person could see a different site than the one that
@@ -71,7 +71,7 @@ func plainHost(u *url.URL) bool {
 
 func requireHost(u *url.URL) error {
 	if u.Hostname() == "" || u.Opaque != "" {
-		return errors.New("it names no host")
+		return errors.New("it has no host")
 	}
 	return nil
 }

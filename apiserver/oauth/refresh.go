@@ -89,7 +89,7 @@ func sameHash(a, b string) bool {
 	return a != "" && subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1
 }
 
-const wrongRefresh = "the refresh token is none of this server, or not good any more"
+const wrongRefresh = "the refresh token was not issued by this server, or is no longer valid"
 
 // errRefresh is the error for a token that was once valid, and errForged for one that was never issued or cannot be
 // told from such a token.
@@ -144,7 +144,7 @@ func (s *Server) rotate(ctx context.Context, grant *v1alpha1.OAuthGrant, named r
 	case present == nil:
 		return nil, errRefresh
 	case grant.Spec.Client.ID != keyOfClient(form.Get("client_id")):
-		return nil, badGrant("the refresh token was made for another client")
+		return nil, badGrant("the refresh token was issued to another client")
 	case s.endReason(grant) != "":
 		return nil, badGrant("the grant %s", s.endReason(grant))
 	}
@@ -165,7 +165,7 @@ func (s *Server) rotate(ctx context.Context, grant *v1alpha1.OAuthGrant, named r
 		if err := s.revokeCompromised(ctx, grant, v1alpha1.GrantReuse, "A refresh token was used a second time; the agent's grant is revoked"); err != nil {
 			return nil, err
 		}
-		return nil, badGrant("the refresh token was used already; the grant is revoked, let the person allow it again")
+		return nil, badGrant("the refresh token was already used; the grant is revoked, ask the person to allow it again")
 	default:
 		return nil, errRefresh
 	}

@@ -40,13 +40,13 @@ type clientMetadata struct {
 func (m *clientMetadata) check() *problem {
 	switch {
 	case len(m.Redirects) == 0:
-		return refusef(http.StatusBadRequest, invalidRedirect, "redirect_uris is empty; name where answers are to be sent")
+		return refusef(http.StatusBadRequest, invalidRedirect, "redirect_uris is empty; add at least one redirect URI")
 	case len(m.Redirects) > maxRedirects:
 		return refusef(http.StatusBadRequest, invalidRedirect, "redirect_uris has %d addresses, more than %d", len(m.Redirects), maxRedirects)
 	case len(m.GrantTypes) > 0 && !slices.Contains(m.GrantTypes, authorizationCode):
-		return refusef(http.StatusBadRequest, invalidMetadata, "grant_types must hold %s", authorizationCode)
+		return refusef(http.StatusBadRequest, invalidMetadata, "grant_types must contain %s", authorizationCode)
 	case len(m.ResponseTypes) > 0 && !slices.Contains(m.ResponseTypes, responseCode):
-		return refusef(http.StatusBadRequest, invalidMetadata, "response_types must hold %s", responseCode)
+		return refusef(http.StatusBadRequest, invalidMetadata, "response_types must contain %s", responseCode)
 	}
 	for i, address := range m.Redirects {
 		if err := checkRedirect(address); err != nil {
@@ -75,7 +75,7 @@ func (s *Server) register(w http.ResponseWriter, r *http.Request) {
 	}
 	var asked clientMetadata
 	if err := json.Unmarshal(text, &asked); err != nil {
-		refusef(http.StatusBadRequest, invalidMetadata, "the body is no JSON object with the fields of RFC 7591").write(w)
+		refusef(http.StatusBadRequest, invalidMetadata, "the body is not a JSON object with the fields of RFC 7591").write(w)
 		return
 	}
 	if wrong := asked.check(); wrong != nil {

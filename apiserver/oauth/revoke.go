@@ -80,7 +80,7 @@ func (s *Server) revokeToken(ctx context.Context, token, client string) error {
 	case err != nil:
 		return err
 	case client != "" && grant.Spec.Client.ID != keyOfClient(client):
-		return refusef(http.StatusBadRequest, invalidClient, "the token was made for another client")
+		return refusef(http.StatusBadRequest, invalidClient, "the token was issued to another client")
 	case grant.Revoked():
 		return nil
 	case hash != "" && (grant.Status.Refresh == nil || !sameHash(grant.Status.Refresh.SHA256, hash)):
@@ -93,7 +93,7 @@ func (s *Server) revokeToken(ctx context.Context, token, client string) error {
 func (s *Server) List(ctx context.Context, namespace string) ([]v1alpha1.OAuthGrant, error) {
 	grants, err := s.Grants.ListLive(ctx, namespace)
 	if err != nil {
-		return nil, fmt.Errorf("list what agents were granted: %w", err)
+		return nil, fmt.Errorf("list the agents' grants: %w", err)
 	}
 	grants = slices.DeleteFunc(grants, func(g v1alpha1.OAuthGrant) bool { return g.Status.RedeemedAt == nil })
 	slices.SortFunc(grants, func(a, b v1alpha1.OAuthGrant) int {

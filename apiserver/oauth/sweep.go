@@ -49,7 +49,7 @@ func (s *Server) Sweep(ctx context.Context) {
 			err = s.recordRevocation(ctx, grant)
 		}
 		if err != nil {
-			s.Log.WarnContext(ctx, "Cannot remove a grant that is over, or note its end", "namespace", grant.Namespace, "name", grant.Name, "error", err)
+			s.Log.WarnContext(ctx, "Cannot remove an ended grant, or record its end", "namespace", grant.Namespace, "name", grant.Name, "error", err)
 		}
 	}
 }

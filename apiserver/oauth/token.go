@@ -99,7 +99,7 @@ func (s *Server) issue(w http.ResponseWriter, r *http.Request) (*tokens, error) 
 	}
 	for _, resource := range form["resource"] {
 		if !s.isResource(resource) {
-			return nil, refusef(http.StatusBadRequest, invalidTarget, "the resource is %s", s.Resource())
+			return nil, refusef(http.StatusBadRequest, invalidTarget, "the resource must be %s", s.Resource())
 		}
 	}
 	switch form.Get("grant_type") {
@@ -124,7 +124,7 @@ func readForm(w http.ResponseWriter, r *http.Request) (url.Values, *problem) {
 	}
 	for name, values := range r.PostForm {
 		if len(values) > 1 && name != "resource" {
-			return nil, refusef(http.StatusBadRequest, invalidRequest, "the parameter %s stands there more than once", shorten(name))
+			return nil, refusef(http.StatusBadRequest, invalidRequest, "the parameter %s is given more than once", shorten(name))
 		}
 	}
 	return r.PostForm, nil
@@ -198,7 +198,7 @@ func (s *Server) admit(ctx context.Context, purpose string, ref grantRef) *probl
 	if allowed {
 		return nil
 	}
-	return tooManyf(wait, "the tokens of this grant are sent too often; at most %d requests in a minute are taken", maxReads)
+	return tooManyf(wait, "the tokens of this grant are used too often; at most %d requests per minute are allowed", maxReads)
 }
 
 // redeem exchanges a code, once: the grant's resourceVersion lets only one concurrent request succeed.
@@ -207,13 +207,13 @@ func (s *Server) redeem(ctx context.Context, form url.Values) (*tokens, error) {
 	verifier := form.Get("code_verifier")
 	switch err := s.Keys.Open(purposeCode, form.Get("code"), &code); {
 	case err != nil:
-		return nil, forgedGrant("the code is none of this server, or older than %s", codeLife)
+		return nil, forgedGrant("the code was not issued by this server, or is older than %s", codeLife)
 	case code.Client != keyOfClient(form.Get("client_id")):
-		return nil, badGrant("the code was made for another client")
+		return nil, badGrant("the code was issued to another client")
 	case form.Has("redirect_uri") && code.Redirect != form.Get("redirect_uri"): // OAuth 2.1 omits the parameter: PKCE binds the code
-		return nil, badGrant("the redirect_uri is not the one that the code was sent to")
+		return nil, badGrant("the redirect_uri differs from the one in the authorization request")
 	case !proves(verifier, code.Challenge):
-		return nil, badGrant("the code_verifier is not the one of the code_challenge")
+		return nil, badGrant("the code_verifier does not match the code_challenge")
 	}
 	if wrong := s.admit(ctx, toRedeem, code.grantRef); wrong != nil {
 		return nil, wrong
@@ -230,7 +230,7 @@ func (s *Server) redeem(ctx context.Context, form url.Values) (*tokens, error) {
 			if err := s.revokeCompromised(ctx, grant, v1alpha1.GrantReplay, "An authorization code was used a second time; the agent's grant is revoked"); err != nil {
 				return nil, err
 			}
-			return nil, badGrant("the code was used already; what was granted with it is revoked")
+			return nil, badGrant("the code was already used; its grant is revoked")
 		case s.endReason(grant) != "":
 			return nil, badGrant("the grant %s", s.endReason(grant))
 		}
@@ -259,10 +259,10 @@ const startingFor = 5 * time.Second
 
 // errStarting is the error for a token that only its grant can verify, while the cache of grants has not synced.
 var errStarting = &problem{
-	status: http.StatusServiceUnavailable, code: temporarily, description: "this server is starting; try again in some seconds", retry: startingFor,
+	status: http.StatusServiceUnavailable, code: temporarily, description: "this server is starting; try again in a few seconds", retry: startingFor,
 }
 
-var errOvertaken = errors.New("others write the grant all the time")
+var errOvertaken = errors.New("the grant keeps changing")
 
 // proves reports whether a verifier matches a challenge (RFC 7636, section 4.6).
 func proves(verifier, challenge string) bool {
@@ -296,7 +296,7 @@ func (s *Server) endReason(grant *v1alpha1.OAuthGrant) string {
 	case !s.isResource(grant.Spec.Resource):
 		return "is for another address of this server"
 	case !s.Served(grant.Namespace):
-		return "is of a team that is not served here"
+		return "belongs to a team that is not served here"
 	default:
 		return ""
 	}

@@ -81,8 +81,8 @@ func (c *Checker) probe(ctx context.Context, namespace, name string) Result {
 	case ctx.Err() != nil:
 		return noAnswer
 	case err != nil:
-		c.log.ErrorContext(ctx, "Cannot ask for the check of a connection", "namespace", namespace, "connection", name, "error", err)
-		return Result{Message: "its check could not be asked for"}
+		c.log.ErrorContext(ctx, "Cannot request a connection check", "namespace", namespace, "connection", name, "error", err)
+		return Result{Message: "its check could not be requested"}
 	}
 	for {
 		changed := c.connections.Changed()

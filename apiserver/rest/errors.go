@@ -61,7 +61,7 @@ func WriteNotFound(w http.ResponseWriter, r *http.Request) {
 func WriteMethodNotAllowed(w http.ResponseWriter, r *http.Request, allowed string) {
 	w.Header().Set("Allow", allowed)
 	WriteError(w, http.StatusMethodNotAllowed, bridge.CodeValidation,
-		fmt.Sprintf("%s does not take %s; it takes %s", request.Short(r.URL.Path), request.Method(r), allowed))
+		fmt.Sprintf("%s does not support %s; it supports %s", request.Short(r.URL.Path), request.Method(r), allowed))
 }
 
 // WriteTooMany writes the response for an unauthenticated client that exceeds its rate limit.
@@ -144,7 +144,7 @@ func failureOf(ctx context.Context, err error) failure {
 	f := failure{status: http.StatusInternalServerError, code: bridge.CodeInternal}
 	if errors.Is(err, bridge.ErrBehind) {
 		f.status, f.header = http.StatusServiceUnavailable, [][2]string{{"Retry-After", checkAgainAfter}}
-		f.message = fmt.Sprintf("this server has not heard of the Kubernetes API for some minutes and cannot tell which keys are good; "+
+		f.message = fmt.Sprintf("this server has had no response from the Kubernetes API for some minutes and cannot verify API keys; "+
 			"try again in %s seconds (request id %s)", checkAgainAfter, info.ID)
 		return f
 	}

@@ -214,7 +214,7 @@ func (h *Handler) RejectUnauthenticated(r *http.Request, err error) error {
 	}
 	return &bridge.Error{
 		Code: bridge.CodeRateLimited,
-		Message: "too many requests from this address without a good API key; send \"Authorization: Bearer <API key>\", or try again in " +
+		Message: "too many requests from this address without a valid API key; send \"Authorization: Bearer <API key>\", or try again in " +
 			wholeSeconds(wait) + " seconds",
 	}
 }
@@ -341,7 +341,7 @@ func (c *call) parseKey(keys []string) {
 		}
 		c.key = keys[0]
 	default:
-		c.wrong = append(c.wrong, fmt.Sprintf("%s: stands in the request %d times; send it once", KeyHeader, len(keys)))
+		c.wrong = append(c.wrong, fmt.Sprintf("%s: appears %d times in the request; send it once", KeyHeader, len(keys)))
 	}
 }
 

@@ -191,7 +191,7 @@ func TestHostilePosts(t *testing.T) {
 		"an escaped caption":        {`{"category":"text","targets":[{"connection_id":"x-1","caption":"` + caption(`\u00e4`, 1<<20-200) + `"}]}`, "at most 65536 characters"},
 		"deep, with many names":     {strings.Repeat(`{"`+caption("k", 4000)+`":1,"a":[`, 31) + strings.Repeat(`]}`, 31), "category: is missing"},
 		"names that nearly agree":   {`{"x":[` + strings.TrimSuffix(strings.Repeat(names()+",", 60), ",") + `]}`, "category: is missing"},
-		"twice, at the end":         {`{"category":"text","targets":[],"x":"` + caption("a", 1<<20-200) + `","x":1}`, "stands twice"},
+		"twice, at the end":         {`{"category":"text","targets":[],"x":"` + caption("a", 1<<20-200) + `","x":1}`, "appears twice"},
 		"spaces":                    {`{` + caption(" ", 1<<20-200) + `"category":"text"}`, "targets: is missing"},
 		"wrong values, all of them": {tree(items(`{"connection_id":%d,"caption":1,"youtube_title":1,"is_ai_generated":1}`, 100), strings.Repeat(`{"caption":1,"media_ids":1},`, 99)+`1`, ""), "more"},
 	} {

@@ -121,9 +121,9 @@ func TestRepeatedHeaders(t *testing.T) {
 	}{
 		"OneKey":         {"one key is as usual", http.Header{KeyHeader: {"a"}}, 201, ""},
 		"NoKey":          {"a key is optional", nil, 201, ""},
-		"TwoKeys":        {"either could be the one that the client repeats", http.Header{KeyHeader: {"a", "b"}}, 400, "Idempotency-Key: stands in the request 2 times"},
-		"TwoEqualKeys":   {"a header of one value has one line", http.Header{KeyHeader: {"a", "a"}}, 400, "Idempotency-Key: stands in the request 2 times"},
-		"EmptyBesideOne": {"an empty line is a line", http.Header{KeyHeader: {"", "a"}}, 400, "Idempotency-Key: stands in the request 2 times"},
+		"TwoKeys":        {"either could be the one that the client repeats", http.Header{KeyHeader: {"a", "b"}}, 400, "Idempotency-Key: appears 2 times in the request"},
+		"TwoEqualKeys":   {"a header of one value has one line", http.Header{KeyHeader: {"a", "a"}}, 400, "Idempotency-Key: appears 2 times in the request"},
+		"EmptyBesideOne": {"an empty line is a line", http.Header{KeyHeader: {"", "a"}}, 400, "Idempotency-Key: appears 2 times in the request"},
 		"EmptyKey":       {"an empty key names nothing", http.Header{KeyHeader: {""}}, 400, "must have 1 to 255 characters"},
 		"TwoTypes":       {"both say the same", http.Header{"Content-Type": {"application/json", "application/json; charset=utf-8"}}, 201, ""},
 		"OtherType":      {"the first line alone does not decide", http.Header{"Content-Type": {"application/json", "text/plain"}}, 415, "Content-Type: application/json"},
@@ -151,7 +151,7 @@ func TestJSONAsAllowed(t *testing.T) {
 	size := func(number string) string {
 		return `{"mime_type":"image/png","name":"a.png","size_bytes":` + number + `}`
 	}
-	const shapeIsRight = "this installation keeps no media files"
+	const shapeIsRight = "this installation has no media store"
 	for name, tc := range map[string]struct{ reason, path, body, says string }{
 		"Mark":      {"programs for Windows begin a text with U+FEFF (section 8.1)", "/posts", byteOrderMark + draftForX, `"draft"`},
 		"MarkTwice": {"the second one is no blank", "/posts", byteOrderMark + byteOrderMark + draftForX, "not valid JSON"},

@@ -30,7 +30,7 @@ func (c *call) parameter(name string) (value string, given bool) {
 	case 1:
 		return values[0], true
 	default:
-		c.refuse(name, "stands in the query more than once")
+		c.refuse(name, "appears more than once in the query")
 		return "", false
 	}
 }

@@ -97,7 +97,7 @@ func Parse(body []byte) (Value, error) {
 	case err != nil:
 		return Value{}, err
 	case p.more():
-		return Value{}, fmt.Errorf("the body goes on after its JSON object, at byte %d; send one object only", p.at+1)
+		return Value{}, fmt.Errorf("the body continues after its JSON object, at byte %d; send only one object", p.at+1)
 	case p.nodes[0].kind != object:
 		return Value{}, errors.New("the body must be a JSON object")
 	}
@@ -126,7 +126,7 @@ func syntaxError(body []byte) error {
 	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
 		return fmt.Errorf("the body is not valid JSON: %w at byte %d", syntax, syntax.Offset)
 	}
-	return errors.New("the body is not valid JSON: it ends too early")
+	return errors.New("the body is not valid JSON: it ends unexpectedly")
 }
 
 // more skips white space and reports whether there is more input.
@@ -146,7 +146,7 @@ func (p *parser) consume(c byte) bool { return p.more() && p.skip(c) }
 func (p *parser) value(parent int, name []byte, depth int) error {
 	i := len(p.nodes)
 	if i == MaxValues {
-		return fmt.Errorf("the body holds more than %d values", MaxValues)
+		return fmt.Errorf("the body contains more than %d values", MaxValues)
 	}
 	if i == cap(p.nodes) {
 		p.nodes = slices.Grow(p.nodes, max(i, firstNodes)) // append would grow in more and smaller steps
@@ -159,7 +159,7 @@ func (p *parser) value(parent int, name []byte, depth int) error {
 	switch c := p.body[p.at]; c {
 	case '{', '[':
 		if depth == MaxDepth {
-			return fmt.Errorf("the body nests deeper than %d levels", MaxDepth)
+			return fmt.Errorf("the body is nested deeper than %d levels", MaxDepth)
 		}
 		p.at++
 		if c == '{' {
@@ -217,7 +217,7 @@ func (p *parser) object(i, depth int) error {
 		}
 		if p.repeats(i, raw) {
 			p.nodes = append(p.nodes, node{name: raw, parent: i})
-			return p.refuse(len(p.nodes)-1, "stands twice in its object")
+			return p.refuse(len(p.nodes)-1, "appears twice in its object")
 		}
 		if !p.consume(':') {
 			return errSyntax

@@ -61,13 +61,13 @@ func unescape(raw []byte) (decoded []byte, problem string) {
 		raw = raw[6:]
 		switch {
 		case unit == 0 && problem == "":
-			problem = `must not hold the NUL character (\u0000)`
+			problem = `must not contain the NUL character (\u0000)`
 		case utf16.IsSurrogate(unit):
 			pair := utf16.DecodeRune(unit, codeUnit(raw))
 			if pair != utf8.RuneError {
 				raw = raw[6:]
 			} else if problem == "" {
-				problem = fmt.Sprintf(`holds half a surrogate pair (\u%04x); send the whole character`, unit)
+				problem = fmt.Sprintf(`contains half a surrogate pair (\u%04x); send the whole character`, unit)
 			}
 			unit = pair
 		}
