@@ -73,12 +73,12 @@ func parse(args []string, stdout, stderr io.Writer) (config, error) {
 	)
 	flags.SetOutput(io.Discard)
 	flags.StringVar(&c.listen, "listen", "127.0.0.1:9100", "address to serve on")
-	flags.StringVar(&c.options.StateDir, "state-dir", "", "folder that keeps what was published; empty keeps it in memory only")
-	flags.StringVar(&c.options.SiteURL, "site-url", "", "the sandbox's own address, as browsers reach it, for links to posts and pictures; empty takes the address of each request")
-	plain := flags.String("plain-hosts", "", "hosts, with commas between them, that files are fetched from by plain HTTP although a platform wants HTTPS")
-	strict := flags.Bool("strict", false, "refuse parameters and fields that a simulator does not know, also where the platform overlooks them")
+	flags.StringVar(&c.options.StateDir, "state-dir", "", "folder for published posts; empty keeps them in memory only")
+	flags.StringVar(&c.options.SiteURL, "site-url", "", "the sandbox's address for browsers, in links to posts and pictures; empty uses the address of each request")
+	plain := flags.String("plain-hosts", "", "comma-separated hosts from which files are fetched over plain HTTP even if the platform requires HTTPS")
+	strict := flags.Bool("strict", false, "reject parameters and fields that a simulator does not know, even if the platform ignores them")
 	format := flags.String("log-format", "text", "format of the log: text or json")
-	flags.TextVar(&level, "log-level", slog.LevelInfo, "least level to log: debug, info, warn or error")
+	flags.TextVar(&level, "log-level", slog.LevelInfo, "minimum level to log: debug, info, warn or error")
 	if err := flags.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
 			fmt.Fprint(stdout, "herald-sandbox serves simulated social platforms over HTTP.\n\nUsage: herald-sandbox [flags]\n\n")

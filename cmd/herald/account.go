@@ -23,11 +23,11 @@ import (
 func account(ctx context.Context, config *rest.Config, client *http.Client) (rbacv1.Subject, error) {
 	reviews, err := typedauthenticationv1.NewForConfigAndClient(config, client)
 	if err != nil {
-		return rbacv1.Subject{}, fmt.Errorf("cannot ask for this process's own account: %w", err)
+		return rbacv1.Subject{}, fmt.Errorf("cannot create the client that reads this process's account: %w", err)
 	}
 	review, err := reviews.SelfSubjectReviews().Create(ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
 	if err != nil {
-		return rbacv1.Subject{}, fmt.Errorf("cannot ask the Kubernetes API for this process's own account: %w", err)
+		return rbacv1.Subject{}, fmt.Errorf("cannot read this process's account from the Kubernetes API: %w", err)
 	}
 	return subject(review.Status.UserInfo.Username), nil
 }

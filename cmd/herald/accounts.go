@@ -48,8 +48,8 @@ func newConnections(ctx context.Context, mgr ctrl.Manager, c *configv1alpha1.Man
 // and returns nil.
 func unsavedTokens(c configv1alpha1.Unsaved, log logr.Logger) (*credentials.Spool, error) {
 	if c.Off() {
-		log.Info("a renewed token that the Kubernetes API does not take before this process ends is lost, and its account has to be connected again: " +
-			"there is no folder for it (name one in credentials.unsaved)")
+		log.Info("a renewed token is lost if the Kubernetes API does not accept it before this process ends, and its account has to be connected again: " +
+			"no folder is configured for it (set credentials.unsaved)")
 		return nil, nil //nolint:nilnil // nil persists none
 	}
 	key, err := config.SecretReader("credentials.unsaved.keyFile", c.KeyFile, slog.New(logr.ToSlogHandler(log)))

@@ -159,7 +159,7 @@ func serveTLS(ctx context.Context, c *configv1alpha1.TLS, log *slog.Logger) (*tl
 	}
 	go func() {
 		if err := watcher.Start(ctx); err != nil {
-			log.ErrorContext(ctx, "The certificate is no longer read again when it changes", "error", err)
+			log.ErrorContext(ctx, "The certificate is no longer reloaded when it changes", "error", err)
 		}
 	}()
 	return &tls.Config{GetCertificate: watcher.GetCertificate, MinVersion: tls.VersionTLS12}, nil

@@ -42,10 +42,10 @@ func commands() []command {
 	return []command{
 		{"apiserver", "serve the HTTP API and the web application", runAPIServer},
 		{"config", "check a configuration file: herald config check FILE", runConfig},
-		{"manager", "deliver posts, and look after teams, keys and connections", runManager},
-		{"release", "take finalizers off before Herald is uninstalled, so that all can be deleted", runRelease},
-		{"signin-link", "print a one-time address to sign in to the web application", runSignInLink},
-		{"token", "make a token for an API key", runToken},
+		{"manager", "deliver posts, and reconcile teams, keys and connections", runManager},
+		{"release", "remove finalizers before Herald is uninstalled, so that its objects can be deleted", runRelease},
+		{"signin-link", "print a one-time link to sign in to the web application", runSignInLink},
+		{"token", "create a token for an API key", runToken},
 		{"version", "print the version", runVersion},
 	}
 }

@@ -59,7 +59,7 @@ func parseManagerFlags(args []string) (*managerFlags, error) {
 	flags := process.NewFlagSet("manager")
 	f.Add(flags, configv1alpha1.ManagerKind)
 	flags.BoolVar(&f.leaderElect, "leader-elect", true, "work only while holding the lease, so that another replica can take over")
-	flags.StringVar(&f.leaderIdentity, "leader-identity", "", "name to hold the lease under; a stable one lets a restarted process go on at once (default: host name and pid)")
+	flags.StringVar(&f.leaderIdentity, "leader-identity", "", "identity in the lease; a stable one lets a restarted process continue immediately (default: host name and pid)")
 	return f, process.Parse(flags, args)
 }
 
@@ -122,7 +122,7 @@ func runManager(ctx context.Context, args []string) error {
 		return err
 	}
 	if err := errors.Join(mgr.Add(stopOnError{api.DefinitionWatch(logger), stop}), mgr.Add(namespaces)); err != nil {
-		return fmt.Errorf("cannot look after the resource definitions and the rights: %w", err)
+		return fmt.Errorf("cannot watch the resource definitions and the rights: %w", err)
 	}
 	mgr.GetLogger().Info("starting", "version", version, "namespace", api.Namespace, "release", c.ReleaseName,
 		"posts", c.Concurrency.Posts, "kubeAPIQPS", c.Kubernetes.QPS, "startingDeadline", c.Delivery.StartingDeadline.Duration.String())
@@ -158,7 +158,7 @@ func work(ctx context.Context, mgr ctrl.Manager) error {
 
 // errLeaseLost is the cause of the shutdown when the lease cannot be renewed.
 var errLeaseLost = errors.New("the lease could not be renewed in time, and another manager may lead now; " +
-	"see whether the Kubernetes API answers, and whether this account may still write its lease")
+	"check whether the Kubernetes API responds, and whether this account may still write its lease")
 
 // cacheSyncTimeout is how long a process may take to fill its caches, alive but not ready. A million posts take about
 // ten minutes. With controller-runtime's default of two minutes, the process would exit and start from scratch.
@@ -255,7 +255,7 @@ func releaseLease(ctx context.Context, held *lease.Lock, within time.Duration) {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	if err := held.Release(ctx); err != nil {
-		ctrl.Log.WithName("lease").Error(err, "another manager takes over when this one has ended")
+		ctrl.Log.WithName("lease").Error(err, "cannot release the lease; another manager takes over once this one has stopped")
 	}
 }
 
@@ -265,7 +265,7 @@ func (f *managerFlags) identity() (string, error) {
 	}
 	host, err := os.Hostname()
 	if err != nil {
-		return "", fmt.Errorf("cannot tell this host's name; set --leader-identity: %w", err)
+		return "", fmt.Errorf("cannot read the host name; set --leader-identity: %w", err)
 	}
 	return fmt.Sprintf("%s_%d", host, os.Getpid()), nil
 }

@@ -79,7 +79,7 @@ func addBucket(mgr ctrl.Manager, files *store.Store, c *configv1alpha1.Media) (*
 		return bucket, nil
 	}
 	if err := mgr.Add(installation.NewWatch(bucket, clock.RealClock{}, metrics.Registry)); err != nil {
-		return nil, fmt.Errorf("cannot look whose the bucket is: %w", err)
+		return nil, fmt.Errorf("cannot check which cluster the bucket belongs to: %w", err)
 	}
 	return bucket, nil
 }
@@ -95,7 +95,7 @@ func addRollbackDetector(mgr ctrl.Manager, files *store.Store, release, namespac
 		Lease: types.NamespacedName{Namespace: namespace, Name: release + "-clock"}, Clock: now, Registerer: metrics.Registry,
 	})
 	if err := mgr.Add(counter); err != nil {
-		return nil, fmt.Errorf("cannot count for whether the cluster is put back to an earlier state: %w", err)
+		return nil, fmt.Errorf("cannot set up the detection of cluster rollbacks: %w", err)
 	}
 	return counter.Status, nil
 }

@@ -52,7 +52,7 @@ func (n *names) Set(text string) error {
 	*n = strings.Split(text, ",")
 	for _, name := range *n {
 		if len(validation.IsDNS1123Subdomain(name)) > 0 {
-			return fmt.Errorf("%q is no name of an object; write small letters, digits and dashes, and commas between names", name)
+			return fmt.Errorf("%q is not the name of an object; write lower-case letters, digits and dashes, and commas between names", name)
 		}
 	}
 	return nil
@@ -63,14 +63,14 @@ func parseReleaseFlags(args []string) (*releaseFlags, error) {
 	flags := process.NewFlagSet("release")
 	flags.StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig file; empty inside a cluster")
 	flags.Var((*names)(&f.teams), "namespace", "namespaces of the teams to release, separated by commas; empty for all")
-	flags.StringVar(&f.install, "install-namespace", "", "namespace in which Herald is or was installed, where its lease and Deployments are; empty has the lease looked for in all")
-	flags.StringVar(&f.releaseName, "release-name", configv1alpha1.DefaultManager().ReleaseName, "name of the installation, with which the names of its objects begin")
+	flags.StringVar(&f.install, "install-namespace", "", "namespace in which Herald is or was installed, where its lease and Deployments are; empty searches all namespaces for the lease")
+	flags.StringVar(&f.releaseName, "release-name", configv1alpha1.DefaultManager().ReleaseName, "name of the installation, the prefix of its objects' names")
 	flags.Var(&f.scaleDown, "scale-down", "Deployments in --install-namespace to scale to 0 first, separated by commas, such as herald-manager,herald-apiserver")
 	flags.DurationVar(&f.wait, "wait", 0, "how long to wait for their pods to end, and then for the manager's lease to be free")
-	flags.BoolVar(&f.force, "force", false, "go on although a manager holds the lease, also one that comes back meanwhile; it puts finalizers on again")
-	flags.BoolVar(&f.withoutRecords, "without-records", false, "let posts go that are being deleted and of which the bucket may have no record; created again, they are published again. For an installation without a bucket")
-	flags.BoolVar(&f.dryRun, "dry-run", false, "say what would be done, and change nothing")
-	flags.IntVar(&f.rate, "rate", releaseRate, "requests a second at most; 0 leaves it to the Kubernetes API")
+	flags.BoolVar(&f.force, "force", false, "continue although a manager holds the lease, even one that starts in the meantime; it adds finalizers again")
+	flags.BoolVar(&f.withoutRecords, "without-records", false, "also release posts that are being deleted and may have no record in the bucket; if created again, they are published again. For an installation without a bucket")
+	flags.BoolVar(&f.dryRun, "dry-run", false, "print the changes without making them")
+	flags.IntVar(&f.rate, "rate", releaseRate, "maximum requests per second; 0 leaves the limit to the Kubernetes API")
 	if err := process.Parse(flags, args); err != nil {
 		return nil, err
 	}
@@ -105,7 +105,7 @@ func runRelease(ctx context.Context, args []string) error {
 	}
 	clients, err := newReleaseClients(api.Config)
 	if err != nil {
-		return fmt.Errorf("cannot make a client for the Kubernetes API: %w", err)
+		return fmt.Errorf("cannot create a client for the Kubernetes API: %w", err)
 	}
 	options := release.Options{
 		Config: api.Config, Namespaces: f.teams, DryRun: f.dryRun, WithoutRecords: f.withoutRecords, Rate: f.rate, Clock: clock.RealClock{}, Out: os.Stdout,
@@ -156,7 +156,7 @@ func (f *releaseFlags) stopManager(ctx context.Context, clients releaseClients, 
 		case err != nil:
 			return nil, err
 		case holder != "":
-			return nil, fmt.Errorf("a manager runs: %s holds the lease %s; scale its Deployment to 0 and run this again, with --wait=3m to wait until it has ended", holder, name)
+			return nil, fmt.Errorf("a manager is running: %s holds the lease %s; scale its Deployment to 0 and run this again, with --wait=3m to wait until it has ended", holder, name)
 		}
 		if _, err := fmt.Fprintf(out, "no manager holds the lease %s\n", name); err != nil {
 			return nil, err
@@ -175,7 +175,7 @@ func (f *releaseFlags) leases(ctx context.Context, clients releaseClients) ([]ty
 		FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, name).String(),
 	})
 	if err != nil {
-		return nil, fmt.Errorf("cannot look for the manager's lease %s in all namespaces; name the namespace of Herald with --install-namespace: %w", name, err)
+		return nil, fmt.Errorf("cannot search all namespaces for the manager's lease %s; set Herald's namespace with --install-namespace: %w", name, err)
 	}
 	var out []types.NamespacedName
 	for i := range found.Items {

@@ -154,7 +154,7 @@ func findFFmpeg(name string) (string, error) {
 // thumbnails returns the Thumbnails that extract images from videos with ffmpeg, or nil without the program.
 func thumbnails(log logr.Logger, files rendition.FileStore, program string, images *rendition.Renderer) post.Thumbnails {
 	if program == "" {
-		log.Info("videos on YouTube get no chosen thumbnails, and teams none that are converted: there is no ffmpeg (install it, or name it in thumbnails.ffmpeg)")
+		log.Info("videos are not converted and get no chosen thumbnails on YouTube: there is no ffmpeg (install it, or set thumbnails.ffmpeg)")
 		return nil
 	}
 	return rendition.NewThumbnailer(files, rendition.FrameExtractor{Path: program}, images.ReserveSlots(rendition.MaxThumbnailData))
@@ -167,7 +167,7 @@ func conversions(files rendition.FileStore, program string, images *rendition.Re
 	case program == "":
 		return nil, "its manager has no ffmpeg (install it, or name it in thumbnails.ffmpeg of the manager's configuration)"
 	case !images.HasMemoryFor(rendition.MaxTranscodeData):
-		return nil, fmt.Sprintf("the memory of its manager is limited to less than a conversion and the manager take, which is %d MiB (resources.limits.memory of the chart)",
+		return nil, fmt.Sprintf("its manager's memory limit is below the %d MiB that the manager and a conversion need (resources.limits.memory of the chart)",
 			images.MemoryFor(rendition.MaxTranscodeData)>>20)
 	default:
 		return rendition.NewTranscoder(files, rendition.FFmpegConverter{Path: program}, images.ReserveSlots(rendition.MaxTranscodeData)), ""

@@ -45,8 +45,8 @@ func parseLinkFlags(args []string) (*linkFlags, error) {
 	flags.StringVar(&f.config, "config", podConfig, "file of kind "+configv1alpha1.APIServerKind+", the apiserver's own")
 	flags.StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig file; empty inside a cluster")
 	flags.StringVar(&f.namespace, "namespace", "", "namespace in which Herald is installed; empty for that of the pod, or of the kubeconfig's context")
-	flags.StringVar(&f.site, "site", "", "address of the site in the place of siteURL, such as that of a port-forward: http://127.0.0.1:8080")
-	flags.DurationVar(&f.valid, "valid", linkLife, "for how long the link is good, 24h at most")
+	flags.StringVar(&f.site, "site", "", "address of the site instead of siteURL, such as that of a port-forward: http://127.0.0.1:8080")
+	flags.DurationVar(&f.valid, "valid", linkLife, "lifetime of the link, at most 24h")
 	if err := process.Parse(flags, args); err != nil {
 		return nil, err
 	}
@@ -91,9 +91,9 @@ func runSignInLink(ctx context.Context, args []string) error {
 func (f *linkFlags) siteOf(c *configv1alpha1.APIServerConfiguration) (string, error) {
 	switch {
 	case !c.Web.Enabled:
-		return "", fmt.Errorf("%s: web.enabled is false, so that there is nothing to sign in to", f.config)
+		return "", fmt.Errorf("%s: web.enabled is false, so there is nothing to sign in to", f.config)
 	case c.Web.OIDC != nil:
-		return "", fmt.Errorf("%s: people sign in with %s (web.oidc), and one-time links are not taken there; open the site", f.config, c.Web.OIDC.IssuerURL)
+		return "", fmt.Errorf("%s: people sign in with %s (web.oidc), and one-time links are not accepted there; open the site", f.config, c.Web.OIDC.IssuerURL)
 	case f.site != "":
 		return strings.TrimRight(f.site, "/"), nil
 	case c.SiteURL != "":
@@ -106,7 +106,7 @@ func (f *linkFlags) siteOf(c *configv1alpha1.APIServerConfiguration) (string, er
 func printLink(ctx context.Context, out io.Writer, secrets session.SecretClient, name, namespace, site string, valid time.Duration) error {
 	token, err := session.AddLink(ctx, secrets, name, clock.RealClock{}, valid)
 	if err != nil {
-		return fmt.Errorf("cannot make a link in namespace %s (another one is named with --namespace): %w", namespace, err)
+		return fmt.Errorf("cannot create a link in namespace %s (set another one with --namespace): %w", namespace, err)
 	}
 	_, err = fmt.Fprintln(out, site+signin.LinkPath+token)
 	return err

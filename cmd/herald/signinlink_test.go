@@ -57,7 +57,7 @@ func TestSiteOfLink(t *testing.T) {
 		"said":        {"a port-forward has another address", func(*configv1alpha1.APIServerConfiguration) {}, "http://127.0.0.1:8080/", "http://127.0.0.1:8080", ""},
 		"unknown":     {"the address it listens on is not what people open", func(c *configv1alpha1.APIServerConfiguration) { c.SiteURL = "" }, "", "", "--site"},
 		"no web":      {"there is nothing to sign in to", func(c *configv1alpha1.APIServerConfiguration) { c.Web.Enabled = false }, "", "", "web.enabled is false"},
-		"another way in": {"links are not taken there", func(c *configv1alpha1.APIServerConfiguration) {
+		"another way in": {"links are not accepted there", func(c *configv1alpha1.APIServerConfiguration) {
 			c.Web.OIDC = &configv1alpha1.OIDC{IssuerURL: "https://id"}
 		}, "", "", "https://id"},
 		"none of the file": {"a forwarded port needs no siteURL", func(c *configv1alpha1.APIServerConfiguration) { c.SiteURL = "" }, "http://127.0.0.1:1", "http://127.0.0.1:1", ""},

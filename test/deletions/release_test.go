@@ -115,7 +115,7 @@ var _ = Describe("Objects left behind by Herald", func() {
 		w := newWork(ctx)
 		code, log := released("--install-namespace=" + managertest.Namespace)
 		Expect(code).To(Equal(1), log)
-		Expect(log).To(ContainSubstring("a manager runs: test holds the lease herald-system/herald-manager; scale its Deployment to 0"))
+		Expect(log).To(ContainSubstring("a manager is running: test holds the lease herald-system/herald-manager; scale its Deployment to 0"))
 		manager.Stop()
 
 		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.name}}
@@ -131,8 +131,8 @@ var _ = Describe("Objects left behind by Herald", func() {
 
 		code, log = released("--install-namespace="+managertest.Namespace, "--dry-run")
 		Expect(code).To(Equal(0), log)
-		Expect(log).To(ContainSubstring("would take social.herald.dev/delivery off Post %s/%s\n", w.name, w.posted.Name))
-		Expect(log).To(ContainSubstring("would take social.herald.dev/records off Team %s\n", w.name))
+		Expect(log).To(ContainSubstring("would remove social.herald.dev/delivery from Post %s/%s\n", w.name, w.posted.Name))
+		Expect(log).To(ContainSubstring("would remove social.herald.dev/records from Team %s\n", w.name))
 		Expect(finalizers(ctx, w.posted)()).To(ContainElement(v1alpha1.DeliveryFinalizer), "a dry run changes nothing")
 
 		code, log = released(args...)
@@ -199,12 +199,12 @@ var _ = Describe("A deleted post whose record cannot be written", func() {
 
 		code, log := released("--install-namespace="+managertest.Namespace, "--dry-run")
 		Expect(code).To(Equal(0), log)
-		Expect(log).To(ContainSubstring("would not yet take social.herald.dev/delivery off Post %s/%s\n", t.name, sent.Name))
+		Expect(log).To(ContainSubstring("would not yet remove social.herald.dev/delivery from Post %s/%s\n", t.name, sent.Name))
 
 		code, log = released(args...)
 		Expect(code).To(Equal(1), log)
 		Expect(log).To(And(
-			ContainSubstring("cannot take the finalizer off Post %s/%s: it is being deleted", t.name, sent.Name),
+			ContainSubstring("cannot remove the finalizer from Post %s/%s: it is being deleted", t.name, sent.Name),
 			ContainSubstring("run this again after "), ContainSubstring(accepted),
 			ContainSubstring("1 posts that were being deleted are gone: %s/%s.", ending.name, last.Name),
 		))
@@ -247,7 +247,7 @@ var _ = Describe("A manager that restarts while finalizers are removed", func() 
 
 		Expect(process.ExitCode()).To(Equal(3), process.Log())
 		Expect(process.Log()).To(And(
-			ContainSubstring("stopped: the manager another works again"), ContainSubstring("finalizers taken off so far: posts 50, media 0, teams 0"),
+			ContainSubstring("stopped: the manager another works again"), ContainSubstring("finalizers removed so far: posts 50, media 0, teams 0"),
 			ContainSubstring("scale its Deployment to 0"),
 		))
 		Expect(held()).To(BeNumerically(">", 0))

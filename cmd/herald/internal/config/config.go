@@ -107,7 +107,7 @@ func parse(data []byte, kind string) (config any, mistakes []Mistake) {
 	case found == configv1alpha1.APIServerKind:
 		config = configv1alpha1.DefaultAPIServer()
 	default:
-		d.mistake(line, "kind", fmt.Sprintf("%q is no kind of configuration", found),
+		d.mistake(line, "kind", fmt.Sprintf("%q is not a kind of configuration", found),
 			"write "+configv1alpha1.ManagerKind+" or "+configv1alpha1.APIServerKind)
 		return nil, d.mistakes
 	}
@@ -131,11 +131,11 @@ func document(data []byte) (*yaml.Node, *Mistake) {
 	documents := yaml.NewDecoder(bytes.NewReader(data))
 	err := documents.Decode(&root)
 	if errors.Is(err, io.EOF) || err == nil && (len(root.Content) == 0 || root.Content[0].Kind != yaml.MappingNode) {
-		return nil, &Mistake{Line: 1, Problem: "the file holds no fields", Remedy: "write apiVersion: " + configv1alpha1.APIVersion + " and kind first"}
+		return nil, &Mistake{Line: 1, Problem: "the file contains no fields", Remedy: "write apiVersion: " + configv1alpha1.APIVersion + " and kind first"}
 	}
 	if err == nil {
 		if err = documents.Decode(&more); err == nil {
-			return nil, &Mistake{Line: more.Line, Problem: "a second document begins", Remedy: "keep one document per file"}
+			return nil, &Mistake{Line: more.Line, Problem: "a second document starts here", Remedy: "keep one document per file"}
 		}
 	}
 	if !errors.Is(err, io.EOF) {
@@ -144,7 +144,7 @@ func document(data []byte) (*yaml.Node, *Mistake) {
 		if _, scanned := fmt.Sscanf(problem, "line %d:", &line); scanned == nil {
 			_, problem, _ = strings.Cut(problem, ": ")
 		}
-		return nil, &Mistake{Line: line, Problem: "this is not YAML: " + problem, Remedy: "mend it, and check again: what follows was not read"}
+		return nil, &Mistake{Line: line, Problem: "this is not YAML: " + problem, Remedy: "fix it and check again: the rest was not read"}
 	}
 	return root.Content[0], nil
 }

@@ -37,7 +37,7 @@ func (d *decoder) mistake(line int, path, problem, remedy string) {
 // value copies a node. Null keeps the default, like an absent field.
 func (d *decoder) value(node *yaml.Node, into reflect.Value, path string) {
 	if node.Kind == yaml.AliasNode {
-		d.mistake(node.Line, path, "aliases are not understood", "write the value itself")
+		d.mistake(node.Line, path, "aliases are not supported", "write the value itself")
 		return
 	}
 	d.lines[path] = node.Line
@@ -120,7 +120,7 @@ func (d *decoder) list(node *yaml.Node, into reflect.Value, path string) {
 func (d *decoder) duration(node *yaml.Node, into reflect.Value, path string) {
 	parsed, err := time.ParseDuration(node.Value)
 	if node.Kind != yaml.ScalarNode || err != nil {
-		d.mistake(node.Line, path, "it is "+kindOf(node)+" and no duration", "write a number with its unit, such as 90s, 30m or 1h30m")
+		d.mistake(node.Line, path, "it is "+kindOf(node)+", not a duration", "write a number with its unit, such as 90s, 30m or 1h30m")
 		return
 	}
 	into.Set(reflect.ValueOf(metav1.Duration{Duration: parsed}))

@@ -47,8 +47,8 @@ func (j *validator) manager(c *configv1alpha1.ManagerConfiguration) {
 	j.common(&c.Common)
 	// The longest derived name ends in -webhook-certificate, and a Service's name has at most 63 characters.
 	if len(validation.IsDNS1035Label(c.ReleaseName)) > 0 || len(c.ReleaseName) > longestRelease {
-		j.report("releaseName", "the names of objects cannot begin with it",
-			fmt.Sprintf("write small letters, digits and dashes, a letter first, %d characters at most", longestRelease))
+		j.report("releaseName", "the names of objects cannot start with it",
+			fmt.Sprintf("write lower-case letters, digits and dashes, starting with a letter, at most %d characters", longestRelease))
 	}
 	j.atLeast(1, map[string]int{
 		"concurrency.posts": c.Concurrency.Posts, "concurrency.uploads": c.Concurrency.Uploads, "concurrency.media": c.Concurrency.Media,
@@ -159,7 +159,7 @@ func (j *validator) apiserver(c *configv1alpha1.APIServerConfiguration) {
 		if prefix, err := netip.ParsePrefix(network); err != nil || prefix.Masked() != prefix {
 			j.report(fmt.Sprintf("trustedProxies[%d]", i), fmt.Sprintf("%q is no network", network), "write one like 10.0.0.0/8, or 10.0.0.7/32 for one address")
 		} else if prefix.Bits() == 0 {
-			j.report(fmt.Sprintf("trustedProxies[%d]", i), "everybody could say who they are", "name the networks of the proxies alone")
+			j.report(fmt.Sprintf("trustedProxies[%d]", i), "every client could forge its address", "name only the networks of the proxies")
 		}
 	}
 	if c.Web.Enabled {
@@ -184,7 +184,7 @@ func (j *validator) listens(c *configv1alpha1.Common, own, address string) {
 		for _, other := range paths[:i] {
 			otherHost, otherPort, err := net.SplitHostPort(addresses[other])
 			if err == nil && port == otherPort && (host == otherHost || host == "" || otherHost == "") {
-				j.report(path, fmt.Sprintf("%s listens on port %s already", other, port), "write another port")
+				j.report(path, fmt.Sprintf("%s already listens on port %s", other, port), "write another port")
 			}
 		}
 	}
@@ -196,7 +196,7 @@ func (j *validator) common(c *configv1alpha1.Common) {
 			j.report(fmt.Sprintf("namespaces[%d]", i), fmt.Sprintf("%q is named twice", namespace), "remove one of them")
 		}
 		if len(validation.IsDNS1123Label(namespace)) > 0 {
-			j.report(fmt.Sprintf("namespaces[%d]", i), fmt.Sprintf("%q is no name of a namespace", namespace), "write small letters, digits and dashes")
+			j.report(fmt.Sprintf("namespaces[%d]", i), fmt.Sprintf("%q is not the name of a namespace", namespace), "write lower-case letters, digits and dashes")
 		}
 	}
 	if level, known := c.Log.Level, configv1alpha1.LogLevels(); level != "" && !slices.Contains(known, level) {
@@ -207,7 +207,7 @@ func (j *validator) common(c *configv1alpha1.Common) {
 		j.report("metrics.certDir", "plain metrics have no certificate", "remove it, or plain")
 	}
 	if m := c.Media; m != nil {
-		j.required("media.endpoint", m.Endpoint, "write the address of the store, or remove the section media from an installation for text alone")
+		j.required("media.endpoint", m.Endpoint, "write the address of the store, or remove the section media from an installation for text only")
 		j.required("media.bucket", m.Bucket, "write the name of the bucket")
 		for path, address := range map[string]string{"media.endpoint": m.Endpoint, "media.publicEndpoint": m.PublicEndpoint} {
 			if address != "" {
@@ -215,7 +215,7 @@ func (j *validator) common(c *configv1alpha1.Common) {
 			}
 		}
 		if m.TakeOverFrom != "" && !identity.MatchString(m.TakeOverFrom) {
-			j.report("media.takeOverFrom", fmt.Sprintf("%q is no identity of a cluster", m.TakeOverFrom), "write the UID that the manager's log and the marker in the bucket name")
+			j.report("media.takeOverFrom", fmt.Sprintf("%q is not the identity of a cluster", m.TakeOverFrom), "write the UID from the manager's log or the marker in the bucket")
 		}
 	}
 	for name, platform := range c.Platforms.Sections() {
@@ -251,13 +251,13 @@ func (j *validator) loginConfig(path string, p *configv1alpha1.Platform) {
 		j.report(path+".loginConfigID", "only Facebook's login has such configurations", "remove it")
 	}
 	if strings.Trim(p.LoginConfigID, "0123456789") != "" {
-		j.report(path+".loginConfigID", "it is no id of a configuration", "write the number that stands beside the configuration in the app's settings")
+		j.report(path+".loginConfigID", "it is no id of a configuration", "write the number of the configuration in the app's settings")
 	}
 }
 
 func (j *validator) platform(path string, p *configv1alpha1.Platform) {
 	if path == "platforms.instagram" && p.Login != "" && p.Login != "instagram" && p.Login != "facebook" {
-		j.report(path+".login", "it is no way to connect an account", "write instagram or facebook")
+		j.report(path+".login", "it is not a way to connect an account", "write instagram or facebook")
 	}
 	if p.LoginConfigID != "" {
 		j.loginConfig(path, p)
@@ -304,7 +304,7 @@ func (j *validator) endpoint(path, address string) {
 		_, err = strconv.ParseUint(port, 10, 16)
 	}
 	if err != nil {
-		j.report(path, fmt.Sprintf("%q is no address to listen on", address), `write HOST:PORT or :PORT with a port up to 65535, or "0" for none`)
+		j.report(path, fmt.Sprintf("%q is not an address to listen on", address), `write HOST:PORT or :PORT with a port up to 65535, or "0" for none`)
 	}
 }
 

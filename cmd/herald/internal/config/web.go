@@ -21,10 +21,10 @@ func (j *validator) web(c *configv1alpha1.APIServerConfiguration) {
 		j.report("siteURL", "it has a path, and the web application is at the root of its host", "remove the path, or set web.enabled: false")
 	}
 	if len(validation.IsDNS1123Subdomain(c.Web.SignInSecret)) > 0 {
-		j.report("web.signInSecret", fmt.Sprintf("%q is no name of a Secret", c.Web.SignInSecret), "write that of the Secret of the installation, such as herald-web")
+		j.report("web.signInSecret", fmt.Sprintf("%q is not the name of a Secret", c.Web.SignInSecret), "write that of the Secret of the installation, such as herald-web")
 	}
 	if len(validation.IsDNS1123Subdomain(c.Web.RolePrefix)) > 0 {
-		j.report("web.rolePrefix", fmt.Sprintf("no role's name can begin with %q", c.Web.RolePrefix), "write the name of the release, such as herald")
+		j.report("web.rolePrefix", fmt.Sprintf("no role's name can start with %q", c.Web.RolePrefix), "write the name of the release, such as herald")
 	}
 	if c.Web.OIDC != nil {
 		j.oidc(c.Web.OIDC, c.SiteURL)
@@ -36,17 +36,17 @@ func (j *validator) oidc(o *configv1alpha1.OIDC, site string) {
 	if site == "" {
 		j.report(section, "the provider could not send people back: there is no siteURL", "write siteURL, such as https://herald.example.com")
 	}
-	j.required(section+".clientID", o.ClientID, "write what the provider calls Herald")
+	j.required(section+".clientID", o.ClientID, "write Herald's client id at the provider")
 	j.required(section+".usernameClaim", o.UsernameClaim, "write the claim that names a person, such as email or sub")
 	j.required(section+".issuerURL", o.IssuerURL, "write the provider's address, such as https://accounts.example.com")
 	if o.IssuerURL != "" {
 		if u, ok := j.webAddress(section+".issuerURL", o.IssuerURL, "https://accounts.example.com"); ok && u.Scheme == "http" && !isLoopback(u) {
-			j.report(section+".issuerURL", "it is not HTTPS, so that others could let themselves in", "write an address with https://")
+			j.report(section+".issuerURL", "it is not HTTPS, so sign-ins could be forged", "write an address with https://")
 		}
 	}
 	for path, prefix := range map[string]string{section + ".usernamePrefix": o.UsernamePrefix, section + ".groupsPrefix": o.GroupsPrefix} {
 		if strings.HasPrefix(prefix, "system:") || strings.HasPrefix(prefix, "herald:") {
-			j.report(path, "names that begin so belong to Kubernetes or to Herald itself", "write another one, such as oidc:")
+			j.report(path, "names with this prefix are reserved for Kubernetes and Herald", "write another one, such as oidc:")
 		}
 	}
 	if slices.Contains(o.Scopes, "") {

@@ -91,17 +91,17 @@ func New(o Options) (*Lock, error) {
 	config.NextProtos = []string{"http/1.1"}
 	watches, err := typedcoordinationv1.NewForConfig(config)
 	if err != nil {
-		return nil, fmt.Errorf("cannot make a client to watch the lease: %w", err)
+		return nil, fmt.Errorf("cannot create a client to watch the lease: %w", err)
 	}
 	// A write and a read after it time out before the renew deadline.
 	config.Timeout = o.Times.RenewDeadline.Duration / tries
 	leases, err := typedcoordinationv1.NewForConfig(config)
 	if err != nil {
-		return nil, fmt.Errorf("cannot make a client for the lease: %w", err)
+		return nil, fmt.Errorf("cannot create a client for the lease: %w", err)
 	}
 	roles, err := typedrbacv1.NewForConfig(config)
 	if err != nil {
-		return nil, fmt.Errorf("cannot make a client for the role that the lease belongs to: %w", err)
+		return nil, fmt.Errorf("cannot create a client for the role that owns the lease: %w", err)
 	}
 	return &Lock{
 		Interface: &resourcelock.LeaseLock{
@@ -229,7 +229,7 @@ func (l *Lock) Release(ctx context.Context) error {
 	}
 	held, _, err := l.Interface.Get(ctx)
 	if err != nil {
-		return fmt.Errorf("cannot read the lease %s to give it back: %w", l.Describe(), err)
+		return fmt.Errorf("cannot read the lease %s to release it: %w", l.Describe(), err)
 	}
 	if held.HolderIdentity != l.Identity() {
 		return nil
@@ -237,7 +237,7 @@ func (l *Lock) Release(ctx context.Context) error {
 	// client-go writes one second too: a waiting process may acquire the lease immediately.
 	free := resourcelock.LeaderElectionRecord{LeaderTransitions: held.LeaderTransitions, LeaseDurationSeconds: 1, AcquireTime: held.AcquireTime}
 	if err := l.write(ctx, free, l.Interface.Update); err != nil {
-		return fmt.Errorf("cannot give the lease %s back: %w", l.Describe(), err)
+		return fmt.Errorf("cannot release the lease %s: %w", l.Describe(), err)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -306,7 +306,7 @@ func (l *Lock) Check(*http.Request) error {
 		return nil
 	}
 	if past := l.clock.Since(l.renewed) - l.duration; past > overdue {
-		return fmt.Errorf("the lease ended at %s, and this process still leads", l.renewed.Add(l.duration).UTC().Format(time.RFC3339))
+		return fmt.Errorf("the lease expired at %s, but this process still leads", l.renewed.Add(l.duration).UTC().Format(time.RFC3339))
 	}
 	return nil
 }

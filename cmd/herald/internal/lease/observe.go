@@ -72,7 +72,7 @@ func (o *Observer) read(ctx context.Context, name types.NamespacedName) (*coordi
 	case apierrors.IsNotFound(err):
 		return &coordinationv1.Lease{}, nil
 	case err != nil:
-		return nil, fmt.Errorf("cannot read the lease %s, which tells whether a manager runs: %w", name, err)
+		return nil, fmt.Errorf("cannot read the lease %s, which shows whether a manager is running: %w", name, err)
 	}
 	return found, nil
 }

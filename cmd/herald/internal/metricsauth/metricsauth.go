@@ -72,11 +72,11 @@ const (
 func Filter(config *rest.Config, httpClient *http.Client) (metricsserver.Filter, error) {
 	tokens, err := typedauthenticationv1.NewForConfigAndClient(config, httpClient)
 	if err != nil {
-		return nil, fmt.Errorf("cannot ask who owns a token: %w", err)
+		return nil, fmt.Errorf("cannot review a token: %w", err)
 	}
 	rights, err := typedauthorizationv1.NewForConfigAndClient(config, httpClient)
 	if err != nil {
-		return nil, fmt.Errorf("cannot ask what an account may do: %w", err)
+		return nil, fmt.Errorf("cannot review an account's access: %w", err)
 	}
 	g := newGuard(tokens.TokenReviews(), rights.SubjectAccessReviews(), clock.RealClock{})
 	return func(log logr.Logger, next http.Handler) (http.Handler, error) {
@@ -122,7 +122,7 @@ type reviewKey struct {
 }
 
 // errBusy is the cause of a 503.
-var errBusy = errors.New("too many tokens are being asked about")
+var errBusy = errors.New("too many tokens are being reviewed")
 
 // authorize returns the status of the response; 200 if the request may pass. The error explains why the review failed.
 func (g *guard) authorize(w http.ResponseWriter, r *http.Request) (int, error) {
@@ -195,13 +195,13 @@ func (g *guard) log(log logr.Logger, err error) {
 		return
 	}
 	g.causes.Add(err.Error(), true, logAgain)
-	log.Error(err, "Metrics are refused to callers that could not be judged", "repeatedAfter", logAgain.String())
+	log.Error(err, "Metrics are refused to callers whose access could not be reviewed", "repeatedAfter", logAgain.String())
 }
 
 func (g *guard) review(ctx context.Context, token string, q reviewKey) (int, error) {
 	review, err := g.tokens.Create(ctx, &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token}}, metav1.CreateOptions{})
 	if err != nil {
-		return 0, fmt.Errorf("cannot ask who owns a token: %w", err)
+		return 0, fmt.Errorf("cannot review a token: %w", err)
 	}
 	if !review.Status.Authenticated {
 		return http.StatusUnauthorized, nil
@@ -216,7 +216,7 @@ func (g *guard) review(ctx context.Context, token string, q reviewKey) (int, err
 		NonResourceAttributes: &authorizationv1.NonResourceAttributes{Verb: q.verb, Path: q.path},
 	}}, metav1.CreateOptions{})
 	if err != nil {
-		return 0, fmt.Errorf("cannot ask what an account may do: %w", err)
+		return 0, fmt.Errorf("cannot review an account's access: %w", err)
 	}
 	if !access.Status.Allowed {
 		return http.StatusForbidden, nil

@@ -75,7 +75,7 @@ func connect(config *rest.Config) (*discovery.DiscoveryClient, error) {
 func compare(ctx context.Context, client *discovery.DiscoveryClient, wanted []*apiextensionsv1.CustomResourceDefinition) error {
 	serverVersion, err := client.ServerVersionWithContext(ctx)
 	if err != nil {
-		return fmt.Errorf("ask the Kubernetes API for its version: %w", asUnavailable(err))
+		return fmt.Errorf("read the version of the Kubernetes API: %w", asUnavailable(err))
 	}
 	if err := checkVersion(serverVersion.GitVersion); err != nil {
 		return err
@@ -87,7 +87,7 @@ func compare(ctx context.Context, client *discovery.DiscoveryClient, wanted []*a
 		case apierrors.IsNotFound(err):
 			return fmt.Errorf("the Kubernetes API does not serve %s; apply the resource definitions of this version (%s)", want.Name, apply)
 		case apierrors.IsForbidden(err):
-			return fmt.Errorf("%w: this account may not read %s; give it the right to (config/rbac)", ErrUnread, want.Name)
+			return fmt.Errorf("%w: this account may not read %s; grant it the right (config/rbac)", ErrUnread, want.Name)
 		case err != nil:
 			return fmt.Errorf("read the resource definition %s: %w", want.Name, asUnavailable(err))
 		}
@@ -95,7 +95,7 @@ func compare(ctx context.Context, client *discovery.DiscoveryClient, wanted []*a
 			return fmt.Errorf("read the resource definition %s: %w", want.Name, err)
 		}
 		if lacks := missing(want, served); len(lacks) > 0 {
-			return fmt.Errorf("the resource definition %s that is served %w: it lacks %s; apply that of this version (%s)",
+			return fmt.Errorf("the served resource definition %s %w: it lacks %s; apply this version's definition (%s)",
 				want.Name, ErrOlder, strings.Join(lacks, ", "), apply)
 		}
 	}
@@ -136,11 +136,11 @@ func servedUnder(ctx context.Context, client rest.Interface, path string) (names
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("ask the Kubernetes API for what it serves under %s: %w", path, asUnavailable(err))
+		return nil, fmt.Errorf("list the resources that the Kubernetes API serves under %s: %w", path, asUnavailable(err))
 	}
 	var list metav1.APIResourceList
 	if err := json.Unmarshal(data, &list); err != nil {
-		return nil, fmt.Errorf("read what the Kubernetes API serves under %s: %w", path, err)
+		return nil, fmt.Errorf("parse the resources that the Kubernetes API serves under %s: %w", path, err)
 	}
 	for i := range list.APIResources {
 		names = append(names, list.APIResources[i].Name)
@@ -151,7 +151,7 @@ func servedUnder(ctx context.Context, client rest.Interface, path string) (names
 func checkVersion(served string) error {
 	have, err := version.ParseGeneric(served)
 	if err != nil {
-		return fmt.Errorf("the Kubernetes API calls itself %q, which is no version: %w", served, err)
+		return fmt.Errorf("the Kubernetes API reports %q, which is not a version: %w", served, err)
 	}
 	if have.LessThan(version.MustParseGeneric(Oldest)) {
 		return fmt.Errorf("the cluster's Kubernetes, %s, is too old: Herald needs %s or newer, which can select posts by the fields of their status; upgrade the cluster", served, Oldest)

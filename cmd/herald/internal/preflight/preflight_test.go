@@ -51,9 +51,9 @@ func TestCheck(t *testing.T) {
 		"the oldest":   {"it is taken", "v1.32.0", nil, 0, false, ""},
 		"a provider's": {"what stands behind the number says nothing", "v1.34.2-gke.100", nil, 0, false, ""},
 		"too old":      {"it drops selectable fields without a word", "v1.31.9", nil, 0, false, "Kubernetes, v1.31.9, is too old: Herald needs 1.32 or newer"},
-		"no version":   {"it is no Kubernetes", "latest", nil, 0, false, `"latest", which is no version`},
+		"no version":   {"it is no Kubernetes", "latest", nil, 0, false, `"latest", which is not a version`},
 		"not applied":  {"the definitions come first", "v1.37.1", nil, http.StatusNotFound, false, "does not serve apikeys.social.herald.dev; apply the resource definitions"},
-		"not readable": {"the right is missing", "v1.37.1", nil, http.StatusForbidden, false, "may not read apikeys.social.herald.dev; give it the right"},
+		"not readable": {"the right is missing", "v1.37.1", nil, http.StatusForbidden, false, "may not read apikeys.social.herald.dev; grant it the right"},
 		"not served":   {"it begins, and serves them last", "v1.37.1", nil, 0, true, "does not answer yet under"},
 		"neither":      {"who may not read the definitions waits as well", "v1.37.1", nil, http.StatusForbidden, true, "does not answer yet under"},
 		"a field of the spec": {"what is written there would vanish", "v1.37.1", func(c *apiextensionsv1.CustomResourceDefinition) {
@@ -150,9 +150,9 @@ func TestServed(t *testing.T) {
 		"all":           {"it is as always", http.StatusOK, all, false, ""},
 		"none":          {"an API server that begins answers all else before", http.StatusNotFound, nil, true, "does not answer yet under /apis/social.herald.dev/v1alpha1/apikeys"},
 		"not one":       {"a definition was applied a moment ago, or its name is another's", http.StatusOK, one, true, "see the conditions of: kubectl describe crd apikeys.social.herald.dev"},
-		"unavailable":   {"it begins", http.StatusServiceUnavailable, nil, true, "what it serves under /apis/social.herald.dev/v1alpha1"},
+		"unavailable":   {"it begins", http.StatusServiceUnavailable, nil, true, "the Kubernetes API serves under /apis/social.herald.dev/v1alpha1"},
 		"not told":      {"who may not ask finds out by the first request", http.StatusForbidden, nil, false, ""},
-		"no such lists": {"it is no Kubernetes", http.StatusOK, nil, false, "read what the Kubernetes API serves"},
+		"no such lists": {"it is no Kubernetes", http.StatusOK, nil, false, "parse the resources that the Kubernetes API serves"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -67,7 +67,7 @@ func (r *run) releaseIn(ctx context.Context, k kind, namespace string, wanted fu
 	err = kubeclient.EachPage(ctx, func(paged context.Context, of kubeclient.Page) (string, error) {
 		page, err := objects.List(paged, metav1.ListOptions{Limit: of.Limit, Continue: of.Continue})
 		if err != nil {
-			return "", fmt.Errorf("cannot list %s; see whether the Kubernetes API answers, and whether this account may list them, then run this again: %w", k.resource, err)
+			return "", fmt.Errorf("cannot list %s; check whether the Kubernetes API responds and whether this account may list them, then run this again: %w", k.resource, err)
 		}
 		held := withFinalizer(page.Items, wanted)
 		found += len(held)
@@ -139,7 +139,7 @@ func (r *run) releaseAll(ctx context.Context, k kind, held []*metav1.PartialObje
 			mu.Lock()
 			defer mu.Unlock()
 			if err != nil {
-				failed = append(failed, fmt.Errorf("cannot take the finalizer off %s %s: %w", k.name, nameOf(m), err))
+				failed = append(failed, fmt.Errorf("cannot remove the finalizer from %s %s: %w", k.name, nameOf(m), err))
 			} else {
 				r.released[k.resource]++
 			}
@@ -158,15 +158,15 @@ func (r *run) releaseAll(ctx context.Context, k kind, held []*metav1.PartialObje
 func (r *run) reportAll(ctx context.Context, k kind, held []*metav1.PartialObjectMetadata) (failed []error) {
 	for _, m := range held {
 		ours, _ := split(m.Finalizers)
-		does := "would take"
+		does := "would remove"
 		switch err := r.checkRecorded(ctx, k, m); {
 		case errors.As(err, new(*unrecorded)):
-			does = "would not yet take"
+			does = "would not yet remove"
 		case err != nil:
-			failed = append(failed, fmt.Errorf("cannot tell what would become of %s %s: %w", k.name, nameOf(m), err))
+			failed = append(failed, fmt.Errorf("cannot determine the change to %s %s: %w", k.name, nameOf(m), err))
 			continue
 		}
-		if _, err := fmt.Fprintf(r.Out, "%s %s off %s %s\n", does, strings.Join(ours, " and "), k.name, nameOf(m)); err != nil {
+		if _, err := fmt.Fprintf(r.Out, "%s %s from %s %s\n", does, strings.Join(ours, " and "), k.name, nameOf(m)); err != nil {
 			return append(failed, err)
 		}
 	}
@@ -201,7 +201,7 @@ func (r *run) removeFinalizers(ctx context.Context, k kind, m *metav1.PartialObj
 			return client.IgnoreNotFound(err)
 		}
 	}
-	return fmt.Errorf("something changes it again and again: %w", conflict)
+	return fmt.Errorf("it keeps changing: %w", conflict)
 }
 
 // nameOf returns NAMESPACE/NAME, or only the name of a cluster-scoped object.

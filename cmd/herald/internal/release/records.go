@@ -26,9 +26,9 @@ import (
 type unrecorded struct{ until time.Time }
 
 func (u *unrecorded) Error() string {
-	return fmt.Sprintf("it is being deleted, something of it was or may have been sent, and nothing here tells whether its record is in the bucket: "+
-		"without the finalizer it goes, and is published again if it is created again. Start the manager again and wait until the post has gone; "+
-		"or run this again after %s, when the manager would give it up too; or run it with --without-records, which lets it go now", u.until.UTC().Format(time.RFC3339))
+	return fmt.Sprintf("it is being deleted, part of it was or may have been sent, and it is unknown whether its record is in the bucket: "+
+		"without the finalizer it is deleted, and is published again if it is created again. Start the manager again and wait until the post is gone; "+
+		"or run this again after %s, when the manager would give up too; or run it with --without-records, which releases it now", u.until.UTC().Format(time.RFC3339))
 }
 
 // checkRecorded returns an error if a post has to keep its finalizer. Without the finalizer, a post that is being
@@ -55,7 +55,7 @@ func (r *run) checkRecorded(ctx context.Context, k kind, m *metav1.PartialObject
 	}
 	var post v1alpha1.Post
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(whole.Object, &post); err != nil {
-		return fmt.Errorf("it is no post that this program knows, which has to be as new as Herald was: %w", err)
+		return fmt.Errorf("this program cannot read the post; it has to be at least as new as the installed Herald: %w", err)
 	}
 	if record.Required(&post) || r.Clock.Now().Before(posting.KeyExpiresAt(&post)) {
 		return &unrecorded{until}
@@ -84,8 +84,8 @@ func (r *run) reportGone() error {
 	if more := len(r.goneNames) - maxNamed; more > 0 {
 		names += fmt.Sprintf(" and %d more", more)
 	}
-	_, err := fmt.Fprintf(r.Out, "%d posts that were being deleted are gone: %s. What of them went out in the last minute before the manager stopped, "+
-		"or while the bucket did not answer, has no record: created again, it is published again\n", len(r.goneNames), names)
+	_, err := fmt.Fprintf(r.Out, "%d posts that were being deleted are gone: %s. Anything published in the last minute before the manager stopped, "+
+		"or while the bucket was unavailable, has no record: if such a post is created again, it is published again\n", len(r.goneNames), names)
 	return err
 }
 
@@ -104,7 +104,7 @@ func (r *run) readOwned(ctx context.Context) (map[string]bool, error) {
 		}
 	})
 	if err != nil {
-		return nil, fmt.Errorf("cannot list teams to see whose posts leave records; run this again: %w", err)
+		return nil, fmt.Errorf("cannot list teams to check whose posts leave records; run this again: %w", err)
 	}
 	return owned, nil
 }
@@ -122,7 +122,7 @@ func (r *run) isTerminating(ctx context.Context, namespace string) (bool, error)
 	case apierrors.IsNotFound(err):
 		ends = true
 	case err != nil:
-		return false, fmt.Errorf("cannot see whether namespace %q is being deleted too: %w", namespace, err)
+		return false, fmt.Errorf("cannot check whether namespace %q is being deleted too: %w", namespace, err)
 	default:
 		ends = !found.DeletionTimestamp.IsZero()
 	}

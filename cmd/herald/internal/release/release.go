@@ -115,7 +115,7 @@ func (r *run) all(ctx context.Context) error {
 			return r.sum()
 		}
 	}
-	return errors.New("objects get finalizers of Herald while they are taken off: something still makes or changes posts; " +
+	return errors.New("objects get new finalizers of Herald while the old ones are removed: something still creates or changes posts; " +
 		"scale Herald's manager and apiserver to 0, wait until their pods have ended, and run this again")
 }
 
@@ -128,11 +128,11 @@ func newRun(ctx context.Context, o Options) (*run, error) {
 	config.Wrap(kubeclient.WrapTransport)
 	meta, err := metadata.NewForConfig(config)
 	if err != nil {
-		return nil, fmt.Errorf("cannot make a client for the Kubernetes API: %w", err)
+		return nil, fmt.Errorf("cannot create a client for the Kubernetes API: %w", err)
 	}
 	whole, err := dynamic.NewForConfig(config)
 	if err != nil {
-		return nil, fmt.Errorf("cannot make a client for Teams: %w", err)
+		return nil, fmt.Errorf("cannot create a client for Teams: %w", err)
 	}
 	r := &run{Options: o, metadata: meta, dynamic: whole, released: map[string]int{}, terminating: map[string]bool{}}
 	r.owned = sync.OnceValues(func() (map[string]bool, error) { return r.readOwned(ctx) })
@@ -155,12 +155,12 @@ func (r *run) round(ctx context.Context) (found int, err error) {
 		return found, nil
 	}
 	many := len(failed)
-	failed = append(failed[:min(many, maxNamed)], fmt.Errorf("%d of %d objects still have a finalizer of Herald%s; mend what the errors say, and run this again: what is done stays done", many, found, r.where()))
+	failed = append(failed[:min(many, maxNamed)], fmt.Errorf("%d of %d objects still have a finalizer of Herald%s; fix the reported errors and run this again: released objects stay released", many, found, r.where()))
 	return found, errors.Join(failed...)
 }
 
 func (r *run) sum() error {
-	_, err := fmt.Fprintf(r.Out, "finalizers taken off: %s\nno object has a finalizer of Herald any more%s\n", r.done(), r.where())
+	_, err := fmt.Fprintf(r.Out, "finalizers removed: %s\nno object has a finalizer of Herald any more%s\n", r.done(), r.where())
 	return err
 }
 
@@ -176,8 +176,8 @@ func (r *run) done() string {
 type Stopped struct{ holder, done string }
 
 func (s *Stopped) Error() string {
-	return fmt.Sprintf("stopped: the manager %s works again, and puts on what this takes off; finalizers taken off so far: %s. "+
-		"To keep Herald, leave it at that: the manager goes on with all objects. To uninstall it, scale its Deployment to 0, see that nothing "+
+	return fmt.Sprintf("stopped: the manager %s works again and adds the finalizers that this removes; finalizers removed so far: %s. "+
+		"To keep Herald, do nothing more: the manager continues with all objects. To uninstall it, scale its Deployment to 0, make sure that nothing "+
 		"scales it up again, such as a GitOps tool, and run this again", s.holder, s.done)
 }
 

@@ -63,7 +63,7 @@ func (s *Scaler) waitPodsEnded(ctx context.Context, name, selector string, until
 		case len(left) == 0:
 			return nil
 		case !s.Clock.Now().Before(until):
-			return fmt.Errorf("pods of Deployment %s/%s still run: %s; see why they do not end, and whether something scales it up again, then run this again, with a longer --wait if they only need more time",
+			return fmt.Errorf("pods of Deployment %s/%s still run: %s; check why they do not terminate, and whether something scales it up again, then run this again, with a longer --wait if they only need more time",
 				s.Namespace, name, strings.Join(left, ", "))
 		}
 		select {
