@@ -176,7 +176,7 @@ func (j *Job) SaveCheckpoint(ctx context.Context, checkpoint, secret string) *Er
 		return nil
 	}
 	if err := j.StoreCheckpoint(ctx, checkpoint, secret); err != nil {
-		return Errorf(ClassTransient, "how far the upload has come cannot be stored in the Kubernetes API").Because(err)
+		return Errorf(ClassTransient, "the progress of the upload cannot be stored in the Kubernetes API").Because(err)
 	}
 	return nil
 }

@@ -47,6 +47,6 @@ func noPages(readOnly int) *platforms.Error {
 		return platforms.Errorf(platforms.ClassReconnect, "this person may not create content on any of their Pages (Facebook lists %d)", readOnly).
 			Advise("have an administrator of the Page give them the task to create content, and connect it again")
 	}
-	return platforms.Errorf(platforms.ClassReconnect, "Facebook shows no Page of this person to Herald; personal profiles cannot be posted to").
+	return platforms.Errorf(platforms.ClassReconnect, "Facebook shows Herald no Page of this person; Herald cannot post to personal profiles").
 		Advise("connect again, and choose a Page that you manage when Facebook asks which ones Herald may use")
 }

@@ -120,7 +120,7 @@ func (p *Platform) sendDraft(ctx context.Context, job *platforms.Job, form url.V
 	}
 	id := meta.CreatedID(body)
 	if id == "" {
-		return "", meta.NewFailure(platforms.Errorf(platforms.ClassUnknown, "Facebook took the post without saying under which id"))
+		return "", meta.NewFailure(platforms.Errorf(platforms.ClassUnknown, "Facebook accepted the post without returning its id"))
 	}
 	return id, nil
 }

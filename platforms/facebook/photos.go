@@ -20,7 +20,7 @@ import (
 const uploadTimeout = 2 * time.Minute
 
 const (
-	msgNoPhoto      = "Facebook took the photo %q without saying under which id"
+	msgNoPhoto      = "Facebook accepted the photo %q without returning its id"
 	msgPhotoRefused = "Facebook refused the photo %q (code %s): its format or size is not one that Facebook takes"
 	msgPhotoLost    = "Facebook no longer has a photo that was uploaded for the post"
 	msgUnprepared   = "the post is not prepared yet"
@@ -42,7 +42,7 @@ func (p *Platform) Prepare(ctx context.Context, job platforms.Job) (string, *pla
 		case err != nil:
 			return "", err
 		case there && bool(*found.Published):
-			return job.Checkpoint, platforms.Errorf(platforms.ClassDuplicate, "Facebook shows the post already, by a call that was taken for lost")
+			return job.Checkpoint, platforms.Errorf(platforms.ClassDuplicate, "Facebook already shows the post, published by a call whose response was lost")
 		case there && p.twoSteps:
 			return job.Checkpoint, nil
 		}

@@ -18,7 +18,7 @@ var (
 	notTaken  = platforms.Error{Class: platforms.ClassTransient, Problem: "Instagram failed to take {about}"}
 	tooSlow   = platforms.Error{Class: platforms.ClassTransient, Problem: "Instagram took too long to fetch {about} from the media store"}
 	forgotten = platforms.Error{Class: platforms.ClassTransient, Problem: "Instagram no longer has what was prepared of {about}"}
-	notReady  = platforms.Error{Class: platforms.ClassTransient, Problem: "Instagram is not done with preparing {about}"}
+	notReady  = platforms.Error{Class: platforms.ClassTransient, Problem: "Instagram has not finished preparing {about}"}
 	// Instagram sometimes fails to fetch a file that it can reach: one of six images on a host
 	// (gitroomhq/postiz-app#1900), or all of them for days (inovector/mixpost#197, May 2026). If the store really is
 	// unreachable, the post fails at its starting deadline, with the same message.

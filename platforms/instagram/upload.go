@@ -111,7 +111,7 @@ func (h *host) classifyUpload(resp *transport.Response, about string) *meta.Fail
 		if !typeName.MatchString(name) {
 			name = "unknown"
 		}
-		bad = meta.NewFailure(platforms.Errorf(platforms.ClassPermanent, "Instagram refused the upload of %s with %q, which does not say what is at fault", about, name).
+		bad = meta.NewFailure(platforms.Errorf(platforms.ClassPermanent, "Instagram refused the upload of %s with %q, which does not identify the cause", about, name).
 			Advise("try it again later, or change the video"))
 		bad.Retryable, bad.Code, bad.Unlisted = true, name, true
 	}

@@ -47,7 +47,7 @@ func TestForeignAddress(t *testing.T) {
 					return nil
 				},
 			}
-			if id, err := p.Prepare(t.Context(), job); err == nil || !strings.Contains(err.Error(), "without saying where to") {
+			if id, err := p.Prepare(t.Context(), job); err == nil || !strings.Contains(err.Error(), "without returning its address") {
 				t.Errorf("got %q, %v", id, err)
 			}
 			secret, err := json.Marshal(session{Address: address, Ends: p.Clock.Now().Add(time.Hour), Chunk: 900})

@@ -123,7 +123,7 @@ func TestModeration(t *testing.T) {
 			b.step(time.Second)
 			asked, at := b.calls("status"), b.clock.Now()
 			found, err := b.tiktok.Lookup(t.Context(), job)
-			if class(err) != platforms.ClassTransient || found != (platforms.LookupResult{}) || !strings.Contains(err.Error(), "has not told its id yet") {
+			if class(err) != platforms.ClassTransient || found != (platforms.LookupResult{}) || !strings.Contains(err.Error(), "has not returned its id yet") {
 				t.Errorf("while TikTok moderates it: %+v, %v", found, err)
 			}
 			if n := b.calls("status") - asked; n != 1 || !b.clock.Now().Equal(at) {

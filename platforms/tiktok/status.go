@@ -27,9 +27,9 @@ const (
 )
 
 const (
-	msgNoState    = "TikTok did not say how far it is with the post"
+	msgNoState    = "TikTok did not report the state of the post"
 	msgProcessing = "TikTok has taken the post and is processing it"
-	msgModerated  = "TikTok has published the post and has not told its id yet"
+	msgModerated  = "TikTok has published the post, but has not returned its id yet"
 )
 
 const (

@@ -36,10 +36,10 @@ const (
 )
 
 const (
-	msgNoTicket    = "TikTok began the upload of the file %q without saying where to"
+	msgNoTicket    = "TikTok started the upload of the file %q without returning its address"
 	msgPartRefused = "TikTok did not take a part of the file %q"
 	msgEnded       = "TikTok's address for the upload of the file %q has ended"
-	msgVisible     = "TikTok has the whole video already, by a call that was taken for lost"
+	msgVisible     = "TikTok already has the whole video, sent by a call whose response was lost"
 )
 
 // parts divides a file into chunks of equal size; the last one also contains the remainder.

@@ -89,7 +89,7 @@ func TestTable(t *testing.T) {
 		{"an app that may not write", 403, legacy(261, "Application cannot perform write actions."), false, nil, facts{quota, app, "261", true, false}, "write"},
 		{"a missing permission", 403, problemOf("not-authorized-for-resource", ""), false, nil, facts{platforms.ClassReconnect, account, "not-authorized-for-resource", false, false}, "permission"},
 		{"a reply without a mention", 403, words("Reply to this conversation is not allowed because you have not been mentioned or otherwise engaged by the author of the post you are replying to."), true, nil, facts{permanent, app, "433", false, false}, "self-serve"},
-		{"a parent that is gone", 403, words("You attempted to reply to a Tweet that is deleted or not visible to you."), true, nil, facts{permanent, "", "385", false, false}, "hangs from"},
+		{"a parent that is gone", 403, words("You attempted to reply to a Tweet that is deleted or not visible to you."), true, nil, facts{permanent, "", "385", false, false}, "replies to"},
 		{"a video that is too long for the account", 403, words("This user is not allowed to post a video longer than 2 minutes."), false, nil, facts{permanent, file, "", false, false}, "video is longer"},
 		{"a text that is too long", 403, legacy(186, "Tweet needs to be a bit shorter."), false, nil, facts{permanent, text, "186", false, false}, "longer than"},
 		{"an address that is none", 403, words("The Tweet contains an invalid URL."), false, nil, facts{permanent, text, "407", false, false}, "address"},

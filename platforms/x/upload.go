@@ -41,12 +41,12 @@ const (
 )
 
 const (
-	msgNoMediaID   = "X took the file %q without saying under which id"
+	msgNoMediaID   = "X accepted the file %q without returning its id"
 	msgFileRefused = "X refused the file %q: its format, size or length is not one that X takes"
 	msgUnlisted    = "X refused the upload of the file %q with the error %s, which Herald does not know"
 	msgFileFailed  = "X could not process the file %q"
 	msgFileGone    = "X keeps the file %q no longer"
-	msgFileBusy    = "X is not done with processing the file %q"
+	msgFileBusy    = "X has not finished processing the file %q"
 	msgUnprepared  = "the files of the post are not uploaded yet"
 )
 

@@ -84,7 +84,7 @@ var callErrors = []errorRow{
 	{code: "authenticatedUserAccountSuspended", kind: "suspended channel", err: closed, source: sourceErrors},
 	{code: "channelClosed", kind: "closed channel", err: closed, source: sourceErrors},
 	{code: "channelSuspended", kind: "suspended channel", err: closed, source: sourceErrors},
-	{code: codeForbidden, kind: "not allowed, for a reason that is not told", source: sourceErrors, err: platforms.Error{
+	{code: codeForbidden, kind: "not allowed, for an unspecified reason", source: sourceErrors, err: platforms.Error{
 		Class: platforms.ClassPermanent, Problem: "YouTube does not allow this, and does not say why (forbidden)", Remedy: "look at the channel's state in YouTube Studio",
 	}, also: "about a thumbnail: keeps the video as posted, and a warning event asks for verification by phone"},
 	{code: codeNotEnabled, kind: "the API is not enabled", source: sourceGoogle, err: platforms.Error{
@@ -102,7 +102,7 @@ var callErrors = []errorRow{
 		also: `if the words say "per day": the project's quota, as with ` + codeQuota,
 	},
 	{code: "userRateLimitExceeded", kind: "too many calls", err: rateLimit, source: sourceGoogle},
-	{code: codeBadRequest, kind: "a request that YouTube finds invalid, for a reason that is not told", source: sourceErrors, err: platforms.Error{
+	{code: codeBadRequest, kind: "a request that YouTube finds invalid, for an unspecified reason", source: sourceErrors, err: platforms.Error{
 		Class: platforms.ClassPermanent, Problem: "YouTube found the request invalid, and does not say why (badRequest)", Remedy: "look at the channel in YouTube Studio, then post again",
 	}, also: "about a part of an upload: asks the session how far it is"},
 	{code: "internalError", kind: "trouble of YouTube's own", err: trouble, source: sourceGoogle},
@@ -118,7 +118,7 @@ var videoErrors = []errorRow{
 		Class: platforms.ClassPermanent, Subject: platforms.SubjectText, Problem: "YouTube refuses the caption as a description", Remedy: "change it",
 	}},
 	{code: "invalidVideoMetadata", kind: "title, description or settings", source: sourceInsert, err: platforms.Error{
-		Class: platforms.ClassPermanent, Problem: "YouTube refuses what the video is described with, without saying which part of it", Remedy: "look at its title and its caption",
+		Class: platforms.ClassPermanent, Problem: "YouTube refuses the video's description data, without naming the part", Remedy: "check its title and its caption",
 	}},
 	{code: "forbiddenPrivacySetting", kind: "the channel's settings", source: sourceInsert, err: platforms.Error{
 		Class: platforms.ClassPermanent, Subject: platforms.SubjectAccount,

@@ -22,8 +22,8 @@ const (
 	msgNoVideo  = "a post to YouTube is one video, and the post has none, or more than one"
 	msgForgot   = "YouTube forgot the upload while it was under way"
 	msgStuck    = "YouTube does not take the next part of the file %q"
-	msgVisible  = "YouTube has the whole video already, by a call that was taken for lost"
-	msgUnderway = "YouTube has the whole video, and has not said yet what became of it"
+	msgVisible  = "YouTube already has the whole video, sent by a call whose response was lost"
+	msgUnderway = "YouTube has the whole video, but has not returned the outcome yet"
 )
 
 // Prepares returns true: every video is uploaded before it becomes visible.

@@ -45,7 +45,7 @@ const (
 	msgProcessing = "YouTube has the whole video and is processing it"
 	msgUnseen     = "YouTube has the whole video and does not show it yet"
 	msgSlow       = "YouTube has the whole video and has not finished processing it within %d hours; look at it in YouTube Studio"
-	msgUnsaid     = "YouTube did not say what became of the video"
+	msgUnsaid     = "YouTube did not return the outcome for the video"
 	msgFound      = "YouTube shows a video that fits, and is processing it"
 )
 

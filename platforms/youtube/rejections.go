@@ -32,7 +32,7 @@ var rejectionRows = []errorRow{
 	failed("streamingFailed", sourceWork, "it could not make it ready for streaming", "post it again"),
 	failed("transcodeFailed", sourceWork, "it could not convert it", "convert the video to H.264 and AAC in an MP4 file"),
 	failed("uploadFailed", sourceWork, "it could not receive it", "post it again"),
-	failed("other", sourceWork, "of a reason that it does not tell", "look at the video in YouTube Studio"),
+	failed("other", sourceWork, "of an unspecified reason", "look at the video in YouTube Studio"),
 	{code: codeDeleted, kind: "a deleted video", source: `YouTube Data API, "Videos", status.uploadStatus`, err: platforms.Error{
 		Class: platforms.ClassPermanent, Problem: "the video was deleted on YouTube before YouTube had processed it", Remedy: "post it again if that was a mistake",
 	}},

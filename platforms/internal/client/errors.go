@@ -20,7 +20,7 @@ func (c *Client) Unanswered(err error) *platforms.Error {
 	case NotSent(err):
 		return platforms.Errorf(platforms.ClassTransient, "%s could not be reached", c.Name).Advise("check the network between Herald and " + c.Name).Because(err)
 	default:
-		return platforms.Errorf(platforms.ClassTransient, "the connection to %s broke before the answer came", c.Name).Because(err)
+		return platforms.Errorf(platforms.ClassTransient, "the connection to %s broke before the response arrived", c.Name).Because(err)
 	}
 }
 
@@ -68,7 +68,7 @@ func (c *Client) PublishUnanswered(err error) platforms.Result {
 // front of the platform, after the platform processed the call.
 func (c *Client) InDoubt(status int, cause error) platforms.Result {
 	return platforms.Result{Outcome: platforms.Unknown, Err: platforms.Errorf(platforms.ClassUnknown,
-		"%s answered with HTTP status %d, which does not tell whether it published the post", c.Name, status).Because(cause)}
+		"%s answered with HTTP status %d, which does not show whether it published the post", c.Name, status).Because(cause)}
 }
 
 // NoID is the result of a publishing call that succeeded without a readable id.
@@ -78,7 +78,7 @@ func (c *Client) NoID() platforms.Result {
 
 // Nonsense is the error for a response in no documented form.
 func (c *Client) Nonsense(status int, cause error) *platforms.Error {
-	return platforms.Errorf(platforms.ClassUnknown, "%s gave an answer that Herald does not understand (HTTP status %d)", c.Name, status).Because(cause)
+	return platforms.Errorf(platforms.ClassUnknown, "%s returned a response that Herald does not understand (HTTP status %d)", c.Name, status).Because(cause)
 }
 
 // Busy is the error for a platform outage.
@@ -88,7 +88,7 @@ func (c *Client) Busy(cause error) *platforms.Error {
 
 // NoIdentity is the error for a response that does not identify the token's account.
 func (c *Client) NoIdentity(cause error) *platforms.Error {
-	return platforms.Errorf(platforms.ClassUnknown, "%s did not say whose account this is", c.Name).Because(cause)
+	return platforms.Errorf(platforms.ClassUnknown, "%s did not identify the account", c.Name).Because(cause)
 }
 
 // NoToken is the error for a successful renewal or code exchange without an access token.
@@ -109,5 +109,5 @@ func (c *Client) NoList() *platforms.Error {
 // TooManyPages is the error for a listing that exceeds the page limit.
 func (c *Client) TooManyPages() *platforms.Error {
 	return platforms.Errorf(platforms.ClassUnknown,
-		"the account has published more on %s since than Herald reads, so it cannot tell whether the post is among it", c.Name).Advise("look for the post by hand")
+		"the account has since published more on %s than Herald reads, so Herald cannot find out whether the post is among it", c.Name).Advise("look for the post by hand")
 }

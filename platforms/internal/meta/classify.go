@@ -95,11 +95,11 @@ var kinds = map[Kind]platforms.Error{
 	},
 	KindMedia:    {Class: platforms.ClassTransient, Problem: "{platform} failed to take {about} (code {error})"},
 	KindLost:     {Class: platforms.ClassTransient, Problem: "{platform} no longer has what was uploaded for {about} (code {error})"},
-	KindNotReady: {Class: platforms.ClassTransient, Problem: "{platform} is not done with preparing {about} (code {error})"},
+	KindNotReady: {Class: platforms.ClassTransient, Problem: "{platform} has not finished preparing {about} (code {error})"},
 	KindOther: {
 		Class:   platforms.ClassPermanent,
-		Problem: "{platform} refused {about} with code {error}, which does not say what is at fault",
-		Remedy:  "look on {platform} what it says of the account, try the same post there, or ask the administrator about the code",
+		Problem: "{platform} refused {about} with code {error}, which does not identify the cause",
+		Remedy:  "check {platform} for notices about the account, try the same post there, or ask the administrator about the code",
 	},
 }
 

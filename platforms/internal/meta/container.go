@@ -107,7 +107,7 @@ func (c *Containers) State(ctx context.Context, job *platforms.Job, id string) (
 	}
 	found, known := parseState(word.String())
 	if !known {
-		return "", "", NewFailure(platforms.Errorf(platforms.ClassUnknown, "%s did not say how far it is with the post", c.Name))
+		return "", "", NewFailure(platforms.Errorf(platforms.ClassUnknown, "%s did not report the state of the post", c.Name))
 	}
 	return found, reason.String(), nil
 }
@@ -148,7 +148,7 @@ func (t *Task) Create(ctx context.Context, form url.Values, about string) (strin
 	}
 	id := CreatedID(body)
 	if id == "" {
-		return "", NewFailure(platforms.Errorf(platforms.ClassUnknown, "%s took the post without saying under which id", t.Name))
+		return "", NewFailure(platforms.Errorf(platforms.ClassUnknown, "%s accepted the post without returning its id", t.Name))
 	}
 	t.Cache.recordCreated(id, t.Clock.Now())
 	return id, nil
@@ -172,7 +172,7 @@ func (t *Task) pollState(ctx context.Context, id, about string, unreadUntil time
 		return bad == nil
 	})
 	if err != nil {
-		bad = NewFailure(platforms.Errorf(platforms.ClassTransient, "%s is not done with preparing %s", t.Name, about).Because(err))
+		bad = NewFailure(platforms.Errorf(platforms.ClassTransient, "%s has not finished preparing %s", t.Name, about).Because(err))
 	}
 	return found, why, bad
 }
@@ -185,7 +185,7 @@ func (t *Task) Prepare(ctx context.Context, earlier string, fresh func(context.C
 		case bad != nil:
 			return "", bad.Error
 		case found == StatePublished:
-			return earlier, platforms.Errorf(platforms.ClassDuplicate, "%s shows the post already, by a call that was taken for lost", t.Name)
+			return earlier, platforms.Errorf(platforms.ClassDuplicate, "%s already shows the post, published by a call whose response was lost", t.Name)
 		case t.isGood(earlier, found):
 			return earlier, nil
 		}

@@ -129,7 +129,7 @@ func (c *Containers) Lookup(ctx context.Context, job platforms.Job, where Listin
 		case StateFinished, StateError, StateExpired:
 			return platforms.LookupResult{Proof: true}, nil
 		case StateInProgress:
-			return platforms.LookupResult{}, platforms.Errorf(platforms.ClassTransient, "%s is not done with the post", c.Name)
+			return platforms.LookupResult{}, platforms.Errorf(platforms.ClassTransient, "%s has not finished processing the post", c.Name)
 		case StateUnread:
 		}
 	}

@@ -131,9 +131,9 @@ func document(row *meta.Row, bad *platforms.Error) errordocs.Row {
 	}
 	switch {
 	case row.Retryable && row.Pause > 0:
-		doc.Also = fmt.Sprintf("makes what was refused again at once, after a pause of %s", row.Pause)
+		doc.Also = fmt.Sprintf("retries the refused call after a pause of %s", row.Pause)
 	case row.Retryable:
-		doc.Also = "makes what was refused again at once"
+		doc.Also = "retries the refused call immediately"
 	case row.Kind == meta.KindUnavailable:
 		doc.Also = "after the visible call, looks up the post first"
 	}
