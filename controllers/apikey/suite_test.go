@@ -66,7 +66,7 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	teams := suite.Must(quota.NewTeams(ctx, mgr.GetCache(), mgr.GetFieldIndexer()))
 	passes = &envtest.Passes{Owned: teams.Owned}
 	r := suite.Must(apikey.New(apikey.Options{
-		Owned:  passes.Ask,
+		Owned:  passes.IsOwned,
 		Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Clock: clock.RealClock{}, Events: mgr.GetEventRecorder("herald-apikey"),
 	}))
 	Expect(r.SetupWithManager(mgr)).To(Succeed())

@@ -74,7 +74,7 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	isTransient = &envtest.Passes{Owned: teams.Owned}
 	r := suite.Must(connection.New(connection.Options{
 		Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Clock: clock.RealClock{}, Events: mgr.GetEventRecorder("herald-connection"),
-		Owned:     isTransient.Ask,
+		Owned:     isTransient.IsOwned,
 		Owner:     teams.Owner,
 		Platforms: platforms.Registry{v1alpha1.PlatformX: platform},
 		Store:     credentials.NewStore(mgr.GetAPIReader(), mgr.GetClient(), clock.RealClock{}, "the manager", apps),

@@ -78,7 +78,7 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	teams := suite.Must(quota.NewTeams(ctx, mgr.GetCache(), mgr.GetFieldIndexer()))
 	o := options(mgr, loose(), clock.RealClock{})
 	passes = &envtest.Passes{Owned: teams.Owned}
-	o.Owned = passes.Ask
+	o.Owned = passes.IsOwned
 	r := suite.Must(New(o))
 	Expect(kubeclient.IndexMedia(ctx, mgr.GetFieldIndexer())).To(Succeed())
 	Expect(r.SetupWithManager(mgr)).To(Succeed())

@@ -39,7 +39,7 @@ var _ = Describe("A post in a namespace that no Team owns", func() {
 				}
 				return namespace != t.namespace, err
 			}
-			o.Owned = passes.Ask
+			o.Owned = passes.IsOwned
 		})
 		due, later := t.post(ctx, "now"), t.post(ctx, "in a moment", at(3*time.Second))
 		draft := t.post(ctx, "kept", func(p *v1alpha1.Post) { p.Spec.Draft = true })
@@ -66,7 +66,7 @@ var _ = Describe("A post in a namespace that no Team owns", func() {
 		Expect(k8s.Create(ctx, team)).To(Succeed())
 		var unready atomic.Bool
 		passes := &envtest.Passes{Owned: func(context.Context, string) (bool, error) { return !unready.Load(), nil }}
-		runManager(k.options, func(o *post.Options) { o.Owned = passes.Ask })
+		runManager(k.options, func(o *post.Options) { o.Owned = passes.IsOwned })
 		p := posted(ctx, acme.apply(ctx, "launch", "hello"))
 		was := read(ctx, p)
 		remove(ctx, p)

@@ -211,7 +211,7 @@ func (l *lives) claim(post *v1alpha1.Post, targets []int, add func(string, func(
 			claim := delivery.TargetClaim{Target: i, Claim: attempt.Claim{ID: id, AccountID: fmt.Sprint("account-", i), Window: time.Second}}
 			must(delivery.RecordClaims(n.post, []delivery.TargetClaim{claim}, n.stamp()))
 			if inBetween {
-				n.snapshot()
+				n.saveSnapshot()
 			}
 			if taken {
 				n.out[i]++

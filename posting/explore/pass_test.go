@@ -216,7 +216,7 @@ func (w *world) sendLookups(i int) {
 		l := &m.lookups[k]
 		w.checkAsked(m.copy.post, l.Target)
 		if name := posting.Target(m.copy.post, l.Target).Attempt.OperationID; name != "" {
-			w.answer(name, l)
+			w.answerTicket(name, l)
 			continue
 		}
 		if w.x.tells {

@@ -71,7 +71,7 @@ func (r *rewind) stamp() time.Time {
 
 func (l *lives) maySnapshot() bool { return l.rewinds > 0 && l.snapshot == nil }
 
-func (l *lives) snapshot() {
+func (l *lives) saveSnapshot() {
 	l.snapshot = &snapshot{}
 	if l.post != nil {
 		l.snapshot.post = l.post.DeepCopy()
@@ -108,7 +108,7 @@ func (l *lives) rewindSteps(b livesBroken, add func(string, func(*lives))) {
 		add("the time of scheduled posts comes", func(n *lives) { n.late = true })
 	}
 	if l.maySnapshot() {
-		add("a snapshot is taken", (*lives).snapshot)
+		add("a snapshot is taken", (*lives).saveSnapshot)
 	}
 	if l.rewinds > 0 && l.snapshot != nil && l.isKept() {
 		add("the snapshot is put back", func(n *lives) {

@@ -89,8 +89,8 @@ func (w *world) ticketTime(consider func(int64)) bool {
 // atWork reports whether the platform is processing any ticket.
 func (w *world) atWork() bool { return slices.ContainsFunc(w.tickets, ticket.working) }
 
-// answer sets the platform's response about a ticket.
-func (w *world) answer(name string, l *lookup) {
+// answerTicket sets the platform's response about a ticket.
+func (w *world) answerTicket(name string, l *lookup) {
 	switch t := w.tickets[number(name[1:])-1]; {
 	case t.post > 0:
 		l.Matches, l.ExternalID = 1, externalID(t.post)
@@ -112,7 +112,7 @@ func (w *world) answerUnnamed(attemptID string, l *lookup) {
 	case w.tickets[i].working():
 		l.OperationID = ticketName(i + 1)
 	default:
-		w.answer(ticketName(i+1), l)
+		w.answerTicket(ticketName(i+1), l)
 	}
 }
 

@@ -143,7 +143,7 @@ func (b *b4) bareFloor(ctx context.Context, l *listing) error {
 	if err := server.Go(); err != nil {
 		return err
 	}
-	latency, err := b.measure(ctx, []bare.Request{{Method: http.MethodGet, URL: b.stack.Setup.URL(stack.Plain) + "?page=1", Status: http.StatusOK}})
+	latency, err := b.requestAll(ctx, []bare.Request{{Method: http.MethodGet, URL: b.stack.Setup.URL(stack.Plain) + "?page=1", Status: http.StatusOK}})
 	l.FloorP99 = max(l.FloorP99, latency.P99)
 	b.sayf("  B4: a bare server: p50 %.2f ms, p99 %.2f ms", latency.P50, latency.P99)
 	return err
@@ -194,7 +194,7 @@ func (b *b4) serve(ctx context.Context, teams []stack.Team, posts int, l *listin
 func (b *b4) measureRounds(ctx context.Context, requests []bare.Request) (bare.Latency, error) {
 	var p50, p99, most []float64
 	for range b.rounds {
-		latency, err := b.measure(ctx, requests)
+		latency, err := b.requestAll(ctx, requests)
 		if err != nil {
 			return bare.Latency{}, err
 		}
@@ -203,8 +203,8 @@ func (b *b4) measureRounds(ctx context.Context, requests []bare.Request) (bare.L
 	return bare.Latency{P50: measure.Median(p50), P99: measure.Median(p99), Max: measure.Median(most)}, nil
 }
 
-// measure sends the requests in order and returns their latency.
-func (b *b4) measure(ctx context.Context, requests []bare.Request) (bare.Latency, error) {
+// requestAll sends the requests in order and returns their latency.
+func (b *b4) requestAll(ctx context.Context, requests []bare.Request) (bare.Latency, error) {
 	child, err := b.bare(ctx, bare.Ask, "", bare.Config{
 		Processor: measure.ClientProcessor, InFlight: restInFlight, Warm: warmAsks, Count: b.b4Asks, Requests: requests,
 	})
