@@ -13,7 +13,7 @@ const MaxCandidates = 32 << 10
 // leave room for the delivery record. It keeps the candidates of the post's other targets.
 func SetCandidates(post *v1alpha1.Post, t *v1alpha1.TargetStatus, found []v1alpha1.Candidate) {
 	t.Candidates = nil
-	most, taken := min(MaxCandidates, MaxStorableSize(post)-Size(post)), 0
+	most, taken := min(MaxCandidates, Of(post).MaxStorableSize()-Of(post).Size()), 0
 	for i := range post.Status.Targets {
 		for c := range post.Status.Targets[i].Candidates {
 			taken += encodedSize(&post.Status.Targets[i].Candidates[c])

@@ -5,15 +5,15 @@ package posting
 
 import "github.com/herald-social/herald/api/v1alpha1"
 
-// MarkOf derives the mark of target i.
-func MarkOf(post *v1alpha1.Post, i int) v1alpha1.TargetMark {
-	t := Target(post, i)
+// Mark derives the mark of target i.
+func (v View) Mark(i int) v1alpha1.TargetMark {
+	t := v.Target(i)
 	switch {
 	case t == nil:
 		return v1alpha1.MarkNone
 	case StateOf(t) == v1alpha1.TargetUndecided:
 		return v1alpha1.MarkUndecided
-	case !Settled(post, i) && unsettledPhase(post) == v1alpha1.PhaseProcessing && waitsForAccount(t):
+	case !v.Settled(i) && v.unsettledPhase() == v1alpha1.PhaseProcessing && waitsForAccount(t):
 		return v1alpha1.MarkWaiting
 	default:
 		return v1alpha1.MarkNone
@@ -31,8 +31,8 @@ func waitsForAccount(t *v1alpha1.TargetStatus) bool {
 
 // ProvenAbsent reports whether it is safe for another post to send target i again: it failed, the outcome of its last
 // call is known and confirmed, and no card of a tree is published.
-func ProvenAbsent(post *v1alpha1.Post, i int) bool {
-	t := Target(post, i)
+func (v View) ProvenAbsent(i int) bool {
+	t := v.Target(i)
 	if t == nil || StateOf(t) != v1alpha1.TargetFailed || t.ExternalID != "" || len(t.Cards) > 0 {
 		return false
 	}

@@ -16,11 +16,18 @@ import (
 // titleLength is the maximum length of a title in code points (spec: "the first 30 characters of the caption").
 const titleLength = 30
 
+// View answers questions about a post from its spec and status. It holds no answers, so a View stays valid while the
+// post's status changes.
+type View struct{ Post *v1alpha1.Post }
+
+// Of returns the view of a post.
+func Of(post *v1alpha1.Post) View { return View{Post: post} }
+
 // Target returns the status of target i, or nil if there is none.
-func Target(post *v1alpha1.Post, i int) *v1alpha1.TargetStatus {
-	for n := range post.Status.Targets {
-		if int(post.Status.Targets[n].Index) == i {
-			return &post.Status.Targets[n]
+func (v View) Target(i int) *v1alpha1.TargetStatus {
+	for n := range v.Post.Status.Targets {
+		if int(v.Post.Status.Targets[n].Index) == i {
+			return &v.Post.Status.Targets[n]
 		}
 	}
 	return nil
@@ -32,9 +39,9 @@ func Unfinished(phase v1alpha1.PostPhase) bool {
 }
 
 // Started reports whether a call to a platform was ever claimed for the post. After that, its spec is immutable.
-func Started(post *v1alpha1.Post) bool {
-	for i := range post.Status.Targets {
-		if post.Status.Targets[i].Attempt != nil {
+func (v View) Started() bool {
+	for i := range v.Post.Status.Targets {
+		if v.Post.Status.Targets[i].Attempt != nil {
 			return true
 		}
 	}
@@ -43,8 +50,8 @@ func Started(post *v1alpha1.Post) bool {
 
 // Cancelled reports whether the current spec or an earlier one cancelled the post. A later spec does not undo a
 // cancellation, because a tool may apply an outdated file.
-func Cancelled(post *v1alpha1.Post) bool {
-	return post.Spec.Cancelled || post.Status.CancelledAt != nil
+func (v View) Cancelled() bool {
+	return v.Post.Spec.Cancelled || v.Post.Status.CancelledAt != nil
 }
 
 // StateOf returns a target's state. An earlier version recorded a phase and reason instead; only StateOf reads those.
@@ -66,9 +73,10 @@ func StateOf(t *v1alpha1.TargetStatus) v1alpha1.TargetState {
 	}
 }
 
-// Settled reports whether target i is posted or failed. An undecided target counts as failed until a user resolves it.
-func Settled(post *v1alpha1.Post, i int) bool {
-	t := Target(post, i)
+// Settled reports whether target i is posted or has failed. An undecided target counts as failed until a user resolves
+// it.
+func (v View) Settled(i int) bool {
+	t := v.Target(i)
 	if t == nil {
 		return false
 	}
@@ -77,9 +85,9 @@ func Settled(post *v1alpha1.Post, i int) bool {
 }
 
 // AllSettled reports whether every target is settled.
-func AllSettled(post *v1alpha1.Post) bool {
-	for i := range post.Spec.Targets {
-		if !Settled(post, i) {
+func (v View) AllSettled() bool {
+	for i := range v.Post.Spec.Targets {
+		if !v.Settled(i) {
 			return false
 		}
 	}
@@ -87,25 +95,25 @@ func AllSettled(post *v1alpha1.Post) bool {
 }
 
 // Waits reports whether the post is due and a deadline is recorded for one of its targets.
-func Waits(post *v1alpha1.Post) bool {
-	for i := range post.Spec.Targets {
-		if t := Target(post, i); t != nil && t.TryUntil != nil {
-			return !post.Spec.Draft
+func (v View) Waits() bool {
+	for i := range v.Post.Spec.Targets {
+		if t := v.Target(i); t != nil && t.TryUntil != nil {
+			return !v.Post.Spec.Draft
 		}
 	}
 	return false
 }
 
-// PhaseOf derives a post's phase from its spec and recorded facts.
-func PhaseOf(post *v1alpha1.Post) v1alpha1.PostPhase {
-	if withdrawnForGood(post) {
+// Phase derives a post's phase from its spec and recorded facts.
+func (v View) Phase() v1alpha1.PostPhase {
+	if v.withdrawnForGood() {
 		return v1alpha1.PhaseCancelled
 	}
-	if !AllSettled(post) {
-		return unsettledPhase(post)
+	if !v.AllSettled() {
+		return v.unsettledPhase()
 	}
-	for i := range post.Spec.Targets {
-		if settledPhase(Target(post, i)) == v1alpha1.PhaseFailed {
+	for i := range v.Post.Spec.Targets {
+		if settledPhase(v.Target(i)) == v1alpha1.PhaseFailed {
 			return v1alpha1.PhaseFailed
 		}
 	}
@@ -114,8 +122,8 @@ func PhaseOf(post *v1alpha1.Post) v1alpha1.PostPhase {
 
 // withdrawnForGood reports whether the post's cancellation is recorded and none of its targets may have been published.
 // A later spec, such as one with fewer targets, makes no difference.
-func withdrawnForGood(post *v1alpha1.Post) bool {
-	return post.Status.CancelledAt != nil && !Started(post) && !slices.ContainsFunc(post.Status.Targets, func(t v1alpha1.TargetStatus) bool {
+func (v View) withdrawnForGood() bool {
+	return v.Post.Status.CancelledAt != nil && !v.Started() && !slices.ContainsFunc(v.Post.Status.Targets, func(t v1alpha1.TargetStatus) bool {
 		state := StateOf(&t)
 		return state == v1alpha1.TargetPosted || state == v1alpha1.TargetUndecided
 	})
@@ -128,46 +136,48 @@ func settledPhase(t *v1alpha1.TargetStatus) v1alpha1.PostPhase {
 	return v1alpha1.PhaseFailed
 }
 
-func unsettledPhase(post *v1alpha1.Post) v1alpha1.PostPhase {
+// unsettledPhase returns the phase of an unsettled post or target.
+func (v View) unsettledPhase() v1alpha1.PostPhase {
 	switch {
-	case Started(post):
+	case v.Started():
 		return v1alpha1.PhaseProcessing
-	case Cancelled(post):
+	case v.Cancelled():
 		return v1alpha1.PhaseCancelled
-	case post.Spec.Draft:
+	case v.Post.Spec.Draft:
 		return v1alpha1.PhaseDraft
-	case post.Spec.ScheduledAt != nil && !Waits(post):
+	case v.Post.Spec.ScheduledAt != nil && !v.Waits():
 		return v1alpha1.PhaseScheduled
 	default:
 		return v1alpha1.PhaseProcessing
 	}
 }
 
-// TargetPhaseOf derives the phase of target i.
-func TargetPhaseOf(post *v1alpha1.Post, i int) v1alpha1.PostPhase {
-	if Settled(post, i) {
-		return settledPhase(Target(post, i))
+// TargetPhase derives the phase of target i.
+func (v View) TargetPhase(i int) v1alpha1.PostPhase {
+	if v.Settled(i) {
+		return settledPhase(v.Target(i))
 	}
-	return unsettledPhase(post)
+	return v.unsettledPhase()
 }
 
-// Cancellable reports whether clients may cancel a post: a draft, or scheduled with no recorded claim or deadline.
-func Cancellable(post *v1alpha1.Post) bool {
-	phase := PhaseOf(post)
+// Cancellable reports whether clients may cancel a post: if it is a draft, or if it is scheduled and neither a claim
+// nor a deadline is recorded.
+func (v View) Cancellable() bool {
+	phase := v.Phase()
 	return phase == v1alpha1.PhaseDraft || phase == v1alpha1.PhaseScheduled
 }
 
 // CanCancel returns what clients are shown. It is true for a Cancellable draft or future post. A due post may be
 // claimed at any moment, so cancelling it could fail.
-func CanCancel(post *v1alpha1.Post, now time.Time) bool {
-	return Cancellable(post) && (post.Spec.Draft || post.Spec.ScheduledAt.After(now))
+func (v View) CanCancel(now time.Time) bool {
+	return v.Cancellable() && (v.Post.Spec.Draft || v.Post.Spec.ScheduledAt.After(now))
 }
 
 // DisplayAt returns the time that lists show for a post: when it was published or, failing that, scheduled or created.
-func DisplayAt(post *v1alpha1.Post) time.Time {
+func (v View) DisplayAt() time.Time {
 	var posted time.Time
-	for i := range post.Status.Targets {
-		at := post.Status.Targets[i].PostedAt
+	for i := range v.Post.Status.Targets {
+		at := v.Post.Status.Targets[i].PostedAt
 		if at != nil && (posted.IsZero() || at.Before(posted)) {
 			posted = at.Time
 		}
@@ -175,19 +185,19 @@ func DisplayAt(post *v1alpha1.Post) time.Time {
 	switch {
 	case !posted.IsZero():
 		return posted
-	case post.Spec.ScheduledAt != nil:
-		return post.Spec.ScheduledAt.Time
+	case v.Post.Spec.ScheduledAt != nil:
+		return v.Post.Spec.ScheduledAt.Time
 	default:
-		return Created(post)
+		return v.Created()
 	}
 }
 
 // Created returns when a post was created, with milliseconds if the apiserver recorded them, because Kubernetes stores
 // whole seconds. Any author of an applied post can write the annotation, so it is ignored if it differs from the
 // object's own time by more than the clock margin. A post without a creationTimestamp has only the recorded time.
-func Created(post *v1alpha1.Post) time.Time {
-	created := post.CreationTimestamp.Time
-	noted, ok := born(post)
+func (v View) Created() time.Time {
+	created := v.Post.CreationTimestamp.Time
+	noted, ok := v.born()
 	if ok && (created.IsZero() || created.Sub(noted).Abs() <= clockMargin) {
 		return noted
 	}
@@ -196,8 +206,8 @@ func Created(post *v1alpha1.Post) time.Time {
 
 // Title returns the title that lists show for a post: its first YouTube title or, failing that, the first 30 code
 // points of its first caption or card that is not empty. platformOf returns a target's platform.
-func Title(post *v1alpha1.Post, platformOf func(target int) v1alpha1.Platform) string {
-	spec := &post.Spec
+func (v View) Title(platformOf func(target int) v1alpha1.Platform) string {
+	spec := &v.Post.Spec
 	for i := range spec.Targets {
 		if options := spec.Targets[i].YouTube; options != nil && options.Title != "" && platformOf(i) == v1alpha1.PlatformYouTube {
 			return options.Title
@@ -229,7 +239,8 @@ func firstCodePoints(s string, n int) string {
 }
 
 // Cards returns the number of tree cards per target, or 0 for other posts.
-func Cards(spec *v1alpha1.PostSpec) int {
+func (v View) Cards() int {
+	spec := &v.Post.Spec
 	if spec.Category != v1alpha1.CategoryTree || spec.Tree == nil {
 		return 0
 	}
@@ -237,8 +248,8 @@ func Cards(spec *v1alpha1.PostSpec) int {
 }
 
 // MediaNames returns the names of a post's media files, in order and without duplicates.
-func MediaNames(spec *v1alpha1.PostSpec) (names []string) {
-	seen := map[string]bool{}
+func (v View) MediaNames() (names []string) {
+	spec, seen := &v.Post.Spec, map[string]bool{}
 	add := func(refs ...v1alpha1.LocalReference) {
 		for _, ref := range refs {
 			if !seen[ref.Name] {

@@ -14,30 +14,31 @@ import (
 const clockMargin = time.Minute
 
 // Due returns when a post is due: at its scheduled time or, if it has none, when it was created.
-func Due(post *v1alpha1.Post) time.Time {
-	if post.Spec.ScheduledAt != nil {
-		return post.Spec.ScheduledAt.Time
+func (v View) Due() time.Time {
+	if v.Post.Spec.ScheduledAt != nil {
+		return v.Post.Spec.ScheduledAt.Time
 	}
-	return post.CreationTimestamp.Time
+	return v.Post.CreationTimestamp.Time
 }
 
-// UntilDue returns how long it is until a post is due: zero or less if it is due, zero for an immediate post.
-func UntilDue(post *v1alpha1.Post, now time.Time) time.Duration {
-	if post.Spec.ScheduledAt == nil {
+// UntilDue returns how long it is until a post is due. It is zero or negative if the post is due, and zero for an
+// immediate post.
+func (v View) UntilDue(now time.Time) time.Duration {
+	if v.Post.Spec.ScheduledAt == nil {
 		return 0
 	}
-	return post.Spec.ScheduledAt.Sub(now)
+	return v.Post.Spec.ScheduledAt.Sub(now)
 }
 
 // TryUntil returns a target's deadline: the scheduled or creation time plus the starting deadline. If delivery starts
 // much later, because the post was a draft or no manager was running, the deadline counts from now. fixed is then
 // false, because another call returns another time.
-func TryUntil(post *v1alpha1.Post, now time.Time, startingDeadline time.Duration) (until time.Time, fixed bool) {
-	if post.Spec.ScheduledAt != nil {
-		return post.Spec.ScheduledAt.Add(startingDeadline), true
+func (v View) TryUntil(now time.Time, startingDeadline time.Duration) (until time.Time, fixed bool) {
+	if v.Post.Spec.ScheduledAt != nil {
+		return v.Post.Spec.ScheduledAt.Add(startingDeadline), true
 	}
-	until = post.CreationTimestamp.Add(startingDeadline)
-	if wasKept := len(post.Status.Targets) > 0 && post.Status.ObservedGeneration > 0 && post.Generation > 1; wasKept || now.After(until) {
+	until = v.Post.CreationTimestamp.Add(startingDeadline)
+	if wasKept := len(v.Post.Status.Targets) > 0 && v.Post.Status.ObservedGeneration > 0 && v.Post.Generation > 1; wasKept || now.After(until) {
 		return now.Add(startingDeadline), false
 	}
 	return until, true
@@ -45,9 +46,9 @@ func TryUntil(post *v1alpha1.Post, now time.Time, startingDeadline time.Duration
 
 // Restored reports whether the object is a backup copy of a post created through the apiserver. Copies lose their
 // delivery history. The apiserver records when each post was created, and a copy's creationTimestamp is clearly later.
-func Restored(post *v1alpha1.Post) bool {
-	noted, ok := born(post)
-	return ok && post.CreationTimestamp.Sub(noted) > clockMargin
+func (v View) Restored() bool {
+	noted, ok := v.born()
+	return ok && v.Post.CreationTimestamp.Sub(noted) > clockMargin
 }
 
 // createWithin is the maximum time between the recorded creation time and when the apiserver creates the object.
@@ -57,25 +58,26 @@ const createWithin = 5 * time.Second
 // instance by a user who deleted it and applied it again. Unlike Restored, it proves nothing, because creating may be
 // slow, but it is a reason to look up an earlier post. A recorded time after the object was created counts too: either
 // the clocks differ by more than createWithin, or another client wrote the annotation.
-func Recreated(post *v1alpha1.Post) bool {
-	noted, ok := born(post)
-	return ok && post.CreationTimestamp.Sub(noted).Abs() > createWithin
+func (v View) Recreated() bool {
+	noted, ok := v.born()
+	return ok && v.Post.CreationTimestamp.Sub(noted).Abs() > createWithin
 }
 
 // RecreatedVisibleFrom returns from when on Recreated recognizes an object that replaces a post with the same
 // annotations, or zero if it always does. A post that is published in part is kept until then. margin is the largest
 // difference between the clocks of this process and Kubernetes.
-func RecreatedVisibleFrom(post *v1alpha1.Post, margin time.Duration) time.Time {
-	noted, ok := born(post)
-	if age := post.CreationTimestamp.Sub(noted); !ok || age > createWithin || age < -clockMargin {
+func (v View) RecreatedVisibleFrom(margin time.Duration) time.Time {
+	noted, ok := v.born()
+	if age := v.Post.CreationTimestamp.Sub(noted); !ok || age > createWithin || age < -clockMargin {
 		return time.Time{}
 	}
 	// Kubernetes truncates times to seconds.
 	return noted.Add(createWithin + time.Second + margin)
 }
 
-func born(post *v1alpha1.Post) (time.Time, bool) {
-	noted, ok := post.Annotations[v1alpha1.BornAnnotation]
+// born returns when a post was created, as the apiserver recorded it.
+func (v View) born() (time.Time, bool) {
+	noted, ok := v.Post.Annotations[v1alpha1.BornAnnotation]
 	if !ok {
 		return time.Time{}, false
 	}

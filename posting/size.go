@@ -10,8 +10,6 @@ import (
 	"unicode/utf8"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"github.com/herald-social/herald/api/v1alpha1"
 )
 
 // MaxPost is the maximum size of a new post in bytes of JSON, including its annotations, labels and owners. Together
@@ -37,8 +35,8 @@ const (
 
 // Size returns the size of a post in the Kubernetes API, in bytes of JSON. It measures strings without encoding them,
 // because a post that is rejected may contain a mebibyte of text, which would take six when encoded.
-func Size(post *v1alpha1.Post) int {
-	spec := post.Spec
+func (v View) Size() int {
+	spec := v.Post.Spec
 	spec.Targets = slices.Clone(spec.Targets)
 	texts := 0
 	for i := range spec.Targets {
@@ -59,23 +57,23 @@ func Size(post *v1alpha1.Post) int {
 		spec.Tree = &tree
 	}
 	return texts + encodedSize(&spec) + encodedSize(&metav1.ObjectMeta{
-		Annotations: post.Annotations, Labels: post.Labels, OwnerReferences: post.OwnerReferences, Finalizers: post.Finalizers,
+		Annotations: v.Post.Annotations, Labels: v.Post.Labels, OwnerReferences: v.Post.OwnerReferences, Finalizers: v.Post.Finalizers,
 	})
 }
 
 // Footprint returns how many bytes of its team's budget a post uses: its size as the author wrote it, plus a reserve
 // for Herald's entries for the targets, so that the use stays the same during delivery. Conditions and other data per
 // post are not included; the limit on the number of posts covers them.
-func Footprint(post *v1alpha1.Post) int64 {
-	perTarget := footprintPerTarget + Cards(&post.Spec)*roomPerCard
-	return int64(Size(post)) + int64(len(post.Spec.Targets))*int64(perTarget)
+func (v View) Footprint() int64 {
+	perTarget := footprintPerTarget + v.Cards()*roomPerCard
+	return int64(v.Size()) + int64(len(v.Post.Spec.Targets))*int64(perTarget)
 }
 
 // MaxStorableSize returns how large a post may be to leave room for the complete delivery record. A post whose claim
 // cannot be stored could never be sent. New posts are also limited by MaxPost.
-func MaxStorableSize(post *v1alpha1.Post) int {
-	targets := len(post.Spec.Targets)
-	return maxObject - roomAround - targets*(roomPerTarget+Cards(&post.Spec)*roomPerCard)
+func (v View) MaxStorableSize() int {
+	targets := len(v.Post.Spec.Targets)
+	return maxObject - roomAround - targets*(roomPerTarget+v.Cards()*roomPerCard)
 }
 
 // measureText returns a one-letter placeholder for a string (none if empty), and adds the difference in size to sum.
