@@ -70,12 +70,12 @@ func (t *team) archive(ctx context.Context, ids ...string) {
 		post := t.stored(ctx, id)
 		t.record(ctx, post)
 		entry := lists.Entry{
-			Kind: lists.Kind{Status: posting.PhaseOf(post), Category: post.Spec.Category},
-			Name: id, UID: string(post.UID), DisplayAt: posting.DisplayAt(post), FinishedAt: post.Status.FinishedAt.Time,
-			Title: posting.Title(post, func(i int) v1alpha1.Platform { return post.Status.Targets[i].Platform }),
+			Kind: lists.Kind{Status: posting.Of(post).Phase(), Category: post.Spec.Category},
+			Name: id, UID: string(post.UID), DisplayAt: posting.Of(post).DisplayAt(), FinishedAt: post.Status.FinishedAt.Time,
+			Title: posting.Of(post).Title(func(i int) v1alpha1.Platform { return post.Status.Targets[i].Platform }),
 		}
 		for i := range post.Spec.Targets {
-			entry.Targets = append(entry.Targets, lists.Target{Platform: post.Status.Targets[i].Platform, Status: posting.TargetPhaseOf(post, i)})
+			entry.Targets = append(entry.Targets, lists.Target{Platform: post.Status.Targets[i].Platform, Status: posting.Of(post).TargetPhase(i)})
 		}
 		entries = append(entries, entry)
 	}

@@ -105,8 +105,8 @@ var _ = Describe("A replica whose clock is 61 seconds behind", func() {
 		var made reply
 		Eventually(func() int { made = post(); return made.status }).Should(Equal(http.StatusCreated))
 		stored := t.stored(ctx, as[postBody](made).Data.ID)
-		Expect(posting.Restored(stored)).To(BeFalse())
-		Expect(posting.Created(stored)).To(BeTemporally("~", stored.CreationTimestamp.Time, 2*time.Second))
+		Expect(posting.Of(stored).Restored()).To(BeFalse())
+		Expect(posting.Of(stored).Created()).To(BeTemporally("~", stored.CreationTimestamp.Time, 2*time.Second))
 	})
 
 	It("is not ready while it cannot tell the time", func(ctx SpecContext) {

@@ -232,7 +232,7 @@ var _ = Describe("a large post", func() {
 				ConnectionRef: v1alpha1.LocalReference{Name: "acme-page"}, Caption: strings.Repeat("a", 2_610),
 			})
 		}
-		Expect(posting.Size(post)).To(BeNumerically(">", posting.MaxPost))
+		Expect(posting.Of(post).Size()).To(BeNumerically(">", posting.MaxPost))
 		Expect(admin.Create(ctx, post)).To(Succeed(), "the policy counts texts and not the names of fields")
 		DeferCleanup(t.deliver())
 		Eventually(t.accepted(ctx, "huge")).Should(Equal("False " + v1alpha1.ReasonInvalid))

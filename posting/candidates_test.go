@@ -41,7 +41,7 @@ func TestSetCandidates(t *testing.T) {
 			post.Spec.Targets = make([]v1alpha1.PostTarget, 5)
 			if tc.left > 0 {
 				post.Spec.Targets[0].Caption = "a"
-				post.Spec.Targets[0].Caption += strings.Repeat("a", MaxStorableSize(post)-Size(post)-tc.left)
+				post.Spec.Targets[0].Caption += strings.Repeat("a", Of(post).MaxStorableSize()-Of(post).Size()-tc.left)
 			}
 			rest := many(tc.others, 840)
 			for i := 1; len(rest) > 0; i++ {

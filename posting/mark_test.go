@@ -74,10 +74,10 @@ func TestMarks(t *testing.T) {
 			tc.target.Index = 1
 			p.Status.Targets = []v1alpha1.TargetStatus{*tc.target}
 		}
-		if got := MarkOf(p, 1); got != tc.want {
+		if got := Of(p).Mark(1); got != tc.want {
 			t.Errorf("%s: mark %d, want %d: %s", name, got, tc.want, tc.reason)
 		}
-		if got := ProvenAbsent(p, 1); got != tc.absent {
+		if got := Of(p).ProvenAbsent(1); got != tc.absent {
 			t.Errorf("%s: proven absent is %v: %s", name, got, tc.reason)
 		}
 	}

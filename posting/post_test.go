@@ -82,13 +82,13 @@ func TestPhases(t *testing.T) {
 		{"given up", "what it waited for did not come in time: nothing can go out any more", post(scheduled, entry(v1alpha1.PhaseFailed, false)), v1alpha1.PhaseFailed, v1alpha1.PhaseFailed, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := PhaseOf(tt.post); got != tt.want {
-				t.Errorf("PhaseOf = %s, want %s (%s)", got, tt.want, tt.reason)
+			if got := Of(tt.post).Phase(); got != tt.want {
+				t.Errorf("Phase = %s, want %s (%s)", got, tt.want, tt.reason)
 			}
-			if got := TargetPhaseOf(tt.post, 0); got != tt.wantTarget {
-				t.Errorf("TargetPhaseOf = %s, want %s (%s)", got, tt.wantTarget, tt.reason)
+			if got := Of(tt.post).TargetPhase(0); got != tt.wantTarget {
+				t.Errorf("TargetPhase = %s, want %s (%s)", got, tt.wantTarget, tt.reason)
 			}
-			if got := CanCancel(tt.post, t0); got != tt.wantCancel {
+			if got := Of(tt.post).CanCancel(t0); got != tt.wantCancel {
 				t.Errorf("CanCancel = %v, want %v (%s)", got, tt.wantCancel, tt.reason)
 			}
 		})
@@ -112,7 +112,7 @@ func TestTitle(t *testing.T) {
 			for _, c := range tt.captions {
 				p.Spec.Targets = append(p.Spec.Targets, v1alpha1.PostTarget{Caption: c})
 			}
-			if got := Title(p, nobody); got != tt.want {
+			if got := Of(p).Title(nobody); got != tt.want {
 				t.Errorf("Title = %q, want %q", got, tt.want)
 			}
 		})
@@ -140,7 +140,7 @@ func TestTitleOfContent(t *testing.T) {
 			Cards: []v1alpha1.TreeCard{{}, {Caption: "card"}},
 		}}, "card"},
 	} {
-		if got := Title(&v1alpha1.Post{Spec: tt.spec}, onYouTube); got != tt.want {
+		if got := Of(&v1alpha1.Post{Spec: tt.spec}).Title(onYouTube); got != tt.want {
 			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
 		}
 	}
@@ -165,7 +165,7 @@ func TestMediaNames(t *testing.T) {
 			{}, {MediaRefs: []v1alpha1.LocalReference{ref("a")}}, {MediaRefs: []v1alpha1.LocalReference{ref("b"), ref("a")}},
 		}}}, []string{"a", "b"}},
 	} {
-		if diff := cmp.Diff(tt.want, MediaNames(&tt.spec)); diff != "" {
+		if diff := cmp.Diff(tt.want, Of(&v1alpha1.Post{Spec: tt.spec}).MediaNames()); diff != "" {
 			t.Errorf("%s: %s", tt.name, diff)
 		}
 	}
@@ -182,7 +182,7 @@ func TestCards(t *testing.T) {
 		{"a tree without content", "the rules refuse it", v1alpha1.PostSpec{Category: v1alpha1.CategoryTree}, 0},
 		{"a text with cards", "the rules refuse it", v1alpha1.PostSpec{Category: v1alpha1.CategoryText, Tree: cards}, 0},
 	} {
-		if got := Cards(&tt.spec); got != tt.want {
+		if got := Of(&v1alpha1.Post{Spec: tt.spec}).Cards(); got != tt.want {
 			t.Errorf("%s: got %d, want %d (%s)", tt.name, got, tt.want, tt.reason)
 		}
 	}
@@ -227,7 +227,7 @@ func TestDisplayAt(t *testing.T) {
 		{"posted, at its first target", sent, 2 * time.Hour},
 		{"posted by an earlier version to one of its targets, which recorded no time for the other", partly, 3 * time.Hour},
 	} {
-		if got := DisplayAt(tt.post); !got.Equal(t0.Add(tt.want)) {
+		if got := Of(tt.post).DisplayAt(); !got.Equal(t0.Add(tt.want)) {
 			t.Errorf("%s: DisplayAt = %v, want %v after creation", tt.name, got.Sub(t0), tt.want)
 		}
 	}
@@ -249,7 +249,7 @@ func TestTryUntil(t *testing.T) {
 		{"edited before any entry", "it was never kept: its creation counts", post(func(p *v1alpha1.Post) { p.Status.ObservedGeneration = 1 }), 10 * time.Minute, time.Hour, true},
 		{"promoted draft", "its creation lies long back, or does not count", kept, 10 * time.Minute, 70 * time.Minute, false},
 	} {
-		until, fixed := TryUntil(tt.post, t0.Add(tt.now), time.Hour)
+		until, fixed := Of(tt.post).TryUntil(t0.Add(tt.now), time.Hour)
 		if until.Sub(t0) != tt.want || fixed != tt.fixed {
 			t.Errorf("%s: %s after creation, fixed %v; want %s, %v (%s)", tt.name, until.Sub(t0), fixed, tt.want, tt.fixed, tt.reason)
 		}
@@ -273,7 +273,7 @@ func TestRestored(t *testing.T) {
 		if tt.born != "" {
 			p.Annotations = map[string]string{v1alpha1.BornAnnotation: tt.born}
 		}
-		if got := Restored(p); got != tt.want {
+		if got := Of(p).Restored(); got != tt.want {
 			t.Errorf("%s: Restored = %v", tt.name, got)
 		}
 	}
@@ -300,10 +300,10 @@ func TestRecreated(t *testing.T) {
 	} {
 		first := post(nil)
 		first.Annotations = map[string]string{v1alpha1.BornAnnotation: t0.Add(tt.born).Format(time.RFC3339Nano)}
-		if got := Recreated(first); got != tt.remade {
+		if got := Of(first).Recreated(); got != tt.remade {
 			t.Errorf("%s: %s: Remade = %v", tt.name, tt.reason, got)
 		}
-		shows := RecreatedVisibleFrom(first, margin)
+		shows := Of(first).RecreatedVisibleFrom(margin)
 		if want := t0.Add(tt.shows); !shows.Equal(want) && (tt.shows != 0 || !shows.IsZero()) {
 			t.Errorf("%s: %s: shows at %v, want %v", tt.name, tt.reason, shows, want)
 		}
@@ -313,11 +313,11 @@ func TestRecreated(t *testing.T) {
 		// Kubernetes' clock may be behind, and its times are in whole seconds.
 		next := first.DeepCopy()
 		next.CreationTimestamp.Time = shows.Add(-margin).Truncate(time.Second)
-		if !Recreated(next) {
+		if !Of(next).Recreated() {
 			t.Errorf("%s: the object that follows, created at %v, is taken for an ordinary one", tt.name, next.CreationTimestamp)
 		}
 	}
-	if !RecreatedVisibleFrom(post(nil), margin).IsZero() {
+	if !Of(post(nil)).RecreatedVisibleFrom(margin).IsZero() {
 		t.Error("a post that was applied is looked up whenever it comes")
 	}
 }
@@ -338,14 +338,14 @@ func TestCreated(t *testing.T) {
 	} {
 		p := post(nil)
 		p.Annotations = map[string]string{v1alpha1.BornAnnotation: t0.Add(tt.born).Format(time.RFC3339Nano)}
-		if got := Created(p).Sub(t0); got != tt.want {
+		if got := Of(p).Created().Sub(t0); got != tt.want {
 			t.Errorf("%s: created %s after its creationTimestamp, want %s: %s", tt.name, got, tt.want, tt.reason)
 		}
 	}
 	p := post(nil)
 	p.CreationTimestamp = metav1.Time{}
 	p.Annotations = map[string]string{v1alpha1.BornAnnotation: t0.Format(time.RFC3339Nano)}
-	if got := Created(p); !got.Equal(t0) {
+	if got := Of(p).Created(); !got.Equal(t0) {
 		t.Errorf("a post that the apiserver is about to create is from %s, want the time that it notes", got)
 	}
 }
@@ -353,11 +353,11 @@ func TestCreated(t *testing.T) {
 func TestDue(t *testing.T) {
 	p := &v1alpha1.Post{}
 	p.CreationTimestamp.Time = t0
-	if got := Due(p); !got.Equal(t0) {
+	if got := Of(p).Due(); !got.Equal(t0) {
 		t.Errorf("an immediate post is due at %s, want its creation", got)
 	}
 	p.Spec.ScheduledAt = v1alpha1.NewTimePtr(t0.Add(time.Hour))
-	if got := Due(p); !got.Equal(t0.Add(time.Hour)) {
+	if got := Of(p).Due(); !got.Equal(t0.Add(time.Hour)) {
 		t.Errorf("a scheduled post is due at %s, want its time", got)
 	}
 }

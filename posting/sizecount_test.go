@@ -33,7 +33,7 @@ func TestSizeIsThatOfJSON(t *testing.T) {
 		before := post.DeepCopy()
 		encoded, err := json.Marshal(&post.Spec)
 		must.Succeed(t, err)
-		if got, want := Size(post)-Size(&v1alpha1.Post{}), len(encoded)-encodedSize(&v1alpha1.PostSpec{}); got != want {
+		if got, want := Of(post).Size()-Of(&v1alpha1.Post{}).Size(), len(encoded)-encodedSize(&v1alpha1.PostSpec{}); got != want {
 			t.Errorf("%d bytes are counted, and %d are stored: %q", got, want, encoded)
 		}
 		if !v1alpha1.SemanticEqual(before.Spec, post.Spec) {
@@ -62,7 +62,7 @@ func TestFootprint(t *testing.T) {
 		{"each target of a tree has a record of each card", 3, 4, 3 * (2<<10 + 4*256)},
 	} {
 		p := post(tt.targets, tt.cards)
-		if got := Footprint(p) - int64(Size(p)); got != tt.want {
+		if got := Of(p).Footprint() - int64(Of(p).Size()); got != tt.want {
 			t.Errorf("%s: %d bytes are kept, want %d", tt.reason, got, tt.want)
 		}
 	}

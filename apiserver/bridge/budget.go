@@ -102,7 +102,7 @@ func (f *creations) clear(namespace string) {
 
 // admitPost counts a post, or rejects it. done ends that, once the index has the post or creating it failed.
 func (s *Service) admitPost(post *v1alpha1.Post) (done func(), refused *Error) {
-	bytes := posting.Footprint(post)
+	bytes := posting.Of(post).Footprint()
 	var tally postindex.Tally
 	now := s.Clock.Now()
 	land, refused := s.newPosts.admit(post.Namespace, post.Name, bytes, now,
@@ -135,7 +135,7 @@ func (s *Service) requireRoom(post *v1alpha1.Post) error {
 // requireRoomToChange rejects a change that makes a post larger than the budget allows, and the release of a draft
 // while the team exceeds its limit on unfinished posts. A change that makes the post smaller always passes.
 func (s *Service) requireRoomToChange(before, after *v1alpha1.Post) error {
-	was, is := posting.Footprint(before), posting.Footprint(after)
+	was, is := posting.Of(before).Footprint(), posting.Of(after).Footprint()
 	tally, _ := s.Index.Tally(after.Namespace, nil)
 	wants := []plan.Demand{{Item: v1alpha1.BudgetPostBytes, Used: tally.Bytes, More: is - was}}
 	if is <= was {

@@ -137,7 +137,7 @@ func (s *Service) change(ctx context.Context, c *change) (*v1alpha1.Post, error)
 		wanted.Spec = c.spec(*post.Spec.DeepCopy())
 		wanted.Spec.Cancelled = false
 		wanted.Spec.OnUnknownOutcome = cmp.Or(wanted.Spec.OnUnknownOutcome, post.Spec.OnUnknownOutcome)
-		if v1alpha1.SemanticEqual(post.Spec, wanted.Spec) && !posting.Cancelled(post) {
+		if v1alpha1.SemanticEqual(post.Spec, wanted.Spec) && !posting.Of(post).Cancelled() {
 			return s.already(ctx, c, post), nil
 		}
 		if refused := c.refuse(post); refused != nil {
@@ -241,7 +241,7 @@ func (s *Service) validateTime(ctx context.Context, _ *v1alpha1.Post, j *postVal
 }
 
 func (c *change) refuse(post *v1alpha1.Post) *Error {
-	phase := posting.PhaseOf(post)
+	phase := posting.Of(post).Phase()
 	switch {
 	case post.DeletionTimestamp != nil:
 		return noSuchPost(c.id)
@@ -275,7 +275,7 @@ func tooLate(id string) *Error {
 // deliveryStarted reports whether a post's delivery may have started. It returns false if the read fails.
 func (s *Service) deliveryStarted(ctx context.Context, c *change) bool {
 	post, err := s.read(ctx, c.caller, c.id)
-	return err == nil && (posting.Started(post) || post.Status.Finished)
+	return err == nil && (posting.Of(post).Started() || post.Status.Finished)
 }
 
 // already completes a change to a post that is already in the wanted state: because it is unchanged, was changed by an

@@ -44,7 +44,7 @@ func (s *Service) ResendPost(ctx context.Context, caller Caller, id string, targ
 	switch {
 	case target < 0 || target >= len(post.Spec.Targets):
 		return Duplicate{}, "", errorf(CodeValidation, "post %s has no target %d", id, target)
-	case !posting.ProvenAbsent(post, target):
+	case !posting.Of(post).ProvenAbsent(target):
 		return Duplicate{}, "", errorf(CodeConflict, "target %d of post %s cannot be sent again: %s; reload the post", target, id, out(post, target))
 	}
 	d, err = s.duplicate(ctx, caller, post, func(i int) bool { return i == target })
@@ -56,7 +56,7 @@ func (s *Service) ResendPost(ctx context.Context, caller Caller, id string, targ
 func already(post *v1alpha1.Post) map[string]string {
 	posted, partly := 0, false
 	for i := range post.Spec.Targets {
-		t := posting.Target(post, i)
+		t := posting.Of(post).Target(i)
 		if t == nil {
 			continue
 		}
@@ -74,7 +74,7 @@ func already(post *v1alpha1.Post) map[string]string {
 	}
 	why := map[string]string{}
 	for i := range post.Spec.Targets {
-		if !posting.ProvenAbsent(post, i) {
+		if !posting.Of(post).ProvenAbsent(i) {
 			why[post.Spec.Targets[i].ConnectionRef.Name] = out(post, i)
 		}
 	}
@@ -83,7 +83,7 @@ func already(post *v1alpha1.Post) map[string]string {
 
 // out returns, for people, why a target should not be sent again.
 func out(post *v1alpha1.Post, i int) string {
-	t := posting.Target(post, i)
+	t := posting.Of(post).Target(i)
 	switch {
 	case t == nil || posting.StateOf(t) == v1alpha1.TargetPending:
 		return "still being published there"
@@ -112,7 +112,7 @@ func (s *Service) duplicate(ctx context.Context, caller Caller, post *v1alpha1.P
 		d.Spec.Targets = append(d.Spec.Targets, *t.DeepCopy())
 	}
 	gone := map[string]bool{}
-	for _, name := range posting.MediaNames(&d.Spec) {
+	for _, name := range posting.Of(&v1alpha1.Post{Spec: d.Spec}).MediaNames() {
 		media, err := s.readMedia(ctx, caller, name)
 		if err != nil {
 			return Duplicate{}, fmt.Errorf("read a media file: %w", err)

@@ -304,7 +304,7 @@ func TestViewTeam(t *testing.T) {
 		s.CountKeys = func(string) int { return 5 }
 		budget := plan.BudgetOf(s.Owner(""))
 		tc.want.Budget = []v1alpha1.BudgetUse{
-			budget.Use("posts", 1), budget.Use("postBytes", posting.Footprint(s.post())), budget.Use("unfinishedPosts", 1),
+			budget.Use("posts", 1), budget.Use("postBytes", posting.Of(s.post()).Footprint()), budget.Use("unfinishedPosts", 1),
 			budget.Use("pendingFiles", 3), budget.Use("pendingFileBytes", 4000), budget.Use("keys", 5),
 		}
 		s.Quota = reading{newCounts(), used}

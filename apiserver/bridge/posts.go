@@ -132,10 +132,10 @@ func (s *Service) CancelPost(ctx context.Context, caller Caller, id string) erro
 }
 
 func cannotCancel(post *v1alpha1.Post) *Error {
-	if posting.Cancellable(post) {
+	if posting.Of(post).Cancellable() {
 		return nil
 	}
-	switch phase := posting.PhaseOf(post); phase {
+	switch phase := posting.Of(post).Phase(); phase {
 	case v1alpha1.PhaseCancelled:
 		return errorf(CodeConflict, "post %s is already cancelled", post.Name)
 	case v1alpha1.PhaseProcessing:
@@ -240,19 +240,19 @@ const (
 func summarise(post *v1alpha1.Post, find func(string) *v1alpha1.Connection) postindex.Summary {
 	summary := postindex.Summary{
 		ID:        post.Name,
-		Status:    posting.PhaseOf(post),
+		Status:    posting.Of(post).Phase(),
 		Category:  post.Spec.Category,
 		Platforms: make([]postindex.PlatformStatus, 0, len(post.Spec.Targets)),
-		DisplayAt: posting.DisplayAt(post),
-		Bytes:     int(posting.Footprint(post)),
+		DisplayAt: posting.Of(post).DisplayAt(),
+		Bytes:     int(posting.Of(post).Footprint()),
 		Agent:     text.First(post.Annotations[v1alpha1.AgentAnnotation], maxListedAgent),
 		Archived:  isArchived(post),
 	}
-	summary.Title = text.First(posting.Title(post, func(i int) v1alpha1.Platform { return platformOf(post, i, find) }), maxListedTitle)
+	summary.Title = text.First(posting.Of(post).Title(func(i int) v1alpha1.Platform { return platformOf(post, i, find) }), maxListedTitle)
 	for i := range post.Spec.Targets {
 		if platform := platformOf(post, i, find); platform != "" {
 			summary.Platforms = append(summary.Platforms, postindex.PlatformStatus{
-				Platform: platform, Status: posting.TargetPhaseOf(post, i), Mark: posting.MarkOf(post, i),
+				Platform: platform, Status: posting.Of(post).TargetPhase(i), Mark: posting.Of(post).Mark(i),
 			})
 		}
 	}
@@ -262,11 +262,11 @@ func summarise(post *v1alpha1.Post, find func(string) *v1alpha1.Connection) post
 func (s *Service) detail(post *v1alpha1.Post, find func(string) *v1alpha1.Connection) PostDetail {
 	out := PostDetail{
 		ID:        post.Name,
-		Status:    posting.PhaseOf(post),
+		Status:    posting.Of(post).Phase(),
 		Category:  post.Spec.Category,
-		CanCancel: posting.CanCancel(post, s.Clock.Now()),
+		CanCancel: posting.Of(post).CanCancel(s.Clock.Now()),
 		Platforms: make([]PlatformDetail, 0, len(post.Spec.Targets)),
-		DisplayAt: posting.DisplayAt(post),
+		DisplayAt: posting.Of(post).DisplayAt(),
 		Waits:     post.Spec.Draft && post.Annotations[v1alpha1.WantedAtAnnotation] != "",
 	}
 	if at := post.Spec.ScheduledAt; at != nil {
@@ -283,7 +283,7 @@ func (s *Service) detail(post *v1alpha1.Post, find func(string) *v1alpha1.Connec
 func (s *Service) targetDetail(post *v1alpha1.Post, i int, platform v1alpha1.Platform, find func(string) *v1alpha1.Connection) PlatformDetail {
 	out := PlatformDetail{
 		Platform: platform,
-		Status:   posting.TargetPhaseOf(post, i),
+		Status:   posting.Of(post).TargetPhase(i),
 		Caption:  post.Spec.Targets[i].Caption,
 	}
 	if options := post.Spec.Targets[i].YouTube; options != nil && platform == v1alpha1.PlatformYouTube {
@@ -293,7 +293,7 @@ func (s *Service) targetDetail(post *v1alpha1.Post, i int, platform v1alpha1.Pla
 		out.ConnectionID = connection.Name
 		out.AccountName = connection.Status.AccountName
 	}
-	target := posting.Target(post, i)
+	target := posting.Of(post).Target(i)
 	if target != nil {
 		out.ExternalURL = target.ExternalURL
 	}
@@ -360,7 +360,7 @@ func presumed(target *v1alpha1.PostTarget) v1alpha1.Platform {
 
 // platformOf returns target i's recorded platform, its connection's, or "" if that never existed.
 func platformOf(post *v1alpha1.Post, i int, find func(string) *v1alpha1.Connection) v1alpha1.Platform {
-	if target := posting.Target(post, i); target != nil && target.Platform != "" {
+	if target := posting.Of(post).Target(i); target != nil && target.Platform != "" {
 		return target.Platform
 	}
 	if connection := find(post.Spec.Targets[i].ConnectionRef.Name); connection != nil {

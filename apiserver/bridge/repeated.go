@@ -64,7 +64,7 @@ func contentBy(namespace, author string, spec *v1alpha1.PostSpec) sameContent {
 		}
 	}
 	if silent {
-		for _, name := range posting.MediaNames(spec) {
+		for _, name := range posting.Of(&v1alpha1.Post{Spec: *spec}).MediaNames() {
 			write("file", name)
 		}
 	}
@@ -121,7 +121,7 @@ func (r *recent) acquire(ctx context.Context, content sameContent) (end func(), 
 // observe adds a post that a person published recently, and ignores others.
 func (r *recent) observe(post *v1alpha1.Post, now time.Time) {
 	publisher, published := publisherOf(post), recentPost{post.Name, publishedAt(post)}
-	if publisher == "" || post.Spec.Draft || posting.Cancelled(post) || published.expired(now) {
+	if publisher == "" || post.Spec.Draft || posting.Of(post).Cancelled() || published.expired(now) {
 		return
 	}
 	r.add(contentBy(post.Namespace, publisher, &post.Spec), published, now)
@@ -141,7 +141,7 @@ func publisherOf(post *v1alpha1.Post) string {
 
 // publishedAt returns the latest time of creation, attempt or publication: drafts may be old.
 func publishedAt(post *v1alpha1.Post) time.Time {
-	at := posting.Created(post)
+	at := posting.Of(post).Created()
 	for i := range post.Status.Targets {
 		t := &post.Status.Targets[i]
 		if t.Attempt != nil && t.Attempt.StartedAt.After(at) {
@@ -229,10 +229,10 @@ func (s *Service) unlessRepeated(ctx context.Context, caller *Caller, post *v1al
 
 // isNowhere reports whether no part of a post is published or still can be.
 func isNowhere(post *v1alpha1.Post) bool {
-	if posting.Cancelled(post) || post.Spec.Draft {
+	if posting.Of(post).Cancelled() || post.Spec.Draft {
 		return true
 	}
-	if posting.PhaseOf(post) != v1alpha1.PhaseFailed {
+	if posting.Of(post).Phase() != v1alpha1.PhaseFailed {
 		return false
 	}
 	return !slices.ContainsFunc(post.Status.Targets, func(t v1alpha1.TargetStatus) bool {

@@ -141,7 +141,7 @@ func withVerdict(post *v1alpha1.Post, verdict attempt.Resolution, entry string) 
 		}
 		entry = waiting + "," + entry
 	}
-	t := posting.Target(post, int(verdict.Index))
+	t := posting.Of(post).Target(int(verdict.Index))
 	switch {
 	case t != nil && posting.StateOf(t) == v1alpha1.TargetUndecided:
 		return entry, nil
@@ -149,7 +149,7 @@ func withVerdict(post *v1alpha1.Post, verdict attempt.Resolution, entry string) 
 		return "", nil
 	default:
 		return "", errorf(CodeConflict, "target %d of post %s is %s; only a target whose outcome is unknown can be settled by a person",
-			verdict.Index, post.Name, posting.TargetPhaseOf(post, int(verdict.Index)))
+			verdict.Index, post.Name, posting.Of(post).TargetPhase(int(verdict.Index)))
 	}
 }
 

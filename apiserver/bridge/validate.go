@@ -92,7 +92,7 @@ func (s *Service) obeysRules(ctx context.Context, j *postValidation, connections
 		return fmt.Errorf("read a connection: %w", connections.err)
 	}
 	wrong := len(errs) > 0 || len(j.unread) > 0 || len(j.problems) > 0
-	names := posting.MediaNames(&asked.Spec)
+	names := posting.Of(asked).MediaNames()
 	if len(names) > 0 && (!wrong || len(names) <= filesOfRefused) {
 		media, err := s.mediaOf(ctx, asked, names)
 		if err == nil {

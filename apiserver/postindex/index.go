@@ -39,7 +39,7 @@ type Summary struct {
 	Archived bool
 	// DisplayAt is stored in milliseconds, as in the resources.
 	DisplayAt time.Time
-	// Bytes is the post's size in the team's budget: posting.Footprint. Pages do not include it.
+	// Bytes is the post's size in the team's budget: posting.View.Footprint. Pages do not include it.
 	Bytes int
 }
 

@@ -158,7 +158,7 @@ func (s *Site) edit(w http.ResponseWriter, v *visit) error {
 	if err != nil {
 		return err
 	}
-	if !posting.Cancellable(post) {
+	if !posting.Of(post).Cancellable() {
 		v.redirect(w, "posts/"+post.Name, wordFinal)
 		return nil
 	}

@@ -43,7 +43,7 @@ func (s *Site) justSent(v *visit, id string) g.Node {
 		did = "scheduled"
 	}
 	ago := g.Text("a moment ago")
-	if at := posting.Created(post); v.now.Sub(at) > aMoment {
+	if at := posting.Of(post).Created(); v.now.Sub(at) > aMoment {
 		ago = v.about(at)
 	}
 	return h.Div(h.Class("note info"), h.Role("status"), drawing("check"), h.Div(

@@ -24,7 +24,7 @@ func (s *Site) post(w http.ResponseWriter, v *visit) error {
 	if err != nil {
 		return err
 	}
-	v.settled = !posting.Unfinished(posting.PhaseOf(post))
+	v.settled = !posting.Unfinished(posting.Of(post).Phase())
 	summary := s.Service.Summarise(post)
 	s.render(w, v, http.StatusOK, view{
 		title: s.nameOfPost(v, post), before: onTab(&summary), place: placePosts,
@@ -39,7 +39,7 @@ func (s *Site) post(w http.ResponseWriter, v *visit) error {
 
 // finished reports whether a post no longer changes unless a person acts.
 func finished(post *v1alpha1.Post) bool {
-	switch posting.PhaseOf(post) {
+	switch posting.Of(post).Phase() {
 	case v1alpha1.PhaseFailed:
 		// A person may still resolve a target.
 		return !slices.ContainsFunc(post.Status.Targets, func(t v1alpha1.TargetStatus) bool { return posting.StateOf(&t) == v1alpha1.TargetUndecided })
@@ -53,7 +53,7 @@ func finished(post *v1alpha1.Post) bool {
 }
 
 func (s *Site) nameOfPost(v *visit, post *v1alpha1.Post) string {
-	title := posting.Title(post, func(i int) v1alpha1.Platform { return s.platformOf(v, post, i) })
+	title := posting.Of(post).Title(func(i int) v1alpha1.Platform { return s.platformOf(v, post, i) })
 	if title == "" {
 		return categories[post.Spec.Category] + " post"
 	}
@@ -62,7 +62,7 @@ func (s *Site) nameOfPost(v *visit, post *v1alpha1.Post) string {
 
 // platformOf returns a target's platform, or "" if its account never existed.
 func (s *Site) platformOf(v *visit, post *v1alpha1.Post, i int) v1alpha1.Platform {
-	if target := posting.Target(post, i); target != nil && target.Platform != "" {
+	if target := posting.Of(post).Target(i); target != nil && target.Platform != "" {
 		return target.Platform
 	}
 	return s.platforms(v)(post.Spec.Targets[i].ConnectionRef.Name)
@@ -88,7 +88,7 @@ func (v *visit) called(account *v1alpha1.Connection, name string) string {
 func (s *Site) actions(v *visit, post *v1alpha1.Post) []g.Node {
 	var out []g.Node
 	at := v.path("posts/" + post.Name)
-	editable := posting.Cancellable(post)
+	editable := posting.Of(post).Cancellable()
 	if v.may.edit() && editable {
 		out = append(out, link(at+"/edit", "Edit", "primary"))
 	}
@@ -114,11 +114,11 @@ func onTab(summary *postindex.Summary) string {
 func (s *Site) live(v *visit, post *v1alpha1.Post) g.Node {
 	summary := s.Service.Summarise(post)
 	return g.Group{
-		h.Section(h.Class("card facts"), g.If(!posting.Unfinished(posting.PhaseOf(post)), h.Data("settled", "")), h.Data("tab", onTab(&summary)), h.Dl(
+		h.Section(h.Class("card facts"), g.If(!posting.Unfinished(posting.Of(post).Phase()), h.Data("settled", "")), h.Data("tab", onTab(&summary)), h.Dl(
 			fact("State", displayStatusOf(&summary).badge()),
 			fact("Kind", g.Text(categories[post.Spec.Category])),
 			s.when(v, post),
-			fact("Created", v.moment(posting.Created(post)), author(post)),
+			fact("Created", v.moment(posting.Of(post).Created()), author(post)),
 		)),
 		s.refusal(post),
 		s.requestedTime(v, post),
@@ -134,8 +134,8 @@ func fact(name string, value ...g.Node) g.Node {
 
 func (s *Site) when(v *visit, post *v1alpha1.Post) g.Node {
 	switch at := post.Spec.ScheduledAt; {
-	case posting.PhaseOf(post) == v1alpha1.PhasePosted:
-		return fact("Posted", v.moment(posting.DisplayAt(post)))
+	case posting.Of(post).Phase() == v1alpha1.PhasePosted:
+		return fact("Posted", v.moment(posting.Of(post).DisplayAt()))
 	case at != nil:
 		return fact("Scheduled for", v.moment(at.Time), g.Text(" ("), v.about(at.Time), g.Text(")"))
 	case post.Spec.Draft:
@@ -166,7 +166,7 @@ func (s *Site) requestedTime(v *visit, post *v1alpha1.Post) g.Node {
 // requestedAt returns when an agent wanted to publish a draft. now reports that it wanted to publish immediately.
 func requestedAt(post *v1alpha1.Post) (at *v1alpha1.Time, now bool) {
 	value := post.Annotations[v1alpha1.WantedAtAnnotation]
-	if !post.Spec.Draft || posting.Cancelled(post) || value == "" {
+	if !post.Spec.Draft || posting.Of(post).Cancelled() || value == "" {
 		return nil, false
 	}
 	parsed, err := time.Parse(time.RFC3339, value)
@@ -217,9 +217,9 @@ func indexes(n int) []int {
 func (s *Site) target(v *visit, post *v1alpha1.Post, i int, archived bool) g.Node {
 	name := post.Spec.Targets[i].ConnectionRef.Name
 	account, platform := s.account(v, name), s.platformOf(v, post, i)
-	status := posting.Target(post, i)
-	phase := posting.TargetPhaseOf(post, i)
-	mark := posting.MarkOf(post, i)
+	status := posting.Of(post).Target(i)
+	phase := posting.Of(post).TargetPhase(i)
+	mark := posting.Of(post).Mark(i)
 	undecided := mark == v1alpha1.MarkUndecided
 	return h.Li(h.Class("target"),
 		h.Div(h.Class("target-head"), avatar(account, platform), h.Span(h.Class("account"), h.Strong(g.Text(v.called(account, name))), h.Span(h.Class("soft"), g.Text(platform.Title()))),
@@ -228,12 +228,12 @@ func (s *Site) target(v *visit, post *v1alpha1.Post, i int, archived bool) g.Nod
 		),
 		g.Iff(status != nil && phase != v1alpha1.PhasePosted && status.Message != "", func() g.Node { return s.trouble(v, post, i, phase) }),
 		g.Iff(undecided && !archived && v.may.update, func() g.Node { return s.verdict(v, post, i) }),
-		g.If(v.may.compose() && posting.ProvenAbsent(post, i), v.linkToSendAgain(post, i, platform)),
+		g.If(v.may.compose() && posting.Of(post).ProvenAbsent(i), v.linkToSendAgain(post, i, platform)),
 	)
 }
 
 func (s *Site) trouble(v *visit, post *v1alpha1.Post, i int, phase v1alpha1.PostPhase) g.Node {
-	status := posting.Target(post, i)
+	status := posting.Of(post).Target(i)
 	how := neutral
 	if status.Blocked != nil {
 		how = caution

@@ -27,9 +27,9 @@ type step struct {
 }
 
 func (s *Site) timeline(v *visit, post *v1alpha1.Post) g.Node {
-	steps := []step{{posting.Created(post), neutral, "Created"}}
+	steps := []step{{posting.Of(post).Created(), neutral, "Created"}}
 	for i := range post.Spec.Targets {
-		if t := posting.Target(post, i); t != nil {
+		if t := posting.Of(post).Target(i); t != nil {
 			steps = append(steps, inOrder(s.stepsOf(v, post, i, t))...)
 		}
 	}

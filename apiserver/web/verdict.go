@@ -22,14 +22,14 @@ func (s *Site) verdict(v *visit, post *v1alpha1.Post, i int) g.Node {
 		slices.ContainsFunc(given, func(r attempt.Resolution) bool { return int(r.Index) == i }) {
 		return notice(neutral, paragraph("Herald is applying your answer."))
 	}
-	status := posting.Target(post, i)
+	status := posting.Of(post).Target(i)
 	to := verdictForm{s: s, v: v, post: post, target: i}
 	return h.Div(h.Class("verdict"),
 		g.If(status.AnswerProblem != "", notice(caution, paragraph("Herald could not apply your last answer: "+sentence(inPlainWords(status.AnswerProblem))))),
 		to.candidates(status.Candidates),
 		h.H3(g.Text("Is it another one?")),
 		to.byName(),
-		to.unnamed(len(status.Cards)+1 < posting.Cards(&post.Spec)),
+		to.unnamed(len(status.Cards)+1 < posting.Of(post).Cards()),
 		h.H3(g.Text("Is it not there?")),
 		to.notSent(),
 	)

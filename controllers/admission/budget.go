@@ -58,9 +58,9 @@ func (b *Budgets) reserve(ctx context.Context, now time.Time, before, post *v1al
 	if err != nil {
 		return nil, undo, err
 	}
-	change := growing{is: posting.Footprint(post), created: 1, at: now}
+	change := growing{is: posting.Of(post).Footprint(), created: 1, at: now}
 	if before != nil {
-		change.was, change.created = posting.Footprint(before), 0
+		change.was, change.created = posting.Of(before).Footprint(), 0
 	}
 	dry := dryRun(ctx)
 	undo = b.admitted.reserve(post.Namespace, post.Name, change, used.countedAt, func(posts, bytes int64) bool {
@@ -96,7 +96,7 @@ func requirements(before, post *v1alpha1.Post, change growing, used map[v1alpha1
 	if more := growth(before, post, change.is-change.was); more > 0 {
 		want(v1alpha1.BudgetPostBytes, more)
 	}
-	if before.Spec.Draft && !post.Spec.Draft && !posting.Cancelled(post) {
+	if before.Spec.Draft && !post.Spec.Draft && !posting.Of(post).Cancelled() {
 		want(v1alpha1.BudgetUnfinishedPosts, 0) // it already counts as unfinished
 	}
 	return needs
@@ -108,7 +108,7 @@ const cancelAllowance = 1 << 10
 
 // growth returns the bytes that a change needs in the budget. It is 0 or less if the change needs none.
 func growth(before, post *v1alpha1.Post, more int64) int64 {
-	if post.Spec.Cancelled && !posting.Cancelled(before) && more <= cancelAllowance {
+	if post.Spec.Cancelled && !posting.Of(before).Cancelled() && more <= cancelAllowance {
 		return 0
 	}
 	return more

@@ -123,7 +123,7 @@ func (p *PostValidator) validate(ctx context.Context, stored, post *v1alpha1.Pos
 	ctx, cancel := context.WithTimeout(ctx, answerWithin)
 	defer cancel()
 	// Every stored post takes up space, published or not. A post that has not grown passes.
-	if stored == nil || growth(stored, post, int64(posting.Size(post)-posting.Size(stored))) > 0 {
+	if stored == nil || growth(stored, post, int64(posting.Of(post).Size()-posting.Of(stored).Size())) > 0 {
 		if errs := rules.ValidateSize(post, stored); len(errs) > 0 {
 			return nil, invalid(post, errs) // its texts are not validated, because they may be of any length
 		}
@@ -136,7 +136,7 @@ func (p *PostValidator) validate(ctx context.Context, stored, post *v1alpha1.Pos
 	case full != nil:
 		refused = append(refused, full)
 	}
-	if stored != nil && posting.Cancelled(stored) && !posting.Started(stored) && post.DeletionTimestamp.IsZero() {
+	if stored != nil && posting.Of(stored).Cancelled() && !posting.Of(stored).Started() && post.DeletionTimestamp.IsZero() {
 		return admission.Warnings{cancelledWarning(stored)}, reject(post, refused, undo)
 	}
 	warnings, wrong := p.validateContents(ctx, stored, post)
@@ -159,8 +159,8 @@ func invalid(post *v1alpha1.Post, errs field.ErrorList) error {
 // validateContents validates a post's contents, and warns about missing objects. It skips a post that is cancelled,
 // being deleted, or started, since the schema then makes the spec immutable. It also skips changes to metadata only.
 func (p *PostValidator) validateContents(ctx context.Context, stored, post *v1alpha1.Post) (warnings admission.Warnings, refused field.ErrorList) {
-	settled := posting.Cancelled(post) || !post.DeletionTimestamp.IsZero()
-	if settled || stored != nil && (posting.Started(post) || reflect.DeepEqual(stored.Spec, post.Spec)) {
+	settled := posting.Of(post).Cancelled() || !post.DeletionTimestamp.IsZero()
+	if settled || stored != nil && (posting.Of(post).Started() || reflect.DeepEqual(stored.Spec, post.Spec)) {
 		return nil, nil
 	}
 	env, err := p.env(ctx, post)
@@ -206,7 +206,7 @@ func (p *PostValidator) env(ctx context.Context, post *v1alpha1.Post) (rules.Env
 		connections[name] = found
 	}
 	media := map[string]*v1alpha1.Media{}
-	for _, name := range posting.MediaNames(&post.Spec) {
+	for _, name := range posting.Of(post).MediaNames() {
 		found, err := read(ctx, p.Reader, post.Namespace, name, &v1alpha1.Media{})
 		if err != nil {
 			return rules.Env{}, fmt.Errorf("cannot read media %q: %w", name, err)

@@ -47,7 +47,7 @@ func NewTally(ctx context.Context, posts cache.Cache) (*Tally, error) {
 
 func (t *Tally) count(obj any, by int64) {
 	post, ok := obj.(*v1alpha1.Post)
-	if !ok || !posting.Unfinished(posting.PhaseOf(post)) {
+	if !ok || !posting.Unfinished(posting.Of(post).Phase()) {
 		return
 	}
 	t.mu.Lock()

@@ -25,7 +25,7 @@ func mediaOf() handler.EventHandler {
 		if !ok {
 			return nil
 		}
-		for _, name := range posting.MediaNames(&post.Spec) {
+		for _, name := range posting.Of(post).MediaNames() {
 			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKey{Namespace: obj.GetNamespace(), Name: name}})
 		}
 		return requests
@@ -55,7 +55,7 @@ func (r *Reconciler) inUse(ctx context.Context, m *v1alpha1.Media) (bool, error)
 // mediaNames returns the names of a post's Media, from the API server if the cache does not keep them.
 func (r *Reconciler) mediaNames(ctx context.Context, post *v1alpha1.Post) ([]string, error) {
 	if kubeclient.HasMediaRefs(post) {
-		return posting.MediaNames(&post.Spec), nil
+		return posting.Of(post).MediaNames(), nil
 	}
 	var live v1alpha1.Post
 	if err := r.APIReader.Get(ctx, client.ObjectKeyFromObject(post), &live); err != nil {
@@ -64,7 +64,7 @@ func (r *Reconciler) mediaNames(ctx context.Context, post *v1alpha1.Post) ([]str
 		}
 		return nil, fmt.Errorf("cannot read post %s, which refers to many media files: %w", post.Name, err)
 	}
-	return posting.MediaNames(&live.Spec), nil
+	return posting.Of(&live).MediaNames(), nil
 }
 
 // referenced returns which Media the posts of a namespace refer to, including finished ones, from the API server.
@@ -76,7 +76,7 @@ func (r *Reconciler) referenced(ctx context.Context, namespace string, names map
 			return "", fmt.Errorf("cannot list the posts of namespace %q: %w", namespace, err)
 		}
 		for i := range posts.Items {
-			for _, name := range posting.MediaNames(&posts.Items[i].Spec) {
+			for _, name := range posting.Of(&posts.Items[i]).MediaNames() {
 				if names[name] {
 					found[name] = true
 				}

@@ -159,7 +159,7 @@ func (r *Reconciler) lookup(ctx context.Context, p *reconciliation, f *delivery.
 		return fmt.Errorf("stopped while looking up: %w", err)
 	}
 	for _, a := range answers {
-		t := posting.Target(p.post, a.Target)
+		t := posting.Of(p.post).Target(a.Target)
 		timing, _ := f.Timing(t.Platform)
 		r.lookups.Claim(p.post, a)
 		if err := delivery.RecordLookup(p.post, a, timing, r.suspensions.shift(ctx, p.key.Namespace), r.o.Clock.Now()); err != nil {
@@ -181,7 +181,7 @@ func (r *Reconciler) lookup(ctx context.Context, p *reconciliation, f *delivery.
 	r.owners.Record(p.post)
 	for _, a := range answers {
 		r.reporter.lookup(ctx, p, a)
-		if t := posting.Target(p.post, a.Target); a.Last && attempt.Undecided(t) && !p.post.DeletionTimestamp.IsZero() {
+		if t := posting.Of(p.post).Target(a.Target); a.Last && attempt.Undecided(t) && !p.post.DeletionTimestamp.IsZero() {
 			r.recorder.abandoned(p, t)
 		}
 	}
@@ -286,7 +286,7 @@ func (r *Reconciler) acquireGates(p *reconciliation, targets []int) (entered []*
 			gates = append(gates, gate)
 		}
 	}
-	waiter := dispatch.Waiter{ID: p.key.String(), Team: p.key.Namespace, Due: posting.Due(p.post), Wake: func() { r.queue.enqueue(p.key) }}
+	waiter := dispatch.Waiter{ID: p.key.String(), Team: p.key.Namespace, Due: posting.Of(p.post).Due(), Wake: func() { r.queue.enqueue(p.key) }}
 	for _, gate := range r.scheduler.TryAcquire(waiter, gates) {
 		entered = append(entered, first[gate])
 	}
@@ -322,7 +322,7 @@ var usageBackoff = wait.Backoff{Duration: time.Second, Factor: 2, Jitter: 0.1, S
 func (r *Reconciler) deferForQuota(ctx context.Context, p *reconciliation, deliveries []*publish.Delivery, why error) error {
 	p.log.Error(why, "cannot count the team's plan usage; retrying", "uid", p.post.UID)
 	for _, d := range deliveries {
-		t := posting.Target(p.post, d.Target)
+		t := posting.Of(p.post).Target(d.Target)
 		if attempt.Settled(t) {
 			continue
 		}

@@ -26,7 +26,7 @@ const confirmWithin = time.Minute
 func listCandidates(ctx context.Context, lookups *lookup.Lookups, p *reconciliation, f *delivery.Facts, targets []int) {
 	var undecided []int
 	for _, i := range targets {
-		if attempt.Undecided(posting.Target(p.post, i)) {
+		if attempt.Undecided(posting.Of(p.post).Target(i)) {
 			undecided = append(undecided, i)
 		}
 	}
@@ -41,7 +41,7 @@ func listCandidates(ctx context.Context, lookups *lookup.Lookups, p *reconciliat
 			p.log.Info("cannot list the candidates on an account", "uid", p.post.UID, "target", found.Target, "error", found.Err.Error())
 			continue
 		}
-		posting.SetCandidates(p.post, posting.Target(p.post, found.Target), found.Posts)
+		posting.SetCandidates(p.post, posting.Of(p.post).Target(found.Target), found.Posts)
 	}
 }
 

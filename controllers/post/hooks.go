@@ -48,7 +48,7 @@ func (u *publishHooks) Claimed(batch []*publish.Delivery) {
 	for _, d := range batch {
 		u.p.state.prepare.Drop(d.Target)
 		u.p.hasUploadSecret = u.p.hasUploadSecret || d.Secret != ""
-		t := posting.Target(u.p.post, d.Target)
+		t := posting.Of(u.p.post).Target(d.Target)
 		if at := u.p.post.Spec.ScheduledAt; at != nil && t.Attempt.Number == 1 {
 			due := at.Time
 			if t.SuspendedUntil != nil && t.TryUntil != nil {
@@ -95,7 +95,7 @@ func (u *publishHooks) Next(ctx context.Context, recorded *v1alpha1.Post, batch 
 
 // canContinue reports whether the next card of a target can be claimed in the write that records this one.
 func (u *publishHooks) canContinue(ctx context.Context, recorded *v1alpha1.Post, d *publish.Delivery, now time.Time) bool {
-	t := posting.Target(recorded, d.Target)
+	t := posting.Of(recorded).Target(d.Target)
 	if t == nil || attempt.Settled(t) || t.Attempt == nil || t.Attempt.Outcome != v1alpha1.OutcomePosted || u.r.suspensions.now(ctx, u.p.key.Namespace) {
 		return false
 	}

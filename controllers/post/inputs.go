@@ -67,7 +67,7 @@ func (r *inputReader) read(ctx context.Context, p *reconciliation) (err error) {
 	if p.connections, err = readInputs[v1alpha1.Connection](ctx, r, p, kindConnection, connections); err != nil {
 		return err
 	}
-	if p.media, err = readInputs[v1alpha1.Media](ctx, r, p, kindMedia, posting.MediaNames(&p.post.Spec)); err != nil {
+	if p.media, err = readInputs[v1alpha1.Media](ctx, r, p, kindMedia, posting.Of(p.post).MediaNames()); err != nil {
 		return err
 	}
 	if p.limits, err = r.limits.Read(ctx, p.key, p.connections, p.now); err != nil {

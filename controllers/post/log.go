@@ -36,7 +36,7 @@ func logTargets(log logr.Logger, post *v1alpha1.Post, before *v1alpha1.PostStatu
 	for i := range post.Status.Targets {
 		t := &post.Status.Targets[i]
 		message := logMessage(t)
-		if old := posting.Target(was, int(t.Index)); message == "" || old != nil && logMessage(old) == message && old.Blocked.Reason == t.Blocked.Reason {
+		if old := posting.Of(was).Target(int(t.Index)); message == "" || old != nil && logMessage(old) == message && old.Blocked.Reason == t.Blocked.Reason {
 			continue
 		}
 		fields := append(targetFields(post, t), "reason", t.Blocked.Reason, "problem", t.Message)
@@ -106,7 +106,7 @@ func lateness(post *v1alpha1.Post, now time.Time) time.Duration {
 	if post.Spec.Draft {
 		return 0
 	}
-	return max(now.Sub(posting.Due(post)).Round(time.Second), 0)
+	return max(now.Sub(posting.Of(post).Due()).Round(time.Second), 0)
 }
 
 // logResult logs the response to a call after it is recorded. logTargets logs why a target is not published.
@@ -142,11 +142,11 @@ const reasonTurn = "Turn"
 // late returns how late a target was published, and the reason that blocked it before this reconciliation. An immediate
 // post's upload does not count as lateness, nor do the earlier cards of a tree.
 func (p *reconciliation) late(target int, now time.Time) (late time.Duration, reason string) {
-	if t := posting.Target(p.post, target); t != nil && len(t.Cards) > 1 {
+	if t := posting.Of(p.post).Target(target); t != nil && len(t.Cards) > 1 {
 		return 0, ""
 	}
 	reason = reasonTurn
-	if t := posting.Target(&v1alpha1.Post{Status: p.stored}, target); t != nil && t.Blocked != nil {
+	if t := posting.Of(&v1alpha1.Post{Status: p.stored}).Target(target); t != nil && t.Blocked != nil {
 		reason = t.Blocked.Reason
 	}
 	if p.post.Spec.ScheduledAt == nil && reason == v1alpha1.ReasonPreparing {

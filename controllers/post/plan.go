@@ -114,7 +114,7 @@ func (l *plans) coveredAccounts(ctx context.Context, p *reconciliation, deliveri
 	usable := plan.Usable(all, limits.Accounts)
 	var covered []*publish.Delivery
 	for _, d := range deliveries {
-		if plan.Covers(usable, d.Conn) || len(posting.Target(p.post, d.Target).Cards) > 0 {
+		if plan.Covers(usable, d.Conn) || len(posting.Of(p.post).Target(d.Target).Cards) > 0 {
 			covered = append(covered, d)
 			continue
 		}
@@ -128,7 +128,7 @@ func (l *plans) coveredAccounts(ctx context.Context, p *reconciliation, deliveri
 }
 
 func (l *plans) rejectTarget(p *reconciliation, d *publish.Delivery, reason, message string) error {
-	if err := attempt.Fail(posting.Target(p.post, d.Target), v1alpha1.Blocked{Reason: reason, Problem: message}); err != nil {
+	if err := attempt.Fail(posting.Of(p.post).Target(d.Target), v1alpha1.Blocked{Reason: reason, Problem: message}); err != nil {
 		return fmt.Errorf("target %d: %w", d.Target, err)
 	}
 	l.scheduler.Release(p.key.String(), d.Gate())

@@ -39,7 +39,7 @@ func (r *reporter) changed(ctx context.Context, post *v1alpha1.Post, before *v1a
 
 func (r *reporter) result(ctx context.Context, p *reconciliation, d *publish.Delivery) {
 	logResult(p, d, r.o.Clock.Now())
-	t := posting.Target(p.post, d.Target)
+	t := posting.Of(p.post).Target(d.Target)
 	if t == nil {
 		return
 	}
@@ -77,7 +77,7 @@ func (r *reporter) unlisted(platform v1alpha1.Platform, operation string, err *p
 }
 
 func (r *reporter) preparation(ctx context.Context, p *reconciliation, d *publish.Delivery, ahead bool) {
-	t, err := posting.Target(p.post, d.Target), d.Result.Err
+	t, err := posting.Of(p.post).Target(d.Target), d.Result.Err
 	r.unlisted(d.Conn.Spec.Platform, unlisted.Prepare, err)
 	p.log.Info("not prepared", append(targetFields(p.post, t), "ahead", ahead, "class", err.Class, "problem", err.Error(), "cause", err.Err)...)
 	if ahead {
@@ -91,7 +91,7 @@ func (r *reporter) preparation(ctx context.Context, p *reconciliation, d *publis
 }
 
 func (r *reporter) lookup(ctx context.Context, p *reconciliation, a *delivery.LookupAnswer) {
-	t := posting.Target(p.post, a.Target)
+	t := posting.Of(p.post).Target(a.Target)
 	r.o.Metrics.Deliveries.Settled(t)
 	r.reportNote(p, t, a.Note)
 	r.unlisted(t.Platform, unlisted.Lookup, a.Err)

@@ -207,7 +207,7 @@ func states(ctx context.Context, p *v1alpha1.Post) func() []v1alpha1.TargetState
 	return func() (all []v1alpha1.TargetState) {
 		now := read(ctx, p)
 		for i := range now.Spec.Targets {
-			if t := posting.Target(now, i); t != nil {
+			if t := posting.Of(now).Target(i); t != nil {
 				all = append(all, posting.StateOf(t))
 			}
 		}
@@ -276,7 +276,7 @@ var _ = Describe("A post about which a person is asked", func() {
 		lose(ctx, p)
 		p = acme.apply(ctx, "launch", "hello", toSecond)
 		Eventually(states(ctx, p)).Should(Equal([]v1alpha1.TargetState{v1alpha1.TargetPosted, v1alpha1.TargetUndecided}))
-		Expect(posting.Target(read(ctx, p), 0).ExternalID).To(Equal(out))
+		Expect(posting.Of(read(ctx, p)).Target(0).ExternalID).To(Equal(out))
 		Expect(publishesBy(acme.account)).To(Equal(1))
 	})
 
@@ -316,7 +316,7 @@ var _ = Describe("A post of a name that has a record", func() {
 		change(ctx, acme, read(ctx, p))
 		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
 		now := read(ctx, p)
-		last := posting.Target(now, len(now.Spec.Targets)-1)
+		last := posting.Of(now).Target(len(now.Spec.Targets) - 1)
 		Expect(last.ExternalID).To(Equal(out))
 		Expect(now.Status.Earlier.Targets).To(ConsistOf(last.Index))
 		Expect(publishesBy(acme.account)).To(Equal(1))

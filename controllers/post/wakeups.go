@@ -43,7 +43,7 @@ func (q *postQueue) clockJumped(posts *stats.Objects) {
 	posts.EachPost(func(post *v1alpha1.Post) {
 		switch key := client.ObjectKeyFromObject(post); {
 		case post.Spec.Draft:
-		case posting.UntilDue(post, now) > wakeSpread:
+		case posting.Of(post).UntilDue(now) > wakeSpread:
 			q.enqueueAfter(reconcile.Request{NamespacedName: key}, pacing.Spread(wakeSpread, post.UID), 0)
 		case post.Spec.ScheduledAt == nil:
 			q.enqueueAfter(reconcile.Request{NamespacedName: key}, 0, 0)
@@ -98,7 +98,7 @@ func (q *postQueue) enqueueDependents() handler.EventHandler {
 		if _, ok := obj.(*v1alpha1.Media); ok {
 			in = append(in, client.MatchingFields{kubeclient.MediaIndex: kubeclient.MediaBucket(obj.GetName())})
 			uses = func(post *v1alpha1.Post) bool {
-				return !kubeclient.HasMediaRefs(post) || slices.Contains(posting.MediaNames(&post.Spec), obj.GetName())
+				return !kubeclient.HasMediaRefs(post) || slices.Contains(posting.Of(post).MediaNames(), obj.GetName())
 			}
 		}
 		var posts v1alpha1.PostList
@@ -108,7 +108,7 @@ func (q *postQueue) enqueueDependents() handler.EventHandler {
 		}
 		now := q.o.Clock.Now()
 		for i := range posts.Items {
-			if post := &posts.Items[i]; !post.Spec.Draft && posting.UntilDue(post, now) > 0 && uses(post) {
+			if post := &posts.Items[i]; !post.Spec.Draft && posting.Of(post).UntilDue(now) > 0 && uses(post) {
 				requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(post)})
 			}
 		}

@@ -79,7 +79,7 @@ func (s *Archiver) SaveRecords(ctx context.Context, posts []*v1alpha1.Post) erro
 func (s *Archiver) List(ctx context.Context, team *v1alpha1.Team, posts ...*v1alpha1.Post) error {
 	entries := make([]lists.Entry, 0, len(posts))
 	for _, post := range posts {
-		if posting.Unfinished(posting.PhaseOf(post)) {
+		if posting.Unfinished(posting.Of(post).Phase()) {
 			continue // A client has written its status. It has its record, and must not block other posts.
 		}
 		entry, err := s.entry(ctx, team, post)
@@ -134,16 +134,16 @@ func (s *Archiver) entry(ctx context.Context, team *v1alpha1.Team, post *v1alpha
 	}
 	entry := lists.Entry{
 		Kind: lists.Kind{
-			Status: posting.PhaseOf(post), Category: post.Spec.Category, Agent: text.First(post.Annotations[v1alpha1.AgentAnnotation], maxAgent),
+			Status: posting.Of(post).Phase(), Category: post.Spec.Category, Agent: text.First(post.Annotations[v1alpha1.AgentAnnotation], maxAgent),
 		},
-		Name: post.Name, UID: string(post.UID), DisplayAt: posting.DisplayAt(post), Bytes: int(posting.Footprint(post)),
+		Name: post.Name, UID: string(post.UID), DisplayAt: posting.Of(post).DisplayAt(), Bytes: int(posting.Of(post).Footprint()),
 		// The lists expire an entry by the team's time after FinishedAt, but some posts stay longer.
 		FinishedAt: times.ArchivedUntil(post, s.Clock.Now()).Add(-times.Archived),
-		Title:      text.First(posting.Title(post, func(i int) v1alpha1.Platform { return platforms[i] }), maxTitle),
+		Title:      text.First(posting.Of(post).Title(func(i int) v1alpha1.Platform { return platforms[i] }), maxTitle),
 	}
 	for i, platform := range platforms {
 		if platform != "" {
-			entry.Targets = append(entry.Targets, lists.Target{Platform: platform, Status: posting.TargetPhaseOf(post, i), Mark: posting.MarkOf(post, i)})
+			entry.Targets = append(entry.Targets, lists.Target{Platform: platform, Status: posting.Of(post).TargetPhase(i), Mark: posting.Of(post).Mark(i)})
 		}
 	}
 	return entry, nil
@@ -154,7 +154,7 @@ func (s *Archiver) entry(ctx context.Context, team *v1alpha1.Team, post *v1alpha
 func (s *Archiver) platforms(ctx context.Context, post *v1alpha1.Post) ([]v1alpha1.Platform, error) {
 	found := make([]v1alpha1.Platform, len(post.Spec.Targets))
 	for i := range post.Spec.Targets {
-		if target := posting.Target(post, i); target != nil && target.Platform != "" {
+		if target := posting.Of(post).Target(i); target != nil && target.Platform != "" {
 			found[i] = target.Platform
 			continue
 		}

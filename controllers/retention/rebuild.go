@@ -69,7 +69,7 @@ func (s *Archiver) entriesOf(ctx context.Context, team *v1alpha1.Team, of archiv
 				return err
 			}
 			post := kept.Post()
-			if posting.Unfinished(posting.PhaseOf(post)) {
+			if posting.Unfinished(posting.Of(post).Phase()) {
 				return nil // A client has written its status; see List.
 			}
 			entry, err := s.entry(ctx, team, post)

@@ -180,5 +180,5 @@ func (s *Sweeper) evictAt(post *v1alpha1.Post, times retention.Times) time.Time 
 	if s.Archive == nil {
 		return times.ArchivedUntil(post, retention.FinishedAt(post))
 	}
-	return later(retention.FinishedAt(post).Add(times.InCluster), posting.RecreatedVisibleFrom(post, s.ClockMargin))
+	return later(retention.FinishedAt(post).Add(times.InCluster), posting.Of(post).RecreatedVisibleFrom(s.ClockMargin))
 }

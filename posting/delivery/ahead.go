@@ -43,7 +43,7 @@ func (a *ahead) requeueAt(at time.Time) {
 func (f *Facts) prepareAhead() *ahead {
 	a := &ahead{}
 	for i := range f.Post.Spec.Targets {
-		if f.connection(i) != nil && f.categoryProblem(i) == "" && !attempt.Settled(posting.Target(f.Post, i)) {
+		if f.connection(i) != nil && f.categoryProblem(i) == "" && !attempt.Settled(posting.Of(f.Post).Target(i)) {
 			f.prepareTargetAhead(a, i)
 		}
 	}
@@ -58,7 +58,7 @@ func (f *Facts) prepareTargetAhead(a *ahead, i int) {
 	if p.State == PreparationNotNeeded {
 		return
 	}
-	t := posting.Target(f.Post, i)
+	t := posting.Of(f.Post).Target(i)
 	outdate(t, p.Hash)
 	if from := f.AheadFrom(i, p.TTL); from.After(f.Now) {
 		a.requeueAt(from)

@@ -69,7 +69,7 @@ func (f *Facts) categoryProblem(i int) string {
 	}
 	p, ok := f.Platforms[conn.Spec.Platform]
 	if !ok || p.Capabilities().CanDeliver(f.Post.Spec.Category) &&
-		(f.Post.Spec.Tree == nil || p.Capabilities().CanDeliver(v1alpha1.CategoryImage) || len(posting.MediaNames(&f.Post.Spec)) == 0) {
+		(f.Post.Spec.Tree == nil || p.Capabilities().CanDeliver(v1alpha1.CategoryImage) || len(posting.Of(f.Post).MediaNames()) == 0) {
 		return ""
 	}
 	return fmt.Sprintf("not published: this version of Herald does not deliver posts of category %s to %s yet", f.Post.Spec.Category, conn.Spec.Platform)
@@ -78,7 +78,7 @@ func (f *Facts) categoryProblem(i int) string {
 // planProblem returns the plan limit named in the Ready condition, or "". Targets with published cards are exempt.
 func (f *Facts) planProblem(i int) string {
 	conn := f.connection(i)
-	if conn == nil || len(posting.Target(f.Post, i).Cards) > 0 {
+	if conn == nil || len(posting.Of(f.Post).Target(i).Cards) > 0 {
 		return ""
 	}
 	if ready := meta.FindStatusCondition(conn.Status.Conditions, v1alpha1.ConditionReady); ready == nil || ready.Reason != v1alpha1.ReasonPlanLimit {

@@ -33,7 +33,7 @@ func Content(post *v1alpha1.Post, target int, media map[string]*v1alpha1.Media) 
 	if spec.Video != nil && spec.Video.ThumbnailOffsetMillis != nil {
 		c.ThumbnailAt = new(time.Duration(*spec.Video.ThumbnailOffsetMillis) * time.Millisecond)
 	}
-	t := posting.Target(post, target)
+	t := posting.Of(post).Target(target)
 	if card := int(attempt.NextCard(t)); spec.Tree != nil && card > 0 && card < len(spec.Tree.Cards) {
 		c.InReplyTo = t.Cards[card-1].ExternalID
 	}
@@ -53,7 +53,7 @@ func Text(post *v1alpha1.Post, target int) string {
 		return ""
 	}
 	if tree := post.Spec.Tree; tree != nil {
-		if card := int(attempt.NextCard(posting.Target(post, target))); card < len(tree.Cards) {
+		if card := int(attempt.NextCard(posting.Of(post).Target(target))); card < len(tree.Cards) {
 			return tree.Cards[card].Caption
 		}
 	}
@@ -69,7 +69,7 @@ func Files(post *v1alpha1.Post, target int) []v1alpha1.LocalReference {
 	case spec.Video != nil:
 		return []v1alpha1.LocalReference{spec.Video.MediaRef}
 	case spec.Tree != nil:
-		if card := int(attempt.NextCard(posting.Target(post, target))); card < len(spec.Tree.Cards) {
+		if card := int(attempt.NextCard(posting.Of(post).Target(target))); card < len(spec.Tree.Cards) {
 			return spec.Tree.Cards[card].MediaRefs
 		}
 	}
@@ -94,7 +94,7 @@ func FileProblem(post *v1alpha1.Post, target int, media map[string]*v1alpha1.Med
 func ContentHash(post *v1alpha1.Post, target int, conn *v1alpha1.Connection, media map[string]*v1alpha1.Media) string {
 	c := Content(post, target, media)
 	parts := []string{c.Text}
-	if posting.Cards(&post.Spec) > 0 {
+	if posting.Of(post).Cards() > 0 {
 		parts = append(parts, c.InReplyTo)
 	}
 	if len(c.Media) > 0 {

@@ -36,15 +36,15 @@ func Decide(f *Facts) []Action {
 		return actions
 	}
 	switch {
-	case posting.Started(post) && (posting.Cancelled(post) || !f.onlyAdopted()):
+	case posting.Of(post).Started() && (posting.Of(post).Cancelled() || !f.onlyAdopted()):
 		return f.deliver()
 	case post.Status.Finished:
 		return nil
-	case posting.Cancelled(post) && len(undecided(post)) > 0:
+	case posting.Of(post).Cancelled() && len(undecided(post)) > 0:
 		f.ensureTargets()
 		f.failUnsent()
 		return []Action{Write{}}
-	case posting.Cancelled(post):
+	case posting.Of(post).Cancelled():
 		return []Action{cancel()}
 	case f.Unowned:
 		return f.waitForTeam()
@@ -58,7 +58,7 @@ func Decide(f *Facts) []Action {
 	case post.Spec.Draft:
 		f.admit()
 		return []Action{Write{}, Wait{}}
-	case posting.UntilDue(post, f.Now) > 0:
+	case posting.Of(post).UntilDue(f.Now) > 0:
 		return f.schedule()
 	}
 	f.admit()
@@ -82,7 +82,7 @@ func (f *Facts) mayHaveBeenSent() bool {
 }
 
 func (f *Facts) dueCopy() bool {
-	return record.IsCopy(f.Post) && !f.Post.Spec.Draft && posting.UntilDue(f.Post, f.Now) <= 0
+	return record.IsCopy(f.Post) && !f.Post.Spec.Draft && posting.Of(f.Post).UntilDue(f.Now) <= 0
 }
 
 // restored blocks a backup copy.
@@ -163,7 +163,7 @@ func (f *Facts) failAll(why v1alpha1.Blocked) []Action {
 func (f *Facts) ensureTargets() {
 	post := f.Post
 	for i := range post.Spec.Targets {
-		t := posting.Target(post, i)
+		t := posting.Of(post).Target(i)
 		if t == nil {
 			post.Status.Targets = append(post.Status.Targets, v1alpha1.TargetStatus{Index: int32(i)})
 			t = &post.Status.Targets[len(post.Status.Targets)-1]

@@ -490,7 +490,7 @@ func TestDecide(t *testing.T) {
 }
 
 // entry returns status entry i.
-func (s *situation) entry(i int) *v1alpha1.TargetStatus { return posting.Target(s.Post, i) }
+func (s *situation) entry(i int) *v1alpha1.TargetStatus { return posting.Of(s.Post).Target(i) }
 
 // pausedSecond adds a second target that is paused for two minutes.
 func (s *situation) pausedSecond() {
@@ -639,7 +639,7 @@ func TestDecideFails(t *testing.T) {
 			f := facts(tt.change)
 			Decide(f)
 			Describe(f.Post, f.Now)
-			got := posting.Target(f.Post, 0)
+			got := posting.Of(f.Post).Target(0)
 			if !attempt.Settled(got) || attempt.Posted(got) || got.Reason != tt.reason || !strings.Contains(got.Message, tt.words) {
 				t.Errorf("%s: got %s %s: %s", tt.why, got.Phase, got.Reason, got.Message)
 			}

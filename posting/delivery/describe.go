@@ -34,7 +34,7 @@ func Describe(post *v1alpha1.Post, now time.Time) {
 		describeTarget(post, &s.Targets[i])
 	}
 	s.ObservedGeneration = post.Generation
-	s.Phase = posting.PhaseOf(post)
+	s.Phase = posting.Of(post).Phase()
 	s.Platforms = platformList(post)
 	s.Posted, s.URLs = postedOf(post)
 	describeFinished(post, now)
@@ -55,9 +55,9 @@ func withdraw(post *v1alpha1.Post, t *v1alpha1.TargetStatus) {
 	switch {
 	case int(t.Index) >= len(post.Spec.Targets):
 		*t = v1alpha1.TargetStatus{Index: t.Index, State: v1alpha1.TargetWithdrawn}
-	case t.State == v1alpha1.TargetPending && posting.Cancelled(post) && !posting.Started(post):
+	case t.State == v1alpha1.TargetPending && posting.Of(post).Cancelled() && !posting.Of(post).Started():
 		t.State, t.Blocked = v1alpha1.TargetWithdrawn, nil
-	case t.State == v1alpha1.TargetWithdrawn && !posting.Cancelled(post):
+	case t.State == v1alpha1.TargetWithdrawn && !posting.Of(post).Cancelled():
 		t.State = v1alpha1.TargetPending
 	}
 }
@@ -77,14 +77,14 @@ func describeFinished(post *v1alpha1.Post, now time.Time) {
 
 // latchCancel records a cancellation, which from then on applies whatever the spec says.
 func latchCancel(post *v1alpha1.Post) {
-	if s := &post.Status; s.CancelledAt == nil && s.Finished && posting.PhaseOf(post) == v1alpha1.PhaseCancelled {
+	if s := &post.Status; s.CancelledAt == nil && s.Finished && posting.Of(post).Phase() == v1alpha1.PhaseCancelled {
 		s.CancelledAt = s.FinishedAt
 	}
 }
 
 // Finished reports whether the manager may stop watching the post: there is no work left and no answer is awaited.
 func Finished(post *v1alpha1.Post) bool {
-	switch posting.PhaseOf(post) {
+	switch posting.Of(post).Phase() {
 	case v1alpha1.PhasePosted:
 		return true
 	case v1alpha1.PhaseCancelled, v1alpha1.PhaseFailed:
@@ -96,7 +96,7 @@ func Finished(post *v1alpha1.Post) bool {
 
 func summarize(post *v1alpha1.Post) conditions.Summary {
 	accepted := meta.FindStatusCondition(post.Status.Conditions, v1alpha1.ConditionAccepted)
-	switch phase := posting.PhaseOf(post); {
+	switch phase := posting.Of(post).Phase(); {
 	case phase == v1alpha1.PhasePosted:
 		return settled(v1alpha1.ReasonPosted, "published to "+pluralizeTargets(len(post.Spec.Targets)))
 	case phase == v1alpha1.PhaseCancelled:

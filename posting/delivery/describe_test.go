@@ -447,7 +447,7 @@ func TestDescribeEarlierVersion(t *testing.T) {
 			if tt.want != v1alpha1.TargetPending && (got.Reason != tt.target.Reason || got.Message != tt.target.Message) {
 				t.Errorf("what it said is lost: %s: %q, before %s: %q", got.Reason, got.Message, tt.target.Reason, tt.target.Message)
 			}
-			if posting.Settled(p, 0) != (tt.want != v1alpha1.TargetPending) {
+			if posting.Of(p).Settled(0) != (tt.want != v1alpha1.TargetPending) {
 				t.Error("it must not be sent again")
 			}
 		})

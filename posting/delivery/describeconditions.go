@@ -123,7 +123,7 @@ func nameOf(post *v1alpha1.Post, t *v1alpha1.TargetStatus) string {
 	if t.Attempt != nil && t.Attempt.AccountID != "" {
 		name += " account " + t.Attempt.AccountID
 	}
-	if cards := posting.Cards(&post.Spec); cards > 1 {
+	if cards := posting.Of(post).Cards(); cards > 1 {
 		name += fmt.Sprintf(", card %d of %d", len(t.Cards)+1, cards)
 	}
 	if since := attempt.AmbiguousSince(t); since != nil {

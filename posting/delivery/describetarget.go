@@ -34,7 +34,7 @@ func targetPhase(post *v1alpha1.Post, t *v1alpha1.TargetStatus) v1alpha1.PostPha
 	if posting.StateOf(t) == v1alpha1.TargetWithdrawn {
 		return v1alpha1.PhaseCancelled
 	}
-	return posting.TargetPhaseOf(post, int(t.Index))
+	return posting.Of(post).TargetPhase(int(t.Index))
 }
 
 func targetMessage(post *v1alpha1.Post, t *v1alpha1.TargetStatus) (reason, message string) {
@@ -71,7 +71,7 @@ func pendingMessage(post *v1alpha1.Post, t *v1alpha1.TargetStatus) (reason, mess
 	case open && t.Attempt.OperationID != "":
 		return v1alpha1.ReasonProcessing, "the platform has taken the post and works on it"
 	case !open && len(t.Cards) > 0:
-		return v1alpha1.ReasonProcessing, fmt.Sprintf("%d of %d cards are published", len(t.Cards), posting.Cards(&post.Spec))
+		return v1alpha1.ReasonProcessing, fmt.Sprintf("%d of %d cards are published", len(t.Cards), posting.Of(post).Cards())
 	case t.Attempt != nil:
 		return v1alpha1.ReasonProcessing, ""
 	default:

@@ -61,7 +61,7 @@ func (m *Unrecorded) Drain(post *v1alpha1.Post) (known []Result) {
 		id, open := t.Attempt.ID, attempt.IsOpen(t.Attempt)
 		if r, ok := m.Results[id]; ok {
 			delete(m.Results, id)
-			if open || attempt.ResolvesUnknown(t.Attempt, r.Result, posting.Cards(&post.Spec)) {
+			if open || attempt.ResolvesUnknown(t.Attempt, r.Result, posting.Of(post).Cards()) {
 				known = append(known, r)
 			}
 		} else if _, ok := m.Unsent[id]; ok && open {
@@ -87,7 +87,7 @@ type TargetClaim struct {
 func RecordClaims(post *v1alpha1.Post, claims []TargetClaim, now time.Time) error {
 	for i := range claims {
 		c := &claims[i]
-		t := posting.Target(post, c.Target)
+		t := posting.Of(post).Target(c.Target)
 		if t == nil {
 			return fmt.Errorf("cannot claim target %d: the post has no such target", c.Target)
 		}
@@ -120,11 +120,11 @@ func RecordResults(post *v1alpha1.Post, results []Result, deadlines *Deadlines, 
 	var late []error
 	for i := range results {
 		r := &results[i]
-		t := posting.Target(post, r.Target)
+		t := posting.Of(post).Target(r.Target)
 		if t == nil {
 			continue
 		}
-		if err := deadlines.apply(t, r.Err, now, func() error { return attempt.Record(t, r.Attempt, r.Result, posting.Cards(&post.Spec), now) }); err != nil {
+		if err := deadlines.apply(t, r.Err, now, func() error { return attempt.Record(t, r.Attempt, r.Result, posting.Of(post).Cards(), now) }); err != nil {
 			late = append(late, fmt.Errorf("target %d: the result %q (%s) of attempt %s came too late to be recorded: %w",
 				r.Target, r.Outcome, r.ExternalID, r.Attempt, err))
 		}
@@ -138,7 +138,7 @@ func RecordResults(post *v1alpha1.Post, results []Result, deadlines *Deadlines, 
 func RecordIDs(post *v1alpha1.Post, results []Result, now time.Time) (left []int) {
 	for i := range results {
 		r := &results[i]
-		if t := posting.Target(post, r.Target); t != nil && !attempt.RecordIDs(t, r.Attempt, r.Result, posting.Cards(&post.Spec), now) {
+		if t := posting.Of(post).Target(r.Target); t != nil && !attempt.RecordIDs(t, r.Attempt, r.Result, posting.Of(post).Cards(), now) {
 			left = append(left, r.Target)
 		}
 	}
@@ -164,12 +164,12 @@ type LookupAnswer struct {
 // shifts those of the targets. If the post is being deleted, the last response closes the attempt, as unknown if the
 // response is inconclusive, because nothing is sent for such a post again.
 func RecordLookup(post *v1alpha1.Post, a *LookupAnswer, timing attempt.Timing, deadlines *Deadlines, now time.Time) error {
-	t := posting.Target(post, a.Target)
+	t := posting.Of(post).Target(a.Target)
 	err := deadlines.apply(t, cmp.Or(a.Refused, a.Err), now, func() error {
 		if a.Err != nil {
 			return attempt.RecordLookupFailure(t, a.Err, timing, post.Spec.OnUnknownOutcome, now)
 		}
-		return attempt.RecordLookup(t, a.LookupResult, timing, post.Spec.OnUnknownOutcome, posting.Cards(&post.Spec), a.AskedAt)
+		return attempt.RecordLookup(t, a.LookupResult, timing, post.Spec.OnUnknownOutcome, posting.Of(post).Cards(), a.AskedAt)
 	})
 	if err == nil && a.Last && !post.DeletionTimestamp.IsZero() && attempt.IsOpen(t.Attempt) {
 		err = attempt.Abandon(t, now)
@@ -211,7 +211,7 @@ func RecordResolutions(
 		}
 	}
 	for _, r := range resolutions {
-		t := posting.Target(post, int(r.Index))
+		t := posting.Of(post).Target(int(r.Index))
 		if t == nil {
 			problems = append(problems, fmt.Errorf("there is no target %d; targets are counted from 0", r.Index))
 			continue
@@ -229,7 +229,7 @@ func RecordResolutions(
 			r.AccountID = found.AccountID
 			r.ExternalID, r.ExternalURL = cmp.Or(found.ExternalID, r.ExternalID), cmp.Or(found.ExternalURL, r.ExternalURL)
 		}
-		if err := attempt.Resolve(t, r, posting.Cards(&post.Spec), now.Add(settings.StartingDeadline), now); err != nil {
+		if err := attempt.Resolve(t, r, posting.Of(post).Cards(), now.Add(settings.StartingDeadline), now); err != nil {
 			refuse(t, err)
 		}
 	}

@@ -72,9 +72,9 @@ type block struct {
 
 func (f *Facts) blockAll(w block) []Action {
 	f.ensureTargets()
-	scheduled := !f.Post.Spec.Draft && posting.UntilDue(f.Post, f.Now) > 0
+	scheduled := !f.Post.Spec.Draft && posting.Of(f.Post).UntilDue(f.Now) > 0
 	for i := range f.Post.Spec.Targets {
-		t := posting.Target(f.Post, i)
+		t := posting.Of(f.Post).Target(i)
 		if attempt.Settled(t) {
 			continue
 		}
@@ -92,7 +92,7 @@ func (f *Facts) blockAll(w block) []Action {
 		}
 	}
 	reason, message := w.reason, w.message
-	if posting.AllSettled(f.Post) {
+	if posting.Of(f.Post).AllSettled() {
 		setAccepted(f.Post, f.Now, reason, message)
 		return []Action{Write{}} // each target has its own event
 	}

@@ -24,7 +24,7 @@ type Rollback struct {
 
 // checkRollback records the outcome of a post after a rollback. It returns no actions if the post may proceed.
 func (f *Facts) checkRollback() []Action {
-	if f.Unowned && posting.Cancelled(f.Post) && !f.Post.Status.Finished && f.Post.DeletionTimestamp.IsZero() && f.rollbackUnresolved() {
+	if f.Unowned && posting.Of(f.Post).Cancelled() && !f.Post.Status.Finished && f.Post.DeletionTimestamp.IsZero() && f.rollbackUnresolved() {
 		return f.cancelUnowned()
 	}
 	if f.willNotSend() {
@@ -57,17 +57,17 @@ func (f *Facts) checkRollback() []Action {
 // recorded only once a lookup has shown that the post is not published. Other posts are looked up later. The wait
 // counts from since, because the post's own deadline may already have passed.
 func (f *Facts) deferForRollback(since time.Time, problem string) []Action {
-	if f.Post.Status.Finished || posting.Cancelled(f.Post) && !f.anyOpen() {
+	if f.Post.Status.Finished || posting.Of(f.Post).Cancelled() && !f.anyOpen() {
 		return []Action{f.waitCancelled()}
 	}
-	if f.Post.Spec.Draft || posting.UntilDue(f.Post, f.Now) > 0 {
+	if f.Post.Spec.Draft || posting.Of(f.Post).UntilDue(f.Now) > 0 {
 		return nil
 	}
 	if actions := f.lookupOpenFirst(); actions != nil {
 		return actions
 	}
 	var end *v1alpha1.Blocked
-	if !posting.Due(f.Post).After(since) {
+	if !posting.Of(f.Post).Due().After(since) {
 		end = &maybePublished
 	}
 	return f.waitForRecord(since.Add(f.Settings.StartingDeadline), end, problem)
@@ -79,7 +79,7 @@ func (f *Facts) cancelUnowned() []Action {
 	if by := f.Rollback.DetectedAt.Add(f.Settings.StartingDeadline); f.Now.Before(by) {
 		return []Action{Wait{Until: by, ForInputs: true}}
 	}
-	if posting.Due(f.Post).After(f.Rollback.DetectedAt) {
+	if posting.Of(f.Post).Due().After(f.Rollback.DetectedAt) {
 		return nil
 	}
 	known := f.knownBefore()
@@ -131,7 +131,7 @@ func (f *Facts) recordRollback() []Action {
 		adopted, withheld := f.adopt(&known)
 		switch {
 		case withheld == nil:
-		case posting.Cancelled(post): // Waiting could be endless, because the connection may never be created.
+		case posting.Of(post).Cancelled(): // Waiting could be endless, because the connection may never be created.
 			actions = f.markUndecided(maybePublished)
 		default:
 			return withheld
@@ -140,7 +140,7 @@ func (f *Facts) recordRollback() []Action {
 			actions = append(actions, Write{Event{Warning: true, Reason: v1alpha1.ReasonAlreadyPublished, Message: alreadyPublished(post)}})
 		}
 	}
-	if !own && !post.Spec.Draft && !posting.Due(post).After(f.Rollback.DetectedAt) {
+	if !own && !post.Spec.Draft && !posting.Of(post).Due().After(f.Rollback.DetectedAt) {
 		post.Status.Earlier = &known
 		if first := f.lookupOpenFirst(); first != nil {
 			return first
@@ -150,10 +150,10 @@ func (f *Facts) recordRollback() []Action {
 	known.Rewound = v1alpha1.NewTimePtr(f.Rollback.DetectedAt)
 	post.Status.Earlier = &known
 	switch {
-	case len(actions) > 0 && posting.Cancelled(post):
+	case len(actions) > 0 && posting.Of(post).Cancelled():
 		f.ensureTargets()
 		f.failUnsent()
-	case len(actions) == 0 && posting.Cancelled(post) && !posting.Started(post) && len(undecided(post)) == 0:
+	case len(actions) == 0 && posting.Of(post).Cancelled() && !posting.Of(post).Started() && len(undecided(post)) == 0:
 		return []Action{cancel()}
 	}
 	f.resume()
@@ -167,7 +167,7 @@ func (f *Facts) recordRollback() []Action {
 // published, the post as a whole can no longer be cancelled.
 func (f *Facts) failUnsent() {
 	for i := range f.Post.Spec.Targets {
-		if t := posting.Target(f.Post, i); !attempt.Settled(t) && !attempt.IsOpen(t.Attempt) {
+		if t := posting.Of(f.Post).Target(i); !attempt.Settled(t) && !attempt.IsOpen(t.Attempt) {
 			fail(t, notSentAnyMore)
 		}
 	}
@@ -185,7 +185,7 @@ func (f *Facts) recordUncertain() []Action {
 	if f.rollbackUnresolved() && f.Rollback.DetectedAt.After(by) {
 		by = f.Rollback.DetectedAt
 	}
-	if f.Unowned || f.NamespaceTerminating || post.Spec.Draft || post.Status.Finished || !existedAt(post, by) || posting.Due(post).After(by) {
+	if f.Unowned || f.NamespaceTerminating || post.Spec.Draft || post.Status.Finished || !existedAt(post, by) || posting.Of(post).Due().After(by) {
 		return nil
 	}
 	return f.markUndecided(maybePublished)
@@ -202,7 +202,7 @@ var maybePublished = v1alpha1.Blocked{
 // resume continues a delivery that had started and was waiting for its record.
 func (f *Facts) resume() {
 	accepted := meta.FindStatusCondition(f.Post.Status.Conditions, v1alpha1.ConditionAccepted)
-	if posting.Started(f.Post) && accepted != nil && accepted.Reason == v1alpha1.ReasonRecordUnavailable {
+	if posting.Of(f.Post).Started() && accepted != nil && accepted.Reason == v1alpha1.ReasonRecordUnavailable {
 		f.admit()
 	}
 }

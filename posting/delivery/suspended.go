@@ -44,7 +44,7 @@ func (f *Facts) setTryUntil(t *v1alpha1.TargetStatus) (changed bool) {
 		t.Blocked = nil
 	}
 	if t.TryUntil == nil {
-		until, fixed := posting.TryUntil(f.Post, f.Now, f.Settings.StartingDeadline)
+		until, fixed := posting.Of(f.Post).TryUntil(f.Now, f.Settings.StartingDeadline)
 		t.TryUntil, t.SuspendedUntil = v1alpha1.NewTimePtr(until), nil
 		changed = !fixed
 	}

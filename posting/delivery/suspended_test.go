@@ -32,7 +32,7 @@ func suspensions(minutes ...int) (list []v1alpha1.Suspension) {
 // shown describes the post and formats the entry of its first target.
 func shown(f *Facts) string {
 	Describe(f.Post, f.Now)
-	t := posting.Target(f.Post, 0)
+	t := posting.Of(f.Post).Target(0)
 	out := string(t.State)
 	if t.Blocked != nil {
 		out += " " + t.Blocked.Reason

@@ -72,7 +72,7 @@ func (w *world) checkSent(who int, s *ship) {
 		w.failf(I1, "the process does not know that attempt %s is stored", s.attempt)
 	}
 	post := m.claimed.post
-	if posting.Cancelled(post) {
+	if posting.Of(post).Cancelled() {
 		w.failf(I1, "the post was cancelled before attempt %s was stored", s.attempt)
 	}
 	if want := contentOf(post, s.target); s.text != want {
@@ -110,7 +110,7 @@ func (w *world) checkLanded(c call) {
 
 // checkAsked is called when a target's call is looked up.
 func (w *world) checkAsked(post *v1alpha1.Post, target int) {
-	a := posting.Target(post, target).Attempt
+	a := posting.Of(post).Target(target).Attempt
 	for i := range w.manager {
 		for _, s := range w.manager[i].ships {
 			if s.attempt == a.ID && (s.phase == underway || s.phase == waiting) && s.by > w.now && w.manager[i].pc == sending {
@@ -124,7 +124,7 @@ func (w *world) checkAsked(post *v1alpha1.Post, target int) {
 func (w *world) checkWrite(who int, before, after *v1alpha1.Post, about []int) {
 	for i := range after.Status.Targets {
 		n := &after.Status.Targets[i]
-		o := posting.Target(before, int(n.Index))
+		o := posting.Of(before).Target(int(n.Index))
 		if o == nil {
 			o = &v1alpha1.TargetStatus{Index: n.Index}
 		}
@@ -194,7 +194,7 @@ func (w *world) checkHandedOver(t *v1alpha1.TargetStatus) {
 // checkOpened checks that a new attempt follows a correctly closed one.
 func (w *world) checkOpened(before *v1alpha1.Post, o, n *v1alpha1.TargetStatus) {
 	id := n.Attempt.ID
-	if posting.Cancelled(before) {
+	if posting.Of(before).Cancelled() {
 		w.failf(I1, "attempt %s is stored in a cancelled post", id)
 	}
 	prev := o.Attempt
@@ -286,7 +286,7 @@ func (w *world) isWritten(s ship) bool {
 	if s.answer == took {
 		return w.nameWritten(s)
 	}
-	t := posting.Target(w.etcd.post, s.target)
+	t := posting.Of(w.etcd.post).Target(s.target)
 	if t == nil {
 		return false
 	}
@@ -299,13 +299,13 @@ func (w *world) isWritten(s ship) bool {
 // checkEnd is called for a final state.
 func (w *world) checkEnd() {
 	post := w.etcd.post
-	if !posting.AllSettled(post) && posting.PhaseOf(post) != v1alpha1.PhaseCancelled {
+	if !posting.Of(post).AllSettled() && posting.Of(post).Phase() != v1alpha1.PhaseCancelled {
 		w.failf(Lost, "the post stays %s", post.Status.Phase)
 		return
 	}
 	for i := range post.Spec.Targets {
-		t := posting.Target(post, i)
-		out := make([]int, max(posting.Cards(&post.Spec), 1))
+		t := posting.Of(post).Target(i)
+		out := make([]int, max(posting.Of(post).Cards(), 1))
 		for _, p := range w.posts {
 			if p.target == i {
 				out[p.card]++

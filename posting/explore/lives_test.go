@@ -139,7 +139,7 @@ func (l *lives) next(b livesBroken) (steps map[string]*lives, goesOn bool) {
 		if l.post.DeletionTimestamp.IsZero() {
 			add("it is deleted", func(n *lives) { n.post.DeletionTimestamp = new(metav1.NewTime(t0)) })
 		}
-		if l.cancels && l.post.Spec.ScheduledAt != nil && !l.post.Spec.Cancelled && !l.post.Status.Finished && !posting.Started(l.post) {
+		if l.cancels && l.post.Spec.ScheduledAt != nil && !l.post.Spec.Cancelled && !l.post.Status.Finished && !posting.Of(l.post).Started() {
 			add("it is cancelled", func(n *lives) { n.post.Spec.Cancelled = true; n.post.Generation++ })
 		}
 		if l.post.Status.Finished && !l.away && l.slow == nil {
@@ -225,7 +225,7 @@ func (l *lives) claim(post *v1alpha1.Post, targets []int, add func(string, func(
 				n.confirm(i, taken)
 			}
 			if outcome == platforms.Unknown {
-				must(attempt.Abandon(posting.Target(n.post, i), n.now()))
+				must(attempt.Abandon(posting.Of(n.post).Target(i), n.now()))
 				delivery.Describe(n.post, n.now())
 			}
 		})
@@ -250,7 +250,7 @@ func (l *lives) confirm(target int, taken bool) {
 
 // release finalizes the object as the reconciler does, with or without its record.
 func (l *lives) release(b livesBroken, add func(string, func(*lives))) {
-	needed := record.Required(l.post) && !b.noRecord && (posting.Started(l.post) || l.post.Status.Finished || !b.forgetsAsked)
+	needed := record.Required(l.post) && !b.noRecord && (posting.Of(l.post).Started() || l.post.Status.Finished || !b.forgetsAsked)
 	if needed && l.away {
 		return
 	}
@@ -313,7 +313,7 @@ func (l *lives) wrong() string {
 		switch t := &l.post.Status.Targets[i]; {
 		case attempt.Posted(t) && l.out[t.Index] == 0:
 			return fmt.Sprintf("target %d reads posted, and is nowhere: it is lost", t.Index)
-		case attempt.Undecided(t) && t.Attempt == nil && !record.IsCopy(l.post) && l.bucket == nil && posting.Due(l.post).After(l.doubted):
+		case attempt.Undecided(t) && t.Attempt == nil && !record.IsCopy(l.post) && l.bucket == nil && posting.Of(l.post).Due().After(l.doubted):
 			return fmt.Sprintf("a person is asked about target %d, which cannot have gone out", t.Index)
 		}
 	}
@@ -323,8 +323,8 @@ func (l *lives) wrong() string {
 // stuck reports whether a due post makes no progress although the store is available and it is known whether there was
 // a rollback.
 func (l *lives) stuck() bool {
-	return l.post != nil && l.post.DeletionTimestamp.IsZero() && !l.away && l.unsure.IsZero() && posting.UntilDue(l.post, l.now()) <= 0 &&
-		!posting.AllSettled(l.post) && l.post.Status.Phase != v1alpha1.PhaseCancelled
+	return l.post != nil && l.post.DeletionTimestamp.IsZero() && !l.away && l.unsure.IsZero() && posting.Of(l.post).UntilDue(l.now()) <= 0 &&
+		!posting.Of(l.post).AllSettled() && l.post.Status.Phase != v1alpha1.PhaseCancelled
 }
 
 // exploreLives visits every schedule within the bounds. It returns the number of states and the trace to a violation,

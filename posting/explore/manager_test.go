@@ -165,7 +165,7 @@ func (w *world) instants(i int, consider func(int64)) {
 	for _, s := range m.ships {
 		switch s.phase {
 		case claimed:
-			if a := posting.Target(m.claimed.post, s.target).Attempt; a != nil {
+			if a := posting.Of(m.claimed.post).Target(s.target).Attempt; a != nil {
 				// The last instant when it may start, and the first when it may not.
 				consider(w.truly(i, a.SendBefore.Time) - 1)
 				consider(w.truly(i, a.SendBefore.Time))
@@ -181,7 +181,7 @@ func (w *world) instants(i int, consider func(int64)) {
 		return
 	}
 	for _, l := range m.lookups {
-		consider(w.truly(i, proofAt(posting.Target(m.copy.post, l.Target).Attempt, w.timing())))
+		consider(w.truly(i, proofAt(posting.Of(m.copy.post).Target(l.Target).Attempt, w.timing())))
 	}
 }
 

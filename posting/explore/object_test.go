@@ -56,7 +56,7 @@ func (w *world) changed(v *version, change func(*v1alpha1.Post)) *version {
 // describe derives a post's displayed fields from its facts.
 func describe(p *v1alpha1.Post) { delivery.Describe(p, t0) }
 
-func started(p *v1alpha1.Post) bool { return posting.Started(p) }
+func started(p *v1alpha1.Post) bool { return posting.Of(p).Started() }
 
 // written is the result of a write.
 type written int
@@ -114,7 +114,7 @@ func (w *world) putSpec(change func(*v1alpha1.Post)) {
 func refusedBySchema(before, after *v1alpha1.Post) string {
 	for i := range before.Status.Targets {
 		o := &before.Status.Targets[i]
-		n := posting.Target(after, int(o.Index))
+		n := posting.Of(after).Target(int(o.Index))
 		if n == nil {
 			return "the record of a target is never removed"
 		}

@@ -145,7 +145,7 @@ func (m *manager) recall() []delivery.Result {
 			m.ships = append(m.ships, m.kept[k])
 			continue
 		}
-		card := posting.Target(m.read.post, r.Target).Attempt.Card
+		card := posting.Of(m.read.post).Target(r.Target).Attempt.Card
 		m.ships = append(m.ships, ship{target: r.Target, card: int(card), attempt: r.Attempt, phase: answered, answer: neverClaimed})
 	}
 	m.kept = slices.DeleteFunc(m.kept, func(s ship) bool { _, still := memory.Results[s.attempt]; return !still })
@@ -179,7 +179,7 @@ func (w *world) prepare(i, target int) {
 	m := &w.manager[i]
 	post := m.read.post
 	m.prep = preparation{hash: hashOf(post, target), text: contentOf(post, target), running: true, begunAt: m.passAt}
-	if earlier := attempt.Checkpoint(posting.Target(post, target).Attempt, m.prep.hash); earlier != "" {
+	if earlier := attempt.Checkpoint(posting.Of(post).Target(target).Attempt, m.prep.hash); earlier != "" {
 		m.prep.container = number(earlier)
 	}
 }
@@ -215,12 +215,12 @@ func (w *world) sendLookups(i int) {
 	for k := range m.lookups {
 		l := &m.lookups[k]
 		w.checkAsked(m.copy.post, l.Target)
-		if name := posting.Target(m.copy.post, l.Target).Attempt.OperationID; name != "" {
+		if name := posting.Of(m.copy.post).Target(l.Target).Attempt.OperationID; name != "" {
 			w.answerTicket(name, l)
 			continue
 		}
 		if w.x.tells {
-			w.answerUnnamed(posting.Target(m.copy.post, l.Target).Attempt.ID, l)
+			w.answerUnnamed(posting.Of(m.copy.post).Target(l.Target).Attempt.ID, l)
 			continue
 		}
 		l.LookupResult = w.lookupResult(m.copy.post, l.Target)
@@ -260,14 +260,14 @@ func (w *world) found(i int) *version {
 				l.AskedAt = w.local(i)
 			}
 			must(delivery.RecordLookup(p, &l.LookupAnswer, timing, w.deadlines(), w.local(i)))
-			if a := posting.Target(p, l.Target).Attempt; w.x.broken.oneLook && attempt.IsOpen(a) && a.Lookups > 0 {
+			if a := posting.Of(p).Target(l.Target).Attempt; w.x.broken.oneLook && attempt.IsOpen(a) && a.Lookups > 0 {
 				must(delivery.RecordLookup(p, &l.LookupAnswer, timing, w.deadlines(), w.local(i)))
 			}
 		}
 		p.Spec.OnUnknownOutcome = w.x.policy
 		describe(p)
 		for _, l := range m.lookups {
-			if t := posting.Target(p, l.Target); w.x.broken.silent && t.Attempt.Outcome == v1alpha1.OutcomeUnknown {
+			if t := posting.Of(p).Target(l.Target); w.x.broken.silent && t.Attempt.Outcome == v1alpha1.OutcomeUnknown {
 				t.Message = "failed"
 			}
 		}

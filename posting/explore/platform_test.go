@@ -138,7 +138,7 @@ func (w *world) platformSteps(add adder) {
 
 // lookupResult returns the lookup result for a target's call.
 func (w *world) lookupResult(post *v1alpha1.Post, i int) platforms.LookupResult {
-	a := posting.Target(post, i).Attempt
+	a := posting.Of(post).Target(i).Attempt
 	if a.Checkpoint != "" {
 		if at := w.containers[number(a.Checkpoint)-1].post; at > 0 {
 			return platforms.LookupResult{Matches: 1, ExternalID: externalID(at)}

@@ -82,7 +82,7 @@ func (l *lives) saveSnapshot() {
 // missing from the snapshot, its record is rewritten within a minute after each call. A rollback before that write
 // sends the post again; see docs/adr/0021.
 func (l *lives) isKept() bool {
-	if l.post == nil || !posting.Started(l.post) {
+	if l.post == nil || !posting.Of(l.post).Started() {
 		return true
 	}
 	if l.bucket == nil || !l.bucket.Covers(l.post.UID) {
@@ -154,14 +154,14 @@ func (l *lives) rewound(b livesBroken) delivery.Rollback {
 func (l *lives) addLookups(targets []int, add func(string, func(*lives))) {
 	add("its last call cannot be found out", func(n *lives) {
 		for _, i := range targets {
-			must(attempt.Abandon(posting.Target(n.post, i), n.now()))
+			must(attempt.Abandon(posting.Of(n.post).Target(i), n.now()))
 		}
 		delivery.Describe(n.post, n.now())
 	})
 	add("its last call is looked up", func(n *lives) {
 		timing, _ := n.facts(livesBroken{}).Timing(v1alpha1.PlatformX)
 		for _, i := range targets {
-			t := posting.Target(n.post, i)
+			t := posting.Of(n.post).Target(i)
 			for asked := n.now(); attempt.IsOpen(t.Attempt); asked = asked.Add(time.Minute) {
 				answer := delivery.LookupAnswer{Target: i, AskedAt: asked, LookupResult: platforms.LookupResult{Proof: true}}
 				if n.out[i] > 0 {

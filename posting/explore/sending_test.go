@@ -92,10 +92,10 @@ func (w *world) open(p *v1alpha1.Post, targets []int, now time.Time, prep prepar
 	for n, c := range claims {
 		ships[n] = ship{target: c.Target, card: int(c.Card), attempt: c.ID, container: prep.container, visible: prep.visible}
 		if w.x.broken.forgetDoubt {
-			posting.Target(p, c.Target).Attempt.UnknownSince = nil
+			posting.Of(p).Target(c.Target).Attempt.UnknownSince = nil
 		}
 		if w.x.broken.searchLate {
-			posting.Target(p, c.Target).Attempt.SearchFrom = nil
+			posting.Of(p).Target(c.Target).Attempt.SearchFrom = nil
 		}
 	}
 	return ships
@@ -137,7 +137,7 @@ func (w *world) sendSteps(i int, add adder) {
 func (w *world) check(i, k int) {
 	m := &w.manager[i]
 	s := &m.ships[k]
-	a := posting.Target(m.claimed.post, s.target).Attempt
+	a := posting.Of(m.claimed.post).Target(s.target).Attempt
 	now := w.local(i)
 	switch {
 	case a == nil || a.ID != s.attempt || !attempt.MaySend(a, now) && !w.x.broken.sendLate:
@@ -236,7 +236,7 @@ func (w *world) entered(i int) (next *version, about []int, chained []ship) {
 			if r, enter := w.misreported(p, s, now); enter {
 				results = append(results, r)
 			}
-			if s.answer == yes && s.card+1 < posting.Cards(&p.Spec) && !s.alone {
+			if s.answer == yes && s.card+1 < posting.Of(p).Cards() && !s.alone {
 				cards = append(cards, s.target)
 			}
 		}
@@ -270,9 +270,9 @@ func (s ship) result() delivery.Result {
 
 // misreported returns a result as a manager that breaks rules would record it. If enter is false, it is not recorded.
 func (w *world) misreported(p *v1alpha1.Post, s ship, now time.Time) (r delivery.Result, enter bool) {
-	t := posting.Target(p, s.target)
+	t := posting.Of(p).Target(s.target)
 	switch {
-	case w.x.broken.nextCardEarly && s.answer == yes && s.card+1 < posting.Cards(&p.Spec):
+	case w.x.broken.nextCardEarly && s.answer == yes && s.card+1 < posting.Of(p).Cards():
 		t.Attempt = &v1alpha1.Attempt{Number: t.Attempt.Number + 1, ID: "early", Card: int32(s.card + 1), StartedAt: v1alpha1.NewTime(now), SendBefore: v1alpha1.NewTime(now)}
 		return r, false
 	case w.x.broken.forgetPost && s.answer == yes:
@@ -293,7 +293,7 @@ func (w *world) misreported(p *v1alpha1.Post, s ship, now time.Time) (r delivery
 func (w *world) intrude(p *v1alpha1.Post, s ship, now time.Time) {
 	for k := range p.Status.Targets {
 		if t := &p.Status.Targets[k]; k != s.target && t.Attempt != nil {
-			_ = attempt.Record(t, t.Attempt.ID, s.answer.result(s.post), posting.Cards(&p.Spec), now)
+			_ = attempt.Record(t, t.Attempt.ID, s.answer.result(s.post), posting.Of(p).Cards(), now)
 		}
 	}
 }

@@ -195,7 +195,7 @@ func (w *world) tolerance() int64 {
 // forgetCounted drops recorded suspensions that have already shifted the deadlines of a post's targets.
 func (w *world) forgetCounted(p *v1alpha1.Post) {
 	for i := range p.Spec.Targets {
-		if t := posting.Target(p, i); t != nil && w.x.broken.countTwice {
+		if t := posting.Of(p).Target(i); t != nil && w.x.broken.countTwice {
 			t.SuspendedUntil = nil
 		}
 	}

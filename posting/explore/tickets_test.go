@@ -119,7 +119,7 @@ func (w *world) answerUnnamed(attemptID string, l *lookup) {
 // nameWritten reports whether an operation ID that was received is stored, or is no longer needed because its attempt
 // is settled or superseded.
 func (w *world) nameWritten(s ship) bool {
-	a := posting.Target(w.etcd.post, s.target).Attempt
+	a := posting.Of(w.etcd.post).Target(s.target).Attempt
 	return a == nil || a.ID != s.attempt || a.OperationID == ticketName(s.post) ||
 		!attempt.IsOpen(a) && a.Outcome != v1alpha1.OutcomeUnknown
 }

@@ -89,7 +89,7 @@ func Uses(counter *v1alpha1.UsageSpec, post *v1alpha1.Post, find Connections, st
 // Stored returns a stored post's uses, to compare it with a Usage.
 func Stored(counter *v1alpha1.UsageSpec, post *v1alpha1.Post, find Connections, startingDeadline time.Duration) usage.PostUses {
 	return usage.PostUses{
-		Name: post.Name, UID: post.UID, Begun: posting.Started(post), Uses: Uses(counter, post, find, startingDeadline),
+		Name: post.Name, UID: post.UID, Begun: posting.Of(post).Started(), Uses: Uses(counter, post, find, startingDeadline),
 	}
 }
 
@@ -101,7 +101,7 @@ func appliesTo(counter *v1alpha1.UsageSpec, post *v1alpha1.Post, i int, platform
 }
 
 func platformOf(post *v1alpha1.Post, i int, c *v1alpha1.Connection) v1alpha1.Platform {
-	if t := posting.Target(post, i); t != nil && t.Attempt != nil && t.Platform != "" {
+	if t := posting.Of(post).Target(i); t != nil && t.Attempt != nil && t.Platform != "" {
 		return t.Platform
 	}
 	if c != nil {

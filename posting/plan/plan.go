@@ -106,10 +106,10 @@ func IntendedAt(post *v1alpha1.Post, i int, startingDeadline time.Duration) time
 	if post.Spec.ScheduledAt != nil {
 		return post.Spec.ScheduledAt.Time
 	}
-	if t := posting.Target(post, i); post.Generation > 1 && t != nil && t.TryUntil != nil {
+	if t := posting.Of(post).Target(i); post.Generation > 1 && t != nil && t.TryUntil != nil {
 		return t.TryUntil.Add(-startingDeadline)
 	}
-	return posting.Created(post)
+	return posting.Of(post).Created()
 }
 
 // UseOf returns what target i of a post uses, on any platform. Published posts count. Posts that may be published count
@@ -117,7 +117,7 @@ func IntendedAt(post *v1alpha1.Post, i int, startingDeadline time.Duration) time
 func UseOf(post *v1alpha1.Post, i int) usage.Use {
 	use := usage.Use{Target: i}
 	cost := Cost(post)
-	t := posting.Target(post, i)
+	t := posting.Of(post).Target(i)
 	if t == nil {
 		t = &v1alpha1.TargetStatus{}
 	}
@@ -128,7 +128,7 @@ func UseOf(post *v1alpha1.Post, i int) usage.Use {
 		use.Count, use.Final = min(len(t.Cards), cost), true
 	case state == v1alpha1.TargetUndecided, t.Attempt != nil:
 		use.Count = cost
-	case posting.Cancelled(post) && !posting.Started(post):
+	case posting.Of(post).Cancelled() && !posting.Of(post).Started():
 		use.Final = true
 	case post.Spec.Draft, !post.DeletionTimestamp.IsZero():
 	default:

@@ -27,11 +27,11 @@ func LookupRequired(post *v1alpha1.Post) bool {
 	switch {
 	case post.Status.Finished:
 		return false
-	case posting.Started(post):
-		return posting.Recreated(post) // the entries may belong to the previous object
+	case posting.Of(post).Started():
+		return posting.Of(post).Recreated() // the entries may belong to the previous object
 	}
 	if made := post.Labels[v1alpha1.OriginLabel] != "" && post.Annotations[v1alpha1.BornAnnotation] != ""; made {
-		return post.Annotations[v1alpha1.RequestAnnotation] != "" || posting.Recreated(post)
+		return post.Annotations[v1alpha1.RequestAnnotation] != "" || posting.Of(post).Recreated()
 	}
 	return !Armed(post)
 }
@@ -39,7 +39,7 @@ func LookupRequired(post *v1alpha1.Post) bool {
 // IsCopy reports whether an object was recreated from a backup: the API recorded when it was created, or the manager
 // recorded its UID, and what they recorded belongs to another object.
 func IsCopy(post *v1alpha1.Post) bool {
-	return posting.Restored(post) || CopyOf(post) != ""
+	return posting.Of(post).Restored() || CopyOf(post) != ""
 }
 
 // CopyOf returns the UID of the original if an applied post is a copy. It returns "" for an original, and for a post
@@ -111,7 +111,7 @@ func (r *Record) adopt(post *v1alpha1.Post, account Account, open func(entry *v1
 		return out
 	}
 	for i, old := range matches {
-		if old == nil || !old.mayBePublished() && !r.mayBeSentSince(old) || !open(posting.Target(post, i)) {
+		if old == nil || !old.mayBePublished() && !r.mayBeSentSince(old) || !open(posting.Of(post).Target(i)) {
 			continue
 		}
 		r.adoptTarget(post, i, old)
@@ -125,7 +125,7 @@ func (r *Record) FirstSent() (first time.Time) {
 	for _, list := range [][]Target{r.Targets, r.Before} {
 		for i := range list {
 			t := &list[i]
-			if t.Attempt == nil || t.posted(posting.Cards(&r.Spec)) {
+			if t.Attempt == nil || t.posted(posting.Of(&v1alpha1.Post{Spec: r.Spec}).Cards()) {
 				continue
 			}
 			at := t.Attempt.StartedAt.Time
@@ -164,7 +164,7 @@ func (r *Record) adoptTarget(post *v1alpha1.Post, i int, old *Target) {
 	next.Index = int32(i) //nolint:gosec // a post has at most 100 targets
 	next.Phase, next.Reason, next.Message = "", "", ""
 	next.Prepared, next.NextTryAt, next.TryUntil = nil, nil, nil
-	cards, had := posting.Cards(&post.Spec), len(next.Cards)
+	cards, had := posting.Of(post).Cards(), len(next.Cards)
 	switch {
 	case old.posted(cards):
 		next.State, next.Blocked = v1alpha1.TargetPosted, nil
@@ -178,7 +178,7 @@ func (r *Record) adoptTarget(post *v1alpha1.Post, i int, old *Target) {
 	default: // a tree's first cards are published, and the next one was refused
 		next.State, next.Blocked = v1alpha1.TargetPending, nil
 	}
-	if entry := posting.Target(post, i); entry != nil {
+	if entry := posting.Of(post).Target(i); entry != nil {
 		preserveFacts(&next, entry)
 		*entry = next
 		return

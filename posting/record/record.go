@@ -83,7 +83,7 @@ type Account func(connection string) (platform v1alpha1.Platform, id string, ok 
 func New(post *v1alpha1.Post, team string, account Account) *Record {
 	r := &Record{
 		Version: Version, Namespace: post.Namespace, Team: team, Name: post.Name, UID: post.UID, Generation: post.Generation,
-		CreatedAt: v1alpha1.NewTime(post.CreationTimestamp.Time), FinishedAt: post.Status.FinishedAt, Underway: Underway(post), Phase: posting.PhaseOf(post),
+		CreatedAt: v1alpha1.NewTime(post.CreationTimestamp.Time), FinishedAt: post.Status.FinishedAt, Underway: Underway(post), Phase: posting.Of(post).Phase(),
 		Labels: map[string]string{}, Annotations: map[string]string{}, Spec: *post.Spec.DeepCopy(),
 	}
 	if origin := post.Labels[v1alpha1.OriginLabel]; origin != "" {
@@ -109,14 +109,14 @@ const WriteTimeout = time.Hour
 
 // Required reports whether a post needs a record: a call may have been made, or it is undecided or finished.
 func Required(post *v1alpha1.Post) bool {
-	return posting.Started(post) || post.Status.Finished || slices.ContainsFunc(post.Status.Targets, func(t v1alpha1.TargetStatus) bool {
+	return posting.Of(post).Started() || post.Status.Finished || slices.ContainsFunc(post.Status.Targets, func(t v1alpha1.TargetStatus) bool {
 		return attempt.Undecided(&t)
 	})
 }
 
 // Underway reports whether some targets of a post are still to be sent although others may have been.
 func Underway(post *v1alpha1.Post) bool {
-	return post.DeletionTimestamp.IsZero() && !post.Status.Finished && Required(post) && !posting.AllSettled(post)
+	return post.DeletionTimestamp.IsZero() && !post.Status.Finished && Required(post) && !posting.Of(post).AllSettled()
 }
 
 // places returns the indexes of the targets to record: none if there are no entries, otherwise those of the spec in
@@ -140,7 +140,7 @@ func places(post *v1alpha1.Post) []int {
 
 func targetOf(post *v1alpha1.Post, i int, account Account) Target {
 	kept := Target{TargetStatus: v1alpha1.TargetStatus{Index: int32(i)}} //nolint:gosec // a post has at most 100 targets
-	if t := posting.Target(post, i); t != nil {
+	if t := posting.Of(post).Target(i); t != nil {
 		kept.TargetStatus = *t.DeepCopy()
 	}
 	t := &kept.TargetStatus

@@ -25,7 +25,7 @@ const maxFiles = 2000
 
 // ValidateFiles checks how many different files a post has, before they are looked up. Validate includes it.
 func ValidateFiles(post *v1alpha1.Post) field.ErrorList {
-	n := len(posting.MediaNames(&post.Spec))
+	n := len(posting.Of(post).MediaNames())
 	if n <= maxFiles {
 		return nil
 	}

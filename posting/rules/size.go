@@ -22,9 +22,9 @@ func ValidateSize(post, stored *v1alpha1.Post) field.ErrorList {
 // size rejects a post that is too large or leaves no room for its delivery status. A stored post may keep its size.
 func (v *validation) size(spec *field.Path) field.ErrorList {
 	post := v.post
-	bytes, room, allowed := posting.Size(post), posting.MaxStorableSize(post), posting.MaxPost
+	bytes, room, allowed := posting.Of(post).Size(), posting.Of(post).MaxStorableSize(), posting.MaxPost
 	if v.env.Stored != nil {
-		allowed = max(allowed, posting.Size(v.env.Stored))
+		allowed = max(allowed, posting.Of(v.env.Stored).Size())
 	}
 	most := min(room, allowed)
 	if bytes <= most {

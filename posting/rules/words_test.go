@@ -82,11 +82,11 @@ func (fourImages) Capabilities() platforms.Capabilities { return platforms.Capab
 func TestSizeAtItsLimit(t *testing.T) {
 	filled := func(more int) (*v1alpha1.Post, field.ErrorList) {
 		post := &v1alpha1.Post{Spec: v1alpha1.PostSpec{Category: v1alpha1.CategoryText, Targets: to("x")}}
-		post.Spec.Targets[0].Caption += strings.Repeat("a", posting.MaxPost-posting.Size(post)+more)
+		post.Spec.Targets[0].Caption += strings.Repeat("a", posting.MaxPost-posting.Of(post).Size()+more)
 		return post, (&validation{post: post}).size(field.NewPath("spec"))
 	}
 	if post, errs := filled(0); len(errs) > 0 {
-		t.Errorf("%d bytes of %d: %v", posting.Size(post), posting.MaxPost, errs)
+		t.Errorf("%d bytes of %d: %v", posting.Of(post).Size(), posting.MaxPost, errs)
 	}
 	if _, errs := filled(1); len(errs) != 1 || !strings.Contains(errs[0].Detail, "shorten the captions") {
 		t.Errorf("one byte more can be mended by a shorter caption: %v", errs)

@@ -58,7 +58,7 @@ var sizes = map[string]func(i int) *v1alpha1.Post{
 				ConnectionRef: v1alpha1.LocalReference{Name: "acme-page"}, Caption: strings.Repeat("a", 64_000),
 			})
 		}
-		left := posting.MaxPost - posting.Size(post)
+		left := posting.MaxPost - posting.Of(post).Size()
 		post.Spec.Targets[0].Caption += strings.Repeat("a", min(left, 1_500))
 		return post
 	},
@@ -157,7 +157,7 @@ func feedAll(ctx context.Context, config *rest.Config) (any, error) {
 	feed := kube.NewPostFeed(reader, nil, index, func(p *v1alpha1.Post) postindex.Summary {
 		return postindex.Summary{
 			ID: p.Name, Status: v1alpha1.PhaseDraft, Category: p.Spec.Category, DisplayAt: p.CreationTimestamp.Time,
-			Title: posting.Title(p, func(int) v1alpha1.Platform { return v1alpha1.PlatformFacebook }),
+			Title: posting.Of(p).Title(func(int) v1alpha1.Platform { return v1alpha1.PlatformFacebook }),
 		}
 	})
 	go feed.Run(ctx)
@@ -243,7 +243,7 @@ func TestMemory(t *testing.T) {
 					continue
 				}
 				got := child(t, i, config)
-				t.Logf("%s, 500 posts of %d KiB: %.0f MiB alive, %.0f MiB at the most", mode.name, posting.Size(of(0))>>10, got.aliveMiB, got.peakMiB)
+				t.Logf("%s, 500 posts of %d KiB: %.0f MiB alive, %.0f MiB at the most", mode.name, posting.Of(of(0)).Size()>>10, got.aliveMiB, got.peakMiB)
 				if !mode.older && (got.aliveMiB > mode.bound.aliveMiB || got.peakMiB > mode.bound.peakMiB) {
 					t.Errorf("%s: more than %.0f MiB alive, %.0f at the most", mode.name, mode.bound.aliveMiB, mode.bound.peakMiB)
 				}

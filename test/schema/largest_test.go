@@ -31,7 +31,7 @@ func filledText(targets int) *v1alpha1.Post {
 		})
 	}
 	for i := range post.Spec.Targets {
-		left := min(posting.MaxPost, posting.MaxStorableSize(post)) - posting.Size(post)
+		left := min(posting.MaxPost, posting.Of(post).MaxStorableSize()) - posting.Of(post).Size()
 		post.Spec.Targets[i].Caption += strings.Repeat("a", min(65_535, left))
 	}
 	return post
@@ -48,7 +48,7 @@ func filledTree(targets, cards int) *v1alpha1.Post {
 		post.Spec.Tree.Cards = append(post.Spec.Tree.Cards, v1alpha1.TreeCard{Caption: "a"})
 	}
 	for i := range post.Spec.Tree.Cards {
-		left := min(posting.MaxPost, posting.MaxStorableSize(post)) - posting.Size(post)
+		left := min(posting.MaxPost, posting.Of(post).MaxStorableSize()) - posting.Of(post).Size()
 		post.Spec.Tree.Cards[i].Caption += strings.Repeat("a", min(65_535, left))
 	}
 	return post
@@ -61,7 +61,7 @@ func applied(post *v1alpha1.Post) *v1alpha1.Post {
 		post.Spec.Targets[1+i].Caption = "a"
 	}
 	post.Annotations = map[string]string{}
-	post.Annotations["kubectl.kubernetes.io/last-applied-configuration"] = strings.Repeat("a", min(posting.MaxPost, posting.MaxStorableSize(post))-posting.Size(post)-100)
+	post.Annotations["kubectl.kubernetes.io/last-applied-configuration"] = strings.Repeat("a", min(posting.MaxPost, posting.Of(post).MaxStorableSize())-posting.Of(post).Size()-100)
 	return post
 }
 
@@ -106,8 +106,8 @@ func candidates() (all []v1alpha1.Candidate) {
 
 var _ = DescribeTable("the largest accepted post has space for its complete delivery record",
 	func(ctx SpecContext, post *v1alpha1.Post) {
-		most := min(posting.MaxPost, posting.MaxStorableSize(post))
-		Expect(posting.Size(post)).To(BeNumerically("~", most, 200), "it is filled")
+		most := min(posting.MaxPost, posting.Of(post).MaxStorableSize())
+		Expect(posting.Of(post).Size()).To(BeNumerically("~", most, 200), "it is filled")
 		Expect(k8s.Create(ctx, post, client.FieldOwner("herald-apiserver"))).To(Succeed())
 		DeferCleanup(func(ctx SpecContext) { Expect(k8s.Delete(ctx, post)).To(Succeed()) })
 
@@ -124,7 +124,7 @@ var _ = DescribeTable("the largest accepted post has space for its complete deli
 		Expect(k8s.Status().Update(ctx, post, client.FieldOwner("herald"))).To(Succeed())
 
 		By("claiming all targets, and recording the most that is said of them")
-		cards := posting.Cards(&post.Spec)
+		cards := posting.Of(post).Cards()
 		if post.Spec.Category != v1alpha1.CategoryTree {
 			cards = 0
 		}
@@ -313,8 +313,8 @@ var _ = DescribeTable("the budget footprint covers the stored size of a fully pu
 		}
 		Expect(k8s.Status().Update(ctx, post, client.FieldOwner("herald"))).To(Succeed())
 		stored := suite.Must(json.Marshal(post))
-		AddReportEntry("bytes", fmt.Sprintf("stored %d, written by people %d, counted %d", len(stored), posting.Size(post), posting.Footprint(post)))
-		Expect(int64(len(stored))).To(BeNumerically("<=", posting.Footprint(post)+onceInEachPost))
+		AddReportEntry("bytes", fmt.Sprintf("stored %d, written by people %d, counted %d", len(stored), posting.Of(post).Size(), posting.Of(post).Footprint()))
+		Expect(int64(len(stored))).To(BeNumerically("<=", posting.Of(post).Footprint()+onceInEachPost))
 		Expect(post.ManagedFields).NotTo(BeEmpty(), "ownership is stored as well")
 	},
 	Entry("text to one account", validPost(), 0),

@@ -34,7 +34,7 @@ func (l *Lookups) Candidates(ctx context.Context, f *delivery.Facts, targets []i
 	var asked sync.WaitGroup
 	for n, i := range targets {
 		found[n].Target = i
-		asked.Go(func() { found[n].Posts, found[n].Err = l.candidates(ctx, f, posting.Target(f.Post, i)) })
+		asked.Go(func() { found[n].Posts, found[n].Err = l.candidates(ctx, f, posting.Of(f.Post).Target(i)) })
 	}
 	asked.Wait()
 	return found

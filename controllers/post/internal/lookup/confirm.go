@@ -94,7 +94,7 @@ func (q *accountQuery) since() time.Time {
 	if q.target.Attempt != nil {
 		return attempt.SearchFrom(q.target.Attempt)
 	}
-	return posting.Due(q.facts.Post).Add(-time.Minute)
+	return posting.Of(q.facts.Post).Due().Add(-time.Minute)
 }
 
 const (

@@ -53,7 +53,7 @@ func (l *Lookups) Lookup(ctx context.Context, f *delivery.Facts, targets []int) 
 			defer span.End()
 			a.LookupResult, a.Err = l.lookupTarget(ctx, f, a)
 			a.Last = f.NamespaceTerminating || a.Err != nil && errors.Is(a.Err.Err, errNoAccess)
-			trace(span, posting.Target(f.Post, i), a)
+			trace(span, posting.Of(f.Post).Target(i), a)
 		})
 	}
 	asked.Wait()
@@ -86,7 +86,7 @@ func noAccess(format string, args ...any) *platforms.Error {
 }
 
 func (l *Lookups) lookupTarget(ctx context.Context, f *delivery.Facts, a *delivery.LookupAnswer) (none platforms.LookupResult, _ *platforms.Error) {
-	t := posting.Target(f.Post, a.Target)
+	t := posting.Of(f.Post).Target(a.Target)
 	name := f.Post.Spec.Targets[a.Target].ConnectionRef.Name
 	conn := f.Connections[name]
 	timing, known := f.Timing(t.Platform)
@@ -186,7 +186,7 @@ func (l *Lookups) job(ctx context.Context, f *delivery.Facts, t *v1alpha1.Target
 // Claim assigns the post that a lookup has found to the target. If another target has been given it since the lookup,
 // Claim clears the answer, unless the platform itself has identified the post.
 func (l *Lookups) Claim(post *v1alpha1.Post, a *delivery.LookupAnswer) {
-	t := posting.Target(post, a.Target)
+	t := posting.Of(post).Target(a.Target)
 	self := owner{post.UID, t.Index}
 	switch result := &a.LookupResult; {
 	case a.Err != nil || result.Matches != 1 || result.ExternalID == "":

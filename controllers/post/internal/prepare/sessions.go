@@ -68,7 +68,7 @@ func ownerOf(post *v1alpha1.Post, target int, hash string) sessionOwner {
 		post:   &v1alpha1.Post{ObjectMeta: metav1.ObjectMeta{Namespace: post.Namespace, Name: post.Name, UID: post.UID}},
 		target: target, hash: hash,
 	}
-	if t := posting.Target(post, target); t != nil && t.Prepared != nil {
+	if t := posting.Of(post).Target(target); t != nil && t.Prepared != nil {
 		owner.recordedHash = t.Prepared.SecretHash
 	}
 	return owner

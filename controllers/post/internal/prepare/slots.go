@@ -21,7 +21,7 @@ const (
 )
 
 func (t *Target) waiter() dispatch.Waiter {
-	return dispatch.Waiter{ID: client.ObjectKeyFromObject(t.Post).String(), Team: t.Post.Namespace, Due: posting.Due(t.Post), Wake: t.Wake}
+	return dispatch.Waiter{ID: client.ObjectKeyFromObject(t.Post).String(), Team: t.Post.Namespace, Due: posting.Of(t.Post).Due(), Wake: t.Wake}
 }
 
 // acquireSlot acquires a slot for a preparation, and returns its release. Texts use the lanes of their account. Files

@@ -44,7 +44,7 @@ func (p *Preparer) Start(ctx context.Context, m *Preparations, t Target, now tim
 		return
 	}
 	begun := &preparation{
-		uid: t.Post.UID, hash: hash, startedAt: now, savedAt: now, ahead: posting.UntilDue(t.Post, now) > 0, part: previousProgress(before, &t, hash),
+		uid: t.Post.UID, hash: hash, startedAt: now, savedAt: now, ahead: posting.Of(t.Post).UntilDue(now) > 0, part: previousProgress(before, &t, hash),
 		done: make(chan struct{}),
 	}
 	if before != nil && before.finished() && before.err != nil {
@@ -88,7 +88,7 @@ func trace(span tracing.Span, t *Target, err *platforms.Error) {
 // adopt returns the preparation from the post's status. It returns nil if there is none, or if it is too old to be used
 // without the platform checking it.
 func (p *Preparer) adopt(ctx context.Context, t *Target, hash string, now time.Time, fresh time.Duration) *preparation {
-	noted := posting.Target(t.Post, t.Index).Prepared
+	noted := posting.Of(t.Post).Target(t.Index).Prepared
 	if noted == nil || !noted.Complete || noted.ContentHash != hash || now.Sub(noted.MadeAt.Time) >= fresh {
 		return nil
 	}
@@ -107,7 +107,7 @@ func previousProgress(before *preparation, t *Target, hash string) Prepared {
 	if before != nil && before.progress().Checkpoint != "" {
 		return before.progress()
 	}
-	status := posting.Target(t.Post, t.Index)
+	status := posting.Of(t.Post).Target(t.Index)
 	if noted := status.Prepared; noted != nil && noted.ContentHash == hash && noted.Checkpoint != "" {
 		return Prepared{Checkpoint: noted.Checkpoint}
 	}

@@ -146,12 +146,12 @@ type pendingUpload struct {
 }
 
 func (l *pending) add(post *v1alpha1.Post) {
-	if post.Spec.Draft || posting.Cancelled(post) || post.Status.Finished || posting.Due(post).Sub(l.now) > Horizon ||
+	if post.Spec.Draft || posting.Of(post).Cancelled() || post.Status.Finished || posting.Of(post).Due().Sub(l.now) > Horizon ||
 		!meta.IsStatusConditionTrue(post.Status.Conditions, v1alpha1.ConditionAccepted) {
 		return
 	}
 	for i := range post.Spec.Targets {
-		t := posting.Target(post, i)
+		t := posting.Of(post).Target(i)
 		if t == nil || attempt.Settled(t) || attempt.IsOpen(t.Attempt) || t.Prepared != nil && t.Prepared.Complete {
 			continue
 		}
@@ -174,7 +174,7 @@ func (l *pending) addTarget(post *v1alpha1.Post, i int, platform v1alpha1.Platfo
 	if !c.Prepares(content) {
 		return
 	}
-	u := forecast.Upload{Team: post.Namespace, Due: posting.Due(post), From: l.now}
+	u := forecast.Upload{Team: post.Namespace, Due: posting.Of(post).Due(), From: l.now}
 	if post.Spec.ScheduledAt != nil {
 		facts := delivery.Facts{Post: post, Now: l.now, Settings: *l.settings, Media: media}
 		u.From = facts.AheadFrom(i, c.ttl())

@@ -313,7 +313,7 @@ func (r *run) traced(ctx context.Context, post *v1alpha1.Post, d *Delivery) plat
 
 // send makes one call, unless its send window has passed.
 func (r *run) send(ctx context.Context, post *v1alpha1.Post, d *Delivery) platforms.Result {
-	a := posting.Target(post, d.Target).Attempt
+	a := posting.Of(post).Target(d.Target).Attempt
 	if a == nil || a.ID != d.Attempt || !attempt.MaySend(a, r.Clock.Now()) {
 		return platforms.Result{Outcome: platforms.NotSent, Err: platforms.Errorf(platforms.ClassTransient,
 			"the time to send had passed when the claim was stored")}
@@ -347,6 +347,6 @@ func (r *run) send(ctx context.Context, post *v1alpha1.Post, d *Delivery) platfo
 // hasNextCard reports whether another card follows the one that a delivery published. The account's gate stays acquired
 // for it, so nothing is posted between the cards of a tree.
 func hasNextCard(post *v1alpha1.Post, d *Delivery) bool {
-	a := posting.Target(post, d.Target).Attempt
-	return d.Result.Outcome == platforms.Posted && d.Result.ExternalID != "" && a != nil && int(a.Card)+1 < posting.Cards(&post.Spec)
+	a := posting.Of(post).Target(d.Target).Attempt
+	return d.Result.Outcome == platforms.Posted && d.Result.ExternalID != "" && a != nil && int(a.Card)+1 < posting.Of(post).Cards()
 }

@@ -163,7 +163,7 @@ func (r *run) record(ctx context.Context, batch []*Delivery) (next []*Delivery, 
 }
 
 func (r *run) nextCards(ctx context.Context, batch []*Delivery) []*Delivery {
-	if ctx.Err() != nil || posting.Cards(&r.post.Spec) < 2 || !r.post.DeletionTimestamp.IsZero() {
+	if ctx.Err() != nil || posting.Of(r.post).Cards() < 2 || !r.post.DeletionTimestamp.IsZero() {
 		return nil
 	}
 	recorded := r.post.DeepCopy()
@@ -196,7 +196,7 @@ func (r *run) recordAndClaim(ctx context.Context, batch, next []*Delivery) bool 
 }
 
 func (r *run) releaseTrees(batch, next []*Delivery) {
-	if posting.Cards(&r.post.Spec) < 2 {
+	if posting.Of(r.post).Cards() < 2 {
 		return
 	}
 	for _, d := range batch {

@@ -57,7 +57,7 @@ var errYoung = errors.New("a replacement created now could not be distinguished 
 // requireMinAge returns a WaitError while a replacement of the post would not be looked up, because it could not be
 // distinguished from the object that the API has created.
 func (f *Finalizers) requireMinAge(ctx context.Context, post *v1alpha1.Post) error {
-	pause := posting.RecreatedVisibleFrom(post, f.o.ClockMargin).Sub(f.o.Clock.Now())
+	pause := posting.Of(post).RecreatedVisibleFrom(f.o.ClockMargin).Sub(f.o.Clock.Now())
 	if pause <= 0 || !f.records.archived() || !record.Required(post) {
 		return nil
 	}

@@ -156,7 +156,7 @@ func (s *Source) snapshot() *snapshot {
 }
 
 func (s *Source) countPost(c *snapshot, post *v1alpha1.Post, now time.Time) {
-	phase := posting.PhaseOf(post)
+	phase := posting.Of(post).Phase()
 	c.phases[[2]string{post.Namespace, string(phase)}]++
 	switch age := now.Sub(s.dueSince(post, now)); {
 	case age <= 0 || phase != v1alpha1.PhaseScheduled && phase != v1alpha1.PhaseProcessing:
@@ -214,7 +214,7 @@ func waitsSuspended(post *v1alpha1.Post) (waits bool) {
 
 // dueSince returns the time when a post became due. A former draft became due when it stopped being a draft.
 func (s *Source) dueSince(post *v1alpha1.Post, now time.Time) time.Time {
-	until, _ := posting.TryUntil(post, now, s.Settings.StartingDeadline)
+	until, _ := posting.Of(post).TryUntil(now, s.Settings.StartingDeadline)
 	for i := range post.Status.Targets {
 		if t := &post.Status.Targets[i]; t.TryUntil != nil {
 			until = attempt.Deadline(t)

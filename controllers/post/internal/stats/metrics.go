@@ -136,7 +136,7 @@ func (d *Deliveries) Changed(post *v1alpha1.Post, before *v1alpha1.PostStatus) {
 	for i := range post.Status.Targets {
 		t := &post.Status.Targets[i]
 		state := posting.StateOf(t)
-		if old := posting.Target(was, int(t.Index)); state == v1alpha1.TargetPending || old != nil && posting.StateOf(old) == state {
+		if old := posting.Of(was).Target(int(t.Index)); state == v1alpha1.TargetPending || old != nil && posting.StateOf(old) == state {
 			continue
 		}
 		reason := ""
