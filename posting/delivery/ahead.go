@@ -9,7 +9,6 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/text"
 	"github.com/herald-social/herald/platforms"
-	"github.com/herald-social/herald/posting"
 	"github.com/herald-social/herald/posting/attempt"
 )
 
@@ -43,7 +42,7 @@ func (a *ahead) requeueAt(at time.Time) {
 func (f *Facts) prepareAhead() *ahead {
 	a := &ahead{}
 	for i := range f.Post.Spec.Targets {
-		if f.connection(i) != nil && f.categoryProblem(i) == "" && !attempt.Settled(posting.Of(f.Post).Target(i)) {
+		if f.connection(i) != nil && f.categoryProblem(i) == "" && !attempt.Settled(f.Target(i)) {
 			f.prepareTargetAhead(a, i)
 		}
 	}
@@ -58,7 +57,7 @@ func (f *Facts) prepareTargetAhead(a *ahead, i int) {
 	if p.State == PreparationNotNeeded {
 		return
 	}
-	t := posting.Of(f.Post).Target(i)
+	t := f.Target(i)
 	outdate(t, p.Hash)
 	if from := f.AheadFrom(i, p.TTL); from.After(f.Now) {
 		a.requeueAt(from)

@@ -11,7 +11,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/posting"
 )
 
 // blocked returns why a target cannot be sent at the moment: a namespace without a team, its connection, its files or a
@@ -69,7 +68,7 @@ func (f *Facts) categoryProblem(i int) string {
 	}
 	p, ok := f.Platforms[conn.Spec.Platform]
 	if !ok || p.Capabilities().CanDeliver(f.Post.Spec.Category) &&
-		(f.Post.Spec.Tree == nil || p.Capabilities().CanDeliver(v1alpha1.CategoryImage) || len(posting.Of(f.Post).MediaNames()) == 0) {
+		(f.Post.Spec.Tree == nil || p.Capabilities().CanDeliver(v1alpha1.CategoryImage) || len(f.MediaNames()) == 0) {
 		return ""
 	}
 	return fmt.Sprintf("not published: this version of Herald does not deliver posts of category %s to %s yet", f.Post.Spec.Category, conn.Spec.Platform)
@@ -78,7 +77,7 @@ func (f *Facts) categoryProblem(i int) string {
 // planProblem returns the plan limit named in the Ready condition, or "". Targets with published cards are exempt.
 func (f *Facts) planProblem(i int) string {
 	conn := f.connection(i)
-	if conn == nil || len(posting.Of(f.Post).Target(i).Cards) > 0 {
+	if conn == nil || len(f.Target(i).Cards) > 0 {
 		return ""
 	}
 	if ready := meta.FindStatusCondition(conn.Status.Conditions, v1alpha1.ConditionReady); ready == nil || ready.Reason != v1alpha1.ReasonPlanLimit {

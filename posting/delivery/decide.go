@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/posting"
 	"github.com/herald-social/herald/posting/attempt"
 	"github.com/herald-social/herald/posting/record"
 )
@@ -36,15 +35,15 @@ func Decide(f *Facts) []Action {
 		return actions
 	}
 	switch {
-	case posting.Of(post).Started() && (posting.Of(post).Cancelled() || !f.onlyAdopted()):
+	case f.Started() && (f.Cancelled() || !f.onlyAdopted()):
 		return f.deliver()
 	case post.Status.Finished:
 		return nil
-	case posting.Of(post).Cancelled() && len(undecided(post)) > 0:
+	case f.Cancelled() && len(undecided(post)) > 0:
 		f.ensureTargets()
 		f.failUnsent()
 		return []Action{Write{}}
-	case posting.Of(post).Cancelled():
+	case f.Cancelled():
 		return []Action{cancel()}
 	case f.Unowned:
 		return f.waitForTeam()
@@ -58,7 +57,7 @@ func Decide(f *Facts) []Action {
 	case post.Spec.Draft:
 		f.admit()
 		return []Action{Write{}, Wait{}}
-	case posting.Of(post).UntilDue(f.Now) > 0:
+	case f.UntilDue(f.Now) > 0:
 		return f.schedule()
 	}
 	f.admit()
@@ -82,7 +81,7 @@ func (f *Facts) mayHaveBeenSent() bool {
 }
 
 func (f *Facts) dueCopy() bool {
-	return record.IsCopy(f.Post) && !f.Post.Spec.Draft && posting.Of(f.Post).UntilDue(f.Now) <= 0
+	return record.IsCopy(f.Post) && !f.Post.Spec.Draft && f.UntilDue(f.Now) <= 0
 }
 
 // restored blocks a backup copy.
@@ -163,7 +162,7 @@ func (f *Facts) failAll(why v1alpha1.Blocked) []Action {
 func (f *Facts) ensureTargets() {
 	post := f.Post
 	for i := range post.Spec.Targets {
-		t := posting.Of(post).Target(i)
+		t := f.Target(i)
 		if t == nil {
 			post.Status.Targets = append(post.Status.Targets, v1alpha1.TargetStatus{Index: int32(i)})
 			t = &post.Status.Targets[len(post.Status.Targets)-1]

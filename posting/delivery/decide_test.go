@@ -62,7 +62,7 @@ func facts(change func(s *situation)) *Facts {
 	s := &situation{conn: conn, target: &v1alpha1.TargetStatus{Platform: v1alpha1.PlatformX}}
 	s.Facts = &Facts{
 		Earlier: Earlier{State: EarlierDisabled},
-		Post:    post, Now: t0,
+		View:    posting.Of(post), Now: t0,
 		Settings: Settings{
 			StartingDeadline: time.Hour, SendWindow: 5 * time.Second, ClockMargin: 2 * time.Second, PrepareAhead: 30 * time.Minute,
 		},
@@ -490,7 +490,7 @@ func TestDecide(t *testing.T) {
 }
 
 // entry returns status entry i.
-func (s *situation) entry(i int) *v1alpha1.TargetStatus { return posting.Of(s.Post).Target(i) }
+func (s *situation) entry(i int) *v1alpha1.TargetStatus { return s.Target(i) }
 
 // pausedSecond adds a second target that is paused for two minutes.
 func (s *situation) pausedSecond() {
@@ -639,7 +639,7 @@ func TestDecideFails(t *testing.T) {
 			f := facts(tt.change)
 			Decide(f)
 			Describe(f.Post, f.Now)
-			got := posting.Of(f.Post).Target(0)
+			got := f.Target(0)
 			if !attempt.Settled(got) || attempt.Posted(got) || got.Reason != tt.reason || !strings.Contains(got.Message, tt.words) {
 				t.Errorf("%s: got %s %s: %s", tt.why, got.Phase, got.Reason, got.Message)
 			}

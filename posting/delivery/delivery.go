@@ -16,6 +16,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/pacing"
 	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/posting"
 	"github.com/herald-social/herald/posting/attempt"
 )
 
@@ -35,8 +36,8 @@ type Settings struct {
 
 // Facts are the input of a decision.
 type Facts struct {
-	// Post is the post as read. Decide records its decisions about targets in the status.
-	Post *v1alpha1.Post
+	// View is of the post as read. Decide records its decisions about targets in the post's status.
+	posting.View
 	// Now is the decision time.
 	Now time.Time
 	// Settings are this installation's settings.

@@ -58,7 +58,7 @@ func (f *Facts) resolveEarlier() []Action {
 	case EarlierNotFetched:
 		return []Action{FindEarlier{}}
 	case EarlierUnavailable:
-		if posting.Of(f.Post).Cancelled() {
+		if f.Cancelled() {
 			return []Action{f.waitCancelled()}
 		}
 		return f.waitForRecord(f.earlierDeadline(), f.uncertainCopy(), "whether an earlier post of this name was published cannot be looked up: "+f.Earlier.Problem)
@@ -74,7 +74,7 @@ func (f *Facts) resolveEarlier() []Action {
 // or a Connection may have been recreated for another account. It returns no actions if the post may proceed.
 func (f *Facts) earlierOnceMore() []Action {
 	post := f.Post
-	if f.Unowned || post.Status.Finished || post.Spec.Draft || posting.Of(post).Cancelled() || posting.Of(post).Started() || posting.Of(post).UntilDue(f.Now) > 0 ||
+	if f.Unowned || post.Status.Finished || post.Spec.Draft || f.Cancelled() || f.Started() || f.UntilDue(f.Now) > 0 ||
 		!hasEarlierRecord(post) || post.Status.Earlier.PublishAgain {
 		return nil
 	}
@@ -127,7 +127,7 @@ func (f *Facts) earlierDue() bool {
 	if f.Unowned || !f.requiresEarlier() {
 		return false
 	}
-	return !f.accepted() || record.IsCopy(post) || posting.Of(post).UntilDue(f.Now) <= 0
+	return !f.accepted() || record.IsCopy(post) || f.UntilDue(f.Now) <= 0
 }
 
 // isUnrecordedCopy reports whether the post is a due copy of a post whose outcome is not known, because its entries may
@@ -135,7 +135,7 @@ func (f *Facts) earlierDue() bool {
 // copies without entries or a record.
 func (f *Facts) isUnrecordedCopy(found *record.Record) bool {
 	post := f.Post
-	if len(post.Status.Targets) == 0 && found == nil && !posting.Of(post).Cancelled() || !f.dueCopy() {
+	if len(post.Status.Targets) == 0 && found == nil && !f.Cancelled() || !f.dueCopy() {
 		return false
 	}
 	return found == nil || !found.Covers(record.CopyOf(post))
@@ -145,7 +145,7 @@ func (f *Facts) markUndecided(why v1alpha1.Blocked) []Action {
 	f.ensureTargets()
 	var asked bool
 	for i := range f.Post.Spec.Targets {
-		if t := posting.Of(f.Post).Target(i); !attempt.Settled(t) {
+		if t := f.Target(i); !attempt.Settled(t) {
 			fail(t, why)
 			asked = true
 		}
@@ -201,7 +201,7 @@ func (f *Facts) recordEarlier() []Action {
 	if f.isUnrecordedCopy(found) {
 		actions = f.markUndecided(restored)
 	}
-	if posting.Of(post).Cancelled() && (adopted || actions != nil) {
+	if f.Cancelled() && (adopted || actions != nil) {
 		f.failUnsent()
 	}
 	if !adopted {
@@ -214,7 +214,7 @@ func (f *Facts) recordEarlier() []Action {
 func (f *Facts) wasCancelled(object types.UID) bool {
 	found := f.Earlier.Record
 	return found != nil && found.Phase == v1alpha1.PhaseCancelled && found.Covers(object) && f.Post.Annotations[v1alpha1.PublishAgainAnnotation] != string(found.UID) &&
-		!posting.Of(f.Post).Started() && len(undecided(f.Post)) == 0
+		!f.Started() && len(undecided(f.Post)) == 0
 }
 
 // cancelAgain cancels a post that was cancelled according to its record. The object may not show it: a backup without
@@ -271,7 +271,7 @@ func (f *Facts) account(connection string) (v1alpha1.Platform, string, bool) {
 // onlyAdopted reports whether nothing has been sent for this object yet, although earlier posts published some of its
 // targets. Such a post is validated and scheduled like any other.
 func (f *Facts) onlyAdopted() bool {
-	return adopts(f.Post) && !f.anyOpen() && (!f.accepted() || posting.Of(f.Post).UntilDue(f.Now) > 0)
+	return adopts(f.Post) && !f.anyOpen() && (!f.accepted() || f.UntilDue(f.Now) > 0)
 }
 
 func adopts(post *v1alpha1.Post) bool {

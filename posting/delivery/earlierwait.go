@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/posting"
 	"github.com/herald-social/herald/posting/record"
 )
 
@@ -17,7 +16,7 @@ const archiveRetryPause = 15 * time.Second
 // requiresEarlier reports whether the earlier post's outcome is needed. A cancelled post may copy a published one.
 func (f *Facts) requiresEarlier() bool {
 	post := f.Post
-	return !post.Status.Finished && !post.Spec.Draft && (!posting.Of(post).Cancelled() || record.IsCopy(post)) && record.LookupRequired(post)
+	return !post.Status.Finished && !post.Spec.Draft && (!f.Cancelled() || record.IsCopy(post)) && record.LookupRequired(post)
 }
 
 // earlierDeadline returns the earliest time when that wait may end, whatever the post's own deadline is. In a
@@ -44,7 +43,7 @@ func (f *Facts) deferForTeam() []Action {
 		return actions
 	}
 	switch by := f.earlierDeadline(); {
-	case !posting.Of(f.Post).Cancelled():
+	case !f.Cancelled():
 		return f.waitForTeam()
 	case f.Now.Before(by):
 		return []Action{Wait{Until: by, ForInputs: true}}

@@ -11,7 +11,6 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/conditions"
-	"github.com/herald-social/herald/posting"
 	"github.com/herald-social/herald/posting/attempt"
 )
 
@@ -72,9 +71,9 @@ type block struct {
 
 func (f *Facts) blockAll(w block) []Action {
 	f.ensureTargets()
-	scheduled := !f.Post.Spec.Draft && posting.Of(f.Post).UntilDue(f.Now) > 0
+	scheduled := !f.Post.Spec.Draft && f.UntilDue(f.Now) > 0
 	for i := range f.Post.Spec.Targets {
-		t := posting.Of(f.Post).Target(i)
+		t := f.Target(i)
 		if attempt.Settled(t) {
 			continue
 		}
@@ -92,7 +91,7 @@ func (f *Facts) blockAll(w block) []Action {
 		}
 	}
 	reason, message := w.reason, w.message
-	if posting.Of(f.Post).AllSettled() {
+	if f.AllSettled() {
 		setAccepted(f.Post, f.Now, reason, message)
 		return []Action{Write{}} // each target has its own event
 	}

@@ -9,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/posting"
 	"github.com/herald-social/herald/posting/attempt"
 )
 
@@ -24,7 +23,7 @@ type Rollback struct {
 
 // checkRollback records the outcome of a post after a rollback. It returns no actions if the post may proceed.
 func (f *Facts) checkRollback() []Action {
-	if f.Unowned && posting.Of(f.Post).Cancelled() && !f.Post.Status.Finished && f.Post.DeletionTimestamp.IsZero() && f.rollbackUnresolved() {
+	if f.Unowned && f.Cancelled() && !f.Post.Status.Finished && f.Post.DeletionTimestamp.IsZero() && f.rollbackUnresolved() {
 		return f.cancelUnowned()
 	}
 	if f.willNotSend() {
@@ -57,17 +56,17 @@ func (f *Facts) checkRollback() []Action {
 // recorded only once a lookup has shown that the post is not published. Other posts are looked up later. The wait
 // counts from since, because the post's own deadline may already have passed.
 func (f *Facts) deferForRollback(since time.Time, problem string) []Action {
-	if f.Post.Status.Finished || posting.Of(f.Post).Cancelled() && !f.anyOpen() {
+	if f.Post.Status.Finished || f.Cancelled() && !f.anyOpen() {
 		return []Action{f.waitCancelled()}
 	}
-	if f.Post.Spec.Draft || posting.Of(f.Post).UntilDue(f.Now) > 0 {
+	if f.Post.Spec.Draft || f.UntilDue(f.Now) > 0 {
 		return nil
 	}
 	if actions := f.lookupOpenFirst(); actions != nil {
 		return actions
 	}
 	var end *v1alpha1.Blocked
-	if !posting.Of(f.Post).Due().After(since) {
+	if !f.Due().After(since) {
 		end = &maybePublished
 	}
 	return f.waitForRecord(since.Add(f.Settings.StartingDeadline), end, problem)
@@ -79,7 +78,7 @@ func (f *Facts) cancelUnowned() []Action {
 	if by := f.Rollback.DetectedAt.Add(f.Settings.StartingDeadline); f.Now.Before(by) {
 		return []Action{Wait{Until: by, ForInputs: true}}
 	}
-	if posting.Of(f.Post).Due().After(f.Rollback.DetectedAt) {
+	if f.Due().After(f.Rollback.DetectedAt) {
 		return nil
 	}
 	known := f.knownBefore()
@@ -131,7 +130,7 @@ func (f *Facts) recordRollback() []Action {
 		adopted, withheld := f.adopt(&known)
 		switch {
 		case withheld == nil:
-		case posting.Of(post).Cancelled(): // Waiting could be endless, because the connection may never be created.
+		case f.Cancelled(): // Waiting could be endless, because the connection may never be created.
 			actions = f.markUndecided(maybePublished)
 		default:
 			return withheld
@@ -140,7 +139,7 @@ func (f *Facts) recordRollback() []Action {
 			actions = append(actions, Write{Event{Warning: true, Reason: v1alpha1.ReasonAlreadyPublished, Message: alreadyPublished(post)}})
 		}
 	}
-	if !own && !post.Spec.Draft && !posting.Of(post).Due().After(f.Rollback.DetectedAt) {
+	if !own && !post.Spec.Draft && !f.Due().After(f.Rollback.DetectedAt) {
 		post.Status.Earlier = &known
 		if first := f.lookupOpenFirst(); first != nil {
 			return first
@@ -150,10 +149,10 @@ func (f *Facts) recordRollback() []Action {
 	known.Rewound = v1alpha1.NewTimePtr(f.Rollback.DetectedAt)
 	post.Status.Earlier = &known
 	switch {
-	case len(actions) > 0 && posting.Of(post).Cancelled():
+	case len(actions) > 0 && f.Cancelled():
 		f.ensureTargets()
 		f.failUnsent()
-	case len(actions) == 0 && posting.Of(post).Cancelled() && !posting.Of(post).Started() && len(undecided(post)) == 0:
+	case len(actions) == 0 && f.Cancelled() && !f.Started() && len(undecided(post)) == 0:
 		return []Action{cancel()}
 	}
 	f.resume()
@@ -167,7 +166,7 @@ func (f *Facts) recordRollback() []Action {
 // published, the post as a whole can no longer be cancelled.
 func (f *Facts) failUnsent() {
 	for i := range f.Post.Spec.Targets {
-		if t := posting.Of(f.Post).Target(i); !attempt.Settled(t) && !attempt.IsOpen(t.Attempt) {
+		if t := f.Target(i); !attempt.Settled(t) && !attempt.IsOpen(t.Attempt) {
 			fail(t, notSentAnyMore)
 		}
 	}
@@ -185,7 +184,7 @@ func (f *Facts) recordUncertain() []Action {
 	if f.rollbackUnresolved() && f.Rollback.DetectedAt.After(by) {
 		by = f.Rollback.DetectedAt
 	}
-	if f.Unowned || f.NamespaceTerminating || post.Spec.Draft || post.Status.Finished || !existedAt(post, by) || posting.Of(post).Due().After(by) {
+	if f.Unowned || f.NamespaceTerminating || post.Spec.Draft || post.Status.Finished || !existedAt(post, by) || f.Due().After(by) {
 		return nil
 	}
 	return f.markUndecided(maybePublished)
@@ -202,7 +201,7 @@ var maybePublished = v1alpha1.Blocked{
 // resume continues a delivery that had started and was waiting for its record.
 func (f *Facts) resume() {
 	accepted := meta.FindStatusCondition(f.Post.Status.Conditions, v1alpha1.ConditionAccepted)
-	if posting.Of(f.Post).Started() && accepted != nil && accepted.Reason == v1alpha1.ReasonRecordUnavailable {
+	if f.Started() && accepted != nil && accepted.Reason == v1alpha1.ReasonRecordUnavailable {
 		f.admit()
 	}
 }

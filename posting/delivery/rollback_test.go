@@ -250,7 +250,7 @@ func TestRollback(t *testing.T) {
 			if diff := cmp.Diff(tt.want, untimed(words(Decide(f)))); diff != "" {
 				t.Errorf("%s (%s)", diff, tt.why)
 			}
-			if entry := posting.Of(f.Post).Target(0); tt.state != "" && (entry == nil || posting.StateOf(entry) != tt.state) {
+			if entry := f.Target(0); tt.state != "" && (entry == nil || posting.StateOf(entry) != tt.state) {
 				t.Errorf("%+v, want %s (%s)", entry, tt.state, tt.why)
 			}
 			earlier := f.Post.Status.Earlier
@@ -286,7 +286,7 @@ func TestRollbackGoesOn(t *testing.T) {
 				t.Fatalf("%v, want that it is written", got)
 			}
 			Describe(f.Post, t0)
-			if attempt.Undecided(posting.Of(f.Post).Target(0)) {
+			if attempt.Undecided(f.Target(0)) {
 				if problems := RecordResolutions(f.Post, "0=not-sent", nil, &f.Settings, t0); len(problems) > 0 {
 					t.Fatal(problems)
 				}
@@ -363,7 +363,7 @@ func TestRollbackWithdrawn(t *testing.T) {
 			}
 			var states []v1alpha1.TargetState
 			for i := range f.Post.Spec.Targets {
-				entry := posting.Of(f.Post).Target(i)
+				entry := f.Target(i)
 				if entry == nil {
 					entry = &v1alpha1.TargetStatus{}
 				}
@@ -390,7 +390,7 @@ func TestWithdrawnWhileAsked(t *testing.T) {
 		t.Error(diff)
 	}
 	Describe(f.Post, f.Now)
-	if f.Post.Status.Finished || !attempt.Undecided(posting.Of(f.Post).Target(0)) || posting.StateOf(posting.Of(f.Post).Target(1)) != v1alpha1.TargetFailed {
+	if f.Post.Status.Finished || !attempt.Undecided(f.Target(0)) || posting.StateOf(f.Target(1)) != v1alpha1.TargetFailed {
 		t.Errorf("finished %t: %+v", f.Post.Status.Finished, f.Post.Status.Targets)
 	}
 }

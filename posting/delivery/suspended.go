@@ -8,7 +8,6 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/platforms"
-	"github.com/herald-social/herald/posting"
 	"github.com/herald-social/herald/posting/attempt"
 	"github.com/herald-social/herald/posting/suspension"
 )
@@ -44,7 +43,7 @@ func (f *Facts) setTryUntil(t *v1alpha1.TargetStatus) (changed bool) {
 		t.Blocked = nil
 	}
 	if t.TryUntil == nil {
-		until, fixed := posting.Of(f.Post).TryUntil(f.Now, f.Settings.StartingDeadline)
+		until, fixed := f.TryUntil(f.Now, f.Settings.StartingDeadline)
 		t.TryUntil, t.SuspendedUntil = v1alpha1.NewTimePtr(until), nil
 		changed = !fixed
 	}

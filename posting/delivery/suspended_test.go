@@ -32,7 +32,7 @@ func suspensions(minutes ...int) (list []v1alpha1.Suspension) {
 // shown describes the post and formats the entry of its first target.
 func shown(f *Facts) string {
 	Describe(f.Post, f.Now)
-	t := posting.Of(f.Post).Target(0)
+	t := f.Target(0)
 	out := string(t.State)
 	if t.Blocked != nil {
 		out += " " + t.Blocked.Reason
@@ -204,7 +204,7 @@ func TestEnteredWhileSuspended(t *testing.T) {
 			if err := RecordResults(p, []Result{{Target: 0, Attempt: tt.attempt, Result: tt.result}}, &tt.held, t0); (err != nil) != (tt.attempt != "a1") {
 				t.Fatal(err)
 			}
-			if got := shown(&Facts{Post: p, Now: t0}); got != tt.shows {
+			if got := shown(&Facts{View: posting.Of(p), Now: t0}); got != tt.shows {
 				t.Errorf("%s: shows %q, want %q", tt.reason, got, tt.shows)
 			}
 		})
@@ -216,7 +216,7 @@ func TestEnteredWhileSuspended(t *testing.T) {
 		answer := LookupAnswer{AskedAt: t0.Add(time.Hour), LookupResult: platforms.LookupResult{Proof: true}}
 		held := Deadlines{Suspended: true, Suspensions: suspensions(-5), StartingDeadline: time.Hour}
 		must.Succeed(t, RecordLookup(p, &answer, timing, &held, t0.Add(time.Hour)))
-		if got := shown(&Facts{Post: p, Now: t0}); got != "pending PlatformUnavailable until 1ms" {
+		if got := shown(&Facts{View: posting.Of(p), Now: t0}); got != "pending PlatformUnavailable until 1ms" {
 			t.Errorf("shows %q: it is sent when the suspension has ended", got)
 		}
 	})

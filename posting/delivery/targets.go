@@ -9,7 +9,6 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/platforms"
-	"github.com/herald-social/herald/posting"
 	"github.com/herald-social/herald/posting/attempt"
 )
 
@@ -36,7 +35,7 @@ func (f *Facts) deliver() []Action {
 	}
 	var d targets
 	for i := range f.Post.Spec.Targets {
-		if t := posting.Of(f.Post).Target(i); !attempt.Settled(t) && !attempt.IsOpen(t.Attempt) {
+		if t := f.Target(i); !attempt.Settled(t) && !attempt.IsOpen(t.Attempt) {
 			f.decideTarget(&d, i, t)
 		}
 	}
@@ -53,7 +52,7 @@ func (f *Facts) deliver() []Action {
 	if len(d.ready) > 0 && d.patientUntil.IsZero() {
 		actions = append(actions, Claim{d.ready})
 	}
-	if d.changed || posting.Of(f.Post).AllSettled() {
+	if d.changed || f.AllSettled() {
 		actions = append(actions, Write{})
 	}
 	return append(actions, f.wait(d.patientUntil, d.forInputs))
@@ -88,7 +87,7 @@ func (f *Facts) decideTarget(d *targets, i int, t *v1alpha1.TargetStatus) {
 	// A deadline must be stored if a later reconciliation would come to a different one.
 	d.changed = f.setTryUntil(t) || d.changed
 	switch {
-	case posting.Of(f.Post).Cancelled(): // cancelled after a rollback, and partly published or undecided
+	case f.Cancelled(): // cancelled after a rollback, and partly published or undecided
 		fail(t, notSentAnyMore)
 		d.changed = true
 		return
@@ -270,7 +269,7 @@ const blockedSpread = 2 * time.Second
 func (f *Facts) wait(patientUntil time.Time, forInputs bool) Wait {
 	next := patientUntil
 	for i := range f.Post.Spec.Targets {
-		t := posting.Of(f.Post).Target(i)
+		t := f.Target(i)
 		if t == nil || attempt.Settled(t) {
 			continue
 		}

@@ -272,7 +272,7 @@ func (l *lives) release(b livesBroken, add func(string, func(*lives))) {
 
 func (l *lives) facts(b livesBroken) *delivery.Facts {
 	f := &delivery.Facts{
-		Post: l.post, Now: l.now(), Connections: livesAccounts, Rollback: l.rewound(b),
+		View: posting.Of(l.post), Now: l.now(), Connections: livesAccounts, Rollback: l.rewound(b),
 		Settings:           delivery.Settings{StartingDeadline: time.Hour, SendWindow: time.Second, ClockMargin: time.Second},
 		Platforms:          platforms.Registry{v1alpha1.PlatformX: publisher{capabilities: platforms.Capabilities{Delivers: []v1alpha1.Category{v1alpha1.CategoryText}}}},
 		BlockedUntil:       func(*v1alpha1.Connection) time.Time { return time.Time{} },

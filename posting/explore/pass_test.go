@@ -51,7 +51,7 @@ func account(target int) *v1alpha1.Connection {
 func (s *scenario) facts(post *v1alpha1.Post, now time.Time) *delivery.Facts {
 	return &delivery.Facts{
 		Earlier: delivery.Earlier{State: delivery.EarlierDisabled},
-		Post:    post.DeepCopy(), Now: now, Settings: s.settings, Connections: accounts,
+		View:    posting.Of(post.DeepCopy()), Now: now, Settings: s.settings, Connections: accounts,
 		Platforms:          platforms.Registry{v1alpha1.PlatformX: publisher{capabilities: s.capabilities}},
 		BlockedUntil:       func(*v1alpha1.Connection) time.Time { return time.Time{} },
 		Invalid:            func() field.ErrorList { return nil },

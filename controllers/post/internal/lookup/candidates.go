@@ -13,7 +13,6 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/text"
 	"github.com/herald-social/herald/platforms"
-	"github.com/herald-social/herald/posting"
 	"github.com/herald-social/herald/posting/delivery"
 )
 
@@ -34,7 +33,7 @@ func (l *Lookups) Candidates(ctx context.Context, f *delivery.Facts, targets []i
 	var asked sync.WaitGroup
 	for n, i := range targets {
 		found[n].Target = i
-		asked.Go(func() { found[n].Posts, found[n].Err = l.candidates(ctx, f, posting.Of(f.Post).Target(i)) })
+		asked.Go(func() { found[n].Posts, found[n].Err = l.candidates(ctx, f, f.Target(i)) })
 	}
 	asked.Wait()
 	return found

@@ -12,7 +12,6 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/text"
 	"github.com/herald-social/herald/platforms"
-	"github.com/herald-social/herald/posting"
 	"github.com/herald-social/herald/posting/attempt"
 	"github.com/herald-social/herald/posting/delivery"
 )
@@ -94,7 +93,7 @@ func (q *accountQuery) since() time.Time {
 	if q.target.Attempt != nil {
 		return attempt.SearchFrom(q.target.Attempt)
 	}
-	return posting.Of(q.facts.Post).Due().Add(-time.Minute)
+	return q.facts.Due().Add(-time.Minute)
 }
 
 const (

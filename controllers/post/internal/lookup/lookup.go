@@ -53,7 +53,7 @@ func (l *Lookups) Lookup(ctx context.Context, f *delivery.Facts, targets []int) 
 			defer span.End()
 			a.LookupResult, a.Err = l.lookupTarget(ctx, f, a)
 			a.Last = f.NamespaceTerminating || a.Err != nil && errors.Is(a.Err.Err, errNoAccess)
-			trace(span, posting.Of(f.Post).Target(i), a)
+			trace(span, f.Target(i), a)
 		})
 	}
 	asked.Wait()
@@ -86,7 +86,7 @@ func noAccess(format string, args ...any) *platforms.Error {
 }
 
 func (l *Lookups) lookupTarget(ctx context.Context, f *delivery.Facts, a *delivery.LookupAnswer) (none platforms.LookupResult, _ *platforms.Error) {
-	t := posting.Of(f.Post).Target(a.Target)
+	t := f.Target(a.Target)
 	name := f.Post.Spec.Targets[a.Target].ConnectionRef.Name
 	conn := f.Connections[name]
 	timing, known := f.Timing(t.Platform)

@@ -22,6 +22,7 @@ import (
 	"github.com/herald-social/herald/internal/credentials"
 	"github.com/herald-social/herald/internal/kubeclient"
 	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/posting"
 	"github.com/herald-social/herald/posting/attempt"
 	"github.com/herald-social/herald/posting/delivery"
 	"github.com/herald-social/herald/test/must"
@@ -77,7 +78,7 @@ func TestFinish(t *testing.T) {
 			}
 			var finished []string
 			f := &delivery.Facts{
-				Post: self, Now: clk.Now(), Platforms: platforms.Registry{v1alpha1.PlatformX: finishing{finding{}, tc.found, &finished, tc.note}},
+				View: posting.Of(self), Now: clk.Now(), Platforms: platforms.Registry{v1alpha1.PlatformX: finishing{finding{}, tc.found, &finished, tc.note}},
 				Connections: map[string]*v1alpha1.Connection{"page": {
 					ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "page"}, Spec: v1alpha1.ConnectionSpec{Platform: v1alpha1.PlatformX, AccountID: "4711"},
 				}},
@@ -148,7 +149,7 @@ func TestAmbiguous(t *testing.T) {
 				Client:    fake.NewClientBuilder().WithScheme(scheme).WithIndex(&v1alpha1.Post{}, openIndex, openAccounts).WithObjects(self, kept).Build(),
 				APIReader: live.Build(), Clock: clocktesting.NewFakePassiveClock(started),
 			}
-			err := l.ambiguous(t.Context(), &delivery.Facts{Post: self}, &self.Status.Targets[0])
+			err := l.ambiguous(t.Context(), &delivery.Facts{View: posting.Of(self)}, &self.Status.Targets[0])
 			if (err != nil) != tc.want {
 				t.Errorf("%v, want an error: %v: %s", err, tc.want, tc.reason)
 			}
@@ -213,7 +214,7 @@ func TestTold(t *testing.T) {
 			}
 			conn := &v1alpha1.Connection{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "page"}, Spec: v1alpha1.ConnectionSpec{Platform: v1alpha1.PlatformX, AccountID: "4711"}}
 			f := &delivery.Facts{
-				Post: self, Now: clk.Now(), Connections: map[string]*v1alpha1.Connection{"page": conn},
+				View: posting.Of(self), Now: clk.Now(), Connections: map[string]*v1alpha1.Connection{"page": conn},
 				Platforms: platforms.Registry{v1alpha1.PlatformX: finding{shows: "1991"}},
 			}
 			a := l.Lookup(t.Context(), f, []int{0})[0]
@@ -271,7 +272,7 @@ func TestUnusableCredentials(t *testing.T) {
 			Token: func(context.Context, *v1alpha1.Connection) (platforms.Token, error) { return platforms.Token{}, tc.err },
 		}
 		f := &delivery.Facts{
-			Post: working("self", "hello"), Now: started.Add(time.Minute), Platforms: platforms.Registry{v1alpha1.PlatformX: finding{}},
+			View: posting.Of(working("self", "hello")), Now: started.Add(time.Minute), Platforms: platforms.Registry{v1alpha1.PlatformX: finding{}},
 			Connections: map[string]*v1alpha1.Connection{"page": {
 				ObjectMeta: metav1.ObjectMeta{Name: "page"}, Spec: v1alpha1.ConnectionSpec{Platform: v1alpha1.PlatformX, AccountID: "4711"},
 			}},

@@ -176,7 +176,7 @@ func (l *pending) addTarget(post *v1alpha1.Post, i int, platform v1alpha1.Platfo
 	}
 	u := forecast.Upload{Team: post.Namespace, Due: posting.Of(post).Due(), From: l.now}
 	if post.Spec.ScheduledAt != nil {
-		facts := delivery.Facts{Post: post, Now: l.now, Settings: *l.settings, Media: media}
+		facts := delivery.Facts{View: posting.Of(post), Now: l.now, Settings: *l.settings, Media: media}
 		u.From = facts.AheadFrom(i, c.ttl())
 	}
 	left := bytesOf(&content)
