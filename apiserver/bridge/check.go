@@ -173,8 +173,9 @@ const filesChecked = 200
 // mediaToCheck reads each of a post's files once. A file that has not been checked, cannot be read, or is beyond
 // filesChecked counts as valid.
 func (s *Service) mediaToCheck(ctx context.Context, files *Previews, spec *v1alpha1.PostSpec) func(string) *v1alpha1.Media {
-	names := posting.Of(&v1alpha1.Post{Spec: *spec}).MediaNames()
-	if len(rules.ValidateFiles(&v1alpha1.Post{Spec: *spec})) > 0 {
+	post := &v1alpha1.Post{Spec: *spec}
+	names := posting.Of(post).MediaNames()
+	if len(rules.ValidateFiles(post)) > 0 {
 		names = nil
 	}
 	var mu sync.Mutex

@@ -54,9 +54,9 @@ func (s *Service) ResendPost(ctx context.Context, caller Caller, id string, targ
 // already returns Duplicate.Already. It is empty if nothing of the post is published, or all of it, because the copy is
 // then a new post rather than the completion of the old one.
 func already(post *v1alpha1.Post) map[string]string {
-	posted, partly := 0, false
+	view, posted, partly := posting.Of(post), 0, false
 	for i := range post.Spec.Targets {
-		t := posting.Of(post).Target(i)
+		t := view.Target(i)
 		if t == nil {
 			continue
 		}
@@ -74,7 +74,7 @@ func already(post *v1alpha1.Post) map[string]string {
 	}
 	why := map[string]string{}
 	for i := range post.Spec.Targets {
-		if !posting.Of(post).ProvenAbsent(i) {
+		if !view.ProvenAbsent(i) {
 			why[post.Spec.Targets[i].ConnectionRef.Name] = out(post, i)
 		}
 	}

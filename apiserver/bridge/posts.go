@@ -238,21 +238,22 @@ const (
 )
 
 func summarise(post *v1alpha1.Post, find func(string) *v1alpha1.Connection) postindex.Summary {
+	view := posting.Of(post)
 	summary := postindex.Summary{
 		ID:        post.Name,
-		Status:    posting.Of(post).Phase(),
+		Status:    view.Phase(),
 		Category:  post.Spec.Category,
 		Platforms: make([]postindex.PlatformStatus, 0, len(post.Spec.Targets)),
-		DisplayAt: posting.Of(post).DisplayAt(),
-		Bytes:     int(posting.Of(post).Footprint()),
+		DisplayAt: view.DisplayAt(),
+		Bytes:     int(view.Footprint()),
 		Agent:     text.First(post.Annotations[v1alpha1.AgentAnnotation], maxListedAgent),
 		Archived:  isArchived(post),
 	}
-	summary.Title = text.First(posting.Of(post).Title(func(i int) v1alpha1.Platform { return platformOf(post, i, find) }), maxListedTitle)
+	summary.Title = text.First(view.Title(func(i int) v1alpha1.Platform { return platformOf(post, i, find) }), maxListedTitle)
 	for i := range post.Spec.Targets {
 		if platform := platformOf(post, i, find); platform != "" {
 			summary.Platforms = append(summary.Platforms, postindex.PlatformStatus{
-				Platform: platform, Status: posting.Of(post).TargetPhase(i), Mark: posting.Of(post).Mark(i),
+				Platform: platform, Status: view.TargetPhase(i), Mark: view.Mark(i),
 			})
 		}
 	}
@@ -260,13 +261,14 @@ func summarise(post *v1alpha1.Post, find func(string) *v1alpha1.Connection) post
 }
 
 func (s *Service) detail(post *v1alpha1.Post, find func(string) *v1alpha1.Connection) PostDetail {
+	view := posting.Of(post)
 	out := PostDetail{
 		ID:        post.Name,
-		Status:    posting.Of(post).Phase(),
+		Status:    view.Phase(),
 		Category:  post.Spec.Category,
-		CanCancel: posting.Of(post).CanCancel(s.Clock.Now()),
+		CanCancel: view.CanCancel(s.Clock.Now()),
 		Platforms: make([]PlatformDetail, 0, len(post.Spec.Targets)),
-		DisplayAt: posting.Of(post).DisplayAt(),
+		DisplayAt: view.DisplayAt(),
 		Waits:     post.Spec.Draft && post.Annotations[v1alpha1.WantedAtAnnotation] != "",
 	}
 	if at := post.Spec.ScheduledAt; at != nil {

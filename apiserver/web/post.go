@@ -112,13 +112,13 @@ func onTab(summary *postindex.Summary) string {
 
 // live is the part of the page that changes during delivery.
 func (s *Site) live(v *visit, post *v1alpha1.Post) g.Node {
-	summary := s.Service.Summarise(post)
+	view, summary := posting.Of(post), s.Service.Summarise(post)
 	return g.Group{
-		h.Section(h.Class("card facts"), g.If(!posting.Unfinished(posting.Of(post).Phase()), h.Data("settled", "")), h.Data("tab", onTab(&summary)), h.Dl(
+		h.Section(h.Class("card facts"), g.If(!posting.Unfinished(view.Phase()), h.Data("settled", "")), h.Data("tab", onTab(&summary)), h.Dl(
 			fact("State", displayStatusOf(&summary).badge()),
 			fact("Kind", g.Text(categories[post.Spec.Category])),
 			s.when(v, post),
-			fact("Created", v.moment(posting.Of(post).Created()), author(post)),
+			fact("Created", v.moment(view.Created()), author(post)),
 		)),
 		s.refusal(post),
 		s.requestedTime(v, post),
@@ -133,9 +133,9 @@ func fact(name string, value ...g.Node) g.Node {
 }
 
 func (s *Site) when(v *visit, post *v1alpha1.Post) g.Node {
-	switch at := post.Spec.ScheduledAt; {
-	case posting.Of(post).Phase() == v1alpha1.PhasePosted:
-		return fact("Posted", v.moment(posting.Of(post).DisplayAt()))
+	switch view, at := posting.Of(post), post.Spec.ScheduledAt; {
+	case view.Phase() == v1alpha1.PhasePosted:
+		return fact("Posted", v.moment(view.DisplayAt()))
 	case at != nil:
 		return fact("Scheduled for", v.moment(at.Time), g.Text(" ("), v.about(at.Time), g.Text(")"))
 	case post.Spec.Draft:
@@ -217,9 +217,8 @@ func indexes(n int) []int {
 func (s *Site) target(v *visit, post *v1alpha1.Post, i int, archived bool) g.Node {
 	name := post.Spec.Targets[i].ConnectionRef.Name
 	account, platform := s.account(v, name), s.platformOf(v, post, i)
-	status := posting.Of(post).Target(i)
-	phase := posting.Of(post).TargetPhase(i)
-	mark := posting.Of(post).Mark(i)
+	view := posting.Of(post)
+	status, phase, mark := view.Target(i), view.TargetPhase(i), view.Mark(i)
 	undecided := mark == v1alpha1.MarkUndecided
 	return h.Li(h.Class("target"),
 		h.Div(h.Class("target-head"), avatar(account, platform), h.Span(h.Class("account"), h.Strong(g.Text(v.called(account, name))), h.Span(h.Class("soft"), g.Text(platform.Title()))),
@@ -228,7 +227,7 @@ func (s *Site) target(v *visit, post *v1alpha1.Post, i int, archived bool) g.Nod
 		),
 		g.Iff(status != nil && phase != v1alpha1.PhasePosted && status.Message != "", func() g.Node { return s.trouble(v, post, i, phase) }),
 		g.Iff(undecided && !archived && v.may.update, func() g.Node { return s.verdict(v, post, i) }),
-		g.If(v.may.compose() && posting.Of(post).ProvenAbsent(i), v.linkToSendAgain(post, i, platform)),
+		g.If(v.may.compose() && view.ProvenAbsent(i), v.linkToSendAgain(post, i, platform)),
 	)
 }
 

@@ -31,7 +31,7 @@ func (r *Reconciler) execute(ctx context.Context, p *reconciliation, f *delivery
 		switch a := action.(type) {
 		case delivery.Record:
 			p.wrote = true
-			if err = r.publisher.Record(context.WithoutCancel(ctx), p.post, &p.state.publish, f.Results); err == nil {
+			if err = r.publisher.Record(context.WithoutCancel(ctx), p.Post, &p.state.publish, f.Results); err == nil {
 				r.recorder.published(p, &p.stored)
 				r.recorder.failed(p, &p.stored)
 			}
@@ -73,7 +73,7 @@ func (r *Reconciler) findEarlier(ctx context.Context, p *reconciliation, f *deli
 		f.Earlier = *p.state.earlier
 		return
 	}
-	found, asked := r.records.Find(ctx, p.post)
+	found, asked := r.records.Find(ctx, p.Post)
 	p.calledPlatform = p.calledPlatform || asked
 	if found.State == delivery.EarlierFetched {
 		p.state.earlier = &found
@@ -83,7 +83,7 @@ func (r *Reconciler) findEarlier(ctx context.Context, p *reconciliation, f *deli
 
 // decideAgain runs delivery.Decide on the stored status and the facts that this reconciliation has added.
 func (r *Reconciler) decideAgain(ctx context.Context, p *reconciliation, f *delivery.Facts) error {
-	p.post.Status = *p.stored.DeepCopy()
+	p.Post.Status = *p.stored.DeepCopy()
 	return r.execute(ctx, p, f, delivery.Decide(f))
 }
 
@@ -91,21 +91,21 @@ func (r *Reconciler) decideAgain(ctx context.Context, p *reconciliation, f *deli
 // decision failed. decided is nil if no decision was made: the caller then emits its own events.
 func (r *Reconciler) write(ctx context.Context, p *reconciliation, decided *delivery.Write) error {
 	before := p.stored
-	if err := r.finalizers.EnsureAtEnd(ctx, p.post); err != nil {
+	if err := r.finalizers.EnsureAtEnd(ctx, p.Post); err != nil {
 		return err //nolint:wrapcheck // the error names the operation
 	}
-	changed, err := r.publisher.Write(ctx, p.post, &p.state.publish, &p.stored)
+	changed, err := r.publisher.Write(ctx, p.Post, &p.state.publish, &p.stored)
 	if changed {
 		p.markStored()
-		if p.post.Status.Earlier != nil {
-			r.owners.Record(p.post)
+		if p.Post.Status.Earlier != nil {
+			r.owners.Record(p.Post)
 		}
 	}
 	if decided != nil {
-		r.announce(p, &before, withDefaultMessage(p.post, decided.Event), changed || posting.TooLarge(err)) // the owner needs the event even if the status is too large to store
+		r.announce(p, &before, withDefaultMessage(p.Post, decided.Event), changed || posting.TooLarge(err)) // the owner needs the event even if the status is too large to store
 	}
-	for i := range p.post.Status.Targets {
-		if t := &p.post.Status.Targets[i]; err == nil && attempt.Settled(t) {
+	for i := range p.Post.Status.Targets {
+		if t := &p.Post.Status.Targets[i]; err == nil && attempt.Settled(t) {
 			p.state.prepare.Drop(int(t.Index))
 		}
 	}
@@ -120,13 +120,13 @@ func (r *Reconciler) announce(p *reconciliation, before *v1alpha1.PostStatus, e 
 	if news {
 		r.recorder.failed(p, before)
 	}
-	at := p.post.CreationTimestamp.Add(conditions.NoTeamGrace)
+	at := p.Post.CreationTimestamp.Add(conditions.NoTeamGrace)
 	switch {
 	case e.Reason != v1alpha1.ReasonNoTeam && !news, !news && !late:
 	case e.Reason == v1alpha1.ReasonNoTeam && at.After(p.now):
 		p.state.warnAt = at
 	default:
-		r.recorder.event(p.post, e)
+		r.recorder.event(p.Post, e)
 	}
 }
 
@@ -138,13 +138,13 @@ func (r *Reconciler) resolve(ctx context.Context, p *reconciliation, f *delivery
 	confirm := func(t *v1alpha1.TargetStatus, found attempt.Resolution) delivery.Confirmation {
 		return r.lookups.Confirm(asking, f, t, found)
 	}
-	for _, problem := range delivery.RecordResolutions(p.post, value, confirm, &f.Settings, p.now) {
-		r.recorder.warn(postSubject(p.post), "InvalidResolution", problem.Error())
+	for _, problem := range delivery.RecordResolutions(p.Post, value, confirm, &f.Settings, p.now) {
+		r.recorder.warn(postSubject(p.Post), "InvalidResolution", problem.Error())
 	}
 	if err := r.write(ctx, p, nil); err != nil {
 		return err
 	}
-	r.owners.Record(p.post)
+	r.owners.Record(p.Post)
 	return removeAnnotation(ctx, r.o.Client, p, v1alpha1.SettleAnnotation)
 }
 
@@ -159,29 +159,29 @@ func (r *Reconciler) lookup(ctx context.Context, p *reconciliation, f *delivery.
 		return fmt.Errorf("stopped while looking up: %w", err)
 	}
 	for _, a := range answers {
-		t := posting.Of(p.post).Target(a.Target)
+		t := p.Target(a.Target)
 		timing, _ := f.Timing(t.Platform)
-		r.lookups.Claim(p.post, a)
-		if err := delivery.RecordLookup(p.post, a, timing, r.suspensions.shift(ctx, p.key.Namespace), r.o.Clock.Now()); err != nil {
+		r.lookups.Claim(p.Post, a)
+		if err := delivery.RecordLookup(p.Post, a, timing, r.suspensions.shift(ctx, p.key.Namespace), r.o.Clock.Now()); err != nil {
 			return err
 		}
 		what := "looked up a call whose answer was lost"
 		if t.Attempt.OperationID != "" {
 			what = "looked up a call that the platform had accepted"
 		}
-		p.log.Info(what, "uid", p.post.UID, "target", a.Target, "attempt", t.Attempt.ID,
+		p.log.Info(what, "uid", p.Post.UID, "target", a.Target, "attempt", t.Attempt.ID,
 			"matches", a.Matches, "problem", problem(a.Err), "outcome", t.Attempt.Outcome)
 	}
-	if p.post.DeletionTimestamp.IsZero() {
+	if p.Post.DeletionTimestamp.IsZero() {
 		listCandidates(ctx, r.lookups, p, f, targets)
 	}
 	if err := r.write(ctx, p, nil); err != nil {
 		return err
 	}
-	r.owners.Record(p.post)
+	r.owners.Record(p.Post)
 	for _, a := range answers {
 		r.reporter.lookup(ctx, p, a)
-		if t := posting.Of(p.post).Target(a.Target); a.Last && attempt.Undecided(t) && !p.post.DeletionTimestamp.IsZero() {
+		if t := p.Target(a.Target); a.Last && attempt.Undecided(t) && !p.Post.DeletionTimestamp.IsZero() {
 			r.recorder.abandoned(p, t)
 		}
 	}
@@ -249,11 +249,11 @@ func (r *Reconciler) claim(ctx context.Context, p *reconciliation, targets []int
 	if len(within) == 0 {
 		return r.write(ctx, p, nil)
 	}
-	entered := p.post
+	entered := p.Post
 	if len(within) < len(deliveries) {
-		entered = p.post.DeepCopy()
+		entered = p.Post.DeepCopy()
 	}
-	err = r.publisher.Publish(ctx, &publishHooks{r, p}, p.post, &p.state.publish, within)
+	err = r.publisher.Publish(ctx, &publishHooks{r, p}, p.Post, &p.state.publish, within)
 	if errors.Is(err, publish.ErrWithheld) {
 		r.queue.enqueue(p.key) // the next reconciliation reports the reason
 		if len(within) < len(deliveries) {
@@ -262,11 +262,11 @@ func (r *Reconciler) claim(ctx context.Context, p *reconciliation, targets []int
 		return nil
 	}
 	p.wrote = true
-	if err == nil && entered != p.post {
+	if err == nil && entered != p.Post {
 		r.reporter.changed(ctx, entered, &p.stored) // the claim has stored the rejected targets
 	}
 	if errors.Is(err, publish.ErrDropped) {
-		r.recorder.warn(postSubject(p.post), reasonRecordDropped, publish.ErrDropped.Error())
+		r.recorder.warn(postSubject(p.Post), reasonRecordDropped, publish.ErrDropped.Error())
 	}
 	return err
 }
@@ -286,7 +286,7 @@ func (r *Reconciler) acquireGates(p *reconciliation, targets []int) (entered []*
 			gates = append(gates, gate)
 		}
 	}
-	waiter := dispatch.Waiter{ID: p.key.String(), Team: p.key.Namespace, Due: posting.Of(p.post).Due(), Wake: func() { r.queue.enqueue(p.key) }}
+	waiter := dispatch.Waiter{ID: p.key.String(), Team: p.key.Namespace, Due: p.Due(), Wake: func() { r.queue.enqueue(p.key) }}
 	for _, gate := range r.scheduler.TryAcquire(waiter, gates) {
 		entered = append(entered, first[gate])
 	}
@@ -296,7 +296,7 @@ func (r *Reconciler) acquireGates(p *reconciliation, targets []int) (entered []*
 func (r *Reconciler) target(p *reconciliation, i int) *prepare.Target {
 	conn := p.conn(i)
 	return &prepare.Target{
-		Post: p.post, Index: i, Conn: conn, Media: p.media, Token: p.tokens[conn.Name], Converts: p.converts,
+		Post: p.Post, Index: i, Conn: conn, Media: p.media, Token: p.tokens[conn.Name], Converts: p.converts,
 		Wake: func() { r.queue.enqueue(p.key) },
 	}
 }
@@ -320,9 +320,9 @@ var usageBackoff = wait.Backoff{Duration: time.Second, Factor: 2, Jitter: 0.1, S
 // deferForQuota blocks targets whose plan usage cannot be counted, since nothing is sent uncounted. The retry time
 // stays in memory: storing it would write every one of the team's posts at each retry.
 func (r *Reconciler) deferForQuota(ctx context.Context, p *reconciliation, deliveries []*publish.Delivery, why error) error {
-	p.log.Error(why, "cannot count the team's plan usage; retrying", "uid", p.post.UID)
+	p.log.Error(why, "cannot count the team's plan usage; retrying", "uid", p.Post.UID)
 	for _, d := range deliveries {
-		t := posting.Of(p.post).Target(d.Target)
+		t := p.Target(d.Target)
 		if attempt.Settled(t) {
 			continue
 		}
@@ -340,10 +340,10 @@ func (r *Reconciler) deferForQuota(ctx context.Context, p *reconciliation, deliv
 }
 
 func (r *Reconciler) release(ctx context.Context, p *reconciliation) error {
-	if !controllerutil.ContainsFinalizer(p.post, v1alpha1.DeliveryFinalizer) {
+	if !controllerutil.ContainsFinalizer(p.Post, v1alpha1.DeliveryFinalizer) {
 		return nil
 	}
-	err := r.finalizers.Release(ctx, p.post)
+	err := r.finalizers.Release(ctx, p.Post)
 	if waits := new(records.WaitError); errors.As(err, &waits) {
 		p.wait = delivery.Wait{Until: r.o.Clock.Now().Add(waits.Pause)}
 		return nil

@@ -26,7 +26,7 @@ const confirmWithin = time.Minute
 func listCandidates(ctx context.Context, lookups *lookup.Lookups, p *reconciliation, f *delivery.Facts, targets []int) {
 	var undecided []int
 	for _, i := range targets {
-		if attempt.Undecided(posting.Of(p.post).Target(i)) {
+		if attempt.Undecided(p.Target(i)) {
 			undecided = append(undecided, i)
 		}
 	}
@@ -38,20 +38,20 @@ func listCandidates(ctx context.Context, lookups *lookup.Lookups, p *reconciliat
 	p.calledPlatform = true
 	for _, found := range lookups.Candidates(ctx, f, undecided) {
 		if found.Err != nil {
-			p.log.Info("cannot list the candidates on an account", "uid", p.post.UID, "target", found.Target, "error", found.Err.Error())
+			p.log.Info("cannot list the candidates on an account", "uid", p.Post.UID, "target", found.Target, "error", found.Err.Error())
 			continue
 		}
-		posting.SetCandidates(p.post, posting.Of(p.post).Target(found.Target), found.Posts)
+		posting.SetCandidates(p.Post, p.Target(found.Target), found.Posts)
 	}
 }
 
 func removeAnnotation(ctx context.Context, c client.Client, p *reconciliation, name string) error {
-	base := p.post.DeepCopy()
-	delete(p.post.Annotations, name)
-	if err := c.Patch(ctx, p.post, client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{})); err != nil {
+	base := p.Post.DeepCopy()
+	delete(p.Post.Annotations, name)
+	if err := c.Patch(ctx, p.Post, client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{})); err != nil {
 		return fmt.Errorf("cannot remove the annotation %s: %w", name, err)
 	}
-	p.state.publish.RecordWrite(p.post)
+	p.state.publish.RecordWrite(p.Post)
 	p.markStored()
 	return nil
 }

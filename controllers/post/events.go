@@ -206,14 +206,14 @@ func (r *recorder) emit(s subject, e delivery.Event) {
 }
 
 func (r *recorder) posted(p *reconciliation, t *v1alpha1.TargetStatus, format string) {
-	r.emitFinal(targetSubject(p.post, int(t.Index), p.conn(int(t.Index))), delivery.Event{
+	r.emitFinal(targetSubject(p.Post, int(t.Index), p.conn(int(t.Index))), delivery.Event{
 		Reason: v1alpha1.ReasonPosted, Message: fmt.Sprintf("target %d: "+format, t.Index, t.Platform, t.ExternalURL),
 	})
 }
 
 // target emits the reason and message of a target that is not published, as its final event if it is settled.
 func (r *recorder) target(p *reconciliation, t *v1alpha1.TargetStatus) {
-	s := targetSubject(p.post, int(t.Index), p.conn(int(t.Index)))
+	s := targetSubject(p.Post, int(t.Index), p.conn(int(t.Index)))
 	e := delivery.Event{Warning: true, Reason: t.Reason, Message: fmt.Sprintf("target %d (%s): %s", t.Index, t.Platform, t.Message)}
 	if attempt.Settled(t) {
 		r.emitFinal(s, e)
@@ -223,7 +223,7 @@ func (r *recorder) target(p *reconciliation, t *v1alpha1.TargetStatus) {
 }
 
 func (r *recorder) published(p *reconciliation, before *v1alpha1.PostStatus) {
-	for _, t := range settledSince(p.post, before) {
+	for _, t := range settledSince(p.Post, before) {
 		if attempt.Posted(t) {
 			r.posted(p, t, "published to %s as %s")
 		}
@@ -231,7 +231,7 @@ func (r *recorder) published(p *reconciliation, before *v1alpha1.PostStatus) {
 }
 
 func (r *recorder) failed(p *reconciliation, before *v1alpha1.PostStatus) {
-	for _, t := range settledSince(p.post, before) {
+	for _, t := range settledSince(p.Post, before) {
 		if !attempt.Posted(t) {
 			r.target(p, t)
 		}
@@ -251,10 +251,10 @@ func settledSince(post *v1alpha1.Post, before *v1alpha1.PostStatus) (settled []*
 
 // abandoned warns that the outcome of a target remains unknown, because its post is being deleted.
 func (r *recorder) abandoned(p *reconciliation, t *v1alpha1.TargetStatus) {
-	r.emitFinal(deletedSubject(targetSubject(p.post, int(t.Index), p.conn(int(t.Index))), p.post, p.namespaceTerminating), delivery.Event{
+	r.emitFinal(deletedSubject(targetSubject(p.Post, int(t.Index), p.conn(int(t.Index))), p.Post, p.namespaceTerminating), delivery.Event{
 		Warning: true, Reason: v1alpha1.ReasonOutcomeAbandoned, Message: fmt.Sprintf(
 			"post %q was deleted before the outcome of target %d was known: check account %s on %s for a post made after %s",
-			p.post.Name, t.Index, t.Attempt.AccountID, t.Platform, t.Attempt.StartedAt),
+			p.Post.Name, t.Index, t.Attempt.AccountID, t.Platform, t.Attempt.StartedAt),
 	})
 }
 

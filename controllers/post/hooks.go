@@ -48,8 +48,8 @@ func (u *publishHooks) Claimed(batch []*publish.Delivery) {
 	for _, d := range batch {
 		u.p.state.prepare.Drop(d.Target)
 		u.p.hasUploadSecret = u.p.hasUploadSecret || d.Secret != ""
-		t := posting.Of(u.p.post).Target(d.Target)
-		if at := u.p.post.Spec.ScheduledAt; at != nil && t.Attempt.Number == 1 {
+		t := u.p.Target(d.Target)
+		if at := u.p.Post.Spec.ScheduledAt; at != nil && t.Attempt.Number == 1 {
 			due := at.Time
 			if t.SuspendedUntil != nil && t.TryUntil != nil {
 				due = attempt.Deadline(t).Add(-u.r.o.StartingDeadline)

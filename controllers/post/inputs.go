@@ -15,7 +15,6 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/controllers/post/internal/limits"
 	"github.com/herald-social/herald/internal/kubeclient"
-	"github.com/herald-social/herald/posting"
 	"github.com/herald-social/herald/posting/attempt"
 	"github.com/herald-social/herald/posting/delivery"
 )
@@ -61,13 +60,13 @@ func (r *inputReader) fetchFull(ctx context.Context, post *v1alpha1.Post) (there
 // read reads the post's connections and files, the apps' rate limits, and the team's, namespace's and cluster's state.
 func (r *inputReader) read(ctx context.Context, p *reconciliation) (err error) {
 	var connections []string
-	for i := range p.post.Spec.Targets {
-		connections = append(connections, p.post.Spec.Targets[i].ConnectionRef.Name)
+	for i := range p.Post.Spec.Targets {
+		connections = append(connections, p.Post.Spec.Targets[i].ConnectionRef.Name)
 	}
 	if p.connections, err = readInputs[v1alpha1.Connection](ctx, r, p, kindConnection, connections); err != nil {
 		return err
 	}
-	if p.media, err = readInputs[v1alpha1.Media](ctx, r, p, kindMedia, posting.Of(p.post).MediaNames()); err != nil {
+	if p.media, err = readInputs[v1alpha1.Media](ctx, r, p, kindMedia, p.MediaNames()); err != nil {
 		return err
 	}
 	if p.limits, err = r.limits.Read(ctx, p.key, p.connections, p.now); err != nil {
@@ -120,8 +119,8 @@ func (r *inputReader) readNamespace(ctx context.Context, p *reconciliation) erro
 		}
 		p.converts = decided.Convert
 	}
-	open := slices.ContainsFunc(p.post.Status.Targets, func(t v1alpha1.TargetStatus) bool { return attempt.IsOpen(t.Attempt) })
-	if p.post.DeletionTimestamp.IsZero() || !open {
+	open := slices.ContainsFunc(p.Post.Status.Targets, func(t v1alpha1.TargetStatus) bool { return attempt.IsOpen(t.Attempt) })
+	if p.Post.DeletionTimestamp.IsZero() || !open {
 		return nil
 	}
 	p.namespaceTerminating, err = kubeclient.IsNamespaceTerminating(ctx, r.o.APIReader, p.key.Namespace)

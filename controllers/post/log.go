@@ -111,7 +111,7 @@ func lateness(post *v1alpha1.Post, now time.Time) time.Duration {
 
 // logResult logs the response to a call after it is recorded. logTargets logs why a target is not published.
 func logResult(p *reconciliation, d *publish.Delivery, now time.Time) {
-	log := p.log.WithValues("uid", p.post.UID, "target", d.Target, "attempt", d.Attempt, "platform", d.Conn.Spec.Platform, "connection", d.Conn.Name)
+	log := p.log.WithValues("uid", p.Post.UID, "target", d.Target, "attempt", d.Attempt, "platform", d.Conn.Spec.Platform, "connection", d.Conn.Name)
 	switch d.Result.Outcome {
 	case platforms.Posted:
 		log = log.WithValues("externalID", d.Result.ExternalID)
@@ -142,15 +142,15 @@ const reasonTurn = "Turn"
 // late returns how late a target was published, and the reason that blocked it before this reconciliation. An immediate
 // post's upload does not count as lateness, nor do the earlier cards of a tree.
 func (p *reconciliation) late(target int, now time.Time) (late time.Duration, reason string) {
-	if t := posting.Of(p.post).Target(target); t != nil && len(t.Cards) > 1 {
+	if t := p.Target(target); t != nil && len(t.Cards) > 1 {
 		return 0, ""
 	}
 	reason = reasonTurn
 	if t := posting.Of(&v1alpha1.Post{Status: p.stored}).Target(target); t != nil && t.Blocked != nil {
 		reason = t.Blocked.Reason
 	}
-	if p.post.Spec.ScheduledAt == nil && reason == v1alpha1.ReasonPreparing {
+	if p.Post.Spec.ScheduledAt == nil && reason == v1alpha1.ReasonPreparing {
 		return 0, ""
 	}
-	return lateness(p.post, now), reason
+	return lateness(p.Post, now), reason
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/controllers/post/internal/publish"
 	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/posting"
 	"github.com/herald-social/herald/posting/attempt"
 	"github.com/herald-social/herald/test/logtest"
 )
@@ -120,7 +121,7 @@ func TestLogResult(t *testing.T) {
 		if post.CreationTimestamp.Time = now.Add(tc.late); tc.late >= 0 {
 			post.Spec.ScheduledAt = v1alpha1.NewTimePtr(now.Add(-tc.late))
 		}
-		p := &reconciliation{post: post}
+		p := &reconciliation{View: posting.Of(post)}
 		if tc.before != nil {
 			p.stored.Targets = []v1alpha1.TargetStatus{*tc.before}
 			post.Status = p.stored

@@ -14,7 +14,6 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/controllers/post/internal/dispatch"
 	"github.com/herald-social/herald/controllers/post/internal/publish"
-	"github.com/herald-social/herald/posting"
 	"github.com/herald-social/herald/posting/attempt"
 	"github.com/herald-social/herald/posting/delivery"
 	"github.com/herald-social/herald/posting/plan"
@@ -63,7 +62,7 @@ type refusal struct{ reason, message string }
 func (l *plans) confirm(ctx context.Context, p *reconciliation, deliveries []*publish.Delivery, limits plan.Limits) (map[int]refusal, error) {
 	counters := map[v1alpha1.UsageSpec]bool{}
 	for _, d := range deliveries {
-		if counter, ok := limits.CounterOf(p.post, d.Target, d.Conn, l.o.StartingDeadline); ok {
+		if counter, ok := limits.CounterOf(p.Post, d.Target, d.Conn, l.o.StartingDeadline); ok {
 			counters[counter] = true
 		}
 	}
@@ -89,13 +88,13 @@ func (l *plans) refuse(p *reconciliation, counter *v1alpha1.UsageSpec, limit int
 	if counter.Resource == v1alpha1.ResourceTikTokDrafts {
 		return refusal{v1alpha1.ReasonDraftLimit, fmt.Sprintf(
 			"not sent: TikTok takes at most %d pending drafts of an account within 24 hours, and %d are sent or scheduled for connection %q; post again another day",
-			limit, over.Used, p.post.Spec.Targets[over.Target].ConnectionRef.Name)}
+			limit, over.Used, p.Post.Spec.Targets[over.Target].ConnectionRef.Name)}
 	}
-	at := plan.IntendedAt(p.post, over.Target, l.o.StartingDeadline)
+	at := plan.IntendedAt(p.Post, over.Target, l.o.StartingDeadline)
 	return refusal{v1alpha1.ReasonPlanLimit, fmt.Sprintf(
 		"not published: the starter plan allows %d posts to X in a calendar month (UTC), each account and each card of a tree counted; "+
 			"%d of %s are used and this one needs %d. Change the plan or wait for another month, and post again",
-		limit, over.Used, at.UTC().Format("January 2006"), plan.Cost(p.post))}
+		limit, over.Used, at.UTC().Format("January 2006"), plan.Cost(p.Post))}
 }
 
 // coveredAccounts fails targets whose accounts exceed the plan, except trees in progress, and returns the others.
@@ -114,7 +113,7 @@ func (l *plans) coveredAccounts(ctx context.Context, p *reconciliation, deliveri
 	usable := plan.Usable(all, limits.Accounts)
 	var covered []*publish.Delivery
 	for _, d := range deliveries {
-		if plan.Covers(usable, d.Conn) || len(posting.Of(p.post).Target(d.Target).Cards) > 0 {
+		if plan.Covers(usable, d.Conn) || len(p.Target(d.Target).Cards) > 0 {
 			covered = append(covered, d)
 			continue
 		}
@@ -128,11 +127,11 @@ func (l *plans) coveredAccounts(ctx context.Context, p *reconciliation, deliveri
 }
 
 func (l *plans) rejectTarget(p *reconciliation, d *publish.Delivery, reason, message string) error {
-	if err := attempt.Fail(posting.Of(p.post).Target(d.Target), v1alpha1.Blocked{Reason: reason, Problem: message}); err != nil {
+	if err := attempt.Fail(p.Target(d.Target), v1alpha1.Blocked{Reason: reason, Problem: message}); err != nil {
 		return fmt.Errorf("target %d: %w", d.Target, err)
 	}
 	l.scheduler.Release(p.key.String(), d.Gate())
-	l.recorder.emitFinal(targetSubject(p.post, d.Target, d.Conn), delivery.Event{
+	l.recorder.emitFinal(targetSubject(p.Post, d.Target, d.Conn), delivery.Event{
 		Warning: true, Reason: reason, Message: fmt.Sprintf("target %d (%s): %s", d.Target, d.Conn.Spec.Platform, message),
 	})
 	return nil
@@ -140,12 +139,12 @@ func (l *plans) rejectTarget(p *reconciliation, d *publish.Delivery, reason, mes
 
 // releaseUnused releases a finished post's unused usage. After a failure, the Team controller releases it later.
 func (l *plans) releaseUnused(ctx context.Context, p *reconciliation) {
-	if l.o.Plans == nil || !unused(p.post) {
+	if l.o.Plans == nil || !unused(p.Post) {
 		return
 	}
 	team, err := l.o.Plans.Owner(ctx, p.key.Namespace)
 	if err == nil {
-		for _, counter := range plan.LimitsOf(team).Counters(p.post, l.connections(ctx, p), l.o.StartingDeadline) {
+		for _, counter := range plan.LimitsOf(team).Counters(p.Post, l.connections(ctx, p), l.o.StartingDeadline) {
 			err = errors.Join(err, l.o.Plans.Quota.Amend(ctx, p.key.Namespace, counter, func(stored *v1alpha1.Usage) error {
 				usage.Settle(stored, l.stored(ctx, p, &counter))
 				return nil
@@ -167,7 +166,7 @@ func unused(post *v1alpha1.Post) bool {
 }
 
 func (l *plans) stored(ctx context.Context, p *reconciliation, counter *v1alpha1.UsageSpec) usage.PostUses {
-	return plan.Stored(counter, p.post, l.connections(ctx, p), l.o.StartingDeadline)
+	return plan.Stored(counter, p.Post, l.connections(ctx, p), l.o.StartingDeadline)
 }
 
 // connections returns a function that finds a connection among the ones already read, or in the cache. It returns nil

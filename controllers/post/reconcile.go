@@ -51,17 +51,17 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	r.startOnce.Do(func() { r.startedAt = now })
 	ctx, span := startTrace(ctx, r.o.Tracer, &post, now)
 	p := &reconciliation{
-		post: post.DeepCopy(), stored: post.Status, key: req.NamespacedName, now: now, log: ctrl.LoggerFrom(ctx), state: known,
+		View: posting.Of(post.DeepCopy()), stored: post.Status, key: req.NamespacedName, now: now, log: ctrl.LoggerFrom(ctx), state: known,
 		tokens: map[string]platforms.Token{}, credentials: map[string]error{}, hasUploadSecret: prepare.HasUploadSecret(&post.Status),
 	}
 	err := r.reconcile(ctx, p)
 	switch {
 	case err == nil && p.isFinished():
 		r.tidy(ctx, p)
-		r.archiver.Enqueue(p.post)
+		r.archiver.Enqueue(p.Post)
 	case err == nil && (p.wrote || !known.recordRequested):
 		known.recordRequested = true
-		r.archiver.Enqueue(p.post)
+		r.archiver.Enqueue(p.Post)
 	}
 	endTrace(span, p, err)
 	r.states.prune(p.key, p.wait.ForInputs || p.wrote || err != nil)
@@ -87,13 +87,13 @@ func (r *Reconciler) requeue(p *reconciliation) ctrl.Result {
 	// A zero RequeueAfter would not requeue the post.
 	result := ctrl.Result{RequeueAfter: max(p.wait.Until.Sub(r.o.Clock.Now()), time.Millisecond)}
 	if p.wait.InTurn {
-		result.Priority = new(r.queue.priority(p.post))
+		result.Priority = new(r.queue.priority(p.Post))
 	}
 	return result
 }
 
 func (r *Reconciler) reconcile(ctx context.Context, p *reconciliation) error {
-	if added, err := r.finalizers.Ensure(ctx, p.post); err != nil || added {
+	if added, err := r.finalizers.Ensure(ctx, p.Post); err != nil || added {
 		p.wrote = added
 		return err //nolint:wrapcheck // the error names the operation
 	}
@@ -109,9 +109,9 @@ func (r *Reconciler) reconcile(ctx context.Context, p *reconciliation) error {
 
 func (r *Reconciler) facts(p *reconciliation) *delivery.Facts {
 	f := &delivery.Facts{
-		View: posting.Of(p.post), Now: p.now, StartedAt: r.startedAt, Settings: r.o.settings(), Platforms: r.o.Platforms, Connections: p.connections, Media: p.media,
+		View: p.View, Now: p.now, StartedAt: r.startedAt, Settings: r.o.settings(), Platforms: r.o.Platforms, Connections: p.connections, Media: p.media,
 		Unowned: p.unowned, NamespaceTerminating: p.namespaceTerminating, Suspended: p.suspended, Suspensions: p.suspensions, Rollback: p.rollback,
-		Results:            p.state.publish.Drain(p.post),
+		Results:            p.state.publish.Drain(p.Post),
 		CredentialsProblem: func(connection string) error { return p.credentials[connection] },
 	}
 	f.BlockedUntil = func(conn *v1alpha1.Connection) time.Time { return p.limits.BlockedUntil(conn, p.now) }
@@ -125,10 +125,10 @@ func (r *Reconciler) facts(p *reconciliation) *delivery.Facts {
 			Media:        func(name string) *v1alpha1.Media { return p.media[name] },
 			Capabilities: r.o.Platforms.Capabilities,
 			Converts:     p.converts,
-			Accepted:     accepted(p.post),
-			Stored:       validatedBefore(p.post),
+			Accepted:     accepted(p.Post),
+			Stored:       validatedBefore(p.Post),
 		}
-		return append(rules.Validate(p.post, env), rules.ValidateOptions(p.post, env)...)
+		return append(rules.Validate(p.Post, env), rules.ValidateOptions(p.Post, env)...)
 	}
 	return f
 }
@@ -152,14 +152,14 @@ func validatedBefore(post *v1alpha1.Post) *v1alpha1.Post {
 // answerRequest lists the candidates again if the annotation social.herald.dev/list-candidates requests it, and removes
 // the annotation. A person's resolutions and unrecorded results have precedence. It reports whether it did.
 func (r *Reconciler) answerRequest(ctx context.Context, p *reconciliation, f *delivery.Facts) (answered bool, err error) {
-	_, requested := p.post.Annotations[v1alpha1.ListCandidatesAnnotation]
-	_, settles := p.post.Annotations[v1alpha1.SettleAnnotation]
-	if !requested || settles || len(f.Results) > 0 || !p.post.DeletionTimestamp.IsZero() {
+	_, requested := p.Post.Annotations[v1alpha1.ListCandidatesAnnotation]
+	_, settles := p.Post.Annotations[v1alpha1.SettleAnnotation]
+	if !requested || settles || len(f.Results) > 0 || !p.Post.DeletionTimestamp.IsZero() {
 		return false, nil
 	}
 	var targets []int
-	for i := range p.post.Status.Targets {
-		if index := int(p.post.Status.Targets[i].Index); index < len(p.post.Spec.Targets) {
+	for i := range p.Post.Status.Targets {
+		if index := int(p.Post.Status.Targets[i].Index); index < len(p.Post.Spec.Targets) {
 			targets = append(targets, index)
 		}
 	}
@@ -173,7 +173,7 @@ func (r *Reconciler) answerRequest(ctx context.Context, p *reconciliation, f *de
 func (r *Reconciler) tidy(ctx context.Context, p *reconciliation) {
 	r.plans.releaseUnused(ctx, p)
 	r.limits.CancelProbes(p.key)
-	if err := r.preparer.Discard(ctx, &p.state.prepare, p.post, p.hasUploadSecret); err != nil {
+	if err := r.preparer.Discard(ctx, &p.state.prepare, p.Post, p.hasUploadSecret); err != nil {
 		p.log.Info("the Secret of the post's uploads stays until the post is removed", "error", err.Error())
 	}
 }

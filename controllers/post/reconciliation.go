@@ -13,12 +13,13 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/controllers/post/internal/limits"
 	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/posting"
 	"github.com/herald-social/herald/posting/delivery"
 )
 
 type reconciliation struct {
-	// post is the working copy; stored is the status as last read or written.
-	post        *v1alpha1.Post
+	// View is of the working copy; stored is the status as last read or written.
+	posting.View
 	stored      v1alpha1.PostStatus
 	key         types.NamespacedName
 	now         time.Time
@@ -48,22 +49,22 @@ type reconciliation struct {
 }
 
 func (p *reconciliation) conn(target int) *v1alpha1.Connection {
-	if target >= len(p.post.Spec.Targets) {
+	if target >= len(p.Post.Spec.Targets) {
 		return nil
 	}
-	return p.connections[p.post.Spec.Targets[target].ConnectionRef.Name]
+	return p.connections[p.Post.Spec.Targets[target].ConnectionRef.Name]
 }
 
 func (p *reconciliation) markStored() {
-	p.stored = *p.post.Status.DeepCopy()
+	p.stored = *p.Post.Status.DeepCopy()
 	p.wrote = true
 }
 
 func (p *reconciliation) isFinished() bool {
-	if p.post.DeletionTimestamp.IsZero() {
-		return p.post.Status.Finished
+	if p.Post.DeletionTimestamp.IsZero() {
+		return p.Post.Status.Finished
 	}
-	return !controllerutil.ContainsFinalizer(p.post, v1alpha1.DeliveryFinalizer)
+	return !controllerutil.ContainsFinalizer(p.Post, v1alpha1.DeliveryFinalizer)
 }
 
 // requeueBy requeues the post at the given time or earlier. A zero time changes nothing.

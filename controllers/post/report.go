@@ -16,7 +16,6 @@ import (
 	"github.com/herald-social/herald/controllers/post/internal/publish"
 	"github.com/herald-social/herald/internal/unlisted"
 	"github.com/herald-social/herald/platforms"
-	"github.com/herald-social/herald/posting"
 	"github.com/herald-social/herald/posting/attempt"
 	"github.com/herald-social/herald/posting/delivery"
 )
@@ -39,7 +38,7 @@ func (r *reporter) changed(ctx context.Context, post *v1alpha1.Post, before *v1a
 
 func (r *reporter) result(ctx context.Context, p *reconciliation, d *publish.Delivery) {
 	logResult(p, d, r.o.Clock.Now())
-	t := posting.Of(p.post).Target(d.Target)
+	t := p.Target(d.Target)
 	if t == nil {
 		return
 	}
@@ -65,7 +64,7 @@ func (r *reporter) result(ctx context.Context, p *reconciliation, d *publish.Del
 
 func (r *reporter) reportNote(p *reconciliation, t *v1alpha1.TargetStatus, note string) {
 	if note != "" {
-		r.recorder.warn(targetSubject(p.post, int(t.Index), p.conn(int(t.Index))), reasonPostedWithNote, fmt.Sprintf("target %d (%s): %s", t.Index, t.Platform, note))
+		r.recorder.warn(targetSubject(p.Post, int(t.Index), p.conn(int(t.Index))), reasonPostedWithNote, fmt.Sprintf("target %d (%s): %s", t.Index, t.Platform, note))
 	}
 }
 
@@ -77,11 +76,11 @@ func (r *reporter) unlisted(platform v1alpha1.Platform, operation string, err *p
 }
 
 func (r *reporter) preparation(ctx context.Context, p *reconciliation, d *publish.Delivery, ahead bool) {
-	t, err := posting.Of(p.post).Target(d.Target), d.Result.Err
+	t, err := p.Target(d.Target), d.Result.Err
 	r.unlisted(d.Conn.Spec.Platform, unlisted.Prepare, err)
-	p.log.Info("not prepared", append(targetFields(p.post, t), "ahead", ahead, "class", err.Class, "problem", err.Error(), "cause", err.Err)...)
+	p.log.Info("not prepared", append(targetFields(p.Post, t), "ahead", ahead, "class", err.Class, "problem", err.Error(), "cause", err.Err)...)
 	if ahead {
-		r.recorder.warn(targetSubject(p.post, d.Target, d.Conn), v1alpha1.ReasonPreparationFailed, fmt.Sprintf("target %d (%s): %s", d.Target, d.Conn.Spec.Platform, err.Error()))
+		r.recorder.warn(targetSubject(p.Post, d.Target, d.Conn), v1alpha1.ReasonPreparationFailed, fmt.Sprintf("target %d (%s): %s", d.Target, d.Conn.Spec.Platform, err.Error()))
 		r.alert(ctx, p, d)
 		return
 	}
@@ -91,18 +90,18 @@ func (r *reporter) preparation(ctx context.Context, p *reconciliation, d *publis
 }
 
 func (r *reporter) lookup(ctx context.Context, p *reconciliation, a *delivery.LookupAnswer) {
-	t := posting.Of(p.post).Target(a.Target)
+	t := p.Target(a.Target)
 	r.o.Metrics.Deliveries.Settled(t)
 	r.reportNote(p, t, a.Note)
 	r.unlisted(t.Platform, unlisted.Lookup, a.Err)
 	r.unlisted(t.Platform, unlisted.Lookup, a.Refused)
 	switch posted := attempt.Posted(t); {
 	case posted && t.Attempt.OperationID != "":
-		p.log.Info(logPublished, append(targetFields(p.post, t), "externalID", t.ExternalID)...)
+		p.log.Info(logPublished, append(targetFields(p.Post, t), "externalID", t.ExternalID)...)
 		r.recorder.posted(p, t, "published to %s as %s")
 		r.pictures(ctx, p, a.Target, false)
 	case posted:
-		p.log.Info("found by a lookup", append(targetFields(p.post, t), "externalID", t.ExternalID)...)
+		p.log.Info("found by a lookup", append(targetFields(p.Post, t), "externalID", t.ExternalID)...)
 		r.recorder.posted(p, t, "found on %s as %s")
 		r.pictures(ctx, p, a.Target, !a.Certain)
 	case !attempt.IsOpen(t.Attempt):
@@ -193,13 +192,13 @@ func (r *reporter) pictures(ctx context.Context, p *reconciliation, target int, 
 	if conn == nil {
 		return
 	}
-	t, platform := &prepare.Target{Post: p.post, Index: target, Conn: conn, Media: p.media}, conn.Spec.Platform
+	t, platform := &prepare.Target{Post: p.Post, Index: target, Conn: conn, Media: p.media}, conn.Spec.Platform
 	if why := r.preparer.WithoutThumbnail(ctx, t, uncertain); why != "" {
-		r.recorder.warn(targetSubject(p.post, target, conn), v1alpha1.ReasonThumbnailNotSet, fmt.Sprintf(
+		r.recorder.warn(targetSubject(p.Post, target, conn), v1alpha1.ReasonThumbnailNotSet, fmt.Sprintf(
 			"target %d: the video is online on %s without the chosen thumbnail, because %s; set a picture there by hand", target, platform, why))
 	}
 	for _, name := range r.preparer.Blank(ctx, t) {
-		r.recorder.warn(mediaSubject(p.post, target, name, p.media[name]), v1alpha1.ReasonPictureBlank, fmt.Sprintf(
+		r.recorder.warn(mediaSubject(p.Post, target, name, p.media[name]), v1alpha1.ReasonPictureBlank, fmt.Sprintf(
 			"target %d: the image %q shows nothing on %s: it is white on a transparent ground, and got a white one, since the platform takes no transparency; "+
 				"put a colour behind it and post it again", target, name, platform))
 	}

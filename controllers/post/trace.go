@@ -36,7 +36,7 @@ func endTrace(span tracing.Span, p *reconciliation, err error) {
 	if !p.wrote && !p.calledPlatform && err == nil {
 		return
 	}
-	span.Text(tracing.Phase, string(p.post.Status.Phase))
+	span.Text(tracing.Phase, string(p.Post.Status.Phase))
 	switch {
 	case apierrors.IsConflict(err):
 		span.Text(tracing.Outcome, "conflict") // a conflict is not a failure

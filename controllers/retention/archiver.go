@@ -127,23 +127,23 @@ func (s *Archiver) removeOrphaned(ctx context.Context, of archive.Team) (gone bo
 }
 
 func (s *Archiver) entry(ctx context.Context, team *v1alpha1.Team, post *v1alpha1.Post) (lists.Entry, error) {
-	times := s.Policy.Of(team)
+	view, times := posting.Of(post), s.Policy.Of(team)
 	platforms, err := s.platforms(ctx, post)
 	if err != nil {
 		return lists.Entry{}, err
 	}
 	entry := lists.Entry{
 		Kind: lists.Kind{
-			Status: posting.Of(post).Phase(), Category: post.Spec.Category, Agent: text.First(post.Annotations[v1alpha1.AgentAnnotation], maxAgent),
+			Status: view.Phase(), Category: post.Spec.Category, Agent: text.First(post.Annotations[v1alpha1.AgentAnnotation], maxAgent),
 		},
-		Name: post.Name, UID: string(post.UID), DisplayAt: posting.Of(post).DisplayAt(), Bytes: int(posting.Of(post).Footprint()),
+		Name: post.Name, UID: string(post.UID), DisplayAt: view.DisplayAt(), Bytes: int(view.Footprint()),
 		// The lists expire an entry by the team's time after FinishedAt, but some posts stay longer.
 		FinishedAt: times.ArchivedUntil(post, s.Clock.Now()).Add(-times.Archived),
-		Title:      text.First(posting.Of(post).Title(func(i int) v1alpha1.Platform { return platforms[i] }), maxTitle),
+		Title:      text.First(view.Title(func(i int) v1alpha1.Platform { return platforms[i] }), maxTitle),
 	}
 	for i, platform := range platforms {
 		if platform != "" {
-			entry.Targets = append(entry.Targets, lists.Target{Platform: platform, Status: posting.Of(post).TargetPhase(i), Mark: posting.Of(post).Mark(i)})
+			entry.Targets = append(entry.Targets, lists.Target{Platform: platform, Status: view.TargetPhase(i), Mark: view.Mark(i)})
 		}
 	}
 	return entry, nil

@@ -52,12 +52,12 @@ func Describe(post *v1alpha1.Post, now time.Time) {
 // an edit removed them. Entries are never removed.
 func withdraw(post *v1alpha1.Post, t *v1alpha1.TargetStatus) {
 	t.State = posting.StateOf(t)
-	switch {
+	switch view := posting.Of(post); {
 	case int(t.Index) >= len(post.Spec.Targets):
 		*t = v1alpha1.TargetStatus{Index: t.Index, State: v1alpha1.TargetWithdrawn}
-	case t.State == v1alpha1.TargetPending && posting.Of(post).Cancelled() && !posting.Of(post).Started():
+	case t.State == v1alpha1.TargetPending && view.Cancelled() && !view.Started():
 		t.State, t.Blocked = v1alpha1.TargetWithdrawn, nil
-	case t.State == v1alpha1.TargetWithdrawn && !posting.Of(post).Cancelled():
+	case t.State == v1alpha1.TargetWithdrawn && !view.Cancelled():
 		t.State = v1alpha1.TargetPending
 	}
 }

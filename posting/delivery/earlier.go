@@ -123,22 +123,20 @@ func (f *Facts) recordCopy() []Action {
 // earlierDue reports whether it is time to find out about the earlier post. For a post that an older version of Herald
 // accepted, that is when it is due; for a copy restored with its status, it is at once.
 func (f *Facts) earlierDue() bool {
-	post := f.Post
 	if f.Unowned || !f.requiresEarlier() {
 		return false
 	}
-	return !f.accepted() || record.IsCopy(post) || f.UntilDue(f.Now) <= 0
+	return !f.accepted() || record.IsCopy(f.Post) || f.UntilDue(f.Now) <= 0
 }
 
 // isUnrecordedCopy reports whether the post is a due copy of a post whose outcome is not known, because its entries may
 // be older than the publication. If a record covers the original, it contains the outcome. mayHaveBeenSent handles
 // copies without entries or a record.
 func (f *Facts) isUnrecordedCopy(found *record.Record) bool {
-	post := f.Post
-	if len(post.Status.Targets) == 0 && found == nil && !f.Cancelled() || !f.dueCopy() {
+	if len(f.Post.Status.Targets) == 0 && found == nil && !f.Cancelled() || !f.dueCopy() {
 		return false
 	}
-	return found == nil || !found.Covers(record.CopyOf(post))
+	return found == nil || !found.Covers(record.CopyOf(f.Post))
 }
 
 func (f *Facts) markUndecided(why v1alpha1.Blocked) []Action {

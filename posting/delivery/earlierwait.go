@@ -15,8 +15,7 @@ const archiveRetryPause = 15 * time.Second
 
 // requiresEarlier reports whether the earlier post's outcome is needed. A cancelled post may copy a published one.
 func (f *Facts) requiresEarlier() bool {
-	post := f.Post
-	return !post.Status.Finished && !post.Spec.Draft && (!f.Cancelled() || record.IsCopy(post)) && record.LookupRequired(post)
+	return !f.Post.Status.Finished && !f.Post.Spec.Draft && (!f.Cancelled() || record.IsCopy(f.Post)) && record.LookupRequired(f.Post)
 }
 
 // earlierDeadline returns the earliest time when that wait may end, whatever the post's own deadline is. In a

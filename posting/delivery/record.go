@@ -118,13 +118,14 @@ func sentEarlier(post *v1alpha1.Post) time.Time {
 // RecordResults records call results. deadlines shifts those of the targets. The error joins results that came too late.
 func RecordResults(post *v1alpha1.Post, results []Result, deadlines *Deadlines, now time.Time) error {
 	var late []error
+	view := posting.Of(post)
 	for i := range results {
 		r := &results[i]
-		t := posting.Of(post).Target(r.Target)
+		t := view.Target(r.Target)
 		if t == nil {
 			continue
 		}
-		if err := deadlines.apply(t, r.Err, now, func() error { return attempt.Record(t, r.Attempt, r.Result, posting.Of(post).Cards(), now) }); err != nil {
+		if err := deadlines.apply(t, r.Err, now, func() error { return attempt.Record(t, r.Attempt, r.Result, view.Cards(), now) }); err != nil {
 			late = append(late, fmt.Errorf("target %d: the result %q (%s) of attempt %s came too late to be recorded: %w",
 				r.Target, r.Outcome, r.ExternalID, r.Attempt, err))
 		}
@@ -136,9 +137,10 @@ func RecordResults(post *v1alpha1.Post, results []Result, deadlines *Deadlines, 
 // RecordIDs records only facts that no other process can find out: IDs of published posts, and operation IDs of posts
 // in processing. It is the fallback when the API server rejects the full status. It returns the other targets.
 func RecordIDs(post *v1alpha1.Post, results []Result, now time.Time) (left []int) {
+	view := posting.Of(post)
 	for i := range results {
 		r := &results[i]
-		if t := posting.Of(post).Target(r.Target); t != nil && !attempt.RecordIDs(t, r.Attempt, r.Result, posting.Of(post).Cards(), now) {
+		if t := view.Target(r.Target); t != nil && !attempt.RecordIDs(t, r.Attempt, r.Result, view.Cards(), now) {
 			left = append(left, r.Target)
 		}
 	}
@@ -164,12 +166,13 @@ type LookupAnswer struct {
 // shifts those of the targets. If the post is being deleted, the last response closes the attempt, as unknown if the
 // response is inconclusive, because nothing is sent for such a post again.
 func RecordLookup(post *v1alpha1.Post, a *LookupAnswer, timing attempt.Timing, deadlines *Deadlines, now time.Time) error {
-	t := posting.Of(post).Target(a.Target)
+	view := posting.Of(post)
+	t := view.Target(a.Target)
 	err := deadlines.apply(t, cmp.Or(a.Refused, a.Err), now, func() error {
 		if a.Err != nil {
 			return attempt.RecordLookupFailure(t, a.Err, timing, post.Spec.OnUnknownOutcome, now)
 		}
-		return attempt.RecordLookup(t, a.LookupResult, timing, post.Spec.OnUnknownOutcome, posting.Of(post).Cards(), a.AskedAt)
+		return attempt.RecordLookup(t, a.LookupResult, timing, post.Spec.OnUnknownOutcome, view.Cards(), a.AskedAt)
 	})
 	if err == nil && a.Last && !post.DeletionTimestamp.IsZero() && attempt.IsOpen(t.Attempt) {
 		err = attempt.Abandon(t, now)
@@ -204,14 +207,14 @@ func RecordResolutions(
 	}
 	// An annotation can contain thousands of answers. Once the platform has refuted one, the other answers for that
 	// target are ignored and the platform is not asked again.
-	refused := map[int32]bool{}
+	view, refused := posting.Of(post), map[int32]bool{}
 	refuse := func(t *v1alpha1.TargetStatus, err error) {
 		if problems = append(problems, err); attempt.Undecided(t) {
 			t.AnswerProblem = text.Truncate(err.Error(), maxAnswerProblem)
 		}
 	}
 	for _, r := range resolutions {
-		t := posting.Of(post).Target(int(r.Index))
+		t := view.Target(int(r.Index))
 		if t == nil {
 			problems = append(problems, fmt.Errorf("there is no target %d; targets are counted from 0", r.Index))
 			continue
@@ -229,7 +232,7 @@ func RecordResolutions(
 			r.AccountID = found.AccountID
 			r.ExternalID, r.ExternalURL = cmp.Or(found.ExternalID, r.ExternalID), cmp.Or(found.ExternalURL, r.ExternalURL)
 		}
-		if err := attempt.Resolve(t, r, posting.Of(post).Cards(), now.Add(settings.StartingDeadline), now); err != nil {
+		if err := attempt.Resolve(t, r, view.Cards(), now.Add(settings.StartingDeadline), now); err != nil {
 			refuse(t, err)
 		}
 	}

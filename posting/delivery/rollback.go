@@ -99,9 +99,8 @@ func (f *Facts) knownBefore() v1alpha1.EarlierPost {
 // namespace. A user's answer about a finished post is still handled. If a post was cancelled but that is not recorded,
 // it may have been published.
 func (f *Facts) willNotSend() bool {
-	post := f.Post
-	_, answered := post.Annotations[v1alpha1.SettleAnnotation]
-	return f.Unowned || !post.DeletionTimestamp.IsZero() || post.Status.Finished && !answered
+	_, answered := f.Post.Annotations[v1alpha1.SettleAnnotation]
+	return f.Unowned || !f.Post.DeletionTimestamp.IsZero() || f.Post.Status.Finished && !answered
 }
 
 // rollbackUnresolved reports whether the post is older than the last rollback and has not been looked up since.

@@ -116,8 +116,8 @@ func IntendedAt(post *v1alpha1.Post, i int, startingDeadline time.Duration) time
 // until they are settled. Failed and withdrawn targets no longer count.
 func UseOf(post *v1alpha1.Post, i int) usage.Use {
 	use := usage.Use{Target: i}
-	cost := Cost(post)
-	t := posting.Of(post).Target(i)
+	view, cost := posting.Of(post), Cost(post)
+	t := view.Target(i)
 	if t == nil {
 		t = &v1alpha1.TargetStatus{}
 	}
@@ -128,7 +128,7 @@ func UseOf(post *v1alpha1.Post, i int) usage.Use {
 		use.Count, use.Final = min(len(t.Cards), cost), true
 	case state == v1alpha1.TargetUndecided, t.Attempt != nil:
 		use.Count = cost
-	case posting.Of(post).Cancelled() && !posting.Of(post).Started():
+	case view.Cancelled() && !view.Started():
 		use.Final = true
 	case post.Spec.Draft, !post.DeletionTimestamp.IsZero():
 	default:

@@ -24,14 +24,15 @@ func LookupRequired(post *v1alpha1.Post) bool {
 	if IsCopy(post) {
 		return true
 	}
+	view := posting.Of(post)
 	switch {
 	case post.Status.Finished:
 		return false
-	case posting.Of(post).Started():
-		return posting.Of(post).Recreated() // the entries may belong to the previous object
+	case view.Started():
+		return view.Recreated() // the entries may belong to the previous object
 	}
 	if made := post.Labels[v1alpha1.OriginLabel] != "" && post.Annotations[v1alpha1.BornAnnotation] != ""; made {
-		return post.Annotations[v1alpha1.RequestAnnotation] != "" || posting.Of(post).Recreated()
+		return post.Annotations[v1alpha1.RequestAnnotation] != "" || view.Recreated()
 	}
 	return !Armed(post)
 }
@@ -122,10 +123,11 @@ func (r *Record) adopt(post *v1alpha1.Post, account Account, open func(entry *v1
 
 // FirstSent returns when the earliest call was claimed whose target is not known to be published, or zero.
 func (r *Record) FirstSent() (first time.Time) {
+	cards := posting.Of(&v1alpha1.Post{Spec: r.Spec}).Cards()
 	for _, list := range [][]Target{r.Targets, r.Before} {
 		for i := range list {
 			t := &list[i]
-			if t.Attempt == nil || t.posted(posting.Of(&v1alpha1.Post{Spec: r.Spec}).Cards()) {
+			if t.Attempt == nil || t.posted(cards) {
 				continue
 			}
 			at := t.Attempt.StartedAt.Time

@@ -21,8 +21,8 @@ func ValidateSize(post, stored *v1alpha1.Post) field.ErrorList {
 
 // size rejects a post that is too large or leaves no room for its delivery status. A stored post may keep its size.
 func (v *validation) size(spec *field.Path) field.ErrorList {
-	post := v.post
-	bytes, room, allowed := posting.Of(post).Size(), posting.Of(post).MaxStorableSize(), posting.MaxPost
+	view := posting.Of(v.post)
+	bytes, room, allowed := view.Size(), view.MaxStorableSize(), posting.MaxPost
 	if v.env.Stored != nil {
 		allowed = max(allowed, posting.Of(v.env.Stored).Size())
 	}
@@ -31,7 +31,7 @@ func (v *validation) size(spec *field.Path) field.ErrorList {
 		return nil
 	}
 	path, texts := spec.Child("targets"), "captions"
-	if post.Spec.Category == v1alpha1.CategoryTree {
+	if v.post.Spec.Category == v1alpha1.CategoryTree {
 		path, texts = spec.Child("tree", "cards"), "cards"
 	}
 	if most <= 0 {

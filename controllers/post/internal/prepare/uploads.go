@@ -146,12 +146,13 @@ type pendingUpload struct {
 }
 
 func (l *pending) add(post *v1alpha1.Post) {
-	if post.Spec.Draft || posting.Of(post).Cancelled() || post.Status.Finished || posting.Of(post).Due().Sub(l.now) > Horizon ||
+	view := posting.Of(post)
+	if post.Spec.Draft || view.Cancelled() || post.Status.Finished || view.Due().Sub(l.now) > Horizon ||
 		!meta.IsStatusConditionTrue(post.Status.Conditions, v1alpha1.ConditionAccepted) {
 		return
 	}
 	for i := range post.Spec.Targets {
-		t := posting.Of(post).Target(i)
+		t := view.Target(i)
 		if t == nil || attempt.Settled(t) || attempt.IsOpen(t.Attempt) || t.Prepared != nil && t.Prepared.Complete {
 			continue
 		}
