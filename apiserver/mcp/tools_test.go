@@ -43,7 +43,7 @@ func TestResult(t *testing.T) {
 		"CancelUnknown": {"the team has none", "cancel_post", `{"id":"p1"}`, true, "NOT_FOUND"},
 		"NoCategory":    {"as REST does", "create_post", `{}`, true, `"VALIDATION_ERROR","message":"category: is missing; it is one of image, text, tree, video; targets: is missing"`},
 		"ArgumentsList": {"they have no names", "create_post", `["text"]`, true, "the body must be a JSON object"},
-		"NoFiles":       {"there is no store here", "create_media_upload_url", `{"mime_type":"image/png","size_bytes":1,"name":"a.png"}`, true, "keeps no media files"},
+		"NoFiles":       {"there is no store here", "create_media_upload_url", `{"mime_type":"image/png","size_bytes":1,"name":"a.png"}`, true, "has no media store"},
 	} {
 		r := send(t, "POST", address, "key", callTool(tc.tool, tc.arguments))
 		structured, texts, isError := resultOf(t, r)

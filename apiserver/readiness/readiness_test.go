@@ -156,7 +156,7 @@ func TestCheck(t *testing.T) {
 			readiness.Result{State: readiness.Reconnect, Message: "it has been removed"},
 			0, 0,
 		},
-		"KubernetesDown": {"nobody could be asked", nil, errors.New("boom"), nil, asked("its check could not be asked for"), 0, 0},
+		"KubernetesDown": {"nobody could be asked", nil, errors.New("boom"), nil, asked("its check could not be requested"), 0, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

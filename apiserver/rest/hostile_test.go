@@ -145,7 +145,7 @@ func TestHostilePosts(t *testing.T) {
 		return strings.Repeat(card+",", 99) + card
 	}
 	const cards, targets = `{"category":"tree","targets":[{"connection_id":"a"}],"tree_cards":[`, `{"category":"text","targets":[`
-	const tooMany = "the body holds more than 16384 values"
+	const tooMany = "the body contains more than 16384 values"
 	for name, tc := range map[string]struct{ body, want string }{
 		"empty cards":                   {full(cards, `{}`, `]}`), tooMany},
 		"cards of 1":                    {full(cards, `1`, `]}`), tooMany},
@@ -158,7 +158,7 @@ func TestHostilePosts(t *testing.T) {
 		"names":                         {full(`{"x":[`, names(), `]}`), "category: is missing"},
 		"names, all else":               {full(`{"x":[`, `{"a":0,"b":0,"c":0,"d":0}`, `]}`), tooMany},
 		"nearly all":                    {full(targets, `{"connection_id":1,"caption":1,"x":"`+strings.Repeat("a", 220)+`"}`, `]}`), "targets: must have at most 100 items"},
-		"depth":                         {strings.Repeat("[", maxBody), "the body nests deeper than 64 levels"},
+		"depth":                         {strings.Repeat("[", maxBody), "the body is nested deeper than 64 levels"},
 		"escapes":                       {full(`{"x":["`, strings.Repeat(`\u00e4`, 100), `"]}`), "category: is missing"},
 		"escaped names":                 {full(`{"`, strings.Repeat(`\u00e4`, 100), `":1}`), "category: is missing"},
 		"bad at the end":                {full(`{"x":"`, "a", `"`), "the body is not valid JSON"},

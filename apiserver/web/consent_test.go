@@ -224,7 +224,7 @@ func TestThreatConsentPhishing(t *testing.T) {
 	t.Parallel()
 	w := newWorld(clocktesting.NewFakeClock(now))
 	text := textOf(parsed(t, w.serve(ask(&editor, consentPath(w.agentID(t, evil, "https://evil.example/cb"), "https://evil.example/cb", ""), nil)).Body.String()))
-	says(t, "an unknown agent", text, []string{"This agent is not verified.", "The answer goes to", "evil.example", acme, "oidc:edith"}, nil)
+	says(t, "an unknown agent", text, []string{"This agent is not verified.", "It redirects to", "evil.example", acme, "oidc:edith"}, nil)
 	checkMarkup(t, "consent", parsed(t, w.serve(ask(&editor, consentPath(w.agentID(t, evil, "https://evil.example/cb"), "https://evil.example/cb", ""), nil)).Body.String()))
 	const anyProgram = "Any program on this computer can impersonate it"
 	verified := oauth.Client{ID: "https://agent.example/client.json", Name: "Claude", Verified: true}
@@ -286,7 +286,7 @@ func TestThreatConsentErrors(t *testing.T) {
 		if answer.Code != http.StatusBadRequest || answer.Header().Get("Location") != "" || answer.Header().Get("Refresh") != "" {
 			t.Errorf("%s, %s: %d, %v", name, tc.reason, answer.Code, answer.Header())
 		}
-		says(t, name, textOf(page), []string{"not verified", "the scopes are read draft publish", "Nothing was allowed"}, nil)
+		says(t, name, textOf(page), []string{"not verified", "the supported scopes are read draft publish", "Access was not granted"}, nil)
 		found := false
 		for _, a := range elements(page, "a") {
 			href, _ := attribute(a, "href")

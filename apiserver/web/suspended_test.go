@@ -73,17 +73,17 @@ func TestPagesSay(t *testing.T) {
 	}{
 		"no uploads": {
 			"people learn it before they choose a file", without("create media"), nil, editor, "posts/new",
-			[]string{"You may not upload files"},
+			[]string{"You are not allowed to upload files"},
 			[]string{"drop them here"},
 		},
-		"uploads":        {"another right is no matter", without("delete posts"), nil, editor, "posts/new", []string{"drop them here"}, []string{"You may not upload"}},
+		"uploads":        {"another right is no matter", without("delete posts"), nil, editor, "posts/new", []string{"drop them here"}, []string{"You are not allowed to upload"}},
 		"no usage":       {"counts are for those who may list Usages", without("list usages"), nil, viewer, "team", nil, []string{"Posts to X"}},
 		"role names":     {"they begin with the release's name", as("outreach"), nil, viewer, "team", []string{roleNames}, []string{"herald-"}},
 		"agents unset":   {"the team has said nothing", nil, publishing(""), viewer, "team", []string{goesOut}, nil},
 		"agents publish": {"the team lets them", nil, publishing(v1alpha1.AgentsMayPublish), viewer, "team", []string{goesOut}, nil},
 		"agents wait":    {"the team looks first", nil, publishing(v1alpha1.AgentsDraft), viewer, "team", []string{waits}, nil},
-		"places go":      {"a photo's place is removed", nil, places(false), editor, "posts/new", []string{"without the place where they were taken"}, nil},
-		"places stay":    {"a photo's place is published", nil, places(true), editor, "posts/new", []string{"with the place where they were taken"}, nil},
+		"places go":      {"a photo's place is removed", nil, places(false), editor, "posts/new", []string{"without the location where they were taken"}, nil},
+		"places stay":    {"a photo's place is published", nil, places(true), editor, "posts/new", []string{"with the location where they were taken"}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

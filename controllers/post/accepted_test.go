@@ -131,7 +131,7 @@ var _ = Describe("What a platform works on after it has taken it", func() {
 		Eventually(messageOf(ctx, first)).Should(Equal("it is being processed"))
 		w.loses.Store(true)
 		second := t.post(ctx, "said twice")
-		Eventually(messageOf(ctx, second)).Should(ContainSubstring("another post says the same"))
+		Eventually(messageOf(ctx, second)).Should(ContainSubstring("another post with the same text"))
 		w.done.Store(true)
 		Eventually(phase(ctx, first)).Should(Equal(v1alpha1.PhasePosted))
 		w.loses.Store(false)

@@ -116,7 +116,7 @@ func TestPages(t *testing.T) {
 		"read only":   {"what cannot be posted to is not offered", []string{`{"data":[` + page("1", `"ANALYZE"`) + "," + page("2", `"MANAGE"`) + `]}`}, []string{"2"}, ""},
 		"none of use": {"and if nothing remains, they learn which task is missing", []string{`{"data":[` + page("1", `"ANALYZE","ADVERTISE"`) + `]}`}, nil, "create content"},
 		"none":        {"a person without a Page learns that profiles cannot be posted to", []string{`{"data":[]}`}, nil, "personal profiles"},
-		"no list":     {"an answer that is no list is not taken for an empty one", []string{`{}`}, nil, "did not say"},
+		"no list":     {"an answer that is no list is not taken for an empty one", []string{`{}`}, nil, "did not identify"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

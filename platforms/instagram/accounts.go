@@ -16,7 +16,7 @@ var (
 	notLinked = platforms.NewError(platforms.ClassReconnect, "",
 		"no professional account of Instagram is linked to the Facebook Page of this token", "link one on Facebook, and connect the account again")
 	several = platforms.NewError(platforms.ClassReconnect, "",
-		"this token is good for several accounts of Instagram", "connect one of them with the token of its Page")
+		"this token is valid for several Instagram accounts", "connect one of them with the token of its Page")
 )
 
 var _ platforms.AccountInspector = (*Platform)(nil)

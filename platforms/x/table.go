@@ -220,7 +220,7 @@ var table = []row{
 			{status: http.StatusForbidden, words: []string{"deleted or not visible to you"}},
 		},
 		error: platforms.NewError(platforms.ClassPermanent, "",
-			"the post that this card hangs from was deleted, or this account may not see it", "publish the rest of the tree as a new post"),
+			"the post that this card replies to was deleted, or this account may not see it", "publish the rest of the tree as a new post"),
 		source: responseCodes,
 	},
 	{

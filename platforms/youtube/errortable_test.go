@@ -190,7 +190,7 @@ func TestFates(t *testing.T) {
 		{"failed/streamingFailed", permanent, file, "streaming"},
 		{"failed/transcodeFailed", permanent, file, "convert"},
 		{"failed/uploadFailed", permanent, file, "receive"},
-		{"failed/other", permanent, "", "does not tell"},
+		{"failed/other", permanent, "", "unspecified reason"},
 		{"uploadStatus/deleted", permanent, "", "deleted"},
 	}
 	covered := map[string]bool{codeDeadRefresh: true, codeBackend: true, "internalError": true, "videoNotFound": true}

@@ -184,7 +184,7 @@ func TestWhatWasBegunThreeTimesIsGivenUp(t *testing.T) {
 			t.Fatalf("it said %q", said)
 		}
 	}
-	if said := kill(t, string(data)); !strings.Contains(said, "3 times") {
+	if said := kill(t, string(data)); !strings.Contains(said, "3 attempts") {
 		t.Errorf("the fourth process said %q", said)
 	}
 	if _, err := rendition.NewCache(files, rendition.NewSlots(1)).GetOrCreate(t.Context(), "team/other.rendition", made); err != nil {
