@@ -18,7 +18,6 @@ import (
 	"k8s.io/client-go/util/cert"
 
 	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
-
 	"github.com/herald-social/herald/test/must"
 )
 

@@ -29,7 +29,7 @@ func (c *Config) dialog() oauth2.Dialog {
 // Exchange exchanges a code for a person's long-lived token. The Page tokens that Choices derives from it do not
 // expire.
 func (p *Platform) Exchange(ctx context.Context, code platforms.Code) (platforms.Token, error) {
-	return p.graph.ExchangeForPerson(ctx, &meta.Login{ID: p.Dialog.App, Secret: p.secret}, code, requiredScopes)
+	return p.graph.ExchangeForPerson(ctx, &meta.Login{ID: p.App, Secret: p.secret}, code, requiredScopes)
 }
 
 // Choices returns the Pages to which the person may post.

@@ -51,7 +51,7 @@ func (p *Platform) Exchange(ctx context.Context, code platforms.Code) (platforms
 		return platforms.Token{}, err
 	}
 	// A response without permissions means that the requested ones were granted.
-	granted := cmp.Or(strings.Join(short.Permissions, " "), p.Dialog.Requested())
+	granted := cmp.Or(strings.Join(short.Permissions, " "), p.Requested())
 	if missing := instagramScopes.Check("Instagram", granted); missing != nil {
 		return platforms.Token{}, missing
 	}

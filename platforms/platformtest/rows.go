@@ -71,14 +71,14 @@ func (r Row) OfTheApp() Row {
 	return r
 }
 
-// Asking expects a second call, for the state of what was to be published.
-func (r Row) Asking(state http.HandlerFunc) Row {
+// WithState expects a second call, for the state of the publication, and answers it.
+func (r Row) WithState(state http.HandlerFunc) Row {
 	r.state = state
 	return r
 }
 
-// Untold is the wait of a response that does not say when the call may be repeated.
-const Untold = -1
+// NoRetryTime is the wait of a response without a retry time.
+const NoRetryTime = -1
 
 // Waiting expects that the call may be repeated after the given time.
 func (r Row) Waiting(wait time.Duration) Row {
@@ -95,15 +95,15 @@ func (r Row) Of(old platforms.Token) Row {
 // Start returns a platform on a server that sends the given response. Its clock stands at recorder.Noon.
 type Start[P platforms.Accounts] func(t *testing.T, answer http.HandlerFunc) (P, *recorder.Server)
 
-func (r *Row) compare(t *testing.T, got rowResult, err error) {
+func (r Row) compare(t *testing.T, got rowResult, err error) {
 	t.Helper()
 	if failure, ok := errors.AsType[*platforms.Error](err); ok {
 		got.Class, got.AppWide = failure.Class, failure.AppWide && got.Outcome != ""
-		if got.Wait = Untold; !failure.RetryAt.IsZero() {
+		if got.Wait = NoRetryTime; !failure.RetryAt.IsZero() {
 			got.Wait = failure.RetryAt.Sub(recorder.Noon)
 		}
 		if got.Outcome != "" {
-			r.want.Wait = cmp.Or(r.want.Wait, Untold)
+			r.want.Wait = cmp.Or(r.want.Wait, NoRetryTime)
 		} else if r.want.Wait == 0 {
 			got.Wait = 0 // the row is not about the time
 		}

@@ -29,7 +29,7 @@ func (c *Config) dialog() oauth2.Dialog {
 
 // Exchange exchanges a code for a token that is valid for 60 days.
 func (p *Platform) Exchange(ctx context.Context, code platforms.Code) (platforms.Token, error) {
-	login := meta.Login{Tokens: &p.graph.Client, ID: p.Dialog.App, Secret: p.secret}
+	login := meta.Login{Tokens: &p.graph.Client, ID: p.App, Secret: p.secret}
 	short, err := p.graph.ExchangeCode(ctx, &login, code)
 	if err != nil {
 		return platforms.Token{}, err

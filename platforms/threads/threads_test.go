@@ -35,7 +35,6 @@ const (
 
 var (
 	says   = recorder.Respond
-	hangUp = recorder.HangUp
 	inTurn = recorder.Sequence
 	class  = recorder.ClassOf
 
@@ -102,18 +101,18 @@ func TestVerdicts(t *testing.T) {
 		refuses("quota", "250 posts in 24 hours, and no more", problem(400, 9, 2207042, false), platforms.ClassQuota).Waiting(time.Hour),
 		refuses("spam", "the account is to be left alone for hours", problem(400, 4, 2207051, false), platforms.ClassQuota).Waiting(time.Hour),
 		refuses("restricted", "a person must act on Threads", problem(400, 100, 4279013, false), platforms.ClassRestricted).Waiting(time.Hour),
-		refuses("invalid", "content that is refused is never sent again unchanged", invalid, platforms.ClassPermanent).Asking(holds("FINISHED")),
-		refuses("invalid, published", "unless it is published already", invalid, platforms.ClassPermanent).Unproven().Asking(holds("PUBLISHED")),
-		refuses("invalid, expired", "another container mends it", invalid, platforms.ClassTransient).Asking(holds("EXPIRED")),
+		refuses("invalid", "content that is refused is never sent again unchanged", invalid, platforms.ClassPermanent).WithState(holds("FINISHED")),
+		refuses("invalid, published", "unless it is published already", invalid, platforms.ClassPermanent).Unproven().WithState(holds("PUBLISHED")),
+		refuses("invalid, expired", "another container mends it", invalid, platforms.ClassTransient).WithState(holds("EXPIRED")),
 		refuses("invalid, and no answer", "an earlier call may have published it, and the container cannot tell",
-			invalid, platforms.ClassPermanent).Unproven().Asking(holds("oops")),
+			invalid, platforms.ClassPermanent).Unproven().WithState(holds("oops")),
 		refuses("parts lost", "the next container is made with new parts",
-			problem(400, 100, 4279004, false), platforms.ClassTransient).Asking(holds("EXPIRED")),
-		refuses("not found yet", "code 24 passes", notFound, platforms.ClassTransient).Asking(holds("FINISHED")),
+			problem(400, 100, 4279004, false), platforms.ClassTransient).WithState(holds("EXPIRED")),
+		refuses("not found yet", "code 24 passes", notFound, platforms.ClassTransient).WithState(holds("FINISHED")),
 		refuses("not found, published", "code 24 is also the answer for what is published",
-			notFound, platforms.ClassTransient).Unproven().Asking(holds("PUBLISHED")),
+			notFound, platforms.ClassTransient).Unproven().WithState(holds("PUBLISHED")),
 		refuses("not found, and no answer", "without the container's word nothing is known",
-			notFound, platforms.ClassTransient).Unproven().Asking(holds("oops")))
+			notFound, platforms.ClassTransient).Unproven().WithState(holds("oops")))
 }
 
 // TestStuck makes Threads refuse to publish a container that it reports as finished. The call is retried for a minute,

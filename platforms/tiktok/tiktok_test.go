@@ -27,9 +27,8 @@ import (
 var noon = recorder.Noon
 
 var (
-	says   = recorder.Respond
-	hangUp = recorder.HangUp
-	class  = recorder.ClassOf
+	says  = recorder.Respond
+	class = recorder.ClassOf
 
 	identifies, renews, refuses = platformtest.Identified, platformtest.Renewed, platformtest.Refused
 )
