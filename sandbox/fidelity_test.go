@@ -123,12 +123,12 @@ func TestYouTubeUploadsOfADayAreUsedUp(t *testing.T) {
 	b := start(t, "")
 	b.fault(`{"platform":"youtube","operation":"create","kind":"status","status":429}`)
 	r := b.startOnYouTube(plainVideo, 1000)
-	if !youtubeError(r, http.StatusTooManyRequests, "rateLimitExceeded") || !strings.Contains(r.text("error", "message"), "'Video Uploads per day'") {
+	if !isYouTubeError(r, http.StatusTooManyRequests, "rateLimitExceeded") || !strings.Contains(r.text("error", "message"), "'Video Uploads per day'") {
 		t.Errorf("as Google tells it: %d %s", r.status, r.body)
 	}
 	b.fault(`{"platform":"youtube","operation":"list","kind":"status","status":429}`)
 	r = b.read("youtube", "/youtube/youtube/v3/playlistItems?part=id&playlistId=UUHeraldDemo000000000001")
-	if !youtubeError(r, http.StatusTooManyRequests, "rateLimitExceeded") || strings.Contains(r.body, "per day") {
+	if !isYouTubeError(r, http.StatusTooManyRequests, "rateLimitExceeded") || strings.Contains(r.body, "per day") {
 		t.Errorf("other calls have no such limit: %d %s", r.status, r.body)
 	}
 }

@@ -182,7 +182,7 @@ func TestPublishesAndRefusesLeavesOthersAlone(t *testing.T) {
 	if r := b.get("/x/2/users/me"); r.status != http.StatusOK {
 		t.Errorf("* makes it meet what publishes nothing: %d", r.status)
 	}
-	if r := b.tweet(`{"text":""}`); !xProblem(r, http.StatusBadRequest, "") {
+	if r := b.tweet(`{"text":""}`); !isXProblem(r, http.StatusBadRequest, "") {
 		t.Errorf("X's own refusal must be answered, since nothing was published: %d %s", r.status, r.body)
 	}
 	if r := b.tweet(textBody("hello")); r.status != http.StatusForbidden || !strings.Contains(r.body, "automated") {

@@ -28,7 +28,7 @@ func TestTikTokOverlooksWhatItDoesNotKnow(t *testing.T) {
 			if r := lenient.as("tiktok", tt.method, tt.path, jsonUTF8, tt.body); r.status != http.StatusOK || r.text("error", "code") != "ok" {
 				t.Errorf("%s: %d %s", tt.reason, r.status, r.body)
 			}
-			if r := strict.as("tiktok", tt.method, tt.path, jsonUTF8, tt.body); !tiktokError(r, http.StatusBadRequest, "invalid_params") {
+			if r := strict.as("tiktok", tt.method, tt.path, jsonUTF8, tt.body); !isTikTokError(r, http.StatusBadRequest, "invalid_params") {
 				t.Errorf("a test would not see a misspelt name: %d %s", r.status, r.body)
 			}
 		})
@@ -57,7 +57,7 @@ func TestTikTokShowsSinglePosts(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			r := b.as("tiktok", http.MethodPost, tt.path, jsonUTF8, tt.body)
 			if tt.want == nil {
-				if !tiktokError(r, http.StatusBadRequest, "invalid_params") {
+				if !isTikTokError(r, http.StatusBadRequest, "invalid_params") {
 					t.Errorf("%s: %d %s", tt.reason, r.status, r.body)
 				}
 				return

@@ -28,8 +28,8 @@ func fromFile(size, chunk, count int) string {
 	return fmt.Sprintf(`"source_info":{"source":"FILE_UPLOAD","video_size":%d,"chunk_size":%d,"total_chunk_count":%d}`, size, chunk, count)
 }
 
-// tiktokError reports whether a response is the given error in TikTok's envelope.
-func tiktokError(r reply, status int, code string) bool {
+// isTikTokError reports whether a response is the given error in TikTok's envelope.
+func isTikTokError(r reply, status int, code string) bool {
 	return r.status == status && r.text("error", "code") == code && r.text("error", "log_id") != ""
 }
 
@@ -79,7 +79,7 @@ func TestTikTokVideoInit(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			r := b.onTikTok("video/init/", tt.body)
-			if !tiktokError(r, tt.status, tt.code) {
+			if !isTikTokError(r, tt.status, tt.code) {
 				t.Errorf("%s: %d %s, want %d %s", tt.reason, r.status, r.body, tt.status, tt.code)
 			}
 			id, address := r.text("data", "publish_id"), r.text("data", "upload_url")
@@ -108,7 +108,7 @@ func TestTikTokInitRefusals(t *testing.T) {
 			t.Errorf("%s: %d %s", name, r.status, r.body)
 		}
 	}
-	if r := b.call(http.MethodPost, tiktokPublish+"video/init/", "x", jsonUTF8, body); !tiktokError(r, 401, "access_token_invalid") {
+	if r := b.call(http.MethodPost, tiktokPublish+"video/init/", "x", jsonUTF8, body); !isTikTokError(r, 401, "access_token_invalid") {
 		t.Errorf("an unknown token: %d %s", r.status, r.body)
 	}
 }
@@ -128,7 +128,7 @@ func TestTikTokForcesWhatIsDisabled(t *testing.T) {
 			t.Errorf("%s is %v, want it forced", name, field(posts, 0, "detail", name))
 		}
 	}
-	if r := b.onTikTok("video/init/", `{`+directPost+`,`+fromFile(100, 100, 1)+`}`); !tiktokError(r, 403, "privacy_level_option_mismatch") {
+	if r := b.onTikTok("video/init/", `{`+directPost+`,`+fromFile(100, 100, 1)+`}`); !isTikTokError(r, 403, "privacy_level_option_mismatch") {
 		t.Errorf("a private account posts to everyone: %d %s", r.status, r.body)
 	}
 }
@@ -149,7 +149,7 @@ func TestTikTokDailyQuota(t *testing.T) {
 	if r := b.statusOnTikTok(second); r.text("data", "status") != "FAILED" || r.text("data", "fail_reason") != "spam_risk_too_many_posts" {
 		t.Errorf("a second post: %s", r.body)
 	}
-	if r := b.onTikTok("video/init/", body); !tiktokError(r, 403, "spam_risk_too_many_posts") {
+	if r := b.onTikTok("video/init/", body); !isTikTokError(r, 403, "spam_risk_too_many_posts") {
 		t.Errorf("a third one: %d %s", r.status, r.body)
 	}
 	if got := b.posted("tiktok"); len(got) != 1 {

@@ -242,7 +242,7 @@ func TestTikTokStatusRefusals(t *testing.T) {
 		"invalid_publish_id": b.onTikTok("status/fetch/", `{"publish_id":"v"}`), "invalid_params": b.onTikTok("status/fetch/", `{}`),
 		"token_not_authorized_for_specified_publish_id": b.call(http.MethodPost, tiktokPublish+"status/fetch/", other, jsonUTF8, body),
 	} {
-		if !tiktokError(r, 400, code) {
+		if !isTikTokError(r, 400, code) {
 			t.Errorf("%d %s, want %s", r.status, r.body, code)
 		}
 	}
@@ -269,11 +269,11 @@ func TestTikTokVideoList(t *testing.T) {
 		t.Errorf("an account whose list lags: %v", got)
 	}
 	for _, body := range []string{`{"max_count":21}`, `{"max_count":0}`, `{"count":2}`, ``} {
-		if r := b.listOnTikTok(body); !tiktokError(r, 400, "invalid_params") {
+		if r := b.listOnTikTok(body); !isTikTokError(r, 400, "invalid_params") {
 			t.Errorf("%s: %d %s", body, r.status, r.body)
 		}
 	}
-	if r := b.as("tiktok", http.MethodPost, "/tiktok/v2/video/list/?fields=id,likes", jsonUTF8, `{}`); !tiktokError(r, 400, "invalid_params") {
+	if r := b.as("tiktok", http.MethodPost, "/tiktok/v2/video/list/?fields=id,likes", jsonUTF8, `{}`); !isTikTokError(r, 400, "invalid_params") {
 		t.Errorf("an unknown field: %d %s", r.status, r.body)
 	}
 }

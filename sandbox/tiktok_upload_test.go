@@ -20,7 +20,7 @@ import (
 // chunkOnTikTok sends a part of a file to an upload address.
 func (b *box) chunkOnTikTok(address string, file []byte, first, end int) (reply, error) {
 	b.t.Helper()
-	return b.transfer(http.MethodPut, address, bytes.NewReader(file[first:end]), "Content-Type: video/mp4",
+	return b.tryTransfer(http.MethodPut, address, bytes.NewReader(file[first:end]), "Content-Type: video/mp4",
 		fmt.Sprintf("Content-Range: bytes %d-%d/%d", first, end-1, len(file)))
 }
 
@@ -138,7 +138,7 @@ func TestTikTokUploadRefusals(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			r, err := b.transfer(http.MethodPut, tt.address, bytes.NewReader(tt.body), tt.headers...)
+			r, err := b.tryTransfer(http.MethodPut, tt.address, bytes.NewReader(tt.body), tt.headers...)
 			if err != nil || r.status != tt.want {
 				t.Errorf("%s: %v %d %s, want %d", tt.reason, err, r.status, r.body, tt.want)
 			}

@@ -70,8 +70,8 @@ func mediaOf(mimeType string, files ...[]byte) []any {
 	return out
 }
 
-// transfer sends a body with headers to an address of the sandbox. Headers have the form "Name: value".
-func (b *box) transfer(method, address string, body io.Reader, headers ...string) (reply, error) {
+// tryTransfer sends a body with headers to an address of the sandbox. Headers have the form "Name: value".
+func (b *box) tryTransfer(method, address string, body io.Reader, headers ...string) (reply, error) {
 	b.t.Helper()
 	req, err := http.NewRequestWithContext(b.t.Context(), method, address, body)
 	if err != nil {

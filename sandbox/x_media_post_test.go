@@ -103,7 +103,7 @@ func TestXMediaOfOthers(t *testing.T) {
 		"finalize": as(http.MethodPost, xMedia+"/"+own+"/finalize", "", ""),
 		"status":   as(http.MethodGet, xMedia+"?command=STATUS&media_id="+own, "", ""),
 	} {
-		if !xProblem(r, 403, "not-authorized-for-resource") {
+		if !isXProblem(r, 403, "not-authorized-for-resource") {
 			t.Errorf("%s: %d %s", name, r.status, r.body)
 		}
 	}
@@ -114,14 +114,14 @@ func TestXMediaNeedsItsScope(t *testing.T) {
 	limited := authorize(b, "tweet.read tweet.write users.read")
 	for _, path := range []string{"", "/initialize", "/1/append", "/1/finalize"} {
 		r := b.call(http.MethodPost, xMedia+path, limited, jsonType, `{}`)
-		if !xProblem(r, 403, "not-authorized-for-resource") || !strings.Contains(r.body, "media.write") {
+		if !isXProblem(r, 403, "not-authorized-for-resource") || !strings.Contains(r.body, "media.write") {
 			t.Errorf("%s: %d %s", path, r.status, r.body)
 		}
-		if r := b.call(http.MethodPost, xMedia+path, "", jsonType, `{}`); !xProblem(r, 401, "Unauthorized") {
+		if r := b.call(http.MethodPost, xMedia+path, "", jsonType, `{}`); !isXProblem(r, 401, "Unauthorized") {
 			t.Errorf("%s without a token: %d %s", path, r.status, r.body)
 		}
 	}
-	if r := b.call(http.MethodGet, xMedia+"?command=STATUS&media_id=1", limited, jsonType, ""); !xProblem(r, 403, "media.write") {
+	if r := b.call(http.MethodGet, xMedia+"?command=STATUS&media_id=1", limited, jsonType, ""); !isXProblem(r, 403, "media.write") {
 		t.Errorf("status: %d %s", r.status, r.body)
 	}
 }
@@ -147,10 +147,10 @@ func TestXMediaExpires(t *testing.T) {
 		t.Errorf("within a day: %d %s", r.status, r.body)
 	}
 	b.clock.Step(time.Millisecond)
-	if r := post("too late"); !xProblem(r, 400, "media IDs") {
+	if r := post("too late"); !isXProblem(r, 400, "media IDs") {
 		t.Errorf("after a day: %d %s", r.status, r.body)
 	}
-	if r := grow(); !xProblem(r, 400, "media IDs") {
+	if r := grow(); !isXProblem(r, 400, "media IDs") {
 		t.Errorf("an upload that took a day: %d %s", r.status, r.body)
 	}
 }
@@ -183,7 +183,7 @@ func TestXChainWithMedia(t *testing.T) {
 	if page := b.call(http.MethodGet, "/accounts/x/"+demoID, "", "", ""); strings.Count(page.body, `src="/_media/`) != 3 {
 		t.Errorf("the feed does not show three pictures: %s", page.body)
 	}
-	if r := b.tweet(xBody("late", "7", b.xImage(contents[0]))); !xProblem(r, 403, "deleted or not visible") {
+	if r := b.tweet(xBody("late", "7", b.xImage(contents[0]))); !isXProblem(r, 403, "deleted or not visible") {
 		t.Errorf("a reply to a post that is unknown: %d %s", r.status, r.body)
 	}
 }
@@ -266,7 +266,7 @@ func TestXMediaAndDuplicates(t *testing.T) {
 	}
 	b.post("same")
 	b.tweet(xBody("same", "", id))
-	if r := b.tweet(textBody("same")); !xProblem(r, 403, "duplicate content") {
+	if r := b.tweet(textBody("same")); !isXProblem(r, 403, "duplicate content") {
 		t.Errorf("the text alone, twice: %d %s", r.status, r.body)
 	}
 }

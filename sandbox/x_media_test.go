@@ -122,7 +122,7 @@ func (b *box) xDone(mediaType, category string, content []byte) string {
 	return id
 }
 
-func xProblem(r reply, status int, in string) bool {
+func isXProblem(r reply, status int, in string) bool {
 	return r.status == status && r.at("status") == float64(status) && strings.Contains(r.body, in)
 }
 
@@ -144,7 +144,7 @@ func TestXImageInOneRequest(t *testing.T) {
 		if got := r.header.Get("X-Rate-Limit-Limit"); got != "500" {
 			t.Errorf("%s: a rate of %q, want that of the endpoint", name, got)
 		}
-		if r := b.xStatus(r.text("data", "id")); !xProblem(r, 404, "Sorry, that page does not exist") {
+		if r := b.xStatus(r.text("data", "id")); !isXProblem(r, 404, "Sorry, that page does not exist") {
 			t.Errorf("%s: an image has no state: %d %s", name, r.status, r.body)
 		}
 	}
@@ -190,7 +190,7 @@ func TestXImageRefusals(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			r := b.call(http.MethodPost, xMedia, demoAccess, tt.body[0], tt.body[1])
-			if !xProblem(r, tt.status, tt.wantIn) {
+			if !isXProblem(r, tt.status, tt.wantIn) {
 				t.Errorf("%s: %d %s, want %d with %q", tt.reason, r.status, r.body, tt.status, tt.wantIn)
 			}
 		})
@@ -212,7 +212,7 @@ func TestXVideoInChunks(t *testing.T) {
 			t.Errorf("chunk %d: %d %s", i, r.status, r.body)
 		}
 	}
-	if r := b.xStatus(id); !xProblem(r, 400, "not been finalized") {
+	if r := b.xStatus(id); !isXProblem(r, 400, "not been finalized") {
 		t.Errorf("status before the end: %d %s", r.status, r.body)
 	}
 	b.clock.Step(time.Hour)
@@ -277,7 +277,7 @@ func TestXInitializeRefusals(t *testing.T) {
 			}
 		})
 	}
-	if r := b.xForm(xMedia+"/initialize", "media_type", "video/mp4"); !xProblem(r, 400, "content-type") {
+	if r := b.xForm(xMedia+"/initialize", "media_type", "video/mp4"); !isXProblem(r, 400, "content-type") {
 		t.Errorf("multipart: %d %s", r.status, r.body)
 	}
 }
@@ -343,7 +343,7 @@ func TestXChunkRefusals(t *testing.T) {
 		{"status with more", "nothing else is known", b.get(xMedia + "?command=STATUS&id=1&media_id=" + id), 400, "[id]"},
 	}
 	for _, tt := range tests {
-		if !xProblem(tt.r, tt.status, tt.wantIn) {
+		if !isXProblem(tt.r, tt.status, tt.wantIn) {
 			t.Errorf("%s: %s: %d %s, want %d with %q", tt.name, tt.reason, tt.r.status, tt.r.body, tt.status, tt.wantIn)
 		}
 	}
@@ -389,7 +389,7 @@ func TestXFilesThatXCannotUse(t *testing.T) {
 			if message, _ := failure["message"].(string); info["state"] != "failed" || failure["name"] != "InvalidMedia" || !strings.Contains(message, tt.want) {
 				t.Errorf("%s: %v, want failed with %q", tt.reason, info, tt.want)
 			}
-			if r := b.tweet(`{"text":"a","media":{"media_ids":["` + id + `"]}}`); !xProblem(r, 400, "failed") || len(b.texts()) != 0 {
+			if r := b.tweet(`{"text":"a","media":{"media_ids":["` + id + `"]}}`); !isXProblem(r, 400, "failed") || len(b.texts()) != 0 {
 				t.Errorf("and no post takes it: %d %s", r.status, r.body)
 			}
 		})
@@ -403,17 +403,17 @@ func TestXImageInChunks(t *testing.T) {
 	if r := b.xFinalize(id); r.status != http.StatusOK || r.at("data", "processing_info") != nil || r.text("data", "media_key") != "3_"+id {
 		t.Errorf("an image is ready at once: %d %s", r.status, r.body)
 	}
-	if r := b.xStatus(id); !xProblem(r, 404, "Sorry, that page does not exist") {
+	if r := b.xStatus(id); !isXProblem(r, 404, "Sorry, that page does not exist") {
 		t.Errorf("an image has no state: %d %s", r.status, r.body)
 	}
 	id = b.xInitialize("image/png", "tweet_image", len(content)).text("data", "id")
 	b.xAppend(id, 0, content)
 	for range 2 {
-		if r := b.xFinalize(id); !xProblem(r, 400, "image/jpeg") {
+		if r := b.xFinalize(id); !isXProblem(r, 400, "image/jpeg") {
 			t.Errorf("what was announced must come: %d %s", r.status, r.body)
 		}
 	}
-	if r := b.tweet(`{"media":{"media_ids":["` + id + `"]}}`); !xProblem(r, 400, "media IDs") {
+	if r := b.tweet(`{"media":{"media_ids":["` + id + `"]}}`); !isXProblem(r, 400, "media IDs") {
 		t.Errorf("and no post takes it: %d %s", r.status, r.body)
 	}
 }

@@ -43,7 +43,7 @@ func (b *box) atGoogle(method, address string, body []byte, headers ...string) r
 	if strings.HasPrefix(address, "/") {
 		address = b.http.URL + address
 	}
-	r, err := b.transfer(method, address, bytes.NewReader(body), append(headers, "Authorization: Bearer "+demo(b.t, "youtube").AccessToken)...)
+	r, err := b.tryTransfer(method, address, bytes.NewReader(body), append(headers, "Authorization: Bearer "+demo(b.t, "youtube").AccessToken)...)
 	if err != nil {
 		b.t.Fatal(err)
 	}

@@ -28,7 +28,7 @@ func (b *box) startOnYouTube(body string, size int, headers ...string) reply {
 		"Authorization: Bearer " + demo(b.t, "youtube").AccessToken, "Content-Type: " + jsonUTF8,
 		"X-Upload-Content-Type: video/mp4", "X-Upload-Content-Length: " + strconv.Itoa(size),
 	}, headers...)
-	r, err := b.transfer(http.MethodPost, b.http.URL+youtubeUpload, strings.NewReader(body), all...)
+	r, err := b.tryTransfer(http.MethodPost, b.http.URL+youtubeUpload, strings.NewReader(body), all...)
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -48,14 +48,14 @@ func (b *box) session(body string, size int) string {
 // chunkOnYouTube sends a part of a file to a session.
 func (b *box) chunkOnYouTube(session string, file []byte, first, end int) (reply, error) {
 	b.t.Helper()
-	return b.transfer(http.MethodPut, session, bytes.NewReader(file[first:end]), "Content-Type: video/mp4",
+	return b.tryTransfer(http.MethodPut, session, bytes.NewReader(file[first:end]), "Content-Type: video/mp4",
 		fmt.Sprintf("Content-Range: bytes %d-%d/%d", first, end-1, len(file)))
 }
 
 // askSession queries the progress of a session.
 func (b *box) askSession(session string, size int) reply {
 	b.t.Helper()
-	r, err := b.transfer(http.MethodPut, session, http.NoBody, fmt.Sprintf("Content-Range: bytes */%d", size))
+	r, err := b.tryTransfer(http.MethodPut, session, http.NoBody, fmt.Sprintf("Content-Range: bytes */%d", size))
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -65,7 +65,7 @@ func (b *box) askSession(session string, size int) reply {
 // uploadOnYouTube uploads a video in one piece and returns its ID.
 func (b *box) uploadOnYouTube(body string, file []byte) string {
 	b.t.Helper()
-	r, err := b.transfer(http.MethodPut, b.session(body, len(file)), bytes.NewReader(file), "Content-Type: video/mp4")
+	r, err := b.tryTransfer(http.MethodPut, b.session(body, len(file)), bytes.NewReader(file), "Content-Type: video/mp4")
 	if err != nil || r.status != http.StatusOK || len(r.text("id")) != 11 {
 		b.t.Fatalf("upload: %v %d %s", err, r.status, r.body)
 	}
@@ -78,8 +78,8 @@ func (b *box) videoOnYouTube(id string) reply {
 	return b.read("youtube", youtubeVideos+id)
 }
 
-// youtubeError reports whether a response is an error with the reason.
-func youtubeError(r reply, status int, reason string) bool {
+// isYouTubeError reports whether a response is an error with the reason.
+func isYouTubeError(r reply, status int, reason string) bool {
 	return r.status == status && r.at("error", "code") == float64(status) && r.text("error", "errors", "0", "reason") == reason
 }
 
@@ -114,7 +114,7 @@ func TestYouTubeStart(t *testing.T) {
 			if tt.want == "" && (r.status != http.StatusOK || !strings.HasPrefix(r.header.Get("Location"), b.http.URL+"/youtube/upload/") || r.body != "") {
 				t.Errorf("%s: %d %s", tt.reason, r.status, r.body)
 			}
-			if tt.want != "" && !youtubeError(r, 400, tt.want) {
+			if tt.want != "" && !isYouTubeError(r, 400, tt.want) {
 				t.Errorf("%s: %d %s, want %s", tt.reason, r.status, r.body, tt.want)
 			}
 		})
@@ -147,8 +147,8 @@ func TestYouTubeStartRefusals(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			r, err := b.transfer(http.MethodPost, b.http.URL+tt.path, strings.NewReader(plainVideo), tt.headers...)
-			if err != nil || !youtubeError(r, tt.status, tt.want) {
+			r, err := b.tryTransfer(http.MethodPost, b.http.URL+tt.path, strings.NewReader(plainVideo), tt.headers...)
+			if err != nil || !isYouTubeError(r, tt.status, tt.want) {
 				t.Errorf("%v %d %s, want %d %s", err, r.status, r.body, tt.status, tt.want)
 			}
 		})
@@ -233,8 +233,8 @@ func TestYouTubeSessionRefusals(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			r, err := b.transfer(http.MethodPut, tt.address, bytes.NewReader(tt.body), tt.headers...)
-			if err != nil || !youtubeError(r, tt.status, tt.want) {
+			r, err := b.tryTransfer(http.MethodPut, tt.address, bytes.NewReader(tt.body), tt.headers...)
+			if err != nil || !isYouTubeError(r, tt.status, tt.want) {
 				t.Errorf("%v %d %s, want %d %s", err, r.status, r.body, tt.status, tt.want)
 			}
 		})

@@ -49,10 +49,10 @@ func TestYouTubeVideo(t *testing.T) {
 	if r := b.call(http.MethodGet, youtubeVideos+id+","+hidden, other, "", ""); len(r.list("items")) != 1 || strings.Contains(r.body, "processingDetails") {
 		t.Errorf("to another channel: %s", r.body)
 	}
-	if r := b.read("youtube", "/youtube/youtube/v3/videos?part=status"); !youtubeError(r, 400, "missingRequiredParameter") {
+	if r := b.read("youtube", "/youtube/youtube/v3/videos?part=status"); !isYouTubeError(r, 400, "missingRequiredParameter") {
 		t.Errorf("no id: %s", r.body)
 	}
-	if r := b.read("youtube", "/youtube/youtube/v3/videos?part=state&id="+id); !youtubeError(r, 400, "unknownPart") {
+	if r := b.read("youtube", "/youtube/youtube/v3/videos?part=state&id="+id); !isYouTubeError(r, 400, "unknownPart") {
 		t.Errorf("an unknown part: %s", r.body)
 	}
 	if r := b.videoOnYouTube("nothing"); r.status != http.StatusOK || len(r.list("items")) != 0 {
@@ -133,11 +133,11 @@ func TestYouTubeUploads(t *testing.T) {
 		youtubeItems + "&maxResults=51": "invalidParameter", youtubeItems + "&pageToken=no.token": "invalidPageToken",
 		strings.Split(youtubeItems, "&")[0]: "missingRequiredParameter", youtubeItems + "&order=date": "unexpectedParameter",
 	} {
-		if r := b.read("youtube", path); !youtubeError(r, 400, want) {
+		if r := b.read("youtube", path); !isYouTubeError(r, 400, want) {
 			t.Errorf("%s: %d %s, want %s", path, r.status, r.body, want)
 		}
 	}
-	if r := b.read("youtube", youtubeItems+"0"); !youtubeError(r, 404, "playlistNotFound") {
+	if r := b.read("youtube", youtubeItems+"0"); !isYouTubeError(r, 404, "playlistNotFound") {
 		t.Errorf("an unknown playlist: %d %s", r.status, r.body)
 	}
 }
@@ -157,7 +157,7 @@ func TestYouTubeEarlyThumbnail(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := start(t, "")
 			id := b.uploadOnYouTube(plainVideo, movie("isom", tt.width, tt.height, tt.plays, 2000))
-			r, err := b.transfer(http.MethodPost, b.http.URL+"/youtube/upload/youtube/v3/thumbnails/set?uploadType=media&videoId="+id,
+			r, err := b.tryTransfer(http.MethodPost, b.http.URL+"/youtube/upload/youtube/v3/thumbnails/set?uploadType=media&videoId="+id,
 				bytes.NewReader(still(t, "jpeg", 1280, 720)), "Authorization: Bearer "+demo(t, "youtube").AccessToken, "Content-Type: image/jpeg")
 			if err != nil || r.status != http.StatusOK {
 				t.Fatalf("got %d %s, %v", r.status, r.body, err)
@@ -173,7 +173,7 @@ func TestYouTubeThumbnail(t *testing.T) {
 	b := start(t, t.TempDir())
 	id := b.uploadOnYouTube(plainVideo, movie("isom", 720, 1280, 5*time.Second, 2000))
 	set := func(query, token, kind string, picture []byte) reply {
-		r, err := b.transfer(http.MethodPost, b.http.URL+"/youtube/upload/youtube/v3/thumbnails/set?uploadType=media"+query,
+		r, err := b.tryTransfer(http.MethodPost, b.http.URL+"/youtube/upload/youtube/v3/thumbnails/set?uploadType=media"+query,
 			bytes.NewReader(picture), "Authorization: Bearer "+token, "Content-Type: "+kind)
 		if err != nil {
 			t.Fatal(err)
@@ -200,7 +200,7 @@ func TestYouTubeThumbnail(t *testing.T) {
 		{"unknown parameter", "&videoId=" + id + "&size=1", mine, "image/jpeg", jpeg, 400, "unexpectedParameter"},
 	}
 	for _, tt := range refusals {
-		if r := set(tt.query, tt.token, tt.kind, tt.picture); !youtubeError(r, tt.status, tt.want) {
+		if r := set(tt.query, tt.token, tt.kind, tt.picture); !isYouTubeError(r, tt.status, tt.want) {
 			t.Errorf("%s: %d %s, want %d %s", tt.name, r.status, r.body, tt.status, tt.want)
 		}
 	}
