@@ -11,11 +11,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/herald-social/herald/sandbox"
 )
-
-const formType = "application/x-www-form-urlencoded"
 
 // The identity requests for each platform's demo account, as documented.
 var identities = []struct {
@@ -30,35 +26,6 @@ var identities = []struct {
 	{"tiktok", "GET", "/tiktok/v2/user/info/?fields=open_id,avatar_url,display_name,username", "", "", []string{"data", "user", "open_id"}},
 	{"tiktok", "POST", "/tiktok/v2/post/publish/creator_info/query/", "application/json; charset=UTF-8", "{}", nil},
 	{"youtube", "GET", "/youtube/youtube/v3/channels?part=snippet,contentDetails&mine=true", "", "", []string{"items", "0", "id"}},
-}
-
-func demo(t *testing.T, platform string) sandbox.Account {
-	t.Helper()
-	for _, a := range sandbox.DemoAccounts() {
-		if a.Platform == platform {
-			return a
-		}
-	}
-	t.Fatalf("no demo account on %s", platform)
-	return sandbox.Account{}
-}
-
-// as sends a request with the token of a platform's demo account.
-func (b *box) as(platform, method, path, contentType, body string) reply {
-	b.t.Helper()
-	return b.call(method, path, demo(b.t, platform).AccessToken, contentType, body)
-}
-
-// read sends a GET with the token of a platform's demo account.
-func (b *box) read(platform, path string) reply {
-	b.t.Helper()
-	return b.as(platform, http.MethodGet, path, "", "")
-}
-
-// form posts a form with the token of a platform's demo account.
-func (b *box) form(platform, path string, values url.Values) reply {
-	b.t.Helper()
-	return b.as(platform, http.MethodPost, path, formType, values.Encode())
 }
 
 func TestIdentityOfDemoAccounts(t *testing.T) {

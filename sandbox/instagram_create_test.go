@@ -178,9 +178,6 @@ func webpOf(t *testing.T) []byte {
 	return out
 }
 
-// longer pads a file without changing the image.
-func longer(file []byte, size int) []byte { return append(file, make([]byte, size-len(file))...) }
-
 func TestInstagramPictures(t *testing.T) {
 	b := start(t, "")
 	s := newShelf(t, map[string][]byte{

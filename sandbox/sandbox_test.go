@@ -5,6 +5,7 @@ package sandbox_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -24,6 +25,11 @@ import (
 const (
 	demoID     = "1500000000000000001"
 	demoAccess = "x-access-demo"
+	timeline   = "/x/2/users/" + demoID + "/tweets"
+
+	formType = "application/x-www-form-urlencoded"
+	jsonType = "application/json"
+	jsonUTF8 = "application/json; charset=UTF-8"
 )
 
 // tellingClock is a fake clock that signals each new timer.
@@ -135,19 +141,46 @@ func (r reply) list(names ...string) []any {
 	return l
 }
 
+// each returns a text of each element of a list, at a path within the element.
+func (r reply) each(list string, path ...string) []string {
+	out := []string{}
+	for i := range r.list(strings.Split(list, ".")...) {
+		out = append(out, r.text(append(append(strings.Split(list, "."), strconv.Itoa(i)), path...)...))
+	}
+	return out
+}
+
+// ids returns the IDs in a listing.
+func (r reply) ids() []string { return r.each("data", "id") }
+
 // try sends a request and returns an error if there was no response.
 func (b *box) try(method, path, token, contentType, body string) (reply, error) {
 	b.t.Helper()
-	req, err := http.NewRequestWithContext(b.t.Context(), method, b.http.URL+path, strings.NewReader(body))
+	var headers []string
+	if token != "" {
+		headers = append(headers, "Authorization: Bearer "+token)
+	}
+	if contentType != "" {
+		headers = append(headers, "Content-Type: "+contentType)
+	}
+	return b.do(b.request(b.t.Context(), method, b.http.URL+path, strings.NewReader(body), headers...))
+}
+
+// request returns a request with headers of the form "Name: value".
+func (b *box) request(ctx context.Context, method, address string, body io.Reader, headers ...string) *http.Request {
+	b.t.Helper()
+	req, err := http.NewRequestWithContext(ctx, method, address, body)
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	if token != "" {
-		req.Header.Set("Authorization", "Bearer "+token)
+	for _, header := range headers {
+		name, value, _ := strings.Cut(header, ": ")
+		req.Header.Set(name, value)
 	}
-	if contentType != "" {
-		req.Header.Set("Content-Type", contentType)
-	}
+	return req
+}
+
+func (b *box) do(req *http.Request) (reply, error) {
 	resp, err := b.client.Do(req)
 	if err != nil {
 		return reply{}, err
@@ -171,7 +204,7 @@ func (b *box) get(path string) reply { return b.call(http.MethodGet, path, demoA
 // control calls the control API and fails the test unless the status is want.
 func (b *box) control(method, path, body string, want int) reply {
 	b.t.Helper()
-	r := b.call(method, "/_control"+path, "", "application/json", body)
+	r := b.call(method, "/_control"+path, "", jsonType, body)
 	if r.status != want {
 		b.t.Fatalf("%s /_control%s: status %d, want %d: %s", method, path, r.status, want, r.body)
 	}
@@ -183,20 +216,52 @@ func (b *box) fault(body string) {
 	b.control(http.MethodPost, "/faults", body, http.StatusCreated)
 }
 
+// set changes settings of a platform's demo account.
+func (b *box) set(platform, settings string) {
+	b.t.Helper()
+	b.control(http.MethodPut, "/accounts/"+platform+"/"+demo(b.t, platform).ID, settings, http.StatusOK)
+}
+
+// account creates an account and returns its access token.
+func (b *box) account(platform, id, settings string) string {
+	b.t.Helper()
+	return b.control(http.MethodPut, "/accounts/"+platform+"/"+id, settings, http.StatusCreated).text("data", "access_token")
+}
+
+// page requests an address without a token, as a browser does.
+func (b *box) page(path string) reply {
+	b.t.Helper()
+	return b.call(http.MethodGet, path, "", "", "")
+}
+
+// restart stops the server and starts another one with the same clock and folder.
+func (b *box) restart() *box {
+	b.t.Helper()
+	return b.restarted(func() {})
+}
+
+// restarted is restart with an action between the two servers.
+func (b *box) restarted(between func()) *box {
+	b.t.Helper()
+	if err := b.server.Close(); err != nil {
+		b.t.Fatal(err)
+	}
+	between()
+	c := &box{t: b.t, clock: b.clock}
+	c.open(b.dir)
+	return c
+}
+
 // tweet sends a body to POST /2/tweets as the demo account.
 func (b *box) tweet(body string) reply {
 	b.t.Helper()
-	return b.call(http.MethodPost, "/x/2/tweets", demoAccess, "application/json", body)
+	return b.call(http.MethodPost, "/x/2/tweets", demoAccess, jsonType, body)
 }
 
 // post publishes a text as the demo account and returns its id.
 func (b *box) post(text string) string {
 	b.t.Helper()
-	r := b.tweet(textBody(text))
-	if r.status != http.StatusCreated {
-		b.t.Fatalf("post %q: %d %s", text, r.status, r.body)
-	}
-	return r.text("data", "id")
+	return b.tweet(textBody(text)).want(b.t, "the post "+text, 201).text("data", "id")
 }
 
 func textBody(text string) string {
@@ -211,25 +276,13 @@ func textBody(text string) string {
 func (b *box) refresh(token string) reply {
 	b.t.Helper()
 	form := url.Values{"grant_type": {"refresh_token"}, "refresh_token": {token}, "client_id": {"tests"}}
-	return b.call(http.MethodPost, "/x/2/oauth2/token", "", "application/x-www-form-urlencoded", form.Encode())
+	return b.call(http.MethodPost, "/x/2/oauth2/token", "", formType, form.Encode())
 }
 
 // texts returns all posts' texts, from the control API.
 func (b *box) texts() []string {
 	b.t.Helper()
-	var out []string
-	for _, post := range b.control(http.MethodGet, "/posts", "", http.StatusOK).list("data") {
-		object, _ := post.(map[string]any)
-		text, _ := object["text"].(string)
-		out = append(out, text)
-	}
-	return out
-}
-
-// calls returns the number of calls of an X operation.
-func (b *box) calls(operation string) int {
-	b.t.Helper()
-	return b.callsOn("x", operation)
+	return b.control(http.MethodGet, "/posts", "", http.StatusOK).each("data", "text")
 }
 
 // callsOn returns the number of calls of a platform's operation.
@@ -249,18 +302,37 @@ func (b *box) callsOn(platform, operation string) int {
 // timeline returns the IDs on a page of the demo account's timeline.
 func (b *box) timeline(query string) []string {
 	b.t.Helper()
-	r := b.get("/x/2/users/" + demoID + "/tweets" + query)
-	if r.status != http.StatusOK {
-		b.t.Fatalf("timeline%s: %d %s", query, r.status, r.body)
-	}
-	out := []string{}
-	for _, post := range r.list("data") {
-		object, _ := post.(map[string]any)
-		id, _ := object["id"].(string)
-		out = append(out, id)
-	}
-	return out
+	return b.get(timeline+query).want(b.t, "the timeline"+query, 200).ids()
 }
 
 // listenAgain serves the same server at a new address.
 func (b *box) listenAgain() { b.http = httptest.NewServer(b.server) }
+
+func demo(t *testing.T, platform string) sandbox.Account {
+	t.Helper()
+	for _, a := range sandbox.DemoAccounts() {
+		if a.Platform == platform {
+			return a
+		}
+	}
+	t.Fatalf("no demo account on %s", platform)
+	return sandbox.Account{}
+}
+
+// as sends a request with the token of a platform's demo account.
+func (b *box) as(platform, method, path, contentType, body string) reply {
+	b.t.Helper()
+	return b.call(method, path, demo(b.t, platform).AccessToken, contentType, body)
+}
+
+// read sends a GET with the token of a platform's demo account.
+func (b *box) read(platform, path string) reply {
+	b.t.Helper()
+	return b.as(platform, http.MethodGet, path, "", "")
+}
+
+// form posts a form with the token of a platform's demo account.
+func (b *box) form(platform, path string, values url.Values) reply {
+	b.t.Helper()
+	return b.as(platform, http.MethodPost, path, formType, values.Encode())
+}

@@ -58,17 +58,6 @@ func (b *box) containerStatus(id string) string {
 	return b.read("threads", "/threads/v1.0/"+id+"?fields=status,error_message").text("status")
 }
 
-// ids returns the node IDs of a listing.
-func (r reply) ids() []string {
-	out := []string{}
-	for _, item := range r.list("data") {
-		node, _ := item.(map[string]any)
-		id, _ := node["id"].(string)
-		out = append(out, id)
-	}
-	return out
-}
-
 func TestThreadsContainers(t *testing.T) {
 	b := start(t, "")
 	post := b.thread("there", nil)

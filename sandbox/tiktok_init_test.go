@@ -13,7 +13,6 @@ import (
 
 const (
 	tiktokPublish = "/tiktok/v2/post/publish/"
-	jsonUTF8      = "application/json; charset=UTF-8"
 	directPost    = `"post_info":{"title":"Launch #demo","privacy_level":"PUBLIC_TO_EVERYONE","brand_content_toggle":false,"brand_organic_toggle":false}`
 )
 

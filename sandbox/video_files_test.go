@@ -5,15 +5,13 @@ package sandbox_test
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
-	"image"
-	"image/jpeg"
-	"image/png"
 	"io"
 	"net/http"
-	"strings"
+	"net/http/httptest"
 	"testing"
 	"time"
 )
@@ -40,22 +38,6 @@ func movie(brand string, width, height int, length time.Duration, size int) []by
 	return append(head, atom("mdat", filling)...)
 }
 
-// still returns an image.
-func still(t *testing.T, format string, width, height int) []byte {
-	t.Helper()
-	var out bytes.Buffer
-	picture := image.NewGray(image.Rect(0, 0, width, height))
-	err := jpeg.Encode(&out, picture, nil)
-	if format == "png" {
-		out.Reset()
-		err = png.Encode(&out, picture)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	return out.Bytes()
-}
-
 func sumOf(content []byte) string {
 	sum := sha256.Sum256(content)
 	return hex.EncodeToString(sum[:])
@@ -70,24 +52,30 @@ func mediaOf(mimeType string, files ...[]byte) []any {
 	return out
 }
 
-// tryTransfer sends a body with headers to an address of the sandbox. Headers have the form "Name: value".
-func (b *box) tryTransfer(method, address string, body io.Reader, headers ...string) (reply, error) {
+// transfer sends a body with headers to an address of the sandbox. Headers have the form "Name: value".
+func (b *box) transfer(method, address string, body io.Reader, headers ...string) reply {
 	b.t.Helper()
-	req, err := http.NewRequestWithContext(b.t.Context(), method, address, body)
+	r, err := b.do(b.request(b.t.Context(), method, address, body, headers...))
 	if err != nil {
-		b.t.Fatal(err)
+		b.t.Fatalf("%s %s: %v", method, address, err)
 	}
-	for _, header := range headers {
-		name, value, _ := strings.Cut(header, ": ")
-		req.Header.Set(name, value)
+	return r
+}
+
+// leave sends a request and disconnects while it waits for a fault's delay.
+func (b *box) leave(method, address string, body []byte, headers ...string) {
+	b.t.Helper()
+	ctx, leave := context.WithCancel(b.t.Context())
+	req, gone := b.request(ctx, method, address, bytes.NewReader(body), headers...), make(chan error, 1)
+	go func() {
+		_, err := b.do(req)
+		gone <- err
+	}()
+	<-b.clock.timers
+	leave()
+	if err := <-gone; err == nil {
+		b.t.Fatal("the client got a response during the delay")
 	}
-	resp, err := b.client.Do(req)
-	if err != nil {
-		return reply{}, err
-	}
-	defer func() { _ = resp.Body.Close() }()
-	content, err := io.ReadAll(resp.Body)
-	return reply{status: resp.StatusCode, header: resp.Header, body: string(content)}, err
 }
 
 // posted returns a platform's posts from the control API.
@@ -108,3 +96,78 @@ func field(posts []any, i int, names ...string) any {
 	}
 	return value
 }
+
+// shelf is a web server with files to fetch.
+type shelf struct {
+	url   string
+	files map[string][]byte
+	// asked receives the path of each request.
+	asked chan string
+	// hold, if set, delays responses until it is closed.
+	hold chan struct{}
+}
+
+func newShelf(t *testing.T, files map[string][]byte) *shelf {
+	t.Helper()
+	s := &shelf{files: files, asked: make(chan string, 100)}
+	web := httptest.NewServer(s)
+	t.Cleanup(web.Close)
+	s.url = web.URL
+	return s
+}
+
+// ServeHTTP serves a file, a redirect from /moved to /a, or 404.
+func (s *shelf) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.asked <- r.URL.Path
+	if s.hold != nil {
+		select {
+		case <-s.hold:
+		case <-r.Context().Done():
+			return
+		}
+	}
+	if r.URL.Path == "/moved" {
+		http.Redirect(w, r, "/a", http.StatusFound)
+		return
+	}
+	file, ok := s.files[r.URL.Path[1:]]
+	if !ok {
+		http.NotFound(w, r)
+		return
+	}
+	_, _ = w.Write(file) // the client may have disconnected
+}
+
+// jpegOf and pngOf return plain images of the given size.
+func jpegOf(t *testing.T, width, height int) []byte {
+	t.Helper()
+	return xPicture(t, "jpeg", width, height, 0)
+}
+
+func pngOf(t *testing.T, width, height int) []byte {
+	t.Helper()
+	return xPicture(t, "png", width, height, 0)
+}
+
+// mp4Of returns a video of the given size and duration.
+func mp4Of(brand string, width, height int, length time.Duration) []byte {
+	return movie(brand, width, height, length, 0)
+}
+
+// file returns the control API's entry for a received file.
+func file(data []byte, mimeType string) any { return mediaOf(mimeType, data)[0] }
+
+// settle polls a container's status until its processing ends. A video is fetched in the background.
+func (b *box) settle(read func() string) string {
+	b.t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); {
+		if status := read(); status != "IN_PROGRESS" {
+			return status
+		}
+	}
+	b.t.Fatal("the platform does not come to an end")
+	return ""
+}
+
+// longer pads a file without changing the image.
+func longer(file []byte, size int) []byte { return append(file, make([]byte, size-len(file))...) }

@@ -22,8 +22,7 @@ import (
 )
 
 const (
-	xMedia   = "/x/2/media/upload"
-	jsonType = "application/json"
+	xMedia = "/x/2/media/upload"
 )
 
 // xPicture returns an image that is unique per shade.

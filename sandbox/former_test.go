@@ -1,0 +1,57 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package sandbox_test
+
+import (
+	"bytes"
+	"image"
+	"image/jpeg"
+	"image/png"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+)
+
+// calls returns the number of calls of an X operation.
+func (b *box) calls(operation string) int {
+	b.t.Helper()
+	return b.callsOn("x", operation)
+}
+
+// still returns an image.
+func still(t *testing.T, format string, width, height int) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	picture := image.NewGray(image.Rect(0, 0, width, height))
+	err := jpeg.Encode(&out, picture, nil)
+	if format == "png" {
+		out.Reset()
+		err = png.Encode(&out, picture)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+// tryTransfer sends a body with headers to an address of the sandbox. Headers have the form "Name: value".
+func (b *box) tryTransfer(method, address string, body io.Reader, headers ...string) (reply, error) {
+	b.t.Helper()
+	req, err := http.NewRequestWithContext(b.t.Context(), method, address, body)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	for _, header := range headers {
+		name, value, _ := strings.Cut(header, ": ")
+		req.Header.Set(name, value)
+	}
+	resp, err := b.client.Do(req)
+	if err != nil {
+		return reply{}, err
+	}
+	defer func() { _ = resp.Body.Close() }()
+	content, err := io.ReadAll(resp.Body)
+	return reply{status: resp.StatusCode, header: resp.Header, body: string(content)}, err
+}
