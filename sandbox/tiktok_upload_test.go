@@ -5,11 +5,8 @@ package sandbox_test
 
 import (
 	"bytes"
-	"context"
 	"fmt"
-	"io"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -17,24 +14,48 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// chunkOnTikTok sends a part of a file to an upload address.
-func (b *box) chunkOnTikTok(address string, file []byte, first, end int) (reply, error) {
+const (
+	tiktokID      = "-000HeraldDemoAccount00000000001"
+	tiktokPublish = "/tiktok/v2/post/publish/"
+	directPost    = `"post_info":{"title":"Launch #demo","privacy_level":"PUBLIC_TO_EVERYONE","brand_content_toggle":false,"brand_organic_toggle":false}`
+)
+
+var shortFilm = movie("isom", 720, 1280, 5*time.Second, 2000)
+
+// onTikTok calls the Content Posting API as the demo account.
+func (b *box) onTikTok(path, body string) reply {
 	b.t.Helper()
-	return b.tryTransfer(http.MethodPut, address, bytes.NewReader(file[first:end]), "Content-Type: video/mp4",
-		fmt.Sprintf("Content-Range: bytes %d-%d/%d", first, end-1, len(file)))
+	return b.as("tiktok", http.MethodPost, tiktokPublish+path, jsonUTF8, body)
+}
+
+// fromFile returns an upload's source_info.
+func fromFile(size, chunk, count int) string {
+	return fmt.Sprintf(`"source_info":{"source":"FILE_UPLOAD","video_size":%d,"chunk_size":%d,"total_chunk_count":%d}`, size, chunk, count)
+}
+
+// startedOnTikTok initializes the upload of a file in one chunk.
+func (b *box) startedOnTikTok(file []byte) reply {
+	b.t.Helper()
+	return b.onTikTok("video/init/", `{`+directPost+`,`+fromFile(len(file), len(file), 1)+`}`).want(b.t, "the init", tiktokError(200, "ok")...)
+}
+
+// contentRange returns the header of a part of a file.
+func contentRange(first, end, total int) string {
+	return fmt.Sprintf("Content-Range: bytes %d-%d/%d", first, end-1, total)
+}
+
+// chunk sends a part of a file to an upload address.
+func (b *box) chunk(address string, file []byte, first, end int) reply {
+	b.t.Helper()
+	part := bytes.NewReader(file[first:end])
+	return b.transfer(http.MethodPut, address, part, "Content-Type: video/mp4", contentRange(first, end, len(file)))
 }
 
 // uploadOnTikTok sends a whole file in one chunk to the upload address of an init response.
 func (b *box) uploadOnTikTok(begun reply, file []byte) reply {
 	b.t.Helper()
-	if begun.text("data", "upload_url") == "" {
-		b.t.Fatalf("no upload: %d %s", begun.status, begun.body)
-	}
-	r, err := b.chunkOnTikTok(begun.text("data", "upload_url"), file, 0, len(file))
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	return r
+	begun.want(b.t, "the upload address", "data.upload_url=*")
+	return b.chunk(begun.text("data", "upload_url"), file, 0, len(file))
 }
 
 // statusOnTikTok requests the status of an init response's publish ID.
@@ -43,252 +64,227 @@ func (b *box) statusOnTikTok(begun reply) reply {
 	return b.onTikTok("status/fetch/", `{"publish_id":"`+begun.text("data", "publish_id")+`"}`)
 }
 
-// tiktokStatus returns the expected status of an upload.
-func tiktokStatus(status string, uploaded int, more ...any) map[string]any {
-	out := map[string]any{"status": status, "uploaded_bytes": float64(uploaded)}
-	for i := 0; i+1 < len(more); i += 2 {
-		name, _ := more[i].(string)
-		out[name] = more[i+1]
+func TestTikTokVideoInit(t *testing.T) {
+	b := start(t, "")
+	info := func(more string) string {
+		return `{"post_info":{"privacy_level":"SELF_ONLY","brand_content_toggle":false,"brand_organic_toggle":false` + more + `},` +
+			fromFile(100, 100, 1) + `}`
 	}
-	return out
+	swap := func(old, replacement string) string { return strings.Replace(info(""), old, replacement, 1) }
+	source := func(from string) string { return `{` + directPost + `,` + from + `}` }
+	pull := func(more string) string {
+		return source(`"source_info":{"source":"PULL_FROM_URL","video_url":` + more + `}`)
+	}
+	const mb = 1_000_000
+	ok := append(tiktokError(200, "ok"), "data.publish_id~v_pub_file~v2", "data.upload_url~"+b.http.URL+"/")
+	invalid, mismatch := tiktokError(400, "invalid_params"), tiktokError(403, "privacy_level_option_mismatch")
+	send := func(body string) reply {
+		r := b.onTikTok("video/init/", body)
+		if id, address := r.text("data", "publish_id"), r.text("data", "upload_url"); len(id) > 64 || len(address) > 256 {
+			t.Errorf("the publish ID %q or the address %q is longer than documented", id, address)
+		}
+		return r
+	}
+	b.each(t, send, []row{
+		{"the documented minimum", info(""), ok},
+		{
+			"all documented options", info(`,"title":"a","disable_comment":true,"disable_duet":true,"disable_stitch":true,` +
+				`"video_cover_timestamp_ms":1000,"is_aigc":true`), ok,
+		},
+		{"a title of 2200 units of UTF-16 fits", info(`,"title":"` + strings.Repeat("🎉", 1100) + `"`), ok},
+		{"a title of 2201 units is too long", info(`,"title":"` + strings.Repeat("🎉", 1100) + `a"`), invalid},
+		{"unknown fields are rejected", info(`,"disable_comments":true`), invalid},
+		{"only photos get music", info(`,"auto_add_music":true`), invalid},
+		{"branded content must be visible", swap(`"brand_content_toggle":false`, `"brand_content_toggle":true`), invalid},
+		{"the brand toggles are required", swap(`,"brand_organic_toggle":false`, ``), invalid},
+		{"the privacy level is required", swap(`"privacy_level":"SELF_ONLY",`, ``), invalid},
+		{"a public account has no followers level", swap("SELF_ONLY", "FOLLOWER_OF_CREATOR"), mismatch},
+		{"privacy levels are an enumeration", swap("SELF_ONLY", "PUBLIC"), invalid},
+		{"a source is required", `{` + directPost + `}`, invalid},
+		{"post_info is required", `{` + fromFile(100, 100, 1) + `}`, invalid},
+		{"sources are an enumeration", source(`"source_info":{"source":"FILE"}`), invalid},
+		{"an upload has no address", source(strings.Replace(fromFile(1, 1, 1), `}`, `,"video_url":"https://a.b/c"}`, 1)), invalid},
+		{"a fetched video has no size", pull(`"https://a.b/c","video_size":1`), invalid},
+		{"addresses use HTTPS, except on this machine", pull(`"http://media.example/c"`), invalid},
+		{"an address has a host", pull(`"c.mp4"`), invalid},
+		{"the documented example: the last chunk takes the remainder", source(fromFile(50000123, 10*mb, 5)), ok},
+		{"rounding up is the common mistake", source(fromFile(70*mb, 30*mb, 3)), invalid},
+		{"rounding down makes the last chunk larger", source(fromFile(70*mb, 30*mb, 2)), ok},
+		{"64 MB may be one chunk", source(fromFile(64*mb, 64*mb, 1)), ok},
+		{"more must be split", source(fromFile(70*mb, 70*mb, 1)), invalid},
+		{"a chunk has at least 5 MB", source(fromFile(20*mb, 4*mb, 5)), invalid},
+		{"less than 5 MB are not split", source(fromFile(4*mb, 2*mb, 2)), invalid},
+		{"a chunk is not larger than its file", source(fromFile(6*mb, 10*mb, 1)), invalid},
+		{"a video is not empty", source(fromFile(0, 0, 0)), invalid},
+		{"a video has at most 4 GB", source(fromFile(4001*mb, 60*mb, 66)), invalid},
+		{"a body is JSON", `{`, invalid},
+		{"a body is one value", info("") + `{}`, invalid},
+	})
+	body := `{` + directPost + `,` + fromFile(100, 100, 1) + `}`
+	for why, r := range map[string]reply{
+		"a form":                b.as("tiktok", http.MethodPost, tiktokPublish+"video/init/", formType, body),
+		"another character set": b.as("tiktok", http.MethodPost, tiktokPublish+"video/init/", "application/json; charset=latin1", body),
+		"a parameter":           b.onTikTok("video/init/?lang=en", body), "a draft with post_info": b.onTikTok("inbox/video/init/", body),
+		"an unknown field of the status": b.onTikTok("status/fetch/", `{"id":"v"}`),
+	} {
+		r.want(t, why, invalid...)
+	}
+	b.onTikTok("video/init", body).want(t, "a path without the slash at the end", tiktokError(404, "invalid_params")...)
+	b.call(http.MethodPost, tiktokPublish+"video/init/", "x", jsonUTF8, body).
+		want(t, "an unknown token", tiktokError(401, "access_token_invalid")...)
+	same(t, "posts", 0, len(b.posted("tiktok")))
+}
+
+// TestTikTokForcesWhatIsDisabled posts to a private account with comments disabled.
+func TestTikTokForcesWhatIsDisabled(t *testing.T) {
+	b := start(t, "")
+	b.set("tiktok", `{"private":true,"comment_disabled":true}`)
+	public := `{` + directPost + `,` + fromFile(2000, 2000, 1) + `}`
+	r := b.onTikTok("video/init/", strings.Replace(public, "PUBLIC_TO_EVERYONE", "FOLLOWER_OF_CREATOR", 1))
+	b.uploadOnTikTok(r, shortFilm).want(t, "the upload", 201)
+	for _, name := range []string{"disable_comment", "disable_duet", "disable_stitch"} {
+		same(t, name+" is forced", any(true), field(b.posted("tiktok"), 0, "detail", name))
+	}
+	b.onTikTok("video/init/", public).
+		want(t, "a private account does not post to everyone", tiktokError(403, "privacy_level_option_mismatch")...)
+}
+
+func TestTikTokDailyQuota(t *testing.T) {
+	b := start(t, "")
+	b.set("tiktok", `{"quota":1}`)
+	first, second := b.startedOnTikTok(shortFilm), b.startedOnTikTok(shortFilm)
+	b.uploadOnTikTok(first, shortFilm).want(t, "the first upload", 201)
+	b.uploadOnTikTok(second, shortFilm).want(t, "the second upload: the status reports the failure", 201)
+	b.clock.Step(time.Second)
+	b.statusOnTikTok(second).want(t, "the second post", "data.status=FAILED", "data.fail_reason=spam_risk_too_many_posts")
+	b.onTikTok("video/init/", `{`+directPost+`,`+fromFile(9, 9, 1)+`}`).
+		want(t, "a third post", tiktokError(403, "spam_risk_too_many_posts")...)
+	same(t, "posts", 1, len(b.posted("tiktok")))
 }
 
 func TestTikTokChunks(t *testing.T) {
 	b := start(t, "")
 	const chunk, size = 6_000_000, 15_000_000
 	film := movie("isom", 1080, 1920, 42*time.Second, size)
-	begun := b.onTikTok("video/init/", `{"post_info":{"title":"Launch #demo","privacy_level":"PUBLIC_TO_EVERYONE","disable_duet":true,`+
+	r := b.onTikTok("video/init/", `{"post_info":{"title":"Launch #demo","privacy_level":"PUBLIC_TO_EVERYONE","disable_duet":true,`+
 		`"video_cover_timestamp_ms":1500,"brand_content_toggle":false,"brand_organic_toggle":true,"is_aigc":true},`+fromFile(size, chunk, 2)+`}`)
-	address := begun.text("data", "upload_url")
-	steps := []struct {
-		reason         string
-		first, end     int
-		status, stored int
+	for _, s := range []struct {
+		why                        string
+		first, end, status, stored int
 	}{
 		{"the second chunk before the first", chunk, size, 416, 0},
 		{"a chunk of another size", 0, chunk - 1, 416, 0},
 		{"everything at once", 0, size, 416, 0},
 		{"the first chunk", 0, chunk, 206, chunk},
-		{"the same once more", 0, chunk, 416, chunk},
-		{"a last chunk that is not larger", chunk, 2 * chunk, 416, chunk},
-		{"the last chunk with what remains", chunk, size, 201, size},
-		{"the last one once more", chunk, size, 416, size},
-	}
-	for _, s := range steps {
-		r, err := b.chunkOnTikTok(address, film, s.first, s.end)
-		if want := fmt.Sprintf("bytes 0-%d/%d", s.stored, size); err != nil || r.status != s.status || r.header.Get("Content-Range") != want {
-			t.Errorf("%s: %v %d %s, want %d %s", s.reason, err, r.status, r.header.Get("Content-Range"), s.status, want)
-		}
-		if s.status == 206 {
-			if diff := cmp.Diff(any(tiktokStatus("PROCESSING_UPLOAD", chunk)), b.statusOnTikTok(begun).at("data")); diff != "" {
-				t.Errorf("between the chunks (-want +got):\n%s", diff)
-			}
-		}
-	}
-	if diff := cmp.Diff(any(tiktokStatus("PROCESSING_UPLOAD", size)), b.statusOnTikTok(begun).at("data")); diff != "" {
-		t.Errorf("at first (-want +got):\n%s", diff)
+		{"the first chunk again", 0, chunk, 416, chunk},
+		{"a last chunk without the remainder", chunk, 2 * chunk, 416, chunk},
+		{"the last chunk with the remainder", chunk, size, 201, size},
+		{"the last chunk again", chunk, size, 416, size},
+	} {
+		b.chunk(r.text("data", "upload_url"), film, s.first, s.end).
+			want(t, s.why, s.status, fmt.Sprintf("Content-Range: bytes 0-%d/%d", s.stored, size))
+		b.statusOnTikTok(r).want(t, s.why, fmt.Sprintf(`data={"status":"PROCESSING_UPLOAD","uploaded_bytes":%d}`, s.stored))
 	}
 	posts := b.posted("tiktok")
 	id, _ := field(posts, 0, "id").(string)
 	b.clock.Step(4 * time.Second)
-	status := b.statusOnTikTok(begun)
 	// The ID exceeds the precision of a float64.
-	if status.text("data", "status") != "PUBLISH_COMPLETE" || !strings.Contains(status.body, `"publicaly_available_post_id":[`+id+`]`) || len(id) != 19 {
-		t.Errorf("then: %s, want the id %s", status.body, id)
-	}
-	want := map[string]any{
-		"id": id, "platform": "tiktok", "account_id": demo(t, "tiktok").ID, "text": "Launch #demo", "title": "",
+	b.statusOnTikTok(r).want(t, "after moderation", "data.status=PUBLISH_COMPLETE", `~"publicaly_available_post_id":[`+id+`]`)
+	same(t, "the length of an ID", 19, len(id))
+	same(t, "the post in the control API", []any{map[string]any{
+		"id": id, "platform": "tiktok", "account_id": tiktokID, "text": "Launch #demo", "title": "",
 		"media": mediaOf("video/mp4", film), "in_reply_to": "", "url": b.http.URL + "/tiktok/@herald_demo/video/" + id,
 		"privacy": "PUBLIC_TO_EVERYONE", "draft": false, "created_at": "2026-12-01T09:00:00.123Z",
 		"detail": map[string]any{
-			"publish_id": begun.text("data", "publish_id"), "media_type": "VIDEO", "disable_comment": false, "disable_duet": true,
+			"publish_id": r.text("data", "publish_id"), "media_type": "VIDEO", "disable_comment": false, "disable_duet": true,
 			"disable_stitch": false, "video_cover_timestamp_ms": 1500.0, "auto_add_music": false, "brand_content_toggle": false,
 			"brand_organic_toggle": true, "is_aigc": true, "ready_at": "2026-12-01T09:00:00.423Z",
 		},
-	}
-	if diff := cmp.Diff([]any{want}, posts); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-	if page := b.call(http.MethodGet, "/tiktok/@herald_demo/video/"+id, "", "", ""); page.status != 200 || !strings.Contains(page.body, "/_media/"+sumOf(film)) {
-		t.Errorf("the post's page: %d %s", page.status, page.body)
-	}
+	}}, posts)
+	b.page("/tiktok/@herald_demo/video/"+id).want(t, "the post's page", 200, "~/_media/"+sumOf(film))
 }
 
 func TestTikTokUploadRefusals(t *testing.T) {
 	b := start(t, "")
-	film := movie("isom", 720, 1280, 5*time.Second, 2000)
-	begun := b.onTikTok("video/init/", `{`+directPost+`,`+fromFile(2000, 2000, 1)+`}`)
-	address := begun.text("data", "upload_url")
+	r := b.startedOnTikTok(shortFilm)
+	address := r.text("data", "upload_url")
 	const whole, kind = "Content-Range: bytes 0-1999/2000", "Content-Type: video/mp4"
-	tests := []struct {
-		name, reason, address string
-		body                  []byte
-		headers               []string
-		want                  int
+	for _, tt := range []struct {
+		why, address string
+		bytes        int
+		headers      []string
+		status       int
 	}{
-		{"no range", "required also for one chunk", address, film, []string{kind}, 400},
-		{"no type", "required", address, film, []string{whole}, 400},
-		{"another type", "videos only", address, film, []string{whole, "Content-Type: application/octet-stream"}, 400},
-		{"another total", "it was said at the beginning", address, film, []string{kind, "Content-Range: bytes 0-1999/2001"}, 400},
-		{"fewer bytes than the range says", "the length and the range agree", address, film[:1999], []string{kind, whole}, 400},
-		{"a range that is none", "it cannot be read", address, film, []string{kind, "Content-Range: 0-1999/2000"}, 400},
-		{"a token", "the address has all authority", address, film, []string{kind, whole, "Authorization: Bearer tiktok-access-demo"}, 400},
-		{"another upload", "unknown", strings.Replace(address, "upload_id=v", "upload_id=w", 1), film, []string{kind, whole}, 404},
-		{"a part of the address", "the query is part of it", strings.Split(address, "&")[0], film, []string{kind, whole}, 404},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			r, err := b.tryTransfer(http.MethodPut, tt.address, bytes.NewReader(tt.body), tt.headers...)
-			if err != nil || r.status != tt.want {
-				t.Errorf("%s: %v %d %s, want %d", tt.reason, err, r.status, r.body, tt.want)
-			}
-		})
+		{"a range is required, also for one chunk", address, 2000, []string{kind}, 400},
+		{"a type is required", address, 2000, []string{whole}, 400},
+		{"the type is a video's", address, 2000, []string{whole, "Content-Type: application/octet-stream"}, 400},
+		{"the total was announced", address, 2000, []string{kind, "Content-Range: bytes 0-1999/2001"}, 400},
+		{"the length and the range must agree", address, 1999, []string{kind, whole}, 400},
+		{"an invalid range", address, 2000, []string{kind, "Content-Range: 0-1999/2000"}, 400},
+		{"the address needs no token", address, 2000, []string{kind, whole, "Authorization: Bearer tiktok-access-demo"}, 400},
+		{"an unknown upload", strings.Replace(address, "upload_id=v", "upload_id=w", 1), 2000, []string{kind, whole}, 404},
+		{"the query is part of the address", strings.Split(address, "&")[0], 2000, []string{kind, whole}, 404},
+	} {
+		b.transfer(http.MethodPut, tt.address, bytes.NewReader(shortFilm[:tt.bytes]), tt.headers...).want(t, tt.why, tt.status)
 	}
 	b.clock.Step(time.Hour)
-	if r := b.uploadOnTikTok(begun, film); r.status != http.StatusForbidden {
-		t.Errorf("after an hour: %d", r.status)
-	}
-	if got := b.posted("tiktok"); len(got) != 0 {
-		t.Errorf("posted %v", got)
-	}
+	b.uploadOnTikTok(r, shortFilm).want(t, "the address expires after an hour", 403)
+	same(t, "posts", 0, len(b.posted("tiktok")))
 }
-
-// TestTikTokGoesOnAfterACut interrupts a chunk and, after a sandbox restart, continues from the status offset.
-func TestTikTokGoesOnAfterACut(t *testing.T) {
-	b := start(t, t.TempDir())
-	const chunk, size = 6_000_000, 13_000_000
-	film := movie("qt  ", 720, 1280, 5*time.Second, size)
-	begun := b.onTikTok("video/init/", `{`+directPost+`,`+fromFile(size, chunk, 2)+`}`)
-	address := begun.text("data", "upload_url")
-	if _, err := b.chunkOnTikTok(address, film, 0, chunk); err != nil {
-		t.Fatal(err)
-	}
-	cut := io.MultiReader(bytes.NewReader(film[chunk:chunk+1_000_000]), broken{})
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodPut, address, cut)
-	if err != nil {
-		t.Fatal(err)
-	}
-	req.ContentLength = size - chunk
-	req.Header.Set("Content-Type", "video/quicktime")
-	req.Header.Set("Content-Range", fmt.Sprintf("bytes %d-%d/%d", chunk, size-1, size))
-	if resp, err := b.client.Do(req); err == nil {
-		_ = resp.Body.Close()
-		t.Fatal("the request should have failed")
-	}
-	b.http.Close() // waits for the handler
-	if err := b.server.Close(); err != nil {
-		t.Fatal(err)
-	}
-	c := &box{t: t, clock: b.clock}
-	c.open(b.dir)
-	stored, _ := c.statusOnTikTok(begun).at("data", "uploaded_bytes").(float64)
-	if stored < chunk || stored > chunk+1_000_000 || len(c.posted("tiktok")) != 0 {
-		t.Fatalf("%v bytes are stored", stored)
-	}
-	address = c.http.URL + strings.TrimPrefix(address, b.http.URL)
-	if r, err := c.chunkOnTikTok(address, film, int(stored), size); err != nil || r.status != http.StatusCreated {
-		t.Fatalf("the rest: %v %d", err, r.status)
-	}
-	if got := field(c.posted("tiktok"), 0, "media"); !cmp.Equal(got, any(mediaOf("video/quicktime", film))) {
-		t.Errorf("arrived as %v", got)
-	}
-}
-
-// broken is a body that ends with an error.
-type broken struct{}
-
-func (broken) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
 
 func TestTikTokFilesThatFail(t *testing.T) {
-	tests := []struct {
-		name, reason string
-		file         []byte
-		setting      string
-		want         string
+	film := func(width int, length time.Duration) []byte { return movie("isom", width, 640, length, 0) }
+	for _, tt := range []struct {
+		why     string
+		file    []byte
+		setting string
+		failure string // fail_reason; empty for success
 	}{
-		{"no video", "what it is decides, not what it is called", []byte(strings.Repeat("text ", 100)), "", "file_format_check_failed"},
-		{"too long", "the creator may post ten minutes", movie("isom", 720, 1280, 10*time.Minute+time.Second, 0), "", "duration_check_failed"},
-		{"as long as may be", "ten minutes", movie("isom", 720, 1280, 10*time.Minute, 0), "", ""},
-		{"too small", "360 pixels at least", movie("isom", 358, 640, time.Minute, 0), "", "picture_size_check_failed"},
-		{"too large", "4096 pixels at most", movie("isom", 4098, 640, time.Minute, 0), "", "picture_size_check_failed"},
-		{"as the test says", "any reason can be asked for", movie("isom", 720, 1280, time.Minute, 0), "frame_rate_check_failed", "frame_rate_check_failed"},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			b := start(t, "")
-			b.control(http.MethodPut, "/accounts/tiktok/"+demo(t, "tiktok").ID, `{"processing_ms":5000,"processing_error":"`+tt.setting+`"}`, http.StatusOK)
-			begun := b.onTikTok("video/init/", `{`+directPost+`,`+fromFile(len(tt.file), len(tt.file), 1)+`}`)
-			if r := b.uploadOnTikTok(begun, tt.file); r.status != http.StatusCreated {
-				t.Fatalf("%s: %d", tt.reason, r.status)
-			}
-			b.clock.Step(5*time.Second - time.Millisecond)
-			if got := b.statusOnTikTok(begun).text("data", "status"); got != "PROCESSING_UPLOAD" {
-				t.Errorf("while it works: %s", got)
-			}
-			b.clock.Step(time.Millisecond)
-			r := b.statusOnTikTok(begun)
-			failed := r.text("data", "status") == "FAILED" && r.text("data", "fail_reason") == tt.want && len(b.posted("tiktok")) == 0
-			if tt.want != "" && !failed || tt.want == "" && r.text("data", "status") != "PUBLISH_COMPLETE" {
-				t.Errorf("%s: %s, want %s", tt.reason, r.body, tt.want)
-			}
-		})
+		{"a text called a video: the content decides", []byte(strings.Repeat("text ", 100)), "", "file_format_check_failed"},
+		{"more than the creator's ten minutes", film(720, 10*time.Minute+time.Second), "", "duration_check_failed"},
+		{"ten minutes", film(720, 10*time.Minute), "", ""},
+		{"less than 360 pixels", film(358, time.Minute), "", "picture_size_check_failed"},
+		{"more than 4096 pixels", film(4098, time.Minute), "", "picture_size_check_failed"},
+		{"a failure that the test requests", film(720, time.Minute), "frame_rate_check_failed", "frame_rate_check_failed"},
+	} {
+		b := start(t, "")
+		b.set("tiktok", `{"processing_ms":5000,"processing_error":"`+tt.setting+`"}`)
+		r := b.startedOnTikTok(tt.file)
+		b.uploadOnTikTok(r, tt.file).want(t, tt.why, 201)
+		b.clock.Step(5*time.Second - time.Millisecond)
+		b.statusOnTikTok(r).want(t, tt.why+": during processing", "data.status=PROCESSING_UPLOAD")
+		b.clock.Step(time.Millisecond)
+		status, posts := "PUBLISH_COMPLETE", 1
+		if tt.failure != "" {
+			status, posts = "FAILED", 0
+		}
+		b.statusOnTikTok(r).want(t, tt.why, "data.status="+status, "data.fail_reason="+tt.failure)
+		same(t, tt.why+": posts", posts, len(b.posted("tiktok")))
 	}
 }
 
 func TestTikTokDrafts(t *testing.T) {
 	b := start(t, "")
-	film := movie("isom", 720, 1280, 5*time.Second, 2000)
-	begun := b.onTikTok("inbox/video/init/", `{`+fromFile(2000, 2000, 1)+`}`)
-	if r := b.uploadOnTikTok(begun, film); r.status != http.StatusCreated || !strings.HasPrefix(begun.text("data", "publish_id"), "v_inbox_file~v2") {
-		t.Fatalf("%d %s", r.status, begun.body)
-	}
+	r := b.onTikTok("inbox/video/init/", `{`+fromFile(2000, 2000, 1)+`}`).want(t, "the init", "data.publish_id~v_inbox_file~v2")
+	b.uploadOnTikTok(r, shortFilm).want(t, "the upload", 201)
 	b.clock.Step(time.Second)
-	if diff := cmp.Diff(any(tiktokStatus("SEND_TO_USER_INBOX", 2000)), b.statusOnTikTok(begun).at("data")); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	b.statusOnTikTok(r).want(t, "the status", `data={"status":"SEND_TO_USER_INBOX","uploaded_bytes":2000}`)
 	posts := b.posted("tiktok")
-	if len(posts) != 1 || field(posts, 0, "draft") != true || field(posts, 0, "privacy") != "" {
-		t.Errorf("posted %v", posts)
-	}
+	same(t, "the draft in the control API", []any{1, true, ""}, []any{len(posts), field(posts, 0, "draft"), field(posts, 0, "privacy")})
 	id, _ := field(posts, 0, "id").(string)
-	if page := b.call(http.MethodGet, "/tiktok/@herald_demo/video/"+id, "", "", ""); page.status != http.StatusForbidden {
-		t.Errorf("a draft's page: %d", page.status)
-	}
-	if got := b.listOnTikTok(`{}`).list("data", "videos"); len(got) != 0 {
-		t.Errorf("a draft is listed: %v", got)
-	}
+	b.page("/tiktok/@herald_demo/video/"+id).want(t, "the draft's page", 403)
+	b.listOnTikTok(`{}`).want(t, "drafts are not listed", "data.videos#0")
 }
 
-// TestTikTokDelayedChunkIsKept disconnects the client while the last chunk waits for a fault's delay. The chunk has arrived, so the video
-// is posted.
+// TestTikTokDelayedChunkIsKept disconnects the client while the last chunk waits for a fault's delay. The chunk has arrived, so the
+// video is posted.
 func TestTikTokDelayedChunkIsKept(t *testing.T) {
 	b := start(t, "")
 	film := movie("isom", 720, 1280, 5*time.Second, 6_000_000)
-	begun := b.onTikTok("video/init/", `{`+directPost+`,`+fromFile(len(film), len(film), 1)+`}`)
+	r := b.startedOnTikTok(film)
 	b.fault(`{"platform":"tiktok","operation":"publish","kind":"delay","delay_ms":5000}`)
-	ctx, leave := context.WithCancel(t.Context())
-	req, err := http.NewRequestWithContext(ctx, http.MethodPut, begun.text("data", "upload_url"), bytes.NewReader(film))
-	if err != nil {
-		t.Fatal(err)
-	}
-	req.Header.Set("Content-Type", "video/mp4")
-	req.Header.Set("Content-Range", fmt.Sprintf("bytes 0-%d/%d", len(film)-1, len(film)))
-	gone := make(chan error, 1)
-	go func() {
-		resp, err := b.client.Do(req)
-		if err == nil {
-			_ = resp.Body.Close()
-		}
-		gone <- err
-	}()
-	<-b.clock.timers
-	leave()
-	if err := <-gone; err == nil {
-		t.Fatal("the client got an answer before the delay was over")
-	}
-	if got := b.posted("tiktok"); len(got) != 0 {
-		t.Fatalf("posted before the delay was over: %v", got)
-	}
+	b.leave(http.MethodPut, r.text("data", "upload_url"), film, "Content-Type: video/mp4", contentRange(0, len(film), len(film)))
+	same(t, "posts during the delay", 0, len(b.posted("tiktok")))
 	b.clock.Step(5 * time.Second)
 	b.http.Close() // waits for the handler
 	b.listenAgain()
@@ -297,21 +293,12 @@ func TestTikTokDelayedChunkIsKept(t *testing.T) {
 	}
 }
 
-// fileServer starts a web server with files for the platforms.
+// fileServer starts a shelf of files by their paths, and returns its address.
 func fileServer(t *testing.T, files map[string][]byte) string {
 	t.Helper()
-	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == "/moved" {
-			http.Redirect(w, r, "/a", http.StatusFound)
-			return
-		}
-		file, ok := files[r.URL.Path]
-		if !ok {
-			http.NotFound(w, r)
-			return
-		}
-		_, _ = w.Write(file) // the client may have disconnected
-	}))
-	t.Cleanup(web.Close)
-	return web.URL
+	shelved := map[string][]byte{}
+	for path, file := range files {
+		shelved[path[1:]] = file
+	}
+	return newShelf(t, shelved).url
 }

@@ -11,7 +11,6 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 )
 
 // TestKilledWhileUploading kills the sandbox while several clients upload videos.
@@ -20,8 +19,6 @@ func TestKilledWhileUploading(t *testing.T) {
 		t.Run(name, func(t *testing.T) { testKilled(t, post) })
 	}
 }
-
-var shortFilm = movie("isom", 720, 1280, 5*time.Second, 2000)
 
 // putFilm uploads the video to an address and reports whether the platform has accepted it.
 func putFilm(client *http.Client, address string) (bool, error) {
