@@ -20,11 +20,6 @@ func (b *box) calls(operation string) int {
 	return b.callsOn("x", operation)
 }
 
-// isTikTokError reports whether a response is the given error in TikTok's envelope.
-func isTikTokError(r reply, status int, code string) bool {
-	return r.status == status && r.text("error", "code") == code && r.text("error", "log_id") != ""
-}
-
 // still returns an image.
 func still(t *testing.T, format string, width, height int) []byte {
 	t.Helper()
