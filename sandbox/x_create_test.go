@@ -4,225 +4,226 @@
 package sandbox_test
 
 import (
+	"fmt"
 	"net/http"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
 )
+
+// replyBody returns the body of a reply.
+func replyBody(text, to string) string {
+	return fmt.Sprintf(`{"text":%q,"reply":{"in_reply_to_tweet_id":%q}}`, text, to)
+}
 
 func TestCreateTweet(t *testing.T) {
 	long := strings.Repeat("a", 280)
-	tests := []struct {
-		name, reason, body string
-		status             int
-		wantIn             string // part of the response body
-	}{
-		{"text", "the plain case", `{"text":"hello"}`, 201, `"text":"hello"`},
-		{"longest", "280 fit", `{"text":"` + long + `"}`, 201, `"id":`},
-		{"too long", "281 do not", `{"text":"` + long + `a"}`, 400, "invalid-request"},
-		{
-			"short by links", "an address counts 23 whatever its length",
-			`{"text":"https://example.com/` + long + `"}`, 201, "https://t.co/",
-		},
-		{
-			"unknown field", "the schema allows no others", `{"text":"hello","txt":"x"}`, 400,
-			`unknown field \"txt\"`,
-		},
-		{"unknown nested field", "also not inside", `{"text":"hello","reply":{"in_reply_to_tweet_id":"1","x":1}}`, 400, "unknown field"},
-		{"number as text", "nor is a number", `{"text":1}`, 400, "number"},
-		{"empty reply", "empty objects are refused", `{"text":"hello","reply":{}}`, 400, "in_reply_to_tweet_id"},
-		{"reply to no id", "ids are digits", `{"text":"hello","reply":{"in_reply_to_tweet_id":"abc"}}`, 400, "regex pattern"},
-		{"reply to nothing", "the post must exist", `{"text":"hello","reply":{"in_reply_to_tweet_id":"1"}}`, 403, "deleted or not visible"},
-		{"no text", "without media a post needs text", `{}`, 400, "$.text"},
-		{"blank text", "white space is no text", `{"text":" \n"}`, 400, "$.text"},
-		{"byte order mark", "such characters make a text invalid", `{"text":"a\ufeffb"}`, 400, "not allowed"},
-		{"unknown media", "no upload gave that id", `{"text":"a","media":{"media_ids":["1"]}}`, 400, "media IDs"},
-		{"five media", "four are the most", `{"media":{"media_ids":["1","2","3","4","5"]}}`, 400, "maximum of 4"},
-		{"not an object", "a body is an object", `["text"]`, 400, "array"},
-		{"not JSON", "nor may it be anything else", `text=hello`, 400, "not valid JSON"},
-		{"two values", "one value only", `{"text":"a"}{"text":"b"}`, 400, "not valid JSON"},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			b := start(t, "")
-			r := b.tweet(tt.body)
-			if r.status != tt.status || !strings.Contains(r.body, tt.wantIn) {
-				t.Errorf("%s: %d %s, want %d with %q", tt.reason, r.status, r.body, tt.status, tt.wantIn)
-			}
-			if posted := len(b.texts()) == 1; posted != (tt.status == http.StatusCreated) {
-				t.Errorf("%s: posted %v after status %d", tt.reason, posted, r.status)
-			}
-			for _, header := range []string{"X-Rate-Limit-Limit", "X-Rate-Limit-Remaining", "X-Rate-Limit-Reset"} {
-				if _, err := strconv.Atoi(r.header.Get(header)); err != nil {
-					t.Errorf("header %s is %q, want a number on every answer", header, r.header.Get(header))
-				}
-			}
-		})
-	}
-}
-
-func TestCreateNeedsJSON(t *testing.T) {
-	b := start(t, "")
-	r := b.call(http.MethodPost, "/x/2/tweets", demoAccess, "application/x-www-form-urlencoded", `{"text":"a"}`)
-	if r.status != http.StatusBadRequest || len(b.texts()) != 0 {
-		t.Errorf("%d %s", r.status, r.body)
-	}
+	apart(t, (*box).tweet, []row{
+		{"a plain text", `{"text":"hello"}`, is{201, `data.text=hello`, "X-Rate-Limit-Limit: *", "X-Rate-Limit-Reset: *"}},
+		{"280 characters fit", `{"text":"` + long + `"}`, is{201, "data.id=*"}},
+		{"281 characters are too many", `{"text":"` + long + `a"}`, is{400, "~invalid-request", "X-Rate-Limit-Remaining: *"}},
+		{"a link counts as 23 characters, however long", `{"text":"https://example.com/` + long + `"}`, is{201, "~https://t.co/"}},
+		{"the schema allows no unknown fields", `{"text":"hello","txt":"x"}`, is{400, `~unknown field \"txt\"`}},
+		{"nor in nested objects", `{"text":"a","reply":{"in_reply_to_tweet_id":"1","x":1}}`, is{400, "~unknown field"}},
+		{"a number is not a text", `{"text":1}`, is{400, "~number"}},
+		{"an empty reply object is invalid", `{"text":"hello","reply":{}}`, is{400, "~in_reply_to_tweet_id"}},
+		{"IDs are digits", replyBody("hello", "abc"), is{400, "~regex pattern"}},
+		{"the parent must exist", replyBody("hello", "1"), is{403, "~deleted or not visible"}},
+		{"without media a post needs a text", `{}`, is{400, "~$.text"}},
+		{"white space is not a text", `{"text":" \n"}`, is{400, "~$.text"}},
+		{"a byte order mark makes a text invalid", `{"text":"a\ufeffb"}`, is{400, "~not allowed"}},
+		{"media IDs come from uploads", `{"text":"a","media":{"media_ids":["1"]}}`, is{400, "~media IDs"}},
+		{"five media are too many", `{"media":{"media_ids":["1","2","3","4","5"]}}`, is{400, "~maximum of 4"}},
+		{"a body is an object", `["text"]`, is{400, "~array"}},
+		{"a body is JSON", `text=hello`, is{400, "~not valid JSON"}},
+		{"a body is one value", `{"text":"a"}{"text":"b"}`, is{400, "~not valid JSON"}},
+		{"one cashtag is allowed on a self-serve plan", `{"text":"$ACME is up"}`, is{201}},
+		{"two cashtags are not", `{"text":"$ACME and $ABC"}`, is{403, "detail~cashtag"}},
+		{"a price is not a cashtag", `{"text":"$5, then $10"}`, is{201}},
+	})
+	b := startLenient(t)
+	b.tweet(textBody("$ACME and $ABC")).want(t, "an Enterprise plan allows several cashtags", 201)
+	b.call(http.MethodPost, "/x/2/tweets", demoAccess, formType, `{"text":"a"}`).want(t, "the content type must be JSON", 400)
 }
 
 func TestTextComesBackAsXWritesIt(t *testing.T) {
 	b := start(t, "")
 	id := b.post(" Cafe\u0301 <b> & https://example.com/a?x=1&y=2, see k8s.io. ")
-	r := b.get("/x/2/users/" + demoID + "/tweets?tweet.fields=entities")
-	post, _ := r.list("data")[0].(map[string]any)
-	entities, _ := post["entities"].(map[string]any)
-	urls, _ := entities["urls"].([]any)
-	if len(urls) != 2 {
-		t.Fatalf("want two addresses: %s", r.body)
-	}
-	var short []string
-	text, _ := post["text"].(string)
-	want := []map[string]any{
-		{"expanded_url": "https://example.com/a?x=1&y=2", "display_url": "example.com/a?x=1&y=2"},
-		{"expanded_url": "http://k8s.io", "display_url": "k8s.io"},
-	}
-	for i, u := range urls {
-		entity, _ := u.(map[string]any)
-		address, _ := entity["url"].(string)
-		from, _ := entity["start"].(float64)
-		to, _ := entity["end"].(float64)
-		if cut := string([]rune(text)[int(from):int(to)]); cut != address || len(address) != 23 {
-			t.Errorf("start and end cut %q out, want the short link %q of 23 letters", cut, address)
-		}
-		short = append(short, address)
-		got := map[string]any{"expanded_url": entity["expanded_url"], "display_url": entity["display_url"]}
-		if diff := cmp.Diff(want[i], got); diff != "" {
-			t.Errorf("address %d (-want +got):\n%s", i, diff)
-		}
-	}
-	if want := "Café &lt;b&gt; &amp; " + short[0] + ", see " + short[1] + "."; text != want {
-		t.Errorf("text is %q, want %q", text, want)
-	}
-	if post["id"] != id {
-		t.Errorf("id is %v, want %s", post["id"], id)
-	}
+	r := b.get(timeline + "?tweet.fields=entities")
+	links := r.each("data.0.entities.urls", "url")
+	same(t, "expanded addresses", []string{"https://example.com/a?x=1&y=2", "http://k8s.io"}, r.each("data.0.entities.urls", "expanded_url"))
+	same(t, "displayed addresses", []string{"example.com/a?x=1&y=2", "k8s.io"}, r.each("data.0.entities.urls", "display_url"))
+	checkLinkPositions(t, r, "0")
+	r.want(t, "the text is composed, escaped and trimmed", "data.0.text=Café &lt;b&gt; &amp; "+links[0]+", see "+links[1]+".", "data.0.id="+id)
 }
 
-func TestCashtags(t *testing.T) {
-	for _, tc := range []struct {
-		reason, text string
-		lenient      bool
-		status       int
-	}{
-		{"an app on a self-serve plan may post one", "$ACME is up", false, http.StatusCreated},
-		{"and no more", "$ACME and $ABC", false, http.StatusForbidden},
-		{"a price is none", "$5, then $10", false, http.StatusCreated},
-		{"an app on an Enterprise plan may post several", "$ACME and $ABC", true, http.StatusCreated},
-	} {
-		b := start(t, "")
-		if tc.lenient {
-			b = startLenient(t)
+// checkLinkPositions checks that the reported positions of a post's links are those of its short links.
+func checkLinkPositions(t *testing.T, r reply, post string) {
+	t.Helper()
+	text := []rune(r.text("data", post, "text"))
+	for i, link := range r.each("data."+post+".entities.urls", "url") {
+		at := func(name string) int {
+			position, _ := r.at("data", post, "entities", "urls", strconv.Itoa(i), name).(float64)
+			return int(position)
 		}
-		if r := b.tweet(textBody(tc.text)); r.status != tc.status || r.status == http.StatusForbidden && !strings.Contains(r.text("detail"), "cashtag") {
-			t.Errorf("%s: %d %s", tc.reason, r.status, r.body)
+		if cut := string(text[at("start"):at("end")]); cut != link || len(link) != 23 {
+			t.Errorf("start and end of link %d cut out %q, want the short link %q of 23 characters", i, cut, link)
 		}
 	}
 }
 
 func TestDuplicates(t *testing.T) {
 	b := start(t, "")
-	other := b.control(http.MethodPut, "/accounts/x/2", "", http.StatusCreated).text("data", "access_token")
-	first := b.post("Café")
-	refused := func(reason, body string) {
-		t.Helper()
-		r := b.tweet(body)
-		if r.status != http.StatusForbidden || !strings.Contains(r.text("detail"), "duplicate content") || r.text("type") != "about:blank" {
-			t.Errorf("%s: %d %s", reason, r.status, r.body)
-		}
-	}
-	refused("the same text", textBody("Café"))
-	refused("the same text in another form", textBody(" Cafe\u0301\n"))
-	refused("the same text as a reply", `{"text":"Café","reply":{"in_reply_to_tweet_id":"`+first+`"}}`)
-	b.post("Café!")
-	if r := b.call(http.MethodPost, "/x/2/tweets", other, "application/json", textBody("Café")); r.status != http.StatusCreated {
-		t.Errorf("another account may post the same: %d %s", r.status, r.body)
-	}
+	other, first := b.account("x", "2", ""), b.post("Café")
+	duplicate := is{403, "detail~duplicate content", "type=about:blank"}
+	b.each(t, b.tweet, []row{
+		{"the same text", textBody("Café"), duplicate},
+		{"the same text in another normal form, with white space", textBody(" Cafe\u0301\n"), duplicate},
+		{"the same text as a reply", replyBody("Café", first), duplicate},
+		{"another text", textBody("Café!"), is{201}},
+	})
+	b.call(http.MethodPost, "/x/2/tweets", other, jsonType, textBody("Café")).want(t, "another account may post the same text", 201)
 	b.clock.Step(15 * time.Minute)
 	b.post("Café")
-	refused("the window begins anew with the newest", textBody("Café"))
+	b.tweet(textBody("Café")).want(t, "the window restarts with the newest post", duplicate...)
 }
 
-func TestIDsTellTheTimeAndIncrease(t *testing.T) {
+func TestIDsEncodeTheTimeAndIncrease(t *testing.T) {
 	b := start(t, "")
 	var ids []int64
 	for i, step := range []time.Duration{0, 0, time.Millisecond, -time.Hour, 0, 2 * time.Hour} {
 		b.clock.SetTime(b.clock.Now().Add(step))
-		id, err := strconv.ParseInt(b.post(strconv.Itoa(i)), 10, 64)
-		if err != nil {
-			t.Fatal(err)
-		}
+		id, _ := strconv.ParseInt(b.post(strconv.Itoa(i)), 10, 64) // 0 is not above the previous ID
 		ids = append(ids, id)
 	}
 	if !slices.IsSorted(ids) || len(slices.Compact(slices.Clone(ids))) != len(ids) {
-		t.Errorf("ids %v do not always increase, also when the clock goes back", ids)
+		t.Errorf("IDs %v do not always increase, even if the clock goes back", ids)
 	}
-	if at := ids[5]>>22 + 1288834974657; at != b.clock.Now().UnixMilli() {
-		t.Errorf("the last id says %d, want the time of its creation, %d", at, b.clock.Now().UnixMilli())
-	}
+	same(t, "the last ID encodes its creation time", b.clock.Now().UnixMilli(), ids[5]>>22+1288834974657)
 }
 
 func TestReplies(t *testing.T) {
 	b := start(t, "")
-	other := b.control(http.MethodPut, "/accounts/x/2", `{"username":"other"}`, http.StatusCreated).text("data", "access_token")
-	reply := func(token, to, text string) reply {
-		return b.call(http.MethodPost, "/x/2/tweets", token, "application/json",
-			`{"text":"`+text+`","reply":{"in_reply_to_tweet_id":"`+to+`"}}`)
+	other := b.account("x", "2", `{"username":"other"}`)
+	answer := func(token, to, text string) reply {
+		return b.call(http.MethodPost, "/x/2/tweets", token, jsonType, replyBody(text, to))
 	}
 	alone, invites := b.post("no names"), b.post("hello @Other!")
-	if r := reply(other, alone, "me?"); r.status != http.StatusForbidden {
-		t.Errorf("an account that is not mentioned may not reply: %d %s", r.status, r.body)
-	}
-	answer := reply(other, invites, "thanks")
-	if answer.status != http.StatusCreated {
-		t.Fatalf("who is mentioned may reply: %d %s", answer.status, answer.body)
-	}
-	own := reply(demoAccess, alone, "and another thing").text("data", "id")
-	deep := reply(demoAccess, own, "and one more").text("data", "id")
-	r := b.get("/x/2/users/" + demoID + "/tweets?tweet.fields=conversation_id,referenced_tweets,in_reply_to_user_id&since_id=" + own)
-	want := []any{map[string]any{
+	answer(other, alone, "me?").want(t, "an account that is not mentioned may not reply", 403)
+	answer(other, invites, "thanks").want(t, "a mentioned account may reply", 201)
+	own := answer(demoAccess, alone, "and another thing").text("data", "id")
+	deep := answer(demoAccess, own, "and one more").text("data", "id")
+	r := b.get(timeline + "?tweet.fields=conversation_id,referenced_tweets,in_reply_to_user_id&since_id=" + own)
+	same(t, "a reply names its parent and its conversation", []any{map[string]any{
 		"id": deep, "text": "and one more", "edit_history_post_ids": []any{deep}, "conversation_id": alone,
 		"in_reply_to_user_id": demoID, "referenced_tweets": []any{map[string]any{"type": "replied_to", "id": own}},
-	}}
-	if diff := cmp.Diff(want, r.list("data")); diff != "" {
-		t.Errorf("a chain tells what it hangs from (-want +got):\n%s", diff)
-	}
+	}}, r.list("data"))
 }
 
 func TestQuota(t *testing.T) {
 	b := start(t, "")
-	b.control(http.MethodPut, "/accounts/x/"+demoID, `{"quota":2}`, http.StatusOK)
-	b.post("one")
+	b.set("x", `{"quota":2,"token_ttl_s":172800}`)
+	token := b.refresh("x-refresh-demo").text("access_token")
+	post := func(text string) reply {
+		return b.call(http.MethodPost, "/x/2/tweets", token, jsonType, textBody(text))
+	}
+	first := b.clock.Now()
+	post("one")
 	b.clock.Step(time.Hour)
-	b.post("two")
-	first := b.clock.Now().Add(-time.Hour)
-	r := b.tweet(textBody("three"))
-	wantReset := strconv.FormatInt(first.Add(24*time.Hour).Unix()+1, 10)
-	got := []string{r.header.Get("X-Rate-Limit-Remaining"), r.header.Get("X-Rate-Limit-Reset"), r.header.Get("X-User-Limit-24hour-Remaining")}
-	if diff := cmp.Diff([]string{"0", wantReset, "0"}, got); r.status != http.StatusTooManyRequests || diff != "" {
-		t.Errorf("%d, want 429 until the first post is a day old (-want +got):\n%s", r.status, diff)
-	}
+	post("two")
+	post("three").want(t, "the quota is used up until the first post is a day old", 429, "X-Rate-Limit-Remaining: 0",
+		fmt.Sprint("X-Rate-Limit-Reset: ", first.Add(24*time.Hour).Unix()+1), "X-User-Limit-24hour-Remaining: 0")
 	b.clock.SetTime(first.Add(24 * time.Hour))
-	b.control(http.MethodPut, "/accounts/x/"+demoID, `{"quota":2}`, http.StatusOK)
-	r = b.call(http.MethodPost, "/x/2/tweets", b.refresh("x-refresh-demo").text("access_token"), "application/json", textBody("three"))
-	if r.status != http.StatusCreated {
-		t.Errorf("at the reset there is room again: %d %s", r.status, r.body)
+	post("three").want(t, "at the reset there is room again", 201)
+	b.set("x", `{"quota":0}`)
+	post("four").want(t, "a quota of 0 allows nothing", 429)
+}
+
+func TestTimeline(t *testing.T) {
+	b := start(t, "")
+	var newest []string
+	for i := range 12 {
+		newest = append([]string{b.post(fmt.Sprintf("post %d", i))}, newest...)
+		b.clock.Step(time.Second)
 	}
-	b.control(http.MethodPut, "/accounts/x/"+demoID, `{"quota":0}`, http.StatusOK)
-	if r := b.call(http.MethodPost, "/x/2/tweets", b.control(http.MethodGet, "/accounts/x/"+demoID, "", 200).text("data", "access_token"),
-		"application/json", textBody("four")); r.status != http.StatusTooManyRequests {
-		t.Errorf("a quota of 0 allows nothing: %d %s", r.status, r.body)
+	for _, tt := range []struct {
+		why, query string
+		want       []string
+	}{
+		{"ten posts by default", "", newest[:10]},
+		{"as many as requested", "?max_results=5", newest[:5]},
+		{"a hundred at most", "?max_results=100", newest},
+		{"since an ID, which is excluded", "?since_id=" + newest[3], newest[:3]},
+		{"since an ID that is not the account's", "?since_id=1", newest[:10]},
+		{"nothing since the newest", "?since_id=" + newest[0], []string{}},
+	} {
+		same(t, tt.why, tt.want, b.timeline(tt.query))
 	}
+	var pages []string
+	for query, page := "", 0; page < 3; page++ {
+		r := b.get(timeline + "?max_results=5" + query)
+		next := r.text("meta", "next_token")
+		same(t, fmt.Sprint("page ", page, " of three is the last"), page == 2, next == "")
+		pages, query = append(pages, r.ids()...), "&pagination_token="+next
+	}
+	same(t, "the pages together are the timeline", newest, pages)
+	for query, in := range map[string]string{
+		"max_results=4": "max_results", "max_results=101": "max_results", "max_results=many": "max_results", "since_id=abc": "since_id",
+		"since_id=-1": "since_id", "exclude=quotes": "exclude", "tweet.fields=colour": "tweet.fields",
+		"pagination_token=made-up": "pagination_token", "count=5": "[count] is not one of",
+	} {
+		b.get(timeline+"?"+query).want(t, "an invalid "+query, 400, "type~invalid-request", "~"+in)
+	}
+	other := b.account("x", "2", "")
+	read := func(id string) reply { return b.call(http.MethodGet, "/x/2/users/"+id+"/tweets", other, "", "") }
+	read(demoID).want(t, "another account reads a public timeline", "data#10")
+	b.set("x", `{"private":true}`)
+	read(demoID).want(t, "but not a private one", "data=", "~not-authorized-for-resource")
+	read("999").want(t, "nor that of an unknown account", "data=", "~resource-not-found")
+	same(t, "the owner reads a private timeline", 10, len(b.timeline("")))
+}
+
+func TestListingLag(t *testing.T) {
+	b := start(t, "")
+	b.set("x", `{"listing_lag_ms":30000}`)
+	id := b.post("slow to appear")
+	b.clock.Step(30*time.Second - time.Millisecond)
+	same(t, "listed before the lag has passed", []string{}, b.timeline(""))
+	b.clock.Step(time.Millisecond)
+	same(t, "listed after the lag", []string{id}, b.timeline(""))
+}
+
+func TestUsersMe(t *testing.T) {
+	b := start(t, "")
+	me := map[string]any{"id": demoID, "name": "Herald Demo", "username": "herald_demo"}
+	same(t, "by default", me, b.get("/x/2/users/me").at("data"))
+	picture := "/_assets/avatar/x/" + demoID + ".svg"
+	me["verified"], me["verified_type"], me["profile_image_url"] = false, "none", b.http.URL+picture
+	r := b.get("/x/2/users/me?user.fields=id,name,username,profile_image_url,verified,verified_type")
+	same(t, "with fields", me, r.at("data"))
+	b.page(picture).want(t, "the picture shows the initials", 200, "Content-Type: image/svg+xml", "~>HD<")
+	b.get("/x/2/users/me?user.fields=shoe_size").want(t, "an unknown field", 400)
+}
+
+func TestUnauthorized(t *testing.T) {
+	b := start(t, "")
+	limited := authorize(b, "tweet.read users.read")
+	for _, tt := range []struct {
+		why, method, path, token, body string
+		want                           is
+	}{
+		{"no token", "GET", "/x/2/users/me", "", "", xProblem(401, "")},
+		{"an unknown token", "GET", "/x/2/users/me", "nonsense", "", xProblem(401, "")},
+		{"a refresh token instead of an access token", "GET", "/x/2/users/me", "x-refresh-demo", "", xProblem(401, "")},
+		{"a post without a token", "POST", "/x/2/tweets", "", `{"text":"a"}`, xProblem(401, "")},
+		{"a post without the scope to write", "POST", "/x/2/tweets", limited, `{"text":"a"}`, xProblem(403, "")},
+		{"the scopes suffice to read", "GET", "/x/2/users/me", limited, "", is{200}},
+		{"an unknown path", "GET", "/x/2/nothing", demoAccess, "", xProblem(404, "")},
+	} {
+		b.call(tt.method, tt.path, tt.token, jsonType, tt.body).want(t, tt.why, tt.want...)
+	}
+	b.clock.Step(2 * time.Hour)
+	b.get("/x/2/users/me").want(t, "a token that expired after two hours", 401, "title=Unauthorized", "type=about:blank")
 }
