@@ -55,3 +55,7 @@ func (b *box) tryTransfer(method, address string, body io.Reader, headers ...str
 	content, err := io.ReadAll(resp.Body)
 	return reply{status: resp.StatusCode, header: resp.Header, body: string(content)}, err
 }
+
+func isXProblem(r reply, status int, in string) bool {
+	return r.status == status && r.at("status") == float64(status) && strings.Contains(r.body, in)
+}

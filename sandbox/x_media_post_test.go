@@ -6,12 +6,13 @@ package sandbox_test
 import (
 	"fmt"
 	"net/http"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 // xBody returns the body of a post with media; a reply if replyTo is set.
@@ -27,246 +28,220 @@ func xBody(text, replyTo string, ids ...string) string {
 }
 
 func TestXPostsWithMedia(t *testing.T) {
-	// Letters name a row's media: a to e are images, makers defines the others.
-	const film, longFilm, gif, working, unfinished, unknown = "v", "l", "g", "w", "u", "?"
-	tests := []struct {
-		name, reason, text, media string
-		status                    int
-		wantIn                    string
-	}{
-		{"one image", "the plain case", "hello", "a", 201, `"text":"hello https://t.co/`},
-		{"four images", "a carousel", "hello", "abcd", 201, `"id"`},
-		{"no text", "media are enough", "", "a", 201, `"text":"https://t.co/`},
-		{"a video", "one is the most", "hello", film, 201, `"id"`},
-		{"a GIF", "one is the most", "hello", gif, 201, `"id"`},
-		{"280 characters", "media cost nothing", strings.Repeat("a", 280), "a", 201, `"id"`},
-		{"281 characters", "nor do they make room", strings.Repeat("a", 281), "a", 400, "too long"},
-		{"an image and a video", "kinds do not mix", "hello", "a" + film, 403, "not permitted"},
-		{"an image and a GIF", "kinds do not mix", "hello", gif + "a", 403, "not permitted"},
-		{"an image twice", "each id once", "hello", "aa", 400, "twice"},
-		{"1201 seconds", "20 minutes are the most of an ordinary account", "hello", longFilm, 403, "longer than allowed"},
-		{"still worked on", "it must have succeeded", "hello", working, 400, "pending"},
-		{"not finalized", "bytes are missing", "hello", unfinished, 400, "media IDs"},
-		{"unknown", "no upload gave that id", "hello", unknown, 400, "media IDs"},
+	video := func(b *box, seconds int) string {
+		return b.xDone("video/mp4", "tweet_video", movie("isom", 640, 360, time.Duration(seconds)*time.Second, 0))
 	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			b := start(t, "")
-			makers := map[string]func() string{
-				film: func() string {
-					return b.xDone("video/mp4", "tweet_video", movie("isom", 640, 360, 1200*time.Second, 0))
-				},
-				longFilm: func() string {
-					return b.xDone("video/mp4", "tweet_video", movie("isom", 640, 360, 1201*time.Second, 0))
-				},
-				gif: func() string { return b.xDone("image/gif", "tweet_gif", xPicture(t, "gif", 4, 4, 1)) },
-				working: func() string {
-					return b.xSent("video/mp4", "tweet_video", movie("isom", 640, 360, time.Second, 0))
-				},
-				unfinished: func() string { return b.xInitialize("video/mp4", "tweet_video", 9).text("data", "id") },
-				unknown:    func() string { return "1234567" },
-			}
-			made := map[string]string{}
-			var ids []string
-			for i, letter := range strings.Split(tt.media, "") {
-				switch {
-				case made[letter] != "":
-				case makers[letter] != nil:
-					made[letter] = makers[letter]()
-				default:
-					made[letter] = b.xImage(xPicture(t, "png", 8, 8, uint8(i)))
-				}
-				ids = append(ids, made[letter])
-			}
-			r := b.tweet(xBody(tt.text, "", ids...))
-			if r.status != tt.status || !strings.Contains(r.body, tt.wantIn) {
-				t.Errorf("%s: %d %s, want %d with %q", tt.reason, r.status, r.body, tt.status, tt.wantIn)
-			}
-			if posted := len(b.texts()) == 1; posted != (tt.status == http.StatusCreated) {
-				t.Errorf("%s: posted %v after status %d", tt.reason, posted, r.status)
-			}
-		})
+	makers := map[string]func(b *box) string{
+		"A":     func(b *box) string { return b.xImage(xPicture(t, "png", 8, 8, 1)) },
+		"B":     func(b *box) string { return b.xImage(xPicture(t, "png", 8, 8, 2)) },
+		"C":     func(b *box) string { return b.xImage(xPicture(t, "png", 8, 8, 3)) },
+		"D":     func(b *box) string { return b.xImage(xPicture(t, "png", 8, 8, 4)) },
+		"video": func(b *box) string { return video(b, 1200) },
+		"long":  func(b *box) string { return video(b, 1201) },
+		"gif":   func(b *box) string { return b.xDone("image/gif", "tweet_gif", xPicture(t, "gif", 4, 4, 1)) },
+		"processing": func(b *box) string {
+			return b.xSent("video/mp4", "tweet_video", movie("isom", 640, 360, time.Second, 0))
+		},
+		"unfinished": func(b *box) string { return b.xStarted("video/mp4", "tweet_video", 9) },
+		"unknown":    func(*box) string { return "1234567" },
 	}
-}
-
-func TestXMediaOfOthers(t *testing.T) {
-	b := start(t, "")
-	other := b.control(http.MethodPut, "/accounts/x/2", "", http.StatusCreated).text("data", "access_token")
-	own := b.xImage(xPicture(t, "png", 4, 4, 1))
-	as := func(method, path, contentType, body string) reply {
-		return b.call(method, path, other, contentType, body)
-	}
-	chunkType, chunk := xForm("segment_index", "0", "media", "a")
-	for name, r := range map[string]reply{
-		"post":     as(http.MethodPost, "/x/2/tweets", jsonType, xBody("mine", "", own)),
-		"append":   as(http.MethodPost, xMedia+"/"+own+"/append", chunkType, chunk),
-		"finalize": as(http.MethodPost, xMedia+"/"+own+"/finalize", "", ""),
-		"status":   as(http.MethodGet, xMedia+"?command=STATUS&media_id="+own, "", ""),
-	} {
-		if !isXProblem(r, 403, "not-authorized-for-resource") {
-			t.Errorf("%s: %d %s", name, r.status, r.body)
+	// send posts the media that the words before the colon name, with the text after it.
+	send := func(b *box, post string) reply {
+		media, text, _ := strings.Cut(post, ":")
+		ids, known := []string{}, map[string]string{}
+		for name := range strings.FieldsSeq(media) {
+			if known[name] == "" {
+				known[name] = makers[name](b)
+			}
+			ids = append(ids, known[name])
 		}
+		return b.tweet(xBody(text, "", ids...))
 	}
+	apart(t, send, []row{
+		{"an image", "A:hello", is{201, "data.text~hello https://t.co/"}},
+		{"four images", "A B C D:hello", is{201}},
+		{"media without a text", "A:", is{201, "data.text~https://t.co/"}},
+		{"a video of 20 minutes", "video:hello", is{201}},
+		{"a GIF", "gif:hello", is{201}},
+		{"media do not count as characters", "A:" + strings.Repeat("a", 280), is{201}},
+		{"nor do they add room", "A:" + strings.Repeat("a", 281), xProblem(400, "too long")},
+		{"images and videos do not mix", "A video:hello", xProblem(403, "not permitted")},
+		{"images and GIFs do not mix", "gif A:hello", xProblem(403, "not permitted")},
+		{"each ID is used once", "A A:hello", xProblem(400, "twice")},
+		{"20 minutes are the maximum of an ordinary account", "long:hello", xProblem(403, "longer than allowed")},
+		{"processing must have ended", "processing:hello", xProblem(400, "pending")},
+		{"the upload must be finalized", "unfinished:hello", xProblem(400, "media IDs")},
+		{"the ID must be an upload's", "unknown:hello", xProblem(400, "media IDs")},
+	})
 }
 
-func TestXMediaNeedsItsScope(t *testing.T) {
+func TestXMediaNeedAnOwnerAndAScope(t *testing.T) {
 	b := start(t, "")
-	limited := authorize(b, "tweet.read tweet.write users.read")
+	other, limited := b.account("x", "2", ""), authorize(b, "tweet.read tweet.write users.read")
+	own := b.xImage(xPicture(t, "png", 4, 4, 1))
+	chunkType, chunk := xForm("segment_index", "0", "media", "a")
+	for _, tt := range []struct{ why, method, path, contentType, body string }{
+		{"posting", "POST", "/x/2/tweets", jsonType, xBody("mine", "", own)},
+		{"appending to", "POST", xMedia + "/" + own + "/append", chunkType, chunk},
+		{"finalizing", "POST", xMedia + "/" + own + "/finalize", "", ""},
+		{"the status of", "GET", xMedia + "?command=STATUS&media_id=" + own, "", ""},
+	} {
+		r := b.call(tt.method, tt.path, other, tt.contentType, tt.body)
+		r.want(t, tt.why+" another account's media", xProblem(403, "not-authorized-for-resource")...)
+	}
 	for _, path := range []string{"", "/initialize", "/1/append", "/1/finalize"} {
 		r := b.call(http.MethodPost, xMedia+path, limited, jsonType, `{}`)
-		if !isXProblem(r, 403, "not-authorized-for-resource") || !strings.Contains(r.body, "media.write") {
-			t.Errorf("%s: %d %s", path, r.status, r.body)
-		}
-		if r := b.call(http.MethodPost, xMedia+path, "", jsonType, `{}`); !isXProblem(r, 401, "Unauthorized") {
-			t.Errorf("%s without a token: %d %s", path, r.status, r.body)
-		}
+		r.want(t, path+" without the scope", 403, "type~not-authorized-for-resource", "~media.write")
+		b.call(http.MethodPost, xMedia+path, "", jsonType, `{}`).want(t, path+" without a token", xProblem(401, "Unauthorized")...)
 	}
-	if r := b.call(http.MethodGet, xMedia+"?command=STATUS&media_id=1", limited, jsonType, ""); !isXProblem(r, 403, "media.write") {
-		t.Errorf("status: %d %s", r.status, r.body)
-	}
+	r := b.call(http.MethodGet, xMedia+"?command=STATUS&media_id=1", limited, jsonType, "")
+	r.want(t, "the status without the scope", xProblem(403, "media.write")...)
 }
 
 func TestXMediaExpires(t *testing.T) {
 	b := start(t, "")
-	picture := b.xImage(xPicture(t, "png", 4, 4, 1))
-	begun := b.xInitialize("image/png", "tweet_image", 1).text("data", "id")
-	b.control(http.MethodPut, "/accounts/x/"+demoID, `{"token_ttl_s":172800}`, http.StatusOK)
+	picture, started := b.xImage(xPicture(t, "png", 4, 4, 1)), b.xStarted("image/png", "tweet_image", 1)
+	b.set("x", `{"token_ttl_s":172800}`)
 	token := b.refresh("x-refresh-demo").text("access_token")
 	post := func(text string) reply {
 		return b.call(http.MethodPost, "/x/2/tweets", token, jsonType, xBody(text, "", picture))
 	}
 	grow := func() reply {
 		contentType, body := xForm("segment_index", "0", "media", "a")
-		return b.call(http.MethodPost, xMedia+"/"+begun+"/append", token, contentType, body)
+		return b.call(http.MethodPost, xMedia+"/"+started+"/append", token, contentType, body)
 	}
 	b.clock.Step(24*time.Hour - time.Millisecond)
-	if r := post("in time"); r.status != http.StatusCreated {
-		t.Errorf("within a day: %d %s", r.status, r.body)
-	}
-	if r := grow(); r.status != http.StatusOK {
-		t.Errorf("within a day: %d %s", r.status, r.body)
-	}
+	post("in time").want(t, "an image within a day", 201)
+	grow().want(t, "an upload within a day", 200)
 	b.clock.Step(time.Millisecond)
-	if r := post("too late"); !isXProblem(r, 400, "media IDs") {
-		t.Errorf("after a day: %d %s", r.status, r.body)
-	}
-	if r := grow(); !isXProblem(r, 400, "media IDs") {
-		t.Errorf("an upload that took a day: %d %s", r.status, r.body)
-	}
+	post("too late").want(t, "an image after a day", xProblem(400, "media IDs")...)
+	grow().want(t, "an upload after a day", xProblem(400, "media IDs")...)
 }
 
 func TestXChainWithMedia(t *testing.T) {
 	b := start(t, "")
-	var contents [][]byte
-	parent, chain := "", []string{}
+	chain, hashes, parents := []string{""}, []string{}, []string{}
 	for i := range 3 {
-		contents = append(contents, xPicture(t, "png", 8, 8, uint8(i)))
-		r := b.tweet(xBody(fmt.Sprintf("card %d", i), parent, b.xImage(contents[i])))
-		if r.status != http.StatusCreated {
-			t.Fatalf("card %d: %d %s", i, r.status, r.body)
-		}
-		parent = r.text("data", "id")
-		chain = append(chain, parent)
+		content := xPicture(t, "png", 8, 8, uint8(i))
+		parents, hashes = append(parents, chain[i]), append(hashes, sumOf(content))
+		r := b.tweet(xBody(fmt.Sprintf("card %d", i), chain[i], b.xImage(content)))
+		chain = append(chain, r.want(t, "a card", 201).text("data", "id"))
 	}
 	posts := b.control(http.MethodGet, "/posts", "", http.StatusOK)
-	for i, id := range chain {
-		at := fmt.Sprint(i)
-		before := ""
-		if i > 0 {
-			before = chain[i-1]
-		}
-		got := []any{posts.at("data", at, "id"), posts.at("data", at, "in_reply_to"), posts.at("data", at, "media", "0", "sha256")}
-		if diff := cmp.Diff([]any{id, before, sumOf(contents[i])}, got); diff != "" {
-			t.Errorf("card %d (-want +got):\n%s", i, diff)
-		}
-	}
-	if page := b.call(http.MethodGet, "/accounts/x/"+demoID, "", "", ""); strings.Count(page.body, `src="/_media/`) != 3 {
-		t.Errorf("the feed does not show three pictures: %s", page.body)
-	}
-	if r := b.tweet(xBody("late", "7", b.xImage(contents[0]))); !isXProblem(r, 403, "deleted or not visible") {
-		t.Errorf("a reply to a post that is unknown: %d %s", r.status, r.body)
-	}
+	same(t, "the cards", [][]string{chain[1:], parents, hashes},
+		[][]string{posts.ids(), posts.each("data", "in_reply_to"), posts.each("data", "media", "0", "sha256")})
+	same(t, "pictures in the feed", 3, strings.Count(b.page("/accounts/x/"+demoID).body, `src="/_media/`))
+	late := xBody("late", "7", b.xImage(xPicture(t, "png", 4, 4, 1)))
+	b.tweet(late).want(t, "a reply to an unknown post", xProblem(403, "deleted or not visible")...)
 }
 
-func TestXTimelineTellsTheMedia(t *testing.T) {
+func TestXTimelineShowsTheMedia(t *testing.T) {
 	b := start(t, "")
-	one, two := xPicture(t, "png", 40, 30, 1), xPicture(t, "jpeg", 20, 10, 2)
+	one := xPicture(t, "png", 40, 30, 1)
 	film := movie("isom", 640, 360, 2500*time.Millisecond, 0)
-	a, c, v := b.xImage(one), b.xImage(two), b.xDone("video/mp4", "tweet_video", film)
-	plain := b.post("no media")
+	a, c, v := b.xImage(one), b.xImage(xPicture(t, "jpeg", 20, 10, 2)), b.xDone("video/mp4", "tweet_video", film)
+	b.post("no media")
 	images := b.tweet(xBody("see k8s.io", "", a, c)).text("data", "id")
 	video := b.tweet(xBody("", "", v)).text("data", "id")
-	r := b.get("/x/2/users/" + demoID + "/tweets?tweet.fields=attachments,entities")
-	want := []any{
-		[]any{video, map[string]any{"media_keys": []any{"13_" + v}}},
-		[]any{images, map[string]any{"media_keys": []any{"3_" + a, "3_" + c}}},
-		[]any{plain, nil},
+	r := b.get(timeline+"?tweet.fields=attachments,entities").want(t, "what is attached", "data.2.attachments=",
+		`data.0.attachments={"media_keys":["13_`+v+`"]}`, `data.1.attachments={"media_keys":["3_`+a+`","3_`+c+`"]}`)
+	b.page("/_media/"+sumOf(one)).want(t, "a picture's address leads to its bytes", 200, "="+strings.TrimSpace(string(one)))
+	for post, want := range map[string]struct {
+		words      string
+		keys, ends []string
+	}{
+		"0": {"", []string{"13_" + v}, []string{"/status/" + video + "/video/1"}},
+		"1": {"see ", []string{"", "3_" + a, "3_" + c}, []string{"http://k8s.io", images + "/photo/1", images + "/photo/2"}},
+	} {
+		urls := "data." + post + ".entities.urls"
+		checkLinkPositions(t, r, post)
+		same(t, "the media keys of the links", want.keys, r.each(urls, "media_key"))
+		for i, address := range r.each(urls, "expanded_url") {
+			same(t, address+" ends with "+want.ends[i], true, strings.HasSuffix(address, want.ends[i]))
+		}
+		r.want(t, "the links follow the text", "data."+post+".text="+want.words+strings.Join(slices.Compact(r.each(urls, "url")), " "))
 	}
-	got := []any{}
-	for i := range 3 {
-		got = append(got, []any{r.at("data", fmt.Sprint(i), "id"), r.at("data", fmt.Sprint(i), "attachments")})
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("what is attached (-want +got):\n%s", diff)
-	}
-	if shown := b.call(http.MethodGet, "/_media/"+sumOf(one), "", "", ""); shown.body != string(one) {
-		t.Errorf("the address of a picture leads to its bytes: %d", shown.status)
-	}
-	checkMediaLinks(t, r.at("data", "1"), "/status/"+images, "see ", []string{"", "3_" + a, "3_" + c}, []string{"http://k8s.io", "/photo/1", "/photo/2"})
-	checkMediaLinks(t, r.at("data", "0"), "/status/"+video, "", []string{"13_" + v}, []string{"/video/1"})
-	if r := b.get("/x/2/users/" + demoID + "/tweets"); r.at("data", "1", "attachments") != nil {
-		t.Errorf("the media were not asked for: %s", r.body)
-	}
+	b.get(timeline).want(t, "media are shown on request only", "data.1.attachments=")
 }
 
-// checkMediaLinks checks a post's short links: their targets, and their position after the text.
-func checkMediaLinks(t *testing.T, post any, page, words string, wantKeys, wantEnds []string) {
-	t.Helper()
-	object, _ := post.(map[string]any)
-	text, _ := object["text"].(string)
-	entities, _ := object["entities"].(map[string]any)
-	urls, _ := entities["urls"].([]any)
-	var keys, links []string
-	for i, u := range urls {
-		entity, _ := u.(map[string]any)
-		key, _ := entity["media_key"].(string)
-		address, _ := entity["url"].(string)
-		leads, _ := entity["expanded_url"].(string)
-		from, _ := entity["start"].(float64)
-		to, _ := entity["end"].(float64)
-		if cut := string([]rune(text)[int(from):int(to)]); cut != address || len(address) != 23 {
-			t.Errorf("link %d is %q, and cut out %q", i, address, cut)
-		}
-		if i < len(wantEnds) && !strings.HasSuffix(leads, wantEnds[i]) || key != "" && !strings.Contains(leads, page) {
-			t.Errorf("link %d leads to %s", i, leads)
-		}
-		keys = append(keys, key)
-		links = append(links, address)
-	}
-	if diff := cmp.Diff(wantKeys, keys); diff != "" {
-		t.Errorf("keys (-want +got):\n%s", diff)
-	}
-	if want := words + strings.Join(slices.Compact(links), " "); text != want {
-		t.Errorf("text %q, want %q", text, want)
-	}
-}
-
-// TestXMediaAndDuplicates posts the same text with and without media. X documents its duplicate check for texts only, so a publisher cannot
-// rely on it for a post with media.
+// TestXMediaAndDuplicates posts the same text with and without media. X documents its duplicate check for texts only, so a
+// publisher cannot rely on it for a post with media.
 func TestXMediaAndDuplicates(t *testing.T) {
 	b := start(t, "")
 	id := b.xImage(xPicture(t, "png", 4, 4, 1))
 	for range 2 {
-		if r := b.tweet(xBody("same", "", id)); r.status != http.StatusCreated {
-			t.Errorf("the same with media: %d %s", r.status, r.body)
-		}
-		if r := b.tweet(xBody("", "", id)); r.status != http.StatusCreated {
-			t.Errorf("media alone: %d %s", r.status, r.body)
-		}
+		b.tweet(xBody("same", "", id)).want(t, "the same text with media", 201)
+		b.tweet(xBody("", "", id)).want(t, "the same media without a text", 201)
 	}
 	b.post("same")
 	b.tweet(xBody("same", "", id))
-	if r := b.tweet(textBody("same")); !isXProblem(r, 403, "duplicate content") {
-		t.Errorf("the text alone, twice: %d %s", r.status, r.body)
+	b.tweet(textBody("same")).want(t, "the same text without media", xProblem(403, "duplicate content")...)
+}
+
+// TestXFaultsOnEveryStep loses each step's response and repeats the step.
+func TestXFaultsOnEveryStep(t *testing.T) {
+	b := start(t, "")
+	content := xPicture(t, "png", 4, 4, 1)
+	lost := func(operation string, again func() reply) reply {
+		t.Helper()
+		b.fault(`{"platform":"x","operation":"` + operation + `","kind":"error_after","status":500}`)
+		again().want(t, operation+" with a fault", 500)
+		return again().want(t, operation+" again", 200)
 	}
+	id := lost("upload", func() reply { return b.xInitialize("image/png", "tweet_image", len(content)) }).text("data", "id")
+	lost("upload", func() reply { return b.xAppend(id, 0, content) })
+	lost("upload", func() reply { return b.xFinalize(id) })
+	moving := b.xSent("image/gif", "tweet_gif", xPicture(t, "gif", 4, 4, 1))
+	lost("status", func() reply { return b.xStatus(moving) })
+	lost("upload", func() reply { return b.xForm(xMedia, "media", string(content), "media_category", "tweet_image") })
+	same(t, "status requests", 2, b.callsOn("x", "status"))
+	b.fault(`{"platform":"x","operation":"publish","kind":"drop_after"}`)
+	if _, err := b.try(http.MethodPost, "/x/2/tweets", demoAccess, jsonType, xBody("once", "", id)); err == nil {
+		t.Error("the connection should have been closed")
+	}
+	b.get(timeline+"?tweet.fields=attachments").want(t, "the media identify the post", "data#1", `data.0.attachments.media_keys=["3_`+id+`"]`)
+}
+
+// TestXUploadOverARestart restarts the sandbox between two chunks, with and without a partially written second chunk.
+func TestXUploadOverARestart(t *testing.T) {
+	content, picture := movie("isom", 640, 360, time.Second, 1000), xPicture(t, "png", 4, 4, 1)
+	for why, torn := range map[string]string{"between chunks": "", "within a chunk": "torn"} {
+		b := start(t, t.TempDir())
+		ready, id := b.xImage(picture), b.xStarted("video/mp4", "tweet_video", len(content))
+		b.xAppend(id, 0, content[:600])
+		c := b.restarted(func() {
+			partial, err := filepath.Glob(filepath.Join(b.dir, "media", "partial", "*"))
+			if err != nil || len(partial) != 1 {
+				t.Fatalf("%s: uploads %v, error %v, want one", why, partial, err)
+			}
+			stored, err := os.ReadFile(partial[0])
+			if err == nil {
+				err = os.WriteFile(partial[0], append(stored, torn...), 0o600)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		})
+		c.xAppend(id, 0, content[:600]).want(t, why+": the first chunk again", 200)
+		c.xAppend(id, 1, content[600:])
+		c.xFinalize(id)
+		c.clock.Step(2 * time.Second)
+		c.tweet(xBody("film", "", id))
+		c.tweet(xBody("picture", "", ready))
+		posts := c.control(http.MethodGet, "/posts", "", http.StatusOK)
+		same(t, why, []string{sumOf(content), sumOf(picture)}, posts.each("data", "media", "0", "sha256"))
+	}
+}
+
+// TestXOneChunkManyTimes sends the same chunk concurrently from many clients. Its bytes may be stored only once.
+func TestXOneChunkManyTimes(t *testing.T) {
+	b := start(t, "")
+	content := movie("isom", 640, 360, time.Second, 100_000)
+	id := b.xStarted("video/mp4", "tweet_video", len(content))
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() { b.xAppend(id, 0, content).want(t, "the chunk", 200) })
+	}
+	wg.Wait()
+	b.xFinalize(id).want(t, "the size", 200, "data.size=100000")
 }

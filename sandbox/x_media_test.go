@@ -17,12 +17,12 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 const (
-	xMedia = "/x/2/media/upload"
+	xMedia    = "/x/2/media/upload"
+	mib       = 1 << 20
+	isAnImage = "Sorry, that page does not exist" // an image has no processing state
 )
 
 // xPicture returns an image that is unique per shade.
@@ -50,8 +50,7 @@ func xForm(pairs ...string) (contentType, body string) {
 	var out bytes.Buffer
 	form := multipart.NewWriter(&out)
 	for i := 0; i < len(pairs); i += 2 {
-		// Writing to a buffer never fails.
-		_ = form.WriteField(pairs[i], pairs[i+1])
+		_ = form.WriteField(pairs[i], pairs[i+1]) // writing to a buffer never fails
 	}
 	_ = form.Close()
 	return form.FormDataContentType(), out.String()
@@ -65,8 +64,14 @@ func (b *box) xForm(path string, pairs ...string) reply {
 
 func (b *box) xInitialize(mediaType, category string, total int) reply {
 	b.t.Helper()
-	return b.call(http.MethodPost, xMedia+"/initialize", demoAccess, jsonType,
+	return b.as("x", http.MethodPost, xMedia+"/initialize", jsonType,
 		fmt.Sprintf(`{"media_type":%q,"media_category":%q,"total_bytes":%d}`, mediaType, category, total))
+}
+
+// xStarted returns the ID of a new upload.
+func (b *box) xStarted(mediaType, category string, total int) string {
+	b.t.Helper()
+	return b.xInitialize(mediaType, category, total).want(b.t, "initialize", 200).text("data", "id")
 }
 
 func (b *box) xAppend(id string, segment int, content []byte) reply {
@@ -76,7 +81,7 @@ func (b *box) xAppend(id string, segment int, content []byte) reply {
 
 func (b *box) xFinalize(id string) reply {
 	b.t.Helper()
-	return b.call(http.MethodPost, xMedia+"/"+id+"/finalize", demoAccess, "", "")
+	return b.as("x", http.MethodPost, xMedia+"/"+id+"/finalize", "", "")
 }
 
 func (b *box) xStatus(id string) reply {
@@ -88,25 +93,16 @@ func (b *box) xStatus(id string) reply {
 func (b *box) xImage(content []byte) string {
 	b.t.Helper()
 	r := b.xForm(xMedia, "media", string(content), "media_category", "tweet_image")
-	if r.status != http.StatusOK {
-		b.t.Fatalf("upload an image: %d %s", r.status, r.body)
-	}
-	return r.text("data", "id")
+	return r.want(b.t, "upload an image", 200).text("data", "id")
 }
 
 // xSent uploads a file in two chunks, including finalize, and returns its id.
 func (b *box) xSent(mediaType, category string, content []byte) string {
 	b.t.Helper()
-	id := b.xInitialize(mediaType, category, len(content)).text("data", "id")
-	half := len(content) / 2
-	for i, part := range [][]byte{content[:half], content[half:]} {
-		if r := b.xAppend(id, i, part); r.status != http.StatusOK {
-			b.t.Fatalf("chunk %d: %d %s", i, r.status, r.body)
-		}
-	}
-	if r := b.xFinalize(id); r.status != http.StatusOK {
-		b.t.Fatalf("finalize: %d %s", r.status, r.body)
-	}
+	id, half := b.xStarted(mediaType, category, len(content)), len(content)/2
+	b.xAppend(id, 0, content[:half]).want(b.t, "the first chunk", 200)
+	b.xAppend(id, 1, content[half:]).want(b.t, "the second chunk", 200)
+	b.xFinalize(id).want(b.t, "finalize", 200)
 	return id
 }
 
@@ -115,327 +111,220 @@ func (b *box) xDone(mediaType, category string, content []byte) string {
 	b.t.Helper()
 	id := b.xSent(mediaType, category, content)
 	b.clock.Step(2 * time.Second)
-	if r := b.xStatus(id); r.at("data", "processing_info", "state") != "succeeded" {
-		b.t.Fatalf("after two seconds: %d %s", r.status, r.body)
-	}
+	b.xStatus(id).want(b.t, "after two seconds", "data.processing_info.state=succeeded")
 	return id
-}
-
-func isXProblem(r reply, status int, in string) bool {
-	return r.status == status && r.at("status") == float64(status) && strings.Contains(r.body, in)
 }
 
 func TestXImageInOneRequest(t *testing.T) {
 	b := start(t, "")
 	content := xPicture(t, "png", 40, 30, 1)
-	want := func(id string) any {
-		return map[string]any{
-			"id": id, "media_key": "3_" + id, "size": float64(len(content)), "expires_after_secs": 86400.0,
-			"image": map[string]any{"w": 40.0, "h": 30.0, "image_type": "image/png"},
-		}
-	}
-	for name, r := range map[string]reply{
-		"multipart": b.xForm(xMedia, "media", string(content), "media_category", "tweet_image"),
-	} {
-		if diff := cmp.Diff(want(r.text("data", "id")), r.at("data")); r.status != http.StatusOK || diff != "" {
-			t.Errorf("%s: %d (-want +got):\n%s", name, r.status, diff)
-		}
-		if got := r.header.Get("X-Rate-Limit-Limit"); got != "500" {
-			t.Errorf("%s: a rate of %q, want that of the endpoint", name, got)
-		}
-		if r := b.xStatus(r.text("data", "id")); !isXProblem(r, 404, "Sorry, that page does not exist") {
-			t.Errorf("%s: an image has no state: %d %s", name, r.status, r.body)
-		}
-	}
+	r := b.xForm(xMedia, "media", string(content), "media_category", "tweet_image")
+	id := r.want(t, "each endpoint has its own rate limit", 200, "X-Rate-Limit-Limit: 500").text("data", "id")
+	same(t, "the response", map[string]any{
+		"id": id, "media_key": "3_" + id, "size": float64(len(content)), "expires_after_secs": 86400.0,
+		"image": map[string]any{"w": 40.0, "h": 30.0, "image_type": "image/png"},
+	}, r.at("data"))
+	b.xStatus(id).want(t, "the status of an image", xProblem(404, isAnImage)...)
 }
 
 func TestXImageRefusals(t *testing.T) {
-	picture := string(xPicture(t, "png", 40, 30, 1))
-	form := func(pairs ...string) [2]string {
-		contentType, body := xForm(pairs...)
-		return [2]string{contentType, body}
-	}
-	tests := []struct {
-		name, reason string
-		body         [2]string
-		status       int
-		wantIn       string
-	}{
-		{"no category", "it must be said", form("media", picture), 400, "media_category"},
-		{"a video's category", "videos come in chunks", form("media", picture, "media_category", "tweet_video"), 400, "enumeration"},
-		{"no media", "there must be some", form("media_category", "tweet_image"), 400, "media: is missing"},
-		{"unknown part", "the schema allows no others", form("media", picture, "media_category", "tweet_image", "alt", "a"), 400, "alt: is not defined"},
-		{"the older style", "commands have paths of their own", form("command", "INIT", "media_category", "tweet_image"), 400, "command: is not defined"},
-		{"twice", "one file is one media", form("media", picture, "media", picture, "media_category", "tweet_image"), 400, "more than once"},
-		{
-			"a GIF", "it goes by chunks, as tweet_gif",
-			form("media", string(xPicture(t, "gif", 4, 4, 1)), "media_category", "tweet_image"), 400, "image/gif",
-		},
-		{"no image", "the content counts, not the name", form("media", "hello", "media_category", "tweet_image"), 400, "text/plain"},
-		{"cut short", "a damaged image is none", form("media", picture[:20], "media_category", "tweet_image"), 400, "damaged"},
-		{
-			"too large", "5 MB are the most",
-			form("media", picture+strings.Repeat(" ", 5<<20), "media_category", "tweet_image"), 400, "larger",
-		},
-		{
-			"far too large", "of 8 MB, nothing more is read",
-			form("media", strings.Repeat(" ", 8<<20), "media_category", "tweet_image"), 413, "Too Large",
-		},
-		{"a form", "no other kind of body", [2]string{formType, "media_category=tweet_image"}, 400, "content-type"},
-		{"unknown field", "as in multipart", form("media", picture, "media_category", "tweet_image", "x", "1"), 400, "x: is not defined"},
-		{"not whole", "a body without its end is torn", [2]string{"multipart/form-data; boundary=b", "--b\r\n" + `Content-Disposition: form-data; name="media"` + "\r\n\r\nabc"}, 400, "multipart"},
-	}
 	b := start(t, "")
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			r := b.call(http.MethodPost, xMedia, demoAccess, tt.body[0], tt.body[1])
-			if !isXProblem(r, tt.status, tt.wantIn) {
-				t.Errorf("%s: %d %s, want %d with %q", tt.reason, r.status, r.body, tt.status, tt.wantIn)
-			}
-		})
+	picture, animated := string(xPicture(t, "png", 40, 30, 1)), string(xPicture(t, "gif", 4, 4, 1))
+	const kind, image = "media_category", "tweet_image"
+	for _, tt := range []struct {
+		why   string
+		parts []string
+		want  is
+	}{
+		{"a category is required", []string{"media", picture}, xProblem(400, "media_category")},
+		{"videos are uploaded in chunks", []string{"media", picture, kind, "tweet_video"}, xProblem(400, "enumeration")},
+		{"a file is required", []string{kind, image}, xProblem(400, "media: is missing")},
+		{"the schema allows no other parts", []string{"media", picture, kind, image, "alt", "a"}, xProblem(400, "alt: is not defined")},
+		{"the old API's command has its own path now", []string{"command", "INIT", kind, image}, xProblem(400, "command: is not defined")},
+		{"one request has one file", []string{"media", picture, "media", picture, kind, image}, xProblem(400, "more than once")},
+		{"a GIF is uploaded in chunks, as tweet_gif", []string{"media", animated, kind, image}, xProblem(400, "image/gif")},
+		{"the content decides, not the name", []string{"media", "hello", kind, image}, xProblem(400, "text/plain")},
+		{"an incomplete image is damaged", []string{"media", picture[:20], kind, image}, xProblem(400, "damaged")},
+		{"5 MB is the maximum", []string{"media", picture + strings.Repeat(" ", 5*mib), kind, image}, xProblem(400, "larger")},
+		{"of 8 MB, the rest is not read", []string{"media", strings.Repeat(" ", 8*mib), kind, image}, xProblem(413, "Too Large")},
+	} {
+		b.xForm(xMedia, tt.parts...).want(t, tt.why, tt.want...)
 	}
+	b.as("x", http.MethodPost, xMedia, formType, kind+"="+image).want(t, "only multipart forms", xProblem(400, "content-type")...)
+	torn := "--b\r\nContent-Disposition: form-data; name=\"media\"\r\n\r\nabc"
+	b.as("x", http.MethodPost, xMedia, "multipart/form-data; boundary=b", torn).want(t, "a body without its end", xProblem(400, "multipart")...)
 }
 
 func TestXVideoInChunks(t *testing.T) {
 	b := start(t, "")
 	content := movie("isom", 640, 360, 3*time.Second, 12_000)
-	r := b.xInitialize("video/mp4", "tweet_video", len(content))
+	r := b.xInitialize("video/mp4", "tweet_video", len(content)).want(t, "initialize", 200)
 	id := r.text("data", "id")
-	first := map[string]any{"id": id, "media_key": "13_" + id, "expires_after_secs": 86400.0}
-	if diff := cmp.Diff(any(first), r.at("data")); r.status != http.StatusOK || diff != "" {
-		t.Errorf("initialize: %d (-want +got):\n%s", r.status, diff)
-	}
-	expires := float64(b.clock.Now().Add(24 * time.Hour).Unix())
+	same(t, "initialize", map[string]any{"id": id, "media_key": "13_" + id, "expires_after_secs": 86400.0}, r.at("data"))
+	expires := fmt.Sprint("data.expires_at=", b.clock.Now().Add(24*time.Hour).Unix())
 	for i, part := range [][]byte{content[:5000], content[5000:10_000], content[10_000:]} {
-		if r := b.xAppend(id, i, part); r.status != http.StatusOK || r.at("data", "expires_at") != expires {
-			t.Errorf("chunk %d: %d %s", i, r.status, r.body)
-		}
+		b.xAppend(id, i, part).want(t, fmt.Sprint("chunk ", i), 200, expires)
 	}
-	if r := b.xStatus(id); !isXProblem(r, 400, "not been finalized") {
-		t.Errorf("status before the end: %d %s", r.status, r.body)
-	}
+	b.xStatus(id).want(t, "the status before finalize", xProblem(400, "not been finalized")...)
 	b.clock.Step(time.Hour)
-	last := map[string]any{
-		"id": id, "media_key": "13_" + id, "size": 12_000.0, "expires_after_secs": 86400.0,
-		"processing_info": map[string]any{"state": "pending", "check_after_secs": 2.0},
-	}
-	for _, reason := range []string{"finalize", "once more, as after a lost answer"} {
-		if r := b.xFinalize(id); r.status != http.StatusOK || !cmp.Equal(any(last), r.at("data")) {
-			t.Errorf("%s: %d %s", reason, r.status, cmp.Diff(any(last), r.at("data")))
-		}
+	for _, why := range []string{"finalize", "finalize again, as after a lost response"} {
+		same(t, why, map[string]any{
+			"id": id, "media_key": "13_" + id, "size": 12_000.0, "expires_after_secs": 86400.0,
+			"processing_info": map[string]any{"state": "pending", "check_after_secs": 2.0},
+		}, b.xFinalize(id).at("data"))
 	}
 	for _, step := range []struct {
 		after time.Duration
-		want  map[string]any
+		want  string
 	}{
-		{499 * time.Millisecond, map[string]any{"state": "pending", "check_after_secs": 2.0}},
-		{time.Millisecond, map[string]any{"state": "in_progress", "check_after_secs": 2.0, "progress_percent": 25.0}},
-		{time.Second, map[string]any{"state": "in_progress", "check_after_secs": 1.0, "progress_percent": 75.0}},
-		{500 * time.Millisecond, map[string]any{"state": "succeeded", "progress_percent": 100.0}},
+		{499 * time.Millisecond, `{"check_after_secs":2,"state":"pending"}`},
+		{time.Millisecond, `{"check_after_secs":2,"progress_percent":25,"state":"in_progress"}`},
+		{time.Second, `{"check_after_secs":1,"progress_percent":75,"state":"in_progress"}`},
+		{500 * time.Millisecond, `{"progress_percent":100,"state":"succeeded"}`},
 	} {
 		b.clock.Step(step.after)
-		if r := b.xStatus(id); !cmp.Equal(any(step.want), r.at("data", "processing_info")) {
-			t.Errorf("status: %d %s", r.status, cmp.Diff(any(step.want), r.at("data", "processing_info")))
-		}
+		b.xStatus(id).want(t, fmt.Sprint("the status after another ", step.after), 200, "data.processing_info="+step.want)
 	}
-	post := b.tweet(`{"text":"film","media":{"media_ids":["` + id + `"]}}`)
-	want := []any{map[string]any{"sha256": sumOf(content), "bytes": 12_000.0, "mime_type": "video/mp4"}}
-	if diff := cmp.Diff(any(want), b.control(http.MethodGet, "/posts", "", http.StatusOK).at("data", "0", "media")); post.status != 201 || diff != "" {
-		t.Errorf("%d %s: what arrived is what was sent (-want +got):\n%s", post.status, post.body, diff)
-	}
+	b.tweet(xBody("film", "", id)).want(t, "the post", 201)
+	same(t, "the bytes that arrived are those that were sent", any(mediaOf("video/mp4", content)), field(b.posted("x"), 0, "media"))
 }
 
 func TestXInitializeRefusals(t *testing.T) {
-	tests := []struct {
-		name, reason, body, wantIn string
-		status                     int
-	}{
-		{"all", "the three fields are enough", `{"media_type":"video/mp4","total_bytes":9,"media_category":"tweet_video"}`, `"id"`, 200},
-		{"no type", "it is required", `{"total_bytes":9,"media_category":"tweet_video"}`, "$.media_type", 400},
-		{"no size", "it is required", `{"media_type":"video/mp4","media_category":"tweet_video"}`, "$.total_bytes", 400},
-		{"no category", "it is required", `{"media_type":"video/mp4","total_bytes":9}`, "$.media_category", 400},
-		{"size as text", "it is a number", `{"media_type":"video/mp4","total_bytes":"9","media_category":"tweet_video"}`, "total_bytes", 400},
-		{"nothing", "an empty file is none", `{"media_type":"video/mp4","total_bytes":0,"media_category":"tweet_video"}`, "between 1", 400},
-		{"unknown category", "an enumeration", `{"media_type":"video/mp4","total_bytes":9,"media_category":"video"}`, "enumeration", 400},
-		{"image as video", "category and type agree", `{"media_type":"image/png","total_bytes":9,"media_category":"tweet_video"}`, "does not go with", 400},
-		{"large image", "5 MB", `{"media_type":"image/png","total_bytes":5242881,"media_category":"tweet_image"}`, "5242880", 400},
-		{"large GIF", "15 MB", `{"media_type":"image/gif","total_bytes":15728641,"media_category":"tweet_gif"}`, "15728640", 400},
-		{"large video", "512 MB", `{"media_type":"video/mp4","total_bytes":536870913,"media_category":"tweet_video"}`, "536870912", 400},
-		{"largest video", "512 MB fit", `{"media_type":"video/mp4","total_bytes":536870912,"media_category":"tweet_video"}`, `"id"`, 200},
-		{"unknown field", "the schema allows no others", `{"media_type":"video/mp4","total_bytes":9,"media_category":"tweet_video","name":"a"}`, "unknown field", 400},
-	}
 	b := start(t, "")
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			r := b.call(http.MethodPost, xMedia+"/initialize", demoAccess, jsonType, tt.body)
-			if r.status != tt.status || !strings.Contains(r.body, tt.wantIn) {
-				t.Errorf("%s: %d %s, want %d with %q", tt.reason, r.status, r.body, tt.status, tt.wantIn)
-			}
-			if got := r.header.Get("X-Rate-Limit-Limit"); got != "1875" {
-				t.Errorf("a rate of %q, want that of the endpoint", got)
-			}
-		})
+	initialize := func(body string) reply {
+		r := b.as("x", http.MethodPost, xMedia+"/initialize", jsonType, "{"+body+"}")
+		return r.want(t, "each endpoint has its own rate limit", "X-Rate-Limit-Limit: 1875")
 	}
-	if r := b.xForm(xMedia+"/initialize", "media_type", "video/mp4"); !isXProblem(r, 400, "content-type") {
-		t.Errorf("multipart: %d %s", r.status, r.body)
-	}
+	const image, gif, video = `"media_category":"tweet_image",`, `"media_category":"tweet_gif",`, `"media_category":"tweet_video",`
+	const mp4 = `"media_type":"video/mp4",`
+	b.each(t, initialize, []row{
+		{"three fields are enough", video + mp4 + `"total_bytes":9`, is{200, "data.id=*"}},
+		{"a type is required", video + `"total_bytes":9`, xProblem(400, "$.media_type")},
+		{"a size is required", video + `"media_type":"video/mp4"`, xProblem(400, "$.total_bytes")},
+		{"a category is required", mp4 + `"total_bytes":9`, xProblem(400, "$.media_category")},
+		{"the size is a number", video + mp4 + `"total_bytes":"9"`, xProblem(400, "total_bytes")},
+		{"a file is not empty", video + mp4 + `"total_bytes":0`, xProblem(400, "between 1")},
+		{"the categories are an enumeration", `"media_category":"video",` + mp4 + `"total_bytes":9`, xProblem(400, "enumeration")},
+		{"category and type must agree", video + `"media_type":"image/png","total_bytes":9`, xProblem(400, "does not go with")},
+		{"an image has at most 5 MB", image + `"media_type":"image/png","total_bytes":5242881`, xProblem(400, "5242880")},
+		{"a GIF has at most 15 MB", gif + `"media_type":"image/gif","total_bytes":15728641`, xProblem(400, "15728640")},
+		{"a video has at most 512 MB", video + mp4 + `"total_bytes":536870913`, xProblem(400, "536870912")},
+		{"a video of 512 MB fits", video + mp4 + `"total_bytes":536870912`, is{200, "data.id=*"}},
+		{"the schema allows no other fields", video + mp4 + `"total_bytes":9,"name":"a"`, xProblem(400, "unknown field")},
+	})
+	b.xForm(xMedia+"/initialize", "media_type", "video/mp4").want(t, "initialize takes JSON only", xProblem(400, "content-type")...)
 }
 
 func TestXChunks(t *testing.T) {
 	content := movie("isom", 640, 360, 3*time.Second, 1000)
-	tests := []struct {
-		name, reason string
-		chunks       [][2]int // segment index and offset; each chunk has 400 bytes or the remainder
-		want         []int
+	for _, tt := range []struct {
+		why    string
+		chunks [][2]int // segment index and offset; each chunk has 400 bytes or the remainder
+		want   []int
 	}{
-		{"in order", "the plain case", [][2]int{{0, 0}, {1, 400}, {2, 800}}, []int{200, 200, 200}},
-		{"a gap", "segments are consecutive", [][2]int{{0, 0}, {2, 800}, {1, 400}}, []int{200, 400, 200}},
-		{"from one", "they begin at zero", [][2]int{{1, 0}, {0, 0}}, []int{400, 200}},
-		{"again", "an answer may be lost", [][2]int{{0, 0}, {0, 0}, {1, 400}, {0, 0}}, []int{200, 200, 200, 200}},
-		{"again with other bytes", "a segment does not change", [][2]int{{0, 0}, {0, 400}}, []int{200, 400}},
-		{"more than announced", "total_bytes is what there will be", [][2]int{{0, 0}, {1, 400}, {2, 400}}, []int{200, 200, 400}},
-		{"a high index", "there are a thousand", [][2]int{{1000, 0}}, []int{400}},
-		{"a negative index", "they begin at zero", [][2]int{{-1, 0}}, []int{400}},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			b := start(t, "")
-			id := b.xInitialize("video/mp4", "tweet_video", len(content)).text("data", "id")
-			var got []int
-			for _, c := range tt.chunks {
-				r := b.xAppend(id, c[0], content[c[1]:min(c[1]+400, len(content))])
-				got = append(got, r.status)
-				if r.status != 200 && !strings.Contains(r.text("type"), "invalid-request") {
-					t.Errorf("%v: %s", c, r.body)
-				}
+		{"segments in order", [][2]int{{0, 0}, {1, 400}, {2, 800}}, []int{200, 200, 200}},
+		{"segments are consecutive", [][2]int{{0, 0}, {2, 800}, {1, 400}}, []int{200, 400, 200}},
+		{"segments start at 0", [][2]int{{1, 0}, {0, 0}}, []int{400, 200}},
+		{"a segment may be repeated, as after a lost response", [][2]int{{0, 0}, {0, 0}, {1, 400}, {0, 0}}, []int{200, 200, 200, 200}},
+		{"a segment may not change", [][2]int{{0, 0}, {0, 400}}, []int{200, 400}},
+		{"no more than total_bytes", [][2]int{{0, 0}, {1, 400}, {2, 400}}, []int{200, 200, 400}},
+		{"an index below 1000", [][2]int{{1000, 0}}, []int{400}},
+		{"an index of at least 0", [][2]int{{-1, 0}}, []int{400}},
+	} {
+		b := start(t, "")
+		id := b.xStarted("video/mp4", "tweet_video", len(content))
+		for i, c := range tt.chunks {
+			r := b.xAppend(id, c[0], content[c[1]:min(c[1]+400, len(content))])
+			r.want(t, fmt.Sprint(tt.why, ", request ", i), tt.want[i])
+			if r.status != 200 {
+				r.want(t, tt.why, "type~invalid-request")
 			}
-			if diff := cmp.Diff(tt.want, got); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", tt.reason, diff)
-			}
-		})
+		}
 	}
 }
 
 func TestXChunkRefusals(t *testing.T) {
 	b := start(t, "")
-	id := b.xInitialize("video/mp4", "tweet_video", 20<<20).text("data", "id")
-	path := xMedia + "/" + id + "/append"
-	tests := []struct {
-		name, reason string
-		r            reply
-		status       int
-		wantIn       string
-	}{
-		{"no index", "it must be said", b.xForm(path, "media", "abc"), 400, "segment_index"},
-		{"no media", "there must be some", b.xForm(path, "segment_index", "0"), 400, "media: is missing"},
-		{"unknown part", "the schema allows no others", b.xForm(path, "segment_index", "0", "media", "a", "media_id", id), 400, "media_id"},
-		{"5 MB and a byte", "5 MB is the documented maximum", b.xAppend(id, 0, make([]byte, 5<<20+1)), 400, "5242880"},
-		{"8 MB", "more than the server reads", b.xAppend(id, 0, make([]byte, 8<<20)), 413, "Too Large"},
-		{"JSON", "a chunk has bytes", b.call(http.MethodPost, path, demoAccess, jsonType, `{"segment_index":0}`), 400, "media: is missing"},
-		{"unknown id", "no upload gave it", b.xAppend("123", 0, []byte("a")), 400, "media IDs"},
-		{"no id", "ids are digits", b.xAppend("abc", 0, []byte("a")), 400, "media IDs"},
-		{"too early", "bytes are missing", b.xFinalize(id), 400, "do not add up"},
-		{"finalize nothing", "no upload gave that id", b.xFinalize("123"), 400, "media IDs"},
-		{"status of nothing", "no upload gave that id", b.xStatus("123"), 400, "media IDs"},
-		{"status of another command", "the others have paths", b.get(xMedia + "?command=INIT&media_id=" + id), 400, "command"},
-		{"status without an id", "it is required", b.get(xMedia + "?command=STATUS"), 400, "media IDs"},
-		{"status with more", "nothing else is known", b.get(xMedia + "?command=STATUS&id=1&media_id=" + id), 400, "[id]"},
-	}
-	for _, tt := range tests {
-		if !isXProblem(tt.r, tt.status, tt.wantIn) {
-			t.Errorf("%s: %s: %d %s, want %d with %q", tt.name, tt.reason, tt.r.status, tt.r.body, tt.status, tt.wantIn)
-		}
-	}
-	if r := b.xAppend(id, 0, make([]byte, 5<<20)); r.status != http.StatusOK {
-		t.Errorf("5 MB are taken: %d %s", r.status, r.body)
-	}
+	id := b.xStarted("video/mp4", "tweet_video", 20*mib)
+	path, unknown := xMedia+"/"+id+"/append", xProblem(400, "media IDs")
+	b.xForm(path, "media", "abc").want(t, "an index is required", xProblem(400, "segment_index")...)
+	b.xForm(path, "segment_index", "0").want(t, "bytes are required", xProblem(400, "media: is missing")...)
+	b.xForm(path, "segment_index", "0", "media", "a", "media_id", id).want(t, "no other parts are allowed", xProblem(400, "media_id")...)
+	b.xAppend(id, 0, make([]byte, 5*mib+1)).want(t, "a chunk has at most 5 MB", xProblem(400, "5242880")...)
+	b.xAppend(id, 0, make([]byte, 8*mib)).want(t, "of 8 MB, the rest is not read", xProblem(413, "Too Large")...)
+	b.as("x", "POST", path, jsonType, `{"segment_index":0}`).want(t, "bytes are required in JSON too", xProblem(400, "media: is missing")...)
+	b.xAppend("123", 0, []byte("a")).want(t, "a chunk of an unknown upload", unknown...)
+	b.xAppend("abc", 0, []byte("a")).want(t, "IDs are digits", unknown...)
+	b.xFinalize(id).want(t, "finalize without all bytes", xProblem(400, "do not add up")...)
+	b.xFinalize("123").want(t, "finalize of an unknown upload", unknown...)
+	b.xStatus("123").want(t, "the status of an unknown upload", unknown...)
+	b.get(xMedia+"?command=INIT&media_id="+id).want(t, "other commands have paths", xProblem(400, "command")...)
+	b.get(xMedia+"?command=STATUS").want(t, "the status needs an ID", unknown...)
+	b.get(xMedia+"?command=STATUS&id=1&media_id="+id).want(t, "the status takes no other parameters", xProblem(400, "[id]")...)
+	b.xAppend(id, 0, make([]byte, 5*mib)).want(t, "a chunk of 5 MB fits", 200)
 }
 
 func TestXFilesThatXCannotUse(t *testing.T) {
 	film := func(width, height int, length time.Duration) []byte { return movie("isom", width, height, length, 0) }
-	tests := []struct {
-		name, reason, mediaType, category string
-		content                           []byte
-		want                              string // part of the error; empty for success
+	const mp4, mov, animated = "video/mp4 tweet_video", "video/quicktime tweet_video", "image/gif tweet_gif"
+	b := start(t, "")
+	for _, tt := range []struct {
+		why, kind string
+		content   []byte
+		failure   string // part of the error; empty for success
 	}{
-		{"MP4", "the plain case", "video/mp4", "tweet_video", film(640, 360, time.Second), ""},
-		{"QuickTime", "it is documented, too", "video/quicktime", "tweet_video", movie("qt  ", 640, 360, time.Second, 0), ""},
-		{"upright", "1080p works either way", "video/mp4", "tweet_video", film(1080, 1920, time.Second), ""},
-		{"GIF", "it is worked on like a video", "image/gif", "tweet_gif", xPicture(t, "gif", 1280, 1080, 1), ""},
-		{"a picture as a video", "the content counts", "video/mp4", "tweet_video", xPicture(t, "png", 40, 40, 1), "image/png"},
-		{"QuickTime as MP4", "the two have one structure, and programs mix them up", "video/mp4", "tweet_video", movie("qt  ", 640, 360, time.Second, 0), ""},
-		{"no head", "a film without its head cannot be read", "video/mp4", "tweet_video", film(640, 360, time.Second)[:20], "damaged"},
-		{"small", "32 pixels at least", "video/mp4", "tweet_video", film(31, 40, time.Second), "each side"},
-		{"large", "1920 at most", "video/mp4", "tweet_video", film(1921, 1080, time.Second), "each side"},
-		{"wide", "no more than 3:1", "video/mp4", "tweet_video", film(301, 100, time.Second), "aspect ratio"},
-		{"high", "no less than 1:3", "video/mp4", "tweet_video", film(100, 301, time.Second), "aspect ratio"},
-		{"short", "half a second at least", "video/mp4", "tweet_video", film(640, 360, 499*time.Millisecond), "500ms"},
-		{"a large GIF", "1280×1080 at most", "image/gif", "tweet_gif", xPicture(t, "gif", 1281, 10, 1), "1280×1080"},
+		{"an MP4", mp4, film(640, 360, time.Second), ""},
+		{"QuickTime is documented too", mov, movie("qt  ", 640, 360, time.Second, 0), ""},
+		{"1080p is also allowed upright", mp4, film(1080, 1920, time.Second), ""},
+		{"the largest GIF is processed like a video", animated, xPicture(t, "gif", 1280, 1080, 1), ""},
+		{"QuickTime called MP4: programs confuse the two", mp4, movie("qt  ", 640, 360, time.Second, 0), ""},
+		{"an image called a video: the content decides", mp4, xPicture(t, "png", 40, 40, 1), "image/png"},
+		{"a video without its header", mp4, film(640, 360, time.Second)[:20], "damaged"},
+		{"less than 32 pixels", mp4, film(31, 40, time.Second), "each side"},
+		{"more than 1920 pixels", mp4, film(1921, 1080, time.Second), "each side"},
+		{"wider than 3:1", mp4, film(301, 100, time.Second), "aspect ratio"},
+		{"taller than 1:3", mp4, film(100, 301, time.Second), "aspect ratio"},
+		{"shorter than half a second", mp4, film(640, 360, 499*time.Millisecond), "500ms"},
+		{"a GIF beyond 1280×1080", animated, xPicture(t, "gif", 1281, 10, 1), "1280×1080"},
+	} {
+		mediaType, category, _ := strings.Cut(tt.kind, " ")
+		id := b.xSent(mediaType, category, tt.content)
+		b.clock.Step(2 * time.Second)
+		if tt.failure == "" {
+			b.xStatus(id).want(t, tt.why, "data.processing_info.state=succeeded")
+			continue
+		}
+		b.xStatus(id).want(t, tt.why, "data.processing_info.state=failed", "data.processing_info.error.name=InvalidMedia",
+			"data.processing_info.error.message~"+tt.failure)
+		b.tweet(xBody("a", "", id)).want(t, tt.why+": a post cannot use it", xProblem(400, "failed")...)
 	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			b := start(t, "")
-			id := b.xSent(tt.mediaType, tt.category, tt.content)
-			b.clock.Step(2 * time.Second)
-			info, _ := b.xStatus(id).at("data", "processing_info").(map[string]any)
-			if tt.want == "" {
-				if info["state"] != "succeeded" {
-					t.Errorf("%s: %v", tt.reason, info)
-				}
-				return
-			}
-			failure, _ := info["error"].(map[string]any)
-			if message, _ := failure["message"].(string); info["state"] != "failed" || failure["name"] != "InvalidMedia" || !strings.Contains(message, tt.want) {
-				t.Errorf("%s: %v, want failed with %q", tt.reason, info, tt.want)
-			}
-			if r := b.tweet(`{"text":"a","media":{"media_ids":["` + id + `"]}}`); !isXProblem(r, 400, "failed") || len(b.texts()) != 0 {
-				t.Errorf("and no post takes it: %d %s", r.status, r.body)
-			}
-		})
-	}
+	same(t, "posts", 0, len(b.texts()))
 }
 
 func TestXImageInChunks(t *testing.T) {
 	b := start(t, "")
 	content := xPicture(t, "jpeg", 50, 20, 3)
 	id := b.xSent("image/jpeg", "tweet_image", content)
-	if r := b.xFinalize(id); r.status != http.StatusOK || r.at("data", "processing_info") != nil || r.text("data", "media_key") != "3_"+id {
-		t.Errorf("an image is ready at once: %d %s", r.status, r.body)
-	}
-	if r := b.xStatus(id); !isXProblem(r, 404, "Sorry, that page does not exist") {
-		t.Errorf("an image has no state: %d %s", r.status, r.body)
-	}
-	id = b.xInitialize("image/png", "tweet_image", len(content)).text("data", "id")
+	b.xFinalize(id).want(t, "an image is ready at once", 200, "data.processing_info=", "data.media_key=3_"+id)
+	b.xStatus(id).want(t, "the status of an image", xProblem(404, isAnImage)...)
+	id = b.xStarted("image/png", "tweet_image", len(content))
 	b.xAppend(id, 0, content)
 	for range 2 {
-		if r := b.xFinalize(id); !isXProblem(r, 400, "image/jpeg") {
-			t.Errorf("what was announced must come: %d %s", r.status, r.body)
-		}
+		b.xFinalize(id).want(t, "the file must have the announced type", xProblem(400, "image/jpeg")...)
 	}
-	if r := b.tweet(`{"media":{"media_ids":["` + id + `"]}}`); !isXProblem(r, 400, "media IDs") {
-		t.Errorf("and no post takes it: %d %s", r.status, r.body)
-	}
+	b.tweet(xBody("", "", id)).want(t, "a post cannot use it", xProblem(400, "media IDs")...)
 }
 
 func TestXProcessingAsSet(t *testing.T) {
 	b := start(t, "")
 	film := movie("isom", 640, 360, time.Second, 0)
-	b.control(http.MethodPut, "/accounts/x/"+demoID, `{"processing_ms":0}`, http.StatusOK)
-	if r := b.xStatus(b.xSent("video/mp4", "tweet_video", film)); r.at("data", "processing_info", "state") != "succeeded" {
-		t.Errorf("no time at all: %s", r.body)
-	}
-	b.control(http.MethodPut, "/accounts/x/"+demoID, `{"processing_ms":60000,"processing_error":"InternalError"}`, http.StatusOK)
+	b.set("x", `{"processing_ms":0}`)
+	b.xStatus(b.xSent("video/mp4", "tweet_video", film)).want(t, "processing without delay", "data.processing_info.state=succeeded")
+	b.set("x", `{"processing_ms":60000,"processing_error":"InternalError"}`)
 	id := b.xSent("video/mp4", "tweet_video", film)
 	b.clock.Step(59 * time.Second)
-	r := b.xStatus(id)
-	if diff := cmp.Diff(any(map[string]any{"state": "in_progress", "check_after_secs": 1.0, "progress_percent": 98.0}), r.at("data", "processing_info")); diff != "" {
-		t.Errorf("nearly a minute (-want +got):\n%s", diff)
-	}
+	b.xStatus(id).want(t, "after 59 seconds", `data.processing_info={"check_after_secs":1,"progress_percent":98,"state":"in_progress"}`)
 	b.clock.Step(time.Second)
-	if r := b.xStatus(id); r.at("data", "processing_info", "error", "name") != "InternalError" {
-		t.Errorf("in the end: %s", r.body)
-	}
-	if id := b.xImage(xPicture(t, "png", 4, 4, 1)); b.tweet(`{"media":{"media_ids":["`+id+`"]}}`).status != http.StatusCreated {
-		t.Error("X does no work on images")
-	}
+	b.xStatus(id).want(t, "after a minute", "data.processing_info.error.name=InternalError")
+	b.tweet(xBody("", "", b.xImage(xPicture(t, "png", 4, 4, 1)))).want(t, "images are not processed", 201)
 }
