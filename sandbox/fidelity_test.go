@@ -13,50 +13,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestXPutsTheConversationInFront checks that replies start with the mentioned names, as on X.
-func TestXPutsTheConversationInFront(t *testing.T) {
-	tests := []struct {
-		name, reason, parent, text, exclude, want string
-		// from and to are the bounds of the sent text.
-		from, to float64
-	}{
-		{"nobody", "an account does not mention itself", "hello", "text", "", "text", 0, 4},
-		{"one", "@bob is part of the conversation", "hello @bob", "text", "", "@bob text", 5, 9},
-		{"two, once each", "in the order in which they came", "@ann and @bob and @Ann", "text", "", "@ann @bob text", 10, 14},
-		{"named already", "then X adds nothing", "hello @bob", "@Bob text", "", "@Bob text", 0, 9},
-		{"the author", "nor its own name", "I am @herald_demo", "text", "", "text", 0, 4},
-		{"excluded", "exclude_reply_user_ids", "hello @bob", "text", `,"exclude_reply_user_ids":["42"]`, "text", 0, 4},
-		{"addresses", "an address of mail is no mention", "me@example.com", "text", "", "text", 0, 4},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			b := start(t, "")
-			b.control(http.MethodPut, "/accounts/x/42", `{"username":"bob"}`, http.StatusCreated)
-			answer := func(to, text string) reply {
-				r := b.tweet(fmt.Sprintf(`{"text":%q,"reply":{"in_reply_to_tweet_id":%q%s}}`, text, to, tt.exclude))
-				if r.status != http.StatusCreated {
-					t.Fatalf("%d %s", r.status, r.body)
-				}
-				return b.get("/x/2/tweets/" + r.text("data", "id") + "?tweet.fields=display_text_range")
-			}
-			first := answer(b.post(tt.parent), tt.text)
-			want := []any{tt.want, []any{tt.from, tt.to}}
-			if diff := cmp.Diff(want, []any{first.at("data", "text"), first.at("data", "display_text_range")}); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", tt.reason, diff)
-			}
-			if got := b.texts()[1]; got != tt.text {
-				t.Errorf("what was sent is %q", got)
-			}
-			if tt.name != "one" {
-				return
-			}
-			if got := answer(first.text("data", "id"), "and on").text("data", "text"); got != "@bob and on" {
-				t.Errorf("the next one is %q: the conversation goes on", got)
-			}
-		})
-	}
-}
-
 func TestTikTokListsTheBeginningOfCaptions(t *testing.T) {
 	b := start(t, "")
 	b.control(http.MethodPut, "/accounts/tiktok/-000HeraldDemoAccount00000000001", `{"processing_ms":0,"listing_lag_ms":0}`, http.StatusOK)

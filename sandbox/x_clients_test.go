@@ -7,166 +7,141 @@ import (
 	"encoding/base64"
 	"fmt"
 	"net/http"
-	"net/url"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 // TestXTakesMediaAsJSON uploads base64 in JSON, as X's own SDK does.
 func TestXTakesMediaAsJSON(t *testing.T) {
 	b := start(t, "")
-	file := still(t, "png", 40, 40)
+	file := pngOf(t, 40, 40)
 	encoded := base64.StdEncoding.EncodeToString
-	body := fmt.Sprintf(`{"media":%q,"media_category":"tweet_image"}`, encoded(file))
-	r := b.call(http.MethodPost, xMedia, demoAccess, jsonType, body)
-	if r.status != http.StatusOK || r.at("data", "size") != float64(len(file)) {
-		t.Errorf("an image in one request: %d %s", r.status, r.body)
+	send := func(path string) func(string) reply {
+		return func(body string) reply { return b.as("x", http.MethodPost, path, jsonType, body) }
 	}
-	id := b.xInitialize("image/png", "tweet_image", len(file)).text("data", "id")
-	appendPath, half := xMedia+"/"+id+"/append", len(file)/2
-	tests := []struct {
-		name, reason, body string
-		status             int
-	}{
-		{"a number", "the index is an integer in the schema", fmt.Sprintf(`{"segment_index":0,"media":%q}`, encoded(file[:half])), 200},
-		{"a text", "some clients send what a form would have", fmt.Sprintf(`{"segment_index":"1","media":%q}`, encoded(file[half:])), 200},
-		{"no base64", "nothing else stands for bytes", `{"segment_index":2,"media":"#"}`, 400},
-		{"unknown field", "the schema allows no others", `{"segment_index":2,"media":"","command":"APPEND"}`, 400},
-		{"no JSON", "as the type says", `segment_index=2`, 400},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			if r := b.call(http.MethodPost, appendPath, demoAccess, jsonType, tt.body); r.status != tt.status {
-				t.Errorf("%s: %d %s, want %d", tt.reason, r.status, r.body, tt.status)
-			}
-		})
-	}
-	if r := b.call(http.MethodPost, xMedia+"/"+id+"/finalize", demoAccess, jsonType, `{}`); r.status != http.StatusOK {
-		t.Errorf("twitter-api-v2 sends a body with finalize: %d %s", r.status, r.body)
-	}
+	send(xMedia)(fmt.Sprintf(`{"media":%q,"media_category":"tweet_image"}`, encoded(file))).
+		want(t, "an image in one request", 200, fmt.Sprint("data.size=", len(file)))
+	id, half := b.xStarted("image/png", "tweet_image", len(file)), len(file)/2
+	b.each(t, send(xMedia+"/"+id+"/append"), []row{
+		{"the index is an integer in the schema", fmt.Sprintf(`{"segment_index":0,"media":%q}`, encoded(file[:half])), is{200}},
+		{"some clients send the index as a string", fmt.Sprintf(`{"segment_index":"1","media":%q}`, encoded(file[half:])), is{200}},
+		{"bytes are encoded as base64", `{"segment_index":2,"media":"#"}`, is{400}},
+		{"the schema allows no other fields", `{"segment_index":2,"media":"","command":"APPEND"}`, is{400}},
+		{"the body has the announced type", `segment_index=2`, is{400}},
+	})
+	send(xMedia+"/"+id+"/finalize")("{}").want(t, "twitter-api-v2 sends a body with finalize", 200)
 	film := b.xSent("image/gif", "tweet_gif", xPicture(t, "gif", 40, 40, 1))
-	if r := b.get(xMedia + "?media_id=" + film); r.status != http.StatusOK || r.at("data", "processing_info") == nil {
-		t.Errorf("the command may be left out: %d %s", r.status, r.body)
-	}
+	b.get(xMedia+"?media_id="+film).want(t, "the command may be omitted", 200, "data.processing_info=*")
+	id = b.xImage(file)
+	b.each(t, send("/x/2/media/metadata"), []row{
+		{"twitter-api-v2 and X's own SDK set alt texts", `{"id":"` + id + `","metadata":{"alt_text":{"text":"a cat"}}}`, is{200}},
+		{
+			"an alt text has at most 1000 characters",
+			`{"id":"` + id + `","metadata":{"alt_text":{"text":"` + strings.Repeat("a", 1001) + `"}}}`,
+			is{400},
+		},
+		{"an alt text is an object", `{"id":"` + id + `","metadata":{"alt_text":"a cat"}}`, is{400}},
+		{"an alt text belongs to an upload", `{"id":"1","metadata":{"alt_text":{"text":"a cat"}}}`, is{400}},
+	})
 }
 
-// TestXTokensByJSON connects, renews and revokes with JSON bodies, as twitter-api-v2 does.
-func TestXTokensByJSON(t *testing.T) {
-	b := start(t, "")
-	call := func(path, body string) reply {
-		return b.call(http.MethodPost, "/x/2/oauth2/"+path, "", jsonType, body)
-	}
-	back := b.call(http.MethodGet, authorizePath(url.Values{
-		"scope": {"tweet.read users.read offline.access"}, "code_challenge_method": {"s256"},
-	}), "", "", "")
-	at, err := url.Parse(back.header.Get("Location"))
-	if err != nil || back.status != http.StatusFound {
-		t.Fatalf("consent with s256: %d %s", back.status, back.body)
-	}
-	first := call("token", fmt.Sprintf(`{"grant_type":"authorization_code","client_id":"tests","code":%q,"code_verifier":%q,`+
-		`"redirect_uri":"http://127.0.0.1/back?a=b"}`, at.Query().Get("code"), verifier))
-	if first.status != http.StatusOK || first.text("refresh_token") == "" {
-		t.Fatalf("exchange: %d %s", first.status, first.body)
-	}
-	second := call("token", fmt.Sprintf(`{"grant_type":"refresh_token","client_id":"tests","refresh_token":%q}`, first.text("refresh_token")))
-	if second.status != http.StatusOK {
-		t.Fatalf("refresh: %d %s", second.status, second.body)
-	}
-	if r := call("revoke", fmt.Sprintf(`{"client_id":"tests","token":%q}`, second.text("access_token"))); r.at("revoked") != true {
-		t.Errorf("revoke: %d %s", r.status, r.body)
-	}
-}
-
-// TestXShowsWhatIsAskedFor requests fields under the names in X's pages and its OpenAPI 2.167.
-func TestXShowsWhatIsAskedFor(t *testing.T) {
+// TestXShowsWhatIsRequested requests fields under the names in X's pages and its OpenAPI 2.167.
+func TestXShowsWhatIsRequested(t *testing.T) {
 	b := start(t, "")
 	first := b.post("first")
-	reply := b.tweet(fmt.Sprintf(`{"text":"second","reply":{"in_reply_to_tweet_id":%q},"media":{"media_ids":[%q]}}`, first, b.xImage(still(t, "png", 30, 20)))).text("data", "id")
-	references := []any{map[string]any{"type": "replied_to", "id": first}}
-	timeline := "/x/2/users/" + demoID + "/tweets"
-	tests := []struct {
-		name, reason, path string
-		at                 []string
-		want               any
-	}{
-		{"old field", "X's prose and most clients", timeline + "?tweet.fields=referenced_tweets", []string{"data", "0", "referenced_tweets"}, references},
-		{"new expansion", "X's OpenAPI", timeline + "?post.fields=note_post&expansions=referenced_posts", []string{"data", "0", "referenced_posts"}, references},
-		{"new includes", "what it leads to", timeline + "?expansions=referenced_posts", []string{"includes", "posts", "0", "id"}, first},
-		{"old includes", "go-twitter's", timeline + "?expansions=referenced_tweets.id,author_id", []string{"includes", "tweets", "0", "id"}, first},
-		{"author", "gotwi's", timeline + "?expansions=author_id&user.fields=username", []string{"includes", "users", "0", "username"}, "herald_demo"},
-		{"author once", "each object once", timeline + "?expansions=author_id", []string{"includes", "users", "1"}, nil},
-		{"media", "with its fields", timeline + "?expansions=attachments.media_keys&media.fields=width,alt_text", []string{"includes", "media", "0", "width"}, 30.0},
-		{"nothing there", "no post has a place or poll", timeline + "?expansions=geo.place_id,attachments.poll_ids&place.fields=name&poll.fields=id", []string{"includes"}, map[string]any{}},
-		{"no expansion", "then nothing is included", timeline, []string{"includes"}, nil},
-		{"fields with nothing to say", "are left out", timeline + "?tweet.fields=note_tweet,public_metrics,lang", []string{"data", "0", "note_tweet"}, nil},
-		{"first posts alone", "replies can be left out", timeline + "?exclude=replies", []string{"data", "0", "id"}, first},
-		{"until", "the range has an end", timeline + "?until_id=" + reply, []string{"data", "0", "id"}, first},
-		{"not yet", "and a beginning", timeline + "?start_time=2030-01-01T00:00:00Z", []string{"meta", "result_count"}, 0.0},
-		{"one post", "with the same parameters", "/x/2/tweets/" + reply + "?tweet.fields=author_id&expansions=author_id", []string{"includes", "users", "0", "id"}, demoID},
-		{"one that is none", "told within a 200", "/x/2/tweets/1", []string{"errors", "0", "title"}, "Not Found Error"},
-		{"me with my newest post", "X lists two expansions", "/x/2/users/me?expansions=most_recent_tweet_id", []string{"includes", "tweets", "0", "id"}, reply},
-		{"me with the field", "without it", "/x/2/users/me?user.fields=most_recent_post_id,location", []string{"data", "most_recent_post_id"}, reply},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			r := b.get(tt.path)
-			if diff := cmp.Diff(tt.want, r.at(tt.at...)); r.status != http.StatusOK || diff != "" {
-				t.Errorf("%s: %d %s (-want +got):\n%s", tt.reason, r.status, r.body, diff)
-			}
-		})
-	}
-	for name, path := range map[string]string{
-		"expansion": timeline + "?expansions=colour", "media field": timeline + "?media.fields=colour", "time": timeline + "?end_time=now",
-		"parameter of one post": "/x/2/tweets/" + first + "?max_results=5", "id": "/x/2/tweets/abc",
-	} {
-		if r := b.get(path); r.status != http.StatusBadRequest {
-			t.Errorf("unknown %s: %d %s", name, r.status, r.body)
-		}
-	}
+	answer := b.tweet(xBody("second", first, b.xImage(pngOf(t, 30, 20)))).text("data", "id")
+	references := `=[{"id":"` + first + `","type":"replied_to"}]`
+	b.each(t, b.get, []row{
+		{"a field of X's prose and most clients", timeline + "?tweet.fields=referenced_tweets", is{200, "data.0.referenced_tweets" + references}},
+		{
+			"an expansion of X's OpenAPI", timeline + "?post.fields=note_post&expansions=referenced_posts",
+			is{200, "data.0.referenced_posts" + references, "includes.posts.0.id=" + first},
+		},
+		{
+			"go-twitter's expansions", timeline + "?expansions=referenced_tweets.id,author_id",
+			is{200, "includes.tweets.0.id=" + first},
+		},
+		{
+			"gotwi's author, included once", timeline + "?expansions=author_id&user.fields=username",
+			is{200, "includes.users#1", "includes.users.0.username=herald_demo"},
+		},
+		{
+			"media with their fields", timeline + "?expansions=attachments.media_keys&media.fields=width,alt_text",
+			is{200, "includes.media.0.width=30"},
+		},
+		{
+			"no post has a place or a poll",
+			timeline + "?expansions=geo.place_id,attachments.poll_ids&place.fields=name&poll.fields=id",
+			is{200, "includes={}"},
+		},
+		{"without an expansion nothing is included", timeline, is{200, "includes="}},
+		{
+			"fields without a value are omitted", timeline + "?tweet.fields=note_tweet,public_metrics,lang",
+			is{200, "data.0.note_tweet="},
+		},
+		{"replies can be excluded", timeline + "?exclude=replies", is{200, "data#1", "data.0.id=" + first}},
+		{"a range can have an end", timeline + "?until_id=" + answer, is{200, "data#1", "data.0.id=" + first}},
+		{"a range can have a start time", timeline + "?start_time=2030-01-01T00:00:00Z", is{200, "meta.result_count=0"}},
+		{
+			"a single post has the same parameters", "/x/2/tweets/" + answer + "?tweet.fields=author_id&expansions=author_id",
+			is{200, "includes.users.0.id=" + demoID},
+		},
+		{"an unknown post is an error within a 200", "/x/2/tweets/1", is{200, "errors.0.title=Not Found Error"}},
+		{"the user's newest post", "/x/2/users/me?expansions=most_recent_tweet_id", is{200, "includes.tweets.0.id=" + answer}},
+		{"its ID alone", "/x/2/users/me?user.fields=most_recent_post_id,location", is{200, "data.most_recent_post_id=" + answer}},
+		{"an unknown expansion", timeline + "?expansions=colour", is{400}},
+		{"an unknown media field", timeline + "?media.fields=colour", is{400}},
+		{"an invalid time", timeline + "?end_time=now", is{400}},
+		{"a parameter that a single post does not have", "/x/2/tweets/" + first + "?max_results=5", is{400}},
+		{"an invalid ID", "/x/2/tweets/abc", is{400}},
+	})
 }
 
-// TestXTakesWhatIsDocumented sends documented options that have no effect here.
+// TestXTakesWhatIsDocumented sends documented options that have no effect here. Only a lenient sandbox accepts them, so that tests notice
+// what is not simulated.
 func TestXTakesWhatIsDocumented(t *testing.T) {
 	lenient, strict := startLenient(t), start(t, "")
-	tests := []struct{ name, reason, path, body string }{
-		{"poll", "gotwi's", "/x/2/tweets", `{"text":"which?","poll":{"options":["a","b"],"duration_minutes":60}}`},
-		{"options", "of X's own form", "/x/2/tweets", `{"text":"a","made_with_ai":true,"reply_settings":"following"}`},
-		{"shared media", "of an upload", xMedia + "/initialize", `{"media_type":"image/png","media_category":"tweet_image","total_bytes":9,"shared":false}`},
+	for _, tt := range []struct{ why, path, body string }{
+		{"gotwi's poll", "/x/2/tweets", `{"text":"which?","poll":{"options":["a","b"],"duration_minutes":60}}`},
+		{"options of X's own form", "/x/2/tweets", `{"text":"a","made_with_ai":true,"reply_settings":"following"}`},
+		{
+			"an upload that is not shared", xMedia + "/initialize",
+			`{"media_type":"image/png","media_category":"tweet_image","total_bytes":9,"shared":false}`,
+		},
+	} {
+		if r := lenient.as("x", http.MethodPost, tt.path, jsonType, tt.body); r.status >= 300 {
+			t.Errorf("%s: %d %s", tt.why, r.status, r.body)
+		}
+		strict.as("x", http.MethodPost, tt.path, jsonType, tt.body).want(t, tt.why+" in a strict sandbox", 400)
 	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			if r := lenient.call(http.MethodPost, tt.path, demoAccess, jsonType, tt.body); r.status >= 300 {
-				t.Errorf("%s: %d %s", tt.reason, r.status, r.body)
-			}
-			if r := strict.call(http.MethodPost, tt.path, demoAccess, jsonType, tt.body); r.status != http.StatusBadRequest {
-				t.Errorf("what is not simulated shows in a test: %d %s", r.status, r.body)
-			}
-		})
-	}
-	if r := lenient.tweet(`{"text":"a","colour":"red"}`); r.status != http.StatusBadRequest {
-		t.Errorf("X knows its fields: %d %s", r.status, r.body)
-	}
+	lenient.tweet(`{"text":"a","colour":"red"}`).want(t, "an unknown field is rejected in any case", 400)
 }
 
-func TestXMetadata(t *testing.T) {
-	b := start(t, "")
-	id := b.xImage(still(t, "png", 40, 40))
-	tests := []struct {
-		name, reason, body string
-		status             int
-	}{
-		{"alt text", "twitter-api-v2 and X's own SDK", `{"id":"` + id + `","metadata":{"alt_text":{"text":"a cat"}}}`, 200},
-		{"too long", "1000 characters", `{"id":"` + id + `","metadata":{"alt_text":{"text":"` + strings.Repeat("a", 1001) + `"}}}`, 400},
-		{"no text", "an object with a text", `{"id":"` + id + `","metadata":{"alt_text":"a cat"}}`, 400},
-		{"no media", "of what", `{"id":"1","metadata":{"alt_text":{"text":"a cat"}}}`, 400},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			if r := b.call(http.MethodPost, "/x/2/media/metadata", demoAccess, jsonType, tt.body); r.status != tt.status {
-				t.Errorf("%s: %d %s, want %d", tt.reason, r.status, r.body, tt.status)
+// TestXPutsTheConversationInFront checks that replies start with the mentioned names, as on X.
+func TestXPutsTheConversationInFront(t *testing.T) {
+	for _, tt := range []struct{ why, parent, text, want, bounds string }{ // bounds are those of the sent text
+		{"an account does not mention itself", "hello", "text", "text", "[0,4]"},
+		{"@bob is part of the conversation", "hello @bob", "text", "@bob text", "[5,9]"},
+		{"names appear once, in their original order", "@ann and @bob and @Ann", "text", "@ann @bob text", "[10,14]"},
+		{"X does not repeat a name in the reply", "hello @bob", "@Bob text", "@Bob text", "[0,9]"},
+		{"nor adds the author's own name", "I am @herald_demo", "text", "text", "[0,4]"},
+		{"exclude_reply_user_ids removes a name", "hello @bob", "text", "text", "[0,4]"},
+		{"a mail address is not a mention", "me@example.com", "text", "text", "[0,4]"},
+	} {
+		b := start(t, "")
+		b.account("x", "42", `{"username":"bob"}`)
+		answer := func(to, text string) reply {
+			body := replyBody(text, to)
+			if strings.Contains(tt.why, "exclude") {
+				body = strings.Replace(body, `"reply":{`, `"reply":{"exclude_reply_user_ids":["42"],`, 1)
 			}
-		})
+			id := b.tweet(body).want(t, tt.why, 201).text("data", "id")
+			return b.get("/x/2/tweets/" + id + "?tweet.fields=display_text_range")
+		}
+		first := answer(b.post(tt.parent), tt.text).want(t, tt.why, "data.text="+tt.want, "data.display_text_range="+tt.bounds)
+		same(t, tt.why+": the control API has the sent text", tt.text, b.texts()[1])
+		if tt.want == "@bob text" {
+			answer(first.text("data", "id"), "and on").want(t, "the conversation continues", "data.text=@bob and on")
+		}
 	}
 }

@@ -6,247 +6,174 @@ package sandbox_test
 import (
 	"crypto/sha256"
 	"encoding/base64"
+	"fmt"
 	"maps"
 	"net/http"
 	"net/url"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
 )
 
-const verifier = "a-verifier-that-is-at-least-forty-three-letters-long"
+const (
+	verifier = "a-verifier-that-is-at-least-forty-three-letters-long"
+	xToken   = "/x/2/oauth2/token"
+)
 
 func challenge() string {
 	sum := sha256.Sum256([]byte(verifier))
 	return base64.RawURLEncoding.EncodeToString(sum[:])
 }
 
-func authorizePath(change url.Values) string {
-	query := url.Values{
+// authorizePath returns X's consent address with changed parameters, as a query.
+func authorizePath(change string) string {
+	values := url.Values{
 		"response_type": {"code"}, "client_id": {"tests"}, "redirect_uri": {"http://127.0.0.1/back?a=b"}, "state": {"s 1"},
 		"scope": {"tweet.read users.read"}, "code_challenge": {challenge()}, "code_challenge_method": {"S256"}, "account": {demoID},
 	}
-	maps.Copy(query, change)
-	return "/x/i/oauth2/authorize?" + query.Encode()
+	maps.Copy(values, query(change))
+	return "/x/i/oauth2/authorize?" + values.Encode()
 }
 
 // code consents as the demo account's owner and returns the code.
 func code(b *box, scope string) string {
 	b.t.Helper()
-	r := b.call(http.MethodGet, authorizePath(url.Values{"scope": {scope}}), "", "", "")
+	r := b.page(authorizePath("scope="+url.QueryEscape(scope))).want(b.t, "consent", 302, "Location~http://127.0.0.1/back?")
 	back, err := url.Parse(r.header.Get("Location"))
-	if err != nil || r.status != http.StatusFound {
-		b.t.Fatalf("consent: %d %s", r.status, r.body)
-	}
-	if query := back.Query(); query.Get("state") != "s 1" || query.Get("a") != "b" || back.Host != "127.0.0.1" {
-		b.t.Errorf("sent back to %s", back)
+	if query := back.Query(); err != nil || query.Get("state") != "s 1" || query.Get("a") != "b" {
+		b.t.Errorf("the user is sent back to %s, %v", back, err)
 	}
 	return back.Query().Get("code")
 }
 
-func exchange(b *box, change url.Values) reply {
+// exchange exchanges a code, with changed parameters as a query.
+func exchange(b *box, code, change string) reply {
 	b.t.Helper()
 	form := url.Values{
 		"grant_type": {"authorization_code"}, "client_id": {"tests"}, "redirect_uri": {"http://127.0.0.1/back?a=b"},
-		"code_verifier": {verifier},
+		"code_verifier": {verifier}, "code": {code},
 	}
-	maps.Copy(form, change)
-	return b.call(http.MethodPost, "/x/2/oauth2/token", "", "application/x-www-form-urlencoded", form.Encode())
+	maps.Copy(form, query(change))
+	return b.call(http.MethodPost, xToken, "", formType, form.Encode())
 }
 
 // authorize returns an access token with the scopes.
 func authorize(b *box, scope string) string {
 	b.t.Helper()
-	return exchange(b, url.Values{"code": {code(b, scope)}}).text("access_token")
+	return exchange(b, code(b, scope), "").text("access_token")
 }
 
 func TestAuthorizationCode(t *testing.T) {
 	b := start(t, "")
-	r := exchange(b, url.Values{"code": {code(b, "tweet.read users.read offline.access")}})
-	if r.status != http.StatusOK || r.text("token_type") != "bearer" || r.at("expires_in") != 7200.0 || r.text("refresh_token") == "" {
-		t.Errorf("%d %s", r.status, r.body)
-	}
-	if r := exchange(b, url.Values{"code": {code(b, "tweet.read users.read")}}); r.text("access_token") == "" || r.text("refresh_token") != "" {
-		t.Errorf("without offline.access there is no refresh token: %s", r.body)
-	}
-	tests := []struct {
-		name   string
-		change url.Values
-		step   time.Duration
+	exchange(b, code(b, "tweet.read users.read offline.access"), "").
+		want(t, "offline.access gives a refresh token", 200, "token_type=bearer", "expires_in=7200", "refresh_token=*")
+	exchange(b, code(b, "tweet.read users.read"), "").want(t, "other scopes give none", "access_token=*", "refresh_token=")
+	for _, tt := range []struct {
+		why, change string
+		step        time.Duration
 	}{
-		{"another verifier", url.Values{"code_verifier": {"another"}}, 0},
-		{"no verifier", url.Values{"code_verifier": {""}}, 0},
-		{"another client", url.Values{"client_id": {"another"}}, 0},
-		{"another way back", url.Values{"redirect_uri": {"http://127.0.0.1/back"}}, 0},
-		{"too late", nil, 30 * time.Second},
-		{"made up", url.Values{"code": {"made-up"}}, 0},
+		{"another verifier", "code_verifier=another", 0},
+		{"no verifier", "code_verifier=", 0},
+		{"another client", "client_id=another", 0},
+		{"another redirect address", "redirect_uri=http://127.0.0.1/back", 0},
+		{"a code that is 30 seconds old", "", 30 * time.Second},
+	} {
+		once := code(b, "tweet.read")
+		b.clock.Step(tt.step)
+		exchange(b, once, tt.change).want(t, tt.why, 400, "error=invalid_request")
+		exchange(b, once, "").want(t, tt.why+": a code works for one attempt only", "error=invalid_request")
 	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			form := url.Values{"code": {code(b, "tweet.read")}}
-			maps.Copy(form, tt.change)
-			b.clock.Step(tt.step)
-			if r := exchange(b, form); r.status != http.StatusBadRequest || r.text("error") != "invalid_request" {
-				t.Errorf("%d %s", r.status, r.body)
-			}
-			if r := exchange(b, url.Values{"code": form["code"]}); r.text("error") != "invalid_request" {
-				t.Errorf("a code is good for one try: %d %s", r.status, r.body)
-			}
-		})
-	}
+	exchange(b, "made-up", "").want(t, "an invented code", 400, "error=invalid_request")
 }
 
 func TestAuthorizeRefusals(t *testing.T) {
 	b := start(t, "")
-	tests := []struct {
-		name   string
-		change url.Values
-		want   int
-	}{
-		{"no account chosen yet", url.Values{"account": {""}}, 200},
-		{"unknown account", url.Values{"account": {"9"}}, 404},
-		{"no PKCE", url.Values{"code_challenge": {""}}, 400},
-		{"unknown method", url.Values{"code_challenge_method": {"S512"}}, 400},
-		{"no state", url.Values{"state": {""}}, 400},
-		{"state too long", url.Values{"state": {strings.Repeat("s", 501)}}, 400},
-		{"scopes with commas", url.Values{"scope": {"tweet.read,users.read"}}, 400},
-		{"no way back", url.Values{"redirect_uri": {"/back"}}, 400},
-		{"another response type", url.Values{"response_type": {"token"}}, 400},
-		{"no client", url.Values{"client_id": {""}}, 400},
+	send := func(change string) reply {
+		return b.page(authorizePath(change)).want(t, change+" redirects", "Location: ")
 	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			r := b.call(http.MethodGet, authorizePath(tt.change), "", "", "")
-			if r.status != tt.want || r.header.Get("Location") != "" {
-				t.Errorf("%d to %q, want %d", r.status, r.header.Get("Location"), tt.want)
-			}
-		})
-	}
-	page := b.call(http.MethodGet, authorizePath(url.Values{"account": {""}}), "", "", "")
-	if !strings.Contains(page.body, "@herald_demo") || !strings.Contains(page.body, "account="+demoID) {
-		t.Errorf("the page offers no account:\n%s", page.body)
-	}
+	b.each(t, send, []row{
+		{"the page offers the accounts to choose from", "account=", is{200, "~@herald_demo", "~account=" + demoID}},
+		{"an unknown account", "account=9", is{404}},
+		{"PKCE is required", "code_challenge=", is{400}},
+		{"an unknown PKCE method", "code_challenge_method=S512", is{400}},
+		{"a state is required", "state=", is{400}},
+		{"a state of more than 500 characters", "state=" + strings.Repeat("s", 501), is{400}},
+		{"scopes are separated by spaces", "scope=tweet.read,users.read", is{400}},
+		{"the redirect address is absolute", "redirect_uri=/back", is{400}},
+		{"codes are the only response type", "response_type=token", is{400}},
+		{"a client is required", "client_id=", is{400}},
+	})
 }
 
 func TestRotation(t *testing.T) {
 	b := start(t, "")
-	first := b.refresh("x-refresh-demo")
-	if first.status != http.StatusOK || first.text("scope") != "tweet.read tweet.write users.read media.write offline.access" {
-		t.Fatalf("%d %s", first.status, first.body)
+	first := b.refresh("x-refresh-demo").want(t, "a refresh", 200, "scope=tweet.read tweet.write users.read media.write offline.access")
+	b.refresh("x-refresh-demo").want(t, "a refresh token that is used up", 400, "error=invalid_request")
+	for name, token := range map[string]string{"new": first.text("access_token"), "old": demoAccess} {
+		b.call(http.MethodGet, "/x/2/users/me", token, "", "").want(t, "the "+name+" access token works until it expires", 200)
 	}
-	if r := b.refresh("x-refresh-demo"); r.status != http.StatusBadRequest || r.text("error") != "invalid_request" {
-		t.Errorf("a used refresh token: %d %s", r.status, r.body)
-	}
-	for name, token := range map[string]string{"the new": first.text("access_token"), "the old": demoAccess} {
-		if r := b.call(http.MethodGet, "/x/2/users/me", token, "", ""); r.status != http.StatusOK {
-			t.Errorf("%s access token: %d, want 200 until its time is over", name, r.status)
-		}
-	}
-	if r := b.refresh(first.text("refresh_token")); r.status != http.StatusOK {
-		t.Errorf("the new refresh token: %d %s", r.status, r.body)
-	}
-}
-
-func TestRotationWhoseAnswerIsLost(t *testing.T) {
-	b := start(t, "")
 	b.fault(`{"platform":"x","operation":"refresh_token","kind":"drop_after"}`)
-	form := url.Values{"grant_type": {"refresh_token"}, "refresh_token": {"x-refresh-demo"}, "client_id": {"tests"}}
-	if _, err := b.try(http.MethodPost, "/x/2/oauth2/token", "", "application/x-www-form-urlencoded", form.Encode()); err == nil {
-		t.Fatal("want no answer")
+	form := "grant_type=refresh_token&client_id=tests&refresh_token=" + first.text("refresh_token")
+	if _, err := b.try(http.MethodPost, xToken, "", formType, form); err == nil {
+		t.Error("the connection should have been closed")
 	}
-	if r := b.refresh("x-refresh-demo"); r.text("error") != "invalid_request" {
-		t.Errorf("the token was used up though the answer was lost: %d %s", r.status, r.body)
-	}
+	b.refresh(first.text("refresh_token")).want(t, "a refresh token is used up even if the response is lost", "error=invalid_request")
 }
 
 func TestTokenEndpointRefusals(t *testing.T) {
-	const form = "application/x-www-form-urlencoded"
-	tests := []struct {
-		name, contentType, body, wantError string
-		want                               int
-	}{
-		{"no client", form, "grant_type=refresh_token&refresh_token=x-refresh-demo", "unauthorized_client", 401},
-		{"no token", form, "grant_type=refresh_token&client_id=c", "invalid_request", 400},
-		{"unknown token", form, "grant_type=refresh_token&client_id=c&refresh_token=x", "invalid_request", 400},
-		{"an access token instead", form, "grant_type=refresh_token&client_id=c&refresh_token=" + demoAccess, "invalid_request", 400},
-		{"another grant", form, "grant_type=password&client_id=c", "unsupported_grant_type", 400},
-		{"another type", "text/plain", `grant_type=refresh_token`, "invalid_request", 400},
-		{"JSON that is none", "application/json", `grant_type=refresh_token`, "invalid_request", 400},
+	b := start(t, "")
+	invalid := is{400, "error=invalid_request", "error_description=*"}
+	b.each(t, func(form string) reply { return b.call(http.MethodPost, xToken, "", formType, form) }, []row{
+		{"a client is required", "grant_type=refresh_token&refresh_token=x-refresh-demo", is{401, "error=unauthorized_client"}},
+		{"a token is required", "grant_type=refresh_token&client_id=c", invalid},
+		{"an unknown token", "grant_type=refresh_token&client_id=c&refresh_token=x", invalid},
+		{"an access token instead of a refresh token", "grant_type=refresh_token&client_id=c&refresh_token=" + demoAccess, invalid},
+		{"an unsupported grant", "grant_type=password&client_id=c", is{400, "error=unsupported_grant_type"}},
+	})
+	for contentType, why := range map[string]string{"text/plain": "an unsupported type", jsonType: "invalid JSON"} {
+		b.call(http.MethodPost, xToken, "", contentType, "grant_type=refresh_token").want(t, why, invalid...)
 	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			b := start(t, "")
-			r := b.call(http.MethodPost, "/x/2/oauth2/token", "", tt.contentType, tt.body)
-			if r.status != tt.want || r.text("error") != tt.wantError || r.text("error_description") == "" {
-				t.Errorf("%d %s, want %d %s", r.status, r.body, tt.want, tt.wantError)
-			}
-		})
-	}
-}
-
-func TestConfidentialClient(t *testing.T) {
-	tests := []struct {
-		name, id, secret string
-		want             int
-	}{
-		{"id and secret", "id", "secret", 200},
-		{"no secret", "id", "", 401},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			b := start(t, "")
-			req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, b.http.URL+"/x/2/oauth2/token",
-				strings.NewReader("grant_type=refresh_token&refresh_token=x-refresh-demo"))
-			if err != nil {
-				t.Fatal(err)
-			}
-			req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-			req.SetBasicAuth(tt.id, tt.secret)
-			resp, err := b.client.Do(req)
-			if err != nil {
-				t.Fatal(err)
-			}
-			_ = resp.Body.Close()
-			if resp.StatusCode != tt.want {
-				t.Errorf("status %d, want %d", resp.StatusCode, tt.want)
-			}
-		})
+	form := strings.NewReader("grant_type=refresh_token&refresh_token=x-refresh-demo")
+	for _, client := range []struct {
+		why, credentials string
+		status           int
+	}{{"a confidential client needs its secret", "id:", 401}, {"a confidential client", "id:secret", 200}} {
+		form.Reset("grant_type=refresh_token&refresh_token=x-refresh-demo")
+		b.transfer(http.MethodPost, b.http.URL+xToken, form, "Content-Type: "+formType,
+			"Authorization: Basic "+base64.StdEncoding.EncodeToString([]byte(client.credentials))).want(t, client.why, client.status)
 	}
 }
 
 func TestRevoke(t *testing.T) {
 	b := start(t, "")
 	revoke := func(token string) reply {
-		return b.call(http.MethodPost, "/x/2/oauth2/revoke", "", "application/x-www-form-urlencoded",
-			url.Values{"token": {token}, "client_id": {"tests"}}.Encode())
+		return b.call(http.MethodPost, "/x/2/oauth2/revoke", "", formType, "client_id=tests&token="+token)
 	}
-	if r := revoke(demoAccess); r.status != http.StatusOK || r.at("revoked") != true {
-		t.Fatalf("%d %s", r.status, r.body)
-	}
-	if r := b.get("/x/2/users/me"); r.status != http.StatusUnauthorized {
-		t.Errorf("a revoked access token: %d", r.status)
-	}
-	fresh := b.refresh("x-refresh-demo")
-	if fresh.status != http.StatusOK {
-		t.Fatalf("the refresh token goes on working: %d %s", fresh.status, fresh.body)
-	}
+	me := func(token string) reply { return b.call(http.MethodGet, "/x/2/users/me", token, "", "") }
+	revoke(demoAccess).want(t, "an access token is revoked", 200, "revoked=true")
+	me(demoAccess).want(t, "a revoked access token", 401)
+	fresh := b.refresh("x-refresh-demo").want(t, "the refresh token still works", 200)
 	revoke(fresh.text("refresh_token"))
-	if r := b.call(http.MethodGet, "/x/2/users/me", fresh.text("access_token"), "", ""); r.status != http.StatusUnauthorized {
-		t.Errorf("an access token of a revoked refresh token: %d", r.status)
+	me(fresh.text("access_token")).want(t, "an access token of a revoked refresh token", 401)
+	b.refresh(fresh.text("refresh_token")).want(t, "a revoked refresh token", "error=invalid_request")
+	revoke("made-up").want(t, "an unknown token is not an error", 200)
+	b.control(http.MethodGet, "/accounts/x/"+demoID, "", 200).want(t, "no token is left", "data.access_token=", "data.refresh_token=")
+	b.control(http.MethodPut, "/accounts/x/"+demoID, "", 200).want(t, "PUT issues new tokens", "data.refresh_token=*")
+}
+
+// TestXTokensByJSON connects, renews and revokes with JSON bodies, as twitter-api-v2 does.
+func TestXTokensByJSON(t *testing.T) {
+	b := start(t, "")
+	call := func(path, body string) reply { return b.call(http.MethodPost, "/x/2/oauth2/"+path, "", jsonType, body) }
+	consent := b.page(authorizePath("scope=tweet.read+users.read+offline.access&code_challenge_method=s256"))
+	consent.want(t, "the PKCE method in lower case", 302)
+	back, err := url.Parse(consent.header.Get("Location"))
+	if err != nil {
+		t.Fatal(err)
 	}
-	if r := b.refresh(fresh.text("refresh_token")); r.text("error") != "invalid_request" {
-		t.Errorf("a revoked refresh token: %d %s", r.status, r.body)
-	}
-	if r := revoke("made-up"); r.status != http.StatusOK {
-		t.Errorf("an unknown token is no error: %d %s", r.status, r.body)
-	}
-	now := b.control(http.MethodGet, "/accounts/x/"+demoID, "", http.StatusOK)
-	if diff := cmp.Diff([]string{"", ""}, []string{now.text("data", "access_token"), now.text("data", "refresh_token")}); diff != "" {
-		t.Errorf("no token is left (-want +got):\n%s", diff)
-	}
-	if r := b.control(http.MethodPut, "/accounts/x/"+demoID, "", http.StatusOK); r.text("data", "refresh_token") == "" {
-		t.Error("PUT gives an account without tokens new ones")
-	}
+	first := call("token", fmt.Sprintf(`{"grant_type":"authorization_code","client_id":"tests","code":%q,"code_verifier":%q,`+
+		`"redirect_uri":"http://127.0.0.1/back?a=b"}`, back.Query().Get("code"), verifier)).want(t, "an exchange", 200, "refresh_token=*")
+	second := call("token", fmt.Sprintf(`{"grant_type":"refresh_token","client_id":"tests","refresh_token":%q}`, first.text("refresh_token")))
+	second.want(t, "a refresh", 200)
+	call("revoke", fmt.Sprintf(`{"client_id":"tests","token":%q}`, second.text("access_token"))).want(t, "a revocation", "revoked=true")
 }
