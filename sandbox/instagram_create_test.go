@@ -69,14 +69,6 @@ func (b *box) igPost(values url.Values) string {
 	return r.text("id")
 }
 
-func query(text string) url.Values {
-	values, err := url.ParseQuery(text)
-	if err != nil {
-		panic(err)
-	}
-	return values
-}
-
 func TestInstagramParameters(t *testing.T) {
 	b := start(t, "")
 	s := newShelf(t, map[string][]byte{"a.jpg": jpegOf(t, 40, 40), "a.mp4": mp4Of("isom", 64, 48, 5*time.Second), "a.png": pngOf(t, 40, 40)})

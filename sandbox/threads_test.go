@@ -4,16 +4,14 @@
 package sandbox_test
 
 import (
+	"fmt"
 	"maps"
 	"net/http"
 	"net/url"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 const (
@@ -21,17 +19,28 @@ const (
 	threadsPath = "/threads/v1.0/" + threadsID
 )
 
+// query parses a query, which is a test's constant.
+func query(text string) url.Values {
+	values, err := url.ParseQuery(text)
+	if err != nil {
+		panic(err)
+	}
+	return values
+}
+
+// threadsForm sends a form to create a container.
+func (b *box) threadsForm(form string) reply {
+	b.t.Helper()
+	return b.as("threads", http.MethodPost, threadsPath+"/threads", formType, form)
+}
+
 // container creates a container of the demo account and returns its id.
 func (b *box) container(values url.Values) string {
 	b.t.Helper()
 	if !values.Has("media_type") {
 		values.Set("media_type", "TEXT")
 	}
-	r := b.form("threads", threadsPath+"/threads", values)
-	if r.status != http.StatusOK || r.text("id") == "" {
-		b.t.Fatalf("container: %d %s", r.status, r.body)
-	}
-	return r.text("id")
+	return b.threadsForm(values.Encode()).want(b.t, "the container", made...).text("id")
 }
 
 func (b *box) publishContainer(id string) reply {
@@ -46,137 +55,102 @@ func (b *box) thread(text string, more url.Values) string {
 	maps.Copy(values, more)
 	id := b.container(values)
 	b.clock.Step(time.Second)
-	r := b.publishContainer(id)
-	if r.status != http.StatusOK || r.text("id") == "" || r.text("id") == id {
-		b.t.Fatalf("publish: %d %s, want an id that is not the container's", r.status, r.body)
+	post := b.publishContainer(id).want(b.t, "the publication", made...).text("id")
+	if post == id {
+		b.t.Errorf("the post has its container's ID %s", id)
 	}
-	return r.text("id")
+	return post
+}
+
+// threadsNode reads a container or post.
+func (b *box) threadsNode(id, fields string) reply {
+	b.t.Helper()
+	return b.read("threads", "/threads/v1.0/"+id+"?fields="+fields)
 }
 
 func (b *box) containerStatus(id string) string {
 	b.t.Helper()
-	return b.read("threads", "/threads/v1.0/"+id+"?fields=status,error_message").text("status")
+	return b.threadsNode(id, "status,error_message").text("status")
 }
 
 func TestThreadsContainers(t *testing.T) {
 	b := start(t, "")
-	post := b.thread("there", nil)
-	long := strings.Repeat("a", 500)
-	tests := []struct {
-		name, reason, form string
-		want               string // part of the error's message; empty for success
-	}{
-		{"text", "the plain case", "media_type=TEXT&text=hello", ""},
-		{"longest", "500 fit", "media_type=TEXT&text=" + long, ""},
-		{"too long", "501 do not", "media_type=TEXT&text=a" + long, "text must be at most 500 characters"},
-		{"accents", "a letter with an accent is one, however it is written", "media_type=TEXT&text=" + strings.Repeat("e%CC%81", 500), ""},
-		{"scripts", "other scripts count 1 as well", "media_type=TEXT&text=" + strings.Repeat("%E8%A6%8B", 500), ""},
-		{"emoji that fit", "an emoji costs its bytes in UTF-8: 125 of four", "media_type=TEXT&text=" + strings.Repeat("%F0%9F%8E%89", 125), ""},
-		{"emoji that do not", "126 of four do not", "media_type=TEXT&text=" + strings.Repeat("%F0%9F%8E%89", 126), "at most 500"},
-		{"a family of emoji", "25 bytes are 25", "media_type=TEXT&text=" + long[:475] + url.QueryEscape("👨‍👩‍👧‍👦"), ""},
-		{"a family too many", "and not one more", "media_type=TEXT&text=" + long[:476] + url.QueryEscape("👨‍👩‍👧‍👦"), "at most 500"},
-		{"five links", "five are allowed", "media_type=TEXT&text=" + url.QueryEscape("http://a.b/1 http://a.b/2 http://a.b/3 http://a.b/4 http://a.b/5"), ""},
-		{"six links", "six are not", "media_type=TEXT&text=" + url.QueryEscape("http://a.b/1 http://a.b/2 http://a.b/3 http://a.b/4 http://a.b/5 http://a.b/6"), "THREADS_API__LINK_LIMIT_EXCEEDED"},
-		{"the same link six times", "different ones count", "media_type=TEXT&text=" + url.QueryEscape(strings.Repeat("http://a.b/1 ", 6)), ""},
-		{"no type", "it is required", "text=hello", "media_type is required"},
-		{"unknown type", "an enumeration", "media_type=text&text=hello", "media_type must be one of"},
-		{"no text", "so is the text", "media_type=TEXT", "text is required"},
-		{"blank text", "white space is no text", "media_type=TEXT&text=%0A+", "text is required"},
-		{"misspelt parameter", "what is not known is refused", "media_type=TEXT&text=a&reply_to=" + post, "Param reply_to is not known"},
-		{"given twice", "nor is it guessed which one counts", "media_type=TEXT&text=a&text=b", "text was given more than once"},
-		{"image in a text", "a text has none", "media_type=TEXT&text=a&image_url=https://a.b/c.jpg", "image_url is not allowed"},
-		{"reply", "to a post", "media_type=TEXT&text=a&reply_to_id=" + post, ""},
-		{"reply to nothing", "which must exist", "media_type=TEXT&text=a&reply_to_id=1", "reply_to_id"},
-		{"bytes that are no text", "UTF-8 only", "media_type=TEXT&text=%FF", "valid UTF-8"},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			r := b.as("threads", http.MethodPost, threadsPath+"/threads", formType, tt.form)
-			if tt.want == "" {
-				if r.status != http.StatusOK || r.text("id") == "" {
-					t.Errorf("%s: %d %s", tt.reason, r.status, r.body)
-				}
-				return
-			}
-			if r.status < 400 || r.status >= 500 || !strings.Contains(r.text("error", "message"), tt.want) || r.text("error", "fbtrace_id") == "" {
-				t.Errorf("%s: %d %s, want an error with %q", tt.reason, r.status, r.body, tt.want)
-			}
-		})
-	}
-	if diff := cmp.Diff([]string{"there"}, b.texts()); diff != "" {
-		t.Errorf("containers are not posts (-want +got):\n%s", diff)
-	}
+	post, long := b.thread("there", nil), strings.Repeat("a", 500)
+	links := "http://a.b/1 http://a.b/2 http://a.b/3 http://a.b/4 http://a.b/5"
+	family := url.QueryEscape("👨‍👩‍👧‍👦")
+	text := func(form string) reply { return b.threadsForm("media_type=TEXT&" + form) }
+	b.each(t, text, []row{
+		{"a plain text", "text=hello", made},
+		{"500 characters fit", "text=" + long, made},
+		{"501 characters are too many", "text=a" + long, graphError(100, "text must be at most 500 characters")},
+		{"a letter with a separate accent counts as one", "text=" + strings.Repeat("e%CC%81", 500), made},
+		{"characters of other scripts count as one", "text=" + strings.Repeat("%E8%A6%8B", 500), made},
+		{"an emoji counts as its bytes in UTF-8: 125 of four fit", "text=" + strings.Repeat("%F0%9F%8E%89", 125), made},
+		{"126 emoji of four bytes are too many", "text=" + strings.Repeat("%F0%9F%8E%89", 126), graphError(100, "at most 500")},
+		{"a family of 25 bytes fits after 475 characters", "text=" + long[:475] + family, made},
+		{"but not after 476", "text=" + long[:476] + family, graphError(100, "at most 500")},
+		{"five links are allowed", "text=" + url.QueryEscape(links), made},
+		{"six links are not", "text=" + url.QueryEscape(links+" http://a.b/6"), is{400, "error.message~THREADS_API__LINK_LIMIT_EXCEEDED"}},
+		{"only different links count", "text=" + url.QueryEscape(strings.Repeat("http://a.b/1 ", 6)), made},
+		{"a text is required", "", graphError(100, "text is required")},
+		{"white space is not a text", "text=%0A+", graphError(100, "text is required")},
+		{"unknown parameters are rejected", "text=a&reply_to=" + post, graphError(100, "Param reply_to is not known")},
+		{"so are repeated parameters", "text=a&text=b", graphError(100, "text was given more than once")},
+		{"a text has no image", "text=a&image_url=https://a.b/c.jpg", graphError(100, "image_url is not allowed")},
+		{"a reply to a post", "text=a&reply_to_id=" + post, made},
+		{"the parent must exist", "text=a&reply_to_id=1", is{400, "error.message~reply_to_id"}},
+		{"texts are UTF-8", "text=%FF", graphError(100, "valid UTF-8")},
+	})
+	b.threadsForm("text=hello").want(t, "a type is required", graphError(100, "media_type is required")...)
+	b.threadsForm("media_type=text&text=hello").want(t, "types are an enumeration", graphError(100, "media_type must be one of")...)
+	same(t, "containers are not posts", []string{"there"}, b.texts())
 }
 
 func TestThreadsProcessing(t *testing.T) {
 	b := start(t, "")
-	b.control(http.MethodPut, "/accounts/threads/"+threadsID, `{"processing_ms":5000,"processing_error":"UNKNOWN"}`, http.StatusOK)
-	id := b.container(url.Values{"text": {"hello"}})
+	b.set("threads", `{"processing_ms":5000,"processing_error":"UNKNOWN"}`)
+	id := b.container(query("text=hello"))
 	b.clock.Step(5*time.Second - time.Millisecond)
-	if got := b.containerStatus(id); got != "IN_PROGRESS" {
-		t.Errorf("before its time it is %s", got)
-	}
+	same(t, "before its time", "IN_PROGRESS", b.containerStatus(id))
 	b.clock.Step(time.Millisecond)
-	r := b.read("threads", "/threads/v1.0/"+id+"?fields=status,error_message")
-	want := map[string]any{"id": id, "status": "ERROR", "error_message": "UNKNOWN"}
-	if diff := cmp.Diff(any(want), r.at()); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-	if r := b.publishContainer(id); r.at("error", "code") != 24.0 || len(b.texts()) != 0 {
-		t.Errorf("publishing what has failed: %d %s", r.status, r.body)
-	}
-	b.control(http.MethodPut, "/accounts/threads/"+threadsID, `{"processing_ms":0,"processing_error":null}`, http.StatusOK)
-	id = b.container(url.Values{"text": {"hello"}})
-	if got := b.containerStatus(id); got != "FINISHED" {
-		t.Errorf("without processing it is %s", got)
-	}
+	b.threadsNode(id, "status,error_message").want(t, "the end", `={"error_message":"UNKNOWN","id":"`+id+`","status":"ERROR"}`)
+	b.publishContainer(id).want(t, "a failed container cannot be published", graphError(24, "")...)
+	b.set("threads", `{"processing_ms":0,"processing_error":null}`)
+	same(t, "without processing", "FINISHED", b.containerStatus(b.container(query("text=hello"))))
+	same(t, "posts", 0, len(b.texts()))
 }
 
-func TestThreadsContainersAreTheAccounts(t *testing.T) {
+func TestThreadsContainersBelongToTheAccount(t *testing.T) {
 	b := start(t, "")
-	other := b.control(http.MethodPut, "/accounts/threads/2", "", http.StatusCreated).text("data", "access_token")
-	id := b.container(url.Values{"text": {"mine"}})
+	other, id := b.account("threads", "2", ""), b.container(query("text=mine"))
 	b.clock.Step(time.Second)
-	publish := b.call(http.MethodPost, "/threads/v1.0/2/threads_publish", other, formType, "creation_id="+id)
-	read := b.call(http.MethodGet, "/threads/v1.0/"+id+"?fields=status", other, "", "")
-	if publish.at("error", "code") != 24.0 || read.at("error", "error_subcode") != 33.0 || len(b.texts()) != 0 {
-		t.Errorf("another's container: publish %s, read %s", publish.body, read.body)
+	as := func(method, path, form string) reply {
+		return b.call(method, "/threads/v1.0/"+path, other, formType, form)
 	}
+	as("POST", "2/threads_publish", "creation_id="+id).want(t, "publishing another account's container", graphError(24, "")...)
+	as("GET", id+"?fields=status", "").want(t, "reading another account's container", missing...)
+	same(t, "posts", 0, len(b.texts()))
 	post := b.publishContainer(id).text("id")
-	if r := b.call(http.MethodGet, "/threads/v1.0/"+post, other, "", ""); r.at("error", "error_subcode") != 33.0 {
-		t.Errorf("another's post: %s", r.body)
-	}
-	if r := b.publishContainer(post); r.at("error", "code") != 24.0 {
-		t.Errorf("a post is no container: %s", r.body)
-	}
-	if r := b.form("threads", threadsPath+"/threads_publish", url.Values{"container_id": {id}}); r.at("error", "code") != 100.0 {
-		t.Errorf("a misspelt creation_id: %s", r.body)
-	}
-	if r := b.read("threads", "/threads/v1.0/"+id+"?fields=permalink"); r.at("error", "code") != 100.0 {
-		t.Errorf("a container has no permalink: %s", r.body)
-	}
+	as("GET", post, "").want(t, "reading another account's post", missing...)
+	as("POST", "2/threads", "media_type=TEXT&text=hi&reply_to_id="+post).want(t, "replying to another account's post", 200)
+	b.publishContainer(post).want(t, "publishing a post", graphError(24, "")...)
+	b.form("threads", threadsPath+"/threads_publish", url.Values{"container_id": {id}}).want(t, "a misspelt creation_id", graphError(100, "")...)
+	b.threadsNode(id, "permalink").want(t, "a container has no permalink", graphError(100, "")...)
 }
 
 func TestThreadsPost(t *testing.T) {
 	b := start(t, "")
 	id := b.thread("See https://example.com #News today", nil)
-	r := b.read("threads", "/threads/v1.0/"+id+"?fields=id,permalink,shortcode,timestamp,username,text,media_type,is_reply,owner")
+	r := b.threadsNode(id, "id,permalink,shortcode,timestamp,username,text,media_type,is_reply,owner")
 	code := r.text("shortcode")
-	want := map[string]any{
+	same(t, "the post", map[string]any{
 		"id": id, "shortcode": code, "timestamp": "2026-12-01T09:00:01+0000", "username": "herald_demo",
 		"permalink": b.http.URL + "/threads/@herald_demo/post/" + code, "text": "See https://example.com #News today",
 		"media_type": "TEXT_POST", "is_reply": false, "owner": map[string]any{"id": threadsID},
-	}
-	if diff := cmp.Diff(any(want), r.at()); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-	page := b.call(http.MethodGet, "/threads/@herald_demo/post/"+code, "", "", "")
-	if page.status != http.StatusOK || !strings.Contains(page.body, "#News") || !strings.Contains(page.body, `<a href="https://example.com"`) {
-		t.Errorf("the permalink shows %d %s", page.status, page.body)
-	}
-	if len(id) != 17 || strings.Contains(r.text("permalink"), id) {
-		t.Errorf("id %s, permalink %s: the one is not part of the other", id, r.text("permalink"))
-	}
+	}, r.at())
+	b.page("/threads/@herald_demo/post/"+code).want(t, "the permalink", 200, "~#News", `~<a href="https://example.com"`)
+	r.want(t, "the permalink does not contain the ID", "permalink!"+id)
+	same(t, "the length of an ID", 17, len(id))
 }
 
 func TestThreadsReplies(t *testing.T) {
@@ -184,140 +158,59 @@ func TestThreadsReplies(t *testing.T) {
 	root := b.thread("one", nil)
 	second := b.thread("two", url.Values{"reply_to_id": {root}})
 	third := b.thread("three", url.Values{"reply_to_id": {second}})
-	want := []any{
-		map[string]any{"id": third, "is_reply": true, "replied_to": map[string]any{"id": second}, "root_post": map[string]any{"id": root}},
-		map[string]any{"id": second, "is_reply": true, "replied_to": map[string]any{"id": root}, "root_post": map[string]any{"id": root}},
+	answer := func(id, parent string) any {
+		return map[string]any{"id": id, "is_reply": true, "replied_to": map[string]any{"id": parent}, "root_post": map[string]any{"id": root}}
 	}
 	r := b.read("threads", threadsPath+"/replies?fields=id,is_reply,replied_to,root_post")
-	if diff := cmp.Diff(want, r.list("data")); diff != "" {
-		t.Errorf("replies (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff([]string{root}, b.read("threads", threadsPath+"/threads").ids()); diff != "" {
-		t.Errorf("posts without replies (-want +got):\n%s", diff)
-	}
-	other := b.control(http.MethodPut, "/accounts/threads/2", "", http.StatusCreated).text("data", "access_token")
-	answer := func(to string) reply {
-		return b.call(http.MethodPost, "/threads/v1.0/2/threads", other, formType, "media_type=TEXT&text=hi&reply_to_id="+to)
-	}
-	if r := answer(root); r.status != http.StatusOK {
-		t.Errorf("a reply of another account: %d %s", r.status, r.body)
-	}
+	same(t, "the replies", []any{answer(third, second), answer(second, root)}, r.list("data"))
+	same(t, "posts exclude replies", []string{root}, b.read("threads", threadsPath+"/threads").ids())
 }
 
 func TestThreadsListing(t *testing.T) {
 	b := start(t, "")
-	var ids []string
-	for range 7 {
-		ids = append(ids, b.thread("post "+string(rune('a'+len(ids))), nil))
+	var newest []string
+	for i := range 7 {
+		newest = slices.Insert(newest, 0, b.thread(fmt.Sprint("post ", i), nil))
 	}
-	newest := slices.Clone(ids)
-	slices.Reverse(newest)
-	tests := []struct {
-		name, query string
-		want        []string
-	}{
-		{"all", "", newest},
-		{"some", "?limit=3", newest[:3]},
-		{"since a second, with it", "?since=" + "1796115605", newest[:3]}, // 09:00:05
+	list := func(query string) reply { return b.read("threads", threadsPath+"/threads?"+query) }
+	same(t, "all posts", newest, list("").ids())
+	same(t, "as many as requested", newest[:3], list("limit=3").ids())
+	same(t, "since a second, which is included", newest[:3], list("since=1796115605").ids()) // 09:00:05
+	var pages []string
+	for after := ""; len(pages)%3 == 0; { // a partial page is the last one
+		r := list("limit=3&fields=id"+after).want(t, "Meta's sample has cursors only", "paging.next=")
+		pages, after = append(pages, r.ids()...), "&after="+r.text("paging", "cursors", "after")
 	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			r := b.read("threads", threadsPath+"/threads"+tt.query)
-			if diff := cmp.Diff(tt.want, r.ids()); r.status != http.StatusOK || diff != "" {
-				t.Errorf("%d (-want +got):\n%s", r.status, diff)
-			}
-		})
-	}
-
-	r := b.read("threads", threadsPath+"/threads?limit=3&fields=id")
-	got := r.ids()
-	for len(r.ids()) == 3 { // a partial page is the last one
-		if r.at("paging", "next") != nil {
-			t.Fatalf("Meta's sample has cursors only: %s", r.body)
-		}
-		r = b.read("threads", threadsPath+"/threads?limit=3&fields=id&after="+r.text("paging", "cursors", "after"))
-		got = append(got, r.ids()...)
-	}
-	if diff := cmp.Diff(newest, got); diff != "" {
-		t.Errorf("the pages together are the listing (-want +got):\n%s", diff)
-	}
-	for _, query := range []string{"?limit=0", "?limit=101", "?since=soon", "?after=x", "?max=5", "?fields=likes"} {
-		if r := b.read("threads", threadsPath+"/threads"+query); r.status != http.StatusBadRequest || r.at("error", "code") != 100.0 {
-			t.Errorf("%s: %d %s", query, r.status, r.body)
-		}
+	same(t, "the pages together are the listing", newest, pages)
+	for _, query := range []string{"limit=0", "limit=101", "since=soon", "after=x", "max=5", "fields=likes"} {
+		list(query).want(t, "an invalid "+query, graphError(100, "")...)
 	}
 }
 
-func TestThreadsOperations(t *testing.T) {
+func TestMetaOperations(t *testing.T) {
 	b := start(t, "")
-	id := b.container(url.Values{"text": {"hello"}})
+	id := b.container(query("text=hello"))
 	b.clock.Step(time.Second)
 	b.containerStatus(id)
-	post := b.publishContainer(id).text("id")
-	b.read("threads", "/threads/v1.0/"+post)
-	b.read("threads", threadsPath+"/threads")
-	b.read("threads", threadsPath+"/replies")
-	b.read("threads", threadsPath+"/threads_publishing_limit")
+	b.threadsNode(b.publishContainer(id).text("id"), "id")
+	for _, path := range []string{"/threads", "/replies", "/threads_publishing_limit", ""} {
+		b.read("threads", threadsPath+path)
+	}
 	b.read("threads", "/threads/v1.0/me")
-	b.read("threads", threadsPath)
-	got := map[string]any{}
-	for _, entry := range b.control(http.MethodGet, "/calls", "", http.StatusOK).list("data") {
-		if object, _ := entry.(map[string]any); object["platform"] == "threads" {
-			name, _ := object["operation"].(string)
-			got[name] = object["count"]
-		}
+	s := newShelf(t, map[string][]byte{"a.jpg": jpegOf(t, 40, 40)})
+	id = b.igContainer(query("image_url=" + s.url + "/a.jpg"))
+	b.igStatus(id)
+	b.read("instagram", "/instagram/v25.0/"+b.igPublish(id).text("id"))
+	for _, path := range []string{"/media", "/content_publishing_limit", ""} {
+		b.read("instagram", instagramPath+path)
 	}
-	want := map[string]any{
-		"create": 1.0, "status": 1.0, "publish": 1.0, "read": 1.0, "list": 2.0, "publishing_limit": 1.0, "identity": 2.0, "refresh_token": 0.0, "delete": 0.0, "exchange": 0.0,
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-}
-
-// TestOnePublicationOfAContainer publishes the same container concurrently. Exactly one call may create a post.
-func TestOnePublicationOfAContainer(t *testing.T) {
-	b := start(t, t.TempDir())
-	id := b.container(url.Values{"text": {"once"}})
-	b.clock.Step(time.Second)
-	var (
-		mu   sync.Mutex
-		wins int
-		wg   sync.WaitGroup
-	)
-	for range 16 {
-		wg.Go(func() {
-			r, err := b.try(http.MethodPost, threadsPath+"/threads_publish", "threads-access-demo", formType, "creation_id="+id)
-			mu.Lock()
-			defer mu.Unlock()
-			switch {
-			case err == nil && r.status == http.StatusOK:
-				wins++
-			case err != nil || r.at("error", "code") != 24.0:
-				t.Errorf("%v %d %s", err, r.status, r.body)
-			}
-		})
-	}
-	wg.Wait()
-	if diff := cmp.Diff([]string{"once"}, b.texts()); wins != 1 || diff != "" {
-		t.Errorf("%d of 16 published (-want +got):\n%s", wins, diff)
-	}
-}
-
-// Users may reach the sandbox at a different address than Herald, as in a cluster.
-func TestAddressesForPeopleAndForPrograms(t *testing.T) {
-	const public = "http://127.0.0.1:19100"
-	b := &box{t: t, clock: newClock(), siteURL: public}
-	b.open("")
-	post := b.read("threads", "/threads/v1.0/"+b.thread("hello", nil)+"?fields=permalink")
-	icon := b.read("threads", "/threads/v1.0/me?fields=threads_profile_picture_url")
-	for _, tt := range []struct{ reason, got, want string }{
-		{"people open a post", post.text("permalink"), public},
-		{"and see the account's picture", icon.text("threads_profile_picture_url"), public},
-		{"Herald sends a file", b.session(plainVideo, 10), b.http.URL},
-	} {
-		if !strings.HasPrefix(tt.got, tt.want+"/") {
-			t.Errorf("%s: %q does not begin with %s", tt.reason, tt.got, tt.want)
+	b.read("instagram", "/instagram/v25.0/me")
+	for platform, lists := range map[string]int{"threads": 2, "instagram": 1} {
+		for operation, want := range map[string]int{
+			"create": 1, "status": 1, "publish": 1, "read": 1, "list": lists, "publishing_limit": 1, "identity": 2, "refresh_token": 0,
+			"exchange": 0,
+		} {
+			same(t, platform+" "+operation, want, b.callsOn(platform, operation))
 		}
 	}
 }
