@@ -10,8 +10,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 const (
@@ -21,19 +19,27 @@ const (
 	videoWork = 2 * time.Second
 )
 
+// igMedia sends a form to create a container.
+func (b *box) igMedia(form string) reply {
+	b.t.Helper()
+	return b.as("instagram", http.MethodPost, instagramPath+"/media", formType, form)
+}
+
 // igContainer creates a container of the demo account and returns its id.
 func (b *box) igContainer(values url.Values) string {
 	b.t.Helper()
-	r := b.form("instagram", instagramPath+"/media", values)
-	if r.status != http.StatusOK || r.text("id") == "" {
-		b.t.Fatalf("container %v: %d %s", values, r.status, r.body)
-	}
-	return r.text("id")
+	return b.igMedia(values.Encode()).want(b.t, "the container", made...).text("id")
+}
+
+// igNode reads a container or post.
+func (b *box) igNode(id, fields string) reply {
+	b.t.Helper()
+	return b.read("instagram", "/instagram/v25.0/"+id+"?fields="+fields)
 }
 
 func (b *box) igStatus(id string) string {
 	b.t.Helper()
-	return b.read("instagram", "/instagram/v25.0/"+id+"?fields=status_code").text("status_code")
+	return b.igNode(id, "status_code").text("status_code")
 }
 
 // igSettled waits for the end of a container's processing and returns its state.
@@ -47,9 +53,7 @@ func (b *box) igSettled(id string) string {
 func (b *box) igReady(values url.Values) string {
 	b.t.Helper()
 	id := b.igContainer(values)
-	if got := b.igSettled(id); got != "FINISHED" {
-		b.t.Fatalf("container %v is %s", values, b.read("instagram", "/instagram/v25.0/"+id+"?fields=status_code,status").body)
-	}
+	same(b.t, "container "+values.Encode(), "FINISHED", b.igSettled(id))
 	return id
 }
 
@@ -62,102 +66,63 @@ func (b *box) igPublish(id string) reply {
 func (b *box) igPost(values url.Values) string {
 	b.t.Helper()
 	id := b.igReady(values)
-	r := b.igPublish(id)
-	if r.status != http.StatusOK || r.text("id") == "" || r.text("id") == id {
-		b.t.Fatalf("publish: %d %s, want an id that is not the container's", r.status, r.body)
+	post := b.igPublish(id).want(b.t, "the publication", made...).text("id")
+	if post == id {
+		b.t.Errorf("the post has its container's ID %s", id)
 	}
-	return r.text("id")
+	return post
 }
 
 func TestInstagramParameters(t *testing.T) {
 	b := start(t, "")
-	s := newShelf(t, map[string][]byte{"a.jpg": jpegOf(t, 40, 40), "a.mp4": mp4Of("isom", 64, 48, 5*time.Second), "a.png": pngOf(t, 40, 40)})
-	image, reel := "image_url="+s.url+"/a.jpg", "media_type=REELS&video_url="+s.url+"/a.mp4"
-	item, film := image+"&is_carousel_item=true", "media_type=VIDEO&is_carousel_item=true&video_url="+s.url+"/a.mp4"
+	s := newShelf(t, map[string][]byte{"a.jpg": jpegOf(t, 40, 40), "a.mp4": mp4Of("isom", 64, 48, 5*time.Second)})
+	image, video := "image_url="+s.url+"/a.jpg", "video_url="+s.url+"/a.mp4"
+	item, reel := image+"&is_carousel_item=true", "media_type=REELS&"+video
 	one, two := b.igContainer(query(item)), b.igContainer(query(item))
-	carousel := "media_type=CAROUSEL&children=" + one + "," + two
-	tests := []struct {
-		name, reason, form string
-		code, subcode      any    // of the error; nil for success or without a code
-		want               string // part of the error's message
-	}{
-		{"picture", "the plain case", image, nil, nil, ""},
-		{"picture that is said to be no item", "which is the default", image + "&caption=a&is_carousel_item=false", nil, nil, ""},
-		{"film of a carousel", "VIDEO is for items", film + "&thumb_offset=10", nil, nil, ""},
-
-		{"nothing", "there are no posts of text", "caption=hello", 100.0, nil, "image_url is required"},
-		{"reel without a video", "nothing to fetch", "media_type=REELS&caption=a", 100.0, nil, "video_url is required"},
-		{"reel with a picture", "the wrong parameter", "media_type=REELS&" + image, 100.0, nil, "image_url is not allowed"},
-		{"both", "one file for one container", image + "&video_url=" + s.url + "/a.mp4", 100.0, nil, "video_url is not allowed"},
-		{"video without a type", "which kind would it be", "video_url=" + s.url + "/a.mp4", 100.0, 2207023.0, ""},
-		{"video of its own", "those are reels", "media_type=VIDEO&video_url=" + s.url + "/a.mp4", 100.0, 2207023.0, ""},
-		{"reel as an item", "those are videos", reel + "&is_carousel_item=true", 100.0, 2207023.0, ""},
-		{"picture with a type", "it has none", "media_type=IMAGE&" + image, 100.0, 2207023.0, ""},
-		{"another type", "an enumeration", "media_type=TEXT&" + image, 100.0, 2207023.0, ""},
-		{"misspelt parameter", "what is not known is refused", image + "&text=a", 100.0, nil, "Param text is not known"},
-		{"Facebook's upload", "as well", "media_type=REELS&upload_type=resumable", 100.0, nil, "upload_type is not known"},
-		{"caption of an item", "the caption is the parent's", item + "&caption=a", 100.0, nil, "caption is not allowed"},
-		{"children of a picture", "carousels have some", image + "&children=1,2", 100.0, nil, "children is not allowed"},
-		{"offset that is none", "a number", reel + "&thumb_offset=soon", 100.0, nil, "thumb_offset must be an integer"},
-		{"offset before the video", "not below 0", reel + "&thumb_offset=-1", 100.0, nil, "thumb_offset must be an integer"},
-
-		{"no children", "a carousel shows something", "media_type=CAROUSEL&caption=a", 100.0, nil, "children is required"},
-		{"one child", "two at least", "media_type=CAROUSEL&children=" + one, 100.0, 2207028.0, ""},
-		{"eleven children", "ten at most", "media_type=CAROUSEL&children=" + strings.Repeat(one+",", 10) + two, 100.0, 2207028.0, ""},
-		{"the same child twice", "each once", "media_type=CAROUSEL&children=" + one + "," + one, 100.0, 2207028.0, ""},
-		{"child that does not exist", "it must", "media_type=CAROUSEL&children=" + one + ",1", 24.0, 2207006.0, ""},
-		{"carousel within a carousel", "carousels do not nest", carousel + "&is_carousel_item=true", 100.0, nil, "is not allowed"},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			r := b.as("instagram", http.MethodPost, instagramPath+"/media", formType, tt.form)
-			if tt.code == nil {
-				if r.status != http.StatusOK || r.text("id") == "" {
-					t.Errorf("%s: %d %s", tt.reason, r.status, r.body)
-				}
-				return
-			}
-			if r.status != http.StatusBadRequest || r.at("error", "code") != tt.code || !strings.Contains(r.text("error", "message"), tt.want) {
-				t.Errorf("%s: %d %s, want code %v with %q", tt.reason, r.status, r.body, tt.code, tt.want)
-			}
-			if tt.subcode != nil && r.at("error", "error_subcode") != tt.subcode {
-				t.Errorf("%s: %s, want subcode %v", tt.reason, r.body, tt.subcode)
-			}
-		})
-	}
-	if got := b.texts(); len(got) != 0 {
-		t.Errorf("containers are not posts: %q", got)
-	}
-}
-
-func TestInstagramCaptions(t *testing.T) {
-	b := start(t, "")
-	s := newShelf(t, map[string][]byte{"a.jpg": jpegOf(t, 40, 40)})
-	tests := []struct {
-		name, reason, caption string
-		fits                  bool
-	}{
-		{"longest", "2200 characters, not bytes", strings.Repeat("見", 2200), true},
-		{"too long", "and no more", strings.Repeat("a", 2201), false},
-		{"30 tags", "as many as may be", strings.Repeat("#tag ", 30), true},
-		{"31 tags", "one too many", strings.Repeat("#tag ", 31), false},
-		{"tags in other scripts", "they are tags as well", strings.Repeat("#日本\n", 31), false},
-		{"no tags", "a sign alone, or within a word, is none", strings.Repeat("# a#b ", 31), true},
-		{"20 mentions", "as many as may be", strings.Repeat("@a.b ", 20), true},
-		{"21 mentions", "one too many", strings.Repeat("@a.b ", 21), false},
-		{"no mentions", "addresses of mail are none", strings.Repeat("a@b.c ", 21), true},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			r := b.form("instagram", instagramPath+"/media", url.Values{"image_url": {s.url + "/a.jpg"}, "caption": {tt.caption}})
-			if tt.fits && r.status != http.StatusOK {
-				t.Errorf("%s: %d %s", tt.reason, r.status, r.body)
-			}
-			if !tt.fits && (r.at("error", "code") != 36004.0 || r.at("error", "error_subcode") != 2207010.0) {
-				t.Errorf("%s: %d %s, want code 36004", tt.reason, r.status, r.body)
-			}
-		})
-	}
+	const carousel = "media_type=CAROUSEL&children="
+	kind, count := graphSubcode(100, 2207023), graphSubcode(100, 2207028)
+	b.each(t, b.igMedia, []row{
+		{"a plain image", image, made},
+		{"an image is not a carousel item by default", image + "&caption=a&is_carousel_item=false", made},
+		{"VIDEO is the type of carousel items", "media_type=VIDEO&is_carousel_item=true&" + video + "&thumb_offset=10", made},
+		{"there are no text posts", "caption=hello", graphError(100, "image_url is required")},
+		{"a reel needs a video", "media_type=REELS&caption=a", graphError(100, "video_url is required")},
+		{"a reel has no image", "media_type=REELS&" + image, graphError(100, "image_url is not allowed")},
+		{"a container has one file", image + "&" + video, graphError(100, "video_url is not allowed")},
+		{"a video needs a type", video, kind},
+		{"a single video is a reel", "media_type=VIDEO&" + video, kind},
+		{"a carousel item is not a reel", reel + "&is_carousel_item=true", kind},
+		{"an image has no type", "media_type=IMAGE&" + image, kind},
+		{"types are an enumeration", "media_type=TEXT&" + image, kind},
+		{"unknown parameters are rejected", image + "&text=a", graphError(100, "Param text is not known")},
+		{
+			"uploads need Facebook Login", "media_type=REELS&upload_type=resumable",
+			graphError(100, "upload_type is not known"),
+		},
+		{"the caption belongs to the carousel", item + "&caption=a", graphError(100, "caption is not allowed")},
+		{"only carousels have children", image + "&children=1,2", graphError(100, "children is not allowed")},
+		{"an offset is a number", reel + "&thumb_offset=soon", graphError(100, "thumb_offset must be an integer")},
+		{"an offset is not negative", reel + "&thumb_offset=-1", graphError(100, "thumb_offset must be an integer")},
+		{"a carousel needs children", "media_type=CAROUSEL&caption=a", graphError(100, "children is required")},
+		{"one child is not enough", carousel + one, count},
+		{"eleven children are too many", carousel + strings.Repeat(one+",", 10) + two, count},
+		{"a child may not be repeated", carousel + one + "," + one, count},
+		{"children must exist", carousel + one + ",1", graphSubcode(24, 2207006)},
+		{"carousels do not nest", carousel + one + "," + two + "&is_carousel_item=true", graphError(100, "is not allowed")},
+	})
+	long := graphSubcode(36004, 2207010)
+	b.each(t, func(caption string) reply { return b.igMedia(image + "&caption=" + url.QueryEscape(caption)) }, []row{
+		{"2200 characters fit, not bytes", strings.Repeat("見", 2200), made},
+		{"2201 characters are too many", strings.Repeat("a", 2201), long},
+		{"30 tags are allowed", strings.Repeat("#tag ", 30), made},
+		{"31 tags are not", strings.Repeat("#tag ", 31), long},
+		{"tags in other scripts count too", strings.Repeat("#日本\n", 31), long},
+		{"a sign alone, or within a word, is not a tag", strings.Repeat("# a#b ", 31), made},
+		{"20 mentions are allowed", strings.Repeat("@a.b ", 20), made},
+		{"21 mentions are not", strings.Repeat("@a.b ", 21), long},
+		{"a mail address is not a mention", strings.Repeat("a@b.c ", 21), made},
+	})
+	same(t, "containers are not posts", 0, len(b.texts()))
 }
 
 // webpOf returns a one-pixel image.
@@ -173,96 +138,83 @@ func webpOf(t *testing.T) []byte {
 func TestInstagramPictures(t *testing.T) {
 	b := start(t, "")
 	s := newShelf(t, map[string][]byte{
-		"square": jpegOf(t, 40, 40), "tall": jpegOf(t, 40, 50), "taller": jpegOf(t, 40, 51), "wide": jpegOf(t, 191, 100),
-		"wider": jpegOf(t, 192, 100), "huge": jpegOf(t, 3000, 2000), "heavy": longer(jpegOf(t, 40, 40), 8<<20),
-		"heavier": longer(jpegOf(t, 40, 40), 8<<20+1), "png": pngOf(t, 40, 40), "webp": webpOf(t), "film": mp4Of("isom", 64, 48, 5*time.Second),
+		"square": jpegOf(t, 40, 40), "4:5": jpegOf(t, 40, 50), "taller": jpegOf(t, 40, 51), "1.91:1": jpegOf(t, 191, 100),
+		"wider": jpegOf(t, 192, 100), "huge": jpegOf(t, 3000, 2000), "8MiB": longer(jpegOf(t, 40, 40), 8*mib),
+		"heavier": longer(jpegOf(t, 40, 40), 8*mib+1), "png": pngOf(t, 40, 40), "webp": webpOf(t), "film": mp4Of("isom", 64, 48, 5*time.Second),
 		"page": []byte("<!doctype html><title>a</title>"), "nothing": {}, "torn": jpegOf(t, 40, 40)[:10],
 	})
-	tests := []struct {
-		name, reason, address string
-		code, subcode         any
-	}{
-		{"square", "the plain case", s.url + "/square?sig=1", nil, nil},
-		{"4:5", "as tall as may be", s.url + "/tall", nil, nil},
-		{"1.91:1", "as wide as may be", s.url + "/wide", nil, nil},
-		{"many pixels", "they are scaled", s.url + "/huge", nil, nil},
-		{"8 MiB", "as many bytes as may be", s.url + "/heavy", nil, nil},
-		{"8 MiB and a byte", "one too many", s.url + "/heavier", 36000.0, 2207004.0},
-		{"taller", "a column of 40 to 51", s.url + "/taller", 36003.0, 2207009.0},
-		{"wider", "1.92:1", s.url + "/wider", 36003.0, 2207009.0},
-		{"PNG", "JPEG only", s.url + "/png", 36001.0, 2207005.0},
-		{"WebP", "JPEG only", s.url + "/webp", 36001.0, 2207005.0},
-		{"film", "no picture", s.url + "/film", 36001.0, 2207005.0},
-		{"page", "no picture", s.url + "/page", 36001.0, 2207005.0},
-		{"no bytes", "no picture", s.url + "/nothing", 36001.0, 2207005.0},
-		{"torn", "a beginning is no picture", s.url + "/torn", 36001.0, 2207005.0},
-		{"not there", "404 is no picture", s.url + "/none", 9004.0, 2207052.0},
-		{"unused address", "a refused connection is none either", "http://127.0.0.1:1/a.jpg", 9004.0, 2207052.0},
-		{"file", "only the web is fetched", "file:///etc/hosts", 9004.0, 2207052.0},
-		{"no address", "nothing to ask", "square.jpg", 9004.0, 2207052.0},
-		{"other letters than ASCII", "addresses are written in ASCII", s.url + "/square?é", 9004.0, 2207052.0},
+	format, shape, unreachable := graphSubcode(36001, 2207005), graphSubcode(36003, 2207009), graphSubcode(9004, 2207052)
+	send := func(address string) reply {
+		if !strings.Contains(address, ":/") && address != "square.jpg" {
+			address = s.url + "/" + address
+		}
+		r := b.igMedia(url.Values{"image_url": {address}}.Encode())
+		if r.status == http.StatusOK {
+			same(t, "an image is ready at once", "FINISHED", b.igStatus(r.text("id")))
+		}
+		return r
 	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			r := b.form("instagram", instagramPath+"/media", url.Values{"image_url": {tt.address}})
-			if tt.code == nil {
-				if got := b.igStatus(r.text("id")); got != "FINISHED" {
-					t.Errorf("%s: %d %s, and it is %s", tt.reason, r.status, r.body, got)
-				}
-				return
-			}
-			if diff := cmp.Diff([]any{400, tt.code, tt.subcode}, []any{r.status, r.at("error", "code"), r.at("error", "error_subcode")}); diff != "" {
-				t.Errorf("%s: %s (-want +got):\n%s", tt.reason, r.body, diff)
-			}
-		})
-	}
+	b.each(t, send, []row{
+		{"a square image", "square?sig=1", made},
+		{"4:5 is the tallest shape", "4:5", made},
+		{"1.91:1 is the widest shape", "1.91:1", made},
+		{"large images are scaled", "huge", made},
+		{"8 MiB are allowed", "8MiB", made},
+		{"a byte more is not", "heavier", graphSubcode(36000, 2207004)},
+		{"40 to 51 is too tall", "taller", shape},
+		{"1.92:1 is too wide", "wider", shape},
+		{"a PNG: only JPEG is allowed", "png", format},
+		{"a WebP: only JPEG is allowed", "webp", format},
+		{"a video is not an image", "film", format},
+		{"a page is not an image", "page", format},
+		{"an empty file is not an image", "nothing", format},
+		{"an incomplete image", "torn", format},
+		{"an unknown file", "none", unreachable},
+		{"a server that cannot be reached", "http://127.0.0.1:1/a.jpg", unreachable},
+		{"files are fetched over the web only", "file:///etc/hosts", unreachable},
+		{"an address has a host", "square.jpg", unreachable},
+		{"addresses are ASCII", "square?é", unreachable},
+	})
 }
 
 func TestInstagramVideos(t *testing.T) {
 	b := start(t, "")
-	s := newShelf(t, map[string][]byte{
-		"mp4": mp4Of("isom", 64, 48, 5*time.Second), "mov": mp4Of("qt  ", 64, 48, 5*time.Second), "3s": mp4Of("isom", 64, 48, 3*time.Second),
-		"short": mp4Of("isom", 64, 48, 2999*time.Millisecond), "15m": mp4Of("isom", 64, 48, 15*time.Minute), "long": mp4Of("isom", 64, 48, 15*time.Minute+time.Millisecond),
-		"1920": mp4Of("isom", 1920, 1080, 5*time.Second), "1921": mp4Of("isom", 1921, 1080, 5*time.Second), "flat": mp4Of("isom", 1100, 100, 5*time.Second),
-		"dense": longer(mp4Of("isom", 64, 48, 3*time.Second), 10_000_000), "page": []byte("<!doctype html>"), "a.jpg": jpegOf(t, 40, 40),
-	})
-	tests := []struct{ name, reason, video, more, failure string }{
-		{"MP4", "the plain case", "mp4", "", ""},
-		{"MOV", "allowed as well", "mov", "", ""},
-		{"3 seconds", "as short as may be", "3s", "", ""},
-		{"shorter", "by a millisecond", "short", "", "2207026"},
-		{"15 minutes", "as long as may be", "15m", "", ""},
-		{"longer", "by a millisecond", "long", "", "2207026"},
-		{"1920 columns", "as many as may be", "1920", "", ""},
-		{"1921 columns", "one too many", "1921", "", "2207026"},
-		{"flat", "wider than 10:1", "flat", "", "2207026"},
-		{"26 Mbit a second", "25 are allowed", "dense", "", "2207026"},
-		{"page", "no video", "page", "", "2207026"},
-		{"picture", "no video", "a.jpg", "", "2207026"},
-		{"not there", "404 is no video", "none", "", "2207052"},
-		{"cover from within", "just before the end", "mp4", "&thumb_offset=4999", ""},
-		{"cover from behind", "the end is not within", "mp4", "&thumb_offset=5000", "2207057"},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			id := b.igContainer(query("media_type=REELS&video_url=" + s.url + "/" + tt.video + tt.more))
-			want := map[string]any{"id": id, "status_code": "FINISHED"}
-			b.igSettled(id)
-			r := b.read("instagram", "/instagram/v25.0/"+id+"?fields=status_code,status")
-			text := r.text("status")
-			if tt.failure != "" {
-				want["status_code"] = "ERROR"
-			}
-			want["status"] = text
-			if diff := cmp.Diff(any(want), r.at()); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", tt.reason, diff)
-			}
-			if tt.failure != "" && !strings.HasSuffix(text, tt.failure) {
-				t.Errorf("%s: %q, want subcode %s", tt.reason, text, tt.failure)
-			}
-			if r := b.igPublish(id); tt.failure != "" && r.at("error", "code") != 9007.0 || tt.failure == "" && r.status != http.StatusOK {
-				t.Errorf("%s: publishing it: %d %s", tt.reason, r.status, r.body)
-			}
-		})
+	film := func(width, height int, length time.Duration) []byte { return mp4Of("isom", width, height, length) }
+	s := newShelf(t, map[string][]byte{})
+	const short, gone, cover = "2207026", "2207052", "2207057"
+	for _, tt := range []struct {
+		why     string
+		file    []byte
+		more    string
+		failure string // the subcode in the status; empty for success
+	}{
+		{"an MP4", film(64, 48, 5*time.Second), "", ""},
+		{"a QuickTime video", mp4Of("qt  ", 64, 48, 5*time.Second), "", ""},
+		{"3 seconds are the minimum", film(64, 48, 3*time.Second), "", ""},
+		{"a millisecond less is too short", film(64, 48, 2999*time.Millisecond), "", short},
+		{"15 minutes are the maximum", film(64, 48, 15*time.Minute), "", ""},
+		{"a millisecond more is too long", film(64, 48, 15*time.Minute+time.Millisecond), "", short},
+		{"1920 columns are the maximum", film(1920, 1080, 5*time.Second), "", ""},
+		{"1921 columns are too many", film(1921, 1080, 5*time.Second), "", short},
+		{"wider than 10:1", film(1100, 100, 5*time.Second), "", short},
+		{"26 Mbit/s: 25 are allowed", longer(film(64, 48, 3*time.Second), 10_000_000), "", short},
+		{"a page is not a video", []byte("<!doctype html>"), "", short},
+		{"an image is not a video", jpegOf(t, 40, 40), "", short},
+		{"an unknown file", nil, "", gone},
+		{"a cover just before the end", film(64, 48, 5*time.Second), "&thumb_offset=4999", ""},
+		{"a cover at the end is outside", film(64, 48, 5*time.Second), "&thumb_offset=5000", cover},
+	} {
+		delete(s.files, "file")
+		if tt.file != nil {
+			s.files["file"] = tt.file
+		}
+		id := b.igContainer(query("media_type=REELS&video_url=" + s.url + "/file" + tt.more))
+		b.igSettled(id)
+		status, published := is{"status_code=FINISHED", "status=*"}, made
+		if tt.failure != "" {
+			status, published = is{"status_code=ERROR", "status~" + tt.failure}, graphError(9007, "")
+		}
+		b.igNode(id, "status_code,status").want(t, tt.why, status...)
+		b.igPublish(id).want(t, tt.why+": publishing it", published...)
 	}
 }
