@@ -5,16 +5,13 @@ package sandbox_test
 
 import (
 	"bytes"
-	"io"
 	"maps"
 	"net/http"
-	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 const (
@@ -28,123 +25,82 @@ const (
 // linked creates an account connected through its Page, and returns its token.
 func (b *box) linked() string {
 	b.t.Helper()
-	r := b.control(http.MethodPut, "/accounts/instagram/"+linkedID, `{"login":"facebook","username":"linked"}`, http.StatusCreated)
-	return r.text("data", "access_token")
+	return b.account("instagram", linkedID, `{"login":"facebook","username":"linked"}`)
 }
 
 func TestInstagramLinkedAccount(t *testing.T) {
 	b := start(t, "")
 	token := b.linked()
-	shown := b.control(http.MethodGet, "/accounts/instagram/"+linkedID, "", http.StatusOK)
-	if shown.at("data", "expires_at") != nil || shown.text("data", "login") != "facebook" {
-		t.Errorf("the token of a Page does not end: %s", shown.body)
+	b.control(http.MethodGet, "/accounts/instagram/"+linkedID, "", 200).
+		want(t, "a Page's token does not expire", "data.expires_at=", "data.login=facebook")
+	get := func(path string) reply { return b.call(http.MethodGet, path, token, "", "") }
+	account := map[string]any{
+		"id": linkedID, "username": "linked", "name": "linked", "profile_picture_url": b.http.URL + "/_assets/avatar/instagram/" + linkedID + ".svg",
 	}
-	account := map[string]any{"id": linkedID, "username": "linked", "name": "linked", "profile_picture_url": b.http.URL + "/_assets/avatar/instagram/" + linkedID + ".svg"}
-	fields := "id,username,name,profile_picture_url"
-	page := b.call(http.MethodGet, linkedHost+"/v25.0/me?fields=id,name,instagram_business_account{"+fields+"}", token, "", "")
-	pages := b.call(http.MethodGet, linkedHost+"/v25.0/me/accounts?fields=id,name,access_token,instagram_business_account{"+fields+"}", token, "", "")
-	user := b.call(http.MethodGet, linkedPath+"?fields="+fields, token, "", "")
-	for name, got := range map[string]any{
-		"the Page": page.at("instagram_business_account"), "the Pages": pages.at("data", "0", "instagram_business_account"), "the account": user.at(),
-	} {
-		if diff := cmp.Diff(any(account), got); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
-		}
-	}
-	if pages.text("data", "0", "access_token") != token || page.text("id") == linkedID || page.text("id") != pages.text("data", "0", "id") {
-		t.Errorf("the Page is %s and %s", page.body, pages.body)
-	}
-	for name, r := range map[string]reply{
-		"a field of the other way to log in": b.call(http.MethodGet, linkedPath+"?fields=user_id", token, "", ""),
-		"the Page has no media":              b.call(http.MethodPost, linkedHost+"/v25.0/me/media", token, formType, "image_url=http://a.b/c.jpg"),
-		"another version":                    b.call(http.MethodGet, linkedHost+"/v27.0/me", token, "", ""),
-		"a token that lives for ever":        b.call(http.MethodGet, linkedHost+"/refresh_access_token?grant_type=ig_refresh_token", token, "", ""),
-	} {
-		if r.status != http.StatusBadRequest {
-			t.Errorf("%s: %d %s", name, r.status, r.body)
-		}
-	}
+	const fields = "id,username,name,profile_picture_url"
+	page := get(linkedHost + "/v25.0/me?fields=id,name,instagram_business_account{" + fields + "}")
+	pages := get(linkedHost + "/v25.0/me/accounts?fields=id,name,access_token,instagram_business_account{" + fields + "}")
+	same(t, "the account of the Page", any(account), page.at("instagram_business_account"))
+	same(t, "the account in the list of Pages", any(account), pages.at("data", "0", "instagram_business_account"))
+	same(t, "the account itself", any(account), get(linkedPath+"?fields="+fields).at())
+	pages.want(t, "the Page", "data.0.access_token="+token, "data.0.id="+page.text("id"), "data.0.id!"+linkedID)
+	get(linkedPath+"?fields=user_id").want(t, "a field of Instagram Login", 400)
+	get(linkedHost+"/v27.0/me").want(t, "an unknown version", 400)
+	get(linkedHost+"/refresh_access_token?grant_type=ig_refresh_token").want(t, "a token that does not expire", 400)
+	b.call(http.MethodPost, linkedHost+"/v25.0/me/media", token, formType, "image_url=http://a.b/c.jpg").want(t, "a Page has no media", 400)
+	b.control(http.MethodPut, "/accounts/instagram/"+linkedID, `{"login":"facebook","quota":1}`, http.StatusOK)
 }
 
 // TestInstagramLoginsDoNotMix uses each login flow's tokens at the other flow's host.
 func TestInstagramLoginsDoNotMix(t *testing.T) {
 	b := start(t, "")
-	token := b.linked()
+	token, form := b.linked(), query("image_url=http://a.b/c.jpg")
 	for _, r := range []reply{
 		b.call(http.MethodGet, "/instagram/v25.0/me", token, "", ""),
 		b.call(http.MethodGet, "/instagram/refresh_access_token?grant_type=ig_refresh_token", token, "", ""),
-		b.call(http.MethodPost, "/instagram/v25.0/"+linkedID+"/media", token, formType, "image_url=http://a.b/c.jpg"),
+		b.call(http.MethodPost, "/instagram/v25.0/"+linkedID+"/media", token, formType, form.Encode()),
 		b.read("instagram", linkedHost+"/v25.0/me"),
-		b.form("instagram", linkedHost+"/v25.0/"+instagramID+"/media", url.Values{"image_url": {"http://a.b/c.jpg"}}),
+		b.form("instagram", linkedHost+"/v25.0/"+instagramID+"/media", form),
 	} {
-		if r.status != http.StatusBadRequest || r.at("error", "code") != 190.0 {
-			t.Errorf("%d %s, want code 190", r.status, r.body)
-		}
+		r.want(t, "the other flow's token", graphError(190, "")...)
 	}
-	for _, tt := range []struct{ path, body string }{
-		{"/accounts/instagram/5", `{"login":"google"}`},
-		{"/accounts/threads/5", `{"login":"facebook"}`},
-		{"/accounts/instagram/" + instagramID, `{"login":"facebook"}`},
-	} {
-		b.control(http.MethodPut, tt.path, tt.body, http.StatusBadRequest)
-	}
-	b.control(http.MethodPut, "/accounts/instagram/"+linkedID, `{"login":"facebook","quota":1}`, http.StatusOK)
 }
 
 func TestInstagramPublishingThroughAPage(t *testing.T) {
-	b, picture := start(t, ""), jpegOf(t, 40, 40)
-	s := newShelf(t, map[string][]byte{"a.jpg": picture})
+	b := start(t, "")
+	s := newShelf(t, map[string][]byte{"a.jpg": jpegOf(t, 40, 40)})
 	token := b.linked()
-	id := b.call(http.MethodPost, linkedPath+"/media", token, formType, "caption=hello&image_url="+s.url+"/a.jpg").text("id")
-	if r := b.call(http.MethodGet, linkedHost+"/v25.0/"+id+"?fields=status_code", token, "", ""); r.text("status_code") != "FINISHED" {
-		t.Errorf("status: %d %s", r.status, r.body)
-	}
-	post := b.call(http.MethodPost, linkedPath+"/media_publish", token, formType, "creation_id="+id).text("id")
-	read := b.call(http.MethodGet, linkedHost+"/v25.0/"+post+"?fields=permalink,caption", token, "", "")
-	if read.text("caption") != "hello" || b.call(http.MethodGet, strings.TrimPrefix(read.text("permalink"), b.http.URL), "", "", "").status != http.StatusOK {
-		t.Errorf("the post: %s", read.body)
-	}
-	list := b.call(http.MethodGet, linkedPath+"/media?limit=1", token, "", "")
-	limit := b.call(http.MethodGet, linkedPath+"/content_publishing_limit?fields=quota_usage,config", token, "", "")
-	if diff := cmp.Diff([]string{post}, list.ids()); diff != "" || limit.at("data", "0", "quota_usage") != 1.0 {
-		t.Errorf("the listing %s, the limit %s (-want +got):\n%s", list.body, limit.body, diff)
-	}
+	get := func(path string) reply { return b.call(http.MethodGet, path, token, "", "") }
+	post := func(path, form string) reply { return b.call(http.MethodPost, linkedPath+path, token, formType, form) }
+	id := post("/media", "caption=hello&image_url="+s.url+"/a.jpg").text("id")
+	same(t, "the status", "FINISHED", b.linkedStatus(token, id))
+	id = post("/media_publish", "creation_id="+id).text("id")
+	read := get(linkedHost+"/v25.0/"+id+"?fields=permalink,caption").want(t, "the post", "caption=hello")
+	b.page(strings.TrimPrefix(read.text("permalink"), b.http.URL)).want(t, "the permalink", 200)
+	same(t, "the listing", []string{id}, get(linkedPath+"/media?limit=1").ids())
+	get(linkedPath+"/content_publishing_limit?fields=quota_usage,config").want(t, "the limit", "data.0.quota_usage=1")
 	b.fault(`{"platform":"instagram","operation":"create","kind":"rate_limit","account":"` + linkedID + `","retry_after_s":120}`)
-	r := b.call(http.MethodPost, linkedPath+"/media", token, formType, "image_url="+s.url+"/a.jpg")
-	usage := r.header.Get("X-Business-Use-Case-Usage")
-	if r.at("error", "code") != 80002.0 || !strings.Contains(usage, `"estimated_time_to_regain_access":2`) {
-		t.Errorf("the limit of calls: %s, %s", r.body, usage)
-	}
+	post("/media", "image_url="+s.url+"/a.jpg").want(t, "the limit of calls", "error.code=80002",
+		`X-Business-Use-Case-Usage~"estimated_time_to_regain_access":2`)
 }
 
 // igUpload uploads a file to a waiting container.
-func (b *box) igUpload(path string, headers map[string]string, content []byte) (reply, error) {
+func (b *box) igUpload(path string, headers map[string]string, content []byte) reply {
 	b.t.Helper()
-	req, err := http.NewRequestWithContext(b.t.Context(), http.MethodPost, b.http.URL+path, bytes.NewReader(content))
-	if err != nil {
-		b.t.Fatal(err)
+	var lines []string
+	for _, name := range slices.Sorted(maps.Keys(headers)) {
+		lines = append(lines, name+": "+headers[name])
 	}
-	for name, value := range headers {
-		req.Header.Set(name, value)
-	}
-	resp, err := b.client.Do(req)
-	if err != nil {
-		return reply{}, err
-	}
-	defer func() { _ = resp.Body.Close() }()
-	answer, err := io.ReadAll(resp.Body)
-	return reply{status: resp.StatusCode, header: resp.Header, body: string(answer)}, err
+	return b.transfer(http.MethodPost, b.http.URL+path, bytes.NewReader(content), lines...)
 }
 
 // awaiting creates a container awaiting an upload, and returns its ID and the upload path.
 func (b *box) awaiting(token string) (id, path string) {
 	b.t.Helper()
 	r := b.call(http.MethodPost, linkedPath+"/media", token, formType, "media_type=REELS&upload_type=resumable&caption=hello&thumb_offset=1000")
-	id, path = r.text("id"), strings.TrimPrefix(r.text("uri"), b.http.URL)
-	if r.status != http.StatusOK || path != uploadFolder+id {
-		b.t.Fatalf("%d %s", r.status, r.body)
-	}
-	return id, path
+	id = r.text("id")
+	r.want(b.t, "the container", 200, "uri="+b.http.URL+uploadFolder+id)
+	return id, uploadFolder + id
 }
 
 func uploadHeaders(token string, size int) map[string]string {
@@ -161,31 +117,15 @@ func TestInstagramUpload(t *testing.T) {
 	token := b.linked()
 	id, path := b.awaiting(token)
 	b.clock.Step(time.Hour)
-	if got := b.linkedStatus(token, id); got != "IN_PROGRESS" {
-		t.Errorf("while nothing has come it is %s", got)
-	}
-	r, err := b.igUpload(path, uploadHeaders(token, len(film)), film)
-	if err != nil || r.status != http.StatusOK || r.at("success") != true {
-		t.Fatalf("%d %s %v", r.status, r.body, err)
-	}
+	same(t, "before the upload", "IN_PROGRESS", b.linkedStatus(token, id))
+	b.igUpload(path, uploadHeaders(token, len(film)), film).want(t, "the upload", 200, "success=true")
 	b.clock.Step(videoWork - time.Millisecond)
-	if got := b.linkedStatus(token, id); got != "IN_PROGRESS" {
-		t.Errorf("the work begins when the bytes are there, and after a while it is %s", got)
-	}
+	same(t, "processing starts after the upload", "IN_PROGRESS", b.linkedStatus(token, id))
 	b.clock.Step(time.Millisecond)
-	if got := b.linkedStatus(token, id); got != "FINISHED" {
-		t.Errorf("then it is %s", got)
-	}
-	if r, err := b.igUpload(path, uploadHeaders(token, len(film)), film); err != nil || r.status != http.StatusBadRequest {
-		t.Errorf("a second upload: %d %s %v", r.status, r.body, err)
-	}
-	if r := b.call(http.MethodPost, linkedPath+"/media_publish", token, formType, "creation_id="+id); r.status != http.StatusOK {
-		t.Errorf("publish: %d %s", r.status, r.body)
-	}
-	media := b.control(http.MethodGet, "/posts", "", http.StatusOK).list("data", "0", "media")
-	if diff := cmp.Diff([]any{file(film, "video/mp4")}, media); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	same(t, "after processing", "FINISHED", b.linkedStatus(token, id))
+	b.igUpload(path, uploadHeaders(token, len(film)), film).want(t, "a second upload", 400)
+	b.call(http.MethodPost, linkedPath+"/media_publish", token, formType, "creation_id="+id).want(t, "publishing", 200)
+	same(t, "the file in the control API", any(mediaOf("video/mp4", film)), field(b.posted("instagram"), 0, "media"))
 }
 
 func TestInstagramUploadRefusals(t *testing.T) {
@@ -193,89 +133,36 @@ func TestInstagramUploadRefusals(t *testing.T) {
 	token := b.linked()
 	id, path := b.awaiting(token)
 	old, oldPath := b.awaiting(token)
-	b.control(http.MethodPut, "/accounts/instagram/"+linkedID, "", http.StatusOK)
-	other := b.control(http.MethodPut, "/accounts/instagram/3", `{"login":"facebook"}`, http.StatusCreated).text("data", "access_token")
-	good := uploadHeaders(token, len(film))
-	with := func(name, value string) map[string]string {
-		out := maps.Clone(good)
-		out[name] = value
-		return out
-	}
-	tests := []struct {
-		name, reason, path string
-		headers            map[string]string
-		content            []byte
-		status             int
+	other, size := b.account("instagram", "3", `{"login":"facebook"}`), len(film)
+	good := uploadHeaders(token, size)
+	for _, tt := range []struct {
+		why, path, header, value string // the header that differs from those of an accepted upload
+		status                   int
 	}{
-		{"Bearer", "the host has its own name for it", path, with("Authorization", "Bearer "+token), film, 401},
-		{"no token", "whose container is it", path, with("Authorization", ""), film, 401},
-		{"a token of Instagram Login", "it has no uploads", path, with("Authorization", "OAuth instagram-access-demo"), film, 401},
-		{"another's token", "nor may others upload", path, with("Authorization", "OAuth "+other), film, 404},
-		{"another container", "there is none", uploadFolder + "1", good, film, 404},
-		{"another version", "there is none", strings.Replace(path, "v25.0", "v27.0", 1), good, film, 404},
-		{"another address", "there is none", "/instagram/rupload.facebook.com/video-upload/v25.0/" + id, good, film, 404},
-		{"no size", "it must be said", path, with("file_size", ""), film, 400},
-		{"a size of nothing", "a file has bytes", path, with("file_size", "0"), nil, 400},
-		{"fewer bytes", "the size is a promise", path, with("file_size", strconv.Itoa(len(film)+1)), film, 400},
-		{"more bytes", "in both directions", path, with("file_size", strconv.Itoa(len(film)-1)), film, 400},
-		{"in the middle", "it begins with the first byte", path, with("offset", "10"), film, 400},
-		{"no offset", "it must be said", path, with("offset", ""), film, 400},
-		{"larger than a video", "300 MB", path, with("file_size", "400000000"), film, 400},
+		{"the scheme is OAuth", path, "Authorization", "Bearer " + token, 401},
+		{"a token is required", path, "Authorization", "", 401},
+		{"Instagram Login has no uploads", path, "Authorization", "OAuth instagram-access-demo", 401},
+		{"another account's token", path, "Authorization", "OAuth " + other, 404},
+		{"an unknown container", uploadFolder + "1", "offset", "0", 404},
+		{"an unknown version", strings.Replace(path, "v25.0", "v27.0", 1), "offset", "0", 404},
+		{"an unknown address", "/instagram/rupload.facebook.com/video-upload/v25.0/" + id, "offset", "0", 404},
+		{"a size is required", path, "file_size", "", 400},
+		{"a file is not empty", path, "file_size", "0", 400},
+		{"fewer bytes than the size", path, "file_size", strconv.Itoa(size + 1), 400},
+		{"more bytes than the size", path, "file_size", strconv.Itoa(size - 1), 400},
+		{"an upload starts with the first byte", path, "offset", "10", 400},
+		{"an offset is required", path, "offset", "", 400},
+		{"a video has at most 300 MB", path, "file_size", "400000000", 400},
+	} {
+		headers, content := maps.Clone(good), film
+		headers[tt.header] = tt.value
+		if headers["file_size"] == "0" {
+			content = nil
+		}
+		b.igUpload(tt.path, headers, content).want(t, tt.why, tt.status, "debug_info.type=*", "debug_info.message=*", "debug_info.retriable=false")
 	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			r, err := b.igUpload(tt.path, tt.headers, tt.content)
-			if err != nil || r.status != tt.status || r.text("debug_info", "type") == "" || r.text("debug_info", "message") == "" || r.at("debug_info", "retriable") != false {
-				t.Errorf("%s: %d %s %v, want %d", tt.reason, r.status, r.body, err, tt.status)
-			}
-		})
-	}
-	if r, err := b.igUpload(path, good, film); err != nil || r.status != http.StatusOK {
-		t.Errorf("after all that: %d %s %v", r.status, r.body, err)
-	}
+	b.igUpload(path, good, film).want(t, "the accepted upload", 200)
 	b.clock.Step(24 * time.Hour)
-	if r, err := b.igUpload(oldPath, good, film); err != nil || r.status != http.StatusBadRequest || b.linkedStatus(token, old) != "EXPIRED" {
-		t.Errorf("a day later: %d %s %v", r.status, r.body, err)
-	}
-}
-
-// TestInstagramAfterARestart restarts with one file in transit, one pending upload and one published post.
-func TestInstagramAfterARestart(t *testing.T) {
-	film, dir := mp4Of("isom", 64, 48, 5*time.Second), t.TempDir()
-	b := start(t, dir)
-	s := newShelf(t, map[string][]byte{"a.mp4": film, "a.jpg": jpegOf(t, 40, 40)})
-	token := b.linked()
-	out := b.igReady(query("caption=out&image_url=" + s.url + "/a.jpg"))
-	post := b.igPublish(out).text("id")
-	waiting, path := b.awaiting(token)
-	s.hold = make(chan struct{})
-	coming := b.igContainer(query("media_type=REELS&caption=coming&video_url=" + s.url + "/a.mp4"))
-	if err := b.server.Close(); err != nil {
-		t.Fatal(err)
-	}
-	close(s.hold)
-
-	c := &box{t: t, clock: b.clock}
-	c.open(dir)
-	if got := c.igSettled(coming); got != "FINISHED" {
-		t.Errorf("what was on its way is %s", got)
-	}
-	if r := c.igPublish(out); r.at("error", "error_subcode") != 2207008.0 {
-		t.Errorf("publishing once more: %d %s", r.status, r.body)
-	}
-	if r, err := c.igUpload(path, uploadHeaders(token, len(film)), film); err != nil || r.status != http.StatusOK {
-		t.Errorf("an upload that was awaited: %d %s %v", r.status, r.body, err)
-	}
-	c.clock.Step(videoWork)
-	if got := c.linkedStatus(token, waiting); got != "FINISHED" {
-		t.Errorf("then it is %s", got)
-	}
-	second := c.igPublish(coming).text("id")
-	if diff := cmp.Diff([]string{second, post}, c.read("instagram", instagramPath+"/media").ids()); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-	media := c.control(http.MethodGet, "/posts", "", http.StatusOK).list("data", "1", "media")
-	if diff := cmp.Diff([]any{file(film, "video/mp4")}, media); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	b.igUpload(oldPath, good, film).want(t, "an upload after a day", 400)
+	same(t, "a container after a day", "EXPIRED", b.linkedStatus(token, old))
 }
