@@ -5,6 +5,7 @@ package sandbox_test
 
 import (
 	"bytes"
+	"fmt"
 	"image"
 	"image/jpeg"
 	"image/png"
@@ -58,4 +59,11 @@ func (b *box) tryTransfer(method, address string, body io.Reader, headers ...str
 
 func isXProblem(r reply, status int, in string) bool {
 	return r.status == status && r.at("status") == float64(status) && strings.Contains(r.body, in)
+}
+
+// chunkOnYouTube sends a part of a file to a session.
+func (b *box) chunkOnYouTube(session string, file []byte, first, end int) (reply, error) {
+	b.t.Helper()
+	return b.tryTransfer(http.MethodPut, session, bytes.NewReader(file[first:end]), "Content-Type: video/mp4",
+		fmt.Sprintf("Content-Range: bytes %d-%d/%d", first, end-1, len(file)))
 }

@@ -6,7 +6,9 @@ package sandbox_test
 import (
 	"bytes"
 	"fmt"
+	"mime/multipart"
 	"net/http"
+	"net/textproto"
 	"strconv"
 	"strings"
 	"testing"
@@ -16,59 +18,46 @@ import (
 )
 
 const (
+	channelID     = "UCHeraldDemo000000000001"
+	youtubeInsert = "/youtube/upload/youtube/v3/videos?uploadType=multipart&part=snippet,status"
 	youtubeUpload = "/youtube/upload/youtube/v3/videos?uploadType=resumable&part=snippet,status"
 	youtubeVideos = "/youtube/youtube/v3/videos?part=snippet,status,processingDetails&id="
 	plainVideo    = `{"snippet":{"title":"Release 1.4","description":"What changed"},"status":{"privacyStatus":"public"}}`
 )
 
-// startOnYouTube starts a session.
-func (b *box) startOnYouTube(body string, size int, headers ...string) reply {
+// atGoogle sends a request with the demo channel's token.
+func (b *box) atGoogle(method, address string, body []byte, headers ...string) reply {
 	b.t.Helper()
-	all := append([]string{
-		"Authorization: Bearer " + demo(b.t, "youtube").AccessToken, "Content-Type: " + jsonUTF8,
-		"X-Upload-Content-Type: video/mp4", "X-Upload-Content-Length: " + strconv.Itoa(size),
-	}, headers...)
-	r, err := b.tryTransfer(http.MethodPost, b.http.URL+youtubeUpload, strings.NewReader(body), all...)
-	if err != nil {
-		b.t.Fatal(err)
+	if strings.HasPrefix(address, "/") {
+		address = b.http.URL + address
 	}
-	return r
+	return b.transfer(method, address, bytes.NewReader(body), append(headers, "Authorization: Bearer youtube-access-demo")...)
+}
+
+// startOnYouTube starts a session.
+func (b *box) startOnYouTube(body string, size int) reply {
+	b.t.Helper()
+	return b.atGoogle(http.MethodPost, youtubeUpload, []byte(body), "Content-Type: "+jsonUTF8,
+		"X-Upload-Content-Type: video/mp4", "X-Upload-Content-Length: "+strconv.Itoa(size))
 }
 
 // session starts an upload and returns its address.
 func (b *box) session(body string, size int) string {
 	b.t.Helper()
-	r := b.startOnYouTube(body, size)
-	if r.status != http.StatusOK || r.header.Get("Location") == "" {
-		b.t.Fatalf("session: %d %s", r.status, r.body)
-	}
-	return r.header.Get("Location")
-}
-
-// chunkOnYouTube sends a part of a file to a session.
-func (b *box) chunkOnYouTube(session string, file []byte, first, end int) (reply, error) {
-	b.t.Helper()
-	return b.tryTransfer(http.MethodPut, session, bytes.NewReader(file[first:end]), "Content-Type: video/mp4",
-		fmt.Sprintf("Content-Range: bytes %d-%d/%d", first, end-1, len(file)))
+	return b.startOnYouTube(body, size).want(b.t, "the session", 200, "Location: *").header.Get("Location")
 }
 
 // askSession queries the progress of a session.
 func (b *box) askSession(session string, size int) reply {
 	b.t.Helper()
-	r, err := b.tryTransfer(http.MethodPut, session, http.NoBody, fmt.Sprintf("Content-Range: bytes */%d", size))
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	return r
+	return b.transfer(http.MethodPut, session, http.NoBody, fmt.Sprintf("Content-Range: bytes */%d", size))
 }
 
 // uploadOnYouTube uploads a video in one piece and returns its ID.
 func (b *box) uploadOnYouTube(body string, file []byte) string {
 	b.t.Helper()
-	r, err := b.tryTransfer(http.MethodPut, b.session(body, len(file)), bytes.NewReader(file), "Content-Type: video/mp4")
-	if err != nil || r.status != http.StatusOK || len(r.text("id")) != 11 {
-		b.t.Fatalf("upload: %v %d %s", err, r.status, r.body)
-	}
+	r := b.transfer(http.MethodPut, b.session(body, len(file)), bytes.NewReader(file), "Content-Type: video/mp4").want(b.t, "the upload", 200)
+	same(b.t, "the length of an ID", 11, len(r.text("id")))
 	return r.text("id")
 }
 
@@ -78,81 +67,55 @@ func (b *box) videoOnYouTube(id string) reply {
 	return b.read("youtube", youtubeVideos+id)
 }
 
-// isYouTubeError reports whether a response is an error with the reason.
-func isYouTubeError(r reply, status int, reason string) bool {
-	return r.status == status && r.at("error", "code") == float64(status) && r.text("error", "errors", "0", "reason") == reason
-}
-
 func TestYouTubeStart(t *testing.T) {
 	b := start(t, "")
 	about := func(snippet, status string) string { return `{"snippet":{` + snippet + `},"status":{` + status + `}}` }
 	titled := func(title string) string { return about(`"title":"`+title+`"`, `"privacyStatus":"private"`) }
-	told := func(description string) string {
-		return about(`"title":"a","description":"`+description+`"`, `"privacyStatus":"private"`)
+	described := func(text string) string {
+		return about(`"title":"a","description":"`+text+`"`, `"privacyStatus":"private"`)
 	}
-	tests := []struct {
-		name, reason, body string
-		want               string // the error's reason
-	}{
-		{"plain", "the plain case", plainVideo, ""},
-		{"longest title", "100 characters fit", titled(strings.Repeat("é", 100)), ""},
-		{"title too long", "and not one more", titled(strings.Repeat("é", 101)), "invalidTitle"},
-		{"no title", "it is required", about(`"description":"a"`, ``), "invalidTitle"},
-		{"blank title", "white space is none", titled(" "), "invalidTitle"},
-		{"less-than sign in the title", "forbidden", titled("a < b"), "invalidTitle"},
-		{"longest description", "5000 bytes fit", told(strings.Repeat("é", 2500)), ""},
-		{"description too long", "bytes count, not characters", told(strings.Repeat("é", 2500) + "a"), "invalidDescription"},
-		{"greater-than sign in the description", "forbidden", told("a > b"), "invalidDescription"},
-		{"unknown privacy", "an enumeration", about(`"title":"a"`, `"privacyStatus":"friends"`), "invalidVideoMetadata"},
-		{"misspelt field", "what is not known is refused", about(`"title":"a"`, `"privacy":"private"`), "badRequest"},
-		{"no JSON", "a body", `title=a`, "badRequest"},
-		{"two values", "one body", plainVideo + `{}`, "badRequest"},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			r := b.startOnYouTube(tt.body, 1000)
-			if tt.want == "" && (r.status != http.StatusOK || !strings.HasPrefix(r.header.Get("Location"), b.http.URL+"/youtube/upload/") || r.body != "") {
-				t.Errorf("%s: %d %s", tt.reason, r.status, r.body)
-			}
-			if tt.want != "" && !isYouTubeError(r, 400, tt.want) {
-				t.Errorf("%s: %d %s, want %s", tt.reason, r.status, r.body, tt.want)
-			}
-		})
-	}
-	if got := b.posted("youtube"); len(got) != 0 {
-		t.Errorf("a session is no video: %v", got)
-	}
-}
-
-func TestYouTubeStartRefusals(t *testing.T) {
-	b := start(t, "")
-	token, kind := "Authorization: Bearer "+demo(t, "youtube").AccessToken, "Content-Type: "+jsonUTF8
+	begun, title := is{200, "Location~" + b.http.URL + "/youtube/upload/", "="}, youtubeError(400, "invalidTitle")
+	b.each(t, func(body string) reply { return b.startOnYouTube(body, 1000) }, []row{
+		{"a plain video", plainVideo, begun},
+		{"a title of 100 characters fits", titled(strings.Repeat("é", 100)), begun},
+		{"a title of 101 characters is too long", titled(strings.Repeat("é", 101)), title},
+		{"a title is required", about(`"description":"a"`, ``), title},
+		{"white space is not a title", titled(" "), title},
+		{"a title has no less-than sign", titled("a < b"), title},
+		{"a description of 5000 bytes fits", described(strings.Repeat("é", 2500)), begun},
+		{"bytes count, not characters", described(strings.Repeat("é", 2500) + "a"), youtubeError(400, "invalidDescription")},
+		{"a description has no greater-than sign", described("a > b"), youtubeError(400, "invalidDescription")},
+		{"privacy is an enumeration", about(`"title":"a"`, `"privacyStatus":"friends"`), youtubeError(400, "invalidVideoMetadata")},
+		{"unknown fields are rejected", about(`"title":"a"`, `"privacy":"private"`), youtubeError(400, "badRequest")},
+		{"a body is JSON", `title=a`, youtubeError(400, "badRequest")},
+		{"a body is one value", plainVideo + `{}`, youtubeError(400, "badRequest")},
+	})
 	const typed, sized = "X-Upload-Content-Type: video/mp4", "X-Upload-Content-Length: 1000"
-	tests := []struct {
-		name, path string
-		headers    []string
-		status     int
-		want       string
+	const token, kind = "Authorization: Bearer youtube-access-demo", "Content-Type: " + jsonUTF8
+	good := []string{token, kind, typed, sized}
+	for _, tt := range []struct {
+		why, path string
+		headers   []string
+		want      is
 	}{
-		{"no token", youtubeUpload, []string{kind, typed, sized}, 401, "authError"},
-		{"no type of the file", youtubeUpload, []string{token, kind, sized}, 400, "badContent"},
-		{"a picture", youtubeUpload, []string{token, kind, sized, "X-Upload-Content-Type: image/png"}, 400, "badContent"},
-		{"no bytes", youtubeUpload, []string{token, kind, typed, "X-Upload-Content-Length: 0"}, 400, "mediaBodyRequired"},
-		{"beyond 256 GB", youtubeUpload, []string{token, kind, typed, "X-Upload-Content-Length: 274877906945"}, 400, "mediaBodyRequired"},
-		{"a form", youtubeUpload, []string{token, "Content-Type: " + formType, typed, sized}, 400, "parseError"},
-		{"no part", strings.Split(youtubeUpload, "&")[0], []string{token, kind, typed, sized}, 400, "missingRequiredParameter"},
-		{"unknown part", youtubeUpload + ",statistics", []string{token, kind, typed, sized}, 400, "unknownPart"},
-		{"unknown parameter", youtubeUpload + "&notify=true", []string{token, kind, typed, sized}, 400, "unexpectedParameter"},
-		{"another kind of upload", strings.Replace(youtubeUpload, "resumable", "media", 1), []string{token, kind, typed, sized}, 400, "invalidParameter"},
+		{"a token is required", youtubeUpload, good[1:], youtubeError(401, "authError")},
+		{"the file's type is required", youtubeUpload, []string{token, kind, sized}, youtubeError(400, "badContent")},
+		{"the file is a video", youtubeUpload, []string{token, kind, sized, "X-Upload-Content-Type: image/png"}, youtubeError(400, "badContent")},
+		{"the file is not empty", youtubeUpload, []string{token, kind, typed, "X-Upload-Content-Length: 0"}, youtubeError(400, "mediaBodyRequired")},
+		{
+			"the file has at most 256 GB", youtubeUpload,
+			[]string{token, kind, typed, "X-Upload-Content-Length: 274877906945"},
+			youtubeError(400, "mediaBodyRequired"),
+		},
+		{"the body is not a form", youtubeUpload, []string{token, "Content-Type: " + formType, typed, sized}, youtubeError(400, "parseError")},
+		{"a part is required", strings.Split(youtubeUpload, "&")[0], good, youtubeError(400, "missingRequiredParameter")},
+		{"an unknown part", youtubeUpload + ",statistics", good, youtubeError(400, "unknownPart")},
+		{"an unknown parameter", youtubeUpload + "&notify=true", good, youtubeError(400, "unexpectedParameter")},
+		{"another kind of upload", strings.Replace(youtubeUpload, "resumable", "media", 1), good, youtubeError(400, "invalidParameter")},
+	} {
+		b.transfer(http.MethodPost, b.http.URL+tt.path, strings.NewReader(plainVideo), tt.headers...).want(t, tt.why, tt.want...)
 	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			r, err := b.tryTransfer(http.MethodPost, b.http.URL+tt.path, strings.NewReader(plainVideo), tt.headers...)
-			if err != nil || !isYouTubeError(r, tt.status, tt.want) {
-				t.Errorf("%v %d %s, want %d %s", err, r.status, r.body, tt.status, tt.want)
-			}
-		})
-	}
+	same(t, "a session is not a video", 0, len(b.posted("youtube")))
 }
 
 func TestYouTubeChunks(t *testing.T) {
@@ -160,90 +123,149 @@ func TestYouTubeChunks(t *testing.T) {
 	const unit, size = 256 << 10, 1_000_000
 	film := movie("isom", 1920, 1080, 42*time.Second, size)
 	session := b.session(plainVideo, size)
-	if r := b.askSession(session, size); r.status != http.StatusPermanentRedirect || r.header.Get("Range") != "" || r.header.Get("Location") != "" {
-		t.Errorf("an empty session: %d %v", r.status, r.header)
-	}
-	steps := []struct {
-		reason     string
-		first, end int
-		status     int
-		stored     string
+	b.askSession(session, size).want(t, "an empty session", 308, "Range: ", "Location: ")
+	for _, s := range []struct {
+		why                string
+		first, end, status int
+		stored             string
 	}{
 		{"the second chunk before the first", unit, 2 * unit, 400, ""},
-		{"a size that is no multiple", 0, unit + 1, 400, ""},
+		{"a size that is not a multiple of 256 KiB", 0, unit + unit/2, 400, ""},
 		{"the first chunk", 0, unit, 308, "bytes=0-262143"},
-		{"the same once more", 0, unit, 400, "bytes=0-262143"},
-		{"two at once", unit, 3 * unit, 308, "bytes=0-786431"},
-		{"the last, of any size", 3 * unit, size, 200, ""},
-	}
-	for _, s := range steps {
-		r, err := b.chunkOnYouTube(session, film, s.first, s.end)
-		if err != nil || r.status != s.status || s.status == 308 && r.header.Get("Range") != s.stored {
-			t.Errorf("%s: %v %d %v %s, want %d %s", s.reason, err, r.status, r.header, r.body, s.status, s.stored)
+		{"the first chunk again", 0, unit, 400, "bytes=0-262143"},
+		{"two units at once", unit, 3 * unit, 308, "bytes=0-786431"},
+		{"the last chunk may have any size", 3 * unit, size, 200, ""},
+	} {
+		r := b.chunk(session, film, s.first, s.end).want(t, s.why, s.status)
+		if s.status == 308 {
+			r.want(t, s.why, "Range: "+s.stored)
 		}
-		if ask := b.askSession(session, size); s.status != 200 && (ask.status != 308 || ask.header.Get("Range") != s.stored) {
-			t.Errorf("%s, then asked: %d %s, want %s", s.reason, ask.status, ask.header.Get("Range"), s.stored)
+		if s.status != 200 {
+			b.askSession(session, size).want(t, s.why+": the progress", 308, "Range: "+s.stored)
 		}
 	}
 	done := b.askSession(session, size)
 	id := done.text("id")
-	if done.status != http.StatusOK || done.text("kind") != "youtube#video" || done.text("status", "uploadStatus") != "uploaded" || done.text("snippet", "title") != "Release 1.4" {
-		t.Errorf("a session that is done: %d %s", done.status, done.body)
-	}
-	want := map[string]any{
-		"id": id, "platform": "youtube", "account_id": demo(t, "youtube").ID, "text": "What changed", "title": "Release 1.4",
-		"media": mediaOf("video/mp4", film), "in_reply_to": "", "url": b.http.URL + "/youtube/watch?v=" + id, "privacy": "public",
-		"draft": false, "created_at": "2026-12-01T09:00:00.123Z",
-	}
-	posts := b.posted("youtube")
+	done.want(t, "a completed session", 200, "kind=youtube#video", "status.uploadStatus=uploaded", "snippet.title=Release 1.4")
 	ignoreDetail := cmp.FilterPath(func(p cmp.Path) bool {
 		key, ok := p.Last().(cmp.MapIndex)
 		return ok && key.Key().String() == "detail"
 	}, cmp.Ignore())
-	if diff := cmp.Diff([]any{want}, posts, ignoreDetail); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-	if page := b.call(http.MethodGet, "/youtube/watch?v="+id, "", "", ""); page.status != 200 || !strings.Contains(page.body, "/_media/"+sumOf(film)) {
-		t.Errorf("the video's page: %d %s", page.status, page.body)
-	}
-	if got := []int{b.callsOn("youtube", "create"), b.callsOn("youtube", "publish")}; !cmp.Equal(got, []int{1, 1}) {
-		t.Errorf("create and publish were called %v times, want once each", got)
-	}
+	same(t, "the post in the control API", []any{map[string]any{
+		"id": id, "platform": "youtube", "account_id": channelID, "text": "What changed", "title": "Release 1.4",
+		"media": mediaOf("video/mp4", film), "in_reply_to": "", "url": b.http.URL + "/youtube/watch?v=" + id, "privacy": "public",
+		"draft": false, "created_at": "2026-12-01T09:00:00.123Z",
+	}}, b.posted("youtube"), ignoreDetail)
+	b.page("/youtube/watch?v="+id).want(t, "the video's page", 200, "~/_media/"+sumOf(film))
+	same(t, "calls of create and publish", []int{1, 1}, []int{b.callsOn("youtube", "create"), b.callsOn("youtube", "publish")})
 }
 
 func TestYouTubeSessionRefusals(t *testing.T) {
 	b := start(t, "")
-	film := movie("isom", 720, 1280, 5*time.Second, 2000)
-	session := b.session(plainVideo, len(film))
-	const kind = "Content-Type: video/mp4"
-	tests := []struct {
-		name, address string
-		body          []byte
-		headers       []string
-		status        int
-		want          string
+	session := b.session(plainVideo, len(shortFilm))
+	invalid := youtubeError(400, "badRequest")
+	for _, tt := range []struct {
+		why, address, kind, contentRange string
+		bytes                            int
+		want                             is
 	}{
-		{"another session", session + "X", film, []string{kind}, 404, "notFound"},
-		{"another size", session, film[:1999], []string{kind}, 400, "badRequest"},
-		{"another total", session, film, []string{kind, "Content-Range: bytes 0-1999/2001"}, 400, "badRequest"},
-		{"fewer bytes than the range says", session, film[:1000], []string{kind, "Content-Range: bytes 0-1999/2000"}, 400, "badRequest"},
-		{"a range that is none", session, film, []string{kind, "Content-Range: 0-1999/2000"}, 400, "badRequest"},
-		{"a query with bytes", session, film, []string{kind, "Content-Range: bytes */2000"}, 400, "badRequest"},
-		{"another type", session, film, []string{"Content-Type: text/plain"}, 400, "badContent"},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			r, err := b.tryTransfer(http.MethodPut, tt.address, bytes.NewReader(tt.body), tt.headers...)
-			if err != nil || !isYouTubeError(r, tt.status, tt.want) {
-				t.Errorf("%v %d %s, want %d %s", err, r.status, r.body, tt.status, tt.want)
-			}
-		})
+		{"an unknown session", session + "X", "video/mp4", "", 2000, youtubeError(404, "notFound")},
+		{"another size than announced", session, "video/mp4", "", 1999, invalid},
+		{"another total", session, "video/mp4", "bytes 0-1999/2001", 2000, invalid},
+		{"fewer bytes than the range", session, "video/mp4", "bytes 0-1999/2000", 1000, invalid},
+		{"an invalid range", session, "video/mp4", "0-1999/2000", 2000, invalid},
+		{"a query has no bytes", session, "video/mp4", "bytes */2000", 2000, invalid},
+		{"another type", session, "text/plain", "", 2000, youtubeError(400, "badContent")},
+	} {
+		headers := []string{"Content-Type: " + tt.kind}
+		if tt.contentRange != "" {
+			headers = append(headers, "Content-Range: "+tt.contentRange)
+		}
+		b.transfer(http.MethodPut, tt.address, bytes.NewReader(shortFilm[:tt.bytes]), headers...).want(t, tt.why, tt.want...)
 	}
 	b.clock.Step(7 * 24 * time.Hour)
-	if r := b.askSession(session, len(film)); r.status != http.StatusGone {
-		t.Errorf("after a week: %d %s", r.status, r.body)
+	b.askSession(session, len(shortFilm)).want(t, "a session expires after a week", 410)
+	same(t, "posts", 0, len(b.posted("youtube")))
+}
+
+// related returns a request body with a description and a file, and its content type.
+func related(t *testing.T, description, fileType string, file []byte) (contentType string, body []byte) {
+	t.Helper()
+	var out bytes.Buffer
+	parts := multipart.NewWriter(&out)
+	part := func(kind string, content []byte) {
+		w, err := parts.CreatePart(textproto.MIMEHeader{"Content-Type": {kind}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = w.Write(content) // writing to a buffer never fails
 	}
-	if got := b.posted("youtube"); len(got) != 0 {
-		t.Errorf("posted %v", got)
+	part(jsonType, []byte(description))
+	part(fileType, file)
+	_ = parts.Close()
+	return "multipart/related; boundary=" + parts.Boundary(), out.Bytes()
+}
+
+// TestYouTubeChunksOfGooglesClient uploads like google.golang.org/api: without a length, in POST chunks, without the response 308.
+func TestYouTubeChunksOfGooglesClient(t *testing.T) {
+	const unit = 256 << 10
+	for _, tt := range []struct {
+		why  string
+		end  int
+		last string // the final request's Content-Range
+	}{
+		{"the last chunk gives the total", 2*unit + 100, fmt.Sprintf("bytes %d-%d/%d", 2*unit, 2*unit+99, 2*unit+100)},
+		{"an empty chunk gives the total", 2 * unit, fmt.Sprintf("bytes */%d", 2*unit)},
+	} {
+		b := start(t, "")
+		file := movie("isom", 640, 360, time.Second, tt.end)
+		session := b.atGoogle(http.MethodPost, youtubeUpload, []byte(plainVideo), "Content-Type: "+jsonUTF8, "X-Upload-Content-Type: video/mp4").
+			want(t, "a session without a length", 200, "Location: *").header.Get("Location")
+		const quiet, video = "X-GUploader-No-308: yes", "Content-Type: video/mp4"
+		for first := 0; first < 2*unit; first += unit {
+			part := fmt.Sprintf("Content-Range: bytes %d-%d/*", first, first+unit-1)
+			b.atGoogle(http.MethodPost, session, file[first:first+unit], video, quiet, part).
+				want(t, "a chunk", 200, "X-Http-Status-Code-Override: 308", fmt.Sprintf("Range: bytes=0-%d", first+unit-1))
+		}
+		b.atGoogle(http.MethodPut, session, nil, "Content-Range: bytes */*").want(t, "the progress", 308)
+		r := b.atGoogle(http.MethodPost, session, file[2*unit:], video, quiet, "Content-Range: "+tt.last)
+		r.want(t, tt.why, 200, "X-Http-Status-Code-Override: ", "id=*")
+		same(t, "videos", 1, len(b.posted("youtube")))
 	}
+}
+
+// TestYouTubeInOneRequest sends Google clients' requests for small files.
+func TestYouTubeInOneRequest(t *testing.T) {
+	file := movie("isom", 640, 360, time.Second, 5000)
+	insert := func(b *box, path, description, fileType string, file []byte) reply {
+		contentType, body := related(t, description, fileType, file)
+		return b.atGoogle(http.MethodPost, path, body, "Content-Type: "+contentType)
+	}
+	for _, tt := range []struct {
+		why, description, fileType string
+		file                       []byte
+		status                     int
+	}{
+		{"the default of both of Google's clients", plainVideo, "video/mp4", file, 200},
+		{"clients do not always know the type", plainVideo, "application/octet-stream", file, 200},
+		{"a misspelt field", `{"snippet":{"titel":"a"}}`, "video/mp4", file, 400},
+		{"a title is required", `{"snippet":{}}`, "video/mp4", file, 400},
+		{"an image is not a video", plainVideo, "image/png", file, 400},
+		{"a video is not empty", plainVideo, "video/mp4", nil, 400},
+	} {
+		b := start(t, "")
+		r := insert(b, youtubeInsert, tt.description, tt.fileType, tt.file).want(t, tt.why, tt.status)
+		posts := 0
+		if tt.status == 200 {
+			posts = 1
+			r.want(t, tt.why, "id=*")
+		}
+		same(t, tt.why+": videos", posts, len(b.posted("youtube")))
+	}
+	insert(startLenient(t), youtubeInsert+",recordingDetails&notifySubscribers=false&alt=json", `{"snippet":{"title":"a","categoryId":"22",`+
+		`"tags":["b"]},"status":{"privacyStatus":"private","selfDeclaredMadeForKids":false}}`, "video/mp4", file).want(t, "documented fields", 200)
+	b := start(t, "")
+	b.atGoogle(http.MethodPost, youtubeInsert, []byte("not parts"), "Content-Type: multipart/related").want(t, "a body without parts", 400)
+	b.set("youtube", `{"quota":0}`)
+	insert(b, youtubeInsert, plainVideo, "video/mp4", file).want(t, "a used quota", youtubeError(400, "uploadLimitExceeded")...)
 }
