@@ -4,42 +4,33 @@
 package sandbox_test
 
 import (
+	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
 )
 
-// The identity requests for each platform's demo account, as documented.
+// identities are the identity requests for each platform's demo account, as documented.
 var identities = []struct {
 	platform, method, path, contentType, body string
 	// id is the response path of the account's ID.
-	id []string
+	id string
 }{
-	{"x", "GET", "/x/2/users/me", "", "", []string{"data", "id"}},
-	{"threads", "GET", "/threads/v1.0/me?fields=id,username,name,threads_profile_picture_url,is_verified", "", "", []string{"id"}},
-	{"instagram", "GET", "/instagram/v25.0/me?fields=user_id,username,name,profile_picture_url,account_type", "", "", []string{"user_id"}},
-	{"facebook", "GET", "/facebook/v25.0/me?fields=id,name,username,picture{url}", "", "", []string{"id"}},
-	{"tiktok", "GET", "/tiktok/v2/user/info/?fields=open_id,avatar_url,display_name,username", "", "", []string{"data", "user", "open_id"}},
-	{"tiktok", "POST", "/tiktok/v2/post/publish/creator_info/query/", "application/json; charset=UTF-8", "{}", nil},
-	{"youtube", "GET", "/youtube/youtube/v3/channels?part=snippet,contentDetails&mine=true", "", "", []string{"items", "0", "id"}},
+	{"x", "GET", "/x/2/users/me", "", "", "data.id"},
+	{"threads", "GET", "/threads/v1.0/me?fields=id,username,name,threads_profile_picture_url,is_verified", "", "", "id"},
+	{"instagram", "GET", "/instagram/v25.0/me?fields=user_id,username,name,profile_picture_url,account_type", "", "", "user_id"},
+	{"facebook", "GET", "/facebook/v25.0/me?fields=id,name,username,picture{url}", "", "", "id"},
+	{"tiktok", "GET", "/tiktok/v2/user/info/?fields=open_id,avatar_url,display_name,username", "", "", "data.user.open_id"},
+	{"tiktok", "POST", "/tiktok/v2/post/publish/creator_info/query/", jsonUTF8, "{}", ""},
+	{"youtube", "GET", "/youtube/youtube/v3/channels?part=snippet,contentDetails&mine=true", "", "", "items.0.id"},
 }
 
-func TestIdentityOfDemoAccounts(t *testing.T) {
-	b := start(t, "")
-	for _, tt := range identities {
-		account := demo(t, tt.platform)
-		r := b.as(tt.platform, tt.method, tt.path, tt.contentType, tt.body)
-		if r.status != http.StatusOK || tt.id != nil && r.text(tt.id...) != account.ID {
-			t.Errorf("%s %s: %d %s, want the account %s", tt.method, tt.path, r.status, r.body, account.ID)
-		}
-		if !strings.Contains(strings.ToLower(r.body), strings.ToLower(account.Username)) && tt.platform != "youtube" {
-			t.Errorf("%s: no username in %s", tt.path, r.body)
-		}
-	}
+// identify sends the i-th identity request with a token.
+func (b *box) identify(i int, token string) reply {
+	b.t.Helper()
+	return b.call(identities[i].method, identities[i].path, token, identities[i].contentType, identities[i].body)
 }
 
 func TestIdentityAnswers(t *testing.T) {
@@ -47,110 +38,98 @@ func TestIdentityAnswers(t *testing.T) {
 	picture := func(platform string) string {
 		return b.http.URL + "/_assets/avatar/" + platform + "/" + demo(t, platform).ID + ".svg"
 	}
-	tests := []struct {
+	for _, tt := range []struct {
 		platform, path string
 		at             []string
 		want           any
 	}{
-		{"threads", "/threads/v1.0/me", nil, map[string]any{"id": "24000000000000001"}},
-		{"threads", "/threads/v1.0/24000000000000001?fields=id,username,name,threads_profile_picture_url,is_verified", nil, map[string]any{
-			"id": "24000000000000001", "username": "herald_demo", "name": "Herald Demo", "is_verified": false,
+		{"threads", "/threads/v1.0/me", nil, map[string]any{"id": threadsID}},
+		{"threads", "/threads/v1.0/" + threadsID + "?fields=id,username,name,threads_profile_picture_url,is_verified", nil, map[string]any{
+			"id": threadsID, "username": "herald_demo", "name": "Herald Demo", "is_verified": false,
 			"threads_profile_picture_url": picture("threads"),
 		}},
 		{"instagram", "/instagram/v26.0/me?fields=user_id,username,account_type,profile_picture_url", nil, map[string]any{
 			// The app-scoped ID differs from the ID in paths.
-			"id": "12168631381883363", "user_id": "17841400000000001", "username": "herald_demo", "account_type": "BUSINESS",
+			"id": "12168631381883363", "user_id": instagramID, "username": "herald_demo", "account_type": "BUSINESS",
 			"profile_picture_url": picture("instagram"),
 		}},
-		{"facebook", "/facebook/v26.0/me", nil, map[string]any{"id": "104000000000001", "name": "Herald Demo"}},
+		{"facebook", "/facebook/v26.0/me", nil, map[string]any{"id": pageID, "name": "Herald Demo"}},
 		{"facebook", "/facebook/v25.0/me?fields=username,picture{url}", nil, map[string]any{
-			"id": "104000000000001", "username": "herald.demo", "picture": map[string]any{"data": map[string]any{"url": picture("facebook")}},
+			"id": pageID, "username": "herald.demo", "picture": map[string]any{"data": map[string]any{"url": picture("facebook")}},
 		}},
 		{"tiktok", "/tiktok/v2/user/info/?fields=open_id,display_name,username,avatar_url", []string{"data", "user"}, map[string]any{
-			"open_id": "-000HeraldDemoAccount00000000001", "display_name": "Herald Demo", "username": "herald_demo",
-			"avatar_url": picture("tiktok"),
+			"open_id": tiktokID, "display_name": "Herald Demo", "username": "herald_demo", "avatar_url": picture("tiktok"),
 		}},
 		{"youtube", "/youtube/youtube/v3/channels?part=contentDetails&mine=true", []string{"items", "0", "contentDetails"}, map[string]any{
 			"relatedPlaylists": map[string]any{"likes": "", "uploads": "UUHeraldDemo000000000001"},
 		}},
 		{"youtube", "/youtube/youtube/v3/channels?part=snippet&part=id&mine=true", []string{"items", "0", "snippet", "customUrl"}, "@herald_demo"},
-	}
-	for _, tt := range tests {
-		r := b.read(tt.platform, tt.path)
-		if diff := cmp.Diff(tt.want, r.at(tt.at...)); r.status != http.StatusOK || diff != "" {
-			t.Errorf("%s: %d (-want +got):\n%s", tt.path, r.status, diff)
-		}
+	} {
+		same(t, tt.path, tt.want, b.read(tt.platform, tt.path).want(t, tt.path, 200).at(tt.at...))
 	}
 }
 
 func TestCreatorInfo(t *testing.T) {
 	b := start(t, "")
 	ask := func() reply {
-		return b.as("tiktok", http.MethodPost, "/tiktok/v2/post/publish/creator_info/query/", "application/json", "")
+		return b.as("tiktok", http.MethodPost, tiktokPublish+"creator_info/query/", jsonType, "").want(t, "the envelope", 200, "error.log_id=*")
 	}
 	want := map[string]any{
-		"creator_avatar_url": b.http.URL + "/_assets/avatar/tiktok/-000HeraldDemoAccount00000000001.svg",
+		"creator_avatar_url": b.http.URL + "/_assets/avatar/tiktok/" + tiktokID + ".svg",
 		"creator_username":   "herald_demo", "creator_nickname": "Herald Demo",
 		"privacy_level_options": []any{"PUBLIC_TO_EVERYONE", "MUTUAL_FOLLOW_FRIENDS", "SELF_ONLY"},
 		"comment_disabled":      false, "duet_disabled": false, "stitch_disabled": false, "max_video_post_duration_sec": 600.0,
 	}
-	r := ask()
-	if diff := cmp.Diff(any(want), r.at("data")); diff != "" {
-		t.Errorf("a public account (-want +got):\n%s", diff)
-	}
-	if r.text("error", "code") != "ok" || r.text("error", "log_id") == "" {
-		t.Errorf("no envelope: %s", r.body)
-	}
-	account := "/accounts/tiktok/" + demo(t, "tiktok").ID
-	b.control(http.MethodPut, account, `{"private":true,"comment_disabled":true}`, http.StatusOK)
+	same(t, "a public account", want, ask().want(t, "no error", "error.code=ok").at("data"))
+	b.set("tiktok", `{"private":true,"comment_disabled":true}`)
 	want["privacy_level_options"] = []any{"FOLLOWER_OF_CREATOR", "MUTUAL_FOLLOW_FRIENDS", "SELF_ONLY"}
 	want["comment_disabled"], want["duet_disabled"], want["stitch_disabled"] = true, true, true
-	if diff := cmp.Diff(any(want), ask().at("data")); diff != "" {
-		t.Errorf("a private account without comments (-want +got):\n%s", diff)
-	}
-	b.control(http.MethodPut, account, `{"quota":0}`, http.StatusOK)
-	if r := ask(); r.status != http.StatusOK || r.text("error", "code") != "spam_risk_too_many_posts" {
-		t.Errorf("without room for a post: %d %s, want the error within a 200", r.status, r.body)
-	}
+	same(t, "a private account without comments", want, ask().at("data"))
+	b.set("tiktok", `{"quota":0}`)
+	ask().want(t, "a used quota is an error within a 200", "error.code=spam_risk_too_many_posts")
 }
 
 func TestRefreshRefusals(t *testing.T) {
-	const json = "application/json"
-	tests := []struct {
-		name, method, path, contentType, body string
-		status                                int
-		at                                    []string
-		want                                  any
-	}{
-		{"Threads: a young token", "GET", "/threads/refresh_access_token?grant_type=th_refresh_token&access_token=threads-access-demo", "", "", 400, []string{"error", "code"}, 100.0},
-		{"Threads: Instagram's grant", "GET", "/threads/refresh_access_token?grant_type=ig_refresh_token&access_token=threads-access-demo", "", "", 400, []string{"error", "code"}, 100.0},
-		{"Threads: no grant", "GET", "/threads/refresh_access_token?access_token=threads-access-demo", "", "", 400, []string{"error", "code"}, 100.0},
-		{"Threads: no token", "GET", "/threads/refresh_access_token?grant_type=th_refresh_token", "", "", 400, []string{"error", "code"}, 104.0},
-		{"Threads: another platform's token", "GET", "/threads/refresh_access_token?grant_type=th_refresh_token&access_token=instagram-access-demo", "", "", 400, []string{"error", "code"}, 190.0},
-		{"Threads: a POST", "POST", "/threads/refresh_access_token", formType, "grant_type=th_refresh_token&access_token=threads-access-demo", 400, []string{"error", "code"}, 2500.0},
-		{"Threads: a client, too", "GET", "/threads/refresh_access_token?grant_type=th_refresh_token&client_id=1&access_token=threads-access-demo", "", "", 400, []string{"error", "code"}, 100.0},
-		{"Facebook: there is none", "GET", "/facebook/refresh_access_token?grant_type=fb_refresh_token&access_token=facebook-access-demo", "", "", 404, nil, nil},
-		{"TikTok: client_id", "POST", "/tiktok/v2/oauth/token/", formType, "client_id=c&client_secret=s&grant_type=refresh_token&refresh_token=tiktok-refresh-demo", 401, []string{"error"}, "invalid_client"},
-		{"TikTok: no secret", "POST", "/tiktok/v2/oauth/token/", formType, "client_key=c&grant_type=refresh_token&refresh_token=tiktok-refresh-demo", 401, []string{"error"}, "invalid_client"},
-		{"TikTok: JSON", "POST", "/tiktok/v2/oauth/token/", json, `{"client_key":"c"}`, 400, []string{"error"}, "invalid_request"},
-		{"TikTok: no token", "POST", "/tiktok/v2/oauth/token/", formType, "client_key=c&client_secret=s&grant_type=refresh_token", 400, []string{"error"}, "invalid_request"},
-		{"TikTok: an access token", "POST", "/tiktok/v2/oauth/token/", formType, "client_key=c&client_secret=s&grant_type=refresh_token&refresh_token=tiktok-access-demo", 400, []string{"error"}, "invalid_grant"},
-		{"TikTok: another platform's token", "POST", "/tiktok/v2/oauth/token/", formType, "client_key=c&client_secret=s&grant_type=refresh_token&refresh_token=youtube-refresh-demo", 400, []string{"error"}, "invalid_grant"},
-		{"TikTok: without the slash at the end", "POST", "/tiktok/v2/oauth/token", formType, "client_key=c", 404, []string{"error", "code"}, "invalid_params"},
-		{"YouTube: no client", "POST", "/youtube/token", formType, "client_secret=s&grant_type=refresh_token&refresh_token=youtube-refresh-demo", 400, []string{"error"}, "invalid_request"},
-		{"YouTube: no secret", "POST", "/youtube/token", formType, "client_id=c&grant_type=refresh_token&refresh_token=youtube-refresh-demo", 400, []string{"error"}, "invalid_request"},
-		{"YouTube: another grant", "POST", "/youtube/token", formType, "client_id=c&client_secret=s&grant_type=password&refresh_token=youtube-refresh-demo", 400, []string{"error"}, "unsupported_grant_type"},
-		{"YouTube: an unknown token", "POST", "/youtube/token", formType, "client_id=c&client_secret=s&grant_type=refresh_token&refresh_token=x", 400, []string{"error"}, "invalid_grant"},
-		{"YouTube: JSON", "POST", "/youtube/token", json, `{}`, 400, []string{"error"}, "invalid_request"},
-	}
 	b := start(t, "")
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			r := b.call(tt.method, tt.path, "", tt.contentType, tt.body)
-			if r.status != tt.status || tt.at != nil && r.at(tt.at...) != tt.want {
-				t.Errorf("%d %s, want %d with %v", r.status, r.body, tt.status, tt.want)
-			}
-		})
+	threads := func(query string) reply { return b.page("/threads/refresh_access_token?" + query) }
+	b.each(t, threads, []row{
+		{"a token of less than a day", "grant_type=th_refresh_token&access_token=threads-access-demo", graphError(100, "")},
+		{"Instagram's grant on Threads", "grant_type=ig_refresh_token&access_token=threads-access-demo", graphError(100, "")},
+		{"no grant on Threads", "access_token=threads-access-demo", graphError(100, "")},
+		{"no token on Threads", "grant_type=th_refresh_token", graphError(104, "")},
+		{"Instagram's token on Threads", "grant_type=th_refresh_token&access_token=instagram-access-demo", graphError(190, "")},
+		{"a client on Threads", "grant_type=th_refresh_token&client_id=1&access_token=threads-access-demo", graphError(100, "")},
+	})
+	form := func(path string) func(string) reply {
+		return func(body string) reply { return b.call(http.MethodPost, path, "", formType, body) }
+	}
+	form("/threads/refresh_access_token")("grant_type=th_refresh_token&access_token=threads-access-demo").
+		want(t, "Threads refreshes by GET", graphError(2500, "")...)
+	b.page("/facebook/refresh_access_token?grant_type=fb_refresh_token&access_token=facebook-access-demo").want(t, "Facebook has no refresh", 404)
+	invalid, grant := is{400, "error=invalid_request"}, is{400, "error=invalid_grant"}
+	const tiktok = "client_key=c&client_secret=s&grant_type=refresh_token"
+	b.each(t, form("/tiktok/v2/oauth/token/"), []row{
+		{
+			"TikTok calls the client client_key", "client_id=c&client_secret=s&grant_type=refresh_token&refresh_token=tiktok-refresh-demo",
+			is{401, "error=invalid_client"},
+		},
+		{"TikTok needs a secret", "client_key=c&grant_type=refresh_token&refresh_token=tiktok-refresh-demo", is{401, "error=invalid_client"}},
+		{"TikTok needs a refresh token", tiktok, invalid},
+		{"an access token on TikTok", tiktok + "&refresh_token=tiktok-access-demo", grant},
+		{"Google's token on TikTok", tiktok + "&refresh_token=youtube-refresh-demo", grant},
+	})
+	form("/tiktok/v2/oauth/token")("client_key=c").want(t, "TikTok's path ends with a slash", 404, "error.code=invalid_params")
+	b.each(t, form("/youtube/token"), []row{
+		{"Google needs a client", "client_secret=s&grant_type=refresh_token&refresh_token=youtube-refresh-demo", invalid},
+		{"Google needs a secret", "client_id=c&grant_type=refresh_token&refresh_token=youtube-refresh-demo", invalid},
+		{
+			"another grant on Google", "client_id=c&client_secret=s&grant_type=password&refresh_token=youtube-refresh-demo",
+			is{400, "error=unsupported_grant_type"},
+		},
+		{"an unknown token on Google", "client_id=c&client_secret=s&grant_type=refresh_token&refresh_token=x", grant},
+	})
+	for _, path := range []string{"/tiktok/v2/oauth/token/", "/youtube/token"} {
+		b.call(http.MethodPost, path, "", jsonType, `{"client_key":"c"}`).want(t, path+" takes no JSON", invalid...)
 	}
 }
 
@@ -158,78 +137,50 @@ func TestLongLivedTokens(t *testing.T) {
 	for platform, grant := range map[string]string{"threads": "th_refresh_token", "instagram": "ig_refresh_token"} {
 		t.Run(platform, func(t *testing.T) {
 			b := start(t, "")
-			first := demo(t, platform).AccessToken
-			me := map[string]string{"threads": "/threads/v1.0/me", "instagram": "/instagram/v25.0/me"}[platform]
+			account, first := "/accounts/"+platform+"/"+demo(t, platform).ID, demo(t, platform).AccessToken
+			path := map[string]string{"threads": "/threads/v1.0/me", "instagram": "/instagram/v25.0/me"}[platform]
+			me := func(token string) reply { return b.call(http.MethodGet, path, token, "", "") }
 			refresh := func(token string) reply {
-				return b.call(http.MethodGet, "/"+platform+"/refresh_access_token?grant_type="+grant+"&access_token="+token, "", "", "")
+				return b.page("/" + platform + "/refresh_access_token?grant_type=" + grant + "&access_token=" + token)
 			}
 			b.clock.Step(24*time.Hour - time.Second)
-			if r := refresh(first); r.status != http.StatusBadRequest || !strings.Contains(r.body, "24h") {
-				t.Errorf("a second too early: %d %s", r.status, r.body)
-			}
+			refresh(first).want(t, "a token of less than a day", 400, "~24h")
 			b.clock.Step(time.Second)
-			r := refresh(first)
-			second := r.text("access_token")
-			if r.status != http.StatusOK || second == first || r.at("expires_in") != 60.0*24*3600 || r.text("token_type") != "bearer" {
-				t.Fatalf("after a day: %d %s", r.status, r.body)
-			}
-			if r := refresh(second); r.status != http.StatusBadRequest {
-				t.Errorf("the new one is young again: %d %s", r.status, r.body)
-			}
+			second := refresh(first).want(t, "a token of a day", 200, "expires_in=5184000", "token_type=bearer").text("access_token")
+			refresh(second).want(t, "the new token is less than a day old", 400)
 			b.clock.Step(59 * 24 * time.Hour)
-			if r := b.call(http.MethodGet, me, first, "", ""); r.at("error", "code") != 190.0 || r.at("error", "error_subcode") != 463.0 {
-				t.Errorf("the first token after 60 days: %d %s", r.status, r.body)
-			}
-			if r := refresh(first); r.at("error", "code") != 190.0 {
-				t.Errorf("an expired token cannot be refreshed: %d %s", r.status, r.body)
-			}
-			if r := b.call(http.MethodGet, me, second, "", ""); r.status != http.StatusOK {
-				t.Errorf("the second token has a day left: %d %s", r.status, r.body)
-			}
+			me(first).want(t, "the first token after 60 days", "error.code=190", "error.error_subcode=463")
+			refresh(first).want(t, "an expired token cannot be refreshed", "error.code=190")
+			me(second).want(t, "the second token has a day left", 200)
 			b.clock.Step(24 * time.Hour)
-			account := "/accounts/" + platform + "/" + demo(t, platform).ID
-			if r := b.control(http.MethodGet, account, "", http.StatusOK); r.text("data", "access_token") != second {
-				t.Errorf("the control API shows %s, want the newest token", r.body)
-			}
+			b.control(http.MethodGet, account, "", 200).want(t, "the control API returns the newest token", "data.access_token="+second)
 			third := b.control(http.MethodPut, account, "", http.StatusOK).text("data", "access_token")
-			if r := b.call(http.MethodGet, me, third, "", ""); r.status != http.StatusOK {
-				t.Errorf("PUT replaces a token that has ended for good: %d %s", r.status, r.body)
-			}
+			me(third).want(t, "PUT replaces an expired token", 200)
 		})
 	}
 }
 
-func TestShortLongLivedTokens(t *testing.T) {
+func TestTokensWithOtherLifetimes(t *testing.T) {
 	b := start(t, "")
-	token := b.control(http.MethodPut, "/accounts/threads/7", `{"token_ttl_s":60}`, http.StatusCreated).text("data", "access_token")
+	short := b.account("threads", "7", `{"token_ttl_s":60}`)
 	refresh := func() reply {
-		return b.call(http.MethodGet, "/threads/refresh_access_token?grant_type=th_refresh_token", token, "", "")
+		return b.call(http.MethodGet, "/threads/refresh_access_token?grant_type=th_refresh_token", short, "", "")
 	}
 	b.clock.Step(time.Second - time.Millisecond)
-	if r := refresh(); r.status != http.StatusBadRequest {
-		t.Errorf("a day of 60 is a second of a minute: %d %s", r.status, r.body)
-	}
+	refresh().want(t, "the minimum age shrinks with the lifetime: a second of a minute", 400)
 	b.clock.Step(time.Millisecond)
-	if r := refresh(); r.status != http.StatusOK || r.at("expires_in") != 60.0 {
-		t.Errorf("%d %s", r.status, r.body)
-	}
-}
-
-func TestPageTokensDoNotEnd(t *testing.T) {
-	b := start(t, "")
+	refresh().want(t, "a token of a second", 200, "expires_in=60")
+	b.set("x", `{"token_ttl_s":5}`)
+	b.clock.Step(5 * time.Second)
+	b.get("/x/2/users/me").want(t, "a shortened lifetime applies to existing tokens", 401)
+	b.refresh("x-refresh-demo").want(t, "and to new ones", "expires_in=5")
 	b.clock.Step(5 * 365 * 24 * time.Hour)
-	if r := b.read("facebook", "/facebook/v25.0/me"); r.status != http.StatusOK {
-		t.Errorf("after five years: %d %s", r.status, r.body)
-	}
-	account := b.control(http.MethodGet, "/accounts/facebook/104000000000001", "", http.StatusOK)
-	if account.at("data", "expires_at") != nil || account.at("data", "token_ttl_s") != nil || account.text("data", "refresh_token") != "" {
-		t.Errorf("the control API shows an end: %s", account.body)
-	}
-	b.control(http.MethodPut, "/accounts/facebook/104000000000001", `{"token_ttl_s":30}`, http.StatusOK)
+	b.read("facebook", "/facebook/v25.0/me").want(t, "a Page's token does not expire", 200)
+	b.control(http.MethodGet, "/accounts/facebook/"+pageID, "", http.StatusOK).
+		want(t, "the control API shows no end", "data.expires_at=", "data.token_ttl_s=", "data.refresh_token=")
+	b.set("facebook", `{"token_ttl_s":30}`)
 	b.clock.Step(30 * time.Second)
-	if r := b.read("facebook", "/facebook/v25.0/me"); r.at("error", "error_subcode") != 463.0 {
-		t.Errorf("a token that was given an end: %d %s", r.status, r.body)
-	}
+	b.read("facebook", "/facebook/v25.0/me").want(t, "a Page's token with a lifetime expires", "error.error_subcode=463")
 }
 
 // tiktokRefresh exchanges a refresh token on TikTok.
@@ -242,100 +193,73 @@ func tiktokRefresh(b *box, token string) reply {
 func TestTikTokRotation(t *testing.T) {
 	b := start(t, "")
 	r := tiktokRefresh(b, "tiktok-refresh-demo")
-	want := map[string]any{
+	same(t, "a refresh", map[string]any{
 		"access_token": r.text("access_token"), "refresh_token": r.text("refresh_token"), "expires_in": 7200.0,
-		"refresh_expires_in": 180.0 * 24 * 3600, "open_id": demo(t, "tiktok").ID, "token_type": "Bearer",
+		"refresh_expires_in": 180.0 * 24 * 3600, "open_id": tiktokID, "token_type": "Bearer",
 		"scope": "user.info.basic,user.info.profile,video.publish,video.upload,video.list",
-	}
-	if diff := cmp.Diff(any(want), r.at()); diff != "" || r.text("refresh_token") == "tiktok-refresh-demo" {
-		t.Errorf("%d (-want +got):\n%s", r.status, diff)
-	}
-	if r := tiktokRefresh(b, "tiktok-refresh-demo"); r.status != http.StatusBadRequest || r.text("error") != "invalid_grant" || r.text("log_id") == "" {
-		t.Errorf("a used refresh token: %d %s", r.status, r.body)
-	}
+	}, r.at())
+	tiktokRefresh(b, "tiktok-refresh-demo").want(t, "a refresh token that is used up", 400, "error=invalid_grant", "log_id=*")
 	b.clock.Step(180 * 24 * time.Hour)
-	if r := tiktokRefresh(b, r.text("refresh_token")); r.text("error") != "invalid_grant" {
-		t.Errorf("a refresh token of 180 days: %d %s", r.status, r.body)
-	}
+	tiktokRefresh(b, r.text("refresh_token")).want(t, "a refresh token after 180 days", "error=invalid_grant")
 }
 
 func TestGoogleKeepsTheRefreshToken(t *testing.T) {
 	b := start(t, "")
-	refresh := func() reply {
-		return b.call(http.MethodPost, "/youtube/token", "", formType,
-			"client_id=c&client_secret=s&grant_type=refresh_token&refresh_token=youtube-refresh-demo")
-	}
+	const channels = "/youtube/youtube/v3/channels?part=id&mine=true"
 	for range 3 {
-		r := refresh()
-		want := map[string]any{
+		r := b.call(http.MethodPost, "/youtube/token", "", formType,
+			"client_id=c&client_secret=s&grant_type=refresh_token&refresh_token=youtube-refresh-demo")
+		same(t, "a refresh returns no new refresh token", map[string]any{
 			"access_token": r.text("access_token"), "expires_in": 3600.0, "token_type": "Bearer",
 			"scope": "https://www.googleapis.com/auth/youtube.upload https://www.googleapis.com/auth/youtube.readonly",
-		}
-		if diff := cmp.Diff(any(want), r.at()); diff != "" {
-			t.Errorf("%d, no new refresh token comes (-want +got):\n%s", r.status, diff)
-		}
-		if r := b.call(http.MethodGet, "/youtube/youtube/v3/channels?part=id&mine=true", r.text("access_token"), "", ""); r.status != http.StatusOK {
-			t.Errorf("the new access token: %d %s", r.status, r.body)
-		}
+		}, r.at())
+		b.call(http.MethodGet, channels, r.text("access_token"), "", "").want(t, "the new access token", 200)
 		b.clock.Step(time.Hour)
 	}
-	if r := b.read("youtube", "/youtube/youtube/v3/channels?part=id&mine=true"); r.status != http.StatusUnauthorized || r.text("error", "errors", "0", "reason") != "authError" {
-		t.Errorf("the first access token after hours: %d %s", r.status, r.body)
-	}
+	b.read("youtube", channels).want(t, "the first access token after hours", youtubeError(401, "authError")...)
 }
 
 func TestAccountsOnEveryPlatform(t *testing.T) {
 	b := start(t, "")
-	for _, tt := range identities {
-		path := "/accounts/" + tt.platform + "/4711"
-		if tt.platform == "tiktok" && tt.method == http.MethodPost {
-			path += "2"
+	for i, tt := range identities {
+		own := b.identify(i, demo(t, tt.platform).AccessToken).want(t, tt.path, 200)
+		path := fmt.Sprintf("/accounts/%s/471%d", tt.platform, i)
+		token := b.control(http.MethodPut, path, "", http.StatusCreated).text("data", "access_token")
+		other := b.identify(i, token).want(t, tt.path+" with the token of a new account", 200)
+		if tt.id != "" {
+			own.want(t, tt.path, tt.id+"="+demo(t, tt.platform).ID)
+			other.want(t, tt.path+" with the token of a new account", fmt.Sprintf("%s=471%d", tt.id, i))
 		}
-		r := b.control(http.MethodPut, path, "", http.StatusCreated)
-		token := r.text("data", "access_token")
-		if r := b.call(tt.method, tt.path, token, tt.contentType, tt.body); r.status != http.StatusOK || tt.id != nil && r.text(tt.id...) != "4711" {
-			t.Errorf("%s: the token of a new account: %d %s", tt.path, r.status, r.body)
-		}
-		again := b.control(http.MethodPut, path, "", http.StatusOK)
-		if again.text("data", "access_token") != token {
-			t.Errorf("%s: PUT gives another token to an account whose token works", tt.platform)
-		}
+		b.control(http.MethodPut, path, "", 200).want(t, path+" keeps a token that works", "data.access_token="+token)
 	}
 }
 
 func TestIdentityRefusals(t *testing.T) {
-	tests := []struct {
-		name, platform, path string
-		status               int
-		at                   []string
-		want                 any
-	}{
-		{"Threads: unknown field", "threads", "/threads/v1.0/me?fields=id,shoe_size", 400, []string{"error", "code"}, 100.0},
-		{"Threads: broken fields", "threads", "/threads/v1.0/me?fields=id,,username", 400, []string{"error", "code"}, 2500.0},
-		{"Threads: unknown parameter", "threads", "/threads/v1.0/me?field=id", 400, []string{"error", "type"}, "THApiException"},
-		{"Threads: unknown version", "threads", "/threads/v2.0/me", 400, []string{"error", "code"}, 2500.0},
-		{"Threads: unknown path", "threads", "/threads/v1.0/me/friends", 400, []string{"error", "code"}, 2500.0},
-		{"Threads: unknown id", "threads", "/threads/v1.0/1", 400, []string{"error", "error_subcode"}, 33.0},
-		{"Instagram: unknown field", "instagram", "/instagram/v25.0/me?fields=email", 400, []string{"error", "code"}, 100.0},
-		{"Instagram: unknown version", "instagram", "/instagram/v27.0/me", 400, []string{"error", "code"}, 2500.0},
-		{"Facebook: unknown field within one", "facebook", "/facebook/v25.0/me?fields=picture{size}", 400, []string{"error", "code"}, 100.0},
-		{"Facebook: fields of what has none", "facebook", "/facebook/v25.0/me?fields=name{first}", 400, []string{"error", "code"}, 2500.0},
-		{"Facebook: a brace that is not closed", "facebook", "/facebook/v25.0/me?fields=picture{url", 400, []string{"error", "code"}, 2500.0},
-		{"TikTok: no fields", "tiktok", "/tiktok/v2/user/info/", 400, []string{"error", "code"}, "invalid_params"},
-		{"TikTok: unknown field", "tiktok", "/tiktok/v2/user/info/?fields=open_id,email", 400, []string{"error", "code"}, "invalid_params"},
-		{"TikTok: unknown parameter", "tiktok", "/tiktok/v2/user/info/?fields=open_id&lang=en", 400, []string{"error", "code"}, "invalid_params"},
-		{"YouTube: no part", "youtube", "/youtube/youtube/v3/channels?mine=true", 400, []string{"error", "errors", "0", "reason"}, "missingRequiredParameter"},
-		{"YouTube: unknown part", "youtube", "/youtube/youtube/v3/channels?part=snippets&mine=true", 400, []string{"error", "errors", "0", "reason"}, "unknownPart"},
-		{"YouTube: no filter", "youtube", "/youtube/youtube/v3/channels?part=id", 400, []string{"error", "errors", "0", "reason"}, "missingRequiredParameter"},
-		{"YouTube: unknown parameter", "youtube", "/youtube/youtube/v3/channels?parts=id&mine=true", 400, []string{"error", "status"}, "INVALID_ARGUMENT"},
-		{"YouTube: unknown path", "youtube", "/youtube/v3/channels?part=id&mine=true", 404, []string{"error", "code"}, 404.0},
-	}
 	b := start(t, "")
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			if r := b.read(tt.platform, tt.path); r.status != tt.status || r.at(tt.at...) != tt.want {
-				t.Errorf("%d %s, want %d with %v", r.status, r.body, tt.status, tt.want)
-			}
-		})
+	get := func(path string) reply {
+		platform, _, _ := strings.Cut(path[1:], "/")
+		return b.read(platform, path)
 	}
+	invalid := tiktokError(400, "invalid_params")
+	b.each(t, get, []row{
+		{"an unknown field on Threads", "/threads/v1.0/me?fields=id,shoe_size", graphError(100, "")},
+		{"an empty field name", "/threads/v1.0/me?fields=id,,username", graphError(2500, "")},
+		{"Threads has its own error type", "/threads/v1.0/me?field=id", is{400, "error.type=THApiException"}},
+		{"an unknown version of Threads", "/threads/v2.0/me", graphError(2500, "")},
+		{"an unknown edge", "/threads/v1.0/me/friends", graphError(2500, "")},
+		{"an unknown node", "/threads/v1.0/1", missing},
+		{"an unknown field on Instagram", "/instagram/v25.0/me?fields=email", graphError(100, "")},
+		{"an unknown version of Instagram", "/instagram/v27.0/me", graphError(2500, "")},
+		{"an unknown field within a field", "/facebook/v25.0/me?fields=picture{size}", graphError(100, "")},
+		{"fields within a plain value", "/facebook/v25.0/me?fields=name{first}", graphError(2500, "")},
+		{"a brace without its end", "/facebook/v25.0/me?fields=picture{url", graphError(2500, "")},
+		{"TikTok needs fields", "/tiktok/v2/user/info/", invalid},
+		{"an unknown field on TikTok", "/tiktok/v2/user/info/?fields=open_id,email", invalid},
+		{"an unknown parameter on TikTok", "/tiktok/v2/user/info/?fields=open_id&lang=en", invalid},
+		{"YouTube needs a part", "/youtube/youtube/v3/channels?mine=true", youtubeError(400, "missingRequiredParameter")},
+		{"an unknown part on YouTube", "/youtube/youtube/v3/channels?part=snippets&mine=true", youtubeError(400, "unknownPart")},
+		{"YouTube needs a filter", "/youtube/youtube/v3/channels?part=id", youtubeError(400, "missingRequiredParameter")},
+		{"an unknown parameter on YouTube", "/youtube/youtube/v3/channels?parts=id&mine=true", is{400, "error.status=INVALID_ARGUMENT"}},
+		{"an unknown path on YouTube", "/youtube/v3/channels?part=id&mine=true", is{404, "error.code=404"}},
+	})
 }
