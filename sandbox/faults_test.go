@@ -4,89 +4,41 @@
 package sandbox_test
 
 import (
-	"context"
+	"fmt"
 	"net/http"
-	"strconv"
-	"strings"
 	"testing"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 func TestFaultOnPublish(t *testing.T) {
-	tests := []struct {
-		name, reason string
-		fault        string
-		wantStatus   int // 0: the connection is closed without a response
-		wantActed    bool
-		wantHeader   map[string]string
+	for _, tt := range []struct {
+		why, fault string
+		want       is // nil: the connection is closed without a response
+		posts      int
 	}{
+		{"an outage before the action publishes nothing", `"kind":"status","status":503`, is{503}, 0},
+		{"X reports used credits with 402", `"kind":"status","status":402`, is{402}, 0},
+		{"a client that follows a redirect sends the post twice", `"kind":"status","status":307`, is{307, "Location: /x/2/tweets"}, 0},
+		{"500 is the default status", `"kind":"status"`, is{500}, 0},
+		{"the connection is closed before the action", `"kind":"drop_before"`, nil, 0},
+		{"the connection is closed after the action", `"kind":"drop_after"`, nil, 1},
+		{"an error is returned after the action", `"kind":"error_after","status":502`, is{502}, 1},
 		{
-			name: "status", reason: "an outage before acting publishes nothing",
-			fault: `{"kind":"status","status":503}`, wantStatus: 503,
+			"the headers give the end of the limit in whole seconds, rounded up", `"kind":"rate_limit","retry_after_s":7`,
+			is{429, "X-Rate-Limit-Remaining: 0", fmt.Sprint("X-Rate-Limit-Reset: ", newClock().Now().Unix()+8)},
+			0,
 		},
-		{
-			name: "status of the platform's own wording", reason: "402 is how X says that the credits are gone",
-			fault: `{"kind":"status","status":402}`, wantStatus: 402,
-		},
-		{
-			name: "redirect", reason: "a client that follows it would ask twice",
-			fault: `{"kind":"status","status":307}`, wantStatus: 307,
-			wantHeader: map[string]string{"Location": "/x/2/tweets"},
-		},
-		{
-			name: "status by default", reason: "what is not said is a plain failure",
-			fault: `{"kind":"status"}`, wantStatus: 500,
-		},
-		{
-			name: "drop before", reason: "the connection ends and nothing was done",
-			fault: `{"kind":"drop_before"}`,
-		},
-		{
-			name: "drop after", reason: "the connection ends though the post is out: the outcome is unknown to the client",
-			fault: `{"kind":"drop_after"}`, wantActed: true,
-		},
-		{
-			name: "error after", reason: "a failure is answered though the post is out",
-			fault: `{"kind":"error_after","status":502}`, wantStatus: 502, wantActed: true,
-		},
-		{
-			name: "rate limit", reason: "the headers say when to come back, in whole seconds and never too early",
-			fault: `{"kind":"rate_limit","retry_after_s":7}`, wantStatus: 429,
-			wantHeader: map[string]string{
-				"X-Rate-Limit-Remaining": "0",
-				"X-Rate-Limit-Reset":     strconv.FormatInt(newClock().Now().Unix()+8, 10),
-			},
-		},
-		{
-			name: "token expired", reason: "the request is refused as with an old token",
-			fault: `{"kind":"token_expired"}`, wantStatus: 401,
-		},
-		{
-			name: "token revoked", reason: "the request is refused as with a revoked token",
-			fault: `{"kind":"token_revoked"}`, wantStatus: 401,
-		},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
+		{"the token counts as expired", `"kind":"token_expired"`, is{401}, 0},
+		{"the token counts as revoked", `"kind":"token_revoked"`, is{401}, 0},
+	} {
+		t.Run(tt.why, func(t *testing.T) {
 			b := start(t, "")
-			b.fault(`{"platform":"x","operation":"publish","times":1,` + tt.fault[1:])
-			r, err := b.try(http.MethodPost, "/x/2/tweets", demoAccess, "application/json", textBody("hello"))
-			if (err != nil) != (tt.wantStatus == 0) || r.status != tt.wantStatus {
-				t.Errorf("%s: status %d, error %v, want status %d", tt.reason, r.status, err, tt.wantStatus)
-			}
-			for name, want := range tt.wantHeader {
-				if got := r.header.Get(name); got != want {
-					t.Errorf("%s: header %s is %q, want %q", tt.reason, name, got, want)
-				}
-			}
-			if acted := len(b.texts()) == 1; acted != tt.wantActed {
-				t.Errorf("%s: acted %v, want %v", tt.reason, acted, tt.wantActed)
-			}
-			if n := b.calls("publish"); n != 1 {
-				t.Errorf("%d calls counted, want 1: faulted requests count", n)
-			}
+			b.fault(`{"platform":"x","operation":"publish","times":1,` + tt.fault + `}`)
+			r, err := b.try(http.MethodPost, "/x/2/tweets", demoAccess, jsonType, textBody("hello"))
+			same(t, "the connection is closed", tt.want == nil, err != nil)
+			r.want(t, tt.why, tt.want...)
+			same(t, "posts", tt.posts, len(b.texts()))
+			same(t, "requests with a fault count", 1, b.callsOn("x", "publish"))
 			b.post("afterwards") // the fault is used up
 		})
 	}
@@ -94,148 +46,92 @@ func TestFaultOnPublish(t *testing.T) {
 
 func TestFaultMatching(t *testing.T) {
 	const status = `"kind":"status","status":503`
-	tests := []struct {
-		name, reason string
-		faults       []string
-		want         []int // statuses of identity, publish, list, identity
+	for _, tt := range []struct {
+		why    string
+		faults []string
+		want   []int // statuses of identity, publish, list, identity
 	}{
+		{"a fault waits for its own operation", []string{`"operation":"list","times":1,` + status}, []int{200, 201, 503, 200}},
+		{"* matches all operations, as often as times", []string{`"operation":"*","times":3,` + status}, []int{503, 503, 503, 200}},
+		{"another account's fault", []string{`"operation":"*","times":9,"account":"42",` + status}, []int{200, 201, 200, 200}},
+		{"the account's own fault", []string{`"operation":"*","times":1,"account":"` + demoID + `",` + status}, []int{503, 201, 200, 200}},
 		{
-			name: "another operation", reason: "a fault waits for its own operation",
-			faults: []string{`"operation":"list","times":1,` + status}, want: []int{200, 201, 503, 200},
+			"of two faults, the older one comes first",
+			[]string{`"operation":"identity","times":1,` + status, `"operation":"identity","times":1,"kind":"status","status":500`},
+			[]int{503, 201, 200, 500},
 		},
-		{
-			name: "any operation", reason: "* matches all, as often as it says",
-			faults: []string{`"operation":"*","times":3,` + status}, want: []int{503, 503, 503, 200},
-		},
-		{
-			name: "another account", reason: "a fault for one account leaves the others alone",
-			faults: []string{`"operation":"*","times":9,"account":"42",` + status}, want: []int{200, 201, 200, 200},
-		},
-		{
-			name: "this account", reason: "the token tells whose request it is",
-			faults: []string{`"operation":"*","times":1,"account":"` + demoID + `",` + status}, want: []int{503, 201, 200, 200},
-		},
-		{
-			name: "one after the other", reason: "of two answers, the one that waited longer comes first",
-			faults: []string{
-				`"operation":"identity","times":1,` + status, `"operation":"identity","times":1,"kind":"status","status":500`,
-			},
-			want: []int{503, 201, 200, 500},
-		},
-		{
-			name: "token expired for all", reason: "the token is refused once and works afterwards",
-			faults: []string{`"operation":"*","times":1,"kind":"token_expired"`}, want: []int{401, 201, 200, 200},
-		},
-		{
-			name: "without times", reason: "a fault is for one request when it does not say",
-			faults: []string{`"operation":"identity",` + status}, want: []int{503, 201, 200, 200},
-		},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			b := start(t, "")
-			for _, f := range tt.faults {
-				b.fault(`{"platform":"x",` + f + `}`)
-			}
-			got := []int{
-				b.get("/x/2/users/me").status, b.tweet(textBody("hi")).status,
-				b.get("/x/2/users/" + demoID + "/tweets").status, b.get("/x/2/users/me").status,
-			}
-			if diff := cmp.Diff(tt.want, got); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", tt.reason, diff)
-			}
+		{"a token works again after a fault", []string{`"operation":"*","times":1,"kind":"token_expired"`}, []int{401, 201, 200, 200}},
+		{"a fault is for one request by default", []string{`"operation":"identity",` + status}, []int{503, 201, 200, 200}},
+	} {
+		b := start(t, "")
+		for _, f := range tt.faults {
+			b.fault(`{"platform":"x",` + f + `}`)
+		}
+		same(t, tt.why, tt.want, []int{
+			b.get("/x/2/users/me").status, b.tweet(textBody("hi")).status, b.get(timeline).status, b.get("/x/2/users/me").status,
 		})
 	}
+	b := start(t, "")
+	b.fault(`{"platform":"x","operation":"*","kind":"status","status":500,"times":100}`)
+	b.control(http.MethodDelete, "/faults", "", http.StatusNoContent)
+	b.get("/x/2/users/me").want(t, "deleted faults", 200)
 }
 
 func TestTokenFaultsOnRefresh(t *testing.T) {
-	tests := []struct {
-		name, reason, fault string
-		want                int
-	}{
-		{"expired for all", "an expired access token does not stop a refresh", `"operation":"*","kind":"token_expired"`, 200},
-		{"expired refresh token", "named, the refresh token itself is meant", `"operation":"refresh_token","kind":"token_expired"`, 400},
-		{"revoked for all", "a revoked grant cannot be refreshed", `"operation":"*","kind":"token_revoked"`, 400},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			b := start(t, "")
-			b.fault(`{"platform":"x",` + tt.fault + `}`)
-			r := b.refresh("x-refresh-demo")
-			if r.status != tt.want || (tt.want == 400 && r.text("error") != "invalid_request") {
-				t.Errorf("%s: %d %s, want %d", tt.reason, r.status, r.body, tt.want)
-			}
-		})
+	for fault, want := range map[string]is{
+		`"operation":"*","kind":"token_expired"`:             {200}, // an expired access token does not prevent a refresh
+		`"operation":"refresh_token","kind":"token_expired"`: {400, "error=invalid_request"},
+		`"operation":"*","kind":"token_revoked"`:             {400, "error=invalid_request"},
+	} {
+		b := start(t, "")
+		b.fault(`{"platform":"x",` + fault + `}`)
+		b.refresh("x-refresh-demo").want(t, fault, want...)
 	}
 }
 
 func TestDelayActsThoughTheClientHasGone(t *testing.T) {
 	b := start(t, "")
 	b.fault(`{"platform":"x","operation":"publish","kind":"delay","delay_ms":5000,"times":1}`)
-	ctx, leave := context.WithCancel(t.Context())
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, b.http.URL+"/x/2/tweets", strings.NewReader(textBody("late")))
-	if err != nil {
-		t.Fatal(err)
-	}
-	req.Header.Set("Authorization", "Bearer "+demoAccess)
-	req.Header.Set("Content-Type", "application/json")
-	gone := make(chan error, 1)
-	go func() {
-		resp, err := b.client.Do(req)
-		if err == nil {
-			_ = resp.Body.Close()
-		}
-		gone <- err
-	}()
-	<-b.clock.timers
-	leave()
-	if err := <-gone; err == nil {
-		t.Fatal("the client got an answer before the delay was over")
-	}
-	if got := b.texts(); len(got) != 0 {
-		t.Fatalf("posted %q before the delay was over", got)
-	}
+	b.leave(http.MethodPost, b.http.URL+"/x/2/tweets", []byte(textBody("late")), "Authorization: Bearer "+demoAccess, "Content-Type: "+jsonType)
+	same(t, "posts during the delay", 0, len(b.texts()))
 	b.clock.Step(5 * time.Second)
 	b.http.Close() // waits for the handler
 	b.listenAgain()
-	if diff := cmp.Diff([]string{"late"}, b.texts()); diff != "" {
-		t.Errorf("the post must be made although the client has gone (-want +got):\n%s", diff)
-	}
+	same(t, "posts after the delay", []string{"late"}, b.texts())
+}
+
+// delayed sends a post that a delay holds, and returns the channel with its error.
+func (b *box) delayed(text string) <-chan error {
+	b.t.Helper()
+	b.fault(`{"platform":"x","operation":"publish","kind":"delay","delay_ms":5000}`)
+	done := make(chan error, 1)
+	go func() {
+		_, err := b.try(http.MethodPost, "/x/2/tweets", demoAccess, jsonType, textBody(text))
+		done <- err
+	}()
+	<-b.clock.timers
+	return done
 }
 
 func TestDelayCombinesWithADrop(t *testing.T) {
 	b := start(t, "")
 	b.fault(`{"platform":"x","operation":"publish","kind":"drop_after"}`)
-	b.fault(`{"platform":"x","operation":"publish","kind":"delay","delay_ms":5000}`)
-	done := make(chan error, 1)
-	go func() {
-		_, err := b.try(http.MethodPost, "/x/2/tweets", demoAccess, "application/json", textBody("slow"))
-		done <- err
-	}()
-	<-b.clock.timers
+	done := b.delayed("slow")
 	b.clock.Step(5 * time.Second)
 	if err := <-done; err == nil {
 		t.Error("the connection should have been closed")
 	}
-	if diff := cmp.Diff([]string{"slow"}, b.texts()); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	same(t, "posts", []string{"slow"}, b.texts())
 }
 
 func TestCloseEndsDelays(t *testing.T) {
 	b := start(t, "")
-	b.fault(`{"platform":"x","operation":"publish","kind":"delay","delay_ms":3600000}`)
-	done := make(chan error, 1)
-	go func() {
-		_, err := b.try(http.MethodPost, "/x/2/tweets", demoAccess, "application/json", textBody("never"))
-		done <- err
-	}()
-	<-b.clock.timers
+	done := b.delayed("never")
 	if err := b.server.Close(); err != nil {
 		t.Fatal(err)
 	}
 	if err := <-done; err == nil {
-		t.Error("a request that waits when the server closes must be dropped")
+		t.Error("a delayed request must be dropped when the server closes")
 	}
 }
 
@@ -245,24 +141,9 @@ func TestStaleList(t *testing.T) {
 	b.clock.Step(10 * time.Second)
 	recent := b.post("recent")
 	b.fault(`{"platform":"x","operation":"list","kind":"stale_list","delay_ms":5000,"times":1}`)
-	if diff := cmp.Diff([]string{old}, b.timeline("")); diff != "" {
-		t.Errorf("the faulted listing lags (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff([]string{recent, old}, b.timeline("")); diff != "" {
-		t.Errorf("the next one does not (-want +got):\n%s", diff)
-	}
+	same(t, "the listing with the fault", []string{old}, b.timeline(""))
+	same(t, "the next listing", []string{recent, old}, b.timeline(""))
 	b.fault(`{"platform":"x","operation":"*","kind":"stale_list","delay_ms":5000,"times":1}`)
 	b.get("/x/2/users/me")
-	if diff := cmp.Diff([]string{old}, b.timeline("")); diff != "" {
-		t.Errorf("* leaves other operations alone, and their requests do not count (-want +got):\n%s", diff)
-	}
-}
-
-func TestClearFaults(t *testing.T) {
-	b := start(t, "")
-	b.fault(`{"platform":"x","operation":"*","kind":"status","status":500,"times":100}`)
-	b.control(http.MethodDelete, "/faults", "", http.StatusNoContent)
-	if r := b.get("/x/2/users/me"); r.status != http.StatusOK {
-		t.Errorf("status %d after the faults were cleared", r.status)
-	}
+	same(t, "* matches listings only", []string{old}, b.timeline(""))
 }

@@ -15,12 +15,6 @@ import (
 	"testing"
 )
 
-// calls returns the number of calls of an X operation.
-func (b *box) calls(operation string) int {
-	b.t.Helper()
-	return b.callsOn("x", operation)
-}
-
 // still returns an image.
 func still(t *testing.T, format string, width, height int) []byte {
 	t.Helper()
