@@ -16,68 +16,57 @@ import (
 func TestPages(t *testing.T) {
 	b := start(t, "")
 	root := b.post(`See example.com & <b>bold</b> #news for @you`)
-	reply := b.tweet(`{"text":"second part","reply":{"in_reply_to_tweet_id":"`+root+`"}}`).text("data", "id")
-	b.clock.Step(3 * time.Minute)
-	tests := []struct {
-		name, path string
-		status     int
-		wantIn     []string
-	}{
-		{"accounts", "/", 200, []string{"Herald Demo", "@herald_demo", "2 posts", `href="/accounts/x/` + demoID + `"`}},
-		{"feed", "/accounts/x/" + demoID, 200, []string{
-			`<a href="http://example.com" rel="noopener noreferrer nofollow">example.com</a>`, `&amp; &lt;b&gt;bold&lt;/b&gt;`,
-			`<span class="tag">#news</span>`, `<span class="tag">@you</span>`, "second part", ">3m<",
-			`href="/x/herald_demo/status/` + root + `"`,
-		}},
-		{"post", "/x/herald_demo/status/" + reply, 200, []string{"second part", "See ", "09:00:00 · Dec 1, 2026 · UTC"}},
-		{"no such post", "/x/herald_demo/status/1", 404, []string{"does not exist"}},
-		{"no such account", "/accounts/x/9", 404, []string{"No such account"}},
-		{"no such platform", "/accounts/y/9", 404, []string{"No such account"}},
-		{"no such name", "/x/nobody", 404, []string{"does not exist"}},
-		{"no such page", "/nothing", 404, []string{"Nothing here"}},
-		{"style", "/_assets/style.css", 200, []string{"prefers-color-scheme: dark"}},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			r := b.call(http.MethodGet, tt.path, "", "", "")
-			if r.status != tt.status {
-				t.Errorf("status %d, want %d", r.status, tt.status)
-			}
-			for _, want := range tt.wantIn {
-				if !strings.Contains(r.body, want) {
-					t.Errorf("%q is not in\n%s", want, r.body)
-				}
-			}
-			policy := r.header.Get("Content-Security-Policy")
-			if !strings.Contains(policy, "default-src 'none'") || strings.Contains(policy, "unsafe") {
-				t.Errorf("policy %q", policy)
-			}
-		})
-	}
-}
-
-func TestRedirectsToThePost(t *testing.T) {
-	b := start(t, "")
-	id := b.post("hello")
-	for path, want := range map[string]string{
-		"/x/i/status/" + id:            "/x/herald_demo/status/" + id,
-		"/x/someone_else/status/" + id: "/x/herald_demo/status/" + id,
-		"/x/HERALD_demo":               "/accounts/x/" + demoID,
-	} {
-		if r := b.call(http.MethodGet, path, "", "", ""); r.status != http.StatusFound || r.header.Get("Location") != want {
-			t.Errorf("%s: %d to %q, want 302 to %q", path, r.status, r.header.Get("Location"), want)
+	answer := b.tweet(replyBody("second part", root)).text("data", "id")
+	thread := b.thread("hello", nil)
+	code := b.read("threads", "/threads/v1.0/"+thread+"?fields=shortcode").text("shortcode")
+	fb := b.onPage("hello")
+	b.clock.Step(3*time.Minute - time.Second) // the thread took a second
+	get := func(path string) reply {
+		r := b.page(path)
+		if r.status != http.StatusFound {
+			r.want(t, "the policy of "+path, "Content-Security-Policy~default-src 'none'", "Content-Security-Policy!unsafe")
 		}
+		return r
 	}
-}
-
-func TestProtectedPost(t *testing.T) {
-	b := start(t, "")
-	id := b.post("for friends")
-	b.control(http.MethodPut, "/accounts/x/"+demoID, `{"private":true}`, http.StatusOK)
-	r := b.call(http.MethodGet, "/x/herald_demo/status/"+id, "", "", "")
-	if r.status != http.StatusForbidden || strings.Contains(r.body, "for friends") {
-		t.Errorf("%d %s", r.status, r.body)
-	}
+	redirect := func(to string) is { return is{302, "Location: " + to} }
+	b.each(t, get, []row{
+		{"the accounts", "/", is{200, "~Herald Demo", "~@herald_demo", "~2 posts", `~href="/accounts/x/` + demoID + `"`}},
+		{"a feed escapes texts and links addresses and tags", "/accounts/x/" + demoID, is{
+			200, `~<a href="http://example.com" rel="noopener noreferrer nofollow">example.com</a>`, `~&amp; &lt;b&gt;bold&lt;/b&gt;`,
+			`~<span class="tag">#news</span>`, `~<span class="tag">@you</span>`, "~second part", "~>3m<",
+			`~href="/x/herald_demo/status/` + root + `"`,
+		}},
+		{"a post with its conversation", "/x/herald_demo/status/" + answer, is{200, "~second part", "~See ", "~09:00:00 · Dec 1, 2026 · UTC"}},
+		{"the style sheet", "/_assets/style.css", is{200, "~prefers-color-scheme: dark"}},
+		{"an unknown post", "/x/herald_demo/status/1", is{404, "~does not exist"}},
+		{"an unknown account", "/accounts/x/9", is{404, "~No such account"}},
+		{"an unknown platform", "/accounts/y/9", is{404, "~No such account"}},
+		{"an unknown username", "/x/nobody", is{404, "~does not exist"}},
+		{"an unknown page", "/nothing", is{404, "~Nothing here"}},
+		{"X's address without a username", "/x/i/status/" + root, redirect("/x/herald_demo/status/" + root)},
+		{"X's address with another username", "/x/someone_else/status/" + root, redirect("/x/herald_demo/status/" + root)},
+		{"X's profile, in any case", "/x/HERALD_demo", redirect("/accounts/x/" + demoID)},
+		{"Threads' profile", "/threads/@herald_demo", redirect("/accounts/threads/" + threadsID)},
+		{"Threads' profile without an at sign", "/threads/HERALD_demo", redirect("/accounts/threads/" + threadsID)},
+		{"Threads' post with another username", "/threads/@somebody/post/" + code, redirect("/threads/@herald_demo/post/" + code)},
+		{"Threads' ID is not a shortcode", "/threads/@herald_demo/post/" + thread, is{404}},
+		{"an invalid shortcode", "/threads/@herald_demo/post/Cabc", is{404}},
+		{"Instagram's profile", "/instagram/herald_demo", redirect("/accounts/instagram/" + instagramID)},
+		{"an unknown post on Instagram", "/instagram/p/Cabc/", is{404}},
+		{"Facebook's profile", "/facebook/herald.demo", redirect("/accounts/facebook/" + pageID)},
+		{"Facebook's profile by ID", "/facebook/" + pageID, redirect("/accounts/facebook/" + pageID)},
+		{"a Facebook post", "/facebook/" + fb, is{200}},
+		{"a Facebook post with a parameter", "/facebook/" + fb + "?ref=share", redirect("/facebook/" + fb)},
+		{"an unknown Facebook post", "/facebook/" + pageID + "_1", is{404}},
+		{"TikTok's profile", "/tiktok/@herald_demo", redirect("/accounts/tiktok/" + tiktokID)},
+		{"an unknown video on TikTok", "/tiktok/@herald_demo/video/1", is{404}},
+		{"YouTube's handle", "/youtube/@herald_demo", redirect("/accounts/youtube/" + channelID)},
+		{"YouTube's channel", "/youtube/channel/" + channelID, redirect("/accounts/youtube/" + channelID)},
+		{"an unknown video on YouTube", "/youtube/watch?v=abc", is{404}},
+		{"a video without an ID", "/youtube/watch", is{404}},
+	})
+	b.set("x", `{"private":true}`)
+	b.page("/x/herald_demo/status/"+root).want(t, "a protected post", 403, "!news")
 }
 
 func TestFeedPages(t *testing.T) {
@@ -86,91 +75,45 @@ func TestFeedPages(t *testing.T) {
 		b.post(fmt.Sprintf("<post %d>", i))
 	}
 	path, seen := "/accounts/x/"+demoID, 0
-	for page := 0; path != ""; page++ {
-		body := b.call(http.MethodGet, path, "", "", "").body
+	for page := 0; path != "" && page < 4; page++ {
+		body := b.page(path).body
 		seen += strings.Count(body, "<article")
-		path = ""
-		if _, rest, found := strings.Cut(body, `class="more" href="`); found {
-			path, _, _ = strings.Cut(rest, `"`)
-		}
-		if page > 3 {
-			t.Fatal("the feed has no end")
-		}
+		_, rest, _ := strings.Cut(body, `class="more" href="`)
+		path, _, _ = strings.Cut(rest, `"`)
 	}
-	if seen != 120 {
-		t.Errorf("%d posts on all pages, want 120", seen)
-	}
+	same(t, "posts on all pages, and the page after the last", []any{120, ""}, []any{seen, path})
 }
 
 func TestEveryPlatformHasItsOwnLook(t *testing.T) {
 	b := start(t, "")
-	index := b.call(http.MethodGet, "/", "", "", "").body
-	style := b.call(http.MethodGet, "/_assets/style.css", "", "", "").body
+	index, style := b.page("/"), b.page("/_assets/style.css")
 	for _, account := range sandbox.DemoAccounts() {
-		platform := account.Platform
-		_, group, found := strings.Cut(index, `class="group on-`+platform+`"`)
+		platform, path := account.Platform, account.Platform+"/"+account.ID
+		_, group, _ := strings.Cut(index.body, `class="group on-`+platform+`"`)
 		_, group, _ = strings.Cut(group, `<span class="chip"></span>`)
 		title, _, _ := strings.Cut(group, "</h2>")
-		if !found || !strings.EqualFold(title, platform) || !strings.Contains(index, `href="/accounts/`+platform+"/"+account.ID+`"`) {
-			t.Errorf("%s is not on the first page, under its name %q", platform, title)
-		}
-		if !strings.Contains(style, ".on-"+platform+" {") {
-			t.Errorf("%s has no colour of its own", platform)
-		}
-		page := b.call(http.MethodGet, "/accounts/"+platform+"/"+account.ID, "", "", "")
-		if page.status != http.StatusOK || !strings.Contains(page.body, `class="profile on-`+platform+`"`) || !strings.Contains(page.body, "<strong>"+title+"</strong>") {
-			t.Errorf("the page of %s does not say where it is: %d %s", platform, page.status, page.body)
-		}
-		if picture := b.call(http.MethodGet, "/_assets/avatar/"+platform+"/"+account.ID+".svg", "", "", ""); picture.status != http.StatusOK {
-			t.Errorf("%s: the picture is %d", platform, picture.status)
-		}
+		same(t, "the first page shows "+platform+", not "+title, true, strings.EqualFold(title, platform))
+		index.want(t, "the first page links "+platform, `~href="/accounts/`+path+`"`)
+		style.want(t, platform+" has its own colour", "~.on-"+platform+" {")
+		b.page("/accounts/"+path).want(t, "a profile of "+platform, 200, `~class="profile on-`+platform+`"`, "~<strong>"+title+"</strong>")
+		b.page("/_assets/avatar/"+path+".svg").want(t, "a picture of "+platform, 200)
 	}
-}
-
-func TestAddressesOfEveryPlatform(t *testing.T) {
-	b := start(t, "")
-	post := b.thread("hello", nil)
-	code := b.read("threads", "/threads/v1.0/"+post+"?fields=shortcode").text("shortcode")
-	fb := b.onPage("hello")
-	tests := []struct {
-		path, to string
-		status   int
-	}{
-		{"/threads/@herald_demo", "/accounts/threads/" + threadsID, 302},
-		{"/threads/HERALD_demo", "/accounts/threads/" + threadsID, 302},
-		{"/threads/@somebody/post/" + code, "/threads/@herald_demo/post/" + code, 302},
-		{"/threads/@herald_demo/post/" + post, "", 404}, // the ID is not a shortcode
-		{"/threads/@herald_demo/post/Cabc", "", 404},
-		{"/instagram/herald_demo", "/accounts/instagram/17841400000000001", 302},
-		{"/instagram/p/Cabc/", "", 404},
-		{"/facebook/herald.demo", "/accounts/facebook/" + pageID, 302},
-		{"/facebook/" + pageID, "/accounts/facebook/" + pageID, 302},
-		{"/facebook/" + fb, "", 200},
-		{"/facebook/" + fb + "?ref=share", "/facebook/" + fb, 302},
-		{"/facebook/" + pageID + "_1", "", 404},
-		{"/tiktok/@herald_demo", "/accounts/tiktok/-000HeraldDemoAccount00000000001", 302},
-		{"/tiktok/@herald_demo/video/1", "", 404},
-		{"/youtube/@herald_demo", "/accounts/youtube/UCHeraldDemo000000000001", 302},
-		{"/youtube/channel/UCHeraldDemo000000000001", "/accounts/youtube/UCHeraldDemo000000000001", 302},
-		{"/youtube/watch?v=abc", "", 404},
-		{"/youtube/watch", "", 404},
-	}
-	for _, tt := range tests {
-		r := b.call(http.MethodGet, tt.path, "", "", "")
-		if r.status != tt.status || r.header.Get("Location") != tt.to {
-			t.Errorf("%s: %d to %q, want %d to %q", tt.path, r.status, r.header.Get("Location"), tt.status, tt.to)
-		}
-	}
-}
-
-// TestManyAccountsOfOnePlatform checks that a platform's accounts do not displace other platforms from the first page.
-func TestManyAccountsOfOnePlatform(t *testing.T) {
-	b := start(t, "")
 	for i := range 60 {
-		b.control(http.MethodPut, fmt.Sprintf("/accounts/facebook/%d", 1000+i), "", http.StatusCreated)
+		b.account("facebook", fmt.Sprint(1000+i), "")
 	}
-	index := b.call(http.MethodGet, "/", "", "", "").body
-	if !strings.Contains(index, "11 more accounts are not listed") || !strings.Contains(index, `href="/accounts/youtube/`) {
-		t.Errorf("the first page is\n%s", index)
+	b.page("/").want(t, "one platform's accounts do not displace others", "~11 more accounts are not listed", `~href="/accounts/youtube/`)
+}
+
+// Users may reach the sandbox at a different address than Herald, as in a cluster.
+func TestAddressesForPeopleAndForPrograms(t *testing.T) {
+	const public = "http://127.0.0.1:19100"
+	b := &box{t: t, clock: newClock(), siteURL: public}
+	b.open("")
+	post := b.read("threads", "/threads/v1.0/"+b.thread("hello", nil)+"?fields=permalink").text("permalink")
+	icon := b.read("threads", "/threads/v1.0/me?fields=threads_profile_picture_url").text("threads_profile_picture_url")
+	for why, address := range map[string][2]string{
+		"users open posts": {post, public}, "users see profile pictures": {icon, public}, "Herald sends files": {b.session(plainVideo, 10), b.http.URL},
+	} {
+		same(t, why+" at "+address[0], true, strings.HasPrefix(address[0], address[1]+"/"))
 	}
 }
