@@ -6,7 +6,6 @@ package sandbox_test
 import (
 	"bufio"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -17,6 +16,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -50,51 +50,66 @@ func serveUntilKilled(dir string) error {
 }
 
 // poster publishes a text on a sandbox and reports whether the post was acknowledged.
-type poster func(client *http.Client, base, text string) (acknowledged bool, err error)
+type poster func(send sender, text string) (acknowledged bool, err error)
 
-// send makes a request and returns the created object's ID; "" if it was rejected.
-func send(client *http.Client, address, token, contentType, body string) (string, error) {
-	req, err := http.NewRequest(http.MethodPost, address, strings.NewReader(body))
-	if err != nil {
-		return "", err
+// sender sends a form or JSON to a path or address of the sandbox. It returns an error if there is no response.
+type sender func(method, address, platform, contentType, body string, headers ...string) (reply, error)
+
+// senderTo returns a sender for a sandbox. It does not fail the test, since requests fail during the kill.
+func senderTo(base string) sender {
+	client := &http.Client{}
+	return func(method, address, platform, contentType, body string, headers ...string) (reply, error) {
+		if strings.HasPrefix(address, "/") {
+			address = base + address
+		}
+		req, err := http.NewRequest(method, address, strings.NewReader(body))
+		if err != nil {
+			return reply{}, err
+		}
+		if platform != "" {
+			req.Header.Set("Authorization", "Bearer "+platform+"-access-demo")
+		}
+		for _, header := range append(headers, "Content-Type: "+contentType) {
+			name, value, _ := strings.Cut(header, ": ")
+			req.Header.Set(name, value)
+		}
+		return (&box{client: client}).do(req)
 	}
-	req.Header.Set("Authorization", "Bearer "+token)
-	req.Header.Set("Content-Type", contentType)
-	resp, err := client.Do(req)
-	if err != nil {
-		return "", err
-	}
-	defer resp.Body.Close()
-	content, err := io.ReadAll(resp.Body)
-	if err != nil {
-		return "", err
-	}
-	r := reply{status: resp.StatusCode, body: string(content)}
-	return r.text("id") + r.text("data", "id"), nil // the platforms differ in the ID's path
 }
 
-func postOnX(client *http.Client, base, text string) (bool, error) {
-	id, err := send(client, base+"/x/2/tweets", demoAccess, "application/json", textBody(text))
-	return id != "", err
+// postOn publishes a text with one request.
+func postOn(platform, path, contentType string, body func(text string) string) poster {
+	return func(send sender, text string) (bool, error) {
+		r, err := send(http.MethodPost, path, platform, contentType, body(text))
+		return r.status/100 == 2, err
+	}
 }
 
-func postOnThreads(client *http.Client, base, text string) (bool, error) {
-	const token = "threads-access-demo"
-	container, err := send(client, base+threadsPath+"/threads", token, formType, url.Values{"media_type": {"TEXT"}, "text": {text}}.Encode())
+func postOnThreads(send sender, text string) (bool, error) {
+	r, err := send(http.MethodPost, threadsPath+"/threads", "threads", formType, "media_type=TEXT&text="+url.QueryEscape(text))
 	if err != nil {
 		return false, err
 	}
-	id, err := send(client, base+threadsPath+"/threads_publish", token, formType, "creation_id="+container)
-	return id != "", err
+	r, err = send(http.MethodPost, threadsPath+"/threads_publish", "threads", formType, "creation_id="+r.text("id"))
+	return r.text("id") != "", err
 }
 
-func postOnFacebook(client *http.Client, base, text string) (bool, error) {
-	id, err := send(client, base+pagePath+"/feed", "facebook-access-demo", formType, url.Values{"message": {text}}.Encode())
-	return id != "", err
+func videoOnTikTok(send sender, text string) (bool, error) {
+	body := "{" + strings.Replace(directPost, "Launch #demo", text, 1) + "," + fromFile(len(shortFilm), len(shortFilm), 1) + "}"
+	r, err := send(http.MethodPost, tiktokPublish+"video/init/", "tiktok", jsonUTF8, body)
+	if err != nil {
+		return false, err
+	}
+	whole := contentRange(0, len(shortFilm), len(shortFilm))
+	r, err = send(http.MethodPut, r.text("data", "upload_url"), "", "video/mp4", string(shortFilm), whole)
+	return r.status/100 == 2, err
 }
 
 func TestKilled(t *testing.T) {
-	for name, post := range map[string]poster{"x": postOnX, "threads": postOnThreads, "facebook": postOnFacebook} {
+	for name, post := range map[string]poster{
+		"x": postOn("x", "/x/2/tweets", jsonType, textBody), "threads": postOnThreads, "tiktok": videoOnTikTok,
+		"facebook": postOn("facebook", pagePath+"/feed", formType, func(text string) string { return "message=" + url.QueryEscape(text) }),
+	} {
 		t.Run(name, func(t *testing.T) { testKilled(t, post) })
 	}
 }
@@ -153,12 +168,12 @@ func postUntilKilled(base string, process *os.Process, post poster) []string {
 		out []string
 		wg  sync.WaitGroup
 	)
-	client := &http.Client{}
+	send := senderTo(base)
 	for worker := range killedWorkers {
 		wg.Go(func() {
 			for i := 0; ; i++ {
 				text := fmt.Sprintf("worker %d post %d", worker, i)
-				acknowledged, err := post(client, base, text)
+				acknowledged, err := post(send, text)
 				if err != nil {
 					return
 				}
@@ -178,94 +193,31 @@ func postUntilKilled(base string, process *os.Process, post poster) []string {
 }
 
 func TestReopen(t *testing.T) {
-	dir := t.TempDir()
-	b := start(t, dir)
+	b := start(t, t.TempDir())
 	first := b.post("first")
-	b.tweet(`{"text":"reply","reply":{"in_reply_to_tweet_id":"` + first + `"}}`)
-	b.control(http.MethodPut, "/accounts/x/7", `{"quota":5,"listing_lag_ms":10,"token_ttl_s":77}`, http.StatusCreated)
+	b.tweet(replyBody("reply", first))
+	b.account("x", "7", `{"quota":5,"listing_lag_ms":10,"token_ttl_s":77}`)
 	tokens := b.refresh("x-refresh-demo")
-	posts := b.control(http.MethodGet, "/posts", "", http.StatusOK).list("data")
-	account := b.control(http.MethodGet, "/accounts/x/7", "", http.StatusOK).at("data")
-	timeline := b.get("/x/2/users/" + demoID + "/tweets?tweet.fields=conversation_id,created_at").at("data")
-	if err := b.server.Close(); err != nil {
-		t.Fatal(err)
+	// kept returns what a restart must not change.
+	kept := func(b *box) []any {
+		return []any{
+			b.control(http.MethodGet, "/posts", "", http.StatusOK).at("data"),
+			b.control(http.MethodGet, "/accounts/x/7", "", http.StatusOK).at("data"),
+			b.get(timeline + "?tweet.fields=conversation_id,created_at").at("data"),
+		}
 	}
-
-	c := &box{t: t, clock: b.clock}
-	c.open(dir)
+	before := kept(b)
+	c := b.restart()
 	sameBut := cmp.FilterPath(func(p cmp.Path) bool {
 		key, ok := p.Last().(cmp.MapIndex)
 		return ok && key.Key().String() == "url" // the port differs
 	}, cmp.Ignore())
-	if diff := cmp.Diff(posts, c.control(http.MethodGet, "/posts", "", http.StatusOK).list("data"), sameBut); diff != "" {
-		t.Errorf("posts (-before +after):\n%s", diff)
-	}
-	if diff := cmp.Diff(account, c.control(http.MethodGet, "/accounts/x/7", "", http.StatusOK).at("data"), sameBut); diff != "" {
-		t.Errorf("account (-before +after):\n%s", diff)
-	}
-	if diff := cmp.Diff(timeline, c.get("/x/2/users/"+demoID+"/tweets?tweet.fields=conversation_id,created_at").at("data")); diff != "" {
-		t.Errorf("timeline (-before +after):\n%s", diff)
-	}
-	if r := c.tweet(textBody("first")); r.status != http.StatusForbidden {
-		t.Errorf("a duplicate of a post before the restart: %d %s", r.status, r.body)
-	}
-	if r := c.refresh("x-refresh-demo"); r.text("error") != "invalid_request" {
-		t.Errorf("a refresh token used before the restart: %d %s", r.status, r.body)
-	}
-	if r := c.refresh(tokens.text("refresh_token")); r.status != http.StatusOK {
-		t.Errorf("the refresh token given before the restart: %d %s", r.status, r.body)
-	}
+	same(t, "posts, an account and a timeline", before, kept(c), sameBut)
+	c.tweet(textBody("first")).want(t, "a duplicate of an earlier post", 403)
+	c.refresh("x-refresh-demo").want(t, "a refresh token that was used up", "error=invalid_request")
+	c.refresh(tokens.text("refresh_token")).want(t, "a refresh token that was issued", 200)
 	if id := c.post("after"); id <= first {
-		t.Errorf("id %s after the restart is not above %s before it", id, first)
-	}
-}
-
-// TestReopenContainers restarts during a publication on Threads, and after one on Facebook.
-func TestReopenContainers(t *testing.T) {
-	dir := t.TempDir()
-	b := start(t, dir)
-	done, waiting := b.container(url.Values{"text": {"done"}}), b.container(url.Values{"text": {"waiting"}})
-	b.clock.Step(time.Second)
-	first := b.publishContainer(done).text("id")
-	b.onPage("page")
-	b.clock.Step(24 * time.Hour)
-	renewed := b.read("threads", "/threads/refresh_access_token?grant_type=th_refresh_token").text("access_token")
-	rotated := tiktokRefresh(b, "tiktok-refresh-demo").text("refresh_token")
-	b.clock.Step(-24 * time.Hour)
-	if err := b.server.Close(); err != nil {
-		t.Fatal(err)
-	}
-
-	c := &box{t: t, clock: b.clock}
-	c.open(dir)
-	if got := []string{c.containerStatus(done), c.containerStatus(waiting)}; got[0] != "PUBLISHED" || got[1] != "FINISHED" {
-		t.Errorf("the containers are %v", got)
-	}
-	if r := c.publishContainer(done); r.at("error", "code") != 24.0 {
-		t.Errorf("a container published before the restart: %d %s", r.status, r.body)
-	}
-	second := c.publishContainer(waiting).text("id")
-	if r := c.read("threads", "/threads/v1.0/"+second+"?fields=text"); r.text("text") != "waiting" {
-		t.Errorf("a container made before the restart: %d %s", r.status, r.body)
-	}
-	if diff := cmp.Diff([]string{second, first}, c.read("threads", threadsPath+"/threads").ids()); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-	if r := c.form("facebook", pagePath+"/feed", url.Values{"message": {"page"}}); r.at("error", "code") != 506.0 {
-		t.Errorf("a duplicate of a post before the restart: %d %s", r.status, r.body)
-	}
-	if r := c.call(http.MethodGet, "/threads/v1.0/me", renewed, "", ""); r.status != http.StatusOK {
-		t.Errorf("a token renewed before the restart: %d %s", r.status, r.body)
-	}
-	if r := c.call(http.MethodGet, "/threads/refresh_access_token?grant_type=th_refresh_token", renewed, "", ""); r.at("error", "code") != 100.0 {
-		t.Errorf("its age is known after the restart: %d %s", r.status, r.body)
-	}
-	if r := tiktokRefresh(c, rotated); r.status != http.StatusOK {
-		t.Errorf("a refresh token given before the restart: %d %s", r.status, r.body)
-	}
-	c.clock.Step(400 * 24 * time.Hour)
-	if r := c.read("facebook", "/facebook/v25.0/me"); r.status != http.StatusOK {
-		t.Errorf("a token without an end: %d %s", r.status, r.body)
+		t.Errorf("ID %s after the restart is not above %s before it", id, first)
 	}
 }
 
@@ -327,59 +279,43 @@ func TestConcurrency(t *testing.T) {
 	}
 	wg.Wait()
 	slices.Sort(ids)
-	if len(slices.Compact(ids)) != workers*each {
-		t.Errorf("ids are not unique")
-	}
-	var listed []string
-	for _, post := range b.control(http.MethodGet, "/posts", "", http.StatusOK).list("data") {
-		object, _ := post.(map[string]any)
-		id, _ := object["id"].(string)
-		listed = append(listed, id)
-	}
-	if diff := cmp.Diff(ids, listed); diff != "" {
-		t.Errorf("every post is listed once, in order of creation (-want +got):\n%s", diff)
-	}
+	same(t, "different IDs", workers*each, len(slices.Compact(ids)))
+	same(t, "every post is listed once, in order of creation", ids, b.control(http.MethodGet, "/posts", "", http.StatusOK).ids())
 	c := &box{t: t, clock: b.clock}
 	c.open(crashCopy(t, b.dir))
-	if got := len(c.texts()); got != workers*each {
-		t.Errorf("%d posts after a restart, want %d", got, workers*each)
-	}
+	same(t, "posts after a kill", workers*each, len(c.texts()))
 }
 
-// TestOneDuplicateWins sends the same text concurrently. Exactly one may be posted.
-func TestOneDuplicateWins(t *testing.T) {
-	b := start(t, "")
-	var wg sync.WaitGroup
-	for range 16 {
-		wg.Go(func() { _, _ = b.try(http.MethodPost, "/x/2/tweets", demoAccess, "application/json", textBody("same")) })
+// TestOneOfManyWins sends the same request concurrently. Exactly one may succeed.
+func TestOneOfManyWins(t *testing.T) {
+	b := start(t, t.TempDir())
+	container := b.container(query("text=once"))
+	b.clock.Step(time.Second)
+	for _, tt := range []struct{ why, path, platform, contentType, body, refusal string }{
+		{"posts with the same text", "/x/2/tweets", "x", jsonType, textBody("same"), "~duplicate content"},
+		{
+			"uses of a refresh token", xToken, "", formType, "grant_type=refresh_token&client_id=c&refresh_token=x-refresh-demo",
+			"error=invalid_request",
+		},
+		{"publications of a container", threadsPath + "/threads_publish", "threads", formType, "creation_id=" + container, "error.code=24"},
+	} {
+		send := senderTo(b.http.URL)
+		var (
+			wins atomic.Int32
+			wg   sync.WaitGroup
+		)
+		for range 16 {
+			wg.Go(func() {
+				r, err := send(http.MethodPost, tt.path, tt.platform, tt.contentType, tt.body)
+				if err == nil && r.status < 300 {
+					wins.Add(1)
+					return
+				}
+				r.want(t, tt.why, tt.refusal)
+			})
+		}
+		wg.Wait()
+		same(t, tt.why+" that succeed", int32(1), wins.Load())
 	}
-	wg.Wait()
-	if diff := cmp.Diff([]string{"same"}, b.texts()); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-}
-
-// TestOneRotationWins uses the same refresh token concurrently. Exactly one call may get tokens.
-func TestOneRotationWins(t *testing.T) {
-	b := start(t, "")
-	var (
-		mu   sync.Mutex
-		wins int
-		wg   sync.WaitGroup
-	)
-	for range 16 {
-		wg.Go(func() {
-			r, err := b.try(http.MethodPost, "/x/2/oauth2/token", "", "application/x-www-form-urlencoded",
-				"grant_type=refresh_token&client_id=c&refresh_token=x-refresh-demo")
-			if err == nil && r.status == http.StatusOK {
-				mu.Lock()
-				wins++
-				mu.Unlock()
-			}
-		})
-	}
-	wg.Wait()
-	if wins != 1 {
-		t.Errorf("%d of 16 got tokens, want 1", wins)
-	}
+	same(t, "posts", []string{"same", "once"}, b.texts())
 }
