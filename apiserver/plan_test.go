@@ -171,7 +171,7 @@ var _ = Describe("The starter plan's 10 accounts", func() {
 		Eventually(listed).Should(HaveLen(10))
 		Expect(listed()).To(And(ContainElement("threads-09"), Not(ContainElement("threads-10"))))
 		for _, body := range []string{text("threads-10", "a"), text("threads-10", "a", inMarch), text("threads-10", "a", draft)} {
-			t.call(ctx, "POST", "/posts", body).mustFail(403, "SUBSCRIPTION_REQUIRED", `the starter plan allows 10 connected accounts, and connection "threads-10" is beyond them`)
+			t.call(ctx, "POST", "/posts", body).mustFail(403, "SUBSCRIPTION_REQUIRED", `the starter plan allows 10 connected accounts, and connection "threads-10" exceeds that`)
 		}
 		t.create(ctx, text("threads-09", "a", inMarch))
 
@@ -219,7 +219,7 @@ var _ = Describe("TikTok's five pending drafts a day", func() {
 					accepted.Add(1)
 					ids <- as[postBody](r).Data.ID
 				} else {
-					r.mustFail(400, "VALIDATION_ERROR", "targets[0].tiktok_draft: TikTok takes at most 5 pending drafts of an account within 24 hours")
+					r.mustFail(400, "VALIDATION_ERROR", "targets[0].tiktok_draft: TikTok accepts at most 5 pending drafts of an account within 24 hours")
 				}
 			})
 		}

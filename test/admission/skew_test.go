@@ -107,7 +107,7 @@ var _ = Describe("With another version's CRDs", Serial, func() {
 		} {
 			Eventually(p.Done()).Should(BeClosed())
 			Expect(p.ExitCode()).To(Equal(1))
-			Expect(p.Log()).To(And(ContainSubstring("the resource definition "+posts+" that is served is older than this program: it lacks "+lacks),
+			Expect(p.Log()).To(And(ContainSubstring("the served resource definition "+posts+" is older than this program: it lacks "+lacks),
 				ContainSubstring("kubectl apply --server-side")))
 		}
 		restore(ctx)
@@ -194,7 +194,7 @@ var _ = Describe("With another version's CRDs", Serial, func() {
 			for _, process := range []*managertest.Process{w.manager.Process, apiserver} {
 				Eventually(process.Done()).Should(BeClosed())
 				Expect(process.ExitCode()).To(Equal(1))
-				Expect(process.Log()).To(ContainSubstring(posts + " that is served is older than this program: it lacks spec.onUnknownOutcome"))
+				Expect(process.Log()).To(ContainSubstring(posts + " is older than this program: it lacks spec.onUnknownOutcome"))
 			}
 			restore(ctx)
 			w.start()
