@@ -272,7 +272,7 @@ var _ = Describe("the site", func() {
 		} {
 			method, path, _ := strings.Cut(request, " ")
 			r := t.call(ctx, method, path, "")
-			r.mustFail(405, "VALIDATION_ERROR", "does not take "+method)
+			r.mustFail(405, "VALIDATION_ERROR", "does not support "+method)
 			Expect(r.header.Get("Allow")).To(Equal(allowed))
 		}
 		do(ctx, instance, "GET", "/", "", nil).mustFail(404, "NOT_FOUND", "")
