@@ -17,8 +17,8 @@ import (
 // response every 90 seconds.
 const maxSilence = 5 * time.Minute
 
-// watchClock measures how long watches have been silent. It is not the configured clock, because a test clock does not
-// control when the Kubernetes API ends and resumes watches.
+// watchClock measures how long watches have been silent. It is always the real clock: a test clock does not control
+// when the Kubernetes API ends and resumes watches.
 var watchClock clock.PassiveClock = clock.RealClock{}
 
 // watching is a watch that reports when it last received a response, or zero if it has not.

@@ -66,7 +66,7 @@ func newSignIns(registry prometheus.Registerer, provider bool) *prometheus.Count
 	return counter
 }
 
-// registerReady registers the gauge that reports whether people can sign in.
+// registerReady registers the gauge that reports whether users can sign in.
 func registerReady(registry prometheus.Registerer, ready func() error) {
 	promauto.With(registry).NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "herald_web_ready",

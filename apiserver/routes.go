@@ -66,7 +66,7 @@ func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.api.ServeHTTP(w, r)
 		return
 	}
-	if s.mcp != nil && (path == mcp.Path || path == mcp.Path+"/") { // people paste it with a slash
+	if s.mcp != nil && (path == mcp.Path || path == mcp.Path+"/") { // users paste it with a slash
 		s.mcp.ServeHTTP(w, r)
 		return
 	}

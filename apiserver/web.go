@@ -34,19 +34,19 @@ type WebConfig struct {
 	// Namespace is this installation's namespace. SignInSecret is the Secret there that the replicas share.
 	Namespace    string
 	SignInSecret string
-	// RolePrefix is the prefix of the names of the roles for people.
+	// RolePrefix is the name prefix of the roles for users.
 	RolePrefix string
-	// OIDC configures sign-in through OpenID Connect. Without it, people sign in with a one-time link.
+	// OIDC configures sign-in through OpenID Connect. Without it, users sign in with a one-time link.
 	OIDC *signin.OIDC
 	// LinkCommand is the command with which an administrator creates a one-time link.
 	LinkCommand string
-	// Platforms are the platforms whose accounts people may connect, with their apps' secrets.
+	// Platforms are the platforms whose accounts users may connect, with their apps' secrets.
 	Platforms platforms.Registry
 	// Apps are those apps; they mark the credentials that they obtained.
 	Apps credentials.Apps
 	// StoreOrigins are the origins to which browsers upload files, separated by spaces; empty if there is no store.
 	StoreOrigins string
-	// Agents allows people to authorize agents for teams; nil disables OAuth.
+	// Agents allows users to authorize agents for teams; nil disables OAuth.
 	Agents *AgentsConfig
 }
 

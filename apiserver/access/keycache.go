@@ -27,7 +27,7 @@ var (
 	ErrKeyExpired   = errors.New("this API key has expired; create a new one")
 )
 
-// KeyIndexers returns the indexers for a KeyCache's informer. Keys in other namespaces stay unknown.
+// KeyIndexers returns the indexers for a KeyCache's informer. They skip keys in other namespaces.
 func KeyIndexers(served configv1alpha1.Namespaces) cache.Indexers {
 	return cache.Indexers{idIndex: func(obj any) ([]string, error) {
 		key, ok := obj.(*v1alpha1.APIKey)

@@ -25,8 +25,8 @@ func (s *Service) requiresReview(caller Caller) bool {
 	return caller.Agent != "" && team != nil && team.Spec.Agents.Publishing == v1alpha1.AgentsDraft
 }
 
-// convertToDraft turns a post that was to be published into a draft and returns the original. An annotation on the
-// draft keeps the wanted time. For a draft it returns nil and changes nothing.
+// convertToDraft turns a post into a draft and returns the original post. An annotation on the draft records the
+// requested time. If the post already is a draft, convertToDraft returns nil and does not change it.
 func convertToDraft(post *v1alpha1.Post) (wanted *v1alpha1.Post) {
 	if post.Spec.Draft {
 		return nil

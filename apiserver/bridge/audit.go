@@ -20,7 +20,7 @@ import (
 // Act is the reason in the event about a person's action. For an agent, "Agent" replaces "Person".
 type Act string
 
-// What people do.
+// The actions of users in the web application.
 const (
 	ActCreated     Act = "CreatedByPerson"
 	ActEdited      Act = "EditedByPerson"
@@ -50,7 +50,8 @@ const eventWithin = 2 * time.Second
 
 // Events writes events into the Kubernetes API.
 type Events interface {
-	// Write stores an event about an object. reason is for programs; note describes the action for people.
+	// Write stores an event about an object. reason is machine-readable; note is a human-readable description of the
+	// action.
 	Write(ctx context.Context, about *corev1.ObjectReference, reason, note string) error
 }
 
@@ -93,7 +94,7 @@ func (a Act) by(caller Caller) string {
 	return strings.TrimSuffix(string(a), "ByPerson") + "ByAgent"
 }
 
-// eventNote names the caller for people. An agent's name is self-reported and therefore quoted.
+// eventNote returns a human-readable description of the caller. An agent's name is self-reported and therefore quoted.
 func eventNote(caller Caller) string {
 	switch {
 	case caller.Agent == "":

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package bridge implements the service's operations for all protocols: it authorises, validates, writes the resource
-// and reads it back. It knows nothing about HTTP or JSON.
+// and reads it back. It does not depend on HTTP or JSON.
 package bridge
 
 import (
@@ -123,7 +123,7 @@ type Service struct {
 	addresses *urlCache
 	// newPosts and newFiles track creations in progress.
 	newPosts, newFiles *creations
-	// recent holds the posts that people published recently.
+	// recent holds the posts that users published recently.
 	recent *recent
 }
 

@@ -67,8 +67,8 @@ type Length struct {
 const characters = "characters"
 
 // CheckPost validates a post that a person is writing and measures its texts, by the rules that apply when it is
-// stored. It writes nothing, calls no platform, and assumes that an upload that has not been checked matches its
-// declaration. Checks that fail to run are omitted, because the validation when the post is stored decides.
+// stored. It does not write anything or call a platform, and assumes that an upload that has not been checked matches
+// its declaration. Checks that fail to run are omitted: the validation when the post is stored is authoritative.
 func (s *Service) CheckPost(ctx context.Context, caller Caller, spec *v1alpha1.PostSpec) Check {
 	post := &v1alpha1.Post{ObjectMeta: metav1.ObjectMeta{Namespace: caller.Namespace}, Spec: *spec.DeepCopy()}
 	files := s.Previews(caller)

@@ -121,7 +121,8 @@ func (l *lookup) find(ctx context.Context, name string) *v1alpha1.Connection {
 	return connection
 }
 
-// latest returns a connection's current state, because a readiness check may just have recorded the account's name.
+// latest returns a connection's current state, which may contain an account name that a readiness check has just
+// recorded.
 func (l *lookup) latest(name string) *v1alpha1.Connection {
 	if connection := l.service.Connections.Get(l.namespace, name); connection != nil {
 		return connection

@@ -16,10 +16,10 @@ import (
 type Duplicate struct {
 	// Spec has no time and is not a draft. It may break rules where content was omitted.
 	Spec v1alpha1.PostSpec
-	// Omitted lists, for people, the content that the new post cannot have.
+	// Omitted describes, in human-readable form, the content that cannot be copied to the new post.
 	Omitted []string
-	// Already maps the connection of a target in Spec to why, for people, the new post should exclude it by default:
-	// part of the post is published there, or may be.
+	// Already maps the connection of a target in Spec to the human-readable reason why the new post excludes it by
+	// default: part of the post is, or may be, published there.
 	Already map[string]string
 }
 
@@ -51,8 +51,8 @@ func (s *Service) ResendPost(ctx context.Context, caller Caller, id string, targ
 	return d, s.Summarise(post).Title, err
 }
 
-// already returns Duplicate.Already. It is empty if nothing of the post is published, or all of it, because the copy is
-// then a new post rather than the completion of the old one.
+// already returns Duplicate.Already. It is empty if no part of the post is published, or all of it: the copy is then a
+// new post and does not complete the old one.
 func already(post *v1alpha1.Post) map[string]string {
 	view, posted, partly := posting.Of(post), 0, false
 	for i := range post.Spec.Targets {
@@ -81,7 +81,7 @@ func already(post *v1alpha1.Post) map[string]string {
 	return why
 }
 
-// out returns, for people, why a target should not be sent again.
+// out returns the human-readable reason not to send a target again.
 func out(post *v1alpha1.Post, i int) string {
 	t := posting.Of(post).Target(i)
 	switch {

@@ -42,17 +42,17 @@ const CodeInsufficientScope Code = "INSUFFICIENT_SCOPE"
 // Error is an error that the client can do something about. All other errors are internal.
 type Error struct {
 	Code Code
-	// Message describes the problem and its remedy, for people.
+	// Message is a human-readable description of the problem and its remedy.
 	Message string
-	// Problems are the post's first maxFieldProblems problems, each with its field; empty if the error is about no
-	// field.
+	// Problems are the post's first maxFieldProblems problems, each with its field; empty if the error does not
+	// concern a field.
 	Problems []Problem
 }
 
 // NoIndex is the Target or Card of a Problem that has none.
 const NoIndex = -1
 
-// Problem is one problem with a post, for people.
+// Problem is a human-readable problem with a post.
 type Problem struct {
 	// Target is the index of the target and Card the index of the tree's card; NoIndex for neither.
 	Target, Card int
@@ -152,8 +152,8 @@ func refusedByKubernetes(err error) *Error {
 	return &Error{Code: CodeValidation, Message: JoinProblems(problems)}
 }
 
-// isOfWhole reports whether the field in a Kubernetes error names a whole object: a rule about the object has the field
-// spec or, in earlier versions, none.
+// isOfWhole reports whether the field in a Kubernetes error refers to a whole object: rules about the object report the
+// field spec or, in earlier versions, no field.
 func isOfWhole(field string) bool {
 	return field == "" || field == "<nil>" || field == "spec"
 }

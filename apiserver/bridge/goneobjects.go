@@ -48,9 +48,8 @@ func (s *Service) deletedRequest(ctx context.Context, asked metav1.Object) *arch
 	return &found
 }
 
-// archivedPost returns the archived post that a request with the same key created and that may have been sent. It
-// returns nil if there is none or the archive cannot be read. The manager also checks the archive, and publishes
-// nothing twice.
+// archivedPost returns the archived post that a request with the same key created and that may have been published. It
+// returns nil if there is none or the archive cannot be read; the manager checks the archive again before it publishes.
 func (s *Service) archivedPost(ctx context.Context, asked *v1alpha1.Post) *v1alpha1.Post {
 	if s.Archive == nil {
 		return nil

@@ -13,7 +13,7 @@ import (
 )
 
 // Guarded records, as a log line and an event, that Herald protected an object, for example by ending a grant whose
-// token was stolen. reason is for programs; note describes the action for people.
+// token was stolen. reason is machine-readable; note is a human-readable description of the action.
 func (s *Service) Guarded(ctx context.Context, object metav1.Object, reason, note string) {
 	about := referenceTo(object)
 	log := s.Log.With(

@@ -77,8 +77,8 @@ func (s *Service) verifiedTogether(ctx context.Context, namespace string, names 
 	return media, group.Wait()
 }
 
-// verified returns a media file's current state, or nil. A file that is waiting to be uploaded is checked immediately,
-// because the client may have finished the upload before the manager noticed.
+// verified returns a media file's current state, or nil. If the upload is still pending, verified checks the store
+// itself, because the client may have finished before the manager noticed.
 func (s *Service) verified(ctx context.Context, namespace, name string) (*v1alpha1.Media, error) {
 	media, err := s.Media.Get(ctx, namespace, name)
 	switch {

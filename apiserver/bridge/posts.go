@@ -318,8 +318,8 @@ func (s *Service) failure(post *v1alpha1.Post, target *v1alpha1.TargetStatus) st
 	return "delivery failed for a reason that was not recorded"
 }
 
-// question returns the message for an undecided target, with the place where a person can answer; an archived post
-// accepts no answer. The post's status has the same message for people who use kubectl.
+// question returns the message for an undecided target, with the place where a user can answer; archived posts cannot
+// be answered. The post's status contains the same message for kubectl users.
 func (s *Service) question(post *v1alpha1.Post, target *v1alpha1.TargetStatus) string {
 	what, rest := "it", ""
 	if n := len(target.Cards); n > 0 {
@@ -341,9 +341,9 @@ func (s *Service) question(post *v1alpha1.Post, target *v1alpha1.TargetStatus) s
 	}
 }
 
-// presumed returns the platform to show for a target whose connection has never existed, because the contract has no
-// value for an unknown platform. It is the platform of the target's options, or the one in the connection's name, or X,
-// which supports every category.
+// presumed returns the platform to show for a target whose connection has never existed: the HTTP API has no value for
+// an unknown platform. It is the platform of the target's options, or the one in the connection's name, or X, which
+// supports every category.
 func presumed(target *v1alpha1.PostTarget) v1alpha1.Platform {
 	switch {
 	case target.YouTube != nil:

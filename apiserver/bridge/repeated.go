@@ -36,8 +36,8 @@ const repeatedFor = 10 * time.Minute
 type sameContent [16]byte
 
 // contentBy returns the identity of an author's content in a namespace. It excludes the time and the platform options,
-// which the Kubernetes API fills in. Files are included only if there is no text, because uploading a file again
-// creates another Media.
+// which the Kubernetes API fills in. Uploading a file again creates another Media, so files are included only if there
+// is no text.
 func contentBy(namespace, author string, spec *v1alpha1.PostSpec) sameContent {
 	hash, silent := sha256.New(), true
 	write := func(parts ...string) {
@@ -71,8 +71,8 @@ func contentBy(namespace, author string, spec *v1alpha1.PostSpec) sameContent {
 	return sameContent(hash.Sum(nil)[:len(sameContent{})])
 }
 
-// recent holds the posts that people published in the last few minutes through any replica: the watch reports those of
-// the others. A post takes about 100 bytes until repeatedFor has passed.
+// recent holds the posts that users published in the last few minutes through any replica; the watch reports the posts
+// of other replicas. Each post takes about 100 bytes until repeatedFor has passed.
 type recent struct {
 	mu sync.Mutex
 	// posts maps content to its posts, each listed once.

@@ -54,7 +54,7 @@ func (s *Service) validate(ctx context.Context, j *postValidation, ready func(na
 		return nil, nil, err
 	}
 	notReady := ready(connections.known)
-	// The options are validated last, because a readiness check may just have read a TikTok account's options. Their
+	// The options are validated after the readiness checks, which may just have read a TikTok account's options. Their
 	// errors still take precedence over accounts that are not ready.
 	if errs := rules.ValidateOptions(j.post, rules.Env{Connection: connections.latest, Capabilities: s.Capabilities}); len(errs) > 0 {
 		refused := invalid(errs)
@@ -68,8 +68,8 @@ func (s *Service) validate(ctx context.Context, j *postValidation, ready func(na
 }
 
 // filesOfRefused limits the files that are read for a post with other invalid fields, so that one response reports
-// their problems too. It is the maximum for a post outside a thread (TikTok's images). More files are read only if the
-// rest is valid, because each costs a read.
+// their problems too. It is the maximum for a post outside a thread (TikTok's images). Each file costs a read, so more
+// files are read only if the other fields are valid.
 const filesOfRefused = 35
 
 // obeysRules rejects a post that breaks a rule, and reports all problems: with the request, the post itself, its

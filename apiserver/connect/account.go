@@ -102,7 +102,8 @@ func account(name, id string) string {
 	return fmt.Sprintf("%q (%s)", name, id)
 }
 
-// existing finds an account's connection under any name, because users may have applied their own, or nil.
+// existing returns an account's connection, or nil if there is none. The connection may have any name, because users
+// can apply connections themselves.
 func (s *Service) existing(ctx context.Context, f *flow, accountID string) (*v1alpha1.Connection, error) {
 	names := []string{ConnectionName(f.Space, f.Platform, accountID)}
 	others := s.Connections.List(f.Space)
@@ -134,7 +135,7 @@ func (s *Service) existing(ctx context.Context, f *flow, accountID string) (*v1a
 
 // create creates an account's connection, and then its Secret. This order survives a crash in between: the connection's
 // status reports the missing Secret, and connecting the account again completes it. A Secret without a connection would
-// stay forever: nothing lists Secrets, and it would have no owner with which to be garbage-collected.
+// remain forever: Herald does not list Secrets, and without an owner the Secret is not garbage-collected.
 func (s *Service) create(ctx context.Context, f *flow, choice *platforms.Choice) (*v1alpha1.Connection, error) {
 	base := ConnectionName(f.Space, f.Platform, choice.Identity.AccountID)
 	secret := secretName(base)
@@ -169,7 +170,7 @@ func (s *Service) create(ctx context.Context, f *flow, choice *platforms.Choice)
 }
 
 // abandon removes a connection whose Secret could not be created, so that the account can be connected again. A
-// connection to which another tab has given a different Secret stays.
+// connection that another tab has given a different Secret is not removed.
 func (s *Service) abandon(ctx context.Context, person string, created *v1alpha1.Connection, secret string) {
 	without := func(live *v1alpha1.Connection) bool { return live.Spec.CredentialsSecretRef.Name == secret }
 	if _, err := s.remove(ctx, person, created, without); err != nil {
@@ -257,5 +258,5 @@ func labels() map[string]string {
 
 func (s *Service) stamp() string { return s.Clock.Now().UTC().Format(time.RFC3339) }
 
-// secretName returns a unique name for a Secret. With an annotation prefix it stays below the limit of 63 characters.
+// secretName returns a unique name for a Secret. With an annotation prefix it remains below the limit of 63 characters.
 func secretName(base string) string { return base + "-" + strings.ToLower(rand.Text()[:10]) }

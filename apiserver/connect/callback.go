@@ -103,7 +103,8 @@ func (s *Service) open(v Visitor, state string, cookie func(string) string) (*fl
 	return &f, nil
 }
 
-// denied converts the platform's error code. Its description is not shown, because anyone can forge it in a link.
+// denied returns the error to show for an OAuth error code. error_description is not shown: anyone can put arbitrary
+// text into a callback link.
 func denied(name, code string) error {
 	if code == "access_denied" || code == "user_denied" {
 		return refusef(bridge.CodeValidation, "nothing was connected, since access was not allowed on %s; connect the account again if that was by mistake", name)

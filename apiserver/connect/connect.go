@@ -6,8 +6,8 @@
 //
 // The server keeps no state for a flow. The state is sealed in a cookie until the person comes back, and in the page
 // where the person chooses one of several accounts. Both are bound to the session and the person, and expire after ten
-// minutes. The platform receives a random state that names the cookie, so that several flows can run in one browser.
-// The platform ensures that a flow ends only once, because it accepts a code only once.
+// minutes. The platform receives a random state that names the cookie, so that several flows can run in one browser. A
+// flow ends only once, because the platform accepts a code only once.
 package connect
 
 import (

@@ -20,8 +20,8 @@ type Disconnected struct {
 	Message string
 }
 
-// Disconnect removes a connection, and with it the credentials that Herald created. A Secret that a user created stays.
-// Herald cannot revoke its access on the platform, because this process cannot read the token.
+// Disconnect removes a connection, and with it the credentials that Herald created. A Secret that a user created is not
+// removed. Herald cannot revoke the access on the platform, because this process cannot read the token.
 func (s *Service) Disconnect(ctx context.Context, v Visitor, namespace, name string) (Disconnected, error) {
 	if err := v.May(ctx, namespace, Delete); err != nil {
 		return Disconnected{}, err

@@ -47,8 +47,8 @@ func NewEvents(config *rest.Config, userAgent string, clock clock.PassiveClock) 
 	return &Events{client: client, instance: text.TruncateBytes(FieldOwner+"-"+host, maxInstance), clock: clock}, nil
 }
 
-// Write stores an event about an object, in the object's namespace. Each call creates an event: events are not
-// aggregated, because each is about a different action.
+// Write stores an event about an object, in the object's namespace. Each call creates an event. Events are not
+// aggregated, because each describes a different action.
 func (e *Events) Write(ctx context.Context, about *corev1.ObjectReference, reason, note string) error {
 	action := actionOfPerson
 	if strings.HasSuffix(reason, "ByAgent") {

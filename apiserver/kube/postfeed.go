@@ -77,8 +77,8 @@ var (
 )
 
 // list reads a consistent list of the namespace's posts into the index, page by page. It returns an empty list with
-// that resourceVersion, because the reflector would collect all posts in memory. It ignores the options, because only a
-// list without a resourceVersion is paged.
+// that resourceVersion, so that the reflector does not collect all posts in memory. It ignores the options: only lists
+// without a resourceVersion are paged.
 func (s *feedStore) list(ctx context.Context, _ metav1.ListOptions) (runtime.Object, error) {
 	var relist *postindex.Relist
 	all := &v1alpha1.PostList{}

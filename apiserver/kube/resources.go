@@ -74,8 +74,8 @@ func (p Posts) Update(ctx context.Context, before, after *v1alpha1.Post) (*v1alp
 	return p.update(ctx, before, after)
 }
 
-// Media reads and writes Media resources. They are not watched, because few requests name one, and those need its
-// latest state.
+// Media reads and writes Media resources. They are not watched: few requests refer to one, and those need its latest
+// state.
 type Media struct {
 	writable[v1alpha1.Media, *v1alpha1.Media]
 }

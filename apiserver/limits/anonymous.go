@@ -42,7 +42,7 @@ func (g *AnonymousGuard) Allow(r *http.Request, door Surface) (allowed bool, wai
 	if g == nil {
 		return true, 0
 	}
-	// The rate limit headers are dropped, because other visitors share the address.
+	// Other visitors may share the address, so the rate limit headers are not sent.
 	said := http.Header{}
 	allowed, wait = g.limiter.Allow(string(door)+" "+request.Address(r), said)
 	if allowed {

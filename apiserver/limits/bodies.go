@@ -24,7 +24,8 @@ const (
 	// smallBody is the size in bytes up to which a body may also use the last quarter: all posts that fit on a screen.
 	// Callers with large bodies cannot block them.
 	smallBody = 64 << 10
-	// leastBody is the minimum size in bytes that a body counts for, because of the other memory it needs.
+	// leastBody is the minimum size, in bytes, that a body is charged for. It covers the other memory that a request
+	// needs.
 	leastBody = 4 << 10
 )
 
@@ -192,8 +193,8 @@ func (g *BodyLimiter) Read(w http.ResponseWriter, r *http.Request, caller string
 	case cut:
 		return body, done, ErrBodiesFull
 	case err != nil:
-		// The deadline stays, because the server reads the rest of the body before it closes the connection, and would
-		// wait for it without a limit.
+		// Keep the read deadline: the server reads the rest of the body before it closes the connection, and would
+		// otherwise wait indefinitely.
 		return body, done, fmt.Errorf("%w: %w", ErrBodyUnread, err)
 	}
 	// The next read detects that the client has disconnected.

@@ -12,8 +12,8 @@ import (
 const (
 	// bytesEach is in bytes of a body, for decoding and validation.
 	bytesEach = 64 << 10
-	// partsEach is in a post's targets and the resources read to validate it. These reads are concurrent and write
-	// nothing.
+	// partsEach counts a post's targets and the resources that are read to validate it. These reads run concurrently
+	// and nothing is written.
 	partsEach = 10
 )
 

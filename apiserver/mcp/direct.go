@@ -21,8 +21,8 @@ import (
 // The transport's headers, in Go's canonical form.
 const (
 	lastEventIDHeader = "Last-Event-Id"
-	// versionHeader names the protocol revision. methodHeader and nameHeader repeat fields of the body, from latestVersion
-	// on.
+	// versionHeader carries the protocol revision. From latestVersion on, methodHeader and nameHeader
+	// repeat fields of the body.
 	versionHeader, methodHeader, nameHeader = "Mcp-Protocol-Version", "Mcp-Method", "Mcp-Name"
 	// headersOfCall is the common prefix of these headers and others.
 	headersOfCall = "Mcp-"
@@ -90,7 +90,7 @@ func stateOf(header http.Header) *mcp.ServerSessionState {
 
 // answer runs a call on the SDK's server and writes its response.
 func (h *Handler) answer(w http.ResponseWriter, r *http.Request, asked *jsonrpc.Request, c *call) error {
-	// Like a REST request, a call is not cancelled when its client disconnects, because it may have posted.
+	// Like a REST request, a call continues when its client disconnects, because it may already have created a post.
 	ctx := context.WithValue(context.WithoutCancel(r.Context()), callKey{}, c)
 	e := &exchange{call: asked, answered: make(chan *jsonrpc.Response, 1), closed: make(chan struct{})}
 	session, err := h.server.Connect(ctx, e, &mcp.ServerSessionOptions{State: stateOf(r.Header)})

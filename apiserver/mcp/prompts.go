@@ -11,7 +11,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// prompt is a conversation starter that people choose in their client.
+// prompt is a conversation starter that users choose in their client.
 type prompt struct {
 	name, title, description string
 	arguments                []*mcp.PromptArgument

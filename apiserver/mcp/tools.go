@@ -14,7 +14,7 @@ type tool struct {
 	name, operation, title string
 	// scope is the scope that a call requires.
 	scope bridge.Scope
-	// description is for a model that knows only the list of tools. Some clients truncate it after maxDescription
+	// description is written for a model that has only the list of tools. Some clients truncate it after maxDescription
 	// bytes.
 	description string
 	// notes precede the OpenAPI descriptions of fields.

@@ -13,7 +13,7 @@ import (
 	"github.com/herald-social/herald/apiserver/bridge"
 )
 
-// fresh is the maximum age of a token whose grant may still be missing from the cache, because another replica has just
+// fresh is how long after a token was issued its grant may be missing from the cache: another replica may just have
 // stored it.
 const fresh = 30 * time.Second
 

@@ -164,8 +164,8 @@ func shorten(text string) string {
 	return text
 }
 
-// answer returns the redirect that carries a response. It always names the issuer, so that a client of several servers
-// can identify the sender (RFC 9207).
+// answer returns the redirect that carries a response. It always includes the issuer, so that a client of several
+// servers can identify the sender (RFC 9207).
 func (s *Server) answer(r *Request, answer url.Values) string {
 	if r.State != "" {
 		answer.Set("state", r.State)
@@ -192,7 +192,7 @@ func (r *Request) isLoopback() bool {
 	return loopback(to)
 }
 
-// Offer returns the requested scopes that the person may grant in a namespace, given their own rights.
+// Offer returns the requested scopes that the person's rights allow them to grant in a namespace.
 func (s *Server) Offer(ctx context.Context, r *Request, who access.Person, namespace string) ([]bridge.Scope, error) {
 	return s.within(ctx, who, namespace, r.Scopes)
 }

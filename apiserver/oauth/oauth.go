@@ -45,15 +45,15 @@ const (
 // Lifetimes of codes, tokens and grants.
 const (
 	codeLife = time.Minute
-	// accessLife is short, because clients refresh automatically.
+	// accessLife is the lifetime of an access token. It can be short: clients refresh their tokens automatically.
 	accessLife = time.Hour
 	// idleLife is how long a grant lasts without a refresh, and absoluteLife how long it lasts at most.
 	idleLife     = 30 * 24 * time.Hour
 	absoluteLife = 180 * 24 * time.Hour
 	// consentLife is the TTL of the consent page's form.
 	consentLife = 10 * time.Minute
-	// grace is how long the previous refresh token remains valid after a rotation, for the same client, because the
-	// response may have been lost.
+	// grace is how long the previous refresh token remains valid for the same client after a rotation. The client needs
+	// it if the response was lost.
 	grace = 10 * time.Second
 )
 
@@ -159,8 +159,8 @@ func New(config Config) *Server {
 	return s
 }
 
-// Handler returns the handler for a path that needs no session, or nil if there is none. Package web serves the pages
-// for people.
+// Handler returns the handler for a path that needs no session, or nil if there is none. Package web serves the HTML
+// pages.
 func (s *Server) Handler(path string) http.Handler {
 	if s == nil {
 		return nil
@@ -174,7 +174,7 @@ func (s *Server) Resource() string { return s.SiteURL + MCPPath }
 // ResourceMetadataURL returns the address that a 401 from the MCP server names (RFC 9728, section 5.1).
 func (s *Server) ResourceMetadataURL() string { return s.SiteURL + ResourceMetadataPath + MCPPath }
 
-// isResource reports whether a resource indicator names the MCP server, with or without a trailing slash.
+// isResource reports whether a resource indicator refers to the MCP server, with or without a trailing slash.
 func (s *Server) isResource(address string) bool {
 	return address == s.Resource() || address == s.Resource()+"/"
 }

@@ -74,7 +74,7 @@ func writeJSON(w http.ResponseWriter, status int, body any) {
 	_ = json.NewEncoder(w).Encode(body) // the client may have disconnected
 }
 
-// PageError is an error only for the person's page. The client is not notified, because its identity is unverified.
+// PageError is an error that is shown to the user and not returned to the client, whose identity is unverified.
 type PageError struct {
 	// Status is the page's HTTP status; Title and Message describe the error.
 	Status         int

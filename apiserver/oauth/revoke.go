@@ -30,7 +30,7 @@ func (s *Server) revoke(w http.ResponseWriter, r *http.Request) {
 	case form.Get("token") == "":
 		s.fail(w, r, refusef(http.StatusBadRequest, invalidRequest, "token is missing"))
 		return
-	case s.Keys.Ready() != nil: // without keys a valid token cannot be recognized, and would stay valid
+	case s.Keys.Ready() != nil: // without keys a valid token cannot be recognized, and would remain valid
 		s.fail(w, r, errNoKeys)
 		return
 	}
@@ -109,7 +109,8 @@ func (s *Server) List(ctx context.Context, namespace string) ([]v1alpha1.OAuthGr
 func (s *Server) State(grant *v1alpha1.OAuthGrant) string { return s.endReason(grant) }
 
 // RevokeGrant revokes a grant on behalf of a person. Revoking a revoked grant is not an error. allowed returns an error
-// unless the person may revoke the grant: their own, or any grant in a team whose grants they may update.
+// unless the user may revoke the grant. Users may revoke grants that they gave, and any grant in a team whose grants
+// they may update.
 func (s *Server) RevokeGrant(ctx context.Context, caller bridge.Caller, name string, allowed func(*v1alpha1.OAuthGrant) error) error {
 	unknown := &bridge.Error{Code: bridge.CodeNotFound, Message: "this team has no agent of that name"}
 	if len(validation.IsDNS1123Subdomain(name)) > 0 {

@@ -130,8 +130,8 @@ func readForm(w http.ResponseWriter, r *http.Request) (url.Values, *problem) {
 	return r.PostForm, nil
 }
 
-// fail writes an error response. An address that sends many forged codes and tokens gets 429, which costs a real client
-// nothing. Other errors for a client at the same address stay specific, because that client has to authorize again.
+// fail writes an error response. An address that sends many forged codes and tokens gets 429, which does not affect
+// real clients. All other errors remain specific: a client at the same address must learn that it has to authorize again.
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	var known *problem
 	switch {

@@ -67,7 +67,7 @@ func (x *Index) removeOrRetain(namespace string, i place) {
 	x.markChanged(namespace, p, before)
 }
 
-// stays removes an entry's retained mark: the post exists again, or the entry is removed.
+// stays removes the retained mark from an entry: the post exists again, or the entry is removed.
 func (p *posts) stays(i place) {
 	if _, leaving := p.retained[i]; leaving {
 		delete(p.retained, i)

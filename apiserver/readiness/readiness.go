@@ -119,7 +119,7 @@ func (v State) String() string { return [...]string{"unavailable", "ready", "rec
 // Result is the result of a check.
 type Result struct {
 	State State
-	// Message is the reason, written for people; may be empty.
+	// Message is the human-readable reason; may be empty.
 	Message string
 }
 

@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// networkBits is the prefix length that identifies an IPv6 client, because a client has at least the 64 bits below it.
+// networkBits is the prefix length that identifies an IPv6 client: a client controls at least a /64.
 const networkBits = 64
 
 // Address returns a client's rate limit key: its IPv4 address or its IPv6 /64. Behind a proxy that is not trusted, all
@@ -61,9 +61,9 @@ func Remote(r *http.Request) string {
 type Proxies []netip.Prefix
 
 // Client returns a request's client address: the connection's address or, for a connection from a proxy, the last
-// address in X-Forwarded-For that is not a proxy. Each proxy appends its peer's address, so entries from the client
-// itself precede its address and are never read. The Forwarded header (RFC 7239) is ignored, because a proxy that does
-// not support it passes on the client's value. The address is zero if the connection has none.
+// address in X-Forwarded-For that is not a proxy. Each proxy appends its peer's address, so entries that the client
+// sent precede its address and are never read. The Forwarded header (RFC 7239) is ignored: a proxy that does not
+// support it passes on the client's value. The address is zero if the connection has none.
 func (p Proxies) Client(r *http.Request) netip.Addr {
 	address := parse(r.RemoteAddr)
 	if !p.include(address) {

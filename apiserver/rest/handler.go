@@ -49,7 +49,7 @@ const (
 
 // Limits are the rate limits for callers. A nil field means no limit.
 type Limits struct {
-	// Teams limits each team's requests, by its namespace, including those of all its keys, agents and people.
+	// Teams limits each team's requests, by its namespace, including the requests of all its keys, agents and users.
 	Teams *limits.RateLimiter
 	// Anonymous limits unauthenticated requests, by address.
 	Anonymous *limits.AnonymousGuard
@@ -345,7 +345,7 @@ func (c *call) parseKey(keys []string) {
 	}
 }
 
-// isJSON reports whether every Content-Type line is JSON, because proxies may use any of them.
+// isJSON reports whether every Content-Type header is JSON: proxies may evaluate any of them.
 func isJSON(r *http.Request) bool {
 	lines := r.Header.Values("Content-Type")
 	for _, line := range lines {
@@ -360,9 +360,9 @@ func isJSON(r *http.Request) bool {
 // programs for Windows write it.
 const byteOrderMark = "\xef\xbb\xbf"
 
-// ReadBody reads the body of a caller's request, which must be JSON of up to most bytes, without a byte order mark.
-// The body's memory is reserved until done is called, which is never nil. Its errors are for WriteFailure. The bytes
-// are charged here in any case, because the most expensive bodies are rejected before an operation runs.
+// ReadBody reads the body of a caller's request, which must be JSON of up to most bytes, without a byte order mark. The
+// body's memory is reserved until done is called, which is never nil. Its errors are for WriteFailure. ReadBody always
+// charges the bytes, because the most expensive bodies are rejected before an operation runs.
 func (h *Handler) ReadBody(w http.ResponseWriter, r *http.Request, caller bridge.Caller, most int64) (body []byte, done func(), err error) {
 	if !isJSON(r) {
 		return nil, func() {}, errNotJSON

@@ -5,5 +5,5 @@
 
 package rest
 
-// slack is the factor for allocations with the race detector, which adds its own.
+// slack is 1 without the race detector; see race_test.go.
 const slack = 1

@@ -10,7 +10,8 @@ import (
 	"strings"
 )
 
-// readQuery parses a query, or returns an error, because net/url omits invalid parts, which would drop a filter.
+// readQuery parses the query string. It rejects malformed pairs, which URL.Query silently discards: a request with a
+// malformed filter would otherwise return unfiltered results.
 func readQuery(r *http.Request) (url.Values, error) {
 	values, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {

@@ -5,5 +5,5 @@
 
 package rest
 
-// slack is the factor for allocations with the race detector, which adds its own.
+// slack multiplies the allocation limit when the tests run under the race detector, which allocates memory itself.
 const slack = 2

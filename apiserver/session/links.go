@@ -83,7 +83,7 @@ func (m *Manager) UseLink(ctx context.Context, token string) error {
 	}
 	hash := hashOf(token)
 	if known, found := m.store.current.Load().links[hash]; found {
-		// A used or expired link stays that way, so no request to the Kubernetes API is needed.
+		// A used or expired link never becomes valid again, so no request to the Kubernetes API is needed.
 		if err := known.check(m.clock.Now()); err != nil {
 			return err
 		}

@@ -1,9 +1,9 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package session keeps people signed in to the web application. A session is a sealed cookie, so replicas store no
+// Package session keeps users signed in to the web application. A session is a sealed cookie, so replicas store no
 // sessions. One Secret holds the state that the replicas share: the sealing keys, the hashes of one-time links, and the
-// names of people who signed out everywhere.
+// names of users who signed out everywhere.
 package session
 
 import (

@@ -117,7 +117,7 @@ func (s *store) informer() cache.SharedIndexInformer {
 	_, _ = informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc:    s.seen,
 		UpdateFunc: func(_, obj any) { s.seen(obj) },
-		// The cached state stays; tend creates the Secret again if that is allowed.
+		// The cached state is kept; tend creates the Secret again if that is allowed.
 		DeleteFunc: func(any) { s.wake() },
 	})
 	return informer
@@ -158,7 +158,7 @@ func (s *store) apply(secret *corev1.Secret, own bool) error {
 	}
 	s.version = version
 	if len(next.keys) == 0 {
-		// The cached state stays until there is a key.
+		// The cached state is kept until there is a key.
 		s.wake()
 		return nil
 	}

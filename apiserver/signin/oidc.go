@@ -32,8 +32,8 @@ type OIDC struct {
 	ClientID     string
 	ClientSecret func() (string, error)
 	// UsernameClaim is the claim with the person's name, to which UsernamePrefix is prepended. An email is accepted
-	// only if the provider has verified it. GroupsClaim and GroupsPrefix do the same for groups; without the claim
-	// people have no groups.
+	// only if the provider has verified it. GroupsClaim and GroupsPrefix do the same for groups; without the claim,
+	// users have no groups.
 	UsernameClaim  string
 	UsernamePrefix string
 	GroupsClaim    string

@@ -1,7 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package signin signs people in: with OpenID Connect if a provider is configured, and otherwise with a one-time link.
+// Package signin signs users in: with OpenID Connect if a provider is configured, and otherwise with a one-time link.
 // It does not decide their rights.
 package signin
 

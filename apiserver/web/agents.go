@@ -13,7 +13,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// Rights to other people's grants. People can always see and revoke their own.
+// Rights to grants that other users gave. Users can always see and revoke grants that they gave.
 var (
 	seeGrants    = right{verbList, "oauthgrants"}
 	updateGrants = right{"update", "oauthgrants"}

@@ -31,7 +31,7 @@ const perDay = 5
 // calendar shows a month's posts, by day in the viewer's time zone.
 func (s *Site) calendar(w http.ResponseWriter, v *visit) error {
 	f := filtersOf(v.URL.Query())
-	// Days are counted in UTC, because in some time zones the clocks skip a midnight.
+	// Count days in UTC: in some time zones the clocks skip a midnight.
 	month, err := time.Parse(monthForm, v.URL.Query().Get("month"))
 	if err != nil || month.Year() < 2000 || month.Year() > 2900 {
 		today := v.now.In(v.zone)

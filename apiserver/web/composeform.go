@@ -128,9 +128,9 @@ func (s *Site) targetFields(a *v1alpha1.Connection, t *targetWriting) g.Node {
 // privacies are the labels of the privacy levels that Herald supports. TikTok has more.
 var privacies = map[v1alpha1.TikTokPrivacyLevel]string{v1alpha1.TikTokPublicToEveryone: "Everyone", v1alpha1.TikTokSelfOnly: "Only you"}
 
-// privacyOptions are the levels that the account offers. The post's own level stays in the list even if the account no
-// longer offers it: otherwise the browser would silently choose another one, and the checks already report the problem.
-// No level is preselected, because TikTok requires a person to choose (Content Sharing Guidelines).
+// privacyOptions are the levels that the account offers. The post's current level remains in the list even if the
+// account no longer offers it: otherwise the browser would silently choose another one, and the checks already report
+// the problem. No level is preselected, because TikTok requires a person to choose (Content Sharing Guidelines).
 func privacyOptions(offered []string, has v1alpha1.TikTokPrivacyLevel) g.Node {
 	if has != "" && !slices.Contains(offered, string(has)) {
 		offered = append(slices.Clone(offered), string(has))

@@ -19,7 +19,7 @@ import (
 	"github.com/herald-social/herald/posting/plan"
 )
 
-// warnBefore is how long in advance people are warned that an account has to be connected again.
+// warnBefore is how long in advance users are warned that they have to connect an account again.
 const warnBefore = 14 * 24 * time.Hour
 
 type accountState struct {

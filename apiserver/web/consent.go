@@ -20,7 +20,7 @@ import (
 
 const teamParameter = "team"
 
-// levels are the scopes as offered to people. Each includes those before it.
+// levels are the scopes as shown to users. Each includes those before it.
 var levels = []struct {
 	scope       bridge.Scope
 	label, text string
@@ -30,7 +30,7 @@ var levels = []struct {
 	{bridge.ScopePublish, "Read, write and publish", "It can also publish, schedule and cancel posts without asking."},
 }
 
-// authorize shows the consent page for an agent. It changes nothing.
+// authorize shows the consent page for an agent. It does not change anything.
 func (s *Site) authorize(w http.ResponseWriter, r *http.Request) {
 	// An agent that runs in a web page waits for the response in the window that opened this one.
 	w.Header().Set("Cross-Origin-Opener-Policy", "unsafe-none")

@@ -21,7 +21,7 @@ type packing struct{ http.ResponseWriter }
 // Unwrap gives http.ResponseController access to the connection.
 func (p packing) Unwrap() http.ResponseWriter { return p.ResponseWriter }
 
-// packers are reused, because each takes a few hundred KiB.
+// packers holds gzip writers for reuse. Each takes a few hundred KiB.
 var packers = sync.Pool{New: func() any {
 	packer, _ := gzip.NewWriterLevel(io.Discard, gzip.DefaultCompression) // the level is valid
 	return packer

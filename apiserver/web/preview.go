@@ -59,7 +59,7 @@ func (s *Site) check(w http.ResponseWriter, v *visit) error {
 // checksPerMinute limits one person's checks. The page sends fewer even if a person never stops typing: one per 300 ms.
 const checksPerMinute = 300
 
-// tooOften replaces a preview above the limit. The status is 200, because htmx shows no error responses.
+// tooOften responds to preview requests above the limit. htmx does not show error responses, so it gets status 200.
 func (s *Site) tooOften(w http.ResponseWriter, v *visit, wait time.Duration) {
 	status := http.StatusTooManyRequests
 	if v.Header.Get("HX-Request") != "" {

@@ -17,7 +17,7 @@ import (
 // displayStatus is how the status of a post or one of its targets is displayed: a text and a CSS class.
 type displayStatus struct{ class, word string }
 
-// Statuses without a phase of their own.
+// Statuses that do not correspond to a phase.
 var (
 	needsAnswer = displayStatus{string(stateUndecided), "Needs your answer"}
 	// notKnown is the status of an archived post with an unknown outcome, which can no longer be resolved.

@@ -84,7 +84,7 @@ func (s *Site) trial(v *visit) g.Node {
 	return notice(neutral, h.P(g.Text("The team's trial ends "), v.about(plan.TrialEnd(v.team)), g.Text(".")))
 }
 
-// suspended shows, on every page of a suspended team, that nothing is published and since when, or nil.
+// suspended returns the notice for the pages of a suspended team, with the start of the suspension, or nil.
 func (v *visit) suspended() g.Node {
 	if !v.team.Suspended() {
 		return nil

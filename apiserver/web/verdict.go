@@ -100,8 +100,8 @@ func (a *verdictForm) byName() g.Node {
 	}
 }
 
-// unnamed is the form for a published post whose address is not known. It is not offered if further parts of the thread
-// follow, because the next part replies to this one and needs its id.
+// unnamed is the form for a published post whose address is not known. If further parts of the thread follow, it is not
+// offered: the next part replies to this one and needs its id.
 func (a *verdictForm) unnamed(partsFollow bool) g.Node {
 	if partsFollow {
 		return h.P(h.Class("soft"), g.Text("The next part of the thread replies to this one, so Herald needs its address to continue."))

@@ -120,10 +120,10 @@ func (s *Site) team(needs []right, handle handler) http.HandlerFunc {
 	}
 }
 
-// serveLimited handles a visit and charges its cost to the team and the person. Only the person's own limit, which is
-// as high as the team's, can reject a visit, so that a program that exhausts the team's limit does not lock out the
-// people who want to investigate it. Conversely, people cannot block the team's programs, because pages leave half of
-// the team's limit.
+// serveLimited handles a visit and charges its cost to the team and the person. Only the personal limit, which is as
+// high as the team's limit, can reject a visit, so that a program that exhausts the team's limit does not lock out the
+// users who want to investigate it. Conversely, users cannot block the team's programs: pages leave half of the team's
+// limit free.
 func (s *Site) serveLimited(w http.ResponseWriter, v *visit, handle handler) error {
 	own := "person\x00" + v.namespace + "\x00" + v.person.Name
 	if err := s.limitPerson(w, own, "you open too many pages at once"); err != nil {

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package web is the web application. It renders pages on the server, and performs all actions through package bridge,
-// as the REST API does. Package session authenticates people. Kubernetes RBAC in a team's namespace controls access to
+// as the REST API does. Package session authenticates users. Kubernetes RBAC in a team's namespace controls access to
 // its pages and actions.
 package web
 
@@ -33,7 +33,7 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// Access checks people's rights in teams' namespaces.
+// Access checks the rights of users in team namespaces.
 type Access interface {
 	// May reports whether a person may use a Kubernetes verb, such as "create", on one of Herald's resources, such as
 	// "posts".
@@ -51,7 +51,7 @@ type Config struct {
 	SignIn signin.Options
 	// Connect connects accounts on the platforms.
 	Connect *connect.Service
-	// RolePrefix is the prefix of the roles that Herald installs for people: RolePrefix-viewer, -editor and -admin.
+	// RolePrefix is the prefix of the roles that Herald installs for users: RolePrefix-viewer, -editor and -admin.
 	RolePrefix string
 	// Agents authorizes agents; nil if this installation serves none.
 	Agents *oauth.Server

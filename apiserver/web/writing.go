@@ -300,8 +300,8 @@ func writingOf(spec *v1alpha1.PostSpec, zone *time.Location) *writing {
 	return w
 }
 
-// commonCaption returns the text of all accounts that do not have their own. The form cannot show an own text that is
-// empty, so there is no common text if any account's text is empty.
+// commonCaption returns the text of all accounts without a custom text. The form cannot show an empty custom text, so
+// there is no common text if any account's text is empty.
 func commonCaption(targets []v1alpha1.PostTarget) string {
 	if len(targets) == 0 || slices.ContainsFunc(targets, func(t v1alpha1.PostTarget) bool { return t.Caption == "" }) {
 		return ""
