@@ -183,7 +183,7 @@ func (p *PostValidator) validateContents(ctx context.Context, stored, post *v1al
 	return warnings, refused
 }
 
-// lateness warns about a scheduled time in the past. It is no error: a repository may contain old posts.
+// lateness warns about a scheduled time in the past. It is not an error: a repository may contain old posts.
 func (p *PostValidator) lateness(post *v1alpha1.Post) admission.Warnings {
 	if at := post.Spec.ScheduledAt; at != nil && p.Clock.Since(at.Time) > p.StartingDeadline {
 		return admission.Warnings{fmt.Sprintf(

@@ -147,7 +147,7 @@ func (r *Reconciler) sync(ctx context.Context, key *v1alpha1.APIKey) (*refusal, 
 func (r *Reconciler) activate(ctx context.Context, key *v1alpha1.APIKey, token v1alpha1.APIKeyToken) (*refusal, error) {
 	switch {
 	case key.Status.Token(token.Name) != nil:
-		// The Secret may be gone: a user who has copied the token may delete it, and the token stays valid.
+		// The Secret may be gone: a user who has copied the token may delete it, and the token remains valid.
 		return nil, nil //nolint:nilnil // neither a refusal nor an error is the good case
 	case token.SHA256 != "":
 		key.Status.Tokens = append(key.Status.Tokens, v1alpha1.APIKeyTokenStatus{Name: token.Name, CreatedAt: v1alpha1.NewTime(r.Clock.Now())})

@@ -4,8 +4,8 @@
 // Package connection maintains connected accounts: it checks with each platform that the account can be published to,
 // and renews the tokens. It is the only writer of credentials and of the Connections' status.
 //
-// Only a fault that a user has to fix disconnects an account. An outage of a platform or of the API server is reported
-// in the status and retried.
+// Only a fault that a user has to fix disconnects an account. Platform and API server outages are reported in the
+// status and retried.
 package connection
 
 import (

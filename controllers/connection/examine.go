@@ -184,7 +184,7 @@ const (
 	// inspectWithin is the minimum timeout for an inspection, however long the rest of the examination took.
 	inspectWithin = time.Second
 	// beforeBlockEnds is how long before a block ends the account is inspected. If the limit is still exhausted, the
-	// account stays blocked and no call fails.
+	// account remains blocked and no call fails.
 	beforeBlockEnds = 10 * time.Second
 )
 

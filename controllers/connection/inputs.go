@@ -114,7 +114,7 @@ func (e *examination) adopt(ctx context.Context, conn *v1alpha1.Connection, in c
 	return e.Store.Adopt(ctx, conn, e.read, in)
 }
 
-// join examines a connection that does not use the account's working copy yet. It must bring valid tokens of its own,
+// join examines a connection that does not use the account's working copy yet. Its input must contain valid tokens,
 // because a deleted connection's working copy must not give access to the account. That copy is kept for a tool that
 // applies the same connection again.
 //

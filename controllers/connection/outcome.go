@@ -114,7 +114,7 @@ func nameOf(identity platforms.Identity) string {
 const triesAgain = "; Herald tries again"
 
 // failureOutcome maps a platform's error to an outcome. Only a fault that a user can fix disconnects the account; all
-// others are transient. An unlisted code says nothing about the account.
+// others are transient. An unlisted code does not indicate a problem with the account.
 func failureOutcome(failure *platforms.Error) outcome {
 	o := outcome{probed: true, message: failure.Error()}
 	class := failure.Class

@@ -20,7 +20,7 @@ import (
 
 // The team's budget limits the pending and fetching files. Beyond it, a Media gets no upload URL and is not fetched. It
 // proceeds when other files have arrived or expired. The REST API enforces the budget when it creates a Media; such
-// Media count, and never wait.
+// Media count towards it but never wait.
 
 const (
 	pendingIndex = "pending"
@@ -64,7 +64,7 @@ type reservation struct {
 }
 
 // reserveBudget reserves room for a Media in its team's budget, unless it has a reservation already. If there is no
-// room, message names the exceeded limit.
+// room, message describes the exceeded limit.
 func (r *Reconciler) reserveBudget(ctx context.Context, m *v1alpha1.Media) (message string, err error) {
 	if r.Owner == nil || hasReservation(m) {
 		return "", nil

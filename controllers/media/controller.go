@@ -187,7 +187,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	switch {
 	case apierrors.IsConflict(err):
 		return reconcile.Result{RequeueAfter: conflictPause}, nil
-	case apierrors.IsNotFound(err): // It was deleted in the meantime.
+	case apierrors.IsNotFound(err): // the Media was deleted in the meantime
 		return reconcile.Result{}, nil
 	case err != nil:
 		return reconcile.Result{}, err
@@ -227,7 +227,7 @@ func (r *Reconciler) sync(ctx context.Context, m *v1alpha1.Media) (time.Duration
 }
 
 // ensureFinalizer adds the finalizer before there can be a file. The same write records the file's key in an
-// annotation, which a backup preserves. A key restored from a backup stays.
+// annotation, which a backup preserves. A key restored from a backup is not overwritten.
 func (r *Reconciler) ensureFinalizer(ctx context.Context, m *v1alpha1.Media) error {
 	before := m.DeepCopy()
 	added, recorded := controllerutil.AddFinalizer(m, v1alpha1.MediaFileFinalizer), m.Annotations[v1alpha1.FileAnnotation] == store.Key(m)

@@ -107,7 +107,7 @@ func (r *Reconciler) isNamespaceTerminating(ctx context.Context, name string) (b
 	return kubeclient.IsNamespaceTerminating(ctx, r.APIReader, name) //nolint:wrapcheck // the error has its context
 }
 
-// reportAbandoned emits an event about a file that may remain in the store. A terminating namespace accepts no new
+// reportAbandoned emits an event about a file that may remain in the store. A terminating namespace does not accept new
 // events; the event then refers to the Namespace, which is cluster-scoped.
 func (r *Reconciler) reportAbandoned(m *v1alpha1.Media, ending bool) {
 	if r.Events == nil {

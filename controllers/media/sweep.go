@@ -75,7 +75,7 @@ func (s *sweeper) sweep(ctx context.Context) error {
 }
 
 // sweepUses determines which Media of a namespace are used, if one of them may be deleted or a review is due, and
-// deletes the unused ones that are due. A rejected Media stays for at least rejectedFor.
+// deletes the unused ones that are due. A rejected Media is kept for at least rejectedFor.
 func (s *sweeper) sweepUses(ctx context.Context, namespace string, list []*v1alpha1.Media, rejectedFor time.Duration) error {
 	now := s.Clock.Now()
 	if s.reviewed == nil {
@@ -118,7 +118,7 @@ func (s *sweeper) reviewDue(namespace string, now time.Time) bool {
 	return now.Sub(last) >= s.UnusedAfter
 }
 
-// settle records whether a Media is used, or deletes it. After a conflict, the Media stays until the next sweep.
+// settle records whether a Media is used, or deletes it. After a conflict, the Media is kept until the next sweep.
 func (s *sweeper) settle(ctx context.Context, m *v1alpha1.Media, used, goes bool) error {
 	m = m.DeepCopy()
 	if !used { // A post may have been created since the others were read.

@@ -21,7 +21,7 @@ import (
 	"github.com/herald-social/herald/internal/media/store"
 )
 
-// maxOrphans limits the deletions of one sweep, so that people have time to notice a mistake.
+// maxOrphans limits the deletions per sweep, so that operators have time to notice a mistake.
 const maxOrphans = 1000
 
 // sweepFiles compares the files in the store with the Media. It deletes files only in namespaces that belong to a Team

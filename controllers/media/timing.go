@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// uploadGrace is how long to wait after an upload URL has expired, because an upload may still be running.
+	// uploadGrace is how long to wait after an upload URL has expired: an upload may still be running.
 	uploadGrace = store.LateUploads
 	fetchWithin = time.Hour
 	sweepEvery  = time.Hour
@@ -120,8 +120,8 @@ func deletesWhenUnused(m *v1alpha1.Media) bool {
 	}
 }
 
-// deleteAt returns when an unused Media is deleted; ok is false if it stays. A rejected Media stays as long as a
-// finished post stays in the cluster, so that its owner can read the reason.
+// deleteAt returns when an unused Media is deleted; ok is false if it is kept. A rejected Media is kept for as long as
+// a finished post, so that its owner can read the reason.
 func deleteAt(m *v1alpha1.Media, unusedAfter, rejectedFor time.Duration) (at time.Time, ok bool) {
 	if m.Status.UnusedSince == nil || !deletesWhenUnused(m) {
 		return time.Time{}, false

@@ -25,7 +25,7 @@ import (
 	"github.com/herald-social/herald/posting/ratelimit"
 )
 
-// Each event is a write to the API server. In a burst, warnings about waiting posts are dropped, since their conditions
+// Each event is a write to the API server. In a burst, warnings about waiting posts are dropped: their conditions
 // report the same. The final event of a post or target is never dropped, only delayed. Each team has its own limits, so
 // that a noisy team does not silence others.
 const (
@@ -123,7 +123,7 @@ func mediaSubject(post *v1alpha1.Post, target int, name string, file *v1alpha1.M
 }
 
 // deletedSubject returns the subject for events about a post that is being deleted, or a target of it. A terminating
-// namespace accepts no new events; the event is then about the namespace itself, and related to the post.
+// namespace does not accept new events; the event is then about the namespace itself, and related to the post.
 func deletedSubject(s subject, post *v1alpha1.Post, namespaceEnds bool) subject {
 	if !namespaceEnds {
 		return s

@@ -84,8 +84,8 @@ func (r *inputReader) read(ctx context.Context, p *reconciliation) (err error) {
 	return r.readNamespace(ctx, p)
 }
 
-// readRollback reads the cluster's rollback state. It drops a response from the archive that is older than the
-// detection of the rollback, since it may be outdated.
+// readRollback reads the cluster's rollback state. It drops an archive response that is older than the detection of the
+// rollback and therefore may be outdated.
 func (r *inputReader) readRollback(ctx context.Context, p *reconciliation) error {
 	if r.o.Rollback == nil {
 		return nil

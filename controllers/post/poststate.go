@@ -55,7 +55,7 @@ func appInput(platform v1alpha1.Platform) input {
 	return input{kindApp, types.NamespacedName{Name: string(platform)}}
 }
 
-// kindSuspension is the kind of input that posts of a suspended team wait for: the end of the suspension.
+// kindSuspension is the input that a suspended team's posts wait for: the end of the suspension.
 const kindSuspension = "Suspension"
 
 func suspensionInput(namespace string) input {

@@ -82,7 +82,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 const conflictPause = 50 * time.Millisecond
 
 // requeue requeues the post at the time in p.wait. A scheduled post gets a lower priority than its team's first posts
-// in the same second, so that ten thousand posts of one team are processed between the posts of other teams.
+// in the same second, so that ten thousand posts of one team do not delay the posts of other teams.
 func (r *Reconciler) requeue(p *reconciliation) ctrl.Result {
 	// A zero RequeueAfter would not requeue the post.
 	result := ctrl.Result{RequeueAfter: max(p.wait.Until.Sub(r.o.Clock.Now()), time.Millisecond)}

@@ -67,7 +67,7 @@ func (p *reconciliation) isFinished() bool {
 	return !controllerutil.ContainsFinalizer(p.Post, v1alpha1.DeliveryFinalizer)
 }
 
-// requeueBy requeues the post at the given time or earlier. A zero time changes nothing.
+// requeueBy requeues the post at the given time or earlier. A zero time is ignored.
 func (p *reconciliation) requeueBy(at time.Time) {
 	if !at.IsZero() && (p.wait.Until.IsZero() || at.Before(p.wait.Until)) {
 		p.wait.Until, p.wait.InTurn = at, false

@@ -146,7 +146,7 @@ func (r *reporter) limit(ctx context.Context, p *reconciliation, d *publish.Deli
 	r.observeLimits(p, d)
 	limited, change, err := r.limits.Record(ctx, d)
 	if err != nil {
-		// This process keeps the limit in memory; another one learns it from the platform's next response.
+		// The limit remains in this process's memory; other processes receive it with the platform's next response.
 		p.log.Error(err, "cannot record the platform's response in the connection", "connection", d.Conn.Name)
 	}
 	if limited != nil {
@@ -186,7 +186,7 @@ func (r *reporter) watchQuota(ctx context.Context, d *publish.Delivery) {
 }
 
 // pictures warns the post's owner about the pictures of a published post: a chosen thumbnail that is missing, or an
-// image that shows nothing. For uncertain, see WithoutThumbnail.
+// image that looks blank. For uncertain, see WithoutThumbnail.
 func (r *reporter) pictures(ctx context.Context, p *reconciliation, target int, uncertain bool) {
 	conn := p.conn(target)
 	if conn == nil {

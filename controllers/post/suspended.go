@@ -39,8 +39,8 @@ func (s *suspensionReader) get(ctx context.Context, namespace string) (suspended
 	return suspended || braked, recent, err
 }
 
-// now reports whether claims are suspended in a namespace. It is checked just before the claim, since the state may
-// have changed during the reconciliation. A suspension after the claim does not stop the call, which is recorded.
+// now reports whether claims are suspended in a namespace. Call it just before the claim: the state may have changed
+// during the reconciliation. A suspension after the claim does not stop the call, which is recorded.
 func (s *suspensionReader) now(ctx context.Context, namespace string) bool {
 	suspended, _, err := s.get(ctx, namespace)
 	return suspended || err != nil

@@ -15,7 +15,7 @@ import (
 )
 
 // traceNear is how long after an immediate post's creation its delivery belongs to the request's trace. Collectors with
-// tail sampling wait for seconds to minutes, and a trace of hours shows only the wait.
+// tail sampling wait for seconds to minutes, and a trace that spans hours shows only the wait.
 const traceNear = 10 * time.Minute
 
 // startTrace starts the span of a reconciliation. The span of an immediate post belongs to the trace of its request. Any

@@ -26,8 +26,9 @@ import (
 	"github.com/herald-social/herald/posting"
 )
 
-// An accepted scheduled post is not reconciled before its preparation, or the last check before its time, and costs
-// nothing until then. This file triggers earlier reconciliations: after clock jumps, and after the loss of an input.
+// An accepted scheduled post is not reconciled before its preparation, or the last check before its time, and does not
+// use any resources until then. This file triggers earlier reconciliations: after clock jumps, and after the loss of an
+// input.
 //
 // Any other case is covered by the resync of the informers of controller-runtime, which triggers a reconciliation of
 // each post every ten hours.

@@ -137,7 +137,7 @@ func (s *Archiver) entry(ctx context.Context, team *v1alpha1.Team, post *v1alpha
 			Status: view.Phase(), Category: post.Spec.Category, Agent: text.First(post.Annotations[v1alpha1.AgentAnnotation], maxAgent),
 		},
 		Name: post.Name, UID: string(post.UID), DisplayAt: view.DisplayAt(), Bytes: int(view.Footprint()),
-		// The lists expire an entry by the team's time after FinishedAt, but some posts stay longer.
+		// The lists expire an entry by the team's time after FinishedAt, but some posts are kept longer.
 		FinishedAt: times.ArchivedUntil(post, s.Clock.Now()).Add(-times.Archived),
 		Title:      text.First(view.Title(func(i int) v1alpha1.Platform { return platforms[i] }), maxTitle),
 	}
@@ -196,7 +196,7 @@ func (s *Archiver) Expire(ctx context.Context, team *v1alpha1.Team, times retent
 			return false, err
 		}
 	}
-	s.markChanged(of) // This is also needed after startup, when the Team's status may be outdated.
+	s.markChanged(of) // also needed after startup, when the Team's status may be outdated
 	if n == expireMost {
 		return true, nil
 	}

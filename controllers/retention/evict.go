@@ -48,7 +48,7 @@ func (s *Sweeper) evictDue(ctx context.Context, team *v1alpha1.Team) (more bool,
 		posts = kept.archived
 	}
 	for _, post := range posts {
-		// Deleting a Team deletes its archive, so its posts stay.
+		// Deleting a Team deletes its archive, so its posts are kept.
 		owns, err := s.owns(ctx, team)
 		if owns {
 			err = s.remove(ctx, post)

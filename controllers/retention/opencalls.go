@@ -49,7 +49,8 @@ func (s *Sweeper) oldestOpenCall(ctx context.Context, namespace string, times re
 	return openSince(oldest), nil
 }
 
-// concerns reports whether a finished post may have been published after the open call started, so it has to stay.
+// concerns reports whether a finished post may have been published after the open call started, so that it must be
+// kept.
 func (d openSince) concerns(post *v1alpha1.Post, now time.Time) bool {
 	finished := retention.FinishedAt(post)
 	return !time.Time(d).IsZero() && now.Sub(finished) < lookupWindow && !finished.Before(time.Time(d).Add(-clocksDiffer))

@@ -63,7 +63,7 @@ func (s *Archiver) entriesOf(ctx context.Context, team *v1alpha1.Team, of archiv
 			kept, err := s.readRecord(ctx, of, name)
 			if archive.IsRecordError(err) {
 				ctrl.LoggerFrom(ctx).Error(err, "a post is not listed, because its record cannot be read", "namespace", of.Namespace, "name", name)
-				return nil // It must not block the lists of other posts.
+				return nil // one record must not block the lists of other posts
 			}
 			if err != nil || kept == nil || kept.FinishedAt == nil {
 				return err

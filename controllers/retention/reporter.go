@@ -44,7 +44,7 @@ func (t *ListReporter) Start(ctx context.Context) error {
 		}
 		for of := range t.Archiver.drainChanged() {
 			if err := t.report(ctx, of); err != nil && ctx.Err() == nil {
-				t.Archiver.markChanged(of) // It is retried.
+				t.Archiver.markChanged(of) // retried later
 				log.Error(err, "cannot report that the lists of a team have changed; retrying", "team", of.Name)
 			}
 		}

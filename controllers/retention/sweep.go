@@ -66,7 +66,7 @@ func (s *Sweeper) round(ctx context.Context) (more bool, err error) {
 	return more, nil
 }
 
-// recordSwept records a complete sweep, which leaves no expired posts in the archive. It is checked once an hour.
+// recordSwept records a complete sweep if no expired posts remain in the archive, which is checked once an hour.
 func (s *Sweeper) recordSwept() {
 	if !s.unexpired {
 		s.Metrics.sweptAt(s.Clock.Now())
@@ -174,8 +174,9 @@ func (s *Sweeper) expire(ctx context.Context, teams map[string]*v1alpha1.Team) e
 	return errors.Join(problems...)
 }
 
-// evictAt returns when a finished post leaves the cluster. Without an archive, the post stays for its time in the
-// archive too. With an archive, it stays at least until a re-created object would be looked up there.
+// evictAt returns when a finished post leaves the cluster. Without an archive, the post also remains for the time that
+// it would spend in the archive. With an archive, it remains at least until a re-created object would be looked up
+// there.
 func (s *Sweeper) evictAt(post *v1alpha1.Post, times retention.Times) time.Time {
 	if s.Archive == nil {
 		return times.ArchivedUntil(post, retention.FinishedAt(post))

@@ -28,13 +28,14 @@ import (
 // RoleBindings returns the cache options for role bindings: the manager may list and watch only its own.
 func (n Names) RoleBindings() cache.ByObject { return named(n.RoleBinding) }
 
-// named selects objects by name in all namespaces. RBAC's resourceNames permit a list or watch of one name only.
+// named selects objects by name in all namespaces. With RBAC's resourceNames, only a single name can be listed or
+// watched.
 func named(name string) cache.ByObject {
 	return cache.ByObject{Field: fields.OneTermEqualSelector(metav1.ObjectNameField, name)}
 }
 
 // watchCredentials watches the apiserver's role bindings, and their cluster role, which exists only with the web
-// application. The manager's cache selects one name per kind, so these have a cache of their own.
+// application. The manager's cache selects one name per kind, so these have a separate cache.
 func (r *Reconciler) watchCredentials(mgr ctrl.Manager, ctl *builder.Builder, byNamespace func(func(client.Object) string) handler.EventHandler) error {
 	credentials, err := cache.New(mgr.GetConfig(), cache.Options{
 		HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(), DefaultNamespaces: kubeclient.CacheByNamespace(r.Namespaces),

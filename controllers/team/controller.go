@@ -94,8 +94,8 @@ type Options struct {
 	// Owner returns a namespace's team, or nil. Quota stores the usage of teams. Without them, usage is not counted.
 	Owner func(ctx context.Context, namespace string) (*v1alpha1.Team, error)
 	Quota *quota.UsageStore
-	// SuspendAll suspends all teams. If nil, it never does. SuspensionRetention is how long a past suspension is kept, not
-	// counting suspended time, because deadlines of posts may depend on it: the starting deadline of posts.
+	// SuspendAll suspends all teams, or none if nil. SuspensionRetention is how long a past suspension is kept, not
+	// counting suspended time. Post deadlines may depend on it, so it is the starting deadline of posts.
 	SuspendAll          *installation.Suspension
 	SuspensionRetention time.Duration
 	// Records is the archive with the records of teams, or nil without a bucket.

@@ -23,7 +23,7 @@ type Records interface {
 }
 
 const (
-	// clearWithin is the timeout for one attempt, because other teams wait. clearAgain is the pause after a failed
+	// clearWithin is the timeout for one attempt, during which other teams wait. clearAgain is the pause after a failed
 	// attempt, and abandonAfter limits all attempts.
 	clearWithin  = time.Minute
 	clearAgain   = 30 * time.Second

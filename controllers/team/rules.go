@@ -15,7 +15,7 @@ import (
 	"github.com/herald-social/herald/internal/quota"
 )
 
-// The label that names the creator of an object.
+// The label for the creator of an object.
 const (
 	managedBy       = "app.kubernetes.io/managed-by"
 	managedByHerald = "herald"
@@ -47,7 +47,7 @@ func withoutRights(team *v1alpha1.Team) conditions.Summary {
 		team.Spec.Namespace, v1alpha1.TeamLabel, team.Name)
 }
 
-// refuseNamespace returns why an existing namespace cannot belong to the team. The namespace's label names its team.
+// refuseNamespace returns why an existing namespace cannot belong to the team. The namespace's label contains its team.
 func refuseNamespace(team *v1alpha1.Team, namespace *corev1.Namespace) (conditions.Summary, bool) {
 	owner, labelled := namespace.Labels[v1alpha1.TeamLabel]
 	switch {

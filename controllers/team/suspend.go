@@ -60,7 +60,7 @@ func (r *Reconciler) reconcileSuspension(ctx context.Context, req reconcile.Requ
 }
 
 // suspend records in a team's status whether the team is suspended, by its spec or by the configuration, and since
-// when. Nothing else writes these fields. The team stays suspended until the end of the suspension is written.
+// when. Nothing else writes these fields. The team remains suspended until the end of the suspension is written.
 func (r *Reconciler) suspend(ctx context.Context, team *v1alpha1.Team) error {
 	before := team.Status.DeepCopy()
 	now := r.Clock.Now()

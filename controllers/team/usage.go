@@ -72,7 +72,7 @@ var countsXPosts = predicate.NewPredicateFuncs(func(obj client.Object) bool {
 	return strings.HasPrefix(obj.GetName(), v1alpha1.ResourceXPosts+"-")
 })
 
-// syncUsage sweeps the team's Usages if due, and returns its usage. Values that cannot be read stay unchanged.
+// syncUsage sweeps the team's Usages if due, and returns its usage. Values that cannot be read are left unchanged.
 func (r *Reconciler) syncUsage(ctx context.Context, team *v1alpha1.Team) *v1alpha1.TeamUsage {
 	log := ctrl.LoggerFrom(ctx)
 	shown := &v1alpha1.TeamUsage{}

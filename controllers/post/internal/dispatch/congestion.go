@@ -37,7 +37,7 @@ type CongestionWindow struct {
 	underway int
 	// searching is true until the first slow write: the window grows fast.
 	searching bool
-	// shrunk is when the window was last halved. Writes that started earlier say nothing about the smaller window.
+	// shrunk is when the window was last halved. Writes that started earlier do not count for the smaller window.
 	shrunk time.Time
 	queue  []chan struct{}
 }
@@ -51,7 +51,7 @@ func NewCongestionWindow(most int, within time.Duration, c clock.PassiveClock) *
 
 // Acquire waits, first come, first served, until a write may start. The caller must call ended once the write has
 // finished or was abandoned, and pass whether the API server processed it: a write that was rejected immediately or
-// never sent says nothing about the server's speed. The error is the context's.
+// never sent does not measure the server's speed. Acquire returns only the context's error.
 func (w *CongestionWindow) Acquire(ctx context.Context) (ended func(written bool), err error) {
 	w.mu.Lock()
 	if w.underway < int(w.size) && len(w.queue) == 0 {

@@ -47,7 +47,7 @@ func (l *appLimit) observe(account string, until, now time.Time) {
 }
 
 // verifies reports whether a post of the account can verify the limit: its end is in the future, and exactly one other
-// account has received it. Ends in the past are no evidence.
+// account has received it. Ends in the past do not count.
 func (l *appLimit) verifies(account string, now time.Time) bool {
 	receivers := 0
 	for other, until := range l.endByAccount {

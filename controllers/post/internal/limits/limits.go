@@ -33,9 +33,9 @@ type Options struct {
 	Clock clock.PassiveClock
 }
 
-// Limits holds the rate limits of platforms. A limit is stored in the Connection that received it, so a restart causes
-// no burst of calls, and a thousand waiting posts need no write of their own. The process keeps a limit in memory only
-// until the cache shows it. Then a person can remove it from the Connection.
+// Limits holds the rate limits of platforms. A limit is stored in the Connection that received it, so a restart does
+// not cause a burst of calls, and a thousand waiting posts do not need a write each. The process keeps a limit in
+// memory only until the cache contains it. From then on, a user can remove it from the Connection.
 type Limits struct {
 	apps *appLimits
 
@@ -59,7 +59,7 @@ type publications struct {
 	n     int
 }
 
-// New returns limits without any state of their own: they are read from the Connections.
+// New returns an empty Limits, which reads the limits from the Connections.
 func New(o *Options) *Limits {
 	return &Limits{apps: newAppLimits(o), accounts: map[types.UID]*accountLimit{}}
 }

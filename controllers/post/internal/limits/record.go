@@ -88,7 +88,7 @@ func (r *Recorder) CountLow(conn *v1alpha1.Connection) bool {
 const maxRefusal = 2000
 
 // Record stores the rate limits from a response in the delivery's connection. The other posts for the connection then
-// wait without a call, as do all of the app's posts if the limit is app-wide. It writes nothing while the quota is not
+// wait without a call, as do all of the app's posts if the limit is app-wide. It does not write while the quota is not
 // low. limited is the connection if its limit has changed, as described by change, and otherwise nil.
 func (r *Recorder) Record(ctx context.Context, d *publish.Delivery) (limited *v1alpha1.Connection, change ratelimit.Change, err error) {
 	again := r.allowedAgain(d)

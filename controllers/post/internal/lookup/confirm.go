@@ -102,7 +102,8 @@ const (
 	lookback = 24 * time.Hour
 	// mostByAddress is how many posts are searched for a URL: one page of any platform's listing.
 	mostByAddress = 100
-	// longestShown is the maximum length of a URL in a message, in characters, so that the remedy after it stays readable.
+	// longestShown is the maximum length of a URL in a message, in characters. It keeps the remedy after the URL
+	// readable.
 	longestShown = 200
 )
 

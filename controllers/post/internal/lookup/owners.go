@@ -37,7 +37,7 @@ type externalKey struct {
 	account, id string
 }
 
-// unconfirmedKey is an id that a person entered for a post and that the platform did not confirm. It affects only its
+// unconfirmedKey is an id that a user entered for a post and that the platform did not confirm. It affects only its
 // namespace, where the id may be correct, so a lookup for another post that finds it is uncertain.
 type unconfirmedKey struct {
 	namespace string
@@ -72,8 +72,8 @@ func NewOwners(reader client.Reader, clk clock.Clock) *Owners {
 	}
 }
 
-// Start returns when it was first called, which is when this process started to reconcile posts. The process's own
-// start is too early, since it may have been on standby while another one published.
+// Start returns when it was first called, which is when this process started to reconcile posts. The start of the
+// process is too early: it may have been on standby while another process published.
 func (o *Owners) Start() time.Time {
 	o.mu.Lock()
 	defer o.mu.Unlock()

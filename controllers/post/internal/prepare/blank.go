@@ -12,8 +12,8 @@ import (
 	"github.com/herald-social/herald/posting"
 )
 
-// Blank returns the names of a target's images that show nothing: they are white on a transparent background, and their
-// renditions for the platform have a white background.
+// Blank returns the names of a target's images that would look blank: they are white on a transparent background, and
+// their renditions for the platform have a white background.
 func (p *Preparer) Blank(ctx context.Context, t *Target) (names []string) {
 	to, ok := p.o.Platforms[t.Conn.Spec.Platform].(platforms.Publisher)
 	if !ok {

@@ -14,7 +14,7 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// withoutPlace names the rewriting that removes a file's location, with the version of the rules.
+// withoutPlace identifies the rewriting that removes a file's location, with the version of its rules.
 const withoutPlace = "without location " + location.Version
 
 // privacy determines whether the files of one job are sent with their location. It reads the setting only once, with
@@ -52,7 +52,7 @@ func (r *privacy) keepsLocation(ctx context.Context) (bool, error) {
 	return r.keepLocation, nil
 }
 
-// patches returns the changes that remove the location from a file; none if the location stays, or the file has none.
+// patches returns the changes that remove the location from a file; none if the location is kept or the file has none.
 func (r *privacy) patches(ctx context.Context, s stored) (location.Patches, error) {
 	if keep, err := r.keepsLocation(ctx); err != nil || keep || r.finder == nil {
 		return location.Patches{}, err

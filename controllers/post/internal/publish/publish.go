@@ -344,8 +344,8 @@ func (r *run) send(ctx context.Context, post *v1alpha1.Post, d *Delivery) platfo
 	return result
 }
 
-// hasNextCard reports whether another card follows the one that a delivery published. The account's gate stays acquired
-// for it, so nothing is posted between the cards of a tree.
+// hasNextCard reports whether another card follows the one that a delivery published. The account's gate then remains
+// acquired, so that nothing is posted between the cards of a tree.
 func hasNextCard(post *v1alpha1.Post, d *Delivery) bool {
 	a := posting.Of(post).Target(d.Target).Attempt
 	return d.Result.Outcome == platforms.Posted && d.Result.ExternalID != "" && a != nil && int(a.Card)+1 < posting.Of(post).Cards()

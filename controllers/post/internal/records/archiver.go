@@ -142,7 +142,7 @@ func (a *Archiver) processNextItem(ctx context.Context) bool {
 // the lists when it is deleted. A post that is being deleted saves its record on release.
 func (a *Archiver) sync(ctx context.Context, key types.NamespacedName) error {
 	if a.records.breaker.isOpen() {
-		return errStoreUnavailable // This saves the read of the post.
+		return errStoreUnavailable // saves reading the post
 	}
 	var post v1alpha1.Post
 	if err := a.o.APIReader.Get(ctx, key, &post); err != nil {

@@ -24,7 +24,7 @@ import (
 )
 
 const (
-	// recordSkew is by how much a record may be older than its own post, because the clocks of the store and of the
+	// recordSkew is by how much a record may appear to be older than its post: the clocks of the store and the
 	// Kubernetes API differ. Writing an existing record again does not change it.
 	recordSkew = time.Minute
 	// backfillBacklog is the queue length that pauses the backfill: six seconds of work for the archiver. backfillPause

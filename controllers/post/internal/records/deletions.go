@@ -47,8 +47,9 @@ type deletions struct {
 
 const (
 	deletionsPause = time.Second
-	// releasers is the number of posts that are released concurrently. Each takes a read and a write: the hundred thousand
-	// posts of a deleted team take minutes. The watch does not wait, since the API server closes a slow one.
+	// releasers is the number of posts that are released concurrently. Each takes a read and a write, so the hundred
+	// thousand posts of a deleted team take minutes. The watch does not wait for them: the API server closes slow
+	// watches.
 	releasers = 16
 )
 

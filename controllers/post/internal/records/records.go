@@ -137,7 +137,7 @@ func (rs *Records) owner(ctx context.Context, namespace string) (*v1alpha1.Team,
 }
 
 // writableTeam returns the team whose archive receives the record of a post, or false if there is none. A Team that is
-// being deleted receives no records, since they are cleared with it.
+// being deleted does not receive records, because its archive is cleared with it.
 func (rs *Records) writableTeam(ctx context.Context, namespace string) (team archive.Team, kept bool, err error) {
 	owner, err := rs.owner(ctx, namespace)
 	if owner == nil || !owner.DeletionTimestamp.IsZero() {

@@ -54,8 +54,8 @@ func (f *Finalizers) Release(ctx context.Context, post *v1alpha1.Post) error {
 // errYoung is the WaitError's cause for a post from the API that was deleted within seconds of its creation.
 var errYoung = errors.New("a replacement created now could not be distinguished from it")
 
-// requireMinAge returns a WaitError while a replacement of the post would not be looked up, because it could not be
-// distinguished from the object that the API has created.
+// requireMinAge returns a WaitError while the post is so young that a replacement could not be distinguished from the
+// object that the API has created, and would not be looked up.
 func (f *Finalizers) requireMinAge(ctx context.Context, post *v1alpha1.Post) error {
 	pause := posting.Of(post).RecreatedVisibleFrom(f.o.ClockMargin).Sub(f.o.Clock.Now())
 	if pause <= 0 || !f.records.archived() || !record.Required(post) {
