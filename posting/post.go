@@ -192,9 +192,10 @@ func (v View) DisplayAt() time.Time {
 	}
 }
 
-// Created returns when a post was created, with milliseconds if the apiserver recorded them, because Kubernetes stores
-// whole seconds. Any author of an applied post can write the annotation, so it is ignored if it differs from the
-// object's own time by more than the clock margin. A post without a creationTimestamp has only the recorded time.
+// Created returns when a post was created. creationTimestamp has a resolution of one second, so the apiserver also
+// records the time in an annotation. Users who apply a Post can set the annotation themselves, so it is ignored if it
+// differs from creationTimestamp by more than the allowed clock skew. If creationTimestamp is unset, Created returns
+// the annotation's value.
 func (v View) Created() time.Time {
 	created := v.Post.CreationTimestamp.Time
 	noted, ok := v.born()
@@ -272,8 +273,8 @@ func (v View) MediaNames() (names []string) {
 	return names
 }
 
-// TextToSend returns the text to send for a caption. If there are files, a caption of white space counts as empty,
-// because every platform accepts files without a caption and none documents how it treats white space.
+// TextToSend returns the text to send for a caption. If there are files, a caption of white space counts as empty:
+// every platform accepts files without a caption, and none documents how it treats white space.
 func TextToSend(caption string, besideFiles bool) string {
 	if besideFiles && strings.TrimSpace(caption) == "" {
 		return ""

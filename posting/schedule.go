@@ -32,7 +32,7 @@ func (v View) UntilDue(now time.Time) time.Duration {
 
 // TryUntil returns a target's deadline: the scheduled or creation time plus the starting deadline. If delivery starts
 // much later, because the post was a draft or no manager was running, the deadline counts from now. fixed is then
-// false, because another call returns another time.
+// false: each call returns a different time.
 func (v View) TryUntil(now time.Time, startingDeadline time.Duration) (until time.Time, fixed bool) {
 	if v.Post.Spec.ScheduledAt != nil {
 		return v.Post.Spec.ScheduledAt.Add(startingDeadline), true

@@ -62,8 +62,8 @@ func (v View) Size() int {
 }
 
 // Footprint returns how many bytes of its team's budget a post uses: its size as the author wrote it, plus a reserve
-// for Herald's entries for the targets, so that the use stays the same during delivery. Conditions and other data per
-// post are not included; the limit on the number of posts covers them.
+// for Herald's entries for the targets, so that the usage does not change during delivery. Conditions and other data
+// per post are not included; the limit on the number of posts covers them.
 func (v View) Footprint() int64 {
 	perTarget := footprintPerTarget + v.Cards()*roomPerCard
 	return int64(v.Size()) + int64(len(v.Post.Spec.Targets))*int64(perTarget)

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package attempt is the write-ahead log of delivery. It decides when a platform call may be made, interprets the
-// response, and resolves calls whose response was lost. The package is pure: it changes only the entry it is given,
-// which the caller stores.
+// response, and resolves calls whose response was lost. The package is pure: it modifies only the entry that is passed
+// in, which the caller stores.
 //
 // It keeps these invariants for each target:
 //

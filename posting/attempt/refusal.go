@@ -108,7 +108,7 @@ func listedFrom(a *v1alpha1.Attempt, timing Timing) time.Time {
 }
 
 // recordConfirmation records a lookup after a refusal. If it finds nothing, the refusal is confirmed, even if the
-// listing is unreliable, because nothing speaks against it.
+// listing is unreliable: there is no evidence against it.
 func recordConfirmation(t *v1alpha1.TargetStatus, f platforms.LookupResult, timing Timing, now time.Time) {
 	from := listedFrom(t.Attempt, timing)
 	if f.Proof {
@@ -131,8 +131,8 @@ func recordConfirmation(t *v1alpha1.TargetStatus, f platforms.LookupResult, timi
 const confirmRetryWindow = time.Minute
 
 // recordConfirmationFailure records that looking up a refused call failed. Retries go on for as long as after a lost
-// response, counted from the end of the announced pause. After that, the call is not repeated, because it may have
-// published. An error with ClassUnknown means that a listed post may be the result, and makes the target undecided.
+// response, counted from the end of the announced pause. After that, the call is not repeated, because it may have been
+// successful. An error with ClassUnknown means that a listed post may be the result, and makes the target undecided.
 func recordConfirmationFailure(t *v1alpha1.TargetStatus, err *platforms.Error, timing Timing, now time.Time) {
 	from, notBefore, patience := callFinishedAt(t.Attempt, timing), err.RetryAt, timing.LookupTimeout
 	if at := t.Attempt.Refusal.RetryAt; at != nil && at.After(from) {

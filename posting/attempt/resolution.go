@@ -155,7 +155,7 @@ func resolvePosted(t *v1alpha1.TargetStatus, r Resolution, cards int, tryUntil, 
 	what := listed(t, r)
 	first := t.ExternalID == ""
 	if r.ExternalID == "" {
-		// A tree's last card gets no CardStatus, which would need an ID.
+		// A tree's last card does not get a CardStatus, which would need an ID.
 		cards = 0
 	}
 	recordPosted(t, what, cards, now)

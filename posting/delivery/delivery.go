@@ -3,8 +3,8 @@
 
 // Package delivery decides what to do next about a post. Decide maps recorded facts and the time to actions, which the
 // reconciler carries out. Package explore tests all orders of events. The functions in record.go record in the post
-// what has happened, and Describe derives the fields that users see. The package is pure: it changes only the status of
-// the post it is given, does no I/O and reads no clock.
+// what has happened, and Describe derives the fields that users see. The package is pure: it modifies only the status
+// of the post that is passed in, performs no I/O and does not read a clock.
 package delivery
 
 import (

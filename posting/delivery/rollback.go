@@ -72,8 +72,8 @@ func (f *Facts) deferForRollback(since time.Time, problem string) []Action {
 	return f.waitForRecord(since.Add(f.Settings.StartingDeadline), end, problem)
 }
 
-// cancelUnowned makes a post wait that was cancelled after a rollback in a namespace whose team is not ready, because
-// only the team's archive shows whether it was published. After the deadline, the targets become undecided.
+// cancelUnowned makes a post wait if it was cancelled after a rollback, in a namespace whose team is not ready: only
+// the team's archive shows whether it was published. After the deadline, the targets become undecided.
 func (f *Facts) cancelUnowned() []Action {
 	if by := f.Rollback.DetectedAt.Add(f.Settings.StartingDeadline); f.Now.Before(by) {
 		return []Action{Wait{Until: by, ForInputs: true}}

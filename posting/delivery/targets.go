@@ -129,7 +129,7 @@ func (f *Facts) waitBlocked(d *targets, i int, t *v1alpha1.TargetStatus, b *v1al
 	d.forInputs = true
 	d.changed = f.deadlines().extend(t, f.blockedUntil(i), f.Now) || d.changed
 	if b.Reason == v1alpha1.ReasonRateLimited && attempt.BlockedBy(t, b.Reason) {
-		return // the message stays the same when a limit is extended, so a waiting post costs one write
+		return // the message does not change when a limit is extended, so a waiting post costs one write
 	}
 	d.changed = attempt.Block(t, *b) || d.changed
 }

@@ -101,7 +101,7 @@ func IsTikTokDraft(post *v1alpha1.Post, i int, platform v1alpha1.Platform) bool 
 }
 
 // IntendedAt returns when target i was meant to be published: its scheduled or creation time or, if it was a draft,
-// when delivery started. startingDeadline is the manager's, which TryUntil includes.
+// when delivery started. startingDeadline is the manager's starting deadline, which TryUntil includes.
 func IntendedAt(post *v1alpha1.Post, i int, startingDeadline time.Duration) time.Time {
 	if post.Spec.ScheduledAt != nil {
 		return post.Spec.ScheduledAt.Time

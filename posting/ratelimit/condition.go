@@ -16,8 +16,8 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// Describe derives a connection's RateLimited condition from its status. It is True while the platform accepts no calls
-// for the account, and otherwise absent. reason is why, if that is known. If it is empty, Describe works it out, and
+// Describe derives a connection's RateLimited condition from its status. It is True while the platform rejects calls
+// for the account, and otherwise absent. reason is the condition's reason. If it is empty, Describe derives it, and
 // keeps QuotaUsedUp, which the numbers in the status may not show, until the platform reports another limit.
 func Describe(conn *v1alpha1.Connection, reason string, now time.Time) {
 	status := &conn.Status
@@ -61,7 +61,7 @@ func reasonOf(status *v1alpha1.ConnectionStatus, now time.Time) string {
 
 // Change is how a connection's limit has changed.
 type Change struct {
-	// Begun is true if there is a new limit on the account, and false if the limit has ended.
+	// Begun is true if a limit on the account has begun, and false if it has ended.
 	Begun bool
 	// Reason and Message are the fields of the RateLimited condition.
 	Reason, Message string

@@ -39,8 +39,8 @@ const (
 	// cap); platforms discourage polling. One call per hour, for all accounts that share the limit, notices its end soon
 	// enough.
 	QuotaPause = time.Hour
-	// PostQuotaPause is the pause for a quota on posts of one kind, such as the five drafts in TikTok's inbox. The owner
-	// ends it by finishing a draft. An hour, the usual starting deadline, would leave no second attempt.
+	// PostQuotaPause is the pause for a quota on posts of one kind, such as the five drafts in TikTok's inbox. The
+	// owner ends it by finishing a draft. An hour, the usual starting deadline, would not allow a second attempt.
 	PostQuotaPause = 15 * time.Minute
 	// RatePause is the pause after too many calls. The shortest window of any platform is TikTok's sliding minute.
 	RatePause = time.Minute
@@ -98,9 +98,9 @@ func Block(status *v1alpha1.ConnectionStatus, until time.Time, appWide bool, mes
 	return longer
 }
 
-// Sanitize returns a platform's error with plausible limits. token is the token of the call. A rate limit error without
-// a plausible RetryAt gets one, at most LongestBlock from now. AppWide is kept only if the token is known to belong to
-// the installation's app: a team's own app must not block other teams. The argument is not modified.
+// Sanitize returns a platform's error with plausible limits. token is the token that the call used. A rate limit error
+// without a plausible RetryAt gets one, at most LongestBlock from now. AppWide is kept only if the token is known to
+// belong to the installation's app: a team's own app must not block other teams. The argument is not modified.
 func Sanitize(err *platforms.Error, token platforms.Token, now time.Time) *platforms.Error {
 	if err == nil {
 		return nil

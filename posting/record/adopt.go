@@ -76,14 +76,14 @@ type Adopted struct {
 // Adopt adopts the outcome of an earlier post with the same name, or of the post itself before a cluster rollback.
 // Published targets become posted, and targets that may have been published become undecided. Targets that were refused
 // or never claimed are still to be sent; if the recorded post was in delivery, only refused ones are, since the object
-// may have gone further than its record. Targets match by account, and by order within an account. A target that is
-// already posted in the post's own entries, as in a copy with status, stays as it is.
+// may have gone further than its record. Targets match by account, and by order within an account. A target that the
+// post's status already shows as posted, as in a copy with status, is not changed.
 func (r *Record) Adopt(post *v1alpha1.Post, account Account) Adopted {
 	return r.adopt(post, account, func(entry *v1alpha1.TargetStatus) bool { return !attempt.Posted(entry) })
 }
 
-// AdoptMore is like Adopt, but only for targets without an attempt or outcome, because an edit after the first lookup
-// may have added targets or changed their account.
+// AdoptMore is like Adopt, but only for targets without an attempt or outcome: an edit after the first lookup may have
+// added targets or changed their account.
 func (r *Record) AdoptMore(post *v1alpha1.Post, account Account) Adopted {
 	return r.adopt(post, account, func(entry *v1alpha1.TargetStatus) bool {
 		return entry == nil || entry.Attempt == nil && !attempt.Settled(entry) && len(entry.Cards) == 0

@@ -48,7 +48,7 @@ func (t *Target) undecidedWithoutCall() bool {
 	return attempt.Undecided(&t.TargetStatus) && t.Attempt == nil && t.ExternalID == "" && len(t.Cards) == 0
 }
 
-// noAccounts knows no account. Targets without a recorded account then match by Connection only.
+// noAccounts never finds an account. Targets without a recorded account then match by Connection only.
 func noAccounts(string) (v1alpha1.Platform, string, bool) { return "", "", false }
 
 // targetsByKey groups a record's targets by key, earlier posts' last. account fills in missing accounts.
@@ -113,7 +113,8 @@ func (r *Record) mergeOlder(older *Record) *Record {
 	return &joined
 }
 
-// trimUnpublished drops a group's unpublished targets at the end. Others stay, because targets match by order.
+// trimUnpublished drops unpublished targets from the end of a group. It keeps those before a published target, because
+// targets match by order.
 func trimUnpublished(equal []*Target) []*Target {
 	for len(equal) > 0 && !equal[len(equal)-1].mayBePublished() {
 		equal = equal[:len(equal)-1]

@@ -151,7 +151,7 @@ func targetOf(post *v1alpha1.Post, i int, account Account) Target {
 		kept.Connection = post.Spec.Targets[i].ConnectionRef.Name
 	}
 	if kept.Attempt != nil {
-		// These fields are needed only for the call.
+		// Checkpoint and ContentHash are needed only for the call.
 		kept.Attempt.Checkpoint, kept.Attempt.ContentHash = "", ""
 		kept.AccountID = kept.Attempt.AccountID
 	}

@@ -24,7 +24,7 @@ type Times struct {
 
 // Policy contains the installation's defaults.
 type Policy struct {
-	// InCluster and Archived are the defaults for teams without their own values.
+	// InCluster and Archived are the defaults for teams that do not set them.
 	InCluster, Archived time.Duration
 	// LeastInCluster is the minimum of InCluster for every team. Lower values are raised to it.
 	LeastInCluster time.Duration

@@ -43,7 +43,7 @@ func (v *validation) convertible(media *v1alpha1.Media, t destination, path *fie
 
 // FileWarning is a warning about one of a post's files.
 type FileWarning struct {
-	// Path is the field of the post that names the file.
+	// Path is the post's field that refers to the file.
 	Path *field.Path
 	// Message is one or two sentences.
 	Message string
@@ -52,7 +52,7 @@ type FileWarning struct {
 // String returns the warning with its path, in the format for admission webhooks.
 func (w FileWarning) String() string { return w.Path.String() + ": " + w.Message }
 
-// FileWarnings returns warnings about videos that a platform may or may not accept, because sources disagree. The post
+// FileWarnings returns warnings about videos that a platform may reject: the sources disagree about the limit. The post
 // remains valid. Missing files are skipped.
 func FileWarnings(post *v1alpha1.Post, env Env) []FileWarning {
 	if env.Media == nil {

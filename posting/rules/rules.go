@@ -25,7 +25,7 @@ type Env struct {
 	// Converts means that the team's videos are converted for platforms that would otherwise reject them.
 	Converts bool
 	// Accepted means that the post was already accepted as it is now. Its files are not checked against the platforms'
-	// limits again, because an older version with fewer rules may have accepted them. It is up to the platforms.
+	// limits again, because an older version with fewer rules may have accepted them. The platforms decide.
 	Accepted bool
 	// Stored is the post in the Kubernetes API, or nil if it is new. A post stored under a larger limit may keep its size.
 	Stored *v1alpha1.Post

@@ -19,7 +19,8 @@ func ValidateSize(post, stored *v1alpha1.Post) field.ErrorList {
 	return v.size(field.NewPath("spec"))
 }
 
-// size rejects a post that is too large or leaves no room for its delivery status. A stored post may keep its size.
+// size rejects a post that is too large or does not leave room for its delivery status. A stored post may keep its
+// size.
 func (v *validation) size(spec *field.Path) field.ErrorList {
 	view := posting.Of(v.post)
 	bytes, room, allowed := view.Size(), view.MaxStorableSize(), posting.MaxPost

@@ -53,7 +53,7 @@ func (v *validation) target(i int, path *field.Path) field.ErrorList {
 }
 
 // ValidateOptions checks the platform options of the targets against the choices that the Connections list for their
-// accounts. It is separate from Validate because its errors have their own code in the HTTP service.
+// accounts. It is separate from Validate because the HTTP API reports its errors with a separate code.
 func ValidateOptions(post *v1alpha1.Post, env Env) field.ErrorList {
 	var errs field.ErrorList
 	for i := range post.Spec.Targets {

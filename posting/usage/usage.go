@@ -46,7 +46,7 @@ type Use struct {
 	At time.Time
 	// Final means that the use will not change.
 	Final bool
-	// Assumed means that the target's platform is not known. The target keeps its entries and gets no new ones.
+	// Assumed means that the target's platform is not known. The target keeps its entries but does not get new ones.
 	Assumed bool
 }
 
