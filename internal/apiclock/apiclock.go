@@ -57,8 +57,8 @@ type Options struct {
 
 // Clock is the best known estimate of the Kubernetes API's clock. It equals this machine's clock until the two
 // certainly differ. Between responses it advances with elapsed time. When the machine's clock is set, Clock follows
-// only after a comparison with the API, since a wrong clock would publish posts that are not due. Timers are the
-// machine's own.
+// only after a comparison with the API, since a wrong clock would publish posts that are not due. Timers follow the
+// machine's clock.
 //
 // A correction is a single step. It cannot break the send windows of claims, because the sender and the lookup both
 // read the corrected time from then on.

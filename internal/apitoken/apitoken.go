@@ -8,7 +8,7 @@
 //   - The id identifies the APIKey. It is derived from the APIKey's namespace and name, so it need not be stored and no
 //     other key can claim it. Its first character is the length of the installation's cell name, which follows: 0,
 //     since there is one cell. With several cells, a router can read the cell from a token without a lookup, and older
-//     tokens stay valid.
+//     tokens remain valid.
 //   - The secret is 256 random bits.
 //   - The checksum is the CRC-32 of all preceding characters. It lets secret scanners and the apiserver tell tokens
 //     from similar strings.
@@ -27,7 +27,7 @@ import (
 )
 
 const (
-	// prefix lets people and secret scanners recognise a token.
+	// prefix lets users and secret scanners recognise a token.
 	prefix = "hrld_"
 	// noCell is the first character of every id in an installation with one cell.
 	noCell = "0"
@@ -37,7 +37,7 @@ const (
 	secretBytes, secretLength     = 32, 43
 	checksumBytes, checksumLength = crc32.Size, 6
 
-	// shown is how many characters of the secret Shown includes, to distinguish a key's tokens; 232 bits stay hidden.
+	// shown is how many characters of the secret Shown includes, to distinguish a key's tokens; 232 bits remain secret.
 	shown = 4
 )
 

@@ -60,7 +60,7 @@ func (a *Archive) Prune(ctx context.Context, team Team, f PruneOptions) (n int, 
 		}
 		since, known := before[name]
 		switch {
-		case !known || since.Before(o.ModifiedAt): // It came back into use and was written again.
+		case !known || since.Before(o.ModifiedAt): // It was referenced and written again in the meantime.
 			since = f.Now
 		case f.Now.Sub(since) >= f.GracePeriod:
 			return true, nil

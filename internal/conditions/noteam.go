@@ -9,8 +9,8 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// NoTeam is the state of an object in a namespace that no Team owns. It is Underway, because a Team applied together
-// with the object owns the namespace a moment later.
+// NoTeam is the state of an object in a namespace that no Team owns. Its progress is Underway: a Team that is applied
+// together with the object owns the namespace a moment later.
 func NoTeam(namespace string) Summary {
 	return Summary{Reason: v1alpha1.ReasonNoTeam, Message: NoTeamProblem(namespace) + "; " + NoTeamRemedy(namespace), Progress: Underway}
 }

@@ -50,8 +50,8 @@ type Reporter struct {
 	deferred map[types.UID]time.Time
 }
 
-// Report stores after as the status of obj, at obj's resourceVersion. It writes nothing if after is semantically equal
-// to before. It is not an error if the object was deleted; other errors are the Kubernetes API's, wrapped.
+// Report stores after as the status of obj, at obj's resourceVersion. It does not write if after is semantically equal
+// to before. A deleted object is not an error; other errors wrap an error of the Kubernetes API.
 func (r *Reporter) Report(ctx context.Context, obj client.Object, before, after Status) error {
 	if !v1alpha1.SemanticEqual(before, after) {
 		if err := r.Client.Status().Update(ctx, obj); apierrors.IsNotFound(err) {
@@ -111,7 +111,7 @@ func (r *Reporter) shouldReport(obj client.Object, reason, was string) bool {
 	_, isDeferred := r.deferred[obj.GetUID()]
 	delete(r.deferred, obj.GetUID())
 	if reason == v1alpha1.ReasonNoTeam && r.Clock != nil {
-		// This applies even if the reason is unchanged: an earlier process may have deferred the warning.
+		// Defer the warning even if the reason is unchanged: an earlier process may have deferred it.
 		if now, until := r.Clock.Now(), obj.GetCreationTimestamp().Add(NoTeamGrace); until.After(now) {
 			r.deferWarning(obj.GetUID(), until, now)
 			return false

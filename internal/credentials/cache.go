@@ -80,7 +80,7 @@ type entry struct {
 	err   error
 }
 
-// digest is the hash of a confirmed access token. The token itself should not stay in memory longer than it is used.
+// digest is the hash of a confirmed access token. The token itself should not remain in memory longer than it is used.
 // The Secret's name is not part of the digest, since a Connection's account never changes.
 type digest [sha256.Size]byte
 
@@ -98,8 +98,8 @@ func NewCache(loader Loader, c clock.PassiveClock, ask ExaminationRequester) *Ca
 	}
 }
 
-// Token returns a Connection's token. The error is the Loader's, an *Error with reason Unverified, or ctx's. The
-// Loader's errors are not cached.
+// Token returns a Connection's token. The error comes from the Loader or from ctx, or is an *Error with reason
+// Unverified. Errors of the Loader are not cached.
 func (c *Cache) Token(ctx context.Context, conn *v1alpha1.Connection) (Token, error) {
 	wanted := stampOf(conn)
 	c.mu.Lock()
@@ -135,8 +135,8 @@ func (c *Cache) load(ctx context.Context, conn *v1alpha1.Connection, wanted stam
 		return found.Token, nil
 	}
 	err = unverified(wanted.secret)
-	// This version needs no request if it was examined already, or if the status has no version yet. The credentials of a
-	// disabled connection are not examined.
+	// A version that was already examined does not need a request, nor does any version while the status has none. The
+	// credentials of a disabled connection are not examined.
 	if wanted.version != "" && wanted.version != found.Version && !conn.Spec.Disabled {
 		if failed := c.requestExamination(ctx, conn, found.Version); failed != nil {
 			return Token{}, err

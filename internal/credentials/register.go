@@ -46,7 +46,7 @@ func RegisterEntryOf(conn *v1alpha1.Connection) RegisterEntry {
 
 func registerKey(name string) string { return strings.TrimPrefix(name, workingPrefix) }
 
-// Register adds an entry to a namespace's register, unless it is there already. Errors are *Error.
+// Register adds an entry to a namespace's register, unless it already exists. Errors are *Error.
 func (s *Store) Register(ctx context.Context, namespace string, entry RegisterEntry) error {
 	known, err := s.Entries(ctx, namespace)
 	if err != nil {
@@ -117,7 +117,8 @@ func (s *Store) Entries(ctx context.Context, namespace string) ([]RegisterEntry,
 	return found, nil
 }
 
-// Remove deletes an entry's working copy, then the entry. It spares people's Secrets that happen to have these names.
+// Remove deletes an entry's working copy, then the entry. It does not delete a user's Secret that happens to have such
+// a name.
 func (s *Store) Remove(ctx context.Context, namespace string, entry RegisterEntry) error {
 	var secret corev1.Secret
 	err := s.reader.Get(ctx, types.NamespacedName{Namespace: namespace, Name: entry.Name()}, &secret)

@@ -125,9 +125,9 @@ func (f *Spool) Remove(a SpoolAccount) error {
 	return nil
 }
 
-// Entries returns the tokens that an earlier process left, and whether those are all. A file that cannot be read at the
-// moment stays: it is logged once, and a later call may be able to read it. An invalid file is logged and quarantined;
-// it does not prevent startup.
+// Entries returns the tokens that an earlier process left, and whether those are all. A file that is currently
+// unreadable is logged once and kept, so that a later call can read it. An invalid file is logged and quarantined; it
+// does not prevent startup.
 func (f *Spool) Entries() (entries []UnsavedToken, all bool) {
 	if f == nil {
 		return nil, true

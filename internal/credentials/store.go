@@ -41,7 +41,7 @@ type Store struct {
 // NewStore returns a Store. The reader must read from the API server (a manager's GetAPIReader): Secrets are never
 // cached, and a token that was just renewed must be visible. The holder names this process in claims. Two processes
 // that run at the same time must not share it; if it survives a restart, the new process continues its own claims
-// immediately. The apps are the installation's, and their marks identify the tokens that belong to them.
+// immediately. The apps are those of the installation; their marks identify the tokens that belong to them.
 func NewStore(reader client.Reader, writer client.Writer, c clock.Clock, holder string, apps Apps) *Store {
 	return &Store{reader: reader, writer: writer, clock: c, holder: strings.Join(strings.Fields(holder), "_"), apps: apps, claims: newClaims(c)}
 }
@@ -60,7 +60,7 @@ type Found struct {
 }
 
 // Find reads a Connection's input and its account's working copy. Errors are *Error. The reason is NotFound if there is
-// no input, with or without a working copy, since people withdraw an account by deleting their Secret; Invalid if the
+// no input, even if there is a working copy (users withdraw an account by deleting their Secret); Invalid if the
 // working copy is damaged; or Unavailable.
 func (s *Store) Find(ctx context.Context, conn *v1alpha1.Connection) (Found, error) {
 	name := conn.Spec.CredentialsSecretRef.Name
@@ -244,12 +244,12 @@ type Renewal struct {
 	Before Credentials
 }
 
-// Save stores a renewed token, if the working copy still has the version of Before, and returns the new version. It
-// retries until ctx is done, since the previous token may be invalid by now, so pass a context that outlives the
-// caller's. If the working copy is gone, it creates it again.
+// Save stores a renewed token, if the working copy still has the version of Before, and returns the new version. The
+// previous token may already be invalid, so Save retries until ctx is done: pass a context that outlives the caller's
+// context. If the working copy is gone, it creates it again.
 //
 // On Conflict or Invalid, nothing was stored and Save does not retry. An empty refresh token leaves the stored one in
-// place. A token with an App is marked as the app's, together with its refresh token.
+// place. A token with an App is marked as belonging to that app, and so is its refresh token.
 func (s *Store) Save(ctx context.Context, conn *v1alpha1.Connection, renewal Renewal) (string, error) {
 	if renewal.Token.Access == "" {
 		return "", &Error{Reason: Invalid, Key: v1alpha1.CredentialsAccessToken, Message: "a renewed token without an access token is not stored"}
@@ -318,7 +318,8 @@ func (s *Store) Working(ctx context.Context, conn *v1alpha1.Connection) (Credent
 	return s.workingOf(&secret, conn.Spec.Platform)
 }
 
-// patch changes the given parts of a Connection's working copy. Other content, such as people's annotations, stays.
+// patch changes the given parts of a Connection's working copy. Other content, such as user annotations, is not
+// changed.
 func (s *Store) patch(ctx context.Context, conn *v1alpha1.Connection, content map[string]any) (*corev1.Secret, error) {
 	name := WorkingName(conn)
 	body, err := json.Marshal(content)
@@ -333,7 +334,7 @@ func (s *Store) patch(ctx context.Context, conn *v1alpha1.Connection, content ma
 }
 
 // DeleteControlled deletes the named Secret in the owner's namespace if the owner controls it, and leaves any other
-// Secret alone. It ignores a missing Secret. The reader must read from the API server. Errors are the API's, wrapped.
+// Secret alone. It ignores a missing Secret. The reader must read from the API server. Errors wrap an error of the API.
 func DeleteControlled(ctx context.Context, reader client.Reader, writer client.Writer, owner client.Object, name string) error {
 	var secret corev1.Secret
 	err := reader.Get(ctx, types.NamespacedName{Namespace: owner.GetNamespace(), Name: name}, &secret)

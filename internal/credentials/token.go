@@ -4,8 +4,8 @@
 // Package credentials stores the tokens of connected accounts in Secrets. It reads them, stores renewed ones before
 // they are used, and caches them briefly.
 //
-// The Secret that a Connection refers to is the input: people or their tools write it, and Herald only reads it. Herald
-// keeps the tokens that it uses in a Secret of its own, the working copy, which is made from an input and records which
+// The Secret that a Connection refers to is the input: users or their tools write it, and Herald only reads it. Herald
+// keeps the tokens that it uses in a separate Secret, the working copy, which is made from an input and records which
 // one. So a tool that restores an old input has no effect.
 //
 // A rotating refresh token works only once. A manager therefore claims the working copy before it renews a token
@@ -43,8 +43,8 @@ type Token struct {
 	RefreshExpiresAt time.Time
 	// Scopes are the granted scopes, separated by spaces.
 	Scopes string
-	// App is the client id of the installation's app if the token is known to belong to it, and empty otherwise, since
-	// people may use tokens of any app. Platform responses about "the app" concern this one.
+	// App is the client id of the installation's app if the token is known to belong to it, and empty otherwise: users
+	// may supply tokens of any app. Platform responses about "the app" concern this one.
 	App string
 }
 

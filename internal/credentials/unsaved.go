@@ -52,7 +52,7 @@ type UnsavedToken struct {
 
 type spoolContent struct {
 	Account SpoolAccount `json:"account"`
-	// Sealed is the rest of the entry, encrypted with AES-256-GCM.
+	// Sealed contains the other fields of the entry, encrypted with AES-256-GCM.
 	Sealed []byte `json:"sealed"`
 }
 

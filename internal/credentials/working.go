@@ -24,14 +24,14 @@ import (
 // by it, since a Secret's type never changes.
 const WorkingType corev1.SecretType = "social.herald.dev/credentials"
 
-// WorkingLabel is on each working copy, so that people can find them. Its value is the platform.
+// WorkingLabel is set on each working copy, so that users can find it. Its value is the platform.
 const WorkingLabel = "social.herald.dev/credentials"
 
 const workingPrefix = "herald-credentials-"
 
 // Annotations of a working copy.
 const (
-	// AccountAnnotation shows people whose tokens these are, as "<platform>/<accountID>".
+	// AccountAnnotation contains the account that the tokens belong to, as "<platform>/<accountID>". It is for users.
 	AccountAnnotation = "social.herald.dev/account"
 	// InputAnnotation is the hash of the input that the tokens were taken from.
 	InputAnnotation = "social.herald.dev/input"

@@ -4,8 +4,8 @@
 // Package installation holds the state of a whole installation: who owns its bucket, and whether it is suspended.
 //
 // Files in a bucket that belong to no object in the cluster are removed after a while. A second cluster with the same
-// bucket, for example one restored from a backup, would remove the first one's files. So a marker in the bucket names
-// the cluster that may remove files, and only a person can change it.
+// bucket, for example one restored from a backup, would remove the first one's files. So a marker in the bucket
+// contains the id of the cluster that may remove files, and only an administrator can change it.
 package installation
 
 import (
@@ -74,10 +74,10 @@ func New(documents Documents, own func(ctx context.Context) (string, error), fro
 	return &Bucket{documents: documents, cluster: own, from: from, clock: now}
 }
 
-// MayDelete returns nil if this installation may remove files without an owner from the bucket: the marker names this
-// cluster, or there is none and MayDelete writes one, or it names the cluster that a person takes over from. If another
-// cluster owns the bucket, the error is a *ForeignBucketError. After any error, the caller must not delete anything.
-// Without a store there is nothing to delete, and no error.
+// MayDelete returns nil if this installation may remove files without an owner from the bucket: the marker contains
+// this cluster, or there is none and MayDelete writes one, or it contains the cluster that the administrator configured
+// to take over from. If another cluster owns the bucket, the error is a *ForeignBucketError. After any error, the
+// caller must not delete anything. Without a store there is nothing to delete, and no error.
 //
 // It reads the marker each time, so a caller that removes many files calls it once per round.
 func (b *Bucket) MayDelete(ctx context.Context) error {

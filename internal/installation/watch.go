@@ -53,7 +53,7 @@ func (w *Watch) Start(ctx context.Context) error {
 	}
 }
 
-// Check checks once. If the store or the API server is unavailable, the last result stays.
+// Check checks once. If the store or the API server is unavailable, the last result is kept.
 func (w *Watch) Check(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()

@@ -46,8 +46,9 @@ func Enter(limits Limits) error {
 	return err
 }
 
-// Exec confines this process and replaces it with a program, which gets no environment, this process's files 0, 1 and
-// 2, and a listener at the other end of the socket from Start. Exec returns, with an exit code, only if that fails.
+// Exec confines this process and replaces it with a program. The program does not inherit the environment; it gets this
+// process's files 0, 1 and 2, and a listener at the other end of the socket from Start. Exec returns, with an exit
+// code, only if that fails.
 func Exec(limits Limits, path string, args []string) (code int, err error) {
 	if err := unix.Access(path, unix.X_OK); err != nil {
 		return ExitNotStarted, fmt.Errorf("%s: %w", path, err)

@@ -81,7 +81,7 @@ func (p *Program) Accept() (net.Conn, error) {
 	}
 }
 
-// Close implements net.Listener. The process gets no more connections.
+// Close implements net.Listener. The process does not receive any further connections.
 func (p *Program) Close() error {
 	p.close()
 	return nil
@@ -144,8 +144,8 @@ func (p *Program) supervise() {
 			continue
 		}
 		if !begun {
-			// It has become the other program and opens its first file. A Go program has more addresses than the limit allows,
-			// and could not start a thread under it.
+			// The process has become the other program and opens its first file. A Go program reserves more address
+			// space than the limit allows, and could not start a thread under it.
 			begun = p.limit() == nil
 		}
 		switch {

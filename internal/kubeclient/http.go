@@ -27,7 +27,7 @@ var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 15 * time.Second, Interv
 
 // NewHTTPClient returns a client that uses HTTP/1.1 over many connections, with the credentials and wrappers of cfg.
 // Over a single HTTP/2 connection, client-go's default, concurrent writes wait for one another and all go to one
-// kube-apiserver, even if there are several (kubernetes/kubernetes#88567). An error names the invalid part of cfg.
+// kube-apiserver, even if there are several (kubernetes/kubernetes#88567). Errors identify the invalid part of cfg.
 func NewHTTPClient(cfg *rest.Config) (*http.Client, error) {
 	tlsConfig, err := rest.TLSConfigFor(cfg)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 )
 
 // Fraction returns a number in [0, 1) that is derived from an object's UID. It is not random, so a time that is
-// computed again, even after a restart, stays the same.
+// computed again, even after a restart, does not change.
 func Fraction(uid types.UID) float64 {
 	sum := sha256.Sum256([]byte(uid))
 	return float64(binary.BigEndian.Uint64(sum[:])>>11) / (1 << 53)

@@ -18,7 +18,8 @@ type Sweep struct {
 	Name string
 	// Do makes one sweep. An error is logged, and the next sweep tries again.
 	Do func(context.Context) error
-	// First is the pause before the first sweep, since a new manager has posts to send. Every is the pause after a sweep.
+	// First is the pause before the first sweep: a new manager first has posts to send. Every is the pause after a
+	// sweep.
 	First, Every time.Duration
 	// Within is the timeout for one sweep, so that a request without a response cannot block the following sweeps.
 	Within time.Duration

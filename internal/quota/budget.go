@@ -19,7 +19,7 @@ import (
 var ErrRecentlyWritten = errors.New("another process has just written this Usage")
 
 // RecordBudget stores a team's usage of its budget, unless it is stored already. Several processes count the same
-// usage: if the last write is less than apart ago, RecordBudget writes nothing and returns ErrRecentlyWritten.
+// usage: if the last write is less than apart ago, RecordBudget does not write and returns ErrRecentlyWritten.
 func (s *UsageStore) RecordBudget(ctx context.Context, namespace string, uses []v1alpha1.BudgetUse, now time.Time, apart time.Duration) error {
 	stored, err := s.Read(ctx, namespace, v1alpha1.UsageSpec{Resource: v1alpha1.ResourceBudget})
 	if err != nil {
@@ -60,5 +60,5 @@ func fullest(uses []v1alpha1.BudgetUse) (most int) {
 	return most
 }
 
-// wholePercent is the limit of a budget whose usage is given in percent.
+// wholePercent is the limit of a budget whose usage is a percentage.
 const wholePercent = 100

@@ -35,8 +35,8 @@ type API interface {
 	UpdateStatus(ctx context.Context, usage *v1alpha1.Usage) (*v1alpha1.Usage, error)
 }
 
-// UsageStore stores Usages. It is safe for concurrent use, also by several processes. Its errors are the API's,
-// wrapped.
+// UsageStore stores Usages. It is safe for concurrent use, even by several processes. Its errors wrap an error of the
+// API.
 type UsageStore struct{ api API }
 
 // NewUsageStore returns a UsageStore.

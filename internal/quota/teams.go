@@ -114,7 +114,7 @@ func SuspensionEnded() predicate.Predicate {
 	}
 }
 
-// OwnershipChanged passes only changes to Teams that acquire or lose their namespace, since Teams are written often. A
+// Teams are written often, so OwnershipChanged passes only changes to Teams that acquire or lose their namespace. A
 // Team that is seen for the first time does not own anything yet, unless the watch was interrupted while it was created
 // and became the owner. The initial list is not passed, because all objects are reconciled at startup.
 func OwnershipChanged() predicate.Predicate {

@@ -249,8 +249,8 @@ func (c *Detector) renewLease(ctx context.Context) error {
 	return nil
 }
 
-// handleFailure handles a failed count. Known state is kept. At startup the cluster alone is trusted if its count is
-// recent, since an ordinary restart must not wait for the bucket; otherwise earlier posts wait.
+// handleFailure handles a failed count. Known state is kept. At startup, the cluster alone is trusted if its count is
+// recent, so that an ordinary restart does not wait for the bucket; otherwise earlier posts wait.
 func (c *Detector) handleFailure(ctx context.Context, began time.Time, why error) {
 	if c.isConfirmed() {
 		log(ctx).Info("cannot count; a rollback of the cluster would not be detected now", "error", why.Error())

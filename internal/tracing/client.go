@@ -79,7 +79,7 @@ func (c *client) Stop(context.Context) error {
 
 // UploadTraces implements otlptrace.Client.
 func (c *client) UploadTraces(ctx context.Context, spans []*tracepb.ResourceSpans) error {
-	// This message and the request of OTLP's service have the same encoding, but the service's package links gRPC.
+	// TracesData has the same encoding as the request of OTLP's service, whose package links gRPC.
 	body, err := proto.Marshal(&tracepb.TracesData{ResourceSpans: spans})
 	if err != nil {
 		return fmt.Errorf("encode spans: %w", err)

@@ -28,8 +28,8 @@ func Traceparent(ctx context.Context) string {
 	return carrier.Get(Header)
 }
 
-// parse parses a traceparent from an untrusted source. It accepts only version 00 in its exact form. It never reads a
-// tracestate, which would carry clients' text into the spans.
+// parse parses a traceparent from an untrusted source. It accepts only version 00 in its exact form. It never reads the
+// tracestate, which would put text from clients into the spans.
 func parse(traceparent string) trace.SpanContext {
 	if len(traceparent) != traceparentLength || traceparent[:3] != "00-" {
 		return trace.SpanContext{}

@@ -270,7 +270,7 @@ func (c *Client) clientFor(call Call, req *http.Request) (*http.Client, error) {
 	}
 }
 
-// cause removes the URL from a net/http error, since a query string may contain secrets, and names the exceeded limit.
+// cause removes the URL from a net/http error, since a query string may contain secrets, and states the exceeded limit.
 func cause(ctx context.Context, err error, timeout time.Duration) error {
 	if wrapped, ok := errors.AsType[*url.Error](err); ok {
 		err = wrapped.Err

@@ -1,7 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package unlisted counts platform errors whose code is in no table, so that people notice a new one on its first day.
+// Package unlisted counts platform errors whose code is in no table, so that operators notice a new one on its first
+// day.
 package unlisted
 
 import (
@@ -23,8 +24,8 @@ const (
 )
 
 const (
-	// mostCodes limits the codes per platform that get their own series: a proxy that makes up a code for each response
-	// must not fill Prometheus's memory.
+	// mostCodes limits the number of codes per platform with a separate series: a proxy that makes up a code for each
+	// response must not fill Prometheus's memory.
 	mostCodes = 50
 	// other is the label for codes beyond that limit, and for strings that do not look like a code.
 	other = "other"

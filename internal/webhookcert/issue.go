@@ -27,8 +27,8 @@ const (
 	backdate = time.Hour
 	// maxHosts limits a certificate's additional hosts: the names of other replicas during a rollout or two.
 	maxHosts = 16
-	// maxTrusted limits the previous authorities that stay trusted. A replica serves with the newest certificate within
-	// checkEvery, so one would do; the others are for replicas that disagree about their hosts.
+	// maxTrusted limits the previous authorities that remain trusted. A replica serves with the newest certificate
+	// within checkEvery, so one would do; the others are for replicas that disagree about their hosts.
 	maxTrusted = 4
 )
 
@@ -56,8 +56,8 @@ func valid(data map[string][]byte, now time.Time) *x509.Certificate {
 	return pair.Leaf
 }
 
-// hostsFor returns the hosts for a new certificate: the needed ones, plus the previous certificate's if that is still
-// valid. Other replicas may need these, and would otherwise take turns issuing their own certificates. When a
+// hostsFor returns the hosts for a new certificate: the needed ones, plus the hosts of the previous certificate if that
+// is still valid. Other replicas may need these, and would otherwise take turns issuing new certificates. When a
 // certificate is renewed because of its age, unneeded names are dropped.
 func hostsFor(data map[string][]byte, needed []string, now time.Time) []string {
 	leaf := valid(data, now)
@@ -77,7 +77,7 @@ func hostsFor(data map[string][]byte, needed []string, now time.Time) []string {
 	return hosts
 }
 
-// issue creates an authority and a certificate. The newest maxTrusted of the trusted authorities stay trusted until
+// issue creates an authority and a certificate. The newest maxTrusted of the trusted authorities remain trusted until
 // they expire: another replica may still serve with a certificate from one of them.
 func issue(trusted []byte, hosts []string, now time.Time) (map[string][]byte, error) {
 	authority := template("herald-webhook-ca", now)

@@ -18,7 +18,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// Limits for reading: a foreign file must not exhaust the memory. A writer stays far below them.
+// Limits for reading: a foreign file must not exhaust the memory. Writers remain far below them.
 const (
 	// maxText is the longest title or agent name in bytes: 256 characters of at most four bytes.
 	maxText = 1024
@@ -40,7 +40,7 @@ const (
 	magicNames    = "HLn1"
 )
 
-// ID names a segment or manifest: the first half of its file's SHA-256.
+// ID identifies a segment or manifest. It is the first half of the file's SHA-256.
 type ID [16]byte
 
 func idOf(data []byte) ID {

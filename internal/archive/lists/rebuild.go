@@ -14,7 +14,7 @@ import (
 
 // Rebuild writes a team's lists from scratch, given all their entries, and returns the number of posts. It is for lists
 // with a damaged or missing file: all it reads from the old lists is the revision. They remain until a single write of
-// the index replaces them, so an interrupted rebuild changes nothing.
+// the index replaces them, so an interrupted rebuild has no effect.
 func (w *Writer) Rebuild(ctx context.Context, of Team, all iter.Seq2[[]Entry, error]) (posts int, err error) {
 	t := w.team(of)
 	t.mu.Lock()

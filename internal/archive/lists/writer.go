@@ -96,7 +96,7 @@ func rowsOf(entries []Entry) (map[string]*Row, error) {
 	return rows, nil
 }
 
-// RetainedError means that some posts stay listed because their records could not be deleted.
+// RetainedError means that some posts are still listed because their records could not be deleted.
 type RetainedError struct {
 	// Names are the names of those posts.
 	Names map[string]bool
@@ -112,7 +112,7 @@ func (e *RetainedError) Error() string {
 func (e *RetainedError) Unwrap() error { return e.Err }
 
 // Expire removes posts that finished before finishedBefore from a team's lists, at most limit of them, and returns how
-// many. It first calls forget, which deletes their other data. If forget fails or the process dies, the posts stay
+// many. It first calls forget, which deletes their other data. If forget fails or the process dies, the posts remain
 // listed and the next call starts with them.
 func (w *Writer) Expire(ctx context.Context, of Team, finishedBefore time.Time, limit int, forget func(context.Context, []Ref) error) (n int, err error) {
 	var failed *RetainedError
@@ -185,7 +185,7 @@ func (w *Writer) change(ctx context.Context, t *team, remake func(context.Contex
 		}
 	}
 	if errors.Is(last, store.ErrNotFound) {
-		return missing(last) // The index was read again, and it names a missing file.
+		return missing(last) // The index was read again and refers to a missing file.
 	}
 	return last
 }
@@ -249,7 +249,7 @@ func (w *Writer) team(of Team) *team {
 	w.recent = append(w.recent, of)
 	if len(w.recent) > openTeams {
 		oldest := w.teams[w.recent[0]]
-		// A team that is being changed stays cached a little longer.
+		// A team that is being changed remains cached a little longer.
 		if oldest.mu.TryLock() {
 			delete(w.teams, oldest.Team)
 			w.recent = w.recent[1:]

@@ -291,7 +291,7 @@ func explain(err error) error {
 		request *url.Error
 	)
 	if errors.As(err, &request) {
-		err = request.Err // It is logged without the URL, which may contain a secret.
+		err = request.Err // logged without the URL, which may contain a secret
 	}
 	switch {
 	case errors.As(err, &problem):

@@ -14,7 +14,7 @@ import (
 const (
 	// MinSpeed is the average number of bytes per second that a server must deliver.
 	MinSpeed = 16 << 10
-	// DefaultStallTimeout is how long a download may stay below MinSpeed.
+	// DefaultStallTimeout is how long a download may remain below MinSpeed.
 	DefaultStallTimeout = 30 * time.Second
 )
 

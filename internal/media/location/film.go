@@ -96,7 +96,7 @@ func (f *film) box(at, end int64) (b box, ok bool) {
 	b = box{kind: string(head[4:]), at: at, span: span{at + boxHeader, end}}
 	size := uint64(binary.BigEndian.Uint32(head[:]))
 	switch size {
-	case 0: // It extends to the end.
+	case 0: // extends to the end of the file
 		return b, true
 	case 1:
 		if !f.read(head[:], at+boxHeader) {

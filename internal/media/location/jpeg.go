@@ -211,7 +211,7 @@ func (r *jpegReader) skipTo(value byte) bool {
 		if i < 0 {
 			n = len(data)
 		}
-		_, _ = r.from.Discard(n) // It is buffered.
+		_, _ = r.from.Discard(n) // already buffered
 		r.at += int64(n)
 		if i >= 0 {
 			return true

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package location removes the location of a photo or film, whether coordinates or a name, while the file is read. It
-// changes no pixel and no frame, and the file keeps its length, so that all offsets and ranges stay valid.
+// does not change pixels or frames, and the file keeps its length, so that all offsets and ranges remain valid.
 package location
 
 import (

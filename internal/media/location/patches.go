@@ -32,10 +32,10 @@ type patch struct {
 
 func (p *patch) end() int64 { return p.at + p.length }
 
-// Patches remove the location from one file. The zero value changes nothing.
+// Patches remove the location from one file. The zero value leaves a file unchanged.
 type Patches struct{ list []patch }
 
-// Empty reports whether the file stays unchanged.
+// Empty reports whether the patches leave the file unchanged.
 func (p Patches) Empty() bool { return len(p.list) == 0 }
 
 // Bytes returns how many bytes of the file are replaced.

@@ -209,7 +209,7 @@ func hexDigit(b byte) (byte, bool) {
 func (c *cleaner) comment(content span) {
 	const kind, keyword, step = "tEXt", "Comment\x00", 4 << 10
 	if content.length() < int64(len(keyword)) {
-		return // It is too short for a location.
+		return // too short for a location
 	}
 	head := []byte(kind + keyword)
 	blanks := span{content.start + int64(len(keyword)), content.end}

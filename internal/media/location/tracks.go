@@ -123,7 +123,7 @@ func (f *film) zero(at, length int64) {
 	}
 }
 
-// within returns the file position of samples at an offset in the film. Data outside of the frames is no sample.
+// within returns the file position of samples at an offset in the film. Data outside the frames is not a sample.
 func (f *film) within(at, length int64) (found []span) {
 	wanted := span{f.whole.start + at, f.whole.start + at + length}
 	if at < 0 || length <= 0 || wanted.end < wanted.start {

@@ -45,8 +45,8 @@ func mayNamePlace(data []byte) bool {
 	return false
 }
 
-// isPlace reports whether a property names the place where a picture was taken. Makers of drones and phones put
-// coordinates in their own namespaces.
+// isPlace reports whether a property describes where a picture was taken. Drone and phone vendors store coordinates in
+// proprietary namespaces.
 func isPlace(name xml.Name) bool {
 	local := strings.ToLower(name.Local)
 	switch {

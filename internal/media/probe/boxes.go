@@ -63,7 +63,7 @@ func (b *boxes) header(at, end int64) (box, error) {
 	found := box{kind: [4]byte(head[4:]), start: at + boxHeader}
 	size := uint64(binary.BigEndian.Uint32(head))
 	switch size {
-	case 0: // It extends to the end.
+	case 0: // extends to the end of the file
 		found.end = end
 		return found, nil
 	case 1:

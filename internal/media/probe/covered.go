@@ -11,9 +11,10 @@ import (
 	"github.com/herald-social/herald/internal/media/store"
 )
 
-// A JPEG that lacks its last two bytes, the end marker, may still have every pixel: viewers show it, and an upload is
-// never cut off in transit, since its length is signed. A file that was cut off before the upload lacks pixels. Only
-// the length of the coded pixels tells the two cases apart, so this code walks through them without decoding a picture.
+// A JPEG that lacks its last two bytes, the end marker, may still have every pixel: viewers show it. It was not cut off
+// in transit, because the length of an upload is signed. A file that was cut off before the upload lacks pixels. Only
+// the length of the coded pixels distinguishes the two cases, so this code walks through them without decoding a
+// picture.
 
 type jpegTable struct {
 	marker  byte
@@ -171,7 +172,7 @@ func (w *jpegWalk) units(head []byte, channels int) (units []unit, groups int) {
 			return nil, 0
 		}
 		count := c.across * c.down
-		if channels == 1 { // Its blocks are not interleaved, and those beyond the edge are omitted.
+		if channels == 1 { // blocks are not interleaved, and those beyond the edge are omitted
 			across, down = w.frame.units(c.across, c.down)
 			count = 1
 		}

@@ -6,7 +6,7 @@ package probe
 import "math/bits"
 
 type fragments struct {
-	// timed are the samples with an explicit duration, whether their own or their fragment's.
+	// timed are the samples with an explicit duration, set for the sample or for its fragment.
 	timed samples
 	// plain counts the samples with the track's default duration, usual.
 	plain float64

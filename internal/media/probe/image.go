@@ -87,7 +87,7 @@ func picture(file *store.BlockReader, size int64, mimeType v1alpha1.MimeType) (F
 }
 
 // endBytes is the length of the end of a file, which is searched first for the mark that ends the picture. Some cameras
-// append data of their own, as much as a short film. If the mark is not found there, the search starts at the pixels.
+// append other data, up to the size of a short film. If the mark is not found there, the search starts at the pixels.
 const endBytes = 64 << 10
 
 func contains(file *store.BlockReader, in span, mark string) bool {

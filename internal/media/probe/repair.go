@@ -11,7 +11,7 @@ import (
 	"github.com/herald-social/herald/internal/media/store"
 )
 
-// Viewers show as much as they can of a damaged JPEG. Package image/jpeg shows nothing, so the damage is removed first.
+// Viewers show as much as they can of a damaged JPEG. Package image/jpeg rejects it, so the damage is removed first.
 
 // Repair returns a decodable JPEG with the intact part of a damaged one. Damaged blocks, up to the next restart marker,
 // get the colour of the preceding ones. It returns nil if the pixels are not in a single pass.

@@ -95,7 +95,7 @@ func (f *film) duration(shown *track, samples samples) (time.Duration, error) {
 	long := time.Duration(0)
 	if f.parts {
 		if long = lasting(f.parted, f.timescale); long == 0 {
-			// Its header may describe only the start.
+			// The header may describe only the start of the film.
 			long = max(lasting(f.whole, f.timescale), lasting(samples.units, shown.timescale))
 		}
 	} else {

@@ -48,8 +48,8 @@ func Overwritten() conditions.Summary {
 }
 
 // Verify examines a Media's file and returns the resulting status, with its conditions: uploaded, or rejected with a
-// reason. It changes nothing. The error is store.ErrNotFound if there is no file, and store.ErrChanged if the file was
-// overwritten during each attempt (see Overwritten); any other comes from the store.
+// reason. It does not modify the Media or the file. The error is store.ErrNotFound if there is no file, and
+// store.ErrChanged if the file was overwritten during each attempt (see Overwritten); any other comes from the store.
 func (v *Verifier) Verify(ctx context.Context, m *v1alpha1.Media) (v1alpha1.MediaStatus, error) {
 	var err error
 	for range maxAttempts {

@@ -97,8 +97,8 @@ func (f *film) walk(outer box, kind string) error {
 }
 
 // ignores reports whether a damaged box of this kind is skipped together with the rest of the file. Programs append
-// tags and padding to a complete film, which players skip. Damage to the film's own boxes means that the file is cut
-// off.
+// tags and padding to a complete film, which players skip. Damage to a box of the film itself means that the file is
+// cut off.
 func (f *film) ignores(kind [4]byte) bool {
 	switch string(kind[:]) {
 	case "ftyp", "styp", "moov", "moof", "mdat", "sidx":

@@ -201,7 +201,7 @@ func (s *Cache) readMarker(ctx context.Context, key string) (m attemptMarker, er
 		return m, fmt.Errorf("cannot read the marker of the conversion: %w", err)
 	}
 	if ours := json.Unmarshal(data, &m) == nil; !ours {
-		m = attemptMarker{} // It is replaced.
+		m = attemptMarker{} // an invalid marker is replaced
 	}
 	return m, nil
 }

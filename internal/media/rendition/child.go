@@ -52,7 +52,8 @@ const (
 	outcomeTooLong outcome = "too long"
 )
 
-// answer is the result that the process reports. All of it is validated, since a file may have taken over the process.
+// answer is the result that the process reports. Every field is validated: a malicious file may have taken over the
+// process.
 type answer struct {
 	Outcome       outcome
 	MIMEType      string `json:",omitempty"`

@@ -65,7 +65,7 @@ func brighten(picture image.Image, gamma float64) {
 	switch p := picture.(type) {
 	case *image.Gray:
 		replace(p.Pix, &narrow)
-	case *image.RGBA: // It is opaque.
+	case *image.RGBA: // opaque
 		brightenEach(p.Pix, &narrow)
 	case *image.NRGBA:
 		brightenEach(p.Pix, &narrow)
@@ -76,7 +76,7 @@ func brighten(picture image.Image, gamma float64) {
 		}
 	case *image.Gray16:
 		brightenWide(p.Pix, curve, 1)
-	case *image.RGBA64: // It is opaque.
+	case *image.RGBA64: // opaque
 		brightenWide(p.Pix, curve, 4)
 	case *image.NRGBA64:
 		brightenWide(p.Pix, curve, 4)
@@ -99,7 +99,7 @@ func brightenEach(pixels []uint8, by *[256]uint8) {
 	}
 }
 
-// brightenWide replaces 16-bit values. If there are four channels, the last one is alpha and stays.
+// brightenWide replaces 16-bit values. If there are four channels, the last one is alpha and is not changed.
 func brightenWide(pixels []uint8, curve func(v, most int) float64, channels int) {
 	table := make([]uint16, math.MaxUint16+1)
 	for v := range table {

@@ -91,13 +91,14 @@ func orient(orientation int, w, h float64) f64.Aff3 {
 	}
 }
 
-// maxSide limits both sides of a rendition, in pixels, for memory. X shows no more; others declare lower limits.
+// maxSide limits both sides of a rendition, in pixels, for memory. X does not display more; other platforms declare
+// lower limits.
 const maxSide = 4096
 
 type layout struct {
 	// width and height are the size of the scaled picture as displayed.
 	width, height int
-	// canvasWidth and canvasHeight are the rendition's size. They exceed the picture's if bars are on two of its sides.
+	// canvasWidth and canvasHeight are the rendition's size. They exceed width and height if bars are added.
 	canvasWidth, canvasHeight int
 }
 
@@ -112,7 +113,7 @@ func (t Target) plan(width, height int) layout {
 	}
 	maxWidth, maxHeight := most(t.MaxWidth), most(t.MaxHeight)
 	w, h := float64(width), float64(height)
-	// The scale follows from the size of the whole canvas, ignoring limits.
+	// Determine the scale from the size of the whole canvas, ignoring limits.
 	canvasW, canvasH := w, h
 	if t.MinAspect > 0 {
 		canvasW = max(canvasW, h*t.MinAspect)

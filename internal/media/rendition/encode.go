@@ -21,8 +21,8 @@ var qualities = []int{90, 85, 80, 75, 65}
 // errTooLong aborts writing a file that exceeds its limit.
 var errTooLong = errors.New("the file is too long")
 
-// bounded is a file in memory that must not exceed its bound, unless that is zero. Encoders write no colour profiles:
-// extra is inserted later, after the file's first bytes, and counts towards the bound.
+// bounded is a file in memory that must not exceed its bound, unless that is zero. Encoders do not write colour
+// profiles: extra is inserted later, after the file's first bytes, and counts towards the bound.
 type bounded struct {
 	bytes.Buffer
 

@@ -26,7 +26,8 @@ type FrameExtractor struct {
 // runTime is the default timeout for a run, which reads a few megabytes and decodes from the preceding key frame on.
 const runTime = time.Minute
 
-// maxPicture is the maximum size of a picture in bytes: YouTube's for years, and ten times what a picture has.
+// maxPicture is the maximum size of a picture in bytes. It has been YouTube's limit for years, and is ten times the
+// usual size.
 const maxPicture = 2 << 20
 
 // ThumbnailChild makes this program call DecodeThumbnail. It is followed by the path and arguments of ffmpeg.

@@ -35,7 +35,8 @@ func newQueue(places int) *queue {
 	return &queue{free: places, waiting: map[string][]*waiter{}, working: map[string]bool{}}
 }
 
-// acquire waits until it is the team's turn to work on a key. Call leave afterwards. The only error is the context's.
+// acquire waits until it is the team's turn to work on a key. Call leave afterwards. It returns an error only if the
+// context is done.
 func (q *queue) acquire(ctx context.Context, team, key string) (leave func(), err error) {
 	leave = sync.OnceFunc(func() { q.release(key) })
 	w := &waiter{key: key, ready: make(chan struct{})}
@@ -57,7 +58,7 @@ func (q *queue) acquire(ctx context.Context, team, key string) (leave func(), er
 		q.remove(team, i)
 		return nil, ctx.Err()
 	}
-	// Its turn came at the same time.
+	// The turn came at the same time.
 	return leave, nil
 }
 

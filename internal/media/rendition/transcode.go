@@ -30,8 +30,8 @@ var transcodeLimits = isolate.Limits{Data: MaxTranscodeData, AddressSpace: 2 << 
 const (
 	// transcodeMostTime is the maximum processor time of a conversion. An hour of 1080p takes about half an hour.
 	transcodeMostTime = 2 * time.Hour
-	// The timeout for a conversion is leastWithin plus slowest times the video's duration, since other work may need the
-	// processor; longest limits it.
+	// The timeout for a conversion is leastWithin plus slowest times the video's duration, but at most longest. It is
+	// generous because other work may need the processor.
 	leastWithin = 5 * time.Minute
 	slowest     = 10
 	longest     = 2 * time.Hour

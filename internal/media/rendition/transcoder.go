@@ -120,7 +120,7 @@ func (m *Transcoder) convert(ctx context.Context, source *TranscodeSource, t Pro
 	}
 	defer func() {
 		if err != nil {
-			_ = output.Close() // It is gone in any case.
+			_ = output.Close() // the file is deleted in any case
 		}
 	}()
 	if err := os.Remove(output.Name()); err != nil {

@@ -44,8 +44,8 @@ type servedVideo struct {
 	end   context.CancelCauseFunc
 }
 
-// longestHeader is the maximum size of a request header in bytes: ffmpeg's have about two hundred, and the child may
-// have as many connections as files.
+// longestHeader is the maximum size of a request header in bytes: ffmpeg's headers have about two hundred, and the
+// child may open as many connections as files.
 const longestHeader = 8 << 10
 
 // headerWithin is the timeout for reading a request header.

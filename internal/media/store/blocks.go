@@ -49,7 +49,8 @@ func NewBlockReader(from io.ReaderAt, size, budget int64) *BlockReader {
 // Size returns the length of the file.
 func (b *BlockReader) Size() int64 { return b.size }
 
-// Failure returns the reader's first error, which callers hide in their own: ErrReadBudget, or one from reading.
+// Failure returns the reader's first error, which parsers may hide in another error: ErrReadBudget, or an error from
+// reading.
 func (b *BlockReader) Failure() error { return b.err }
 
 // ReadAt implements io.ReaderAt.

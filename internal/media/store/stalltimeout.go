@@ -42,7 +42,7 @@ func (p *stallTimeout) RoundTrip(req *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancelCause(req.Context())
 	w := &stallTimer{stall: p.stall, clock: clock.RealClock{}, budget: TimeoutFor(req.ContentLength), cancel: func() { cancel(errStalled) }}
 	req = req.WithContext(ctx)
-	// The dialer, the handshake and the header have their own timeouts, which are longer than a stall.
+	// The dialer, the handshake and the header have separate timeouts, which are longer than a stall.
 	w.start(responseTimeout)
 	if req.Body != nil && req.Body != http.NoBody {
 		req.Body = &requestBody{body: req.Body, timer: w}

@@ -65,7 +65,7 @@ type Config struct {
 
 // Object is the store's metadata about a file.
 type Object struct {
-	// Key names the file.
+	// Key identifies the file.
 	Key string
 	// Size is in bytes.
 	Size int64
@@ -284,8 +284,8 @@ func explain(doing string, err error) error {
 }
 
 // Derived returns the key for a file made from the file under key, such as a rendition. It is deleted together with
-// that file; see DeleteAll. The name consists of letters and digits. The key is a sibling of the file's and not below
-// it, since some stores use folders on a disk.
+// that file; see DeleteAll. The name consists of letters and digits. The key is a sibling of the file's key and not
+// below it: some stores use folders on a disk.
 func Derived(key, name string) string { return key + "." + name }
 
 // Digest returns a name for Derived that is computed from what, so that it need not be stored.

@@ -21,7 +21,7 @@ const (
 	copyWithin = 10 * time.Minute
 )
 
-// Verified returns a key that permanently holds the bytes with the given etag, since a presigned URL cannot require an
+// A presigned URL cannot require an etag, so Verified returns a key that permanently holds the bytes with the given
 // etag. That is key itself, unless the file is overwritable; then Verified copies the file once. The copy is deleted
 // together with the file (see DeleteAll). The error is ErrChanged if the file's etag has changed, and ErrNotFound if it
 // is gone.
@@ -66,7 +66,7 @@ func (s *Store) copyOnce(ctx context.Context, key, etag, to string) error {
 	}
 }
 
-// ensureCopy copies a file unless the copy exists. If a store gives copies their own etags, it copies them again.
+// ensureCopy copies a file unless the copy exists. If a store gives copies different etags, it copies them again.
 func (s *Store) ensureCopy(ctx context.Context, key, etag, to string) error {
 	object, err := s.stat(ctx, to)
 	if err != nil && !errors.Is(err, ErrNotFound) {
@@ -92,7 +92,7 @@ func (s *Store) copy(ctx context.Context, key, etag, to string) error {
 	if made.ETag == etag {
 		return nil
 	}
-	// Encrypted copies have their own etags. A store that ignores the condition copies whatever file is there now.
+	// Encrypted copies have different etags. A store that ignores the condition copies whatever the file is now.
 	if err := s.checkETag(ctx, key, etag); err != nil {
 		return errors.Join(err, s.Delete(ctx, to))
 	}
