@@ -195,8 +195,8 @@ func tuneGC() {
 	}
 }
 
-// openListeners opens both listeners; the second stays nil if it is not enabled. The first one's address is the default
-// for siteURL.
+// openListeners opens both listeners; the second remains nil if it is not enabled. The address of the first is the
+// default for siteURL.
 func openListeners(ctx context.Context, c *configv1alpha1.APIServerConfiguration, options *apiserver.Config) (err error) {
 	var listen net.ListenConfig
 	if options.Listener, err = listen.Listen(ctx, "tcp", c.BindAddress); err != nil {

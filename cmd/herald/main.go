@@ -1,8 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command herald is all of Herald in one binary. Its first argument names the part to run. This package parses flags
-// and wires the parts together.
+// Command herald contains all of Herald in one binary. Its first argument selects the part to run. This package parses
+// flags and wires the parts together.
 package main
 
 import (

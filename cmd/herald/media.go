@@ -85,7 +85,7 @@ func addBucket(mgr ctrl.Manager, files *store.Store, c *configv1alpha1.Media) (*
 }
 
 // addRollbackDetector returns a function that reports whether the cluster was rolled back, and adds its counter to the
-// manager. It returns nil without a store, because a rollback cannot be detected then.
+// manager. Without a store, a rollback cannot be detected and it returns nil.
 func addRollbackDetector(mgr ctrl.Manager, files *store.Store, release, namespace string, now clock.WithTicker) (func(context.Context) (rollback.Status, error), error) {
 	if files.Absent() {
 		return nil, nil //nolint:nilnil // without a store nothing is detected, which is no error

@@ -114,7 +114,7 @@ type secrets struct {
 	log *slog.Logger
 	// optional is true if an unreadable secret does not prevent startup.
 	optional bool
-	// err names the secrets that could not be read at startup.
+	// err lists the secrets that could not be read at startup.
 	err error
 	// opened caches the functions that read opened secrets, by platform.
 	opened map[string]func() string

@@ -68,7 +68,7 @@ func setupPosts(mgr ctrl.Manager, c *configv1alpha1.ManagerConfiguration, kept *
 }
 
 // recordsOf returns the archive with the records of teams, or nil without a bucket. It is the same Archive that the
-// writers use, because clearing waits for running writes.
+// writers use, so that clearing waits for running writes.
 func recordsOf(kept *archive.Archive, bucket *installation.Bucket) team.Records {
 	if kept.Absent() {
 		return nil

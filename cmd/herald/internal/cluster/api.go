@@ -54,7 +54,7 @@ func Connect(kubeconfig, userAgent string) (*API, error) {
 
 // Await connects a process that keeps running: it follows the clock of the Kubernetes API until ctx is done, and waits
 // until the API responds. Meanwhile it serves the probes of health. It returns an error if the API or its CRDs are too
-// old for this version. If ctx ends first, that is no error.
+// old for this version, but not if ctx ends first.
 func Await(ctx context.Context, kubeconfig, userAgent string, health configv1alpha1.Endpoint, log *slog.Logger) (*API, error) {
 	a, err := Connect(kubeconfig, userAgent)
 	if err != nil {

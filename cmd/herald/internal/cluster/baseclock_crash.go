@@ -28,7 +28,7 @@ func baseClock() clock.WithTickerAndDelayedExecution {
 // offsetEvery is how often the offset is read: soon enough for a test, but not for each of many responses.
 const offsetEvery = 50 * time.Millisecond
 
-// wrongClock shows another time than the machine. Its timers are correct, because they measure elapsed time.
+// wrongClock reads a different time than the machine's clock. Its timers measure elapsed time, so they are correct.
 type wrongClock struct {
 	clock.RealClock
 

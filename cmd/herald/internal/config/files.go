@@ -13,7 +13,7 @@ import (
 	"sync/atomic"
 )
 
-// Secret reads a file that contains one secret; setting names the file in errors.
+// Secret reads a file that contains one secret; setting identifies the file in errors.
 func Secret(setting, file string) (string, error) {
 	data, err := os.ReadFile(file) //nolint:gosec // the path is the operator's own configuration
 	if err != nil {
@@ -25,9 +25,9 @@ func Secret(setting, file string) (string, error) {
 	return "", errors.New(setting + ": " + file + " is empty")
 }
 
-// SecretReader returns a function that reads the secret in a file at each call; setting names the file in errors. While
-// the file cannot be read, for example while it is being replaced, the function returns the last secret, "" at first.
-// SecretReader returns the error of the first read.
+// SecretReader returns a function that reads the secret in a file at each call; setting identifies the file in errors.
+// While the file cannot be read, for example while it is being replaced, the function returns the last secret, "" at
+// first. SecretReader returns the error of the first read.
 func SecretReader(setting, file string, log *slog.Logger) (func() string, error) {
 	var last atomic.Pointer[string]
 	last.Store(new(string))
@@ -47,8 +47,8 @@ func SecretReader(setting, file string, log *slog.Logger) (func() string, error)
 	}, err
 }
 
-// RootCAs returns a pool with the system's CAs and the CAs in a PEM file; setting names the file in errors. Without a
-// file it returns nil, which means the system's CAs.
+// RootCAs returns a pool with the system's CAs and the CAs in a PEM file; setting identifies the file in errors.
+// Without a file it returns nil, which means the system's CAs.
 func RootCAs(setting, file string) (*x509.CertPool, error) {
 	if file == "" {
 		return nil, nil //nolint:nilnil // crypto/tls takes nil for the system's authorities

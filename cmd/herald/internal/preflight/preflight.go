@@ -182,8 +182,8 @@ func read(definitions fs.FS) ([]*apiextensionsv1.CustomResourceDefinition, error
 // mostMissing limits the fields that a message names.
 const mostMissing = 5
 
-// missing names the versions, fields and selectable fields that the served CRD lacks. It ignores additional ones, which
-// come from a newer version.
+// missing returns the versions, fields and selectable fields that the served CRD lacks. It ignores additional ones,
+// which come from a newer version.
 func missing(want, served *apiextensionsv1.CustomResourceDefinition) (lacks []string) {
 	for i := range want.Spec.Versions {
 		w := &want.Spec.Versions[i]

@@ -35,7 +35,7 @@ func NewFlagSet(name string) *flag.FlagSet {
 }
 
 // Parse parses args. It prints help on request and converts every other error to a UsageError. A positional argument is
-// an error too, because it is usually a flag without its dashes.
+// also an error: it is usually a flag without its dashes.
 func Parse(flags *flag.FlagSet, args []string) error {
 	err := flags.Parse(args)
 	if errors.Is(err, flag.ErrHelp) {

@@ -35,7 +35,7 @@ type configWatcher[T any] struct {
 	apply func(ctx context.Context, c T)
 	log   *slog.Logger
 
-	// initial holds the fields at the start. waiting names the changed fields that need a restart.
+	// initial holds the fields at the start. waiting lists the changed fields that need a restart.
 	initial map[string]json.RawMessage
 	waiting string
 }

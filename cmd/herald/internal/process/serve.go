@@ -55,7 +55,7 @@ func ServeProfiles(ctx context.Context, endpoint configv1alpha1.Endpoint, log *s
 	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
 	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
 	server := &http.Server{Handler: mux, ReadHeaderTimeout: pprofHeaderTimeout}
-	context.AfterFunc(ctx, func() { _ = server.Close() }) // closing loses nothing
+	context.AfterFunc(ctx, func() { _ = server.Close() }) // profiles need no graceful shutdown
 	go func() {
 		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 			log.ErrorContext(ctx, "Profiles are served no longer", "error", err)

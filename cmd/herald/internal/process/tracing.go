@@ -26,8 +26,8 @@ import (
 const lastSpans = 3 * time.Second
 
 // StartTracing starts the export of traces of a service if an endpoint is configured. It returns the tracer and a
-// function that stops the export. An invalid environment variable is logged and disables tracing, because it must not
-// prevent publishing.
+// function that stops the export. An invalid environment variable must not prevent publishing, so it is logged and
+// disables tracing.
 func StartTracing(ctx context.Context, c *configv1alpha1.Tracing, service, version string, log *slog.Logger) (*tracing.Tracer, func()) {
 	none := func() {}
 	options, err := tracingOptions(c, service, version, log, os.Getenv)

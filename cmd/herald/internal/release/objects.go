@@ -83,8 +83,8 @@ func (r *run) releaseIn(ctx context.Context, k kind, namespace string, wanted fu
 	return found, failed, err
 }
 
-// nameFilter returns a filter for the objects of a kind that belong to the selected namespaces. A Team's spec names its
-// namespace.
+// nameFilter returns a filter for the objects of a kind that belong to the selected namespaces. For a Team, that is the
+// namespace in its spec.
 func (r *run) nameFilter(ctx context.Context, k kind) (func(name string) bool, error) {
 	if !k.everywhere || len(r.Namespaces) == 0 {
 		return func(string) bool { return true }, nil

@@ -89,7 +89,7 @@ func (r *run) reportGone() error {
 	return err
 }
 
-// hasRecords reports whether posts of a namespace leave records: if a Team owns the namespace and is not being deleted.
+// hasRecords reports whether the posts in a namespace have records: a Team owns the namespace and is not being deleted.
 func (r *run) hasRecords(namespace string) (bool, error) {
 	owned, err := r.owned()
 	return owned[namespace], err

@@ -1,8 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package release removes Herald's finalizers, so that its objects can be deleted without a running manager. It changes
-// nothing else: objects and the contents of the bucket stay.
+// Package release removes Herald's finalizers, so that its objects can be deleted without a running manager. It does
+// not change anything else: objects and the contents of the bucket are kept.
 //
 // No manager may run at the same time. It would add finalizers again, and the finalizer of a published post protects
 // its outcome from being lost.
@@ -200,7 +200,7 @@ func (r *run) where() string {
 	return " in " + strings.Join(r.Namespaces, ", ")
 }
 
-// split separates Herald's finalizers from the others, which stay unchanged.
+// split separates Herald's finalizers from the others, which are not changed.
 func split(finalizers []string) (ours, others []string) {
 	for _, f := range finalizers {
 		if strings.HasPrefix(f, prefix) {
