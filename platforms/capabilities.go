@@ -19,8 +19,8 @@ type Capabilities struct {
 	// Delivers lists the categories that the Publisher can deliver today. A target of any other category fails when it
 	// is due, without anything being sent.
 	Delivers []v1alpha1.Category
-	// MaxCaption is the maximum caption length as counted by CaptionLength, or zero for no limit. CaptionUnit names the
-	// unit in messages.
+	// MaxCaption is the maximum caption length as counted by CaptionLength, or zero for no limit. CaptionUnit is the
+	// unit as shown in messages.
 	MaxCaption    int
 	CaptionUnit   string
 	CaptionLength func(text string) int
@@ -83,8 +83,7 @@ type Capabilities struct {
 	Hosts Hosts
 	// RefreshLead is how long before expiry a token is renewed.
 	RefreshLead time.Duration
-	// RenewsItself reports whether a valid access token is used to renew itself, because the platform has no refresh
-	// tokens.
+	// RenewsItself reports whether a valid access token renews itself. The platform then does not have refresh tokens.
 	RenewsItself bool
 }
 

@@ -15,8 +15,8 @@ type Connector interface {
 	// ConsentURL returns the address of the consent page. It returns an error if no app is configured.
 	ConsentURL(consent Consent) (string, error)
 
-	// Exchange exchanges the authorization code for a long-lived token and checks the granted scopes. ClassReconnect
-	// names the missing ones. A code can be exchanged only once.
+	// Exchange exchanges the authorization code for a long-lived token and checks the granted scopes. A ClassReconnect
+	// error lists the missing ones. A code can be exchanged only once.
 	Exchange(ctx context.Context, code Code) (Token, error)
 
 	// Choices returns the accounts that a token from Exchange can access, each with its own token. There is at least

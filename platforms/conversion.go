@@ -105,8 +105,8 @@ func (l VideoLimits) size(width, height int) (int, int) {
 
 func even(n float64) int { return max(2*int(math.Round(n/2)), 2) }
 
-// usualRate is the frame rate to convert to if the original one is too low, variable or unknown, because platforms
-// check for a constant rate. mostRate is the maximum.
+// usualRate is the frame rate to convert to if the original one is too low, variable or unknown: platforms require a
+// constant rate. mostRate is the maximum.
 const usualRate, mostRate = 30, 60
 
 // rate returns the frame rate to convert to; zero keeps the original one.

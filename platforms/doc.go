@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package platforms defines the contract of a social platform: the interfaces that each platform package implements,
-// the capabilities that it declares, and the types of results and errors. It depends on no platform and no Kubernetes
-// client.
+// the capabilities that it declares, and the types of results and errors. It does not depend on a platform or a
+// Kubernetes client.
 //
 // The following rules prevent duplicate and lost posts.
 //
@@ -24,9 +24,9 @@
 //
 // Lookup reports absence only after it has read the listing to its last page. An unreadable page, an entry without an
 // id, or an error alongside the data is an error, and Herald retries the lookup. An uncertain match counts as a match:
-// a false match makes a person check, but a false absence publishes twice. The platform's own state of a checkpoint is
-// stronger evidence than a listing: it sets LookupResult.Proof, or Refused if the platform gave up. While the platform
-// is still processing, the error is ClassTransient.
+// a false match makes a user check the account, but a false absence publishes twice. The platform's own state of a
+// checkpoint is stronger evidence than a listing: it sets LookupResult.Proof, or Refused if the platform gave up. While
+// the platform is still processing, the error is ClassTransient.
 //
 // # Preparing
 //

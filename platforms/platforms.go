@@ -101,8 +101,8 @@ type Token struct {
 	RefreshExpiresAt time.Time
 	// Scopes are the granted scopes, separated by spaces.
 	Scopes string
-	// App is the installation's client id if the token is known to belong to that app, and empty otherwise, because
-	// users may supply tokens of any app. When the platform's responses mention "the app", they mean the token's.
+	// App is the installation's client id if the token is known to belong to that app, and empty otherwise: users may
+	// supply tokens of any app. When the platform's responses mention "the app", they mean the token's app.
 	App string
 }
 

@@ -82,7 +82,8 @@ func (p *Platform) prepareDraft(ctx context.Context, job platforms.Job) (string,
 	case bad == nil:
 		return draftCheckpoint + id, nil
 	case bad.Class == platforms.ClassDuplicate:
-		// This call publishes nothing, so no lost response is in doubt.
+		// The call does not publish anything, so the duplicate cannot be this post, published by a call whose response was
+		// lost.
 		e := *bad.Error
 		e.Class, e.Problem, e.Remedy = platforms.ClassPermanent, msgRepetition, "change it"
 		return "", &e

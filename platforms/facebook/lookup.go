@@ -30,9 +30,9 @@ const (
 //
 // An uploaded photo belongs to one post only, so posts with photos are identified by their photo ids, whatever their
 // text. It is not certain that Facebook lists a photo under its upload id: if another listed post has the same text,
-// Lookup returns an error, because the job's own post may still appear, and a person can compare them. A post without
-// photos is identified by its text, among posts that belong to no other job. An incomplete listing is an error; a
-// complete one without the post proves nothing, see Capabilities.
+// Lookup returns an error: the job's post may still appear, and a user can compare them. A post without photos is
+// identified by its text, among posts that do not belong to another job. An incomplete listing is an error; a complete
+// one without the post does not prove its absence, see Capabilities.
 func (p *Platform) Lookup(ctx context.Context, job platforms.Job) (platforms.LookupResult, error) {
 	if id := draftOf(job.Checkpoint); id != "" {
 		found, there, err := p.lookupDraft(ctx, &job, id)
@@ -80,14 +80,14 @@ type attachment struct {
 	} `json:"target"`
 }
 
-// search collects a Page's posts that may be the job's.
+// search collects the Page's posts that may be the post of the job.
 type search struct {
 	job platforms.Job
 	// shows reports whether the job has photos, and photos are their ids.
 	shows  bool
 	photos []string
 	// own are the posts with the job's photos, and alike those with its text. unclear is set if another post may be the
-	// job's.
+	// post of the job.
 	own, alike listing.Matches
 	unclear    bool
 }
@@ -108,7 +108,7 @@ func (p *Platform) add(s *search, post *entry) bool {
 		s.own.Add(found)
 	case listing.IsOld(&s.job, found.At, time.Second), !s.sameText(post.Message), listing.BelongsToOther(&s.job, found.ID):
 	case s.shows:
-		// This includes posts without listed attachments, which may be the job's post.
+		// Posts whose attachments Facebook does not list also end up here; one of them may be the post of this job.
 		s.unclear = true
 	case !shown.media || leadsAway.MatchString(s.job.Content.Text):
 		s.alike.Add(found)

@@ -33,8 +33,8 @@ func (p *Platform) Prepares(content platforms.Content) bool {
 }
 
 // Prepare uploads a post's photos, unpublished, and in two steps also creates the post. It reuses an earlier
-// preparation while Facebook still has it. An unpublished post is checked even if TwoSteps has been switched off since,
-// because it may be published by now.
+// preparation while Facebook still has it. An unpublished post is checked even if TwoSteps has since been switched off:
+// it may have been published in the meantime.
 func (p *Platform) Prepare(ctx context.Context, job platforms.Job) (string, *platforms.Error) {
 	if id := draftOf(job.Checkpoint); id != "" {
 		found, there, err := p.readDraft(ctx, &job, id)

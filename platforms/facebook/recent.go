@@ -70,14 +70,14 @@ func (p *Platform) ParsePost(account platforms.Account, entered string) (name pl
 		// The last segment may follow a slug made from the text.
 		name.ID, name.Code = pagePost(account.ID, at.Last()), at.Last()
 	case slices.Contains(at.Parts, "videos"):
-		// It may also follow a slug made from the video's title. The video's number differs from its post's.
+		// The number may also follow a slug made from the video's title. It differs from the number of the post.
 		name.Code = at.Last()
 	case pagePostForm.MatchString(at.Last()):
 		name.ID = at.Last()
 	case at.Host == permalink.FBWatch:
 		name.Code = at.Last()
 	default:
-		// The number of a photo or a video differs from its post's.
+		// The number of a photo or video differs from the number of its post.
 		name.Code = cmp.Or(at.Query.Get("fbid"), at.Query.Get("v"), at.After("p", "v", "r", "reel"))
 	}
 	if name.ID == "" && !codeForm.MatchString(name.Code) {

@@ -47,7 +47,7 @@ func (h *host) identifyOwn(ctx context.Context, token platforms.Token) (platform
 	account, bad := meta.Get[struct {
 		ownAccount
 
-		// Some pages of Instagram's documentation show the account in a list.
+		// Some of Instagram's documentation wraps the account in a "data" array.
 		Data []ownAccount `json:"data"`
 	}](ctx, &h.Graph, "identify", "/me?fields=user_id,username,name,profile_picture_url,account_type", token)
 	if bad != nil {
@@ -125,8 +125,8 @@ func (p *Platform) Refresh(ctx context.Context, token platforms.Token) (platform
 	}
 }
 
-// Inspect returns the account's remaining posting quota (Instagram Platform, "content_publishing_limit"). Instagram's
-// pages document three different totals, so only this response is used.
+// Inspect returns the account's remaining posting quota (GET /{ig-user-id}/content_publishing_limit). Instagram's
+// documentation gives three different totals, so Inspect relies on the API response alone.
 func (p *Platform) Inspect(ctx context.Context, account platforms.Account) (platforms.AccountInfo, error) {
 	return p.hostOf(account.Token).Quota(ctx, account, "content_publishing_limit"), nil
 }

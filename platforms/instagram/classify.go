@@ -89,7 +89,7 @@ func containerFailure(g *meta.Graph, found meta.ContainerState, status, about st
 	if found != meta.StateError {
 		return g.Render(meta.Classification{Error: forgotten, Retryable: true}, new(meta.Error), about)
 	}
-	// Refusals without a code of their own are listed under code 100.
+	// Refusals without a specific code are listed under code 100.
 	said := &meta.Error{Status: http.StatusBadRequest, Code: 100}
 	said.Subcode, _ = strconv.Atoi(failureSubcode.FindString(status))
 	bad := g.Explain(said, about)

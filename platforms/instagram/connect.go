@@ -23,8 +23,8 @@ var (
 	facebookScopes  = oauth2.RequiredScopes{{"instagram_basic"}, {"instagram_content_publish"}, {"pages_read_engagement"}, {"pages_show_list"}}
 )
 
-// dialog returns the configured login's consent page. Otherwise Instagram's own page would also offer Facebook's login,
-// whose tokens it does not return.
+// dialog returns the consent page of the configured login. Instagram's consent page would otherwise also offer Facebook
+// Login, whose tokens it does not return.
 func (c *Config) dialog() oauth2.Dialog {
 	d := oauth2.Dialog{Name: v1alpha1.PlatformInstagram.Title(), Setting: "instagram", AppParam: "client_id", App: c.ClientID, Separator: ","}
 	if c.Login == FacebookLogin {

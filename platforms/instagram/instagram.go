@@ -55,8 +55,8 @@ const (
 	maxMentions = 20
 	// maxImages is the maximum number of images in a carousel (Content Publishing, "Carousel posts").
 	maxImages = 10
-	// maxImageBytes, minAspect and maxAspect bound an image ("Image specifications"). The width is not limited, because
-	// Instagram scales images.
+	// maxImageBytes, minAspect and maxAspect bound an image ("Image specifications"). Instagram scales images, so the
+	// width is not limited.
 	maxImageBytes = 8 << 20
 	minAspect     = 4.0 / 5
 	maxAspect     = 1.91

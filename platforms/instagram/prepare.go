@@ -123,13 +123,14 @@ func (t *task) video(ctx context.Context) (string, *meta.Failure) {
 	return id, t.WaitReady(ctx, id, about)
 }
 
-// showing returns the form for an image container. Instagram fetches the image.
+// showing returns the form values for creating an image container from file, which Instagram downloads from the given
+// URL.
 func showing(ctx context.Context, file *platforms.File) (url.Values, *meta.Failure) {
 	address, bad := meta.FileURL(ctx, file)
 	return url.Values{"image_url": {address}}, bad
 }
 
-// reel returns the form for the container of the job's video. Instagram fetches the video, or waits for its upload.
+// reel returns the form for the container of the job's video. Instagram downloads the video, or waits for its upload.
 func (t *task) reel(ctx context.Context, upload bool) (url.Values, *meta.Failure) {
 	form := url.Values{"media_type": {"REELS"}}
 	if upload {

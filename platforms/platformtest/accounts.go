@@ -109,7 +109,7 @@ func (s *Suite) testRefresh(t *testing.T) {
 	}
 }
 
-// testRenewal renews a token that is a day old, because some platforms refuse to renew younger ones.
+// testRenewal renews a token that is a day old: some platforms refuse to renew younger ones.
 func (s *Suite) testRenewal(t *testing.T) {
 	clk := clocktesting.NewFakeClock(now())
 	f := s.start(t, clk)

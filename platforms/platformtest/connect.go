@@ -38,7 +38,7 @@ type Connecting struct {
 	Optional []string
 	// Verifies reports whether the platform supports PKCE.
 	Verifies bool
-	// Lasts reports whether the token of a choice never expires.
+	// Lasts reports whether a choice's token never expires.
 	Lasts bool
 }
 

@@ -3,7 +3,7 @@
 
 // Package platformtest is the contract that every platform fulfils, as tests against the sandbox: a call results in at
 // most one post, its reported outcome is correct, and a published post can be looked up. New platforms run it in their
-// own tests.
+// tests.
 package platformtest
 
 import (
@@ -31,7 +31,7 @@ import (
 type Renewal string
 
 const (
-	// ByRefreshToken: a refresh token yields a new access token. The refresh token stays valid.
+	// ByRefreshToken: a refresh token yields a new access token. The refresh token remains valid.
 	ByRefreshToken Renewal = "refresh token"
 	// ByRotation: like ByRefreshToken, but a new refresh token replaces the old one, which becomes invalid.
 	ByRotation Renewal = "rotation"
@@ -76,8 +76,8 @@ type Suite struct {
 	// Refusals are responses that the platform may send for a published post, by name, in addition to those that every
 	// suite tests.
 	Refusals map[string]Answer
-	// Remakes are categories whose upload is restarted if the platform rejects the publishing call as invalid, because
-	// that call sends part of the upload.
+	// Remakes are the categories whose publishing call sends part of the upload. If the platform rejects that call as
+	// invalid, the upload is restarted.
 	Remakes []v1alpha1.Category
 
 	accounts atomic.Int64

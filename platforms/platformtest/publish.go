@@ -240,9 +240,9 @@ func GraphRefusals() map[string]Answer {
 	return out
 }
 
-// refusals returns responses that may arrive although the post was published: the platform's refusals, and responses in
-// no platform's format, such as a proxy's. The suite's own refusals are tested with only one kind of post, because each
-// takes a while.
+// refusals returns responses that may arrive although the post was published: the platform's refusals, and responses
+// that are not in the platform's format, such as those of a proxy. The suite's refusals take a while, so they are
+// tested with only one kind of post.
 func (s *Suite) refusals(withOwn bool) map[string]sandboxtest.Fault {
 	const page = "<html><body><h1>%d</h1></body></html>"
 	out := map[string]sandboxtest.Fault{

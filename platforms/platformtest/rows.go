@@ -113,8 +113,8 @@ func (r Row) compare(t *testing.T, got rowResult, err error) {
 	}
 }
 
-// Identify tests a platform's rows, and responses that name no account on any platform. asked is the path and the
-// unescaped query of the call.
+// Identify tests a platform's rows, and responses that do not identify an account on any platform. asked is the path
+// and the unescaped query of the call.
 func Identify[P platforms.Accounts](t *testing.T, start Start[P], asked string, rows ...Row) {
 	t.Helper()
 	rows = append(rows,

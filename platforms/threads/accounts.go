@@ -21,8 +21,8 @@ func (p *Platform) Refresh(ctx context.Context, token platforms.Token) (platform
 	return p.graph.Renew(ctx, token, "th_refresh_token")
 }
 
-// Inspect returns the account's remaining posting quota (Threads API, "threads_publishing_limit"). The quota of replies
-// is not read, because only apps with a permission for replies receive it.
+// Inspect returns the account's remaining posting quota (Threads API, "threads_publishing_limit"). Inspect does not
+// read the reply quota, which is only returned to apps with a permission for replies.
 func (p *Platform) Inspect(ctx context.Context, account platforms.Account) (platforms.AccountInfo, error) {
 	return p.graph.Quota(ctx, account, "threads_publishing_limit"), nil
 }

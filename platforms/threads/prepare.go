@@ -62,7 +62,7 @@ func create(ctx context.Context, t *meta.Task) (string, *meta.Failure) {
 	return id, nil
 }
 
-// showing returns the form for a container with a file. Threads fetches the file.
+// showing returns the form values for creating a media container from file, which Threads downloads from the given URL.
 func showing(ctx context.Context, file *platforms.File) (url.Values, *meta.Failure) {
 	address, bad := meta.FileURL(ctx, file)
 	switch {

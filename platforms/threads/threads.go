@@ -40,8 +40,8 @@ const (
 	// maxImageBytes and maxVideoBytes bound a post's files (Threads API, "Media specifications").
 	maxImageBytes = 8 << 20
 	maxVideoBytes = 1 << 30
-	// maxAspect is the maximum ratio of an image's longer side to its shorter one. The width is not limited, because
-	// Threads scales images.
+	// maxAspect is the maximum ratio of an image's longer side to its shorter one. Threads scales images, so the width
+	// is not limited.
 	maxAspect = 10
 
 	// containerLasts is how long a container can be published (Publishing, container status EXPIRED).

@@ -98,7 +98,7 @@ func (p *Platform) Inspect(ctx context.Context, account platforms.Account) (plat
 	return choices(&said.Data)
 }
 
-// quotaExhausted returns the info for an account that accepts no more posts.
+// quotaExhausted returns the info for an account whose quota is exhausted.
 func quotaExhausted(name string, now time.Time) platforms.AccountInfo {
 	return platforms.AccountInfo{RateLimits: []platforms.RateLimit{{Name: name, BlockedUntil: now.Add(quotaPause)}}}
 }

@@ -103,8 +103,8 @@ func unlisted(code string) *platforms.Error {
 	return failure
 }
 
-// classifyAccount classifies the response to an account query. If TikTok rejects the request itself, that says nothing
-// about the account.
+// classifyAccount classifies the response to an account query. If TikTok rejects the request itself, the account is not
+// at fault.
 func (p *Platform) classifyAccount(s apiError) *platforms.Error {
 	failure := p.classify(s).Error
 	if failure.Class == platforms.ClassPermanent {

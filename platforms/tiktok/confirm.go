@@ -10,9 +10,9 @@ import (
 	"github.com/herald-social/herald/platforms/internal/jsondoc"
 )
 
-// Confirm queries a post by its id (POST /v2/video/query/), which TikTok shows only to the post's own account. Absence
-// does not prove a different owner: posts that are not public are hidden as well, and the video.list permission may be
-// missing.
+// Confirm queries a post by its id (POST /v2/video/query/), which TikTok returns only to the account that owns it.
+// Absence does not prove a different owner: posts that are not public are hidden as well, and the video.list permission
+// may be missing.
 func (p *Platform) Confirm(ctx context.Context, account platforms.Account, externalID string) (platforms.Ownership, error) {
 	if !validPostID(externalID) {
 		return platforms.OwnershipUnknown, nil

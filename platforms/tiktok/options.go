@@ -50,8 +50,8 @@ func checkLevel(wanted v1alpha1.TikTokPrivacyLevel, levels []string) *platforms.
 	}
 }
 
-// available reports whether an account allows a privacy level, and which levels a post can use instead. An account
-// whose levels are unknown is accepted, because TikTok itself decides.
+// available reports whether an account allows a privacy level, and which levels a post can use instead. If the levels
+// of an account are unknown, every level is available: TikTok itself decides.
 func available(wanted v1alpha1.TikTokPrivacyLevel, levels []string) (instead []string, ok bool) {
 	if len(levels) == 0 || slices.Contains(levels, string(wanted)) {
 		return nil, true

@@ -70,7 +70,7 @@ type photoSource struct {
 	Images     []string `json:"photo_images"`
 }
 
-// newPhotoInit returns the body for photos, with a URL for each. Comments stay disabled if the account has disabled
+// newPhotoInit returns the body for photos, with a URL for each. Comments remain disabled if the account has disabled
 // them.
 func newPhotoInit(ctx context.Context, content *platforms.Content, who creatorInfo) (photoInit, *platforms.Error) {
 	options := &content.TikTok

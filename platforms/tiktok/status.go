@@ -111,7 +111,7 @@ func (p *Platform) fetchStatus(ctx context.Context, token platforms.Token, id st
 }
 
 // pollStatus polls a ticket's status until TikTok has finished or the maximum number of calls is reached. It waits only
-// briefly for the public id of a finished post, because Lookup has more time.
+// briefly for the public id of a finished post: Lookup has more time.
 func (p *Platform) pollStatus(ctx context.Context, job platforms.Job, id string) (status, *refusal) {
 	var known status
 	for left, pause := askTimes, firstPause; ; pause = min(2*pause, longestPause) {

@@ -206,7 +206,7 @@ func (p *Platform) put(
 	return p.API.Upload(ctx, client.Upload{Call: call, File: file, Offset: from, Length: end - from})
 }
 
-// uploadRefused classifies an error from the upload host, which reports only HTTP statuses. Two of them have their own
+// uploadRefused classifies an error from the upload host, which reports only HTTP statuses. Two of them have a specific
 // message, because they call for a reaction: 400 means that a part was refused, so the upload is restarted, and 429 is
 // a rate limit. All others share one message. TikTok reports problems with the file itself in the post's status ("Media
 // Transfer Guide", "Get Post Status").

@@ -37,7 +37,7 @@ type videoSource struct {
 	Count  int64  `json:"total_chunk_count"`
 }
 
-// newVideoPost returns a video post's properties. Features that the account has disabled stay disabled.
+// newVideoPost returns a video post's properties. Features that the account has disabled remain disabled.
 func newVideoPost(content *platforms.Content, who creatorInfo) *videoPost {
 	options := &content.TikTok
 	post := &videoPost{

@@ -128,7 +128,8 @@ func unlisted(a *answer) platforms.Error {
 // maxWait is the longest wait that Herald accepts from X, whose longest window is a month.
 const maxWait = 32 * 24 * time.Hour
 
-// retryAt returns when the next call is allowed after a temporary error, or zero if X gives no time or an invalid one.
+// retryAt returns when the next call is allowed after a temporary error, or zero if X returns no time or an invalid
+// one.
 func retryAt(h http.Header, class platforms.Class, now time.Time) time.Time {
 	switch class {
 	case platforms.ClassRateLimited, platforms.ClassQuota, platforms.ClassTransient:

@@ -123,8 +123,8 @@ func (s *search) result() (platforms.LookupResult, error) {
 	return s.matches.Result(), nil
 }
 
-// timelinePath returns the path for one page of an account's own posts. Replies are included, because excluding them
-// would also exclude the cards of a tree.
+// timelinePath returns the path for one page of an account's posts. Replies are included: excluding them would also
+// exclude the cards of a tree.
 func timelinePath(job *platforms.Job, fields url.Values, cursor string) string {
 	query := url.Values{
 		"max_results": {strconv.Itoa(pageSize)},

@@ -36,8 +36,8 @@ var mention = regexp.MustCompile(`^@[A-Za-z0-9_]{1,20} `)
 // entities reverts the only three escapes that X makes, in one pass: "&lt;" in the sent text is listed as "&amp;lt;".
 var entities = strings.NewReplacer("&amp;", "&", "&lt;", "<", "&gt;", ">")
 
-// matches reports whether a listed post has the wanted text. The texts are compared with and without escapes, because X
-// does not document which of its texts are escaped.
+// matches reports whether a listed post has the wanted text. X does not document which of its texts are escaped, so the
+// texts are compared with and without escapes.
 func (w expectedText) matches(post *listedPost) bool {
 	if w.text == "" {
 		return false
@@ -54,7 +54,7 @@ func (w expectedText) matches(post *listedPost) bool {
 }
 
 // matchesText reports whether a listed text is the wanted one. For a reply, the names in front of it are removed one by
-// one, because the author may have written some of them.
+// one: the author may have written some of them.
 func (w expectedText) matchesText(listed string, links []link) bool {
 	for {
 		if w.fits(listed, links) {

@@ -69,7 +69,7 @@ func (p *Platform) publishResult(resp *transport.Response, job *platforms.Job) p
 		result.Err.Code, result.Err.Unlisted = failure.Code, failure.Unlisted
 		return result
 	case failure.Class == platforms.ClassDuplicate:
-		// It may be a duplicate of this very post, published by a call whose response was lost.
+		// The duplicate may be this very post, published by a call whose response was lost.
 		return platforms.Result{Outcome: platforms.Unknown, Err: failure}
 	default:
 		return platforms.Result{Outcome: platforms.Refused, Err: failure}

@@ -66,8 +66,8 @@ func unprocessed(file *platforms.File) *platforms.Error {
 func (*Platform) Prepares(content platforms.Content) bool { return len(content.Media) > 0 }
 
 // Prepare uploads a post's files and waits until X has processed them. It reuses earlier uploads, and parts of a video,
-// while X has them. Files that X reported as unknown to the publishing call are uploaded again, because nothing else
-// shows that an image is gone.
+// while X has them. Files that X reported as unknown to the publishing call are uploaded again: there is no other way
+// to detect that an image no longer exists.
 func (p *Platform) Prepare(ctx context.Context, job platforms.Job) (string, *platforms.Error) {
 	if ids := job.FileIDs(validID); ids != nil && !p.isLost(job.Checkpoint) {
 		failure := p.allReady(ctx, job, ids)
@@ -114,8 +114,8 @@ func (p *Platform) allReady(ctx context.Context, job platforms.Job, ids []string
 }
 
 // isUploadLost reports whether an error means that an upload is unusable: X keeps it for a day, and may no longer have
-// it. Rate limits, outages and an expired token say nothing about the upload, and sending every file again would not
-// fix them.
+// it. Rate limits, outages and expired tokens do not affect the upload, and sending every file again would not fix
+// them.
 func isUploadLost(failure *platforms.Error) bool {
 	return failure.Class == platforms.ClassPermanent || errors.Is(failure, errNotFound)
 }

@@ -47,8 +47,8 @@ func (p *Platform) Identify(ctx context.Context, token platforms.Token) (platfor
 }
 
 // classifyAccount classifies an account call's error. An error that the administrator must fix is temporary for the
-// account, because connecting the channel again would not help. A closed or suspended channel is disconnected until its
-// owner connects it again.
+// account: connecting the channel again would not help. A closed or suspended channel is disconnected until its owner
+// connects it again.
 func (p *Platform) classifyAccount(resp *transport.Response) (failure *platforms.Error, reason string) {
 	failure, reason = p.classify(resp)
 	switch {

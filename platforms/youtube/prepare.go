@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	// maxSessions is how many uploads one preparation may start, because YouTube may lose one while it is in progress.
-	// Each is assumed to use one of the 100 uploads that a project may start per day.
+	// maxSessions is how many uploads one preparation may start: YouTube may lose one while it is in progress. Each is
+	// assumed to use one of the 100 uploads that a project may start per day.
 	maxSessions = 2
 	// chunkTries is the maximum number of consecutive attempts to send a part without making progress, and how often
 	// YouTube may lose received bytes in one preparation.

@@ -24,8 +24,8 @@ const (
 	// lag; the list of a channel's uploads may lag by minutes.
 	unseenFor = 15 * time.Minute
 
-	// missingFor is how long after that a video must be missing from every response to count as deleted, because a
-	// single empty response may be an error on YouTube's side.
+	// missingFor is how long after that a video must be missing from every response to count as deleted: a single empty
+	// response may be an error on YouTube's side.
 	missingFor = 3 * time.Minute
 	// mostMissing is the capacity of the cache of missing videos.
 	mostMissing = 1000

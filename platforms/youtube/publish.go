@@ -57,7 +57,7 @@ func (p *Platform) Publish(ctx context.Context, job platforms.Job) platforms.Res
 	return result
 }
 
-// unsent is the result of a call that was not made, because a step before it is missing or it can never succeed.
+// unsent is the result of a call that was not made: a step before it is missing, or it can never succeed.
 func unsent(failure *platforms.Error) platforms.Result {
 	return platforms.Result{Outcome: platforms.Refused, Unpublished: true, Err: failure}
 }

@@ -96,8 +96,8 @@ type video struct {
 	} `json:"processingDetails"`
 }
 
-// privacyPublic is the videos' privacy status. It is always sent, because YouTube's default for uploads has changed
-// over the years.
+// privacyPublic is the videos' privacy status. It is always sent: YouTube's default for uploads has changed over the
+// years.
 const privacyPublic = "public"
 
 // startSession sends the video's description and returns the session for its bytes. Nothing is visible yet.
@@ -183,7 +183,7 @@ func (p *Platform) put(ctx context.Context, s session, call client.Call) (*trans
 	return p.API.Do(ctx, call)
 }
 
-// parseSession parses a session's response. Errors in Google's format have their own messages; all others share one.
+// parseSession parses a session's response. Errors in Google's format have specific messages; all others share one.
 func (p *Platform) parseSession(resp *transport.Response, s session, size int64) (sessionStatus, *platforms.Error) {
 	switch resp.Status {
 	case http.StatusOK, http.StatusCreated:
@@ -212,8 +212,8 @@ func (p *Platform) parseSession(resp *transport.Response, s session, size int64)
 	return sessionStatus{}, failure
 }
 
-// sameSession reports whether a URL, which may be relative, is the session's. The session id decides, whatever the
-// host, because only Google knows the id. Bytes are always sent to the session's own URL.
+// sameSession reports whether a URL, which may be relative, refers to the session. It compares the session id only, not
+// the host: only Google can know the id. Bytes are always sent to the original URL of the session.
 func (s session) sameSession(location string) bool {
 	own, err := url.Parse(s.address)
 	if err != nil {

@@ -58,8 +58,8 @@ const (
 	callTimeout      = publishTimeout + settleTimeout + thumbnailTries*thumbnailTimeout
 
 	// preparedLasts is how long a session is assumed to be valid. YouTube does not document it; other Google services
-	// keep sessions for about a week. A day is well within that and long enough, because uploads start less than an
-	// hour in advance.
+	// keep sessions for about a week. A day is well within that and long enough: uploads start less than an hour in
+	// advance.
 	preparedLasts = 24 * time.Hour
 
 	// readTimeout bounds read-only calls.

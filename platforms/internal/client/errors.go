@@ -37,10 +37,10 @@ func (c *Client) uploadUnanswered(file *platforms.File, err error, named bool) *
 	}
 }
 
-// Unconfirmed is the error for calls to a URL from a platform's response. It covers every failure except the platform's
-// own errors: no connection, no response, or a status that could come from another server. The message is always the
-// same, because a user who can plant a URL must not be able to probe its host through the post's status. The cause is
-// in the log. The class is ClassTransient or ClassUnknown, which a post does not show.
+// Unconfirmed is the error for calls to a URL from a platform's response. It covers every failure except errors from
+// the platform itself: no connection, no response, or a status that could come from another server. The message is
+// always the same, because a user who can plant a URL must not be able to probe its host through the post's status. The
+// cause is in the log. The class is ClassTransient or ClassUnknown, which a post does not show.
 func (c *Client) Unconfirmed(class platforms.Class, cause error) *platforms.Error {
 	return platforms.Errorf(class, "%s did not confirm the upload", c.Name).Because(cause)
 }

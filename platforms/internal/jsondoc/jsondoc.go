@@ -15,7 +15,7 @@ import (
 )
 
 // Decode decodes a body that consists of one JSON object. For any other body it returns the zero value and false. A
-// field of an unexpected type stays empty.
+// field of an unexpected type is left empty.
 func Decode[T any](body []byte) (T, bool) {
 	var v, none T
 	if !bytes.HasPrefix(bytes.TrimLeft(body, " \t\r\n"), []byte("{")) {
@@ -33,8 +33,7 @@ func Decode[T any](body []byte) (T, bool) {
 	return v, true
 }
 
-// Text is a string, or the literal of a number, because ids exceed the precision of a float. Any other value is decoded
-// as "".
+// Text is a string, or the literal of a number: ids exceed the precision of a float. Any other value is decoded as "".
 type Text string
 
 // UnmarshalJSON implements json.Unmarshaler. It never fails.

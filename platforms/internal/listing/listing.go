@@ -30,7 +30,7 @@ func BelongsToOther(job *platforms.Job, id string) bool {
 	return job.BelongsToOther != nil && job.BelongsToOther(id)
 }
 
-// Matches are the posts that may be the job's, keyed by id because pages may overlap.
+// Matches are the posts that may be the post of the job. They are keyed by id, because pages may overlap.
 type Matches map[string]Match
 
 // Add adds a post.

@@ -54,8 +54,7 @@ func (g *Graph) Identity(a Account) (platforms.Identity, *Failure) {
 	}, nil
 }
 
-// NotIdentified converts a failure of Identify. If the graph rejects the request itself, that says nothing about the
-// account.
+// NotIdentified converts a failure of Identify. If the graph rejects the request itself, the account is not at fault.
 func (g *Graph) NotIdentified(bad *Failure) *platforms.Error {
 	if bad.GraphError.Kind().OfRequest() {
 		return g.NoIdentity(bad.GraphError)
@@ -70,7 +69,7 @@ func (g *Graph) Renew(ctx context.Context, token platforms.Token, grant string) 
 	body, bad := g.Call(ctx, client.Call{Action: "refresh_token", Path: "/refresh_access_token?" + query.Encode(), Timeout: ReadTimeout}, ThePost)
 	if bad != nil {
 		if kind := bad.GraphError.Kind(); kind.OfRequest() || kind == KindDuplicate {
-			// The rejection says nothing about the token, which may be too new.
+			// The token is not at fault: it may be too new to be renewed.
 			return platforms.Token{}, platforms.Errorf(platforms.ClassTransient, "%s did not renew the access token", g.Name).Because(bad.GraphError)
 		}
 		return platforms.Token{}, bad.Error

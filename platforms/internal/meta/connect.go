@@ -22,7 +22,7 @@ import (
 type Login struct {
 	// Tokens is the host that exchanges codes; Instagram has a separate one.
 	Tokens *client.Client
-	// ID and Secret are the app's. Secret is called for each request.
+	// ID and Secret identify the app. Secret is called for each request.
 	ID     string
 	Secret func() string
 }
@@ -144,9 +144,9 @@ func (g *Graph) notExchanged(bad *Failure) *platforms.Error {
 	return bad.Error
 }
 
-// classifyCodeError classifies a failed code exchange. The hosts of Threads and Instagram use a form of their own,
-// {"error_type", "code", "error_message"}. Graph uses its usual one, which has codes for limits and outages. For other
-// errors, only the text shows whether the code, the redirect URI or the app is wrong.
+// classifyCodeError classifies a failed code exchange. The hosts of Threads and Instagram use a different format,
+// {"error_type", "code", "error_message"}. Graph uses its usual format, which has codes for limits and outages. For
+// other errors, only the text shows whether the code, the redirect URI or the app is wrong.
 func (g *Graph) classifyCodeError(resp *transport.Response) *platforms.Error {
 	bad := g.Classify(resp, ThePost)
 	said, _ := jsondoc.Decode[struct {
@@ -184,8 +184,8 @@ func (g *Graph) ExchangeForPerson(ctx context.Context, l *Login, code platforms.
 	return token, nil
 }
 
-// grantedScopes returns the scopes granted to a Facebook Login token, because users may decline individual permissions
-// (Graph API, "/{user-id}/permissions").
+// grantedScopes returns the scopes granted to a Facebook Login token (Graph API, "/{user-id}/permissions"). Users may
+// have declined individual permissions.
 func (g *Graph) grantedScopes(ctx context.Context, token platforms.Token) (string, error) {
 	doc, bad := Get[struct {
 		Data []struct {

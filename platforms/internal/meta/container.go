@@ -133,7 +133,7 @@ func (c *Containers) NewTask(job platforms.Job, longestPause time.Duration) *Tas
 	return &Task{Containers: c, Job: job, Items: job.PartIDs(ValidID), LongestPause: longestPause}
 }
 
-// Create creates a container. about names what it contains.
+// Create creates a container. about describes its content in errors.
 func (t *Task) Create(ctx context.Context, form url.Values, about string) (string, *Failure) {
 	body, bad := t.Call(ctx, client.Call{
 		Action: "create", Path: t.AccountPath(&t.Job.Account, t.CreateEdge), Token: t.Job.Account.Token.Access,
@@ -223,8 +223,8 @@ func (t *Task) WaitReady(ctx context.Context, id, about string) *Failure {
 }
 
 // Carousel creates the files' missing containers, waits until the graph has processed all of them, and returns the form
-// for the container around them. Each one is stored in the checkpoint as soon as it exists, because Instagram limits an
-// account to 400 containers a day.
+// for the container around them. Instagram limits an account to 400 containers a day, so each container is stored in
+// the checkpoint as soon as it exists.
 func (t *Task) Carousel(ctx context.Context, form func(context.Context, *platforms.File) (url.Values, *Failure)) (url.Values, *Failure) {
 	media := t.Job.Content.Media
 	good := make([]bool, len(media))

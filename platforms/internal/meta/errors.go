@@ -77,8 +77,8 @@ func (t Table) Parse(resp *transport.Response) *Error {
 const wordBlockedApp = "API access blocked"
 
 // appBlocked detects a blocked app among the permission errors of code 200: "API access blocked." and "API access
-// deactivated. To reactivate, go to the app dashboard." The rest of the response is the same as for an account that
-// lacks the permission (incident of 2 September 2026: all connections of one app were refused at once).
+// deactivated. To reactivate, go to the app dashboard." Otherwise the response is the same as for an account that lacks
+// the permission (incident of 2 September 2026: all connections of one app were refused at once).
 var appBlocked = regexp.MustCompile(`(?i)\bAPI access (?:is )?(?:blocked|deactivated|disabled)\b`)
 
 // threadsWord matches the names that Threads gives to some of its errors, such as THREADS_API__LINK_LIMIT_EXCEEDED
@@ -133,7 +133,8 @@ const (
 	KindPerson Kind = "person"
 	// KindLimit means too many calls.
 	KindLimit Kind = "limit"
-	// KindBlocked means the account is temporarily blocked from posting, because of what or how often it posted.
+	// KindBlocked means that the account is temporarily blocked from posting, because of the content or frequency of
+	// its posts.
 	KindBlocked Kind = "blocked"
 	// KindQuota means the quota of posts in 24 hours is used up.
 	KindQuota Kind = "quota"

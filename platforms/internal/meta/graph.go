@@ -123,7 +123,7 @@ func (g *Graph) ResultOf(resp *transport.Response, idOf func(body []byte) string
 	case !bad.GraphError.Refusal():
 		return g.InDoubt(resp.Status, bad.GraphError)
 	case bad.Class == platforms.ClassDuplicate:
-		// It may be a duplicate of this very post, published by a call whose response was lost.
+		// The duplicate may be this very post, published by a call whose response was lost.
 		return platforms.Result{Outcome: platforms.Unknown, Err: bad.Error}
 	default:
 		return platforms.Result{Outcome: platforms.Refused, Err: bad.Error}
@@ -133,5 +133,5 @@ func (g *Graph) ResultOf(resp *transport.Response, idOf func(body []byte) string
 // ThePost is what a call is about by default, for messages.
 const ThePost = "the post"
 
-// TheFile names a file as what a call is about.
+// TheFile describes a file as the subject of a call.
 func TheFile(file *platforms.File) string { return fmt.Sprintf("the file %q", file.Name) }

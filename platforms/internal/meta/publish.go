@@ -142,7 +142,7 @@ func (c *Containers) Lookup(ctx context.Context, job platforms.Job, where Listin
 
 // findPublished finds the post of a published container. The outcome is certain; only the post's id is missing. If the
 // post is missing from the listing for idWait, if there are several candidates, or if the listing cannot be read for
-// unreadWait, the post is reported without an id, because a wrong id would be worse. A tree needs the id, since the
+// unreadWait, the post is reported without an id: a wrong id would be worse. A card of a tree needs its id, because the
 // next card replies to it: without one, its outcome is unknown.
 //
 // Meta's references call the listed time a post's "creation date" and do not say whether that means when its container

@@ -14,9 +14,9 @@ import (
 type Row struct {
 	// Code identifies the error. Last is the end of a range of codes with the same meaning.
 	Code, Last int
-	// Subcode refines Code. Zero matches every subcode that has no row of its own.
+	// Subcode refines Code. Zero matches every subcode without a separate row.
 	Subcode int
-	// Word is an identifier in the message, for errors without a code of their own.
+	// Word is an identifier in the message, for errors without a specific code.
 	Word string
 	Kind Kind
 	// Meaning describes this code in words; empty if Kind's description is enough.

@@ -28,7 +28,7 @@ type Endpoint struct {
 	// Client calls the endpoint. Its Name is the token issuer in messages.
 	client.Client
 	Path string
-	// App returns Herald's app. It is called for each request, because the secret may have been replaced.
+	// App returns Herald's app. It is called for each request: the secret may have been replaced.
 	App     func() App
 	Timeout time.Duration
 	// Clock is what the expiry of new tokens is based on.

@@ -18,7 +18,7 @@ func Scopes(list string) []string {
 // RequiredScopes are the scopes that an account must grant: at least one from each entry.
 type RequiredScopes [][]string
 
-// Check returns an error that names the missing scopes, or nil if none is missing. name is the platform's name.
+// Check returns an error that lists the missing scopes, or nil if none is missing. name is the platform's name.
 func (n RequiredScopes) Check(name, granted string) *platforms.Error {
 	given := Scopes(granted)
 	var missing []string

@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// Sites are the platforms' domains. Parse rejects an address on another platform's site. On an unknown host only the
-// path is checked, because a platform's address is configurable.
+// Sites are the platforms' domains. Parse rejects an address on another platform's site. The address of a platform is
+// configurable, so only the path is checked on an unknown host.
 const (
 	X         = "x.com"
 	Twitter   = "twitter.com"

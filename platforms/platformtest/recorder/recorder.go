@@ -25,13 +25,13 @@ import (
 
 // Request is a recorded request.
 type Request struct {
-	// Method and Path are the request's; Path excludes the query.
+	// Method and Path of the request. Path excludes the query.
 	Method, Path string
 	// Query and Form are its parameters.
 	Query, Form url.Values
 	// Token is the token from the Authorization header.
 	Token string
-	// Header and Body are the request's.
+	// Header and Body of the request.
 	Header http.Header
 	Body   string
 }

@@ -21,7 +21,7 @@ func (s *scanner) candidateAt(dot int) (candidate, bool) {
 	c := candidate{domainEnd: max(single, several)}
 	earliest := label
 	if several < 0 {
-		// This is the last label, so a domain may start after its last underscore.
+		// In the last label, a domain may start after the last underscore.
 		earliest += 1 + strings.LastIndexByte(s.text[label:dot], '_')
 	}
 	if last, _ := utf8.DecodeLastRuneInString(s.text[label:dot]); label == dot || !domainRune(last) {

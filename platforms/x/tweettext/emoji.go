@@ -9,8 +9,8 @@ import "unicode/utf8"
 // text, or 0. width is the length of the first code point.
 //
 // The sequences are exactly those of twitter-text (Emoji 11: skin tones, families, professions, flags, keycaps,
-// presentation selectors). Newer grapheme clusters are deliberately not combined, because X counts their parts. A
-// single code point needs no lookup, because its weight does not depend on whether it is an emoji.
+// presentation selectors). Newer grapheme clusters are deliberately not combined: X counts their parts. A single code
+// point does not need a lookup: its weight does not depend on whether it is an emoji.
 func emojiLength(text string, width int) int {
 	length := 0
 	for more := width < len(text) && joins(text[width:]); more; {

@@ -17,8 +17,8 @@ import (
 const graphemeJoiner = "\u034f"
 
 // normalize returns the text in Unicode's normal form C, without the joiners of the stream-safe format. X does not add
-// them, so they must neither count nor prevent marks from being composed. Bytes that are not UTF-8 become U+FFFD first,
-// because package norm does not change marks after them.
+// them, so they must neither count nor prevent marks from being composed. Package norm does not change marks after
+// bytes that are not UTF-8, so these are first replaced by U+FFFD.
 func normalize(text string) string {
 	if belowMarks(text) {
 		return text

@@ -10,7 +10,7 @@ import (
 )
 
 // Both tables are written by gen, sorted by bytes, with spaces between the entries. Names added to the root zone later,
-// and newer Unicode sequences, are left out on purpose, because X's own client does not recognize them either.
+// and newer Unicode sequences, are left out on purpose: X's client does not recognize them either.
 var (
 	// tldNames are the top-level domains of twitter-text 3.1.0 (https://www.npmjs.com/package/twitter-text; Copyright
 	// 2018 Twitter, Inc.; Apache License 2.0), in the case that fold gives.

@@ -24,8 +24,8 @@ const (
 	// (maxWeightedTweetLength of configuration v3).
 	MaxWeightedLength = 280
 
-	// TransformedURLLength is the weight of a URL of any length, because X replaces it with a t.co URL
-	// (transformedURLLength of configuration v3).
+	// TransformedURLLength is the weight of a URL of any length (transformedURLLength of configuration v3). X replaces
+	// each URL with a t.co URL.
 	TransformedURLLength = 23
 
 	// heavyWeight is the weight of an emoji, and of each character outside the light ranges.

@@ -52,7 +52,8 @@ var shared = map[string]Want{
 	"341":                    AppLimit, "368": Blocked, "506": Duplicate, "613": Limited, "80000-80014": Limited,
 	"1346003": Refused, "1363047": Trouble, "1366051": Duplicate, "1390008": Blocked, "1404006": Restricted, "1404078": Restricted,
 	"1404102": Refused, "1404112": Restricted, "1609010": Trouble, "25/2207050": Restricted, "4854002": Restricted,
-	// One account is suspected of spam. The app's other accounts carry on, although code 4 alone is a limit of the app.
+	// One account is suspected of spam. The app's other accounts are not affected, although code 4 alone is an app rate
+	// limit.
 	"4/2207051": Blocked,
 }
 
