@@ -66,7 +66,7 @@ type accountChange struct {
 	DisplayName string `json:"display_name"`
 	Login       string `json:"login"`
 	controlSettings
-	// These fields shadow the embedded ones because they are nullable.
+	// Nullable fields that shadow the embedded ones.
 	Private         *bool   `json:"private"`
 	CommentDisabled *bool   `json:"comment_disabled"`
 	ProcessingError *string `json:"processing_error"`

@@ -55,9 +55,9 @@
 // renewal, shrink with it. listing_lag_ms is the time between the creation of a post and its appearance in listings
 // (null: the platform's default, which is 3 s on TikTok, for its moderation, and 0 elsewhere). processing_ms is the
 // time that the platform processes an upload before it can be published (null: the platform's default).
-// processing_error makes the processing fail with this error, in the platform's own naming. pages are the ids of
-// other Facebook Pages that the same person manages. The rate limits and quotas that the platforms document, other
-// than the number of posts, are not simulated, because tests would run into them.
+// processing_error makes the processing fail with this error, in the platform's own naming. pages are the ids of other
+// Facebook Pages that the same person manages. The rate limits and quotas that the platforms document, other than the
+// number of posts, are not simulated: tests would reach them.
 //
 // A post has a detail: the options that the platform accepted with it, in the format of its simulator.
 //

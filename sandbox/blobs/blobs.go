@@ -1,8 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package blobs stores the files received by the simulated platforms, on disk and by hash. Tests compare them with the sent files, and
-// pages show them. Files are never held in memory, because a video may have a gigabyte.
+// Package blobs stores the files received by the simulated platforms, on disk and by hash. Tests compare them with the
+// sent files, and pages show them. A video may have a gigabyte, so files are never held in memory.
 package blobs
 
 import (
@@ -175,7 +175,7 @@ func (s *Store) Truncate(id string, size int64) error {
 func (s *Store) Drop(id string) {
 	unlock := s.lock(id)
 	defer unlock()
-	_ = os.Remove(s.partial(fileName(id))) // It may be finished or already removed.
+	_ = os.Remove(s.partial(fileName(id))) // the file may be finished or already removed
 }
 
 // Finish completes an upload and stores the file by hash.

@@ -84,8 +84,8 @@ func (p *Platform) draftNode(r *http.Request, page state.Account, draft state.Co
 	return node
 }
 
-// publishDraft is POST /{id} with is_published. The post becomes visible under its draft's ID. For an already published post it succeeds
-// with the same response; this is our interpretation, because no reference documents it.
+// publishDraft is POST /{id} with is_published. The post becomes visible under its draft's ID. For an already published
+// post it succeeds with the same response. This is our interpretation: no reference documents it.
 func (p *Platform) publishDraft(c *graph.Call) (any, *graph.Error) {
 	page, bad := c.Account(scopePost)
 	if bad != nil {

@@ -31,7 +31,7 @@ func (p *Platform) feed(c *graph.Call) (any, *graph.Error) {
 	if fields == nil {
 		fields = []graph.Field{{Name: "id"}}
 	}
-	// The fields are checked before anything is created, because an unknown field rejects the post.
+	// Check the fields before creating anything: the post is rejected if a field is unknown.
 	if _, bad := p.post(c.Request.Request, page, state.Post{}).Select(fields); bad != nil {
 		return nil, bad
 	}

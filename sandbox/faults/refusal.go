@@ -51,8 +51,8 @@ func (f Fault) normalizedRefusal() (Fault, error) {
 	return f, nil
 }
 
-// publishAndRefuse acts and replaces the success response with a refusal. If the platform itself rejects the request, its response is sent,
-// because nothing was published.
+// publishAndRefuse acts and replaces the success response with a refusal. If the platform itself rejects the request,
+// nothing was published and its response is sent.
 func (route Route) publishAndRefuse(w http.ResponseWriter, req *Request, f *Fault) {
 	own := newAnswer()
 	route.Act(own, req)

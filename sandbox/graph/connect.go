@@ -32,8 +32,8 @@ func (a *API) NewDialog(offers func(state.Account) bool) *oauth.Dialog {
 	})
 }
 
-// ExchangeCode is POST /oauth/access_token on Threads and Instagram, on hosts with their own error format. It accepts every client ID and
-// secret. answer returns the platform's fields in addition to the token.
+// ExchangeCode is POST /oauth/access_token on Threads and Instagram, on hosts with a different error format. It accepts
+// every client ID and secret. answer returns the platform's fields in addition to the token.
 func (a *API) ExchangeCode(dialog *oauth.Dialog, answer func(oauth.Grant) map[string]any) Handler {
 	return func(c *Call) (any, *Error) {
 		client, secret := c.Params.Required("client_id"), c.Params.Required("client_secret")
@@ -106,9 +106,9 @@ func tokenAnswer(a *API, t state.Tokens) map[string]any {
 	return out
 }
 
-// RegisterFacebookLogin adds Facebook Login's endpoints below a base path, for api.Handle: the dialog, the exchange of codes and tokens,
-// and token inspection (Meta's pages "Manually Build a Login Flow", "Long-Lived Access Tokens" and "Debug Token"). On the platform, the
-// dialog is on a separate host with other paths.
+// RegisterFacebookLogin adds Facebook Login's endpoints below a base path, for api.Handle: the dialog, the exchange of
+// codes and tokens, and token inspection (Meta's documentation, "Manually Build a Login Flow", "Long-Lived Access
+// Tokens" and "Debug Token"). On the platform, the dialog is on a separate host with other paths.
 func (a *API) RegisterFacebookLogin(api *http.ServeMux, base string, dialog *oauth.Dialog) {
 	exchange, inspect := a.Route(OpExchange, a.facebookToken(dialog)), a.Route(OpExchange, a.Inspect)
 	permissions := a.Route(OpExchange, a.permissions)

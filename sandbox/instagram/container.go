@@ -37,7 +37,7 @@ type detail struct {
 func detailOf(content json.RawMessage) detail {
 	var out detail
 	if len(content) > 0 {
-		// It was encoded by this package. Without it, the post would be shown incompletely.
+		// The content was encoded by this package. If decoding fails, the post is only shown incompletely.
 		_ = json.Unmarshal(content, &out)
 	}
 	return out

@@ -108,8 +108,8 @@ func (p *Platform) Register(mux *http.ServeMux) {
 	p.own.Resume(p.own.fetch)
 }
 
-// connected returns the first token response's additional fields. Instagram's page shows them within {"data": […]}; clients read them at
-// the top level, and so does Go's oauth2.
+// connected returns the first token response's additional fields. Instagram's documentation wraps them in {"data":
+// […]}; clients, including Go's oauth2, read them at the top level.
 func connected(to oauth.Grant) map[string]any {
 	return map[string]any{"user_id": json.Number(scopedID(to.Account.ID)), "permissions": to.Scopes}
 }

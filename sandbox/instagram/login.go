@@ -80,8 +80,8 @@ func facebookLogin(opts simulator.Options) *login {
 	}
 }
 
-// ofInstagram reports whether a token is from Instagram Login and not from Facebook Login: the permissions have different names, and
-// neither host accepts the other's tokens.
+// ofInstagram reports whether a token is from Instagram Login and not from Facebook Login. The permissions have
+// different names, and neither host accepts tokens of the other.
 func ofInstagram(b state.Bearer) bool {
 	return slices.ContainsFunc(b.Scopes, func(scope string) bool { return strings.HasPrefix(scope, "instagram_business_") })
 }

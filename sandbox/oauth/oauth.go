@@ -122,7 +122,7 @@ func (d *Dialog) consented(w http.ResponseWriter, r *http.Request, redirect *url
 		answer.Set("state", query.Get("state"))
 	}
 	w.Header().Set("Cache-Control", "no-store")
-	http.Redirect(w, r, d.back(redirect, answer), http.StatusFound) //nolint:gosec // the dialog exists to redirect people to the client
+	http.Redirect(w, r, d.back(redirect, answer), http.StatusFound) //nolint:gosec // the dialog exists to redirect users to the client
 }
 
 // issue returns a new code.

@@ -37,7 +37,7 @@ type postView struct {
 	profile
 	ID, Link string
 	At, Ago  string // machine-readable and short
-	Full     string // for people, in full
+	Full     string // human-readable, in full
 	Title    string
 	Text     []span
 	Media    []mediaView

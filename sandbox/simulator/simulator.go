@@ -49,7 +49,8 @@ type Options struct {
 // Form is the required format of a name.
 type Form struct {
 	Pattern *regexp.Regexp
-	// Words describes the format to people: "an account id on X is a number of up to 19 digits".
+	// Words is the human-readable format, used in error messages, such as "an account id on X is a number of up to 19
+	// digits".
 	Words string
 }
 
@@ -230,7 +231,7 @@ func WriteJSON(w http.ResponseWriter, status int, contentType string, body any) 
 	}
 	w.Header().Set("Content-Type", contentType)
 	w.WriteHeader(status)
-	_, _ = w.Write(content.Bytes()) // the client may have disconnected; the action stays done
+	_, _ = w.Write(content.Bytes()) // the client may have disconnected; the action is not undone
 }
 
 // Locks holds one mutex per key. The zero value is ready to use.

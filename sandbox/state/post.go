@@ -85,7 +85,7 @@ type Draft struct {
 // DuplicateError is returned for a post that the account has already published.
 type DuplicateError struct{ ID string }
 
-// Error names the earlier post.
+// Error implements error. The message contains the id of the earlier post.
 func (e *DuplicateError) Error() string { return "the same was posted as " + e.ID }
 
 // QuotaWindow is the period over which Settings.Quota counts posts.
@@ -229,7 +229,7 @@ func (s *Store) Post(platform, id string) (Post, bool) {
 	return *post, true
 }
 
-// Delete deletes an account's post. It returns ErrNoPost if there is none. The post's containers stay used.
+// Delete deletes an account's post. It returns ErrNoPost if there is none. The post's containers remain used.
 func (s *Store) Delete(owner Key, id string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

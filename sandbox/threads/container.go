@@ -109,7 +109,7 @@ func (p *Platform) checkReply(c *graph.Call, out *state.Container) *graph.Error 
 func detailOf(content json.RawMessage) detail {
 	var out detail
 	if len(content) > 0 {
-		// This package encoded it. If decoding fails, the post is only shown incompletely.
+		// The content was encoded by this package. If decoding fails, the post is only shown incompletely.
 		_ = json.Unmarshal(content, &out)
 	}
 	return out

@@ -95,7 +95,7 @@ func (p *Platform) inboxVideo(w http.ResponseWriter, r *faults.Request) {
 	p.answer(w, data, bad)
 }
 
-// describeVideo creates the ticket of a video post. Interactions that the creator has disabled stay disabled.
+// describeVideo creates the ticket of a video post. Interactions that the creator has disabled remain disabled.
 func describeVideo(account state.Account, post videoPost) (ticket, *refusal) {
 	if bad := checkLength("post_info.title", post.Title, maxTitle); bad != nil {
 		return ticket{}, bad

@@ -16,13 +16,13 @@ import (
 )
 
 const (
-	// mediaLife is how long an upload may take, and how long a finished one is kept. X's pages document a day for both,
-	// and fifteen days for the first; the shorter value satisfies both.
+	// mediaLife is how long an upload may take, and how long a finished one is kept. X's documentation gives a day for
+	// both, and fifteen days for the first; the shorter value satisfies both.
 	mediaLife = 24 * time.Hour
 	// mediaWork is the default processing time of a video or GIF.
 	mediaWork = 2 * time.Second
-	// pendingPart is the divisor that gives the pending part of the processing time: a quarter. On X's pages pending is
-	// the first state, even in the first STATUS response.
+	// pendingPart is the divisor that gives the pending part of the processing time: a quarter. In X's documentation,
+	// pending is the first state, even in the first STATUS response.
 	pendingPart = 4
 	// maxCheckAfter is the longest wait that X asks for between status requests.
 	maxCheckAfter = 5 * time.Second
@@ -43,8 +43,8 @@ type category struct {
 	limit int64
 }
 
-// The limits for uploads. X's limits page gives two values for the size of a video; the older, lower one holds for
-// every account. Since September 2026 the page has allowed 20 minutes; before that, 140 seconds.
+// The limits for uploads. X's documentation of the limits gives two values for the size of a video; the older, lower
+// one applies to every account. Since September 2026 it allows 20 minutes; before that, 140 seconds.
 const (
 	maxImage = 5 << 20
 	maxGIF   = 15 << 20
@@ -53,7 +53,7 @@ const (
 	maxVideoTime = 20 * time.Minute
 	minVideoTime = 500 * time.Millisecond
 	minVideoSide = 32
-	// maxVideoSide is higher than X's documented 1280, because 1080p works.
+	// maxVideoSide is higher than the documented 1280: X accepts 1080p.
 	maxVideoSide = 1920
 	// maxAspect is the maximum ratio of a video's longer side to its shorter side.
 	maxAspect    = 3

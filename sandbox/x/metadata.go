@@ -14,8 +14,8 @@ import (
 // maxAlt is the maximum length of an alt text, in characters.
 const maxAlt = 1000
 
-// describe is POST /2/media/metadata: alt text for people who cannot see the media. The sandbox validates it but shows
-// it nowhere. Of the metadata, clients send only alt_text.
+// describe is POST /2/media/metadata: alt text for people who cannot see the media. The sandbox validates it but does
+// not show it. Of the metadata, clients send only alt_text.
 func (p *Platform) describe(w http.ResponseWriter, r *faults.Request) {
 	account, ok := p.authorized(w, r, callMetadata, scopeMedia)
 	if !ok {

@@ -126,7 +126,7 @@ func (p *Platform) receivePicture(r *faults.Request) (blobs.Blob, *problem) {
 	return picture, nil
 }
 
-// thumbnails returns a video's custom thumbnail. The sandbox generates no thumbnails of its own.
+// thumbnails returns a video's custom thumbnail. The sandbox does not generate thumbnails.
 func (p *Platform) thumbnails(kept detail, r *faults.Request) map[string]any {
 	out := map[string]any{}
 	if kept.Thumbnail == nil {
