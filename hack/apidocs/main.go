@@ -1,9 +1,9 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// apidocs generates the HTTP API page, as HTML for people and as Markdown for programs. Both come from the OpenAPI
-// document alone, so they cannot disagree with it. The HTML needs no scripts and loads nothing from other sites. `go
-// generate ./apiserver/openapi` runs it.
+// apidocs generates the HTTP API page, as HTML for browsers and as Markdown for programs. Both come from the OpenAPI
+// document alone, so they cannot disagree with it. The HTML does not need scripts or load anything from other sites.
+// `go generate ./apiserver/openapi` runs it.
 package main
 
 import (

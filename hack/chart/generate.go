@@ -193,8 +193,7 @@ func annotated(text, helper string) string {
 	return strings.Replace(text, "  labels:\n", "  {{- with include \""+helper+"\" . }}\n  annotations:\n    {{- . | nindent 4 }}\n  {{- end }}\n  labels:\n", 1)
 }
 
-// called sets the webhook's path if cert-manager is used, because the manager then may not change the configuration
-// itself.
+// called sets the webhook's path if cert-manager is used: the manager may not change the configuration then.
 func called(text string) string {
 	return strings.Replace(text, "      port: 443\n",
 		"      {{- if .Values.webhook.certManager.enabled }}\n      path: /validate-post\n      {{- end }}\n      port: 443\n", 1)

@@ -21,7 +21,7 @@ import (
 	"time"
 )
 
-// timeouts limit how long to wait for a server, so that deciding to build takes only seconds.
+// timeouts limit how long to wait for a server, so that the decision to build instead takes only seconds.
 type timeouts struct {
 	// connect limits connecting and, separately, the TLS handshake; header limits waiting for the response; stall
 	// limits a pause between two parts of the body.

@@ -16,7 +16,7 @@ import (
 const certificatesPath = "/etc/ssl/certs/ca-certificates.crt"
 
 // certificatesModule is where the authorities come from: Mozilla's list, maintained by the Go project. Unlike a
-// distribution's package, a version of a Go module stays available, and go.sum verifies it.
+// distribution's package, a version of a Go module remains available, and go.sum verifies it.
 const certificatesModule = "golang.org/x/crypto/x509roots/fallback"
 
 // certificates returns the authorities in PEM. It leaves out those that Mozilla trusts only for older certificates,

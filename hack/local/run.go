@@ -62,7 +62,7 @@ func (a *app) run(ctx context.Context) error {
 	return a.supervise(ctx, setup, group, begun)
 }
 
-// reset removes all state of earlier runs. The lock files stay, because a run that starts now must use the same ones.
+// reset removes all state of earlier runs. The lock files are kept: a run that starts now must use the same ones.
 func (a *app) reset(ctx context.Context) error {
 	if _, err := a.acquireState(ctx); err != nil {
 		return err

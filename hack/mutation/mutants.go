@@ -158,8 +158,7 @@ func (m *mutator) visit(node ast.Node) bool {
 	return true
 }
 
-// negate negates a condition, unless it is a comparison or a combination of comparisons: those have mutants of their
-// own.
+// negate negates a condition, unless it is a comparison or a combination of comparisons: those have separate mutants.
 func (m *mutator) negate(condition ast.Expr) {
 	switch c := condition.(type) {
 	case *ast.CallExpr, *ast.Ident, *ast.SelectorExpr:

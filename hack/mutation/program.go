@@ -150,8 +150,8 @@ func (s *source) withMutants(number *int, notBuilt map[int]bool) []byte {
 			if notBuilt[*number] {
 				continue
 			}
-			// The line directive names the mutant in compiler errors. A separate function keeps the body's labels and
-			// returns valid.
+			// With the line directive, compiler errors identify the mutant. A separate function keeps the body's labels
+			// and returns valid.
 			call := fmt.Sprintf("func() %s {\n//line mutant%d:1\n%s\n}()", f.results, *number, f.mutants[j].body[1:len(f.mutants[j].body)-1])
 			if f.results == "" {
 				fmt.Fprintf(&text, "case %d:\n%s\nreturn\n", *number, call)

@@ -41,8 +41,8 @@ type options struct {
 	allowRemote                                              bool
 }
 
-// credentials is the root key from the file given by --credentials. It is not a flag, because every user of a machine
-// can read command lines.
+// credentials is the root key from the file given by --credentials. It is not a flag: every user of a machine can read
+// command lines.
 type credentials struct {
 	AccessKey string `json:"accessKey"`
 	SecretKey string `json:"secretKey"`

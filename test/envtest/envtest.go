@@ -87,7 +87,7 @@ func (e *Environment) start(assets string) error {
 	if e.Client, err = client.New(e.Config, client.Options{Scheme: e.Scheme}); err != nil || e.controllers == nil {
 		return err
 	}
-	// It discovers resources that exist when it starts, but later ones only after 30 seconds.
+	// The controller manager discovers resources that exist when it starts, but later ones only after 30 seconds.
 	return e.controllers.start(e, assets)
 }
 

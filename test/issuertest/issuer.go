@@ -39,7 +39,7 @@ const (
 	idLife  = time.Minute
 )
 
-// signingKey is shared by all providers in a test binary, because generating a key is slow.
+// signingKey is shared by all providers in a test binary: generating a key is slow.
 var signingKey = sync.OnceValues(func() (*rsa.PrivateKey, error) { return rsa.GenerateKey(rand.Reader, keyBits) })
 
 // Issuer is the provider. Set its fields before it serves. Use it as a handler, or call Start to serve it on a loopback

@@ -124,8 +124,7 @@ func (r *Result) Numbers() (map[int64]float64, error) {
 	return numbers, nil
 }
 
-// Name returns the series in Prometheus notation without the instance label, because the pod already identifies the
-// process.
+// Name returns the series in Prometheus notation without the instance label: the pod already identifies the process.
 func (r *Result) Name() string {
 	var pairs []string
 	for _, label := range slices.Sorted(maps.Keys(r.Metric)) {

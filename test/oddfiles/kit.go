@@ -35,7 +35,7 @@ func typeOf(name string) string { return types[strings.ToLower(filepath.Ext(name
 type Kit struct {
 	repository, scratch, ffmpeg string
 	encoders                    string
-	// made are the results of ffmpeg by arguments, because several rows edit the same video.
+	// made caches the results of ffmpeg by arguments: several rows edit the same video.
 	mu   sync.Mutex
 	made map[string]func() ([]byte, error)
 }

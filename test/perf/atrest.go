@@ -28,7 +28,7 @@ func (s *session) atRest(ctx context.Context) (atRest, error) {
 	if err != nil {
 		return atRest{}, err
 	}
-	// This query first runs a garbage collection.
+	// The query runs a garbage collection first.
 	if _, err := get(ctx, client, s.stack.Config.Host+"/debug/pprof/heap?gc=1"); err != nil {
 		return atRest{}, err
 	}

@@ -189,8 +189,8 @@ func (b *b4) serve(ctx context.Context, teams []stack.Team, posts int, l *listin
 	return float64(now), nil
 }
 
-// measureRounds sends requests in several rounds and returns the medians of the rounds, since other programs use the
-// machine too.
+// measureRounds sends requests in several rounds and returns the medians of the rounds. Other programs use the machine
+// too.
 func (b *b4) measureRounds(ctx context.Context, requests []bare.Request) (bare.Latency, error) {
 	var p50, p99, most []float64
 	for range b.rounds {

@@ -134,7 +134,7 @@ func (b *b5) idle(ctx context.Context) (map[string]float64, error) {
 func (b *b5) rest(ctx context.Context) (map[string]float64, error) {
 	found := map[string]float64{}
 	for _, p := range b.stack.Herald() {
-		// This query first runs a garbage collection.
+		// The query runs a garbage collection first.
 		if _, err := get(ctx, http.DefaultClient, b.stack.ProfileURL(p.Name)+"/heap?gc=1"); err != nil {
 			return nil, err
 		}

@@ -22,7 +22,7 @@ type film struct {
 	fill       int64
 }
 
-// stretch extends a small video to the given size. Frames keep their offsets, so the index stays valid.
+// stretch extends a small video to the given size. Frames keep their offsets, so the index remains valid.
 func stretch(data []byte, size int64) (film, error) {
 	var frames mp4.BoxInfo
 	_, err := mp4.ReadBoxStructure(bytes.NewReader(data), func(h *mp4.ReadHandle) (any, error) {

@@ -28,7 +28,7 @@ type machine struct {
 	Go        string  `json:"go"`
 }
 
-// report collects the results, as rows of the table for people and by benchmark id for programs.
+// report collects the results: the rows of the printed table, and the values by benchmark id for programs.
 type report struct {
 	machine machine
 	values  map[string]any

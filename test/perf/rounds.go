@@ -31,8 +31,7 @@ type comparison struct {
 }
 
 // compare alternates between the floor and Herald and reverses their order in each round, which cancels out changes on
-// the machine. The ratio is the median of the rounds' own ratios, because conditions are similar for both halves of a
-// round.
+// the machine. The ratio is the median of the ratios per round: conditions are similar for both halves of a round.
 func (s *session) compare(ctx context.Context, id string, floor, herald side) (comparison, error) {
 	var c comparison
 	for round := range s.rounds {

@@ -17,7 +17,7 @@ type TB interface {
 	Fatalf(format string, args ...any)
 }
 
-// Start serves a sandbox of its own until the test ends.
+// Start serves a new sandbox until the test ends.
 func Start(t TB) Client {
 	t.Helper()
 	server, err := sandbox.New(sandbox.Options{})

@@ -128,8 +128,8 @@ func (c *closure) addProgram(program string) error {
 	return nil
 }
 
-// find returns the path of a library: in the loader's default folders if it is there, otherwise the first other path,
-// such as one of the alternatives in /etc/alternatives.
+// find returns the path of a library: the path in the loader's default folders if it exists, otherwise the first other
+// path, such as one of the alternatives in /etc/alternatives.
 func (c *closure) find(name string) (string, bool) {
 	for _, dir := range []string{c.libraries, strings.TrimPrefix(c.libraries, "/usr")} {
 		if file := path.Join(dir, name); c.owner[file] != nil {
@@ -183,7 +183,7 @@ func (c *closure) resolve(name *string) (*Package, bool) {
 
 // document adds the files that say where a package comes from and under which licence.
 func (c *closure) document(p *Package) {
-	// This is where scanners find the installed packages of images that have no dpkg.
+	// Scanners look here for the installed packages of images without dpkg.
 	c.files.Add("/var/lib/dpkg/status.d/"+p.Name, 0o644, p.Control)
 	for name, content := range p.Files {
 		if name == "/usr/share/doc/"+p.Name+"/copyright" || strings.HasPrefix(name, "/usr/share/common-licenses/") {

@@ -33,7 +33,7 @@ func (t Tree) Add(name string, mode fs.FileMode, content []byte) {
 	t[path.Clean(name)] = File{Mode: mode, Content: content}
 }
 
-// AddScratch adds a folder that every user may write to, but where users may delete only their own files.
+// AddScratch adds a folder with the sticky bit: every user may write to it, but only delete files that they own.
 func (t Tree) AddScratch(name string) {
 	t[path.Clean(name)] = File{Mode: fs.ModeDir | fs.ModeSticky | 0o777}
 }

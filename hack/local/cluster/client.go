@@ -32,7 +32,7 @@ func NewClient(kubeconfig string) (client.WithWatch, error) {
 	if err != nil {
 		return nil, err
 	}
-	// This program is the server's only user; if limits are needed, the server's priority and fairness sets them.
+	// The server has no other users; if limits are needed, its priority and fairness configuration sets them.
 	config.QPS = -1
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, v1alpha1.AddToScheme} {

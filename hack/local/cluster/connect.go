@@ -26,7 +26,7 @@ var broken = []string{
 
 // connect creates the connection to the platform's demo account and waits until Herald can publish to it. If the
 // platform rejects its tokens, connect replaces them once, as a user does who connects again. A connection that a user
-// has disabled stays disabled.
+// has disabled remains disabled.
 func connect(ctx context.Context, c client.Client, platform v1alpha1.Platform, grant Grant) error {
 	key := client.ObjectKey{Namespace: DemoNamespace, Name: ConnectionName(platform)}
 	connection := &v1alpha1.Connection{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}

@@ -46,8 +46,8 @@ type Grant func(context.Context, v1alpha1.Platform) (Account, error)
 func ConnectionName(platform v1alpha1.Platform) string { return DemoTeam + "-" + string(platform) }
 
 // Demo creates the demo team, its connections, its API key and the RoleBinding for the user of the one-time link. It
-// waits until all of them are ready and returns the key's token. Existing objects are left unchanged, since the manager
-// may have renewed tokens and users may have made changes. Only connections whose tokens the platform rejects get new
+// waits until all of them are ready and returns the key's token. Existing objects are left unchanged: the manager may
+// have renewed tokens, and users may have made changes. Only connections whose tokens the platform rejects get new
 // ones.
 func Demo(ctx context.Context, c client.Client, platforms []v1alpha1.Platform, grant Grant) (token string, err error) {
 	team := &v1alpha1.Team{

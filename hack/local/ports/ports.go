@@ -54,8 +54,8 @@ var (
 	given = map[int]bool{}
 )
 
-// Free returns a loopback address that nothing listens on. It never returns the same one twice in a process, because a
-// port appears to be free until its server listens. Different processes start at different ports.
+// Free returns a loopback address that nothing listens on. A port appears to be free until its server listens, so Free
+// never returns the same one twice in a process. Different processes start at different ports.
 func Free() (address string, err error) {
 	mu.Lock()
 	defer mu.Unlock()

@@ -45,7 +45,8 @@ const Admin = "admin"
 // service accounts in a cluster, so they have exactly the rights in config/rbac.
 var users = map[string][2]string{
 	Admin: {"herald-local-admin", "system:masters"},
-	// It deletes and counts objects of all kinds. In a cluster, each of its controllers has its own service account.
+	// The controller manager deletes and counts objects of all kinds. In a cluster, each of its controllers has its own
+	// service account.
 	KubeControllerManager: {"system:kube-controller-manager", "system:masters"},
 
 	Manager:   {"system:serviceaccount:" + SystemNamespace + ":herald-manager", serviceAccountGroups},

@@ -14,7 +14,7 @@ import (
 )
 
 // choosePorts returns a free port for every name, but never avoid. It reuses the ports stored in file if they are free,
-// so that addresses stay the same from run to run.
+// so that addresses do not change from run to run.
 func choosePorts(file string, names []string, avoid int) (map[string]int, error) {
 	remembered, err := readPorts(file)
 	if err != nil {

@@ -111,7 +111,7 @@ func (c *Child) logTail() string {
 
 func (c *Child) supervise(stopping, killing <-chan struct{}) {
 	defer close(c.done)
-	defer os.Remove(c.pidPath()) //nolint:errcheck // a remaining file names a process that has ended
+	defer os.Remove(c.pidPath()) //nolint:errcheck // the file then contains the id of a process that has exited
 	for {
 		begun := time.Now()
 		reason := c.runOnce(stopping, killing)

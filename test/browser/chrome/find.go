@@ -170,7 +170,7 @@ func (e *Element) others() string {
 	return strings.Join(names, " ")
 }
 
-// text returns a trimmed accessible name, because some browser versions leave trailing white space.
+// text returns an accessible name without the trailing white space that some browser versions leave.
 func text(value *accessibility.Value) string {
 	var s string
 	if value == nil || json.Unmarshal(value.Value, &s) != nil {

@@ -175,7 +175,7 @@ func awaitEnd(command *exec.Cmd, ended chan<- struct{}) {
 
 // end sends SIGTERM to a process, and kills it after a timeout.
 func end(command *exec.Cmd, ended <-chan struct{}) error {
-	// It may already have exited.
+	// The process may already have exited.
 	_ = command.Process.Signal(syscall.SIGTERM)
 	select {
 	case <-ended:

@@ -192,8 +192,8 @@ func (s *stage) startManager(ctx context.Context) error {
 	return s.manager.WaitReady(ctx)
 }
 
-// metricsReader returns the token of a ServiceAccount that may read metrics, as Prometheus has in a cluster. Tokens of
-// any other form are rejected without asking the Kubernetes API.
+// metricsReader returns the token of a ServiceAccount that may read metrics, as Prometheus has in a cluster. Other
+// kinds of tokens are rejected without a request to the Kubernetes API.
 func (s *stage) metricsReader(ctx context.Context) (string, error) {
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: prometheusName}}
 	if err := s.kubernetes.Create(ctx, account); err != nil {

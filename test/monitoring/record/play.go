@@ -279,7 +279,7 @@ func (p *player) readPosts(ctx context.Context) error {
 	return p.call(ctx, good, http.MethodGet, "/posts/none", nil)
 }
 
-// call sends a request. A rejected request is not an error, since the recording must contain some.
+// call sends a request. A rejected request is not an error: the recording must contain some.
 func (p *player) call(ctx context.Context, team, method, path string, in any) error {
 	body, err := json.Marshal(in)
 	if err != nil {

@@ -39,8 +39,8 @@ type Latency struct {
 	Max float64 `json:"max"`
 }
 
-// ask sends requests in order and measures their latency. Each worker has its own connection. The bytes to send are
-// prepared, because the client's processor time is not Herald's.
+// ask sends requests in order and measures their latency. Each worker has its own connection. The requests are encoded
+// in advance, so that the client uses little processor time, which does not belong to Herald.
 type ask struct {
 	config Config
 	wires  [][]byte

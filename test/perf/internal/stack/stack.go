@@ -1,8 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package stack starts the environment of the benchmarks: a control plane of their own, the sandbox, and Herald's
-// manager and apiserver, each in its own process that ends with the benchmark.
+// Package stack starts the environment of the benchmarks: a separate control plane, the sandbox, and Herald's manager
+// and apiserver, each in its own process that ends with the benchmark.
 package stack
 
 import (
@@ -172,7 +172,7 @@ func (s *Stack) KillManager() error {
 	return nil
 }
 
-// StartAPIServer starts the apiserver without the manager, on a processor of its own, and returns when it serves
+// StartAPIServer starts the apiserver without the manager, on a dedicated processor, and returns when it serves
 // requests.
 func (s *Stack) StartAPIServer(ctx context.Context) (*supervisor.Child, error) {
 	spec := s.apiserver()
