@@ -75,7 +75,7 @@ func (w *web) authorization() *oauth.Server {
 	return w.agents.server()
 }
 
-// open returns the handler of an OAuth path that needs no session, or nil.
+// open returns the handler of an OAuth path that does not need a session, or nil.
 func (w *web) open(path string) http.Handler { return w.authorization().Handler(path) }
 
 func (w *web) watches() []watching {

@@ -15,9 +15,9 @@ type ProbeChecks struct {
 	Alive, Ready func(*http.Request) error
 }
 
-// ProbeHandler serves a process's liveness and readiness under /livez and /readyz. The kubelet sends no token, so the
-// probes are open to the network: the response contains only the result, and the log the cause. The manager's probes
-// are the same.
+// ProbeHandler serves a process's liveness and readiness under /livez and /readyz. The kubelet does not send a token,
+// so the probes are open to the network: the response contains only the result, and the log the cause. The manager's
+// probes are the same.
 func ProbeHandler(log *slog.Logger, checks ProbeChecks) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /livez", &probe{log: log, state: "alive", check: checks.Alive})

@@ -20,7 +20,7 @@ type site struct {
 	// mcp serves agents; nil if MCP is disabled.
 	mcp   http.Handler
 	pages map[string]page
-	// open returns the handler for a path that needs no session and is open to all origins, or nil.
+	// open returns the handler for a path that does not need a session and is open to all origins, or nil.
 	open func(path string) http.Handler
 	// web serves all other paths, with its own limit for unauthenticated requests; nil if it is disabled.
 	web http.Handler

@@ -40,7 +40,7 @@ const (
 	within = 5 * time.Second
 	// rounds limits how often missing parts are read for one list. Without concurrent changes two are enough.
 	rounds = 32
-	// retainFor is the minimum time that an archived post stays on lists that nobody requests.
+	// retainFor is the minimum time that an archived post remains on lists that are not requested.
 	retainFor = 2 * maxAge
 )
 
@@ -81,7 +81,7 @@ func New(bucket *store.Store, index *postindex.Index, owner func(namespace strin
 	}
 }
 
-// Run removes retained posts of teams whose lists nobody requests, until the context is done.
+// Run removes retained posts of teams whose lists are not requested, until the context is done.
 func (p *Reader) Run(ctx context.Context) {
 	before := p.index.RetainedSeq()
 	for {

@@ -56,7 +56,7 @@ type Events interface {
 }
 
 // Acted records, as a log line and an event, that a person or an agent completed an action on an object. If the event
-// cannot be written, that is only logged. Callers with an API key leave no record here.
+// cannot be written, that is only logged. Callers with an API key are not recorded here.
 func (s *Service) Acted(ctx context.Context, caller Caller, act Act, object metav1.Object) {
 	if caller.Author == "" && caller.Agent == "" {
 		return

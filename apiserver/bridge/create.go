@@ -21,7 +21,7 @@ import (
 
 const (
 	postPrefix = "p"
-	// idLength is the number of base32 characters after an id's prefix: 125 bits, which nobody can guess.
+	// idLength is the number of base32 characters after an id's prefix: 125 bits, which cannot be guessed.
 	idLength = 25
 	// createTries limits the attempts after lost responses. The fixed name makes them idempotent.
 	createTries = 3

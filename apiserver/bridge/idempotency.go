@@ -23,7 +23,7 @@ import (
 
 // identify sets a new object's name: random, or derived from its Idempotency-Key. A derived name depends only on the
 // team and the key, so that the Kubernetes API itself rejects a second object, across replicas and restarts. An
-// annotation holds the fingerprint that tells different requests with the same key apart. Each agent's grant has its
+// annotation holds the fingerprint that distinguishes different requests with the same key. Each agent's grant has its
 // own namespace of keys, because an agent that may only write drafts must not use up the keys of an integration that
 // publishes.
 func identify(created *metav1.ObjectMeta, caller *Caller, prefix, key string, spec any) error {

@@ -32,8 +32,8 @@ func assumeValid(post *v1alpha1.Post) func(name string) *v1alpha1.Media {
 }
 
 // mediaOf reads a post's files, and checks the uploads that the manager has not checked yet. It returns a lookup
-// function for the rules. After maxMissing unusable files, it reads no more and the others count as valid, because the
-// post is rejected anyway.
+// function for the rules. After maxMissing unusable files, it stops reading: the post is rejected anyway, and the
+// others count as valid.
 func (s *Service) mediaOf(ctx context.Context, post *v1alpha1.Post, names []string) (func(name string) *v1alpha1.Media, error) {
 	found, unusable := make(map[string]*v1alpha1.Media, len(names)), 0
 	for batch := range slices.Chunk(names, checksAtOnce) {
@@ -94,7 +94,7 @@ func (s *Service) verified(ctx context.Context, namespace, name string) (*v1alph
 	switch {
 	case errors.Is(err, store.ErrNotFound):
 		// Either there is no upload, or the manager has just rejected the file, recorded the reason and deleted it. A
-		// second read tells the two apart.
+		// second read distinguishes the two.
 		return s.settled(ctx, media)
 	case errors.Is(err, store.ErrNone):
 		return media, nil

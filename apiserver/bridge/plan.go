@@ -29,8 +29,8 @@ type reservations struct {
 	post    *v1alpha1.Post
 	find    plan.Connections
 	limits  plan.Limits
-	// request tells this request from others with the same Idempotency-Key, or for the same stored post; empty if there
-	// can be no other.
+	// request distinguishes this request from others with the same Idempotency-Key, or for the same stored post; empty
+	// if there can be no other.
 	request string
 	// all lists the usage under plan limits first, and then under platform limits. The first reserved entries are
 	// reserved, or may be.
@@ -46,7 +46,7 @@ type reservation struct {
 }
 
 // withinPlan returns the usage that a post needs, and rejects a post that the team's plan does not currently allow. A
-// draft needs none.
+// draft does not need a reservation.
 func (s *Service) withinPlan(ctx context.Context, post *v1alpha1.Post, find plan.Connections) (*reservations, error) {
 	limits := plan.LimitsOf(s.Owner(post.Namespace))
 	if refused := s.requireCovered(post, limits, find); refused != nil {

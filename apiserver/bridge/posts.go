@@ -360,7 +360,8 @@ func presumed(target *v1alpha1.PostTarget) v1alpha1.Platform {
 	return v1alpha1.PlatformX
 }
 
-// platformOf returns target i's recorded platform, its connection's, or "" if that never existed.
+// platformOf returns the recorded platform of target i, the platform of its connection, or "" if the connection has
+// never existed.
 func platformOf(post *v1alpha1.Post, i int, find func(string) *v1alpha1.Connection) v1alpha1.Platform {
 	if target := posting.Of(post).Target(i); target != nil && target.Platform != "" {
 		return target.Platform

@@ -70,7 +70,7 @@ func (s *Service) Settle(ctx context.Context, caller Caller, id string, target i
 	})
 }
 
-// ListCandidates asks the manager to list the candidates again, which it writes to the post's status.
+// ListCandidates requests a new list of candidates from the manager, which it writes to the post's status.
 func (s *Service) ListCandidates(ctx context.Context, caller Caller, id string) error {
 	return s.annotate(ctx, caller, id, "", func(post *v1alpha1.Post) (name, value string, err error) {
 		switch {

@@ -3,7 +3,7 @@
 
 // Package kube accesses the Kubernetes API for the apiserver: through a client for its few reads and writes, and
 // through watches that cache what requests need without delay. It creates the Secrets of connected accounts, and reads
-// none except the web application's.
+// only the Secret of the web application.
 package kube
 
 import (

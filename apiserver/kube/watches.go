@@ -192,7 +192,7 @@ func (c *Connections) Live(ctx context.Context, namespace, name string) (*v1alph
 	return c.kind.Get(ctx, namespace, name)
 }
 
-// RequestProbe asks the manager to check a connection. Afterwards the manager copies the token to
+// RequestProbe requests a check of a connection from the manager. Afterwards the manager copies the token to
 // status.lastHandledProbe. RequestProbe returns the resourceVersion of the stored request.
 func (c *Connections) RequestProbe(ctx context.Context, namespace, name, token string) (uint64, error) {
 	connection, err := c.annotate(ctx, namespace, name, v1alpha1.ProbeAnnotation, token)
@@ -222,8 +222,8 @@ func (c *Connections) UseSecret(ctx context.Context, of *v1alpha1.Connection, se
 }
 
 // DeleteFor deletes a connection on behalf of a person if it is unchanged; otherwise it returns a conflict. Before that
-// it records the person, as the admission policies require, and the time, by which the manager tells this deletion from
-// a later one.
+// it records the person, as the admission policies require, and the time, which distinguishes this deletion from a
+// later one.
 func (c *Connections) DeleteFor(ctx context.Context, of *v1alpha1.Connection, person string, now time.Time) error {
 	noted, err := c.patch(ctx, of.Namespace, of.Name, map[string]any{"metadata": map[string]any{
 		"uid": of.UID, "resourceVersion": of.ResourceVersion, "annotations": map[string]string{

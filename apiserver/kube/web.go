@@ -15,8 +15,8 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// Secrets reads and writes Secrets in one namespace. The only one there that the apiserver may read is the web
-// application's.
+// Secrets reads and writes Secrets in one namespace. The apiserver may only read the Secret of the web application
+// there.
 type Secrets = gentype.ClientWithList[*corev1.Secret, *corev1.SecretList]
 
 // NewSecrets returns a client for the Secrets of a namespace.

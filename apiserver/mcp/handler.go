@@ -243,7 +243,7 @@ func (h *Handler) authenticate(r *http.Request) (bridge.Caller, error) {
 	return caller, h.REST.LimitTeam(r.Context(), caller)
 }
 
-// refuse responds to an unauthenticated request. A 401 says where to get tokens.
+// refuse responds to an unauthenticated request. A 401 contains the address of the authorization server's metadata.
 func (h *Handler) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	if known, ok := errors.AsType[*bridge.Error](err); ok && known.Code == bridge.CodeUnauthorized {
 		invalid := ""

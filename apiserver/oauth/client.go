@@ -105,7 +105,8 @@ func (s *Server) client(ctx context.Context, id string, who access.Person) (*Cli
 	}
 }
 
-// registration is the content of the client_id of a client that registered itself, so that the server stores nothing.
+// registration is the content of the client_id of a client that registered itself, so that the server does not store
+// it.
 type registration struct {
 	Name      string   `json:"n,omitempty"`
 	URI       string   `json:"u,omitempty"`
@@ -129,7 +130,7 @@ func (s *Server) clientID(r registration) string {
 	return registeredPrefix + body + "." + base64.RawURLEncoding.EncodeToString(code[:signatureBytes])
 }
 
-// registered decodes a registered client's id, or returns nil if the signature is not this installation's.
+// registered decodes a registered client's id, or returns nil if this installation did not sign it.
 func (s *Server) registered(id string) *Client {
 	body, code, ok := strings.Cut(strings.TrimPrefix(id, registeredPrefix), ".")
 	if !ok || !s.signed(purposeClient, body, code) {

@@ -73,8 +73,8 @@ func (s *Server) resourceMetadata() resourceMetadata {
 	}
 }
 
-// routes returns the handlers for the paths that need no session. Clients of older MCP revisions also look for the
-// authorization server's metadata below the MCP server's path.
+// routes returns the handlers for the paths that do not need a session. Clients of older MCP revisions also look for
+// the authorization server's metadata below the MCP server's path.
 func (s *Server) routes() map[string]http.Handler {
 	server, resource := s.fixed("oauthServerMetadata", s.serverMetadata()), s.fixed("oauthResourceMetadata", s.resourceMetadata())
 	return map[string]http.Handler{
@@ -104,7 +104,7 @@ func (s *Server) fixed(operation string, document any) http.Handler {
 
 const jsonType = "application/json"
 
-// open serves clients from every origin. It reads no cookie, so pages have no more rights than programs.
+// open serves clients from every origin. It does not read cookies, so web pages have no more rights than programs.
 func (s *Server) open(operation, method string, serve http.HandlerFunc) http.Handler {
 	allowed := method
 	if method == http.MethodGet {

@@ -119,7 +119,7 @@ type Config struct {
 	LoopbackClients bool
 	// Anonymous limits requests without one of this installation's codes or tokens; nil disables the limit.
 	Anonymous *limits.AnonymousGuard
-	// Roots are the trusted CAs for metadata documents; nil uses the system's.
+	// Roots are the trusted CAs for metadata documents; nil uses the system roots.
 	Roots *x509.CertPool
 	Clock clock.Clock
 	Log   *slog.Logger
@@ -136,7 +136,7 @@ type Server struct {
 }
 
 // Requests per minute. Many clients may share one address, such as a company's proxy, and an attacker among them must
-// not use up their limit. So only token requests with forged codes and tokens count. A registration stores nothing and
+// not use up their limit. So only token requests with forged codes and tokens count. A registration is not stored and
 // costs one HMAC: 100 per second from one address are more than all of a company's staff make, and far fewer than one
 // core can handle.
 const (
@@ -159,8 +159,8 @@ func New(config Config) *Server {
 	return s
 }
 
-// Handler returns the handler for a path that needs no session, or nil if there is none. Package web serves the HTML
-// pages.
+// Handler returns the handler for a path that does not need a session, or nil if there is none. Package web serves the
+// HTML pages.
 func (s *Server) Handler(path string) http.Handler {
 	if s == nil {
 		return nil

@@ -33,7 +33,7 @@ const (
 )
 
 // A refresh token has the form hor_<namespace>.<grant>.<generation>.<secret>.<signature>. The grant stores its hash,
-// which decides whether it is valid. The signature tells an expired token from a forged one, because an attacker with a
+// which decides whether it is valid. The signature distinguishes expired tokens from forged ones: an attacker with a
 // forged token must not be able to end a grant.
 type refresh struct {
 	namespace, name string

@@ -20,7 +20,7 @@ import (
 	"github.com/herald-social/herald/apiserver/limits"
 )
 
-// revoke serves token revocation (RFC 7009). An invalid token is not an error, because it needs no revocation.
+// revoke serves token revocation (RFC 7009). An invalid token is not an error, because it does not have to be revoked.
 func (s *Server) revoke(w http.ResponseWriter, r *http.Request) {
 	form, wrong := readForm(w, r)
 	switch {

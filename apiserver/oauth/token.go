@@ -340,7 +340,7 @@ func (s *Server) tokensFor(grant *v1alpha1.OAuthGrant, scopes []bridge.Scope, re
 	}
 }
 
-// narrowed returns a refresh's scopes: the grant's, or a requested subset.
+// narrowed returns a refresh's scopes: the scopes of the grant, or a requested subset.
 func narrowed(grant *v1alpha1.OAuthGrant, asked string) ([]bridge.Scope, *problem) {
 	all := scopesOf(grant)
 	if asked == "" {

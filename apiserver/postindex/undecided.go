@@ -29,7 +29,7 @@ func filterOf(status v1alpha1.PostPhase, platform v1alpha1.Platform, asked Undec
 	return filter{status, platform, asked}
 }
 
-// Counts are how many posts a namespace has. States without posts have no entry.
+// Counts are how many posts a namespace has. States without posts do not have an entry.
 type Counts struct {
 	// Status counts the posts in each listed phase.
 	Status map[v1alpha1.PostPhase]int

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package readiness determines whether a connection can be posted to now: from a recent check, or by asking the manager
-// for one and waiting for its result. The apiserver itself has no tokens and calls no platform.
+// for one and waiting for its result. The apiserver itself has no tokens and does not call platforms.
 package readiness
 
 import (

@@ -46,7 +46,7 @@ func With(ctx context.Context, info *Info) context.Context {
 	return context.WithValue(ctx, infoKey{}, info)
 }
 
-// From returns the Info in a context, or a new one that nobody reads.
+// From returns the Info in a context, or a new one that is not read.
 func From(ctx context.Context) *Info {
 	if info, ok := ctx.Value(infoKey{}).(*Info); ok {
 		return info

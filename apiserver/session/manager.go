@@ -1,7 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package session keeps users signed in to the web application. A session is a sealed cookie, so replicas store no
+// Package session keeps users signed in to the web application. A session is a sealed cookie, so replicas do not store
 // sessions. One Secret holds the state that the replicas share: the sealing keys, the hashes of one-time links, and the
 // names of users who signed out everywhere.
 package session

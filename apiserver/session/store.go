@@ -98,7 +98,7 @@ func (s *store) run(ctx context.Context) {
 	}
 }
 
-// informer watches only this Secret. The service account may read no other.
+// informer watches only this Secret. The service account may not read any other Secret.
 func (s *store) informer() cache.SharedIndexInformer {
 	only := fields.OneTermEqualSelector(metav1.ObjectNameField, s.name).String()
 	informer := cache.NewSharedIndexInformer(&cache.ListWatch{

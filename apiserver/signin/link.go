@@ -17,7 +17,8 @@ import (
 )
 
 // link serves a one-time link. A GET does not use up the link, because mail and chat programs open links automatically;
-// the button on the page posts to the same address and signs in. The address is the secret, so the POST needs no body.
+// the button on the page posts to the same address and signs in. The address is the secret, so the POST does not need a
+// body.
 func (h *Handlers) link(w http.ResponseWriter, r *http.Request) {
 	if h.provider != nil {
 		h.refuse(w, r, refusal{http.StatusNotFound, "One-time links are not used here", "People sign in here with " + h.provider.name + ".", nil})

@@ -156,8 +156,8 @@ func (h *Handlers) exchangeRefusal(err error) refusal {
 	}
 }
 
-// outcomeOf tells a code that was rejected because of the person from a problem for the administrator: the provider,
-// the client's secret, or a clock.
+// outcomeOf distinguishes codes that were rejected because of the user from problems for the administrator: the
+// provider, the client's secret, or a clock.
 func outcomeOf(err error) Outcome {
 	if _, ok := errors.AsType[*claimError](err); ok {
 		return Refused

@@ -30,7 +30,7 @@ type assets struct {
 	paths  map[string]string
 }
 
-// hashLength is the number of hex digits of the hash in a file's name: enough to tell versions apart.
+// hashLength is the number of hex digits of the hash in a file's name: enough to distinguish versions.
 const hashLength = 12
 
 func newAssets() assets {

@@ -146,7 +146,7 @@ func (s *Site) accountCard(v *visit, c *v1alpha1.Connection) g.Node {
 	)
 }
 
-// handleOn returns an account's platform and username, to tell accounts with the same name apart.
+// handleOn returns an account's platform and username, to distinguish accounts with the same name.
 func handleOn(c *v1alpha1.Connection) string {
 	if c.Status.Username == "" {
 		return c.Spec.Platform.Title()

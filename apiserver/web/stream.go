@@ -19,7 +19,8 @@ import (
 )
 
 const (
-	// maxStreams limits concurrent streams, of a connection and a few KiB each; maxOfOne limits one person's.
+	// maxStreams limits concurrent streams, of a connection and a few KiB each; maxOfOne limits the streams of one
+	// person.
 	maxStreams = 1000
 	maxOfOne   = 20
 	// streamFor is how long a stream's connection lasts. The page's script then reconnects, which distributes the pages
@@ -176,7 +177,7 @@ func (s *Site) waitForChange(v *visit, out *stream, changes <-chan struct{}, end
 
 // Events that do not carry part of the page.
 const (
-	// finishedEvent tells the page not to reconnect.
+	// finishedEvent stops the page from reconnecting.
 	finishedEvent = "stop"
 	// laterEvent makes the page reconnect after a delay; its data is the delay in milliseconds.
 	laterEvent = "later"
