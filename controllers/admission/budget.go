@@ -106,7 +106,7 @@ func requirements(before, post *v1alpha1.Post, change growing, used map[v1alpha1
 // field and its author, and both again in the annotation of kubectl apply.
 const cancelAllowance = 1 << 10
 
-// growth returns the bytes that a change needs in the budget. It is 0 or less if the change needs none.
+// growth returns the bytes that a change needs in the budget. It is 0 or less if the change does not need any.
 func growth(before, post *v1alpha1.Post, more int64) int64 {
 	if post.Spec.Cancelled && !posting.Of(before).Cancelled() && more <= cancelAllowance {
 		return 0

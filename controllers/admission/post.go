@@ -44,7 +44,8 @@ import (
 // PostPath is the path of the webhook, or the parent of its secret path.
 const PostPath = "/validate-post"
 
-// answerWithin is the timeout for a check, shorter than the webhook's, so that the client learns the reason.
+// answerWithin is the timeout for a check, shorter than the timeout of the webhook, so that the client receives the
+// reason.
 const answerWithin = 3 * time.Second
 
 // Options configures the webhook. All fields except SecretPath, Namespaces and Budgets are required.
@@ -56,9 +57,9 @@ type Options struct {
 	// StartingDeadline is how late a scheduled post may still be published.
 	StartingDeadline time.Duration
 	Clock            clock.PassiveClock
-	// SecretPath returns the path below PostPath that only the API server knows. While it is empty, every request gets a
-	// 404. The path is secret because responses reveal the namespace's accounts and files, and the API server presents no
-	// client certificate to webhooks. If SecretPath is nil, PostPath serves all clients.
+	// SecretPath returns the secret path below PostPath that only the API server is configured with. While it is empty,
+	// every request gets a 404. The path is secret because responses reveal the namespace's accounts and files, and the
+	// API server presents no client certificate to webhooks. If SecretPath is nil, PostPath serves all clients.
 	SecretPath func() string
 	// Budgets enforces the budgets of teams. If nil, none are enforced.
 	Budgets *Budgets

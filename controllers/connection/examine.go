@@ -90,8 +90,8 @@ func (r *Reconciler) examine(ctx context.Context, conn *v1alpha1.Connection) out
 	return o
 }
 
-// probe asks the platform which account the token belongs to. It first renews a token that is about to expire, and
-// afterwards one that the platform refused. It renews at most once per examination.
+// probe requests the token's account from the platform. It first renews a token that is about to expire, and afterwards
+// one that the platform refused. It renews at most once per examination.
 func (e *examination) probe(ctx context.Context) outcome {
 	var early *outcome
 	limits := e.platform.Capabilities()

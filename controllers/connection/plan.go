@@ -83,7 +83,8 @@ func (r *Reconciler) connectionsOf(ctx context.Context, namespace string) ([]*v1
 	return all, nil
 }
 
-// neighbours returns the connections that may move within or beyond the plan: the team's, if its plan limits them.
+// neighbours returns the connections that may move within or beyond the plan: those of the team, if its plan limits
+// them.
 func (r *Reconciler) neighbours(ctx context.Context, obj client.Object) []reconcile.Request {
 	return r.affected(ctx, obj.GetNamespace(), false)
 }

@@ -18,7 +18,7 @@ import (
 )
 
 // cardPatience is how long recording a card waits for the preparation of the next one, so that one write records the
-// first and claims the second. It is short, since only the platform knows about the published card until then.
+// first and claims the second. It is short: until then, only the platform has a record of the published card.
 const cardPatience = time.Second
 
 type publishHooks struct {

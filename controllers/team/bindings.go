@@ -25,7 +25,7 @@ import (
 	"github.com/herald-social/herald/internal/kubeclient"
 )
 
-// RoleBindings returns the cache options for role bindings: the manager may list and watch only its own.
+// RoleBindings returns the cache options for role bindings: the manager may list and watch only its RoleBinding.
 func (n Names) RoleBindings() cache.ByObject { return named(n.RoleBinding) }
 
 // named selects objects by name in all namespaces. With RBAC's resourceNames, only a single name can be listed or

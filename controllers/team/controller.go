@@ -238,8 +238,8 @@ func onConflict(err error) (reconcile.Result, error) {
 	return reconcile.Result{}, err
 }
 
-// sync creates the namespace, the quota and the role bindings, if the team may have them. It makes no API request if
-// nothing has changed since the last complete sync.
+// sync creates the namespace, the quota and the role bindings, if the team may have them. It does not send API requests
+// if nothing has changed since the last complete sync.
 func (r *Reconciler) sync(ctx context.Context, team *v1alpha1.Team) (conditions.Summary, error) {
 	now := r.Clock.Now()
 	if r.syncs.isSynced(team, now) {

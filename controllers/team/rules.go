@@ -21,8 +21,8 @@ const (
 	managedByHerald = "herald"
 )
 
-// refuseTeam returns why a team cannot have the namespace that it claims, as far as the Teams decide it. No team can
-// own Kubernetes' namespaces or the manager's. If several teams claim the same namespace, the oldest gets it.
+// refuseTeam returns why a team cannot have the namespace that it claims, as far as the Teams decide it. A team cannot
+// own the namespaces of Kubernetes or the manager. If several teams claim the same namespace, the oldest gets it.
 func refuseTeam(team *v1alpha1.Team, all []v1alpha1.Team, managers string) (conditions.Summary, bool) {
 	wanted := team.Spec.Namespace
 	if strings.HasPrefix(wanted, "kube-") || wanted == metav1.NamespaceDefault || wanted == managers {

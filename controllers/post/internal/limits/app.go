@@ -39,7 +39,7 @@ func newAppLimit() *appLimit {
 	return &appLimit{pending: map[string]pendingLimit{}, endByAccount: map[string]time.Time{}, refuted: map[string]time.Time{}}
 }
 
-// observe sets the end of an account's limit, unless the end was refuted, or has passed and needs no probe.
+// observe sets the end of an account's limit, unless the end was refuted, or has passed and does not need a probe.
 func (l *appLimit) observe(account string, until, now time.Time) {
 	if until.After(l.refuted[account]) && (until.After(now) || l.needsProbe(until)) {
 		l.endByAccount[account] = later(l.endByAccount[account], until)

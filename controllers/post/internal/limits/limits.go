@@ -120,7 +120,7 @@ func (l *Limits) markStored(conn *v1alpha1.Connection) {
 	}
 }
 
-// CancelProbes frees the probe places of a post that needs no more calls.
+// CancelProbes frees the probe slots of a post that does not need any more calls.
 func (l *Limits) CancelProbes(post types.NamespacedName) { l.apps.cancelProbes(post) }
 
 // LimitedApps reports, for each platform with an app, whether the connections show an app-wide rate limit.

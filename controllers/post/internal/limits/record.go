@@ -148,7 +148,8 @@ func applyRateLimits(status *v1alpha1.ConnectionStatus, result *platforms.Result
 }
 
 // describeLimit updates a connection's condition if a result has changed its limits; longer is from applyRateLimits.
-// The connection controller removes the condition when the limit ends, so that a published post needs no write.
+// The connection controller removes the condition when the limit ends, so that a published post does not need another
+// write.
 func describeLimit(base, conn *v1alpha1.Connection, result *platforms.Result, longer bool, now time.Time) {
 	if v1alpha1.SemanticEqual(base.Status, conn.Status) {
 		return

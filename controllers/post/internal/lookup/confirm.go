@@ -16,10 +16,9 @@ import (
 	"github.com/herald-social/herald/posting/delivery"
 )
 
-// Confirm asks the platform about the post that a person named for a target, which may be any post, even another
-// team's. The platform package parses a URL. If the URL has no id, Confirm searches the account's posts. Only a
-// connection with a verified account can confirm that account's posts. If the platform does not respond, nothing is
-// confirmed.
+// Confirm looks up the post that a user entered for a target. It may be any post, even one of another team. The
+// platform package parses a URL. If the URL has no id, Confirm searches the account's posts. Only a connection with a
+// verified account can confirm that account's posts. If the platform does not respond, nothing is confirmed.
 func (l *Lookups) Confirm(ctx context.Context, f *delivery.Facts, t *v1alpha1.TargetStatus, r attempt.Resolution) delivery.Confirmation {
 	found := delivery.Confirmation{ExternalID: r.ExternalID}
 	asked, unreachable := l.newAccountQuery(ctx, f, t)
@@ -160,5 +159,5 @@ func (q *accountQuery) list(ctx context.Context, which platforms.Recent) ([]plat
 	which.Replies = len(q.target.Cards) > 0
 	ctx, cancel := context.WithTimeout(ctx, q.timeout)
 	defer cancel()
-	return lister.RecentPosts(ctx, q.account, which) //nolint:wrapcheck // the error is the platform's
+	return lister.RecentPosts(ctx, q.account, which) //nolint:wrapcheck // the error comes from the platform
 }

@@ -1,7 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package lookup asks platforms for the outcome of calls whose response was lost or did not contain it. It never
+// Package lookup requests from platforms the outcome of calls whose response was lost or did not contain it. It never
 // publishes.
 package lookup
 

@@ -14,9 +14,9 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// Owners maps platform ids to the posts that own them, so that a lookup does not mistake another post's publication for
-// its own. It holds the ids that this process has recorded. When a lookup needs ids that earlier processes recorded, it
-// reads them from the API server (see load).
+// Owners maps platform ids to the posts that own them, so that a lookup does not attribute another post's publication
+// to its post. It holds the ids that this process has recorded. When a lookup needs ids that earlier processes
+// recorded, it reads them from the API server (see load).
 type Owners struct {
 	reader client.Reader
 	clock  clock.Clock

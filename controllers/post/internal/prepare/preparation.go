@@ -91,7 +91,7 @@ func (p *preparation) recordProgress(part Prepared, now time.Time) (due bool) {
 
 // Preparations holds the preparations for one post in this process, by target. Slow ones are also recorded in the post.
 // The others are lost with the process, and leave an orphan on the platform that never becomes visible. Preparations
-// needs no lock, since a post's reconciliations never overlap.
+// does not need a lock: a post's reconciliations never overlap.
 type Preparations struct{ byTarget map[int]*preparation }
 
 // Empty reports whether there are no preparations.

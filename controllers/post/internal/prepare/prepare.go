@@ -128,7 +128,7 @@ func (p *Preparer) Job(t *Target) platforms.Job {
 	}
 }
 
-// converterFor returns the converter for a target, or false if the target needs no preparation.
+// converterFor returns the converter for a target, or false if the target does not need preparation.
 func (p *Preparer) converterFor(t *Target) (converter, bool) {
 	c, ok := p.converter(t.Conn.Spec.Platform)
 	c.converts = t.Converts

@@ -72,7 +72,8 @@ func videoUnconverted(file *platforms.File, err error) *platforms.Error {
 	}
 }
 
-// conversionTime returns a preparation's extra time for converting videos: half for the queue, half for its own.
+// conversionTime returns a preparation's extra time for converting videos: half for waiting in the queue, half for the
+// conversion.
 func (c converter) conversionTime(content *platforms.Content) time.Duration {
 	var all time.Duration
 	for i := range content.Media {

@@ -23,8 +23,8 @@ import (
 	"github.com/herald-social/herald/posting/delivery"
 )
 
-// WriteCache holds this process's last write to one post, and the results that it could not write. It needs no lock,
-// since a post's reconciliations never overlap.
+// WriteCache holds this process's last write to one post, and the results that it could not write. It does not need a
+// lock: a post's reconciliations never overlap.
 type WriteCache struct {
 	delivery.Unrecorded
 	written string

@@ -85,7 +85,7 @@ func (f *Finalizers) forgetDeletion(post types.UID) {
 }
 
 // hasIdempotencyKey reports whether a post was created under an Idempotency-Key that is still valid. A repeated request
-// with that key must create nothing, even if a person has deleted the post.
+// with that key must not create a post, even if a user has deleted the original.
 func (f *Finalizers) hasIdempotencyKey(post *v1alpha1.Post) bool {
 	return f.o.Clock.Now().Before(posting.KeyExpiresAt(post))
 }

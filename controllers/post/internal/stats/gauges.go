@@ -124,7 +124,8 @@ type snapshot struct {
 	appLimited map[v1alpha1.Platform]bool
 }
 
-// snapshot counts the posts in the cache. It returns no error, which would fail the scrape of all other metrics.
+// snapshot counts the posts in the cache. It does not return an error, which would fail the scrape of all other
+// metrics.
 func (s *Source) snapshot() *snapshot {
 	c := &snapshot{
 		phases: map[[2]string]int{}, due: map[string]int{}, suspended: map[string]int{}, overdue: map[string]time.Duration{}, waiting: map[[2]string]int{},
