@@ -126,7 +126,8 @@ func (c *Clock) Now() time.Time {
 // Since implements clock.PassiveClock.
 func (c *Clock) Since(t time.Time) time.Duration { return c.Now().Sub(t) }
 
-// Skew returns how far this machine's clock is ahead of the API's: the middle of the known bounds, or zero if unsure.
+// Skew returns how far this machine's clock is ahead of the API's clock: the middle of the known bounds, or zero if
+// unsure.
 func (c *Clock) Skew() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -137,7 +138,7 @@ func (c *Clock) Skew() time.Duration {
 	return 0
 }
 
-// Check is a readiness check: a process that does not know the time is not ready.
+// Check is a readiness check: a process without the correct time is not ready.
 func (c *Clock) Check(*http.Request) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -14,7 +14,7 @@ import (
 const (
 	// checkInterval is how often clocks are checked for jumps, and so the longest that a waiter is late after one.
 	checkInterval = time.Second
-	// jumpThreshold is the smallest jump that counts. NTP makes no smaller steps: it slews both clocks instead.
+	// jumpThreshold is the smallest jump that counts. NTP does not make smaller steps: it slews both clocks instead.
 	jumpThreshold = 100 * time.Millisecond
 	// maxReadGap limits the time between reading both clocks. After an interruption, they cannot be compared.
 	maxReadGap = 10 * time.Millisecond
@@ -23,8 +23,8 @@ const (
 // Jumps notifies subscribers that are waiting for a point in time when their timers become wrong. A timer counts how
 // long the machine has been running (its monotonic clock), but the time comes from a clock that can be set: by NTP,
 // after a suspension of the machine, or by a correction from the Kubernetes API. After a jump forward, timers fire too
-// late. After a jump back, they fire too early; the subscriber then checks the clock and waits again, so it needs no
-// notification.
+// late. After a jump back, they fire too early; the subscriber then checks the clock and waits again, so it does not
+// need a notification.
 type Jumps struct {
 	clock   clock.WithTicker
 	elapsed func() time.Duration

@@ -27,7 +27,7 @@ import (
 )
 
 const (
-	// prefix lets users and secret scanners recognise a token.
+	// prefix identifies a token to users and secret scanners.
 	prefix = "hrld_"
 	// noCell is the first character of every id in an installation with one cell.
 	noCell = "0"

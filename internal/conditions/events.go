@@ -34,7 +34,7 @@ const (
 // EventRecorder is an events.EventRecorder whose events share a series only if they have the same note.
 //
 // client-go adds an event to a series if an earlier event has the same type, reason, action, reporter, regarding and
-// related. It does not compare the note, and stores only the first event's. Without this type, the second of two
+// related. It does not compare notes, and stores only the note of the first event. Without this type, the second of two
 // refusals would show up only as a count.
 type EventRecorder struct {
 	to     events.EventRecorder

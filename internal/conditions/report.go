@@ -40,7 +40,7 @@ type Reporter struct {
 	Events events.EventRecorder
 	// Action is the events' action.
 	Action string
-	// Normal are the reasons that need no person. An event with any other reason is a warning.
+	// Normal are the reasons that do not require user action. An event with any other reason is a warning.
 	Normal []string
 	// Clock measures NoTeamGrace.
 	Clock clock.PassiveClock

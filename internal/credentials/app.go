@@ -36,7 +36,7 @@ type App struct {
 	Secret func() string
 }
 
-// Apps are the installation's apps. The zero value has none, and marks nothing.
+// Apps are the installation's apps. The zero value contains no apps and does not set marks.
 type Apps map[v1alpha1.Platform]App
 
 // ID returns the client id of the app on the given platform, or "" if there is none.

@@ -86,7 +86,7 @@ type digest [sha256.Size]byte
 
 func digestOf(token Token) digest { return sha256.Sum256([]byte(token.Access)) }
 
-// NewCache returns an empty Cache. It requests no examinations if ask is nil.
+// NewCache returns an empty Cache. It does not request examinations if ask is nil.
 func NewCache(loader Loader, c clock.PassiveClock, ask ExaminationRequester) *Cache {
 	if ask == nil {
 		ask = func(context.Context, *v1alpha1.Connection, string) error { return nil }

@@ -40,7 +40,7 @@ var isName = regexp.MustCompile(`^[0-9a-f]{32}\.token$`)
 
 // Spool stores renewed tokens that are not in the Kubernetes API yet, sealed, in a folder that outlives the process. If
 // a platform replaces the refresh token at each renewal, the new one is the only valid token for the account, and the
-// process may exit before the API stores it. A Spool is safe for concurrent use. A nil Spool stores nothing.
+// process may exit before the API stores it. A Spool is safe for concurrent use. A nil Spool does not store tokens.
 type Spool struct {
 	path string
 	// files is the file system at path, for reading.

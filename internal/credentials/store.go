@@ -55,7 +55,8 @@ type Found struct {
 	Input Input
 	// Working is the account's working copy, or nil if there is none.
 	Working *Credentials
-	// Known is true if the working copy is this Connection's: one with its name used it, or it was made from this input.
+	// Known is true if the working copy belongs to this Connection: one with its name used it, or it was made from this
+	// input.
 	Known bool
 }
 
@@ -105,8 +106,8 @@ func (s *Store) workingOf(secret *corev1.Secret, platform v1alpha1.Platform) (Cr
 	return read, nil
 }
 
-// Load reads the token that a Connection uses: the working copy's, or the input's if the Connection has no working copy
-// yet. Errors are Find's, plus Invalid if there is only an input and it is invalid.
+// Load reads the token that a Connection uses: those of the working copy, or of the input if the Connection has no
+// working copy yet. Errors are those of Find, and Invalid if there is only an input and it is invalid.
 func (s *Store) Load(ctx context.Context, conn *v1alpha1.Connection) (Credentials, error) {
 	found, err := s.Find(ctx, conn)
 	if err != nil {
@@ -152,7 +153,8 @@ func (s *Store) createWorking(ctx context.Context, conn *v1alpha1.Connection, se
 	return s.workingOf(secret, conn.Spec.Platform)
 }
 
-// Adopt replaces a working copy's tokens with the input's. The error has reason Conflict if the copy has changed.
+// Adopt replaces the tokens of a working copy with those of the input. The error has reason Conflict if the copy has
+// changed.
 func (s *Store) Adopt(ctx context.Context, conn *v1alpha1.Connection, working Credentials, in Input) (Credentials, error) {
 	next := s.newWorking(conn, in.Token, working.provenance.with(in.Hash, conn.Name), in.renewedAt)
 	annotations := map[string]any{ClaimAnnotation: nil, RenewedAnnotation: nil, AppMarkAnnotation: nil}
@@ -191,7 +193,7 @@ func (s *Store) rewrite(ctx context.Context, conn *v1alpha1.Connection, content 
 	return s.workingOf(secret, conn.Spec.Platform)
 }
 
-// MayClaim reports whether this process may start to renew a token: there is no claim, the claim is its own, or
+// MayClaim reports whether this process may start to renew a token: there is no claim, this process holds the claim, or
 // patience has passed since it first saw the claim. Otherwise it returns how long to wait.
 //
 // The wait starts when this process first saw the claim, not at the time in the claim: the claim's holder may have the

@@ -65,7 +65,7 @@ func (t test) offset() uint32 {
 //
 // elastic/go-seccomp-bpf (v1.6.0) compiles similar policies but behaves differently: errno 0 becomes EPERM, so no call
 // can pretend; calls of x32 and of other architectures fail instead of killing the process; and the upper halves of
-// numbers count. Its LoadFilter returns no listener.
+// numbers count. Its LoadFilter does not return a listener.
 type filter []rule
 
 func all(do action, calls ...uintptr) filter {

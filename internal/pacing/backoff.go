@@ -21,7 +21,7 @@ const (
 	MaxRetry = 15 * time.Second
 )
 
-// NewRateLimiter returns the rate limiter for a controller's queue. Each queue needs its own.
+// NewRateLimiter returns the rate limiter for a controller's queue. Each queue needs a separate one.
 func NewRateLimiter() workqueue.TypedRateLimiter[reconcile.Request] {
 	return jittered{workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](FirstRetry, MaxRetry)}
 }

@@ -13,8 +13,8 @@ import (
 	"syscall"
 )
 
-// ErrNotPublic is the error that Check returns. It is only for the log: the user who chose the URL must not learn how
-// names resolve inside the cluster.
+// ErrNotPublic is the error that Check returns. It is only for the log: it must not reveal to the user who chose the
+// URL how names resolve inside the cluster.
 var ErrNotPublic = errors.New("it leads to an address that is not public")
 
 // closed lists the IPv4 blocks outside the public internet: the IANA special-purpose registry (RFC 6890 and its

@@ -21,8 +21,8 @@ import (
 type Exceeded struct {
 	// Quota is the ResourceQuota's name.
 	Quota string
-	// Kind is the kind of the counted objects, in the plural and without the group, such as "posts". For kinds that are
-	// not Herald's, it is the full resource name.
+	// Kind is the kind of the counted objects, in the plural and without the group, such as "posts". For kinds of other
+	// groups, it is the full resource name.
 	Kind        string
 	Used, Limit int64
 }

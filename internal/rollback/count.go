@@ -6,9 +6,9 @@
 // again. Nothing inside the cluster shows that.
 //
 // So the leader counts, every minute and when it starts and stops: first on a Lease in the cluster, then in a document
-// in the bucket, which restoring the cluster does not touch. Only after a rollback is the cluster's count lower than
-// the bucket's. resourceVersions are evidence as well: they never decrease, and etcdutl makes them jump so that no
-// watch misses restored objects.
+// in the bucket, which restoring the cluster does not touch. Only after a rollback is the count in the cluster lower
+// than the count in the bucket. resourceVersions are evidence as well: they never decrease, and etcdutl makes them jump
+// so that no watch misses restored objects.
 package rollback
 
 import (
@@ -61,9 +61,9 @@ func parse(data []byte) (Count, error) {
 
 var errUncounted = errors.New("counts begin at 1")
 
-// next returns the count that follows the cluster's and the bucket's, and whether the cluster was rolled back. A place
-// without a count has the zero Count. Read the bucket before the cluster: if another manager counts in between, it can
-// only raise the cluster's count.
+// next returns the count that follows the counts in the cluster and the bucket, and whether the cluster was rolled
+// back. A place without a count has the zero Count. Read the bucket before the cluster: if another manager counts in
+// between, it can only raise the cluster's count.
 func next(cluster, bucket Count, now time.Time) (count Count, rewound bool) {
 	count = Count{Number: max(cluster.Number, bucket.Number) + 1, At: now, LastRollback: latest(cluster.LastRollback, bucket.LastRollback)}
 	if cluster.Number >= bucket.Number {

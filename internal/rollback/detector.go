@@ -141,7 +141,7 @@ func (c *Detector) within(ctx context.Context, most time.Duration) error {
 	return c.Count(ctx)
 }
 
-// Status returns the rollback status. It waits until the status has been set. The error is ctx's.
+// Status returns the rollback status. It waits until the status has been set. The error is the error of ctx.
 func (c *Detector) Status(ctx context.Context) (Status, error) {
 	select {
 	case <-c.first:
@@ -216,7 +216,7 @@ func (c *Detector) countOnLease(ctx context.Context, lease *coordinationv1.Lease
 
 // renew updates the time on the Lease if only the bucket could not be read but the cluster's state is known. Otherwise
 // the next leader would doubt that state and delay posts. Its own timeout is needed: the bucket has used up the
-// count's.
+// timeout of the count.
 func (c *Detector) renew(ctx context.Context, most time.Duration, why error) {
 	if _, bucket := errors.AsType[*bucketError](why); !bucket || !c.isConfirmed() && !c.isTrusted() {
 		return
@@ -230,7 +230,7 @@ func (c *Detector) renew(ctx context.Context, most time.Duration, why error) {
 
 // renewLease updates the time of the cluster's count, but not its number. The number grows only after the bucket was
 // read; otherwise a restored cluster could catch up with the bucket before the two were compared. This manager's last
-// count stands in for the bucket's.
+// count stands in for the count in the bucket.
 func (c *Detector) renewLease(ctx context.Context) error {
 	lease, counted, err := c.readLease(ctx)
 	if err != nil {

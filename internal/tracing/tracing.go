@@ -83,7 +83,8 @@ func (t *Tracer) Serve(ctx context.Context, traceparent string) (context.Context
 }
 
 // Resume starts the span for work on an earlier request, whose traceparent is origin. If near is set, the span belongs
-// to the request's trace. Otherwise it starts a new trace with a link to the request's: see docs/observability.md.
+// to the request's trace. Otherwise it starts a new trace with a link to the trace of the request: see
+// docs/observability.md.
 func (t *Tracer) Resume(ctx context.Context, name, origin string, near bool) (context.Context, Span) {
 	if t == nil {
 		return ctx, Span{}

@@ -4,8 +4,8 @@
 // Package transport sends all requests to the platforms: each only once, with limits on its time and on the length of
 // the response, and counted.
 //
-// It never repeats a call that may change something, follows no redirect and stores no cookie, because each of these
-// could make a call that publishes arrive twice. For the same reason it rejects requests with an Idempotency-Key
+// It never repeats a call that may change something, and does not follow redirects or store cookies, because each of
+// these could make a call that publishes arrive twice. For the same reason it rejects requests with an Idempotency-Key
 // header: no platform honours one, and net/http takes it as permission to send a POST again when a reused connection
 // closes without a response, as it does with a GET.
 //
@@ -75,7 +75,7 @@ type Options struct {
 	Clock clock.PassiveClock
 	// Proxy returns the proxy for a request, as http.ProxyFromEnvironment does. Nil means no proxy.
 	Proxy func(*http.Request) (*url.URL, error)
-	// RootCAs are the trusted authorities. Nil means the system's.
+	// RootCAs are the trusted authorities. Nil means the system roots.
 	RootCAs *x509.CertPool
 	// Allow returns an error for an address that a call with Named must not connect to. It defaults to publicaddr.Check.
 	Allow func(netip.Addr) error

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package webhookcert issues an admission webhook's certificate, stores it in a Secret that all replicas share, renews
-// it before it expires, and puts its authority into the webhook's configuration. It needs no other program and no file:
-// a new certificate is served from the next connection on.
+// it before it expires, and puts its authority into the webhook's configuration. It does not need another program or a
+// file: a new certificate is served from the next connection on.
 //
 // open-policy-agent/cert-controller does less: it replaces the authority immediately, while other replicas still serve
 // with certificates from the old one, and it needs a mounted Secret and the right to watch all webhook configurations.
@@ -33,7 +33,7 @@ import (
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 )
 
-// The keys of the Secret. The first three are cert-manager's.
+// The keys of the Secret. The first three are used by cert-manager.
 const (
 	keyAuthority   = "ca.crt"
 	keyCertificate = corev1.TLSCertKey
@@ -57,7 +57,7 @@ const (
 
 // Options configure a Rotator. Every field but Path is required.
 type Options struct {
-	// Reader and Writer use no cache.
+	// Reader and Writer do not use a cache.
 	Reader client.Reader
 	Writer client.Writer
 	// Secret holds the certificate.
@@ -149,8 +149,8 @@ func (k *Rotator) Check(ctx context.Context) error {
 
 // ensure returns a Secret with a certificate that is valid for long enough. If several replicas issue one at the same
 // time, one wins and the others use its certificate. It returns nil if neither the Secret nor the webhook's
-// configuration exists: then Herald is being installed or uninstalled, the API server makes no calls, and a Secret
-// without the configuration would be left behind.
+// configuration exists: then Herald is being installed or uninstalled, the API server does not call the webhook, and a
+// Secret without the configuration would be left behind.
 func (k *Rotator) ensure(ctx context.Context) (*corev1.Secret, error) {
 	secret := &corev1.Secret{}
 	err := k.Reader.Get(ctx, k.Secret, secret)

@@ -46,7 +46,7 @@ type Options struct {
 	StallTimeout time.Duration
 	// Allow returns an error if an address is forbidden. It defaults to publicaddr.Check.
 	Allow func(netip.Addr) error
-	// Roots are the trusted certificate authorities. They default to the system's.
+	// Roots are the trusted certificate authorities. They default to the system roots.
 	Roots *x509.CertPool
 }
 

@@ -105,7 +105,7 @@ func (r *patched) Read(data []byte) (int, error) {
 		r.left = r.left[1:]
 	}
 	r.at = end
-	return n, err //nolint:wrapcheck // it is the file's
+	return n, err //nolint:wrapcheck // the error comes from the file
 }
 
 type collection struct {

@@ -175,7 +175,8 @@ func (f *film) samples(t *track, visit func(at, length int64) bool) {
 type sampleSizes struct {
 	film  *film
 	table span
-	// all is the length of every sample, or zero if each has its own, stored in the given number of bits.
+	// all is the length of every sample, or zero if each sample has a separate length, stored in the given number of
+	// bits.
 	all, bits int64
 	next, end int64
 }

@@ -30,8 +30,8 @@ func appendTable(tables []jpegTable, table jpegTable) []jpegTable {
 	return append(tables, table)
 }
 
-// jpegComplete reports whether a JPEG has all of its pixels. It searches for the end marker after the first parts,
-// since the preview that cameras put into the metadata has its own.
+// jpegComplete reports whether a JPEG has all of its pixels. It searches for the end marker after the first parts: the
+// preview that cameras put into the metadata also has an end marker.
 func jpegComplete(file *store.BlockReader, parts *imageParts) (whole bool, damage string) {
 	if parts.pixels == 0 {
 		return false, ""

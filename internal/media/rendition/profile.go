@@ -21,7 +21,7 @@ type TranscodeSource struct {
 type Profile struct {
 	// Width and Height are the size of the picture in pixels. Both are even.
 	Width, Height int
-	// FrameRate is the number of frames per second. Zero keeps the source's.
+	// FrameRate is the number of frames per second. Zero keeps the frame rate of the source.
 	FrameRate float64
 	// BitRate limits the picture's bits per second.
 	BitRate int64

@@ -23,7 +23,7 @@ func (s *Store) Absent() bool { return s.none }
 // ErrTooLarge is returned for a document that exceeds the reader's limit.
 var ErrTooLarge = errors.New("the document in the store is too large")
 
-// ErrSame is returned for a document that still has the etag the reader already knows.
+// ErrSame is returned for a document that still has the etag that the reader passed.
 var ErrSame = errors.New("the document in the store is the same as before")
 
 // ReadDocument returns the content of a document, which is a small file of Herald's own, and its etag, in one request.

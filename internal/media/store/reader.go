@@ -19,7 +19,7 @@ func (s *Store) ReaderAt(ctx context.Context, key, etag string, size int64) io.R
 	return ReaderAt(ctx, s.Open, key, etag, size)
 }
 
-// Open is the type of Store.Open, for callers that need no other method of a Store.
+// Open is the type of Store.Open, for callers that do not need any other method of a Store.
 type Open func(ctx context.Context, key, etag string, offset, length int64) (io.ReadCloser, error)
 
 // ReaderAt is like Store.ReaderAt, for a file that open reads.

@@ -161,14 +161,14 @@ func (s *requestBody) Read(p []byte) (int, error) {
 		// Only the response header is left.
 		s.timer.bodyProgress(false, responseTimeout)
 	}
-	return n, err //nolint:wrapcheck // it is the body's
+	return n, err //nolint:wrapcheck // the error comes from the body
 }
 
-func (s *requestBody) Close() error { return s.body.Close() } //nolint:wrapcheck // it is the body's
+func (s *requestBody) Close() error { return s.body.Close() } //nolint:wrapcheck // the error comes from the body
 
 // responseBody is a response body. It is the store's turn during reads.
 type responseBody struct {
-	ctx    context.Context //nolint:containedctx // it is the request's
+	ctx    context.Context //nolint:containedctx // the context of the request
 	cancel context.CancelCauseFunc
 	body   io.ReadCloser
 	timer  *stallTimer
@@ -181,12 +181,12 @@ func (r *responseBody) Read(p []byte) (int, error) {
 	if err != nil && err != io.EOF { //nolint:errorlint // io.Reader promises the bare value
 		err = wrapStall(r.ctx, err)
 	}
-	return n, err //nolint:wrapcheck // it is the body's
+	return n, err //nolint:wrapcheck // the error comes from the body
 }
 
 func (r *responseBody) Close() error {
 	r.timer.close()
 	err := r.body.Close()
 	r.cancel(nil)
-	return err //nolint:wrapcheck // it is the body's
+	return err //nolint:wrapcheck // the error comes from the body
 }

@@ -44,7 +44,7 @@ type Config struct {
 	Endpoint string
 	// PublicEndpoint is the host and port for uploads, by default Endpoint. A signature is valid for one host only.
 	PublicEndpoint string
-	// Region is the region that requests are signed for, by default us-east-1, so that signing needs no request.
+	// Region is the region that requests are signed for, by default us-east-1, so that signing does not need a request.
 	Region string
 	// Bucket holds the files. It belongs to one installation of Herald.
 	Bucket string
@@ -92,7 +92,7 @@ type Store struct {
 	copying  singleflight.Group
 }
 
-// New returns a Store. It makes no request.
+// New returns a Store. It does not send a request.
 func New(c Config) (*Store, error) {
 	if c.Endpoint == "" || c.Bucket == "" || (c.AccessKey == "") != (c.SecretKey == "") {
 		return nil, errors.New("the media store needs an endpoint and a bucket, and an access key only together with its secret key")
@@ -160,7 +160,7 @@ func (c *Config) credentials() *credentials.Credentials {
 	})
 }
 
-// None returns the Store for an installation without one. All its operations return ErrNone, and it makes no requests.
+// None returns the Store for an installation without one. All operations return ErrNone, without sending requests.
 func None() *Store {
 	s, err := New(Config{Endpoint: "none.invalid", Bucket: "none", AccessKey: "none", SecretKey: "none", Transport: refusal{}})
 	if err != nil {
