@@ -33,10 +33,10 @@ type Publisher interface {
 	Lookup(ctx context.Context, job Job) (LookupResult, error)
 }
 
-// Confirmer is a Publisher that can tell which account a post belongs to.
+// Confirmer is a Publisher that can determine which account a post belongs to.
 type Confirmer interface {
-	// Confirm asks the platform whether a post belongs to an account. An error means that the platform gave no usable
-	// response.
+	// Confirm checks with the platform whether a post belongs to an account. An error means that the platform gave no
+	// usable response.
 	Confirm(ctx context.Context, account Account, externalID string) (Ownership, error)
 }
 

@@ -93,10 +93,10 @@ func New(c Config, transport *transport.Client) *Platform {
 //
 // The listing does not prove absence: "The API will return approximately 600 ranked, published posts per year" (Graph
 // API reference, "Page Published Posts", Limitations; v25.0 and v26.0). A Page with two posts a day exceeds that, and
-// the reference does not say which posts are left out. A repeated text is detected only by error 506, and only directly
-// after the first one. Photos are identified by their ids, so a post with photos is found with certainty if it is
-// listed. Facebook refuses to publish the same photos twice (subcode 1366051, "These photos were already posted"), but
-// no reference documents that, and expired photos are uploaded again under new ids.
+// the reference does not document which posts are omitted. A repeated text is detected only by error 506, and only
+// directly after the first one. Photos are identified by their ids, so a post with photos is found with certainty if it
+// is listed. Facebook refuses to publish the same photos twice (subcode 1366051, "These photos were already posted"),
+// but no reference documents that, and expired photos are uploaded again under new ids.
 //
 // In two steps, the post's state shows whether it is published: it is created as a draft and published by its id.
 // Meta's SDKs contain these parameters, but do not document how they affect the post's time or the notification of

@@ -24,7 +24,7 @@ func (p *Platform) RecentPosts(ctx context.Context, account platforms.Account, w
 	}
 	found, err := meta.First[entry](ctx, &p.graph, "/"+url.PathEscape(account.ID)+"/published_posts", which, pageSize, "id,message,created_time,permalink_url", account.Token)
 	if err != nil {
-		return nil, err //nolint:wrapcheck // the error is the platform's own
+		return nil, err //nolint:wrapcheck // the error comes from the platform
 	}
 	posts := make([]platforms.ListedPost, 0, len(found))
 	for i := range found {
@@ -90,7 +90,7 @@ func (p *Platform) ParsePost(account platforms.Account, entered string) (name pl
 }
 
 // pagePost returns the id of a Page's post, from that id or from the post's number. An address may contain the id of
-// the Page's profile instead of the Page's; the account's id takes precedence.
+// the Page's profile instead of the id of the Page; the account's id takes precedence.
 func pagePost(page, post string) string {
 	switch {
 	case pagePostForm.MatchString(post):

@@ -109,8 +109,8 @@ func (h *host) identifyLinked(ctx context.Context, token platforms.Token) (platf
 
 const msgNoRefresh = "the tokens of accounts that were connected through Facebook cannot be renewed"
 
-// Refresh renews an access token of Instagram's login, which needs no refresh token. With Facebook's login, an account
-// has its Page's token, which does not expire and cannot be renewed.
+// Refresh renews an access token of Instagram's login, which does not need a refresh token. With Facebook's login, an
+// account has its Page's token, which does not expire and cannot be renewed.
 func (p *Platform) Refresh(ctx context.Context, token platforms.Token) (platforms.Token, error) {
 	h := p.hostOf(token)
 	switch {

@@ -65,7 +65,7 @@ var errorRows = meta.With(
 	meta.Row{Code: 100, Subcode: 2207023, Kind: meta.KindFile, Meaning: "the kind of media is unknown", Error: &badType, Source: codes},
 	meta.Row{Code: 352, Subcode: 2207026, Kind: meta.KindFile, Meaning: "the video is in a format that Instagram does not take", Error: &badVideo, Source: codes},
 	meta.Row{Code: 9007, Subcode: 2207027, Kind: meta.KindNotReady, Meaning: "the container is not ready", Error: &notReady, Source: codes},
-	// Herald sends no carousel of an invalid length, so the parts may be at fault.
+	// Herald does not send carousels of an invalid length, so the parts may be at fault.
 	meta.Row{Code: 100, Subcode: 2207028, Kind: meta.KindLost, Meaning: "the carousel is invalid", Error: &badCarousel, Retryable: true, Source: codes},
 	meta.Row{Code: -1, Subcode: 2207032, Kind: meta.KindMedia, Meaning: "making the container failed", Error: &notTaken, Retryable: true, Source: codes},
 	meta.Row{Code: 100, Subcode: 2207035, Kind: meta.KindContent, Meaning: "tags are refused", Error: &badTags, Source: codes},

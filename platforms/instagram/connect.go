@@ -39,8 +39,8 @@ func (c *Config) dialog() oauth2.Dialog {
 	return d
 }
 
-// Exchange exchanges a code for a token that is valid for 60 days: the account's token or, with Facebook's login, the
-// person's.
+// Exchange exchanges a code for a token that is valid for 60 days: the account's token or, with Facebook Login, the
+// user's token.
 func (p *Platform) Exchange(ctx context.Context, code platforms.Code) (platforms.Token, error) {
 	if p.config.Login == FacebookLogin {
 		return p.linked.ExchangeForPerson(ctx, &meta.Login{ID: p.config.ClientID, Secret: p.config.Secret}, code, facebookScopes)

@@ -77,8 +77,8 @@ const (
 // typeName matches the upload host's error names.
 var typeName = regexp.MustCompile(`^[A-Za-z]{1,64}$`)
 
-// classifyUpload classifies the response to an upload. It returns nil if the file was accepted. The upload host has its
-// own error format in addition to the graph's.
+// classifyUpload classifies the response to an upload. It returns nil if the file was accepted. The upload host has a
+// separate error format in addition to that of the graph.
 func (h *host) classifyUpload(resp *transport.Response, about string) *meta.Failure {
 	answer, _ := jsondoc.Decode[struct {
 		Success jsondoc.Flag `json:"success"`

@@ -55,7 +55,7 @@ type Suite struct {
 	Account map[string]any
 	// Refuses lists the texts from testPublish that the platform's documented rules do not allow.
 	Refuses []string
-	// SilentLimits reports whether the platform's responses do not say when a rate limit ends.
+	// SilentLimits reports whether the platform's responses do not contain the end of a rate limit.
 	SilentLimits bool
 	// LateProcessing reports whether the platform processes files only after publishing them, so that errors appear
 	// afterwards.

@@ -86,7 +86,7 @@ func (r Row) Waiting(wait time.Duration) Row {
 	return r
 }
 
-// Of renews another token than the table's.
+// Of renews a token other than that of the table.
 func (r Row) Of(old platforms.Token) Row {
 	r.old = old
 	return r

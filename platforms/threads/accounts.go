@@ -16,7 +16,7 @@ func (p *Platform) Identify(ctx context.Context, token platforms.Token) (platfor
 	return p.graph.Identify(ctx, "/me?fields=id,username,name,threads_profile_picture_url", token)
 }
 
-// Refresh renews an access token, which needs no refresh token.
+// Refresh renews an access token, which does not need a refresh token.
 func (p *Platform) Refresh(ctx context.Context, token platforms.Token) (platforms.Token, error) {
 	return p.graph.Renew(ctx, token, "th_refresh_token")
 }

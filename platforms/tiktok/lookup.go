@@ -133,8 +133,8 @@ func (l *listedPost) fits(job *platforms.Job) bool {
 const longestListed = 150
 
 // matchesTruncated reports whether a listed text equals the wanted one, or its beginning if TikTok may have truncated
-// it. TikTok does not say which unit it counts in, so a text may be truncated if it has at least that many bytes, the
-// smallest unit. The last character and a trailing ellipsis are ignored: truncation may have changed them.
+// it. TikTok does not document which unit it counts in, so a text may be truncated if it has at least that many bytes,
+// the smallest unit. The last character and a trailing ellipsis are ignored: truncation may have changed them.
 func matchesTruncated(want string, listed jsondoc.Text) bool {
 	all := text.Fold(listed.String())
 	if all == want {

@@ -15,7 +15,7 @@ import (
 const fetchWithin = 2 * time.Hour
 
 // The checkpoints of photos. Preparing photos means querying the account's options, and the checkpoint is the result:
-// TikTok returns no id for it, and no ticket has this form.
+// TikTok does not return an id for it, and no ticket has this form.
 const (
 	photosWithComments    = "photos:comments"
 	photosWithoutComments = "photos:no-comments"

@@ -143,7 +143,7 @@ func (p *Platform) isLost(ticket string) bool {
 // complete verifies that only the last call of an upload remains, and stores where it starts.
 func (u *upload) complete(ctx context.Context, job *platforms.Job) *platforms.Error {
 	if u.last() == 0 {
-		// No byte of the file has been read yet. If it was overwritten, its owner should learn that now.
+		// No byte of the file has been read yet. If it was overwritten, the owner should receive the error now.
 		file := &job.Content.Media[0]
 		bytes, err := file.Bytes.Open(ctx, 0, 1)
 		if err != nil {

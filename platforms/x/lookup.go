@@ -38,8 +38,8 @@ var fieldNames = []struct{ parameter, fields string }{
 
 // Lookup searches the account's timeline for the job's text, in posts created at or after job.SearchFrom.
 //
-// It skips replies to posts other than the job's, and posts that belong to other jobs. It reports absence only if X
-// returned the complete listing; otherwise it returns an error.
+// It skips replies to posts other than the post of the job, and posts that belong to other jobs. It reports absence
+// only if X returned the complete listing; otherwise it returns an error.
 func (p *Platform) Lookup(ctx context.Context, job platforms.Job) (platforms.LookupResult, error) {
 	var failure *platforms.Error
 	for _, names := range fieldNames {
@@ -230,8 +230,8 @@ const (
 	snowflakeShift = 22
 )
 
-// snowflakeTime returns when the post with this id was created, to the millisecond, or false if the id is not one of
-// X's.
+// snowflakeTime returns when the post with this id was created, to the millisecond, or false if the id is not a valid X
+// id.
 func snowflakeTime(id string) (time.Time, bool) {
 	n, err := strconv.ParseUint(id, 10, 63)
 	if err != nil || n>>snowflakeShift == 0 {

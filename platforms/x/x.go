@@ -157,7 +157,7 @@ func captionProblem(text string) string {
 var cashtag = regexp.MustCompile(`(?i)(?:^|\s)\$[a-z]{1,6}(?:[._][a-z]{1,2})?\b`)
 
 // captionWarning returns why X refuses a text from apps on its self-serve plans: a second cashtag ("Manage Posts").
-// Enterprise apps may post several, and Herald does not know its app's plan.
+// Enterprise apps may post several, and Herald cannot determine the plan of its app.
 func captionWarning(text string) string {
 	if len(cashtag.FindAllString(text, 2)) < 2 {
 		return ""

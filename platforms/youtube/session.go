@@ -153,7 +153,7 @@ func (p *Platform) querySession(ctx context.Context, s session, size int64) (ses
 	return p.parseSession(resp, s, size)
 }
 
-// send sends a part of the file that makes nothing visible.
+// send sends a part of the file that does not make the video visible.
 func (p *Platform) send(ctx context.Context, s session, file *platforms.File, offset, length int64) (sessionStatus, *platforms.Error) {
 	resp, _, failure := p.API.Upload(ctx, client.Upload{
 		Call: client.Call{Action: "upload", Method: http.MethodPut, URL: s.address, Header: span(offset, length, file.Size), Timeout: chunkTimeout},
@@ -175,9 +175,9 @@ func span(offset, length, size int64) http.Header {
 	return http.Header{"Content-Range": {fmt.Sprintf("bytes %d-%d/%d", offset, offset+length-1, size)}}
 }
 
-// put sends a request to a session. It sends no token, because the URL grants access by itself. Google's guide
-// ("Resumable Uploads") shows the Authorization header with each request, but does not document that a session requires
-// it; without it, a host named in a response never sees the channel's token.
+// put sends a request to a session. It does not send a token: the URL itself grants access. Google's guide ("Resumable
+// Uploads") shows the Authorization header with each request, but does not document that a session requires it; without
+// it, a host named in a response never sees the channel's token.
 func (p *Platform) put(ctx context.Context, s session, call client.Call) (*transport.Response, error) {
 	call.Method, call.URL = http.MethodPut, s.address
 	return p.API.Do(ctx, call)

@@ -37,7 +37,7 @@ type Classification struct {
 }
 
 // kinds are the default classifications by kind, which Graph.Kinds overrides. The texts for outages and malformed
-// responses are the same as on platforms that are not Meta's.
+// responses are the same as on platforms outside Meta.
 var kinds = map[Kind]platforms.Error{
 	KindToken: {
 		Class: platforms.ClassReconnect, Subject: platforms.SubjectAccount,

@@ -12,8 +12,8 @@ import (
 	"github.com/herald-social/herald/platforms/internal/jsondoc"
 )
 
-// Confirm reads a post by its id and compares the author's user name with the account's. A different name does not
-// prove a different owner, because user names change.
+// Confirm reads a post by its id and compares the author's user name with that of the account. A different name does
+// not prove a different owner, because user names change.
 func (g *Graph) Confirm(ctx context.Context, account platforms.Account, externalID string) (platforms.Ownership, error) {
 	if !ValidID(externalID) || account.Username == "" {
 		return platforms.OwnershipUnknown, nil

@@ -132,7 +132,7 @@ func (c Clock) NewTimer(pause time.Duration) clock.Timer {
 	return timer
 }
 
-// ClassOf returns the class of a platform's error, or "" for nil and for errors that are not a platform's.
+// ClassOf returns the class of a platform's error, or "" for nil and for errors that are not a *platforms.Error.
 func ClassOf(err error) platforms.Class {
 	if failure, ok := errors.AsType[*platforms.Error](err); ok && failure != nil {
 		return failure.Class

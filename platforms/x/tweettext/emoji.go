@@ -26,7 +26,8 @@ func emojiLength(text string, width int) int {
 }
 
 // joins reports whether the text starts with a code point that may be the second of a sequence: a joiner, a keycap, a
-// presentation selector, a flag letter, a skin tone or a tag. Most text has none of them and needs no lookup.
+// presentation selector, a flag letter, a skin tone or a tag. Most text does not contain them and does not need a
+// lookup.
 func joins(text string) bool {
 	if text[0] < 0xE2 {
 		return false

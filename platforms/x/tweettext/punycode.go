@@ -28,7 +28,7 @@ func encodable(label string, split bool) bool {
 	if ascii(label) {
 		return len(label) <= maxLabel
 	}
-	// The encoded form has at least one character for each of the label's.
+	// The encoded form has at least as many characters as the label.
 	if utf8.RuneCountInString(label) > maxLabel {
 		return false
 	}

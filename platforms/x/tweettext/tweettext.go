@@ -6,7 +6,7 @@
 //
 // The reference is twitter-text 3.1.0, the library that X publishes and that its own client uses, including where its
 // results differ from a newer Unicode or a newer root zone. Two differences are visible: an emoji sequence newer than
-// Emoji 11 has the total weight of its parts, and a bare domain whose top-level domain the library does not know has
+// Emoji 11 has the total weight of its parts, and a bare domain with a top-level domain that is not in the library has
 // the weight of its characters.
 //
 // All functions run in time linear in the length of the text.
