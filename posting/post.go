@@ -1,8 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package posting derives the state of a post: its phase, when it is due, and what lists show. It does no I/O and reads
-// no clock. Its subpackages contain validation, delivery decisions and the write-ahead log.
+// Package posting derives the state of a post: its phase, when it is due, and what lists show. It does not perform I/O
+// or read a clock. Its subpackages contain validation, delivery decisions and the write-ahead log.
 package posting
 
 import (
@@ -121,7 +121,7 @@ func (v View) Phase() v1alpha1.PostPhase {
 }
 
 // withdrawnForGood reports whether the post's cancellation is recorded and none of its targets may have been published.
-// A later spec, such as one with fewer targets, makes no difference.
+// A later spec, such as one with fewer targets, does not change that.
 func (v View) withdrawnForGood() bool {
 	return v.Post.Status.CancelledAt != nil && !v.Started() && !slices.ContainsFunc(v.Post.Status.Targets, func(t v1alpha1.TargetStatus) bool {
 		state := StateOf(&t)

@@ -156,8 +156,8 @@ func sentBefore(at, now time.Time) *v1alpha1.Time {
 	return v1alpha1.NewTimePtr(at)
 }
 
-// searchMargin is how far a platform's clock may be behind the manager's. It is generous: older posts are ruled out by
-// text and owner, whereas a search that starts too late would report a published post as absent.
+// searchMargin is how far a platform's clock may be behind the manager's clock. It is generous: older posts are ruled
+// out by text and owner, whereas a search that starts too late would report a published post as absent.
 const searchMargin = time.Minute
 
 // SearchFrom returns the earliest time, by the platform's clock, when the attempt may have been published.

@@ -70,8 +70,8 @@ func cancel() Write {
 
 const acceptedMessage = "the post passed every rule"
 
-// mayHaveBeenSent reports whether the object is a backup copy of a post that was already due. Edits make no difference:
-// no target is sent until a user has resolved the undecided ones.
+// mayHaveBeenSent reports whether the object is a backup copy of a post that was already due. Edits do not matter: no
+// target is sent until a user has resolved the undecided ones.
 func (f *Facts) mayHaveBeenSent() bool {
 	entries := f.Post.Status.Targets
 	isKnown := len(entries) > 0 && len(undecided(f.Post)) == 0 && !slices.ContainsFunc(entries, func(t v1alpha1.TargetStatus) bool {

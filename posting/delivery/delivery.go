@@ -94,7 +94,7 @@ type PreparationState int
 
 // The states of a preparation.
 const (
-	// PreparationNotNeeded: the target needs no preparation.
+	// PreparationNotNeeded: the target does not need preparation.
 	PreparationNotNeeded PreparationState = iota
 	// PreparationMissing: the preparation has not started.
 	PreparationMissing
@@ -153,7 +153,7 @@ type (
 	Record struct{}
 	// Resolve records the resolutions in the annotation.
 	Resolve struct{ Value string }
-	// Lookup asks the platforms how the targets' open attempts ended.
+	// Lookup requests the outcome of the targets' open attempts from the platforms.
 	Lookup struct{ Targets []int }
 	// Prepare starts preparing targets. Decide is called again afterwards.
 	Prepare struct {
@@ -165,7 +165,8 @@ type (
 		Target int
 		Ahead  bool
 	}
-	// FindEarlier asks the archive how an earlier post with the same name ended. Decide is called again afterwards.
+	// FindEarlier requests the outcome of an earlier post with the same name from the archive. Decide is called again
+	// afterwards.
 	FindEarlier struct{}
 	// Claim claims targets in one write, sends them and records the results.
 	Claim struct{ Targets []int }

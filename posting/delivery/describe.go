@@ -75,7 +75,7 @@ func describeFinished(post *v1alpha1.Post, now time.Time) {
 	}
 }
 
-// latchCancel records a cancellation, which from then on applies whatever the spec says.
+// latchCancel records a cancellation, which from then on applies regardless of the spec.
 func latchCancel(post *v1alpha1.Post) {
 	if s := &post.Status; s.CancelledAt == nil && s.Finished && posting.Of(post).Phase() == v1alpha1.PhaseCancelled {
 		s.CancelledAt = s.FinishedAt
@@ -114,7 +114,7 @@ func summarize(post *v1alpha1.Post) conditions.Summary {
 	}
 }
 
-// cancelled returns the message of a cancelled post. If the spec asks to publish it, the message says what to do.
+// cancelled returns the message of a cancelled post. If the spec requests publication, the message contains the remedy.
 func cancelled(post *v1alpha1.Post) string {
 	if post.Spec.Cancelled {
 		return "cancelled; nothing was published"

@@ -32,7 +32,7 @@ const (
 	EarlierFetched
 	// EarlierUnavailable: the archive does not answer.
 	EarlierUnavailable
-	// EarlierDisabled: this installation keeps no records.
+	// EarlierDisabled: this installation does not keep records.
 	EarlierDisabled
 )
 

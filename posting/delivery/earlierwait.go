@@ -32,8 +32,8 @@ func (f *Facts) earlierDeadline() time.Time {
 	return since.Add(f.Settings.StartingDeadline)
 }
 
-// deferForTeam makes a post that has to know about an earlier one wait while no team owns its namespace, because only
-// the team's archive can tell. It returns no actions if the post may proceed.
+// deferForTeam makes a post that depends on an earlier one wait while no team owns its namespace: only the team's
+// archive contains the earlier post. It returns no actions if the post may proceed.
 func (f *Facts) deferForTeam() []Action {
 	if !f.Unowned || !f.requiresEarlier() {
 		return nil

@@ -177,7 +177,7 @@ var notSentAnyMore = v1alpha1.Blocked{
 
 // recordUncertain handles a post that is deleted after a possible rollback and before its lookup. It marks the targets
 // as undecided, so that the record shows an unknown outcome and the user is asked if the post is applied again. Merging
-// with the stored record keeps what that already knows.
+// with the stored record keeps the outcomes that are already in it.
 func (f *Facts) recordUncertain() []Action {
 	post, by := f.Post, f.Rollback.UncertainSince
 	if f.rollbackUnresolved() && f.Rollback.DetectedAt.After(by) {
@@ -189,7 +189,7 @@ func (f *Facts) recordUncertain() []Action {
 	return f.markUndecided(maybePublished)
 }
 
-// maybePublished blocks a post that may have been published although the cluster's state says otherwise.
+// maybePublished blocks a post that may have been published despite the state in the cluster.
 var maybePublished = v1alpha1.Blocked{
 	Reason: v1alpha1.ReasonOutcomeUnknown,
 	Problem: "not sent: the cluster was, or may have been, put back to an earlier state, such as a snapshot of etcd, in which this post was not published yet, and " +

@@ -1,7 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package forecast predicts which uploads will finish after their posts are due. It reads no clock and does no I/O.
+// Package forecast predicts which uploads will finish after their posts are due. It does not read a clock or perform
+// I/O.
 package forecast
 
 import (

@@ -1,8 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package retention determines how long a finished post is kept in the cluster and in the archive. It does no I/O and
-// reads no clock.
+// Package retention determines how long a finished post is kept in the cluster and in the archive. It does not perform
+// I/O or read a clock.
 package retention
 
 import (

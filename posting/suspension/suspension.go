@@ -1,7 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package suspension keeps a team's list of suspensions and shifts deadlines by them. It does no I/O and reads no
+// Package suspension keeps a team's list of suspensions and shifts deadlines by them. It does not perform I/O or read a
 // clock.
 package suspension
 

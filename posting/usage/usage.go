@@ -60,7 +60,7 @@ type Refusal struct {
 // Reservation is a request for what a post will use once it is created.
 type Reservation struct {
 	Post string
-	// Request tells concurrent requests for a post apart. It is empty if there can be only one.
+	// Request distinguishes concurrent requests for a post. It is empty if there can be only one.
 	Request string
 	Uses    []Use
 }
@@ -75,7 +75,7 @@ type PostUses struct {
 	Uses []Use
 }
 
-// Reserve adds a request's uses. If any exceeds the limit, it adds nothing and returns the refused targets.
+// Reserve adds a request's uses. If any exceeds the limit, it does not add entries and returns the refused targets.
 func Reserve(u *v1alpha1.Usage, r Reservation, limit int, now time.Time) []Refusal {
 	others := without(u, r.Post, r.Request)
 	next := slices.Clone(others)
