@@ -110,8 +110,8 @@ func hostOf(address string) (host string, insecure bool, err error) {
 }
 
 // storeOrigins returns the origins that browsers upload files to and load them from, separated by a space, for the
-// Content-Security-Policy: the store's origin and the bucket's, which some stores put into the host name. It is empty
-// without a store.
+// Content-Security-Policy: the origins of the store and of the bucket, which some stores put into the host name. It is
+// empty without a store.
 func storeOrigins(c *configv1alpha1.Media) string {
 	if c == nil {
 		return ""

@@ -25,8 +25,8 @@ import (
 	"github.com/herald-social/herald/platforms/youtube"
 )
 
-// loadPlatforms returns the registry of the configured platforms. An apiserver without the web application needs no app
-// secrets and passes nil. now is the clock for the expiry of tokens and limits.
+// loadPlatforms returns the registry of the configured platforms. An apiserver without the web application does not
+// need app secrets and passes nil. now is the clock for the expiry of tokens and limits.
 func loadPlatforms(config *configv1alpha1.Platforms, client *transport.Client, secrets *secrets, now clock.Clock) (platforms.Registry, error) {
 	registry := platforms.Registry{}
 	access := func(platform v1alpha1.Platform, c *configv1alpha1.Platform) platforms.Config {

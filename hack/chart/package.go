@@ -25,7 +25,7 @@ import (
 
 // packaged writes the chart of a checkout as an archive into a folder and returns the archive's name. The version is
 // that of the images from the same build, such as v0.2.0 or v0.2.0-5-g1a2b3c4, and becomes the chart's default tag. The
-// annotations tell Artifact Hub about the release: https://artifacthub.io/docs/topics/annotations/helm/
+// annotations describe the release to Artifact Hub: https://artifacthub.io/docs/topics/annotations/helm/
 func packaged(checkout, version, folder string) (string, error) {
 	parsed, err := semver.StrictNewVersion(strings.TrimPrefix(version, "v"))
 	if err != nil || !strings.HasPrefix(version, "v") {

@@ -26,7 +26,7 @@ type finding struct {
 	check, object, rendering, words string
 }
 
-// explanation says why the findings of a check may be ignored.
+// explanation is the reason to ignore the findings of a check.
 type explanation struct {
 	Check string `json:"check"`
 	// Objects are path.Match patterns for KIND/NAME, or for RENDERING:KIND/NAME.

@@ -24,7 +24,7 @@ import (
 	"time"
 )
 
-// Exit codes, as in herald: a usage error has its own.
+// Exit codes, as in herald: a usage error has a different code.
 const (
 	exitFailure = 1
 	exitUsage   = 2

@@ -20,7 +20,7 @@ import (
 // variable is the environment variable that selects the active mutant; if it is not set, there is none.
 const variable = "HERALD_MUTANT"
 
-// chooser is a file added to the mutated package. It tells the package's functions which mutant is active.
+// chooser is a file added to the mutated package. The package's functions read it to determine which mutant is active.
 const chooser = `
 
 import (

@@ -87,7 +87,7 @@ func (*Platform) Find(r *http.Request) (post, username string) {
 	return "", r.PathValue("username")
 }
 
-// Links returns nothing: Instagram does not link addresses in captions.
+// Links returns no links: Instagram does not link addresses in captions.
 func (*Platform) Links(string) [][2]int { return nil }
 
 // Register adds the API to mux, once per login flow.

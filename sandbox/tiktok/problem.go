@@ -12,7 +12,7 @@ import (
 	"github.com/herald-social/herald/sandbox/simulator"
 )
 
-// envelope wraps every response except the token endpoint's. Failures have data too, which may be empty.
+// envelope wraps every response except that of the token endpoint. Failures have data too, which may be empty.
 type envelope struct {
 	Data  any      `json:"data"`
 	Error envError `json:"error"`
@@ -78,7 +78,7 @@ func (d dialect) Fail(w http.ResponseWriter, op faults.Operation, status int) {
 	d.p.fail(w, status, code, http.StatusText(status))
 }
 
-// RateLimited responds with 429. TikTok does not say when to retry: its window is a sliding minute.
+// RateLimited responds with 429. TikTok does not document when to retry: its window is a sliding minute.
 func (d dialect) RateLimited(w http.ResponseWriter, _ *faults.Request, op faults.Operation, _ time.Duration) {
 	if op == faults.RefreshToken {
 		d.p.oauthFail(w, http.StatusTooManyRequests, "rate_limit_exceeded", rateExceeded)

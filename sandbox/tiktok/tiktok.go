@@ -99,7 +99,7 @@ func (*Platform) Find(r *http.Request) (post, username string) {
 	return r.PathValue("id"), strings.TrimPrefix(r.PathValue("username"), "@")
 }
 
-// Links returns nothing: TikTok does not linkify URLs in captions.
+// Links returns no links: TikTok does not linkify URLs in captions.
 func (*Platform) Links(string) [][2]int { return nil }
 
 // Register adds the API to mux. TikTok's paths end in a slash and do not exist without it.

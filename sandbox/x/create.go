@@ -175,7 +175,7 @@ func (p *Platform) readTweet(r *faults.Request, author state.Account) (state.Dra
 	return draft, p.broken("a post could not be encoded", "", err)
 }
 
-// checkText enforces the limits on a post's text. A post with media needs no text.
+// checkText enforces the limits on a post's text. A post with media does not need a text.
 func checkText(text string, media bool) *problem {
 	switch weight := weigh(text); {
 	case !media && strings.TrimSpace(text) == "":

@@ -22,7 +22,7 @@ type tokenAnswer struct {
 	RefreshToken string `json:"refresh_token,omitempty"`
 }
 
-// X responds to an invalid token or code with invalid_request, where the standard says invalid_grant
+// X responds to an invalid token or code with invalid_request, where the standard requires invalid_grant
 // (plhery/node-twitter-api-v2#496). badToken is its description for a refresh token.
 const (
 	badGrant = "invalid_request"

@@ -114,7 +114,7 @@ func usedUp() *problem {
 		"'Video Uploads' and limit 'Video Uploads per day' of service 'youtube.googleapis.com' for consumer 'project_number:1'.")
 }
 
-// RateLimited responds with 403 rateLimitExceeded. Google does not say when to retry.
+// RateLimited responds with 403 rateLimitExceeded. Google does not document when to retry.
 func (dialect) RateLimited(w http.ResponseWriter, _ *faults.Request, op faults.Operation, _ time.Duration) {
 	if op == faults.RefreshToken {
 		oauthFail(w, http.StatusTooManyRequests, "rate_limit_exceeded", "Rate Limit Exceeded")

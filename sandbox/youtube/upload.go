@@ -29,7 +29,7 @@ type span struct {
 	query bool
 }
 
-// unknown is the total of a file whose length the client does not know yet, written as *.
+// unknown is the total of a file whose length is not known yet, written as *.
 const unknown = -1
 
 var (
@@ -238,7 +238,7 @@ func (p *Platform) change(session string, kept detail) error {
 	return err
 }
 
-// publishVideo publishes a video on the channel. On a private account the video is private whatever the request says.
+// publishVideo publishes a video on the channel. On a private account the video is private, regardless of the request.
 // YouTube's errors about the file appear after processing.
 func (p *Platform) publishVideo(account state.Account, session state.Container, kept detail, file blobs.Blob) (state.Post, error) {
 	kept.ReadyAt, kept.Failure = p.Clock.Now().Add(account.Settings.Work(processing)).UTC(), account.Settings.ProcessingError

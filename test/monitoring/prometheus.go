@@ -18,8 +18,8 @@ import (
 	"time"
 )
 
-// Program finds one of Prometheus's programs: Debian's, unpacked into a checkout's bin/prometheus, or otherwise the one
-// in PATH.
+// Program finds one of Prometheus's programs: the Debian package, unpacked into bin/prometheus of a checkout, or
+// otherwise the one in PATH.
 func Program(checkout, name string) (string, error) {
 	if path, err := exec.LookPath(filepath.Join(checkout, "bin", "prometheus", "usr", "bin", name)); err == nil {
 		return filepath.Abs(path)

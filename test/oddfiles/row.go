@@ -3,7 +3,7 @@
 
 // Package oddfiles contains unusual but valid media files, as phones, cameras and tools write them, and what is
 // expected of them on each platform. It generates the files from the repository's small samples and with ffmpeg. The
-// tests send them through the whole stack, and decode the published files with a decoder other than Herald's.
+// tests send them through the whole stack, and decode the published files with a different decoder than Herald.
 package oddfiles
 
 import (
@@ -101,7 +101,7 @@ func unusable(says string) Want { return Want{All: refused(says)} }
 
 // Row is one file.
 type Row struct {
-	// Name is the name of the file. It says what is odd about it.
+	// Name is the name of the file. It describes what is unusual about the file.
 	Name string
 	// Reason names something that writes such files, or a bug report.
 	Reason string

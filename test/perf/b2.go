@@ -276,7 +276,7 @@ func (b *b2) restart(ctx context.Context) error {
 	return b.stack.StartHerald(ctx)
 }
 
-// awaitPublished waits until the given number of posts is published. It asks the platforms and not the API server,
+// awaitPublished waits until the given number of posts is published. It polls the platforms and not the API server,
 // whose time is being measured.
 func (b *b2) awaitPublished(ctx context.Context, posts int) error {
 	return until(ctx, pollEvery, fmt.Sprintf("%d calls have come to the platforms", posts), func(ctx context.Context) (bool, error) {

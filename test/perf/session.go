@@ -59,8 +59,8 @@ type session struct {
 
 func (s *session) sayf(format string, args ...any) { fmt.Fprintf(s.out, format+"\n", args...) }
 
-// open starts all processes, with their state in dir, and connects the accounts. It stops Herald again, since each
-// round starts its own.
+// open starts all processes, with their state in dir, and connects the accounts. It stops Herald again: each round
+// starts a new one.
 func (s *session) open(ctx context.Context, dir string) (err error) {
 	s.sayf("starting a control plane, the sandbox and Herald; connecting %d accounts of %d teams", s.connections, s.teams)
 	built, bin := filepath.Join(s.root, "bin"), filepath.Join(dir, "bin")

@@ -181,7 +181,7 @@ func (c *closure) resolve(name *string) (*Package, bool) {
 	return nil, false
 }
 
-// document adds the files that say where a package comes from and under which licence.
+// document adds the files that contain a package's origin and licence.
 func (c *closure) document(p *Package) {
 	// Scanners look here for the installed packages of images without dpkg.
 	c.files.Add("/var/lib/dpkg/status.d/"+p.Name, 0o644, p.Control)

@@ -33,7 +33,7 @@ func Fetch(lock Lock, dir string) ([]string, error) {
 			continue
 		}
 		missing[path] = pin
-		// apt considers a file up to date if it is newer than the mirror's.
+		// apt considers a file up to date if it is newer than the file on the mirror.
 		if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return nil, err
 		}

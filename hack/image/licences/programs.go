@@ -18,14 +18,14 @@ import (
 	"strings"
 )
 
-// Store knows the folders of Go's modules and standard library.
+// Store holds the folders of Go's modules and standard library.
 type Store struct {
 	// Modules is GOMODCACHE; Root is GOROOT.
 	Modules, Root string
 	known         map[debug.Module]Module
 }
 
-// Open asks the go command for its folders.
+// Open reads its folders from the go command.
 func Open() (*Store, error) {
 	out, err := run("", "env", "GOMODCACHE", "GOROOT")
 	if err != nil {

@@ -25,7 +25,7 @@ type File struct {
 	Content []byte
 }
 
-// Tree maps absolute paths, without a trailing slash, to files. Folders that contain files need no entry.
+// Tree maps absolute paths, without a trailing slash, to files. Folders that contain files do not need an entry.
 type Tree map[string]File
 
 // Add adds a regular file.

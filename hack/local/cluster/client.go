@@ -26,7 +26,8 @@ const fieldOwner = "herald-local"
 // pollEvery is how often Until polls.
 const pollEvery = 50 * time.Millisecond
 
-// NewClient returns a client for the kubeconfig that knows all kinds in this package. It does not send a request yet.
+// NewClient returns a client for the kubeconfig that supports all kinds in this package. It does not send a request
+// yet.
 func NewClient(kubeconfig string) (client.WithWatch, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {

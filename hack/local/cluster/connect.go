@@ -66,7 +66,7 @@ func connect(ctx context.Context, c client.Client, platform v1alpha1.Platform, g
 	})
 }
 
-// requestProbe asks the manager to probe the connection now, and returns the value that the manager will copy to the
+// requestProbe requests an immediate probe of the connection, and returns the value that the manager will copy to the
 // status. The status may be hours old, and the tokens may have expired since then.
 func requestProbe(ctx context.Context, c client.Client, connection *v1alpha1.Connection) (string, error) {
 	asked := rand.Text()

@@ -152,7 +152,7 @@ func (c *Child) runOnce(stopping, killing <-chan struct{}) string {
 	}
 	ended := make(chan struct{})
 	go func() {
-		// The process state says the same as Wait's error.
+		// The process state contains the same information as the error of Wait.
 		_ = command.Wait()
 		close(ended)
 	}()

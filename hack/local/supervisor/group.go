@@ -35,7 +35,7 @@ type Group struct {
 }
 
 // OpenGroup opens the group file at path. It kills any processes left over from an earlier run and waits for them to
-// exit or for ctx to be done. The caller must ensure that nobody else uses the file.
+// exit or for ctx to be done. The caller must ensure that the file is not used otherwise.
 func OpenGroup(ctx context.Context, path string) (*Group, error) {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {

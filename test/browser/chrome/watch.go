@@ -204,7 +204,7 @@ func (p *Page) Forget() []string {
 	return problems
 }
 
-// Opened returns the addresses of other applications opened by the page, such as an editor's.
+// Opened returns the addresses of other applications, such as an editor, that the page opened.
 func (p *Page) Opened() []string {
 	p.watched.mu.Lock()
 	defer p.watched.mu.Unlock()

@@ -39,7 +39,7 @@ const (
 	linkLife = time.Hour
 )
 
-// Options say where a run finds its files and where its output goes.
+// Options are the locations of a run's files and output.
 type Options struct {
 	// Checkout is the repository's folder, whose bin/ contains the programs.
 	Checkout string

@@ -15,7 +15,7 @@ type Site struct {
 	Page *chrome.Page
 	// URL is the site's address without a trailing slash.
 	URL string
-	// Zone is the user's time zone, which must be the same as the page's.
+	// Zone is the user's time zone, which must be the same as the time zone of the page.
 	Zone *time.Location
 }
 

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package cluster connects a process to the Kubernetes API: it finds the API, waits for it, follows its clock, and
-// tells which namespaces can be served.
+// determines which namespaces can be served.
 package cluster
 
 import (
@@ -34,8 +34,8 @@ type API struct {
 	Clock *apiclock.Clock
 }
 
-// Connect finds the Kubernetes API and the namespace of this process. It makes no request. kubeconfig is the path of a
-// file, or empty inside a cluster.
+// Connect finds the Kubernetes API and the namespace of this process. It does not send a request. kubeconfig is the
+// path of a file, or empty inside a cluster.
 func Connect(kubeconfig, userAgent string) (*API, error) {
 	rules := &clientcmd.ClientConfigLoadingRules{ExplicitPath: kubeconfig}
 	loader := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, nil)

@@ -58,7 +58,7 @@ type Options struct {
 
 // Stack is a control plane, the sandbox and, between its start and its stop, Herald.
 type Stack struct {
-	// Setup knows the address of each process.
+	// Setup contains the address of each process.
 	Setup *processes.Setup
 	// Kubernetes is a client with an administrator's rights and without a cache.
 	Kubernetes client.WithWatch
@@ -106,9 +106,9 @@ func Start(ctx context.Context, options Options) (*Stack, error) {
 	return s, nil
 }
 
-// startServers starts all processes except Herald's. More garbage collection workers speed up the removal of posts
-// between two rounds. Profiling is on because taking a heap profile runs a garbage collection before the heap is
-// measured.
+// startServers starts all processes except the manager and the apiserver. More garbage collection workers speed up the
+// removal of posts between two rounds. Profiling is on because taking a heap profile runs a garbage collection before
+// the heap is measured.
 func (s *Stack) startServers(ctx context.Context) error {
 	for _, spec := range []supervisor.Spec{
 		s.Setup.Etcd(), s.Setup.KubeAPIServer("--delete-collection-workers=16", "--profiling=true"), s.Setup.Store(), s.Setup.Sandbox("--log-level", "warn"),
