@@ -18,8 +18,8 @@ const (
 	// MaxBodyBytes limits how many bytes of request bodies are in memory, from the first byte read until the response
 	// is written. Processing a body takes up to five times its size, 40 MiB in total.
 	MaxBodyBytes = 8 << 20
-	// bodyShare is the divisor for the part of the limit that one caller may use: the largest form. A caller with large
-	// bodies leaves the rest to others.
+	// bodyShare is the divisor for the part of the limit that one caller may use, which is enough for the largest form.
+	// The rest remains available to other callers.
 	bodyShare = 4
 	// smallBody is the size in bytes up to which a body may also use the last quarter: all posts that fit on a screen.
 	// Callers with large bodies cannot block them.

@@ -21,7 +21,7 @@ const (
 	longHeader = 4 << 10
 	// maxLongHeaders limits connections with a long unfinished header. Each takes a few times its size.
 	maxLongHeaders = 128
-	// shortestIdle is how long a connection may at least be idle while there is room.
+	// shortestIdle is the minimum time that a connection may be idle while there is room.
 	shortestIdle = 5 * time.Second
 	// settling is how long a connection may take for its handshake and its request's header.
 	settling = 5 * time.Second

@@ -66,7 +66,7 @@ func (h *Handlers) link(w http.ResponseWriter, r *http.Request) {
 }
 
 // returning is the name and sealing purpose of the cookie that holds the page to return to after signing in: a one-time
-// link arrives outside the browser, and carries no such address.
+// link arrives outside the browser, and does not carry such an address.
 const returning = "herald_return"
 
 // remember stores the requested page until the person opens a link.

@@ -64,8 +64,7 @@ func (v *visit) teamName() string { return nameOf(v.team) }
 // path returns the path of one of the team's pages.
 func (v *visit) path(page string) string { return "/teams/" + v.namespace + "/" + page }
 
-// handler serves a visit. If it returns one of package bridge's errors, the error is shown to the person; any other is
-// logged.
+// handler serves a visit. An error of package bridge is shown to the user; any other is logged.
 type handler func(w http.ResponseWriter, v *visit) error
 
 // right is a right that a page requires: a verb and one of Herald's resources.

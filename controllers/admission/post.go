@@ -116,7 +116,8 @@ func (p *PostValidator) ValidateDelete(context.Context, *v1alpha1.Post) (admissi
 }
 
 // validate rejects a post that contradicts existing objects or exceeds the size limits or the team's budget. Missing
-// objects only cause a warning, because a GitOps tool applies a whole set at once. stored is the post before, or nil.
+// objects only cause a warning, because a GitOps tool applies a whole set at once. stored is the previous version of
+// the post, or nil.
 func (p *PostValidator) validate(ctx context.Context, stored, post *v1alpha1.Post) (admission.Warnings, error) {
 	if !p.Namespaces.Include(post.Namespace) {
 		return nil, nil

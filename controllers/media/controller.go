@@ -99,7 +99,7 @@ type Options struct {
 	MayDelete func(ctx context.Context) error
 	// Namespaces are the namespaces that this installation serves. Files of other namespaces stay in the store.
 	Namespaces configv1alpha1.Namespaces
-	// Owned reports whether a team owns a namespace. No file is accepted in other namespaces.
+	// Owned reports whether a team owns a namespace. Files are not accepted in other namespaces.
 	Owned func(ctx context.Context, namespace string) (bool, error)
 	// Owner returns a namespace's team, whose budget limits pending files, or nil. If Owner is nil, there is no limit.
 	Owner func(ctx context.Context, namespace string) (*v1alpha1.Team, error)

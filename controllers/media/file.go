@@ -37,7 +37,7 @@ func fileKeys(obj client.Object) []string {
 }
 
 // discard deletes a Media's files and their renditions. It keeps a file that another Media refers to and, in another
-// cluster's bucket, a file under a key from a backup. The sweep deletes those once it may.
+// cluster's bucket, a file under a key from a backup. The sweep deletes those as soon as this is allowed.
 func (r *Reconciler) discard(ctx context.Context, m *v1alpha1.Media) error {
 	var problems []error
 	for _, key := range fileKeys(m) {

@@ -129,7 +129,8 @@ type Options struct {
 	PrepareAhead time.Duration
 	// StartingDeadline limits how late a scheduled post may be and how long temporary refusals are retried (default 1 h).
 	StartingDeadline time.Duration
-	// LongestDelay is how late a post may be whose platform announced pauses (default 6 h, at least StartingDeadline).
+	// LongestDelay is how late a post may be published if its platform announced pauses (default 6 h, at least
+	// StartingDeadline).
 	LongestDelay time.Duration
 	// SendWindow is the time after a claim within which its call must start (default 5 s).
 	SendWindow time.Duration

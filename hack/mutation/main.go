@@ -29,7 +29,8 @@ const (
 	testMemoryKiB = 8 << 20
 )
 
-// alsoTested are packages whose tests cover another package too. They run if that package's own tests detect nothing.
+// alsoTested are packages whose tests cover another package too. They run if the tests of that package do not detect a
+// mutant.
 var alsoTested = map[string][]string{
 	"posting": {"posting/rules", "posting/attempt", "posting/delivery"},
 }

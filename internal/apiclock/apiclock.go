@@ -25,7 +25,7 @@ import (
 const (
 	// tolerance is the smallest certain difference that is corrected. It never corrects machines with NTP.
 	tolerance = 500 * time.Millisecond
-	// resolution is the resolution of the Date header: a response was sent at some moment within the second it names.
+	// resolution is the resolution of the Date header: the response was sent at some time within that second.
 	resolution = time.Second
 	// maxSamples is the number of responses to remember, and sampleTTL is how long. Two clocks diverge by at most 1/drift
 	// of the elapsed time: NTP gives up beyond 500 ppm.

@@ -38,8 +38,8 @@ type PruneOptions struct {
 // returns how many it removed, and whether some are left.
 //
 // The time at which a record was written does not reveal when its post last existed. So each call stores in the bucket
-// which records were unreferenced, and a record is removed once every call for long enough has found it unreferenced. A
-// post that returns in the meantime finds its record, and so do the posts of a rebuilt cluster.
+// which records were unreferenced, and a record is removed once every call during the grace period has found it
+// unreferenced. A post that returns in the meantime finds its record, and so do the posts of a rebuilt cluster.
 func (a *Archive) Prune(ctx context.Context, team Team, f PruneOptions) (n int, left bool, err error) {
 	if a.Absent() {
 		return 0, false, nil

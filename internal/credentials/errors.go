@@ -28,7 +28,7 @@ const (
 	Unverified Reason = "Unverified"
 )
 
-// Error describes a problem with a Connection's credentials. Its message contains nothing from the Secret.
+// Error describes a problem with a Connection's credentials. Its message does not contain data from the Secret.
 type Error struct {
 	Reason Reason
 	// Key is the Secret key at fault. It is set with Invalid.

@@ -3,9 +3,9 @@
 
 // Package installation holds the state of a whole installation: who owns its bucket, and whether it is suspended.
 //
-// Files in a bucket that belong to no object in the cluster are removed after a while. A second cluster with the same
-// bucket, for example one restored from a backup, would remove the first one's files. So a marker in the bucket
-// contains the id of the cluster that may remove files, and only an administrator can change it.
+// Files that do not belong to an object in the cluster are removed from the bucket after a while. A second cluster with
+// the same bucket, for example one restored from a backup, would remove the first one's files. So a marker in the
+// bucket contains the id of the cluster that may remove files, and only an administrator can change it.
 package installation
 
 import (

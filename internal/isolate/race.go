@@ -6,5 +6,5 @@
 package isolate
 
 // raceEnabled marks a program built with the race detector. The detector needs more memory than any limit allows, and
-// calls that no filter permits, so such a program, which only tests use, decodes unconfined.
+// system calls that the filters reject. Such a program, which only tests use, therefore decodes without confinement.
 const raceEnabled = true

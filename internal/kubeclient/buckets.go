@@ -15,7 +15,7 @@ import (
 )
 
 // mediaBuckets is the number of buckets for media file names. An index by name would have an entry of about 200 bytes
-// for each of the 10,000 files that a post can name. An index by bucket has at most mediaBuckets entries per post.
+// for each of the 10,000 files that a post can refer to. An index by bucket has at most mediaBuckets entries per post.
 const mediaBuckets = 256
 
 var bucketNames = func() (all [mediaBuckets]string) {

@@ -87,7 +87,8 @@ func Check(addr netip.Addr) error {
 }
 
 // Control is for net.Dialer. It checks the address of each connection after its name was resolved, so that neither a
-// redirect nor a name that resolves differently later leads elsewhere. allow returns an error for forbidden addresses.
+// redirect nor a name that later resolves differently leads to a forbidden address. allow returns an error for
+// forbidden addresses.
 func Control(allow func(netip.Addr) error) func(network, address string, c syscall.RawConn) error {
 	return func(_, address string, _ syscall.RawConn) error {
 		to, err := netip.ParseAddrPort(address)

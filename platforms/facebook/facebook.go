@@ -89,7 +89,8 @@ func New(c Config, transport *transport.Client) *Platform {
 }
 
 // Capabilities declares Facebook's rules for Pages. As in the HTTP contract, a message has no maximum length: Facebook
-// documents none, and reports a text that it refuses. Page tokens do not expire, so there is no RefreshLead.
+// does not document one, and returns an error for a text that it rejects. Page tokens do not expire, so there is no
+// RefreshLead.
 //
 // The listing does not prove absence: "The API will return approximately 600 ranked, published posts per year" (Graph
 // API reference, "Page Published Posts", Limitations; v25.0 and v26.0). A Page with two posts a day exceeds that, and

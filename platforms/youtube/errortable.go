@@ -9,7 +9,7 @@ import "github.com/herald-social/herald/platforms"
 type errorRow struct {
 	// code is an error's reason, or the result of YouTube's processing of a video.
 	code string
-	// kind is what the code means, in a few words.
+	// kind is a short description of the code.
 	kind string
 	// err is the classifier's result. Its texts do not vary between calls.
 	err platforms.Error

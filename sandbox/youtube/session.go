@@ -46,7 +46,8 @@ type detail struct {
 	Type string `json:"type"`
 	// ReadyAt is when YouTube's processing is finished. It is zero for a session.
 	ReadyAt time.Time `json:"ready_at,omitzero"`
-	// Failure is the error that processing will report, if any. For a session, it is why no video was published.
+	// Failure is the error that processing will report, if any. For a session, it is the reason why the video was not
+	// published.
 	Failure string `json:"failure,omitempty"`
 	// Seconds is the duration of the video.
 	Seconds   int64        `json:"seconds,omitempty"`

@@ -40,8 +40,8 @@ type operator struct {
 	all    sync.WaitGroup
 }
 
-// withNeighbour runs a benchmark beside another operator that makes the configured number of concurrent requests, and
-// adds a row for it. If none is configured, the benchmark runs alone.
+// withNeighbour runs a benchmark alongside another operator that makes the configured number of concurrent requests,
+// and adds a row for it. If none is configured, the benchmark runs alone.
 func (s *session) withNeighbour(ctx context.Context, r *report, id string, work func() error) error {
 	if s.neighbour == 0 {
 		return work()

@@ -22,7 +22,8 @@ import (
 type FFmpegRun struct {
 	// Path is the path of ffmpeg.
 	Path string
-	// Child are the arguments that make this program become another one within Limits, followed by that one's path.
+	// Child are the arguments with which this program applies Limits and executes another program, whose path follows
+	// them.
 	Child  []string
 	Limits isolate.Limits
 	// Arguments returns ffmpeg's arguments, given the video's address.

@@ -26,7 +26,7 @@ var update = flag.Bool("update", false, "write the tables of docs/platform-error
 type Row struct {
 	// Code is the platform's name for the error.
 	Code string
-	// Kind is what the code means, in a few words.
+	// Kind is a short description of the code.
 	Kind string
 	// Error is what the classifier returns for the code. Its class and subject determine the columns "who acts" and
 	// "what Herald does".

@@ -77,7 +77,7 @@ func (g *Graph) Renew(ctx context.Context, token platforms.Token, grant string) 
 	return oauth2.ParseToken(&g.Client, body, token, g.Clock.Now())
 }
 
-// quotaPause is how long an account pauses when its posting quota is used up. The quota covers a sliding window of 24
+// quotaPause is how long an account pauses when its posting quota is exhausted. The quota covers a sliding window of 24
 // hours, and Meta does not report when the oldest post leaves it.
 const quotaPause = 30 * time.Minute
 

@@ -26,8 +26,8 @@ type Failure struct {
 // NewFailure returns a failure without a graph error.
 func NewFailure(err *platforms.Error) *Failure { return &Failure{Error: err, GraphError: new(Error)} }
 
-// Classification is how Herald reacts to an error. Its texts may contain {platform}, {about} for what the call is
-// about, and {error} for the graph's name for the error.
+// Classification is how Herald reacts to an error. Its texts may contain {platform}, {about} for the subject of the
+// call, and {error} for the graph's name for the error.
 type Classification struct {
 	platforms.Error
 
@@ -103,7 +103,7 @@ var kinds = map[Kind]platforms.Error{
 	},
 }
 
-// Classify classifies an unsuccessful response. about is what the call is about.
+// Classify classifies an unsuccessful response. about is the subject of the call.
 func (g *Graph) Classify(resp *transport.Response, about string) *Failure {
 	said := g.Errors.Parse(resp)
 	bad := g.Explain(said, about)

@@ -63,8 +63,8 @@ func (m *ContainerCache) isNew(id string, now time.Time) bool {
 	return known && now.Sub(c.(createdContainer).at) < newFor //nolint:forcetypeassert // all entries have this type
 }
 
-// isUnpublished reports whether a container is known to be unpublished without asking the graph: this process created
-// it recently, and every call for it was refused.
+// isUnpublished reports whether a container is known to be unpublished without a request to the graph: this process
+// created it recently, and every call for it was refused.
 func (m *ContainerCache) isUnpublished(id string, now time.Time) bool {
 	c, known := m.created.Get(id)
 	return known && !c.(createdContainer).unclear && m.isNew(id, now) //nolint:forcetypeassert // all entries have this type

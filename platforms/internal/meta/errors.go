@@ -73,7 +73,7 @@ func (t Table) Parse(resp *transport.Response) *Error {
 	return e
 }
 
-// wordBlockedApp is Herald's own name for errors that match appBlocked.
+// wordBlockedApp is Herald's name for errors that match appBlocked.
 const wordBlockedApp = "API access blocked"
 
 // appBlocked detects a blocked app among the permission errors of code 200: "API access blocked." and "API access

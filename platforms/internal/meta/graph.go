@@ -48,7 +48,7 @@ func (g *Graph) AccountPath(account *platforms.Account, rest string) string {
 	return g.VersionedPath("/" + url.PathEscape(account.ID) + "/" + rest)
 }
 
-// Call makes a repeatable call and returns the body of a successful response. about is what the call is about, for
+// Call makes a repeatable call and returns the body of a successful response. about is the subject of the call, for
 // messages. A call with a body must use a path under an account.
 func (g *Graph) Call(ctx context.Context, call client.Call, about string) ([]byte, *Failure) {
 	resp, err := g.Do(ctx, call)
@@ -130,7 +130,7 @@ func (g *Graph) ResultOf(resp *transport.Response, idOf func(body []byte) string
 	}
 }
 
-// ThePost is what a call is about by default, for messages.
+// ThePost is the default subject of a call, for messages.
 const ThePost = "the post"
 
 // TheFile describes a file as the subject of a call.

@@ -140,7 +140,7 @@ func (l *appLimits) mergeEnds(ctx context.Context, platform v1alpha1.Platform, r
 		// The limit has passed, and the probe of the connection removed it.
 		return limit.latest
 	}
-	// If the limit is gone before its end, a person has removed it, or it was refuted.
+	// If the limit disappears before its end, a user has removed it, or it was refuted.
 	limit.latest = end
 	return end
 }
