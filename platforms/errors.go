@@ -47,7 +47,7 @@ const (
 )
 
 // Error is a failure reported by a platform or by the connection to it. Its texts are written for users, do not vary
-// between calls, and contain no secret. They do not describe Herald's reaction, which follows from the class and
+// between calls, and do not contain secrets. They do not describe Herald's reaction, which follows from the class and
 // appears in the status of the post or the connection.
 type Error struct {
 	Class Class

@@ -25,7 +25,7 @@ type FileAtFault struct {
 
 func (e *FileAtFault) Error() string { return "the file " + e.Problem }
 
-// File is a media file of a post. Its content stays in the store and is never held in memory as a whole.
+// File is a media file of a post. Its content remains in the store and is never held in memory as a whole.
 type File struct {
 	// Name is the user's name for the file, for messages.
 	Name string

@@ -180,8 +180,8 @@ func (p *Platform) verify(ctx context.Context, job *platforms.Job, id string, re
 	}
 }
 
-// lookupDraft reads whether the prepared post is published. If Facebook does not show it, that proves nothing, and the
-// caller searches the listing.
+// lookupDraft reads whether the prepared post is published. If Facebook does not return it, its absence is not proven,
+// and the caller searches the listing.
 func (p *Platform) lookupDraft(ctx context.Context, job *platforms.Job, id string) (result platforms.LookupResult, there bool, err *platforms.Error) {
 	found, there, err := p.readDraft(ctx, job, id)
 	switch {

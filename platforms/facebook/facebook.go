@@ -32,8 +32,8 @@ const (
 	// DefaultVersion is the version of the Graph API that this package was written for.
 	DefaultVersion = "v25.0"
 
-	// DefaultListingLag is how long a post may be missing from its Page's listing. Facebook documents no lag; reads
-	// reflect writes within seconds, and it takes two lookups after the lag to end the search.
+	// DefaultListingLag is how long a post may be missing from its Page's listing. Facebook does not document a lag;
+	// reads reflect writes within seconds, and it takes two lookups after the lag to end the search.
 	DefaultListingLag = 20 * time.Second
 
 	// callTimeout bounds POST /{page}/feed, which usually takes a second or two.

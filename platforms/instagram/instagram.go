@@ -30,7 +30,7 @@ import (
 const (
 	// DefaultAPIURL is the address of the graph of Instagram's own login.
 	DefaultAPIURL = "https://graph.instagram.com"
-	// DefaultFacebookURL is the address of the graph of Facebook's login.
+	// DefaultFacebookURL is the address of the graph for Facebook Login.
 	DefaultFacebookURL = "https://graph.facebook.com"
 	// DefaultTokenURL is the host that exchanges codes of Instagram's own login.
 	DefaultTokenURL = "https://api.instagram.com"
@@ -44,7 +44,7 @@ const (
 	DefaultVersion = "v25.0"
 
 	// DefaultListingLag is how long a container's state may lag behind its publication, and how long a post may be
-	// missing from its account's listing. Instagram documents no lag; the value is the one for Threads.
+	// missing from its account's listing. Instagram does not document a lag; the value is the one for Threads.
 	DefaultListingLag = 30 * time.Second
 
 	// maxCaption is the maximum caption length in characters (Content Publishing, "Limitations").

@@ -101,7 +101,7 @@ func (v *visit) agree(t *testing.T) platforms.Code {
 	return platforms.Code{Value: back.Query().Get("code"), RedirectURI: wayBack, Verifier: v.consent.Verifier}
 }
 
-// silent checks that an error contains no secret.
+// silent checks that an error does not contain a secret.
 func (v *visit) silent(t *testing.T, code platforms.Code, err error) {
 	t.Helper()
 	v.checkNoSecrets(t, err)

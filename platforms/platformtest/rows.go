@@ -136,7 +136,8 @@ func Identify[P platforms.Accounts](t *testing.T, start Start[P], asked string, 
 	}
 }
 
-// Renew tests a platform's rows, and responses that contain no token on any platform. asked is the expected request.
+// Renew tests a platform's rows, and responses that do not contain a token on any platform. asked is the expected
+// request.
 func Renew[P platforms.Accounts](t *testing.T, start Start[P], old platforms.Token, asked recorder.Request, rows ...Row) {
 	t.Helper()
 	rows = append(rows,

@@ -29,7 +29,7 @@ const (
 	DefaultVersion = "v1.0"
 
 	// DefaultListingLag is how long a container's state may lag behind its publication, and how long a post may be
-	// missing from its author's listing. Threads documents no lag; other clients recommend 30 to 60 seconds.
+	// missing from its author's listing. Threads does not document a lag; other clients recommend 30 to 60 seconds.
 	DefaultListingLag = 30 * time.Second
 
 	// callTimeout bounds threads_publish, which usually takes a second or two, including reading the permalink.

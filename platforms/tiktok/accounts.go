@@ -65,7 +65,7 @@ func (p *Platform) Identify(ctx context.Context, token platforms.Token) (platfor
 	}, nil
 }
 
-// quotaPause is how long an account pauses when its posting quota is used up. The quota covers a sliding window of 24
+// quotaPause is how long an account pauses when its posting quota is exhausted. The quota covers a sliding window of 24
 // hours, and TikTok does not report when the oldest post leaves it.
 const quotaPause = time.Hour
 

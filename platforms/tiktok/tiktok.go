@@ -80,7 +80,7 @@ var videos = platforms.VideoLimits{
 	Codecs: []string{"h264", "hevc", "vp8", "vp9"},
 }
 
-// doubtfulVideos has the minimum duration in TikTok's own app. The API documents no minimum.
+// doubtfulVideos has the minimum duration in TikTok's own app. The API does not document a minimum.
 var doubtfulVideos = platforms.VideoLimits{MinDuration: 3 * time.Second}
 
 // maxVideoDuration returns the maximum duration of an account's videos, from TikTok's creator info.

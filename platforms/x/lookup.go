@@ -91,8 +91,7 @@ func (p *Platform) search(ctx context.Context, s *search, fields url.Values) *pl
 }
 
 // fieldsIgnored is the failure for a page without the requested fields. A post without its files, links or references
-// cannot be recognized, so its absence proves nothing. The other field names are tried next, as if X had rejected
-// these.
+// cannot be recognized, so its absence is not proven. The other field names are tried next, as if X had rejected these.
 func (p *Platform) fieldsIgnored() *platforms.Error {
 	return p.API.NoList().Because(errIgnored)
 }

@@ -31,7 +31,7 @@ type row struct {
 	// remakes reports whether the files must be uploaded again, because X has lost them.
 	remakes bool
 	error   platforms.Error
-	// source is the page that documents the error, or the client that has seen it.
+	// source is the page that documents the error, or the client in which it was observed.
 	source string
 }
 

@@ -179,7 +179,7 @@ func (p *Platform) finishVideo(ctx context.Context, job platforms.Job, file *pla
 		return failure
 	}
 	if len(job.Content.Media) == 1 {
-		// All of it has arrived; processing may take longer than one preparation lasts.
+		// The whole file has arrived; processing may take longer than one preparation lasts.
 		if failure := job.SaveCheckpoint(ctx, begun.id, ""); failure != nil {
 			return failure
 		}

@@ -30,8 +30,8 @@ const (
 	// DefaultAuthorizeURL is the address of the consent page.
 	DefaultAuthorizeURL = "https://x.com"
 
-	// DefaultListingLag is how long a post may be missing from its author's timeline. X documents no lag; measurements
-	// by others suggest 10 to 30 seconds, and absence requires two lookups after the lag.
+	// DefaultListingLag is how long a post may be missing from its author's timeline. X does not document a lag;
+	// measurements by others suggest 10 to 30 seconds, and absence requires two lookups after the lag.
 	DefaultListingLag = 15 * time.Second
 
 	// callTimeout bounds POST /2/tweets, which usually takes well under a second.

@@ -27,7 +27,7 @@ const (
 
 // Lookup reads the video's state, by its id if that is known and otherwise by its upload session. Both results are
 // certain. If the session has expired, or its URL is lost, Lookup searches the playlist of the channel's uploads for
-// the title and the description; absence from it proves nothing.
+// the title and the description, which cannot prove absence.
 func (p *Platform) Lookup(ctx context.Context, job platforms.Job) (platforms.LookupResult, error) {
 	if validID(job.OperationID) {
 		return p.lookupVideo(ctx, &job, job.OperationID, true)

@@ -20,8 +20,8 @@ const (
 	// and minutes for most. Lookup waits for those, so that the account's gate is not held that long.
 	firstPause = 500 * time.Millisecond
 
-	// unseenFor is how long a video may be missing from videos.list before it counts as deleted. YouTube documents no
-	// lag; the list of a channel's uploads may lag by minutes.
+	// unseenFor is how long a video may be missing from videos.list before it counts as deleted. YouTube does not
+	// document a lag; the list of a channel's uploads may lag by minutes.
 	unseenFor = 15 * time.Minute
 
 	// missingFor is how long after that a video must be missing from every response to count as deleted: a single empty

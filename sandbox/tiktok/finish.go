@@ -83,7 +83,7 @@ func (p *Platform) resume() {
 }
 
 // finish publishes the post of a publish id once its files have arrived. It fails the ticket if the files are invalid
-// or the quota is used up.
+// or the quota is exhausted.
 func (p *Platform) finish(account state.Account, issued state.Container, files []blobs.Blob, why string) error {
 	t := ticketOf(issued)
 	why = cmp.Or(why, issued.Failure, checkFiles(t.MediaType, files))

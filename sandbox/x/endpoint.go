@@ -24,7 +24,7 @@ type endpoint struct {
 // limitPosts is the limit for creating posts.
 const limitPosts = 100
 
-// The endpoints. X documents no limits for OAuth; its endpoints use the limit for creating posts.
+// The endpoints. X does not document limits for OAuth; its endpoints use the limit for creating posts.
 var (
 	callUnknown = endpoint{"", limitPosts}
 

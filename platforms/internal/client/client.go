@@ -39,7 +39,7 @@ type Call struct {
 	// Path is appended to the base URL. It starts with a slash and may contain a query.
 	Path string
 	// URL replaces base URL and path. It is a URL from a platform's response, which grants access: it is called only if
-	// Client.Addresses allows it, and appears in no error.
+	// Client.Addresses allows it, and does not appear in errors.
 	URL string
 	// Method defaults to GET without a body and to POST with one.
 	Method string

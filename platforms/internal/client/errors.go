@@ -76,7 +76,7 @@ func (c *Client) NoID() platforms.Result {
 	return platforms.Result{Outcome: platforms.Unknown, Err: platforms.Errorf(platforms.ClassUnknown, "%s confirmed the post without a readable id", c.Name)}
 }
 
-// Nonsense is the error for a response in no documented form.
+// Nonsense is the error for a response in an undocumented format.
 func (c *Client) Nonsense(status int, cause error) *platforms.Error {
 	return platforms.Errorf(platforms.ClassUnknown, "%s returned a response that Herald does not understand (HTTP status %d)", c.Name, status).Because(cause)
 }

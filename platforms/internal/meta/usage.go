@@ -21,8 +21,8 @@ const (
 )
 
 const (
-	// limitPause and blockPause are the pauses if the graph gives none. Calls during a rate limit prolong the block,
-	// and daily quotas and penalties last for hours.
+	// limitPause and blockPause are the pauses if the graph does not return one. Calls during a rate limit prolong the
+	// block, and daily quotas and penalties last for hours.
 	limitPause = 5 * time.Minute
 	blockPause = time.Hour
 
@@ -98,8 +98,8 @@ func quotaLimit(total, used string, hold time.Time) []platforms.RateLimit {
 const (
 	// slowDown is the used percentage above which calls are made less often. Meta recommends this above 90 percent.
 	slowDown = 90
-	// slowDownFor and stopFor are an account's pauses above slowDown and at 100 percent, if the platform gives none.
-	// Budgets are counted over a sliding window of one hour.
+	// slowDownFor and stopFor are an account's pauses above slowDown and at 100 percent, if the platform does not
+	// return one. Budgets are counted over a sliding window of one hour.
 	slowDownFor = time.Minute
 	stopFor     = 5 * time.Minute
 )

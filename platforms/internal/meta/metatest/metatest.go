@@ -108,7 +108,8 @@ func check(t *testing.T, row *meta.Row, bad *platforms.Error, want Want) {
 	}
 }
 
-// checkUnlisted responds with codes that are in no table: the error contains the code and blames nothing.
+// checkUnlisted responds with codes that are not in the table: the error contains the code and does not blame the
+// content.
 func checkUnlisted(t *testing.T, g *meta.Graph) {
 	t.Helper()
 	for _, status := range []int{http.StatusBadRequest, http.StatusForbidden} {
