@@ -12,8 +12,8 @@ import (
 	"github.com/herald-social/herald/apiserver/bridge"
 )
 
-// maxSilence is how long the caches of keys and teams stay valid without a response from the Kubernetes API. A key that
-// is revoked, or a subscription that ends, in the meantime stays valid for at most that long. A watch receives a
+// maxSilence is how long the caches of keys and teams remain valid without a response from the Kubernetes API. A key
+// that is revoked, or a subscription that ends, in the meantime remains valid for at most that long. A watch receives a
 // response every 90 seconds.
 const maxSilence = 5 * time.Minute
 

@@ -16,7 +16,7 @@ import (
 // titleLength is the maximum length of a title in code points (spec: "the first 30 characters of the caption").
 const titleLength = 30
 
-// View answers questions about a post from its spec and status. It holds no answers, so a View stays valid while the
+// View derives properties of a post from its spec and status. It does not cache them, so a View remains valid while the
 // post's status changes.
 type View struct{ Post *v1alpha1.Post }
 

@@ -55,7 +55,7 @@ func (v View) Restored() bool {
 const createWithin = 5 * time.Second
 
 // Recreated reports whether the object of a post from the apiserver may have been created by another client, for
-// instance by a user who deleted it and applied it again. Unlike Restored, it proves nothing, because creating may be
+// instance by a user who deleted it and applied it again. Unlike Restored, it is not proof, because creating may be
 // slow, but it is a reason to look up an earlier post. A recorded time after the object was created counts too: either
 // the clocks differ by more than createWithin, or another client wrote the annotation.
 func (v View) Recreated() bool {

@@ -323,7 +323,7 @@ func (p *Reader) PostIncludingDeleted(ctx context.Context, namespace, name strin
 	return kept.Post(), nil
 }
 
-// usualInCluster is the default time that finished posts stay in the cluster.
+// usualInCluster is the default time that finished posts remain in the cluster.
 const usualInCluster = 7 * 24 * time.Hour
 
 // isOver reports whether an archived post's retention period has expired while its record still exists. It applies only

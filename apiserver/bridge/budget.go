@@ -17,9 +17,9 @@ import (
 )
 
 // Posts and announced files must fit the team's budget. The usage comes from the watches, plus the creations in
-// progress on this replica, so that requests never wait for each other and the check costs no write. A single replica
-// never exceeds a limit. Several replicas together can, by as many objects as they create before each other's watch
-// events arrive. Kubernetes' own object quota (controllers/team) has no such gap.
+// progress on this replica, so that requests never wait for each other and the check does not need a write. A single
+// replica never exceeds a limit. Several replicas together can, by as many objects as they create before each other's
+// watch events arrive. Kubernetes' own object quota (controllers/team) has no such gap.
 
 // seenWithin is how long a registered file counts although the watch has not reported it.
 const seenWithin = 10 * time.Second

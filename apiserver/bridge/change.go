@@ -310,7 +310,7 @@ func (s *Service) changed(ctx context.Context, c *change, post *v1alpha1.Post) {
 }
 
 // abort ends a change that was not stored and returns why. If the response to a write was lost, the change may have
-// been stored, so the usage stays reserved and the manager corrects it.
+// been stored, so the usage remains reserved and the manager corrects it.
 func (s *Service) abort(ctx context.Context, c *change, why error) error {
 	if c.reservations == nil {
 		return why

@@ -57,7 +57,7 @@ type Account struct {
 	TikTok *v1alpha1.TikTokAccount
 }
 
-// ListAccounts returns what ListConnections returns, with the last known readiness. It calls no platform.
+// ListAccounts is like ListConnections, with the last known readiness. It does not call platforms.
 func (s *Service) ListAccounts(caller Caller) []Account {
 	connections := s.ListConnections(caller, "")
 	accounts := make([]Account, 0, len(connections))

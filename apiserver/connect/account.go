@@ -65,7 +65,7 @@ func (s *Service) connect(ctx context.Context, v Visitor, f *flow, choices []pla
 		if !apierrors.IsAlreadyExists(err) {
 			return connection, false, err
 		}
-		// Another replica or tab has created it.
+		// Another replica or tab has created the connection.
 		if existing, err = s.existing(ctx, f, choice.Identity.AccountID); err != nil {
 			return nil, false, err
 		}
@@ -180,7 +180,7 @@ func (s *Service) abandon(ctx context.Context, person string, created *v1alpha1.
 }
 
 // renew gives a connection new credentials. It records the Secret's name on the connection, creates the Secret, and
-// then refers to it. The old credentials stay in use until the last step, so that the account always has some. If the
+// then refers to it. The old credentials remain in use until the last step, so that the account always has some. If the
 // process dies in between, the manager finds the recorded name and removes the Secret. It also removes the old Secret,
 // if Herald created it, once the new one works.
 func (s *Service) renew(ctx context.Context, f *flow, existing *v1alpha1.Connection, choice *platforms.Choice) (*v1alpha1.Connection, error) {

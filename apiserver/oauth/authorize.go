@@ -80,7 +80,7 @@ type consent struct {
 }
 
 // Read parses a client's authorization request. Until the client and its redirect URI are verified the error is a
-// *PageError, so that Herald redirects to no unverified address; after that it is a *Refused.
+// *PageError, so that Herald does not redirect to an unverified address; after that it is a *Refused.
 func (s *Server) Read(ctx context.Context, query url.Values, who access.Person) (*Request, error) {
 	const title = "Invalid request from the agent"
 	for _, name := range []string{"client_id", "redirect_uri"} {

@@ -230,7 +230,7 @@ func (m *merger) headBefore(k lists.Key) int {
 	return sort.Search(len(m.head), func(i int) bool { return m.head[i].Compare(k) >= 0 })
 }
 
-// besides counts the posts before a key that are in no segment.
+// besides counts the posts before a key that are not in a segment.
 func (m *merger) besides(k lists.Key) int { return m.liveBefore(k) + m.headBefore(k) }
 
 // sealedBefore counts the visible archived posts before a segment.

@@ -25,7 +25,7 @@ type posts struct {
 	// unused entries.
 	heads map[uint64]place
 	free  place
-	// tally covers all posts, including cancelled ones, which are on no list.
+	// tally covers all posts, including cancelled ones, which are not listed.
 	tally Tally
 	// lists holds every non-empty list, in display order.
 	lists map[filter]*list
@@ -33,7 +33,7 @@ type posts struct {
 	less func(i, j place) bool
 	// archived is the archive's content; nil while unknown.
 	archived *archived
-	// retained maps the posts that have left the cluster, and stay on the lists until the archive is known to have
+	// retained maps the posts that have left the cluster, and remain on the lists until the archive is known to have
 	// them, to their sequence number.
 	retained map[place]uint64
 }

@@ -6,7 +6,7 @@ package postindex
 import "github.com/herald-social/herald/api/v1alpha1"
 
 // RetainDeleted keeps finished posts on the lists after they leave the cluster, until the archive is known to have
-// them. Otherwise a post would be on no list between being archived and the next time the archive is read. Call it
+// them. Otherwise a post would not be listed between being archived and the next time the archive is read. Call it
 // before any other method.
 func (x *Index) RetainDeleted() { x.retains = true }
 

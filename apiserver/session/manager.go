@@ -104,7 +104,7 @@ func (m *Manager) Ready() error {
 }
 
 // Sign returns the HMAC-SHA256 (RFC 2104) of a text for one purpose. Unlike Seal's keys, its key is not rotated, so a
-// signature stays valid as long as the Secret exists. Without a key, Sign returns nil, and no signature is valid.
+// signature remains valid as long as the Secret exists. Without a key, Sign returns nil, and no signature is valid.
 func (m *Manager) Sign(purpose, text string) []byte {
 	key := m.store.current.Load().lasting
 	if len(key) != keyBytes {
@@ -152,7 +152,7 @@ func (m *Manager) Renew(w http.ResponseWriter, s Session) {
 		return
 	}
 	s.issued = now
-	_ = m.set(w, s) // the existing cookie stays valid
+	_ = m.set(w, s) // the existing cookie remains valid
 }
 
 func (m *Manager) set(w http.ResponseWriter, s Session) error {

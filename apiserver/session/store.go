@@ -179,7 +179,7 @@ func (s *store) next() <-chan struct{} {
 	return s.news
 }
 
-// tend creates a key if one is due, and the Secret if it is missing. If it fails, the cached state stays in use.
+// tend creates a key if one is due, and the Secret if it is missing. If it fails, the cached state remains in use.
 func (s *store) tend(ctx context.Context) {
 	err := s.update(ctx, func(next *state) error {
 		now := s.clock.Now()

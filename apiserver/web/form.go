@@ -44,8 +44,8 @@ func (s *Site) parseForm(w http.ResponseWriter, r *http.Request, caller string) 
 	return done, nil
 }
 
-// personForm is parseForm for a form that belongs to no team. Such forms count against the person's own limit, which is
-// as high as a team's and is charged for the bytes read.
+// personForm is parseForm for a form outside teams. Such forms count against the person's own limit, which is as high
+// as a team's and is charged for the bytes read.
 func (s *Site) personForm(w http.ResponseWriter, r *http.Request, who access.Person) (done func(), err error) {
 	own := shareOf(who)
 	if err := s.limitPerson(w, own, "you send too many forms at once"); err != nil {

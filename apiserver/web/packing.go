@@ -14,8 +14,8 @@ import (
 
 // packing marks a response to a browser that accepts gzip, which makes a month with many posts thirty times smaller.
 // The length of a compressed response leaks information about its content (BREACH). That does not help an attacker
-// here: no page has a lasting secret next to text that another site can choose. Forms contain no token, and a token
-// that is shown once is in the response to a POST, which no other site can send.
+// here: no page has a lasting secret next to text that another site can choose. Forms do not contain a token, and a
+// token that is shown once is in the response to a POST, which no other site can send.
 type packing struct{ http.ResponseWriter }
 
 // Unwrap gives http.ResponseController access to the connection.

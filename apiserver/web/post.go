@@ -177,8 +177,8 @@ func requestedAt(post *v1alpha1.Post) (at *v1alpha1.Time, now bool) {
 }
 
 // author shows who created a post. An agent chooses its own name, which is marked as such, and may act for a person.
-// The annotations on a post that the apiserver did not create prove nothing, because any user may have written them
-// before the admission policy was installed.
+// The annotations on a post that the apiserver did not create are not trusted: any user may have written them before
+// the admission policy was installed.
 func author(post *v1alpha1.Post) g.Node {
 	by, agent := post.Annotations[v1alpha1.AuthorAnnotation], h.Strong(g.Text(post.Annotations[v1alpha1.AgentAnnotation]))
 	claims := " by "

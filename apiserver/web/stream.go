@@ -229,7 +229,7 @@ func (o *stream) send(node g.Node) error {
 // beat sends a comment, which pages ignore.
 func (o *stream) beat() error { return o.flush([]byte(": still here\n\n")) }
 
-// stop ends the stream for good, unless the reader has disconnected.
+// stop ends the stream permanently, unless the reader has disconnected.
 func (o *stream) stop(err error) error {
 	if err == nil {
 		err = o.flush([]byte("event: " + finishedEvent + "\ndata: \n\n"))
@@ -244,7 +244,7 @@ func (o *stream) later() error {
 	return nil
 }
 
-// fail ends the stream. A missing post ends it for good; after any other error the page may reconnect.
+// fail ends the stream. A missing post ends it permanently; after any other error the page may reconnect.
 func (o *stream) fail(err error) error {
 	if known, ok := errors.AsType[*bridge.Error](err); ok && known.Code == bridge.CodeNotFound {
 		return o.stop(nil)

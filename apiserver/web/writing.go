@@ -161,7 +161,7 @@ func (w *writing) target(name string) (targetWriting, bool) {
 // exist; it moves forward by an hour, as the clock does.
 func (w *writing) time() (*time.Time, error) {
 	if w.when != whenLater {
-		return nil, nil //nolint:nilnil // nil means at once
+		return nil, nil //nolint:nilnil // nil means immediately
 	}
 	at, err := time.Parse(time.RFC3339, w.at)
 	if err != nil {

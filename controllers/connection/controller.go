@@ -76,7 +76,7 @@ type Options struct {
 	Owner func(ctx context.Context, namespace string) (*v1alpha1.Team, error)
 	// Metrics exposes the state of connections. If nil, nothing is exposed.
 	Metrics *Metrics
-	// Unlisted counts platform errors whose code is in no table. If nil, nothing is counted.
+	// Unlisted counts platform errors whose code is not in a table. If nil, nothing is counted.
 	Unlisted *unlisted.Counter
 	// Namespaces are the watched namespaces; empty means all.
 	Namespaces configv1alpha1.Namespaces

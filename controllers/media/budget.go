@@ -18,9 +18,9 @@ import (
 	"github.com/herald-social/herald/posting/plan"
 )
 
-// The team's budget limits the pending and fetching files. Beyond it, a Media gets no upload URL and is not fetched. It
-// proceeds when other files have arrived or expired. The REST API enforces the budget when it creates a Media; such
-// Media count towards it but never wait.
+// The team's budget limits the pending and fetching files. Beyond it, a Media is not given an upload URL and is not
+// fetched. It proceeds when other files have arrived or expired. The REST API enforces the budget when it creates a
+// Media; such Media count towards it but never wait.
 
 const (
 	pendingIndex = "pending"

@@ -97,7 +97,7 @@ type Options struct {
 	// *installation.ForeignBucketError if the bucket belongs to another cluster. A file stored for one of this cluster's
 	// Media is deleted with the Media regardless. If nil, everything may be deleted.
 	MayDelete func(ctx context.Context) error
-	// Namespaces are the namespaces that this installation serves. Files of other namespaces stay in the store.
+	// Namespaces are the namespaces that this installation serves. Files of other namespaces are kept in the store.
 	Namespaces configv1alpha1.Namespaces
 	// Owned reports whether a team owns a namespace. Files are not accepted in other namespaces.
 	Owned func(ctx context.Context, namespace string) (bool, error)

@@ -21,7 +21,7 @@ import (
 // firstSweep delays the first sweep, because the manager is busy after its start.
 const firstSweep = 5 * time.Minute
 
-// sweeper periodically checks all Media and the store. It deletes unused Media, and files that belong to no Media.
+// sweeper periodically checks all Media and the store. It deletes unused Media, and files without a Media.
 type sweeper struct {
 	*Reconciler
 

@@ -25,8 +25,8 @@ import (
 const maxOrphans = 1000
 
 // sweepFiles compares the files in the store with the Media. It deletes files only in namespaces that belong to a Team
-// or contain Media, so that a manager with another installation's bucket does no harm. It skips a bucket that is marked
-// by another cluster; installation.Watch reports this.
+// or contain Media, so that a manager that is configured with another installation's bucket does not delete its files.
+// It skips a bucket that is marked by another cluster; installation.Watch reports this.
 func (s *sweeper) sweepFiles(ctx context.Context, byNamespace map[string][]*v1alpha1.Media) error {
 	var others *installation.ForeignBucketError
 	if err := s.MayDelete(ctx); errors.As(err, &others) {

@@ -317,8 +317,8 @@ func (r *Reconciler) newDelivery(p *reconciliation, i int) *publish.Delivery {
 // which bounds how late a post is once counting works again.
 var usageBackoff = wait.Backoff{Duration: time.Second, Factor: 2, Jitter: 0.1, Steps: 10, Cap: time.Minute}
 
-// deferForQuota blocks targets whose plan usage cannot be counted, since nothing is sent uncounted. The retry time
-// stays in memory: storing it would write every one of the team's posts at each retry.
+// deferForQuota blocks targets whose plan usage cannot be counted, since nothing is sent uncounted. The retry time is
+// kept in memory: storing it would write every one of the team's posts at each retry.
 func (r *Reconciler) deferForQuota(ctx context.Context, p *reconciliation, deliveries []*publish.Delivery, why error) error {
 	p.log.Error(why, "cannot count the team's plan usage; retrying", "uid", p.Post.UID)
 	for _, d := range deliveries {

@@ -168,7 +168,8 @@ func (r *recorder) warn(s subject, reason, message string) {
 	}
 }
 
-// emitFinal emits the final event of a post or a target: at once, or as soon as the limits of the team and of all teams allow.
+// emitFinal emits the final event of a post or a target: immediately, or as soon as the limits of the team and of all
+// teams allow.
 func (r *recorder) emitFinal(s subject, e delivery.Event) {
 	if r.events == nil {
 		return

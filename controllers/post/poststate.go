@@ -138,7 +138,8 @@ func (m *postStates) drainKind(kind string) (posts []types.NamespacedName) {
 	return posts
 }
 
-// prune ends a reconciliation: it removes the subscriptions of a post that waits for no input, and an empty state.
+// prune ends a reconciliation: it removes the subscriptions of a post that does not wait for any input, and an empty
+// state.
 func (m *postStates) prune(post types.NamespacedName, waits bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

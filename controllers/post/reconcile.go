@@ -67,7 +67,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	r.states.prune(p.key, p.wait.ForInputs || p.wrote || err != nil)
 	switch {
 	case apierrors.IsConflict(err):
-		// Another writer was faster, and its write triggers a reconciliation.
+		// Another client has written first, and its write triggers a reconciliation.
 		p.log.V(1).Info("the post has changed; retrying", "error", err.Error())
 		return ctrl.Result{RequeueAfter: conflictPause}, nil
 	case err != nil:

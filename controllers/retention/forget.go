@@ -34,8 +34,8 @@ const (
 // forget removes the records of posts that leave the archive. It keeps the record if a post of the same name is in the
 // cluster, which shares it, or if the record is needed for longer; the daily sweep of records then removes it.
 //
-// A post whose record cannot be removed stays in the lists and does not block others. After mostFaults failures of the
-// store, forget stops.
+// A post whose record cannot be removed remains in the lists and does not block others. After mostFaults failures of
+// the store, forget stops.
 func (s *Archiver) forget(ctx context.Context, of archive.Team, posts []lists.Ref) error {
 	var group errgroup.Group
 	group.SetLimit(maxConcurrentSaves)
@@ -85,7 +85,7 @@ func (s *Archiver) forgetOne(ctx context.Context, of archive.Team, post lists.Re
 }
 
 // outlasts reports whether a record is needed for longer than the entry that leaves the lists, in three cases. The
-// record may belong to a newer post of the same name that was deleted before it was finished and is in no list; without
+// record may belong to a newer post of the same name that was deleted before it was finished and is not listed; without
 // it, that post would be published again. The post may have been applied, and its tool may apply it again, perhaps into
 // a re-created cluster. Or the post's Idempotency-Key is still valid, because the team has shortened its retention.
 func (s *Archiver) outlasts(kept *record.Record, listed lists.Ref) bool {

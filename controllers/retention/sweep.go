@@ -74,7 +74,7 @@ func (s *Sweeper) recordSwept() {
 }
 
 // served returns the teams of this installation that own their namespace, by namespace, and forgets other teams. It
-// excludes a Team that is being deleted: its records are deleted with it, so its posts stay in the cluster.
+// excludes a Team that is being deleted: its records are deleted with it, so its posts are kept in the cluster.
 func (s *Sweeper) served(ctx context.Context) (map[string]*v1alpha1.Team, error) {
 	var all v1alpha1.TeamList
 	if err := s.Client.List(ctx, &all); err != nil {

@@ -30,8 +30,9 @@ const (
 	mostRecount = 20 * time.Minute
 )
 
-// recountTrigger is an entry in spec.hard that triggers a recount. The other limits stay in force. It limits nothing,
-// because Teams are cluster-scoped. The next reconciliation removes it, like every entry that is not in the budget.
+// recountTrigger is an entry in spec.hard that triggers a recount. The other limits remain in force. It does not limit
+// anything, because Teams are cluster-scoped. The next reconciliation removes it, like every entry that is not in the
+// budget.
 var recountTrigger = quota.ResourceNameOf("teams")
 
 // uncounted reports whether Kubernetes has processed a quota without counting all its resources. A quota that it has

@@ -97,7 +97,8 @@ func interruptible() (context.Context, <-chan struct{}) {
 		close(force)
 	}()
 	go func() {
-		// make forwards SIGTERM and the terminal sends Ctrl-C to all processes, but a killed make sends nothing.
+		// make forwards SIGTERM and the terminal sends Ctrl-C to all processes, but a killed make does not send a
+		// signal.
 		parent := os.Getppid()
 		for range time.Tick(parentPoll) {
 			if os.Getppid() != parent {
@@ -105,7 +106,7 @@ func interruptible() (context.Context, <-chan struct{}) {
 			}
 		}
 	}()
-	// Otherwise writing to a closed pipe would end this process at once.
+	// Otherwise writing to a closed pipe would end this process immediately.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	return ctx, force
 }

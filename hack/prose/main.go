@@ -3,7 +3,7 @@
 
 // Command prose counts phrases that give a translation away, per 1,000 words, in the comments of Go files and in
 // Markdown pages. It prints the result for each top folder and the files with the most phrases, and fails if a folder
-// exceeds its limit. The style sheet in CONTRIBUTING.md has the rules; the phrases are its thermometer.
+// exceeds its limit. CONTRIBUTING.md contains the style rules; the phrases only measure how well they are followed.
 package main
 
 import (

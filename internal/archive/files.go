@@ -10,7 +10,7 @@ const (
 	// stores that keep files on disk, such as MinIO, accept segments of 255 bytes. Versity Gateway adds 28 bytes to the
 	// name of a file that it overwrites (backend/posix, linkatOTmpfile).
 	headOf = 200
-	// folded is the suffix of the folder for the first part of a longer name. Names contain no underscore.
+	// folded is the suffix of the folder for the first part of a longer name. Names do not contain underscores.
 	folded = "_/"
 )
 

@@ -74,7 +74,7 @@ func (a *Archive) Prune(ctx context.Context, team Team, f PruneOptions) (n int, 
 	if err != nil && !errors.As(err, new(*faultsError)) {
 		return n, left, err
 	}
-	// Records that could not be removed will be found again. The others are stored regardless.
+	// Records that could not be removed will be found again. The other results are stored regardless.
 	if left { // Records after the removed ones were not examined.
 		maps.Copy(before, found)
 		found = before

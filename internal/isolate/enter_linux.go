@@ -27,7 +27,7 @@ func isolate(cmd *exec.Cmd) {
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 }
 
-// Enter confines this process for good: it keeps its open files, and can allocate, compute, read, write and exit.
+// Enter confines this process permanently: it keeps its open files, and can allocate, compute, read, write and exit.
 func Enter(limits Limits) error {
 	if raceEnabled {
 		return nil

@@ -16,7 +16,7 @@ const (
 	// idleConnections is the number of connections kept open. Requests are concurrent, and a new TLS connection for each
 	// would cost more than the request itself.
 	idleConnections = 256
-	// idleFor is how long an idle connection is kept: the pause between two posts among many.
+	// idleFor is how long an idle connection is kept, which covers the pause between posts under load.
 	idleFor          = 90 * time.Second
 	dialTimeout      = 10 * time.Second
 	handshakeTimeout = 10 * time.Second

@@ -114,9 +114,10 @@ func SuspensionEnded() predicate.Predicate {
 	}
 }
 
-// Teams are written often, so OwnershipChanged passes only changes to Teams that acquire or lose their namespace. A
-// Team that is seen for the first time does not own anything yet, unless the watch was interrupted while it was created
-// and became the owner. The initial list is not passed, because all objects are reconciled at startup.
+// OwnershipChanged passes only changes to Teams that acquire or lose their namespace. It exists because Teams are
+// written often. A Team that is seen for the first time does not own anything yet, unless the watch was interrupted
+// while it was created and became the owner. The initial list is not passed, because all objects are reconciled at
+// startup.
 func OwnershipChanged() predicate.Predicate {
 	ownsObject := func(obj client.Object) bool {
 		team, _ := obj.(*v1alpha1.Team)

@@ -1,7 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package unlisted counts platform errors whose code is in no table, so that operators notice a new one on its first
+// Package unlisted counts platform errors whose code is not in a table, so that operators notice a new one on its first
 // day.
 package unlisted
 

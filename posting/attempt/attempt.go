@@ -169,7 +169,7 @@ func SearchFrom(a *v1alpha1.Attempt) time.Time {
 	return from.Add(-searchMargin)
 }
 
-// SameAccount reports whether the attempt called this account. Looking at another account proves nothing.
+// SameAccount reports whether the attempt called this account. A lookup in another account does not prove absence.
 func SameAccount(a *v1alpha1.Attempt, accountID string) bool {
 	return a.AccountID == "" || a.AccountID == accountID
 }

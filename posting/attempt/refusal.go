@@ -72,7 +72,7 @@ func scheduleRetry(t *v1alpha1.TargetStatus, reason string, err *platforms.Error
 	nextTry(t, reason, err, wait, now).apply(t)
 }
 
-// recordRefusal records that an open attempt's call was refused. The attempt stays open until a lookup confirms the
+// recordRefusal records that an open attempt's call was refused. The attempt remains open until a lookup confirms the
 // refusal, unless an earlier lookup has done so and the call will be repeated.
 func recordRefusal(t *v1alpha1.TargetStatus, r *platforms.Result, now time.Time) {
 	follows := ofRefusal(t, r.Err, backoff(tries(t)), now)

@@ -46,8 +46,8 @@ func (l Limits) CounterOf(post *v1alpha1.Post, i int, c *v1alpha1.Connection, st
 	}
 }
 
-// Counters returns the specs of the Usages that count a post, first the plan's and then the platforms'. A target whose
-// connection is not known counts towards X, which may have been its platform.
+// Counters returns the specs of the Usages that count a post, first those of the plan, then those of the platforms. A
+// target whose connection is not known counts towards X, which may have been its platform.
 func (l Limits) Counters(post *v1alpha1.Post, find Connections, startingDeadline time.Duration) []v1alpha1.UsageSpec {
 	var ofPlan, ofPlatforms []v1alpha1.UsageSpec
 	for i := range post.Spec.Targets {

@@ -170,7 +170,7 @@ type Sealed struct {
 	Kind *Kind
 }
 
-// Find returns the position of a post in the segments, or nil if they contain no post with that name.
+// Find returns the position of a post in the segments, or nil if they do not contain a post with that name.
 func (v *View) Find(ctx context.Context, name string) (*Sealed, error) {
 	hash := HashName(name)
 	at := v.manifest.names.at((&nameRow{hash: hash}).key())

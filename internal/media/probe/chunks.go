@@ -97,7 +97,7 @@ func (c *Chunks) next() {
 	}
 }
 
-// finish ends the file. If the pixels were copied, the picture gets a proper end, whatever follows them.
+// finish ends the file. If the pixels were copied, it writes a valid end, regardless of what follows them.
 func (c *Chunks) finish(err error) {
 	switch {
 	case c.pixels && (errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)):

@@ -81,7 +81,7 @@ func (f *jpegFrame) unreadable(adobe bool) string {
 func (f *jpegFrame) sampled() bool {
 	for _, c := range f.components {
 		if c.across < 1 || c.across > 4 || c.down < 1 || c.down > 4 {
-			return true // That is damage, which is reported elsewhere.
+			return true // damage, which is reported elsewhere
 		}
 		if c.across == 3 || c.down == 3 {
 			return false

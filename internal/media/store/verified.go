@@ -21,8 +21,8 @@ const (
 	copyWithin = 10 * time.Minute
 )
 
-// A presigned URL cannot require an etag, so Verified returns a key that permanently holds the bytes with the given
-// etag. That is key itself, unless the file is overwritable; then Verified copies the file once. The copy is deleted
+// Verified returns a key that permanently holds the bytes with the given etag, for presigned URLs, which cannot require
+// an etag. That is key itself, unless the file is overwritable; then Verified copies the file once. The copy is deleted
 // together with the file (see DeleteAll). The error is ErrChanged if the file's etag has changed, and ErrNotFound if it
 // is gone.
 func (s *Store) Verified(ctx context.Context, key, etag string, overwritable bool) (string, error) {

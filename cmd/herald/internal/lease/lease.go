@@ -266,7 +266,7 @@ func (l *Lock) set(renewed time.Time, holds bool) {
 	defer l.mu.Unlock()
 	l.holds = holds
 	if l.ended {
-		// This write was in flight when the shutdown started.
+		// The write was in flight when the shutdown started.
 		renewed = time.Time{}
 	}
 	l.renewed = renewed

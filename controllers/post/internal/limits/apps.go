@@ -91,7 +91,7 @@ func (l *appLimits) read(ctx context.Context, connections map[string]*v1alpha1.C
 
 func (l *appLimits) recorded(ctx context.Context, platform v1alpha1.Platform, now time.Time) (map[string]time.Time, error) {
 	var limited v1alpha1.ConnectionList
-	// This list is nearly always empty.
+	// The list of limited connections is nearly always empty.
 	if err := l.client.List(ctx, &limited, client.MatchingFields{appBlockedField: string(platform)}, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("cannot read whether %s limits the whole app: %w", platform, err)
 	}

@@ -132,7 +132,8 @@ func (p *Preparer) runPreparation(ctx context.Context, c converter, job platform
 			part = Prepared{kept.Checkpoint, kept.Secret}
 			begun.restore(part)
 		case part != (Prepared{kept.Checkpoint, kept.Secret}):
-			// This session has published nothing: its claim would have stored its hash, or finds it as the replaced session.
+			// The session has not published anything: its claim would have stored its hash, or finds it as the replaced
+			// session.
 			ctrllog.FromContext(ctx).Info("the Secret of the post's uploads does not match the post's status; ignoring it",
 				"secret", sessionsName(owner.post.UID), "target", owner.target)
 		}

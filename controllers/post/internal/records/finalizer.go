@@ -65,7 +65,7 @@ func hasFinalizer(post *v1alpha1.Post) bool {
 }
 
 // addFinalizer adds the finalizer to a post under the resourceVersion that was read, unless the post has it. The
-// caller's changes to the status stay in place.
+// caller's changes to the status are kept.
 func addFinalizer(ctx context.Context, c client.Client, post *v1alpha1.Post) (added bool, err error) {
 	if hasFinalizer(post) {
 		return false, nil

@@ -24,9 +24,9 @@ const (
 
 var errStoreUnavailable = errors.New("the store did not answer a moment ago")
 
-// evidence collects failures of a store that many objects share. Failures for one object, however many, prove nothing:
-// the cause may be its key, its stored content, or a rule about it. A failure for a second object before any success
-// does.
+// evidence collects failures of a store that many objects share. Failures for one object, however many, do not prove
+// that the store is unavailable: the cause may be the key, the stored content, or a rule about it. A failure for a
+// second object before any success proves it.
 type evidence struct {
 	suspect types.NamespacedName
 	// since is the time when a second object confirmed the failure, or zero before that.
