@@ -47,8 +47,8 @@ type Result struct {
 
 // LookupResult is the result of Lookup.
 type LookupResult struct {
-	// Matches counts the matching posts. One settles the outcome; more than one needs a person. A Certain match may
-	// have no id: the platform then proves that the post is published, but does not return its id.
+	// Matches counts the matching posts. One settles the outcome; more than one requires a user's decision. A Certain
+	// match may have no id: the platform then proves that the post is published, but does not return its id.
 	Matches     int
 	ExternalID  string
 	ExternalURL string

@@ -40,8 +40,8 @@ func isVersion(version string) func(*v1alpha1.Post) bool {
 }
 
 // UpdateDraft replaces the content of a draft, which remains a draft. version is the Version that the person saw. If
-// the post has changed since, UpdateDraft returns a CONFLICT and stores nothing. A draft that already has this content
-// is not written.
+// the post has changed since, UpdateDraft returns a CONFLICT and does not store the change. A draft that already has
+// this content is not written.
 func (s *Service) UpdateDraft(ctx context.Context, caller Caller, id, version string, spec v1alpha1.PostSpec) (*v1alpha1.Post, error) {
 	spec.Draft = true
 	return s.change(ctx, &change{

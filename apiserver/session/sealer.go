@@ -117,9 +117,9 @@ func (s *Sealer) sealing() *opener {
 	return chosen
 }
 
-// Seal returns a sealed text that Open accepts for the same purpose during its lifetime, and that reveals nothing to
-// others. It contains only letters, digits, - and _. encoding/json must be able to marshal the value. Without a key,
-// which Manager.Ready reports, the text is "", which Open rejects.
+// Seal returns a sealed text that Open accepts for the same purpose during its lifetime, and that others cannot read.
+// It contains only letters, digits, - and _. encoding/json must be able to marshal the value. Without a key, which
+// Manager.Ready reports, the text is "", which Open rejects.
 func (s *Sealer) Seal(purpose string, v any, life time.Duration) string {
 	value, err := json.Marshal(v)
 	key := s.sealing()

@@ -68,8 +68,8 @@ const (
 // Outcome is how a sign-in ended.
 type Outcome string
 
-// The outcomes. A refused sign-in requires the person to do something: the link was used, or the provider rejects them.
-// A failed one requires an administrator.
+// The outcomes. A refused sign-in requires action by the user: the link was used, or the provider rejects the user. A
+// failed one requires an administrator.
 const (
 	Succeeded Outcome = "succeeded"
 	Refused   Outcome = "refused"

@@ -9,10 +9,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 )
 
-// ControllerLogConstructor returns a controller's log constructor, whose lines name each thing once.
+// ControllerLogConstructor returns a controller's log constructor, whose lines do not repeat names.
 // controller-runtime's default loggers name an object three times (name, namespace, Post.name), and log at info when
 // each of a controller's sources starts. With this one, a reconciliation's lines carry the object's name and any
-// namespace. controller-runtime's lines about the controller starting and stopping are at debug; its errors stay
+// namespace. controller-runtime's lines about the controller starting and stopping are at debug; its errors remain
 // errors.
 func ControllerLogConstructor(log logr.Logger, controller string) func(*reconcile.Request) logr.Logger {
 	log = log.WithValues("controller", controller)

@@ -32,7 +32,7 @@ const NoTeamGrace = 30 * time.Second
 type Status interface{ GetConditions() []metav1.Condition }
 
 // Reporter stores the status of objects of one kind. When the reason of an object's Ready condition changes, it emits
-// an event and writes a log line: at info if the new or the previous reason needs a person, otherwise at debug.
+// an event and writes a log line: at info if the new or the previous reason requires user action, otherwise at debug.
 type Reporter struct {
 	// Client writes the status.
 	Client client.Client

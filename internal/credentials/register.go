@@ -92,7 +92,7 @@ func (s *Store) patchRegister(ctx context.Context, namespace, key string, conten
 }
 
 // Entries returns a namespace's register, or nil if there is none. It skips keys that Herald did not write. The error
-// has reason Invalid if a Secret with that name was made by a person.
+// has reason Invalid if a user created a Secret with that name.
 func (s *Store) Entries(ctx context.Context, namespace string) ([]RegisterEntry, error) {
 	var secret corev1.Secret
 	err := s.reader.Get(ctx, types.NamespacedName{Namespace: namespace, Name: RegisterName}, &secret)

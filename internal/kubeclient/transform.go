@@ -40,8 +40,8 @@ func IsComplete(obj metav1.Object) bool {
 // posts that wait for months. The cache stores ordinary objects unchanged, but of large ones only the fields that are
 // read while they wait.
 //
-// A reduced object carries an annotation whose name is invalid in Kubernetes, so the API server rejects it if somebody
-// writes it back, and it cannot replace the object. The status of such an object can still be written, since the API
+// A reduced object carries an annotation whose name is invalid in Kubernetes, so the API server rejects it if it is
+// written back, and it cannot replace the object. The status of such an object can still be written, since the API
 // server ignores everything else in a status write.
 //
 // The transform drops the managed fields of all kinds, and large fields of the kinds that teams create.

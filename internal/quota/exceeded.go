@@ -60,8 +60,8 @@ func ParseExceeded(err error) (Exceeded, bool) {
 	return e, errUsed == nil && errLimit == nil
 }
 
-// isQuotaUnknown reports whether Kubernetes rejected a create because it has not counted the existing objects yet,
-// since Herald's kinds were installed a moment ago. A new quota rejects nothing before that.
+// isQuotaUnknown reports whether Kubernetes rejected a create because it has not counted the existing objects yet:
+// Herald's kinds were installed a moment ago. A new quota rejects nothing before that.
 func isQuotaUnknown(err error) bool {
 	return apierrors.IsForbidden(err) && strings.Contains(err.Error(), "status unknown for quota: ")
 }

@@ -93,7 +93,7 @@ func (p *Platform) prepareDraft(ctx context.Context, job platforms.Job) (string,
 }
 
 // createDraft makes the call that creates a draft. The first URL in the text is sent as the link, so that the post has
-// a link preview: Facebook creates none for URLs in the text. If Facebook refuses the draft with the link, it is
+// a link preview: Facebook does not create one for URLs in the text. If Facebook refuses the draft with the link, it is
 // created without one, which is safe because a draft is invisible. A post in one step has no link preview, because
 // Facebook has published link posts and returned an error for them (nov/fb_graph#370,
 // facebookarchive/php-graph-sdk#1141).

@@ -29,10 +29,10 @@ const (
 // created at or after job.SearchFrom.
 //
 // An uploaded photo belongs to one post only, so posts with photos are identified by their photo ids, whatever their
-// text. It is not certain that Facebook lists a photo under its upload id: if another listed post has the same text,
-// Lookup returns an error: the job's post may still appear, and a user can compare them. A post without photos is
-// identified by its text, among posts that do not belong to another job. An incomplete listing is an error; a complete
-// one without the post does not prove its absence, see Capabilities.
+// text. It is not certain that Facebook lists a photo under its upload id. If another listed post has the same text,
+// Lookup therefore returns an error: the job's post may still appear, and a user can compare them. A post without
+// photos is identified by its text, among posts that do not belong to another job. An incomplete listing is an error; a
+// complete one without the post does not prove its absence, see Capabilities.
 func (p *Platform) Lookup(ctx context.Context, job platforms.Job) (platforms.LookupResult, error) {
 	if id := draftOf(job.Checkpoint); id != "" {
 		found, there, err := p.lookupDraft(ctx, &job, id)

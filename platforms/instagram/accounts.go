@@ -68,8 +68,8 @@ type linkedPage struct {
 
 const linkedFields = "id,name,instagram_business_account{id,username,name,profile_picture_url}"
 
-// identifyLinked reads the account that is linked to a Page. For a Page token this is the token's own Page. For a
-// person's token, the Pages that the person manages are read, and exactly one linked account is required.
+// identifyLinked reads the account that is linked to a Page. For a Page token this is the Page of the token. For a user
+// token, the Pages that the user manages are read, and exactly one linked account is required.
 func (h *host) identifyLinked(ctx context.Context, token platforms.Token) (platforms.Identity, *meta.Failure) {
 	query := url.Values{"fields": {linkedFields}}
 	page, bad := meta.Get[*linkedPage](ctx, &h.Graph, "identify", "/me?"+query.Encode(), token)

@@ -101,8 +101,8 @@ type Config struct {
 
 	// FacebookURL, UploadURL and Version default to DefaultFacebookURL, DefaultUploadURL and DefaultVersion.
 	FacebookURL, UploadURL, Version string
-	// LoginConfigID is the id of the app's configuration for Facebook Login for Business; empty for none. Instagram's
-	// own login has none.
+	// LoginConfigID is the id of the app's configuration for Facebook Login for Business; empty for none. Instagram
+	// Login does not use one.
 	LoginConfigID string
 	// Login is the login for new connections, and for tokens whose scopes do not identify one. It is the one that the
 	// app belongs to, and defaults to InstagramLogin.

@@ -10,7 +10,7 @@ import (
 )
 
 // requiredScopes are the scopes for posting and for lookups (TikTok, "Scopes Overview"). An account that grants only
-// drafts accepts drafts.
+// the scope for drafts accepts only drafts.
 var requiredScopes = oauth2.RequiredScopes{{"user.info.basic"}, {scopeDirectPost, "video.upload"}, {"video.list"}}
 
 // dialog returns TikTok's consent page. It uses the hexadecimal PKCE challenge of "Login Kit for Desktop". "Login Kit

@@ -280,8 +280,8 @@ func add(spec *v1alpha1.UsageSpec, entries []v1alpha1.UsageEntry, entry *v1alpha
 	return with, true
 }
 
-// Used returns how much is used in the fullest period that contains a time, or in the calendar month. Unlike the stored
-// number, it is relative to that time.
+// Used returns the usage in the period with the highest usage that contains a time, or in the calendar month. Unlike
+// the stored number, it is relative to that time.
 func Used(u *v1alpha1.Usage, at time.Time) int { return fullest(&u.Spec, u.Status.Entries, at) }
 
 func fullest(spec *v1alpha1.UsageSpec, entries []v1alpha1.UsageEntry, at time.Time) int {

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package config reads the configuration files of Herald's processes, and reports all mistakes in a file at once. It
-// also reads the files of secrets and certificate authorities that a configuration names.
+// also reads the files of secrets and certificate authorities that a configuration refers to.
 package config
 
 import (

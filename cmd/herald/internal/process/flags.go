@@ -1,8 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package process holds what every process of Herald has apart from its work: the command line, the configuration file
-// and its changes, the log, traces, the heap, and the servers for probes, metrics and profiles.
+// Package process contains the parts that all Herald processes share: the command line, the configuration file and its
+// changes, the log, traces, the heap, and the servers for probes, metrics and profiles.
 package process
 
 import (

@@ -280,8 +280,8 @@ func (s *Scheduler) nextReady() *ticket {
 	return t
 }
 
-// hasPlace reports whether a team may take another place: neither its share nor the total is used up. The total exceeds
-// the number of places, so that many teams can have one each.
+// hasPlace reports whether a team may take another place: neither its share nor the total is exhausted. The total
+// exceeds the number of places, so that many teams can have one each.
 func (s *Scheduler) hasPlace(tm *team) bool { return tm.used < s.limit() && s.used < 2*s.places }
 
 // limit is the number of places that each active team may have.

@@ -21,8 +21,8 @@ import (
 )
 
 // appLimits holds the rate limits that platforms place on the installation's own apps. A limit is stored in the
-// Connection whose account received it. A limit on another app, which a team brought along, applies only to the
-// accounts that use it: see ratelimit.Sanitize.
+// Connection whose account received it. A limit on an app that a team supplied applies only to the accounts that use
+// it: see ratelimit.Sanitize.
 //
 // A limit may outlast its announced end. Then one post probes the platform, and the others wait for its result: a
 // thousand waiting posts cost one call instead of a thousand. If the probe has no response within probeTimeout, twice

@@ -1,8 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package prepare does what visible calls need beforehand: uploads, containers, and image renditions. All of it is
-// repeatable, and none of it is public.
+// Package prepare performs the steps that precede a publishing call: uploads, containers, and image renditions. All of
+// them are repeatable, and their results are not public.
 package prepare
 
 import (

@@ -90,7 +90,7 @@ const (
 )
 
 // WithoutThumbnail returns why a target's published video lacks the chosen thumbnail, or "" if it has it or none was
-// chosen. uncertain: the response to the upload was lost and the video was found by its text, so Herald sets no
+// chosen. uncertain: the response to the upload was lost and the video was found by its text, so Herald does not set a
 // thumbnail.
 func (p *Preparer) WithoutThumbnail(ctx context.Context, t *Target, uncertain bool) (why string) {
 	to, ok := p.o.Platforms[t.Conn.Spec.Platform]

@@ -87,9 +87,9 @@ func logBackfillError(err error) {
 	ctrl.Log.WithName("records").Info("cannot look for finished posts without a record; retrying", "error", err.Error())
 }
 
-// Backfill enqueues a Team when it becomes the owner of its namespace: posts that were finished there before
-// have neither a record nor the finalizer, and no cache holds them. A Team that loses its namespace was backfilled when
-// it became the owner. The handler triggers no reconciliation.
+// Backfill enqueues a Team when it becomes the owner of its namespace: posts that were finished there before have
+// neither a record nor the finalizer, and no cache holds them. A Team that loses its namespace was backfilled when it
+// became the owner. The handler does not trigger a reconciliation.
 func (a *Archiver) Backfill() handler.EventHandler {
 	catchUp := func(obj client.Object) {
 		team, ok := obj.(*v1alpha1.Team)

@@ -225,7 +225,7 @@ func (s *Source) dueSince(post *v1alpha1.Post, now time.Time) time.Time {
 }
 
 // waitsForPlatform reports whether platforms are processing all unsettled targets of a post, as YouTube does for hours
-// with a long video. No person needs to act.
+// with a long video. Users do not need to act.
 func waitsForPlatform(post *v1alpha1.Post) (waits bool) {
 	for i := range post.Status.Targets {
 		t := &post.Status.Targets[i]
