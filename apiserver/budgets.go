@@ -41,7 +41,7 @@ type budgets struct {
 	sources []func() []string
 
 	mu sync.Mutex
-	// due holds the namespaces whose usage may differ from what is stored.
+	// due holds the namespaces whose usage may differ from the stored usage.
 	due map[string]struct{}
 }
 

@@ -1,9 +1,9 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package access determines who a caller is and what the caller may do: it finds a token's API key in a cache,
-// identifies users of the web application, and checks their rights in a team's namespace. It sends SubjectAccessReviews
-// to Kubernetes: roles and their bindings are the only source of a person's rights.
+// Package access authenticates and authorises callers: it finds a token's API key in a cache, identifies users of the
+// web application, and checks their rights in a team's namespace. It sends SubjectAccessReviews to Kubernetes: roles
+// and their bindings are the only source of a person's rights.
 package access
 
 import (

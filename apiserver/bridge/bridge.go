@@ -132,7 +132,7 @@ func New(config Config) *Service {
 	return &Service{config, newURLCache(config.Clock), newCreations(), newCreations(), newRecent()}
 }
 
-// Authenticate returns the caller to whom a token belongs.
+// Authenticate returns the caller that a token belongs to.
 func (s *Service) Authenticate(token string) (Caller, error) {
 	if s.Current != nil {
 		if err := s.Current(); err != nil {

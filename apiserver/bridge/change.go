@@ -114,7 +114,8 @@ type change struct {
 	// validate rejects an invalid change, and returns the reservations that the post needs after it.
 	validate func(ctx context.Context, before *v1alpha1.Post, j *postValidation) (*reservations, error)
 
-	// before is the post before the change, reservations what it needs after it; nil until it is validated.
+	// before is the post before the change, and reservations are the quota that it needs after the change; nil until it
+	// is validated.
 	before       *v1alpha1.Post
 	reservations *reservations
 	// lost is set if the response to a write was lost, so that the write may have taken effect.

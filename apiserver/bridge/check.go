@@ -31,7 +31,7 @@ type Check struct {
 	BeforePublishing []Problem
 	// Warnings are properties that a platform accepts from some accounts but may refuse.
 	Warnings []string
-	// Previews show the post's files, from what the check has read.
+	// Previews show the post's files, from the data that the check has read.
 	Previews *Previews
 }
 

@@ -95,7 +95,7 @@ const (
 	// maxMissing limits how many missing objects are read from the Kubernetes API. The remaining ones then count as
 	// missing, or as valid, because the request is rejected anyway.
 	maxMissing = 5
-	// maxFieldProblems limits Error.Problems to what a form can show. A tree can have 10,000 problems.
+	// maxFieldProblems limits Error.Problems to a number that a form can show. A tree can have 10,000 problems.
 	maxFieldProblems = 100
 )
 

@@ -53,7 +53,7 @@ var postName = regexp.MustCompile(fmt.Sprintf("^%s[a-z2-7]{%d}$", postPrefix, id
 // herald-marks rejects such names, and annotations that name an author, from all other clients.
 func IsCreated(name string) bool { return postName.MatchString(name) }
 
-// fingerprintVersion is the version of what is hashed: the JSON of the requested spec.
+// fingerprintVersion is the version of the hashed content: the JSON of the requested spec.
 const fingerprintVersion = "v1"
 
 // fingerprintVersions are the versions that this release and earlier ones have written.

@@ -123,7 +123,7 @@ func (s *Service) verified(ctx context.Context, namespace, name string) (*v1alph
 	}
 }
 
-// settled rereads a media file. It returns nil if the file was deleted, and known if nobody settled it.
+// settled rereads a media file. It returns nil if the file was deleted, and known if it has not been settled.
 func (s *Service) settled(ctx context.Context, known *v1alpha1.Media) (*v1alpha1.Media, error) {
 	limits.MeterFrom(ctx).Parts(1)
 	current, err := s.Media.Get(ctx, known.Namespace, known.Name)

@@ -223,8 +223,8 @@ func (p *ConnectionPool) evict(c *conn) (closing []*conn, bound ConnectionBound,
 	return closing, bound, true
 }
 
-// idle is how long a connection may currently be idle: the less room, the shorter. While half of the places are free,
-// the server's own IdleTimeout applies.
+// idle is how long a connection may currently be idle. It decreases as connections are used up. While half of the
+// places are free, the server's own IdleTimeout applies.
 func (p *ConnectionPool) idle() time.Duration {
 	const server = time.Duration(1<<63 - 1)
 	free := p.Total - p.total

@@ -81,8 +81,8 @@ func (l *RateLimiter) Charge(caller string, requests int, answer http.Header) {
 	l.setHeaders(answer, left)
 }
 
-// ChargeSparing is Charge for what others do in the caller's name, which has its own limit: it leaves the caller half
-// of its limit.
+// ChargeSparing is Charge for actions of others in the caller's name, which have a separate limit: it leaves the caller
+// half of its limit.
 func (l *RateLimiter) ChargeSparing(caller string, requests int) {
 	if l == nil || requests <= 0 {
 		return

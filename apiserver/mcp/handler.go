@@ -43,7 +43,7 @@ type Options struct {
 	// Service has the operations; REST runs them.
 	Service *bridge.Service
 	REST    *rest.Handler
-	// Tokens returns the caller to whom a bearer token belongs. Its errors are those of bridge.Service.Authenticate,
+	// Tokens returns the caller that a bearer token belongs to. Its errors are those of bridge.Service.Authenticate,
 	// which is used if there is no OAuth.
 	Tokens func(ctx context.Context, token string) (bridge.Caller, error)
 	// SiteURL is the site's public address.
@@ -222,7 +222,7 @@ func callOf(ctx context.Context) *call {
 func (h *Handler) pass(w http.ResponseWriter, r *http.Request, body []byte, c *call) {
 	r = r.WithContext(context.WithValue(r.Context(), callKey{}, c))
 	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
-	// Some clients accept JSON only, which is what they receive.
+	// Some clients accept only JSON. The response is always JSON.
 	r.Header.Set("Accept", "application/json, text/event-stream")
 	out := &answers{ResponseWriter: w, marks: &h.marks, call: c}
 	h.sdk.ServeHTTP(out, r)

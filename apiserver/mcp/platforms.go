@@ -43,7 +43,7 @@ type cardRules struct {
 	MaxVideoBytes int64 `json:"max_video_bytes"`
 }
 
-// allRules returns the rules of the platforms to which this installation can publish.
+// allRules returns the rules of the platforms that this installation can publish to.
 func allRules(capabilities func(v1alpha1.Platform) (platforms.Capabilities, bool)) []platformRules {
 	var all []platformRules
 	for _, name := range platformNames {

@@ -202,7 +202,7 @@ func (s *Server) Seal(r *Request, of session.Session, namespace string) string {
 	return s.Keys.Seal(purposeConsent, consent{of.ID, namespace, *r}, consentLife)
 }
 
-// Decision is what a person decided on the consent page.
+// Decision is a person's decision on the consent page.
 type Decision struct {
 	// Sealed is the form's sealed content.
 	Sealed string

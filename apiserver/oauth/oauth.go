@@ -28,7 +28,7 @@ const (
 	TokenPath     = "/oauth/token"
 	RegisterPath  = "/oauth/register"
 	RevokePath    = "/oauth/revoke"
-	// MCPPath is the path of the resource for which the tokens are valid.
+	// MCPPath is the path of the resource that the tokens are valid for.
 	MCPPath = "/mcp"
 	// ServerMetadataPath and ResourceMetadataPath are defined by RFC 8414 and RFC 9728; each is also served with
 	// MCPPath appended.
@@ -100,7 +100,7 @@ type AuditLog interface {
 	Guarded(ctx context.Context, object metav1.Object, reason, note string)
 }
 
-// Config configures a Server. Every field is required unless its comment says that it is optional.
+// Config configures a Server. Every field is required unless it is documented as optional.
 type Config struct {
 	// SiteURL is the issuer, without a trailing slash.
 	SiteURL  string

@@ -92,7 +92,7 @@ func sameHash(a, b string) bool {
 const wrongRefresh = "the refresh token was not issued by this server, or is no longer valid"
 
 // errRefresh is the error for a token that was once valid, and errForged for one that was never issued or cannot be
-// told from such a token.
+// distinguished from such a token.
 var errRefresh, errForged = badGrant(wrongRefresh), forgedGrant(wrongRefresh)
 
 // refresh exchanges a refresh token for its successor and an access token.

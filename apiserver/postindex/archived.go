@@ -14,7 +14,7 @@ import (
 	"github.com/herald-social/herald/internal/archive/lists"
 )
 
-// archived is what a namespace's archive contains.
+// archived is the content of a namespace's archive.
 type archived struct {
 	view *lists.View
 	// both holds the posts that are both in the cluster, or retained, and in a segment of the archive: lists show the
@@ -29,7 +29,7 @@ func (a *archived) addOverlap(id string) {
 	}
 }
 
-// SetArchive sets what a namespace's archive contains; nil if unknown. left is the RetainedSeq before the view was
+// SetArchive sets the content of a namespace's archive; nil if unknown. left is the RetainedSeq before the view was
 // read: the view is final for the posts up to it.
 func (x *Index) SetArchive(namespace string, view *lists.View, left uint64) {
 	x.mu.Lock()

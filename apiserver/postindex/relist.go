@@ -12,8 +12,8 @@ type Relist struct {
 	watch   *Watch
 	round   uint32
 	version uint64
-	// horizon is the version up to which an entry must be on the list to remain. Entries above it are our own writes,
-	// newer than the list.
+	// horizon is the version up to which entries that are not on the list are removed. Entries above it are our own
+	// writes, newer than the list.
 	horizon uint64
 }
 

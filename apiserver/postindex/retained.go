@@ -10,8 +10,8 @@ import "github.com/herald-social/herald/api/v1alpha1"
 // before any other method.
 func (x *Index) RetainDeleted() { x.retains = true }
 
-// RetainedSeq returns how many posts have left the cluster. Whoever reads the archive calls it before the read and
-// passes it to SetArchive.
+// RetainedSeq returns how many posts have left the cluster. Call it before reading the archive and pass it to
+// SetArchive.
 func (x *Index) RetainedSeq() uint64 {
 	x.mu.RLock()
 	defer x.mu.RUnlock()

@@ -165,8 +165,8 @@ func route(r *http.Request) (found *operation, id string, allowed []string) {
 	return nil, "", allowed
 }
 
-// ServeHTTP serves a request. The 401 comes first, so that unauthenticated clients learn nothing, then 429, 404 or 405,
-// 403, 400, and the operation's errors.
+// ServeHTTP serves a request. The 401 comes first, so that unauthenticated clients do not learn anything, then 429, 404
+// or 405, 403, 400, and the operation's errors.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	ctx := r.Context()
 	found, id, allowed := route(r)

@@ -38,7 +38,7 @@ const (
 // Page adds the site's layout to a page.
 type Page func(title string, body ...g.Node) g.Node
 
-// Options configures Handlers. All fields are required unless their comment says that they are optional.
+// Options configures Handlers. All fields are required unless they are documented as optional.
 type Options struct {
 	// Sessions issues and reads sessions.
 	Sessions *session.Manager

@@ -107,7 +107,7 @@ func roomFor(limit int, accounts []*v1alpha1.Connection) string {
 	return text + "."
 }
 
-// connectButtons are the buttons for the platforms for which this installation has an app.
+// connectButtons are the buttons for the platforms that this installation has an app for.
 func (s *Site) connectButtons(v *visit) g.Node {
 	offered := s.Connect.Available()
 	if len(offered) == 0 {

@@ -42,7 +42,7 @@ type Access interface {
 	Teams(ctx context.Context, who access.Person) ([]*v1alpha1.Team, error)
 }
 
-// Config configures a Site. Every field is required unless its comment says that it is optional.
+// Config configures a Site. Every field is required unless it is documented as optional.
 type Config struct {
 	Service  *bridge.Service
 	Sessions *session.Manager

@@ -58,8 +58,8 @@ type targetWriting struct {
 // localForm is the format in which browsers send a date and time (HTML, "valid local date and time string").
 const localForm = "2006-01-02T15:04"
 
-// Limits on what the server reads from a form, because it looks up each account and each file. They equal a post's
-// limits (api/v1alpha1); all parts of a thread together have at most the 2,000 files of posting/rules.
+// Limits on the accounts and files in a form, each of which the server looks up. They equal a post's limits
+// (api/v1alpha1); all parts of a thread together have at most the 2,000 files of posting/rules.
 const (
 	maxCards   = 100
 	maxMedia   = 100

@@ -106,7 +106,7 @@ func (s *Store) workingOf(secret *corev1.Secret, platform v1alpha1.Platform) (Cr
 	return read, nil
 }
 
-// Load reads the token that a Connection uses: those of the working copy, or of the input if the Connection has no
+// Load reads the token that a Connection uses: the token of the working copy, or of the input if the Connection has no
 // working copy yet. Errors are those of Find, and Invalid if there is only an input and it is invalid.
 func (s *Store) Load(ctx context.Context, conn *v1alpha1.Connection) (Credentials, error) {
 	found, err := s.Find(ctx, conn)

@@ -41,8 +41,8 @@ const (
 
 	// maxImages is the maximum number of photos in a post (the HTTP contract).
 	maxImages = 10
-	// maxPhotoBytes bounds a photo. The current reference allows 10 MB; older pages and Facebook's own refusals name 4
-	// MB, which satisfies both.
+	// maxPhotoBytes bounds a photo. The current reference allows 10 MB; older documentation and Facebook's errors state
+	// 4 MB, which satisfies both.
 	maxPhotoBytes = 4_000_000
 
 	// photoLasts is how long an unpublished photo exists (Pages API, "Photos").

@@ -209,8 +209,8 @@ func certain(r platforms.Result) platforms.LookupResult {
 	return platforms.LookupResult{Matches: 1, ExternalID: r.ExternalID, ExternalURL: r.ExternalURL, PostedAt: r.PostedAt, Note: r.Note, Certain: true}
 }
 
-// listed returns the lookup result for the one video on the channel that matches a job. Absence from the listing proves
-// nothing, so a video that is still being processed is looked up again.
+// listed returns the lookup result for the one video on the channel that matches a job. The listing cannot prove
+// absence, so a video that is still being processed is looked up again.
 func (p *Platform) listed(ctx context.Context, job *platforms.Job, match platforms.LookupResult) (platforms.LookupResult, error) {
 	found, failure := p.progressOf(ctx, job, match.ExternalID)
 	switch {

@@ -135,7 +135,7 @@ func Open(t *v1alpha1.TargetStatus, c Claim, now time.Time) error {
 const searchBack = 24 * time.Hour
 
 // firstSent returns the start of the earliest attempt, up to and including this one, whose call may have reached the
-// platform. Refused calls count, because the platform may have published the post all the same.
+// platform. Refused calls count, because the platform may nevertheless have published the post.
 func firstSent(a *v1alpha1.Attempt, now time.Time) *v1alpha1.Time {
 	switch {
 	case a.SearchFrom != nil:

@@ -123,8 +123,8 @@ func validAddress(address string) error {
 	return nil
 }
 
-// Resolve records a user's answer for an undecided target. tryUntil is the deadline for what is sent after that: again
-// after "not-sent", or a tree's next cards. cards is as in Record.
+// Resolve records a user's answer for an undecided target. tryUntil is the deadline for later calls: again after
+// "not-sent", or a tree's next cards. cards is as in Record.
 func Resolve(t *v1alpha1.TargetStatus, r Resolution, cards int, tryUntil, now time.Time) error {
 	if state := posting.StateOf(t); state != v1alpha1.TargetUndecided {
 		return fmt.Errorf("target %d: only a target whose outcome is unknown can be settled by a person; this one is %s", t.Index, state)

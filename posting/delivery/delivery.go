@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package delivery decides what to do next about a post. Decide maps recorded facts and the time to actions, which the
-// reconciler carries out. Package explore tests all orders of events. The functions in record.go record in the post
-// what has happened, and Describe derives the fields that users see. The package is pure: it modifies only the status
-// of the post that is passed in, performs no I/O and does not read a clock.
+// reconciler carries out. Package explore tests all orders of events. The functions in record.go record events in the
+// post, and Describe derives the fields that users see. The package is pure: it modifies only the status of the post
+// that is passed in, performs no I/O and does not read a clock.
 package delivery
 
 import (
@@ -202,7 +202,7 @@ type Event struct {
 	Warning bool
 	// Reason is one of the reasons in v1alpha1.
 	Reason string
-	// Message is the message of the event. If it is empty, that of the Ready condition is used.
+	// Message is the message of the event. If it is empty, the message of the Ready condition is used.
 	Message string
 }
 

@@ -108,7 +108,7 @@ func (f *Facts) adoptRemaining() []Action {
 	return []Action{Write{Event{Warning: true, Reason: v1alpha1.ReasonAlreadyPublished, Message: alreadyPublished(post)}}}
 }
 
-// recordCopy records that a post is a copy, in an installation without records. Its status is then that of this object.
+// recordCopy records that a post is a copy, in an installation without records. Its status then describes this object.
 func (f *Facts) recordCopy() []Action {
 	if !record.IsCopy(f.Post) {
 		return nil

@@ -115,7 +115,8 @@ func sentEarlier(post *v1alpha1.Post) time.Time {
 	return time.Time{}
 }
 
-// RecordResults records call results. deadlines shifts those of the targets. The error joins results that came too late.
+// RecordResults records call results. deadlines shifts the deadlines of the targets. The error joins results that came
+// too late.
 func RecordResults(post *v1alpha1.Post, results []Result, deadlines *Deadlines, now time.Time) error {
 	var late []error
 	view := posting.Of(post)
@@ -163,8 +164,8 @@ type LookupAnswer struct {
 }
 
 // RecordLookup records the platform's response about an open attempt. timing is the platform's timing, and deadlines
-// shifts those of the targets. If the post is being deleted, the last response closes the attempt, as unknown if the
-// response is inconclusive, because nothing is sent for such a post again.
+// shifts the deadlines of the targets. If the post is being deleted, the last response closes the attempt, as unknown
+// if the response is inconclusive, because nothing is sent for such a post again.
 func RecordLookup(post *v1alpha1.Post, a *LookupAnswer, timing attempt.Timing, deadlines *Deadlines, now time.Time) error {
 	view := posting.Of(post)
 	t := view.Target(a.Target)

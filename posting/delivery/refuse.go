@@ -14,7 +14,7 @@ import (
 	"github.com/herald-social/herald/posting/attempt"
 )
 
-// remedies maps a blocking reason to what the user can do. The post then proceeds without any other change.
+// remedies maps a blocking reason to its remedy. The post then proceeds without any other change.
 var remedies = map[string]string{
 	v1alpha1.ReasonConnectionNotFound: "create the connection, or correct its name",
 	v1alpha1.ReasonMediaNotFound:      "create the media file, or correct its name",

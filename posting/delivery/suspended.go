@@ -56,7 +56,8 @@ func (f *Facts) expired(t *v1alpha1.TargetStatus) bool {
 	return f.Now.After(t.TryUntil.Time) && !f.mayShift(t)
 }
 
-// mayShift reports whether the current suspension shifts a target's deadline: it began before it, or is not recorded.
+// mayShift reports whether the current suspension shifts a target's deadline: the suspension began before the deadline,
+// or is not recorded.
 func (f *Facts) mayShift(t *v1alpha1.TargetStatus) bool { return f.deadlines().mayShift(t) }
 
 func (f *Facts) deadlines() *Deadlines {

@@ -38,7 +38,7 @@ func LookupRequired(post *v1alpha1.Post) bool {
 }
 
 // IsCopy reports whether an object was recreated from a backup: the API recorded when it was created, or the manager
-// recorded its UID, and what they recorded belongs to another object.
+// recorded its UID, and the recorded value belongs to another object.
 func IsCopy(post *v1alpha1.Post) bool {
 	return posting.Of(post).Restored() || CopyOf(post) != ""
 }

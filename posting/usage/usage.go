@@ -57,7 +57,7 @@ type Refusal struct {
 	Used int
 }
 
-// Reservation is a request for what a post will use once it is created.
+// Reservation is a request to reserve the usage of a post before it is created.
 type Reservation struct {
 	Post string
 	// Request distinguishes concurrent requests for a post. It is empty if there can be only one.
@@ -218,8 +218,8 @@ func split(u *v1alpha1.Usage, post *PostUses) (others, own, reserved []v1alpha1.
 	return others, own, reserved
 }
 
-// largestReservation returns the reservation, among those of several requests, that covers most of what the post uses.
-// It then belongs to the post, whichever request made it.
+// largestReservation returns the reservation, among those of several requests, that covers most of the post's usage. It
+// then belongs to the post, whichever request made it.
 func largestReservation(spec *v1alpha1.UsageSpec, reserved []v1alpha1.UsageEntry, uses []Use) []v1alpha1.UsageEntry {
 	sums, kept := map[string]int32{}, map[string][]v1alpha1.UsageEntry{}
 	best := ""

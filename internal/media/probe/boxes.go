@@ -12,7 +12,8 @@ import (
 
 // An MP4 or QuickTime film consists of boxes (ISO 14496-12, section 4.2): each has a length and a kind, and some
 // contain others. They are parsed here without a library. A library allocates an object for each sample that a table
-// claims to have, and a path for each box, and the uploader chooses their number. Here, no memory grows with the file.
+// claims to have, and a path for each box, and the uploader chooses their number. Here, memory does not grow with the
+// file.
 
 const (
 	// maxBoxes limits the boxes in a film, and so the work. Most films have a few hundred; an hour in one-second fragments

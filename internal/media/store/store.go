@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package store keeps media files in an S3-compatible store. It signs upload URLs, reads parts of files on the
-// condition that they have not changed, and streams files in. It holds no file in memory. It aborts a request if the
-// store stalls or takes too long for the number of bytes; see TimeoutFor.
+// condition that they have not changed, and streams files in. It does not hold files in memory. It aborts a request if
+// the store stalls or takes too long for the number of bytes; see TimeoutFor.
 package store
 
 import (

@@ -53,8 +53,8 @@ type accountQuery struct {
 	timeout time.Duration
 }
 
-// newAccountQuery prepares a query as a target's account. The error explains to a person why the platform cannot be
-// queried; the query then has the facts that are known without it.
+// newAccountQuery prepares a query as a target's account. The error explains to the user why the platform cannot be
+// queried; the query then contains the facts that are known without it.
 func (l *Lookups) newAccountQuery(ctx context.Context, f *delivery.Facts, t *v1alpha1.TargetStatus) (accountQuery, error) {
 	var name string
 	if int(t.Index) < len(f.Post.Spec.Targets) {
