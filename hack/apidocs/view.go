@@ -13,7 +13,7 @@ import (
 // jsonType is the only media type of request and response bodies in the API.
 const jsonType = "application/json"
 
-// view is what the page shows.
+// view is the data for the page.
 type view struct {
 	*document
 

@@ -40,13 +40,13 @@ type packer struct {
 // module.
 var openLicences = sync.OnceValues(licences.Open)
 
-// content is what an image contains for one architecture.
+// content is the content of an image for one architecture.
 type content struct {
 	layers     []archive.Layer
 	components []cdx.Component
 }
 
-// content returns what the image contains. The layers that change least come first, so that a new version shares them
+// content returns the content of the image. The layers that change least come first, so that a new version shares them
 // with the old one.
 func (p packer) content(d definition, architecture string) (content, error) {
 	authorities, err := certificates()

@@ -184,7 +184,7 @@ func typeOf(schema *apiextensions.JSONSchemaProps) string {
 	return schema.Type
 }
 
-// constraints returns what a field's value must satisfy, including the rules of scalars.
+// constraints returns the constraints on a field's value, including the rules of scalars.
 func constraints(schema *apiextensions.JSONSchemaProps, required bool) []string {
 	var out []string
 	if required {

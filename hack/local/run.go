@@ -88,8 +88,8 @@ const (
 	groupName = "group"
 )
 
-// acquireState makes this process the only user of .local until it exits, and removes what a killed run left behind:
-// its processes, and the file with its addresses.
+// acquireState makes this process the only user of .local until it exits, and removes the remains of a killed run: its
+// processes, and the file with its addresses.
 func (a *app) acquireState(ctx context.Context) (*supervisor.Group, error) {
 	if err := os.MkdirAll(a.state(""), 0o700); err != nil {
 		return nil, err

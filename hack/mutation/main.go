@@ -49,7 +49,7 @@ const (
 // suite is a package's test binary.
 type suite struct {
 	binary, dir string
-	// timeout is the time after which a run is certain to hang.
+	// timeout is the time after which a run is assumed to hang.
 	timeout time.Duration
 }
 

@@ -3,7 +3,7 @@
 
 package main
 
-// pages is the name under which all Markdown is counted.
+// pages is the name used for all Markdown files.
 const pages = "pages"
 
 // limitOf returns a folder's limit, in phrases per 1,000 words.

@@ -62,7 +62,7 @@ type Issuer struct {
 	asked  []url.Values
 }
 
-// grant is what an authorization code stands for. Codes do not expire: the client itself must reject a late response.
+// grant is the content of an authorization code. Codes do not expire: the client itself must reject a late response.
 type grant struct {
 	claims map[string]any
 	asked  url.Values
@@ -141,7 +141,7 @@ func (i *Issuer) authorize(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, i.back(query, url.Values{"code": {i.issue(claims, query)}}), http.StatusSeeOther)
 }
 
-// wrong returns what is wrong with a sign-in request, or "".
+// wrong returns the problem with a sign-in request, or "".
 func (i *Issuer) wrong(query url.Values) string {
 	for name, want := range map[string]string{
 		"client_id": ClientID, "redirect_uri": i.RedirectURI, "response_type": "code", "code_challenge_method": "S256",

@@ -42,7 +42,7 @@ const (
 	ReleaseAccount = "system:serviceaccount:" + Namespace + ":herald-release"
 )
 
-// Installation is what the processes need: the API server, the program, and the external services.
+// Installation contains the dependencies of the processes: the API server, the program, and the external services.
 type Installation struct {
 	Env *envtest.Environment
 	// Program is the path of the herald binary.

@@ -20,7 +20,7 @@ const (
 	iso6709                                     = "+47.3781+008.5401+408.000/"
 )
 
-// Needles returns the byte sequences in which the files contain the location. None of them may be published.
+// Needles returns the byte sequences that represent the location in the files. None of them may be published.
 func Needles() [][]byte {
 	return [][]byte{
 		[]byte(xmpLatitude), []byte(xmpLongitude), []byte(iso6709), fixedPoint(latitude), gpmfPlace(),

@@ -1,9 +1,9 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package oddfiles contains unusual but valid media files, as phones, cameras and tools write them, and what is
-// expected of them on each platform. It generates the files from the repository's small samples and with ffmpeg. The
-// tests send them through the whole stack, and decode the published files with a different decoder than Herald.
+// Package oddfiles contains unusual but valid media files, as phones, cameras and tools write them, and the expected
+// outcome on each platform. It generates the files from the repository's small samples and with ffmpeg. The tests send
+// them through the whole stack, and decode the published files with a different decoder than Herald.
 package oddfiles
 
 import (
@@ -47,7 +47,7 @@ const (
 	Refused Kind = "refused"
 )
 
-// Outcome is what is expected to happen to a file on a platform.
+// Outcome is the expected outcome for a file on a platform.
 type Outcome struct {
 	Kind Kind
 	// Says is part of the expected error.
@@ -64,7 +64,7 @@ func (o Outcome) String() string {
 
 func refused(says string) Outcome { return Outcome{Kind: Refused, Says: says} }
 
-// Want is what is expected of a file.
+// Want contains the expected outcomes for a file.
 type Want struct {
 	// All is the outcome on the platforms that are not in Except. If All is Refused, no platform can use the file.
 	All    Outcome
@@ -96,7 +96,7 @@ var (
 	rendition    = Outcome{Kind: Rendered}
 )
 
-// unusable returns the outcome of a file with which every post is rejected.
+// unusable returns the outcome of a file that causes every post to be rejected.
 func unusable(says string) Want { return Want{All: refused(says)} }
 
 // Row is one file.
@@ -107,8 +107,8 @@ type Row struct {
 	Reason string
 	// Make generates the file.
 	Make Maker
-	// Needs is what is needed besides Go: "ffmpeg", or one of its encoders. The simulated platforms use ffprobe, which
-	// is part of ffmpeg, for what a video's headers do not contain.
+	// Needs is the required program, if any: "ffmpeg", or one of its encoders. The simulated platforms use ffprobe,
+	// which is part of ffmpeg, for properties that a video's headers do not contain.
 	Needs []string
 	// Want has the expected outcomes.
 	Want Want

@@ -49,7 +49,7 @@ func runB1(ctx context.Context, s *session, r *report, id string) error {
 	return nil
 }
 
-// prepare builds the request, and a sample of what the bare pair writes.
+// prepare builds the request, and a sample of the objects that the bare pair writes.
 func (b *b1) prepare(ctx context.Context) error {
 	team := b.connected[0]
 	body, err := json.Marshal(map[string]any{

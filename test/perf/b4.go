@@ -45,8 +45,8 @@ const (
 type listing struct {
 	Teams int `json:"teams"`
 	Posts int `json:"posts"`
-	// P99 is that of the slowest kind of page, each the median of its rounds. FloorP99 is the worse of two results of a
-	// bare HTTP server that sends the same number of bytes, measured before and after the apiserver.
+	// P99 is the P99 of the slowest kind of page, each the median of its rounds. FloorP99 is the worse of two results
+	// of a bare HTTP server that sends the same number of bytes, measured before and after the apiserver.
 	P99      float64                 `json:"p99_ms"`
 	FloorP99 float64                 `json:"floor_p99_ms"`
 	Pages    map[string]bare.Latency `json:"pages_ms"`

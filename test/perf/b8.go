@@ -38,7 +38,7 @@ const (
 type archiveListing struct {
 	Teams int `json:"teams"`
 	Posts int `json:"posts"`
-	// P99 is that of the slowest kind of page, each the median of its rounds.
+	// P99 is the P99 of the slowest kind of page, each the median of its rounds.
 	P99   float64                 `json:"p99_ms"`
 	Pages map[string]bare.Latency `json:"pages_ms"`
 	// MiBMore is the peak resident memory after the requests, minus that of an apiserver without archived posts after

@@ -47,8 +47,8 @@ type b9 struct {
 
 // hostile is what one kind of body costs.
 type hostile struct {
-	// One is what the apiserver allocates for one body, and Many by how much its resident memory grows for many
-	// concurrent ones, in MiB.
+	// One is the memory that the apiserver allocates for one body, and Many is the growth of its resident memory for
+	// many concurrent ones, in MiB.
 	One  float64 `json:"mib_one"`
 	Many float64 `json:"mib_64"`
 	// CPU is the processor time that one body takes, in milliseconds, and Ratio is CPU as a multiple of what an honest
@@ -123,7 +123,7 @@ func (b *b9) measure(ctx context.Context, body []byte, before, honest float64) (
 	return found, err
 }
 
-// one returns what a single body costs: MiB allocated, and milliseconds of processor time.
+// one returns the cost of a single body: MiB allocated, and milliseconds of processor time.
 func (b *b9) one(ctx context.Context, body []byte) (mib, cpu float64, err error) {
 	begun, err := b.allocated(ctx)
 	if err != nil {

@@ -26,7 +26,7 @@ const (
 	firstThreads = 17_800_000_000_000_000
 )
 
-// content is what a benchmark posts: texts to accounts on X, or images to accounts on X and Threads.
+// content is the content that a benchmark posts: texts to accounts on X, or images to accounts on X and Threads.
 type content struct {
 	// teams are the teams that post. Each has its accounts ordered by platform, and the same number on each platform.
 	teams     []stack.Team
@@ -47,7 +47,7 @@ type picture struct {
 	bytes         int64
 }
 
-// contentOf returns what a benchmark posts. Herald must be running.
+// contentOf returns the content that a benchmark posts. Herald must be running.
 func (s *session) contentOf(ctx context.Context, id string) (*content, error) {
 	if id == "B2M" || id == "B3M" {
 		return s.pictures(ctx)

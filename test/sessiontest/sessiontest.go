@@ -44,7 +44,7 @@ func New() *Secrets {
 // Missing returns a namespace without a Secret.
 func Missing() *Secrets { return &Secrets{fail: func(string) error { return nil }} }
 
-// Fail makes requests fail with what the function returns for their verb; nil ends that.
+// Fail makes requests fail with the error that the function returns for their verb; nil ends that.
 func (s *Secrets) Fail(fail func(verb string) error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

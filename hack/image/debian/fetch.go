@@ -16,7 +16,7 @@ import (
 	"strings"
 )
 
-// aptHelper is apt's downloader. It needs neither root nor package lists, and verifies what it downloads.
+// aptHelper is apt's downloader. It does not need root or package lists, and verifies its downloads.
 const aptHelper = "/usr/lib/apt/apt-helper"
 
 // Fetch downloads the missing packages of a lock into a folder, and returns their paths.

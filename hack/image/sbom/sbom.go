@@ -1,7 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package sbom lists what an image contains, in CycloneDX format. The list comes from what the image is made of: the
+// Package sbom lists the contents of an image, in CycloneDX format. The list comes from the sources of the image: the
 // module versions that Go records in a program, and the unpacked Debian packages.
 package sbom
 

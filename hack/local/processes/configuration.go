@@ -26,7 +26,7 @@ func (s *Setup) writeConfigurations() error {
 	}
 	manager := configv1alpha1.DefaultManager()
 	manager.Common = s.common(secret, managerHealth, ManagerMetrics)
-	// Nobody should have to wait an hour to try retention locally.
+	// Users should not have to wait an hour to try retention locally.
 	manager.Retention.LeastInCluster.Duration = 0
 	manager.Webhook.BindAddress, manager.Webhook.Hosts = s.Address(ManagerWebhook), []string{"127.0.0.1"}
 	if s.EditManager != nil {

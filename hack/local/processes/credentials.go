@@ -83,7 +83,7 @@ func (s *Setup) writeCredentials() error {
 }
 
 // ensureCertificate creates a key and a self-signed certificate. All servers and clients of the control plane share it,
-// so whoever can read the key has every right. The certificate is written last, to mark the pair as complete.
+// so every user who can read the key has all rights. The certificate is written last, to mark the pair as complete.
 func (s *Setup) ensureCertificate(now time.Time) error {
 	if _, err := os.Stat(s.certificateFile()); !errors.Is(err, os.ErrNotExist) {
 		return err

@@ -97,7 +97,7 @@ func (e *Element) Focus() error {
 	})
 }
 
-// set sets a value, such as a date, for which what to type depends on the language.
+// set sets a value, such as a date, that has to be typed differently in each language.
 const set = `function(value) {
   if (this.disabled || this.readOnly) throw new Error("it cannot be changed");
   if (["text", "search", "url", "email", "password", "textarea", undefined].includes(this.type)) {

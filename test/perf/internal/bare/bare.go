@@ -70,13 +70,13 @@ type Config struct {
 // Account is an account on X or Threads.
 type Account struct {
 	Platform v1alpha1.Platform `json:"platform"`
-	// URL is that of the platform; Token is that of the account.
+	// URL is the URL of the platform, and Token the token of the account.
 	URL   string `json:"url"`
 	ID    string `json:"id"`
 	Token string `json:"token"`
 }
 
-// Result is what a program measured.
+// Result contains the measurements of a program.
 type Result struct {
 	// Start is when the first of Count operations started; End is when the last one ended.
 	Start time.Time `json:"start"`
@@ -87,13 +87,13 @@ type Result struct {
 	Latency *Latency `json:"latency,omitempty"`
 }
 
-// message is what a program sends to its parent: that it is warm, or its result.
+// message is a message from a program to its parent: that it is warm, or its result.
 type message struct {
 	Warm   bool    `json:"warm,omitempty"`
 	Result *Result `json:"result,omitempty"`
 }
 
-// task is what a program does.
+// task is the work of a program.
 type task interface {
 	// warm prepares the program and runs Config.Warm operations.
 	warm(ctx context.Context) error
