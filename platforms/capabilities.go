@@ -73,7 +73,7 @@ type Capabilities struct {
 	CallTimeout time.Duration
 	// ListingLag is how long a new post may be missing from the account's listing.
 	ListingLag time.Duration
-	// ConfirmAfter is how long after a refused call Lookup can tell whether the call published anyway; zero means
+	// ConfirmAfter is how long after a refused call Lookup can determine whether the call published anyway; zero means
 	// ListingLag. It is shorter if the platform tracks the call itself, for example as the state of an upload.
 	ConfirmAfter time.Duration
 	// ListingAuthoritative lists the categories whose listings prove absence: a post that is missing twice after

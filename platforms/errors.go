@@ -53,7 +53,7 @@ type Error struct {
 	Class Class
 	// Problem describes the failure.
 	Problem string
-	// Remedy is what the user can do about it; may be empty.
+	// Remedy is the user's remedy; may be empty.
 	Remedy  string
 	Subject Subject
 	// Code is the platform's name, such as "190/463" or "spam_risk_too_many_posts"; empty if the response has none.

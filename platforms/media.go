@@ -19,7 +19,7 @@ var ErrFileChanged = errors.New("the file is not the one that was verified")
 
 // FileAtFault is returned by reads of a File that can never be sent as it is.
 type FileAtFault struct {
-	// Problem follows the file's name in a message. Remedy is what the user can do about it.
+	// Problem follows the file's name in a message. Remedy is the user's remedy.
 	Problem, Remedy string
 }
 

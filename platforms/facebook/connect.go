@@ -32,7 +32,7 @@ func (p *Platform) Exchange(ctx context.Context, code platforms.Code) (platforms
 	return p.graph.ExchangeForPerson(ctx, &meta.Login{ID: p.App, Secret: p.secret}, code, requiredScopes)
 }
 
-// Choices returns the Pages to which the person may post.
+// Choices returns the Pages that the user may post to.
 func (p *Platform) Choices(ctx context.Context, token platforms.Token) ([]platforms.Choice, error) {
 	pages, readOnly, err := p.graph.Pages(ctx, token, "id,name,username,access_token,tasks,picture{url}")
 	if err != nil {

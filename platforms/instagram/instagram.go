@@ -152,7 +152,7 @@ func New(c Config, transport *transport.Client) *Platform {
 	}
 }
 
-// hostOf returns the host for which a token is valid. Scope names differ between the two logins.
+// hostOf returns the host that a token is valid for. Scope names differ between the two logins.
 func (p *Platform) hostOf(token platforms.Token) *host {
 	login := p.config.Login
 	for _, scope := range oauth2.Scopes(token.Scopes) {

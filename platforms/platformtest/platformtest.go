@@ -68,7 +68,7 @@ type Suite struct {
 	// First is the category for tests that need only one kind of post; empty for the simplest one that the platform
 	// delivers.
 	First v1alpha1.Category
-	// Unprovable are categories in which nothing can prove that a post was not published.
+	// Unprovable are the categories whose posts cannot be proven absent.
 	Unprovable []v1alpha1.Category
 	// Bearerless are categories whose visible call has no token: it uses a URL that expires and that each preparation
 	// replaces.
@@ -135,7 +135,7 @@ type fixture struct {
 	notes []savedCheckpoint
 }
 
-// savedCheckpoint is what a preparation stored as its progress.
+// savedCheckpoint is the progress that a preparation stored.
 type savedCheckpoint struct{ checkpoint, secret string }
 
 // saveCheckpoint stores a checkpoint, as Prepare's caller would.

@@ -170,7 +170,7 @@ func (s *Suite) testUnreachable(t *testing.T, category v1alpha1.Category) {
 	f, _ := s.publisher(t)
 	job := f.prepare(t, f.post(t, category, "hello"))
 	f.stop()
-	// A new client has no open connection on which it could send the call.
+	// A new client does not have an open connection for the call.
 	away, _ := s.New(t, f.control.URL).(platforms.Publisher)
 	got := away.Publish(t.Context(), job)
 	if got.Outcome != platforms.NotSent || got.Err == nil || got.Err.Class != platforms.ClassTransient {

@@ -107,7 +107,7 @@ func (p *Platform) search(ctx context.Context, job platforms.Job) (platforms.Loo
 				// The newest come first.
 				reached = true
 			case post.fits(&job):
-				// The listed URL identifies whoever shared the post.
+				// The listed URL identifies the user who shared the post.
 				matches.Add(listing.Match{ID: id, URL: cmp.Or(p.postURL(job, id), post.ShareURL.Web()), At: at})
 			}
 		}

@@ -63,7 +63,7 @@ type directPhotos struct {
 	BrandOrganic   bool                        `json:"brand_organic_toggle"`
 }
 
-// photoSource lists the URLs from which TikTok fetches the photos. The first photo is the cover.
+// photoSource lists the URLs that TikTok fetches the photos from. The first photo is the cover.
 type photoSource struct {
 	Source     string   `json:"source"`
 	CoverIndex int      `json:"photo_cover_index"`

@@ -42,7 +42,7 @@ func (p *Platform) RecentPosts(ctx context.Context, account platforms.Account, w
 	return listing.Newest(posts, which), nil
 }
 
-// withoutQuery returns a post's listed URL without its query, which identifies whoever shared it.
+// withoutQuery returns a post's listed URL without its query, which identifies the user who shared it.
 func withoutQuery(listed jsondoc.Text) string {
 	address, _, _ := strings.Cut(listed.Web(), "?")
 	return address

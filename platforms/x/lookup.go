@@ -159,7 +159,7 @@ type listedPost struct {
 	CreatedAt jsondoc.Text `json:"created_at"`
 	// ConversationID is the id of the first post of the conversation (docs.x.com, fundamentals/conversation-id).
 	ConversationID jsondoc.Text `json:"conversation_id"`
-	// Note holds a long post's full text. See fieldNames for its second name and for that of References.
+	// Note holds a long post's full text. See fieldNames for its second name and the second name of References.
 	Note           listedText  `json:"note_tweet"`
 	NotePost       listedText  `json:"note_post"`
 	References     []reference `json:"referenced_tweets"`

@@ -16,7 +16,7 @@ type sign struct {
 	kind, code string
 	// words must all be part of the response's text, in lower case.
 	words []string
-	// spent is the header prefix of a rate limit of which nothing remains.
+	// spent is the header prefix of an exhausted rate limit.
 	spent string
 }
 

@@ -51,7 +51,8 @@ func (p *Platform) RecentPosts(ctx context.Context, account platforms.Account, w
 // elevenForm matches video ids in addresses.
 var elevenForm = regexp.MustCompile(`^[A-Za-z0-9_-]{11}$`)
 
-// ParsePost parses an id, or a video's address: that of its page, of a Short, or from the share button.
+// ParsePost parses an id, or a video's address: the address of its page or of a Short, or the one from the share
+// button.
 func (p *Platform) ParsePost(_ platforms.Account, entered string) (name platforms.PostName, ok bool) {
 	name = platforms.PostName{ID: strings.TrimSpace(entered)}
 	isAddress := permalink.IsAddress(name.ID)

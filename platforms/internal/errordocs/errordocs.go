@@ -28,8 +28,8 @@ type Row struct {
 	Code string
 	// Kind is a short description of the code.
 	Kind string
-	// Error is what the classifier returns for the code. Its class and subject determine the columns "who acts" and
-	// "what Herald does".
+	// Error is the classifier's result for the code. Its class and subject determine the columns "who acts" and "what
+	// Herald does".
 	Error platforms.Error
 	// Also is a reaction in addition to the one for the class, and Instead replaces it. Both are usually empty.
 	Also, Instead string

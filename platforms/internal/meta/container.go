@@ -269,7 +269,7 @@ func (t *Task) item(ctx context.Context, i int, form func(context.Context, *plat
 	return t.SaveCheckpoint(ctx, platforms.JoinPartIDs(t.Items))
 }
 
-// FileURL returns a URL from which the graph can fetch a file.
+// FileURL returns a URL that the graph can fetch a file from.
 func FileURL(ctx context.Context, file *platforms.File) (string, *Failure) {
 	address, err := file.Bytes.Address(ctx, fetchWithin)
 	if err != nil {

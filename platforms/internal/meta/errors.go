@@ -105,7 +105,7 @@ func (e *Error) Refusal() bool {
 	}
 }
 
-// Kind is what an error means.
+// Kind is the meaning of an error.
 type Kind string
 
 const (

@@ -1,8 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package meta calls Meta's graphs (Facebook, Instagram and Threads) and implements what they share: errors and limits,
-// listings, and the containers that two of them publish. The differences are in the platforms' packages.
+// Package meta calls Meta's graphs (Facebook, Instagram and Threads) and implements their common parts: errors and
+// limits, listings, and the containers that two of them publish. The differences are in the platforms' packages.
 package meta
 
 import (

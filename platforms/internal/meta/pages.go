@@ -33,8 +33,8 @@ func (p *Page) mayPost() bool {
 	return len(p.Tasks) == 0 || slices.Contains(p.Tasks, "CREATE_CONTENT") || slices.Contains(p.Tasks, "MANAGE")
 }
 
-// Pages lists the Pages to which a person may post, with their tokens. fields are the fields to request for each Page.
-// readOnly counts the Pages to which the person may not post.
+// Pages lists the Pages that a user may post to, with their tokens. fields are the fields to request for each Page.
+// readOnly counts the Pages that the user may not post to.
 func (g *Graph) Pages(ctx context.Context, token platforms.Token, fields string) (pages []Page, readOnly int, err error) {
 	query := url.Values{"fields": {fields}, "limit": {pagesPerCall}}
 	for range mostPageCalls {

@@ -145,8 +145,8 @@ func (c *Containers) Lookup(ctx context.Context, job platforms.Job, where Listin
 // unreadWait, the post is reported without an id: a wrong id would be worse. A card of a tree needs its id, because the
 // next card replies to it: without one, its outcome is unknown.
 //
-// Meta's references call the listed time a post's "creation date" and do not say whether that means when its container
-// was created. If no newer post is listed, one as old as the container is therefore taken to be the post.
+// Meta's references call the listed time a post's "creation date" and do not document whether it is the time when its
+// container was created. If no newer post is listed, one as old as the container is therefore taken to be the post.
 func (c *Containers) findPublished(ctx context.Context, job *platforms.Job, where Listing) (platforms.LookupResult, error) {
 	now := c.Clock.Now()
 	known := c.Cache.observePublished(job.Checkpoint, now)

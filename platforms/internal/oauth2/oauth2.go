@@ -31,7 +31,7 @@ type Endpoint struct {
 	// App returns Herald's app. It is called for each request: the secret may have been replaced.
 	App     func() App
 	Timeout time.Duration
-	// Clock is what the expiry of new tokens is based on.
+	// Clock determines the expiry of new tokens.
 	Clock clock.PassiveClock
 	// Dead is the error for an invalid refresh token, and NoRefresh the one for a missing refresh token. NoRefresh
 	// defaults to a generic error with Dead's remedy.

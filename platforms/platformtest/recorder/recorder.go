@@ -122,7 +122,7 @@ func Sequence(answers []http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-// Clock is a clock on which pauses end immediately.
+// Clock is a clock whose pauses end immediately.
 type Clock struct{ *clocktesting.FakeClock }
 
 // NewTimer returns a timer that has already fired.

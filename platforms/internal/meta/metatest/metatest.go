@@ -90,7 +90,7 @@ func CheckErrors(t *testing.T, platform string, g *meta.Graph, own map[string]Wa
 	errordocs.Check(t, platform, docs)
 }
 
-// placeholder matches what is left of an unfinished text.
+// placeholder matches the placeholders of an unfinished text.
 var placeholder = regexp.MustCompile(`\{|%!|…`)
 
 func check(t *testing.T, row *meta.Row, bad *platforms.Error, want Want) {
