@@ -23,7 +23,7 @@ import (
 
 const fileIndex = "file"
 
-// fileKeys returns the keys under which a Media may have a file: its own, and the key in its annotation.
+// fileKeys returns the keys that a Media's file may be stored under: the current key, and the key in its annotation.
 func fileKeys(obj client.Object) []string {
 	m, ok := obj.(*v1alpha1.Media)
 	switch {

@@ -33,7 +33,7 @@ type Jumps struct {
 
 	mu          sync.Mutex
 	subscribers []func()
-	// least is the clock's smallest lead over elapsed since the last jump: that of the timer that fires last.
+	// least is the clock's smallest lead over elapsed since the last jump: the lead for the timer that fires last.
 	least time.Duration
 }
 

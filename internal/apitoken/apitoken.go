@@ -76,7 +76,7 @@ func Hash(namespace, name, token string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Shown returns the start of a valid token, by which users recognise it.
+// Shown returns the start of a valid token, which identifies it to users.
 func Shown(token string) string {
 	return token[:len(token)-secretLength-checksumLength+shown]
 }

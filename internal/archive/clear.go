@@ -74,7 +74,7 @@ func (a *Archive) Clear(ctx context.Context, team Team) (left bool, err error) {
 	return left || err != nil, err
 }
 
-// remove removes the documents under a prefix for which goes returns true. A failure does not stop the others.
+// remove removes the documents under a prefix if goes returns true for them. A failure does not stop the others.
 func (a *Archive) remove(ctx context.Context, team Team, under string, goes func(store.Object) (bool, error)) (n int, left bool, err error) {
 	if a.Absent() {
 		return 0, false, nil

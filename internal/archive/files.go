@@ -23,7 +23,7 @@ func fileOf(name string) string {
 	return name + extension
 }
 
-// nameOf returns the name under which a document is stored, or false if file does not belong to any name.
+// nameOf returns the name that a document is stored under, or false if file does not belong to any name.
 func nameOf(file string) (name string, ok bool) {
 	name, ok = strings.CutSuffix(file, extension)
 	if head, tail, long := strings.Cut(name, folded); long {

@@ -46,7 +46,7 @@ type Reporter struct {
 	Clock clock.PassiveClock
 
 	mu sync.Mutex
-	// deferred maps objects with a deferred warning to the time at which it is due.
+	// deferred maps objects with a deferred warning to the time when it is due.
 	deferred map[types.UID]time.Time
 }
 

@@ -266,8 +266,8 @@ func (p *Program) ioctl(request uintptr, message unsafe.Pointer) (result uintptr
 	return result, err
 }
 
-// supplyOutput gives the process its output in place of the requested file. It opens the output anew each time, so that
-// a program that reads its own output has two offsets.
+// supplyOutput gives the process its output in place of the requested file. It opens the output again each time, so
+// that a program that reads its own output has two offsets.
 func (p *Program) supplyOutput(call *notification) {
 	refused := verdict{id: call.id, errno: -int32(unix.EACCES)}
 	again, err := os.OpenFile(fmt.Sprintf("/proc/self/fd/%d", p.output.Fd()), os.O_RDWR, 0)

@@ -32,7 +32,7 @@ const countsOf = "count/"
 
 var ofHerald = "." + v1alpha1.GroupVersion.Group
 
-// ResourceNameOf returns the name under which a ResourceQuota counts one of Herald's kinds, given in the plural.
+// ResourceNameOf returns the name of an object count in a ResourceQuota for one of Herald's kinds, given in the plural.
 func ResourceNameOf(kind string) corev1.ResourceName {
 	return corev1.ResourceName(countsOf + kind + ofHerald)
 }

@@ -31,7 +31,7 @@ type problem struct {
 	Status int            `json:"status"`
 }
 
-// badParameter is what is wrong with one part of the request.
+// badParameter is the problem with one part of the request.
 type badParameter struct {
 	Parameters map[string][]string `json:"parameters"`
 	Message    string              `json:"message"`

@@ -48,7 +48,7 @@ var (
 	placeFields = []string{"contained_within", "country", "country_code", "full_name", "geo", "id", "name", "place_type"}
 )
 
-// shape is the form in which posts are requested.
+// shape is the requested form of posts.
 type shape struct {
 	// fields are the fields of a post requested beyond the default ones; userFields and mediaFields are those of the
 	// objects that it references.

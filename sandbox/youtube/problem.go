@@ -108,7 +108,7 @@ func (dialect) Fail(w http.ResponseWriter, op faults.Operation, status int) {
 }
 
 // usedUp returns the error for a client project that has used up its daily uploads across all channels
-// (googleapis/google-api-python-client#2753). Its reason is that of a rate limit.
+// (googleapis/google-api-python-client#2753). Its reason is the reason for a rate limit.
 func usedUp() *problem {
 	return refuse(http.StatusTooManyRequests, "RESOURCE_EXHAUSTED", "global", "rateLimitExceeded", "Quota exceeded for quota metric "+
 		"'Video Uploads' and limit 'Video Uploads per day' of service 'youtube.googleapis.com' for consumer 'project_number:1'.")

@@ -234,7 +234,7 @@ func (w *Writer) load(ctx context.Context, t *team) (*loaded, error) {
 	return now, nil
 }
 
-// team returns the cached state of a team, and drops that of the least recently used one.
+// team returns the cached state of a team, and drops the state of the least recently used team.
 func (w *Writer) team(of Team) *team {
 	w.mu.Lock()
 	defer w.mu.Unlock()

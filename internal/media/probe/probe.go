@@ -43,7 +43,7 @@ type Facts struct {
 	Unconvertible string
 }
 
-// InvalidFileError is the reason a file cannot be posted: it is damaged, or not what was declared.
+// InvalidFileError is the reason a file cannot be posted: it is damaged, or does not match its declaration.
 type InvalidFileError struct {
 	// Reason is the reason of the Media's Ready condition.
 	Reason string

@@ -159,7 +159,7 @@ var ErrSlow = errors.New("the conversion did not end in time")
 // file or any other process may be at fault, so it may be retried a few times.
 var ErrKilled = errors.New("the system killed the process, probably for lack of memory")
 
-// muchTime is several times what a photo takes.
+// muchTime is several times the time that a photo takes.
 const muchTime = mostTime / 4
 
 func spent(cmd *exec.Cmd) time.Duration {

@@ -16,7 +16,7 @@ import (
 	"github.com/herald-social/herald/internal/media/store"
 )
 
-// The formats in which renditions are written.
+// The formats of renditions.
 const (
 	jpegType = "image/jpeg"
 	pngType  = "image/png"

@@ -9,7 +9,7 @@ import (
 	"github.com/minio/minio-go/v7"
 )
 
-// fileErrorCodes are the codes with which a store refuses one file while it serves others. They do not include codes
+// fileErrorCodes are the codes for errors that affect one file while the store serves others. They do not include codes
 // that may also concern the bucket, the credentials or the whole store, such as AccessDenied.
 var fileErrorCodes = map[string]bool{
 	// Amazon S3, "List of error codes".

@@ -38,7 +38,7 @@ func Key(m metav1.Object) string {
 	return UIDKey(m)
 }
 
-// Restored reports whether a Media's file was stored for another object, from which the Media was restored or copied.
+// Restored reports whether a Media's file was stored for another object that the Media was restored or copied from.
 func Restored(m metav1.Object) bool { return Key(m) != UIDKey(m) }
 
 // UIDOf returns the UID in a file's key.

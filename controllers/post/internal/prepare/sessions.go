@@ -93,8 +93,8 @@ func (o *sessionOwner) matches(kept *Session) bool {
 	return o.recordedHash != "" && kept.hash() == o.recordedHash
 }
 
-// keyOf returns the key of a target's session in the Secret, and replacedKeyOf that of the session that it replaced: a
-// claim with that session may be in flight while another process, which does not see the claim, starts an upload.
+// keyOf returns the key of a target's session in the Secret, and replacedKeyOf the key of the session that it replaced:
+// a claim with that session may be in flight while another process, which does not see the claim, starts an upload.
 func keyOf(target int) string         { return strconv.Itoa(target) }
 func replacedKeyOf(target int) string { return strconv.Itoa(target) + "-replaced" }
 
