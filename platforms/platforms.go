@@ -23,8 +23,8 @@ type Platform interface {
 type Publisher interface {
 	Platform
 
-	// Publish makes a job's one irrevocable call. It never retries and follows no redirects. The result is Accepted if
-	// the platform processes the call asynchronously, and Unknown whenever the call may have taken effect without
+	// Publish makes a job's one irrevocable call. It does not retry or follow redirects. The result is Accepted if the
+	// platform processes the call asynchronously, and Unknown whenever the call may have taken effect without
 	// confirmation.
 	Publish(ctx context.Context, job Job) Result
 

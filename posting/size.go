@@ -25,9 +25,10 @@ const (
 	// roomPerTarget is reserved for a target's entry: message 2 KiB, blocking reason 1.5 KiB, checkpoint 1 KiB,
 	// preparation 2 KiB, URLs, IDs and times 0.75 KiB, and managed fields 0.75 KiB.
 	roomPerTarget = 8 << 10
-	// footprintPerTarget is what each target adds to a post's Footprint beyond Size: the target's entry and its managed
-	// fields. A posted target with long URLs takes 1.2 KiB, and each card of a tree another 180 bytes; test/schema checks
-	// these numbers. roomPerTarget allows for the largest target, so that a claim can always be stored.
+	// footprintPerTarget is the size that each target adds to a post's Footprint beyond Size: the target's entry and
+	// its managed fields. A posted target with long URLs takes 1.2 KiB, and each card of a tree another 180 bytes;
+	// test/schema checks these numbers. roomPerTarget allows for the largest target, so that a claim can always be
+	// stored.
 	footprintPerTarget = 2 << 10
 	// roomPerCard is reserved, per target, for the record of each card of a tree: ID, time and their managed fields.
 	roomPerCard = 256

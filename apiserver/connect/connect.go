@@ -2,12 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package connect connects a team's accounts: it sends a person to a platform's consent page, handles the redirect
-// back, and stores the credentials. It writes tokens but never reads stored ones, and renders no HTML.
+// back, and stores the credentials. It writes tokens but never reads stored ones, and does not render HTML.
 //
-// The server keeps no state for a flow. The state is sealed in a cookie until the person comes back, and in the page
-// where the person chooses one of several accounts. Both are bound to the session and the person, and expire after ten
-// minutes. The platform receives a random state that names the cookie, so that several flows can run in one browser. A
-// flow ends only once, because the platform accepts a code only once.
+// The server does not keep state for a flow. The state is sealed in a cookie until the person comes back, and in the
+// page where the person chooses one of several accounts. Both are bound to the session and the person, and expire after
+// ten minutes. The platform receives a random state that names the cookie, so that several flows can run in one
+// browser. A flow ends only once, because the platform accepts a code only once.
 package connect
 
 import (

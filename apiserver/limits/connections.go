@@ -180,7 +180,7 @@ func (p *ConnectionPool) admit(accepted net.Conn) *conn {
 	}
 	p.mu.Unlock()
 	for _, one := range closing {
-		_ = one.Conn.Close() // its client is gone, or notices
+		_ = one.Conn.Close() // its client has disconnected, or will notice
 	}
 	if bound != "" && p.Reached != nil {
 		p.Reached(bound, c.peer)

@@ -112,8 +112,8 @@ type Config struct {
 	Served func(namespace string) bool
 	// Used is called with the grant behind every accepted call.
 	Used func(*v1alpha1.OAuthGrant)
-	// Proxied reports that outgoing connections use a proxy. The server then fetches no metadata documents, because a
-	// proxy would connect past the address check, and clients have to register themselves.
+	// Proxied reports that outgoing connections use a proxy. The server then does not fetch metadata documents, because
+	// a proxy would bypass the address check, and clients have to register themselves.
 	Proxied bool
 	// LoopbackClients allows metadata documents from this machine, also over plain HTTP. It is meant for trials.
 	LoopbackClients bool

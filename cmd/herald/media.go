@@ -88,7 +88,7 @@ func addBucket(mgr ctrl.Manager, files *store.Store, c *configv1alpha1.Media) (*
 // manager. Without a store, a rollback cannot be detected and it returns nil.
 func addRollbackDetector(mgr ctrl.Manager, files *store.Store, release, namespace string, now clock.WithTicker) (func(context.Context) (rollback.Status, error), error) {
 	if files.Absent() {
-		return nil, nil //nolint:nilnil // without a store nothing is detected, which is no error
+		return nil, nil //nolint:nilnil // without a store nothing is detected, which is not an error
 	}
 	counter := rollback.New(rollback.Options{
 		Documents: files, Cluster: installation.Cluster(mgr.GetAPIReader()), Client: mgr.GetClient(), Reader: mgr.GetAPIReader(),

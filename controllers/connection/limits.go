@@ -55,7 +55,7 @@ func requeueForLimit(conn *v1alpha1.Connection, rest time.Duration, now time.Tim
 // conditions.Reporter, including conflicts.
 func (r *Reconciler) reportLimit(ctx context.Context, conn *v1alpha1.Connection, now time.Time) error {
 	before := conn.Status.DeepCopy()
-	ratelimit.Describe(conn, "", now) // rateLimitedUntil stays in the status: the first post of the app checks whether the limit is over
+	ratelimit.Describe(conn, "", now) // rateLimitedUntil remains in the status: the first post of the app checks whether the limit is over
 	if err := r.status.Report(ctx, conn, before, &conn.Status); err != nil {
 		return err
 	}

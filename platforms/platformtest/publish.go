@@ -224,9 +224,8 @@ type Answer struct {
 	Body any
 }
 
-// GraphRefusals returns errors of Meta's graphs, by code and subcode: limits of the app, the account and the Page,
-// blocks, quotas, tokens, permissions, duplicates, missing containers, and outages ("Handling Errors" and "Error
-// Codes").
+// GraphRefusals returns errors of Meta's graphs, by code and subcode: app, account and Page rate limits, blocks,
+// quotas, tokens, permissions, duplicates, missing containers, and outages ("Handling Errors" and "Error Codes").
 func GraphRefusals() map[string]Answer {
 	out := map[string]Answer{}
 	for name := range strings.FieldsSeq("4/0 17/0 32/0 341/0 613/0 80002/0 4/2207051 368/0 368/1390008 9/2207042 190/463 10/0 200/0 25/2207050 " +

@@ -17,8 +17,7 @@ const (
 	scopeAll    = "https://www.googleapis.com/auth/youtube"
 )
 
-// requiredScopes are the scopes for uploading and for lookups. Users can decline individual scopes on Google's consent
-// page.
+// requiredScopes are the scopes for uploading and for lookups. Users can decline individual scopes on the consent page.
 var requiredScopes = oauth2.RequiredScopes{{scopeUpload, scopeAll}, {scopeRead, scopeAll}}
 
 // dialog requests consent each time. Otherwise, Google returns a refresh token only for a user's first connection

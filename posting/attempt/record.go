@@ -110,8 +110,8 @@ func reopen(t *v1alpha1.TargetStatus) {
 	t.Attempt.Outcome, t.Attempt.Lookups = "", 0
 }
 
-// RecordIDs records only facts that no other process can find out, and omits fields that the schema might reject: the
-// ID of a published post, or the operation ID of one in processing. It reports whether there was such a fact.
+// RecordIDs records only facts that other processes cannot determine, and omits fields that the schema might reject:
+// the ID of a published post, or the operation ID of one in processing. It reports whether there was such a fact.
 func RecordIDs(t *v1alpha1.TargetStatus, id string, r platforms.Result, cards int, now time.Time) bool {
 	a := t.Attempt
 	if a == nil || a.ID != id || !IsOpen(a) && !ResolvesUnknown(a, r, cards) {

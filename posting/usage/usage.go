@@ -53,7 +53,7 @@ type Use struct {
 // Refusal is about a target that would exceed the limit.
 type Refusal struct {
 	Target int
-	// Used is how much is used without this target, in the fullest period that contains its time.
+	// Used is the usage without this target, in the period with the highest usage that contains its time.
 	Used int
 }
 

@@ -17,8 +17,8 @@ import (
 	"time"
 )
 
-// Recording is what Prometheus scraped during a run. Each series has one value per Step, starting at From, and is
-// identified by its name and labels in Prometheus notation.
+// Recording contains the series that Prometheus scraped during a run. Each series has one value per Step, starting at
+// From, and is identified by its name and labels in Prometheus notation.
 type Recording struct {
 	From   time.Time
 	Step   time.Duration

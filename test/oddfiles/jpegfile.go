@@ -40,7 +40,7 @@ func ycc(across, down, colorAcross, colorDown int) []jpegChannel {
 
 const (
 	jpegBlock = 8
-	// jpegStep is what each coefficient is divided by. It is small, so that little is lost.
+	// jpegStep is the divisor of each coefficient. It is small, so that little is lost.
 	jpegStep = 3
 	// jpegValues is the number of values in a block.
 	jpegValues = jpegBlock * jpegBlock

@@ -124,7 +124,7 @@ func (s sessions) read(ctx context.Context, post *v1alpha1.Post) (*corev1.Secret
 	err := s.live.Get(ctx, types.NamespacedName{Namespace: post.Namespace, Name: sessionsName(post.UID)}, &secret)
 	switch {
 	case apierrors.IsNotFound(err):
-		return nil, nil //nolint:nilnil // a missing Secret is no error
+		return nil, nil //nolint:nilnil // a missing Secret is not an error
 	case err != nil:
 		return nil, fmt.Errorf("cannot read the Secret of the post's uploads: %w", err)
 	}
