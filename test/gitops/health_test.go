@@ -56,19 +56,19 @@ func settled(state v1alpha1.TargetState, reason string) v1alpha1.TargetStatus {
 
 var states = []state{
 	{"a draft", draft, v1alpha1.ReasonAccepted, v1alpha1.TargetStatus{}},
-	{"a draft, and something it names is missing", draft, v1alpha1.ReasonConnectionNotFound, v1alpha1.TargetStatus{}},
-	{"a draft that breaks a rule", draft, v1alpha1.ReasonInvalid, v1alpha1.TargetStatus{}},
+	{"a draft, with a missing reference", draft, v1alpha1.ReasonConnectionNotFound, v1alpha1.TargetStatus{}},
+	{"an invalid draft", draft, v1alpha1.ReasonInvalid, v1alpha1.TargetStatus{}},
 	{"scheduled", scheduled, v1alpha1.ReasonAccepted, v1alpha1.TargetStatus{}},
-	{"scheduled, and something it names is missing", scheduled, v1alpha1.ReasonMediaNotFound, v1alpha1.TargetStatus{}},
-	{"scheduled, and it breaks a rule", scheduled, v1alpha1.ReasonInvalid, v1alpha1.TargetStatus{}},
-	{"due, and something it names is missing", scheduled, v1alpha1.ReasonMediaNotReady, blocked(v1alpha1.ReasonMediaNotReady)},
-	{"due, and it breaks a rule", atOnce, v1alpha1.ReasonInvalid, blocked(v1alpha1.ReasonInvalid)},
-	{"due, and its account is disabled or not ready", scheduled, v1alpha1.ReasonAccepted, blocked(v1alpha1.ReasonConnectionNotReady)},
+	{"scheduled, with a missing reference", scheduled, v1alpha1.ReasonMediaNotFound, v1alpha1.TargetStatus{}},
+	{"scheduled, but invalid", scheduled, v1alpha1.ReasonInvalid, v1alpha1.TargetStatus{}},
+	{"due, with a missing reference", scheduled, v1alpha1.ReasonMediaNotReady, blocked(v1alpha1.ReasonMediaNotReady)},
+	{"due, but invalid", atOnce, v1alpha1.ReasonInvalid, blocked(v1alpha1.ReasonInvalid)},
+	{"due, but its account is disabled or not ready", scheduled, v1alpha1.ReasonAccepted, blocked(v1alpha1.ReasonConnectionNotReady)},
 	{"being published", atOnce, v1alpha1.ReasonAccepted, v1alpha1.TargetStatus{Attempt: &v1alpha1.Attempt{ID: "a"}}},
 	{"posted", atOnce, v1alpha1.ReasonAccepted, v1alpha1.TargetStatus{State: v1alpha1.TargetPosted}},
 	{"failed", atOnce, v1alpha1.ReasonAccepted, settled(v1alpha1.TargetFailed, v1alpha1.ReasonRefused)},
-	{"failed, since it was not mended in time", atOnce, v1alpha1.ReasonInvalid, settled(v1alpha1.TargetFailed, v1alpha1.ReasonInvalid)},
-	{"failed, and only a person can tell", atOnce, v1alpha1.ReasonAccepted, settled(v1alpha1.TargetUndecided, v1alpha1.ReasonOutcomeUnknown)},
+	{"failed: not corrected in time", atOnce, v1alpha1.ReasonInvalid, settled(v1alpha1.TargetFailed, v1alpha1.ReasonInvalid)},
+	{"failed: outcome unknown", atOnce, v1alpha1.ReasonAccepted, settled(v1alpha1.TargetUndecided, v1alpha1.ReasonOutcomeUnknown)},
 	{"cancelled", cancelled, v1alpha1.ReasonAccepted, v1alpha1.TargetStatus{}},
 }
 
@@ -133,7 +133,7 @@ func TestStates(t *testing.T) {
 		"apiVersion": "social.herald.dev/v1alpha1", "kind": "Post", "metadata": map[string]any{"name": "post", "generation": int64(1)},
 		"status": map[string]any{"observedGeneration": int64(-1)},
 	}}
-	if r := row(t, "no manager has looked at it yet", applied); !strings.Contains(string(page), r+"\n") {
+	if r := row(t, "not yet reconciled by a manager", applied); !strings.Contains(string(page), r+"\n") {
 		t.Errorf("docs/post-status.md does not have the row %s", r)
 	}
 	for _, s := range states {
