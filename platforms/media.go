@@ -105,7 +105,7 @@ func (l ImageLimits) For(f *File) ImageLimits {
 // Unreadable converts an error from Bytes.Open or Bytes.Address into an Error for the user.
 func (f *File) Unreadable(err error) *Error {
 	if errors.Is(err, ErrFileChanged) {
-		return Errorf(ClassPermanent, "the file %q is not the one that was checked any more: it was overwritten or deleted", f.Name).
+		return Errorf(ClassPermanent, "the file %q is no longer the one that was checked: it was overwritten or deleted", f.Name).
 			Advise("upload it again and make a new post").Because(err)
 	}
 	if fault, ok := errors.AsType[*FileAtFault](err); ok {

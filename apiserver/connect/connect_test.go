@@ -297,7 +297,7 @@ var _ = Describe("A callback that is not what it should be", func() {
 		Expect(site.Fault(ctx, sandboxtest.Fault{Platform: "x", Operation: "*", Kind: "status", Status: http.StatusServiceUnavailable, Times: 1})).To(Succeed())
 		DeferCleanup(func(ctx SpecContext) { Expect(site.ClearFaults(ctx)).To(Succeed()) })
 		_, err := t.arrive(ctx)
-		refuses(err, bridge.CodeReadinessUnavailable, "X has trouble")
+		refuses(err, bridge.CodeReadinessUnavailable, "X is having problems")
 	})
 })
 

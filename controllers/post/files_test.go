@@ -258,7 +258,7 @@ var _ = Describe("A file that its platform fetches", Ordered, func() {
 		overwrite(ctx, address)
 		p := t.post(ctx, "look", showing("a"), toThreads)
 		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhaseFailed))
-		Expect(read(ctx, p).Status.Targets[0].Message).To(ContainSubstring(`"picture.jpg" is not the one that was checked`))
+		Expect(read(ctx, p).Status.Targets[0].Message).To(ContainSubstring(`"picture.jpg" is no longer the one that was checked`))
 		Expect(hashes(ctx, "threads", account)).To(BeEmpty())
 	})
 
@@ -305,7 +305,7 @@ var _ = Describe("A file that its platform fetches", Ordered, func() {
 					return ""
 				}
 				return string(c.Status) + " " + c.Message
-			}).Should(And(HavePrefix("False"), ContainSubstring(`"picture.jpg" is not the one that was checked`)))
+			}).Should(And(HavePrefix("False"), ContainSubstring(`"picture.jpg" is no longer the one that was checked`)))
 		})
 	})
 })

@@ -132,7 +132,7 @@ var _ = Describe("A post with files", Ordered, func() {
 		Expect(bucket.Put(ctx, store.Key(media), "image/jpeg", 5, bytes.NewReader([]byte("other")))).Error().NotTo(HaveOccurred())
 		p := t.post(ctx, "look", showing("a"))
 		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhaseFailed))
-		Expect(read(ctx, p).Status.Targets[0].Message).To(ContainSubstring(`"picture.jpg" is not the one that was checked`))
+		Expect(read(ctx, p).Status.Targets[0].Message).To(ContainSubstring(`"picture.jpg" is no longer the one that was checked`))
 		Expect(shown(ctx, t)).To(BeEmpty())
 	})
 })

@@ -270,12 +270,12 @@ func (l locking) Publish(ctx context.Context, job platforms.Job) platforms.Resul
 	l.calls.Add(1)
 	return platforms.Result{Outcome: platforms.Refused, Err: &platforms.Error{
 		Class: platforms.ClassRestricted, Subject: platforms.SubjectAccount, Code: "326",
-		Problem: "X has locked this account for now", Remedy: "sign in at x.com", RetryAt: time.Now().Add(4 * time.Second),
+		Problem: "X has temporarily locked this account", Remedy: "sign in at x.com", RetryAt: time.Now().Add(4 * time.Second),
 	}}
 }
 
 var _ = Describe("An account that its platform has locked", func() {
-	const words = "X has locked this account for now; sign in at x.com"
+	const words = "X has temporarily locked this account; sign in at x.com"
 
 	It("is reported by its Connection, holds its own posts alone, and goes on when it is unlocked", func(ctx SpecContext) {
 		t, other := newTeam(ctx), newTeam(ctx)

@@ -213,7 +213,7 @@ var _ = Describe("Images that a platform does not take", Ordered, func() {
 		Expect(bucket.Put(ctx, store.Key(&media), "image/png", 5, bytes.NewReader([]byte("other")))).Error().NotTo(HaveOccurred())
 		p := t.post(ctx, "look", with("png"))
 		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhaseFailed))
-		Expect(read(ctx, p).Status.Targets[0].Message).To(ContainSubstring(`"picture.png" is not the one that was checked`))
+		Expect(read(ctx, p).Status.Targets[0].Message).To(ContainSubstring(`"picture.png" is no longer the one that was checked`))
 	})
 
 	It("leave a warning where a moment of a video was to be shown", func(ctx SpecContext) {

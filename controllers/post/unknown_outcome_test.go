@@ -94,7 +94,7 @@ var _ = Describe("An unknown outcome", Ordered, func() {
 		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhaseFailed))
 		target := read(ctx, p).Status.Targets[0]
 		Expect(target.Reason).To(Equal(v1alpha1.ReasonRateLimited), "the platform's reason is kept")
-		Expect(target.Message).To(ContainSubstring("X limits how often this account may be used"))
+		Expect(target.Message).To(ContainSubstring("this account has reached X's rate limit"))
 		Expect(target.Message).To(ContainSubstring("post again"))
 		Expect(target.Message).NotTo(ContainSubstring("Herald tries again"), "it does not, any more")
 		Expect(t.published(ctx)).To(BeEmpty())
@@ -115,7 +115,7 @@ var _ = Describe("An unknown outcome", Ordered, func() {
 		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhaseFailed))
 		target := read(ctx, p).Status.Targets[0]
 		Expect(target.Reason).To(Equal(v1alpha1.ReasonOutcomeUnknown))
-		Expect(target.Message).To(And(ContainSubstring("it is unknown whether"), ContainSubstring("X limits how often this account may be used")), "it tells both")
+		Expect(target.Message).To(And(ContainSubstring("it is unknown whether"), ContainSubstring("this account has reached X's rate limit")), "it tells both")
 		Expect(target.Message).NotTo(ContainSubstring("post again"), "that might publish it twice")
 		Expect(question(ctx, p)()).To(ContainSubstring("sent after "+since.String()), "the call in doubt is the first one")
 		Expect(read(ctx, p).Status.Finished).To(BeFalse(), "it waits for an answer")

@@ -44,9 +44,9 @@ func (p *Platform) Choices(ctx context.Context, token platforms.Token) ([]platfo
 // noPages returns the error for a person who has no Page to choose.
 func noPages(readOnly int) *platforms.Error {
 	if readOnly > 0 {
-		return platforms.Errorf(platforms.ClassReconnect, "this person may not create content on any of their Pages (Facebook lists %d)", readOnly).
-			Advise("have an administrator of the Page give them the task to create content, and connect it again")
+		return platforms.Errorf(platforms.ClassReconnect, "this user may not create content on any of their Pages (Facebook lists %d)", readOnly).
+			Advise("have an administrator of the Page assign them the content creation task, and connect it again")
 	}
-	return platforms.Errorf(platforms.ClassReconnect, "Facebook shows Herald no Page of this person; Herald cannot post to personal profiles").
+	return platforms.Errorf(platforms.ClassReconnect, "Facebook does not show Herald any Page of this user; Herald cannot post to personal profiles").
 		Advise("connect again, and choose a Page that you manage when Facebook asks which ones Herald may use")
 }

@@ -24,8 +24,8 @@ const draftCheckpoint = "draft:"
 
 const (
 	msgDraftLost  = "Facebook no longer has the post that was prepared"
-	msgDraftState = "Facebook did not say whether the prepared post is published"
-	msgRepetition = "Facebook refused the post as a repetition of an earlier one of the Page"
+	msgDraftState = "Facebook did not report whether the prepared post is published"
+	msgRepetition = "Facebook refused the post as a duplicate of an earlier one on the Page"
 )
 
 // draftOf returns the id of the unpublished post in a checkpoint, or "" if it holds none.
@@ -175,7 +175,7 @@ func (p *Platform) verify(ctx context.Context, job *platforms.Job, id string, re
 	if there && !bool(*found.Published) {
 		*result = platforms.Result{
 			Outcome: platforms.Unknown, RateLimits: result.RateLimits,
-			Err: platforms.Errorf(platforms.ClassUnknown, "Facebook confirmed the post and shows it as unpublished"),
+			Err: platforms.Errorf(platforms.ClassUnknown, "Facebook confirmed the post but shows it as unpublished"),
 		}
 	}
 }

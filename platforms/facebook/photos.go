@@ -21,7 +21,7 @@ const uploadTimeout = 2 * time.Minute
 
 const (
 	msgNoPhoto      = "Facebook accepted the photo %q without returning its id"
-	msgPhotoRefused = "Facebook refused the photo %q (code %s): its format or size is not one that Facebook takes"
+	msgPhotoRefused = "Facebook refused the photo %q (code %s): Facebook does not support its format or size"
 	msgPhotoLost    = "Facebook no longer has a photo that was uploaded for the post"
 	msgUnprepared   = "the post is not prepared yet"
 )

@@ -118,8 +118,8 @@ func (p *Platform) Refresh(ctx context.Context, token platforms.Token) (platform
 		return h.Renew(ctx, token, "ig_refresh_token")
 	case token.ExpiresAt.After(p.config.Clock.Now()):
 		// The token is still valid; a renewal that comes too early must not disconnect the account.
-		return platforms.Token{}, platforms.Errorf(platforms.ClassTransient, msgNoRefresh+", but this one has not ended").
-			Advise("connect the account again before it does, with the token of its Page, which does not end")
+		return platforms.Token{}, platforms.Errorf(platforms.ClassTransient, msgNoRefresh+", but this one has not expired").
+			Advise("connect the account again before it does, with the token of its Page, which does not expire")
 	default:
 		return platforms.Token{}, platforms.Errorf(platforms.ClassReconnect, msgNoRefresh).Advise("connect the account again")
 	}

@@ -39,7 +39,7 @@ type task struct {
 func (p *Platform) Prepare(ctx context.Context, job platforms.Job) (string, *platforms.Error) {
 	media := job.Content.Media
 	if len(media) == 0 {
-		return "", platforms.Errorf(platforms.ClassPermanent, "Instagram takes no post without an image or a video").Advise("add one")
+		return "", platforms.Errorf(platforms.ClassPermanent, "Instagram does not accept posts without an image or a video").Advise("add one")
 	}
 	h := p.hostOf(job.Account.Token)
 	t := &task{Task: h.NewTask(job, imagePause), platform: p, host: h}

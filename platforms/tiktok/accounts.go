@@ -18,7 +18,7 @@ import (
 
 // refreshDead is the error for a token that can no longer be renewed.
 var refreshDead = platforms.NewError(platforms.ClassReconnect, "",
-	"TikTok no longer accepts the refresh token: access was withdrawn, or it has ended", "connect the account again")
+	"TikTok no longer accepts the refresh token: access was withdrawn, or it has expired", "connect the account again")
 
 const (
 	// scopeProfile allows reading the username.
@@ -112,7 +112,7 @@ func choices(info *creatorInfo) (platforms.AccountInfo, error) {
 		}
 	}
 	if len(levels) == 0 {
-		return platforms.AccountInfo{}, platforms.Errorf(platforms.ClassUnknown, "TikTok did not say what this account may choose")
+		return platforms.AccountInfo{}, platforms.Errorf(platforms.ClassUnknown, "TikTok did not return the posting options of this account")
 	}
 	account := &v1alpha1.TikTokAccount{
 		PrivacyLevelOptions: levels,
@@ -159,7 +159,7 @@ func (p *Platform) checkCreator(ctx context.Context, job platforms.Job) (creator
 	file := &job.Content.Media[0]
 	if most := info.MaxSeconds.Seconds(); most > 0 && file.Duration.Truncate(time.Second) > most {
 		return creatorInfo{}, platforms.Errorf(platforms.ClassPermanent,
-			"the video %q plays for %s, but this account may post at most %s", file.Name, file.Duration.Round(time.Second), most).Advise("make it shorter")
+			"the video %q is %s long, but this account may post at most %s", file.Name, file.Duration.Round(time.Second), most).Advise("make it shorter")
 	}
 	return info, nil
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // adviceUnknown is the remedy for a refusal without a specific cause.
-const adviceUnknown = "see whether TikTok's app shows the account a notice; if there is none, change the post and post it again"
+const adviceUnknown = "check whether TikTok's app shows a notice for the account; if not, change the post and post it again"
 
 func failedOf(reason string) *platforms.Error {
 	var failure platforms.Error
@@ -98,7 +98,7 @@ func (p *Platform) classify(s apiError) *refusal {
 }
 
 func unlisted(code string) *platforms.Error {
-	failure := platforms.Errorf(platforms.ClassPermanent, "TikTok refused the request with the error %s, which Herald does not know", sanitizeWord(code)).Advise(adviceUnknown)
+	failure := platforms.Errorf(platforms.ClassPermanent, "TikTok refused the request with the error %s, which Herald does not recognize", sanitizeWord(code)).Advise(adviceUnknown)
 	failure.Code, failure.Unlisted = sanitizeWord(code), true
 	return failure
 }

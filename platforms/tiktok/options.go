@@ -43,7 +43,7 @@ func checkLevel(wanted v1alpha1.TikTokPrivacyLevel, levels []string) *platforms.
 	case ok:
 		return nil
 	case len(instead) == 0:
-		return platforms.Errorf(platforms.ClassPermanent, "this account cannot choose the privacy level %s, nor any other that a post can ask for", wanted)
+		return platforms.Errorf(platforms.ClassPermanent, "this account cannot choose the privacy level %s, nor any other level that a post can request", wanted)
 	default:
 		return platforms.Errorf(platforms.ClassPermanent, "this account cannot choose the privacy level %s", wanted).
 			Advise("post again with tiktok.privacyLevel " + strings.Join(instead, " or "))

@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	msgUnprepared = "the video is not uploaded yet, or the address of its upload is lost"
-	msgUnasked    = "TikTok was not asked yet whether the account may post the photos"
+	msgUnprepared = "the video is not uploaded yet, or its upload address is lost"
+	msgUnasked    = "Herald has not yet asked TikTok whether the account may post the photos"
 )
 
 // Publish makes the one call that posts: the last chunk of a video, or the call with the photos' URLs.

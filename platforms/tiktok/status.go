@@ -28,7 +28,7 @@ const (
 
 const (
 	msgNoState    = "TikTok did not report the state of the post"
-	msgProcessing = "TikTok has taken the post and is processing it"
+	msgProcessing = "TikTok has accepted the post and is processing it"
 	msgModerated  = "TikTok has published the post, but has not returned its id yet"
 )
 

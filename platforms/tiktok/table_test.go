@@ -109,7 +109,7 @@ func TestErrorTable(t *testing.T) {
 			listed.Code += ", with " + r.message + " in the message"
 		}
 		if r.remakes {
-			listed.Also = "begins the upload again"
+			listed.Also = "restarts the upload"
 		}
 		rows = append(rows, listed)
 	}

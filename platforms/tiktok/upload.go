@@ -37,8 +37,8 @@ const (
 
 const (
 	msgNoTicket    = "TikTok started the upload of the file %q without returning its address"
-	msgPartRefused = "TikTok did not take a part of the file %q"
-	msgEnded       = "TikTok's address for the upload of the file %q has ended"
+	msgPartRefused = "TikTok did not accept a part of the file %q"
+	msgEnded       = "TikTok's upload address for the file %q has expired"
 	msgVisible     = "TikTok already has the whole video, sent by a call whose response was lost"
 )
 

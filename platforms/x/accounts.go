@@ -21,7 +21,7 @@ var (
 	noRefresh = platforms.NewError(platforms.ClassReconnect, "",
 		"the access token cannot be renewed, since the account was connected without the scope offline.access", "connect it again and allow offline access")
 	refreshDead = platforms.NewError(platforms.ClassReconnect, "",
-		"X no longer accepts the refresh token: it was revoked, has ended, or was used by another program", "connect the account again")
+		"X no longer accepts the refresh token: it was revoked, has expired, or was used by another program", "connect the account again")
 )
 
 // isDead reports whether X's error invalid_request means that a token is invalid. Its description is then "Value passed

@@ -17,7 +17,7 @@ import (
 )
 
 // adviceUnknown is the remedy for a refusal without a specific cause.
-const adviceUnknown = "see whether X shows the account a notice at x.com; if there is none, change the post and post it again"
+const adviceUnknown = "check whether X shows a notice for the account at x.com; if not, change the post and post it again"
 
 // errNotFound is the cause of an error for an object that X does not have, or no longer has.
 var errNotFound = errors.New("it is not there")
@@ -121,7 +121,7 @@ func unlisted(a *answer) platforms.Error {
 	code := cmp.Or(a.said.code(), fmt.Sprintf("HTTP %d", a.Status))
 	return platforms.Error{
 		Class: platforms.ClassPermanent, Code: code, Unlisted: true,
-		Problem: fmt.Sprintf("X refused the request with the error %s, which Herald does not know", code), Remedy: adviceUnknown,
+		Problem: fmt.Sprintf("X refused the request with the error %s, which Herald does not recognize", code), Remedy: adviceUnknown,
 	}
 }
 

@@ -44,10 +44,10 @@ const (
 )
 
 const (
-	noticeInX   = "sign in at x.com as this account and do what X asks for there"
-	waitOrLess  = "wait, or post less"
+	noticeInX   = "sign in at x.com as this account and follow the instructions"
+	waitOrLess  = "wait, or post less often"
 	changeText  = "change the text"
-	notMentions = "X takes replies of an app on a self-serve plan only where the author of the post that it answers has mentioned or quoted the account"
+	notMentions = "X accepts replies from an app on a self-serve plan only if the author of the parent post has mentioned or quoted the account"
 	replyAdvice = "publish the rest of the tree by hand, or have the administrator use an app with an Enterprise plan"
 )
 
@@ -66,21 +66,21 @@ var table = []row{
 		signs: []sign{{status: http.StatusUnauthorized, code: "416"}, {status: http.StatusForbidden, code: "416"}},
 		error: platforms.Error{
 			Class: platforms.ClassQuota, Subject: platforms.SubjectApp, AppWide: true,
-			Problem: "X has suspended Herald's X app", Remedy: "the owner of the app has to look at its notices in X's developer console",
+			Problem: "X has suspended Herald's X app", Remedy: "the owner of the app must check its notices in X's developer console",
 		},
 		source: responseCodes,
 	},
 	{
 		signs: []sign{{status: http.StatusUnauthorized}},
 		error: platforms.NewError(platforms.ClassRefresh, platforms.SubjectAccount,
-			"X does not accept the access token: it has ended or was revoked", ""),
+			"X does not accept the access token: it has expired or was revoked", ""),
 		source: problemTypes,
 	},
 	{
 		signs: []sign{{status: http.StatusPaymentRequired}},
 		error: platforms.Error{
 			Class: platforms.ClassQuota, Subject: platforms.SubjectApp, AppWide: true,
-			Problem: "the credits of the X app are used up", Remedy: "the owner of the app has to add credits in X's developer console",
+			Problem: "the credits of the X app are used up", Remedy: "the owner of the app must add credits in X's developer console",
 		},
 		source: `X API, "Pricing": CreditsDepleted`,
 	},
@@ -88,7 +88,7 @@ var table = []row{
 		signs: []sign{{status: http.StatusTooManyRequests, kind: "usage-capped"}, {status: http.StatusForbidden, kind: "usage-capped"}},
 		error: platforms.Error{
 			Class: platforms.ClassQuota, Subject: platforms.SubjectApp, AppWide: true,
-			Problem: "the X app has reached its usage cap", Remedy: "the owner of the app has to raise it, or wait for the next period",
+			Problem: "the X app has reached its usage cap", Remedy: "the owner of the app must raise it, or wait for the next period",
 		},
 		source: problemTypes,
 	},
@@ -96,20 +96,20 @@ var table = []row{
 		signs: []sign{{status: http.StatusTooManyRequests, spent: appDaily}},
 		error: platforms.Error{
 			Class: platforms.ClassQuota, Subject: platforms.SubjectApp, AppWide: true,
-			Problem: "the X app has reached X's limit of posts for 24 hours, of all its accounts together", Remedy: waitOrLess,
+			Problem: "the X app has reached X's 24-hour post limit for all its accounts together", Remedy: waitOrLess,
 		},
 		source: rateLimitPage,
 	},
 	{
 		signs: []sign{{status: http.StatusTooManyRequests, spent: userDaily}},
 		error: platforms.NewError(platforms.ClassQuota, platforms.SubjectAccount,
-			"this account has reached X's limit of posts for 24 hours", waitOrLess),
+			"this account has reached X's 24-hour post limit", waitOrLess),
 		source: rateLimitPage,
 	},
 	{
 		signs: []sign{{status: http.StatusTooManyRequests}},
 		error: platforms.NewError(platforms.ClassRateLimited, platforms.SubjectAccount,
-			"X limits how often this account may be used, and the limit is reached", ""),
+			"this account has reached X's rate limit", ""),
 		source: rateLimitPage,
 	},
 	{
@@ -118,7 +118,7 @@ var table = []row{
 			{status: http.StatusForbidden, words: []string{"duplicate content"}},
 		},
 		error: platforms.NewError(platforms.ClassDuplicate, "",
-			"X refused the post as a repetition of an earlier one of this account", "if no earlier one exists, change the text"),
+			"X refused the post as a duplicate of an earlier one from this account", "if no earlier one exists, change the text"),
 		source: responseCodes,
 	},
 	{
@@ -127,7 +127,7 @@ var table = []row{
 			{status: http.StatusForbidden, words: []string{"account is temporarily locked"}},
 		},
 		error: platforms.NewError(platforms.ClassRestricted, platforms.SubjectAccount,
-			"X has locked this account for now", noticeInX+" to unlock it"),
+			"X has temporarily locked this account", noticeInX+" to unlock it"),
 		source: responseCodes,
 	},
 	{
@@ -148,7 +148,7 @@ var table = []row{
 			{status: http.StatusForbidden, words: []string{"daily status update limit"}},
 		},
 		error: platforms.NewError(platforms.ClassQuota, platforms.SubjectAccount,
-			"this account may not post more on X for now: it has used up what X allows it", waitOrLess),
+			"this account has used up its posting limit on X and may not post more at the moment", waitOrLess),
 		source: responseCodes + ": windows of unspecified duration",
 	},
 	{
@@ -157,7 +157,7 @@ var table = []row{
 			{status: http.StatusForbidden, words: []string{"might be automated"}},
 		},
 		error: platforms.NewError(platforms.ClassQuota, platforms.SubjectAccount,
-			"X takes what this account does for automated, and holds it back for now", "wait and post less, or "+noticeInX),
+			"X considers the activity of this account automated and has temporarily restricted it", "wait and post less, or "+noticeInX),
 		source: responseCodes,
 	},
 	{
@@ -176,8 +176,8 @@ var table = []row{
 		},
 		error: platforms.Error{
 			Class: platforms.ClassQuota, Subject: platforms.SubjectApp, AppWide: true,
-			Problem: "the X app is not enrolled: it belongs to no project, or its plan does not allow this",
-			Remedy:  "the owner of the app has to attach it to a project in X's developer console",
+			Problem: "the X app is not enrolled: it does not belong to a project, or its plan does not allow this",
+			Remedy:  "the owner of the app must attach it to a project in X's developer console",
 		},
 		source: problemTypes + `: "App not enrolled or lacks required access"`,
 	},
@@ -188,7 +188,7 @@ var table = []row{
 		},
 		error: platforms.Error{
 			Class: platforms.ClassQuota, Subject: platforms.SubjectApp, AppWide: true,
-			Problem: "X does not let Herald's X app write", Remedy: "the owner of the app has to look at its notices in X's developer console",
+			Problem: "X does not allow Herald's X app to write", Remedy: "the owner of the app must check its notices in X's developer console",
 		},
 		source: responseCodes,
 	},
@@ -201,7 +201,7 @@ var table = []row{
 			{status: http.StatusForbidden, code: "87"},
 		},
 		error: platforms.NewError(platforms.ClassReconnect, platforms.SubjectAccount,
-			"X refuses Herald's access to this account: a permission is missing, or the app may not post for it", "connect the account again and allow reading and writing"),
+			"X denies Herald access to this account: a permission is missing, or the app may not post for it", "connect the account again and allow reading and writing"),
 		source: problemTypes,
 	},
 	{
@@ -211,7 +211,7 @@ var table = []row{
 			{status: http.StatusForbidden, words: []string{"restricted who can reply"}},
 		},
 		error: platforms.NewError(platforms.ClassPermanent, platforms.SubjectApp,
-			"X did not let the app post this reply: "+notMentions, replyAdvice),
+			"X did not allow the app to post this reply: "+notMentions, replyAdvice),
 		source: managePosts + ", and X's changelog of 23 February 2026",
 	},
 	{
@@ -226,7 +226,7 @@ var table = []row{
 	{
 		signs: []sign{{status: http.StatusForbidden, words: []string{"not allowed to post a video longer than"}}},
 		error: platforms.NewError(platforms.ClassPermanent, platforms.SubjectFile,
-			"the video is longer than X allows this account", "make it shorter, or subscribe the account to X Premium"),
+			"the video is longer than X allows for this account", "make it shorter, or subscribe the account to X Premium"),
 		source: createPost + ": 403 for the video's length",
 	},
 	{
@@ -236,7 +236,7 @@ var table = []row{
 			{status: http.StatusForbidden, words: []string{"text is too long"}},
 		},
 		error: platforms.NewError(platforms.ClassPermanent, platforms.SubjectText,
-			"the text is longer than X allows this account", "make it shorter"),
+			"the text is longer than X allows for this account", "make it shorter"),
 		source: responseCodes,
 	},
 	{
@@ -248,8 +248,8 @@ var table = []row{
 			{status: http.StatusForbidden, words: []string{"identified by", "potentially harmful"}},
 		},
 		error: platforms.NewError(platforms.ClassPermanent, platforms.SubjectText,
-			"X does not take an address in the text: it is no address, or X blocks it as harmful", "change the address, or remove it"),
-		source: responseCodes + "; the words of 403 in gitroomhq/postiz-app",
+			"X does not accept an address in the text: it is not a valid address, or X blocks it as harmful", "change the address, or remove it"),
+		source: responseCodes + "; message of the 403 response: gitroomhq/postiz-app",
 	},
 	{
 		signs: []sign{{status: http.StatusForbidden, words: []string{"cashtag"}}, {status: http.StatusBadRequest, words: []string{"cashtag"}}},
@@ -265,7 +265,7 @@ var table = []row{
 		},
 		remakes: true,
 		error: platforms.NewError(platforms.ClassTransient, platforms.SubjectFile,
-			"X no longer knows the uploaded files of the post", ""),
+			"X no longer has the uploaded files of the post", ""),
 		source: responseCodes + "; PLhery/node-twitter-api-v2#375, tweepy/tweepy#2016",
 	},
 	{
@@ -278,14 +278,14 @@ var table = []row{
 			{status: http.StatusBadRequest, words: []string{"$.media"}},
 		},
 		error: platforms.NewError(platforms.ClassPermanent, platforms.SubjectFile,
-			"X does not take these files together in one post", "use up to four images, or one video"),
+			"X does not accept these files together in one post", "use up to four images, or one video"),
 		source: responseCodes,
 	},
 	{
 		signs: []sign{{status: http.StatusBadRequest, words: []string{"$.text"}}},
 		error: platforms.NewError(platforms.ClassPermanent, platforms.SubjectText,
-			"X found the text of the post invalid: it may be too long, or hold a character that X refuses", changeText),
-		source: problemTypes + `: the parameter that a message of "errors" begins with`,
+			"X found the text of the post invalid: it may be too long, or contain a character that X does not accept", changeText),
+		source: problemTypes + `: the parameter at the start of a message in "errors"`,
 	},
 	{
 		signs:   []sign{{status: http.StatusForbidden, words: []string{"not permitted to perform this action"}}},
@@ -306,7 +306,7 @@ var table = []row{
 		signs:   []sign{{status: http.StatusBadRequest, kind: "invalid-request"}},
 		general: true,
 		error: platforms.NewError(platforms.ClassPermanent, "",
-			"X found the request invalid and does not name a part of the post", adviceUnknown),
+			"X found the request invalid and does not identify a part of the post", adviceUnknown),
 		source: problemTypes,
 	},
 }

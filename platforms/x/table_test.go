@@ -70,12 +70,12 @@ func TestTable(t *testing.T) {
 		{"the balance of the app", 402, problemOf("credits", "CreditsDepleted"), false, nil, facts{quota, app, "credits", true, false}, "credits"},
 		{"the month's cap of the app", 429, problemOf("usage-capped", ""), false, nil, facts{quota, app, "usage-capped", true, false}, "usage cap"},
 		{"the app's day", 429, ``, false, []string{"X-App-Limit-24hour-Remaining", "0"}, facts{quota, app, "", true, false}, "all its accounts"},
-		{"the account's day", 429, ``, false, []string{"X-User-Limit-24hour-Remaining", "0"}, facts{quota, account, "", false, false}, "24 hours"},
-		{"the account's quarter of an hour", 429, legacy(88, "Rate limit exceeded"), false, nil, facts{platforms.ClassRateLimited, account, "88", false, false}, "how often"},
-		{"a repetition", 403, legacy(187, "Status is a duplicate."), false, nil, facts{platforms.ClassDuplicate, "", "187", false, false}, "repetition"},
-		{"a repetition, in the words of API v2", 403, words("You are not allowed to create a Tweet with duplicate content."), false, nil, facts{platforms.ClassDuplicate, "", "187", false, false}, "repetition"},
-		{"a locked account", 403, legacy(326, "To protect our users from spam and other malicious activity, this account is temporarily locked."), false, nil, facts{restricted, account, "326", false, false}, "has locked this account"},
-		{"a locked account, in words alone", 403, words("Your account is temporarily locked. Please log in to https://x.com to unlock your account."), false, nil, facts{restricted, account, "326", false, false}, "has locked this account"},
+		{"the account's day", 429, ``, false, []string{"X-User-Limit-24hour-Remaining", "0"}, facts{quota, account, "", false, false}, "24-hour"},
+		{"the account's quarter of an hour", 429, legacy(88, "Rate limit exceeded"), false, nil, facts{platforms.ClassRateLimited, account, "88", false, false}, "rate limit"},
+		{"a repetition", 403, legacy(187, "Status is a duplicate."), false, nil, facts{platforms.ClassDuplicate, "", "187", false, false}, "duplicate"},
+		{"a repetition, in the words of API v2", 403, words("You are not allowed to create a Tweet with duplicate content."), false, nil, facts{platforms.ClassDuplicate, "", "187", false, false}, "duplicate"},
+		{"a locked account", 403, legacy(326, "To protect our users from spam and other malicious activity, this account is temporarily locked."), false, nil, facts{restricted, account, "326", false, false}, "temporarily locked this account"},
+		{"a locked account, in words alone", 403, words("Your account is temporarily locked. Please log in to https://x.com to unlock your account."), false, nil, facts{restricted, account, "326", false, false}, "temporarily locked this account"},
 		{"a suspended account", 403, legacy(64, "Your account is suspended and is not permitted to access this feature."), false, nil, facts{restricted, account, "64", false, false}, "suspended this account"},
 		{"a suspended account, in words alone", 403, words("Your account is suspended and is not permitted to access this feature."), false, nil, facts{restricted, account, "64", false, false}, "suspended this account"},
 		{"a suspended account, as a kind", 403, problemOf("user-suspended", ""), false, nil, facts{restricted, account, "user-suspended", false, false}, "suspended this account"},
@@ -100,7 +100,7 @@ func TestTable(t *testing.T) {
 		{"a parameter that is the text", 400, `{"errors":[{"message":"$.text: is too long"}],"type":"https://api.x.com/2/problems/invalid-request"}`, false, nil, facts{permanent, text, "invalid-request", false, false}, "text of the post"},
 		{"a reply that X refuses without a reason", 403, words("You are not permitted to perform this action."), true, nil, facts{permanent, "", "", false, false}, "self-serve"},
 		{"a post that X refuses without a reason", 403, words("You are not permitted to perform this action."), false, nil, facts{permanent, "", "", false, false}, "gives no reason"},
-		{"a request that X finds invalid", 400, problemOf("invalid-request", "One or more parameters to your request was invalid."), false, nil, facts{permanent, "", "invalid-request", false, false}, "does not name a part"},
+		{"a request that X finds invalid", 400, problemOf("invalid-request", "One or more parameters to your request was invalid."), false, nil, facts{permanent, "", "invalid-request", false, false}, "does not identify a part"},
 	}
 	p := New(Config{}, nil)
 	reached := map[*row]bool{}
@@ -170,7 +170,7 @@ func TestErrorTable(t *testing.T) {
 		r := &table[i]
 		listed := errordocs.Row{Code: r.String(), Kind: r.error.Problem, Error: r.error, Source: r.source}
 		if r.remakes {
-			listed.Also = "uploads the files before that"
+			listed.Also = "uploads the files again first"
 		}
 		rows = append(rows, listed)
 	}

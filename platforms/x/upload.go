@@ -42,10 +42,10 @@ const (
 
 const (
 	msgNoMediaID   = "X accepted the file %q without returning its id"
-	msgFileRefused = "X refused the file %q: its format, size or length is not one that X takes"
-	msgUnlisted    = "X refused the upload of the file %q with the error %s, which Herald does not know"
+	msgFileRefused = "X refused the file %q: X does not support its format, size or length"
+	msgUnlisted    = "X refused the upload of the file %q with the error %s, which Herald does not recognize"
 	msgFileFailed  = "X could not process the file %q"
-	msgFileGone    = "X keeps the file %q no longer"
+	msgFileGone    = "X no longer has the file %q"
 	msgFileBusy    = "X has not finished processing the file %q"
 	msgUnprepared  = "the files of the post are not uploaded yet"
 )
@@ -57,7 +57,7 @@ func unprocessed(file *platforms.File) *platforms.Error {
 		known = append(videos.Problems(file, "X"), doubtfulVideos.Problems(file, "X, from an ordinary account,")...)
 	}
 	if len(known) == 0 {
-		return platforms.Errorf(platforms.ClassPermanent, msgFileFailed, file.Name).Advise("export it again, as X's guide to media says, or try again later")
+		return platforms.Errorf(platforms.ClassPermanent, msgFileFailed, file.Name).Advise("export it again as recommended in X's media guide, or try again later")
 	}
 	return platforms.Errorf(platforms.ClassPermanent, msgFileFailed+": it %s", file.Name, strings.Join(known, "; it ")).Advise("change the file")
 }

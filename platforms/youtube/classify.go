@@ -103,8 +103,8 @@ func (p *Platform) classifyVideo(resp *transport.Response) (failure *platforms.E
 		return failure, reason
 	}
 	failure.Class = platforms.ClassPermanent
-	failure.Problem = fmt.Sprintf("YouTube refuses the video, with the reason %s", failure.Code)
-	failure.Remedy = "look at the video and at the channel in YouTube Studio"
+	failure.Problem = fmt.Sprintf("YouTube refused the video with the reason %s", failure.Code)
+	failure.Remedy = "check the video and the channel in YouTube Studio"
 	return failure, reason
 }
 

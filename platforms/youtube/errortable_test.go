@@ -171,9 +171,9 @@ func TestFates(t *testing.T) {
 		subject platforms.Subject
 		words   string
 	}{
-		{"rejected/claim", permanent, file, "claims a right"},
+		{"rejected/claim", permanent, file, "claims rights"},
 		{"rejected/copyright", permanent, file, "copyright"},
-		{"rejected/duplicate", permanent, file, "the same video already"},
+		{"rejected/duplicate", permanent, file, "already has the same video"},
 		{"rejected/inappropriate", permanent, file, "inappropriate"},
 		{"rejected/legal", permanent, file, "legal complaint"},
 		{"rejected/length", permanent, file, "youtube.com/verify"},
@@ -184,7 +184,7 @@ func TestFates(t *testing.T) {
 		{"failed/codec", permanent, file, "codec"},
 		{"failed/conversion", permanent, file, "convert"},
 		{"failed/emptyFile", permanent, file, "empty"},
-		{"failed/invalidFile", permanent, file, "no format"},
+		{"failed/invalidFile", permanent, file, "supported format"},
 		{"failed/tooSmall", permanent, file, "too small"},
 		{"failed/uploadAborted", permanent, file, "aborted"},
 		{"failed/streamingFailed", permanent, file, "streaming"},

@@ -19,9 +19,9 @@ const (
 )
 
 const (
-	msgNoVideo  = "a post to YouTube is one video, and the post has none, or more than one"
-	msgForgot   = "YouTube forgot the upload while it was under way"
-	msgStuck    = "YouTube does not take the next part of the file %q"
+	msgNoVideo  = "a post to YouTube must have exactly one video"
+	msgForgot   = "YouTube discarded the upload while it was in progress"
+	msgStuck    = "YouTube does not accept the next part of the file %q"
 	msgVisible  = "YouTube already has the whole video, sent by a call whose response was lost"
 	msgUnderway = "YouTube has the whole video, but has not returned the outcome yet"
 )

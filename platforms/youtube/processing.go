@@ -44,9 +44,9 @@ const (
 const (
 	msgProcessing = "YouTube has the whole video and is processing it"
 	msgUnseen     = "YouTube has the whole video and does not show it yet"
-	msgSlow       = "YouTube has the whole video and has not finished processing it within %d hours; look at it in YouTube Studio"
+	msgSlow       = "YouTube has the whole video and has not finished processing it within %d hours; check it in YouTube Studio"
 	msgUnsaid     = "YouTube did not return the outcome for the video"
-	msgFound      = "YouTube shows a video that fits, and is processing it"
+	msgFound      = "YouTube lists a matching video and is processing it"
 )
 
 // stage is the state of a completely uploaded video on YouTube.

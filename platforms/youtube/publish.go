@@ -20,9 +20,9 @@ import (
 
 const (
 	msgUnprepared = "the video is not uploaded yet"
-	msgIncomplete = "YouTube lacks parts of the video"
-	msgGone       = "YouTube does not know the upload any more"
-	msgNotPublic  = "YouTube made the video %s instead of public; look at the settings of the channel in YouTube Studio"
+	msgIncomplete = "YouTube has not received all parts of the video"
+	msgGone       = "YouTube no longer has the upload"
+	msgNotPublic  = "YouTube made the video %s instead of public; check the settings of the channel in YouTube Studio"
 )
 
 // Publish sends the video's last part, which makes the video visible once YouTube has processed it.

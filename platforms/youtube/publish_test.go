@@ -121,8 +121,8 @@ func TestNotes(t *testing.T) {
 		"again":       {"an outage passes", true, []http.HandlerFunc{says(200, published), shown(videoID), fails(503, "backendError"), says(200, set)}, nil},
 		"not twice":   {"but the post does not wait for long", true, []http.HandlerFunc{says(200, published), shown(videoID), hangUp, fails(503, "backendError")}, []string{"without the chosen thumbnail"}},
 		"not allowed": {"a channel has to be verified", true, []http.HandlerFunc{says(200, published), shown(videoID), fails(403, "forbidden")}, []string{"verified by phone"}},
-		"bad picture": {"the picture does not suit", true, []http.HandlerFunc{says(200, published), shown(videoID), fails(400, "imageTooWide")}, []string{"refuses the picture"}},
-		"limited":     {"a limit is told", true, []http.HandlerFunc{says(200, published), shown(videoID), fails(429, "uploadRateLimitExceeded")}, []string{"limits how often"}},
+		"bad picture": {"the picture does not suit", true, []http.HandlerFunc{says(200, published), shown(videoID), fails(400, "imageTooWide")}, []string{"refused the image"}},
+		"limited":     {"a limit is told", true, []http.HandlerFunc{says(200, published), shown(videoID), fails(429, "uploadRateLimitExceeded")}, []string{"rate limit"}},
 		"both": {
 			"several things can be amiss", true,
 			[]http.HandlerFunc{says(200, published), shows(videoID, `"uploadStatus":"processed","privacyStatus":"unlisted"`, succeeded), fails(403, "quotaExceeded")},

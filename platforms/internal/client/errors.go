@@ -83,7 +83,7 @@ func (c *Client) Nonsense(status int, cause error) *platforms.Error {
 
 // Busy is the error for a platform outage.
 func (c *Client) Busy(cause error) *platforms.Error {
-	return platforms.Errorf(platforms.ClassTransient, "%s has trouble and did not do what it was asked", c.Name).Because(cause)
+	return platforms.Errorf(platforms.ClassTransient, "%s is having problems and did not process the request", c.Name).Because(cause)
 }
 
 // NoIdentity is the error for a response that does not identify the token's account.
@@ -93,7 +93,7 @@ func (c *Client) NoIdentity(cause error) *platforms.Error {
 
 // NoToken is the error for a successful renewal or code exchange without an access token.
 func (c *Client) NoToken() *platforms.Error {
-	return platforms.Errorf(platforms.ClassUnknown, "%s reported a success, but gave no access token", c.Name)
+	return platforms.Errorf(platforms.ClassUnknown, "%s reported success but did not return an access token", c.Name)
 }
 
 // BadApp is the error for an app that the platform does not accept.

@@ -28,12 +28,12 @@ type Row struct {
 	Code string
 	// Kind is a short description of the code.
 	Kind string
-	// Error is the classifier's result for the code. Its class and subject determine the columns "who acts" and "what
-	// Herald does".
+	// Error is the classifier's result for the code. Its class and subject determine the columns "action required from" and
+	// "what Herald does".
 	Error platforms.Error
 	// Also is a reaction in addition to the one for the class, and Instead replaces it. Both are usually empty.
 	Also, Instead string
-	// Source is the page that documents the code, or the client that has seen it.
+	// Source is the documentation of the code, or the client that observed it.
 	Source string
 }
 
@@ -59,7 +59,7 @@ func Check(t *testing.T, platform string, rows []Row) {
 		return
 	}
 	if line := differs(want, section); line != "" {
-		t.Errorf("docs/platform-errors.md differs from the classifier of %s, first in the line\n%s\nwrite it with -args -update", platform, line)
+		t.Errorf("docs/platform-errors.md differs from the classifier of %s, starting at the line\n%s\nrun the test with -args -update to rewrite the page", platform, line)
 	}
 	for _, row := range rows {
 		if row.Source == "" || row.Kind == "" {
@@ -77,7 +77,7 @@ func differs(want, got string) string {
 		}
 	}
 	if want != got {
-		return "(behind the end)"
+		return "(after the last line)"
 	}
 	return ""
 }
@@ -95,7 +95,7 @@ func split(page, platform string) (before, section, after string, err error) {
 // Table renders the rows as a Markdown table.
 func Table(rows []Row) string {
 	var b strings.Builder
-	b.WriteString("\n| code | meaning | who acts | what Herald does | source |\n| --- | --- | --- | --- | --- |\n")
+	b.WriteString("\n| code | meaning | action required from | what Herald does | source |\n| --- | --- | --- | --- | --- |\n")
 	for _, row := range rows {
 		does := Does(&row.Error)
 		if row.Instead != "" {
@@ -114,18 +114,18 @@ func Table(rows []Row) string {
 	return b.String()
 }
 
-// Actor returns the column "who acts" for an error.
+// Actor returns the column "action required from" for an error.
 func Actor(err *platforms.Error) string {
 	if slices.Contains([]platforms.Subject{platforms.SubjectApp, platforms.SubjectInstallation}, err.Subject) && err.Class != platforms.ClassRateLimited {
-		return "the administrator of Herald"
+		return "Herald administrator"
 	}
 	switch err.Class {
 	case platforms.ClassReconnect, platforms.ClassRestricted:
-		return "the account's owner"
+		return "account owner"
 	case platforms.ClassPermanent:
-		return "the author of the post"
+		return "post author"
 	case platforms.ClassDuplicate:
-		return "the author of the post, if no earlier post is found"
+		return "post author, if no earlier post is found"
 	case platforms.ClassRefresh, platforms.ClassRateLimited, platforms.ClassQuota, platforms.ClassTransient, platforms.ClassUnknown:
 		return "–"
 	}
@@ -134,26 +134,26 @@ func Actor(err *platforms.Error) string {
 
 // Does returns the column "what Herald does" for an error, phrased for any platform.
 func Does(err *platforms.Error) string {
-	held := "the account"
+	paused := "the account"
 	if err.AppWide {
-		held = "every account of the app"
+		paused = "all accounts of the app"
 	}
 	if err.PostOnly {
-		held = "posts of this kind"
+		paused = "posts of this kind"
 	}
 	switch err.Class {
 	case platforms.ClassReconnect:
-		return "holds the account until it is connected again"
+		return "pauses the account until it is reconnected"
 	case platforms.ClassRefresh:
-		return "renews the access token and tries again"
+		return "renews the access token and retries the target"
 	case platforms.ClassRestricted:
-		return "holds the account for an hour at a time and reports it on the Connection"
+		return "pauses the account for an hour at a time and reports the error on the Connection"
 	case platforms.ClassRateLimited:
-		return "holds " + held + " until the limit passes, and tries again"
+		return "pauses " + paused + " until the limit resets, then retries the target"
 	case platforms.ClassQuota:
-		return "holds " + held + " for an hour at most, and tries again"
+		return "pauses " + paused + " for up to an hour, then retries the target"
 	case platforms.ClassTransient:
-		return "tries again"
+		return "retries the target"
 	case platforms.ClassDuplicate:
 		return "looks up the earlier post"
 	case platforms.ClassPermanent:
@@ -168,5 +168,5 @@ func failure(about platforms.Subject) string {
 	if about == "" {
 		return "fails the target with the platform's code"
 	}
-	return fmt.Sprintf("fails the target and names the %s", about)
+	return fmt.Sprintf("fails the target and reports the %s as the cause", about)
 }

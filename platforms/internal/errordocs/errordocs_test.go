@@ -32,22 +32,22 @@ func TestTable(t *testing.T) {
 		"a file": {
 			"the subject of a refusal is named",
 			Row{Code: "324", Kind: "bad image", Error: platforms.Error{Class: platforms.ClassPermanent, Subject: platforms.SubjectFile}, Source: "docs"},
-			"| `324` | bad image | the author of the post | fails the target and names the file | docs |",
+			"| `324` | bad image | post author | fails the target and reports the file as the cause | docs |",
 		},
 		"no subject": {
 			"a code that names nothing blames nothing",
 			Row{Code: "1|2", Kind: "refused", Error: platforms.Error{Class: platforms.ClassPermanent}, Source: "docs"},
-			"| `1\\|2` | refused | the author of the post | fails the target with the platform's code | docs |",
+			"| `1\\|2` | refused | post author | fails the target with the platform's code | docs |",
 		},
 		"the whole app": {
 			"a limit of the app holds every account",
 			Row{Code: "4", Kind: "limit", Error: platforms.Error{Class: platforms.ClassRateLimited, AppWide: true, Subject: platforms.SubjectApp}, Source: "docs"},
-			"| `4` | limit | – | holds every account of the app until the limit passes, and tries again | docs |",
+			"| `4` | limit | – | pauses all accounts of the app until the limit resets, then retries the target | docs |",
 		},
 		"a blocked app": {
 			"its owner has to look",
 			Row{Code: "200", Kind: "blocked", Error: platforms.Error{Class: platforms.ClassQuota, AppWide: true, Subject: platforms.SubjectApp}, Also: "and more", Source: "docs"},
-			"| `200` | blocked | the administrator of Herald | holds every account of the app for an hour at most, and tries again; and more | docs |",
+			"| `200` | blocked | Herald administrator | pauses all accounts of the app for up to an hour, then retries the target; and more | docs |",
 		},
 	}
 	for name, tc := range tests {

@@ -41,46 +41,46 @@ type Classification struct {
 var kinds = map[Kind]platforms.Error{
 	KindToken: {
 		Class: platforms.ClassReconnect, Subject: platforms.SubjectAccount,
-		Problem: "{platform} no longer accepts the access token: it has ended or was revoked",
+		Problem: "{platform} no longer accepts the access token: it has expired or was revoked",
 		Remedy:  "connect the account again",
 	},
 	KindPermission: {
 		Class: platforms.ClassReconnect, Subject: platforms.SubjectAccount,
-		Problem: "{platform} refuses Herald's access to this account, because a permission is missing",
+		Problem: "{platform} denies Herald access to this account because a permission is missing",
 		Remedy:  "connect the account again and allow publishing",
 	},
 	KindApp: {
 		Class: platforms.ClassQuota, Subject: platforms.SubjectApp,
-		Problem: "Meta has blocked Herald's app, so that no account of {platform} can be used",
-		Remedy:  "the administrator has to look for the reason in Meta's app dashboard",
+		Problem: "Meta has blocked Herald's app, so no {platform} account can be used",
+		Remedy:  "the administrator must check Meta's app dashboard for the reason",
 	},
 	KindPerson: {
 		Class: platforms.ClassRestricted, Subject: platforms.SubjectAccount,
 		Problem: "{platform} has restricted this account (code {error})",
-		Remedy:  "open {platform} with this account and do what it asks for",
+		Remedy:  "open {platform} with this account and follow the instructions",
 	},
 	KindLimit: {
 		Class: platforms.ClassRateLimited, Subject: platforms.SubjectAccount,
-		Problem: "{platform} limits how often this account may be used, and the limit is reached",
+		Problem: "this account has reached {platform}'s rate limit",
 	},
 	KindBlocked: {
 		Class: platforms.ClassQuota, Subject: platforms.SubjectAccount,
-		Problem: "{platform} keeps this account from posting for a while, because it suspects spam (code {error})",
-		Remedy:  "wait, or post less",
+		Problem: "{platform} has temporarily blocked this account from posting because it suspects spam (code {error})",
+		Remedy:  "wait, or post less often",
 	},
 	KindQuota: {
 		Class: platforms.ClassQuota, Subject: platforms.SubjectAccount,
-		Problem: "this account has reached {platform}'s limit of posts for 24 hours",
-		Remedy:  "wait, or post less",
+		Problem: "this account has reached {platform}'s 24-hour post limit",
+		Remedy:  "wait, or post less often",
 	},
 	KindDuplicate: {
 		Class:   platforms.ClassDuplicate,
-		Problem: "{platform} refused the post as a repetition of an earlier one of this account",
+		Problem: "{platform} refused the post as a duplicate of an earlier one from this account",
 		Remedy:  "if no earlier one exists, change it",
 	},
 	KindContent: {
 		Class:   platforms.ClassPermanent,
-		Problem: "{platform} refused what the post says or shows as against its rules (code {error})",
+		Problem: "{platform} refused the content of the post because it violates the rules (code {error})",
 		Remedy:  "change it",
 	},
 	KindText: {
@@ -93,8 +93,8 @@ var kinds = map[Kind]platforms.Error{
 		Problem: "{platform} refused a file of {about} (code {error})",
 		Remedy:  "change the file",
 	},
-	KindMedia:    {Class: platforms.ClassTransient, Problem: "{platform} failed to take {about} (code {error})"},
-	KindLost:     {Class: platforms.ClassTransient, Problem: "{platform} no longer has what was uploaded for {about} (code {error})"},
+	KindMedia:    {Class: platforms.ClassTransient, Problem: "{platform} failed to process {about} (code {error})"},
+	KindLost:     {Class: platforms.ClassTransient, Problem: "{platform} no longer has the upload for {about} (code {error})"},
 	KindNotReady: {Class: platforms.ClassTransient, Problem: "{platform} has not finished preparing {about} (code {error})"},
 	KindOther: {
 		Class:   platforms.ClassPermanent,

@@ -40,10 +40,10 @@ func TestCodesThatAreRefused(t *testing.T) {
 			platforms.ClassPermanent, "redirect addresses",
 		},
 		"app":          {"the administrator has to correct it", 400, `{"error_type":"OAuthException","code":400,"error_message":"Error validating client secret."}`, platforms.ClassTransient, "client id or client secret"},
-		"trouble":      {"an outage passes", 500, `{"error":{"message":"An unknown error has occurred.","type":"OAuthException","code":1}}`, platforms.ClassTransient, "trouble"},
+		"trouble":      {"an outage passes", 500, `{"error":{"message":"An unknown error has occurred.","type":"OAuthException","code":1}}`, platforms.ClassTransient, "is having problems"},
 		"limit":        {"a limit is no fault of the code", 400, `{"error":{"message":"(#4) Application request limit reached","type":"OAuthException","code":4}}`, platforms.ClassRateLimited, "limit"},
 		"no answer":    {"something between Meta and us answered", 400, `<html>`, platforms.ClassUnknown, "does not understand"},
-		"empty answer": {"a success without a token", 200, `{"data":[]}`, platforms.ClassUnknown, "no access token"},
+		"empty answer": {"a success without a token", 200, `{"data":[]}`, platforms.ClassUnknown, "did not return an access token"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

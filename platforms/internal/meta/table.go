@@ -26,7 +26,7 @@ type Row struct {
 	// Retryable reports whether a new container may fix the error, immediately or after Pause.
 	Retryable bool
 	Pause     time.Duration
-	// Source is the page that documents the code, or the client that has seen it.
+	// Source is the documentation of the code, or the client that observed it.
 	Source string
 }
 
@@ -94,7 +94,7 @@ const (
 	handling = "Graph API, \"Handling Errors\""
 	limits   = "Graph API, \"Rate Limits\""
 	// seen is the source of undocumented codes.
-	seen = "seen by clients (gitroomhq/postiz-app, Facebook provider)"
+	seen = "observed by other clients (gitroomhq/postiz-app, Facebook provider)"
 )
 
 // shared are the errors that all graphs have in common.
@@ -103,41 +103,41 @@ var shared = Table{
 	{Code: -1, Kind: KindUnavailable, Source: "Instagram Platform, \"Error Codes\""},
 	{Code: 1, Kind: KindUnavailable, Source: handling},
 	{Code: 2, Kind: KindUnavailable, Source: handling},
-	{Code: 3, Kind: KindPermission, Meaning: "a capability of the app is missing", Source: handling},
-	{Code: 4, Kind: KindLimit, Meaning: "too many calls of the app", Source: limits},
+	{Code: 3, Kind: KindPermission, Meaning: "the app lacks a capability", Source: handling},
+	{Code: 4, Kind: KindLimit, Meaning: "app rate limit reached", Source: limits},
 	{Code: 9, Kind: KindQuota, Source: "Instagram Platform, \"Error Codes\""},
 	{Code: 10, Kind: KindPermission, Source: handling},
-	{Code: 17, Kind: KindLimit, Meaning: "too many calls of the user", Source: limits},
-	{Code: 32, Kind: KindLimit, Meaning: "too many calls of the Page", Source: limits},
-	{Code: 100, Kind: KindOther, Meaning: "a parameter is invalid; the code does not name which", Source: handling},
-	{Code: codeInvalid, Subcode: subcodeMissing, Kind: KindOther, Meaning: "what the path names is not there, or not shown to this token", Source: "the graph's own words"},
-	{Code: 102, Kind: KindToken, Meaning: "the session has ended", Source: handling},
-	{Code: 104, Kind: KindToken, Meaning: "the call bears no token", Source: handling},
+	{Code: 17, Kind: KindLimit, Meaning: "user rate limit reached", Source: limits},
+	{Code: 32, Kind: KindLimit, Meaning: "Page rate limit reached", Source: limits},
+	{Code: 100, Kind: KindOther, Meaning: "a parameter is invalid; the code does not identify which one", Source: handling},
+	{Code: codeInvalid, Subcode: subcodeMissing, Kind: KindOther, Meaning: "the object does not exist, or the token cannot access it", Source: "Graph API error message"},
+	{Code: 102, Kind: KindToken, Meaning: "the session has expired", Source: handling},
+	{Code: 104, Kind: KindToken, Meaning: "the request has no access token", Source: handling},
 	{Code: 190, Kind: KindToken, Source: handling},
 	{Code: 190, Subcode: 458, Kind: KindToken, Meaning: "the app was removed from the account", Source: handling},
-	{Code: 190, Subcode: 459, Kind: KindToken, Meaning: "the person who connected the account has to log in to Facebook and confirm something", Source: handling},
+	{Code: 190, Subcode: 459, Kind: KindToken, Meaning: "the user who connected the account must log in to Facebook and complete a security check", Source: handling},
 	{Code: 190, Subcode: 460, Kind: KindToken, Meaning: "the password has changed", Source: handling},
-	{Code: 190, Subcode: 463, Kind: KindToken, Meaning: "the access token has ended", Source: handling},
-	{Code: 190, Subcode: 464, Kind: KindToken, Meaning: "the person who connected the account has not confirmed their own", Source: handling},
+	{Code: 190, Subcode: 463, Kind: KindToken, Meaning: "the access token has expired", Source: handling},
+	{Code: 190, Subcode: 464, Kind: KindToken, Meaning: "the user who connected the account has not confirmed their own account", Source: handling},
 	{Code: 190, Subcode: 467, Kind: KindToken, Meaning: "the access token is invalid", Source: handling},
-	{Code: 190, Subcode: 492, Kind: KindToken, Meaning: "the person who connected the account has no role on the Page any more", Source: handling},
+	{Code: 190, Subcode: 492, Kind: KindToken, Meaning: "the user who connected the account no longer has a role on the Page", Source: handling},
 	{Code: 200, Last: 299, Kind: KindPermission, Source: handling},
-	{Code: codeBlockedApp, Word: wordBlockedApp, Kind: KindApp, Source: "incident of 2 September 2026: every connection of one app was refused at once"},
-	{Code: codeApplicationLimit, Kind: KindLimit, Meaning: "the limit of the app", Source: handling},
+	{Code: codeBlockedApp, Word: wordBlockedApp, Kind: KindApp, Source: "incident of 2 September 2026: all connections of one app were refused at once"},
+	{Code: codeApplicationLimit, Kind: KindLimit, Meaning: "app limit reached", Source: handling},
 	{Code: 368, Kind: KindBlocked, Source: handling},
 	{Code: 506, Kind: KindDuplicate, Source: handling},
-	{Code: 613, Kind: KindLimit, Meaning: "too many calls of one kind", Source: limits},
-	{Code: 80000, Last: 80014, Kind: KindLimit, Meaning: "the limit of a business use case", Source: limits},
+	{Code: 613, Kind: KindLimit, Meaning: "rate limit for this call type reached", Source: limits},
+	{Code: 80000, Last: 80014, Kind: KindLimit, Meaning: "business use case rate limit reached", Source: limits},
 	{Subcode: 1346003, Kind: KindContent, Source: seen},
 	{Subcode: 1363047, Kind: KindUnavailable, Source: seen},
-	{Subcode: 1366051, Kind: KindDuplicate, Meaning: "the photos were posted before", Source: seen},
-	{Subcode: 1390008, Kind: KindBlocked, Meaning: "the account posts too fast", Source: seen},
-	{Subcode: 1404006, Kind: KindPerson, Meaning: "a security check waits for the account's owner", Source: seen},
-	{Subcode: 1404078, Kind: KindPerson, Meaning: "the Page needs an authorization to publish", Source: seen},
+	{Subcode: 1366051, Kind: KindDuplicate, Meaning: "the photos have already been posted", Source: seen},
+	{Subcode: 1390008, Kind: KindBlocked, Meaning: "the account posts too frequently", Source: seen},
+	{Subcode: 1404006, Kind: KindPerson, Meaning: "the account's owner must complete a security check", Source: seen},
+	{Subcode: 1404078, Kind: KindPerson, Meaning: "Page Publishing Authorization is required", Source: seen},
 	{Subcode: 1404102, Kind: KindContent, Source: seen},
-	{Subcode: 1404112, Kind: KindPerson, Meaning: "the owner has to confirm their identity", Source: seen},
+	{Subcode: 1404112, Kind: KindPerson, Meaning: "the account's owner must confirm their identity", Source: seen},
 	{Subcode: 1609010, Kind: KindUnavailable, Source: seen},
 	{Code: 25, Subcode: 2207050, Kind: KindPerson, Meaning: "the account is restricted or inactive", Source: "Instagram Platform, \"Error Codes\""},
 	{Code: 4, Subcode: 2207051, Kind: KindBlocked, Meaning: "the account is suspected of spam", Source: "Instagram Platform, \"Error Codes\""},
-	{Subcode: 4854002, Kind: KindPerson, Meaning: "the owner has to confirm their identity", Source: seen},
+	{Subcode: 4854002, Kind: KindPerson, Meaning: "the account's owner must confirm their identity", Source: seen},
 }

@@ -40,8 +40,8 @@ type Dialog struct {
 // ConsentURL returns the address of the consent page.
 func (d *Dialog) ConsentURL(consent platforms.Consent) (string, error) {
 	if d.App == "" {
-		return "", platforms.Errorf(platforms.ClassPermanent, "Herald has no app on %s, so that no account can be connected", d.Name).
-			Advise(fmt.Sprintf("the administrator has to register one and set platforms.%s.clientID", d.Setting))
+		return "", platforms.Errorf(platforms.ClassPermanent, "Herald has no app on %s, so no account can be connected", d.Name).
+			Advise(fmt.Sprintf("the administrator must register one and set platforms.%s.clientID", d.Setting))
 	}
 	query := url.Values{
 		"response_type": {"code"}, d.AppParam: {d.App}, "redirect_uri": {consent.RedirectURI}, "state": {consent.State},
@@ -92,8 +92,8 @@ func (e *Endpoint) Exchange(ctx context.Context, code platforms.Code, requested 
 		return platforms.Token{}, missing
 	}
 	if token.Refresh == "" {
-		return platforms.Token{}, platforms.Errorf(platforms.ClassReconnect, "%s gave no refresh token, so that the connection would soon end", e.Name).
-			Advise("connect the account again; if it repeats, remove Herald among the apps of your account there before")
+		return platforms.Token{}, platforms.Errorf(platforms.ClassReconnect, "%s did not return a refresh token, so the connection would soon expire", e.Name).
+			Advise("connect the account again; if this happens again, remove Herald from the apps of your account there first")
 	}
 	return token, nil
 }
@@ -135,6 +135,6 @@ func BadCode(c *client.Client, cause error) *platforms.Error {
 
 // BadRedirect is the error for a redirect URI that the platform does not accept.
 func BadRedirect(c *client.Client, cause error) *platforms.Error {
-	return platforms.Errorf(platforms.ClassPermanent, "%s does not accept the address to which people come back", c.Name).
-		Advise("the administrator has to enter it among the app's redirect addresses, exactly as siteURL makes it").Because(cause)
+	return platforms.Errorf(platforms.ClassPermanent, "%s does not accept Herald's redirect address", c.Name).
+		Advise("the administrator must add it to the app's redirect addresses, exactly as derived from siteURL").Because(cause)
 }

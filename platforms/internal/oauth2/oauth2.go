@@ -70,7 +70,7 @@ func (e *Endpoint) Refresh(ctx context.Context, old platforms.Token) (platforms.
 		if e.NoRefresh.Problem != "" {
 			return platforms.Token{}, new(e.NoRefresh)
 		}
-		return platforms.Token{}, platforms.Errorf(platforms.ClassReconnect, "there is no refresh token, so that the access token cannot be renewed").Advise(e.Dead.Remedy)
+		return platforms.Token{}, platforms.Errorf(platforms.ClassReconnect, "there is no refresh token, so the access token cannot be renewed").Advise(e.Dead.Remedy)
 	}
 	resp, said, err := e.call(ctx, "refresh_token", url.Values{"grant_type": {"refresh_token"}, "refresh_token": {old.Refresh}})
 	switch {

@@ -60,9 +60,9 @@ var shared = map[string]Want{
 // meanings describe the kinds, for rows without a Meaning.
 var meanings = map[meta.Kind]string{
 	meta.KindToken: "the access token is no longer accepted", meta.KindPermission: "a permission is missing",
-	meta.KindApp: "the app is blocked", meta.KindQuota: "the posts of 24 hours are used up", meta.KindBlocked: "the account is blocked from posting",
-	meta.KindDuplicate: "a repetition of an earlier post", meta.KindContent: "the content is against the rules",
-	meta.KindUnavailable: "an outage of the platform",
+	meta.KindApp: "the app is blocked", meta.KindQuota: "the 24-hour post quota is used up", meta.KindBlocked: "the account is blocked from posting",
+	meta.KindDuplicate: "duplicate of an earlier post", meta.KindContent: "the content violates the platform's rules",
+	meta.KindUnavailable: "platform outage",
 }
 
 // CheckErrors tests each row of a graph's table against the classification expected for its name, and checks the page
@@ -76,7 +76,7 @@ func CheckErrors(t *testing.T, platform string, g *meta.Graph, own map[string]Wa
 		row := &g.Errors[i]
 		want, tested := wants[row.Name()]
 		if !tested {
-			t.Errorf("no test says what the row %s asks for", row.Name())
+			t.Errorf("no test has the expected classification of the row %s", row.Name())
 		}
 		delete(wants, row.Name())
 		bad := g.Explain(row.Sample(), meta.ThePost)
@@ -102,7 +102,7 @@ func check(t *testing.T, row *meta.Row, bad *platforms.Error, want Want) {
 	if bad.Unlisted || bad.Code != row.Sample().Name() {
 		t.Errorf("code %q, unlisted %t; the table has it", bad.Code, bad.Unlisted)
 	}
-	blamesText := strings.Contains(bad.Error(), "change the text") || strings.Contains(bad.Error(), "too long, hold")
+	blamesText := strings.Contains(bad.Error(), "change the text") || strings.Contains(bad.Error(), "the caption of")
 	if placeholder.MatchString(bad.Error()) || blamesText && bad.Subject != platforms.SubjectText && bad.Class != platforms.ClassDuplicate {
 		t.Errorf("says %q", bad.Error())
 	}
@@ -133,11 +133,11 @@ func document(row *meta.Row, bad *platforms.Error) errordocs.Row {
 	}
 	switch {
 	case row.Retryable && row.Pause > 0:
-		doc.Also = fmt.Sprintf("retries the refused call after a pause of %s", row.Pause)
+		doc.Instead = fmt.Sprintf("retries the rejected call after %s, then %s", row.Pause, errordocs.Does(bad))
 	case row.Retryable:
-		doc.Also = "retries the refused call immediately"
+		doc.Instead = "retries the rejected call immediately, then " + errordocs.Does(bad)
 	case row.Kind == meta.KindUnavailable:
-		doc.Also = "after the visible call, looks up the post first"
+		doc.Also = "if the publishing call was made, looks up the post first"
 	}
 	return doc
 }
