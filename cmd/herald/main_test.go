@@ -40,7 +40,7 @@ func TestDispatch(t *testing.T) {
 		"check nothing":     {"the file must be named", []string{"config", "check"}, exitUsage, "", "herald config check FILE"},
 		"check mistakes":    {"editors and pipelines find the place", []string{"config", "check", "internal/config/testdata/twenty.yaml"}, exitFailure, "", "has 20 mistakes"},
 		"no configuration":  {"nothing else tells what to do", []string{"manager"}, exitUsage, "", "--config is required"},
-		"no namespace":      {"a typing error would leave every team unserved", []string{"manager", "--config=internal/config/testdata/least.yaml", "--namespace=team-acme, team-b"}, exitUsage, "", `" team-b" is no name of a namespace`},
+		"no namespace":      {"a typing error would leave every team unserved", []string{"manager", "--config=internal/config/testdata/least.yaml", "--namespace=team-acme, team-b"}, exitUsage, "", `" team-b" is not the name of a namespace`},
 		"no place to scale": {"a Deployment of that name elsewhere is somebody else's", []string{"release", "--scale-down=herald-manager"}, exitUsage, "", "--scale-down needs --install-namespace"},
 		"no team":           {"a typing error would release nothing, and say that all is released", []string{"release", "--namespace=team-acme, team-b"}, exitUsage, "", `" team-b" is not the name`},
 		"failure":           {"what may pass is told apart from a wrong command line", []string{"apiserver", "--config=/does/not/exist"}, exitFailure, "", "herald apiserver: "},

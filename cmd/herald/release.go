@@ -156,7 +156,7 @@ func (f *releaseFlags) stopManager(ctx context.Context, clients releaseClients, 
 		case err != nil:
 			return nil, err
 		case holder != "":
-			return nil, fmt.Errorf("a manager is running: %s holds the lease %s; scale its Deployment to 0 and run this again, with --wait=3m to wait until it has ended", holder, name)
+			return nil, fmt.Errorf("a manager is running: %s holds the lease %s; scale its Deployment to 0 and run this again, with --wait=3m to wait until it has stopped", holder, name)
 		}
 		if _, err := fmt.Fprintf(out, "no manager holds the lease %s\n", name); err != nil {
 			return nil, err

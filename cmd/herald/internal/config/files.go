@@ -62,7 +62,7 @@ func RootCAs(setting, file string) (*x509.CertPool, error) {
 		return nil, fmt.Errorf("cannot read the system's authorities: %w", err)
 	}
 	if !roots.AppendCertsFromPEM(pem) {
-		return nil, fmt.Errorf("%s: %s holds no certificate in PEM", setting, file)
+		return nil, fmt.Errorf("%s: %s contains no PEM certificate", setting, file)
 	}
 	return roots, nil
 }

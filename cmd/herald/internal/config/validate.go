@@ -157,9 +157,9 @@ func (j *validator) apiserver(c *configv1alpha1.APIServerConfiguration) {
 	})
 	for i, network := range c.TrustedProxies {
 		if prefix, err := netip.ParsePrefix(network); err != nil || prefix.Masked() != prefix {
-			j.report(fmt.Sprintf("trustedProxies[%d]", i), fmt.Sprintf("%q is no network", network), "write one like 10.0.0.0/8, or 10.0.0.7/32 for one address")
+			j.report(fmt.Sprintf("trustedProxies[%d]", i), fmt.Sprintf("%q is not a network", network), "write one like 10.0.0.0/8, or 10.0.0.7/32 for one address")
 		} else if prefix.Bits() == 0 {
-			j.report(fmt.Sprintf("trustedProxies[%d]", i), "every client could forge its address", "name only the networks of the proxies")
+			j.report(fmt.Sprintf("trustedProxies[%d]", i), "every client could forge its address", "list only the networks of the proxies")
 		}
 	}
 	if c.Web.Enabled {
@@ -193,21 +193,21 @@ func (j *validator) listens(c *configv1alpha1.Common, own, address string) {
 func (j *validator) common(c *configv1alpha1.Common) {
 	for i, namespace := range c.Namespaces {
 		if slices.Contains(c.Namespaces[:i], namespace) {
-			j.report(fmt.Sprintf("namespaces[%d]", i), fmt.Sprintf("%q is named twice", namespace), "remove one of them")
+			j.report(fmt.Sprintf("namespaces[%d]", i), fmt.Sprintf("%q is listed twice", namespace), "remove one of them")
 		}
 		if len(validation.IsDNS1123Label(namespace)) > 0 {
 			j.report(fmt.Sprintf("namespaces[%d]", i), fmt.Sprintf("%q is not the name of a namespace", namespace), "write lower-case letters, digits and dashes")
 		}
 	}
 	if level, known := c.Log.Level, configv1alpha1.LogLevels(); level != "" && !slices.Contains(known, level) {
-		j.report("log.level", fmt.Sprintf("%q is no level", level), "write "+strings.Join(known, ", ")+", or nothing for that of --log-level")
+		j.report("log.level", fmt.Sprintf("%q is not a log level", level), "write "+strings.Join(known, ", ")+", or leave it empty to use --log-level")
 	}
 	j.tracing(&c.Tracing)
 	if c.Metrics.Plain && c.Metrics.CertDir != "" {
 		j.report("metrics.certDir", "plain metrics have no certificate", "remove it, or plain")
 	}
 	if m := c.Media; m != nil {
-		j.required("media.endpoint", m.Endpoint, "write the address of the store, or remove the section media from an installation for text only")
+		j.required("media.endpoint", m.Endpoint, "write the address of the store, or remove the media section if the installation is for text only")
 		j.required("media.bucket", m.Bucket, "write the name of the bucket")
 		for path, address := range map[string]string{"media.endpoint": m.Endpoint, "media.publicEndpoint": m.PublicEndpoint} {
 			if address != "" {
@@ -242,7 +242,7 @@ func (j *validator) tracing(t *configv1alpha1.Tracing) {
 		j.webAddress("tracing.endpoint", t.Endpoint, "http://collector.observability:4318")
 	}
 	if r := t.SamplingRatio; r != nil && !(*r >= 0 && *r <= 1) { // this excludes NaN too
-		j.report("tracing.samplingRatio", "it is no share", "write a number from 0 to 1, such as 0.1 for a tenth")
+		j.report("tracing.samplingRatio", "it is not a fraction", "write a number from 0 to 1, such as 0.1 for a tenth")
 	}
 }
 
@@ -251,7 +251,7 @@ func (j *validator) loginConfig(path string, p *configv1alpha1.Platform) {
 		j.report(path+".loginConfigID", "only Facebook's login has such configurations", "remove it")
 	}
 	if strings.Trim(p.LoginConfigID, "0123456789") != "" {
-		j.report(path+".loginConfigID", "it is no id of a configuration", "write the number of the configuration in the app's settings")
+		j.report(path+".loginConfigID", "it is not the ID of a configuration", "write the ID of the configuration from the app's settings")
 	}
 }
 
@@ -266,7 +266,7 @@ func (j *validator) platform(path string, p *configv1alpha1.Platform) {
 		j.report(path+".twoSteps", "only posts to Facebook Pages are published in one step or in two", "remove it")
 	}
 	if p.ClientSecretFile != "" && p.ClientID == "" {
-		j.report(path+".clientSecretFile", "a secret without its app", "write clientID too")
+		j.report(path+".clientSecretFile", "the app of the secret is missing", "write clientID too")
 	}
 	if p.ListingLag.Duration < 0 {
 		j.report(path+".listingLag", "it is negative", "write 0s or more")
@@ -311,7 +311,7 @@ func (j *validator) endpoint(path, address string) {
 func (j *validator) webAddress(path, address, example string) (u *url.URL, ok bool) {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") || u.RawQuery != "" || u.User != nil {
-		j.report(path, "it is no address", "write one like "+example)
+		j.report(path, "it is not an address", "write one like "+example)
 		return nil, false
 	}
 	return u, true

@@ -83,7 +83,7 @@ func ReadConfig[T interface{ Shared() *configv1alpha1.Common }](f *Flags, from f
 	namespaces := strings.Split(f.namespaces, ",")
 	for _, namespace := range namespaces {
 		if len(validation.IsDNS1123Label(namespace)) > 0 {
-			return config, UsageError{Err: fmt.Errorf("--namespace: %q is no name of a namespace; write small letters, digits and dashes, and commas between names", namespace)}
+			return config, UsageError{Err: fmt.Errorf("--namespace: %q is not the name of a namespace; write lower-case letters, digits and dashes, with commas between names", namespace)}
 		}
 	}
 	config.Shared().Namespaces = namespaces

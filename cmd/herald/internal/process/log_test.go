@@ -85,7 +85,7 @@ func TestLive(t *testing.T) {
 		{"a file without a level leaves it to the flag", managerFile, slog.LevelWarn, false, ""},
 		{"somebody looks for trouble", managerFile + "log: {level: debug}\n", slog.LevelDebug, false, `"is":"DEBUG"`},
 		{"a mistake changes nothing, and is told", managerFile + "log: {level: loud}\n", slog.LevelDebug, false, "log.level"},
-		{"half of a file is a mistake too", managerFile[:20], slog.LevelDebug, false, "cannot be read again"},
+		{"half of a file is a mistake too", managerFile[:20], slog.LevelDebug, false, "cannot be reloaded"},
 		{"enough was seen", managerFile + "log: {level: error}\n", slog.LevelError, false, `"is":"ERROR"`},
 		{"without a level, that of the flag holds again", managerFile, slog.LevelWarn, false, `"is":"WARN"`},
 		{"somebody pulls the brake", managerFile + "suspend: true\n", slog.LevelWarn, true, "nothing is published"},

@@ -70,7 +70,7 @@ func (f *configWatcher[T]) watch(ctx context.Context, clk clock.WithTicker) {
 				continue
 			}
 		}
-		f.log.WarnContext(ctx, "The configuration file cannot be read again; everything stays as it is", "error", err)
+		f.log.WarnContext(ctx, "The configuration file cannot be reloaded; the current configuration remains in use", "error", err)
 	}
 }
 

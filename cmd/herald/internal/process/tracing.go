@@ -73,7 +73,7 @@ func tracingOptions(c *configv1alpha1.Tracing, service, version string, log *slo
 	if timeout := env.of("TIMEOUT"); timeout != "" {
 		milliseconds, err := strconv.ParseUint(timeout, 10, 31)
 		if err != nil {
-			return nil, errors.New("OTEL_EXPORTER_OTLP_TIMEOUT is no number of milliseconds")
+			return nil, errors.New("OTEL_EXPORTER_OTLP_TIMEOUT is not a number of milliseconds")
 		}
 		collector.Timeout = time.Duration(milliseconds) * time.Millisecond
 	}
@@ -109,7 +109,7 @@ func tracesAddress(endpoint string, env exporterEnv) (string, error) {
 		return "", nil
 	}
 	if u, err := url.Parse(address); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return "", errors.New("OTEL_EXPORTER_OTLP_ENDPOINT or OTEL_EXPORTER_OTLP_TRACES_ENDPOINT is no address; write one like http://collector:4318")
+		return "", errors.New("OTEL_EXPORTER_OTLP_ENDPOINT or OTEL_EXPORTER_OTLP_TRACES_ENDPOINT is not an address; write one like http://collector:4318")
 	}
 	return address, nil
 }

@@ -155,12 +155,12 @@ func (r *run) round(ctx context.Context) (found int, err error) {
 		return found, nil
 	}
 	many := len(failed)
-	failed = append(failed[:min(many, maxNamed)], fmt.Errorf("%d of %d objects still have a finalizer of Herald%s; fix the reported errors and run this again: released objects stay released", many, found, r.where()))
+	failed = append(failed[:min(many, maxNamed)], fmt.Errorf("%d of %d objects still have a finalizer of Herald%s; fix the reported errors and run this again: objects that were released remain so", many, found, r.where()))
 	return found, errors.Join(failed...)
 }
 
 func (r *run) sum() error {
-	_, err := fmt.Fprintf(r.Out, "finalizers removed: %s\nno object has a finalizer of Herald any more%s\n", r.done(), r.where())
+	_, err := fmt.Fprintf(r.Out, "finalizers removed: %s\nno object has a finalizer of Herald%s\n", r.done(), r.where())
 	return err
 }
 
