@@ -270,7 +270,7 @@ func namesOf(phases []v1alpha1.PostPhase) string {
 }
 
 func tooLate(id string) *Error {
-	return errorf(CodeConflict, "post %s is being delivered and cannot be changed any more", id)
+	return errorf(CodeConflict, "post %s is being delivered and can no longer be changed", id)
 }
 
 // deliveryStarted reports whether a post's delivery may have started. It returns false if the read fails.

@@ -106,7 +106,7 @@ func (s *Service) duplicate(ctx context.Context, caller Caller, post *v1alpha1.P
 			continue
 		}
 		if connection := find(t.ConnectionRef.Name); connection == nil || connection.DeletionTimestamp != nil {
-			d.Omitted = append(d.Omitted, fmt.Sprintf("account %q is not connected any more", t.ConnectionRef.Name))
+			d.Omitted = append(d.Omitted, fmt.Sprintf("account %q is no longer connected", t.ConnectionRef.Name))
 			continue
 		}
 		d.Spec.Targets = append(d.Spec.Targets, *t.DeepCopy())

@@ -151,7 +151,7 @@ func (s *Service) RollKey(ctx context.Context, caller Caller, id string) (NewTok
 		case state != KeyActive:
 			return errorf(CodeConflict, "API key %s is %s; create a new one", id, state)
 		case len(key.WantedTokens()) >= maxTokens:
-			return errorf(CodeConflict, "API key %s has two tokens already; remove the one that is not used any more first", id)
+			return errorf(CodeConflict, "API key %s already has two tokens; first remove the one that is no longer used", id)
 		}
 		key.Spec.Tokens = slices.Clone(key.WantedTokens())
 		addToken(key, &made)

@@ -221,7 +221,7 @@ func TestDuplicate(t *testing.T) {
 			"one is not connected any more",
 			v1alpha1.PostSpec{Targets: []v1alpha1.PostTarget{target("gone"), here[0]}},
 			v1alpha1.PostSpec{Targets: here},
-			[]string{`account "gone" is not connected any more`},
+			[]string{`account "gone" is no longer connected`},
 		},
 		"Images": {
 			"what is still there stays, in its order",

@@ -123,7 +123,7 @@ func (s *Service) CancelPost(ctx context.Context, caller Caller, id string) erro
 		case apierrors.IsNotFound(err):
 			return noSuchPost(id)
 		case apierrors.IsInvalid(err):
-			return errorf(CodeConflict, "post %s is being delivered and cannot be cancelled any more", id)
+			return errorf(CodeConflict, "post %s is being delivered and can no longer be cancelled", id)
 		default:
 			return fmt.Errorf("cancel a post: %w", err)
 		}
@@ -139,7 +139,7 @@ func cannotCancel(post *v1alpha1.Post) *Error {
 	case v1alpha1.PhaseCancelled:
 		return errorf(CodeConflict, "post %s is already cancelled", post.Name)
 	case v1alpha1.PhaseProcessing:
-		return errorf(CodeConflict, "post %s is being delivered and cannot be cancelled any more", post.Name)
+		return errorf(CodeConflict, "post %s is being delivered and can no longer be cancelled", post.Name)
 	case v1alpha1.PhasePosted, v1alpha1.PhaseFailed, v1alpha1.PhaseDraft, v1alpha1.PhaseScheduled:
 		return errorf(CodeConflict, "post %s is %s; only a draft or a scheduled post whose delivery has not begun can be cancelled", post.Name, phase)
 	default:

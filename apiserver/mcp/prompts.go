@@ -26,7 +26,7 @@ var prompts = []prompt{
 		arguments: []*mcp.PromptArgument{
 			{Name: "what", Title: "The launch", Description: "The product and its audience.", Required: true},
 			{Name: "link", Title: "Link", Description: "Where to read more."},
-			{Name: "when", Title: "When", Description: "When to publish it, with the time zone. If omitted, it stays a draft without a time."},
+			{Name: "when", Title: "When", Description: "When to publish it, with the time zone. If omitted, it remains a draft without a time."},
 		},
 		text: "Draft a launch thread with Herald.\n\n" +
 			"1. Call list_connections and use the accounts on x and threads. If there are none, say so and stop.\n" +

@@ -122,7 +122,7 @@ func (d *documents) checkID(id string) error {
 	u, err := url.Parse(id)
 	switch {
 	case err != nil || strings.ContainsFunc(id, func(r rune) bool { return r <= ' ' || r > '~' || r == '\\' }):
-		return errors.New("it is no address")
+		return errors.New("it is not an address")
 	case u.Scheme != secure && (!d.loopback || !loopback(u)):
 		return errors.New("it does not begin with https://")
 	case len(id) > maxRedirect:

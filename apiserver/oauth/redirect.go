@@ -36,7 +36,7 @@ func checkRedirect(address string) error {
 	u, err := url.Parse(address)
 	switch {
 	case err != nil:
-		return errors.New("it is no address")
+		return errors.New("it is not an address")
 	case strings.Contains(address, "#"):
 		return errors.New("it has a fragment")
 	case u.User != nil:

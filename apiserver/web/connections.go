@@ -44,7 +44,7 @@ func stateOf(c *v1alpha1.Connection, now time.Time) accountState {
 	case restricted(c) != "":
 		return accountState{tone: bad, label: "Restricted", text: sentence(restricted(c))}
 	case c.Status.RateLimitedUntil != nil && c.Status.RateLimitedUntil.After(now):
-		return accountState{tone: caution, label: "Limited", text: sentence(cmp.Or(c.Status.RateLimitedMessage, "the platform accepts no more calls for now"))}
+		return accountState{tone: caution, label: "Limited", text: sentence(cmp.Or(c.Status.RateLimitedMessage, "the platform does not accept calls at the moment"))}
 	case by != nil && by.Sub(now) < 0:
 		return accountState{tone: caution, label: "Ended", text: "It had to be connected again " + distance(by.Sub(now)) + ".", reconnect: true}
 	case by != nil && by.Sub(now) < warnBefore:

@@ -354,7 +354,7 @@ func TestEditOfFinished(t *testing.T) {
 				return
 			}
 			back := to(t, answer)
-			if page := w.get(t, editor, back); !strings.HasPrefix(back, "/teams/"+acme+"/posts/p-1?") || !strings.Contains(textOf(page), "cannot be edited any more") {
+			if page := w.get(t, editor, back); !strings.HasPrefix(back, "/teams/"+acme+"/posts/p-1?") || !strings.Contains(textOf(page), "can no longer be edited") {
 				t.Errorf("it leads to %s, which does not say why", back)
 			}
 		})

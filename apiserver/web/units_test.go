@@ -162,7 +162,7 @@ func TestStateOf(t *testing.T) {
 		"Plan":     {"nor does it make the plan greater", ready(metav1.ConditionFalse, v1alpha1.ReasonPlanLimit, "one too many"), "bad", "One too many.", false},
 		"NoTeam":   {"nor does it bring a team", ready(metav1.ConditionFalse, v1alpha1.ReasonNoTeam, "no Team owns it"), "bad", "No Team owns it.", false},
 		"NotKnown": {"what is not known is not good", ready(metav1.ConditionUnknown, "Probing", ""), "bad", "", true},
-		"Limited":  {"the platform's limit", func(c *v1alpha1.Connection) { c.Status.RateLimitedUntil = v1alpha1.NewTimePtr(now.Add(time.Hour)) }, "warning", "no more calls", false},
+		"Limited":  {"the platform's limit", func(c *v1alpha1.Connection) { c.Status.RateLimitedUntil = v1alpha1.NewTimePtr(now.Add(time.Hour)) }, "warning", "does not accept calls", false},
 		"Locked": {"its owner has to act there", func(c *v1alpha1.Connection) {
 			c.Status.RateLimitedUntil = v1alpha1.NewTimePtr(now.Add(time.Hour))
 			c.Status.Conditions = append(c.Status.Conditions, metav1.Condition{

@@ -30,7 +30,7 @@ func (s *Site) verdict(v *visit, post *v1alpha1.Post, i int) g.Node {
 		h.H3(g.Text("Is it another one?")),
 		to.byName(),
 		to.unnamed(len(status.Cards)+1 < posting.Of(post).Cards()),
-		h.H3(g.Text("Is it not there?")),
+		h.H3(g.Text("Is it missing?")),
 		to.notSent(),
 	)
 }
@@ -106,14 +106,14 @@ func (a *verdictForm) unnamed(partsFollow bool) g.Node {
 	if partsFollow {
 		return h.P(h.Class("soft"), g.Text("The next part of the thread replies to this one, so Herald needs its address to continue."))
 	}
-	return a.form(verdictUnnamed, "The post then counts as published, without a link to it. Is it certain that it is there?",
+	return a.form(verdictUnnamed, "The post then counts as published, without a link to it. Is it certain that it is online?",
 		submit("It was published, but I have no address", "small"))
 }
 
 func (a *verdictForm) notSent() g.Node {
 	return g.Group{
-		h.P(h.Class("soft"), g.Text("Herald may publish it then. If it is there after all, it is published twice.")),
-		a.form(verdictNotSent, "Is it certain that the post is not there? Herald records it as not sent, and sends it if it can still be published.",
+		h.P(h.Class("soft"), g.Text("Herald may publish it then. If it is online after all, it is published twice.")),
+		a.form(verdictNotSent, "Is it certain that the post was not published? Herald records it as not sent, and sends it if it can still be published.",
 			submit("It was not published", "small danger")),
 	}
 }

@@ -76,7 +76,7 @@ var flashMessages = map[string]string{
 	"scheduled":    "The post is scheduled.",
 	"saved":        "The draft is saved.",
 	"cancelled":    "The post is cancelled.",
-	wordFinal:      "This post cannot be edited any more: it is on its way, finished or cancelled. Duplicate it to write a similar one.",
+	wordFinal:      "This post can no longer be edited: it is on its way, finished or cancelled. Duplicate it to write a similar one.",
 	"discarded":    "Your changes are discarded. Nothing was stored.",
 	"moved":        "The post has a new time.",
 	"looking":      "Herald is checking the account. The result appears here in a few seconds.",
