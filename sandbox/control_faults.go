@@ -48,7 +48,7 @@ func (in *controlFault) answer() ([]byte, http.Header, error) {
 	if bytes.HasPrefix(body, []byte(`"`)) {
 		var text string
 		if err := json.Unmarshal(body, &text); err != nil {
-			return nil, nil, badInput("body is no JSON string: %v", err)
+			return nil, nil, badInput("body is not a JSON string: %v", err)
 		}
 		body, kind = []byte(text), "text/plain; charset=utf-8"
 	}

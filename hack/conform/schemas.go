@@ -94,7 +94,7 @@ func (s *schemas) fromDefinition(text []byte) error {
 	}
 	spec := definition.Spec
 	if spec.Names.Kind == "" || len(spec.Versions) == 0 {
-		return errors.New("this is no CustomResourceDefinition")
+		return errors.New("this is not a CustomResourceDefinition")
 	}
 	for _, version := range spec.Versions {
 		root := version.Schema.OpenAPIV3Schema

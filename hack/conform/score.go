@@ -138,7 +138,7 @@ func checkFindings(findings []finding, explained []explanation) error {
 	for _, e := range explained {
 		for _, object := range e.Objects {
 			if !used[e.Check+" "+object] {
-				problems = append(problems, fmt.Sprintf("hack/conform/explained.yaml: nothing is found any more by %s for %s; remove it", e.Check, object))
+				problems = append(problems, fmt.Sprintf("hack/conform/explained.yaml: no finding is left for %s for %s; remove it", e.Check, object))
 			}
 		}
 	}

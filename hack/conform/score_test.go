@@ -20,9 +20,9 @@ func TestJudge(t *testing.T) {
 		{[]finding{found}, []string{"Deployment/*"}, "", "a pattern"},
 		{[]finding{found}, []string{"evaluation:Deployment/*"}, "", "in one rendering"},
 		{[]finding{found}, nil, "kube-score, evaluation: Deployment/herald-store: pod-probes: no probe", "nothing explains it"},
-		{[]finding{found}, []string{"full:Deployment/*"}, "nothing is found any more", "another rendering"},
+		{[]finding{found}, []string{"full:Deployment/*"}, "no finding is left", "another rendering"},
 		{[]finding{found}, []string{"Deployment/*", "Service/*"}, "pod-probes for Service/*; remove it", "one of two patterns is stale"},
-		{nil, []string{"Deployment/*"}, "nothing is found any more", "stale"},
+		{nil, []string{"Deployment/*"}, "no finding is left", "stale"},
 	} {
 		var explained []explanation
 		if row.objects != nil {

@@ -53,7 +53,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	}
 	timeout, err := time.ParseDuration(args[2])
 	if err != nil {
-		return fmt.Errorf("the timeout is no duration: %w", err)
+		return fmt.Errorf("the timeout is not a duration: %w", err)
 	}
 	objects, err := read(args[1])
 	if err != nil {

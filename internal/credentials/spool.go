@@ -152,7 +152,7 @@ func (f *Spool) Entries() (entries []UnsavedToken, all bool) {
 			// A process exited during a write: the previous file, if there was one, is intact.
 			_ = os.Remove(filepath.Join(f.path, name))
 		case !isName.MatchString(name) || !file.Type().IsRegular():
-			f.quarantine(name, errors.New("it is no file of Herald's"))
+			f.quarantine(name, errors.New("it is not one of Herald's files"))
 		default:
 			if e, ok := f.readEntry(name, before[name]); ok && len(entries) < MaxSpoolEntries {
 				entries = append(entries, e)

@@ -113,13 +113,13 @@ func TestFilesThatAreNoTokens(t *testing.T) {
 		"another UID":          {"so is the UID", name, replaced("1-2-3", "1-2-4"), "was changed"},
 		"another platform":     {"so is the platform", name, replaced(`"platform":"x"`, `"platform":"tiktok"`), "was changed"},
 		"another key":          {"the key was replaced", name, strange, "another key"},
-		"cut":                  {"the disk was full", name, good[:len(good)/2], "no sealed token"},
-		"empty":                {"the disk was lost", name, nil, "no sealed token"},
+		"cut":                  {"the disk was full", name, good[:len(good)/2], "not a sealed token"},
+		"empty":                {"the disk was lost", name, nil, "not a sealed token"},
 		"nothing sealed":       {"a nonce is needed at least", name, []byte(`{"account":{},"sealed":""}`), "was changed"},
 		"without a token":      {"a later version may seal other things", name, empty, "another version"},
 		"too big":              {"no token has so many bytes", name, bytes.Repeat([]byte(" "), MaxSpoolBytes+1), "more than"},
-		"of somebody else":     {"it is no file of Herald's", "notes.txt", []byte("hello"), "no file of Herald's"},
-		"named like a path":    {"names are short and of one form", "0123.token", good, "no file of Herald's"},
+		"of somebody else":     {"it is no file of Herald's", "notes.txt", []byte("hello"), "not one of Herald's files"},
+		"named like a path":    {"names are short and of one form", "0123.token", good, "not one of Herald's files"},
 		"a write that was cut": {"the process ended while it wrote, which is nothing to tell", temporary + "123", good[:20], ""},
 	} {
 		t.Run(title, func(t *testing.T) {

@@ -101,7 +101,7 @@ func sealToken(secret string, e UnsavedToken) ([]byte, error) {
 func openToken(secret string, file []byte) (UnsavedToken, error) {
 	var c spoolContent
 	if json.Unmarshal(file, &c) != nil {
-		return UnsavedToken{}, errors.New("it is no sealed token")
+		return UnsavedToken{}, errors.New("it is not a sealed token")
 	}
 	gcm, err := cipherOf(secret)
 	if err != nil {

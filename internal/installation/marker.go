@@ -114,7 +114,7 @@ func (b *Bucket) read(ctx context.Context) (marker Marker, etag string, err erro
 		return Marker{}, "", fmt.Errorf("cannot read the owner of the bucket: %w", err)
 	}
 	if err := json.Unmarshal(data, &marker); err != nil || marker.Cluster == "" {
-		return Marker{}, "", fmt.Errorf("cannot read the owner of the bucket: %s is no marker of Herald's; "+
+		return Marker{}, "", fmt.Errorf("cannot read the owner of the bucket: %s is not one of Herald's markers; "+
 			"remove it if the bucket is this installation's (%w)", Key, errors.Join(err, errUnnamed))
 	}
 	return marker, etag, nil

@@ -38,7 +38,7 @@ func serveAt(config *unstructured.Unstructured, address string) error {
 	for _, webhook := range webhooks {
 		fields, ok := webhook.(map[string]any)
 		if !ok {
-			return fmt.Errorf("a webhook of %s is no object", config.GetName())
+			return fmt.Errorf("a webhook of %s is not an object", config.GetName())
 		}
 		fields["clientConfig"] = map[string]any{"url": address + path}
 	}

@@ -93,7 +93,7 @@ func (j *job) layout() layout {
 
 func (j *job) convert(file io.Reader) (Output, error) {
 	if j.Width <= 0 || j.Height <= 0 || decoders[j.MIMEType] == nil {
-		return Output{}, errors.New("this is no image that can be converted")
+		return Output{}, errors.New("this image cannot be converted")
 	}
 	l := j.layout()
 	picture, opaque, err := j.load(l, file)
