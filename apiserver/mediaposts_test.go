@@ -165,7 +165,7 @@ var _ = Describe("posts with media", Ordered, func() {
 		Entry("a video among the images", `{"category":"image","media_ids":["png","mp4"],`+aimed("x")+`}`, "media_ids[1]: is of type video/mp4; an image post shows images only"),
 		Entry("an image as a video", film("png", aimed("x")), "media_id: is of type image/png"),
 		Entry("an image that the store has lost", `{"category":"image","media_ids":["lost"],`+aimed("x")+`}`,
-			`media_ids[0]: the store does not have the file any more, upload it again as another one: media file "lost"`),
+			`media_ids[0]: the store no longer has the file, upload it again as another one: media file "lost"`),
 		Entry("an image of another team", `{"category":"image","media_ids":["theirs"],`+aimed("x")+`}`, `media_ids[0]: no such media file "theirs" in this team`),
 		Entry("a thumbnail behind the end", film("mp4", aimed("youtube"), `,"thumbnail_time":121`), "thumbnail_time: lies behind the end of the video"),
 		Entry("no title on YouTube", film("mp4", `"targets":[{"connection_id":"youtube","caption":"a"}]`), "targets[0].youtube_title: a post to youtube needs a title"),

@@ -137,9 +137,9 @@ var _ = Describe("creating a post", func() {
 		defer small.stop()
 		t.connect(ctx, "acme-instagram", v1alpha1.PlatformInstagram)
 		t.connect(ctx, "acme-youtube", v1alpha1.PlatformYouTube)
-		t.call(ctx, "POST", "/posts", text("acme-instagram", "a")).mustFail(400, "VALIDATION_ERROR", "instagram does not take posts of category text")
+		t.call(ctx, "POST", "/posts", text("acme-instagram", "a")).mustFail(400, "VALIDATION_ERROR", "instagram does not accept posts of category text")
 		t.create(ctx, text("acme-instagram", "a", draft))
-		t.call(ctx, "POST", "/posts", text("acme-youtube", "a")).mustFail(400, "VALIDATION_ERROR", "youtube does not take posts of category text")
+		t.call(ctx, "POST", "/posts", text("acme-youtube", "a")).mustFail(400, "VALIDATION_ERROR", "youtube does not accept posts of category text")
 		do(ctx, small, "POST", base+"/posts", text("acme-youtube", "a"), map[string]string{"Authorization": "Bearer " + t.token}).
 			mustFail(400, "VALIDATION_ERROR", "cannot publish to youtube")
 	})

@@ -58,7 +58,7 @@ var _ = Describe("by the contract", func() {
 							Expect(r.status).To(Equal(http.StatusCreated), "%s to %s: %s", category, platform, r.body)
 							Expect(as[postBody](r).Data.Category).To(Equal(category))
 						} else {
-							r.mustFail(400, "VALIDATION_ERROR", fmt.Sprintf("targets[0].connection_id: %s does not take posts of category %s", platform, category))
+							r.mustFail(400, "VALIDATION_ERROR", fmt.Sprintf("targets[0].connection_id: %s does not accept posts of category %s", platform, category))
 						}
 					}
 				}

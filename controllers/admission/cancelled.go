@@ -19,7 +19,7 @@ func cancelledWarning(stored *v1alpha1.Post) string {
 	if at := stored.Status.CancelledAt; at != nil {
 		when = " at " + at.String()
 	}
-	return fmt.Sprintf("this post was cancelled%s%s and stays cancelled: what is applied now changes nothing. To publish it, apply it under another name",
+	return fmt.Sprintf("this post was cancelled%s%s and remains cancelled: this change has no effect. To publish it, apply it under another name",
 		when, cancelledBy(stored))
 }
 

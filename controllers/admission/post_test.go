@@ -163,19 +163,19 @@ var _ = Describe("applying a post", func() {
 			Expect(causes(apply(ctx, user, p))).To(ContainElement(And(HavePrefix(field+": "), ContainSubstring(words))))
 			Expect(apierrors.IsNotFound(user.Get(ctx, client.ObjectKeyFromObject(p), p))).To(BeTrue(), "nothing is stored")
 		},
-		Entry("text to Instagram", "spec.targets[0].connectionRef.name", "instagram does not take posts of category text", to("instagram")),
-		Entry("text to TikTok", "spec.targets[0].connectionRef.name", "tiktok does not take posts of category text", to("tiktok")),
-		Entry("text to YouTube", "spec.targets[1].connectionRef.name", "youtube does not take posts of category text", to("x", "youtube")),
-		Entry("an image to YouTube", "spec.targets[0].connectionRef.name", "youtube does not take posts of category image", imageOf("png"), to("youtube")),
+		Entry("text to Instagram", "spec.targets[0].connectionRef.name", "instagram does not accept posts of category text", to("instagram")),
+		Entry("text to TikTok", "spec.targets[0].connectionRef.name", "tiktok does not accept posts of category text", to("tiktok")),
+		Entry("text to YouTube", "spec.targets[1].connectionRef.name", "youtube does not accept posts of category text", to("x", "youtube")),
+		Entry("an image to YouTube", "spec.targets[0].connectionRef.name", "youtube does not accept posts of category image", imageOf("png"), to("youtube")),
 		Entry("a video of more pixels than X takes", "spec.video.mediaRef.name", `the video "4k" has 3840 × 2160 pixels; x takes at most 1920 on each side`, videoOf("4k"), to("youtube", "x"), edit(draft)),
-		Entry("a video to Facebook", "spec.targets[0].connectionRef.name", "facebook does not take posts of category video", videoOf("mp4"), to("facebook")),
-		Entry("a tree to Facebook, also as a draft", "spec.targets[0].connectionRef.name", "facebook does not take posts of category tree", treeOf(card("a")), to("facebook"), edit(draft)),
-		Entry("a tree to Instagram, also as a draft", "spec.targets[0].connectionRef.name", "instagram does not take posts of category tree", treeOf(card("a")), to("instagram"), edit(draft)),
+		Entry("a video to Facebook", "spec.targets[0].connectionRef.name", "facebook does not accept posts of category video", videoOf("mp4"), to("facebook")),
+		Entry("a tree to Facebook, also as a draft", "spec.targets[0].connectionRef.name", "facebook does not accept posts of category tree", treeOf(card("a")), to("facebook"), edit(draft)),
+		Entry("a tree to Instagram, also as a draft", "spec.targets[0].connectionRef.name", "instagram does not accept posts of category tree", treeOf(card("a")), to("instagram"), edit(draft)),
 		Entry("an unknown category", "spec.category", "Unsupported value", func(s *v1alpha1.PostSpec) { s.Category = "story" }),
 		Entry("no targets", "spec.targets", "at least 1", func(s *v1alpha1.PostSpec) { s.Targets = []v1alpha1.PostTarget{} }),
 		Entry("a draft with a time", "spec", "draft", edit(draft), func(s *v1alpha1.PostSpec) { s.ScheduledAt = v1alpha1.NewTimePtr(time.Now().Add(time.Hour)) }),
 		Entry("no caption", "spec", "every target needs a caption", saying("")),
-		Entry("a NUL in a caption, also in a draft", "spec.targets[0].caption", "must not hold the NUL character", saying("a\x00"), edit(draft)),
+		Entry("a NUL in a caption, also in a draft", "spec.targets[0].caption", "must not contain the NUL character", saying("a\x00"), edit(draft)),
 		Entry("281 weighted characters on X", "spec.targets[0].caption", "281 weighted characters are too many for x", saying(strings.Repeat("a", 281))),
 		Entry("141 CJK characters on X", "spec.targets[0].caption", "282 weighted characters", saying(strings.Repeat("写", 141))),
 		Entry("too long, also as a draft", "spec.targets[0].caption", "281 weighted characters", saying(strings.Repeat("a", 281)), edit(draft)),
@@ -212,7 +212,7 @@ var _ = Describe("applying a post", func() {
 		Entry("no cards, also as a draft", "spec.tree.cards", "at least 1", treeOf(), edit(draft)),
 		Entry("a tree with a target's caption", "spec.targets", "neither a caption nor options", treeOf(card("a"), card("b")), saying("a")),
 		Entry("a tree with a target's options", "spec.targets", "neither a caption nor options", treeOf(card("a"), card("b")), titled("a")),
-		Entry("a NUL on a card, also in a draft", "spec.tree.cards[0].caption", "must not hold the NUL character", treeOf(card("a\x00")), edit(draft)),
+		Entry("a NUL on a card, also in a draft", "spec.tree.cards[0].caption", "must not contain the NUL character", treeOf(card("a\x00")), edit(draft)),
 		Entry("a card that says nothing", "spec.tree.cards", "every card needs a caption or media", treeOf(card("a"), card(""))),
 		Entry("a card that is too long for X", "spec.tree.cards[1].caption", "281 weighted characters", treeOf(card("a"), card(strings.Repeat("a", 281)))),
 		Entry("a card that is too long for Threads", "spec.tree.cards[1].caption", "501", treeOf(card("a"), card(strings.Repeat("a", 501))), to("threads")),
@@ -272,7 +272,7 @@ var _ = Describe("applying a post", func() {
 		Entry("a draft with little in it", nil, treeOf(card("")), edit(draft)),
 		Entry("a connection that comes later", []string{`spec.targets[0].connectionRef.name: no such connection "later"; the post waits for it`}, to("later")),
 		Entry("a connection that is being deleted", []string{`spec.targets[0].connectionRef.name: no such connection "leaving"; the post waits for it`}, to("leaving")),
-		Entry("a file that the store has lost", []string{`spec.image.mediaRefs[0].name: the store does not have the file any more, upload it again as another one: media file "missing"; the post waits for it`}, imageOf("missing")),
+		Entry("a file that the store has lost", []string{`spec.image.mediaRefs[0].name: the store no longer has the file, upload it again as another one: media file "missing"; the post waits for it`}, imageOf("missing")),
 		Entry("a file that comes later on a card of a draft", []string{`spec.tree.cards[0].mediaRefs[0].name: no such media file "later"; the post waits for it`}, treeOf(card("a", "later")), edit(draft)),
 		Entry("a file that comes later", []string{`spec.image.mediaRefs[0].name: no such media file "later"; the post waits for it`}, imageOf("later")),
 		Entry("a file that is not uploaded yet", []string{`spec.image.mediaRefs[0].name: nothing has been uploaded yet for media file "pending"; the post waits for it`}, imageOf("pending")),
@@ -293,7 +293,7 @@ var _ = Describe("applying a post", func() {
 
 	It("refuses for what contradicts although something else is missing", func(ctx SpecContext) {
 		err := apply(ctx, user, post(to("later", "instagram")))
-		Expect(err).To(MatchError(And(ContainSubstring("instagram does not take"), Not(ContainSubstring("later")))))
+		Expect(err).To(MatchError(And(ContainSubstring("instagram does not accept"), Not(ContainSubstring("later")))))
 		Expect(warnings.take()).To(ConsistOf(ContainSubstring(`"later"`)))
 	})
 
@@ -325,7 +325,7 @@ var _ = Describe("applying a post", func() {
 		Expect(user.Patch(ctx, p.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(`{"spec":{"cancelled":true}}`)), client.FieldOwner("kubectl-patch"))).To(Succeed())
 		warnings.take()
 		Expect(apply(ctx, user, p)).To(Succeed())
-		Expect(warnings.take()).To(ContainElement("this post was cancelled by kubectl-patch and stays cancelled: what is applied now changes nothing. "+
+		Expect(warnings.take()).To(ContainElement("this post was cancelled by kubectl-patch and remains cancelled: this change has no effect. "+
 			"To publish it, apply it under another name"), "the manager has not recorded it yet")
 
 		stored := &v1alpha1.Post{}
@@ -334,7 +334,7 @@ var _ = Describe("applying a post", func() {
 		Expect(user.Status().Update(ctx, stored)).To(Succeed())
 		p.Spec.Targets[0].Caption = "what no rule allows: " + strings.Repeat("a", 300)
 		Expect(apply(ctx, user, p)).To(Succeed(), "nothing of it is published")
-		Expect(warnings.take()).To(ContainElement(HavePrefix("this post was cancelled at 2026-12-01T09:00:00.000Z by kubectl-patch and stays cancelled")))
+		Expect(warnings.take()).To(ContainElement(HavePrefix("this post was cancelled at 2026-12-01T09:00:00.000Z by kubectl-patch and remains cancelled")))
 	})
 
 	It("passes over what needs no judgement", func(ctx SpecContext) {
@@ -345,7 +345,7 @@ var _ = Describe("applying a post", func() {
 		Eventually(func() error {
 			p.Spec.Targets[0].Caption = fmt.Sprint(serial.Add(1)) // another spec, in case the previous one was admitted
 			return apply(ctx, user, p)
-		}).Should(MatchError(ContainSubstring("instagram does not take")), "the spec is new")
+		}).Should(MatchError(ContainSubstring("instagram does not accept")), "the spec is new")
 
 		Expect(user.Get(ctx, client.ObjectKeyFromObject(p), p)).To(Succeed())
 		p.Labels = map[string]string{"a": "b"}

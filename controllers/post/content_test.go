@@ -113,7 +113,7 @@ var _ = Describe("A post that is more than text", Ordered, func() {
 		Expect(k8s.Status().Update(ctx, media)).To(Succeed())
 		p := t.post(ctx, "look", showing("lost"))
 		said := conditionOf(ctx, p, v1alpha1.ConditionAccepted)
-		Eventually(said).Should(And(HavePrefix(v1alpha1.ReasonMediaNotReady), ContainSubstring("the store does not have the file any more")))
+		Eventually(said).Should(And(HavePrefix(v1alpha1.ReasonMediaNotReady), ContainSubstring("the store no longer has the file")))
 		media.Status.Conditions[0].Status, media.Status.Conditions[0].Reason = metav1.ConditionTrue, v1alpha1.ReasonUploaded
 		Expect(k8s.Status().Update(ctx, media)).To(Succeed())
 		Eventually(said).Should(HavePrefix(v1alpha1.ReasonAccepted))

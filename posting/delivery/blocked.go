@@ -43,7 +43,7 @@ func (f *Facts) rateLimitBlock(conn *v1alpha1.Connection) v1alpha1.Blocked {
 		return restricted(conn, refused.Message)
 	}
 	return v1alpha1.Blocked{Reason: v1alpha1.ReasonRateLimited, Problem: fmt.Sprintf(
-		"%s takes no posts of connection %q for now, and the status of the connection says until when: %s", conn.Spec.Platform, conn.Name, status.RateLimitedMessage)}
+		"%s does not accept posts from connection %q at the moment; see the status of the connection for when it does again: %s", conn.Spec.Platform, conn.Name, status.RateLimitedMessage)}
 }
 
 // restricted returns the block for an account that the platform has locked or suspended.
@@ -56,7 +56,7 @@ func restricted(conn *v1alpha1.Connection, why string) v1alpha1.Blocked {
 
 func rateLimited(conn *v1alpha1.Connection) v1alpha1.Blocked {
 	return v1alpha1.Blocked{Reason: v1alpha1.ReasonRateLimited, Problem: fmt.Sprintf(
-		"%s takes no posts of connection %q for now; the status of the connection, or of another one to %[1]s if the limit is that of the whole app, says why and until when",
+		"%s does not accept posts from connection %q at the moment; the reason and the end are in the status of the connection, or of another one to %[1]s if the limit applies to the whole app",
 		conn.Spec.Platform, conn.Name)}
 }
 

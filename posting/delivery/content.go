@@ -84,7 +84,7 @@ func FileProblem(post *v1alpha1.Post, target int, media map[string]*v1alpha1.Med
 		case m == nil:
 			return fmt.Sprintf("media file %q does not exist; the post proceeds when it does", ref.Name)
 		case m.Status.Phase != v1alpha1.MediaUploaded:
-			return fmt.Sprintf("media file %q is not there to be sent (phase %s)", ref.Name, m.Status.Phase)
+			return fmt.Sprintf("media file %q cannot be sent (phase %s)", ref.Name, m.Status.Phase)
 		}
 	}
 	return ""

@@ -111,7 +111,7 @@ func TestFileProblem(t *testing.T) {
 	}{
 		{"it is there", picture(), ""},
 		{"it may be created yet", nil, `media file "m" does not exist; the post proceeds when it does`},
-		{"it may be uploaded yet", pending, `media file "m" is not there to be sent (phase pending)`},
+		{"it may be uploaded yet", pending, `media file "m" cannot be sent (phase pending)`},
 	} {
 		if got := FileProblem(video(nil), 0, map[string]*v1alpha1.Media{"m": tt.media}); got != tt.want {
 			t.Errorf("%s: got %q, want %q", tt.why, got, tt.want)

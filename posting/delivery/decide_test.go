@@ -595,7 +595,7 @@ func TestDecideFails(t *testing.T) {
 		"blocked": {"the platform is known to take no calls", func(s *situation) {
 			s.scheduled(-2 * time.Hour)
 			s.BlockedUntil = func(*v1alpha1.Connection) time.Time { return t0.Add(time.Minute) }
-		}, v1alpha1.ReasonMissedSchedule, "takes no calls for this account before"},
+		}, v1alpha1.ReasonMissedSchedule, "does not accept calls for this account before"},
 		"still being uploaded": {"the person can do something about it", func(s *situation) {
 			s.scheduled(-2 * time.Hour)
 			s.Preparation = preparing(Preparation{State: PreparationRunning})

@@ -119,7 +119,7 @@ func cancelled(post *v1alpha1.Post) string {
 	if post.Spec.Cancelled {
 		return "cancelled; nothing was published"
 	}
-	return "cancelled on " + post.Status.CancelledAt.String() + "; what was applied since changes nothing. To publish it, apply it under another name"
+	return "cancelled on " + post.Status.CancelledAt.String() + "; later changes have no effect. To publish it, apply it under another name"
 }
 
 func settled(reason, message string) conditions.Summary {

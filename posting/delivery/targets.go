@@ -243,7 +243,7 @@ func (f *Facts) expiryReason(i int, t *v1alpha1.TargetStatus) v1alpha1.Blocked {
 		return v1alpha1.Blocked{Reason: t.Blocked.Reason, Problem: t.Blocked.Problem, Remedy: "post again"}
 	case !until.IsZero():
 		return v1alpha1.Blocked{
-			Problem: fmt.Sprintf("its time passed more than %s ago, and the platform takes no calls for this account before %s",
+			Problem: fmt.Sprintf("its time passed more than %s ago, and the platform does not accept calls for this account before %s",
 				f.Settings.StartingDeadline, v1alpha1.NewTime(until)),
 			Remedy: "schedule a new post for later",
 		}

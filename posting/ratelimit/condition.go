@@ -76,7 +76,7 @@ func Changed(before, after []metav1.Condition) (Change, bool) {
 	case is != nil && (was == nil || was.Reason != is.Reason):
 		return Change{Begun: true, Reason: is.Reason, Message: is.Message}, true
 	case is == nil && was != nil:
-		return Change{Reason: was.Reason, Message: "the account takes posts again: its limit has ended, or was lifted"}, true
+		return Change{Reason: was.Reason, Message: "the account can post again: its limit expired or was lifted"}, true
 	default:
 		return Change{}, false
 	}

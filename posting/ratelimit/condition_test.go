@@ -79,7 +79,7 @@ func TestChanged(t *testing.T) {
 		"begins":        {"its posts wait from now on", free, limited("AppLimited", "until nine"), ratelimit.Change{Begun: true, Reason: "AppLimited", Message: "until nine"}, true},
 		"lasts":         {"an hour more of a day is no news", limited("AppLimited", "until nine"), limited("AppLimited", "until ten"), ratelimit.Change{}, false},
 		"is another":    {"something else is to be done about it", limited("AppLimited", "until nine"), limited("QuotaUsedUp", "until ten"), ratelimit.Change{Begun: true, Reason: "QuotaUsedUp", Message: "until ten"}, true},
-		"ends":          {"its posts go out", limited("AppLimited", "until nine"), free, ratelimit.Change{Reason: "AppLimited", Message: "the account takes posts again: its limit has ended, or was lifted"}, true},
+		"ends":          {"its posts go out", limited("AppLimited", "until nine"), free, ratelimit.Change{Reason: "AppLimited", Message: "the account can post again: its limit expired or was lifted"}, true},
 		"never written": {"there is nothing before the first look", nil, free, ratelimit.Change{}, false},
 	} {
 		got, changed := ratelimit.Changed(tc.before, tc.after)

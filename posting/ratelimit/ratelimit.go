@@ -46,7 +46,7 @@ const (
 	RatePause = time.Minute
 )
 
-const msgExhausted = "the platform's limit %q leaves no room for now; see status.rateLimits for the rest"
+const msgExhausted = "the platform's limit %q is currently exhausted; see status.rateLimits for the details"
 
 // Apply stores a platform's rate limits and any block of the account. It reports whether the block is longer now.
 func Apply(status *v1alpha1.ConnectionStatus, limits []platforms.RateLimit, now time.Time) (longer bool) {

@@ -216,7 +216,7 @@ func (r *Record) Encode() ([]byte, error) {
 func Decode(data []byte) (*Record, error) {
 	var r Record
 	if err := json.Unmarshal(data, &r); err != nil {
-		return nil, fmt.Errorf("it is no record of a post: %w", err)
+		return nil, fmt.Errorf("it is not the record of a post: %w", err)
 	}
 	switch {
 	case r.Version > Version:

@@ -37,7 +37,7 @@ func (v *validation) convertible(media *v1alpha1.Media, t destination, path *fie
 	if v.env.Accepted || media.Status.Unconvertible == "" || t.limits.Images.Accepts(&file) {
 		return nil
 	}
-	return field.ErrorList{field.Invalid(path, media.Name, fmt.Sprintf("%s does not take the image %q as it is, and Herald cannot convert it: it %s",
+	return field.ErrorList{field.Invalid(path, media.Name, fmt.Sprintf("%s does not accept the image %q as it is, and Herald cannot convert it: it %s",
 		t.name, file.Name, media.Status.Unconvertible))}
 }
 

@@ -88,7 +88,7 @@ func TestFilesFitPlatforms(t *testing.T) {
 	}
 	const (
 		long  = `the video "launch.mp4" plays for 5 min; tiktok takes at most 3 min; upload one that fits, or post it to the other platforms only`
-		still = `instagram does not take the image "wave.webp" as it is, and Herald cannot convert it: it is an animation; upload a still`
+		still = `instagram does not accept the image "wave.webp" as it is, and Herald cannot convert it: it is an animation; upload a still`
 	)
 	for name, tc := range map[string]struct {
 		reason   string

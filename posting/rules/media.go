@@ -106,7 +106,7 @@ func (v *validation) resolveMedia(name string, path *field.Path) (*v1alpha1.Medi
 	case v1alpha1.MediaUploaded:
 		if c := ready(media); c != nil && c.Status == metav1.ConditionFalse && c.Reason == v1alpha1.ReasonFileMissing {
 			// The store may get the file back, and then the post proceeds.
-			return nil, notFound(path, name, "the store does not have the file any more, upload it again as another one: media file")
+			return nil, notFound(path, name, "the store no longer has the file, upload it again as another one: media file")
 		}
 		return media, nil
 	case v1alpha1.MediaRejected:

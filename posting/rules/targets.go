@@ -42,7 +42,7 @@ func (v *validation) target(i int, path *field.Path) field.ErrorList {
 		// The contract's rule 1 rejects drafts only if they are trees.
 		if !v.post.Spec.Draft || category == v1alpha1.CategoryTree {
 			errs = append(errs, field.Invalid(ref, target.ConnectionRef.Name,
-				fmt.Sprintf("%s does not take posts of category %s; choose another connection", conn.Spec.Platform, category)))
+				fmt.Sprintf("%s does not accept posts of category %s; choose another connection", conn.Spec.Platform, category)))
 		}
 	} else {
 		v.addDestination(conn, limits)
@@ -86,7 +86,7 @@ func validateText(text string, path *field.Path) field.ErrorList {
 	if !strings.ContainsRune(text, 0) {
 		return nil
 	}
-	return field.ErrorList{field.Invalid(path, field.OmitValueType{}, `must not hold the NUL character (\u0000)`)}
+	return field.ErrorList{field.Invalid(path, field.OmitValueType{}, `must not contain the NUL character (\u0000)`)}
 }
 
 func validateTitle(options *v1alpha1.YouTubeOptions, draft bool, platform v1alpha1.Platform, limits platforms.Capabilities, path *field.Path) field.ErrorList {

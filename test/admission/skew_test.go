@@ -158,10 +158,10 @@ var _ = Describe("With another version's CRDs", Serial, func() {
 
 		// Neither the webhook nor the reconciler interprets values that this version does not know.
 		poll := unstructuredPost(post("poll"), map[string]any{"category": "poll"})
-		Expect(admin.Create(ctx, poll.DeepCopy(), strict)).To(MatchError(ContainSubstring("x does not take posts of category poll")))
+		Expect(admin.Create(ctx, poll.DeepCopy(), strict)).To(MatchError(ContainSubstring("x does not accept posts of category poll")))
 		w.door.lock()
 		Expect(admin.Create(ctx, poll, strict)).To(Succeed())
-		expectInvalid(ctx, &v1alpha1.Post{ObjectMeta: metav1.ObjectMeta{Namespace: team, Name: poll.GetName(), Generation: 1}}, "x does not take posts of category poll")
+		expectInvalid(ctx, &v1alpha1.Post{ObjectMeta: metav1.ObjectMeta{Namespace: team, Name: poll.GetName(), Generation: 1}}, "x does not accept posts of category poll")
 		Expect(calls(ctx)).To(Equal(before + 1))
 	})
 

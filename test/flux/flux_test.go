@@ -191,7 +191,7 @@ var _ = Describe("Flux", func() {
 		Expect(p.Spec.Targets[0].Caption).To(Equal("launch, at once"), "the edit is taken")
 		Expect(p.Status.Phase).To(Equal(v1alpha1.PhaseCancelled))
 		ready := meta.FindStatusCondition(p.Status.Conditions, v1alpha1.ConditionReady)
-		Expect(ready.Message).To(ContainSubstring("what was applied since changes nothing"))
+		Expect(ready.Message).To(ContainSubstring("later changes have no effect"))
 		Expect(texts(ctx, account)).To(BeEmpty())
 
 		again := file("launch", time.Hour)

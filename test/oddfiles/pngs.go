@@ -118,7 +118,7 @@ func pngs() []Row {
 		{Name: "srgb.png", Reason: "GIMP", Make: plainPNG(chunk("sRGB", []byte{0})), Want: onPNG},
 		{Name: "p3-iccp.png", Reason: "screenshots of Macs and iPhones", Make: plainPNG(iccp(displayP3())), Want: onPNG, Profile: true},
 		{Name: "p3-cicp.png", Reason: "screenshots since PNG's third edition", Make: plainPNG(chunk("cICP", []byte{12, 13, 0, 1})), Want: onPNG, Profile: true, Short: true},
-		{Name: "hdr-cicp.png", Reason: "HDR screenshots (PQ)", Make: plainPNG(chunk("cICP", []byte{9, 16, 0, 1})), Want: asSent.but(refused("does not take the image"), Instagram, TikTok)},
+		{Name: "hdr-cicp.png", Reason: "HDR screenshots (PQ)", Make: plainPNG(chunk("cICP", []byte{9, 16, 0, 1})), Want: asSent.but(refused("does not accept the image"), Instagram, TikTok)},
 		{
 			Name: "chromaticities.png", Reason: "cHRM of sRGB beside gAMA, by Photoshop", Want: onPNG,
 			Make: plainPNG(gama(0.45455), chunk("cHRM", longs(big, 31270, 32900, 64000, 33000, 30000, 60000, 15000, 6000))),

@@ -64,7 +64,7 @@ func webps() []Row {
 	moving := func(k *Kit) ([]byte, error) {
 		return k.encode(".webp", nil, "-f", "lavfi", "-i", "testsrc2=size=400x320:rate=5:duration=1", "-c:v", "libwebp_anim", "-loop", "0")
 	}
-	still := refused("does not take the image")
+	still := refused("does not accept the image")
 	return []Row{
 		{Name: "lossy.webp", Reason: "what Android and web sites write; golang/go#40173", Needs: needs, Make: lossy, Want: onWebP, Short: true},
 		{Name: "lossy-white.webp", Reason: "pages and logos; golang/go#40173", Needs: needs, Make: libwebp(white, "-quality", "90"), Want: onWebP},

@@ -99,7 +99,7 @@ func headerError(err error) *InvalidFileError {
 
 func unconvertible(file *store.BlockReader, h *Header, parts *imageParts, m colorSpace) string {
 	if h.Animated {
-		return "is an animation, which the platform does not take; upload a still JPEG, or a video"
+		return "is an animation, which the platform does not accept; upload a still JPEG, or a video"
 	}
 	if h.Inks {
 		if printed, convertible := printing(file, parts.profile); printed && !convertible {
