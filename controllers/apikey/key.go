@@ -73,7 +73,7 @@ func adopt(key *v1alpha1.APIKey, name string, secret *corev1.Secret) *refusal {
 	case !metav1.IsControlledBy(secret, key):
 		return &refusal{message: fmt.Sprintf("Secret %q exists and was not created for this key; delete it, or create an APIKey with another name", secret.Name)}
 	case !ok || id != apitoken.ID(key.Namespace, key.Name):
-		return &refusal{message: fmt.Sprintf("key %q of Secret %q holds no token that Herald made for this key; delete the APIKey, and create it again", v1alpha1.APIKeyTokenKey, secret.Name)}
+		return &refusal{message: fmt.Sprintf("key %q of Secret %q does not contain a token that Herald created for this key; delete the APIKey and create it again", v1alpha1.APIKeyTokenKey, secret.Name)}
 	}
 	key.Status.Tokens = append(key.Status.Tokens, v1alpha1.APIKeyTokenStatus{
 		Name:      name,

@@ -262,7 +262,7 @@ func (r *recorder) abandoned(p *reconciliation, t *v1alpha1.TargetStatus) {
 // RecordUnavailable implements records.Events.
 func (r *recorder) RecordUnavailable(post *v1alpha1.Post, why error) {
 	r.warn(postSubject(post), v1alpha1.ReasonRecordUnavailable, fmt.Sprintf(
-		"the post stays, for an hour at most, until the record that prevents a second publication is stored: %v", why))
+		"the post is kept for up to an hour, until the record that prevents a second publication is stored: %v", why))
 }
 
 // Reapplied implements records.Events.

@@ -202,7 +202,7 @@ var _ = Describe("Images that a platform does not take", Ordered, func() {
 		fileOf(ctx, t, "logo", "logo.png", v1alpha1.MimePNG, data.Bytes())
 		p := posted(ctx, t.post(ctx, "look", with("logo")))
 		Eventually(warned(ctx, t.namespace, p.Name, v1alpha1.ReasonPictureBlank)).
-			Should(ConsistOf(ContainSubstring(`"logo.png" shows nothing on x`)))
+			Should(ConsistOf(ContainSubstring(`"logo.png" is blank on x`)))
 	})
 
 	It("are told to have changed if they have", func(ctx SpecContext) {

@@ -199,7 +199,7 @@ func (r *reporter) pictures(ctx context.Context, p *reconciliation, target int, 
 	}
 	for _, name := range r.preparer.Blank(ctx, t) {
 		r.recorder.warn(mediaSubject(p.Post, target, name, p.media[name]), v1alpha1.ReasonPictureBlank, fmt.Sprintf(
-			"target %d: the image %q shows nothing on %s: it is white on a transparent ground, and got a white one, since the platform takes no transparency; "+
+			"target %d: the image %q is blank on %s: it is white on a transparent background, which Herald made white because the platform does not support transparency; "+
 				"put a colour behind it and post it again", target, name, platform))
 	}
 }

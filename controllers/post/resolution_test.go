@@ -169,8 +169,8 @@ var _ = Describe("A person's resolution", Ordered, func() {
 	},
 		Entry("a target that is not there", "7=not-sent", "there is no target 7"),
 		Entry("a word that is none", "0=perhaps", "is not a resolution"),
-		Entry("an address of another platform", "0=posted:https://www.tiktok.com/@acme/video/1", "names no post of X"),
-		Entry("the address of a profile", "0=posted:https://x.com/acme", "names no post of X"),
+		Entry("an address of another platform", "0=posted:https://www.tiktok.com/@acme/video/1", "does not identify a post on X"),
+		Entry("the address of a profile", "0=posted:https://x.com/acme", "does not identify a post on X"),
 	)
 
 	It("on a post that nobody doubts is refused", func(ctx SpecContext) {

@@ -384,7 +384,7 @@ var _ = Describe("The archive", func() {
 		d.clock.Step(day + hour)
 		reader := d.shelf.APIReader
 		d.shelf.APIReader = refusing{reader, "b"}
-		Expect(d.sweep(ctx)).To(MatchError(ContainSubstring("1 posts stay")))
+		Expect(d.sweep(ctx)).To(MatchError(ContainSubstring("1 posts remain")))
 		Expect(d.listed(ctx)).To(ConsistOf("b"))
 		Expect(d.recorded(ctx, "a", "b", "c")).To(ConsistOf("b"))
 		d.shelf.APIReader = reader

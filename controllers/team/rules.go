@@ -74,7 +74,7 @@ func ready(team *v1alpha1.Team) conditions.Summary {
 	return conditions.Summary{
 		Ready:    true,
 		Reason:   v1alpha1.ReasonNamespaceReady,
-		Message:  fmt.Sprintf("namespace %q is this team's; it stays when the Team is deleted", team.Spec.Namespace),
+		Message:  fmt.Sprintf("namespace %q is this team's; it is kept when the Team is deleted", team.Spec.Namespace),
 		Progress: conditions.Settled,
 	}
 }

@@ -238,7 +238,7 @@ var _ = Describe("A Team", func() {
 			var events eventsv1.EventList
 			g.Expect(k8s.List(ctx, &events)).To(Succeed())
 			g.Expect(events.Items).To(ContainElement(SatisfyAll(
-				HaveField("Regarding.Name", t.Name), HaveField("Reason", "NamespaceReady"), HaveField("Note", ContainSubstring("stays when the Team is deleted")))))
+				HaveField("Regarding.Name", t.Name), HaveField("Reason", "NamespaceReady"), HaveField("Note", ContainSubstring("kept when the Team is deleted")))))
 		}).Should(Succeed())
 	})
 

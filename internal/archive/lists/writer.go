@@ -105,7 +105,7 @@ type RetainedError struct {
 }
 
 func (e *RetainedError) Error() string {
-	return fmt.Sprintf("%d posts stay, the first one because: %v", len(e.Names), e.Err)
+	return fmt.Sprintf("%d posts remain, the first because: %v", len(e.Names), e.Err)
 }
 
 // Unwrap returns the error for the first post.

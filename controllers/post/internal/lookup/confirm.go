@@ -115,7 +115,7 @@ func (q *accountQuery) read(ctx context.Context, address string, unreachable err
 	}
 	named, ok := reader.ParsePost(q.account, address)
 	if !ok {
-		return found, fmt.Errorf("%q names no post of %s; answer with %s", shown, q.target.Platform.Title(), reader.PostHint())
+		return found, fmt.Errorf("%q does not identify a post on %s; answer with %s", shown, q.target.Platform.Title(), reader.PostHint())
 	}
 	found.ExternalID, found.ExternalURL = named.ID, named.URL
 	if named.ID != "" {
