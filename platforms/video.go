@@ -44,27 +44,27 @@ func (l VideoLimits) Problems(f *File, platform string) []string {
 		}
 	}
 	if f.Duration > 0 {
-		add(f.Duration < l.MinDuration, "plays for %s; %s takes at least %s", playing(f.Duration), platform, playing(l.MinDuration))
-		add(l.MaxDuration > 0 && f.Duration.Truncate(time.Second) > l.MaxDuration, "plays for %s; %s takes at most %s", playing(f.Duration), platform, playing(l.MaxDuration))
+		add(f.Duration < l.MinDuration, "plays for %s; %s accepts at least %s", playing(f.Duration), platform, playing(l.MinDuration))
+		add(l.MaxDuration > 0 && f.Duration.Truncate(time.Second) > l.MaxDuration, "plays for %s; %s accepts at most %s", playing(f.Duration), platform, playing(l.MaxDuration))
 		rate := float64(f.Size) * 8 / f.Duration.Seconds()
-		add(l.MaxBitRate > 0 && rate > float64(l.MaxBitRate), "has %s Mbit for each second; %s takes at most %s", number(rate/1e6), platform, number(float64(l.MaxBitRate)/1e6))
+		add(l.MaxBitRate > 0 && rate > float64(l.MaxBitRate), "has %s Mbit for each second; %s accepts at most %s", number(rate/1e6), platform, number(float64(l.MaxBitRate)/1e6))
 	}
 	if f.Width > 0 && f.Height > 0 {
 		size := fmt.Sprintf("has %d × %d pixels", f.Width, f.Height)
 		short, long, aspect := min(f.Width, f.Height), max(f.Width, f.Height), float64(f.Width)/float64(f.Height)
-		add(short < l.MinSide, "%s; %s takes at least %d on each side", size, platform, l.MinSide)
-		add(l.MaxSide > 0 && long > l.MaxSide, "%s; %s takes at most %d on each side", size, platform, l.MaxSide)
-		add(l.MaxWidth > 0 && f.Width > l.MaxWidth, "%s; %s takes at most %d columns", size, platform, l.MaxWidth)
-		add(l.MinAspect > 0 && aspect < l.MinAspect, "%s; %s takes a video that is at most %s times as high as wide", size, platform, number(1/l.MinAspect))
-		add(l.MaxAspect > 0 && aspect > l.MaxAspect, "%s; %s takes a video that is at most %s times as wide as high", size, platform, number(l.MaxAspect))
+		add(short < l.MinSide, "%s; %s accepts at least %d on each side", size, platform, l.MinSide)
+		add(l.MaxSide > 0 && long > l.MaxSide, "%s; %s accepts at most %d on each side", size, platform, l.MaxSide)
+		add(l.MaxWidth > 0 && f.Width > l.MaxWidth, "%s; %s accepts at most %d columns", size, platform, l.MaxWidth)
+		add(l.MinAspect > 0 && aspect < l.MinAspect, "%s; %s accepts a video that is at most %s times as high as wide", size, platform, number(1/l.MinAspect))
+		add(l.MaxAspect > 0 && aspect > l.MaxAspect, "%s; %s accepts a video that is at most %s times as wide as high", size, platform, number(l.MaxAspect))
 	}
 	if f.FrameRate > 0 && !f.FrameRateVaries {
 		rate := fmt.Sprintf("has %s frames a second", number(f.FrameRate))
-		add(f.FrameRate < l.MinFrameRate*(1-aboutRate), "%s; %s takes at least %s", rate, platform, number(l.MinFrameRate))
-		add(l.MaxFrameRate > 0 && f.FrameRate > l.MaxFrameRate*(1+aboutRate), "%s; %s takes at most %s", rate, platform, number(l.MaxFrameRate))
+		add(f.FrameRate < l.MinFrameRate*(1-aboutRate), "%s; %s accepts at least %s", rate, platform, number(l.MinFrameRate))
+		add(l.MaxFrameRate > 0 && f.FrameRate > l.MaxFrameRate*(1+aboutRate), "%s; %s accepts at most %s", rate, platform, number(l.MaxFrameRate))
 	}
-	add(beside(l.Codecs, f.VideoCodec), "is encoded as %s; %s takes %s", f.VideoCodec, platform, strings.Join(l.Codecs, ", "))
-	add(beside(l.AudioCodecs, f.AudioCodec), "has sound that is encoded as %s; %s takes %s", f.AudioCodec, platform, strings.Join(l.AudioCodecs, ", "))
+	add(beside(l.Codecs, f.VideoCodec), "is encoded as %s; %s accepts %s", f.VideoCodec, platform, strings.Join(l.Codecs, ", "))
+	add(beside(l.AudioCodecs, f.AudioCodec), "has audio encoded as %s; %s accepts %s", f.AudioCodec, platform, strings.Join(l.AudioCodecs, ", "))
 	return problems
 }
 

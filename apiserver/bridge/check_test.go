@@ -122,7 +122,7 @@ func TestCheckPost(t *testing.T) {
 			"what is wrong with files",
 			v1alpha1.PostSpec{Category: v1alpha1.CategoryImage, Image: images("expired", "gone", "m", "../m"), Targets: []v1alpha1.PostTarget{to("x", "a")}},
 			"x 1/5 letters",
-			[]string{"-1/-1 image.mediaRefs[0].name: the file is gone", `-1/-1 image.mediaRefs[1].name: no such media file "gone"`, "-1/-1 image.mediaRefs[3].name: no such media file", "-1/-1 image.mediaRefs: x takes at most 2 images"},
+			[]string{"-1/-1 image.mediaRefs[0].name: the file is gone", `-1/-1 image.mediaRefs[1].name: no such media file "gone"`, "-1/-1 image.mediaRefs[3].name: no such media file", "-1/-1 image.mediaRefs: x accepts at most 2 images"},
 		},
 		"Tree":      {"cards are counted for each platform", tree("one", "too long"), "x 0/5 letters, facebook 0/0 characters; x 3/5, facebook 3/0; x 8/5, facebook 8/0", []string{"-1/1 caption: 8 letters"}},
 		"DraftTree": {"cards may be finished later", draft(tree("one")), "x 0/5 letters, facebook 0/0 characters; x 3/5, facebook 3/0", []string{">-1/-1 tree.cards: a tree needs at least two cards"}},

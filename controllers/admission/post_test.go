@@ -167,7 +167,7 @@ var _ = Describe("applying a post", func() {
 		Entry("text to TikTok", "spec.targets[0].connectionRef.name", "tiktok does not accept posts of category text", to("tiktok")),
 		Entry("text to YouTube", "spec.targets[1].connectionRef.name", "youtube does not accept posts of category text", to("x", "youtube")),
 		Entry("an image to YouTube", "spec.targets[0].connectionRef.name", "youtube does not accept posts of category image", imageOf("png"), to("youtube")),
-		Entry("a video of more pixels than X takes", "spec.video.mediaRef.name", `the video "4k" has 3840 × 2160 pixels; x takes at most 1920 on each side`, videoOf("4k"), to("youtube", "x"), edit(draft)),
+		Entry("a video of more pixels than X takes", "spec.video.mediaRef.name", `the video "4k" has 3840 × 2160 pixels; x accepts at most 1920 on each side`, videoOf("4k"), to("youtube", "x"), edit(draft)),
 		Entry("a video to Facebook", "spec.targets[0].connectionRef.name", "facebook does not accept posts of category video", videoOf("mp4"), to("facebook")),
 		Entry("a tree to Facebook, also as a draft", "spec.targets[0].connectionRef.name", "facebook does not accept posts of category tree", treeOf(card("a")), to("facebook"), edit(draft)),
 		Entry("a tree to Instagram, also as a draft", "spec.targets[0].connectionRef.name", "instagram does not accept posts of category tree", treeOf(card("a")), to("instagram"), edit(draft)),
@@ -198,14 +198,14 @@ var _ = Describe("applying a post", func() {
 		Entry("no images, also as a draft", "spec.image.mediaRefs", "at least 1", imageOf(), edit(draft)),
 		Entry("no block of images, also as a draft", "spec.image", "has the block image", func(s *v1alpha1.PostSpec) { s.Category = v1alpha1.CategoryImage }, edit(draft)),
 		Entry("no video, also as a draft", "spec.video.mediaRef.name", "at least 1", videoOf(""), edit(draft)),
-		Entry("5 images on X", "spec.image.mediaRefs", "x takes at most 4 images", imageOf(times("png", 5)...)),
-		Entry("11 images on Instagram", "spec.image.mediaRefs", "instagram takes at most 10 images", imageOf(times("png", 11)...), to("tiktok", "instagram")),
-		Entry("11 images on Facebook", "spec.image.mediaRefs", "facebook takes at most 10 images", imageOf(times("png", 11)...), to("facebook")),
-		Entry("21 images on Threads", "spec.image.mediaRefs", "threads takes at most 20 images", imageOf(times("png", 21)...), to("threads")),
+		Entry("5 images on X", "spec.image.mediaRefs", "x accepts at most 4 images", imageOf(times("png", 5)...)),
+		Entry("11 images on Instagram", "spec.image.mediaRefs", "instagram accepts at most 10 images", imageOf(times("png", 11)...), to("tiktok", "instagram")),
+		Entry("11 images on Facebook", "spec.image.mediaRefs", "facebook accepts at most 10 images", imageOf(times("png", 11)...), to("facebook")),
+		Entry("21 images on Threads", "spec.image.mediaRefs", "threads accepts at most 20 images", imageOf(times("png", 21)...), to("threads")),
 		Entry("36 images", "spec.image.mediaRefs", "35", imageOf(times("png", 36)...), to("tiktok")),
 		Entry("a video among images", "spec.image.mediaRefs[1].name", "shows images only", imageOf("png", "mp4")),
 		Entry("an image as a video", "spec.video.mediaRef.name", "a video post shows a video", videoOf("png")),
-		Entry("a video that is too large for X", "spec.video.mediaRef.name", "x takes at most 536870912", videoOf("mp4-600mb")),
+		Entry("a video that is too large for X", "spec.video.mediaRef.name", "x accepts at most 536870912", videoOf("mp4-600mb")),
 		Entry("a file that was rejected", "spec.image.mediaRefs[0].name", "was rejected", imageOf("rejected")),
 		Entry("a thumbnail behind the end", "spec.video.thumbnailOffsetMillis", "behind the end", videoOf("mp4"), func(s *v1alpha1.PostSpec) { s.Video.ThumbnailOffsetMillis = new(int32(120001)) }),
 		Entry("a tree of one card", "spec.tree.cards", "at least two cards", treeOf(card("a"))),
@@ -221,13 +221,13 @@ var _ = Describe("applying a post", func() {
 		Entry("the same connection twice in a draft of a tree", "spec.targets", "names each connection once", treeOf(card("a")), to("x", "x"), edit(draft)),
 		Entry("a rejected file on a card, also in a draft", "spec.tree.cards[0].mediaRefs[0].name", "was rejected", treeOf(card("a", "rejected")), edit(draft)),
 		Entry("more files than any platform shows", "spec.tree.cards", "names 2001 different media files", treeOf(crowded(2001)...), edit(draft)),
-		Entry("5 images on a card on X", "spec.tree.cards[0].mediaRefs", "x takes at most 4 media", treeOf(card("a", times("png", 5)...), card("b"))),
+		Entry("5 images on a card on X", "spec.tree.cards[0].mediaRefs", "x accepts at most 4 media", treeOf(card("a", times("png", 5)...), card("b"))),
 		Entry("a card that mixes on X", "spec.tree.cards[0].mediaRefs", "not both", treeOf(card("a", "png", "mp4"), card("b"))),
-		Entry("two videos on a card on X", "spec.tree.cards[0].mediaRefs", "x takes at most 1 video on a card", treeOf(card("a", "mp4", "mp4"), card("b"))),
-		Entry("a video over 512 MB on a card on X", "spec.tree.cards[0].mediaRefs[0].name", "x takes at most 536870912", treeOf(card("a", "mp4-600mb"), card("b"))),
+		Entry("two videos on a card on X", "spec.tree.cards[0].mediaRefs", "x accepts at most 1 video on a card", treeOf(card("a", "mp4", "mp4"), card("b"))),
+		Entry("a video over 512 MB on a card on X", "spec.tree.cards[0].mediaRefs[0].name", "x accepts at most 536870912", treeOf(card("a", "mp4-600mb"), card("b"))),
 		Entry("21 media on a card on Threads", "spec.tree.cards", "at most 20 media", treeOf(card("a", times("png", 21)...), card("b")), to("threads")),
-		Entry("6 MB on a card on X", "spec.tree.cards[0].mediaRefs[0].name", "x takes at most 5242880", treeOf(card("a", "png-6mb"), card("b"))),
-		Entry("9 MB on a card on Threads", "spec.tree.cards[0].mediaRefs[0].name", "threads takes at most 8388608", treeOf(card("a", "png-9mb"), card("b")), to("threads")),
+		Entry("6 MB on a card on X", "spec.tree.cards[0].mediaRefs[0].name", "x accepts at most 5242880", treeOf(card("a", "png-6mb"), card("b"))),
+		Entry("9 MB on a card on Threads", "spec.tree.cards[0].mediaRefs[0].name", "threads accepts at most 8388608", treeOf(card("a", "png-9mb"), card("b")), to("threads")),
 		Entry("music on a video", "spec.targets", "autoAddMusic", videoOf("mp4"), to("tiktok"), onTikTok(v1alpha1.TikTokOptions{AutoAddMusic: true})),
 		Entry("a stitch on an image", "spec.targets", "allowStitch", imageOf("png"), to("tiktok"), onTikTok(v1alpha1.TikTokOptions{AllowStitch: new(false)})),
 		Entry("an inbox draft with music", "spec.targets[0].tiktok", "draft", imageOf("png"), to("tiktok"), onTikTok(v1alpha1.TikTokOptions{Draft: true, AutoAddMusic: true})),
@@ -300,7 +300,7 @@ var _ = Describe("applying a post", func() {
 	It("warns of a video that a platform may refuse of some accounts", func(ctx SpecContext) {
 		p := post(videoOf("hevc"), to("x"))
 		Expect(apply(ctx, user, p)).To(Succeed())
-		Expect(warnings.take()).To(ContainElement(And(HavePrefix("spec.video.mediaRef.name: "), ContainSubstring("is encoded as hevc; an ordinary account of x takes h264"))))
+		Expect(warnings.take()).To(ContainElement(And(HavePrefix("spec.video.mediaRef.name: "), ContainSubstring("is encoded as hevc; an ordinary account of x accepts h264"))))
 	})
 
 	It("warns of what some apps of a platform may not post", func(ctx SpecContext) {

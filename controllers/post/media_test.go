@@ -179,7 +179,7 @@ var _ = Describe("A video that its platform does not take", func() {
 		begin(false, nil, "")
 		t := newTeam(ctx)
 		p := show(ctx, t)
-		Eventually(messageOf(ctx, p)).Should(ContainSubstring("has 3840 × 2160 pixels; x takes at most 1920 on each side"))
+		Eventually(messageOf(ctx, p)).Should(ContainSubstring("has 3840 × 2160 pixels; x accepts at most 1920 on each side"))
 		Expect(t.published(ctx)).To(BeEmpty())
 	})
 

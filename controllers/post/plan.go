@@ -87,7 +87,7 @@ func (l *plans) confirm(ctx context.Context, p *reconciliation, deliveries []*pu
 func (l *plans) refuse(p *reconciliation, counter *v1alpha1.UsageSpec, limit int, over usage.Refusal) refusal {
 	if counter.Resource == v1alpha1.ResourceTikTokDrafts {
 		return refusal{v1alpha1.ReasonDraftLimit, fmt.Sprintf(
-			"not sent: TikTok takes at most %d pending drafts of an account within 24 hours, and %d are sent or scheduled for connection %q; post again another day",
+			"not sent: TikTok accepts at most %d pending drafts of an account within 24 hours, and %d are sent or scheduled for connection %q; post again another day",
 			limit, over.Used, p.Post.Spec.Targets[over.Target].ConnectionRef.Name)}
 	}
 	at := plan.IntendedAt(p.Post, over.Target, l.o.StartingDeadline)

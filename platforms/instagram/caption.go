@@ -34,10 +34,10 @@ const pictographs = `\x{2300}-\x{23FF}\x{2600}-\x{27BF}\x{2B00}-\x{2BFF}\x{1F000
 // captionProblem returns why Instagram refuses a caption, other than its length.
 func captionProblem(text string) string {
 	if n := countHashtags(text); n > maxHashtags {
-		return fmt.Sprintf("has %d hashtags; Instagram takes at most %d; leave some out", n, maxHashtags)
+		return fmt.Sprintf("has %d hashtags; Instagram accepts at most %d; leave some out", n, maxHashtags)
 	}
 	if n := countMentions(text); n > maxMentions {
-		return fmt.Sprintf("mentions %d accounts; Instagram takes at most %d; leave some out", n, maxMentions)
+		return fmt.Sprintf("mentions %d accounts; Instagram accepts at most %d; leave some out", n, maxMentions)
 	}
 	return ""
 }

@@ -102,7 +102,7 @@ func captionProblem(text string) string {
 	case text != "" && strings.TrimSpace(text) == "":
 		return "consists of blanks only, which Threads refuses; write some text"
 	case links(text) > maxLinks:
-		return "holds more than five different addresses, which Threads refuses; remove some"
+		return "contains more than five different addresses, which Threads refuses; remove some"
 	default:
 		return ""
 	}

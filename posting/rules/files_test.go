@@ -87,7 +87,7 @@ func TestFilesFitPlatforms(t *testing.T) {
 		return spec
 	}
 	const (
-		long  = `the video "launch.mp4" plays for 5 min; tiktok takes at most 3 min; upload one that fits, or post it to the other platforms only`
+		long  = `the video "launch.mp4" plays for 5 min; tiktok accepts at most 3 min; upload one that fits, or post it to the other platforms only`
 		still = `instagram does not accept the image "wave.webp" as it is, and Herald cannot convert it: it is an animation; upload a still`
 	)
 	for name, tc := range map[string]struct {
@@ -104,11 +104,11 @@ func TestFilesFitPlatforms(t *testing.T) {
 		"in a thread":                   {"the card is named", thread("tiktok-short", "video"), false, []string{"spec.tree.cards[1].mediaRefs[0].name: " + long}, nil},
 		"doubtful": {
 			"a warning is no reason to refuse", show("x x", "video"), false, nil,
-			[]string{`spec.video.mediaRef.name: the video "launch.mp4" plays for 5 min; an ordinary account of x takes at most 2 min. Reports differ.`},
+			[]string{`spec.video.mediaRef.name: the video "launch.mp4" plays for 5 min; an ordinary account of x accepts at most 2 min. Reports differ.`},
 		},
 		"doubtful in a thread": {
 			"the card is named", thread("x", "animation", "video"), false, nil,
-			[]string{`spec.tree.cards[1].mediaRefs[1].name: the video "launch.mp4" plays for 5 min; an ordinary account of x takes at most 2 min. Reports differ.`},
+			[]string{`spec.tree.cards[1].mediaRefs[1].name: the video "launch.mp4" plays for 5 min; an ordinary account of x accepts at most 2 min. Reports differ.`},
 		},
 		"an image that is taken":            {"it need not be converted", show("x", "animation"), false, nil, nil},
 		"an image that is not":              {"it would fail on one platform only, and late", show("x instagram", "animation"), false, []string{"spec.image.mediaRefs[0].name: " + still}, nil},

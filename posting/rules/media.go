@@ -61,7 +61,7 @@ func (v *validation) images(path *field.Path) field.ErrorList {
 	strictest := slices.MinFunc(v.destinations, func(a, b destination) int { return cmp.Compare(a.limits.MaxImages, b.limits.MaxImages) })
 	if most := strictest.limits.MaxImages; len(refs) > most {
 		errs = append(errs, field.Invalid(path, len(refs),
-			fmt.Sprintf("%s takes at most %s; leave some out, or post to the other connections apart", strictest.name, pluralize(most, "image"))))
+			fmt.Sprintf("%s accepts at most %s; leave some out, or post to the other connections apart", strictest.name, pluralize(most, "image"))))
 	}
 	return errs
 }
@@ -151,5 +151,5 @@ func sizeOf(media *v1alpha1.Media) int64 {
 }
 
 func tooLarge(path *field.Path, name string, size int64, platform v1alpha1.Platform, limit int64) *field.Error {
-	return field.Invalid(path, name, fmt.Sprintf("has %d bytes; %s takes at most %d here; upload a smaller file", size, platform, limit))
+	return field.Invalid(path, name, fmt.Sprintf("has %d bytes; %s accepts at most %d here; upload a smaller file", size, platform, limit))
 }

@@ -106,7 +106,7 @@ func validateTitle(options *v1alpha1.YouTubeOptions, draft bool, platform v1alph
 	var errs field.ErrorList
 	if n := limits.TitleLength(title); n > limits.MaxTitle {
 		errs = append(errs, field.Invalid(path, field.OmitValueType{},
-			fmt.Sprintf("%d characters are too many for a title on %s, which takes at most %d; shorten it", n, platform, limits.MaxTitle)))
+			fmt.Sprintf("%d characters are too many for a title on %s, which accepts at most %d; shorten it", n, platform, limits.MaxTitle)))
 	}
 	if limits.TitleProblem != nil {
 		if problem := limits.TitleProblem(title); problem != "" {
@@ -124,7 +124,7 @@ func validateCaption(caption string, platform v1alpha1.Platform, limits platform
 	if limits.MaxCaption > 0 {
 		if n := limits.CaptionLength(caption); n > limits.MaxCaption {
 			errs = append(errs, field.Invalid(path, field.OmitValueType{},
-				fmt.Sprintf("%d %s are too many for %s, which takes at most %d; shorten it", n, limits.CaptionUnit, platform, limits.MaxCaption)))
+				fmt.Sprintf("%d %s are too many for %s, which accepts at most %d; shorten it", n, limits.CaptionUnit, platform, limits.MaxCaption)))
 		}
 	}
 	if limits.CaptionProblem != nil {

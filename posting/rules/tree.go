@@ -64,7 +64,7 @@ func (v *validation) validateCardMedia(card *v1alpha1.TreeCard, media []*v1alpha
 	var errs field.ErrorList
 	if len(card.MediaRefs) > limits.MaxItems {
 		errs = append(errs, field.Invalid(path, len(card.MediaRefs),
-			fmt.Sprintf("%s takes at most %d media on a card; spread them over more cards", t.name, limits.MaxItems)))
+			fmt.Sprintf("%s accepts at most %d media on a card; spread them over more cards", t.name, limits.MaxItems)))
 	}
 	var images, videos int
 	for i, m := range media {
@@ -85,10 +85,10 @@ func (v *validation) validateCardMedia(card *v1alpha1.TreeCard, media []*v1alpha
 		}
 	}
 	if images > 0 && videos > 0 && !limits.Mixed {
-		errs = append(errs, field.Forbidden(path, fmt.Sprintf("%s takes images or a video on a card, not both; spread them over two cards", t.name)))
+		errs = append(errs, field.Forbidden(path, fmt.Sprintf("%s accepts images or a video on a card, not both; spread them over two cards", t.name)))
 	} else if videos > limits.MaxVideos {
 		errs = append(errs, field.Invalid(path, videos,
-			fmt.Sprintf("%s takes at most %s on a card; spread them over more cards", t.name, pluralize(limits.MaxVideos, "video"))))
+			fmt.Sprintf("%s accepts at most %s on a card; spread them over more cards", t.name, pluralize(limits.MaxVideos, "video"))))
 	}
 	return errs
 }

@@ -54,7 +54,7 @@ func TestWords(t *testing.T) {
 		{"what to do if nothing says why", images(to("x"), "untold"), "upload another one"},
 		{"an upload over the file hinders its examination", images(to("x"), "overwritten"), "end that upload"},
 		{"a file that has not come", images(to("x"), "awaited"), "nothing has been uploaded yet"},
-		{"the size that was promised counts until it is measured", tree(bare("x"), card("one", "unmeasured"), card("two")), "has 60 bytes; x takes at most 50"},
+		{"the size that was promised counts until it is measured", tree(bare("x"), card("one", "unmeasured"), card("two")), "has 60 bytes; x accepts at most 50"},
 	} {
 		errs := Validate(&v1alpha1.Post{Spec: tt.spec}, env)
 		if len(errs) != 1 || !strings.Contains(errs[0].Error(), tt.want) {

@@ -90,7 +90,7 @@ func mirrored(data []byte) []byte {
 func codecs() []Row {
 	needs := func(encoder string) []string { return []string{encoder, "libx264"} }
 	byCodec := refused("is encoded as")
-	bySound := refused("has sound that is encoded as")
+	bySound := refused("has audio encoded as")
 	metaRefuse := asSent.but(bySound, Instagram, Threads)
 	h265 := []string{"-c:v", "libx265", "-preset", "ultrafast", "-tag:v", "hvc1", "-x265-params", "log-level=error"}
 	onYouTube := asSent.but(byCodec, X, Instagram, Threads, TikTok)

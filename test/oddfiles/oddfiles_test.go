@@ -115,7 +115,7 @@ func (o *trial) run(t *testing.T) {
 }
 
 // named matches a platform in an error about accepted files.
-var named = regexp.MustCompile(`\b(x|instagram|threads|tiktok|facebook|youtube) (?:takes|does not accept)`)
+var named = regexp.MustCompile(`\b(x|instagram|threads|tiktok|facebook|youtube) (?:accepts|does not accept)`)
 
 // create creates a post or a draft with the file, for the platforms that accept it. It returns the errors for the
 // others. An error applies to the platforms that it names, or to all if it names none.
