@@ -81,7 +81,7 @@ var _ = Describe("A team namespace that is deleted with all its contents", func(
 		published := suite.Must(platform.Posts(ctx, "x", t.account.ID))
 		Expect(published).To(HaveLen(2), "what was out, and what may have been; nothing twice")
 		Eventually(events(ctx, metav1.NamespaceDefault, v1alpha1.ReasonOutcomeAbandoned)).Should(
-			ContainElement(ContainSubstring("look at account "+t.account.ID)), "of the namespace, which takes no new event itself")
+			ContainElement(ContainSubstring("check account "+t.account.ID)), "of the namespace, which takes no new event itself")
 	})
 })
 
@@ -93,7 +93,7 @@ var _ = Describe("A single deleted post with an open call", func() {
 		Consistently(gone(ctx, p), 2*time.Second).Should(BeFalse(), "the platform can be asked")
 		Expect(admin.Delete(ctx, &v1alpha1.Connection{ObjectMeta: metav1.ObjectMeta{Namespace: t.name, Name: "x"}})).To(Succeed())
 		Eventually(gone(ctx, p)).Should(BeTrue())
-		Eventually(events(ctx, t.name, v1alpha1.ReasonOutcomeAbandoned)).Should(ContainElement(ContainSubstring("look at account " + t.account.ID)))
+		Eventually(events(ctx, t.name, v1alpha1.ReasonOutcomeAbandoned)).Should(ContainElement(ContainSubstring("check account " + t.account.ID)))
 		published := suite.Must(platform.Posts(ctx, "x", t.account.ID))
 		Expect(published).To(HaveLen(1))
 	})

@@ -271,7 +271,7 @@ var _ = Describe("The manager stopped by an uninstall", func() {
 
 		code, log := released(append(args, "--wait=0s")...)
 		Expect(code).To(Equal(1), log)
-		Expect(log).To(ContainSubstring("pods of Deployment herald-system/herald-manager still run: herald-manager-1; see why"))
+		Expect(log).To(ContainSubstring("pods of Deployment herald-system/herald-manager still run: herald-manager-1; check why"))
 		Expect(admin.Get(ctx, client.ObjectKeyFromObject(&deployment), &deployment)).To(Succeed())
 		Expect(*deployment.Spec.Replicas).To(BeZero())
 		Expect(finalizers(ctx, w.posted)()).To(ContainElement(v1alpha1.DeliveryFinalizer), "it may still record what came of its calls")

@@ -237,7 +237,7 @@ var _ = Describe("A release for one team", Ordered, func() {
 	It("rejects files with an explanation", func() {
 		status, answer := call(http.MethodPost, "/api/v1/media/upload-url", key, map[string]any{"mime_type": "image/png", "size_bytes": 1, "name": "a.png"})
 		Expect(status).To(BeNumerically(">=", 400), answer)
-		Expect(answer).To(ContainSubstring("keeps no media files"))
+		Expect(answer).To(ContainSubstring("has no media store"))
 	})
 
 	DescribeTable("serves its metrics to authorized clients", func(ctx SpecContext, process string) {
