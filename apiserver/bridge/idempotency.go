@@ -116,7 +116,8 @@ func (s *Service) earlier(ctx context.Context, post *v1alpha1.Post) (detail Post
 	return detail, true, nil
 }
 
-// sameRequest reports whether Herald created a resource for the same request.
+// sameRequest reports whether Herald created a resource for the same request. Resources from other clients never match,
+// even under the key's name.
 func sameRequest(made, asked metav1.Object) bool {
 	switch made.GetLabels()[v1alpha1.OriginLabel] {
 	case v1alpha1.OriginAPI, v1alpha1.OriginWeb:

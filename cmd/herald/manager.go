@@ -259,6 +259,7 @@ func releaseLease(ctx context.Context, held *lease.Lock, within time.Duration) {
 	}
 }
 
+// identity returns the identity for the lease. It survives a restart only if --leader-identity is set.
 func (f *managerFlags) identity() (string, error) {
 	if f.leaderIdentity != "" {
 		return f.leaderIdentity, nil

@@ -33,7 +33,7 @@ func retentionPolicy(c *configv1alpha1.ManagerConfiguration) postingretention.Po
 // setupPosts adds the delivery and the retention of posts to the manager. With a bucket, both write records, and add
 // deleted posts to the lists.
 func setupPosts(mgr ctrl.Manager, c *configv1alpha1.ManagerConfiguration, kept *archive.Archive, files *store.Store, teams *quota.Teams, bucket *installation.Bucket, posts post.Options) error {
-	now, told := posts.Clock, retention.NewMetrics(metrics.Registry)
+	now, counters := posts.Clock, retention.NewMetrics(metrics.Registry)
 	shelf := retention.NewArchiver(retention.ArchiverOptions{
 		Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Clock: now, Policy: retentionPolicy(c), Archive: kept, Lists: lists.NewWriter(files, now),
 		MayDelete: bucket.MayDelete,
@@ -54,11 +54,11 @@ func setupPosts(mgr ctrl.Manager, c *configv1alpha1.ManagerConfiguration, kept *
 	shelf.Record = reconciler.SaveRecord
 	leaving := retention.Options{
 		Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Clock: now, Owner: teams.Owner, Namespaces: c.Namespaces,
-		Policy: retentionPolicy(c), PostsPerSecond: c.Retention.PostsPerSecond, ClockMargin: posts.ClockMargin, Metrics: told, Failpoint: posts.Failpoint,
+		Policy: retentionPolicy(c), PostsPerSecond: c.Retention.PostsPerSecond, ClockMargin: posts.ClockMargin, Metrics: counters, Failpoint: posts.Failpoint,
 	}
 	if !kept.Absent() {
 		leaving.Archive = shelf
-		err = (&retention.ListReporter{Archiver: shelf, Metrics: told}).SetupWithManager(mgr)
+		err = (&retention.ListReporter{Archiver: shelf, Metrics: counters}).SetupWithManager(mgr)
 	}
 	sweeper, wrong := retention.New(leaving)
 	if err := errors.Join(err, wrong); err != nil {

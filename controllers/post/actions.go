@@ -148,6 +148,7 @@ func (r *Reconciler) resolve(ctx context.Context, p *reconciliation, f *delivery
 	return removeAnnotation(ctx, r.o.Client, p, v1alpha1.SettleAnnotation)
 }
 
+// lookup looks up open attempts and records the responses. It never publishes.
 func (r *Reconciler) lookup(ctx context.Context, p *reconciliation, f *delivery.Facts, targets []int) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("stopping before looking up: %w", err)

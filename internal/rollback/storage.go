@@ -75,7 +75,7 @@ func (c *Detector) readLease(ctx context.Context) (*coordinationv1.Lease, Count,
 	}
 	count, err := parse([]byte(lease.Annotations[Annotation]))
 	if err != nil {
-		log(ctx).Info("the lease has no count; starting from zero", "lease", c.o.Lease.String(), "error", err.Error())
+		log(ctx).Info("the lease has no count; the cluster's count is taken as zero", "lease", c.o.Lease.String(), "error", err.Error())
 		return lease, Count{}, nil
 	}
 	return lease, count, nil

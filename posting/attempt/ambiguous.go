@@ -41,7 +41,8 @@ func closeUnknown(t *v1alpha1.TargetStatus, policy v1alpha1.UnknownOutcomePolicy
 	markUndecided(t, why)
 }
 
-// Abandon closes an open attempt that can no longer be looked up, because its post is being deleted.
+// Abandon closes an open attempt that can no longer be looked up, because its post is being deleted. The target is not
+// sent again.
 func Abandon(t *v1alpha1.TargetStatus, now time.Time) error {
 	if !IsOpen(t.Attempt) {
 		return ErrSettled

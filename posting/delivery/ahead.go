@@ -38,7 +38,8 @@ func (a *ahead) requeueAt(at time.Time) {
 	}
 }
 
-// prepareAhead decides which preparations to start before the scheduled time, and records their results.
+// prepareAhead decides which preparations to start before the scheduled time, and records their results. A prepared post
+// can still be cancelled or edited.
 func (f *Facts) prepareAhead() *ahead {
 	a := &ahead{}
 	for i := range f.Post.Spec.Targets {

@@ -21,7 +21,8 @@ type Rollback struct {
 	Problem        string
 }
 
-// checkRollback records the outcome of a post after a rollback. It returns no actions if the post may proceed.
+// checkRollback records the outcome of a post after a rollback, before any other decision. It returns no actions if the
+// post may proceed.
 func (f *Facts) checkRollback() []Action {
 	if f.Unowned && f.Cancelled() && !f.Post.Status.Finished && f.Post.DeletionTimestamp.IsZero() && f.rollbackUnresolved() {
 		return f.cancelUnowned()

@@ -130,7 +130,7 @@ var _ = Describe("With another version's CRDs", Serial, func() {
 		Expect(role.Rules).NotTo(HaveLen(len(whole.Rules)))
 		Expect(admin.Update(ctx, role)).To(Succeed())
 		w := startWebhook(ctx)
-		Expect(w.manager.Log()).To(And(ContainSubstring("Going on without a comparison of the resource definitions"), ContainSubstring("grant it the right")))
+		Expect(w.manager.Log()).To(And(ContainSubstring("Continuing without a comparison of the resource definitions"), ContainSubstring("grant it the right")))
 		p := post("unread")
 		Expect(admin.Create(ctx, p)).To(Succeed())
 		expectPosted(ctx, p)

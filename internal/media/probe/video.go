@@ -211,6 +211,7 @@ func knownDuration(units uint64, wide int) float64 {
 	return float64(units)
 }
 
+// display reads the last track's dimensions and rotation from its tkhd (ISO 14496-12, section 8.3.2).
 func (f *film) display(b box) error {
 	data, wide, err := f.versioned(b, 72, 3)
 	if err != nil {

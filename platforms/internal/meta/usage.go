@@ -120,12 +120,12 @@ func usageLimit(name string, appWide bool, used int, shutOut time.Duration, now 
 	return a
 }
 
-func (u Usage) rateLimits(now time.Time) (told []platforms.RateLimit) {
+func (u Usage) rateLimits(now time.Time) (limits []platforms.RateLimit) {
 	if u.App >= 0 {
-		told = append(told, usageLimit(platforms.AppUsage, true, u.App, 0, now))
+		limits = append(limits, usageLimit(platforms.AppUsage, true, u.App, 0, now))
 	}
 	if u.Account >= 0 {
-		told = append(told, usageLimit(platforms.Usage, false, u.Account, u.RetryAfter, now))
+		limits = append(limits, usageLimit(platforms.Usage, false, u.Account, u.RetryAfter, now))
 	}
-	return told
+	return limits
 }

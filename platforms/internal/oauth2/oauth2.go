@@ -129,6 +129,7 @@ func ParseToken(c *client.Client, body []byte, old platforms.Token, now time.Tim
 	return token, nil
 }
 
+// classify classifies an error from the endpoint (RFC 6749, section 5.2).
 func (e *Endpoint) classify(resp *transport.Response, code, description string) *platforms.Error {
 	own := resp.Status == http.StatusBadRequest || resp.Status == http.StatusUnauthorized
 	cause := fmt.Errorf("HTTP status %d with error %.64q", resp.Status, code)

@@ -46,7 +46,7 @@ func Connect(kubeconfig, userAgent string) (*API, error) {
 	}
 	namespace, _, err := loader.Namespace()
 	if err != nil {
-		return nil, fmt.Errorf("cannot tell the namespace of this process: %w", err)
+		return nil, fmt.Errorf("cannot determine the namespace of this process: %w", err)
 	}
 	config.UserAgent = userAgent
 	return &API{Config: config, Namespace: namespace}, nil
@@ -96,20 +96,20 @@ const (
 // waitForAPI repeats a check until the Kubernetes API responds or ctx ends, which is not an error.
 func waitForAPI(ctx context.Context, clk clock.Clock, log *slog.Logger, check func() error) error {
 	begun := clk.Now()
-	var told time.Time
+	var loggedAt time.Time
 	for ctx.Err() == nil {
 		err := check()
 		waited := clk.Since(begun)
 		switch {
 		case !errors.Is(err, preflight.ErrUnavailable):
-			if err == nil && !told.IsZero() {
+			if err == nil && !loggedAt.IsZero() {
 				log.InfoContext(ctx, "The Kubernetes API can be used; starting", "waited", waited)
 			}
 			return err
 		case waited >= apiPatience:
 			return fmt.Errorf("gave up after %s: %w", apiPatience, err)
-		case told.IsZero() || clk.Since(told) >= apiSilence:
-			told = clk.Now()
+		case loggedAt.IsZero() || clk.Since(loggedAt) >= apiSilence:
+			loggedAt = clk.Now()
 			log.WarnContext(ctx, "The Kubernetes API cannot be used yet; waiting for it, not ready", "error", err, "for", apiPatience-waited)
 		}
 		select {
@@ -125,7 +125,7 @@ func waitForAPI(ctx context.Context, clk clock.Clock, log *slog.Logger, check fu
 func (a *API) check(ctx context.Context, log *slog.Logger) error {
 	err := preflight.Check(ctx, a.Config, crd.Definitions)
 	if errors.Is(err, preflight.ErrUnread) {
-		log.WarnContext(ctx, "Going on without a comparison of the resource definitions", "error", err)
+		log.WarnContext(ctx, "Continuing without a comparison of the resource definitions", "error", err)
 		return nil
 	}
 	return err

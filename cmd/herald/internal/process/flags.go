@@ -66,10 +66,10 @@ type Flags struct {
 // Add defines the flags; kind is the kind of the configuration file.
 func (f *Flags) Add(flags *flag.FlagSet, kind string) {
 	flags.StringVar(&f.Config, "config", "", "file of kind "+kind+"; see `herald config check`")
-	flags.StringVar(&f.namespaces, "namespace", "", "namespaces of the teams to serve, separated by commas, in the place of those in the file; empty for these")
+	flags.StringVar(&f.namespaces, "namespace", "", "namespaces of the teams to serve, separated by commas, which replace those in the file")
 	flags.StringVar(&f.Kubeconfig, "kubeconfig", "", "kubeconfig file; empty inside a cluster")
 	flags.StringVar(&f.logFormat, "log-format", "text", "format of the log: text or json")
-	flags.TextVar(&f.logLevel, "log-level", slog.LevelInfo, "least level to log, at the start and wherever the file has no log.level: debug, info, warn or error")
+	flags.TextVar(&f.logLevel, "log-level", slog.LevelInfo, "minimum level to log, until the file is read and if it has no log.level: debug, info, warn or error")
 }
 
 // ReadConfig reads the configuration file of --config.

@@ -51,7 +51,7 @@ const syncedWithin = 200 * time.Millisecond
 // Check is a probe check; see apiserver.ProbeChecks.
 func (s *started) Check(r *http.Request) error {
 	if !s.running.Load() {
-		return errors.New("the process has not begun to work yet, or is stopping")
+		return errors.New("the process has not started to work yet, or is stopping")
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), syncedWithin)
 	defer cancel()

@@ -109,7 +109,7 @@ func tracesAddress(endpoint string, env exporterEnv) (string, error) {
 		return "", nil
 	}
 	if u, err := url.Parse(address); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return "", errors.New("OTEL_EXPORTER_OTLP_ENDPOINT or OTEL_EXPORTER_OTLP_TRACES_ENDPOINT is not an address; write one like http://collector:4318")
+		return "", errors.New("OTEL_EXPORTER_OTLP_ENDPOINT or OTEL_EXPORTER_OTLP_TRACES_ENDPOINT is not a URL; use one like http://collector:4318")
 	}
 	return address, nil
 }

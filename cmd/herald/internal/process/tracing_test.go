@@ -58,7 +58,7 @@ func TestTracingOptions(t *testing.T) {
 		"gRPC": {"Herald does not speak it, and says what to do", configv1alpha1.Tracing{}, map[string]string{
 			"OTEL_EXPORTER_OTLP_ENDPOINT": base, "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc",
 		}, want{Error: "http/protobuf"}},
-		"no address": {"the port alone", configv1alpha1.Tracing{}, map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "collector:4318"}, want{Error: "write one like http://collector:4318"}},
+		"no address": {"the port alone", configv1alpha1.Tracing{}, map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "collector:4318"}, want{Error: "use one like http://collector:4318"}},
 		"headers":    {"nothing of them is repeated", configv1alpha1.Tracing{Endpoint: base}, map[string]string{"OTEL_EXPORTER_OTLP_HEADERS": "hunter2"}, want{Error: "key=value"}},
 		"timeout":    {"it is in milliseconds", configv1alpha1.Tracing{Endpoint: base}, map[string]string{"OTEL_EXPORTER_OTLP_TIMEOUT": "10s"}, want{Error: "milliseconds"}},
 		"authority":  {"a typing error must show", configv1alpha1.Tracing{Endpoint: base}, map[string]string{"OTEL_EXPORTER_OTLP_CERTIFICATE": "/does/not/exist"}, want{Error: "OTEL_EXPORTER_OTLP_CERTIFICATE: "}},
