@@ -211,7 +211,7 @@ type counts struct {
 	down       error
 	afterwards bool
 	amends     int
-	// taking, if set, is called at each write.
+	// taking, if set, is called on every write.
 	taking func()
 }
 

@@ -238,7 +238,7 @@ func (c *Connections) DeleteFor(ctx context.Context, of *v1alpha1.Connection, pe
 	})
 }
 
-// Changed returns a channel that is closed at the next change of any connection.
+// Changed returns a channel that is closed at the next change to any connection.
 func (c *Connections) Changed() <-chan struct{} {
 	c.mu.Lock()
 	defer c.mu.Unlock()

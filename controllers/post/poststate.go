@@ -31,7 +31,7 @@ type postState struct {
 	warnAt time.Time
 }
 
-// postStates holds the state of each post, and the posts that wait for each input. A change of a connection or a file
+// postStates holds the state of each post, and the posts that wait for each input. A change to a connection or a file
 // wakes only the posts that wait for it.
 type postStates struct {
 	mu      sync.Mutex

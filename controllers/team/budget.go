@@ -27,7 +27,7 @@ import (
 // Quotas returns the cache options for resource quotas: those that Herald creates and SetupWithManager watches.
 func Quotas() cache.ByObject { return named(v1alpha1.BudgetQuota) }
 
-// wantedQuota ignores changes of the usage, which every post causes, unless the quota becomes counted or uncounted.
+// wantedQuota ignores changes to the usage, which every post causes, unless the quota becomes counted or uncounted.
 var wantedQuota = predicate.Funcs{
 	UpdateFunc: func(e event.UpdateEvent) bool {
 		before, isBefore := e.ObjectOld.(*corev1.ResourceQuota)

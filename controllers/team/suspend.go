@@ -89,7 +89,7 @@ func (r *Reconciler) suspend(ctx context.Context, team *v1alpha1.Team) error {
 	return nil
 }
 
-// suspensionsChanged passes changes of status.suspensions. They repeat a reconciliation that read a stale cache, which
+// suspensionsChanged passes changes to status.suspensions. They repeat a reconciliation that read a stale cache, which
 // would otherwise miss a suspension that was set or lifted in between.
 var suspensionsChanged = predicate.Funcs{
 	CreateFunc: func(event.CreateEvent) bool { return false },

@@ -65,7 +65,7 @@ func (f *Facts) prepareTargetAhead(a *ahead, i int) {
 		return
 	}
 	if f.blocked(i) != nil {
-		// A change of its inputs requeues the post. Retrying before that would fail again.
+		// A change to its inputs requeues the post. Retrying before that would fail again.
 		a.forInputs = true
 		a.requeueAt(f.blockedUntil(i))
 		return

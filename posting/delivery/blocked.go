@@ -118,7 +118,7 @@ func (f *Facts) connectionProblem(i int) *v1alpha1.Blocked {
 	}
 }
 
-// credentialsPause is the pause between reads of credentials. A change of the connection triggers an earlier retry.
+// credentialsPause is the pause between reads of credentials. A change to the connection triggers an earlier retry.
 const credentialsPause = 5 * time.Second
 
 func (f *Facts) credentialsProblem(i int) string {

@@ -21,7 +21,7 @@ type targets struct {
 	ready, missing, failed []int
 	// changed means that the status must be stored even if nothing is claimed.
 	changed bool
-	// forInputs means that a change of a connection or file requeues the post.
+	// forInputs means that a change to a connection or file requeues the post.
 	forInputs bool
 	// patientUntil is how long the ready targets wait for a preparation.
 	patientUntil time.Time

@@ -28,7 +28,7 @@ type ManagerConfiguration struct {
 	// LeaderElection holds the durations of the leader lease.
 	LeaderElection LeaderElection `json:"leaderElection,omitzero"`
 	// Suspend stops publishing in the whole installation (false). While it is true, posts are accepted and prepared,
-	// and nothing is published. Deadlines are extended by the suspended time. A change of the file takes effect without
+	// and nothing is published. Deadlines are extended by the suspended time. A change to the file takes effect without
 	// a restart. To suspend one team, set spec.suspend of the Team.
 	Suspend bool `json:"suspend,omitempty"`
 	// Concurrency holds the worker pool sizes.
@@ -166,7 +166,7 @@ type Endpoint struct {
 
 // Log configures logging.
 type Log struct {
-	// Level is the minimum level of logged messages: debug, info, warn or error. A change of the file takes effect
+	// Level is the minimum level of logged messages: debug, info, warn or error. A change to the file takes effect
 	// without a restart. If it is empty, the flag --log-level applies.
 	Level string `json:"level,omitempty"`
 }
@@ -309,7 +309,7 @@ type Credentials struct {
 type Unsaved struct {
 	// Directory is a directory for this process only that survives process restarts, such as an emptyDir volume. Its files are encrypted.
 	Directory string `json:"directory,omitempty"`
-	// KeyFile is the path of a file with the key derivation input, at least 32 characters. The file is read at each use.
+	// KeyFile is the path of a file with the key derivation input, at least 32 characters. The file is read on every use.
 	KeyFile string `json:"keyFile,omitempty"`
 }
 

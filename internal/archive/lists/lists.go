@@ -113,7 +113,7 @@ type Ref struct{ Name, UID string }
 
 // Stats describes a team's lists.
 type Stats struct {
-	// Revision grows with each change of the lists.
+	// Revision grows with each change to the lists.
 	Revision int64
 	// Posts is the number of archived posts, including cancelled ones, which no list shows.
 	Posts int64

@@ -25,7 +25,7 @@ func Secret(setting, file string) (string, error) {
 	return "", errors.New(setting + ": " + file + " is empty")
 }
 
-// SecretReader returns a function that reads the secret in a file at each call; setting identifies the file in errors.
+// SecretReader returns a function that reads the secret in a file on every call; setting identifies the file in errors.
 // While the file cannot be read, for example while it is being replaced, the function returns the last secret, "" at
 // first. SecretReader returns the error of the first read.
 func SecretReader(setting, file string, log *slog.Logger) (func() string, error) {

@@ -12,7 +12,7 @@ import (
 // defaultGCPercent is Go's initial percentage, and the smallest that is set.
 const defaultGCPercent = 100
 
-// minGCChange is the smallest change of the percentage that is applied, in percent: setting it stops the process for a
+// minGCChange is the smallest change to the percentage that is applied, in percent: setting it stops the process for a
 // few microseconds.
 const minGCChange = 10
 

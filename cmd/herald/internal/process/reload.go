@@ -27,7 +27,7 @@ const rereadEvery = 5 * time.Second
 // reloadableFields are the fields that a running process applies without a restart.
 var reloadableFields = []string{"log", "suspend"}
 
-// configWatcher applies changes of the configuration file to a running process.
+// configWatcher applies changes to the configuration file to a running process.
 type configWatcher[T any] struct {
 	path string
 	// load reads the file, and apply applies its reloadable fields.
@@ -40,7 +40,7 @@ type configWatcher[T any] struct {
 	waiting string
 }
 
-// watch applies changes of the file's reloadable fields until ctx is done. It logs a mistake in the file and ignores
+// watch applies changes to the file's reloadable fields until ctx is done. It logs a mistake in the file and ignores
 // the change.
 func (f *configWatcher[T]) watch(ctx context.Context, clk clock.WithTicker) {
 	ticker := clk.NewTicker(rereadEvery)
