@@ -5,6 +5,6 @@
 
 package isolate
 
-// raceEnabled marks a program built with the race detector. The detector needs more memory than any limit allows, and
-// system calls that the filters reject. Such a program, which only tests use, therefore decodes without confinement.
+// raceEnabled reports whether the program was built with the race detector, which needs more memory than any limit
+// allows, and system calls that the filters reject. Race builds, used only in tests, decode unconfined.
 const raceEnabled = true

@@ -28,7 +28,7 @@ type ManagerConfiguration struct {
 	// LeaderElection holds the durations of the leader lease.
 	LeaderElection LeaderElection `json:"leaderElection,omitzero"`
 	// Suspend stops publishing in the whole installation (false). While it is true, posts are accepted and prepared,
-	// and nothing is published. Deadlines are extended by the suspended time. A change to the file takes effect without
+	// and nothing is published. Deadlines are extended by the time spent suspended. A change to the file takes effect without
 	// a restart. To suspend one team, set spec.suspend of the Team.
 	Suspend bool `json:"suspend,omitempty"`
 	// Concurrency holds the worker pool sizes.

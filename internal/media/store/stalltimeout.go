@@ -30,8 +30,8 @@ func TimeoutFor(bytes int64) time.Duration {
 
 var errStalled = errors.New("the store has stalled")
 
-// stallTimeout is a transport that aborts stalled requests: net/http and minio-go limit the time until the response
-// header, but not for bodies. Only the store's own time counts. A slow platform or source has other limits.
+// stallTimeout is a transport that aborts stalled requests: net/http and minio-go limit the wait for
+// response headers, but not for bodies. Only the store's own time counts. Slow platforms and sources are limited elsewhere.
 type stallTimeout struct {
 	next  http.RoundTripper
 	stall time.Duration
