@@ -18,7 +18,7 @@ type Board struct {
 	faults []*Fault
 
 	countMu  sync.Mutex
-	counters map[counterKey]*atomic.Int64
+	counters map[counterKey]*counter
 }
 
 type counterKey struct {
@@ -26,15 +26,28 @@ type counterKey struct {
 	operation Operation
 }
 
-// Count is the number of requests for an operation.
+// Count is the number of requests for an operation, and how many of them were in flight at one time at the most.
 type Count struct {
 	Platform  string    `json:"platform"`
 	Operation Operation `json:"operation"`
 	Count     int64     `json:"count"`
+	Peak      int64     `json:"peak"`
+}
+
+// counter counts an operation's requests.
+type counter struct{ received, inFlight, peak atomic.Int64 }
+
+// begin counts a request, which is in flight until end is called.
+func (c *counter) begin() (end func()) {
+	c.received.Add(1)
+	now := c.inFlight.Add(1)
+	for peak := c.peak.Load(); now > peak && !c.peak.CompareAndSwap(peak, now); peak = c.peak.Load() {
+	}
+	return func() { c.inFlight.Add(-1) }
 }
 
 // NewBoard returns an empty board.
-func NewBoard() *Board { return &Board{counters: map[counterKey]*atomic.Int64{}} }
+func NewBoard() *Board { return &Board{counters: map[counterKey]*counter{}} }
 
 // Add queues a normalized fault behind the pending ones.
 func (b *Board) Add(f Fault) {
@@ -64,12 +77,13 @@ func (b *Board) ClearFaults() {
 	b.waiting.Store(0)
 }
 
-// ClearCounts sets all counters to zero.
+// ClearCounts sets all counters to zero. Requests that are in flight stay counted as such.
 func (b *Board) ClearCounts() {
 	b.countMu.Lock()
 	defer b.countMu.Unlock()
 	for _, n := range b.counters {
-		n.Store(0)
+		n.received.Store(0)
+		n.peak.Store(n.inFlight.Load())
 	}
 }
 
@@ -78,7 +92,7 @@ func (b *Board) Counts() []Count {
 	b.countMu.Lock()
 	out := make([]Count, 0, len(b.counters))
 	for key, n := range b.counters {
-		out = append(out, Count{Platform: key.platform, Operation: key.operation, Count: n.Load()})
+		out = append(out, Count{Platform: key.platform, Operation: key.operation, Count: n.received.Load(), Peak: n.peak.Load()})
 	}
 	b.countMu.Unlock()
 	slices.SortFunc(out, func(l, r Count) int {
@@ -88,12 +102,12 @@ func (b *Board) Counts() []Count {
 }
 
 // counter returns an operation's counter, which starts at 0.
-func (b *Board) counter(platform string, op Operation) *atomic.Int64 {
+func (b *Board) counter(platform string, op Operation) *counter {
 	b.countMu.Lock()
 	defer b.countMu.Unlock()
 	key := counterKey{platform, op}
 	if b.counters[key] == nil {
-		b.counters[key] = &atomic.Int64{}
+		b.counters[key] = &counter{}
 	}
 	return b.counters[key]
 }

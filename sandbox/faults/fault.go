@@ -44,6 +44,8 @@ const (
 	PublishesAndRefuses Kind = "publishes_and_refuses"
 	// Delay waits before acting.
 	Delay Kind = "delay"
+	// SlowAnswer acts at once, and waits before it responds.
+	SlowAnswer Kind = "slow_answer"
 	// RateLimit responds with the platform's rate limit error.
 	RateLimit Kind = "rate_limit"
 	// TokenExpired responds as for an expired access token.
@@ -79,7 +81,7 @@ type Fault struct {
 	// Body and Header are PublishesAndRefuses's response with Status, in place of the platform's wording.
 	Body   []byte
 	Header http.Header
-	// Delay is the wait of the kind Delay, or the lag of StaleList.
+	// Delay is the wait of the kinds Delay and SlowAnswer, or the lag of StaleList.
 	Delay time.Duration
 	// RetryAfter is the retry delay of RateLimit and RefusalRateLimit; 0 means a minute.
 	RetryAfter time.Duration
@@ -108,7 +110,7 @@ func (k Kind) group() (group, bool) {
 	switch k {
 	case AnswerStatus, DropBefore, DropAfter, ErrorAfter, PublishesAndRefuses, RateLimit, TokenExpired, TokenRevoked:
 		return groupAnswer, true
-	case Delay:
+	case Delay, SlowAnswer:
 		return groupDelay, true
 	case StaleList:
 		return groupStale, true
@@ -121,7 +123,7 @@ func (k Kind) group() (group, bool) {
 func (f Fault) Normalized() (Fault, error) {
 	if _, ok := f.Kind.group(); !ok {
 		return f, fmt.Errorf("kind %q is not known; use status, drop_before, drop_after, error_after, "+
-			"publishes_and_refuses, delay, rate_limit, token_expired, token_revoked or stale_list", f.Kind)
+			"publishes_and_refuses, delay, slow_answer, rate_limit, token_expired, token_revoked or stale_list", f.Kind)
 	}
 	if !slices.Contains(operations(), f.Operation) {
 		return f, fmt.Errorf("operation %q is not known; use one of %q", f.Operation, operations())
@@ -153,9 +155,9 @@ func (f Fault) normalizedKind() (Fault, error) {
 		if f.Status < 200 || f.Status > 599 {
 			return f, fmt.Errorf("status %d cannot be answered; use 200 to 599", f.Status)
 		}
-	case Delay:
+	case Delay, SlowAnswer:
 		if f.Delay == 0 {
-			return f, fmt.Errorf("kind delay needs delay_ms, how long to wait")
+			return f, fmt.Errorf("kind %s needs delay_ms, how long to wait", f.Kind)
 		}
 	case StaleList:
 		if f.Delay == 0 {

@@ -70,7 +70,7 @@ func (g *Gate) Close() { close(g.done) }
 func (g *Gate) Handler(route Route) http.Handler {
 	counter := g.board.counter(route.Platform, route.Operation)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		counter.Add(1)
+		defer counter.begin()()
 		req := &Request{Request: r}
 		if !route.Streams {
 			// The body is read first, even before a delay, which preserves received data if the client disconnects.
@@ -100,7 +100,18 @@ func (g *Gate) Handler(route Route) http.Handler {
 
 // meet applies the faults to a received request.
 func (g *Gate) meet(w http.ResponseWriter, req *Request, route Route, faults met) {
-	if f := faults[groupDelay]; f != nil && !g.wait(f.Delay) {
+	delay := faults[groupDelay]
+	if delay != nil && delay.Kind == SlowAnswer {
+		own := newAnswer()
+		route.Act(own, req)
+		if g.wait(delay.Delay) {
+			own.send(w)
+		} else {
+			drop(w)
+		}
+		return
+	}
+	if delay != nil && !g.wait(delay.Delay) {
 		drop(w)
 		return
 	}

@@ -117,7 +117,7 @@ func (b *b2) roundPosts(at time.Time, round string) []*v1alpha1.Post {
 	for i := range posts {
 		team := b.teams[i%len(b.teams)]
 		first, second := b.two(draw, team)
-		posts[i] = b.post(team, i/len(b.teams), first, second, at, fmt.Sprintf("%s-%d", round, i))
+		posts[i] = b.post(team, i/len(b.teams), at, fmt.Sprintf("%s-%d", round, i), first, second)
 	}
 	return posts
 }

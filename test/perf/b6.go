@@ -130,7 +130,7 @@ func (b *b6) storeFinished(ctx context.Context, posts int) error {
 // stored returns a stored post to two of the team's accounts, without a status.
 func (b *b6) stored(nth int, at time.Time, what string) *v1alpha1.Post {
 	accounts := len(b.team.Connections)
-	post := b.content.post(b.team, nth, nth%accounts, (nth+1)%accounts, at, fmt.Sprintf("%s %d", what, nth))
+	post := b.content.post(b.team, nth, at, fmt.Sprintf("%s %d", what, nth), nth%accounts, (nth+1)%accounts)
 	post.TypeMeta = metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "Post"}
 	post.Name, post.GenerateName = "p"+strings.ToLower(rand.Text()[:25]), ""
 	created := time.Now()

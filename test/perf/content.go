@@ -84,16 +84,25 @@ func (s *session) pictures(ctx context.Context) (*content, error) {
 		}
 		team.Connections = slices.Concat(team.Connections[:half], threads)
 		c.teams = append(c.teams, team)
-		for i := range picturesPerTeam {
-			p, err := s.uploadPicture(ctx, files, team.Namespace, i, uint64(t*picturesPerTeam+i))
-			if err != nil {
-				return nil, err
-			}
-			c.images[team.Namespace] = append(c.images[team.Namespace], p)
+		if c.images[team.Namespace], err = s.uploadPictures(ctx, files, team.Namespace, uint64(t*picturesPerTeam)); err != nil {
+			return nil, err
 		}
 	}
 	s.pictured = c
 	return c, nil
+}
+
+// uploadPictures uploads picturesPerTeam pictures for a team, drawn from successive seeds.
+func (s *session) uploadPictures(ctx context.Context, files *store.Store, namespace string, seed uint64) ([]picture, error) {
+	var pictures []picture
+	for i := range picturesPerTeam {
+		p, err := s.uploadPicture(ctx, files, namespace, i, seed+uint64(i))
+		if err != nil {
+			return nil, err
+		}
+		pictures = append(pictures, p)
+	}
+	return pictures, nil
 }
 
 // uploadPicture uploads one of a team's pictures.
@@ -133,8 +142,8 @@ func (c *content) picture(team stack.Team, nth int) string {
 	return of[nth%len(of)].name
 }
 
-// post returns a post to two of a team's accounts, as Herald's apiserver would create it.
-func (c *content) post(team stack.Team, nth, first, second int, at time.Time, name string) *v1alpha1.Post {
+// post returns a post to some of a team's accounts, as Herald's apiserver would create it.
+func (c *content) post(team stack.Team, nth int, at time.Time, name string, accounts ...int) *v1alpha1.Post {
 	post := &v1alpha1.Post{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: team.Namespace, GenerateName: "p",
@@ -148,7 +157,7 @@ func (c *content) post(team stack.Team, nth, first, second int, at time.Time, na
 		post.Spec.Category = v1alpha1.CategoryImage
 		post.Spec.Image = &v1alpha1.ImageContent{MediaRefs: []v1alpha1.LocalReference{{Name: shown}}}
 	}
-	for _, connection := range []int{first, second} {
+	for _, connection := range accounts {
 		post.Spec.Targets = append(post.Spec.Targets, v1alpha1.PostTarget{
 			ConnectionRef: v1alpha1.LocalReference{Name: team.Connections[connection].Name},
 			Caption:       "A benchmark's post to two accounts, as long as such posts are: " + name,

@@ -102,6 +102,7 @@ func benchmarks() []benchmark {
 		{"B3", "deliver posts at their time", runB3},
 		{"B3M", "deliver posts of a picture at their time", runB3},
 		{"B4", "list posts", runB4},
+		{"B7", "deliver crowds of posts that are due at one instant, to platforms that answer after half a second", runB7},
 		{"B8", "list archived posts", runB8},
 		{"B-MCP", "list posts as an agent does", runMCP},
 		{"B5", "take memory: without posts, and while films are uploaded", runB5},

@@ -62,7 +62,7 @@ func newPostMix(sample *delivered, from *content, teams []stack.Team, posts int)
 func (f *postMix) post(i int) *v1alpha1.Post {
 	at := f.begin.Add(time.Duration(i) * between)
 	nth := i / len(f.teams) // within its team
-	post := f.from.post(f.from.teams[0], 0, 0, 1, at, fmt.Sprint(i))
+	post := f.from.post(f.from.teams[0], 0, at, fmt.Sprint(i), 0, 1)
 	post.TypeMeta = metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "Post"}
 	post.Namespace = f.teams[i%len(f.teams)].Namespace
 	post.Name, post.GenerateName = "p"+strings.ToLower(rand.Text()[:25]), ""

@@ -61,7 +61,7 @@ func (s *session) deliveredPost(ctx context.Context, c *content) (*delivered, er
 		second = len(team.Connections) / 2
 	}
 	for i := range sampleTries {
-		post := c.post(team, 0, 0, second, time.Now().Add(c.sampleLead), fmt.Sprintf("sample %d", i))
+		post := c.post(team, 0, time.Now().Add(c.sampleLead), fmt.Sprintf("sample %d", i), 0, second)
 		statuses, err := s.follow(ctx, post)
 		if err != nil {
 			return nil, errors.Join(err, s.whyNot(ctx))

@@ -26,6 +26,7 @@ type settings struct {
 	b4Posts     int
 	b4Asks      int
 	b6Posts     int
+	b7Posts     int
 	b8Posts     int
 	filmBytes   int64
 	teams       int
@@ -52,6 +53,7 @@ func (s *settings) variables(ids *string) *flag.FlagSet {
 	v.IntVar(&s.b4Posts, "BENCH_B4_POSTS", 100_000, "B4: posts, of one team and then of 1,000 teams")
 	v.IntVar(&s.b4Asks, "BENCH_B4_REQUESTS", 20_000, "B4: requests for each kind of page")
 	v.IntVar(&s.b6Posts, "BENCH_B6_POSTS", 100_000, "B6: posts of the team, of which one in 200 is due")
+	v.IntVar(&s.b7Posts, "BENCH_B7_POSTS", 5000, "B7: posts of the largest crowd")
 	v.IntVar(&s.b8Posts, "BENCH_B8_POSTS", 1_000_000, "B8: archived posts, of one team and then of 1,000 teams")
 	v.IntVar(&s.teams, "BENCH_TEAMS", 4, "teams that the accounts belong to")
 	v.IntVar(&s.connections, "BENCH_CONNECTIONS", 200, "connected accounts")
@@ -102,7 +104,7 @@ func readSettings(getenv func(string) string) (s settings, err error) {
 	if s.wanted[hostileID] && strings.Contains(ids, ",") {
 		return s, fmt.Errorf("%s has limits on requests, which the others have not: run it alone", hostileID)
 	}
-	for _, size := range []*int{&s.b1Posts, &s.b2Posts, &s.b4Posts, &s.b4Asks, &s.b6Posts, &s.b8Posts} {
+	for _, size := range []*int{&s.b1Posts, &s.b2Posts, &s.b4Posts, &s.b4Asks, &s.b6Posts, &s.b7Posts, &s.b8Posts} {
 		*size = s.scaled(*size)
 	}
 	s.b3Minutes *= s.scale

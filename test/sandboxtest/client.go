@@ -111,22 +111,36 @@ func (c Client) Posts(ctx context.Context, platform, account string) ([]Post, er
 
 // Calls returns how many requests were received, by operation.
 func (c Client) Calls(ctx context.Context, platform string) (map[string]int, error) {
-	var out struct {
-		Data []struct {
-			Platform, Operation string
-			Count               int
-		}
-	}
-	if err := c.call(ctx, http.MethodGet, "/_control/calls", nil, &out); err != nil {
-		return nil, err
-	}
+	counted, err := c.counts(ctx)
 	counts := map[string]int{}
-	for _, row := range out.Data {
+	for _, row := range counted {
 		if row.Platform == platform {
 			counts[row.Operation] += row.Count
 		}
 	}
-	return counts, nil
+	return counts, err
+}
+
+// Peak returns how many requests for an operation were in flight at one time at the most.
+func (c Client) Peak(ctx context.Context, platform, operation string) (peak int, err error) {
+	counted, err := c.counts(ctx)
+	for _, row := range counted {
+		if row.Platform == platform && row.Operation == operation {
+			peak = max(peak, row.Peak)
+		}
+	}
+	return peak, err
+}
+
+type count struct {
+	Platform, Operation string
+	Count, Peak         int
+}
+
+func (c Client) counts(ctx context.Context) ([]count, error) {
+	var out struct{ Data []count }
+	err := c.call(ctx, http.MethodGet, "/_control/calls", nil, &out)
+	return out.Data, err
 }
 
 // Fault injects a fault.
