@@ -87,6 +87,7 @@ func TestBadControlInput(t *testing.T) {
 		{"a status out of range", `POST /faults {"platform":"x","operation":"publish","kind":"status","status":99}`, refused},
 		{"a delay without a length", `POST /faults {"platform":"x","operation":"publish","kind":"delay"}`, refused},
 		{"a stale list without a lag", `POST /faults {"platform":"x","operation":"list","kind":"stale_list"}`, refused},
+		{"a slow answer without a length", `POST /faults {"platform":"x","operation":"publish","kind":"slow_answer"}`, refused},
 		{"a stale list of another operation", `POST /faults {"platform":"x","operation":"publish","kind":"stale_list","delay_ms":1}`, refused},
 		{"a negative delay", `POST /faults {"platform":"x","operation":"publish","kind":"delay","delay_ms":-1}`, refused},
 		{"a misspelt field", `POST /faults {"platform":"x","operation":"publish","kind":"delay","delay":1}`, refused},

@@ -100,10 +100,10 @@ func TestDelayActsThoughTheClientHasGone(t *testing.T) {
 	same(t, "posts after the delay", []string{"late"}, b.texts())
 }
 
-// delayed sends a post that a delay holds, and returns the channel with its error.
-func (b *box) delayed(text string) <-chan error {
+// delayed sends a post whose response a fault of the kind delays, and returns the channel with its error.
+func (b *box) delayed(kind, text string) <-chan error {
 	b.t.Helper()
-	b.fault(`{"platform":"x","operation":"publish","kind":"delay","delay_ms":5000}`)
+	b.fault(`{"platform":"x","operation":"publish","kind":"` + kind + `","delay_ms":5000}`)
 	done := make(chan error, 1)
 	go func() {
 		_, err := b.try(http.MethodPost, "/x/2/tweets", demoAccess, jsonType, textBody(text))
@@ -116,7 +116,7 @@ func (b *box) delayed(text string) <-chan error {
 func TestDelayCombinesWithADrop(t *testing.T) {
 	b := start(t, "")
 	b.fault(`{"platform":"x","operation":"publish","kind":"drop_after"}`)
-	done := b.delayed("slow")
+	done := b.delayed("delay", "slow")
 	b.clock.Step(5 * time.Second)
 	if err := <-done; err == nil {
 		t.Error("the connection should have been closed")
@@ -124,9 +124,23 @@ func TestDelayCombinesWithADrop(t *testing.T) {
 	same(t, "posts", []string{"slow"}, b.texts())
 }
 
+func TestSlowAnswersActAtOnce(t *testing.T) {
+	b := start(t, "")
+	first, second := b.delayed("slow_answer", "first"), b.delayed("slow_answer", "second")
+	same(t, "posts before the answers", []string{"first", "second"}, b.texts())
+	same(t, "calls in flight at one time", 2, b.countOn("x", "publish", "peak"))
+	select {
+	case err := <-first:
+		t.Errorf("an answer came before its time: %v", err)
+	default:
+	}
+	b.clock.Step(5 * time.Second)
+	same(t, "the answers", [2]error{}, [2]error{<-first, <-second})
+}
+
 func TestCloseEndsDelays(t *testing.T) {
 	b := start(t, "")
-	done := b.delayed("never")
+	done := b.delayed("delay", "never")
 	if err := b.server.Close(); err != nil {
 		t.Fatal(err)
 	}

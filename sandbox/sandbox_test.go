@@ -288,10 +288,16 @@ func (b *box) texts() []string {
 // callsOn returns the number of calls of a platform's operation.
 func (b *box) callsOn(platform, operation string) int {
 	b.t.Helper()
+	return b.countOn(platform, operation, "count")
+}
+
+// countOn returns a number that is counted for a platform's operation.
+func (b *box) countOn(platform, operation, number string) int {
+	b.t.Helper()
 	for _, entry := range b.control(http.MethodGet, "/calls", "", http.StatusOK).list("data") {
 		object, _ := entry.(map[string]any)
 		if object["platform"] == platform && object["operation"] == operation {
-			n, _ := object["count"].(float64)
+			n, _ := object[number].(float64)
 			return int(n)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"sync"
 	"time"
 
 	"k8s.io/utils/clock"
@@ -100,18 +101,11 @@ func (g *Gate) Handler(route Route) http.Handler {
 
 // meet applies the faults to a received request.
 func (g *Gate) meet(w http.ResponseWriter, req *Request, route Route, faults met) {
-	delay := faults[groupDelay]
-	if delay != nil && delay.Kind == SlowAnswer {
-		own := newAnswer()
-		route.Act(own, req)
-		if g.wait(delay.Delay) {
-			own.send(w)
-		} else {
-			drop(w)
-		}
-		return
-	}
-	if delay != nil && !g.wait(delay.Delay) {
+	switch f := faults[groupDelay]; {
+	case f == nil:
+	case f.Kind == SlowAnswer:
+		w = &slowWriter{ResponseWriter: w, pause: func() bool { return g.wait(f.Delay) }}
+	case !g.wait(f.Delay):
 		drop(w)
 		return
 	}
@@ -123,6 +117,32 @@ func (g *Gate) meet(w http.ResponseWriter, req *Request, route Route, faults met
 		return
 	}
 	route.Act(w, req)
+}
+
+// slowWriter waits before the response. If the wait is cut short, it aborts the exchange.
+type slowWriter struct {
+	http.ResponseWriter
+
+	pause func() bool
+	once  sync.Once
+}
+
+func (w *slowWriter) WriteHeader(status int) {
+	w.wait()
+	w.ResponseWriter.WriteHeader(status)
+}
+
+func (w *slowWriter) Write(p []byte) (int, error) {
+	w.wait()
+	return w.ResponseWriter.Write(p)
+}
+
+func (w *slowWriter) wait() {
+	w.once.Do(func() {
+		if !w.pause() {
+			panic(http.ErrAbortHandler)
+		}
+	})
 }
 
 // misbehave applies a fault of the answer group.
