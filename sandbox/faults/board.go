@@ -41,7 +41,9 @@ type counter struct{ received, inFlight, peak atomic.Int64 }
 func (c *counter) begin() (end func()) {
 	c.received.Add(1)
 	now := c.inFlight.Add(1)
-	for peak := c.peak.Load(); now > peak && !c.peak.CompareAndSwap(peak, now); peak = c.peak.Load() {
+	peak := c.peak.Load()
+	for now > peak && !c.peak.CompareAndSwap(peak, now) {
+		peak = c.peak.Load()
 	}
 	return func() { c.inFlight.Add(-1) }
 }

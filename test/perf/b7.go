@@ -106,14 +106,14 @@ func runB7(ctx context.Context, s *session, r *report, id string) error {
 // connect adds accounts on X to the teams until there are b7Accounts, and uploads pictures.
 func (b *b7) connect(ctx context.Context) error {
 	b.content, b.images = b.texts(), map[string][]picture{}
-	b.content.teams = slices.Clone(b.connected)
+	b.teams = slices.Clone(b.connected)
 	files, err := b.stack.Store()
 	if err != nil {
 		return err
 	}
 	each := (b7Accounts + len(b.teams) - 1) / len(b.teams)
-	for i := range b.content.teams {
-		team := &b.content.teams[i]
+	for i := range b.teams {
+		team := &b.teams[i]
 		missing := each - len(team.Connections)
 		if missing > 0 {
 			more, err := b.stack.Connect(ctx, v1alpha1.PlatformX, team.Namespace, firstX+b.connections+i*each, missing)
@@ -192,19 +192,19 @@ func (b *b7) round(ctx context.Context, c crowd, n int) (result crowded, err err
 // scheduleCrowd creates a crowd's posts and returns the instant at which they are due. By then all of them are accepted,
 // and those with pictures are prepared.
 func (b *b7) scheduleCrowd(ctx context.Context, c crowd, n int) (time.Time, error) {
-	lead := 20*time.Second + time.Duration(c.posts)*b.content.lead
+	lead := 20*time.Second + time.Duration(c.posts)*b.lead
 	if c.pictured > 0 {
 		lead += time.Duration(c.posts/c.pictured) * 60 * time.Millisecond
 	}
 	due := time.Now().Add(lead).Truncate(time.Second)
 	posts := make([]*v1alpha1.Post, c.posts)
 	for i := range posts {
-		team := b.content.teams[i%len(b.content.teams)]
-		nth := i / len(b.content.teams)
+		team := b.teams[i%len(b.teams)]
+		nth := i / len(b.teams)
 		if c.accounts == 1 {
-			team, nth = b.content.teams[0], 0
+			team, nth = b.teams[0], 0
 		}
-		posts[i] = b.content.post(team, nth, due, fmt.Sprintf("crowd-%d-%d", n, i), nth%len(team.Connections))
+		posts[i] = b.post(team, nth, due, fmt.Sprintf("crowd-%d-%d", n, i), nth%len(team.Connections))
 		if c.pictured > 0 && i%c.pictured == 0 {
 			images := b.images[team.Namespace]
 			posts[i].Spec.Category = v1alpha1.CategoryImage
@@ -260,7 +260,8 @@ func (b *b7) deliver(ctx context.Context, c crowd, due time.Time, before measure
 	for _, writes := range instant {
 		result.Writes += writes
 	}
-	return result, b.lateness(ctx, c, due, &result)
+	err = b.lateness(ctx, c, due, &result)
+	return result, err
 }
 
 // relevant returns the writes to posts and to leases.
@@ -275,7 +276,7 @@ func relevant(w measure.Writes) measure.Writes {
 
 // lateness reads from the platform when each post became visible. It fails unless each of them was published once.
 func (b *b7) lateness(ctx context.Context, c crowd, due time.Time, result *crowded) error {
-	published, err := b.shown(ctx, b.content.platforms)
+	published, err := b.shown(ctx, b.platforms)
 	if err != nil {
 		return err
 	}
