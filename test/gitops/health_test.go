@@ -221,7 +221,7 @@ func TestFluxExpressions(t *testing.T) {
 		switch {
 		case s.name == "posted":
 			want = "Current"
-		case strings.Contains(s.name, "failed"), strings.Contains(s.name, "breaks a rule"):
+		case strings.Contains(s.name, "failed"), strings.Contains(s.name, "invalid"):
 			want = "Failed"
 		}
 		if got != want {
