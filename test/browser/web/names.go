@@ -29,7 +29,7 @@ const (
 	groupWhen     = "When"
 	fieldText     = "Text"
 	// otherText is followed by the name of a platform, and opens the field for a separate text.
-	otherText  = "Another text for"
+	otherText  = "Different text for"
 	fieldTitle = "Title on YouTube"
 	// fieldPart is followed by the number of a thread's part.
 	fieldPart = "Part"
