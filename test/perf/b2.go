@@ -377,7 +377,7 @@ func (b *b2) awaitPrepared(ctx context.Context) error {
 	})
 }
 
-// unprepared returns the number of posts that are not prepared.
+// unprepared returns the number of posts with files that are not prepared.
 func (s *session) unprepared(ctx context.Context) (left int, err error) {
 	var list v1alpha1.PostList
 	for {
@@ -385,7 +385,8 @@ func (s *session) unprepared(ctx context.Context) (left int, err error) {
 			return 0, err
 		}
 		for i := range list.Items {
-			if !meta.IsStatusConditionTrue(list.Items[i].Status.Conditions, v1alpha1.ConditionPrepared) {
+			post := &list.Items[i]
+			if post.Spec.Category != v1alpha1.CategoryText && !meta.IsStatusConditionTrue(post.Status.Conditions, v1alpha1.ConditionPrepared) {
 				left++
 			}
 		}
