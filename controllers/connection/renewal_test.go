@@ -91,8 +91,12 @@ var _ = Describe("A renewal", func() {
 
 		Expect(newManager("three", k8s, platform).Reconcile(ctx, a.request())).Error().NotTo(HaveOccurred())
 		probe := a.probe(ctx)
-		Expect(newManager("one", k8s, platform).Reconcile(ctx, a.request())).Error().NotTo(HaveOccurred())
-		Expect(a.state(ctx)()).To(Equal("True Connected " + probe))
+		// The manager that lost may have been the last to write the status. Requested probes then have a minimum interval.
+		one := newManager("one", k8s, platform)
+		Eventually(func(g Gomega) {
+			g.Expect(one.Reconcile(ctx, a.request())).Error().NotTo(HaveOccurred())
+			g.Expect(a.state(ctx)()).To(Equal("True Connected " + probe))
+		}).Should(Succeed())
 	})
 
 	It("tells that the token is of Herald's app, which a Secret that people made does not", func(ctx SpecContext) {
