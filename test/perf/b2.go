@@ -370,9 +370,9 @@ func (b *b2) verify(ctx context.Context) error {
 }
 
 // awaitPrepared waits until all posts are prepared.
-func (b *b2) awaitPrepared(ctx context.Context) error {
+func (s *session) awaitPrepared(ctx context.Context) error {
 	return until(ctx, preparedEvery, "all posts are prepared", func(ctx context.Context) (bool, error) {
-		left, err := b.unprepared(ctx)
+		left, err := s.unprepared(ctx)
 		return left == 0, err
 	})
 }

@@ -76,12 +76,14 @@ type crowded struct {
 
 // b7 measures crowds.
 type b7 struct {
-	*b2
-	images map[string][]picture
+	*session
+	*content
+	// pictures are for a share of the posts, by namespace. content.images would be for all of them.
+	pictures map[string][]picture
 }
 
 func runB7(ctx context.Context, s *session, r *report, id string) error {
-	b := &b7{b2: &b2{session: s, id: id}}
+	b := &b7{session: s, content: s.texts(), pictures: map[string][]picture{}}
 	if err := s.prepare(ctx, func() error { return b.connect(ctx) }); err != nil {
 		return err
 	}
@@ -105,7 +107,6 @@ func runB7(ctx context.Context, s *session, r *report, id string) error {
 
 // connect adds accounts on X to the teams until there are b7Accounts, and uploads pictures.
 func (b *b7) connect(ctx context.Context) error {
-	b.content, b.images = b.texts(), map[string][]picture{}
 	b.teams = slices.Clone(b.connected)
 	files, err := b.stack.Store()
 	if err != nil {
@@ -122,7 +123,7 @@ func (b *b7) connect(ctx context.Context) error {
 			}
 			team.Connections = slices.Concat(team.Connections, more)
 		}
-		if b.images[team.Namespace], err = b.uploadPictures(ctx, files, team.Namespace, uint64(i*picturesPerTeam)); err != nil {
+		if b.pictures[team.Namespace], err = b.uploadPictures(ctx, files, team.Namespace, uint64(i*picturesPerTeam)); err != nil {
 			return err
 		}
 	}
@@ -178,7 +179,7 @@ func (b *b7) round(ctx context.Context, c crowd, n int) (result crowded, err err
 	if err := b.stack.Sandbox.Fault(ctx, slow); err != nil {
 		return result, err
 	}
-	before, err := b.session.writes(ctx)
+	before, err := b.writes(ctx)
 	if err != nil {
 		return result, err
 	}
@@ -206,9 +207,8 @@ func (b *b7) scheduleCrowd(ctx context.Context, c crowd, n int) (time.Time, erro
 		}
 		posts[i] = b.post(team, nth, due, fmt.Sprintf("crowd-%d-%d", n, i), nth%len(team.Connections))
 		if c.pictured > 0 && i%c.pictured == 0 {
-			images := b.images[team.Namespace]
-			posts[i].Spec.Category = v1alpha1.CategoryImage
-			posts[i].Spec.Image = &v1alpha1.ImageContent{MediaRefs: []v1alpha1.LocalReference{{Name: images[i%len(images)].name}}}
+			pictures := b.pictures[team.Namespace]
+			addPicture(posts[i], pictures[i%len(pictures)].name)
 		}
 	}
 	err := inParallel(ctx, posts, func(ctx context.Context, post *v1alpha1.Post) error { return b.stack.Kubernetes.Create(ctx, post) })
@@ -230,14 +230,14 @@ func (b *b7) deliver(ctx context.Context, c crowd, due time.Time, before measure
 	if err := waitUntil(ctx, due); err != nil {
 		return result, err
 	}
-	at, err := b.session.writes(ctx)
+	at, err := b.writes(ctx)
 	if err != nil {
 		return result, err
 	}
 	if err := waitUntil(ctx, due.Add(b7Early)); err != nil {
 		return result, err
 	}
-	early, err := b.session.writes(ctx)
+	early, err := b.writes(ctx)
 	if err != nil {
 		return result, err
 	}
@@ -245,7 +245,7 @@ func (b *b7) deliver(ctx context.Context, c crowd, due time.Time, before measure
 	if err != nil {
 		return result, err
 	}
-	after, err := b.session.writes(ctx)
+	after, err := b.writes(ctx)
 	if err != nil {
 		return result, err
 	}

@@ -154,8 +154,7 @@ func (c *content) post(team stack.Team, nth int, at time.Time, name string, acco
 		Spec: v1alpha1.PostSpec{Category: v1alpha1.CategoryText, ScheduledAt: v1alpha1.NewTimePtr(at)},
 	}
 	if shown := c.picture(team, nth); shown != "" {
-		post.Spec.Category = v1alpha1.CategoryImage
-		post.Spec.Image = &v1alpha1.ImageContent{MediaRefs: []v1alpha1.LocalReference{{Name: shown}}}
+		addPicture(post, shown)
 	}
 	for _, connection := range accounts {
 		post.Spec.Targets = append(post.Spec.Targets, v1alpha1.PostTarget{
@@ -164,4 +163,10 @@ func (c *content) post(team stack.Team, nth int, at time.Time, name string, acco
 		})
 	}
 	return post
+}
+
+// addPicture makes a post one of a picture.
+func addPicture(post *v1alpha1.Post, name string) {
+	post.Spec.Category = v1alpha1.CategoryImage
+	post.Spec.Image = &v1alpha1.ImageContent{MediaRefs: []v1alpha1.LocalReference{{Name: name}}}
 }
