@@ -86,7 +86,7 @@ func (r Row) Waiting(wait time.Duration) Row {
 	return r
 }
 
-// Of renews a token other than that of the table.
+// Of replaces the token to renew, which is otherwise the same for all rows.
 func (r Row) Of(old platforms.Token) Row {
 	r.old = old
 	return r

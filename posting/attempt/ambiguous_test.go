@@ -45,15 +45,10 @@ func refusal(class platforms.Class, message string) platforms.Result {
 	return platforms.Result{Outcome: platforms.Refused, Err: platforms.Errorf(class, "%s", message)}
 }
 
-func mustDo(t *testing.T, err error) {
-	t.Helper()
-	must.Succeed(t, err)
-}
-
 // confirmed records a lookup that finds nothing after a refusal.
 func confirmed(t *testing.T, target *v1alpha1.TargetStatus, after time.Duration) {
 	t.Helper()
-	mustDo(t, RecordLookup(target, platforms.LookupResult{}, weak(), v1alpha1.OnUnknownFail, 1, at(after)))
+	must.Succeed(t, RecordLookup(target, platforms.LookupResult{}, weak(), v1alpha1.OnUnknownFail, 1, at(after)))
 }
 
 func TestFailureInDoubt(t *testing.T) {
@@ -70,32 +65,32 @@ func TestFailureInDoubt(t *testing.T) {
 		{
 			"too late to send again", "it would be sent after its time, so a person must tell", claimed,
 			func(t *testing.T, target *v1alpha1.TargetStatus) {
-				mustDo(t, RecordLookupFailure(target, platforms.Errorf(platforms.ClassTransient, "busy"), timing, v1alpha1.OnUnknownRetry, at(2*time.Hour)))
+				must.Succeed(t, RecordLookupFailure(target, platforms.Errorf(platforms.ClassTransient, "busy"), timing, v1alpha1.OnUnknownRetry, at(2*time.Hour)))
 			}, "could not be looked up: busy", true, v1alpha1.ReasonOutcomeUnknown,
 		},
 		{
 			"the next try comes too late", "the pause before it ends behind the deadline", doubtful,
 			func(t *testing.T, target *v1alpha1.TargetStatus) {
 				target.TryUntil = timePtr(10*time.Minute + time.Millisecond)
-				mustDo(t, RecordLookup(target, platforms.LookupResult{}, weak(), v1alpha1.OnUnknownRetry, 1, at(10*time.Minute)))
+				must.Succeed(t, RecordLookup(target, platforms.LookupResult{}, weak(), v1alpha1.OnUnknownRetry, 1, at(10*time.Minute)))
 			}, "no proof on this platform", true, v1alpha1.ReasonOutcomeUnknown,
 		},
 		{
 			"waited past its time", "the first call may be online", doubted,
 			func(t *testing.T, target *v1alpha1.TargetStatus) {
-				mustDo(t, Fail(target, v1alpha1.Blocked{Reason: v1alpha1.ReasonConnectionNotReady, Problem: "the connection is gone", Remedy: "post again"}))
+				must.Succeed(t, Fail(target, v1alpha1.Blocked{Reason: v1alpha1.ReasonConnectionNotReady, Problem: "the connection is gone", Remedy: "post again"}))
 			}, "the connection is gone", true, v1alpha1.ReasonOutcomeUnknown,
 		},
 		{
 			"not prepared", "the first call may be online", doubted,
 			func(t *testing.T, target *v1alpha1.TargetStatus) {
-				mustDo(t, RecordNotPrepared(target, platforms.Errorf(platforms.ClassPermanent, "too large"), t0, at(11*time.Minute)))
+				must.Succeed(t, RecordNotPrepared(target, platforms.Errorf(platforms.ClassPermanent, "too large"), t0, at(11*time.Minute)))
 			}, "too large", true, v1alpha1.ReasonOutcomeUnknown,
 		},
 		{
 			"refused for good", "the second was; the first may be online", sentAgain,
 			func(t *testing.T, target *v1alpha1.TargetStatus) {
-				mustDo(t, Record(target, "a2", refusal(platforms.ClassPermanent, "no"), 1, at(11*time.Minute)))
+				must.Succeed(t, Record(target, "a2", refusal(platforms.ClassPermanent, "no"), 1, at(11*time.Minute)))
 				confirmed(t, target, 12*time.Minute)
 			}, "no", true, v1alpha1.ReasonOutcomeUnknown,
 		},
@@ -104,54 +99,54 @@ func TestFailureInDoubt(t *testing.T) {
 			func(t *testing.T, target *v1alpha1.TargetStatus) {
 				r := refusal(platforms.ClassRateLimited, "limited")
 				r.Err.RetryAt = at(3 * time.Hour)
-				mustDo(t, Record(target, "a2", r, 1, at(11*time.Minute)))
+				must.Succeed(t, Record(target, "a2", r, 1, at(11*time.Minute)))
 				confirmed(t, target, 12*time.Minute)
 			}, "limited", true, v1alpha1.ReasonOutcomeUnknown,
 		},
 		{
 			"refused for the moment, then for good", "the third attempt remembers the first as well", sentAgain,
 			func(t *testing.T, target *v1alpha1.TargetStatus) {
-				mustDo(t, Record(target, "a2", refusal(platforms.ClassTransient, "busy"), 1, at(11*time.Minute)))
+				must.Succeed(t, Record(target, "a2", refusal(platforms.ClassTransient, "busy"), 1, at(11*time.Minute)))
 				confirmed(t, target, 12*time.Minute)
-				mustDo(t, Open(target, claim("a3"), at(12*time.Minute)))
-				mustDo(t, Record(target, "a3", refusal(platforms.ClassPermanent, "no"), 1, at(12*time.Minute)))
+				must.Succeed(t, Open(target, claim("a3"), at(12*time.Minute)))
+				must.Succeed(t, Record(target, "a3", refusal(platforms.ClassPermanent, "no"), 1, at(12*time.Minute)))
 				confirmed(t, target, 13*time.Minute)
 			}, "no", true, v1alpha1.ReasonOutcomeUnknown,
 		},
 		{
 			"given up by the platform", "what it took second it gave up; the first may be online", sentAgain,
 			func(t *testing.T, target *v1alpha1.TargetStatus) {
-				mustDo(t, RecordLookup(target, platforms.LookupResult{Refused: platforms.Errorf(platforms.ClassPermanent, "no")}, weak(), v1alpha1.OnUnknownRetry, 1, at(time.Hour)))
+				must.Succeed(t, RecordLookup(target, platforms.LookupResult{Refused: platforms.Errorf(platforms.ClassPermanent, "no")}, weak(), v1alpha1.OnUnknownRetry, 1, at(time.Hour)))
 			}, "no", true, v1alpha1.ReasonOutcomeUnknown,
 		},
 		{
 			"absent by the word for the second alone", "that tells nothing about the first", sentAgain,
 			func(t *testing.T, target *v1alpha1.TargetStatus) {
 				target.Attempt.Lookups = requiredLookups - 1
-				mustDo(t, RecordLookup(target, platforms.LookupResult{Proof: true}, weak(), v1alpha1.OnUnknownRetry, 1, at(2*time.Hour)))
+				must.Succeed(t, RecordLookup(target, platforms.LookupResult{Proof: true}, weak(), v1alpha1.OnUnknownRetry, 1, at(2*time.Hour)))
 			}, "did not publish", true, v1alpha1.ReasonOutcomeUnknown,
 		},
 		{
 			"missing from a listing that proves nothing", "the first call may be online as well as the second", sentAgain,
 			func(t *testing.T, target *v1alpha1.TargetStatus) {
 				target.Attempt.Lookups = requiredLookups - 1
-				mustDo(t, RecordLookup(target, platforms.LookupResult{}, weak(), v1alpha1.OnUnknownFail, 1, at(2*time.Hour)))
+				must.Succeed(t, RecordLookup(target, platforms.LookupResult{}, weak(), v1alpha1.OnUnknownFail, 1, at(2*time.Hour)))
 			}, "no proof on this platform", true, v1alpha1.ReasonOutcomeUnknown,
 		},
 		{
 			"absent from a listing that proves it", "the look began with the first call, so that neither is there", sentAgain,
 			func(t *testing.T, target *v1alpha1.TargetStatus) {
 				target.Attempt.Lookups = requiredLookups - 1
-				mustDo(t, RecordLookup(target, platforms.LookupResult{}, timing, v1alpha1.OnUnknownRetry, 1, at(2*time.Hour)))
+				must.Succeed(t, RecordLookup(target, platforms.LookupResult{}, timing, v1alpha1.OnUnknownRetry, 1, at(2*time.Hour)))
 			}, "", false, v1alpha1.ReasonPlatformBusy,
 		},
 		{
 			"an earlier one was absent, and this one refused", "absence was proved: nothing is in doubt", claimed,
 			func(t *testing.T, target *v1alpha1.TargetStatus) {
 				target.Attempt.Lookups = requiredLookups - 1
-				mustDo(t, RecordLookup(target, platforms.LookupResult{}, timing, v1alpha1.OnUnknownRetry, 1, at(10*time.Minute)))
-				mustDo(t, Open(target, claim("a2"), at(11*time.Minute)))
-				mustDo(t, Record(target, "a2", refusal(platforms.ClassPermanent, "no"), 1, at(11*time.Minute)))
+				must.Succeed(t, RecordLookup(target, platforms.LookupResult{}, timing, v1alpha1.OnUnknownRetry, 1, at(10*time.Minute)))
+				must.Succeed(t, Open(target, claim("a2"), at(11*time.Minute)))
+				must.Succeed(t, Record(target, "a2", refusal(platforms.ClassPermanent, "no"), 1, at(11*time.Minute)))
 				confirmed(t, target, 12*time.Minute)
 			}, "", false, v1alpha1.ReasonRefused,
 		},
@@ -202,12 +197,12 @@ func answerable(t *testing.T, target *v1alpha1.TargetStatus) {
 	if !is(posted.Attempt.Outcome, v1alpha1.OutcomePosted) {
 		t.Errorf("posted: the attempt was %s and is %s", outcome, posted.Attempt.Outcome)
 	}
-	mustDo(t, Resolve(target, Resolution{}, 1, at(5*time.Hour), at(4*time.Hour)))
+	must.Succeed(t, Resolve(target, Resolution{}, 1, at(5*time.Hour), at(4*time.Hour)))
 	if !is(target.Attempt.Outcome, v1alpha1.OutcomeNotSent) {
 		t.Errorf("not-sent: the attempt was %s and is %s", outcome, target.Attempt.Outcome)
 	}
-	mustDo(t, Open(target, claim("a9"), at(4*time.Hour)))
-	mustDo(t, Record(target, "a9", refusal(platforms.ClassPermanent, "no"), 1, at(4*time.Hour)))
+	must.Succeed(t, Open(target, claim("a9"), at(4*time.Hour)))
+	must.Succeed(t, Record(target, "a9", refusal(platforms.ClassPermanent, "no"), 1, at(4*time.Hour)))
 	confirmed(t, target, 5*time.Hour)
 	if reasonOf(target) != v1alpha1.ReasonRefused {
 		t.Errorf("a person has answered for the calls before, and still the target is %s: %s", reasonOf(target), problemOf(target))
@@ -221,36 +216,36 @@ func TestDoubtAboutACard(t *testing.T) {
 		for i, id := range []string{"b1", "b2"} {
 			c := claim(id)
 			c.Card = 1
-			mustDo(t, Open(target, c, at(time.Duration(i+1)*10*time.Minute)))
+			must.Succeed(t, Open(target, c, at(time.Duration(i+1)*10*time.Minute)))
 			if i == 0 {
 				target.Attempt.Lookups = requiredLookups - 1
-				mustDo(t, RecordLookup(target, platforms.LookupResult{}, weak(), v1alpha1.OnUnknownRetry, 3, at(19*time.Minute)))
+				must.Succeed(t, RecordLookup(target, platforms.LookupResult{}, weak(), v1alpha1.OnUnknownRetry, 3, at(19*time.Minute)))
 			}
 		}
 		return target
 	}
 	t.Run("goes on after a person's answer", func(t *testing.T) {
 		target := second(t)
-		mustDo(t, Record(target, "b2", refusal(platforms.ClassPermanent, "no"), 3, at(21*time.Minute)))
+		must.Succeed(t, Record(target, "b2", refusal(platforms.ClassPermanent, "no"), 3, at(21*time.Minute)))
 		confirmed(t, target, 22*time.Minute)
 		if reasonOf(target) != v1alpha1.ReasonOutcomeUnknown || target.State != v1alpha1.TargetUndecided || NextCard(target) != 1 || target.ExternalURL != "https://x/id0" {
 			t.Fatalf("%s: %s", reasonOf(target), problemOf(target))
 		}
-		mustDo(t, Resolve(target, Resolution{ExternalID: "id1"}, 3, at(time.Hour), at(30*time.Minute)))
+		must.Succeed(t, Resolve(target, Resolution{ExternalID: "id1"}, 3, at(time.Hour), at(30*time.Minute)))
 		if target.State != v1alpha1.TargetPending || NextCard(target) != 2 || target.Attempt.Outcome != v1alpha1.OutcomeRefused {
 			t.Fatalf("%+v", target)
 		}
 		c := claim("c1")
 		c.Card = 2
-		mustDo(t, Open(target, c, at(30*time.Minute)))
+		must.Succeed(t, Open(target, c, at(30*time.Minute)))
 		if target.Attempt.UnknownSince != nil || target.Attempt.SearchFrom != nil {
 			t.Errorf("the third card has a doubt about the second: %+v", target.Attempt)
 		}
 	})
 	t.Run("ends with the card", func(t *testing.T) {
 		target := second(t)
-		mustDo(t, Record(target, "b2", platforms.Result{Outcome: platforms.Posted, ExternalID: "id1"}, 3, at(21*time.Minute)))
-		mustDo(t, Fail(target, v1alpha1.Blocked{Reason: v1alpha1.ReasonMissedSchedule, Problem: "too late"}))
+		must.Succeed(t, Record(target, "b2", platforms.Result{Outcome: platforms.Posted, ExternalID: "id1"}, 3, at(21*time.Minute)))
+		must.Succeed(t, Fail(target, v1alpha1.Blocked{Reason: v1alpha1.ReasonMissedSchedule, Problem: "too late"}))
 		if reasonOf(target) != v1alpha1.ReasonMissedSchedule {
 			t.Errorf("the second card is published; the third was never sent: %s", problemOf(target))
 		}
@@ -264,7 +259,7 @@ func TestAcceptedAfterAll(t *testing.T) {
 	closed := func(policy v1alpha1.UnknownOutcomePolicy) func(*testing.T) *v1alpha1.TargetStatus {
 		return func(t *testing.T) *v1alpha1.TargetStatus {
 			target := doubtful(t)
-			mustDo(t, RecordLookup(target, platforms.LookupResult{}, weak(), policy, 1, at(10*time.Minute)))
+			must.Succeed(t, RecordLookup(target, platforms.LookupResult{}, weak(), policy, 1, at(10*time.Minute)))
 			return target
 		}
 	}
@@ -285,7 +280,7 @@ func TestAcceptedAfterAll(t *testing.T) {
 		}, taken, ErrSuperseded},
 		{"a person has answered", "it was not sent, says who looked", func(t *testing.T) *v1alpha1.TargetStatus {
 			target := closed(v1alpha1.OnUnknownFail)(t)
-			mustDo(t, Resolve(target, Resolution{}, 1, at(time.Hour), at(11*time.Minute)))
+			must.Succeed(t, Resolve(target, Resolution{}, 1, at(time.Hour), at(11*time.Minute)))
 			return target
 		}, taken, ErrSuperseded},
 		{"sent again", "the entry speaks of another call", sentAgain, taken, ErrSuperseded},
@@ -312,7 +307,7 @@ func TestAcceptedAfterAll(t *testing.T) {
 			if err := Open(target, claim("a2"), at(time.Hour)); !errors.Is(err, ErrOpen) {
 				t.Errorf("sent again: %v (%s)", err, tt.reason)
 			}
-			mustDo(t, Record(target, "a1", taken, 1, at(21*time.Minute)))
+			must.Succeed(t, Record(target, "a1", taken, 1, at(21*time.Minute)))
 		})
 	}
 }
@@ -320,7 +315,7 @@ func TestAcceptedAfterAll(t *testing.T) {
 func TestRecordIDs(t *testing.T) {
 	unknown := func(t *testing.T) *v1alpha1.TargetStatus {
 		target := doubtful(t)
-		mustDo(t, RecordLookup(target, platforms.LookupResult{}, weak(), v1alpha1.OnUnknownFail, 1, at(10*time.Minute)))
+		must.Succeed(t, RecordLookup(target, platforms.LookupResult{}, weak(), v1alpha1.OnUnknownFail, 1, at(10*time.Minute)))
 		return target
 	}
 	posted := platforms.Result{Outcome: platforms.Posted, ExternalID: "7", ExternalURL: "u"}

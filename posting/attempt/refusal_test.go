@@ -10,6 +10,7 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/test/must"
 )
 
 // confirming returns the timing for a platform with an unreliable listing that lags ten seconds after a refused call.
@@ -30,7 +31,7 @@ func refusedOf(t *testing.T, target *v1alpha1.TargetStatus, class platforms.Clas
 	t.Helper()
 	r := refusal(class, "no")
 	r.Err.RetryAt = retryAt
-	mustDo(t, Record(target, "a1", r, 1, at(time.Second)))
+	must.Succeed(t, Record(target, "a1", r, 1, at(time.Second)))
 	if !IsRefused(target.Attempt) {
 		t.Fatalf("a refusal is a claim, and the attempt stays open: %+v", target.Attempt)
 	}
@@ -102,7 +103,7 @@ func TestRefusalIsConfirmed(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			target := refusedAt(t, tt.class, tt.retryAt)
-			mustDo(t, RecordLookup(target, tt.found, confirming(), v1alpha1.OnUnknownRetry, 1, at(tt.asked)))
+			must.Succeed(t, RecordLookup(target, tt.found, confirming(), v1alpha1.OnUnknownRetry, 1, at(tt.asked)))
 			if target.Attempt.Outcome != tt.outcome || target.State != tt.state || reasonOf(target) != tt.waits || !target.NextTryAt.Equal(tt.next) {
 				t.Errorf("outcome %q, state %q, reason %q, next %v; want %q, %q, %q, %v (%s)",
 					target.Attempt.Outcome, target.State, reasonOf(target), target.NextTryAt, tt.outcome, tt.state, tt.waits, tt.next, tt.reason)
@@ -205,7 +206,7 @@ func TestRefusalThatCannotBeConfirmed(t *testing.T) {
 			target = refusedOf(t, target, tt.class, tt.retryAt)
 			failure := platforms.Errorf(tt.asked, "cannot be asked")
 			failure.RetryAt = tt.askAt
-			mustDo(t, RecordLookupFailure(target, failure, confirming(), v1alpha1.OnUnknownRetry, at(tt.after)))
+			must.Succeed(t, RecordLookupFailure(target, failure, confirming(), v1alpha1.OnUnknownRetry, at(tt.after)))
 			if target.State != tt.state || reasonOf(target) != tt.waits || !target.NextTryAt.Equal(tt.next) {
 				t.Errorf("%s (%s), next %v: %q, want %s (%s), next %v (%s)",
 					target.State, reasonOf(target), target.NextTryAt, problemOf(target), tt.state, tt.waits, tt.next, tt.reason)
@@ -226,12 +227,12 @@ func TestRefusalOutlivesItsPause(t *testing.T) {
 	if first := NextLookup(target, confirming()); !first.Equal(at(time.Hour)) {
 		t.Fatalf("it is asked at %s, and a question prolongs the limit", first)
 	}
-	mustDo(t, RecordLookupFailure(target, platforms.Errorf(platforms.ClassTransient, "away"), confirming(), v1alpha1.OnUnknownFail, at(time.Hour)))
+	must.Succeed(t, RecordLookupFailure(target, platforms.Errorf(platforms.ClassTransient, "away"), confirming(), v1alpha1.OnUnknownFail, at(time.Hour)))
 	again := NextLookup(target, confirming())
 	if !IsRefused(target.Attempt) || again.Before(at(time.Hour)) {
 		t.Fatalf("the first question had no answer: %+v, asked again at %s", target.Attempt, again)
 	}
-	mustDo(t, RecordLookup(target, platforms.LookupResult{Matches: 1, ExternalID: "7"}, confirming(), v1alpha1.OnUnknownFail, 1, again))
+	must.Succeed(t, RecordLookup(target, platforms.LookupResult{Matches: 1, ExternalID: "7"}, confirming(), v1alpha1.OnUnknownFail, 1, again))
 	if target.State != v1alpha1.TargetPosted || target.ExternalID != "7" {
 		t.Errorf("it was published all the same: %+v", target)
 	}
@@ -252,7 +253,7 @@ func TestRefusalWithoutProofWaitsForTheListing(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			target := refusedAt(t, platforms.ClassPermanent, time.Time{})
-			mustDo(t, RecordLookup(target, tt.found, timing, v1alpha1.OnUnknownFail, 1, at(13*time.Second)))
+			must.Succeed(t, RecordLookup(target, tt.found, timing, v1alpha1.OnUnknownFail, 1, at(13*time.Second)))
 			if IsOpen(target.Attempt) != tt.open || !target.NextTryAt.Equal(tt.next) {
 				t.Errorf("open %t, next %v; want %t, %v (%s)", IsOpen(target.Attempt), target.NextTryAt, tt.open, tt.next, tt.reason)
 			}
@@ -274,7 +275,7 @@ func TestRefusedAndKnownUnpublished(t *testing.T) {
 			target := claimed(t)
 			r := refusal(tt.class, "no")
 			r.Unpublished = true
-			mustDo(t, Record(target, "a1", r, 1, at(time.Second)))
+			must.Succeed(t, Record(target, "a1", r, 1, at(time.Second)))
 			if IsOpen(target.Attempt) != tt.open {
 				t.Errorf("open %t, want %t (%s)", !tt.open, tt.open, tt.reason)
 			}
@@ -284,11 +285,11 @@ func TestRefusedAndKnownUnpublished(t *testing.T) {
 
 func TestRefusalRecordedTwice(t *testing.T) {
 	target := refusedAt(t, platforms.ClassPermanent, time.Time{})
-	mustDo(t, Record(target, "a1", refusal(platforms.ClassPermanent, "no"), 1, at(time.Minute)))
+	must.Succeed(t, Record(target, "a1", refusal(platforms.ClassPermanent, "no"), 1, at(time.Minute)))
 	if !target.Attempt.EndedAt.Equal(timePtr(time.Second)) {
 		t.Errorf("the same result changes nothing: ended at %v", target.Attempt.EndedAt)
 	}
-	mustDo(t, Record(target, "a1", platforms.Result{Outcome: platforms.Posted, ExternalID: "7"}, 1, at(time.Minute)))
+	must.Succeed(t, Record(target, "a1", platforms.Result{Outcome: platforms.Posted, ExternalID: "7"}, 1, at(time.Minute)))
 	if target.State != v1alpha1.TargetPosted || target.ExternalID != "7" {
 		t.Errorf("an id is entered whatever was entered before: %+v", target)
 	}
@@ -296,7 +297,7 @@ func TestRefusalRecordedTwice(t *testing.T) {
 
 func TestRefusedPostThatGoes(t *testing.T) {
 	target := refusedAt(t, platforms.ClassPermanent, time.Time{})
-	mustDo(t, Abandon(target, at(time.Minute)))
+	must.Succeed(t, Abandon(target, at(time.Minute)))
 	if target.State != v1alpha1.TargetUndecided || target.Attempt.Outcome != v1alpha1.OutcomeUnknown {
 		t.Errorf("%s (%s): it may be published, which an object of the same name has to know", target.State, target.Attempt.Outcome)
 	}
@@ -306,7 +307,7 @@ func TestSearchReachesBack(t *testing.T) {
 	t.Run("to a refused attempt", func(t *testing.T) {
 		target := refusedAt(t, platforms.ClassTransient, time.Time{})
 		confirmed(t, target, time.Minute)
-		mustDo(t, Open(target, claim("a2"), at(5*time.Minute)))
+		must.Succeed(t, Open(target, claim("a2"), at(5*time.Minute)))
 		if got := SearchFrom(target.Attempt); !got.Equal(t0.Add(-searchMargin)) {
 			t.Errorf("the search begins at %s, want the first attempt's start", got)
 		}
@@ -315,7 +316,7 @@ func TestSearchReachesBack(t *testing.T) {
 		target := &v1alpha1.TargetStatus{State: v1alpha1.TargetPending}
 		c := claim("a1")
 		c.SentBefore = at(-time.Hour)
-		mustDo(t, Open(target, c, t0))
+		must.Succeed(t, Open(target, c, t0))
 		if !target.Attempt.SearchFrom.Equal(timePtr(-time.Hour)) {
 			t.Errorf("the search begins at %v", target.Attempt.SearchFrom)
 		}

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"unicode"
 
+	"github.com/herald-social/herald/test/must"
 	"github.com/herald-social/herald/test/oddfiles"
 )
 
@@ -78,7 +79,7 @@ func TestFolders(t *testing.T) {
 	_, table, _ := strings.Cut(pages(t)["docs/testing.md"], "### The folders of `test`")
 	table, _, _ = strings.Cut(table, "\n#")
 	folders, err := os.ReadDir(filepath.Join(root, "test"))
-	do(t, err)
+	must.Succeed(t, err)
 	for _, folder := range folders {
 		if folder.IsDir() && !strings.Contains(table, "`"+folder.Name()+"`") {
 			t.Errorf("docs/testing.md does not list the folder test/%s", folder.Name())
@@ -89,7 +90,7 @@ func TestFolders(t *testing.T) {
 // TestPageLengths limits the length of pages that people write.
 func TestPageLengths(t *testing.T) {
 	attributes, err := os.ReadFile(filepath.Join(root, ".gitattributes"))
-	do(t, err)
+	must.Succeed(t, err)
 	generated := map[string]bool{}
 	for _, line := range generatedPage.FindAllStringSubmatch(string(attributes), -1) {
 		generated[line[1]] = true
@@ -167,7 +168,7 @@ func TestOddFiles(t *testing.T) {
 	}
 	file := filepath.Join(root, "docs", "odd-files.md")
 	page, err := os.ReadFile(file)
-	do(t, err)
+	must.Succeed(t, err)
 	const begin, end = "<!-- odd files -->\n", "<!-- end of odd files -->\n"
 	before, rest, begun := strings.Cut(string(page), begin)
 	table, after, ended := strings.Cut(rest, end)
@@ -175,7 +176,7 @@ func TestOddFiles(t *testing.T) {
 	case !begun || !ended:
 		t.Fatalf("docs/odd-files.md has no part between %q and %q", begin, end)
 	case *update:
-		do(t, os.WriteFile(file, []byte(before+begin+want+end+after), 0o600))
+		must.Succeed(t, os.WriteFile(file, []byte(before+begin+want+end+after), 0o600))
 	case table != want:
 		t.Error("the table of docs/odd-files.md differs from the rows of test/oddfiles: run `make generate`")
 	}

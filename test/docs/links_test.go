@@ -16,6 +16,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/herald-social/herald/test/must"
 )
 
 const (
@@ -64,7 +66,7 @@ func texts(t *testing.T, suffix string) map[string]string {
 		found[at] = string(text)
 		return err
 	})
-	do(t, err)
+	must.Succeed(t, err)
 	return found
 }
 

@@ -32,19 +32,19 @@ func TestPictures(t *testing.T) {
 	// One per day, so the calendar has space for all.
 	plans := map[int]string{1: "The new menu", 2: "Meet the bakers", 4: "Friday: live music", 5: "We open at ten", 8: "A look behind the counter"}
 	for days, text := range plans {
-		do(t, site.Compose(web.Draft{Kind: web.Text, Targets: accounts("X", "Threads"), Text: text}))
-		do(t, site.Schedule(time.Now().AddDate(0, 0, days)))
+		must.Succeed(t, site.Compose(web.Draft{Kind: web.Text, Targets: accounts("X", "Threads"), Text: text}))
+		must.Succeed(t, site.Schedule(time.Now().AddDate(0, 0, days)))
 	}
-	do(t, site.Compose(web.Draft{
+	must.Succeed(t, site.Compose(web.Draft{
 		Kind: web.Image, Targets: accounts("X", "Instagram"), Files: []string{seaside(t)},
 		Text: "From Saturday on we are open again. Come by for a coffee with a view! #reopening",
 	}))
-	do(t, site.Page.WaitFor("the previews are there", `document.querySelectorAll("#check img").length >= 2`))
+	must.Succeed(t, site.Page.WaitFor("the previews are there", `document.querySelectorAll("#check img").length >= 2`))
 	screenshot(t, site.Page, "composer")
-	do(t, site.Publish())
-	do(t, site.Page.WaitText("Posted"))
+	must.Succeed(t, site.Publish())
+	must.Succeed(t, site.Page.WaitText("Posted"))
 	screenshot(t, site.Page, "post")
-	do(t, site.Calendar())
+	must.Succeed(t, site.Calendar())
 	screenshot(t, site.Page, "calendar")
 }
 
@@ -52,32 +52,27 @@ func TestPictures(t *testing.T) {
 func signedIn(t *testing.T) web.Site {
 	t.Helper()
 	checkout, err := filepath.Abs(root)
-	do(t, err)
+	must.Succeed(t, err)
 	herald, err := stack.Start(t.Context(), stack.Options{
 		Checkout: checkout, Assets: os.Getenv("KUBEBUILDER_ASSETS"), Dir: t.TempDir(), Out: t.Output(),
 	})
-	do(t, err)
+	must.Succeed(t, err)
 	t.Cleanup(func() {
 		if err := herald.Stop(); err != nil {
 			t.Error(err)
 		}
 	})
 	browser, err := chrome.Start(t.Context())
-	do(t, err)
+	must.Succeed(t, err)
 	t.Cleanup(browser.Close)
 	page, err := browser.NewPage(chrome.Options{})
-	do(t, err)
+	must.Succeed(t, err)
 	t.Cleanup(page.Close)
 	zone, err := time.LoadLocation("Europe/Berlin")
-	do(t, err)
-	site := web.Site{Page: page, URL: herald.Site(), Zone: zone}
-	do(t, site.SignIn(herald.Variable("HERALD_SIGNIN_URL")))
-	return site
-}
-
-func do(t *testing.T, err error) {
-	t.Helper()
 	must.Succeed(t, err)
+	site := web.Site{Page: page, URL: herald.Site(), Zone: zone}
+	must.Succeed(t, site.SignIn(herald.Variable("HERALD_SIGNIN_URL")))
+	return site
 }
 
 // accounts returns the demo team's accounts on platforms.
@@ -109,9 +104,9 @@ func seaside(t *testing.T) string {
 	fill(image.Rect(0, 640, 1200, 700), color.RGBA{R: 90, G: 160, B: 185, A: 255})
 	fill(image.Rect(0, 700, 1200, 900), color.RGBA{R: 226, G: 196, B: 150, A: 255})
 	var encoded bytes.Buffer
-	do(t, png.Encode(&encoded, photo))
+	must.Succeed(t, png.Encode(&encoded, photo))
 	file := filepath.Join(t.TempDir(), "sea.png")
-	do(t, os.WriteFile(file, encoded.Bytes(), 0o600))
+	must.Succeed(t, os.WriteFile(file, encoded.Bytes(), 0o600))
 	return file
 }
 
@@ -119,11 +114,11 @@ func seaside(t *testing.T) string {
 func screenshot(t *testing.T, page *chrome.Page, name string) {
 	t.Helper()
 	_, err := chrome.Eval[any](page, "scrollTo(0, 0)")
-	do(t, err)
+	must.Succeed(t, err)
 	taken, err := page.Screenshot()
-	do(t, err)
+	must.Succeed(t, err)
 	whole, err := png.Decode(bytes.NewReader(taken))
-	do(t, err)
+	must.Succeed(t, err)
 	picture := image.NewNRGBA(whole.Bounds().Intersect(image.Rect(0, 0, int(chrome.Light.Width), whole.Bounds().Max.Y)))
 	draw.Draw(picture, picture.Bounds(), whole, whole.Bounds().Min, draw.Src)
 	for i, value := range picture.Pix {
@@ -132,10 +127,10 @@ func screenshot(t *testing.T, page *chrome.Page, name string) {
 		}
 	}
 	var encoded bytes.Buffer
-	do(t, (&png.Encoder{CompressionLevel: png.BestCompression}).Encode(&encoded, picture))
+	must.Succeed(t, (&png.Encoder{CompressionLevel: png.BestCompression}).Encode(&encoded, picture))
 	if encoded.Len() > maxPicture {
 		t.Errorf("the picture %s takes %d bytes; %d are the most", name, encoded.Len(), maxPicture)
 	}
-	do(t, os.MkdirAll(*pictures, 0o755))
-	do(t, os.WriteFile(filepath.Join(*pictures, name+".png"), encoded.Bytes(), 0o644))
+	must.Succeed(t, os.MkdirAll(*pictures, 0o755))
+	must.Succeed(t, os.WriteFile(filepath.Join(*pictures, name+".png"), encoded.Bytes(), 0o644))
 }

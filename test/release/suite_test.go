@@ -243,7 +243,7 @@ func (c *collector) of(trace string) []string {
 	return slices.Clone(c.spans[trace])
 }
 
-// said returns everything received.
+// said returns the text of all exported traces.
 func (c *collector) said() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -154,7 +154,7 @@ func (f *film) keys(b box) map[uint32]bool {
 	return found
 }
 
-// namesPlace reports whether a key stands for a location: com.apple.quicktime.location.ISO6709, location-eng.
+// namesPlace reports whether a key is that of a location: com.apple.quicktime.location.ISO6709, location-eng.
 func namesPlace(key string) bool {
 	key = strings.ToLower(key)
 	return strings.Contains(key, "location") || strings.Contains(key, "gps") || namesCoordinates(key)
