@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// is is the expected content of an answer: its status and facts, as in want.
+// is lists the expected status of an answer and the expected facts, as in want.
 type is []any
 
 // row is a request, the expected answer, and the reason for that answer. send is the part of the request that differs between the rows.
