@@ -1,5 +1,3 @@
-# syntax=docker/dockerfile:1
-
 # The images for those who have Docker: `docker build --target herald .`, and in its place herald-ffmpeg, herald-sandbox or
 # herald-store. They hold the same files as those of `make image`, which needs no Docker and gives the same bytes each time.
 #
@@ -12,7 +10,9 @@ ARG REVISION=
 ARG CREATED=1970-01-01T00:00:00Z
 
 # Go cross-compiles, and no program of the image is run: the build needs no emulator.
-FROM --platform=$BUILDPLATFORM golang:1.26.8-trixie AS build
+# The digest is that of the tag's index of architectures. After a change of the version, print the new one with
+# `docker buildx imagetools inspect golang:<version>-trixie`.
+FROM --platform=$BUILDPLATFORM golang:1.26.8-trixie@sha256:bdca99a00bc16590cb1a0bb4e698f5fc5d6a64e4d5eef13d9f18a0ee08e5fa65 AS build
 WORKDIR /src
 COPY . .
 ARG TARGETARCH

@@ -138,13 +138,13 @@ func TestUnpack(t *testing.T) {
 }
 
 // TestToolchain checks that go.mod, the modules whose programs are in images, and the Dockerfile pin the same patch
-// version of Go, whatever version the build machine has.
+// version of Go, whatever version the build machine has. The Dockerfile also pins the image's digest, since a tag can move.
 func TestToolchain(t *testing.T) {
 	t.Parallel()
 	found := map[string]string{}
 	for file, pattern := range map[string]string{
 		"../../go.mod": `(?m)^toolchain go(\S+)$`, "go.mod": `(?m)^toolchain go(\S+)$`, "../store/go.mod": `(?m)^toolchain go(\S+)$`,
-		"../../Dockerfile": `golang:(\d+\.\d+\.\d+)-trixie`,
+		"../../Dockerfile": `golang:(\d+\.\d+\.\d+)-trixie@sha256:[0-9a-f]{64} `,
 	} {
 		text, err := os.ReadFile(file)
 		if err != nil {
@@ -152,7 +152,7 @@ func TestToolchain(t *testing.T) {
 		}
 		match := regexp.MustCompile(pattern).FindSubmatch(text)
 		if match == nil {
-			t.Errorf("%s names no patch version of Go", file)
+			t.Errorf("%s pins no version of Go: nothing in it matches %s", file, pattern)
 			continue
 		}
 		found[string(match[1])] = file
