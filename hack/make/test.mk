@@ -38,9 +38,9 @@ test-integration: ## Run the suites against a real kube-apiserver and etcd (RACE
 
 .PHONY: test-oldest
 test-oldest: $(BIN)/oldest/kube-apiserver ## Run the same suites against the oldest Kubernetes that Herald supports
-	@$(MAKE) controlplane $(BIN)/kubectl
+	@$(MAKE) controlplane
 	cp -u $(BIN)/etcd $(BIN)/oldest/etcd
-	KUBEBUILDER_ASSETS=$(BIN)/oldest $(go_test) -count=1 $$($(suites))
+	$(MAKE) test-integration ASSETS=$(BIN)/oldest
 
 # The package's files are unpacked instead of installed, so root is not needed.
 .PHONY: prometheus
