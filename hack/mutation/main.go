@@ -151,7 +151,19 @@ func (s *suite) run(ctx context.Context, number int) ([]byte, error) {
 	command := exec.CommandContext(ctx, "sh", "-c", limited)
 	command.Dir = s.dir
 	command.Env = append(os.Environ(), fmt.Sprintf("%s=%d", variable, number))
-	return command.CombinedOutput()
+	// Tests that crash leave the programs that they started. These would hold the output open, and run until the next boot.
+	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	command.WaitDelay = time.Second
+	command.Cancel = func() error { return syscall.Kill(-command.Process.Pid, syscall.SIGKILL) }
+	out, err := command.CombinedOutput()
+	if command.Process != nil {
+		// This fails if the group has already ended.
+		_ = syscall.Kill(-command.Process.Pid, syscall.SIGKILL)
+	}
+	if errors.Is(err, exec.ErrWaitDelay) {
+		err = nil // the tests passed
+	}
+	return out, err
 }
 
 // tryAll runs the tests on every mutant, as many at a time as there are processors.
