@@ -91,8 +91,8 @@ func (t *team) record(ctx context.Context, post *v1alpha1.Post) {
 	Expect(archive.New(files).Put(ctx, archive.Team{Namespace: t.namespace, Name: t.resource.Name}, post.Name, func([]byte) ([]byte, error) { return data, nil })).To(Succeed())
 }
 
-// leave deletes posts, as the manager does after archiving them.
-func (t *team) leave(ctx context.Context, ids ...string) {
+// removeArchived deletes posts, as the manager does after archiving them.
+func (t *team) removeArchived(ctx context.Context, ids ...string) {
 	GinkgoHelper()
 	for _, id := range ids {
 		post := t.stored(ctx, id)
@@ -147,11 +147,11 @@ var _ = Describe("posts that left the cluster", func() {
 		before := t.answers(ctx, ids)
 		t.archive(ctx, ids[:5]...)
 		Expect(t.answers(ctx, ids)).To(Equal(before), "archived, and in the cluster as well")
-		t.leave(ctx, ids[:3]...)
+		t.removeArchived(ctx, ids[:3]...)
 		Consistently(func() map[string]string { return t.answers(ctx, ids) }).WithTimeout(2*time.Second).Should(Equal(before), "some have left")
-		t.leave(ctx, ids[3:5]...)
+		t.removeArchived(ctx, ids[3:5]...)
 		t.archive(ctx, ids[5:]...)
-		t.leave(ctx, ids[5:]...)
+		t.removeArchived(ctx, ids[5:]...)
 		Consistently(func() map[string]string { return t.answers(ctx, ids) }).WithTimeout(2*time.Second).Should(Equal(before), "all have left")
 
 		By("asking a server that has just started")
@@ -167,14 +167,14 @@ var _ = Describe("posts that left the cluster", func() {
 		cancel := t.call(ctx, "DELETE", "/posts/"+ids[0], "")
 		Expect(cancel.status).To(Equal(http.StatusConflict))
 		t.archive(ctx, ids[0])
-		t.leave(ctx, ids[0])
+		t.removeArchived(ctx, ids[0])
 		Eventually(func() string { return t.call(ctx, "DELETE", "/posts/"+ids[0], "").body }).Should(Equal(cancel.body))
 		Expect(newTeam(ctx).call(ctx, "GET", "/posts/"+ids[0], "").status).To(Equal(http.StatusNotFound))
 	})
 
 	It("are answered 503, with a time to come back, by a server that cannot reach the store", func(ctx context.Context) {
 		t.archive(ctx, ids[0])
-		t.leave(ctx, ids[0])
+		t.removeArchived(ctx, ids[0])
 		t.resource.Status.Archive = &v1alpha1.TeamArchive{Posts: 1, Revision: 1} // as the manager writes it
 		Expect(admin.Status().Update(ctx, t.resource)).To(Succeed())
 		config := storetest.Start(GinkgoT())
@@ -201,7 +201,7 @@ var _ = Describe("posts that left the cluster", func() {
 		first := as[postBody](send()).Data.ID
 		t.finish(ctx, first, false)
 		t.archive(ctx, first)
-		t.leave(ctx, first)
+		t.removeArchived(ctx, first)
 		again := send()
 		Expect(again.status).To(Equal(http.StatusCreated), again.body)
 		Expect(as[postBody](again).Data.ID).To(Equal(first))
@@ -223,7 +223,7 @@ var _ = Describe("posts that left the cluster", func() {
 			s.Phase, s.Targets = v1alpha1.PhaseProcessing, []v1alpha1.TargetStatus{out}
 		})).To(Succeed())
 		t.record(ctx, t.stored(ctx, first))
-		t.leave(ctx, first)
+		t.removeArchived(ctx, first)
 		again := send(onBoth("stop it"))
 		again.mustFail(http.StatusConflict, "CONFLICT", "was deleted while it was being published")
 		Expect(again.body).To(ContainSubstring(first))
@@ -234,7 +234,7 @@ var _ = Describe("posts that left the cluster", func() {
 
 	It("are gone when their time is over, though the sweep is late", func(ctx context.Context) {
 		t.archive(ctx, ids[0])
-		t.leave(ctx, ids[0])
+		t.removeArchived(ctx, ids[0])
 		Expect(t.call(ctx, "GET", "/posts/"+ids[0], "").status).To(Equal(http.StatusOK))
 		t.resource.Spec.Retention = v1alpha1.TeamRetention{InCluster: &v1alpha1.Duration{}, Archived: &v1alpha1.Duration{}}
 		Expect(admin.Update(ctx, t.resource)).To(Succeed())

@@ -158,7 +158,7 @@ var _ = Describe("The budget of a team", func() {
 			ObjectMeta: metav1.ObjectMeta{Namespace: exact.namespace, Name: v1alpha1.BudgetQuota},
 			Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{"count/posts.social.herald.dev": resource.MustParse(fmt.Sprint(limit))}},
 		})).To(Succeed())
-		counted(ctx, exact.namespace, nil)
+		setQuotaUsage(ctx, exact.namespace, nil)
 		await(ctx, exact.namespace)
 		Expect(burst(replicas, exact)).To(Equal(limit))
 	})
@@ -225,11 +225,11 @@ func await(ctx context.Context, namespace string) {
 		used := q.Status.Used["count/posts.social.herald.dev"]
 		g.Expect(used.IsZero()).To(BeFalse(), "a create is counted; what is deleted stays counted without Kubernetes' controller")
 	}).Should(Succeed())
-	counted(ctx, namespace, nil)
+	setQuotaUsage(ctx, namespace, nil)
 }
 
-// counted writes a ResourceQuota's usage, in place of Kubernetes' controller.
-func counted(ctx context.Context, namespace string, used map[string]string) {
+// setQuotaUsage writes a ResourceQuota's usage, in place of Kubernetes' controller.
+func setQuotaUsage(ctx context.Context, namespace string, used map[string]string) {
 	GinkgoHelper()
 	var q corev1.ResourceQuota
 	Expect(admin.Get(ctx, types.NamespacedName{Namespace: namespace, Name: v1alpha1.BudgetQuota}, &q)).To(Succeed())
@@ -258,13 +258,13 @@ var _ = Describe("The ResourceQuota of a team", func() {
 		t := newTeam(ctx)
 		t.connect(ctx, "acme-x", v1alpha1.PlatformX)
 		bound(ctx, t)
-		counted(ctx, t.namespace, map[string]string{posts: "1"})
+		setQuotaUsage(ctx, t.namespace, map[string]string{posts: "1"})
 		create := func() reply { GinkgoHelper(); return t.call(ctx, "POST", "/posts", text("acme-x", "a", draft)) }
 		var refused reply
 		Eventually(func() int { refused = create(); return refused.status }).Should(Equal(http.StatusForbidden))
 		refused.mustFail(403, "SUBSCRIPTION_REQUIRED", "the team's budget allows 2 stored posts, finished and cancelled ones counted; 2 are used and this needs 1 more. "+
 			fmt.Sprintf("Delete posts that are no longer needed (kubectl delete post), or have an administrator raise spec.budget.posts of Team %q.", t.namespace))
-		counted(ctx, t.namespace, map[string]string{media: "1"})
+		setQuotaUsage(ctx, t.namespace, map[string]string{media: "1"})
 		var files reply
 		Eventually(func() int {
 			files = t.call(ctx, "POST", "/media/upload-url", announce(10))
@@ -324,7 +324,7 @@ var _ = Describe("The ResourceQuota of a team", func() {
 			}()
 		}
 		Consistently(answers, 300*time.Millisecond).ShouldNot(Receive())
-		counted(ctx, t.namespace, nil)
+		setQuotaUsage(ctx, t.namespace, nil)
 		for range 2 {
 			var answer reply
 			Eventually(answers).Should(Receive(&answer))

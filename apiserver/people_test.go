@@ -94,7 +94,7 @@ var _ = Describe("what people do", func() {
 		return t.stored(ctx, made.ID)
 	}
 	month := func(at time.Time) (used int32) {
-		for _, u := range t.counts(context.Background()) {
+		for _, u := range t.usages(context.Background()) {
 			if u.Spec.Period == at.UTC().Format("2006-01") {
 				used = u.Status.Used
 			}

@@ -43,8 +43,8 @@ func treeOf(cards int, more string, connections ...string) string {
 	return fmt.Sprintf(`{"category":"tree","targets":[%s],"tree_cards":[%s]%s}`, strings.Join(targets, ","), strings.Join(texts, ","), more)
 }
 
-// counts returns the team's Usages.
-func (t *team) counts(ctx context.Context) []v1alpha1.Usage {
+// usages returns the team's Usages.
+func (t *team) usages(ctx context.Context) []v1alpha1.Usage {
 	GinkgoHelper()
 	var found v1alpha1.UsageList
 	Expect(admin.List(ctx, &found, client.InNamespace(t.namespace))).To(Succeed())
@@ -148,9 +148,9 @@ var _ = Describe("The starter plan's 30 posts to X a month", func() {
 		free.connect(ctx, "acme-x", v1alpha1.PlatformX)
 		free.create(ctx, treeOf(31, inMarch, "acme-x"))
 		free.create(ctx, text("acme-x", "a", inMarch))
-		Expect(free.counts(ctx)).To(BeEmpty())
+		Expect(free.usages(ctx)).To(BeEmpty())
 		t.create(ctx, text("acme-x", "a", inMarch))
-		counts := t.counts(ctx)
+		counts := t.usages(ctx)
 		Expect(counts).To(HaveLen(1))
 		Expect(counts[0].Spec).To(Equal(v1alpha1.UsageSpec{Resource: v1alpha1.ResourceXPosts, Period: "2199-03"}))
 		Expect([]int32{counts[0].Status.Used, counts[0].Status.Limit}).To(Equal([]int32{1, 30}))

@@ -80,8 +80,8 @@ func (t *team) accepted(ctx context.Context, id string) func() string {
 	}
 }
 
-// tells sets the privacy levels of a TikTok account.
-func (t *team) tells(ctx context.Context, connection string, levels ...string) {
+// setPrivacyLevels sets the privacy levels of a TikTok account.
+func (t *team) setPrivacyLevels(ctx context.Context, connection string, levels ...string) {
 	GinkgoHelper()
 	c := &v1alpha1.Connection{ObjectMeta: metav1.ObjectMeta{Namespace: t.namespace, Name: connection}}
 	Expect(admin.Get(ctx, clientKey(c), c)).To(Succeed())
@@ -139,7 +139,7 @@ var _ = Describe("a post that is refused after it was created", func() {
 		Entry("its media file was deleted", func() string { return images(1, aimed("acme-x"), inAnHour()) }, gone(&v1alpha1.Media{}, "jpeg"),
 			v1alpha1.ReasonMediaNotFound, "create the media file"),
 		Entry("its TikTok account turned private", func() string { return film("mp4", aimed("acme-tiktok"), inAnHour()) },
-			func(ctx context.Context, t *team) { t.tells(ctx, "acme-tiktok", "SELF_ONLY") }, v1alpha1.ReasonInvalid, "it can choose SELF_ONLY"),
+			func(ctx context.Context, t *team) { t.setPrivacyLevels(ctx, "acme-tiktok", "SELF_ONLY") }, v1alpha1.ReasonInvalid, "it can choose SELF_ONLY"),
 		Entry("a draft whose connection was deleted", func() string { return text("acme-x", "a", draft) }, gone(&v1alpha1.Connection{}, "acme-x"),
 			v1alpha1.ReasonConnectionNotFound, "create the connection"),
 	)
@@ -164,8 +164,8 @@ func pages(count int, caption string, more ...string) string {
 	return fmt.Sprintf(`{"category":"text","targets":[%s%s]%s}`, target, strings.Repeat(","+target, count-1), strings.Join(more, ""))
 }
 
-// told returns the largest target status in practice: during a call, and after its failure.
-func told(index int32, now time.Time) v1alpha1.TargetStatus {
+// largestStatus returns the largest target status in practice: during a call, and after its failure.
+func largestStatus(index int32, now time.Time) v1alpha1.TargetStatus {
 	target := claimed(index, now)
 	target.Platform, target.Reason, target.Message = v1alpha1.PlatformFacebook, v1alpha1.ReasonRateLimited, strings.Repeat("m", 2000)
 	target.State = v1alpha1.TargetPending
@@ -191,7 +191,7 @@ var _ = Describe("a large post", func() {
 	DescribeTable("is refused before anything is reserved, if what becomes of it would not fit beside it",
 		func(ctx SpecContext, body, words string) {
 			t.call(ctx, "POST", "/posts", body).mustFail(400, "VALIDATION_ERROR", words)
-			Expect(t.counts(ctx)).To(BeEmpty(), "nothing was counted")
+			Expect(t.usages(ctx)).To(BeEmpty(), "nothing was counted")
 			Expect(as[listBody](t.call(ctx, "GET", "/posts", "")).Pagination.Total).To(BeZero())
 		},
 		Entry("of text that the store writes in six bytes a character",
@@ -208,7 +208,7 @@ var _ = Describe("a large post", func() {
 			stored := t.stored(ctx, id)
 			Expect(setStatus(ctx, stored, func(s *v1alpha1.PostStatus) {
 				for i := range stored.Spec.Targets {
-					s.Targets = append(s.Targets, told(int32(i), time.Now()))
+					s.Targets = append(s.Targets, largestStatus(int32(i), time.Now()))
 				}
 				for _, kind := range []string{v1alpha1.ConditionAccepted, v1alpha1.ConditionReady, v1alpha1.ConditionReconciling, v1alpha1.ConditionStalled} {
 					s.Conditions = append(s.Conditions, metav1.Condition{

@@ -72,8 +72,8 @@ func bind(ctx context.Context, namespace, role string, who rbacv1.Subject) *rbac
 	return b
 }
 
-// asking returns a Checker whose cache expires by clk.
-func asking(clk clock.PassiveClock, namespaces ...string) *access.Checker {
+// newChecker returns a Checker whose cache expires by clk.
+func newChecker(clk clock.PassiveClock, namespaces ...string) *access.Checker {
 	GinkgoHelper()
 	reviews, err := kube.NewReviews(reach, "access-test")
 	Expect(err).NotTo(HaveOccurred())
@@ -94,7 +94,7 @@ var (
 
 var _ = DescribeTable("In a team", func(ctx SpecContext, who access.Person, verb, resource string, want bool) {
 	may := func(namespace string) bool {
-		ok, err := asking(clock.RealClock{}).May(ctx, who, namespace, verb, resource)
+		ok, err := newChecker(clock.RealClock{}).May(ctx, who, namespace, verb, resource)
 		Expect(err).NotTo(HaveOccurred())
 		return ok
 	}
@@ -127,7 +127,7 @@ var _ = DescribeTable("In a team", func(ctx SpecContext, who access.Person, verb
 
 var _ = It("A person's teams are those whose posts they may list", func(ctx SpecContext) {
 	teams := func(who access.Person) []string {
-		found, err := asking(clock.RealClock{}, acme, beta).Teams(ctx, who)
+		found, err := newChecker(clock.RealClock{}, acme, beta).Teams(ctx, who)
 		Expect(err).NotTo(HaveOccurred())
 		var names []string
 		for _, team := range found {
@@ -142,7 +142,7 @@ var _ = It("A person's teams are those whose posts they may list", func(ctx Spec
 
 var _ = It("A right that is taken away is gone within seconds", func(ctx SpecContext) {
 	clk := clocktesting.NewFakeClock(begin)
-	checker := asking(clk)
+	checker := newChecker(clk)
 	b := bind(ctx, beta, "viewer", rbacv1.Subject{Kind: rbacv1.UserKind, Name: "oidc:tom"})
 	may := func() bool {
 		clk.Step(6 * time.Second)

@@ -51,7 +51,7 @@ func TestChangeWithinTheBudget(t *testing.T) {
 			return s.CancelPost(t.Context(), person, "p1")
 		}, ""},
 	} {
-		post := kept()
+		post := olderDraft()
 		post.Spec.Draft, post.Spec.ScheduledAt = true, nil
 		s := staged(post)
 		s.Owner = func(string) *v1alpha1.Team {

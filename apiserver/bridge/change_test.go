@@ -24,8 +24,8 @@ import (
 	"github.com/herald-social/herald/posting/plan"
 )
 
-// kept returns a draft that was created in an earlier month.
-func kept(edits ...func(*v1alpha1.Post)) *v1alpha1.Post {
+// olderDraft returns a draft that was created in an earlier month.
+func olderDraft(edits ...func(*v1alpha1.Post)) *v1alpha1.Post {
 	post := &v1alpha1.Post{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: person.Namespace, Name: "p1", UID: "u1", Generation: 1, ResourceVersion: "7",
@@ -74,7 +74,7 @@ type stage struct {
 
 func staged(post *v1alpha1.Post) *stage {
 	s := &stage{posts: &posts{stored: map[string]*v1alpha1.Post{post.Name: post}}, counts: newCounts(), events: &events{}}
-	s.Service = counting(s.posts, s.counts)
+	s.Service = starterService(s.posts, s.counts)
 	s.Events = s.events
 	return s
 }
@@ -84,7 +84,7 @@ func (s *stage) post() *v1alpha1.Post { return s.posts.stored["p1"] }
 // TestChange verifies that a change is stored completely if all rules hold, and not at all otherwise.
 func TestChange(t *testing.T) {
 	t.Parallel()
-	seen := bridge.Version(kept())
+	seen := bridge.Version(olderDraft())
 	publish := func(spec v1alpha1.PostSpec, at *time.Time) func(context.Context, *stage) error {
 		return func(ctx context.Context, s *stage) error {
 			_, err := s.Publish(ctx, person, "p1", seen, spec, at)
@@ -136,55 +136,55 @@ func TestChange(t *testing.T) {
 		message string
 		act     bridge.Act // "" if nothing is written
 	}{
-		"DraftEdited":          {"a draft stays one", kept(), update(saying("", "acme")), nil, "", "", bridge.ActEdited},
-		"DraftNotReady":        {"nobody is asked about a draft", kept(), update(saying("New", "acme")), notReady, "", "", bridge.ActEdited},
-		"DraftUnchanged":       {"there is nothing to write", kept(), update(saying("Hello", "acme")), nil, "", "", ""},
-		"DraftOfNobody":        {"rules hold for drafts too", kept(), update(saying("New", "nobody")), nil, "VALIDATION_ERROR", "targets[0].connection_id: ", ""},
-		"NotADraft":            {"what is scheduled never becomes a draft again", kept(scheduledFor(tomorrow)), update(saying("New", "acme")), nil, "CONFLICT", "is now scheduled, and this is only possible for a draft", ""},
-		"Published":            {"the draft goes out", kept(), publish(saying("New", "acme"), nil), nil, "", "", bridge.ActPublished},
-		"PublishedAsItIs":      {"the form has what the draft has", kept(), publish(saying("Hello", "acme"), nil), nil, "", "", bridge.ActPublished},
-		"Scheduled":            {"it goes out later", kept(), publish(saying("New", "acme"), &tomorrow), nil, "", "", bridge.ActScheduled},
-		"ScheduledBefore":      {"there is no way back in time", kept(), publish(saying("New", "acme"), new(now)), nil, "VALIDATION_ERROR", "scheduled_at: must be in the future", ""},
-		"CaptionMissing":       {"a draft may lack what a post may not", kept(), publish(saying("", "acme"), nil), nil, "VALIDATION_ERROR", "targets[0].caption: ", ""},
-		"NotReady":             {"its accounts must be ready", kept(), publish(saying("New", "acme"), nil), notReady, "POSTING_READINESS_RECONNECT_REQUIRED", "", ""},
-		"ScheduledNow":         {"it need not wait", kept(scheduledFor(tomorrow)), publish(saying("Hello", "acme"), nil), nil, "", "", bridge.ActPublished},
-		"ScheduledNotReady":    {"an account may have time until then, but a person learns of it now", kept(), publish(saying("New", "acme"), &tomorrow), notReady, "POSTING_READINESS_RECONNECT_REQUIRED", "", ""},
-		"ScheduledNowNotReady": {"nor is there any time then", kept(scheduledFor(tomorrow)), publish(saying("Hello", "acme"), nil), notReady, "POSTING_READINESS_RECONNECT_REQUIRED", "", ""},
-		"EditedAsDraft":        {"what is scheduled stays so, whatever the form says", kept(scheduledFor(tomorrow)), edit(asDraft, tomorrow), nil, "", "", bridge.ActEdited},
-		"OverInbox":            {"what was counted before is given back", kept(), publish(inbox, nil), func(s *stage) { s.counts.full = v1alpha1.ResourceTikTokDrafts }, "VALIDATION_ERROR", "tiktok_draft", ""},
-		"OtherCategory":        {"the resource cannot change it", kept(), publish(other, nil), nil, "VALIDATION_ERROR", "category: ", ""},
-		"Edited":               {"nothing has begun", kept(scheduledFor(tomorrow)), edit(saying("New", "acme"), tomorrow), nil, "", "", bridge.ActEdited},
-		"EditedNotReady":       {"the manager watches the account already", kept(scheduledFor(tomorrow)), edit(saying("New", "acme"), tomorrow), notReady, "", "", bridge.ActEdited},
-		"EditedNewNotReady":    {"an account that comes new is asked", kept(scheduledFor(tomorrow)), edit(saying("New", "acme", "beta"), tomorrow), notReady, "POSTING_READINESS_RECONNECT_REQUIRED", `"beta"`, ""},
-		"EditedDraft":          {"a draft has its own way", kept(), edit(saying("New", "acme"), tomorrow), nil, "CONFLICT", "only possible for a scheduled post", ""},
-		"Rescheduled":          {"it moves", kept(scheduledFor(tomorrow)), reschedule(nextMonth), nil, "", "", bridge.ActRescheduled},
-		"RescheduledSame":      {"it was dropped where it was", kept(scheduledFor(tomorrow)), reschedule(tomorrow), nil, "", "", ""},
-		"RescheduledBroken": {"what waits to be mended can be moved", kept(scheduledFor(tomorrow), func(p *v1alpha1.Post) {
+		"DraftEdited":          {"a draft stays one", olderDraft(), update(saying("", "acme")), nil, "", "", bridge.ActEdited},
+		"DraftNotReady":        {"nobody is asked about a draft", olderDraft(), update(saying("New", "acme")), notReady, "", "", bridge.ActEdited},
+		"DraftUnchanged":       {"there is nothing to write", olderDraft(), update(saying("Hello", "acme")), nil, "", "", ""},
+		"DraftOfNobody":        {"rules hold for drafts too", olderDraft(), update(saying("New", "nobody")), nil, "VALIDATION_ERROR", "targets[0].connection_id: ", ""},
+		"NotADraft":            {"what is scheduled never becomes a draft again", olderDraft(scheduledFor(tomorrow)), update(saying("New", "acme")), nil, "CONFLICT", "is now scheduled, and this is only possible for a draft", ""},
+		"Published":            {"the draft goes out", olderDraft(), publish(saying("New", "acme"), nil), nil, "", "", bridge.ActPublished},
+		"PublishedAsItIs":      {"the form has what the draft has", olderDraft(), publish(saying("Hello", "acme"), nil), nil, "", "", bridge.ActPublished},
+		"Scheduled":            {"it goes out later", olderDraft(), publish(saying("New", "acme"), &tomorrow), nil, "", "", bridge.ActScheduled},
+		"ScheduledBefore":      {"there is no way back in time", olderDraft(), publish(saying("New", "acme"), new(now)), nil, "VALIDATION_ERROR", "scheduled_at: must be in the future", ""},
+		"CaptionMissing":       {"a draft may lack what a post may not", olderDraft(), publish(saying("", "acme"), nil), nil, "VALIDATION_ERROR", "targets[0].caption: ", ""},
+		"NotReady":             {"its accounts must be ready", olderDraft(), publish(saying("New", "acme"), nil), notReady, "POSTING_READINESS_RECONNECT_REQUIRED", "", ""},
+		"ScheduledNow":         {"it need not wait", olderDraft(scheduledFor(tomorrow)), publish(saying("Hello", "acme"), nil), nil, "", "", bridge.ActPublished},
+		"ScheduledNotReady":    {"an account may have time until then, but a person learns of it now", olderDraft(), publish(saying("New", "acme"), &tomorrow), notReady, "POSTING_READINESS_RECONNECT_REQUIRED", "", ""},
+		"ScheduledNowNotReady": {"nor is there any time then", olderDraft(scheduledFor(tomorrow)), publish(saying("Hello", "acme"), nil), notReady, "POSTING_READINESS_RECONNECT_REQUIRED", "", ""},
+		"EditedAsDraft":        {"what is scheduled stays so, whatever the form says", olderDraft(scheduledFor(tomorrow)), edit(asDraft, tomorrow), nil, "", "", bridge.ActEdited},
+		"OverInbox":            {"what was counted before is given back", olderDraft(), publish(inbox, nil), func(s *stage) { s.counts.full = v1alpha1.ResourceTikTokDrafts }, "VALIDATION_ERROR", "tiktok_draft", ""},
+		"OtherCategory":        {"the resource cannot change it", olderDraft(), publish(other, nil), nil, "VALIDATION_ERROR", "category: ", ""},
+		"Edited":               {"nothing has begun", olderDraft(scheduledFor(tomorrow)), edit(saying("New", "acme"), tomorrow), nil, "", "", bridge.ActEdited},
+		"EditedNotReady":       {"the manager watches the account already", olderDraft(scheduledFor(tomorrow)), edit(saying("New", "acme"), tomorrow), notReady, "", "", bridge.ActEdited},
+		"EditedNewNotReady":    {"an account that comes new is asked", olderDraft(scheduledFor(tomorrow)), edit(saying("New", "acme", "beta"), tomorrow), notReady, "POSTING_READINESS_RECONNECT_REQUIRED", `"beta"`, ""},
+		"EditedDraft":          {"a draft has its own way", olderDraft(), edit(saying("New", "acme"), tomorrow), nil, "CONFLICT", "only possible for a scheduled post", ""},
+		"Rescheduled":          {"it moves", olderDraft(scheduledFor(tomorrow)), reschedule(nextMonth), nil, "", "", bridge.ActRescheduled},
+		"RescheduledSame":      {"it was dropped where it was", olderDraft(scheduledFor(tomorrow)), reschedule(tomorrow), nil, "", "", ""},
+		"RescheduledBroken": {"what waits to be mended can be moved", olderDraft(scheduledFor(tomorrow), func(p *v1alpha1.Post) {
 			p.Spec.Targets = []v1alpha1.PostTarget{target("nobody")}
 		}), reschedule(nextMonth), notReady, "", "", bridge.ActRescheduled},
-		"RescheduledPast":  {"there is no way back in time", kept(scheduledFor(tomorrow)), reschedule(now), nil, "VALIDATION_ERROR", "scheduled_at: ", ""},
-		"RescheduledLast":  {"no time can hold it", kept(scheduledFor(tomorrow)), reschedule(time.Date(3000, 1, 1, 0, 0, 0, 0, time.UTC)), nil, "VALIDATION_ERROR", "after the year 2999", ""},
-		"RescheduledDraft": {"a slip of the hand must not publish a draft", kept(), reschedule(tomorrow), nil, "CONFLICT", "only possible for a scheduled post", ""},
-		"Moved":            {"a calendar shows no more than its time", kept(scheduledFor(tomorrow), func(p *v1alpha1.Post) { p.Generation = 9 }), move(tomorrow, nextMonth), nil, "", "", bridge.ActRescheduled},
-		"MovedMeanwhile":   {"another person moved it", kept(scheduledFor(tomorrow)), move(now, nextMonth), nil, "CONFLICT", "has changed since", ""},
-		"MovedDraft":       {"it has no time", kept(), move(tomorrow, nextMonth), nil, "CONFLICT", "only possible for a scheduled post", ""},
-		"Claimed":          {"a call may be under way", kept(scheduledFor(tomorrow), claimed), reschedule(nextMonth), nil, "CONFLICT", "is being delivered", ""},
-		"Due": {"what it waits for is recorded: it is processing", kept(scheduledFor(tomorrow), func(p *v1alpha1.Post) {
+		"RescheduledPast":  {"there is no way back in time", olderDraft(scheduledFor(tomorrow)), reschedule(now), nil, "VALIDATION_ERROR", "scheduled_at: ", ""},
+		"RescheduledLast":  {"no time can hold it", olderDraft(scheduledFor(tomorrow)), reschedule(time.Date(3000, 1, 1, 0, 0, 0, 0, time.UTC)), nil, "VALIDATION_ERROR", "after the year 2999", ""},
+		"RescheduledDraft": {"a slip of the hand must not publish a draft", olderDraft(), reschedule(tomorrow), nil, "CONFLICT", "only possible for a scheduled post", ""},
+		"Moved":            {"a calendar shows no more than its time", olderDraft(scheduledFor(tomorrow), func(p *v1alpha1.Post) { p.Generation = 9 }), move(tomorrow, nextMonth), nil, "", "", bridge.ActRescheduled},
+		"MovedMeanwhile":   {"another person moved it", olderDraft(scheduledFor(tomorrow)), move(now, nextMonth), nil, "CONFLICT", "has changed since", ""},
+		"MovedDraft":       {"it has no time", olderDraft(), move(tomorrow, nextMonth), nil, "CONFLICT", "only possible for a scheduled post", ""},
+		"Claimed":          {"a call may be under way", olderDraft(scheduledFor(tomorrow), claimed), reschedule(nextMonth), nil, "CONFLICT", "is being delivered", ""},
+		"Due": {"what it waits for is recorded: it is processing", olderDraft(scheduledFor(tomorrow), func(p *v1alpha1.Post) {
 			p.Status.Targets = []v1alpha1.TargetStatus{{TryUntil: v1alpha1.NewTimePtr(tomorrow)}}
 		}), reschedule(nextMonth), nil, "CONFLICT", "is being delivered", ""},
-		"Cancelled": {"it stays cancelled", kept(func(p *v1alpha1.Post) { p.Spec.Cancelled = true }), publish(saying("Hello", "acme"), nil), nil, "CONFLICT", "is now cancelled", ""},
-		"CancelledAndAppliedAgain": {"its spec says what is asked for, and it stays cancelled", kept(scheduledFor(tomorrow), func(p *v1alpha1.Post) {
+		"Cancelled": {"it stays cancelled", olderDraft(func(p *v1alpha1.Post) { p.Spec.Cancelled = true }), publish(saying("Hello", "acme"), nil), nil, "CONFLICT", "is now cancelled", ""},
+		"CancelledAndAppliedAgain": {"its spec says what is asked for, and it stays cancelled", olderDraft(scheduledFor(tomorrow), func(p *v1alpha1.Post) {
 			p.Status.CancelledAt = v1alpha1.NewTimePtr(now)
 		}), reschedule(tomorrow), nil, "CONFLICT", "is now cancelled", ""},
-		"Leaving": {"it is being deleted", kept(func(p *v1alpha1.Post) { p.DeletionTimestamp = new(metav1.NewTime(now)) }), publish(saying("Hello", "acme"), nil), nil, "NOT_FOUND", "", ""},
-		"ChangedMeanwhile": {"what another person wrote is not lost", kept(func(p *v1alpha1.Post) {
+		"Leaving": {"it is being deleted", olderDraft(func(p *v1alpha1.Post) { p.DeletionTimestamp = new(metav1.NewTime(now)) }), publish(saying("Hello", "acme"), nil), nil, "NOT_FOUND", "", ""},
+		"ChangedMeanwhile": {"what another person wrote is not lost", olderDraft(func(p *v1alpha1.Post) {
 			p.Generation, p.Annotations = 2, map[string]string{v1alpha1.LastAuthorAnnotation: "oidc:ada"}
 		}), update(saying("New", "acme")), nil, "CONFLICT", "has changed since you opened it, last by oidc:ada; your change was not stored", ""},
-		"MadeAnew":     {"another post has its name now", kept(func(p *v1alpha1.Post) { p.UID = "u2" }), update(saying("New", "acme")), nil, "CONFLICT", "has changed since", ""},
-		"StatusOnly":   {"the manager's notes are no change", kept(func(p *v1alpha1.Post) { p.ResourceVersion = "8" }), update(saying("New", "acme")), nil, "", "", bridge.ActEdited},
-		"Unsubscribed": {"the trial has ended", kept(), update(saying("New", "acme")), func(s *stage) { s.Owner = func(string) *v1alpha1.Team { return nil } }, "SUBSCRIPTION_REQUIRED", `namespace "team-a"`, ""},
-		"OverPlan":     {"another request took the last one", kept(), publish(saying("New", "acme"), nil), func(s *stage) { s.counts.full = v1alpha1.ResourceXPosts }, "SUBSCRIPTION_REQUIRED", "of December 2026", ""},
-		"NoSuchPost":   {"it was deleted", kept(), publish(saying("New", "acme"), nil), func(s *stage) { delete(s.posts.stored, "p1") }, "NOT_FOUND", "", ""},
+		"MadeAnew":     {"another post has its name now", olderDraft(func(p *v1alpha1.Post) { p.UID = "u2" }), update(saying("New", "acme")), nil, "CONFLICT", "has changed since", ""},
+		"StatusOnly":   {"the manager's notes are no change", olderDraft(func(p *v1alpha1.Post) { p.ResourceVersion = "8" }), update(saying("New", "acme")), nil, "", "", bridge.ActEdited},
+		"Unsubscribed": {"the trial has ended", olderDraft(), update(saying("New", "acme")), func(s *stage) { s.Owner = func(string) *v1alpha1.Team { return nil } }, "SUBSCRIPTION_REQUIRED", `namespace "team-a"`, ""},
+		"OverPlan":     {"another request took the last one", olderDraft(), publish(saying("New", "acme"), nil), func(s *stage) { s.counts.full = v1alpha1.ResourceXPosts }, "SUBSCRIPTION_REQUIRED", "of December 2026", ""},
+		"NoSuchPost":   {"it was deleted", olderDraft(), publish(saying("New", "acme"), nil), func(s *stage) { delete(s.posts.stored, "p1") }, "NOT_FOUND", "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -201,7 +201,7 @@ func TestChange(t *testing.T) {
 				if post := s.post(); post != nil && !cmp.Equal(before, post) || s.posts.updates > 0 || s.events.written != nil {
 					t.Errorf("%s: something was written: %+v, %v", tc.reason, post, s.events.written)
 				}
-				if held := s.counts.held(t, plan.XPosts(now)); held != nil {
+				if held := s.counts.usageByTarget(t, plan.XPosts(now)); held != nil {
 					t.Errorf("%s: %v stays counted", tc.reason, held)
 				}
 				return
@@ -222,10 +222,10 @@ func TestChange(t *testing.T) {
 // TestPublishStoresTheForm verifies that what is published is the form's content.
 func TestPublishStoresTheForm(t *testing.T) {
 	t.Parallel()
-	s := staged(kept())
+	s := staged(olderDraft())
 	spec := saying("New", "acme", "beta")
 	spec.Cancelled, spec.Draft = true, true // a form cannot set these
-	got, err := s.Publish(t.Context(), person, "p1", bridge.Version(kept()), spec, &tomorrow)
+	got, err := s.Publish(t.Context(), person, "p1", bridge.Version(olderDraft()), spec, &tomorrow)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -235,7 +235,7 @@ func TestPublishStoresTheForm(t *testing.T) {
 	if diff := cmp.Diff(want, s.post().Spec); diff != "" {
 		t.Errorf("stored is -want +got:\n%s", diff)
 	}
-	if bridge.Version(got) != bridge.Version(s.post()) || bridge.Version(got) == bridge.Version(kept()) {
+	if bridge.Version(got) != bridge.Version(s.post()) || bridge.Version(got) == bridge.Version(olderDraft()) {
 		t.Errorf("version %s, stored %s: the next change needs the new one", bridge.Version(got), bridge.Version(s.post()))
 	}
 	listed := pageOf(t, s.Service, person, postindex.Query{Limit: 10})
@@ -305,10 +305,10 @@ func TestPublishOnce(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := staged(kept())
+			s := staged(olderDraft())
 			s.posts.faults, s.posts.between = tc.faults, tc.between
 			spec := saying("New", "acme")
-			_, err := s.Publish(t.Context(), person, "p1", bridge.Version(kept()), spec, nil)
+			_, err := s.Publish(t.Context(), person, "p1", bridge.Version(olderDraft()), spec, nil)
 			got := code(err)
 			if errors.Is(err, bridge.ErrMaybeChanged) {
 				got = "maybe"
@@ -319,7 +319,7 @@ func TestPublishOnce(t *testing.T) {
 			if post := s.post(); post != nil && post.Spec.Draft != tc.draft {
 				t.Errorf("%s: draft is %v", tc.reason, post.Spec.Draft)
 			}
-			if diff := cmp.Diff(tc.held, s.counts.held(t, plan.XPosts(now))); diff != "" {
+			if diff := cmp.Diff(tc.held, s.counts.usageByTarget(t, plan.XPosts(now))); diff != "" {
 				t.Errorf("%s: counted in this month -want +got:\n%s", tc.reason, diff)
 			}
 			if len(s.events.written) != tc.events {
@@ -329,7 +329,7 @@ func TestPublishOnce(t *testing.T) {
 				return
 			}
 			updates := s.posts.updates
-			if _, err := s.Publish(t.Context(), person, "p1", bridge.Version(kept()), spec, nil); err != nil || s.posts.updates != updates {
+			if _, err := s.Publish(t.Context(), person, "p1", bridge.Version(olderDraft()), spec, nil); err != nil || s.posts.updates != updates {
 				t.Errorf("%s: the same again: %v, %d writes more", tc.reason, err, s.posts.updates-updates)
 			}
 		})
@@ -340,7 +340,7 @@ func TestPublishOnce(t *testing.T) {
 func TestCountFollows(t *testing.T) {
 	t.Parallel()
 	december, january := plan.XPosts(now), plan.XPosts(nextMonth)
-	s := staged(kept())
+	s := staged(olderDraft())
 	seen := func() string { return bridge.Version(s.post()) }
 	for _, step := range []struct {
 		reason            string
@@ -377,10 +377,10 @@ func TestCountFollows(t *testing.T) {
 		if err := step.do(); err != nil {
 			t.Fatalf("%s: %v", step.reason, err)
 		}
-		if diff := cmp.Diff(step.december, s.counts.held(t, december)); diff != "" {
+		if diff := cmp.Diff(step.december, s.counts.usageByTarget(t, december)); diff != "" {
 			t.Errorf("%s: December -want +got:\n%s", step.reason, diff)
 		}
-		if diff := cmp.Diff(step.january, s.counts.held(t, january)); diff != "" {
+		if diff := cmp.Diff(step.january, s.counts.usageByTarget(t, january)); diff != "" {
 			t.Errorf("%s: January -want +got:\n%s", step.reason, diff)
 		}
 	}
@@ -390,8 +390,8 @@ func TestCountFollows(t *testing.T) {
 // one's read and write.
 func TestPublishTwiceAtOnce(t *testing.T) {
 	t.Parallel()
-	s := staged(kept())
-	seen, spec := bridge.Version(kept()), saying("New", "acme")
+	s := staged(olderDraft())
+	seen, spec := bridge.Version(olderDraft()), saying("New", "acme")
 	s.posts.between = func(p *posts) {
 		p.between = nil
 		if _, err := s.Publish(t.Context(), person, "p1", seen, spec, nil); err != nil {
@@ -401,7 +401,7 @@ func TestPublishTwiceAtOnce(t *testing.T) {
 	if _, err := s.Publish(t.Context(), person, "p1", seen, spec, nil); err != nil {
 		t.Error(err)
 	}
-	if diff := cmp.Diff(map[int]int{0: 1}, s.counts.held(t, plan.XPosts(now))); diff != "" {
+	if diff := cmp.Diff(map[int]int{0: 1}, s.counts.usageByTarget(t, plan.XPosts(now))); diff != "" {
 		t.Errorf("the one that came second gives back what is its own alone:\n%s", diff)
 	}
 	if len(s.events.written) != 1 || s.post().Generation != 2 {
@@ -412,10 +412,10 @@ func TestPublishTwiceAtOnce(t *testing.T) {
 func TestChangeStopsWhenThePersonLeaves(t *testing.T) {
 	t.Parallel()
 	ctx, leave := context.WithCancel(t.Context())
-	s := staged(kept())
+	s := staged(olderDraft())
 	s.posts.faults = []fault{{false, context.Canceled}}
 	s.posts.between = func(*posts) { leave() }
-	if _, err := s.Publish(ctx, person, "p1", bridge.Version(kept()), saying("New", "acme"), nil); !errors.Is(err, bridge.ErrMaybeChanged) || s.posts.updates != 1 {
+	if _, err := s.Publish(ctx, person, "p1", bridge.Version(olderDraft()), saying("New", "acme"), nil); !errors.Is(err, bridge.ErrMaybeChanged) || s.posts.updates != 1 {
 		t.Errorf("error %v after %d writes, want one that is uncertain, and 1", err, s.posts.updates)
 	}
 }
@@ -437,8 +437,8 @@ func TestPublishVerifiesFiles(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s, f := judging()
-			draft := kept(func(p *v1alpha1.Post) {
+			s, f := checkService()
+			draft := olderDraft(func(p *v1alpha1.Post) {
 				p.Spec.Category = v1alpha1.CategoryImage
 				p.Spec.Image = &v1alpha1.ImageContent{MediaRefs: []v1alpha1.LocalReference{{Name: "fresh"}}}
 				p.Spec.Targets = saying("a", "x").Targets

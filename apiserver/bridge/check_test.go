@@ -25,8 +25,8 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// judging returns a service that may post to x, tok, tube and book, each on its own platform, with small limits.
-func judging() (*bridge.Service, *files) {
+// checkService returns a service that may post to x, tok, tube and book, each on its own platform, with small limits.
+func checkService() (*bridge.Service, *files) {
 	of := func(platform v1alpha1.Platform) *v1alpha1.Connection {
 		c := onX(string(platform))
 		c.Spec.Platform = platform
@@ -129,7 +129,7 @@ func TestCheckPost(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s, _ := judging()
+			s, _ := checkService()
 			before := *tc.spec.DeepCopy()
 			got := s.CheckPost(t.Context(), person, &tc.spec)
 			if diff := cmp.Diff(tc.lengths, lengths(&got)); diff != "" {
@@ -179,7 +179,7 @@ func lengths(c *bridge.Check) string {
 // TestCheckAgreesWithCreate verifies that the live check reports the same problems as saving.
 func TestCheckAgreesWithCreate(t *testing.T) {
 	t.Parallel()
-	s, _ := judging()
+	s, _ := checkService()
 	spec := saying("Hello!", "x")
 	check := s.CheckPost(t.Context(), person, &spec)
 	_, err := s.CreatePost(t.Context(), person, bridge.CreatePost{Spec: spec})
@@ -196,7 +196,7 @@ func TestCheckAgreesWithCreate(t *testing.T) {
 // plan.
 func TestCheckWithoutAnswers(t *testing.T) {
 	t.Parallel()
-	s, f := judging()
+	s, f := checkService()
 	var log bytes.Buffer
 	s.Log = slog.New(slog.NewTextHandler(&log, nil))
 	f.reading = errors.New("boom")
@@ -233,13 +233,13 @@ type slowMedia struct {
 }
 
 func (m *slowMedia) Get(ctx context.Context, namespace, name string) (*v1alpha1.Media, error) {
-	m.count(1)
-	defer m.count(-1)
+	m.trackReads(1)
+	defer m.trackReads(-1)
 	time.Sleep(time.Second) //nolint:forbidigo // fake clock
 	return m.files.Get(ctx, namespace, name)
 }
 
-func (m *slowMedia) count(change int) {
+func (m *slowMedia) trackReads(change int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.reads += max(change, 0)
@@ -262,7 +262,7 @@ func TestCheckReadsFiles(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				s, f := judging()
+				s, f := checkService()
 				m := &slowMedia{files: f}
 				s.Media = m
 				spec := v1alpha1.PostSpec{Category: v1alpha1.CategoryTree, Tree: &v1alpha1.TreeContent{}, Targets: saying("", "x").Targets}

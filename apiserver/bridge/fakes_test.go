@@ -244,8 +244,8 @@ func fullUsage(counter v1alpha1.UsageSpec) *v1alpha1.Usage {
 	return u
 }
 
-// held returns the posts' usage, by target.
-func (c *counts) held(t *testing.T, counter v1alpha1.UsageSpec) map[int]int {
+// usageByTarget returns the posts' usage, by target.
+func (c *counts) usageByTarget(t *testing.T, counter v1alpha1.UsageSpec) map[int]int {
 	t.Helper()
 	stored, err := c.UsageStore.Read(t.Context(), caller.Namespace, counter)
 	if err != nil {

@@ -93,15 +93,15 @@ func TestKeyOfWhatLeft(t *testing.T) {
 // TestLeftIsNotChanged requests changes to archived posts, including an undecided one.
 func TestLeftIsNotChanged(t *testing.T) {
 	t.Parallel()
-	seen := bridge.Version(kept())
+	seen := bridge.Version(olderDraft())
 	acts := map[string]func(context.Context, *stage) error{
 		"Cancel": func(ctx context.Context, s *stage) error { return s.CancelPost(ctx, person, "p1") },
 		"Update": func(ctx context.Context, s *stage) error {
-			_, err := s.UpdateDraft(ctx, person, "p1", seen, kept().Spec)
+			_, err := s.UpdateDraft(ctx, person, "p1", seen, olderDraft().Spec)
 			return err
 		},
 		"Publish": func(ctx context.Context, s *stage) error {
-			spec := kept().Spec
+			spec := olderDraft().Spec
 			spec.Targets[0].Caption = "something else"
 			_, err := s.Publish(ctx, person, "p1", seen, spec, nil)
 			return err
@@ -112,7 +112,7 @@ func TestLeftIsNotChanged(t *testing.T) {
 		},
 		"Settle": func(ctx context.Context, s *stage) error { return s.Settle(ctx, person, "p1", 0, bridge.Verdict{}) },
 	}
-	left := kept(func(p *v1alpha1.Post) {
+	left := olderDraft(func(p *v1alpha1.Post) {
 		p.ResourceVersion, p.Spec.Draft = "", false
 		p.Status.Phase, p.Status.Finished, p.Status.FinishedAt = v1alpha1.PhaseFailed, true, v1alpha1.NewTimePtr(now)
 		p.Status.Targets = []v1alpha1.TargetStatus{{
@@ -128,7 +128,7 @@ func TestLeftIsNotChanged(t *testing.T) {
 			"it may be there, and cannot be read right now": {archived{err: bridge.ErrArchiveAway}, "away"},
 			"nobody has it": {archived{}, "NOT_FOUND"},
 		} {
-			s := staged(kept())
+			s := staged(olderDraft())
 			delete(s.posts.stored, "p1")
 			s.Archive = tc.archive
 			err := act(t.Context(), s)

@@ -65,7 +65,7 @@ func TestCreateLooksFirst(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := counting(&posts{stored: map[string]*v1alpha1.Post{}}, newCounts())
+			s := starterService(&posts{stored: map[string]*v1alpha1.Post{}}, newCounts())
 			s.Quota = &refusing{newCounts(), tc.refused, tc.err}
 			var asked atomic.Bool // connections are checked concurrently
 			s.Readiness = func(context.Context, *v1alpha1.Connection) readiness.Result {
@@ -86,7 +86,7 @@ func TestDraftsOfOneInbox(t *testing.T) {
 	c := newCounts()
 	inbox := target("box")
 	inbox.TikTok = &v1alpha1.TikTokOptions{Draft: true}
-	s := counting(&posts{stored: map[string]*v1alpha1.Post{}}, c)
+	s := starterService(&posts{stored: map[string]*v1alpha1.Post{}}, c)
 	other := onX("other")
 	other.Spec.Platform, other.Spec.AccountID = v1alpha1.PlatformTikTok, "other"
 	s.Connections.(*connections).memory["other"] = other
@@ -97,10 +97,10 @@ func TestDraftsOfOneInbox(t *testing.T) {
 	}}); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(map[int]int{0: 1, 2: 1}, c.held(t, ofBox)); diff != "" {
+	if diff := cmp.Diff(map[int]int{0: 1, 2: 1}, c.usageByTarget(t, ofBox)); diff != "" {
 		t.Errorf("what is counted of the inbox:\n%s", diff)
 	}
-	if diff := cmp.Diff(map[int]int{1: 1}, c.held(t, plan.TikTokDrafts(other))); diff != "" {
+	if diff := cmp.Diff(map[int]int{1: 1}, c.usageByTarget(t, plan.TikTokDrafts(other))); diff != "" {
 		t.Errorf("what is counted of the other inbox:\n%s", diff)
 	}
 }
@@ -127,7 +127,7 @@ func (r *returning) Amend(_ context.Context, _ string, counter v1alpha1.UsageSpe
 func TestGiveBackFails(t *testing.T) {
 	t.Parallel()
 	p := &posts{stored: map[string]*v1alpha1.Post{}, faults: []fault{{false, apierrors.NewForbidden(resource, "p", errors.New("no"))}}}
-	s := counting(p, newCounts())
+	s := starterService(p, newCounts())
 	var log bytes.Buffer
 	c := newCounts()
 	c.down, c.afterwards = errors.New("boom"), true
@@ -161,7 +161,7 @@ func TestKeepsWhatTheOtherPostTakes(t *testing.T) {
 			tc.outer.IdempotencyKey, tc.inner.IdempotencyKey = "k", "k"
 			p := &posts{stored: map[string]*v1alpha1.Post{}}
 			c := newCounts()
-			s := counting(p, c)
+			s := starterService(p, c)
 			p.creating = func() {
 				p.creating = nil
 				if _, err := s.CreatePost(t.Context(), caller, tc.inner); err != nil {
@@ -171,7 +171,7 @@ func TestKeepsWhatTheOtherPostTakes(t *testing.T) {
 			if _, err := s.CreatePost(t.Context(), caller, tc.outer); code(err) != "CONFLICT" {
 				t.Fatalf("error %v", err)
 			}
-			if diff := cmp.Diff(tc.want, c.held(t, ofX)); diff != "" {
+			if diff := cmp.Diff(tc.want, c.usageByTarget(t, ofX)); diff != "" {
 				t.Errorf("%s: what stays counted:\n%s", tc.reason, diff)
 			}
 		})
@@ -183,7 +183,7 @@ func TestGivesBackWhatItTook(t *testing.T) {
 	t.Parallel()
 	c := newCounts()
 	c.full = v1alpha1.ResourceXPosts
-	s := counting(&posts{stored: map[string]*v1alpha1.Post{}}, c)
+	s := starterService(&posts{stored: map[string]*v1alpha1.Post{}}, c)
 	var log bytes.Buffer
 	s.Log = slog.New(slog.NewTextHandler(&log, nil))
 	if _, err := s.CreatePost(t.Context(), caller, hello("acme")); code(err) != "SUBSCRIPTION_REQUIRED" || log.Len() > 0 || c.amends != 1 {
@@ -209,7 +209,7 @@ func TestRefusedMeanwhile(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c, p := newCounts(), &posts{stored: map[string]*v1alpha1.Post{}}
-			s := counting(p, c)
+			s := starterService(p, c)
 			c.taking = func() {
 				c.taking = nil
 				if tc.inner != nil {

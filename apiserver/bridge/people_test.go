@@ -107,7 +107,7 @@ func TestCancelByPerson(t *testing.T) {
 	}{
 		"Person": {person, "herald:link", 1}, "Program": {caller, "", 0},
 	} {
-		s := staged(kept(scheduledFor(tomorrow)))
+		s := staged(olderDraft(scheduledFor(tomorrow)))
 		if err := s.CancelPost(t.Context(), tc.caller, "p1"); err != nil {
 			t.Fatal(err)
 		}
@@ -180,7 +180,7 @@ func TestSettle(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := staged(kept(append([]func(*v1alpha1.Post){undecided}, tc.edits...)...))
+			s := staged(olderDraft(append([]func(*v1alpha1.Post){undecided}, tc.edits...)...))
 			s.posts.faults = tc.faults
 			err := s.Settle(t.Context(), person, "p1", tc.target, tc.verdict)
 			if code(err) != tc.want {
@@ -282,7 +282,7 @@ func TestViewTeam(t *testing.T) {
 			Plan: "unlimited", State: "pastDue", Accounts: bridge.Meter{Used: 2}, Refusal: "the team's subscription is past due; pay it to go on posting",
 		}},
 	} {
-		s := staged(kept())
+		s := staged(olderDraft())
 		tok := account("tok", v1alpha1.PlatformTikTok, 0, func(c *v1alpha1.Connection) { c.Spec.Disabled = true })
 		s.Connections = &listing{all: []*v1alpha1.Connection{
 			tok, onX("a"), onX("b"), account("off", v1alpha1.PlatformX, 0, func(c *v1alpha1.Connection) { c.Spec.Disabled = true }),
@@ -314,7 +314,7 @@ func TestViewTeam(t *testing.T) {
 			t.Errorf("%s: %s: %v\n%s", name, tc.reason, err, diff)
 		}
 	}
-	s := staged(kept())
+	s := staged(olderDraft())
 	s.Owner = func(string) *v1alpha1.Team { return nil }
 	if _, err := s.ViewTeam(t.Context(), person); code(err) != "NOT_FOUND" {
 		t.Errorf("no team owns the namespace: %v", err)
@@ -356,7 +356,7 @@ func TestFollowPost(t *testing.T) {
 
 func TestPostsOfPages(t *testing.T) {
 	t.Parallel()
-	s := staged(kept())
+	s := staged(olderDraft())
 	read, err := s.ReadPost(t.Context(), person, "p1")
 	if err != nil || read.Name != "p1" {
 		t.Fatalf("%+v, %v", read, err)
@@ -375,7 +375,7 @@ func TestPostsOfPages(t *testing.T) {
 	if err != nil || len(found) != 1 || found[0].Title != "New" || more {
 		t.Errorf("found %+v, more %v", found, more)
 	}
-	if month := plan.XPosts(created); s.counts.held(t, month) != nil {
+	if month := plan.XPosts(created); s.counts.usageByTarget(t, month) != nil {
 		t.Error("a draft takes nothing")
 	}
 }
@@ -401,7 +401,7 @@ func TestListCandidates(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := staged(kept(tc.edits...))
+			s := staged(olderDraft(tc.edits...))
 			err := s.ListCandidates(t.Context(), person, "p1")
 			_, asked := s.post().Annotations[v1alpha1.ListCandidatesAnnotation]
 			if code(err) != tc.want || asked != tc.asked || len(s.events.written) > 0 {
@@ -440,7 +440,7 @@ func TestUndecidedReads(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := staged(kept(undecided(tc.edit), func(p *v1alpha1.Post) {
+			s := staged(olderDraft(undecided(tc.edit), func(p *v1alpha1.Post) {
 				if tc.left {
 					p.ResourceVersion = ""
 				}

@@ -26,8 +26,8 @@ func (starter) Owner(string) *v1alpha1.Team {
 	return &v1alpha1.Team{Spec: v1alpha1.TeamSpec{Subscription: v1alpha1.Subscription{State: v1alpha1.SubscriptionActive, Plan: v1alpha1.PlanStarter}}}
 }
 
-// counting returns a service of a starter team that may post to acme and beta on X and to the inbox of box on TikTok.
-func counting(p *posts, c *counts) *bridge.Service {
+// starterService returns a service of a starter team that may post to acme and beta on X and to the inbox of box on TikTok.
+func starterService(p *posts, c *counts) *bridge.Service {
 	box := onX("box")
 	box.Spec.Platform = v1alpha1.PlatformTikTok
 	s := service(p, &connections{memory: map[string]*v1alpha1.Connection{"acme": onX("acme"), "beta": onX("beta"), "box": box}})
@@ -72,7 +72,7 @@ func TestCountsWhatMayBeThere(t *testing.T) {
 			t.Parallel()
 			c := newCounts()
 			c.full, c.down = tc.full, tc.down
-			s := counting(&posts{stored: map[string]*v1alpha1.Post{}, faults: tc.faults}, c)
+			s := starterService(&posts{stored: map[string]*v1alpha1.Post{}, faults: tc.faults}, c)
 			inbox := target("box")
 			inbox.TikTok = &v1alpha1.TikTokOptions{Draft: true}
 			_, err := s.CreatePost(t.Context(), caller, bridge.CreatePost{IdempotencyKey: "k", Spec: v1alpha1.PostSpec{
@@ -81,10 +81,10 @@ func TestCountsWhatMayBeThere(t *testing.T) {
 			if code(err) != tc.want {
 				t.Errorf("%s: error %v, want %q", tc.reason, err, tc.want)
 			}
-			if diff := cmp.Diff(tc.x, c.held(t, ofX)); diff != "" {
+			if diff := cmp.Diff(tc.x, c.usageByTarget(t, ofX)); diff != "" {
 				t.Errorf("%s: what is counted of the posts to X:\n%s", tc.reason, diff)
 			}
-			if diff := cmp.Diff(tc.box, c.held(t, ofBox)); diff != "" {
+			if diff := cmp.Diff(tc.box, c.usageByTarget(t, ofBox)); diff != "" {
 				t.Errorf("%s: what is counted of the inbox:\n%s", tc.reason, diff)
 			}
 			if c.amends != tc.writes {
@@ -135,7 +135,7 @@ func TestTwoRequestsUnderOneKey(t *testing.T) {
 			t.Parallel()
 			c := newCounts()
 			p := &posts{stored: map[string]*v1alpha1.Post{}, faults: tc.faults}
-			s := counting(p, c)
+			s := starterService(p, c)
 			var inner error
 			p.creating = func() {
 				p.creating = nil
@@ -145,7 +145,7 @@ func TestTwoRequestsUnderOneKey(t *testing.T) {
 			if code(outer) != tc.wantOuter || code(inner) != tc.wantInner {
 				t.Errorf("%s: errors %v and %v, want %q and %q", tc.reason, outer, inner, tc.wantOuter, tc.wantInner)
 			}
-			if diff := cmp.Diff(tc.held, c.held(t, ofX)); diff != "" {
+			if diff := cmp.Diff(tc.held, c.usageByTarget(t, ofX)); diff != "" {
 				t.Errorf("%s: what is counted afterwards:\n%s", tc.reason, diff)
 			}
 		})
@@ -194,7 +194,7 @@ func TestKeyOfADeliveredPost(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c, p := newCounts(), &posts{stored: map[string]*v1alpha1.Post{}}
-			s := counting(p, c)
+			s := starterService(p, c)
 			detail, err := s.CreatePost(t.Context(), caller, one())
 			if err != nil {
 				t.Fatal(err)
@@ -213,7 +213,7 @@ func TestKeyOfADeliveredPost(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c, p := newCounts(), &posts{stored: map[string]*v1alpha1.Post{}}
-			s := counting(p, c)
+			s := starterService(p, c)
 			// The other request's post is created and delivered before this request reserves.
 			c.taking = func() {
 				c.taking = nil
@@ -239,10 +239,10 @@ func TestGivesBackWhenTheClientLeaves(t *testing.T) {
 	ctx, leave := context.WithCancel(t.Context())
 	p := &posts{stored: map[string]*v1alpha1.Post{}, faults: []fault{{false, apierrors.NewForbidden(resource, "p", context.Canceled)}}, creating: leave}
 	c := newCounts()
-	if _, err := counting(p, c).CreatePost(ctx, caller, hello("acme")); err == nil || strings.Contains(err.Error(), "perhaps") {
+	if _, err := starterService(p, c).CreatePost(ctx, caller, hello("acme")); err == nil || strings.Contains(err.Error(), "perhaps") {
 		t.Fatalf("error %v, want a clear one", err)
 	}
-	if held := c.held(t, ofX); len(held) > 0 {
+	if held := c.usageByTarget(t, ofX); len(held) > 0 {
 		t.Errorf("%v is still counted, although the post was refused", held)
 	}
 }

@@ -145,7 +145,7 @@ func TestCancelReturnsWhatWasCounted(t *testing.T) {
 				ObjectMeta: metav1.ObjectMeta{Namespace: caller.Namespace, Name: "p1", ResourceVersion: "6", CreationTimestamp: metav1.NewTime(now)},
 				Spec:       v1alpha1.PostSpec{Draft: tc.draft, ScheduledAt: at(time.Hour), Targets: tc.targets},
 			}}}
-			s := counting(p, newCounts())
+			s := starterService(p, newCounts())
 			var log bytes.Buffer
 			r := &returning{counts: newCounts(), err: tc.err}
 			s.Posts, s.Quota, s.Owner = &cancelling{posts: p, conflicts: tc.conflicts, version: tc.version}, r, tc.owner

@@ -123,7 +123,7 @@ func TestPreviewsKeepAddresses(t *testing.T) {
 // TestPreviewsReadOnce verifies that one request reads a file at most once.
 func TestPreviewsReadOnce(t *testing.T) {
 	t.Parallel()
-	s, f := judging()
+	s, f := checkService()
 	c := &countingFiles{files: f}
 	s.Media, s.Files = c, c
 	spec := v1alpha1.PostSpec{Category: v1alpha1.CategoryImage, Image: &v1alpha1.ImageContent{MediaRefs: []v1alpha1.LocalReference{{Name: "m"}, {Name: "fresh"}}}, Targets: saying("a", "x").Targets}

@@ -99,7 +99,7 @@ func (s *Service) ViewTeam(ctx context.Context, caller Caller) (TeamView, error)
 		}
 		view.XPosts.Used = int(stored.Status.Used)
 	}
-	return view, s.countDrafts(ctx, caller, limits, view.TikTokDrafts)
+	return view, s.loadDraftMeters(ctx, caller, limits, view.TikTokDrafts)
 }
 
 // Suspended reports whether publishing is suspended for the caller's team, and since when. The time is zero until the
@@ -114,7 +114,7 @@ func (s *Service) Suspended(caller Caller) (since time.Time, suspended bool) {
 
 const draftsAtOnce = 8
 
-func (s *Service) countDrafts(ctx context.Context, caller Caller, limits plan.Limits, accounts []AccountMeter) error {
+func (s *Service) loadDraftMeters(ctx context.Context, caller Caller, limits plan.Limits, accounts []AccountMeter) error {
 	slices.SortFunc(accounts, func(a, b AccountMeter) int { return cmp.Compare(a.Connection.Name, b.Connection.Name) })
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(draftsAtOnce)

@@ -51,7 +51,7 @@ func refuses(err error, code bridge.Code, words ...string) {
 var _ = Describe("Connecting an account", func() {
 	DescribeTable("of each platform", func(ctx SpecContext, platform v1alpha1.Platform, keys ...string) {
 		d, who, account := newDesk(ctx), visitor("oidc:ann"), newAccount(ctx, platform)
-		t := d.leave(ctx, who, platform, "")
+		t := d.startFlow(ctx, who, platform, "")
 
 		cookie := t.started.Cookie
 		Expect(cookie.HttpOnly && cookie.Secure && cookie.SameSite == http.SameSiteLaxMode).To(BeTrue())
@@ -120,7 +120,7 @@ var _ = Describe("Connecting an account", func() {
 	It("goes on in several tabs side by side", func(ctx SpecContext) {
 		d, who := newDesk(ctx), visitor("ann")
 		first, second := newAccount(ctx, v1alpha1.PlatformX), newAccount(ctx, v1alpha1.PlatformX)
-		one, two := d.leave(ctx, who, v1alpha1.PlatformX, ""), d.leave(ctx, who, v1alpha1.PlatformX, "")
+		one, two := d.startFlow(ctx, who, v1alpha1.PlatformX, ""), d.startFlow(ctx, who, v1alpha1.PlatformX, "")
 		maps.Copy(two.cookies, one.cookies)
 		one.cookies = two.cookies
 		Expect(one.cookies).To(HaveLen(2))
@@ -136,7 +136,7 @@ var _ = Describe("Connecting an account", func() {
 		d, account := newDesk(ctx), newAccount(ctx, v1alpha1.PlatformX)
 		var group sync.WaitGroup
 		for i := range 4 {
-			t := d.leave(ctx, visitor(fmt.Sprint("person-", i)), v1alpha1.PlatformX, "").agree(ctx, account)
+			t := d.startFlow(ctx, visitor(fmt.Sprint("person-", i)), v1alpha1.PlatformX, "").agree(ctx, account)
 			group.Go(func() {
 				defer GinkgoRecover()
 				_, err := t.arrive(ctx)
@@ -154,7 +154,7 @@ var _ = Describe("Connecting an account", func() {
 
 	It("goes on when the browser has left, since the code is spent", func(ctx SpecContext) {
 		d, account := newDesk(ctx), newAccount(ctx, v1alpha1.PlatformX)
-		t := d.leave(ctx, visitor("ann"), v1alpha1.PlatformX, "").agree(ctx, account)
+		t := d.startFlow(ctx, visitor("ann"), v1alpha1.PlatformX, "").agree(ctx, account)
 		gone, leave := context.WithCancel(ctx)
 		leave()
 		_, err := t.arrive(gone)
@@ -168,7 +168,7 @@ var _ = Describe("A callback that is not what it should be", func() {
 
 	DescribeTable("connects nothing", func(ctx SpecContext, spoil func(ctx context.Context, t *trip), words ...string) {
 		d, account := newDesk(ctx), newAccount(ctx, v1alpha1.PlatformX)
-		t := d.leave(ctx, visitor("ann"), v1alpha1.PlatformX, "").agree(ctx, account)
+		t := d.startFlow(ctx, visitor("ann"), v1alpha1.PlatformX, "").agree(ctx, account)
 		spoil(ctx, t)
 		_, err := t.arrive(ctx)
 		refuses(err, bridge.CodeValidation, append(words, "nothing was connected")...)
@@ -188,7 +188,7 @@ var _ = Describe("A callback that is not what it should be", func() {
 			}
 		}, unknown),
 		Entry("with the cookie of another flow under its name", func(ctx context.Context, t *trip) {
-			other := t.desk.leave(ctx, t.who, v1alpha1.PlatformX, "")
+			other := t.desk.startFlow(ctx, t.who, v1alpha1.PlatformX, "")
 			for name := range t.cookies {
 				t.cookies[name] = other.started.Cookie.Value
 			}
@@ -212,7 +212,7 @@ var _ = Describe("A callback that is not what it should be", func() {
 		}, "the error unknown"),
 		Entry("without a code", func(_ context.Context, t *trip) { t.back.Del("code") }, "no code"),
 		Entry("with the code of another flow: its verifier is another one", func(ctx context.Context, t *trip) {
-			other := t.desk.leave(ctx, t.who, v1alpha1.PlatformX, "").agree(ctx, newAccount(ctx, v1alpha1.PlatformX))
+			other := t.desk.startFlow(ctx, t.who, v1alpha1.PlatformX, "").agree(ctx, newAccount(ctx, v1alpha1.PlatformX))
 			t.back["code"] = other.back["code"]
 		}, "no longer accepts"),
 		Entry("with less than was asked for", func(ctx context.Context, t *trip) {
@@ -223,7 +223,7 @@ var _ = Describe("A callback that is not what it should be", func() {
 
 	It("connects nothing the second time", func(ctx SpecContext) {
 		d, account := newDesk(ctx), newAccount(ctx, v1alpha1.PlatformX)
-		t := d.leave(ctx, visitor("ann"), v1alpha1.PlatformX, "").agree(ctx, account)
+		t := d.startFlow(ctx, visitor("ann"), v1alpha1.PlatformX, "").agree(ctx, account)
 		_, err := t.arrive(ctx)
 		Expect(err).NotTo(HaveOccurred())
 		_, err = t.arrive(ctx)
@@ -242,7 +242,7 @@ var _ = Describe("A callback that is not what it should be", func() {
 			}
 			return &bridge.Error{Code: bridge.CodeNotFound, Message: "no such team"}
 		}
-		t := d.leave(ctx, who, v1alpha1.PlatformX, "").agree(ctx, account)
+		t := d.startFlow(ctx, who, v1alpha1.PlatformX, "").agree(ctx, account)
 		may = false
 		out, err := t.arrive(ctx)
 		refuses(err, bridge.CodeNotFound)
@@ -272,7 +272,7 @@ var _ = Describe("A callback that is not what it should be", func() {
 		_, before := d.stored(ctx, made.Name)
 
 		asked = nil
-		_, err := d.leave(ctx, who, v1alpha1.PlatformX, made.Name).agree(ctx, account).arrive(ctx)
+		_, err := d.startFlow(ctx, who, v1alpha1.PlatformX, made.Name).agree(ctx, account).arrive(ctx)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(asked).To(HaveEach(connect.Patch))
 
@@ -281,7 +281,7 @@ var _ = Describe("A callback that is not what it should be", func() {
 		refuses(err, bridge.CodeNotFound, "no right")
 		_, after := d.stored(ctx, made.Name)
 		Expect(after.Name).NotTo(Equal(before.Name))
-		_, err = d.leave(ctx, who, v1alpha1.PlatformX, "").agree(ctx, account).arrive(ctx)
+		_, err = d.startFlow(ctx, who, v1alpha1.PlatformX, "").agree(ctx, account).arrive(ctx)
 		refuses(err, bridge.CodeNotFound, "no right")
 		_, last := d.stored(ctx, made.Name)
 		Expect(last.Name).To(Equal(after.Name), "an account that turns out to be connected is not changed without the right")
@@ -293,7 +293,7 @@ var _ = Describe("A callback that is not what it should be", func() {
 
 	It("says that the platform has trouble", func(ctx SpecContext) {
 		d, account := newDesk(ctx), newAccount(ctx, v1alpha1.PlatformX)
-		t := d.leave(ctx, visitor("ann"), v1alpha1.PlatformX, "").agree(ctx, account)
+		t := d.startFlow(ctx, visitor("ann"), v1alpha1.PlatformX, "").agree(ctx, account)
 		Expect(site.Fault(ctx, sandboxtest.Fault{Platform: "x", Operation: "*", Kind: "status", Status: http.StatusServiceUnavailable, Times: 1})).To(Succeed())
 		DeferCleanup(func(ctx SpecContext) { Expect(site.ClearFaults(ctx)).To(Succeed()) })
 		_, err := t.arrive(ctx)
@@ -311,7 +311,7 @@ var _ = Describe("Choosing one of several accounts", func() {
 		_, err = site.Account(ctx, "facebook", cafe, map[string]any{"display_name": "The café", "pages": []string{bakery}})
 		Expect(err).NotTo(HaveOccurred())
 		d = newDesk(ctx)
-		t = d.leave(ctx, visitor("ann"), v1alpha1.PlatformFacebook, "").agree(ctx, cafe)
+		t = d.startFlow(ctx, visitor("ann"), v1alpha1.PlatformFacebook, "").agree(ctx, cafe)
 		out, err = t.arrive(ctx)
 		Expect(err).NotTo(HaveOccurred())
 		return d, t, out, bakery
@@ -336,7 +336,7 @@ var _ = Describe("Choosing one of several accounts", func() {
 		d, t, out, bakery := offered(ctx)
 		first, err := d.Choose(ctx, t.who, out.Pending, bakery)
 		Expect(err).NotTo(HaveOccurred())
-		again := d.leave(ctx, t.who, v1alpha1.PlatformFacebook, first.Connection.Name).agree(ctx, out.Options[1].Identity.AccountID)
+		again := d.startFlow(ctx, t.who, v1alpha1.PlatformFacebook, first.Connection.Name).agree(ctx, out.Options[1].Identity.AccountID)
 		renewed, err := again.arrive(ctx)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(renewed.Connection.UID).To(Equal(first.Connection.UID))
@@ -364,7 +364,7 @@ var _ = Describe("Connecting an account again", func() {
 		first := d.connect(ctx, who, v1alpha1.PlatformX, account)
 		before, old := d.stored(ctx, first.Connection.Name)
 
-		out, err := d.leave(ctx, visitor("bob"), v1alpha1.PlatformX, first.Connection.Name).agree(ctx, account).arrive(ctx)
+		out, err := d.startFlow(ctx, visitor("bob"), v1alpha1.PlatformX, first.Connection.Name).agree(ctx, account).arrive(ctx)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(out.Renewed).To(BeTrue())
 		after, fresh := d.stored(ctx, first.Connection.Name)
@@ -407,7 +407,7 @@ var _ = Describe("Connecting an account again", func() {
 		other := newAccount(ctx, v1alpha1.PlatformX)
 		first := d.connect(ctx, who, v1alpha1.PlatformX, account)
 		_, before := d.stored(ctx, first.Connection.Name)
-		_, err := d.leave(ctx, who, v1alpha1.PlatformX, first.Connection.Name).agree(ctx, other).arrive(ctx)
+		_, err := d.startFlow(ctx, who, v1alpha1.PlatformX, first.Connection.Name).agree(ctx, other).arrive(ctx)
 		refuses(err, bridge.CodeConflict, "nothing was changed", account, other)
 		_, after := d.stored(ctx, first.Connection.Name)
 		Expect(after.Name).To(Equal(before.Name))
@@ -449,7 +449,7 @@ var _ = Describe("What stands in the way", func() {
 		d, who := newDesk(ctx), visitor("ann")
 		d.team = &v1alpha1.Team{}
 		d.team.Spec.Subscription.Plan = v1alpha1.PlanStarter
-		late := d.leave(ctx, who, v1alpha1.PlatformX, "")
+		late := d.startFlow(ctx, who, v1alpha1.PlatformX, "")
 		var last connect.Outcome
 		var account string
 		for range 10 {
@@ -462,13 +462,13 @@ var _ = Describe("What stands in the way", func() {
 		refuses(err, bridge.CodeSubscriptionRequired, "10 connected accounts")
 		_, err = late.agree(ctx, newAccount(ctx, v1alpha1.PlatformX)).arrive(ctx)
 		refuses(err, bridge.CodeSubscriptionRequired, "10 connected accounts")
-		_, err = d.leave(ctx, who, v1alpha1.PlatformX, last.Connection.Name).agree(ctx, account).arrive(ctx)
+		_, err = d.startFlow(ctx, who, v1alpha1.PlatformX, last.Connection.Name).agree(ctx, account).arrive(ctx)
 		Expect(err).NotTo(HaveOccurred(), "one of the ten can be connected again")
 	})
 
 	DescribeTable("is that the Secret cannot be kept", func(ctx SpecContext, cause error, told bool) {
 		d, account := newDesk(ctx, func(c *connect.Config) { c.Secrets = closed{cause} }), newAccount(ctx, v1alpha1.PlatformX)
-		_, err := d.leave(ctx, visitor("ann"), v1alpha1.PlatformX, "").agree(ctx, account).arrive(ctx)
+		_, err := d.startFlow(ctx, visitor("ann"), v1alpha1.PlatformX, "").agree(ctx, account).arrive(ctx)
 		if told {
 			refuses(err, bridge.CodeReadinessUnavailable, d.namespace, "Team")
 		} else {
@@ -488,7 +488,7 @@ var _ = Describe("What stands in the way", func() {
 		other := &desk{Service: connect.New(d.Config), namespace: d.namespace, clock: d.clock, log: d.log}
 		other.Secrets = secrets
 		late.meanwhile = func() { other.connect(ctx, visitor("bob"), v1alpha1.PlatformX, account) }
-		_, err := d.leave(ctx, visitor("ann"), v1alpha1.PlatformX, "").agree(ctx, account).arrive(ctx)
+		_, err := d.startFlow(ctx, visitor("ann"), v1alpha1.PlatformX, "").agree(ctx, account).arrive(ctx)
 		Expect(err).To(MatchError(ContainSubstring("etcd")))
 		d.stored(ctx, connect.ConnectionName(d.namespace, v1alpha1.PlatformX, account))
 	})
@@ -497,7 +497,7 @@ var _ = Describe("What stands in the way", func() {
 		d, account := newDesk(ctx), newAccount(ctx, v1alpha1.PlatformX)
 		first := d.connect(ctx, visitor("ann"), v1alpha1.PlatformX, account)
 		_, before := d.stored(ctx, first.Connection.Name)
-		t := d.leave(ctx, visitor("ann"), v1alpha1.PlatformX, first.Connection.Name).agree(ctx, account)
+		t := d.startFlow(ctx, visitor("ann"), v1alpha1.PlatformX, first.Connection.Name).agree(ctx, account)
 		d.Secrets = closed{errors.New("etcd has no leader")}
 		_, err := t.arrive(ctx)
 		Expect(err).To(HaveOccurred())

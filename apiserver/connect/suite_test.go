@@ -181,8 +181,8 @@ type trip struct {
 	back url.Values
 }
 
-// leave starts a flow.
-func (d *desk) leave(ctx context.Context, who connect.Visitor, platform v1alpha1.Platform, reconnect string) *trip {
+// startFlow starts a flow.
+func (d *desk) startFlow(ctx context.Context, who connect.Visitor, platform v1alpha1.Platform, reconnect string) *trip {
 	GinkgoHelper()
 	started, err := d.Start(ctx, who, d.namespace, platform, reconnect)
 	Expect(err).NotTo(HaveOccurred())
@@ -227,7 +227,7 @@ func (t *trip) arrive(ctx context.Context) (connect.Outcome, error) {
 // connect runs a complete flow.
 func (d *desk) connect(ctx context.Context, who connect.Visitor, platform v1alpha1.Platform, accountID string) connect.Outcome {
 	GinkgoHelper()
-	out, err := d.leave(ctx, who, platform, "").agree(ctx, accountID).arrive(ctx)
+	out, err := d.startFlow(ctx, who, platform, "").agree(ctx, accountID).arrive(ctx)
 	Expect(err).NotTo(HaveOccurred())
 	return out
 }

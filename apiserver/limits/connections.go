@@ -334,13 +334,13 @@ func unwrap(of net.Conn) *conn {
 func (c *conn) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
 	if n > 0 && !c.busy.Load() {
-		c.pool.countHeader(c, n)
+		c.pool.addHeaderBytes(c, n)
 	}
 	return n, err //nolint:wrapcheck // net/http checks for the errors of a connection
 }
 
-// countHeader adds n bytes to a header, and closes the oldest connection if too many are long.
-func (p *ConnectionPool) countHeader(c *conn, n int) {
+// addHeaderBytes adds n bytes to a header, and closes the oldest connection if too many are long.
+func (p *ConnectionPool) addHeaderBytes(c *conn, n int) {
 	p.mu.Lock()
 	var oldest *conn
 	if c.read += n; c.inPool != nil && c.inLong == nil && c.read > longHeader {

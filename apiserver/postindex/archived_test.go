@@ -142,8 +142,8 @@ func (b *both) expire(t *rapid.T) {
 	}
 }
 
-// look updates the index with the archive's content.
-func (b *both) look(t *rapid.T) {
+// refresh updates the index with the archive's content.
+func (b *both) refresh(t *rapid.T) {
 	left := b.index.RetainedSeq()
 	view, err := b.reader.Open(t.Context(), team1, b.view)
 	if err != nil {
@@ -158,7 +158,7 @@ func (b *both) look(t *rapid.T) {
 func (b *both) evict(t *rapid.T) {
 	b.index.SetArchive(team, nil, 0)
 	b.view = nil
-	b.look(t)
+	b.refresh(t)
 }
 
 // complete reads the missing parts of a list, like package archived, and verifies that no segment is read twice.
@@ -223,7 +223,7 @@ func (b *both) check(t *rapid.T) {
 				counts.Status[status] = n
 			}
 			b.checkPages(t, q, want)
-			for _, q.Undecided = range askedOf(status) {
+			for _, q.Undecided = range undecidedFilters(status) {
 				want := b.want(&q)
 				if n := len(want); platform == "" && status != "" && n > 0 && q.Undecided == postindex.OnlyUndecided {
 					counts.Undecided[status] = n
@@ -280,10 +280,10 @@ func TestWithArchive(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		b := newBoth()
-		b.look(t)
+		b.refresh(t)
 		t.Repeat(map[string]func(*rapid.T){
 			"put": b.put, "put again": b.put, "archive": b.archive, "remove": b.remove, "remove again": b.remove, "expire": b.expire,
-			"look": b.look, "evict": b.evict, "": b.check,
+			"look": b.refresh, "evict": b.evict, "": b.check,
 		})
 	})
 }

@@ -134,7 +134,7 @@ func (s *store) answer(t *rapid.T) {
 	}
 }
 
-func (s *store) tell(t *rapid.T) {
+func (s *store) deliverEvents(t *rapid.T) {
 	if len(s.watch) == 0 || s.relist != nil || s.relists {
 		t.Skip("the watch has nothing to tell")
 	}
@@ -226,7 +226,7 @@ func (s *store) settle(t *rapid.T) {
 		s.nextPage(t)
 	}
 	for len(s.watch) > 0 {
-		s.tell(t)
+		s.deliverEvents(t)
 	}
 	for len(s.answers) > 0 {
 		s.answer(t)
@@ -279,8 +279,8 @@ func same(a, b postindex.Summary) bool {
 		a.DisplayAt.Equal(b.DisplayAt) && a.Archived == b.Archived && slices.Equal(a.Platforms, b.Platforms)
 }
 
-// askedOf returns the filters by undecided targets of a phase's list.
-func askedOf(status v1alpha1.PostPhase) []postindex.UndecidedFilter {
+// undecidedFilters returns the filters by undecided targets of a phase's list.
+func undecidedFilters(status v1alpha1.PostPhase) []postindex.UndecidedFilter {
 	if status == v1alpha1.PhaseProcessing || status == v1alpha1.PhaseFailed {
 		return []postindex.UndecidedFilter{postindex.OnlyUndecided, postindex.ExcludeUndecided}
 	}
@@ -325,7 +325,7 @@ func (s *store) check(t *rapid.T) {
 			for _, platform := range append([]v1alpha1.Platform{""}, targetPlatforms...) {
 				q := postindex.Query{Status: status, Platform: platform, Limit: limit}
 				checkPages(t, s.index, team, q, sorted(shown, q))
-				for _, q.Undecided = range askedOf(status) {
+				for _, q.Undecided = range undecidedFilters(status) {
 					checkPages(t, s.index, team, q, sorted(shown, q))
 				}
 			}
@@ -390,7 +390,7 @@ func TestAgainstNaiveSort(t *testing.T) {
 		}
 		s := &store{index: index, history: map[post][]event{}, told: map[post]uint64{}}
 		t.Repeat(map[string]func(*rapid.T){
-			"put": s.put, "put again": s.put, "put once more": s.put, "and again": s.put, "answer soon": s.answer, "remove": s.remove, "answer": s.answer, "tell": s.tell, "bookmark": s.bookmark,
+			"put": s.put, "put again": s.put, "put once more": s.put, "and again": s.put, "answer soon": s.answer, "remove": s.remove, "answer": s.answer, "tell": s.deliverEvents, "bookmark": s.bookmark,
 			"begin relist": s.beginRelist, "next page": s.nextPage, "save": s.save, "restore": s.restore, "settle": s.settle,
 			"": s.check,
 		})

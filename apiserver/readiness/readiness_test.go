@@ -62,8 +62,8 @@ func (w *world) RequestProbe(_ context.Context, _, _, token string) (uint64, err
 	return w.version, nil
 }
 
-// tell makes the watch report the connection after a delay.
-func (w *world) tell(after time.Duration, edit func(*v1alpha1.Connection)) {
+// updateConnection makes the watch report the connection after a delay.
+func (w *world) updateConnection(after time.Duration, edit func(*v1alpha1.Connection)) {
 	time.Sleep(after) //nolint:forbidigo // inside a synctest bubble, where it takes no time
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -105,7 +105,7 @@ func TestCheck(t *testing.T) {
 		}
 	}
 	answers := func(result func(*v1alpha1.Connection)) func(*world, string) {
-		return func(w *world, token string) { w.tell(time.Second, handled(token, result)) }
+		return func(w *world, token string) { w.updateConnection(time.Second, handled(token, result)) }
 	}
 	ready, asked := readiness.Result{State: readiness.Ready}, func(message string) readiness.Result { return readiness.Result{Message: message} }
 	for name, tc := range map[string]struct {
@@ -137,11 +137,11 @@ func TestCheck(t *testing.T) {
 			"an answer that says nothing is none", nil, nil, answers(func(*v1alpha1.Connection) {}), asked(silent), time.Second, 1,
 		},
 		"ChangesThatAreNoAnswer": {"what happens to the connection meanwhile is not the answer", nil, nil, func(w *world, token string) {
-			w.tell(time.Second, func(c *v1alpha1.Connection) { c.Status.AccountName = "Acme" })
+			w.updateConnection(time.Second, func(c *v1alpha1.Connection) { c.Status.AccountName = "Acme" })
 			answers(good)(w, token)
 		}, ready, 2 * time.Second, 1},
 		"AnswerToAnEarlierRequest": {"the watch is behind: it still tells an earlier request and its answer", nil, nil, func(w *world, token string) {
-			w.tell(time.Second, func(c *v1alpha1.Connection) {
+			w.updateConnection(time.Second, func(c *v1alpha1.Connection) {
 				handled("earlier", bad)(c)
 				c.ResourceVersion = "1"
 			})
@@ -193,7 +193,7 @@ func TestCheckTogether(t *testing.T) {
 			change: make(chan struct{}), version: 10,
 			seen: &v1alpha1.Connection{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "c", ResourceVersion: "10"}},
 			requested: func(w *world, token string) {
-				w.tell(time.Second, handled(token, condition(metav1.ConditionFalse, v1alpha1.ReasonRevoked, "withdrawn")))
+				w.updateConnection(time.Second, handled(token, condition(metav1.ConditionFalse, v1alpha1.ReasonRevoked, "withdrawn")))
 			},
 		}
 		checker := readiness.NewChecker(w, clock.RealClock{}, slog.New(slog.DiscardHandler))

@@ -22,8 +22,8 @@ import (
 	"github.com/herald-social/herald/apiserver/request"
 )
 
-// counted serves teams with keys named TEAM.KEY, each team with a limit of perMinute requests.
-func counted(perMinute int) http.Handler {
+// limitedHandler serves teams with keys named TEAM.KEY, each team with a limit of perMinute requests.
+func limitedHandler(perMinute int) http.Handler {
 	clock := clocktesting.NewFakePassiveClock(time.Unix(1_000_000, 0))
 	return NewHandler(bridge.New(bridge.Config{
 		Key: func(token string) (*v1alpha1.APIKey, error) {
@@ -38,7 +38,7 @@ func counted(perMinute int) http.Handler {
 // cost.
 func TestTeamsAreCounted(t *testing.T) {
 	t.Parallel()
-	handler := counted(20)
+	handler := limitedHandler(20)
 	ask := func(token, body string) *httptest.ResponseRecorder {
 		method := http.MethodPost
 		if body == "" {
@@ -100,7 +100,7 @@ func TestRefusedBodiesAreCharged(t *testing.T) {
 			if tc.change != nil {
 				tc.change(r)
 			}
-			counted(100).ServeHTTP(w, r)
+			limitedHandler(100).ServeHTTP(w, r)
 			if left := w.Header().Get("RateLimit-Remaining"); w.Code != tc.status || left != strconv.Itoa(100-tc.cost) {
 				t.Errorf("%s: answered %d %.200s with %s of 100 left; want %d, and %d charged", tc.reason, w.Code, w.Body, left, tc.status, tc.cost)
 			}

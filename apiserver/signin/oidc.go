@@ -115,7 +115,7 @@ func (h *Handlers) callback(w http.ResponseWriter, r *http.Request) {
 	defer cancel()
 	p, err := h.provider.person(ctx, query.Get("code"), a)
 	if err != nil {
-		h.count(ByOIDC, outcomeOf(err))
+		h.reportOutcome(ByOIDC, outcomeOf(err))
 		h.refuse(w, r, h.exchangeRefusal(err))
 		return
 	}

@@ -125,11 +125,11 @@ func (h *Handlers) choose(w http.ResponseWriter, r *http.Request) {
 func (h *Handlers) signedIn(w http.ResponseWriter, r *http.Request, p access.Person, by Method, back string) {
 	issued, err := h.Sessions.Issue(w, p)
 	if err != nil {
-		h.count(by, Failed)
+		h.reportOutcome(by, Failed)
 		h.refuse(w, r, issueRefusal(err))
 		return
 	}
-	h.count(by, Succeeded)
+	h.reportOutcome(by, Succeeded)
 	h.Log.LogAttrs(r.Context(), slog.LevelInfo, "Signed in",
 		audit(r, slog.String("person", p.Name), slog.String("by", string(by)), slog.String("session", issued.ID[:8]))...)
 	http.Redirect(w, r, back, http.StatusSeeOther)
@@ -140,11 +140,11 @@ func (h *Handlers) fail(w http.ResponseWriter, r *http.Request, by Method, no re
 	if no.status >= http.StatusInternalServerError {
 		outcome = Failed
 	}
-	h.count(by, outcome)
+	h.reportOutcome(by, outcome)
 	h.refuse(w, r, no)
 }
 
-func (h *Handlers) count(by Method, outcome Outcome) {
+func (h *Handlers) reportOutcome(by Method, outcome Outcome) {
 	if h.OnOutcome != nil {
 		h.OnOutcome(by, outcome)
 	}

@@ -17,7 +17,7 @@ import (
 // month returns a month's calendar, by day.
 func (w *world) month(t *testing.T, month, zone string) (days []string, entries map[string][]string) {
 	t.Helper()
-	r := ask(&editor, "/teams/"+acme+"/calendar?month="+month, nil)
+	r := newRequest(&editor, "/teams/"+acme+"/calendar?month="+month, nil)
 	r.AddCookie(&http.Cookie{Name: zoneCookie, Value: strings.ReplaceAll(zone, "/", "%2F")})
 	answer := w.serve(r)
 	if answer.Code != http.StatusOK {

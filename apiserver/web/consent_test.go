@@ -81,7 +81,7 @@ func TestConsentOffers(t *testing.T) {
 		"a person for whom": {administrator, "publish", "read draft publish"},
 	} {
 		w := newWorld(clocktesting.NewFakeClock(now))
-		answer := w.serve(ask(&tc.who, consentPath(w.agentID(t, "An agent", agentCallback), agentCallback, tc.scope), nil))
+		answer := w.serve(newRequest(&tc.who, consentPath(w.agentID(t, "An agent", agentCallback), agentCallback, tc.scope), nil))
 		offered, _ := levelsOf(t, answer)
 		if answer.Code != http.StatusOK || strings.Join(offered, " ") != tc.want {
 			t.Errorf("%s: %d, offered is %q, want %q", name, answer.Code, offered, tc.want)
@@ -98,7 +98,7 @@ func TestThreatConsentClick(t *testing.T) {
 		levels int
 	}{"several": {editor, 3}, "one": {viewer, 1}} {
 		w := newWorld(clocktesting.NewFakeClock(now))
-		answer := w.serve(ask(&tc.who, consentPath(w.agentID(t, "An agent", agentCallback), agentCallback, ""), nil))
+		answer := w.serve(newRequest(&tc.who, consentPath(w.agentID(t, "An agent", agentCallback), agentCallback, ""), nil))
 		levels := 0
 		for _, input := range elements(parsed(t, answer.Body.String()), "input") {
 			if kind, _ := attribute(input, "type"); kind != "radio" {
@@ -114,7 +114,7 @@ func TestThreatConsentClick(t *testing.T) {
 			t.Errorf("%s: %d levels", name, levels)
 		}
 		_, sealed := levelsOf(t, answer)
-		if got := w.serve(ask(&tc.who, oauth.AuthorizePath, url.Values{"consent": {sealed}, "decision": {"allow"}})); got.Code != http.StatusForbidden || len(w.grants) != 0 {
+		if got := w.serve(newRequest(&tc.who, oauth.AuthorizePath, url.Values{"consent": {sealed}, "decision": {"allow"}})); got.Code != http.StatusForbidden || len(w.grants) != 0 {
 			t.Errorf("%s: without a choice: %d, %d grants", name, got.Code, len(w.grants))
 		}
 	}
@@ -124,11 +124,11 @@ func TestConsentDecides(t *testing.T) {
 	t.Parallel()
 	for decision, want := range map[string]string{"allow": "code", "deny": "error", "": "error"} {
 		w := newWorld(clocktesting.NewFakeClock(now))
-		_, sealed := levelsOf(t, w.serve(ask(&editor, consentPath(w.agentID(t, "An agent", agentCallback), agentCallback, ""), nil)))
+		_, sealed := levelsOf(t, w.serve(newRequest(&editor, consentPath(w.agentID(t, "An agent", agentCallback), agentCallback, ""), nil)))
 		if w.written() != 0 {
 			t.Error("showing the page wrote something")
 		}
-		answer := w.serve(ask(&editor, oauth.AuthorizePath, url.Values{"consent": {sealed}, "level": {"draft"}, "decision": {decision}}))
+		answer := w.serve(newRequest(&editor, oauth.AuthorizePath, url.Values{"consent": {sealed}, "level": {"draft"}, "decision": {decision}}))
 		to, err := url.Parse(answer.Header().Get("Location"))
 		if answer.Code != http.StatusSeeOther || err != nil || to.Host != "127.0.0.1:33418" || !to.Query().Has(want) || to.Query().Get("iss") != "https://herald.example" {
 			t.Errorf("%s: %d, %s", decision, answer.Code, to)
@@ -149,13 +149,13 @@ func TestConsentSignedOut(t *testing.T) {
 	t.Cleanup(p.Close)
 	for _, client := range []string{w.agentID(t, "An agent", agentCallback), p.URL + "/client.json", "nonsense"} {
 		path := consentPath(client, agentCallback, "read draft")
-		answer := w.serve(ask(nil, path, nil))
+		answer := w.serve(newRequest(nil, path, nil))
 		back, err := url.Parse(answer.Header().Get("Location"))
 		if answer.Code != http.StatusSeeOther || err != nil || back.Path != "/signin" || back.Query().Get("return_to") != path {
 			t.Errorf("%s: %d, %s", client, answer.Code, back)
 		}
 	}
-	if answer := w.serve(ask(nil, oauth.AuthorizePath, url.Values{"decision": {"allow"}})); answer.Code != http.StatusUnauthorized {
+	if answer := w.serve(newRequest(nil, oauth.AuthorizePath, url.Values{"decision": {"allow"}})); answer.Code != http.StatusUnauthorized {
 		t.Errorf("an answer of nobody: %d", answer.Code)
 	}
 	if asked {
@@ -174,7 +174,7 @@ func TestConsentChoosesTeam(t *testing.T) {
 	t.Parallel()
 	w := newWorld(clocktesting.NewFakeClock(now), func(c *Config) { c.Access = twoTeams{c.Access.(roles)} })
 	path := consentPath(w.agentID(t, "An agent", agentCallback), agentCallback, "read")
-	answer := w.serve(ask(&editor, path, nil))
+	answer := w.serve(newRequest(&editor, path, nil))
 	var teams []string
 	for _, a := range elements(parsed(t, answer.Body.String()), "a") {
 		href, _ := attribute(a, "href")
@@ -188,13 +188,13 @@ func TestConsentChoosesTeam(t *testing.T) {
 	if strings.Join(teams, " ") != acme+" "+beta || len(elements(parsed(t, answer.Body.String()), "form")) != 0 {
 		t.Errorf("the teams are %q", teams)
 	}
-	if answer := w.serve(ask(&editor, path+"&team="+acme, nil)); !strings.Contains(answer.Body.String(), `name="consent"`) {
+	if answer := w.serve(newRequest(&editor, path+"&team="+acme, nil)); !strings.Contains(answer.Body.String(), `name="consent"`) {
 		t.Error("the team that was chosen is not asked for")
 	}
-	if answer := w.serve(ask(&editor, path+"&team="+beta, nil)); answer.Code != http.StatusForbidden || strings.Contains(answer.Body.String(), `name="consent"`) {
+	if answer := w.serve(newRequest(&editor, path+"&team="+beta, nil)); answer.Code != http.StatusForbidden || strings.Contains(answer.Body.String(), `name="consent"`) {
 		t.Errorf("a team in which the person may do nothing: %d", answer.Code)
 	}
-	if answer := w.serve(ask(&editor, path+"&team=kube-system", nil)); strings.Contains(answer.Body.String(), `name="consent"`) {
+	if answer := w.serve(newRequest(&editor, path+"&team=kube-system", nil)); strings.Contains(answer.Body.String(), `name="consent"`) {
 		t.Error("a namespace of no team is asked for")
 	}
 }
@@ -207,7 +207,7 @@ func TestThreatConsentFrames(t *testing.T) {
 		agentCallback: "'self' http://127.0.0.1:33418 https:", "https://agent.example/cb": "'self' https:", "cursor://agent/cb": "'self' cursor:",
 	} {
 		w := newWorld(clocktesting.NewFakeClock(now))
-		header := w.serve(ask(&editor, consentPath(w.agentID(t, "An agent", redirect), redirect, ""), nil)).Header()
+		header := w.serve(newRequest(&editor, consentPath(w.agentID(t, "An agent", redirect), redirect, ""), nil)).Header()
 		policy := header.Get("Content-Security-Policy")
 		if !strings.Contains(policy, "frame-ancestors 'none'") || header.Get("X-Frame-Options") != "DENY" || header.Get("Cache-Control") != "no-store" {
 			t.Errorf("%s: %v", redirect, header)
@@ -223,9 +223,9 @@ func TestThreatConsentFrames(t *testing.T) {
 func TestThreatConsentPhishing(t *testing.T) {
 	t.Parallel()
 	w := newWorld(clocktesting.NewFakeClock(now))
-	text := textOf(parsed(t, w.serve(ask(&editor, consentPath(w.agentID(t, evil, "https://evil.example/cb"), "https://evil.example/cb", ""), nil)).Body.String()))
+	text := textOf(parsed(t, w.serve(newRequest(&editor, consentPath(w.agentID(t, evil, "https://evil.example/cb"), "https://evil.example/cb", ""), nil)).Body.String()))
 	says(t, "an unknown agent", text, []string{"This agent is not verified.", "It redirects to", "evil.example", acme, "oidc:edith"}, nil)
-	checkMarkup(t, "consent", parsed(t, w.serve(ask(&editor, consentPath(w.agentID(t, evil, "https://evil.example/cb"), "https://evil.example/cb", ""), nil)).Body.String()))
+	checkMarkup(t, "consent", parsed(t, w.serve(newRequest(&editor, consentPath(w.agentID(t, evil, "https://evil.example/cb"), "https://evil.example/cb", ""), nil)).Body.String()))
 	const anyProgram = "Any program on this computer can impersonate it"
 	verified := oauth.Client{ID: "https://agent.example/client.json", Name: "Claude", Verified: true}
 	for redirect, tc := range map[string]struct {
@@ -249,12 +249,12 @@ func TestThreatConsentPhishing(t *testing.T) {
 		}
 	}
 	// A name is quoted, and cannot end its quotation.
-	named := w.serve(ask(&editor, consentPath(w.agentID(t, "Claude”, verified by its site, and “x", agentCallback), agentCallback, ""), nil)).Body.String()
+	named := w.serve(newRequest(&editor, consentPath(w.agentID(t, "Claude”, verified by its site, and “x", agentCallback), agentCallback, ""), nil)).Body.String()
 	if want := "Allow “Claude', verified by its site, and 'x”?"; !strings.Contains(textOf(parsed(t, named)), want) {
 		t.Errorf("the heading is not %q", want)
 	}
 	// An error page describes the error, and does not redirect.
-	wrong := w.serve(ask(&editor, consentPath(w.agentID(t, evil, agentCallback), "https://evil.example/"+url.PathEscape(evil), ""), nil))
+	wrong := w.serve(newRequest(&editor, consentPath(w.agentID(t, evil, agentCallback), "https://evil.example/"+url.PathEscape(evil), ""), nil))
 	checkMarkup(t, "wrong address", parsed(t, wrong.Body.String()))
 	if wrong.Code != http.StatusBadRequest || wrong.Header().Get("Location") != "" || wrong.Header().Get("Refresh") != "" {
 		t.Errorf("a wrong address: %d, %v", wrong.Code, wrong.Header())
@@ -275,7 +275,7 @@ func TestThreatConsentErrors(t *testing.T) {
 		"on this machine": {"a program that waits there is no site", agentCallback, ""},
 	} {
 		w := newWorld(clocktesting.NewFakeClock(now))
-		answer := w.serve(ask(&editor, consentPath(w.agentID(t, evil, tc.redirect), tc.redirect, "everything"), nil))
+		answer := w.serve(newRequest(&editor, consentPath(w.agentID(t, evil, tc.redirect), tc.redirect, "everything"), nil))
 		if tc.back == "" {
 			if to := answer.Header().Get("Location"); answer.Code != http.StatusSeeOther || !strings.HasPrefix(to, tc.redirect+"?error=invalid_scope") {
 				t.Errorf("%s, %s: %d, %q", name, tc.reason, answer.Code, to)
@@ -302,7 +302,7 @@ func TestThreatConsentErrors(t *testing.T) {
 		}
 	}
 	w := newWorld(clocktesting.NewFakeClock(now))
-	answer := w.serve(ask(&editor, consentPath(w.agentID(t, evil, "https://evil.example/cb"), "https://evil.example/cb", "everything"), nil))
+	answer := w.serve(newRequest(&editor, consentPath(w.agentID(t, evil, "https://evil.example/cb"), "https://evil.example/cb", "everything"), nil))
 	checkMarkup(t, "an error", parsed(t, answer.Body.String()))
 }
 
@@ -359,13 +359,13 @@ func TestAgentsPage(t *testing.T) {
 			t.Errorf("%s: sees %q and may revoke %q", name, sees, may)
 		}
 	}
-	if answer := w.serve(ask(&viewer, "/teams/"+acme+"/agents/agent-edith/revoke", url.Values{})); answer.Code != http.StatusForbidden || w.grants[acme+"/agent-edith"].Spec.Revoked {
+	if answer := w.serve(newRequest(&viewer, "/teams/"+acme+"/agents/agent-edith/revoke", url.Values{})); answer.Code != http.StatusForbidden || w.grants[acme+"/agent-edith"].Spec.Revoked {
 		t.Errorf("another's: %d", answer.Code)
 	}
-	if answer := w.serve(ask(&viewer, "/teams/"+acme+"/agents/agent-vera/revoke", url.Values{})); answer.Code != http.StatusSeeOther || !w.grants[acme+"/agent-vera"].Spec.Revoked {
+	if answer := w.serve(newRequest(&viewer, "/teams/"+acme+"/agents/agent-vera/revoke", url.Values{})); answer.Code != http.StatusSeeOther || !w.grants[acme+"/agent-vera"].Spec.Revoked {
 		t.Errorf("one's own: %d", answer.Code)
 	}
-	if answer := w.serve(ask(&viewer, "/teams/"+acme+"/agents/agent-none/revoke", url.Values{})); answer.Code != http.StatusNotFound {
+	if answer := w.serve(newRequest(&viewer, "/teams/"+acme+"/agents/agent-none/revoke", url.Values{})); answer.Code != http.StatusNotFound {
 		t.Errorf("one that there is not: %d", answer.Code)
 	}
 }
@@ -385,11 +385,11 @@ func TestWithoutAgents(t *testing.T) {
 	t.Parallel()
 	w := newWorld(clocktesting.NewFakeClock(now), func(c *Config) { c.Agents = nil })
 	for _, path := range []string{oauth.AuthorizePath, "/teams/" + acme + "/agents"} {
-		if answer := w.serve(ask(&administrator, path, nil)); answer.Code != http.StatusNotFound {
+		if answer := w.serve(newRequest(&administrator, path, nil)); answer.Code != http.StatusNotFound {
 			t.Errorf("%s: %d", path, answer.Code)
 		}
 	}
-	if strings.Contains(w.serve(ask(&administrator, "/teams/"+acme+"/", nil)).Body.String(), "/agents") {
+	if strings.Contains(w.serve(newRequest(&administrator, "/teams/"+acme+"/", nil)).Body.String(), "/agents") {
 		t.Error("the navigation leads there")
 	}
 }

@@ -254,8 +254,8 @@ func at(when time.Time) func(*v1alpha1.Post) {
 	return func(post *v1alpha1.Post) { post.Spec.ScheduledAt = v1alpha1.NewTimePtr(when) }
 }
 
-// ask returns a person's request; nil is a visitor without a session. A form makes it a POST.
-func ask(who *access.Person, path string, form url.Values) *http.Request {
+// newRequest returns a person's request; nil is a visitor without a session. A form makes it a POST.
+func newRequest(who *access.Person, path string, form url.Values) *http.Request {
 	r := httptest.NewRequest(http.MethodGet, "https://herald.example"+path, http.NoBody)
 	if form != nil {
 		r = httptest.NewRequest(http.MethodPost, "https://herald.example"+path, strings.NewReader(form.Encode()))
@@ -279,7 +279,7 @@ func (w *world) serve(r *http.Request) *httptest.ResponseRecorder {
 // get returns the page at a path, which must exist.
 func (w *world) get(tb testing.TB, who access.Person, path string) *html.Node {
 	tb.Helper()
-	answer := w.serve(ask(&who, path, nil))
+	answer := w.serve(newRequest(&who, path, nil))
 	if answer.Code != http.StatusOK {
 		tb.Fatalf("GET %s: %d\n%s", path, answer.Code, answer.Body)
 	}
@@ -289,6 +289,6 @@ func (w *world) get(tb testing.TB, who access.Person, path string) *html.Node {
 // serveFailure returns an error's page.
 func (w *world) serveFailure(err error) string {
 	out := httptest.NewRecorder()
-	w.site.failure(out, ask(&viewer, "/", nil), nil, err)
+	w.site.failure(out, newRequest(&viewer, "/", nil), nil, err)
 	return out.Body.String()
 }

@@ -38,9 +38,9 @@ func TestRoles(t *testing.T) {
 			w := newWorld(clocktesting.NewFakeClock(now))
 			w.put(textPost("p-1", "text", asDraft))
 			method, page, _ := strings.Cut(path, " ")
-			r := ask(&role.who, "/teams/"+acme+"/"+page, nil)
+			r := newRequest(&role.who, "/teams/"+acme+"/"+page, nil)
 			if method == http.MethodPost {
-				r = ask(&role.who, "/teams/"+acme+"/"+page, url.Values{"category": {"text"}})
+				r = newRequest(&role.who, "/teams/"+acme+"/"+page, url.Values{"category": {"text"}})
 			}
 			code, before := w.serve(r).Code, 0
 			switch {
@@ -65,16 +65,16 @@ func TestSignedOut(t *testing.T) {
 	w := newWorld(clocktesting.NewFakeClock(now))
 	w.put(textPost("p-1", "text", asDraft))
 	for _, path := range pages {
-		if answer := w.serve(ask(nil, "/teams/"+acme+"/"+path, nil)); answer.Code != http.StatusSeeOther || !strings.HasPrefix(answer.Header().Get("Location"), "/signin?return_to=") {
+		if answer := w.serve(newRequest(nil, "/teams/"+acme+"/"+path, nil)); answer.Code != http.StatusSeeOther || !strings.HasPrefix(answer.Header().Get("Location"), "/signin?return_to=") {
 			t.Errorf("GET %s: %d to %q", path, answer.Code, answer.Header().Get("Location"))
 		}
 	}
 	for _, path := range changes {
-		r := ask(nil, "/teams/"+acme+"/"+path, url.Values{"category": {"text"}})
+		r := newRequest(nil, "/teams/"+acme+"/"+path, url.Values{"category": {"text"}})
 		if answer := w.serve(r); answer.Code != http.StatusUnauthorized || !strings.Contains(answer.Body.String(), "Nothing was done") {
 			t.Errorf("POST %s: %d", path, answer.Code)
 		}
-		r = ask(nil, "/teams/"+acme+"/"+path, url.Values{"category": {"text"}})
+		r = newRequest(nil, "/teams/"+acme+"/"+path, url.Values{"category": {"text"}})
 		r.Header.Set("HX-Request", "true")
 		if answer := w.serve(r); answer.Code != http.StatusOK || !strings.Contains(answer.Body.String(), "You are signed out") || answer.Header().Get("HX-Redirect") != "" {
 			t.Errorf("POST %s by htmx: %d", path, answer.Code)
@@ -92,7 +92,7 @@ func TestDocuments(t *testing.T) {
 	w := newWorld(clocktesting.NewFakeClock(now))
 	w.put(textPost("p-1", "text", asDraft))
 	for _, path := range pages {
-		answer := w.serve(ask(&administrator, "/teams/"+acme+"/"+path, nil))
+		answer := w.serve(newRequest(&administrator, "/teams/"+acme+"/"+path, nil))
 		if answer.Code != http.StatusOK || answer.Header().Get("Content-Type") != "text/html; charset=utf-8" {
 			t.Fatalf("%s: %d, %s", path, answer.Code, answer.Header().Get("Content-Type"))
 		}
@@ -161,11 +161,11 @@ func TestCompose(t *testing.T) {
 			w := newWorld(clocktesting.NewFakeClock(now))
 			tc.fields["target"], tc.fields["caption"] = []string{"our-threads"}, []string{"Hello"}
 			form := w.compose(t, "posts/new", tc.fields)
-			first := to(t, w.serve(ask(&editor, "/teams/"+acme+"/posts/new", form)))
+			first := to(t, w.serve(newRequest(&editor, "/teams/"+acme+"/posts/new", form)))
 			if !strings.HasSuffix(first, "?said="+tc.says) {
 				t.Errorf("%s: it leads to %s", tc.reason, first)
 			}
-			if again := to(t, w.serve(ask(&editor, "/teams/"+acme+"/posts/new", form))); again != first || len(w.posts) != 1 {
+			if again := to(t, w.serve(newRequest(&editor, "/teams/"+acme+"/posts/new", form))); again != first || len(w.posts) != 1 {
 				t.Errorf("a form that is sent twice makes %d posts: %s, %s", len(w.posts), first, again)
 			}
 			for _, post := range w.posts {
@@ -176,7 +176,7 @@ func TestCompose(t *testing.T) {
 			// A new form creates a new post, even with the same text, if the person confirms it.
 			other := w.compose(t, "posts/new", tc.fields)
 			other.Set(fieldRepeat, "yes")
-			to(t, w.serve(ask(&editor, "/teams/"+acme+"/posts/new", other)))
+			to(t, w.serve(newRequest(&editor, "/teams/"+acme+"/posts/new", other)))
 			if len(w.posts) != 2 {
 				t.Errorf("two forms make %d posts", len(w.posts))
 			}
@@ -193,7 +193,7 @@ func TestComposeRefused(t *testing.T) {
 		"TooLong": {"target": {"our-threads"}, "caption": {long}}, "NoTime": {"target": {"our-threads"}, "caption": {long}, "when": {whenLater}},
 		"Nowhere": {"caption": {long}}, "Stranger": {"target": {"not-ours"}, "caption": {long}},
 	} {
-		answer := w.serve(ask(&editor, "/teams/"+acme+"/posts/new", w.compose(t, "posts/new", fields)))
+		answer := w.serve(newRequest(&editor, "/teams/"+acme+"/posts/new", w.compose(t, "posts/new", fields)))
 		page := parsed(t, answer.Body.String())
 		if answer.Code/100 != 4 {
 			t.Errorf("%s: got %d", name, answer.Code)
@@ -215,7 +215,7 @@ func TestParts(t *testing.T) {
 	w := newWorld(clocktesting.NewFakeClock(now))
 	form := w.compose(t, "posts/new", url.Values{"category": {"tree"}, "card-0": {"one"}, "card-1": {"two"}, "do": {"add"}})
 	for want := 3; want <= 4; want++ {
-		answer := w.serve(ask(&editor, "/teams/"+acme+"/posts/new", form))
+		answer := w.serve(newRequest(&editor, "/teams/"+acme+"/posts/new", form))
 		form = sent(withID(t, parsed(t, answer.Body.String()), "compose"))
 		if _, ok := form["card-"+string(rune('0'+want-1))]; !ok || form.Get("card-1") != "two" {
 			t.Fatalf("a part more: %v", form)
@@ -223,7 +223,7 @@ func TestParts(t *testing.T) {
 		form.Set("do", "add")
 	}
 	form.Set("do", "drop")
-	answer := w.serve(ask(&editor, "/teams/"+acme+"/posts/new", form))
+	answer := w.serve(newRequest(&editor, "/teams/"+acme+"/posts/new", form))
 	if form = sent(withID(t, parsed(t, answer.Body.String()), "compose")); form.Get("cards") != "3" {
 		t.Errorf("a part less: %v", form.Get("cards"))
 	}
@@ -239,11 +239,11 @@ func TestEdit(t *testing.T) {
 	w.put(textPost("p-1", "first", asDraft, toThreads))
 	stale := w.compose(t, "posts/p-1/edit", url.Values{"caption": {"lost"}})
 	form := w.compose(t, "posts/p-1/edit", url.Values{"caption": {"second"}})
-	to(t, w.serve(ask(&editor, "/teams/"+acme+"/posts/p-1/edit", form)))
+	to(t, w.serve(newRequest(&editor, "/teams/"+acme+"/posts/p-1/edit", form)))
 	if got := w.posts[acme+"/p-1"].Spec; got.Targets[0].Caption != "second" || !got.Draft {
 		t.Fatalf("the draft is %+v", got)
 	}
-	answer := w.serve(ask(&editor, "/teams/"+acme+"/posts/p-1/edit", stale))
+	answer := w.serve(newRequest(&editor, "/teams/"+acme+"/posts/p-1/edit", stale))
 	if answer.Code != http.StatusConflict || w.posts[acme+"/p-1"].Spec.Targets[0].Caption != "second" {
 		t.Errorf("a form of an earlier state: %d, and the text is %q", answer.Code, w.posts[acme+"/p-1"].Spec.Targets[0].Caption)
 	}
@@ -251,12 +251,12 @@ func TestEdit(t *testing.T) {
 		t.Errorf("what was typed is gone: %q", got)
 	}
 	form = w.compose(t, "posts/p-1/edit", url.Values{"when": {whenLater}, "at": {"2026-12-24T18:00"}})
-	to(t, w.serve(ask(&editor, "/teams/"+acme+"/posts/p-1/edit", form)))
+	to(t, w.serve(newRequest(&editor, "/teams/"+acme+"/posts/p-1/edit", form)))
 	if got := w.posts[acme+"/p-1"].Spec; got.Draft || got.ScheduledAt == nil || got.Targets[0].Caption != "second" {
 		t.Errorf("a draft that is scheduled is %+v", got)
 	}
 	form = w.compose(t, "posts/p-1/edit", url.Values{"when": {whenNow}, "caption": {"third"}})
-	to(t, w.serve(ask(&editor, "/teams/"+acme+"/posts/p-1/edit", form)))
+	to(t, w.serve(newRequest(&editor, "/teams/"+acme+"/posts/p-1/edit", form)))
 	if got := w.posts[acme+"/p-1"].Spec; got.Draft || got.ScheduledAt != nil && got.ScheduledAt.After(now) || got.Targets[0].Caption != "third" {
 		t.Errorf("a scheduled post that goes out now is %+v", got)
 	}
@@ -267,7 +267,7 @@ func TestEditKeepsWhatTheFormLacks(t *testing.T) {
 	t.Parallel()
 	w := newWorld(clocktesting.NewFakeClock(now))
 	w.put(textPost("p-1", "first", asDraft, func(post *v1alpha1.Post) { post.Spec.OnUnknownOutcome = v1alpha1.OnUnknownRetry }))
-	to(t, w.serve(ask(&editor, "/teams/"+acme+"/posts/p-1/edit", w.compose(t, "posts/p-1/edit", url.Values{"caption": {"b"}, "category": {"tree"}}))))
+	to(t, w.serve(newRequest(&editor, "/teams/"+acme+"/posts/p-1/edit", w.compose(t, "posts/p-1/edit", url.Values{"caption": {"b"}, "category": {"tree"}}))))
 	if got := w.posts[acme+"/p-1"].Spec; got.OnUnknownOutcome != v1alpha1.OnUnknownRetry || got.Category != v1alpha1.CategoryText {
 		t.Errorf("got %+v", got)
 	}
@@ -289,7 +289,7 @@ func TestMove(t *testing.T) {
 	}
 	first := form("posts/p-1/reschedule")
 	first.Set("scheduled_at", "2026-12-20T10:00:00Z")
-	if got := to(t, w.serve(ask(&editor, "/teams/"+acme+"/posts/p-1/reschedule", first))); got != "/teams/"+acme+"/calendar?month=2026-12&status=scheduled" {
+	if got := to(t, w.serve(newRequest(&editor, "/teams/"+acme+"/posts/p-1/reschedule", first))); got != "/teams/"+acme+"/calendar?month=2026-12&status=scheduled" {
 		t.Errorf("after a move one is led to %s", got)
 	}
 	if got := w.posts[acme+"/p-1"].Spec.ScheduledAt; got.Day() != 20 {
@@ -297,13 +297,13 @@ func TestMove(t *testing.T) {
 	}
 	stale := maps.Clone(first)
 	stale.Set("scheduled_at", "2026-12-22T10:00:00Z")
-	if answer := w.serve(ask(&editor, "/teams/"+acme+"/posts/p-1/reschedule", stale)); answer.Code != http.StatusConflict || w.posts[acme+"/p-1"].Spec.ScheduledAt.Day() != 20 {
+	if answer := w.serve(newRequest(&editor, "/teams/"+acme+"/posts/p-1/reschedule", stale)); answer.Code != http.StatusConflict || w.posts[acme+"/p-1"].Spec.ScheduledAt.Day() != 20 {
 		t.Errorf("a calendar of before moves the post: %d", answer.Code)
 	}
 	for name, value := range map[string]string{"from": "yesterday", "scheduled_at": ""} {
 		bad := maps.Clone(first)
 		bad[name], bad["at"] = []string{value}, nil
-		if answer := w.serve(ask(&editor, "/teams/"+acme+"/posts/p-1/reschedule", bad)); answer.Code != http.StatusBadRequest {
+		if answer := w.serve(newRequest(&editor, "/teams/"+acme+"/posts/p-1/reschedule", bad)); answer.Code != http.StatusBadRequest {
 			t.Errorf("without %s: %d", name, answer.Code)
 		}
 	}
@@ -317,11 +317,11 @@ func TestCancelAndDuplicate(t *testing.T) {
 	if like.Get("caption") != "again" || like.Get("when") != whenNow || like.Get("version") != "" || !slices.Equal(like["target"], []string{"our-x"}) {
 		t.Errorf("a post like another one is %v", like)
 	}
-	to(t, w.serve(ask(&editor, "/teams/"+acme+"/posts/p-1/cancel", url.Values{})))
+	to(t, w.serve(newRequest(&editor, "/teams/"+acme+"/posts/p-1/cancel", url.Values{})))
 	if !w.posts[acme+"/p-1"].Spec.Cancelled {
 		t.Error("the post is not cancelled")
 	}
-	if answer := w.serve(ask(&editor, "/teams/"+acme+"/posts/p-2/cancel", url.Values{})); answer.Code != http.StatusNotFound {
+	if answer := w.serve(newRequest(&editor, "/teams/"+acme+"/posts/p-2/cancel", url.Values{})); answer.Code != http.StatusNotFound {
 		t.Errorf("what is not there is cancelled: %d", answer.Code)
 	}
 }
@@ -346,7 +346,7 @@ func TestEditOfFinished(t *testing.T) {
 			t.Parallel()
 			w := newWorld(clocktesting.NewFakeClock(now))
 			w.put(textPost("p-1", "text", tc.edit))
-			answer := w.serve(ask(&editor, "/teams/"+acme+"/posts/p-1/edit", nil))
+			answer := w.serve(newRequest(&editor, "/teams/"+acme+"/posts/p-1/edit", nil))
 			if tc.editable {
 				if answer.Code != http.StatusOK {
 					t.Errorf("it can be edited, and is answered with %d", answer.Code)
@@ -370,7 +370,7 @@ func TestAddressOfTeam(t *testing.T) {
 		"/teams/" + acme: "/teams/" + acme + "/", "/teams/nobody": "/teams/nobody/", "/teams/%2F%2Fevil.example": "/teams/%2F%2Fevil.example/",
 	} {
 		for _, who := range []*access.Person{nil, &stranger, &viewer} {
-			if got := to(t, w.serve(ask(who, path, nil))); got != want {
+			if got := to(t, w.serve(newRequest(who, path, nil))); got != want {
 				t.Errorf("%s leads to %s, want %s", path, got, want)
 			}
 		}
@@ -380,12 +380,12 @@ func TestAddressOfTeam(t *testing.T) {
 func TestKeys(t *testing.T) {
 	t.Parallel()
 	w := newWorld(clocktesting.NewFakeClock(now))
-	answer := w.serve(ask(&administrator, "/teams/"+acme+"/keys", url.Values{"description": {"newsletter"}, "ends": {"30"}}))
+	answer := w.serve(newRequest(&administrator, "/teams/"+acme+"/keys", url.Values{"description": {"newsletter"}, "ends": {"30"}}))
 	token := textOf(withID(t, parsed(t, answer.Body.String()), "token"))
 	if answer.Code != http.StatusCreated || len(token) < 20 || len(w.keys) != 1 {
 		t.Fatalf("%d, token %q", answer.Code, token)
 	}
-	if again := w.serve(ask(&administrator, "/teams/"+acme+"/keys", nil)).Body.String(); strings.Contains(again, token) || !strings.Contains(again, "newsletter") {
+	if again := w.serve(newRequest(&administrator, "/teams/"+acme+"/keys", nil)).Body.String(); strings.Contains(again, token) || !strings.Contains(again, "newsletter") {
 		t.Error("the token is shown again, or the key is not listed")
 	}
 	var id string
@@ -396,16 +396,16 @@ func TestKeys(t *testing.T) {
 		}
 	}
 	for _, act := range []string{"roll", "revoke"} {
-		if answer := w.serve(ask(&administrator, "/teams/"+acme+"/keys/"+id+"/"+act, url.Values{})); answer.Code >= http.StatusBadRequest {
+		if answer := w.serve(newRequest(&administrator, "/teams/"+acme+"/keys/"+id+"/"+act, url.Values{})); answer.Code >= http.StatusBadRequest {
 			t.Errorf("%s: %d", act, answer.Code)
 		}
 	}
 	for path, status := range map[string]int{id + "/destroy": 404, "no-such-key/revoke": 404} {
-		if answer := w.serve(ask(&administrator, "/teams/"+acme+"/keys/"+path, url.Values{})); answer.Code != status {
+		if answer := w.serve(newRequest(&administrator, "/teams/"+acme+"/keys/"+path, url.Values{})); answer.Code != status {
 			t.Errorf("%s: %d, want %d", path, answer.Code, status)
 		}
 	}
-	if answer := w.serve(ask(&administrator, "/teams/"+acme+"/keys", url.Values{"description": {strings.Repeat("a", 5000)}})); answer.Code != http.StatusBadRequest || len(w.keys) != 1 {
+	if answer := w.serve(newRequest(&administrator, "/teams/"+acme+"/keys", url.Values{"description": {strings.Repeat("a", 5000)}})); answer.Code != http.StatusBadRequest || len(w.keys) != 1 {
 		t.Errorf("a description of 5,000 characters: %d", answer.Code)
 	}
 }
@@ -433,7 +433,7 @@ func TestUpload(t *testing.T) {
 			w := newWorld(clocktesting.NewFakeClock(now))
 			r := httptest.NewRequest(http.MethodPost, "/teams/"+acme+"/media", strings.NewReader(tc.body))
 			r.Header.Set("Accept", "application/json")
-			r = r.WithContext(ask(&tc.who, "/", nil).Context())
+			r = r.WithContext(newRequest(&tc.who, "/", nil).Context())
 			answer := w.serve(r)
 			var got struct {
 				ID     string `json:"id"`

@@ -81,11 +81,11 @@ func TestFullForms(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := w.serve(ask(&editor, "/teams/"+acme+"/posts/new", form)); got.Code != http.StatusTooManyRequests || got.Header().Get("Retry-After") != "1" {
+	if got := w.serve(newRequest(&editor, "/teams/"+acme+"/posts/new", form)); got.Code != http.StatusTooManyRequests || got.Header().Get("Retry-After") != "1" {
 		t.Errorf("answered %d %v", got.Code, got.Header())
 	}
 	done()
-	if got := w.serve(ask(&editor, "/teams/"+acme+"/posts/new", form)); got.Code != http.StatusSeeOther {
+	if got := w.serve(newRequest(&editor, "/teams/"+acme+"/posts/new", form)); got.Code != http.StatusSeeOther {
 		t.Errorf("answered %d", got.Code)
 	}
 }
@@ -103,7 +103,7 @@ func TestNamesake(t *testing.T) {
 	}
 	defer done()
 	namesake := access.Person{Name: acme}
-	if got := w.serve(ask(&namesake, "/connect/x/choose", url.Values{"pending": {"a"}, "account": {"b"}})); got.Code == http.StatusTooManyRequests {
+	if got := w.serve(newRequest(&namesake, "/connect/x/choose", url.Values{"pending": {"a"}, "account": {"b"}})); got.Code == http.StatusTooManyRequests {
 		t.Errorf("answered %d", got.Code)
 	}
 }
@@ -122,11 +122,11 @@ func TestCostOfPages(t *testing.T) {
 		form.Add("image", name)
 	}
 	for _, want := range []int{http.StatusOK, http.StatusTooManyRequests} {
-		if got := w.serve(ask(&editor, "/teams/"+acme+"/compose/check", form)).Code; got != want {
+		if got := w.serve(newRequest(&editor, "/teams/"+acme+"/compose/check", form)).Code; got != want {
 			t.Errorf("a check of 100 files: answered %d, want %d", got, want)
 		}
 	}
-	if got := w.serve(ask(&administrator, "/teams/"+acme+"/posts", nil)).Code; got != http.StatusOK {
+	if got := w.serve(newRequest(&administrator, "/teams/"+acme+"/posts", nil)).Code; got != http.StatusOK {
 		t.Errorf("a page of another person: answered %d", got)
 	}
 }
@@ -153,7 +153,7 @@ func TestFormsAreCharged(t *testing.T) {
 			t.Parallel()
 			w := newWorld(clocktesting.NewFakeClock(now))
 			w.site.Teams = limits.NewRateLimiter(perMinute, clocktesting.NewFakeClock(now))
-			answer := w.serve(ask(&editor, tc.path, tc.form))
+			answer := w.serve(newRequest(&editor, tc.path, tc.form))
 			own := shareOf(editor)
 			if tc.team > 0 {
 				own = "person\x00" + acme + "\x00" + editor.Name
@@ -175,13 +175,13 @@ func TestOwnFormsAreLimited(t *testing.T) {
 	w := newWorld(clocktesting.NewFakeClock(now))
 	w.site.Teams = limits.NewRateLimiter(1, clocktesting.NewFakeClock(now))
 	form := url.Values{"pending": {"a"}, "account": {"b"}}
-	if got := w.serve(ask(&editor, "/connect/x/choose", form)).Code; got == http.StatusTooManyRequests {
+	if got := w.serve(newRequest(&editor, "/connect/x/choose", form)).Code; got == http.StatusTooManyRequests {
 		t.Errorf("the first: answered %d", got)
 	}
-	if got := w.serve(ask(&editor, "/connect/x/choose", form)); got.Code != http.StatusTooManyRequests || got.Header().Get("Retry-After") != "60" {
+	if got := w.serve(newRequest(&editor, "/connect/x/choose", form)); got.Code != http.StatusTooManyRequests || got.Header().Get("Retry-After") != "60" {
 		t.Errorf("one too many: answered %d %v", got.Code, got.Header())
 	}
-	if got := w.serve(ask(&administrator, "/connect/x/choose", form)).Code; got == http.StatusTooManyRequests {
+	if got := w.serve(newRequest(&administrator, "/connect/x/choose", form)).Code; got == http.StatusTooManyRequests {
 		t.Errorf("another person: answered %d", got)
 	}
 }
@@ -193,7 +193,7 @@ func TestPagesLeaveHalf(t *testing.T) {
 	w := newWorld(clock)
 	w.site.Teams = limits.NewRateLimiter(10, clock)
 	for i := range 10 {
-		if got := w.serve(ask(&viewer, "/teams/"+acme+"/posts", nil)).Code; got != http.StatusOK {
+		if got := w.serve(newRequest(&viewer, "/teams/"+acme+"/posts", nil)).Code; got != http.StatusOK {
 			t.Fatalf("page %d: answered %d", i+1, got)
 		}
 	}
@@ -211,7 +211,7 @@ func TestPagesAreCounted(t *testing.T) {
 	clock := clocktesting.NewFakeClock(now)
 	w := newWorld(clock)
 	w.site.Teams = limits.NewRateLimiter(3, clock)
-	page := func(path string) int { return w.serve(ask(&editor, path, nil)).Code }
+	page := func(path string) int { return w.serve(newRequest(&editor, path, nil)).Code }
 	if got := page("/teams/" + acme + "/posts"); got != http.StatusOK {
 		t.Fatalf("answered %d", got)
 	}

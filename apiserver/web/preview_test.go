@@ -95,7 +95,7 @@ func TestPreviewReadsOnce(t *testing.T) {
 	}
 	check := func() []string {
 		t.Helper()
-		answer := w.serve(ask(&editor, "/teams/"+acme+"/compose/check", form))
+		answer := w.serve(newRequest(&editor, "/teams/"+acme+"/compose/check", form))
 		if answer.Code != http.StatusOK {
 			t.Fatal(answer.Code)
 		}
@@ -139,7 +139,7 @@ func TestPreviewOfVideo(t *testing.T) {
 				m.Status.SizeBytes, m.Status.Width, m.Status.Height, m.Status.DurationMillis = 1000, 720, 1280, 10_000
 				tc.change(&m.Status)
 			})
-			answer := w.serve(ask(&editor, "/teams/"+acme+"/compose/check", url.Values{"category": {"video"}, "caption": {"a"}, "video": {"film"}, "target": {"our-x"}}))
+			answer := w.serve(newRequest(&editor, "/teams/"+acme+"/compose/check", url.Values{"category": {"video"}, "caption": {"a"}, "video": {"film"}, "target": {"our-x"}}))
 			says(t, tc.reason, answer.Body.String(), tc.want, []string{tc.not})
 		})
 	}
@@ -164,11 +164,11 @@ func TestPreviewIsBounded(t *testing.T) {
 			thread.Add(fmt.Sprint("media-", part), name)
 		}
 	}
-	answer := w.serve(ask(&editor, "/teams/"+acme+"/compose/check", image))
+	answer := w.serve(newRequest(&editor, "/teams/"+acme+"/compose/check", image))
 	if page := parsed(t, answer.Body.String()); len(images(page)) != 4 || !strings.Contains(textOf(page), "and 6 more files") {
 		t.Errorf("X shows four pictures, and its preview %d", len(images(page)))
 	}
-	answer = w.serve(ask(&editor, "/teams/"+acme+"/compose/check", thread))
+	answer = w.serve(newRequest(&editor, "/teams/"+acme+"/compose/check", thread))
 	if shown := len(images(parsed(t, answer.Body.String()))); shown != maxPictures {
 		t.Errorf("the preview of a thread shows %d pictures, want %d", shown, maxPictures)
 	}
@@ -181,7 +181,7 @@ func TestChecksAreBounded(t *testing.T) {
 	clk := clocktesting.NewFakeClock(now)
 	w := newWorld(clk)
 	check := func(who access.Person, htmx string) (int, string) {
-		r := ask(&who, "/teams/"+acme+"/compose/check", url.Values{"category": {"text"}, "caption": {"a"}, "target": {"our-x"}})
+		r := newRequest(&who, "/teams/"+acme+"/compose/check", url.Values{"category": {"text"}, "caption": {"a"}, "target": {"our-x"}})
 		r.Header.Set("HX-Request", htmx)
 		answer := w.serve(r)
 		return answer.Code, answer.Body.String()
@@ -246,7 +246,7 @@ func TestThreatUploadAddresses(t *testing.T) {
 		who := []access.Person{viewer, editor}
 		for _, p := range who {
 			for _, path := range append([]string{"posts/p-1/events"}, pages...) {
-				r := ask(&p, "/teams/"+acme+"/"+path, nil)
+				r := newRequest(&p, "/teams/"+acme+"/"+path, nil)
 				ctx, cancel := context.WithCancel(r.Context())
 				cancel() // ends the stream after its first event
 				if body := w.serve(r.WithContext(ctx)).Body.String(); strings.Contains(body, "upload-here") || strings.Contains(body, "?put") {
@@ -254,14 +254,14 @@ func TestThreatUploadAddresses(t *testing.T) {
 				}
 			}
 			form := url.Values{"category": {"image"}, "image": {"m-1"}, "target": {"our-x"}}
-			if body := w.serve(ask(&p, "/teams/"+acme+"/compose/check", form)).Body.String(); strings.Contains(body, "upload-here") || strings.Contains(body, "?put") {
+			if body := w.serve(newRequest(&p, "/teams/"+acme+"/compose/check", form)).Body.String(); strings.Contains(body, "upload-here") || strings.Contains(body, "?put") {
 				t.Errorf("%s: a preview has an address to upload to for %s", name, p.Name)
 			}
 		}
 		if name == "Roles" {
 			continue
 		}
-		if answer := w.serve(ask(&editor, "/teams/"+acme+"/media", url.Values{})); answer.Code != http.StatusForbidden || len(w.media) != 1 {
+		if answer := w.serve(newRequest(&editor, "/teams/"+acme+"/media", url.Values{})); answer.Code != http.StatusForbidden || len(w.media) != 1 {
 			t.Errorf("who may write posts, but upload nothing, is answered with %d", answer.Code)
 		}
 		if page := w.get(t, editor, "/teams/"+acme+"/posts/new"); !strings.Contains(textOf(page), "You are not allowed to upload files for this team") {
@@ -284,7 +284,7 @@ func TestRightsAreAskedSideBySide(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(clock.RealClock{}, func(c *Config) { of, _ := c.Access.(roles); c.Access = slowAccess{of} })
 		begun := time.Now()
-		if answer := w.serve(ask(&editor, "/teams/"+acme+"/posts", nil)); answer.Code != http.StatusOK {
+		if answer := w.serve(newRequest(&editor, "/teams/"+acme+"/posts", nil)); answer.Code != http.StatusOK {
 			t.Fatal(answer.Code)
 		}
 		if took := time.Since(begun); took > 2*time.Second { // the offers of the page, and the page's own right

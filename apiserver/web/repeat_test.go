@@ -70,14 +70,14 @@ func TestRepeated(t *testing.T) {
 			t.Parallel()
 			clk := clocktesting.NewFakeClock(now)
 			w := newWorld(clk)
-			to(t, w.serve(ask(&editor, "/teams/"+acme+"/posts/new", w.compose(t, "posts/new", tc.first))))
+			to(t, w.serve(newRequest(&editor, "/teams/"+acme+"/posts/new", w.compose(t, "posts/new", tc.first))))
 			if tc.between != nil {
 				tc.between(w)
 			}
 			clk.Step(tc.after)
 			form := w.compose(t, "posts/new", tc.then)
 			before := len(w.posts)
-			answer := w.serve(ask(&tc.who, "/teams/"+acme+"/posts/new", form))
+			answer := w.serve(newRequest(&tc.who, "/teams/"+acme+"/posts/new", form))
 			if asks := answer.Code == http.StatusConflict; asks != tc.asks || (len(w.posts) == before) != tc.asks {
 				t.Fatalf("%s: answered with %d, and there are %d posts after %d", tc.reason, answer.Code, len(w.posts), before)
 			}
@@ -89,8 +89,8 @@ func TestRepeated(t *testing.T) {
 				t.Errorf("%s: the page says %s", tc.reason, said)
 			}
 			again := sent(withID(t, page, "repeated"))
-			first := to(t, w.serve(ask(&tc.who, "/teams/"+acme+"/posts/new", again)))
-			if second := to(t, w.serve(ask(&tc.who, "/teams/"+acme+"/posts/new", again))); second != first || len(w.posts) != before+1 {
+			first := to(t, w.serve(newRequest(&tc.who, "/teams/"+acme+"/posts/new", again)))
+			if second := to(t, w.serve(newRequest(&tc.who, "/teams/"+acme+"/posts/new", again))); second != first || len(w.posts) != before+1 {
 				t.Errorf("two clicks on the answer lead to %s and %s, and there are %d posts", first, second, len(w.posts))
 			}
 		})
@@ -108,7 +108,7 @@ func TestTwoTabs(t *testing.T) {
 	codes := make([]int, len(forms))
 	var clicks sync.WaitGroup
 	for i, form := range forms {
-		clicks.Go(func() { codes[i] = w.serve(ask(&editor, "/teams/"+acme+"/posts/new", form)).Code })
+		clicks.Go(func() { codes[i] = w.serve(newRequest(&editor, "/teams/"+acme+"/posts/new", form)).Code })
 	}
 	clicks.Wait()
 	made := 0
@@ -151,7 +151,7 @@ func TestRepeatedDraft(t *testing.T) {
 			draft.Set("when", whenDraft)
 			var pages []string
 			for range 2 {
-				page := to(t, w.serve(ask(&editor, "/teams/"+acme+"/posts/new", w.compose(t, "posts/new", draft))))
+				page := to(t, w.serve(newRequest(&editor, "/teams/"+acme+"/posts/new", w.compose(t, "posts/new", draft))))
 				page, _, _ = strings.Cut(page, "?")
 				_, id, _ := strings.Cut(page, "/posts/")
 				pages = append(pages, "posts/"+id+"/edit")
@@ -166,7 +166,7 @@ func TestRepeatedDraft(t *testing.T) {
 			publish := func(page string) *httptest.ResponseRecorder {
 				form := w.compose(t, page, hello)
 				form.Set("when", whenNow)
-				return w.serve(ask(&editor, "/teams/"+acme+"/"+page, form))
+				return w.serve(newRequest(&editor, "/teams/"+acme+"/"+page, form))
 			}
 			to(t, publish(pages[0]))
 			clk.Step(tc.after)
@@ -184,7 +184,7 @@ func TestRepeatedDraft(t *testing.T) {
 			if tc.draft && isOut(w, pages[1]) {
 				t.Errorf("%s: it was published before the answer", tc.reason)
 			}
-			to(t, w.serve(ask(&editor, "/teams/"+acme+"/"+second, sent(withID(t, parsed(t, answer.Body.String()), "repeated")))))
+			to(t, w.serve(newRequest(&editor, "/teams/"+acme+"/"+second, sent(withID(t, parsed(t, answer.Body.String()), "repeated")))))
 			if tc.draft && !isOut(w, pages[1]) {
 				t.Errorf("%s: it was not published after the answer", tc.reason)
 			}
@@ -210,10 +210,10 @@ func TestRepeatedTwice(t *testing.T) {
 	form := func() url.Values {
 		return w.compose(t, "posts/new", url.Values{"caption": {"hello"}, "target": {"our-x"}})
 	}
-	first := to(t, w.serve(ask(&editor, "/teams/"+acme+"/posts/new", form())))
+	first := to(t, w.serve(newRequest(&editor, "/teams/"+acme+"/posts/new", form())))
 	clk.Step(time.Minute)
-	question := w.serve(ask(&editor, "/teams/"+acme+"/posts/new", form()))
-	second := to(t, w.serve(ask(&editor, "/teams/"+acme+"/posts/new", sent(withID(t, parsed(t, question.Body.String()), "repeated")))))
+	question := w.serve(newRequest(&editor, "/teams/"+acme+"/posts/new", form()))
+	second := to(t, w.serve(newRequest(&editor, "/teams/"+acme+"/posts/new", sent(withID(t, parsed(t, question.Body.String()), "repeated")))))
 	for key, post := range w.posts {
 		if strings.Contains(second, post.Name) {
 			post.Spec.Cancelled = true
@@ -221,7 +221,7 @@ func TestRepeatedTwice(t *testing.T) {
 		}
 	}
 	clk.Step(time.Minute)
-	answer := w.serve(ask(&editor, "/teams/"+acme+"/posts/new", form()))
+	answer := w.serve(newRequest(&editor, "/teams/"+acme+"/posts/new", form()))
 	first, _, _ = strings.Cut(first, "?")
 	if answer.Code != http.StatusConflict || !strings.Contains(answer.Body.String(), first) {
 		t.Errorf("a third post is answered with %d, and does not name the first, %s", answer.Code, first)
@@ -295,7 +295,7 @@ func TestSendAgain(t *testing.T) {
 	}
 
 	for target, code := range map[string]int{"1": http.StatusConflict, "2": http.StatusConflict, "9": http.StatusBadRequest, "-1": http.StatusBadRequest, "x": http.StatusBadRequest} {
-		if answer := w.serve(ask(&editor, "/teams/"+acme+"/posts/new?from=p-1&target="+target, nil)); answer.Code != code {
+		if answer := w.serve(newRequest(&editor, "/teams/"+acme+"/posts/new?from=p-1&target="+target, nil)); answer.Code != code {
 			t.Errorf("target %s: %d, want %d:\n%s", target, answer.Code, code, answer.Body)
 		}
 	}

@@ -78,7 +78,7 @@ func TestEachRightIsAskedFor(t *testing.T) {
 			w := newWorld(clocktesting.NewFakeClock(now), without(tc.lacks))
 			w.put(textPost("p-1", "text", asDraft))
 			method, page, _ := strings.Cut(tc.request, " ")
-			r := ask(&administrator, "/teams/"+acme+"/"+page, tc.form)
+			r := newRequest(&administrator, "/teams/"+acme+"/"+page, tc.form)
 			if method == http.MethodPost && tc.form == nil {
 				r = httptest.NewRequest(method, "/teams/"+acme+"/"+page, strings.NewReader(upload)).WithContext(r.Context())
 				r.Header.Set("Accept", "application/json")
@@ -104,12 +104,12 @@ func TestWithoutAccounts(t *testing.T) {
 	ready := &w.connections[acme][0].Status.Conditions[0]
 	ready.Status, ready.Message = metav1.ConditionFalse, "the token was withdrawn"
 	for _, page := range []string{"", "posts", "posts/p-1", "calendar", "team"} {
-		text := w.serve(ask(&administrator, "/teams/"+acme+"/"+page, nil)).Body.String()
+		text := w.serve(newRequest(&administrator, "/teams/"+acme+"/"+page, nil)).Body.String()
 		says(t, page, text, nil, []string{
 			"Account our-x", "@our-x", "withdrawn", "(disconnected)", acme + "/connections\"", "posts/new", "/edit\"", "Connect an account",
 		})
 	}
-	if text := w.serve(ask(&administrator, "/teams/"+acme+"/posts/p-1", nil)).Body.String(); !strings.Contains(text, "our-x") || !strings.Contains(text, ">X<") {
+	if text := w.serve(newRequest(&administrator, "/teams/"+acme+"/posts/p-1", nil)).Body.String(); !strings.Contains(text, "our-x") || !strings.Contains(text, ">X<") {
 		t.Error("the post's own words for its target are gone")
 	}
 }

@@ -66,7 +66,7 @@ func (r *reader) got() string {
 // follow opens a post's stream, in a bubble of synctest.
 func follow(t *testing.T, w *world, who access.Person, id string) (*reader, context.CancelFunc, chan struct{}) {
 	t.Helper()
-	r := ask(&who, "/teams/"+acme+"/posts/"+id+"/events", nil)
+	r := newRequest(&who, "/teams/"+acme+"/posts/"+id+"/events", nil)
 	ctx, leave := context.WithCancel(r.Context())
 	out, done := &reader{head: http.Header{}}, make(chan struct{})
 	go func() {
@@ -201,7 +201,7 @@ func TestStreamsAreBounded(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if answer := w.serve(ask(&viewer, "/teams/"+acme+"/posts/p-1/events", nil)); answer.Code != http.StatusServiceUnavailable {
+	if answer := w.serve(newRequest(&viewer, "/teams/"+acme+"/posts/p-1/events", nil)); answer.Code != http.StatusServiceUnavailable {
 		t.Errorf("one stream too many is answered with %d", answer.Code)
 	}
 }
@@ -352,7 +352,7 @@ func TestThreatStreamText(t *testing.T) {
 		}}
 	}))
 	out := httptest.NewRecorder()
-	w.site.ServeHTTP(out, ask(&viewer, "/teams/"+acme+"/posts/p-1/events", nil))
+	w.site.ServeHTTP(out, newRequest(&viewer, "/teams/"+acme+"/posts/p-1/events", nil))
 	data, named := eventsOf(out.Body.String())
 	if len(data) != 2 || data[1] != "" || strings.Join(named, " ") != finishedEvent {
 		t.Errorf("a message wrote events: %d, named %q", len(data), named)
@@ -363,7 +363,7 @@ func TestThreatStreamText(t *testing.T) {
 func TestStreamSignedOut(t *testing.T) {
 	t.Parallel()
 	w := newWorld(clock.RealClock{})
-	r := ask(nil, "/teams/"+acme+"/posts/p-1/events", nil)
+	r := newRequest(nil, "/teams/"+acme+"/posts/p-1/events", nil)
 	r.Header.Set("Accept", "text/event-stream")
 	if answer := w.serve(r); answer.Code != http.StatusNoContent {
 		t.Errorf("got %d, want 204, which ends an EventSource for good (HTML, \"server-sent events\")", answer.Code)

@@ -42,7 +42,7 @@ func TestSuspended(t *testing.T) {
 			w.teams[0].Spec.Suspend, w.teams[0].Status.Suspensions = tc.spec, tc.times
 			w.put(textPost("p-1", "text"))
 			for _, path := range []string{"", "posts", "posts/p-1", "calendar", "connections", "team"} {
-				page := w.serve(ask(&viewer, "/teams/"+acme+"/"+path, nil)).Body.String()
+				page := w.serve(newRequest(&viewer, "/teams/"+acme+"/"+path, nil)).Body.String()
 				if !strings.Contains(page, tc.want) || tc.want == "" && strings.Contains(page, says) {
 					t.Errorf("%s: /%s: %s", tc.reason, path, page)
 				}
@@ -95,9 +95,9 @@ func TestPagesSay(t *testing.T) {
 			if tc.team != nil {
 				tc.team(w.teams[0])
 			}
-			says(t, tc.reason, w.serve(ask(&tc.who, "/teams/"+acme+"/"+tc.path, nil)).Body.String(), tc.want, tc.lack)
+			says(t, tc.reason, w.serve(newRequest(&tc.who, "/teams/"+acme+"/"+tc.path, nil)).Body.String(), tc.want, tc.lack)
 		})
 	}
 	w := newWorld(clocktesting.NewFakeClock(now), as("outreach"))
-	says(t, "a person without a team", w.serve(ask(&access.Person{Name: "oidc:nobody"}, "/", nil)).Body.String(), []string{roleNames}, []string{"herald-"})
+	says(t, "a person without a team", w.serve(newRequest(&access.Person{Name: "oidc:nobody"}, "/", nil)).Body.String(), []string{roleNames}, []string{"herald-"})
 }

@@ -108,10 +108,10 @@ func TestThreatMarkup(t *testing.T) {
 	}
 	form := url.Values{"category": {"image"}, "caption": {evil}, "image": {"m-1", evil}, "target": {"our-x", evil}, "own-our-x": {evil}, "key": {evil}, "version": {evil}, "zone": {evil}}
 	for _, path := range []string{"compose/check", "posts/new", "posts/draft/edit", "keys", "posts/failed/settle", "connections/connect", "keys/k-1/drop"} {
-		answer := w.serve(ask(&administrator, "/teams/"+acme+"/"+path, form))
+		answer := w.serve(newRequest(&administrator, "/teams/"+acme+"/"+path, form))
 		checkMarkup(t, "POST "+path, parsed(t, answer.Body.String()))
 	}
-	checkMarkup(t, "not found", parsed(t, w.serve(ask(&administrator, "/teams/"+url.PathEscape(evil)+"/posts", nil)).Body.String()))
+	checkMarkup(t, "not found", parsed(t, w.serve(newRequest(&administrator, "/teams/"+url.PathEscape(evil)+"/posts", nil)).Body.String()))
 }
 
 // TestThreatPictures verifies that pictures are loaded only from the web: an account's picture URL comes from a
@@ -152,7 +152,7 @@ func TestThreatOpenRedirect(t *testing.T) {
 		"https://herald.example/teams/team-acme/posts?page=2": "/teams/team-acme/posts?page=2", "https://evil.example/teams/": "", "": "", "about:blank": "",
 		"https://herald.example//evil.example/x": "", "https://herald.example/\\evil.example": "/%5Cevil.example", "https://herald.example@evil.example/": "", "javascript:alert(1)": "",
 	} {
-		r := ask(&viewer, "/teams/team-acme/keys", nil)
+		r := newRequest(&viewer, "/teams/team-acme/keys", nil)
 		r.Header.Set("Referer", referer)
 		var out strings.Builder
 		if node := backLink(r); node != nil {
@@ -170,7 +170,7 @@ func TestThreatOpenRedirect(t *testing.T) {
 	}
 	// The redirect to the sign-in page carries the current page in a parameter that package signin validates again.
 	w := newWorld(clocktesting.NewFakeClock(now))
-	answer := w.serve(ask(nil, "/teams/team-acme/posts?status=draft&x=//evil.example", nil))
+	answer := w.serve(newRequest(nil, "/teams/team-acme/posts?status=draft&x=//evil.example", nil))
 	to, err := url.Parse(answer.Header().Get("Location"))
 	if err != nil || to.Host != "" || to.Path != "/signin" || to.Query().Get("return_to") != "/teams/team-acme/posts?status=draft&x=//evil.example" {
 		t.Errorf("who is signed out is led to %q", answer.Header().Get("Location"))
@@ -183,8 +183,8 @@ func TestThreatClickjacking(t *testing.T) {
 	w := newWorld(clocktesting.NewFakeClock(now))
 	w.put(textPost("p-1", "text"))
 	for what, r := range map[string]*http.Request{
-		"a page": ask(&viewer, "/teams/team-acme/posts/p-1", nil), "nothing": ask(nil, "/nothing", nil), "signed out": ask(nil, "/teams/team-acme/keys", nil),
-		"refused": ask(&viewer, "/teams/team-acme/keys", nil), "a part": ask(&viewer, "/teams/team-acme/compose/check", url.Values{}), "a file": ask(nil, w.site.assets.path("app.js"), nil),
+		"a page": newRequest(&viewer, "/teams/team-acme/posts/p-1", nil), "nothing": newRequest(nil, "/nothing", nil), "signed out": newRequest(nil, "/teams/team-acme/keys", nil),
+		"refused": newRequest(&viewer, "/teams/team-acme/keys", nil), "a part": newRequest(&viewer, "/teams/team-acme/compose/check", url.Values{}), "a file": newRequest(nil, w.site.assets.path("app.js"), nil),
 	} {
 		head := w.serve(r).Header()
 		policy := head.Get("Content-Security-Policy")
@@ -215,7 +215,7 @@ func TestThreatClickjacking(t *testing.T) {
 func TestThreatPlainHTTP(t *testing.T) {
 	t.Parallel()
 	w := newWorld(clocktesting.NewFakeClock(now), func(c *Config) { c.SignIn.SiteURL = "http://127.0.0.1:8080" })
-	if got := w.serve(ask(nil, "/", nil)).Header().Get("Strict-Transport-Security"); got != "" {
+	if got := w.serve(newRequest(nil, "/", nil)).Header().Get("Strict-Transport-Security"); got != "" {
 		t.Errorf("Strict-Transport-Security is %q", got)
 	}
 }
@@ -239,7 +239,7 @@ func TestThreatCrossSite(t *testing.T) {
 	shown := map[string]bool{"posts/new": true, "posts/p-1/edit": true, "keys": true}
 	for _, path := range changes {
 		for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPut, http.MethodDelete, http.MethodOptions} {
-			r := ask(&administrator, "/teams/"+acme+"/"+path+"?category=text&caption=a&target=our-x&when=now&description=a", nil)
+			r := newRequest(&administrator, "/teams/"+acme+"/"+path+"?category=text&caption=a&target=our-x&when=now&description=a", nil)
 			r.Method = method
 			if answer := w.serve(r); answer.Code != http.StatusNotFound && (!shown[path] || method != http.MethodGet && method != http.MethodHead) {
 				t.Errorf("%s %s: %d, want 404", method, path, answer.Code)
@@ -247,7 +247,7 @@ func TestThreatCrossSite(t *testing.T) {
 		}
 	}
 	for _, path := range pages {
-		w.serve(ask(&administrator, "/teams/"+acme+"/"+path, nil))
+		w.serve(newRequest(&administrator, "/teams/"+acme+"/"+path, nil))
 	}
 	if n := w.written(); n != 0 {
 		t.Errorf("reading wrote %d times", n)
@@ -260,13 +260,13 @@ func TestThreatHeaders(t *testing.T) {
 	w := newWorld(clocktesting.NewFakeClock(now))
 	const injected = "x\r\nSet-Cookie: stolen=1\r\n\r\n<script>"
 	for _, r := range []*http.Request{
-		ask(nil, "/teams/"+acme+"/posts?x="+url.QueryEscape(injected), nil),
-		ask(&administrator, "/teams/"+url.PathEscape(injected)+"/posts", nil),
-		ask(&administrator, "/teams/"+acme+"/posts/"+url.PathEscape(injected), nil),
-		ask(&administrator, "/teams/"+acme+"/posts/"+url.PathEscape(injected)+"/cancel", url.Values{}),
-		ask(&administrator, "/teams/"+acme+"/connections/connect", url.Values{"platform": {injected}, "connection": {injected}}),
-		ask(&administrator, "/connect/"+url.PathEscape(injected)+"/choose", url.Values{"pending": {injected}}),
-		ask(&administrator, "/connect/"+url.PathEscape(injected)+"/callback?state="+url.QueryEscape(injected), nil),
+		newRequest(nil, "/teams/"+acme+"/posts?x="+url.QueryEscape(injected), nil),
+		newRequest(&administrator, "/teams/"+url.PathEscape(injected)+"/posts", nil),
+		newRequest(&administrator, "/teams/"+acme+"/posts/"+url.PathEscape(injected), nil),
+		newRequest(&administrator, "/teams/"+acme+"/posts/"+url.PathEscape(injected)+"/cancel", url.Values{}),
+		newRequest(&administrator, "/teams/"+acme+"/connections/connect", url.Values{"platform": {injected}, "connection": {injected}}),
+		newRequest(&administrator, "/connect/"+url.PathEscape(injected)+"/choose", url.Values{"pending": {injected}}),
+		newRequest(&administrator, "/connect/"+url.PathEscape(injected)+"/callback?state="+url.QueryEscape(injected), nil),
 	} {
 		answer := w.serve(r)
 		if answer.Header().Get("Set-Cookie") != "" || answer.Code >= http.StatusInternalServerError {
@@ -298,7 +298,7 @@ func TestThreatLongForms(t *testing.T) {
 		"long kind": {"category": {strings.Repeat("a", 1<<20)}, "cards": {strings.Repeat("9", 1<<19)}},
 	} {
 		for _, path := range changes {
-			answer := w.serve(ask(&administrator, "/teams/"+acme+"/"+path, form))
+			answer := w.serve(newRequest(&administrator, "/teams/"+acme+"/"+path, form))
 			if path == "posts/p-1/cancel" { // it reads no form
 				continue
 			}
@@ -320,27 +320,27 @@ func TestThreatOtherTeams(t *testing.T) {
 	t.Parallel()
 	w := newWorld(clocktesting.NewFakeClock(now))
 	w.put(textPost("p-1", "the secret plan", asDraft))
-	none := w.serve(ask(&stranger, "/teams/team-none/posts", nil)).Body.String()
+	none := w.serve(newRequest(&stranger, "/teams/team-none/posts", nil)).Body.String()
 	for _, path := range pages {
-		answer := w.serve(ask(&stranger, "/teams/"+acme+"/"+path, nil))
+		answer := w.serve(newRequest(&stranger, "/teams/"+acme+"/"+path, nil))
 		if answer.Code != http.StatusNotFound || answer.Body.String() != none {
 			t.Errorf("GET %s: %d, or another text than for what there is not", path, answer.Code)
 		}
 	}
 	for _, path := range changes {
-		answer := w.serve(ask(&stranger, "/teams/"+acme+"/"+path, url.Values{"category": {"text"}, "target": {"our-x"}, "caption": {"a"}, "description": {"a"}}))
+		answer := w.serve(newRequest(&stranger, "/teams/"+acme+"/"+path, url.Values{"category": {"text"}, "target": {"our-x"}, "caption": {"a"}, "description": {"a"}}))
 		if answer.Code != http.StatusNotFound || answer.Body.String() != none {
 			t.Errorf("POST %s: %d, or another text than for what there is not", path, answer.Code)
 		}
 	}
 	// Another team's ids do not exist in one's own.
 	for _, path := range []string{"posts/p-1", "posts/p-1/edit", "posts/new?from=p-1"} {
-		if answer := w.serve(ask(&stranger, "/teams/"+beta+"/"+path, nil)); answer.Code != http.StatusNotFound || strings.Contains(answer.Body.String(), "secret plan") {
+		if answer := w.serve(newRequest(&stranger, "/teams/"+beta+"/"+path, nil)); answer.Code != http.StatusNotFound || strings.Contains(answer.Body.String(), "secret plan") {
 			t.Errorf("%s of another team: %d", path, answer.Code)
 		}
 	}
 	for _, path := range changes {
-		w.serve(ask(&stranger, "/teams/"+beta+"/"+path, url.Values{"category": {"text"}, "target": {"our-x"}, "caption": {"a"}, "verdict": {"not-sent"}, "target_": {"0"}}))
+		w.serve(newRequest(&stranger, "/teams/"+beta+"/"+path, url.Values{"category": {"text"}, "target": {"our-x"}, "caption": {"a"}, "verdict": {"not-sent"}, "target_": {"0"}}))
 	}
 	if post := w.posts[acme+"/p-1"]; post.Spec.Cancelled || len(w.posts) != 1 {
 		t.Errorf("a stranger changed something: %d posts", len(w.posts))

@@ -85,7 +85,7 @@ func TestFlash(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			v := &visit{Request: ask(nil, "/?"+tc.query, nil)}
+			v := &visit{Request: newRequest(nil, "/?"+tc.query, nil)}
 			if got := v.flash() != nil; got != tc.want {
 				t.Errorf("%s: got %v", tc.reason, got)
 			}

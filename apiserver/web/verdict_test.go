@@ -56,7 +56,7 @@ func TestSettle(t *testing.T) {
 			t.Parallel()
 			w := newWorld(clocktesting.NewFakeClock(now))
 			w.put(undecidedPost(tc.on))
-			answer := w.serve(ask(&editor, "/teams/"+acme+"/posts/p-1/settle", tc.form))
+			answer := w.serve(newRequest(&editor, "/teams/"+acme+"/posts/p-1/settle", tc.form))
 			stored := w.posts[acme+"/p-1"].Annotations
 			if got := stored[v1alpha1.SettleAnnotation]; answer.Code != tc.status || got != tc.want {
 				t.Errorf("%s: %d, and %q stands there, want %d and %q", tc.reason, answer.Code, got, tc.status, tc.want)
@@ -83,7 +83,7 @@ func TestSettleSaysWhatToEnter(t *testing.T) {
 		if said := textOf(withID(t, page, help)); !strings.Contains(said, want) {
 			t.Errorf("the form of %s says %q, want %q", platform, said, want)
 		}
-		answer := w.serve(ask(&editor, "/teams/"+acme+"/posts/p-1/settle", url.Values{"target": {"0"}, "verdict": {"posted"}, "found": {"the one of yesterday"}}))
+		answer := w.serve(newRequest(&editor, "/teams/"+acme+"/posts/p-1/settle", url.Values{"target": {"0"}, "verdict": {"posted"}, "found": {"the one of yesterday"}}))
 		if said := textOf(parsed(t, answer.Body.String())); answer.Code != http.StatusBadRequest || !strings.Contains(said, "does not identify a post on "+platform.Title()) || !strings.Contains(said, want) {
 			t.Errorf("what names no post of %s is answered with %d: %s", platform, answer.Code, said)
 		}
@@ -130,9 +130,9 @@ func TestVerdictPage(t *testing.T) {
 			post.Annotations = map[string]string{}
 			tc.edit(post)
 			w.put(post)
-			page := textOf(parsed(t, w.serve(ask(&editor, "/teams/"+acme+"/posts/p-1", nil)).Body.String()))
+			page := textOf(parsed(t, w.serve(newRequest(&editor, "/teams/"+acme+"/posts/p-1", nil)).Body.String()))
 			says(t, tc.reason, page, tc.want, tc.lack)
-			if page := textOf(parsed(t, w.serve(ask(&viewer, "/teams/"+acme+"/posts/p-1", nil)).Body.String())); strings.Contains(page, "It was not published") {
+			if page := textOf(parsed(t, w.serve(newRequest(&viewer, "/teams/"+acme+"/posts/p-1", nil)).Body.String())); strings.Contains(page, "It was not published") {
 				t.Error("who may only look is asked")
 			}
 		})
@@ -146,7 +146,7 @@ func TestSettleEndsWithTheCluster(t *testing.T) {
 	w := newWorld(clocktesting.NewFakeClock(now))
 	w.put(undecidedPost(v1alpha1.PlatformX))
 	w.posts[acme+"/p-1"].ResourceVersion = ""
-	answer := w.serve(ask(&editor, "/teams/"+acme+"/posts/p-1", nil))
+	answer := w.serve(newRequest(&editor, "/teams/"+acme+"/posts/p-1", nil))
 	if answer.Code != http.StatusOK || strings.Contains(answer.Body.String(), "/posts/p-1/settle") {
 		t.Errorf("%d: %s", answer.Code, answer.Body)
 	}
@@ -179,7 +179,7 @@ func TestDoubt(t *testing.T) {
 				target.Message = "look, then say so with the annotation " + v1alpha1.SettleAnnotation
 				post.Status.Targets = []v1alpha1.TargetStatus{target}
 			}))
-			page := textOf(parsed(t, w.serve(ask(&editor, "/teams/"+acme+"/posts/p-1", nil)).Body.String()))
+			page := textOf(parsed(t, w.serve(newRequest(&editor, "/teams/"+acme+"/posts/p-1", nil)).Body.String()))
 			says(t, tc.reason, page, append(tc.want, "Needs your answer", "It was published"), []string{"annotation"})
 		})
 	}
@@ -195,7 +195,7 @@ func TestForbidden(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(clocktesting.NewFakeClock(now))
-			answer := w.serve(ask(&viewer, "/teams/"+acme+tc.path, nil))
+			answer := w.serve(newRequest(&viewer, "/teams/"+acme+tc.path, nil))
 			if answer.Code != http.StatusForbidden {
 				t.Errorf("%s: %d", tc.reason, answer.Code)
 			}

@@ -59,11 +59,11 @@ func TestAgentsPosts(t *testing.T) {
 			t.Parallel()
 			w := newWorld(clocktesting.NewFakeClock(now))
 			w.put(tc.post)
-			page := w.serve(ask(&editor, "/teams/"+acme+"/posts/"+tc.post.Name, nil)).Body.String()
+			page := w.serve(newRequest(&editor, "/teams/"+acme+"/posts/"+tc.post.Name, nil)).Body.String()
 			if !strings.Contains(page, tc.says) || strings.Contains(page, tc.not) {
 				t.Errorf("%s: %s", tc.reason, page)
 			}
-			list := w.serve(ask(&viewer, "/teams/"+acme+"/posts", nil)).Body.String()
+			list := w.serve(newRequest(&viewer, "/teams/"+acme+"/posts", nil)).Body.String()
 			if agents := tc.post.Annotations[v1alpha1.AgentAnnotation] != ""; strings.Contains(list, "by “Claude &lt;b&gt;”") != agents {
 				t.Errorf("%s: the list: %s", tc.reason, list)
 			}
@@ -88,14 +88,14 @@ func TestPromote(t *testing.T) {
 			if form.Get("when") != whenDraft || form.Get("scheduled_at") != tc.utc || form.Get("at") != tc.local {
 				t.Errorf("%s: the form has %q, %q and %q", tc.reason, form.Get("when"), form.Get("scheduled_at"), form.Get("at"))
 			}
-			if answer := w.serve(ask(&editor, "/teams/"+acme+"/posts/p-1/edit", form)); answer.Code != http.StatusSeeOther || !w.posts[acme+"/p-1"].Spec.Draft {
+			if answer := w.serve(newRequest(&editor, "/teams/"+acme+"/posts/p-1/edit", form)); answer.Code != http.StatusSeeOther || !w.posts[acme+"/p-1"].Spec.Draft {
 				t.Errorf("%s: saved as it is: %d, %+v", tc.reason, answer.Code, w.posts[acme+"/p-1"].Spec)
 			}
 			if tc.utc == "" {
 				return
 			}
 			form.Set("when", whenLater)
-			answer, spec := w.serve(ask(&editor, "/teams/"+acme+"/posts/p-1/edit", form)), w.posts[acme+"/p-1"].Spec
+			answer, spec := w.serve(newRequest(&editor, "/teams/"+acme+"/posts/p-1/edit", form)), w.posts[acme+"/p-1"].Spec
 			want, _ := time.Parse(time.RFC3339, tc.wanted)
 			if answer.Code != http.StatusSeeOther || spec.Draft || spec.ScheduledAt == nil || !spec.ScheduledAt.Equal(v1alpha1.NewTimePtr(want)) {
 				t.Errorf("%s: scheduled: %d, %+v", tc.reason, answer.Code, spec)

@@ -65,7 +65,7 @@ func TestWeight(t *testing.T) {
 	t.Parallel()
 	w := crowded()
 	for name, path := range crowdedPages {
-		r := ask(&administrator, "/teams/"+acme+"/"+path, nil)
+		r := newRequest(&administrator, "/teams/"+acme+"/"+path, nil)
 		r.Header.Set("Accept-Encoding", "gzip")
 		answer := w.serve(r)
 		if answer.Code != http.StatusOK {
@@ -89,7 +89,7 @@ func BenchmarkPages(b *testing.B) {
 	w := crowded()
 	for name, path := range crowdedPages {
 		b.Run(name, func(b *testing.B) {
-			r := ask(&administrator, "/teams/"+acme+"/"+path, nil)
+			r := newRequest(&administrator, "/teams/"+acme+"/"+path, nil)
 			r.Header.Set("Accept-Encoding", "gzip")
 			for b.Loop() {
 				w.serve(r)
@@ -106,7 +106,7 @@ func BenchmarkCheck(b *testing.B) {
 		form.Add("target", c.Name)
 	}
 	for b.Loop() {
-		if answer := w.serve(ask(&administrator, "/teams/"+acme+"/compose/check", form)); answer.Code != http.StatusOK {
+		if answer := w.serve(newRequest(&administrator, "/teams/"+acme+"/compose/check", form)); answer.Code != http.StatusOK {
 			b.Fatal(answer.Code)
 		}
 	}
@@ -116,7 +116,7 @@ func BenchmarkCheck(b *testing.B) {
 func TestPagesWithoutGzip(t *testing.T) {
 	t.Parallel()
 	w := newWorld(clock.RealClock{})
-	answer := w.serve(ask(&viewer, "/teams/"+acme+"/team", nil))
+	answer := w.serve(newRequest(&viewer, "/teams/"+acme+"/team", nil))
 	if answer.Header().Get("Content-Encoding") != "" || len(elements(parsed(t, answer.Body.String()), "h1")) != 1 {
 		t.Errorf("the page is not readable: %v", answer.Header())
 	}

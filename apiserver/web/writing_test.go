@@ -29,7 +29,7 @@ func zoneIn(name string) *time.Location {
 // written renders the form of a post, submits it as a browser does, and returns the resulting post.
 func written(tb testing.TB, w *world, spec *v1alpha1.PostSpec, zone *time.Location) v1alpha1.PostSpec {
 	tb.Helper()
-	v := &visit{Request: ask(&administrator, "/teams/"+acme+"/posts/new", nil), namespace: acme, team: w.teams[0], zone: zone, now: now, may: rights{seeAccounts: true}}
+	v := &visit{Request: newRequest(&administrator, "/teams/"+acme+"/posts/new", nil), namespace: acme, team: w.teams[0], zone: zone, now: now, may: rights{seeAccounts: true}}
 	v.caller.Namespace, v.caller.Author = acme, administrator.Name
 	var page strings.Builder
 	form := w.site.composer(v, &composer{writing: writingOf(spec, zone), action: "/"})
