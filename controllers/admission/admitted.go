@@ -38,7 +38,7 @@ type growing struct {
 	at               time.Time
 }
 
-func (g *growing) counted(countedAt, now time.Time) bool {
+func (g *growing) coveredBy(countedAt, now time.Time) bool {
 	return g.at.Before(countedAt.Add(-seenLate)) || now.Sub(g.at) >= recordTTL
 }
 
@@ -86,8 +86,8 @@ func (a *admitted) reserve(namespace, name string, change growing, countedAt tim
 
 // since returns the sum of the uncounted records, excluding the post named but. It deletes the counted records.
 func (r *recent) since(but string, countedAt, now time.Time) (posts, bytes int64) {
-	maps.DeleteFunc(r.posts, func(_ string, g growing) bool { return g.counted(countedAt, now) })
-	if r.rest.counted(countedAt, now) {
+	maps.DeleteFunc(r.posts, func(_ string, g growing) bool { return g.coveredBy(countedAt, now) })
+	if r.rest.coveredBy(countedAt, now) {
 		r.rest = growing{}
 	}
 	posts, bytes = r.rest.created, r.rest.is

@@ -30,18 +30,18 @@ func scheduled() *v1alpha1.Post {
 // returns the number of requests to the webhook.
 var passedOver = map[string]func(ctx context.Context) int64{
 	"not-by-the-apiserver": func(ctx context.Context) int64 {
-		return askedBy(func() error { return apiserver.Create(ctx, sent(scheduled())) })
+		return webhookRequests(func() error { return apiserver.Create(ctx, sent(scheduled())) })
 	},
 	"new-or-large": func(ctx context.Context) int64 {
 		p := scheduled()
 		Expect(user.Create(ctx, p)).To(Succeed())
 		p.Labels = map[string]string{"changed": "true"}
-		return askedBy(func() error { return user.Update(ctx, p) })
+		return webhookRequests(func() error { return user.Update(ctx, p) })
 	},
 }
 
-// askedBy returns the number of requests to the webhook that do causes.
-func askedBy(do func() error) int64 {
+// webhookRequests returns the number of requests to the webhook that do causes.
+func webhookRequests(do func() error) int64 {
 	GinkgoHelper()
 	before := asked.Load()
 	Expect(do()).To(Succeed())
@@ -72,9 +72,9 @@ var _ = Describe("the webhook's match conditions", Serial, func() {
 
 	It("let through what is to be judged", func(ctx SpecContext) {
 		p := scheduled()
-		Expect(askedBy(func() error { return user.Create(ctx, p) })).To(BeEquivalentTo(1))
+		Expect(webhookRequests(func() error { return user.Create(ctx, p) })).To(BeEquivalentTo(1))
 		p.Spec.Targets[0].Caption = "another"
-		Expect(askedBy(func() error { return user.Update(ctx, p) })).To(BeEquivalentTo(1))
+		Expect(webhookRequests(func() error { return user.Update(ctx, p) })).To(BeEquivalentTo(1))
 	})
 
 	DescribeTable("look at metadata alone where they are large, and another than Herald changed them",
@@ -82,7 +82,7 @@ var _ = Describe("the webhook's match conditions", Serial, func() {
 			p := scheduled()
 			Expect(user.Create(ctx, p)).To(Succeed())
 			edit(p)
-			Expect(askedBy(func() error { return (*who).Update(ctx, p) })).To(BeEquivalentTo(want))
+			Expect(webhookRequests(func() error { return (*who).Update(ctx, p) })).To(BeEquivalentTo(want))
 		},
 		Entry("a label", func(p *v1alpha1.Post) { p.Labels = map[string]string{"a": "b"} }, &user, 0),
 		Entry("annotations of 4 KiB", func(p *v1alpha1.Post) { p.Annotations = map[string]string{"a": strings.Repeat("a", 4000)} }, &user, 0),
@@ -111,13 +111,13 @@ var _ = Describe("the webhook's match conditions", Serial, func() {
 		Expect(user.Create(ctx, p)).To(Succeed())
 		Expect(user.Delete(ctx, p)).To(Succeed())
 		Expect(user.Get(ctx, client.ObjectKeyFromObject(p), p)).To(Succeed())
-		Expect(askedBy(func() error {
+		Expect(webhookRequests(func() error {
 			held := p.DeepCopy()
 			held.Spec.Targets[0].Caption = "the last words"
 			return user.Update(ctx, held, client.DryRunAll)
 		})).To(BeEquivalentTo(1))
 		p.Finalizers = nil
-		Expect(askedBy(func() error { return user.Update(ctx, p) })).To(BeZero())
+		Expect(webhookRequests(func() error { return user.Update(ctx, p) })).To(BeZero())
 	})
 
 	for _, name := range slices.Sorted(maps.Keys(passedOver)) {

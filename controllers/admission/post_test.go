@@ -155,7 +155,7 @@ func causes(err error) (found []string) {
 }
 
 var _ = Describe("applying a post", func() {
-	BeforeEach(func() { warnings.take() })
+	BeforeEach(func() { warnings.drain() })
 
 	DescribeTable("refuses what contradicts the contract, with the field and what to do",
 		func(ctx context.Context, field, words string, edits ...edit) {
@@ -239,7 +239,7 @@ var _ = Describe("applying a post", func() {
 	DescribeTable("admits what may be right, and says what the post waits for",
 		func(ctx context.Context, words []string, edits ...edit) {
 			Expect(apply(ctx, user, post(edits...))).To(Succeed())
-			seen := warnings.take()
+			seen := warnings.drain()
 			Expect(seen).To(HaveLen(len(words)))
 			for i := range words {
 				Expect(seen[i]).To(ContainSubstring(words[i]))
@@ -294,20 +294,20 @@ var _ = Describe("applying a post", func() {
 	It("refuses for what contradicts although something else is missing", func(ctx SpecContext) {
 		err := apply(ctx, user, post(to("later", "instagram")))
 		Expect(err).To(MatchError(And(ContainSubstring("instagram does not accept"), Not(ContainSubstring("later")))))
-		Expect(warnings.take()).To(ConsistOf(ContainSubstring(`"later"`)))
+		Expect(warnings.drain()).To(ConsistOf(ContainSubstring(`"later"`)))
 	})
 
 	It("warns of a video that a platform may refuse of some accounts", func(ctx SpecContext) {
 		p := post(videoOf("hevc"), to("x"))
 		Expect(apply(ctx, user, p)).To(Succeed())
-		Expect(warnings.take()).To(ContainElement(And(HavePrefix("spec.video.mediaRef.name: "), ContainSubstring("is encoded as hevc; an ordinary account of x accepts h264"))))
+		Expect(warnings.drain()).To(ContainElement(And(HavePrefix("spec.video.mediaRef.name: "), ContainSubstring("is encoded as hevc; an ordinary account of x accepts h264"))))
 	})
 
 	It("warns of what some apps of a platform may not post", func(ctx SpecContext) {
 		p := post(to("x"))
 		p.Spec.Targets[0].Caption = "$ACME and $ABC"
 		Expect(apply(ctx, user, p)).To(Succeed())
-		Expect(warnings.take()).To(ConsistOf(And(ContainSubstring("spec.targets[0].caption"), ContainSubstring("cashtags"))))
+		Expect(warnings.drain()).To(ConsistOf(And(ContainSubstring("spec.targets[0].caption"), ContainSubstring("cashtags"))))
 	})
 
 	It("judges an edit, the promotion of a draft above all, but never a cancel", func(ctx SpecContext) {
@@ -323,9 +323,9 @@ var _ = Describe("applying a post", func() {
 		p := post(to("x"), func(s *v1alpha1.PostSpec) { s.ScheduledAt = v1alpha1.NewTimePtr(time.Now().Add(time.Hour)) })
 		Expect(apply(ctx, user, p)).To(Succeed())
 		Expect(user.Patch(ctx, p.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(`{"spec":{"cancelled":true}}`)), client.FieldOwner("kubectl-patch"))).To(Succeed())
-		warnings.take()
+		warnings.drain()
 		Expect(apply(ctx, user, p)).To(Succeed())
-		Expect(warnings.take()).To(ContainElement("this post was cancelled by kubectl-patch and remains cancelled: this change has no effect. "+
+		Expect(warnings.drain()).To(ContainElement("this post was cancelled by kubectl-patch and remains cancelled: this change has no effect. "+
 			"To publish it, apply it under another name"), "the manager has not recorded it yet")
 
 		stored := &v1alpha1.Post{}
@@ -334,7 +334,7 @@ var _ = Describe("applying a post", func() {
 		Expect(user.Status().Update(ctx, stored)).To(Succeed())
 		p.Spec.Targets[0].Caption = "what no rule allows: " + strings.Repeat("a", 300)
 		Expect(apply(ctx, user, p)).To(Succeed(), "nothing of it is published")
-		Expect(warnings.take()).To(ContainElement(HavePrefix("this post was cancelled at 2026-12-01T09:00:00.000Z by kubectl-patch and remains cancelled")))
+		Expect(warnings.drain()).To(ContainElement(HavePrefix("this post was cancelled at 2026-12-01T09:00:00.000Z by kubectl-patch and remains cancelled")))
 	})
 
 	It("passes over what needs no judgement", func(ctx SpecContext) {
@@ -359,7 +359,7 @@ var _ = Describe("applying a post", func() {
 		Expect(user.Update(ctx, p)).To(Succeed(), "it is being deleted")
 
 		Expect(apiserver.Create(ctx, sent(post(to("instagram"))))).To(Succeed(), "the apiserver has judged it already")
-		Expect(warnings.take()).NotTo(ContainElement(ContainSubstring("not checked")))
+		Expect(warnings.drain()).NotTo(ContainElement(ContainSubstring("not checked")))
 	})
 
 	It("admits everything when the manager is away", func(ctx SpecContext) {

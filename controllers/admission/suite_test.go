@@ -98,8 +98,8 @@ func (c *collector) HandleWarningHeader(_ int, _, message string) {
 	c.seen = append(c.seen, message)
 }
 
-// take returns the warnings since the previous call.
-func (c *collector) take() []string {
+// drain returns the warnings since the previous call.
+func (c *collector) drain() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	seen := c.seen
@@ -213,11 +213,11 @@ func stock(ctx context.Context) {
 	// A dry run calls the webhook and stores nothing.
 	Eventually(func(g Gomega) {
 		g.Expect(user.Create(ctx, post(imageOf("missing"), to("leaving")), client.DryRunAll)).To(Succeed())
-		g.Expect(warnings.take()).To(HaveLen(2))
+		g.Expect(warnings.drain()).To(HaveLen(2))
 		probe := post(func(s *v1alpha1.PostSpec) { s.Targets[0].ConnectionRef.Name = "private" }, imageOf("rejected"))
 		err := user.Create(ctx, probe, client.DryRunAll)
 		g.Expect(err).To(MatchError(And(ContainSubstring("was rejected"), ContainSubstring("SELF_ONLY"))))
-		g.Expect(warnings.take()).To(BeEmpty())
+		g.Expect(warnings.drain()).To(BeEmpty())
 	}).Should(Succeed())
 }
 

@@ -30,13 +30,13 @@ func NewTally(ctx context.Context, posts cache.Cache) (*Tally, error) {
 		return nil, fmt.Errorf("cannot count the unfinished posts: %w", err)
 	}
 	_, err = informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
-		AddFunc:    func(obj any) { t.count(obj, 1) },
-		UpdateFunc: func(before, after any) { t.count(before, -1); t.count(after, 1) },
+		AddFunc:    func(obj any) { t.add(obj, 1) },
+		UpdateFunc: func(before, after any) { t.add(before, -1); t.add(after, 1) },
 		DeleteFunc: func(obj any) {
 			if gone, ok := obj.(toolscache.DeletedFinalStateUnknown); ok {
 				obj = gone.Obj
 			}
-			t.count(obj, -1)
+			t.add(obj, -1)
 		},
 	})
 	if err != nil {
@@ -45,7 +45,7 @@ func NewTally(ctx context.Context, posts cache.Cache) (*Tally, error) {
 	return t, nil
 }
 
-func (t *Tally) count(obj any, by int64) {
+func (t *Tally) add(obj any, by int64) {
 	post, ok := obj.(*v1alpha1.Post)
 	if !ok || !posting.Unfinished(posting.Of(post).Phase()) {
 		return

@@ -157,15 +157,15 @@ func (e *examination) identify(ctx context.Context) (platforms.Identity, *platfo
 	defer cancel()
 	identity, err := e.platform.Identify(ctx, platforms.Token(e.read.Token))
 	if err != nil {
-		return platforms.Identity{}, e.countError(unlisted.Identify, err)
+		return platforms.Identity{}, e.recordError(unlisted.Identify, err)
 	}
 	return identity, nil
 }
 
-func (e *examination) countError(operation string, err error) *platforms.Error {
+func (e *examination) recordError(operation string, err error) *platforms.Error {
 	failure := platformError(err)
 	if failure.Unlisted {
-		e.Unlisted.Count(string(e.conn.Spec.Platform), operation, failure.Code)
+		e.Unlisted.Inc(string(e.conn.Spec.Platform), operation, failure.Code)
 	}
 	return failure
 }
@@ -204,7 +204,7 @@ func (e *examination) inspect(ctx context.Context) (*platforms.AccountInfo, *pla
 		found.RateLimits = ratelimit.SanitizeLimits(found.RateLimits, platforms.Token(e.read.Token))
 		return &found, nil
 	}
-	failure := e.countError(unlisted.Inspect, err)
+	failure := e.recordError(unlisted.Inspect, err)
 	ctrl.LoggerFrom(ctx).Info("the platform did not report the account's options and limits", "class", failure.Class, "answer", failure.Error(), "cause", failure.Err)
 	if failure.Class == platforms.ClassRateLimited && e.conn.Status.TikTok != nil {
 		// The platform rate-limits this call, and its previous response is recent enough.

@@ -134,7 +134,7 @@ var _ = Describe("A namespace in which Herald may not read Secrets", Ordered, fu
 			stop()
 		}
 		Eventually(ended).Should(BeClosed(), reason)
-		Expect(p.kept()).To(Equal(kept), reason)
+		Expect(p.storedTokens()).To(Equal(kept), reason)
 	},
 		Entry(nil, lives, 1, "a Team that becomes ready gives the right back"),
 		Entry(nil, ends, 1, "its Secrets may be there still"),

@@ -85,7 +85,7 @@ func TestUnlistedFailuresAreCounted(t *testing.T) {
 		&platforms.Error{Class: platforms.ClassUnknown, Problem: "code 999", Code: "999", Unlisted: true},
 		&platforms.Error{Class: platforms.ClassReconnect, Problem: "a permission", Code: "220"}, errors.New("no answer"),
 	} {
-		if failure := e.countError(unlisted.Identify, err); failure == nil || failure.Problem == "" {
+		if failure := e.recordError(unlisted.Identify, err); failure == nil || failure.Problem == "" {
 			t.Errorf("%v became %+v", err, failure)
 		}
 	}

@@ -33,14 +33,14 @@ func ending(c *v1alpha1.Connection, in time.Duration) *v1alpha1.Connection {
 	return c
 }
 
-func asked(c *v1alpha1.Connection, probe, handled string) *v1alpha1.Connection {
+func withProbe(c *v1alpha1.Connection, probe, handled string) *v1alpha1.Connection {
 	c.Annotations = map[string]string{v1alpha1.ProbeAnnotation: probe}
 	c.Status.LastHandledProbe = handled
 	return c
 }
 
-// holding blocks a connection because a limit is exhausted.
-func holding(c *v1alpha1.Connection, left time.Duration) *v1alpha1.Connection {
+// rateLimited blocks a connection because a limit is exhausted.
+func rateLimited(c *v1alpha1.Connection, left time.Duration) *v1alpha1.Connection {
 	c.Status.RateLimitedUntil = v1alpha1.NewTimePtr(noon.Add(left))
 	c.Status.RateLimits = []v1alpha1.RateLimit{{Name: "postsPerDay", Limit: 50, ObservedAt: v1alpha1.NewTime(noon)}}
 	return c
@@ -58,28 +58,28 @@ func TestDue(t *testing.T) {
 		"fine":                     {"it was examined a minute ago", recently("Connected"), false},
 		"an hour later":            {"every hour, more or less", probed(conn("Connected"), 66*time.Minute+time.Second), true},
 		"not yet an hour":          {"every hour, more or less", probed(conn("Connected"), 54*time.Minute-time.Second), false},
-		"asked for":                {"somebody waits for the answer", asked(recently("Connected"), "p2", "p1"), true},
-		"answered":                 {"nobody waits any more", asked(recently("Connected"), "p1", "p1"), false},
-		"long request answered":    {"the echo of a long request is cut", asked(recently("Connected"), strings.Repeat("p", 300), strings.Repeat("p", 256)), false},
+		"asked for":                {"somebody waits for the answer", withProbe(recently("Connected"), "p2", "p1"), true},
+		"answered":                 {"nobody waits any more", withProbe(recently("Connected"), "p1", "p1"), false},
+		"long request answered":    {"the echo of a long request is cut", withProbe(recently("Connected"), strings.Repeat("p", 300), strings.Repeat("p", 256)), false},
 		"token ends soon":          {"it is renewed before it ends", ending(recently("Connected"), quarter), true},
 		"token ends later":         {"its time has not come", ending(recently("Connected"), 20*time.Minute), false},
 		"outage, just now":         {"the platform is not pressed", probed(conn("PlatformUnavailable"), 5*time.Second), false},
 		"outage, after a while":    {"the pauses end", probed(conn("PlatformUnavailable"), 11*time.Minute), true},
 		"disabled":                 {"nothing is asked about it", probed(conn("Disabled"), 48*time.Hour), false},
-		"bad, asked at once":       {"the platform was asked just now, and each post to a broken account asks", asked(probed(conn("Revoked"), time.Second), "p2", "p1"), false},
-		"bad, asked soon":          {"who asks waits two seconds for the next answer", asked(probed(conn("Revoked"), 2*time.Second), "p2", "p1"), true},
-		"outage, asked at once":    {"nor is it pressed then", asked(probed(conn("PlatformUnavailable"), time.Second), "p2", "p1"), false},
-		"good, asked at once":      {"there was a good answer, and the account may have changed", asked(probed(conn("Connected"), time.Second), "p2", "p1"), true},
-		"bad, in the future":       {"another process's clock is ahead", asked(probed(conn("Revoked"), -time.Hour), "p2", "p1"), true},
-		"disabled, but asked":      {"whoever asks gets an answer", asked(conn("Disabled"), "p", ""), true},
+		"bad, asked at once":       {"the platform was asked just now, and each post to a broken account asks", withProbe(probed(conn("Revoked"), time.Second), "p2", "p1"), false},
+		"bad, asked soon":          {"who asks waits two seconds for the next answer", withProbe(probed(conn("Revoked"), 2*time.Second), "p2", "p1"), true},
+		"outage, asked at once":    {"nor is it pressed then", withProbe(probed(conn("PlatformUnavailable"), time.Second), "p2", "p1"), false},
+		"good, asked at once":      {"there was a good answer, and the account may have changed", withProbe(probed(conn("Connected"), time.Second), "p2", "p1"), true},
+		"bad, in the future":       {"another process's clock is ahead", withProbe(probed(conn("Revoked"), -time.Hour), "p2", "p1"), true},
+		"disabled, but asked":      {"whoever asks gets an answer", withProbe(conn("Disabled"), "p", ""), true},
 		"Secret missing":           {"it may be there by now", recently("CredentialsNotFound"), true},
 		"Secret wrong":             {"it may have been mended", recently("CredentialsInvalid"), true},
 		"revoked, a minute ago":    {"the platform would say the same", recently("Revoked"), false},
 		"revoked, hours ago":       {"a suspension may have been lifted", probed(conn("Revoked"), 2*time.Hour), true},
 		"platform not supported":   {"a start that supports it finds that out without the clock", recently("PlatformNotSupported"), false},
-		"held, nothing left":       {"whether there is more is asked shortly before the hold ends", holding(recently("Connected"), 9*time.Second), true},
-		"held, for long":           {"not before", holding(recently("Connected"), 11*time.Second), false},
-		"held, asked since":        {"nor again", holding(probed(conn("Connected"), time.Second), 8*time.Second), false},
+		"held, nothing left":       {"whether there is more is asked shortly before the hold ends", rateLimited(recently("Connected"), 9*time.Second), true},
+		"held, for long":           {"not before", rateLimited(recently("Connected"), 11*time.Second), false},
+		"held, asked since":        {"nor again", rateLimited(probed(conn("Connected"), time.Second), 8*time.Second), false},
 		"revoked, but spec change": {"a reconnect is looked at immediately", changed(recently("Revoked")), true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -119,7 +119,7 @@ func TestNext(t *testing.T) {
 		"renewal nearly late":  {"but the platform is not pressed", conn("Connected"), token(2*time.Second, "r"), renewRetryPause, renewRetryPause},
 		"cannot be renewed":    {"it is looked at when it ends", conn("Connected"), token(10*time.Minute, ""), 10 * time.Minute, 10 * time.Minute},
 		"should have ended":    {"the platform knows better than the Secret", conn("Connected"), token(-time.Minute, ""), 54 * time.Minute, 66 * time.Minute},
-		"nothing left":         {"whether there is more is asked before the hold ends", holding(conn("Connected"), 30*time.Minute), outcome{}, 29*time.Minute + 50*time.Second, 29*time.Minute + 50*time.Second},
+		"nothing left":         {"whether there is more is asked before the hold ends", rateLimited(conn("Connected"), 30*time.Minute), outcome{}, 29*time.Minute + 50*time.Second, 29*time.Minute + 50*time.Second},
 		"outage begins":        {"the first pause is short", since(conn("PlatformUnavailable"), 0), outcome{}, 9 * time.Second, 11 * time.Second},
 		"outage of a minute":   {"pauses double", since(conn("PlatformUnavailable"), time.Minute), outcome{}, 54 * time.Second, 66 * time.Second},
 		"outage of a day":      {"up to ten minutes", since(conn("PlatformUnavailable"), 24*time.Hour), outcome{}, 9 * time.Minute, 11 * time.Minute},
@@ -156,7 +156,7 @@ func TestRestIsNeverPastTheDueTime(t *testing.T) {
 			t.Errorf("%v: due at %v, but left alone until %v", c.Status.Conditions[0].Reason, at, noon.Add(wait))
 		}
 	}
-	if got := requeueAfter(asked(probed(conn("Revoked"), 500*time.Millisecond), "p2", "p1"), quarter, noon); got != 1500*time.Millisecond {
+	if got := requeueAfter(withProbe(probed(conn("Revoked"), 500*time.Millisecond), "p2", "p1"), quarter, noon); got != 1500*time.Millisecond {
 		t.Errorf("one whose account is broken, and that somebody asks about, rests %s", got)
 	}
 	if got := requeueAfter(conn("Disabled"), quarter, noon); got != 0 {

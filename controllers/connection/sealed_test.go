@@ -62,8 +62,8 @@ func (p pod) startWith(api client.Client, kept *credentials.Spool) *connection.R
 	}))
 }
 
-// kept returns the number of tokens in the folder.
-func (p pod) kept() int {
+// storedTokens returns the number of tokens in the folder.
+func (p pod) storedTokens() int {
 	GinkgoHelper()
 	files := suite.Must(os.ReadDir(p.folder))
 	n := 0
@@ -107,7 +107,7 @@ func (p pod) renewals(ctx context.Context) int {
 func (p pod) killed(ctx context.Context, a *account) {
 	GinkgoHelper()
 	var away atomic.Bool
-	kept := p.kept()
+	kept := p.storedTokens()
 	api := interceptor.NewClient(k8s, interceptor.Funcs{
 		Patch: func(ctx context.Context, api client.WithWatch, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
 			if away.Load() {
@@ -126,7 +126,7 @@ func (p pod) killed(ctx context.Context, a *account) {
 	}()
 	Eventually(ended).Should(BeClosed())
 	Expect(string(a.working(ctx).Data["refreshToken"])).To(Equal(a.RefreshToken), "the new token was stored nowhere in the cluster")
-	Expect(p.kept()).To(Equal(kept + 1))
+	Expect(p.storedTokens()).To(Equal(kept + 1))
 }
 
 // works examines an account, which must then be connected.
@@ -155,7 +155,7 @@ var _ = Describe("A renewed token that the Kubernetes API did not take before th
 		p.start(k8s).Recover(ctx)
 		Expect(string(a.working(ctx).Data["refreshToken"])).NotTo(Equal(a.RefreshToken))
 		Expect(a.working(ctx).Annotations).NotTo(HaveKey(credentials.ClaimAnnotation))
-		Expect(p.kept()).To(BeZero())
+		Expect(p.storedTokens()).To(BeZero())
 
 		By("having another replica lead, which looks at the account")
 		other := pod{platform: on, client: p.client, folder: GinkgoT().TempDir()}.start(k8s)
@@ -177,7 +177,7 @@ var _ = Describe("A renewed token that the Kubernetes API did not take before th
 		p.killed(ctx, a)
 		p.works(ctx, p.start(k8s), a)
 		Expect(p.renewals(ctx) - before).To(Equal(1))
-		Expect(p.kept()).To(BeZero())
+		Expect(p.storedTokens()).To(BeZero())
 	})
 
 	It("is kept over starts, and stored once the Kubernetes API is back", func(ctx SpecContext) {
@@ -202,7 +202,7 @@ var _ = Describe("A renewed token that the Kubernetes API did not take before th
 		Eventually(tries).Should(Receive())
 		stop()
 		Eventually(ended).Should(BeClosed())
-		Expect(p.kept()).To(Equal(1))
+		Expect(p.storedTokens()).To(Equal(1))
 
 		again := make(chan struct{})
 		go func() { defer close(again); p.start(api).Recover(ctx) }()
@@ -211,7 +211,7 @@ var _ = Describe("A renewed token that the Kubernetes API did not take before th
 		Eventually(again).Should(BeClosed())
 		p.works(ctx, p.start(k8s), a)
 		Expect(p.renewals(ctx) - before).To(Equal(1))
-		Expect(p.kept()).To(BeZero())
+		Expect(p.storedTokens()).To(BeZero())
 	})
 
 	DescribeTable("is dropped", func(ctx SpecContext, meanwhile func(context.Context, *account)) {
@@ -225,7 +225,7 @@ var _ = Describe("A renewed token that the Kubernetes API did not take before th
 		var after corev1.SecretList
 		Expect(k8s.List(ctx, &after, client.InNamespace(byHand))).To(Succeed())
 		Expect(after.Items).To(Equal(before.Items), "nothing was written")
-		Expect(p.kept()).To(BeZero())
+		Expect(p.storedTokens()).To(BeZero())
 	},
 		Entry("if the account has another one by now", func(ctx context.Context, a *account) {
 			secret := a.working(ctx)
@@ -242,7 +242,7 @@ var _ = Describe("A renewed token that the Kubernetes API did not take before th
 		a := p.account(ctx)
 		p.works(ctx, p.start(k8s), a)
 		Expect(string(a.working(ctx).Data["refreshToken"])).NotTo(Equal(a.RefreshToken))
-		Expect(p.kept()).To(BeZero())
+		Expect(p.storedTokens()).To(BeZero())
 	})
 })
 
@@ -288,7 +288,7 @@ var _ = Describe("Renewed tokens that a container has left", func() {
 		close(goOn)
 		Eventually(ended).Should(BeClosed())
 		Expect(count()).To(Equal(len(accounts)))
-		Expect(p.kept()).To(BeZero())
+		Expect(p.storedTokens()).To(BeZero())
 	})
 
 	Describe("and that the disk does not give", func() {
@@ -340,7 +340,7 @@ var _ = Describe("Renewed tokens that a container has left", func() {
 			back()
 			r.Recover(ctx)
 			Expect(a.inUse(ctx)).To(Equal(inUse))
-			Expect(p.kept()).To(BeZero())
+			Expect(p.storedTokens()).To(BeZero())
 			Expect(a.working(ctx).Annotations).NotTo(HaveKey(credentials.ClaimAnnotation))
 		})
 

@@ -75,7 +75,7 @@ func (e *examination) renew(ctx context.Context) *outcome {
 	defer cancel()
 	renewed, err := e.platform.Refresh(calling, platforms.Token(e.read.Token))
 	if err != nil {
-		failure := e.countError(unlisted.Refresh, err)
+		failure := e.recordError(unlisted.Refresh, err)
 		ctrl.LoggerFrom(ctx).Info("the token was not renewed", "class", failure.Class, "answer", failure.Error(), "cause", failure.Err)
 		return new(failureOutcome(failure))
 	}

@@ -150,7 +150,7 @@ var _ = Describe("A store that stalls", func() {
 		d := newDesk(loose())
 		var ends []time.Duration
 		d.Verify = func(ctx context.Context, _ *v1alpha1.Media) (v1alpha1.MediaStatus, error) {
-			ends = append(ends, left(ctx))
+			ends = append(ends, remaining(ctx))
 			return v1alpha1.MediaStatus{}, context.DeadlineExceeded
 		}
 		m := created(ctx, byHand, fromTheAPI)
@@ -179,12 +179,12 @@ type stalling struct {
 }
 
 func (s *stalling) DeleteAll(ctx context.Context, _ string) error {
-	s.ends = append(s.ends, left(ctx))
+	s.ends = append(s.ends, remaining(ctx))
 	return context.DeadlineExceeded
 }
 
-// left returns how much time a context has left, or zero if it has no deadline.
-func left(ctx context.Context) time.Duration {
+// remaining returns how much time a context has left, or zero if it has no deadline.
+func remaining(ctx context.Context) time.Duration {
 	end, ok := ctx.Deadline()
 	if !ok {
 		return 0

@@ -79,6 +79,6 @@ func (m *Metrics) fetched(size int64) {
 func (m *Metrics) failed()  { m.fetches.WithLabelValues("failed").Inc() }
 func (m *Metrics) refused() { m.fetches.WithLabelValues("refused").Inc() }
 
-func (m *Metrics) countRemoved(reason string) { m.removed.WithLabelValues(reason).Inc() }
+func (m *Metrics) incRemoved(reason string) { m.removed.WithLabelValues(reason).Inc() }
 
 func (m *Metrics) sweptAt(now time.Time) { m.swept.Set(float64(now.UnixMilli()) / 1000) }

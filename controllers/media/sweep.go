@@ -151,7 +151,7 @@ func (s *sweeper) remove(ctx context.Context, m *v1alpha1.Media) error {
 	}
 	err := s.Client.Delete(ctx, m, client.Preconditions{UID: &m.UID, ResourceVersion: &m.ResourceVersion})
 	if err == nil {
-		s.Metrics.countRemoved(reason)
+		s.Metrics.incRemoved(reason)
 		ctrllog.FromContext(ctx).Info("deleted a media file that no post uses", "namespace", m.Namespace, "name", m.Name, "phase", m.Status.Phase)
 		return nil
 	}

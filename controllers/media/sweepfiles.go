@@ -176,7 +176,7 @@ func (s *sweeper) removeOrphans(ctx context.Context, namespace string, uids map[
 			problems = append(problems, fmt.Errorf("cannot delete the file %s/%s, which has no Media: %w", namespace, uid, err))
 			continue
 		}
-		s.Metrics.countRemoved(removedOrphan)
+		s.Metrics.incRemoved(removedOrphan)
 		ctrllog.FromContext(ctx).Info("deleted a file that has no Media", "namespace", namespace, "uid", uid)
 	}
 	return errors.Join(problems...)

@@ -202,7 +202,7 @@ type holding struct {
 	underWay map[string]int
 }
 
-func (h *holding) hold(words string) {
+func (h *holding) block(words string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.gates[words] = make(chan struct{})
@@ -262,7 +262,7 @@ var _ = Describe("What is being prepared", func() {
 		start()
 		t := newTeam(ctx)
 		file(ctx, t, "a", "picture.jpg", v1alpha1.MimeJPEG)
-		h.hold("before")
+		h.block("before")
 		p := t.post(ctx, "before", showing("a"), at(10*time.Minute))
 		Eventually(h.count("before")).Should(Equal(1))
 		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhaseScheduled))
@@ -277,7 +277,7 @@ var _ = Describe("What is being prepared", func() {
 		file(ctx, t, "a", "picture.jpg", v1alpha1.MimeJPEG)
 		p := t.post(ctx, "first", showing("a"), at(10*time.Minute))
 		Eventually(preparedReason(ctx, p)).Should(Equal("True Prepared"))
-		h.hold("second")
+		h.block("second")
 		edit(ctx, p, func(p *v1alpha1.Post) { p.Spec.Targets[0].Caption = "second" })
 		Eventually(h.count("second")).Should(Equal(1))
 		Eventually(preparedReason(ctx, p)).ShouldNot(Equal("True Prepared"))
@@ -298,7 +298,7 @@ var _ = Describe("What is being prepared", func() {
 				}
 			}
 		}
-		h.hold("full")
+		h.block("full")
 		t.post(ctx, "full", showing("a"), times(places), at(10*time.Minute))
 		Eventually(h.count("full")).Should(Equal(places))
 		p := t.post(ctx, "shrinks", showing("a"), times(3), at(9*time.Minute))
@@ -307,7 +307,7 @@ var _ = Describe("What is being prepared", func() {
 		Eventually(func() int64 { return read(ctx, p).Status.ObservedGeneration }).Should(Equal(edited.Generation))
 		h.letGo("full")
 		Eventually(preparedReason(ctx, p)).Should(Equal("True Prepared"))
-		h.hold("full again")
+		h.block("full again")
 		t.post(ctx, "full again", showing("a"), times(places), at(10*time.Minute))
 		Eventually(h.count("full again")).Should(Equal(places))
 	})
@@ -316,7 +316,7 @@ var _ = Describe("What is being prepared", func() {
 		start(func(o *post.Options) { o.StartingDeadline = time.Second })
 		t := newTeam(ctx)
 		file(ctx, t, "a", "picture.jpg", v1alpha1.MimeJPEG)
-		h.hold("too slow")
+		h.block("too slow")
 		p := t.post(ctx, "too slow", showing("a"))
 		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhaseFailed))
 		Expect(read(ctx, p).Status.Targets[0].Message).To(ContainSubstring("upload"))

@@ -212,7 +212,7 @@ var _ = Describe("A tree", Ordered, func() {
 		m      *manager
 		writes writeCount
 	)
-	BeforeAll(func() { m = startDisturbed(countWrites(&writes), withThreads) })
+	BeforeAll(func() { m = startDisturbed(interceptWrites(&writes), withThreads) })
 	AfterAll(func() { m.stop() })
 
 	words := func(n int) []string {

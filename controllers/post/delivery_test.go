@@ -41,8 +41,8 @@ func (w *writeCount) add(obj client.Object) {
 	}
 }
 
-// countWrites counts a manager's writes to posts.
-func countWrites(w *writeCount) interceptor.Funcs {
+// interceptWrites returns functions that count a manager's writes to posts.
+func interceptWrites(w *writeCount) interceptor.Funcs {
 	return interceptor.Funcs{
 		SubResourceUpdate: func(ctx context.Context, c client.Client, sub string, obj client.Object, opts ...client.SubResourceUpdateOption) error {
 			w.add(obj)
@@ -58,7 +58,7 @@ func countWrites(w *writeCount) interceptor.Funcs {
 var _ = Describe("Delivery", Ordered, func() {
 	var m *manager
 	var writes writeCount
-	BeforeAll(func() { m = startDisturbed(countWrites(&writes)) })
+	BeforeAll(func() { m = startDisturbed(interceptWrites(&writes)) })
 	AfterAll(func() { m.stop() })
 
 	It("publishes an immediate post once, in two writes", func(ctx SpecContext) {

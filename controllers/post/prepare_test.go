@@ -100,7 +100,7 @@ var _ = Describe("A platform that publishes in two steps", Ordered, func() {
 		slowAccount sandboxtest.Account
 		slowMade    int
 	)
-	BeforeAll(func() { m = startDisturbed(countWrites(&writes), withThreads) })
+	BeforeAll(func() { m = startDisturbed(interceptWrites(&writes), withThreads) })
 	AfterAll(func() { m.stop() })
 
 	It("costs no more writes than one that publishes in one", func(ctx SpecContext) {

@@ -35,8 +35,8 @@ import (
 	"github.com/herald-social/herald/test/suite"
 )
 
-// keepConnections runs the connection controller for one team, which runs in the same process in an installation.
-func (t team) keepConnections() *manager {
+// runConnectionController runs the connection controller for one team, which runs in the same process in an installation.
+func (t team) runConnectionController() *manager {
 	mgr := suite.Must(ctrl.NewManager(env.Config, ctrl.Options{
 		Scheme: env.Scheme, Metrics: metricsserver.Options{BindAddress: "0"},
 		Cache:      cache.Options{DefaultNamespaces: map[string]cache.Config{t.namespace: {}}},
@@ -112,7 +112,7 @@ var _ = Describe("A token that is refused when a post is sent", Ordered, func() 
 	BeforeEach(func(ctx SpecContext) {
 		t = newTeam(ctx)
 		t.putSecret(ctx, t.account)
-		keeper = t.keepConnections()
+		keeper = t.runConnectionController()
 	})
 	AfterEach(func() { keeper.stop() })
 
@@ -188,7 +188,7 @@ var _ = Describe("Credentials that somebody replaces in their Secret", func() {
 	var t team
 	// look runs the connection controller until the spec ends.
 	look := func() {
-		keeper := t.keepConnections()
+		keeper := t.runConnectionController()
 		DeferCleanup(func() { keeper.stop() })
 	}
 	// connected waits until the account is connected, and stops the connection controller. The next probe would be an
@@ -196,7 +196,7 @@ var _ = Describe("Credentials that somebody replaces in their Secret", func() {
 	connected := func(ctx context.Context) {
 		GinkgoHelper()
 		t.putSecret(ctx, t.account)
-		keeper := t.keepConnections()
+		keeper := t.runConnectionController()
 		Eventually(t.condition(ctx, v1alpha1.ConditionReady)).Should(ContainSubstring("connected as"))
 		keeper.stop()
 	}

@@ -300,7 +300,7 @@ var _ = Describe("A record outlives a post", func() {
 		}}}
 		Expect(k.Put(ctx, archive.Team{Namespace: acme.namespace, Name: "of-" + acme.namespace}, "doubt", func([]byte) ([]byte, error) { return was.Encode() })).To(Succeed())
 		doubt = acme.apply(ctx, "doubt", "was it?")
-		Eventually(asksPerson(ctx, doubt)).Should(BeTrue())
+		Eventually(awaitsResolution(ctx, doubt)).Should(BeTrue())
 		Expect(acme.published(ctx)).NotTo(ContainElement("was it?"))
 
 		By("the person says that it was not sent")
@@ -325,7 +325,7 @@ var _ = Describe("A record outlives a post", func() {
 		p := acme.apply(ctx, "copy", "hello", func(p *v1alpha1.Post) {
 			p.Annotations = map[string]string{v1alpha1.ArmedAnnotation: "copy/00000000-0000-0000-0000-000000000000"}
 		})
-		Eventually(asksPerson(ctx, p)).Should(BeTrue())
+		Eventually(awaitsResolution(ctx, p)).Should(BeTrue())
 		Expect(publishesBy(acme.account)).To(BeZero())
 	})
 

@@ -71,7 +71,7 @@ func (r *reporter) reportNote(p *reconciliation, t *v1alpha1.TargetStatus, note 
 // unlisted counts a platform error whose code is missing from the platform's error table.
 func (r *reporter) unlisted(platform v1alpha1.Platform, operation string, err *platforms.Error) {
 	if err != nil && err.Unlisted {
-		r.o.Unlisted.Count(string(platform), operation, err.Code)
+		r.o.Unlisted.Inc(string(platform), operation, err.Code)
 	}
 }
 
@@ -180,7 +180,7 @@ func (r *reporter) watchQuota(ctx context.Context, d *publish.Delivery) {
 		return
 	}
 	err := d.Result.Err
-	if d.Result.Outcome == platforms.Posted && r.limits.CountLow(d.Conn) || err != nil && err.Class == platforms.ClassQuota {
+	if d.Result.Outcome == platforms.Posted && r.limits.RecordPublication(d.Conn) || err != nil && err.Class == platforms.ClassQuota {
 		r.requestProbe(ctx, d.Conn, d.Attempt)
 	}
 }

@@ -197,7 +197,7 @@ func toSecond(p *v1alpha1.Post) {
 	p.Spec.Targets = append(p.Spec.Targets, v1alpha1.PostTarget{ConnectionRef: v1alpha1.LocalReference{Name: "second"}, Caption: "hello"})
 }
 
-func asksPerson(ctx context.Context, p *v1alpha1.Post) func() bool {
+func awaitsResolution(ctx context.Context, p *v1alpha1.Post) func() bool {
 	return func() bool {
 		return meta.IsStatusConditionTrue(read(ctx, p).Status.Conditions, v1alpha1.ConditionOutcomeUnknown)
 	}
@@ -244,17 +244,17 @@ var _ = Describe("A post about which a person is asked", func() {
 
 	It("is asked about again when it was deleted, and applied without the mark of a copy", func(ctx SpecContext) {
 		p := acme.apply(ctx, "launch", "hello", copyOf)
-		Eventually(asksPerson(ctx, p)).Should(BeTrue())
+		Eventually(awaitsResolution(ctx, p)).Should(BeTrue())
 		Expect(loose.all()).To(BeEmpty(), "it could vanish the moment a person is asked")
 		remove(ctx, p)
 		p = acme.apply(ctx, "launch", "hello")
-		Eventually(asksPerson(ctx, p)).Should(BeTrue())
+		Eventually(awaitsResolution(ctx, p)).Should(BeTrue())
 		Expect(publishesBy(acme.account)).To(BeZero())
 	})
 
 	It("is remembered as it stands when the cluster is lost meanwhile", func(ctx SpecContext) {
 		p := acme.apply(ctx, "launch", "hello", copyOf, toSecond)
-		Eventually(asksPerson(ctx, p)).Should(BeTrue())
+		Eventually(awaitsResolution(ctx, p)).Should(BeTrue())
 		Expect(k8s.Patch(ctx, p, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"social.herald.dev/settle":"0=posted:1234567890"}}}`)))).To(Succeed())
 		Eventually(states(ctx, p)).Should(Equal([]v1alpha1.TargetState{v1alpha1.TargetPosted, v1alpha1.TargetUndecided}))
 		Eventually(func() []v1alpha1.TargetState { return statesOf(k.of(ctx, acme.namespace, "launch")) }).
@@ -282,7 +282,7 @@ var _ = Describe("A post about which a person is asked", func() {
 
 	It("is remembered by a manager that finds it so", func(ctx SpecContext) {
 		p := acme.apply(ctx, "launch", "hello", copyOf)
-		Eventually(asksPerson(ctx, p)).Should(BeTrue())
+		Eventually(awaitsResolution(ctx, p)).Should(BeTrue())
 		Eventually(func() *record.Record { return k.of(ctx, acme.namespace, "launch") }).ShouldNot(BeNil())
 		Expect(k.Delete(ctx, archive.Team{Namespace: acme.namespace, Name: "of-" + acme.namespace}, "launch")).To(Succeed())
 		m.stop()

@@ -261,7 +261,7 @@ var _ = Describe("The turns of posts", func() {
 		limit(v1alpha1.NewTimePtr(time.Now().Add(time.Hour)))
 		var writes writeCount
 		writes.of(t.namespace)
-		m := startDisturbed(countWrites(&writes))
+		m := startDisturbed(interceptWrites(&writes))
 		defer m.stop()
 		p := t.post(ctx, "waits, and says so")
 		Eventually(func() string { return readyReason(ctx, p) }).Should(Equal(v1alpha1.ReasonRateLimited))

@@ -45,7 +45,7 @@ func (b *bySession) Capabilities() platforms.Capabilities {
 
 func (b *bySession) Prepare(ctx context.Context, job platforms.Job) (string, *platforms.Error) {
 	if job.Content.Text == b.words {
-		b.note(&b.prepared, job.Secret)
+		b.record(&b.prepared, job.Secret)
 	}
 	checkpoint, err := b.fast.Prepare(ctx, job)
 	if err == nil {
@@ -55,22 +55,22 @@ func (b *bySession) Prepare(ctx context.Context, job platforms.Job) (string, *pl
 }
 
 func (b *bySession) Publish(ctx context.Context, job platforms.Job) platforms.Result {
-	b.noteUploaded(&b.sent, job)
+	b.recordUploaded(&b.sent, job)
 	return b.fast.Publish(ctx, job)
 }
 
 func (b *bySession) Lookup(ctx context.Context, job platforms.Job) (platforms.LookupResult, error) {
-	b.noteUploaded(&b.looked, job)
+	b.recordUploaded(&b.looked, job)
 	return b.fast.Lookup(ctx, job)
 }
 
-func (b *bySession) noteUploaded(list *[]string, job platforms.Job) {
+func (b *bySession) recordUploaded(list *[]string, job platforms.Job) {
 	if job.Checkpoint != "" && job.Content.Text == b.words {
-		b.note(list, job.Secret)
+		b.record(list, job.Secret)
 	}
 }
 
-func (b *bySession) note(list *[]string, secret string) {
+func (b *bySession) record(list *[]string, secret string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	*list = append(*list, secret)

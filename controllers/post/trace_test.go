@@ -33,7 +33,7 @@ const (
 	traceparent  = "00-" + requestTrace + "-b7ad6b7169203331-01"
 )
 
-func asked(by string) func(*v1alpha1.Post) {
+func withTraceparent(by string) func(*v1alpha1.Post) {
 	return func(p *v1alpha1.Post) { p.Annotations = map[string]string{v1alpha1.TraceparentAnnotation: by} }
 }
 
@@ -102,7 +102,7 @@ var _ = Describe("Traces", Ordered, func() {
 
 	It("go on from the request to the call of the platform, without a word of the post", func(ctx SpecContext) {
 		t := newTeam(ctx)
-		p := t.post(ctx, "a caption of ours", asked(traceparent))
+		p := t.post(ctx, "a caption of ours", withTraceparent(traceparent))
 		Eventually(deliveries(p)).Should(HaveLen(1))
 		pass := deliveries(p)()[0]
 		Expect(pass.SpanContext().TraceID().String()).To(Equal(requestTrace))
@@ -133,7 +133,7 @@ var _ = Describe("Traces", Ordered, func() {
 
 	It("begin anew for a scheduled post, with a link to its request", func(ctx SpecContext) {
 		t := newTeam(ctx)
-		p := t.post(ctx, "later", at(1500*time.Millisecond), asked(traceparent))
+		p := t.post(ctx, "later", at(1500*time.Millisecond), withTraceparent(traceparent))
 		Eventually(deliveries(p)).Should(HaveLen(1))
 		pass := deliveries(p)()[0]
 		Expect(pass.SpanContext().TraceID().String()).NotTo(Equal(requestTrace))
@@ -144,7 +144,7 @@ var _ = Describe("Traces", Ordered, func() {
 
 	DescribeTable("begin anew where no request can be read from the annotation", func(ctx SpecContext, annotation string) {
 		t := newTeam(ctx)
-		p := t.post(ctx, "by kubectl", asked(annotation))
+		p := t.post(ctx, "by kubectl", withTraceparent(annotation))
 		Eventually(deliveries(p)).Should(HaveLen(1))
 		pass := deliveries(p)()[0]
 		Expect(pass.Parent().IsValid()).To(BeFalse())
@@ -158,7 +158,7 @@ var _ = Describe("Traces", Ordered, func() {
 	It("tell of a call that was refused, and of the lookup of one that was lost", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		t.fault(ctx, sandboxtest.Fault{Operation: "publish", Kind: "drop_after"})
-		p := t.post(ctx, "lost and found", asked(traceparent))
+		p := t.post(ctx, "lost and found", withTraceparent(traceparent))
 		Eventually(deliveries(p)).ShouldNot(BeEmpty())
 		var publish, lookup sdktrace.ReadOnlySpan
 		for _, span := range recorder.Ended() {

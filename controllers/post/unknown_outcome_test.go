@@ -240,8 +240,8 @@ func published(ctx context.Context, account sandboxtest.Account, path, kind, bod
 	return made.ID + made.Data.ID
 }
 
-// lookAgain requests a new list of candidates.
-func lookAgain(ctx context.Context, p *v1alpha1.Post) {
+// refreshCandidates requests a new list of candidates.
+func refreshCandidates(ctx context.Context, p *v1alpha1.Post) {
 	GinkgoHelper()
 	now := read(ctx, p)
 	base := now.DeepCopy()
@@ -297,14 +297,14 @@ var _ = Describe("The posts among which a person finds one in doubt", Ordered, f
 		t := newTeam(ctx)
 		p := t.post(ctx, "in doubt", restored)
 		Eventually(question(ctx, p)).ShouldNot(BeEmpty())
-		lookAgain(ctx, p)
+		refreshCandidates(ctx, p)
 		Expect(offered(ctx, p)).To(BeEmpty(), "the account has published nothing")
 		id := t.byHand(ctx, "in doubt")
-		lookAgain(ctx, p)
+		refreshCandidates(ctx, p)
 		Expect(offered(ctx, p)).To(Equal([]string{id}))
 		By("the platform being away")
 		t.fault(ctx, sandboxtest.Fault{Operation: "list", Kind: "status", Status: 503, Times: 100})
-		lookAgain(ctx, p)
+		refreshCandidates(ctx, p)
 		Expect(offered(ctx, p)).To(Equal([]string{id}), "what was listed stays")
 		settle(ctx, p, "0=posted:"+id)
 		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
@@ -315,7 +315,7 @@ var _ = Describe("The posts among which a person finds one in doubt", Ordered, f
 		t := newTeam(ctx)
 		p := t.post(ctx, "waits", at(time.Hour))
 		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhaseScheduled))
-		lookAgain(ctx, p)
+		refreshCandidates(ctx, p)
 		Expect(offered(ctx, p)).To(BeEmpty())
 		Expect(phase(ctx, p)()).To(Equal(v1alpha1.PhaseScheduled))
 	})

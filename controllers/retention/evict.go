@@ -181,7 +181,7 @@ func (s *Sweeper) remove(ctx context.Context, post *v1alpha1.Post) error {
 		return ignoreNotFound(fmt.Errorf("cannot delete the finished post %s/%s: %w", post.Namespace, post.Name, err))
 	}
 	s.Failpoint(PointAfterDelete)
-	s.Metrics.countRemoved()
+	s.Metrics.incRemoved()
 	return nil
 }
 

@@ -54,7 +54,7 @@ func (m *Metrics) archivedPosts(of archive.Team, posts int64) {
 
 func (m *Metrics) forget(namespace string) { m.archived.DeleteLabelValues(namespace) }
 
-func (m *Metrics) countRemoved()               { m.removed.Inc() }
+func (m *Metrics) incRemoved()                 { m.removed.Inc() }
 func (m *Metrics) failed()                     { m.failures.Inc() }
 func (m *Metrics) lateness(late time.Duration) { m.lag.Set(late.Seconds()) }
 func (m *Metrics) sweptAt(now time.Time)       { m.swept.Set(float64(now.UnixMilli()) / 1000) }

@@ -90,7 +90,7 @@ var _ = Describe("A finished post", func() {
 
 	It("stays for a day at most while a lookup may need it to tell whose a publication is", func(ctx SpecContext) {
 		d := newDesk(ctx, func(s *v1alpha1.TeamSpec) { s.Retention.InCluster = &v1alpha1.Duration{} })
-		lost := d.post(ctx, "lost", 0, asking(d.clock.Now(), 10*time.Minute))
+		lost := d.post(ctx, "lost", 0, withLostResponse(d.clock.Now(), 10*time.Minute))
 		d.post(ctx, "before", 20*time.Minute)
 		d.post(ctx, "since", 5*time.Minute)
 		Expect(d.sweep(ctx)).To(Succeed())
@@ -104,7 +104,7 @@ var _ = Describe("A finished post", func() {
 		Expect(d.stored(ctx)).To(ConsistOf("lost"))
 
 		By("never finding it out")
-		d.post(ctx, "unknown", 0, asking(d.clock.Now(), time.Minute))
+		d.post(ctx, "unknown", 0, withLostResponse(d.clock.Now(), time.Minute))
 		d.post(ctx, "next", 0)
 		Expect(d.sweep(ctx)).To(Succeed())
 		d.sweepAfter(ctx, 23*hour)
@@ -398,7 +398,7 @@ var _ = Describe("The archive", func() {
 		})
 		d.clock.SetTime(time.Now().Add(time.Second))
 		d.post(ctx, "plain", 0)
-		d.post(ctx, "with-key", 0, asked)
+		d.post(ctx, "with-key", 0, withRequest)
 		d.post(ctx, "applied", 0, applied)
 		Expect(d.sweep(ctx)).To(Succeed())
 		Expect(d.stored(ctx)).To(BeEmpty())
@@ -417,7 +417,7 @@ var _ = Describe("The archive", func() {
 		})
 		d.clock.SetTime(time.Now().Add(time.Second))
 		d.post(ctx, "plain", 0)
-		d.post(ctx, "with-key", 0, asked)
+		d.post(ctx, "with-key", 0, withRequest)
 		Expect(d.sweep(ctx)).To(Succeed())
 		Expect(d.listed(ctx)).To(ConsistOf("plain", "with-key"))
 		Expect(k8s.Get(ctx, client.ObjectKeyFromObject(d.team), d.team)).To(Succeed())

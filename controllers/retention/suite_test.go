@@ -198,8 +198,8 @@ func cancelled(post *v1alpha1.Post) {
 	post.Status.Phase, post.Status.Targets = v1alpha1.PhaseCancelled, nil
 }
 
-// asking makes a post unfinished: the response to a call that started the given time ago is lost.
-func asking(now time.Time, ago time.Duration) func(*v1alpha1.Post) {
+// withLostResponse makes a post unfinished: the response to a call that started the given time ago is lost.
+func withLostResponse(now time.Time, ago time.Duration) func(*v1alpha1.Post) {
 	return func(post *v1alpha1.Post) {
 		at := v1alpha1.NewTime(now.Add(-ago))
 		post.Status = v1alpha1.PostStatus{Phase: v1alpha1.PhaseProcessing, Targets: []v1alpha1.TargetStatus{{
@@ -209,7 +209,7 @@ func asking(now time.Time, ago time.Duration) func(*v1alpha1.Post) {
 	}
 }
 
-func asked(post *v1alpha1.Post) {
+func withRequest(post *v1alpha1.Post) {
 	post.Annotations = map[string]string{v1alpha1.RequestAnnotation: "2:abc"}
 }
 

@@ -22,8 +22,8 @@ import (
 	"github.com/herald-social/herald/internal/quota"
 )
 
-// counts returns a list with a number of objects for each kind.
-func counts(kinds ...string) corev1.ResourceList {
+// oneOfEach returns a list with a number of objects for each kind.
+func oneOfEach(kinds ...string) corev1.ResourceList {
 	list := corev1.ResourceList{}
 	for _, kind := range kinds {
 		list[quota.ResourceNameOf(kind)] = resource.MustParse("1")
@@ -38,14 +38,14 @@ func TestUncounted(t *testing.T) {
 		want       bool
 	}{
 		{"it was just made, or no controller of quotas runs: nothing is refused", nil, nil, false},
-		{"the controller did not know the kinds", counts("posts", "media"), nil, true},
-		{"it knew one of them, as while they are installed", counts("posts", "media"), counts("posts"), true},
-		{"all is counted", counts("posts", "media"), counts("posts", "media"), false},
-		{"a bound is new, and the controller has not seen it", counts("posts"), counts("posts"), false},
-		{"the question of the pass before is seen, and all else counted", counts("posts", "media", "teams"), counts("posts", "media"), false},
+		{"the controller did not know the kinds", oneOfEach("posts", "media"), nil, true},
+		{"it knew one of them, as while they are installed", oneOfEach("posts", "media"), oneOfEach("posts"), true},
+		{"all is counted", oneOfEach("posts", "media"), oneOfEach("posts", "media"), false},
+		{"a bound is new, and the controller has not seen it", oneOfEach("posts"), oneOfEach("posts"), false},
+		{"the question of the pass before is seen, and all else counted", oneOfEach("posts", "media", "teams"), oneOfEach("posts", "media"), false},
 	} {
 		q := &corev1.ResourceQuota{
-			Spec: corev1.ResourceQuotaSpec{Hard: counts("posts", "media")}, Status: corev1.ResourceQuotaStatus{Hard: tc.hard, Used: tc.used},
+			Spec: corev1.ResourceQuotaSpec{Hard: oneOfEach("posts", "media")}, Status: corev1.ResourceQuotaStatus{Hard: tc.hard, Used: tc.used},
 		}
 		if got := uncounted(q); got != tc.want {
 			t.Errorf("%s: uncounted %t, want %t", tc.why, got, tc.want)
@@ -58,7 +58,7 @@ func TestUncounted(t *testing.T) {
 func TestWhatIsCountedLeadsToNoPass(t *testing.T) {
 	with := func(used corev1.ResourceList) *corev1.ResourceQuota {
 		return &corev1.ResourceQuota{
-			Spec: corev1.ResourceQuotaSpec{Hard: counts("posts")}, Status: corev1.ResourceQuotaStatus{Hard: counts("posts"), Used: used},
+			Spec: corev1.ResourceQuotaSpec{Hard: oneOfEach("posts")}, Status: corev1.ResourceQuotaStatus{Hard: oneOfEach("posts"), Used: used},
 		}
 	}
 	two := corev1.ResourceList{quota.ResourceNameOf("posts"): resource.MustParse("2")}
@@ -68,9 +68,9 @@ func TestWhatIsCountedLeadsToNoPass(t *testing.T) {
 		want          bool
 	}{
 		{"it cannot count: a question is due later", &corev1.ResourceQuota{Spec: with(nil).Spec}, with(nil), true},
-		{"it could not count, and has: nothing more is asked", with(nil), with(counts("posts")), true},
-		{"it has counted at once", &corev1.ResourceQuota{Spec: with(nil).Spec}, with(counts("posts")), false},
-		{"a post came", with(counts("posts")), with(two), false},
+		{"it could not count, and has: nothing more is asked", with(nil), with(oneOfEach("posts")), true},
+		{"it has counted at once", &corev1.ResourceQuota{Spec: with(nil).Spec}, with(oneOfEach("posts")), false},
+		{"a post came", with(oneOfEach("posts")), with(two), false},
 	} {
 		if got := wantedQuota.Update(event.UpdateEvent{ObjectOld: tc.before, ObjectNew: tc.after}); got != tc.want {
 			t.Errorf("%s: a pass %t, want %t", tc.why, got, tc.want)

@@ -69,8 +69,8 @@ func (w *world) pass(d time.Duration) {
 	w.api.mu.Unlock()
 }
 
-// asks makes n requests, a third of a second apart.
-func (w *world) asks(n int) {
+// sendRequests makes n requests, a third of a second apart.
+func (w *world) sendRequests(n int) {
 	w.Helper()
 	for range n {
 		if err := poll(w.Context(), w.client, w.address); err != nil {
@@ -108,7 +108,7 @@ func TestCorrection(t *testing.T) {
 			if w.clock.Check(nil) == nil {
 				t.Error("who has measured nothing cannot tell the time")
 			}
-			w.asks(tt.asks)
+			w.sendRequests(tt.asks)
 			if got := w.off(); got.Abs() > tt.within || tt.exact && got != tt.ahead {
 				t.Errorf("%s: it is off by %s", tt.reason, got)
 			}
@@ -141,7 +141,7 @@ func TestClockThatIsSet(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := begin(t, tt.ahead)
-			w.asks(10)
+			w.sendRequests(10)
 			for _, by := range tt.set {
 				before := w.off()
 				w.machine.SetTime(w.machine.Now().Add(by))
@@ -152,7 +152,7 @@ func TestClockThatIsSet(t *testing.T) {
 					t.Errorf("%s: the API is to be asked", tt.reason)
 				}
 				for range 4 {
-					w.asks(1)
+					w.sendRequests(1)
 					if got := w.off(); got.Abs() > 500*time.Millisecond {
 						t.Errorf("%s: it is off by %s", tt.reason, got)
 					}
@@ -174,7 +174,7 @@ func TestClockThatIsSet(t *testing.T) {
 // A suspended machine does not run, and its clock is ahead of its running time: only the API has the correct time.
 func TestSuspendedMachine(t *testing.T) {
 	w := begin(t, 0)
-	w.asks(10)
+	w.sendRequests(10)
 	told := 0
 	leaps := NewJumps(w.clock, w.elapsed)
 	leaps.Subscribe(func() { told++ })
@@ -183,7 +183,7 @@ func TestSuspendedMachine(t *testing.T) {
 	if !w.clock.stepped() {
 		t.Error("its clock was set, as far as it can tell: the API is to be asked")
 	}
-	w.asks(1)
+	w.sendRequests(1)
 	leaps.check()
 	if told != 0 || w.off().Abs() < 59*time.Minute {
 		t.Errorf("one answer, which may have been late, corrects nothing: off by %s, told %d times", w.off(), told)
@@ -191,7 +191,7 @@ func TestSuspendedMachine(t *testing.T) {
 	if !w.clock.stepped() {
 		t.Error("the API is to be asked once more")
 	}
-	w.asks(1)
+	w.sendRequests(1)
 	leaps.check()
 	if told != 1 || w.off().Abs() > 500*time.Millisecond || w.clock.Skew() != 0 {
 		t.Errorf("two that agree do: off by %s, told %d times; the metric tells %s of a clock that is right", w.off(), told, w.clock.Skew())
@@ -200,17 +200,17 @@ func TestSuspendedMachine(t *testing.T) {
 
 func TestServersThatDisagree(t *testing.T) {
 	w := begin(t, 0)
-	w.asks(3)
+	w.sendRequests(3)
 	was := w.clock.Now()
 	for range 6 {
 		w.api.mu.Lock()
 		w.api.now = w.api.now.Add(time.Hour)
 		w.api.mu.Unlock()
-		w.asks(1)
+		w.sendRequests(1)
 		w.api.mu.Lock()
 		w.api.now = w.api.now.Add(-time.Hour)
 		w.api.mu.Unlock()
-		w.asks(1)
+		w.sendRequests(1)
 	}
 	if w.clock.Check(nil) == nil {
 		t.Error("which of two is right cannot be told, so that the process is not ready")
@@ -218,7 +218,7 @@ func TestServersThatDisagree(t *testing.T) {
 	if gone := w.clock.Since(was); gone > time.Minute {
 		t.Errorf("neither is believed: the clock went on by %s", gone)
 	}
-	w.asks(certain)
+	w.sendRequests(certain)
 	if err := w.clock.Check(nil); err != nil {
 		t.Errorf("those that agree again are believed: %v", err)
 	}

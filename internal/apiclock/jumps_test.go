@@ -104,7 +104,7 @@ func TestCorrectionsAreLeaps(t *testing.T) {
 		told := 0
 		leaps := NewJumps(w.clock, w.elapsed)
 		leaps.Subscribe(func() { told++ })
-		w.asks(1)
+		w.sendRequests(1)
 		leaps.check()
 		if told != tt.want {
 			t.Errorf("%s (%s): told %d times, want %d", name, tt.reason, told, tt.want)

@@ -238,7 +238,7 @@ func complain(words string) {
 }
 
 // others are actions that processes are permitted to do.
-var others = map[string]func() error{"work": work, "read": readFilm, "tell": tell, "wait": wait}
+var others = map[string]func() error{"work": work, "read": readFilm, "tell": printEnvironment, "wait": wait}
 
 func wait() error {
 	fmt.Println("begun")
@@ -546,7 +546,7 @@ func TestNothingIsInherited(t *testing.T) {
 	}
 }
 
-func tell() error {
+func printEnvironment() error {
 	files := ""
 	for f := range 64 {
 		// The kernel's own files, which a Go program opens itself, have such names.

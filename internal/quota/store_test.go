@@ -53,8 +53,8 @@ func team(t *testing.T, name string) string {
 
 var uses = []usage.Use{{Count: 1, At: noon}}
 
-// take counts one for a post: a reservation or, with a UID, a delivery. It reports whether that was granted.
-func take(ctx context.Context, s *quota.UsageStore, namespace, post string, uid types.UID) (granted bool, err error) {
+// reserveOrConfirm counts one for a post: a reservation or, with a UID, a delivery. It reports whether that was granted.
+func reserveOrConfirm(ctx context.Context, s *quota.UsageStore, namespace, post string, uid types.UID) (granted bool, err error) {
 	err = s.Amend(ctx, namespace, plan.XPosts(noon), func(u *v1alpha1.Usage) error {
 		if uid == "" {
 			granted = len(usage.Reserve(u, usage.Reservation{Post: post, Request: "r-" + post, Uses: uses}, limit, noon)) == 0
@@ -107,7 +107,7 @@ func TestRaceNeverExceedsTheLimit(t *testing.T) {
 			if i%3 == 2 {
 				uid = types.UID(fmt.Sprintf("uid-%d", i)) // the manager at a claim
 			}
-			ok, err := take(t.Context(), store, namespace, post, uid)
+			ok, err := reserveOrConfirm(t.Context(), store, namespace, post, uid)
 			if err != nil {
 				t.Errorf("take for %s: %v", post, err)
 				return
@@ -251,20 +251,20 @@ func TestFailures(t *testing.T) {
 		"Create": {"it cannot be created", broken{create: boom}, "cannot create Usage failures/x-posts-2026-11: boom"},
 	} {
 		tc.api.API = quota.NewAPI(env.Client, env.Client)
-		if _, err := take(t.Context(), quota.NewUsageStore(&tc.api), namespace, "a", ""); err == nil || err.Error() != tc.want {
+		if _, err := reserveOrConfirm(t.Context(), quota.NewUsageStore(&tc.api), namespace, "a", ""); err == nil || err.Error() != tc.want {
 			t.Errorf("%s: %s: error %v, want %q", name, tc.reason, err, tc.want)
 		}
 	}
 	api := &broken{API: quota.NewAPI(env.Client, env.Client), update: boom}
 	store := quota.NewUsageStore(api)
-	if _, err := take(t.Context(), store, namespace, "a", ""); err == nil || err.Error() != "cannot write Usage failures/x-posts-2026-11: boom" {
+	if _, err := reserveOrConfirm(t.Context(), store, namespace, "a", ""); err == nil || err.Error() != "cannot write Usage failures/x-posts-2026-11: boom" {
 		t.Errorf("error %v when it cannot be written", err)
 	}
 	if got := used(t, store, namespace); got != 0 {
 		t.Errorf("%d are used, although the count was never written", got)
 	}
 	api.update = nil
-	if ok, err := take(t.Context(), store, namespace, "a", ""); err != nil || !ok {
+	if ok, err := reserveOrConfirm(t.Context(), store, namespace, "a", ""); err != nil || !ok {
 		t.Errorf("it goes on with the Usage that was created before: %v %v", ok, err)
 	}
 	if err := store.Amend(t.Context(), namespace, plan.XPosts(noon), func(*v1alpha1.Usage) error { return boom }); !errors.Is(err, boom) {
@@ -281,7 +281,7 @@ func TestRefusesWhatCountsSomethingElse(t *testing.T) {
 		Spec:       v1alpha1.UsageSpec{Resource: "y-posts", Period: counter.Period},
 	}
 	must.Succeed(t, env.Client.Create(t.Context(), foreign))
-	if _, err := take(t.Context(), store, namespace, "a", ""); err == nil || !strings.Contains(err.Error(), "else/x-posts-2026-11") || !strings.Contains(err.Error(), "delete it") {
+	if _, err := reserveOrConfirm(t.Context(), store, namespace, "a", ""); err == nil || !strings.Contains(err.Error(), "else/x-posts-2026-11") || !strings.Contains(err.Error(), "delete it") {
 		t.Errorf("error %v, want one that names the Usage and the remedy", err)
 	}
 }
@@ -290,7 +290,7 @@ func TestAmendEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := take(ctx, replica(t), "ends", "a", ""); !errors.Is(err, context.Canceled) {
+	if _, err := reserveOrConfirm(ctx, replica(t), "ends", "a", ""); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v, want the context's", err)
 	}
 }

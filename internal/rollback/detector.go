@@ -119,14 +119,15 @@ func (c *Detector) Start(ctx context.Context) error {
 		case <-timer.C():
 		case <-ctx.Done():
 			timer.Stop()
-			c.countFinal(context.WithoutCancel(ctx))
+			c.incrementFinally(context.WithoutCancel(ctx))
 			return nil
 		}
 	}
 }
 
-// countFinal counts at shutdown, since posts published within the last minute are later than the last count.
-func (c *Detector) countFinal(ctx context.Context) {
+// incrementFinally increments the counter at shutdown, since posts published within the last minute are later than its
+// last value.
+func (c *Detector) incrementFinally(ctx context.Context) {
 	if err := c.within(ctx, lastWithin); err != nil {
 		log(ctx).V(1).Info("cannot count at shutdown", "error", err.Error())
 		c.renew(ctx, lastWithin, err)
@@ -138,7 +139,7 @@ func log(ctx context.Context) logr.Logger { return ctrllog.FromContext(ctx).With
 func (c *Detector) within(ctx context.Context, most time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, most)
 	defer cancel()
-	return c.Count(ctx)
+	return c.Increment(ctx)
 }
 
 // Status returns the rollback status. It waits until the status has been set. The error is the error of ctx.
@@ -153,10 +154,10 @@ func (c *Detector) Status(ctx context.Context) (Status, error) {
 	return c.status, nil
 }
 
-// Count counts once and updates the status. It returns an error if it could not count in both places; the status then
-// reflects whichever could be read.
-func (c *Detector) Count(ctx context.Context) error {
-	return retryOnConflict(func() error { return c.count(ctx) })
+// Increment increments the counter and updates the status. It returns an error if it could not do so in both places; the
+// status then reflects whichever could be read.
+func (c *Detector) Increment(ctx context.Context) error {
+	return retryOnConflict(func() error { return c.increment(ctx) })
 }
 
 // retryOnConflict repeats a count after a conflict with another manager.
@@ -170,7 +171,7 @@ func retryOnConflict(count func() error) error {
 	return fmt.Errorf("other managers count at the same time: %w", err)
 }
 
-func (c *Detector) count(ctx context.Context) error {
+func (c *Detector) increment(ctx context.Context) error {
 	cluster, err := c.o.Cluster(ctx)
 	if err != nil {
 		return err
@@ -186,7 +187,7 @@ func (c *Detector) count(ctx context.Context) error {
 	}
 	noted := mostAdvanced(c.lastCount(), kept)
 	count, _ := next(counted, noted, c.now())
-	if count, err = c.countOnLease(ctx, lease, count, counted.At, noted.ResourceVersion); err != nil {
+	if count, err = c.writeCount(ctx, lease, count, counted.At, noted.ResourceVersion); err != nil {
 		return err
 	}
 	c.setStatus(ctx, Status{LastRollback: count.LastRollback}, true)
@@ -195,9 +196,9 @@ func (c *Detector) count(ctx context.Context) error {
 
 func (c *Detector) now() time.Time { return c.o.Clock.Now().UTC().Truncate(time.Second) }
 
-// countOnLease writes a count to the Lease and then checks the Lease's new resourceVersion against noted; from is the
+// writeCount writes a count to the Lease and then checks the Lease's new resourceVersion against noted; from is the
 // time of the cluster's state. It returns the stored count with its resourceVersion.
-func (c *Detector) countOnLease(ctx context.Context, lease *coordinationv1.Lease, count Count, from time.Time, noted string) (Count, error) {
+func (c *Detector) writeCount(ctx context.Context, lease *coordinationv1.Lease, count Count, from time.Time, noted string) (Count, error) {
 	if err := c.writeLease(ctx, lease, count); err != nil {
 		return Count{}, err
 	}
@@ -242,7 +243,7 @@ func (c *Detector) renewLease(ctx context.Context) error {
 	if !rewound && now.Sub(counted.At).Abs() < countEvery/2 {
 		return nil // while only the cluster is trusted, retries are more frequent than this update needs to be
 	}
-	if count, err = c.countOnLease(ctx, lease, count, counted.At, noted.ResourceVersion); err != nil {
+	if count, err = c.writeCount(ctx, lease, count, counted.At, noted.ResourceVersion); err != nil {
 		return err
 	}
 	c.setStatus(ctx, Status{LastRollback: count.LastRollback}, false)

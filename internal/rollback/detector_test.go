@@ -104,7 +104,7 @@ func (b *bench) manager(registry prometheus.Registerer) *rollback.Detector {
 func (b *bench) works(c *rollback.Detector) rollback.Status {
 	b.t.Helper()
 	b.clock.Step(time.Minute)
-	if err := c.Count(b.t.Context()); err != nil {
+	if err := c.Increment(b.t.Context()); err != nil {
 		b.t.Fatal(err)
 	}
 	state, err := c.Status(b.t.Context())

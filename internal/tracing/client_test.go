@@ -61,13 +61,13 @@ func collect(t *testing.T, answer func(n int, w http.ResponseWriter, r *http.Req
 				t.Error(err)
 			}
 		}
-		c.take(t, body)
+		c.collect(t, body)
 	}))
 	t.Cleanup(c.Close)
 	return c
 }
 
-func (c *collector) take(t *testing.T, body []byte) {
+func (c *collector) collect(t *testing.T, body []byte) {
 	t.Helper()
 	var data tracepb.TracesData
 	if err := proto.Unmarshal(body, &data); err != nil {

@@ -54,8 +54,8 @@ func New(registerer prometheus.Registerer) *Counter {
 	}
 }
 
-// Count counts a platform error.
-func (c *Counter) Count(platform, operation, code string) {
+// Inc counts a platform error.
+func (c *Counter) Inc(platform, operation, code string) {
 	if c != nil {
 		c.errors.WithLabelValues(platform, operation, c.label(platform, code)).Inc()
 	}

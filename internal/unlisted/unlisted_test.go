@@ -16,7 +16,7 @@ func TestCount(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	c := New(registry)
 	for _, code := range []string{"999", "190/463", "HTTP 403", "999", "", "<b>", "a\nb", strings.Repeat("9", 65)} {
-		c.Count("x", Publish, code)
+		c.Inc("x", Publish, code)
 	}
 	want := `
 # HELP herald_platform_unlisted_errors_total Errors of platforms with a code that is in none of Herald's tables, by platform, by operation (publish, prepare, lookup, identify, inspect or refresh) and by the platform's code; other: it has no usable form, or there are too many.
@@ -35,10 +35,10 @@ herald_platform_unlisted_errors_total{code="other",operation="publish",platform=
 func TestCodesAreBounded(t *testing.T) {
 	c := New(nil)
 	for i := range 10 * mostCodes {
-		c.Count("x", Lookup, fmt.Sprint(i))
+		c.Inc("x", Lookup, fmt.Sprint(i))
 	}
-	c.Count("x", Publish, "0")
-	c.Count("threads", Lookup, "new")
+	c.Inc("x", Publish, "0")
+	c.Inc("threads", Lookup, "new")
 	if n := testutil.CollectAndCount(c.errors); n != mostCodes+3 {
 		t.Errorf("there are %d series, want one for each of %d codes, one for the others, one more for another operation and one of another platform", n, mostCodes)
 	}
@@ -46,5 +46,5 @@ func TestCodesAreBounded(t *testing.T) {
 		t.Errorf("%v are counted as other", n)
 	}
 	var none *Counter
-	none.Count("x", Publish, "999") // counts nothing
+	none.Inc("x", Publish, "999") // counts nothing
 }

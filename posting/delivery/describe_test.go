@@ -41,7 +41,7 @@ func attempted(outcome v1alpha1.AttemptOutcome, change ...func(*v1alpha1.Attempt
 	return a
 }
 
-func taken(a *v1alpha1.Attempt) { a.OperationID = "p~v2.1" }
+func withOperation(a *v1alpha1.Attempt) { a.OperationID = "p~v2.1" }
 
 func busy(reason string) *v1alpha1.Blocked {
 	return &v1alpha1.Blocked{Reason: reason, Problem: "X is busy"}
@@ -71,11 +71,11 @@ func TestDescribeTarget(t *testing.T) {
 			v1alpha1.PhaseProcessing, v1alpha1.ReasonSettling, "X is busy; asking the platform whether it published",
 		},
 		{
-			"taken", "the platform's own words", post(v1alpha1.TargetStatus{State: v1alpha1.TargetPending, Attempt: attempted("", taken), NextTryAt: later, Blocked: busy(v1alpha1.ReasonProcessing)}),
+			"taken", "the platform's own words", post(v1alpha1.TargetStatus{State: v1alpha1.TargetPending, Attempt: attempted("", withOperation), NextTryAt: later, Blocked: busy(v1alpha1.ReasonProcessing)}),
 			v1alpha1.PhaseProcessing, v1alpha1.ReasonProcessing, "X is busy",
 		},
 		{
-			"taken without a word", "it says what is known", post(v1alpha1.TargetStatus{State: v1alpha1.TargetPending, Attempt: attempted("", taken), NextTryAt: later}),
+			"taken without a word", "it says what is known", post(v1alpha1.TargetStatus{State: v1alpha1.TargetPending, Attempt: attempted("", withOperation), NextTryAt: later}),
 			v1alpha1.PhaseProcessing, v1alpha1.ReasonProcessing, "the platform has taken the post and works on it",
 		},
 		{

@@ -19,8 +19,8 @@ import (
 	"github.com/herald-social/herald/posting/record"
 )
 
-// kept returns the record of an earlier post to x's account, with changes.
-func kept(change ...func(*v1alpha1.TargetStatus)) *record.Record {
+// earlierRecord returns the record of an earlier post to x's account, with changes.
+func earlierRecord(change ...func(*v1alpha1.TargetStatus)) *record.Record {
 	t := record.Target{Connection: "x", AccountID: "account", TargetStatus: v1alpha1.TargetStatus{
 		Platform: v1alpha1.PlatformX, State: v1alpha1.TargetPosted, ExternalID: "7", ExternalURL: "https://x.example/7",
 		Attempt: &v1alpha1.Attempt{Number: 1, ID: "old", AccountID: "account", Outcome: v1alpha1.OutcomePosted, StartedAt: v1alpha1.NewTime(t0), SendBefore: v1alpha1.NewTime(t0)},
@@ -33,7 +33,7 @@ func kept(change ...func(*v1alpha1.TargetStatus)) *record.Record {
 
 // withdrawnThen returns the record of an object that was cancelled before its first call.
 func withdrawnThen(uid types.UID) *record.Record {
-	r := kept()
+	r := earlierRecord()
 	r.UID, r.Phase, r.FinishedAt, r.Targets = uid, v1alpha1.PhaseCancelled, v1alpha1.NewTimePtr(t0.Add(-time.Hour)), nil
 	return r
 }
@@ -52,8 +52,8 @@ func (s *situation) copied() {
 	s.Post.Annotations = map[string]string{v1alpha1.ArmedAnnotation: "post/earlier"}
 }
 
-// lookedUp records that the record of the object "earlier" was found, without adopting it.
-func (s *situation) lookedUp() {
+// recordFound records that the record of the object "earlier" was found, without adopting it.
+func (s *situation) recordFound() {
 	s.Post.Status.Earlier = &v1alpha1.EarlierPost{Object: string(s.Post.UID), Record: "earlier"}
 }
 
@@ -90,7 +90,7 @@ func TestEarlier(t *testing.T) {
 				t.Errorf("%+v: the claim must say that it was looked for", p.Status.Earlier)
 			}
 		}},
-		"it is out": {"it is never sent again", func(s *situation) { s.Earlier = answered(kept()) }, []string{"write and warn of AlreadyPublished"}, func(t *testing.T, p *v1alpha1.Post) {
+		"it is out": {"it is never sent again", func(s *situation) { s.Earlier = answered(earlierRecord()) }, []string{"write and warn of AlreadyPublished"}, func(t *testing.T, p *v1alpha1.Post) {
 			if p.Status.Targets[0].State != v1alpha1.TargetPosted || p.Status.Targets[0].ExternalID != "7" {
 				t.Errorf("%+v", p.Status.Targets[0])
 			}
@@ -98,14 +98,14 @@ func TestEarlier(t *testing.T) {
 		"it is out, and one more target": {"the other one comes next", func(s *situation) {
 			s.twoTargets()
 			s.Connections["y"].Spec.AccountID = "other"
-			s.Earlier = answered(kept())
+			s.Earlier = answered(earlierRecord())
 		}, []string{"write and warn of AlreadyPublished"}, func(t *testing.T, p *v1alpha1.Post) {
 			if len(p.Status.Targets) != 2 || p.Status.Targets[1].State != v1alpha1.TargetPending && p.Status.Targets[1].State != "" {
 				t.Errorf("%+v", p.Status.Targets)
 			}
 		}},
 		"it may be out": {"a person tells", func(s *situation) {
-			s.Earlier = answered(kept(func(t *v1alpha1.TargetStatus) {
+			s.Earlier = answered(earlierRecord(func(t *v1alpha1.TargetStatus) {
 				t.State, t.ExternalID, t.Attempt.Outcome = v1alpha1.TargetUndecided, "", v1alpha1.OutcomeUnknown
 			}))
 		}, []string{"write and warn of AlreadyPublished"}, func(t *testing.T, p *v1alpha1.Post) {
@@ -114,13 +114,13 @@ func TestEarlier(t *testing.T) {
 			}
 		}},
 		"it was refused": {"it is sent", func(s *situation) {
-			s.Earlier = answered(kept(func(t *v1alpha1.TargetStatus) {
+			s.Earlier = answered(earlierRecord(func(t *v1alpha1.TargetStatus) {
 				t.State, t.ExternalID, t.Attempt.Outcome = v1alpha1.TargetFailed, "", v1alpha1.OutcomeRefused
 			}))
 		}, []string{"claim [0]", "wait"}, nil},
 		"a person asks for it again": {"the annotation names the record", func(s *situation) {
 			s.Post.Annotations = map[string]string{v1alpha1.PublishAgainAnnotation: "earlier"}
-			s.Earlier = answered(kept())
+			s.Earlier = answered(earlierRecord())
 		}, []string{"claim [0]", "wait"}, func(t *testing.T, p *v1alpha1.Post) {
 			if !p.Status.Earlier.PublishAgain {
 				t.Error("a later pass would not know")
@@ -128,7 +128,7 @@ func TestEarlier(t *testing.T) {
 		}},
 		"a person asked for an older one again": {"that was done, or never could be", func(s *situation) {
 			s.Post.Annotations = map[string]string{v1alpha1.PublishAgainAnnotation: "oldest"}
-			s.Earlier = answered(kept())
+			s.Earlier = answered(earlierRecord())
 		}, []string{"write and warn of AlreadyPublished"}, func(t *testing.T, p *v1alpha1.Post) {
 			Describe(p, t0)
 			adopted := meta.FindStatusCondition(p.Status.Conditions, v1alpha1.ConditionAdopted)
@@ -138,7 +138,7 @@ func TestEarlier(t *testing.T) {
 		}},
 		"a copy that a person wants out again": {"who asks knows of the first one", func(s *situation) {
 			s.Post.Annotations = map[string]string{v1alpha1.PublishAgainAnnotation: "earlier", v1alpha1.ArmedAnnotation: "post/earlier"}
-			s.Earlier = answered(kept())
+			s.Earlier = answered(earlierRecord())
 		}, []string{"claim [0]", "wait"}, nil},
 		"a copy, and nothing is kept of it": {"it may have been sent", func(s *situation) {
 			s.Post.Annotations = map[string]string{v1alpha1.ArmedAnnotation: "post/earlier"}
@@ -213,7 +213,7 @@ func TestEarlier(t *testing.T) {
 		}, []string{"lookup [0]"}, nil},
 		"a copy without entries, and what is kept is of another object": {"its own original may be out", func(s *situation) {
 			s.Post.Annotations = map[string]string{v1alpha1.ArmedAnnotation: "post/original"}
-			s.Earlier = answered(kept(refusedThen))
+			s.Earlier = answered(earlierRecord(refusedThen))
 		}, []string{"write"}, isUndecided},
 		"a copy, and the archive is away past the deadline": {"nobody else can tell", func(s *situation) {
 			s.scheduled(-2 * time.Hour)
@@ -240,7 +240,7 @@ func TestEarlier(t *testing.T) {
 		}, []string{"wait"}, nil},
 		"a cancelled copy that is out": {"its record tells", func(s *situation) {
 			s.Post.Annotations = map[string]string{v1alpha1.ArmedAnnotation: "post/earlier"}
-			s.Post.Spec.Cancelled, s.Earlier = true, answered(kept())
+			s.Post.Spec.Cancelled, s.Earlier = true, answered(earlierRecord())
 		}, []string{"write and warn of AlreadyPublished"}, func(t *testing.T, p *v1alpha1.Post) {
 			if posting.StateOf(&p.Status.Targets[0]) != v1alpha1.TargetPosted {
 				t.Errorf("%+v", p.Status.Targets[0])
@@ -269,7 +269,7 @@ func TestEarlier(t *testing.T) {
 		}, []string{"write"}, nil},
 		"an account that is not known": {"it may be where it is out", func(s *situation) {
 			s.Post.Spec.Targets[0].ConnectionRef.Name = "new"
-			s.Earlier = answered(kept())
+			s.Earlier = answered(earlierRecord())
 		}, []string{"write and warn of ConnectionNotFound", "wait"}, func(t *testing.T, p *v1alpha1.Post) {
 			if p.Status.Earlier != nil {
 				t.Error("it is not looked for again")
@@ -313,14 +313,14 @@ func TestEarlier(t *testing.T) {
 		}, []string{"write"}, isUndecided},
 		"a copy with its status, and what is kept is older": {"that does not tell what became of the object in the backup", func(s *situation) {
 			s.copied()
-			s.Earlier = answered(kept(func(t *v1alpha1.TargetStatus) {
+			s.Earlier = answered(earlierRecord(func(t *v1alpha1.TargetStatus) {
 				t.State, t.ExternalID, t.Attempt.Outcome = v1alpha1.TargetFailed, "", v1alpha1.OutcomeRefused
 			}))
 			s.Earlier.Record.UID = "oldest"
 		}, []string{"write"}, isUndecided},
 		"a copy with its status, which was refused": {"the record tells that it is not out", func(s *situation) {
 			s.copied()
-			s.Earlier = answered(kept(func(t *v1alpha1.TargetStatus) {
+			s.Earlier = answered(earlierRecord(func(t *v1alpha1.TargetStatus) {
 				t.State, t.ExternalID, t.Attempt.Outcome = v1alpha1.TargetFailed, "", v1alpha1.OutcomeRefused
 			}))
 		}, []string{"claim [0]", "wait"}, nil},
@@ -336,48 +336,48 @@ func TestEarlier(t *testing.T) {
 			s.Earlier = Earlier{}
 		}, []string{"claim [0]", "wait"}, nil},
 		"one that was looked up, and is due": {"an edit may have brought targets since", func(s *situation) {
-			s.lookedUp()
+			s.recordFound()
 			s.Earlier = Earlier{}
 		}, []string{"find earlier"}, nil},
 		"one that was looked up, and nothing more is out": {"it is sent", func(s *situation) {
-			s.lookedUp()
+			s.recordFound()
 			s.Connections["x"].Spec.AccountID = "other"
-			s.Earlier = answered(kept())
+			s.Earlier = answered(earlierRecord())
 		}, []string{"claim [0]", "wait"}, nil},
 		"one that was looked up, and came to be of an account where it is out": {"it is never sent again", func(s *situation) {
-			s.lookedUp()
-			s.Earlier = answered(kept())
+			s.recordFound()
+			s.Earlier = answered(earlierRecord())
 		}, []string{"write and warn of AlreadyPublished"}, func(t *testing.T, p *v1alpha1.Post) {
 			if p.Status.Targets[0].State != v1alpha1.TargetPosted || len(p.Status.Earlier.Targets) != 1 {
 				t.Errorf("%+v, %+v", p.Status.Targets[0], p.Status.Earlier)
 			}
 		}},
 		"one that was looked up, while the archive is away": {"it waits, and says for what", func(s *situation) {
-			s.lookedUp()
+			s.recordFound()
 			s.Earlier = away
 		}, []string{"write and warn of RecordUnavailable", "wait"}, nil},
 		"one that was looked up, and whose record has gone since": {"its time was over", func(s *situation) {
-			s.lookedUp()
+			s.recordFound()
 			s.Earlier = answered(nil)
 		}, []string{"claim [0]", "wait"}, nil},
 		"one that was looked up, and whose Connection is not there": {"it may be an account where it is out", func(s *situation) {
-			s.lookedUp()
+			s.recordFound()
 			s.Post.Spec.Targets[0].ConnectionRef.Name = "new"
-			s.Earlier = answered(kept())
+			s.Earlier = answered(earlierRecord())
 		}, []string{"write and warn of ConnectionNotFound", "wait"}, nil},
 		"one that a person wants out again": {"it was asked for once", func(s *situation) {
-			s.lookedUp()
+			s.recordFound()
 			s.Post.Status.Earlier.PublishAgain, s.Earlier = true, Earlier{}
 		}, []string{"claim [0]", "wait"}, nil},
 		"one that was looked up, whose time lies ahead": {"it is looked up when it is due", func(s *situation) {
-			s.lookedUp()
+			s.recordFound()
 			s.scheduled(time.Hour)
 			s.Earlier = Earlier{}
 		}, []string{"write", "wait"}, nil},
 		"a copy whose own entry is out": {"it stays, whatever the record says", func(s *situation) {
 			s.copied()
-			s.Post.Status.Targets[0] = kept(func(t *v1alpha1.TargetStatus) { t.ExternalID = "8" }).Targets[0].TargetStatus
-			s.Earlier = answered(kept(func(t *v1alpha1.TargetStatus) {
+			s.Post.Status.Targets[0] = earlierRecord(func(t *v1alpha1.TargetStatus) { t.ExternalID = "8" }).Targets[0].TargetStatus
+			s.Earlier = answered(earlierRecord(func(t *v1alpha1.TargetStatus) {
 				t.State, t.ExternalID, t.Attempt.Outcome = v1alpha1.TargetUndecided, "", v1alpha1.OutcomeUnknown
 			}))
 		}, []string{"write", "wait"}, func(t *testing.T, p *v1alpha1.Post) {
@@ -443,7 +443,7 @@ func TestAdoptedGoesOn(t *testing.T) {
 		s.twoTargets()
 		s.Connections["y"].Spec.AccountID = "other"
 		s.scheduled(time.Hour)
-		s.Earlier = Earlier{State: EarlierFetched, Record: kept()}
+		s.Earlier = Earlier{State: EarlierFetched, Record: earlierRecord()}
 	})
 	Decide(f)
 	Describe(f.Post, t0)

@@ -22,7 +22,7 @@ import (
 
 // own returns the post's own record, written after the snapshot.
 func own(change ...func(*v1alpha1.TargetStatus)) *record.Record {
-	r := kept(change...)
+	r := earlierRecord(change...)
 	r.UID = "uid"
 	return r
 }
@@ -87,14 +87,14 @@ func TestRollback(t *testing.T) {
 		"it was unknown":                  {"a person tells", func(s *situation) { s.putBack(own(undecidedThen)) }, []string{out}, v1alpha1.TargetUndecided, true},
 		"it was refused":                  {"its record is complete: it is not out", func(s *situation) { s.putBack(own(refusedThen)) }, []string{"write"}, "", true},
 		"it went out, and was made anew": {"the later one's record has what became of it", func(s *situation) {
-			s.putBack(kept())
+			s.putBack(earlierRecord())
 			s.Earlier.Record.UID, s.Earlier.Record.Earlier = "later", []types.UID{"uid"}
 		}, []string{out}, v1alpha1.TargetPosted, true},
-		"another of its name went out":                {"what is out under a name is never sent again", func(s *situation) { s.putBack(kept()) }, []string{out}, v1alpha1.TargetPosted, true},
+		"another of its name went out":                {"what is out under a name is never sent again", func(s *situation) { s.putBack(earlierRecord()) }, []string{out}, v1alpha1.TargetPosted, true},
 		"nothing is kept of it":                       {"it may have gone out", func(s *situation) { s.putBack(nil) }, []string{ask}, v1alpha1.TargetUndecided, true},
-		"nothing but an earlier one that was refused": {"it tells nothing of this one", func(s *situation) { s.putBack(kept(refusedThen)) }, []string{ask}, v1alpha1.TargetUndecided, true},
+		"nothing but an earlier one that was refused": {"it tells nothing of this one", func(s *situation) { s.putBack(earlierRecord(refusedThen)) }, []string{ask}, v1alpha1.TargetUndecided, true},
 		"published again on request": {"whether that was done is unknown", func(s *situation) {
-			s.putBack(kept())
+			s.putBack(earlierRecord())
 			s.Post.Annotations = map[string]string{v1alpha1.PublishAgainAnnotation: "earlier"}
 		}, []string{ask}, v1alpha1.TargetUndecided, true},
 		"its call is open":    {"the platform is asked first", func(s *situation) { s.claimed(time.Hour); s.putBack(nil) }, []string{"lookup [0]"}, "", false},

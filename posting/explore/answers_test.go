@@ -14,7 +14,7 @@ func (w *world) answers(i int, add adder) {
 		switch {
 		case s.call.limit <= w.now && s.slow:
 		case w.x.works:
-			add(i, name+"taken", "", false, func(n *world) { n.taken(i, k, took) })
+			add(i, name+"taken", "", false, func(n *world) { n.answerProcessing(i, k, took) })
 		default:
 			add(i, name+"published", "", false, func(n *world) { n.published(i, k, true, yes) })
 		}
@@ -30,7 +30,7 @@ func (w *world) answers(i int, add adder) {
 		add(i, name+"said to be a duplicate", duplicate, false, func(n *world) { n.answer(i, k, twin, 0) })
 		w.lyingAnswers(i, k, add)
 		if w.x.works {
-			add(i, name+"taken, answer lost", answerLost, false, func(n *world) { n.taken(i, k, lost) })
+			add(i, name+"taken, answer lost", answerLost, false, func(n *world) { n.answerProcessing(i, k, lost) })
 		} else {
 			add(i, name+"published, answer lost", answerLost, false, func(n *world) { n.published(i, k, false, lost) })
 			add(i, name+"published, answer lost, listing lags", answerLost, false, func(n *world) { n.published(i, k, true, lost) })
@@ -45,7 +45,7 @@ func (w *world) lyingAnswers(i, k int, add adder) {
 	if w.x.works {
 		if w.x.tells {
 			for _, a := range []answer{later, no} {
-				add(i, "attempt "+w.manager[i].ships[k].attempt+": taken, "+string(a), lies, false, func(n *world) { n.taken(i, k, a) })
+				add(i, "attempt "+w.manager[i].ships[k].attempt+": taken, "+string(a), lies, false, func(n *world) { n.answerProcessing(i, k, a) })
 			}
 		}
 		return

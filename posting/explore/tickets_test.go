@@ -45,8 +45,8 @@ func (w *world) accept(c call) int {
 	return len(w.tickets)
 }
 
-// taken is the response that the platform is processing a call, or that this response is lost.
-func (w *world) taken(i, k int, a answer) {
+// answerProcessing is the response that the platform is processing a call, or that this response is lost.
+func (w *world) answerProcessing(i, k int, a answer) {
 	n := w.accept(w.manager[i].ships[k].call)
 	if a != took {
 		n = 0

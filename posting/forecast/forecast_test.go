@@ -175,7 +175,7 @@ func TestLeft(t *testing.T) {
 		{"a part was sent again", 1000, 1200, 20 * time.Second, 0},
 		{"it hardly moves", 1 << 40, 1, time.Hour, longest},
 	} {
-		if got := Left(tt.bytes, tt.sent, tt.elapsed, rate); got != tt.want {
+		if got := Remaining(tt.bytes, tt.sent, tt.elapsed, rate); got != tt.want {
 			t.Errorf("%s: got %s, want %s", tt.reason, got, tt.want)
 		}
 	}

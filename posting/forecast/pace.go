@@ -70,10 +70,10 @@ func TransferTime(bytes int64, rate float64) time.Duration {
 	return longest
 }
 
-// Left returns how much longer a running upload will take. sent is the number of bytes sent so far, or zero if that is
+// Remaining returns how much longer a running upload will take. sent is the number of bytes sent so far, or zero if that is
 // unknown because the platform fetches the file itself. An upload that is slower than the rate is expected to remain
 // slow. If an upload is overdue and its progress is unknown, the estimate is the time elapsed.
-func Left(bytes, sent int64, elapsed time.Duration, rate float64) time.Duration {
+func Remaining(bytes, sent int64, elapsed time.Duration, rate float64) time.Duration {
 	expected := TransferTime(bytes, rate)
 	switch {
 	case sent > 0:

@@ -17,10 +17,10 @@ import (
 var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
 // monthly returns a Usage for noon's month, and daily one with a sliding window of 24 hours.
-func monthly(entries ...[]v1alpha1.UsageEntry) *v1alpha1.Usage { return counting("2026-11", entries) }
-func daily(entries ...[]v1alpha1.UsageEntry) *v1alpha1.Usage   { return counting("24h", entries) }
+func monthly(entries ...[]v1alpha1.UsageEntry) *v1alpha1.Usage { return newUsage("2026-11", entries) }
+func daily(entries ...[]v1alpha1.UsageEntry) *v1alpha1.Usage   { return newUsage("24h", entries) }
 
-func counting(period string, entries [][]v1alpha1.UsageEntry) *v1alpha1.Usage {
+func newUsage(period string, entries [][]v1alpha1.UsageEntry) *v1alpha1.Usage {
 	u := &v1alpha1.Usage{Spec: v1alpha1.UsageSpec{Resource: "r", Period: period}}
 	for _, some := range entries {
 		u.Status.Entries = append(u.Status.Entries, some...)

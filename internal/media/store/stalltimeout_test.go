@@ -60,8 +60,8 @@ func answer(r *http.Request, size int, pause time.Duration) *http.Response {
 	}
 }
 
-// take reads a request body, with a pause after each part.
-func take(r *http.Request, pause time.Duration) error {
+// readSlowly reads a request body, with a pause after each part.
+func readSlowly(r *http.Request, pause time.Duration) error {
 	part := make([]byte, 1)
 	for {
 		if _, err := r.Body.Read(part); errors.Is(err, io.EOF) {
@@ -123,7 +123,7 @@ func TestPatience(t *testing.T) {
 	}
 	takes := func(pause time.Duration) roundTrip {
 		return func(r *http.Request) (*http.Response, error) {
-			if err := take(r, pause); err != nil {
+			if err := readSlowly(r, pause); err != nil {
 				return nil, err
 			}
 			return answer(r, 0, 0), nil
@@ -134,7 +134,7 @@ func TestPatience(t *testing.T) {
 		return nil, r.Context().Err()
 	})
 	swallows := roundTrip(func(r *http.Request) (*http.Response, error) {
-		if err := take(r, 0); err != nil {
+		if err := readSlowly(r, 0); err != nil {
 			return nil, err
 		}
 		return silent(r)

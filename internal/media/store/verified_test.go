@@ -38,8 +38,8 @@ func (c *counted) RoundTrip(req *http.Request) (*http.Response, error) {
 	return c.Transport.RoundTrip(req)
 }
 
-// taken returns the counts since the last call.
-func (c *counted) taken() map[string]int {
+// drain returns the counts since the last call.
+func (c *counted) drain() map[string]int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	seen := c.seen
@@ -172,7 +172,7 @@ func TestVerifiedAsksOnce(t *testing.T) {
 			key := "team/" + strings.ReplaceAll(name, " ", "-")
 			file, err := files.Put(t.Context(), key, "image/png", 1, strings.NewReader("a"))
 			must.Succeed(t, err)
-			requests.taken()
+			requests.drain()
 			ask := func() {
 				if _, err := files.Verified(t.Context(), key, file.ETag, tc.overwritable); err != nil {
 					t.Error(err)
@@ -184,12 +184,12 @@ func TestVerifiedAsksOnce(t *testing.T) {
 				posts.Go(ask)
 			}
 			posts.Wait()
-			if diff := cmp.Diff(tc.first, requests.taken()); diff != "" {
+			if diff := cmp.Diff(tc.first, requests.drain()); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
 			now.SetTime(now.Now().Add(2 * time.Hour))
 			ask()
-			if diff := cmp.Diff(tc.later, requests.taken()); diff != "" {
+			if diff := cmp.Diff(tc.later, requests.drain()); diff != "" {
 				t.Errorf("later (-want +got):\n%s", diff)
 			}
 		})
@@ -280,7 +280,7 @@ func TestVerifiedOutlivesItsCaller(t *testing.T) {
 	if body, _ := fetched(t, files, key); body != "a" {
 		t.Errorf("copied %q", body)
 	}
-	if diff := cmp.Diff(map[string]int{http.MethodHead: 1, http.MethodPut: 1}, way.taken()); diff != "" {
+	if diff := cmp.Diff(map[string]int{http.MethodHead: 1, http.MethodPut: 1}, way.drain()); diff != "" {
 		t.Errorf("it was begun anew (-want +got):\n%s", diff)
 	}
 }

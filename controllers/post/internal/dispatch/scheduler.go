@@ -206,7 +206,7 @@ func (s *Scheduler) tryGrant(t *ticket) bool {
 	for _, key := range wanted {
 		g := s.gateOf(key)
 		g.holder = t
-		g.countOvertaken(t)
+		g.recordOvertaken(t)
 	}
 	t.acquired, t.state = wanted, woken
 	tm.used++
@@ -215,8 +215,8 @@ func (s *Scheduler) tryGrant(t *ticket) bool {
 	return true
 }
 
-// countOvertaken records that a ticket overtook those in front of it.
-func (g *accountGate) countOvertaken(by *ticket) {
+// recordOvertaken records that a ticket overtook those in front of it.
+func (g *accountGate) recordOvertaken(by *ticket) {
 	for _, t := range g.queue[:min(len(g.queue), scanned)] {
 		if before(t, by) > 0 {
 			return

@@ -112,8 +112,8 @@ func (w *limitsWorld) may(name, by string) bool {
 	return view.BlockedUntil(conn, now).IsZero() && view.AcquireProbe(conn, now)
 }
 
-// asking returns how many of a thousand posts may call.
-func (w *limitsWorld) asking() (n int) {
+// allowedPosts returns how many of a thousand posts may call.
+func (w *limitsWorld) allowedPosts() (n int) {
 	w.t.Helper()
 	for i := range 1000 {
 		if w.may("two", fmt.Sprint("p", i)) {
@@ -154,13 +154,13 @@ func TestOnePostAsks(t *testing.T) {
 			if restarted {
 				w.restart()
 			}
-			if n := w.asking(); n != 1 {
+			if n := w.allowedPosts(); n != 1 {
 				t.Fatalf("%d of a thousand posts ask, want 1", n)
 			}
 			w.expect("the one that asks may go on", "two", "p0", true)
 
 			w.answered("two", "p0", "herald", w.limited(24*time.Hour))
-			if n := w.asking(); n != 0 {
+			if n := w.allowedPosts(); n != 0 {
 				t.Fatalf("%d posts call although the answer says that the limit lasts", n)
 			}
 			w.clock.Step(time.Hour)
@@ -168,7 +168,7 @@ func TestOnePostAsks(t *testing.T) {
 			w.expect("all wait for it", "two", "r", false)
 
 			w.answered("two", "q", "herald", platforms.Result{Outcome: platforms.Posted})
-			if n := w.asking(); n != 1000 {
+			if n := w.allowedPosts(); n != 1000 {
 				t.Fatalf("%d of a thousand posts may call although the limit is over", n)
 			}
 		})
@@ -272,7 +272,7 @@ func TestLiftedByHand(t *testing.T) {
 	conn.Status.RateLimitedUntil, conn.Status.AppRateLimitedUntil = nil, nil
 	must.Succeed(t, w.api.Status().Update(t.Context(), conn))
 	w.expect("the process that was told believes the connection", "one", "b", true)
-	if n := w.asking(); n != 1000 {
+	if n := w.allowedPosts(); n != 1000 {
 		t.Errorf("%d of a thousand posts go on at once", n)
 	}
 }
@@ -295,7 +295,7 @@ func TestNothingStays(t *testing.T) {
 	w := newLimitsWorld(t)
 	conn := w.conn("one")
 	conn.Status.RateLimits = []v1alpha1.RateLimit{{Name: "postsPerDay", Limit: 10, Remaining: 9, ObservedAt: v1alpha1.NewTime(w.clock.Now())}}
-	w.record.CountLow(conn)
+	w.record.RecordPublication(conn)
 	w.record.Observe(post("a"), &publish.Delivery{Conn: conn, Result: w.limited(time.Hour)})
 	w.record.Observe(post("a"), &publish.Delivery{Conn: conn, Result: platforms.Result{
 		Outcome: platforms.Refused, Err: &platforms.Error{Class: platforms.ClassReconnect},
@@ -323,8 +323,8 @@ func oneAccountLimited(t *testing.T) *limitsWorld {
 	return w
 }
 
-// holdsApp reports whether the limit of the first account applies to the whole app.
-func (w *limitsWorld) holdsApp() bool {
+// limitsWholeApp reports whether the limit of the first account applies to the whole app.
+func (w *limitsWorld) limitsWholeApp() bool {
 	return w.limits.LimitedApps(func(tell func(*v1alpha1.Connection)) { tell(w.conn("one")) }, w.clock.Now())[v1alpha1.PlatformX]
 }
 
@@ -335,17 +335,17 @@ var wentOut = platforms.Result{Outcome: platforms.Posted}
 // response to one probe.
 func TestOneAccountLimited(t *testing.T) {
 	w := oneAccountLimited(t)
-	if !w.holdsApp() {
+	if !w.limitsWholeApp() {
 		t.Error("the app is not held")
 	}
 	if wake := w.record.Observe(post("b"), &publish.Delivery{Conn: w.conn("two"), Token: platforms.Token{App: "herald"}, Result: wentOut}); wake != wakeAll {
 		t.Errorf("it wakes %d", wake)
 	}
-	if n := w.asking(); n != 1000 {
+	if n := w.allowedPosts(); n != 1000 {
 		t.Errorf("%d of a thousand posts of other accounts may call", n)
 	}
 	w.expect("the limit holds the account that was told", "one", "b", false)
-	if w.holdsApp() {
+	if w.limitsWholeApp() {
 		t.Error("the app is held")
 	}
 	w.clock.Step(59 * time.Minute)
@@ -423,7 +423,7 @@ func TestOneAccountLimitedTwice(t *testing.T) {
 func TestOneAccountLimitedRefusal(t *testing.T) {
 	w := oneAccountLimited(t)
 	w.answered("two", "b", "herald", platforms.Result{Outcome: platforms.Refused, Err: platforms.Errorf(platforms.ClassPermanent, "too long")})
-	if !w.holdsApp() {
+	if !w.limitsWholeApp() {
 		t.Error("a refusal of a text has lifted the limit of the app")
 	}
 	w.expect("the next one asks", "three", "d", true)

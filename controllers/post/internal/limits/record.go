@@ -65,8 +65,8 @@ func (r *Recorder) allowedAgain(d *publish.Delivery) bool {
 	return true
 }
 
-// CountLow counts a post to an account. It reports whether the quota last reported by the platform is now low.
-func (r *Recorder) CountLow(conn *v1alpha1.Connection) bool {
+// RecordPublication counts a post to an account. It reports whether the quota last reported by the platform is now low.
+func (r *Recorder) RecordPublication(conn *v1alpha1.Connection) bool {
 	r.limits.mu.Lock()
 	defer r.limits.mu.Unlock()
 	if len(conn.Status.RateLimits) == 0 {

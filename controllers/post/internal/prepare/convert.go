@@ -181,7 +181,7 @@ type converted struct {
 
 // Open implements platforms.Bytes. A missing or changed rendition is dropped, and the retry creates it again.
 func (c converted) Open(ctx context.Context, offset, length int64) (io.ReadCloser, error) {
-	body, err := c.sent.counting(c.files.Open(ctx, c.rendition.Key, c.rendition.ETag, offset, length))
+	body, err := c.sent.meter(c.files.Open(ctx, c.rendition.Key, c.rendition.ETag, offset, length))
 	if errors.Is(err, store.ErrChanged) || errors.Is(err, store.ErrNotFound) {
 		c.forget(c.rendition)
 	}

@@ -64,7 +64,7 @@ func (c counted) Read(p []byte) (n int, err error) {
 	return n, err
 }
 
-func (s *sent) counting(body io.ReadCloser, err error) (io.ReadCloser, error) {
+func (s *sent) meter(body io.ReadCloser, err error) (io.ReadCloser, error) {
 	if err != nil {
 		return nil, err
 	}
@@ -77,7 +77,7 @@ func (s stored) Open(ctx context.Context, offset, length int64) (io.ReadCloser, 
 	if err != nil {
 		return nil, unlessChanged(err)
 	}
-	body, err := s.sent.counting(s.files.Open(ctx, s.key, s.etag, offset, length))
+	body, err := s.sent.meter(s.files.Open(ctx, s.key, s.etag, offset, length))
 	if err != nil {
 		return nil, unlessChanged(err)
 	}

@@ -116,7 +116,7 @@ func (p *Preparer) Ready(ctx context.Context, name v1alpha1.Platform, job *platf
 
 // Job returns the job for the next call or the lookup of a target.
 func (p *Preparer) Job(t *Target) platforms.Job {
-	content, counting, rule := delivery.Content(t.Post, t.Index, t.Media), p.counting(t.Conn.Spec.Platform), p.privacyIn(t.Post.Namespace)
+	content, counting, rule := delivery.Content(t.Post, t.Index, t.Media), p.newSent(t.Conn.Spec.Platform), p.privacyIn(t.Post.Namespace)
 	for i, ref := range delivery.Files(t.Post, t.Index) {
 		bytes := p.bytes(t.Media[ref.Name], rule, counting)
 		bytes.converts = t.Converts

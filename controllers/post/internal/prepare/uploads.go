@@ -50,7 +50,7 @@ func bytesOf(c *platforms.Content) (bytes int64) {
 	return bytes
 }
 
-func (p *Preparer) counting(platform v1alpha1.Platform) *sent {
+func (p *Preparer) newSent(platform v1alpha1.Platform) *sent {
 	if p.o.Sent == nil {
 		return &sent{}
 	}
@@ -186,7 +186,7 @@ func (l *pending) addTarget(post *v1alpha1.Post, i int, platform v1alpha1.Platfo
 		rate = delivery.ExpectedRate
 	}
 	if running, sent := l.p.running(uploadID(client.ObjectKeyFromObject(post).String(), i)); running != nil {
-		u.UnderWay, u.Duration = true, forecast.Left(left, sent, l.now.Sub(running.startedAt), rate)
+		u.UnderWay, u.Duration = true, forecast.Remaining(left, sent, l.now.Sub(running.startedAt), rate)
 		left = max(left-sent, 0)
 	} else {
 		u.Duration = forecast.TransferTime(left, rate)

@@ -142,7 +142,7 @@ func (s *Source) snapshot() *snapshot {
 	}
 	now := s.Clock.Now()
 	c.appLimited = s.LimitedApps(s.Objects.connections.each, now)
-	s.Objects.posts.each(func(post *v1alpha1.Post) { s.countPost(c, post, now) })
+	s.Objects.posts.each(func(post *v1alpha1.Post) { s.addPost(c, post, now) })
 	files := map[types.NamespacedName]*v1alpha1.Media{}
 	s.Objects.media.each(func(file *v1alpha1.Media) { files[client.ObjectKeyFromObject(file)] = file })
 	c.uploads = s.Uploads.Outlook(s.Objects.posts.each, files, &s.Settings)
@@ -156,7 +156,7 @@ func (s *Source) snapshot() *snapshot {
 	return c
 }
 
-func (s *Source) countPost(c *snapshot, post *v1alpha1.Post, now time.Time) {
+func (s *Source) addPost(c *snapshot, post *v1alpha1.Post, now time.Time) {
 	phase := posting.Of(post).Phase()
 	c.phases[[2]string{post.Namespace, string(phase)}]++
 	switch age := now.Sub(s.dueSince(post, now)); {
