@@ -62,8 +62,8 @@ func problem(status, code, subcode int) http.HandlerFunc {
 // made responds that a container was created.
 func made(id string) http.HandlerFunc { return says(200, `{"id":"`+id+`"}`) }
 
-// holds responds with a container's state.
-func holds(state string) http.HandlerFunc {
+// containerState responds with a container's state.
+func containerState(state string) http.HandlerFunc {
 	return says(200, `{"status_code":"`+state+`","status":"In words","id":"`+container+`"}`)
 }
 
@@ -118,7 +118,7 @@ type diary struct {
 	notes []string
 }
 
-func (d *diary) keep(_ context.Context, checkpoint, secret string) error {
+func (d *diary) save(_ context.Context, checkpoint, secret string) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.notes = append(d.notes, checkpoint+secret)

@@ -54,15 +54,15 @@ func TestLookup(t *testing.T) {
 		want    platforms.LookupResult
 		class   platforms.Class
 	}{
-		"published":               {"the container says that it is, and the list which", with(one), answers{holds("PUBLISHED"), list(post(t, "2", "other", later, image), post(t, "1", "hello", noon, image))}, "", fits("1", noon), ""},
-		"published, no caption":   {"a picture needs none", with(bare), answers{holds("PUBLISHED"), list(post(t, "2", "other", later, image), `{"id":"1","media_type":"IMAGE"}`)}, "", platforms.LookupResult{Matches: 1, ExternalID: "1"}, ""},
-		"published, not listed":   {"what is published is never absent", with(one), answers{holds("PUBLISHED"), list()}, "", platforms.LookupResult{}, platforms.ClassUnknown},
-		"published, other listed": {"nor if others are listed", with(one), answers{holds("PUBLISHED"), list(post(t, "1", "hello!", noon))}, "", platforms.LookupResult{}, platforms.ClassUnknown},
-		"finished":                {"what is ready is not published", with(one), answers{holds("FINISHED")}, "", proof, ""},
-		"error":                   {"what failed never will be", with(one), answers{holds("ERROR")}, "", proof, ""},
-		"expired":                 {"nor what Instagram has dropped unpublished", with(one), answers{holds("EXPIRED")}, "", proof, ""},
-		"in progress":             {"what is under way proves nothing", with(one), answers{holds("IN_PROGRESS")}, "", platforms.LookupResult{}, platforms.ClassTransient},
-		"odd state":               {"nor does a state that nobody knows", with(one), answers{holds("LATER")}, "", platforms.LookupResult{}, platforms.ClassUnknown},
+		"published":               {"the container says that it is, and the list which", with(one), answers{containerState("PUBLISHED"), list(post(t, "2", "other", later, image), post(t, "1", "hello", noon, image))}, "", fits("1", noon), ""},
+		"published, no caption":   {"a picture needs none", with(bare), answers{containerState("PUBLISHED"), list(post(t, "2", "other", later, image), `{"id":"1","media_type":"IMAGE"}`)}, "", platforms.LookupResult{Matches: 1, ExternalID: "1"}, ""},
+		"published, not listed":   {"what is published is never absent", with(one), answers{containerState("PUBLISHED"), list()}, "", platforms.LookupResult{}, platforms.ClassUnknown},
+		"published, other listed": {"nor if others are listed", with(one), answers{containerState("PUBLISHED"), list(post(t, "1", "hello!", noon))}, "", platforms.LookupResult{}, platforms.ClassUnknown},
+		"finished":                {"what is ready is not published", with(one), answers{containerState("FINISHED")}, "", proof, ""},
+		"error":                   {"what failed never will be", with(one), answers{containerState("ERROR")}, "", proof, ""},
+		"expired":                 {"nor what Instagram has dropped unpublished", with(one), answers{containerState("EXPIRED")}, "", proof, ""},
+		"in progress":             {"what is under way proves nothing", with(one), answers{containerState("IN_PROGRESS")}, "", platforms.LookupResult{}, platforms.ClassTransient},
+		"odd state":               {"nor does a state that nobody knows", with(one), answers{containerState("LATER")}, "", platforms.LookupResult{}, platforms.ClassUnknown},
 		"container lost":          {"without the container's word there is none", with(one), answers{hangUp}, "", platforms.LookupResult{}, platforms.ClassTransient},
 		"dead token":              {"a person must connect again", with(one), answers{problem(400, 190, 0)}, "", platforms.LookupResult{}, platforms.ClassReconnect},
 		"container gone, listed":  {"the list may still show the post", with(one), answers{problem(400, 100, 33), list(post(t, "1", "hello", noon))}, "", fits("1", noon), ""},
@@ -115,7 +115,7 @@ func TestLookupAmongOlderPosts(t *testing.T) {
 			p, server := newInstagram(t, func(w http.ResponseWriter, r *http.Request) {
 				switch since, _ := strconv.ParseInt(r.URL.Query().Get("since"), 10, 64); {
 				case strings.HasSuffix(r.URL.Path, container):
-					holds(tc.state)(w, r)
+					containerState(tc.state)(w, r)
 				case since < noon.Add(-time.Hour).Unix():
 					list(post(t, "1", "hello", noon.Add(-time.Hour)))(w, r)
 				default:

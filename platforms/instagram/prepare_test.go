@@ -34,25 +34,25 @@ func TestPrepare(t *testing.T) {
 		class           platforms.Class
 		asked           []string
 	}{
-		"made":               {"a container that is ready can be published", "", answers{ok, holds("FINISHED")}, container, "", []string{create, status}},
-		"used again":         {"one that is still good needs no other", container, answers{holds("FINISHED")}, container, "", []string{status}},
-		"published":          {"what is visible is not made again, nor published", container, answers{holds("PUBLISHED")}, container, platforms.ClassDuplicate, []string{status}},
-		"expired":            {"a new one takes its place", container, answers{holds("EXPIRED"), ok, holds("FINISHED")}, container, "", []string{status, create, status}},
-		"failed meanwhile":   {"so it does of one that failed", container, answers{holds("ERROR"), ok, holds("FINISHED")}, container, "", []string{status, create, status}},
-		"gone":               {"or that Instagram has forgotten", container, answers{problem(400, 100, 33), ok, holds("FINISHED")}, container, "", []string{status, create, status}},
-		"not ours":           {"a checkpoint of another kind is none", "upload:" + container, answers{ok, holds("FINISHED")}, container, "", []string{create, status}},
-		"nonsense":           {"nor is what is no id", "items:../me", answers{ok, holds("FINISHED")}, container, "", []string{create, status}},
+		"made":               {"a container that is ready can be published", "", answers{ok, containerState("FINISHED")}, container, "", []string{create, status}},
+		"used again":         {"one that is still good needs no other", container, answers{containerState("FINISHED")}, container, "", []string{status}},
+		"published":          {"what is visible is not made again, nor published", container, answers{containerState("PUBLISHED")}, container, platforms.ClassDuplicate, []string{status}},
+		"expired":            {"a new one takes its place", container, answers{containerState("EXPIRED"), ok, containerState("FINISHED")}, container, "", []string{status, create, status}},
+		"failed meanwhile":   {"so it does of one that failed", container, answers{containerState("ERROR"), ok, containerState("FINISHED")}, container, "", []string{status, create, status}},
+		"gone":               {"or that Instagram has forgotten", container, answers{problem(400, 100, 33), ok, containerState("FINISHED")}, container, "", []string{status, create, status}},
+		"not ours":           {"a checkpoint of another kind is none", "upload:" + container, answers{ok, containerState("FINISHED")}, container, "", []string{create, status}},
+		"nonsense":           {"nor is what is no id", "items:../me", answers{ok, containerState("FINISHED")}, container, "", []string{create, status}},
 		"cannot be asked":    {"without an answer it may be published", container, answers{says(503, ``)}, "", platforms.ClassTransient, []string{status}},
-		"odd state":          {"a state that nobody knows is no leave to go on", container, answers{holds("LATER")}, "", platforms.ClassUnknown, []string{status}},
-		"failed once":        {"another container may do", "", answers{ok, broke("2207053"), ok, holds("FINISHED")}, container, "", []string{create, status, create, status}},
+		"odd state":          {"a state that nobody knows is no leave to go on", container, answers{containerState("LATER")}, "", platforms.ClassUnknown, []string{status}},
+		"failed once":        {"another container may do", "", answers{ok, broke("2207053"), ok, containerState("FINISHED")}, container, "", []string{create, status, create, status}},
 		"failed twice":       {"it passes, but not at once", "", answers{ok, broke("2207053"), ok, broke("2207053")}, "", platforms.ClassTransient, []string{create, status, create, status}},
 		"failed, unknown":    {"nor is it tried for ever", "", answers{ok, broke("FAILED"), ok, broke("FAILED")}, "", platforms.ClassPermanent, []string{create, status, create, status}},
 		"failed for good":    {"another container would not do either", "", answers{ok, broke("2207026")}, "", platforms.ClassPermanent, []string{create, status}},
 		"blocked":            {"nor for an account that is to be left alone", "", answers{ok, broke("2207051")}, "", platforms.ClassQuota, []string{create, status}},
-		"expired at once":    {"what lapses while it is waited for is made again", "", answers{ok, holds("EXPIRED"), ok, holds("FINISHED")}, container, "", []string{create, status, create, status}},
-		"not fetched once":   {"the way to the store may mend", "", answers{problem(400, 9004, 2207052), ok, holds("FINISHED")}, container, "", []string{create, create, status}},
+		"expired at once":    {"what lapses while it is waited for is made again", "", answers{ok, containerState("EXPIRED"), ok, containerState("FINISHED")}, container, "", []string{create, status, create, status}},
+		"not fetched once":   {"the way to the store may mend", "", answers{problem(400, 9004, 2207052), ok, containerState("FINISHED")}, container, "", []string{create, create, status}},
 		"not fetched":        {"Instagram fails at times to fetch what it can reach", "", answers{problem(400, 9004, 2207052)}, "", platforms.ClassTransient, []string{create, create, create}},
-		"unread":             {"what was just made is there, whatever Instagram says of it", "", answers{ok, problem(400, 100, 33), holds("FINISHED")}, container, "", []string{create, status, status}},
+		"unread":             {"what was just made is there, whatever Instagram says of it", "", answers{ok, problem(400, 100, 33), containerState("FINISHED")}, container, "", []string{create, status, status}},
 		"refused":            {"the content is at fault", "", answers{problem(400, 100, 0)}, "", platforms.ClassPermanent, []string{create}},
 		"dead token":         {"a person must connect again", "", answers{problem(400, 190, 0)}, "", platforms.ClassReconnect, []string{create}},
 		"outage":             {"an outage passes", "", answers{says(502, ``)}, "", platforms.ClassTransient, []string{create}},
@@ -139,7 +139,7 @@ func TestForms(t *testing.T) {
 			p, server := newInstagram(t, func(w http.ResponseWriter, r *http.Request) {
 				switch {
 				case r.Method == http.MethodGet:
-					holds("FINISHED")(w, r)
+					containerState("FINISHED")(w, r)
 				case strings.HasPrefix(r.URL.Path, "/rupload/"):
 					says(200, `{"success":true}`)(w, r)
 				default:
@@ -178,7 +178,7 @@ func carousels(states map[string]string) http.HandlerFunc {
 		if state == "" {
 			state = "FINISHED"
 		}
-		holds(state)(w, r)
+		containerState(state)(w, r)
 	}
 }
 
@@ -204,7 +204,7 @@ func TestCarousel(t *testing.T) {
 			p, server := newInstagram(t, carousels(tc.states))
 			kept := &diary{}
 			job := jobFor("hello", "", picture("a"), picture("b"), picture("c"))
-			job.Checkpoint, job.StoreCheckpoint = tc.earlier, kept.keep
+			job.Checkpoint, job.StoreCheckpoint = tc.earlier, kept.save
 			got, err := p.Prepare(t.Context(), job)
 			if err != nil || got != tc.want {
 				t.Fatalf("%s: got %q, %v", tc.reason, got, err)
@@ -302,13 +302,13 @@ func TestFilesThatCannotBeSent(t *testing.T) {
 }
 
 func TestPrepareGivesUp(t *testing.T) {
-	server := recorder.Start(t, inTurn(answers{made(container), holds("IN_PROGRESS")}))
+	server := recorder.Start(t, inTurn(answers{made(container), containerState("IN_PROGRESS")}))
 	p := New(Config{Config: platforms.Config{APIURL: server.URL}}, transport.New(transport.Options{}))
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	job, kept := jobFor("hello", "", film("a.mp4")), &diary{}
 	job.StoreCheckpoint = func(ctx context.Context, checkpoint, secret string) error {
-		if err := kept.keep(ctx, checkpoint, secret); err != nil || len(kept.notes) == 2 {
+		if err := kept.save(ctx, checkpoint, secret); err != nil || len(kept.notes) == 2 {
 			cancel()
 		}
 		return nil

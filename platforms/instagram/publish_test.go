@@ -71,9 +71,9 @@ func TestVerdicts(t *testing.T) {
 		refuses("duplicate", "an earlier call may have done it", problem(400, 506, 0), platforms.ClassDuplicate).Unproven(),
 		refuses("dead token", "nothing renews a dead token", problem(400, 190, 463), platforms.ClassReconnect),
 		refuses("permission", "a person must grant it", problem(403, 10, 0), platforms.ClassReconnect),
-		refuses("account lost", "the token does not reach the account any more", lost, platforms.ClassReconnect).WithState(holds("FINISHED")),
+		refuses("account lost", "the token does not reach the account any more", lost, platforms.ClassReconnect).WithState(containerState("FINISHED")),
 		refuses("lost, and published", "the same of what is published is no refusal",
-			lost, platforms.ClassReconnect).Unproven().WithState(holds("PUBLISHED")),
+			lost, platforms.ClassReconnect).Unproven().WithState(containerState("PUBLISHED")),
 		refuses("app blocked", "a block of the app is no matter of the account", blocked, platforms.ClassQuota).OfTheApp().Waiting(time.Hour),
 		refuses("limit", "without a time, calling soon would prolong it",
 			problem(403, 4, 0), platforms.ClassRateLimited).OfTheApp().Waiting(5*time.Minute),
@@ -81,19 +81,19 @@ func TestVerdicts(t *testing.T) {
 		refuses("quota", "so many posts in 24 hours, and no more", problem(400, 9, 2207042), platforms.ClassQuota).Waiting(time.Hour),
 		refuses("spam", "the account is to be left alone for hours", problem(400, 4, 2207051), platforms.ClassQuota).Waiting(time.Hour),
 		refuses("restricted", "a person must act on Instagram", problem(400, 25, 2207050), platforms.ClassRestricted).Waiting(time.Hour),
-		refuses("invalid", "content that is refused is never sent again unchanged", invalid, platforms.ClassPermanent).WithState(holds("FINISHED")),
-		refuses("invalid, published", "unless it is published already", invalid, platforms.ClassPermanent).Unproven().WithState(holds("PUBLISHED")),
-		refuses("invalid, expired", "another container mends it", invalid, platforms.ClassTransient).WithState(holds("EXPIRED")),
+		refuses("invalid", "content that is refused is never sent again unchanged", invalid, platforms.ClassPermanent).WithState(containerState("FINISHED")),
+		refuses("invalid, published", "unless it is published already", invalid, platforms.ClassPermanent).Unproven().WithState(containerState("PUBLISHED")),
+		refuses("invalid, expired", "another container mends it", invalid, platforms.ClassTransient).WithState(containerState("EXPIRED")),
 		refuses("invalid, and no answer", "what it says of what is published is documented nowhere",
-			invalid, platforms.ClassPermanent).Unproven().WithState(holds("oops")),
-		refuses("not ready", "that passes", problem(400, 9007, 2207027), platforms.ClassTransient).WithState(holds("IN_PROGRESS")),
-		refuses("not found yet", "so does that it is not found", notFound, platforms.ClassTransient).WithState(holds("FINISHED")),
+			invalid, platforms.ClassPermanent).Unproven().WithState(containerState("oops")),
+		refuses("not ready", "that passes", problem(400, 9007, 2207027), platforms.ClassTransient).WithState(containerState("IN_PROGRESS")),
+		refuses("not found yet", "so does that it is not found", notFound, platforms.ClassTransient).WithState(containerState("FINISHED")),
 		refuses("not found, published", "which is also the answer for what is published",
-			notFound, platforms.ClassTransient).Unproven().WithState(holds("PUBLISHED")),
+			notFound, platforms.ClassTransient).Unproven().WithState(containerState("PUBLISHED")),
 		refuses("not found, and no answer", "without the container's word nothing is known",
-			notFound, platforms.ClassTransient).Unproven().WithState(holds("oops")),
+			notFound, platforms.ClassTransient).Unproven().WithState(containerState("oops")),
 		refuses("media not found, and gone", "a new container takes its place",
-			problem(400, 24, 2207006), platforms.ClassTransient).WithState(holds("EXPIRED")))
+			problem(400, 24, 2207006), platforms.ClassTransient).WithState(containerState("EXPIRED")))
 }
 
 func TestPublishNeedsAContainer(t *testing.T) {
@@ -143,7 +143,7 @@ func TestUpload(t *testing.T) {
 	)
 	whole, waiting := []string{"upload:" + container, container}, []string{"upload:" + container}
 	ok, taken := made(container), says(200, `{"success":true}`)
-	progress, finished := holds("IN_PROGRESS"), holds("FINISHED")
+	progress, finished := containerState("IN_PROGRESS"), containerState("FINISHED")
 	trouble := debug(500, "ProcessingFailedError", true)
 	tests := map[string]struct {
 		reason, earlier string
@@ -169,7 +169,7 @@ func TestUpload(t *testing.T) {
 		"not taken":          {"nor is a success that says so", "", answers{ok, says(200, `{"success":false}`)}, platforms.ClassUnknown, []string{makes, sends}, waiting},
 		"after a crash":      {"the container that waits is filled", waiting[0], answers{progress, taken, finished}, "", []string{asks, sends, asks}, nil},
 		"crash after bytes":  {"they had arrived", waiting[0], answers{finished, finished}, "", []string{asks, asks}, nil},
-		"lapsed":             {"a new one takes its place", waiting[0], answers{holds("EXPIRED"), holds("EXPIRED"), ok, taken, finished}, "", []string{asks, asks, makes, sends, asks}, whole},
+		"lapsed":             {"a new one takes its place", waiting[0], answers{containerState("EXPIRED"), containerState("EXPIRED"), ok, taken, finished}, "", []string{asks, asks, makes, sends, asks}, whole},
 		"waits for nothing":  {"so it does if nothing can be told of the old one", waiting[0], answers{progress, debug(400, "AlreadyUploadedError", false), ok, taken, finished}, "", []string{asks, sends, makes, sends, asks}, whole},
 		"trouble, then":      {"the container still waits", waiting[0], answers{progress, trouble, progress, trouble}, platforms.ClassTransient, []string{asks, sends, asks, sends}, nil},
 		"unknown, after":     {"without an answer nothing is sent", waiting[0], answers{says(502, ``)}, platforms.ClassTransient, []string{asks}, nil},
@@ -182,7 +182,7 @@ func TestUpload(t *testing.T) {
 			p, server := newInstagram(t, inTurn(tc.answers))
 			kept := &diary{}
 			job := jobFor("hello", linked, film("film"))
-			job.Checkpoint, job.StoreCheckpoint = tc.earlier, kept.keep
+			job.Checkpoint, job.StoreCheckpoint = tc.earlier, kept.save
 			got, err := p.Prepare(t.Context(), job)
 			if (got == container) != (tc.class == "") || class(err) != tc.class {
 				t.Errorf("%s: got %q, %v", tc.reason, got, err)
@@ -210,7 +210,7 @@ func TestUploadHeaders(t *testing.T) {
 	p, _ := newInstagram(t, inTurn(answers{made(container), func(w http.ResponseWriter, r *http.Request) {
 		told <- r.Header.Clone()
 		says(200, `{"success":true}`)(w, r)
-	}, holds("FINISHED")}))
+	}, containerState("FINISHED")}))
 	job := jobFor("hello", linked, film("film"))
 	if _, err := p.Prepare(t.Context(), job); err != nil {
 		t.Fatal(err)

@@ -47,12 +47,12 @@ func TestLookup(t *testing.T) {
 	}{
 		"published": {
 			"the container says that it is, and the list which",
-			answers{holds("PUBLISHED"), list(post(t, "2", "other", noon.Add(time.Minute)), text)},
+			answers{containerState("PUBLISHED"), list(post(t, "2", "other", noon.Add(time.Minute)), text)},
 			false, found,
 		},
-		"finished":     {"what is ready is not published", answers{holds("FINISHED")}, false, proof},
-		"error":        {"what failed never will be", answers{holds("ERROR")}, false, proof},
-		"expired":      {"nor what Threads has dropped unpublished", answers{holds("EXPIRED")}, false, proof},
+		"finished":     {"what is ready is not published", answers{containerState("FINISHED")}, false, proof},
+		"error":        {"what failed never will be", answers{containerState("ERROR")}, false, proof},
+		"expired":      {"nor what Threads has dropped unpublished", answers{containerState("EXPIRED")}, false, proof},
 		"no container": {"a list that does not show it proves nothing", answers{list()}, true, platforms.LookupResult{}},
 		"reply": {
 			"what a job publishes answers nobody",

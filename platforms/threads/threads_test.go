@@ -60,8 +60,8 @@ func problem(status, code, subcode int, transient bool) http.HandlerFunc {
 	return says(status, fmt.Sprintf(`{"error":{"message":"token access","type":"THApiException","code":%d,"error_subcode":%d,"is_transient":%t}}`, code, subcode, transient))
 }
 
-// holds responds with the container's state.
-func holds(state string) http.HandlerFunc {
+// containerState responds with the container's state.
+func containerState(state string) http.HandlerFunc {
 	return says(200, `{"status":"`+state+`","id":"`+container+`"}`)
 }
 
@@ -101,18 +101,18 @@ func TestVerdicts(t *testing.T) {
 		refuses("quota", "250 posts in 24 hours, and no more", problem(400, 9, 2207042, false), platforms.ClassQuota).Waiting(time.Hour),
 		refuses("spam", "the account is to be left alone for hours", problem(400, 4, 2207051, false), platforms.ClassQuota).Waiting(time.Hour),
 		refuses("restricted", "a person must act on Threads", problem(400, 100, 4279013, false), platforms.ClassRestricted).Waiting(time.Hour),
-		refuses("invalid", "content that is refused is never sent again unchanged", invalid, platforms.ClassPermanent).WithState(holds("FINISHED")),
-		refuses("invalid, published", "unless it is published already", invalid, platforms.ClassPermanent).Unproven().WithState(holds("PUBLISHED")),
-		refuses("invalid, expired", "another container mends it", invalid, platforms.ClassTransient).WithState(holds("EXPIRED")),
+		refuses("invalid", "content that is refused is never sent again unchanged", invalid, platforms.ClassPermanent).WithState(containerState("FINISHED")),
+		refuses("invalid, published", "unless it is published already", invalid, platforms.ClassPermanent).Unproven().WithState(containerState("PUBLISHED")),
+		refuses("invalid, expired", "another container mends it", invalid, platforms.ClassTransient).WithState(containerState("EXPIRED")),
 		refuses("invalid, and no answer", "an earlier call may have published it, and the container cannot tell",
-			invalid, platforms.ClassPermanent).Unproven().WithState(holds("oops")),
+			invalid, platforms.ClassPermanent).Unproven().WithState(containerState("oops")),
 		refuses("parts lost", "the next container is made with new parts",
-			problem(400, 100, 4279004, false), platforms.ClassTransient).WithState(holds("EXPIRED")),
-		refuses("not found yet", "code 24 passes", notFound, platforms.ClassTransient).WithState(holds("FINISHED")),
+			problem(400, 100, 4279004, false), platforms.ClassTransient).WithState(containerState("EXPIRED")),
+		refuses("not found yet", "code 24 passes", notFound, platforms.ClassTransient).WithState(containerState("FINISHED")),
 		refuses("not found, published", "code 24 is also the answer for what is published",
-			notFound, platforms.ClassTransient).Unproven().WithState(holds("PUBLISHED")),
+			notFound, platforms.ClassTransient).Unproven().WithState(containerState("PUBLISHED")),
 		refuses("not found, and no answer", "without the container's word nothing is known",
-			notFound, platforms.ClassTransient).Unproven().WithState(holds("oops")))
+			notFound, platforms.ClassTransient).Unproven().WithState(containerState("oops")))
 }
 
 // TestStuck makes Threads refuse to publish a container that it reports as finished. The call is retried for a minute,
@@ -121,7 +121,7 @@ func TestStuck(t *testing.T) {
 	p, server := newThreads(t, func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case r.Method == http.MethodGet:
-			holds("FINISHED")(w, r)
+			containerState("FINISHED")(w, r)
 		case strings.HasSuffix(r.URL.Path, "threads_publish"):
 			problem(400, 24, 4279009, false)(w, r)
 		default:
@@ -162,12 +162,12 @@ func TestPrepare(t *testing.T) {
 		class           platforms.Class
 		asked           []string
 	}{
-		"made":              {"a container that is ready can be published", "", inTurn(answers{made, holds("FINISHED")}), container, "", []string{create, status}},
+		"made":              {"a container that is ready can be published", "", inTurn(answers{made, containerState("FINISHED")}), container, "", []string{create, status}},
 		"account lost":      {"a token that does not reach the account any more needs a person", "", problem(400, 100, 33, false), "", platforms.ClassReconnect, []string{create}},
-		"failed once":       {"another container may do", "", inTurn(answers{made, holds("ERROR"), made, holds("FINISHED")}), container, "", []string{create, status, create, status}},
-		"failed twice":      {"not for ever", "", inTurn(answers{made, holds("ERROR"), made, holds("ERROR")}), "", platforms.ClassPermanent, []string{create, status, create, status}},
+		"failed once":       {"another container may do", "", inTurn(answers{made, containerState("ERROR"), made, containerState("FINISHED")}), container, "", []string{create, status, create, status}},
+		"failed twice":      {"not for ever", "", inTurn(answers{made, containerState("ERROR"), made, containerState("ERROR")}), "", platforms.ClassPermanent, []string{create, status, create, status}},
 		"not fetched":       {"it passes, but not at once", "", problem(400, 9004, 2207052, false), "", platforms.ClassTransient, []string{create, create, create}},
-		"video not fetched": {"so it may where Threads fetches later", "", inTurn(answers{made, says(200, `{"id":"`+container+`","status":"ERROR","error_message":"FAILED_DOWNLOADING_VIDEO"}`), made, holds("FINISHED")}), container, "", []string{create, status, create, status}},
+		"video not fetched": {"so it may where Threads fetches later", "", inTurn(answers{made, says(200, `{"id":"`+container+`","status":"ERROR","error_message":"FAILED_DOWNLOADING_VIDEO"}`), made, containerState("FINISHED")}), container, "", []string{create, status, create, status}},
 		"refused":           {"the content is at fault", "", problem(400, 100, 0, false), "", platforms.ClassPermanent, []string{create}},
 		"limited":           {"a limit passes", "", problem(403, 4, 0, true), "", platforms.ClassRateLimited, []string{create}},
 	}
@@ -193,7 +193,7 @@ func TestPrepare(t *testing.T) {
 
 func TestPrepareSendsTheText(t *testing.T) {
 	const text = "Fish & <chips> \"now\" 🐟\nline two"
-	p, server := newThreads(t, inTurn(answers{says(200, `{"id":"`+container+`"}`), holds("FINISHED")}))
+	p, server := newThreads(t, inTurn(answers{says(200, `{"id":"`+container+`"}`), containerState("FINISHED")}))
 	job := jobFor(text)
 	job.Checkpoint = ""
 	if _, err := p.Prepare(t.Context(), job); err != nil {
@@ -241,10 +241,10 @@ func TestPrepareGoesOn(t *testing.T) {
 				did = append(did, "GET "+strings.TrimPrefix(r.URL.Path, "/v1.0/"))
 				asked++
 				if asked > cuts {
-					holds("FINISHED")(w, r)
+					containerState("FINISHED")(w, r)
 					return
 				}
-				holds("IN_PROGRESS")(w, r)
+				containerState("IN_PROGRESS")(w, r)
 				cut()
 			})
 			job := jobFor("hello")
@@ -295,7 +295,7 @@ func parts(refusals int, form func() url.Values, made *[]string) http.HandlerFun
 	created := 0
 	return func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodPost {
-			holds("FINISHED")(w, r)
+			containerState("FINISHED")(w, r)
 			return
 		}
 		children := form().Get("children")
