@@ -84,13 +84,13 @@ func (r reply) differs(fact any) string {
 		name, value, _ := strings.Cut(text, ": ")
 		m = []string{text, name, "=", value}
 	}
-	if got := r.shown(m[1]); !holds(got, m[2], m[3]) {
+	if got := r.shown(m[1]); !matches(got, m[2], m[3]) {
 		return fmt.Sprintf("want %s, not %q", text, got)
 	}
 	return ""
 }
 
-func holds(got, operator, want string) bool {
+func matches(got, operator, want string) bool {
 	switch operator {
 	case "=":
 		return got == want || want == "*" && got != ""

@@ -92,7 +92,7 @@ func TestTokenFaultsOnRefresh(t *testing.T) {
 func TestDelayActsThoughTheClientHasGone(t *testing.T) {
 	b := start(t, "")
 	b.fault(`{"platform":"x","operation":"publish","kind":"delay","delay_ms":5000,"times":1}`)
-	b.leave(http.MethodPost, b.http.URL+"/x/2/tweets", []byte(textBody("late")), "Authorization: Bearer "+demoAccess, "Content-Type: "+jsonType)
+	b.disconnect(http.MethodPost, b.http.URL+"/x/2/tweets", []byte(textBody("late")), "Authorization: Bearer "+demoAccess, "Content-Type: "+jsonType)
 	same(t, "posts during the delay", 0, len(b.texts()))
 	b.clock.Step(5 * time.Second)
 	b.http.Close() // waits for the handler

@@ -283,7 +283,7 @@ func TestTikTokDelayedChunkIsKept(t *testing.T) {
 	film := movie("isom", 720, 1280, 5*time.Second, 6_000_000)
 	r := b.startedOnTikTok(film)
 	b.fault(`{"platform":"tiktok","operation":"publish","kind":"delay","delay_ms":5000}`)
-	b.leave(http.MethodPut, r.text("data", "upload_url"), film, "Content-Type: video/mp4", contentRange(0, len(film), len(film)))
+	b.disconnect(http.MethodPut, r.text("data", "upload_url"), film, "Content-Type: video/mp4", contentRange(0, len(film), len(film)))
 	same(t, "posts during the delay", 0, len(b.posted("tiktok")))
 	b.clock.Step(5 * time.Second)
 	b.http.Close() // waits for the handler

@@ -62,8 +62,8 @@ func (b *box) transfer(method, address string, body io.Reader, headers ...string
 	return r
 }
 
-// leave sends a request and disconnects while it waits for a fault's delay.
-func (b *box) leave(method, address string, body []byte, headers ...string) {
+// disconnect sends a request and disconnects while it waits for a fault's delay.
+func (b *box) disconnect(method, address string, body []byte, headers ...string) {
 	b.t.Helper()
 	ctx, leave := context.WithCancel(b.t.Context())
 	req, gone := b.request(ctx, method, address, bytes.NewReader(body), headers...), make(chan error, 1)

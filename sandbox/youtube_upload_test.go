@@ -47,8 +47,8 @@ func (b *box) session(body string, size int) string {
 	return b.startOnYouTube(body, size).want(b.t, "the session", 200, "Location: *").header.Get("Location")
 }
 
-// askSession queries the progress of a session.
-func (b *box) askSession(session string, size int) reply {
+// queryProgress queries the progress of a session.
+func (b *box) queryProgress(session string, size int) reply {
 	b.t.Helper()
 	return b.transfer(http.MethodPut, session, http.NoBody, fmt.Sprintf("Content-Range: bytes */%d", size))
 }
@@ -123,7 +123,7 @@ func TestYouTubeChunks(t *testing.T) {
 	const unit, size = 256 << 10, 1_000_000
 	film := movie("isom", 1920, 1080, 42*time.Second, size)
 	session := b.session(plainVideo, size)
-	b.askSession(session, size).want(t, "an empty session", 308, "Range: ", "Location: ")
+	b.queryProgress(session, size).want(t, "an empty session", 308, "Range: ", "Location: ")
 	for _, s := range []struct {
 		why                string
 		first, end, status int
@@ -141,10 +141,10 @@ func TestYouTubeChunks(t *testing.T) {
 			r.want(t, s.why, "Range: "+s.stored)
 		}
 		if s.status != 200 {
-			b.askSession(session, size).want(t, s.why+": the progress", 308, "Range: "+s.stored)
+			b.queryProgress(session, size).want(t, s.why+": the progress", 308, "Range: "+s.stored)
 		}
 	}
-	done := b.askSession(session, size)
+	done := b.queryProgress(session, size)
 	id := done.text("id")
 	done.want(t, "a completed session", 200, "kind=youtube#video", "status.uploadStatus=uploaded", "snippet.title=Release 1.4")
 	ignoreDetail := cmp.FilterPath(func(p cmp.Path) bool {
@@ -184,7 +184,7 @@ func TestYouTubeSessionRefusals(t *testing.T) {
 		b.transfer(http.MethodPut, tt.address, bytes.NewReader(shortFilm[:tt.bytes]), headers...).want(t, tt.why, tt.want...)
 	}
 	b.clock.Step(7 * 24 * time.Hour)
-	b.askSession(session, len(shortFilm)).want(t, "a session expires after a week", 410)
+	b.queryProgress(session, len(shortFilm)).want(t, "a session expires after a week", 410)
 	same(t, "posts", 0, len(b.posted("youtube")))
 }
 

@@ -123,7 +123,7 @@ func (r *run) mutatePackage(ctx context.Context, dir string) (err error) {
 		if number == 0 || p.notBuilt[number] {
 			continue
 		}
-		r.count(m, became[number])
+		r.record(m, became[number])
 	}
 	fmt.Printf("%s: %d changes, %d not noticed and explained, %d not noticed and not explained\n",
 		dir, r.viable-viable, r.explained-explained, r.unexplained-unexplained)
@@ -198,8 +198,8 @@ func try(ctx context.Context, suites []*suite, number int) result {
 	return survived
 }
 
-// count counts a mutant. It prints the mutant if it survived without an explanation.
-func (r *run) count(m *mutant, became result) {
+// record counts a mutant. It prints the mutant if it survived without an explanation.
+func (r *run) record(m *mutant, became result) {
 	r.viable++
 	switch {
 	case became == noticed:

@@ -222,7 +222,7 @@ func postCount(n int) string {
 	if n == 1 {
 		return "1 post"
 	}
-	return count(n, " posts")
+	return withUnit(n, " posts")
 }
 
-func count(n int, unit string) string { return strconv.Itoa(n) + unit }
+func withUnit(n int, unit string) string { return strconv.Itoa(n) + unit }

@@ -176,9 +176,9 @@ func ago(now, at time.Time) string {
 	case d < time.Minute:
 		return d.Truncate(time.Second).String()
 	case d < time.Hour:
-		return count(int(d/time.Minute), "m")
+		return withUnit(int(d/time.Minute), "m")
 	case d < 24*time.Hour:
-		return count(int(d/time.Hour), "h")
+		return withUnit(int(d/time.Hour), "h")
 	case at.Year() == now.Year():
 		return at.Format("Jan 2")
 	default:

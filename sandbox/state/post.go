@@ -165,7 +165,7 @@ func (a *account) checkQuota(now time.Time) error {
 	if quota == nil {
 		return nil
 	}
-	counted := a.counted(now)
+	counted := a.postsInWindow(now)
 	if len(counted) < *quota {
 		return nil
 	}
@@ -176,8 +176,8 @@ func (a *account) checkQuota(now time.Time) error {
 	return &QuotaError{Quota: *quota, Resets: resets}
 }
 
-// counted returns the posts within the window that count against the quota, oldest first.
-func (a *account) counted(now time.Time) []*Post {
+// postsInWindow returns the posts within the window that count against the quota, oldest first.
+func (a *account) postsInWindow(now time.Time) []*Post {
 	since := now.Add(-QuotaWindow)
 	first := sort.Search(len(a.posts), func(i int) bool { return a.posts[i].CreatedAt().After(since) })
 	return slices.DeleteFunc(slices.Clone(a.posts[first:]), func(post *Post) bool { return post.Free })
@@ -188,7 +188,7 @@ func (s *Store) QuotaUsed(key Key) int {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	if a := s.accounts[key]; a != nil {
-		return len(a.counted(s.clock.Now()))
+		return len(a.postsInWindow(s.clock.Now()))
 	}
 	return 0
 }

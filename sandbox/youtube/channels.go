@@ -45,12 +45,12 @@ func (p *Platform) channels(w http.ResponseWriter, r *faults.Request) {
 	writeJSON(w, http.StatusOK, map[string]any{
 		"kind": "youtube#channelListResponse", "etag": etag("list", account),
 		"pageInfo": map[string]int{"totalResults": 1, "resultsPerPage": 5},
-		"items":    []any{p.channel(account, r, askedOf(query))},
+		"items":    []any{p.channel(account, r, requestedParts(query))},
 	})
 }
 
-// askedOf returns the requested parts.
-func askedOf(query url.Values) []string { return strings.Split(query.Get("part"), ",") }
+// requestedParts returns the requested parts.
+func requestedParts(query url.Values) []string { return strings.Split(query.Get("part"), ",") }
 
 // checkParameters rejects unknown parameters and parts. Parts may be separated by commas, or the parameter may be
 // repeated.
@@ -67,7 +67,7 @@ func checkParameters(query url.Values, known, parts []string) *problem {
 	if query.Get("part") == "" {
 		return badParameter("missingRequiredParameter", "part", "Required parameter: part")
 	}
-	for _, name := range askedOf(query) {
+	for _, name := range requestedParts(query) {
 		if !slices.Contains(parts, name) {
 			return badParameter("unknownPart", "part", name)
 		}

@@ -45,7 +45,7 @@ func (p *Platform) playlistItems(w http.ResponseWriter, r *faults.Request) {
 	}
 	items := []map[string]any{}
 	for _, post := range posts {
-		items = append(items, p.item(post, query.Get("playlistId"), r, askedOf(query)))
+		items = append(items, p.item(post, query.Get("playlistId"), r, requestedParts(query)))
 	}
 	out := map[string]any{
 		"kind": "youtube#playlistItemListResponse", "etag": etag("items", account), "items": items,

@@ -160,7 +160,7 @@ func (p *Platform) readParts(r *faults.Request, kind string) (detail, *problem) 
 	if query.Get("uploadType") != kind {
 		return detail{}, badParameter("invalidParameter", "uploadType", "The sandbox simulates resumable and multipart uploads only.")
 	}
-	return detail{Parts: askedOf(query)}, nil
+	return detail{Parts: requestedParts(query)}, nil
 }
 
 // readVideo reads the metadata of a video. A lenient sandbox ignores fields that are not simulated.

@@ -40,7 +40,7 @@ func (p *Platform) videos(w http.ResponseWriter, r *faults.Request) {
 	for _, id := range ids {
 		post, ok := p.Store.Post(Name, id)
 		if ok && (post.AccountID == account.ID || post.Privacy != "private") {
-			items = append(items, p.video(account, post, r, askedOf(query)))
+			items = append(items, p.video(account, post, r, requestedParts(query)))
 		}
 	}
 	writeJSON(w, http.StatusOK, map[string]any{

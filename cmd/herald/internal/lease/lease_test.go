@@ -57,10 +57,10 @@ func (l *memoryLock) Update(_ context.Context, record resourcelock.LeaderElectio
 func (l *memoryLock) put(by string, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.record, l.err = held(by), err
+	l.record, l.err = holderRecord(by), err
 }
 
-func held(by string) resourcelock.LeaderElectionRecord {
+func holderRecord(by string) resourcelock.LeaderElectionRecord {
 	return resourcelock.LeaderElectionRecord{HolderIdentity: by, LeaseDurationSeconds: 60}
 }
 
@@ -77,7 +77,7 @@ func TestLeaseOutlived(t *testing.T) {
 		"Late":     {"the election may still be ending the process", nil, lasts + overdue, false},
 		"Outlived": {"the election hangs, and another manager leads", nil, lasts + overdue + time.Second, true},
 		"Ended": {"the election gave the lease back", func(t *testing.T, l *Lock, _ *memoryLock) {
-			must.Succeed(t, l.Update(t.Context(), held("")))
+			must.Succeed(t, l.Update(t.Context(), holderRecord("")))
 		}, time.Hour, false},
 		"Released": {"a process that stops gave its lease back", func(t *testing.T, l *Lock, _ *memoryLock) {
 			must.Succeed(t, l.Release(t.Context()))
@@ -91,20 +91,20 @@ func TestLeaseOutlived(t *testing.T) {
 		"NotRenewed": {"a write that failed renews nothing", func(t *testing.T, l *Lock, m *memoryLock) {
 			l.clock.(*clocktesting.FakeClock).Step(lasts)
 			m.err = errors.New("away")
-			if err := l.Update(t.Context(), held("us")); err == nil {
+			if err := l.Update(t.Context(), holderRecord("us")); err == nil {
 				t.Fatal("the lock hides that its write failed")
 			}
 		}, overdue + time.Second, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			fake, memory := clocktesting.NewFakeClock(time.Now()), &memoryLock{record: held("us")}
+			fake, memory := clocktesting.NewFakeClock(time.Now()), &memoryLock{record: holderRecord("us")}
 			lock := &Lock{Interface: memory, duration: lasts, renewDeadline: time.Hour, stop: func() {}, clock: fake, watch: func(context.Context) (watch.Interface, error) {
 				return nil, errors.New("cannot be watched")
 			}}
 			if err := lock.Check(nil); err != nil {
 				t.Fatalf("a process that waits for the lease is well: %v", err)
 			}
-			must.Succeed(t, lock.Update(t.Context(), held("us")))
+			must.Succeed(t, lock.Update(t.Context(), holderRecord("us")))
 			if tc.then != nil {
 				tc.then(t, lock, memory)
 			}
@@ -155,7 +155,7 @@ func TestWaiting(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				memory, changes := &memoryLock{record: held("them")}, watch.NewFake()
+				memory, changes := &memoryLock{record: holderRecord("them")}, watch.NewFake()
 				lock := &Lock{Interface: memory, duration: lasts, renewDeadline: time.Hour, stop: func() {}, clock: clock.RealClock{}, watch: func(context.Context) (watch.Interface, error) {
 					return changes, tc.refuse
 				}}
@@ -189,7 +189,7 @@ func TestLost(t *testing.T) {
 		}, true},
 		"BackInTime": {"it answers again", func(t *testing.T, l *Lock, _ *memoryLock) {
 			time.Sleep(patience - time.Second) //nolint:forbidigo // in a bubble of synctest
-			_ = l.Update(t.Context(), held("us"))
+			_ = l.Update(t.Context(), holderRecord("us"))
 			time.Sleep(patience - time.Second) //nolint:forbidigo // in a bubble of synctest
 		}, false},
 		"TakenOver": {"another process leads, since somebody deleted the lease", func(t *testing.T, l *Lock, m *memoryLock) {
@@ -199,7 +199,7 @@ func TestLost(t *testing.T) {
 		}, true},
 		"Late": {"a renewal was under way, and is stored after it has given up", func(t *testing.T, l *Lock, m *memoryLock) {
 			m.slow = patience + time.Second
-			_ = l.Update(t.Context(), held("us"))
+			_ = l.Update(t.Context(), holderRecord("us"))
 			m.slow = 0
 			if err := l.Check(nil); err != nil {
 				t.Errorf("a process that ends is not killed: %v", err)
@@ -215,12 +215,12 @@ func TestLost(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				memory, stops := &memoryLock{record: held("")}, 0
+				memory, stops := &memoryLock{record: holderRecord("")}, 0
 				lock := &Lock{
 					Interface: memory, duration: lasts, renewDeadline: patience, clock: clock.RealClock{}, stop: func() { stops++ },
 					watch: func(context.Context) (watch.Interface, error) { return nil, errors.New("cannot be watched") },
 				}
-				must.Succeed(t, lock.Update(t.Context(), held("us")))
+				must.Succeed(t, lock.Update(t.Context(), holderRecord("us")))
 				tc.then(t, lock, memory)
 				synctest.Wait()
 				if (stops == 1) != tc.stopped || lock.hasEnded() != (tc.stopped || name == "Released") {
@@ -233,7 +233,7 @@ func TestLost(t *testing.T) {
 				// another process.
 				writes := memory.writes
 				memory.put("them", nil)
-				if err := lock.Update(t.Context(), held("us")); err != nil || memory.writes != writes {
+				if err := lock.Update(t.Context(), holderRecord("us")); err != nil || memory.writes != writes {
 					t.Errorf("after the loss: %v, %d writes more", err, memory.writes-writes)
 				}
 				memory.err = errors.New("away")
@@ -250,7 +250,7 @@ func TestLost(t *testing.T) {
 
 // A write contains its own time; the election sets its time before the request.
 func TestTimesOfWrites(t *testing.T) {
-	fake, memory := clocktesting.NewFakeClock(time.Now()), &memoryLock{record: held("")}
+	fake, memory := clocktesting.NewFakeClock(time.Now()), &memoryLock{record: holderRecord("")}
 	lock := &Lock{Interface: memory, duration: lasts, renewDeadline: time.Hour, stop: func() {}, clock: fake}
 	for _, reason := range []string{"it is acquired", "it is renewed"} {
 		fake.Step(lasts)
@@ -277,11 +277,11 @@ func TestRelease(t *testing.T) {
 		holder string
 		writes int
 	}{
-		"Leader":   {"another process takes it at once, and this one writes nothing more", true, held("us"), nil, "", 1},
-		"Standby":  {"it has nothing to give back", false, held("them"), nil, "us", 1},
-		"Lost":     {"the lease is another's", true, held("them"), nil, "us", 1},
-		"APIAway":  {"what was not given back is still held", true, held("us"), errors.New("away"), "us", 1},
-		"GaveBack": {"somebody took it away by hand", true, held(""), nil, "us", 1},
+		"Leader":   {"another process takes it at once, and this one writes nothing more", true, holderRecord("us"), nil, "", 1},
+		"Standby":  {"it has nothing to give back", false, holderRecord("them"), nil, "us", 1},
+		"Lost":     {"the lease is another's", true, holderRecord("them"), nil, "us", 1},
+		"APIAway":  {"what was not given back is still held", true, holderRecord("us"), errors.New("away"), "us", 1},
+		"GaveBack": {"somebody took it away by hand", true, holderRecord(""), nil, "us", 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			memory := &memoryLock{record: tc.stored}
@@ -295,7 +295,7 @@ func TestRelease(t *testing.T) {
 			}
 			memory.err = nil
 			// The election renews until the process has exited.
-			must.Succeed(t, lock.Update(t.Context(), held("us")))
+			must.Succeed(t, lock.Update(t.Context(), holderRecord("us")))
 			if memory.record.HolderIdentity != tc.holder || memory.writes != tc.writes {
 				t.Errorf("%s: %q holds it after %d writes, want %q after %d", tc.reason, memory.record.HolderIdentity, memory.writes, tc.holder, tc.writes)
 			}
