@@ -60,8 +60,8 @@ func (d *door) lock() {
 	d.cut()
 }
 
-// hold closes open connections and accepts new ones without forwarding any data; false resumes forwarding.
-func (d *door) hold(on bool) {
+// stall closes open connections and accepts new ones without forwarding any data; false resumes forwarding.
+func (d *door) stall(on bool) {
 	d.mu.Lock()
 	d.holds = on
 	d.mu.Unlock()

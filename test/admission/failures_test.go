@@ -156,8 +156,8 @@ var _ = Describe("Without its webhook", func() {
 			func(_ context.Context, w *webhook) { w.door.unlock() }, 1, 1,
 		}),
 		Entry("it takes longer than its timeout", failure{
-			func(_ context.Context, w *webhook) { w.door.hold(true) },
-			func(_ context.Context, w *webhook) { w.door.hold(false) }, 1, 1,
+			func(_ context.Context, w *webhook) { w.door.stall(true) },
+			func(_ context.Context, w *webhook) { w.door.stall(false) }, 1, 1,
 		}),
 		Entry("its configuration is missing", failure{
 			func(ctx context.Context, w *webhook) {

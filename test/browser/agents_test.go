@@ -45,7 +45,7 @@ var _ = Describe("An agent", Ordered, func() {
 
 	AfterEach(func() {
 		if CurrentSpecReport().Failed() {
-			keep(page)
+			saveScreenshot(page)
 		}
 	})
 

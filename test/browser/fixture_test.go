@@ -225,8 +225,8 @@ func (f *fixture) listen(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "not now", http.StatusServiceUnavailable)
 		return
 	}
-	f.count(1)
-	defer f.count(-1)
+	f.addConnected(1)
+	defer f.addConnected(-1)
 	w.Header().Set("Content-Type", "text/event-stream")
 	Expect(http.NewResponseController(w).Flush()).To(Succeed())
 	for {
@@ -251,7 +251,7 @@ func (f *fixture) listened() int {
 	return f.listeners
 }
 
-func (f *fixture) count(change int) {
+func (f *fixture) addConnected(change int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.connected += change

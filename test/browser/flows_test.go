@@ -46,7 +46,7 @@ var _ = Describe("The web application", Ordered, ContinueOnFailure, func() {
 
 	AfterEach(func() {
 		if CurrentSpecReport().Failed() {
-			keep(page)
+			saveScreenshot(page)
 		}
 	})
 
@@ -185,11 +185,11 @@ var _ = Describe("The web application", Ordered, ContinueOnFailure, func() {
 	It("composes a post on an empty calendar day on a phone", func() {
 		day := time.Now().In(site.Zone).AddDate(0, 2, 0)
 		day = time.Date(day.Year(), day.Month(), 17, 0, 0, 0, 0, site.Zone)
-		must(page.Look(chrome.Phone))
-		DeferCleanup(func() { must(page.Look(chrome.Light)) })
+		must(page.SetLook(chrome.Phone))
+		DeferCleanup(func() { must(page.SetLook(chrome.Light)) })
 		must(page.Open(herald().Site() + "/teams/herald-demo/calendar?month=" + day.Format("2006-01")))
 		inEveryLook(page, "calendar-without-posts")
-		must(page.Look(chrome.Phone))
+		must(page.SetLook(chrome.Phone))
 		must(page.Get("link", "New post on "+day.Format("2 January")).Follow())
 		Expect(page.GetPart("DateTime", "Day and time").Value()).To(Equal(day.Format("2006-01-02") + "T10:00"))
 		Expect(page.Problems()).To(BeEmpty())

@@ -125,7 +125,7 @@ var _ = Describe("A keyboard user", func() {
 			page, site := signedInPage()
 			must(page.Open(site.URL + "/teams/herald-demo/" + path))
 			for _, look := range []chrome.Look{chrome.Light, chrome.Phone} {
-				must(page.Look(look))
+				must(page.SetLook(look))
 				walk(page, fmt.Sprintf("%q, %s", path, look.Name))
 			}
 		},

@@ -103,7 +103,7 @@ func expectGood(name, url, cookies string) {
 	var problems string
 	for range tries {
 		var row string
-		row, problems = judge(lighthouse(url, cookies))
+		row, problems = summarizeScores(lighthouse(url, cookies))
 		GinkgoWriter.Printf("%-24s%s\n", name, row)
 		if problems == "" {
 			return
@@ -112,8 +112,8 @@ func expectGood(name, url, cookies string) {
 	Expect(problems).To(BeEmpty(), name)
 }
 
-// judge returns the scores as a table row, and the categories below leastScore.
-func judge(s scores) (row, problems string) {
+// summarizeScores returns the scores as a table row, and the categories below leastScore.
+func summarizeScores(s scores) (row, problems string) {
 	GinkgoHelper()
 	for _, id := range []string{"performance", "accessibility", "best-practices", "seo"} {
 		category := s.Categories[id]

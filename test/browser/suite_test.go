@@ -107,7 +107,7 @@ func newPage(options chrome.Options) *chrome.Page {
 	DeferCleanup(func() {
 		defer page.Close()
 		if CurrentSpecReport().Failed() {
-			keep(page)
+			saveScreenshot(page)
 			return
 		}
 		Expect(page.Problems()).To(BeEmpty(), "what the page complained of")
@@ -115,8 +115,8 @@ func newPage(options chrome.Options) *chrome.Page {
 	return page
 }
 
-// keep saves a screenshot of the page after a failed spec.
-func keep(page *chrome.Page) {
+// saveScreenshot saves a screenshot of the page after a failed spec.
+func saveScreenshot(page *chrome.Page) {
 	picture, err := page.Screenshot()
 	if err != nil {
 		GinkgoWriter.Println("no picture of the failure:", err)
@@ -151,7 +151,7 @@ func slug(text string) string {
 func inEveryLook(page *chrome.Page, name string) {
 	GinkgoHelper()
 	for _, look := range chrome.Looks {
-		must(page.Look(look))
+		must(page.SetLook(look))
 		violations, err := page.Audit(axe)
 		must(err)
 		for _, violation := range violations {
@@ -166,7 +166,7 @@ func inEveryLook(page *chrome.Page, name string) {
 			must(save(filepath.Join(*screenshots, name+"-"+look.Name+".png"), picture))
 		}
 	}
-	must(page.Look(chrome.Light))
+	must(page.SetLook(chrome.Light))
 }
 
 // expectLight checks pageLimit for a page just opened with an empty cache, in a new tab or by OpenCold.

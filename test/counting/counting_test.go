@@ -78,7 +78,7 @@ func TestCounts(t *testing.T) {
 			t.Errorf("%s: %q: %v, others say %v", what, text, got, want)
 		}
 	}
-	for i, theirs := range ask(t, node, texts) {
+	for i, theirs := range runReference(t, node, texts) {
 		text := texts[i]
 		for what, pair := range map[string][2]int{
 			"length on X":              {limits[v1alpha1.PlatformX].CaptionLength(text), theirs.X},
@@ -136,8 +136,8 @@ func inCaption(limits map[v1alpha1.Platform]platforms.Capabilities, text string,
 	return n - most
 }
 
-// ask has the other implementations count the texts.
-func ask(t *testing.T, node string, texts []string) []answer {
+// runReference has the other implementations count the strings.
+func runReference(t *testing.T, node string, texts []string) []answer {
 	t.Helper()
 	var asked strings.Builder
 	encoder := json.NewEncoder(&asked)
@@ -284,7 +284,7 @@ func TestPage(t *testing.T) {
 	caption := func(platform v1alpha1.Platform, one string) func(n int) bool {
 		l := limits[platform]
 		return func(n int) bool {
-			return takes(l.MaxCaption, l.CaptionLength, l.CaptionProblem, strings.Repeat(one, n))
+			return accepts(l.MaxCaption, l.CaptionLength, l.CaptionProblem, strings.Repeat(one, n))
 		}
 	}
 	youtube := limits[v1alpha1.PlatformYouTube]
@@ -324,14 +324,14 @@ func TestPage(t *testing.T) {
 	}
 }
 
-// takes reports whether a text is within the limit and otherwise valid.
-func takes(most int, length func(string) int, problem func(string) string, text string) bool {
+// accepts reports whether a text is within the limit and otherwise valid.
+func accepts(most int, length func(string) int, problem func(string) string, text string) bool {
 	return length(text) <= most && (problem == nil || problem(text) == "")
 }
 
 func title(limits *platforms.Capabilities, one string) func(n int) bool {
 	return func(n int) bool {
-		return takes(limits.MaxTitle, limits.TitleLength, limits.TitleProblem, strings.Repeat(one, n))
+		return accepts(limits.MaxTitle, limits.TitleLength, limits.TitleProblem, strings.Repeat(one, n))
 	}
 }
 

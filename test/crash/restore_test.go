@@ -268,7 +268,7 @@ var _ = Describe("A restore drill", Serial, func() {
 		for _, object := range backup {
 			create(ctx, object)
 		}
-		m = takingOver(before).start()
+		m = withTakeover(before).start()
 		d.whole(ctx, tm)
 		Expect(clusterOf(ctx)).NotTo(Equal(before))
 		Eventually(func(g Gomega) {
@@ -311,8 +311,8 @@ func clusterOf(ctx context.Context) string {
 	return string(system.UID)
 }
 
-// takingOver returns this version with managers that take over the bucket of another cluster.
-func takingOver(from string) *version {
+// withTakeover returns this version with managers that take over the bucket of another cluster.
+func withTakeover(from string) *version {
 	GinkgoHelper()
 	config, err := os.ReadFile(inFolder(present.configuration))
 	Expect(err).NotTo(HaveOccurred())

@@ -88,8 +88,8 @@ func writeWithAddresses(name string) {
 	Expect(os.WriteFile(inFolder(name), data, 0o600)).To(Succeed())
 }
 
-// takesConfiguration returns an error if a version rejects its configuration file.
-func takesConfiguration(ctx context.Context, v *version) error {
+// checkConfiguration returns an error if a version rejects its configuration file.
+func checkConfiguration(ctx context.Context, v *version) error {
 	out, err := exec.CommandContext(ctx, inFolder(v.program), "config", "check", inFolder(v.configuration)).CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("%s does not take the configuration: %w: %s", v.name, err, out)
@@ -126,12 +126,12 @@ var _ = Describe("An upgrade", Ordered, Label("upgrade"), func() {
 		}
 		previous.name, previous.program, earlier = filepath.Base(build), filepath.Join(build, "herald"), filepath.Join(build, "crd")
 		both = withRemoved(earlier)
-		if takesConfiguration(ctx, previous) != nil {
+		if checkConfiguration(ctx, previous) != nil {
 			previous.configuration = "addresses.yaml"
 			writeWithAddresses(previous.configuration)
 		}
-		Expect(takesConfiguration(ctx, previous)).To(Succeed())
-		Expect(takesConfiguration(ctx, present)).To(Succeed())
+		Expect(checkConfiguration(ctx, previous)).To(Succeed())
+		Expect(checkConfiguration(ctx, present)).To(Succeed())
 		before = publishCallsEverywhere(ctx)
 		c = &campaign{sum: newTotals(), onto: []v1alpha1.Platform{v1alpha1.PlatformX}}
 		if long {

@@ -88,14 +88,14 @@ func newWork(ctx context.Context) *work {
 	}}
 	Expect(admin.Create(ctx, w.file)).To(Succeed())
 	w.doubtful = w.inDoubt(ctx)
-	for object, finalizer := range w.held() {
+	for object, finalizer := range w.protected() {
 		Eventually(finalizers(ctx, object)).Should(ContainElement(finalizer), "%T %s", object, object.GetName())
 	}
 	return w
 }
 
-// held returns the objects that Herald's finalizers protect while it is running.
-func (w *work) held() map[client.Object]string {
+// protected returns the objects that Herald's finalizers protect while it is running.
+func (w *work) protected() map[client.Object]string {
 	return map[client.Object]string{
 		w.posted: v1alpha1.DeliveryFinalizer, w.doubtful: v1alpha1.DeliveryFinalizer, w.file: v1alpha1.MediaFileFinalizer,
 		w.itself: v1alpha1.RecordsFinalizer,
@@ -166,7 +166,7 @@ var _ = Describe("Objects left behind by Herald", func() {
 
 		startManager()
 		for _, object := range []client.Object{w.doubtful, w.file, w.itself} {
-			Eventually(finalizers(ctx, object)).Should(ContainElement(w.held()[object]), "%T %s", object, object.GetName())
+			Eventually(finalizers(ctx, object)).Should(ContainElement(w.protected()[object]), "%T %s", object, object.GetName())
 		}
 		now := []byte(`{"spec":{"scheduledAt":null}}`)
 		Expect(admin.Patch(ctx, w.scheduled, client.RawPatch(types.MergePatchType, now))).To(Succeed())

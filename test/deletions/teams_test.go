@@ -24,8 +24,8 @@ import (
 // launch names a post like an earlier one.
 func launch(p *v1alpha1.Post) { p.Name = "launch" }
 
-// kept opens the archive in the bucket.
-func kept() *archive.Archive {
+// openArchive opens the archive in the bucket.
+func openArchive() *archive.Archive {
 	GinkgoHelper()
 	bucket := suite.Must(store.New(installation.Store))
 	return archive.New(bucket)
@@ -33,7 +33,7 @@ func kept() *archive.Archive {
 
 // recordOf returns a Team's record of the launch post.
 func (t *team) recordOf(ctx context.Context, owner string) (*record.Record, error) {
-	data, err := kept().Get(ctx, archive.Team{Namespace: t.name, Name: owner}, "launch")
+	data, err := openArchive().Get(ctx, archive.Team{Namespace: t.name, Name: owner}, "launch")
 	if err != nil {
 		return nil, err
 	}
@@ -139,7 +139,7 @@ var _ = It("An API post deleted before its first reconciliation leaves a record 
 	Expect(gone(ctx, p)()).To(BeFalse())
 	startManager()
 	Eventually(gone(ctx, p)).Should(BeTrue())
-	request := suite.Must(kept().Request(ctx, archive.Team{Namespace: t.name, Name: t.name}, p.Name))
+	request := suite.Must(openArchive().Request(ctx, archive.Team{Namespace: t.name, Name: t.name}, p.Name))
 	Expect(request).To(And(HaveField("UID", p.UID), HaveField("Fingerprint", "v1:abc")))
 	published := suite.Must(platform.Posts(ctx, "x", t.account.ID))
 	Expect(published).To(BeEmpty())

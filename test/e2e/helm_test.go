@@ -53,9 +53,11 @@ const keep = `function out() {
 { doc = doc $0 "\n" }
 END { out() }`
 
-// keeping returns the arguments that keep the platforms and the store, and with them the published posts, after an
+// postRendererArgs returns the arguments that keep the platforms and the store, and with them the published posts, after an
 // uninstall. Each install and upgrade needs them.
-func keeping() []string { return []string{"--post-renderer", "awk", "--post-renderer-args", keep} }
+func postRendererArgs() []string {
+	return []string{"--post-renderer", "awk", "--post-renderer-args", keep}
+}
 
 // begin applies an evaluation's objects, as described in the chart's notes, and waits until all accounts are connected.
 func begin(ctx context.Context) {

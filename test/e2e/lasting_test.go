@@ -25,13 +25,13 @@ var _ = Describe("A post's guarantee", Ordered, func() {
 	var before inventory
 	set := func(ctx context.Context) {
 		GinkgoHelper()
-		install(ctx, chart, tag, append(keeping(), "--set", "manager.config.retention.leastInCluster=0s")...)
+		install(ctx, chart, tag, append(postRendererArgs(), "--set", "manager.config.retention.leastInCluster=0s")...)
 		begin(ctx)
 	}
 
 	BeforeAll(func(ctx SpecContext) {
 		createNamespaces(ctx)
-		before = takeInventory(ctx)
+		before = listInventory(ctx)
 		DeferCleanup(cleanUp)
 		followLogs()
 		set(ctx)
@@ -63,7 +63,7 @@ var _ = Describe("A post's guarantee", Ordered, func() {
 			if on {
 				value = "suspend=true"
 			}
-			helm(ctx, slices.Concat([]string{"upgrade", release, chart, "--reset-then-reuse-values", "--set", value, "--wait"}, keeping())...)
+			helm(ctx, slices.Concat([]string{"upgrade", release, chart, "--reset-then-reuse-values", "--set", value, "--wait"}, postRendererArgs())...)
 		}, true),
 	)
 
@@ -131,7 +131,7 @@ var _ = Describe("A post's guarantee", Ordered, func() {
 			helm(ctx, "uninstall", release, "--wait")
 			sayf("uninstalled, %s, in %s", name, time.Since(begun).Round(100*time.Millisecond))
 			w.expectReleased(ctx)
-			Eventually(func() []string { return takeInventory(ctx).without(before).withoutKept(ctx).left() }).WithContext(ctx).
+			Eventually(func() []string { return listInventory(ctx).without(before).withoutKept(ctx).remaining() }).WithContext(ctx).
 				WithTimeout(time.Minute).WithPolling(2*time.Second).Should(BeEmpty(), "no Job, account or role stays")
 			set(ctx)
 			w.goesOn(ctx)

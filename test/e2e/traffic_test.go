@@ -172,7 +172,7 @@ func (t *traffic) settled(ctx context.Context) *verdict {
 			GinkgoWriter.Printf("lost: %s (%s) was accepted and is not in the cluster\n", post.ID, post.Marker)
 			continue
 		}
-		v.judge(&object, post, shown)
+		v.compare(&object, post, shown)
 	}
 	return v
 }
@@ -200,8 +200,8 @@ func (t *traffic) shown(ctx context.Context) map[place][]time.Time {
 	return out
 }
 
-// judge compares one post with the platforms.
-func (v *verdict) judge(post *v1alpha1.Post, sent accepted, shown map[place][]time.Time) {
+// compare compares one post with the platforms.
+func (v *verdict) compare(post *v1alpha1.Post, sent accepted, shown map[place][]time.Time) {
 	for i := range post.Status.Targets {
 		target := &post.Status.Targets[i]
 		texts := []string{sent.Marker}

@@ -27,7 +27,7 @@ var _ = Describe("An evaluation", Ordered, func() {
 
 	BeforeAll(func(ctx SpecContext) {
 		createNamespaces(ctx)
-		before = takeInventory(ctx)
+		before = listInventory(ctx)
 		DeferCleanup(cleanUp)
 		followLogs()
 		install(ctx, chart, tag, "--set", "thumbnails.enabled=true")
@@ -129,7 +129,7 @@ var _ = Describe("An evaluation", Ordered, func() {
 
 	It("leaves only CRDs and data after an uninstall", func(ctx SpecContext) {
 		helm(ctx, "uninstall", release, "--wait")
-		Eventually(func() []string { return takeInventory(ctx).without(before).left() }).
+		Eventually(func() []string { return listInventory(ctx).without(before).remaining() }).
 			WithContext(ctx).WithTimeout(time.Minute).WithPolling(2 * time.Second).Should(BeEmpty())
 	})
 

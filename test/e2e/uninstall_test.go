@@ -33,8 +33,8 @@ func (i item) String() string { return i.resource + " " + i.namespace + "/" + i.
 // inventory has every cluster object by UID.
 type inventory map[types.UID]item
 
-// takeInventory lists the objects of every listable kind.
-func takeInventory(ctx context.Context) inventory {
+// listInventory lists the objects of every listable kind.
+func listInventory(ctx context.Context) inventory {
 	GinkgoHelper()
 	lists, err := resource.ServerPreferredResources()
 	Expect(err).NotTo(HaveOccurred())
@@ -92,8 +92,8 @@ func (i inventory) withoutKept(ctx context.Context) inventory {
 	return out
 }
 
-// left returns the objects other than CRDs, data and the cluster's own objects.
-func (i inventory) left() (out []string) {
+// remaining returns the objects other than CRDs, data and the cluster's own objects.
+func (i inventory) remaining() (out []string) {
 	for _, found := range i {
 		_, group, _ := strings.Cut(found.resource, ".")
 		switch {

@@ -211,10 +211,10 @@ func TestFluxExpressions(t *testing.T) {
 		p := s.post(t)
 		got := "InProgress"
 		switch {
-		case expressions.InProgress != "" && holds(t, expressions.InProgress, p):
-		case holds(t, expressions.Failed, p):
+		case expressions.InProgress != "" && evaluate(t, expressions.InProgress, p):
+		case evaluate(t, expressions.Failed, p):
 			got = "Failed"
-		case holds(t, expressions.Current, p):
+		case evaluate(t, expressions.Current, p):
 			got = "Current"
 		}
 		want := "InProgress"
@@ -230,13 +230,13 @@ func TestFluxExpressions(t *testing.T) {
 	}
 	applied := &unstructured.Unstructured{Object: map[string]any{"status": map[string]any{}}}
 	for _, expression := range []string{expressions.Failed, expressions.Current} {
-		if holds(t, expression, applied) {
+		if evaluate(t, expression, applied) {
 			t.Errorf("%s holds for a post that was applied a moment ago, without conditions", expression)
 		}
 	}
 }
 
-func holds(t *testing.T, expression string, p *unstructured.Unstructured) bool {
+func evaluate(t *testing.T, expression string, p *unstructured.Unstructured) bool {
 	t.Helper()
 	env, err := cel.NewEnv(cel.Variable("status", cel.DynType))
 	must.Succeed(t, err)

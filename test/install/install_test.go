@@ -82,8 +82,8 @@ func apply(ctx context.Context, object *unstructured.Unstructured, owner string)
 	return stored
 }
 
-// told returns an object without the fields that the API server sets for each request.
-func told(object *unstructured.Unstructured) map[string]any {
+// withoutServerFields returns an object without the fields that the API server sets for each request.
+func withoutServerFields(object *unstructured.Unstructured) map[string]any {
 	copied := object.DeepCopy()
 	copied.SetManagedFields(nil)
 	copied.SetResourceVersion("")
@@ -124,7 +124,7 @@ var _ = DescribeTable("Applying with one tool and then another changes nothing:"
 		again := apply(ctx, object, "flux")
 		Expect(again.GetResourceVersion()).To(Equal(first.GetResourceVersion()), "%s %s was written again", object.GetKind(), object.GetName())
 		other := apply(ctx, object, "argocd")
-		Expect(cmp.Diff(told(first), told(other))).To(BeEmpty(), "%s %s", object.GetKind(), object.GetName())
+		Expect(cmp.Diff(withoutServerFields(first), withoutServerFields(other))).To(BeEmpty(), "%s %s", object.GetKind(), object.GetName())
 	}
 	Expect(warnings.texts).To(BeEmpty())
 },

@@ -181,8 +181,8 @@ type answer struct {
 	Body   string
 }
 
-// ask sends a request with a token. The status is zero until the apiserver listens.
-func ask(ctx context.Context, token, method, path, body string) answer {
+// send sends a request with a token. The status is zero until the apiserver listens.
+func send(ctx context.Context, token, method, path, body string) answer {
 	GinkgoHelper()
 	request := suite.Must(http.NewRequestWithContext(ctx, method, address+rest.Prefix+path, bytes.NewBufferString(body)))
 	request.Header.Set("Authorization", "Bearer "+token)
@@ -206,10 +206,10 @@ var _ = Describe("An installation for single namespaces", Ordered, func() {
 			token := key(ctx, namespace)
 			tokens[namespace] = token
 			body := fmt.Sprintf(`{"category":"text","targets":[{"connection_id":"x","caption":"sent to %s"}]}`, namespace)
-			Eventually(func() int { return ask(ctx, token, http.MethodGet, "/connections", "").Status }).Should(Equal(http.StatusOK))
-			Expect(ask(ctx, token, http.MethodPost, "/posts", body)).To(HaveField("Status", http.StatusCreated))
-			Eventually(func() string { return ask(ctx, token, http.MethodGet, "/posts?status=posted", "").Body }).Should(And(ContainSubstring("applied in "+namespace), ContainSubstring("sent to "+namespace), ContainSubstring(`"total":2`)))
-			Expect(ask(ctx, token, http.MethodPost, "/media/upload-url", `{"name":"a.png","mime_type":"image/png","size_bytes":70}`)).
+			Eventually(func() int { return send(ctx, token, http.MethodGet, "/connections", "").Status }).Should(Equal(http.StatusOK))
+			Expect(send(ctx, token, http.MethodPost, "/posts", body)).To(HaveField("Status", http.StatusCreated))
+			Eventually(func() string { return send(ctx, token, http.MethodGet, "/posts?status=posted", "").Body }).Should(And(ContainSubstring("applied in "+namespace), ContainSubstring("sent to "+namespace), ContainSubstring(`"total":2`)))
+			Expect(send(ctx, token, http.MethodPost, "/media/upload-url", `{"name":"a.png","mime_type":"image/png","size_bytes":70}`)).
 				To(HaveField("Status", http.StatusCreated))
 		}
 	})
@@ -253,9 +253,9 @@ var _ = Describe("An installation for single namespaces", Ordered, func() {
 			err := admin.Get(ctx, client.ObjectKeyFromObject(later), later)
 			return later.Status.Phase, err
 		}).Should(Equal(v1alpha1.PhasePosted))
-		Eventually(func() string { return ask(ctx, tokens[served[0]], http.MethodGet, "/posts?status=posted", "").Body }).
+		Eventually(func() string { return send(ctx, tokens[served[0]], http.MethodGet, "/posts?status=posted", "").Body }).
 			Should(ContainSubstring("later in " + served[0]))
-		Expect(ask(ctx, tokens[lost], http.MethodGet, "/posts", "")).To(HaveField("Status", http.StatusUnauthorized))
+		Expect(send(ctx, tokens[lost], http.MethodGet, "/posts", "")).To(HaveField("Status", http.StatusUnauthorized))
 	})
 
 	It("removes its finalizers in the uninstall hook", func(ctx SpecContext) {

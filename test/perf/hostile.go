@@ -123,7 +123,7 @@ func (s *session) beset(ctx context.Context) (hostility, error) {
 	}
 	after, err := s.stack.StoredBytes(ctx)
 	h.EtcdMiB = float64(after-before) / (1 << 20)
-	return h, errors.Join(err, h.count(ctx, s, n.due))
+	return h, errors.Join(err, h.measureDelays(ctx, s, n.due))
 }
 
 // settled waits until the neighbours' posts are published, or until a minute after the last one was due.
@@ -140,8 +140,8 @@ func (s *session) settled(ctx context.Context, end time.Time, due map[string]tim
 	})
 }
 
-// count compares when the neighbours' posts were due with when they were published.
-func (h *hostility) count(ctx context.Context, s *session, due map[string]time.Time) error {
+// measureDelays compares when the neighbours' posts were due with when they were published.
+func (h *hostility) measureDelays(ctx context.Context, s *session, due map[string]time.Time) error {
 	published, err := s.shown(ctx, []v1alpha1.Platform{v1alpha1.PlatformX})
 	if err != nil {
 		return err

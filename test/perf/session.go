@@ -247,7 +247,7 @@ func (s *session) writes(ctx context.Context) (measure.Writes, error) {
 	if err != nil {
 		return nil, err
 	}
-	return measure.CountWrites(page)
+	return measure.SumWrites(page)
 }
 
 // metrics returns the API server's metrics.

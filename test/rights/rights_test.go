@@ -82,7 +82,7 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	Expect(admin.Create(ctx, key())).To(Succeed())
 	Expect(admin.Create(ctx, keyOf("k-ada", "ada"))).To(Succeed())
 	for _, o := range []client.Object{
-		applied(), noted(ofTeam), noted(foreign), acme(), draft(), database(), account(), copied("1"),
+		applied(), withLastAuthor(ofTeam), withLastAuthor(foreign), acme(), draft(), database(), account(), copied("1"),
 		copied("1", func(s *corev1.Secret) { s.Name = "herald-credentials" }), uploads(),
 	} {
 		Expect(admin.Create(ctx, o)).To(Succeed())
@@ -255,8 +255,8 @@ func applied() *v1alpha1.Connection {
 	})
 }
 
-// noted returns a Connection annotated with its last author, as the apiserver does before disconnecting.
-func noted(namespace string) *v1alpha1.Connection {
+// withLastAuthor returns a Connection annotated with its last author, as the apiserver does before disconnecting.
+func withLastAuthor(namespace string) *v1alpha1.Connection {
 	return connected(namespace, func(c *v1alpha1.Connection) {
 		c.Name, c.Annotations[v1alpha1.LastAuthorAnnotation] = "x-dddddddddddddddd", "ada"
 	})
@@ -591,7 +591,7 @@ var _ = DescribeTable("With any roles, the apiserver is restricted by policies: 
 			"credentials.social.herald.dev/`+ofMade+`bbbbbbbbbb":"2026-12-01T09:00:00Z"}},"spec":{"credentialsSecretRef":{"name":"`+ofMade+`bbbbbbbbbb"}}}`)
 	}, nobody),
 	Entry("notes who is about to disconnect it", func(ctx context.Context) error { return patchConnection(ctx, `{`+signature+`}`) }, nobody),
-	Entry("disconnects it for a person", func(ctx context.Context) error { return broken.Delete(ctx, noted(ofTeam), client.DryRunAll) }, nobody),
+	Entry("disconnects it for a person", func(ctx context.Context) error { return broken.Delete(ctx, withLastAuthor(ofTeam), client.DryRunAll) }, nobody),
 	Entry("disconnects it for nobody: who did it would not be known", func(ctx context.Context) error {
 		return broken.Delete(ctx, applied(), client.DryRunAll)
 	}, policy, "remove no Connection but for a person"),
@@ -599,10 +599,10 @@ var _ = DescribeTable("With any roles, the apiserver is restricted by policies: 
 		return broken.DeleteAllOf(ctx, &v1alpha1.Connection{}, client.InNamespace(ofTeam), client.DryRunAll)
 	}, policy, "remove no Connection but for a person"),
 	Entry("disconnects one in a namespace that is no team's", func(ctx context.Context) error {
-		return broken.Delete(ctx, noted(foreign), client.DryRunAll)
+		return broken.Delete(ctx, withLastAuthor(foreign), client.DryRunAll)
 	}, policy, "namespaces of teams only"),
 	Entry("has one examined in a namespace that is no team's", func(ctx context.Context) error {
-		return broken.Patch(ctx, noted(foreign), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"social.herald.dev/probe-requested":"a"}}}`)), client.DryRunAll)
+		return broken.Patch(ctx, withLastAuthor(foreign), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"social.herald.dev/probe-requested":"a"}}}`)), client.DryRunAll)
 	}, policy, "namespaces of teams only"),
 	Entry("uses a Secret that it has not noted", func(ctx context.Context) error {
 		return patchConnection(ctx, `{"spec":{"credentialsSecretRef":{"name":"`+ofMade+`bbbbbbbbbb"}}}`)
@@ -644,7 +644,9 @@ var _ = DescribeTable("With its installed roles, the apiserver", func(ctx SpecCo
 	outcomeIs(attempt(ctx), words...)
 },
 	Entry("connects an account", func(ctx context.Context) error { return apiserver.Create(ctx, connected(ofTeam), client.DryRunAll) }, nobody),
-	Entry("disconnects one for a person", func(ctx context.Context) error { return apiserver.Delete(ctx, noted(ofTeam), client.DryRunAll) }, nobody),
+	Entry("disconnects one for a person", func(ctx context.Context) error {
+		return apiserver.Delete(ctx, withLastAuthor(ofTeam), client.DryRunAll)
+	}, nobody),
 	Entry("disconnects one for nobody", func(ctx context.Context) error { return apiserver.Delete(ctx, applied(), client.DryRunAll) }, policy, "but for a person"),
 	Entry("says how an account stands", func(ctx context.Context) error {
 		return apiserver.Status().Patch(ctx, applied(), client.RawPatch(types.MergePatchType, []byte(`{"status":{"accountName":"other"}}`)))

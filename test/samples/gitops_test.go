@@ -71,8 +71,8 @@ func has(object *unstructured.Unstructured, path string) bool {
 	return found && err == nil
 }
 
-// judge applies objects of known kinds as a dry run, and checks that the others have the required fields.
-func judge(ctx context.Context, object *unstructured.Unstructured) {
+// validate applies objects of known kinds as a dry run, and checks that the others have the required fields.
+func validate(ctx context.Context, object *unstructured.Unstructured) {
 	GinkgoHelper()
 	kind := object.GetAPIVersion() + " " + object.GetKind()
 	if object.GetAPIVersion() == "v1" || object.GetAPIVersion() == v1alpha1.GroupVersion.String() {
@@ -123,7 +123,7 @@ var _ = Describe("docs/gitops.md", func() {
 				continue
 			}
 			for _, object := range objects {
-				judge(ctx, object)
+				validate(ctx, object)
 				seen[object.GetKind()] = true
 			}
 		}

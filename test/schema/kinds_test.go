@@ -43,7 +43,7 @@ func changeMedia(change func(*v1alpha1.MediaSpec)) func(client.Object) {
 	return func(o client.Object) { change(&o.(*v1alpha1.Media).Spec) }
 }
 
-func keeping(ttl time.Duration) *v1alpha1.Team {
+func teamWithRetention(ttl time.Duration) *v1alpha1.Team {
 	t := team("keeps", v1alpha1.Subscription{})
 	t.Spec.Retention.InCluster = &v1alpha1.Duration{Duration: ttl}
 	return t
@@ -131,11 +131,11 @@ var _ = DescribeTable("a Media status update",
 )
 
 var _ = DescribeTable("immutable Team fields", others,
-	Entry("for 90 days", keeping(2160*time.Hour), nil, ""),
-	Entry("for a minute and a half", keeping(90*time.Second), nil, ""),
-	Entry("for no time", keeping(0), nil, ""),
-	Entry("for half a second", keeping(500*time.Millisecond), nil, "spec.retention.inCluster"),
-	Entry("for less than no time", keeping(-time.Hour), nil, "spec.retention.inCluster"),
+	Entry("for 90 days", teamWithRetention(2160*time.Hour), nil, ""),
+	Entry("for a minute and a half", teamWithRetention(90*time.Second), nil, ""),
+	Entry("for no time", teamWithRetention(0), nil, ""),
+	Entry("for half a second", teamWithRetention(500*time.Millisecond), nil, "spec.retention.inCluster"),
+	Entry("for less than no time", teamWithRetention(-time.Hour), nil, "spec.retention.inCluster"),
 	Entry("for longer than a duration can be", durable("9999999h"), nil, "spec.retention.inCluster"),
 	Entry("for a number without a unit", durable("90"), nil, "spec.retention.inCluster"),
 	Entry("for days", durable("90d"), nil, ""),
@@ -199,24 +199,24 @@ var _ = DescribeTable("a Team status update",
 	Entry("less than nothing is used", v1alpha1.TeamUsage{XPostsThisMonth: new(int32(-1))}, "xPostsThisMonth"),
 )
 
-// counting returns a Usage for a resource and, if it is not empty, an account.
-func counting(resource, account, period string) *v1alpha1.Usage {
+// newUsage returns a Usage for a resource and, if it is not empty, an account.
+func newUsage(resource, account, period string) *v1alpha1.Usage {
 	return &v1alpha1.Usage{ObjectMeta: meta(), Spec: v1alpha1.UsageSpec{Resource: resource, Account: account, Period: period}}
 }
 
 var _ = DescribeTable("the spec of a Usage", others,
-	Entry("a month", counting("x-posts", "", "2026-11"), nil, ""),
-	Entry("any 24 hours of an account", counting("tiktok-drafts", "act.1", "24h"), nil, ""),
-	Entry("the thirteenth month", counting("x-posts", "", "2026-13"), nil, "spec.period"),
-	Entry("days, which Go does not know", counting("x-posts", "", "1d"), nil, "spec.period"),
-	Entry("no time", counting("x-posts", "", "0h"), nil, "spec.period"),
-	Entry("a resource whose name no object can have", counting("X posts", "", "24h"), nil, "spec.resource"),
-	Entry("something else later", counting("x-posts", "", "2026-11"), func(o client.Object) { o.(*v1alpha1.Usage).Spec.Period = "2026-12" }, "cannot be changed"),
+	Entry("a month", newUsage("x-posts", "", "2026-11"), nil, ""),
+	Entry("any 24 hours of an account", newUsage("tiktok-drafts", "act.1", "24h"), nil, ""),
+	Entry("the thirteenth month", newUsage("x-posts", "", "2026-13"), nil, "spec.period"),
+	Entry("days, which Go does not know", newUsage("x-posts", "", "1d"), nil, "spec.period"),
+	Entry("no time", newUsage("x-posts", "", "0h"), nil, "spec.period"),
+	Entry("a resource whose name no object can have", newUsage("X posts", "", "24h"), nil, "spec.resource"),
+	Entry("something else later", newUsage("x-posts", "", "2026-11"), func(o client.Object) { o.(*v1alpha1.Usage).Spec.Period = "2026-12" }, "cannot be changed"),
 )
 
 var _ = DescribeTable("a Usage status update",
 	func(ctx SpecContext, change func(*v1alpha1.UsageEntry), message string) {
-		u := counting("x-posts", "", "2026-11")
+		u := newUsage("x-posts", "", "2026-11")
 		Expect(k8s.Create(ctx, u)).To(Succeed())
 		entry := v1alpha1.UsageEntry{Post: "a", Target: 99, Count: 1, At: *future, Since: *future}
 		change(&entry)

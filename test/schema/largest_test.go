@@ -65,9 +65,9 @@ func applied(post *v1alpha1.Post) *v1alpha1.Post {
 	return post
 }
 
-// toldOf returns the largest status that a target can have: the messages of a blocked target, a preparation, and an
+// largestStatus returns the largest status that a target can have: the messages of a blocked target, a preparation, and an
 // attempt with all its times.
-func toldOf(index int32, cards int) v1alpha1.TargetStatus {
+func largestStatus(index int32, cards int) v1alpha1.TargetStatus {
 	now := v1alpha1.NewTime(time.Now())
 	of := strings.Repeat
 	t := v1alpha1.TargetStatus{
@@ -130,7 +130,7 @@ var _ = DescribeTable("the largest accepted post has space for its complete deli
 		}
 		post.Status.Phase, post.Status.Platforms = v1alpha1.PhaseProcessing, strings.Repeat("p", 60)
 		for i := range post.Spec.Targets {
-			post.Status.Targets = append(post.Status.Targets, toldOf(int32(i), cards))
+			post.Status.Targets = append(post.Status.Targets, largestStatus(int32(i), cards))
 		}
 		Expect(k8s.Status().Update(ctx, post, client.FieldOwner("herald"))).To(Succeed(), "a claim that cannot be stored keeps the post from going out")
 

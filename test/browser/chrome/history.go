@@ -39,7 +39,7 @@ func (p *Page) NewTab(url string) (*Page, error) {
 	tab.ctx, tab.cancel = chromedp.NewContext(p.ctx, chromedp.WithListener(tab.watched.see))
 	err := chromedp.Do(tab.ctx)
 	if err == nil {
-		err = errors.Join(call(tab, network.Enable, network.EnableParams{}), tab.Look(p.look))
+		err = errors.Join(call(tab, network.Enable, network.EnableParams{}), tab.SetLook(p.look))
 	}
 	if err == nil {
 		err = tab.Open(url)

@@ -71,7 +71,7 @@ func (b *Browser) NewPage(options Options) (*Page, error) {
 		err = p.emulate(options)
 	}
 	if err == nil {
-		err = p.Look(Light)
+		err = p.SetLook(Light)
 	}
 	if err != nil {
 		p.Close()
@@ -116,7 +116,7 @@ func (p *Page) FollowTab(act func() error) (*Page, error) {
 		tab.ctx, tab.cancel = chromedp.NewContext(p.ctx, chromedp.WithTargetID(id), chromedp.WithListener(tab.watched.see))
 		err := chromedp.Do(tab.ctx)
 		if err == nil {
-			err = errors.Join(call(tab, network.Enable, network.EnableParams{}), tab.Look(p.look))
+			err = errors.Join(call(tab, network.Enable, network.EnableParams{}), tab.SetLook(p.look))
 		}
 		if err == nil {
 			err = tab.WaitFor("the tab is complete", `location.href !== "about:blank" && document.readyState === "complete"`)
@@ -125,8 +125,8 @@ func (p *Page) FollowTab(act func() error) (*Page, error) {
 	}
 }
 
-// Look changes the page's look immediately.
-func (p *Page) Look(look Look) error {
+// SetLook changes the page's look immediately.
+func (p *Page) SetLook(look Look) error {
 	scheme := "light"
 	if look.Dark {
 		scheme = "dark"

@@ -73,7 +73,7 @@ func (d *definition) create(ctx context.Context, data []byte) (map[string]any, e
 		return nil, err
 	}
 	errs := validation.ValidateCustomResource(nil, object, d.validator)
-	return object, d.judge(ctx, errs, object, nil)
+	return object, d.validate(ctx, errs, object, nil)
 }
 
 // writeStatus validates a status write to an object that is stored as wire. It ignores everything else in data.
@@ -92,7 +92,7 @@ func (d *definition) writeStatus(ctx context.Context, wire, data []byte) error {
 		object["status"] = status
 	}
 	errs := validation.ValidateCustomResourceUpdate(nil, object, stored, d.validator)
-	return d.judge(ctx, errs, object, stored)
+	return d.validate(ctx, errs, object, stored)
 }
 
 // prepare decodes, prunes and defaults an object.
@@ -107,7 +107,7 @@ func (d *definition) prepare(data []byte) (map[string]any, error) {
 	return object, nil
 }
 
-func (d *definition) judge(ctx context.Context, errs field.ErrorList, object, old map[string]any) error {
+func (d *definition) validate(ctx context.Context, errs field.ErrorList, object, old map[string]any) error {
 	errs = append(errs, listtype.ValidateListSetsAndMaps(nil, d.schema, object)...)
 	if len(errs) > 0 {
 		return errs.ToAggregate()

@@ -77,7 +77,7 @@ func TestSum(t *testing.T) {
 }
 
 func TestCountWrites(t *testing.T) {
-	done, err := CountWrites(strings.NewReader(scraped))
+	done, err := SumWrites(strings.NewReader(scraped))
 	if err != nil {
 		t.Fatal(err)
 	}

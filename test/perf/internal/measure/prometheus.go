@@ -74,8 +74,8 @@ func labelsOf(sample *dto.Metric) map[string]string {
 	return labels
 }
 
-// CountWrites counts the successful writes, from an API server's metrics in the Prometheus text format.
-func CountWrites(metrics io.Reader) (Writes, error) {
+// SumWrites counts the successful writes, from an API server's metrics in the Prometheus text format.
+func SumWrites(metrics io.Reader) (Writes, error) {
 	families, err := parse(metrics)
 	if err != nil {
 		return nil, err
