@@ -3,7 +3,9 @@
 
 // Command prose counts phrases that give a translation away, per 1,000 words, in the comments of Go files and in
 // Markdown pages. It prints the result for each top folder and the files with the most phrases, and fails if a folder
-// exceeds its limit. CONTRIBUTING.md contains the style rules; the phrases only measure how well they are followed.
+// exceeds its limit. It also fails if a function is named by an everyday verb for which the field has a term, such as
+// take or tell, and is not listed in exceptions.txt. CONTRIBUTING.md contains the style rules; the phrases only measure
+// how well they are followed.
 package main
 
 import (
@@ -74,7 +76,8 @@ func run(out io.Writer, worst int, examples string) (ok bool, err error) {
 		return true, nil
 	}
 	printWorst(out, files, worst)
-	return printFolders(out, folders), nil
+	named, err := checkNames(out, paths, exceptions)
+	return printFolders(out, folders) && named, err
 }
 
 // tracked lists the files of the checkout that are in Git or that Git would add.
