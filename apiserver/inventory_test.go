@@ -38,14 +38,14 @@ var contractRows = []struct {
 	}},
 
 	// Uploads.
-	{"an upload wants a type, a size of at least 1 and a name", []string{"asking for an upload address refuses what could not be posted"}},
+	{"an upload wants a type, a size of at least 1 and a name", []string{"asking for an upload URL refuses what could not be posted"}},
 	{"an upload is answered with an id, a signed address and the name", []string{
 		"answers an id and an address that takes exactly the stated type for 15 minutes",
 	}},
 	{"mp4, mov, jpeg, png and webp are taken, by type and by extension", []string{
-		"asking for an upload address takes every kind of file up to its limit",
-		"asking for an upload address refuses what could not be posted another extension",
-		"asking for an upload address refuses what could not be posted a GIF",
+		"asking for an upload URL takes every kind of file up to its limit",
+		"asking for an upload URL refuses what could not be posted another extension",
+		"asking for an upload URL refuses what could not be posted a GIF",
 	}},
 	{"a video has up to 1 GB, an image up to 20 MB", []string{"a video over 1 GB", "an image over 20 MB", "mp4, 1 GB", "jpg, 20 MB"}},
 	{"the address holds for 15 minutes and for exactly one type", []string{

@@ -74,7 +74,7 @@ func (t *team) media(ctx context.Context, id string) *v1alpha1.Media {
 	return m
 }
 
-var _ = Describe("asking for an upload address", func() {
+var _ = Describe("asking for an upload URL", func() {
 	var t *team
 	BeforeEach(func(ctx context.Context) { t = newTeam(ctx) })
 

@@ -130,7 +130,7 @@ func TestCodesAreExchanged(t *testing.T) {
 	b.page("/threads/oauth/authorize?client_id=a&redirect_uri="+wayBack).want(t, "the page offers the account", 200, "~account="+threadsID)
 	b.each(t, func(query string) reply { return b.page("/facebook/v25.0/dialog/oauth?" + query) }, []row{
 		{"a client is required", "redirect_uri=" + wayBack, is{400}},
-		{"a redirect address is required", "client_id=a", is{400}},
+		{"a redirect URI is required", "client_id=a", is{400}},
 		{"codes are the only response type", "client_id=a&response_type=token&redirect_uri=" + wayBack, is{400}},
 	})
 }

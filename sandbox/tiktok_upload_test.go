@@ -44,17 +44,17 @@ func contentRange(first, end, total int) string {
 	return fmt.Sprintf("Content-Range: bytes %d-%d/%d", first, end-1, total)
 }
 
-// chunk sends a part of a file to an upload address.
+// chunk sends a part of a file to an upload URL.
 func (b *box) chunk(address string, file []byte, first, end int) reply {
 	b.t.Helper()
 	part := bytes.NewReader(file[first:end])
 	return b.transfer(http.MethodPut, address, part, "Content-Type: video/mp4", contentRange(first, end, len(file)))
 }
 
-// uploadOnTikTok sends a whole file in one chunk to the upload address of an init response.
+// uploadOnTikTok sends a whole file in one chunk to the upload URL of an init response.
 func (b *box) uploadOnTikTok(begun reply, file []byte) reply {
 	b.t.Helper()
-	begun.want(b.t, "the upload address", "data.upload_url=*")
+	begun.want(b.t, "the upload URL", "data.upload_url=*")
 	return b.chunk(begun.text("data", "upload_url"), file, 0, len(file))
 }
 

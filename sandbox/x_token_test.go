@@ -75,7 +75,7 @@ func TestAuthorizationCode(t *testing.T) {
 		{"another verifier", "code_verifier=another", 0},
 		{"no verifier", "code_verifier=", 0},
 		{"another client", "client_id=another", 0},
-		{"another redirect address", "redirect_uri=http://127.0.0.1/back", 0},
+		{"another redirect URI", "redirect_uri=http://127.0.0.1/back", 0},
 		{"a code that is 30 seconds old", "", 30 * time.Second},
 	} {
 		once := code(b, "tweet.read")
@@ -99,7 +99,7 @@ func TestAuthorizeRefusals(t *testing.T) {
 		{"a state is required", "state=", is{400}},
 		{"a state of more than 500 characters", "state=" + strings.Repeat("s", 501), is{400}},
 		{"scopes are separated by spaces", "scope=tweet.read,users.read", is{400}},
-		{"the redirect address is absolute", "redirect_uri=/back", is{400}},
+		{"the redirect URI is absolute", "redirect_uri=/back", is{400}},
 		{"codes are the only response type", "response_type=token", is{400}},
 		{"a client is required", "client_id=", is{400}},
 	})

@@ -22,7 +22,7 @@ const (
 	MimeWebP      MimeType = "image/webp"
 )
 
-// UploadURLLifetime is the validity period of an upload address (15 minutes in the HTTP contract).
+// UploadURLLifetime is the validity period of an upload URL (15 minutes in the HTTP contract).
 const UploadURLLifetime = 15 * time.Minute
 
 // KeyLifetime is the minimum lifetime of an Idempotency-Key. During it, a repeated request returns the same post or media file.
@@ -35,7 +35,7 @@ const (
 	MaxImageBytes = 20 << 20
 )
 
-// MediaSpec describes a file before its upload. The description is immutable, because the upload address's signature covers it.
+// MediaSpec describes a file before its upload. The description is immutable, because the upload URL's signature covers it.
 //
 // +kubebuilder:validation:XValidation:rule="self.fileName == oldSelf.fileName && self.mimeType == oldSelf.mimeType && has(self.sizeBytes) == has(oldSelf.sizeBytes) && (!has(self.sizeBytes) || self.sizeBytes == oldSelf.sizeBytes) && has(self.source) == has(oldSelf.source) && (!has(self.source) || self.source == oldSelf.source)",message="a media file's description cannot be changed; create another Media instead"
 // +kubebuilder:validation:XValidation:rule="!has(self.sizeBytes) || self.sizeBytes <= (self.mimeType.startsWith('video/') ? 1073741824 : 20971520)",message="the file is too large: a video has at most 1 GB (1073741824 bytes), an image 20 MB (20971520 bytes)",fieldPath=".sizeBytes"

@@ -61,7 +61,7 @@ const (
 	// add it.
 	RecordsFinalizer = "social.herald.dev/records"
 
-	// UploadUntilAnnotation is the expiry, in RFC 3339, of an upload address that the apiserver issued after a Media's creation. The
+	// UploadUntilAnnotation is the expiry, in RFC 3339, of an upload URL that the apiserver issued after a Media's creation. The
 	// manager waits for the file until then.
 	UploadUntilAnnotation = "social.herald.dev/upload-until"
 

@@ -62,7 +62,7 @@ func (s *Service) CreateMediaUpload(ctx context.Context, caller Caller, in Creat
 	}
 	address, until, err := s.Files.PresignPut(ctx, store.UIDKey(made), string(in.Spec.MimeType), in.Spec.SizeBytes)
 	if err != nil {
-		return MediaUpload{}, fmt.Errorf("sign an upload address: %w", err)
+		return MediaUpload{}, fmt.Errorf("sign an upload URL: %w", err)
 	}
 	// The manager waits for the file while an upload URL is valid. It derives when the first URL expires from the
 	// Media's age.

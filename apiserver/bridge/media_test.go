@@ -162,7 +162,7 @@ func TestAuthorOfUpload(t *testing.T) {
 			t.Errorf("%s: %s: %v", name, tc.reason, media.Annotations)
 		}
 		if media.Labels[v1alpha1.OriginLabel] != v1alpha1.OriginAPI {
-			t.Errorf("%s: with the labels %v the manager offers everybody who reads the status an address to upload to", name, media.Labels)
+			t.Errorf("%s: with the labels %v the manager offers everybody who reads the status an upload URL", name, media.Labels)
 		}
 		for i := range trail.written {
 			trail.written[i] = strings.ReplaceAll(trail.written[i], id, "M")

@@ -115,7 +115,7 @@ func denied(name, code string) error {
 		code = "unknown"
 	}
 	return refusef(bridge.CodeValidation, "nothing was connected: %s refused with the error %s; if this happens again, "+
-		"the administrator has to check the app's redirect address and permissions there", name, code)
+		"the administrator has to check the app's redirect URI and permissions there", name, code)
 }
 
 func (s *Service) exchange(ctx context.Context, f *flow, code string) ([]platforms.Choice, error) {

@@ -419,7 +419,7 @@ func TestUpload(t *testing.T) {
 		who          access.Person
 		status       int
 	}{
-		"Good":      {"an address to upload to", `{"name":"a.png","mime_type":"image/png","size_bytes":1000}`, editor, 201},
+		"Good":      {"an upload URL", `{"name":"a.png","mime_type":"image/png","size_bytes":1000}`, editor, 201},
 		"Path":      {"some browsers send where the file lay", `{"name":"C:\\pictures\\a.png","mime_type":"image/png","size_bytes":1000}`, editor, 201},
 		"Type":      {"the types are those that platforms take", `{"name":"a.exe","mime_type":"application/x-dosexec","size_bytes":1000}`, editor, 400},
 		"Size":      {"so are the sizes", `{"name":"a.png","mime_type":"image/png","size_bytes":99999999999999}`, editor, 400},

@@ -8,7 +8,7 @@ var abilities = map[right]string{
 	seePosts: "view the posts", createPosts: "write posts", updatePosts: "change the posts", createMedia: "upload files",
 	seeConnections: "view the accounts", createConnection: "connect accounts", patchConnection: "connect accounts again",
 	deleteConnection: "disconnect accounts",
-	seeKeys:          "view the API keys", createKeys: "make API keys", updateKeys: "change the API keys",
+	seeKeys:          "view the API keys", createKeys: "create API keys", updateKeys: "change the API keys",
 	seeUsages: "view the team's usage", seeGrants: "view the agents", updateGrants: "revoke agents",
 }
 

@@ -250,12 +250,12 @@ func TestThreatUploadAddresses(t *testing.T) {
 				ctx, cancel := context.WithCancel(r.Context())
 				cancel() // ends the stream after its first event
 				if body := w.serve(r.WithContext(ctx)).Body.String(); strings.Contains(body, "upload-here") || strings.Contains(body, "?put") {
-					t.Errorf("%s: %s has an address to upload to for %s", name, path, p.Name)
+					t.Errorf("%s: %s has an upload URL for %s", name, path, p.Name)
 				}
 			}
 			form := url.Values{"category": {"image"}, "image": {"m-1"}, "target": {"our-x"}}
 			if body := w.serve(newRequest(&p, "/teams/"+acme+"/compose/check", form)).Body.String(); strings.Contains(body, "upload-here") || strings.Contains(body, "?put") {
-				t.Errorf("%s: a preview has an address to upload to for %s", name, p.Name)
+				t.Errorf("%s: a preview has an upload URL for %s", name, p.Name)
 			}
 		}
 		if name == "Roles" {

@@ -152,7 +152,7 @@ func (v *visit) abilities() []string {
 		{v.may.connect, "connect accounts"},
 		{v.may.reconnect, "connect accounts again"},
 		{v.may.disconnect, "disconnect accounts"},
-		{v.may.createKeys, "make API keys"},
+		{v.may.createKeys, "create API keys"},
 		{v.may.changeKeys, "replace and revoke API keys"},
 	} {
 		if ability.may {

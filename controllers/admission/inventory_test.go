@@ -58,7 +58,7 @@ var appliedRules = []struct {
 	// The table of limits.
 	{rule: "a video file of 1 GB", specs: []string{"an MP4 of 1 GB", "a QuickTime film of 1 GB", "a video over 1 GB"}},
 	{rule: "an image file of 20 MB", specs: []string{"a JPEG of 20 MB", "a PNG of 20 MB", "an image over 20 MB"}},
-	{rule: "an upload address is valid for 15 minutes", elsewhere: "the manager signs it: controllers/media"},
+	{rule: "an upload URL is valid for 15 minutes", elsewhere: "the manager signs it: controllers/media"},
 	{rule: "page and limit", elsewhere: "lists of the HTTP API: apiserver"},
 	{rule: "one target at least", specs: []string{"no targets"}},
 	{rule: "1 to 35 images", specs: []string{"no images, also as a draft", "2,200 characters and 35 images on TikTok", "36 images"}},

@@ -37,7 +37,7 @@ func (r *Reconciler) checkUpload(ctx context.Context, m *v1alpha1.Media) (time.D
 	w := planUpload(m, r.UnusedAfter, r.Clock.Now())
 	if w.expired {
 		r.describe(m, v1alpha1.MediaExpired, conditions.Stuck, v1alpha1.ReasonUploadExpired,
-			"The file was not uploaded in time. Create another Media, or ask the API for another upload address.")
+			"The file was not uploaded in time. Create another Media, or request another upload URL from the API.")
 		return 0, r.conclude(ctx, m, before)
 	}
 	if w.offer {
@@ -49,7 +49,7 @@ func (r *Reconciler) checkUpload(ctx context.Context, m *v1alpha1.Media) (time.D
 		}
 		address, expires, err := r.Store.PresignPut(ctx, store.UIDKey(m), string(m.Spec.MimeType), m.Spec.SizeBytes)
 		if err != nil {
-			return 0, fmt.Errorf("cannot sign an address to upload to: %w", err)
+			return 0, fmt.Errorf("cannot sign an upload URL: %w", err)
 		}
 		m.Status.UploadURL, m.Status.UploadURLExpiresAt = address, v1alpha1.NewTimePtr(expires)
 	}

@@ -28,7 +28,7 @@ import (
 )
 
 var _ = Describe("A Media in a namespace that no Team owns", func() {
-	It("gets no upload address and is not fetched, until a Team owns it", func(ctx SpecContext) {
+	It("gets no upload URL and is not fetched, until a Team owns it", func(ctx SpecContext) {
 		upload, fetched := newMedia(homeless, func(*v1alpha1.Media) {}), newMedia(homeless, fromSource(web.URL+"/a.png"))
 		state := func(m *v1alpha1.Media) func() (string, error) {
 			return func() (string, error) {

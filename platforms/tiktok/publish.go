@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	msgUnprepared = "the video is not uploaded yet, or its upload address is lost"
+	msgUnprepared = "the video is not uploaded yet, or its upload URL is lost"
 	msgUnasked    = "Herald has not yet asked TikTok whether the account may post the photos"
 )
 

@@ -38,7 +38,7 @@ const (
 const (
 	msgNoTicket    = "TikTok started the upload of the file %q without returning its address"
 	msgPartRefused = "TikTok did not accept a part of the file %q"
-	msgEnded       = "TikTok's upload address for the file %q has expired"
+	msgEnded       = "TikTok's upload URL for the file %q has expired"
 	msgVisible     = "TikTok already has the whole video, sent by a call whose response was lost"
 )
 

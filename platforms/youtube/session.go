@@ -31,7 +31,7 @@ const (
 	chunkTimeout = 2 * time.Minute
 )
 
-const msgNoSession = "YouTube accepted the description of the video without returning the upload address"
+const msgNoSession = "YouTube accepted the description of the video without returning the upload URL"
 
 // Causes of unusable session responses, for the log.
 var (

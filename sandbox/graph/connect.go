@@ -44,7 +44,7 @@ func (a *API) ExchangeCode(dialog *oauth.Dialog, answer func(oauth.Grant) map[st
 		if bad := c.Params.Validate(); bad != nil {
 			return nil, flat(bad.Message)
 		}
-		// The redirect address's fragment is not part of the code.
+		// The redirect URI's fragment is not part of the code.
 		granted, ok := dialog.Redeem(strings.TrimSuffix(code, "#_"), client, redirect)
 		if !ok {
 			return nil, flat("Matching code was not found or was already used")

@@ -31,7 +31,7 @@ type Dialog struct {
 	ClientParam string
 	// CodeLife is the lifetime of a code.
 	CodeLife time.Duration
-	// Fragment is the fragment of the redirect address; empty for none.
+	// Fragment is the fragment of the redirect URI; empty for none.
 	Fragment string
 	// Check runs the platform's own checks of a request, after the common ones. It returns a human-readable message, or "" if the request
 	// is valid.
@@ -87,7 +87,7 @@ func (d *Dialog) offered(a state.Account) bool {
 	return a.Platform == d.Name() && (d.Offers == nil || d.Offers(a))
 }
 
-// check returns the redirect address, or a message if the request is invalid.
+// check returns the redirect URI, or a message if the request is invalid.
 func (d *Dialog) check(query url.Values) (*url.URL, string) {
 	redirect, err := url.Parse(query.Get("redirect_uri"))
 	kind := query.Get("response_type")
@@ -188,7 +188,7 @@ func (d *Dialog) Tokens(g Grant, life time.Duration, refresh bool) (state.Tokens
 	return tokens, err
 }
 
-// back returns the redirect address with the response parameters.
+// back returns the redirect URI with the response parameters.
 func (d *Dialog) back(to *url.URL, answer url.Values) string {
 	out := *to
 	query := out.Query()

@@ -22,7 +22,7 @@ import (
 	"github.com/herald-social/herald/test/browser/web"
 )
 
-// back is a redirect address on loopback.
+// back is a redirect URI on loopback.
 type back struct {
 	address string
 	answers chan url.Values

@@ -27,7 +27,7 @@ import (
 	"github.com/herald-social/herald/test/browser/web"
 )
 
-// These agents are just a registered client and a redirect address. test/agents uses real clients.
+// These agents are just a registered client and a redirect URI. test/agents uses real clients.
 var _ = Describe("An agent", Ordered, func() {
 	const cursor = "cursor://anysphere.cursor-mcp/oauth/callback"
 

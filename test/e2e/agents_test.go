@@ -18,7 +18,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// agentCallback is the agent's redirect address. Nothing listens there: the visitor reads the code from the redirect.
+// agentCallback is the agent's redirect URI. Nothing listens there: the visitor reads the code from the redirect.
 const agentCallback = "http://127.0.0.1:9/callback"
 
 // consentField matches the sealed field of the consent page.

@@ -47,7 +47,7 @@ var signingKey = sync.OnceValues(func() (*rsa.PrivateKey, error) { return rsa.Ge
 type Issuer struct {
 	// URL is its issuer URL. Start sets it.
 	URL string
-	// RedirectURI is the only accepted redirect address.
+	// RedirectURI is the only accepted redirect URI.
 	RedirectURI string
 	// Claims are the claims of the only user, who is signed in without being asked. They are added to the standard
 	// claims of the ID token and may replace them.

@@ -92,7 +92,7 @@ func (e *enemy) attack(ctx context.Context, all *sync.WaitGroup) {
 		"posts with two thousand files":  e.body("/posts", manyFiles),
 		"posts to broken accounts":       e.brokenAccount,
 		"pictures that take a minute":    e.picture,
-		"upload addresses":               e.address,
+		"upload URLs":                    e.address,
 		"strangers with a made-up token": e.stranger,
 		"long addresses":                 e.longAddress,
 	}

@@ -161,7 +161,7 @@ var _ = DescribeTable("With its installed roles, in a Media the manager", func(c
 // ofHerald are the roles of Herald's own service accounts, which are not meant for users.
 var ofHerald = []string{"herald-manager", "herald-apiserver", "herald-release"}
 
-var _ = Describe("A file's upload address", func() {
+var _ = Describe("A file's upload URL", func() {
 	It("is readable only with permission to create Media", func(ctx SpecContext) {
 		var all rbacv1.ClusterRoleList
 		Expect(admin.List(ctx, &all, client.MatchingLabels{"app.kubernetes.io/name": "herald"})).To(Succeed())

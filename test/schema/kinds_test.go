@@ -120,7 +120,7 @@ var _ = DescribeTable("a Media status update",
 	Entry("other bytes", stored(v1alpha1.MediaUploaded, "e"), stored(v1alpha1.MediaUploaded, "f"), "etag never changes"),
 	Entry("the etag is removed", stored(v1alpha1.MediaUploaded, "e"), stored(v1alpha1.MediaExpired, ""), "etag never changes"),
 	Entry("an unknown phase", v1alpha1.MediaStatus{}, stored("lost", ""), "status.phase"),
-	Entry("an address to upload to", v1alpha1.MediaStatus{}, awaited(future), ""),
+	Entry("an upload URL", v1alpha1.MediaStatus{}, awaited(future), ""),
 	Entry("an address that never ends", v1alpha1.MediaStatus{}, awaited(nil), "come together"),
 	Entry("an address that is taken back", awaited(future), stored(v1alpha1.MediaUploaded, "e"), ""),
 	Entry("no longer used", stored(v1alpha1.MediaUploaded, "e"), func() v1alpha1.MediaStatus {

@@ -102,7 +102,7 @@ async function remark({ file, type }) {
   return clear ? ". It is white on a transparent ground: platforms that take no transparency show nothing of it" : "";
 }
 
-// announce asks the server for the id of a file and for its upload address.
+// announce asks the server for the id of a file and for its upload URL.
 async function announce(area, { file, type }) {
   const answer = await fetch(area.dataset.upload, {
     method: "POST",

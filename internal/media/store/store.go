@@ -188,7 +188,7 @@ func (s *Store) PresignPut(ctx context.Context, key, mimeType string, size int64
 	signed := http.Header{"Content-Type": {mimeType}, "Content-Length": {strconv.FormatInt(size, 10)}}
 	address, err := s.public.PresignHeader(ctx, http.MethodPut, s.bucket, key, v1alpha1.UploadURLLifetime, nil, signed)
 	if err != nil {
-		return "", time.Time{}, fmt.Errorf("cannot sign an upload address: %w", err)
+		return "", time.Time{}, fmt.Errorf("cannot sign an upload URL: %w", err)
 	}
 	return address.String(), expires, nil
 }

@@ -33,11 +33,11 @@ func TestCodesThatAreRefused(t *testing.T) {
 		"used":           {"a code is good once", 400, `{"error_type":"OAuthException","code":400,"error_message":"Matching code was not found or was already used"}`, platforms.ClassReconnect, "no longer accepts"},
 		"malformed":      {"it was changed on its way", 400, `{"error_type":"OAuthException","code":400,"error_message":"Invalid verification code format."}`, platforms.ClassReconnect, "no longer accepts"},
 		"used, by Graph": {"Facebook says it otherwise", 400, `{"error":{"message":"This authorization code has been used.","type":"OAuthException","code":100,"error_subcode":36009}}`, platforms.ClassReconnect, "no longer accepts"},
-		"address":        {"the administrator has to enter it", 400, `{"error_type":"OAuthException","code":400,"error_message":"Invalid redirect_uri"}`, platforms.ClassPermanent, "redirect addresses"},
+		"address":        {"the administrator has to enter it", 400, `{"error_type":"OAuthException","code":400,"error_message":"Invalid redirect_uri"}`, platforms.ClassPermanent, "redirect URIs"},
 		"address, by Graph": {
 			"Facebook names the code and the address", 400,
 			`{"error":{"message":"Error validating verification code. Please make sure your redirect_uri is identical to the one you used in the OAuth dialog request","type":"OAuthException","code":100,"error_subcode":36008}}`,
-			platforms.ClassPermanent, "redirect addresses",
+			platforms.ClassPermanent, "redirect URIs",
 		},
 		"app":          {"the administrator has to correct it", 400, `{"error_type":"OAuthException","code":400,"error_message":"Error validating client secret."}`, platforms.ClassTransient, "client id or client secret"},
 		"trouble":      {"an outage passes", 500, `{"error":{"message":"An unknown error has occurred.","type":"OAuthException","code":1}}`, platforms.ClassTransient, "is having problems"},

@@ -135,6 +135,6 @@ func BadCode(c *client.Client, cause error) *platforms.Error {
 
 // BadRedirect is the error for a redirect URI that the platform does not accept.
 func BadRedirect(c *client.Client, cause error) *platforms.Error {
-	return platforms.Errorf(platforms.ClassPermanent, "%s does not accept Herald's redirect address", c.Name).
-		Advise("the administrator must add it to the app's redirect addresses, exactly as derived from siteURL").Because(cause)
+	return platforms.Errorf(platforms.ClassPermanent, "%s does not accept Herald's redirect URI", c.Name).
+		Advise("the administrator must add it to the app's redirect URIs, exactly as derived from siteURL").Because(cause)
 }

@@ -140,7 +140,7 @@ func (a *api) upload(ctx context.Context, file, mimeType string) (string, error)
 	}
 	request := map[string]any{"name": filepath.Base(file), "mime_type": mimeType, "size_bytes": len(data)}
 	if _, err := a.again(ctx, http.MethodPost, "/media/upload-url", "", request, &place); err != nil {
-		return "", fmt.Errorf("cannot get an address to upload %s to: %w", file, err)
+		return "", fmt.Errorf("cannot get an upload URL for %s: %w", file, err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, callWithin)
 	defer cancel()
