@@ -17,7 +17,7 @@ const (
 	OutcomeNotSent AttemptOutcome = "notSent"
 	// OutcomeAbsent: a later authoritative lookup, as defined by the platform's limits, did not find the post.
 	OutcomeAbsent AttemptOutcome = "absent"
-	// OutcomeUnknown: the outcome cannot be determined on the platform. A user can resolve it with the annotation social.herald.dev/settle.
+	// OutcomeUnknown: the outcome cannot be determined on the platform. A user can resolve it with the social.herald.dev/settle annotation.
 	OutcomeUnknown AttemptOutcome = "unknown"
 )
 
@@ -84,8 +84,8 @@ type Attempt struct {
 	// +kubebuilder:validation:MaxLength=128
 	AccountID string `json:"accountID,omitempty"`
 
-	// searchFrom is the earliest time at which a call with this content can have published: the start of the first attempt with it,
-	// including rejected attempts and attempts of an earlier object of the post. Defaults to startedAt.
+	// searchFrom is the earliest time when a call with this content can have published: the start of the first attempt with it, including
+	// rejected attempts and attempts of an earlier object of the post. Defaults to startedAt.
 	// +optional
 	SearchFrom *Time `json:"searchFrom,omitempty"`
 

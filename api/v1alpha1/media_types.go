@@ -58,7 +58,7 @@ type MediaSpec struct {
 	// +kubebuilder:validation:Maximum=1073741824
 	SizeBytes int64 `json:"sizeBytes,omitempty"`
 
-	// source is the location from which the manager fetches the file, once. Without it, the file must be uploaded to status.uploadURL.
+	// source is where the manager fetches the file from, once. Without it, the file must be uploaded to status.uploadURL.
 	// +optional
 	Source *MediaSource `json:"source,omitempty"`
 

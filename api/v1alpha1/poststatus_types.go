@@ -31,7 +31,7 @@ const (
 	TargetPosted TargetState = "posted"
 	// TargetFailed: the target is not published, or only part of its tree, and is not retried.
 	TargetFailed TargetState = "failed"
-	// TargetUndecided: the outcome is unknown until a user answers with the annotation social.herald.dev/settle.
+	// TargetUndecided: the outcome is unknown until a user answers with the social.herald.dev/settle annotation.
 	TargetUndecided TargetState = "undecided"
 	// TargetWithdrawn: the post was cancelled before delivery started, or an edit removed the target.
 	TargetWithdrawn TargetState = "withdrawn"
@@ -165,7 +165,7 @@ type TargetStatus struct {
 	TryUntil *Time `json:"tryUntil,omitempty"`
 
 	// initialDeadline is the value of tryUntil before a platform's announced pause extended it; absent without an extension. It limits
-	// further extensions.
+	// later extensions.
 	// +optional
 	InitialDeadline *Time `json:"initialDeadline,omitempty"`
 
@@ -286,7 +286,7 @@ type EarlierPost struct {
 	// +optional
 	SentAt *Time `json:"sentAt,omitempty"`
 
-	// publishAgain is true if the annotation social.herald.dev/publish-again named the record. The post is then published regardless of the
+	// publishAgain is true if the social.herald.dev/publish-again annotation named the record. The post is then published regardless of the
 	// earlier post's outcome.
 	// +optional
 	PublishAgain bool `json:"publishAgain,omitempty"`

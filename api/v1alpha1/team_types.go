@@ -209,7 +209,7 @@ type TeamSpec struct {
 	Media TeamMedia `json:"media,omitzero"`
 
 	// suspend stops publishing for the team. While it is true, posts are accepted and prepared but not published. Running calls finish and
-	// are recorded. Deadlines are extended by the suspended time. Due posts are published when suspend is false again.
+	// are recorded. Deadlines are extended by the time spent suspended. Due posts are published when suspend is false again.
 	// +optional
 	Suspend bool `json:"suspend,omitempty"`
 

@@ -290,7 +290,8 @@ type Webhook struct {
 	// BindAddress is the listen address (":9443"); "0" disables the webhook.
 	Endpoint `json:",inline"`
 
-	// Hosts lists the DNS names and addresses at which the Kubernetes API reaches the webhook. The default is the DNS names of its Service.
+	// Hosts lists the DNS names and addresses that the Kubernetes API uses to reach the webhook. The default is the DNS names of its
+	// Service.
 	Hosts []string `json:"hosts,omitempty"`
 	// CertDir is a directory with tls.crt and tls.key; caBundle must then be set separately (cert-manager does both). If it is empty, the
 	// manager generates a certificate and sets caBundle.
