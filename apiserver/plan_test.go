@@ -24,8 +24,8 @@ import (
 
 func onStarter(t *v1alpha1.Team) { t.Spec.Subscription.Plan = v1alpha1.PlanStarter }
 
-// inMarch is the JSON that schedules a post for a month in which no other request of a test counts; inApril does so for
-// the month after it.
+// inMarch is the JSON that schedules a post for a month when no other request in a test counts; inApril does so for the
+// month after it.
 const (
 	inMarch = `,"scheduled_at":"2199-03-10T00:00:00Z"`
 	inApril = `,"scheduled_at":"2199-04-01T00:00:00Z"`

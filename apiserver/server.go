@@ -83,7 +83,7 @@ type Config struct {
 	// Registry registers the metrics.
 	Registry prometheus.Registerer
 	Clock    clock.Clock
-	// Check returns why the process is not ready although it serves; nil for no further check.
+	// Check returns why the process is not ready although it serves; nil for no other check.
 	Check func(*http.Request) error
 	Log   *slog.Logger
 }
@@ -118,7 +118,7 @@ const (
 	requestTimeout = time.Minute
 	answerTimeout  = time.Minute
 	idleTimeout    = 2 * time.Minute
-	// maxHeaderBytes is net/http's limit for headers, to which it adds 4 KiB. The largest headers contain a person's
+	// maxHeaderBytes is net/http's limit for headers; net/http adds 4 KiB to it. The largest headers contain a person's
 	// cookies, of up to 4 KiB each in browsers (the session, the return path of a sign-in and a pending connection),
 	// and a client_id in the address of a consent page.
 	maxHeaderBytes = 16 << 10

@@ -38,13 +38,13 @@ type WebConfig struct {
 	RolePrefix string
 	// OIDC configures sign-in through OpenID Connect. Without it, users sign in with a one-time link.
 	OIDC *signin.OIDC
-	// LinkCommand is the command with which an administrator creates a one-time link.
+	// LinkCommand is the command that an administrator uses to create a one-time link.
 	LinkCommand string
 	// Platforms are the platforms whose accounts users may connect, with their apps' secrets.
 	Platforms platforms.Registry
 	// Apps are those apps; they mark the credentials that they obtained.
 	Apps credentials.Apps
-	// StoreOrigins are the origins to which browsers upload files, separated by spaces; empty if there is no store.
+	// StoreOrigins are the origins where browsers upload files, separated by spaces; empty if there is no store.
 	StoreOrigins string
 	// Agents allows users to authorize agents for teams; nil disables OAuth.
 	Agents *AgentsConfig

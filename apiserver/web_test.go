@@ -39,7 +39,7 @@ const (
 	webSecret    = "herald-web"
 )
 
-// output is a log to which several goroutines write.
+// output is a log that several goroutines write to.
 type output struct {
 	mu   sync.Mutex
 	text bytes.Buffer

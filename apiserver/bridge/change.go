@@ -25,8 +25,8 @@ import (
 // changeTries limits the attempts to write a change, after conflicts and lost responses.
 const changeTries = 5
 
-// ErrMaybeChanged is an internal error after which a change to a post may have been stored: the person has to check the
-// post before trying again.
+// ErrMaybeChanged is an internal error that leaves open whether a change to a post was stored: the person has to check
+// the post before trying again.
 var ErrMaybeChanged = errors.New("change a post; the change may have been stored")
 
 // Version identifies a post's content. A person's change is conditional on it. Unlike a resourceVersion, it does not
@@ -108,7 +108,7 @@ type change struct {
 	act    Act
 	// seen reports whether the post is in the state that the person saw.
 	seen func(*v1alpha1.Post) bool
-	// from are the phases in which the change is allowed.
+	// from are the phases that allow the change.
 	from []v1alpha1.PostPhase
 	spec func(now v1alpha1.PostSpec) v1alpha1.PostSpec
 	// validate rejects an invalid change, and returns the reservations that the post needs after it.

@@ -386,8 +386,8 @@ func TestCountFollows(t *testing.T) {
 	}
 }
 
-// TestPublishTwiceAtOnce publishes a draft through two requests, of which the second runs completely between the first
-// one's read and write.
+// TestPublishTwiceAtOnce publishes a draft through two requests; the second runs completely between the first one's
+// read and write.
 func TestPublishTwiceAtOnce(t *testing.T) {
 	t.Parallel()
 	s := staged(olderDraft())

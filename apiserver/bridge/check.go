@@ -49,13 +49,13 @@ type CardCheck struct {
 	Captions []PlatformLength
 }
 
-// PlatformLength is a text's length on a platform.
+// PlatformLength is the length of a caption on a platform.
 type PlatformLength struct {
 	Platform v1alpha1.Platform
 	Length
 }
 
-// Length is a text's length, as counted by a platform.
+// Length is the length of a caption, as counted by a platform.
 type Length struct {
 	Count int
 	// Limit is zero if the platform has none.
@@ -66,7 +66,7 @@ type Length struct {
 // characters is the default unit: Unicode code points.
 const characters = "characters"
 
-// CheckPost validates a post that a person is writing and measures its texts, by the rules that apply when it is
+// CheckPost validates a post that a person is writing and measures its captions, by the rules that apply when it is
 // stored. It does not write anything or call a platform, and assumes that an upload that has not been checked matches
 // its declaration. Checks that fail to run are omitted: the validation when the post is stored is authoritative.
 func (s *Service) CheckPost(ctx context.Context, caller Caller, spec *v1alpha1.PostSpec) Check {

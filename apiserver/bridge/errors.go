@@ -81,7 +81,7 @@ func indexOr(digits string) int {
 
 func (e *Error) Error() string { return e.Message }
 
-// ErrUncertain is an internal error after which a post may have been created: resending it could post twice.
+// ErrUncertain is an internal error that leaves open whether a post was created: resending it could post twice.
 var ErrUncertain = errors.New("create a post; it may have been created")
 
 func errorf(code Code, format string, args ...any) *Error {

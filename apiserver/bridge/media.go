@@ -75,7 +75,7 @@ func (s *Service) CreateMediaUpload(ctx context.Context, caller Caller, in Creat
 }
 
 // RefuseUpload returns the error for a request to register a file that could not be parsed completely. unread lists the
-// invalid parts with their paths, and more is the number of further ones. Problems in the rest are included.
+// invalid parts with their paths, and more is the number of others. Problems in the rest are included.
 func RefuseUpload(in *v1alpha1.MediaSpec, unread []string, more int) error {
 	problems := slices.Clone(unread)
 	for _, problem := range uploadProblems(in) {

@@ -22,7 +22,7 @@ import (
 // checksAtOnce limits how many of a post's files are checked concurrently.
 const checksAtOnce = 8
 
-// assumeValid returns a lookup function for unread files under which every file is valid.
+// assumeValid returns a lookup function for unread files that treats every file as valid.
 func assumeValid(post *v1alpha1.Post) func(name string) *v1alpha1.Media {
 	file := &v1alpha1.Media{Status: v1alpha1.MediaStatus{Phase: v1alpha1.MediaUploaded}}
 	if post.Spec.Category == v1alpha1.CategoryVideo {

@@ -23,7 +23,7 @@ import (
 	"github.com/herald-social/herald/posting/usage"
 )
 
-// refusing is a usage store in which a resource has no room at the first check of a request.
+// refusing is a usage store without room for a resource at the first check of a request.
 type refusing struct {
 	*counts
 

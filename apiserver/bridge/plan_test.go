@@ -94,7 +94,7 @@ func TestCountsWhatMayBeThere(t *testing.T) {
 	}
 }
 
-// one is a text to X, and five is a tree of five cards, both with the same key.
+// one is a text post to X, and five is a tree of five cards, both with the same key.
 func one() bridge.CreatePost {
 	in := hello("acme")
 	in.IdempotencyKey = "k"

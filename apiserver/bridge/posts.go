@@ -230,7 +230,7 @@ func (s *Service) Summarise(post *v1alpha1.Post) postindex.Summary {
 	return summarise(post, s.inMemory(post.Namespace))
 }
 
-// Limits on the texts in a summary, in characters: the summaries of all teams' posts are kept in memory. No platform
+// Limits on the text in a summary, in characters: the summaries of all teams' posts are kept in memory. No platform
 // allows a longer title, and no agent has a longer name.
 const (
 	maxListedTitle = 256

@@ -91,7 +91,7 @@ func TestDetailTells(t *testing.T) {
 	}
 }
 
-// cancelling is a fake Kubernetes API in which posts can be cancelled.
+// cancelling is a fake Kubernetes API that supports cancelling posts.
 type cancelling struct {
 	*posts
 

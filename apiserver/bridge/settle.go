@@ -51,7 +51,7 @@ func (v *Verdict) entry(target int) (string, attempt.Resolution, error) {
 	return entry, given[0], nil
 }
 
-// Settle records a person's verdict on an undecided target in the annotation social.herald.dev/settle, which the
+// Settle records a person's verdict on an undecided target in the social.herald.dev/settle annotation, which the
 // manager applies. Settle is idempotent for an equal verdict; a different one is a CONFLICT.
 func (s *Service) Settle(ctx context.Context, caller Caller, id string, target int, verdict Verdict) error {
 	if target < 0 {

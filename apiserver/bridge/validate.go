@@ -131,8 +131,8 @@ func within(path, of string) bool {
 }
 
 // RefusePost returns the error for a request to create a post that could not be parsed completely. unread lists the
-// invalid parts with their paths, and more is the number of further ones. The error also includes the problems in the
-// rest, so that one response reports every mistake.
+// invalid parts with their paths, and more is the number of others. The error also includes the problems in the rest,
+// so that one response reports every mistake.
 func (s *Service) RefusePost(ctx context.Context, caller Caller, in CreatePost, unread []string, more int) error {
 	if err := require(caller, ScopeDraft); err != nil {
 		return err

@@ -17,9 +17,9 @@ import (
 )
 
 const (
-	// watchFor is the timeout of a watch, after which the Kubernetes API ends it and the watch resumes from its last
-	// version. A successful resumption proves that no event was missed. Between two resumptions a watch of keys may be
-	// silent for hours, and one that a proxy keeps open after the other end has disconnected is silent forever.
+	// watchFor is the timeout of a watch: the Kubernetes API then ends it, and the watch resumes from its last version.
+	// A successful resumption proves that no event was missed. Between two resumptions a watch of keys may be silent
+	// for hours, and one that a proxy keeps open after the other end has disconnected is silent forever.
 	watchFor = 90 * time.Second
 	// cutAfter is when the client ends a watch that the server has not ended.
 	cutAfter = watchFor + 30*time.Second

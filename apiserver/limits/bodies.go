@@ -21,8 +21,8 @@ const (
 	// bodyShare is the divisor for the part of the limit that one caller may use, which is enough for the largest form.
 	// The rest remains available to other callers.
 	bodyShare = 4
-	// smallBody is the size in bytes up to which a body may also use the last quarter: all posts that fit on a screen.
-	// Callers with large bodies cannot block them.
+	// smallBody is the largest size in bytes of a body that may also use the last quarter: all posts that fit on a
+	// screen. Callers with large bodies cannot block them.
 	smallBody = 64 << 10
 	// leastBody is the minimum size, in bytes, that a body is charged for. It covers the other memory that a request
 	// needs.

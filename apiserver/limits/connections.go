@@ -57,7 +57,7 @@ type ConnectionOptions struct {
 // ConnectionPool limits the connections of a net/http server, in total and per address. Each costs about 18 KiB, with
 // or without a request, and any client that reaches the port can open them.
 //
-// golang.org/x/net/netutil has a listener that makes further clients wait. There, a client that holds all places
+// golang.org/x/net/netutil has a listener that makes additional clients wait. There, a client that holds all places
 // without a request would block all others. Here, the oldest connection without a request is closed to make room, and
 // then the oldest with an unauthenticated request.
 //
@@ -74,7 +74,7 @@ type ConnectionPool struct {
 	peers map[string]*peer
 }
 
-// evictable are the connections that can be closed for others, in the order in which they are evicted.
+// evictable are the connections that can be closed for others, in eviction order.
 type evictable struct {
 	// idle connections have no request, longest idle first. unauthenticated ones have a request whose caller has not
 	// been authenticated yet.

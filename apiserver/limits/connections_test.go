@@ -51,7 +51,7 @@ func TestRoom(t *testing.T) {
 		nth   int
 		// known marks its request as authenticated.
 		known bool
-		// closed are the connections that are closed as a result, numbered in the order in which they arrived.
+		// closed are the connections that are closed as a result, numbered in order of arrival.
 		closed  []int
 		reached ConnectionBound
 	}

@@ -66,7 +66,7 @@ func (l *RateLimiter) Allow(caller string, answer http.Header) (allowed bool, re
 }
 
 // Charge counts the additional cost of a request that is being served. It never rejects: the caller's balance may
-// become negative, by at most a whole limit, and further requests are rejected until it has recovered.
+// become negative, by at most a whole limit, and more requests are rejected until it has recovered.
 func (l *RateLimiter) Charge(caller string, requests int, answer http.Header) {
 	if l == nil || requests <= 0 {
 		return

@@ -20,8 +20,8 @@ type marks struct{ text, structured string }
 
 func newMarks() marks { return marks{"text-" + rand.Text(), "structured-" + rand.Text()} }
 
-// answers is the ResponseWriter to which the SDK writes. It replaces the marks with the envelope. Clients of this
-// server parse only JSON, so it also converts the SDK's plain-text errors to JSON-RPC errors.
+// answers is the ResponseWriter that the SDK writes to. It replaces the marks with the envelope. Clients of this server
+// parse only JSON, so it also converts the SDK's plain-text errors to JSON-RPC errors.
 type answers struct {
 	http.ResponseWriter
 

@@ -36,7 +36,7 @@ const (
 	latestVersion = "2026-07-28"
 )
 
-// earlierVersions are the revisions in which the body alone describes a call.
+// earlierVersions are the revisions where the body alone describes a call.
 var earlierVersions = []string{"2024-11-05", assumedVersion, "2025-06-18", "2025-11-25"}
 
 // direct returns a tool call that can go to the SDK's server without the SDK's HTTP handler, or nil if that handler

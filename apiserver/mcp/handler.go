@@ -201,7 +201,7 @@ func loopback(host string) bool {
 
 type call struct {
 	caller bridge.Caller
-	// keys are the request's Idempotency-Keys, of which there may be at most one.
+	// keys are the request's Idempotency-Keys; more than one is an error.
 	keys []string
 	info *request.Info
 	// envelope is a tool's response body.

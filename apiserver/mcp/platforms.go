@@ -29,7 +29,7 @@ type platformRules struct {
 	Card          *cardRules `json:"tree_card,omitempty"`
 }
 
-// limit is the maximum length of a text; null means no limit.
+// limit is the maximum length of a caption; null means no limit.
 type limit struct {
 	Max  int    `json:"max"`
 	Unit string `json:"unit"`

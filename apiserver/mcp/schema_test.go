@@ -252,7 +252,7 @@ func sameSchema(t *testing.T, at string, rest *openapi3.Schema, tool schema) {
 	}
 }
 
-// TestAnnotations verifies the tools' hints, by which clients decide whether to ask for confirmation.
+// TestAnnotations verifies the tools' hints, which clients use to decide whether to ask for confirmation.
 func TestAnnotations(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]struct {

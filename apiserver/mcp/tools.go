@@ -24,11 +24,12 @@ type tool struct {
 	publishing bool
 }
 
-// maxDescription is the length in bytes at which clients, such as Claude Code, truncate descriptions and instructions.
+// maxDescription is the length in bytes that clients, such as Claude Code, truncate to for descriptions and
+// instructions.
 const maxDescription = 2048
 
-// tools are all tools, ordered by name as in lists. Their texts are constant: content from others, such as captions or
-// account names, never appears in a description.
+// tools are all tools, ordered by name as in lists. Their descriptions are constant: content from others, such as
+// captions or account names, never appears in a description.
 var tools = []tool{
 	{
 		name: "cancel_post", operation: "cancelPost", title: "Cancel a post", scope: bridge.ScopeDraft,
@@ -41,7 +42,7 @@ var tools = []tool{
 	{
 		name: "create_media_upload_url", operation: "createMediaUploadUrl", title: "Get an upload URL for a file", scope: bridge.ScopeDraft,
 		description: "Registers one image or video and returns `media_id` and `upload_url`. " +
-			"Then upload the bytes of the file yourself: HTTP PUT to `upload_url`, with the header `Content-Type` set to exactly the `mime_type` given here " +
+			"Then upload the bytes of the file yourself: HTTP PUT to `upload_url`, with the `Content-Type` header set to exactly the `mime_type` given here " +
 			"(curl -X PUT -H 'Content-Type: image/png' --data-binary @launch.png \"$upload_url\"). No other header, no token. " +
 			"403 from that address means that the Content-Type or the size of the file differs from what was given here, or that 15 minutes have passed: call this tool again. " +
 			"When the PUT has answered 200, name `media_id` in create_post. One call per file.\n\n" +

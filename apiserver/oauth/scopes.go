@@ -28,8 +28,8 @@ func upTo(scope bridge.Scope) []bridge.Scope {
 	return slices.Clone(scopesOffered[:i+1])
 }
 
-// requestedScopes returns the scopes in a text, with those that they include. An empty text requests all scopes. A text
-// without a known scope requests none. Unknown scopes, such as offline_access, are ignored.
+// requestedScopes returns the scopes in a string, with those that they include. An empty string requests all scopes. A
+// string without a known scope requests none. Unknown scopes, such as offline_access, are ignored.
 func requestedScopes(text string) []bridge.Scope {
 	words := strings.Fields(text)
 	if len(words) == 0 {

@@ -338,7 +338,7 @@ func TestThreatHostileBodies(t *testing.T) { //nolint:paralleltest // it measure
 	}
 }
 
-// manyParameters returns a form of the given size, in bytes, with as many parameters as fit.
+// manyParameters returns a form of the given size, in bytes, with the most parameters that fit.
 func manyParameters(size int) string {
 	var b strings.Builder
 	for i := 0; b.Len() < size-4; i++ {

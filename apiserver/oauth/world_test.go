@@ -397,7 +397,7 @@ func (w *world) only() *v1alpha1.OAuthGrant {
 	return all[0]
 }
 
-// spoiled returns a text with a different end.
+// spoiled returns text with a different end.
 func spoiled(text string) string {
 	end := "AA"
 	if strings.HasSuffix(text, end) {

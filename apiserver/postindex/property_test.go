@@ -220,7 +220,7 @@ func (s *store) restore(t *rapid.T) {
 	s.beginRelist(t)
 }
 
-// settle delivers everything that is pending, after which the index must equal the store.
+// settle delivers everything that is pending; the index must then equal the store.
 func (s *store) settle(t *rapid.T) {
 	for s.relist != nil {
 		s.nextPage(t)

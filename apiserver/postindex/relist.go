@@ -12,8 +12,8 @@ type Relist struct {
 	watch   *Watch
 	round   uint32
 	version uint64
-	// horizon is the version up to which entries that are not on the list are removed. Entries above it are our own
-	// writes, newer than the list.
+	// horizon is the highest version of entries that are removed if they are not on the list. Entries above it are our
+	// own writes, newer than the list.
 	horizon uint64
 }
 

@@ -9,7 +9,7 @@ type Watch struct {
 	index *Index
 	// namespace is empty for the watch of all namespaces.
 	namespace string
-	// seen is the resourceVersion up to which the watch has reported everything.
+	// seen is the last resourceVersion that the watch has reported completely.
 	seen uint64
 	// round is the number of the current relist. restored is true if it, or an aborted predecessor, is of a store that
 	// was restored from a backup.

@@ -29,7 +29,7 @@ type Answer struct {
 
 // Call runs an operation, given by its operationId, for an authenticated caller. arguments is a JSON object with the
 // fields of body, query and path; empty or null means no arguments. ReadBody has charged them as part of a body. keys
-// are the request's Idempotency-Keys, of which there may be at most one.
+// are the request's Idempotency-Keys; more than one is an error.
 func (h *Handler) Call(ctx context.Context, id string, caller bridge.Caller, arguments []byte, keys ...string) Answer {
 	i := slices.IndexFunc(operations, func(o operation) bool { return o.id == id })
 	if i < 0 {

@@ -97,7 +97,7 @@ type call struct {
 	// body and key, the Idempotency-Key, are set for an operation that creates something.
 	body strictjson.Value
 	key  string
-	// wrong lists the problems found before the body is parsed; moreWrong is the number of further ones.
+	// wrong lists the problems found before the body is parsed; moreWrong is the number of others.
 	wrong     []string
 	moreWrong int
 	// ignored are the names of fields and parameters that had no effect.

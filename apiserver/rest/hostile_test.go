@@ -31,7 +31,7 @@ import (
 	"github.com/herald-social/herald/test/realplatforms"
 )
 
-// maxAllocated limits the allocations for one body of 1 MiB, in bytes.
+// maxAllocated limits the allocations for one 1 MiB body, in bytes.
 const maxAllocated = 8 << 20
 
 type activeTeam struct{}
@@ -40,7 +40,7 @@ func (activeTeam) Owner(string) *v1alpha1.Team {
 	return &v1alpha1.Team{Spec: v1alpha1.TeamSpec{Subscription: v1alpha1.Subscription{State: v1alpha1.SubscriptionActive}}}
 }
 
-// full returns a body of 1 MiB that repeats an item.
+// full returns a 1 MiB body that repeats an item.
 func full(prefix, item, suffix string) string {
 	n := (maxBody - len(prefix) - len(suffix) - len(item)) / (len(item) + 1)
 	return prefix + strings.Repeat(item+",", n) + item + suffix

@@ -28,7 +28,7 @@ import (
 // wholeNumber matches an integer of any size.
 var wholeNumber = regexp.MustCompile(`^[+-]?[0-9]+$`)
 
-// plainName holds the characters of names in a header and in texts for models.
+// plainName holds the characters of names in a header and in messages for models.
 const plainName = `ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-.[]%"`
 
 // wantPage returns the page and limit of a query, according to the contract; false if the query must be rejected.

@@ -103,7 +103,7 @@ func (m *Manager) Ready() error {
 		m.namespace, m.store.name, m.store.err())
 }
 
-// Sign returns the HMAC-SHA256 (RFC 2104) of a text for one purpose. Unlike Seal's keys, its key is not rotated, so a
+// Sign returns the HMAC-SHA256 (RFC 2104) of a string for one purpose. Unlike Seal's keys, its key is not rotated, so a
 // signature remains valid as long as the Secret exists. Without a key, Sign returns nil, and no signature is valid.
 func (m *Manager) Sign(purpose, text string) []byte {
 	key := m.store.current.Load().lasting

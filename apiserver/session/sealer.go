@@ -21,23 +21,23 @@ import (
 const (
 	// keyBytes is the key length of AES-256.
 	keyBytes = 32
-	// idBytes is the length of a key's id, which precedes the texts that the key has sealed.
+	// idBytes is the length of a key's id, which precedes the strings that the key has sealed.
 	idBytes = 8
 	// endBytes is the length of the expiry time, in milliseconds since 1970, which precedes the sealed value.
 	endBytes = 8
 	// maxText is the maximum length of a sealed text; longer ones are rejected without being decoded. A person may
 	// manage a thousand Pages, whose tokens are in a form until one is chosen: about 500 bytes each.
 	maxText = 1 << 20
-	// settle is how long after its creation a new key is first used for sealing. Until then it only opens texts, so
+	// settle is how long after its creation a new key is first used for sealing. Until then it only opens strings, so
 	// that every replica has it before any replica seals with it.
 	settle = time.Minute
 )
 
 // Errors of Sealer.Open.
 var (
-	// ErrNotSealed is returned for a text that no current key has sealed for this purpose.
+	// ErrNotSealed is returned for a string that no current key has sealed for this purpose.
 	ErrNotSealed = errors.New("not sealed by this installation for this purpose, or by a key that it no longer has")
-	// ErrExpired is returned for a text that was sealed for this purpose and has expired.
+	// ErrExpired is returned for a string that was sealed for this purpose and has expired.
 	ErrExpired = errors.New("it has expired")
 )
 
@@ -58,8 +58,8 @@ func NewKey(now time.Time) Key {
 
 func (k Key) valid() bool { return len(k.ID) == idBytes && len(k.Secret) == keyBytes }
 
-// Sealer seals values into texts that a browser stores but can neither read nor change. All replicas can open a sealed
-// text. It is safe for concurrent use.
+// Sealer seals values into strings that a browser stores but can neither read nor change. All replicas can open a
+// sealed text. It is safe for concurrent use.
 type Sealer struct {
 	clock clock.PassiveClock
 	keys  atomic.Pointer[[]opener]
@@ -134,7 +134,7 @@ func (s *Sealer) Seal(purpose string, v any, life time.Duration) string {
 
 // Open unmarshals a sealed value into v. The error is ErrNotSealed or ErrExpired, and v is then unchanged.
 func (s *Sealer) Open(purpose, text string, v any) error {
-	// The decoder ignores line breaks; a text must have exactly one encoding.
+	// The decoder ignores line breaks; a string must have exactly one encoding.
 	if len(text) > maxText || strings.ContainsAny(text, "\r\n") {
 		return ErrNotSealed
 	}
@@ -163,5 +163,5 @@ func (s *Sealer) Open(purpose, text string, v any) error {
 	return ErrNotSealed
 }
 
-// bound binds a text to its purpose and its key, so that it cannot be opened for another purpose.
+// bound binds a string to its purpose and its key, so that it cannot be opened for another purpose.
 func bound(purpose, id string) []byte { return []byte("herald/1\x00" + id + "\x00" + purpose) }

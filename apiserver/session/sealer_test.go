@@ -81,7 +81,7 @@ func TestSealSaysNothing(t *testing.T) {
 	}
 }
 
-// FuzzOpen tests any text from a browser: only sealed texts open, and none panics.
+// FuzzOpen tests any string from a browser: only sealed strings open, and none panics.
 func FuzzOpen(f *testing.F) {
 	s := session.NewSealer(clocktesting.NewFakeClock(begin), session.Key{ID: "ABCDEFGH", Secret: make([]byte, 32), CreatedAt: begin})
 	good := s.Seal("cookie", value{"hello"}, time.Hour)

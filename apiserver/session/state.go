@@ -115,7 +115,7 @@ func newest(keys []Key) Key {
 // prune drops keys, links and marks that no longer have an effect.
 func (s *state) prune(now time.Time) {
 	slices.SortStableFunc(s.keys, func(a, b Key) int { return a.CreatedAt.Compare(b.CreatedAt) })
-	// A key seals until its successor has settled, and the sealed texts last as long as a session.
+	// A key seals until its successor has settled, and the sealed strings last as long as a session.
 	for len(s.keys) > 1 && now.Sub(s.keys[1].CreatedAt) > settle+Life+margin {
 		s.keys = s.keys[1:]
 	}

@@ -31,9 +31,9 @@ type OIDC struct {
 	// ClientID is Herald's client id. ClientSecret returns the client's secret; nil for a public client.
 	ClientID     string
 	ClientSecret func() (string, error)
-	// UsernameClaim is the claim with the person's name, to which UsernamePrefix is prepended. An email is accepted
-	// only if the provider has verified it. GroupsClaim and GroupsPrefix do the same for groups; without the claim,
-	// users have no groups.
+	// UsernameClaim is the claim with the person's name; UsernamePrefix is prepended to it. An email is accepted only
+	// if the provider has verified it. GroupsClaim and GroupsPrefix do the same for groups; without the claim, users
+	// have no groups.
 	UsernameClaim  string
 	UsernamePrefix string
 	GroupsClaim    string

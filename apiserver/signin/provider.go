@@ -37,8 +37,8 @@ func (e *claimError) Error() string { return e.text }
 // record about a person contains the name.
 const maxName = 256
 
-// reserved are the name prefixes of Kubernetes and Herald, with which a provider could make itself administrator of the
-// cluster.
+// reserved are the name prefixes of Kubernetes and Herald, which a provider could use to make itself administrator of
+// the cluster.
 var reserved = []string{"system:", "herald:"}
 
 // provider is the OpenID Connect provider. Watch fetches its configuration, and so does each sign-in until that first

@@ -29,7 +29,7 @@ const (
 
 const (
 	// linkTries limits the requests per minute for unknown links from one address. A token cannot be guessed; the limit
-	// protects the Kubernetes API, from which each request reads.
+	// protects the Kubernetes API, since each request reads from it.
 	linkTries = 30
 	// maxForm is the maximum size of a form, in bytes.
 	maxForm = 4 << 10
@@ -48,7 +48,7 @@ type Options struct {
 	SiteURL string
 	// OIDC is the provider; nil selects one-time links.
 	OIDC *OIDC
-	// LinkCommand is the command with which an administrator creates a one-time link; the sign-in page shows it.
+	// LinkCommand is the command that an administrator uses to create a one-time link; the sign-in page shows it.
 	LinkCommand string
 	// OnOutcome is called when a sign-in ends; may be nil.
 	OnOutcome func(Method, Outcome)

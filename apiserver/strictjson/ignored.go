@@ -4,8 +4,8 @@
 package strictjson
 
 // Ignored returns the paths of up to most members that no reader has requested, in document order. It descends only
-// into objects of which a member was requested: the content of an ignored value is not listed, and neither is that of a
-// value that was rejected before its members were read.
+// into objects with a requested member: the content of an ignored value is not listed, and neither is that of a value
+// that was rejected before its members were read.
 func (v Value) Ignored(most int) []string {
 	var ignored []string
 	for i := 0; i < len(v.doc.nodes) && len(ignored) < most; {

@@ -32,7 +32,7 @@ const (
 	// firstNodes is the initial capacity in nodes; a typical post has about ten.
 	firstNodes = 16
 	// ShownProblems limits how many of a document's problems are formatted, to the number that a response shows
-	// (bridge.JoinFirst). Further ones are only counted. Otherwise the messages for a document of MaxValues invalid
+	// (bridge.JoinFirst). The others are only counted. Otherwise the messages for a document of MaxValues invalid
 	// values would be larger than the document.
 	ShownProblems = 20
 )
@@ -48,7 +48,7 @@ const (
 	null
 )
 
-// node is one value. Nodes are stored in the order in which they start, so that an object's or array's first member
+// node is one value. Nodes are stored in the order that they start, so that an object's or array's first member
 // directly follows it.
 type node struct {
 	kind kind
@@ -66,7 +66,7 @@ type node struct {
 // document is the parsed input, with the problems found since.
 type document struct {
 	nodes []node
-	// problems are the first problems, and more is the number of further ones.
+	// problems are the first problems, and more is the number of others.
 	problems []string
 	more     int
 }

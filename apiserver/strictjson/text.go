@@ -75,7 +75,7 @@ func unescape(raw []byte) (decoded []byte, problem string) {
 	}
 }
 
-// codeUnit parses the escape at the start of a text, such as \u00e4. It returns -1 if there is none.
+// codeUnit parses the escape at the start of a string, such as \u00e4. It returns -1 if there is none.
 func codeUnit(s []byte) rune {
 	if len(s) < 6 || s[0] != '\\' || s[1] != 'u' {
 		return -1

@@ -226,7 +226,7 @@ func (v Value) Path() string {
 }
 
 // Problems returns the problems of the whole document in reading order: the first ShownProblems as text, and the number
-// of further ones.
+// of others.
 func (v Value) Problems() (first []string, more int) { return v.doc.problems, v.doc.more }
 
 func (d *document) path(i int) string {

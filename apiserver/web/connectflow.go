@@ -38,7 +38,7 @@ func (s *Site) connect(w http.ResponseWriter, v *visit) error {
 		return err
 	}
 	http.SetCookie(w, started.Cookie)
-	// Browsers apply form-action to all redirects after a form, including the platform's redirects to further hosts,
+	// Browsers apply form-action to all redirects after a form, including the platform's redirects to other hosts,
 	// which are unknown. A page with a Refresh header is not a form.
 	to := started.Platform.Title()
 	w.Header().Set("Refresh", "0; url="+started.Address)

@@ -197,7 +197,7 @@ func (agentKeys) Sign(purpose, text string) []byte {
 	return sum[:]
 }
 
-// follow returns a channel that a test uses to signal a change of a post.
+// follow returns a channel that a test uses to signal a change to a post.
 func (w *world) follow(namespace, name string) (<-chan struct{}, func(), bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -3,7 +3,7 @@
 
 package web
 
-// abilities are the display texts of rights. Other rights are shown under their Kubernetes names.
+// abilities are the display names of rights. Other rights are shown under their Kubernetes names.
 var abilities = map[right]string{
 	seePosts: "view the posts", createPosts: "write posts", updatePosts: "change the posts", createMedia: "upload files",
 	seeConnections: "view the accounts", createConnection: "connect accounts", patchConnection: "connect accounts again",

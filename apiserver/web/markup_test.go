@@ -52,7 +52,7 @@ func textOf(n *html.Node) string {
 }
 
 // sent returns the values that a browser submits for an unchanged form (HTML, "constructing the entry list"): checked
-// boxes, selected options, and texts with two-character line breaks.
+// boxes, selected options, and text with two-character line breaks.
 func sent(form *html.Node) url.Values {
 	values := url.Values{}
 	for n := range form.Descendants() {
@@ -101,7 +101,7 @@ func withID(tb testing.TB, document *html.Node, id string) *html.Node {
 	return nil
 }
 
-// says checks that a page contains some texts and lacks others.
+// says checks that a page contains some strings and lacks others.
 func says(tb testing.TB, reason, page string, want, lack []string) {
 	tb.Helper()
 	for _, text := range want {

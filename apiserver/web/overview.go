@@ -117,7 +117,7 @@ func (s *Site) questions(v *visit, of *bridge.PostPage) g.Node {
 	return out
 }
 
-// inDoubt returns the platforms on which a post's outcome is unknown.
+// inDoubt returns the platforms where a post's outcome is unknown.
 func inDoubt(p *postindex.Summary) string {
 	var names []string
 	for _, t := range p.Platforms {

@@ -290,7 +290,7 @@ func (s *Site) content(v *visit, post *v1alpha1.Post) g.Node {
 	return g.Group{s.thumbs(v, media, allFiles), s.captions(v, post)}
 }
 
-// captions shows each text once, with its accounts.
+// captions shows each caption once, with its accounts.
 func (s *Site) captions(v *visit, post *v1alpha1.Post) g.Node {
 	type text struct {
 		caption, title string

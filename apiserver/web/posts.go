@@ -20,7 +20,7 @@ import (
 // pageSize is the number of posts per page of the list.
 const pageSize = 25
 
-// listed are the phases that lists offer, in the order in which a post goes through them.
+// listed are the phases that lists offer, in the order that a post goes through them.
 var listed = []v1alpha1.PostPhase{
 	v1alpha1.PhaseDraft, v1alpha1.PhaseScheduled, v1alpha1.PhaseProcessing, v1alpha1.PhasePosted, v1alpha1.PhaseFailed,
 }

@@ -100,7 +100,7 @@ func warnings(found *bridge.Check) g.Node {
 	return notice(caution, h.P(h.Strong(g.Text("It can be published, but a platform may refuse it from this account:"))), items(texts))
 }
 
-// lengthMeter shows how much of a platform's maximum length a text uses, next to the account.
+// lengthMeter shows how much of a platform's maximum length the text uses, next to the account.
 func lengthMeter(spec *v1alpha1.PostSpec, found *bridge.Check, i int) g.Node {
 	texts, class := []string{}, "count"
 	add := func(name string, l bridge.Length) {
@@ -192,7 +192,7 @@ func (s *Site) mockPost(v *visit, spec *v1alpha1.PostSpec, p v1alpha1.Platform, 
 	}
 }
 
-// mockText shows a text with highlighted tags, mentions and links, as platforms do.
+// mockText shows text with highlighted tags, mentions and links, as platforms do.
 func mockText(text string) g.Node {
 	if text == "" {
 		return h.P(h.Class("mock-text soft"), g.Text("No text yet."))

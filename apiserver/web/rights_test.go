@@ -18,7 +18,7 @@ import (
 )
 
 // TestShippedRolesSuffice verifies that each right that the pages require is part of a shipped role, and that each page
-// is accessible to the lowest role to which docs/people.md assigns it.
+// is accessible to the lowest role that docs/people.md assigns it to.
 func TestShippedRolesSuffice(t *testing.T) {
 	t.Parallel()
 	w := newWorld(clocktesting.NewFakeClock(now))

@@ -14,7 +14,7 @@ import (
 	"github.com/herald-social/herald/apiserver/postindex"
 )
 
-// displayStatus is how the status of a post or one of its targets is displayed: a text and a CSS class.
+// displayStatus is how the status of a post or one of its targets is displayed: its text and a CSS class.
 type displayStatus struct{ class, word string }
 
 // Statuses that do not correspond to a phase.

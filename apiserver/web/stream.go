@@ -28,8 +28,8 @@ const (
 	streamFor = 5 * time.Minute
 	// streamPause is the minimum time between two updates.
 	streamPause = 250 * time.Millisecond
-	// heartbeat is the interval between heartbeats. It is well under a minute, after which load balancers commonly
-	// close idle connections.
+	// heartbeat is the interval between heartbeats. It is well under a minute, the time after which load balancers
+	// commonly close idle connections.
 	heartbeat = 20 * time.Second
 	// recheckInterval is how often a stream checks whether its person may still follow the post. The session check
 	// reads only the cache. The answer about the right is cached for five seconds (package access), for all of a

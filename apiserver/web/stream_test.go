@@ -48,7 +48,7 @@ func (r *reader) Write(b []byte) (int, error) {
 
 func (r *reader) Flush() {}
 
-// breaks makes all further writes fail.
+// breaks makes all later writes fail.
 func (r *reader) breaks() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

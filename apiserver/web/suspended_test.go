@@ -51,7 +51,7 @@ func TestSuspended(t *testing.T) {
 	}
 }
 
-// TestPagesSay verifies the texts that depend on the installation, the person's rights or the team's settings.
+// TestPagesSay verifies the wording that depends on the installation, the person's rights or the team's settings.
 func TestPagesSay(t *testing.T) {
 	t.Parallel()
 	as := func(prefix string) func(*Config) { return func(c *Config) { c.RolePrefix = prefix } }

@@ -17,7 +17,7 @@ import (
 	"github.com/herald-social/herald/apiserver/bridge"
 )
 
-// hostile is a world in which every external text contains markup, and every external address a script.
+// hostile is a world where every external string contains markup, and every external address a script.
 func hostile() *world {
 	w := newWorld(clocktesting.NewFakeClock(now))
 	w.teams[0].Spec.DisplayName = evil
@@ -56,7 +56,7 @@ func hostile() *world {
 	return w
 }
 
-// evil is a text that tries to end an element, an attribute, a comment and a script.
+// evil is a string that tries to end an element, an attribute, a comment and a script.
 const evil = `"'></title></textarea></script><script>alert(1)</script><img src=x onerror=alert(1)>{{.}}-->`
 
 // checkMarkup checks that a page has only its own scripts, nothing else that runs, and only links and sources on the

@@ -16,7 +16,7 @@ import (
 	"github.com/herald-social/herald/posting/attempt"
 )
 
-// verdict is the form with which a person resolves an undecided target.
+// verdict is the form that a person uses to resolve an undecided target.
 func (s *Site) verdict(v *visit, post *v1alpha1.Post, i int) g.Node {
 	if given, err := attempt.ParseResolutions(post.Annotations[v1alpha1.SettleAnnotation]); err == nil &&
 		slices.ContainsFunc(given, func(r attempt.Resolution) bool { return int(r.Index) == i }) {
@@ -100,7 +100,7 @@ func (a *verdictForm) byName() g.Node {
 	}
 }
 
-// unnamed is the form for a published post whose address is not known. If further parts of the thread follow, it is not
+// unnamed is the form for a published post whose address is not known. If more parts of the thread follow, it is not
 // offered: the next part replies to this one and needs its id.
 func (a *verdictForm) unnamed(partsFollow bool) g.Node {
 	if partsFollow {

@@ -62,8 +62,8 @@ type Config struct {
 	Teams *limits.RateLimiter
 	// Bodies limits the memory used for forms; nil disables the limit.
 	Bodies *limits.BodyLimiter
-	// StoreOrigins are the origins of the store to which browsers upload files, separated by spaces; empty if there is
-	// no store.
+	// StoreOrigins are the store's origins, where browsers upload files, separated by spaces; empty if there is no
+	// store.
 	StoreOrigins string
 	// ConsentOrigins are the origins of the platforms' consent pages. Simulated platforms use plain HTTP and serve the
 	// accounts' pictures from there.

@@ -55,10 +55,10 @@ type targetWriting struct {
 	tiktok  v1alpha1.TikTokOptions
 }
 
-// localForm is the format in which browsers send a date and time (HTML, "valid local date and time string").
+// localForm is the format that browsers use to send a date and time (HTML, "valid local date and time string").
 const localForm = "2006-01-02T15:04"
 
-// Limits on the accounts and files in a form, each of which the server looks up. They equal a post's limits
+// Limits on the accounts and files in a form, since the server looks up each one. They equal a post's limits
 // (api/v1alpha1); all parts of a thread together have at most the 2,000 files of posting/rules.
 const (
 	maxCards   = 100

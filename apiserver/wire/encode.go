@@ -23,7 +23,7 @@ func AppendError(b []byte, code bridge.Code, message string) []byte {
 	return append(b, `}}`...)
 }
 
-// AppendText appends a text as a JSON string, such as JSON within JSON.
+// AppendText appends text as a JSON string, such as JSON within JSON.
 func AppendText(b, text []byte) []byte { return appendString(b, string(text)) }
 
 // AppendConnections appends the response to listConnections.
