@@ -14,7 +14,7 @@ const (
 	recordTTL = 2 * time.Minute
 	// seenLate is how late a count may be: a watch event takes a moment, and the clocks of two processes differ.
 	seenLate = 2 * time.Second
-	// maxAdmitted limits the separate records of a namespace; further posts are added up.
+	// maxAdmitted limits the separate records of a namespace; other posts are summed.
 	maxAdmitted = 10_000
 )
 

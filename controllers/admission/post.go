@@ -127,7 +127,7 @@ func (p *PostValidator) validate(ctx context.Context, stored, post *v1alpha1.Pos
 	// Every stored post takes up space, published or not. A post that has not grown passes.
 	if stored == nil || growth(stored, post, int64(posting.Of(post).Size()-posting.Of(stored).Size())) > 0 {
 		if errs := rules.ValidateSize(post, stored); len(errs) > 0 {
-			return nil, invalid(post, errs) // its texts are not validated, because they may be of any length
+			return nil, invalid(post, errs) // its text is not validated, because it may be of any length
 		}
 	}
 	var refused field.ErrorList

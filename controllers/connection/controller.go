@@ -124,7 +124,7 @@ func New(o Options) (*Reconciler, error) {
 }
 
 // SetupWithManager adds the reconciler to a manager. A connection is reconciled when its spec changes, when the
-// annotation social.herald.dev/probe-requested changes, when status.rateLimitedUntil changes, when the limit ends, when
+// social.herald.dev/probe-requested annotation changes, when status.rateLimitedUntil changes, when the limit ends, when
 // the team's plan may cover other connections, when a Team acquires the namespace, and on a schedule. Other changes of
 // its status do not trigger a reconciliation.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {

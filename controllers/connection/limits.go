@@ -27,7 +27,7 @@ func limitChanged() predicate.Predicate {
 	}}
 }
 
-// isLimitStale reports whether the condition RateLimited contradicts the status.
+// isLimitStale reports whether the RateLimited condition contradicts the status.
 func isLimitStale(conn *v1alpha1.Connection, now time.Time) bool {
 	described := conn.DeepCopy()
 	ratelimit.Describe(described, "", now)
@@ -51,7 +51,7 @@ func requeueForLimit(conn *v1alpha1.Connection, rest time.Duration, now time.Tim
 	return min(rest, ends)
 }
 
-// reportLimit updates the condition RateLimited of a connection that is not being examined. It returns the errors of
+// reportLimit updates the RateLimited condition of a connection that is not being examined. It returns the errors of
 // conditions.Reporter, including conflicts.
 func (r *Reconciler) reportLimit(ctx context.Context, conn *v1alpha1.Connection, now time.Time) error {
 	before := conn.Status.DeepCopy()

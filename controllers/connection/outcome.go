@@ -42,7 +42,7 @@ type outcome struct {
 	known bool
 	// identity is the account that the token belongs to, or nil if unknown.
 	identity *platforms.Identity
-	// account holds further details from the platform, or nil if there is nothing new.
+	// account holds more details from the platform, or nil if there is nothing new.
 	account *platforms.AccountInfo
 	// retryAt is when the platform allows the next call, if it reported that.
 	retryAt time.Time

@@ -14,7 +14,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 )
 
-// TestFetchSlots requests slots, of which there are four, for namespaces: "a" requests a slot, and "A" releases one.
+// TestFetchSlots requests the four slots for namespaces: "a" requests a slot, and "A" releases one.
 func TestFetchSlots(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {

@@ -192,7 +192,7 @@ func (t team) events(ctx context.Context, about client.Object) (told []string) {
 	return told
 }
 
-// holding is X with uploads that block until they are released or cancelled, for posts with certain texts.
+// holding is X with uploads that block until they are released or cancelled, for posts with certain captions.
 type holding struct {
 	fast
 
@@ -215,7 +215,7 @@ func (h *holding) letGo(words string) {
 	delete(h.gates, words)
 }
 
-// count returns the number of running uploads for a text.
+// count returns the number of running uploads for a caption.
 func (h *holding) count(words string) func() int {
 	return func() int {
 		h.mu.Lock()

@@ -175,7 +175,7 @@ var _ = Describe("A post that is more than text", Ordered, func() {
 	})
 })
 
-// cards turns a post into a tree with these texts as cards.
+// cards turns a post into a tree with these captions as cards.
 func cards(words ...string) func(*v1alpha1.Post) {
 	return func(p *v1alpha1.Post) {
 		p.Spec.Category, p.Spec.Tree = v1alpha1.CategoryTree, &v1alpha1.TreeContent{}
@@ -188,7 +188,7 @@ func cards(words ...string) func(*v1alpha1.Post) {
 	}
 }
 
-// chain returns the texts of an account, and checks that each post replies to the previous one.
+// chain returns the captions on an account, and checks that each post replies to the previous one.
 func chain(ctx context.Context, on string, account sandboxtest.Account, target v1alpha1.TargetStatus) []string {
 	GinkgoHelper()
 	posts := suite.Must(platform.Posts(ctx, on, account.ID))

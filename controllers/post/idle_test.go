@@ -68,7 +68,7 @@ func (s status) Update(_ context.Context, obj client.Object, _ ...client.SubReso
 const handedOut = 10 * time.Hour
 
 // BenchmarkIdle measures what a post costs per day while it waits for a distant time: ns/op and B/op are per day, and
-// passes/day is the number of reconciliations. The manager has as many of these as there are scheduled posts.
+// passes/day is the number of reconciliations of one scheduled post.
 func BenchmarkIdle(b *testing.B) {
 	now := clocktesting.NewFakeClock(time.Date(2026, 12, 1, 9, 0, 0, 0, time.UTC))
 	h := &onePostCache{

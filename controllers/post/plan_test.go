@@ -36,7 +36,7 @@ var _ = Describe("A post of a team whose plan has limits", Ordered, func() {
 			o.Plans = &post.Plans{Quota: quotas, Owner: func(context.Context, string) (*v1alpha1.Team, error) {
 				return &v1alpha1.Team{Spec: v1alpha1.TeamSpec{Subscription: v1alpha1.Subscription{Plan: v1alpha1.PlanStarter}}}, nil
 			}}
-			// X stands in for a TikTok inbox that accepts texts.
+			// X stands in for a TikTok inbox that accepts text posts.
 			o.Platforms[v1alpha1.PlatformTikTok] = o.Platforms[v1alpha1.PlatformX]
 		})
 	})

@@ -56,7 +56,7 @@ func toBoth(p *v1alpha1.Post) {
 	p.Spec.Targets = append(p.Spec.Targets, second)
 }
 
-// shown returns the texts that a Threads account has published.
+// shown returns the captions that a Threads account has published.
 func shown(ctx context.Context, account sandboxtest.Account) []string {
 	posts := suite.Must(platform.Posts(ctx, "threads", account.ID))
 	texts := []string{}
@@ -77,7 +77,7 @@ func disturb(ctx context.Context, account sandboxtest.Account, f sandboxtest.Fau
 	Expect(platform.Fault(ctx, f)).To(Succeed())
 }
 
-// publishByHand publishes a text without Herald, and returns its container.
+// publishByHand publishes a text post without Herald, and returns its container.
 func publishByHand(ctx context.Context, account sandboxtest.Account, text string) string {
 	p := threads.New(threads.Config{Config: platforms.Config{APIURL: platform.URL + "/threads"}}, transport.New(transport.Options{}))
 	job := platforms.Job{

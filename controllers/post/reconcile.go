@@ -149,7 +149,7 @@ func validatedBefore(post *v1alpha1.Post) *v1alpha1.Post {
 	return post
 }
 
-// answerRequest lists the candidates again if the annotation social.herald.dev/list-candidates requests it, and removes
+// answerRequest lists the candidates again if the social.herald.dev/list-candidates annotation requests it, and removes
 // the annotation. A person's resolutions and unrecorded results have precedence. It reports whether it did.
 func (r *Reconciler) answerRequest(ctx context.Context, p *reconciliation, f *delivery.Facts) (answered bool, err error) {
 	_, requested := p.Post.Annotations[v1alpha1.ListCandidatesAnnotation]

@@ -408,7 +408,7 @@ func posted(ctx context.Context, p *v1alpha1.Post) *v1alpha1.Post {
 	return p
 }
 
-// published returns the texts that an account has published.
+// published returns the captions that an account has published.
 func (t team) published(ctx context.Context) []string {
 	posts := suite.Must(platform.Posts(ctx, "x", t.account.ID))
 	texts := []string{}
@@ -418,7 +418,7 @@ func (t team) published(ctx context.Context) []string {
 	return texts
 }
 
-// publishCalls returns the number of calls that could publish, for all accounts. The sandbox refuses equal texts, so
+// publishCalls returns the number of calls that could publish, for all accounts. The sandbox refuses duplicate text, so
 // the published posts alone would not reveal a duplicate call.
 func publishCalls(ctx context.Context) int {
 	calls := suite.Must(platform.Calls(ctx, "x"))

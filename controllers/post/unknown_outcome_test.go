@@ -29,7 +29,7 @@ import (
 	"github.com/herald-social/herald/test/suite"
 )
 
-// twins holds two posts of one account with equal texts.
+// twins holds two posts to one account with the same text.
 type twins struct {
 	team
 	a, b *v1alpha1.Post

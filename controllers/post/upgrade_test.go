@@ -156,7 +156,7 @@ var _ = Describe("A large post, of which the cache keeps no texts", func() {
 			}
 		}, says
 	}
-	// texts returns the stored texts of a post.
+	// texts returns the stored captions of a post.
 	texts := func(ctx context.Context, p *v1alpha1.Post) (all []string) {
 		for _, target := range read(ctx, p).Spec.Targets {
 			all = append(all, target.Caption)

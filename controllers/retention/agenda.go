@@ -27,8 +27,8 @@ type entry struct {
 	at   time.Time
 }
 
-// agenda lists a team's finished posts by the time at which they leave. A day's posts are read when the day becomes
-// due, and again while more may be added. A sweep's cost depends on how many posts are due, not on how many are stored.
+// agenda lists a team's finished posts by the time when they leave. A day's posts are read when the day becomes due,
+// and again while more may be added. A sweep's cost depends on how many posts are due, not on how many are stored.
 type agenda struct {
 	team  string
 	times retention.Times

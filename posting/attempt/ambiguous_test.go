@@ -57,7 +57,7 @@ func TestFailureInDoubt(t *testing.T) {
 		reason string
 		target func(*testing.T) *v1alpha1.TargetStatus
 		do     func(*testing.T, *v1alpha1.TargetStatus)
-		// hindered is the part of the message in addition to the doubt, or "".
+		// hindered is the rest of the message, besides the doubt, or "".
 		hindered string
 		doubt    bool
 		wants    string

@@ -34,7 +34,7 @@ type Resolution struct {
 // Published reports whether the user answered that the target was published.
 func (r Resolution) Published() bool { return r.Unnamed || r.ExternalID != "" || r.ExternalURL != "" }
 
-// ParseResolutions parses the annotation social.herald.dev/settle, a comma-separated list of "<index>=posted:<id>",
+// ParseResolutions parses the social.herald.dev/settle annotation, a comma-separated list of "<index>=posted:<id>",
 // "<index>=posted:<https address>", "<index>=posted" and "<index>=not-sent". URLs may contain commas, so a comma
 // separates entries only if a number and "=" follow.
 func ParseResolutions(value string) ([]Resolution, error) {

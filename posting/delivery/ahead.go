@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// textAhead is how long before its time a text is prepared. That is quick and not recorded.
+	// textAhead is how long before its time a text post is prepared. That is quick and not recorded.
 	textAhead = time.Minute
 	// firstAheadPause and longestAheadPause bound the backoff between attempts to prepare early.
 	firstAheadPause   = 10 * time.Second
@@ -145,7 +145,7 @@ func preparationRetryAt(p *Preparation) time.Time {
 	return at
 }
 
-// recordPrepared records a complete preparation. Preparing a text is quick to repeat and is not recorded.
+// recordPrepared records a complete preparation. Preparing a text post is quick to repeat and is not recorded.
 func recordPrepared(t *v1alpha1.TargetStatus, p *Preparation, files bool) {
 	known := t.Prepared
 	secret, hash := p.recordedSecret(known)

@@ -25,7 +25,7 @@ import (
 
 var t0 = time.Date(2026, 12, 1, 9, 0, 0, 0, time.UTC)
 
-// publisher is a platform that accepts texts and the categories in delivers. It is never called.
+// publisher is a platform that accepts text posts and the categories in delivers. It is never called.
 type publisher struct {
 	platforms.Publisher
 

@@ -17,7 +17,7 @@ import (
 	"github.com/herald-social/herald/posting/attempt"
 )
 
-// mostQuestions is the maximum number of targets for which a condition shows commands.
+// mostQuestions is the maximum number of targets whose commands a condition shows.
 const mostQuestions = 5
 
 // setAccepted sets the Accepted condition. It is True if the reason is Accepted, and False for all other reasons.

@@ -94,7 +94,7 @@ const margin = 2000
 // ended and its refusal is confirmed, but before the next attempt is looked up.
 const late = 82_000
 
-// right is a pair of correct clocks. lying are pairs in which one clock is as wrong as it may be.
+// right is a pair of correct clocks. lying are pairs with one clock that is as wrong as it may be.
 var (
 	right = [][managers]int64{{0, 0}}
 	lying = [][managers]int64{{0, 0}, {0, margin}, {0, -margin}}

@@ -118,7 +118,7 @@ func (x *explorer) report(steps int, v *violation, at int32) report {
 	return r
 }
 
-// circle finds a schedule that goes on forever without further faults, which is a cycle of states.
+// circle finds a schedule that goes on forever without more faults, which is a cycle of states.
 func (x *explorer) circle() (int32, bool) {
 	before := make([]int32, len(x.cameBy))
 	first := make([]int32, len(x.cameBy)+1)

@@ -58,7 +58,7 @@ type mutation struct {
 	name   string
 	reason string
 	change func(*scenario)
-	// want are the rules of which at least one must be violated. It is empty if the rest of the protocol is correct
+	// want are the rules; at least one of them must be violated. It is empty if the rest of the protocol is correct
 	// without the broken rule.
 	want []Rule
 }

@@ -61,7 +61,7 @@ const (
 	neverClaimed answer = "claim lost"
 )
 
-// limitEnds is when a rate limit ends. That is further away than a search reaches by default.
+// limitEnds is when a rate limit ends. A search does not reach that far by default.
 const limitEnds = 80 * time.Second
 
 // result returns the response as publishers report it. post is the number of the published post or ticket.

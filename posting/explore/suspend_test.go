@@ -74,7 +74,7 @@ func (w *world) entersBrake(i int) bool {
 	return w.brake.pulled != w.brake.open() && m.pc != down && m.pc != absent && !m.stalled
 }
 
-// moveBrake stores a change of the Team. The end of a suspension requeues the waiting posts.
+// moveBrake stores a change to the Team. The end of a suspension requeues the waiting posts.
 func (w *world) moveBrake(to *brake) {
 	ends := w.brake.on() && !to.on()
 	w.brake = to

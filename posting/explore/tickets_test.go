@@ -71,8 +71,8 @@ func (w *world) ticketSteps(add adder) {
 	}
 }
 
-// ticketTime calls consider with the time by which the platform finishes each open ticket. It returns false as soon as
-// it finds one that is already due.
+// ticketTime calls consider with the time when the platform finishes each open ticket. It returns false as soon as it
+// finds one that is already due.
 func (w *world) ticketTime(consider func(int64)) bool {
 	for _, t := range w.tickets {
 		if !t.working() || t.limit == never {

@@ -104,8 +104,8 @@ func TestLate(t *testing.T) {
 	}
 }
 
-// TestLateInTheMorning covers what the forecast is mainly for: videos of 100 MiB for nine o'clock, at 8 MiB/s each. One
-// team has 16 of 32 slots, and uploads start 32 minutes early, so one slot fits 153 of them.
+// TestLateInTheMorning covers the forecast's main purpose: 100 MiB videos for nine o'clock, at 8 MiB/s each. One team
+// has 16 of 32 slots, and uploads start 32 minutes early, so one slot fits 153 of them.
 func TestLateInTheMorning(t *testing.T) {
 	for _, tt := range []struct {
 		reason       string

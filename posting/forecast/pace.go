@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// halfLife is the time after which an observation has half its weight.
+// halfLife is how long it takes for an observation to lose half its weight.
 const halfLife = 15 * time.Minute
 
 // Kind groups comparable uploads. A video's duration depends mostly on the transfer, an image's on latency.

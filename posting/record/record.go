@@ -121,7 +121,7 @@ func Underway(post *v1alpha1.Post) bool {
 
 // places returns the indexes of the targets to record: none if there are no entries, otherwise those of the spec in
 // order, followed by those that an edit has removed. The order matters because it decides how targets of one account
-// match, and entries are in the order in which they were created, with adopted ones first.
+// match, and entries are in creation order, with adopted ones first.
 func places(post *v1alpha1.Post) []int {
 	var all []int
 	if len(post.Status.Targets) == 0 {

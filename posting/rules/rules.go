@@ -55,7 +55,7 @@ func Validate(post *v1alpha1.Post, env Env) field.ErrorList {
 	}
 	v := validation{post: post, env: env}
 	if errs := v.size(spec); len(errs) > 0 {
-		return errs // the texts may be of any length, so do not count their characters
+		return errs // the text may be of any length, so do not count its characters
 	}
 	for i := range post.Spec.Targets {
 		errs = append(errs, v.target(i, spec.Child("targets").Index(i))...)

@@ -17,8 +17,8 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// env has a connection to a platform that accepts texts of ten code points without "!", one to a platform that accepts
-// no texts, and one to a platform that is not registered.
+// env has a connection to a platform that accepts captions of ten code points without "!", one to a platform that does
+// not accept text posts, and one to a platform that is not registered.
 func env() Env {
 	conns := map[string]v1alpha1.Platform{"x": v1alpha1.PlatformX, "video": v1alpha1.PlatformYouTube, "other": v1alpha1.PlatformTikTok}
 	limits := map[v1alpha1.Platform]platforms.Capabilities{

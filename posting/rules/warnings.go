@@ -11,7 +11,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// Warnings returns warnings about texts that only some apps or accounts may publish. The post remains valid.
+// Warnings returns warnings about captions that only some apps or accounts may publish. The post remains valid.
 func Warnings(post *v1alpha1.Post, env Env) []string {
 	var warnings []string
 	warned := map[v1alpha1.Platform]bool{}

@@ -13,8 +13,8 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// TestWarnings checks warnings about texts that a platform accepts only from some apps. The test platform warns about
-// two dollar signs.
+// TestWarnings checks warnings about captions that a platform accepts only from some apps. The test platform warns
+// about two dollar signs.
 func TestWarnings(t *testing.T) {
 	env := Env{
 		Connection: func(name string) *v1alpha1.Connection {

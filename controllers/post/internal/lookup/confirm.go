@@ -86,8 +86,8 @@ func (l *Lookups) newAccountQuery(ctx context.Context, f *delivery.Facts, t *v1a
 	return q, nil
 }
 
-// since returns the earliest time at which the post in doubt can have been published. For a copy from a backup, whose
-// call is unknown, it is one minute before the post was due.
+// since returns the earliest time when the post in doubt can have been published. For a copy from a backup, whose call
+// is unknown, it is one minute before the post was due.
 func (q *accountQuery) since() time.Time {
 	if q.target.Attempt != nil {
 		return attempt.SearchFrom(q.target.Attempt)

@@ -76,7 +76,7 @@ func trace(span tracing.Span, t *v1alpha1.TargetStatus, a *delivery.LookupAnswer
 	}
 }
 
-// errNoAccess is the cause if further lookups cannot help: no connection to the account, or no credentials.
+// errNoAccess is the cause if more lookups cannot help: no connection to the account, or no credentials.
 var errNoAccess = errors.New("gone")
 
 func noAccess(format string, args ...any) *platforms.Error {
@@ -227,7 +227,7 @@ func (l *Lookups) ambiguous(ctx context.Context, f *delivery.Facts, self *v1alph
 
 // sameWords reports whether another target in a cached post has self's text and may have published the found post.
 func (l *Lookups) sameWords(ctx context.Context, f *delivery.Facts, post *v1alpha1.Post, self *v1alpha1.TargetStatus, said string) (bool, error) {
-	// The texts of a partly cached post are read only if they are needed.
+	// The text of a partly cached post is read only if it is needed.
 	texts := post
 	for n := range post.Status.Targets {
 		t := &post.Status.Targets[n]
@@ -248,7 +248,7 @@ func (l *Lookups) sameWords(ctx context.Context, f *delivery.Facts, post *v1alph
 	return false, nil
 }
 
-// fetchFull reads a post with its texts from the API server. It returns nil if the post was deleted or replaced.
+// fetchFull reads a post with its text from the API server. It returns nil if the post was deleted or replaced.
 func (l *Lookups) fetchFull(ctx context.Context, post *v1alpha1.Post) (*v1alpha1.Post, error) {
 	var live v1alpha1.Post
 	if err := l.APIReader.Get(ctx, client.ObjectKeyFromObject(post), &live); err != nil {

@@ -111,7 +111,7 @@ func working(name string, captions ...string) *v1alpha1.Post {
 	return post
 }
 
-// TestAmbiguous checks which posts may have published the post that a lookup has found. The cache omits the texts of
+// TestAmbiguous checks which posts may have published the post that a lookup has found. The cache omits the text of
 // large posts.
 func TestAmbiguous(t *testing.T) {
 	t.Parallel()

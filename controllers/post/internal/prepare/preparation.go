@@ -28,7 +28,7 @@ type preparation struct {
 	startedAt time.Time
 	ahead     bool
 	failures  int
-	// upload is its upload, or nil for a text.
+	// upload is its upload, or nil for a text post.
 	upload    *upload
 	converted tenths
 	stop      context.CancelFunc

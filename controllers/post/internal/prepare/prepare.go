@@ -64,7 +64,7 @@ type Preparer struct {
 	o        Options
 	sessions sessions
 	finder   *location.Finder
-	// uploads has the slots for files, and lanes the slots for texts.
+	// uploads has the slots for files, and lanes the slots for text posts.
 	uploads *dispatch.Scheduler
 	lanes   *dispatch.Gates
 

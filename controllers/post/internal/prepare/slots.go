@@ -14,7 +14,8 @@ import (
 )
 
 const (
-	// lanesPerAccount limits preparations of texts for one account: calls are sequential, so more would only get ahead.
+	// lanesPerAccount limits text post preparations for one account: calls are sequential, so more would only get
+	// ahead.
 	lanesPerAccount = 4
 	// maxTargets is the maximum number of targets of a post, from its schema.
 	maxTargets = 100

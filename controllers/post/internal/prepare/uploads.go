@@ -27,7 +27,7 @@ type upload struct {
 	whole bool
 }
 
-// uploadOf returns the upload of a preparation, or nil for a text.
+// uploadOf returns the upload of a preparation, or nil for a text post.
 func uploadOf(t *Target, c *platforms.Content, begun *preparation) *upload {
 	if len(c.Media) == 0 {
 		return nil
@@ -57,7 +57,8 @@ func (p *Preparer) newSent(platform v1alpha1.Platform) *sent {
 	return &sent{all: p.o.Sent(platform)}
 }
 
-// trackUpload and finishUpload mark the start and the end of an upload. u is nil for a text, which is not measured.
+// trackUpload and finishUpload mark the start and the end of an upload. u is nil for a text post, which is not
+// measured.
 func (p *Preparer) trackUpload(t *Target, u *upload) {
 	if u == nil {
 		return

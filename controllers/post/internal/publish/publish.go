@@ -261,7 +261,7 @@ func (r *run) sendAndRecord(ctx context.Context, deliveries []*Delivery) error {
 func (r *run) key() string { return client.ObjectKeyFromObject(r.post).String() }
 
 const (
-	// together is how long to wait for a further result before a write, so that results close together share one.
+	// together is how long to wait for another result before a write, so that results close together share one.
 	together = 100 * time.Millisecond
 	// slowAfter limits how long posts to several accounts wait for one call before they are sent to other accounts first.
 	slowAfter = 2 * time.Second

@@ -94,7 +94,7 @@ func verifyStored(written []byte, post *v1alpha1.Post) error {
 	if err != nil || bytes.Equal(stored, written) {
 		return err
 	}
-	// Invalid UTF-8 is replaced during encoding. Text that was decoded once does not change further.
+	// Invalid UTF-8 is replaced during encoding. Text that was decoded once does not change again.
 	var sent []v1alpha1.TargetStatus
 	if err := json.Unmarshal(written, &sent); err != nil {
 		return err

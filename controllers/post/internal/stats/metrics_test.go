@@ -349,7 +349,7 @@ func TestOnlyTheLeaderCounts(t *testing.T) {
 	}
 }
 
-// lines returns the lines of a text without indentation.
+// lines returns the lines of text without indentation.
 func lines(text string) (all []string) {
 	for line := range strings.SplitSeq(text, "\n") {
 		if line = strings.TrimSpace(line); line != "" {
