@@ -167,7 +167,7 @@ func conversions(files rendition.FileStore, program string, images *rendition.Re
 	case program == "":
 		return nil, "its manager has no ffmpeg (install it, or name it in thumbnails.ffmpeg of the manager's configuration)"
 	case !images.HasMemoryFor(rendition.MaxTranscodeData):
-		return nil, fmt.Sprintf("its manager's memory limit is below the %d MiB that the manager and a conversion need (resources.limits.memory of the chart)",
+		return nil, fmt.Sprintf("its manager's memory limit is below the %d MiB that the manager and a conversion need (resources.limits.memory in the chart)",
 			images.MemoryFor(rendition.MaxTranscodeData)>>20)
 	default:
 		return rendition.NewTranscoder(files, rendition.FFmpegConverter{Path: program}, images.ReserveSlots(rendition.MaxTranscodeData)), ""

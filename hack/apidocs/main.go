@@ -81,7 +81,7 @@ func toHTML(markdown string) (template.HTML, error) {
 	return template.HTML(out.String()), err //nolint:gosec // goldmark has omitted HTML
 }
 
-// toItem returns a description as the last part of a list item. Further paragraphs follow below it.
+// toItem returns a description as the last part of a list item. The other paragraphs follow below it.
 func toItem(description string) string {
 	description = strings.ReplaceAll(strings.TrimSpace(description), "\n", "\n  ")
 	if description == "" {

@@ -67,7 +67,7 @@ func onlyWhen(condition string) func(text string) (string, error) {
 	return always(func(text string) string { return when(condition, installed(text)) })
 }
 
-// tooManyPosts is the comparison in the alert HeraldTooManyPosts, without the number, which is a chart value.
+// tooManyPosts is the comparison in the HeraldTooManyPosts alert, without the number, which is a chart value.
 const tooManyPosts = "max by (namespace) (herald_post_index_posts) > "
 
 // generate writes the generated files of a checkout: first those of charts/herald, then those of config/ that come from

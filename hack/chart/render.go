@@ -56,7 +56,7 @@ func renderChart(folder string, r release, values map[string]any) (string, error
 	return out.String(), nil
 }
 
-// renderTemplates returns the output of each template of the chart.
+// renderTemplates returns the output of each template in the chart.
 func renderTemplates(folder string, r release, values map[string]any) (map[string]string, error) {
 	chart, err := loader.Load(folder)
 	if err != nil {

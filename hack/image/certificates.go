@@ -12,7 +12,7 @@ import (
 	"golang.org/x/crypto/x509roots/fallback/bundle"
 )
 
-// certificatesPath is the first path at which Go looks for the system's certificate authorities.
+// certificatesPath is the first path where Go looks for the system's certificate authorities.
 const certificatesPath = "/etc/ssl/certs/ca-certificates.crt"
 
 // certificatesModule is where the authorities come from: Mozilla's list, maintained by the Go project. Unlike a

@@ -226,7 +226,7 @@ func constraints(schema *apiextensions.JSONSchemaProps, required bool) []string 
 	return out
 }
 
-// between describes two bounds, either of which may be missing.
+// between describes two bounds; either may be missing.
 func between[N int64 | float64](low, high *N, unit string) []string {
 	var text string
 	switch {
@@ -262,7 +262,7 @@ func messages(path string, schema *apiextensions.JSONSchemaProps) []string {
 	return out
 }
 
-// literals returns those string literals of a CEL expression that are texts.
+// literals returns the string literals in a CEL expression that are prose.
 func literals(expression string) []string {
 	var out []string
 	for i, part := range strings.Split(expression, "'") {
@@ -282,7 +282,7 @@ func paragraphs(text string) []string {
 	return out
 }
 
-// line joins the lines of a text and escapes it for a table.
+// line joins the lines of text and escapes it for a table.
 func line(text string) string {
 	return strings.NewReplacer("|", `\|`, "<", "&lt;", "*", `\*`).Replace(strings.Join(strings.Fields(text), " "))
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/herald-social/herald/sandbox"
 )
 
-// demoPlatforms returns the sandbox's platforms, each of which has a demo account.
+// demoPlatforms returns the sandbox's platforms; each has a demo account.
 func demoPlatforms() []v1alpha1.Platform {
 	accounts := sandbox.DemoAccounts()
 	platforms := make([]v1alpha1.Platform, len(accounts))

@@ -37,7 +37,7 @@ Environment:
   KUBEBUILDER_ASSETS   folder with etcd and kube-apiserver to use instead of building them
 `
 
-// errInterrupted is the cause with which the context is cancelled after Ctrl-C or a termination signal.
+// errInterrupted is the cause when the context is cancelled after Ctrl-C or a termination signal.
 var errInterrupted = errors.New("interrupted")
 
 // parentPoll is how often to check whether the parent process has exited.

@@ -118,7 +118,7 @@ test-crash: ## Kill the manager at the worst moments and count what was publishe
 	$(go_test) -count=1 -skip $(divided) ./test/crash/...
 	$(ginkgo) -v --timeout=$(if $(LONG),12h,30m) $(if $(FOCUS),--focus='$(FOCUS)') ./test/crash/... -- -test.run $(divided) $(if $(LONG),,-test.short)
 
-# Use a cluster of its own: the test creates and deletes namespaces, CRDs and a team there.
+# Use a separate cluster: the test creates and deletes namespaces, CRDs and a team there.
 .PHONY: test-e2e
 test-e2e: $(BIN)/helm $(BIN)/kubectl ## Install the chart in the cluster of the current kubeconfig and test it (SHORT=1, LOAD=, NODE=; docs/testing.md)
 	@E2E_LOAD='$(LOAD)' E2E_NODE='$(NODE)' E2E_REGISTRY='$(REGISTRY)' E2E_TAG='$(TAG)' E2E_PREVIOUS='$(PREVIOUS)' SHORT='$(SHORT)' \

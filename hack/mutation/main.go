@@ -49,7 +49,7 @@ const (
 // suite is a package's test binary.
 type suite struct {
 	binary, dir string
-	// timeout is the time after which a run is assumed to hang.
+	// timeout is how long a run may take before it is assumed to hang.
 	timeout time.Duration
 }
 
@@ -166,7 +166,7 @@ func (s *suite) run(ctx context.Context, number int) ([]byte, error) {
 	return out, err
 }
 
-// tryAll runs the tests on every mutant, as many at a time as there are processors.
+// tryAll runs the tests on every mutant, one process per CPU.
 func (p *program) tryAll(ctx context.Context, suites []*suite) []result {
 	became := make([]result, len(p.mutants))
 	numbers := make(chan int)

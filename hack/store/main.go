@@ -171,7 +171,7 @@ func openBackend(dir, bucket string) (*posix.Posix, error) {
 	return gateway, nil
 }
 
-// bucketOwner is the context key under which the gateway's backends find the account that creates a bucket.
+// bucketOwner is the context key that holds, for the gateway's backends, the account that creates a bucket.
 const bucketOwner = "bucket-owner"
 
 // ensureBucket creates the bucket for the root account if it does not exist.

@@ -64,8 +64,8 @@ func (e *faultsError) Error() string {
 
 func (e *faultsError) Unwrap() error { return e.first }
 
-// Clear removes a team's records and lists, as many as it can in a few seconds, and reports whether any are left. The
-// caller must have seen that the Team is being deleted. Clear waits for writes that are in progress.
+// Clear removes a team's records and lists, stops after a few seconds, and reports whether any are left. The caller
+// must have seen that the Team is being deleted. Clear waits for writes that are in progress.
 func (a *Archive) Clear(ctx context.Context, team Team) (left bool, err error) {
 	if err := a.waitForWrites(ctx, team); err != nil {
 		return true, err

@@ -19,7 +19,7 @@ const (
 	// unreferencedFile is the name of the document that stores since when each record has been unreferenced.
 	unreferencedFile = "unneeded.json"
 	// maxUnreferenced limits the number of records in the document, and maxUnreferencedBytes its size: a name has up to
-	// 253 characters. Further records are added once those are removed.
+	// 253 characters. More records are added once those are removed.
 	maxUnreferenced      = 20_000
 	maxUnreferencedBytes = 8 << 20
 )
@@ -34,10 +34,10 @@ type PruneOptions struct {
 	InUse func(post string) (bool, error)
 }
 
-// Prune removes records that have been unreferenced for the grace period, as many as it can in a few seconds. It
-// returns how many it removed, and whether some are left.
+// Prune removes records that have been unreferenced for the grace period, and stops after a few seconds. It returns how
+// many it removed, and whether some are left.
 //
-// The time at which a record was written does not reveal when its post last existed. So each call stores in the bucket
+// The time when a record was written does not reveal when its post last existed. So each call stores in the bucket
 // which records were unreferenced, and a record is removed once every call during the grace period has found it
 // unreferenced. A post that returns in the meantime finds its record, and so do the posts of a rebuilt cluster.
 func (a *Archive) Prune(ctx context.Context, team Team, f PruneOptions) (n int, left bool, err error) {

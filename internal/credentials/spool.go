@@ -54,9 +54,9 @@ type Spool struct {
 	unlisted bool
 }
 
-// OpenSpool opens a folder, and creates it if necessary. key is called on every use and must return a text that is hard
-// to guess and has at least MinSpoolKey characters. OpenSpool returns an error if it cannot create the folder or the
-// key is too short. If the folder is currently not writable, it only logs that.
+// OpenSpool opens a folder, and creates it if necessary. key is called on every use and must return a string that is
+// hard to guess and has at least MinSpoolKey characters. OpenSpool returns an error if it cannot create the folder or
+// the key is too short. If the folder is currently not writable, it only logs that.
 func OpenSpool(path string, key func() string, log logr.Logger) (*Spool, error) {
 	if len(key()) < MinSpoolKey {
 		return nil, fmt.Errorf("the key has fewer than %d characters; write a longer one, such as the output of `openssl rand -hex 32`", MinSpoolKey)

@@ -148,7 +148,7 @@ func TestFilesThatAreNoTokens(t *testing.T) {
 	}
 }
 
-// ailing is a disk on which some files fail.
+// ailing is a disk where some files fail.
 type ailing struct {
 	fs.FS
 	// open is a file that cannot be opened, read a file that cannot be read, and gone a file that disappears after it was

@@ -78,7 +78,7 @@ func TestNoStore(t *testing.T) {
 	}
 }
 
-// raced is a store to which another cluster writes between each read and write.
+// raced is a store that another cluster writes to between each read and write.
 type raced struct {
 	installation.Documents
 	others int

@@ -26,7 +26,7 @@ type Limits struct {
 	// Data limits the writable memory, and AddressSpace all memory of a program that Start starts, in bytes. Zero means
 	// unlimited. Go programs reserve addresses that they do not use, so set Data for them.
 	Data, AddressSpace uint64
-	// CPU limits the processor time, in whole seconds.
+	// CPU limits the CPU time, in whole seconds.
 	CPU time.Duration
 	// Files limits the number of open files.
 	Files uint64

@@ -81,7 +81,7 @@ func (p *Program) Accept() (net.Conn, error) {
 	}
 }
 
-// Close implements net.Listener. The process does not receive any further connections.
+// Close implements net.Listener. The process does not receive any more connections.
 func (p *Program) Close() error {
 	p.close()
 	return nil

@@ -18,10 +18,11 @@ const (
 	// reducedMark is the annotation of a reduced object. For posts, its value lists the buckets; see MediaBuckets.
 	reducedMark = "left out: this is a copy in the memory of Herald, not the object"
 
-	// MaxUnreduced is the size in bytes up to which objects are stored unchanged. It applies to a post's texts, and to the
-	// foreign metadata of any object. An ordinary post to all platforms has less.
+	// MaxUnreduced is the largest size in bytes of an object that is stored unchanged. It applies to a post's text, and
+	// to the foreign metadata of any object. An ordinary post to all platforms has less.
 	MaxUnreduced = 4 << 10
-	// smallRefs is the size in bytes up to which a reduced post keeps its media references: 400 of Herald's names.
+	// smallRefs is the largest total size in bytes of the media references that a reduced post keeps: 400 of Herald's
+	// names.
 	smallRefs = 16 << 10
 
 	// heraldPrefix is the prefix of Herald's annotations and labels. maxHeraldBytes limits the stored bytes of each, to

@@ -36,7 +36,7 @@ const (
 	MediaTimeout = 15*time.Minute + 2*VerificationTimeout + 2*time.Minute
 
 	// PostTimeout covers listing a team's other posts before a lookup, which takes at most a minute, and a tree's cards:
-	// one reconciliation sends as many as fit into its timeout, and the next one continues.
+	// one reconciliation sends what fits into its timeout, and the next one continues.
 	PostTimeout = 15 * time.Minute
 
 	// SweepTimeout covers one sweep over the store of media files (a million files, listed in pages of a thousand, and a

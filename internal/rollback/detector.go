@@ -31,8 +31,8 @@ const (
 	tryEvery    = 5 * time.Second
 	countWithin = 5 * time.Second
 	lastWithin  = 2 * time.Second
-	// recent is the maximum age at which the cluster's own count is trusted without the bucket: shorter than it takes to
-	// restore a snapshot, and longer than an ordinary restart.
+	// recent is the maximum age of the cluster's own count for it to be trusted without the bucket: shorter than it
+	// takes to restore a snapshot, and longer than an ordinary restart.
 	recent = 5 * time.Minute
 	// tries limits how often counting is attempted when another manager counts at the same time.
 	tries = 3

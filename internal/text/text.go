@@ -1,7 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package text compares and shortens texts.
+// Package text compares and shortens text.
 package text
 
 import (
@@ -13,11 +13,11 @@ import (
 
 const ellipsis = "…"
 
-// Fold normalizes a text for comparison: to NFC, with every run of white space replaced by one space. A platform may
-// trim the text that it returns, change its white space, and compose its letters.
+// Fold normalizes text for comparison: to NFC, with every run of white space replaced by one space. A platform may trim
+// the text that it returns, change its white space, and compose its letters.
 func Fold(text string) string { return strings.Join(strings.Fields(norm.NFC.String(text)), " ") }
 
-// First returns the first limit characters of a text.
+// First returns the first limit characters of text.
 func First(text string, limit int) string {
 	if utf8.RuneCountInString(text) <= limit {
 		return text
@@ -25,7 +25,7 @@ func First(text string, limit int) string {
 	return string([]rune(text)[:limit])
 }
 
-// Truncate shortens a text to at most limit characters, as schemas count them, with a final "…". limit is at least 1.
+// Truncate shortens text to at most limit characters, as schemas count them, with a final "…". limit is at least 1.
 func Truncate(text string, limit int) string {
 	if utf8.RuneCountInString(text) <= limit {
 		return text
@@ -33,7 +33,7 @@ func Truncate(text string, limit int) string {
 	return First(text, limit-1) + ellipsis
 }
 
-// TruncateBytes shortens a text to at most limit bytes, whole characters with a final "…". limit is at least 3.
+// TruncateBytes shortens text to at most limit bytes, whole characters with a final "…". limit is at least 3.
 func TruncateBytes(text string, limit int) string {
 	if len(text) <= limit {
 		return text

@@ -63,7 +63,7 @@ func Start(ctx context.Context, o Options) (*Provider, error) {
 		return nil, fmt.Errorf("OTEL_RESOURCE_ATTRIBUTES: %w", err)
 	}
 	options := []sdktrace.TracerProviderOption{
-		// The queue is bounded (OTEL_BSP_MAX_QUEUE_SIZE, 2048 spans). Further spans are dropped.
+		// The queue is bounded (OTEL_BSP_MAX_QUEUE_SIZE, 2048 spans). More spans are dropped.
 		sdktrace.WithBatcher(exporter),
 		sdktrace.WithResource(from),
 	}

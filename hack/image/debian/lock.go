@@ -19,8 +19,8 @@ import (
 
 // Lock pins packages for one architecture.
 type Lock struct {
-	// Taken is the day on which these packages were the newest, as YYYYMMDD. The archive of old packages is addressed
-	// by day.
+	// Taken is the day when these packages were the newest, as YYYYMMDD. The archive of old packages is addressed by
+	// day.
 	Taken    string
 	Packages []Pin
 }

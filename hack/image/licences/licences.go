@@ -22,9 +22,9 @@ import (
 	"golang.org/x/mod/module"
 )
 
-// Allowed are the SPDX identifiers of the licences that a module may have: those under which a program may be
-// distributed under the Apache License with just their text. MPL-2.0 also requires the source of the module's files,
-// which the module's address provides.
+// Allowed are the SPDX identifiers of the licences that a module may have: those that allow a program to be distributed
+// under the Apache License with just their text. MPL-2.0 also requires the source of the module's files, which the
+// module's address provides.
 var Allowed = []string{"Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "CC0-1.0", "ISC", "MIT", "MPL-2.0", "Unlicense", "0BSD", "Zlib"}
 
 // confidence is the classifier's minimum score. Its own tools use 0.8.

@@ -28,7 +28,7 @@ const atOnce = 8
 // first are the kinds that others depend on.
 var first = []string{"CustomResourceDefinition", "Namespace"}
 
-// Install applies Herald's CRDs, roles and webhook from a checkout's config folder. webhook is the address at which the
+// Install applies Herald's CRDs, roles and webhook from a checkout's config folder. webhook is the address where the
 // manager serves it.
 func Install(ctx context.Context, c client.Client, config, webhook string) error {
 	if err := ApplyFolders(ctx, c, filepath.Join(config, "crd", "bases"), filepath.Join(config, "rbac")); err != nil {

@@ -65,7 +65,7 @@ func (m manager) observe(ctx context.Context, c client.Client, object client.Obj
 	return nil
 }
 
-// newCluster returns a client in which the manager reconciles a resource whenever it is read.
+// newCluster returns a client whose reads make the manager reconcile the resource.
 func newCluster(t *testing.T, m manager, objects ...client.Object) client.Client {
 	t.Helper()
 	scheme := runtime.NewScheme()

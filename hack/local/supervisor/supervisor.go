@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package supervisor keeps a set of processes running. It restarts any that exits, until all of them are stopped in the
-// reverse of the order in which they were started.
+// reverse of the start order.
 package supervisor
 
 import (
@@ -86,9 +86,8 @@ func (s *Supervisor) Start(spec Spec) *Child {
 	return child
 }
 
-// Stop stops all processes in the reverse of the order in which they were started: each receives SIGTERM and is killed
-// after its grace period. When force is closed, the remaining ones are killed immediately. Stop returns when none is
-// left.
+// Stop stops all processes in the reverse of the start order: each receives SIGTERM and is killed after its grace
+// period. When force is closed, the remaining ones are killed immediately. Stop returns when none is left.
 func (s *Supervisor) Stop(force <-chan struct{}) {
 	s.mu.Lock()
 	s.stopping = true

@@ -19,7 +19,7 @@ import (
 	"github.com/herald-social/herald/test/storetest"
 )
 
-// gated is a store in which a write of an index starts, and finishes when the test permits.
+// gated is a store where a write of an index starts, and finishes when the test permits.
 type gated struct {
 	*storetest.Memory
 

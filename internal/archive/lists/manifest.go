@@ -56,7 +56,7 @@ func (c chain) at(k Key) int {
 type manifest struct {
 	lists map[Filter]chain
 	names chain
-	// obsolete are the unused files, each with the time at which it became unused.
+	// obsolete are the unused files, each with the time when it became unused.
 	obsolete []obsolete
 }
 

@@ -16,7 +16,7 @@ import (
 
 const (
 	// sweepEvery is how often a team's folder is searched for segments left by interrupted merges. orphanAfter is the
-	// minimum age at which such a segment is removed: a merge takes minutes.
+	// minimum age for such a segment to be removed: a merge takes minutes.
 	sweepEvery  = 24 * time.Hour
 	orphanAfter = time.Hour
 )

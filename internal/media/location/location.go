@@ -67,7 +67,7 @@ type cleaner struct {
 	found   collection
 	problem *UnreadableError
 	buffer  []byte
-	// boxes counts the boxes of films, and unpacked counts the bytes of decompressed texts.
+	// boxes counts the boxes of films, and unpacked counts the bytes of decompressed text.
 	boxes    int
 	unpacked int64
 }

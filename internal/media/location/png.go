@@ -18,7 +18,7 @@ const (
 	pngEnd = "\x00\x00\x00\x00IEND\xae\x42\x60\x82"
 	// longestKeyword is the maximum length of a text chunk's keyword (PNG, third edition, section 11.3.3).
 	longestKeyword = 79
-	// mostUnpacked limits the total length of a file's decompressed texts.
+	// mostUnpacked limits the total length of a file's decompressed text.
 	mostUnpacked = 4 * longestPart
 	// xmpKeyword is the keyword for XMP, rawKeyword the prefix for metadata that ImageMagick writes as hexadecimal text.
 	xmpKeyword = "XML:com.adobe.xmp"
@@ -66,7 +66,7 @@ func (c *cleaner) chunk(content span, from int64, clean func([]byte)) {
 	})
 }
 
-// text cleans a text. A compressed or encoded text with a location becomes an empty comment of the same length.
+// text cleans text. Compressed or encoded text that contains a location becomes an empty comment of the same length.
 func (c *cleaner) text(kind string, content span) {
 	head := make([]byte, min(content.length(), longestKeyword+1))
 	if !c.read(head, content.start) {

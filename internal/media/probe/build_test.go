@@ -26,7 +26,7 @@ type movie struct {
 	standard uint32
 	// scale is the number of track units per second. Zero means a thousand.
 	scale uint32
-	// more are further parts.
+	// more are additional parts.
 	more []byte
 }
 

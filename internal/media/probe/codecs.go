@@ -194,7 +194,7 @@ func (f *film) object(entry box) (byte, error) {
 }
 
 // descriptor returns the data after the head of a descriptor with the given tag (ISO 14496-1, section 8.3.3). Its
-// length takes up to four bytes, of which all but the last have the highest bit set.
+// length takes up to four bytes; all but the last have the highest bit set.
 func descriptor(data []byte, tag byte) ([]byte, bool) {
 	const more, longest = 0x80, 4
 	if len(data) == 0 || data[0] != tag {

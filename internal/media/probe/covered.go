@@ -86,7 +86,7 @@ type jpegWalk struct {
 
 	from *bufio.Reader
 	at   int64
-	// count is how many of the lowest bits in bits are valid. marker is the marker at which they ended.
+	// count is how many of the lowest bits in bits are valid. marker is the marker that ended them.
 	bits   uint32
 	count  uint
 	marker byte

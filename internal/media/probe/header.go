@@ -33,8 +33,8 @@ type Header struct {
 	DecodedBytes int64
 	// Animated means that the picture moves.
 	Animated bool
-	// MultiPicture means that a JPEG contains further pictures after the first: another view, or the gain map of an HDR
-	// picture (CIPA DC-007, ISO 21496-1).
+	// MultiPicture means that a JPEG contains more than one picture: another view, or the gain map of an HDR picture
+	// (CIPA DC-007, ISO 21496-1).
 	MultiPicture bool
 	// Unconvertible is the property of the image that prevents any conversion, with the remedy, phrased to follow "the
 	// file". It is empty if the image can be converted.

@@ -195,7 +195,7 @@ func (p *primaries) iccProfile() []byte {
 	return slices.Concat(head, table, contents)
 }
 
-// iccText returns text as profiles store it (ICC.1, section 10.15).
+// iccText returns text in the form that profiles store (ICC.1, section 10.15).
 func iccText(text string) []byte {
 	const at = 28
 	units := utf16.Encode([]rune(text))

@@ -105,7 +105,7 @@ func contains(file *store.BlockReader, in span, mark string) bool {
 	return false
 }
 
-// pngConfig reads the header of a PNG. Damaged texts do not matter.
+// pngConfig reads the header of a PNG. Damaged text chunks do not matter.
 func pngConfig(r io.Reader) (image.Config, error) { return png.DecodeConfig(&Chunks{From: r}) }
 
 // The flags in a WebP's first chunk (RFC 9649, section 2.7).

@@ -70,8 +70,8 @@ func pngParts(file *store.BlockReader) imageParts {
 }
 
 // pngComplete continues after a PNG's first parts and verifies the pixels' checksums, which decoders require; it
-// describes any damage. Decoders ignore the checksums of texts and the like, and errors after the pixels, so there it
-// only looks for the end chunk.
+// describes any damage. Decoders ignore the checksums of text chunks and similar chunks, and errors after the pixels,
+// so there it only looks for the end chunk.
 func pngComplete(file *store.BlockReader, parts *imageParts) (whole bool, damage string) {
 	const end = "\x00\x00\x00\x00IEND\xae\x42\x60\x82"
 	if parts.pixels == 0 || parts.damage != "" {

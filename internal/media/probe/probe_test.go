@@ -217,7 +217,7 @@ func TestProbeReadsLittle(t *testing.T) {
 }
 
 func TestProbeEndsWithWhatNeverEnds(t *testing.T) {
-	// A gigabyte of tiny boxes, each of which would have to be examined.
+	// A gigabyte of tiny boxes that would all have to be examined.
 	s := &sparse{head: file(t, "faststart.mp4"), size: 1 << 30}
 	endless := endlessBoxes{s}
 	_, err := probe.Probe(endless, s.size, mp4Type)

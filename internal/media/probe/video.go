@@ -175,7 +175,7 @@ func (f *film) readTrack(path string, b box) (err error) {
 
 func (f *film) track() *track { return &f.tracks[len(f.tracks)-1] }
 
-// handler reads hdlr, which distinguishes video and sound tracks (ISO 14496-12, section 8.4.3). QuickTime has further
+// handler reads hdlr, which distinguishes video and sound tracks (ISO 14496-12, section 8.4.3). QuickTime has more
 // handlers in a track, after the relevant one.
 func (f *film) handler(b box) error {
 	const kind, end = 8, 12

@@ -18,7 +18,7 @@ import (
 	"github.com/herald-social/herald/internal/media/probe"
 )
 
-// maxMemory limits the memory of one conversion. A photo of 48 megapixels needs up to 210 MiB, usually half of that.
+// maxMemory limits the memory of one conversion. A 48-megapixel photo needs up to 210 MiB, usually half of that.
 const maxMemory = 256 << 20
 
 // decoders decode untrusted files. Only the separate process calls them.
@@ -196,7 +196,7 @@ type canvas struct {
 }
 
 // encode encodes the picture within a target's limits: as PNG if it is transparent and the target allows that,
-// otherwise as JPEG. A picture that has too many bytes at the lowest quality is scaled down further.
+// otherwise as JPEG. A picture that has too many bytes at the lowest quality is scaled down again.
 func (c canvas) encode(l layout, t Target) (Output, error) {
 	if !c.opaque && t.allows(pngType) {
 		data, err := encodePNG(compose(c.picture, c.orientation, l, color.Transparent), c.profile, t.MaxBytes)
@@ -227,7 +227,7 @@ func (c canvas) encode(l layout, t Target) (Output, error) {
 }
 
 const (
-	// smallerBy is the percentage to which the sides of a picture with too many bytes are scaled, repeatedly.
+	// smallerBy is the percentage that the sides of a picture with too many bytes are scaled to, repeatedly.
 	smallerBy = 80
 	// leastSide is the smallest side of such a picture, in pixels.
 	leastSide = 16

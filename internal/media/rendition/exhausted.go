@@ -30,7 +30,7 @@ const (
 // mostTries limits the unfinished attempts for a file.
 const mostTries = 3
 
-// Error returns a text phrased to follow "the file".
+// Error returns a message phrased to follow "the file".
 func (e *ExhaustedError) Error() string {
 	switch e.Of {
 	case ResourceTime:

@@ -22,8 +22,7 @@ import (
 type FFmpegRun struct {
 	// Path is the path of ffmpeg.
 	Path string
-	// Child are the arguments with which this program applies Limits and executes another program, whose path follows
-	// them.
+	// Child are the arguments that make this program apply Limits and execute another program, whose path follows them.
 	Child  []string
 	Limits isolate.Limits
 	// Arguments returns ffmpeg's arguments, given the video's address.

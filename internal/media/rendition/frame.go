@@ -37,7 +37,7 @@ var ThumbnailChild = []string{"decode", "video"}
 // file can request any number of large frames.
 const MaxThumbnailData = 320 << 20
 
-// thumbnailLimits confine the process. ffmpeg's libraries take about 300 MiB of addresses in addition to its data.
+// thumbnailLimits confine the process. ffmpeg's libraries take about 300 MiB of address space in addition to its data.
 var thumbnailLimits = isolate.Limits{Data: MaxThumbnailData, AddressSpace: 1 << 30, CPU: 45 * time.Second, Files: 64}
 
 // DecodeThumbnail is the process's main function. It confines the process and becomes ffmpeg, or returns an exit code.

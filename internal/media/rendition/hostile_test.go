@@ -196,7 +196,7 @@ func TestAProgressivePictureIsConverted(t *testing.T) {
 const inOwnProcess = "HERALD_TEST_IN_OWN_PROCESS"
 
 // alone reports whether this process runs only this test, so that mostTaken covers only its child processes. Otherwise
-// it runs the test in a process of its own.
+// it runs the test in its own process.
 func alone(t *testing.T) bool {
 	t.Helper()
 	if os.Getenv(inOwnProcess) == t.Name() {

@@ -66,7 +66,7 @@ func processLimit(places int, memory, others int64) int64 {
 }
 
 // decodeBudget returns the share of a memory limit that decoding processes may use, in bytes. Half of the limit is for
-// this process: its memory grows with the number of posts, for which the limit is chosen.
+// this process: its memory grows with the number of posts, and the limit is chosen for that number.
 func decodeBudget(memory int64) int64 { return max(memory-max(baseMemory, memory/2), 0) }
 
 // fitsBeside reports whether a memory limit leaves room for the given number of conversions plus each bytes.

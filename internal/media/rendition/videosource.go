@@ -45,7 +45,7 @@ type servedVideo struct {
 }
 
 // longestHeader is the maximum size of a request header in bytes: ffmpeg's headers have about two hundred, and the
-// child may open as many connections as files.
+// child has the same limit for connections as for files.
 const longestHeader = 8 << 10
 
 // headerWithin is the timeout for reading a request header.

@@ -41,7 +41,7 @@ type fileBlock struct {
 
 func (b fileBlock) end() int64 { return b.at + int64(len(b.data)) }
 
-// NewBlockReader returns a BlockReader for a file of the given size, of which it reads at most budget bytes.
+// NewBlockReader returns a BlockReader for a file of the given size; it reads at most budget bytes of the file.
 func NewBlockReader(from io.ReaderAt, size, budget int64) *BlockReader {
 	return &BlockReader{from: from, size: size, budget: budget}
 }

@@ -47,7 +47,7 @@ func (c *counted) drain() map[string]int {
 	return seen
 }
 
-// fetched reads a file through a URL, as a platform does.
+// fetched reads a file from a URL, as a platform does.
 func fetched(t *testing.T, files *store.Store, key string) (body, mimeType string) {
 	t.Helper()
 	address, err := files.PresignGet(t.Context(), key, time.Hour)

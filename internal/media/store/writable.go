@@ -37,8 +37,8 @@ func hasIdempotencyKey(m *v1alpha1.Media) bool {
 	return m.Annotations[v1alpha1.RequestAnnotation] != ""
 }
 
-// Overwritable reports whether the client that uploaded a file may replace it, through a URL that it has or can get.
-// This never ends: a store checks a URL when an upload starts, and a client can upload arbitrarily slowly. A file that
+// Overwritable reports whether the client that uploaded a file may replace it, using a URL that it has or can get. This
+// never ends: a store checks a URL when an upload starts, and a client can upload arbitrarily slowly. A file that
 // Herald fetched itself cannot be replaced by a client. A file that was stored for another object counts as
 // overwritable, since its source is unknown.
 func Overwritable(m *v1alpha1.Media) bool { return m.Spec.Source == nil || Restored(m) }

@@ -30,7 +30,7 @@ const absentEvery = time.Minute
 // again.
 var ErrNamespaceServed = errors.New("a namespace of the configuration can be served now; the manager starts again with it")
 
-// ServedNamespaces are the configured namespaces in which the manager has a Role, and those that it leaves out. A
+// ServedNamespaces are the configured namespaces where the manager has a Role, and those that it leaves out. A
 // namespace that was deleted, or never created, has no Role: its caches would never fill, and teams in other namespaces
 // would wait for them.
 type ServedNamespaces struct {

@@ -21,7 +21,7 @@ import (
 type decoder struct {
 	mistakes []Mistake
 	// lines holds the lines of the fields in the document, by path. wrong holds the paths whose value could not be
-	// copied; they are not validated further.
+	// copied; they are not validated again.
 	lines map[string]int
 	wrong map[string]bool
 }

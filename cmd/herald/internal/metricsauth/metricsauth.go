@@ -169,7 +169,7 @@ func (g *guard) reviewAndCache(ctx context.Context, token string, q reviewKey) (
 	return status, nil
 }
 
-// isToken reports whether a text has the format of a JSON Web Token (RFC 7519, section 7.2), as used by ServiceAccounts
+// isToken reports whether text has the format of a JSON Web Token (RFC 7519, section 7.2), as used by ServiceAccounts
 // and OpenID Connect.
 func isToken(text string) bool {
 	if len(text) > longestToken {

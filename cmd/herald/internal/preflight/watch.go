@@ -34,7 +34,7 @@ type Watch struct {
 }
 
 // Start checks until ctx is done. It returns an error once a served CRD is older than this program, so that the process
-// exits and reports the error at every start until it is fixed. It ignores all other problems.
+// exits and reports the error on every start until it is fixed. It ignores all other problems.
 func (w *Watch) Start(ctx context.Context) error {
 	client, err := connect(w.Config)
 	if err != nil {

@@ -20,7 +20,7 @@ import (
 )
 
 // MetricsOptions returns the options of the metrics server of both processes. Without a certificate folder, a
-// certificate is generated at every start: clients authenticate by token and do not have to verify the server name.
+// certificate is generated on every start: clients authenticate by token and do not have to verify the server name.
 func MetricsOptions(c *configv1alpha1.Metrics) metricsserver.Options {
 	options := metricsserver.Options{BindAddress: BindAddress(c.Endpoint)}
 	if !c.Plain {
