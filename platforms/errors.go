@@ -46,7 +46,7 @@ const (
 	SubjectInstallation Subject = "installation"
 )
 
-// Error is a failure reported by a platform or by the connection to it. Its texts are written for users, do not vary
+// Error is a failure reported by a platform or by the connection to it. Its messages are written for users, do not vary
 // between calls, and do not contain secrets. They do not describe Herald's reaction, which follows from the class and
 // appears in the status of the post or the connection.
 type Error struct {

@@ -45,7 +45,7 @@ type File struct {
 	VideoCodec, AudioCodec string
 	// Turned reports whether the metadata rotates or mirrors the image for display.
 	Turned bool
-	// MultiPicture reports whether a JPEG contains further images: another view, or the gain map of an HDR image.
+	// MultiPicture reports whether a JPEG contains more than one image: another view, or the gain map of an HDR image.
 	MultiPicture bool
 	// Unconvertible is the reason an image cannot be converted, phrased to follow "the file …", or "" if it can be.
 	Unconvertible string

@@ -162,7 +162,7 @@ type Job struct {
 	AcceptedAt  time.Time
 	// StoreCheckpoint stores the progress of Prepare; see SaveCheckpoint.
 	StoreCheckpoint func(ctx context.Context, checkpoint, secret string) error
-	// SearchFrom is the earliest time at which this job can have been published. Lookup ignores older posts.
+	// SearchFrom is the earliest time when this job can have been published. Lookup ignores older posts.
 	SearchFrom time.Time
 	// BelongsToOther reports whether one of the account's posts is known to belong to another job; Lookup skips such
 	// posts. Nil means that there are none.

@@ -45,10 +45,10 @@
 //	PUT    /_control/accounts/{platform}/{id}      change an account, or create it if it does not exist
 //	POST   /_control/reset                         remove posts, settings, faults and counters; accounts and tokens stay
 //
-// The first PUT creates an account. In addition to the settings, PUT accepts display_name and, on creation only,
-// username and login. login is "facebook" for an Instagram account that is reached through its Facebook Page. Every
-// response has access_token, refresh_token (empty on platforms without refresh tokens) and expires_at (null for
-// tokens without an expiry), so that a test can connect the account; PUT replaces tokens that have expired for good.
+// The first PUT creates an account. Besides the settings, PUT accepts display_name and, on creation only, username and
+// login. login is "facebook" for an Instagram account that is reached through its Facebook Page. Every response has
+// access_token, refresh_token (empty on platforms without refresh tokens) and expires_at (null for tokens without an
+// expiry), so that a test can connect the account; PUT replaces tokens that have expired for good.
 //
 // A quota is a number of posts in any 24 hours; null means no limit. A token_ttl_s applies to new tokens and shortens
 // the existing ones; limits that a platform derives from the lifetime of a token, such as its minimum age for a

@@ -23,7 +23,7 @@ func (b *box) feed(form string) reply {
 	return b.as("facebook", http.MethodPost, pagePath+"/feed", formType, form)
 }
 
-// onPage publishes a text on the demo Page and returns the post's ID.
+// onPage publishes a text post on the demo Page and returns the post's ID.
 func (b *box) onPage(message string) string {
 	b.t.Helper()
 	return b.feed(url.Values{"message": {message}}.Encode()).want(b.t, "the post "+message, 200, "id~"+pageID+"_").text("id")

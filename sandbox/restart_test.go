@@ -49,7 +49,7 @@ func serveUntilKilled(dir string) error {
 	return http.Serve(listener, server)
 }
 
-// poster publishes a text on a sandbox and reports whether the post was acknowledged.
+// poster publishes a text post on a sandbox and reports whether the post was acknowledged.
 type poster func(send sender, text string) (acknowledged bool, err error)
 
 // sender sends a form or JSON to a path or address of the sandbox. It returns an error if there is no response.
@@ -77,7 +77,7 @@ func senderTo(base string) sender {
 	}
 }
 
-// postOn publishes a text with one request.
+// postOn publishes a text post with one request.
 func postOn(platform, path, contentType string, body func(text string) string) poster {
 	return func(send sender, text string) (bool, error) {
 		r, err := send(http.MethodPost, path, platform, contentType, body(text))
@@ -161,7 +161,8 @@ func testKilled(t *testing.T, post poster) {
 // killedWorkers is the number of concurrent clients at the kill.
 const killedWorkers = 4
 
-// postUntilKilled posts concurrently from several clients, kills the process after 100 responses, and returns all acknowledged texts.
+// postUntilKilled posts concurrently from several clients, kills the process after 100 responses, and returns the text
+// of all acknowledged posts.
 func postUntilKilled(base string, process *os.Process, post poster) []string {
 	var (
 		mu  sync.Mutex

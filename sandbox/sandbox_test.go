@@ -141,7 +141,7 @@ func (r reply) list(names ...string) []any {
 	return l
 }
 
-// each returns a text of each element of a list, at a path within the element.
+// each returns the string at a path within each element of a list.
 func (r reply) each(list string, path ...string) []string {
 	out := []string{}
 	for i := range r.list(strings.Split(list, ".")...) {
@@ -258,7 +258,7 @@ func (b *box) tweet(body string) reply {
 	return b.call(http.MethodPost, "/x/2/tweets", demoAccess, jsonType, body)
 }
 
-// post publishes a text as the demo account and returns its id.
+// post publishes a text post as the demo account and returns its id.
 func (b *box) post(text string) string {
 	b.t.Helper()
 	return b.tweet(textBody(text)).want(b.t, "the post "+text, 201).text("data", "id")
@@ -279,7 +279,7 @@ func (b *box) refresh(token string) reply {
 	return b.call(http.MethodPost, "/x/2/oauth2/token", "", formType, form.Encode())
 }
 
-// texts returns all posts' texts, from the control API.
+// texts returns all posts' captions, from the control API.
 func (b *box) texts() []string {
 	b.t.Helper()
 	return b.control(http.MethodGet, "/posts", "", http.StatusOK).each("data", "text")

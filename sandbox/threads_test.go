@@ -48,7 +48,7 @@ func (b *box) publishContainer(id string) reply {
 	return b.form("threads", threadsPath+"/threads_publish", url.Values{"creation_id": {id}})
 }
 
-// thread publishes a text on Threads and returns the post's id.
+// thread publishes a text post on Threads and returns the post's id.
 func (b *box) thread(text string, more url.Values) string {
 	b.t.Helper()
 	values := url.Values{"text": {text}}

@@ -164,8 +164,8 @@ func TestXTimelineShowsTheMedia(t *testing.T) {
 	b.get(timeline).want(t, "media are shown on request only", "data.1.attachments=")
 }
 
-// TestXMediaAndDuplicates posts the same text with and without media. X documents its duplicate check for texts only, so a
-// publisher cannot rely on it for a post with media.
+// TestXMediaAndDuplicates posts the same text with and without media. X documents its duplicate check for text only, so
+// a publisher cannot rely on it for a post with media.
 func TestXMediaAndDuplicates(t *testing.T) {
 	b := start(t, "")
 	id := b.xImage(xPicture(t, "png", 4, 4, 1))

@@ -129,7 +129,7 @@ func (p *Platform) sendDraft(ctx context.Context, job *platforms.Job, form url.V
 // addresses matches the URLs that get a link preview.
 var addresses = regexp.MustCompile(`(?i)\bhttps?://[^\s<>"]+`)
 
-// firstAddress returns the first URL in a text, without trailing punctuation.
+// firstAddress returns the first URL in text, without trailing punctuation.
 func firstAddress(text string) string {
 	return strings.TrimRight(addresses.FindString(text), ".,;:!?'’”)]}…")
 }

@@ -89,7 +89,7 @@ func New(c Config, transport *transport.Client) *Platform {
 }
 
 // Capabilities declares Facebook's rules for Pages. As in the HTTP contract, a message has no maximum length: Facebook
-// does not document one, and returns an error for a text that it rejects. Page tokens do not expire, so there is no
+// does not document one, and returns an error for text that it rejects. Page tokens do not expire, so there is no
 // RefreshLead.
 //
 // The listing does not prove absence: "The API will return approximately 600 ranked, published posts per year" (Graph
@@ -116,7 +116,7 @@ func (p *Platform) Capabilities() platforms.Capabilities {
 	}
 }
 
-// captionProblem returns why Facebook refuses a text, other than its length.
+// captionProblem returns why Facebook refuses a caption, other than its length.
 func captionProblem(text string) string {
 	if text != "" && strings.TrimSpace(text) == "" {
 		return "consists of blanks only, which Facebook refuses; write some text"

@@ -17,7 +17,7 @@ import (
 // a word; names are ASCII. Where parsers disagree, the lower count is used: Instagram itself reports an excess before
 // anything is visible, and a caption that it would accept must not be refused here because of a doubtful count.
 var (
-	// addresses matches web addresses, in which # starts a fragment and @ is part of a path.
+	// addresses matches web addresses, where # starts a fragment and @ is part of a path.
 	addresses = regexp.MustCompile(`(?i)(^|[^\p{L}\p{N}_@#＃.-])(?:(?:https?://|www\.)[^\s\p{Z}]+|(?:[\p{L}\p{N}-]+\.)+\p{L}{2,}/[^\s\p{Z}]*)`)
 	// hashtags matches hashtags with an ASCII or full-width sign. A sign followed by a variation selector or U+20E3 is
 	// a keycap.
@@ -73,7 +73,7 @@ func countMentions(text string) int {
 }
 
 // inWord reports whether the next character continues a word after r. The emoji variation selectors are marks, but end
-// a word. At the start of a text, r is U+FFFD.
+// a word. At the start of the text, r is U+FFFD.
 func inWord(r rune) bool {
 	return r == '_' || unicode.In(r, unicode.L, unicode.N, unicode.Mn, unicode.Mc) && r != '\uFE0E' && r != '\uFE0F'
 }

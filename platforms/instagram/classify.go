@@ -13,7 +13,7 @@ import (
 	"github.com/herald-social/herald/platforms/internal/meta"
 )
 
-// Classifications of errors that only Instagram returns. The texts do not vary between calls.
+// Classifications of errors that only Instagram returns. The messages do not vary between calls.
 var (
 	notTaken  = platforms.Error{Class: platforms.ClassTransient, Problem: "Instagram failed to process {about}"}
 	tooSlow   = platforms.Error{Class: platforms.ClassTransient, Problem: "Instagram took too long to fetch {about} from the media store"}

@@ -13,8 +13,8 @@ import (
 	"github.com/herald-social/herald/platforms/internal/meta/metatest"
 )
 
-// TestErrors creates a container that Instagram refuses, with the codes after which another one is created and one code of
-// each other class. TestErrorTable has all codes.
+// TestErrors creates a container that Instagram refuses, with the codes that make Herald create another one and one
+// code of each other class. TestErrorTable has all codes.
 func TestErrors(t *testing.T) {
 	const (
 		reconnect, permanent = platforms.ClassReconnect, platforms.ClassPermanent

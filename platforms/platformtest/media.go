@@ -194,7 +194,7 @@ func Publish(t *testing.T, p platforms.Publisher, job *platforms.Job, pause func
 // maxPolls is the maximum number of lookups in Publish.
 const maxPolls = 500
 
-// waitALittle waits for a platform in real time.
+// waitALittle waits for a platform on the real clock.
 func waitALittle() { <-clock.RealClock{}.After(10 * time.Millisecond) }
 
 // testMediaFaults makes each call before the visible one fail once, and retries as the caller would.

@@ -53,7 +53,7 @@ type Suite struct {
 	AccountID func(n int64) string
 	// Account holds additional settings for the platform's accounts in the sandbox, such as a different login.
 	Account map[string]any
-	// Refuses lists the texts from testPublish that the platform's documented rules do not allow.
+	// Refuses lists the captions from testPublish that the platform's documented rules do not allow.
 	Refuses []string
 	// SilentLimits reports whether the platform's responses do not contain the end of a rate limit.
 	SilentLimits bool
@@ -202,7 +202,7 @@ func (s *Suite) start(t *testing.T, clk clock.WithTicker) *fixture {
 	return f
 }
 
-// publisher starts a fixture in real time for a platform that publishes.
+// publisher starts a fixture on the real clock for a platform that publishes.
 func (s *Suite) publisher(t *testing.T) (*fixture, platforms.Publisher) {
 	t.Helper()
 	f := s.start(t, clock.RealClock{})

@@ -115,7 +115,7 @@ func (s *Suite) testResume(t *testing.T) {
 	}
 }
 
-// filmIn returns a long video of about five parts, of which three and a half can be read at first.
+// filmIn returns a long video of about five parts; three and a half can be read at first.
 func filmIn(t *testing.T, part int64) (platforms.File, *metered) {
 	t.Helper()
 	film := file(t, "tenseconds.mp4", v1alpha1.MimeMP4, int(5*part))

@@ -12,14 +12,14 @@ import (
 )
 
 const (
-	// maxLength is the maximum length of a text (Threads API, "Limitations").
+	// maxLength is the maximum length of a caption (Threads API, "Limitations").
 	maxLength = 500
-	// maxLinks is the maximum number of different links in a text (Threads API changelog, 22 December 2025).
+	// maxLinks is the maximum number of different links in a caption (Threads API changelog, 22 December 2025).
 	maxLinks = 5
 )
 
-// length counts a text as Threads does: 1 for each grapheme cluster, except that an emoji counts the number of its
-// UTF-8 bytes.
+// length counts text as Threads does: 1 for each grapheme cluster, except that an emoji counts the number of its UTF-8
+// bytes.
 func length(text string) int {
 	n := 0
 	for state := -1; text != ""; {
@@ -42,8 +42,7 @@ const (
 
 // isEmoji reports whether a grapheme cluster is an emoji: a pictograph, alone or joined to others, a flag letter, a
 // keycap, or a character with the emoji variation selector. Threads does not document how it counts pictographs with a
-// text presentation, such as ©. They count as emoji here, so that a text within this limit is also within Threads'
-// limit.
+// text presentation, such as ©. They count as emoji here, so that text within this limit is also within Threads' limit.
 func isEmoji(cluster string) bool {
 	if cluster == "" || cluster[0] < 0x80 && len(cluster) <= 2 {
 		return false
@@ -69,8 +68,8 @@ func isPictograph(r rune) bool {
 	return signs && uniseg.GraphemeClusterCount(string(r)+"\u200D\U0001F600") == 1
 }
 
-// addresses matches the texts that Threads certainly treats as links. It may also treat some addresses without a scheme
-// as links; Threads reports these itself, before anything is visible.
+// addresses matches the strings that Threads certainly treats as links. It may also treat some addresses without a
+// scheme as links; Threads reports these itself, before anything is visible.
 //
 // A link ends at a space of any width, and at East Asian brackets and punctuation, which may follow it without a space
 // and occur in URLs only percent-encoded (RFC 3986, section 2).
@@ -96,7 +95,7 @@ func links(text string) int {
 	return len(different)
 }
 
-// captionProblem returns why Threads refuses a text, other than its length.
+// captionProblem returns why Threads refuses a caption, other than its length.
 func captionProblem(text string) string {
 	switch {
 	case text != "" && strings.TrimSpace(text) == "":

@@ -11,7 +11,7 @@ import (
 	"github.com/herald-social/herald/platforms/internal/meta"
 )
 
-// Classifications of errors that only Threads returns. The texts do not vary between calls.
+// Classifications of errors that only Threads returns. The messages do not vary between calls.
 var (
 	// The store, or the connection to it, may be down for a moment. If Threads cannot reach it at all, the post fails
 	// at its starting deadline, with the same message.

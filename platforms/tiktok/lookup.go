@@ -133,7 +133,7 @@ func (l *listedPost) fits(job *platforms.Job) bool {
 const longestListed = 150
 
 // matchesTruncated reports whether a listed text equals the wanted one, or its beginning if TikTok may have truncated
-// it. TikTok does not document which unit it counts in, so a text may be truncated if it has at least that many bytes,
+// it. TikTok does not document which unit it counts in, so text may be truncated if it has at least that many bytes,
 // the smallest unit. The last character and a trailing ellipsis are ignored: truncation may have changed them.
 func matchesTruncated(want string, listed jsondoc.Text) bool {
 	all := text.Fold(listed.String())

@@ -38,7 +38,7 @@ const (
 	tokens        = `TikTok, "Manage User Access Tokens"`
 )
 
-// table lists TikTok's known errors. The first matching row applies. The texts do not vary between calls.
+// table lists TikTok's known errors. The first matching row applies. The messages do not vary between calls.
 var table = []row{
 	{
 		codes: []string{"access_token_invalid"}, call: true,

@@ -14,7 +14,7 @@ import (
 	"github.com/herald-social/herald/platforms/internal/errordocs"
 )
 
-// facts are an error's properties other than its texts.
+// facts are an error's properties other than its messages.
 type facts struct {
 	Class   platforms.Class
 	Subject platforms.Subject

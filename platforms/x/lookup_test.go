@@ -295,7 +295,7 @@ func TestLookupReadsEveryPage(t *testing.T) {
 	}
 }
 
-// FuzzMatch lists a text with a URL as X does, and matches it.
+// FuzzMatch lists text with a URL as X does, and matches it.
 func FuzzMatch(f *testing.F) {
 	f.Add("see ", "launch", ".", true, false, `{"entities":{"urls":[{"url":1}]}}`)
 	f.Add("a &lt; b & c", "", "\u00a0", false, true, `{"text":"","note_tweet":[]}`)

@@ -36,8 +36,8 @@ var mention = regexp.MustCompile(`^@[A-Za-z0-9_]{1,20} `)
 // entities reverts the only three escapes that X makes, in one pass: "&lt;" in the sent text is listed as "&amp;lt;".
 var entities = strings.NewReplacer("&amp;", "&", "&lt;", "<", "&gt;", ">")
 
-// matches reports whether a listed post has the wanted text. X does not document which of its texts are escaped, so the
-// texts are compared with and without escapes.
+// matches reports whether a listed post has the wanted text. X does not document which of its fields are escaped, so
+// the text is compared with and without escapes.
 func (w expectedText) matches(post *listedPost) bool {
 	if w.text == "" {
 		return false

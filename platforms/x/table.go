@@ -31,7 +31,7 @@ type row struct {
 	// remakes reports whether the files must be uploaded again, because X has lost them.
 	remakes bool
 	error   platforms.Error
-	// source is the page that documents the error, or the client in which it was observed.
+	// source is the page that documents the error, or the client where it was observed.
 	source string
 }
 
@@ -51,7 +51,7 @@ const (
 	replyAdvice = "publish the rest of the tree by hand, or have the administrator use an app with an Enterprise plan"
 )
 
-// table lists X's known errors. The first matching row applies. The texts do not vary between calls.
+// table lists X's known errors. The first matching row applies. The messages do not vary between calls.
 var table = []row{
 	{
 		signs: []sign{

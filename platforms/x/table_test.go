@@ -35,7 +35,7 @@ func words(detail string) string {
 	return fmt.Sprintf(`{"title":"Forbidden","detail":%q,"type":"about:blank","status":403}`, detail)
 }
 
-// facts are an error's properties other than its texts.
+// facts are an error's properties other than its messages.
 type facts struct {
 	Class    platforms.Class
 	Subject  platforms.Subject

@@ -298,7 +298,7 @@ func mediaID(resp *transport.Response, file *platforms.File) (string, *platforms
 	return id, nil
 }
 
-// aboutFile makes a refusal's message refer to the file: the texts in the table refer to a post. An unlisted code is
+// aboutFile makes a refusal's message refer to the file: the messages in the table refer to a post. An unlisted code is
 // not treated as a problem with the file.
 func aboutFile(file *platforms.File, failure *platforms.Error) *platforms.Error {
 	if failure.Class != platforms.ClassPermanent && failure.Class != platforms.ClassDuplicate {

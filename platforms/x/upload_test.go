@@ -44,7 +44,7 @@ func filmOf(size int64) platforms.Job {
 // uploads handles uploads as X does. It has an upload with the id "5", and gives new ones the id "7".
 type uploads struct {
 	mu sync.Mutex
-	// forgotten is the id that it no longer has, and status the status with which it responds.
+	// forgotten is the id that it no longer has, and status the status that it responds with.
 	forgotten string
 	status    int
 	did       []string

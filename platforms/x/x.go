@@ -140,7 +140,7 @@ func imageTypes() []v1alpha1.MimeType {
 	return []v1alpha1.MimeType{v1alpha1.MimeJPEG, v1alpha1.MimePNG, v1alpha1.MimeWebP}
 }
 
-// captionProblem returns why X refuses a text, other than its length.
+// captionProblem returns why X refuses a caption, other than its length.
 func captionProblem(text string) string {
 	switch {
 	case tweettext.HasInvalidCharacter(text):
@@ -152,11 +152,11 @@ func captionProblem(text string) string {
 	}
 }
 
-// cashtag is a $ABC in a text: one to six letters, and up to two more after a dot or an underscore (twitter-text,
+// cashtag is a $ABC in text: one to six letters, and up to two more after a dot or an underscore (twitter-text,
 // regexp/cashtag).
 var cashtag = regexp.MustCompile(`(?i)(?:^|\s)\$[a-z]{1,6}(?:[._][a-z]{1,2})?\b`)
 
-// captionWarning returns why X refuses a text from apps on its self-serve plans: a second cashtag ("Manage Posts").
+// captionWarning returns why X refuses a caption from apps on its self-serve plans: a second cashtag ("Manage Posts").
 // Enterprise apps may post several, and Herald cannot determine the plan of its app.
 func captionWarning(text string) string {
 	if len(cashtag.FindAllString(text, 2)) < 2 {

@@ -104,7 +104,7 @@ func TestSnowflake(t *testing.T) {
 	}
 }
 
-// TestCashtags tests the warning for texts that an app on a self-serve plan may not post.
+// TestCashtags tests the warning for captions that an app on a self-serve plan may not post.
 func TestCashtags(t *testing.T) {
 	warning := New(Config{}, nil).Capabilities().CaptionWarning
 	for text, want := range map[string]bool{

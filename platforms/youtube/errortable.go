@@ -11,7 +11,7 @@ type errorRow struct {
 	code string
 	// kind is a short description of the code.
 	kind string
-	// err is the classifier's result. Its texts do not vary between calls.
+	// err is the classifier's result. Its messages do not vary between calls.
 	err platforms.Error
 	// also is a reaction in addition to the one for the class, and instead replaces it.
 	also, instead string

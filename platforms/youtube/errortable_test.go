@@ -22,7 +22,7 @@ func TestErrorTable(t *testing.T) {
 	errordocs.Check(t, "youtube", rows)
 }
 
-// expectation is the error expected for a code with which YouTube refuses a video.
+// expectation is the error expected for a code that YouTube uses to refuse a video.
 type expectation struct {
 	status  int
 	code    string

@@ -77,7 +77,7 @@ func TestPublish(t *testing.T) {
 	}
 }
 
-// TestPublishUnprepared tests the cases in which no call is made.
+// TestPublishUnprepared tests the cases where no call is made.
 func TestPublishUnprepared(t *testing.T) {
 	tests := map[string]struct {
 		reason string

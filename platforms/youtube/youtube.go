@@ -147,7 +147,7 @@ func titleProblem(text string) string {
 	return captionProblem(text)
 }
 
-// captionProblem returns why YouTube refuses a text, other than its length.
+// captionProblem returns why YouTube refuses a caption, other than its length.
 func captionProblem(text string) string {
 	if strings.ContainsAny(text, "<>") {
 		return "contains < or >, which YouTube refuses in titles and descriptions; remove them"

@@ -77,7 +77,7 @@ func (p *Platform) Find(r *http.Request) (post, username string) {
 	return "", name
 }
 
-// Links returns a text's addresses as pairs of byte offsets, in order.
+// Links returns the addresses in text as pairs of byte offsets, in order.
 func (*Platform) Links(text string) [][2]int { return links.Find(text) }
 
 // Register adds the API to mux.

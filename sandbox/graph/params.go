@@ -32,8 +32,8 @@ type Params struct {
 	bad     *Error
 }
 
-// readParams collects a request's parameters. In addition to urlencoded forms, the platform accepts multipart forms, which its own samples
-// use (curl -F), and JSON, which its own SDK for Node.js sends.
+// readParams collects a request's parameters. Besides urlencoded forms, the platform accepts multipart forms, which its
+// own samples use (curl -F), and JSON, which its own SDK for Node.js sends.
 func (a *API) readParams(r *faults.Request) (*Params, *Error) {
 	p := &Params{values: map[string]string{}, read: []string{tokenParam, "appsecret_proof", "locale"}, lenient: a.Lenient}
 	query, err := url.ParseQuery(r.URL.RawQuery)

@@ -33,7 +33,7 @@ type Error struct {
 	flat bool
 }
 
-// Because adds the subcode and the human-readable texts.
+// Because adds the subcode and the human-readable messages.
 func (e *Error) Because(subcode int, title, message string) *Error {
 	e.Subcode, e.UserTitle, e.UserMessage = subcode, title, message
 	return e

@@ -1,7 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package links finds addresses in a text, for platforms that recognize only http:// and https:// addresses.
+// Package links finds addresses in text, for platforms that recognize only http:// and https:// addresses.
 package links
 
 import (
@@ -13,8 +13,8 @@ import (
 
 var pattern = regexp.MustCompile("(?i)(https?://)([^\\s\\pC<>\"“”«»`{}|]+)")
 
-// Find returns the addresses in a text as pairs of byte offsets, in order. Punctuation at the end of an address
-// belongs to the sentence, as does a closing bracket without an opening one in the address.
+// Find returns the addresses in text as pairs of byte offsets, in order. Punctuation at the end of an address belongs
+// to the sentence, as does a closing bracket without an opening one in the address.
 func Find(text string) [][2]int {
 	var out [][2]int
 	for _, m := range pattern.FindAllStringSubmatchIndex(text, -1) {

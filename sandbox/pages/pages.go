@@ -30,7 +30,7 @@ type Platform interface {
 	PagePatterns() []string
 	// Find returns the post or the username at an address that matched one of the patterns.
 	Find(r *http.Request) (post, username string)
-	// Links returns the addresses in a text as pairs of byte offsets, in order.
+	// Links returns the addresses in text as pairs of byte offsets, in order.
 	Links(text string) [][2]int
 }
 

@@ -15,7 +15,7 @@ type span struct {
 	Tag  bool
 }
 
-// spans splits a text into parts that are rendered differently.
+// spans splits text into parts that are rendered differently.
 func spans(platform Platform, text string) []span {
 	text = strings.TrimSpace(text)
 	var out []span
@@ -36,7 +36,7 @@ func spans(platform Platform, text string) []span {
 // tagPattern matches a hashtag or a name, with the preceding character.
 var tagPattern = regexp.MustCompile(`(?:^|[^\pL\p{Nd}_])([#@][\pL\p{Nd}_]+)`)
 
-// tags appends a text without addresses, with its hashtags and names as separate spans.
+// tags appends text without addresses, with its hashtags and names as separate spans.
 func tags(out []span, text string) []span {
 	at := 0
 	for _, m := range tagPattern.FindAllStringSubmatchIndex(text, -1) {

@@ -122,7 +122,7 @@ func MediaOf(b blobs.Blob) state.Media {
 	return state.Media{SHA256: b.SHA256, Bytes: b.Bytes, MIMEType: b.MIMEType}
 }
 
-// IsAddress reports whether a text is an absolute http or https address.
+// IsAddress reports whether text is an absolute http or https address.
 func IsAddress(text string) bool {
 	address, err := url.Parse(text)
 	return err == nil && address.Host != "" && (address.Scheme == "http" || address.Scheme == "https")

@@ -82,7 +82,7 @@ type account struct {
 	posts []*Post
 	// deleted is the number of deleted posts in posts.
 	deleted int
-	// latest maps a text to its newest post without media, for the duplicate check.
+	// latest maps text to its newest post without media, for the duplicate check.
 	latest map[string]*Post
 }
 

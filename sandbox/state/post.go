@@ -42,7 +42,7 @@ type Post struct {
 	Privacy string `json:"privacy,omitempty"`
 	// Container is the id of the container that the post was published from, if any.
 	Container string `json:"container,omitempty"`
-	// Parts are the ids of further containers of the post. A container is part of one post at most.
+	// Parts are the ids of the post's other containers. A container is part of one post at most.
 	Parts []string `json:"parts,omitempty"`
 	// Free excludes the post from the account's quota.
 	Free bool `json:"free,omitempty"`
@@ -68,7 +68,7 @@ type Draft struct {
 	Detail  json.RawMessage
 	// Container is the id of the container to publish; empty if there is none.
 	Container string
-	// Parts are the ids of further containers of the post. None may be part of another post.
+	// Parts are the ids of the post's other containers. None may be part of another post.
 	Parts []string
 	// Free excludes the post from the account's quota.
 	Free bool
@@ -215,7 +215,7 @@ func (s *Store) addPost(a *account, post Post) {
 	}
 }
 
-// textKey returns the same key for texts that a platform considers equal.
+// textKey returns the same key for text that a platform considers equal.
 func textKey(text string) string { return strings.TrimSpace(norm.NFC.String(text)) }
 
 // Post returns one post unless it is deleted.

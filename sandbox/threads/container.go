@@ -25,7 +25,7 @@ const processing = 200 * time.Millisecond
 
 // detail is the stored data of a container or post, apart from its text.
 type detail struct {
-	// Kind is empty for a text.
+	// Kind is empty for a text post.
 	Kind string `json:"kind,omitempty"`
 	// Item is true if the container is for a carousel.
 	Item bool `json:"item,omitempty"`

@@ -14,13 +14,13 @@ import (
 )
 
 const (
-	// maxText is the maximum length of a text.
+	// maxText is the maximum length of the text.
 	maxText = 500
 	// maxLinks is the maximum number of distinct links in a post.
 	maxLinks = 5
 )
 
-// checkText enforces the limits on a text and its links. Only a post without media needs a text.
+// checkText enforces the limits on text and its links. Only a post without media needs text.
 func checkText(kind, text string) *graph.Error {
 	found := map[string]bool{}
 	for _, l := range links.Find(text) {

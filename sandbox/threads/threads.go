@@ -99,7 +99,7 @@ func (*Platform) Find(r *http.Request) (post, username string) {
 	return "", strings.TrimPrefix(r.PathValue("username"), "@")
 }
 
-// Links returns the links in a text as pairs of byte offsets, in order.
+// Links returns the links in text as pairs of byte offsets, in order.
 func (*Platform) Links(text string) [][2]int { return links.Find(text) }
 
 // Register adds the API to mux.

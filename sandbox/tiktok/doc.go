@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package tiktok simulates TikTok's API: the account behind a token and its creator's options, rotating refresh tokens,
-// the list of posts ("List Videos", "Query Videos", with texts of at most 150 characters: "Video Object", August 2026),
+// the list of posts ("List Videos", "Query Videos", with text of at most 150 characters: "Video Object", August 2026),
 // and the Content Posting API with chunked uploads, files that TikTok fetches, photos, drafts in the inbox, and the
 // status of a publish id.
 //

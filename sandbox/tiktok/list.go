@@ -110,11 +110,11 @@ func (p *Platform) query(w http.ResponseWriter, r *faults.Request) {
 	p.succeed(w, map[string]any{"videos": videos})
 }
 
-// maxListed is the maximum length of a text in the list ("Video Object": "Max length: 150"). TikTok does not document
-// the unit; it is UTF-16 here, as elsewhere on TikTok.
+// maxListed is the maximum length of text in the list ("Video Object": "Max length: 150"). TikTok does not document the
+// unit; it is UTF-16 here, as elsewhere on TikTok.
 const maxListed = 150
 
-// cut shortens a text for the list without splitting a character.
+// cut shortens text for the list without splitting a character.
 func cut(text string) string {
 	units := 0
 	for i, r := range text {

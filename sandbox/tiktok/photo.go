@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// maxPhotoTitle and maxDescription are the maximum lengths of a photo post's texts.
+	// maxPhotoTitle and maxDescription are the maximum lengths of a photo post's title and description.
 	maxPhotoTitle  = 90
 	maxDescription = 4000
 	// maxPhotos is the maximum number of photos in a post.

@@ -71,7 +71,7 @@ func (p *Platform) readJSON(r *faults.Request, into any, parameters ...string) *
 	return nil
 }
 
-// checkLength checks the length of a text in UTF-16 units, as TikTok does.
+// checkLength checks the length of text in UTF-16 units, as TikTok does.
 func checkLength(field, text string, most int) *refusal {
 	if n := len(utf16.Encode([]rune(text))); n > most {
 		return invalid("%s has %d characters, the most are %d.", field, n, most)

@@ -175,7 +175,7 @@ func (p *Platform) readTweet(r *faults.Request, author state.Account) (state.Dra
 	return draft, p.broken("a post could not be encoded", "", err)
 }
 
-// checkText enforces the limits on a post's text. A post with media does not need a text.
+// checkText enforces the limits on a post's text. A post with media does not need text.
 func checkText(text string, media bool) *problem {
 	switch weight := weigh(text); {
 	case !media && strings.TrimSpace(text) == "":
@@ -234,7 +234,7 @@ func (p *Platform) conversation(parent state.Post, author state.Account, text st
 	return out
 }
 
-// mentions returns the names that a text mentions.
+// mentions returns the names mentioned in text.
 func mentions(text string) []string {
 	var out []string
 	for _, word := range strings.FieldsFunc(text, func(r rune) bool { return r != '@' && !isWord(r) }) {
@@ -274,7 +274,7 @@ func (p *Platform) attach(draft *state.Draft, ids []string, author state.Account
 		draft.Media = append(draft.Media, simulator.MediaOf(*u.File))
 		out = append(out, attachment{Key: u.key(), Kind: u.category().kind})
 	}
-	// X documents its duplicate check for texts only, so a post with media may be repeated and then exists twice.
+	// X documents its duplicate check for text only, so a post with media may be repeated and then exists twice.
 	draft.DuplicateWindow = 0
 	return out, nil
 }

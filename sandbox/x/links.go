@@ -14,7 +14,7 @@ import (
 	"github.com/herald-social/herald/sandbox/links"
 )
 
-// link is a link in a text, given by byte offsets.
+// link is a link in text, given by byte offsets.
 type link struct {
 	start, end int
 	scheme     bool // it starts with http:// or https://
@@ -23,7 +23,7 @@ type link struct {
 // linkPattern matches what may be a link: an optional scheme, a host, an optional port, and a path or query.
 var linkPattern = regexp.MustCompile(`(?i)(https?://)?((?:[a-z0-9À-ɏ](?:[a-z0-9À-ɏ-]*[a-z0-9À-ɏ])?\.)+[a-z]{2,})((?::[0-9]+)?(?:[/?][a-z0-9À-ɏ!*';:=+,.$/%#\[\]_~@&|()?-]*)?)`)
 
-// findLinks returns the links in a text: URLs with a scheme, and bare domains below a registered top-level domain. X's
+// findLinks returns the links in text: URLs with a scheme, and bare domains below a registered top-level domain. X's
 // own rules (twitter-text) match more: hosts in other scripts, and underscores in subdomains.
 func findLinks(text string) []link {
 	var out []link

@@ -46,7 +46,7 @@ type urlEntity struct {
 	MediaKey string `json:"media_key,omitempty"`
 }
 
-// xmlEscaper escapes the three characters that X escapes in texts.
+// xmlEscaper escapes the three characters that X escapes in text.
 var xmlEscaper = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;")
 
 // render converts the text that was sent to the one in X's responses: NFC, trimmed, with short links, and with &, < and

@@ -200,7 +200,7 @@ func (q *query) get(name string) string {
 	return q.values.Get(name)
 }
 
-// list reads comma-separated values, each of which must be in allowed.
+// list reads comma-separated values that must all be in allowed.
 func (q *query) list(name string, allowed []string) []string {
 	value := q.get(name)
 	if value == "" {

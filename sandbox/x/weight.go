@@ -21,7 +21,7 @@ const (
 	emojiWeight = 2
 )
 
-// weigh returns the weighted length of a text, as X counts it.
+// weigh returns the weighted length of text, as X counts it.
 func weigh(text string) int {
 	text = norm.NFC.String(text)
 	total, at := 0, 0
@@ -32,7 +32,7 @@ func weigh(text string) int {
 	return total + weighPlain(text[at:])
 }
 
-// weighPlain is weigh for a text without links.
+// weighPlain is weigh for text without links.
 func weighPlain(text string) int {
 	if isASCII(text) {
 		return len(text)

@@ -82,7 +82,7 @@ func (*Platform) Find(r *http.Request) (post, username string) {
 	return r.PathValue("id"), r.PathValue("username")
 }
 
-// Links returns the links in a text as pairs of byte offsets, in order.
+// Links returns the links in text as pairs of byte offsets, in order.
 func (*Platform) Links(text string) [][2]int {
 	var out [][2]int
 	for _, l := range findLinks(text) {

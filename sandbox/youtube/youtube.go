@@ -91,7 +91,7 @@ func (p *Platform) Find(r *http.Request) (post, username string) {
 	return "", strings.TrimPrefix(r.PathValue("name"), "@")
 }
 
-// Links returns the links in a text as pairs of byte offsets, in order.
+// Links returns the links in text as pairs of byte offsets, in order.
 func (*Platform) Links(text string) [][2]int { return links.Find(text) }
 
 // uploadPath is the path of video uploads.

@@ -26,7 +26,7 @@ type Failure struct {
 // NewFailure returns a failure without a graph error.
 func NewFailure(err *platforms.Error) *Failure { return &Failure{Error: err, GraphError: new(Error)} }
 
-// Classification is how Herald reacts to an error. Its texts may contain {platform}, {about} for the subject of the
+// Classification is how Herald reacts to an error. Its messages may contain {platform}, {about} for the subject of the
 // call, and {error} for the graph's name for the error.
 type Classification struct {
 	platforms.Error
@@ -36,7 +36,7 @@ type Classification struct {
 	Pause     time.Duration
 }
 
-// kinds are the default classifications by kind, which Graph.Kinds overrides. The texts for outages and malformed
+// kinds are the default classifications by kind, which Graph.Kinds overrides. The messages for outages and malformed
 // responses are the same as on platforms outside Meta.
 var kinds = map[Kind]platforms.Error{
 	KindToken: {

@@ -15,13 +15,13 @@ import (
 	"github.com/herald-social/herald/platforms/internal/jsondoc"
 )
 
-// Error is a graph's error, from the "error" object in its response. Its texts are not stored: they are written for
+// Error is a graph's error, from the "error" object in its response. Its messages are not stored: they are written for
 // developers, and some differ between calls.
 type Error struct {
 	Status int
 	// Code and Subcode identify the error; zero if the graph returned none.
 	Code, Subcode int
-	// Word is an identifier found in the error's texts; usually empty.
+	// Word is an identifier found in the error's messages; usually empty.
 	Word string
 	// Transient is the graph's own flag for errors where the same call may succeed later.
 	Transient bool
@@ -35,8 +35,8 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("HTTP status %d with code %d, subcode %d, transient %t", e.Status, e.Code, e.Subcode, e.Transient)
 }
 
-// Name returns the name under which the error is looked up: its code, its subcode if any, and its word if any. It is
-// empty for an error without a code.
+// Name returns the name that the error is looked up by: its code, its subcode if any, and its word if any. It is empty
+// for an error without a code.
 func (e *Error) Name() string {
 	name := ""
 	switch {

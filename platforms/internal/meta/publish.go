@@ -40,10 +40,10 @@ func (c *Containers) Publish(ctx context.Context, job platforms.Job) platforms.R
 }
 
 // doubleCheck reads the container after a refusal that may be about it, because graphs also refuse to publish a
-// container that an earlier call has published, and do not document an error for that. The container's state decides
-// whether the same one is published again. The refusal is final only if the state shows that the container is not
-// published; otherwise the outcome is unknown. After a refusal that is about the account, the state is not read here:
-// Lookup, which follows every refusal, reads it once.
+// container that an earlier call has published, and do not document an error for this case. The container's state
+// decides whether the same one is published again. The refusal is final only if the state shows that the container is
+// not published; otherwise the outcome is unknown. After a refusal that is about the account, the state is not read
+// here: Lookup, which follows every refusal, reads it once.
 func (c *Containers) doubleCheck(ctx context.Context, job *platforms.Job, refused *platforms.Result) {
 	said, ok := errors.AsType[*Error](refused.Err.Err)
 	if !ok || !said.Kind().OfRequest() {

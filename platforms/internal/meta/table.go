@@ -55,7 +55,7 @@ func (r *Row) names(e *Error) (exactness int) {
 	return 0
 }
 
-// Name returns the name under which the row is looked up.
+// Name returns the name that the row is looked up by.
 func (r *Row) Name() string {
 	e := Error{Code: r.Code, Subcode: r.Subcode, Word: r.Word}
 	if r.Last != 0 {

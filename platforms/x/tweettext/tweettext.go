@@ -57,7 +57,7 @@ func plain(text string) bool {
 	return ascii(text) && strings.IndexByte(text, '.') < 0
 }
 
-// weigh returns the weighted length of a text in normal form C.
+// weigh returns the weighted length of text in normal form C.
 //
 // An emoji inside a URL is not counted separately, but an emoji may extend past the URL's end: as in twitter-text, the
 // whole text is searched for emoji, and only those that start outside a URL are counted.

@@ -208,8 +208,8 @@ func TestTables(t *testing.T) {
 	}
 }
 
-// FuzzLength checks what holds for every text: its length does not depend on its normal form, grows with the text, and
-// stays within the weights of its parts.
+// FuzzLength checks properties that hold for all text: its length does not depend on its normal form, grows with the
+// text, and stays within the weights of its parts.
 func FuzzLength(f *testing.F) {
 	for _, row := range lengthRows {
 		f.Add(row.text)

@@ -17,7 +17,7 @@ const (
 	maxTCoSlug = 40
 )
 
-// Range is a part of a text, as byte offsets: text[Start:End].
+// Range is a part of text, as byte offsets: text[Start:End].
 type Range struct {
 	Start, End int
 }

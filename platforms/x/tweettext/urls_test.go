@@ -130,7 +130,7 @@ var urlRows = []struct {
 	{"the text is not normalised, so that offsets hold", "e\u0301 a.com", []string{"a.com"}},
 }
 
-// urlsIn returns the URLs in a text.
+// urlsIn returns the URLs in text.
 func urlsIn(text string) (ranges []Range) {
 	for _, u := range findURLs(text, nil) {
 		ranges = append(ranges, u.Range)
