@@ -90,7 +90,7 @@ func expectRefusals(ctx context.Context) {
 		ContainSubstring("posts.social.herald.dev"), ContainSubstring("spec.targets[0].caption"))))
 }
 
-// failure is one way in which the webhook can fail.
+// failure is one way that the webhook can fail.
 type failure struct {
 	// breaks makes the webhook fail; mends repairs it.
 	breaks, mends func(ctx context.Context, w *webhook)

@@ -208,7 +208,7 @@ func calls(ctx context.Context) int {
 	return counts["publish"]
 }
 
-// online returns the number of published posts with a text.
+// online returns the number of published posts with the text.
 func online(ctx context.Context, text string) (n int) {
 	GinkgoHelper()
 	posts := suite.Must(platform.Posts(ctx, "x", account.ID))

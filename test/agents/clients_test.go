@@ -67,7 +67,7 @@ func connectGo(ctx context.Context, name string, decide func(authorize string)) 
 	return session
 }
 
-// publish publishes a text as an agent and returns the post.
+// publish publishes a text post as an agent and returns the post.
 func publish(ctx context.Context, session *mcp.ClientSession, caption string) post {
 	GinkgoHelper()
 	result, err := session.CallTool(ctx, &mcp.CallToolParams{Name: "create_post", Arguments: map[string]any{

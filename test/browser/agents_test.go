@@ -49,7 +49,7 @@ var _ = Describe("An agent", Ordered, func() {
 		}
 	})
 
-	// consent returns the URL to which the agent sends the user.
+	// consent returns the URL that the agent sends the user to.
 	consent := func(name, redirect string) string {
 		GinkgoHelper()
 		body, err := json.Marshal(map[string]any{"client_name": name, "redirect_uris": []string{redirect}, "token_endpoint_auth_method": "none"})

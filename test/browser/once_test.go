@@ -15,7 +15,7 @@ import (
 	"github.com/herald-social/herald/test/sandboxtest"
 )
 
-// published returns the number of the demo account's posts with a text.
+// published returns the number of the demo account's posts with the text.
 func published(platform, text string) int {
 	GinkgoHelper()
 	posts, err := sandboxtest.Client{URL: herald().Sandbox()}.Posts(context.Background(), platform, demoID(platform))
@@ -29,7 +29,7 @@ func published(platform, text string) int {
 	return times
 }
 
-// Threads accepts duplicate texts, so only Herald prevents a second post.
+// Threads accepts duplicate text, so only Herald prevents a second post.
 var _ = Describe("A post is sent once if a user", func() {
 	onThreads := func(text string) web.Draft {
 		return web.Draft{Kind: web.Text, Targets: []web.Target{{Account: "Threads, @herald_demo"}}, Text: text}

@@ -241,7 +241,7 @@ var _ = Describe("A post's problem", func() {
 				sandboxtest.Fault{Platform: "facebook", Operation: "publish", Kind: fault, Times: 1},
 				sandboxtest.Fault{Platform: "facebook", Operation: "list", Kind: "stale_list", DelayMS: int(time.Hour.Milliseconds()), Times: 100},
 			)
-			text := want + ", after " + fault // lists show only the start of a text
+			text := want + ", after " + fault // lists show only the start of the text
 			must(site.Compose(web.Draft{Kind: web.Text, Targets: []web.Target{{Account: "Facebook, " + web.DemoHandle("facebook")}}, Text: text}))
 			must(site.Publish())
 			Eventually(readable(page), unsure).Should(ContainSubstring("Needs your answer"))

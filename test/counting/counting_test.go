@@ -32,16 +32,16 @@ import (
 	"github.com/herald-social/herald/test/must"
 )
 
-// few is the number of texts in a full test run. COUNTING_TEXTS overrides it.
+// few is the number of strings in a full test run. COUNTING_TEXTS overrides it.
 const few = 2_000
 
-// answer is what count.mjs returns for a text.
+// answer is count.mjs's output for a string.
 type answer struct {
 	X        int  `json:"x"`
 	Valid    bool `json:"valid"`
 	Hashtags int  `json:"hashtags"`
 	Mentions int  `json:"mentions"`
-	// Threads is -1 for a text that contains emoji that Unicode does not recommend, because how Threads counts them is
+	// Threads is -1 for text that contains emoji that Unicode does not recommend, because how Threads counts them is
 	// not documented.
 	Threads int `json:"threads"`
 	UTF16   int `json:"utf16"`
@@ -125,8 +125,8 @@ var (
 	mentions = regexp.MustCompile(`mentions (\d+) accounts`)
 )
 
-// inCaption returns how many hashtags or mentions Herald counts in a text. Only the error for too many contains the
-// number, so inCaption appends as many as are allowed.
+// inCaption returns how many hashtags or mentions Herald counts in text. Only the error for too many contains the
+// number, so inCaption appends the maximum number.
 func inCaption(limits map[v1alpha1.Platform]platforms.Capabilities, text string, most int, one string, said *regexp.Regexp) int {
 	found := said.FindStringSubmatch(limits[v1alpha1.PlatformInstagram].CaptionProblem(text + strings.Repeat(one, most)))
 	if found == nil {
@@ -208,7 +208,7 @@ var inCaptions = []string{
 	"https://shop.example.com/faq#price", "https://example.com/#/start", "https://www.tiktok.com/@name", "www.example.com/@name", "example.com/page#part", "https://example.com/?q=#x",
 }
 
-// known returns texts from bug reports, and edge cases.
+// known returns strings from bug reports, and edge cases.
 func known() []string {
 	return []string{
 		"", " ", strings.Repeat("a", 280), strings.Repeat("a", 281), strings.Repeat("漢", 140), strings.Repeat("🎉", 125), strings.Repeat("👨‍👩‍👧‍👦", 140),
@@ -216,7 +216,7 @@ func known() []string {
 	}
 }
 
-// text returns a text of random pieces, in a form delivered by one of Herald's interfaces.
+// text returns a string of random pieces, in a form delivered by one of Herald's interfaces.
 func text(random *rand.Rand) string {
 	var b strings.Builder
 	if random.IntN(3) == 0 {
@@ -276,8 +276,8 @@ func rows(t *testing.T) map[string]string {
 	return found
 }
 
-// TestPage compares the page's tables with the platforms' capabilities: a text at the documented limit is accepted, and
-// a longer one is rejected.
+// TestPage compares the page's tables with the platforms' capabilities: text at the documented limit is accepted, and a
+// longer one is rejected.
 func TestPage(t *testing.T) {
 	said := rows(t)
 	limits := declared()
@@ -324,7 +324,7 @@ func TestPage(t *testing.T) {
 	}
 }
 
-// accepts reports whether a text is within the limit and otherwise valid.
+// accepts reports whether text is within the limit and otherwise valid.
 func accepts(most int, length func(string) int, problem func(string) string, text string) bool {
 	return length(text) <= most && (problem == nil || problem(text) == "")
 }

@@ -36,7 +36,7 @@ func report(name string, sum *totals) {
 	Expect(all.looked).NotTo(BeZero(), "no doubt was settled by looking: the kills came at no interesting moment")
 }
 
-// expectCalls expects that every publishing call is recorded. Like X, the sandbox rejects duplicate texts, so a second
+// expectCalls expects that every publishing call is recorded. Like X, the sandbox rejects duplicate text, so a second
 // call would not show up as a second post.
 func expectCalls(ctx SpecContext, before map[v1alpha1.Platform]int, sum *totals) {
 	GinkgoHelper()
@@ -188,7 +188,7 @@ var _ = Describe("The crash matrix", Ordered, func() {
 	})
 
 	It("kills the manager between two posts with the same text", func(ctx SpecContext) {
-		// X and Facebook reject duplicate texts; Threads shows both.
+		// X and Facebook reject duplicate text; Threads shows both.
 		for _, point := range protocol {
 			text := "the same words, killed " + point
 			tm.say(ctx, aText, text, time.Time{}, v1alpha1.PlatformThreads)
@@ -442,7 +442,7 @@ func settle(ctx SpecContext, look func(), teams ...*team) {
 	}
 }
 
-// wait sleeps in real time, because the processes are real.
+// wait sleeps on the real clock, because the processes are real.
 func wait(d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

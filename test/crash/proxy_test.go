@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// cut is the direction in which a proxy drops data.
+// cut is the direction of the data that a proxy drops.
 type cut int
 
 const (

@@ -177,7 +177,7 @@ func content(name string) []byte {
 	return film
 }
 
-// post creates a post of a kind with words of its own.
+// post creates a post of a kind with unique text.
 func (t *team) post(ctx context.Context, k *kind, words string, to ...v1alpha1.Platform) *sent {
 	return t.say(ctx, k, fmt.Sprintf("%s %d", words, serial.Add(1)), time.Time{}, to...)
 }
@@ -231,8 +231,8 @@ func (t *team) all(ctx context.Context) (out map[string]*v1alpha1.Post, err erro
 	return out, nil
 }
 
-// unsettled returns the names of posts for which there is still something to do. A post that was given up waits for a
-// user and does not count.
+// unsettled returns the names of posts that are not finished. A post that was given up waits for a user and does not
+// count.
 func (t *team) unsettled(ctx context.Context) (names []string, err error) {
 	all, err := t.all(ctx)
 	for name, p := range all {

@@ -97,7 +97,7 @@ func checkConfiguration(ctx context.Context, v *version) error {
 	return nil
 }
 
-// install applies the CRDs of a folder, as an upgrade or a rollback of the chart does.
+// install applies the CRDs of a folder, as a chart upgrade or rollback does.
 func install(folder string) {
 	GinkgoHelper()
 	Eventually(func() error {

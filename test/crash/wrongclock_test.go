@@ -45,7 +45,7 @@ const (
 type wrong struct {
 	*process
 
-	// name is the name of the log, and offset is the file from which the process reads how wrong its clock is.
+	// name is the name of the log, and offset is the file that tells the process how wrong its clock is.
 	name            string
 	offset          string
 	health, metrics string

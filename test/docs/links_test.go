@@ -37,7 +37,7 @@ var (
 	dropped = regexp.MustCompile(`[^\p{L}\p{N}_\- ]`)
 )
 
-// pages returns all pages' texts without their code blocks, by repository path.
+// pages returns the text of all pages without their code blocks, by repository path.
 func pages(t *testing.T) map[string]string {
 	t.Helper()
 	found := texts(t, ".md")
@@ -47,7 +47,7 @@ func pages(t *testing.T) map[string]string {
 	return found
 }
 
-// texts returns the texts of the repository's files whose names end in suffix, by repository path.
+// texts returns the content of the repository's files whose names end in suffix, by repository path.
 func texts(t *testing.T, suffix string) map[string]string {
 	t.Helper()
 	found := map[string]string{}

@@ -177,10 +177,10 @@ func (t *traffic) settled(ctx context.Context) *verdict {
 	return v
 }
 
-// place is where a text appears.
+// place is where a caption appears.
 type place struct{ platform, text string }
 
-// shown returns the publication times of this traffic's texts, by place.
+// shown returns the publication times of this traffic's captions, by place.
 func (t *traffic) shown(ctx context.Context) map[place][]time.Time {
 	GinkgoHelper()
 	var connections v1alpha1.ConnectionList

@@ -28,7 +28,7 @@ const (
 	between = 3 * time.Second
 )
 
-// pass waits in real time while the cluster reacts.
+// pass waits on the real clock while the cluster reacts.
 func pass(ctx context.Context, d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

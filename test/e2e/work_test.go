@@ -179,7 +179,7 @@ func shows(ctx context.Context, post *v1alpha1.Post) (times []int) {
 	return times
 }
 
-// texts returns the texts of an account's posts.
+// texts returns the captions of an account's posts.
 func texts(ctx context.Context, on v1alpha1.Platform, account string) (out []string) {
 	GinkgoHelper()
 	published, err := platforms(ctx).Posts(ctx, string(on), account)

@@ -1,8 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package memory_test stores as many large posts as a team can create in a minute, and measures the memory of a process
-// that reads or caches them: live bytes and peak resident memory. It does not measure time.
+// Package memory_test stores all the large posts that a team can create in a minute, and measures the memory of a
+// process that reads or caches them: live bytes and peak resident memory. It does not measure time.
 package memory_test
 
 import (
@@ -38,7 +38,7 @@ import (
 	"github.com/herald-social/herald/test/must"
 )
 
-// Environment variables that tell a child process what to measure, and in which cluster.
+// Environment variables that tell a child process what to measure, and where.
 const (
 	modeVariable   = "HERALD_MEMORY_MODE"
 	configVariable = "HERALD_MEMORY_KUBECONFIG"

@@ -62,7 +62,7 @@ func (s Server) Query(ctx context.Context, query string, at time.Time) ([]Result
 	return s.query(ctx, "/api/v1/query", url.Values{"query": {query}, "time": {seconds(at)}})
 }
 
-// QueryRange evaluates an expression at each step.
+// QueryRange evaluates an expression at every step.
 func (s Server) QueryRange(ctx context.Context, query string, from, to time.Time, step time.Duration) ([]Result, error) {
 	return s.query(ctx, "/api/v1/query_range", url.Values{
 		"query": {query}, "start": {seconds(from)}, "end": {seconds(to)}, "step": {strconv.FormatFloat(step.Seconds(), 'f', -1, 64)},

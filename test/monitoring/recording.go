@@ -23,7 +23,7 @@ type Recording struct {
 	From   time.Time
 	Step   time.Duration
 	Series map[string][]float64
-	// Absent are the steps at which a series has no value.
+	// Absent are the steps without a value.
 	Absent map[string]map[int]bool
 }
 

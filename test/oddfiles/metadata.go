@@ -109,7 +109,7 @@ func short(order binary.ByteOrder, v int) []byte {
 	return order.(binary.AppendByteOrder).AppendUint16(nil, uint16(v))
 }
 
-// exif returns EXIF data with an orientation, a location and a thumbnail, each of which may be left out.
+// exif returns EXIF data with an orientation, a location and a thumbnail, each of them optional.
 func exif(order binary.ByteOrder, turn int, place bool, thumbnail []byte) []byte {
 	const start = 8
 	main := []tag{

@@ -9,7 +9,7 @@ import (
 	"slices"
 )
 
-// international encodes a text in a box of QuickTime (QuickTime File Format, "User Data Text Strings").
+// international encodes text in a QuickTime box (QuickTime File Format, "User Data Text Strings").
 func international(kind, text string) []byte {
 	const undetermined = 0x55c4
 	head := binary.BigEndian.AppendUint16(nil, uint16(len(text)))

@@ -26,14 +26,13 @@ const (
 )
 
 const (
-	// idleWindow is how long an idle process is observed: more than two minutes, after which Go forces a garbage
-	// collection.
+	// idleWindow is how long an idle process is observed: more than two minutes, when Go forces a garbage collection.
 	idleWindow = 150 * time.Second
 	// idleEvery is how often it is observed.
 	idleEvery = 500 * time.Millisecond
 	// A process is at rest once its memory has not shrunk for settled, and after settleLimit in any case.
 	settled, settleLimit = 5 * time.Second, time.Minute
-	// filmFolder contains the small videos from which large ones are made.
+	// filmFolder contains the small videos that large ones are made from.
 	filmFolder = "internal/media/probe/testdata"
 	// leastFilm is the minimum video size in a scaled-down run, in bytes.
 	leastFilm = 1 << 20

@@ -275,7 +275,7 @@ func (b *b6) cutOff(ctx context.Context, posts int) (*stack.StoredPosts, error) 
 	return stored, b.stack.KillManager()
 }
 
-// earliest returns the earliest time at which the last open call can be looked up: before that, it could still be in
+// earliest returns the earliest time when the last open call can be looked up: before that, it could still be in
 // progress.
 func (b *b6) earliest(ctx context.Context, calls int) (earliest time.Time, err error) {
 	limits := x.New(x.Config{}, transport.New(transport.Options{Registerer: prometheus.NewRegistry()})).Capabilities()

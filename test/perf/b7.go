@@ -190,7 +190,7 @@ func (b *b7) round(ctx context.Context, c crowd, n int) (result crowded, err err
 	return b.deliver(ctx, c, due, before)
 }
 
-// scheduleCrowd creates a crowd's posts and returns the instant at which they are due. By then all of them are accepted,
+// scheduleCrowd creates a crowd's posts and returns the instant when they are due. By then all of them are accepted,
 // and those with pictures are prepared.
 func (b *b7) scheduleCrowd(ctx context.Context, c crowd, n int) (time.Time, error) {
 	lead := 20*time.Second + time.Duration(c.posts)*b.lead

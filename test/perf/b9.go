@@ -24,7 +24,7 @@ import (
 )
 
 // B9's goals: how much the apiserver allocates for one hostile body and how much its memory grows for many concurrent
-// ones, in MiB, and the processor time that one body takes, in milliseconds.
+// ones, in MiB, and the CPU time that one body takes, in milliseconds.
 const (
 	goalOne  = 8.0
 	goalMany = 128.0
@@ -51,8 +51,8 @@ type hostile struct {
 	// many concurrent ones, in MiB.
 	One  float64 `json:"mib_one"`
 	Many float64 `json:"mib_64"`
-	// CPU is the processor time that one body takes, in milliseconds, and Ratio is CPU as a multiple of what an honest
-	// body of the same size takes.
+	// CPU is the CPU time that one body takes, in milliseconds, and Ratio is CPU as a multiple of what an honest body
+	// of the same size takes.
 	CPU   float64 `json:"cpu_ms"`
 	Ratio float64 `json:"cpu_ratio"`
 	// Refused is how many of the concurrent requests were rejected with status 429.
@@ -123,7 +123,7 @@ func (b *b9) measure(ctx context.Context, body []byte, before, honest float64) (
 	return found, err
 }
 
-// one returns the cost of a single body: MiB allocated, and milliseconds of processor time.
+// one returns the cost of a single body: MiB allocated, and milliseconds of CPU time.
 func (b *b9) one(ctx context.Context, body []byte) (mib, cpu float64, err error) {
 	begun, err := b.allocated(ctx)
 	if err != nil {

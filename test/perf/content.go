@@ -26,13 +26,13 @@ const (
 	firstThreads = 17_800_000_000_000_000
 )
 
-// content is the content that a benchmark posts: texts to accounts on X, or images to accounts on X and Threads.
+// content is the content that a benchmark posts: text to accounts on X, or images to accounts on X and Threads.
 type content struct {
 	// teams are the teams that post. Each has its accounts ordered by platform, and the same number on each platform.
 	teams     []stack.Team
 	platforms []v1alpha1.Platform
-	// images are the posts' pictures, by namespace; there are none for texts. They are uploaded to the platforms before
-	// the posts are due.
+	// images are the posts' pictures, by namespace; there are none for text posts. They are uploaded to the platforms
+	// before the posts are due.
 	images map[string][]picture
 	// lead and restLead are how long before their due time posts are created, per post of a round, through the
 	// Kubernetes API and through REST. Pictures are uploaded in this time.
@@ -133,7 +133,7 @@ func (c *content) two(draw *rand.Rand, team stack.Team) (first, second int) {
 	return first, (first + 1 + draw.IntN(accounts-1)) % accounts
 }
 
-// picture returns the picture of a team's nth post, or "" for a text.
+// picture returns the picture of a team's nth post, or "" for a text post.
 func (c *content) picture(team stack.Team, nth int) string {
 	of := c.images[team.Namespace]
 	if len(of) == 0 {

@@ -15,13 +15,13 @@ import (
 	"github.com/herald-social/herald/test/perf/internal/stack"
 )
 
-// goalMCP is the goal for the processor time of a tool call, as a multiple of that of a REST request.
+// goalMCP is the goal for the CPU time of a tool call, as a multiple of that of a REST request.
 const goalMCP = 3.0
 
 // mcpPosts is how many posts are listed; a page has pageSize of them.
 const mcpPosts = 1000
 
-// calls are the apiserver's processor times per request of each kind, in milliseconds: the medians of the rounds.
+// calls are the apiserver's CPU times per request of each kind, in milliseconds: the medians of the rounds.
 type calls struct {
 	REST float64 `json:"rest_ms"`
 	MCP  float64 `json:"mcp_ms"`

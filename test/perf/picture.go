@@ -23,7 +23,7 @@ const (
 	quality = 60
 )
 
-// drawPicture draws a JPEG of about 200 KiB that is different for each number.
+// drawPicture draws a different JPEG of about 200 KiB for each number.
 func drawPicture(number uint64) ([]byte, error) {
 	source := rand.New(rand.NewPCG(number, 1))
 	canvas := image.NewRGBA(image.Rect(0, 0, pictureSide, pictureSide))

@@ -10,8 +10,8 @@ import (
 	"github.com/herald-social/herald/test/perf/internal/measure"
 )
 
-// side is one half of a round: the floor or Herald. It returns the posts per second, and the processor time of each
-// process per post, in milliseconds.
+// side is one half of a round: the floor or Herald. It returns the posts per second, and the CPU time of each process
+// per post, in milliseconds.
 type side func(ctx context.Context, round int) (rate float64, cpu map[string]float64, err error)
 
 // comparison is the result of alternating rounds. Rates are in posts per second.

@@ -216,7 +216,7 @@ func inParallel[T any](ctx context.Context, items []T, work func(context.Context
 	return group.Wait()
 }
 
-// processorTime returns the processor time of each process so far, by name.
+// processorTime returns the CPU time of each process so far, by name.
 func (s *session) processorTime() map[string]time.Duration {
 	used := map[string]time.Duration{}
 	for _, p := range s.stack.Processes() {
@@ -225,8 +225,7 @@ func (s *session) processorTime() map[string]time.Duration {
 	return used
 }
 
-// perPost returns the processor time of each process since before, in milliseconds per post, and adds the others'
-// times.
+// perPost returns the CPU time of each process since before, in milliseconds per post, and adds the others' times.
 func (s *session) perPost(before map[string]time.Duration, posts int, others map[string]time.Duration) map[string]float64 {
 	out := map[string]float64{}
 	add := func(name string, used time.Duration) {

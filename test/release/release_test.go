@@ -279,7 +279,7 @@ var _ = Describe("A release for one team", Ordered, func() {
 	)
 })
 
-// texts returns the texts published on an X account.
+// texts returns the captions published on an X account.
 func texts(ctx context.Context, account string) ([]string, error) {
 	posts, err := sandbox.Posts(ctx, "x", account)
 	var out []string

@@ -239,7 +239,7 @@ func connected(namespace string, edits ...func(*v1alpha1.Connection)) *v1alpha1.
 	return c
 }
 
-// useSecret makes a Connection refer to another Secret, with the annotation for that.
+// useSecret makes a Connection refer to another Secret, with the required annotation.
 func useSecret(name string) func(*v1alpha1.Connection) {
 	return func(c *v1alpha1.Connection) {
 		c.Spec.CredentialsSecretRef.Name = name

@@ -52,7 +52,7 @@ func aSet(ctx context.Context, team, account string) (folder string) {
 
 func setFolder() string { return filepath.Join(envtest.Root(), "config", "samples", "set") }
 
-// setFiles returns the names of the set's files, in the order in which kubectl applies them.
+// setFiles returns the names of the set's files, in the order that kubectl applies them.
 func setFiles() (names []string) {
 	GinkgoHelper()
 	entries := suite.Must(os.ReadDir(setFolder()))

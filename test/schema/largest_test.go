@@ -92,7 +92,7 @@ func largestStatus(index int32, cards int) v1alpha1.TargetStatus {
 	return t
 }
 
-// candidates returns as many candidates as a target can have, each of the largest size.
+// candidates returns the maximum number of candidates, each of the largest size.
 func candidates() (all []v1alpha1.Candidate) {
 	now := v1alpha1.NewTime(time.Now())
 	for range v1alpha1.MostCandidates {
@@ -249,7 +249,7 @@ var _ = Describe("A Post stored by an earlier version, above the current size li
 	})
 })
 
-// without removes the rules about the total size of texts from a definition.
+// without removes the rules about the total text size from a definition.
 func without(value any) {
 	switch v := value.(type) {
 	case map[string]any:

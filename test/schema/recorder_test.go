@@ -120,7 +120,7 @@ type transition struct {
 }
 
 // transitions runs all possible steps of the recorder, one after another, starting from an untouched target. Entries
-// that differ only in times, texts and high numbers count as one.
+// that differ only in times, strings and high numbers count as one.
 func transitions(cards int, attempts int32) []transition {
 	steps := steps(cards)
 	start := time.Date(2026, 12, 1, 9, 0, 0, 0, time.UTC)

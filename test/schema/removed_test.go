@@ -22,7 +22,7 @@ var _ = Describe("A Team that v0.1.0 stored, with spec.ttlAfterFinished", Serial
 	// strict validates as kubectl does.
 	const strict = client.FieldValidation(metav1.FieldValidationStrict)
 
-	// older stores objects under the CRD of v0.1.0, in which the field had a default.
+	// older stores objects under the CRD of v0.1.0, where the field had a default.
 	older := func(ctx SpecContext, store func()) {
 		GinkgoHelper()
 		crd := &unstructured.Unstructured{}

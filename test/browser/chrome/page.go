@@ -36,7 +36,7 @@ type Look struct {
 	Dark, Phone   bool
 }
 
-// Looks are the three looks in which every page is checked.
+// Looks are the three looks that every page is checked in.
 var (
 	Light = Look{Name: "light", Width: 1280, Height: 800}
 	Dark  = Look{Name: "dark", Width: 1280, Height: 800, Dark: true}
@@ -221,7 +221,7 @@ func (p *Page) Follow(act func() error) error {
 // URL returns the page's current address.
 func (p *Page) URL() (string, error) { return Eval[string](p, "location.href") }
 
-// WaitURL waits until the address contains a text.
+// WaitURL waits until the address contains text.
 func (p *Page) WaitURL(part string) error {
 	err := p.until(func() error {
 		url, err := p.URL()

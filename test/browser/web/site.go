@@ -119,7 +119,7 @@ func (s Site) Connect(platform, handle string) error {
 // card locates the list item of an object, such as an account or a key, by text in it.
 func (s Site) card(text string) *chrome.Element { return s.Page.GetSaying("listitem", text) }
 
-// Disconnect removes the connection on the card that contains the text, such as its ID, and confirms.
+// Disconnect removes the connection on the card that contains the text (its ID, for example), and confirms.
 func (s Site) Disconnect(text string) error {
 	return steps(
 		s.card(text).Get("button", disconnect).Click,

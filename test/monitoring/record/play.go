@@ -254,7 +254,7 @@ func (p *player) suspends(name string, suspend bool) func(context.Context) error
 	}
 }
 
-// posts publishes a text through the REST API, scheduled for later unless later is zero.
+// posts publishes a text post through the REST API, scheduled for later unless later is zero.
 func (p *player) posts(team string, later time.Duration, connections ...string) func(context.Context) error {
 	return func(ctx context.Context) error {
 		p.texts++

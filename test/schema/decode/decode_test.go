@@ -139,7 +139,7 @@ func TestWhatIsAdmittedDecodes(t *testing.T) {
 }
 
 // rounds changes the sample n times, with a fixed seed, and goes on for a while if no change was admitted. It records
-// the paths at which a change was admitted.
+// the paths of the admitted changes.
 func (s *subject) rounds(t *testing.T, path string, n int, reached map[string]bool) {
 	t.Helper()
 	source := rand.NewChaCha8(sha256.Sum256([]byte(s.name + path)))
@@ -222,9 +222,9 @@ func FuzzTime(f *testing.F) {
 }
 
 // Limits on what the rules allocate in the API server, in KiB, for the two writes that deliver a post to two accounts.
-// Allocation is most of their processor time and, unlike that time, nearly the same on every machine. They now allocate
-// 426 and 570: the rule about cancelled posts and drafts is at the root, where it can read the status. At 497 and
-// 1,051, they were a quarter of the API server's whole cost of a status write.
+// Allocation is most of their CPU time and, unlike that time, nearly the same on every machine. They now allocate 426
+// and 570: the rule about cancelled posts and drafts is at the root, where it can read the status. At 497 and 1,051,
+// they were a quarter of the API server's whole cost of a status write.
 const (
 	mostOfClaim  = 440
 	mostOfRecord = 590

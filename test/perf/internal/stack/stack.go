@@ -226,7 +226,7 @@ func (s *Stack) StopHerald() error {
 	return err
 }
 
-// Stop stops all processes in the reverse of the order in which they were started.
+// Stop stops all processes in the reverse of the start order.
 func (s *Stack) Stop() error {
 	err := s.StopHerald()
 	s.children.Stop(nil)
