@@ -121,7 +121,7 @@ var _ = Describe("Agents", Ordered, func() {
 		return list.Items
 	}
 
-	It("are allowed by a person, and act for the team as far as was allowed", func(ctx SpecContext) {
+	It("act for the team within the permissions that a user granted", func(ctx SpecContext) {
 		config, token := connect(ctx, "draft")
 		Expect(token.AccessToken).To(HavePrefix(oauth.TokenPrefix))
 		Expect(token.TokenType).To(Equal("Bearer"))
@@ -140,7 +140,7 @@ var _ = Describe("Agents", Ordered, func() {
 		Expect(page.body).To(And(ContainSubstring("An inspector"), ContainSubstring("127.0.0.1:33418, not verified"), ContainSubstring("Read and write drafts")))
 	})
 
-	It("hand out no secret that Kubernetes stores, or the log has", func(ctx SpecContext) {
+	It("receive secrets that are neither stored in Kubernetes nor logged", func(ctx SpecContext) {
 		config, token := connect(ctx, "publish")
 		next, err := refresh(ctx, config, token)
 		Expect(err).NotTo(HaveOccurred())
@@ -153,7 +153,7 @@ var _ = Describe("Agents", Ordered, func() {
 		}
 	})
 
-	It("learn at the MCP server where tokens come from, and are let in with them", func(ctx SpecContext) {
+	It("discover the authorization server from the MCP server, and are admitted with its tokens", func(ctx SpecContext) {
 		initialize := func(token *oauth2.Token) shown {
 			body := `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`
 			request, err := http.NewRequestWithContext(ctx, http.MethodPost, server.site+oauth.MCPPath, strings.NewReader(body))
@@ -181,7 +181,7 @@ var _ = Describe("Agents", Ordered, func() {
 		Expect(initialize(token).status).To(Equal(http.StatusUnauthorized))
 	})
 
-	It("find their way alone, as the official client does", func(ctx SpecContext) {
+	It("complete the flow without configuration, as the official client does", func(ctx SpecContext) {
 		handler, err := auth.NewAuthorizationCodeHandler(&auth.AuthorizationCodeHandlerConfig{
 			DynamicClientRegistrationConfig: &auth.DynamicClientRegistrationConfig{
 				Metadata: &oauthex.ClientRegistrationMetadata{ClientName: "The official client", RedirectURIs: []string{callback}},
@@ -223,7 +223,7 @@ var _ = Describe("Agents", Ordered, func() {
 		Expect(b.send(request).status).To(Equal(http.StatusUnauthorized))
 	})
 
-	It("are revoked on the page, at once", func(ctx SpecContext) {
+	It("are revoked on the page, with immediate effect", func(ctx SpecContext) {
 		config, token := connect(ctx, "read")
 		found, err := caller(ctx, token)
 		Expect(err).NotTo(HaveOccurred())
@@ -234,7 +234,7 @@ var _ = Describe("Agents", Ordered, func() {
 		Expect(err).To(MatchError(ContainSubstring("invalid_grant")))
 	})
 
-	It("are gone with their grant, and its code with it", func(ctx SpecContext) {
+	It("are rejected once their grant is deleted, and so is its code", func(ctx SpecContext) {
 		config, verifier := register(ctx), oauth2.GenerateVerifier()
 		before := grants(ctx)
 		code := allow(ctx, config, verifier, "read").Get("code")
@@ -255,7 +255,7 @@ var _ = Describe("Agents", Ordered, func() {
 		Expect(err).To(MatchError(ContainSubstring("invalid_grant")))
 	})
 
-	It("lose everything when a code is used a second time", func(ctx SpecContext) {
+	It("lose their grant when a code is used a second time", func(ctx SpecContext) {
 		config, verifier := register(ctx), oauth2.GenerateVerifier()
 		code := allow(ctx, config, verifier, "read").Get("code")
 		token, err := config.Exchange(ctx, code, oauth2.VerifierOption(verifier))
@@ -266,7 +266,7 @@ var _ = Describe("Agents", Ordered, func() {
 		Expect(log.String()).To(ContainSubstring(v1alpha1.GrantReplay))
 	})
 
-	It("exchange a code once, however many try at the same time", func(ctx SpecContext) {
+	It("exchange a code only once under concurrent requests", func(ctx SpecContext) {
 		config, verifier := register(ctx), oauth2.GenerateVerifier()
 		code := allow(ctx, config, verifier, "read").Get("code")
 		results := make(chan error)
@@ -285,14 +285,14 @@ var _ = Describe("Agents", Ordered, func() {
 		Expect(succeeded).To(Equal(1))
 	})
 
-	It("may do nothing any more that their person may not", func(ctx SpecContext) {
+	It("lose the permissions that their user loses", func(ctx SpecContext) {
 		_, token := connect(ctx, "publish")
 		Expect(admin.Delete(ctx, binding)).To(Succeed())
 		Eventually(func() error { _, err := caller(ctx, token); return err }).WithTimeout(10*time.Second).
 			Should(MatchError(ContainSubstring("no longer has the required rights")), "five seconds for which answers of RBAC are kept, and the API server's own")
 	})
 
-	It("have logged no error", func() {
+	It("have not caused an error in the log", func() {
 		Expect(log.String()).NotTo(ContainSubstring("level=ERROR"))
 	})
 })

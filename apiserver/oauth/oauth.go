@@ -3,7 +3,7 @@
 
 // Package oauth is the OAuth 2.1 authorization server for agents that use MCP: public clients with PKCE, a consent per
 // team, and tokens that are valid only at the MCP server. Package web renders the consent pages; this package makes
-// their decisions. docs/adr/0012-oauth-for-agents.md lists the threats and the test for each.
+// their decisions. docs/oauth-threats.md lists the threats and the test for each.
 package oauth
 
 import (

@@ -80,7 +80,7 @@ var _ = Describe("An agent", Ordered, func() {
 		return client.URL + "/callback", answers
 	}
 
-	It("asks for consent on a page that is fit for everyone", func() {
+	It("asks for consent on an accessible page", func() {
 		redirect, answers := loopback()
 		must(page.OpenCold(consent("Fit for everyone", redirect)))
 		expectLight(page)
