@@ -19,6 +19,7 @@ func TestSetCandidates(t *testing.T) {
 		}
 		return out
 	}
+	fits := encodedSize(&many(1, 840)[0]) + len(",")
 	for name, tc := range map[string]struct {
 		reason string
 		others int
@@ -34,6 +35,8 @@ func TestSetCandidates(t *testing.T) {
 		"AlmostAll": {"as many are kept as fit", 35, many(10, 840), 2, 0},
 		"Large":     {"the record of a delivery comes first", 0, many(10, 840), 0, 100},
 		"LargeToo":  {"what is left of its room is used", 0, many(10, 840), 1, 1000},
+		"JustFits":  {"its room is used to the last byte", 0, many(10, 840), 1, fits},
+		"NoComma":   {"the comma behind a candidate takes room as well", 0, many(10, 840), 0, fits - 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -43,6 +43,17 @@ func TestMarks(t *testing.T) {
 			v1alpha1.PostSpec{},
 			v1alpha1.MarkNone, false,
 		},
+		"Not sent": {
+			"the call did not leave the process", &v1alpha1.TargetStatus{State: v1alpha1.TargetFailed, Attempt: &v1alpha1.Attempt{Outcome: v1alpha1.OutcomeNotSent}},
+			v1alpha1.PostSpec{},
+			v1alpha1.MarkNone, true,
+		},
+		"Absent": {
+			"the listing proves that it is not published", &v1alpha1.TargetStatus{State: v1alpha1.TargetFailed, Attempt: &v1alpha1.Attempt{Outcome: v1alpha1.OutcomeAbsent}},
+			v1alpha1.PostSpec{},
+			v1alpha1.MarkNone, true,
+		},
+		"Failed with an ID":         {"the platform gave the ID to a published post", &v1alpha1.TargetStatus{State: v1alpha1.TargetFailed, ExternalID: "1"}, v1alpha1.PostSpec{}, v1alpha1.MarkNone, false},
 		"Failed behind a card":      {"a part of it is out", &v1alpha1.TargetStatus{State: v1alpha1.TargetFailed, ExternalID: "1", Cards: []v1alpha1.CardStatus{{}}}, v1alpha1.PostSpec{}, v1alpha1.MarkNone, false},
 		"Failed for its connection": {"it waits for nothing any more", &v1alpha1.TargetStatus{State: v1alpha1.TargetFailed, Blocked: notReady}, v1alpha1.PostSpec{}, v1alpha1.MarkNone, true},
 		"Connection not ready":      {"a person has to connect it again", &v1alpha1.TargetStatus{State: v1alpha1.TargetPending, Blocked: notReady}, v1alpha1.PostSpec{}, v1alpha1.MarkWaiting, false},

@@ -79,6 +79,9 @@ func TestPhases(t *testing.T) {
 		{"due and waiting, cancelled", "nothing is claimed", post(func(p *v1alpha1.Post) { scheduled(p); p.Spec.Cancelled = true }, waits), v1alpha1.PhaseCancelled, v1alpha1.PhaseCancelled, false},
 		{"what waited is gone", "an edit took the target out and gave the post another time", post(func(p *v1alpha1.Post) { scheduled(p); p.Spec.Targets = p.Spec.Targets[:1] }, v1alpha1.TargetStatus{}, waits), v1alpha1.PhaseScheduled, v1alpha1.PhaseScheduled, true},
 		{"made a draft again", "a draft waits for nothing", post(func(p *v1alpha1.Post) { p.Spec.Draft = true }, waits), v1alpha1.PhaseDraft, v1alpha1.PhaseDraft, true},
+		{"cancelled after it was published", "a cancellation does not take back what an earlier object of the post published", post(func(p *v1alpha1.Post) {
+			p.Status.CancelledAt = v1alpha1.NewTimePtr(t0)
+		}, entry(v1alpha1.PhasePosted, false)), v1alpha1.PhasePosted, v1alpha1.PhasePosted, false},
 		{"given up", "what it waited for did not come in time: nothing can go out any more", post(scheduled, entry(v1alpha1.PhaseFailed, false)), v1alpha1.PhaseFailed, v1alpha1.PhaseFailed, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -92,6 +95,25 @@ func TestPhases(t *testing.T) {
 				t.Errorf("CanCancel = %v, want %v (%s)", got, tt.wantCancel, tt.reason)
 			}
 		})
+	}
+}
+
+func TestUnfinished(t *testing.T) {
+	for _, tt := range []struct {
+		reason string
+		phase  v1alpha1.PostPhase
+		want   bool
+	}{
+		{"a draft may be published later", v1alpha1.PhaseDraft, true},
+		{"its time is still to come", v1alpha1.PhaseScheduled, true},
+		{"calls may follow", v1alpha1.PhaseProcessing, true},
+		{"every target is published", v1alpha1.PhasePosted, false},
+		{"a failed target is not tried again", v1alpha1.PhaseFailed, false},
+		{"a cancelled post is not sent", v1alpha1.PhaseCancelled, false},
+	} {
+		if got := Unfinished(tt.phase); got != tt.want {
+			t.Errorf("%s: Unfinished = %v, want %v (%s)", tt.phase, got, tt.want, tt.reason)
+		}
 	}
 }
 
@@ -247,6 +269,7 @@ func TestTryUntil(t *testing.T) {
 		{"immediate", "from its creation on, however often it is asked", post(nil), 30 * time.Minute, time.Hour, true},
 		{"nobody was there", "a post that nobody looked at for long is not lost", post(nil), 3 * time.Hour, 4 * time.Hour, false},
 		{"edited before any entry", "it was never kept: its creation counts", post(func(p *v1alpha1.Post) { p.Status.ObservedGeneration = 1 }), 10 * time.Minute, time.Hour, true},
+		{"edited before its first pass", "its entries are from this pass: its creation counts", post(nil, entry(v1alpha1.PhaseDraft, false)), 10 * time.Minute, time.Hour, true},
 		{"promoted draft", "its creation lies long back, or does not count", kept, 10 * time.Minute, 70 * time.Minute, false},
 	} {
 		until, fixed := Of(tt.post).TryUntil(t0.Add(tt.now), time.Hour)
@@ -296,6 +319,7 @@ func TestRecreated(t *testing.T) {
 		{"longer before", "it is looked up, and so is what follows", -5*time.Second - time.Millisecond, true, 0},
 		{"a moment after", "clocks differ", 300 * time.Millisecond, false, 8300 * time.Millisecond},
 		{"clearly after", "the clock of the apiserver is ahead, or a person wrote it; a copy must not meet that time", 30 * time.Second, true, 38 * time.Second},
+		{"as long after as clocks may differ", "the margin is part of what is waited for", time.Minute, true, 68 * time.Second},
 		{"hours after", "nobody waits for that", 2 * time.Hour, true, 0},
 	} {
 		first := post(nil)

@@ -5,6 +5,8 @@ package posting
 
 import (
 	"encoding/json"
+	"runtime"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -40,6 +42,27 @@ func TestSizeIsThatOfJSON(t *testing.T) {
 			t.Error("counting has changed the post")
 		}
 	})
+}
+
+// TestSizeDoesNotEncodeTexts measures the memory that Size takes for a long text.
+func TestSizeDoesNotEncodeTexts(t *testing.T) {
+	long := strings.Repeat("<", 1<<20)
+	for _, tt := range []struct {
+		reason string
+		spec   v1alpha1.PostSpec
+	}{
+		{"a caption is not encoded", v1alpha1.PostSpec{Targets: []v1alpha1.PostTarget{{Caption: long}}}},
+		{"a title is not encoded", v1alpha1.PostSpec{Targets: []v1alpha1.PostTarget{{YouTube: &v1alpha1.YouTubeOptions{Title: long}}}}},
+		{"a card is not encoded", v1alpha1.PostSpec{Tree: &v1alpha1.TreeContent{Cards: []v1alpha1.TreeCard{{Caption: long}}}}},
+	} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		size := Of(&v1alpha1.Post{Spec: tt.spec}).Size()
+		runtime.ReadMemStats(&after)
+		if taken := after.TotalAlloc - before.TotalAlloc; size < 6*len(long) || taken > uint64(len(long)) {
+			t.Errorf("%s: Size counts %d bytes and allocates %d", tt.reason, size, taken)
+		}
+	}
 }
 
 // TestFootprint checks what is reserved for Herald's own entries.
