@@ -91,6 +91,9 @@ func TestOpen(t *testing.T) {
 		{name: "refused long ago", reason: "nothing that was prepared then can become visible", target: v1alpha1.TargetStatus{
 			Attempt: closed(v1alpha1.OutcomeRefused, func(a *v1alpha1.Attempt) { a.StartedAt = v1alpha1.NewTime(at(-25 * time.Hour)) }),
 		}, wantNumber: 4},
+		{name: "refused a day ago", reason: "what was prepared then is about to expire", target: v1alpha1.TargetStatus{
+			Attempt: closed(v1alpha1.OutcomeRefused, func(a *v1alpha1.Attempt) { a.StartedAt = v1alpha1.NewTime(at(time.Minute - 24*time.Hour)) }),
+		}, wantNumber: 4, wantSearchFrom: timePtr(time.Minute - 24*time.Hour)},
 		{name: "not sent", reason: "nothing left the process", target: v1alpha1.TargetStatus{Attempt: closed(v1alpha1.OutcomeNotSent)}, wantNumber: 4},
 		{name: "refused after it waited", reason: "what it waited for is over", target: v1alpha1.TargetStatus{
 			Attempt: closed(v1alpha1.OutcomeRefused), Blocked: &v1alpha1.Blocked{Reason: v1alpha1.ReasonPlatformBusy}, NextTryAt: timePtr(0),
@@ -240,6 +243,22 @@ func TestPause(t *testing.T) {
 	} {
 		if got := backoff(attempts); got != want {
 			t.Errorf("after %d attempts it pauses for %s, want %s", attempts, got, want)
+		}
+	}
+}
+
+func TestDeadline(t *testing.T) {
+	for _, tt := range []struct {
+		reason string
+		target v1alpha1.TargetStatus
+		want   time.Time
+	}{
+		{"a target that is not due has no deadline", v1alpha1.TargetStatus{}, time.Time{}},
+		{"no pause was announced", v1alpha1.TargetStatus{TryUntil: timePtr(time.Hour)}, at(time.Hour)},
+		{"an announced pause does not count", v1alpha1.TargetStatus{TryUntil: timePtr(2 * time.Hour), InitialDeadline: timePtr(time.Hour)}, at(time.Hour)},
+	} {
+		if got := Deadline(&tt.target); !got.Equal(tt.want) {
+			t.Errorf("%s: got %v, want %v", tt.reason, got, tt.want)
 		}
 	}
 }

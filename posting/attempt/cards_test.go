@@ -140,6 +140,9 @@ func TestCardFailures(t *testing.T) {
 		if err := Resolve(target, Resolution{ExternalID: "id1"}, 3, at(2*time.Hour), at(time.Hour)); err != nil || target.State != v1alpha1.TargetPending || NextCard(target) != 2 {
 			t.Fatalf("%v: the tree goes on with its third card: %+v", err, target)
 		}
+		if !target.Cards[1].Unconfirmed {
+			t.Error("no lookup has confirmed the ID of the second card")
+		}
 		if !target.TryUntil.Equal(timePtr(2 * time.Hour)) {
 			t.Errorf("tried until %v", target.TryUntil)
 		}

@@ -5,6 +5,7 @@ package attempt
 
 import (
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -108,6 +109,9 @@ func TestRefusalIsConfirmed(t *testing.T) {
 				t.Errorf("outcome %q, state %q, reason %q, next %v; want %q, %q, %q, %v (%s)",
 					target.Attempt.Outcome, target.State, reasonOf(target), target.NextTryAt, tt.outcome, tt.state, tt.waits, tt.next, tt.reason)
 			}
+			if tooLate := tt.asked > time.Hour; tooLate && target.Blocked.Remedy != "post again" {
+				t.Errorf("the remedy for a call that comes too late is %q", target.Blocked.Remedy)
+			}
 			if closed := !IsOpen(target.Attempt); closed && target.Attempt.Refusal != nil {
 				t.Errorf("a closed attempt waits for no confirmation: %+v", target.Attempt)
 			}
@@ -129,7 +133,9 @@ func TestWhenRefusalIsConfirmed(t *testing.T) {
 		{"too many calls, for a moment", "the listing is behind for longer", platforms.ClassRateLimited, at(3 * time.Second), 13 * time.Second},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			target := refusedAt(t, tt.class, tt.retryAt)
+			target := claimed(t)
+			target.NextTryAt = timePtr(2 * time.Hour) // a lookup before the refusal was recorded
+			target = refusedOf(t, target, tt.class, tt.retryAt)
 			if got := NextLookup(target, confirming()); !got.Equal(at(tt.want)) {
 				t.Errorf("it is asked at %s, want %s (%s)", got, at(tt.want), tt.reason)
 			}
@@ -154,6 +160,10 @@ func TestRefusalThatCannotBeConfirmed(t *testing.T) {
 		{
 			"not yet", "the next question may be answered", platforms.ClassPermanent, none,
 			platforms.ClassTransient, none, time.Minute, v1alpha1.TargetPending, v1alpha1.ReasonRefused, timePtr(119 * time.Second),
+		},
+		{
+			"at the end of the time for lookups", "its last moment is part of it", platforms.ClassPermanent, none,
+			platforms.ClassTransient, none, time.Second + time.Hour, v1alpha1.TargetPending, v1alpha1.ReasonRefused, timePtr(time.Second + 65*time.Minute),
 		},
 		{
 			"never", "nothing speaks against the refusal", platforms.ClassPermanent, none,
@@ -192,6 +202,10 @@ func TestRefusalThatCannotBeConfirmed(t *testing.T) {
 			platforms.ClassPermanent, none, 13 * time.Second, v1alpha1.TargetPending, v1alpha1.ReasonRateLimited, timePtr(50 * time.Minute),
 		},
 		{
+			"refused as well, with a time after the pause", "the platform announced when it can be asked", platforms.ClassQuota, at(50 * time.Minute),
+			platforms.ClassPermanent, at(70 * time.Minute), 13 * time.Second, v1alpha1.TargetPending, v1alpha1.ReasonRateLimited, timePtr(70 * time.Minute),
+		},
+		{
 			"refused each time", "the call may have published, and is not made again unasked", platforms.ClassTransient, none,
 			platforms.ClassPermanent, none, 2 * time.Minute, v1alpha1.TargetFailed, v1alpha1.ReasonPlatformBusy, nil,
 		},
@@ -213,6 +227,9 @@ func TestRefusalThatCannotBeConfirmed(t *testing.T) {
 			}
 			if target.State == v1alpha1.TargetFailed && (target.Attempt.Refusal == nil || !target.Attempt.Refusal.Unconfirmed) {
 				t.Errorf("a refusal that was not confirmed is told from one that was: %+v", target.Attempt)
+			}
+			if target.State == v1alpha1.TargetFailed && !strings.Contains(target.Blocked.Remedy, "check the account before you post again") {
+				t.Errorf("the call may have published the post, and the remedy is %q", target.Blocked.Remedy)
 			}
 		})
 	}
@@ -278,6 +295,9 @@ func TestRefusedAndKnownUnpublished(t *testing.T) {
 			must.Succeed(t, Record(target, "a1", r, 1, at(time.Second)))
 			if IsOpen(target.Attempt) != tt.open {
 				t.Errorf("open %t, want %t (%s)", !tt.open, tt.open, tt.reason)
+			}
+			if !tt.open && (reasonOf(target) != v1alpha1.ReasonPlatformBusy || !target.NextTryAt.Equal(timePtr(2*time.Second))) {
+				t.Errorf("reason %q, next %v: it is sent again after a pause (%s)", reasonOf(target), target.NextTryAt, tt.reason)
 			}
 		})
 	}

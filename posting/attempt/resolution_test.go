@@ -16,6 +16,7 @@ import (
 func TestParseNamedResolutions(t *testing.T) {
 	t.Parallel()
 	const address = "https://www.facebook.com/acme/posts/pfbid02abc"
+	longest := "https://x.com/" + strings.Repeat("a", longestURL-len("https://x.com/"))
 	for name, tc := range map[string]struct {
 		reason, value string
 		want          []Resolution
@@ -31,6 +32,9 @@ func TestParseNamedResolutions(t *testing.T) {
 		"NoHost":        {"a post is somewhere", "0=posted:https:///status/1", nil, "it names no site"},
 		"User":          {"nobody's name belongs there", "0=posted:https://x.com@evil.example/status/1", nil, "it names no site"},
 		"Blank":         {"addresses have no blanks", "0=posted:https://x.com/a b", nil, "a character that no address has"},
+		"Accented":      {"browsers encode such characters", "0=posted:https://x.com/é", nil, "a character that no address has"},
+		"Delete":        {"a control character is not part of an address", "0=posted:https://x.com/a\x7f", nil, "a character that no address has"},
+		"Longest":       {"the schema permits so many characters", "0=posted:" + longest, []Resolution{{ExternalURL: longest}}, ""},
 		"TooLong":       {"the schema would refuse the status", "0=posted:https://x.com/" + strings.Repeat("a", longestURL), nil, "longer than 2048"},
 		"UnnamedColon":  {"half an answer is none", "0=posted:", nil, "is not the id of a post"},
 		"UnnamedLonger": {"nor is a word that begins like one", "0=postedby", nil, "is not a resolution"},
