@@ -232,6 +232,28 @@ func TestDecide(t *testing.T) {
 			s.Post.Spec.Cancelled = true
 			s.claimed(time.Second)
 		}, []string{"wait 16.001s"}},
+		"a copy whose call may be under way": {"the result of its call comes before the record of its original", func(s *situation) {
+			s.claimed(time.Second)
+			s.Post.Status.Earlier, s.Earlier = &v1alpha1.EarlierPost{Object: "another"}, Earlier{}
+		}, []string{"wait 16.001s for inputs"}},
+		"a cancelled copy in a namespace without a team": {"a team wakes it", func(s *situation) {
+			s.Post.Annotations = map[string]string{v1alpha1.ArmedAnnotation: "post/earlier"}
+			s.Post.Spec.Cancelled, s.Unowned = true, true
+		}, []string{"wait 59m50s for inputs"}},
+		"cancelled after a rollback, in a namespace without a team": {"a team wakes it", func(s *situation) {
+			s.cancelled()
+			s.putBack(nil)
+			s.Unowned = true
+		}, []string{"wait 59m59s for inputs"}},
+		"scheduled, while the archive is away": {"it is asked again soon, before the post's turn", func(s *situation) {
+			s.scheduled(time.Minute)
+			s.Earlier = Earlier{State: EarlierUnavailable, Problem: "it is away"}
+		}, []string{"write and warn of RecordUnavailable", "wait 15.463221267s for inputs"}},
+		"cancelled after a claim of one of two": {"the other is not sent, which is stored at once", func(s *situation) {
+			s.cancelled()
+			s.claimed(time.Second)
+			s.twoTargets()
+		}, []string{"write", "wait 16.001s"}},
 		"a draft": {"it is kept", func(s *situation) { s.Post.Spec.Draft = true }, []string{"write", "wait"}},
 		"a draft that was accepted": {"that is told once", func(s *situation) {
 			s.Post.Spec.Draft = true
@@ -365,6 +387,17 @@ func TestDecide(t *testing.T) {
 			attempt.Block(s.target, v1alpha1.Blocked{Reason: v1alpha1.ReasonRateLimited, Problem: "as it is"})
 			s.entered()
 		}, []string{"wait 1m0.185288507s for inputs"}},
+		"a rate limit that is noted, and moves the deadline": {"another process must see the same deadline", func(s *situation) {
+			s.Settings.LongestDelay = 3 * time.Hour
+			s.BlockedUntil = func(*v1alpha1.Connection) time.Time { return t0.Add(50 * time.Minute) }
+			attempt.Block(s.target, v1alpha1.Blocked{Reason: v1alpha1.ReasonRateLimited, Problem: "as it is"})
+			s.entered()
+		}, []string{"write", "wait 50m0.185288507s for inputs"}},
+		"another post asks whether a limit is over, and that is noted": {"a post that waits costs one write", func(s *situation) {
+			s.MayProbe = func(*v1alpha1.Connection) bool { return false }
+			attempt.Block(s.target, v1alpha1.Blocked{Reason: v1alpha1.ReasonRateLimited, Problem: "as it is"})
+			s.entered()
+		}, []string{"wait 59m50.001s for inputs"}},
 		"credentials that cannot be read": {"they are read again soon, or when the connection changes", func(s *situation) {
 			s.CredentialsProblem = func(string) error { return errors.New("no such Secret") }
 		}, []string{"write", "wait 5s for inputs"}},
@@ -611,6 +644,12 @@ func TestDecideFails(t *testing.T) {
 			attempt.Block(s.target, v1alpha1.Blocked{Reason: v1alpha1.ReasonPlatformBusy, Problem: "it is busy"})
 			s.entered().TryUntil = v1alpha1.NewTimePtr(t0.Add(-time.Second))
 		}, v1alpha1.ReasonMissedSchedule, "it is busy; post again"},
+		"what it waited for, beyond a pause": {"the announced pause is part of the time that it was tried", func(s *situation) {
+			s.scheduled(-3 * time.Hour)
+			attempt.Block(s.target, v1alpha1.Blocked{Reason: v1alpha1.ReasonPlatformBusy, Problem: "it is busy"})
+			s.target.InitialDeadline = v1alpha1.NewTimePtr(t0.Add(-time.Hour - time.Second))
+			s.entered().TryUntil = v1alpha1.NewTimePtr(t0.Add(-time.Second))
+		}, v1alpha1.ReasonMissedSchedule, "not published within 2h0m0s of its time"},
 		"what it waited for": {"the message has what it waited for", func(s *situation) {
 			s.scheduled(-2 * time.Hour)
 			attempt.Block(s.target, v1alpha1.Blocked{Reason: v1alpha1.ReasonConnectionNotReady, Problem: "the token was revoked"})

@@ -43,6 +43,11 @@ func attempted(outcome v1alpha1.AttemptOutcome, change ...func(*v1alpha1.Attempt
 
 func withOperation(a *v1alpha1.Attempt) { a.OperationID = "p~v2.1" }
 
+// refusedUntil adds a refusal that a lookup has not confirmed.
+func refusedUntil(retryAt *v1alpha1.Time) func(*v1alpha1.Attempt) {
+	return func(a *v1alpha1.Attempt) { a.Refusal = &v1alpha1.Refusal{RetryAt: retryAt} }
+}
+
 func busy(reason string) *v1alpha1.Blocked {
 	return &v1alpha1.Blocked{Reason: reason, Problem: "X is busy"}
 }
@@ -81,6 +86,14 @@ func TestDescribeTarget(t *testing.T) {
 		{
 			"refused for the moment", "there will be another try", post(v1alpha1.TargetStatus{State: v1alpha1.TargetPending, Attempt: attempted(v1alpha1.OutcomeRefused), NextTryAt: later, Blocked: busy(v1alpha1.ReasonPlatformBusy)}),
 			v1alpha1.PhaseProcessing, v1alpha1.ReasonPlatformBusy, "X is busy; Herald tries again",
+		},
+		{
+			"refused, to be confirmed", "a refusal is final only after a lookup", post(v1alpha1.TargetStatus{State: v1alpha1.TargetPending, Attempt: attempted("", refusedUntil(nil)), Blocked: busy(v1alpha1.ReasonRefused)}),
+			v1alpha1.PhaseProcessing, v1alpha1.ReasonSettling, "X is busy; Herald checks whether the platform published the post anyway",
+		},
+		{
+			"refused for the moment, to be confirmed", "a retry follows the lookup", post(v1alpha1.TargetStatus{State: v1alpha1.TargetPending, Attempt: attempted("", refusedUntil(later)), Blocked: busy(v1alpha1.ReasonPlatformBusy)}),
+			v1alpha1.PhaseProcessing, v1alpha1.ReasonPlatformBusy, "X is busy; Herald checks whether the platform published the post anyway, and tries again if not",
 		},
 		{
 			"not counted", "there will be another try, at a time that is not recorded", post(v1alpha1.TargetStatus{State: v1alpha1.TargetPending, Blocked: busy(v1alpha1.ReasonUsageUnavailable)}),
@@ -178,6 +191,7 @@ func TestDescribePost(t *testing.T) {
 	accepted := post(failed)
 	setAccepted(accepted, t0, v1alpha1.ReasonAccepted, acceptedMessage)
 	answered := post(posted)
+	setCondition(answered, t0, v1alpha1.ConditionAdopted, metav1.ConditionTrue, v1alpha1.ReasonAlreadyPublished, "as recorded for another object")
 	setCondition(answered, t0, v1alpha1.ConditionOutcomeUnknown, metav1.ConditionTrue, v1alpha1.ReasonOutcomeUnknown, "look")
 	draft := post(pending)
 	draft.Spec.Draft = true
@@ -215,7 +229,7 @@ func TestDescribePost(t *testing.T) {
 				t.Errorf("it is not told that generation %d was seen", tt.post.Generation)
 			}
 			var conditions []string
-			for _, kind := range []string{v1alpha1.ConditionAccepted, v1alpha1.ConditionOutcomeUnknown, v1alpha1.ConditionReady, v1alpha1.ConditionReconciling, v1alpha1.ConditionStalled} {
+			for _, kind := range []string{v1alpha1.ConditionAccepted, v1alpha1.ConditionAdopted, v1alpha1.ConditionOutcomeUnknown, v1alpha1.ConditionReady, v1alpha1.ConditionReconciling, v1alpha1.ConditionStalled} {
 				if c := meta.FindStatusCondition(s.Conditions, kind); c != nil {
 					conditions = append(conditions, kind+"="+string(c.Status))
 				}
@@ -244,6 +258,9 @@ func TestDescribeFinished(t *testing.T) {
 			v1alpha1.PostStatus{Targets: []v1alpha1.TargetStatus{posted}},
 			late.Add(time.Second).In(time.FixedZone("", -5*3600)), "2027-01-01T00:00:00.999Z", "2027-01-01",
 		},
+		{"no longer", "an answer has reopened it", v1alpha1.PostStatus{
+			Targets: []v1alpha1.TargetStatus{{State: v1alpha1.TargetPending}}, Finished: true, FinishedAt: v1alpha1.NewTimePtr(t0), FinishedOn: t0.Format(time.DateOnly),
+		}, late, "", ""},
 		{"before", "it was finished once", v1alpha1.PostStatus{
 			Targets: []v1alpha1.TargetStatus{posted}, Finished: true, FinishedAt: v1alpha1.NewTimePtr(t0), FinishedOn: t0.Format(time.DateOnly),
 		}, late, v1alpha1.NewTime(t0).String(), t0.Format(time.DateOnly)},
@@ -307,6 +324,30 @@ func TestDescribePlatforms(t *testing.T) {
 	Describe(p, t0)
 	if got := p.Status.Platforms; got != "x,tiktok" {
 		t.Errorf("got %q, want each platform that is known, once", got)
+	}
+}
+
+// TestDescribePosted checks the count of posted targets and the list of their addresses.
+func TestDescribePosted(t *testing.T) {
+	at := func(address string) v1alpha1.TargetStatus {
+		return v1alpha1.TargetStatus{State: v1alpha1.TargetPosted, ExternalURL: address}
+	}
+	fits, tooLong := strings.Repeat("a", 1023), strings.Repeat("a", 1024)
+	for _, tt := range []struct {
+		name, why    string
+		post         *v1alpha1.Post
+		posted, urls string
+	}{
+		{"a tree in progress", "its first cards are not a posted target", post(v1alpha1.TargetStatus{State: v1alpha1.TargetPending, ExternalURL: "https://x/1"}), "0/1", ""},
+		{"some posted", "each address is listed", post(at("https://x/1"), v1alpha1.TargetStatus{State: v1alpha1.TargetPending}, at("https://x/2")), "2/3", "https://x/1 https://x/2"},
+		{"no address", "a posted target counts without one", post(at(""), at("https://x/2")), "2/2", "https://x/2"},
+		{"the longest list", "it takes 1024 bytes with its space", post(at(fits)), "1/1", fits},
+		{"too long", "an address that does not fit is omitted", post(at(tooLong), at("https://x/2")), "2/2", "https://x/2"},
+	} {
+		Describe(tt.post, t0)
+		if s := &tt.post.Status; s.Posted != tt.posted || s.URLs != tt.urls {
+			t.Errorf("%s: %q, %q; want %q, %q (%s)", tt.name, s.Posted, s.URLs, tt.posted, tt.urls, tt.why)
+		}
 	}
 }
 

@@ -12,11 +12,13 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/posting"
 	"github.com/herald-social/herald/posting/attempt"
 	"github.com/herald-social/herald/posting/record"
+	"github.com/herald-social/herald/test/must"
 )
 
 // earlierRecord returns the record of an earlier post to x's account, with changes.
@@ -40,7 +42,7 @@ func withdrawnThen(uid types.UID) *record.Record {
 
 func staysCancelled(t *testing.T, p *v1alpha1.Post) {
 	Describe(p, t0)
-	if p.Status.Phase != v1alpha1.PhaseCancelled || !p.Status.Finished || !p.Status.CancelledAt.Time.Equal(t0.Add(-time.Hour)) {
+	if p.Status.Phase != v1alpha1.PhaseCancelled || !p.Status.Finished || p.Status.Earlier.Record != "earlier" || !p.Status.CancelledAt.Time.Equal(t0.Add(-time.Hour)) {
 		t.Errorf("%+v", p.Status)
 	}
 }
@@ -117,7 +119,12 @@ func TestEarlier(t *testing.T) {
 			s.Earlier = answered(earlierRecord(func(t *v1alpha1.TargetStatus) {
 				t.State, t.ExternalID, t.Attempt.Outcome = v1alpha1.TargetFailed, "", v1alpha1.OutcomeRefused
 			}))
-		}, []string{"claim [0]", "wait"}, nil},
+		}, []string{"claim [0]", "wait"}, func(t *testing.T, p *v1alpha1.Post) {
+			must.Succeed(t, RecordClaims(p, []TargetClaim{{Claim: attempt.Claim{ID: "new"}}}, t0))
+			if from := p.Status.Targets[0].Attempt.SearchFrom; !from.Equal(v1alpha1.NewTimePtr(t0)) {
+				t.Errorf("lookups search from %v, want from the refused call on", from)
+			}
+		}},
 		"a person asks for it again": {"the annotation names the record", func(s *situation) {
 			s.Post.Annotations = map[string]string{v1alpha1.PublishAgainAnnotation: "earlier"}
 			s.Earlier = answered(earlierRecord())
@@ -234,6 +241,12 @@ func TestEarlier(t *testing.T) {
 			s.Post.CreationTimestamp = metav1.NewTime(t0.Add(-time.Hour - time.Second))
 			s.Post.Spec.Cancelled, s.Unowned, s.Earlier = true, true, Earlier{}
 		}, []string{"write"}, isAskedAbout},
+		"a cancelled copy whose time lies ahead, and its team never comes": {"it was not sent", func(s *situation) {
+			s.scheduled(time.Hour)
+			s.Post.Annotations = map[string]string{v1alpha1.ArmedAnnotation: "post/earlier"}
+			s.Post.CreationTimestamp = metav1.NewTime(t0.Add(-time.Hour - time.Second))
+			s.Post.Spec.Cancelled, s.Unowned, s.Earlier = true, true, Earlier{}
+		}, []string{"write Cancelled"}, nil},
 		"a cancelled copy, and the archive is away": {"as above", func(s *situation) {
 			s.Post.Annotations = map[string]string{v1alpha1.ArmedAnnotation: "post/earlier"}
 			s.Post.Spec.Cancelled, s.Earlier = true, away
@@ -241,9 +254,11 @@ func TestEarlier(t *testing.T) {
 		"a cancelled copy that is out": {"its record tells", func(s *situation) {
 			s.Post.Annotations = map[string]string{v1alpha1.ArmedAnnotation: "post/earlier"}
 			s.Post.Spec.Cancelled, s.Earlier = true, answered(earlierRecord())
+			s.twoTargets()
+			s.Connections["y"].Spec.AccountID = "other"
 		}, []string{"write and warn of AlreadyPublished"}, func(t *testing.T, p *v1alpha1.Post) {
-			if posting.StateOf(&p.Status.Targets[0]) != v1alpha1.TargetPosted {
-				t.Errorf("%+v", p.Status.Targets[0])
+			if posting.StateOf(&p.Status.Targets[0]) != v1alpha1.TargetPosted || p.Status.Targets[1].State != v1alpha1.TargetFailed {
+				t.Errorf("%+v", p.Status.Targets)
 			}
 		}},
 		"a cancelled copy, and nothing is kept of it": {"it may have been sent", func(s *situation) {
@@ -293,7 +308,7 @@ func TestEarlier(t *testing.T) {
 			s.Earlier = Earlier{}
 		}, []string{"write", "wait"}, nil},
 		"accepted by such a version, and due": {"nothing is sent unasked", func(s *situation) {
-			s.scheduled(-time.Second)
+			s.scheduled(0)
 			s.entered()
 			setAccepted(s.Post, t0, v1alpha1.ReasonAccepted, acceptedMessage)
 			s.Earlier = Earlier{}
@@ -346,12 +361,23 @@ func TestEarlier(t *testing.T) {
 		}, []string{"claim [0]", "wait"}, nil},
 		"one that was looked up, and came to be of an account where it is out": {"it is never sent again", func(s *situation) {
 			s.recordFound()
+			s.twoTargets()
+			s.Connections["y"].Spec.AccountID = "other"
 			s.Earlier = answered(earlierRecord())
+			s.Earlier.Record.UID = "later"
 		}, []string{"write and warn of AlreadyPublished"}, func(t *testing.T, p *v1alpha1.Post) {
-			if p.Status.Targets[0].State != v1alpha1.TargetPosted || len(p.Status.Earlier.Targets) != 1 {
-				t.Errorf("%+v, %+v", p.Status.Targets[0], p.Status.Earlier)
+			if len(p.Status.Targets) != 2 || p.Status.Targets[0].State != v1alpha1.TargetPosted || len(p.Status.Earlier.Targets) != 1 || p.Status.Earlier.Record != "later" {
+				t.Errorf("%+v, %+v", p.Status.Targets, p.Status.Earlier)
 			}
 		}},
+		"one that was looked up, and is cancelled": {"no target is sent", func(s *situation) {
+			s.recordFound()
+			s.Post.Spec.Cancelled, s.Earlier = true, Earlier{}
+		}, []string{"write Cancelled"}, nil},
+		"one that was looked up, and is finished": {"no target is sent", func(s *situation) {
+			s.recordFound()
+			s.Post.Status.Finished, s.Earlier = true, Earlier{}
+		}, nil, nil},
 		"one that was looked up, while the archive is away": {"it waits, and says for what", func(s *situation) {
 			s.recordFound()
 			s.Earlier = away
@@ -408,6 +434,15 @@ func untimed(actions []string) []string {
 	return actions
 }
 
+// TestManyAdopted checks that a post with many published targets names only the first ones.
+func TestManyAdopted(t *testing.T) {
+	p := post(make([]v1alpha1.TargetStatus, 7)...)
+	p.Status.Earlier = &v1alpha1.EarlierPost{Record: "earlier", Targets: []int32{0, 1, 2, 3, 4, 5, 6}}
+	if got := alreadyPublished(p); !strings.Contains(got, "target 4 (x) is pending, and 2 more. None") {
+		t.Errorf("want five of seven targets: %s", got)
+	}
+}
+
 // TestLearnsWithoutHurry checks that a post waiting to learn about an earlier one is requeued when that wait ends, even
 // if its own deadline has passed.
 func TestLearnsWithoutHurry(t *testing.T) {
@@ -447,11 +482,13 @@ func TestAdoptedGoesOn(t *testing.T) {
 	})
 	Decide(f)
 	Describe(f.Post, t0)
-	if got := words(Decide(f)); len(got) == 0 || strings.HasPrefix(got[0], "claim") || got[0] == "find earlier" {
-		t.Errorf("%v: what is not out waits for its time", got)
+	for range 2 { // before and after it is accepted
+		if got := words(Decide(f)); len(got) == 0 || strings.HasPrefix(got[0], "claim") || got[0] == "find earlier" {
+			t.Errorf("%v: what is not out waits for its time", got)
+		}
+		Describe(f.Post, t0)
 	}
-	Describe(f.Post, t0)
-	f.Now = t0.Add(time.Hour)
+	f.Now, f.Invalid = t0.Add(time.Hour), func() field.ErrorList { return notFound } // an accepted post is not validated again
 	if got := words(Decide(f)); len(got) == 0 || got[0] != "claim [1]" {
 		t.Errorf("%v: what is not out goes out at its time, and nothing else", got)
 	}

@@ -162,6 +162,10 @@ func TestDecideEnters(t *testing.T) {
 		"an upload that takes long": {"people see what it waits for", func(s *situation) {
 			s.Preparation = running("")
 		}, entries, "0 x pending (Preparing: what the post shows is being uploaded to x, or worked on there; it goes out when that is done) until 59m50s;"},
+		"a video that is being converted": {"people see how far it is", func(s *situation) {
+			s.entered().Blocked = &v1alpha1.Blocked{Reason: v1alpha1.ReasonPreparing, Problem: "39 % are done"}
+			s.Preparation = preparing(Preparation{State: PreparationRunning, Converting: true, Converted: 40, BegunAt: t0.Add(-time.Minute)})
+		}, entries, "0 x pending (Preparing: the video is being converted for x, and 40 % of it is done; the post goes out when all of it is) until 59m50s;"},
 		"an upload that takes long after a refusal": {"the refusal tells more", func(s *situation) {
 			s.entered().Blocked = &v1alpha1.Blocked{Reason: v1alpha1.ReasonPlatformBusy, Problem: "busy"}
 			s.Preparation = running("part 1")

@@ -128,12 +128,13 @@ func TestEnterClaims(t *testing.T) {
 
 func TestEnterResults(t *testing.T) {
 	p := open()
+	p.Status.Targets[0].TryUntil, p.Status.Targets[0].InitialDeadline = later, later
 	err := RecordResults(p, []Result{
 		{Target: 5, Attempt: "a1", Result: published},
 		{Target: 0, Attempt: "a0", Result: published},
 		{Target: 0, Attempt: "a1", Result: published},
 	}, &Deadlines{}, t0)
-	if first := p.Status.Targets[0]; first.ExternalID != "7" || first.Phase != v1alpha1.PhasePosted || first.Reason != v1alpha1.ReasonPosted {
+	if first := p.Status.Targets[0]; first.ExternalID != "7" || first.Phase != v1alpha1.PhasePosted || first.Reason != v1alpha1.ReasonPosted || first.InitialDeadline != nil {
 		t.Errorf("the result of an open attempt is entered, and described: %+v", first)
 	}
 	const want = `target 0: the result "posted" (7) of attempt a0 came too late to be recorded: another attempt has superseded this one`

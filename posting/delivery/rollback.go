@@ -150,7 +150,6 @@ func (f *Facts) recordRollback() []Action {
 	post.Status.Earlier = &known
 	switch {
 	case len(actions) > 0 && f.Cancelled():
-		f.ensureTargets()
 		f.failUnsent()
 	case len(actions) == 0 && f.Cancelled() && !f.Started() && len(undecided(post)) == 0:
 		return []Action{cancel()}

@@ -97,6 +97,10 @@ func TestRollback(t *testing.T) {
 			s.putBack(earlierRecord())
 			s.Post.Annotations = map[string]string{v1alpha1.PublishAgainAnnotation: "earlier"}
 		}, []string{ask}, v1alpha1.TargetUndecided, true},
+		"published again on request, as its status says": {"the record of the earlier object does not cover this one", func(s *situation) {
+			s.putBack(earlierRecord())
+			s.Post.Status.Earlier = &v1alpha1.EarlierPost{Object: "uid", Record: "earlier", PublishAgain: true}
+		}, []string{ask}, v1alpha1.TargetUndecided, true},
 		"its call is open":    {"the platform is asked first", func(s *situation) { s.claimed(time.Hour); s.putBack(nil) }, []string{"lookup [0]"}, "", false},
 		"its time lies ahead": {"it cannot have gone out", func(s *situation) { s.scheduled(time.Hour); s.putBack(nil) }, []string{"write"}, "", true},
 		"its time came since": {"it was not due when it was noticed", func(s *situation) { s.scheduled(-time.Second / 2); s.putBack(nil) }, []string{"write"}, "", true},
@@ -141,6 +145,21 @@ func TestRollback(t *testing.T) {
 			s.Unowned = true
 			s.putBack(nil)
 		}, []string{"wait"}, "", false},
+		"cancelled, and its team never comes": {"only the record of its team shows whether it is published", func(s *situation) {
+			s.cancelled()
+			s.Unowned = true
+			s.Post.CreationTimestamp = metav1.NewTime(t0.Add(-3 * time.Hour))
+			s.putBack(nil)
+			s.Rollback.DetectedAt = t0.Add(-time.Hour)
+		}, []string{ask}, v1alpha1.TargetUndecided, true},
+		"cancelled before its time, and its team never comes": {"it cannot have gone out", func(s *situation) {
+			s.cancelled()
+			s.Unowned = true
+			s.Post.CreationTimestamp = metav1.NewTime(t0.Add(-3 * time.Hour))
+			s.scheduled(-30 * time.Minute)
+			s.putBack(nil)
+			s.Rollback.DetectedAt = t0.Add(-time.Hour)
+		}, []string{"write Cancelled"}, "", false},
 		"cancelled, and of an account that nobody knows": {"it may be there that it is out", func(s *situation) {
 			s.cancelled()
 			s.Post.Spec.Targets[0].ConnectionRef.Name = "new"
@@ -261,6 +280,21 @@ func TestRollback(t *testing.T) {
 	}
 }
 
+// TestRollbackStores checks what the first pass after a rollback stores besides the targets.
+func TestRollbackStores(t *testing.T) {
+	f := facts(func(s *situation) { s.claimed(time.Hour); s.putBack(nil) })
+	if Decide(f); f.Post.Status.Earlier == nil || f.Post.Status.Earlier.Object != "uid" {
+		t.Errorf("%+v: the lookup of the call stores the archive's answer", f.Post.Status.Earlier)
+	}
+	f = facts(func(s *situation) {
+		setAccepted(s.Post, t0, v1alpha1.ReasonRecordUnavailable, "away")
+		s.putBack(own(refusedThen))
+	})
+	if Decide(f); f.accepted() {
+		t.Error("a post whose delivery has not begun is accepted before it is validated")
+	}
+}
+
 // TestRollbackGoesOn covers posts after they have been looked up.
 func TestRollbackGoesOn(t *testing.T) {
 	for name, tt := range map[string]struct {
@@ -345,11 +379,14 @@ func TestRollbackWithdrawn(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f := facts(func(s *situation) { s.cancelled(); tt.change(s) })
 			decide := func() {
-				for range 3 { // a reconciliation ends with its write
+				for pass := range 3 { // a reconciliation ends with its write
 					for _, word := range words(Decide(f)) {
 						if strings.HasPrefix(word, "claim") {
 							t.Errorf("it does %q (%s)", word, tt.why)
 						}
+					}
+					if second := f.Target(1); pass == 0 && second != nil && posting.StateOf(second) == v1alpha1.TargetPending {
+						t.Errorf("the first write still shows the second target as pending (%s)", tt.why)
 					}
 					Describe(f.Post, f.Now)
 				}
@@ -383,7 +420,6 @@ func TestWithdrawnWhileAsked(t *testing.T) {
 		s.twoTargets()
 		s.entered()
 		s.entry(0).State, s.entry(0).Blocked = v1alpha1.TargetUndecided, &maybePublished
-		s.Post.Status.Targets = append(s.Post.Status.Targets, v1alpha1.TargetStatus{Index: 1, State: v1alpha1.TargetPending})
 		s.cancelled()
 	})
 	if diff := cmp.Diff([]string{"write"}, words(Decide(f))); diff != "" {

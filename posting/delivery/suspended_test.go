@@ -43,6 +43,9 @@ func shown(f *Facts) string {
 	if t.SuspendedUntil != nil {
 		out += fmt.Sprint(" counted to ", t.SuspendedUntil.Sub(t0))
 	}
+	if t.InitialDeadline != nil {
+		out += fmt.Sprint(" at first until ", t.InitialDeadline.Sub(t0))
+	}
 	if t.Prepared != nil {
 		out += " has " + t.Prepared.Checkpoint
 	}
@@ -51,6 +54,12 @@ func shown(f *Facts) string {
 
 func TestSuspended(t *testing.T) {
 	lasting := func(s *situation) { s.Suspended, s.Suspensions = true, suspensions(-5) }
+	waiting := func(s *situation) {
+		lasting(s)
+		b := suspended
+		s.target.Blocked, s.target.State, s.target.TryUntil = &b, v1alpha1.TargetPending, v1alpha1.NewTimePtr(t0.Add(time.Minute))
+		s.entered()
+	}
 	done := func(state PreparationState) func(int) Preparation {
 		return preparing(Preparation{State: state, Hash: "hash", Checkpoint: "c1", BegunAt: t0.Add(-time.Minute), EndedAt: t0, TTL: time.Hour})
 	}
@@ -62,12 +71,7 @@ func TestSuspended(t *testing.T) {
 		shows  string
 	}{
 		"a post that is due": {"it waits, and says for what, in one write", lasting, []string{"write", "wait for inputs"}, "pending Suspended until 59m50s"},
-		"a post that waits": {"a suspension costs a post one write", func(s *situation) {
-			lasting(s)
-			b := suspended
-			s.target.Blocked, s.target.State, s.target.TryUntil = &b, v1alpha1.TargetPending, v1alpha1.NewTimePtr(t0.Add(time.Minute))
-			s.entered()
-		}, []string{"wait for inputs"}, "pending Suspended until 1m0s"},
+		"a post that waits":  {"a suspension costs a post one write", waiting, []string{"wait for inputs"}, "pending Suspended until 1m0s"},
 		"a scheduled post": {"until its time nothing is different", func(s *situation) {
 			lasting(s)
 			s.scheduled(2 * time.Minute)
@@ -97,6 +101,19 @@ func TestSuspended(t *testing.T) {
 			lasting(s)
 			s.Preparation = done(PreparationRunning)
 		}, []string{"write", "wait for inputs"}, "pending Suspended until 59m50s has c1"},
+		"one that waits and is prepared": {"another process may be the one to send it", func(s *situation) {
+			waiting(s)
+			s.illustrated(1)
+			s.Preparation = done(PreparationReady)
+		}, []string{"write", "wait for inputs"}, "pending Suspended until 1m0s has c1"},
+		"one that waits while its preparation goes on": {"another process can go on from there", func(s *situation) {
+			waiting(s)
+			s.Preparation = done(PreparationRunning)
+		}, []string{"write", "wait for inputs"}, "pending Suspended until 1m0s has c1"},
+		"a text that is prepared": {"its preparation is repeated in a moment, and not recorded", func(s *situation) {
+			lasting(s)
+			s.Preparation = done(PreparationReady)
+		}, []string{"write", "wait for inputs"}, "pending Suspended until 59m50s"},
 		"one that cannot be prepared now, past its deadline": {"that has moved, so it is tried again", func(s *situation) {
 			s.Suspended, s.Suspensions = true, suspensions(-90)
 			s.scheduled(-2 * time.Hour)
@@ -133,6 +150,12 @@ func TestSuspended(t *testing.T) {
 			s.target.Blocked, s.target.State, s.target.TryUntil = &b, v1alpha1.TargetPending, v1alpha1.NewTimePtr(t0.Add(-time.Hour))
 			s.entered()
 		}, []string{"claim [0]", "wait 29m0.001s"}, "pending until 29m0s counted to -1m0s"},
+		"the end, after a pause of the platform": {"the deadline without the pause moves along", func(s *situation) {
+			s.Suspensions = suspensions(-90, -1)
+			s.scheduled(-150 * time.Minute)
+			s.target.TryUntil, s.target.InitialDeadline = v1alpha1.NewTimePtr(t0.Add(-time.Hour)), v1alpha1.NewTimePtr(t0.Add(-80*time.Minute))
+			s.entered()
+		}, []string{"claim [0]", "wait 29m0.001s"}, "pending until 29m0s counted to -1m0s at first until 9m0s"},
 		"the end, seen again": {"what was counted does not count again", func(s *situation) {
 			s.Suspensions = suspensions(-90, -1)
 			s.scheduled(-2 * time.Hour)
@@ -188,6 +211,11 @@ func TestEnteredWhileSuspended(t *testing.T) {
 		"one that has ended, counted not long enough": {"the next try would be too late all the same", Deadlines{Suspensions: []v1alpha1.Suspension{
 			{From: v1alpha1.NewTime(t0.Add(-2 * time.Millisecond)), Until: v1alpha1.NewTimePtr(t0)},
 		}}, "a1", busy, "failed PlatformUnavailable counted to 0s"},
+		"a pause that the platform announces": {
+			"the starting deadline counts from its end", Deadlines{LongestDelay: 3 * time.Hour}, "a1",
+			platforms.Result{Outcome: platforms.NotSent, Err: &platforms.Error{Class: platforms.ClassTransient, Problem: "busy", RetryAt: t0.Add(10 * time.Minute)}},
+			"pending PlatformUnavailable until 1h10m0s at first until 1ms",
+		},
 		"a refusal for good": {
 			"no time changes that, and the platform is asked first",
 			Deadlines{Suspended: true, Suspensions: suspensions(-5)},
