@@ -118,11 +118,12 @@ func TestEarlier(t *testing.T) {
 		"it was refused": {"it is sent", func(s *situation) {
 			s.Earlier = answered(earlierRecord(func(t *v1alpha1.TargetStatus) {
 				t.State, t.ExternalID, t.Attempt.Outcome = v1alpha1.TargetFailed, "", v1alpha1.OutcomeRefused
+				t.Attempt.SearchFrom = v1alpha1.NewTimePtr(t0.Add(-time.Hour))
 			}))
 		}, []string{"claim [0]", "wait"}, func(t *testing.T, p *v1alpha1.Post) {
 			must.Succeed(t, RecordClaims(p, []TargetClaim{{Claim: attempt.Claim{ID: "new"}}}, t0))
-			if from := p.Status.Targets[0].Attempt.SearchFrom; !from.Equal(v1alpha1.NewTimePtr(t0)) {
-				t.Errorf("lookups search from %v, want from the refused call on", from)
+			if from := p.Status.Targets[0].Attempt.SearchFrom; !from.Equal(v1alpha1.NewTimePtr(t0.Add(-time.Hour))) {
+				t.Errorf("lookups search from %v, want from the first call of the earlier post", from)
 			}
 		}},
 		"a person asks for it again": {"the annotation names the record", func(s *situation) {

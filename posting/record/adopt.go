@@ -97,11 +97,8 @@ func (r *Record) adopt(post *v1alpha1.Post, account Account, open func(entry *v1
 	for i := range post.Spec.Targets {
 		name := post.Spec.Targets[i].ConnectionRef.Name
 		key, ok := r.keyOf(name, account)
-		if !ok {
-			if !slices.Contains(out.Unknown, name) {
-				out.Unknown = append(out.Unknown, name)
-			}
-			continue
+		if !ok && !slices.Contains(out.Unknown, name) {
+			out.Unknown = append(out.Unknown, name)
 		}
 		if turn := taken[key]; turn < len(turns[key]) {
 			matches[i] = turns[key][turn]
@@ -220,6 +217,6 @@ func (t *Target) posted(cards int) bool {
 	case t.ExternalID == "":
 		return false
 	default:
-		return cards < 2 || len(t.Cards) == 0 || len(t.Cards) >= cards
+		return len(t.Cards) == 0 || len(t.Cards) >= cards
 	}
 }

@@ -48,17 +48,17 @@ func (t *Target) undecidedWithoutCall() bool {
 	return attempt.Undecided(&t.TargetStatus) && t.Attempt == nil && t.ExternalID == "" && len(t.Cards) == 0
 }
 
-// noAccounts never finds an account. Targets without a recorded account then match by Connection only.
-func noAccounts(string) (v1alpha1.Platform, string, bool) { return "", "", false }
-
-// targetsByKey groups a record's targets by key, earlier posts' last. account fills in missing accounts.
+// targetsByKey groups a record's targets by key, earlier posts' last. account fills in missing accounts. If it is nil,
+// targets without a recorded account match by Connection only.
 func (r *Record) targetsByKey(account Account) map[accountKey][]*Target {
 	turns := map[accountKey][]*Target{}
 	for _, list := range [][]Target{r.Targets, r.Before} {
 		for i := range list {
 			key := list[i].key()
-			if platform, id, ok := account(key.connection); ok && (list[i].Platform == "" || list[i].Platform == platform) {
-				key = accountKey{platform: platform, account: id}
+			if account != nil {
+				if platform, id, ok := account(key.connection); ok && (list[i].Platform == "" || list[i].Platform == platform) {
+					key = accountKey{platform: platform, account: id}
+				}
 			}
 			turns[key] = append(turns[key], &list[i])
 		}
@@ -91,7 +91,7 @@ func (r *Record) mergeOlder(older *Record) *Record {
 	}
 	joined.Earlier = joined.Earlier[max(0, len(joined.Earlier)-mostEarlier):]
 
-	turns, before := joined.targetsByKey(noAccounts), older.targetsByKey(noAccounts)
+	turns, before := joined.targetsByKey(nil), older.targetsByKey(nil)
 	var more []Target
 	for _, key := range slices.SortedFunc(maps.Keys(before), accountKey.compare) {
 		own := turns[key]

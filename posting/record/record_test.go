@@ -131,6 +131,8 @@ func TestAdopt(t *testing.T) {
 		{name: "unknown", why: "a person tells", was: post("a", "x1=unknown"), now: post("bb", "x1"), want: []string{"0 undecided"}},
 		{name: "unknown and sent again", why: "the first call may have published", was: post("a", "x1=again"), now: post("bb", "x1"), want: []string{"0 undecided"}},
 		{name: "open", why: "the call may have published", was: post("a", "x1=open"), now: post("bb", "x1"), want: []string{"0 undecided"}},
+		{name: "open when it was deleted", why: "the call may have published", was: deleted(post("a", "x1=open")), now: post("bb", "x1"), want: []string{"0 undecided"}},
+		{name: "itself, and unknown", why: "a person tells", was: post("a", "x1=unknown"), now: post("a", "x1"), want: []string{"0 undecided"}},
 		{name: "refused", why: "nothing is out", was: post("a", "x1=refused"), now: post("bb", "x1"), want: []string{}},
 		{name: "failed before a call", why: "nothing is out", was: post("a", "x1=failed"), now: post("bb", "x1"), want: []string{}},
 		{name: "in part, and the rest under way", why: "it may have gone out after the record was written", was: post("a", "x1=posted", "x2=pending", "threads=refused"), now: post("bb", "x1", "x2", "threads"), want: []string{"0 posted a-0", "1 undecided"}},
@@ -169,7 +171,12 @@ func TestAdopt(t *testing.T) {
 			if account == nil {
 				account = accounts
 			}
-			got := New(tt.was, "acme", account).Adopt(tt.now, accounts)
+			was := New(tt.was, "acme", account)
+			for i := range was.Targets { // an older version has recorded more
+				t := &was.Targets[i]
+				t.Reason, t.Message, t.NextTryAt = "R", "it waits", v1alpha1.NewTimePtr(t0)
+			}
+			got := was.Adopt(tt.now, accounts)
 			if diff := cmp.Diff(tt.want, fates(tt.now)); diff != "" {
 				t.Errorf("%s (%s)", diff, tt.why)
 			}
@@ -179,12 +186,45 @@ func TestAdopt(t *testing.T) {
 			if len(got.Targets) != len(tt.want) {
 				t.Errorf("targets %v are said to be adopted; %v are", got.Targets, tt.want)
 			}
+			for i := range got.Targets {
+				s := &tt.now.Status.Targets[i]
+				if s.Reason+s.Message != "" || s.NextTryAt != nil {
+					t.Errorf("%+v: Describe derives the messages, and delivery the times", s)
+				}
+				if self := tt.was.UID == tt.now.UID; s.State == v1alpha1.TargetUndecided && (s.Blocked == nil || strings.HasPrefix(s.Blocked.Problem, "this post") != self) {
+					t.Errorf("%+v: want whether the post itself was sent: %t", s.Blocked, self)
+				}
+			}
 			for i := range tt.now.Status.Targets {
 				if a := tt.now.Status.Targets[i].Attempt; a != nil && (a.Outcome == "" || a.Checkpoint != "") {
 					t.Errorf("attempt %+v: an open one would be looked up, and a checkpoint is of no use", a)
 				}
 			}
 		})
+	}
+}
+
+// TestAdoptKeepsFacts checks which facts of an entry outlast the adoption of a record.
+func TestAdoptKeepsFacts(t *testing.T) {
+	for _, tt := range []struct {
+		name, why string
+		was, now  *v1alpha1.Post
+		// want is the ID of the attempt, its outcome, the post's ID and the IDs of its cards.
+		want string
+	}{
+		{"the record has a call", "it is the later one", post("a", "x1=posted"), post("bb", "x1=open"), "a-0 posted a-0 []"},
+		{"the record has no call", "a claimed call may have published as well", uncalled(post("a", "x1=posted")), post("bb", "x1=open"), "bb-0 unknown a-0 []"},
+		{"the record has as many cards", "its cards are the later ones", tree(post("a", "x1=posted"), 3, 1), tree(post("bb", "x1=refused"), 3, 1), "a-0 posted bb-card0 [a-card0]"},
+		{"the record has fewer cards", "a published card is never forgotten", tree(post("a", "x1=unknown"), 3, 0), tree(post("bb", "x1=refused"), 3, 1), "a-0 unknown bb-card0 [bb-card0]"},
+	} {
+		New(tt.was, "acme", accounts).Adopt(tt.now, accounts)
+		entry, cards := &tt.now.Status.Targets[0], []string{}
+		for _, card := range entry.Cards {
+			cards = append(cards, card.ExternalID)
+		}
+		if got := fmt.Sprint(entry.Attempt.ID, " ", entry.Attempt.Outcome, " ", entry.ExternalID, " ", cards); got != tt.want {
+			t.Errorf("%s: got %q, want %q (%s)", tt.name, got, tt.want, tt.why)
+		}
 	}
 }
 
@@ -298,6 +338,20 @@ func TestSucceed(t *testing.T) {
 			[]string{"0 posted a-0"},
 		},
 		{
+			"published again, and unknown", "its own call may have published as well",
+			[]*v1alpha1.Post{post("a", "x1=posted"), post("bb", "x1=unknown")},
+			"bb",
+			[]types.UID{"a"},
+			[]string{"0 undecided"},
+		},
+		{
+			"the oldest one is written last", "the order is that of the objects",
+			[]*v1alpha1.Post{post("bb", "x1=posted"), post("ccc", "x1=posted"), post("a", "x1=posted")},
+			"ccc",
+			[]types.UID{"a", "bb"},
+			[]string{"0 posted ccc-0"},
+		},
+		{
 			"the older one is written last", "a leader that was slow must not undo",
 			[]*v1alpha1.Post{post("bb", "x1=posted"), post("a", "x1=posted", "x2=posted")},
 			"bb",
@@ -329,7 +383,11 @@ func TestSucceed(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			var joined *Record
 			for _, object := range tt.objects {
-				joined = New(object, "acme", accounts).Merge(joined)
+				r := New(object, "acme", accounts)
+				joined = r.Merge(joined)
+				if diff := cmp.Diff(New(object, "acme", accounts), r); diff != "" {
+					t.Errorf("Merge changes its receiver: %s", diff)
+				}
 			}
 			if joined.UID != tt.uid || cmp.Diff(tt.earlier, joined.Earlier) != "" {
 				t.Errorf("it is of %s, after %v; want %s, after %v (%s)", joined.UID, joined.Earlier, tt.uid, tt.earlier, tt.why)
@@ -391,6 +449,27 @@ func TestTurnsOfThree(t *testing.T) {
 	next := post("ccc", "x1", "x1", "x1")
 	joined.Adopt(next, accounts)
 	if diff := cmp.Diff([]string{"0 posted bb-0", "2 posted a-2"}, fates(next)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestMergedTarget checks that a published target takes the place of the younger object's unpublished one.
+func TestMergedTarget(t *testing.T) {
+	joined := New(post("bb", "x2=posted", "x1-too=refused"), "acme", accounts).Merge(New(post("a", "x1=posted", "x1=refused"), "acme", accounts))
+	if got := joined.Targets[1]; got.ExternalID != "a-0" || got.Index != 1 || got.Connection != "x1-too" || len(joined.Before) > 0 {
+		t.Errorf("got %+v, before it %+v", got, joined.Before)
+	}
+}
+
+// TestRecordedTargets checks the accounts of targets whose Connections are gone, and targets that an edit has removed.
+func TestRecordedTargets(t *testing.T) {
+	p := post("a", "x1=failed", "x1=posted", "x2=failed", "x1=refused")
+	p.Spec.Targets = p.Spec.Targets[:3]
+	var got []string
+	for _, target := range New(p, "acme", noConnections).Targets {
+		got = append(got, fmt.Sprintf("%d %s account %q", target.Index, target.Connection, target.AccountID))
+	}
+	if diff := cmp.Diff([]string{`0 x1 account "1"`, `1 x1 account "1"`, `2 x2 account ""`, `3  account "1"`}, got); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -464,6 +543,7 @@ func TestWanted(t *testing.T) {
 		{"applied", "it may have been there before", "x1", nil, true, false},
 		{"applied, looked up", "once is enough", "x1", looked("a"), false, false},
 		{"restored with its status", "that was of another object", "x1", looked("z"), true, false},
+		{"applied with the label of the API", "anyone can set a label", "x1", func(p *v1alpha1.Post) { p.Labels = map[string]string{v1alpha1.OriginLabel: v1alpha1.OriginAPI} }, true, false},
 		{"armed", "it was looked up before", "x1", armed("launch/a"), false, false},
 		{"armed as another object", "it is a copy of that", "x1", armed("launch/z"), true, true},
 		{"copied by a person under a new name", "it is a new post", "x1", armed("lunch/z"), true, false},
@@ -494,11 +574,12 @@ func TestRoundTrip(t *testing.T) {
 	p.Labels = map[string]string{v1alpha1.OriginLabel: v1alpha1.OriginAPI, "team": "growth"}
 	p.Annotations = map[string]string{v1alpha1.AuthorAnnotation: "ada", v1alpha1.RequestAnnotation: "v1:abc", "note": "private"}
 	p.Status.FinishedAt = v1alpha1.NewTimePtr(t0)
+	p.Status.Targets[0].Candidates = []v1alpha1.Candidate{{ExternalID: "candidate"}}
 	p.Spec.Targets[0].Caption = "1 < 2 && é"
 	r := New(p, "acme", accounts)
 	data, err := r.Encode()
 	must.Succeed(t, err)
-	for _, kept := range []string{"container", `"hash"`, "private", "growth", "u003c"} {
+	for _, kept := range []string{"container", `"hash"`, "private", "growth", "u003c", "candidate", "prepared", "nextTryAt"} {
 		if strings.Contains(string(data), kept) {
 			t.Errorf("the record has %q, which is of no use there: %s", kept, data)
 		}
@@ -513,8 +594,11 @@ func TestRoundTrip(t *testing.T) {
 		t.Error(diff)
 	}
 	if back.Labels[v1alpha1.OriginLabel] != v1alpha1.OriginAPI || back.Annotations[v1alpha1.AuthorAnnotation] != "ada" || back.UID != p.UID ||
-		!back.Status.Finished || back.Status.FinishedOn != "2026-12-01" || back.Status.Platforms != "x,threads" || !back.CreationTimestamp.Equal(&p.CreationTimestamp) {
+		!back.Status.Finished || back.Status.FinishedOn != "2026-12-01" || back.Status.Platforms != "x,threads" || !back.CreationTimestamp.Equal(&p.CreationTimestamp) || back.Status.CancelledAt != nil {
 		t.Errorf("the post reads %+v", back)
+	}
+	if r.Phase = v1alpha1.PhaseCancelled; !r.Post().Status.CancelledAt.Equal(r.FinishedAt) {
+		t.Error("a cancelled post reads as cancelled when it was finished")
 	}
 	if diff := cmp.Diff(fates(p), fates(back)); diff != "" {
 		t.Error(diff)
@@ -524,7 +608,8 @@ func TestRoundTrip(t *testing.T) {
 func TestDecodeRefuses(t *testing.T) {
 	for name, text := range map[string]string{
 		"no JSON": "<html>", "another document": "{}", "a newer form": `{"version":2,"namespace":"n","name":"p","uid":"u"}`,
-		"nobody's": `{"version":1,"namespace":"n","name":"p"}`,
+		"nobody's": `{"version":1,"namespace":"n","name":"p"}`, "without a namespace": `{"version":1,"name":"p","uid":"u"}`,
+		"without a version": `{"namespace":"n","name":"p","uid":"u"}`,
 	} {
 		if r, err := Decode([]byte(text)); err == nil {
 			t.Errorf("%s is taken for %+v", name, r)
