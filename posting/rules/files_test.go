@@ -15,17 +15,22 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// filesEnv has a five-minute video, an animation, and accounts on three platforms: X accepts every video but warns
-// above two minutes, TikTok's limit depends on the account, and Instagram accepts only JPEGs.
+// filesEnv has a five-minute video, a phone's video, an animation, and accounts on four platforms: X accepts every video
+// but warns above two minutes, Facebook warns but also has a limit, TikTok's limit depends on the account, and Instagram
+// accepts only JPEGs.
 func filesEnv() Env {
 	media := map[string]*v1alpha1.Media{
 		"video": {
 			ObjectMeta: metav1.ObjectMeta{Name: "video"}, Spec: v1alpha1.MediaSpec{MimeType: v1alpha1.MimeMP4, FileName: "launch.mp4"},
 			Status: v1alpha1.MediaStatus{Phase: v1alpha1.MediaUploaded, DurationMillis: 300_000, Width: 720, Height: 1280},
 		},
+		"phone": {
+			ObjectMeta: metav1.ObjectMeta{Name: "phone"}, Spec: v1alpha1.MediaSpec{MimeType: v1alpha1.MimeMP4, FileName: "phone.mp4"},
+			Status: v1alpha1.MediaStatus{Phase: v1alpha1.MediaUploaded, DurationMillis: 60_000, Width: 720, Height: 1280, VideoCodec: "hevc"},
+		},
 		"animation": {
 			ObjectMeta: metav1.ObjectMeta{Name: "animation"}, Spec: v1alpha1.MediaSpec{MimeType: v1alpha1.MimeWebP, FileName: "wave.webp"},
-			Status: v1alpha1.MediaStatus{Phase: v1alpha1.MediaUploaded, Width: 720, Height: 720, Unconvertible: "is an animation; upload a still"},
+			Status: v1alpha1.MediaStatus{Phase: v1alpha1.MediaUploaded, DurationMillis: 300_000, Width: 720, Height: 720, Unconvertible: "is an animation; upload a still"},
 		},
 	}
 	limits := map[v1alpha1.Platform]platforms.Capabilities{
@@ -36,7 +41,13 @@ func filesEnv() Env {
 				return time.Duration(account.TikTok.MaxVideoPostDurationSeconds) * time.Second
 			},
 		},
-		v1alpha1.PlatformInstagram: {Images: platforms.ImageLimits{Types: []v1alpha1.MimeType{v1alpha1.MimeJPEG}}},
+		v1alpha1.PlatformFacebook: {
+			Videos:         platforms.VideoLimits{MaxDuration: 4 * time.Minute},
+			DoubtfulVideos: platforms.VideoLimits{MaxDuration: 2 * time.Minute, Codecs: []string{"h264"}}, VideoDoubt: "Reports differ.",
+		},
+		v1alpha1.PlatformInstagram: {
+			Images: platforms.ImageLimits{Types: []v1alpha1.MimeType{v1alpha1.MimeJPEG}}, DoubtfulVideos: platforms.VideoLimits{MaxDuration: 2 * time.Minute},
+		},
 	}
 	return Env{
 		Media: func(name string) *v1alpha1.Media { return media[name] },
@@ -69,7 +80,7 @@ func TestFilesFitPlatforms(t *testing.T) {
 		for _, name := range files {
 			refs = append(refs, v1alpha1.LocalReference{Name: name})
 		}
-		if files[0] == "video" {
+		if files[0] != "animation" {
 			spec.Category, spec.Video = v1alpha1.CategoryVideo, &v1alpha1.VideoContent{MediaRef: refs[0]}
 		} else {
 			spec.Category, spec.Image = v1alpha1.CategoryImage, &v1alpha1.ImageContent{MediaRefs: refs}
@@ -110,6 +121,17 @@ func TestFilesFitPlatforms(t *testing.T) {
 			"the card is named", thread("x", "animation", "video"), false, nil,
 			[]string{`spec.tree.cards[1].mediaRefs[1].name: the video "launch.mp4" plays for 5 min; an ordinary account of x accepts at most 2 min. Reports differ.`},
 		},
+		"doubtful without a reason": {"a warning names its reason", show("instagram", "video"), false, nil, nil},
+		"beyond a limit": {
+			"a refused video needs no warning", show("facebook", "video"), false,
+			[]string{`spec.video.mediaRef.name: the video "launch.mp4" plays for 5 min; facebook accepts at most 4 min; upload one that fits, or post it to the other platforms only`},
+			nil,
+		},
+		"doubtful, as it is": {
+			"reports differ about its codec", show("facebook", "phone"), false, nil,
+			[]string{`spec.video.mediaRef.name: the video "phone.mp4" is encoded as hevc; an ordinary account of facebook accepts h264. Reports differ.`},
+		},
+		"doubtful, and converted":           {"the platform gets another codec", show("facebook", "phone"), false, nil, nil},
 		"an image that is taken":            {"it need not be converted", show("x", "animation"), false, nil, nil},
 		"an image that is not":              {"it would fail on one platform only, and late", show("x instagram", "animation"), false, []string{"spec.image.mediaRefs[0].name: " + still}, nil},
 		"an image that is not, in a thread": {"the card is named", thread("x instagram", "animation"), false, []string{"spec.tree.cards[1].mediaRefs[0].name: " + still}, nil},
@@ -117,7 +139,7 @@ func TestFilesFitPlatforms(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			env := filesEnv()
-			env.Accepted = tc.accepted
+			env.Accepted, env.Converts = tc.accepted, strings.HasSuffix(name, "converted")
 			var got, warnings []string
 			for _, err := range Validate(&v1alpha1.Post{Spec: tc.spec}, env) {
 				got = append(got, err.Field+": "+err.Detail)

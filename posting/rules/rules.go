@@ -88,9 +88,7 @@ type destination struct {
 // addDestination adds a platform. If there are several accounts on a platform, it keeps the lowest limit.
 func (v *validation) addDestination(conn *v1alpha1.Connection, limits platforms.Capabilities) {
 	if limits.MaxVideoDuration != nil {
-		if longest := limits.MaxVideoDuration(&conn.Status); longest > 0 {
-			limits.Videos.MaxDuration = least(longest, limits.Videos.MaxDuration)
-		}
+		limits.Videos.MaxDuration = least(limits.MaxVideoDuration(&conn.Status), limits.Videos.MaxDuration)
 	}
 	for i := range v.destinations {
 		if known := &v.destinations[i]; known.name == conn.Spec.Platform {
@@ -103,10 +101,10 @@ func (v *validation) addDestination(conn *v1alpha1.Connection, limits platforms.
 
 // least returns the lower of two limits. Zero means no limit.
 func least(a, b time.Duration) time.Duration {
-	if a == 0 || b != 0 && b < a {
-		return b
+	if a == 0 || b == 0 {
+		return max(a, b)
 	}
-	return a
+	return min(a, b)
 }
 
 // ValidateTime checks that a scheduled time from the HTTP service is in the future. Posts that are applied through

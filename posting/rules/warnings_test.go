@@ -49,7 +49,7 @@ func TestWarnings(t *testing.T) {
 		"nothing odd": {"what every app may post gets no warning", v1alpha1.PostSpec{Targets: []v1alpha1.PostTarget{to("x", "$")}}, nil},
 		"tree": {
 			"the text of a card is warned of once, to however many accounts it goes",
-			v1alpha1.PostSpec{Targets: []v1alpha1.PostTarget{to("x", ""), to("x", "")}, Tree: &v1alpha1.TreeContent{Cards: []v1alpha1.TreeCard{{Caption: "$$"}, {Caption: "$"}}}},
+			v1alpha1.PostSpec{Targets: []v1alpha1.PostTarget{to("x", ""), to("x", ""), to("x", "")}, Tree: &v1alpha1.TreeContent{Cards: []v1alpha1.TreeCard{{Caption: "$$"}, {Caption: "$"}}}},
 			[]string{"spec.tree.cards[0].caption" + words},
 		},
 	} {
