@@ -83,9 +83,7 @@ func BudgetOf(team *v1alpha1.Team) Budget {
 	if own.PendingFileBytes != nil {
 		b.PendingFileBytes = own.PendingFileBytes.Value()
 	}
-	if own.Posts != nil || own.PendingFiles != nil {
-		b.Files = filesPerPost*b.Posts + b.PendingFiles
-	}
+	b.Files = filesPerPost*b.Posts + b.PendingFiles
 	return b
 }
 

@@ -4,6 +4,7 @@
 package plan
 
 import (
+	"strings"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -55,6 +56,44 @@ func TestBudgetOf(t *testing.T) {
 		if b.Files != filesPerPost*b.Posts+b.PendingFiles {
 			t.Errorf("%+v: a Team that says how many posts it wants has another number of files than one that leaves it", b)
 		}
+	}
+}
+
+func TestShortage(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		reason     string
+		used, more int64
+		want       string
+	}{
+		{"a budget may be used up", 499, 1, ""},
+		{"one more exceeds it", 500, 1, "500 are used and this needs 1 more"},
+		{"a draft that is published needs no more, and waits until there are fewer", 501, 0, "501 are used, so that no draft is published"},
+	} {
+		got := starterBudget.Shortage("acme", Demand{Item: v1alpha1.BudgetUnfinishedPosts, Used: tc.used, More: tc.more})
+		if !strings.Contains(got, tc.want) || (got == "") != (tc.want == "") {
+			t.Errorf("%s: got %q, want %q", tc.reason, got, tc.want)
+		}
+	}
+}
+
+func TestFileBytes(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		reason string
+		media  v1alpha1.MediaSpec
+		want   int64
+	}{
+		{"the announced size counts", v1alpha1.MediaSpec{MimeType: v1alpha1.MimeMP4, SizeBytes: 7}, 7},
+		{"a video may be as large as any", v1alpha1.MediaSpec{MimeType: v1alpha1.MimeMP4}, v1alpha1.MaxVideoBytes},
+		{"so may an image", v1alpha1.MediaSpec{MimeType: v1alpha1.MimeJPEG}, v1alpha1.MaxImageBytes},
+	} {
+		if got := FileBytes(&tc.media); got != tc.want {
+			t.Errorf("%s: got %d, want %d", tc.reason, got, tc.want)
+		}
+	}
+	if got := grouped(-123); got != "-123" {
+		t.Errorf("a negative number reads %s", got)
 	}
 }
 

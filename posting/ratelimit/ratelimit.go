@@ -105,13 +105,8 @@ func Sanitize(err *platforms.Error, token platforms.Token, now time.Time) *platf
 	if err == nil {
 		return nil
 	}
-	err = withRetryAt(err, now)
-	late, ofOtherApp := err.RetryAt.After(clampBlock(err.RetryAt, now)), err.AppWide && token.App == ""
-	if !late && !ofOtherApp {
-		return err
-	}
-	bounded := *err
-	bounded.RetryAt, bounded.AppWide = clampBlock(err.RetryAt, now), err.AppWide && token.App != ""
+	bounded := *withRetryAt(err, now)
+	bounded.RetryAt, bounded.AppWide = clampBlock(bounded.RetryAt, now), bounded.AppWide && token.App != ""
 	return &bounded
 }
 
