@@ -146,6 +146,9 @@ func TestLeftIsNotChanged(t *testing.T) {
 // TestKeyOfWhatIsGone resends a request whose object was deleted by another client, with the manager's record of it in
 // the real store.
 func TestKeyOfWhatIsGone(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it starts a store")
+	}
 	bucket, err := store.New(storetest.Start(t))
 	if err != nil {
 		t.Fatal(err)

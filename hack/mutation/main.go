@@ -138,7 +138,7 @@ func (r *run) newSuite(ctx context.Context, p *program, tests string) (*suite, e
 	}
 	s := &suite{binary: binary, dir: filepath.Join(r.root, filepath.FromSlash(tests)), timeout: time.Hour}
 	begun := time.Now()
-	if out, err := s.run(ctx, 0); err != nil {
+	if out, err := s.run(ctx, 0, false); err != nil {
 		return nil, fmt.Errorf("the tests of %s fail without a change: %w\n%s", tests, err, out)
 	}
 	s.timeout = leastTimeout + slowdown*time.Since(begun)
@@ -146,8 +146,8 @@ func (r *run) newSuite(ctx context.Context, p *program, tests string) (*suite, e
 }
 
 // run runs the tests with the given mutant, or with none if number is 0.
-func (s *suite) run(ctx context.Context, number int) ([]byte, error) {
-	limited := fmt.Sprintf("ulimit -v %d && exec %q -test.failfast -test.skip %q -test.timeout %s", testMemoryKiB, s.binary, notRun, s.timeout)
+func (s *suite) run(ctx context.Context, number int, short bool) ([]byte, error) {
+	limited := fmt.Sprintf("ulimit -v %d && exec %q -test.failfast -test.short=%t -test.skip %q -test.timeout %s", testMemoryKiB, s.binary, short, notRun, s.timeout)
 	command := exec.CommandContext(ctx, "sh", "-c", limited)
 	command.Dir = s.dir
 	command.Env = append(os.Environ(), fmt.Sprintf("%s=%d", variable, number))
@@ -188,11 +188,13 @@ func (p *program) tryAll(ctx context.Context, suites []*suite) []result {
 	return became
 }
 
-// try runs the suites until one detects the mutant.
+// try runs the suites until one detects the mutant. Tests that -short skips, because they are slow, come last.
 func try(ctx context.Context, suites []*suite, number int) result {
-	for _, s := range suites {
-		if _, err := s.run(ctx, number); err != nil {
-			return noticed
+	for _, short := range []bool{true, false} {
+		for _, s := range suites {
+			if _, err := s.run(ctx, number, short); err != nil {
+				return noticed
+			}
 		}
 	}
 	return survived
