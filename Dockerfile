@@ -1,5 +1,5 @@
-# The images for those who have Docker: `docker build --target herald .`, and in its place herald-ffmpeg, herald-sandbox or
-# herald-store. They hold the same files as those of `make image`, which needs no Docker and gives the same bytes each time.
+# The images, built with Docker: `docker build --target herald .`, or herald-ffmpeg, herald-sandbox or herald-store. They contain the same
+# files as those of `make image`, which does not need Docker and is byte-for-byte reproducible.
 #
 #   --build-arg VERSION=$(git describe --tags --match 'v*')   what `herald version` prints
 #   --build-arg REVISION=$(git rev-parse HEAD)
@@ -9,8 +9,8 @@ ARG VERSION=v0.0.0-unknown
 ARG REVISION=
 ARG CREATED=1970-01-01T00:00:00Z
 
-# Go cross-compiles, and no program of the image is run: the build needs no emulator.
-# The digest is that of the tag's index of architectures. After a change of the version, print the new one with
+# Go cross-compiles, and no program in the image is run, so the build needs no emulator.
+# The digest is that of the tag's index of architectures. After changing the version, print the new one with
 # `docker buildx imagetools inspect golang:<version>-trixie`.
 FROM --platform=$BUILDPLATFORM golang:1.26.8-trixie@sha256:bdca99a00bc16590cb1a0bb4e698f5fc5d6a64e4d5eef13d9f18a0ee08e5fa65 AS build
 WORKDIR /src
@@ -75,7 +75,7 @@ EXPOSE 9000/tcp
 ENTRYPOINT ["/herald-store"]
 CMD ["--listen=:9000", "--allow-remote", "--data-dir=/data", "--credentials=/etc/herald-store/credentials.json"]
 
-# The last one is what is built without --target.
+# The last one is built without --target.
 FROM labelled AS herald
 LABEL org.opencontainers.image.title="Herald" \
       org.opencontainers.image.description="Publishes one post to several social platforms, never twice and never lost" \

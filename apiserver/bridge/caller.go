@@ -37,8 +37,8 @@ type Scope string
 const (
 	// ScopeRead allows reading accounts and posts.
 	ScopeRead Scope = "read"
-	// ScopeDraft allows uploading files, creating drafts and cancelling them. A post that is to be published becomes a
-	// draft for a person's review.
+	// ScopeDraft allows uploading files, creating drafts and cancelling them. A post that would be
+	// published becomes a draft for a person's review.
 	ScopeDraft Scope = "draft"
 	// ScopePublish allows publishing posts, now or later, and cancelling scheduled posts.
 	ScopePublish Scope = "publish"

@@ -78,7 +78,7 @@ type recent struct {
 	// posts maps content to its posts, each listed once.
 	posts  map[sameContent][]recentPost
 	pruned time.Time
-	// underway holds a channel for each content that is being created. It is closed when that is done.
+	// underway holds a channel for each post that is being created. It is closed when that is done.
 	underway map[sameContent]chan struct{}
 }
 

@@ -258,5 +258,5 @@ func labels() map[string]string {
 
 func (s *Service) stamp() string { return s.Clock.Now().UTC().Format(time.RFC3339) }
 
-// secretName returns a unique name for a Secret. With an annotation prefix it remains below the limit of 63 characters.
+// secretName returns a unique name for a Secret. With an annotation prefix it remains below the 63-character limit.
 func secretName(base string) string { return base + "-" + strings.ToLower(rand.Text()[:10]) }

@@ -97,7 +97,7 @@ func untilRequested(status *v1alpha1.ConnectionStatus, now time.Time) time.Durat
 
 var never = time.Unix(1<<40, 0)
 
-// dueAt returns when a connection is to be examined. It uses only the status: a new process has nothing else.
+// dueAt returns when a connection is due to be examined. It uses only the status: a new process has nothing else.
 func dueAt(conn *v1alpha1.Connection, declaredLead time.Duration) time.Time {
 	status := &conn.Status
 	reason := conditions.Reason(status.Conditions)

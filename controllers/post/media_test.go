@@ -157,7 +157,7 @@ var _ = Describe("A video that its platform does not take", func() {
 			o.Conversions, o.Unconverted = films, unconverted
 		})
 	}
-	// show creates a post to X with a film of 3840 × 2160 pixels.
+	// show creates a post to X with a 3840 × 2160 video.
 	show := func(ctx context.Context, t team) *v1alpha1.Post {
 		GinkgoHelper()
 		program, err := exec.LookPath("ffmpeg")

@@ -122,7 +122,7 @@ type Options struct {
 	Tracer *tracing.Tracer
 	// MaxConcurrentReconciles is the number of posts that are reconciled concurrently (default 256).
 	MaxConcurrentReconciles int
-	// MaxUploads is how many targets with files are prepared concurrently (default 32).
+	// MaxUploads is the number of targets with files that are prepared concurrently (default 32).
 	MaxUploads int
 	// PrepareAhead is the lead time for the preparation of a scheduled post with files (default 30 min). It includes
 	// uploads that are not visible. Large files start earlier; content that a platform keeps only briefly starts later.

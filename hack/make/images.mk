@@ -6,7 +6,7 @@ IMAGE_REGISTRY ?= ghcr.io/herald-social
 IMAGE_DIR ?= $(BIN)/images
 IMAGE_CACHE ?= $(BIN)/images/cache
 
-# What the images record besides the version. The time is that of the commit, so that two builds of a commit give the same image.
+# The images' metadata besides the version. The time is the commit's, so that two builds of a commit give the same image.
 REVISION ?= $(shell git rev-parse HEAD 2>/dev/null)
 SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 0)
 

@@ -32,7 +32,7 @@ lint: $(BIN)/golangci-lint ## Run all linters over all modules, and check their 
 	$(BIN)/golangci-lint run --build-tags crashpoints ./cmd/... || failed=1
 	exit $$failed
 
-# What is shipped: the modules whose programs are in images.
+# Shipped code: the modules whose programs are in images.
 shipped_modules := . hack/store
 
 .PHONY: modules

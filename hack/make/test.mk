@@ -7,7 +7,7 @@ suites = go list -test -f '{{$$p := .}}{{range .Deps}}{{if eq . "sigs.k8s.io/con
 tested = go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}' ./... \
   | sed -E '/\/test\/(agents|browser|crash|e2e|flux|hostile|monitoring|oddfiles|perf)(\/|$$)/d; /^$$/d' | sort -u
 
-# How many test programs run at a time: most tests wait more than they compute.
+# The number of concurrent test programs: most tests wait more than they compute.
 PROCS ?= 4
 
 # The timeout allows for a busy machine with two cores.
@@ -87,7 +87,7 @@ test-oddfiles: controlplane ## Send 240 odd files through the whole stack to eve
 	@if ! command -v ffmpeg >/dev/null; then
 	  $(call not_run,odd files that ffmpeg makes; there is no ffmpeg in PATH: apt-get install --no-install-recommends ffmpeg)
 	fi
-	# Leave out what passes, but not what was skipped.
+	# Omit what passes, but not what was skipped.
 	KUBEBUILDER_ASSETS=$(ASSETS) go test ./test/oddfiles -count=1 -v -timeout 30m -parallel 8 -run 'TestOddFiles$(if $(FOCUS),/$(FOCUS))' $(if $(SHORT),-short) \
 	  | sed -E '/^ *(=== |--- PASS)/d'
 

@@ -80,8 +80,7 @@ func TestSize(t *testing.T) {
 	}
 }
 
-// TestSizeOfStored changes posts that an earlier version with a limit of 1.5 MiB has stored. They may proceed, but not
-// grow.
+// TestSizeOfStored changes posts stored by an earlier version with a 1.5 MiB limit. They may proceed, but not grow.
 func TestSizeOfStored(t *testing.T) {
 	with := func(targets, characters int) *v1alpha1.Post {
 		post := &v1alpha1.Post{Spec: v1alpha1.PostSpec{Category: v1alpha1.CategoryText}}

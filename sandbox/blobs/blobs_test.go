@@ -64,7 +64,7 @@ func receive(t *testing.T, data []byte) blobs.Blob {
 	return got
 }
 
-// tail is a video of 64×48 pixels and 1.5 seconds.
+// tail is a 64×48 video of 1.5 seconds.
 func tail(t *testing.T) []byte {
 	t.Helper()
 	film, err := os.ReadFile("../../internal/media/probe/testdata/tail.mp4")

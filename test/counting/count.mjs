@@ -1,7 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Counts texts with what others wrote: one text a line as JSON on standard input, one answer a line as JSON on standard output.
+// Counts strings with third-party implementations: one JSON string per line on standard input, one JSON result per line on standard output.
 
 import { createInterface } from 'node:readline'
 import autolinker from 'autolinker'

@@ -150,8 +150,8 @@ func (v view) at(x, y int) []uint8 {
 }
 
 const (
-	// cells is into how many cells images are divided across and down, so that images of different sizes can be
-	// compared.
+	// cells is the number of cells that images are divided into, across and down, so that images of different sizes can
+	// be compared.
 	cells = 32
 	// jpegBlock is the minimum size of a cell in pixels, because JPEG mixes pixels that are next to each other.
 	jpegBlock = 8

@@ -1,18 +1,18 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// What pages do beyond links and forms. Each part looks for attributes, which README.md lists. Without this file a page still
-// works, with less comfort. It is a module: strict, with a scope of its own, and run once the page is parsed.
+// The pages' behaviour beyond links and forms. Each part finds its elements by attributes, which README.md lists. Without this file,
+// pages still work, less conveniently. It is a module: strict, with its own scope, and run once the page is parsed.
 
 const on = (type, act, options) => document.addEventListener(type, act, options);
 
-// say tells people something, those with a screen reader too.
+// say announces a message, also to screen readers.
 function say(text) {
   const region = document.getElementById("status");
   if (region) region.textContent = text;
 }
 
-// --- Times: in the zone and language of the viewer.
+// --- Times, in the viewer's time zone and language.
 
 const { timeZone: zone, locale } = Intl.DateTimeFormat().resolvedOptions();
 const date = { dateStyle: "medium" }, time = { timeStyle: "short" };
@@ -26,7 +26,7 @@ function showTime(element) {
   element.title = at.toLocaleString(locale, { dateStyle: "full", timeStyle: "long" });
 }
 
-// utcField is the hidden field with the UTC form of the time that a person enters.
+// utcField is the hidden field with the entered time in UTC.
 function utcField(input) {
   const found = input.form.elements.namedItem(input.dataset.utc);
   if (found) return found;
@@ -49,8 +49,8 @@ function fromUTC(input) {
 
 for (const type of ["input", "change"]) on(type, ({ target }) => target.matches("input[data-utc]") && toUTC(target), true);
 
-// The server draws a calendar in the zone that the cookie names. The first page is drawn before there is a cookie, so the
-// script loads it once more.
+// The server renders a calendar in the cookie's time zone. The first page is rendered before the cookie exists, so the script reloads
+// it.
 document.cookie = `zone=${encodeURIComponent(zone)}; path=/; max-age=31536000; samesite=lax`;
 const drawn = document.querySelector("[data-in-zone]");
 if (drawn && drawn.dataset.inZone !== zone && sessionStorage.getItem("zone") !== zone) {
@@ -58,8 +58,8 @@ if (drawn && drawn.dataset.inZone !== zone && sessionStorage.getItem("zone") !==
   location.reload();
 }
 
-// --- The calendar: a post that is dragged to another day keeps its time of the day. The script sends the post's own form,
-// which a person with a keyboard fills in without dragging.
+// --- The calendar: a post that is dragged to another day keeps its time of day. The script submits the post's own form, which keyboard
+// users fill in without dragging.
 
 let post;
 
@@ -99,7 +99,7 @@ function mark(day) {
   if (day) day.dataset.over = "";
 }
 
-// --- Dialogs, and questions before what cannot be undone.
+// --- Dialogs, and confirmations for irreversible actions.
 
 on("click", ({ target }) => {
   const opener = target.closest("[data-dialog]");
@@ -135,7 +135,7 @@ function ask(form, submitter) {
   dialog.showModal();
 }
 
-// It runs before listeners on the form itself, such as htmx, and keeps a form from them that must not be sent yet.
+// It runs before listeners on the form itself, such as htmx, and hides a form from them that must not be submitted yet.
 on("submit", (event) => {
   const form = event.target;
   for (const input of form.querySelectorAll("input[data-utc]")) toUTC(input);
@@ -145,7 +145,7 @@ on("submit", (event) => {
   ask(form, event.submitter);
 }, true);
 
-// --- Copying, such as of a key that is shown once.
+// --- Copying to the clipboard, for example a key that is shown once.
 
 on("click", async ({ target }) => {
   const button = target.closest("[data-copy]");
@@ -155,18 +155,18 @@ on("click", async ({ target }) => {
     await navigator.clipboard.writeText(source.value ?? source.textContent);
     say("Copied");
   } catch {
-    // Browsers refuse on plain http, except from this machine.
+    // Browsers reject this over plain http, except on this machine.
     getSelection().selectAllChildren(source);
     say("Selected: copy it with your keyboard");
   }
 });
 
-// --- Server-sent events: HTML that our own server has written. An event named stop ends them.
+// --- Server-sent events: HTML from our own server. An event named stop ends them.
 
 const listening = new WeakSet();
 
-// follow shows in an area what its server sends. A page that nobody sees holds no connection: without HTTP/2 a browser has six for
-// all of its tabs. The first message of each connection is how things stand, so that nothing is missed.
+// follow shows the server's messages in an area. A hidden page closes its connection: without HTTP/2, a browser has six for all of its
+// tabs. The first message of each connection has the current state, so nothing is missed.
 function follow(area) {
   let source, timer, shown, pause = 1000, over = false;
   const wait = (time) => (timer = setTimeout(open, time));
@@ -193,7 +193,7 @@ function follow(area) {
       close();
       wait(Number(data) || 60000);
     });
-    // A browser connects anew by itself when a connection breaks, but not after an answer such as 503.
+    // A browser reconnects when a connection breaks, but not after a response such as 503.
     source.onerror = ({ target }) => {
       if (target !== source || source.readyState !== EventSource.CLOSED) return;
       wait(pause);
@@ -208,7 +208,7 @@ function follow(area) {
 
   function show(data) {
     const focus = document.activeElement;
-    // An update would discard what a person has typed, even after the field loses the focus.
+    // An update would discard the user's input, even after the field loses the focus.
     const typed = [...area.querySelectorAll("input:not([type=hidden])")].some((field) => field.value !== field.defaultValue);
     if (data === shown || typed) return;
     shown = data;
@@ -226,12 +226,12 @@ function follow(area) {
   open();
 }
 
-// The next person who signs in on this computer finds nothing of what compose.js has kept.
+// The next user who signs in on this computer must not find the text that compose.js has stored.
 on("submit", ({ target }) => {
   if (target.getAttribute("action") === "/signout") for (const name of ["herald-writing", "herald-sent"]) localStorage.removeItem(name);
 });
 
-// --- The elements of the page, and those that htmx and events bring later.
+// --- The page's elements, and those that htmx and events add later.
 
 const all = (root, selector) => [...(root.matches?.(selector) ? [root] : []), ...root.querySelectorAll(selector)];
 

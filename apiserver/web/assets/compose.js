@@ -1,16 +1,16 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// What is written is not lost, and is sent once: Back, a second tab and a second click send nothing again. README.md says what is kept
-// where. A person who enters the same once more is asked by the server.
+// Text is not lost, and is sent once: Back, a second tab or a second click do not send it again. README.md describes what is stored
+// where. If a user enters the same text again, the server asks for confirmation.
 
-// say tells people something, those with a screen reader too.
+// say announces a message, also to screen readers.
 const say = (text) => (document.getElementById("status").textContent = text);
 
-// The page that comes after a form names by its word what was done.
+// The page after a form identifies the form's effect by its word.
 const stored = ["created", "scheduled", "saved"], word = new URLSearchParams(location.search).get("said");
 
-// --- This browser keeps the text of a form until the server has stored it, so closing a tab loses nothing.
+// --- The browser stores the text of a form until the server has stored it, so closing a tab does not lose it.
 
 const writing = document.querySelector("form[data-keep]");
 const kept = "herald-writing";
@@ -53,10 +53,10 @@ const read = () => JSON.parse(localStorage.getItem(list) ?? "[]").filter(({ at }
 const keep = (all) => localStorage.setItem(list, JSON.stringify(all.slice(-most)));
 const key = () => form.elements.namedItem("key").value;
 
-// What makes no other post of a form.
+// The fields that do not distinguish one post from another.
 const aside = new Set(["key", "version", "zone", "cards", "when", "at", "scheduled_at"]);
 
-// digest tells apart what forms say, without keeping the words.
+// digest distinguishes the content of forms without storing it.
 function digest() {
   const text = form.dataset.once + JSON.stringify([...new FormData(form)].filter(([name]) => !aside.has(name)));
   let a = 0xdeadbeef, b = 0x41c6ce57;
@@ -67,11 +67,11 @@ function digest() {
   return `${a >>> 0}.${b >>> 0}`;
 }
 
-// sentElsewhere finds a form of another tab that says the same and was sent just now.
+// sentElsewhere finds a form with the same content that another tab has just sent.
 const sentElsewhere = (stored) =>
   read().find((one) => one.key !== key() && Boolean(one.id) === stored && Date.now() - one.at < underWay && one.digest === digest());
 
-// This page is what came of the form that was sent in this tab: the page of its post, or one that says why there is none.
+// This page is the result of the form sent in this tab: the post's page, or one that explains why there is none.
 function noteOutcome() {
   const sent = sessionStorage.getItem(pending);
   sessionStorage.removeItem(pending);
@@ -90,7 +90,7 @@ function setSending(is) {
 
 const isSend = ({ target, submitter }) => target === form && submitter?.name !== "do";
 
-// It runs before all other listeners, of which some act on the form.
+// It runs before all other listeners, since some of them act on the form.
 addEventListener("submit", (event) => {
   if (!isSend(event) || (!sending && !sentElsewhere(false))) return;
   event.preventDefault();
@@ -98,7 +98,7 @@ addEventListener("submit", (event) => {
   say(sending ? "It is being sent" : "Another tab is sending this. Wait a moment");
 }, true);
 
-// It runs after them: what they keep back is not sent.
+// It runs after them: forms that they stop are not sent.
 addEventListener("submit", (event) => {
   if (!isSend(event) || event.defaultPrevented) return;
   keep([...read().filter((one) => one.key !== key()), { key: key(), digest: digest(), at: Date.now() }]);
@@ -109,10 +109,10 @@ addEventListener("submit", (event) => {
   setTimeout(() => setSending(false), again); // the key is the same: what arrived is not published again
 });
 
-// leaveFor puts an empty form in the place of one that was sent. It names the post.
+// leaveFor replaces a form that was sent with an empty one that names the post.
 const leaveFor = ({ id }) => location.replace(`${form.getAttribute("action")}?sent=${encodeURIComponent(id)}`);
 
-// arrive is for a person who comes back to a form that was sent.
+// arrive handles the return to a form that was already sent.
 function arrive() {
   const sent = read().find((one) => one.key === history.state?.sent);
   if (sent?.id) leaveFor(sent);

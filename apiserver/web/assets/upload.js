@@ -1,23 +1,22 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Files that go straight to the store, with progress: [data-upload], see README.md. A module, like app.js.
+// Uploads directly to the store, with progress: [data-upload], see README.md. A module, like app.js.
 
 const on = (type, act, options) => document.addEventListener(type, act, options);
 
-// The uploads that run or have failed, by the item of the list: {file, busy, failed, request}. Finished uploads are not in
-// here.
+// The running and failed uploads, by list item: {file, busy, failed, request}. Finished uploads are removed.
 const uploads = new Map();
 
 const areaOf = (element) => element.closest("[data-upload]");
 const chooser = (area) => area.querySelector("input[type=file]");
 
-// say tells people something about an area, those with a screen reader too.
+// say announces a message about an area, also to screen readers.
 function say(area, text) {
   area.querySelector("[role=status]").textContent = text;
 }
 
-// changed tells listeners of the form, such as previews, that its files have changed.
+// changed notifies the form's listeners, such as previews, that its files have changed.
 const changed = (area) => area.dispatchEvent(new Event("change", { bubbles: true }));
 
 function add(area, file) {
@@ -73,8 +72,8 @@ async function send(item) {
   }
 }
 
-// typeOf says what a file is by its first bytes. A browser goes by the name, which may lie. Either type of film is right for
-// every film; HEIC and AVIF pictures have the same boxes.
+// typeOf detects a file's type by its first bytes. Browsers use the name, which may be wrong. Either video type is right for every
+// video; HEIC and AVIF pictures have the same boxes.
 async function typeOf(file) {
   const head = String.fromCharCode(...new Uint8Array(await file.slice(0, 12).arrayBuffer()));
   const box = head.slice(4, 8), brand = head.slice(8);
@@ -86,7 +85,7 @@ async function typeOf(file) {
   return brand === "qt  " ? "video/quicktime" : "video/mp4";
 }
 
-// remark warns of a white picture on a transparent ground: where it becomes a JPEG, nothing of it is to be seen.
+// remark warns about a white picture on a transparent background, which is invisible as a JPEG.
 async function remark({ file, type }) {
   const side = 64, picture = /png|webp/.test(type) && (await createImageBitmap(file).catch(() => null));
   if (!picture) return "";
@@ -102,7 +101,7 @@ async function remark({ file, type }) {
   return clear ? ". It is white on a transparent ground: platforms that take no transparency show nothing of it" : "";
 }
 
-// announce asks the server for the id of a file and for its upload URL.
+// announce requests the id and upload URL of a file from the server.
 async function announce(area, { file, type }) {
   const answer = await fetch(area.dataset.upload, {
     method: "POST",
@@ -115,7 +114,7 @@ async function announce(area, { file, type }) {
   throw new Error(made.error?.message ?? (signedOut ? "sign in again" : `the server answered ${answer.status}`));
 }
 
-// put uses XMLHttpRequest, because fetch does not tell how far an upload is.
+// put uses XMLHttpRequest, because fetch does not report upload progress.
 function put(address, upload, progress) {
   return new Promise((done, failed) => {
     const request = (upload.request = new XMLHttpRequest());
@@ -128,7 +127,7 @@ function put(address, upload, progress) {
   });
 }
 
-// refusal words what the store answered. It tells pages no more of an upload than that it is not the one that was announced.
+// refusal describes the store's rejection. The store reports to pages only that an upload is not the announced one.
 function refusal(status, { file, type }) {
   if (status !== 403) return `the store answered ${status}`;
   return `the store takes exactly what was announced (403): ${file.size} bytes of ${type}, within 15 minutes. Try again; if the file has changed since, choose it anew`;
@@ -143,7 +142,7 @@ function remove(item) {
   changed(area);
 }
 
-// move puts an item one place forward or back, and leaves the focus where it is.
+// move moves an item one place forward or back, without changing the focus.
 function move(item, way, button) {
   const other = way === "up" ? item.previousElementSibling : item.nextElementSibling;
   if (!other) return;
@@ -176,7 +175,7 @@ on("click", ({ target }) => {
   say(area, "Removed");
 });
 
-// --- Drag and drop, of files from elsewhere and of items to another place.
+// --- Drag and drop, for files from outside and for reordering items.
 
 let dragged;
 
@@ -185,7 +184,7 @@ on("dragstart", ({ target, dataTransfer }) => {
   if (dragged) dataTransfer.setData("text/plain", ""); // without data, Firefox does not drag
 });
 
-// under is the area under the pointer, if it takes what is dragged.
+// under is the area under the pointer, if it accepts the dragged item.
 function under({ target, dataTransfer }) {
   const area = areaOf(target);
   return (dragged ? area?.contains(dragged) : dataTransfer.types.includes("Files")) ? area : null;
@@ -220,7 +219,7 @@ function mark(area) {
   if (area) area.dataset.over = "";
 }
 
-// --- Nothing is sent, and no page is left, without a file that a person has chosen.
+// --- A form is not sent, and a page not left, before the chosen files are uploaded.
 
 on("submit", (event) => {
   for (const [item, { file, busy }] of uploads) {

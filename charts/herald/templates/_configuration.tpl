@@ -1,4 +1,4 @@
-{{/* The sections of the platforms, as in the configuration files. An apiserver without the web application has no secrets. Takes a dict with
+{{/* The platforms' sections of the configuration files. An apiserver without the web application has no secrets. Takes a dict with
 root and process. */}}
 {{- define "herald.platforms" -}}
 {{- $all := dict -}}
@@ -29,8 +29,8 @@ root and process. */}}
 {{- toYaml $all -}}
 {{- end }}
 
-{{/* The section of the store, as in the configuration files; nothing without a store. That of a trial has another address for browsers:
-the apiserver alone signs for it, since the simulated platforms fetch what the manager signs from within the cluster. */}}
+{{/* The store's section of the configuration files; nothing without a store. In a trial, browsers use another address: only the apiserver
+signs URLs for it, since the simulated platforms fetch the manager's URLs from within the cluster. */}}
 {{- define "herald.media" -}}
 {{- if .Values.evaluation.enabled -}}
 endpoint: http://{{ include "herald.fullname" . }}-store.{{ .Release.Namespace }}.svc:9000
@@ -53,7 +53,7 @@ takeOverFrom: {{ . | quote }}
 {{- end -}}
 {{- end }}
 
-{{/* What the files of both processes have. Takes a dict with root and process. */}}
+{{/* The fields that both processes' files have. Takes a dict with root and process. */}}
 {{- define "herald.configuration.common" -}}
 {{- with .root.Values.namespaces }}
 namespaces:
@@ -145,7 +145,7 @@ web:
   {{- end }}
 {{- end }}
 
-{{/* The section of the OpenID Connect provider; nothing without one. */}}
+{{/* The OpenID Connect provider's section; nothing without one. */}}
 {{- define "herald.oidc" -}}
 {{- with (.Values.web).oidc -}}
 {{- if .issuerURL -}}

@@ -1,4 +1,4 @@
-{{/* A Deployment of a trial, with its Service. Takes a dict with root, component, port, args, probe, volumes (of Kubernetes),
+{{/* A Deployment for a trial, with its Service. Takes a dict with root, component, port, args, probe, volumes (of Kubernetes),
 mounts, and open if everything in the cluster may connect to it. */}}
 {{- define "herald.evaluation" -}}
 {{- $name := printf "%s-%s" (include "herald.fullname" .root) .component -}}

@@ -1,4 +1,4 @@
-{{/* What the names of all objects begin with. The manager derives the same names from releaseName in its configuration. */}}
+{{/* The prefix of all object names. The manager derives the same names from releaseName in its configuration. */}}
 {{- define "herald.fullname" -}}
 {{- $name := default .Release.Name .Values.fullnameOverride -}}
 {{- if not (regexMatch "^[a-z]([-a-z0-9]{0,41}[a-z0-9])?$" $name) -}}
@@ -7,7 +7,7 @@
 {{- $name -}}
 {{- end }}
 
-{{/* Labels of every object. */}}
+{{/* Labels for every object. */}}
 {{- define "herald.labels" -}}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 }}
 app.kubernetes.io/name: herald
@@ -19,7 +19,7 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- end }}
 {{- end }}
 
-{{/* Labels by which the pods of a component are found; they never change. Takes a dict with root and component. */}}
+{{/* Labels that select the pods of a component; they never change. Takes a dict with root and component. */}}
 {{- define "herald.selector" -}}
 app.kubernetes.io/name: herald
 app.kubernetes.io/instance: {{ .root.Release.Name }}
@@ -32,7 +32,7 @@ app.kubernetes.io/component: {{ .component }}
 app.kubernetes.io/component: {{ .component }}
 {{- end }}
 
-{{/* Labels of pods: without the chart's version, which alone is no reason to restart them. */}}
+{{/* Labels of pods, without the chart's version, which alone must not restart them. */}}
 {{- define "herald.podLabels" -}}
 {{ include "herald.selector" . }}
 app.kubernetes.io/version: {{ include "herald.tag" .root | trunc 63 | quote }}
@@ -45,7 +45,7 @@ app.kubernetes.io/version: {{ include "herald.tag" .root | trunc 63 | quote }}
 {{- default .Chart.AppVersion .Values.image.tag -}}
 {{- end }}
 
-{{/* An image of the same version. Takes a dict with root and ending, which is put behind the repository's name. */}}
+{{/* An image of the same version. Takes a dict with root and ending, which is appended to the repository's name. */}}
 {{- define "herald.image" -}}
 {{- $image := .root.Values.image -}}
 {{- $repository := printf "%s%s" $image.repository .ending -}}
@@ -56,7 +56,7 @@ app.kubernetes.io/version: {{ include "herald.tag" .root | trunc 63 | quote }}
 {{- end -}}
 {{- end }}
 
-{{/* The site's address, without a slash at its end. */}}
+{{/* The site's address, without a trailing slash. */}}
 {{- define "herald.siteURL" -}}
 {{- if .Values.siteURL -}}
 {{- trimSuffix "/" .Values.siteURL -}}
@@ -65,8 +65,8 @@ app.kubernetes.io/version: {{ include "herald.tag" .root | trunc 63 | quote }}
 {{- end -}}
 {{- end }}
 
-{{/* Where browsers reach the simulated platforms and the store of a trial, without a slash at the end. The defaults are for values of a
-chart that did not have them. */}}
+{{/* The addresses of a trial's simulated platforms and store for browsers, without a trailing slash. The defaults are for the values of an
+older chart that did not have them. */}}
 {{- define "herald.evaluation.sandboxURL" -}}
 {{- .Values.evaluation.sandboxURL | default "http://127.0.0.1:9100" | trimSuffix "/" -}}
 {{- end }}
@@ -74,7 +74,7 @@ chart that did not have them. */}}
 {{- .Values.evaluation.storeURL | default "http://127.0.0.1:9000" | trimSuffix "/" -}}
 {{- end }}
 
-{{/* Whether there is the web application. It is there unless the values say otherwise, also those of a chart that did not have it. */}}
+{{/* Whether the web application is installed. It is unless the values disable it, even with the values of an older chart that did not have it. */}}
 {{- define "herald.web" -}}
 {{- if dig "enabled" true (default dict .Values.web) -}}true{{- end -}}
 {{- end }}
@@ -96,7 +96,7 @@ chart that did not have them. */}}
 {{- $sum -}}
 {{- end }}
 
-{{/* Nine tenths of a quantity of memory, in bytes; nothing if its unit is not known. */}}
+{{/* Nine tenths of a quantity of memory, in bytes; nothing for an unknown unit. */}}
 {{- define "herald.memoryLimit" -}}
 {{- $units := dict "" 1 "k" 1000 "M" 1000000 "G" 1000000000 "Ki" 1024 "Mi" 1048576 "Gi" 1073741824 -}}
 {{- $unit := regexFind "[A-Za-z]*$" (toString .) -}}
@@ -105,7 +105,7 @@ chart that did not have them. */}}
 {{- end -}}
 {{- end }}
 
-{{/* Whether the API is served by HTTPS, and the Secret with its certificate. */}}
+{{/* Whether the API is served over HTTPS, and the Secret with its certificate. */}}
 {{- define "herald.tls.secret" -}}
 {{- with .Values.apiserver.tls -}}
 {{- if .secretName -}}{{ .secretName }}
@@ -121,7 +121,7 @@ chart that did not have them. */}}
 {{- end -}}
 {{- end }}
 
-{{/* Whether the manager makes the webhook's certificate itself. */}}
+{{/* Whether the manager creates the webhook's certificate. */}}
 {{- define "herald.webhook.selfMade" -}}
 {{- if and .Values.webhook.enabled (not .Values.webhook.certManager.enabled) -}}true{{- end -}}
 {{- end }}
@@ -132,14 +132,14 @@ cert-manager.io/inject-ca-from: {{ .Release.Namespace }}/{{ include "herald.full
 {{- end -}}
 {{- end }}
 
-{{/* A reference to an issuer of cert-manager. */}}
+{{/* A reference to a cert-manager issuer. */}}
 {{- define "herald.issuer" -}}
 name: {{ .name }}
 kind: {{ default "Issuer" .kind }}
 group: {{ default "cert-manager.io" .group }}
 {{- end }}
 
-{{/* The port of an address: its own, or that of its scheme. */}}
+{{/* The port of an address: explicit, or the scheme's default. */}}
 {{- define "herald.portOf" -}}
 {{- $address := urlParse . -}}
 {{- $port := regexFind ":[0-9]+$" (get $address "host") | trimPrefix ":" -}}
@@ -165,12 +165,12 @@ group: {{ default "cert-manager.io" .group }}
 {{- uniq $ports | toYaml -}}
 {{- end }}
 
-{{/* The number of posts above which an alert fires. A number of seven digits is a fraction to Helm, and 1e+06 in text. */}}
+{{/* The number of posts above which an alert fires. Helm treats a number of seven digits as a float, and prints 1e+06. */}}
 {{- define "herald.tooManyPosts" -}}
 {{- dig "prometheusRule" "tooManyPosts" 100000 .Values.metrics | int64 -}}
 {{- end }}
 
-{{/* How Prometheus looks at the certificate of the metrics. Without a Secret it is made at each start, by the process itself. */}}
+{{/* How Prometheus verifies the metrics' certificate. Without a Secret, the process generates one on every start. */}}
 {{- define "herald.metrics.tls" -}}
 tlsConfig:
 {{- with .Values.metrics.certificateSecret }}

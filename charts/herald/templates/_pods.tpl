@@ -1,4 +1,4 @@
-{{/* Metadata and the head of the spec of a pod. Takes a dict with root and process. */}}
+{{/* A pod's metadata and the start of its spec. Takes a dict with root and process. */}}
 {{- define "herald.pod.metadata" -}}
 {{- $values := get .root.Values .process -}}
 annotations:
@@ -66,7 +66,7 @@ readOnlyRootFilesystem: true
 {{- end }}
 {{- end }}
 
-{{/* The part of it that the chart decides, which values of people may not name. Takes the same dict. */}}
+{{/* The variables that the chart sets, which users' values may not contain. Takes the same dict. */}}
 {{- define "herald.container.ownEnv" -}}
 {{- $values := get .root.Values .process -}}
 {{- $limit := dig "limits" "memory" "" $values.resources }}
@@ -198,7 +198,7 @@ readOnlyRootFilesystem: true
 {{- end -}}
 {{- end }}
 
-{{/* The Secret with the key of renewed tokens that are not stored yet; nothing if they are not kept. */}}
+{{/* The Secret with the key for renewed tokens that are not stored yet; nothing if they are not kept. */}}
 {{- define "herald.unsavedTokens" -}}
 {{- with .Values.manager.unsavedTokens -}}
 {{- if .enabled -}}
@@ -207,7 +207,7 @@ readOnlyRootFilesystem: true
 {{- end -}}
 {{- end }}
 
-{{/* Where the volumes of a process are mounted: each under its own name, and for reading alone unless it is there to be written. */}}
+{{/* The mounts of a process's volumes: each under its own name, and read-only unless the process writes to it. */}}
 {{- define "herald.container.mounts" -}}
 {{- range include "herald.pod.volumes" . | fromYamlArray }}
 - name: {{ .name }}

@@ -1,10 +1,10 @@
-{{/* Whether finalizers are taken off before an uninstall: unless the values say otherwise, also those of a chart that did not have it. */}}
+{{/* Whether finalizers are removed before an uninstall. They are unless the values disable it, even with the values of an older chart. */}}
 {{- define "herald.release" -}}
 {{- if dig "enabled" true (default dict .Values.release) -}}true{{- end -}}
 {{- end }}
 
-{{/* Metadata of an object that is there for an uninstall alone. Takes a dict with root, name, weight, and everywhere for what is in no
-namespace. Rights come before the Job, so that nobody has them while Herald is installed. */}}
+{{/* Metadata of an object that exists only during an uninstall. Takes a dict with root, name, weight, and everywhere for cluster-scoped objects.
+The rights are created just before the Job, so that nothing has them while Herald is installed. */}}
 {{- define "herald.release.metadata" -}}
 name: {{ include "herald.fullname" .root }}-release
 {{- if not .everywhere }}

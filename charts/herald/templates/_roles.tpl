@@ -1,5 +1,5 @@
-{{/* The rights of a process in each of the namespaces that the installation serves; nothing if it serves all, since they are part of a
-ClusterRole then. Takes a dict with root, role, process and rules. */}}
+{{/* The rights of a process in each namespace that the installation serves; nothing if it serves all, since they are then part of a
+ClusterRole. Takes a dict with root, role, process and rules. */}}
 {{- define "herald.roles" -}}
 {{- range .root.Values.namespaces }}
 ---

@@ -1,5 +1,5 @@
-{{/* Says everything that is wrong with the values at once. The schema has judged each of them alone before.
-`helm upgrade --reuse-values` leaves out the sections that the older chart did not have: web, and tracing and metrics.dashboard of 0.1.0. */}}
+{{/* Reports all errors in the values together. The schema has already validated each value alone.
+`helm upgrade --reuse-values` omits the sections that the older chart did not have: web, and tracing and metrics.dashboard of 0.1.0. */}}
 {{- define "herald.validate" -}}
 {{- $mistakes := list -}}
 {{- $v := .Values -}}
@@ -38,7 +38,7 @@
 {{- end -}}
 {{- end }}
 
-{{/* A Role can be created only in a namespace that exists. `helm template` cannot look, and sees no namespace at all. */}}
+{{/* A Role can be created only in an existing namespace. `helm template` cannot check this, and does not see any namespace. */}}
 {{- define "herald.validate.namespaces" -}}
 {{- $mistakes := list -}}
 {{- $root := . -}}
@@ -53,7 +53,7 @@
 {{- toYaml $mistakes -}}
 {{- end }}
 
-{{/* What the chart writes itself would stand in a pod twice. Takes a dict with root and process. */}}
+{{/* Values that the chart sets itself would appear in a pod twice. Takes a dict with root and process. */}}
 {{- define "herald.validate.twice" -}}
 {{- $mistakes := list -}}
 {{- $process := .process -}}

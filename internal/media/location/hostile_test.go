@@ -250,7 +250,7 @@ func (z *zeros) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// BenchmarkFind searches a film of 1 GiB.
+// BenchmarkFind searches a 1 GiB video.
 func BenchmarkFind(b *testing.B) {
 	film := gibibyte()
 	b.ReportAllocs()
@@ -262,7 +262,7 @@ func BenchmarkFind(b *testing.B) {
 	b.ReportMetric(float64(film.read)/float64(b.N), "read-B/op")
 }
 
-// BenchmarkReader patches a film of 1 GiB while it is read.
+// BenchmarkReader patches a 1 GiB video while it is read.
 func BenchmarkReader(b *testing.B) {
 	film := gibibyte()
 	found, err := location.Find(film, film.size, mp4Type)

@@ -1,7 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Brings the open page up to date, and marks the posts that are new.
+// Updates the open page, and marks new posts.
 (() => {
   const period = 2000;
   const posts = (root) => new Set([...root.querySelectorAll("article")].map((a) => a.id));

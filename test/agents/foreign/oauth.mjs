@@ -1,14 +1,14 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Every flow with oauth4webapi, which checks each answer strictly by its RFC.
+// Every flow with oauth4webapi, which checks each response strictly against its RFC.
 // Usage: node oauth.mjs MCP-ADDRESS
 
 import * as oauth from "oauth4webapi";
 import { callback, check, tell } from "./person.mjs";
 
 const address = new URL(process.argv[2]);
-// The site under test is on this machine, by plain HTTP.
+// The site under test is on this machine, over plain HTTP.
 const plain = { [oauth.allowInsecureRequests]: true };
 
 // RFC 9728 and RFC 8414.

@@ -1,8 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// What every client here needs of the world: a person with a browser, whom the test plays, and an address of this machine to which the
-// browser comes back. What is told to the test is one line of JSON each.
+// The environment of every client here: a user with a browser, played by the test, and an address on this machine that the browser is
+// redirected to. Each message to the test is one line of JSON.
 
 import { createServer } from "node:http";
 import { once } from "node:events";
@@ -12,13 +12,13 @@ export const tell = (said) => console.log(JSON.stringify(said));
 
 const lines = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
 
-// told waits until the test says that it has done something.
+// told waits until the test reports that it has done something.
 export async function told(what) {
   tell({ wait: what });
   await lines.next();
 }
 
-// callback listens on a free port of loopback. answer resolves with what the browser brings.
+// callback listens on a free loopback port. answer resolves with the browser's request.
 export async function callback() {
   let arrived;
   const answer = new Promise((resolve) => (arrived = resolve));

@@ -1,8 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Posts a picture with the client of the TypeScript SDK, of the release in the first argument: from a 401 to a published post, then with a
-// token that is refreshed, and at last after a person has revoked it.
+// Posts a picture with the TypeScript SDK's client, of the release in the first argument: from a 401 to a published post, then with a
+// refreshed token, and finally after a user has revoked it.
 // Usage: node sdk.mjs 1|2 MCP-ADDRESS CONNECTION PICTURE
 
 import { readFile } from "node:fs/promises";

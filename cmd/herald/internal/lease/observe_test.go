@@ -36,7 +36,7 @@ func (s *story) Get(_ context.Context, name string, _ metav1.GetOptions) (*coord
 	return found, err
 }
 
-// by returns a lease of 15 seconds that was renewed at the given time by the holder's clock.
+// by returns a 15-second lease that was renewed at the given time by the holder's clock.
 func by(holder string, at time.Duration) *coordinationv1.Lease {
 	return &coordinationv1.Lease{Spec: coordinationv1.LeaseSpec{
 		HolderIdentity: &holder, LeaseDurationSeconds: new(int32(15)), RenewTime: &metav1.MicroTime{Time: time.Unix(0, 0).Add(at)},

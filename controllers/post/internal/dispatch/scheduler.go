@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	// scanned is how many waiters of a free gate are examined. Later ones move up as earlier ones get their turn.
+	// scanned is the number of examined waiters of a free gate. Later ones move up as earlier ones get their turn.
 	scanned = 64
 	// maxOvertaken is how often a ticket for several gates may be overtaken before the gates are reserved for it.
 	maxOvertaken = 32

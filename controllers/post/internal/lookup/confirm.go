@@ -99,7 +99,7 @@ const (
 	// lookback extends the search for a post by its URL: Meta does not document whether it lists the creation time of the
 	// container, which may be a day older.
 	lookback = 24 * time.Hour
-	// mostByAddress is how many posts are searched for a URL: one page of any platform's listing.
+	// mostByAddress is the number of posts searched for a URL: one page of any platform's listing.
 	mostByAddress = 100
 	// longestShown is the maximum length of a URL in a message, in characters. It keeps the remedy after the URL
 	// readable.

@@ -54,7 +54,7 @@ func (c converter) ttl() time.Duration {
 	return renditionTTL
 }
 
-// Prepares reports whether a content needs a preparation before its visible call.
+// Prepares reports whether content needs preparation before its visible call.
 func (c converter) Prepares(content platforms.Content) bool {
 	capabilities := c.to.Capabilities()
 	if c.thumbnails != nil && usesThumbnail(capabilities, &content) {

@@ -24,8 +24,8 @@ import (
 )
 
 const (
-	// archivers is how many records are written concurrently. A write takes about 50 ms, most of it in the store, so the
-	// archiver saves 160 records per second.
+	// archivers is the number of records written concurrently. A write takes about 50 ms, most of it in the store, so
+	// the archiver saves 160 records per second.
 	archivers = 8
 	// defaultUnderway is Config.Underway's default. Nearly all posts are finished by then, and need only one write.
 	defaultUnderway = time.Minute
