@@ -15,7 +15,7 @@ import (
 	"github.com/herald-social/herald/apiserver/signin"
 )
 
-// TestCounted holds the metric of sign-ins: problems for the administrator are counted separately from errors of the
+// TestCounted tests the metric of sign-ins: problems for the administrator are counted separately from errors of the
 // person.
 func TestCounted(t *testing.T) {
 	for name, tc := range map[string]struct {

@@ -24,7 +24,7 @@ var subscriptions = map[v1alpha1.SubscriptionState]string{
 
 var plans = map[v1alpha1.Plan]string{v1alpha1.PlanStarter: "Starter", v1alpha1.PlanUnlimited: "Unlimited"}
 
-// publishing are the display texts for what happens to agents' posts.
+// publishing are the descriptions of what happens to agents' posts.
 var publishing = map[v1alpha1.AgentPublishing]string{
 	"": "Goes out like any other post", v1alpha1.AgentsMayPublish: "Goes out like any other post", v1alpha1.AgentsDraft: "Waits as a draft until a person publishes it",
 }

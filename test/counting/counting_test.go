@@ -178,7 +178,7 @@ var (
 	// (UAX #29, rule GB9c). Herald's segmenter does not implement that rule and counts more.
 	conjunct = regexp.MustCompile(`\x{094D}`)
 	// words matches realistic captions: pieces from inCaptions separated by spaces. Autolinker is wrong about unusual
-	// texts: it mistakes keycaps and escaped character numbers for hashtags, and misses the full-width sign, emoji in
+	// strings: it mistakes keycaps and escaped character numbers for hashtags, and misses the full-width sign, emoji in
 	// hashtags, adjacent hashtags, and names with a dot or a trailing emoji.
 	words = func() *regexp.Regexp {
 		var quoted []string

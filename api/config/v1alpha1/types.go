@@ -306,7 +306,7 @@ type Credentials struct {
 }
 
 // Unsaved configures temporary storage for renewed tokens until the Kubernetes API has stored them. Platforms such as X and TikTok replace
-// the refresh token at each renewal, so a lost token requires connecting the account again.
+// the refresh token on every renewal, so a lost token requires connecting the account again.
 type Unsaved struct {
 	// Directory is a directory for this process only that survives process restarts, such as an emptyDir volume. Its files are encrypted.
 	Directory string `json:"directory,omitempty"`

@@ -4,7 +4,7 @@
 {{- $mistakes := list -}}
 {{- $v := .Values -}}
 {{- if not (include "herald.siteURL" .) -}}
-{{- $mistakes = append $mistakes "siteURL is required: write the address under which clients reach the REST API, such as https://herald.example.com" -}}
+{{- $mistakes = append $mistakes "siteURL is required: set it to the address where clients reach the REST API, such as https://herald.example.com" -}}
 {{- end -}}
 {{- $mistakes = concat $mistakes (include "herald.validate.namespaces" . | fromYamlArray) -}}
 {{- $mistakes = concat $mistakes (include "herald.validate.platforms" . | fromYamlArray) -}}
@@ -29,12 +29,12 @@
 {{- range $process := list "manager" "apiserver" -}}
 {{- $pdb := (get $v $process).pdb -}}
 {{- if and (hasKey $pdb "minAvailable") (hasKey $pdb "maxUnavailable") -}}
-{{- $mistakes = append $mistakes (printf "%s.pdb: minAvailable and maxUnavailable are set, and Kubernetes takes one of them; remove the other" $process) -}}
+{{- $mistakes = append $mistakes (printf "%s.pdb: minAvailable and maxUnavailable are set, and Kubernetes accepts only one of them; remove the other" $process) -}}
 {{- end -}}
 {{- $mistakes = concat $mistakes (include "herald.validate.twice" (dict "root" $ "process" $process) | fromYamlArray) -}}
 {{- end -}}
 {{- if $mistakes -}}
-{{- fail (printf "\n\nherald: the values do not fit together:\n  - %s\n" (join "\n  - " $mistakes)) -}}
+{{- fail (printf "\n\nherald: these values cannot be combined:\n  - %s\n" (join "\n  - " $mistakes)) -}}
 {{- end -}}
 {{- end }}
 
@@ -45,9 +45,9 @@
 {{- $canLook := lookup "v1" "Namespace" "" "kube-system" -}}
 {{- range .Values.namespaces -}}
 {{- if or (eq . $root.Release.Namespace) (eq . "default") (hasPrefix "kube-" .) -}}
-{{- $mistakes = append $mistakes (printf "namespaces: %s can belong to no team; remove it" .) -}}
+{{- $mistakes = append $mistakes (printf "namespaces: %s cannot belong to a team; remove it" .) -}}
 {{- else if and $canLook (not (lookup "v1" "Namespace" "" .)) -}}
-{{- $mistakes = append $mistakes (printf "namespaces: there is no namespace %s: kubectl create namespace %s && kubectl label namespace %s social.herald.dev/team=TEAM" . . .) -}}
+{{- $mistakes = append $mistakes (printf "namespaces: the namespace %s does not exist: kubectl create namespace %s && kubectl label namespace %s social.herald.dev/team=TEAM" . . .) -}}
 {{- end -}}
 {{- end -}}
 {{- toYaml $mistakes -}}
@@ -87,10 +87,10 @@
 {{- end -}}
 {{- with (.Values.web).oidc -}}
 {{- if and .issuerURL (not .clientID) -}}
-{{- $mistakes = append $mistakes "web.oidc.clientID is required: write what the provider calls Herald" -}}
+{{- $mistakes = append $mistakes "web.oidc.clientID is required: set it to Herald's client id at the provider" -}}
 {{- end -}}
 {{- if and (or .clientID (.clientSecret).name) (not .issuerURL) -}}
-{{- $mistakes = append $mistakes "web.oidc.issuerURL is required: write the address of the OpenID Connect provider, or remove web.oidc.clientID and clientSecret" -}}
+{{- $mistakes = append $mistakes "web.oidc.issuerURL is required: set it to the OpenID Connect provider's URL, or remove web.oidc.clientID and clientSecret" -}}
 {{- end -}}
 {{- end -}}
 {{- toYaml $mistakes -}}
@@ -103,22 +103,22 @@
 {{- if $platform.enabled -}}
 {{- $enabled = append $enabled $name -}}
 {{- if and (hasKey $platform "clientID") (not $platform.clientID) -}}
-{{- $mistakes = append $mistakes (printf "platforms.%s.clientID is required: without it no token can be renewed" $name) -}}
+{{- $mistakes = append $mistakes (printf "platforms.%s.clientID is required: tokens cannot be renewed without it" $name) -}}
 {{- end -}}
 {{- if and (has $name (list "tiktok" "youtube")) (not $platform.clientSecret.name) -}}
-{{- $mistakes = append $mistakes (printf "platforms.%s.clientSecret.name is required: without the app's secret no token can be renewed" $name) -}}
+{{- $mistakes = append $mistakes (printf "platforms.%s.clientSecret.name is required: tokens cannot be renewed without the app's secret" $name) -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}
 {{- if .Values.evaluation.enabled -}}
 {{- range $enabled -}}
-{{- $mistakes = append $mistakes (printf "platforms.%s.enabled: an evaluation publishes to simulated platforms alone; remove it, or evaluation.enabled" .) -}}
+{{- $mistakes = append $mistakes (printf "platforms.%s.enabled: an evaluation publishes only to simulated platforms; remove it, or evaluation.enabled" .) -}}
 {{- end -}}
 {{- if .Values.media.endpoint -}}
 {{- $mistakes = append $mistakes "media.endpoint: an evaluation brings its own store; remove it, or evaluation.enabled" -}}
 {{- end -}}
 {{- else if not $enabled -}}
-{{- $mistakes = append $mistakes "platforms: none is enabled, and nothing could be published; enable one, such as platforms.facebook.enabled" -}}
+{{- $mistakes = append $mistakes "platforms: none is enabled, so nothing can be published; enable one, such as platforms.facebook.enabled" -}}
 {{- end -}}
 {{- toYaml $mistakes -}}
 {{- end }}
@@ -128,26 +128,26 @@
 {{- $c := .Values.manager.config -}}
 {{- $shutdown := include "herald.seconds" $c.shutdownTimeout | float64 -}}
 {{- if le (float64 .Values.manager.terminationGracePeriodSeconds) $shutdown -}}
-{{- $mistakes = append $mistakes (printf "manager.terminationGracePeriodSeconds is %v: calls under way would be killed before manager.config.shutdownTimeout, which is %s; write more" .Values.manager.terminationGracePeriodSeconds $c.shutdownTimeout) -}}
+{{- $mistakes = append $mistakes (printf "manager.terminationGracePeriodSeconds is %v: running calls would be killed before manager.config.shutdownTimeout, which is %s, has passed; increase it" .Values.manager.terminationGracePeriodSeconds $c.shutdownTimeout) -}}
 {{- end -}}
 {{- if le $shutdown (addf 60 (include "herald.seconds" $c.delivery.sendWindow | float64) (include "herald.seconds" $c.delivery.recordFor | float64)) -}}
-{{- $mistakes = append $mistakes (printf "manager.config.shutdownTimeout is %s: a claim (manager.config.delivery.sendWindow, %s), a call (1m) and the record of its result (manager.config.delivery.recordFor, %s) could take longer; write more" $c.shutdownTimeout $c.delivery.sendWindow $c.delivery.recordFor) -}}
+{{- $mistakes = append $mistakes (printf "manager.config.shutdownTimeout is %s: a claim (manager.config.delivery.sendWindow, %s), a call (1m) and the record of its result (manager.config.delivery.recordFor, %s) could take longer; increase it" $c.shutdownTimeout $c.delivery.sendWindow $c.delivery.recordFor) -}}
 {{- end -}}
 {{- $lease := include "herald.seconds" $c.leaderElection.leaseDuration | float64 -}}
 {{- $renew := include "herald.seconds" $c.leaderElection.renewDeadline | float64 -}}
 {{- if le $lease $renew -}}
-{{- $mistakes = append $mistakes (printf "manager.config.leaderElection.leaseDuration is %s: another replica could take the lease while this one still works; write more than renewDeadline, which is %s" $c.leaderElection.leaseDuration $c.leaderElection.renewDeadline) -}}
+{{- $mistakes = append $mistakes (printf "manager.config.leaderElection.leaseDuration is %s: another replica could acquire the lease while this one is still active; set it above renewDeadline (%s)" $c.leaderElection.leaseDuration $c.leaderElection.renewDeadline) -}}
 {{- end -}}
 {{- if le $renew (mulf 1.2 (include "herald.seconds" $c.leaderElection.retryPeriod | float64)) -}}
-{{- $mistakes = append $mistakes (printf "manager.config.leaderElection.renewDeadline is %s: it leaves no time for a second try; write more than 1.2 times retryPeriod, which is %s" $c.leaderElection.renewDeadline $c.leaderElection.retryPeriod) -}}
+{{- $mistakes = append $mistakes (printf "manager.config.leaderElection.renewDeadline is %s: it leaves no time for a second attempt; set it above 1.2 times retryPeriod (%s)" $c.leaderElection.renewDeadline $c.leaderElection.retryPeriod) -}}
 {{- end -}}
 {{- if gt (int $c.concurrency.fetches) (int $c.concurrency.media) -}}
-{{- $mistakes = append $mistakes (printf "manager.config.concurrency.fetches is %v: there are only %v workers for media files; write fewer, or raise manager.config.concurrency.media" $c.concurrency.fetches $c.concurrency.media) -}}
+{{- $mistakes = append $mistakes (printf "manager.config.concurrency.fetches is %v: there are only %v workers for media files; lower it, or raise manager.config.concurrency.media" $c.concurrency.fetches $c.concurrency.media) -}}
 {{- end -}}
 {{- with .Values.apiserver -}}
 {{- $stop := addf (include "herald.seconds" .config.shutdown.delay | float64) (include "herald.seconds" .config.shutdown.timeout | float64) -}}
 {{- if le (float64 .terminationGracePeriodSeconds) $stop -}}
-{{- $mistakes = append $mistakes (printf "apiserver.terminationGracePeriodSeconds is %v: requests under way would be cut before apiserver.config.shutdown.delay and timeout are over, which are %s and %s; write more" .terminationGracePeriodSeconds .config.shutdown.delay .config.shutdown.timeout) -}}
+{{- $mistakes = append $mistakes (printf "apiserver.terminationGracePeriodSeconds is %v: running requests would be cut off before apiserver.config.shutdown.delay (%s) and timeout (%s) have passed; increase it" .terminationGracePeriodSeconds .config.shutdown.delay .config.shutdown.timeout) -}}
 {{- end -}}
 {{- end -}}
 {{- toYaml $mistakes -}}
@@ -157,10 +157,10 @@
 {{- $mistakes := list -}}
 {{- with .Values.apiserver -}}
 {{- if and .autoscaling.enabled (gt (int .autoscaling.minReplicas) (int .autoscaling.maxReplicas)) -}}
-{{- $mistakes = append $mistakes (printf "apiserver.autoscaling.minReplicas is %v and maxReplicas is %v: write at least as many" .autoscaling.minReplicas .autoscaling.maxReplicas) -}}
+{{- $mistakes = append $mistakes (printf "apiserver.autoscaling.minReplicas is %v and maxReplicas is %v: maxReplicas must be at least minReplicas" .autoscaling.minReplicas .autoscaling.maxReplicas) -}}
 {{- end -}}
 {{- if and .autoscaling.enabled (not (dig "requests" "cpu" "" .resources)) -}}
-{{- $mistakes = append $mistakes "apiserver.resources.requests.cpu is required: apiserver.autoscaling aims at a share of it" -}}
+{{- $mistakes = append $mistakes "apiserver.resources.requests.cpu is required: apiserver.autoscaling targets a share of it" -}}
 {{- end -}}
 {{- if and .httpRoute.enabled (not .httpRoute.parentRefs) -}}
 {{- $mistakes = append $mistakes "apiserver.httpRoute.parentRefs is required: name the Gateway that the route belongs to" -}}
@@ -169,14 +169,14 @@
 {{- $mistakes = append $mistakes "apiserver.tls.certManager.issuer.name is required: clients must trust the certificate; name an Issuer" -}}
 {{- end -}}
 {{- if and .tls.certManager.enabled .tls.secretName -}}
-{{- $mistakes = append $mistakes "apiserver.tls.secretName and apiserver.tls.certManager.enabled: both give a certificate; keep one of them" -}}
+{{- $mistakes = append $mistakes "apiserver.tls.secretName and apiserver.tls.certManager.enabled: both provide a certificate; keep one of them" -}}
 {{- end -}}
 {{- if and .ingress.tlsSecret (not .ingress.enabled) -}}
 {{- $mistakes = append $mistakes "apiserver.ingress.tlsSecret is set without an Ingress: set apiserver.ingress.enabled, or remove it" -}}
 {{- end -}}
 {{- end -}}
 {{- if and (or .Values.apiserver.ingress.enabled .Values.apiserver.httpRoute.enabled) (regexMatch "^https?://(\\[|[0-9.]+(:[0-9]+)?(/|$))" (include "herald.siteURL" .)) -}}
-{{- $mistakes = append $mistakes (printf "siteURL is %s: an Ingress and an HTTPRoute need the name of a host; write one" (include "herald.siteURL" .)) -}}
+{{- $mistakes = append $mistakes (printf "siteURL is %s: an Ingress and an HTTPRoute need the name of a host; set one" (include "herald.siteURL" .)) -}}
 {{- end -}}
 {{- toYaml $mistakes -}}
 {{- end }}
