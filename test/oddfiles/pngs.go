@@ -129,7 +129,7 @@ func pngs() []Row {
 			Name: "exif-prefixed.png", Reason: "programs that copy the prefix of a JPEG", Turn: 6, Want: rendered,
 			Make: plainPNG(chunk("eXIf", append([]byte("Exif\x00\x00"), exif(little, 6, false, nil)...))),
 		},
-		{Name: "text-crc.png", Reason: "editors that change a text in place; libpng warns", Shows: plainPNG(), Make: plainPNG(spoiled(chunk("tEXt", []byte("Comment\x00hello")))), Want: onPNG, Short: true},
+		{Name: "text-crc.png", Reason: "editors that change text in place; libpng warns", Shows: plainPNG(), Make: plainPNG(spoiled(chunk("tEXt", []byte("Comment\x00hello")))), Want: onPNG, Short: true},
 		{Name: "iccp-crc.png", Reason: "the same in a profile", Shows: plainPNG(), Make: plainPNG(spoiled(iccp(displayP3()))), Want: onPNG},
 		{Name: "pixels-crc.png", Reason: "a disk that fails", Make: edit(plainPNG(), spoilt("IDAT")), Want: unusable("damaged"), Short: true},
 		{Name: "header-crc.png", Reason: "games that protect their pictures", Make: edit(plainPNG(), spoilt("IHDR")), Want: unusable("damaged")},
