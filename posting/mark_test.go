@@ -11,6 +11,9 @@ import (
 
 func TestMarks(t *testing.T) {
 	t.Parallel()
+	ended := func(outcome v1alpha1.AttemptOutcome) *v1alpha1.TargetStatus {
+		return &v1alpha1.TargetStatus{State: v1alpha1.TargetFailed, Attempt: &v1alpha1.Attempt{Outcome: outcome}}
+	}
 	notReady := &v1alpha1.Blocked{Reason: v1alpha1.ReasonConnectionNotReady}
 	for name, tc := range map[string]struct {
 		reason string
@@ -25,12 +28,8 @@ func TestMarks(t *testing.T) {
 		"Undecided, as an older version recorded it": {
 			"phase and reason say so", &v1alpha1.TargetStatus{Phase: v1alpha1.PhaseFailed, Reason: v1alpha1.ReasonOutcomeUnknown}, v1alpha1.PostSpec{}, v1alpha1.MarkUndecided, false,
 		},
-		"Failed": {"nothing is out, and nothing is tried", &v1alpha1.TargetStatus{State: v1alpha1.TargetFailed}, v1alpha1.PostSpec{}, v1alpha1.MarkNone, true},
-		"Refused": {
-			"the platform took nothing", &v1alpha1.TargetStatus{State: v1alpha1.TargetFailed, Attempt: &v1alpha1.Attempt{Outcome: v1alpha1.OutcomeRefused}},
-			v1alpha1.PostSpec{},
-			v1alpha1.MarkNone, true,
-		},
+		"Failed":  {"nothing is out, and nothing is tried", &v1alpha1.TargetStatus{State: v1alpha1.TargetFailed}, v1alpha1.PostSpec{}, v1alpha1.MarkNone, true},
+		"Refused": {"the platform took nothing", ended(v1alpha1.OutcomeRefused), v1alpha1.PostSpec{}, v1alpha1.MarkNone, true},
 		"Refused by a platform that could not be asked": {
 			"the call may have published it", &v1alpha1.TargetStatus{
 				State: v1alpha1.TargetFailed, Attempt: &v1alpha1.Attempt{Outcome: v1alpha1.OutcomeRefused, Refusal: &v1alpha1.Refusal{Unconfirmed: true}},
@@ -38,21 +37,9 @@ func TestMarks(t *testing.T) {
 			v1alpha1.PostSpec{},
 			v1alpha1.MarkNone, false,
 		},
-		"Failed with an outcome that is not known": {
-			"the call may have published it", &v1alpha1.TargetStatus{State: v1alpha1.TargetFailed, Attempt: &v1alpha1.Attempt{Outcome: v1alpha1.OutcomeUnknown}},
-			v1alpha1.PostSpec{},
-			v1alpha1.MarkNone, false,
-		},
-		"Not sent": {
-			"the call did not leave the process", &v1alpha1.TargetStatus{State: v1alpha1.TargetFailed, Attempt: &v1alpha1.Attempt{Outcome: v1alpha1.OutcomeNotSent}},
-			v1alpha1.PostSpec{},
-			v1alpha1.MarkNone, true,
-		},
-		"Absent": {
-			"the listing proves that it is not published", &v1alpha1.TargetStatus{State: v1alpha1.TargetFailed, Attempt: &v1alpha1.Attempt{Outcome: v1alpha1.OutcomeAbsent}},
-			v1alpha1.PostSpec{},
-			v1alpha1.MarkNone, true,
-		},
+		"Failed with an outcome that is not known": {"the call may have published it", ended(v1alpha1.OutcomeUnknown), v1alpha1.PostSpec{}, v1alpha1.MarkNone, false},
+		"Not sent":                  {"the call did not leave the process", ended(v1alpha1.OutcomeNotSent), v1alpha1.PostSpec{}, v1alpha1.MarkNone, true},
+		"Absent":                    {"the listing proves that it is not published", ended(v1alpha1.OutcomeAbsent), v1alpha1.PostSpec{}, v1alpha1.MarkNone, true},
 		"Failed with an ID":         {"the platform gave the ID to a published post", &v1alpha1.TargetStatus{State: v1alpha1.TargetFailed, ExternalID: "1"}, v1alpha1.PostSpec{}, v1alpha1.MarkNone, false},
 		"Failed behind a card":      {"a part of it is out", &v1alpha1.TargetStatus{State: v1alpha1.TargetFailed, ExternalID: "1", Cards: []v1alpha1.CardStatus{{}}}, v1alpha1.PostSpec{}, v1alpha1.MarkNone, false},
 		"Failed for its connection": {"it waits for nothing any more", &v1alpha1.TargetStatus{State: v1alpha1.TargetFailed, Blocked: notReady}, v1alpha1.PostSpec{}, v1alpha1.MarkNone, true},

@@ -47,20 +47,17 @@ func TestSizeIsThatOfJSON(t *testing.T) {
 // TestSizeDoesNotEncodeTexts measures the memory that Size takes for a long text.
 func TestSizeDoesNotEncodeTexts(t *testing.T) {
 	long := strings.Repeat("<", 1<<20)
-	for _, tt := range []struct {
-		reason string
-		spec   v1alpha1.PostSpec
-	}{
-		{"a caption is not encoded", v1alpha1.PostSpec{Targets: []v1alpha1.PostTarget{{Caption: long}}}},
-		{"a title is not encoded", v1alpha1.PostSpec{Targets: []v1alpha1.PostTarget{{YouTube: &v1alpha1.YouTubeOptions{Title: long}}}}},
-		{"a card is not encoded", v1alpha1.PostSpec{Tree: &v1alpha1.TreeContent{Cards: []v1alpha1.TreeCard{{Caption: long}}}}},
+	for reason, spec := range map[string]v1alpha1.PostSpec{
+		"a caption is not encoded": {Targets: []v1alpha1.PostTarget{{Caption: long}}},
+		"a title is not encoded":   {Targets: []v1alpha1.PostTarget{{YouTube: &v1alpha1.YouTubeOptions{Title: long}}}},
+		"a card is not encoded":    {Tree: &v1alpha1.TreeContent{Cards: []v1alpha1.TreeCard{{Caption: long}}}},
 	} {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		size := Of(&v1alpha1.Post{Spec: tt.spec}).Size()
+		size := Of(&v1alpha1.Post{Spec: spec}).Size()
 		runtime.ReadMemStats(&after)
 		if taken := after.TotalAlloc - before.TotalAlloc; size < 6*len(long) || taken > uint64(len(long)) {
-			t.Errorf("%s: Size counts %d bytes and allocates %d", tt.reason, size, taken)
+			t.Errorf("%s: Size counts %d bytes and allocates %d", reason, size, taken)
 		}
 	}
 }

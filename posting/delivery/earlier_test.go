@@ -107,19 +107,14 @@ func TestEarlier(t *testing.T) {
 			}
 		}},
 		"it may be out": {"a person tells", func(s *situation) {
-			s.Earlier = answered(earlierRecord(func(t *v1alpha1.TargetStatus) {
-				t.State, t.ExternalID, t.Attempt.Outcome = v1alpha1.TargetUndecided, "", v1alpha1.OutcomeUnknown
-			}))
+			s.Earlier = answered(earlierRecord(undecidedThen))
 		}, []string{"write and warn of AlreadyPublished"}, func(t *testing.T, p *v1alpha1.Post) {
 			if posting.StateOf(&p.Status.Targets[0]) != v1alpha1.TargetUndecided {
 				t.Errorf("%+v", p.Status.Targets[0])
 			}
 		}},
 		"it was refused": {"it is sent", func(s *situation) {
-			s.Earlier = answered(earlierRecord(func(t *v1alpha1.TargetStatus) {
-				t.State, t.ExternalID, t.Attempt.Outcome = v1alpha1.TargetFailed, "", v1alpha1.OutcomeRefused
-				t.Attempt.SearchFrom = v1alpha1.NewTimePtr(t0.Add(-time.Hour))
-			}))
+			s.Earlier = answered(earlierRecord(refusedThen, func(t *v1alpha1.TargetStatus) { t.Attempt.SearchFrom = v1alpha1.NewTimePtr(t0.Add(-time.Hour)) }))
 		}, []string{"claim [0]", "wait"}, func(t *testing.T, p *v1alpha1.Post) {
 			must.Succeed(t, RecordClaims(p, []TargetClaim{{Claim: attempt.Claim{ID: "new"}}}, t0))
 			if from := p.Status.Targets[0].Attempt.SearchFrom; !from.Equal(v1alpha1.NewTimePtr(t0.Add(-time.Hour))) {
@@ -329,16 +324,12 @@ func TestEarlier(t *testing.T) {
 		}, []string{"write"}, isUndecided},
 		"a copy with its status, and what is kept is older": {"that does not tell what became of the object in the backup", func(s *situation) {
 			s.copied()
-			s.Earlier = answered(earlierRecord(func(t *v1alpha1.TargetStatus) {
-				t.State, t.ExternalID, t.Attempt.Outcome = v1alpha1.TargetFailed, "", v1alpha1.OutcomeRefused
-			}))
+			s.Earlier = answered(earlierRecord(refusedThen))
 			s.Earlier.Record.UID = "oldest"
 		}, []string{"write"}, isUndecided},
 		"a copy with its status, which was refused": {"the record tells that it is not out", func(s *situation) {
 			s.copied()
-			s.Earlier = answered(earlierRecord(func(t *v1alpha1.TargetStatus) {
-				t.State, t.ExternalID, t.Attempt.Outcome = v1alpha1.TargetFailed, "", v1alpha1.OutcomeRefused
-			}))
+			s.Earlier = answered(earlierRecord(refusedThen))
 		}, []string{"claim [0]", "wait"}, nil},
 		"a copy with its status, whose time lies ahead": {"it is looked up while that can still be told", func(s *situation) {
 			s.copied()
@@ -404,9 +395,7 @@ func TestEarlier(t *testing.T) {
 		"a copy whose own entry is out": {"it stays, whatever the record says", func(s *situation) {
 			s.copied()
 			s.Post.Status.Targets[0] = earlierRecord(func(t *v1alpha1.TargetStatus) { t.ExternalID = "8" }).Targets[0].TargetStatus
-			s.Earlier = answered(earlierRecord(func(t *v1alpha1.TargetStatus) {
-				t.State, t.ExternalID, t.Attempt.Outcome = v1alpha1.TargetUndecided, "", v1alpha1.OutcomeUnknown
-			}))
+			s.Earlier = answered(earlierRecord(undecidedThen))
 		}, []string{"write", "wait"}, func(t *testing.T, p *v1alpha1.Post) {
 			if p.Status.Targets[0].State != v1alpha1.TargetPosted || p.Status.Targets[0].ExternalID != "8" {
 				t.Errorf("%+v", p.Status.Targets[0])

@@ -283,14 +283,16 @@ func TestRollback(t *testing.T) {
 // TestRollbackStores checks what the first pass after a rollback stores besides the targets.
 func TestRollbackStores(t *testing.T) {
 	f := facts(func(s *situation) { s.claimed(time.Hour); s.putBack(nil) })
-	if Decide(f); f.Post.Status.Earlier == nil || f.Post.Status.Earlier.Object != "uid" {
+	Decide(f)
+	if f.Post.Status.Earlier == nil || f.Post.Status.Earlier.Object != "uid" {
 		t.Errorf("%+v: the lookup of the call stores the archive's answer", f.Post.Status.Earlier)
 	}
 	f = facts(func(s *situation) {
 		setAccepted(s.Post, t0, v1alpha1.ReasonRecordUnavailable, "away")
 		s.putBack(own(refusedThen))
 	})
-	if Decide(f); f.accepted() {
+	Decide(f)
+	if f.accepted() {
 		t.Error("a post whose delivery has not begun is accepted before it is validated")
 	}
 }

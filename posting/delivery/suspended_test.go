@@ -212,7 +212,9 @@ func TestEnteredWhileSuspended(t *testing.T) {
 			{From: v1alpha1.NewTime(t0.Add(-2 * time.Millisecond)), Until: v1alpha1.NewTimePtr(t0)},
 		}}, "a1", busy, "failed PlatformUnavailable counted to 0s"},
 		"a pause that the platform announces": {
-			"the starting deadline counts from its end", Deadlines{LongestDelay: 3 * time.Hour}, "a1",
+			"the starting deadline counts from its end",
+			Deadlines{LongestDelay: 3 * time.Hour},
+			"a1",
 			platforms.Result{Outcome: platforms.NotSent, Err: &platforms.Error{Class: platforms.ClassTransient, Problem: "busy", RetryAt: t0.Add(10 * time.Minute)}},
 			"pending PlatformUnavailable until 1h10m0s at first until 1ms",
 		},
