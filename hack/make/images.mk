@@ -12,7 +12,7 @@ SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 0)
 
 # This machine's Go settings must not affect the build.
 image_go := env CGO_ENABLED=0 GOOS=linux GOFLAGS= GOWORK=off GOEXPERIMENT= GOAMD64=v1 GOARM64=v8.0
-image_build = build -trimpath -buildvcs=false -ldflags '-s -w -X main.version=$(VERSION)'
+image_build = build $(shared_flags) -buildvcs=false -ldflags '-s -w -X main.version=$(VERSION)'
 image_commands = $(if $(filter herald herald-ffmpeg,$(IMAGES)),./cmd/herald) $(if $(filter herald-sandbox,$(IMAGES)),./cmd/herald-sandbox)
 image_tests = $(if $(filter herald-e2e-client,$(IMAGES)),./test/e2e/client)
 image_flags = --images '$(IMAGES)' --architectures '$(IMAGE_ARCHS)' --programs $(IMAGE_DIR)/programs --cache $(IMAGE_CACHE) \
