@@ -49,6 +49,9 @@ func Connect(kubeconfig, userAgent string) (*API, error) {
 		return nil, fmt.Errorf("cannot determine the namespace of this process: %w", err)
 	}
 	config.UserAgent = userAgent
+	// As in Kubernetes' own controllers: with compression, both ends compress every event of every watch, and each watch
+	// holds a decompressor.
+	config.DisableCompression = true
 	return &API{Config: config, Namespace: namespace}, nil
 }
 
