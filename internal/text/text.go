@@ -1,7 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package text compares and shortens text.
+// Package text compares, shortens and checks text.
 package text
 
 import (
@@ -12,6 +12,20 @@ import (
 )
 
 const ellipsis = "…"
+
+// ASCII characters, for Consists.
+const (
+	Digits  = "0123456789"
+	Upper   = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+	Lower   = "abcdefghijklmnopqrstuvwxyz"
+	Letters = Upper + Lower
+)
+
+// Consists reports whether text consists of least to most of the given ASCII characters. A regular expression with
+// the same bounds is compiled into a copy for each repetition, some 20 KiB in every process.
+func Consists(text string, least, most int, of string) bool {
+	return len(text) >= least && len(text) <= most && strings.Trim(text, of) == ""
+}
 
 // Fold normalizes text for comparison: to NFC, with every run of white space replaced by one space. A platform may trim
 // the text that it returns, change its white space, and compose its letters.

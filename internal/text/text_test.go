@@ -18,6 +18,28 @@ func TestFold(t *testing.T) {
 	}
 }
 
+func TestConsists(t *testing.T) {
+	const of = Letters + Digits + "_"
+	for name, tc := range map[string]struct {
+		reason, text string
+		want         bool
+	}{
+		"shortest":        {"the lower bound is included", "aZ", true},
+		"longest":         {"the upper bound is included", "aZ_0", true},
+		"too short":       {"one character is below the bound", "a", false},
+		"empty":           {"it has no character", "", false},
+		"too long":        {"five are above the bound", "aZ_09", false},
+		"another at last": {"a line break is a character", "aZ\n", false},
+		"another within":  {"both ends alone say nothing", "a-Z", false},
+		"not ASCII":       {"letters of other scripts look alike", "aа", false},
+		"not UTF-8":       {"platforms send any bytes", "a\xff", false},
+	} {
+		if got := Consists(tc.text, 2, 4, of); got != tc.want {
+			t.Errorf("%s: %s: %q is %t", name, tc.reason, tc.text, got)
+		}
+	}
+}
+
 func TestTruncate(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason, text    string

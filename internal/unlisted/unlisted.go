@@ -6,11 +6,13 @@
 package unlisted
 
 import (
-	"regexp"
+	"strings"
 	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
+
+	"github.com/herald-social/herald/internal/text"
 )
 
 // The operations that such an error may be a response to.
@@ -31,8 +33,11 @@ const (
 	other = "other"
 )
 
-// form matches platforms' codes, such as "190/463" and "HTTP 403".
-var form = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_./ -]{0,63}$`)
+// isCode reports whether a string has the form of platforms' codes, such as "190/463" and "HTTP 403".
+func isCode(code string) bool {
+	const first = text.Letters + text.Digits
+	return text.Consists(code, 1, 64, first+"_./ -") && strings.Contains(first, code[:1])
+}
 
 // Counter counts unlisted errors. A nil Counter counts nothing.
 type Counter struct {
@@ -62,7 +67,7 @@ func (c *Counter) Inc(platform, operation, code string) {
 }
 
 func (c *Counter) label(platform, code string) string {
-	if !form.MatchString(code) {
+	if !isCode(code) {
 		return other
 	}
 	c.mu.Lock()

@@ -7,10 +7,10 @@ import (
 	"cmp"
 	"context"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/herald-social/herald/internal/text"
 	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/platforms/internal/listing"
 	"github.com/herald-social/herald/platforms/internal/meta"
@@ -37,15 +37,18 @@ func (p *Platform) RecentPosts(ctx context.Context, account platforms.Account, w
 	return listing.Newest(posts, which), nil
 }
 
-// The forms of ids: a post's number, alone or prefixed with its Page's id.
-var (
-	numberForm   = regexp.MustCompile(`^[0-9]{1,20}$`)
-	pagePostForm = regexp.MustCompile(`^[0-9]{1,20}_[0-9]{1,20}$`)
-)
+// isNumber reports whether a string can be a Page's id or a post's number.
+func isNumber(id string) bool { return text.Consists(id, 1, 20, text.Digits) }
 
-// codeForm matches the codes that replace an id in addresses: pfbid and letters, and other codes in the addresses from
-// the Share button.
-var codeForm = regexp.MustCompile(`^[A-Za-z0-9_-]{5,128}$`)
+// isPagePost reports whether a string can be a post's id: its number, prefixed with its Page's id.
+func isPagePost(id string) bool {
+	page, post, _ := strings.Cut(id, "_")
+	return isNumber(page) && isNumber(post)
+}
+
+// isCode reports whether a string can be a code that replaces an id in addresses: pfbid and letters, or another code in
+// the addresses from the Share button.
+func isCode(code string) bool { return text.Consists(code, 5, 128, text.Letters+text.Digits+"_-") }
 
 // ParsePost parses an id or an address. Facebook has many addresses for one post. A few contain the post's number; most
 // have a code, and no reference documents how to convert it to an id.
@@ -72,7 +75,7 @@ func (p *Platform) ParsePost(account platforms.Account, entered string) (name pl
 	case slices.Contains(at.Parts, "videos"):
 		// The number may also follow a slug made from the video's title. It differs from the number of the post.
 		name.Code = at.Last()
-	case pagePostForm.MatchString(at.Last()):
+	case isPagePost(at.Last()):
 		name.ID = at.Last()
 	case at.Host == permalink.FBWatch:
 		name.Code = at.Last()
@@ -80,7 +83,7 @@ func (p *Platform) ParsePost(account platforms.Account, entered string) (name pl
 		// The number of a photo or video differs from the number of its post.
 		name.Code = cmp.Or(at.Query.Get("fbid"), at.Query.Get("v"), at.After("p", "v", "r", "reel"))
 	}
-	if name.ID == "" && !codeForm.MatchString(name.Code) {
+	if name.ID == "" && !isCode(name.Code) {
 		return name, false
 	}
 	if name.ID != "" {
@@ -93,9 +96,9 @@ func (p *Platform) ParsePost(account platforms.Account, entered string) (name pl
 // the Page's profile instead of the id of the Page; the account's id takes precedence.
 func pagePost(page, post string) string {
 	switch {
-	case pagePostForm.MatchString(post):
+	case isPagePost(post):
 		return post
-	case numberForm.MatchString(post) && numberForm.MatchString(page):
+	case isNumber(post) && isNumber(page):
 		return page + "_" + post
 	default:
 		return ""

@@ -5,9 +5,9 @@ package instagram
 
 import (
 	"context"
-	"regexp"
 	"strings"
 
+	"github.com/herald-social/herald/internal/text"
 	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/platforms/internal/meta"
 	"github.com/herald-social/herald/platforms/internal/permalink"
@@ -24,8 +24,8 @@ func (p *Platform) RecentPosts(ctx context.Context, account platforms.Account, w
 	})
 }
 
-// codeForm matches the shortcodes in addresses.
-var codeForm = regexp.MustCompile(`^[A-Za-z0-9_-]{5,64}$`)
+// isCode reports whether a string can be a shortcode in an address.
+func isCode(code string) bool { return text.Consists(code, 5, 64, text.Letters+text.Digits+"_-") }
 
 // ParsePost parses an id, or an address such as https://www.instagram.com/p/DAbC123/, which has a shortcode instead of
 // the id.
@@ -36,7 +36,7 @@ func (p *Platform) ParsePost(_ platforms.Account, entered string) (name platform
 	}
 	// Addresses shared from the app start with /share/ and have a different code.
 	if at, ours := permalink.Parse(entered, permalink.Instagram); ours && permalink.IsAddress(entered) && at.Parts[0] != "share" {
-		if code := at.After("p", "reel", "reels", "tv"); codeForm.MatchString(code) {
+		if code := at.After("p", "reel", "reels", "tv"); isCode(code) {
 			return platforms.PostName{Code: code, URL: at.URL()}, true
 		}
 	}

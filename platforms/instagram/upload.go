@@ -8,10 +8,10 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"regexp"
 	"strconv"
 	"time"
 
+	"github.com/herald-social/herald/internal/text"
 	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/platforms/internal/client"
@@ -74,9 +74,6 @@ const (
 	codePermission = 10
 )
 
-// typeName matches the upload host's error names.
-var typeName = regexp.MustCompile(`^[A-Za-z]{1,64}$`)
-
 // classifyUpload classifies the response to an upload. It returns nil if the file was accepted. The upload host has a
 // separate error format in addition to that of the graph.
 func (h *host) classifyUpload(resp *transport.Response, about string) *meta.Failure {
@@ -108,7 +105,7 @@ func (h *host) classifyUpload(resp *transport.Response, about string) *meta.Fail
 		bad = h.Explain(&meta.Error{Code: codePermission}, about)
 	default:
 		name := said.Type.String()
-		if !typeName.MatchString(name) {
+		if !text.Consists(name, 1, 64, text.Letters) {
 			name = "unknown"
 		}
 		bad = meta.NewFailure(platforms.Errorf(platforms.ClassPermanent, "Instagram refused the upload of %s with %q, which does not identify the cause", about, name).

@@ -4,9 +4,9 @@
 package threads
 
 import (
-	"regexp"
 	"time"
 
+	"github.com/herald-social/herald/internal/text"
 	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/platforms/internal/meta"
 )
@@ -67,15 +67,18 @@ var errorRows = meta.With(
 	meta.Row{Word: unknownFailure, Kind: meta.KindOther, Meaning: "the container failed for an unknown reason", Error: &unprocessed, Source: troubleshooting},
 )
 
-// failureWord matches the documented reasons for a container's failure. unknownFailure stands for an unknown reason.
-var failureWord = regexp.MustCompile(`^[A-Z][A-Z_]{2,40}$`)
+// isFailureWord reports whether a word has the form of the documented reasons for a container's failure.
+func isFailureWord(why string) bool {
+	return text.Consists(why, 3, 41, text.Upper+"_") && why[0] != '_'
+}
 
+// unknownFailure stands for an unknown reason.
 const unknownFailure = "UNKNOWN"
 
 // containerFailure returns the failure for a failed container. It is retryable for the whole post, but not for one of
 // its files.
 func containerFailure(g *meta.Graph, _ meta.ContainerState, why, about string) *meta.Failure {
-	if !failureWord.MatchString(why) {
+	if !isFailureWord(why) {
 		why = unknownFailure
 	}
 	bad := g.Explain(&meta.Error{Status: 400, Word: why}, about)

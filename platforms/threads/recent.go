@@ -5,9 +5,9 @@ package threads
 
 import (
 	"context"
-	"regexp"
 	"strings"
 
+	"github.com/herald-social/herald/internal/text"
 	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/platforms/internal/meta"
 	"github.com/herald-social/herald/platforms/internal/permalink"
@@ -25,8 +25,8 @@ func (p *Platform) RecentPosts(ctx context.Context, account platforms.Account, w
 	})
 }
 
-// codeForm matches the codes in addresses.
-var codeForm = regexp.MustCompile(`^[A-Za-z0-9_-]{5,64}$`)
+// isCode reports whether a string can be a code in an address.
+func isCode(code string) bool { return text.Consists(code, 5, 64, text.Letters+text.Digits+"_-") }
 
 // ParsePost parses an id, or an address such as https://www.threads.com/@acme/post/DAbC123, which has a code instead of
 // the id.
@@ -36,7 +36,7 @@ func (p *Platform) ParsePost(_ platforms.Account, entered string) (name platform
 		return platforms.PostName{ID: entered}, true
 	}
 	if at, ours := permalink.Parse(entered, permalink.Threads, permalink.ThreadsOf); ours && permalink.IsAddress(entered) {
-		if code := at.After("post", "t"); codeForm.MatchString(code) {
+		if code := at.After("post", "t"); isCode(code) {
 			return platforms.PostName{Code: code, URL: at.URL()}, true
 		}
 	}

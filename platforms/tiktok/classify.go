@@ -6,10 +6,10 @@ package tiktok
 import (
 	"fmt"
 	"net/http"
-	"regexp"
 	"slices"
 	"time"
 
+	"github.com/herald-social/herald/internal/text"
 	"github.com/herald-social/herald/platforms"
 )
 
@@ -28,12 +28,9 @@ func failedOf(reason string) *platforms.Error {
 	return failure.Because(fmt.Errorf("the post failed with reason %.64q", reason))
 }
 
-// reasonWord matches the form of the documented reasons and codes.
-var reasonWord = regexp.MustCompile(`^[a-z][a-z_]{2,60}$`)
-
 // sanitizeWord returns a word that has the documented form, and "unspecified" for any other text.
 func sanitizeWord(s string) string {
-	if reasonWord.MatchString(s) {
+	if text.Consists(s, 3, 61, text.Lower+"_") && s[0] != '_' {
 		return s
 	}
 	return "unspecified"

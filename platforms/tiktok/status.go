@@ -6,11 +6,11 @@ package tiktok
 import (
 	"context"
 	"net/url"
-	"regexp"
 	"strconv"
 	"time"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/internal/text"
 	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/platforms/internal/client"
 	"github.com/herald-social/herald/platforms/internal/jsondoc"
@@ -175,12 +175,7 @@ func (p *Platform) postURL(job platforms.Job, id string) string {
 	return profile + kind + url.PathEscape(id)
 }
 
-var (
-	ticketForm = regexp.MustCompile(`^[A-Za-z0-9~._-]{1,128}$`)
-	postIDForm = regexp.MustCompile(`^[0-9]{1,32}$`)
-)
-
 // validTicket reports whether a string can be a publish id, such as v_pub_file~v2-1.123.
-func validTicket(id string) bool { return ticketForm.MatchString(id) }
+func validTicket(id string) bool { return text.Consists(id, 1, 128, text.Letters+text.Digits+"~._-") }
 
-func validPostID(id string) bool { return postIDForm.MatchString(id) }
+func validPostID(id string) bool { return text.Consists(id, 1, 32, text.Digits) }

@@ -9,8 +9,8 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
-	"regexp"
 
+	"github.com/herald-social/herald/internal/text"
 	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/platforms/internal/client"
@@ -103,6 +103,4 @@ func (p *Platform) postURL(account platforms.Account, id string) string {
 }
 
 // validID reports whether a string can be one of X's ids and a path segment.
-func validID(id string) bool { return idForm.MatchString(id) }
-
-var idForm = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+func validID(id string) bool { return text.Consists(id, 1, 64, text.Letters+text.Digits+"_-") }

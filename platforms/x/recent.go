@@ -6,10 +6,10 @@ package x
 import (
 	"context"
 	"net/url"
-	"regexp"
 	"strconv"
 	"strings"
 
+	"github.com/herald-social/herald/internal/text"
 	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/platforms/internal/listing"
 	"github.com/herald-social/herald/platforms/internal/permalink"
@@ -64,8 +64,6 @@ func (p *Platform) listed(account platforms.Account, posts []listedPost, which p
 	return listing.Newest(out, which)
 }
 
-var numberForm = regexp.MustCompile(`^[0-9]{1,20}$`)
-
 // ParsePost parses an id, or an address such as https://x.com/acme/status/1991.
 func (p *Platform) ParsePost(account platforms.Account, entered string) (name platforms.PostName, ok bool) {
 	id := strings.TrimSpace(entered)
@@ -76,7 +74,7 @@ func (p *Platform) ParsePost(account platforms.Account, entered string) (name pl
 			id = at.After("status", "statuses")
 		}
 	}
-	if !numberForm.MatchString(id) {
+	if !text.Consists(id, 1, 20, text.Digits) {
 		return name, false
 	}
 	name = platforms.PostName{ID: id}

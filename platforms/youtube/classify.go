@@ -8,10 +8,12 @@ import (
 	"net/http"
 	"regexp"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 	_ "time/tzdata" // YouTube's quota day ends at midnight Pacific time, even on a machine without time zone data
 
+	"github.com/herald-social/herald/internal/text"
 	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/platforms/internal/jsondoc"
@@ -83,12 +85,9 @@ func (p *Platform) classifyReason(status int, reason string) platforms.Error {
 	return found
 }
 
-// reasonWord matches the form of the documented reasons.
-var reasonWord = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_]{0,63}$`)
-
 // sanitizeWord returns a word that has the form of a documented reason, and "unspecified" for any other text.
 func sanitizeWord(s string) string {
-	if reasonWord.MatchString(s) {
+	if text.Consists(s, 1, 64, text.Letters+text.Digits+"_") && strings.Contains(text.Letters, s[:1]) {
 		return s
 	}
 	return "unspecified"

@@ -7,10 +7,10 @@ import (
 	"cmp"
 	"context"
 	"net/url"
-	"regexp"
 	"strconv"
 	"strings"
 
+	"github.com/herald-social/herald/internal/text"
 	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/platforms/internal/listing"
 	"github.com/herald-social/herald/platforms/internal/permalink"
@@ -48,8 +48,8 @@ func (p *Platform) RecentPosts(ctx context.Context, account platforms.Account, w
 	return listing.Newest(posts, which), nil
 }
 
-// elevenForm matches video ids in addresses.
-var elevenForm = regexp.MustCompile(`^[A-Za-z0-9_-]{11}$`)
+// idLength is the length of the video ids in addresses.
+const idLength = 11
 
 // ParsePost parses an id, or a video's address: the address of its page or of a Short, or the one from the share
 // button.
@@ -65,7 +65,7 @@ func (p *Platform) ParsePost(_ platforms.Account, entered string) (name platform
 			name.ID = cmp.Or(at.Query.Get("v"), at.After("shorts", "live", "embed", "video"))
 		}
 	}
-	if !elevenForm.MatchString(name.ID) {
+	if !text.Consists(name.ID, idLength, idLength, idCharacters) {
 		return name, false
 	}
 	if isAddress {

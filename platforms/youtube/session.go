@@ -16,6 +16,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/herald-social/herald/internal/text"
 	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/platforms/internal/client"
@@ -267,7 +268,8 @@ func stored(h http.Header, s session, size int64) (int64, bool) {
 	return end, end > 0
 }
 
-// validID reports whether a string can be a video's id and part of a URL.
-func validID(id string) bool { return idPattern.MatchString(id) }
+// idCharacters are the characters of a video's id.
+const idCharacters = text.Letters + text.Digits + "_-"
 
-var idPattern = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+// validID reports whether a string can be a video's id and part of a URL.
+func validID(id string) bool { return text.Consists(id, 1, 64, idCharacters) }

@@ -7,7 +7,6 @@ import (
 	"context"
 	"maps"
 	"net/url"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -111,12 +110,8 @@ func SameCaption(sent string, listed jsondoc.Text) bool {
 
 // ValidID reports whether a string can be a graph's id and a path segment: digits, and the "_" between the ids of a
 // Page and its post.
-func ValidID(id string) bool { return idForm.MatchString(id) }
-
-var idForm = regexp.MustCompile(`^[0-9_]{1,64}$`)
+func ValidID(id string) bool { return text.Consists(id, 1, 64, text.Digits+"_") }
 
 // IsObjectID reports whether user input may be the id of an Instagram or Threads post: a number with too many digits to
 // be typed by chance.
-func IsObjectID(id string) bool { return objectIDForm.MatchString(id) }
-
-var objectIDForm = regexp.MustCompile(`^[0-9]{10,20}$`)
+func IsObjectID(id string) bool { return text.Consists(id, 10, 20, text.Digits) }
