@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 )
@@ -16,12 +17,18 @@ import (
 // consists of the letters of Unicode's hashtag identifiers (UAX #31, section 6) and emoji, and its sign must not follow
 // a word; names are ASCII. Where parsers disagree, the lower count is used: Instagram itself reports an excess before
 // anything is visible, and a caption that it would accept must not be refused here because of a doubtful count.
+//
+// Unicode's classes are large, so processes that count no caption do without them.
 var (
 	// addresses matches web addresses, where # starts a fragment and @ is part of a path.
-	addresses = regexp.MustCompile(`(?i)(^|[^\p{L}\p{N}_@#＃.-])(?:(?:https?://|www\.)[^\s\p{Z}]+|(?:[\p{L}\p{N}-]+\.)+\p{L}{2,}/[^\s\p{Z}]*)`)
+	addresses = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?i)(^|[^\p{L}\p{N}_@#＃.-])(?:(?:https?://|www\.)[^\s\p{Z}]+|(?:[\p{L}\p{N}-]+\.)+\p{L}{2,}/[^\s\p{Z}]*)`)
+	})
 	// hashtags matches hashtags with an ASCII or full-width sign. A sign followed by a variation selector or U+20E3 is
 	// a keycap.
-	hashtags = regexp.MustCompile(`[#＃][\p{L}\p{N}_` + pictographs + `][\p{L}\p{M}\p{N}_\x{200D}` + pictographs + `]*`)
+	hashtags = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`[#＃][\p{L}\p{N}_` + pictographs + `][\p{L}\p{M}\p{N}_\x{200D}` + pictographs + `]*`)
+	})
 	// mentions matches account names, which consist of letters, digits, underscores and dots, and do not start with a
 	// dot.
 	mentions = regexp.MustCompile(`@[A-Za-z0-9_][A-Za-z0-9_.]*`)
@@ -45,9 +52,9 @@ func captionProblem(text string) string {
 // countHashtags counts a caption's hashtags, which may follow each other without a space. It ignores a sign within a
 // word, and the sign in an escaped character such as &#39;.
 func countHashtags(text string) int {
-	text = addresses.ReplaceAllString(text, "$1 ")
+	text = addresses().ReplaceAllString(text, "$1 ")
 	n, end := 0, -1
-	for _, at := range hashtags.FindAllStringIndex(text, -1) {
+	for _, at := range hashtags().FindAllStringIndex(text, -1) {
 		before, _ := utf8.DecodeLastRuneInString(text[:at[0]])
 		escaped := before == '&' && strings.HasPrefix(text[at[1]:], ";")
 		if at[0] == end || !inWord(before) && !escaped {
@@ -61,7 +68,7 @@ func countHashtags(text string) int {
 // countMentions counts a caption's mentions. An email address is not a mention. A doubled @ and the full-width form do
 // not start one.
 func countMentions(text string) int {
-	text = addresses.ReplaceAllString(text, "$1 ")
+	text = addresses().ReplaceAllString(text, "$1 ")
 	n := 0
 	for _, at := range mentions.FindAllStringIndex(text, -1) {
 		before, _ := utf8.DecodeLastRuneInString(text[:at[0]])

@@ -17,7 +17,7 @@ func emojiLength(text string, width int) int {
 		_, next := utf8.DecodeRuneInString(text[width:])
 		width += next
 		var known bool
-		if known, more = emoji.find(text[:width]); known {
+		if known, more = emoji().find(text[:width]); known {
 			length = width
 		}
 		more = more && width < len(text)

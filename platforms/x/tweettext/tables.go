@@ -7,6 +7,7 @@ import (
 	_ "embed"
 	"sort"
 	"strings"
+	"sync"
 )
 
 // Both tables are written by gen, sorted by bytes, with spaces between the entries. Names added to the root zone later,
@@ -40,7 +41,9 @@ var (
 	//go:embed emoji.txt
 	emojiNames string
 
-	tlds, emoji = table(strings.Fields(tldNames)), table(strings.Fields(emojiNames))
+	// Processes that count no text do without the tables.
+	tlds  = sync.OnceValue(func() table { return strings.Fields(tldNames) })
+	emoji = sync.OnceValue(func() table { return strings.Fields(emojiNames) })
 )
 
 type table []string

@@ -33,7 +33,7 @@ func tldEnd(text string, at int) int {
 		if !tldBoundary(text, next) {
 			continue
 		}
-		known, more := tlds.find(string(name))
+		known, more := tlds().find(string(name))
 		if known {
 			end = next
 		}
