@@ -49,8 +49,7 @@ func Connect(kubeconfig, userAgent string) (*API, error) {
 		return nil, fmt.Errorf("cannot determine the namespace of this process: %w", err)
 	}
 	config.UserAgent = userAgent
-	// As in Kubernetes' own controllers: with compression, both ends compress every event of every watch, and each watch
-	// holds a decompressor.
+	// With compression, each watch holds a decompressor of 40 KiB, and the API server compresses each of its events.
 	config.DisableCompression = true
 	return &API{Config: config, Namespace: namespace}, nil
 }
