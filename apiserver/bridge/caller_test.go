@@ -55,6 +55,23 @@ func TestAuthenticate(t *testing.T) {
 	}
 }
 
+func TestAgentName(t *testing.T) {
+	t.Parallel()
+	longest := strings.Repeat("a", 80)
+	for reason, tc := range map[string]struct{ name, want string }{
+		"an ordinary name":                      {"Claude Code", "Claude Code"},
+		"white space is one blank, within only": {" \tClaude \n Code ", "Claude Code"},
+		"characters that cannot be seen":        {"Cl\u200ba\ufe0fude\x00\xff", "Claude"},
+		"the longest name":                      {longest, longest},
+		"a longer name":                         {longest + "a", longest + "…"},
+		"a blank where it is cut":               {longest[1:] + " bc", longest[1:] + "…"},
+	} {
+		if got := bridge.AgentName(tc.name); got != tc.want {
+			t.Errorf("%s: got %q, want %q", reason, got, tc.want)
+		}
+	}
+}
+
 func TestRequireSubscription(t *testing.T) {
 	t.Parallel()
 	week := 7 * 24 * time.Hour

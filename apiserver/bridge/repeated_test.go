@@ -4,7 +4,13 @@
 package bridge
 
 import (
+	"context"
 	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 )
@@ -59,5 +65,136 @@ func TestContentBy(t *testing.T) {
 	}
 	if contentBy("team-other", author, &base) == want || contentBy(namespace, "bob", &base) == want {
 		t.Error("another team's or another person's post is the same")
+	}
+}
+
+// TestObserved checks which posts count as recently published by a person.
+func TestObserved(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 12, 1, 9, 0, 0, 0, time.UTC)
+	old := func(p *v1alpha1.Post) { p.CreationTimestamp.Time = now.Add(-time.Hour) }
+	for reason, tc := range map[string]struct {
+		change func(*v1alpha1.Post)
+		want   int
+	}{
+		"ten minutes ago":  {func(*v1alpha1.Post) {}, 1},
+		"longer ago":       {old, 0},
+		"a program's post": {func(p *v1alpha1.Post) { p.Labels = nil }, 0},
+		"a draft":          {func(p *v1alpha1.Post) { p.Spec.Draft = true }, 0},
+		"a cancelled post": {func(p *v1alpha1.Post) { p.Spec.Cancelled = true }, 0},
+		"an old draft that is sent now": {func(p *v1alpha1.Post) {
+			old(p)
+			p.Status.Targets[0].Attempt = &v1alpha1.Attempt{StartedAt: v1alpha1.NewTime(now)}
+		}, 1},
+		"an old draft that is published now": {func(p *v1alpha1.Post) { old(p); p.Status.Targets[0].PostedAt = v1alpha1.NewTimePtr(now) }, 1},
+	} {
+		post := &v1alpha1.Post{
+			ObjectMeta: metav1.ObjectMeta{
+				Name: "p1", CreationTimestamp: metav1.NewTime(now.Add(-repeatedFor)),
+				Labels: map[string]string{v1alpha1.OriginLabel: v1alpha1.OriginWeb}, Annotations: map[string]string{v1alpha1.AuthorAnnotation: "ada"},
+			},
+			Status: v1alpha1.PostStatus{Targets: make([]v1alpha1.TargetStatus, 1)},
+		}
+		tc.change(post)
+		r := newRecent()
+		if r.observe(post, now); len(r.posts) != tc.want {
+			t.Errorf("%s: %d are remembered, want %d", reason, len(r.posts), tc.want)
+		}
+	}
+}
+
+// TestRecent follows the posts that are remembered.
+func TestRecent(t *testing.T) {
+	t.Parallel()
+	r, begin := newRecent(), time.Date(2026, 12, 1, 9, 0, 0, 0, time.UTC)
+	one, other := sameContent{1}, sameContent{2}
+	add := func(content sameContent, name string, minute, now int) {
+		r.add(content, recentPost{name, begin.Add(time.Duration(minute) * time.Minute)}, begin.Add(time.Duration(now)*time.Minute))
+	}
+	add(other, "o", 0, 0)
+	add(one, "a", 1, 1)
+	add(one, "b", 3, 3)
+	add(one, "a", 4, 4) // published again
+	add(one, "a", 2, 4) // a late report
+	names := func(posts []recentPost) (names []string) {
+		for _, p := range posts {
+			names = append(names, p.name)
+		}
+		return names
+	}
+	if diff := cmp.Diff([]string{"a", "b"}, names(r.find(one, begin.Add(5*time.Minute)))); diff != "" || !r.posts[one][0].at.Equal(begin.Add(4*time.Minute)) {
+		t.Errorf("the latest comes first: %s, %+v", diff, r.posts[one])
+	}
+	if add(other, "p", 10, 10); !r.pruned.Equal(begin) {
+		t.Errorf("pruned at %s: expired posts are removed every ten minutes at most", r.pruned)
+	}
+	add(sameContent{3}, "c", 14, 14)
+	if diff := cmp.Diff(map[sameContent][]string{one: {"a"}, other: {"p"}, {3}: {"c"}}, map[sameContent][]string{
+		one: names(r.posts[one]), other: names(r.posts[other]), {3}: names(r.posts[sameContent{3}]),
+	}); diff != "" {
+		t.Errorf("expired posts are removed: %s", diff)
+	}
+	if add(one, "d", 25, 25); len(r.posts) != 1 {
+		t.Errorf("content without posts is removed: %v", r.posts)
+	}
+}
+
+// TestAcquire checks that requests with the same content wait for each other.
+func TestAcquire(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r, acquired := newRecent(), false
+		end, err := r.acquire(t.Context(), sameContent{1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		gone, cancel := context.WithCancel(t.Context())
+		cancel()
+		if _, err := r.acquire(gone, sameContent{1}); err == nil {
+			t.Error("a client that has left still waits")
+		}
+		go func() {
+			next, err := r.acquire(t.Context(), sameContent{1})
+			if acquired = err == nil; acquired {
+				next()
+			}
+		}()
+		synctest.Wait()
+		if acquired {
+			t.Error("two requests create the same post at once")
+		}
+		end()
+		synctest.Wait()
+		if !acquired || len(r.underway) > 0 {
+			t.Errorf("the next request follows: %t, under way are %v", acquired, r.underway)
+		}
+	})
+}
+
+func TestIsNowhere(t *testing.T) {
+	t.Parallel()
+	of := func(states ...v1alpha1.TargetState) *v1alpha1.Post {
+		p := &v1alpha1.Post{Spec: v1alpha1.PostSpec{Targets: make([]v1alpha1.PostTarget, len(states))}}
+		for i, state := range states {
+			p.Status.Targets = append(p.Status.Targets, v1alpha1.TargetStatus{Index: int32(i), State: state})
+		}
+		return p
+	}
+	draft, cancelled, inPart := of(v1alpha1.TargetPending), of(v1alpha1.TargetPending), of(v1alpha1.TargetFailed)
+	draft.Spec.Draft, cancelled.Spec.Cancelled, inPart.Status.Targets[0].ExternalID = true, true, "1"
+	for reason, tc := range map[string]struct {
+		post *v1alpha1.Post
+		want bool
+	}{
+		"a draft is not published":           {draft, true},
+		"a cancelled post is not either":     {cancelled, true},
+		"it may be published at any moment":  {of(v1alpha1.TargetPending), false},
+		"each target has failed":             {of(v1alpha1.TargetFailed, v1alpha1.TargetFailed), true},
+		"one target is published":            {of(v1alpha1.TargetFailed, v1alpha1.TargetPosted), false},
+		"the first card of a tree is online": {inPart, false},
+	} {
+		if got := isNowhere(tc.post); got != tc.want {
+			t.Errorf("%s: nowhere %t, want %t", reason, got, tc.want)
+		}
 	}
 }

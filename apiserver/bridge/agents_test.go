@@ -1,0 +1,85 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bridge
+
+import (
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+)
+
+func TestRequiresReview(t *testing.T) {
+	t.Parallel()
+	reviewed := &v1alpha1.Team{Spec: v1alpha1.TeamSpec{Agents: v1alpha1.Agents{Publishing: v1alpha1.AgentsDraft}}}
+	for _, tc := range []struct {
+		reason string
+		caller Caller
+		team   *v1alpha1.Team
+		want   bool
+	}{
+		{"a person publishes", Caller{Author: "ada"}, reviewed, false},
+		{"the team reviews its agents", Caller{Agent: "Claude"}, reviewed, true},
+		{"the team does not", Caller{Agent: "Claude"}, &v1alpha1.Team{}, false},
+		{"another check rejects a namespace without a team", Caller{Agent: "Claude"}, nil, false},
+		{"the scope allows drafts only", Caller{Agent: "Claude", Scopes: []Scope{ScopeDraft}}, &v1alpha1.Team{}, true},
+		{"the scope allows publishing", Caller{Agent: "Claude", Scopes: []Scope{ScopePublish}}, &v1alpha1.Team{}, false},
+	} {
+		s := &Service{Config: Config{Owner: func(string) *v1alpha1.Team { return tc.team }}}
+		if got := s.requiresReview(tc.caller); got != tc.want {
+			t.Errorf("%s: review %t, want %t", tc.reason, got, tc.want)
+		}
+	}
+}
+
+func TestConvertToDraft(t *testing.T) {
+	t.Parallel()
+	at := v1alpha1.NewTimePtr(time.Date(2026, 12, 1, 9, 0, 0, 0, time.UTC))
+	for _, tc := range []struct {
+		reason string
+		spec   v1alpha1.PostSpec
+		wanted string
+	}{
+		{"a draft stays as it is", v1alpha1.PostSpec{Draft: true}, ""},
+		{"a person decides when it is published", v1alpha1.PostSpec{ScheduledAt: at}, at.String()},
+		{"it was to be published at once", v1alpha1.PostSpec{}, v1alpha1.WantedNow},
+	} {
+		post := &v1alpha1.Post{Spec: tc.spec}
+		before := convertToDraft(post)
+		if !post.Spec.Draft || post.Spec.ScheduledAt != nil || post.Annotations[v1alpha1.WantedAtAnnotation] != tc.wanted {
+			t.Errorf("%s: %+v, %v", tc.reason, post.Spec, post.Annotations)
+		}
+		if (before == nil) != tc.spec.Draft || before != nil && !v1alpha1.SemanticEqual(before.Spec, tc.spec) {
+			t.Errorf("%s: the original is %+v", tc.reason, before)
+		}
+	}
+}
+
+// TestReadable checks which problems are dropped because a part of the request could not be parsed.
+func TestReadable(t *testing.T) {
+	t.Parallel()
+	target := field.NewPath("spec", "targets").Index(1)
+	for _, tc := range []struct {
+		reason string
+		unread []string
+		err    *field.Error
+		left   int
+	}{
+		{"everything was parsed", nil, field.Invalid(target, "", "bad"), 1},
+		{"the part itself", []string{"other: x", "targets[1]: x"}, field.Invalid(target, "", "bad"), 0},
+		{"a field of it", []string{"targets[1]: x"}, field.Invalid(target.Child("caption"), "", "bad"), 0},
+		{"an element of it", []string{"targets: x"}, field.Invalid(target, "", "bad"), 0},
+		{"another field that begins alike", []string{"targets[1].cap: x"}, field.Invalid(target.Child("caption"), "", "bad"), 1},
+		{"what lacks the part", []string{"targets[1].caption: x"}, field.Required(target, ""), 0},
+		{"what has a fault besides", []string{"targets[1].caption: x"}, field.Invalid(target, "", "bad"), 1},
+		{"another part that is missing", []string{"targets[1].caption: x"}, field.Required(field.NewPath("spec", "image"), ""), 1},
+	} {
+		j := &postValidation{unread: tc.unread}
+		if left := j.readable(field.ErrorList{tc.err}); len(left) != tc.left {
+			t.Errorf("%s: left is %v, want %d", tc.reason, left, tc.left)
+		}
+	}
+}
