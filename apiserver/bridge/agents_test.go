@@ -4,6 +4,7 @@
 package bridge
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -32,6 +33,41 @@ func TestRequiresReview(t *testing.T) {
 		if got := s.requiresReview(tc.caller); got != tc.want {
 			t.Errorf("%s: review %t, want %t", tc.reason, got, tc.want)
 		}
+	}
+}
+
+// TestTeamSettings checks what a team's settings mean for its posts.
+func TestTeamSettings(t *testing.T) {
+	t.Parallel()
+	since := time.Date(2026, 12, 1, 9, 0, 0, 0, time.UTC)
+	suspended := &v1alpha1.Team{Spec: v1alpha1.TeamSpec{Suspend: true}, Status: v1alpha1.TeamStatus{Suspensions: []v1alpha1.Suspension{{From: v1alpha1.NewTime(since)}}}}
+	for _, tc := range []struct {
+		reason              string
+		team                *v1alpha1.Team
+		converts, suspended bool
+		since               time.Time
+	}{
+		{"a namespace without a team has no settings", nil, false, false, time.Time{}},
+		{"videos are converted on request", &v1alpha1.Team{Spec: v1alpha1.TeamSpec{Media: v1alpha1.TeamMedia{Convert: true}}}, true, false, time.Time{}},
+		{"the page shows since when nothing is published", suspended, false, true, since},
+	} {
+		s := &Service{Config: Config{Owner: func(string) *v1alpha1.Team { return tc.team }}}
+		at, is := s.Suspended(Caller{})
+		if converts := s.converts("acme"); converts != tc.converts || is != tc.suspended || !at.Equal(tc.since) {
+			t.Errorf("%s: converts %t, suspended %t since %s", tc.reason, converts, is, at)
+		}
+	}
+}
+
+// TestManyProblems checks how many problems a response has.
+func TestManyProblems(t *testing.T) {
+	t.Parallel()
+	errs := make(field.ErrorList, maxFieldProblems+1)
+	for i := range errs {
+		errs[i] = field.Invalid(field.NewPath("spec"), "", "bad")
+	}
+	if got := invalid(errs); !strings.HasSuffix(got.Message, "; and 81 more") || len(got.Problems) != maxFieldProblems {
+		t.Errorf("%d problems: %s", len(got.Problems), got.Message)
 	}
 }
 

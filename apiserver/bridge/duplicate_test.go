@@ -12,7 +12,8 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// TestDuplicateOfAPart verifies which of a post's accounts its copy excludes by default.
+// TestDuplicateOfAPart verifies which of a post's accounts its copy excludes by default, and which targets can be sent
+// again.
 func TestDuplicateOfAPart(t *testing.T) {
 	t.Parallel()
 	const posted, unknown, going, part = "already posted there", "it is not known whether it was posted there", "still being published there", "a part of it is already posted there"
@@ -38,12 +39,26 @@ func TestDuplicateOfAPart(t *testing.T) {
 		}
 		s := withFiles(&files{})
 		s.Posts = &posts{stored: map[string]*v1alpha1.Post{"p1": post}}
+		s.Connections = &connections{memory: map[string]*v1alpha1.Connection{"a": onX("a"), "b": onX("b")}}
 		got, err := s.DuplicatePost(t.Context(), person, "p1")
 		if err != nil {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(tc.want, got.Already); diff != "" {
 			t.Errorf("%s: -want +got: %s\n%s", name, tc.reason, diff)
+		}
+		for i := -1; i <= len(tc.targets); i++ {
+			d, _, err := s.ResendPost(t.Context(), person, "p1", i)
+			want := "VALIDATION_ERROR"
+			if i >= 0 && i < len(tc.targets) {
+				want = "CONFLICT"
+				if of := tc.targets[i]; of.State == v1alpha1.TargetFailed && of.ExternalID == "" {
+					want = ""
+				}
+			}
+			if code(err) != want || err == nil && (len(d.Spec.Targets) != 1 || d.Spec.Targets[0].ConnectionRef != post.Spec.Targets[i].ConnectionRef || len(d.Omitted) > 0) {
+				t.Errorf("%s: target %d is sent again: %v, want %q; %+v", name, i, err, want, d)
+			}
 		}
 	}
 }

@@ -163,10 +163,9 @@ func JoinProblems(problems []string) string { return JoinFirst(problems, 0) }
 
 // JoinFirst joins the first problems into one message. more is the number of problems that are not in the list.
 func JoinFirst(problems []string, more int) string {
-	if beyond := len(problems) - maxProblems; beyond > 0 {
-		problems, more = problems[:maxProblems], more+beyond
-	}
-	message := strings.Join(problems, "; ")
+	shown := problems[:min(len(problems), maxProblems)]
+	more += len(problems) - len(shown)
+	message := strings.Join(shown, "; ")
 	if more > 0 {
 		return fmt.Sprintf("%s; and %d more", message, more)
 	}
