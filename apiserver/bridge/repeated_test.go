@@ -113,23 +113,23 @@ func TestRecent(t *testing.T) {
 	}
 	add(other, "o", 0, 0)
 	add(one, "a", 1, 1)
-	add(one, "b", 3, 3)
-	add(one, "a", 4, 4) // published again
+	add(one, "a", 3, 3) // published again
 	add(one, "a", 2, 4) // a late report
+	add(one, "b", 5, 5)
 	names := func(posts []recentPost) (names []string) {
 		for _, p := range posts {
 			names = append(names, p.name)
 		}
 		return names
 	}
-	if diff := cmp.Diff([]string{"a", "b"}, names(r.find(one, begin.Add(5*time.Minute)))); diff != "" || !r.posts[one][0].at.Equal(begin.Add(4*time.Minute)) {
+	if diff := cmp.Diff([]string{"b", "a"}, names(r.find(one, begin.Add(5*time.Minute)))); diff != "" || !r.posts[one][0].at.Equal(begin.Add(3*time.Minute)) {
 		t.Errorf("the latest comes first: %s, %+v", diff, r.posts[one])
 	}
 	if add(other, "p", 10, 10); !r.pruned.Equal(begin) {
 		t.Errorf("pruned at %s: expired posts are removed every ten minutes at most", r.pruned)
 	}
 	add(sameContent{3}, "c", 14, 14)
-	if diff := cmp.Diff(map[sameContent][]string{one: {"a"}, other: {"p"}, {3}: {"c"}}, map[sameContent][]string{
+	if diff := cmp.Diff(map[sameContent][]string{one: {"b"}, other: {"p"}, {3}: {"c"}}, map[sameContent][]string{
 		one: names(r.posts[one]), other: names(r.posts[other]), {3}: names(r.posts[sameContent{3}]),
 	}); diff != "" {
 		t.Errorf("expired posts are removed: %s", diff)
