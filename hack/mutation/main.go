@@ -32,7 +32,9 @@ const (
 // alsoTested are packages whose tests cover another package too. They run if the tests of that package do not detect a
 // mutant.
 var alsoTested = map[string][]string{
-	"posting": {"posting/rules", "posting/attempt", "posting/delivery"},
+	"posting":          {"posting/rules", "posting/attempt", "posting/delivery"},
+	"posting/record":   {"posting/delivery"},
+	"apiserver/bridge": {"apiserver/rest", "apiserver/web", "apiserver/mcp"},
 }
 
 // notRun are tests that read the source, which does not change, so they detect nothing.
