@@ -96,9 +96,8 @@ type Blocked struct {
 // TargetStatus is a target's record: its facts, and phase, reason and message, which are derived from them.
 //
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.externalID) || has(self.externalID)",message="externalID never changes once set"
-// +kubebuilder:validation:XValidation:rule="has(self.attempt) || !has(oldSelf.attempt)",message="the record of an attempt is never removed"
-// +kubebuilder:validation:XValidation:rule="(has(self.cards) ? size(self.cards) : 0) == self.?attempt.?card.orValue(0) || !has(self.attempt) || has(self.attempt.outcome)",message="an open attempt is for the first card that is not recorded"
-// +kubebuilder:validation:XValidation:rule="!has(oldSelf.cards) || (has(self.cards) ? size(self.cards) : 0) >= size(oldSelf.cards)",message="the record of a card is never removed"
+// +kubebuilder:validation:XValidation:optionalOldSelf=true,rule="[self.?attempt].all(a, a.hasValue() ? a.?outcome.hasValue() || a.?card.orValue(0) == size(self.?cards.orValue([])) : !oldSelf.?attempt.hasValue())",message="an open attempt is for the first card that is not recorded",messageExpression="has(self.attempt) ? 'an open attempt is for the first card that is not recorded' : 'the record of an attempt is never removed'"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.cards) || size(self.?cards.orValue([])) >= size(oldSelf.cards)",message="the record of a card is never removed"
 type TargetStatus struct {
 	// index of the target in spec.targets.
 	// +required
@@ -306,7 +305,7 @@ type PostStatus struct {
 	// +listType=map
 	// +listMapKey=type
 	// +kubebuilder:validation:MaxItems=16
-	// +kubebuilder:validation:XValidation:rule="self.all(c, c.lastTransitionTime >= timestamp('1970-01-01T00:00:00Z') && c.lastTransitionTime < timestamp('2999-01-01T00:00:00Z'))",message="lastTransitionTime must lie between the years 1970 and 2998"
+	// +kubebuilder:validation:XValidation:rule="self.all(c, [c.lastTransitionTime].all(t, t >= timestamp('1970-01-01T00:00:00Z') && t < timestamp('2999-01-01T00:00:00Z')))",message="lastTransitionTime must lie between the years 1970 and 2998"
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
 	// observedGeneration is the generation that this status is based on; -1 until Herald has processed the object.

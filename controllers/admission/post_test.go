@@ -174,7 +174,7 @@ var _ = Describe("applying a post", func() {
 		Entry("an unknown category", "spec.category", "Unsupported value", func(s *v1alpha1.PostSpec) { s.Category = "story" }),
 		Entry("no targets", "spec.targets", "at least 1", func(s *v1alpha1.PostSpec) { s.Targets = []v1alpha1.PostTarget{} }),
 		Entry("a draft with a time", "spec", "draft", edit(draft), func(s *v1alpha1.PostSpec) { s.ScheduledAt = v1alpha1.NewTimePtr(time.Now().Add(time.Hour)) }),
-		Entry("no caption", "spec", "every target needs a caption", saying("")),
+		Entry("no caption", "spec.targets", "every target needs a caption", saying("")),
 		Entry("a NUL in a caption, also in a draft", "spec.targets[0].caption", "must not contain the NUL character", saying("a\x00"), edit(draft)),
 		Entry("281 weighted characters on X", "spec.targets[0].caption", "281 weighted characters are too many for x", saying(strings.Repeat("a", 281))),
 		Entry("141 CJK characters on X", "spec.targets[0].caption", "282 weighted characters", saying(strings.Repeat("写", 141))),

@@ -156,13 +156,13 @@ func attemptRefused(o, n *v1alpha1.Attempt) string {
 	switch {
 	case n.Number < o.Number:
 		return "the attempt number never decreases"
-	case n.Number > o.Number && n.Card == o.Card && (o.Outcome == "" || o.Outcome == v1alpha1.OutcomePosted),
-		n.Number > o.Number && n.Card != o.Card && n.Card != o.Card+1:
-		return "a new attempt needs the previous one closed, and not posted, or else is for the next card"
-	case n.Number > o.Number:
-		return ""
-	case n.ID != o.ID:
+	case n.ID != o.ID && n.Number == o.Number:
 		return "an attempt keeps its id"
+	case n.ID != o.ID && n.Card == o.Card && (o.Outcome == "" || o.Outcome == v1alpha1.OutcomePosted),
+		n.ID != o.ID && n.Card != o.Card && n.Card != o.Card+1:
+		return "a new attempt needs the previous one closed, and not posted, or else is for the next card"
+	case n.ID != o.ID:
+		return ""
 	case n.Card != o.Card:
 		return "an attempt keeps its card"
 	case o.Outcome != "" && n.Outcome != o.Outcome && (o.Outcome != v1alpha1.OutcomeUnknown || n.Outcome == "" && (n.OperationID == "" || o.OperationID != "")):

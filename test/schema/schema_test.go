@@ -132,6 +132,10 @@ var _ = DescribeTable("a Post spec update", changes,
 	Entry("a cancel taken back", edit(func(s *v1alpha1.PostSpec) { s.Cancelled = true }), edit(func(s *v1alpha1.PostSpec) { s.Cancelled = false }), "status.cancelledAt"),
 	Entry("a cancel taken back that is recorded: a tool applies its file", withdrawn, edit(func(s *v1alpha1.PostSpec) { s.Cancelled = false }), ""),
 	Entry("other words for a post that is cancelled for good", withdrawn, edit(func(s *v1alpha1.PostSpec) { s.Targets[0].Caption = "other" }), ""),
+	Entry("other words for a post whose cancellation came too late", func(p *v1alpha1.Post) {
+		withdrawn(p)
+		p.Status.Phase = v1alpha1.PhasePosted
+	}, edit(func(s *v1alpha1.PostSpec) { s.Targets[0].Caption = "other" }), "the post is finished"),
 	Entry("made a draft when it is cancelled for good", withdrawn, edit(func(s *v1alpha1.PostSpec) { s.ScheduledAt, s.Draft, s.Cancelled = nil, true, false }), ""),
 	Entry("another category for a post that is cancelled for good", withdrawn, edit(func(s *v1alpha1.PostSpec) { s.Category = v1alpha1.CategoryImage }), "category cannot be changed"),
 	Entry("made a draft", edit(func(*v1alpha1.PostSpec) {}), edit(func(s *v1alpha1.PostSpec) { s.ScheduledAt, s.Draft = nil, true }), "cannot become one"),
@@ -292,6 +296,11 @@ var _ = DescribeTable("a Post status update", statusOf(asText),
 	}, outcome(""), "keeps its outcome"),
 	Entry("declared not sent, made open again with a name", closed(v1alpha1.OutcomeNotSent, v1alpha1.TargetFailed, ""), reopened("op1"), "keeps its outcome"),
 	Entry("open, another attempt", claimed, next, "needs the previous one closed"),
+	Entry("refused, another attempt under the same id: an id is never used again", closed(v1alpha1.OutcomeRefused, v1alpha1.TargetPending, ""), func(p *v1alpha1.Post) {
+		id := p.Status.Targets[0].Attempt.ID
+		next(p)
+		p.Status.Targets[0].Attempt.ID = id
+	}, "keeps its outcome"),
 	Entry("posted, another attempt", closed(v1alpha1.OutcomePosted, v1alpha1.TargetPosted, "7"), next, "needs the previous one closed"),
 	Entry("refused, made open again", closed(v1alpha1.OutcomeRefused, v1alpha1.TargetPending, ""), outcome(""), "keeps its outcome"),
 	Entry("posted, made refused", closed(v1alpha1.OutcomePosted, v1alpha1.TargetPosted, "7"), outcome(v1alpha1.OutcomeRefused), "keeps its outcome"),

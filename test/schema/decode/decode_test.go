@@ -222,12 +222,11 @@ func FuzzTime(f *testing.F) {
 }
 
 // Limits on what the rules allocate in the API server, in KiB, for the two writes that deliver a post to two accounts.
-// Allocation is most of their CPU time and, unlike that time, nearly the same on every machine. They now allocate 426
-// and 570: the rule about cancelled posts and drafts is at the root, where it can read the status. At 497 and 1,051,
-// they were a quarter of the API server's whole cost of a status write.
+// Allocation is most of their CPU time and, unlike that time, nearly the same on every machine. They allocate 309
+// and 402. At 426 and 570, they were a quarter of the API server's whole cost of a status write.
 const (
-	mostOfClaim  = 440
-	mostOfRecord = 590
+	mostOfClaim  = 320
+	mostOfRecord = 415
 )
 
 // claimedPost returns a text post to two accounts with claimed attempts.
