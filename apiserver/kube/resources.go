@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -69,9 +70,21 @@ func (p Posts) Create(ctx context.Context, post *v1alpha1.Post) (*v1alpha1.Post,
 }
 
 // Update writes the difference between two states of a post, with optimistic concurrency: a concurrent write makes it
-// fail with a conflict.
+// fail with a conflict. Unless a tool has applied the post, or the write cancels it, Kubernetes stops tracking who owns
+// its fields, which makes the later status writes cheaper (docs/sizes.md).
 func (p Posts) Update(ctx context.Context, before, after *v1alpha1.Post) (*v1alpha1.Post, error) {
+	if len(before.ManagedFields) > 0 && !after.Spec.Cancelled && !isApplied(before) {
+		after = after.DeepCopy()
+		after.ManagedFields = []metav1.ManagedFieldsEntry{{}} // resets the list
+	}
 	return p.update(ctx, before, after)
+}
+
+// isApplied reports whether a client other than Herald has created the post, or has applied it since.
+func isApplied(post *v1alpha1.Post) bool {
+	return post.Labels[v1alpha1.OriginLabel] == "" || slices.ContainsFunc(post.ManagedFields, func(entry metav1.ManagedFieldsEntry) bool {
+		return entry.Operation == metav1.ManagedFieldsOperationApply
+	})
 }
 
 // Media reads and writes Media resources. They are not watched: few requests refer to one, and those need its latest
