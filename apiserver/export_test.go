@@ -5,6 +5,7 @@ package apiserver
 
 import (
 	"context"
+	"net/http"
 
 	"github.com/herald-social/herald/apiserver/bridge"
 )
@@ -13,3 +14,6 @@ import (
 func (s *Server) CallerOf(ctx context.Context, token string) (bridge.Caller, error) {
 	return s.web.agents.server().Caller(ctx, token)
 }
+
+// Handler returns the handler of all requests, with authentication, limits and metrics.
+func (s *Server) Handler() http.Handler { return s.api.Handler }
