@@ -305,6 +305,10 @@ var _ = DescribeTable("a Post status update", statusOf(asText),
 	Entry("refused, made open again", closed(v1alpha1.OutcomeRefused, v1alpha1.TargetPending, ""), outcome(""), "keeps its outcome"),
 	Entry("posted, made refused", closed(v1alpha1.OutcomePosted, v1alpha1.TargetPosted, "7"), outcome(v1alpha1.OutcomeRefused), "keeps its outcome"),
 	Entry("another id for the same number", claimed, func(p *v1alpha1.Post) { p.Status.Targets[0].Attempt.ID = "other" }, "keeps its id"),
+	Entry("refused, another id for the same number: numbers count the calls", closed(v1alpha1.OutcomeRefused, v1alpha1.TargetPending, ""), func(p *v1alpha1.Post) {
+		next(p)
+		p.Status.Targets[0].Attempt.Number = 1
+	}, "keeps its id"),
 	Entry("another checkpoint for the same attempt", prepared("c1"), checkpoint("c2"), "keeps its checkpoint"),
 	Entry("a checkpoint that comes after the claim", claimed, checkpoint("c1"), "keeps its checkpoint"),
 	Entry("a checkpoint that goes", prepared("c1"), checkpoint(""), "keeps its checkpoint"),
