@@ -161,6 +161,8 @@ func (b *b4) serve(ctx context.Context, teams []stack.Team, posts int, l *listin
 	if l != nil {
 		l.Start = measure.Rounded(time.Since(begun).Seconds(), 2)
 		b.sayf("  B4: the apiserver serves %.1f s after its start", l.Start)
+		profiled := b.profile(ctx, fmt.Sprintf("B4-of-%d", len(teams)))
+		defer func() { err = errors.Join(err, profiled()) }()
 	}
 	for _, page := range pagesOf(posts) {
 		var requests []bare.Request

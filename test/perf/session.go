@@ -259,21 +259,28 @@ func (s *session) metrics(ctx context.Context) (io.Reader, error) {
 	return bytes.NewReader(page), err
 }
 
-// profile starts CPU profiles of Herald's processes if BENCH_PPROF is set. wait waits for them.
+// profile starts CPU profiles of Herald's processes and of kube-apiserver if BENCH_PPROF is set. wait waits for them.
 func (s *session) profile(ctx context.Context, id string) (wait func() error) {
 	if s.pprof == "" {
 		return func() error { return nil }
 	}
 	var group errgroup.Group
-	for _, p := range s.stack.Herald() {
+	fetch := func(name string, client *http.Client, url string) {
 		group.Go(func() error {
-			url := fmt.Sprintf("%s/profile?seconds=%d", s.stack.ProfileURL(p.Name), int(profileFor.Seconds()))
-			profile, err := get(ctx, http.DefaultClient, url)
+			profile, err := get(ctx, client, fmt.Sprintf("%s/profile?seconds=%d", url, int(profileFor.Seconds())))
 			if err != nil {
 				return err
 			}
-			return workspace.WriteFile(filepath.Join(s.pprof, id+"-"+p.Name+".pprof"), profile, 0o600)
+			return workspace.WriteFile(filepath.Join(s.pprof, id+"-"+name+".pprof"), profile, 0o600)
 		})
 	}
+	for _, p := range s.stack.Herald() {
+		fetch(p.Name, http.DefaultClient, s.stack.ProfileURL(p.Name))
+	}
+	client, err := rest.HTTPClientFor(s.stack.Config)
+	if err != nil {
+		return func() error { return errors.Join(err, group.Wait()) }
+	}
+	fetch("kube-apiserver", client, s.stack.Config.Host+"/debug/pprof")
 	return group.Wait
 }

@@ -57,7 +57,7 @@ func (s *settings) variables(ids *string) *flag.FlagSet {
 	v.IntVar(&s.b8Posts, "BENCH_B8_POSTS", 1_000_000, "B8: archived posts, of one team and then of 1,000 teams")
 	v.IntVar(&s.teams, "BENCH_TEAMS", 4, "teams that the accounts belong to")
 	v.IntVar(&s.connections, "BENCH_CONNECTIONS", 200, "connected accounts")
-	v.StringVar(&s.pprof, "BENCH_PPROF", "", "folder for CPU profiles of manager and apiserver; none if not set")
+	v.StringVar(&s.pprof, "BENCH_PPROF", "", "folder for CPU profiles of manager, apiserver and kube-apiserver; none if not set")
 	v.StringVar(&s.logs, "BENCH_LOGS", "", "folder for the logs of all processes; none if not set")
 	v.StringVar(&s.assets, "KUBEBUILDER_ASSETS", "bin", "folder with etcd and kube-apiserver")
 	return v
