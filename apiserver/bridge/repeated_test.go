@@ -97,7 +97,8 @@ func TestObserved(t *testing.T) {
 		}
 		tc.change(post)
 		r := newRecent()
-		if r.observe(post, now); len(r.posts) != tc.want {
+		r.observe(post, now)
+		if len(r.posts) != tc.want {
 			t.Errorf("%s: %d are remembered, want %d", reason, len(r.posts), tc.want)
 		}
 	}
@@ -125,7 +126,8 @@ func TestRecent(t *testing.T) {
 	if diff := cmp.Diff([]string{"b", "a"}, names(r.find(one, begin.Add(5*time.Minute)))); diff != "" || !r.posts[one][0].at.Equal(begin.Add(3*time.Minute)) {
 		t.Errorf("the latest comes first: %s, %+v", diff, r.posts[one])
 	}
-	if add(other, "p", 10, 10); !r.pruned.Equal(begin) {
+	add(other, "p", 10, 10)
+	if !r.pruned.Equal(begin) {
 		t.Errorf("pruned at %s: expired posts are removed every ten minutes at most", r.pruned)
 	}
 	add(sameContent{3}, "c", 14, 14)
@@ -134,7 +136,8 @@ func TestRecent(t *testing.T) {
 	}); diff != "" {
 		t.Errorf("expired posts are removed: %s", diff)
 	}
-	if add(one, "d", 25, 25); len(r.posts) != 1 {
+	add(one, "d", 25, 25)
+	if len(r.posts) != 1 {
 		t.Errorf("content without posts is removed: %v", r.posts)
 	}
 }
