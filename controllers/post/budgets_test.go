@@ -90,7 +90,7 @@ var _ = Describe("A delivery's budget", Ordered, func() {
 		watcher client.WithWatch
 	)
 	BeforeAll(func() {
-		m = startDisturbed(countWrites(&writes), withThreads)
+		m = startDisturbed(interceptWrites(&writes), withThreads)
 		watcher = suite.Must(client.NewWithWatch(env.Config, client.Options{Scheme: env.Scheme}))
 	})
 	AfterAll(func() { m.stop() })
