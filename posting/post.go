@@ -6,15 +6,20 @@
 package posting
 
 import (
+	"iter"
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
 // titleLength is the maximum length of a title in code points (spec: "the first 30 characters of the caption").
 const titleLength = 30
+
+// headingLength is the maximum length of a heading in code points: about two lines of a list.
+const headingLength = 120
 
 // View derives properties of a post from its spec and status. It does not cache them, so a View remains valid while the
 // post's status changes.
@@ -208,25 +213,65 @@ func (v View) Created() time.Time {
 // Title returns the title that lists show for a post: its first YouTube title or, failing that, the first 30 code
 // points of its first caption or card that is not empty. platformOf returns a target's platform.
 func (v View) Title(platformOf func(target int) v1alpha1.Platform) string {
+	if title := v.youTubeTitle(platformOf); title != "" {
+		return title
+	}
+	return firstCodePoints(v.firstText(), titleLength)
+}
+
+// Heading is Title with up to 120 code points of the text, instead of 30. A longer text ends with "…", after a whole
+// word that is not part of Title. A heading begins with the title.
+func (v View) Heading(platformOf func(target int) v1alpha1.Platform) string {
+	if title := v.youTubeTitle(platformOf); title != "" {
+		return title
+	}
+	whole := v.firstText()
+	heading := firstCodePoints(whole, headingLength)
+	if len(heading) == len(whole) {
+		return heading
+	}
+	if end := strings.LastIndexFunc(heading, unicode.IsSpace); end >= len(firstCodePoints(whole, titleLength)) {
+		heading = heading[:end]
+	}
+	return heading + "…"
+}
+
+func (v View) youTubeTitle(platformOf func(target int) v1alpha1.Platform) string {
 	spec := &v.Post.Spec
 	for i := range spec.Targets {
 		if options := spec.Targets[i].YouTube; options != nil && options.Title != "" && platformOf(i) == v1alpha1.PlatformYouTube {
 			return options.Title
 		}
 	}
-	for i := range spec.Targets {
-		if caption := spec.Targets[i].Caption; caption != "" {
-			return firstCodePoints(caption, titleLength)
-		}
+	return ""
+}
+
+// firstText returns the first caption or card that is not empty.
+func (v View) firstText() string {
+	for text := range v.Texts() {
+		return text
 	}
-	if spec.Tree != nil {
+	return ""
+}
+
+// Texts returns the captions and the cards' texts that are not empty.
+func (v View) Texts() iter.Seq[string] {
+	return func(yield func(string) bool) {
+		spec := &v.Post.Spec
+		for i := range spec.Targets {
+			if caption := spec.Targets[i].Caption; caption != "" && !yield(caption) {
+				return
+			}
+		}
+		if spec.Tree == nil {
+			return
+		}
 		for i := range spec.Tree.Cards {
-			if caption := spec.Tree.Cards[i].Caption; caption != "" {
-				return firstCodePoints(caption, titleLength)
+			if caption := spec.Tree.Cards[i].Caption; caption != "" && !yield(caption) {
+				return
 			}
 		}
 	}
-	return ""
 }
 
 func firstCodePoints(s string, n int) string {

@@ -6,6 +6,7 @@ package posting
 import (
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -151,6 +152,30 @@ func TestTitleOfContent(t *testing.T) {
 		if got := Of(&v1alpha1.Post{Spec: tt.spec}).Title(onYouTube); got != tt.want {
 			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
 		}
+	}
+}
+
+func TestHeading(t *testing.T) {
+	words := strings.Repeat("nine chars", 20)
+	for name, tc := range map[string]struct {
+		reason, caption, want string
+	}{
+		"Short":   {"it fits", "A caption that is longer than a title, and not too long", "A caption that is longer than a title, and not too long"},
+		"Exact":   {"it ends there", strings.Repeat("ü", 120), strings.Repeat("ü", 120)},
+		"Long":    {"a heading ends after a word, and shows that the text goes on", words, words[:114] + "…"},
+		"OneWord": {"a word without an end is cut", strings.Repeat("ü", 121), strings.Repeat("ü", 120) + "…"},
+		"Late":    {"a heading begins with the title", "one two " + strings.Repeat("ü", 121), "one two " + strings.Repeat("ü", 112) + "…"},
+		"Nothing": {"a post may have no text", "", ""},
+	} {
+		post := Of(&v1alpha1.Post{Spec: v1alpha1.PostSpec{Targets: []v1alpha1.PostTarget{{Caption: tc.caption}}}})
+		if got := post.Heading(nobody); got != tc.want || !strings.HasPrefix(got, post.Title(nobody)) {
+			t.Errorf("%s: %s: %q, want %q", name, tc.reason, got, tc.want)
+		}
+	}
+	options := &v1alpha1.YouTubeOptions{Title: "Its title"}
+	post := Of(&v1alpha1.Post{Spec: v1alpha1.PostSpec{Targets: []v1alpha1.PostTarget{{Caption: "text", YouTube: options}}}})
+	if got := post.Heading(func(int) v1alpha1.Platform { return v1alpha1.PlatformYouTube }); got != "Its title" {
+		t.Errorf("a film's heading is its title, got %q", got)
 	}
 }
 
