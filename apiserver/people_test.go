@@ -142,9 +142,9 @@ var _ = Describe("what people do", func() {
 		Expect(err).NotTo(HaveOccurred())
 		Expect(month(at)).To(BeZero())
 		Expect(month(later)).To(BeEquivalentTo(1))
-		found, _, err := s.PostsBetween(ctx, person, &postindex.Range{From: later, To: later.Add(time.Hour), Max: 5})
+		found, err := s.FindPosts(ctx, person, &postindex.Search{From: later, To: later.Add(time.Hour), Limit: 5})
 		Expect(err).NotTo(HaveOccurred())
-		Expect(found).To(HaveLen(1))
+		Expect(found.Posts).To(HaveLen(1))
 
 		By("showing the same over REST")
 		got := as[postBody](t.call(ctx, "GET", "/posts/"+post.Name, "")).Data

@@ -105,13 +105,22 @@ func (p *Reader) List(ctx context.Context, namespace string, q postindex.Query) 
 	return page, total, err
 }
 
-// Between is postindex.Index.Between with archived posts.
-func (p *Reader) Between(ctx context.Context, namespace string, r *postindex.Range) (found []postindex.Summary, more bool, err error) {
+// Find is postindex.Index.Find with archived posts, if the search covers them.
+func (p *Reader) Find(ctx context.Context, namespace string, q *postindex.Search) (found postindex.Found, err error) {
 	err = p.complete(ctx, namespace, func(rows map[lists.ID][]*lists.Row) (missing postindex.Missing) {
-		found, more, missing = p.index.BetweenAll(namespace, r, rows)
+		found, missing = p.index.Find(namespace, q, rows)
 		return missing
 	})
-	return found, more, err
+	return found, err
+}
+
+// Days is postindex.Index.Days with archived posts, if the search covers them.
+func (p *Reader) Days(ctx context.Context, namespace string, q *postindex.Search, bounds []time.Time) (days []postindex.Day, err error) {
+	err = p.complete(ctx, namespace, func(rows map[lists.ID][]*lists.Row) (missing postindex.Missing) {
+		days, missing = p.index.Days(namespace, q, bounds, rows)
+		return missing
+	})
+	return days, err
 }
 
 // Counts is postindex.Index.Counts with archived posts.

@@ -41,7 +41,8 @@ type PostClient interface {
 // Archive is Index with the archived posts. Its methods return ErrArchiveAway while the archive is unreadable.
 type Archive interface {
 	List(ctx context.Context, namespace string, q postindex.Query) (page []postindex.Summary, total int, err error)
-	Between(ctx context.Context, namespace string, r *postindex.Range) (found []postindex.Summary, more bool, err error)
+	Find(ctx context.Context, namespace string, q *postindex.Search) (postindex.Found, error)
+	Days(ctx context.Context, namespace string, q *postindex.Search, bounds []time.Time) ([]postindex.Day, error)
 	Counts(ctx context.Context, namespace string) (postindex.Counts, error)
 	// Post returns an archived post, or nil.
 	Post(ctx context.Context, namespace, name string) (*v1alpha1.Post, error)

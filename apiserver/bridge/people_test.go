@@ -371,9 +371,12 @@ func TestPostsOfPages(t *testing.T) {
 		t.Errorf("counted: %v, %v", counts, err)
 	}
 	created := read.CreationTimestamp.Time
-	found, more, err := s.PostsBetween(t.Context(), person, &postindex.Range{From: created, To: created.Add(time.Second), Max: 1})
-	if err != nil || len(found) != 1 || found[0].Title != "New" || more {
-		t.Errorf("found %+v, more %v", found, more)
+	q := &postindex.Search{From: created, To: created.Add(time.Second), Limit: 1}
+	if found, err := s.FindPosts(t.Context(), person, q); err != nil || found.Total != 1 || found.Posts[0].Title != "New" {
+		t.Errorf("found %+v, %v", found, err)
+	}
+	if days, err := s.PostsByDay(t.Context(), person, q, []time.Time{q.From, q.To}); err != nil || len(days) != 1 || days[0].Total != 1 {
+		t.Errorf("by day: %+v, %v", days, err)
 	}
 	if month := plan.XPosts(created); s.counts.usageByTarget(t, month) != nil {
 		t.Error("a draft takes nothing")

@@ -16,7 +16,6 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/apiserver/limits"
 	"github.com/herald-social/herald/apiserver/postindex"
-	"github.com/herald-social/herald/internal/text"
 	"github.com/herald-social/herald/posting"
 	"github.com/herald-social/herald/posting/attempt"
 )
@@ -37,17 +36,6 @@ func (s *Service) GetPost(ctx context.Context, caller Caller, id string) (PostDe
 // ReadPost returns one of the team's posts, from the Kubernetes API or the archive. The caller may modify it.
 func (s *Service) ReadPost(ctx context.Context, caller Caller, id string) (*v1alpha1.Post, error) {
 	return s.read(ctx, caller, id)
-}
-
-// PostsBetween returns the caller's team's posts whose display time is in a range, newest first, and whether there are
-// more than the range's limit.
-func (s *Service) PostsBetween(ctx context.Context, caller Caller, r *postindex.Range) (posts []postindex.Summary, more bool, err error) {
-	if s.Archive != nil {
-		posts, more, err = s.Archive.Between(ctx, caller.Namespace, r)
-		return posts, more, archiveError("list the posts in a time range", err)
-	}
-	posts, more = s.Index.Between(caller.Namespace, r)
-	return posts, more, nil
 }
 
 // CountPosts returns how many of the caller's team's posts are in each listed state.
@@ -213,51 +201,6 @@ func validName(name string) bool { return len(validation.IsDNS1123Subdomain(name
 
 func (s *Service) inMemory(namespace string) func(string) *v1alpha1.Connection {
 	return func(name string) *v1alpha1.Connection { return s.Connections.Get(namespace, name) }
-}
-
-// wrote adds a new post to the index. find returns connections that the cache may not have yet.
-func (s *Service) wrote(ctx context.Context, post *v1alpha1.Post, find func(string) *v1alpha1.Connection) {
-	version, err := postindex.ParseVersion(post.ResourceVersion)
-	if err != nil {
-		s.Log.ErrorContext(ctx, "Cannot list a post before the watch reports it", "namespace", post.Namespace, "post", post.Name, "error", err)
-		return
-	}
-	s.Index.Upsert(post.Namespace, summarise(post, find), version)
-}
-
-// Summarise returns a post's summary for lists.
-func (s *Service) Summarise(post *v1alpha1.Post) postindex.Summary {
-	return summarise(post, s.inMemory(post.Namespace))
-}
-
-// Limits on the text in a summary, in characters: the summaries of all teams' posts are kept in memory. No platform
-// allows a longer title, and no agent has a longer name.
-const (
-	maxListedTitle = 256
-	maxListedAgent = 128
-)
-
-func summarise(post *v1alpha1.Post, find func(string) *v1alpha1.Connection) postindex.Summary {
-	view := posting.Of(post)
-	summary := postindex.Summary{
-		ID:        post.Name,
-		Status:    view.Phase(),
-		Category:  post.Spec.Category,
-		Platforms: make([]postindex.PlatformStatus, 0, len(post.Spec.Targets)),
-		DisplayAt: view.DisplayAt(),
-		Bytes:     int(view.Footprint()),
-		Agent:     text.First(post.Annotations[v1alpha1.AgentAnnotation], maxListedAgent),
-		Archived:  isArchived(post),
-	}
-	summary.Title = text.First(view.Title(func(i int) v1alpha1.Platform { return platformOf(post, i, find) }), maxListedTitle)
-	for i := range post.Spec.Targets {
-		if platform := platformOf(post, i, find); platform != "" {
-			summary.Platforms = append(summary.Platforms, postindex.PlatformStatus{
-				Platform: platform, Status: view.TargetPhase(i), Mark: view.Mark(i),
-			})
-		}
-	}
-	return summary
 }
 
 func (s *Service) detail(post *v1alpha1.Post, find func(string) *v1alpha1.Connection) PostDetail {

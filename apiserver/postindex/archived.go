@@ -117,30 +117,6 @@ func (x *Index) ListAll(namespace string, q Query, rows map[lists.ID][]*lists.Ro
 	return page, total, m.missing
 }
 
-// BetweenAll is Between with the archived posts, if they are known.
-func (x *Index) BetweenAll(namespace string, r *Range, rows map[lists.ID][]*lists.Row) (found []Summary, more bool, missing Missing) {
-	x.mu.RLock()
-	p := x.namespaces[namespace]
-	if p == nil || p.archived == nil {
-		x.mu.RUnlock()
-		found, more = x.Between(namespace, r)
-		return found, more, Missing{}
-	}
-	defer x.mu.RUnlock()
-	m, names := p.merger(filterOf(r.Status, r.Platform, r.Undecided), rows)
-	if len(names) > 0 {
-		return nil, false, Missing{View: p.archived.view, Names: names}
-	}
-	// Lists are in descending order of time: posts at or after a time sort before this key.
-	first := m.position(lists.Key{DisplayAt: r.To.UnixMilli() - 1})
-	end := m.position(lists.Key{DisplayAt: r.From.UnixMilli() - 1})
-	if m.missing.View != nil || first >= end {
-		return nil, false, m.missing
-	}
-	found = m.page(first, min(r.Max, end-first), nil)
-	return found, end-first > r.Max, m.missing
-}
-
 // CountsAll is Counts with the archived posts, if they are known.
 func (x *Index) CountsAll(namespace string) (counts Counts, missing Missing) {
 	counts = x.Counts(namespace)
@@ -218,8 +194,7 @@ func (m *merger) total() int {
 
 func (m *merger) liveKey(i int) lists.Key {
 	at, _ := m.live.GetAt(i)
-	e := m.posts.at(at)
-	return lists.Key{DisplayAt: e.displayAt, Name: e.id()}
+	return m.posts.key(at)
 }
 
 func (m *merger) liveBefore(k lists.Key) int {
@@ -359,11 +334,17 @@ func (m *merger) next(c *cursor, into *Summary) bool {
 	return true
 }
 
+func (p *posts) key(at place) lists.Key {
+	e := p.at(at)
+	return lists.Key{DisplayAt: e.displayAt, Name: e.id()}
+}
+
 func (p *posts) summarise(at place, into *Summary) {
 	e := p.at(at)
 	of := p.kind(e)
+	title, rest, picture, _ := e.texts()
 	*into = Summary{
-		ID: e.id(), Title: e.title(), Status: of.status, Category: of.category,
+		ID: e.id(), Title: title, Rest: rest, Picture: picture, Author: p.origins.list[e.origin].key.author, Status: of.status, Category: of.category,
 		Platforms: of.platforms, Agent: of.agent, DisplayAt: time.UnixMilli(e.displayAt).UTC(),
 	}
 }

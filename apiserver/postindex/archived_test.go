@@ -239,15 +239,36 @@ func (b *both) check(t *rapid.T) {
 		}
 		return missing
 	})
-	r := postindex.Range{
-		From: epoch.Add(time.Duration(rapid.IntRange(-1, 31).Draw(t, "from")) * time.Second),
-		To:   epoch.Add(time.Duration(rapid.IntRange(-1, 31).Draw(t, "to")) * time.Second), Max: rapid.IntRange(1, 20).Draw(t, "max"),
+	b.checkSearch(t)
+}
+
+// checkSearch compares a page of a search, and the days that it spans, with a sorted slice.
+func (b *both) checkSearch(t *rapid.T) {
+	second := func(name string) time.Time {
+		return epoch.Add(time.Duration(rapid.IntRange(-1, 31).Draw(t, name)) * time.Second)
 	}
-	all := slices.DeleteFunc(b.want(&postindex.Query{}), func(s postindex.Summary) bool { return s.DisplayAt.Before(r.From) || !s.DisplayAt.Before(r.To) })
+	q := drawSearch(t)
+	want := b.want(&postindex.Query{Status: q.Status, Platform: q.Platform, Undecided: q.Undecided})
 	b.complete(t, func(rows map[lists.ID][]*lists.Row) postindex.Missing {
-		found, more, missing := b.index.BetweenAll(team, &r, rows)
-		if missing.View == nil && (more != (len(all) > r.Max) || !gocmp.Equal(ids(found), ids(all[:min(r.Max, len(all))]))) {
-			t.Fatalf("%+v: %v, more %v; want %v", r, ids(found), more, ids(all))
+		found, missing := b.index.Find(team, &q, rows)
+		if missing.View == nil {
+			compareFound(t, &q, want, &found)
+		}
+		return missing
+	})
+	bounds := []time.Time{second("first day"), second("second day"), second("third day")}
+	slices.SortFunc(bounds, time.Time.Compare)
+	slices.Reverse(want)
+	b.complete(t, func(rows map[lists.ID][]*lists.Row) postindex.Missing {
+		days, missing := b.index.Days(team, &q, bounds, rows)
+		for i := range days {
+			if missing.View != nil {
+				break
+			}
+			all := within(want, bounds[i], bounds[i+1])
+			if days[i].Total != len(all) || !gocmp.Equal(ids(days[i].Posts), ids(all[:min(q.Limit, len(all))])) {
+				t.Fatalf("day %d of %v has %d posts, %v; want %v", i, bounds, days[i].Total, ids(days[i].Posts), ids(all))
+			}
 		}
 		return missing
 	})

@@ -6,12 +6,16 @@ package postindex_test
 import (
 	"fmt"
 	"runtime"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/apiserver/postindex"
 )
+
+// words are a caption of the length that X allows.
+var words = strings.Repeat("what we have learnt this week, ", 9)
 
 // many fills an index with realistic posts: of every status, to one, two or all three platforms, with names and titles
 // of realistic length.
@@ -22,6 +26,8 @@ func many(teams, postsEach int) *postindex.Index {
 		status := listed[i%len(listed)]
 		s := postindex.Summary{
 			ID: fmt.Sprintf("p%025d", i), Title: fmt.Sprintf("The first thirty characters %02d", i%100), Status: status,
+			Rest: ", and those that follow it in a list of the web application", Words: words[i%len(words):],
+			Author: fmt.Sprintf("oidc:person-%d@example.com", i%7), Accounts: []string{"an-account-on-x", "an-account-on-threads"},
 			Category: v1alpha1.CategoryText, DisplayAt: epoch.Add(time.Duration(i) * time.Second),
 		}
 		for _, platform := range targetPlatforms[:1+i%len(targetPlatforms)] {
@@ -50,6 +56,37 @@ func BenchmarkList(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// BenchmarkFind measures the pages of the web application: a page of a list, and searches that scan all posts.
+func BenchmarkFind(b *testing.B) {
+	for _, posts := range []int{10_000, 100_000} {
+		x := many(1, posts)
+		for name, q := range map[string]postindex.Search{
+			"Plain":    {SoonestFirst: true, Status: v1alpha1.PhaseScheduled},
+			"Rare":     {Conditions: postindex.Conditions{Words: []string{"absent", "words"}}},
+			"Frequent": {Conditions: postindex.Conditions{Words: []string{"learnt", "week"}, Account: "an-account-on-x"}},
+		} {
+			q.Limit = 25
+			b.Run(fmt.Sprint(name, "/", posts), func(b *testing.B) {
+				for b.Loop() {
+					x.Find("team-0", &q, nil)
+				}
+			})
+		}
+	}
+}
+
+// BenchmarkDays measures a month of a calendar.
+func BenchmarkDays(b *testing.B) {
+	x := many(1, 10_000)
+	bounds := make([]time.Time, 43)
+	for i := range bounds {
+		bounds[i] = epoch.Add(time.Duration(i) * 4 * time.Minute)
+	}
+	for b.Loop() {
+		x.Days("team-0", &postindex.Search{Limit: 3}, bounds, nil)
 	}
 }
 

@@ -27,14 +27,24 @@ type PlatformStatus = lists.Target
 
 // Summary is a post's list data.
 type Summary struct {
-	ID       string
-	Title    string
+	ID    string
+	Title string
+	// Rest continues Title in long headings. It ends with "…" if the text goes on.
+	Rest     string
 	Status   v1alpha1.PostPhase
 	Category v1alpha1.Category
 	// Platforms are the targets, in order. On a page they belong to the index and must not be modified.
 	Platforms []PlatformStatus
 	// Agent is the name of the agent that created the post; empty for other posts.
 	Agent string
+	// Author is the user who created the post, in person or through an agent; empty for other posts.
+	Author string
+	// Picture is the name of the post's first file; empty for a post without files.
+	Picture string
+	// Words are the beginning of the post's texts for a search, as package text's Plain returns them, and Accounts are the
+	// connections that it goes to, in order. Pages include neither.
+	Words    string
+	Accounts []string
 	// Archived is true if the post was read from the archive.
 	Archived bool
 	// DisplayAt is stored in milliseconds, as in the resources.
@@ -59,7 +69,7 @@ type Query struct {
 type Index struct {
 	mu         sync.RWMutex
 	namespaces map[string]*posts
-	kinds      *kinds
+	kinds      *shared[facts, kind]
 	// hash has a random seed per index, so that no client can choose ids that collide.
 	hash func(id string) uint64
 	// watches feed the index, by namespace: one for all namespaces, or one for each served namespace.
@@ -77,7 +87,7 @@ type Index struct {
 func New() *Index {
 	seed := maphash.MakeSeed()
 	return &Index{
-		namespaces: map[string]*posts{}, watches: map[string]*Watch{}, changed: map[string]struct{}{}, kinds: &kinds{numbers: map[facts]uint32{}},
+		namespaces: map[string]*posts{}, watches: map[string]*Watch{}, changed: map[string]struct{}{}, kinds: newShared[facts, kind](),
 		hash: func(id string) uint64 { return maphash.String(seed, id) },
 	}
 }

@@ -37,53 +37,23 @@ func (s *Summary) facts() facts {
 // kind is a set of facts that several posts share.
 type kind struct {
 	facts
+
 	// platforms are the parsed targets. Pages share them, so they must never change.
 	platforms []PlatformStatus
-	posts     int
 }
 
-// kinds numbers the distinct facts, so that an entry has a number instead of a pointer.
-type kinds struct {
-	numbers map[facts]uint32
-	list    []kind
-	free    []uint32
-}
-
-// acquire adds a reference to a kind, and returns its number.
-func (k *kinds) acquire(f facts, platforms []PlatformStatus) uint32 {
-	number, known := k.numbers[f]
-	if !known {
-		// The strings are cloned because a substring would keep the whole post in memory.
-		f.status, f.category = v1alpha1.PostPhase(strings.Clone(string(f.status))), v1alpha1.Category(strings.Clone(string(f.category)))
-		f.agent = strings.Clone(f.agent)
-		fresh := kind{facts: f}
-		for _, p := range platforms {
-			fresh.platforms = append(fresh.platforms, PlatformStatus{
-				Platform: v1alpha1.Platform(strings.Clone(string(p.Platform))), Status: v1alpha1.PostPhase(strings.Clone(string(p.Status))), Mark: p.Mark,
-			})
-		}
-		if last := len(k.free) - 1; last >= 0 {
-			number, k.free = k.free[last], k.free[:last]
-			k.list[number] = fresh
-		} else {
-			number, k.list = uint32(len(k.list)), append(k.list, fresh) //nolint:gosec // at most one kind per post
-		}
-		k.numbers[f] = number
+// newKind returns a kind for a post's facts. The strings are cloned because a substring would keep the whole post in
+// memory.
+func newKind(f facts, platforms []PlatformStatus) (facts, kind) {
+	f.status, f.category = v1alpha1.PostPhase(strings.Clone(string(f.status))), v1alpha1.Category(strings.Clone(string(f.category)))
+	f.agent = strings.Clone(f.agent)
+	fresh := kind{facts: f}
+	for _, p := range platforms {
+		fresh.platforms = append(fresh.platforms, PlatformStatus{
+			Platform: v1alpha1.Platform(strings.Clone(string(p.Platform))), Status: v1alpha1.PostPhase(strings.Clone(string(p.Status))), Mark: p.Mark,
+		})
 	}
-	k.list[number].posts++
-	return number
-}
-
-// release removes a reference to a kind. A kind without references is deleted.
-func (k *kinds) release(number uint32) {
-	of := &k.list[number]
-	of.posts--
-	if of.posts > 0 {
-		return
-	}
-	delete(k.numbers, of.facts)
-	*of = kind{}
-	k.free = append(k.free, number)
+	return f, fresh
 }
 
 func (k *kind) isUndecided() bool {

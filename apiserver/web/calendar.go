@@ -44,8 +44,8 @@ func (s *Site) calendar(w http.ResponseWriter, v *visit) error {
 	}
 	end := first.AddDate(0, 0, 7*weeks)
 	status, asked := f.states()
-	found, more, err := s.Service.PostsBetween(v.Context(), v.caller,
-		&postindex.Range{From: v.midnight(first), To: v.midnight(end), Status: status, Undecided: asked, Platform: f.platform, Max: perMonth})
+	found, err := s.Service.FindPosts(v.Context(), v.caller,
+		&postindex.Search{From: v.midnight(first), To: v.midnight(end), Status: status, Undecided: asked, Platform: f.platform, Limit: perMonth})
 	if err != nil {
 		return err
 	}
@@ -54,7 +54,7 @@ func (s *Site) calendar(w http.ResponseWriter, v *visit) error {
 		return err
 	}
 	byDay := map[string][]postindex.Summary{}
-	for _, post := range found {
+	for _, post := range found.Posts {
 		day := post.DisplayAt.In(v.zone).Format(dateForm)
 		byDay[day] = append(byDay[day], post)
 	}
@@ -64,7 +64,7 @@ func (s *Site) calendar(w http.ResponseWriter, v *visit) error {
 		content: []g.Node{
 			h.Div(h.Data("in-zone", v.zone.String())),
 			narrow,
-			g.If(more, notice(neutral, paragraph("This month has more posts than a calendar can show. Choose a state or a platform."))),
+			g.If(found.Total > len(found.Posts), notice(neutral, paragraph("This month has more posts than a calendar can show. Choose a state or a platform."))),
 			s.month(v, month, first, weeks, byDay),
 			h.P(h.Class("soft"), g.Text("Days and times are in "+v.zone.String()+". "), g.If(v.may.update, g.Text("Drag a scheduled post to another day, or open it to choose a time."))),
 		},

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	g "maragu.dev/gomponents"
 	h "maragu.dev/gomponents/html"
@@ -18,14 +17,8 @@ import (
 	"github.com/herald-social/herald/apiserver/postindex"
 )
 
-const (
-	// ahead is how far ahead the overview lists scheduled posts.
-	ahead = 30 * 24 * time.Hour
-	// fewPosts is how many posts of each kind the overview shows.
-	fewPosts = 5
-	// maxNext limits how many scheduled posts the overview reads to find the next ones.
-	maxNext = 200
-)
+// fewPosts is how many posts of each kind the overview shows.
+const fewPosts = 5
 
 // overview shows a team's first page: open questions, problems, and upcoming and recent posts.
 func (s *Site) overview(w http.ResponseWriter, v *visit) error {
@@ -37,7 +30,7 @@ func (s *Site) overview(w http.ResponseWriter, v *visit) error {
 	if err != nil {
 		return err
 	}
-	next, err := s.next(v)
+	next, err := s.Service.FindPosts(v.Context(), v.caller, &postindex.Search{Status: v1alpha1.PhaseScheduled, From: v.now, SoonestFirst: true, Limit: fewPosts})
 	if err != nil {
 		return err
 	}
@@ -54,7 +47,7 @@ func (s *Site) overview(w http.ResponseWriter, v *visit) error {
 		content = append(content, s.nothingYet(v))
 	}
 	content = append(content,
-		s.few(v, "Next", next[:min(len(next), fewPosts)], "calendar", "Calendar"),
+		s.few(v, "Next", next.Posts, "calendar", "Calendar"),
 		s.few(v, "Being published", recent[v1alpha1.PhaseProcessing], "posts?status=processing", "All"),
 		s.few(v, "Failed lately", recent[v1alpha1.PhaseFailed], "posts?status=failed", "All"),
 		s.few(v, "Posted lately", recent[v1alpha1.PhasePosted], "posts?status=posted", "All"),
@@ -62,21 +55,6 @@ func (s *Site) overview(w http.ResponseWriter, v *visit) error {
 	)
 	s.render(w, v, http.StatusOK, view{title: "Overview", place: placeOverview, content: content})
 	return nil
-}
-
-// next returns the posts to be published next. If the span contains more than maxNext posts, the nearest may be
-// missing; next then halves the span until it gets all of them.
-func (s *Site) next(v *visit) ([]postindex.Summary, error) {
-	for span := ahead; ; span /= 2 {
-		found, more, err := s.Service.PostsBetween(v.Context(), v.caller, &postindex.Range{From: v.now, To: v.now.Add(span), Status: v1alpha1.PhaseScheduled, Max: maxNext})
-		if err != nil {
-			return nil, err
-		}
-		if !more || span < time.Second {
-			slices.Reverse(found)
-			return found, nil
-		}
-	}
 }
 
 func (s *Site) tiles(v *visit, counts *postindex.Counts) g.Node {
