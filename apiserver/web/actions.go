@@ -6,7 +6,10 @@ package web
 import (
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
+
+	g "maragu.dev/gomponents"
 
 	"github.com/herald-social/herald/apiserver/bridge"
 )
@@ -38,12 +41,56 @@ func (s *Site) reschedule(w http.ResponseWriter, v *visit) error {
 	if _, err := s.Service.Move(v.Context(), v.caller, id, from, *at); err != nil {
 		return err
 	}
-	if back := localPath(v.PostForm.Get("back"), v.path("calendar")); back != "" {
-		http.Redirect(w, v.Request, back, http.StatusSeeOther) //nolint:gosec // G710: localPath lets no other page through
+	back := localPath(v.PostForm.Get("back"), v.path(string(placeCalendar)))
+	if back == "" {
+		back = v.path("posts/" + id)
+	}
+	http.Redirect(w, v.Request, afterMove(back, id, from, *at), http.StatusSeeOther) //nolint:gosec // G710: localPath lets no other page through
+	return nil
+}
+
+// The parameters of a page that shows that a post was moved.
+const (
+	paramSaid  = "said"
+	paramMoved = "moved"
+	paramWas   = "was"
+	paramIs    = "is"
+)
+
+// afterMove returns an address of our own, with what was moved.
+func afterMove(address, id string, was, is time.Time) string {
+	u, _ := url.Parse(address) // it was parsed before
+	q := u.Query()
+	q.Set(paramSaid, paramMoved)
+	q.Set(paramMoved, id)
+	q.Set(paramWas, was.UTC().Format(time.RFC3339Nano))
+	q.Set(paramIs, is.UTC().Format(time.RFC3339Nano))
+	u.RawQuery = q.Encode()
+	return u.RequestURI()
+}
+
+// here returns the address of the visited page, without what was done before.
+func (v *visit) here() string {
+	u, q := *v.URL, v.URL.Query()
+	for _, param := range []string{paramSaid, paramMoved, paramWas, paramIs} {
+		q.Del(param)
+	}
+	u.RawQuery = q.Encode()
+	return u.RequestURI()
+}
+
+// undoMove offers to move a post back. It names the time, because anyone can make up such an address.
+func (v *visit) undoMove() g.Node {
+	q := v.URL.Query()
+	was, err := time.Parse(time.RFC3339Nano, q.Get(paramWas))
+	is, other := time.Parse(time.RFC3339Nano, q.Get(paramIs))
+	id := q.Get(paramMoved)
+	if err != nil || other != nil || id == "" || strings.ContainsAny(id, "/?#%") || !v.may.update || !was.After(v.now) {
 		return nil
 	}
-	v.redirect(w, "posts/"+id, "moved")
-	return nil
+	return form(v.path("posts/"+id+"/reschedule"), "",
+		hidden("scheduled_at", was.UTC().Format(time.RFC3339Nano)), hidden("from", is.UTC().Format(time.RFC3339Nano)), hidden("back", v.here()),
+		submit("Undo: back to "+was.In(v.zone).Format(momentForm), "small"))
 }
 
 // localPath returns an address from a form if it has the given path on our site, and "" otherwise.

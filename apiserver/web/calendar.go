@@ -5,15 +5,11 @@ package web
 
 import (
 	"net/http"
-	"slices"
 	"strconv"
 	"time"
 
 	g "maragu.dev/gomponents"
 	h "maragu.dev/gomponents/html"
-
-	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/apiserver/postindex"
 )
 
 // Time layouts in the calendar's addresses and fields.
@@ -22,54 +18,50 @@ const (
 	dateForm  = "2006-01-02"
 )
 
-// perMonth limits the posts in a calendar. With more posts that can all be moved, the page would exceed 50 KB.
-const perMonth = 300
+// span is one of the calendar's views.
+type span string
 
-// perDay limits the posts shown per day; the others are in a collapsed list.
-const perDay = 5
+const (
+	spanMonth  span = "month"
+	spanWeek   span = "week"
+	spanAgenda span = "agenda"
+)
 
-// calendar shows a month's posts, by day in the viewer's time zone.
-func (s *Site) calendar(w http.ResponseWriter, v *visit) error {
-	f := filtersOf(v.URL.Query())
-	// Count days in UTC: in some time zones the clocks skip a midnight.
-	month, err := time.Parse(monthForm, v.URL.Query().Get("month"))
-	if err != nil || month.Year() < 2000 || month.Year() > 2900 {
-		today := v.now.In(v.zone)
-		month = time.Date(today.Year(), today.Month(), 1, 0, 0, 0, 0, time.UTC)
+var spans = []span{spanMonth, spanWeek, spanAgenda}
+
+var spanNames = map[span]string{spanMonth: "Month", spanWeek: "Week", spanAgenda: "Agenda"}
+
+// calendar is a request for the calendar.
+type calendar struct {
+	filters
+
+	span span
+	// day is the anchor, a midnight in UTC: days are counted in UTC, because in some time zones the clocks skip a midnight.
+	day time.Time
+}
+
+// calendarOf parses a calendar's address. An older form has a month instead of a date.
+func (v *visit) calendarOf() calendar {
+	query := v.URL.Query()
+	c := calendar{filters: filtersOf(query), span: spanMonth}
+	c.from, c.to = "", "" // the span sets them
+	if of := span(query.Get("view")); spanNames[of] != "" {
+		c.span = of
 	}
-	first := month.AddDate(0, 0, -(int(month.Weekday())+6)%7) // the Monday before
-	weeks := 0
-	for day := first; day.Before(month.AddDate(0, 1, 0)); day = day.AddDate(0, 0, 7) {
-		weeks++
+	if day, ok := dayIn(query.Get("date")); ok {
+		c.day = day
+	} else if day, ok := dayIn(query.Get("month") + "-01"); ok {
+		c.day = day
+	} else {
+		c.day = v.today()
 	}
-	end := first.AddDate(0, 0, 7*weeks)
-	status, asked := f.states()
-	found, err := s.Service.FindPosts(v.Context(), v.caller,
-		&postindex.Search{From: v.midnight(first), To: v.midnight(end), Status: status, Undecided: asked, Platform: f.platform, Limit: perMonth})
-	if err != nil {
-		return err
-	}
-	narrow, err := s.narrow(v, "calendar", f, "month", month.Format(monthForm))
-	if err != nil {
-		return err
-	}
-	byDay := map[string][]postindex.Summary{}
-	for _, post := range found.Posts {
-		day := post.DisplayAt.In(v.zone).Format(dateForm)
-		byDay[day] = append(byDay[day], post)
-	}
-	s.render(w, v, http.StatusOK, view{
-		title: month.Format("January 2006"), place: placeCalendar, wide: true,
-		actions: []g.Node{s.months(v, month, f)},
-		content: []g.Node{
-			h.Div(h.Data("in-zone", v.zone.String())),
-			narrow,
-			g.If(found.Total > len(found.Posts), notice(neutral, paragraph("This month has more posts than a calendar can show. Choose a state or a platform."))),
-			s.month(v, month, first, weeks, byDay),
-			h.P(h.Class("soft"), g.Text("Days and times are in "+v.zone.String()+". "), g.If(v.may.update, g.Text("Drag a scheduled post to another day, or open it to choose a time."))),
-		},
-	})
-	return nil
+	return c
+}
+
+// today returns the viewer's date, as a midnight in UTC.
+func (v *visit) today() time.Time {
+	now := v.now.In(v.zone)
+	return time.Date(now.Year(), now.Month(), now.Day(), 0, 0, 0, 0, time.UTC)
 }
 
 // midnight returns the start of a calendar day in the viewer's time zone.
@@ -77,73 +69,102 @@ func (v *visit) midnight(day time.Time) time.Time {
 	return time.Date(day.Year(), day.Month(), day.Day(), 0, 0, 0, 0, v.zone)
 }
 
-func (s *Site) months(v *visit, month time.Time, f filters) g.Node {
-	step := func(to time.Time, icon, label string) g.Node {
-		return h.A(h.Class("button square"), h.Href(v.path("calendar")+f.query("month", to.Format(monthForm))), h.Aria("label", label), drawing(icon))
-	}
-	return h.Nav(h.Class("months"), h.Aria("label", "Months"),
-		step(month.AddDate(0, -1, 0), "before", "Previous month"),
-		link(v.path("calendar")+f.query(), "Today", ""),
-		step(month.AddDate(0, 1, 0), "after", "Next month"),
-	)
+// params returns the parameters of a calendar's address, besides the filters.
+func (c calendar) params() []string {
+	return []string{"view", string(c.span), "date", c.day.Format(dateForm)}
 }
 
-func (s *Site) month(v *visit, month, first time.Time, weeks int, byDay map[string][]postindex.Summary) g.Node {
-	return h.Table(h.Class("month"),
-		h.Caption(h.Class("hidden"), g.Text("Posts of "+month.Format("January 2006"))),
-		h.THead(h.Tr(g.Map(indexes(7), func(i int) g.Node {
-			day := first.AddDate(0, 0, i)
-			return h.Th(h.Scope("col"), g.El("abbr", h.Title(day.Format("Monday")), g.Text(day.Format("Mon"))))
+// at returns the address of a view with the same filters.
+func (c calendar) at(v *visit, of span, day time.Time) string {
+	c.span, c.day = of, day
+	return v.path(string(placeCalendar)) + c.query(c.params()...)
+}
+
+// title names the days that are shown.
+func (c calendar) title() string {
+	switch c.span {
+	case spanWeek:
+		first, last := monday(c.day), monday(c.day).AddDate(0, 0, 6)
+		return first.Format("2 January") + " to " + last.Format("2 January 2006")
+	case spanAgenda:
+		return "From " + c.day.Format("2 January 2006")
+	case spanMonth:
+		return c.day.Format("January 2006")
+	default:
+		return ""
+	}
+}
+
+// step returns the anchor of the view before (-1) or after (1).
+func (c calendar) step(by int) time.Time {
+	switch c.span {
+	case spanWeek:
+		return c.day.AddDate(0, 0, 7*by)
+	case spanAgenda:
+		return c.day.AddDate(0, 0, by)
+	case spanMonth:
+		return time.Date(c.day.Year(), c.day.Month()+time.Month(by), 1, 0, 0, 0, 0, time.UTC)
+	default:
+		return c.day
+	}
+}
+
+// monday returns the first day of a day's week.
+func monday(day time.Time) time.Time { return day.AddDate(0, 0, -(int(day.Weekday())+6)%7) }
+
+// calendar shows the posts of a month or a week by day, or from a day on, in the viewer's time zone.
+func (s *Site) calendar(w http.ResponseWriter, v *visit) error {
+	c := v.calendarOf()
+	narrow, err := s.narrow(v, string(placeCalendar), c.filters, c.params()...)
+	if err != nil {
+		return err
+	}
+	show := s.grid
+	if c.span == spanAgenda {
+		show = s.agenda
+	}
+	content, err := show(v, &c)
+	if err != nil {
+		return err
+	}
+	s.render(w, v, http.StatusOK, view{
+		title: c.title(), place: placeCalendar, wide: true,
+		actions: []g.Node{v.calendarMenu(&c)},
+		content: []g.Node{
+			h.Div(h.Data("in-zone", v.zone.String())),
+			narrow,
+			content,
+			h.P(h.Class("soft"), g.Text("Days and times are in "+v.zone.String()+". "), s.reach(v, c.filters)),
+		},
+	})
+	return nil
+}
+
+// calendarMenu chooses the view and the days.
+func (v *visit) calendarMenu(c *calendar) g.Node {
+	step := func(by int, icon, label string) g.Node {
+		return h.A(h.Class("button square"), h.Href(c.at(v, c.span, c.step(by))), h.Aria("label", label), drawing(icon))
+	}
+	unit := map[span]string{spanMonth: "month", spanWeek: "week", spanAgenda: "day"}[c.span]
+	return g.Group{
+		h.Nav(h.Aria("label", "View"), h.Ul(h.Class("tabs"), g.Map(spans, func(of span) g.Node {
+			return h.Li(h.A(h.Href(c.at(v, of, c.day)), g.If(of == c.span, h.Aria("current", "true")), g.Text(spanNames[of])))
 		}))),
-		h.TBody(g.Map(indexes(weeks), func(week int) g.Node {
-			return h.Tr(g.Map(indexes(7), func(i int) g.Node {
-				return s.day(v, month, first.AddDate(0, 0, 7*week+i), byDay)
-			}))
-		})),
-	)
+		h.Nav(h.Class("months"), h.Aria("label", "Days"),
+			step(-1, paramBefore, "Previous "+unit),
+			link(c.at(v, c.span, v.today()), "Today", ""),
+			step(1, paramAfter, "Next "+unit),
+		),
+	}
 }
 
-func (s *Site) day(v *visit, month, day time.Time, byDay map[string][]postindex.Summary) g.Node {
-	date := day.Format(dateForm)
-	posts := byDay[date]
-	slices.Reverse(posts) // lists are newest first, days earliest first
-	class := "day"
-	if day.Month() != month.Month() {
-		class += " outside"
-	}
-	today := date == v.now.In(v.zone).Format(dateForm)
-	if today {
-		class += " today"
-	}
+// dayName is a day in a link's hidden text.
+func dayName(day time.Time) string { return day.Format("2 January") }
+
+// newOn links to the form for a post on a day, unless the day is over.
+func (v *visit) newOn(day time.Time) g.Node {
 	writable := v.may.compose() && !day.AddDate(0, 0, 1).Before(v.now)
-	return h.Td(h.Class(class), h.Data("day", date),
-		g.If(writable, h.A(h.Class("on-day"), h.Href(v.path("posts/new")+"?day="+date), h.Aria("label", "New post on "+day.Format("2 January")), drawing("plus"))),
-		h.Span(h.Class("date"), h.Time(h.DateTime(date), g.If(today, h.Aria("current", "date")),
-			h.Span(h.Class("hidden narrow-day"), g.Text(day.Format("Monday, "))), g.Text(strconv.Itoa(day.Day())), h.Span(h.Class("hidden"), g.Text(day.Format(" January"))))),
-		g.If(len(posts) > 0, h.Ul(g.Map(posts[:min(len(posts), perDay)], func(p postindex.Summary) g.Node { return s.entry(v, &p) }))),
-		g.If(len(posts) > perDay, h.Details(h.Summary(g.Text(strconv.Itoa(len(posts)-perDay)+" more")),
-			h.Ul(g.Map(posts[min(len(posts), perDay):], func(p postindex.Summary) g.Node { return s.entry(v, &p) })))),
-	)
+	return g.If(writable, h.A(h.Class("on-day"), h.Href(v.path("posts/new")+"?day="+day.Format(dateForm)), h.Aria("label", "New post on "+dayName(day)), g.Text("+")))
 }
 
-// entry is a post on its day. The page's script submits a dragged post's form with its new day.
-func (s *Site) entry(v *visit, p *postindex.Summary) g.Node {
-	moves := v.may.update && p.Status == v1alpha1.PhaseScheduled
-	at, stands := p.DisplayAt.In(v.zone), displayStatusOf(p)
-	return h.Li(h.Class("entry is-"+stands.class), g.If(moves, h.Data("post", p.ID)),
-		h.A(h.Href(v.path("posts/"+p.ID)), h.Draggable("false"),
-			h.Time(h.DateTime(p.DisplayAt.UTC().Format(time.RFC3339)), h.Data("show", "time"), g.Text(at.Format("15:04"))),
-			g.Text(" "), h.Span(h.Class("entry-title"), g.Text(titleOfPost(p))), g.Text(" "),
-			h.Span(h.Class("hidden"), g.Text(stands.word+", ")), chips(p)),
-		g.If(moves, h.Details(h.Class("move"), h.Summary(h.Aria("label", "Move "+titleOfPost(p)), g.Text("Move")), s.moveForm(v, p, at))),
-	)
-}
-
-// moveForm is the form that moves a scheduled post. The page's script submits it when a post is dragged to another day.
-func (s *Site) moveForm(v *visit, p *postindex.Summary, at time.Time) g.Node {
-	has := p.DisplayAt.UTC().Format(time.RFC3339Nano)
-	return form(v.path("posts/"+p.ID+"/reschedule"), "",
-		hidden("scheduled_at", has), hidden("from", has), hidden("zone", v.zone.String()), hidden("back", v.URL.RequestURI()),
-		h.Label(g.Text("New time "), h.Input(h.Type("datetime-local"), h.Name("at"), h.Data("utc", "scheduled_at"), h.Value(at.Format(localForm)), h.Required())),
-		submit("Move", "small"))
-}
+func dayOfMonth(day time.Time) string { return strconv.Itoa(day.Day()) }

@@ -4,6 +4,7 @@
 package web
 
 import (
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -94,5 +95,88 @@ func TestPostsOfDays(t *testing.T) {
 	}
 	if days, _ := w.month(t, "99999-99", "UTC"); days[0] != "2026-11-30" {
 		t.Errorf("what is no month is this one, got one from %s on", days[0])
+	}
+}
+
+// TestFullDay verifies that a day with many posts shows the first ones, says exactly how many more there are, and leads
+// to all of them.
+func TestFullDay(t *testing.T) {
+	t.Parallel()
+	w := newWorld(clocktesting.NewFakeClock(now))
+	day := time.Date(2026, 12, 17, 0, 0, 0, 0, time.UTC)
+	for i := range 93 {
+		w.put(textPost(fmt.Sprintf("p-%02d", i), fmt.Sprintf("Number %02d", i), at(day.Add(time.Duration(i)*time.Minute))))
+	}
+	w.put(textPost("p-next", "Another day", at(day.AddDate(0, 0, 1)), asDraft))
+	for _, tc := range []struct {
+		reason, path string
+		cap          int
+	}{
+		{"a month has little room", "calendar?date=2026-12-01", perDay[spanMonth]}, {"a week has more", "calendar?view=week&date=2026-12-15", perDay[spanWeek]},
+		{"the same with a filter", "calendar?date=2026-12-01&status=scheduled&q=number", perDay[spanMonth]},
+	} {
+		page := w.get(t, editor, "/teams/"+acme+"/"+tc.path)
+		for _, cell := range elements(page, "td") {
+			if date, _ := attribute(cell, "data-day"); date != "2026-12-17" {
+				continue
+			}
+			text := textOf(cell)
+			says(t, tc.reason, text, []string{"Number 00", fmt.Sprintf("Number %02d", tc.cap-1), fmt.Sprintf("+%d more", 93-tc.cap), "93 on 17 December"}, []string{fmt.Sprintf("Number %02d", tc.cap)})
+			links := elements(cell, "a")
+			href, _ := attribute(links[len(links)-1], "href")
+			agenda := textOf(elements(w.get(t, editor, href), "main")[0])
+			says(t, tc.reason+", and its agenda has them all", agenda, []string{"Thursday, 17 December 2026", "Number 00", "Number 49", "Posts 1 to 50 of 9", "Later"}, []string{"Number 50", "Earlier"})
+		}
+	}
+}
+
+// TestAgendaPages verifies that the agenda's pages follow one another, and back.
+func TestAgendaPages(t *testing.T) {
+	t.Parallel()
+	w := newWorld(clocktesting.NewFakeClock(now))
+	w.put(textPost("p-early", "The day before", at(now.AddDate(0, 0, -1))))
+	for i := range 2*agendaSize + 5 {
+		w.put(textPost(fmt.Sprintf("p-%03d", i), fmt.Sprintf("Number %03d", i), at(now.Add(time.Duration(i+1)*time.Hour))))
+	}
+	follow := func(page *html.Node, label string) *html.Node { return w.followLink(t, page, label) }
+	page := w.get(t, editor, "/teams/"+acme+"/calendar?view=agenda&status=scheduled")
+	says(t, "the first page", textOf(page), []string{"Today, 1 December 2026", "Number 000", "Number 049", "Posts 1 to 50 of 105"}, []string{"The day before", "Number 050"})
+	page = follow(page, "Later")
+	says(t, "the second page", textOf(page), []string{"Number 050", "Number 099", "Posts 51 to 100 of 105"}, []string{"Number 049", "Number 100"})
+	page = follow(page, "Later")
+	says(t, "the last page", textOf(page), []string{"Number 100", "Number 104"}, []string{"Number 099"})
+	page = follow(page, "Earlier")
+	says(t, "and back", textOf(page), []string{"Number 050", "Number 099"}, []string{"Number 049", "Number 100"})
+	page = follow(page, "Next day")
+	says(t, "from the next day on", textOf(page), []string{"From 2 December 2026"}, []string{"Number 000", "Today, 1"})
+}
+
+// TestCalendarAddresses verifies that the view, the date and the filters are in the address.
+func TestCalendarAddresses(t *testing.T) {
+	t.Parallel()
+	w := newWorld(clocktesting.NewFakeClock(now))
+	for name, tc := range map[string]struct {
+		reason, query, title string
+		previous, next       string
+	}{
+		"Today":      {"a calendar begins with this month", "", "December 2026", "date=2026-11-01&view=month", "date=2027-01-01&view=month"},
+		"Older":      {"bookmarks of earlier versions", "month=2027-03", "March 2027", "date=2027-02-01&view=month", "date=2027-04-01&view=month"},
+		"EndOfMonth": {"the month after January is February", "date=2027-01-31", "January 2027", "date=2026-12-01&view=month", "date=2027-02-01&view=month"},
+		"Week":       {"a week from any of its days", "view=week&date=2027-01-01", "28 December to 3 January 2027", "date=2026-12-25&view=week", "date=2027-01-08&view=week"},
+		"Agenda":     {"from a day on", "view=agenda&date=2027-02-28", "From 28 February 2027", "date=2027-02-27&view=agenda", "date=2027-03-01&view=agenda"},
+		"Filters":    {"they stay", "view=week&date=2026-12-03&q=day&platform=x&account=our-x", "30 November to 6 December 2026", "account=our-x&date=2026-11-26&platform=x&q=day&view=week", "account=our-x&date=2026-12-10&platform=x&q=day&view=week"},
+		"Nonsense":   {"unknown values are ignored", "view=year&date=31.12.&from=2026-12-24", "December 2026", "date=2026-11-01&view=month", "date=2027-01-01&view=month"},
+	} {
+		page := w.get(t, editor, "/teams/"+acme+"/calendar?"+tc.query)
+		if title := textOf(elements(page, "h1")[0]); title != tc.title {
+			t.Errorf("%s: %s: the title is %q, want %q", name, tc.reason, title, tc.title)
+		}
+		for _, link := range elements(page, "a") {
+			label, _ := attribute(link, "aria-label")
+			href, _ := attribute(link, "href")
+			if strings.HasPrefix(label, "Previous") && !strings.HasSuffix(href, "?"+tc.previous) || strings.HasPrefix(label, "Next") && !strings.HasSuffix(href, "?"+tc.next) {
+				t.Errorf("%s: %s: %s leads to %s", name, tc.reason, label, href)
+			}
+		}
 	}
 }

@@ -278,20 +278,29 @@ func TestMove(t *testing.T) {
 	w := newWorld(clocktesting.NewFakeClock(now))
 	when := now.AddDate(0, 0, 7).Add(1234 * time.Millisecond)
 	w.put(textPost("p-1", "text", at(when)))
-	form := func(path string) url.Values {
-		for _, form := range elements(w.get(t, editor, "/teams/"+acme+"/calendar?month=2026-12&status=scheduled"), "form") {
+	form := func(page, path string) url.Values {
+		for _, form := range elements(w.get(t, editor, page), "form") {
 			if action, _ := attribute(form, "action"); strings.HasSuffix(action, path) {
 				return sent(form)
 			}
 		}
-		t.Fatalf("the calendar has no form for %s", path)
+		t.Fatalf("%s has no form for %s", page, path)
 		return nil
 	}
-	first := form("posts/p-1/reschedule")
+	const here = "/teams/" + acme + "/posts/p-1"
+	first := form(here, "posts/p-1/reschedule")
 	first.Set("scheduled_at", "2026-12-20T10:00:00Z")
-	if got := to(t, w.serve(newRequest(&editor, "/teams/"+acme+"/posts/p-1/reschedule", first))); got != "/teams/"+acme+"/calendar?month=2026-12&status=scheduled" {
+	const moved = "?is=2026-12-20T10%3A00%3A00Z&moved=p-1&said=moved&was=2026-12-08T09%3A00%3A01.234Z"
+	if got := to(t, w.serve(newRequest(&editor, here+"/reschedule", first))); got != here+moved {
 		t.Errorf("after a move one is led to %s", got)
 	}
+	undo := form(here+moved, "posts/p-1/reschedule")
+	undo.Set("back", "/teams/"+acme+"/calendar?said=moved&date=2026-12-01&status=scheduled")
+	if got := to(t, w.serve(newRequest(&editor, here+"/reschedule", undo))); !strings.HasPrefix(got, "/teams/"+acme+"/calendar?date=2026-12-01&is=2026-12-08") ||
+		!w.posts[acme+"/p-1"].Spec.ScheduledAt.Equal(v1alpha1.NewTimePtr(when)) {
+		t.Errorf("after an undo the post is at %v, and one is led to %s", w.posts[acme+"/p-1"].Spec.ScheduledAt, got)
+	}
+	to(t, w.serve(newRequest(&editor, here+"/reschedule", first)))
 	if got := w.posts[acme+"/p-1"].Spec.ScheduledAt; got.Day() != 20 {
 		t.Fatalf("the post is at %s", got)
 	}

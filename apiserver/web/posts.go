@@ -6,155 +6,142 @@ package web
 import (
 	"net/http"
 	"net/url"
-	"slices"
 	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
 
 	g "maragu.dev/gomponents"
 	h "maragu.dev/gomponents/html"
 
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/apiserver/bridge"
 	"github.com/herald-social/herald/apiserver/postindex"
+	texts "github.com/herald-social/herald/internal/text"
 )
 
 // pageSize is the number of posts per page of the list.
 const pageSize = 25
 
-// listed are the phases that lists offer, in the order that a post goes through them.
-var listed = []v1alpha1.PostPhase{
-	v1alpha1.PhaseDraft, v1alpha1.PhaseScheduled, v1alpha1.PhaseProcessing, v1alpha1.PhasePosted, v1alpha1.PhaseFailed,
-}
-
-// platformOrder is the order of platforms in menus.
-var platformOrder = []v1alpha1.Platform{
-	v1alpha1.PlatformX, v1alpha1.PlatformThreads, v1alpha1.PlatformInstagram, v1alpha1.PlatformFacebook, v1alpha1.PlatformTikTok, v1alpha1.PlatformYouTube,
-}
-
-type filters struct {
-	// status is a phase, or stateUndecided.
-	status   v1alpha1.PostPhase
-	platform v1alpha1.Platform
-}
-
-// states returns the query's phase and undecided filter. An undecided post is listed only under stateUndecided.
-func (f filters) states() (v1alpha1.PostPhase, postindex.UndecidedFilter) {
-	if f.status == "" {
-		return "", postindex.IncludeUndecided
-	}
-	if f.status == stateUndecided {
-		return "", postindex.OnlyUndecided
-	}
-	return f.status, postindex.ExcludeUndecided
-}
-
-// filtersOf parses the filters in an address. It ignores unknown values.
-func filtersOf(query url.Values) filters {
-	var f filters
-	if status := v1alpha1.PostPhase(query.Get("status")); status == stateUndecided || slices.Contains(listed, status) {
-		f.status = status
-	}
-	if platform := v1alpha1.Platform(query.Get("platform")); slices.Contains(platformOrder, platform) {
-		f.platform = platform
-	}
-	return f
-}
-
-// query returns these filters as a query string, with additional parameters.
-func (f filters) query(more ...string) string {
-	q := url.Values{}
-	if f.status != "" {
-		q.Set("status", string(f.status))
-	}
-	if f.platform != "" {
-		q.Set("platform", string(f.platform))
-	}
-	for i := 0; i+1 < len(more); i += 2 {
-		q.Set(more[i], more[i+1])
-	}
-	if len(q) == 0 {
-		return ""
-	}
-	return "?" + q.Encode()
-}
-
 func (s *Site) posts(w http.ResponseWriter, v *visit) error {
 	query := v.URL.Query()
 	f := filtersOf(query)
-	number, _ := strconv.Atoi(query.Get("page"))
-	status, asked := f.states()
-	page, err := s.Service.ListPosts(v.Context(), v.caller, postindex.Query{Status: status, Undecided: asked, Platform: f.platform, Page: number, Limit: pageSize})
+	q := f.search(v)
+	q.Cursor, q.Limit = cursorIn(query), pageSize
+	found, err := s.Service.FindPosts(v.Context(), v.caller, q)
 	if err != nil {
 		return err
 	}
-	narrow, err := s.narrow(v, "posts", f)
+	narrow, err := s.narrow(v, string(placePosts), f)
 	if err != nil {
 		return err
 	}
 	s.render(w, v, http.StatusOK, view{title: "Posts", place: placePosts, content: []g.Node{
 		narrow,
-		s.list(v, page, f),
+		s.list(v, &found, f),
 	}})
 	return nil
 }
 
-func (s *Site) narrow(v *visit, page string, f filters, more ...string) (g.Node, error) {
-	counts, err := s.Service.CountPosts(v.Context(), v.caller)
-	if err != nil {
-		return nil, err
+// The parameters of a page that begins after a post, or ends before it.
+const (
+	paramAfter  = "after"
+	paramBefore = "before"
+)
+
+// cursorIn parses the cursor in an address: the display time in milliseconds and the id. It ignores invalid ones.
+func cursorIn(query url.Values) *postindex.Cursor {
+	at, back := query.Get(paramAfter), false
+	if before := query.Get(paramBefore); before != "" {
+		at, back = before, true
 	}
-	tab := func(status v1alpha1.PostPhase, label string, n int) g.Node {
-		to := filters{status, f.platform}
-		return h.Li(h.A(h.Href(v.path(page)+to.query(more...)), g.If(status == f.status, h.Aria("current", "true")),
-			g.Text(label), h.Span(h.Class("count"), g.Text(strconv.Itoa(n)))))
+	millis, id, ok := strings.Cut(at, ".")
+	number, err := strconv.ParseInt(millis, 10, 64)
+	if !ok || err != nil {
+		return nil
 	}
-	asked := counts.AllUndecided()
-	return h.Div(h.Class("narrow"),
-		h.Nav(h.Aria("label", "Posts by state"), h.Ul(h.Class("tabs"),
-			tab("", "All", counts.All()),
-			g.If(asked > 0 || f.status == stateUndecided, tab(stateUndecided, needsAnswer.word, asked)),
-			g.Map(listed, func(phase v1alpha1.PostPhase) g.Node { return tab(phase, phases[phase], counts.Decided(phase)) }),
-		)),
-		h.Form(h.Method("get"), h.Action(v.path(page)), h.Class("inline"),
-			g.If(f.status != "", hidden("status", string(f.status))),
-			pairs(more),
-			h.Label(h.For("platform"), h.Class("hidden"), g.Text("Platform")),
-			h.Select(h.ID("platform"), h.Name("platform"),
-				h.Option(h.Value(""), g.Text("All platforms")),
-				g.Map(platformOrder, func(p v1alpha1.Platform) g.Node {
-					return h.Option(h.Value(string(p)), g.If(p == f.platform, h.Selected()), g.Text(p.Title()))
-				}),
-			),
-			submit("Show", "small"),
-		),
-	), nil
+	return &postindex.Cursor{ID: texts.First(id, maxFilter), DisplayAt: time.UnixMilli(number), Back: back}
 }
 
-func pairs(of []string) g.Node {
-	var out g.Group
-	for i := 0; i+1 < len(of); i += 2 {
-		out = append(out, hidden(of[i], of[i+1]))
-	}
-	return out
+func cursorAt(p *postindex.Summary) string {
+	return strconv.FormatInt(p.DisplayAt.UnixMilli(), 10) + "." + p.ID
 }
 
-func (s *Site) list(v *visit, page bridge.PostPage, f filters) g.Node {
-	if page.Total == 0 && f == (filters{}) {
-		return s.nothingYet(v)
+func (s *Site) list(v *visit, found *postindex.Found, f filters) g.Node {
+	if found.Total == 0 {
+		if f == (filters{}) {
+			return s.nothingYet(v)
+		}
+		return s.noMatch(v, string(placePosts), f)
 	}
-	if len(page.Posts) == 0 {
-		return empty("No posts here", "No posts match. Choose another state or platform.", link(v.path("posts"), "All posts", ""))
-	}
-	step := func(to int, icon, label string) g.Node {
-		return h.A(h.Class("button"), h.Href(v.path("posts")+f.query("page", strconv.Itoa(to))), drawing(icon), g.Text(label))
+	earlier, later := "Newer", "Older"
+	if f.soonestFirst() {
+		earlier, later = "Sooner", "Later"
 	}
 	return g.Group{
-		h.Ul(h.Class("list"), g.Map(page.Posts, func(p postindex.Summary) g.Node { return s.row(v, &p) })),
-		g.If(page.Page > 1 || page.HasNext, h.Nav(h.Class("pager"), h.Aria("label", "Pages"),
-			g.If(page.Page > 1, step(page.Page-1, "before", "Newer")),
-			h.Span(g.Text("Page "+strconv.Itoa(page.Page)+" of "+strconv.Itoa((page.Total+page.Limit-1)/page.Limit))),
-			g.If(page.HasNext, step(page.Page+1, "after", "Older")),
-		)),
+		h.P(h.Class("soft"), g.Text(position(found)+order(f)+" Times are in "+v.zone.String()+". "), s.reach(v, f)),
+		h.Ul(h.Class("list"), g.Map(found.Posts, func(p postindex.Summary) g.Node { return s.row(v, &p) })),
+		v.pager(string(placePosts), found, earlier, later, f.pairs()...),
 	}
+}
+
+// position describes a page: all posts, or which of them.
+func position(found *postindex.Found) string {
+	if len(found.Posts) == found.Total {
+		return plural(found.Total, "post")
+	}
+	return "Posts " + strconv.Itoa(found.First+1) + " to " + strconv.Itoa(found.First+len(found.Posts)) + " of " + strconv.Itoa(found.Total)
+}
+
+func order(f filters) string {
+	if f.soonestFirst() {
+		return ", soonest first."
+	}
+	return ", newest first."
+}
+
+// reach describes what a search does not cover.
+func (s *Site) reach(v *visit, f filters) g.Node {
+	q := f.search(v)
+	if q.CoversArchive() {
+		return nil
+	}
+	limits := ""
+	if f.words != "" {
+		limits = "The search covers the first 1,000 characters of each post. "
+	}
+	if s.Service.Archive != nil {
+		limits += "Finished posts that are in the archive are not searched."
+	}
+	return g.If(limits != "", g.Text(limits))
+}
+
+// noMatch shows which filters leave no posts.
+func (s *Site) noMatch(v *visit, page string, f filters, more ...string) g.Node {
+	return h.Div(h.Class("empty"), h.H2(g.Text("No posts match")), h.P(g.Text("These filters are on:")),
+		items(s.inWordsOf(v, f)), g.If(!f.search(v).CoversArchive(), h.P(s.reach(v, f))),
+		h.P(h.Class("actions"), link(v.path(page)+filters{}.query(more...), "Clear all filters", "")))
+}
+
+// pager links to the pages before and after. params are the page's other parameters.
+func (v *visit) pager(page string, found *postindex.Found, earlier, later string, params ...string) g.Node {
+	begins, ends := found.First == 0, found.First+len(found.Posts) >= found.Total
+	if begins && ends || len(found.Posts) == 0 {
+		return nil
+	}
+	step := func(param string, at *postindex.Summary, content ...g.Node) g.Node {
+		to := url.Values{}
+		for i := 0; i+1 < len(params); i += 2 {
+			to.Set(params[i], params[i+1])
+		}
+		to.Set(param, cursorAt(at))
+		return h.A(h.Class("button"), h.Href(v.path(page)+"?"+to.Encode()), g.Group(content))
+	}
+	return h.Nav(h.Class("pager"), h.Aria("label", "Pages"),
+		g.Iff(!begins, func() g.Node { return step(paramBefore, &found.Posts[0], drawing(paramBefore), g.Text(earlier)) }),
+		g.Iff(!ends, func() g.Node {
+			return step(paramAfter, &found.Posts[len(found.Posts)-1], g.Text(later), drawing(paramAfter))
+		}),
+	)
 }
 
 // nothingYet shows the first step to a team without posts.
@@ -169,7 +156,7 @@ func (s *Site) nothingYet(v *visit) g.Node {
 
 func (s *Site) row(v *visit, p *postindex.Summary) g.Node {
 	return h.Li(h.A(h.Href(v.path("posts/"+p.ID)),
-		h.Span(h.Class("what"), h.Strong(g.Text(titleOfPost(p))), h.Span(h.Class("soft"), g.Text(categories[p.Category]), byAgent(p.Agent)), chips(p)),
+		h.Span(h.Class("what"), h.Strong(g.Text(headingOf(p))), h.Span(h.Class("soft"), g.Text(categories[p.Category]), byAgent(p.Agent)), chips(p)),
 		h.Span(h.Class("when"), displayStatusOf(p).badge(), v.moment(p.DisplayAt)),
 	))
 }
@@ -186,4 +173,15 @@ func titleOfPost(p *postindex.Summary) string {
 		return "Without a caption"
 	}
 	return p.Title
+}
+
+// archivedTitle is the length of an archived post's title whose text may go on.
+const archivedTitle = 30
+
+// headingOf returns a post's long title. Archived posts have only a short one.
+func headingOf(p *postindex.Summary) string {
+	if p.Archived && p.Rest == "" && utf8.RuneCountInString(p.Title) == archivedTitle {
+		return p.Title + "…"
+	}
+	return titleOfPost(p) + p.Rest
 }

@@ -75,7 +75,10 @@ var signs = map[string]string{
 }
 
 // chips shows the platform chips of a post's targets. Targets with the same platform and status share one.
-func chips(p *postindex.Summary) g.Node {
+func chips(p *postindex.Summary) g.Node { return chipsWith(p, true) }
+
+// chipsWith is chips, with or without the tooltips, which a calendar with many posts omits.
+func chipsWith(p *postindex.Summary, tooltips bool) g.Node {
 	type account struct {
 		postindex.PlatformStatus
 
@@ -104,7 +107,7 @@ func chips(p *postindex.Summary) g.Node {
 		if sign != "" {
 			label += ": " + of.word
 		}
-		return h.Span(h.Class("chip on-"+string(a.Platform)), h.Title(label), h.Role("img"), h.Aria("label", label), g.Text(letters[a.Platform]),
+		return h.Span(h.Class("chip on-"+string(a.Platform)), g.If(tooltips, h.Title(label)), h.Role("img"), h.Aria("label", label), g.Text(letters[a.Platform]),
 			g.If(sign != "", h.I(h.Class("is-"+of.class), g.Text(sign))))
 	})
 }

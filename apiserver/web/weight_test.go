@@ -30,22 +30,28 @@ func crowded() *world {
 	for i := range 4 {
 		w.connections[acme] = append(w.connections[acme], account(acme, fmt.Sprint("more-", i), platformOrder[i]))
 	}
-	states := []v1alpha1.PostPhase{v1alpha1.PhaseScheduled, v1alpha1.PhasePosted, v1alpha1.PhaseScheduled, v1alpha1.PhaseFailed, v1alpha1.PhaseDraft}
 	for i := range 10_000 {
-		w.index.Upsert(acme, postindex.Summary{
-			ID: idNumber(i), Title: fmt.Sprintf("Post %d: what we have learnt this week, and why it matters to all of you", i),
-			Status: states[i%len(states)], Category: v1alpha1.CategoryText,
-			// Partly failed posts have the longest display.
-			Platforms: []postindex.PlatformStatus{
-				{Platform: v1alpha1.PlatformX, Status: v1alpha1.PhasePosted},
-				{Platform: v1alpha1.PlatformThreads, Status: states[i%len(states)]},
-				{Platform: v1alpha1.PlatformFacebook, Status: states[i%len(states)]},
-			},
-			DisplayAt: now.Add(time.Duration(i-2000) * 9 * time.Minute),
-		}, uint64(i+1))
+		w.index.Upsert(acme, crowdedPost(i, now.Add(time.Duration(i-2000)*9*time.Minute)), uint64(i+1))
 	}
 	w.put(textPost("p-1", "text"))
 	return w
+}
+
+// crowdedPost returns one of many posts. Partly failed posts have the longest display.
+func crowdedPost(i int, at time.Time) postindex.Summary {
+	states := []v1alpha1.PostPhase{v1alpha1.PhaseScheduled, v1alpha1.PhasePosted, v1alpha1.PhaseScheduled, v1alpha1.PhaseFailed, v1alpha1.PhaseDraft}
+	state := states[i%len(states)]
+	return postindex.Summary{
+		ID: idNumber(i), Title: fmt.Sprintf("Post %04d: what we have learnt ", i), Rest: "this week, and why it matters to all of you, wherever you read it…",
+		Words:  strings.Repeat(fmt.Sprintf("post %04d: what we have learnt this week, and why it matters to all of you, ", i), 3),
+		Author: "oidc:ada", Accounts: []string{"our-x", "our-threads", "our-facebook"}, Status: state, Category: v1alpha1.CategoryText,
+		Platforms: []postindex.PlatformStatus{
+			{Platform: v1alpha1.PlatformX, Status: v1alpha1.PhasePosted},
+			{Platform: v1alpha1.PlatformThreads, Status: state},
+			{Platform: v1alpha1.PlatformFacebook, Status: state},
+		},
+		DisplayAt: at,
+	}
 }
 
 // idNumber returns an id in the format of posts, which does not compress.
@@ -56,7 +62,8 @@ func idNumber(i int) string {
 
 // crowdedPages are the pages that may be large.
 var crowdedPages = map[string]string{
-	"Overview": "", "List": "posts", "LastPage": "posts?page=401", "Calendar": "calendar", "Scheduled": "calendar?status=scheduled", "Composer": "posts/new",
+	"Overview": "", "List": "posts", "Later": "posts?status=scheduled&after=1797000000000.p", "Search": "posts?q=learnt+matters&by=person:oidc:ada",
+	"Month": "calendar", "Week": "calendar?view=week", "Agenda": "calendar?view=agenda", "MonthOfSearch": "calendar?status=scheduled&q=learnt", "Composer": "posts/new",
 	"Post": "posts/p-1", "Accounts": "connections", "Team": "team",
 }
 
@@ -108,6 +115,29 @@ func BenchmarkCheck(b *testing.B) {
 	for b.Loop() {
 		if answer := w.serve(newRequest(&administrator, "/teams/"+acme+"/compose/check", form)); answer.Code != http.StatusOK {
 			b.Fatal(answer.Code)
+		}
+	}
+}
+
+// maxCalendar is the maximum size of a calendar's HTML, in bytes: browsers parse all of it.
+const maxCalendar = 100_000
+
+// TestCalendarsAreSmall verifies the size of full calendars: a month of six weeks, with scheduled posts from now on.
+func TestCalendarsAreSmall(t *testing.T) {
+	t.Parallel()
+	w := newWorld(clocktesting.NewFakeClock(now))
+	first := time.Date(2027, 7, 26, 0, 0, 0, 0, time.UTC)
+	for i := range 42 * 24 {
+		w.index.Upsert(acme, crowdedPost(i, first.Add(time.Duration(i)*time.Hour)), uint64(i+1))
+	}
+	for path, want := range map[string]int{"date=2027-08-01": 42 * perDay[spanMonth], "view=week&date=2027-08-01": 7 * perDay[spanWeek], "view=agenda&date=2027-08-01": agendaSize} {
+		page := w.serve(newRequest(&administrator, "/teams/"+acme+"/calendar?"+path, nil)).Body.String()
+		if got := strings.Count(page, `href="/teams/`+acme+`/posts/p-`); got != want {
+			t.Errorf("%s shows %d posts, want %d", path, got, want)
+		}
+		t.Logf("%-27s %6d bytes", path, len(page))
+		if len(page) > maxCalendar {
+			t.Errorf("%s has %d bytes, want at most %d", path, len(page), maxCalendar)
 		}
 	}
 }

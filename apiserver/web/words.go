@@ -78,7 +78,7 @@ var flashMessages = map[string]string{
 	"cancelled":    "The post is cancelled.",
 	wordFinal:      "This post can no longer be edited: it is on its way, finished or cancelled. Duplicate it to write a similar one.",
 	"discarded":    "Your changes are discarded. Nothing was stored.",
-	"moved":        "The post has a new time.",
+	paramMoved:     "The post has a new time.",
 	"looking":      "Herald is checking the account. The result appears here in a few seconds.",
 	"settled":      "Thank you. Herald continues from there.",
 	"connected":    "The account is connected.",
@@ -106,7 +106,7 @@ func (v *visit) flash() g.Node {
 	if word == wordFinal {
 		how, icon = caution, "alert"
 	}
-	return h.Div(h.Class("note "+string(how)), h.Role("status"), g.If(word == wordCreated, h.Data("until-settled", "")), drawing(icon), h.Div(paragraph(text)))
+	return h.Div(h.Class("note "+string(how)), h.Role("status"), g.If(word == wordCreated, h.Data("until-settled", "")), drawing(icon), h.Div(paragraph(text), g.Iff(word == paramMoved, v.undoMove)))
 }
 
 func (v *visit) redirect(w http.ResponseWriter, page, word string) {

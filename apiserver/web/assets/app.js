@@ -58,12 +58,17 @@ if (drawn && drawn.dataset.inZone !== zone && sessionStorage.getItem("zone") !==
   location.reload();
 }
 
-// --- The calendar: a post that is dragged to another day keeps its time of day. The script submits the post's own form, which keyboard
-// users fill in without dragging.
+// --- The calendar: a post that is dragged to another day keeps its time of the day. The script fills in the page's form #drag. A
+// person with a keyboard opens the post and enters a time.
 
 let post;
 
-const dayUnder = ({ target }) => post && target.closest("[data-day]");
+const isOver = (day) => new Date(`${day}T23:59:59`) < new Date();
+
+function dayUnder({ target }) {
+  const day = post && target.closest("[data-day]");
+  return day && !isOver(day.dataset.day) ? day : undefined;
+}
 
 on("dragstart", ({ target, dataTransfer }) => {
   post = target.closest?.("[data-post]");
@@ -80,15 +85,14 @@ on("drop", (event) => {
   const day = dayUnder(event)?.dataset.day;
   if (!day) return;
   event.preventDefault();
-  const input = post.querySelector("input[data-utc]");
-  if (input.value.startsWith(day)) return;
-  const field = utcField(input), before = new Date(field.value);
-  input.value = day + input.value.slice(10);
-  const at = new Date(input.value); // without the seconds, which inputs do not show
-  if (isNaN(at)) return;
-  if (!isNaN(before)) at.setSeconds(before.getSeconds(), before.getMilliseconds());
-  field.value = at.toISOString();
-  input.form.requestSubmit();
+  if (post.closest("[data-day]").dataset.day === day) return;
+  const { dateTime } = post.querySelector("time"), form = document.getElementById("drag"), at = new Date(dateTime);
+  const [year, month, date] = day.split("-").map(Number);
+  at.setFullYear(year, month - 1, date);
+  form.action = `${post.querySelector("a").pathname}/reschedule`;
+  form.elements.from.value = dateTime;
+  form.elements.scheduled_at.value = at.toISOString();
+  form.requestSubmit();
 });
 
 on("dragend", () => mark((post = undefined)));
@@ -238,7 +242,10 @@ const all = (root, selector) => [...(root.matches?.(selector) ? [root] : []), ..
 function prepare(root) {
   all(root, "time[data-show]").forEach(showTime);
   all(root, "input[data-utc]").forEach(fromUTC);
-  for (const item of all(root, "[data-post]")) item.draggable = true;
+  for (const item of all(root, "[data-post]")) {
+    item.draggable = true;
+    item.querySelector("a").draggable = false;
+  }
   for (const named of all(root, "[data-zone]")) named["value" in named ? "value" : "textContent"] = zone;
   for (const area of all(root, "[data-events]")) {
     if (listening.has(area)) continue;

@@ -1,0 +1,71 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package web
+
+import (
+	"time"
+
+	g "maragu.dev/gomponents"
+	h "maragu.dev/gomponents/html"
+
+	"github.com/herald-social/herald/apiserver/postindex"
+)
+
+// agendaSize is the number of posts per page of the agenda.
+const agendaSize = 50
+
+// agenda lists the posts from a day on, by day.
+func (s *Site) agenda(v *visit, c *calendar) (g.Node, error) {
+	q := c.search(v)
+	q.From, q.SoonestFirst, q.Limit, q.Cursor = v.midnight(c.day), true, agendaSize, cursorIn(v.URL.Query())
+	found, err := s.Service.FindPosts(v.Context(), v.caller, q)
+	if err != nil {
+		return nil, err
+	}
+	page := string(placeCalendar)
+	if found.Total == 0 {
+		if len(c.pairs()) > 0 {
+			return s.noMatch(v, page, c.filters, c.params()...), nil
+		}
+		return empty("No posts", "There are no posts from "+c.day.Format("2 January 2006")+" on.", g.If(v.may.compose(), v.linkToNewOn(c.day))), nil
+	}
+	var days g.Group
+	for first := 0; first < len(found.Posts); {
+		day := v.dateOf(&found.Posts[first])
+		end := first + 1
+		for end < len(found.Posts) && v.dateOf(&found.Posts[end]).Equal(day) {
+			end++
+		}
+		days = append(days, s.agendaDay(v, day, found.Posts[first:end]))
+		first = end
+	}
+	return g.Group{
+		h.P(h.Class("soft"), g.Text(position(&found)+", earliest first.")),
+		days,
+		v.pager(page, &found, "Earlier", "Later", append(c.pairs(), c.params()...)...),
+	}, nil
+}
+
+// dateOf returns the day of a post in the viewer's time zone, as a midnight in UTC.
+func (v *visit) dateOf(p *postindex.Summary) time.Time {
+	at := p.DisplayAt.In(v.zone)
+	return time.Date(at.Year(), at.Month(), at.Day(), 0, 0, 0, 0, time.UTC)
+}
+
+func (s *Site) agendaDay(v *visit, day time.Time, posts []postindex.Summary) g.Node {
+	name := day.Format("Monday, 2 January 2006")
+	if day.Equal(v.today()) {
+		name = "Today, " + day.Format("2 January 2006")
+	}
+	return h.Section(h.Class("agenda-day"),
+		h.Header(h.Class("section"), h.H2(h.Time(h.DateTime(day.Format(dateForm)), g.Text(name))), v.newOn(day)),
+		h.Ul(h.Class("list"), g.Map(posts, func(p postindex.Summary) g.Node { return s.row(v, &p) })))
+}
+
+func (v *visit) linkToNewOn(day time.Time) g.Node {
+	if day.AddDate(0, 0, 1).Before(v.now) {
+		return nil
+	}
+	return link(v.path("posts/new")+"?day="+day.Format(dateForm), "New post", "primary")
+}

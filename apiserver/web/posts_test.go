@@ -1,0 +1,161 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package web
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/net/html"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+)
+
+func by(author, agent string) func(*v1alpha1.Post) {
+	return func(post *v1alpha1.Post) {
+		metav1.SetMetaDataAnnotation(&post.ObjectMeta, v1alpha1.AuthorAnnotation, author)
+		metav1.SetMetaDataAnnotation(&post.ObjectMeta, v1alpha1.AgentAnnotation, agent)
+	}
+}
+
+// withRole returns the element with an ARIA role.
+func withRole(tb testing.TB, page *html.Node, role string) *html.Node {
+	tb.Helper()
+	for n := range page.Descendants() {
+		if got, _ := attribute(n, "role"); got == role {
+			return n
+		}
+	}
+	tb.Fatalf("the page has no element with the role %s", role)
+	return nil
+}
+
+// followLink returns the page that a link leads to, by its text or label.
+func (w *world) followLink(tb testing.TB, page *html.Node, label string) *html.Node {
+	tb.Helper()
+	for _, link := range elements(page, "a") {
+		if name, _ := attribute(link, "aria-label"); name == label || textOf(link) == label {
+			href, _ := attribute(link, "href")
+			return w.get(tb, editor, href)
+		}
+	}
+	tb.Fatalf("there is no link %s", label)
+	return nil
+}
+
+// headings returns the headings of a list, in order.
+func headings(page *html.Node) string {
+	var out []string
+	for n := range page.Descendants() {
+		if class, _ := attribute(n, "class"); class == "what" {
+			out = append(out, textOf(elements(n, "strong")[0]))
+		}
+	}
+	return strings.Join(out, ", ")
+}
+
+// TestSearch verifies which posts a list's filters leave, and in which order.
+func TestSearch(t *testing.T) {
+	t.Parallel()
+	w := newWorld(clocktesting.NewFakeClock(now))
+	day := 24 * time.Hour
+	w.put(textPost("p-1", "Résumé of the year", at(now.Add(3*day)), by("oidc:ada", "")))
+	w.put(textPost("p-2", "The year in numbers", at(now.Add(day)), by("oidc:vera", "")))
+	w.put(textPost("p-3", "A new year", asDraft, by("oidc:ada", "Claude"), func(p *v1alpha1.Post) { p.Spec.Targets[0].ConnectionRef.Name = "our-threads" }))
+	w.put(textPost("p-4", "", at(now.Add(2*day)), func(p *v1alpha1.Post) {
+		p.Spec.Category = v1alpha1.CategoryTree
+		p.Spec.Tree = &v1alpha1.TreeContent{Cards: []v1alpha1.TreeCard{{Caption: "One"}, {Caption: "Two of the year"}}}
+	}))
+	for name, tc := range map[string]struct{ reason, query, want, says string }{
+		"All":        {"lists that mix states begin with the newest", "", "Résumé of the year, One, The year in numbers, A new year", "4 posts, newest first."},
+		"Scheduled":  {"what goes out next stands first", "status=scheduled", "The year in numbers, One, Résumé of the year", "3 posts, soonest first."},
+		"Word":       {"case and diacritics do not matter", "q=RESUME", "Résumé of the year", "1 post, newest first."},
+		"Accented":   {"nor in the search", "q=résumé+YÉAR", "Résumé of the year", ""},
+		"AllWords":   {"every word has to occur", "q=year+new", "A new year", ""},
+		"Thread":     {"each part of a thread counts", "q=two", "One", "first 1,000 characters"},
+		"Account":    {"of an account", "account=our-threads", "A new year", ""},
+		"Platform":   {"of a platform", "platform=threads", "A new year", ""},
+		"Kind":       {"of a kind", "kind=tree", "One", ""},
+		"Person":     {"by a person", "by=person:oidc:ada", "Résumé of the year, A new year", ""},
+		"Agent":      {"by an agent", "by=agent:Claude", "A new year", ""},
+		"Dates":      {"both days are included", "from=2026-12-02&to=2026-12-03", "One, The year in numbers", "newest first"},
+		"Until":      {"without a beginning", "to=2026-12-01", "A new year", ""},
+		"Together":   {"all filters hold", "q=year&by=person:oidc:ada&status=scheduled", "Résumé of the year", "soonest first"},
+		"Nothing":    {"the page says which filters are on, and offers to clear them", "q=absent&platform=x&from=2026-12-24", "", "No posts match"},
+		"Nonsense":   {"unknown values are ignored", "kind=film&by=ada&from=tomorrow&status=gone", "Résumé of the year, One, The year in numbers, A new year", ""},
+		"OneSpace":   {"a search without words", "q=+", "Résumé of the year, One, The year in numbers, A new year", ""},
+		"HostileAll": {"markup in a search is text", "q=%3Cb%3E", "", "words: “<b>”"},
+	} {
+		page := w.get(t, editor, "/teams/"+acme+"/posts?"+tc.query)
+		if got := headings(page); got != tc.want {
+			t.Errorf("%s: %s: listed %q, want %q", name, tc.reason, got, tc.want)
+		}
+		says(t, name, textOf(page), []string{tc.says}, nil)
+	}
+	empty := textOf(w.get(t, editor, "/teams/"+acme+"/posts?q=absent&platform=x&from=2026-12-24&account=our-x&kind=video&by=agent:Claude&status=failed"))
+	says(t, "a person sees why", empty, []string{
+		"words: “absent”", "platform: X", "from 24 Dec 2026", "account: Account our-x on X", "kind: Video", "created by: the agent “Claude”", "state: Failed", "Clear all filters",
+	}, nil)
+}
+
+// TestSearchForm verifies that a form keeps the filters of its page, so that a search without JavaScript adds to them.
+func TestSearchForm(t *testing.T) {
+	t.Parallel()
+	w := newWorld(clocktesting.NewFakeClock(now))
+	w.put(textPost("p-1", "text", by("oidc:ada", "")))
+	want := url.Values{
+		"q": {"year"}, "status": {"scheduled"}, "platform": {"x"}, "kind": {"text"}, "account": {"gone"}, "by": {"agent:nobody"}, "from": {"2026-12-01"}, "to": {"2026-12-24"},
+	}
+	form := sent(withRole(t, w.get(t, editor, "/teams/"+acme+"/posts?"+want.Encode()), "search"))
+	if form.Encode() != want.Encode() {
+		t.Errorf("the form sends %v", form)
+	}
+	calendar := url.Values{"view": {"week"}, "date": {"2026-12-03"}, "q": {"year"}, "kind": {""}, "account": {""}, "platform": {""}, "by": {"person:oidc:ada"}}
+	if form := sent(withRole(t, w.get(t, editor, "/teams/"+acme+"/calendar?"+calendar.Encode()), "search")); form.Encode() != calendar.Encode() {
+		t.Errorf("the calendar's form sends %v", form)
+	}
+}
+
+// TestCursors verifies that the pages of a list follow one another, even if posts come in between.
+func TestCursors(t *testing.T) {
+	t.Parallel()
+	w := newWorld(clocktesting.NewFakeClock(now))
+	for i := range 2*pageSize + 3 {
+		w.put(textPost(fmt.Sprintf("p-%02d", i), fmt.Sprintf("Number %02d", i), at(now.Add(time.Duration(i+1)*time.Hour))))
+	}
+	follow := func(page *html.Node, label string) *html.Node { return w.followLink(t, page, label) }
+	page := w.get(t, editor, "/teams/"+acme+"/posts?q=number")
+	says(t, "newest first", headings(page), []string{"Number 52", "Number 28"}, []string{"Number 27"})
+	w.put(textPost("p-new", "Number 99", at(now.Add(99*time.Hour))))
+	page = follow(page, "Older")
+	says(t, "a new post shifts nothing", headings(page), []string{"Number 27", "Number 03"}, []string{"Number 28", "Number 02"})
+	page = follow(page, "Newer")
+	says(t, "and back", headings(page), []string{"Number 52", "Number 28"}, []string{"Number 27", "Number 99"})
+	page = follow(page, "Newer")
+	says(t, "to a whole first page", headings(page), []string{"Number 99", "Number 29"}, []string{"Number 28"})
+	page = w.get(t, editor, "/teams/"+acme+"/posts?status=scheduled")
+	says(t, "soonest first", headings(follow(page, "Later")), []string{"Number 25", "Number 49"}, []string{"Number 24", "Number 50"})
+	for _, cursor := range []string{"after=", "after=soon", "before=1.", "after=99999999999999999999.p", "page=2"} {
+		if answer := w.serve(newRequest(&editor, "/teams/"+acme+"/posts?"+cursor, nil)); answer.Code != http.StatusOK {
+			t.Errorf("%s: %d", cursor, answer.Code)
+		}
+	}
+}
+
+// TestHeadings verifies that lists show more of a post than its title.
+func TestHeadings(t *testing.T) {
+	t.Parallel()
+	w := newWorld(clocktesting.NewFakeClock(now))
+	caption := strings.Repeat("words of ten ", 20)
+	w.put(textPost("p-1", caption, asDraft))
+	if got := headings(w.get(t, editor, "/teams/"+acme+"/posts")); got != strings.TrimSpace(caption[:117])+"…" {
+		t.Errorf("the heading is %q", got)
+	}
+}
