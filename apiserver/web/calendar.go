@@ -128,7 +128,7 @@ func (s *Site) calendar(w http.ResponseWriter, v *visit) error {
 		return err
 	}
 	s.render(w, v, http.StatusOK, view{
-		title: c.title(), place: placeCalendar, wide: true,
+		title: c.title(), place: placeCalendar, wide: true, lists: true,
 		actions: []g.Node{v.calendarMenu(&c)},
 		content: []g.Node{
 			h.Div(h.Data("in-zone", v.zone.String())),

@@ -37,6 +37,8 @@ type view struct {
 	wide bool
 	// uploads adds the scripts for writing posts and uploading files.
 	uploads bool
+	// lists adds the script for choosing and dragging posts.
+	lists bool
 	// actions are shown next to the title.
 	actions []g.Node
 	content []g.Node
@@ -78,6 +80,7 @@ func (s *Site) render(w http.ResponseWriter, r *visit, status int, v view) {
 			g.Group(v.content),
 			h.P(h.ID("status"), h.Class("hidden"), h.Role("status")),
 		),
+		g.If(v.lists, h.Script(h.Src(s.assets.path("lists.js")), h.Type("module"))),
 		g.If(v.uploads, h.Script(h.Src(s.assets.path("upload.js")), h.Type("module"))),
 		g.If(v.uploads || r.URL.Query().Has("said"), h.Script(h.Src(s.assets.path("compose.js")), h.Type("module"))),
 	))

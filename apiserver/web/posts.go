@@ -35,7 +35,7 @@ func (s *Site) posts(w http.ResponseWriter, v *visit) error {
 	if err != nil {
 		return err
 	}
-	s.render(w, v, http.StatusOK, view{title: "Posts", place: placePosts, content: []g.Node{
+	s.render(w, v, http.StatusOK, view{title: "Posts", place: placePosts, lists: true, content: []g.Node{
 		narrow,
 		s.list(v, &found, f),
 	}})
@@ -79,7 +79,7 @@ func (s *Site) list(v *visit, found *postindex.Found, f filters) g.Node {
 	}
 	return g.Group{
 		h.P(h.Class("soft"), g.Text(position(found)+order(f)+" Times are in "+v.zone.String()+". "), s.reach(v, f)),
-		h.Ul(h.Class("list"), g.Map(found.Posts, func(p postindex.Summary) g.Node { return s.row(v, &p) })),
+		v.bulkForm(found, h.Ul(h.Class("list"), g.Map(found.Posts, func(p postindex.Summary) g.Node { return s.selectableRow(v, &p) }))),
 		v.pager(string(placePosts), found, earlier, later, f.pairs()...),
 	}
 }
@@ -154,11 +154,18 @@ func (s *Site) nothingYet(v *visit) g.Node {
 		g.If(v.may.compose(), link(v.path("posts/new"), "New post", "primary")))
 }
 
-func (s *Site) row(v *visit, p *postindex.Summary) g.Node {
-	return h.Li(h.A(h.Href(v.path("posts/"+p.ID)),
+func (s *Site) row(v *visit, p *postindex.Summary) g.Node { return h.Li(s.rowLink(v, p)) }
+
+// selectableRow is a row with a checkbox, if an action on several posts can change the post.
+func (s *Site) selectableRow(v *visit, p *postindex.Summary) g.Node {
+	return h.Li(v.selection(p), s.rowLink(v, p))
+}
+
+func (s *Site) rowLink(v *visit, p *postindex.Summary) g.Node {
+	return h.A(h.Href(v.path("posts/"+p.ID)),
 		h.Span(h.Class("what"), h.Strong(g.Text(headingOf(p))), h.Span(h.Class("soft"), g.Text(categories[p.Category]), byAgent(p.Agent)), chips(p)),
 		h.Span(h.Class("when"), displayStatusOf(p).badge(), v.moment(p.DisplayAt)),
-	))
+	)
 }
 
 // byAgent shows the self-reported name of the agent that created a post, if any.

@@ -50,6 +50,8 @@ func (s *Site) pages() map[string]page {
 		"GET /{$}":                          of(s.overview, seePosts),
 		"GET /posts":                        of(s.posts, seePosts),
 		"GET /calendar":                     of(s.calendar, seePosts),
+		"GET /bulk":                         of(s.confirmBulk, updatePosts),
+		"POST /bulk":                        of(s.applyBulk, updatePosts),
 		"GET /posts/new":                    of(s.compose, createPosts, seeConnections),
 		"POST /posts/new":                   of(s.create, createPosts, seeConnections),
 		"POST /compose/check":               of(s.check, createPosts, seeConnections),

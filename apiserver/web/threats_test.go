@@ -98,7 +98,8 @@ func TestThreatMarkup(t *testing.T) {
 	w := hostile()
 	for _, path := range []string{
 		"", "posts", "calendar", "posts/new", "posts/new?from=image", "posts/draft", "posts/draft/edit", "posts/image", "posts/image/edit", "posts/failed",
-		"connections", "keys", "agents", "team", "?said=" + url.QueryEscape(evil), "posts?status=" + url.QueryEscape(evil), "calendar?month=" + url.QueryEscape(evil),
+		"connections", "keys", "agents", "team", "bulk?act=publish&post=draft&post=failed&post=" + url.QueryEscape(evil), "posts?q=" + url.QueryEscape(evil) + "&by=agent:" + url.QueryEscape(evil) + "&account=" + url.QueryEscape(evil),
+		"calendar?view=week", "calendar?view=agenda", "?said=" + url.QueryEscape(evil), "posts?status=" + url.QueryEscape(evil), "calendar?month=" + url.QueryEscape(evil),
 	} {
 		page := w.get(t, administrator, "/teams/"+acme+"/"+path)
 		checkMarkup(t, path, page)
@@ -222,10 +223,10 @@ func TestThreatPlainHTTP(t *testing.T) {
 
 // pages are the paths of pages, changes the paths of forms.
 var (
-	pages   = []string{"", "posts", "calendar", "posts/new", "posts/p-1", "posts/p-1/edit", "connections", "keys", "agents", "team", "posts/new?from=p-1"}
+	pages   = []string{"", "posts", "calendar", "posts/new", "posts/p-1", "posts/p-1/edit", "connections", "keys", "agents", "team", "posts/new?from=p-1", "bulk?act=cancel&post=p-1"}
 	changes = []string{
 		"posts/new", "posts/p-1/edit", "posts/p-1/cancel", "posts/p-1/reschedule", "posts/p-1/settle", "connections/connect", "connections/our-x/disconnect",
-		"keys", "keys/k-1/roll", "keys/k-1/drop", "keys/k-1/revoke", "agents/agent-1/revoke", "media", "compose/check", "posts/p-1/check",
+		"keys", "keys/k-1/roll", "keys/k-1/drop", "keys/k-1/revoke", "agents/agent-1/revoke", "media", "compose/check", "posts/p-1/check", "bulk",
 	}
 )
 
@@ -236,7 +237,7 @@ func TestThreatCrossSite(t *testing.T) {
 	w := newWorld(clocktesting.NewFakeClock(now))
 	w.put(textPost("p-1", "text", asDraft))
 	w.keys[acme+"/k-1"] = &v1alpha1.APIKey{ObjectMeta: metav1.ObjectMeta{Namespace: acme, Name: "k-1"}}
-	shown := map[string]bool{"posts/new": true, "posts/p-1/edit": true, "keys": true}
+	shown := map[string]bool{"bulk": true, "posts/new": true, "posts/p-1/edit": true, "keys": true}
 	for _, path := range changes {
 		for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPut, http.MethodDelete, http.MethodOptions} {
 			r := newRequest(&administrator, "/teams/"+acme+"/"+path+"?category=text&caption=a&target=our-x&when=now&description=a", nil)

@@ -95,33 +95,61 @@ var _ = Describe("app.js", func() {
 
 	Describe("the calendar", func() {
 		const calendar = `<table><caption>December</caption><tr>
-			<td data-day="2026-12-01" aria-label="1 December"><article data-post aria-label="Launch">Launch
-				<form method="post" action="/form"><input type="hidden" name="scheduled_at" value="2026-12-01T09:00:00Z">
-				<label>New time <input type="datetime-local" data-utc="scheduled_at"></label><button>Reschedule</button></form></article></td>
-			<td data-day="2026-12-05" aria-label="5 December">5</td></tr></table>`
+			<td data-day="2199-12-01" aria-label="1 December"><article data-post aria-label="Launch"><a href="/form">
+				<time datetime="2199-12-01T09:00:00Z" data-show="time">10:00</time> Launch</a></article></td>
+			<td data-day="2199-12-05" aria-label="5 December">5</td><td data-day="2019-12-05" aria-label="Over">5</td></tr></table>
+			<form id="drag" method="post" hidden><input type="hidden" name="scheduled_at"><input type="hidden" name="from"></form>`
+
+		drag := func(calendar, day string) []url.Values {
+			GinkgoHelper()
+			f, page := open(calendar, chrome.Options{})
+			must(page.Follow(func() error { return page.Get("article", "Launch").DragTo(page.Get("cell", day)) }))
+			return f.forms()
+		}
 
 		It("moves a post dragged to another day", func() {
-			f, page := open(calendar, chrome.Options{})
-			must(page.Follow(func() error {
-				return page.Get("article", "Launch").DragTo(page.Get("cell", "5 December"))
-			}))
-			Expect(f.forms()).To(Equal([]url.Values{{"scheduled_at": {"2026-12-05T09:00:00.000Z"}}}))
+			Expect(drag(calendar, "5 December")).To(Equal([]url.Values{{"from": {"2199-12-01T09:00:00Z"}, "scheduled_at": {"2199-12-05T09:00:00.000Z"}}}))
 		})
 
-		It("keeps a dragged post's seconds", func() {
-			f, page := open(strings.Replace(calendar, "09:00:00Z", "09:00:34.567Z", 1), chrome.Options{})
-			must(page.Follow(func() error {
-				return page.Get("article", "Launch").DragTo(page.Get("cell", "5 December"))
-			}))
-			Expect(f.forms()).To(Equal([]url.Values{{"scheduled_at": {"2026-12-05T09:00:34.567Z"}}}))
+		It("keeps a dragged post's seconds, and its time of day in summer", func() {
+			summer := strings.NewReplacer("12-01T09:00:00Z", "12-01T09:00:34.567Z", "2199-12-05", "2199-07-05").Replace(calendar)
+			Expect(drag(summer, "5 December")[0]["scheduled_at"]).To(Equal([]string{"2199-07-05T08:00:34.567Z"}))
 		})
 
-		It("moves a post by keyboard", func() {
+		It("does not move a post to a day that is over", func() {
 			f, page := open(calendar, chrome.Options{})
-			must(page.Get("DateTime", "New time").Fill("2026-12-05T10:00"))
-			must(page.TabTo(page.Get("button", "Reschedule")))
-			must(page.Follow(func() error { return page.Press(kb.Enter) }))
-			Expect(f.forms()).To(Equal([]url.Values{{"scheduled_at": {"2026-12-05T09:00:00.000Z"}}}))
+			must(page.Get("article", "Launch").DragTo(page.Get("cell", "Over")))
+			must(page.Settle())
+			Expect(f.forms()).To(BeEmpty())
+		})
+	})
+
+	Describe("a list", func() {
+		const list = `<form><a href="#all" data-select-all>Select all</a> <output></output>
+			<label><input type="checkbox" name="post" value="1">One</label> <label><input type="checkbox" name="post" value="2">Two</label></form>`
+
+		chosen := func(page *chrome.Page) []string {
+			GinkgoHelper()
+			values, err := chrome.Eval[[]string](page, `[...document.querySelectorAll("input:checked")].map((box) => box.value)`)
+			must(err)
+			return values
+		}
+
+		It("selects all posts or none, by mouse and by keyboard, and says how many", func() {
+			_, page := open(list, chrome.Options{})
+			must(page.Get("checkbox", "One").Click())
+			must(page.WaitText("1 selected"))
+			must(page.Get("link", "Select all").Click())
+			must(page.WaitText("2 selected"))
+			Expect(chosen(page)).To(Equal([]string{"1", "2"}))
+			must(page.TabTo(page.Get("link", "Select all")))
+			must(page.Press(kb.Enter))
+			must(page.WaitText("0 selected"))
+			Expect(chosen(page)).To(BeEmpty())
+			must(page.TabTo(page.Get("checkbox", "Two")))
+			must(page.Press(" "))
+			must(page.WaitText("1 selected"))
+			Expect(chosen(page)).To(Equal([]string{"2"}))
 		})
 	})
 

@@ -75,6 +75,7 @@ func newFixture(body string) *fixture {
 	})
 	mux.HandleFunc("POST /media", f.announce)
 	mux.HandleFunc("POST /form", f.form)
+	mux.HandleFunc("POST /form/reschedule", f.form)
 	mux.HandleFunc("GET /events", f.listen)
 	mux.HandleFunc("GET /part", func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
@@ -107,6 +108,7 @@ func (f *fixture) page(w http.ResponseWriter, body string) {
 <link rel="stylesheet" href="/look.css">
 <script src="/assets/htmx.min.js" defer></script>
 <script src="/assets/app.js" type="module"></script>
+<script src="/assets/lists.js" type="module"></script>
 <script src="/assets/upload.js" type="module"></script>
 <script src="/assets/compose.js" type="module"></script>
 </head>

@@ -58,51 +58,6 @@ if (drawn && drawn.dataset.inZone !== zone && sessionStorage.getItem("zone") !==
   location.reload();
 }
 
-// --- The calendar: a post that is dragged to another day keeps its time of the day. The script fills in the page's form #drag. A
-// person with a keyboard opens the post and enters a time.
-
-let post;
-
-const isOver = (day) => new Date(`${day}T23:59:59`) < new Date();
-
-function dayUnder({ target }) {
-  const day = post && target.closest("[data-day]");
-  return day && !isOver(day.dataset.day) ? day : undefined;
-}
-
-on("dragstart", ({ target, dataTransfer }) => {
-  post = target.closest?.("[data-post]");
-  if (post) dataTransfer.setData("text/plain", ""); // without data, Firefox does not drag
-});
-
-on("dragover", (event) => {
-  const day = dayUnder(event);
-  if (day) event.preventDefault();
-  if (post) mark(day);
-});
-
-on("drop", (event) => {
-  const day = dayUnder(event)?.dataset.day;
-  if (!day) return;
-  event.preventDefault();
-  if (post.closest("[data-day]").dataset.day === day) return;
-  const { dateTime } = post.querySelector("time"), form = document.getElementById("drag"), at = new Date(dateTime);
-  const [year, month, date] = day.split("-").map(Number);
-  at.setFullYear(year, month - 1, date);
-  form.action = `${post.querySelector("a").pathname}/reschedule`;
-  form.elements.from.value = dateTime;
-  form.elements.scheduled_at.value = at.toISOString();
-  form.requestSubmit();
-});
-
-on("dragend", () => mark((post = undefined)));
-
-// mark sets the attribute data-over on the day under the pointer, for styles.
-function mark(day) {
-  for (const old of document.querySelectorAll("[data-day][data-over]")) if (old !== day) delete old.dataset.over;
-  if (day) day.dataset.over = "";
-}
-
 // --- Dialogs, and confirmations for irreversible actions.
 
 on("click", ({ target }) => {
@@ -242,10 +197,6 @@ const all = (root, selector) => [...(root.matches?.(selector) ? [root] : []), ..
 function prepare(root) {
   all(root, "time[data-show]").forEach(showTime);
   all(root, "input[data-utc]").forEach(fromUTC);
-  for (const item of all(root, "[data-post]")) {
-    item.draggable = true;
-    item.querySelector("a").draggable = false;
-  }
   for (const named of all(root, "[data-zone]")) named["value" in named ? "value" : "textContent"] = zone;
   for (const area of all(root, "[data-events]")) {
     if (listening.has(area)) continue;

@@ -1,0 +1,262 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package web
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/net/html"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+)
+
+const bulkPath = "/teams/" + acme + "/bulk"
+
+// bulkForm returns the form of a page that changes several posts, as a browser sends it.
+func bulkForm(tb testing.TB, page *html.Node) url.Values {
+	tb.Helper()
+	for _, form := range elements(page, "form") {
+		action, _ := attribute(form, "action")
+		if method, _ := attribute(form, "method"); action == bulkPath && method == "post" {
+			return sent(form)
+		}
+	}
+	tb.Fatalf("there is nothing to send: %s", textOf(elements(page, "main")[0]))
+	return nil
+}
+
+// send submits a form that changes several posts, and returns the result's page.
+func (w *world) send(t *testing.T, form url.Values) *html.Node {
+	t.Helper()
+	answer := w.serve(ask(&editor, bulkPath, form))
+	if answer.Code != http.StatusOK {
+		t.Fatalf("%d: %s", answer.Code, answer.Body)
+	}
+	return parsed(t, answer.Body.String())
+}
+
+func mainOf(page *html.Node) string { return textOf(elements(page, "main")[0]) }
+
+// inBerlin returns a person's page in Berlin's time zone.
+func (w *world) inBerlin(t *testing.T, path string) *html.Node {
+	t.Helper()
+	r := ask(&editor, path, nil)
+	r.AddCookie(&http.Cookie{Name: zoneCookie, Value: "Europe%2FBerlin"})
+	return parsed(t, w.serve(r).Body.String())
+}
+
+// TestBulkMove moves posts across the end of summer time, and back.
+func TestBulkMove(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 10, 22, 9, 0, 0, 0, time.UTC)
+	w := newWorld(clocktesting.NewFakeClock(now))
+	before := time.Date(2026, 10, 24, 7, 0, 0, 0, time.UTC) // 09:00 in Berlin
+	w.put(textPost("p-1", "One", at(before)))
+	w.put(textPost("p-2", "Two", at(before.Add(time.Hour))))
+	w.put(textPost("p-3", "A draft", asDraft))
+	w.put(textPost("p-4", "Failed", became(v1alpha1.TargetFailed)))
+	page := w.inBerlin(t, bulkPath+"?act=move&days=2&post=p-1&post=p-2&post=p-3&post=p-4&post=p-1&post=none")
+	says(t, "the effect is stated first", mainOf(page), []string{
+		"Move 2 posts 2 days later", "Each post keeps its time of day in Europe/Berlin", "24 Oct 2026, 09:00 → 26 Oct 2026, 09:00",
+		"Not moved: 3 posts", "Only scheduled posts can be moved; this one is: Draft", "this one is: Failed", `This team has no post "none"`,
+	}, nil)
+	form := bulkForm(t, page)
+	if w.written() != 0 {
+		t.Fatal("a question wrote something")
+	}
+	w.posts[acme+"/p-2"].Spec.ScheduledAt = v1alpha1.NewTimePtr(before.Add(2 * time.Hour)) // someone else moves it
+	result := w.send(t, form)
+	says(t, "each post's result is stated", mainOf(result), []string{"1 of 2 posts moved", "Not moved: 1 post", "has changed since you opened it", "Undo (1)"}, nil)
+	if got := w.posts[acme+"/p-1"].Spec.ScheduledAt; !got.Equal(v1alpha1.NewTimePtr(before.Add(49 * time.Hour))) {
+		t.Errorf("the post is at %v", got)
+	}
+	writes := w.written()
+	says(t, "sent again, it moves nothing further", mainOf(w.send(t, form)), []string{"1 of 2 posts moved", "has changed since"}, nil)
+	if w.written() != writes {
+		t.Error("a page that was loaded again wrote")
+	}
+	undone := w.send(t, bulkForm(t, result))
+	says(t, "undo moves it back", mainOf(undone), []string{"1 post moved", "Undo (1)"}, nil)
+	if got := w.posts[acme+"/p-1"].Spec.ScheduledAt; !got.Equal(v1alpha1.NewTimePtr(before)) || len(w.posts) != 4 {
+		t.Errorf("after an undo the post is at %v, and there are %d posts", got, len(w.posts))
+	}
+}
+
+// TestBulkMoveLimits verifies which moves are offered.
+func TestBulkMoveLimits(t *testing.T) {
+	t.Parallel()
+	w := newWorld(clocktesting.NewFakeClock(now))
+	w.put(textPost("p-1", "Soon", at(now.Add(time.Hour))))
+	w.put(textPost("p-2", "Later", at(now.AddDate(0, 0, 3))))
+	for name, tc := range map[string]struct {
+		reason, query string
+		code          int
+		says          string
+	}{
+		"Earlier":  {"posts can be brought forward", "act=move&days=-2&post=p-2", http.StatusOK, "Move 1 post 2 days earlier"},
+		"Past":     {"but not into the past", "act=move&days=-2&post=p-1", http.StatusOK, "its new time would be in the past"},
+		"Some":     {"the others can still be moved", "act=move&days=-2&post=p-1&post=p-2", http.StatusOK, "Not moved: 1 post"},
+		"Default":  {"the list does not ask for days", "act=move&post=p-1", http.StatusOK, "Move 1 post 1 day later"},
+		"FarAway":  {"within a year", "act=move&days=99999&post=p-1", http.StatusOK, "Move 1 post 366 days later"},
+		"NoPosts":  {"nothing is selected", "act=move&days=1", http.StatusBadRequest, "no posts are selected"},
+		"NoAct":    {"no button was pressed", "post=p-1", http.StatusBadRequest, "choose what to do"},
+		"Unknown":  {"anything can be in an address", "act=delete&post=p-1", http.StatusBadRequest, "choose what to do"},
+		"TooMany":  {"one page's posts at a time", "act=cancel&post=" + strings.Join(numbers(maxBulk+1), "&post="), http.StatusBadRequest, "at most 100 posts"},
+		"ManyOnce": {"the same post counts once", "act=cancel&post=" + strings.Repeat("p-1&post=", 200) + "p-1", http.StatusOK, "Cancel 1 post"},
+	} {
+		answer := w.serve(ask(&editor, bulkPath+"?"+tc.query, nil))
+		if page := mainOf(parsed(t, answer.Body.String())); answer.Code != tc.code || !strings.Contains(strings.ToLower(page), strings.ToLower(tc.says)) {
+			t.Errorf("%s: %s: %d, %s", name, tc.reason, answer.Code, page)
+		}
+	}
+}
+
+func numbers(n int) (out []string) {
+	for i := range n {
+		out = append(out, fmt.Sprint("p-", i))
+	}
+	return out
+}
+
+// TestBulkCancel cancels posts and copies them to new drafts, once.
+func TestBulkCancel(t *testing.T) {
+	t.Parallel()
+	w := newWorld(clocktesting.NewFakeClock(now))
+	w.put(textPost("p-1", "One", at(now.Add(time.Hour))))
+	w.put(textPost("p-2", "Two", asDraft))
+	w.put(textPost("p-3", "Failed", became(v1alpha1.TargetFailed)))
+	page := w.get(t, editor, bulkPath+"?act=cancel&post=p-1&post=p-2&post=p-3&back=%2Fteams%2Fteam-acme%2Fposts%3Fq%3Do")
+	says(t, "what cannot be undone is stated first", mainOf(page), []string{"Cancel 2 posts", "A cancelled post stays cancelled: this cannot be undone", "copy the posts to new drafts", "Not cancelled: 1 post", "this one is: Failed"}, nil)
+	result := w.send(t, bulkForm(t, page))
+	says(t, "what was done", mainOf(result), []string{"2 posts cancelled", "Copy to new drafts (2)"}, []string{"Undo"})
+	if !w.posts[acme+"/p-1"].Spec.Cancelled || !w.posts[acme+"/p-2"].Spec.Cancelled {
+		t.Error("the posts are not cancelled")
+	}
+	if back := w.followLinkAddress(t, result, "Back to the list"); back != "/teams/"+acme+"/posts?q=o" {
+		t.Errorf("back leads to %s", back)
+	}
+	copying := bulkForm(t, result)
+	for range 2 { // a page that is loaded again sends its form again
+		says(t, "copies", mainOf(w.send(t, copying)), []string{"2 posts copied to new drafts", "One", "Two"}, nil)
+	}
+	if len(w.posts) != 5 {
+		t.Errorf("there are %d posts, want the first three and two copies", len(w.posts))
+	}
+	for name, post := range w.posts {
+		if !strings.HasPrefix(name, acme+"/p-") && (!post.Spec.Draft || post.Spec.ScheduledAt != nil || post.Spec.Cancelled) {
+			t.Errorf("a copy is %+v", post.Spec)
+		}
+	}
+}
+
+// followLinkAddress returns the address of a link.
+func (w *world) followLinkAddress(tb testing.TB, page *html.Node, label string) string {
+	tb.Helper()
+	for _, link := range elements(page, "a") {
+		if href, _ := attribute(link, "href"); textOf(link) == label {
+			return href
+		}
+	}
+	tb.Fatalf("there is no link %s", label)
+	return ""
+}
+
+// TestBulkPublish publishes drafts at once or when an agent asked for it, and withdraws those that are not due.
+func TestBulkPublish(t *testing.T) {
+	t.Parallel()
+	w := newWorld(clocktesting.NewFakeClock(now))
+	wanted := now.AddDate(0, 0, 2)
+	w.put(textPost("p-1", "At once", asDraft))
+	w.put(textPost("p-2", "Later", asDraft, func(p *v1alpha1.Post) {
+		metav1.SetMetaDataAnnotation(&p.ObjectMeta, v1alpha1.AgentAnnotation, "Claude")
+		metav1.SetMetaDataAnnotation(&p.ObjectMeta, v1alpha1.WantedAtAnnotation, wanted.Format(time.RFC3339))
+	}))
+	w.put(textPost("p-3", strings.Repeat("too long ", 40), asDraft))
+	w.put(textPost("p-4", "Changed meanwhile", asDraft))
+	w.put(textPost("p-5", "Scheduled", at(now.Add(time.Hour))))
+	w.put(textPost("p-6", "At once", asDraft)) // says the same as the first
+	page := w.get(t, editor, bulkPath+"?act=publish&post=p-1&post=p-2&post=p-3&post=p-4&post=p-5&post=p-6")
+	says(t, "the effect is stated first", mainOf(page), []string{
+		"Publish 4 drafts", "3 at once, which cannot be undone.", "1 at the time that an agent asked for.", "for 3 Dec 2026, 09:00",
+		"Not published: 2 posts", "It is not a draft", "280",
+	}, nil)
+	form := bulkForm(t, page)
+	changed := w.posts[acme+"/p-4"]
+	changed.Generation++
+	changed.Spec.Targets[0].Caption = "Other words"
+	result := w.send(t, form)
+	says(t, "each post's result is stated", mainOf(result), []string{"2 of 4 posts published", "has changed since you opened it", "The same content was published a moment ago", "Undo (1)"}, nil)
+	if now, later := w.posts[acme+"/p-1"].Spec, w.posts[acme+"/p-2"].Spec; now.Draft || now.ScheduledAt != nil || later.Draft || !later.ScheduledAt.Equal(v1alpha1.NewTimePtr(wanted)) {
+		t.Errorf("published: %+v and %+v", now, later)
+	}
+	says(t, "what is not due is withdrawn", mainOf(w.send(t, bulkForm(t, result))), []string{"1 post withdrawn and copied to new drafts", "Later"}, nil)
+	if !w.posts[acme+"/p-2"].Spec.Cancelled || len(w.posts) != 7 {
+		t.Errorf("there are %d posts, and the withdrawn one is %+v", len(w.posts), w.posts[acme+"/p-2"].Spec)
+	}
+}
+
+// TestBulkRights verifies that copies need the right to create posts, and that forms without posts do nothing.
+func TestBulkRights(t *testing.T) {
+	t.Parallel()
+	w := newWorld(clocktesting.NewFakeClock(now), without("create posts"))
+	w.put(textPost("p-1", "One", at(now.Add(time.Hour))))
+	for name, tc := range map[string]struct {
+		reason string
+		form   url.Values
+		code   int
+	}{
+		"Copy":     {"a copy is a new post", url.Values{"act": {"copy"}, "post": {"p-1"}, "key": {"k"}}, http.StatusForbidden},
+		"Withdraw": {"and so is that of a withdrawn post, which stays", url.Values{"act": {"withdraw"}, "post": {"p-1"}, "key": {"k"}}, http.StatusForbidden},
+		"NoPosts":  {"nothing is selected", url.Values{"act": {"cancel"}}, http.StatusBadRequest},
+		"NoAct":    {"nothing is asked for", url.Values{"post": {"p-1"}}, http.StatusBadRequest},
+		"TooMany":  {"one page's posts at a time", url.Values{"act": {"cancel"}, "post": numbers(maxBulk + 1)}, http.StatusBadRequest},
+		"NoTimes":  {"a made-up form moves nothing", url.Values{"act": {"move"}, "post": {"p-1"}}, http.StatusOK},
+	} {
+		if answer := w.serve(ask(&editor, bulkPath, tc.form)); answer.Code != tc.code || w.written() != 0 {
+			t.Errorf("%s: %s: %d after %d writes", name, tc.reason, answer.Code, w.written())
+		}
+	}
+	form := bulkForm(t, w.get(t, editor, bulkPath+"?act=cancel&post=p-1"))
+	says(t, "no copies are offered", mainOf(w.send(t, form)), []string{"1 post cancelled"}, []string{"Copy"})
+}
+
+// TestSelection verifies which posts of a list can be selected.
+func TestSelection(t *testing.T) {
+	t.Parallel()
+	w := newWorld(clocktesting.NewFakeClock(now))
+	w.put(textPost("p-1", "Scheduled", at(now.Add(time.Hour))))
+	w.put(textPost("p-2", "Draft", asDraft))
+	w.put(textPost("p-3", "Failed", became(v1alpha1.TargetFailed)))
+	boxes := func(page *html.Node) (all, checked int) {
+		for _, input := range elements(page, "input") {
+			if kind, _ := attribute(input, "type"); kind == "checkbox" {
+				all++
+				if _, ok := attribute(input, "checked"); ok {
+					checked++
+				}
+			}
+		}
+		return all, checked
+	}
+	page := w.get(t, editor, "/teams/"+acme+"/posts")
+	if all, checked := boxes(page); all != 2 || checked != 0 {
+		t.Errorf("%d boxes, %d of them checked; want those of the posts that can change", all, checked)
+	}
+	if all, checked := boxes(w.followLink(t, page, "Select all on this page")); all != 2 || checked != 2 {
+		t.Errorf("without scripts, %d of %d boxes are checked", checked, all)
+	}
+	if all, _ := boxes(w.get(t, viewer, "/teams/"+acme+"/posts")); all != 0 {
+		t.Errorf("a person who may change nothing has %d boxes", all)
+	}
+	if all, _ := boxes(w.get(t, editor, "/teams/"+acme+"/posts?status=failed")); all != 0 {
+		t.Errorf("%d failed posts can be selected", all)
+	}
+}
