@@ -134,7 +134,8 @@ func (s *Site) calendar(w http.ResponseWriter, v *visit) error {
 			h.Div(h.Data("in-zone", v.zone.String())),
 			narrow,
 			content,
-			h.P(h.Class("soft"), g.Text("Days and times are in "+v.zone.String()+". "), s.reach(v, c.filters)),
+			h.P(h.Class("soft"), g.Text("Days and times are in "+v.zone.String()+". "), s.reach(v, c.filters),
+				g.If(v.may.update && c.span != spanAgenda, h.Span(h.Class("by-mouse"), g.Text(" Drag a scheduled post to another day, or open it to choose a time.")))),
 		},
 	})
 	return nil

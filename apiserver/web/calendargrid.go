@@ -53,10 +53,7 @@ func (s *Site) grid(v *visit, c *calendar) (g.Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	return g.Group{t.table(), g.If(v.may.update, g.Group{
-		v.dragForm(),
-		h.P(h.Class("soft"), g.Text("Drag a scheduled post to another day, or open it to choose a time.")),
-	})}, nil
+	return g.Group{t.table(), g.If(v.may.update, v.dragForm())}, nil
 }
 
 func (t *grid) table() g.Node {
@@ -84,8 +81,8 @@ func (t *grid) cell(i int) g.Node {
 	}
 	date := day.Format(dateForm)
 	return h.Td(h.Class(class), h.Data("day", date),
-		t.v.newOn(day),
 		h.Time(h.DateTime(date), g.If(today, h.Aria("current", "date")), h.Span(h.Class("hidden narrow-day"), g.Text(day.Format("Mon "))), g.Text(dayOfMonth(day))),
+		t.v.newOn(day),
 		g.If(of.Total > 0, g.Group{
 			h.Ul(g.Map(of.Posts, func(p postindex.Summary) g.Node { return t.entry(&p) })),
 			t.allOf(day, of),
