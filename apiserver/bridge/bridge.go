@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/cache"
 	"k8s.io/utils/clock"
 
 	"github.com/herald-social/herald/api/v1alpha1"
@@ -122,6 +123,8 @@ type Service struct {
 	Config
 
 	addresses *urlCache
+	// thumbnails caches the previews of files in lists.
+	thumbnails *cache.LRUExpireCache
 	// newPosts and newFiles track creations in progress.
 	newPosts, newFiles *creations
 	// recent holds the posts that users published recently.
@@ -130,7 +133,7 @@ type Service struct {
 
 // New returns a Service.
 func New(config Config) *Service {
-	return &Service{config, newURLCache(config.Clock), newCreations(), newCreations(), newRecent()}
+	return &Service{config, newURLCache(config.Clock), newThumbnails(&config), newCreations(), newCreations(), newRecent()}
 }
 
 // Authenticate returns the caller that a token belongs to.

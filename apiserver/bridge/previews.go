@@ -54,6 +54,8 @@ type MediaPreview struct {
 	URL      string
 	FileName string
 	MimeType v1alpha1.MimeType
+	// SizeBytes is the announced size.
+	SizeBytes int64
 	// Width and Height are zero while unknown.
 	Width, Height int32
 	Phase         v1alpha1.MediaPhase
@@ -96,7 +98,7 @@ func (p *Previews) Of(ctx context.Context, name string) (MediaPreview, error) {
 		return MediaPreview{}, errorf(CodeNotFound, "this team has no media file %q", name)
 	}
 	preview := MediaPreview{
-		FileName: media.Spec.FileName, MimeType: media.Spec.MimeType, Phase: media.Status.Phase,
+		FileName: media.Spec.FileName, MimeType: media.Spec.MimeType, SizeBytes: media.Spec.SizeBytes, Phase: media.Status.Phase,
 		Width: media.Status.Width, Height: media.Status.Height,
 	}
 	// A new upload has not been checked yet: the browser shows it if it can.

@@ -31,7 +31,7 @@ func TestPreviews(t *testing.T) {
 	s := withFiles(f)
 	got, err := s.Previews(person).Of(t.Context(), "m")
 	want := bridge.MediaPreview{
-		URL: "https://store/team-a/u?valid=15m0s", FileName: "a.jpg", MimeType: v1alpha1.MimeJPEG, Width: 4, Height: 3, Phase: v1alpha1.MediaUploaded,
+		URL: "https://store/team-a/u?valid=15m0s", FileName: "a.jpg", MimeType: v1alpha1.MimeJPEG, SizeBytes: 5, Width: 4, Height: 3, Phase: v1alpha1.MediaUploaded,
 	}
 	if err != nil || got != want {
 		t.Errorf("got %+v, %v; want %+v", got, err, want)

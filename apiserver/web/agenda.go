@@ -23,6 +23,7 @@ func (s *Site) agenda(v *visit, c *calendar) (g.Node, error) {
 	if err != nil {
 		return nil, err
 	}
+	s.loadThumbnails(v, found.Posts)
 	page := string(placeCalendar)
 	if found.Total == 0 {
 		if len(c.pairs()) > 0 {

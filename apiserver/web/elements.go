@@ -33,6 +33,8 @@ var drawings = map[string]string{
 	"outward":  `<path d="M9 5H5v14h14v-4M13 5h6v6M19 5l-9 9"/>`,
 	"alert":    `<path d="M12 4 2.500 20h19zM12 10v4M12 17v.1"/>`,
 	"check":    `<path d="m5 13 4 4L19 7"/>`,
+	"image":    `<path d="M5 4h14a1 1 0 0 1 1 1v14a1 1 0 0 1-1 1H5a1 1 0 0 1-1-1V5a1 1 0 0 1 1-1zM4 16l4-4 4 4 3-3 5 5M15 9v.1"/>`,
+	"film":     `<path d="M5 5h14a1 1 0 0 1 1 1v12a1 1 0 0 1-1 1H5a1 1 0 0 1-1-1V6a1 1 0 0 1 1-1zM10 9l5 3-5 3z"/>`,
 	"before":   `<path d="m14 6-6 6 6 6"/>`,
 	"after":    `<path d="m10 6 6 6-6 6"/>`,
 }

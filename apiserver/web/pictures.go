@@ -4,6 +4,7 @@
 package web
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -12,6 +13,7 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/apiserver/bridge"
+	"github.com/herald-social/herald/apiserver/postindex"
 )
 
 // maxPictures limits the file previews on a page, about 700 bytes each: a thread can contain 2,000 files and go to
@@ -82,6 +84,32 @@ func (v *visit) picture(of *bridge.Previews, name string) g.Node {
 	default:
 		return h.Img(h.Class("thumb"), h.Src(preview.URL), h.Alt(preview.FileName), h.Loading("lazy"))
 	}
+}
+
+// loadThumbnails reads the pictures of a list's posts.
+func (s *Site) loadThumbnails(v *visit, posts []postindex.Summary) {
+	var names []string
+	for i := range posts {
+		if p := &posts[i]; p.Picture != "" && p.Category != v1alpha1.CategoryVideo && !slices.Contains(names, p.Picture) {
+			names = append(names, p.Picture)
+		}
+	}
+	v.thumbnails = s.Service.Thumbnails(v.Context(), v.caller, names)
+}
+
+// tile is the picture of a post in a list, or a drawing for a file without a thumbnail.
+func (v *visit) tile(p *postindex.Summary) g.Node {
+	if p.Picture == "" || v.thumbnails == nil {
+		return nil
+	}
+	if found, ok := v.thumbnails[p.Picture]; ok {
+		return h.Img(h.Class("tile"), h.Src(found.URL), h.Alt(""), h.Width("56"), h.Height("56"), h.Loading("lazy"))
+	}
+	icon := "image"
+	if p.Category == v1alpha1.CategoryVideo {
+		icon = "film"
+	}
+	return h.Span(h.Class("tile"), drawing(icon))
 }
 
 // noPicture is the placeholder for a file without a preview.

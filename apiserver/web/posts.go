@@ -31,6 +31,7 @@ func (s *Site) posts(w http.ResponseWriter, v *visit) error {
 	if err != nil {
 		return err
 	}
+	s.loadThumbnails(v, found.Posts)
 	narrow, err := s.narrow(v, string(placePosts), f)
 	if err != nil {
 		return err
@@ -162,7 +163,7 @@ func (s *Site) selectableRow(v *visit, p *postindex.Summary) g.Node {
 }
 
 func (s *Site) rowLink(v *visit, p *postindex.Summary) g.Node {
-	return h.A(h.Href(v.path("posts/"+p.ID)),
+	return h.A(h.Href(v.path("posts/"+p.ID)), v.tile(p),
 		h.Span(h.Class("what"), h.Strong(g.Text(headingOf(p))), h.Span(h.Class("soft"), g.Text(categories[p.Category]), byAgent(p.Agent)), chips(p)),
 		h.Span(h.Class("when"), displayStatusOf(p).badge(), v.moment(p.DisplayAt)),
 	)

@@ -159,3 +159,35 @@ func TestHeadings(t *testing.T) {
 		t.Errorf("the heading is %q", got)
 	}
 }
+
+// TestThumbnailsOfAList verifies that a row has the post's picture, or a drawing where there is none to show.
+func TestThumbnailsOfAList(t *testing.T) {
+	t.Parallel()
+	w := newWorld(clocktesting.NewFakeClock(now))
+	images := func(name string) func(*v1alpha1.Post) {
+		return func(p *v1alpha1.Post) {
+			p.Spec.Category, p.Spec.Image = v1alpha1.CategoryImage, &v1alpha1.ImageContent{MediaRefs: []v1alpha1.LocalReference{{Name: name}}}
+		}
+	}
+	w.media[acme+"/m-1"] = &v1alpha1.Media{
+		ObjectMeta: metav1.ObjectMeta{Namespace: acme, Name: "m-1", UID: "u-1"}, Spec: v1alpha1.MediaSpec{FileName: "a.png", MimeType: v1alpha1.MimePNG, SizeBytes: 1000},
+		Status: v1alpha1.MediaStatus{Phase: v1alpha1.MediaUploaded},
+	}
+	w.put(textPost("p-1", "With a picture", asDraft, images("m-1")))
+	w.put(textPost("p-2", "With a deleted one", asDraft, images("m-2")))
+	w.put(textPost("p-3", "Without", asDraft))
+	for _, path := range []string{"posts", "calendar?view=agenda"} {
+		tiles := map[string]string{}
+		for n := range w.get(t, editor, "/teams/"+acme+"/"+path).Descendants() {
+			if class, _ := attribute(n, "class"); class == "tile" {
+				tiles[textOf(elements(n.Parent, "strong")[0])] = n.Data
+				if src, ok := attribute(n, "src"); ok && src != "https://store.example/team-acme/u-1?get" {
+					t.Errorf("%s: the picture is at %s", path, src)
+				}
+			}
+		}
+		if len(tiles) != 2 || tiles["With a picture"] != "img" || tiles["With a deleted one"] != "span" {
+			t.Errorf("%s: the tiles are %v", path, tiles)
+		}
+	}
+}

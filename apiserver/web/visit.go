@@ -34,6 +34,8 @@ type visit struct {
 	zone      *time.Location
 	now       time.Time
 	pictures  pictures
+	// thumbnails are the pictures of a list, by the files' names; nil on pages without them.
+	thumbnails map[string]bridge.MediaPreview
 	// settled is true on the page of a post that has no delivery in progress.
 	settled bool
 	// done releases the form's memory; nil until a form is read.

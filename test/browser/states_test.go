@@ -197,6 +197,7 @@ func expectQuestion(page *chrome.Page, site web.Site, text, name string) {
 	must(page.GetPart("link", "Failed").Nth(0).Follow())
 	Expect(readable(page)()).NotTo(ContainSubstring(text))
 	must(site.Calendar())
+	must(page.GetPart("link", "Needs your answer").Nth(0).Follow())
 	Expect(chrome.Eval[string](page, `[...document.querySelectorAll(".entry")].find((e) => e.textContent.includes("`+text+`")).textContent`)).To(ContainSubstring("Needs your answer"))
 	inEveryLook(page, "calendar-undecided"+name)
 }

@@ -1,0 +1,75 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bridge
+
+import (
+	"context"
+	"strings"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/util/cache"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+)
+
+const (
+	// maxThumbnail is the size of the largest file that a list shows, in bytes. There are no smaller versions of files, and
+	// a list shows many.
+	maxThumbnail = 1 << 20
+	// maxThumbnails limits the cached previews, at about 1 KB each, and thumbnailReads the files that one list reads at the
+	// same time.
+	maxThumbnails  = 2048
+	thumbnailReads = 8
+)
+
+// thumbnailKey identifies a file.
+type thumbnailKey struct{ namespace, name string }
+
+// Thumbnails returns previews of the named files, for a list. It omits files that are not pictures, are larger than
+// maxThumbnail or cannot be read: a list is complete without them. A file is read once in ten minutes, so the preview of
+// a file that was deleted since may not load.
+func (s *Service) Thumbnails(ctx context.Context, caller Caller, names []string) map[string]MediaPreview {
+	found := map[string]MediaPreview{}
+	files := s.Previews(caller)
+	var (
+		mu    sync.Mutex
+		group errgroup.Group
+	)
+	group.SetLimit(thumbnailReads)
+	for _, name := range names {
+		key := thumbnailKey{caller.Namespace, name}
+		if kept, ok := s.thumbnails.Get(key); ok {
+			mu.Lock()
+			found[name], _ = kept.(MediaPreview)
+			mu.Unlock()
+			continue
+		}
+		group.Go(func() error {
+			preview, err := files.Of(ctx, name)
+			if err != nil {
+				s.Log.InfoContext(ctx, "Cannot read a media file for a list", "namespace", caller.Namespace, "media", name, "error", err)
+				return nil
+			}
+			if preview.Phase == v1alpha1.MediaUploaded {
+				s.thumbnails.Add(key, preview, urlCacheTTL)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			found[name] = preview
+			return nil
+		})
+	}
+	_ = group.Wait() // no function returns an error
+	for name, preview := range found {
+		if preview.URL == "" || !strings.HasPrefix(string(preview.MimeType), "image/") || preview.SizeBytes > maxThumbnail {
+			delete(found, name)
+		}
+	}
+	return found
+}
+
+func newThumbnails(config *Config) *cache.LRUExpireCache {
+	return cache.NewLRUExpireCacheWithClock(maxThumbnails, config.Clock)
+}
