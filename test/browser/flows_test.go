@@ -227,7 +227,7 @@ var _ = Describe("The web application", Ordered, ContinueOnFailure, func() {
 // pages are the paths of a team's pages, by name.
 var pages = map[string]string{
 	"overview": "", "posts": "posts", "composer": "posts/new", "calendar": "calendar", "accounts": "connections", "keys": "keys", "agents": "agents",
-	"team": "team",
+	"team": "team", "scheduled": "posts?status=scheduled", "search": "posts?q=post+99", "week": "calendar?view=week", "agenda": "calendar?view=agenda",
 }
 
 // signedIn is the Cookie header of a user signed in by a link.
