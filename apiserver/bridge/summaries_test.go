@@ -52,7 +52,8 @@ func TestSummary(t *testing.T) {
 			Image:    &v1alpha1.ImageContent{MediaRefs: []v1alpha1.LocalReference{{Name: "m-1"}, {Name: "m-2"}}},
 			Targets: []v1alpha1.PostTarget{
 				{ConnectionRef: v1alpha1.LocalReference{Name: "a"}, Caption: "A caption that is longer than thirty characters"},
-				{ConnectionRef: v1alpha1.LocalReference{Name: "a"}}, {ConnectionRef: v1alpha1.LocalReference{Name: "gone"}},
+				{ConnectionRef: v1alpha1.LocalReference{Name: "a"}},
+				{ConnectionRef: v1alpha1.LocalReference{Name: "gone"}},
 			},
 		},
 	}

@@ -342,7 +342,7 @@ func (p *posts) key(at place) lists.Key {
 func (p *posts) summarise(at place, into *Summary) {
 	e := p.at(at)
 	of := p.kind(e)
-	title, rest, picture, _ := e.texts()
+	title, rest, picture := e.shown()
 	*into = Summary{
 		ID: e.id(), Title: title, Rest: rest, Picture: picture, Author: p.origins.list[e.origin].key.author, Status: of.status, Category: of.category,
 		Platforms: of.platforms, Agent: of.agent, DisplayAt: time.UnixMilli(e.displayAt).UTC(),

@@ -103,18 +103,27 @@ func (e *entry) bytes() int64 { return int64(e.sizes >> idBits) }
 
 func (e *entry) id() string { return e.text[:e.idLength()] }
 
-// texts returns the title, the rest of the heading, the picture and the words.
-func (e *entry) texts() (title, rest, picture, words string) {
-	id := e.idLength()
-	titleEnd := id + uint32(e.parts&(1<<titleBits-1))
-	restEnd := titleEnd + uint32(e.parts>>titleBits&(1<<restBits-1))
-	pictureEnd := restEnd + uint32(e.parts>>(titleBits+restBits))
-	return e.text[id:titleEnd], e.text[titleEnd:restEnd], e.text[restEnd:pictureEnd], e.text[pictureEnd:]
+// ends returns where the title, the rest of the heading and the picture end in the text.
+func (e *entry) ends() (title, rest, picture uint32) {
+	title = e.idLength() + uint32(e.parts&(1<<titleBits-1))
+	rest = title + uint32(e.parts>>titleBits&(1<<restBits-1))
+	return title, rest, rest + uint32(e.parts>>(titleBits+restBits))
+}
+
+// shown returns the texts on pages: the title, the rest of the heading and the picture.
+func (e *entry) shown() (title, rest, picture string) {
+	titleEnd, restEnd, pictureEnd := e.ends()
+	return e.text[e.idLength():titleEnd], e.text[titleEnd:restEnd], e.text[restEnd:pictureEnd]
+}
+
+func (e *entry) words() string {
+	_, _, end := e.ends()
+	return e.text[end:]
 }
 
 func (e *entry) sameTexts(s *Summary) bool {
-	title, rest, picture, words := e.texts()
-	return title == s.Title && rest == s.Rest && picture == s.Picture && words == s.Words
+	title, rest, picture := e.shown()
+	return title == s.Title && rest == s.Rest && picture == s.Picture && e.words() == s.Words
 }
 
 func newPosts(k *shared[facts, kind], hash func(id string) uint64) *posts {

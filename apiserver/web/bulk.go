@@ -4,6 +4,7 @@
 package web
 
 import (
+	"context"
 	"crypto/rand"
 	"errors"
 	"net/http"
@@ -251,7 +252,7 @@ func (s *Site) planBulk(v *visit, b *bulk) ([]*bulkPlan, error) {
 			}
 			summary := s.Service.Summarise(post)
 			plans[i] = &bulkPlan{id: id, heading: headingOf(&summary)}
-			s.planPost(v, b, post, plans[i])
+			s.planPost(ctx, v, b, post, plans[i])
 			return nil
 		})
 	}
@@ -259,7 +260,7 @@ func (s *Site) planBulk(v *visit, b *bulk) ([]*bulkPlan, error) {
 }
 
 // planPost completes a plan for a post.
-func (s *Site) planPost(v *visit, b *bulk, post *v1alpha1.Post, p *bulkPlan) {
+func (s *Site) planPost(ctx context.Context, v *visit, b *bulk, post *v1alpha1.Post, p *bulkPlan) {
 	view := posting.Of(post)
 	phase := view.Phase()
 	if at := post.Spec.ScheduledAt; at != nil {
@@ -283,18 +284,18 @@ func (s *Site) planPost(v *visit, b *bulk, post *v1alpha1.Post, p *bulkPlan) {
 		if at, _ := requestedAt(post); at != nil && at.After(v.now) {
 			p.to = &at.Time
 		}
-		p.refused = s.problemOfDraft(v, post)
+		p.refused = s.problemOfDraft(ctx, v, post)
 	}
 }
 
 // problemOfDraft returns the first problem that keeps a draft from being published, or "".
-func (s *Site) problemOfDraft(v *visit, post *v1alpha1.Post) string {
+func (s *Site) problemOfDraft(ctx context.Context, v *visit, post *v1alpha1.Post) string {
 	spec := post.Spec.DeepCopy()
 	spec.Draft = false
 	if err := audienceChosen(spec); err != nil {
 		return err.Error()
 	}
-	check := s.Service.CheckPost(v.Context(), v.caller, spec)
+	check := s.Service.CheckPost(ctx, v.caller, spec)
 	if len(check.Problems) == 0 {
 		return ""
 	}

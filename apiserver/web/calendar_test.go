@@ -112,7 +112,8 @@ func TestFullDay(t *testing.T) {
 		reason, path string
 		cap          int
 	}{
-		{"a month has little room", "calendar?date=2026-12-01", perDay[spanMonth]}, {"a week has more", "calendar?view=week&date=2026-12-15", perDay[spanWeek]},
+		{"a month has little room", "calendar?date=2026-12-01", perDay[spanMonth]},
+		{"a week has more", "calendar?view=week&date=2026-12-15", perDay[spanWeek]},
 		{"the same with a filter", "calendar?date=2026-12-01&status=scheduled&q=number", perDay[spanMonth]},
 	} {
 		page := w.get(t, editor, "/teams/"+acme+"/"+tc.path)

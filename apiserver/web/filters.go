@@ -90,8 +90,14 @@ func dayIn(date string) (time.Time, bool) {
 func (f filters) pairs() []string {
 	var out []string
 	for _, p := range [][2]string{
-		{"q", f.words}, {"status", string(f.status)}, {"platform", string(f.platform)}, {"kind", string(f.kind)}, {"account", f.account}, {"by", f.by},
-		{"from", f.from}, {"to", f.to},
+		{"q", f.words},
+		{"status", string(f.status)},
+		{"platform", string(f.platform)},
+		{"kind", string(f.kind)},
+		{"account", f.account},
+		{"by", f.by},
+		{"from", f.from},
+		{"to", f.to},
 	} {
 		if p[1] != "" {
 			out = append(out, p[0], p[1])
