@@ -32,7 +32,7 @@ func drawSearch(t *rapid.T) postindex.Search {
 		Platform:     rapid.SampledFrom(append([]v1alpha1.Platform{""}, targetPlatforms...)).Draw(t, "on platform"),
 		SoonestFirst: rapid.Bool().Draw(t, "soonest first"), Limit: rapid.IntRange(1, 9).Draw(t, "page of"),
 	}
-	q.Undecided = rapid.SampledFrom(append(askedOf(q.Status), postindex.IncludeUndecided)).Draw(t, "asked about")
+	q.Undecided = rapid.SampledFrom(append(undecidedFilters(q.Status), postindex.IncludeUndecided)).Draw(t, "asked about")
 	for _, bound := range []*time.Time{&q.From, &q.To} {
 		if rapid.Bool().Draw(t, "bounded") {
 			*bound = epoch.Add(time.Duration(rapid.IntRange(-1, 31).Draw(t, "bound")) * time.Second)

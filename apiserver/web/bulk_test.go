@@ -36,7 +36,7 @@ func bulkForm(tb testing.TB, page *html.Node) url.Values {
 // send submits a form that changes several posts, and returns the result's page.
 func (w *world) send(t *testing.T, form url.Values) *html.Node {
 	t.Helper()
-	answer := w.serve(ask(&editor, bulkPath, form))
+	answer := w.serve(newRequest(&editor, bulkPath, form))
 	if answer.Code != http.StatusOK {
 		t.Fatalf("%d: %s", answer.Code, answer.Body)
 	}
@@ -48,7 +48,7 @@ func mainOf(page *html.Node) string { return textOf(elements(page, "main")[0]) }
 // inBerlin returns a person's page in Berlin's time zone.
 func (w *world) inBerlin(t *testing.T, path string) *html.Node {
 	t.Helper()
-	r := ask(&editor, path, nil)
+	r := newRequest(&editor, path, nil)
 	r.AddCookie(&http.Cookie{Name: zoneCookie, Value: "Europe%2FBerlin"})
 	return parsed(t, w.serve(r).Body.String())
 }
@@ -112,7 +112,7 @@ func TestBulkMoveLimits(t *testing.T) {
 		"TooMany":  {"one page's posts at a time", "act=cancel&post=" + strings.Join(numbers(maxBulk+1), "&post="), http.StatusBadRequest, "at most 100 posts"},
 		"ManyOnce": {"the same post counts once", "act=cancel&post=" + strings.Repeat("p-1&post=", 200) + "p-1", http.StatusOK, "Cancel 1 post"},
 	} {
-		answer := w.serve(ask(&editor, bulkPath+"?"+tc.query, nil))
+		answer := w.serve(newRequest(&editor, bulkPath+"?"+tc.query, nil))
 		if page := mainOf(parsed(t, answer.Body.String())); answer.Code != tc.code || !strings.Contains(strings.ToLower(page), strings.ToLower(tc.says)) {
 			t.Errorf("%s: %s: %d, %s", name, tc.reason, answer.Code, page)
 		}
@@ -220,7 +220,7 @@ func TestBulkRights(t *testing.T) {
 		"TooMany":  {"one page's posts at a time", url.Values{"act": {"cancel"}, "post": numbers(maxBulk + 1)}, http.StatusBadRequest},
 		"NoTimes":  {"a made-up form moves nothing", url.Values{"act": {"move"}, "post": {"p-1"}}, http.StatusOK},
 	} {
-		if answer := w.serve(ask(&editor, bulkPath, tc.form)); answer.Code != tc.code || w.written() != 0 {
+		if answer := w.serve(newRequest(&editor, bulkPath, tc.form)); answer.Code != tc.code || w.written() != 0 {
 			t.Errorf("%s: %s: %d after %d writes", name, tc.reason, answer.Code, w.written())
 		}
 	}

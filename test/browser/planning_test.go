@@ -75,7 +75,7 @@ var _ = Describe("A team with many posts", Ordered, func() {
 
 	AfterEach(func() {
 		if CurrentSpecReport().Failed() {
-			keep(page)
+			saveScreenshot(page)
 		}
 		Expect(page.Problems()).To(BeEmpty())
 	})
