@@ -44,7 +44,7 @@ import (
 const (
 	posts    = 200
 	inFlight = 16
-	rounds   = 3
+	rounds   = 9
 )
 
 func main() {
