@@ -101,12 +101,12 @@ var _ = Describe("A team with many posts", Ordered, func() {
 	})
 
 	It("opens a day's posts on a phone, and by keyboard", func() {
-		must(page.Look(chrome.Phone))
-		DeferCleanup(func() { must(page.Look(chrome.Light)) })
+		must(page.SetLook(chrome.Phone))
+		DeferCleanup(func() { must(page.SetLook(chrome.Light)) })
 		must(page.Open(to("calendar?date=" + day.Format(time.DateOnly))))
 		must(page.Get("link", fmt.Sprintf("%d on %s", many, day.Format("2 January"))).Follow())
 		must(page.WaitText("Planned 00"))
-		must(page.Look(chrome.Light))
+		must(page.SetLook(chrome.Light))
 		must(page.Open(to("calendar?date=" + day.Format(time.DateOnly))))
 		keys{page}.follow(page.Get("link", fmt.Sprintf("+%d more on %s", many-perMonth, day.Format("2 January"))), kb.Enter)
 		must(page.WaitText("Planned 00"))
@@ -182,14 +182,14 @@ var _ = Describe("A team with many posts", Ordered, func() {
 
 	It("publishes several drafts on a phone", func() {
 		planned(numbered("Quick", 2), func(int) time.Time { return time.Time{} })
-		must(page.Look(chrome.Phone))
-		DeferCleanup(func() { must(page.Look(chrome.Light)) })
+		must(page.SetLook(chrome.Phone))
+		DeferCleanup(func() { must(page.SetLook(chrome.Light)) })
 		must(page.Open(to("posts?q=quick&status=draft")))
 		must(page.GetPart("checkbox", "Select Quick 00").Click())
 		must(page.Get("button", "Publish drafts…").Follow())
 		must(page.WaitText("1 at once, which cannot be undone."))
 		inEveryLook(page, "bulk-publish")
-		must(page.Look(chrome.Phone))
+		must(page.SetLook(chrome.Phone))
 		must(page.Get("button", "Publish 1 draft").Follow())
 		must(page.Get("heading", "1 post published").Wait())
 		inEveryLook(page, "bulk-published")
