@@ -87,7 +87,7 @@ func (p *Platform) classifyReason(status int, reason string) platforms.Error {
 
 // sanitizeWord returns a word that has the form of a documented reason, and "unspecified" for any other text.
 func sanitizeWord(s string) string {
-	if text.Consists(s, 1, 64, text.Letters+text.Digits+"_") && strings.Contains(text.Letters, s[:1]) {
+	if text.Consists(s, 1, 64, text.Letters+text.Digits+"_") && strings.IndexByte(text.Letters, s[0]) >= 0 {
 		return s
 	}
 	return "unspecified"
