@@ -53,7 +53,7 @@ func finished(post *v1alpha1.Post) bool {
 }
 
 func (s *Site) nameOfPost(v *visit, post *v1alpha1.Post) string {
-	title := posting.Of(post).Title(func(i int) v1alpha1.Platform { return s.platformOf(v, post, i) })
+	title := posting.Of(post).Heading(func(i int) v1alpha1.Platform { return s.platformOf(v, post, i) })
 	if title == "" {
 		return categories[post.Spec.Category] + " post"
 	}
