@@ -51,6 +51,8 @@ func (s *Service) ListConnections(caller Caller, platform v1alpha1.Platform) []C
 // Account is a connected account with its readiness.
 type Account struct {
 	Connection
+	// Username is the account's handle, without an @; empty if the platform has none.
+	Username string
 	// Last is the result of the last check. Creating a post triggers a new one.
 	Last readiness.Result
 	// TikTok has a TikTok account's options; nil while unknown, and for other platforms.
@@ -66,7 +68,7 @@ func (s *Service) ListAccounts(caller Caller) []Account {
 		if found == nil {
 			continue // just deleted
 		}
-		accounts = append(accounts, Account{Connection: connections[i], Last: readiness.Last(found), TikTok: found.Status.TikTok})
+		accounts = append(accounts, Account{Connection: connections[i], Username: found.Status.Username, Last: readiness.Last(found), TikTok: found.Status.TikTok})
 	}
 	return accounts
 }

@@ -40,6 +40,8 @@ type world struct {
 
 	team        v1alpha1.Team
 	connections []*v1alpha1.Connection
+	// pages reports that there is a web application.
+	pages bool
 	// failing is the error when a post is written.
 	failing error
 
@@ -59,7 +61,7 @@ func newWorld() *world {
 			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "acme-" + string(platform)},
 			Spec:       v1alpha1.ConnectionSpec{Platform: platform},
 			Status: v1alpha1.ConnectionStatus{
-				AccountName: "Acme", TikTok: &v1alpha1.TikTokAccount{PrivacyLevelOptions: []string{"SELF_ONLY"}, DuetDisabled: true},
+				AccountName: "Acme", Username: "acme_" + string(platform), TikTok: &v1alpha1.TikTokAccount{PrivacyLevelOptions: []string{"SELF_ONLY"}, DuetDisabled: true},
 				Conditions: []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonConnected}},
 			},
 		})
@@ -165,8 +167,15 @@ func (w *world) serve(t *testing.T, edits ...func(*Options)) string {
 // handler returns a world's handler.
 func (w *world) handler(tb testing.TB, edits ...func(*Options)) http.Handler {
 	tb.Helper()
+	var pageOf func(namespace, id string) string
+	if w.pages {
+		pageOf = func(namespace, id string) string {
+			return "https://herald.example.com/teams/" + namespace + "/posts/" + id
+		}
+	}
 	service := bridge.New(bridge.Config{
-		Owner: func(string) *v1alpha1.Team { return &w.team }, Connections: connections{w}, Posts: w, Media: noFiles{}, Quota: w.Quota,
+		PageOf: pageOf,
+		Owner:  func(string) *v1alpha1.Team { return &w.team }, Connections: connections{w}, Posts: w, Media: noFiles{}, Quota: w.Quota,
 		Readiness: func(context.Context, *v1alpha1.Connection) readiness.Result {
 			return readiness.Result{State: readiness.Ready}
 		},

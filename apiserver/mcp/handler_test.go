@@ -374,6 +374,9 @@ func TestNameOfTheAgent(t *testing.T) {
 func TestDescriptionsFit(t *testing.T) {
 	t.Parallel()
 	texts := map[string]string{"instructions": instructions}
+	if !strings.Contains(instructions, "To move a scheduled post:") {
+		t.Error("no tool moves a post, and the instructions do not explain how to")
+	}
 	for i := range tools {
 		texts[tools[i].name] = tools[i].description
 	}
@@ -419,7 +422,7 @@ func TestResourcesAndPrompts(t *testing.T) {
 	}
 	accounts := read(accountsURI)
 	for _, want := range []string{
-		`"id":"acme-x","platform":"x","account_name":"Acme"`, `"state":"ready"`,
+		`"id":"acme-x","platform":"x","account_name":"Acme","username":"acme_x"`, `"state":"ready"`,
 		`"tiktok":{"tiktok_privacy_levels":["SELF_ONLY"],"allows_comments":true,"allows_duets":false,"allows_stitches":true}`,
 	} {
 		if !strings.Contains(accounts, want) {

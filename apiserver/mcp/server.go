@@ -5,6 +5,7 @@ package mcp
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -59,6 +60,9 @@ func (h *Handler) handle(t *tool) mcp.ToolHandler {
 		if answer.Ignored != "" {
 			out.Content = append(out.Content, &mcp.TextContent{Text: t.ignored(answer.Ignored)})
 		}
+		if note := h.pages(c.caller, t, &answer); note != "" {
+			out.Content = append(out.Content, &mcp.TextContent{Text: note})
+		}
 		if note := h.suspended(c.caller); note != "" && t.publishing && !out.IsError {
 			out.Content = append(out.Content, &mcp.TextContent{Text: note})
 		}
@@ -69,6 +73,31 @@ func (h *Handler) handle(t *tool) mcp.ToolHandler {
 // ignored is the note about unknown arguments. names are escaped input.
 func (t *tool) ignored(names string) string {
 	return "ignored: " + names + ". " + t.name + " does not have these arguments, and they had no effect: see its input schema."
+}
+
+// pages is the note with the addresses of posts' pages, or "" if there are none. REST has no field for them.
+func (h *Handler) pages(caller bridge.Caller, t *tool, answer *rest.Answer) string {
+	if h.Service.PageOf == nil || answer.Status >= http.StatusBadRequest {
+		return ""
+	}
+	switch t.shows {
+	case showsPosts:
+		return "A person sees a post at " + h.Service.PageOf(caller.Namespace, "ID") + ", with its `id` in place of ID."
+	case showsPost:
+		var of struct {
+			Data struct {
+				ID string `json:"id"`
+			} `json:"data"`
+		}
+		if err := json.Unmarshal(answer.Body, &of); err != nil || of.Data.ID == "" {
+			return ""
+		}
+		return "A person sees this post at " + h.Service.PageOf(caller.Namespace, of.Data.ID) + "."
+	case showsNoPost:
+		return ""
+	default:
+		return ""
+	}
 }
 
 // waits is the note about a post that became a draft.

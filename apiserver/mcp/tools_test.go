@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/apiserver/rest"
@@ -62,6 +63,37 @@ func jsonEqual(a, b any) bool {
 	one, _ := json.Marshal(a)
 	another, _ := json.Marshal(b)
 	return bytes.Equal(one, another)
+}
+
+// TestPages verifies that results name the pages that a person can open, if there is a web application. The structured
+// content remains REST's.
+func TestPages(t *testing.T) {
+	t.Parallel()
+	const site = "https://herald.example.com/teams/team-acme/posts/"
+	for name, tc := range map[string]struct {
+		reason, tool, arguments string
+		pages                   bool
+		want                    string
+	}{
+		"Created":    {"its author opens it", "create_post", text("Hello"), true, "A person sees this post at " + site + "p"},
+		"Read":       {"a person continues there", "get_post", `{"id":"p1"}`, true, "A person sees this post at " + site + "p1."},
+		"List":       {"one address serves all rows", "list_posts", `{}`, true, "A person sees a post at " + site + "ID, with its `id` in place of ID."},
+		"Accounts":   {"they are not posts", "list_connections", `{}`, true, ""},
+		"Refused":    {"there is no post", "get_post", `{"id":"p2"}`, true, ""},
+		"NoWeb":      {"there is no page", "get_post", `{"id":"p1"}`, false, ""},
+		"NoWebPosts": {"there are no pages", "list_posts", `{}`, false, ""},
+	} {
+		w := newWorld()
+		w.pages = tc.pages
+		w.posts["p1"] = &v1alpha1.Post{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "p1"}, Spec: v1alpha1.PostSpec{Category: v1alpha1.CategoryText, Draft: true}}
+		structured, texts, _ := resultOf(t, send(t, "POST", w.serve(t), "key", callTool(tc.tool, tc.arguments)))
+		if said := strings.Join(texts[1:], "\n"); !strings.HasPrefix(said, tc.want) || tc.want == "" && said != "" {
+			t.Errorf("%s: %s: said %q, want %q", name, tc.reason, said, tc.want)
+		}
+		if strings.Contains(structured, site) {
+			t.Errorf("%s: %s: the structured content is not REST's: %s", name, tc.reason, structured)
+		}
+	}
 }
 
 // TestWaiting verifies that posts become drafts for review if the team reviews agents' posts, or if the agent may only
