@@ -208,6 +208,13 @@ type TeamSpec struct {
 	// +optional
 	Media TeamMedia `json:"media,omitzero"`
 
+	// timeZone is the IANA name of the team's time zone, such as Europe/Berlin. The web application shows times and plans posts in it, and
+	// also shows a user's own time where it differs. Without it, each user's own time zone applies.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	// +kubebuilder:validation:XValidation:rule="self.matches('^(UTC|[A-Z][A-Za-z0-9_+-]*(/[A-Z][A-Za-z0-9_+-]*){1,2})$')",message="must be the IANA name of a time zone, such as Europe/Berlin, America/New_York or UTC"
+	TimeZone string `json:"timeZone,omitempty"`
+
 	// suspend stops publishing for the team. While it is true, posts are accepted and prepared but not published. Running calls finish and
 	// are recorded. Deadlines are extended by the time spent suspended. Due posts are published when suspend is false again.
 	// +optional

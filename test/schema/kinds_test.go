@@ -49,6 +49,28 @@ func teamWithRetention(ttl time.Duration) *v1alpha1.Team {
 	return t
 }
 
+func inZone(zone string) *v1alpha1.Team {
+	t := team("zone", v1alpha1.Subscription{})
+	t.Spec.TimeZone = zone
+	return t
+}
+
+const aZone = ": must be the IANA name of a time zone, such as Europe/Berlin"
+
+var _ = DescribeTable("the time zone of a Team", others,
+	Entry("none", inZone(""), nil, ""),
+	Entry("a city's", inZone("Europe/Berlin"), nil, ""),
+	Entry("with small letters after a hyphen", inZone("America/Port-au-Prince"), nil, ""),
+	Entry("with three parts", inZone("America/North_Dakota/New_Salem"), nil, ""),
+	Entry("with a sign", inZone("Etc/GMT+5"), nil, ""),
+	Entry("the universal time", inZone("UTC"), nil, ""),
+	Entry("an abbreviation, which several zones share", inZone("CET"), nil, aZone),
+	Entry("an offset, which has no summer time", inZone("+01:00"), nil, aZone),
+	Entry("a city without its area", inZone("Berlin"), nil, aZone),
+	Entry("with a blank instead of an underscore", inZone("America/New York"), nil, aZone),
+	Entry("a path out of the database", inZone("Europe/../../etc/passwd"), nil, aZone),
+)
+
 var _ = DescribeTable("a Media", others,
 	Entry("a video", media(v1alpha1.MimeMP4, 1), nil, ""),
 	Entry("a QuickTime video", media(v1alpha1.MimeQuickTime, 1), nil, ""),
