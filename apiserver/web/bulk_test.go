@@ -65,7 +65,7 @@ func TestBulkMove(t *testing.T) {
 	w.put(textPost("p-4", "Failed", became(v1alpha1.TargetFailed)))
 	page := w.inBerlin(t, bulkPath+"?act=move&days=2&post=p-1&post=p-2&post=p-3&post=p-4&post=p-1&post=none")
 	says(t, "the effect is stated first", mainOf(page), []string{
-		"Move 2 posts 2 days later", "Each post keeps its time of day in Europe/Berlin", "24 Oct 2026, 09:00 → 26 Oct 2026, 09:00",
+		"Move 2 posts 2 days later", "Each post keeps its time of day in Europe/Berlin", "24 Oct 2026, 09:00 Berlin → 26 Oct 2026, 09:00 Berlin",
 		"Not moved: 3 posts", "Only scheduled posts can be moved; this one is: Draft", "this one is: Failed", `This team has no post "none"`,
 	}, nil)
 	form := bulkForm(t, page)

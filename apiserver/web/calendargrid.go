@@ -113,7 +113,7 @@ func (t *grid) entry(p *postindex.Summary) g.Node {
 // dragForm is the form for a dragged post: the page's script fills in the post's address and times.
 func (v *visit) dragForm() g.Node {
 	return h.Form(h.ID("drag"), h.Method("post"), h.Action(v.path(string(placeCalendar))), g.Attr("hidden"),
-		hidden("scheduled_at", ""), hidden("from", ""), hidden("zone", v.zone.String()), hidden("back", v.here()))
+		hidden("scheduled_at", ""), hidden("at", ""), hidden("from", ""), hidden("zone", v.zone.String()), hidden("back", v.here()))
 }
 
 // moveForm is the form that moves a scheduled post.

@@ -134,13 +134,19 @@ func (s *Site) again(w http.ResponseWriter, v *visit, form *composer, err error)
 	case errors.As(err, &known):
 		form.problems = s.inWords(v, form.writing, known)
 		s.render(w, v, rest.StatusOf(known.Code), s.composer(v, form))
-	case errors.Is(err, errNoTime), errors.Is(err, errNoMoment), errors.Is(err, errNoAudience):
+	case timeMissing(err), errors.Is(err, errNoMoment), errors.Is(err, errNoAudience):
 		form.problems = []string{sentence(err.Error())}
 		s.render(w, v, http.StatusBadRequest, s.composer(v, form))
 	default:
 		return err
 	}
 	return nil
+}
+
+// timeMissing reports whether no time was entered, or one that is not exactly one time.
+func timeMissing(err error) bool {
+	_, odd := errors.AsType[*oddHour](err)
+	return odd || errors.Is(err, errNoTime)
 }
 
 // platforms returns a lookup of an account's platform, which is visible to everyone who may see posts to that account.

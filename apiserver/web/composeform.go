@@ -38,7 +38,7 @@ func (s *Site) composer(v *visit, c *composer) view {
 		h.Form(h.ID("compose"), h.Class("compose"), g.If(c.fresh, h.Data("keep", v.namespace+" "+v.person.Name)), g.If(!c.exists, once(v)), h.Method("post"), h.Action(c.action),
 			// Pressing Enter in a field activates the form's first button.
 			h.Button(h.Type("submit"), h.Class("hidden"), h.TabIndex("-1"), h.Aria("hidden", "true")),
-			hidden("key", c.key), hidden("version", c.version), hidden("zone", v.zone.String()), hidden("cards", strconv.Itoa(len(c.cards))),
+			hidden("key", c.key), hidden("version", c.version), hidden("zone", zoneNamed(c.zone).String()), hidden("cards", strconv.Itoa(len(c.cards))),
 			h.Div(h.Class("write"),
 				c.notice,
 				g.If(len(c.problems) > 0, h.Div(h.ID("problems"), h.Class("note bad"), h.Role("alert"), drawing("alert"),
@@ -250,6 +250,7 @@ func (s *Site) timeFields(v *visit, c *composer) g.Node {
 			choice("when", whenLater, "At a time", c.when == whenLater),
 			g.If(!c.scheduled, choice("when", whenDraft, "Keep as a draft", c.when == whenDraft)),
 		),
-		h.P(h.Class("field when-later"), h.Label(h.For("at"), g.Text("Day and time ("), h.Span(h.Data("zone", ""), g.Text(v.zone.String())), g.Text(")")),
-			hidden("scheduled_at", c.at), h.Input(h.Type("datetime-local"), h.ID("at"), h.Name("at"), h.Data("utc", "scheduled_at"), h.Value(c.local))))
+		h.P(h.Class("field when-later"), h.Label(h.For("at"), g.Text("Day and time ("), h.Span(h.Data("zone", ""), g.Text(zoneNamed(c.zone).String())), g.Text(")")),
+			hidden("scheduled_at", c.at), h.Input(h.Type("datetime-local"), h.ID("at"), h.Name("at"), h.Data("utc", "scheduled_at"), h.Aria("describedby", timeNoteID), h.Value(c.local))),
+		h.Div(h.ID(timeNoteID), h.Class("when-later"), h.Aria("live", "polite"), v.timeNote(c.writing)))
 }

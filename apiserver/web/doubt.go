@@ -25,5 +25,5 @@ func (v *visit) explain(t *v1alpha1.TargetStatus) string {
 		what, rest = "part "+strconv.Itoa(n+1), " The parts before it are online."
 	}
 	return "It is not known whether " + what + " was published: " + t.Blocked.Problem + "." +
-		" Look for a post that was made after " + since.In(v.zone).Format(momentForm) + "." + rest
+		" Look for a post that was made after " + v.momentText(since.Time) + "." + rest
 }

@@ -118,22 +118,6 @@ func empty(title, text string, actions ...g.Node) g.Node {
 	return h.Div(h.Class("empty"), h.H2(g.Text(title)), h.P(g.Text(text)), g.If(len(actions) > 0, h.P(h.Class("actions"), g.Group(actions))))
 }
 
-// Layouts of displayed times.
-const (
-	dayForm    = "2 Jan 2006"
-	momentForm = "2 Jan 2006, 15:04"
-)
-
-// moment shows a time in the viewer's time zone.
-func (v *visit) moment(at time.Time) g.Node {
-	return h.Time(h.DateTime(at.UTC().Format(time.RFC3339)), h.Title(at.In(v.zone).Format("Monday, 2 January 2006, 15:04:05 MST")), g.Text(at.In(v.zone).Format(momentForm)))
-}
-
-// about shows how far away a time is, in one unit.
-func (v *visit) about(at time.Time) g.Node {
-	return h.Time(h.DateTime(at.UTC().Format(time.RFC3339)), h.Title(at.In(v.zone).Format("Monday, 2 January 2006, 15:04:05 MST")), g.Text(distance(at.Sub(v.now))))
-}
-
 // distance returns the text for a duration until or since a time.
 func distance(d time.Duration) string {
 	past := d < 0

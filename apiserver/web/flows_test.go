@@ -290,6 +290,7 @@ func TestMove(t *testing.T) {
 	const here = "/teams/" + acme + "/posts/p-1"
 	first := form(here, "posts/p-1/reschedule")
 	first.Set("scheduled_at", "2026-12-20T10:00:00Z")
+	first.Set("at", "2026-12-20T10:00")
 	const moved = "?is=2026-12-20T10%3A00%3A00Z&moved=p-1&said=moved&was=2026-12-08T09%3A00%3A01.234Z"
 	if got := to(t, w.serve(newRequest(&editor, here+"/reschedule", first))); got != here+moved {
 		t.Errorf("after a move one is led to %s", got)
@@ -306,6 +307,7 @@ func TestMove(t *testing.T) {
 	}
 	stale := maps.Clone(first)
 	stale.Set("scheduled_at", "2026-12-22T10:00:00Z")
+	stale.Set("at", "2026-12-22T10:00")
 	if answer := w.serve(newRequest(&editor, "/teams/"+acme+"/posts/p-1/reschedule", stale)); answer.Code != http.StatusConflict || w.posts[acme+"/p-1"].Spec.ScheduledAt.Day() != 20 {
 		t.Errorf("a calendar of before moves the post: %d", answer.Code)
 	}

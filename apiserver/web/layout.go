@@ -56,6 +56,8 @@ func (s *Site) document(title string, body ...g.Node) g.Node {
 			h.TitleEl(g.Text(title+" · Herald")),
 			h.Link(h.Rel("icon"), h.Href(s.assets.path("mark.svg")), h.Type("image/svg+xml")),
 			h.Link(h.Rel("stylesheet"), h.Href(s.assets.path("style.css"))),
+			// The page waits for it, so that no time is seen in another zone first.
+			h.Script(h.Src(s.assets.path("times.js"))),
 			h.Script(h.Src(s.assets.path("htmx.min.js")), h.Defer()),
 			h.Script(h.Src(s.assets.path("app.js")), h.Type("module")),
 		),
@@ -68,6 +70,7 @@ const htmxConfig = `{"allowEval":false,"includeIndicatorStyles":false,"allowScri
 
 func (s *Site) render(w http.ResponseWriter, r *visit, status int, v view) {
 	s.write(w, status, s.document(v.before+v.title+" · "+r.teamName(),
+		g.Iff(r.teamZone != nil, func() g.Node { return h.Data("team-zone", r.zone.String()) }),
 		h.A(h.Class("skip"), h.Href("#content"), g.Text("Skip to the content")),
 		s.sidebar(r, v.place),
 		h.Main(h.ID("content"), h.Class(classes("content", v.wide, "wide")), h.TabIndex("-1"),

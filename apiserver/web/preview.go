@@ -4,7 +4,6 @@
 package web
 
 import (
-	"errors"
 	"net/http"
 	"slices"
 	"strconv"
@@ -31,11 +30,12 @@ func (s *Site) check(w http.ResponseWriter, v *visit) error {
 	}
 	spec, err := written.spec(s.platforms(v))
 	var missing []string
-	if errors.Is(err, errNoTime) {
+	note := h.Div(h.ID(timeNoteID), g.Attr("hx-swap-oob", "innerHTML"), v.timeNote(written))
+	if timeMissing(err) {
 		// A missing time is reported below the preview rather than replacing it.
+		missing = []string{sentence(err.Error())}
 		written.when = whenNow
 		spec, err = written.spec(s.platforms(v))
-		missing = []string{sentence(errNoTime.Error())}
 	}
 	if err != nil {
 		s.write(w, http.StatusOK, notice(caution, paragraph(sentence(err.Error()))))
@@ -47,6 +47,7 @@ func (s *Site) check(w http.ResponseWriter, v *visit) error {
 	found := s.Service.CheckPost(v.Context(), v.caller, &spec)
 	v.pictures.previews = found.Previews
 	s.write(w, http.StatusOK, g.Group{
+		note,
 		stops(written, &spec, missing, &found),
 		warnings(&found),
 		g.If(len(spec.Targets) == 0, h.P(h.Class("soft"), g.Text("Choose an account to see what the post will look like."))),

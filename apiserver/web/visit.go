@@ -6,9 +6,7 @@ package web
 import (
 	"context"
 	"net/http"
-	"net/url"
 	"time"
-	_ "time/tzdata" // images from scratch have no time zone database
 
 	"golang.org/x/sync/errgroup"
 
@@ -31,9 +29,10 @@ type visit struct {
 	teams     []*v1alpha1.Team
 	caller    bridge.Caller
 	may       rights
-	zone      *time.Location
-	now       time.Time
-	pictures  pictures
+	// zone is the page's time zone, teamZone the team's, and own the viewer's; the latter two are nil if unknown.
+	zone, teamZone, own *time.Location
+	now                 time.Time
+	pictures            pictures
 	// thumbnails are the pictures of a list, by the files' names; nil on pages without them.
 	thumbnails map[string]bridge.MediaPreview
 	// settled is true on the page of a post that has no delivery in progress.
@@ -144,7 +143,7 @@ func (s *Site) serveLimited(w http.ResponseWriter, v *visit, handle handler) err
 // visit returns a request's person, team and rights. The team is nil if the person sees nothing of it.
 func (s *Site) visit(r *http.Request, of session.Session) (*visit, error) {
 	ctx, who := r.Context(), of.Person
-	v := &visit{Request: r, session: of, person: who, namespace: r.PathValue("namespace"), now: s.Clock.Now(), zone: zoneOf(r)}
+	v := &visit{Request: r, session: of, person: who, namespace: r.PathValue("namespace"), now: s.Clock.Now(), zone: time.UTC, own: zoneOf(r)}
 	v.caller = bridge.Caller{Namespace: v.namespace, Author: who.Name}
 	request.From(ctx).Namespace, request.From(ctx).Key = v.namespace, who.Name
 	var err error
@@ -159,6 +158,7 @@ func (s *Site) visit(r *http.Request, of session.Session) (*visit, error) {
 	if v.team == nil {
 		return v, nil
 	}
+	v.useZone(v.team)
 	// In parallel, because each may be a request to the Kubernetes API.
 	group, ctx := errgroup.WithContext(ctx)
 	for need, has := range v.may.byRight() {
@@ -193,32 +193,4 @@ func (e *errForbidden) Error() string { return e.message }
 func forbidden(need right, v *visit) error {
 	return &errForbidden{"You may not " + need.inWords() + " of the team " + v.teamName() +
 		". Ask an administrator for a role in the namespace " + v.namespace + "."}
-}
-
-// zoneCookie is the cookie with the viewer's time zone, which the page's script sets.
-const zoneCookie = "zone"
-
-// zoneOf returns the viewer's time zone, or UTC while it is unknown.
-func zoneOf(r *http.Request) *time.Location {
-	cookie, err := r.Cookie(zoneCookie)
-	if err != nil || len(cookie.Value) > 64 {
-		return time.UTC
-	}
-	name, err := url.QueryUnescape(cookie.Value)
-	if err != nil {
-		return time.UTC
-	}
-	return zoneNamed(name)
-}
-
-// zoneNamed returns a time zone from the IANA database, or UTC for an unknown name.
-func zoneNamed(name string) *time.Location {
-	if name == "" || name == "Local" {
-		return time.UTC
-	}
-	zone, err := time.LoadLocation(name)
-	if err != nil {
-		return time.UTC
-	}
-	return zone
 }

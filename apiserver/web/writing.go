@@ -40,8 +40,8 @@ type writing struct {
 	targets []targetWriting
 	when    string
 	// at is the chosen time in UTC, as computed by the page's script. Without the script at is empty, and local, the
-	// browser's date and time, applies in zone.
-	at, local, zone string
+	// browser's date and time, applies in zone. fold chooses between the two times in an hour that clocks repeat.
+	at, local, zone, fold string
 }
 
 // targetWriting is the part of the form for one account.
@@ -77,7 +77,7 @@ func readWriting(form url.Values) *writing {
 	w := &writing{
 		key: form.Get("key"), version: form.Get("version"), category: v1alpha1.Category(form.Get("category")),
 		caption: text(form.Get("caption")), images: form["image"], video: form.Get("video"), thumbnail: strings.TrimSpace(form.Get("thumbnail")),
-		when: form.Get("when"), at: form.Get("scheduled_at"), local: form.Get("at"), zone: form.Get("zone"),
+		when: form.Get("when"), at: form.Get("scheduled_at"), local: form.Get("at"), zone: form.Get("zone"), fold: form.Get("fold"),
 	}
 	w.images = w.images[:min(len(w.images), maxMedia)]
 	if _, known := categories[w.category]; !known {
@@ -155,22 +155,6 @@ func (w *writing) target(name string) (targetWriting, bool) {
 		return targetWriting{connection: name, tiktok: v1alpha1.TikTokOptions{AllowComment: new(false), AllowDuet: new(false), AllowStitch: new(false)}}, false
 	}
 	return w.targets[i], w.targets[i].already == ""
-}
-
-// time returns the scheduled time, or nil to publish immediately. A time in the hour that a clock change skips does not
-// exist; it moves forward by an hour, as the clock does.
-func (w *writing) time() (*time.Time, error) {
-	if w.when != whenLater {
-		return nil, nil //nolint:nilnil // nil means immediately
-	}
-	at, err := time.Parse(time.RFC3339, w.at)
-	if err != nil {
-		at, err = time.ParseInLocation(localForm, w.local, zoneNamed(w.zone))
-	}
-	if err != nil {
-		return nil, errNoTime
-	}
-	return &at, nil
 }
 
 // audienceChosen returns an error if the TikTok audience is missing. For drafts, and for posts to the app's inbox, a

@@ -73,6 +73,10 @@ func newFixture(body string) *fixture {
 		w.Header().Set("Content-Type", "text/css")
 		write(w, "[hidden] { display: none } [data-preview] > * { width: 3em } li, [data-day], fieldset { min-height: 3em; border: 1px solid } main { max-width: 40em }")
 	})
+	mux.HandleFunc("GET /seen.js", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/javascript")
+		write(w, `document.getElementById("seen").textContent = document.querySelector("time").textContent`)
+	})
 	mux.HandleFunc("POST /media", f.announce)
 	mux.HandleFunc("POST /form", f.form)
 	mux.HandleFunc("POST /form/reschedule", f.form)
@@ -106,6 +110,7 @@ func (f *fixture) page(w http.ResponseWriter, body string) {
 <meta name="htmx-config" content='{"allowEval":false,"allowScriptTags":false,"includeIndicatorStyles":false,"historyCacheSize":0}'>
 <link rel="icon" href="data:,">
 <link rel="stylesheet" href="/look.css">
+<script src="/assets/times.js"></script>
 <script src="/assets/htmx.min.js" defer></script>
 <script src="/assets/app.js" type="module"></script>
 <script src="/assets/lists.js" type="module"></script>

@@ -12,52 +12,6 @@ function say(text) {
   if (region) region.textContent = text;
 }
 
-// --- Times, in the viewer's time zone and language.
-
-const { timeZone: zone, locale } = Intl.DateTimeFormat().resolvedOptions();
-const date = { dateStyle: "medium" }, time = { timeStyle: "short" };
-const styles = { date, time, both: { ...date, ...time } };
-
-function showTime(element) {
-  const at = new Date(element.dateTime);
-  if (isNaN(at)) return;
-  element.lang = locale;
-  element.textContent = at.toLocaleString(locale, styles[element.dataset.show]);
-  element.title = at.toLocaleString(locale, { dateStyle: "full", timeStyle: "long" });
-}
-
-// utcField is the hidden field with the entered time in UTC.
-function utcField(input) {
-  const found = input.form.elements.namedItem(input.dataset.utc);
-  if (found) return found;
-  const made = create("input", { type: "hidden", name: input.dataset.utc });
-  input.after(made);
-  return made;
-}
-
-// toUTC keeps the seconds of a time that did not change, because the input does not show them.
-function toUTC(input) {
-  const field = utcField(input), at = new Date(input.value), before = new Date(field.value);
-  const same = Math.floor(at / 60000) === Math.floor(before / 60000);
-  field.value = isNaN(at) ? "" : (same ? before : at).toISOString();
-}
-
-function fromUTC(input) {
-  const at = new Date(utcField(input).value);
-  if (!isNaN(at)) input.value = new Date(at - at.getTimezoneOffset() * 60000).toISOString().slice(0, 16);
-}
-
-for (const type of ["input", "change"]) on(type, ({ target }) => target.matches("input[data-utc]") && toUTC(target), true);
-
-// The server renders a calendar in the cookie's time zone. The first page is rendered before the cookie exists, so the script reloads
-// it.
-document.cookie = `zone=${encodeURIComponent(zone)}; path=/; max-age=31536000; samesite=lax`;
-const drawn = document.querySelector("[data-in-zone]");
-if (drawn && drawn.dataset.inZone !== zone && sessionStorage.getItem("zone") !== zone) {
-  sessionStorage.setItem("zone", zone);
-  location.reload();
-}
-
 // --- Dialogs, and confirmations for irreversible actions.
 
 on("click", ({ target }) => {
@@ -97,7 +51,6 @@ function ask(form, submitter) {
 // It runs before listeners on the form itself, such as htmx, and hides a form from them that must not be submitted yet.
 on("submit", (event) => {
   const form = event.target;
-  for (const input of form.querySelectorAll("input[data-utc]")) toUTC(input);
   if (!form.dataset.confirm || confirmed === form) return;
   event.preventDefault();
   event.stopImmediatePropagation();
@@ -195,9 +148,6 @@ on("submit", ({ target }) => {
 const all = (root, selector) => [...(root.matches?.(selector) ? [root] : []), ...root.querySelectorAll(selector)];
 
 function prepare(root) {
-  all(root, "time[data-show]").forEach(showTime);
-  all(root, "input[data-utc]").forEach(fromUTC);
-  for (const named of all(root, "[data-zone]")) named["value" in named ? "value" : "textContent"] = zone;
   for (const area of all(root, "[data-events]")) {
     if (listening.has(area)) continue;
     listening.add(area);

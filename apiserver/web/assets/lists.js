@@ -35,12 +35,12 @@ on("drop", (event) => {
   if (!day) return;
   event.preventDefault();
   if (post.closest("[data-day]").dataset.day === day) return;
-  const form = document.getElementById("drag"), { dateTime } = post.querySelector("time"), at = new Date(dateTime);
-  const [y, m, d] = day.split("-");
-  at.setFullYear(y, m - 1, d);
+  const form = document.getElementById("drag"), { dateTime } = post.querySelector("time"), to = { dateTime, day };
+  document.dispatchEvent(new CustomEvent("onday", { detail: to })); // times.js
   form.action = `${post.querySelector("a").pathname}/reschedule`;
   form.elements.from.value = dateTime;
-  form.elements.scheduled_at.value = at.toISOString();
+  form.elements.scheduled_at.value = to.at;
+  for (const [name, value] of [["at", to.local], ["zone", to.zone]]) if (form.elements[name]) form.elements[name].value = value;
   form.requestSubmit();
 });
 

@@ -1,0 +1,128 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Times in the zone of the team, or else of the viewer, and in the viewer's language. It is a script that the page waits for, and no module:
+// it words each time as the page is read, before anything of it is seen. README.md lists the attributes.
+
+(() => {
+  "use strict";
+
+  const { timeZone: own, locale } = Intl.DateTimeFormat().resolvedOptions();
+  const day = 24 * 60 * 60 * 1000, minute = 60 * 1000;
+  const date = { dateStyle: "medium" }, time = { timeStyle: "short" };
+  const styles = { date, time, both: { ...date, ...time }, full: { dateStyle: "full", timeStyle: "long" } };
+
+  // The server words times by it as well. A new browser has sent it with the sign-in page before a page has any.
+  document.cookie = `zone=${encodeURIComponent(own)}; path=/; max-age=31536000; samesite=lax`;
+
+  // shown is the zone of this page.
+  const shown = () => document.body.dataset.teamZone ?? own;
+  const place = (zone) => zone.split("/").pop().replaceAll("_", " ");
+  const format = (at, zone, style) => at.toLocaleString(locale, { ...styles[style], timeZone: zone });
+
+  // forViewer is what the viewer's own clock shows, with the day if it is another one.
+  function forViewer(at, zone) {
+    if (format(at, own, "both") === format(at, zone, "both")) return "";
+    return ` (${format(at, own, format(at, own, "date") === format(at, zone, "date") ? "time" : "both")} for you)`;
+  }
+
+  function showTime(element) {
+    const at = new Date(element.dateTime), zone = shown(), { show } = element.dataset;
+    if (isNaN(at)) return;
+    const text = format(at, zone, show) + (show === "both" ? ` ${place(zone)}${forViewer(at, zone)}` : "");
+    if (element.textContent === text) return;
+    element.lang = locale;
+    element.textContent = text;
+    element.title = format(at, zone, "full");
+  }
+
+  // --- Times that are entered.
+
+  // wall is what a clock in the page's zone shows at an instant, as milliseconds of a clock that never changes.
+  function wall(at) {
+    const clock = Intl.DateTimeFormat("en", {
+      timeZone: shown(), hourCycle: "h23", year: "numeric", month: "numeric", day: "numeric", hour: "numeric", minute: "numeric", second: "numeric",
+    });
+    const of = Object.fromEntries(clock.formatToParts(at).map(({ type, value }) => [type, Number(value)]));
+    return Date.UTC(of.year, of.month - 1, of.day, of.hour, of.minute, of.second);
+  }
+
+  // instants are when clocks show a time: never in an hour that they skip, twice in one that they repeat.
+  function instants(local) {
+    const asked = Date.parse(`${local}Z`);
+    if (isNaN(asked)) return [];
+    const found = [-day, day].map((beside) => asked - (wall(asked + beside) - (asked + beside)));
+    return [...new Set(found)].filter((at) => wall(at) === asked);
+  }
+
+  const utcField = (input) => input.form.elements.namedItem(input.dataset.utc);
+
+  // toUTC fills in the hidden field of an entered time. It keeps the seconds of a time that did not change, which inputs do not show.
+  function toUTC(input) {
+    let field = utcField(input);
+    if (!field) {
+      field = Object.assign(document.createElement("input"), { type: "hidden", name: input.dataset.utc });
+      input.after(field);
+    }
+    const zone = input.form.elements.namedItem("zone");
+    if (zone) zone.value = shown();
+    const found = instants(input.value), before = Date.parse(field.value), chosen = input.form.querySelector("[name=fold]:checked")?.value;
+    const same = (at) => Math.floor(at / minute) === Math.floor(before / minute);
+    const at = chosen ? found.at(chosen === "second" ? -1 : 0) : (found.find(same) ?? found[0]);
+    field.value = at === undefined ? "" : new Date(same(at) ? before : at).toISOString();
+  }
+
+  function fromUTC(input) {
+    const at = Date.parse(utcField(input)?.value);
+    if (!isNaN(at)) input.value = new Date(wall(at)).toISOString().slice(0, 16);
+  }
+
+  const on = (type, act) => document.addEventListener(type, act, true);
+  for (const type of ["input", "change"]) {
+    on(type, ({ target }) => {
+      if (target.matches("input[data-utc]")) toUTC(target);
+      if (target.name === "fold") target.form.querySelectorAll("input[data-utc]").forEach(toUTC);
+    });
+  }
+  on("submit", ({ target }) => target.querySelectorAll("input[data-utc]").forEach(toUTC));
+
+  // What is dragged to another day keeps its time of the day to the millisecond.
+  on("onday", ({ detail }) => {
+    const before = Date.parse(detail.dateTime);
+    detail.local = detail.day + new Date(wall(before)).toISOString().slice(10, 16);
+    detail.zone = shown();
+    const [at] = instants(detail.local);
+    detail.at = at === undefined ? "" : new Date(at + (before % minute)).toISOString();
+  });
+
+  // --- The elements of the page, as it is read, and those that come later.
+
+  // The server draws a calendar in the zone that the cookie names. Without a cookie, the page is loaded once more.
+  function drawnElsewhere({ dataset: { inZone } }) {
+    if (inZone === shown() || sessionStorage.getItem("zone") === own) return;
+    sessionStorage.setItem("zone", own);
+    location.reload();
+  }
+
+  const parts = {
+    "time[data-show]": showTime,
+    "input[data-utc]": fromUTC,
+    "[data-zone]": (named) => named.textContent === shown() || (named.textContent = shown()),
+    "[data-in-zone]": drawnElsewhere,
+  };
+
+  function prepare(root) {
+    for (const [selector, act] of Object.entries(parts)) {
+      if (root.matches?.(selector)) act(root);
+      root.querySelectorAll(selector).forEach(act);
+    }
+  }
+
+  new MutationObserver((changes) => {
+    for (const { target, addedNodes } of changes) {
+      if (target.matches?.("time[data-show]")) showTime(target); // its text came after itself
+      for (const node of addedNodes) if (node.nodeType === Node.ELEMENT_NODE) prepare(node);
+    }
+  }).observe(document, { childList: true, subtree: true });
+  document.addEventListener("DOMContentLoaded", () => prepare(document));
+})();

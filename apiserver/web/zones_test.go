@@ -1,0 +1,55 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package web
+
+import (
+	"net/http"
+	"net/url"
+	"testing"
+	"time"
+
+	clocktesting "k8s.io/utils/clock/testing"
+)
+
+// TestTimesNameTheirZone verifies what a page without a script says of a post's time: always with a zone, the team's
+// before the viewer's.
+func TestTimesNameTheirZone(t *testing.T) {
+	t.Parallel()
+	when := time.Date(2026, 12, 8, 8, 0, 0, 0, time.UTC)
+	for name, tc := range map[string]struct {
+		reason, team, own string
+		want              string
+	}{
+		"Nothing":     {"neither is known", "", "", "8 Dec 2026, 08:00 UTC"},
+		"Own":         {"the viewer's counts if the team has none", "", "Europe/Berlin", "8 Dec 2026, 09:00 Berlin"},
+		"Team":        {"a new browser has not named its own", "Europe/Berlin", "", "8 Dec 2026, 09:00 Berlin"},
+		"Same":        {"the clocks show the same", "Europe/Berlin", "Europe/Paris", "8 Dec 2026, 09:00 Berlin"},
+		"Both":        {"a traveller sees both", "Europe/Berlin", "America/Los_Angeles", "8 Dec 2026, 09:00 Berlin (00:00 for you)"},
+		"OtherDay":    {"and the day if it is another one", "Europe/Berlin", "Pacific/Honolulu", "8 Dec 2026, 09:00 Berlin (7 Dec 2026, 22:00 for you)"},
+		"LongName":    {"the city is what people know", "", "America/Argentina/Buenos_Aires", "8 Dec 2026, 05:00 Buenos Aires"},
+		"UnknownTeam": {"a zone that this version does not have is none", "Europe/Atlantis", "Europe/Berlin", "8 Dec 2026, 09:00 Berlin"},
+		"UnknownOwn":  {"nor is one that a cookie makes up", "", "../../etc/passwd", "8 Dec 2026, 08:00 UTC"},
+		"LocalOwn":    {"the server's own zone is none of the viewer's", "", "Local", "8 Dec 2026, 08:00 UTC"},
+	} {
+		w := newWorld(clocktesting.NewFakeClock(now))
+		w.teams[0].Spec.TimeZone = tc.team
+		w.put(textPost("p-1", "text", at(when)))
+		r := newRequest(&viewer, "/teams/"+acme+"/posts", nil)
+		if tc.own != "" {
+			r.AddCookie(&http.Cookie{Name: zoneCookie, Value: url.QueryEscape(tc.own)})
+		}
+		page := parsed(t, w.serve(r).Body.String())
+		times := elements(page, "time")
+		if len(times) != 1 {
+			t.Fatalf("%s: the list has %d times", name, len(times))
+		}
+		if got := textOf(times[0]); got != tc.want {
+			t.Errorf("%s: %s: says %q, want %q", name, tc.reason, got, tc.want)
+		}
+		body, _ := attribute(elements(page, "body")[0], "data-team-zone")
+		if want := tc.team; name != "UnknownTeam" && body != want || name == "UnknownTeam" && body != "" {
+			t.Errorf("%s: %s: the script is told the zone %q", name, tc.reason, body)
+		}
+	}
+}
