@@ -85,6 +85,10 @@ func newWeb(config *Config, service *bridge.Service, teams *kube.Teams, connecti
 	if err != nil {
 		return nil, err
 	}
+	bindings, err := kube.NewRoleBindings(config.Kubernetes, config.UserAgent)
+	if err != nil {
+		return nil, err
+	}
 	served := func() []*v1alpha1.Team {
 		var mine []*v1alpha1.Team
 		for _, team := range teams.List() {
@@ -108,7 +112,7 @@ func newWeb(config *Config, service *bridge.Service, teams *kube.Teams, connecti
 		return nil, err
 	}
 	pages := webpages.New(webpages.Config{
-		Service: service, Sessions: w.sessions, Access: checker, Agents: w.agents.server(), PostReader: config.Web.Platforms.PostParser, Teams: limits.Teams, Bodies: limits.Bodies,
+		Service: service, Sessions: w.sessions, Access: checker, Members: bindings, Agents: w.agents.server(), PostReader: config.Web.Platforms.PostParser, Teams: limits.Teams, Bodies: limits.Bodies,
 		SignIn: signin.Options{
 			Sessions: w.sessions, SiteURL: config.SiteURL, OIDC: config.Web.OIDC, LinkCommand: config.Web.LinkCommand,
 			OnOutcome: func(by signin.Method, outcome signin.Outcome) {

@@ -77,8 +77,8 @@ type reviewKey struct {
 }
 
 // May reports whether the person may do something with one of Herald's resources in a namespace. verb is a Kubernetes
-// verb, such as get, list, create, patch or delete. resource is the plural, with a subresource after a slash. A name
-// restricts the check to one object; the namespace "" covers all namespaces. If there is an error, the answer is
+// verb, such as get, list, create, patch or delete. resource is the plural, with a subresource after a slash, or with the
+// group of another API after a dot, such as rolebindings.rbac.authorization.k8s.io. A name restricts the check to one object; the namespace "" covers all namespaces. If there is an error, the answer is
 // unknown and May returns false.
 func (c *Checker) May(ctx context.Context, p Person, namespace, verb, resource string, name ...string) (bool, error) {
 	q := reviewKey{User: p.Name, Groups: p.Groups, Namespace: namespace, Verb: verb, Resource: resource, Name: strings.Join(name, "")}
@@ -173,11 +173,15 @@ func (c *Checker) once(ctx context.Context, key string, within time.Duration, ca
 }
 
 func (c *Checker) review(ctx context.Context, q reviewKey) (bool, error) {
+	of := v1alpha1.GroupVersion
 	resource, subresource, _ := strings.Cut(q.Resource, "/")
+	if plural, group, other := strings.Cut(resource, "."); other {
+		resource, of.Group, of.Version = plural, group, "*"
+	}
 	answer, err := c.reviews.Create(ctx, &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
 		User: q.User, Groups: q.Groups,
 		ResourceAttributes: &authorizationv1.ResourceAttributes{
-			Namespace: q.Namespace, Verb: q.Verb, Group: v1alpha1.GroupVersion.Group, Version: v1alpha1.GroupVersion.Version,
+			Namespace: q.Namespace, Verb: q.Verb, Group: of.Group, Version: of.Version,
 			Resource: resource, Subresource: subresource, Name: q.Name,
 		},
 	}}, metav1.CreateOptions{})

@@ -107,6 +107,13 @@ func TestQuestion(t *testing.T) {
 	if *got.ResourceAttributes != want || got.User != ada.Name || len(got.Groups) != 1 {
 		t.Errorf("asked %+v about %+v", got, got.ResourceAttributes)
 	}
+	if _, err := c.May(t.Context(), ada, "team-a", "list", "rolebindings.rbac.authorization.k8s.io"); err != nil {
+		t.Fatal(err)
+	}
+	want = authorizationv1.ResourceAttributes{Namespace: "team-a", Verb: "list", Group: "rbac.authorization.k8s.io", Version: "*", Resource: "rolebindings"}
+	if *got.ResourceAttributes != want {
+		t.Errorf("asked about another API's resource as %+v", got.ResourceAttributes)
+	}
 }
 
 // TestFailsClosed verifies that a failed review allows nothing and is not cached.

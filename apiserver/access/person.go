@@ -19,8 +19,12 @@ type Person struct {
 	DisplayName string `json:"d,omitempty"`
 }
 
-// Shown returns the name to show on pages: the display name or, if there is none, the name.
+// Shown returns the name to show on pages: the display name or, if there is none, the name. Everyone with a one-time
+// link has the same name.
 func (p Person) Shown() string {
+	if p.Name == LinkPerson {
+		return "Signed in by link"
+	}
 	if p.DisplayName != "" {
 		return p.DisplayName
 	}

@@ -7,6 +7,7 @@ package access
 // An installation without the web application does not have them.
 //
 // +kubebuilder:rbac:groups=authorization.k8s.io,resources=subjectaccessreviews,verbs=create
+// +kubebuilder:rbac:groups=rbac.authorization.k8s.io,resources=rolebindings,verbs=list
 // +kubebuilder:rbac:groups=social.herald.dev,resources=connections,verbs=create;patch;delete
 // +kubebuilder:rbac:groups=social.herald.dev,resources=apikeys,verbs=create;patch
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create

@@ -4,10 +4,13 @@
 package kube
 
 import (
+	"context"
+	"fmt"
 	"slices"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/gentype"
 	"k8s.io/client-go/rest"
@@ -41,6 +44,31 @@ func NewReviews(config *rest.Config, userAgent string) (*Reviews, error) {
 	}
 	return gentype.NewClient("subjectaccessreviews", client, metav1.ParameterCodec, metav1.NamespaceNone,
 		func() *authorizationv1.SubjectAccessReview { return &authorizationv1.SubjectAccessReview{} }), nil
+}
+
+// maxBindings limits the role bindings that are read for a team's members.
+const maxBindings = 500
+
+// RoleBindings lists the role bindings in teams' namespaces.
+type RoleBindings struct{ client rest.Interface }
+
+// NewRoleBindings returns a RoleBindings with its own client.
+func NewRoleBindings(config *rest.Config, userAgent string) (RoleBindings, error) {
+	client, err := newClient(config, userAgent, "/apis", rbacv1.SchemeGroupVersion,
+		kinds(rbacv1.SchemeGroupVersion, &rbacv1.RoleBinding{}, &rbacv1.RoleBindingList{}))
+	return RoleBindings{client}, err
+}
+
+// List returns a namespace's role bindings, at most maxBindings. more reports that there are others.
+func (b RoleBindings) List(ctx context.Context, namespace string) (bindings []rbacv1.RoleBinding, more bool, err error) {
+	var list rbacv1.RoleBindingList
+	err = b.client.Get().Namespace(namespace).Resource("rolebindings").
+		VersionedParams(&metav1.ListOptions{Limit: maxBindings}, metav1.ParameterCodec).
+		Do(ctx).Into(&list)
+	if err != nil {
+		return nil, false, fmt.Errorf("list the role bindings in the namespace %s: %w", namespace, err)
+	}
+	return list.Items, list.Continue != "", nil
 }
 
 // List returns the teams that own their namespaces, in no particular order.

@@ -89,7 +89,10 @@ func (h *Handlers) backOf(cookie *http.Cookie) string {
 }
 
 func (h *Handlers) linkRefusal(err error) refusal {
-	again := " An administrator creates a new one with: " + h.LinkCommand
+	again := " Ask an administrator for a new one."
+	if h.LinkCommand != "" {
+		again = " A new one is created with: " + h.LinkCommand
+	}
 	switch {
 	case errors.Is(err, session.ErrLinkUnknown):
 		return refusal{http.StatusNotFound, "Unknown link", "There is no such link. Copy the whole address, without spaces or line breaks." + again, err}

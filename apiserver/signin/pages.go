@@ -114,8 +114,11 @@ func (h *Handlers) choices(back string) []g.Node {
 		}
 		return append(body, html.P(html.A(html.Class("button primary"), html.Href(address), g.Text("Sign in with "+h.provider.name))))
 	}
+	if h.LinkCommand == "" {
+		return append(body, html.P(g.Text("You need a one-time link. Ask an administrator of this installation for one, and open it. It works once, within 15 minutes.")))
+	}
 	return append(body,
-		html.P(g.Text("You need a one-time link. An administrator of this installation creates one with:")),
+		html.P(g.Text("You need a one-time link. This command creates one:")),
 		html.Pre(html.Code(g.Text(h.LinkCommand))),
 		html.P(g.Text("Open the address that it prints. It works once, within 15 minutes.")),
 	)

@@ -8,6 +8,8 @@ package signin
 import (
 	"log/slog"
 	"net/http"
+	"net/netip"
+	"net/url"
 
 	"k8s.io/utils/clock"
 	g "maragu.dev/gomponents"
@@ -48,7 +50,8 @@ type Options struct {
 	SiteURL string
 	// OIDC is the provider; nil selects one-time links.
 	OIDC *OIDC
-	// LinkCommand is the command that an administrator uses to create a one-time link; the sign-in page shows it.
+	// LinkCommand is the command with which an administrator creates a one-time link. It names files and namespaces, so
+	// pages show it only if SiteURL is on the visitor's own machine.
 	LinkCommand string
 	// OnOutcome is called when a sign-in ends; may be nil.
 	OnOutcome func(Method, Outcome)
@@ -88,11 +91,24 @@ type Handlers struct {
 
 // New returns the handlers. It does not contact the provider.
 func New(o Options) *Handlers {
+	if !local(o.SiteURL) {
+		o.LinkCommand = ""
+	}
 	h := &Handlers{Options: o, limit: limits.NewRateLimiter(linkTries, o.Clock), refusals: limits.NewLogLimiter(o.Clock)}
 	if o.OIDC != nil {
 		h.provider = newProvider(o.OIDC, o.SiteURL+callbackPath, o.Clock)
 	}
 	return h
+}
+
+// local reports whether a site is on a loopback address.
+func local(site string) bool {
+	u, err := url.Parse(site)
+	if err != nil {
+		return false
+	}
+	address, err := netip.ParseAddr(u.Hostname())
+	return u.Hostname() == "localhost" || err == nil && address.IsLoopback()
 }
 
 // Mount registers each handler for its path and all methods, so that an unsupported method also gets an error page.

@@ -21,6 +21,7 @@ import (
 	"maragu.dev/gomponents/html"
 
 	"github.com/herald-social/herald/apiserver/access"
+	"github.com/herald-social/herald/apiserver/request"
 	"github.com/herald-social/herald/apiserver/session"
 	"github.com/herald-social/herald/apiserver/signin"
 	"github.com/herald-social/herald/test/issuertest"
@@ -178,6 +179,27 @@ func form(values url.Values) func(*http.Request) {
 	}
 }
 
+// TestLinkCommand verifies that only a visitor of the same machine reads the command, which names files of the server.
+func TestLinkCommand(t *testing.T) {
+	for site, shown := range map[string]bool{
+		"http://localhost:8080": true, "http://127.0.0.1:8080": true, "http://[::1]:8080": true,
+		"https://herald.example.com": false, "https://localhost.example.com": false, "http://10.0.0.1:8080": false, "http://0.0.0.0:8080": false,
+	} {
+		bubble(t, func(t *testing.T) {
+			mux := http.NewServeMux()
+			signin.New(signin.Options{
+				Sessions: newWorld(t, nil).sessions, SiteURL: site, Clock: clock.RealClock{}, LinkCommand: "herald signin-link --config /srv/a.yaml",
+				Page: func(_ string, body ...g.Node) g.Node { return g.Group(body) },
+			}).Mount(mux)
+			answer := httptest.NewRecorder()
+			mux.ServeHTTP(answer, httptest.NewRequestWithContext(request.With(t.Context(), &request.Info{}), http.MethodGet, "/signin", http.NoBody))
+			if got := strings.Contains(answer.Body.String(), "/srv/a.yaml"); answer.Code != http.StatusOK || got != shown {
+				t.Errorf("%s: %d, shows the command: %t, want %t: %s", site, answer.Code, got, shown, answer.Body)
+			}
+		})
+	}
+}
+
 func TestSignInPage(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
@@ -185,7 +207,7 @@ func TestSignInPage(t *testing.T) {
 		path   string
 		want   []string
 	}{
-		"by a link":       {"who has none learns how to get one", nil, "/signin", []string{"one-time link", "herald signin-link"}},
+		"by a link":       {"who has none learns how to get one", nil, "/signin", []string{"one-time link", "Ask an administrator of this installation for one"}},
 		"by a provider":   {"one press away", map[string]any{}, "/signin", []string{`href="/signin/oidc"`, "id.example.com"}},
 		"on the way":      {"people come to where they wanted to go", map[string]any{}, "/signin?return_to=/teams/acme/posts%3Fpage%3D2", []string{`href="/signin/oidc?return_to=%2Fteams%2Facme%2Fposts%3Fpage%3D2"`}},
 		"to another site": {"a link from elsewhere leads nowhere else", map[string]any{}, "/signin?return_to=https://evil.example", []string{`href="/signin/oidc"`}},
@@ -228,7 +250,7 @@ func TestLink(t *testing.T) {
 		late := w.browser()
 		for _, method := range []string{http.MethodPost, http.MethodGet} {
 			answer = late.do(method, path)
-			if body := text(t, answer); answer.StatusCode != http.StatusGone || len(answer.Cookies()) > 0 || !strings.Contains(body, "already been used") || !strings.Contains(body, "herald signin-link") {
+			if body := text(t, answer); answer.StatusCode != http.StatusGone || len(answer.Cookies()) > 0 || !strings.Contains(body, "already been used") || strings.Contains(body, "herald signin-link") {
 				t.Errorf("%s of a used link: %d, %v, %s", method, answer.StatusCode, answer.Cookies(), body)
 			}
 		}

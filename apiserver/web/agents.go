@@ -63,8 +63,8 @@ func (s *Site) agentCard(v *visit, grant *v1alpha1.OAuthGrant, mayEnd bool) g.No
 		label, shade = sentence(over), neutral
 	}
 	who := grant.Spec.Person.DisplayName
-	if who == "" {
-		who = grant.Spec.Person.Name
+	if who == "" || isOwnGrant(v, grant) {
+		who = s.personNamed(v, grant.Spec.Person.Name)
 	}
 	return h.Li(h.Class("card account"), h.ID(grant.Name),
 		h.Div(h.Class("target-head"), h.Span(h.Class("account"), h.H2(g.Text(name)), h.Span(h.Class("soft"), g.Text(origin(client)))),

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -30,6 +31,7 @@ type cluster struct {
 	media       map[string]*v1alpha1.Media
 	connections map[string][]*v1alpha1.Connection
 	teams       []*v1alpha1.Team
+	bindings    []rbacv1.RoleBinding
 	versions    int
 	// writes counts all writes.
 	writes int
@@ -208,6 +210,17 @@ func (c mediaOf) UpdateStatus(_ context.Context, media *v1alpha1.Media) (*v1alph
 }
 
 func (c mediaOf) SetUploadDeadline(context.Context, string, string, time.Time) error { return nil }
+
+type bindingsOf struct{ *cluster }
+
+func (c bindingsOf) List(_ context.Context, namespace string) (found []rbacv1.RoleBinding, more bool, err error) {
+	for i := range c.bindings {
+		if c.bindings[i].Namespace == namespace {
+			found = append(found, c.bindings[i])
+		}
+	}
+	return found, false, nil
+}
 
 type connectionsOf struct{ *cluster }
 

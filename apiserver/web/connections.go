@@ -27,6 +27,8 @@ type accountState struct {
 	label, text string
 	// reconnect reports that connecting the account again helps.
 	reconnect bool
+	// person reports that the state does not end by itself.
+	person bool
 }
 
 func stateOf(c *v1alpha1.Connection, now time.Time) accountState {
@@ -40,15 +42,16 @@ func stateOf(c *v1alpha1.Connection, now time.Time) accountState {
 		return accountState{
 			tone: bad, label: "Not ready", text: sentence(ready.Message),
 			reconnect: !slices.Contains([]string{v1alpha1.ReasonPlatformUnavailable, v1alpha1.ReasonAccountRestricted, v1alpha1.ReasonPlanLimit, v1alpha1.ReasonNoTeam}, ready.Reason),
+			person:    ready.Reason != v1alpha1.ReasonPlatformUnavailable,
 		}
 	case restricted(c) != "":
-		return accountState{tone: bad, label: "Restricted", text: sentence(restricted(c))}
+		return accountState{tone: bad, label: "Restricted", text: sentence(restricted(c)), person: true}
 	case c.Status.RateLimitedUntil != nil && c.Status.RateLimitedUntil.After(now):
 		return accountState{tone: caution, label: "Limited", text: sentence(cmp.Or(c.Status.RateLimitedMessage, "the platform does not accept calls at the moment"))}
 	case by != nil && by.Sub(now) < 0:
-		return accountState{tone: caution, label: "Ended", text: "It had to be connected again " + distance(by.Sub(now)) + ".", reconnect: true}
+		return accountState{tone: caution, label: "Ended", text: "It had to be connected again " + distance(by.Sub(now)) + ".", reconnect: true, person: true}
 	case by != nil && by.Sub(now) < warnBefore:
-		return accountState{tone: caution, label: "Ends soon", text: "It has to be connected again " + distance(by.Sub(now)) + ".", reconnect: true}
+		return accountState{tone: caution, label: "Ends soon", text: "It has to be connected again " + distance(by.Sub(now)) + ".", reconnect: true, person: true}
 	default:
 		return accountState{tone: good, label: "Ready"}
 	}
@@ -112,7 +115,7 @@ func (s *Site) connectButtons(v *visit) g.Node {
 	offered := s.Connect.Available()
 	if len(offered) == 0 {
 		return notice(neutral, paragraph("No platform's app is configured, so accounts cannot be connected here. "+
-			"Administrators find the steps in docs/platform-setup.md."))
+			"An administrator of this installation can set one up for each platform."))
 	}
 	return h.Section(h.Header(h.Class("section"), h.H2(g.Text("Connect an account"))),
 		h.Ul(h.Class("connect"), g.Map(platformOrder, func(p v1alpha1.Platform) g.Node {
@@ -135,7 +138,7 @@ func (s *Site) accountCard(v *visit, c *v1alpha1.Connection) g.Node {
 			g.Iff(c.Status.ReconnectBy != nil, func() g.Node { return fact("Connect again before", v.moment(c.Status.ReconnectBy.Time)) }),
 			g.Iff(c.Status.LastProbedAt != nil, func() g.Node { return fact("Checked", v.about(c.Status.LastProbedAt.Time)) }),
 			g.Map(c.Status.RateLimits, func(l v1alpha1.RateLimit) g.Node { return s.limit(v, l) }),
-			fact("Id", h.Code(g.Text(c.Name))),
+			g.If(v.may.listKeys, fact("Id", h.Code(g.Text(c.Name)))),
 		),
 		h.Div(h.Class("actions"),
 			g.If(v.may.reconnect && offered, form(v.path("connections/connect"), "", hidden("platform", string(c.Spec.Platform)), hidden("connection", c.Name),

@@ -84,7 +84,7 @@ func (s *Site) renderConsent(w http.ResponseWriter, r *http.Request, of session.
 	}
 	if len(offered) == 0 {
 		s.page(w, http.StatusForbidden, "You are not allowed to grant this",
-			paragraph("Ask an administrator for a role in the namespace "+team.Spec.Namespace+"."), link("/", "To the start page", "primary"))
+			paragraph("Ask an administrator of the team "+nameOf(team)+" for a role."), link("/", "To the start page", "primary"))
 		return
 	}
 	again := r.URL.Query()
@@ -95,7 +95,7 @@ func (s *Site) renderConsent(w http.ResponseWriter, r *http.Request, of session.
 		requester(asked),
 		h.Dl(
 			fact("For the team", h.Strong(g.Text(nameOf(team))), g.If(several, g.Group{g.Text(" "), h.A(h.Href(oauth.AuthorizePath+"?"+again.Encode()), g.Text("another one"))})),
-			fact("Allowed by", h.Code(g.Text(of.Person.Name))),
+			fact("Allowed by", g.If(of.Person.Shown() != of.Person.Name, g.Text(of.Person.Shown()+", ")), h.Code(g.Text(of.Person.Name))),
 			fact("It redirects to", g.Group(whereTo(asked))),
 		),
 		h.Form(h.Method("post"), h.Action(oauth.AuthorizePath), h.Class("pick"),

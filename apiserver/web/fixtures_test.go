@@ -60,18 +60,27 @@ type roles struct {
 
 	// lacks are rights, such as "list connections", that are denied to everyone.
 	lacks []string
+	// has are additional rights that everyone in acme has.
+	has []string
 }
 
 func (r roles) May(_ context.Context, who access.Person, namespace, verb, resource string, _ ...string) (bool, error) {
 	if slices.Contains(r.lacks, verb+" "+resource) {
 		return false, nil
 	}
+	if slices.Contains(r.has, verb+" "+resource) {
+		return namespace == acme, nil
+	}
 	if who.Name == stranger.Name {
 		return namespace == beta, nil
 	}
+	group := v1alpha1.GroupVersion.Group
+	if plural, other, found := strings.Cut(resource, "."); found {
+		resource, group = plural, other
+	}
 	role := map[string]string{viewer.Name: "viewer", editor.Name: "editor", administrator.Name: "admin"}[who.Name]
 	return namespace == acme && slices.ContainsFunc(shippedRoles()[role], func(rule rbacv1.PolicyRule) bool {
-		return slices.Contains(rule.APIGroups, v1alpha1.GroupVersion.Group) && slices.Contains(rule.Resources, resource) && slices.Contains(rule.Verbs, verb)
+		return slices.Contains(rule.APIGroups, group) && slices.Contains(rule.Resources, resource) && slices.Contains(rule.Verbs, verb)
 	}), nil
 }
 
@@ -171,7 +180,7 @@ func newWorld(clk clock.Clock, edits ...func(*Config)) *world {
 		Secrets: sessiontest.New(), Namespace: sessiontest.Namespace, Name: sessiontest.Name, Secure: true, Clock: clk, Log: log,
 	})
 	config := Config{
-		Service: service, Sessions: sessions, Access: roles{cluster: c}, RolePrefix: "herald",
+		Service: service, Sessions: sessions, Access: roles{cluster: c}, Members: bindingsOf{c}, RolePrefix: "herald",
 		SignIn:  signin.Options{Sessions: sessions, SiteURL: "https://herald.example", LinkCommand: "herald signin-link", Clock: clk, Log: log},
 		Connect: connect.New(connect.Config{SiteURL: "https://herald.example", Platforms: platforms.Registry{}, Owner: owner, Connections: connectionsOf{c}, Sealer: sessions, Clock: clk, Log: log}),
 		Agents: oauth.New(oauth.Config{

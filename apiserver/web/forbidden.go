@@ -10,6 +10,7 @@ var abilities = map[right]string{
 	deleteConnection: "disconnect accounts",
 	seeKeys:          "view the API keys", createKeys: "create API keys", updateKeys: "change the API keys",
 	seeUsages: "view the team's usage", seeGrants: "view the agents", updateGrants: "revoke agents",
+	seeBindings: "view the members",
 }
 
 // inWords returns a right's display text, such as "view the API keys".

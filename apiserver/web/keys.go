@@ -67,7 +67,7 @@ func (s *Site) keyCard(v *visit, k bridge.Key) g.Node {
 			}),
 			fact("Last used", lastUsed(v, k)),
 			g.If(!k.ExpiresAt.IsZero(), fact("Works until", v.moment(k.ExpiresAt))),
-			g.If(k.Author != "", fact("Made by", g.Text(k.Author))),
+			g.If(k.Author != "", fact("Made by", g.Text(s.personNamed(v, k.Author)))),
 		),
 		g.If(v.may.changeKeys && k.State == bridge.KeyActive, h.Div(h.Class("actions"),
 			g.If(len(k.Tokens) < 2, form(at+"/roll", "", submit("Create a second token", "small"))),
@@ -88,7 +88,7 @@ func token(v *visit, t bridge.KeyToken) g.Node {
 	return fact("Token",
 		g.If(t.Shown != "", h.Code(g.Text(t.Shown+"…"))), g.If(t.Shown == "", g.Text(t.Name)),
 		g.If(!t.CreatedAt.IsZero(), g.Group{g.Text(", made "), v.about(made)}),
-		g.If(t.Secret != "", g.Group{g.Text(", in the Secret "), h.Code(g.Text(t.Secret))}))
+		g.If(t.Secret != "" && v.may.seeMembers, g.Group{g.Text(", in the Secret "), h.Code(g.Text(t.Secret))}))
 }
 
 func describe(k bridge.Key) string {

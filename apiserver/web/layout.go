@@ -69,10 +69,11 @@ func (s *Site) document(title string, body ...g.Node) g.Node {
 const htmxConfig = `{"allowEval":false,"includeIndicatorStyles":false,"allowScriptTags":false,"selfRequestsOnly":true,"historyCacheSize":0}`
 
 func (s *Site) render(w http.ResponseWriter, r *visit, status int, v view) {
-	s.write(w, status, s.document(v.before+v.title+" · "+r.teamName(),
+	needing := s.needing(r)
+	s.write(w, status, s.document(v.before+needingPrefix(needing)+v.title+" · "+r.teamName(),
 		g.Iff(r.teamZone != nil, func() g.Node { return h.Data("team-zone", r.zone.String()) }),
 		h.A(h.Class("skip"), h.Href("#content"), g.Text("Skip to the content")),
-		s.sidebar(r, v.place),
+		s.sidebar(r, v.place, needing),
 		h.Main(h.ID("content"), h.Class(classes("content", v.wide, "wide")), h.TabIndex("-1"),
 			r.flash(),
 			r.suspended(),
@@ -98,16 +99,16 @@ func classes(always string, holds bool, more string) string {
 }
 
 // sidebar is the navigation: a column, or a bar at the bottom of a phone's screen.
-func (s *Site) sidebar(r *visit, at place) g.Node {
-	item := func(to place, icon, label string) g.Node {
-		return h.Li(h.A(h.Href(r.path(string(to))), g.If(to == at, h.Aria("current", "page")), drawing(icon), h.Span(g.Text(label))))
+func (s *Site) sidebar(r *visit, at place, needing int) g.Node {
+	item := func(to place, icon, label string, more ...g.Node) g.Node {
+		return h.Li(h.A(h.Href(r.path(string(to))), g.If(to == at, h.Aria("current", "page")), drawing(icon), h.Span(g.Text(label)), g.Group(more)))
 	}
 	return h.Header(h.Class("side"),
 		h.A(h.Class("brand"), h.Href(r.path("")), picture(s.assets.path("mark.svg"), 28), h.Span(g.Text("Herald"))),
 		s.teams(r),
 		g.If(r.may.compose(), h.A(h.Class("button primary new"), h.Href(r.path("posts/new")), drawing("plus"), h.Span(g.Text("New post")))),
 		h.Nav(h.Aria("label", "Main"), h.Ul(
-			item(placeOverview, "home", "Overview"),
+			item(placeOverview, "home", "Overview", needingBadge(needing)),
 			item(placePosts, "posts", "Posts"),
 			item(placeCalendar, "calendar", "Calendar"),
 			g.If(r.may.seeAccounts, item(placeAccounts, "accounts", "Accounts")),

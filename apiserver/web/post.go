@@ -118,7 +118,7 @@ func (s *Site) live(v *visit, post *v1alpha1.Post) g.Node {
 			fact("State", displayStatusOf(&summary).badge()),
 			fact("Kind", g.Text(categories[post.Spec.Category])),
 			s.when(v, post),
-			fact("Created", v.moment(view.Created()), author(post)),
+			fact("Created", v.moment(view.Created()), s.author(v, post)),
 		)),
 		s.refusal(post),
 		s.requestedTime(v, post),
@@ -180,7 +180,7 @@ func requestedAt(post *v1alpha1.Post) (at *v1alpha1.Time, now bool) {
 // author shows who created a post. An agent chooses its own name, which is marked as such, and may act for a person.
 // The annotations on a post that the apiserver did not create are not trusted: any user may have written them before
 // the admission policy was installed.
-func author(post *v1alpha1.Post) g.Node {
+func (s *Site) author(v *visit, post *v1alpha1.Post) g.Node {
 	by, agent := post.Annotations[v1alpha1.AuthorAnnotation], h.Strong(g.Text(post.Annotations[v1alpha1.AgentAnnotation]))
 	claims := " by "
 	if !bridge.IsCreated(post.Name) {
@@ -188,13 +188,13 @@ func author(post *v1alpha1.Post) g.Node {
 	}
 	switch known := post.Annotations[v1alpha1.AgentAnnotation] != ""; {
 	case known && by != "":
-		return g.Group{g.Text(claims), agent, g.Text(" for " + by)}
+		return g.Group{g.Text(claims), agent, g.Text(" for " + s.personNamed(v, by))}
 	case known:
 		return g.Group{g.Text(claims), agent, g.Text(", an agent")}
 	case by == "" && post.Labels[v1alpha1.OriginLabel] == v1alpha1.OriginAPI:
 		by = "the API"
 	}
-	return g.If(by != "", g.Text(claims+by))
+	return g.If(by != "", g.Text(claims+s.personNamed(v, by)))
 }
 
 func (s *Site) refusal(post *v1alpha1.Post) g.Node {

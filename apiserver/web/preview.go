@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	g "maragu.dev/gomponents"
 	h "maragu.dev/gomponents/html"
@@ -104,7 +105,7 @@ func warnings(found *bridge.Check) g.Node {
 // lengthMeter shows how much of a platform's maximum length the text uses, next to the account.
 func lengthMeter(spec *v1alpha1.PostSpec, found *bridge.Check, i int) g.Node {
 	texts, class := []string{}, "count"
-	add := func(name string, l bridge.Length) {
+	add := func(name, content string, l bridge.Length) {
 		if l.Unit == "" {
 			return
 		}
@@ -117,21 +118,34 @@ func lengthMeter(spec *v1alpha1.PostSpec, found *bridge.Check, i int) g.Node {
 				class = "count near"
 			}
 		}
-		texts = append(texts, text+" "+l.Unit)
+		texts = append(texts, text+" "+unitOf(l, found.Targets[i].Platform, content))
 	}
 	if spec.Tree == nil {
-		add("", found.Targets[i].Caption)
-		add("title ", found.Targets[i].Title)
+		add("", spec.Targets[i].Caption, found.Targets[i].Caption)
+		if of := spec.Targets[i].YouTube; of != nil {
+			add("title ", of.Title, found.Targets[i].Title)
+		} else {
+			add("title ", "", found.Targets[i].Title)
+		}
 	}
 	for n, card := range found.Cards {
 		for _, of := range card.Captions {
 			if of.Platform == found.Targets[i].Platform {
-				add("part "+strconv.Itoa(n+1)+": ", of.Length)
+				add("part "+strconv.Itoa(n+1)+": ", spec.Tree.Cards[n].Caption, of.Length)
 			}
 		}
 	}
 	return g.El("output", h.ID("count-"+spec.Targets[i].ConnectionRef.Name), h.Class(class), g.Attr("hx-swap-oob", "true"),
 		g.Text(strings.Join(texts, ", ")))
+}
+
+// unitOf returns the display text of a length's unit. Every platform counts characters as people do until a text has
+// emoji, links or letters that it counts in another way.
+func unitOf(l bridge.Length, p v1alpha1.Platform, text string) string {
+	if l.Count == utf8.RuneCountInString(text) {
+		return "characters"
+	}
+	return "characters as " + p.Title() + " counts them"
 }
 
 // mock shows the post in its platform's style.

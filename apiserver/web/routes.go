@@ -8,6 +8,9 @@ import (
 	"net/url"
 	"strings"
 
+	g "maragu.dev/gomponents"
+	h "maragu.dev/gomponents/html"
+
 	"github.com/herald-social/herald/apiserver/access"
 	"github.com/herald-social/herald/apiserver/oauth"
 	"github.com/herald-social/herald/apiserver/session"
@@ -71,6 +74,7 @@ func (s *Site) pages() map[string]page {
 		"POST /keys":                        of(s.createKey, createKeys),
 		"POST /keys/{id}/{act}":             of(s.changeKey, updateKeys),
 		"GET /team":                         of(s.teamPage, seePosts),
+		"GET /members":                      of(s.members, seePosts, seeBindings),
 	}
 }
 
@@ -102,6 +106,6 @@ func (s *Site) roleNames() string {
 
 func (s *Site) noTeam(w http.ResponseWriter, who access.Person) {
 	s.page(w, http.StatusForbidden, "You do not belong to a team yet",
-		paragraph("You are signed in as "+who.Name+". Ask an administrator for a role in a team's namespace: "+s.roleNames()+"."),
+		paragraph("You are signed in as "+who.Shown()+". Ask an administrator for a role in a team, and give them this name:"), h.P(h.Code(g.Text(who.Name))),
 		form("/signout", "", submit("Sign out", "")))
 }

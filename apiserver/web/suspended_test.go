@@ -78,7 +78,9 @@ func TestPagesSay(t *testing.T) {
 		},
 		"uploads":        {"another right is no matter", without("delete posts"), nil, editor, "posts/new", []string{"drop them here"}, []string{"You are not allowed to upload"}},
 		"no usage":       {"counts are for those who may list Usages", without("list usages"), nil, viewer, "team", nil, []string{"Posts to X"}},
-		"role names":     {"they begin with the release's name", as("outreach"), nil, viewer, "team", []string{roleNames}, []string{"herald-"}},
+		"role names":     {"they begin with the release's name", as("outreach"), nil, administrator, "members", []string{roleNames}, []string{"herald-"}},
+		"no terms":       {"a person without rights to role bindings cannot use a namespace", nil, nil, editor, "team", []string{"An administrator of your team gives and changes roles."}, []string{"Namespace", "RoleBinding", "role binding", "herald-editor"}},
+		"terms":          {"a person with these rights can", nil, nil, administrator, "team", []string{"Namespace", `href="/teams/team-acme/members"`}, nil},
 		"agents unset":   {"the team has said nothing", nil, publishing(""), viewer, "team", []string{goesOut}, nil},
 		"agents publish": {"the team lets them", nil, publishing(v1alpha1.AgentsMayPublish), viewer, "team", []string{goesOut}, nil},
 		"agents wait":    {"the team looks first", nil, publishing(v1alpha1.AgentsDraft), viewer, "team", []string{waits}, nil},
@@ -99,5 +101,5 @@ func TestPagesSay(t *testing.T) {
 		})
 	}
 	w := newWorld(clocktesting.NewFakeClock(now), as("outreach"))
-	says(t, "a person without a team", w.serve(newRequest(&access.Person{Name: "oidc:nobody"}, "/", nil)).Body.String(), []string{roleNames}, []string{"herald-"})
+	says(t, "a person without a team", w.serve(newRequest(&access.Person{Name: "oidc:nobody"}, "/", nil)).Body.String(), []string{"give them this name", "oidc:nobody"}, []string{"herald-", "namespace"})
 }

@@ -34,17 +34,22 @@ func (s *Site) teamPage(w http.ResponseWriter, v *visit) error {
 	if err != nil {
 		return err
 	}
-	s.render(w, v, http.StatusOK, view{title: "Team", place: placeTeam, content: []g.Node{
+	var actions []g.Node
+	if v.may.seeMembers {
+		actions = []g.Node{link(v.path("members"), "Members", "")}
+	}
+	s.render(w, v, http.StatusOK, view{title: "Team", place: placeTeam, actions: actions, content: []g.Node{
 		s.trial(v),
 		h.Section(h.Class("card"), h.H2(g.Text("Plan")), h.Dl(
 			fact("Team", g.Text(v.teamName())),
-			fact("Namespace", h.Code(g.Text(v.namespace))),
+			s.zoneFact(v),
+			g.If(v.may.seeMembers, fact("Namespace", h.Code(g.Text(v.namespace)))),
 			fact("Plan", g.Text(plans[t.Plan])),
 			fact("Subscription", g.Text(subscriptions[t.State])),
 			g.If(!t.TrialEndsAt.IsZero(), fact("The trial ends", v.moment(t.TrialEndsAt))),
 		)),
 		h.Section(h.Class("card"), h.H2(g.Text("Agents")), h.Dl(fact("What they want to publish", g.Text(publishing[t.Agents.Publishing]))),
-			h.P(h.Class("soft"), g.Text("Agents use MCP, with an API key or a person's permission. Administrators configure this in the Team."))),
+			h.P(h.Class("soft"), g.Text("Agents use MCP, with an API key or a person's permission. Administrators decide this."))),
 		g.Iff(v.may.seeUsage, func() g.Node {
 			return h.Section(h.Class("card"), h.H2(g.Text("Usage")),
 				used("Connected accounts", t.Accounts),
@@ -57,20 +62,33 @@ func (s *Site) teamPage(w http.ResponseWriter, v *visit) error {
 		}),
 		g.Iff(v.may.seeUsage && len(t.Budget) > 0, func() g.Node {
 			return h.Section(h.Class("card"), h.H2(g.Text("Budget")),
-				h.P(h.Class("soft"), g.Text("How much the team may store and have in progress. Beyond a limit, posts, files and keys are rejected. Administrators configure this in the Team.")),
+				h.P(h.Class("soft"), g.Text("How much the team may store and have in progress. Beyond a limit, posts, files and keys are rejected. Administrators decide this.")),
 				g.Map(t.Budget, budgeted),
 			)
 		}),
 		h.Section(h.Class("card"), h.H2(g.Text("You")), h.Dl(
-			fact("Signed in as", h.Code(g.Text(v.person.Name))),
-			g.If(len(v.person.Groups) > 0, fact("Groups", g.Text(strings.Join(v.person.Groups, ", ")))),
+			fact("Signed in as", h.Span(h.Title(v.person.Name), g.Text(v.person.Shown()))),
+			g.If(v.may.seeMembers, fact("Name in role bindings", h.Code(g.Text(v.person.Name)))),
+			g.If(v.may.seeMembers && len(v.person.Groups) > 0, fact("Groups", g.Text(strings.Join(v.person.Groups, ", ")))),
 			fact("You may", g.Text(strings.Join(v.abilities(), ", "))),
 		),
-			h.P(h.Class("soft"), g.Text("Roles come from Kubernetes: a RoleBinding in the namespace "+v.namespace+" to "+s.roleNames()+".")),
+			g.If(!v.may.seeMembers, h.P(h.Class("soft"), g.Text("An administrator of your team gives and changes roles."))),
 			form("/signout", "Sign out in all browsers? You will have to sign in again everywhere.", hidden("everywhere", "true"), submit("Sign out everywhere", "small danger")),
 		),
 	}})
 	return nil
+}
+
+// zoneFact shows the team's time zone, or why there is none.
+func (s *Site) zoneFact(v *visit) g.Node {
+	switch name := v.team.Spec.TimeZone; {
+	case v.teamZone != nil:
+		return fact("Time zone", g.Text(v.teamZone.String()))
+	case name != "":
+		return fact("Time zone", g.Text("each person's own, because "+quoted(name)+" is unknown here"))
+	default:
+		return fact("Time zone", g.Text("each person's own"))
+	}
 }
 
 // trial shows a trial in progress, or why the team may not create anything.

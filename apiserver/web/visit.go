@@ -43,7 +43,7 @@ type visit struct {
 
 // rights are the visitor's rights. A page omits the actions that they do not allow.
 type rights struct {
-	create, update, upload, seeAccounts, connect, reconnect, disconnect, listKeys, createKeys, changeKeys, seeUsage bool
+	create, update, upload, seeAccounts, connect, reconnect, disconnect, listKeys, createKeys, changeKeys, seeUsage, seeMembers bool
 }
 
 // compose and edit report whether the person may use the form for posts, which lists the accounts.
@@ -56,7 +56,7 @@ func (has *rights) byRight() map[right]*bool {
 	return map[right]*bool{
 		createPosts: &has.create, updatePosts: &has.update, createMedia: &has.upload, seeConnections: &has.seeAccounts,
 		createConnection: &has.connect, patchConnection: &has.reconnect, deleteConnection: &has.disconnect,
-		seeKeys: &has.listKeys, createKeys: &has.createKeys, updateKeys: &has.changeKeys, seeUsages: &has.seeUsage,
+		seeKeys: &has.listKeys, createKeys: &has.createKeys, updateKeys: &has.changeKeys, seeUsages: &has.seeUsage, seeBindings: &has.seeMembers,
 	}
 }
 
@@ -75,6 +75,7 @@ type right struct{ verb, resource string }
 const (
 	verbList, verbCreate = "list", "create"
 	ofConnections        = "connections"
+	ofBindings           = "rolebindings.rbac.authorization.k8s.io"
 )
 
 // The rights that pages require.
@@ -91,6 +92,8 @@ var (
 	createKeys       = right{verbCreate, "apikeys"}
 	updateKeys       = right{"update", "apikeys"}
 	seeUsages        = right{verbList, "usages"}
+	seeBindings      = right{verbList, ofBindings}
+	createBindings   = right{verbCreate, ofBindings}
 )
 
 // team converts a handler for a team's pages to an http.HandlerFunc. A person without access to the team gets the same
@@ -192,5 +195,5 @@ func (e *errForbidden) Error() string { return e.message }
 
 func forbidden(need right, v *visit) error {
 	return &errForbidden{"You may not " + need.inWords() + " of the team " + v.teamName() +
-		". Ask an administrator for a role in the namespace " + v.namespace + "."}
+		". " + v.toAsk()}
 }

@@ -36,7 +36,7 @@ import (
 // Access checks the rights of users in team namespaces.
 type Access interface {
 	// May reports whether a person may use a Kubernetes verb, such as "create", on one of Herald's resources, such as
-	// "posts".
+	// "posts", or on another API's, such as "rolebindings.rbac.authorization.k8s.io".
 	May(ctx context.Context, who access.Person, namespace, verb, resource string, name ...string) (bool, error)
 	// Teams returns the teams whose posts a person may list, sorted by name.
 	Teams(ctx context.Context, who access.Person) ([]*v1alpha1.Team, error)
@@ -47,6 +47,8 @@ type Config struct {
 	Service  *bridge.Service
 	Sessions *session.Manager
 	Access   Access
+	// Members lists the role bindings in the teams' namespaces.
+	Members Bindings
 	// SignIn are the options for the sign-in and sign-out pages, without Page.
 	SignIn signin.Options
 	// Connect connects accounts on the platforms.

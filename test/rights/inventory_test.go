@@ -181,6 +181,10 @@ var rightsOfAPIServer = map[string][]right{
 			"posts are made, changed and cancelled; policy herald-apiserver-posts",
 		},
 		{
+			"rolebindings.rbac.authorization.k8s.io", "list",
+			"the members of a team are shown to those who may list them with kubectl",
+		},
+		{
 			"subjectaccessreviews.authorization.k8s.io", "create",
 			"what people may do is asked for each step; the metrics are shown to those who may read them",
 		},

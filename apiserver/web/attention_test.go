@@ -1,0 +1,82 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package web
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/apiserver/postindex"
+)
+
+// TestNeedsAPerson verifies what counts as needing a person, in the navigation and in the titles of all pages.
+func TestNeedsAPerson(t *testing.T) {
+	t.Parallel()
+	notReady := func(reason string) func(*world) {
+		return func(w *world) {
+			c := &w.connections[acme][0].Status.Conditions[0]
+			c.Status, c.Reason, c.Message = metav1.ConditionFalse, reason, "it does not work"
+		}
+	}
+	undecided := func(n int) func(*world) {
+		return func(w *world) {
+			for i := range n {
+				w.index.Upsert(acme, postindex.Summary{
+					ID: fmt.Sprint("p-", i), Status: v1alpha1.PhaseFailed, Category: v1alpha1.CategoryText, DisplayAt: now,
+					Platforms: []postindex.PlatformStatus{{Platform: v1alpha1.PlatformX, Status: v1alpha1.PhaseFailed, Mark: v1alpha1.MarkUndecided}},
+				}, uint64(i+1))
+			}
+		}
+	}
+	for name, tc := range map[string]struct {
+		reason      string
+		edit        func(*world)
+		title, says string
+	}{
+		"Nothing":     {"all is well", func(*world) {}, "Posts", "Overview"},
+		"Revoked":     {"it has to be connected again", notReady(v1alpha1.ReasonRevoked), "(1) Posts", "Overview1 needs a person"},
+		"Restricted":  {"its owner has to act", notReady(v1alpha1.ReasonAccountRestricted), "(1) Posts", "Overview1 needs a person"},
+		"PlatformOut": {"the platform comes back by itself", notReady(v1alpha1.ReasonPlatformUnavailable), "Posts", "Overview"},
+		"Limited": {"a limit ends by itself", func(w *world) {
+			w.connections[acme][0].Status.RateLimitedUntil = v1alpha1.NewTimePtr(now.Add(time.Hour))
+		}, "Posts", "Overview"},
+		"EndsSoon": {"it has to be connected again in time", func(w *world) {
+			w.connections[acme][0].Status.ReconnectBy = v1alpha1.NewTimePtr(now.Add(24 * time.Hour))
+		}, "(1) Posts", "Overview1 needs a person"},
+		"Disabled": {"somebody has decided that", func(w *world) {
+			notReady(v1alpha1.ReasonRevoked)(w)
+			w.connections[acme][0].Spec.Disabled = true
+		}, "Posts", "Overview"},
+		"Undecided": {"a person has to answer", undecided(2), "(2) Posts", "Overview2 need a person"},
+		"Both":      {"they add up", func(w *world) { undecided(1)(w); notReady(v1alpha1.ReasonRevoked)(w) }, "(2) Posts", "Overview2 need a person"},
+		"Many":      {"the exact number has no use", undecided(100), "(99+) Posts", "Overview99+ need a person"},
+	} {
+		w := newWorld(clocktesting.NewFakeClock(now))
+		tc.edit(w)
+		page := w.get(t, viewer, "/teams/"+acme+"/posts")
+		if got := textOf(elements(page, "title")[0]); got != tc.title+" · team-acme · Herald" {
+			t.Errorf("%s: %s: the title is %q", name, tc.reason, got)
+		}
+		if got := strings.TrimSpace(textOf(elements(elements(page, "nav")[0], "a")[0])); got != tc.says {
+			t.Errorf("%s: %s: the navigation says %q, want %q", name, tc.reason, got, tc.says)
+		}
+	}
+}
+
+// TestNeedsAPersonWithoutAccounts verifies that the number reveals nothing about accounts to those who may not see them.
+func TestNeedsAPersonWithoutAccounts(t *testing.T) {
+	t.Parallel()
+	w := newWorld(clocktesting.NewFakeClock(now), without("list connections"))
+	c := &w.connections[acme][0].Status.Conditions[0]
+	c.Status, c.Reason = metav1.ConditionFalse, v1alpha1.ReasonRevoked
+	if got := textOf(elements(w.get(t, viewer, "/teams/"+acme+"/posts"), "title")[0]); strings.HasPrefix(got, "(") {
+		t.Errorf("the title is %q", got)
+	}
+}
