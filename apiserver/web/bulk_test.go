@@ -237,7 +237,7 @@ func TestSelection(t *testing.T) {
 	w.put(textPost("p-3", "Failed", became(v1alpha1.TargetFailed)))
 	boxes := func(page *html.Node) (all, checked int) {
 		for _, input := range elements(page, "input") {
-			if kind, _ := attribute(input, "type"); kind == "checkbox" {
+			if name, _ := attribute(input, "name"); name == "post" {
 				all++
 				if _, ok := attribute(input, "checked"); ok {
 					checked++

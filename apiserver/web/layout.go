@@ -4,6 +4,7 @@
 package web
 
 import (
+	"cmp"
 	"net/http"
 
 	g "maragu.dev/gomponents"
@@ -39,6 +40,8 @@ type view struct {
 	uploads bool
 	// lists adds the script for choosing and dragging posts.
 	lists bool
+	// without is what the page lacks in a browser without scripts; empty if it works all the same.
+	without string
 	// actions are shown next to the title.
 	actions []g.Node
 	content []g.Node
@@ -70,13 +73,14 @@ const htmxConfig = `{"allowEval":false,"includeIndicatorStyles":false,"allowScri
 
 func (s *Site) render(w http.ResponseWriter, r *visit, status int, v view) {
 	needing := s.needing(r)
-	s.write(w, status, s.document(v.before+needingPrefix(needing)+v.title+" · "+r.teamName(),
+	s.write(w, status, s.document(cmp.Or(v.before, needingPrefix(needing))+v.title+" · "+r.teamName(),
 		g.Iff(r.teamZone != nil, func() g.Node { return h.Data("team-zone", r.zone.String()) }),
 		h.A(h.Class("skip"), h.Href("#content"), g.Text("Skip to the content")),
 		s.sidebar(r, v.place, needing),
 		h.Main(h.ID("content"), h.Class(classes("content", v.wide, "wide")), h.TabIndex("-1"),
 			r.flash(),
 			r.suspended(),
+			withoutScript(v.without),
 			h.Header(h.Class("title"),
 				h.H1(g.Text(v.title)),
 				g.If(len(v.actions) > 0, h.Div(h.Class("actions"), g.Group(v.actions))),
@@ -84,6 +88,8 @@ func (s *Site) render(w http.ResponseWriter, r *visit, status int, v view) {
 			g.Group(v.content),
 			h.P(h.ID("status"), h.Class("hidden"), h.Role("status")),
 		),
+		shortcuts(),
+		h.Script(h.Src(s.assets.path("keys.js")), h.Type("module")),
 		g.If(v.lists, h.Script(h.Src(s.assets.path("lists.js")), h.Type("module"))),
 		g.If(v.uploads, h.Script(h.Src(s.assets.path("upload.js")), h.Type("module"))),
 		g.If(v.uploads || r.URL.Query().Has("said"), h.Script(h.Src(s.assets.path("compose.js")), h.Type("module"))),
@@ -106,7 +112,7 @@ func (s *Site) sidebar(r *visit, at place, needing int) g.Node {
 	return h.Header(h.Class("side"),
 		h.A(h.Class("brand"), h.Href(r.path("")), picture(s.assets.path("mark.svg"), 28), h.Span(g.Text("Herald"))),
 		s.teams(r),
-		g.If(r.may.compose(), h.A(h.Class("button primary new"), h.Href(r.path("posts/new")), drawing("plus"), h.Span(g.Text("New post")))),
+		g.If(r.may.compose(), h.A(h.Class("button primary new"), h.Href(r.path("posts/new")), h.Data("shortcut", "n"), g.Attr("aria-keyshortcuts", "n"), drawing("plus"), h.Span(g.Text("New post")))),
 		h.Nav(h.Aria("label", "Main"), h.Ul(
 			item(placeOverview, "home", "Overview", needingBadge(needing)),
 			item(placePosts, "posts", "Posts"),
@@ -118,6 +124,7 @@ func (s *Site) sidebar(r *visit, at place, needing int) g.Node {
 		)),
 		h.Div(h.Class("who"),
 			h.Span(h.Class("name"), h.Title(r.person.Name), g.Text(r.person.Shown())),
+			h.Button(h.Type("button"), h.Class("button quiet small shortcuts"), h.Data("dialog", shortcutsID), h.Data("needs-script", ""), g.Attr("hidden"), g.Text("Keyboard shortcuts")),
 			form("/signout", "", submit("Sign out", "quiet small")),
 		),
 	)

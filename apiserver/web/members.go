@@ -14,6 +14,8 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	g "maragu.dev/gomponents"
 	h "maragu.dev/gomponents/html"
+
+	"github.com/herald-social/herald/apiserver/access"
 )
 
 // Bindings lists role bindings.
@@ -46,14 +48,14 @@ func (s *Site) roleOf(ref rbacv1.RoleRef) memberRole {
 		name = strings.TrimPrefix(name, s.RolePrefix+"-")
 		switch name {
 		case "admin":
-			return memberRole{"Admin", "also connects accounts, and manages API keys and agents", 0}
+			return memberRole{"Admin", "Writes posts, connects accounts, and manages API keys and agents", 0}
 		case "edit", "editor":
-			return memberRole{"Editor", "writes, schedules and publishes posts", 1}
+			return memberRole{"Editor", "Writes, schedules and publishes posts", 1}
 		case "view", "viewer":
-			return memberRole{"Viewer", "sees posts and accounts", 2}
+			return memberRole{"Viewer", "Sees posts and accounts", 2}
 		}
 	}
-	return memberRole{ref.Name, "a role that was made for this installation", 3}
+	return memberRole{ref.Name, "A role that was made for this installation", 3}
 }
 
 // membersOf returns the users and groups in role bindings, by role and name. Service accounts are programs.
@@ -114,13 +116,16 @@ func (v *visit) memberRow(m *member) g.Node {
 	}
 	isYou := !m.group && m.name == v.person.Name || m.group && slices.Contains(v.person.Groups, m.name)
 	name := m.shown
-	if name == "you" {
+	switch {
+	case m.name == access.LinkPerson:
+		name = "Anyone with a sign-in link"
+	case isYou && !m.group:
 		name = v.person.Shown()
 	}
 	return h.Li(h.Div(h.Class("row"),
-		h.Span(h.Class("what"), h.Strong(h.Title(m.name), g.Text(name)), g.If(isYou, h.Span(h.Class("badge kind-info"), g.Text("You"))),
-			h.Span(h.Class("soft"), g.Text(kind+", role binding "), h.Code(g.Text(m.binding)))),
-		h.Span(h.Class("when"), h.Span(h.Class("badge"), g.Text(m.role.name)), h.Span(g.Text(m.role.may)), g.If(!m.since.IsZero(), g.Group{g.Text("since "), v.moment(m.since)})),
+		h.Span(h.Class("what"), h.Strong(h.Title(m.name), g.Text(name)), g.If(isYou, h.Span(h.Class("badge kind-info"), g.Text("You")))),
+		h.Span(h.Class("badge"), g.Text(m.role.name)),
+		h.Span(h.Class("soft"), g.Text(m.role.may+". "+kind+", by the role binding "), h.Code(g.Text(m.binding)), g.If(!m.since.IsZero(), g.Group{g.Text(", since "), v.moment(m.since)})),
 	))
 }
 

@@ -61,7 +61,7 @@ func TestMembers(t *testing.T) {
 		}
 	}
 	want := []string{
-		"Signed in by link: Admin", "ada@example.com: Admin", "edith: Editor", "Everyone in “marketing”: Editor", "zoe@example.com: Editor", "kim@example.com: Viewer",
+		"Anyone with a sign-in link: Admin", "ada@example.com: Admin", "edith: Editor", "Everyone in “marketing”: Editor", "zoe@example.com: Editor", "kim@example.com: Viewer",
 		"own@example.com: herald-admin",
 	}
 	if !slices.Equal(got, want) {

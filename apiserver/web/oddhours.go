@@ -4,6 +4,7 @@
 package web
 
 import (
+	"errors"
 	"slices"
 	"time"
 
@@ -34,6 +35,19 @@ func (e *oddHour) Error() string {
 	}
 	return "there is no " + clock + " in " + place + " on " + day + ", because clocks go forward from " + before.Format(clockForm) + " to " + after.Format(clockForm) +
 		"; choose another time"
+}
+
+// whatToChoose returns the short text for an error about a time that the form already explains.
+func whatToChoose(err error) string {
+	odd, ok := errors.AsType[*oddHour](err)
+	switch {
+	case ok && odd.twice:
+		return "Choose one of the two times."
+	case ok:
+		return "Choose another time."
+	default:
+		return sentence(err.Error())
+	}
 }
 
 // entered returns the entered date and time, whose zone has no meaning, and false if there is none.

@@ -77,7 +77,7 @@ func TestTimeNote(t *testing.T) {
 		"Plain":    {"the field itself shows its zone", "2027-01-15T09:00", "", "", "Europe/Berlin", nil, ""},
 		"Same":     {"the viewer's clock shows the same", "2027-01-15T09:00", "", "Europe/Berlin", "Europe/Paris", nil, ""},
 		"Other":    {"the viewer's clock shows another time", "2027-01-15T09:00", "", "Europe/Berlin", "America/Los_Angeles", []string{"09:00 Berlin is 00:00 for you (Los Angeles)."}, ""},
-		"OtherDay": {"the viewer's calendar shows another day", "2027-01-15T08:00", "", "Europe/Berlin", "America/Los_Angeles", []string{"08:00 Berlin is 14 Jan 2027, 23:00 for you"}, ""},
+		"OtherDay": {"the viewer's calendar shows another day", "2027-01-15T08:00", "", "Europe/Berlin", "America/Los_Angeles", []string{"08:00 Berlin is 14 Jan, 23:00 for you"}, ""},
 		"Skipped":  {"it does not exist", "2027-03-28T02:30", "", "", "Europe/Berlin", []string{"There is no 02:30 in Berlin on 28 March 2027"}, ""},
 		"Repeated": {
 			"both are offered", "2027-10-31T02:30", "", "", "Europe/Berlin",

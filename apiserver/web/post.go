@@ -27,7 +27,7 @@ func (s *Site) post(w http.ResponseWriter, v *visit) error {
 	v.settled = !posting.Unfinished(posting.Of(post).Phase())
 	summary := s.Service.Summarise(post)
 	s.render(w, v, http.StatusOK, view{
-		title: s.nameOfPost(v, post), before: onTab(&summary), place: placePosts,
+		title: s.nameOfPost(v, post), before: onTab(&summary), place: placePosts, without: reloads(post),
 		actions: s.actions(v, post),
 		content: []g.Node{
 			h.Div(h.ID("live"), g.If(!finished(post), h.Data("events", v.path("posts/"+post.Name+"/events"))), h.Aria("live", "polite"), s.live(v, post)),
@@ -35,6 +35,14 @@ func (s *Site) post(w http.ResponseWriter, v *visit) error {
 		},
 	})
 	return nil
+}
+
+// reloads is what the page of an unfinished post lacks without scripts.
+func reloads(post *v1alpha1.Post) string {
+	if finished(post) {
+		return ""
+	}
+	return "Reload the page to see how the post continues."
 }
 
 // finished reports whether a post no longer changes unless a person acts.
@@ -182,9 +190,9 @@ func requestedAt(post *v1alpha1.Post) (at *v1alpha1.Time, now bool) {
 // the admission policy was installed.
 func (s *Site) author(v *visit, post *v1alpha1.Post) g.Node {
 	by, agent := post.Annotations[v1alpha1.AuthorAnnotation], h.Strong(g.Text(post.Annotations[v1alpha1.AgentAnnotation]))
-	claims := " by "
+	claims := ", by "
 	if !bridge.IsCreated(post.Name) {
-		claims = " claims to be by "
+		claims = ", claims to be by "
 	}
 	switch known := post.Annotations[v1alpha1.AgentAnnotation] != ""; {
 	case known && by != "":

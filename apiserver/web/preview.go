@@ -34,7 +34,7 @@ func (s *Site) check(w http.ResponseWriter, v *visit) error {
 	note := h.Div(h.ID(timeNoteID), g.Attr("hx-swap-oob", "innerHTML"), v.timeNote(written))
 	if timeMissing(err) {
 		// A missing time is reported below the preview rather than replacing it.
-		missing = []string{sentence(err.Error())}
+		missing = []string{whatToChoose(err)}
 		written.when = whenNow
 		spec, err = written.spec(s.platforms(v))
 	}

@@ -77,7 +77,9 @@ const (
 	dayForm    = "2 Jan 2006"
 	clockForm  = "15:04"
 	momentForm = dayForm + ", " + clockForm
-	longForm   = "Monday, 2 January 2006, 15:04:05 MST"
+	// nearForm is for a time beside another one that is at most a day away.
+	nearForm = "2 Jan, " + clockForm
+	longForm = "Monday, 2 January 2006, 15:04:05 MST"
 )
 
 // moment shows a time with its zone. The page's script shows it in the viewer's language.
@@ -106,7 +108,7 @@ func (v *visit) forViewer(at time.Time) string {
 	case mine.Format(dateForm) == shown.Format(dateForm):
 		return mine.Format(clockForm)
 	default:
-		return mine.Format(momentForm)
+		return mine.Format(nearForm)
 	}
 }
 

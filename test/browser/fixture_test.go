@@ -113,6 +113,7 @@ func (f *fixture) page(w http.ResponseWriter, body string) {
 <script src="/assets/times.js"></script>
 <script src="/assets/htmx.min.js" defer></script>
 <script src="/assets/app.js" type="module"></script>
+<script src="/assets/keys.js" type="module"></script>
 <script src="/assets/lists.js" type="module"></script>
 <script src="/assets/upload.js" type="module"></script>
 <script src="/assets/compose.js" type="module"></script>

@@ -89,7 +89,7 @@ func makeTeam() {
 	kubernetes, err := cluster.NewClient(herald().Variable("KUBECONFIG"))
 	must(err)
 	team := &v1alpha1.Team{ObjectMeta: metav1.ObjectMeta{Name: "fresh"}, Spec: v1alpha1.TeamSpec{
-		Namespace: freshTeam, DisplayName: "The new bakery",
+		Namespace: freshTeam, DisplayName: "The new bakery", TimeZone: "Asia/Tokyo",
 		Subscription: v1alpha1.Subscription{Plan: v1alpha1.PlanStarter, State: v1alpha1.SubscriptionTrialing},
 	}}
 	must(kubernetes.Create(context.Background(), team))

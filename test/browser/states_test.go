@@ -317,7 +317,11 @@ var _ = Describe("A post's problem", func() {
 		inEveryLook(page, "post-waiting-for-account")
 		must(site.Posts())
 		must(page.WaitText("Waiting for an account"))
+		Expect(chrome.Eval[string](page, "document.title")).To(MatchRegexp(`^\(\d+\+?\) Posts`), "a tab in the background says that somebody has to act")
+		Expect(page.Get("navigation", "Main").GetPart("link", "Overview").Text()).To(MatchRegexp(`(?s)\d.*a person`))
 		inEveryLook(page, "posts-waiting-for-account")
+		must(site.Overview())
+		inEveryLook(page, "overview-needs-a-person")
 	})
 
 	It("appears in lists next to posts in all other states", func() {

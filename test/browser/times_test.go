@@ -49,7 +49,7 @@ var _ = Describe("times.js", func() {
 			Expect(page.Get("time", "").Text()).To(Equal(want))
 		},
 		Entry("another clock", chrome.Options{}, `<time data-show="both" datetime="2026-12-01T20:00:00Z">UTC</time>`, "1 Dec 2026, 12:00 Los Angeles (21:00 for you)"),
-		Entry("another day", chrome.Options{Zone: "Asia/Tokyo"}, `<time data-show="both" datetime="2026-12-01T20:00:00Z">UTC</time>`, "1 Dec 2026, 12:00 Los Angeles (2 Dec 2026, 05:00 for you)"),
+		Entry("another day", chrome.Options{Zone: "Asia/Tokyo"}, `<time data-show="both" datetime="2026-12-01T20:00:00Z">UTC</time>`, "1 Dec 2026, 12:00 Los Angeles (2 Dec, 05:00 for you)"),
 		Entry("the same clock under another name", chrome.Options{Zone: "America/Vancouver"}, `<time data-show="both" datetime="2026-01-01T20:00:00Z">UTC</time>`, "1 Jan 2026, 12:00 Los Angeles"),
 		Entry("the time alone", chrome.Options{}, `<time data-show="time" datetime="2026-12-01T20:00:00Z">UTC</time>`, "12:00"),
 	)

@@ -1,8 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Times in the zone of the team, or else of the viewer, and in the viewer's language. It is a script that the page waits for, and no module:
-// it words each time as the page is read, before anything of it is seen. README.md lists the attributes.
+// Times in the zone of the team, or else of the viewer. The page waits for this script, so that no time is seen in another zone first.
+// README.md lists the attributes.
 
 (() => {
   "use strict";
@@ -11,11 +11,10 @@
   const day = 24 * 60 * 60 * 1000, minute = 60 * 1000;
   const date = { dateStyle: "medium" }, time = { timeStyle: "short" };
   const styles = { date, time, both: { ...date, ...time }, full: { dateStyle: "full", timeStyle: "long" } };
+  styles.near = { month: "short", day: "numeric" };
 
-  // The server words times by it as well. A new browser has sent it with the sign-in page before a page has any.
   document.cookie = `zone=${encodeURIComponent(own)}; path=/; max-age=31536000; samesite=lax`;
 
-  // shown is the zone of this page.
   const shown = () => document.body.dataset.teamZone ?? own;
   const place = (zone) => zone.split("/").pop().replaceAll("_", " ");
   const format = (at, zone, style) => at.toLocaleString(locale, { ...styles[style], timeZone: zone });
@@ -23,7 +22,8 @@
   // forViewer is what the viewer's own clock shows, with the day if it is another one.
   function forViewer(at, zone) {
     if (format(at, own, "both") === format(at, zone, "both")) return "";
-    return ` (${format(at, own, format(at, own, "date") === format(at, zone, "date") ? "time" : "both")} for you)`;
+    const day = format(at, own, "date") === format(at, zone, "date") ? "" : `${format(at, own, "near")}, `;
+    return ` (${day}${format(at, own, "time")} for you)`;
   }
 
   function showTime(element) {
@@ -38,7 +38,7 @@
 
   // --- Times that are entered.
 
-  // wall is what a clock in the page's zone shows at an instant, as milliseconds of a clock that never changes.
+  // wall is what a clock in the page's zone shows, as if it were UTC.
   function wall(at) {
     const clock = Intl.DateTimeFormat("en", {
       timeZone: shown(), hourCycle: "h23", year: "numeric", month: "numeric", day: "numeric", hour: "numeric", minute: "numeric", second: "numeric",
@@ -95,9 +95,7 @@
     detail.at = at === undefined ? "" : new Date(at + (before % minute)).toISOString();
   });
 
-  // --- The elements of the page, as it is read, and those that come later.
-
-  // The server draws a calendar in the zone that the cookie names. Without a cookie, the page is loaded once more.
+  // The page is loaded once more, now with the cookie.
   function drawnElsewhere({ dataset: { inZone } }) {
     if (inZone === shown() || sessionStorage.getItem("zone") === own) return;
     sessionStorage.setItem("zone", own);

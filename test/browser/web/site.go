@@ -53,7 +53,7 @@ func (s Site) SignOut() error { return s.Page.Get("button", signOut).Follow() }
 
 // menu opens a page from the menu.
 func (s Site) menu(link string) error {
-	return s.Page.Get("navigation", mainMenu).Get("link", link).Follow()
+	return s.Page.Get("navigation", mainMenu).GetPart("link", link).Follow()
 }
 
 // Overview opens the team's overview.
