@@ -227,7 +227,7 @@ func (s *Site) dropZone(v *visit, name, label, types string, many bool, files []
 			g.If(!v.may.upload, g.Text("You are not allowed to upload files for this team")),
 			h.Input(h.Type("file"), h.Accept(types), g.If(many, h.Multiple()), g.If(!v.may.upload, h.Disabled()))),
 		h.Ol(h.Data("files", ""), g.Map(files, func(id string) g.Node {
-			return file(v.thumb(s, id), hidden(name, id), id)
+			return v.listedFile(s, name, id)
 		})),
 		h.P(h.Role("status"), h.Class("soft")),
 		g.El("template", file(nil, nil, "")),

@@ -4,6 +4,7 @@
 package web
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -25,7 +26,9 @@ type pictures struct {
 	// previews is the request's preview source; nil until it is first used.
 	previews *bridge.Previews
 	made     map[string]g.Node
-	shown    int
+	// names are the names of the files whose previews were made.
+	names map[string]string
+	shown int
 }
 
 // allFiles is for pages that show all of a post's files, whatever the platforms' limits.
@@ -65,7 +68,7 @@ func (v *visit) thumb(s *Site, name string) g.Node {
 		p.previews = s.Service.Previews(v.caller)
 	}
 	if p.made == nil {
-		p.made = map[string]g.Node{}
+		p.made, p.names = map[string]g.Node{}, map[string]string{}
 	}
 	var out strings.Builder
 	_ = v.picture(p.previews, name).Render(&out) // a Builder returns no errors
@@ -73,9 +76,16 @@ func (v *visit) thumb(s *Site, name string) g.Node {
 	return p.made[name]
 }
 
+// listedFile is a file in the form, with its preview and its own name. A file that cannot be read has its id as a name.
+func (v *visit) listedFile(s *Site, field, id string) g.Node {
+	thumb := v.thumb(s, id)
+	return file(thumb, hidden(field, id), cmp.Or(v.pictures.names[id], id))
+}
+
 // picture is a file's preview, whose URL is valid for a few minutes.
 func (v *visit) picture(of *bridge.Previews, name string) g.Node {
 	preview, err := of.Of(v.Context(), name)
+	v.pictures.names[name] = preview.FileName
 	switch {
 	case err != nil || preview.URL == "":
 		return noPicture()

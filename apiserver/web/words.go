@@ -7,6 +7,7 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strconv"
 	"strings"
 	"unicode"
@@ -39,6 +40,12 @@ func sentence(message string) string {
 	}
 	return message
 }
+
+// generatedID matches a post's generated id in an error that API clients read too.
+var generatedID = regexp.MustCompile(`\bpost p[a-z0-9]{25}\b`)
+
+// withoutID names a post by the word alone: people never see generated ids.
+func withoutID(message string) string { return generatedID.ReplaceAllString(message, "the post") }
 
 func titleOfError(err *bridge.Error) string {
 	switch err.Code {
@@ -140,7 +147,7 @@ func (s *Site) inWords(v *visit, written *writing, refused *bridge.Error) []stri
 			return inSentences(found.Problems, func(i int) string { return found.Targets[i].Platform.Title() })
 		}
 	}
-	return []string{sentence(refused.Message)}
+	return []string{sentence(withoutID(refused.Message))}
 }
 
 // inSentences formats problems, each with its account or its part of the thread.
