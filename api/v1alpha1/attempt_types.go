@@ -29,7 +29,7 @@ const (
 // Attempt is the write-ahead record of one irrevocable call. It is stored before the call, and no other call is made until it is closed. The
 // rule identifies it by its id.
 //
-// +kubebuilder:validation:XValidation:rule="self.id == oldSelf.id ? (!has(oldSelf.outcome) || has(self.outcome) && self.outcome == oldSelf.outcome || oldSelf.outcome == 'unknown' && (has(self.outcome) || has(self.operationID) && !has(oldSelf.operationID))) && self.?card.orValue(0) == oldSelf.?card.orValue(0) && (has(self.checkpoint) ? has(oldSelf.checkpoint) && self.checkpoint == oldSelf.checkpoint : !has(oldSelf.checkpoint)) && (!has(oldSelf.operationID) || has(self.operationID) && self.operationID == oldSelf.operationID) : self.number != oldSelf.number && (self.?card.orValue(0) == oldSelf.?card.orValue(0) ? has(oldSelf.outcome) && oldSelf.outcome != 'posted' : self.?card.orValue(0) == oldSelf.?card.orValue(0) + 1)",message="a new attempt needs the previous one closed, and not posted, or else is for the next card",messageExpression="self.id != oldSelf.id ? (self.number == oldSelf.number ? 'an attempt keeps its id' : 'a new attempt needs the previous one closed, and not posted, or else is for the next card') : self.?card.orValue(0) != oldSelf.?card.orValue(0) ? 'an attempt keeps its card' : has(self.checkpoint) != has(oldSelf.checkpoint) || has(self.checkpoint) && self.checkpoint != oldSelf.checkpoint ? 'an attempt keeps its checkpoint' : has(oldSelf.operationID) && !(has(self.operationID) && self.operationID == oldSelf.operationID) ? 'an attempt keeps its operation id' : 'a closed attempt keeps its outcome, except that an unknown one may become known, or be asked about by the operation id that the platform gave it'"
+// +kubebuilder:validation:XValidation:rule="self.id == oldSelf.id ? (!has(oldSelf.outcome) || has(self.outcome) && self.outcome == oldSelf.outcome || oldSelf.outcome == 'unknown' && (has(self.outcome) || has(self.operationID) && !has(oldSelf.operationID))) && self.?card.orValue(0) == oldSelf.?card.orValue(0) && (has(self.checkpoint) ? has(oldSelf.checkpoint) && self.checkpoint == oldSelf.checkpoint : !has(oldSelf.checkpoint)) && (!has(oldSelf.operationID) || has(self.operationID) && self.operationID == oldSelf.operationID) && (!has(self.group) || has(oldSelf.group) && self.group == oldSelf.group) : self.number != oldSelf.number && (self.?card.orValue(0) == oldSelf.?card.orValue(0) ? has(oldSelf.outcome) && oldSelf.outcome != 'posted' : self.?card.orValue(0) == oldSelf.?card.orValue(0) + 1)",message="a new attempt needs the previous one closed, and not posted, or else is for the next card",messageExpression="self.id != oldSelf.id ? (self.number == oldSelf.number ? 'an attempt keeps its id' : 'a new attempt needs the previous one closed, and not posted, or else is for the next card') : self.?card.orValue(0) != oldSelf.?card.orValue(0) ? 'an attempt keeps its card' : has(self.checkpoint) != has(oldSelf.checkpoint) || has(self.checkpoint) && self.checkpoint != oldSelf.checkpoint ? 'an attempt keeps its checkpoint' : has(oldSelf.operationID) && !(has(self.operationID) && self.operationID == oldSelf.operationID) ? 'an attempt keeps its operation id' : has(self.group) && !(has(oldSelf.group) && self.group == oldSelf.group) ? 'an attempt is never moved to a group' : 'a closed attempt keeps its outcome, except that an unknown one may become known, or be asked about by the operation id that the platform gave it'"
 type Attempt struct {
 	// number of this attempt; the first is 1.
 	// +required
@@ -68,6 +68,13 @@ type Attempt struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
 	Checkpoint string `json:"checkpoint,omitempty"`
+
+	// group is the name and the version of the Lease that had to be opened before this call could be made. It is absent unless the attempt was
+	// claimed ahead of its time. An attempt whose group was closed before it was opened did not send anything.
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?/[0-9]+$`
+	Group string `json:"group,omitempty"`
 
 	// operationID is the platform's ID of this call, set if the platform accepted the call and was still processing it in its response.
 	// +optional

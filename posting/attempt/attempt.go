@@ -13,6 +13,7 @@
 //   - A refusal closes an attempt only after a lookup has confirmed that nothing was published, or has failed.
 //   - An open attempt whose window is over is resolved by a lookup, never by a call.
 //   - A known external ID is never replaced.
+//   - An attempt that names a group is sent only after its group was opened. It never gets another group.
 package attempt
 
 import (
@@ -57,6 +58,9 @@ type Timing struct {
 // IsOpen reports whether an attempt has no recorded outcome.
 func IsOpen(a *v1alpha1.Attempt) bool { return a != nil && a.Outcome == "" }
 
+// IsArmed reports whether an open attempt waits for its group, or waited for it.
+func IsArmed(a *v1alpha1.Attempt) bool { return IsOpen(a) && a.Group != "" }
+
 // Claim describes a new attempt.
 type Claim struct {
 	// ID is the attempt's unique ID.
@@ -67,6 +71,8 @@ type Claim struct {
 	AccountID string
 	// Checkpoint is the platform's reference to the prepared content. It may be empty.
 	Checkpoint string
+	// Group is the group that is opened before the call, or "" if the call follows its claim.
+	Group string
 	// Window is the maximum time between the claim and the start of its call.
 	Window time.Duration
 	// SentBefore is when the first call for an earlier object of the post was claimed, or zero if there was none.
@@ -114,6 +120,7 @@ func Open(t *v1alpha1.TargetStatus, c Claim, now time.Time) error {
 		ContentHash: c.ContentHash,
 		AccountID:   c.AccountID,
 		Checkpoint:  c.Checkpoint,
+		Group:       c.Group,
 		Card:        c.Card,
 	}
 	if prev != nil {

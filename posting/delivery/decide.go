@@ -96,6 +96,9 @@ var restored = v1alpha1.Blocked{
 // longer be determined. If its connection is deleted in the meantime, the post is requeued, because lookups are no
 // longer possible. In a terminating namespace, release makes a last lookup without waiting until it is due.
 func (f *Facts) release() []Action {
+	if actions := f.takeBack(); actions != nil {
+		return actions
+	}
 	lookups := f.dueLookups()
 	if f.NamespaceTerminating {
 		lookups = f.finishedCalls()
@@ -131,6 +134,9 @@ const lastLook = 5 * time.Minute
 
 func (f *Facts) schedule() []Action {
 	f.admit()
+	if targets := f.armable(); len(targets) > 0 {
+		return []Action{Arm{targets}, f.waitForTime()}
+	}
 	ahead := f.prepareAhead()
 	wait := f.waitForTime()
 	wait.ForInputs = ahead.forInputs

@@ -140,6 +140,10 @@ func words(actions []Action) (out []string) {
 			}
 		case Claim:
 			out = append(out, fmt.Sprint("claim ", a.Targets))
+		case Arm:
+			out = append(out, fmt.Sprint("arm ", a.Targets))
+		case TakeBack:
+			out = append(out, fmt.Sprint("take back ", a.Groups))
 		case Write:
 			if a.Event.Warning {
 				out = append(out, "write and warn of "+a.Event.Reason)

@@ -75,6 +75,10 @@ type Facts struct {
 	CredentialsProblem func(connection string) error
 	// Preparation returns a target's preparation.
 	Preparation func(target int) Preparation
+	// Crowded is true if enough posts are due at the post's time for this process to claim them ahead of it.
+	Crowded bool
+	// Group returns what this process knows about the group of an armed attempt. If it is nil, every group may be open.
+	Group func(group string) GroupState
 	// SlotsRequested is true once this reconciliation has asked for preparation slots. A post whose preparation got no
 	// slot is requeued when one becomes free.
 	SlotsRequested bool
@@ -170,6 +174,11 @@ type (
 	FindEarlier struct{}
 	// Claim claims targets in one write, sends them and records the results.
 	Claim struct{ Targets []int }
+	// Arm claims targets ahead of their time, in one write and in a group that is opened at that time. If no group is
+	// available, the post is claimed when it is due.
+	Arm struct{ Targets []int }
+	// TakeBack closes groups that another process has armed, unless they may be open. Decide is called again afterwards.
+	TakeBack struct{ Groups []string }
 	// Write stores a changed status and then emits the event.
 	Write struct{ Event Event }
 	// Release removes the finalizer from a post being deleted.
@@ -191,6 +200,8 @@ func (Prepare) isAction()           {}
 func (ReportPreparation) isAction() {}
 func (FindEarlier) isAction()       {}
 func (Claim) isAction()             {}
+func (Arm) isAction()               {}
+func (TakeBack) isAction()          {}
 func (Write) isAction()             {}
 func (Release) isAction()           {}
 func (Wait) isAction()              {}

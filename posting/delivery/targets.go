@@ -30,8 +30,14 @@ type targets struct {
 // deliver decides what to do about every unsettled target. It first looks up open attempts, then claims ready targets.
 func (f *Facts) deliver() []Action {
 	f.ensureTargets()
+	if actions := f.takeBack(); actions != nil {
+		return actions
+	}
 	if lookups := f.dueLookups(); len(lookups) > 0 {
 		return []Action{Lookup{lookups}}
+	}
+	if actions := f.waitArmed(); actions != nil {
+		return actions
 	}
 	var d targets
 	for i := range f.Post.Spec.Targets {

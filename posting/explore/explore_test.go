@@ -55,6 +55,8 @@ type scenario struct {
 	cancels, edits, asked bool
 	// pulls is the maximum number of team suspensions.
 	pulls int
+	// crowd lets the post be armed.
+	crowd bool
 	// clocks are the initial offsets of the managers' clocks, and jumps are the offsets that a clock may jump to.
 	clocks [][managers]int64
 	jumps  []int64
@@ -214,7 +216,7 @@ func scenarios() []scenario {
 
 // TestProtocol checks the rules of docs/adr/0001 in every schedule.
 func TestProtocol(t *testing.T) {
-	for _, s := range scenarios() {
+	for _, s := range slices.Concat(scenarios(), crowds()) {
 		t.Run(s.name, func(t *testing.T) {
 			s.faults = max(s.faults-fewer, 0)
 			if *long {

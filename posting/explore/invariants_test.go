@@ -71,6 +71,10 @@ func (w *world) checkSent(who int, s *ship) {
 	if slices.Contains(m.unsent, s.attempt) {
 		w.failf(I1, "the process does not know that attempt %s is stored", s.attempt)
 	}
+	w.checkGroup(who, s)
+	if posting.Of(w.etcd.post).Cancelled() {
+		w.failf(I1, "the post is cancelled, and attempt %s is sent", s.attempt)
+	}
 	post := m.claimed.post
 	if posting.Of(post).Cancelled() {
 		w.failf(I1, "the post was cancelled before attempt %s was stored", s.attempt)

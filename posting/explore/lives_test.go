@@ -39,6 +39,8 @@ type bounds struct {
 	rewinds, begins int
 	// cancels allows a scheduled post to be cancelled if its object shows no call.
 	cancels bool
+	// crowd claims the post in a group, which is opened before its call.
+	crowd bool
 }
 
 // lives is one state.
@@ -51,7 +53,9 @@ type lives struct {
 	// slow is a record that a former leader has yet to write.
 	slow *record.Record
 	away bool
-	born int
+	// opened is true once the group of the post's call was opened, as far as the cluster shows.
+	opened bool
+	born   int
 	// out counts published posts per account.
 	out [2]int
 	// faults is how many more calls may end without clearly succeeding.
@@ -104,7 +108,7 @@ func (l *lives) clone() *lives {
 
 // key identifies a state.
 func (l *lives) key() [sha256.Size]byte {
-	data, err := json.Marshal([]any{l.post, l.bucket, l.slow, l.away, l.born, l.out, l.faults, l.rewind.key(), l.rewinds, l.begins})
+	data, err := json.Marshal([]any{l.post, l.bucket, l.slow, l.away, l.opened, l.born, l.out, l.faults, l.rewind.key(), l.rewinds, l.begins})
 	must(err)
 	return sha256.Sum256(data)
 }
@@ -180,6 +184,13 @@ func (l *lives) pass(b livesBroken, add func(string, func(*lives))) {
 		case delivery.Claim:
 			l.claim(f.Post, a.Targets, add)
 			return
+		case delivery.Record: // the group of a snapshot was closed
+			add("the call is taken back", func(n *lives) {
+				must(delivery.RecordResults(n.post, f.Results, &delivery.Deadlines{}, n.now()))
+				posting.Of(n.post).Target(f.Results[0].Target).NextTryAt = nil // the pause is over by the next reconciliation
+				delivery.Describe(n.post, n.now())
+			})
+			return
 		case delivery.Write:
 			delivery.Describe(f.Post, l.now())
 			if !v1alpha1.SemanticEqual(l.post.Status, f.Post.Status) {
@@ -209,10 +220,14 @@ func (l *lives) claim(post *v1alpha1.Post, targets []int, add func(string, func(
 			metav1.SetMetaDataAnnotation(&n.post.ObjectMeta, v1alpha1.ArmedAnnotation, record.Arm(n.post))
 			id := fmt.Sprintf("%s-%d", n.post.UID, i)
 			claim := delivery.TargetClaim{Target: i, Claim: attempt.Claim{ID: id, AccountID: fmt.Sprint("account-", i), Window: time.Second}}
+			if n.crowd {
+				claim.Group, n.opened = groupName(1), false
+			}
 			must(delivery.RecordClaims(n.post, []delivery.TargetClaim{claim}, n.stamp()))
 			if inBetween {
 				n.saveSnapshot()
 			}
+			n.opened = n.crowd
 			if taken {
 				n.out[i]++
 			}
@@ -279,6 +294,12 @@ func (l *lives) facts(b livesBroken) *delivery.Facts {
 		Invalid:            func() field.ErrorList { return nil },
 		CredentialsProblem: func(string) error { return nil },
 		Preparation:        func(int) delivery.Preparation { return delivery.Preparation{} },
+	}
+	f.Group = func(string) delivery.GroupState {
+		if l.opened {
+			return delivery.GroupMayBeOpen
+		}
+		return delivery.GroupClosed
 	}
 	switch {
 	case b.noLook:

@@ -30,6 +30,10 @@ const (
 	// claiming writes attempts, sending makes the calls and records results.
 	claiming
 	sending
+	// grouping arms the group, and armed waits to open it. takingBack closes the group of another process.
+	grouping
+	armed
+	takingBack
 	// absent: the process never starts.
 	absent
 )
@@ -64,6 +68,10 @@ type manager struct {
 	kept   []ship
 	unsent []string
 	prep   preparation
+	// group is the version of the group that the process is about to claim in, or 0. read are the versions whose state it
+	// knows, and closed are those of them that were closed, as bits.
+	group                    int8
+	groupsRead, groupsClosed uint16
 	// known are the published posts whose ID the process has received; see I4.
 	known []ship
 }
@@ -104,6 +112,8 @@ func (w *world) managerSteps(i int, add adder) {
 		add(i, "asks and is refused", denied, false, func(n *world) { n.failLookups(i, noPermission) })
 	case sending:
 		w.sendSteps(i, add)
+	case grouping, armed, takingBack:
+		w.armSteps(i, add)
 	case describing, resolving, tidying, entering, claiming:
 		name := map[counter]string{describing: "describes", resolving: "writes the resolution", tidying: "takes the annotation off", entering: "writes what it found", claiming: "claims"}[m.pc]
 		add(i, name, "", false, func(n *world) { n.write(i) })
@@ -150,6 +160,8 @@ func (w *world) busy(i int) bool {
 		return true
 	case m.pc == idle:
 		return w.due(i) || m.prep.running
+	case m.pc == armed:
+		return w.opens(i)
 	case m.pc == sending:
 		return slices.ContainsFunc(m.ships, func(s ship) bool { return s.phase != waiting && s.phase != recorded })
 	}
@@ -161,6 +173,9 @@ func (w *world) instants(i int, consider func(int64)) {
 	m := &w.manager[i]
 	if m.wake != never {
 		consider(m.wake)
+	}
+	if m.pc == armed {
+		consider(w.truly(i, t0) + dueAt)
 	}
 	for _, s := range m.ships {
 		switch s.phase {
@@ -200,6 +215,8 @@ type moment struct {
 	v     *version
 	local time.Time
 	brake *brake
+	// groupsRead and groupsClosed are what the process knows about groups.
+	groupsRead, groupsClosed uint16
 }
 
 // skipIdlePass immediately carries out a reconciliation that would only requeue the post. When it happens makes no
@@ -210,7 +227,7 @@ func (w *world) skipIdlePass(i int) {
 	if m.pc != idle || m.stalled || !w.due(i) || len(m.kept)+len(m.unsent) > 0 || w.violation != nil {
 		return
 	}
-	at := moment{w.etcd, w.local(i), w.brake}
+	at := moment{w.etcd, w.local(i), w.brake, m.groupsRead, m.groupsClosed}
 	after, known := w.x.idles[at]
 	if !known {
 		trial := *w
@@ -251,7 +268,7 @@ func (w *world) passSteps(i int, add adder) {
 func (w *world) end(i int, wake int64) {
 	m := &w.manager[i]
 	m.pc, m.read, m.copy, m.claimed, m.ships, m.ready, m.lookups, m.passAt = idle, nil, nil, nil, nil, nil, nil, time.Time{}
-	m.behind, m.wake = 0, wake
+	m.behind, m.wake, m.group = 0, wake, 0
 }
 
 // conflicted ends a reconciliation after a conflict and schedules the retry.
@@ -289,7 +306,7 @@ func (w *world) write(i int) {
 			about = append(about, l.Target)
 		}
 		m.copy = w.found(i)
-	case down, idle, describing, asking, tidying, claiming, sending, absent:
+	case down, idle, describing, asking, tidying, claiming, sending, grouping, armed, takingBack, absent:
 	}
 	switch {
 	case m.copy == m.read: // nothing to write
@@ -338,7 +355,7 @@ func (w *world) lostAnswer(i int, before *manager, landed bool) {
 func (m *manager) key() []byte {
 	var k key
 	k.put(int64(m.pc), bit(m.stalled), m.offset, m.read.number(), m.copy.number(), m.first.number(), m.claimed.number(), int64(m.behind), int64(m.wrote), int64(m.seen),
-		bit(m.dirty), bit(m.braked), m.wake, millis(m.passAt), int64(len(m.ready)), int64(len(m.ships)), int64(len(m.kept)), int64(len(m.unsent)), int64(len(m.lookups)))
+		int64(m.group), int64(m.groupsRead), int64(m.groupsClosed), bit(m.dirty), bit(m.braked), m.wake, millis(m.passAt), int64(len(m.ready)), int64(len(m.ships)), int64(len(m.kept)), int64(len(m.unsent)), int64(len(m.lookups)))
 	for _, r := range m.ready {
 		k.put(int64(r))
 	}

@@ -22,6 +22,8 @@ type broken struct {
 	forgetDoubt, forgetName, workIsAbsence, datedLate                   bool
 	oneLookAtBrake, honestClaims, forgetEnd, deadlinesStay, countTwice  bool
 	deafToRelease, resultsUnheld, believeRefusal, searchLate            bool
+	skipOpen, openBlind, openUnconfirmed, openEarly, openUnderBrake     bool
+	closeBlind, conflictUnsent, missingUnsent, anyVersion, cancelArmed  bool
 }
 
 // decision returns the actions of a manager that breaks rules.
@@ -303,6 +305,13 @@ var brakeMutations = []mutation{
 func TestBrakeMutations(t *testing.T) {
 	for _, m := range brakeMutations {
 		t.Run(m.name, func(t *testing.T) { m.try(t, braked(m.name, m.change)) })
+	}
+}
+
+// TestArmMutations is TestMutations for a post of a crowd.
+func TestArmMutations(t *testing.T) {
+	for _, m := range armMutations {
+		t.Run(m.name, func(t *testing.T) { m.try(t, crowded(m.name, m.change)) })
 	}
 }
 

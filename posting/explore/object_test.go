@@ -167,6 +167,8 @@ func attemptRefused(o, n *v1alpha1.Attempt) string {
 		return "an attempt keeps its card"
 	case o.Outcome != "" && n.Outcome != o.Outcome && (o.Outcome != v1alpha1.OutcomeUnknown || n.Outcome == "" && (n.OperationID == "" || o.OperationID != "")):
 		return "a closed attempt keeps its outcome, except that an unknown one may become known, or be asked about by the name that the platform gave it"
+	case n.Group != "" && n.Group != o.Group:
+		return "an attempt is never moved to a group"
 	case n.Checkpoint != o.Checkpoint:
 		return "an attempt keeps its checkpoint"
 	case o.OperationID != "" && n.OperationID != o.OperationID:

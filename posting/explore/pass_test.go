@@ -76,6 +76,7 @@ func (w *world) begin(i int, v *version, behind int8) {
 	if w.brake != nil {
 		f.Suspended, f.Suspensions = w.readBrake(i)
 	}
+	f.Crowded, f.Group = w.x.crowd, m.groupState
 	f.Results = m.recall()
 	f.Preparation = func(target int) delivery.Preparation { return w.preparation(i, f.Post, target) }
 	w.decide(i, f)
@@ -92,6 +93,15 @@ func (w *world) decide(i int, f *delivery.Facts) {
 		switch a := action.(type) {
 		case delivery.Record:
 			m.pc, m.claimed, m.copy = sending, m.read, m.read
+			if len(m.ships) == 0 {
+				m.ships = takenBack(f.Results)
+			}
+			return
+		case delivery.TakeBack:
+			m.pc, m.group = takingBack, groupVersion(a.Groups[0])
+			return
+		case delivery.Arm:
+			m.pc, m.ready, m.copy = grouping, a.Targets, w.x.intern(f.Post)
 			return
 		case delivery.Resolve:
 			m.pc, m.copy = resolving, w.changed(m.copy, func(p *v1alpha1.Post) {

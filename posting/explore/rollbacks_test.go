@@ -38,12 +38,16 @@ type rewind struct {
 }
 
 // snapshot is an earlier cluster state.
-type snapshot struct{ post *v1alpha1.Post }
+type snapshot struct {
+	post *v1alpha1.Post
+	// opened is the field of lives.
+	opened bool
+}
 
 func (r *rewind) key() []any {
 	kept := []any{r.ticks, r.late, r.snapshot != nil, r.unsure, r.noticed, r.taken, r.doubted}
 	if r.snapshot != nil {
-		kept = append(kept, r.snapshot.post)
+		kept = append(kept, r.snapshot.post, r.snapshot.opened)
 	}
 	return kept
 }
@@ -72,7 +76,7 @@ func (r *rewind) stamp() time.Time {
 func (l *lives) maySnapshot() bool { return l.rewinds > 0 && l.snapshot == nil }
 
 func (l *lives) saveSnapshot() {
-	l.snapshot = &snapshot{}
+	l.snapshot = &snapshot{opened: l.opened}
 	if l.post != nil {
 		l.snapshot.post = l.post.DeepCopy()
 	}
@@ -116,6 +120,7 @@ func (l *lives) rewindSteps(b livesBroken, add func(string, func(*lives))) {
 			if n.post = n.snapshot.post; n.post != nil {
 				n.post = n.post.DeepCopy()
 			}
+			n.opened = n.snapshot.opened
 			n.doubt(!b.unnoticed)
 		})
 	}
@@ -181,6 +186,8 @@ var rewinds = map[string]bounds{
 	"a scheduled post that is cancelled":           {lives: 1, targets: 1, later: true, rewinds: 1, cancels: true},
 	"a post that is made anew":                     {lives: 2, targets: 1, rewinds: 1},
 	"a post to two accounts":                       {lives: 1, targets: 2, rewinds: 1},
+	"a post of a crowd":                            {lives: 1, targets: 1, later: true, rewinds: 1, crowd: true},
+	"a post of a crowd that is put back twice":     {lives: 1, targets: 1, rewinds: 2, crowd: true},
 	"a post that is put back twice":                {lives: 1, targets: 1, rewinds: 2},
 	"a scheduled post, where nothing was put back": {lives: 1, targets: 1, later: true, begins: 1},
 	"a post made anew, where nothing was put back": {lives: 2, targets: 1, begins: 1},
@@ -217,6 +224,7 @@ func TestRewindsMutations(t *testing.T) {
 	}{
 		"nobody notices": {"what went out since is scheduled again", "a post that is made anew", livesBroken{unnoticed: true}},
 		"nobody notices that it was put back twice": {"as above", "a post that is put back twice", livesBroken{unnoticed: true}},
+		"nobody notices that a group was put back":  {"its call was made, and the group reads as if it had not been opened", "a post of a crowd", livesBroken{unnoticed: true}},
 		"nobody waits while it cannot be told":      {"the store is away, and nobody has compared", "a scheduled post", livesBroken{undoubted: true}},
 		"the bucket is not asked":                   {"its record has what became of the post", "a scheduled post", livesBroken{noLook: true}},
 		"it was noticed before the post was made":   {"the post is taken for one from after it", "a scheduled post", livesBroken{earlyNotice: true}},

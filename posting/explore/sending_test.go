@@ -54,7 +54,7 @@ func (w *world) claim(i int) {
 		return
 	}
 	var ships []ship
-	next := w.changed(m.copy, func(p *v1alpha1.Post) { ships = w.open(p, m.ready, m.passAt, m.prep) })
+	next := w.changed(m.copy, func(p *v1alpha1.Post) { ships = w.open(p, m.ready, m.passAt, m.prep, m.group) })
 	if ships == nil {
 		w.again(i)
 		return
@@ -63,6 +63,9 @@ func (w *world) claim(i int) {
 	case stored:
 		w.attempts += len(ships)
 		m.copy, m.claimed, m.behind, m.pc, m.ships, m.ready, m.prep = next, next, 0, sending, ships, nil, preparation{}
+		if m.group > 0 {
+			m.pc = armed
+		}
 	case conflict:
 		if w.x.broken.retryClaim {
 			m.copy, m.behind = w.etcd, 0
@@ -74,13 +77,18 @@ func (w *world) claim(i int) {
 	}
 }
 
-// open records the claims of targets. It returns their calls, or none if a target cannot be claimed.
-func (w *world) open(p *v1alpha1.Post, targets []int, now time.Time, prep preparation) []ship {
+// open records the claims of targets, in a group unless in is 0. It returns their calls, or none if a target cannot be
+// claimed.
+func (w *world) open(p *v1alpha1.Post, targets []int, now time.Time, prep preparation, in int8) []ship {
 	claims := make([]delivery.TargetClaim, len(targets))
 	for n, k := range targets {
 		claims[n] = delivery.TargetClaim{Target: k, Claim: attempt.Claim{
 			ID: "a" + strconv.Itoa(w.attempts+n+1), ContentHash: hashOf(p, k), AccountID: accounts["account-0"].Spec.AccountID, Window: w.x.settings.SendWindow,
 		}}
+		if in > 0 {
+			claims[n].Group = groupName(in)
+			claims[n].Window = delivery.ArmedWindow(posting.Of(p).UntilDue(now), w.x.settings.SendWindow)
+		}
 		if prep.container > 0 {
 			claims[n].Checkpoint = strconv.Itoa(prep.container)
 		}
@@ -246,7 +254,7 @@ func (w *world) entered(i int) (next *version, about []int, chained []ship) {
 			w.believe(p, now)
 		}
 		if w.x.chained && len(cards) > 0 && w.mayGoOn() {
-			chained = w.open(p, cards, now, preparation{})
+			chained = w.open(p, cards, now, preparation{}, 0)
 		}
 	})
 	return next, about, chained

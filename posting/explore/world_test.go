@@ -56,6 +56,9 @@ const (
 	givesUp   fault = "the platform gives up what it took"
 	endless   fault = "the platform works for ever"
 	clockJump fault = "the clock jumps"
+	// removed and putBack happen to the group of a crowd: its object is deleted, or an old copy of it is applied.
+	removed fault = "the group is removed"
+	putBack fault = "an old copy of the group is applied"
 )
 
 // world is one model state. Every step copies it.
@@ -81,6 +84,8 @@ type world struct {
 	brake          *brake
 	pulls          int
 	heldFrom, held int64
+	// group is the object that a group of the crowd is stored in.
+	group group
 	// attempts counts the attempts that may have been stored.
 	attempts int
 	// sent are the attempts whose bytes left a process.
@@ -159,6 +164,7 @@ func (w *world) steps() []step {
 	w.platformSteps(add)
 	w.ticketSteps(add)
 	w.peopleSteps(add)
+	w.groupSteps(add)
 	if w.brake != nil {
 		w.brakeSteps(add)
 	}
@@ -172,7 +178,7 @@ type adder = func(who int, what string, f fault, choice bool, do func(*world))
 // about an unknown outcome.
 func (w *world) peopleSteps(add adder) {
 	post := w.etcd.post
-	frozen := post.Status.Finished || started(post)
+	frozen := post.Status.Finished || started(post) && !(w.x.broken.cancelArmed && w.now < dueAt)
 	if w.mayCancel {
 		add(nobody, "somebody cancels the post", "", true, func(n *world) {
 			n.mayCancel = false
@@ -245,6 +251,7 @@ func (w *world) key() []byte {
 	if w.brake != nil {
 		k.put(w.brake.n, int64(w.pulls), w.heldFrom, w.held)
 	}
+	k.put(int64(w.group.version), int64(w.group.closed), int64(w.group.opened), bit(w.group.armed), bit(w.group.gone))
 	for _, v := range w.past {
 		k.put(v.number())
 	}

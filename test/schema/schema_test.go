@@ -242,6 +242,16 @@ func checkpoint(name string) func(*v1alpha1.Post) {
 	return func(p *v1alpha1.Post) { p.Status.Targets[0].Attempt.Checkpoint = name }
 }
 
+// inGroup puts the attempt into a group, which no process does after the claim.
+func inGroup(name string) func(*v1alpha1.Post) {
+	return func(p *v1alpha1.Post) {
+		if len(p.Status.Targets) == 0 {
+			claimed(p)
+		}
+		p.Status.Targets[0].Attempt.Group = name
+	}
+}
+
 func operation(name string) func(*v1alpha1.Post) {
 	return func(p *v1alpha1.Post) { p.Status.Targets[0].Attempt.OperationID = name }
 }
@@ -312,6 +322,10 @@ var _ = DescribeTable("a Post status update", statusOf(asText),
 	Entry("another checkpoint for the same attempt", prepared("c1"), checkpoint("c2"), "keeps its checkpoint"),
 	Entry("a checkpoint that comes after the claim", claimed, checkpoint("c1"), "keeps its checkpoint"),
 	Entry("a checkpoint that goes", prepared("c1"), checkpoint(""), "keeps its checkpoint"),
+	Entry("an armed attempt that becomes one outside a group, as an older version writes it", inGroup("herald-group-07/1"), inGroup(""), ""),
+	Entry("another group for the same attempt", inGroup("herald-group-07/1"), inGroup("herald-group-07/2"), "never moved to a group"),
+	Entry("a group that comes after the claim", claimed, inGroup("herald-group-07/1"), "never moved to a group"),
+	Entry("a group that is not named by its version", claimed, inGroup("herald-group-07"), "should match"),
 	Entry("an operation id that comes with the answer", claimed, operation("op1"), ""),
 	Entry("another operation id for the same attempt", func(p *v1alpha1.Post) { claimed(p); operation("op1")(p) }, operation("op2"), "keeps its operation id"),
 	Entry("an operation id that goes", func(p *v1alpha1.Post) { claimed(p); operation("op1")(p) }, operation(""), "keeps its operation id"),

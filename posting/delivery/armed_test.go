@@ -1,0 +1,130 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package delivery
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/posting/attempt"
+)
+
+const testGroup = "herald-group-07/4711"
+
+// inGroup opens an armed attempt of a post that is due after a while.
+func (s *situation) inGroup(due time.Duration, state GroupState) *v1alpha1.TargetStatus {
+	s.scheduled(due)
+	t := s.entered()
+	claim := attempt.Claim{ID: "a1", AccountID: "account", Group: testGroup, Window: ArmedWindow(due, s.Settings.SendWindow)}
+	if err := attempt.Open(t, claim, t0); err != nil {
+		panic(err)
+	}
+	s.Group = func(string) GroupState { return state }
+	return t
+}
+
+// takenBack closes an armed attempt as not sent.
+func (s *situation) takenBack(due time.Duration) *v1alpha1.TargetStatus {
+	t := s.inGroup(due, GroupClosed)
+	if err := attempt.RecordNotSent(t, "a1", t0); err != nil {
+		panic(err)
+	}
+	return t
+}
+
+// crowded makes the post one of a crowd that is due after a while.
+func (s *situation) crowded(due time.Duration) {
+	s.scheduled(due)
+	s.Crowded = true
+}
+
+func TestDecideArmed(t *testing.T) {
+	for name, tt := range map[string]struct {
+		change func(s *situation)
+		want   []string
+	}{
+		"a post of a crowd is claimed ahead of its time":                        {func(s *situation) { s.crowded(10 * time.Second) }, []string{"arm [0]", "wait 10s in turn"}},
+		"all its targets are claimed at once":                                   {func(s *situation) { s.crowded(10 * time.Second); s.twoTargets() }, []string{"arm [0 1]", "wait 10s in turn"}},
+		"at most 15 s ahead, since it cannot be cancelled from then on":         {func(s *situation) { s.crowded(15*time.Second + time.Millisecond) }, []string{"write", "wait 15.001s in turn"}},
+		"15 s ahead is not too early":                                           {func(s *situation) { s.crowded(15 * time.Second) }, []string{"arm [0]", "wait 15s in turn"}},
+		"in the last second its group may be opened before its claim is stored": {func(s *situation) { s.crowded(time.Second - time.Millisecond) }, []string{"write", "wait 999ms in turn"}},
+		"a second ahead is not too late":                                        {func(s *situation) { s.crowded(time.Second) }, []string{"arm [0]", "wait 1s in turn"}},
+		"a post outside a crowd waits for its time":                             {func(s *situation) { s.scheduled(10 * time.Second) }, []string{"write", "wait 10s in turn"}},
+		"nothing of a suspended team is claimed":                                {func(s *situation) { s.crowded(10 * time.Second); s.Suspended = true }, []string{"write", "wait 10s in turn"}},
+		"nothing is claimed for a connection that is not ready":                 {func(s *situation) { s.crowded(10 * time.Second); ready(s.conn, metav1.ConditionFalse, "Expired") }, []string{"write", "wait 10s in turn"}},
+		"nothing is claimed whose credentials cannot be read": {func(s *situation) {
+			s.crowded(10 * time.Second)
+			s.CredentialsProblem = func(string) error { return errors.New("no") }
+		}, []string{"write", "wait 10s in turn"}},
+		"nothing is claimed while the app's limit is tried out by another post": {func(s *situation) {
+			s.crowded(10 * time.Second)
+			s.MayProbe = func(*v1alpha1.Connection) bool { return false }
+		}, []string{"write", "wait 10s in turn"}},
+		"a draft is nobody's": {func(s *situation) { s.crowded(10 * time.Second); s.Post.Spec.Draft = true }, []string{"write", "wait"}},
+		"prepared content is claimed": {func(s *situation) {
+			s.crowded(10 * time.Second)
+			s.Preparation = preparing(Preparation{State: PreparationReady})
+		}, []string{"arm [0]", "wait 10s in turn"}},
+		"a call that uploads a file's last part is bound by memory": {func(s *situation) {
+			s.crowded(10 * time.Second)
+			s.Preparation = preparing(Preparation{State: PreparationReady, Secret: true, TTL: time.Hour})
+		}, []string{"write", "wait 10s in turn"}},
+		"content that is still being prepared is claimed when it is due": {func(s *situation) {
+			s.crowded(10 * time.Second)
+			s.Preparation = preparing(Preparation{State: PreparationRunning, TTL: time.Hour})
+		}, []string{"write", "wait 10s in turn"}},
+		"content that is visible is looked up when it is due": {func(s *situation) {
+			s.crowded(10 * time.Second)
+			s.Preparation = preparing(Preparation{State: PreparationVisible, Err: platforms.Errorf(platforms.ClassPermanent, "no"), TTL: time.Hour, EndedAt: t0})
+		}, []string{"report 0 ahead", "write", "wait 10s in turn"}},
+		"the group of an armed attempt is read first":             {func(s *situation) { s.inGroup(10*time.Second, GroupUnread) }, []string{"take back [" + testGroup + "]"}},
+		"its own group is waited for, until a call would be over": {func(s *situation) { s.inGroup(10*time.Second, GroupMayBeOpen) }, []string{"wait 32.001s"}},
+		"a closed group is proof that nothing was sent":           {func(s *situation) { s.inGroup(10*time.Second, GroupClosed) }, []string{"record"}},
+		"a group that may be open is settled as any call":         {func(s *situation) { s.inGroup(10*time.Second, GroupMayBeOpen); s.Now = t0.Add(time.Minute) }, []string{"lookup [0]"}},
+		"a group is read before a call is looked up":              {func(s *situation) { s.inGroup(10*time.Second, GroupUnread); s.Now = t0.Add(time.Minute) }, []string{"take back [" + testGroup + "]"}},
+		"a post that is deleted leaves no call in doubt that was not made": {func(s *situation) {
+			s.inGroup(10*time.Second, GroupUnread)
+			s.Post.DeletionTimestamp = &metav1.Time{Time: t0}
+		}, []string{"take back [" + testGroup + "]"}},
+		"after a rollback the group proves nothing, since it was put back as well": {func(s *situation) {
+			s.inGroup(time.Second, GroupClosed)
+			s.Now = t0.Add(time.Minute)
+			s.Rollback.DetectedAt = s.Now
+			s.Earlier = Earlier{State: EarlierFetched}
+		}, []string{"lookup [0]"}},
+		"what was taken back waits for its time": {func(s *situation) { s.takenBack(10 * time.Second) }, []string{"write", "wait 10s in turn"}},
+		"what was taken back is armed again":     {func(s *situation) { s.takenBack(10 * time.Second); s.Crowded = true }, []string{"arm [0]", "wait 10s in turn"}},
+		"two managers that take back from each other come to an end": {func(s *situation) {
+			s.takenBack(10 * time.Second).Attempt.Number = maxArmed
+			s.Crowded = true
+		}, []string{"write", "wait 10s in turn"}},
+		"what was taken back is sent when it is due":                                {func(s *situation) { s.takenBack(time.Second); s.Now = t0.Add(2 * time.Second) }, []string{"claim [0]", "wait 1h0m1.001s"}},
+		"a process that does not read groups settles an armed attempt as any other": {func(s *situation) { s.inGroup(10*time.Second, GroupUnread); s.Group = nil }, []string{"wait 32.001s"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tt.want, words(Decide(facts(tt.change)))); diff != "" {
+				t.Errorf("Decide (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestArmedResult covers what is recorded about a group that was closed.
+func TestArmedResult(t *testing.T) {
+	f := facts(func(s *situation) { s.inGroup(10*time.Second, GroupClosed) })
+	Decide(f)
+	if err := RecordResults(f.Post, f.Results, f.deadlines(), t0); err != nil {
+		t.Fatal(err)
+	}
+	a := f.Target(0).Attempt
+	if a.Outcome != v1alpha1.OutcomeNotSent || a.Group != testGroup || f.Target(0).State != v1alpha1.TargetPending {
+		t.Errorf("attempt %+v of a target that is %s; want one that was not sent, of a pending target", a, f.Target(0).State)
+	}
+}

@@ -1,0 +1,288 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package explore
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/herald-social/herald/posting/delivery"
+)
+
+// Early: no call is made before its post is due.
+const Early Rule = "early"
+
+// Group: the call of an armed attempt is made only after its group was opened.
+const Group Rule = "group"
+
+// group is the object that the groups of a crowd are stored in, one after the other. Each write makes a new version. A
+// group is the version that armed it; opening and closing it are writes on the condition that it is still this one.
+type group struct {
+	version int8
+	armed   bool
+	gone    bool
+	// closed are the versions that were closed before they were opened, as the object lists them. opened are those that
+	// were opened, which only the model knows.
+	closed, opened uint16
+}
+
+func groupName(version int8) string { return "group/" + strconv.Itoa(int(version)) }
+
+func groupVersion(name string) int8 {
+	return int8(number(strings.TrimPrefix(name, "group/"))) //nolint:gosec // a schedule has few versions
+}
+
+// arm stores a new group. A group of another process that is still armed is closed by that.
+func (g *group) arm() {
+	if g.gone {
+		*g = group{version: g.version, opened: g.opened}
+	}
+	if g.armed {
+		g.closed |= 1 << g.version
+	}
+	g.version++
+	g.armed = true
+}
+
+func (g *group) open(version int8, blindly bool) bool {
+	if g.gone || g.version != version && !blindly {
+		return false
+	}
+	g.version++
+	g.armed = false
+	g.opened |= 1 << version
+	return true
+}
+
+// close closes a group and reports whether that proves that it was not opened.
+func (g *group) close(version int8, b *broken) bool {
+	switch {
+	case g.gone:
+		return b.missingUnsent
+	case g.closed&(1<<version) != 0:
+		return true
+	case g.version == version, b.closeBlind, b.anyVersion && g.armed:
+		g.version++
+		g.armed = false
+		g.closed |= 1 << version
+		return true
+	}
+	return b.conflictUnsent
+}
+
+// groupSteps adds what users and their tools do to the object of a group.
+func (w *world) groupSteps(add adder) {
+	if w.group.version == 0 || w.group.gone {
+		return
+	}
+	add(nobody, "somebody deletes the group", removed, false, func(n *world) { n.group.gone = true })
+	add(nobody, "a tool applies an old copy of the group", putBack, false, func(n *world) {
+		n.group.version++
+		n.group.armed, n.group.closed = true, 0
+	})
+}
+
+// groupState implements delivery.Facts.Group.
+func (m *manager) groupState(name string) delivery.GroupState {
+	switch bit := uint16(1) << groupVersion(name); {
+	case m.groupsRead&bit == 0:
+		return delivery.GroupUnread
+	case m.groupsClosed&bit != 0:
+		return delivery.GroupClosed
+	}
+	return delivery.GroupMayBeOpen
+}
+
+// armSteps adds the writes of a manager to the object of a group.
+func (w *world) armSteps(i int, add adder) {
+	type write struct {
+		name string
+		do   func(*world)
+		// lost is what the process does if its write gets no response.
+		lost func(*world)
+	}
+	var next write
+	switch w.manager[i].pc {
+	case grouping:
+		next = write{"arms a group", func(n *world) { n.armGroup(i) }, func(n *world) { n.again(i) }}
+	case armed:
+		if !w.opens(i) {
+			return
+		}
+		next = write{"opens its group", func(n *world) { n.openGroup(i) }, func(n *world) {
+			if !w.x.broken.openUnconfirmed {
+				n.sendNone(i)
+			}
+		}}
+	default:
+		next = write{"closes a group", func(n *world) { n.closeGroup(i) }, func(n *world) {
+			n.manager[i].groupsRead, n.manager[i].groupsClosed = w.manager[i].groupsRead, w.manager[i].groupsClosed
+			n.again(i)
+		}}
+	}
+	add(i, next.name, "", false, next.do)
+	add(i, next.name+" (landed)", writeLost, false, func(n *world) { next.do(n); next.lost(n) })
+	add(i, next.name+" (did not land)", writeLost, false, func(n *world) { n.manager[i].pc = sending; next.lost(n) })
+}
+
+func (w *world) armGroup(i int) {
+	w.group.arm()
+	m := &w.manager[i]
+	m.pc, m.group = claiming, w.group.version
+	m.groupsRead |= 1 << m.group
+}
+
+// opens reports whether it is time for a manager to open its group.
+func (w *world) opens(i int) bool {
+	due := t0.Add(dueAt * time.Millisecond)
+	return w.x.broken.openEarly || !w.local(i).Before(due)
+}
+
+// openGroup opens a group at its time. A post whose team is suspended by then is left out; the group is opened for the
+// others.
+func (w *world) openGroup(i int) {
+	m := &w.manager[i]
+	opened := w.x.broken.skipOpen || w.group.open(m.group, w.x.broken.openBlind)
+	withheld := w.seesBrake() && !w.x.broken.openUnderBrake
+	m.pc = sending
+	switch {
+	case !opened, withheld:
+		w.sendNone(i)
+	case w.brake != nil && w.brake.on():
+		w.failf(Brake, "group %d is opened for the post while the team is suspended", m.group)
+	}
+}
+
+// sendNone records that the calls of an armed post are not made.
+func (w *world) sendNone(i int) {
+	for k := range w.manager[i].ships {
+		w.answer(i, k, notSent, 0)
+	}
+}
+
+func (w *world) closeGroup(i int) {
+	m := &w.manager[i]
+	m.groupsRead |= 1 << m.group
+	if w.group.close(m.group, &w.x.broken) {
+		m.groupsClosed |= 1 << m.group
+	}
+	w.again(i)
+}
+
+// takenBack returns the results of attempts whose group was closed.
+func takenBack(results []delivery.Result) (ships []ship) {
+	for _, r := range results {
+		ships = append(ships, ship{target: r.Target, attempt: r.Attempt, phase: answered, answer: notSent})
+	}
+	return ships
+}
+
+// checkGroup is called when the bytes of a call leave a process.
+func (w *world) checkGroup(who int, s *ship) {
+	tolerance := w.tolerance()
+	if len(w.x.jumps) > 0 {
+		tolerance = margin
+	}
+	if w.now < dueAt-tolerance {
+		w.failf(Early, "attempt %s is sent %d ms before the post is due", s.attempt, dueAt-w.now)
+	}
+	name := w.manager[who].claimed.post.Status.Targets[s.target].Attempt.Group
+	if name != "" && w.group.opened&(1<<groupVersion(name)) == 0 {
+		w.failf(Group, "attempt %s is sent, and its group was not opened", s.attempt)
+	}
+}
+
+// crowded returns a scenario in which the post is one of a crowd.
+func crowded(name string, change func(*scenario)) scenario {
+	return text(name, func(s *scenario) {
+		s.crowd, s.faults = true, 1
+		change(s)
+	})
+}
+
+func crowds() []scenario {
+	return []scenario{
+		crowded("a text of a crowd", func(s *scenario) { s.kinds = []fault{crash, stall, writeLost, answerLost} }),
+		crowded("a text of a crowd, where the leader dies twice", func(s *scenario) {
+			s.alone, s.faults, s.kinds = true, 2, []fault{crash, writeLost, stale}
+		}),
+		crowded("a text of a crowd, whose group is removed or put back", func(s *scenario) {
+			s.kinds = []fault{crash, stall, removed, putBack}
+		}),
+		crowded("a text of a crowd, with clocks that lie", func(s *scenario) { s.clocks, s.kinds = lying, []fault{crash, stall} }),
+		crowded("a text of a crowd, with a clock that jumps", func(s *scenario) {
+			s.jumps, s.kinds = []int64{-margin / 2, 0, margin / 2}, []fault{clockJump, crash}
+		}),
+		crowded("a text of a crowd that is cancelled and edited", func(s *scenario) {
+			s.alone, s.cancels, s.edits, s.kinds = true, true, true, []fault{crash, writeLost}
+		}),
+		crowded("a text of a crowd, where a process stalls again and again and dies", func(s *scenario) {
+			s.alone, s.faults, s.kinds = true, 4, []fault{crash, stall}
+		}),
+		crowded("a text of a crowd, where the listing proves nothing", func(s *scenario) {
+			s.listing, s.asked, s.kinds = unreliable, true, []fault{crash, answerLost, writeLost}
+		}),
+		crowded("a text of a crowd for two accounts", func(s *scenario) { s.alone, s.targets, s.kinds = true, 2, []fault{crash, stall, writeLost, busy} }),
+		crowded("a text of a crowd that is published and refused", func(s *scenario) { s.kinds = []fault{lies, crash, busy} }),
+		crowded("a text of a crowd, of a team that is suspended", func(s *scenario) {
+			s.alone, s.settings.StartingDeadline, s.pulls = true, 18*time.Second, 1
+			s.kinds = []fault{crash, stall, writeLost}
+		}),
+	}
+}
+
+// armMutations break rules of arming and opening.
+var armMutations = []mutation{
+	{
+		"calls that do not wait for their group", "the next leader closes the group, and sends",
+		func(s *scenario) { faults(1, stall)(s); s.broken.skipOpen = true },
+		[]Rule{Group},
+	},
+	{
+		"a group opened without its version", "another leader has closed it, and sends",
+		func(s *scenario) { faults(1, stall)(s); s.broken.openBlind = true },
+		[]Rule{I2, I3},
+	},
+	{
+		"calls after an opening without an answer", "the process does not know that the group is open",
+		func(s *scenario) { faults(1, writeLost)(s); s.broken.openUnconfirmed = true },
+		[]Rule{Group},
+	},
+	{
+		"a group closed without its version", "it was opened, and its calls are made",
+		func(s *scenario) { faults(2, stall, crash)(s); s.broken.closeBlind = true },
+		[]Rule{I3},
+	},
+	{
+		"a group that changed taken for one that was not opened", "the change may have opened it",
+		func(s *scenario) { faults(2, stall, crash)(s); s.broken.conflictUnsent = true },
+		[]Rule{I3},
+	},
+	{
+		"a group that is gone taken for one that was not opened", "somebody deleted it after its calls were made",
+		func(s *scenario) { faults(2, crash, removed)(s); s.broken.missingUnsent = true },
+		[]Rule{I3, I4},
+	},
+	{
+		"a group that is put back taken for the one that was claimed in", "that one was opened",
+		func(s *scenario) { faults(2, crash, putBack)(s); s.broken.anyVersion = true },
+		[]Rule{I3, I4},
+	},
+	{
+		"a group opened before its time", "the post is published too early",
+		func(s *scenario) { faults(0)(s); s.broken.openEarly = true },
+		[]Rule{Early},
+	},
+	{
+		"a cancel that is accepted while the post is armed", "its group is opened all the same",
+		func(s *scenario) { faults(0)(s); s.cancels, s.broken.cancelArmed = true, true },
+		[]Rule{I1},
+	},
+	{
+		"a group opened without a look at the brake", "it was pulled after the post was armed",
+		func(s *scenario) { faults(0)(s); s.pulls, s.broken.openUnderBrake = 1, true },
+		[]Rule{Brake},
+	},
+}
