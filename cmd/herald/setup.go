@@ -12,7 +12,10 @@ import (
 	"path/filepath"
 
 	"github.com/go-logr/logr"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
@@ -80,6 +83,7 @@ func setupControllers(ctx context.Context, mgr ctrl.Manager, c *configv1alpha1.M
 	}
 	posts.Client, posts.APIReader, posts.Clock, posts.Events = cached, live, now, mgr.GetEventRecorder("herald-post")
 	posts.Platforms, posts.Apps, posts.Tracer, posts.Stopping = registry, apps, tracer, ctx.Done()
+	posts.Groups = &post.Groups{Namespace: namespace, Prefix: c.ReleaseName, Owners: leaseOwners(live, namesOf(c.ReleaseName).ClusterRole)}
 	tokens := connection.NewTokens(store, cached, now)
 	posts.Tokens, posts.Files, posts.Renditions, posts.Thumbnails = tokens, files, images, pictures
 	posts.Conversions, posts.Unconverted = films, unconverted
@@ -119,6 +123,18 @@ func add(mgr ctrl.Manager, c controller, err error) error {
 		return err
 	}
 	return c.SetupWithManager(mgr)
+}
+
+// leaseOwners returns a function that returns a cluster role as the owner of Leases. If the role cannot be read, as in a
+// local run, they have no owner.
+func leaseOwners(live client.Reader, role string) func(context.Context) []metav1.OwnerReference {
+	return func(ctx context.Context) []metav1.OwnerReference {
+		var owner rbacv1.ClusterRole
+		if err := live.Get(ctx, client.ObjectKey{Name: role}, &owner); err != nil {
+			return nil
+		}
+		return []metav1.OwnerReference{{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "ClusterRole", Name: owner.Name, UID: owner.UID}}
+	}
 }
 
 // postOptions returns the options that need only the configuration, or nothing at all.

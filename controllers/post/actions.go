@@ -51,6 +51,13 @@ func (r *Reconciler) execute(ctx context.Context, p *reconciliation, f *delivery
 				return r.decideAgain(ctx, p, f)
 			}
 			err = r.claim(ctx, p, a.Targets)
+		case delivery.Arm:
+			if r.readTokens(ctx, p, a.Targets) {
+				return r.decideAgain(ctx, p, f)
+			}
+			err = r.arm(ctx, p, a.Targets)
+		case delivery.TakeBack:
+			return r.takeBack(ctx, p, f, a.Groups)
 		case delivery.Write:
 			err = r.write(ctx, p, &a)
 		case delivery.Release:

@@ -47,6 +47,9 @@ type Reconciler struct {
 	states    *postStates
 	objects   stats.Objects
 	queue     *postQueue
+	// crowds are the posts that are due soon, and armed holds what could not be recorded about armed posts.
+	crowds *crowds
+	armed  *armedResults
 
 	inputs      *inputReader
 	suspensions *suspensionReader
@@ -76,10 +79,11 @@ func New(o Options) (*Reconciler, error) {
 	o.setDefaults()
 	o.Events = conditions.NewEventRecorder(o.Events, o.Client.Scheme(), o.Clock)
 	r := &Reconciler{
-		o: o, scheduler: dispatch.NewScheduler(o.MaxConcurrentReconciles), states: newPostStates(),
+		o: o, scheduler: dispatch.NewScheduler(o.MaxConcurrentReconciles).WithArmed(o.MaxArmedCalls), states: newPostStates(),
 		owners: lookup.NewOwners(o.APIReader, o.Clock), recorder: newRecorder(o.Events, o.Clock),
 	}
 	r.queue = newPostQueue(&r.o, r.states)
+	r.crowds, r.armed = newCrowds(&r.o, r.queue), newArmedResults(r.queue)
 	r.suspensions = &suspensionReader{o: &r.o, states: r.states}
 	limiting := &limits.Options{Client: o.Client, APIReader: o.APIReader, Apps: o.Apps, Clock: o.Clock}
 	r.limits = limits.New(limiting)
@@ -104,6 +108,7 @@ func New(o Options) (*Reconciler, error) {
 	r.publisher = &publish.Publisher{
 		Client: o.Client, APIReader: o.APIReader, Clock: o.Clock, NewID: o.NewID, SendWindow: o.SendWindow, RecordFor: o.RecordFor,
 		Scheduler: r.scheduler, Claims: dispatch.NewCongestionWindow(o.MaxConcurrentReconciles, o.SendWindow, o.Clock), Owners: r.owners, DeadlineShift: r.suspensions.shift,
+		Groups: r.groups(), Recording: make(chan struct{}, o.MaxConcurrentReconciles), ClaimStarted: r.claimStarted,
 		Changed: r.reporter.changed, ClaimExpired: o.Metrics.ClaimExpired, Failpoint: o.Failpoint, Log: ctrl.Log.WithName("publish"),
 	}
 	return r, nil
@@ -126,6 +131,11 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	}
 	if r.o.SuspendAll != nil {
 		r.o.SuspendAll.Subscribe(r.queue.suspendAllChanged)
+	}
+	if r.publisher.Groups != nil {
+		if err := errors.Join(mgr.Add(r.publisher.Groups), mgr.Add(r.crowds)); err != nil {
+			return fmt.Errorf("cannot set up the groups of posts: %w", err)
+		}
 	}
 	if r.o.Jumps != nil {
 		r.o.Jumps.Subscribe(func() { r.queue.clockJumped(&r.objects) })

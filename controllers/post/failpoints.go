@@ -20,6 +20,9 @@ const (
 	PointAfterAnswer  = publish.PointAfterAnswer
 	PointAfterRecord  = publish.PointAfterRecord
 	PointAfterLookup  = "after-lookup"
+	PointAfterArm     = publish.PointAfterArm
+	PointBeforeOpen   = publish.PointBeforeOpen
+	PointAfterOpen    = publish.PointAfterOpen
 
 	PointBeforeKeep    = records.PointBeforeKeep
 	PointAfterKeep     = records.PointAfterKeep

@@ -49,6 +49,9 @@ func (u *publishHooks) Claimed(batch []*publish.Delivery) {
 		u.p.state.prepare.Drop(d.Target)
 		u.p.hasUploadSecret = u.p.hasUploadSecret || d.Secret != ""
 		t := u.p.Target(d.Target)
+		if t.Attempt.Group != "" {
+			continue // its call starts when the group is open
+		}
 		if at := u.p.Post.Spec.ScheduledAt; at != nil && t.Attempt.Number == 1 {
 			due := at.Time
 			if t.SuspendedUntil != nil && t.TryUntil != nil {

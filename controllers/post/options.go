@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -122,6 +123,14 @@ type Options struct {
 	Tracer *tracing.Tracer
 	// MaxConcurrentReconciles is the number of posts that are reconciled concurrently (default 256).
 	MaxConcurrentReconciles int
+	// Groups stores the groups of posts that are claimed ahead of their time; see Groups. If nil, none are.
+	Groups *Groups
+	// CrowdSize is how many posts must be due at the same time to be claimed ahead of it (default 50). Fewer are claimed
+	// within half a second of it by an API server that stores 100 claims a second.
+	CrowdSize int
+	// MaxArmedCalls limits the concurrent calls of posts that were claimed ahead (default 1,024). Each takes a connection
+	// and about 60 KB.
+	MaxArmedCalls int
 	// MaxUploads is the number of targets with files that are prepared concurrently (default 32).
 	MaxUploads int
 	// PrepareAhead is the lead time for the preparation of a scheduled post with files (default 30 min). It includes
@@ -145,6 +154,14 @@ type Options struct {
 	Failpoint func(point string)
 }
 
+// Groups are the Leases that groups of posts are stored in.
+type Groups struct {
+	// Namespace is the manager's namespace, and Prefix is the release's name.
+	Namespace, Prefix string
+	// Owners returns the owners of the Leases, which are removed with them.
+	Owners func(ctx context.Context) []metav1.OwnerReference
+}
+
 // DefaultRecordFor is Options.RecordFor's default. The termination grace period must exceed this plus one call.
 const DefaultRecordFor = time.Minute
 
@@ -156,6 +173,8 @@ func (o *Options) setDefaults() {
 	o.ClockMargin = cmp.Or(o.ClockMargin, 2*time.Second)
 	o.RecordFor = cmp.Or(o.RecordFor, DefaultRecordFor)
 	o.MaxConcurrentReconciles = cmp.Or(o.MaxConcurrentReconciles, 256)
+	o.CrowdSize = cmp.Or(o.CrowdSize, 50)
+	o.MaxArmedCalls = cmp.Or(o.MaxArmedCalls, 1024)
 	o.MaxUploads = cmp.Or(o.MaxUploads, 32)
 	if o.Failpoint == nil {
 		o.Failpoint = func(string) {}

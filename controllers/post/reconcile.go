@@ -88,6 +88,7 @@ func (r *Reconciler) requeue(p *reconciliation) ctrl.Result {
 	result := ctrl.Result{RequeueAfter: max(p.wait.Until.Sub(r.o.Clock.Now()), time.Millisecond)}
 	if p.wait.InTurn {
 		result.Priority = new(r.queue.priority(p.Post))
+		r.crowds.expect(p.key, p.Due())
 	}
 	return result
 }
@@ -100,6 +101,7 @@ func (r *Reconciler) reconcile(ctx context.Context, p *reconciliation) error {
 	if err := r.inputs.read(ctx, p); err != nil {
 		return err
 	}
+	r.armed.take(p.key, &p.state.publish)
 	facts := r.facts(p)
 	if answered, err := r.answerRequest(ctx, p, facts); err != nil || answered {
 		return err
@@ -111,6 +113,7 @@ func (r *Reconciler) facts(p *reconciliation) *delivery.Facts {
 	f := &delivery.Facts{
 		View: p.View, Now: p.now, StartedAt: r.startedAt, Settings: r.o.settings(), Platforms: r.o.Platforms, Connections: p.connections, Media: p.media,
 		Unowned: p.unowned, NamespaceTerminating: p.namespaceTerminating, Suspended: p.suspended, Suspensions: p.suspensions, Rollback: p.rollback,
+		Crowded: r.crowds.isCrowded(p.Due(), p.now), Group: r.groupState,
 		Results:            p.state.publish.Drain(p.Post),
 		CredentialsProblem: func(connection string) error { return p.credentials[connection] },
 	}

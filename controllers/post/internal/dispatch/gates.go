@@ -24,6 +24,8 @@ type Waiter struct {
 	Due time.Time
 	// Wake is called, without a lock held, when it is the waiter's turn.
 	Wake func()
+	// armed waiters of a Scheduler need a place for calls instead of their team's.
+	armed bool
 }
 
 // lock is a mutex that collects the waiters to wake after it is unlocked.

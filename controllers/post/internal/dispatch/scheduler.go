@@ -32,6 +32,7 @@ type Scheduler struct {
 
 	places  int
 	used    int
+	armed   armedCalls
 	tickets map[string]*ticket
 	gates   map[string]*accountGate
 	teams   map[string]*team
@@ -96,7 +97,7 @@ func (s *Scheduler) TryAcquire(w Waiter, keys []string) []string {
 	if t != nil && t.state == waiting && !slices.Equal(t.keys, keys) {
 		s.dequeue(t)
 		delete(s.tickets, t.ID)
-		s.teamOf(t).waits--
+		s.countWaits(t, -1)
 		for _, key := range t.keys {
 			// The gate is no longer reserved for it.
 			s.offer(key)
@@ -107,7 +108,7 @@ func (s *Scheduler) TryAcquire(w Waiter, keys []string) []string {
 		s.issued++
 		t = &ticket{Waiter: w, number: s.issued, keys: slices.Clone(keys)}
 		s.tickets[t.ID] = t
-		s.teamOf(t).waits++
+		s.countWaits(t, 1)
 		for _, key := range keys {
 			g := s.gateOf(key)
 			g.queue = insert(g.queue, t)
@@ -194,12 +195,7 @@ func (s *Scheduler) tryGrant(t *ticket) bool {
 			return false
 		}
 	}
-	tm := s.teamOf(t)
-	if !s.hasPlace(tm) {
-		if !t.ready {
-			t.ready = true
-			tm.ready = insert(tm.ready, t)
-		}
+	if !s.takePlace(t) {
 		return false
 	}
 	s.dequeue(t)
@@ -209,10 +205,32 @@ func (s *Scheduler) tryGrant(t *ticket) bool {
 		g.recordOvertaken(t)
 	}
 	t.acquired, t.state = wanted, woken
+	return true
+}
+
+// takePlace takes a place for a ticket whose gates are free. Without a free place, the ticket is the next for one.
+func (s *Scheduler) takePlace(t *ticket) bool {
+	if t.armed {
+		return s.armed.take(t)
+	}
+	tm := s.teamOf(t)
+	if !s.hasPlace(tm) {
+		if !t.ready {
+			t.ready = true
+			tm.ready = insert(tm.ready, t)
+		}
+		return false
+	}
 	tm.used++
 	s.used++
 	tm.waits--
 	return true
+}
+
+func (s *Scheduler) countWaits(t *ticket, n int) {
+	if !t.armed {
+		s.teamOf(t).waits += n
+	}
 }
 
 // recordOvertaken records that a ticket overtook those in front of it.
@@ -247,6 +265,10 @@ func (s *Scheduler) offer(key string) {
 
 func (s *Scheduler) releaseTicket(t *ticket) {
 	delete(s.tickets, t.ID)
+	if t.armed {
+		s.releaseArmed(t)
+		return
+	}
 	s.used--
 	if tm := s.teamOf(t); tm.used == 1 && tm.waits == 0 {
 		delete(s.teams, t.Team)
@@ -317,7 +339,12 @@ func (s *Scheduler) dequeue(t *ticket) {
 		}
 		s.prune(key)
 	}
-	if t.ready {
+	switch {
+	case !t.ready:
+	case t.armed:
+		t.ready = false
+		s.armed.ready = remove(s.armed.ready, t)
+	default:
 		t.ready = false
 		tm := s.teamOf(t)
 		tm.ready = remove(tm.ready, t)

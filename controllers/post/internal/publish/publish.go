@@ -56,10 +56,15 @@ type Publisher struct {
 	Claims    *dispatch.CongestionWindow
 	// Owners maps platform ids to targets.
 	Owners Owners
+	// Groups holds the groups of armed posts, or is nil if no post is armed. Recording limits their concurrent records.
+	Groups    *Groups
+	Recording chan struct{}
 	// DeadlineShift returns the suspensions that move the deadlines of a namespace's posts.
 	DeadlineShift func(ctx context.Context, namespace string) *delivery.Deadlines
 	// Changed is called after a status was stored. before is the previous status.
 	Changed func(ctx context.Context, post *v1alpha1.Post, before *v1alpha1.PostStatus)
+	// ClaimStarted is called when the call of an armed delivery starts, which was due at the given time.
+	ClaimStarted func(d *Delivery, due time.Time)
 	// ClaimExpired is called when a claim was not stored within SendWindow, so nothing is sent.
 	ClaimExpired func()
 	// Failpoint is called at the named points.
@@ -94,6 +99,10 @@ type Delivery struct {
 	Attempt string
 	// Result is the result of the call.
 	Result platforms.Result
+	// turn waits for the turn of an armed call; the returned function ends it. It is nil if the account's gate was
+	// acquired before the claim. refused is then why the call is not made.
+	turn    func() (done func())
+	refused *platforms.Error
 }
 
 // Gate returns the key of the account's gate.
@@ -137,6 +146,12 @@ type run struct {
 	hooks Hooks
 	post  *v1alpha1.Post
 	cache *WriteCache
+	// group is the group that the post is claimed in, or nil. The other fields are those of an armed post: the hooks, the
+	// claimed deliveries, and whether its team was suspended when the group was opened.
+	group      *group
+	armed      ArmedHooks
+	deliveries []*Delivery
+	withheld   bool
 }
 
 // Publish claims deliveries in one write, sends each exactly once, and records the results in post.
@@ -206,13 +221,17 @@ func (r *run) claim(ctx context.Context, deliveries []*Delivery) error {
 
 func (r *run) open(post *v1alpha1.Post, deliveries []*Delivery) error {
 	claims := make([]delivery.TargetClaim, len(deliveries))
+	now, window, in := r.Clock.Now(), r.SendWindow, ""
+	if r.group != nil {
+		window, in = delivery.ArmedWindow(r.group.due.Sub(now), r.SendWindow), r.group.ref
+	}
 	for i, d := range deliveries {
 		d.Attempt = r.NewID()
 		claims[i] = delivery.TargetClaim{Target: d.Target, Secret: d.Secret != "", SecretHash: d.SecretHash, Claim: attempt.Claim{
-			ID: d.Attempt, ContentHash: r.hooks.ContentHash(post, d), AccountID: d.Conn.Spec.AccountID, Checkpoint: d.Checkpoint, Window: r.SendWindow,
+			ID: d.Attempt, ContentHash: r.hooks.ContentHash(post, d), AccountID: d.Conn.Spec.AccountID, Checkpoint: d.Checkpoint, Group: in, Window: window,
 		}}
 	}
-	return delivery.RecordClaims(post, claims, r.Clock.Now())
+	return delivery.RecordClaims(post, claims, now)
 }
 
 // sendAndRecord makes the claimed calls concurrently and records each result as it arrives. It ignores the cancellation
@@ -226,11 +245,10 @@ func (r *run) sendAndRecord(ctx context.Context, deliveries []*Delivery) error {
 		post := *r.post
 		for _, d := range claimed {
 			calls.Go(func() {
+				done := r.enter(&post, d)
 				d.Result = r.traced(detached, &post, d)
 				r.hooks.Answered(d)
-				if !hasNextCard(&post, d) {
-					r.Scheduler.Release(r.key(), d.Gate())
-				}
+				done()
 				ended <- d
 			})
 		}
@@ -256,6 +274,18 @@ func (r *run) sendAndRecord(ctx context.Context, deliveries []*Delivery) error {
 		begin(next)
 	}
 	return nil
+}
+
+// enter waits until the account's gate is acquired, which it is already unless the post was armed. done releases it.
+func (r *run) enter(post *v1alpha1.Post, d *Delivery) (done func()) {
+	if d.turn != nil {
+		return d.turn()
+	}
+	return func() {
+		if !hasNextCard(post, d) {
+			r.Scheduler.Release(r.key(), d.Gate())
+		}
+	}
 }
 
 func (r *run) key() string { return client.ObjectKeyFromObject(r.post).String() }
@@ -317,6 +347,9 @@ func (r *run) send(ctx context.Context, post *v1alpha1.Post, d *Delivery) platfo
 	if a == nil || a.ID != d.Attempt || !attempt.MaySend(a, r.Clock.Now()) {
 		return platforms.Result{Outcome: platforms.NotSent, Err: platforms.Errorf(platforms.ClassTransient,
 			"the time to send had passed when the claim was stored")}
+	}
+	if d.refused != nil {
+		return platforms.Result{Outcome: platforms.NotSent, Err: d.refused}
 	}
 	if d.Ambiguous != nil {
 		return platforms.Result{Outcome: platforms.Unknown, Err: d.Ambiguous}

@@ -144,6 +144,11 @@ func mayHaveLanded(err error) bool {
 // those. ctx is the reconciliation's context: results are recorded even after its cancellation.
 func (r *run) record(ctx context.Context, batch []*Delivery) (next []*Delivery, err error) {
 	detached := context.WithoutCancel(ctx)
+	if r.armed != nil {
+		// Thousands of armed calls may end at the same moment.
+		r.Recording <- struct{}{}
+		defer func() { <-r.Recording }()
+	}
 	if next = r.nextCards(ctx, batch); len(next) > 0 && !r.recordAndClaim(detached, batch, next) {
 		next = nil
 	}

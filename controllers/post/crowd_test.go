@@ -1,0 +1,164 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package post_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/controllers/post"
+)
+
+// crowdSize is the number of posts in these specs. Each has an account of its own.
+const crowdSize = 4
+
+// crowd is a number of posts of a team that are due at the same time, in a few seconds.
+type crowd struct {
+	team
+	prefix string
+	due    time.Time
+	posts  []*v1alpha1.Post
+}
+
+func newCrowd(ctx context.Context, in time.Duration) *crowd {
+	c := &crowd{team: newTeam(ctx), prefix: fmt.Sprintf("crowd%d", serial.Add(1)), due: time.Now().Add(in).Truncate(time.Millisecond)}
+	for i := range crowdSize {
+		name := fmt.Sprintf("account-%d", i)
+		c.connect(ctx, name)
+		c.posts = append(c.posts, c.post(ctx, fmt.Sprint("post ", i), func(p *v1alpha1.Post) {
+			p.Spec.ScheduledAt = v1alpha1.NewTimePtr(c.due)
+			p.Spec.Targets[0].ConnectionRef.Name = name
+		}))
+	}
+	return c
+}
+
+// options lets a manager arm the crowd.
+func (c *crowd) options(o *post.Options) {
+	o.Groups = &post.Groups{Namespace: metav1.NamespaceDefault, Prefix: c.prefix, Owners: func(context.Context) []metav1.OwnerReference { return nil }}
+	o.CrowdSize = crowdSize
+}
+
+// stopAt starts a manager that stops working at a failpoint, as if it had died there. goOn lets it continue, as if it
+// had only been slow, and ends it.
+func (c *crowd) stopAt(point string) (goOn func()) {
+	ended := make(chan struct{})
+	m := startManager(c.options, func(o *post.Options) {
+		o.Failpoint = func(at string) {
+			if at == point {
+				<-ended
+			}
+		}
+	})
+	goOn = sync.OnceFunc(func() { close(ended); m.stop() })
+	DeferCleanup(goOn)
+	return goOn
+}
+
+// groups returns the groups of the posts' attempts, in order of the posts.
+func (c *crowd) groups(ctx context.Context) func() []string {
+	return func() (groups []string) {
+		for _, p := range c.posts {
+			if targets := read(ctx, p).Status.Targets; len(targets) > 0 && targets[0].Attempt != nil {
+				groups = append(groups, targets[0].Attempt.Group)
+			}
+		}
+		return groups
+	}
+}
+
+// armed waits until every post is claimed in a group, and checks that they are not due.
+func (c *crowd) armed(ctx context.Context) {
+	GinkgoHelper()
+	Eventually(c.groups(ctx)).Should(And(HaveLen(crowdSize), HaveEach(HavePrefix(c.prefix+"-group-"))))
+	Expect(time.Now()).To(BeTemporally("<", c.due), "the posts were claimed when they were due")
+}
+
+// publishedOnce waits until every post is published, and checks that one call was made for each.
+func (c *crowd) publishedOnce(ctx context.Context, before int) {
+	GinkgoHelper()
+	for _, p := range c.posts {
+		posted(ctx, p)
+		Expect(read(ctx, p).Status.Targets[0].PostedAt.Time).To(BeTemporally(">=", c.due))
+	}
+	Expect(publishCalls(ctx) - before).To(Equal(crowdSize))
+}
+
+var _ = Describe("A crowd", func() {
+	It("is claimed ahead of its time, and sent when its group is opened", func(ctx SpecContext) {
+		c := newCrowd(ctx, 6*time.Second)
+		before := publishCalls(ctx)
+		runManager(c.options)
+		c.armed(ctx)
+		By("cancelling an armed post")
+		_, err := tryEdit(ctx, c.posts[0], func(p *v1alpha1.Post) { p.Spec.Cancelled = true })
+		Expect(err).To(MatchError(ContainSubstring("delivery has already begun")))
+		Expect(publishCalls(ctx)).To(Equal(before), "calls before the time")
+		c.publishedOnce(ctx, before)
+		var lease coordinationv1.Lease
+		Expect(k8s.Get(ctx, client.ObjectKey{Namespace: metav1.NamespaceDefault, Name: c.prefix + "-group-00"}, &lease)).To(Succeed())
+		Expect(lease.Annotations).To(HaveKeyWithValue("social.herald.dev/group", "open"))
+	})
+
+	It("is not sent if its team is suspended by then, and is sent afterwards", func(ctx SpecContext) {
+		c := newCrowd(ctx, 6*time.Second)
+		before := publishCalls(ctx)
+		var suspended atomic.Bool
+		runManager(c.options, func(o *post.Options) {
+			o.Suspension = func(context.Context, string) (bool, []v1alpha1.Suspension, error) { return suspended.Load(), nil, nil }
+		})
+		c.armed(ctx)
+		suspended.Store(true)
+		Eventually(messageOf(ctx, c.posts[0])).WithTimeout(20 * time.Second).Should(ContainSubstring("suspended"))
+		Expect(publishCalls(ctx)).To(Equal(before), "calls of a suspended team")
+		suspended.Store(false)
+		for _, p := range c.posts { // any change of the Team wakes them
+			edit(ctx, p, func(p *v1alpha1.Post) { metav1.SetMetaDataAnnotation(&p.ObjectMeta, "test", "wake") })
+		}
+		c.publishedOnce(ctx, before)
+	})
+
+	It("is taken back from a leader that dies before it opens the group", func(ctx SpecContext) {
+		c := newCrowd(ctx, 6*time.Second)
+		before := publishCalls(ctx)
+		goOn := c.stopAt(post.PointBeforeOpen)
+		c.armed(ctx)
+		first := c.groups(ctx)()
+		runManager(c.options)
+		Eventually(c.groups(ctx)).Should(And(HaveLen(crowdSize), Not(ContainElements(first))))
+		c.publishedOnce(ctx, before)
+		goOn() // it cannot open its group any more
+		Expect(publishCalls(ctx) - before).To(Equal(crowdSize))
+	})
+
+	It("is looked up after a leader that dies when it has opened the group", func(ctx SpecContext) {
+		c := newCrowd(ctx, 5*time.Second)
+		before := publishCalls(ctx)
+		c.stopAt(post.PointAfterOpen)
+		c.armed(ctx)
+		first := c.groups(ctx)()
+		Eventually(func(g Gomega) {
+			var lease coordinationv1.Lease
+			g.Expect(k8s.Get(ctx, client.ObjectKey{Namespace: metav1.NamespaceDefault, Name: c.prefix + "-group-00"}, &lease)).To(Succeed())
+			g.Expect(lease.Annotations).To(HaveKeyWithValue("social.herald.dev/group", "open"))
+		}).WithTimeout(15 * time.Second).Should(Succeed())
+		runManager(c.options)
+		Consistently(c.groups(ctx)).WithTimeout(time.Second).Should(Equal(first), "claims of an open group are not taken back")
+		for _, p := range c.posts {
+			Eventually(phase(ctx, p)).WithTimeout(time.Minute).Should(Equal(v1alpha1.PhasePosted))
+			Expect(read(ctx, p).Status.Targets[0].Attempt.Number).To(BeNumerically("==", 2))
+		}
+		Expect(publishCalls(ctx) - before).To(Equal(crowdSize))
+	})
+})
