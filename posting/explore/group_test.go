@@ -31,7 +31,7 @@ type group struct {
 func groupName(version int8) string { return "group/" + strconv.Itoa(int(version)) }
 
 func groupVersion(name string) int8 {
-	return int8(number(strings.TrimPrefix(name, "group/"))) //nolint:gosec // a schedule has few versions
+	return int8(number(strings.TrimPrefix(name, "group/")))
 }
 
 // arm stores a new group. A group of another process that is still armed is closed by that.
@@ -116,11 +116,12 @@ func (w *world) armSteps(i int, add adder) {
 				n.sendNone(i)
 			}
 		}}
-	default:
+	case takingBack:
 		next = write{"closes a group", func(n *world) { n.closeGroup(i) }, func(n *world) {
 			n.manager[i].groupsRead, n.manager[i].groupsClosed = w.manager[i].groupsRead, w.manager[i].groupsClosed
 			n.again(i)
 		}}
+	case down, idle, describing, resolving, tidying, asking, entering, claiming, sending, absent:
 	}
 	add(i, next.name, "", false, next.do)
 	add(i, next.name+" (landed)", writeLost, false, func(n *world) { next.do(n); next.lost(n) })

@@ -178,7 +178,7 @@ type adder = func(who int, what string, f fault, choice bool, do func(*world))
 // about an unknown outcome.
 func (w *world) peopleSteps(add adder) {
 	post := w.etcd.post
-	frozen := post.Status.Finished || started(post) && !(w.x.broken.cancelArmed && w.now < dueAt)
+	frozen := post.Status.Finished || started(post) && (!w.x.broken.cancelArmed || w.now >= dueAt)
 	if w.mayCancel {
 		add(nobody, "somebody cancels the post", "", true, func(n *world) {
 			n.mayCancel = false

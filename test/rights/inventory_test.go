@@ -118,7 +118,7 @@ var rightsOfManager = map[string][]right{
 			"the webhook's authority is put there; no policy can hold this, so that the chart leaves it out where cert-manager does it (docs/adr/0014)",
 		},
 	},
-	"in herald-system": {
+	"in herald-system": slices.Concat(groupLeases(), []right{
 		{"events", "create patch", "who leads is told, in the old form of events; policy herald-events"},
 		{"leases.coordination.k8s.io", "create", "one manager leads"},
 		{
@@ -128,13 +128,21 @@ var rightsOfManager = map[string][]right{
 		{"leases.coordination.k8s.io herald-manager", "get patch update watch", "as above"},
 		{"secrets", "create", "the webhook's certificate is made; policy herald-manager-secrets"},
 		{"secrets herald-webhook-certificate", "get update", "as above"},
-	},
+	}),
 	"in the namespaces of teams": {
 		{
 			"secrets", "create delete get patch update",
 			"tokens are read, and kept in copies that are renewed; of what is written policy herald-manager-secrets says more",
 		},
 	},
+}
+
+// groupLeases are the rights to the Leases that groups of posts are stored in.
+func groupLeases() (rights []right) {
+	for n := range 32 {
+		rights = append(rights, right{fmt.Sprintf("leases.coordination.k8s.io herald-group-%02d", n), "get update", "groups of posts are armed, opened and closed there (docs/adr/0026)"})
+	}
+	return rights
 }
 
 // rightsOfAPIServer are the apiserver's rights, including those for users and agents.

@@ -147,7 +147,7 @@ func (g *Groups) join(ctx context.Context, due time.Time, accounts []string) (*g
 	for _, gr := range groups {
 		together := slices.ContainsFunc(accounts, func(account string) bool { return gr.accounts[account] > 0 })
 		if gr.reserved < groupFill || together && gr.reserved < groupSize {
-			return gr, gr.reserve(accounts)
+			return gr.reserve(accounts)
 		}
 	}
 	gr, err := g.arm(ctx, due)
@@ -156,21 +156,21 @@ func (g *Groups) join(ctx context.Context, due time.Time, accounts []string) (*g
 	}
 	g.filling[due.UnixMilli()] = append(groups, gr)
 	leading := g.leading
-	g.calls.Go(func() { g.openInTime(leading, gr) })
-	return gr, gr.reserve(accounts)
+	g.calls.Go(func() { g.openInTime(leading, gr) }) //nolint:contextcheck // the group is opened after the reconciliation has ended
+	return gr.reserve(accounts)
 }
 
-func (gr *group) reserve(accounts []string) error {
+func (gr *group) reserve(accounts []string) (*group, error) {
 	gr.mu.Lock()
 	defer gr.mu.Unlock()
 	if gr.over {
-		return ErrNoGroup
+		return nil, ErrNoGroup
 	}
 	gr.reserved++
 	for _, account := range accounts {
 		gr.accounts[account]++
 	}
-	return nil
+	return gr, nil
 }
 
 // add adds a post whose claim is stored. It reports false if the group was opened before, so that nothing is sent.
