@@ -76,7 +76,7 @@ var _ = Describe("A crowd", func() {
 		all := sum.sum(everyPair)
 		Expect(all.twice).To(BeZero(), "published twice")
 		Expect(all.lost+all.denied).To(BeZero(), "lost, or online and failed")
-		Expect(publishCalls(ctx, v1alpha1.PlatformX)-before).To(BeNumerically(">=", posts))
+		Expect(publishCalls(ctx, v1alpha1.PlatformX) - before).To(BeNumerically(">=", posts))
 	},
 		Entry("before its group is opened", post.PointBeforeOpen),
 		Entry("after its group was opened", post.PointAfterOpen),

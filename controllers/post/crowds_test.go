@@ -1,0 +1,62 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package post
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	clocktesting "k8s.io/utils/clock/testing"
+)
+
+func TestCrowds(t *testing.T) {
+	start := time.Date(2026, 12, 1, 8, 59, 0, 0, time.UTC)
+	due := start.Add(time.Minute)
+	const size = 3
+	for name, tt := range map[string]struct {
+		// early posts register a minute ahead, and late ones after the first look at the crowd.
+		early, late int
+		others      int
+		// first and second are how many posts are woken at two looks, at the given time and a moment later.
+		at            time.Duration
+		first, second int
+		crowded       bool
+	}{
+		"too few posts are claimed when they are due":                     {early: size - 1, at: 50 * time.Second},
+		"posts of another time do not make a crowd":                       {early: size - 1, others: size, at: 50 * time.Second},
+		"a crowd is left alone until 15 s before its time":                {early: size, at: 45*time.Second - 1},
+		"then all its posts are woken, once":                              {early: size, at: 45 * time.Second, first: size, crowded: true},
+		"a post that comes later is woken as well":                        {early: size, late: 1, at: 50 * time.Second, first: size, second: 1, crowded: true},
+		"posts that become a crowd late are woken then":                   {early: size - 1, late: 1, at: 50 * time.Second, second: size, crowded: true},
+		"a crowd whose time has come is forgotten: its posts are due now": {early: size, at: time.Minute},
+	} {
+		t.Run(name, func(t *testing.T) {
+			clock := clocktesting.NewFakeClock(start)
+			o := &Options{Clock: clock, CrowdSize: size}
+			c := newCrowds(o, newPostQueue(o, newPostStates()))
+			expect := func(prefix string, n int, at time.Time) {
+				for i := range n {
+					for range 2 { // registering twice counts once
+						c.expect(types.NamespacedName{Namespace: "team", Name: fmt.Sprint(prefix, i)}, at)
+					}
+				}
+			}
+			expect("early", tt.early, due)
+			expect("other", tt.others, due.Add(time.Hour))
+			clock.SetTime(start.Add(tt.at))
+			if got := len(c.wake()); got != tt.first {
+				t.Errorf("%d posts are woken, want %d", got, tt.first)
+			}
+			expect("late", tt.late, due)
+			if got := len(c.wake()); got != tt.second {
+				t.Errorf("%d posts are woken later, want %d", got, tt.second)
+			}
+			if got := c.isCrowded(due, clock.Now()); got != tt.crowded {
+				t.Errorf("isCrowded = %t, want %t", got, tt.crowded)
+			}
+		})
+	}
+}
