@@ -73,7 +73,7 @@ type Attempt struct {
 	// claimed ahead of its time. An attempt whose group was closed before it was opened did not send anything.
 	// +optional
 	// +kubebuilder:validation:MaxLength=128
-	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?/[0-9]+$`
+	// +kubebuilder:validation:Pattern=`^[a-z0-9][-a-z0-9.]*/[0-9]+$`
 	Group string `json:"group,omitempty"`
 
 	// operationID is the platform's ID of this call, set if the platform accepted the call and was still processing it in its response.
