@@ -71,6 +71,10 @@ type Reconciler struct {
 	startOnce sync.Once
 }
 
+// maxArmedRecords limits the concurrent records of armed posts. They are not urgent, and must not slow down the claims of
+// posts that are due and were not armed.
+const maxArmedRecords = 32
+
 // New returns a Reconciler.
 func New(o Options) (*Reconciler, error) {
 	if o.Client == nil || o.APIReader == nil || o.Platforms == nil || o.Tokens == nil || o.Files == nil || o.Renditions == nil || o.Owned == nil || o.Clock == nil || o.NewID == nil {
@@ -108,7 +112,7 @@ func New(o Options) (*Reconciler, error) {
 	r.publisher = &publish.Publisher{
 		Client: o.Client, APIReader: o.APIReader, Clock: o.Clock, NewID: o.NewID, SendWindow: o.SendWindow, RecordFor: o.RecordFor,
 		Scheduler: r.scheduler, Claims: dispatch.NewCongestionWindow(o.MaxConcurrentReconciles, o.SendWindow, o.Clock), Owners: r.owners, DeadlineShift: r.suspensions.shift,
-		Groups: r.groups(), Recording: make(chan struct{}, o.MaxConcurrentReconciles), ClaimStarted: r.claimStarted,
+		Groups: r.groups(), Recording: make(chan struct{}, min(maxArmedRecords, o.MaxConcurrentReconciles)), ClaimStarted: r.claimStarted,
 		Changed: r.reporter.changed, ClaimExpired: o.Metrics.ClaimExpired, Failpoint: o.Failpoint, Log: ctrl.Log.WithName("publish"),
 	}
 	return r, nil

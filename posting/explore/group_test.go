@@ -128,6 +128,41 @@ func (w *world) armSteps(i int, add adder) {
 	add(i, next.name+" (did not land)", writeLost, false, func(n *world) { n.manager[i].pc = sending; next.lost(n) })
 }
 
+// opening is the result of opening a group before a post's claim is stored.
+type opening int8
+
+const (
+	unopened opening = iota
+	wasOpened
+	notOpened
+)
+
+// openEarlySteps adds that a group is opened, for its other posts, while the claim of this one is being stored.
+func (w *world) openEarlySteps(i int, add adder) {
+	m := &w.manager[i]
+	if m.pc != claiming || m.group == 0 || m.opened != unopened || !w.opens(i) {
+		return
+	}
+	add(i, "opens its group before the claim is stored", "", false, func(n *world) {
+		n.manager[i].opened = notOpened
+		if n.group.open(m.group, false) {
+			n.manager[i].opened = wasOpened
+		}
+	})
+}
+
+// armed continues after the claim of an armed post.
+func (w *world) armed(i int) {
+	m := &w.manager[i]
+	switch m.opened {
+	case unopened:
+		m.pc = armed
+	case wasOpened:
+	case notOpened:
+		w.sendNone(i)
+	}
+}
+
 func (w *world) armGroup(i int) {
 	w.group.arm()
 	m := &w.manager[i]

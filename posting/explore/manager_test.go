@@ -72,6 +72,8 @@ type manager struct {
 	// knows, and closed are those of them that were closed, as bits.
 	group                    int8
 	groupsRead, groupsClosed uint16
+	// opened is the result of opening the group before the claim was stored.
+	opened opening
 	// known are the published posts whose ID the process has received; see I4.
 	known []ship
 }
@@ -115,6 +117,7 @@ func (w *world) managerSteps(i int, add adder) {
 	case grouping, armed, takingBack:
 		w.armSteps(i, add)
 	case describing, resolving, tidying, entering, claiming:
+		w.openEarlySteps(i, add)
 		name := map[counter]string{describing: "describes", resolving: "writes the resolution", tidying: "takes the annotation off", entering: "writes what it found", claiming: "claims"}[m.pc]
 		add(i, name, "", false, func(n *world) { n.write(i) })
 		add(i, name+" (landed)", writeLost, false, func(n *world) { n.write(i); n.lostAnswer(i, m, true) })
@@ -268,7 +271,7 @@ func (w *world) passSteps(i int, add adder) {
 func (w *world) end(i int, wake int64) {
 	m := &w.manager[i]
 	m.pc, m.read, m.copy, m.claimed, m.ships, m.ready, m.lookups, m.passAt = idle, nil, nil, nil, nil, nil, nil, time.Time{}
-	m.behind, m.wake, m.group = 0, wake, 0
+	m.behind, m.wake, m.group, m.opened = 0, wake, 0, unopened
 }
 
 // conflicted ends a reconciliation after a conflict and schedules the retry.
@@ -355,7 +358,7 @@ func (w *world) lostAnswer(i int, before *manager, landed bool) {
 func (m *manager) key() []byte {
 	var k key
 	k.put(int64(m.pc), bit(m.stalled), m.offset, m.read.number(), m.copy.number(), m.first.number(), m.claimed.number(), int64(m.behind), int64(m.wrote), int64(m.seen),
-		int64(m.group), int64(m.groupsRead), int64(m.groupsClosed), bit(m.dirty), bit(m.braked), m.wake, millis(m.passAt), int64(len(m.ready)), int64(len(m.ships)), int64(len(m.kept)), int64(len(m.unsent)), int64(len(m.lookups)))
+		int64(m.group), int64(m.opened), int64(m.groupsRead), int64(m.groupsClosed), bit(m.dirty), bit(m.braked), m.wake, millis(m.passAt), int64(len(m.ready)), int64(len(m.ships)), int64(len(m.kept)), int64(len(m.unsent)), int64(len(m.lookups)))
 	for _, r := range m.ready {
 		k.put(int64(r))
 	}

@@ -64,7 +64,7 @@ func (w *world) claim(i int) {
 		w.attempts += len(ships)
 		m.copy, m.claimed, m.behind, m.pc, m.ships, m.ready, m.prep = next, next, 0, sending, ships, nil, preparation{}
 		if m.group > 0 {
-			m.pc = armed
+			w.armed(i)
 		}
 	case conflict:
 		if w.x.broken.retryClaim {

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -38,7 +39,7 @@ type ArmedHooks interface {
 }
 
 // Arm claims deliveries ahead of their time, in one write and in a group. When the post is due and its group is open,
-// each is sent exactly once and its result is recorded. Arm returns when the claim is stored. after returns the hooks
+// each is sent exactly once and its result is recorded. If the claim is stored after that, it is sent then. Arm returns when the claim is stored. after returns the hooks
 // for the rest, given the post as the claim returned it.
 func (p *Publisher) Arm(ctx context.Context, pass Hooks, post *v1alpha1.Post, memory *WriteCache, deliveries []*Delivery,
 	after func(post *v1alpha1.Post) ArmedHooks,
@@ -63,12 +64,7 @@ func (p *Publisher) Arm(ctx context.Context, pass Hooks, post *v1alpha1.Post, me
 	stored := post.DeepCopy()
 	hooks := after(stored)
 	armed := &run{Publisher: p, hooks: hooks, post: stored, cache: &WriteCache{}, group: r.group, armed: hooks, deliveries: deliveries}
-	if !r.group.add(armed) {
-		for _, d := range deliveries {
-			memory.AddUnsent(d.Attempt, p.Clock.Now())
-		}
-		return fmt.Errorf("the claim was stored too late: %w", errNotOpened)
-	}
+	p.Groups.add(r.group, armed)
 	return nil
 }
 
@@ -84,27 +80,37 @@ func (g *Groups) openInTime(ctx context.Context, gr *group) {
 	}
 	gr.mu.Lock()
 	gr.over = true
+	members := slices.Clone(gr.members)
 	gr.mu.Unlock()
-	err := g.open(ctx, gr)
+	err := g.open(ctx, gr, members)
+	gr.mu.Lock()
+	gr.ended, gr.err = true, err
+	g.send(ctx, gr.members, err)
+	gr.mu.Unlock()
 	g.mu.Lock()
+	defer g.mu.Unlock()
 	g.used[gr.slot] = false
 	delete(g.filling, gr.due.UnixMilli())
-	g.mu.Unlock()
-	if errors.Is(err, context.Canceled) {
+}
+
+// send makes the calls of posts whose group was opened, or records that they are not made. If this process stopped
+// before, another one closes the group.
+func (g *Groups) send(ctx context.Context, posts []*run, notOpened error) {
+	if errors.Is(notOpened, context.Canceled) {
 		return
 	}
-	for _, r := range gr.members {
-		r.queue(err)
+	for _, r := range posts {
+		r.queue(notOpened)
 	}
-	for _, r := range gr.members {
+	for _, r := range posts {
 		g.calls.Go(func() { r.deliver(ctx) })
 	}
 }
 
 // open opens a group in one write, which is never retried: whatever the error, none of its calls are made. Posts whose
 // team is suspended are left out first.
-func (g *Groups) open(ctx context.Context, gr *group) error {
-	for _, r := range gr.members {
+func (g *Groups) open(ctx context.Context, gr *group, members []*run) error {
+	for _, r := range members {
 		r.withheld = r.hooks.Withheld(ctx)
 	}
 	if err := ctx.Err(); err != nil {
@@ -115,7 +121,7 @@ func (g *Groups) open(ctx context.Context, gr *group) error {
 	defer cancel()
 	g.describe(gr.lease, "open")
 	if err := g.o.Client.Update(writing, gr.lease); err != nil {
-		g.o.Log.Error(err, "cannot open a group; its posts are claimed again", "group", gr.ref, "posts", len(gr.members))
+		g.o.Log.Error(err, "cannot open a group; its posts are claimed again", "group", gr.ref, "posts", len(members))
 		return fmt.Errorf("%w: %w", errNotOpened, err)
 	}
 	g.o.Failpoint(PointAfterOpen)

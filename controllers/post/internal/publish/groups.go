@@ -101,7 +101,10 @@ type group struct {
 	reserved int
 	accounts map[string]int
 	members  []*run
-	over     bool
+	// over is set when the group is about to be opened: no further post joins it. ended is set afterwards, with err if the
+	// group was not opened.
+	over, ended bool
+	err         error
 }
 
 // NewGroups returns Groups that do not arm any posts before Start.
@@ -173,15 +176,27 @@ func (gr *group) reserve(accounts []string) (*group, error) {
 	return gr, nil
 }
 
-// add adds a post whose claim is stored. It reports false if the group was opened before, so that nothing is sent.
-func (gr *group) add(r *run) bool {
+// add adds a post whose claim is stored. If the group was opened before, its calls are made at once: what a call needs
+// is that both writes are confirmed, in any order.
+func (g *Groups) add(gr *group, r *run) {
+	if gr.addMember(r) {
+		return
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.leading != nil {
+		g.send(g.leading, []*run{r}, gr.err) //nolint:contextcheck // the calls are made after the reconciliation has ended
+	}
+}
+
+// addMember adds a post unless the group has ended, after which its err does not change.
+func (gr *group) addMember(r *run) bool {
 	gr.mu.Lock()
 	defer gr.mu.Unlock()
-	if gr.over {
-		return false
+	if !gr.ended {
+		gr.members = append(gr.members, r)
 	}
-	gr.members = append(gr.members, r)
-	return true
+	return !gr.ended
 }
 
 // arm stores a new group in the next free Lease. The caller holds the lock.

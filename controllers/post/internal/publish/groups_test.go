@@ -71,7 +71,7 @@ func TestClose(t *testing.T) {
 	}{
 		"a group that nobody has opened is closed": {func(*testing.T, client.WithWatch, *Groups, *group) {}, delivery.GroupClosed},
 		"a group that was opened stays open": {func(t *testing.T, _ client.WithWatch, other *Groups, gr *group) {
-			if err := other.open(t.Context(), gr); err != nil {
+			if err := other.open(t.Context(), gr, nil); err != nil {
 				t.Fatal(err)
 			}
 		}, delivery.GroupMayBeOpen},
@@ -94,7 +94,7 @@ func TestClose(t *testing.T) {
 			change(t, api, func(l *coordinationv1.Lease) { l.Labels = map[string]string{"by": "somebody"} })
 		}, delivery.GroupMayBeOpen},
 		"a Lease that was put back after it was opened proves nothing": {func(t *testing.T, api client.WithWatch, other *Groups, gr *group) {
-			if err := other.open(t.Context(), gr); err != nil {
+			if err := other.open(t.Context(), gr, nil); err != nil {
 				t.Fatal(err)
 			}
 			change(t, api, func(l *coordinationv1.Lease) { l.Annotations[stateAnnotation] = "armed" })
@@ -123,7 +123,7 @@ func TestClose(t *testing.T) {
 			if got := g.State(gr.ref); got != tt.want {
 				t.Errorf("State = %d, want %d", got, tt.want)
 			}
-			err := other.open(t.Context(), gr)
+			err := other.open(t.Context(), gr, nil)
 			if tt.want == delivery.GroupClosed && !errors.Is(err, errNotOpened) {
 				t.Errorf("opening a closed group: %v, want %v", err, errNotOpened)
 			}
