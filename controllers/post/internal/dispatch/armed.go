@@ -3,7 +3,10 @@
 
 package dispatch
 
-import "slices"
+import (
+	"slices"
+	"time"
+)
 
 // armedCalls are the places for the calls of armed posts, whose claims are stored. They are separate from the posts'
 // places: an armed call takes a connection and some memory, but no worker and no write. Teams do not share them out,
@@ -33,16 +36,40 @@ func (a *armedCalls) take(t *ticket) bool {
 }
 
 // QueueArmed queues an armed call for the gate of its account. The returned function waits for its turn, after which
-// the caller must call Done. Calls for the same account take turns in the order in which they were queued.
-func (s *Scheduler) QueueArmed(w Waiter, key string) (wait func()) {
+// the caller must call Done, and reports false if it expired first: a stopping process does not take the turns of posts
+// that hold the gate. Calls for the same account take turns in the order of their queueing.
+func (s *Scheduler) QueueArmed(w Waiter, key string) (wait func(expired <-chan time.Time) bool) {
 	turn := make(chan struct{}, 1)
 	w.Wake, w.armed = func() { turn <- struct{}{} }, true
 	if len(s.TryAcquire(w, []string{key})) > 0 {
-		return func() {}
+		return func(<-chan time.Time) bool { return true }
 	}
-	return func() {
-		<-turn
-		s.TryAcquire(w, []string{key})
+	return func(expired <-chan time.Time) bool {
+		select {
+		case <-turn:
+			s.TryAcquire(w, []string{key})
+			return true
+		case <-expired:
+			s.leave(w.ID)
+			return false
+		}
+	}
+}
+
+// leave removes an armed call from the queue, or returns the turn that it has just got.
+func (s *Scheduler) leave(id string) {
+	s.mu.Lock()
+	defer s.unlock()
+	t := s.tickets[id]
+	if t.state != waiting {
+		s.releaseTicket(t)
+		return
+	}
+	s.dequeue(t)
+	delete(s.tickets, id)
+	for _, key := range t.keys {
+		// The gate is no longer reserved for it.
+		s.offer(key)
 	}
 }
 

@@ -19,15 +19,18 @@ func TestArmedCalls(t *testing.T) {
 		queued [][2]string
 		// ended are the calls that end, in order.
 		ended []string
-		want  []string
+		// expired is set if the calls that wait then expire.
+		expired bool
+		want    []string
 	}{
-		"armed calls do not need the place of a post":        {[][2]string{{"a", "1"}, {"b", "2"}}, nil, []string{"a", "b"}},
-		"their number is bounded by itself":                  {[][2]string{{"a", "1"}, {"b", "2"}, {"c", "3"}}, nil, []string{"a", "b"}},
-		"a place that becomes free goes to the next account": {[][2]string{{"a", "1"}, {"b", "2"}, {"c", "3"}}, []string{"b"}, []string{"a", "b", "c"}},
-		"an account has one call at a time":                  {[][2]string{{"a", "1"}, {"b", "1"}}, nil, []string{"a"}},
-		"an account's calls keep their order":                {[][2]string{{"a", "1"}, {"b", "1"}, {"c", "1"}}, []string{"a", "b"}, []string{"a", "b", "c"}},
-		"an account that a post publishes to is waited for":  {[][2]string{{"a", "p"}, {"b", "1"}}, nil, []string{"b"}},
-		"it follows when the post's call has ended":          {[][2]string{{"a", "p"}, {"b", "1"}}, []string{"post"}, []string{"b", "a"}},
+		"armed calls do not need the place of a post":        {queued: [][2]string{{"a", "1"}, {"b", "2"}}, want: []string{"a", "b"}},
+		"their number is bounded by itself":                  {queued: [][2]string{{"a", "1"}, {"b", "2"}, {"c", "3"}}, want: []string{"a", "b"}},
+		"a place that becomes free goes to the next account": {queued: [][2]string{{"a", "1"}, {"b", "2"}, {"c", "3"}}, ended: []string{"b"}, want: []string{"a", "b", "c"}},
+		"an account has one call at a time":                  {queued: [][2]string{{"a", "1"}, {"b", "1"}}, want: []string{"a"}},
+		"an account's calls keep their order":                {queued: [][2]string{{"a", "1"}, {"b", "1"}, {"c", "1"}}, ended: []string{"a", "b"}, want: []string{"a", "b", "c"}},
+		"an account that a post publishes to is waited for":  {queued: [][2]string{{"a", "p"}, {"b", "1"}}, want: []string{"b"}},
+		"a call whose time is over leaves the queue":         {queued: [][2]string{{"a", "p"}, {"b", "1"}}, expired: true, want: []string{"b"}},
+		"it follows when the post's call has ended":          {queued: [][2]string{{"a", "p"}, {"b", "1"}}, ended: []string{"post"}, want: []string{"b", "a"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -36,16 +39,24 @@ func TestArmedCalls(t *testing.T) {
 					t.Fatal("the post did not get its turn")
 				}
 				var begun []string
+				expire := make(chan time.Time)
 				for _, call := range tt.queued {
 					wait := s.QueueArmed(Waiter{ID: call[0], Team: "team", Due: due}, call[1])
 					go func() {
-						wait()
-						begun = append(begun, call[0])
+						if wait(expire) {
+							begun = append(begun, call[0])
+						}
 					}()
 					synctest.Wait()
 				}
 				for _, id := range tt.ended {
 					s.Done(id)
+					synctest.Wait()
+				}
+				if tt.expired {
+					close(expire)
+					synctest.Wait()
+					s.Done("post")
 					synctest.Wait()
 				}
 				if diff := cmp.Diff(tt.want, begun); diff != "" {

@@ -143,7 +143,12 @@ func (r *run) queue(notOpened error) {
 		id := fmt.Sprintf("%s#%d", r.key(), d.Target)
 		wait := r.Scheduler.QueueArmed(dispatch.Waiter{ID: id, Team: r.post.Namespace, Due: r.group.due}, d.Gate())
 		d.turn = func() (done func()) {
-			wait()
+			expired := r.Clock.NewTimer(delivery.ArmedWindow(r.group.due.Sub(r.Clock.Now()), r.SendWindow))
+			defer expired.Stop()
+			if !wait(expired.C()) {
+				d.refused = platforms.Errorf(platforms.ClassTransient, "other calls for the account took until the time to send had passed")
+				return func() {}
+			}
 			if d.refused = r.armed.Calls(d); d.refused == nil {
 				r.ClaimStarted(d, r.group.due)
 			}
