@@ -131,7 +131,7 @@ func refOf(lease *coordinationv1.Lease) string { return lease.Name + "/" + lease
 
 // join reserves a place for a post with the given accounts in a group that is opened when it is due. The first post of
 // a group arms it.
-func (g *Groups) join(ctx context.Context, due time.Time, accounts []string) (*group, error) {
+func (g *Groups) join(ctx context.Context, due time.Time, accounts []string) (*group, error) { //nolint:contextcheck // the group is opened after the reconciliation has ended
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.leading == nil || g.leading.Err() != nil || !due.After(g.o.Clock.Now()) {
@@ -159,7 +159,7 @@ func (g *Groups) join(ctx context.Context, due time.Time, accounts []string) (*g
 	}
 	g.filling[due.UnixMilli()] = append(groups, gr)
 	leading := g.leading
-	g.calls.Go(func() { g.openInTime(leading, gr) }) //nolint:contextcheck // the group is opened after the reconciliation has ended
+	g.calls.Go(func() { g.openInTime(leading, gr) })
 	return gr.reserve(accounts)
 }
 
@@ -185,7 +185,7 @@ func (g *Groups) add(gr *group, r *run) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.leading != nil {
-		g.send(g.leading, []*run{r}, gr.err) //nolint:contextcheck // the calls are made after the reconciliation has ended
+		g.send(g.leading, []*run{r}, gr.err)
 	}
 }
 
