@@ -30,19 +30,19 @@ func zoneOf(r *http.Request) *time.Location {
 	if err != nil {
 		return nil
 	}
-	return lookUpZone(name)
+	return loadZone(name)
 }
 
 // zoneNamed returns a time zone from the IANA database, or UTC for an unknown name.
 func zoneNamed(name string) *time.Location {
-	if zone := lookUpZone(name); zone != nil {
+	if zone := loadZone(name); zone != nil {
 		return zone
 	}
 	return time.UTC
 }
 
-// lookUpZone returns a time zone from the IANA database, or nil for an unknown name.
-func lookUpZone(name string) *time.Location {
+// loadZone returns a time zone from the IANA database, or nil for an unknown name.
+func loadZone(name string) *time.Location {
 	if name == "" || name == "Local" {
 		return nil
 	}
@@ -55,7 +55,7 @@ func lookUpZone(name string) *time.Location {
 
 // useZone selects the time zone of a page: the team's, or else the viewer's, or else UTC. own remains the viewer's.
 func (v *visit) useZone(team *v1alpha1.Team) {
-	v.teamZone = lookUpZone(team.Spec.TimeZone)
+	v.teamZone = loadZone(team.Spec.TimeZone)
 	switch {
 	case v.teamZone != nil:
 		v.zone = v.teamZone

@@ -57,7 +57,7 @@ func (r *Reconciler) execute(ctx context.Context, p *reconciliation, f *delivery
 			}
 			err = r.arm(ctx, p, a.Targets)
 		case delivery.TakeBack:
-			return r.takeBack(ctx, p, f, a.Groups)
+			return r.closeGroups(ctx, p, f, a.Groups)
 		case delivery.Write:
 			err = r.write(ctx, p, &a)
 		case delivery.Release:

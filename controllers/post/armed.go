@@ -39,8 +39,8 @@ func (r *Reconciler) groupState(group string) delivery.GroupState {
 	return r.publisher.Groups.State(group)
 }
 
-// takeBack closes groups of another process, which shows whether their calls were made.
-func (r *Reconciler) takeBack(ctx context.Context, p *reconciliation, f *delivery.Facts, groups []string) error {
+// closeGroups closes the groups of another process, which shows whether their calls were made.
+func (r *Reconciler) closeGroups(ctx context.Context, p *reconciliation, f *delivery.Facts, groups []string) error {
 	for _, group := range groups {
 		if err := r.publisher.Groups.Close(ctx, group); err != nil {
 			return err //nolint:wrapcheck // the error names the operation
@@ -113,7 +113,7 @@ func (u *armedHooks) Calls(d *publish.Delivery) *platforms.Error {
 // Ended implements publish.ArmedHooks. It ends the delivery as a reconciliation does.
 func (u *armedHooks) Ended(ctx context.Context, unrecorded map[string]delivery.Result) {
 	if len(unrecorded) > 0 {
-		u.r.armed.keep(u.p.key, unrecorded)
+		u.r.armed.add(u.p.key, unrecorded)
 		return
 	}
 	if u.p.isFinished() {
@@ -140,7 +140,7 @@ func newArmedResults(queue *postQueue) *armedResults {
 	return &armedResults{queue: queue, results: map[types.NamespacedName]map[string]delivery.Result{}}
 }
 
-func (a *armedResults) keep(post types.NamespacedName, results map[string]delivery.Result) {
+func (a *armedResults) add(post types.NamespacedName, results map[string]delivery.Result) {
 	a.mu.Lock()
 	if a.results[post] == nil {
 		a.results[post] = map[string]delivery.Result{}
@@ -150,8 +150,8 @@ func (a *armedResults) keep(post types.NamespacedName, results map[string]delive
 	a.queue.enqueue(post)
 }
 
-// take moves a post's results to the memory of its reconciliation.
-func (a *armedResults) take(post types.NamespacedName, memory *publish.WriteCache) {
+// moveTo moves a post's results to the memory of its reconciliation.
+func (a *armedResults) moveTo(post types.NamespacedName, memory *publish.WriteCache) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, r := range a.results[post] {

@@ -101,7 +101,7 @@ func (r *Reconciler) reconcile(ctx context.Context, p *reconciliation) error {
 	if err := r.inputs.read(ctx, p); err != nil {
 		return err
 	}
-	r.armed.take(p.key, &p.state.publish)
+	r.armed.moveTo(p.key, &p.state.publish)
 	facts := r.facts(p)
 	if answered, err := r.answerRequest(ctx, p, facts); err != nil || answered {
 		return err

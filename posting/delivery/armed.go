@@ -49,8 +49,8 @@ func ArmedWindow(until, sendWindow time.Duration) time.Duration {
 	return until + armedWindows*sendWindow
 }
 
-// takeBack decides about the armed attempts of other processes. It returns no actions if all of them may have been sent.
-func (f *Facts) takeBack() []Action {
+// reclaimArmed decides about the armed attempts of other processes. It returns no actions if all of them may have been sent.
+func (f *Facts) reclaimArmed() []Action {
 	var unread []string
 	var unsent []Result
 	for i := range f.Post.Status.Targets {

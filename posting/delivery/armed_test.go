@@ -30,8 +30,8 @@ func (s *situation) inGroup(due time.Duration, state GroupState) *v1alpha1.Targe
 	return t
 }
 
-// takenBack closes an armed attempt as not sent.
-func (s *situation) takenBack(due time.Duration) *v1alpha1.TargetStatus {
+// reclaimed closes an armed attempt as not sent.
+func (s *situation) reclaimed(due time.Duration) *v1alpha1.TargetStatus {
 	t := s.inGroup(due, GroupClosed)
 	if err := attempt.RecordNotSent(t, "a1", t0); err != nil {
 		panic(err)
@@ -99,13 +99,13 @@ func TestDecideArmed(t *testing.T) {
 			s.Rollback.DetectedAt = s.Now
 			s.Earlier = Earlier{State: EarlierFetched}
 		}, []string{"lookup [0]"}},
-		"what was taken back waits for its time": {func(s *situation) { s.takenBack(10 * time.Second) }, []string{"write", "wait 10s in turn"}},
-		"what was taken back is armed again":     {func(s *situation) { s.takenBack(10 * time.Second); s.Crowded = true }, []string{"arm [0]", "wait 10s in turn"}},
+		"what was taken back waits for its time": {func(s *situation) { s.reclaimed(10 * time.Second) }, []string{"write", "wait 10s in turn"}},
+		"what was taken back is armed again":     {func(s *situation) { s.reclaimed(10 * time.Second); s.Crowded = true }, []string{"arm [0]", "wait 10s in turn"}},
 		"two managers that take back from each other come to an end": {func(s *situation) {
-			s.takenBack(10 * time.Second).Attempt.Number = maxArmed
+			s.reclaimed(10 * time.Second).Attempt.Number = maxArmed
 			s.Crowded = true
 		}, []string{"write", "wait 10s in turn"}},
-		"what was taken back is sent when it is due":                                {func(s *situation) { s.takenBack(time.Second); s.Now = t0.Add(2 * time.Second) }, []string{"claim [0]", "wait 1h0m1.001s"}},
+		"what was taken back is sent when it is due":                                {func(s *situation) { s.reclaimed(time.Second); s.Now = t0.Add(2 * time.Second) }, []string{"claim [0]", "wait 1h0m1.001s"}},
 		"a process that does not read groups settles an armed attempt as any other": {func(s *situation) { s.inGroup(10*time.Second, GroupUnread); s.Group = nil }, []string{"wait 32.001s"}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -96,7 +96,7 @@ var restored = v1alpha1.Blocked{
 // longer be determined. If its connection is deleted in the meantime, the post is requeued, because lookups are no
 // longer possible. In a terminating namespace, release makes a last lookup without waiting until it is due.
 func (f *Facts) release() []Action {
-	if actions := f.takeBack(); actions != nil {
+	if actions := f.reclaimArmed(); actions != nil {
 		return actions
 	}
 	lookups := f.dueLookups()

@@ -30,7 +30,7 @@ type targets struct {
 // deliver decides what to do about every unsettled target. It first looks up open attempts, then claims ready targets.
 func (f *Facts) deliver() []Action {
 	f.ensureTargets()
-	if actions := f.takeBack(); actions != nil {
+	if actions := f.reclaimArmed(); actions != nil {
 		return actions
 	}
 	if lookups := f.dueLookups(); len(lookups) > 0 {

@@ -207,8 +207,8 @@ func (w *world) closeGroup(i int) {
 	w.again(i)
 }
 
-// takenBack returns the results of attempts whose group was closed.
-func takenBack(results []delivery.Result) (ships []ship) {
+// unsentShips returns the results of attempts whose group was closed.
+func unsentShips(results []delivery.Result) (ships []ship) {
 	for _, r := range results {
 		ships = append(ships, ship{target: r.Target, attempt: r.Attempt, phase: answered, answer: notSent})
 	}

@@ -94,7 +94,7 @@ func (w *world) decide(i int, f *delivery.Facts) {
 		case delivery.Record:
 			m.pc, m.claimed, m.copy = sending, m.read, m.read
 			if len(m.ships) == 0 {
-				m.ships = takenBack(f.Results)
+				m.ships = unsentShips(f.Results)
 			}
 			return
 		case delivery.TakeBack:

@@ -23,7 +23,7 @@ func (s *Scheduler) WithArmed(places int) *Scheduler {
 	return s
 }
 
-func (a *armedCalls) take(t *ticket) bool {
+func (a *armedCalls) acquire(t *ticket) bool {
 	if a.used < a.places {
 		a.used++
 		return true
@@ -50,14 +50,14 @@ func (s *Scheduler) QueueArmed(w Waiter, key string) (wait func(expired <-chan t
 			s.TryAcquire(w, []string{key})
 			return true
 		case <-expired:
-			s.leave(w.ID)
+			s.removeTicket(w.ID)
 			return false
 		}
 	}
 }
 
-// leave removes an armed call from the queue, or returns the turn that it has just got.
-func (s *Scheduler) leave(id string) {
+// removeTicket removes an armed call from the queue, or returns the turn that it has just got.
+func (s *Scheduler) removeTicket(id string) {
 	s.mu.Lock()
 	defer s.unlock()
 	t := s.tickets[id]

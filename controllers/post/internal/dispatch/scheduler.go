@@ -97,7 +97,7 @@ func (s *Scheduler) TryAcquire(w Waiter, keys []string) []string {
 	if t != nil && t.state == waiting && !slices.Equal(t.keys, keys) {
 		s.dequeue(t)
 		delete(s.tickets, t.ID)
-		s.countWaits(t, -1)
+		s.addWaits(t, -1)
 		for _, key := range t.keys {
 			// The gate is no longer reserved for it.
 			s.offer(key)
@@ -108,7 +108,7 @@ func (s *Scheduler) TryAcquire(w Waiter, keys []string) []string {
 		s.issued++
 		t = &ticket{Waiter: w, number: s.issued, keys: slices.Clone(keys)}
 		s.tickets[t.ID] = t
-		s.countWaits(t, 1)
+		s.addWaits(t, 1)
 		for _, key := range keys {
 			g := s.gateOf(key)
 			g.queue = insert(g.queue, t)
@@ -195,7 +195,7 @@ func (s *Scheduler) tryGrant(t *ticket) bool {
 			return false
 		}
 	}
-	if !s.takePlace(t) {
+	if !s.acquirePlace(t) {
 		return false
 	}
 	s.dequeue(t)
@@ -208,10 +208,10 @@ func (s *Scheduler) tryGrant(t *ticket) bool {
 	return true
 }
 
-// takePlace takes a place for a ticket whose gates are free. Without a free place, the ticket is the next for one.
-func (s *Scheduler) takePlace(t *ticket) bool {
+// acquirePlace acquires a place for a ticket whose gates are free. Without a free place, the ticket is the next for one.
+func (s *Scheduler) acquirePlace(t *ticket) bool {
 	if t.armed {
-		return s.armed.take(t)
+		return s.armed.acquire(t)
 	}
 	tm := s.teamOf(t)
 	if !s.hasPlace(tm) {
@@ -227,7 +227,7 @@ func (s *Scheduler) takePlace(t *ticket) bool {
 	return true
 }
 
-func (s *Scheduler) countWaits(t *ticket, n int) {
+func (s *Scheduler) addWaits(t *ticket, n int) {
 	if !t.armed {
 		s.teamOf(t).waits += n
 	}
