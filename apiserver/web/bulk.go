@@ -159,7 +159,7 @@ func (b *bulk) effect(v *visit, ready []*bulkPlan) string {
 	case bulkMove:
 		return "Each post keeps its time of day in " + v.zone.String() + ". You can undo this afterwards."
 	case bulkCancel:
-		return "They will not be published, and leave the lists. A cancelled post stays cancelled: this cannot be undone, but you can copy the posts to new drafts afterwards."
+		return "They are not published and no longer listed. A cancelled post stays cancelled: this cannot be undone, but you can copy the posts to new drafts afterwards."
 	case bulkPublish, bulkCopy, bulkWithdraw:
 		later := 0
 		for _, p := range ready {
@@ -169,10 +169,10 @@ func (b *bulk) effect(v *visit, ready []*bulkPlan) string {
 		}
 		out := ""
 		if now := len(ready) - later; now > 0 {
-			out = strconv.Itoa(now) + " at once, which cannot be undone. "
+			out = "To be published immediately: " + strconv.Itoa(now) + ". This cannot be undone. "
 		}
 		if later > 0 {
-			out += strconv.Itoa(later) + " at the time that an agent asked for. Until then you can withdraw these."
+			out += "To be published at the time that an agent requested: " + strconv.Itoa(later) + ". You can withdraw these until then."
 		}
 		return strings.TrimSpace(out)
 	default:

@@ -185,7 +185,7 @@ func TestBulkPublish(t *testing.T) {
 	w.put(textPost("p-6", "At once", asDraft)) // says the same as the first
 	page := w.get(t, editor, bulkPath+"?act=publish&post=p-1&post=p-2&post=p-3&post=p-4&post=p-5&post=p-6")
 	says(t, "the effect is stated first", mainOf(page), []string{
-		"Publish 4 drafts", "3 at once, which cannot be undone.", "1 at the time that an agent asked for.", "for 3 Dec 2026, 09:00",
+		"Publish 4 drafts", "immediately: 3. This cannot be undone.", "at the time that an agent requested: 1.", "for 3 Dec 2026, 09:00",
 		"Not published: 2 posts", "It is not a draft", "280",
 	}, nil)
 	form := bulkForm(t, page)

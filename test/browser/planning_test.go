@@ -187,7 +187,7 @@ var _ = Describe("A team with many posts", Ordered, func() {
 		must(page.Open(to("posts?q=quick&status=draft")))
 		must(page.GetPart("checkbox", "Select Quick 00").Click())
 		must(page.Get("button", "Publish drafts…").Follow())
-		must(page.WaitText("1 at once, which cannot be undone."))
+		must(page.WaitText("To be published immediately: 1. This cannot be undone."))
 		inEveryLook(page, "bulk-publish")
 		must(page.SetLook(chrome.Phone))
 		must(page.Get("button", "Publish 1 draft").Follow())
