@@ -38,9 +38,9 @@ type ArmedHooks interface {
 	Ended(ctx context.Context, unrecorded map[string]delivery.Result)
 }
 
-// Arm claims deliveries ahead of their time, in one write and in a group. When the post is due and its group is open,
-// each is sent exactly once and its result is recorded. If the claim is stored after that, it is sent then. Arm returns when the claim is stored. after returns the hooks
-// for the rest, given the post as the claim returned it.
+// Arm claims deliveries ahead of their time, in one write and in a group, and returns when the claim is stored. Each is
+// sent exactly once when its group is open, or immediately if the claim is stored after that, and its result is
+// recorded. after returns the hooks for the rest, given the post as the claim returned it.
 func (p *Publisher) Arm(ctx context.Context, pass Hooks, post *v1alpha1.Post, memory *WriteCache, deliveries []*Delivery,
 	after func(post *v1alpha1.Post) ArmedHooks,
 ) error {
