@@ -83,7 +83,9 @@ func setupControllers(ctx context.Context, mgr ctrl.Manager, c *configv1alpha1.M
 	}
 	posts.Client, posts.APIReader, posts.Clock, posts.Events = cached, live, now, mgr.GetEventRecorder("herald-post")
 	posts.Platforms, posts.Apps, posts.Tracer, posts.Stopping = registry, apps, tracer, ctx.Done()
-	posts.Groups = &post.Groups{Namespace: namespace, Prefix: c.ReleaseName, Owners: leaseOwners(live, namesOf(c.ReleaseName).ClusterRole)}
+	if c.Delivery.ArmCrowds {
+		posts.Groups = &post.Groups{Namespace: namespace, Prefix: c.ReleaseName, Owners: leaseOwners(live, namesOf(c.ReleaseName).ClusterRole)}
+	}
 	tokens := connection.NewTokens(store, cached, now)
 	posts.Tokens, posts.Files, posts.Renditions, posts.Thumbnails = tokens, files, images, pictures
 	posts.Conversions, posts.Unconverted = films, unconverted

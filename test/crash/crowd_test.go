@@ -26,10 +26,17 @@ func crowded() (posts, teams, kills int) {
 // killsFrom is when the first leader is killed, before the crowd's time. Posts are armed 15 s before it.
 const killsFrom = 12 * time.Second
 
+// arming is this version with delivery.armCrowds.
+var arming = func() *version {
+	v := &version{name: "this version, with crowds armed", program: "herald", configuration: "arming.yaml"}
+	v.next = v
+	return v
+}()
+
 var _ = Describe("A crowd", func() {
 	DescribeTable("is published once, wherever its leader is killed", func(ctx SpecContext, last string) {
 		posts, count, kills := crowded()
-		sum, m := newTotals(), startManager()
+		sum, m := newTotals(), arming.start()
 		defer func() { m.kill() }()
 		teams := make([]*team, count)
 		for i := range teams {

@@ -148,6 +148,8 @@ func writeConfiguration() {
 	config := managerConfiguration()
 	set := []string{"apiVersion", "kind", "leaderElection", "health", "metrics", "webhook", "media", "platforms"}
 	writeSections(config, present.configuration, set...)
+	config.Delivery.ArmCrowds = true
+	writeSections(config, arming.configuration, append(set, "delivery")...)
 	config.Retention.LeastInCluster.Duration = 0
 	writeSections(config, sweeping.configuration, append(set, "retention")...)
 }

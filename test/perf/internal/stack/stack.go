@@ -81,6 +81,7 @@ func Start(ctx context.Context, options Options) (*Stack, error) {
 		Platforms: []v1alpha1.Platform{v1alpha1.PlatformX, v1alpha1.PlatformThreads, v1alpha1.PlatformYouTube},
 	}}
 	s.Setup.EditManager = func(c *configv1alpha1.ManagerConfiguration) {
+		c.Delivery.ArmCrowds = true
 		c.Concurrency.Posts, c.Profiling.BindAddress = options.PostWorkers, s.Setup.Address(ManagerPprof)
 	}
 	s.Setup.EditAPIServer = func(c *configv1alpha1.APIServerConfiguration) {
