@@ -49,13 +49,14 @@ func ArmedWindow(until, sendWindow time.Duration) time.Duration {
 	return until + armedWindows*sendWindow
 }
 
-// reclaimArmed decides about the armed attempts of other processes. It returns no actions if all of them may have been sent.
+// reclaimArmed decides about the armed attempts of other processes. It returns no actions if all of them may have been
+// sent. A group proves nothing about an attempt from before a rollback, which may have closed it again.
 func (f *Facts) reclaimArmed() []Action {
 	var unread []string
 	var unsent []Result
 	for i := range f.Post.Status.Targets {
 		t := &f.Post.Status.Targets[i]
-		if !attempt.IsArmed(t.Attempt) || f.Group == nil {
+		if !attempt.IsArmed(t.Attempt) || f.Group == nil || !t.Attempt.StartedAt.After(f.Rollback.DetectedAt) {
 			continue
 		}
 		switch f.Group(t.Attempt.Group) {

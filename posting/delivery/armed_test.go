@@ -99,6 +99,22 @@ func TestDecideArmed(t *testing.T) {
 			s.Rollback.DetectedAt = s.Now
 			s.Earlier = Earlier{State: EarlierFetched}
 		}, []string{"lookup [0]"}},
+		"nor without records of posts": {func(s *situation) {
+			s.inGroup(time.Second, GroupClosed)
+			s.Now = t0.Add(time.Minute)
+			s.Rollback.DetectedAt, s.Earlier = s.Now, Earlier{State: EarlierDisabled}
+		}, []string{"lookup [0]"}},
+		"nor for a post that is being deleted": {func(s *situation) {
+			s.inGroup(time.Second, GroupUnread)
+			s.Now = t0.Add(time.Minute)
+			s.Rollback.DetectedAt, s.NamespaceTerminating = s.Now, true
+			s.Post.DeletionTimestamp = &metav1.Time{Time: s.Now}
+		}, []string{"lookup [0]"}},
+		"a group that was armed after a rollback proves that nothing was sent": {func(s *situation) {
+			s.inGroup(10*time.Second, GroupClosed)
+			s.Rollback.DetectedAt = t0.Add(-time.Second)
+			s.Post.CreationTimestamp = metav1.Time{Time: t0}
+		}, []string{"record"}},
 		"what was taken back waits for its time": {func(s *situation) { s.reclaimed(10 * time.Second) }, []string{"write", "wait 10s in turn"}},
 		"what was taken back is armed again":     {func(s *situation) { s.reclaimed(10 * time.Second); s.Crowded = true }, []string{"arm [0]", "wait 10s in turn"}},
 		"two managers that take back from each other come to an end": {func(s *situation) {

@@ -36,6 +36,9 @@ const (
 	maxClosed = 16
 )
 
+// armTimeout limits the writes that arm a group. Posts that would join it wait for them.
+const armTimeout = 2 * time.Second
+
 // armPause is how long no group is armed after a failure: posts are then claimed when they are due, as if there were no
 // groups.
 const armPause = time.Second
@@ -63,7 +66,7 @@ type GroupOptions struct {
 	Namespace, Prefix string
 	// Owners returns the owners of the Leases, which are removed with them.
 	Owners func(ctx context.Context) []metav1.OwnerReference
-	// Within limits how long opening a group may take.
+	// Within limits how long opening a group may take, and closing one.
 	Within time.Duration
 	// Failpoint is called at the named points.
 	Failpoint func(point string)
@@ -204,6 +207,8 @@ func (g *Groups) arm(ctx context.Context, due time.Time) (*group, error) {
 	if g.o.Clock.Now().Before(g.pausedUntil) {
 		return nil, ErrNoGroup
 	}
+	ctx, cancel := context.WithTimeout(ctx, armTimeout)
+	defer cancel()
 	for range maxGroups {
 		slot := g.next
 		g.next = (g.next + 1) % maxGroups
@@ -283,6 +288,8 @@ func (g *Groups) Close(ctx context.Context, ref string) error {
 	if g.State(ref) != delivery.GroupUnread {
 		return nil
 	}
+	ctx, cancel := context.WithTimeout(ctx, g.o.Within)
+	defer cancel()
 	closed, err := g.tryClose(ctx, ref)
 	if apierrors.IsConflict(err) { // it was opened, or closed by another process, in between
 		closed, err = g.tryClose(ctx, ref)
