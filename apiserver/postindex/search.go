@@ -141,12 +141,13 @@ func (q *Search) span(of sequence, low, high int) (first, end int) {
 			end = min(max(of.position(lists.Key{DisplayAt: at, Name: c.ID}), low), high)
 			first = max(end-q.Limit, low)
 		}
-		// Where too few posts come before the cursor, it is the first page.
-		if !c.Back || end-first == q.Limit {
+		if full := end-first == q.Limit; full || !c.Back && first < end {
 			return first, end
 		}
 	}
-	if q.SoonestFirst {
+	// Where too few posts come before the cursor, it is the first page, and where none comes after it, the last one.
+	atEnd := q.Cursor != nil && !q.Cursor.Back
+	if q.SoonestFirst != atEnd {
 		return max(high-q.Limit, low), high
 	}
 	return low, min(low+q.Limit, high)
