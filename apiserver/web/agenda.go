@@ -65,7 +65,7 @@ func (s *Site) agendaDay(v *visit, day time.Time, posts []postindex.Summary) g.N
 }
 
 func (v *visit) linkToNewOn(day time.Time) g.Node {
-	if day.AddDate(0, 0, 1).Before(v.now) {
+	if v.isOver(day) {
 		return nil
 	}
 	return link(v.path("posts/new")+"?day="+day.Format(dateForm), "New post", "primary")

@@ -164,8 +164,10 @@ func dayName(day time.Time) string { return day.Format("2 January") }
 
 // newOn links to the form for a post on a day, unless the day is over.
 func (v *visit) newOn(day time.Time) g.Node {
-	writable := v.may.compose() && !day.AddDate(0, 0, 1).Before(v.now)
-	return g.If(writable, h.A(h.Class("on-day"), h.Href(v.path("posts/new")+"?day="+day.Format(dateForm)), h.Aria("label", "New post on "+dayName(day)), g.Text("+")))
+	return g.If(v.may.compose() && !v.isOver(day), h.A(h.Class("on-day"), h.Href(v.path("posts/new")+"?day="+day.Format(dateForm)), h.Aria("label", "New post on "+dayName(day)), g.Text("+")))
 }
+
+// isOver reports whether a calendar day has ended in the page's time zone.
+func (v *visit) isOver(day time.Time) bool { return !v.midnight(day.AddDate(0, 0, 1)).After(v.now) }
 
 func dayOfMonth(day time.Time) string { return strconv.Itoa(day.Day()) }

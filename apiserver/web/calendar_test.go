@@ -181,3 +181,50 @@ func TestCalendarAddresses(t *testing.T) {
 		}
 	}
 }
+
+// TestPastDays verifies that a day ends at midnight in the page's time zone: it then offers no new post, and takes none
+// that is dragged to it.
+func TestPastDays(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		reason, now, zone, day string
+		past                   bool
+	}{
+		"Evening":  {"in Los Angeles it is still the day that is over in UTC", "2026-12-02T03:00:00Z", "America/Los_Angeles", "2026-12-01", false},
+		"Midnight": {"a day is over at its last midnight", "2026-12-02T08:00:00Z", "America/Los_Angeles", "2026-12-01", true},
+		"Morning":  {"in Auckland the day is over that goes on in UTC", "2026-12-01T12:00:00Z", "Pacific/Auckland", "2026-12-01", true},
+		"UTC":      {"without a zone of the page", "2026-12-01T23:59:59Z", "UTC", "2026-12-01", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			at, _ := time.Parse(time.RFC3339, tc.now)
+			w := newWorld(clocktesting.NewFakeClock(at))
+			get := func(query string) *html.Node {
+				r := newRequest(&editor, "/teams/"+acme+"/calendar?"+query, nil)
+				r.AddCookie(&http.Cookie{Name: zoneCookie, Value: strings.ReplaceAll(tc.zone, "/", "%2F")})
+				return parsed(t, w.serve(r).Body.String())
+			}
+			offers := func(page *html.Node) bool {
+				return slices.ContainsFunc(elements(page, "a"), func(a *html.Node) bool {
+					href, _ := attribute(a, "href")
+					return strings.HasSuffix(href, "posts/new?day="+tc.day)
+				})
+			}
+			month := get("date=" + tc.day)
+			for _, cell := range elements(month, "td") {
+				if day, _ := attribute(cell, "data-day"); day != tc.day {
+					continue
+				}
+				if _, past := attribute(cell, "data-past"); past != tc.past {
+					t.Errorf("%s: it is marked as past: %t", tc.reason, past)
+				}
+			}
+			if offers(month) == tc.past {
+				t.Errorf("%s: the month offers a new post: %t", tc.reason, !tc.past)
+			}
+			if offers(get("view=agenda&date="+tc.day)) == tc.past {
+				t.Errorf("%s: the agenda offers a new post: %t", tc.reason, !tc.past)
+			}
+		})
+	}
+}

@@ -80,7 +80,7 @@ func (t *grid) cell(i int) g.Node {
 		class += " today"
 	}
 	date := day.Format(dateForm)
-	return h.Td(h.Class(class), h.Data("day", date),
+	return h.Td(h.Class(class), h.Data("day", date), g.If(t.v.isOver(day), h.Data("past", "")),
 		h.Time(h.DateTime(date), g.If(today, h.Aria("current", "date")), h.Span(h.Class("hidden narrow-day"), g.Text(day.Format("Mon "))), g.Text(dayOfMonth(day))),
 		t.v.newOn(day),
 		g.If(of.Total > 0, g.Group{

@@ -29,7 +29,7 @@ var _ = Describe("app.js", func() {
 		const calendar = `<table><caption>December</caption><tr>
 			<td data-day="2199-12-01" aria-label="1 December"><article data-post aria-label="Launch"><a href="/form">
 				<time datetime="2199-12-01T09:00:00Z" data-show="time">10:00</time> Launch</a></article></td>
-			<td data-day="2199-12-05" aria-label="5 December">5</td><td data-day="2019-12-05" aria-label="Over">5</td></tr></table>
+			<td data-day="2199-12-05" aria-label="5 December">5</td><td data-day="2019-12-05" data-past aria-label="Over">5</td></tr></table>
 			<form id="drag" method="post" hidden><input type="hidden" name="scheduled_at"><input type="hidden" name="from"></form>`
 
 		drag := func(calendar, day string) []url.Values {

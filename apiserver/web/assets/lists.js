@@ -13,11 +13,8 @@ let post;
 
 for (const item of document.querySelectorAll("[data-post]")) [item.draggable, item.querySelector("a").draggable] = [true, false];
 
-// dayUnder returns the day under the pointer, unless it is over.
-function dayUnder({ target }) {
-  const day = post && target.closest("[data-day]");
-  return day && new Date(`${day.dataset.day}T23:59:59`) > new Date() ? day : undefined;
-}
+// dayUnder returns the day under the pointer, unless it is past.
+const dayUnder = ({ target }) => (post && target.closest("[data-day]:not([data-past])")) || undefined;
 
 on("dragstart", ({ target, dataTransfer }) => {
   post = target.closest?.("[data-post]");
