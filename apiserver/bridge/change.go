@@ -251,14 +251,19 @@ func (c *change) refuse(post *v1alpha1.Post) *Error {
 	case !slices.Contains(c.from, phase):
 		return errorf(CodeConflict, "post %s is now %s, and this is only possible for %s; nothing was changed", c.id, phase, namesOf(c.from))
 	case !c.seen(post):
-		by := ""
-		if author := post.Annotations[v1alpha1.LastAuthorAnnotation]; author != "" {
-			by = ", last by " + author
-		}
-		return errorf(CodeConflict, "post %s has changed since you opened it%s; your change was not stored. Reload the post and make your change again.", c.id, by)
+		return changedSince(post)
 	default:
 		return nil
 	}
+}
+
+// changedSince rejects a change to a post that is no longer as the person saw it.
+func changedSince(post *v1alpha1.Post) *Error {
+	by := ""
+	if author := post.Annotations[v1alpha1.LastAuthorAnnotation]; author != "" {
+		by = ", last by " + author
+	}
+	return errorf(CodeConflict, "post %s has changed since you opened it%s; your change was not stored. Reload the post and make your change again.", post.Name, by)
 }
 
 func namesOf(phases []v1alpha1.PostPhase) string {

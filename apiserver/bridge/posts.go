@@ -80,6 +80,15 @@ func (s *Service) ListPosts(ctx context.Context, caller Caller, q postindex.Quer
 // CancelPost cancels a draft, or a scheduled post whose delivery has not started. A caller without ScopePublish can
 // cancel only drafts.
 func (s *Service) CancelPost(ctx context.Context, caller Caller, id string) error {
+	return s.cancel(ctx, caller, id, func(*v1alpha1.Post) bool { return true })
+}
+
+// CancelSeen is CancelPost for a person who saw the post. version is as in UpdateDraft.
+func (s *Service) CancelSeen(ctx context.Context, caller Caller, id, version string) error {
+	return s.cancel(ctx, caller, id, isVersion(version))
+}
+
+func (s *Service) cancel(ctx context.Context, caller Caller, id string, seen func(*v1alpha1.Post) bool) error {
 	if err := require(caller, ScopeDraft); err != nil {
 		return err
 	}
@@ -90,6 +99,9 @@ func (s *Service) CancelPost(ctx context.Context, caller Caller, id string) erro
 		}
 		if refused := cannotCancel(post); refused != nil {
 			return refused
+		}
+		if !seen(post) {
+			return changedSince(post)
 		}
 		if !post.Spec.Draft {
 			if refused := require(caller, ScopePublish); refused != nil {
