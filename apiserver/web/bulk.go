@@ -20,6 +20,7 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/apiserver/bridge"
+	"github.com/herald-social/herald/apiserver/limits"
 	"github.com/herald-social/herald/apiserver/postindex"
 	"github.com/herald-social/herald/posting"
 )
@@ -53,6 +54,8 @@ type bulkPlan struct {
 	// from and to are a scheduled post's times; to is also when a draft is published, and nil for at once.
 	from, to *time.Time
 	version  string
+	// uncopied reports that a withdrawn post was cancelled, but not copied.
+	uncopied bool
 }
 
 // bulk is a request for an action on several posts.
@@ -110,6 +113,8 @@ func (s *Site) confirmBulk(w http.ResponseWriter, v *visit) error {
 	if err != nil {
 		return err
 	}
+	// Each post is read, which counts like a request of its own. One is counted already.
+	limits.MeterFrom(v.Context()).Whole(len(b.posts) - 1)
 	plans, err := s.planBulk(v, b)
 	if err != nil {
 		return err
@@ -263,6 +268,7 @@ func (s *Site) planBulk(v *visit, b *bulk) ([]*bulkPlan, error) {
 func (s *Site) planPost(ctx context.Context, v *visit, b *bulk, post *v1alpha1.Post, p *bulkPlan) {
 	view := posting.Of(post)
 	phase := view.Phase()
+	p.version = bridge.Version(post)
 	if at := post.Spec.ScheduledAt; at != nil {
 		p.from = &at.Time
 	}
@@ -280,7 +286,6 @@ func (s *Site) planPost(ctx context.Context, v *visit, b *bulk, post *v1alpha1.P
 	case phase != v1alpha1.PhaseDraft:
 		p.refused = "it is not a draft; its state is: " + phases[phase]
 	default:
-		p.version = bridge.Version(post)
 		if at, _ := requestedAt(post); at != nil && at.After(v.now) {
 			p.to = &at.Time
 		}

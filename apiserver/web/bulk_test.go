@@ -16,6 +16,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/apiserver/bridge"
 )
 
 const bulkPath = "/teams/" + acme + "/bulk"
@@ -72,7 +73,9 @@ func TestBulkMove(t *testing.T) {
 	if w.written() != 0 {
 		t.Fatal("a question wrote something")
 	}
-	w.posts[acme+"/p-2"].Spec.ScheduledAt = v1alpha1.NewTimePtr(before.Add(2 * time.Hour)) // someone else moves it
+	moved := w.posts[acme+"/p-2"] // someone else moves it
+	moved.Generation++
+	moved.Spec.ScheduledAt = v1alpha1.NewTimePtr(before.Add(2 * time.Hour))
 	result := w.send(t, form)
 	says(t, "each post's result is stated", mainOf(result), []string{"1 of 2 posts moved", "Not moved: 1 post", "has changed since you opened it", "Undo (1)"}, nil)
 	if got := w.posts[acme+"/p-1"].Spec.ScheduledAt; !got.Equal(v1alpha1.NewTimePtr(before.Add(49 * time.Hour))) {
@@ -87,6 +90,11 @@ func TestBulkMove(t *testing.T) {
 	says(t, "undo moves it back", mainOf(undone), []string{"1 post moved", "Undo (1)"}, nil)
 	if got := w.posts[acme+"/p-1"].Spec.ScheduledAt; !got.Equal(v1alpha1.NewTimePtr(before)) || len(w.posts) != 4 {
 		t.Errorf("after an undo the post is at %v, and there are %d posts", got, len(w.posts))
+	}
+	writes = w.written()
+	says(t, "the first form, sent again after its undoing, moves nothing", mainOf(w.send(t, form)), []string{"0 of 2 posts moved", "has changed since"}, nil)
+	if w.written() != writes {
+		t.Error("a form that was undone moved posts again")
 	}
 }
 
@@ -193,10 +201,15 @@ func TestBulkPublish(t *testing.T) {
 	changed.Generation++
 	changed.Spec.Targets[0].Caption = "Other words"
 	result := w.send(t, form)
-	says(t, "each post's result is stated", mainOf(result), []string{"2 of 4 posts published", "has changed since you opened it", "The same content was published a moment ago", "Undo (1)"}, nil)
+	says(t, "each post's result is stated", mainOf(result), []string{"1 post being published, 1 scheduled, 2 not published", "has changed since you opened it", "The same content was published a moment ago", "Undo (1)"}, nil)
 	if now, later := w.posts[acme+"/p-1"].Spec, w.posts[acme+"/p-2"].Spec; now.Draft || now.ScheduledAt != nil || later.Draft || !later.ScheduledAt.Equal(v1alpha1.NewTimePtr(wanted)) {
 		t.Errorf("published: %+v and %+v", now, later)
 	}
+	undo := bulkForm(t, result)
+	scheduled := w.posts[acme+"/p-2"]
+	scheduled.Generation++ // someone edits it
+	says(t, "what changed meanwhile stays", mainOf(w.send(t, undo)), []string{"0 of 1 post withdrawn", "has changed since"}, []string{"not copied"})
+	scheduled.Generation--
 	says(t, "what is not due is withdrawn", mainOf(w.send(t, bulkForm(t, result))), []string{"1 post withdrawn and copied to new drafts", "Later"}, nil)
 	if !w.posts[acme+"/p-2"].Spec.Cancelled || len(w.posts) != 7 {
 		t.Errorf("there are %d posts, and the withdrawn one is %+v", len(w.posts), w.posts[acme+"/p-2"].Spec)
@@ -258,5 +271,40 @@ func TestSelection(t *testing.T) {
 	}
 	if all, _ := boxes(w.get(t, editor, "/teams/"+acme+"/posts?status=failed")); all != 0 {
 		t.Errorf("%d failed posts can be selected", all)
+	}
+}
+
+// TestBulkCancelSeen verifies that only posts as the person saw them are cancelled.
+func TestBulkCancelSeen(t *testing.T) {
+	t.Parallel()
+	w := newWorld(clocktesting.NewFakeClock(now))
+	w.put(textPost("p-1", "One", asDraft))
+	w.put(textPost("p-2", "Two", asDraft))
+	form := bulkForm(t, w.get(t, editor, bulkPath+"?act=cancel&post=p-1&post=p-2"))
+	w.posts[acme+"/p-2"].Generation++
+	says(t, "what someone edited stays", mainOf(w.send(t, form)), []string{"1 of 2 posts cancelled", "has changed since"}, nil)
+	if w.posts[acme+"/p-2"].Spec.Cancelled {
+		t.Error("a post that the person did not see is cancelled")
+	}
+}
+
+// TestBulkUncopied verifies that a post that is cancelled but not copied is reported as such, and can still be copied.
+func TestBulkUncopied(t *testing.T) {
+	t.Parallel()
+	w := newWorld(clocktesting.NewFakeClock(now))
+	w.put(textPost("p-1", "One", at(now.Add(time.Hour))))
+	form := url.Values{"act": {"withdraw"}, "post": {"p-1"}, "version-p-1": {bridge.Version(w.posts[acme+"/p-1"])}, "key": {"k"}}
+	accounts := w.connections[acme]
+	w.connections[acme] = nil
+	result := w.send(t, form)
+	says(t, "a copy needs an account", mainOf(result), []string{"0 of 1 post withdrawn", "Not completed: 1 post", "Cancelled, but not copied: ", "Copy to new drafts (1)"}, nil)
+	if !w.posts[acme+"/p-1"].Spec.Cancelled || len(w.posts) != 1 {
+		t.Errorf("there are %d posts", len(w.posts))
+	}
+	w.connections[acme] = accounts
+	says(t, "the copy is made later", mainOf(w.send(t, bulkForm(t, result))), []string{"1 post copied to new drafts"}, nil)
+	says(t, "and once, if the first form is sent again", mainOf(w.send(t, form)), []string{"1 post withdrawn and copied"}, nil)
+	if len(w.posts) != 2 {
+		t.Errorf("there are %d posts, want the cancelled one and its copy", len(w.posts))
 	}
 }

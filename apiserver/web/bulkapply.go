@@ -16,6 +16,7 @@ import (
 	"github.com/herald-social/herald/apiserver/bridge"
 	"github.com/herald-social/herald/apiserver/limits"
 	"github.com/herald-social/herald/apiserver/request"
+	"github.com/herald-social/herald/posting"
 )
 
 // bulkResult is what became of one post.
@@ -29,7 +30,7 @@ type bulkResult struct {
 }
 
 // applyBulk performs an action on several posts, one after the other, each as the action on a single post does it. A
-// form that is sent again changes nothing: it has the state in which the person saw each post.
+// form that is sent again changes nothing: it has each post's version, which an action and its undoing both change.
 func (s *Site) applyBulk(w http.ResponseWriter, v *visit) error {
 	done, err := s.parseForm(w, v.Request, v.namespace)
 	v.done = done
@@ -98,16 +99,21 @@ func (s *Site) nameResults(v *visit, results ...[]*bulkResult) {
 	}
 }
 
+var errIncomplete = &bridge.Error{Code: bridge.CodeValidation, Message: "something is missing from this form; go back to the list and try again"}
+
 func (s *Site) bulkMove(ctx context.Context, v *visit, p *bulkPlan) (string, error) {
 	if p.from == nil || p.to == nil {
-		return "", &bridge.Error{Code: bridge.CodeValidation, Message: "the form lacks the post's times; go back to the list"}
+		return "", errIncomplete
 	}
-	_, err := s.Service.Move(ctx, v.caller, p.id, *p.from, *p.to)
+	post, err := s.Service.Reschedule(ctx, v.caller, p.id, p.version, *p.to)
+	if err == nil {
+		p.version = bridge.Version(post)
+	}
 	return "", err
 }
 
 func (s *Site) bulkCancel(ctx context.Context, v *visit, p *bulkPlan) (string, error) {
-	return "", s.Service.CancelPost(ctx, v.caller, p.id)
+	return "", s.Service.CancelSeen(ctx, v.caller, p.id, p.version)
 }
 
 func (s *Site) bulkPublish(ctx context.Context, v *visit, p *bulkPlan) (string, error) {
@@ -120,9 +126,12 @@ func (s *Site) bulkPublish(ctx context.Context, v *visit, p *bulkPlan) (string, 
 	if err := audienceChosen(&spec); err != nil {
 		return "", &bridge.Error{Code: bridge.CodeValidation, Message: err.Error()}
 	}
-	_, err = s.Service.PublishUnlessRepeated(ctx, v.caller, p.id, p.version, spec, p.to)
+	published, err := s.Service.PublishUnlessRepeated(ctx, v.caller, p.id, p.version, spec, p.to)
+	if err == nil {
+		p.version = bridge.Version(published)
+	}
 	if repeated, ok := errors.AsType[*bridge.RepeatedError](err); ok {
-		return "", &bridge.Error{Code: bridge.CodeConflict, Message: repeated.Error() + "; open this draft to publish it nevertheless"}
+		return "", &bridge.Error{Code: bridge.CodeConflict, Message: repeated.Error() + "; open the draft to publish it anyway"}
 	}
 	return "", err
 }
@@ -141,42 +150,76 @@ func (s *Site) bulkCopy(ctx context.Context, v *visit, p *bulkPlan) (string, err
 	}
 	p.id = made.ID
 	if len(like.Omitted) > 0 {
-		return "without some content: " + bridge.JoinProblems(like.Omitted), nil
+		return "some content was left out: " + bridge.JoinProblems(like.Omitted), nil
 	}
 	return "", nil
 }
 
-// bulkWithdraw cancels a scheduled post and copies it to a new draft: a post that is not a draft cannot become one.
+// bulkWithdraw cancels a scheduled post and copies it to a new draft: a post that is not a draft cannot become one. Sent
+// again, it copies a post that it could only cancel.
 func (s *Site) bulkWithdraw(ctx context.Context, v *visit, p *bulkPlan) (string, error) {
-	if err := s.Service.CancelPost(ctx, v.caller, p.id); err != nil {
-		return "", err
+	if err := s.Service.CancelSeen(ctx, v.caller, p.id, p.version); err != nil {
+		post, unread := s.Service.ReadPost(ctx, v.caller, p.id)
+		if unread != nil || !posting.Of(post).Cancelled() {
+			return "", err
+		}
 	}
-	return s.bulkCopy(ctx, v, p)
+	note, err := s.bulkCopy(ctx, v, p)
+	p.uncopied = err != nil
+	return note, err
 }
 
 // bulkWords are what was done with the posts, and what was not.
 var bulkWords = map[bulkAct][2]string{
-	bulkMove: {" moved", "Not moved"}, bulkCancel: {" cancelled", "Not cancelled"}, bulkPublish: {" published", "Not published"},
-	bulkCopy: {" copied to new drafts", "Not copied"}, bulkWithdraw: {" withdrawn and copied to new drafts", "Not withdrawn"},
+	bulkMove: {" moved", "Not moved"}, bulkCancel: {" cancelled", "Not cancelled"}, bulkPublish: {" being published", "Not published"},
+	bulkCopy: {" copied to new drafts", "Not copied"}, bulkWithdraw: {" withdrawn and copied to new drafts", "Not completed"},
+}
+
+// bulkTitle is what was done, as a title.
+func bulkTitle(act bulkAct, changed, failed []*bulkResult) string {
+	later := 0
+	for _, r := range changed {
+		if act == bulkPublish && r.to != nil {
+			later++
+		}
+	}
+	switch now := len(changed) - later; {
+	case later > 0:
+		title := plural(later, "post") + " scheduled"
+		if now > 0 {
+			title = plural(now, "post") + " being published, " + strconv.Itoa(later) + " scheduled"
+		}
+		if len(failed) > 0 {
+			title += ", " + strconv.Itoa(len(failed)) + " not published"
+		}
+		return title
+	case len(failed) > 0:
+		return strconv.Itoa(now) + " of " + plural(now+len(failed), "post") + bulkWords[act][0]
+	default:
+		return plural(now, "post") + bulkWords[act][0]
+	}
 }
 
 func (s *Site) bulkResult(v *visit, act bulkAct, changed, failed []*bulkResult) view {
-	title := plural(len(changed), "post") + bulkWords[act][0]
-	if len(failed) > 0 {
-		title = strconv.Itoa(len(changed)) + " of " + plural(len(changed)+len(failed), "post") + bulkWords[act][0]
-	}
+	title := bulkTitle(act, changed, failed)
 	back := v.listAddress(v.PostForm.Get("back"))
 	plans := make([]*bulkPlan, 0, len(changed)+len(failed))
+	var uncopied []*bulkPlan
 	for _, r := range changed {
 		r.refused = r.note
 		plans = append(plans, r.bulkPlan)
 	}
 	for _, r := range failed {
 		r.refused = messageOf(r.err)
+		if r.uncopied {
+			r.refused = "cancelled, but not copied: " + r.refused
+			uncopied = append(uncopied, &bulkPlan{id: r.id})
+		}
 		plans = append(plans, r.bulkPlan)
 	}
 	return view{title: title, place: placePosts, content: []g.Node{
-		g.If(len(failed) > 0, h.Section(h.Class("card"), h.Role("alert"), h.H2(g.Text(bulkWords[act][1]+": "+plural(len(failed), "post"))), v.bulkList(plans[len(changed):]))),
+		g.If(len(failed) > 0, h.Section(h.Class("card"), h.Role("alert"), h.H2(g.Text(bulkWords[act][1]+": "+plural(len(failed), "post"))), v.bulkList(plans[len(changed):]),
+			v.nextBulk(bulkCopy, "Copy to new drafts", "The copies have the same content but no times.", back, uncopied))),
 		g.Iff(len(changed) > 0, func() g.Node {
 			return h.Section(h.Class("card"), h.Role("status"), v.bulkList(plans[:len(changed)]), v.undoBulk(act, changed, back))
 		}),
@@ -190,33 +233,26 @@ func messageOf(err error) string {
 		return known.Message
 	}
 	if errors.Is(err, bridge.ErrMaybeChanged) || errors.Is(err, bridge.ErrUncertain) {
-		return "it is not known whether the change was stored; check the post"
+		return "Herald could not confirm that this was saved. Check the post."
 	}
 	return "an internal error occurred; try again"
 }
 
 // undoBulk offers what can be done about an action afterwards.
 func (v *visit) undoBulk(act bulkAct, changed []*bulkResult, back string) g.Node {
-	next := func(act bulkAct, label, explains string, of []*bulkPlan) g.Node {
-		if len(of) == 0 {
-			return nil
-		}
-		return form(v.path("bulk"), "", hidden("act", string(act)), hidden("back", back), hidden("key", v.PostForm.Get("key")), v.items(of),
-			h.P(h.Class("soft"), g.Text(explains)), submit(label+" ("+strconv.Itoa(len(of))+")", ""))
-	}
 	var of []*bulkPlan
 	switch act {
 	case bulkMove:
 		for _, r := range changed {
 			if r.from.After(v.now) {
-				of = append(of, &bulkPlan{id: r.id, from: r.to, to: r.from})
+				of = append(of, &bulkPlan{id: r.id, from: r.to, to: r.from, version: r.version})
 			}
 		}
 		explains := "Undo moves the posts back to where they were."
 		if len(of) < len(changed) {
 			explains += " Posts whose earlier time has passed stay where they are."
 		}
-		return next(bulkMove, "Undo", explains, of)
+		return v.nextBulk(bulkMove, "Undo", explains, back, of)
 	case bulkCancel:
 		if !v.may.compose() {
 			return nil
@@ -224,18 +260,27 @@ func (v *visit) undoBulk(act bulkAct, changed []*bulkResult, back string) g.Node
 		for _, r := range changed {
 			of = append(of, &bulkPlan{id: r.id})
 		}
-		return next(bulkCopy, "Copy to new drafts", "A cancelled post stays cancelled. New drafts get the same content, without the times.", of)
+		return v.nextBulk(bulkCopy, "Copy to new drafts", "A cancelled post stays cancelled. The new drafts have the same content but no times.", back, of)
 	case bulkPublish:
 		if !v.may.compose() {
 			return nil
 		}
 		for _, r := range changed {
 			if r.to != nil {
-				of = append(of, &bulkPlan{id: r.id})
+				of = append(of, &bulkPlan{id: r.id, version: r.version})
 			}
 		}
-		return next(bulkWithdraw, "Undo", "Scheduled posts cannot become drafts again. Undo cancels them and copies them to new drafts.", of)
+		return v.nextBulk(bulkWithdraw, "Undo", "Scheduled posts cannot become drafts again. Undo cancels them and copies them to new drafts.", back, of)
 	case bulkCopy, bulkWithdraw:
 	}
 	return nil
+}
+
+// nextBulk is the form of an action that follows another.
+func (v *visit) nextBulk(act bulkAct, label, explains, back string, of []*bulkPlan) g.Node {
+	if len(of) == 0 {
+		return nil
+	}
+	return form(v.path("bulk"), "", hidden("act", string(act)), hidden("back", back), hidden("key", v.PostForm.Get("key")), v.items(of),
+		h.P(h.Class("soft"), g.Text(explains)), submit(label+" ("+strconv.Itoa(len(of))+")", ""))
 }

@@ -146,6 +146,7 @@ func TestFormsAreCharged(t *testing.T) {
 		"too many":     {"a form that is refused was read as well", "/teams/" + acme + "/posts/new", url.Values{"x": make([]string, maxForm/4)}, 24, 24},
 		"a check":      {"a check costs as much as the post", "/teams/" + acme + "/compose/check", hostile(1 << 20), 17, 17},
 		"a usual one":  {"less than 64 KiB comes with the request", "/teams/" + acme + "/posts/new", hostile(60 << 10), 1, 1},
+		"a question":   {"one about many posts reads each of them", bulkPath + "?act=cancel&post=p-1&post=p-2&post=p-3&post=p-1", nil, 3, 3},
 		"of a choice":  {"an account is chosen for no team yet", "/connect/x/choose", hostile(maxForm), 0, 33},
 		"of a consent": {"an agent is allowed by a person", oauth.AuthorizePath, hostile(maxForm), 0, 33},
 	} {
