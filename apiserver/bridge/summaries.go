@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/apiserver/limits"
 	"github.com/herald-social/herald/apiserver/postindex"
 	"github.com/herald-social/herald/internal/text"
 	"github.com/herald-social/herald/posting"
@@ -18,6 +19,7 @@ import (
 // FindPosts returns a page of the caller's team's posts that match a search. Archived posts are included if the search
 // covers them.
 func (s *Service) FindPosts(ctx context.Context, caller Caller, q *postindex.Search) (postindex.Found, error) {
+	s.chargeScan(ctx, caller, q)
 	if s.Archive != nil {
 		found, err := s.Archive.Find(ctx, caller.Namespace, q)
 		return found, archiveError("find posts", err)
@@ -28,12 +30,22 @@ func (s *Service) FindPosts(ctx context.Context, caller Caller, q *postindex.Sea
 
 // PostsByDay returns the first posts of consecutive days, and how many posts each day has.
 func (s *Service) PostsByDay(ctx context.Context, caller Caller, q *postindex.Search, bounds []time.Time) ([]postindex.Day, error) {
+	within := *q
+	within.From, within.To = bounds[0], bounds[len(bounds)-1]
+	s.chargeScan(ctx, caller, &within)
 	if s.Archive != nil {
 		days, err := s.Archive.Days(ctx, caller.Namespace, q, bounds)
 		return days, archiveError("list the posts of some days", err)
 	}
 	days, _ := s.Index.Days(caller.Namespace, q, bounds, nil)
 	return days, nil
+}
+
+// scanEach is how many posts a search compares for the cost of a request.
+const scanEach = 2000
+
+func (s *Service) chargeScan(ctx context.Context, caller Caller, q *postindex.Search) {
+	limits.MeterFrom(ctx).Whole(s.Index.Scans(caller.Namespace, q) / scanEach)
 }
 
 // Creators returns the authors and agents of the caller's team's posts in the cluster.

@@ -23,6 +23,9 @@ type Day struct {
 func (x *Index) Days(namespace string, q *Search, bounds []time.Time, rows map[lists.ID][]*lists.Row) ([]Day, Missing) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
+	within := *q
+	within.From, within.To = bounds[0], bounds[len(bounds)-1]
+	q = &within
 	of, missing := x.sequence(namespace, q, rows)
 	if missing.View != nil {
 		return nil, missing

@@ -27,7 +27,13 @@ func newOrigin(o origin) (origin, []string) {
 type Creators struct{ Authors, Agents []string }
 
 // Creators returns the creators of a namespace's posts.
-func (x *Index) Creators(namespace string) (found Creators) {
+func (x *Index) Creators(namespace string) Creators {
+	found := x.creators(namespace)
+	return Creators{distinct(found.Authors), distinct(found.Agents)}
+}
+
+// creators returns the creators of all origins, in any order.
+func (x *Index) creators(namespace string) (found Creators) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	p := x.namespaces[namespace]
@@ -43,7 +49,7 @@ func (x *Index) Creators(namespace string) (found Creators) {
 			found.Agents = append(found.Agents, of.key.agent)
 		}
 	}
-	return Creators{distinct(found.Authors), distinct(found.Agents)}
+	return found
 }
 
 func distinct(of []string) []string {

@@ -94,7 +94,7 @@ func (x *Index) sequence(namespace string, q *Search, rows map[lists.ID][]*lists
 	f := filterOf(q.Status, q.Platform, q.Undecided)
 	switch {
 	case !q.CoversArchive():
-		return p.matching(f, &q.Conditions), Missing{}
+		return p.matching(f, q), Missing{}
 	case p.archived == nil:
 		return &merger{posts: p, live: p.lists[f]}, Missing{}
 	}
@@ -162,20 +162,49 @@ type matches struct {
 	places []place
 }
 
-// matching scans a list, which takes about 100 ns for each post (BenchmarkFind).
-func (p *posts) matching(f filter, c *Conditions) *matches {
+// Scans returns how many posts Find looks at one by one: those within the bounds of a search with conditions.
+func (x *Index) Scans(namespace string, q *Search) int {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	p := x.namespaces[namespace]
+	if p == nil || q.CoversArchive() {
+		return 0
+	}
+	low, high := p.within(p.lists[filterOf(q.Status, q.Platform, q.Undecided)], q)
+	return high - low
+}
+
+// within returns the positions of a list's posts within a search's bounds.
+func (p *posts) within(l *list, q *Search) (low, high int) {
+	m := &merger{posts: p, live: l}
+	low, high = 0, m.liveLen()
+	if !q.To.IsZero() {
+		low = m.liveBefore(before(q.To))
+	}
+	if !q.From.IsZero() {
+		high = m.liveBefore(before(q.From))
+	}
+	return low, max(low, high)
+}
+
+// matching scans the posts within a search's bounds, which takes about 100 ns for each (BenchmarkFind).
+func (p *posts) matching(f filter, q *Search) *matches {
 	found := &matches{posts: p}
-	l := p.lists[f]
-	if l == nil {
+	l, c := p.lists[f], &q.Conditions
+	low, high := p.within(l, q)
+	if low == high {
 		return found
 	}
 	meets := p.originsMeeting(c)
-	l.Scan(func(i place) bool {
+	from, _ := l.GetAt(low)
+	left := high - low
+	l.Ascend(from, func(i place) bool {
 		e := p.at(i)
 		if (len(meets) == 0 || meets[e.origin]) && (c.Category == "" || p.kind(e).category == c.Category) && e.hasWords(c.Words) {
 			found.places = append(found.places, i)
 		}
-		return true
+		left--
+		return left > 0
 	})
 	return found
 }

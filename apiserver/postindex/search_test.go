@@ -142,6 +142,22 @@ func TestConditions(t *testing.T) {
 			t.Errorf("%s: %s: found %q of %d, want %q", name, tc.reason, got, found.Total, tc.want)
 		}
 	}
+	for name, tc := range map[string]struct {
+		reason, namespace string
+		of                postindex.Search
+		want              int
+	}{
+		"All":     {"each post is compared", team, postindex.Search{Conditions: postindex.Conditions{Author: "ada"}}, 3},
+		"Bounds":  {"but not those before or after", team, postindex.Search{Conditions: postindex.Conditions{Author: "ada"}, From: epoch.Add(time.Second), To: epoch.Add(2 * time.Second)}, 1},
+		"Turned":  {"bounds may exclude all", team, postindex.Search{Conditions: postindex.Conditions{Author: "ada"}, From: epoch.Add(2 * time.Second), To: epoch}, 0},
+		"State":   {"a list of no posts", team, postindex.Search{Status: v1alpha1.PhasePosted, Conditions: postindex.Conditions{Author: "ada"}}, 0},
+		"Plain":   {"a list is not scanned", team, postindex.Search{}, 0},
+		"Unknown": {"a namespace without posts", "nobody", postindex.Search{Conditions: postindex.Conditions{Author: "ada"}}, 0},
+	} {
+		if got := x.Scans(tc.namespace, &tc.of); got != tc.want {
+			t.Errorf("%s: %s: scans %d posts, want %d", name, tc.reason, got, tc.want)
+		}
+	}
 	if found, _ := x.Find("nobody", &postindex.Search{Limit: 1}, nil); found.Posts != nil {
 		t.Errorf("another namespace has %v", found.Posts)
 	}
