@@ -34,7 +34,7 @@ var kindOrder = []v1alpha1.Category{v1alpha1.CategoryText, v1alpha1.CategoryImag
 // Limits on the filters in an address, in characters and words.
 const (
 	maxFilter = 256
-	maxWords  = 12
+	maxWords  = 6
 )
 
 // Prefixes of the filter by creator.
@@ -136,6 +136,8 @@ func (f filters) search(v *visit) *postindex.Search {
 	q.Status, q.Undecided = f.states()
 	q.Category, q.Account = f.kind, f.account
 	q.Words = strings.Fields(texts.Plain(f.words))
+	// The longest words are the rarest.
+	slices.SortStableFunc(q.Words, func(a, b string) int { return len(b) - len(a) })
 	q.Words = q.Words[:min(len(q.Words), maxWords)]
 	if author, ok := strings.CutPrefix(f.by, byPerson); ok {
 		q.Author = author
@@ -169,13 +171,16 @@ func (s *Site) inWordsOf(v *visit, f filters) []string {
 			out = append(out, what)
 		}
 	}
-	add(f.words != "", "words: "+quoted(f.words))
+	add(f.words != "", "text "+quoted(f.words))
 	add(f.status == stateUndecided, "state: "+needsAnswer.word)
 	add(f.status != "" && f.status != stateUndecided, "state: "+phases[f.status])
 	add(f.platform != "", "platform: "+f.platform.Title())
 	add(f.account != "", "account: "+s.accountLabel(v, f.account))
 	add(f.kind != "", "kind: "+categories[f.kind])
-	add(f.by != "", "created by: "+creator(f.by))
+	if f.by != "" {
+		all := s.Service.Creators(v.caller)
+		add(true, "created by: "+s.creatorAmong(v, &all, f.by))
+	}
 	add(f.from != "", "from "+shownDay(f.from))
 	add(f.to != "", "until "+shownDay(f.to))
 	return out
@@ -186,22 +191,32 @@ func shownDay(date string) string {
 	return day.Format(dayForm)
 }
 
-// creator returns the name in a filter by creator.
-func creator(by string) string {
+// creator returns the display text for a filter by one of the creators.
+func (s *Site) creator(v *visit, by string) string {
 	if agent, ok := strings.CutPrefix(by, byAnAgent); ok {
 		return "the agent " + quoted(agent)
 	}
-	return strings.TrimPrefix(by, byPerson)
+	return s.personNamed(v, strings.TrimPrefix(by, byPerson))
 }
 
-// accountLabel returns an account's name and platform.
+// creatorAmong is creator for any text in an address: a name that no post has is not shown.
+func (s *Site) creatorAmong(v *visit, all *postindex.Creators, by string) string {
+	if agent, ok := strings.CutPrefix(by, byAnAgent); ok && !slices.Contains(all.Agents, agent) {
+		return "an unknown agent"
+	}
+	if author, ok := strings.CutPrefix(by, byPerson); ok && !slices.Contains(all.Authors, author) {
+		return "an unknown person"
+	}
+	return s.creator(v, by)
+}
+
+// accountLabel returns an account's name and platform. Any text may be in an address, so that other names are not shown.
 func (s *Site) accountLabel(v *visit, name string) string {
 	account := s.account(v, name)
-	label := v.called(account, name)
-	if account != nil {
-		label += " on " + account.Spec.Platform.Title()
+	if account == nil {
+		return "Unknown account"
 	}
-	return label
+	return v.called(account, name) + " on " + account.Spec.Platform.Title()
 }
 
 // narrow shows the states as tabs, and the form for a search. Dates are not asked for where others set them, as in a
@@ -307,18 +322,23 @@ func (s *Site) accountChoices(v *visit, chosen string) (out [][2]string) {
 // creatorChoices are the users and agents who created the team's posts.
 func (s *Site) creatorChoices(v *visit, chosen string) (out [][2]string) {
 	all := s.Service.Creators(v.caller)
-	values := make([]string, 0, len(all.Authors)+len(all.Agents)+1)
+	var values []string
+	if chosen != "" { // it never drops out
+		out = append(out, [2]string{chosen, s.creatorAmong(v, &all, chosen)})
+	}
 	for _, author := range all.Authors {
 		values = append(values, byPerson+author)
 	}
 	for _, agent := range all.Agents {
 		values = append(values, byAnAgent+agent)
 	}
-	if chosen != "" && !slices.Contains(values, chosen) {
-		values = append(values, chosen)
-	}
-	for _, by := range values[:min(len(values), maxCreators)] {
-		out = append(out, [2]string{by, creator(by)})
+	for _, by := range values {
+		if len(out) == maxCreators {
+			break
+		}
+		if by != chosen {
+			out = append(out, [2]string{by, s.creator(v, by)})
+		}
 	}
 	return out
 }

@@ -16,6 +16,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/apiserver/access"
 )
 
 func by(author, agent string) func(*v1alpha1.Post) {
@@ -91,7 +92,7 @@ func TestSearch(t *testing.T) {
 		"Nothing":    {"the page says which filters are on, and offers to clear them", "q=absent&platform=x&from=2026-12-24", "", "No posts match"},
 		"Nonsense":   {"unknown values are ignored", "kind=film&by=ada&from=tomorrow&status=gone", "Résumé of the year, One, The year in numbers, A new year", ""},
 		"OneSpace":   {"a search without words", "q=+", "Résumé of the year, One, The year in numbers, A new year", ""},
-		"HostileAll": {"markup in a search is text", "q=%3Cb%3E", "", "words: “<b>”"},
+		"HostileAll": {"markup in a search is text", "q=%3Cb%3E", "", "text “<b>”"},
 	} {
 		page := w.get(t, editor, "/teams/"+acme+"/posts?"+tc.query)
 		if got := headings(page); got != tc.want {
@@ -101,7 +102,7 @@ func TestSearch(t *testing.T) {
 	}
 	empty := textOf(w.get(t, editor, "/teams/"+acme+"/posts?q=absent&platform=x&from=2026-12-24&account=our-x&kind=video&by=agent:Claude&status=failed"))
 	says(t, "a person sees why", empty, []string{
-		"words: “absent”", "platform: X", "from 24 Dec 2026", "account: Account our-x on X", "kind: Video", "created by: the agent “Claude”", "state: Failed", "Clear all filters",
+		"text “absent”", "platform: X", "from 24 Dec 2026", "account: Account our-x on X", "kind: Video", "created by: the agent “Claude”", "state: Failed", "Clear all filters",
 	}, nil)
 }
 
@@ -189,5 +190,23 @@ func TestThumbnailsOfAList(t *testing.T) {
 		if len(tiles) != 2 || tiles["With a picture"] != "img" || tiles["With a deleted one"] != "span" {
 			t.Errorf("%s: the tiles are %v", path, tiles)
 		}
+	}
+}
+
+// TestUnknownNames verifies that a name in an address is shown only if a post or an account has it.
+func TestUnknownNames(t *testing.T) {
+	t.Parallel()
+	w := newWorld(clocktesting.NewFakeClock(now))
+	w.put(textPost("p-1", "One", func(p *v1alpha1.Post) { metav1.SetMetaDataAnnotation(&p.ObjectMeta, v1alpha1.AuthorAnnotation, access.LinkPerson) }))
+	for name, tc := range map[string]struct {
+		reason, query, want string
+		lacks               []string
+	}{
+		"Account": {"no such account", "account=free-money", "Unknown account", []string{"free-money"}},
+		"Person":  {"nobody by this name created a post", "by=person:free-money", "an unknown person", []string{"free-money"}},
+		"Agent":   {"nor did an agent", "by=agent:free-money", "an unknown agent", []string{"free-money"}},
+		"Link":    {"names of Kubernetes are not shown", "status=failed&by=person:" + url.QueryEscape(access.LinkPerson), "created by: " + linkUser, []string{access.LinkPerson}},
+	} {
+		says(t, name+": "+tc.reason, mainOf(w.get(t, editor, "/teams/"+acme+"/posts?"+tc.query)), []string{tc.want}, tc.lacks)
 	}
 }
