@@ -55,7 +55,7 @@ func (s *Site) roleOf(ref rbacv1.RoleRef) memberRole {
 			return memberRole{"Viewer", "Sees posts and accounts", 2}
 		}
 	}
-	return memberRole{ref.Name, "A role that was made for this installation", 3}
+	return memberRole{ref.Name, "Custom role", 3}
 }
 
 // membersOf returns the users and groups in role bindings, by role and name. Service accounts are programs.
@@ -64,7 +64,7 @@ func (s *Site) membersOf(v *visit, bindings []rbacv1.RoleBinding) []member {
 	for i := range bindings {
 		b := &bindings[i]
 		for _, subject := range b.Subjects {
-			if subject.Kind != rbacv1.UserKind && subject.Kind != rbacv1.GroupKind || strings.HasPrefix(subject.Name, "system:") {
+			if subject.Kind != rbacv1.UserKind && subject.Kind != rbacv1.GroupKind || strings.HasPrefix(subject.Name, "system:serviceaccount") {
 				continue
 			}
 			m := member{name: subject.Name, shown: s.personNamed(v, subject.Name), role: s.roleOf(b.RoleRef), binding: b.Name, since: b.CreationTimestamp.Time}
@@ -80,7 +80,13 @@ func (s *Site) membersOf(v *visit, bindings []rbacv1.RoleBinding) []member {
 	return all
 }
 
+// everyoneSignedIn is the group in Kubernetes that everyone belongs to.
+const everyoneSignedIn = "system:authenticated"
+
 func (s *Site) groupNamed(name string) string {
+	if name == everyoneSignedIn {
+		return "Everyone who is signed in"
+	}
 	if provider := s.Config.SignIn.OIDC; provider != nil {
 		name = strings.TrimPrefix(name, provider.GroupsPrefix)
 	}
@@ -100,7 +106,7 @@ func (s *Site) members(w http.ResponseWriter, v *visit) error {
 	all := s.membersOf(v, bindings)
 	content := []g.Node{g.If(more, notice(neutral, paragraph("There are more role bindings than this page shows.")))}
 	if len(all) == 0 {
-		content = append(content, empty("No member has a role in this team alone", "People with a role in the whole cluster can use it all the same."))
+		content = append(content, empty("No one has a role in this team only", "People with a role in the whole cluster can still use it."))
 	} else {
 		content = append(content, h.Ul(h.Class("list members"), g.Map(all, func(m member) g.Node { return v.memberRow(&m) })),
 			h.P(h.Class("soft"), g.Text("People with a role in the whole cluster, such as its administrators, are not listed.")))
@@ -125,31 +131,32 @@ func (v *visit) memberRow(m *member) g.Node {
 	return h.Li(h.Div(h.Class("row"),
 		h.Span(h.Class("what"), h.Strong(h.Title(m.name), g.Text(name)), g.If(isYou, h.Span(h.Class("badge kind-info"), g.Text("You")))),
 		h.Span(h.Class("badge"), g.Text(m.role.name)),
-		h.Span(h.Class("soft"), g.Text(m.role.may+". "+kind+", by the role binding "), h.Code(g.Text(m.binding)), g.If(!m.since.IsZero(), g.Group{g.Text(", since "), v.moment(m.since)})),
+		h.Span(h.Class("soft"), g.Text(m.role.may+". "+kind+" · role binding "), h.Code(g.Text(m.binding)), g.If(!m.since.IsZero(), g.Group{g.Text(" · created "), v.moment(m.since)})),
 	))
 }
 
 // invitation explains how another person gets a role. Herald itself cannot give one: roles come from role bindings.
 func (s *Site) invitation(v *visit, all []member, binds bool) g.Node {
 	provider := s.Config.SignIn.OIDC
-	roles := h.P(h.Class("soft"), g.Text("To take a role away, delete its role binding, or remove the person from the group. Roles: "+s.roleNames()+"."))
+	roles := h.P(h.Class("soft"), g.Text("To remove a role, delete its role binding, or remove the person from the group. Roles: "+s.roleNames()+"."))
 	if provider == nil {
 		return h.Section(h.Class("card"), h.H2(g.Text("Invite someone")), paragraph("This installation has no sign-in provider. "+
 			"Everyone signs in with a one-time link, which an administrator of the installation creates, and is the same user to Herald. "+
 			"With a provider, each person has a name and a role of their own."), roles)
 	}
-	alone := h.Li(h.P(g.Text("Ask an administrator of the cluster to give them a role of their own, which you may not do yourself. "+
-		"They need the person's name at the sign-in provider and this team's namespace: "), h.Code(g.Text(v.namespace))))
+	var alone g.Node = h.P(g.Text("You cannot assign roles. Ask a cluster administrator to give this person a role. "+
+		"They need the person's name at the sign-in provider and this team's namespace: "), h.Code(g.Text(v.namespace)))
 	if binds {
 		command := "kubectl create rolebinding NAME --namespace " + v.namespace + " --clusterrole " + s.RolePrefix + "-editor --user '" + provider.UsernamePrefix + "ada@example.com'"
-		alone = h.Li(h.P(g.Text("Give them a role of their own, under the name that the sign-in provider gives them:")), h.Pre(h.Code(h.ID("invite"), g.Text(command))),
-			h.P(h.Button(h.Type("button"), h.Class("button small"), h.Data("copy", "#invite"), g.Text("Copy"))))
+		alone = g.Group{
+			h.P(g.Text("Give them a role of their own, under the name that the sign-in provider gives them:")), h.Pre(h.Code(h.ID("invite"), g.Text(command))),
+			h.P(h.Button(h.Type("button"), h.Class("button small"), h.Data("copy", "#invite"), g.Text("Copy"))),
+		}
 	}
 	return h.Section(h.Class("card"), h.H2(g.Text("Invite someone")),
-		h.Ol(h.Class("steps"),
-			g.If(slices.ContainsFunc(all, func(m member) bool { return m.group }),
-				h.Li(g.Text("Add the person to one of the groups above, at your sign-in provider: they have the group's role from their next sign-in. Or else:"))),
-			alone,
-			h.Li(g.Text("Send them this address, where they sign in: "), h.Code(g.Text(s.Config.SignIn.SiteURL+"/"))),
-		), roles)
+		g.If(slices.ContainsFunc(all, func(m member) bool { return m.group }),
+			h.P(g.Text("Add the person to one of the groups above, at your sign-in provider. They get the group's role the next time they sign in. Otherwise:"))),
+		alone,
+		h.P(g.Text("Send them this address, where they sign in: "), h.Code(g.Text(s.Config.SignIn.SiteURL+"/"))),
+		roles)
 }

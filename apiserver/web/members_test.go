@@ -44,7 +44,8 @@ func TestMembers(t *testing.T) {
 		bindingOf(acme, "cluster-view", "ClusterRole", "view", user("oidc:kim@example.com")),
 		bindingOf(acme, "own", "Role", "herald-admin", user("oidc:own@example.com")),
 		bindingOf(acme, "herald-manager-secrets", "ClusterRole", "herald-team-secrets", rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Name: "herald-manager"}),
-		bindingOf(acme, "system", "ClusterRole", "herald-viewer", group("system:authenticated"), user("system:admin")),
+		bindingOf(acme, "system", "ClusterRole", "herald-viewer", group("system:authenticated"), user("system:serviceaccount:ci:publisher"), group("system:serviceaccounts:ci")),
+		bindingOf(acme, "root", "ClusterRole", "cluster-admin", user("system:admin")),
 		bindingOf(beta, "other", "ClusterRole", "herald-admin", user("oidc:other@example.com")),
 	}
 	var got []string
@@ -61,8 +62,8 @@ func TestMembers(t *testing.T) {
 		}
 	}
 	want := []string{
-		"Anyone with a sign-in link: Admin", "ada@example.com: Admin", "edith: Editor", "Everyone in “marketing”: Editor", "zoe@example.com: Editor", "kim@example.com: Viewer",
-		"own@example.com: herald-admin",
+		"Anyone with a sign-in link: Admin", "ada@example.com: Admin", "edith: Editor", "Everyone in “marketing”: Editor", "zoe@example.com: Editor", "kim@example.com: Viewer", "Everyone who is signed in: Viewer",
+		"own@example.com: herald-admin", "system:admin: cluster-admin",
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got  %q\nwant %q", got, want)
@@ -100,7 +101,7 @@ func TestInvitation(t *testing.T) {
 			"an admin of the team does not create role bindings",
 			[]func(*Config){byProvider},
 			user("oidc:ada@example.com"),
-			[]string{"Ask an administrator of the cluster", "https://herald.example/", acme},
+			[]string{"Ask a cluster administrator", "https://herald.example/", acme},
 			[]string{"kubectl", "groups above"},
 		},
 		"Binds": {
@@ -108,10 +109,10 @@ func TestInvitation(t *testing.T) {
 			[]func(*Config){byProvider, mayBind},
 			user("oidc:ada@example.com"),
 			[]string{"kubectl create rolebinding NAME --namespace team-acme --clusterrole herald-editor --user 'oidc:ada@example.com'"},
-			[]string{"Ask an administrator of the cluster"},
+			[]string{"Ask a cluster administrator"},
 		},
 		"Group":  {"a group makes new people members", []func(*Config){byProvider}, group("oidc:marketing"), []string{"Add the person to one of the groups above"}, nil},
-		"NoOIDC": {"there are no people to tell apart", nil, user(access.LinkPerson), []string{"no sign-in provider"}, []string{"kubectl", "Ask an administrator of the cluster"}},
+		"NoOIDC": {"there are no people to tell apart", nil, user(access.LinkPerson), []string{"no sign-in provider"}, []string{"kubectl", "Ask a cluster administrator"}},
 	} {
 		w := newWorld(clocktesting.NewFakeClock(now), tc.edits...)
 		w.bindings = []rbacv1.RoleBinding{bindingOf(acme, "lead", "ClusterRole", "herald-admin", tc.subject)}
