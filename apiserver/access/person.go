@@ -23,7 +23,7 @@ type Person struct {
 // link has the same name.
 func (p Person) Shown() string {
 	if p.Name == LinkPerson {
-		return "Signed in by link"
+		return "Signed in with a link"
 	}
 	if p.DisplayName != "" {
 		return p.DisplayName

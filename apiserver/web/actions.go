@@ -90,7 +90,7 @@ func (v *visit) undoMove() g.Node {
 	}
 	return form(v.path("posts/"+id+"/reschedule"), "",
 		hidden("scheduled_at", was.UTC().Format(time.RFC3339Nano)), hidden("from", is.UTC().Format(time.RFC3339Nano)), hidden("back", v.here()),
-		submit("Undo: back to "+was.In(v.zone).Format(momentForm), "small"))
+		submit("Undo (move back to "+was.In(v.zone).Format(momentForm)+")", "small"))
 }
 
 // localPath returns an address from a form if it has the given path on our site, and "" otherwise.

@@ -164,7 +164,7 @@ func (b *bulk) effect(v *visit, ready []*bulkPlan) string {
 	case bulkMove:
 		return "Each post keeps its time of day in " + v.zone.String() + ". You can undo this afterwards."
 	case bulkCancel:
-		return "They are not published and no longer listed. A cancelled post stays cancelled: this cannot be undone, but you can copy the posts to new drafts afterwards."
+		return "These posts will not be published and will disappear from lists. This cannot be undone, but you can copy them to new drafts."
 	case bulkPublish, bulkCopy, bulkWithdraw:
 		later := 0
 		for _, p := range ready {
@@ -174,15 +174,23 @@ func (b *bulk) effect(v *visit, ready []*bulkPlan) string {
 		}
 		out := ""
 		if now := len(ready) - later; now > 0 {
-			out = "To be published immediately: " + strconv.Itoa(now) + ". This cannot be undone. "
+			out = plural(now, "post") + " will be published now. This cannot be undone. "
 		}
 		if later > 0 {
-			out += "To be published at the time that an agent requested: " + strconv.Itoa(later) + ". You can withdraw these until then."
+			out += plural(later, "post") + " will be published at the time an agent asked for. You can take " + these(later) + " back until then."
 		}
 		return strings.TrimSpace(out)
 	default:
 		return ""
 	}
+}
+
+// these is the pronoun for some posts.
+func these(n int) string {
+	if n == 1 {
+		return "it"
+	}
+	return "them"
 }
 
 // readyCard lists the posts that an action changes, with the button that does it.
@@ -205,7 +213,7 @@ func (v *visit) daysForm(b *bulk) g.Node {
 		hidden("act", string(b.act)), hidden("back", b.back), g.Map(b.posts, func(id string) g.Node { return hidden("post", id) }),
 		h.Div(h.Class("field"), h.Label(h.For("days"), g.Text("Days")),
 			h.Input(h.ID("days"), h.Type("number"), h.Name("days"), h.Min(strconv.Itoa(-maxDays)), h.Max(strconv.Itoa(maxDays)), h.Value(strconv.Itoa(b.days)), h.Required(), h.Aria("describedby", "days-help"))),
-		submit("Show", "small"),
+		submit("Update", "small"),
 		h.P(h.ID("days-help"), h.Class("soft"), g.Text("A negative number moves posts earlier.")))
 }
 
@@ -274,23 +282,33 @@ func (s *Site) planPost(ctx context.Context, v *visit, b *bulk, post *v1alpha1.P
 	}
 	switch {
 	case b.act == bulkCancel && !view.Cancellable():
-		p.refused = "only drafts and scheduled posts can be cancelled; this one is: " + phases[phase]
+		p.refused = already(phase) + ". Only drafts and scheduled posts can be cancelled"
 	case b.act == bulkCancel:
 	case b.act == bulkMove && phase != v1alpha1.PhaseScheduled:
-		p.refused = "only scheduled posts can be moved; this one is: " + phases[phase]
+		p.refused = already(phase) + ". Only scheduled posts can be moved"
 	case b.act == bulkMove:
 		to := p.from.In(v.zone).AddDate(0, 0, b.days)
 		if p.to = &to; !to.After(v.now) {
 			p.refused = "its new time would be in the past"
 		}
 	case phase != v1alpha1.PhaseDraft:
-		p.refused = "it is not a draft; its state is: " + phases[phase]
+		p.refused = "not a draft (" + phases[phase] + ")"
 	default:
 		if at, _ := requestedAt(post); at != nil && at.After(v.now) {
 			p.to = &at.Time
 		}
 		p.refused = s.problemOfDraft(ctx, v, post)
 	}
+}
+
+// already says which state keeps a post from being changed.
+func already(phase v1alpha1.PostPhase) string {
+	switch phase {
+	case v1alpha1.PhasePosted, v1alpha1.PhaseCancelled, v1alpha1.PhaseProcessing:
+		return "already " + strings.ToLower(phases[phase])
+	case v1alpha1.PhaseDraft, v1alpha1.PhaseScheduled, v1alpha1.PhaseFailed:
+	}
+	return phases[phase]
 }
 
 // problemOfDraft returns the first problem that keeps a draft from being published, or "".

@@ -67,7 +67,7 @@ func TestBulkMove(t *testing.T) {
 	page := w.inBerlin(t, bulkPath+"?act=move&days=2&post=p-1&post=p-2&post=p-3&post=p-4&post=p-1&post=none")
 	says(t, "the effect is stated first", mainOf(page), []string{
 		"Move 2 posts 2 days later", "Each post keeps its time of day in Europe/Berlin", "24 Oct 2026, 09:00 Berlin → 26 Oct 2026, 09:00 Berlin",
-		"Not moved: 3 posts", "Only scheduled posts can be moved; this one is: Draft", "this one is: Failed", `This team has no post "none"`,
+		"Not moved: 3 posts", "Draft. Only scheduled posts can be moved", "Failed. Only scheduled", `This team has no post "none"`,
 	}, nil)
 	form := bulkForm(t, page)
 	if w.written() != 0 {
@@ -142,7 +142,7 @@ func TestBulkCancel(t *testing.T) {
 	w.put(textPost("p-2", "Two", asDraft))
 	w.put(textPost("p-3", "Failed", became(v1alpha1.TargetFailed)))
 	page := w.get(t, editor, bulkPath+"?act=cancel&post=p-1&post=p-2&post=p-3&back=%2Fteams%2Fteam-acme%2Fposts%3Fq%3Do")
-	says(t, "what cannot be undone is stated first", mainOf(page), []string{"Cancel 2 posts", "A cancelled post stays cancelled: this cannot be undone", "copy the posts to new drafts", "Not cancelled: 1 post", "this one is: Failed"}, nil)
+	says(t, "what cannot be undone is stated first", mainOf(page), []string{"Cancel 2 posts", "These posts will not be published", "This cannot be undone, but you can copy them to new drafts", "Not cancelled: 1 post", "Failed. Only drafts and scheduled posts can be cancelled"}, nil)
 	result := w.send(t, bulkForm(t, page))
 	says(t, "what was done", mainOf(result), []string{"2 posts cancelled", "Copy to new drafts (2)"}, []string{"Undo"})
 	if !w.posts[acme+"/p-1"].Spec.Cancelled || !w.posts[acme+"/p-2"].Spec.Cancelled {
@@ -193,8 +193,8 @@ func TestBulkPublish(t *testing.T) {
 	w.put(textPost("p-6", "At once", asDraft)) // says the same as the first
 	page := w.get(t, editor, bulkPath+"?act=publish&post=p-1&post=p-2&post=p-3&post=p-4&post=p-5&post=p-6")
 	says(t, "the effect is stated first", mainOf(page), []string{
-		"Publish 4 drafts", "immediately: 3. This cannot be undone.", "at the time that an agent requested: 1.", "for 3 Dec 2026, 09:00",
-		"Not published: 2 posts", "It is not a draft", "280",
+		"Publish 4 drafts", "3 posts will be published now. This cannot be undone.", "1 post will be published at the time an agent asked for. You can take it back until then.", "for 3 Dec 2026, 09:00",
+		"Not published: 2 posts", "Not a draft (Scheduled)", "280",
 	}, nil)
 	form := bulkForm(t, page)
 	changed := w.posts[acme+"/p-4"]

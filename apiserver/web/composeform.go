@@ -34,8 +34,8 @@ type composer struct {
 
 func (s *Site) composer(v *visit, c *composer) view {
 	accounts := s.usable(v)
-	return view{title: c.title, place: placePosts, wide: true, uploads: true, without: "Text posts work. Files cannot be added, and there is no preview and no count of characters: " +
-		"mistakes are listed when you send the form.", content: []g.Node{
+	return view{title: c.title, place: placePosts, wide: true, uploads: true, without: "You can write text posts, but not add files or see a preview or character count. " +
+		"Problems are listed when you submit.", content: []g.Node{
 		h.Form(h.ID("compose"), h.Class("compose"), g.If(c.fresh, h.Data("keep", v.namespace+" "+v.person.Name)), g.If(!c.exists, once(v)), h.Method("post"), h.Action(c.action),
 			// Pressing Enter in a field activates the form's first button.
 			h.Button(h.Type("submit"), h.Class("hidden"), h.TabIndex("-1"), h.Aria("hidden", "true")),

@@ -49,8 +49,8 @@ func (s *Site) overview(w http.ResponseWriter, v *visit) error {
 	content = append(content,
 		s.few(v, "Next", next.Posts, "calendar", "Calendar"),
 		s.few(v, "Being published", recent[v1alpha1.PhaseProcessing], "posts?status=processing", "All"),
-		s.few(v, "Failed lately", recent[v1alpha1.PhaseFailed], "posts?status=failed", "All"),
-		s.few(v, "Posted lately", recent[v1alpha1.PhasePosted], "posts?status=posted", "All"),
+		s.few(v, "Recently failed", recent[v1alpha1.PhaseFailed], "posts?status=failed", "All"),
+		s.few(v, "Recently posted", recent[v1alpha1.PhasePosted], "posts?status=posted", "All"),
 		s.few(v, "Drafts", recent[v1alpha1.PhaseDraft], "posts?status=draft", "All"),
 	)
 	s.render(w, v, http.StatusOK, view{title: "Overview", place: placeOverview, content: content})

@@ -42,7 +42,7 @@ func reloads(post *v1alpha1.Post) string {
 	if finished(post) {
 		return ""
 	}
-	return "Reload the page to see how the post continues."
+	return "Reload to see the latest status."
 }
 
 // finished reports whether a post no longer changes unless a person acts.

@@ -79,7 +79,7 @@ func (s *Site) list(v *visit, found *postindex.Found, f filters) g.Node {
 		earlier, later = "Sooner", "Later"
 	}
 	return g.Group{
-		h.P(h.Class("soft"), g.Text(position(found)+order(f)+" Times are in "+v.zone.String()+". "), s.reach(v, f)),
+		h.P(h.Class("soft"), g.Text(position(found)+order(f)+" Times are in "), h.Span(h.Data("zone", ""), g.Text(v.zone.String())), g.Text(". "), s.reach(v, f)),
 		v.bulkForm(found, h.Ul(h.Class("list"), g.Map(found.Posts, func(p postindex.Summary) g.Node { return s.selectableRow(v, &p) }))),
 		v.pager(string(placePosts), found, earlier, later, f.pairs()...),
 	}
@@ -108,17 +108,17 @@ func (s *Site) reach(v *visit, f filters) g.Node {
 	}
 	limits := ""
 	if f.words != "" {
-		limits = "The search covers the first 1,000 characters of each post. "
+		limits = "The search covers only the beginning of each post. "
 	}
 	if s.Service.Archive != nil {
-		limits += "Finished posts that are in the archive are not searched."
+		limits += "Archived posts are not searched."
 	}
 	return g.If(limits != "", g.Text(limits))
 }
 
 // noMatch shows which filters leave no posts.
 func (s *Site) noMatch(v *visit, page string, f filters, more ...string) g.Node {
-	return h.Div(h.Class("empty"), h.H2(g.Text("No posts match")), h.P(g.Text("These filters are on:")),
+	return h.Div(h.Class("empty"), h.H2(g.Text("No posts match")), h.P(g.Text("Active filters:")),
 		items(s.inWordsOf(v, f)), g.If(!f.search(v).CoversArchive(), h.P(s.reach(v, f))),
 		h.P(h.Class("actions"), link(v.path(page)+filters{}.query(more...), "Clear all filters", "")))
 }
@@ -178,7 +178,7 @@ var categories = map[v1alpha1.Category]string{
 
 func titleOfPost(p *postindex.Summary) string {
 	if p.Title == "" {
-		return "Without a caption"
+		return "No caption"
 	}
 	return p.Title
 }

@@ -80,7 +80,7 @@ func TestSearch(t *testing.T) {
 		"Word":       {"case and diacritics do not matter", "q=RESUME", "Résumé of the year", "1 post, newest first."},
 		"Accented":   {"nor in the search", "q=résumé+YÉAR", "Résumé of the year", ""},
 		"AllWords":   {"every word has to occur", "q=year+new", "A new year", ""},
-		"Thread":     {"each part of a thread counts", "q=two", "One", "first 1,000 characters"},
+		"Thread":     {"each part of a thread counts", "q=two", "One", "only the beginning of each post"},
 		"Account":    {"of an account", "account=our-threads", "A new year", ""},
 		"Platform":   {"of a platform", "platform=threads", "A new year", ""},
 		"Kind":       {"of a kind", "kind=tree", "One", ""},
@@ -197,7 +197,9 @@ func TestThumbnailsOfAList(t *testing.T) {
 func TestUnknownNames(t *testing.T) {
 	t.Parallel()
 	w := newWorld(clocktesting.NewFakeClock(now))
-	w.put(textPost("p-1", "One", func(p *v1alpha1.Post) { metav1.SetMetaDataAnnotation(&p.ObjectMeta, v1alpha1.AuthorAnnotation, access.LinkPerson) }))
+	w.put(textPost("p-1", "One", func(p *v1alpha1.Post) {
+		metav1.SetMetaDataAnnotation(&p.ObjectMeta, v1alpha1.AuthorAnnotation, access.LinkPerson)
+	}))
 	for name, tc := range map[string]struct {
 		reason, query, want string
 		lacks               []string

@@ -21,7 +21,7 @@ func shortcuts() g.Node {
 			h.H2(h.ID("shortcuts-title"), g.Text("Keyboard shortcuts")),
 			h.Dl(h.Class("keys"),
 				row("New post", "N"),
-				row("Search, on a page that has a search field", "/"),
+				row("Search (where available)", "/"),
 				row("Publish, schedule or save what you are writing", "Ctrl", "Enter"),
 				row("This list", "?"),
 			),
@@ -33,5 +33,5 @@ func shortcuts() g.Node {
 
 // withoutScript tells a visitor without scripts what a page lacks.
 func withoutScript(what string) g.Node {
-	return g.If(what != "", h.NoScript(notice(caution, h.P(h.Strong(g.Text("This browser runs no scripts. ")), g.Text(what)))))
+	return g.If(what != "", h.NoScript(notice(caution, h.P(h.Strong(g.Text("JavaScript is off. ")), g.Text(what)))))
 }

@@ -85,7 +85,7 @@ func (s *Site) zoneFact(v *visit) g.Node {
 	case v.teamZone != nil:
 		return fact("Time zone", g.Text(v.teamZone.String()))
 	case name != "":
-		return fact("Time zone", g.Text("each person's own, because "+quoted(name)+" is unknown here"))
+		return fact("Time zone", g.Text("each person's own ("+quoted(name)+" is not a known time zone)"))
 	default:
 		return fact("Time zone", g.Text("each person's own"))
 	}

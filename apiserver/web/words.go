@@ -85,7 +85,7 @@ var flashMessages = map[string]string{
 	"cancelled":    "The post is cancelled.",
 	wordFinal:      "This post can no longer be edited: it is on its way, finished or cancelled. Duplicate it to write a similar one.",
 	"discarded":    "Your changes are discarded. Nothing was stored.",
-	paramMoved:     "The post has a new time.",
+	paramMoved:     "Post moved.",
 	"looking":      "Herald is checking the account. The result appears here in a few seconds.",
 	"settled":      "Thank you. Herald continues from there.",
 	"connected":    "The account is connected.",

@@ -127,7 +127,7 @@ var _ = Describe("A time", func() {
 		signIn(bare)
 		must(bare.Open(address))
 		must(bare.WaitText("15 Jan 2027, 08:00 UTC"))
-		must(bare.WaitText("This browser runs no scripts."))
+		must(bare.WaitText("JavaScript is off."))
 		inEveryBareLook(bare, "post-noscript")
 	})
 

@@ -229,7 +229,7 @@ var _ = Describe("A post's problem", func() {
 		must(page.WaitText("Failed"))
 		inEveryLook(page, "post-failed")
 		must(site.Overview())
-		must(page.WaitText("Failed lately"))
+		must(page.WaitText("Recently failed"))
 		inEveryLook(page, "overview-failed")
 	})
 
