@@ -145,6 +145,9 @@ func (b *bulk) did() string {
 func (b *bulk) question(n int) string {
 	switch b.act {
 	case bulkMove:
+		if b.days == 0 {
+			return "Move posts"
+		}
 		if b.days < 0 {
 			return "Move " + plural(n, "post") + " " + plural(-b.days, "day") + " earlier"
 		}
@@ -257,7 +260,10 @@ func (s *Site) planBulk(v *visit, b *bulk) ([]*bulkPlan, error) {
 		group.Go(func() error {
 			post, err := s.Service.ReadPost(ctx, v.caller, id)
 			if known, ok := errors.AsType[*bridge.Error](err); ok {
-				plans[i] = &bulkPlan{id: id, heading: id, refused: known.Message}
+				plans[i] = &bulkPlan{id: id, heading: "A post", refused: known.Message}
+				if known.Code == bridge.CodeNotFound { // the id may be any text in an address
+					plans[i].heading, plans[i].refused = "A deleted post", "this team has no such post"
+				}
 				return nil
 			}
 			if err != nil {
@@ -287,10 +293,7 @@ func (s *Site) planPost(ctx context.Context, v *visit, b *bulk, post *v1alpha1.P
 	case b.act == bulkMove && phase != v1alpha1.PhaseScheduled:
 		p.refused = already(phase) + ". Only scheduled posts can be moved"
 	case b.act == bulkMove:
-		to := p.from.In(v.zone).AddDate(0, 0, b.days)
-		if p.to = &to; !to.After(v.now) {
-			p.refused = "its new time would be in the past"
-		}
+		v.planMove(b, p)
 	case phase != v1alpha1.PhaseDraft:
 		p.refused = "not a draft (" + phases[phase] + ")"
 	default:
@@ -298,6 +301,22 @@ func (s *Site) planPost(ctx context.Context, v *visit, b *bulk, post *v1alpha1.P
 			p.to = &at.Time
 		}
 		p.refused = s.problemOfDraft(ctx, v, post)
+	}
+}
+
+// planMove moves a post by days. A time of day that the new day lacks or has twice is refused: only a person can choose.
+func (v *visit) planMove(b *bulk, p *bulkPlan) {
+	to := p.from.In(v.zone).AddDate(0, 0, b.days)
+	p.to = &to
+	from := p.from.In(v.zone)
+	local := time.Date(from.Year(), from.Month(), from.Day()+b.days, from.Hour(), from.Minute(), from.Second(), from.Nanosecond(), time.UTC)
+	switch found := instants(local, v.zone); {
+	case b.days == 0:
+		p.refused = "choose how many days earlier or later"
+	case len(found) != 1:
+		p.to, p.refused = nil, (&oddHour{local: local, zone: v.zone, twice: len(found) > 1}).Error()
+	case !to.After(v.now):
+		p.refused = "its new time would be in the past"
 	}
 }
 

@@ -67,7 +67,7 @@ func TestBulkMove(t *testing.T) {
 	page := w.inBerlin(t, bulkPath+"?act=move&days=2&post=p-1&post=p-2&post=p-3&post=p-4&post=p-1&post=none")
 	says(t, "the effect is stated first", mainOf(page), []string{
 		"Move 2 posts 2 days later", "Each post keeps its time of day in Europe/Berlin", "24 Oct 2026, 09:00 Berlin → 26 Oct 2026, 09:00 Berlin",
-		"Not moved: 3 posts", "Draft. Only scheduled posts can be moved", "Failed. Only scheduled", `This team has no post "none"`,
+		"Not moved: 3 posts", "Draft. Only scheduled posts can be moved", "Failed. Only scheduled", "A deleted post", "This team has no such post",
 	}, nil)
 	form := bulkForm(t, page)
 	if w.written() != 0 {
@@ -113,6 +113,7 @@ func TestBulkMoveLimits(t *testing.T) {
 		"Past":     {"but not into the past", "act=move&days=-2&post=p-1", http.StatusOK, "its new time would be in the past"},
 		"Some":     {"the others can still be moved", "act=move&days=-2&post=p-1&post=p-2", http.StatusOK, "Not moved: 1 post"},
 		"Default":  {"the list does not ask for days", "act=move&post=p-1", http.StatusOK, "Move 1 post 1 day later"},
+		"NoDays":   {"a post that stays is not moved", "act=move&days=0&post=p-1", http.StatusOK, "choose how many days"},
 		"FarAway":  {"within a year", "act=move&days=99999&post=p-1", http.StatusOK, "Move 1 post 366 days later"},
 		"NoPosts":  {"nothing is selected", "act=move&days=1", http.StatusBadRequest, "no posts are selected"},
 		"NoAct":    {"no button was pressed", "post=p-1", http.StatusBadRequest, "choose what to do"},
@@ -306,5 +307,23 @@ func TestBulkUncopied(t *testing.T) {
 	says(t, "and once, if the first form is sent again", mainOf(w.send(t, form)), []string{"1 post withdrawn and copied"}, nil)
 	if len(w.posts) != 2 {
 		t.Errorf("there are %d posts, want the cancelled one and its copy", len(w.posts))
+	}
+}
+
+// TestBulkMoveOddHours verifies that a post is not moved to a time of day that its new day lacks or has twice.
+func TestBulkMoveOddHours(t *testing.T) {
+	t.Parallel()
+	w := newWorld(clocktesting.NewFakeClock(time.Date(2026, 10, 1, 9, 0, 0, 0, time.UTC)))
+	w.put(textPost("p-1", "Autumn", at(time.Date(2026, 10, 24, 0, 30, 0, 0, time.UTC)))) // 02:30 in Berlin
+	w.put(textPost("p-2", "Spring", at(time.Date(2027, 3, 27, 1, 30, 0, 0, time.UTC))))  // 02:30 in Berlin
+	for name, tc := range map[string]struct {
+		reason, query string
+		want          []string
+	}{
+		"Twice":  {"clocks go back: which one is meant?", "days=1&post=p-1", []string{"Not moved: 1 post", "02:30 comes twice in Berlin on 25 October 2026"}},
+		"Never":  {"clocks go forward: it would be another time of day", "days=1&post=p-2", []string{"Not moved: 1 post", "here is no 02:30 in Berlin on 28 March 2027"}},
+		"Across": {"the day after has the time once", "days=2&post=p-1&post=p-2", []string{"Move 2 posts 2 days later", "26 Oct 2026, 02:30 Berlin", "29 Mar 2027, 02:30 Berlin"}},
+	} {
+		says(t, name+": "+tc.reason, mainOf(w.inBerlin(t, bulkPath+"?act=move&"+tc.query)), tc.want, nil)
 	}
 }

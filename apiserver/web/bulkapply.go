@@ -77,12 +77,12 @@ func (v *visit) plansIn() (plans []*bulkPlan) {
 		return nil
 	}
 	for _, id := range distinctIDs(v.PostForm["post"]) {
-		plans = append(plans, &bulkPlan{id: id, heading: id, from: when("from-" + id), to: when("to-" + id), version: v.PostForm.Get("version-" + id)})
+		plans = append(plans, &bulkPlan{id: id, heading: "A post", from: when("from-" + id), to: when("to-" + id), version: v.PostForm.Get("version-" + id)})
 	}
 	return plans
 }
 
-// nameResults reads the posts' headings. A post that cannot be read keeps its id.
+// nameResults reads the posts' headings.
 func (s *Site) nameResults(v *visit, results ...[]*bulkResult) {
 	for _, of := range results {
 		b := &bulk{act: bulkCancel}

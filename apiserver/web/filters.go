@@ -86,6 +86,9 @@ func dayIn(date string) (time.Time, bool) {
 	return day, err == nil && day.Year() >= 2000 && day.Year() <= 2900
 }
 
+// turned reports whether the first day is later than the last one.
+func (f filters) turned() bool { return f.from != "" && f.to != "" && f.from > f.to }
+
 // pairs returns the parameters of these filters that are set, by name.
 func (f filters) pairs() []string {
 	var out []string

@@ -119,7 +119,7 @@ func (s *Site) reach(v *visit, f filters) g.Node {
 // noMatch shows which filters leave no posts.
 func (s *Site) noMatch(v *visit, page string, f filters, more ...string) g.Node {
 	return h.Div(h.Class("empty"), h.H2(g.Text("No posts match")), h.P(g.Text("Active filters:")),
-		items(s.inWordsOf(v, f)), g.If(!f.search(v).CoversArchive(), h.P(s.reach(v, f))),
+		items(s.inWordsOf(v, f)), g.If(f.turned(), paragraph("The first day is later than the last one.")), g.If(!f.search(v).CoversArchive(), h.P(s.reach(v, f))),
 		h.P(h.Class("actions"), link(v.path(page)+filters{}.query(more...), "Clear all filters", "")))
 }
 

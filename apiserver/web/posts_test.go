@@ -89,6 +89,7 @@ func TestSearch(t *testing.T) {
 		"Dates":      {"both days are included", "from=2026-12-02&to=2026-12-03", "One, The year in numbers", "newest first"},
 		"Until":      {"without a beginning", "to=2026-12-01", "A new year", ""},
 		"Together":   {"all filters hold", "q=year&by=person:oidc:ada&status=scheduled", "Résumé of the year", "soonest first"},
+		"Turned":     {"no post is between these days", "from=2026-12-24&to=2026-12-01", "", "The first day is later than the last one."},
 		"Nothing":    {"the page says which filters are on, and offers to clear them", "q=absent&platform=x&from=2026-12-24", "", "No posts match"},
 		"Nonsense":   {"unknown values are ignored", "kind=film&by=ada&from=tomorrow&status=gone", "Résumé of the year, One, The year in numbers, A new year", ""},
 		"OneSpace":   {"a search without words", "q=+", "Résumé of the year, One, The year in numbers, A new year", ""},
