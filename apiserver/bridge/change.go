@@ -259,11 +259,13 @@ func (c *change) refuse(post *v1alpha1.Post) *Error {
 
 // changedSince rejects a change to a post that is no longer as the person saw it.
 func changedSince(post *v1alpha1.Post) *Error {
-	by := ""
-	if author := post.Annotations[v1alpha1.LastAuthorAnnotation]; author != "" {
-		by = ", last by " + author
+	by, author := "", post.Annotations[v1alpha1.LastAuthorAnnotation]
+	if author != "" {
+		by = LastBy + author
 	}
-	return errorf(CodeConflict, "post %s has changed since you opened it%s; your change was not stored. Reload the post and make your change again.", post.Name, by)
+	changed := errorf(CodeConflict, "post %s has changed since you opened it%s; your change was not stored. Reload the post and make your change again.", post.Name, by)
+	changed.ChangedBy = author
+	return changed
 }
 
 func namesOf(phases []v1alpha1.PostPhase) string {

@@ -47,7 +47,12 @@ type Error struct {
 	// Problems are the post's first maxFieldProblems problems, each with its field; empty if the error does not
 	// concern a field.
 	Problems []Problem
+	// ChangedBy is the user who changed the post last, if Message says so in LastBy.
+	ChangedBy string
 }
+
+// LastBy precedes Error.ChangedBy in Error.Message.
+const LastBy = ", last by "
 
 // NoIndex is the Target or Card of a Problem that has none.
 const NoIndex = -1

@@ -278,12 +278,14 @@ func TestSelection(t *testing.T) {
 // TestBulkCancelSeen verifies that only posts as the person saw them are cancelled.
 func TestBulkCancelSeen(t *testing.T) {
 	t.Parallel()
-	w := newWorld(clocktesting.NewFakeClock(now))
+	w := newWorld(clocktesting.NewFakeClock(now), byProvider)
 	w.put(textPost("p-1", "One", asDraft))
 	w.put(textPost("p-2", "Two", asDraft))
 	form := bulkForm(t, w.get(t, editor, bulkPath+"?act=cancel&post=p-1&post=p-2"))
-	w.posts[acme+"/p-2"].Generation++
-	says(t, "what someone edited stays", mainOf(w.send(t, form)), []string{"1 of 2 posts cancelled", "has changed since"}, nil)
+	edited := w.posts[acme+"/p-2"]
+	edited.Generation++
+	metav1.SetMetaDataAnnotation(&edited.ObjectMeta, v1alpha1.LastAuthorAnnotation, "oidc:vera@example.com")
+	says(t, "what someone edited stays", mainOf(w.send(t, form)), []string{"1 of 2 posts cancelled", "has changed since you opened it, last by vera@example.com;"}, []string{"oidc:"})
 	if w.posts[acme+"/p-2"].Spec.Cancelled {
 		t.Error("a post that the person did not see is cancelled")
 	}

@@ -210,7 +210,7 @@ func (s *Site) bulkResult(v *visit, act bulkAct, changed, failed []*bulkResult) 
 		plans = append(plans, r.bulkPlan)
 	}
 	for _, r := range failed {
-		r.refused = messageOf(r.err)
+		r.refused = s.whyNot(v, r.err)
 		if r.uncopied {
 			r.refused = "cancelled, but not copied: " + r.refused
 			uncopied = append(uncopied, &bulkPlan{id: r.id})
@@ -227,10 +227,10 @@ func (s *Site) bulkResult(v *visit, act bulkAct, changed, failed []*bulkResult) 
 	}}
 }
 
-// messageOf returns an error's text for a person.
-func messageOf(err error) string {
+// whyNot returns an error's text for a person.
+func (s *Site) whyNot(v *visit, err error) string {
 	if known, ok := asError(err); ok {
-		return known.Message
+		return withoutID(s.messageOf(v, known))
 	}
 	if errors.Is(err, bridge.ErrMaybeChanged) || errors.Is(err, bridge.ErrUncertain) {
 		return "Herald could not confirm that this was saved. Check the post."

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/herald-social/herald/apiserver/access"
+	"github.com/herald-social/herald/apiserver/bridge"
 )
 
 // linkUser is the display text for everyone who signs in with a one-time link: they all have the same name.
@@ -30,6 +31,14 @@ func (s *Site) withoutPrefix(name string) string {
 		return strings.TrimPrefix(name, provider.UsernamePrefix)
 	}
 	return name
+}
+
+// messageOf returns an error's message, in which people have the names that pages show.
+func (s *Site) messageOf(v *visit, known *bridge.Error) string {
+	if v == nil || known.ChangedBy == "" {
+		return known.Message
+	}
+	return strings.Replace(known.Message, bridge.LastBy+known.ChangedBy, bridge.LastBy+s.personNamed(v, known.ChangedBy), 1)
 }
 
 // toAsk returns the sentence about whom to ask for a role. Only people who can see role bindings read about namespaces.

@@ -181,7 +181,7 @@ func (s *Site) failure(w http.ResponseWriter, r *http.Request, v *visit, err err
 	case errors.As(err, &denied):
 		title, status, message = "You may not do that", http.StatusForbidden, denied.message
 	case errors.As(err, &known):
-		title, status, message = titleOfError(known), rest.StatusOf(known.Code), sentence(withoutID(known.Message))
+		title, status, message = titleOfError(known), rest.StatusOf(known.Code), sentence(withoutID(s.messageOf(v, known)))
 	case errors.Is(err, bridge.ErrUncertain):
 		request.From(r.Context()).Err = err
 		message = "It is not known whether the post was created. Look for it in the list of posts before you send it again."

@@ -147,7 +147,7 @@ func (s *Site) inWords(v *visit, written *writing, refused *bridge.Error) []stri
 			return inSentences(found.Problems, func(i int) string { return found.Targets[i].Platform.Title() })
 		}
 	}
-	return []string{sentence(withoutID(refused.Message))}
+	return []string{sentence(withoutID(s.messageOf(v, refused)))}
 }
 
 // inSentences formats problems, each with its account or its part of the thread.
