@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -18,6 +19,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/apiserver/bridge"
 	"github.com/herald-social/herald/apiserver/limits"
+	"github.com/herald-social/herald/apiserver/postindex"
 	"github.com/herald-social/herald/internal/media/store"
 	"github.com/herald-social/herald/platforms"
 )
@@ -140,5 +142,38 @@ func TestReads(t *testing.T) {
 				t.Errorf("%s: costs %d more requests, want %d", tc.reason, got, tc.cost)
 			}
 		})
+	}
+}
+
+// TestSearchesAreCharged verifies that a search is charged by the posts that it compares, and a list is not.
+func TestSearchesAreCharged(t *testing.T) {
+	t.Parallel()
+	s := service(&posts{stored: map[string]*v1alpha1.Post{}}, inMemory("acme"))
+	start := time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC)
+	for i := range 5000 {
+		s.Index.Upsert(caller.Namespace, postindex.Summary{ID: fmt.Sprint("p", i), Status: v1alpha1.PhaseDraft, DisplayAt: start.Add(time.Duration(i) * time.Second)}, uint64(i+1))
+	}
+	for name, tc := range map[string]struct {
+		reason string
+		of     postindex.Search
+		cost   int
+	}{
+		"List":   {"a page of a list costs the request", postindex.Search{}, 0},
+		"Words":  {"all posts are compared", postindex.Search{Conditions: postindex.Conditions{Words: []string{"absent"}}}, 2},
+		"Bounds": {"few posts are", postindex.Search{Conditions: postindex.Conditions{Words: []string{"absent"}}, From: start, To: start.Add(time.Minute)}, 0},
+	} {
+		tc.of.Limit = 1
+		ctx, meter := limits.WithMeter(t.Context())
+		if _, err := s.FindPosts(ctx, caller, &tc.of); err != nil || meter.Requests() != tc.cost {
+			t.Errorf("%s: %s: %v, costs %d more requests, want %d", name, tc.reason, err, meter.Requests(), tc.cost)
+		}
+		from, to := start, start.Add(24*time.Hour)
+		if !tc.of.From.IsZero() {
+			from, to = tc.of.From, tc.of.To
+		}
+		ctx, meter = limits.WithMeter(t.Context())
+		if _, err := s.PostsByDay(ctx, caller, &tc.of, []time.Time{from, to}); err != nil || meter.Requests() != tc.cost {
+			t.Errorf("%s: in a calendar: %s: %v, costs %d more requests, want %d", name, tc.reason, err, meter.Requests(), tc.cost)
+		}
 	}
 }
