@@ -167,6 +167,9 @@ func (b *bulk) effect(v *visit, ready []*bulkPlan) string {
 	case bulkMove:
 		return "Each post keeps its time of day in " + v.zone.String() + ". You can undo this afterwards."
 	case bulkCancel:
+		if len(ready) == 1 {
+			return "This post will not be published and will disappear from lists. This cannot be undone, but you can copy it to a new draft."
+		}
 		return "These posts will not be published and will disappear from lists. This cannot be undone, but you can copy them to new drafts."
 	case bulkPublish, bulkCopy, bulkWithdraw:
 		later := 0

@@ -119,6 +119,7 @@ func TestBulkMoveLimits(t *testing.T) {
 		"NoAct":    {"no button was pressed", "post=p-1", http.StatusBadRequest, "choose what to do"},
 		"Unknown":  {"anything can be in an address", "act=delete&post=p-1", http.StatusBadRequest, "choose what to do"},
 		"TooMany":  {"one page's posts at a time", "act=cancel&post=" + strings.Join(numbers(maxBulk+1), "&post="), http.StatusBadRequest, "at most 100 posts"},
+		"One":      {"one post is not several", "act=cancel&post=p-1", http.StatusOK, "This post will not be published"},
 		"ManyOnce": {"the same post counts once", "act=cancel&post=" + strings.Repeat("p-1&post=", 200) + "p-1", http.StatusOK, "Cancel 1 post"},
 	} {
 		answer := w.serve(newRequest(&editor, bulkPath+"?"+tc.query, nil))
