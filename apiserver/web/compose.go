@@ -23,7 +23,7 @@ var (
 	errNoTime     = errors.New("choose a day and a time, or publish now")
 	errNoAudience = errors.New("choose who can see the post on TikTok")
 	errNoMoment   = errors.New("the cover picture's time must be a number of seconds, such as 2.5")
-	errTwice      = errors.New("this post lists an account twice, so it cannot be edited here. Edit it where it was created.")
+	errTwice      = errors.New("this post lists an account twice, so it cannot be edited here; edit it where it was created")
 )
 
 func (s *Site) compose(w http.ResponseWriter, v *visit) error {

@@ -144,7 +144,7 @@ func (s *Site) invitation(v *visit, all []member, binds bool) g.Node {
 			"Everyone signs in with a one-time link, which an administrator of the installation creates, and is the same user to Herald. "+
 			"With a provider, each person has a name and a role of their own."), roles)
 	}
-	var alone g.Node = h.P(g.Text("You cannot assign roles. Ask a cluster administrator to give this person a role. "+
+	alone := h.P(g.Text("You cannot assign roles. Ask a cluster administrator to give this person a role. "+
 		"They need the person's name at the sign-in provider and this team's namespace: "), h.Code(g.Text(v.namespace)))
 	if binds {
 		command := "kubectl create rolebinding NAME --namespace " + v.namespace + " --clusterrole " + s.RolePrefix + "-editor --user '" + provider.UsernamePrefix + "ada@example.com'"

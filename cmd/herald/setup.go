@@ -83,9 +83,7 @@ func setupControllers(ctx context.Context, mgr ctrl.Manager, c *configv1alpha1.M
 	}
 	posts.Client, posts.APIReader, posts.Clock, posts.Events = cached, live, now, mgr.GetEventRecorder("herald-post")
 	posts.Platforms, posts.Apps, posts.Tracer, posts.Stopping = registry, apps, tracer, ctx.Done()
-	if c.Delivery.ArmCrowds {
-		posts.Groups = &post.Groups{Namespace: namespace, Prefix: c.ReleaseName, Owners: leaseOwners(live, namesOf(c.ReleaseName).ClusterRole)}
-	}
+	posts.Groups = groupsOf(c, namespace, live)
 	tokens := connection.NewTokens(store, cached, now)
 	posts.Tokens, posts.Files, posts.Renditions, posts.Thumbnails = tokens, files, images, pictures
 	posts.Conversions, posts.Unconverted = films, unconverted
@@ -125,6 +123,14 @@ func add(mgr ctrl.Manager, c controller, err error) error {
 		return err
 	}
 	return c.SetupWithManager(mgr)
+}
+
+// groupsOf returns the groups of posts that are claimed ahead of their time, or nil if none are.
+func groupsOf(c *configv1alpha1.ManagerConfiguration, namespace string, live client.Reader) *post.Groups {
+	if !c.Delivery.ArmCrowds {
+		return nil
+	}
+	return &post.Groups{Namespace: namespace, Prefix: c.ReleaseName, Owners: leaseOwners(live, namesOf(c.ReleaseName).ClusterRole)}
 }
 
 // leaseOwners returns a function that returns a cluster role as the owner of Leases. If the role cannot be read, as in a
