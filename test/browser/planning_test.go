@@ -13,6 +13,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/hack/local/cluster"
@@ -20,7 +21,8 @@ import (
 	"github.com/herald-social/herald/test/browser/web"
 )
 
-// planned stores posts to X. A zero time makes a draft.
+// planned stores posts to X, and deletes them after the spec: other specs read the first page of lists. A zero time makes
+// a draft.
 func planned(captions []string, at func(i int) time.Time) {
 	GinkgoHelper()
 	kubernetes, err := cluster.NewClient(herald().Variable("KUBECONFIG"))
@@ -39,6 +41,7 @@ func planned(captions []string, at func(i int) time.Time) {
 			post.Spec.ScheduledAt = v1alpha1.NewTimePtr(when)
 		}
 		must(kubernetes.Create(context.Background(), post))
+		DeferCleanup(func(ctx context.Context) error { return client.IgnoreNotFound(kubernetes.Delete(ctx, post)) })
 	}
 }
 
@@ -126,7 +129,13 @@ var _ = Describe("A team with many posts", Ordered, func() {
 		person := keys{page}
 		person.press(page.Get("DisclosureTriangle", "Filters"), kb.Enter)
 		inEveryLook(page, "posts-filters")
-		person.press(page.Get("combobox", "Account"), kb.ArrowDown)
+		account := page.Get("combobox", "Account")
+		for chosen := ""; chosen != "demo-x"; { // other specs connect accounts, too
+			person.press(account, kb.ArrowDown)
+			var err error
+			chosen, err = account.Value()
+			must(err)
+		}
 		person.follow(page.Get("button", "Apply"), kb.Enter)
 		Expect(page.URL()).To(And(ContainSubstring("account=demo-x"), ContainSubstring("q=planned")))
 		must(page.WaitText("Planned 00"))
