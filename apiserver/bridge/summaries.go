@@ -30,9 +30,7 @@ func (s *Service) FindPosts(ctx context.Context, caller Caller, q *postindex.Sea
 
 // PostsByDay returns the first posts of consecutive days, and how many posts each day has.
 func (s *Service) PostsByDay(ctx context.Context, caller Caller, q *postindex.Search, bounds []time.Time) ([]postindex.Day, error) {
-	within := *q
-	within.From, within.To = bounds[0], bounds[len(bounds)-1]
-	s.chargeScan(ctx, caller, &within)
+	s.chargeScan(ctx, caller, q.Between(bounds))
 	if s.Archive != nil {
 		days, err := s.Archive.Days(ctx, caller.Namespace, q, bounds)
 		return days, archiveError("list the posts of some days", err)

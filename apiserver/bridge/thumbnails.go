@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/cache"
 
 	"github.com/herald-social/herald/api/v1alpha1"
@@ -24,9 +25,6 @@ const (
 	thumbnailReads = 8
 )
 
-// thumbnailKey identifies a file.
-type thumbnailKey struct{ namespace, name string }
-
 // Thumbnails returns previews of the named files, for a list. It omits files that are not pictures, are larger than
 // maxThumbnail or cannot be read: a list is complete without them. A file is read once in ten minutes, so the preview of
 // a file that was deleted since may not load.
@@ -39,7 +37,7 @@ func (s *Service) Thumbnails(ctx context.Context, caller Caller, names []string)
 	)
 	group.SetLimit(thumbnailReads)
 	for _, name := range names {
-		key := thumbnailKey{caller.Namespace, name}
+		key := types.NamespacedName{Namespace: caller.Namespace, Name: name}
 		if kept, ok := s.thumbnails.Get(key); ok {
 			mu.Lock()
 			found[name], _ = kept.(MediaPreview)

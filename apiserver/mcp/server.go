@@ -94,10 +94,8 @@ func (h *Handler) pages(caller bridge.Caller, t *tool, answer *rest.Answer) stri
 		}
 		return "A person sees this post at " + h.Service.PageOf(caller.Namespace, of.Data.ID) + "."
 	case showsNoPost:
-		return ""
-	default:
-		return ""
 	}
+	return ""
 }
 
 // waits is the note about a post that became a draft.

@@ -18,14 +18,19 @@ type Day struct {
 	Total int
 }
 
+// Between returns the search with the bounds of consecutive days, as for Days.
+func (q *Search) Between(bounds []time.Time) *Search {
+	within := *q
+	within.From, within.To = bounds[0], bounds[len(bounds)-1]
+	return &within
+}
+
 // Days returns the posts of consecutive days, up to q.Limit of each. Day i lasts from bounds[i] to bounds[i+1], which
 // ascend. It ignores the search's bounds, order and cursor.
 func (x *Index) Days(namespace string, q *Search, bounds []time.Time, rows map[lists.ID][]*lists.Row) ([]Day, Missing) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	within := *q
-	within.From, within.To = bounds[0], bounds[len(bounds)-1]
-	q = &within
+	q = q.Between(bounds)
 	of, missing := x.sequence(namespace, q, rows)
 	if missing.View != nil {
 		return nil, missing

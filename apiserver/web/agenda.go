@@ -33,9 +33,9 @@ func (s *Site) agenda(v *visit, c *calendar) (g.Node, error) {
 	}
 	var days g.Group
 	for first := 0; first < len(found.Posts); {
-		day := v.dateOf(&found.Posts[first])
+		day := v.dateAt(found.Posts[first].DisplayAt)
 		end := first + 1
-		for end < len(found.Posts) && v.dateOf(&found.Posts[end]).Equal(day) {
+		for end < len(found.Posts) && v.dateAt(found.Posts[end].DisplayAt).Equal(day) {
 			end++
 		}
 		days = append(days, s.agendaDay(v, day, found.Posts[first:end]))
@@ -46,12 +46,6 @@ func (s *Site) agenda(v *visit, c *calendar) (g.Node, error) {
 		days,
 		v.pager(page, &found, "Earlier", "Later", append(c.pairs(), c.params()...)...),
 	}, nil
-}
-
-// dateOf returns the day of a post in the viewer's time zone, as a midnight in UTC.
-func (v *visit) dateOf(p *postindex.Summary) time.Time {
-	at := p.DisplayAt.In(v.zone)
-	return time.Date(at.Year(), at.Month(), at.Day(), 0, 0, 0, 0, time.UTC)
 }
 
 func (s *Site) agendaDay(v *visit, day time.Time, posts []postindex.Summary) g.Node {

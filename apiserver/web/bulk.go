@@ -97,7 +97,7 @@ func distinctIDs(ids []string) (out []string) {
 	return out
 }
 
-// listAddress returns the address of a list of our own, with what a page shows once removed.
+// listAddress returns an address if it is that of a list of this team's posts, and the list of all posts otherwise.
 func (v *visit) listAddress(address string) string {
 	for _, page := range []place{placePosts, placeCalendar} {
 		if own := localPath(address, v.path(string(page))); own != "" {
@@ -161,7 +161,7 @@ func (b *bulk) question(n int) string {
 	}
 }
 
-// effect describes what an action does to posts, and whether it can be undone.
+// effect describes an action's effect on posts, and whether it can be undone.
 func (b *bulk) effect(v *visit, ready []*bulkPlan) string {
 	switch b.act {
 	case bulkMove:
@@ -309,9 +309,9 @@ func (s *Site) planPost(ctx context.Context, v *visit, b *bulk, post *v1alpha1.P
 
 // planMove moves a post by days. A time of day that the new day lacks or has twice is refused: only a person can choose.
 func (v *visit) planMove(b *bulk, p *bulkPlan) {
-	to := p.from.In(v.zone).AddDate(0, 0, b.days)
-	p.to = &to
 	from := p.from.In(v.zone)
+	to := from.AddDate(0, 0, b.days)
+	p.to = &to
 	local := time.Date(from.Year(), from.Month(), from.Day()+b.days, from.Hour(), from.Minute(), from.Second(), from.Nanosecond(), time.UTC)
 	switch found := instants(local, v.zone); {
 	case b.days == 0:

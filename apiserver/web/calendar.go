@@ -58,10 +58,13 @@ func (v *visit) calendarOf() calendar {
 	return c
 }
 
-// today returns the viewer's date, as a midnight in UTC.
-func (v *visit) today() time.Time {
-	now := v.now.In(v.zone)
-	return time.Date(now.Year(), now.Month(), now.Day(), 0, 0, 0, 0, time.UTC)
+// today returns the date in the page's time zone, as a midnight in UTC.
+func (v *visit) today() time.Time { return v.dateAt(v.now) }
+
+// dateAt returns a time's date in the page's time zone, as a midnight in UTC.
+func (v *visit) dateAt(at time.Time) time.Time {
+	at = at.In(v.zone)
+	return time.Date(at.Year(), at.Month(), at.Day(), 0, 0, 0, 0, time.UTC)
 }
 
 // midnight returns the start of a calendar day in the viewer's time zone.

@@ -110,11 +110,13 @@ func (f filters) pairs() []string {
 }
 
 // query returns these filters as a query string, with additional parameters.
-func (f filters) query(more ...string) string {
+func (f filters) query(more ...string) string { return queryOf(append(f.pairs(), more...)) }
+
+// queryOf returns pairs of a name and a value as a query string.
+func queryOf(pairs []string) string {
 	q := url.Values{}
-	all := append(f.pairs(), more...)
-	for i := 0; i+1 < len(all); i += 2 {
-		q.Set(all[i], all[i+1])
+	for i := 0; i+1 < len(pairs); i += 2 {
+		q.Set(pairs[i], pairs[i+1])
 	}
 	if len(q) == 0 {
 		return ""

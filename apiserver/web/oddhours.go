@@ -102,8 +102,7 @@ func (w *writing) chosen() int {
 // timeNoteID is the id of what is shown below the field for the time.
 const timeNoteID = "at-note"
 
-// timeNote explains an entered time: that it does not exist, which of two times it is, or what the viewer's own clock
-// shows then.
+// timeNote explains an entered time that does not exist or occurs twice, or shows it in the viewer's own time zone.
 func (v *visit) timeNote(w *writing) g.Node {
 	local, ok := w.entered()
 	if !ok || w.when != whenLater {

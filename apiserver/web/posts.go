@@ -6,6 +6,7 @@ package web
 import (
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -43,7 +44,7 @@ func (s *Site) posts(w http.ResponseWriter, v *visit) error {
 	return nil
 }
 
-// The parameters of a page that begins after a post, or ends before it.
+// The parameters for the cursor of a page: the post before its first one, or the post after its last one.
 const (
 	paramAfter  = "after"
 	paramBefore = "before"
@@ -130,12 +131,7 @@ func (v *visit) pager(page string, found *postindex.Found, earlier, later string
 		return nil
 	}
 	step := func(param string, at *postindex.Summary, content ...g.Node) g.Node {
-		to := url.Values{}
-		for i := 0; i+1 < len(params); i += 2 {
-			to.Set(params[i], params[i+1])
-		}
-		to.Set(param, cursorAt(at))
-		return h.A(h.Class("button"), h.Href(v.path(page)+"?"+to.Encode()), g.Group(content))
+		return h.A(h.Class("button"), h.Href(v.path(page)+queryOf(append(slices.Clone(params), param, cursorAt(at)))), g.Group(content))
 	}
 	return h.Nav(h.Class("pager"), h.Aria("label", "Pages"),
 		g.Iff(!begins, func() g.Node { return step(paramBefore, &found.Posts[0], drawing(paramBefore), g.Text(earlier)) }),
