@@ -5,7 +5,6 @@ package browser
 
 import (
 	"net/http"
-	"path/filepath"
 	"time"
 
 	"github.com/chromedp/chromedp/kb"
@@ -189,14 +188,7 @@ func inEveryBareLook(page *chrome.Page, name string) {
 	GinkgoHelper()
 	for _, look := range chrome.Looks {
 		must(page.SetLook(look))
-		over, err := chrome.Eval[int](page, "document.documentElement.scrollWidth - window.innerWidth")
-		must(err)
-		Expect(over).To(BeNumerically("<=", 0), "%s, %s: pixels that a person has to scroll aside for", name, look.Name)
-		if *screenshots != "" {
-			picture, err := page.Screenshot()
-			must(err)
-			must(save(filepath.Join(*screenshots, name+"-"+look.Name+".png"), picture))
-		}
+		expectFit(page, name, look)
 	}
 	must(page.SetLook(chrome.Light))
 }

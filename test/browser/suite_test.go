@@ -157,16 +157,22 @@ func inEveryLook(page *chrome.Page, name string) {
 		for _, violation := range violations {
 			Expect(violation.String()).To(BeEmpty(), "%s, %s", name, look.Name)
 		}
-		over, err := chrome.Eval[int](page, "document.documentElement.scrollWidth - window.innerWidth")
-		must(err)
-		Expect(over).To(BeNumerically("<=", 0), "%s, %s: pixels that a person has to scroll aside for", name, look.Name)
-		if *screenshots != "" {
-			picture, err := page.Screenshot()
-			must(err)
-			must(save(filepath.Join(*screenshots, name+"-"+look.Name+".png"), picture))
-		}
+		expectFit(page, name, look)
 	}
 	must(page.SetLook(chrome.Light))
+}
+
+// expectFit checks that nobody has to scroll a page aside. With -screenshots it takes a screenshot.
+func expectFit(page *chrome.Page, name string, look chrome.Look) {
+	GinkgoHelper()
+	over, err := chrome.Eval[int](page, "document.documentElement.scrollWidth - window.innerWidth")
+	must(err)
+	Expect(over).To(BeNumerically("<=", 0), "%s, %s: pixels that a person has to scroll aside for", name, look.Name)
+	if *screenshots != "" {
+		picture, err := page.Screenshot()
+		must(err)
+		must(save(filepath.Join(*screenshots, name+"-"+look.Name+".png"), picture))
+	}
 }
 
 // expectLight checks pageLimit for a page just opened with an empty cache, in a new tab or by OpenCold.
