@@ -28,11 +28,7 @@ import (
 
 // sweeping is this version without a minimum retention in the cluster, so that a team's retention takes effect within a
 // spec. Its managers differ only in their configuration.
-var sweeping = func() *version {
-	v := &version{name: "this version, without a floor of retention", program: "herald", configuration: "sweeping.yaml"}
-	v.next = v
-	return v
-}()
+var sweeping = configured("this version, without a floor of retention", "sweeping.yaml")
 
 // wayOut are the crash points of the sweep, in order.
 var wayOut = []string{

@@ -27,11 +27,7 @@ func crowded() (posts, teams, kills int) {
 const killsFrom = 12 * time.Second
 
 // arming is this version with delivery.armCrowds.
-var arming = func() *version {
-	v := &version{name: "this version, with crowds armed", program: "herald", configuration: "arming.yaml"}
-	v.next = v
-	return v
-}()
+var arming = configured("this version, with crowds armed", "arming.yaml")
 
 var _ = Describe("A crowd", func() {
 	DescribeTable("is published once, wherever its leader is killed", func(ctx SpecContext, last string) {

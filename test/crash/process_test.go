@@ -36,11 +36,14 @@ type version struct {
 }
 
 // present is this checkout's version. Only in an upgrade does it alternate with another one.
-var present = func() *version {
-	v := &version{name: "this version", program: "herald", configuration: "manager.yaml"}
+var present = configured("this version", "manager.yaml")
+
+// configured returns this checkout's version with a configuration file.
+func configured(name, file string) *version {
+	v := &version{name: name, program: "herald", configuration: file}
 	v.next = v
 	return v
-}()
+}
 
 // inFolder resolves a path relative to the test's directory. Absolute paths are unchanged.
 func inFolder(path string) string {
