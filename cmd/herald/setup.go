@@ -83,10 +83,9 @@ func setupControllers(ctx context.Context, mgr ctrl.Manager, c *configv1alpha1.M
 	}
 	posts.Client, posts.APIReader, posts.Clock, posts.Events = cached, live, now, mgr.GetEventRecorder("herald-post")
 	posts.Platforms, posts.Apps, posts.Tracer, posts.Stopping = registry, apps, tracer, ctx.Done()
-	posts.Groups = groupsOf(c, namespace, live)
 	tokens := connection.NewTokens(store, cached, now)
 	posts.Tokens, posts.Files, posts.Renditions, posts.Thumbnails = tokens, files, images, pictures
-	posts.Conversions, posts.Unconverted = films, unconverted
+	posts.Conversions, posts.Unconverted, posts.Groups = films, unconverted, groupsOf(c, namespace, live)
 	posts.Owned, posts.TeamMedia, posts.Suspension, posts.SuspendAll = teams.Owned, teams.Media, teams.Suspension, stop
 	posts.Plans = &post.Plans{Owner: teams.Owner, Quota: counts}
 	accounts, err := newConnections(ctx, mgr, c, registry, store, tokens, teams, posts.Unlisted, now)

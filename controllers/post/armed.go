@@ -54,9 +54,6 @@ func (r *Reconciler) arm(ctx context.Context, p *reconciliation, targets []int) 
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("stopping before a claim: %w", err)
 	}
-	if r.publisher.Groups == nil {
-		return nil
-	}
 	var deliveries []*publish.Delivery
 	accounts := map[string]bool{}
 	for _, i := range targets {
@@ -86,8 +83,8 @@ func (r *Reconciler) arm(ctx context.Context, p *reconciliation, targets []int) 
 	return err //nolint:wrapcheck // the error names the operation
 }
 
-// after returns what is left of a reconciliation for an armed post: it has ended by the time of its calls, and shares
-// nothing with the next one.
+// after returns a copy of a reconciliation for the calls of an armed post, which begin after the reconciliation has
+// ended. It shares no state with the post's next reconciliation.
 func (p *reconciliation) after(post *v1alpha1.Post) *reconciliation {
 	return &reconciliation{
 		View: posting.Of(post), stored: *post.Status.DeepCopy(), key: p.key, now: p.now, log: p.log, state: &postState{uid: post.UID},

@@ -312,7 +312,7 @@ func (g *Groups) Close(ctx context.Context, ref string) error {
 // anything else, may be open.
 func (g *Groups) tryClose(ctx context.Context, ref string) (closed bool, err error) {
 	name, version, _ := strings.Cut(ref, "/")
-	if !slices.ContainsFunc(g.slots(), func(slot int) bool { return g.leaseName(slot) == name }) {
+	if !g.owns(name) {
 		return false, nil // a status cannot name any other Lease
 	}
 	var lease coordinationv1.Lease
@@ -333,10 +333,12 @@ func (g *Groups) tryClose(ctx context.Context, ref string) (closed bool, err err
 	return true, nil
 }
 
-func (*Groups) slots() []int {
-	slots := make([]int, maxGroups)
-	for i := range slots {
-		slots[i] = i
+// owns reports whether a Lease is one of those that hold groups.
+func (g *Groups) owns(lease string) bool {
+	for slot := range maxGroups {
+		if g.leaseName(slot) == lease {
+			return true
+		}
 	}
-	return slots
+	return false
 }

@@ -50,7 +50,7 @@ func joined(t *testing.T) func(*group, error) *group {
 	}
 }
 
-// TestClose covers what a manager learns about the group of another one.
+// TestClose verifies when closing another manager's group proves that none of its calls was made.
 func TestClose(t *testing.T) {
 	due := groupTime.Add(10 * time.Second)
 	change := func(t *testing.T, api client.Client, change func(*coordinationv1.Lease)) {
