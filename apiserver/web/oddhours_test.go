@@ -64,7 +64,7 @@ func TestOddHours(t *testing.T) {
 	}
 }
 
-// TestTimeNote verifies what the form says about an entered time, while it is written and once it was sent.
+// TestTimeNote verifies the note below an entered time, before and after a choice between two times.
 func TestTimeNote(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
