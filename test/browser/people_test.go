@@ -56,9 +56,10 @@ var withProvider = sync.OnceValue(func() string {
 	}
 	idp = &issuertest.Issuer{People: people}
 	idp.Start()
+	all := herald() // sets started
 	secret := filepath.Join(started, "secret")
 	must(save(secret, []byte(issuertest.ClientSecret)))
-	address, err := herald().Replica(context.Background(), func(config map[string]any) {
+	address, err := all.Replica(context.Background(), func(config map[string]any) {
 		idp.RedirectURI = config["siteURL"].(string) + "/signin/oidc/callback"
 		section, _ := config["web"].(map[string]any)
 		section["oidc"] = map[string]any{"issuerURL": idp.URL, "clientID": issuertest.ClientID, "clientSecretFile": secret}
