@@ -203,10 +203,19 @@ func (s *Store) Finish(id string) (Blob, error) {
 		return Blob{}, err
 	}
 	// The facts are written first: a file without them would remain unknown.
-	if err := os.WriteFile(s.whole(blob.SHA256+".json"), facts, 0o600); err != nil {
+	if err := s.writeFacts(blob.SHA256, facts); err != nil {
 		return Blob{}, err
 	}
 	return blob, os.Rename(path, s.whole(blob.SHA256))
+}
+
+// writeFacts replaces a file's facts in one step. The same content may arrive again while the facts are read.
+func (s *Store) writeFacts(hash string, facts []byte) error {
+	temporary := s.partial("facts-" + rand.Text())
+	if err := os.WriteFile(temporary, facts, 0o600); err != nil {
+		return err
+	}
+	return os.Rename(temporary, s.whole(hash+".json"))
 }
 
 // isHash matches complete files' names.

@@ -82,6 +82,36 @@ func wantErr(t *testing.T, why string, err, want error) {
 	}
 }
 
+// TestReceiveAgain receives the same content again while another request reads its facts.
+func TestReceiveAgain(t *testing.T) {
+	s, data := open(t, ""), picture(t)
+	got, err := s.Receive(bytes.NewReader(data), int64(len(data)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	received := make(chan error, 1)
+	go func() {
+		var err error
+		for i := 0; i < 500 && err == nil; i++ {
+			_, err = s.Receive(bytes.NewReader(data), int64(len(data)))
+		}
+		received <- err
+	}()
+	for {
+		if _, known := s.Get(got.SHA256); !known {
+			t.Error("a received file is unknown while it arrives again")
+		}
+		select {
+		case err := <-received:
+			if err != nil {
+				t.Fatal(err)
+			}
+			return
+		default:
+		}
+	}
+}
+
 func TestReceive(t *testing.T) {
 	s, data := open(t, ""), picture(t)
 	got, err := s.Receive(bytes.NewReader(data), int64(len(data)))
