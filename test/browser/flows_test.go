@@ -256,6 +256,7 @@ var _ = Describe("Page response times", Label("times"), func() {
 	It("are measured with 10,000 posts", func() {
 		kubernetes, err := cluster.NewClient(herald().Variable("KUBECONFIG"))
 		must(err)
+		account := accountOnX()
 		group, ctx := errgroup.WithContext(context.Background())
 		group.SetLimit(atOnce)
 		for i := range posts {
@@ -264,7 +265,7 @@ var _ = Describe("Page response times", Label("times"), func() {
 					ObjectMeta: metav1.ObjectMeta{Namespace: cluster.DemoNamespace, GenerateName: "many-"},
 					Spec: v1alpha1.PostSpec{
 						Category: v1alpha1.CategoryText, ScheduledAt: v1alpha1.NewTimePtr(time.Now().Add(time.Duration(i+1000) * 5 * time.Minute)),
-						Targets: []v1alpha1.PostTarget{{ConnectionRef: v1alpha1.LocalReference{Name: "demo-x"}, Caption: fmt.Sprintf("Post %d", i)}},
+						Targets: []v1alpha1.PostTarget{{ConnectionRef: v1alpha1.LocalReference{Name: account}, Caption: fmt.Sprintf("Post %d", i)}},
 					},
 				})
 			})

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"net/url"
+	"slices"
 	"time"
 
 	"github.com/chromedp/chromedp/kb"
@@ -27,12 +28,13 @@ func planned(captions []string, at func(i int) time.Time) {
 	GinkgoHelper()
 	kubernetes, err := cluster.NewClient(herald().Variable("KUBECONFIG"))
 	must(err)
+	account := accountOnX()
 	for i, caption := range captions {
 		post := &v1alpha1.Post{
 			ObjectMeta: metav1.ObjectMeta{Namespace: cluster.DemoNamespace, GenerateName: "planned-"},
 			Spec: v1alpha1.PostSpec{
 				Category: v1alpha1.CategoryText,
-				Targets:  []v1alpha1.PostTarget{{ConnectionRef: v1alpha1.LocalReference{Name: "demo-x"}, Caption: caption}},
+				Targets:  []v1alpha1.PostTarget{{ConnectionRef: v1alpha1.LocalReference{Name: account}, Caption: caption}},
 			},
 		}
 		if when := at(i); when.IsZero() {
@@ -43,6 +45,20 @@ func planned(captions []string, at func(i int) time.Time) {
 		must(kubernetes.Create(context.Background(), post))
 		DeferCleanup(func(ctx context.Context) error { return client.IgnoreNotFound(kubernetes.Delete(ctx, post)) })
 	}
+}
+
+// accountOnX returns the name of the connection to X, which differs after a spec has connected the account again.
+func accountOnX() string {
+	GinkgoHelper()
+	kubernetes, err := cluster.NewClient(herald().Variable("KUBECONFIG"))
+	must(err)
+	var all v1alpha1.ConnectionList
+	must(kubernetes.List(context.Background(), &all, client.InNamespace(cluster.DemoNamespace)))
+	at := slices.IndexFunc(all.Items, func(c v1alpha1.Connection) bool {
+		return c.Spec.Platform == v1alpha1.PlatformX && c.DeletionTimestamp.IsZero()
+	})
+	Expect(at).To(BeNumerically(">=", 0), "the team has no account on X")
+	return all.Items[at].Name
 }
 
 // numbered returns captions that contain a word.
@@ -125,12 +141,12 @@ var _ = Describe("A team with many posts", Ordered, func() {
 		inEveryLook(page, "posts-search")
 
 		By("applying filters with the keyboard")
-		must(page.Open(to("posts?q=planned&status=scheduled&account=demo-x")))
+		must(page.Open(to("posts?q=planned&status=scheduled&account=" + accountOnX())))
 		must(page.WaitText(fmt.Sprintf("of %d, soonest first.", many-1)))
 		person := keys{page}
 		inEveryLook(page, "posts-filters")
 		person.follow(page.Get("button", "Apply"), kb.Enter)
-		Expect(page.URL()).To(And(ContainSubstring("account=demo-x"), ContainSubstring("q=planned")))
+		Expect(page.URL()).To(And(ContainSubstring("account="+accountOnX()), ContainSubstring("q=planned")))
 		must(page.WaitText("Planned 00"))
 		must(page.Get("link", "Later").Follow())
 		must(page.WaitText("Planned 25"))
