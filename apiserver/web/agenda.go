@@ -29,7 +29,7 @@ func (s *Site) agenda(v *visit, c *calendar) (g.Node, error) {
 		if len(c.pairs()) > 0 {
 			return s.noMatch(v, page, c.filters, c.params()...), nil
 		}
-		return empty("No posts", "There are no posts from "+c.day.Format("2 January 2006")+" on.", g.If(v.may.compose(), v.linkToNewOn(c.day))), nil
+		return empty("No posts", "There are no posts from "+c.day.Format(longDateForm)+" on.", g.If(v.may.compose(), v.linkToNewOn(c.day))), nil
 	}
 	var days g.Group
 	for first := 0; first < len(found.Posts); {
@@ -49,12 +49,12 @@ func (s *Site) agenda(v *visit, c *calendar) (g.Node, error) {
 }
 
 func (s *Site) agendaDay(v *visit, day time.Time, posts []postindex.Summary) g.Node {
-	name := day.Format("Monday, 2 January 2006")
+	name := dateIn(day, "fullday", "Monday, "+longDateForm)
 	if day.Equal(v.today()) {
-		name = "Today, " + day.Format("2 January 2006")
+		name = g.Group{g.Text("Today, "), dateIn(day, "long", longDateForm)}
 	}
 	return h.Section(h.Class("agenda-day"),
-		h.Header(h.Class("section"), h.H2(h.Time(h.DateTime(day.Format(dateForm)), g.Text(name))), v.newOn(day)),
+		h.Header(h.Class("section"), h.H2(name), v.newOn(day)),
 		h.Ul(h.Class("list"), g.Map(posts, func(p postindex.Summary) g.Node { return s.row(v, &p) })))
 }
 

@@ -18,6 +18,9 @@ const (
 	dateForm  = "2006-01-02"
 )
 
+// longDateForm is the layout of a date in a heading.
+const longDateForm = "2 January 2006"
+
 // span is one of the calendar's views.
 type span string
 
@@ -38,12 +41,30 @@ type calendar struct {
 	span span
 	// day is the anchor, a midnight in UTC: days are counted in UTC, because in some time zones the clocks skip a midnight.
 	day time.Time
+	// firstDay is the first day of the viewer's week.
+	firstDay time.Weekday
+}
+
+// weekCookie is the cookie with the first day of the viewer's week, from 1 for Monday to 7, which the page's script sets.
+const weekCookie = "week"
+
+// firstDayOf returns the first day of the viewer's week: Monday while it is unknown.
+func firstDayOf(r *http.Request) time.Weekday {
+	cookie, err := r.Cookie(weekCookie)
+	if err != nil {
+		return time.Monday
+	}
+	day, err := strconv.ParseUint(cookie.Value, 10, 8)
+	if err != nil || day < 1 || day > 7 {
+		return time.Monday
+	}
+	return time.Weekday(day % 7)
 }
 
 // calendarOf parses a calendar's address. An older form has a month instead of a date.
 func (v *visit) calendarOf() calendar {
 	query := v.URL.Query()
-	c := calendar{filters: filtersOf(query), span: spanMonth}
+	c := calendar{filters: filtersOf(query), span: spanMonth, firstDay: firstDayOf(v.Request)}
 	c.from, c.to = "", "" // the span sets them
 	if of := span(query.Get("view")); spanNames[of] != "" {
 		c.span = of
@@ -87,7 +108,7 @@ func (c calendar) at(v *visit, of span, day time.Time) string {
 func (c calendar) title() string {
 	switch c.span {
 	case spanWeek:
-		first, last := monday(c.day), monday(c.day).AddDate(0, 0, 6)
+		first, last := c.week()
 		return first.Format("2 January") + " to " + last.Format("2 January 2006")
 	case spanAgenda:
 		return "From " + c.day.Format("2 January 2006")
@@ -96,6 +117,26 @@ func (c calendar) title() string {
 	default:
 		return ""
 	}
+}
+
+// heading is the title with dates that the page's script shows in the viewer's language.
+func (c calendar) heading() g.Node {
+	switch c.span {
+	case spanWeek:
+		first, last := c.week()
+		return g.Group{dateIn(first, "day", "2 January"), g.Text(" to "), dateIn(last, "long", longDateForm)}
+	case spanAgenda:
+		return g.Group{g.Text("From "), dateIn(c.day, "long", longDateForm)}
+	case spanMonth:
+		return dateIn(c.day, "month", "January 2006")
+	default:
+		return nil
+	}
+}
+
+// dateIn shows a date. The page's script shows it in the viewer's language, in a style that times.js names.
+func dateIn(day time.Time, style, layout string) g.Node {
+	return h.Time(h.DateTime(day.Format(dateForm)), h.Data("show", style), g.Text(day.Format(layout)))
 }
 
 // step returns the anchor of the view before (-1) or after (1).
@@ -112,8 +153,16 @@ func (c calendar) step(by int) time.Time {
 	}
 }
 
-// monday returns the first day of a day's week.
-func monday(day time.Time) time.Time { return day.AddDate(0, 0, -(int(day.Weekday())+6)%7) }
+// weekStart returns the first day of a day's week.
+func (c calendar) weekStart(day time.Time) time.Time {
+	return day.AddDate(0, 0, -(int(day.Weekday())-int(c.firstDay)+7)%7)
+}
+
+// week returns the first and the last day of the anchor's week.
+func (c calendar) week() (first, last time.Time) {
+	first = c.weekStart(c.day)
+	return first, first.AddDate(0, 0, 6)
+}
 
 // calendar shows the posts of a month or a week by day, or from a day on, in the viewer's time zone.
 func (s *Site) calendar(w http.ResponseWriter, v *visit) error {
@@ -131,10 +180,10 @@ func (s *Site) calendar(w http.ResponseWriter, v *visit) error {
 		return err
 	}
 	s.render(w, v, http.StatusOK, view{
-		title: c.title(), place: placeCalendar, wide: true, lists: true,
+		title: c.title(), heading: c.heading(), place: placeCalendar, wide: true, lists: true,
 		actions: []g.Node{v.calendarMenu(&c)},
 		content: []g.Node{
-			h.Div(h.Data("in-zone", v.zone.String())),
+			h.Div(h.Data("in-zone", v.zone.String()), h.Data("week", strconv.Itoa((int(c.firstDay)+6)%7+1))),
 			narrow,
 			content,
 			h.P(h.Class("soft"), g.Text("Days and times are in "+v.zone.String()+". "), s.reach(v, c.filters),

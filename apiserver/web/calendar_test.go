@@ -182,6 +182,36 @@ func TestCalendarAddresses(t *testing.T) {
 	}
 }
 
+// TestFirstDayOfTheWeek verifies that weeks begin on the day that the browser's cookie names.
+func TestFirstDayOfTheWeek(t *testing.T) {
+	t.Parallel()
+	w := newWorld(clocktesting.NewFakeClock(now))
+	for name, tc := range map[string]struct {
+		reason, cookie, query string
+		first, title          string
+	}{
+		"Unknown":  {"a browser without scripts", "", "date=2026-12-01", "2026-11-30", "December 2026"},
+		"Monday":   {"as in Europe", "1", "date=2026-12-01", "2026-11-30", "December 2026"},
+		"Sunday":   {"as in the United States", "7", "date=2026-12-01", "2026-11-29", "December 2026"},
+		"Saturday": {"as in Egypt", "6", "view=week&date=2026-12-01", "2026-11-28", "28 November to 4 December 2026"},
+		"Itself":   {"a Sunday begins its own week", "7", "view=week&date=2026-11-29", "2026-11-29", "29 November to 5 December 2026"},
+		"Eighth":   {"a week has seven days", "8", "view=week&date=2026-12-01", "2026-11-30", "30 November to 6 December 2026"},
+		"Nonsense": {"a cookie may contain anything", "<b>", "view=week&date=2026-12-01", "2026-11-30", "30 November to 6 December 2026"},
+	} {
+		r := newRequest(&editor, "/teams/"+acme+"/calendar?"+tc.query, nil)
+		if tc.cookie != "" {
+			r.AddCookie(&http.Cookie{Name: weekCookie, Value: tc.cookie})
+		}
+		page := parsed(t, w.serve(r).Body.String())
+		if first, _ := attribute(elements(page, "td")[0], "data-day"); first != tc.first {
+			t.Errorf("%s: %s: the first day is %s, want %s", name, tc.reason, first, tc.first)
+		}
+		if title := textOf(elements(page, "h1")[0]); title != tc.title {
+			t.Errorf("%s: %s: the title is %q, want %q", name, tc.reason, title, tc.title)
+		}
+	}
+}
+
 // TestPastDays verifies that a day ends at midnight in the page's time zone: it then offers no new post, and takes none
 // that is dragged to it.
 func TestPastDays(t *testing.T) {

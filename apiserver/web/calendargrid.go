@@ -34,10 +34,10 @@ type grid struct {
 }
 
 func (s *Site) grid(v *visit, c *calendar) (g.Node, error) {
-	t := grid{calendar: c, s: s, v: v, first: monday(c.day), weeks: 1}
+	t := grid{calendar: c, s: s, v: v, first: c.weekStart(c.day), weeks: 1}
 	if c.span == spanMonth {
 		month := c.step(0)
-		t.first, t.weeks = monday(month), 0
+		t.first, t.weeks = c.weekStart(month), 0
 		for day := t.first; day.Before(month.AddDate(0, 1, 0)); day = day.AddDate(0, 0, 7) {
 			t.weeks++
 		}
@@ -61,7 +61,7 @@ func (t *grid) table() g.Node {
 		h.Caption(h.Class("hidden"), g.Text("Posts of "+t.title())),
 		h.THead(h.Tr(g.Map(indexes(7), func(i int) g.Node {
 			day := t.first.AddDate(0, 0, i)
-			return h.Th(h.Scope("col"), g.El("abbr", h.Title(day.Format("Monday")), g.Text(day.Format("Mon"))))
+			return h.Th(h.Scope("col"), dateIn(day, "weekday", "Mon"))
 		}))),
 		h.TBody(g.Map(indexes(t.weeks), func(week int) g.Node {
 			return h.Tr(g.Map(indexes(7), func(i int) g.Node { return t.cell(7*week + i) }))

@@ -31,6 +31,8 @@ const (
 // view is one of a team's pages.
 type view struct {
 	title string
+	// heading replaces the title in the page's heading if it contains more than text.
+	heading g.Node
 	// before is a prefix for the title in the browser tab.
 	before string
 	place  place
@@ -45,6 +47,14 @@ type view struct {
 	// actions are shown next to the title.
 	actions []g.Node
 	content []g.Node
+}
+
+// inHeading is what the page's heading contains.
+func (v *view) inHeading() g.Node {
+	if v.heading != nil {
+		return v.heading
+	}
+	return g.Text(v.title)
 }
 
 func (s *Site) document(title string, body ...g.Node) g.Node {
@@ -82,7 +92,7 @@ func (s *Site) render(w http.ResponseWriter, r *visit, status int, v view) {
 			r.suspended(),
 			withoutScript(v.without),
 			h.Header(h.Class("title"),
-				h.H1(g.Text(v.title)),
+				h.H1(v.inHeading()),
 				g.If(len(v.actions) > 0, h.Div(h.Class("actions"), g.Group(v.actions))),
 			),
 			g.Group(v.content),

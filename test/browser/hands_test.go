@@ -122,6 +122,12 @@ var _ = Describe("A time", func() {
 		must(traveller.Open(address))
 		must(traveller.WaitText("Jan 15, 2027, 12:00 AM Los Angeles"))
 
+		By("showing a calendar in the browser's language, with the week of its country")
+		must(traveller.Open(site.URL + "/teams/herald-demo/calendar?view=week&date=2027-01-15"))
+		must(traveller.Get("heading", "January 10 to January 16, 2027").Wait())
+		Expect(traveller.Get("columnheader", "Sun").Nth(0).Text()).To(Equal("Sun"))
+		inEveryLook(traveller, "calendar-week-us")
+
 		bare := newPage(chrome.Options{NoScript: true})
 		signIn(bare)
 		must(bare.Open(address))

@@ -12,8 +12,17 @@
   const date = { dateStyle: "medium" }, time = { timeStyle: "short" };
   const styles = { date, time, both: { ...date, ...time }, full: { dateStyle: "full", timeStyle: "long" } };
   styles.near = { month: "short", day: "numeric" };
+  styles.day = { month: "long", day: "numeric" };
+  styles.month = { month: "long", year: "numeric" };
+  styles.weekday = { weekday: "short" };
+  styles.long = { dateStyle: "long" };
+  styles.fullday = { dateStyle: "full" };
 
-  document.cookie = `zone=${encodeURIComponent(own)}; path=/; max-age=31536000; samesite=lax`;
+  // firstDay is the first day of the viewer's week, from 1 for Monday to 7. Older browsers do not know it.
+  const of = new Intl.Locale(locale), firstDay = String((of.getWeekInfo?.() ?? of.weekInfo)?.firstDay ?? 1);
+  const remember = (name, value) => { document.cookie = `${name}=${encodeURIComponent(value)}; path=/; max-age=31536000; samesite=lax`; };
+  remember("zone", own);
+  remember("week", firstDay);
 
   const shown = () => document.body.dataset.teamZone ?? own;
   const place = (zone) => zone.split("/").pop().replaceAll("_", " ");
@@ -27,13 +36,15 @@
   }
 
   function showTime(element) {
-    const at = new Date(element.dateTime), zone = shown(), { show } = element.dataset;
+    // A date is the same day in every zone.
+    const dateOnly = element.dateTime.length <= 10, zone = dateOnly ? "UTC" : shown();
+    const at = new Date(element.dateTime), { show } = element.dataset;
     if (isNaN(at)) return;
     const text = format(at, zone, show) + (show === "both" ? ` ${place(zone)}${forViewer(at, zone)}` : "");
     if (element.textContent === text) return;
     element.lang = locale;
     element.textContent = text;
-    element.title = format(at, zone, "full");
+    element.title = format(at, zone, dateOnly ? "fullday" : "full");
   }
 
   // --- Times that are entered.
@@ -95,10 +106,11 @@
     detail.at = at === undefined ? "" : new Date(at + (before % minute)).toISOString();
   });
 
-  // The page is loaded once more, now with the cookie.
-  function drawnElsewhere({ dataset: { inZone } }) {
-    if (inZone === shown() || sessionStorage.getItem("zone") === own) return;
-    sessionStorage.setItem("zone", own);
+  // The page is loaded once more, now with the cookies.
+  function drawnElsewhere({ dataset: { inZone, week } }) {
+    const drawn = `${own} ${firstDay}`;
+    if (inZone === shown() && (week ?? firstDay) === firstDay || sessionStorage.getItem("drawn") === drawn) return;
+    sessionStorage.setItem("drawn", drawn);
     location.reload();
   }
 
