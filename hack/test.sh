@@ -38,15 +38,13 @@ step 'known vulnerabilities (make vuln)' "$MAKE" vuln
 step 'formatting and linters (make lint)' "$MAKE" lint
 step "unit tests (make test-unit${race:+ RACE=1})" "$MAKE" test-unit RACE=$race
 step 'chart by Kubernetes and kube-score (make chart-conform)' "$MAKE" chart-conform
-step 'suites with an API server (make test-integration)' "$MAKE" test-integration
-step 'alerts and dashboard in Prometheus (make test-monitoring)' "$MAKE" test-monitoring
-# These mostly wait, so they run one after the other, alongside the crash matrix. Each writes its notes, output and exit
-# code to its own folder.
+# The crash matrix mostly waits, so all that follows runs alongside it, one after the other. Each writes its notes, output and
+# exit code to its own folder.
 step 'programs that the following tests start (make controlplane)' "$MAKE" controlplane
 # The lane is a process group, so that an interrupt stops all of it.
 set -m
 {
-  for target in test-browser test-agents test-upgrade test-counting test-oddfiles test-hostile; do
+  for target in test-integration test-monitoring test-browser test-agents test-upgrade test-counting test-oddfiles test-hostile; do
     own=$beside/$target
     mkdir "$own"
     : >"$own/notes"
@@ -66,6 +64,8 @@ begun() {
 }
 # In one process: with more, the pages beside it would be too slow for their time limits.
 step 'crash matrix, short (make test-crash)' "$MAKE" test-crash LONG= PROCS=1
+step 'suites with an API server (make test-integration), begun beside it' begun test-integration
+step 'alerts and dashboard in Prometheus (make test-monitoring), begun beside it' begun test-monitoring
 step 'pages in a browser (make test-browser), begun beside it' begun test-browser
 step 'agents and clients that others wrote (make test-agents), begun beside it' begun test-agents
 step 'upgrade and rollback, short (make test-upgrade), begun beside it' begun test-upgrade
