@@ -83,33 +83,33 @@ var _ = Describe("The users' grants to agents", Ordered, func() {
 		Entry("stores", func(ctx context.Context) error {
 			return apiserver.Create(ctx, grant(ofTeam, func(g *v1alpha1.OAuthGrant) { g.Name = "agent-qrstuvwxyz234567" }), client.DryRunAll)
 		}, nobody),
-		Entry("does not store elsewhere", func(ctx context.Context) error { return apiserver.Create(ctx, grant(foreign), client.DryRunAll) }, policy, "namespaces of teams only"),
+		Entry("does not store elsewhere", func(ctx context.Context) error { return apiserver.Create(ctx, grant(foreign), client.DryRunAll) }, policy, "team namespaces"),
 		Entry("does not store where it is installed", func(ctx context.Context) error {
 			return apiserver.Create(ctx, grant("herald-system"), client.DryRunAll)
-		}, policy, "namespaces of teams only"),
+		}, policy, "team namespaces"),
 		Entry("does not store without its label", func(ctx context.Context) error {
 			return apiserver.Create(ctx, grant(ofTeam, func(g *v1alpha1.OAuthGrant) { g.Labels = nil }), client.DryRunAll)
-		}, policy, "but of a person"),
+		}, policy, "for a person named in"),
 		Entry("does not store in another's name", func(ctx context.Context) error {
 			return apiserver.Create(ctx, grant(ofTeam, func(g *v1alpha1.OAuthGrant) { g.Spec.Person.Name = "oidc:admin" }), client.DryRunAll)
-		}, policy, "but of a person"),
+		}, policy, "for a person named in"),
 		Entry("does not store under a name of others", func(ctx context.Context) error {
 			return apiserver.Create(ctx, grant(ofTeam, func(g *v1alpha1.OAuthGrant) { g.Name = "launch" }), client.DryRunAll)
-		}, policy, "with a name that it made"),
+		}, policy, "a generated name"),
 		Entry("revokes for a person", func(ctx context.Context) error {
 			return patchGrant(ctx, apiserver, `{`+signature+`,"spec":{"revoked":true}}`)
 		}, nobody),
 		Entry("revokes for nobody", func(ctx context.Context) error {
 			return patchGrant(ctx, apiserver, `{"spec":{"revoked":true}}`)
-		}, policy, "but for a person"),
+		}, policy, "for a person named in"),
 		Entry("has Kubernetes collect it", func(ctx context.Context) error {
 			return patchGrant(ctx, apiserver, `{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"Secret","name":"a","uid":"1"}]}}`)
-		}, policy, "neither an owner nor"),
+		}, policy, "owners or finalizers"),
 		Entry("stores one that cannot be removed", func(ctx context.Context) error {
 			return apiserver.Create(ctx, grant(ofTeam, func(g *v1alpha1.OAuthGrant) {
 				g.Name, g.Finalizers = "agent-qrstuvwxyz234567", []string{"example.com/kept"}
 			}), client.DryRunAll)
-		}, policy, "nor a finalizer"),
+		}, policy, "owners or finalizers"),
 		Entry("writes the status", func(ctx context.Context) error {
 			return apiserver.Status().Patch(ctx, grant(ofTeam), client.RawPatch(types.MergePatchType, []byte(`{"status":{"redeemedAt":"2026-12-01T09:00:00Z"}}`)), client.DryRunAll)
 		}, nobody),
@@ -119,16 +119,16 @@ var _ = Describe("The users' grants to agents", Ordered, func() {
 		}, nobody),
 		Entry("removes none that an agent uses", func(ctx context.Context) error {
 			return broken.Delete(ctx, grant(ofTeam, used), client.DryRunAll)
-		}, policy, "remove no OAuthGrant but one that is over"),
+		}, policy, "may only delete OAuthGrants that have status.revokedAt"),
 		Entry("removes none elsewhere", func(ctx context.Context) error {
 			return broken.Delete(ctx, grant(foreign, over), client.DryRunAll)
-		}, policy, "namespaces of teams only"),
+		}, policy, "team namespaces"),
 		Entry("does not hide", func(ctx context.Context) error {
 			return patchGrant(ctx, apiserver, `{"metadata":{"labels":{"social.herald.dev/origin":null}}}`)
 		}, policy, "may not change the label"),
 		Entry("does not hide whose it is", func(ctx context.Context) error {
 			return patchGrant(ctx, apiserver, `{"metadata":{"annotations":{"social.herald.dev/author":"oidc:admin"}}}`)
-		}, policy, "nor the annotation"),
+		}, policy, "or the annotation"),
 	)
 
 	It("can be revoked by the apiserver even without labels and annotations", func(ctx SpecContext) {

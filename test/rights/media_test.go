@@ -68,16 +68,16 @@ var _ = DescribeTable("With any roles, the apiserver is restricted by policies: 
 	outcomeIs(broken.Create(ctx, m, client.DryRunAll), words...)
 },
 	Entry("of an upload", awaited(ofTeam), nobody),
-	Entry("in a namespace that is no team's", awaited(foreign), policy, "namespaces of teams only"),
+	Entry("in a namespace that is no team's", awaited(foreign), policy, "team namespaces"),
 	Entry("that the manager fetches from where it likes", awaited(ofTeam, func(m *v1alpha1.Media) {
 		m.Spec.Source = &v1alpha1.MediaSource{URL: "https://example.com/a.jpg"}
-	}), policy, "but of an upload"),
-	Entry("that stays for ever", awaited(ofTeam, func(m *v1alpha1.Media) { m.Spec.WhenUnused = v1alpha1.KeepWhenUnused }), policy, "but of an upload"),
+	}), policy, "for uploads"),
+	Entry("that stays for ever", awaited(ofTeam, func(m *v1alpha1.Media) { m.Spec.WhenUnused = v1alpha1.KeepWhenUnused }), policy, "for uploads"),
 	Entry("as if it had been applied", awaited(ofTeam, func(m *v1alpha1.Media) { m.Labels = nil }), policy, "social.herald.dev/origin=api"),
-	Entry("in the place of one that people apply", awaited(ofTeam, func(m *v1alpha1.Media) { m.Name = "logo" }), policy, "a name that it made"),
+	Entry("in the place of one that people apply", awaited(ofTeam, func(m *v1alpha1.Media) { m.Name = "logo" }), policy, "a generated name"),
 	Entry("that goes with something else", awaited(ofTeam, func(m *v1alpha1.Media) {
 		m.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Secret", Name: "a", UID: "1"}}
-	}), policy, "without an owner"),
+	}), policy, "without owners"),
 	Entry("that cannot be removed", awaited(ofTeam, func(m *v1alpha1.Media) { m.Finalizers = append(m.Finalizers, "example.com/kept") }), policy, "finalizer"),
 	Entry("whose file nothing would remove", awaited(ofTeam, func(m *v1alpha1.Media) { m.Finalizers = nil }), policy, "finalizer"),
 )
@@ -96,32 +96,32 @@ var _ = DescribeTable("With any roles, the apiserver is restricted by policies: 
 	}, nobody),
 	Entry("takes back that a file was verified", func(ctx context.Context) error {
 		return changeStatus(ctx, broken, verified(), `{"status":{"phase":"rejected"}}`)
-	}, policy, "a file that was awaited"),
+	}, policy, "the status of a pending Media"),
 	Entry("writes a file off that is awaited", func(ctx context.Context) error {
 		return changeStatus(ctx, broken, pending(), `{"status":{"phase":"expired"}}`)
-	}, policy, "a file that was awaited"),
+	}, policy, "the status of a pending Media"),
 	Entry("has people upload elsewhere", func(ctx context.Context) error {
 		return changeStatus(ctx, broken, pending(), `{"status":{"phase":"uploaded","etag":"b","uploadURL":"https://example.com/","uploadURLExpiresAt":"2026-12-01T09:00:00Z"}}`)
-	}, policy, "a file that was awaited"),
+	}, policy, "the status of a pending Media"),
 	Entry("has the manager delete it", func(ctx context.Context) error {
 		return changeStatus(ctx, broken, pending(), `{"status":{"phase":"uploaded","etag":"b","unusedSince":"2000-12-01T09:00:00Z"}}`)
-	}, policy, "a file that was awaited"),
+	}, policy, "the status of a pending Media"),
 	Entry("keeps it for ever", func(ctx context.Context) error {
 		return change(ctx, broken, pending(), `{"spec":{"whenUnused":"keep"}}`)
-	}, policy, "nothing of a Media but"),
+	}, policy, "may only change a Media's"),
 	Entry("gives it another request", func(ctx context.Context) error {
 		return change(ctx, broken, pending(), `{"metadata":{"annotations":{"social.herald.dev/request":"v1:bb"}}}`)
-	}, policy, "nothing of a Media but"),
+	}, policy, "may only change a Media's"),
 	Entry("makes it look as if it had been applied", func(ctx context.Context) error {
 		return change(ctx, broken, pending(), `{"metadata":{"labels":null}}`)
-	}, policy, "nothing of a Media but"),
+	}, policy, "may only change a Media's"),
 	Entry("has Kubernetes collect it", func(ctx context.Context) error {
 		return change(ctx, broken, pending(), `{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"Secret","name":"a","uid":"1"}]}}`)
-	}, policy, "nothing of a Media but"),
+	}, policy, "may only change a Media's"),
 	Entry("lets it go before its file went", func(ctx context.Context) error {
 		return change(ctx, broken, pending(), `{"metadata":{"finalizers":null}}`)
-	}, policy, "nothing of a Media but"),
-	Entry("deletes it", func(ctx context.Context) error { return broken.Delete(ctx, pending(), client.DryRunAll) }, policy, "delete no Media"),
+	}, policy, "may only change a Media's"),
+	Entry("deletes it", func(ctx context.Context) error { return broken.Delete(ctx, pending(), client.DryRunAll) }, policy, "may not delete Media"),
 )
 
 var _ = DescribeTable("With its installed roles, in a Media the manager", func(ctx SpecContext, attempt func(context.Context) error, words ...string) {
@@ -142,20 +142,20 @@ var _ = DescribeTable("With its installed roles, in a Media the manager", func(c
 	}, policy, "the key of its own file"),
 	Entry("has it look like a request's", func(ctx context.Context) error {
 		return change(ctx, manager, pending(), `{"metadata":{"annotations":{"social.herald.dev/request":"v1:bb"}}}`)
-	}, policy, "nothing of a Media but"),
+	}, policy, "may only change a Media's"),
 	Entry("deletes one that no post uses", func(ctx context.Context) error { return manager.Delete(ctx, verified(), client.DryRunAll) }, nobody),
-	Entry("deletes one that is to be kept", func(ctx context.Context) error { return manager.Delete(ctx, retained(), client.DryRunAll) }, policy, "delete no Media but"),
-	Entry("deletes one that is awaited", func(ctx context.Context) error { return manager.Delete(ctx, pending(), client.DryRunAll) }, policy, "delete no Media but"),
+	Entry("deletes one that is to be kept", func(ctx context.Context) error { return manager.Delete(ctx, retained(), client.DryRunAll) }, policy, "may only delete Media"),
+	Entry("deletes one that is awaited", func(ctx context.Context) error { return manager.Delete(ctx, pending(), client.DryRunAll) }, policy, "may only delete Media"),
 	Entry("makes one that it then deletes", func(ctx context.Context) error {
 		return change(ctx, manager, retained(), `{"spec":{"whenUnused":"delete"}}`)
-	}, policy, "nothing of a Media but"),
+	}, policy, "may only change a Media's"),
 	Entry("puts on a finalizer of its choice", func(ctx context.Context) error {
 		return change(ctx, manager, pending(), `{"metadata":{"finalizers":["social.herald.dev/media-file","example.com/kept"]}}`)
-	}, policy, "nothing of a Media but"),
+	}, policy, "may only change a Media's"),
 	Entry("has Kubernetes collect it", func(ctx context.Context) error {
 		return change(ctx, manager, pending(), `{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"Secret","name":"a","uid":"1"}]}}`)
-	}, policy, "nothing of a Media but"),
-	Entry("makes one", func(ctx context.Context) error { return powerful.Create(ctx, awaited(ofTeam), client.DryRunAll) }, policy, "create no Media"),
+	}, policy, "may only change a Media's"),
+	Entry("makes one", func(ctx context.Context) error { return powerful.Create(ctx, awaited(ofTeam), client.DryRunAll) }, policy, "may not create Media"),
 )
 
 // ofHerald are the roles of Herald's own service accounts, which are not meant for users.

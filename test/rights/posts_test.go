@@ -76,7 +76,7 @@ var _ = Describe("A post's identity annotations", Ordered, func() {
 		Entry("the request of somebody's Idempotency-Key", func(p *v1alpha1.Post) {
 			p.Annotations = map[string]string{v1alpha1.RequestAnnotation: "v9:anything"}
 		}, policy, "social.herald.dev/request"),
-		Entry("the name that belongs to somebody's Idempotency-Key", func(p *v1alpha1.Post) { p.Name = "p" + strings.Repeat("a", 25) }, policy, "choose another one"),
+		Entry("the name that belongs to somebody's Idempotency-Key", func(p *v1alpha1.Post) { p.Name = "p" + strings.Repeat("a", 25) }, policy, "choose another name"),
 		Entry("a time of creation", func(p *v1alpha1.Post) {
 			p.Annotations = map[string]string{v1alpha1.BornAnnotation: "2026-12-01T09:00:00.000Z"}
 		}, policy, "social.herald.dev/born-at"),

@@ -80,19 +80,19 @@ var _ = DescribeTable("With any roles, the apiserver is restricted by policies: 
 	Entry("with what another tool of the cluster adds to every object", sent(ofTeam, func(p *v1alpha1.Post) {
 		p.Labels["example.com/cost-center"], p.Annotations["example.com/checked"] = "7", "yes"
 	}), nobody),
-	Entry("in a namespace that is no team's", sent(foreign), policy, "namespaces of teams only"),
-	Entry("where Herald is installed", sent("herald-system"), policy, "namespaces of teams only"),
+	Entry("in a namespace that is no team's", sent(foreign), policy, "team namespaces"),
+	Entry("where Herald is installed", sent("herald-system"), policy, "team namespaces"),
 	Entry("as if it had been applied", sent(ofTeam, func(p *v1alpha1.Post) { p.Labels = nil }), policy, "the label social.herald.dev/origin"),
 	Entry("of a person without a name", sent(ofTeam, func(p *v1alpha1.Post) { p.Labels[v1alpha1.OriginLabel] = v1alpha1.OriginWeb }), policy, "social.herald.dev/author"),
-	Entry("in the place of one that people apply", sent(ofTeam, func(p *v1alpha1.Post) { p.Name = "launch-too" }), policy, "a name that it made"),
+	Entry("in the place of one that people apply", sent(ofTeam, func(p *v1alpha1.Post) { p.Name = "launch-too" }), policy, "a generated name"),
 	Entry("that goes with something else", sent(ofTeam, func(p *v1alpha1.Post) {
 		p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Secret", Name: "a", UID: "1"}}
-	}), policy, "without an owner"),
+	}), policy, "without owners"),
 	Entry("that cannot be removed", sent(ofTeam, func(p *v1alpha1.Post) { p.Finalizers = append(p.Finalizers, "example.com/kept") }), policy, "finalizer"),
 	Entry("that is settled before it was sent", sent(ofTeam, func(p *v1alpha1.Post) {
 		p.Annotations[v1alpha1.SettleAnnotation] = "0=posted:1"
-	}), policy, "says more than where the post comes from"),
-	Entry("with a label of Herald's that it does not set", sent(ofTeam, func(p *v1alpha1.Post) { p.Labels[v1alpha1.TeamLabel] = "acme" }), policy, "says more than"),
+	}), policy, "record their origin"),
+	Entry("with a label of Herald's that it does not set", sent(ofTeam, func(p *v1alpha1.Post) { p.Labels[v1alpha1.TeamLabel] = "acme" }), policy, "record their origin"),
 )
 
 var _ = DescribeTable("With any roles, the apiserver is restricted by policies: in an applied Post it", func(ctx SpecContext, patch string, words ...string) {
@@ -104,31 +104,31 @@ var _ = DescribeTable("With any roles, the apiserver is restricted by policies: 
 	Entry("changes what it says, for a person", `{`+signature+`,"spec":{"targets":[{"connectionRef":{"name":"acme-x"},"caption":"other"}]}}`, nobody),
 	Entry("moves it, for a person", `{`+signature+`,"spec":{"draft":null,"scheduledAt":"2026-12-01T09:00:00Z"}}`, nobody),
 	Entry("enters a person's verdict", `{"metadata":{"annotations":{"social.herald.dev/last-author":"ada","social.herald.dev/settle":"0=posted:1"}}}`, nobody),
-	Entry("publishes it for nobody", `{"spec":{"draft":null}}`, policy, "for a person"),
-	Entry("changes what it says for nobody", `{"spec":{"targets":[{"connectionRef":{"name":"acme-x"},"caption":"other"}]}}`, policy, "for a person"),
-	Entry("cancels it and changes what it says", `{"spec":{"cancelled":true,"onUnknownOutcome":"retry"}}`, policy, "for a person"),
+	Entry("publishes it for nobody", `{"spec":{"draft":null}}`, policy, "for a person named in"),
+	Entry("changes what it says for nobody", `{"spec":{"targets":[{"connectionRef":{"name":"acme-x"},"caption":"other"}]}}`, policy, "for a person named in"),
+	Entry("cancels it and changes what it says", `{"spec":{"cancelled":true,"onUnknownOutcome":"retry"}}`, policy, "for a person named in"),
 	Entry("asks for the posts of the accounts, for a person", `{"metadata":{"annotations":{"social.herald.dev/list-candidates":"now"}}}`, nobody),
-	Entry("enters a verdict of nobody", `{"metadata":{"annotations":{"social.herald.dev/settle":"0=posted:1"}}}`, policy, "for a person"),
-	Entry("takes a verdict back", `{"metadata":{"annotations":{"social.herald.dev/last-author":"ada","social.herald.dev/settle":null}}}`, policy, "nothing in the metadata"),
-	Entry("frees a restored post to go out again", `{"metadata":{"annotations":{"social.herald.dev/born-at":"2030-12-01T09:00:00Z"}}}`, policy, "nothing in the metadata"),
-	Entry("removes what shows that it was restored", `{"metadata":{"annotations":{"social.herald.dev/born-at":null}}}`, policy, "nothing in the metadata"),
-	Entry("says that another wrote it", `{"metadata":{"annotations":{"social.herald.dev/author":"grace"}}}`, policy, "nothing in the metadata"),
-	Entry("makes it look like its own", `{"metadata":{"labels":{"social.herald.dev/origin":"api"}}}`, policy, "nothing in the metadata"),
-	Entry("has a GitOps tool prune it", `{"metadata":{"labels":{"app":"other"}}}`, policy, "nothing in the metadata"),
-	Entry("has Kubernetes collect it", `{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"Secret","name":"a","uid":"1"}]}}`, policy, "nothing in the metadata"),
-	Entry("keeps it from being deleted", `{"metadata":{"finalizers":["example.com/kept","example.com/more"]}}`, policy, "nothing in the metadata"),
-	Entry("lets it go while it is delivered", `{"metadata":{"finalizers":null}}`, policy, "nothing in the metadata"),
+	Entry("enters a verdict of nobody", `{"metadata":{"annotations":{"social.herald.dev/settle":"0=posted:1"}}}`, policy, "for a person named in"),
+	Entry("takes a verdict back", `{"metadata":{"annotations":{"social.herald.dev/last-author":"ada","social.herald.dev/settle":null}}}`, policy, "in the metadata of"),
+	Entry("frees a restored post to go out again", `{"metadata":{"annotations":{"social.herald.dev/born-at":"2030-12-01T09:00:00Z"}}}`, policy, "in the metadata of"),
+	Entry("removes what shows that it was restored", `{"metadata":{"annotations":{"social.herald.dev/born-at":null}}}`, policy, "in the metadata of"),
+	Entry("says that another wrote it", `{"metadata":{"annotations":{"social.herald.dev/author":"grace"}}}`, policy, "in the metadata of"),
+	Entry("makes it look like its own", `{"metadata":{"labels":{"social.herald.dev/origin":"api"}}}`, policy, "in the metadata of"),
+	Entry("has a GitOps tool prune it", `{"metadata":{"labels":{"app":"other"}}}`, policy, "in the metadata of"),
+	Entry("has Kubernetes collect it", `{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"Secret","name":"a","uid":"1"}]}}`, policy, "in the metadata of"),
+	Entry("keeps it from being deleted", `{"metadata":{"finalizers":["example.com/kept","example.com/more"]}}`, policy, "in the metadata of"),
+	Entry("lets it go while it is delivered", `{"metadata":{"finalizers":null}}`, policy, "in the metadata of"),
 )
 
 var _ = DescribeTable("With any roles, policies restrict", func(ctx SpecContext, attempt func(context.Context) error, words ...string) {
 	outcomeIs(attempt(ctx), words...)
 },
-	Entry("the apiserver: it deletes no Post", func(ctx context.Context) error { return broken.Delete(ctx, draft(), client.DryRunAll) }, policy, "delete no Post"),
+	Entry("the apiserver: it deletes no Post", func(ctx context.Context) error { return broken.Delete(ctx, draft(), client.DryRunAll) }, policy, "may not delete Posts"),
 	Entry("the apiserver: it says of no Post that it is out", func(ctx context.Context) error {
 		return changeStatus(ctx, broken, draft(), `{"status":{"phase":"posted"}}`)
-	}, policy, "no status"),
-	Entry("the manager: it makes no Post", func(ctx context.Context) error { return powerful.Create(ctx, sent(ofTeam), client.DryRunAll) }, policy, "create no Posts"),
-	Entry("the manager: it deletes no Post that is not out", func(ctx context.Context) error { return powerful.Delete(ctx, draft(), client.DryRunAll) }, policy, "delete no Post but one that is finished"),
+	}, policy, "write their status"),
+	Entry("the manager: it makes no Post", func(ctx context.Context) error { return powerful.Create(ctx, sent(ofTeam), client.DryRunAll) }, policy, "may not create Posts"),
+	Entry("the manager: it deletes no Post that is not out", func(ctx context.Context) error { return powerful.Delete(ctx, draft(), client.DryRunAll) }, policy, "may only delete Posts whose status.finished is true"),
 )
 
 // finished returns one of the suite's posts that is finished.
@@ -140,13 +140,13 @@ var _ = Describe("With its installed roles, the manager", func() {
 	It("adds and removes its finalizer on a Team, and deletes none", func(ctx SpecContext) {
 		outcomeIs(change(ctx, manager, acme(), `{"metadata":{"finalizers":["social.herald.dev/records"]}}`), nobody)
 		outcomeIs(manager.Delete(ctx, acme(), client.DryRunAll), roles)
-		outcomeIs(powerful.Delete(ctx, acme(), client.DryRunAll), policy, "neither create nor delete Teams")
+		outcomeIs(powerful.Delete(ctx, acme(), client.DryRunAll), policy, "may not create or delete Teams")
 	})
 
 	It("deletes a post past its retention, and no unpublished post", func(ctx SpecContext) {
 		post := finished()
 		Expect(admin.Create(ctx, post)).To(Succeed())
-		outcomeIs(manager.Delete(ctx, post), policy, "delete no Post but one that is finished")
+		outcomeIs(manager.Delete(ctx, post), policy, "may only delete Posts whose status.finished is true")
 		patch := client.RawPatch(types.MergePatchType, []byte(`{"status":{"finished":true}}`))
 		Expect(manager.Status().Patch(ctx, post, patch)).To(Succeed())
 		Expect(manager.Patch(ctx, post, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`)))).To(Succeed())
@@ -162,14 +162,14 @@ var _ = DescribeTable("With its installed roles, in a Post the manager", func(ct
 	Entry("removes a verdict that it has taken over", `{"metadata":{"annotations":{"social.herald.dev/settle":null}}}`, nobody),
 	Entry("removes a request that it has answered", `{"metadata":{"annotations":{"social.herald.dev/list-candidates":null}}}`, nobody),
 	Entry("does both", `{"metadata":{"finalizers":["example.com/kept","social.herald.dev/delivery"],"annotations":{"social.herald.dev/settle":null}}}`, nobody),
-	Entry("changes what it says", `{"spec":{"targets":[{"connectionRef":{"name":"acme-x"},"caption":"other"}]}}`, policy, "nothing in the spec"),
-	Entry("publishes a draft", `{"spec":{"draft":null}}`, policy, "nothing in the spec"),
-	Entry("enters a verdict", `{"metadata":{"annotations":{"social.herald.dev/settle":"0=posted:1"}}}`, policy, "nothing in the metadata"),
-	Entry("says who wrote it", `{"metadata":{"annotations":{"social.herald.dev/author":"grace"}}}`, policy, "nothing in the metadata"),
-	Entry("removes what shows that it was restored", `{"metadata":{"annotations":{"social.herald.dev/born-at":null}}}`, policy, "nothing in the metadata"),
-	Entry("takes another's finalizer off", `{"metadata":{"finalizers":null}}`, policy, "nothing in the metadata"),
-	Entry("has Kubernetes collect it", `{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"Secret","name":"a","uid":"1"}]}}`, policy, "nothing in the metadata"),
-	Entry("has a GitOps tool prune it", `{"metadata":{"labels":{"app":"other"}}}`, policy, "nothing in the metadata"),
+	Entry("changes what it says", `{"spec":{"targets":[{"connectionRef":{"name":"acme-x"},"caption":"other"}]}}`, policy, "may not change the spec"),
+	Entry("publishes a draft", `{"spec":{"draft":null}}`, policy, "may not change the spec"),
+	Entry("enters a verdict", `{"metadata":{"annotations":{"social.herald.dev/settle":"0=posted:1"}}}`, policy, "in the metadata of"),
+	Entry("says who wrote it", `{"metadata":{"annotations":{"social.herald.dev/author":"grace"}}}`, policy, "in the metadata of"),
+	Entry("removes what shows that it was restored", `{"metadata":{"annotations":{"social.herald.dev/born-at":null}}}`, policy, "in the metadata of"),
+	Entry("takes another's finalizer off", `{"metadata":{"finalizers":null}}`, policy, "in the metadata of"),
+	Entry("has Kubernetes collect it", `{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"Secret","name":"a","uid":"1"}]}}`, policy, "in the metadata of"),
+	Entry("has a GitOps tool prune it", `{"metadata":{"labels":{"app":"other"}}}`, policy, "in the metadata of"),
 )
 
 var _ = Describe("With its installed roles, the apiserver", func() {

@@ -68,22 +68,22 @@ var _ = Describe("The teams' ResourceQuotas", Ordered, func() {
 		}, roles),
 		Entry("makes one where no team lives: it could stop that namespace", func(ctx context.Context) error {
 			return manager.Create(ctx, bounding(foreign), client.DryRunAll)
-		}, policy, "namespaces of teams only"),
+		}, policy, "team namespaces"),
 		Entry("makes one in kube-system", func(ctx context.Context) error {
 			return manager.Create(ctx, bounding("kube-system"), client.DryRunAll)
-		}, policy, "namespaces of teams only"),
+		}, policy, "team namespaces"),
 		Entry("makes one of another name: nothing would take it back", func(ctx context.Context) error {
 			return manager.Create(ctx, bounding(ofTeam, func(q *corev1.ResourceQuota) { q.Name = "mine" }), client.DryRunAll)
-		}, policy, "no ResourceQuota but"),
+		}, policy, "may only write the ResourceQuota"),
 		Entry("bounds what is not Herald's: a team's other workloads would stop", func(ctx context.Context) error {
 			return manager.Create(ctx, bounding(ofTeam, func(q *corev1.ResourceQuota) { q.Spec.Hard["pods"] = resource.MustParse("0") }), client.DryRunAll)
-		}, policy, "nothing but the number of Herald's own objects"),
+		}, policy, "may only limit the number of Herald's own objects"),
 		Entry("deletes one, whatever roles it has", func(ctx context.Context) error {
 			return powerful.Delete(ctx, bounding(misused), client.DryRunAll)
-		}, policy, "and delete none"),
+		}, policy, "may not delete any"),
 		Entry("writes what Kubernetes counts elsewhere, whatever roles it has", func(ctx context.Context) error {
 			return powerful.Status().Update(ctx, bounding(foreign, func(q *corev1.ResourceQuota) { q.Name = "theirs" }),
 				&client.SubResourceUpdateOptions{UpdateOptions: client.UpdateOptions{DryRun: []string{metav1.DryRunAll}}})
-		}, policy, "no ResourceQuota but"),
+		}, policy, "may only write the ResourceQuota"),
 	)
 })

@@ -315,34 +315,34 @@ var _ = DescribeTable("The manager creates a RoleBinding", func(ctx SpecContext,
 },
 	Entry("in a team's namespace: that is its work", binding(ofTeam), nobody),
 	Entry("for the apiserver in a team's namespace: that is its work too", credentials(ofTeam), nobody),
-	Entry("for the apiserver elsewhere: it could plant Secrets there", credentials(foreign), policy, "namespaces of teams only"),
+	Entry("for the apiserver elsewhere: it could plant Secrets there", credentials(foreign), policy, "team namespaces"),
 	Entry("for the apiserver to the manager's role: it would read every token", credentials(ofTeam, func(b *rbacv1.RoleBinding) {
 		b.RoleRef.Name = "herald-team-secrets"
-	}), policy, "no role but"),
+	}), policy, "may only bind the ClusterRole"),
 	Entry("for the apiserver by the manager's binding: so would it then", binding(ofTeam, func(b *rbacv1.RoleBinding) {
 		b.Subjects[0].Name = "herald-apiserver"
-	}), policy, "nobody but"),
+	}), policy, "may only bind roles to"),
 	Entry("for a person by the apiserver's binding: they could plant Secrets", credentials(ofTeam, func(b *rbacv1.RoleBinding) {
 		b.Subjects[0] = rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "mallory"}
-	}), policy, "nobody but"),
-	Entry("in kube-system: it would have the Secrets of Kubernetes itself", binding("kube-system"), policy, "namespaces of teams only"),
-	Entry("in a namespace that is no team's: it would have the Secrets there", binding(foreign), policy, "namespaces of teams only"),
-	Entry("in its own namespace: not even there", binding("herald-system"), policy, "namespaces of teams only"),
-	Entry("with another name: it would never be taken back", binding(ofTeam, func(b *rbacv1.RoleBinding) { b.Name = "mine" }), policy, "no RoleBinding but"),
+	}), policy, "may only bind roles to"),
+	Entry("in kube-system: it would have the Secrets of Kubernetes itself", binding("kube-system"), policy, "team namespaces"),
+	Entry("in a namespace that is no team's: it would have the Secrets there", binding(foreign), policy, "team namespaces"),
+	Entry("in its own namespace: not even there", binding("herald-system"), policy, "team namespaces"),
+	Entry("with another name: it would never be taken back", binding(ofTeam, func(b *rbacv1.RoleBinding) { b.Name = "mine" }), policy, "may only write the RoleBindings"),
 	Entry("with a name that the API server makes: that is another one", binding(ofTeam, func(b *rbacv1.RoleBinding) {
 		b.Name, b.GenerateName = "", "herald-manager-secrets"
-	}), policy, "no RoleBinding but"),
+	}), policy, "may only write the RoleBindings"),
 	Entry("for a person: they would have the team's Secrets", binding(ofTeam, func(b *rbacv1.RoleBinding) {
 		b.Subjects[0] = rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "mallory"}
-	}), policy, "nobody but"),
-	Entry("for another account: so would that", binding(ofTeam, func(b *rbacv1.RoleBinding) { b.Subjects[0].Name = "herald-apiserver" }), policy, "nobody but"),
+	}), policy, "may only bind roles to"),
+	Entry("for another account: so would that", binding(ofTeam, func(b *rbacv1.RoleBinding) { b.Subjects[0].Name = "herald-apiserver" }), policy, "may only bind roles to"),
 	Entry("for an account of the same name elsewhere: so would that", binding(ofTeam, func(b *rbacv1.RoleBinding) {
 		b.Subjects[0].Namespace = foreign
-	}), policy, "nobody but"),
+	}), policy, "may only bind roles to"),
 	Entry("for one subject more: so would that", binding(ofTeam, func(b *rbacv1.RoleBinding) {
 		b.Subjects = append(b.Subjects, rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: "system:authenticated"})
-	}), policy, "nobody but"),
-	Entry("for no subject: it would be of no use", binding(ofTeam, func(b *rbacv1.RoleBinding) { b.Subjects = nil }), policy, "nobody but"),
+	}), policy, "may only bind roles to"),
+	Entry("for no subject: it would be of no use", binding(ofTeam, func(b *rbacv1.RoleBinding) { b.Subjects = nil }), policy, "may only bind roles to"),
 	Entry("to another role: it has not the right to bind that", binding(ofTeam, func(b *rbacv1.RoleBinding) { b.RoleRef.Name = "cluster-admin" }), grants),
 )
 
@@ -351,22 +351,22 @@ var _ = DescribeTable("With any roles, the manager is restricted by policies: it
 },
 	Entry("binds another role", func(ctx context.Context) error {
 		return powerful.Create(ctx, binding(ofTeam, func(b *rbacv1.RoleBinding) { b.RoleRef.Name = "cluster-admin" }), client.DryRunAll)
-	}, policy, "no role but"),
+	}, policy, "may only bind the ClusterRole"),
 	Entry("binds a Role that is called like the ClusterRole", func(ctx context.Context) error {
 		return powerful.Create(ctx, binding(ofTeam, func(b *rbacv1.RoleBinding) { b.RoleRef.Kind = "Role" }), client.DryRunAll)
-	}, policy, "no role but"),
+	}, policy, "may only bind the ClusterRole"),
 	Entry("deletes another's binding in kube-system", func(ctx context.Context) error {
 		return powerful.Delete(ctx, binding("kube-system", func(b *rbacv1.RoleBinding) { b.Name = "theirs" }), client.DryRunAll)
-	}, policy, "no RoleBinding but"),
+	}, policy, "may only write the RoleBindings"),
 	Entry("deletes another's binding in a team's namespace", func(ctx context.Context) error {
 		return powerful.Delete(ctx, binding(misused, func(b *rbacv1.RoleBinding) { b.Name = "theirs" }), client.DryRunAll)
-	}, policy, "no RoleBinding but"),
+	}, policy, "may only write the RoleBindings"),
 	Entry("makes another namespace one of a team", func(ctx context.Context) error {
 		return powerful.Patch(ctx, namespace(foreign, ""), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"social.herald.dev/team":"x"}}}`)), client.DryRunAll)
-	}, policy, "neither change nor delete"),
+	}, policy, "not change or delete"),
 	Entry("deletes a namespace", func(ctx context.Context) error {
 		return powerful.Delete(ctx, namespace(ofTeam, ""), client.DryRunAll)
-	}, policy, "neither change nor delete"),
+	}, policy, "not change or delete"),
 )
 
 var _ = DescribeTable("With its installed roles, the manager", func(ctx SpecContext, attempt func(context.Context) error, words ...string) {
@@ -390,10 +390,10 @@ var _ = DescribeTable("With its installed roles, the manager", func(ctx SpecCont
 	}, nobody),
 	Entry("creates a namespace without the label", func(ctx context.Context) error {
 		return manager.Create(ctx, namespace("new", ""), client.DryRunAll)
-	}, policy, "namespaces of teams only"),
+	}, policy, "team namespaces"),
 	Entry("creates a namespace that looks like Kubernetes' own", func(ctx context.Context) error {
 		return manager.Create(ctx, namespace("kube-new", "new"), client.DryRunAll)
-	}, policy, "namespaces of teams only"),
+	}, policy, "team namespaces"),
 	Entry("makes another namespace one of a team", func(ctx context.Context) error {
 		return manager.Patch(ctx, namespace(foreign, ""), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"social.herald.dev/team":"x"}}}`)), client.DryRunAll)
 	}, roles),
@@ -407,7 +407,7 @@ var _ = Describe("In a team's namespace the manager", func() {
 		Expect(manager.Create(ctx, binding(ofTeam))).To(Succeed())
 		DeferCleanup(func(ctx SpecContext) { Expect(admin.Delete(ctx, binding(ofTeam))).To(Succeed()) })
 		Eventually(func() error { return manager.Create(ctx, ownedBy("APIKey", "ci-token"), client.DryRunAll) }).Should(Succeed())
-		outcomeIs(manager.Create(ctx, secret(ofTeam, corev1.SecretTypeServiceAccountToken), client.DryRunAll), policy, "token of a ServiceAccount")
+		outcomeIs(manager.Create(ctx, secret(ofTeam, corev1.SecretTypeServiceAccountToken), client.DryRunAll), policy, "ServiceAccount's token")
 	})
 })
 
@@ -419,54 +419,54 @@ var _ = DescribeTable("The apiserver", func(ctx SpecContext, attempt func(contex
 	}, nobody),
 	Entry("plants the hash of a token", func(ctx context.Context) error {
 		return patchKey(ctx, `{"status":{"tokens":[{"name":"token","createdAt":"2026-12-01T09:00:00Z","sha256":"`+strings.Repeat("a", 64)+`"}]}}`)
-	}, policy, "nothing in the status of an APIKey but lastUsedAt"),
+	}, policy, "may only change lastUsedAt"),
 	Entry("takes back what the manager found", func(ctx context.Context) error {
 		return patchKey(ctx, `{"status":{"conditions":[],"observedGeneration":9}}`)
-	}, policy, "nothing in the status of an APIKey but lastUsedAt"),
+	}, policy, "may only change lastUsedAt"),
 	Entry("makes a key for a person", func(ctx context.Context) error { return apiserver.Create(ctx, keyOf(newKey, "ada"), client.DryRunAll) }, nobody),
-	Entry("makes a key for nobody", func(ctx context.Context) error { return apiserver.Create(ctx, keyOf(newKey, ""), client.DryRunAll) }, policy, "but for a person"),
+	Entry("makes a key for nobody", func(ctx context.Context) error { return apiserver.Create(ctx, keyOf(newKey, ""), client.DryRunAll) }, policy, "for a person named in"),
 	Entry("makes a key that is not found by its label", func(ctx context.Context) error {
 		k := keyOf(newKey, "ada")
 		k.Labels = nil
 		return apiserver.Create(ctx, k, client.DryRunAll)
-	}, policy, "but for a person"),
+	}, policy, "for a person named in"),
 	Entry("makes a key in a namespace that is no team's", func(ctx context.Context) error {
 		k := keyOf(newKey, "ada")
 		k.Namespace = foreign
 		return apiserver.Create(ctx, k, client.DryRunAll)
-	}, policy, "namespaces of teams only"),
+	}, policy, "team namespaces"),
 	Entry("makes a key in the place of one that people apply", func(ctx context.Context) error {
 		return apiserver.Create(ctx, keyOf("ci-too", "ada"), client.DryRunAll)
-	}, policy, "a name that it made"),
+	}, policy, "a generated name"),
 	Entry("makes a key that cannot be removed", func(ctx context.Context) error {
 		k := keyOf(newKey, "ada")
 		k.Finalizers = []string{"example.com/kept"}
 		return apiserver.Create(ctx, k, client.DryRunAll)
-	}, policy, "without a finalizer"),
+	}, policy, "without owners and finalizers"),
 	Entry("gives a person's key another token", func(ctx context.Context) error {
 		return change(ctx, apiserver, keyOf("k-ada", "ada"), `{`+signature+`,`+planted[1:])
 	}, nobody),
 	Entry("gives a person's key another token for nobody", func(ctx context.Context) error {
 		return change(ctx, apiserver, keyOf("k-ada", "ada"), planted)
-	}, policy, "but for a person"),
+	}, policy, "for a person named in"),
 	Entry("revokes a key for nobody", func(ctx context.Context) error {
 		return change(ctx, apiserver, key(), `{"spec":{"revoked":true}}`)
-	}, policy, "but for a person"),
+	}, policy, "for a person named in"),
 	Entry("has Kubernetes collect a key", func(ctx context.Context) error {
 		return change(ctx, apiserver, key(), `{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"Secret","name":"a","uid":"1"}]}}`)
-	}, policy, "nothing in the metadata"),
+	}, policy, "in the metadata of"),
 	Entry("says that another made a key", func(ctx context.Context) error {
 		return change(ctx, apiserver, keyOf("k-ada", "ada"), `{"metadata":{"annotations":{"social.herald.dev/author":"grace"}}}`)
-	}, policy, "nothing in the metadata"),
+	}, policy, "in the metadata of"),
 	Entry("plants a token in a key that was applied", func(ctx context.Context) error {
 		return apiserver.Patch(ctx, key(), client.RawPatch(types.MergePatchType, []byte(planted)), client.DryRunAll)
-	}, policy, "but revoke it"),
+	}, policy, "may only revoke an APIKey"),
 	Entry("lets a key that was applied live longer", func(ctx context.Context) error {
 		return apiserver.Patch(ctx, key(), client.RawPatch(types.MergePatchType, []byte(`{"spec":{"expiresAt":"2900-01-01T00:00:00Z"}}`)), client.DryRunAll)
-	}, policy, "but revoke it"),
+	}, policy, "may only revoke an APIKey"),
 	Entry("changes a key", func(ctx context.Context) error {
 		return apiserver.Patch(ctx, key(), client.RawPatch(types.MergePatchType, []byte(`{"spec":{"description":"x"}}`)), client.DryRunAll)
-	}, policy, "but revoke it"),
+	}, policy, "may only revoke an APIKey"),
 	Entry("makes a key that was applied look like a person's", func(ctx context.Context) error {
 		return apiserver.Patch(ctx, key(), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"social.herald.dev/origin":"web"}}}`)), client.DryRunAll)
 	}, policy, "may not change the label"),
@@ -491,7 +491,7 @@ var _ = DescribeTable("The apiserver", func(ctx SpecContext, attempt func(contex
 	}, nobody),
 	Entry("keeps that one from being deleted", func(ctx context.Context) error {
 		return change(ctx, apiserver, web(), `{"metadata":{"finalizers":["example.com/kept"]}}`)
-	}, policy, "but the data of"),
+	}, policy, "may only change the data of"),
 	Entry("lists that one, as its watch does", func(ctx context.Context) error {
 		return apiserver.List(ctx, &corev1.SecretList{}, client.InNamespace("herald-system"), client.MatchingFields{"metadata.name": "herald-web"})
 	}, nobody),
@@ -526,7 +526,7 @@ var _ = Describe("In a team's namespace the apiserver", func() {
 		outcomeIs(apiserver.List(ctx, &corev1.SecretList{}, client.InNamespace(ofTeam)), roles)
 		outcomeIs(apiserver.Patch(ctx, stored, client.RawPatch(types.MergePatchType, []byte(`{"data":{}}`))), roles)
 		outcomeIs(apiserver.Delete(ctx, stored, client.DryRunAll), roles)
-		outcomeIs(apiserver.Create(ctx, secret(ofTeam, corev1.SecretTypeServiceAccountToken), client.DryRunAll), policy, "token of a ServiceAccount")
+		outcomeIs(apiserver.Create(ctx, secret(ofTeam, corev1.SecretTypeServiceAccountToken), client.DryRunAll), policy, "ServiceAccount's token")
 	})
 })
 
@@ -534,47 +534,47 @@ var _ = DescribeTable("With any roles, the apiserver is restricted by policies: 
 	outcomeIs(broken.Create(ctx, s, client.DryRunAll), words...)
 },
 	Entry("of an account that a person connects", ofAccount(ofTeam), nobody),
-	Entry("in a namespace that is no team's: another tool's", ofAccount(foreign), policy, "namespaces of teams only"),
-	Entry("in kube-system: Kubernetes' own", ofAccount("kube-system"), policy, "namespaces of teams only"),
-	Entry("in its own namespace: the manager's", ofAccount("herald-system"), policy, "namespaces of teams only"),
+	Entry("in a namespace that is no team's: another tool's", ofAccount(foreign), policy, "team namespaces"),
+	Entry("in kube-system: Kubernetes' own", ofAccount("kube-system"), policy, "team namespaces"),
+	Entry("in its own namespace: the manager's", ofAccount("herald-system"), policy, "team namespaces"),
 	Entry("that Kubernetes fills with a token", ofAccount(ofTeam, func(s *corev1.Secret) {
 		s.Type, s.Annotations = corev1.SecretTypeServiceAccountToken, map[string]string{corev1.ServiceAccountNameKey: "default"}
-	}), policy, "token of a ServiceAccount"),
+	}), policy, "ServiceAccount's token"),
 	Entry("with a certificate, which an Ingress may wait for", ofAccount(ofTeam, func(s *corev1.Secret) {
 		s.Type, s.Data = corev1.SecretTypeTLS, map[string][]byte{corev1.TLSCertKey: {}, corev1.TLSPrivateKeyKey: {}}
-	}), policy, "another type than Opaque"),
-	Entry("with a type of its own", ofAccount(ofTeam, func(s *corev1.Secret) { s.Type = "helm.sh/release.v1" }), policy, "another type than Opaque"),
+	}), policy, "of type Opaque"),
+	Entry("with a type of its own", ofAccount(ofTeam, func(s *corev1.Secret) { s.Type = "helm.sh/release.v1" }), policy, "of type Opaque"),
 	Entry("that is not found by its label", ofAccount(ofTeam, func(s *corev1.Secret) { s.Labels = nil }), policy, "the label social.herald.dev/origin=web"),
 	Entry("with another origin", ofAccount(ofTeam, func(s *corev1.Secret) { s.Labels[v1alpha1.OriginLabel] = v1alpha1.OriginAPI }), policy, "the label"),
-	Entry("that nothing takes along when it goes", ofAccount(ofTeam, func(s *corev1.Secret) { s.OwnerReferences = nil }), policy, "the Connection as its owner"),
-	Entry("that goes with something else", ofAccount(ofTeam, func(s *corev1.Secret) { s.OwnerReferences[0].Kind = "Post" }), policy, "the Connection as its owner"),
+	Entry("that nothing takes along when it goes", ofAccount(ofTeam, func(s *corev1.Secret) { s.OwnerReferences = nil }), policy, "the Connection as their owner"),
+	Entry("that goes with something else", ofAccount(ofTeam, func(s *corev1.Secret) { s.OwnerReferences[0].Kind = "Post" }), policy, "the Connection as their owner"),
 	Entry("in the place of an upload's", ofAccount(ofTeam, func(s *corev1.Secret) {
 		s.Name = "herald-uploads-0b7f6a1e-9d34-4c5a-8f7e-1a2b3c4d5e6f"
-	}), policy, "a name that it made"),
-	Entry("in the place of a key's", ofAccount(ofTeam, func(s *corev1.Secret) { s.Name = "demo-token" }), policy, "a name that it made"),
+	}), policy, "a generated name"),
+	Entry("in the place of a key's", ofAccount(ofTeam, func(s *corev1.Secret) { s.Name = "demo-token" }), policy, "a generated name"),
 )
 
 var _ = DescribeTable("With any roles, the apiserver is restricted by policies: it creates a Connection", func(ctx SpecContext, c *v1alpha1.Connection, words ...string) {
 	outcomeIs(broken.Create(ctx, c, client.DryRunAll), words...)
 },
 	Entry("of an account that a person connects", connected(ofTeam), nobody),
-	Entry("in a namespace that is no team's", connected(foreign), policy, "namespaces of teams only"),
-	Entry("for nobody: who did it would not be known", connected(ofTeam, func(c *v1alpha1.Connection) { delete(c.Annotations, v1alpha1.AuthorAnnotation) }), policy, "but for a person"),
-	Entry("that is not found by its label", connected(ofTeam, func(c *v1alpha1.Connection) { c.Labels = nil }), policy, "but for a person"),
-	Entry("in the place of one that people apply", connected(ofTeam, func(c *v1alpha1.Connection) { c.Name = "acme-x-too" }), policy, "a name that it made"),
-	Entry("with a Secret of the team's: the manager would send what is in it to a platform", connected(ofTeam, useSecret("database")), policy, "a Secret of that name and more"),
-	Entry("with the Secret of another account", connected(ofTeam, useSecret("x-cccccccccccccccc-bbbbbbbbbb")), policy, "a Secret of that name and more"),
-	Entry("with a Secret that begins like its own", connected(ofTeam, useSecret(ofMade+"database")), policy, "no Secret but one with a name that it made"),
+	Entry("in a namespace that is no team's", connected(foreign), policy, "team namespaces"),
+	Entry("for nobody: who did it would not be known", connected(ofTeam, func(c *v1alpha1.Connection) { delete(c.Annotations, v1alpha1.AuthorAnnotation) }), policy, "for a person named in"),
+	Entry("that is not found by its label", connected(ofTeam, func(c *v1alpha1.Connection) { c.Labels = nil }), policy, "for a person named in"),
+	Entry("in the place of one that people apply", connected(ofTeam, func(c *v1alpha1.Connection) { c.Name = "acme-x-too" }), policy, "a generated name"),
+	Entry("with a Secret of the team's: the manager would send what is in it to a platform", connected(ofTeam, useSecret("database")), policy, "a Secret whose name extends it"),
+	Entry("with the Secret of another account", connected(ofTeam, useSecret("x-cccccccccccccccc-bbbbbbbbbb")), policy, "a Secret whose name extends it"),
+	Entry("with a Secret that begins like its own", connected(ofTeam, useSecret(ofMade+"database")), policy, "a Secret with a generated name"),
 	Entry("whose Secret it does not note: nothing would remove it", connected(ofTeam, func(c *v1alpha1.Connection) {
 		c.Annotations = map[string]string{v1alpha1.AuthorAnnotation: "ada"}
 	}), policy, "an annotation credentials.social.herald.dev/NAME"),
 	Entry("that notes a Secret of others as its own: the manager would remove it", connected(ofTeam, func(c *v1alpha1.Connection) {
 		c.Annotations[v1alpha1.MadeSecretPrefix+"database"] = "2026-12-01T09:00:00Z"
-	}), policy, "no annotation"),
-	Entry("that cannot be removed", connected(ofTeam, func(c *v1alpha1.Connection) { c.Finalizers = []string{"example.com/kept"} }), policy, "a name that it made"),
+	}), policy, "may only set those annotations"),
+	Entry("that cannot be removed", connected(ofTeam, func(c *v1alpha1.Connection) { c.Finalizers = []string{"example.com/kept"} }), policy, "a generated name"),
 	Entry("that goes with something else", connected(ofTeam, func(c *v1alpha1.Connection) {
 		c.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Secret", Name: "a", UID: "1"}}
-	}), policy, "a name that it made"),
+	}), policy, "a generated name"),
 )
 
 var _ = DescribeTable("With any roles, the apiserver is restricted by policies: in an applied Connection it", func(ctx SpecContext, attempt func(context.Context) error, words ...string) {
@@ -594,50 +594,50 @@ var _ = DescribeTable("With any roles, the apiserver is restricted by policies: 
 	Entry("disconnects it for a person", func(ctx context.Context) error { return broken.Delete(ctx, withLastAuthor(ofTeam), client.DryRunAll) }, nobody),
 	Entry("disconnects it for nobody: who did it would not be known", func(ctx context.Context) error {
 		return broken.Delete(ctx, applied(), client.DryRunAll)
-	}, policy, "remove no Connection but for a person"),
+	}, policy, "may only delete Connections for a person named in"),
 	Entry("disconnects all at once for nobody", func(ctx context.Context) error {
 		return broken.DeleteAllOf(ctx, &v1alpha1.Connection{}, client.InNamespace(ofTeam), client.DryRunAll)
-	}, policy, "remove no Connection but for a person"),
+	}, policy, "may only delete Connections for a person named in"),
 	Entry("disconnects one in a namespace that is no team's", func(ctx context.Context) error {
 		return broken.Delete(ctx, withLastAuthor(foreign), client.DryRunAll)
-	}, policy, "namespaces of teams only"),
+	}, policy, "team namespaces"),
 	Entry("has one examined in a namespace that is no team's", func(ctx context.Context) error {
 		return broken.Patch(ctx, withLastAuthor(foreign), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"social.herald.dev/probe-requested":"a"}}}`)), client.DryRunAll)
-	}, policy, "namespaces of teams only"),
+	}, policy, "team namespaces"),
 	Entry("uses a Secret that it has not noted", func(ctx context.Context) error {
 		return patchConnection(ctx, `{"spec":{"credentialsSecretRef":{"name":"`+ofMade+`bbbbbbbbbb"}}}`)
 	}, policy, "an annotation credentials.social.herald.dev/NAME"),
 	Entry("uses a Secret of the team's", func(ctx context.Context) error {
 		return patchConnection(ctx, `{"spec":{"credentialsSecretRef":{"name":"database"}}}`)
-	}, policy, "no Secret but one with a name that it made"),
+	}, policy, "a Secret with a generated name"),
 	Entry("takes the new credentials into use for nobody", func(ctx context.Context) error {
 		return patchConnection(ctx, `{"metadata":{"annotations":{"credentials.social.herald.dev/`+ofMade+`bbbbbbbbbb":"2026-12-01T09:00:00Z"}},
 			"spec":{"credentialsSecretRef":{"name":"`+ofMade+`bbbbbbbbbb"}}}`)
-	}, policy, "but for a person"),
-	Entry("disables it", func(ctx context.Context) error { return patchConnection(ctx, `{"spec":{"disabled":true}}`) }, policy, "nothing in the spec"),
+	}, policy, "for a person named in"),
+	Entry("disables it", func(ctx context.Context) error { return patchConnection(ctx, `{"spec":{"disabled":true}}`) }, policy, "in the spec of a Connection"),
 	Entry("marks a Secret of others for removal", func(ctx context.Context) error {
 		return patchConnection(ctx, `{"metadata":{"annotations":{"credentials.social.herald.dev/database":"2026-12-01T09:00:00Z"}}}`)
-	}, policy, "no annotation"),
+	}, policy, "may only set those annotations"),
 	Entry("sets another annotation", func(ctx context.Context) error {
 		return patchConnection(ctx, `{"metadata":{"annotations":{"note":"mine"}}}`)
-	}, policy, "no annotation"),
+	}, policy, "may only set those annotations"),
 	Entry("removes an annotation", func(ctx context.Context) error {
 		return patchConnection(ctx, `{"metadata":{"annotations":{"note":null}}}`)
-	}, policy, "remove none"),
+	}, policy, "only add and change annotations"),
 	Entry("makes it look like a person's", func(ctx context.Context) error {
 		return patchConnection(ctx, `{"metadata":{"labels":{"social.herald.dev/origin":"web"}}}`)
-	}, policy, "nothing in the metadata"),
+	}, policy, "in the metadata of"),
 	Entry("takes off a finalizer", func(ctx context.Context) error {
 		return patchConnection(ctx, `{"metadata":{"finalizers":null}}`)
-	}, policy, "nothing in the metadata"),
+	}, policy, "in the metadata of"),
 	Entry("has it go with something else", func(ctx context.Context) error {
 		return patchConnection(ctx, `{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"Secret","name":"a","uid":"1"}]}}`)
-	}, policy, "nothing in the metadata"),
+	}, policy, "in the metadata of"),
 	Entry("says how it stands", func(ctx context.Context) error {
 		return broken.Status().Patch(ctx, applied(), client.RawPatch(types.MergePatchType, []byte(`{"status":{"accountName":"other"}}`)), &client.SubResourcePatchOptions{
 			PatchOptions: client.PatchOptions{DryRun: []string{metav1.DryRunAll}},
 		})
-	}, policy, "no status"),
+	}, policy, "write the status"),
 )
 
 var _ = DescribeTable("With its installed roles, the apiserver", func(ctx SpecContext, attempt func(context.Context) error, words ...string) {
@@ -647,7 +647,7 @@ var _ = DescribeTable("With its installed roles, the apiserver", func(ctx SpecCo
 	Entry("disconnects one for a person", func(ctx context.Context) error {
 		return apiserver.Delete(ctx, withLastAuthor(ofTeam), client.DryRunAll)
 	}, nobody),
-	Entry("disconnects one for nobody", func(ctx context.Context) error { return apiserver.Delete(ctx, applied(), client.DryRunAll) }, policy, "but for a person"),
+	Entry("disconnects one for nobody", func(ctx context.Context) error { return apiserver.Delete(ctx, applied(), client.DryRunAll) }, policy, "for a person named in"),
 	Entry("says how an account stands", func(ctx context.Context) error {
 		return apiserver.Status().Patch(ctx, applied(), client.RawPatch(types.MergePatchType, []byte(`{"status":{"accountName":"other"}}`)))
 	}, roles),

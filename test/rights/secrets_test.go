@@ -81,27 +81,27 @@ var _ = DescribeTable("With any roles, the manager is restricted by policies: it
 	Entry("of its webhook's certificate", certificate(), nobody),
 	Entry("with its working copy of an account's tokens", copied("2"), nobody),
 	Entry("with the register of its working copies", copied("2", func(s *corev1.Secret) { s.Namespace, s.Name = misused, tokens.RegisterName }), nobody),
-	Entry("of that type under another name, which something may wait for", copied("2", func(s *corev1.Secret) { s.Name = "database-too" }), policy, "follows from the account"),
+	Entry("of that type under another name, which something may wait for", copied("2", func(s *corev1.Secret) { s.Name = "database-too" }), policy, "derived from the account"),
 	Entry("of that type that Kubernetes collects", copied("2", func(s *corev1.Secret) {
 		s.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Pod", Name: "a", UID: "1"}}
-	}), policy, "follows from the account"),
-	Entry("of that type elsewhere", copied("2", func(s *corev1.Secret) { s.Namespace = foreign }), policy, "namespaces of teams only"),
+	}), policy, "derived from the account"),
+	Entry("of that type elsewhere", copied("2", func(s *corev1.Secret) { s.Namespace = foreign }), policy, "team namespaces"),
 	Entry("of that type beside its certificate", copied("2", func(s *corev1.Secret) { s.Namespace = "herald-system" }), policy, "herald-webhook-certificate"),
 	Entry("in kube-system: one that admits nodes", certificate(func(s *corev1.Secret) {
 		s.Namespace, s.Name, s.Type, s.Data = "kube-system", "bootstrap-token-abcdef", "bootstrap.kubernetes.io/token", map[string][]byte{
 			"token-id": []byte("abcdef"), "token-secret": []byte("0123456789abcdef"),
 		}
-	}), policy, "namespaces of teams only"),
+	}), policy, "team namespaces"),
 	Entry("in its own namespace: one that the apiserver reads", certificate(func(s *corev1.Secret) { s.Name = "herald-web-too" }), policy, "herald-webhook-certificate"),
-	Entry("in a namespace that is no team's", ownedBy("Post", "a", func(s *corev1.Secret) { s.Namespace = foreign }), policy, "namespaces of teams only"),
+	Entry("in a namespace that is no team's", ownedBy("Post", "a", func(s *corev1.Secret) { s.Namespace = foreign }), policy, "team namespaces"),
 	Entry("of a release of Helm's, which the next upgrade applies", ownedBy("Post", "sh.helm.release.v1.shop.v2", func(s *corev1.Secret) {
 		s.Type = "helm.sh/release.v1"
 	}), policy, "of type Opaque"),
 	Entry("with a certificate, which an Ingress may wait for", ownedBy("Post", "a", func(s *corev1.Secret) {
 		s.Type, s.Data = corev1.SecretTypeTLS, map[string][]byte{corev1.TLSCertKey: {}, corev1.TLSPrivateKeyKey: {}}
 	}), policy, "of type Opaque"),
-	Entry("that nothing takes along when it goes", ownedBy("Post", "a", func(s *corev1.Secret) { s.OwnerReferences = nil }), policy, "whose owner is"),
-	Entry("of something that is not Herald's", ownedBy("Deployment", "a"), policy, "whose owner is"),
+	Entry("that nothing takes along when it goes", ownedBy("Post", "a", func(s *corev1.Secret) { s.OwnerReferences = nil }), policy, "a Post owns"),
+	Entry("of something that is not Herald's", ownedBy("Deployment", "a"), policy, "a Post owns"),
 )
 
 var _ = DescribeTable("With any roles, the apiserver is restricted by policies: it", func(ctx SpecContext, attempt func(context.Context) error, words ...string) {
@@ -109,8 +109,8 @@ var _ = DescribeTable("With any roles, the apiserver is restricted by policies: 
 },
 	Entry("changes the credentials of an account", func(ctx context.Context) error {
 		return change(ctx, broken, account(), `{"data":{"accessToken":"Yg=="}}`)
-	}, policy, "but the data of herald-system/herald-web"),
-	Entry("deletes them", func(ctx context.Context) error { return broken.Delete(ctx, account(), client.DryRunAll) }, policy, "delete no Secret"),
+	}, policy, "may only change the data of herald-system/herald-web"),
+	Entry("deletes them", func(ctx context.Context) error { return broken.Delete(ctx, account(), client.DryRunAll) }, policy, "may not delete Secrets"),
 )
 
 var _ = DescribeTable("With any roles, the manager is restricted by policies: it", func(ctx SpecContext, attempt func(context.Context) error, words ...string) {
@@ -131,32 +131,32 @@ var _ = DescribeTable("With any roles, the manager is restricted by policies: it
 	Entry("forgets the tokens of an account that is gone", func(ctx context.Context) error { return powerful.Delete(ctx, copied("1"), client.DryRunAll) }, nobody),
 	Entry("changes the tokens that people gave", func(ctx context.Context) error {
 		return change(ctx, powerful, account(), `{"data":{"accessToken":"Yg=="}}`)
-	}, policy, "may change no Secret but"),
+	}, policy, "may only change its working copies"),
 	Entry("notes something on them", func(ctx context.Context) error {
 		return change(ctx, powerful, account(), `{"metadata":{"annotations":{"social.herald.dev/renewal":"a"}}}`)
-	}, policy, "may change no Secret but"),
+	}, policy, "may only change its working copies"),
 	Entry("changes what people keep beside the tokens", func(ctx context.Context) error {
 		return change(ctx, powerful, copied("1"), `{"data":{"note":"Yg=="}}`)
-	}, policy, "nothing in the data"),
+	}, policy, "in the data of a working copy"),
 	Entry("has Kubernetes collect the tokens of an account", func(ctx context.Context) error {
 		return change(ctx, powerful, copied("1"), `{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"Pod","name":"a","uid":"1"}]}}`)
-	}, policy, "nothing in the metadata"),
+	}, policy, "in the metadata of"),
 	Entry("writes down an upload", func(ctx context.Context) error {
 		return change(ctx, powerful, uploads(), `{"data":{"0":"Yg==","1":"Yg=="}}`)
 	}, nobody),
 	Entry("forgets uploads", func(ctx context.Context) error { return powerful.Delete(ctx, uploads(), client.DryRunAll) }, nobody),
 	Entry("changes another Secret", func(ctx context.Context) error {
 		return change(ctx, powerful, database(), `{"data":{"password":"Yg=="}}`)
-	}, policy, "may change no Secret but"),
-	Entry("deletes another Secret", func(ctx context.Context) error { return powerful.Delete(ctx, database(), client.DryRunAll) }, policy, "delete no Secret"),
-	Entry("deletes what people made", func(ctx context.Context) error { return powerful.Delete(ctx, account(), client.DryRunAll) }, policy, "delete no Secret"),
+	}, policy, "may only change its working copies"),
+	Entry("deletes another Secret", func(ctx context.Context) error { return powerful.Delete(ctx, database(), client.DryRunAll) }, policy, "may only delete working copies"),
+	Entry("deletes what people made", func(ctx context.Context) error { return powerful.Delete(ctx, account(), client.DryRunAll) }, policy, "may only delete working copies"),
 	Entry("has Kubernetes collect another Secret", func(ctx context.Context) error {
 		return change(ctx, powerful, database(), `{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"Pod","name":"a","uid":"1"}]}}`)
-	}, policy, "may change no Secret but"),
+	}, policy, "may only change its working copies"),
 	Entry("keeps another Secret from being deleted", func(ctx context.Context) error {
 		return change(ctx, powerful, database(), `{"metadata":{"finalizers":["example.com/kept"]}}`)
-	}, policy, "may change no Secret but"),
+	}, policy, "may only change its working copies"),
 	Entry("sets another annotation", func(ctx context.Context) error {
 		return change(ctx, powerful, database(), `{"metadata":{"annotations":{"note":"a"}}}`)
-	}, policy, "may change no Secret but"),
+	}, policy, "may only change its working copies"),
 )

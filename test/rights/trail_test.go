@@ -65,27 +65,27 @@ var _ = DescribeTable("With any roles, both accounts are restricted by policies:
 	}, nobody),
 	Entry("counts in a namespace that is no team's", func(ctx context.Context, who client.Client) error {
 		return who.Create(ctx, usage(foreign), client.DryRunAll)
-	}, policy, "namespaces of teams only"),
+	}, policy, "team namespaces"),
 	Entry("has what is counted go with something else", func(ctx context.Context, who client.Client) error {
 		return who.Create(ctx, usage(ofTeam, func(u *v1alpha1.Usage) {
 			u.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Secret", Name: "a", UID: "1"}}
 		}), client.DryRunAll)
-	}, policy, "neither an owner nor"),
+	}, policy, "owners or finalizers"),
 	Entry("tells of an object of Herald", func(ctx context.Context, who client.Client) error {
 		return who.Create(ctx, eventFrom(), client.DryRunAll)
 	}, nobody),
-	Entry("tells of another object", func(ctx context.Context, who client.Client) error { return who.Create(ctx, forged(), client.DryRunAll) }, policy, "own kinds only"),
+	Entry("tells of another object", func(ctx context.Context, who client.Client) error { return who.Create(ctx, forged(), client.DryRunAll) }, policy, "own kinds"),
 	Entry("tells in the name of another program", func(ctx context.Context, who client.Client) error {
 		return who.Create(ctx, eventFrom(func(e *eventsv1.Event) { e.ReportingController = "kubelet" }), client.DryRunAll)
-	}, policy, "own name only"),
+	}, policy, "in its own name"),
 	Entry("tells of an object of Herald in a namespace that is no team's", func(ctx context.Context, who client.Client) error {
 		return who.Create(ctx, eventFrom(func(e *eventsv1.Event) { e.Namespace, e.Regarding.Namespace = foreign, foreign }), client.DryRunAll)
-	}, policy, "namespaces of teams only"),
+	}, policy, "team namespaces"),
 	Entry("tells it in kube-system, under the reason that needs no team", func(ctx context.Context, who client.Client) error {
 		return who.Create(ctx, eventFrom(func(e *eventsv1.Event) {
 			e.Namespace, e.Regarding.Namespace, e.Reason = "kube-system", "kube-system", v1alpha1.ReasonNoTeam
 		}), client.DryRunAll)
-	}, policy, "namespaces of teams only"),
+	}, policy, "team namespaces"),
 	Entry("tells that a namespace has no team", func(ctx context.Context, who client.Client) error {
 		return who.Create(ctx, eventFrom(func(e *eventsv1.Event) {
 			e.Namespace, e.Regarding.Namespace, e.Reason = foreign, foreign, v1alpha1.ReasonNoTeam
@@ -98,7 +98,7 @@ var _ = DescribeTable("With any roles, both accounts are restricted by policies:
 	}, nobody),
 	Entry("hides much in the annotations of an event", func(ctx context.Context, who client.Client) error {
 		return who.Create(ctx, eventFrom(func(e *eventsv1.Event) { e.Annotations = map[string]string{"a": strings.Repeat("a", 200<<10)} }), client.DryRunAll)
-	}, policy, "without labels, annotations"),
+	}, policy, "no labels, annotations"),
 )
 
 var _ = DescribeTable("The size of a Secret is limited", func(ctx SpecContext, attempt func(context.Context) error, words ...string) {
@@ -154,7 +154,7 @@ var _ = DescribeTable("With its installed roles, the manager", func(ctx SpecCont
 			ObjectMeta: metav1.ObjectMeta{Namespace: "herald-system", Name: "pod"}, Reason: "Killing", Source: corev1.EventSource{Component: "kubelet"},
 			InvolvedObject: corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: "herald-system", Name: "herald-apiserver-0"},
 		}, client.DryRunAll)
-	}, policy, "own kinds only"),
+	}, policy, "own kinds"),
 	Entry("makes its lease", func(ctx context.Context) error {
 		return manager.Create(ctx, &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "herald-system", Name: "herald-manager"}}, client.DryRunAll)
 	}, nobody),
@@ -169,11 +169,11 @@ var _ = DescribeTable("With its installed roles, the manager", func(ctx SpecCont
 	}, nobody),
 	Entry("has a connection use another Secret", func(ctx context.Context) error {
 		return change(ctx, manager, applied(), `{"spec":{"credentialsSecretRef":{"name":"database"}}}`)
-	}, policy, "nothing in the spec"),
+	}, policy, "may not change the spec"),
 	Entry("notes a Secret of others as made by Herald", func(ctx context.Context) error {
 		return change(ctx, manager, applied(), `{"metadata":{"annotations":{"credentials.social.herald.dev/database":"2026-12-01T09:00:00Z"}}}`)
-	}, policy, "nothing in the metadata"),
+	}, policy, "in the metadata of"),
 	Entry("takes off a finalizer of a connection", func(ctx context.Context) error {
 		return change(ctx, manager, applied(), `{"metadata":{"finalizers":null}}`)
-	}, policy, "nothing in the metadata"),
+	}, policy, "in the metadata of"),
 )
