@@ -4,16 +4,12 @@
 package web
 
 import (
-	"encoding/json"
 	"errors"
 	"net/http"
-	"path"
-	"strings"
 	"time"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/apiserver/bridge"
-	"github.com/herald-social/herald/apiserver/request"
 	"github.com/herald-social/herald/apiserver/rest"
 	"github.com/herald-social/herald/posting"
 )
@@ -243,53 +239,4 @@ func (s *Site) change(w http.ResponseWriter, v *visit) error {
 	}
 	v.redirect(w, "posts/"+id, wordFor(written.when))
 	return nil
-}
-
-// maxUploadRequest is the maximum size of a request for an upload URL, in bytes.
-const maxUploadRequest = 16 << 10
-
-// upload registers a file and responds with its upload URL.
-func (s *Site) upload(w http.ResponseWriter, v *visit) error {
-	var in struct {
-		Name     string `json:"name"`
-		MimeType string `json:"mime_type"`
-		Size     int64  `json:"size_bytes"`
-	}
-	err := json.NewDecoder(http.MaxBytesReader(w, v.Body, maxUploadRequest)).Decode(&in)
-	if err != nil {
-		err = &bridge.Error{Code: bridge.CodeValidation, Message: "the request for an upload could not be read"}
-	}
-	var made bridge.MediaUpload
-	if err == nil {
-		made, err = s.Service.CreateMediaUpload(v.Context(), v.caller, bridge.CreateMediaUpload{Spec: v1alpha1.MediaSpec{
-			FileName: path.Base(strings.ReplaceAll(in.Name, `\`, "/")), MimeType: v1alpha1.MimeType(in.MimeType), SizeBytes: in.Size,
-		}})
-	}
-	if err != nil {
-		return s.uploadFailed(w, v, err)
-	}
-	answer(w, http.StatusCreated, map[string]string{"id": made.ID, "upload_url": made.UploadURL})
-	return nil
-}
-
-func (s *Site) uploadFailed(w http.ResponseWriter, v *visit, err error) error {
-	status, message := http.StatusInternalServerError, "internal error; try again"
-	if known, ok := errors.AsType[*bridge.Error](err); ok {
-		status, message = rest.StatusOf(known.Code), known.Message
-	} else {
-		request.From(v.Context()).Err = err
-	}
-	answerError(w, status, message)
-	return nil
-}
-
-func answerError(w http.ResponseWriter, status int, message string) {
-	answer(w, status, map[string]any{"error": map[string]string{"message": message}})
-}
-
-func answer(w http.ResponseWriter, status int, body any) {
-	w.Header().Set("Content-Type", "application/json; charset=utf-8")
-	w.Header().Set("Cache-Control", "no-store")
-	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(body) // the client may have disconnected
 }

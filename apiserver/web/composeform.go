@@ -186,7 +186,7 @@ func (s *Site) cardFields(v *visit, c *composer) g.Node {
 			return h.Li(
 				h.Label(h.For("card-"+n), g.Text("Part "+strconv.Itoa(i+1))),
 				h.Textarea(h.ID("card-"+n), h.Name("card-"+n), h.Rows("4"), typed(card.Caption)),
-				s.dropZone(v, "media-"+n, "Pictures and videos of part "+strconv.Itoa(i+1), "image/jpeg,image/png,image/webp,video/mp4,video/quicktime", true, namesOf(card.MediaRefs)),
+				s.dropZone(v, &fileField{name: "media-" + n, label: "Pictures and videos of part " + strconv.Itoa(i+1), types: pictureTypes + "," + videoTypes, many: true, files: namesOf(card.MediaRefs)}),
 			)
 		})),
 		h.P(h.Class("soft"), g.Text(v.placeRule())),
@@ -202,9 +202,9 @@ func (s *Site) mediaFields(v *visit, c *composer) g.Node {
 		videos = []string{c.video}
 	}
 	return g.Group{
-		h.Div(c.class("only-image"), s.dropZone(v, "image", "Images", "image/jpeg,image/png,image/webp", true, c.images)),
+		h.Div(c.class("only-image"), s.dropZone(v, &fileField{name: "image", label: "Images", types: pictureTypes, many: true, kind: v1alpha1.CategoryImage, files: c.images})),
 		h.Div(c.class("only-video"),
-			s.dropZone(v, "video", "Video", "video/mp4,video/quicktime", false, videos),
+			s.dropZone(v, &fileField{name: "video", label: "Video", types: videoTypes, kind: v1alpha1.CategoryVideo, files: videos}),
 			h.P(h.Class("field"), h.Label(h.For("thumbnail"), g.Text("Cover picture at second")),
 				h.Input(h.ID("thumbnail"), h.Name("thumbnail"), h.Value(c.thumbnail), g.Attr("inputmode", "decimal"), h.Placeholder("the platform chooses"), h.AutoComplete("off")))),
 		h.P(h.Class("only-media soft"), g.Text(v.placeRule())),
@@ -217,31 +217,6 @@ func (v *visit) placeRule() string {
 		return "Your team publishes pictures and videos with the location where they were taken, if the files contain it."
 	}
 	return "Platforms receive pictures and videos without the location where they were taken."
-}
-
-// dropZone is a file field whose files the page's script uploads. It lists the uploaded files.
-func (s *Site) dropZone(v *visit, name, label, types string, many bool, files []string) g.Node {
-	return h.FieldSet(h.Class("drop"), h.Data("upload", v.path("media")), h.Data("name", name), h.Legend(g.Text(label)),
-		h.Label(h.Class("choose"),
-			g.If(v.may.upload, g.Group{g.Text("Choose "), g.If(many, g.Text("files")), g.If(!many, g.Text("a file")), g.Text(" or drop them here")}),
-			g.If(!v.may.upload, g.Text("You are not allowed to upload files for this team")),
-			h.Input(h.Type("file"), h.Accept(types), g.If(many, h.Multiple()), g.If(!v.may.upload, h.Disabled()))),
-		h.Ol(h.Data("files", ""), g.Map(files, func(id string) g.Node {
-			return v.listedFile(s, name, id)
-		})),
-		h.P(h.Role("status"), h.Class("soft")),
-		g.El("template", file(nil, nil, "")),
-	)
-}
-
-func file(preview, field g.Node, name string) g.Node {
-	of := func(what string) g.Node { return g.If(name != "", h.Aria("label", what+" "+name)) }
-	return h.Li(h.Span(h.Data("preview", ""), preview), h.Span(h.Data("file", ""), h.Class("soft"), g.Text(name)), field,
-		g.El("progress", h.Max("1"), g.Attr("hidden")),
-		h.Button(h.Type("button"), h.Class("button small quiet"), h.Data("move", "up"), of("Move up"), g.Text("Move up")),
-		h.Button(h.Type("button"), h.Class("button small quiet"), h.Data("move", "down"), of("Move down"), g.Text("Move down")),
-		h.Button(h.Type("button"), h.Class("button small"), h.Data("retry", ""), g.Attr("hidden"), of("Try again"), g.Text("Try again")),
-		h.Button(h.Type("button"), h.Class("button small quiet"), h.Data("remove", ""), of("Remove"), g.Text("Remove")))
 }
 
 func (s *Site) timeFields(v *visit, c *composer) g.Node {

@@ -4,7 +4,6 @@
 package web
 
 import (
-	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -74,12 +73,6 @@ func (v *visit) thumb(s *Site, name string) g.Node {
 	_ = v.picture(p.previews, name).Render(&out) // a Builder returns no errors
 	p.made[name] = g.Raw(out.String())
 	return p.made[name]
-}
-
-// listedFile is a file in the form, with its preview and its own name. A file that cannot be read has its id as a name.
-func (v *visit) listedFile(s *Site, field, id string) g.Node {
-	thumb := v.thumb(s, id)
-	return file(thumb, hidden(field, id), cmp.Or(v.pictures.names[id], id))
 }
 
 // picture is a file's preview, whose URL is valid for a few minutes.

@@ -23,6 +23,7 @@ func shortcuts() g.Node {
 				row("New post", "N"),
 				row("Search (where available)", "/"),
 				row("Publish, schedule or save what you are writing", "Ctrl", "Enter"),
+				row("On a file's arrows: move it, also to either end", "←", "→", "Home", "End"),
 				row("This list", "?"),
 			),
 			h.P(h.Class("soft"), g.Text("Single keys have no effect while you type. On a Mac, use the Command key instead of Ctrl.")),

@@ -74,9 +74,9 @@ func TestPagesSay(t *testing.T) {
 		"no uploads": {
 			"people learn it before they choose a file", without("create media"), nil, editor, "posts/new",
 			[]string{"You are not allowed to upload files"},
-			[]string{"drop them here"},
+			[]string{"drop them anywhere"},
 		},
-		"uploads":        {"another right is no matter", without("delete posts"), nil, editor, "posts/new", []string{"drop them here"}, []string{"You are not allowed to upload"}},
+		"uploads":        {"another right is no matter", without("delete posts"), nil, editor, "posts/new", []string{"drop them anywhere"}, []string{"You are not allowed to upload"}},
 		"no usage":       {"counts are for those who may list Usages", without("list usages"), nil, viewer, "team", nil, []string{"Posts to X"}},
 		"role names":     {"they begin with the release's name", as("outreach"), nil, administrator, "members", []string{roleNames}, []string{"herald-"}},
 		"no terms":       {"a person without rights to role bindings cannot use a namespace", nil, nil, editor, "team", []string{"An administrator of your team gives and changes roles."}, []string{"Namespace", "RoleBinding", "role binding", "herald-editor"}},

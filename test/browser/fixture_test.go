@@ -71,7 +71,7 @@ func newFixture(body string) *fixture {
 	mux.Handle("GET /assets/", http.StripPrefix("/assets/", http.FileServer(http.Dir(filepath.Join(checkout, "apiserver", "web", "assets")))))
 	mux.HandleFunc("GET /look.css", func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/css")
-		write(w, "[hidden] { display: none } [data-preview] > * { width: 3em } li, [data-day], fieldset { min-height: 3em; border: 1px solid } main { max-width: 40em }")
+		write(w, "[hidden] { display: none } [data-preview] > * { width: 3em } .only-image:not(form:has(#category-image:checked) *), .only-video:not(form:has(#category-video:checked) *) { display: none } li, [data-day], fieldset { min-height: 3em; border: 1px solid } main { max-width: 40em }")
 	})
 	mux.HandleFunc("GET /seen.js", func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/javascript")
@@ -115,7 +115,9 @@ func (f *fixture) page(w http.ResponseWriter, body string) {
 <script src="/assets/app.js" type="module"></script>
 <script src="/assets/keys.js" type="module"></script>
 <script src="/assets/lists.js" type="module"></script>
+<script src="/assets/transfer.js" type="module"></script>
 <script src="/assets/upload.js" type="module"></script>
+<script src="/assets/files.js" type="module"></script>
 <script src="/assets/compose.js" type="module"></script>
 </head>
 <body><main><h1>Fixture</h1>%s<p id="status" role="status"></p></main></body>

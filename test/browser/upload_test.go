@@ -24,7 +24,7 @@ func uploadForm(more, items string) string {
 	return `<form method="post" action="/form"><fieldset data-upload="/media" data-name="media"><legend>Files</legend>
 		<label>Add files <input type="file" ` + more + `></label>
 		<ol data-files>` + items + `</ol><p role="status"></p>
-		<template><li><span data-preview></span> <span data-file></span> <progress max="1"></progress>
+		<template><li><span data-preview></span> <span data-file></span> <progress max="1"></progress> <p data-note></p>
 			<button type="button" data-move="up">Move up</button> <button type="button" data-move="down">Move down</button>
 			<button type="button" data-retry hidden>Try again</button> <button type="button" data-remove>Remove</button></li></template>
 		</fieldset><button>Send</button></form>`
@@ -164,9 +164,9 @@ var _ = Describe("upload.js", func() {
 			Expect(send()).To(HaveLen(1))
 			Expect(page.Forget()).To(ConsistOf(ContainSubstring(complaint)))
 		},
-		Entry("the server refuses", func() { f.refuse = []int{http.StatusBadRequest} }, "<b>too large</b>: at most 512 MB", "400"),
-		Entry("the store fails", func() { f.breakOff = []int{http.StatusBadGateway} }, "the store answered 502", "502"),
-		Entry("the store refuses", func() { f.breakOff = []int{http.StatusForbidden} }, "the store takes exactly what was announced (403): ", "403"),
+		Entry("the server fails", func() { f.refuse = []int{http.StatusServiceUnavailable} }, "<b>too large</b>: at most 512 MB", "503"),
+		Entry("the store fails", func() { f.breakOff = []int{http.StatusBadGateway} }, "The store answered 502", "502"),
+		Entry("the store refuses", func() { f.breakOff = []int{http.StatusForbidden} }, "The store takes exactly what was announced (403): ", "403"),
 	)
 
 	It("reorders files by keyboard and by dragging", func() {
@@ -175,11 +175,18 @@ var _ = Describe("upload.js", func() {
 		must(page.WaitFor("all are in the store", `document.querySelectorAll("[name=media]").length === 3`))
 		must(page.TabTo(page.Get("button", "Move up c.png")))
 		must(page.Press(kb.Enter))
-		Eventually(status).Should(Equal("Now number 2"))
+		Eventually(status).Should(Equal("Now number 2 of 3"))
 		Expect(page.Get("button", "Move up c.png").HasFocus()).To(BeTrue())
 		must(page.Press(kb.Enter))
-		Eventually(status).Should(Equal("Now number 1"))
+		Eventually(status).Should(Equal("Now number 1 of 3"))
 		must(page.Get("button", "Move down a.png").Click())
+		must(page.Press(kb.End))
+		Eventually(status).Should(Equal("Now number 3 of 3"))
+		must(page.Press(kb.ArrowLeft))
+		Eventually(status).Should(Equal("Now number 2 of 3"))
+		must(page.Press(kb.ArrowDown))
+		Eventually(status).Should(Equal("Now number 3 of 3"))
+		Expect(page.Get("button", "Move down a.png").HasFocus()).To(BeTrue())
 		ids := func() ([]string, error) {
 			return chrome.Eval[[]string](page, `[...document.querySelectorAll("[name=media]")].map((field) => field.value)`)
 		}
@@ -189,15 +196,15 @@ var _ = Describe("upload.js", func() {
 		Expect(send()).To(Equal(f.ids("b.png", "a.png", "c.png")))
 	})
 
-	It("removes a file, even during its upload", func() {
+	It("cancels an upload", func() {
 		open(uploadForm("multiple", ""))
 		must(chooser().Choose(picture("a.png")))
 		Eventually(status).Should(Equal("a.png is uploaded"))
 		f.hold = make(chan struct{})
 		must(chooser().Choose(picture("b.png")))
 		must(page.Get("progressbar", "Upload of b.png").Wait())
-		must(page.Get("button", "Remove b.png").Click())
-		Eventually(status).Should(Equal("Removed"))
+		must(page.Get("button", "Cancel b.png").Click())
+		Eventually(status).Should(Equal("Cancelled"))
 		Expect(chooser().HasFocus()).To(BeTrue())
 		close(f.hold)
 		Expect(send()).To(Equal([]string{"m-1"}))

@@ -186,28 +186,39 @@ func (e *Element) Choose(files ...string) error {
 
 // Drop drops files from outside the browser onto the element, with the events of a real drag.
 func (e *Element) Drop(files ...string) error {
+	return e.offer("drop files onto", `
+  const fire = (type) => this.dispatchEvent(new DragEvent(type, { bubbles: true, cancelable: true, dataTransfer }));
+  fire("dragenter");
+  if (fire("dragover")) throw new Error("it takes no files");
+  fire("drop");`, files)
+}
+
+// Paste pastes files from the clipboard while the element has the focus.
+func (e *Element) Paste(files ...string) error {
+	return e.offer("paste files into", `
+  if (this.dispatchEvent(new ClipboardEvent("paste", { bubbles: true, cancelable: true, clipboardData: dataTransfer }))) throw new Error("it takes no files");`, files)
+}
+
+// offer runs a script that finds the files in the variable dataTransfer.
+func (e *Element) offer(what, script string, files []string) error {
 	type file struct{ Name, Type, Data string }
-	var dropped []file
+	var offered []file
 	for _, path := range files {
 		content, err := os.ReadFile(path)
 		if err != nil {
 			return err
 		}
-		dropped = append(dropped, file{filepath.Base(path), mime.TypeByExtension(filepath.Ext(path)), base64.StdEncoding.EncodeToString(content)})
+		offered = append(offered, file{filepath.Base(path), mime.TypeByExtension(filepath.Ext(path)), base64.StdEncoding.EncodeToString(content)})
 	}
-	const drop = `async function(files) {
+	function := `async function(files) {
   const dataTransfer = new DataTransfer();
   for (const { Name, Type, Data } of files) {
     const bytes = Uint8Array.from(atob(Data), (letter) => letter.charCodeAt(0));
     dataTransfer.items.add(new File([bytes], Name, { type: Type }));
-  }
-  const fire = (type) => this.dispatchEvent(new DragEvent(type, { bubbles: true, cancelable: true, dataTransfer }));
-  fire("dragenter");
-  if (fire("dragover")) throw new Error("it takes no files");
-  fire("drop");
+  }` + script + `
 }`
-	return e.do("drop files onto", func(node cdp.BackendNodeID) error {
-		_, err := apply[any](e.page, node, drop, dropped)
+	return e.do(what, func(node cdp.BackendNodeID) error {
+		_, err := apply[any](e.page, node, function, offered)
 		return err
 	})
 }

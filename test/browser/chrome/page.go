@@ -95,6 +95,23 @@ func (p *Page) emulate(options Options) error {
 	)
 }
 
+// conditions are the parameters of Network.emulateNetworkConditions, which Chromium versions in Debian know.
+type conditions struct {
+	Offline            bool    `json:"offline"`
+	Latency            float64 `json:"latency"`
+	DownloadThroughput float64 `json:"downloadThroughput"`
+	UploadThroughput   float64 `json:"uploadThroughput"`
+}
+
+// Throttle limits the page's uploads to the given number of bytes per second. Zero ends the limit.
+func (p *Page) Throttle(bytes float64) error {
+	if bytes == 0 {
+		bytes = -1
+	}
+	command := cdp.Command[conditions, struct{}]{Method: "Network.emulateNetworkConditions"}
+	return call(p, command, conditions{DownloadThroughput: -1, UploadThroughput: bytes})
+}
+
 // Close closes the tab and drops its cookies.
 func (p *Page) Close() { p.cancel() }
 

@@ -1,0 +1,64 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Files that are dropped or pasted anywhere on the page: README.md. upload.js uploads them.
+
+const on = (type, act) => document.addEventListener(type, act);
+
+const chooser = (area) => area.querySelector("input[type=file]");
+const suits = ({ accept }, type) => !accept || accept.includes(/^video/.test(type) ? "video" : "image");
+
+// areaFor returns the area for a file: where it was dropped or the focus is, or else one that is shown and suits it.
+// If none does, another kind of post is chosen that has such an area, unless this one has files already.
+function areaFor(type, near) {
+  const areas = [...document.querySelectorAll("[data-upload]")].filter((area) => !chooser(area).disabled);
+  const shown = areas.filter((area) => area.checkVisibility());
+  const own = shown.find((area) => area.contains(near)) ?? shown.find((area) => area.closest("li")?.contains(near));
+  const found = own ?? shown.find((area) => suits(chooser(area), type));
+  if (found || shown.some((area) => area.querySelector("[data-files] > *"))) return found ?? shown[0];
+  const other = areas.find((area) => suits(chooser(area), type) && document.getElementById(area.dataset.kind));
+  if (other) document.getElementById(other.dataset.kind).click();
+  return other ?? shown[0];
+}
+
+function take(files, near) {
+  for (const file of files) {
+    const area = areaFor(file.type, near);
+    area?.dispatchEvent(new CustomEvent("files", { bubbles: true, detail: { file } }));
+    area?.scrollIntoView({ block: "nearest" });
+  }
+}
+
+const takesFiles = () => document.querySelector("[data-upload] input[type=file]:enabled");
+
+on("paste", (event) => {
+  const { files, types } = event.clipboardData;
+  // Office programs copy text as a picture, too.
+  if (!files.length || types.includes("text/plain") || !takesFiles()) return;
+  event.preventDefault();
+  take(files, event.target);
+});
+
+// Other files must not open in place of the page.
+const fromOutside = ({ dataTransfer }) => dataTransfer.types.includes("Files") && !document.querySelector("[data-dragged]") && takesFiles();
+
+on("dragover", (event) => {
+  if (!fromOutside(event)) return;
+  event.preventDefault();
+  mark(event.target.closest("[data-upload]") ?? document.querySelector("form:has([data-upload])"));
+});
+
+on("drop", (event) => {
+  if (!fromOutside(event)) return;
+  event.preventDefault();
+  mark();
+  take(event.dataTransfer.files, event.target);
+});
+
+on("dragleave", ({ relatedTarget }) => relatedTarget || mark());
+
+// mark sets the attribute data-over on the place that takes what is dragged, for styles.
+function mark(place) {
+  for (const old of document.querySelectorAll("[data-upload][data-over], form[data-over]")) if (old !== place) delete old.dataset.over;
+  if (place) place.dataset.over = "";
+}

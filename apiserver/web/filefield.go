@@ -1,0 +1,66 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package web
+
+import (
+	"cmp"
+
+	g "maragu.dev/gomponents"
+	h "maragu.dev/gomponents/html"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+)
+
+// The types that a person can choose files of.
+const (
+	pictureTypes = "image/jpeg,image/png,image/webp"
+	videoTypes   = "video/mp4,video/quicktime"
+)
+
+// fileField is a field for files, which the page's script uploads.
+type fileField struct {
+	// name is that of the form's values, which are the files' ids.
+	name, label string
+	// types are the accepted MIME types. many accepts several files.
+	types string
+	many  bool
+	// kind is the kind of post that shows the field; empty for the parts of a thread. A file that is dropped elsewhere
+	// chooses it.
+	kind  v1alpha1.Category
+	files []string
+}
+
+// dropZone is a field for files with those that are uploaded already.
+func (s *Site) dropZone(v *visit, f *fileField) g.Node {
+	return h.FieldSet(h.Class("drop"), h.Data("upload", v.path("media")), h.Data("name", f.name), g.If(f.kind != "", h.Data("kind", "category-"+string(f.kind))), h.Legend(g.Text(f.label)),
+		h.Label(h.Class("choose"),
+			g.If(v.may.upload, g.Group{g.Text("Choose "), g.If(f.many, g.Text("files")), g.If(!f.many, g.Text("a file")), g.Text(", or paste or drop them anywhere on this page")}),
+			g.If(!v.may.upload, g.Text("You are not allowed to upload files for this team")),
+			h.Input(h.Type("file"), h.Accept(f.types), g.If(f.many, h.Multiple()), g.If(!v.may.upload, h.Disabled()))),
+		h.Ol(h.Data("files", ""), g.Map(f.files, func(id string) g.Node { return v.listedFile(s, f.name, id) })),
+		h.P(h.Role("status"), h.Class("hidden")),
+		g.El("template", file(nil, nil, "")),
+	)
+}
+
+// listedFile is a file in the form, with its preview and its own name. A file that cannot be read has its id as a name.
+func (v *visit) listedFile(s *Site, field, id string) g.Node {
+	thumb := v.thumb(s, id)
+	return file(thumb, hidden(field, id), cmp.Or(v.pictures.names[id], id))
+}
+
+// file is a tile of a file. Without a name it is the template for the page's script.
+func file(preview, field g.Node, name string) g.Node {
+	of := func(what string) g.Node { return g.If(name != "", h.Aria("label", what+" "+name)) }
+	arrow := func(way, icon, what string) g.Node {
+		return h.Button(h.Type("button"), h.Class("button small quiet"), h.Data("move", way), of(what), h.Title(what), drawing(icon), h.Span(h.Class("hidden"), g.Text(what)))
+	}
+	return h.Li(h.Span(h.Data("preview", ""), preview), h.Span(h.Data("file", ""), h.Class("soft"), g.If(name != "", h.Title(name)), g.Text(name)), field,
+		g.El("progress", h.Max("1"), g.Attr("hidden")),
+		h.P(h.Data("note", "")),
+		h.Div(h.Class("actions"),
+			arrow("up", "before", "Move earlier"), arrow("down", "after", "Move later"),
+			h.Button(h.Type("button"), h.Class("button small"), h.Data("retry", ""), g.Attr("hidden"), of("Try again"), g.Text("Try again")),
+			h.Button(h.Type("button"), h.Class("button small quiet"), h.Data("remove", ""), of("Remove"), g.Text("Remove"))))
+}

@@ -1,0 +1,132 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package web
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"path"
+	"strings"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/apiserver/bridge"
+	"github.com/herald-social/herald/apiserver/request"
+	"github.com/herald-social/herald/apiserver/rest"
+)
+
+// maxUploadRequest is the maximum size of a request for an upload URL, in bytes.
+const maxUploadRequest = 16 << 10
+
+// announcedFile is a file that the page's script wants to upload.
+type announcedFile struct {
+	Name     string `json:"name"`
+	MimeType string `json:"mime_type"`
+	Size     int64  `json:"size_bytes"`
+}
+
+// upload registers a file and responds with its upload URL.
+func (s *Site) upload(w http.ResponseWriter, v *visit) error {
+	var in announcedFile
+	if err := json.NewDecoder(http.MaxBytesReader(w, v.Body, maxUploadRequest)).Decode(&in); err != nil {
+		return s.uploadFailed(w, v, &bridge.Error{Code: bridge.CodeValidation, Message: "The request for an upload could not be read"})
+	}
+	if problem := in.problem(); problem != "" {
+		return s.uploadFailed(w, v, &bridge.Error{Code: bridge.CodeValidation, Message: problem})
+	}
+	made, err := s.Service.CreateMediaUpload(v.Context(), v.caller, bridge.CreateMediaUpload{Spec: v1alpha1.MediaSpec{
+		FileName: in.fileName(), MimeType: v1alpha1.MimeType(in.MimeType), SizeBytes: in.Size,
+	}})
+	if err != nil {
+		return s.uploadFailed(w, v, err)
+	}
+	answer(w, http.StatusCreated, map[string]string{"id": made.ID, "upload_url": made.UploadURL})
+	return nil
+}
+
+// extensions are the extensions of the supported types; the first one is added to a name with another extension.
+var extensions = map[v1alpha1.MimeType][]string{
+	v1alpha1.MimeJPEG: {".jpg", ".jpeg", ".png", ".webp"}, v1alpha1.MimePNG: {".png", ".jpg", ".jpeg", ".webp"},
+	v1alpha1.MimeWebP: {".webp", ".jpg", ".jpeg", ".png"}, v1alpha1.MimeMP4: {".mp4", ".mov"}, v1alpha1.MimeQuickTime: {".mov", ".mp4"},
+}
+
+// fileName returns the file's name without its folder, which some browsers send. Its extension is one that the service
+// accepts for the type, so that nobody has to rename a picture that a phone called photo.jfif.
+func (f *announcedFile) fileName() string {
+	name := path.Base(strings.ReplaceAll(f.Name, `\`, "/"))
+	accepted := extensions[v1alpha1.MimeType(f.MimeType)]
+	extension := strings.ToLower(path.Ext(name))
+	for _, one := range accepted {
+		if one == extension {
+			return name
+		}
+	}
+	return strings.TrimSuffix(name, path.Ext(name)) + accepted[0]
+}
+
+// otherFormats are the names of common formats that are not supported, by MIME type and extension: browsers send no
+// type for formats that they do not know.
+var otherFormats = map[string]string{
+	"image/gif": "GIF", ".gif": "GIF", "image/heic": "HEIC", "image/heif": "HEIC", ".heic": "HEIC", ".heif": "HEIC",
+	"image/avif": "AVIF", ".avif": "AVIF", "image/svg+xml": "SVG", ".svg": "SVG", "image/tiff": "TIFF", ".tif": "TIFF", ".tiff": "TIFF",
+	"image/bmp": "BMP", ".bmp": "BMP", "application/pdf": "PDF", ".pdf": "PDF",
+	"video/webm": "WebM", ".webm": "WebM", "video/x-matroska": "MKV", ".mkv": "MKV", "video/x-msvideo": "AVI", ".avi": "AVI",
+}
+
+// problem returns what is wrong with a file and how to mend it, in words for people, or nothing.
+func (f *announcedFile) problem() string {
+	kind := v1alpha1.MimeType(f.MimeType)
+	if _, supported := extensions[kind]; !supported {
+		format := otherFormats[strings.ToLower(f.MimeType)]
+		if format == "" {
+			format = otherFormats[strings.ToLower(path.Ext(f.Name))]
+		}
+		switch {
+		case format == "":
+			return "Platforms do not take files of this format. Pictures are JPEG, PNG or WebP files, videos MP4 or MOV"
+		case strings.HasPrefix(f.MimeType, "video/"), format == "WebM", format == "MKV", format == "AVI":
+			return format + " videos are not taken. Save the video as MP4 or MOV"
+		default:
+			return format + " files are not taken. Save the picture as JPEG, PNG or WebP"
+		}
+	}
+	thing, most := "picture", int64(v1alpha1.MaxImageBytes)
+	if strings.HasPrefix(f.MimeType, "video/") {
+		thing, most = "video", v1alpha1.MaxVideoBytes
+	}
+	switch {
+	case f.Size < 1:
+		return "The file is empty"
+	case f.Size > most:
+		return fmt.Sprintf("The %s has %s, and may have %s. Make it smaller", thing, megabytes(f.Size), megabytes(most))
+	default:
+		return ""
+	}
+}
+
+// megabytes returns a size in MB of 2^20 bytes, rounded up, so that a size above a limit never reads like the limit.
+func megabytes(bytes int64) string { return fmt.Sprintf("%d MB", (bytes-1)>>20+1) }
+
+func (s *Site) uploadFailed(w http.ResponseWriter, v *visit, err error) error {
+	status, message := http.StatusInternalServerError, "Something went wrong here. Try again"
+	if known, ok := errors.AsType[*bridge.Error](err); ok {
+		status, message = rest.StatusOf(known.Code), sentence(known.Message)
+	} else {
+		request.From(v.Context()).Err = err
+	}
+	answerError(w, status, message)
+	return nil
+}
+
+func answerError(w http.ResponseWriter, status int, message string) {
+	answer(w, status, map[string]any{"error": map[string]string{"message": message}})
+}
+
+func answer(w http.ResponseWriter, status int, body any) {
+	w.Header().Set("Content-Type", "application/json; charset=utf-8")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(body) // the client may have disconnected
+}

@@ -1,0 +1,74 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package web
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/apiserver/bridge"
+)
+
+// TestFileProblems verifies what a person reads beside a file that is not taken.
+func TestFileProblems(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		reason string
+		file   announcedFile
+		want   string
+	}{
+		"a picture":          {"nothing is said", announcedFile{"a.png", "image/png", 1000}, ""},
+		"the largest":        {"the limit itself is taken", announcedFile{"a.png", "image/png", v1alpha1.MaxImageBytes}, ""},
+		"one byte more":      {"the sizes differ in what is said, too", announcedFile{"a.png", "image/png", v1alpha1.MaxImageBytes + 1}, "The picture has 21 MB, and may have 20 MB. Make it smaller"},
+		"a large film":       {"films have another limit", announcedFile{"a.mp4", "video/mp4", 3 << 30}, "The video has 3072 MB, and may have 1024 MB. Make it smaller"},
+		"nothing":            {"phones leave empty files behind", announcedFile{"a.png", "image/png", 0}, "The file is empty"},
+		"a GIF":              {"the format is named", announcedFile{"a.gif", "image/gif", 1000}, "GIF files are not taken. Save the picture as JPEG, PNG or WebP"},
+		"an iPhone's":        {"browsers send no type for HEIC", announcedFile{"IMG_1.HEIC", "", 1000}, "HEIC files are not taken. Save the picture as JPEG, PNG or WebP"},
+		"a film of browsers": {"a film is saved as another format than a picture", announcedFile{"a.webm", "video/webm", 1000}, "WebM videos are not taken. Save the video as MP4 or MOV"},
+		"a program":          {"an unknown format has no name", announcedFile{"a.exe", "application/x-dosexec", 1000}, "Platforms do not take files of this format. Pictures are JPEG, PNG or WebP files, videos MP4 or MOV"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := tc.file.problem(); got != tc.want {
+				t.Errorf("%s: %q, want %q", tc.reason, got, tc.want)
+			}
+		})
+	}
+}
+
+// TestFileNames verifies that a name of another extension gets one that the service accepts.
+func TestFileNames(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct{ reason, name, mimeType, want string }{
+		"as it is":           {"the name is the person's", "Launch.PNG", "image/png", "Launch.PNG"},
+		"another picture's":  {"the bytes decide, and platforms take both", "a.jpg", "image/png", "a.jpg"},
+		"a browser's":        {"Windows calls JPEG files so", "photo.jfif", "image/jpeg", "photo.jpg"},
+		"none":               {"a file may have no extension", "film", "video/mp4", "film.mp4"},
+		"a folder of theirs": {"some browsers send where the file lay", `C:\pictures\a.png`, "image/png", "a.png"},
+		"an Apple film":      {"Apple names films so", "a.m4v", "video/quicktime", "a.mov"},
+	} {
+		file := announcedFile{Name: tc.name, MimeType: tc.mimeType}
+		if got := file.fileName(); got != tc.want {
+			t.Errorf("%s: %s: %q, want %q", name, tc.reason, got, tc.want)
+		}
+	}
+}
+
+// TestFileFieldTypes verifies that the fields offer the types that the service supports, no more and no fewer.
+func TestFileFieldTypes(t *testing.T) {
+	t.Parallel()
+	offered := strings.Split(pictureTypes+","+videoTypes, ",")
+	for _, one := range offered {
+		if err := bridge.RefuseUpload(&v1alpha1.MediaSpec{FileName: "a" + extensions[v1alpha1.MimeType(one)][0], MimeType: v1alpha1.MimeType(one), SizeBytes: 1}, nil, 0); err.Error() != "" {
+			t.Errorf("%s: %v", one, err)
+		}
+	}
+	for one := range extensions {
+		if !slices.Contains(offered, string(one)) {
+			t.Errorf("no field offers %s", one)
+		}
+	}
+}
