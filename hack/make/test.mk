@@ -159,7 +159,7 @@ test-upgrade: ## Alternate between the managers of PREVIOUS (v0.1.0) and this ch
 mutated := posting $(filter-out posting/explore,$(patsubst %/,%,$(wildcard posting/*/))) internal/transport apiserver/bridge
 
 .PHONY: test-mutation
-test-mutation: ## Make small changes to the code and check that tests notice (MUTATE=posting/rules for a part; hack/mutation)
+test-mutation: ## Mutate the code and check that the tests detect it (MUTATE=posting/rules for a subset; hack/mutation)
 	go run ./hack/mutation $(or $(MUTATE),$(mutated))
 
 .PHONY: test-race

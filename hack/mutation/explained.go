@@ -29,7 +29,7 @@ func readExplanations(path string) (explanations, error) {
 				reason = strings.TrimSpace(reason + " " + strings.TrimSpace(text))
 			case line == "":
 			case reason == "":
-				return nil, fmt.Errorf("%s: write the reason, in lines that begin with #, above %q", path, line)
+				return nil, fmt.Errorf("%s: %q has no reason; write one above it, in lines that begin with #", path, line)
 			default:
 				reasons[line] = reason
 			}

@@ -44,7 +44,7 @@ const notRun = "^TestDerivedFieldsAreShownOnly$"
 type result int
 
 const (
-	noticed result = iota
+	detected result = iota
 	survived
 )
 
@@ -65,7 +65,7 @@ type run struct {
 }
 
 func main() {
-	least := flag.Float64("least", 90, "percent of the mutants that must be noticed")
+	least := flag.Float64("least", 90, "percentage of the mutants that must be detected")
 	root := flag.String("root", ".", "folder of the module")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -79,7 +79,7 @@ func main() {
 
 func mutateAll(ctx context.Context, root string, packages []string, least float64) (err error) {
 	if len(packages) == 0 {
-		return errors.New("name the folders of the packages to change, such as posting/rules")
+		return errors.New("name the folders of the packages to mutate, such as posting/rules")
 	}
 	r := &run{used: map[string]bool{}}
 	if r.root, err = filepath.Abs(root); err != nil {
@@ -127,7 +127,7 @@ func (r *run) mutatePackage(ctx context.Context, dir string) (err error) {
 		}
 		r.record(m, became[number])
 	}
-	fmt.Printf("%s: %d changes, %d not noticed and explained, %d not noticed and not explained\n",
+	fmt.Printf("%s: %d mutants, %d survivors with an explanation, %d without\n",
 		dir, r.viable-viable, r.explained-explained, r.unexplained-unexplained)
 	return nil
 }
@@ -141,7 +141,7 @@ func (r *run) newSuite(ctx context.Context, p *program, tests string) (*suite, e
 	s := &suite{binary: binary, dir: filepath.Join(r.root, filepath.FromSlash(tests)), timeout: time.Hour}
 	begun := time.Now()
 	if out, err := s.run(ctx, 0, false); err != nil {
-		return nil, fmt.Errorf("the tests of %s fail without a change: %w\n%s", tests, err, out)
+		return nil, fmt.Errorf("the tests of %s fail without a mutant: %w\n%s", tests, err, out)
 	}
 	s.timeout = leastTimeout + slowdown*time.Since(begun)
 	return s, nil
@@ -195,7 +195,7 @@ func try(ctx context.Context, suites []*suite, number int) result {
 	for _, short := range []bool{true, false} {
 		for _, s := range suites {
 			if _, err := s.run(ctx, number, short); err != nil {
-				return noticed
+				return detected
 			}
 		}
 	}
@@ -206,13 +206,13 @@ func try(ctx context.Context, suites []*suite, number int) result {
 func (r *run) record(m *mutant, became result) {
 	r.viable++
 	switch {
-	case became == noticed:
+	case became == detected:
 	case r.reasons[m.key()] != "":
 		r.used[m.key()] = true
 		r.explained++
 	default:
 		r.unexplained++
-		fmt.Printf("not noticed, line %d of\n%s\n", m.line, m.key())
+		fmt.Printf("survived, line %d of\n%s\n", m.line, m.key())
 	}
 }
 
@@ -220,21 +220,21 @@ func (r *run) record(m *mutant, became result) {
 // explanation, or if an explanation is not used.
 func (r *run) report(packages []string, least float64) error {
 	share := 100 * float64(r.viable-r.explained-r.unexplained) / float64(r.viable)
-	fmt.Printf("%.1f %% of %d changes noticed; %d change nothing, for the reasons in hack/mutation/survivors.txt\n", share, r.viable, r.explained)
+	fmt.Printf("%.1f %% of %d mutants detected; hack/mutation/survivors.txt explains %d\n", share, r.viable, r.explained)
 	var errs []error
 	for key := range r.reasons {
 		file, _, _ := strings.Cut(key, " ")
 		for _, dir := range packages {
 			if dir == filepath.ToSlash(filepath.Dir(file)) && !r.used[key] {
-				errs = append(errs, fmt.Errorf("survivors.txt explains what does not survive, or is not there; remove it: %s", key))
+				errs = append(errs, fmt.Errorf("survivors.txt explains a mutant that does not exist or does not survive; remove it: %s", key))
 			}
 		}
 	}
 	if r.unexplained > 0 {
-		errs = append(errs, fmt.Errorf("no test notices %d changes: write tests that do, or say in survivors.txt why one changes nothing", r.unexplained))
+		errs = append(errs, fmt.Errorf("%d mutants survived: write tests that detect them, or explain in survivors.txt why they are equivalent", r.unexplained))
 	}
 	if share < least {
-		errs = append(errs, fmt.Errorf("want at least %.0f %% noticed", least))
+		errs = append(errs, fmt.Errorf("want at least %.0f %% detected", least))
 	}
 	return errors.Join(errs...)
 }

@@ -91,12 +91,12 @@ var said string
 		least                        float64
 		problem                      string
 	}{
-		{"the tests hold everything", `Upper(3) != 3 || said != "so: x"`, "", 100, ""},
-		{"a survivor without an explanation", `Upper(3) < 3 || said != "so: x"`, "", 50, "no test notices 1 changes"},
-		{"a survivor with one", `Upper(3) < 3 || said != "so: x"`, survivor, 50, ""},
-		{"too many survivors, though explained", `Upper(3) < 3 || said != "so: x"`, survivor, 90, "want at least 90 % noticed"},
-		{"an explanation that explains nothing", `Upper(3) != 3 || said != "so: x"`, survivor, 50, "remove it: " + survivor},
-		{"tests that fail anyway", `Upper(3) == 3`, "", 50, "the tests of a fail without a change"},
+		{"the tests detect every mutant", `Upper(3) != 3 || said != "so: x"`, "", 100, ""},
+		{"a survivor without an explanation", `Upper(3) < 3 || said != "so: x"`, "", 50, "1 mutants survived"},
+		{"an explained survivor", `Upper(3) < 3 || said != "so: x"`, survivor, 50, ""},
+		{"too many survivors, although they are explained", `Upper(3) < 3 || said != "so: x"`, survivor, 90, "want at least 90 % detected"},
+		{"an explanation without a survivor", `Upper(3) != 3 || said != "so: x"`, survivor, 50, "remove it: " + survivor},
+		{"tests that fail without a mutant", `Upper(3) == 3`, "", 50, "the tests of a fail without a mutant"},
 	} {
 		t.Run(tt.reason, func(t *testing.T) {
 			write("a/a_test.go", fmt.Sprintf(test, tt.condition))
@@ -121,8 +121,8 @@ func TestReadExplanations(t *testing.T) {
 		fails        bool
 	}{
 		{"no survivor", "", 0, false},
-		{"a reason of two lines for two of them", "# It changes\n# nothing.\na.go f: x => y\na.go f: x => z\n", 2, false},
-		{"a reason holds for its paragraph only", "# Nothing.\na.go f: x => y\n\na.go f: x => z\n", 0, true},
+		{"two survivors with a reason of two lines", "# It changes\n# nothing.\na.go f: x => y\na.go f: x => z\n", 2, false},
+		{"a reason applies to its paragraph only", "# Nothing.\na.go f: x => y\n\na.go f: x => z\n", 0, true},
 	} {
 		if err := os.WriteFile(path, []byte(tt.text), 0o600); err != nil {
 			t.Fatal(err)

@@ -61,7 +61,7 @@ func newProgram(root, dir, scratch string) (*program, error) {
 		}
 	}
 	if len(p.mutants) == 1 {
-		return nil, fmt.Errorf("there is nothing to change in %s", dir)
+		return nil, fmt.Errorf("%s has nothing to mutate", dir)
 	}
 	return p, nil
 }
