@@ -31,7 +31,7 @@ func target(connection string) v1alpha1.PostTarget {
 	return v1alpha1.PostTarget{ConnectionRef: v1alpha1.LocalReference{Name: connection}, Caption: "Hello"}
 }
 
-func TestCreateWhenAnswersAreLost(t *testing.T) {
+func TestCreateAfterLostResponses(t *testing.T) {
 	t.Parallel()
 	lost := errors.New("read: connection reset by peer")
 	invalid := apierrors.NewInvalid(schema.GroupKind{Kind: "Post"}, "p", field.ErrorList{
@@ -99,7 +99,7 @@ func code(err error) string {
 	}
 }
 
-func TestCreateStopsWhenTheClientLeaves(t *testing.T) {
+func TestCreateStopsAfterDisconnect(t *testing.T) {
 	t.Parallel()
 	ctx, leave := context.WithCancel(t.Context())
 	leave()
@@ -109,7 +109,7 @@ func TestCreateStopsWhenTheClientLeaves(t *testing.T) {
 	}
 }
 
-func TestCreateLooksForConnections(t *testing.T) {
+func TestCreateFindsConnections(t *testing.T) {
 	t.Parallel()
 	leaving := onX("acme")
 	leaving.DeletionTimestamp = &metav1.Time{Time: now}
@@ -140,7 +140,7 @@ func TestCreateLooksForConnections(t *testing.T) {
 	}
 }
 
-func TestCancelDecidesAnew(t *testing.T) {
+func TestCancelRetriesConflicts(t *testing.T) {
 	t.Parallel()
 	conflict := fault{err: apierrors.NewConflict(resource, "p1", errors.New("written"))}
 	tests := map[string]struct {

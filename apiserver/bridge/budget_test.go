@@ -16,6 +16,7 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/apiserver/bridge"
+	"github.com/herald-social/herald/posting"
 )
 
 // TestChangeWithinTheBudget verifies that a change must fit the budget as a new post must, and that a change to a
@@ -23,6 +24,8 @@ import (
 func TestChangeWithinTheBudget(t *testing.T) {
 	t.Parallel()
 	long, later := strings.Repeat("a", 200), now.Add(time.Hour)
+	// The post needs room for what it grows by, and not for all of it again.
+	grown := apiresource.NewQuantity(posting.Of(olderDraft()).Footprint()+300, apiresource.BinarySI)
 	for name, tc := range map[string]struct {
 		reason string
 		budget v1alpha1.TeamBudget
@@ -35,6 +38,14 @@ func TestChangeWithinTheBudget(t *testing.T) {
 			_, err := s.UpdateDraft(t.Context(), person, "p1", seen, saying(long, "acme"))
 			return err
 		}, "spec.budget.postBytes"},
+		"GrowsABit": {"there is room for what it grows by", v1alpha1.TeamBudget{PostBytes: grown}, 0, func(s *stage, seen string) error {
+			_, err := s.UpdateDraft(t.Context(), person, "p1", seen, saying(long, "acme"))
+			return err
+		}, ""},
+		"SameSize": {"it needs no more room, although there is too little", v1alpha1.TeamBudget{PostBytes: new(apiresource.MustParse("0"))}, 0, func(s *stage, seen string) error {
+			_, err := s.UpdateDraft(t.Context(), person, "p1", seen, saying("Hallo", "acme"))
+			return err
+		}, ""},
 		"Shrinks": {"although there is too much", v1alpha1.TeamBudget{PostBytes: new(apiresource.MustParse("0")), Posts: new(int32(0)), UnfinishedPosts: new(int32(0))}, 0, func(s *stage, seen string) error {
 			_, err := s.UpdateDraft(t.Context(), person, "p1", seen, saying("a", "acme"))
 			return err

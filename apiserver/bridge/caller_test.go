@@ -55,6 +55,29 @@ func TestAuthenticate(t *testing.T) {
 	}
 }
 
+// TestAuthenticateWithStaleCaches verifies that no caller is served while the watches may be stale.
+func TestAuthenticateWithStaleCaches(t *testing.T) {
+	t.Parallel()
+	for reason, tc := range map[string]struct {
+		current func() error
+		want    error
+	}{
+		"the caches are never stale":          {nil, nil},
+		"the caches are up to date":           {func() error { return nil }, nil},
+		"the key may have been revoked since": {func() error { return bridge.ErrBehind }, bridge.ErrBehind},
+	} {
+		used := 0
+		s := bridge.New(bridge.Config{
+			Key:     func(string) (*v1alpha1.APIKey, error) { return applied(), nil },
+			Current: tc.current, Used: func(*v1alpha1.APIKey) { used++ },
+		})
+		who, err := s.Authenticate("token")
+		if !errors.Is(err, tc.want) || (err == nil) != (who.Key == applied().Name) || (err == nil) != (used == 1) {
+			t.Errorf("%s: %+v, %v, used %d times", reason, who, err, used)
+		}
+	}
+}
+
 func TestAgentName(t *testing.T) {
 	t.Parallel()
 	longest := strings.Repeat("a", 80)

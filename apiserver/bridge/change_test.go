@@ -197,6 +197,9 @@ func TestChange(t *testing.T) {
 			if code(err) != tc.want || err != nil && !strings.Contains(err.Error(), tc.message) {
 				t.Fatalf("%s: error %v, want %q with %q", tc.reason, err, tc.want, tc.message)
 			}
+			if refused, ok := errors.AsType[*bridge.Error](err); ok && strings.Contains(refused.Message, ", last by ") != (refused.ChangedBy != "") {
+				t.Errorf("%s: changed by %q", tc.reason, refused.ChangedBy)
+			}
 			if tc.act == "" {
 				if post := s.post(); post != nil && !cmp.Equal(before, post) || s.posts.updates > 0 || s.events.written != nil {
 					t.Errorf("%s: something was written: %+v, %v", tc.reason, post, s.events.written)
@@ -409,7 +412,7 @@ func TestPublishTwiceAtOnce(t *testing.T) {
 	}
 }
 
-func TestChangeStopsWhenThePersonLeaves(t *testing.T) {
+func TestChangeStopsAfterDisconnect(t *testing.T) {
 	t.Parallel()
 	ctx, leave := context.WithCancel(t.Context())
 	s := staged(olderDraft())

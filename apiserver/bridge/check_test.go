@@ -22,6 +22,7 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/apiserver/bridge"
+	"github.com/herald-social/herald/apiserver/limits"
 	"github.com/herald-social/herald/platforms"
 )
 
@@ -192,9 +193,9 @@ func TestCheckAgreesWithCreate(t *testing.T) {
 	}
 }
 
-// TestCheckWithoutAnswers verifies that a check continues if files cannot be read, and reports content outside the
+// TestCheckOfUnreadableFiles verifies that a check continues if files cannot be read, and reports content outside the
 // plan.
-func TestCheckWithoutAnswers(t *testing.T) {
+func TestCheckOfUnreadableFiles(t *testing.T) {
 	t.Parallel()
 	s, f := checkService()
 	var log bytes.Buffer
@@ -283,5 +284,32 @@ func TestCheckReadsFiles(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// TestCheckIsBounded checks posts with many problems and with many files.
+func TestCheckIsBounded(t *testing.T) {
+	t.Parallel()
+	s, f := checkService()
+	for i := range 200 {
+		f.stored[fmt.Sprintf("m%x-%x", i/4, i%4)] = &v1alpha1.Media{Spec: photo(nil), Status: v1alpha1.MediaStatus{Phase: v1alpha1.MediaUploaded}}
+	}
+	for reason, tc := range map[string]struct {
+		spec v1alpha1.PostSpec
+		want int
+		cost int
+	}{
+		"a form shows 100 problems": {thread(101, 0, "m", func(s *v1alpha1.PostSpec) {
+			s.Targets, s.Draft = to("x"), false
+			for i := range s.Tree.Cards {
+				s.Tree.Cards[i].Caption = "too long"
+			}
+		}), 100, 0},
+		"files beyond the first 200 count as valid": {thread(51, 4, "m", func(s *v1alpha1.PostSpec) { s.Targets = to("x") }), 0, 20},
+	} {
+		ctx, meter := limits.WithMeter(t.Context())
+		if got := s.CheckPost(ctx, person, &tc.spec); len(got.Problems) != tc.want || meter.Requests() != tc.cost {
+			t.Errorf("%s: %d problems, want %d; costs %d more requests, want %d", reason, len(got.Problems), tc.want, meter.Requests(), tc.cost)
+		}
 	}
 }

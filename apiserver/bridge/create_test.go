@@ -118,8 +118,8 @@ func TestReadinessOfMany(t *testing.T) {
 	}
 }
 
-// TestCreateTellsTheLatest verifies that the response has the account name that a readiness check has just recorded.
-func TestCreateTellsTheLatest(t *testing.T) {
+// TestCreateReturnsLatestAccountName verifies that the response has the account name that a readiness check has just recorded.
+func TestCreateReturnsLatestAccountName(t *testing.T) {
 	t.Parallel()
 	learnt := onX("acme")
 	learnt.Status.AccountName = "Acme"
@@ -164,7 +164,7 @@ func (a *asking) Live(ctx context.Context, namespace, name string) (*v1alpha1.Co
 	return a.connections.Live(ctx, namespace, name)
 }
 
-func TestCreateAsksOnce(t *testing.T) {
+func TestCreateReadsConnectionsOnce(t *testing.T) {
 	t.Parallel()
 	a := &asking{connections: &connections{live: map[string]*v1alpha1.Connection{"acme": onX("acme")}}}
 	s := service(&posts{stored: map[string]*v1alpha1.Post{}}, a.connections)

@@ -4,8 +4,10 @@
 package bridge_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"log/slog"
 	"strings"
 	"testing"
 
@@ -48,8 +50,8 @@ func (a archived) PostIncludingDeleted(_ context.Context, _, name string) (*v1al
 	return a.post, nil
 }
 
-// TestKeyOfWhatLeft resends a request whose post has been archived.
-func TestKeyOfWhatLeft(t *testing.T) {
+// TestKeyOfArchivedPost resends a request whose post has been archived.
+func TestKeyOfArchivedPost(t *testing.T) {
 	t.Parallel()
 	keyed := func(caption string) bridge.CreatePost {
 		in := hello("a-x")
@@ -72,17 +74,22 @@ func TestKeyOfWhatLeft(t *testing.T) {
 		from                  bridge.Archive
 		replayed              bool
 		creates               int
+		logged                bool
 	}{
-		{"the same request is answered with the post as it is in the archive", "hi", "", archived{post: left}, true, 1},
-		{"another body under the key is a mistake of the client", "ho", "CONFLICT", archived{post: left}, false, 1},
-		{"what a person stopped by its deletion does not go on", "hi", "CONFLICT", archived{post: stopped}, false, 1},
-		{"nor does another body under its key", "ho", "CONFLICT", archived{post: stopped}, false, 1},
-		{"an archive that cannot be read stops nobody: the manager looks before it publishes", "hi", "", archived{err: bridge.ErrArchiveAway}, false, 2},
+		{"the same request is answered with the post as it is in the archive", "hi", "", archived{post: left}, true, 1, false},
+		{"another body under the key is a mistake of the client", "ho", "CONFLICT", archived{post: left}, false, 1, false},
+		{"what a person stopped by its deletion does not go on", "hi", "CONFLICT", archived{post: stopped}, false, 1, false},
+		{"nor does another body under its key", "ho", "CONFLICT", archived{post: stopped}, false, 1, false},
+		{"an archive that cannot be read stops nobody: the manager looks before it publishes", "hi", "", archived{err: bridge.ErrArchiveAway}, false, 2, true},
 	} {
-		s.Archive = tc.from
+		var log bytes.Buffer
+		s.Archive, s.Log = tc.from, slog.New(slog.NewTextHandler(&log, nil))
 		again, err := s.CreatePost(t.Context(), caller, keyed(tc.caption))
 		if got := code(err); got != tc.code || again.Replayed != tc.replayed || p.creates != tc.creates {
 			t.Errorf("%s: %q %v, replayed: %v, %d creates", tc.reason, got, err, again.Replayed, p.creates)
+		}
+		if logged := strings.Contains(log.String(), "Cannot check whether an Idempotency-Key was used for an archived post"); logged != tc.logged {
+			t.Errorf("%s: logged %q", tc.reason, &log)
 		}
 		if tc.code == "" && again.ID != first.ID {
 			t.Errorf("%s: post %s, and the first was %s", tc.reason, again.ID, first.ID)
@@ -90,8 +97,8 @@ func TestKeyOfWhatLeft(t *testing.T) {
 	}
 }
 
-// TestLeftIsNotChanged requests changes to archived posts, including an undecided one.
-func TestLeftIsNotChanged(t *testing.T) {
+// TestArchivedPostIsReadOnly requests changes to archived posts, including an undecided one.
+func TestArchivedPostIsReadOnly(t *testing.T) {
 	t.Parallel()
 	seen := bridge.Version(olderDraft())
 	acts := map[string]func(context.Context, *stage) error{
@@ -143,9 +150,9 @@ func TestLeftIsNotChanged(t *testing.T) {
 	}
 }
 
-// TestKeyOfWhatIsGone resends a request whose object was deleted by another client, with the manager's record of it in
+// TestKeyOfDeletedObject resends a request whose object was deleted by another client, with the manager's record of it in
 // the real store.
-func TestKeyOfWhatIsGone(t *testing.T) {
+func TestKeyOfDeletedObject(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it starts a store")
 	}

@@ -150,12 +150,15 @@ func TestAuthorOfUpload(t *testing.T) {
 		s := withFiles(f)
 		s.Events = trail
 		var id string
-		for range 2 { // the request is sent twice
+		for i := range 2 { // the request is sent twice
 			made, err := s.CreateMediaUpload(t.Context(), tc.caller, bridge.CreateMediaUpload{Spec: photo(nil), IdempotencyKey: "form"})
 			if err != nil {
 				t.Fatal(err)
 			}
 			id = made.ID
+			if made.Replayed != (i > 0) || len(trail.written) != len(tc.events) {
+				t.Errorf("%s: only the first request is an action: request %d, %v", name, i, trail.written)
+			}
 		}
 		media := f.stored[id]
 		if media.Annotations[v1alpha1.AuthorAnnotation] != tc.author || media.Annotations[v1alpha1.AgentAnnotation] != tc.agent {

@@ -41,8 +41,8 @@ func (r *refusing) Read(ctx context.Context, namespace string, counter v1alpha1.
 	return r.counts.Read(ctx, namespace, counter)
 }
 
-// TestCreateLooksFirst verifies that usage is checked before anything that costs a call.
-func TestCreateLooksFirst(t *testing.T) {
+// TestCreateChecksUsageFirst verifies that usage is checked before anything that costs a call.
+func TestCreateChecksUsageFirst(t *testing.T) {
 	t.Parallel()
 	bad := target("acme")
 	bad.Caption = ""
@@ -140,8 +140,8 @@ func TestGiveBackFails(t *testing.T) {
 	}
 }
 
-// TestKeepsWhatTheOtherPostTakes verifies that the usage of another request's post with the same key is kept.
-func TestKeepsWhatTheOtherPostTakes(t *testing.T) {
+// TestReleaseKeepsOtherReservations verifies that the usage of another request's post with the same key is kept.
+func TestReleaseKeepsOtherReservations(t *testing.T) {
 	t.Parallel()
 	both := hello("acme")
 	both.Spec.Targets = append(both.Spec.Targets, target("beta"))
@@ -178,8 +178,8 @@ func TestKeepsWhatTheOtherPostTakes(t *testing.T) {
 	}
 }
 
-// TestGivesBackWhatItTook verifies that a request releases only its own reservations.
-func TestGivesBackWhatItTook(t *testing.T) {
+// TestReleaseOfOwnReservations verifies that a request releases only its own reservations.
+func TestReleaseOfOwnReservations(t *testing.T) {
 	t.Parallel()
 	c := newCounts()
 	c.full = v1alpha1.ResourceXPosts
@@ -191,9 +191,9 @@ func TestGivesBackWhatItTook(t *testing.T) {
 	}
 }
 
-// TestRefusedMeanwhile verifies that a rejected request looks for its key's post again: the same request may have been
+// TestRejectionAfterConcurrentRequest verifies that a rejected request looks for its key's post again: the same request may have been
 // served in the meantime, and have used up the limit.
-func TestRefusedMeanwhile(t *testing.T) {
+func TestRejectionAfterConcurrentRequest(t *testing.T) {
 	t.Parallel()
 	other := one()
 	other.Spec.Targets[0].Caption = "Another"

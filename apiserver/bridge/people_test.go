@@ -98,6 +98,28 @@ func TestActed(t *testing.T) {
 	}
 }
 
+// TestActedLogs verifies which callers' actions are logged, and with which fields.
+func TestActedLogs(t *testing.T) {
+	t.Parallel()
+	for reason, tc := range map[string]struct {
+		caller bridge.Caller
+		want   string
+	}{
+		"requests with an API key are in the access log": {caller, ""},
+		"a person is known by name":                      {person, `msg="A person acted" person=herald:link act=ConnectedByPerson `},
+		"an agent with an API key is known by its key":   {bridge.Caller{Agent: "scout", Key: "k"}, `msg="An agent acted" agent=scout key=k act=ConnectedByAgent `},
+		"an agent with a grant acts for a person":        {bridge.Caller{Agent: "Claude", Key: "grant", Author: "oidc:ada"}, `msg="An agent acted" person=oidc:ada agent=Claude key=grant act=ConnectedByAgent `},
+	} {
+		var out bytes.Buffer
+		s := service(&posts{}, &connections{})
+		s.Events, s.Log = nil, slog.New(slog.NewTextHandler(&out, nil))
+		s.Acted(t.Context(), tc.caller, bridge.ActConnected, onX("acme"))
+		if (out.Len() > 0) != (tc.want != "") || !strings.Contains(out.String(), tc.want) {
+			t.Errorf("%s: logged %q, want %q", reason, &out, tc.want)
+		}
+	}
+}
+
 func TestCancelByPerson(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {

@@ -43,8 +43,8 @@ var (
 	ofBox = plan.TikTokDrafts(onX("box"))
 )
 
-// TestCountsWhatMayBeThere verifies that a post's usage stays reserved exactly if the post exists or may exist.
-func TestCountsWhatMayBeThere(t *testing.T) {
+// TestUncertainPostsAreCounted verifies that a post's usage stays reserved exactly if the post exists or may exist.
+func TestUncertainPostsAreCounted(t *testing.T) {
 	t.Parallel()
 	lost := errors.New("read: connection reset by peer")
 	forbidden := fault{false, apierrors.NewForbidden(resource, "p", lost)}
@@ -234,7 +234,7 @@ func TestKeyOfADeliveredPost(t *testing.T) {
 	}
 }
 
-func TestGivesBackWhenTheClientLeaves(t *testing.T) {
+func TestReleaseAfterDisconnect(t *testing.T) {
 	t.Parallel()
 	ctx, leave := context.WithCancel(t.Context())
 	p := &posts{stored: map[string]*v1alpha1.Post{}, faults: []fault{{false, apierrors.NewForbidden(resource, "p", context.Canceled)}}, creating: leave}

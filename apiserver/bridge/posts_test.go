@@ -55,8 +55,8 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// TestDetailTells verifies a post's fields for clients, other than its targets' states.
-func TestDetailTells(t *testing.T) {
+// TestDetailFields verifies a post's fields for clients, other than its targets' states.
+func TestDetailFields(t *testing.T) {
 	t.Parallel()
 	card := v1alpha1.TreeCard{Caption: "card"}
 	p := &v1alpha1.Post{ObjectMeta: metav1.ObjectMeta{Namespace: caller.Namespace, Name: "p1"}, Spec: v1alpha1.PostSpec{
@@ -114,7 +114,7 @@ func (c *cancelling) Update(_ context.Context, before, after *v1alpha1.Post) (*v
 	return post, nil
 }
 
-func TestCancelReturnsWhatWasCounted(t *testing.T) {
+func TestCancelReleasesUsage(t *testing.T) {
 	t.Parallel()
 	inbox := target("box")
 	inbox.TikTok = &v1alpha1.TikTokOptions{Draft: true}

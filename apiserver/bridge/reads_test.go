@@ -88,6 +88,12 @@ func TestReads(t *testing.T) {
 	for i := range 100 {
 		strangers = append(strangers, fmt.Sprintf("c%d", i))
 	}
+	fiveMissing := func(s *v1alpha1.PostSpec) {
+		for i := range 5 {
+			s.Tree.Cards[0].MediaRefs[i].Name = fmt.Sprint("x", i)
+		}
+	}
+	toNobody := func(s *v1alpha1.PostSpec) { s.Targets = to("nobody") }
 	for name, tc := range map[string]struct {
 		reason string
 		spec   v1alpha1.PostSpec
@@ -111,6 +117,18 @@ func TestReads(t *testing.T) {
 		"fresh files":    {"each is looked at in the store, and read again in case it was just refused", thread(100, 20, "p"), "nothing has been uploaded yet", 16, 0, 8, 9},
 		"unknown accounts": {
 			"nor of accounts, and few files are read, so that the answer covers them", thread(2, 1, "m", func(s *v1alpha1.PostSpec) { s.Targets = to(strangers...) }), "no such connection", 2, 5, 0, 10,
+		},
+		"five unknown files": {
+			"five missing files are enough to reject the post", thread(100, 20, "m", fiveMissing), "tree_cards[0].media_ids[4]: no such media file", 8, 0, 0, 0,
+		},
+		"wrong account and few files": {
+			"an image post can have 35 files, and the response covers them", thread(35, 1, "x", toNobody), "tree_cards[0].media_ids[0]: no such media file", 8, 1, 0, 1,
+		},
+		"wrong account and many files": {
+			"the files are read after the account is corrected", thread(36, 1, "x", toNobody), "targets[0].connection_id: no such connection", 0, 1, 0, 0,
+		},
+		"unknown accounts alone": {
+			"each account that is read costs as much as a target", thread(2, 0, "m", func(s *v1alpha1.PostSpec) { s.Targets = to(strangers[:95]...) }), "no such connection", 0, 5, 0, 10,
 		},
 		"all there": {"the largest draft costs what it reads", thread(100, 20, "m"), "", 2000, 0, 0, 200},
 	} {

@@ -45,7 +45,7 @@ func (v *Verdict) entry(target int) (string, attempt.Resolution, error) {
 		entry = fmt.Sprintf("%d=posted:%s", target, found)
 	}
 	given, err := attempt.ParseResolutions(entry)
-	if err != nil || len(given) != 1 || v.ExternalID != "" && given[0].ExternalID != found {
+	if err != nil || v.ExternalID != "" && given[0].ExternalID != found {
 		return "", attempt.Resolution{}, errorf(CodeValidation, "%q does not identify a post; enter the post's address as shown in the browser, or its id on the platform", found)
 	}
 	return entry, given[0], nil

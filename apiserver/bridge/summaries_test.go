@@ -29,6 +29,7 @@ func TestWordsOfASummary(t *testing.T) {
 		want   string
 	}{
 		"Same":   {"a text counts once, however many accounts it goes to", v1alpha1.PostSpec{Targets: []v1alpha1.PostTarget{to("a", "Über uns", ""), to("b", "Über uns", "")}}, "uber uns"},
+		"Later":  {"a repeated text does not hide a later one", v1alpha1.PostSpec{Targets: []v1alpha1.PostTarget{to("a", "One", ""), to("b", "One", ""), to("c", "Two", "")}}, "one two"},
 		"Own":    {"each account's text counts", v1alpha1.PostSpec{Targets: []v1alpha1.PostTarget{to("a", "One", ""), to("b", "Two", "")}}, "one two"},
 		"Film":   {"so does a film's title", v1alpha1.PostSpec{Targets: []v1alpha1.PostTarget{to("a", "Text", "A Film")}}, "a film text"},
 		"Thread": {"and each part of a thread", v1alpha1.PostSpec{Targets: []v1alpha1.PostTarget{to("a", "", "")}, Tree: &v1alpha1.TreeContent{Cards: []v1alpha1.TreeCard{{Caption: "First"}, {}, {Caption: "Second"}}}}, "first second"},
@@ -58,7 +59,7 @@ func TestSummary(t *testing.T) {
 		},
 	}
 	s := summarise(post, func(string) *v1alpha1.Connection { return nil })
-	if s.Title != "A caption that is longer than " || s.Rest != "thirty characters" || s.Picture != "m-1" || s.Author != "oidc:ada" {
+	if s.Title != "A caption that is longer than " || s.Rest != "thirty characters" || s.Picture != "m-1" || s.Words != "a caption that is longer than thirty characters" || s.Author != "oidc:ada" {
 		t.Errorf("got %+v", s)
 	}
 	if diff := gocmp.Diff([]string{"a", "gone"}, s.Accounts); diff != "" {
