@@ -47,7 +47,7 @@ var _ = DescribeTable("An attacker with either process", func(ctx SpecContext, a
 	Entry("binds cluster-admin", func(ctx context.Context, who client.Client) error {
 		return who.Create(ctx, everyRight(), client.DryRunAll)
 	}, roles),
-	Entry("widens a role of Herald's", func(ctx context.Context, who client.Client) error {
+	Entry("extends one of Herald's roles", func(ctx context.Context, who client.Client) error {
 		return change(ctx, who, &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "herald-manager"}}, `{"rules":[]}`)
 	}, roles),
 	Entry("removes a policy", func(ctx context.Context, who client.Client) error {
@@ -56,45 +56,45 @@ var _ = DescribeTable("An attacker with either process", func(ctx SpecContext, a
 	Entry("changes a policy", func(ctx context.Context, who client.Client) error {
 		return change(ctx, who, &admissionregistrationv1.ValidatingAdmissionPolicy{ObjectMeta: metav1.ObjectMeta{Name: "herald-manager-role-bindings"}}, `{"spec":{"failurePolicy":"Ignore"}}`)
 	}, roles),
-	Entry("asks for the token of another account", func(ctx context.Context, who client.Client) error {
+	Entry("requests another service account's token", func(ctx context.Context, who client.Client) error {
 		account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "clusterrole-aggregation-controller"}}
 		return who.SubResource("token").Create(ctx, account, &authenticationv1.TokenRequest{})
 	}, roles),
-	Entry("asks for a certificate of another user", func(ctx context.Context, who client.Client) error {
+	Entry("requests another user's certificate", func(ctx context.Context, who client.Client) error {
 		return who.Create(ctx, &certificatesv1.CertificateSigningRequest{
 			ObjectMeta: metav1.ObjectMeta{Name: "mine"},
 			Spec:       certificatesv1.CertificateSigningRequestSpec{Request: []byte("a"), SignerName: certificatesv1.KubeAPIServerClientSignerName, Usages: []certificatesv1.KeyUsage{certificatesv1.UsageClientAuth}},
 		}, client.DryRunAll)
 	}, roles),
-	Entry("starts a pod as another account", func(ctx context.Context, who client.Client) error {
+	Entry("starts a pod under another service account", func(ctx context.Context, who client.Client) error {
 		return who.Create(ctx, &corev1.Pod{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "mine"},
 			Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "a", Image: "a"}}},
 		}, client.DryRunAll)
 	}, roles),
-	Entry("reads a Secret of Kubernetes", func(ctx context.Context, who client.Client) error {
+	Entry("reads one of Kubernetes' Secrets", func(ctx context.Context, who client.Client) error {
 		return who.Get(ctx, client.ObjectKey{Namespace: "kube-system", Name: "crown"}, &corev1.Secret{})
 	}, roles),
-	Entry("reads a Secret of another application", func(ctx context.Context, who client.Client) error {
+	Entry("reads another application's Secret", func(ctx context.Context, who client.Client) error {
 		return who.Get(ctx, client.ObjectKey{Namespace: foreign, Name: "database"}, &corev1.Secret{})
 	}, roles),
-	Entry("lists the Secrets of a team", func(ctx context.Context, who client.Client) error {
+	Entry("lists a team's Secrets", func(ctx context.Context, who client.Client) error {
 		return who.List(ctx, &corev1.SecretList{}, client.InNamespace(ofTeam))
 	}, roles),
-	Entry("makes kube-system a team's", func(ctx context.Context, who client.Client) error {
+	Entry("assigns kube-system to a team", func(ctx context.Context, who client.Client) error {
 		return who.Create(ctx, &v1alpha1.Team{ObjectMeta: metav1.ObjectMeta{Name: "mine"}, Spec: v1alpha1.TeamSpec{Namespace: "kube-system"}}, client.DryRunAll)
 	}, roles),
-	Entry("labels kube-system as a team's", func(ctx context.Context, who client.Client) error {
+	Entry("labels kube-system as a team's namespace", func(ctx context.Context, who client.Client) error {
 		return change(ctx, who, namespace("kube-system", ""), `{"metadata":{"labels":{"social.herald.dev/team":"mine"}}}`)
 	}, roles),
-	Entry("deletes all posts of a team", func(ctx context.Context, who client.Client) error {
+	Entry("deletes all of a team's posts", func(ctx context.Context, who client.Client) error {
 		return who.DeleteAllOf(ctx, &v1alpha1.Post{}, client.InNamespace(ofTeam), client.DryRunAll)
 	}, roles),
-	Entry("has Kubernetes collect a post", func(ctx context.Context, who client.Client) error {
+	Entry("adds an owner to a post, so that Kubernetes deletes it", func(ctx context.Context, who client.Client) error {
 		return change(ctx, who, draft(), `{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"Secret","name":"a","uid":"1"}]}}`)
 	}, policy),
 	Entry("deletes a key", func(ctx context.Context, who client.Client) error { return who.Delete(ctx, key(), client.DryRunAll) }, roles),
-	Entry("has the answers of the API server come from elsewhere", func(ctx context.Context, who client.Client) error {
+	Entry("redirects an aggregated API of the API server", func(ctx context.Context, who client.Client) error {
 		return who.Create(ctx, &admissionregistrationv1.MutatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "mine"}}, client.DryRunAll)
 	}, roles),
 )
@@ -104,32 +104,32 @@ var _ = DescribeTable("An attacker with the manager", func(ctx SpecContext, atte
 },
 	Entry("plants a key", func(ctx context.Context) error { return manager.Create(ctx, keyOf(newKey, "ada"), client.DryRunAll) }, roles),
 	Entry("plants a token in a key", func(ctx context.Context) error { return change(ctx, manager, key(), planted) }, roles),
-	Entry("allows an agent", func(ctx context.Context) error { return manager.Create(ctx, grant(ofTeam), client.DryRunAll) }, roles),
+	Entry("creates an agent's grant", func(ctx context.Context) error { return manager.Create(ctx, grant(ofTeam), client.DryRunAll) }, roles),
 	Entry("writes a post in a team's name", func(ctx context.Context) error { return manager.Create(ctx, sent(ofTeam), client.DryRunAll) }, roles),
-	Entry("gives a team another plan", func(ctx context.Context) error { return change(ctx, manager, acme(), richer) }, policy),
-	Entry("keeps a team from being deleted", func(ctx context.Context) error {
+	Entry("changes a team's plan", func(ctx context.Context) error { return change(ctx, manager, acme(), richer) }, policy),
+	Entry("adds a finalizer to a team", func(ctx context.Context) error {
 		return change(ctx, manager, acme(), `{"metadata":{"finalizers":["example.com/kept"]}}`)
 	}, policy),
 	Entry("deletes a post", func(ctx context.Context) error { return manager.Delete(ctx, draft(), client.DryRunAll) }, policy),
 	Entry("publishes a draft", func(ctx context.Context) error { return change(ctx, manager, draft(), `{"spec":{"draft":null}}`) }, policy),
-	Entry("reads the keys of sessions", func(ctx context.Context) error { return manager.Get(ctx, client.ObjectKeyFromObject(web()), web()) }, roles),
+	Entry("reads the session keys", func(ctx context.Context) error { return manager.Get(ctx, client.ObjectKeyFromObject(web()), web()) }, roles),
 )
 
 var _ = DescribeTable("An attacker with the apiserver", func(ctx SpecContext, attempt func(context.Context) error, words ...string) {
 	outcomeIs(attempt(ctx), words...)
 },
-	Entry("reads the tokens of an account", func(ctx context.Context) error {
+	Entry("reads an account's tokens", func(ctx context.Context) error {
 		return apiserver.Get(ctx, client.ObjectKeyFromObject(account()), &corev1.Secret{})
 	}, roles),
 	Entry("reads the webhook's configuration", func(ctx context.Context) error {
 		return apiserver.Get(ctx, client.ObjectKey{Name: "herald"}, &admissionregistrationv1.ValidatingWebhookConfiguration{})
 	}, roles),
-	Entry("plants a token in a key that people applied", func(ctx context.Context) error {
+	Entry("plants a token in an applied key", func(ctx context.Context) error {
 		return change(ctx, apiserver, key(), `{`+signature+`,`+planted[1:])
 	}, policy),
-	Entry("gives a team another plan", func(ctx context.Context) error { return change(ctx, apiserver, acme(), richer) }, roles),
+	Entry("changes a team's plan", func(ctx context.Context) error { return change(ctx, apiserver, acme(), richer) }, roles),
 	Entry("deletes a post", func(ctx context.Context) error { return apiserver.Delete(ctx, draft(), client.DryRunAll) }, roles),
-	Entry("publishes a draft and leaves no name", func(ctx context.Context) error { return change(ctx, apiserver, draft(), `{"spec":{"draft":null}}`) }, policy),
+	Entry("publishes a draft without a last author", func(ctx context.Context) error { return change(ctx, apiserver, draft(), `{"spec":{"draft":null}}`) }, policy),
 )
 
 // These permissions are what the processes are for; SECURITY.md lists them.

@@ -80,32 +80,32 @@ var _ = Describe("The users' grants to agents", Ordered, func() {
 	DescribeTable("the apiserver", func(ctx SpecContext, attempt func(context.Context) error, words ...string) {
 		outcomeIs(attempt(ctx), words...)
 	},
-		Entry("stores", func(ctx context.Context) error {
+		Entry("creates one in a team's namespace", func(ctx context.Context) error {
 			return apiserver.Create(ctx, grant(ofTeam, func(g *v1alpha1.OAuthGrant) { g.Name = "agent-qrstuvwxyz234567" }), client.DryRunAll)
 		}, nobody),
-		Entry("does not store elsewhere", func(ctx context.Context) error { return apiserver.Create(ctx, grant(foreign), client.DryRunAll) }, policy, "team namespaces"),
-		Entry("does not store where it is installed", func(ctx context.Context) error {
+		Entry("creates one outside team namespaces", func(ctx context.Context) error { return apiserver.Create(ctx, grant(foreign), client.DryRunAll) }, policy, "team namespaces"),
+		Entry("creates one in Herald's own namespace", func(ctx context.Context) error {
 			return apiserver.Create(ctx, grant("herald-system"), client.DryRunAll)
 		}, policy, "team namespaces"),
-		Entry("does not store without its label", func(ctx context.Context) error {
+		Entry("creates one without its label", func(ctx context.Context) error {
 			return apiserver.Create(ctx, grant(ofTeam, func(g *v1alpha1.OAuthGrant) { g.Labels = nil }), client.DryRunAll)
 		}, policy, "for a person named in"),
-		Entry("does not store in another's name", func(ctx context.Context) error {
+		Entry("creates one in another user's name", func(ctx context.Context) error {
 			return apiserver.Create(ctx, grant(ofTeam, func(g *v1alpha1.OAuthGrant) { g.Spec.Person.Name = "oidc:admin" }), client.DryRunAll)
 		}, policy, "for a person named in"),
-		Entry("does not store under a name of others", func(ctx context.Context) error {
+		Entry("creates one with a name that it does not generate", func(ctx context.Context) error {
 			return apiserver.Create(ctx, grant(ofTeam, func(g *v1alpha1.OAuthGrant) { g.Name = "launch" }), client.DryRunAll)
 		}, policy, "a generated name"),
-		Entry("revokes for a person", func(ctx context.Context) error {
+		Entry("revokes one for a user", func(ctx context.Context) error {
 			return patchGrant(ctx, apiserver, `{`+signature+`,"spec":{"revoked":true}}`)
 		}, nobody),
-		Entry("revokes for nobody", func(ctx context.Context) error {
+		Entry("revokes one without a last author", func(ctx context.Context) error {
 			return patchGrant(ctx, apiserver, `{"spec":{"revoked":true}}`)
 		}, policy, "for a person named in"),
-		Entry("has Kubernetes collect it", func(ctx context.Context) error {
+		Entry("adds an owner, so that Kubernetes deletes it", func(ctx context.Context) error {
 			return patchGrant(ctx, apiserver, `{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"Secret","name":"a","uid":"1"}]}}`)
 		}, policy, "owners or finalizers"),
-		Entry("stores one that cannot be removed", func(ctx context.Context) error {
+		Entry("creates one that cannot be deleted", func(ctx context.Context) error {
 			return apiserver.Create(ctx, grant(ofTeam, func(g *v1alpha1.OAuthGrant) {
 				g.Name, g.Finalizers = "agent-qrstuvwxyz234567", []string{"example.com/kept"}
 			}), client.DryRunAll)
@@ -113,20 +113,20 @@ var _ = Describe("The users' grants to agents", Ordered, func() {
 		Entry("writes the status", func(ctx context.Context) error {
 			return apiserver.Status().Patch(ctx, grant(ofTeam), client.RawPatch(types.MergePatchType, []byte(`{"status":{"redeemedAt":"2026-12-01T09:00:00Z"}}`)), client.DryRunAll)
 		}, nobody),
-		Entry("removes one whose code nobody has used", func(ctx context.Context) error { return apiserver.Delete(ctx, grant(ofTeam), client.DryRunAll) }, nobody),
-		Entry("removes one that is over, as its status says", func(ctx context.Context) error {
+		Entry("deletes one whose code was never exchanged", func(ctx context.Context) error { return apiserver.Delete(ctx, grant(ofTeam), client.DryRunAll) }, nobody),
+		Entry("deletes one that has ended according to its status", func(ctx context.Context) error {
 			return apiserver.Delete(ctx, grant(ofTeam, over), client.DryRunAll)
 		}, nobody),
-		Entry("removes none that an agent uses", func(ctx context.Context) error {
+		Entry("deletes one that an agent uses", func(ctx context.Context) error {
 			return broken.Delete(ctx, grant(ofTeam, used), client.DryRunAll)
 		}, policy, "may only delete OAuthGrants that have status.revokedAt"),
-		Entry("removes none elsewhere", func(ctx context.Context) error {
+		Entry("deletes one outside team namespaces", func(ctx context.Context) error {
 			return broken.Delete(ctx, grant(foreign, over), client.DryRunAll)
 		}, policy, "team namespaces"),
-		Entry("does not hide", func(ctx context.Context) error {
+		Entry("removes its label", func(ctx context.Context) error {
 			return patchGrant(ctx, apiserver, `{"metadata":{"labels":{"social.herald.dev/origin":null}}}`)
 		}, policy, "may not change the label"),
-		Entry("does not hide whose it is", func(ctx context.Context) error {
+		Entry("changes its author", func(ctx context.Context) error {
 			return patchGrant(ctx, apiserver, `{"metadata":{"annotations":{"social.herald.dev/author":"oidc:admin"}}}`)
 		}, policy, "or the annotation"),
 	)
@@ -149,14 +149,14 @@ var _ = Describe("The users' grants to agents", Ordered, func() {
 		}
 	},
 		Entry("the scopes", `{"spec":{"scopes":["read","draft","publish"]}}`, "cannot be changed"),
-		Entry("the person", `{"metadata":{"annotations":{"social.herald.dev/author":"oidc:admin"}},"spec":{"person":{"name":"oidc:admin"}}}`, "cannot be changed"),
+		Entry("the user", `{"metadata":{"annotations":{"social.herald.dev/author":"oidc:admin"}},"spec":{"person":{"name":"oidc:admin"}}}`, "cannot be changed"),
 		Entry("the groups", `{"spec":{"person":{"groups":["oidc:admins"]}}}`, "cannot be changed"),
 		Entry("the agent", `{"spec":{"client":{"id":"dcr:2"}}}`, "cannot be changed"),
-		Entry("the address", `{"spec":{"resource":"https://evil.example/mcp"}}`, "cannot be changed"),
-		Entry("the end", `{"spec":{"expiresAt":"2900-01-01T00:00:00Z"}}`, "cannot be changed"),
+		Entry("the resource", `{"spec":{"resource":"https://evil.example/mcp"}}`, "cannot be changed"),
+		Entry("the expiry", `{"spec":{"expiresAt":"2900-01-01T00:00:00Z"}}`, "cannot be changed"),
 	)
 
-	It("stay revoked, and a code stays used", func(ctx SpecContext) {
+	It("remain revoked, and a code remains used", func(ctx SpecContext) {
 		g := grant(ofTeam, func(g *v1alpha1.OAuthGrant) { g.Name = "agent-revokedrevokedr" })
 		Expect(admin.Create(ctx, g)).To(Succeed())
 		at := v1alpha1.NewTime(time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC))
@@ -182,7 +182,7 @@ var _ = Describe("The users' grants to agents", Ordered, func() {
 		}
 	})
 
-	DescribeTable("people", func(ctx SpecContext, role string, looks, ends bool) {
+	DescribeTable("users", func(ctx SpecContext, role string, looks, ends bool) {
 		person := asPerson(ctx, role)
 		allowed := func(may bool) string {
 			if may {
@@ -197,9 +197,9 @@ var _ = Describe("The users' grants to agents", Ordered, func() {
 		outcomeIs(person.Create(ctx, grant(ofTeam), client.DryRunAll), roles)
 		outcomeIs(person.Status().Patch(ctx, grant(ofTeam), client.RawPatch(types.MergePatchType, []byte(`{"status":{"lastUsedAt":"2026-12-01T09:00:00Z"}}`)), client.DryRunAll), roles)
 	},
-		Entry("who look see their own in the web application alone", "herald-viewer", false, false),
-		Entry("who edit look at all", "herald-editor", true, false),
-		Entry("who administer end any, and forge none", "herald-admin", true, true),
+		Entry("with the viewer role see their own, only in the web application", "herald-viewer", false, false),
+		Entry("with the editor role see all", "herald-editor", true, false),
+		Entry("with the admin role revoke any, and cannot forge one", "herald-admin", true, true),
 	)
 })
 

@@ -33,106 +33,106 @@ var rightsOfManager = map[string][]right{
 	"everywhere": {
 		{
 			"apikeys.social.herald.dev", "get list watch",
-			"keys are reconciled",
+			"to reconcile API keys",
 		},
 		{
 			"apikeys.social.herald.dev/finalizers", "update",
-			"a Secret names its key as an owner, which some clusters ask this right for",
+			"to set keys as owners of Secrets, which some clusters require it for",
 		},
 		{
 			"apikeys.social.herald.dev/status", "get patch update",
-			"the status is the manager's; the definition of the resource keeps the hashes in it",
+			"to write the status; the CustomResourceDefinition protects its hashes",
 		},
 		{
 			"clusterroles.rbac.authorization.k8s.io herald-team-credentials", "bind get list watch",
-			"the apiserver gets this role in each team's namespace; policy herald-manager-role-bindings",
+			"to bind this role to the apiserver in team namespaces; policy herald-manager-role-bindings",
 		},
 		{
 			"clusterroles.rbac.authorization.k8s.io herald-team-secrets", "bind get",
-			"the manager gets this role in each team's namespace; policy herald-manager-role-bindings",
+			"to bind this role to the manager in team namespaces; policy herald-manager-role-bindings",
 		},
 		{
 			"connections.social.herald.dev", "get list patch watch",
-			"accounts are examined and noted; policy herald-manager-connections",
+			"to check accounts and record their Secrets; policy herald-manager-connections",
 		},
-		{"connections.social.herald.dev/status", "get patch update", "the status is the manager's"},
+		{"connections.social.herald.dev/status", "get patch update", "to write the status"},
 		{
 			"customresourcedefinitions.apiextensions.k8s.io " + definitions, "get",
-			"the process starts with definitions of its own age only",
+			"to refuse to start with definitions of another version",
 		},
 		{
 			"events.events.k8s.io", "create patch",
-			"people read what happened; policy herald-events",
+			"to record events; policy herald-events",
 		},
 		{
 			"media.social.herald.dev", "delete get list patch update watch",
-			"files are fetched, and removed when no post uses them; policy herald-manager-media",
+			"to fetch files, and delete unused ones; policy herald-manager-media",
 		},
-		{"media.social.herald.dev/status", "get patch update", "the status is the manager's"},
+		{"media.social.herald.dev/status", "get patch update", "to write the status"},
 		{
 			"namespaces", "create get list watch",
-			"the namespace of a Team is made; policy herald-manager-namespaces",
+			"to create a Team's namespace; policy herald-manager-namespaces",
 		},
 		{
 			"posts.social.herald.dev", "delete get list patch update watch",
-			"posts are delivered, and leave the cluster when they are finished and their time is over; policy herald-manager-posts",
+			"to deliver posts, and delete them when their retention expires; policy herald-manager-posts",
 		},
-		{"posts.social.herald.dev/status", "get patch update", "the status is the manager's"},
+		{"posts.social.herald.dev/status", "get patch update", "to write the status"},
 		{
 			"resourcequotas", "create",
-			"what a team stores is bounded; policy herald-manager-budgets",
+			"to limit what a team stores; policy herald-manager-budgets",
 		},
 		{
 			"resourcequotas budget.social.herald.dev", "get list update watch",
-			"the bound follows the team's budget; policy herald-manager-budgets",
+			"to adjust the limit to the team's budget; policy herald-manager-budgets",
 		},
 		{
 			"rolebindings.rbac.authorization.k8s.io", "create",
-			"the two roles are bound; policy herald-manager-role-bindings",
+			"to bind the two roles; policy herald-manager-role-bindings",
 		},
 		{
 			"rolebindings.rbac.authorization.k8s.io herald-apiserver-credentials,herald-manager-secrets", "delete get list update watch",
-			"the two bindings are corrected; policy herald-manager-role-bindings",
+			"to correct the two bindings; policy herald-manager-role-bindings",
 		},
 		{
 			"subjectaccessreviews.authorization.k8s.io", "create",
-			"the metrics are shown to those who may read them",
+			"to authorize readers of the metrics",
 		},
 		{
 			"teams.social.herald.dev", "get list patch watch",
-			"teams are reconciled, and go after their records; what a team may do is written by people alone: policy herald-manager-teams",
+			"to reconcile teams, and delete their records before them; only users may change a team's plan: policy herald-manager-teams",
 		},
-		{"teams.social.herald.dev/status", "get patch update", "the status is the manager's"},
-		{"tokenreviews.authentication.k8s.io", "create", "the metrics are shown to those who may read them"},
+		{"teams.social.herald.dev/status", "get patch update", "to write the status"},
+		{"tokenreviews.authentication.k8s.io", "create", "to authorize readers of the metrics"},
 		{
 			"usages.social.herald.dev", "create delete get list watch",
-			"what plans limit is counted, and swept; policy herald-usages",
+			"to count usage under plan limits, and delete old counts; policy herald-usages",
 		},
 		{"usages.social.herald.dev/status", "update", "as above"},
 		{
 			"validatingwebhookconfigurations.admissionregistration.k8s.io herald", "get",
-			"a metric tells whether the webhook is trusted",
+			"to report in a metric whether the webhook is trusted",
 		},
 		{
 			"validatingwebhookconfigurations.admissionregistration.k8s.io herald", "patch",
-			"the webhook's authority is put there; no policy can hold this, so that the chart leaves it out where cert-manager does it (docs/adr/0014)",
+			"to write the webhook's CA; no policy can restrict this, so the chart omits it with cert-manager (docs/adr/0014)",
 		},
 	},
 	"in herald-system": slices.Concat(groupLeases(), []right{
-		{"events", "create patch", "who leads is told, in the old form of events; policy herald-events"},
-		{"leases.coordination.k8s.io", "create", "one manager leads"},
+		{"events", "create patch", "to record the leader, as a legacy event; policy herald-events"},
+		{"leases.coordination.k8s.io", "create", "to elect a leader"},
 		{
 			"leases.coordination.k8s.io herald-clock", "get update",
-			"minutes are counted there, and in the bucket, so that a cluster that was put back to an earlier state is noticed",
+			"to count minutes there and in the bucket, which detects a cluster that was restored to an earlier state",
 		},
 		{"leases.coordination.k8s.io herald-manager", "get patch update watch", "as above"},
-		{"secrets", "create", "the webhook's certificate is made; policy herald-manager-secrets"},
+		{"secrets", "create", "to create the webhook's certificate; policy herald-manager-secrets"},
 		{"secrets herald-webhook-certificate", "get update", "as above"},
 	}),
 	"in the namespaces of teams": {
 		{
 			"secrets", "create delete get patch update",
-			"tokens are read, and kept in copies that are renewed; of what is written policy herald-manager-secrets says more",
+			"to read tokens, and renew them in working copies; policy herald-manager-secrets restricts the writes",
 		},
 	},
 }
@@ -150,70 +150,70 @@ var rightsOfAPIServer = map[string][]right{
 	"everywhere": {
 		{
 			"apikeys.social.herald.dev", "create get list patch watch",
-			"tokens are known, and keys made for people; policy herald-apiserver-keys",
+			"to recognize tokens, and create keys for users; policy herald-apiserver-keys",
 		},
 		{
 			"apikeys.social.herald.dev/status", "patch",
-			"when a key was last used; policy herald-apiserver-keys",
+			"to record when a key was last used; policy herald-apiserver-keys",
 		},
 		{
 			"connections.social.herald.dev", "create delete get list patch watch",
-			"people connect accounts; policy herald-apiserver-connections",
+			"to connect accounts for users; policy herald-apiserver-connections",
 		},
 		{
 			"customresourcedefinitions.apiextensions.k8s.io " + definitions, "get",
-			"the process starts with definitions of its own age only",
+			"to refuse to start with definitions of another version",
 		},
 		{
 			"events.events.k8s.io", "create",
-			"what a person did is told; policy herald-events",
+			"to record users' actions; policy herald-events",
 		},
 		{
 			"media.social.herald.dev", "create get list patch watch",
-			"files are uploaded, and counted; policy herald-apiserver-media",
+			"to register uploads, and count them; policy herald-apiserver-media",
 		},
 		{
 			"media.social.herald.dev/status", "update",
-			"a file is verified on the spot; policy herald-apiserver-media",
+			"to record the verification of a file; policy herald-apiserver-media",
 		},
 		{
 			"oauthgrants.social.herald.dev", "create delete get list patch watch",
-			"people allow agents; policy herald-apiserver-grants",
+			"to store users' grants to agents; policy herald-apiserver-grants",
 		},
 		{
 			"oauthgrants.social.herald.dev/status", "patch update",
-			"codes and tokens are exchanged; policy herald-apiserver-grants",
+			"to exchange codes and tokens; policy herald-apiserver-grants",
 		},
 		{
 			"posts.social.herald.dev", "create get list patch watch",
-			"posts are made, changed and cancelled; policy herald-apiserver-posts",
+			"to create, change and cancel posts; policy herald-apiserver-posts",
 		},
 		{
 			"rolebindings.rbac.authorization.k8s.io", "list",
-			"the members of a team are shown to those who may list them with kubectl",
+			"to show a team's members to users who may list them with kubectl",
 		},
 		{
 			"subjectaccessreviews.authorization.k8s.io", "create",
-			"what people may do is asked for each step; the metrics are shown to those who may read them",
+			"to authorize each of a user's actions, and readers of the metrics",
 		},
-		{"teams.social.herald.dev", "get list watch", "plans and subscriptions; what a team may do is written by people alone"},
-		{"tokenreviews.authentication.k8s.io", "create", "the metrics are shown to those who may read them"},
+		{"teams.social.herald.dev", "get list watch", "to read plans and subscriptions, which only users may change"},
+		{"tokenreviews.authentication.k8s.io", "create", "to authorize readers of the metrics"},
 		{
 			"usages.social.herald.dev", "create get",
-			"what plans limit is counted; policy herald-usages",
+			"to count usage under plan limits; policy herald-usages",
 		},
 		{"usages.social.herald.dev/status", "update", "as above"},
 	},
 	"in herald-system": {
 		{
 			"secrets herald-web", "get list patch update watch",
-			"the replicas share the keys of sessions; policy herald-apiserver-secrets",
+			"to share session keys among replicas; policy herald-apiserver-secrets",
 		},
 	},
 	"in the namespaces of teams": {
 		{
 			"secrets", "create",
-			"the tokens of accounts are stored, and not read; policy herald-apiserver-secrets",
+			"to store accounts' tokens, without reading them; policy herald-apiserver-secrets",
 		},
 	},
 }
@@ -251,8 +251,8 @@ var _ = DescribeTable("The API server lists", func(ctx SpecContext, account stri
 		}).Should(Equal(linesOf(expected[where])), "%s may do %s what no row of this file gives a reason for, or less", account, where)
 	}
 },
-	Entry("what the manager may do", "herald-manager", rightsOfManager),
-	Entry("what the apiserver may do", "herald-apiserver", rightsOfAPIServer),
+	Entry("the manager's permissions", "herald-manager", rightsOfManager),
+	Entry("the apiserver's permissions", "herald-apiserver", rightsOfAPIServer),
 )
 
 // linesOf returns rights in the same format as listed, one line for each verb and object.

@@ -67,58 +67,58 @@ func storeMedia(ctx context.Context) error {
 var _ = DescribeTable("With any roles, the apiserver is restricted by policies: it creates a Media", func(ctx SpecContext, m *v1alpha1.Media, words ...string) {
 	outcomeIs(broken.Create(ctx, m, client.DryRunAll), words...)
 },
-	Entry("of an upload", awaited(ofTeam), nobody),
-	Entry("in a namespace that is no team's", awaited(foreign), policy, "team namespaces"),
-	Entry("that the manager fetches from where it likes", awaited(ofTeam, func(m *v1alpha1.Media) {
+	Entry("for an upload", awaited(ofTeam), nobody),
+	Entry("outside team namespaces", awaited(foreign), policy, "team namespaces"),
+	Entry("that the manager fetches from any URL", awaited(ofTeam, func(m *v1alpha1.Media) {
 		m.Spec.Source = &v1alpha1.MediaSource{URL: "https://example.com/a.jpg"}
 	}), policy, "for uploads"),
-	Entry("that stays for ever", awaited(ofTeam, func(m *v1alpha1.Media) { m.Spec.WhenUnused = v1alpha1.KeepWhenUnused }), policy, "for uploads"),
-	Entry("as if it had been applied", awaited(ofTeam, func(m *v1alpha1.Media) { m.Labels = nil }), policy, "social.herald.dev/origin=api"),
-	Entry("in the place of one that people apply", awaited(ofTeam, func(m *v1alpha1.Media) { m.Name = "logo" }), policy, "a generated name"),
-	Entry("that goes with something else", awaited(ofTeam, func(m *v1alpha1.Media) {
+	Entry("that is never deleted", awaited(ofTeam, func(m *v1alpha1.Media) { m.Spec.WhenUnused = v1alpha1.KeepWhenUnused }), policy, "for uploads"),
+	Entry("as if it were applied", awaited(ofTeam, func(m *v1alpha1.Media) { m.Labels = nil }), policy, "social.herald.dev/origin=api"),
+	Entry("with a name that users choose", awaited(ofTeam, func(m *v1alpha1.Media) { m.Name = "logo" }), policy, "a generated name"),
+	Entry("with an owner of its choice", awaited(ofTeam, func(m *v1alpha1.Media) {
 		m.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Secret", Name: "a", UID: "1"}}
 	}), policy, "without owners"),
-	Entry("that cannot be removed", awaited(ofTeam, func(m *v1alpha1.Media) { m.Finalizers = append(m.Finalizers, "example.com/kept") }), policy, "finalizer"),
-	Entry("whose file nothing would remove", awaited(ofTeam, func(m *v1alpha1.Media) { m.Finalizers = nil }), policy, "finalizer"),
+	Entry("that cannot be deleted", awaited(ofTeam, func(m *v1alpha1.Media) { m.Finalizers = append(m.Finalizers, "example.com/kept") }), policy, "finalizer"),
+	Entry("whose file would not be deleted", awaited(ofTeam, func(m *v1alpha1.Media) { m.Finalizers = nil }), policy, "finalizer"),
 )
 
 var _ = DescribeTable("With any roles, the apiserver is restricted by policies: in a Media it", func(ctx SpecContext, attempt func(context.Context) error, words ...string) {
 	outcomeIs(attempt(ctx), words...)
 },
-	Entry("notes how long an upload is awaited", func(ctx context.Context) error {
+	Entry("records the upload deadline", func(ctx context.Context) error {
 		return change(ctx, broken, pending(), `{"metadata":{"annotations":{"social.herald.dev/upload-until":"2026-12-01T09:00:00Z"}}}`)
 	}, nobody),
-	Entry("tells that the file was verified", func(ctx context.Context) error {
+	Entry("records that the file was verified", func(ctx context.Context) error {
 		return changeStatus(ctx, broken, pending(), `{"status":{"phase":"uploaded","etag":"b","sizeBytes":1}}`)
 	}, nobody),
-	Entry("tells that the file was refused", func(ctx context.Context) error {
+	Entry("records that the file was rejected", func(ctx context.Context) error {
 		return changeStatus(ctx, broken, pending(), `{"status":{"phase":"rejected","sizeBytes":1}}`)
 	}, nobody),
-	Entry("takes back that a file was verified", func(ctx context.Context) error {
+	Entry("resets the status of a verified file", func(ctx context.Context) error {
 		return changeStatus(ctx, broken, verified(), `{"status":{"phase":"rejected"}}`)
 	}, policy, "the status of a pending Media"),
-	Entry("writes a file off that is awaited", func(ctx context.Context) error {
+	Entry("marks a pending file as expired", func(ctx context.Context) error {
 		return changeStatus(ctx, broken, pending(), `{"status":{"phase":"expired"}}`)
 	}, policy, "the status of a pending Media"),
-	Entry("has people upload elsewhere", func(ctx context.Context) error {
+	Entry("redirects uploads", func(ctx context.Context) error {
 		return changeStatus(ctx, broken, pending(), `{"status":{"phase":"uploaded","etag":"b","uploadURL":"https://example.com/","uploadURLExpiresAt":"2026-12-01T09:00:00Z"}}`)
 	}, policy, "the status of a pending Media"),
-	Entry("has the manager delete it", func(ctx context.Context) error {
+	Entry("marks it as unused, so that the manager deletes it", func(ctx context.Context) error {
 		return changeStatus(ctx, broken, pending(), `{"status":{"phase":"uploaded","etag":"b","unusedSince":"2000-12-01T09:00:00Z"}}`)
 	}, policy, "the status of a pending Media"),
-	Entry("keeps it for ever", func(ctx context.Context) error {
+	Entry("prevents its deletion", func(ctx context.Context) error {
 		return change(ctx, broken, pending(), `{"spec":{"whenUnused":"keep"}}`)
 	}, policy, "may only change a Media's"),
-	Entry("gives it another request", func(ctx context.Context) error {
+	Entry("assigns it to another request", func(ctx context.Context) error {
 		return change(ctx, broken, pending(), `{"metadata":{"annotations":{"social.herald.dev/request":"v1:bb"}}}`)
 	}, policy, "may only change a Media's"),
-	Entry("makes it look as if it had been applied", func(ctx context.Context) error {
+	Entry("removes its origin", func(ctx context.Context) error {
 		return change(ctx, broken, pending(), `{"metadata":{"labels":null}}`)
 	}, policy, "may only change a Media's"),
-	Entry("has Kubernetes collect it", func(ctx context.Context) error {
+	Entry("adds an owner, so that Kubernetes deletes it", func(ctx context.Context) error {
 		return change(ctx, broken, pending(), `{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"Secret","name":"a","uid":"1"}]}}`)
 	}, policy, "may only change a Media's"),
-	Entry("lets it go before its file went", func(ctx context.Context) error {
+	Entry("removes its finalizer before the file is deleted", func(ctx context.Context) error {
 		return change(ctx, broken, pending(), `{"metadata":{"finalizers":null}}`)
 	}, policy, "may only change a Media's"),
 	Entry("deletes it", func(ctx context.Context) error { return broken.Delete(ctx, pending(), client.DryRunAll) }, policy, "may not delete Media"),
@@ -127,35 +127,35 @@ var _ = DescribeTable("With any roles, the apiserver is restricted by policies: 
 var _ = DescribeTable("With its installed roles, in a Media the manager", func(ctx SpecContext, attempt func(context.Context) error, words ...string) {
 	outcomeIs(attempt(ctx), words...)
 },
-	Entry("takes its finalizer off", func(ctx context.Context) error {
+	Entry("removes its finalizer", func(ctx context.Context) error {
 		return change(ctx, manager, pending(), `{"metadata":{"finalizers":null}}`)
 	}, nobody),
-	Entry("notes where its file is", func(ctx context.Context) error {
+	Entry("records where its file is", func(ctx context.Context) error {
 		of := pending()
 		if err := admin.Get(ctx, client.ObjectKeyFromObject(of), of); err != nil {
 			return err
 		}
 		return change(ctx, manager, of, `{"metadata":{"annotations":{"social.herald.dev/file":"`+of.Namespace+"/"+string(of.UID)+`"}}}`)
 	}, nobody),
-	Entry("has it take another's file", func(ctx context.Context) error {
+	Entry("records another Media's file", func(ctx context.Context) error {
 		return change(ctx, manager, pending(), `{"metadata":{"annotations":{"social.herald.dev/file":"elsewhere/8d0c0f4e"}}}`)
 	}, policy, "the key of its own file"),
-	Entry("has it look like a request's", func(ctx context.Context) error {
+	Entry("assigns it to a request", func(ctx context.Context) error {
 		return change(ctx, manager, pending(), `{"metadata":{"annotations":{"social.herald.dev/request":"v1:bb"}}}`)
 	}, policy, "may only change a Media's"),
 	Entry("deletes one that no post uses", func(ctx context.Context) error { return manager.Delete(ctx, verified(), client.DryRunAll) }, nobody),
-	Entry("deletes one that is to be kept", func(ctx context.Context) error { return manager.Delete(ctx, retained(), client.DryRunAll) }, policy, "may only delete Media"),
-	Entry("deletes one that is awaited", func(ctx context.Context) error { return manager.Delete(ctx, pending(), client.DryRunAll) }, policy, "may only delete Media"),
-	Entry("makes one that it then deletes", func(ctx context.Context) error {
+	Entry("deletes one with whenUnused=keep", func(ctx context.Context) error { return manager.Delete(ctx, retained(), client.DryRunAll) }, policy, "may only delete Media"),
+	Entry("deletes a pending one", func(ctx context.Context) error { return manager.Delete(ctx, pending(), client.DryRunAll) }, policy, "may only delete Media"),
+	Entry("makes one unused and deletes it", func(ctx context.Context) error {
 		return change(ctx, manager, retained(), `{"spec":{"whenUnused":"delete"}}`)
 	}, policy, "may only change a Media's"),
-	Entry("puts on a finalizer of its choice", func(ctx context.Context) error {
+	Entry("adds a finalizer of its choice", func(ctx context.Context) error {
 		return change(ctx, manager, pending(), `{"metadata":{"finalizers":["social.herald.dev/media-file","example.com/kept"]}}`)
 	}, policy, "may only change a Media's"),
-	Entry("has Kubernetes collect it", func(ctx context.Context) error {
+	Entry("adds an owner, so that Kubernetes deletes it", func(ctx context.Context) error {
 		return change(ctx, manager, pending(), `{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"Secret","name":"a","uid":"1"}]}}`)
 	}, policy, "may only change a Media's"),
-	Entry("makes one", func(ctx context.Context) error { return powerful.Create(ctx, awaited(ofTeam), client.DryRunAll) }, policy, "may not create Media"),
+	Entry("creates one", func(ctx context.Context) error { return powerful.Create(ctx, awaited(ofTeam), client.DryRunAll) }, policy, "may not create Media"),
 )
 
 // ofHerald are the roles of Herald's own service accounts, which are not meant for users.

@@ -61,14 +61,14 @@ var _ = Describe("The metadata of a team's objects", Ordered, func() {
 		Entry("a Connection with more", annotated(connected(ofTeam), 17*kib), policy, "16 KiB"),
 		Entry("an APIKey with more", annotated(keyOf("around", "ada"), 17*kib), policy, "16 KiB"),
 		Entry("an OAuthGrant with more", annotated(grant(ofTeam), 17*kib), policy, "16 KiB"),
-		Entry("a Post with the annotations that the webhook judges", annotated(born("around"), 200*kib), nobody),
+		Entry("a Post with large annotations, which the webhook limits", annotated(born("around"), 200*kib), nobody),
 		Entry("a Media with as many labels as fit", media(func(m *v1alpha1.Media) { m.Labels = many(60) }), nobody),
 		Entry("a Post with more labels", func() client.Object {
 			p := born("around")
 			p.Labels = many(130)
 			return p
 		}(), policy, "labels"),
-		Entry("texts of two bytes a letter", media(func(m *v1alpha1.Media) {
+		Entry("labels of two bytes per letter", media(func(m *v1alpha1.Media) {
 			m.Annotations = map[string]string{"note": strings.Repeat("ü", 9*kib)}
 		}), policy, "16 KiB"),
 		Entry("many finalizers", media(func(m *v1alpha1.Media) {
@@ -76,7 +76,7 @@ var _ = Describe("The metadata of a team's objects", Ordered, func() {
 				m.Finalizers = append(m.Finalizers, fmt.Sprintf("example.com/%060d", i))
 			}
 		}), policy, "finalizers"),
-		Entry("an owner with an endless name", media(func(m *v1alpha1.Media) {
+		Entry("an owner with a very long name", media(func(m *v1alpha1.Media) {
 			m.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Secret", Name: strings.Repeat("a", 17*kib), UID: "1"}}
 		}), policy, "ownerReferences"),
 	)

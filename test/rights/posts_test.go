@@ -42,12 +42,12 @@ var _ = Describe("A post's identity annotations", Ordered, func() {
 		}).Should(MatchError(ContainSubstring("herald-post-marks")))
 	})
 
-	DescribeTable("which a user may not", func(ctx SpecContext, patch string) {
+	DescribeTable("which users may not", func(ctx SpecContext, patch string) {
 		outcomeIs(patchPost(ctx, editor, patch), policy, "social.herald.dev/")
 	},
-		Entry("take away", `{"metadata":{"annotations":null}}`),
-		Entry("move, so that a copy seems new", `{"metadata":{"annotations":{"social.herald.dev/born-at":"2999-01-01T00:00:00.000Z"}}}`),
-		Entry("give to another request", `{"metadata":{"annotations":{"social.herald.dev/request":"2:def"}}}`),
+		Entry("remove", `{"metadata":{"annotations":null}}`),
+		Entry("change, so that a copy appears to be new", `{"metadata":{"annotations":{"social.herald.dev/born-at":"2999-01-01T00:00:00.000Z"}}}`),
+		Entry("assign to another request", `{"metadata":{"annotations":{"social.herald.dev/request":"2:def"}}}`),
 	)
 
 	It("allow all other changes", func(ctx SpecContext) {
@@ -66,24 +66,24 @@ var _ = Describe("A post's identity annotations", Ordered, func() {
 		Eventually(func() error { return backup.Create(ctx, restored.DeepCopy(), client.DryRunAll) }).Should(Succeed())
 	})
 
-	DescribeTable("which a user may not invent", func(ctx SpecContext, edit func(*v1alpha1.Post), words ...string) {
+	DescribeTable("which users may not invent", func(ctx SpecContext, edit func(*v1alpha1.Post), words ...string) {
 		invented := born("invented")
 		invented.Annotations = nil
 		edit(invented)
 		outcomeIs(editor.Create(ctx, invented, client.DryRunAll), words...)
 	},
-		Entry("nothing is invented", func(*v1alpha1.Post) {}, nobody),
-		Entry("the request of somebody's Idempotency-Key", func(p *v1alpha1.Post) {
+		Entry("a post without them", func(*v1alpha1.Post) {}, nobody),
+		Entry("the fingerprint of an Idempotency-Key's request", func(p *v1alpha1.Post) {
 			p.Annotations = map[string]string{v1alpha1.RequestAnnotation: "v9:anything"}
 		}, policy, "social.herald.dev/request"),
-		Entry("the name that belongs to somebody's Idempotency-Key", func(p *v1alpha1.Post) { p.Name = "p" + strings.Repeat("a", 25) }, policy, "choose another name"),
-		Entry("a time of creation", func(p *v1alpha1.Post) {
+		Entry("the name reserved for an Idempotency-Key", func(p *v1alpha1.Post) { p.Name = "p" + strings.Repeat("a", 25) }, policy, "choose another name"),
+		Entry("a creation time", func(p *v1alpha1.Post) {
 			p.Annotations = map[string]string{v1alpha1.BornAnnotation: "2026-12-01T09:00:00.000Z"}
 		}, policy, "social.herald.dev/born-at"),
 		Entry("an author", func(p *v1alpha1.Post) {
 			p.Annotations = map[string]string{v1alpha1.AuthorAnnotation: "oidc:ceo@example.com"}
 		}, policy, "social.herald.dev/author"),
-		Entry("an agent that waits for a person", func(p *v1alpha1.Post) {
+		Entry("an agent whose post waits for review", func(p *v1alpha1.Post) {
 			p.Annotations = map[string]string{v1alpha1.AgentAnnotation: "Claude", v1alpha1.WantedAtAnnotation: v1alpha1.WantedNow}
 		}, policy, "social.herald.dev/agent, social.herald.dev/wanted-at"),
 		Entry("an origin", func(p *v1alpha1.Post) { p.Labels = map[string]string{v1alpha1.OriginLabel: v1alpha1.OriginWeb} }, policy, "social.herald.dev/origin"),

@@ -65,22 +65,22 @@ var _ = DescribeTable("The Kubernetes API serves", func(ctx SpecContext, user st
 	}).Should(BeEquivalentTo(flow.UID))
 	Expect(seen.level).To(BeEquivalentTo(at.UID))
 },
-	Entry("the manager's lease beside those of Kubernetes: a leader that waits for others loses it", "system:serviceaccount:herald-system:herald-manager",
+	Entry("the manager's Lease at the level of Kubernetes' own, because a leader that waits loses it", "system:serviceaccount:herald-system:herald-manager",
 		func(ctx context.Context, c client.Client) error {
 			return c.Update(ctx, &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "herald-system", Name: "herald-manager"}}, client.DryRunAll)
 		}, "herald-leases", "leader-election"),
-	Entry("a lease of the manager elsewhere as any other", "system:serviceaccount:herald-system:herald-manager",
+	Entry("the manager's Leases in other namespaces at the default level", "system:serviceaccount:herald-system:herald-manager",
 		func(ctx context.Context, c client.Client) error {
 			return c.Update(ctx, &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: ofTeam, Name: "herald-manager"}}, client.DryRunAll)
 		}, "global-default", "global-default"),
-	Entry("claims at a level of their own", "system:serviceaccount:herald-system:herald-manager",
+	Entry("claims at their own level", "system:serviceaccount:herald-system:herald-manager",
 		func(ctx context.Context, c client.Client) error {
 			return c.Status().Patch(ctx, draft(), client.RawPatch(client.Merge.Type(), []byte(`{"status":{}}`)), client.DryRunAll)
 		}, "herald-manager-writes", "herald-delivery"),
-	Entry("what the apiserver writes as before", "system:serviceaccount:herald-system:herald-apiserver",
+	Entry("the apiserver's writes at the default level", "system:serviceaccount:herald-system:herald-apiserver",
 		func(ctx context.Context, c client.Client) error { return c.Create(ctx, born("p"), client.DryRunAll) }, "herald-apiserver-writes", "workload-low"),
-	Entry("what people write slowly: etcd keeps the history of every object", "ada",
+	Entry("users' writes at a low level, because etcd keeps the history of every object", "ada",
 		func(ctx context.Context, c client.Client) error { return c.Create(ctx, born("p"), client.DryRunAll) }, "herald-people-writes", "herald-people"),
-	Entry("what people read as any other", "ada",
+	Entry("users' reads at the default level", "ada",
 		func(ctx context.Context, c client.Client) error { return c.List(ctx, &v1alpha1.PostList{}) }, "global-default", "global-default"),
 )

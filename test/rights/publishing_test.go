@@ -70,65 +70,65 @@ var _ = DescribeTable("With any roles, the apiserver is restricted by policies: 
 	outcomeIs(broken.Create(ctx, p, client.DryRunAll), words...)
 },
 	Entry("for an API key", sent(ofTeam), nobody),
-	Entry("for a person", sent(ofTeam, func(p *v1alpha1.Post) {
+	Entry("for a user", sent(ofTeam, func(p *v1alpha1.Post) {
 		p.Labels[v1alpha1.OriginLabel], p.Annotations[v1alpha1.AuthorAnnotation] = v1alpha1.OriginWeb, "ada"
 	}), nobody),
-	Entry("for an agent that a person allowed, whose posts wait", sent(ofTeam, func(p *v1alpha1.Post) {
+	Entry("for a user's agent whose posts wait for review", sent(ofTeam, func(p *v1alpha1.Post) {
 		p.Annotations[v1alpha1.AuthorAnnotation], p.Annotations[v1alpha1.AgentAnnotation] = "ada", "Scribe"
 		p.Annotations[v1alpha1.WantedAtAnnotation], p.Spec.Draft = v1alpha1.WantedNow, true
 	}), nobody),
-	Entry("with what another tool of the cluster adds to every object", sent(ofTeam, func(p *v1alpha1.Post) {
+	Entry("with another program's labels and annotations", sent(ofTeam, func(p *v1alpha1.Post) {
 		p.Labels["example.com/cost-center"], p.Annotations["example.com/checked"] = "7", "yes"
 	}), nobody),
-	Entry("in a namespace that is no team's", sent(foreign), policy, "team namespaces"),
-	Entry("where Herald is installed", sent("herald-system"), policy, "team namespaces"),
-	Entry("as if it had been applied", sent(ofTeam, func(p *v1alpha1.Post) { p.Labels = nil }), policy, "the label social.herald.dev/origin"),
-	Entry("of a person without a name", sent(ofTeam, func(p *v1alpha1.Post) { p.Labels[v1alpha1.OriginLabel] = v1alpha1.OriginWeb }), policy, "social.herald.dev/author"),
-	Entry("in the place of one that people apply", sent(ofTeam, func(p *v1alpha1.Post) { p.Name = "launch-too" }), policy, "a generated name"),
-	Entry("that goes with something else", sent(ofTeam, func(p *v1alpha1.Post) {
+	Entry("outside team namespaces", sent(foreign), policy, "team namespaces"),
+	Entry("in Herald's own namespace", sent("herald-system"), policy, "team namespaces"),
+	Entry("as if it were applied", sent(ofTeam, func(p *v1alpha1.Post) { p.Labels = nil }), policy, "the label social.herald.dev/origin"),
+	Entry("of a user without a name", sent(ofTeam, func(p *v1alpha1.Post) { p.Labels[v1alpha1.OriginLabel] = v1alpha1.OriginWeb }), policy, "social.herald.dev/author"),
+	Entry("with a name that users choose", sent(ofTeam, func(p *v1alpha1.Post) { p.Name = "launch-too" }), policy, "a generated name"),
+	Entry("with an owner of its choice", sent(ofTeam, func(p *v1alpha1.Post) {
 		p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Secret", Name: "a", UID: "1"}}
 	}), policy, "without owners"),
-	Entry("that cannot be removed", sent(ofTeam, func(p *v1alpha1.Post) { p.Finalizers = append(p.Finalizers, "example.com/kept") }), policy, "finalizer"),
-	Entry("that is settled before it was sent", sent(ofTeam, func(p *v1alpha1.Post) {
+	Entry("that cannot be deleted", sent(ofTeam, func(p *v1alpha1.Post) { p.Finalizers = append(p.Finalizers, "example.com/kept") }), policy, "finalizer"),
+	Entry("with a verdict before it was sent", sent(ofTeam, func(p *v1alpha1.Post) {
 		p.Annotations[v1alpha1.SettleAnnotation] = "0=posted:1"
 	}), policy, "record their origin"),
-	Entry("with a label of Herald's that it does not set", sent(ofTeam, func(p *v1alpha1.Post) { p.Labels[v1alpha1.TeamLabel] = "acme" }), policy, "record their origin"),
+	Entry("with a Herald label that the apiserver does not set", sent(ofTeam, func(p *v1alpha1.Post) { p.Labels[v1alpha1.TeamLabel] = "acme" }), policy, "record their origin"),
 )
 
 var _ = DescribeTable("With any roles, the apiserver is restricted by policies: in an applied Post it", func(ctx SpecContext, patch string, words ...string) {
 	outcomeIs(change(ctx, broken, draft(), patch), words...)
 },
 	Entry("cancels it, for an API key", `{"spec":{"cancelled":true}}`, nobody),
-	Entry("cancels it, for a person", `{`+signature+`,"spec":{"cancelled":true}}`, nobody),
-	Entry("publishes it, for a person", `{`+signature+`,"spec":{"draft":null}}`, nobody),
-	Entry("changes what it says, for a person", `{`+signature+`,"spec":{"targets":[{"connectionRef":{"name":"acme-x"},"caption":"other"}]}}`, nobody),
-	Entry("moves it, for a person", `{`+signature+`,"spec":{"draft":null,"scheduledAt":"2026-12-01T09:00:00Z"}}`, nobody),
-	Entry("enters a person's verdict", `{"metadata":{"annotations":{"social.herald.dev/last-author":"ada","social.herald.dev/settle":"0=posted:1"}}}`, nobody),
-	Entry("publishes it for nobody", `{"spec":{"draft":null}}`, policy, "for a person named in"),
-	Entry("changes what it says for nobody", `{"spec":{"targets":[{"connectionRef":{"name":"acme-x"},"caption":"other"}]}}`, policy, "for a person named in"),
-	Entry("cancels it and changes what it says", `{"spec":{"cancelled":true,"onUnknownOutcome":"retry"}}`, policy, "for a person named in"),
-	Entry("asks for the posts of the accounts, for a person", `{"metadata":{"annotations":{"social.herald.dev/list-candidates":"now"}}}`, nobody),
-	Entry("enters a verdict of nobody", `{"metadata":{"annotations":{"social.herald.dev/settle":"0=posted:1"}}}`, policy, "for a person named in"),
-	Entry("takes a verdict back", `{"metadata":{"annotations":{"social.herald.dev/last-author":"ada","social.herald.dev/settle":null}}}`, policy, "in the metadata of"),
-	Entry("frees a restored post to go out again", `{"metadata":{"annotations":{"social.herald.dev/born-at":"2030-12-01T09:00:00Z"}}}`, policy, "in the metadata of"),
-	Entry("removes what shows that it was restored", `{"metadata":{"annotations":{"social.herald.dev/born-at":null}}}`, policy, "in the metadata of"),
-	Entry("says that another wrote it", `{"metadata":{"annotations":{"social.herald.dev/author":"grace"}}}`, policy, "in the metadata of"),
-	Entry("makes it look like its own", `{"metadata":{"labels":{"social.herald.dev/origin":"api"}}}`, policy, "in the metadata of"),
-	Entry("has a GitOps tool prune it", `{"metadata":{"labels":{"app":"other"}}}`, policy, "in the metadata of"),
-	Entry("has Kubernetes collect it", `{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"Secret","name":"a","uid":"1"}]}}`, policy, "in the metadata of"),
-	Entry("keeps it from being deleted", `{"metadata":{"finalizers":["example.com/kept","example.com/more"]}}`, policy, "in the metadata of"),
-	Entry("lets it go while it is delivered", `{"metadata":{"finalizers":null}}`, policy, "in the metadata of"),
+	Entry("cancels it, for a user", `{`+signature+`,"spec":{"cancelled":true}}`, nobody),
+	Entry("publishes it, for a user", `{`+signature+`,"spec":{"draft":null}}`, nobody),
+	Entry("changes its text, for a user", `{`+signature+`,"spec":{"targets":[{"connectionRef":{"name":"acme-x"},"caption":"other"}]}}`, nobody),
+	Entry("reschedules it, for a user", `{`+signature+`,"spec":{"draft":null,"scheduledAt":"2026-12-01T09:00:00Z"}}`, nobody),
+	Entry("records a user's verdict", `{"metadata":{"annotations":{"social.herald.dev/last-author":"ada","social.herald.dev/settle":"0=posted:1"}}}`, nobody),
+	Entry("publishes it without a last author", `{"spec":{"draft":null}}`, policy, "for a person named in"),
+	Entry("changes its text without a last author", `{"spec":{"targets":[{"connectionRef":{"name":"acme-x"},"caption":"other"}]}}`, policy, "for a person named in"),
+	Entry("cancels it and changes another field", `{"spec":{"cancelled":true,"onUnknownOutcome":"retry"}}`, policy, "for a person named in"),
+	Entry("requests the account's posts, for a user", `{"metadata":{"annotations":{"social.herald.dev/list-candidates":"now"}}}`, nobody),
+	Entry("records a verdict without a last author", `{"metadata":{"annotations":{"social.herald.dev/settle":"0=posted:1"}}}`, policy, "for a person named in"),
+	Entry("removes a verdict", `{"metadata":{"annotations":{"social.herald.dev/last-author":"ada","social.herald.dev/settle":null}}}`, policy, "in the metadata of"),
+	Entry("changes its creation time, so that a restored post is published again", `{"metadata":{"annotations":{"social.herald.dev/born-at":"2030-12-01T09:00:00Z"}}}`, policy, "in the metadata of"),
+	Entry("removes its creation time, which identifies a restored post", `{"metadata":{"annotations":{"social.herald.dev/born-at":null}}}`, policy, "in the metadata of"),
+	Entry("changes its author", `{"metadata":{"annotations":{"social.herald.dev/author":"grace"}}}`, policy, "in the metadata of"),
+	Entry("labels it as its own", `{"metadata":{"labels":{"social.herald.dev/origin":"api"}}}`, policy, "in the metadata of"),
+	Entry("changes its labels, so that a GitOps tool prunes it", `{"metadata":{"labels":{"app":"other"}}}`, policy, "in the metadata of"),
+	Entry("adds an owner, so that Kubernetes deletes it", `{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"Secret","name":"a","uid":"1"}]}}`, policy, "in the metadata of"),
+	Entry("adds a finalizer", `{"metadata":{"finalizers":["example.com/kept","example.com/more"]}}`, policy, "in the metadata of"),
+	Entry("removes its finalizer", `{"metadata":{"finalizers":null}}`, policy, "in the metadata of"),
 )
 
 var _ = DescribeTable("With any roles, policies restrict", func(ctx SpecContext, attempt func(context.Context) error, words ...string) {
 	outcomeIs(attempt(ctx), words...)
 },
-	Entry("the apiserver: it deletes no Post", func(ctx context.Context) error { return broken.Delete(ctx, draft(), client.DryRunAll) }, policy, "may not delete Posts"),
-	Entry("the apiserver: it says of no Post that it is out", func(ctx context.Context) error {
+	Entry("the apiserver, which may not delete a Post", func(ctx context.Context) error { return broken.Delete(ctx, draft(), client.DryRunAll) }, policy, "may not delete Posts"),
+	Entry("the apiserver, which may not mark a Post as published", func(ctx context.Context) error {
 		return changeStatus(ctx, broken, draft(), `{"status":{"phase":"posted"}}`)
 	}, policy, "write their status"),
-	Entry("the manager: it makes no Post", func(ctx context.Context) error { return powerful.Create(ctx, sent(ofTeam), client.DryRunAll) }, policy, "may not create Posts"),
-	Entry("the manager: it deletes no Post that is not out", func(ctx context.Context) error { return powerful.Delete(ctx, draft(), client.DryRunAll) }, policy, "may only delete Posts whose status.finished is true"),
+	Entry("the manager, which may not create a Post", func(ctx context.Context) error { return powerful.Create(ctx, sent(ofTeam), client.DryRunAll) }, policy, "may not create Posts"),
+	Entry("the manager, which may not delete an unpublished Post", func(ctx context.Context) error { return powerful.Delete(ctx, draft(), client.DryRunAll) }, policy, "may only delete Posts whose status.finished is true"),
 )
 
 // finished returns one of the suite's posts that is finished.
@@ -137,13 +137,13 @@ func finished() *v1alpha1.Post {
 }
 
 var _ = Describe("With its installed roles, the manager", func() {
-	It("adds and removes its finalizer on a Team, and deletes none", func(ctx SpecContext) {
+	It("adds and removes its finalizer on a Team, and does not delete Teams", func(ctx SpecContext) {
 		outcomeIs(change(ctx, manager, acme(), `{"metadata":{"finalizers":["social.herald.dev/records"]}}`), nobody)
 		outcomeIs(manager.Delete(ctx, acme(), client.DryRunAll), roles)
 		outcomeIs(powerful.Delete(ctx, acme(), client.DryRunAll), policy, "may not create or delete Teams")
 	})
 
-	It("deletes a post past its retention, and no unpublished post", func(ctx SpecContext) {
+	It("deletes a post past its retention, but not an unpublished one", func(ctx SpecContext) {
 		post := finished()
 		Expect(admin.Create(ctx, post)).To(Succeed())
 		outcomeIs(manager.Delete(ctx, post), policy, "may only delete Posts whose status.finished is true")
@@ -158,22 +158,22 @@ var _ = Describe("With its installed roles, the manager", func() {
 var _ = DescribeTable("With its installed roles, in a Post the manager", func(ctx SpecContext, patch string, words ...string) {
 	outcomeIs(change(ctx, manager, draft(), patch), words...)
 },
-	Entry("puts its finalizer on", `{"metadata":{"finalizers":["example.com/kept","social.herald.dev/delivery"]}}`, nobody),
-	Entry("removes a verdict that it has taken over", `{"metadata":{"annotations":{"social.herald.dev/settle":null}}}`, nobody),
-	Entry("removes a request that it has answered", `{"metadata":{"annotations":{"social.herald.dev/list-candidates":null}}}`, nobody),
+	Entry("adds its finalizer", `{"metadata":{"finalizers":["example.com/kept","social.herald.dev/delivery"]}}`, nobody),
+	Entry("removes a verdict that it has applied", `{"metadata":{"annotations":{"social.herald.dev/settle":null}}}`, nobody),
+	Entry("removes a request that it has served", `{"metadata":{"annotations":{"social.herald.dev/list-candidates":null}}}`, nobody),
 	Entry("does both", `{"metadata":{"finalizers":["example.com/kept","social.herald.dev/delivery"],"annotations":{"social.herald.dev/settle":null}}}`, nobody),
-	Entry("changes what it says", `{"spec":{"targets":[{"connectionRef":{"name":"acme-x"},"caption":"other"}]}}`, policy, "may not change the spec"),
+	Entry("changes its text", `{"spec":{"targets":[{"connectionRef":{"name":"acme-x"},"caption":"other"}]}}`, policy, "may not change the spec"),
 	Entry("publishes a draft", `{"spec":{"draft":null}}`, policy, "may not change the spec"),
-	Entry("enters a verdict", `{"metadata":{"annotations":{"social.herald.dev/settle":"0=posted:1"}}}`, policy, "in the metadata of"),
-	Entry("says who wrote it", `{"metadata":{"annotations":{"social.herald.dev/author":"grace"}}}`, policy, "in the metadata of"),
-	Entry("removes what shows that it was restored", `{"metadata":{"annotations":{"social.herald.dev/born-at":null}}}`, policy, "in the metadata of"),
-	Entry("takes another's finalizer off", `{"metadata":{"finalizers":null}}`, policy, "in the metadata of"),
-	Entry("has Kubernetes collect it", `{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"Secret","name":"a","uid":"1"}]}}`, policy, "in the metadata of"),
-	Entry("has a GitOps tool prune it", `{"metadata":{"labels":{"app":"other"}}}`, policy, "in the metadata of"),
+	Entry("records a verdict", `{"metadata":{"annotations":{"social.herald.dev/settle":"0=posted:1"}}}`, policy, "in the metadata of"),
+	Entry("sets its author", `{"metadata":{"annotations":{"social.herald.dev/author":"grace"}}}`, policy, "in the metadata of"),
+	Entry("removes its creation time, which identifies a restored post", `{"metadata":{"annotations":{"social.herald.dev/born-at":null}}}`, policy, "in the metadata of"),
+	Entry("removes another program's finalizer", `{"metadata":{"finalizers":null}}`, policy, "in the metadata of"),
+	Entry("adds an owner, so that Kubernetes deletes it", `{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"Secret","name":"a","uid":"1"}]}}`, policy, "in the metadata of"),
+	Entry("changes its labels, so that a GitOps tool prunes it", `{"metadata":{"labels":{"app":"other"}}}`, policy, "in the metadata of"),
 )
 
 var _ = Describe("With its installed roles, the apiserver", func() {
-	It("stores a post and cancels it, and the manager releases it", func(ctx SpecContext) {
+	It("stores and cancels a post, and the manager removes its finalizer", func(ctx SpecContext) {
 		stored := sent(ofTeam, func(p *v1alpha1.Post) { p.Name, p.Spec.Draft = "p"+strings.Repeat("b", 25), true })
 		Expect(apiserver.Create(ctx, stored)).To(Succeed())
 		cancel := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"cancelled":true}}`))

@@ -49,39 +49,39 @@ var _ = Describe("The teams' ResourceQuotas", Ordered, func() {
 	DescribeTable("the manager", func(ctx SpecContext, attempt func(context.Context) error, words ...string) {
 		outcomeIs(attempt(ctx), words...)
 	},
-		Entry("makes one in a team's namespace: that is its work", func(ctx context.Context) error {
+		Entry("creates one in a team's namespace, as it does", func(ctx context.Context) error {
 			return manager.Create(ctx, bounding(ofTeam), client.DryRunAll)
 		}, nobody),
 		Entry("corrects it", func(ctx context.Context) error {
 			return manager.Update(ctx, bounding(misused), client.DryRunAll)
 		}, nobody),
-		Entry("asks Kubernetes to count again, by a bound of what is in no namespace", func(ctx context.Context) error {
+		Entry("makes Kubernetes count again, with a limit on a cluster-scoped kind", func(ctx context.Context) error {
 			return manager.Update(ctx, bounding(misused, func(q *corev1.ResourceQuota) { q.Spec.Hard["count/teams.social.herald.dev"] = resource.MustParse("0") }), client.DryRunAll)
 		}, nobody),
-		Entry("lists them, as its cache does", func(ctx context.Context) error {
+		Entry("lists them, for its cache", func(ctx context.Context) error {
 			return manager.List(ctx, &corev1.ResourceQuotaList{}, client.MatchingFields{"metadata.name": v1alpha1.BudgetQuota})
 		}, nobody),
-		Entry("lists others'", func(ctx context.Context) error { return manager.List(ctx, &corev1.ResourceQuotaList{}) }, roles),
+		Entry("lists other ResourceQuotas", func(ctx context.Context) error { return manager.List(ctx, &corev1.ResourceQuotaList{}) }, roles),
 		Entry("deletes it", func(ctx context.Context) error { return manager.Delete(ctx, bounding(misused), client.DryRunAll) }, roles),
-		Entry("deletes another's", func(ctx context.Context) error {
+		Entry("deletes another program's", func(ctx context.Context) error {
 			return manager.Delete(ctx, bounding(foreign, func(q *corev1.ResourceQuota) { q.Name = "theirs" }), client.DryRunAll)
 		}, roles),
-		Entry("makes one where no team lives: it could stop that namespace", func(ctx context.Context) error {
+		Entry("creates one outside team namespaces, where it could block all workloads", func(ctx context.Context) error {
 			return manager.Create(ctx, bounding(foreign), client.DryRunAll)
 		}, policy, "team namespaces"),
-		Entry("makes one in kube-system", func(ctx context.Context) error {
+		Entry("creates one in kube-system", func(ctx context.Context) error {
 			return manager.Create(ctx, bounding("kube-system"), client.DryRunAll)
 		}, policy, "team namespaces"),
-		Entry("makes one of another name: nothing would take it back", func(ctx context.Context) error {
+		Entry("creates one with another name, which nothing would delete", func(ctx context.Context) error {
 			return manager.Create(ctx, bounding(ofTeam, func(q *corev1.ResourceQuota) { q.Name = "mine" }), client.DryRunAll)
 		}, policy, "may only write the ResourceQuota"),
-		Entry("bounds what is not Herald's: a team's other workloads would stop", func(ctx context.Context) error {
+		Entry("limits another program's objects, which could block a team's workloads", func(ctx context.Context) error {
 			return manager.Create(ctx, bounding(ofTeam, func(q *corev1.ResourceQuota) { q.Spec.Hard["pods"] = resource.MustParse("0") }), client.DryRunAll)
 		}, policy, "may only limit the number of Herald's own objects"),
-		Entry("deletes one, whatever roles it has", func(ctx context.Context) error {
+		Entry("deletes one, with any roles", func(ctx context.Context) error {
 			return powerful.Delete(ctx, bounding(misused), client.DryRunAll)
 		}, policy, "may not delete any"),
-		Entry("writes what Kubernetes counts elsewhere, whatever roles it has", func(ctx context.Context) error {
+		Entry("writes the status outside team namespaces, with any roles", func(ctx context.Context) error {
 			return powerful.Status().Update(ctx, bounding(foreign, func(q *corev1.ResourceQuota) { q.Name = "theirs" }),
 				&client.SubResourceUpdateOptions{UpdateOptions: client.UpdateOptions{DryRun: []string{metav1.DryRunAll}}})
 		}, policy, "may only write the ResourceQuota"),

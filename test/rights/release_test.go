@@ -35,23 +35,23 @@ var _ = Describe("With any roles, the release is restricted by its policy", Orde
 		Eventually(func() error { return ofRelease.Delete(ctx, withFinalizers(), client.DryRunAll) }).Should(MatchError(ContainSubstring("herald-release")))
 	})
 
-	DescribeTable("it changes", func(ctx SpecContext, patch string, words ...string) {
+	DescribeTable("it changes a post", func(ctx SpecContext, patch string, words ...string) {
 		outcomeIs(change(ctx, ofRelease, withFinalizers(), patch), words...)
 	},
-		Entry("Herald's finalizer, which goes", `{"metadata":{"finalizers":["example.com/kept"]}}`, nobody),
-		Entry("somebody else's, which stays", `{"metadata":{"finalizers":null}}`, policy, "herald-release", "finalizers"),
-		Entry("none but those that are there", `{"metadata":{"finalizers":["example.com/kept","social.herald.dev/delivery","social.herald.dev/more"]}}`, policy, "herald-release"),
-		Entry("no text", `{"metadata":{"finalizers":["example.com/kept"]},"spec":{"targets":[{"connectionRef":{"name":"x"},"caption":"mine"}]}}`, policy, "herald-release"),
-		Entry("no draft, so that it is sent", `{"spec":{"draft":false}}`, policy, "herald-release"),
-		Entry("no annotation, such as a verdict", `{"metadata":{"annotations":{"social.herald.dev/settle":"0=not-sent"}}}`, policy, "herald-release"),
-		Entry("no label", `{"metadata":{"labels":{"app":"b"}}}`, policy, "herald-release"),
-		Entry("no owner, with which it would be collected", `{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"Secret","name":"a","uid":"1"}]}}`, policy, "herald-release"),
+		Entry("by removing Herald's finalizer", `{"metadata":{"finalizers":["example.com/kept"]}}`, nobody),
+		Entry("by removing another program's finalizer", `{"metadata":{"finalizers":null}}`, policy, "herald-release", "finalizers"),
+		Entry("by adding a finalizer", `{"metadata":{"finalizers":["example.com/kept","social.herald.dev/delivery","social.herald.dev/more"]}}`, policy, "herald-release"),
+		Entry("by changing its text", `{"metadata":{"finalizers":["example.com/kept"]},"spec":{"targets":[{"connectionRef":{"name":"x"},"caption":"mine"}]}}`, policy, "herald-release"),
+		Entry("by publishing a draft", `{"spec":{"draft":false}}`, policy, "herald-release"),
+		Entry("by setting an annotation, such as a verdict", `{"metadata":{"annotations":{"social.herald.dev/settle":"0=not-sent"}}}`, policy, "herald-release"),
+		Entry("by changing a label", `{"metadata":{"labels":{"app":"b"}}}`, policy, "herald-release"),
+		Entry("by adding an owner, so that Kubernetes deletes it", `{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"Secret","name":"a","uid":"1"}]}}`, policy, "herald-release"),
 	)
 
 	DescribeTable("it is denied everything else", func(ctx SpecContext, attempt func(ctx context.Context) error, words ...string) {
 		outcomeIs(attempt(ctx), words...)
 	},
-		Entry("such as entering that a post is out", func(ctx context.Context) error {
+		Entry("such as marking a post as published", func(ctx context.Context) error {
 			return changeStatus(ctx, ofRelease, withFinalizers(), `{"status":{"finished":true}}`)
 		}, policy, "herald-release"),
 		Entry("such as publishing", func(ctx context.Context) error { return ofRelease.Create(ctx, born("fresh"), client.DryRunAll) }, policy, "herald-release"),

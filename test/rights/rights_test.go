@@ -313,37 +313,37 @@ func outcomeIs(err error, words ...string) {
 var _ = DescribeTable("The manager creates a RoleBinding", func(ctx SpecContext, b *rbacv1.RoleBinding, words ...string) {
 	outcomeIs(manager.Create(ctx, b, client.DryRunAll), words...)
 },
-	Entry("in a team's namespace: that is its work", binding(ofTeam), nobody),
-	Entry("for the apiserver in a team's namespace: that is its work too", credentials(ofTeam), nobody),
-	Entry("for the apiserver elsewhere: it could plant Secrets there", credentials(foreign), policy, "team namespaces"),
-	Entry("for the apiserver to the manager's role: it would read every token", credentials(ofTeam, func(b *rbacv1.RoleBinding) {
+	Entry("in a team's namespace, as it does", binding(ofTeam), nobody),
+	Entry("for the apiserver in a team's namespace, as it does", credentials(ofTeam), nobody),
+	Entry("for the apiserver outside team namespaces, where it could plant Secrets", credentials(foreign), policy, "team namespaces"),
+	Entry("for the apiserver to the manager's role, which can read every token", credentials(ofTeam, func(b *rbacv1.RoleBinding) {
 		b.RoleRef.Name = "herald-team-secrets"
 	}), policy, "may only bind the ClusterRole"),
-	Entry("for the apiserver by the manager's binding: so would it then", binding(ofTeam, func(b *rbacv1.RoleBinding) {
+	Entry("for the apiserver in the manager's binding, which has the same effect", binding(ofTeam, func(b *rbacv1.RoleBinding) {
 		b.Subjects[0].Name = "herald-apiserver"
 	}), policy, "may only bind roles to"),
-	Entry("for a person by the apiserver's binding: they could plant Secrets", credentials(ofTeam, func(b *rbacv1.RoleBinding) {
+	Entry("for a user in the apiserver's binding, who could plant Secrets", credentials(ofTeam, func(b *rbacv1.RoleBinding) {
 		b.Subjects[0] = rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "mallory"}
 	}), policy, "may only bind roles to"),
-	Entry("in kube-system: it would have the Secrets of Kubernetes itself", binding("kube-system"), policy, "team namespaces"),
-	Entry("in a namespace that is no team's: it would have the Secrets there", binding(foreign), policy, "team namespaces"),
-	Entry("in its own namespace: not even there", binding("herald-system"), policy, "team namespaces"),
-	Entry("with another name: it would never be taken back", binding(ofTeam, func(b *rbacv1.RoleBinding) { b.Name = "mine" }), policy, "may only write the RoleBindings"),
-	Entry("with a name that the API server makes: that is another one", binding(ofTeam, func(b *rbacv1.RoleBinding) {
+	Entry("in kube-system, to read Kubernetes' own Secrets", binding("kube-system"), policy, "team namespaces"),
+	Entry("outside team namespaces, to read the Secrets there", binding(foreign), policy, "team namespaces"),
+	Entry("in its own namespace", binding("herald-system"), policy, "team namespaces"),
+	Entry("with another name, under which it would never be removed", binding(ofTeam, func(b *rbacv1.RoleBinding) { b.Name = "mine" }), policy, "may only write the RoleBindings"),
+	Entry("with a generated name, which is another name", binding(ofTeam, func(b *rbacv1.RoleBinding) {
 		b.Name, b.GenerateName = "", "herald-manager-secrets"
 	}), policy, "may only write the RoleBindings"),
-	Entry("for a person: they would have the team's Secrets", binding(ofTeam, func(b *rbacv1.RoleBinding) {
+	Entry("for a user, who could read the team's Secrets", binding(ofTeam, func(b *rbacv1.RoleBinding) {
 		b.Subjects[0] = rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "mallory"}
 	}), policy, "may only bind roles to"),
-	Entry("for another account: so would that", binding(ofTeam, func(b *rbacv1.RoleBinding) { b.Subjects[0].Name = "herald-apiserver" }), policy, "may only bind roles to"),
-	Entry("for an account of the same name elsewhere: so would that", binding(ofTeam, func(b *rbacv1.RoleBinding) {
+	Entry("for another service account, which could read them too", binding(ofTeam, func(b *rbacv1.RoleBinding) { b.Subjects[0].Name = "herald-apiserver" }), policy, "may only bind roles to"),
+	Entry("for a service account of that name in another namespace", binding(ofTeam, func(b *rbacv1.RoleBinding) {
 		b.Subjects[0].Namespace = foreign
 	}), policy, "may only bind roles to"),
-	Entry("for one subject more: so would that", binding(ofTeam, func(b *rbacv1.RoleBinding) {
+	Entry("for an additional subject", binding(ofTeam, func(b *rbacv1.RoleBinding) {
 		b.Subjects = append(b.Subjects, rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: "system:authenticated"})
 	}), policy, "may only bind roles to"),
-	Entry("for no subject: it would be of no use", binding(ofTeam, func(b *rbacv1.RoleBinding) { b.Subjects = nil }), policy, "may only bind roles to"),
-	Entry("to another role: it has not the right to bind that", binding(ofTeam, func(b *rbacv1.RoleBinding) { b.RoleRef.Name = "cluster-admin" }), grants),
+	Entry("without subjects, which has no purpose", binding(ofTeam, func(b *rbacv1.RoleBinding) { b.Subjects = nil }), policy, "may only bind roles to"),
+	Entry("to another role, which it may not bind", binding(ofTeam, func(b *rbacv1.RoleBinding) { b.RoleRef.Name = "cluster-admin" }), grants),
 )
 
 var _ = DescribeTable("With any roles, the manager is restricted by policies: it", func(ctx SpecContext, attempt func(context.Context) error, words ...string) {
@@ -352,16 +352,16 @@ var _ = DescribeTable("With any roles, the manager is restricted by policies: it
 	Entry("binds another role", func(ctx context.Context) error {
 		return powerful.Create(ctx, binding(ofTeam, func(b *rbacv1.RoleBinding) { b.RoleRef.Name = "cluster-admin" }), client.DryRunAll)
 	}, policy, "may only bind the ClusterRole"),
-	Entry("binds a Role that is called like the ClusterRole", func(ctx context.Context) error {
+	Entry("binds a Role with the ClusterRole's name", func(ctx context.Context) error {
 		return powerful.Create(ctx, binding(ofTeam, func(b *rbacv1.RoleBinding) { b.RoleRef.Kind = "Role" }), client.DryRunAll)
 	}, policy, "may only bind the ClusterRole"),
-	Entry("deletes another's binding in kube-system", func(ctx context.Context) error {
+	Entry("deletes another program's binding in kube-system", func(ctx context.Context) error {
 		return powerful.Delete(ctx, binding("kube-system", func(b *rbacv1.RoleBinding) { b.Name = "theirs" }), client.DryRunAll)
 	}, policy, "may only write the RoleBindings"),
-	Entry("deletes another's binding in a team's namespace", func(ctx context.Context) error {
+	Entry("deletes another program's binding in a team's namespace", func(ctx context.Context) error {
 		return powerful.Delete(ctx, binding(misused, func(b *rbacv1.RoleBinding) { b.Name = "theirs" }), client.DryRunAll)
 	}, policy, "may only write the RoleBindings"),
-	Entry("makes another namespace one of a team", func(ctx context.Context) error {
+	Entry("assigns another namespace to a team", func(ctx context.Context) error {
 		return powerful.Patch(ctx, namespace(foreign, ""), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"social.herald.dev/team":"x"}}}`)), client.DryRunAll)
 	}, policy, "not change or delete"),
 	Entry("deletes a namespace", func(ctx context.Context) error {
@@ -372,16 +372,16 @@ var _ = DescribeTable("With any roles, the manager is restricted by policies: it
 var _ = DescribeTable("With its installed roles, the manager", func(ctx SpecContext, attempt func(context.Context) error, words ...string) {
 	outcomeIs(attempt(ctx), words...)
 },
-	Entry("deletes its binding where it refers to another role: it has to, to correct it", func(ctx context.Context) error {
+	Entry("deletes its binding if it refers to another role, to correct it", func(ctx context.Context) error {
 		return manager.Delete(ctx, binding(misused), client.DryRunAll)
 	}, nobody),
-	Entry("deletes another's binding", func(ctx context.Context) error {
+	Entry("deletes another program's binding", func(ctx context.Context) error {
 		return manager.Delete(ctx, binding(misused, func(b *rbacv1.RoleBinding) { b.Name = "theirs" }), client.DryRunAll)
 	}, roles),
-	Entry("reads another's binding", func(ctx context.Context) error {
+	Entry("reads another program's binding", func(ctx context.Context) error {
 		return manager.Get(ctx, client.ObjectKey{Namespace: "kube-system", Name: "theirs"}, &rbacv1.RoleBinding{})
 	}, roles),
-	Entry("lists its bindings, as its cache does", func(ctx context.Context) error {
+	Entry("lists its bindings, for its cache", func(ctx context.Context) error {
 		return manager.List(ctx, &rbacv1.RoleBindingList{}, client.MatchingFields{"metadata.name": "herald-manager-secrets"})
 	}, nobody),
 	Entry("lists all bindings", func(ctx context.Context) error { return manager.List(ctx, &rbacv1.RoleBindingList{}) }, roles),
@@ -391,10 +391,10 @@ var _ = DescribeTable("With its installed roles, the manager", func(ctx SpecCont
 	Entry("creates a namespace without the label", func(ctx context.Context) error {
 		return manager.Create(ctx, namespace("new", ""), client.DryRunAll)
 	}, policy, "team namespaces"),
-	Entry("creates a namespace that looks like Kubernetes' own", func(ctx context.Context) error {
+	Entry("creates a namespace with a name of Kubernetes' own", func(ctx context.Context) error {
 		return manager.Create(ctx, namespace("kube-new", "new"), client.DryRunAll)
 	}, policy, "team namespaces"),
-	Entry("makes another namespace one of a team", func(ctx context.Context) error {
+	Entry("assigns another namespace to a team", func(ctx context.Context) error {
 		return manager.Patch(ctx, namespace(foreign, ""), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"social.herald.dev/team":"x"}}}`)), client.DryRunAll)
 	}, roles),
 	Entry("reads a Secret of kube-system", func(ctx context.Context) error {
@@ -414,101 +414,101 @@ var _ = Describe("In a team's namespace the manager", func() {
 var _ = DescribeTable("The apiserver", func(ctx SpecContext, attempt func(context.Context) error, words ...string) {
 	outcomeIs(attempt(ctx), words...)
 },
-	Entry("notes when a key was last used", func(ctx context.Context) error {
+	Entry("records when a key was last used", func(ctx context.Context) error {
 		return patchKey(ctx, `{"status":{"lastUsedAt":"2026-12-01T09:00:00Z"}}`)
 	}, nobody),
 	Entry("plants the hash of a token", func(ctx context.Context) error {
 		return patchKey(ctx, `{"status":{"tokens":[{"name":"token","createdAt":"2026-12-01T09:00:00Z","sha256":"`+strings.Repeat("a", 64)+`"}]}}`)
 	}, policy, "may only change lastUsedAt"),
-	Entry("takes back what the manager found", func(ctx context.Context) error {
+	Entry("resets the manager's conditions", func(ctx context.Context) error {
 		return patchKey(ctx, `{"status":{"conditions":[],"observedGeneration":9}}`)
 	}, policy, "may only change lastUsedAt"),
-	Entry("makes a key for a person", func(ctx context.Context) error { return apiserver.Create(ctx, keyOf(newKey, "ada"), client.DryRunAll) }, nobody),
-	Entry("makes a key for nobody", func(ctx context.Context) error { return apiserver.Create(ctx, keyOf(newKey, ""), client.DryRunAll) }, policy, "for a person named in"),
-	Entry("makes a key that is not found by its label", func(ctx context.Context) error {
+	Entry("creates a key for a user", func(ctx context.Context) error { return apiserver.Create(ctx, keyOf(newKey, "ada"), client.DryRunAll) }, nobody),
+	Entry("creates a key without an author", func(ctx context.Context) error { return apiserver.Create(ctx, keyOf(newKey, ""), client.DryRunAll) }, policy, "for a person named in"),
+	Entry("creates a key without its label", func(ctx context.Context) error {
 		k := keyOf(newKey, "ada")
 		k.Labels = nil
 		return apiserver.Create(ctx, k, client.DryRunAll)
 	}, policy, "for a person named in"),
-	Entry("makes a key in a namespace that is no team's", func(ctx context.Context) error {
+	Entry("creates a key outside team namespaces", func(ctx context.Context) error {
 		k := keyOf(newKey, "ada")
 		k.Namespace = foreign
 		return apiserver.Create(ctx, k, client.DryRunAll)
 	}, policy, "team namespaces"),
-	Entry("makes a key in the place of one that people apply", func(ctx context.Context) error {
+	Entry("creates a key with a name that users choose", func(ctx context.Context) error {
 		return apiserver.Create(ctx, keyOf("ci-too", "ada"), client.DryRunAll)
 	}, policy, "a generated name"),
-	Entry("makes a key that cannot be removed", func(ctx context.Context) error {
+	Entry("creates a key that cannot be deleted", func(ctx context.Context) error {
 		k := keyOf(newKey, "ada")
 		k.Finalizers = []string{"example.com/kept"}
 		return apiserver.Create(ctx, k, client.DryRunAll)
 	}, policy, "without owners and finalizers"),
-	Entry("gives a person's key another token", func(ctx context.Context) error {
+	Entry("adds a token to a user's key", func(ctx context.Context) error {
 		return change(ctx, apiserver, keyOf("k-ada", "ada"), `{`+signature+`,`+planted[1:])
 	}, nobody),
-	Entry("gives a person's key another token for nobody", func(ctx context.Context) error {
+	Entry("adds a token to a user's key without a last author", func(ctx context.Context) error {
 		return change(ctx, apiserver, keyOf("k-ada", "ada"), planted)
 	}, policy, "for a person named in"),
-	Entry("revokes a key for nobody", func(ctx context.Context) error {
+	Entry("revokes a key without a last author", func(ctx context.Context) error {
 		return change(ctx, apiserver, key(), `{"spec":{"revoked":true}}`)
 	}, policy, "for a person named in"),
-	Entry("has Kubernetes collect a key", func(ctx context.Context) error {
+	Entry("adds an owner to a key, so that Kubernetes deletes it", func(ctx context.Context) error {
 		return change(ctx, apiserver, key(), `{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"Secret","name":"a","uid":"1"}]}}`)
 	}, policy, "in the metadata of"),
-	Entry("says that another made a key", func(ctx context.Context) error {
+	Entry("changes the author of a key", func(ctx context.Context) error {
 		return change(ctx, apiserver, keyOf("k-ada", "ada"), `{"metadata":{"annotations":{"social.herald.dev/author":"grace"}}}`)
 	}, policy, "in the metadata of"),
-	Entry("plants a token in a key that was applied", func(ctx context.Context) error {
+	Entry("plants a token in an applied key", func(ctx context.Context) error {
 		return apiserver.Patch(ctx, key(), client.RawPatch(types.MergePatchType, []byte(planted)), client.DryRunAll)
 	}, policy, "may only revoke an APIKey"),
-	Entry("lets a key that was applied live longer", func(ctx context.Context) error {
+	Entry("extends the expiry of an applied key", func(ctx context.Context) error {
 		return apiserver.Patch(ctx, key(), client.RawPatch(types.MergePatchType, []byte(`{"spec":{"expiresAt":"2900-01-01T00:00:00Z"}}`)), client.DryRunAll)
 	}, policy, "may only revoke an APIKey"),
 	Entry("changes a key", func(ctx context.Context) error {
 		return apiserver.Patch(ctx, key(), client.RawPatch(types.MergePatchType, []byte(`{"spec":{"description":"x"}}`)), client.DryRunAll)
 	}, policy, "may only revoke an APIKey"),
-	Entry("makes a key that was applied look like a person's", func(ctx context.Context) error {
+	Entry("labels an applied key as a user's", func(ctx context.Context) error {
 		return apiserver.Patch(ctx, key(), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"social.herald.dev/origin":"web"}}}`)), client.DryRunAll)
 	}, policy, "may not change the label"),
-	Entry("hides that a key was made in the web application", func(ctx context.Context) error {
+	Entry("removes the origin of a user's key", func(ctx context.Context) error {
 		return apiserver.Patch(ctx, keyOf("k-ada", "ada"), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"social.herald.dev/origin":null}}}`)), client.DryRunAll)
 	}, policy, "may not change the label"),
-	Entry("revokes a key that was applied, for a person", func(ctx context.Context) error {
+	Entry("revokes an applied key for a user", func(ctx context.Context) error {
 		return apiserver.Patch(ctx, key(), client.RawPatch(types.MergePatchType, []byte(`{`+signature+`,"spec":{"revoked":true}}`)), client.DryRunAll)
 	}, nobody),
-	Entry("deletes a key: who made it and when it was used would be gone", func(ctx context.Context) error { return apiserver.Delete(ctx, key(), client.DryRunAll) }, roles),
-	Entry("tells what a person did", func(ctx context.Context) error { return apiserver.Create(ctx, eventFrom(), client.DryRunAll) }, nobody),
-	Entry("reads what others did", func(ctx context.Context) error { return apiserver.List(ctx, &eventsv1.EventList{}) }, roles),
-	Entry("takes back what it told", func(ctx context.Context) error { return apiserver.Delete(ctx, event(), client.DryRunAll) }, roles),
+	Entry("deletes a key, whose author and last use would be lost", func(ctx context.Context) error { return apiserver.Delete(ctx, key(), client.DryRunAll) }, roles),
+	Entry("writes an event about a user's action", func(ctx context.Context) error { return apiserver.Create(ctx, eventFrom(), client.DryRunAll) }, nobody),
+	Entry("reads events", func(ctx context.Context) error { return apiserver.List(ctx, &eventsv1.EventList{}) }, roles),
+	Entry("deletes an event", func(ctx context.Context) error { return apiserver.Delete(ctx, event(), client.DryRunAll) }, roles),
 	Entry("reads a Secret", func(ctx context.Context) error {
 		return apiserver.Get(ctx, client.ObjectKey{Namespace: ofTeam, Name: "ci-token"}, &corev1.Secret{})
 	}, roles),
 	Entry("reads the Secret that its replicas share", func(ctx context.Context) error {
 		return apiserver.Get(ctx, client.ObjectKeyFromObject(web()), &corev1.Secret{})
 	}, nobody),
-	Entry("writes that one", func(ctx context.Context) error {
+	Entry("writes that Secret", func(ctx context.Context) error {
 		return change(ctx, apiserver, web(), `{"data":{"a":"YQ=="}}`)
 	}, nobody),
-	Entry("keeps that one from being deleted", func(ctx context.Context) error {
+	Entry("adds a finalizer to that Secret", func(ctx context.Context) error {
 		return change(ctx, apiserver, web(), `{"metadata":{"finalizers":["example.com/kept"]}}`)
 	}, policy, "may only change the data of"),
-	Entry("lists that one, as its watch does", func(ctx context.Context) error {
+	Entry("lists that Secret, for its watch", func(ctx context.Context) error {
 		return apiserver.List(ctx, &corev1.SecretList{}, client.InNamespace("herald-system"), client.MatchingFields{"metadata.name": "herald-web"})
 	}, nobody),
-	Entry("reads another Secret of its namespace", func(ctx context.Context) error {
+	Entry("reads another Secret in its namespace", func(ctx context.Context) error {
 		return apiserver.Get(ctx, client.ObjectKey{Namespace: "herald-system", Name: "herald-webhook-certificate"}, &corev1.Secret{})
 	}, roles),
-	Entry("lists the Secrets of its namespace", func(ctx context.Context) error {
+	Entry("lists the Secrets in its namespace", func(ctx context.Context) error {
 		return apiserver.List(ctx, &corev1.SecretList{}, client.InNamespace("herald-system"))
 	}, roles),
-	Entry("makes a Secret in its own namespace", func(ctx context.Context) error {
+	Entry("creates a Secret in its own namespace", func(ctx context.Context) error {
 		return apiserver.Create(ctx, secret("herald-system", corev1.SecretTypeOpaque), client.DryRunAll)
 	}, roles),
-	Entry("makes a Secret in a namespace that is no team's", func(ctx context.Context) error {
+	Entry("creates a Secret outside team namespaces", func(ctx context.Context) error {
 		return apiserver.Create(ctx, secret(foreign, corev1.SecretTypeOpaque), client.DryRunAll)
 	}, roles),
 	Entry("binds a role", func(ctx context.Context) error { return apiserver.Create(ctx, credentials(ofTeam), client.DryRunAll) }, roles),
-	Entry("asks what a person may do", func(ctx context.Context) error {
+	Entry("reviews a user's permissions", func(ctx context.Context) error {
 		return apiserver.Create(ctx, &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
 			User: "herald:link", ResourceAttributes: &authorizationv1.ResourceAttributes{Namespace: ofTeam, Verb: "list", Resource: "posts"},
 		}})
@@ -533,46 +533,46 @@ var _ = Describe("In a team's namespace the apiserver", func() {
 var _ = DescribeTable("With any roles, the apiserver is restricted by policies: it creates a Secret", func(ctx SpecContext, s *corev1.Secret, words ...string) {
 	outcomeIs(broken.Create(ctx, s, client.DryRunAll), words...)
 },
-	Entry("of an account that a person connects", ofAccount(ofTeam), nobody),
-	Entry("in a namespace that is no team's: another tool's", ofAccount(foreign), policy, "team namespaces"),
-	Entry("in kube-system: Kubernetes' own", ofAccount("kube-system"), policy, "team namespaces"),
-	Entry("in its own namespace: the manager's", ofAccount("herald-system"), policy, "team namespaces"),
+	Entry("of an account that a user connects", ofAccount(ofTeam), nobody),
+	Entry("outside team namespaces, for another tool", ofAccount(foreign), policy, "team namespaces"),
+	Entry("in kube-system, for Kubernetes", ofAccount("kube-system"), policy, "team namespaces"),
+	Entry("in its own namespace, for the manager", ofAccount("herald-system"), policy, "team namespaces"),
 	Entry("that Kubernetes fills with a token", ofAccount(ofTeam, func(s *corev1.Secret) {
 		s.Type, s.Annotations = corev1.SecretTypeServiceAccountToken, map[string]string{corev1.ServiceAccountNameKey: "default"}
 	}), policy, "ServiceAccount's token"),
 	Entry("with a certificate, which an Ingress may wait for", ofAccount(ofTeam, func(s *corev1.Secret) {
 		s.Type, s.Data = corev1.SecretTypeTLS, map[string][]byte{corev1.TLSCertKey: {}, corev1.TLSPrivateKeyKey: {}}
 	}), policy, "of type Opaque"),
-	Entry("with a type of its own", ofAccount(ofTeam, func(s *corev1.Secret) { s.Type = "helm.sh/release.v1" }), policy, "of type Opaque"),
-	Entry("that is not found by its label", ofAccount(ofTeam, func(s *corev1.Secret) { s.Labels = nil }), policy, "the label social.herald.dev/origin=web"),
+	Entry("with another program's type", ofAccount(ofTeam, func(s *corev1.Secret) { s.Type = "helm.sh/release.v1" }), policy, "of type Opaque"),
+	Entry("without its label", ofAccount(ofTeam, func(s *corev1.Secret) { s.Labels = nil }), policy, "the label social.herald.dev/origin=web"),
 	Entry("with another origin", ofAccount(ofTeam, func(s *corev1.Secret) { s.Labels[v1alpha1.OriginLabel] = v1alpha1.OriginAPI }), policy, "the label"),
-	Entry("that nothing takes along when it goes", ofAccount(ofTeam, func(s *corev1.Secret) { s.OwnerReferences = nil }), policy, "the Connection as their owner"),
-	Entry("that goes with something else", ofAccount(ofTeam, func(s *corev1.Secret) { s.OwnerReferences[0].Kind = "Post" }), policy, "the Connection as their owner"),
-	Entry("in the place of an upload's", ofAccount(ofTeam, func(s *corev1.Secret) {
+	Entry("without an owner, so that nothing deletes it", ofAccount(ofTeam, func(s *corev1.Secret) { s.OwnerReferences = nil }), policy, "the Connection as their owner"),
+	Entry("with an owner of its choice", ofAccount(ofTeam, func(s *corev1.Secret) { s.OwnerReferences[0].Kind = "Post" }), policy, "the Connection as their owner"),
+	Entry("with the name of an upload's Secret", ofAccount(ofTeam, func(s *corev1.Secret) {
 		s.Name = "herald-uploads-0b7f6a1e-9d34-4c5a-8f7e-1a2b3c4d5e6f"
 	}), policy, "a generated name"),
-	Entry("in the place of a key's", ofAccount(ofTeam, func(s *corev1.Secret) { s.Name = "demo-token" }), policy, "a generated name"),
+	Entry("with the name of a key's Secret", ofAccount(ofTeam, func(s *corev1.Secret) { s.Name = "demo-token" }), policy, "a generated name"),
 )
 
 var _ = DescribeTable("With any roles, the apiserver is restricted by policies: it creates a Connection", func(ctx SpecContext, c *v1alpha1.Connection, words ...string) {
 	outcomeIs(broken.Create(ctx, c, client.DryRunAll), words...)
 },
-	Entry("of an account that a person connects", connected(ofTeam), nobody),
-	Entry("in a namespace that is no team's", connected(foreign), policy, "team namespaces"),
-	Entry("for nobody: who did it would not be known", connected(ofTeam, func(c *v1alpha1.Connection) { delete(c.Annotations, v1alpha1.AuthorAnnotation) }), policy, "for a person named in"),
-	Entry("that is not found by its label", connected(ofTeam, func(c *v1alpha1.Connection) { c.Labels = nil }), policy, "for a person named in"),
-	Entry("in the place of one that people apply", connected(ofTeam, func(c *v1alpha1.Connection) { c.Name = "acme-x-too" }), policy, "a generated name"),
-	Entry("with a Secret of the team's: the manager would send what is in it to a platform", connected(ofTeam, useSecret("database")), policy, "a Secret whose name extends it"),
+	Entry("of an account that a user connects", connected(ofTeam), nobody),
+	Entry("outside team namespaces", connected(foreign), policy, "team namespaces"),
+	Entry("without an author", connected(ofTeam, func(c *v1alpha1.Connection) { delete(c.Annotations, v1alpha1.AuthorAnnotation) }), policy, "for a person named in"),
+	Entry("without its label", connected(ofTeam, func(c *v1alpha1.Connection) { c.Labels = nil }), policy, "for a person named in"),
+	Entry("with a name that users choose", connected(ofTeam, func(c *v1alpha1.Connection) { c.Name = "acme-x-too" }), policy, "a generated name"),
+	Entry("with another Secret of the team, which the manager would send to a platform", connected(ofTeam, useSecret("database")), policy, "a Secret whose name extends it"),
 	Entry("with the Secret of another account", connected(ofTeam, useSecret("x-cccccccccccccccc-bbbbbbbbbb")), policy, "a Secret whose name extends it"),
-	Entry("with a Secret that begins like its own", connected(ofTeam, useSecret(ofMade+"database")), policy, "a Secret with a generated name"),
-	Entry("whose Secret it does not note: nothing would remove it", connected(ofTeam, func(c *v1alpha1.Connection) {
+	Entry("with a Secret whose name only begins like its own", connected(ofTeam, useSecret(ofMade+"database")), policy, "a Secret with a generated name"),
+	Entry("with a Secret that is not recorded, so that nothing deletes it", connected(ofTeam, func(c *v1alpha1.Connection) {
 		c.Annotations = map[string]string{v1alpha1.AuthorAnnotation: "ada"}
 	}), policy, "an annotation credentials.social.herald.dev/NAME"),
-	Entry("that notes a Secret of others as its own: the manager would remove it", connected(ofTeam, func(c *v1alpha1.Connection) {
+	Entry("with another program's Secret recorded as its own, which the manager would delete", connected(ofTeam, func(c *v1alpha1.Connection) {
 		c.Annotations[v1alpha1.MadeSecretPrefix+"database"] = "2026-12-01T09:00:00Z"
 	}), policy, "may only set those annotations"),
-	Entry("that cannot be removed", connected(ofTeam, func(c *v1alpha1.Connection) { c.Finalizers = []string{"example.com/kept"} }), policy, "a generated name"),
-	Entry("that goes with something else", connected(ofTeam, func(c *v1alpha1.Connection) {
+	Entry("that cannot be deleted", connected(ofTeam, func(c *v1alpha1.Connection) { c.Finalizers = []string{"example.com/kept"} }), policy, "a generated name"),
+	Entry("with an owner of its choice", connected(ofTeam, func(c *v1alpha1.Connection) {
 		c.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Secret", Name: "a", UID: "1"}}
 	}), policy, "a generated name"),
 )
@@ -580,42 +580,42 @@ var _ = DescribeTable("With any roles, the apiserver is restricted by policies: 
 var _ = DescribeTable("With any roles, the apiserver is restricted by policies: in an applied Connection it", func(ctx SpecContext, attempt func(context.Context) error, words ...string) {
 	outcomeIs(attempt(ctx), words...)
 },
-	Entry("asks the manager to examine it", func(ctx context.Context) error {
+	Entry("requests a check", func(ctx context.Context) error {
 		return patchConnection(ctx, `{"metadata":{"annotations":{"social.herald.dev/probe-requested":"a"}}}`)
 	}, nobody),
-	Entry("notes the Secret that it is about to make", func(ctx context.Context) error {
+	Entry("records the Secret that it is about to create", func(ctx context.Context) error {
 		return patchConnection(ctx, `{"metadata":{"annotations":{"credentials.social.herald.dev/`+ofMade+`bbbbbbbbbb":"2026-12-01T09:00:00Z"}}}`)
 	}, nobody),
-	Entry("takes the new credentials into use, and tells who connected it", func(ctx context.Context) error {
+	Entry("switches to the new credentials, and records who connected it", func(ctx context.Context) error {
 		return patchConnection(ctx, `{"metadata":{"annotations":{"social.herald.dev/author":"ada","social.herald.dev/probe-requested":"a",
 			"credentials.social.herald.dev/`+ofMade+`bbbbbbbbbb":"2026-12-01T09:00:00Z"}},"spec":{"credentialsSecretRef":{"name":"`+ofMade+`bbbbbbbbbb"}}}`)
 	}, nobody),
-	Entry("notes who is about to disconnect it", func(ctx context.Context) error { return patchConnection(ctx, `{`+signature+`}`) }, nobody),
-	Entry("disconnects it for a person", func(ctx context.Context) error { return broken.Delete(ctx, withLastAuthor(ofTeam), client.DryRunAll) }, nobody),
-	Entry("disconnects it for nobody: who did it would not be known", func(ctx context.Context) error {
+	Entry("records who is about to disconnect it", func(ctx context.Context) error { return patchConnection(ctx, `{`+signature+`}`) }, nobody),
+	Entry("disconnects it for a user", func(ctx context.Context) error { return broken.Delete(ctx, withLastAuthor(ofTeam), client.DryRunAll) }, nobody),
+	Entry("disconnects it without a last author", func(ctx context.Context) error {
 		return broken.Delete(ctx, applied(), client.DryRunAll)
 	}, policy, "may only delete Connections for a person named in"),
-	Entry("disconnects all at once for nobody", func(ctx context.Context) error {
+	Entry("disconnects all at once without a last author", func(ctx context.Context) error {
 		return broken.DeleteAllOf(ctx, &v1alpha1.Connection{}, client.InNamespace(ofTeam), client.DryRunAll)
 	}, policy, "may only delete Connections for a person named in"),
-	Entry("disconnects one in a namespace that is no team's", func(ctx context.Context) error {
+	Entry("disconnects one outside team namespaces", func(ctx context.Context) error {
 		return broken.Delete(ctx, withLastAuthor(foreign), client.DryRunAll)
 	}, policy, "team namespaces"),
-	Entry("has one examined in a namespace that is no team's", func(ctx context.Context) error {
+	Entry("requests a check outside team namespaces", func(ctx context.Context) error {
 		return broken.Patch(ctx, withLastAuthor(foreign), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"social.herald.dev/probe-requested":"a"}}}`)), client.DryRunAll)
 	}, policy, "team namespaces"),
-	Entry("uses a Secret that it has not noted", func(ctx context.Context) error {
+	Entry("uses a Secret that is not recorded", func(ctx context.Context) error {
 		return patchConnection(ctx, `{"spec":{"credentialsSecretRef":{"name":"`+ofMade+`bbbbbbbbbb"}}}`)
 	}, policy, "an annotation credentials.social.herald.dev/NAME"),
-	Entry("uses a Secret of the team's", func(ctx context.Context) error {
+	Entry("uses another Secret of the team", func(ctx context.Context) error {
 		return patchConnection(ctx, `{"spec":{"credentialsSecretRef":{"name":"database"}}}`)
 	}, policy, "a Secret with a generated name"),
-	Entry("takes the new credentials into use for nobody", func(ctx context.Context) error {
+	Entry("switches to the new credentials without an author", func(ctx context.Context) error {
 		return patchConnection(ctx, `{"metadata":{"annotations":{"credentials.social.herald.dev/`+ofMade+`bbbbbbbbbb":"2026-12-01T09:00:00Z"}},
 			"spec":{"credentialsSecretRef":{"name":"`+ofMade+`bbbbbbbbbb"}}}`)
 	}, policy, "for a person named in"),
 	Entry("disables it", func(ctx context.Context) error { return patchConnection(ctx, `{"spec":{"disabled":true}}`) }, policy, "in the spec of a Connection"),
-	Entry("marks a Secret of others for removal", func(ctx context.Context) error {
+	Entry("records another program's Secret, so that the manager deletes it", func(ctx context.Context) error {
 		return patchConnection(ctx, `{"metadata":{"annotations":{"credentials.social.herald.dev/database":"2026-12-01T09:00:00Z"}}}`)
 	}, policy, "may only set those annotations"),
 	Entry("sets another annotation", func(ctx context.Context) error {
@@ -624,16 +624,16 @@ var _ = DescribeTable("With any roles, the apiserver is restricted by policies: 
 	Entry("removes an annotation", func(ctx context.Context) error {
 		return patchConnection(ctx, `{"metadata":{"annotations":{"note":null}}}`)
 	}, policy, "only add and change annotations"),
-	Entry("makes it look like a person's", func(ctx context.Context) error {
+	Entry("labels it as a user's", func(ctx context.Context) error {
 		return patchConnection(ctx, `{"metadata":{"labels":{"social.herald.dev/origin":"web"}}}`)
 	}, policy, "in the metadata of"),
-	Entry("takes off a finalizer", func(ctx context.Context) error {
+	Entry("removes a finalizer", func(ctx context.Context) error {
 		return patchConnection(ctx, `{"metadata":{"finalizers":null}}`)
 	}, policy, "in the metadata of"),
-	Entry("has it go with something else", func(ctx context.Context) error {
+	Entry("adds an owner", func(ctx context.Context) error {
 		return patchConnection(ctx, `{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"Secret","name":"a","uid":"1"}]}}`)
 	}, policy, "in the metadata of"),
-	Entry("says how it stands", func(ctx context.Context) error {
+	Entry("writes its status", func(ctx context.Context) error {
 		return broken.Status().Patch(ctx, applied(), client.RawPatch(types.MergePatchType, []byte(`{"status":{"accountName":"other"}}`)), &client.SubResourcePatchOptions{
 			PatchOptions: client.PatchOptions{DryRun: []string{metav1.DryRunAll}},
 		})
@@ -644,11 +644,11 @@ var _ = DescribeTable("With its installed roles, the apiserver", func(ctx SpecCo
 	outcomeIs(attempt(ctx), words...)
 },
 	Entry("connects an account", func(ctx context.Context) error { return apiserver.Create(ctx, connected(ofTeam), client.DryRunAll) }, nobody),
-	Entry("disconnects one for a person", func(ctx context.Context) error {
+	Entry("disconnects one for a user", func(ctx context.Context) error {
 		return apiserver.Delete(ctx, withLastAuthor(ofTeam), client.DryRunAll)
 	}, nobody),
-	Entry("disconnects one for nobody", func(ctx context.Context) error { return apiserver.Delete(ctx, applied(), client.DryRunAll) }, policy, "for a person named in"),
-	Entry("says how an account stands", func(ctx context.Context) error {
+	Entry("disconnects one without a last author", func(ctx context.Context) error { return apiserver.Delete(ctx, applied(), client.DryRunAll) }, policy, "for a person named in"),
+	Entry("writes an account's status", func(ctx context.Context) error {
 		return apiserver.Status().Patch(ctx, applied(), client.RawPatch(types.MergePatchType, []byte(`{"status":{"accountName":"other"}}`)))
 	}, roles),
 )

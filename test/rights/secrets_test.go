@@ -76,38 +76,38 @@ func uploads() *corev1.Secret {
 var _ = DescribeTable("With any roles, the manager is restricted by policies: it creates a Secret", func(ctx SpecContext, s *corev1.Secret, words ...string) {
 	outcomeIs(powerful.Create(ctx, s, client.DryRunAll), words...)
 },
-	Entry("of a key's token", ownedBy("APIKey", "ci-token"), nobody),
-	Entry("of uploads", ownedBy("Post", "herald-uploads-1"), nobody),
-	Entry("of its webhook's certificate", certificate(), nobody),
+	Entry("with a key's token", ownedBy("APIKey", "ci-token"), nobody),
+	Entry("with the state of uploads", ownedBy("Post", "herald-uploads-1"), nobody),
+	Entry("with its webhook's certificate", certificate(), nobody),
 	Entry("with its working copy of an account's tokens", copied("2"), nobody),
 	Entry("with the register of its working copies", copied("2", func(s *corev1.Secret) { s.Namespace, s.Name = misused, tokens.RegisterName }), nobody),
-	Entry("of that type under another name, which something may wait for", copied("2", func(s *corev1.Secret) { s.Name = "database-too" }), policy, "derived from the account"),
-	Entry("of that type that Kubernetes collects", copied("2", func(s *corev1.Secret) {
+	Entry("of that type with a name that another program may wait for", copied("2", func(s *corev1.Secret) { s.Name = "database-too" }), policy, "derived from the account"),
+	Entry("of that type with an owner, so that Kubernetes deletes it", copied("2", func(s *corev1.Secret) {
 		s.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Pod", Name: "a", UID: "1"}}
 	}), policy, "derived from the account"),
-	Entry("of that type elsewhere", copied("2", func(s *corev1.Secret) { s.Namespace = foreign }), policy, "team namespaces"),
-	Entry("of that type beside its certificate", copied("2", func(s *corev1.Secret) { s.Namespace = "herald-system" }), policy, "herald-webhook-certificate"),
-	Entry("in kube-system: one that admits nodes", certificate(func(s *corev1.Secret) {
+	Entry("of that type outside team namespaces", copied("2", func(s *corev1.Secret) { s.Namespace = foreign }), policy, "team namespaces"),
+	Entry("of that type in its own namespace", copied("2", func(s *corev1.Secret) { s.Namespace = "herald-system" }), policy, "herald-webhook-certificate"),
+	Entry("in kube-system, where it admits nodes", certificate(func(s *corev1.Secret) {
 		s.Namespace, s.Name, s.Type, s.Data = "kube-system", "bootstrap-token-abcdef", "bootstrap.kubernetes.io/token", map[string][]byte{
 			"token-id": []byte("abcdef"), "token-secret": []byte("0123456789abcdef"),
 		}
 	}), policy, "team namespaces"),
-	Entry("in its own namespace: one that the apiserver reads", certificate(func(s *corev1.Secret) { s.Name = "herald-web-too" }), policy, "herald-webhook-certificate"),
-	Entry("in a namespace that is no team's", ownedBy("Post", "a", func(s *corev1.Secret) { s.Namespace = foreign }), policy, "team namespaces"),
-	Entry("of a release of Helm's, which the next upgrade applies", ownedBy("Post", "sh.helm.release.v1.shop.v2", func(s *corev1.Secret) {
+	Entry("in its own namespace, for the apiserver to read", certificate(func(s *corev1.Secret) { s.Name = "herald-web-too" }), policy, "herald-webhook-certificate"),
+	Entry("outside team namespaces", ownedBy("Post", "a", func(s *corev1.Secret) { s.Namespace = foreign }), policy, "team namespaces"),
+	Entry("of a Helm release, which the next upgrade applies", ownedBy("Post", "sh.helm.release.v1.shop.v2", func(s *corev1.Secret) {
 		s.Type = "helm.sh/release.v1"
 	}), policy, "of type Opaque"),
 	Entry("with a certificate, which an Ingress may wait for", ownedBy("Post", "a", func(s *corev1.Secret) {
 		s.Type, s.Data = corev1.SecretTypeTLS, map[string][]byte{corev1.TLSCertKey: {}, corev1.TLSPrivateKeyKey: {}}
 	}), policy, "of type Opaque"),
-	Entry("that nothing takes along when it goes", ownedBy("Post", "a", func(s *corev1.Secret) { s.OwnerReferences = nil }), policy, "a Post owns"),
-	Entry("of something that is not Herald's", ownedBy("Deployment", "a"), policy, "a Post owns"),
+	Entry("without an owner, so that nothing deletes it", ownedBy("Post", "a", func(s *corev1.Secret) { s.OwnerReferences = nil }), policy, "a Post owns"),
+	Entry("owned by an object of another program", ownedBy("Deployment", "a"), policy, "a Post owns"),
 )
 
 var _ = DescribeTable("With any roles, the apiserver is restricted by policies: it", func(ctx SpecContext, attempt func(context.Context) error, words ...string) {
 	outcomeIs(attempt(ctx), words...)
 },
-	Entry("changes the credentials of an account", func(ctx context.Context) error {
+	Entry("changes an account's credentials", func(ctx context.Context) error {
 		return change(ctx, broken, account(), `{"data":{"accessToken":"Yg=="}}`)
 	}, policy, "may only change the data of herald-system/herald-web"),
 	Entry("deletes them", func(ctx context.Context) error { return broken.Delete(ctx, account(), client.DryRunAll) }, policy, "may not delete Secrets"),
@@ -116,44 +116,44 @@ var _ = DescribeTable("With any roles, the apiserver is restricted by policies: 
 var _ = DescribeTable("With any roles, the manager is restricted by policies: it", func(ctx SpecContext, attempt func(context.Context) error, words ...string) {
 	outcomeIs(attempt(ctx), words...)
 },
-	Entry("renews the tokens of an account", func(ctx context.Context) error {
+	Entry("renews an account's tokens", func(ctx context.Context) error {
 		return change(ctx, powerful, copied("1"), `{"metadata":{"annotations":{"social.herald.dev/renewed-at":"2026-12-01T09:00:00Z"}},"data":{"accessToken":"Yg==","refreshToken":"Yg==","expiresAt":"Yg=="}}`)
 	}, nobody),
 	Entry("claims a renewal", func(ctx context.Context) error {
 		return change(ctx, powerful, copied("1"), `{"metadata":{"annotations":{"social.herald.dev/renewal":"a"}}}`)
 	}, nobody),
-	Entry("takes over other tokens that people gave", func(ctx context.Context) error {
+	Entry("adopts new tokens from a user", func(ctx context.Context) error {
 		return change(ctx, powerful, copied("1"), `{"metadata":{"annotations":{"social.herald.dev/input":"b","social.herald.dev/earlier-inputs":"a"}},"data":{"accessToken":"Yg==","expiresAt":null}}`)
 	}, nobody),
-	Entry("notes a working copy", func(ctx context.Context) error {
+	Entry("registers a working copy", func(ctx context.Context) error {
 		return change(ctx, powerful, copied("1", func(s *corev1.Secret) { s.Name = tokens.RegisterName }), `{"data":{"a":"Yg=="}}`)
 	}, nobody),
-	Entry("forgets the tokens of an account that is gone", func(ctx context.Context) error { return powerful.Delete(ctx, copied("1"), client.DryRunAll) }, nobody),
-	Entry("changes the tokens that people gave", func(ctx context.Context) error {
+	Entry("deletes a deleted account's tokens", func(ctx context.Context) error { return powerful.Delete(ctx, copied("1"), client.DryRunAll) }, nobody),
+	Entry("changes the tokens in a user's Secret", func(ctx context.Context) error {
 		return change(ctx, powerful, account(), `{"data":{"accessToken":"Yg=="}}`)
 	}, policy, "may only change its working copies"),
-	Entry("notes something on them", func(ctx context.Context) error {
+	Entry("annotates a user's Secret", func(ctx context.Context) error {
 		return change(ctx, powerful, account(), `{"metadata":{"annotations":{"social.herald.dev/renewal":"a"}}}`)
 	}, policy, "may only change its working copies"),
-	Entry("changes what people keep beside the tokens", func(ctx context.Context) error {
+	Entry("changes a user's other data in a working copy", func(ctx context.Context) error {
 		return change(ctx, powerful, copied("1"), `{"data":{"note":"Yg=="}}`)
 	}, policy, "in the data of a working copy"),
-	Entry("has Kubernetes collect the tokens of an account", func(ctx context.Context) error {
+	Entry("adds an owner to an account's tokens, so that Kubernetes deletes them", func(ctx context.Context) error {
 		return change(ctx, powerful, copied("1"), `{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"Pod","name":"a","uid":"1"}]}}`)
 	}, policy, "in the metadata of"),
-	Entry("writes down an upload", func(ctx context.Context) error {
+	Entry("records an upload", func(ctx context.Context) error {
 		return change(ctx, powerful, uploads(), `{"data":{"0":"Yg==","1":"Yg=="}}`)
 	}, nobody),
-	Entry("forgets uploads", func(ctx context.Context) error { return powerful.Delete(ctx, uploads(), client.DryRunAll) }, nobody),
+	Entry("deletes the state of uploads", func(ctx context.Context) error { return powerful.Delete(ctx, uploads(), client.DryRunAll) }, nobody),
 	Entry("changes another Secret", func(ctx context.Context) error {
 		return change(ctx, powerful, database(), `{"data":{"password":"Yg=="}}`)
 	}, policy, "may only change its working copies"),
 	Entry("deletes another Secret", func(ctx context.Context) error { return powerful.Delete(ctx, database(), client.DryRunAll) }, policy, "may only delete working copies"),
-	Entry("deletes what people made", func(ctx context.Context) error { return powerful.Delete(ctx, account(), client.DryRunAll) }, policy, "may only delete working copies"),
-	Entry("has Kubernetes collect another Secret", func(ctx context.Context) error {
+	Entry("deletes a user's Secret", func(ctx context.Context) error { return powerful.Delete(ctx, account(), client.DryRunAll) }, policy, "may only delete working copies"),
+	Entry("adds an owner to another Secret, so that Kubernetes deletes it", func(ctx context.Context) error {
 		return change(ctx, powerful, database(), `{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"Pod","name":"a","uid":"1"}]}}`)
 	}, policy, "may only change its working copies"),
-	Entry("keeps another Secret from being deleted", func(ctx context.Context) error {
+	Entry("adds a finalizer to another Secret", func(ctx context.Context) error {
 		return change(ctx, powerful, database(), `{"metadata":{"finalizers":["example.com/kept"]}}`)
 	}, policy, "may only change its working copies"),
 	Entry("sets another annotation", func(ctx context.Context) error {

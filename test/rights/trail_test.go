@@ -60,43 +60,43 @@ var _ = DescribeTable("With any roles, both accounts are restricted by policies:
 		outcomeIs(attempt(ctx, who), words...)
 	}
 },
-	Entry("counts for a team", func(ctx context.Context, who client.Client) error {
+	Entry("counts a team's usage", func(ctx context.Context, who client.Client) error {
 		return who.Create(ctx, usage(ofTeam), client.DryRunAll)
 	}, nobody),
-	Entry("counts in a namespace that is no team's", func(ctx context.Context, who client.Client) error {
+	Entry("counts outside team namespaces", func(ctx context.Context, who client.Client) error {
 		return who.Create(ctx, usage(foreign), client.DryRunAll)
 	}, policy, "team namespaces"),
-	Entry("has what is counted go with something else", func(ctx context.Context, who client.Client) error {
+	Entry("adds an owner to a Usage", func(ctx context.Context, who client.Client) error {
 		return who.Create(ctx, usage(ofTeam, func(u *v1alpha1.Usage) {
 			u.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Secret", Name: "a", UID: "1"}}
 		}), client.DryRunAll)
 	}, policy, "owners or finalizers"),
-	Entry("tells of an object of Herald", func(ctx context.Context, who client.Client) error {
+	Entry("writes an event about one of Herald's objects", func(ctx context.Context, who client.Client) error {
 		return who.Create(ctx, eventFrom(), client.DryRunAll)
 	}, nobody),
-	Entry("tells of another object", func(ctx context.Context, who client.Client) error { return who.Create(ctx, forged(), client.DryRunAll) }, policy, "own kinds"),
-	Entry("tells in the name of another program", func(ctx context.Context, who client.Client) error {
+	Entry("writes an event about another object", func(ctx context.Context, who client.Client) error { return who.Create(ctx, forged(), client.DryRunAll) }, policy, "own kinds"),
+	Entry("writes an event in another program's name", func(ctx context.Context, who client.Client) error {
 		return who.Create(ctx, eventFrom(func(e *eventsv1.Event) { e.ReportingController = "kubelet" }), client.DryRunAll)
 	}, policy, "in its own name"),
-	Entry("tells of an object of Herald in a namespace that is no team's", func(ctx context.Context, who client.Client) error {
+	Entry("writes an event outside team namespaces", func(ctx context.Context, who client.Client) error {
 		return who.Create(ctx, eventFrom(func(e *eventsv1.Event) { e.Namespace, e.Regarding.Namespace = foreign, foreign }), client.DryRunAll)
 	}, policy, "team namespaces"),
-	Entry("tells it in kube-system, under the reason that needs no team", func(ctx context.Context, who client.Client) error {
+	Entry("writes an event with the reason NoTeam in kube-system", func(ctx context.Context, who client.Client) error {
 		return who.Create(ctx, eventFrom(func(e *eventsv1.Event) {
 			e.Namespace, e.Regarding.Namespace, e.Reason = "kube-system", "kube-system", v1alpha1.ReasonNoTeam
 		}), client.DryRunAll)
 	}, policy, "team namespaces"),
-	Entry("tells that a namespace has no team", func(ctx context.Context, who client.Client) error {
+	Entry("writes an event with the reason NoTeam", func(ctx context.Context, who client.Client) error {
 		return who.Create(ctx, eventFrom(func(e *eventsv1.Event) {
 			e.Namespace, e.Regarding.Namespace, e.Reason = foreign, foreign, v1alpha1.ReasonNoTeam
 		}), client.DryRunAll)
 	}, nobody),
-	Entry("tells of a Team, which has no namespace", func(ctx context.Context, who client.Client) error {
+	Entry("writes an event about a Team, which has no namespace", func(ctx context.Context, who client.Client) error {
 		return who.Create(ctx, eventFrom(func(e *eventsv1.Event) {
 			e.Namespace, e.Regarding = metav1.NamespaceDefault, corev1.ObjectReference{APIVersion: v1alpha1.GroupVersion.String(), Kind: "Team", Name: "acme"}
 		}), client.DryRunAll)
 	}, nobody),
-	Entry("hides much in the annotations of an event", func(ctx context.Context, who client.Client) error {
+	Entry("writes an event with annotations", func(ctx context.Context, who client.Client) error {
 		return who.Create(ctx, eventFrom(func(e *eventsv1.Event) { e.Annotations = map[string]string{"a": strings.Repeat("a", 200<<10)} }), client.DryRunAll)
 	}, policy, "no labels, annotations"),
 )
@@ -104,13 +104,13 @@ var _ = DescribeTable("With any roles, both accounts are restricted by policies:
 var _ = DescribeTable("The size of a Secret is limited", func(ctx SpecContext, attempt func(context.Context) error, words ...string) {
 	outcomeIs(attempt(ctx), words...)
 },
-	Entry("the apiserver's, of an account: no quota counts them", func(ctx context.Context) error {
+	Entry("the apiserver's, of an account, which no quota counts", func(ctx context.Context) error {
 		return broken.Create(ctx, ofAccount(ofTeam, filled(60<<10)), client.DryRunAll)
 	}, nobody),
 	Entry("the apiserver's, larger", func(ctx context.Context) error {
 		return broken.Create(ctx, ofAccount(ofTeam, filled(65<<10)), client.DryRunAll)
 	}, policy, "64 KiB"),
-	Entry("the manager's, of uploads to a hundred accounts", func(ctx context.Context) error {
+	Entry("the manager's, with uploads to a hundred accounts", func(ctx context.Context) error {
 		s := ownedBy("Post", "herald-uploads-2")
 		filled(500 << 10)(s)
 		return powerful.Create(ctx, s, client.DryRunAll)
@@ -130,50 +130,50 @@ func filled(bytes int) func(*corev1.Secret) {
 var _ = DescribeTable("With its installed roles, the manager", func(ctx SpecContext, attempt func(context.Context) error, words ...string) {
 	outcomeIs(attempt(ctx), words...)
 },
-	Entry("tells of an object of Herald", func(ctx context.Context) error { return manager.Create(ctx, eventFrom(), client.DryRunAll) }, nobody),
-	Entry("tells what a namespace that is deleted leaves in the store", func(ctx context.Context) error {
+	Entry("writes an event about one of Herald's objects", func(ctx context.Context) error { return manager.Create(ctx, eventFrom(), client.DryRunAll) }, nobody),
+	Entry("writes an event about a deleted namespace's files in the store", func(ctx context.Context) error {
 		return manager.Create(ctx, namespaceEvent(v1alpha1.ReasonFileAbandoned), client.DryRunAll)
 	}, nobody),
-	Entry("tells what may be published of it", func(ctx context.Context) error {
+	Entry("writes an event about a deleted namespace's unknown outcomes", func(ctx context.Context) error {
 		return manager.Create(ctx, namespaceEvent(v1alpha1.ReasonOutcomeAbandoned), client.DryRunAll)
 	}, nobody),
-	Entry("tells that what is published of it is not recorded", func(ctx context.Context) error {
+	Entry("writes an event about a deleted namespace's missing records", func(ctx context.Context) error {
 		return manager.Create(ctx, namespaceEvent(v1alpha1.ReasonRecordAbandoned), client.DryRunAll)
 	}, nobody),
-	Entry("tells something else of a namespace", func(ctx context.Context) error {
+	Entry("writes another event about a namespace", func(ctx context.Context) error {
 		return manager.Create(ctx, namespaceEvent("NodeNotReady"), client.DryRunAll)
 	}, policy, "own kinds"),
-	Entry("tells of its lease", func(ctx context.Context) error {
+	Entry("writes an event about its Lease", func(ctx context.Context) error {
 		return manager.Create(ctx, &corev1.Event{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "herald-system", Name: "lease"}, Reason: "LeaderElection", Source: corev1.EventSource{Component: "host_1"},
 			InvolvedObject: corev1.ObjectReference{APIVersion: "coordination.k8s.io/v1", Kind: "Lease", Namespace: "herald-system", Name: "herald-manager"},
 		}, client.DryRunAll)
 	}, nobody),
-	Entry("tells of something else there, in the old form", func(ctx context.Context) error {
+	Entry("writes a legacy event about another object there", func(ctx context.Context) error {
 		return manager.Create(ctx, &corev1.Event{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "herald-system", Name: "pod"}, Reason: "Killing", Source: corev1.EventSource{Component: "kubelet"},
 			InvolvedObject: corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: "herald-system", Name: "herald-apiserver-0"},
 		}, client.DryRunAll)
 	}, policy, "own kinds"),
-	Entry("makes its lease", func(ctx context.Context) error {
+	Entry("creates its Lease", func(ctx context.Context) error {
 		return manager.Create(ctx, &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "herald-system", Name: "herald-manager"}}, client.DryRunAll)
 	}, nobody),
-	Entry("makes the lease of another program", func(ctx context.Context) error {
+	Entry("creates another program's Lease", func(ctx context.Context) error {
 		return manager.Create(ctx, &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "kube-scheduler"}}, client.DryRunAll)
 	}, roles),
-	Entry("asks itself to examine a connection", func(ctx context.Context) error {
+	Entry("requests a check of a connection", func(ctx context.Context) error {
 		return change(ctx, manager, applied(), `{"metadata":{"annotations":{"social.herald.dev/probe-requested":"a"}}}`)
 	}, nobody),
-	Entry("notes which Secret a connection uses", func(ctx context.Context) error {
+	Entry("records which Secret a connection uses", func(ctx context.Context) error {
 		return change(ctx, manager, applied(), `{"metadata":{"annotations":{"social.herald.dev/credentials-secret":"a"}}}`)
 	}, nobody),
-	Entry("has a connection use another Secret", func(ctx context.Context) error {
+	Entry("switches a connection to another Secret", func(ctx context.Context) error {
 		return change(ctx, manager, applied(), `{"spec":{"credentialsSecretRef":{"name":"database"}}}`)
 	}, policy, "may not change the spec"),
-	Entry("notes a Secret of others as made by Herald", func(ctx context.Context) error {
+	Entry("records another program's Secret as created by Herald", func(ctx context.Context) error {
 		return change(ctx, manager, applied(), `{"metadata":{"annotations":{"credentials.social.herald.dev/database":"2026-12-01T09:00:00Z"}}}`)
 	}, policy, "in the metadata of"),
-	Entry("takes off a finalizer of a connection", func(ctx context.Context) error {
+	Entry("removes a connection's finalizer", func(ctx context.Context) error {
 		return change(ctx, manager, applied(), `{"metadata":{"finalizers":null}}`)
 	}, policy, "in the metadata of"),
 )
