@@ -38,7 +38,7 @@ func (s *Suite) testIdentify(t *testing.T) {
 		}
 		_, err = f.platform.Identify(t.Context(), platforms.Token{Access: "nobody's"})
 		if recorder.ClassOf(err) != s.endedClass() {
-			t.Errorf("a token that is nobody's gives %v", err)
+			t.Errorf("an invalid token returns %v", err)
 		}
 	})
 	tests := map[string]struct {
@@ -46,15 +46,15 @@ func (s *Suite) testIdentify(t *testing.T) {
 		fault  sandboxtest.Fault
 		class  []platforms.Class
 	}{
-		"outage":        {"an outage passes", sandboxtest.Fault{Kind: "status", Status: 500}, []platforms.Class{platforms.ClassTransient}},
-		"gateway":       {"so does trouble in between", sandboxtest.Fault{Kind: "status", Status: 502}, []platforms.Class{platforms.ClassTransient}},
-		"redirect":      {"what is not understood says nothing about the account", sandboxtest.Fault{Kind: "status", Status: 307}, []platforms.Class{platforms.ClassUnknown}},
+		"outage":        {"an outage is temporary", sandboxtest.Fault{Kind: "status", Status: 500}, []platforms.Class{platforms.ClassTransient}},
+		"gateway":       {"so is a failure of a proxy", sandboxtest.Fault{Kind: "status", Status: 502}, []platforms.Class{platforms.ClassTransient}},
+		"redirect":      {"an unexpected response does not concern the account", sandboxtest.Fault{Kind: "status", Status: 307}, []platforms.Class{platforms.ClassUnknown}},
 		"no content":    {"nor does a success without an account", sandboxtest.Fault{Kind: "status", Status: 204}, []platforms.Class{platforms.ClassUnknown}},
-		"rate limited":  {"a limit passes", sandboxtest.Fault{Kind: "rate_limit", RetryAfterS: 60}, []platforms.Class{platforms.ClassRateLimited}},
-		"token expired": {"an ended token needs another one", sandboxtest.Fault{Kind: "token_expired"}, []platforms.Class{s.endedClass()}},
-		"token revoked": {"so does one that was taken back", sandboxtest.Fault{Kind: "token_revoked"}, []platforms.Class{s.endedClass()}},
+		"rate limited":  {"a rate limit is temporary", sandboxtest.Fault{Kind: "rate_limit", RetryAfterS: 60}, []platforms.Class{platforms.ClassRateLimited}},
+		"token expired": {"an expired token has to be replaced", sandboxtest.Fault{Kind: "token_expired"}, []platforms.Class{s.endedClass()}},
+		"token revoked": {"so does a revoked one", sandboxtest.Fault{Kind: "token_revoked"}, []platforms.Class{s.endedClass()}},
 		// The HTTP client may retry a read when its connection closes.
-		"closed": {"a lost answer is asked for again", sandboxtest.Fault{Kind: "drop_after"}, []platforms.Class{platforms.ClassTransient, ""}},
+		"closed": {"a lost response is requested again", sandboxtest.Fault{Kind: "drop_after"}, []platforms.Class{platforms.ClassTransient, ""}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -74,7 +74,7 @@ func (s *Suite) testRefresh(t *testing.T) {
 	if s.Renewal == Never {
 		f := s.start(t, clock.RealClock{})
 		if _, err := f.platform.Refresh(t.Context(), f.token()); recorder.ClassOf(err) != platforms.ClassReconnect || f.arrived(t, "refresh_token") != 0 {
-			t.Errorf("got %v; nothing renews a token here", err)
+			t.Errorf("got %v; this platform's tokens cannot be renewed", err)
 		}
 		return
 	}
@@ -85,12 +85,12 @@ func (s *Suite) testRefresh(t *testing.T) {
 		class  platforms.Class
 	}{
 		"closed before": {"a lost call does not disconnect the account", sandboxtest.Fault{Kind: "drop_before"}, platforms.ClassTransient},
-		"closed after":  {"nor does a lost answer", sandboxtest.Fault{Kind: "drop_after"}, platforms.ClassTransient},
-		"outage":        {"an outage passes", sandboxtest.Fault{Kind: "status", Status: 500}, platforms.ClassTransient},
-		"unavailable":   {"the same in another form", sandboxtest.Fault{Kind: "status", Status: 503}, platforms.ClassTransient},
-		"redirect":      {"following it would spend a refresh token twice", sandboxtest.Fault{Kind: "status", Status: 307}, platforms.ClassUnknown},
-		"rate limited":  {"a limit passes", sandboxtest.Fault{Kind: "rate_limit", RetryAfterS: 60}, platforms.ClassRateLimited},
-		"revoked":       {"a grant that was taken back needs a person", sandboxtest.Fault{Kind: "token_revoked"}, platforms.ClassReconnect},
+		"closed after":  {"nor does a lost response", sandboxtest.Fault{Kind: "drop_after"}, platforms.ClassTransient},
+		"outage":        {"an outage is temporary", sandboxtest.Fault{Kind: "status", Status: 500}, platforms.ClassTransient},
+		"unavailable":   {"another status for an outage", sandboxtest.Fault{Kind: "status", Status: 503}, platforms.ClassTransient},
+		"redirect":      {"following it would use a refresh token twice", sandboxtest.Fault{Kind: "status", Status: 307}, platforms.ClassUnknown},
+		"rate limited":  {"a rate limit is temporary", sandboxtest.Fault{Kind: "rate_limit", RetryAfterS: 60}, platforms.ClassRateLimited},
+		"revoked":       {"after a revoked grant, a user has to reconnect", sandboxtest.Fault{Kind: "token_revoked"}, platforms.ClassReconnect},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -119,10 +119,10 @@ func (s *Suite) testRenewal(t *testing.T) {
 		t.Fatalf("the token was not renewed: %v", err)
 	}
 	if !renewed.ExpiresAt.After(now()) {
-		t.Errorf("the renewed token ends at %v", renewed.ExpiresAt)
+		t.Errorf("the renewed token expires at %v", renewed.ExpiresAt)
 	}
 	if identity, err := f.platform.Identify(t.Context(), renewed); err != nil || identity.AccountID != f.account.ID {
-		t.Errorf("the renewed token gives %+v, %v", identity, err)
+		t.Errorf("the renewed token identifies %+v, %v", identity, err)
 	}
 	switch s.Renewal {
 	case ByRotation:
@@ -130,15 +130,15 @@ func (s *Suite) testRenewal(t *testing.T) {
 			t.Error("the refresh token was not replaced")
 		}
 		if _, err := f.platform.Refresh(t.Context(), f.token()); recorder.ClassOf(err) != platforms.ClassReconnect {
-			t.Errorf("a refresh token that was used gives %v", err)
+			t.Errorf("a used refresh token returns %v", err)
 		}
 	case ByRefreshToken:
 		if renewed.Refresh == "" || renewed.Refresh != f.account.RefreshToken {
-			t.Error("the refresh token must stay as it is")
+			t.Error("the refresh token must not change")
 		}
 	case ByItself:
 		if !f.platform.Capabilities().RenewsItself || f.platform.Capabilities().RefreshLead <= 0 {
-			t.Error("the limits do not say that an access token renews itself, and when")
+			t.Error("the limits do not declare that an access token renews itself, and when")
 		}
 	case Never:
 	}
@@ -152,17 +152,17 @@ func (s *Suite) testPostsLeft(t *testing.T) {
 		fault  sandboxtest.Fault
 		told   bool
 	}{
-		"room":    {"what is left is told", 12, sandboxtest.Fault{}, true},
-		"none":    {"nothing is sent while nothing is left", 0, sandboxtest.Fault{}, true},
-		"outage":  {"that limits cannot be read is no reason to disconnect an account", 12, sandboxtest.Fault{Kind: "status", Status: 503}, false},
-		"refused": {"nor is a refusal to tell them", 12, sandboxtest.Fault{Kind: "token_expired"}, false},
+		"room":    {"the remaining quota is returned", 12, sandboxtest.Fault{}, true},
+		"none":    {"an exhausted quota is returned too", 0, sandboxtest.Fault{}, true},
+		"outage":  {"unreadable limits do not disconnect an account", 12, sandboxtest.Fault{Kind: "status", Status: 503}, false},
+		"refused": {"nor does a rejected request for them", 12, sandboxtest.Fault{Kind: "token_expired"}, false},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			f := s.start(t, clock.RealClock{})
 			inspector, ok := f.platform.(platforms.AccountInspector)
 			if !ok {
-				t.Fatalf("%s inspects no accounts", s.Name)
+				t.Fatalf("%s does not inspect accounts", s.Name)
 			}
 			if _, err := f.control.Account(t.Context(), s.Name, f.account.ID, map[string]any{"quota": tc.quota}); err != nil {
 				t.Fatal(err)

@@ -96,7 +96,7 @@ func (v *visit) agree(t *testing.T) platforms.Code {
 	defer resp.Body.Close()
 	back, err := url.Parse(resp.Header.Get("Location"))
 	if err != nil || resp.StatusCode != http.StatusFound || !strings.HasPrefix(back.String(), wayBack) || back.Query().Get("state") != v.consent.State {
-		t.Fatalf("the page of consent answered %s and leads to %q", resp.Status, back)
+		t.Fatalf("the consent page returned %s and redirects to %q", resp.Status, back)
 	}
 	return platforms.Code{Value: back.Query().Get("code"), RedirectURI: wayBack, Verifier: v.consent.Verifier}
 }
@@ -108,7 +108,7 @@ func (v *visit) silent(t *testing.T, code platforms.Code, err error) {
 	for ; err != nil; err = errors.Unwrap(err) {
 		for _, secret := range []string{code.Value, code.Verifier, AppSecret} {
 			if strings.Contains(err.Error(), secret) {
-				t.Errorf("the error tells a secret: %v", err)
+				t.Errorf("the error contains a secret: %v", err)
 			}
 		}
 	}
@@ -118,7 +118,7 @@ func (c *Connecting) testConnects(t *testing.T) {
 	v := c.visit(t)
 	asked := strings.FieldsFunc(v.address.Query().Get("scope"), func(r rune) bool { return r == ' ' || r == ',' })
 	if !slices.Equal(asked, c.Scopes) {
-		t.Errorf("the scopes %q are asked for, want %q", asked, c.Scopes)
+		t.Errorf("the requested scopes are %q, want %q", asked, c.Scopes)
 	}
 	token, err := v.connector.Exchange(t.Context(), v.agree(t))
 	if err != nil {
@@ -135,10 +135,10 @@ func (c *Connecting) testConnects(t *testing.T) {
 	// The token must work in Herald's later calls.
 	identity, err := v.platform.Identify(t.Context(), choice.Token)
 	if err != nil || identity.AccountID != v.account.ID {
-		t.Errorf("the token is that of %+v, %v", identity, err)
+		t.Errorf("the token identifies %+v, %v", identity, err)
 	}
 	if choice.Token.ExpiresAt.IsZero() != c.Lasts {
-		t.Errorf("the token ends at %v", choice.Token.ExpiresAt)
+		t.Errorf("the token expires at %v", choice.Token.ExpiresAt)
 	}
 	if byToken := c.Renewal == ByRefreshToken || c.Renewal == ByRotation; (choice.Token.Refresh != "") != byToken {
 		t.Errorf("there is a refresh token: %t", choice.Token.Refresh != "")
@@ -159,19 +159,19 @@ func (c *Connecting) testRefuses(t *testing.T) {
 		class   platforms.Class
 		applies bool
 	}{
-		"used twice": {"a code is good for one exchange", func(t *testing.T, v *visit, code *platforms.Code) {
+		"used twice": {"a code is valid for one exchange", func(t *testing.T, v *visit, code *platforms.Code) {
 			t.Helper()
 			if _, err := v.connector.Exchange(t.Context(), *code); err != nil {
 				t.Fatal(err)
 			}
 		}, platforms.ClassReconnect, true},
-		"made up": {"a code that the platform did not give is worth nothing", func(_ *testing.T, _ *visit, code *platforms.Code) {
+		"made up": {"a code that the platform did not issue is invalid", func(_ *testing.T, _ *visit, code *platforms.Code) {
 			code.Value = "made-up-" + rand.Text()
 		}, platforms.ClassReconnect, true},
-		"another verifier": {"a stolen code is worth nothing without the verifier", func(_ *testing.T, _ *visit, code *platforms.Code) {
+		"another verifier": {"a stolen code is invalid without the verifier", func(_ *testing.T, _ *visit, code *platforms.Code) {
 			code.Verifier = rand.Text() + rand.Text()
 		}, platforms.ClassReconnect, c.Verifies},
-		"another way back": {"a code is good for the address that it was sent to", func(_ *testing.T, _ *visit, code *platforms.Code) {
+		"another way back": {"a code is valid for the redirect URL that received it", func(_ *testing.T, _ *visit, code *platforms.Code) {
 			code.RedirectURI += "/elsewhere"
 		}, platforms.ClassReconnect, true},
 	}
@@ -231,9 +231,9 @@ func (c *Connecting) testExchangeFaults(t *testing.T) {
 		fault  sandboxtest.Fault
 		class  platforms.Class
 	}{
-		"outage":       {"an outage passes", sandboxtest.Fault{Kind: "status", Status: 503}, platforms.ClassTransient},
-		"redirect":     {"following it would show the code to another server", sandboxtest.Fault{Kind: "status", Status: 307}, platforms.ClassUnknown},
-		"closed after": {"a lost answer is not asked for again: the code is spent", sandboxtest.Fault{Kind: "drop_after"}, platforms.ClassTransient},
+		"outage":       {"an outage is temporary", sandboxtest.Fault{Kind: "status", Status: 503}, platforms.ClassTransient},
+		"redirect":     {"following it would disclose the code to another server", sandboxtest.Fault{Kind: "status", Status: 307}, platforms.ClassUnknown},
+		"closed after": {"a lost response is not requested again, because the code is used", sandboxtest.Fault{Kind: "drop_after"}, platforms.ClassTransient},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -28,13 +28,13 @@ func (s *Suite) testLookup(t *testing.T) {
 		want   int
 	}{
 		"there":        {"the post is found among others", func(*platforms.Job) {}, 1},
-		"not prepared": {"it is found by its text alone as well", func(j *platforms.Job) { j.Checkpoint = "" }, 1},
-		"another text": {"other posts are no answer", func(j *platforms.Job) { j.Content.Text, j.Checkpoint = "hello you", "" }, 0},
-		"taken": {"a post of another job is passed over", func(j *platforms.Job) {
+		"not prepared": {"it is found by its text alone too", func(j *platforms.Job) { j.Checkpoint = "" }, 1},
+		"another text": {"other posts do not match", func(j *platforms.Job) { j.Content.Text, j.Checkpoint = "hello you", "" }, 0},
+		"taken": {"another job's post is skipped", func(j *platforms.Job) {
 			j.BelongsToOther, j.Checkpoint = func(id string) bool { return id == first.ExternalID }, ""
 		}, 0},
-		"another's kept": {"others that are taken do not matter", func(j *platforms.Job) { j.BelongsToOther = func(id string) bool { return id != first.ExternalID } }, 1},
-		"too old":        {"what is older than the job is passed over", func(j *platforms.Job) { j.SearchFrom, j.Checkpoint = now().Add(2*time.Second), "" }, 0},
+		"another's kept": {"other jobs' posts do not matter", func(j *platforms.Job) { j.BelongsToOther = func(id string) bool { return id != first.ExternalID } }, 1},
+		"too old":        {"posts older than the job are skipped", func(j *platforms.Job) { j.SearchFrom, j.Checkpoint = now().Add(2*time.Second), "" }, 0},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -47,7 +47,7 @@ func (s *Suite) testLookup(t *testing.T) {
 		})
 	}
 	if n := len(f.published(t)); n != 2 || f.arrived(t, "publish") != 2 {
-		t.Errorf("looking must not publish: the sandbox holds %d posts", n)
+		t.Errorf("a lookup must not publish: the sandbox has %d posts", n)
 	}
 }
 
@@ -85,10 +85,10 @@ func (s *Suite) testLookupFaults(t *testing.T) {
 						found, err := p.Lookup(t.Context(), job)
 						f.clearFaults(t)
 						if err == nil && found.Matches != 1 {
-							t.Errorf("what is there was reported absent: %+v", found)
+							t.Errorf("a published post was reported absent: %+v", found)
 						}
 						if err != nil && recorder.ClassOf(err) == "" {
-							t.Errorf("an error must say what it asks for: %v", err)
+							t.Errorf("an error must name its operation: %v", err)
 						}
 						f.checkNoSecrets(t, err)
 					})
@@ -115,9 +115,9 @@ func (s *Suite) testLookupLag(t *testing.T) {
 	}
 	switch {
 	case found.Matches != 0, found.Proof:
-		t.Errorf("a listing that lags shows nothing, and proves nothing: %+v, %v", found, err)
+		t.Errorf("a delayed listing does not prove absence: %+v, %v", found, err)
 	case err == nil && !p.Capabilities().ProvesAbsence(job.Content.Category) && job.Checkpoint != "":
-		t.Error("the platform knows that what was prepared is published; that is no absence")
+		t.Error("the platform knows that the preparation was published, which excludes absence")
 	}
 	f.clearFaults(t)
 	f.checkLookup(t, p, job, 1)
@@ -141,7 +141,7 @@ func (s *Suite) testLookupPages(t *testing.T) {
 	job.Checkpoint, job.Secret = "", ""
 	found, err := p.Lookup(t.Context(), job)
 	if err != nil || found.Matches != 1 || found.ExternalID != published.ExternalID {
-		t.Errorf("found %+v, %v; want %s, which stands on a later page", found, err, published.ExternalID)
+		t.Errorf("found %+v, %v; want %s, which is on a later page", found, err, published.ExternalID)
 	}
 }
 
@@ -150,7 +150,7 @@ func (s *Suite) testConfirm(t *testing.T) {
 	f, p := s.publisher(t)
 	whose, ok := p.(platforms.Confirmer)
 	if !ok {
-		t.Fatalf("%s cannot tell whose a post is", s.Name)
+		t.Fatalf("%s does not identify the owners of posts", s.Name)
 	}
 	job := f.prepare(t, f.job(t, "hello"))
 	if got := Publish(t, p, &job, waitALittle); got.Outcome != platforms.Posted {
@@ -158,25 +158,25 @@ func (s *Suite) testConfirm(t *testing.T) {
 	}
 	id := f.published(t)[0].ID
 	if got, err := whose.Confirm(t.Context(), job.Account, id); got != platforms.OwnershipConfirmed || err != nil {
-		t.Errorf("the account's own post %s is %q, %v", id, got, err)
+		t.Errorf("the account's own post %s has the owner %q, %v", id, got, err)
 	}
 	for _, told := range []string{id[:len(id)-1] + "0", "1", "no id", "../me", ""} {
 		if told == id {
 			continue
 		}
 		if got, _ := whose.Confirm(t.Context(), job.Account, told); got != platforms.OwnershipUnknown {
-			t.Errorf("there is no post %q, and it is %q", told, got)
+			t.Errorf("the post %q does not exist, but has the owner %q", told, got)
 		}
 	}
 	f.fault(t, sandboxtest.Fault{Operation: "*", Kind: "status", Status: 503})
 	got, err := whose.Confirm(t.Context(), job.Account, id)
 	f.clearFaults(t)
 	if got != platforms.OwnershipUnknown || err == nil {
-		t.Errorf("without an answer it is %q, %v", got, err)
+		t.Errorf("without a response the owner is %q, %v", got, err)
 	}
 	f.checkNoSecrets(t, err)
 	if n := f.arrived(t, "publish"); n != 1 {
-		t.Errorf("asking must not publish: %d calls", n)
+		t.Errorf("the request must not publish: %d calls", n)
 	}
 }
 
@@ -186,7 +186,7 @@ func (s *Suite) testRecent(t *testing.T) {
 	lister, lists := p.(platforms.Lister)
 	reader, reads := p.(platforms.PostParser)
 	if !lists || !reads {
-		t.Fatal("a person cannot be shown the posts of an account, or name one")
+		t.Fatal("an account's posts cannot be listed for a user, or entered by one")
 	}
 	begun := now().Add(-2 * time.Second)
 	var ids []string
@@ -203,10 +203,10 @@ func (s *Suite) testRecent(t *testing.T) {
 		which  platforms.Recent
 		want   []string
 	}{
-		"all":     {"the newest comes first", platforms.Recent{Since: begun, Limit: 20}, ids},
-		"one":     {"no more than are asked for", platforms.Recent{Since: begun, Limit: 1}, ids[:1]},
-		"later":   {"what is older is left out", platforms.Recent{Since: now().Add(time.Hour), Limit: 20}, nil},
-		"replies": {"these hang from nothing", platforms.Recent{Since: begun, Limit: 20, Replies: true}, nil},
+		"all":     {"the latest post comes first", platforms.Recent{Since: begun, Limit: 20}, ids},
+		"one":     {"the limit applies", platforms.Recent{Since: begun, Limit: 1}, ids[:1]},
+		"later":   {"older posts are omitted", platforms.Recent{Since: now().Add(time.Hour), Limit: 20}, nil},
+		"replies": {"replies have no parent here", platforms.Recent{Since: begun, Limit: 20, Replies: true}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			found, err := lister.RecentPosts(t.Context(), account, tc.which)
@@ -215,7 +215,7 @@ func (s *Suite) testRecent(t *testing.T) {
 				got = append(got, found[i].ID)
 				named, ok := reader.ParsePost(account, found[i].URL)
 				if !ok || named.ID != "" && named.ID != found[i].ID || named.ID == "" && named.Code == "" {
-					t.Errorf("the listed address %s reads as %+v", found[i].URL, named)
+					t.Errorf("the listed URL %s is parsed as %+v", found[i].URL, named)
 				}
 				if found[i].Text == "" || found[i].At.IsZero() {
 					t.Errorf("a post is listed without its text or its time: %+v", found[i])
@@ -231,12 +231,12 @@ func (s *Suite) testRecent(t *testing.T) {
 		f.fault(t, fault)
 		found, err := lister.RecentPosts(t.Context(), account, platforms.Recent{Since: begun, Limit: 20})
 		if err == nil || len(found) > 0 || recorder.ClassOf(err) == "" {
-			t.Errorf("%s: %v, %v, want an error of the platform", fault.Kind, found, err)
+			t.Errorf("%s: %v, %v, want a platform error", fault.Kind, found, err)
 		}
 		f.checkNoSecrets(t, err)
 		f.clearFaults(t)
 	}
 	if reader.PostHint() == "" {
-		t.Error("nothing says what a person enters")
+		t.Error("the description of what a user enters is missing")
 	}
 }

@@ -89,13 +89,13 @@ func posts() map[string]post {
 	picture := func(t *testing.T) platforms.File { return file(t, "picture.jpg", v1alpha1.MimeJPEG, 0) }
 	return map[string]post{
 		"an image": {"the least", v1alpha1.CategoryImage, func(t *testing.T) []platforms.File { return []platforms.File{picture(t)} }, false},
-		"images": {"their order is kept", v1alpha1.CategoryImage, func(t *testing.T) []platforms.File {
+		"images": {"their order is preserved", v1alpha1.CategoryImage, func(t *testing.T) []platforms.File {
 			return []platforms.File{picture(t), file(t, "picture.jpg", v1alpha1.MimeJPEG, 0), picture(t)}
 		}, false},
 		"a video": {"it is processed after its upload", v1alpha1.CategoryVideo, func(t *testing.T) []platforms.File {
 			return []platforms.File{file(t, "tenseconds.mp4", v1alpha1.MimeMP4, 0)}
 		}, false},
-		"a long video": {"it goes in several parts", v1alpha1.CategoryVideo, func(t *testing.T) []platforms.File {
+		"a long video": {"it is uploaded in several parts", v1alpha1.CategoryVideo, func(t *testing.T) []platforms.File {
 			return []platforms.File{file(t, "tenseconds.mp4", v1alpha1.MimeMP4, 9<<20)}
 		}, false},
 	}
@@ -124,7 +124,7 @@ func (s *Suite) testMedia(t *testing.T) {
 	all := posts()
 	for _, name := range []string{"an image", "a video"} {
 		alone := all[name]
-		alone.reason, alone.silent = "the rules take a caption of blanks beside files, and it is sent as none", true
+		alone.reason, alone.silent = "the rules accept a blank caption with files, and it is omitted", true
 		all[name+" without a text"] = alone
 	}
 	for name, tc := range all {
@@ -148,7 +148,7 @@ func (s *Suite) testMedia(t *testing.T) {
 			}
 			got := f.published(t)
 			if len(got) != 1 || got[0].ID != result.ExternalID {
-				t.Fatalf("%s: published %+v, want %s alone", tc.reason, got, result.ExternalID)
+				t.Fatalf("%s: published %+v, want only %s", tc.reason, got, result.ExternalID)
 			}
 			var arrived []string
 			for _, m := range got[0].Media {
@@ -174,7 +174,7 @@ func Publish(t *testing.T, p platforms.Publisher, job *platforms.Job, pause func
 		return result
 	}
 	if job.OperationID = result.OperationID; job.OperationID == "" {
-		t.Fatalf("got %+v; what is at work must have a name to ask by", result)
+		t.Fatalf("got %+v; a publication in progress must have an id for lookups", result)
 	}
 	for range maxPolls {
 		found, err := p.Lookup(t.Context(), *job)
@@ -184,7 +184,7 @@ func Publish(t *testing.T, p platforms.Publisher, job *platforms.Job, pause func
 		case found.Matches == 1:
 			return platforms.Result{Outcome: platforms.Posted, ExternalID: found.ExternalID, ExternalURL: found.ExternalURL, PostedAt: found.PostedAt}
 		case recorder.ClassOf(err) != platforms.ClassTransient:
-			t.Fatalf("looked up as %+v, %v; while the platform works nothing is known", found, err)
+			t.Fatalf("looked up as %+v, %v; the outcome is unknown while the platform is processing", found, err)
 		}
 		pause()
 	}
@@ -253,7 +253,7 @@ func (s *Suite) testMediaFaults(t *testing.T) {
 				err = p.Publish(t.Context(), f.withSecret(job, checkpoint)).Err
 			}
 			if recorder.ClassOf(err) != platforms.ClassPermanent || len(f.published(t)) > 0 {
-				t.Errorf("%s: got %v; other bytes than those that were checked must not be published", category, err)
+				t.Errorf("%s: got %v; only the verified bytes may be published", category, err)
 			}
 		}
 	})
@@ -267,10 +267,10 @@ func (s *Suite) testThumbnail(t *testing.T) {
 		fault  sandboxtest.Fault
 		noted  bool
 	}{
-		"set":         {"there is nothing to tell", sandboxtest.Fault{}, false},
-		"after all":   {"trouble passes", sandboxtest.Fault{Kind: "status", Status: 503}, false},
+		"set":         {"nothing fails", sandboxtest.Fault{}, false},
+		"after all":   {"a temporary failure is retried", sandboxtest.Fault{Kind: "status", Status: 503}, false},
 		"not allowed": {"the account may not choose one", sandboxtest.Fault{Kind: "status", Status: 403, Times: 9}, true},
-		"not at all":  {"trouble stays", sandboxtest.Fault{Kind: "drop_before", Times: 9}, true},
+		"not at all":  {"a permanent failure is reported", sandboxtest.Fault{Kind: "drop_before", Times: 9}, true},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -208,7 +208,7 @@ func (s *Suite) publisher(t *testing.T) (*fixture, platforms.Publisher) {
 	f := s.start(t, clock.RealClock{})
 	p, ok := f.platform.(platforms.Publisher)
 	if !ok {
-		t.Fatalf("%s is no publisher", s.Name)
+		t.Fatalf("%s is not a Publisher", s.Name)
 	}
 	return f, p
 }
@@ -292,7 +292,7 @@ func (f *fixture) prepare(t *testing.T, job platforms.Job) platforms.Job {
 	}
 	job = f.withSecret(job, checkpoint)
 	if job.Secret != "" && !f.platform.Capabilities().SecretUploads {
-		t.Error("the limits do not say that uploads have a secret")
+		t.Error("the limits do not declare that uploads have a secret")
 	}
 	return job
 }
@@ -349,7 +349,7 @@ func (f *fixture) checkNoSecrets(t *testing.T, err error) {
 	for _, n := range f.checkpoints() {
 		for _, secret := range secrets {
 			if secret != "" && strings.Contains(n.checkpoint, secret) {
-				t.Errorf("the checkpoint %s tells a secret", n.checkpoint)
+				t.Errorf("the checkpoint %s contains a secret", n.checkpoint)
 			}
 		}
 	}
@@ -357,7 +357,7 @@ func (f *fixture) checkNoSecrets(t *testing.T, err error) {
 		said := fmt.Sprintf("%v %+v %#v", err, err, err)
 		for _, secret := range secrets {
 			if secret != "" && strings.Contains(said, secret) {
-				t.Errorf("the error tells a secret: %s", said)
+				t.Errorf("the error contains a secret: %s", said)
 			}
 		}
 	}

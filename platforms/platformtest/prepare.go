@@ -19,7 +19,7 @@ func (s *Suite) preparer(t *testing.T) (*fixture, platforms.Publisher, platforms
 	f, p := s.publisher(t)
 	preparer, ok := f.platform.(platforms.Preparer)
 	if !ok {
-		t.Fatalf("%s prepares nothing", s.Name)
+		t.Fatalf("%s does not prepare posts", s.Name)
 	}
 	return f, p, preparer
 }
@@ -29,13 +29,13 @@ func (s *Suite) testPrepare(t *testing.T) {
 		f, p, _ := s.preparer(t)
 		f.checkLookup(t, p, f.prepared(t, "hello"), 0)
 	})
-	t.Run("is waited for", func(t *testing.T) {
+	t.Run("is awaited", func(t *testing.T) {
 		f, p, _ := s.preparer(t)
 		if _, err := f.control.Account(t.Context(), s.Name, f.account.ID, map[string]any{"processing_ms": 400}); err != nil {
 			t.Fatal(err)
 		}
 		if got := p.Publish(t.Context(), f.prepared(t, "hello")); got.Outcome != platforms.Posted {
-			t.Errorf("got %+v; what was prepared must be ready", got)
+			t.Errorf("got %+v; the preparation must be ready", got)
 		}
 	})
 	t.Run("may fail on the platform", func(t *testing.T) {
@@ -47,16 +47,16 @@ func (s *Suite) testPrepare(t *testing.T) {
 			t.Fatal(err)
 		}
 		if checkpoint, err := preparer.Prepare(t.Context(), f.job(t, "hello")); recorder.ClassOf(err) != platforms.ClassPermanent || f.arrived(t, "create") > 3 {
-			t.Errorf("got %q, %v after %d calls; it is not tried for ever", checkpoint, err, f.arrived(t, "create"))
+			t.Errorf("got %q, %v after %d calls; attempts must be limited", checkpoint, err, f.arrived(t, "create"))
 		}
 	})
-	t.Run("needs content that is allowed", func(t *testing.T) {
+	t.Run("needs permitted content", func(t *testing.T) {
 		f, _, preparer := s.preparer(t)
 		if f.platform.Capabilities().MaxCaption == 0 {
 			t.Skipf("%s documents no limit of a caption", s.Name)
 		}
 		if _, err := preparer.Prepare(t.Context(), f.job(t, strings.Repeat("a", f.platform.Capabilities().MaxCaption+1))); recorder.ClassOf(err) != platforms.ClassPermanent {
-			t.Errorf("got %v, want that the content is refused for good", err)
+			t.Errorf("got %v, want a permanent rejection of the content", err)
 		}
 	})
 	s.testPreparedAgain(t)
@@ -64,18 +64,18 @@ func (s *Suite) testPrepare(t *testing.T) {
 
 // testPreparedAgain prepares a post that is already prepared.
 func (s *Suite) testPreparedAgain(t *testing.T) {
-	t.Run("is used again", func(t *testing.T) {
+	t.Run("is reused", func(t *testing.T) {
 		f, p, preparer := s.preparer(t)
 		job := f.prepared(t, "hello")
 		again, err := preparer.Prepare(t.Context(), job)
 		if err != nil || again != job.Checkpoint || f.arrived(t, "create") != 1 {
-			t.Errorf("got %q, %v after %d calls; what was prepared is still good", again, err, f.arrived(t, "create"))
+			t.Errorf("got %q, %v after %d calls; the preparation is still valid", again, err, f.arrived(t, "create"))
 		}
 		if got := p.Publish(t.Context(), job); got.Outcome != platforms.Posted {
 			t.Errorf("got %+v", got)
 		}
 	})
-	t.Run("knows what is published", func(t *testing.T) {
+	t.Run("detects a publication", func(t *testing.T) {
 		f, p, preparer := s.preparer(t)
 		job := f.prepared(t, "hello")
 		if got := p.Publish(t.Context(), job); got.Outcome != platforms.Posted {
@@ -83,14 +83,14 @@ func (s *Suite) testPreparedAgain(t *testing.T) {
 		}
 		again, err := preparer.Prepare(t.Context(), job)
 		if again != job.Checkpoint || recorder.ClassOf(err) != platforms.ClassDuplicate {
-			t.Errorf("got %q, %v; what is published must not be prepared for publication", again, err)
+			t.Errorf("got %q, %v; a published preparation must not be reused", again, err)
 		}
 		if got := p.Publish(t.Context(), job); got.Outcome != platforms.Unknown && got.Outcome != platforms.Posted {
-			t.Errorf("got %+v; that it was refused now does not mean that it is not published", got)
+			t.Errorf("got %+v; a rejection now does not exclude an earlier publication", got)
 		}
 		f.checkLookup(t, p, job, 1)
 	})
-	t.Run("makes what is missing anew", func(t *testing.T) {
+	t.Run("recreates a missing preparation", func(t *testing.T) {
 		f, p, _ := s.preparer(t)
 		job := f.job(t, "hello")
 		job.Checkpoint = "404404404"
@@ -113,16 +113,16 @@ func (s *Suite) testPrepareFaults(t *testing.T) {
 		fault  sandboxtest.Fault
 		class  platforms.Class
 	}{
-		"closed before": {"what was lost is made again", sandboxtest.Fault{Kind: "drop_before"}, platforms.ClassTransient},
-		"closed after":  {"so is that whose answer was lost", sandboxtest.Fault{Kind: "drop_after"}, platforms.ClassTransient},
-		"error after":   {"an error passes", sandboxtest.Fault{Kind: "error_after", Status: 500}, platforms.ClassTransient},
-		"outage":        {"so does an outage", sandboxtest.Fault{Kind: "status", Status: 503}, platforms.ClassTransient},
-		"redirect":      {"what is not understood is not believed", sandboxtest.Fault{Kind: "status", Status: 307}, platforms.ClassUnknown},
-		"no content":    {"nor is a success that says nothing", sandboxtest.Fault{Kind: "status", Status: 204}, platforms.ClassUnknown},
-		"refused":       {"content that is refused is not sent again unchanged", sandboxtest.Fault{Kind: "status", Status: 400}, platforms.ClassPermanent},
-		"rate limited":  {"a limit passes", sandboxtest.Fault{Kind: "rate_limit", RetryAfterS: 60}, platforms.ClassRateLimited},
-		"token expired": {"an ended token needs another one", sandboxtest.Fault{Kind: "token_expired"}, ended},
-		"token revoked": {"so does one that was taken back", sandboxtest.Fault{Kind: "token_revoked"}, ended},
+		"closed before": {"a lost preparation is repeated", sandboxtest.Fault{Kind: "drop_before"}, platforms.ClassTransient},
+		"closed after":  {"so is one whose response was lost", sandboxtest.Fault{Kind: "drop_after"}, platforms.ClassTransient},
+		"error after":   {"an error is temporary", sandboxtest.Fault{Kind: "error_after", Status: 500}, platforms.ClassTransient},
+		"outage":        {"so is an outage", sandboxtest.Fault{Kind: "status", Status: 503}, platforms.ClassTransient},
+		"redirect":      {"an unexpected response proves nothing", sandboxtest.Fault{Kind: "status", Status: 307}, platforms.ClassUnknown},
+		"no content":    {"nor does a success without content", sandboxtest.Fault{Kind: "status", Status: 204}, platforms.ClassUnknown},
+		"refused":       {"rejected content is not sent again unchanged", sandboxtest.Fault{Kind: "status", Status: 400}, platforms.ClassPermanent},
+		"rate limited":  {"a rate limit is temporary", sandboxtest.Fault{Kind: "rate_limit", RetryAfterS: 60}, platforms.ClassRateLimited},
+		"token expired": {"an expired token has to be replaced", sandboxtest.Fault{Kind: "token_expired"}, ended},
+		"token revoked": {"so does a revoked one", sandboxtest.Fault{Kind: "token_revoked"}, ended},
 	}
 	for name, tc := range tests {
 		for _, operation := range []string{"create", "status"} {
@@ -147,7 +147,7 @@ func (s *Suite) testPrepareFaults(t *testing.T) {
 				f.clearFaults(t)
 				job := f.prepared(t, "hello")
 				if got := p.Publish(t.Context(), job); got.Outcome != platforms.Posted {
-					t.Errorf("after the trouble it can be published: %+v", got)
+					t.Errorf("it cannot be published after the failure: %+v", got)
 				}
 				f.checkLookup(t, p, job, 1)
 			})
@@ -165,14 +165,14 @@ func (s *Suite) testUploads(t *testing.T) {
 			if !ok || !p.Capabilities().CanDeliver(category) || !preparer.Prepares(platforms.Content{Category: category, Media: make([]platforms.File, 1)}) {
 				t.Skipf("%s prepares no category %s", s.Name, category)
 			}
-			t.Run("are used again", func(t *testing.T) { s.testUploadsUsed(t, category) })
-			t.Run("know what is published", func(t *testing.T) { s.testUploadsPublished(t, category) })
-			t.Run("are made anew", func(t *testing.T) {
+			t.Run("are reused", func(t *testing.T) { s.testUploadsUsed(t, category) })
+			t.Run("detect a publication", func(t *testing.T) { s.testUploadsPublished(t, category) })
+			t.Run("are recreated", func(t *testing.T) {
 				f, p, _ := s.preparer(t)
 				job := f.post(t, category, "hello")
 				job.Checkpoint = "404404404"
 				if job = f.prepare(t, job); job.Checkpoint == "404404404" {
-					t.Fatal("what is not there cannot be used")
+					t.Fatal("a missing upload cannot be used")
 				}
 				if got := p.Publish(t.Context(), job); got.Outcome != platforms.Posted {
 					t.Errorf("got %+v", got)
@@ -187,7 +187,7 @@ func (s *Suite) testUploads(t *testing.T) {
 				checkpoint, err := preparer.Prepare(t.Context(), f.post(t, category, "hello"))
 				// Not every platform processes images.
 				if recorder.ClassOf(err) != platforms.ClassPermanent && (err != nil || category == v1alpha1.CategoryVideo) {
-					t.Errorf("got %q, %v; a file that the platform cannot process is refused for good", checkpoint, err)
+					t.Errorf("got %q, %v; want a permanent rejection of a file that the platform cannot process", checkpoint, err)
 				}
 			})
 		})
@@ -202,7 +202,7 @@ func (s *Suite) testUploadsUsed(t *testing.T, category v1alpha1.Category) {
 	before := f.arrived(t, "upload")
 	again, err := preparer.Prepare(t.Context(), job)
 	if err != nil || again != job.Checkpoint || f.arrived(t, "upload") != before {
-		t.Errorf("got %q, %v after %d calls more; what was uploaded is still good", again, err, f.arrived(t, "upload")-before)
+		t.Errorf("got %q, %v after %d more calls; the upload is still valid", again, err, f.arrived(t, "upload")-before)
 	}
 	if got := p.Publish(t.Context(), job); got.Outcome != platforms.Posted {
 		t.Errorf("got %+v", got)
@@ -221,7 +221,7 @@ func (s *Suite) testUploadsPublished(t *testing.T, category v1alpha1.Category) {
 	before := f.arrived(t, "upload")
 	again, err := preparer.Prepare(t.Context(), job)
 	if again != job.Checkpoint || f.arrived(t, "upload") != before || err != nil && err.Class != platforms.ClassDuplicate {
-		t.Errorf("got %q, %v after %d uploads more; the files of a post that is there are not uploaded once more", again, err, f.arrived(t, "upload")-before)
+		t.Errorf("got %q, %v after %d more uploads; the files of a published post must not be uploaded again", again, err, f.arrived(t, "upload")-before)
 	}
 	f.checkLookup(t, p, job, 1)
 }

@@ -26,19 +26,19 @@ import (
 func (s *Suite) testLimits(t *testing.T) {
 	limits := s.New(t, "http://herald.invalid").Capabilities()
 	if len(limits.Categories) == 0 || limits.CallTimeout <= 0 || limits.ListingLag <= 0 {
-		t.Errorf("the limits are not all declared: %+v", limits)
+		t.Errorf("some limits are not declared: %+v", limits)
 	}
 	if limits.MaxCaption > 0 && (limits.CaptionLength == nil || limits.CaptionUnit == "") {
-		t.Error("a caption that has a greatest length must be counted, in a unit that people know")
+		t.Error("a maximum caption length needs a counting function and a unit for users")
 	}
 	if _, ok := s.New(t, "http://herald.invalid").(platforms.Preparer); ok != (limits.PreparedTTL > 0) {
-		t.Error("a platform that prepares says how long what is prepared lasts, and only such a one")
+		t.Error("exactly the platforms that prepare posts declare how long a preparation is valid")
 	}
 	testHosts(t, limits.Hosts)
 	for name, text := range texts {
 		problem := limits.CaptionProblem != nil && limits.CaptionProblem(text) != "" || limits.MaxCaption > 0 && limits.CaptionLength(text) > limits.MaxCaption
 		if refused := slices.Contains(s.Refuses, name); problem != refused {
-			t.Errorf("the caption %q is refused: %t; want %t", name, problem, refused)
+			t.Errorf("the caption %q is rejected: %t; want %t", name, problem, refused)
 		}
 	}
 }
@@ -51,11 +51,11 @@ var hostName = regexp.MustCompile(`^([a-z0-9]([a-z0-9-]*[a-z0-9])?\.)+[a-z]{2,}$
 func testHosts(t *testing.T, hosts platforms.Hosts) {
 	t.Helper()
 	if len(hosts.Called) == 0 {
-		t.Error("the hosts that are called are not declared")
+		t.Error("the called hosts are not declared")
 	}
 	for _, host := range hosts.Called {
 		if !hostName.MatchString(host) {
-			t.Errorf("%q is no host that can be called", host)
+			t.Errorf("%q is not a valid host", host)
 		}
 	}
 	for _, pattern := range hosts.Named {
@@ -93,11 +93,11 @@ func (s *Suite) testPublish(t *testing.T) {
 			found, err := p.Lookup(t.Context(), job)
 			want := platforms.LookupResult{Matches: 1, ExternalID: got.ExternalID, ExternalURL: got.ExternalURL, PostedAt: found.PostedAt, Certain: found.Certain}
 			if diff := gocmp.Diff(want, found); diff != "" || err != nil {
-				t.Errorf("what was published must be found again: %v (-want +got):\n%s", err, diff)
+				t.Errorf("the published post must be found: %v (-want +got):\n%s", err, diff)
 			}
 			for which, at := range map[string]time.Time{"result": got.PostedAt, "finding": found.PostedAt} {
 				if !at.IsZero() && (at.Before(before.Add(-time.Second)) || at.After(now().Add(time.Second))) {
-					t.Errorf("posted at %v, by the word of the %s, but it is %v", at, which, now())
+					t.Errorf("posted at %v according to the %s, but it is %v", at, which, now())
 				}
 			}
 		})
@@ -115,17 +115,17 @@ func (s *Suite) testPublishFaults(t *testing.T) {
 		posts int
 	}{
 		"closed before":  {"the call arrived and was lost", sandboxtest.Fault{Kind: "drop_before"}, platforms.Unknown, "", 0},
-		"closed after":   {"the answer was lost", sandboxtest.Fault{Kind: "drop_after"}, platforms.Unknown, "", 1},
+		"closed after":   {"the response was lost", sandboxtest.Fault{Kind: "drop_after"}, platforms.Unknown, "", 1},
 		"error after":    {"an error does not prove that nothing happened", sandboxtest.Fault{Kind: "error_after", Status: 500}, platforms.Unknown, "", 1},
-		"bad gateway":    {"nor does one of something in between", sandboxtest.Fault{Kind: "error_after", Status: 502}, platforms.Unknown, "", 1},
-		"timeout status": {"nor does a timeout of something in between", sandboxtest.Fault{Kind: "error_after", Status: 408}, platforms.Unknown, "", 1},
-		"unavailable":    {"an outage may come after the act", sandboxtest.Fault{Kind: "status", Status: 503}, platforms.Unknown, "", 0},
+		"bad gateway":    {"nor does a proxy's error", sandboxtest.Fault{Kind: "error_after", Status: 502}, platforms.Unknown, "", 1},
+		"timeout status": {"nor does a proxy's timeout", sandboxtest.Fault{Kind: "error_after", Status: 408}, platforms.Unknown, "", 1},
+		"unavailable":    {"an outage may begin after the publication", sandboxtest.Fault{Kind: "status", Status: 503}, platforms.Unknown, "", 0},
 		"redirect":       {"following it would send the post twice", sandboxtest.Fault{Kind: "status", Status: 307}, platforms.Unknown, "", 0},
-		"no content":     {"a success without an id may be one", sandboxtest.Fault{Kind: "status", Status: 204}, platforms.Unknown, "", 0},
-		"refused":        {"what the platform finds invalid is not sent again unchanged", sandboxtest.Fault{Kind: "status", Status: 400}, platforms.Refused, platforms.ClassPermanent, 0},
-		"rate limited":   {"a limit refuses, and passes", sandboxtest.Fault{Kind: "rate_limit", RetryAfterS: 60}, platforms.Refused, platforms.ClassRateLimited, 0},
-		"token expired":  {"an ended token refuses", sandboxtest.Fault{Kind: "token_expired"}, platforms.Refused, s.endedClass(), 0},
-		"token revoked":  {"so does one that was taken back", sandboxtest.Fault{Kind: "token_revoked"}, platforms.Refused, s.endedClass(), 0},
+		"no content":     {"a success without an id may be a publication", sandboxtest.Fault{Kind: "status", Status: 204}, platforms.Unknown, "", 0},
+		"refused":        {"invalid content is not sent again unchanged", sandboxtest.Fault{Kind: "status", Status: 400}, platforms.Refused, platforms.ClassPermanent, 0},
+		"rate limited":   {"a rate limit rejects the call, and is temporary", sandboxtest.Fault{Kind: "rate_limit", RetryAfterS: 60}, platforms.Refused, platforms.ClassRateLimited, 0},
+		"token expired":  {"an expired token is rejected", sandboxtest.Fault{Kind: "token_expired"}, platforms.Refused, s.endedClass(), 0},
+		"token revoked":  {"so does a revoked one", sandboxtest.Fault{Kind: "token_revoked"}, platforms.Refused, s.endedClass(), 0},
 	}
 	for _, category := range s.simplest(s.New(t, "http://herald.invalid")) {
 		for name, tc := range tests {
@@ -174,7 +174,7 @@ func (s *Suite) testUnreachable(t *testing.T, category v1alpha1.Category) {
 	away, _ := s.New(t, f.control.URL).(platforms.Publisher)
 	got := away.Publish(t.Context(), job)
 	if got.Outcome != platforms.NotSent || got.Err == nil || got.Err.Class != platforms.ClassTransient {
-		t.Errorf("got %+v, want that nothing was sent", got)
+		t.Errorf("got %+v, want NotSent", got)
 	}
 	f.checkNoSecrets(t, got.Err)
 }
@@ -185,15 +185,15 @@ func (f *fixture) checkLookup(t *testing.T, p platforms.Publisher, job platforms
 	t.Helper()
 	f.fetched()
 	if n := len(f.published(t)); n != posts {
-		t.Errorf("the sandbox holds %d posts, want %d", n, posts)
+		t.Errorf("the sandbox has %d posts, want %d", n, posts)
 	}
 	found, err := p.Lookup(t.Context(), job)
 	if err != nil || found.Matches != posts {
-		t.Errorf("found %+v, %v; the sandbox holds %d", found, err, posts)
+		t.Errorf("found %+v, %v; the sandbox has %d", found, err, posts)
 	}
 	unprovable := slices.Contains(f.suite.Unprovable, job.Content.Category)
 	if posts == 0 && !found.Proof && found.Refused == nil && !p.Capabilities().ProvesAbsence(job.Content.Category) && !unprovable {
-		t.Error("that nothing was published must be provable: by the listing, or by what was prepared")
+		t.Error("absence must be provable, by the listing or by the preparation")
 	}
 }
 
@@ -209,7 +209,7 @@ func (s *Suite) testSlowPublish(t *testing.T, category v1alpha1.Category) {
 	p, _ := f.platform.(platforms.Publisher)
 	got := p.Publish(ctx, job)
 	if got.Outcome != platforms.Unknown || got.Err == nil {
-		t.Errorf("got %+v; a call that was cut off may yet publish", got)
+		t.Errorf("got %+v; an interrupted call may still publish", got)
 	}
 	f.checkNoSecrets(t, got.Err)
 	if n := f.arrived(t, "publish"); n != 1 {

@@ -61,8 +61,8 @@ func (s *Suite) testResume(t *testing.T) {
 		// resumes reports whether uploaded bytes can be reused.
 		resumes bool
 	}{
-		"with what was noted": {"the later process knows what the earlier one did", func(*platforms.Job) {}, true},
-		secretLost:            {"a secret can be lost; then it begins anew", func(j *platforms.Job) { j.Secret = "" }, false},
+		"with the checkpoint": {"the later process continues the earlier one's work", func(*platforms.Job) {}, true},
+		secretLost:            {"without the secret, the upload starts again", func(j *platforms.Job) { j.Secret = "" }, false},
 		"without anything":    {"so can everything", func(j *platforms.Job) { j.Checkpoint, j.Secret = "", "" }, false},
 	}
 	for name, tc := range tests {
@@ -96,7 +96,7 @@ func (s *Suite) testResume(t *testing.T) {
 			// The interrupted part may still be in transit, so the platform may receive it only after the next one,
 			// which is then sent twice.
 			if n := bytes.read.Load(); tc.resumes && s.Resumes > 0 && n > film.Size-2*part {
-				t.Errorf("%s: %d bytes were sent of %d, of which %d had arrived", tc.reason, n, film.Size, 3*part)
+				t.Errorf("%s: %d of %d bytes were sent, and %d had arrived before", tc.reason, n, film.Size, 3*part)
 			}
 			if got := f.published(t); len(got) > 0 {
 				t.Fatalf("%s: preparing published %+v", tc.reason, got)

@@ -118,7 +118,7 @@ func (r Row) compare(t *testing.T, got rowResult, err error) {
 func Identify[P platforms.Accounts](t *testing.T, start Start[P], asked string, rows ...Row) {
 	t.Helper()
 	rows = append(rows,
-		Refused("hang up", "a lost answer is asked for again", recorder.HangUp, platforms.ClassTransient),
+		Refused("hang up", "a lost response is requested again", recorder.HangUp, platforms.ClassTransient),
 		Refused("wrong server", "an answer that is not the platform's says nothing about the account", recorder.Respond(404, `not here`), platforms.ClassUnknown),
 		Refused("not JSON", "nor does a success that cannot be read", recorder.Respond(200, `<html>`), platforms.ClassUnknown),
 		Refused("empty", "nor does one without an account", recorder.Respond(200, `{}`), platforms.ClassUnknown))
@@ -174,15 +174,15 @@ func Renew[P platforms.Accounts](t *testing.T, start Start[P], old platforms.Tok
 func Verdicts[P platforms.Publisher](t *testing.T, start Start[P], job platforms.Job, call, state string, rows ...Row) {
 	t.Helper()
 	rows = append(rows,
-		Unknown("hang up", "the answer was lost", recorder.HangUp),
+		Unknown("hang up", "the response was lost", recorder.HangUp),
 		Unknown("outage", "it may have been published before", recorder.Respond(503, `oops`)),
-		Unknown("redirect", "a redirect is neither followed nor understood", recorder.Respond(307, ``, "Location", "/elsewhere")),
+		Unknown("redirect", "a redirect is not followed", recorder.Respond(307, ``, "Location", "/elsewhere")),
 		Unknown("bare 400", "something in between may have answered", recorder.Respond(400, `<html>`)),
 		Unknown("bare 403", "such as an address filter", recorder.Respond(403, `<html>`)),
 		Unknown("timeout", "408 is something in between", recorder.Respond(408, ``)),
 		Unknown("success, cut", "something was published; which, must be looked for", recorder.Respond(200, `{"id":"17`)),
 		Unknown("success, no id", "the same without an id", recorder.Respond(200, `{}`)),
-		Unknown("success, odd id", "what is no id is none", recorder.Respond(200, `{"id":"../me"}`)))
+		Unknown("success, odd id", "an invalid id is no id", recorder.Respond(200, `{"id":"../me"}`)))
 	for i := range rows {
 		row := &rows[i]
 		t.Run(row.name, func(t *testing.T) {
