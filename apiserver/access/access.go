@@ -37,10 +37,10 @@ const (
 	maxLists   = 1_000
 	// atOnce limits the concurrent reviews for one list.
 	atOnce = 32
-	// patience is the timeout of one review and listPatience that of a whole list. Callers with the same key share a
+	// reviewTimeout is the timeout of one review and listTimeout that of a whole list. Callers with the same key share a
 	// review, so it continues when one request is canceled.
-	patience     = 5 * time.Second
-	listPatience = 20 * time.Second
+	reviewTimeout = 5 * time.Second
+	listTimeout   = 20 * time.Second
 )
 
 // Reviews creates SubjectAccessReviews. The typed client of authorization.k8s.io/v1 implements it.
@@ -90,7 +90,7 @@ func (c *Checker) May(ctx context.Context, p Person, namespace, verb, resource s
 		allowed, _ := answer.(bool)
 		return allowed, nil
 	}
-	answer, err := c.once(ctx, key, patience, func(ctx context.Context) (any, error) {
+	answer, err := c.once(ctx, key, reviewTimeout, func(ctx context.Context) (any, error) {
 		allowed, err := c.review(ctx, q)
 		if err == nil {
 			c.answers.Add(key, allowed, answerLife)
@@ -111,7 +111,7 @@ func (c *Checker) Teams(ctx context.Context, p Person) ([]*v1alpha1.Team, error)
 		teams, _ := list.([]*v1alpha1.Team)
 		return teams, nil
 	}
-	list, err := c.once(ctx, key, listPatience, func(ctx context.Context) (any, error) {
+	list, err := c.once(ctx, key, listTimeout, func(ctx context.Context) (any, error) {
 		teams, err := c.list(ctx, p)
 		if err == nil {
 			c.lists.Add(key, teams, teamsLife)

@@ -34,8 +34,8 @@ const (
 	// ownWriteWindow is how long after one of this process's writes the store ignores older versions from the watch.
 	// After that, an older version comes from a restore, and is applied.
 	ownWriteWindow = 10 * time.Second
-	// patience is the timeout of one update, including its retries.
-	patience = 10 * time.Second
+	// updateTimeout is the timeout of one update, including its retries.
+	updateTimeout = 10 * time.Second
 )
 
 // SecretClient accesses Secrets; the typed client of a namespace implements it.
@@ -224,7 +224,7 @@ var errUnchanged = errors.New("nothing to write")
 // This way, exactly one of several replicas uses a link, and all get the same keys. An error from change ends update
 // without a write; for errUnchanged, update returns nil.
 func (s *store) update(ctx context.Context, change func(*state) error) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, updateTimeout)
 	defer cancel()
 	var err error
 	for range tries {

@@ -195,12 +195,12 @@ func (o *stream) setHeaders() {
 	o.w.Header().Set("X-Accel-Buffering", "no") // ingress-nginx would buffer events
 }
 
-// patience is the write timeout of one event.
-const patience = 30 * time.Second
+// eventWriteTimeout is the write timeout of one event.
+const eventWriteTimeout = 30 * time.Second
 
 func (o *stream) flush(data []byte) error {
 	// The server's own write timeout is for whole responses.
-	if err := o.control.SetWriteDeadline(o.clock.Now().Add(patience)); err != nil && !errors.Is(err, http.ErrNotSupported) {
+	if err := o.control.SetWriteDeadline(o.clock.Now().Add(eventWriteTimeout)); err != nil && !errors.Is(err, http.ErrNotSupported) {
 		return err
 	}
 	if _, err := o.w.Write(data); err != nil {

@@ -34,7 +34,7 @@ func conforms(folder, version string, renderings []rendering) (objects int, err 
 		}
 	}
 	if objects == 0 && len(problems) == 0 {
-		return 0, errors.New("there are no objects in what was rendered")
+		return 0, errors.New("the rendered manifests do not contain objects")
 	}
 	return objects, errors.Join(problems...)
 }

@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// rememberClaims is how long the cache remembers when it first saw a claim. It exceeds every patience of callers.
+	// rememberClaims is how long the cache remembers when it first saw a claim. It exceeds every claimTimeout of a caller.
 	rememberClaims = time.Hour
 	// mostClaims is the maximum number of remembered claims, one per account.
 	mostClaims = 10_000

@@ -194,22 +194,22 @@ func (s *Store) rewrite(ctx context.Context, conn *v1alpha1.Connection, content 
 }
 
 // MayClaim reports whether this process may start to renew a token: there is no claim, this process holds the claim, or
-// patience has passed since it first saw the claim. Otherwise it returns how long to wait.
+// claimTimeout has passed since it first saw the claim. Otherwise it returns how long to wait.
 //
 // The wait starts when this process first saw the claim, not at the time in the claim: the claim's holder may have the
 // renewed token and, like this process, have been waiting for the Kubernetes API to recover.
 //
 // A claim in the input belongs to an earlier version of Herald, which renewed tokens there.
-func (s *Store) MayClaim(conn *v1alpha1.Connection, c Credentials, in Input, patience time.Duration) (bool, time.Duration) {
+func (s *Store) MayClaim(conn *v1alpha1.Connection, c Credentials, in Input, claimTimeout time.Duration) (bool, time.Duration) {
 	if in.claimedBy != "" && in.Freshness == Current {
-		if left := min(in.claimedAt.Add(patience).Sub(s.clock.Now()), patience); left > 0 {
+		if left := min(in.claimedAt.Add(claimTimeout).Sub(s.clock.Now()), claimTimeout); left > 0 {
 			return false, left
 		}
 	}
 	if c.ClaimedBy == "" || c.ClaimedBy == s.holder {
 		return true, 0
 	}
-	left := s.claims.firstSeen(conn, c, s.clock.Now()).Add(patience).Sub(s.clock.Now())
+	left := s.claims.firstSeen(conn, c, s.clock.Now()).Add(claimTimeout).Sub(s.clock.Now())
 	return left <= 0, max(left, 0)
 }
 

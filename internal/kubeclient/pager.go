@@ -28,7 +28,7 @@ const (
 	pageStep = 4
 )
 
-var errTooLarge = errors.New("the page is larger than is read at once")
+var errTooLarge = errors.New("the page exceeds the maximum size")
 
 // Page are the parameters of a request to the Kubernetes API.
 type Page struct {

@@ -58,7 +58,7 @@ func (c *Detector) readBucket(ctx context.Context, key string) (Count, string, e
 	}
 	count, err := parse(data)
 	if err != nil {
-		return Count{}, "", fmt.Errorf("%s in the bucket: %w; remove it, and look at what was published since, if the cluster was put back to an earlier state", key, err)
+		return Count{}, "", fmt.Errorf("%s in the bucket: %w; remove it; if the cluster was restored to an earlier state, check which posts were published since", key, err)
 	}
 	return count, etag, nil
 }

@@ -38,7 +38,7 @@ const msgNoSession = "YouTube accepted the description of the video without retu
 var (
 	errNoVideo = errors.New("a success without a readable id of the video")
 	errNoRange = errors.New("status 308 without a readable range")
-	errOdd     = errors.New("an answer that does not tell whether the video is online")
+	errOdd     = errors.New("a response that does not show whether the video is online")
 )
 
 // session is an upload to YouTube. Its URL is all it takes to continue it.

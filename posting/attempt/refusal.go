@@ -134,18 +134,18 @@ const confirmRetryWindow = time.Minute
 // response, counted from the end of the announced pause. After that, the call is not repeated, because it may have been
 // successful. An error with ClassUnknown means that a listed post may be the result, and makes the target undecided.
 func recordConfirmationFailure(t *v1alpha1.TargetStatus, err *platforms.Error, timing Timing, now time.Time) {
-	from, notBefore, patience := callFinishedAt(t.Attempt, timing), err.RetryAt, timing.LookupTimeout
+	from, notBefore, timeout := callFinishedAt(t.Attempt, timing), err.RetryAt, timing.LookupTimeout
 	if at := t.Attempt.Refusal.RetryAt; at != nil && at.After(from) {
 		from = at.Time
 	}
 	if err.Class == platforms.ClassPermanent {
-		patience = min(patience, confirmRetryWindow)
+		timeout = min(timeout, confirmRetryWindow)
 		if now.Before(from) && from.After(notBefore) {
 			notBefore = from
 		}
 	}
 	announced := err.RetryAt.After(now) && inTime(t, err.RetryAt)
-	switch isOver := now.Sub(from) > patience && !announced; {
+	switch isOver := now.Sub(from) > timeout && !announced; {
 	case isOver && err.Class == platforms.ClassUnknown:
 		closeUnknown(t, v1alpha1.OnUnknownFail, now, "the platform refused it, and the lookup to confirm that failed: "+err.Error())
 	case isOver:

@@ -125,7 +125,7 @@ func rejection(media *v1alpha1.Media) string {
 	if c := ready(media); c != nil && c.Message != "" {
 		return c.Message
 	}
-	return "it is not what was described, or was changed; upload another one"
+	return "it does not match its declaration, or was changed; upload another one"
 }
 
 func ready(media *v1alpha1.Media) *metav1.Condition {

@@ -50,7 +50,7 @@ func (p *Platform) pull(issued state.Container) {
 			why = failed
 		}
 		if err := p.fetched(issued.ID, files, why); err != nil && !errors.Is(err, state.ErrNoContainer) { // a reset removes tickets
-			p.Logger.Error("what was fetched could not be posted", "platform", Name, "ticket", issued.ID, "error", err)
+			p.Logger.Error("a fetched file could not be posted", "platform", Name, "ticket", issued.ID, "error", err)
 		}
 	})
 }

@@ -78,7 +78,7 @@ func (p *Platform) deleteVideo(w http.ResponseWriter, r *faults.Request) {
 	}
 }
 
-// video renders the requested parts of a video as account to sees it.
+// video renders the requested parts of a video, as seen by the account to.
 func (p *Platform) video(to state.Account, post state.Post, r *faults.Request, asked []string) map[string]any {
 	kept := detailOf(post.Detail)
 	channel, _ := p.Store.Account(state.Key{Platform: Name, ID: post.AccountID})

@@ -119,7 +119,7 @@ func examine(file *store.BlockReader, size int64, declared string) (Facts, error
 	if found != declared && (!declaredFilm || !isFilm(head, found)) {
 		return Facts{}, &InvalidFileError{
 			Reason:  v1alpha1.ReasonWrongType,
-			Message: fmt.Sprintf("The file was declared as %s, but its content is %s. Declare what it is, or convert it.", declared, named(found)),
+			Message: fmt.Sprintf("The file was declared as %s, but its content is %s. Correct the declared type, or convert the file.", declared, named(found)),
 		}
 	}
 	switch v1alpha1.MimeType(declared) {

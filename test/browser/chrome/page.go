@@ -126,7 +126,7 @@ func (p *Page) FollowTab(act func() error) (*Page, error) {
 	}
 	select {
 	case <-ctx.Done():
-		return nil, errors.New("no other tab came")
+		return nil, errors.New("no new tab opened")
 	case id := <-opened:
 		tab := &Page{}
 		tab.watched.reset()

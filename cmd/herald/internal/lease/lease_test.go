@@ -176,7 +176,7 @@ func TestWaiting(t *testing.T) {
 // A leader that cannot renew the lease shuts down gracefully, so that running calls finish and are recorded before the
 // election would exit the process.
 func TestLost(t *testing.T) {
-	const patience = 8 * time.Second
+	const deadline = 8 * time.Second
 	for name, tc := range map[string]struct {
 		reason string
 		// then simulates the events after the last renewal.
@@ -185,12 +185,12 @@ func TestLost(t *testing.T) {
 	}{
 		"Away": {"the API server has not answered for too long", func(_ *testing.T, _ *Lock, m *memoryLock) {
 			m.err = errors.New("away")
-			time.Sleep(patience) //nolint:forbidigo // in a bubble of synctest
+			time.Sleep(deadline) //nolint:forbidigo // in a bubble of synctest
 		}, true},
 		"BackInTime": {"it answers again", func(t *testing.T, l *Lock, _ *memoryLock) {
-			time.Sleep(patience - time.Second) //nolint:forbidigo // in a bubble of synctest
+			time.Sleep(deadline - time.Second) //nolint:forbidigo // in a bubble of synctest
 			_ = l.Update(t.Context(), holderRecord("us"))
-			time.Sleep(patience - time.Second) //nolint:forbidigo // in a bubble of synctest
+			time.Sleep(deadline - time.Second) //nolint:forbidigo // in a bubble of synctest
 		}, false},
 		"TakenOver": {"another process leads, since somebody deleted the lease", func(t *testing.T, l *Lock, m *memoryLock) {
 			m.put("them", nil)
@@ -198,7 +198,7 @@ func TestLost(t *testing.T) {
 			time.Sleep(time.Hour) //nolint:forbidigo // in a bubble of synctest
 		}, true},
 		"Late": {"a renewal was under way, and is stored after it has given up", func(t *testing.T, l *Lock, m *memoryLock) {
-			m.slow = patience + time.Second
+			m.slow = deadline + time.Second
 			_ = l.Update(t.Context(), holderRecord("us"))
 			m.slow = 0
 			if err := l.Check(nil); err != nil {
@@ -217,7 +217,7 @@ func TestLost(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				memory, stops := &memoryLock{record: holderRecord("")}, 0
 				lock := &Lock{
-					Interface: memory, duration: lasts, renewDeadline: patience, clock: clock.RealClock{}, stop: func() { stops++ },
+					Interface: memory, duration: lasts, renewDeadline: deadline, clock: clock.RealClock{}, stop: func() { stops++ },
 					watch: func(context.Context) (watch.Interface, error) { return nil, errors.New("cannot be watched") },
 				}
 				must.Succeed(t, lock.Update(t.Context(), holderRecord("us")))

@@ -54,12 +54,12 @@ func (o *Observer) Holder(ctx context.Context, name types.NamespacedName) (strin
 	return "", nil
 }
 
-// WaitFree waits up to patience until a lease has no holder. It returns the last holder, or "" if the lease is free.
-// With zero patience it checks once, which takes the duration of the lease.
-func (o *Observer) WaitFree(ctx context.Context, name types.NamespacedName, patience time.Duration) (holder string, err error) {
+// WaitFree waits up to timeout until a lease has no holder. It returns the last holder, or "" if the lease is free.
+// With a timeout of zero it checks once, which takes the duration of the lease.
+func (o *Observer) WaitFree(ctx context.Context, name types.NamespacedName, timeout time.Duration) (holder string, err error) {
 	for since := o.Clock.Now(); ; {
 		holder, err = o.Holder(ctx, name)
-		if err != nil || holder == "" || o.Clock.Since(since) >= patience {
+		if err != nil || holder == "" || o.Clock.Since(since) >= timeout {
 			return holder, err
 		}
 	}

@@ -46,11 +46,11 @@ func by(holder string, at time.Duration) *coordinationv1.Lease {
 func TestObserver(t *testing.T) {
 	away := errors.New("away")
 	for name, tc := range map[string]struct {
-		reason   string
-		tell     func(since time.Duration) (*coordinationv1.Lease, error)
-		patience time.Duration
-		holder   string
-		err      error
+		reason  string
+		tell    func(since time.Duration) (*coordinationv1.Lease, error)
+		timeout time.Duration
+		holder  string
+		err     error
 		// took is how long the lease was watched.
 		took time.Duration
 	}{
@@ -92,12 +92,12 @@ func TestObserver(t *testing.T) {
 				}
 				return by("", 0), nil
 			},
-			patience: time.Minute, took: 40 * time.Second,
+			timeout: time.Minute, took: 40 * time.Second,
 		},
 		"OutOfPatience": {
-			reason:   "that manager goes on",
-			tell:     func(since time.Duration) (*coordinationv1.Lease, error) { return by("them", since), nil },
-			patience: 30 * time.Second, holder: "them", took: 30 * time.Second,
+			reason:  "that manager goes on",
+			tell:    func(since time.Duration) (*coordinationv1.Lease, error) { return by("them", since), nil },
+			timeout: 30 * time.Second, holder: "them", took: 30 * time.Second,
 		},
 		"Away": {
 			reason: "nothing is known of the lease",
@@ -109,7 +109,7 @@ func TestObserver(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				begun := time.Now()
 				o := Observer{Leases: &story{begun: begun, tell: tc.tell}, Clock: clock.RealClock{}}
-				holder, err := o.WaitFree(t.Context(), types.NamespacedName{Namespace: "herald", Name: "herald-manager"}, tc.patience)
+				holder, err := o.WaitFree(t.Context(), types.NamespacedName{Namespace: "herald", Name: "herald-manager"}, tc.timeout)
 				if holder != tc.holder || !errors.Is(err, tc.err) || time.Since(begun) != tc.took {
 					t.Errorf("%s: got holder %q, error %v after %s; want %q, %v after %s", tc.reason, holder, err, time.Since(begun), tc.holder, tc.err, tc.took)
 				}

@@ -138,6 +138,6 @@ func reloadManager(log *Log, stop *installation.Suspension) func(ctx context.Con
 			log.WarnContext(ctx, "Herald is suspended by its configuration: posts are accepted and prepared, and nothing is published")
 			return
 		}
-		log.WarnContext(ctx, "Herald is no longer suspended by its configuration: what is due goes out")
+		log.WarnContext(ctx, "Herald is no longer suspended by its configuration: due posts are published")
 	}
 }

@@ -33,9 +33,9 @@ type Scaler struct {
 	Out io.Writer
 }
 
-// Down scales Deployments to 0 and waits up to patience until their pods have terminated. The manager's pod finishes
+// Down scales Deployments to 0 and waits up to timeout until their pods have terminated. The manager's pod finishes
 // its running calls and records their outcomes. A Deployment that does not exist has no pods.
-func (s *Scaler) Down(ctx context.Context, names []string, patience time.Duration) error {
+func (s *Scaler) Down(ctx context.Context, names []string, timeout time.Duration) error {
 	selectors := map[string]string{}
 	for _, name := range names {
 		selector, err := s.toZero(ctx, name)
@@ -44,7 +44,7 @@ func (s *Scaler) Down(ctx context.Context, names []string, patience time.Duratio
 		}
 		selectors[name] = selector
 	}
-	until := s.Clock.Now().Add(patience)
+	until := s.Clock.Now().Add(timeout)
 	for _, name := range names {
 		if err := s.waitPodsEnded(ctx, name, selectors[name], until); err != nil {
 			return err
