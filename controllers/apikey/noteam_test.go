@@ -21,7 +21,7 @@ import (
 )
 
 var _ = Describe("An APIKey in a namespace that no Team owns", func() {
-	It("gets no token until a Team owns it, and is not in force without one", func(ctx SpecContext) {
+	It("does not get a token until a Team owns the namespace, and is invalid without one", func(ctx SpecContext) {
 		key := create(ctx, homeless, v1alpha1.APIKeySpec{})
 		Eventually(reload(ctx, key)).Should(WithTransform(readiness, Equal("False NoTeam")))
 		Expect(meta.FindStatusCondition(key.Status.Conditions, v1alpha1.ConditionReady).Message).To(ContainSubstring(`spec.namespace "homeless"`))
@@ -42,7 +42,7 @@ var _ = Describe("An APIKey in a namespace that no Team owns", func() {
 	})
 })
 
-var _ = DescribeTable("An APIKey lives with every name that Kubernetes takes:", func(ctx SpecContext, name, secretName string) {
+var _ = DescribeTable("An APIKey works with every name that Kubernetes allows:", func(ctx SpecContext, name, secretName string) {
 	token := strings.Repeat("t", 32)
 	key := &v1alpha1.APIKey{
 		ObjectMeta: metav1.ObjectMeta{Namespace: managed, Name: name},
@@ -86,10 +86,10 @@ var _ = DescribeTable("An APIKey lives with every name that Kubernetes takes:", 
 	Entry("a digit", "0", "0-token"),
 	Entry("with dots", "a.b.c", "a.b.c-token"),
 	Entry("the name of another key's Secret", "0-token", "0-token-token"),
-	Entry("as long as both fit", strings.Repeat("k", 253-len("-token")), strings.Repeat("k", 253-len("-token"))+"-token"),
-	Entry("one more", strings.Repeat("k", 254-len("-token")), ""),
+	Entry("of the longest length for both", strings.Repeat("k", 253-len("-token")), strings.Repeat("k", 253-len("-token"))+"-token"),
+	Entry("one character longer", strings.Repeat("k", 254-len("-token")), ""),
 	Entry("of 253 characters", strings.Repeat("k", 253), ""),
-	Entry("of 253 characters, of which the last one differs", strings.Repeat("k", 252)+"l", ""),
+	Entry("of 253 characters, with a different last one", strings.Repeat("k", 252)+"l", ""),
 	Entry("of 253 digits and dots", strings.Repeat("7.", 126)+"7", ""),
-	Entry("with a dash where it is cut", strings.Repeat("k", 180)+strings.Repeat("-", 72)+"k", ""),
+	Entry("with a dash at the cut", strings.Repeat("k", 180)+strings.Repeat("-", 72)+"k", ""),
 )

@@ -114,7 +114,7 @@ func sha(key *v1alpha1.APIKey, secret *corev1.Secret) string {
 }
 
 var _ = Describe("An APIKey", func() {
-	It("without a token gets one, in a Secret that goes with it", func(ctx SpecContext) {
+	It("without a token gets one, in a Secret that is deleted with it", func(ctx SpecContext) {
 		key := create(ctx, managed, v1alpha1.APIKeySpec{})
 		Eventually(reload(ctx, key)).Should(WithTransform(readiness, Equal("True Active")))
 		secret := suite.Must(secretOf(ctx, key))
@@ -126,7 +126,7 @@ var _ = Describe("An APIKey", func() {
 		Expect(made.CreatedAt.Time).To(BeTemporally("~", time.Now(), time.Minute))
 	})
 
-	It("with the hash of a token that somebody handed out needs no Secret", func(ctx SpecContext) {
+	It("with the hash of an external token does not need a Secret", func(ctx SpecContext) {
 		key := create(ctx, managed, v1alpha1.APIKeySpec{Tokens: []v1alpha1.APIKeyToken{{Name: "token", SHA256: strings.Repeat("a", 64)}}})
 		Eventually(reload(ctx, key)).Should(WithTransform(readiness, Equal("True Active")))
 		Expect(hashes(key)).To(Equal(map[string]string{"token": ""}), "the one in the spec counts")
@@ -134,7 +134,7 @@ var _ = Describe("An APIKey", func() {
 		Expect(apierrors.IsNotFound(err)).To(BeTrue())
 	})
 
-	It("rolls over: a second token comes beside the first, which then goes with its Secret", func(ctx SpecContext) {
+	It("is rotated: a second token is added, then the first is removed with its Secret", func(ctx SpecContext) {
 		key := create(ctx, managed, v1alpha1.APIKeySpec{})
 		Eventually(reload(ctx, key)).Should(WithTransform(readiness, Equal("True Active")))
 		first, before := key.Status.Token("token").SHA256, key.Status.Token("token").SecretRef.Name
@@ -154,7 +154,7 @@ var _ = Describe("An APIKey", func() {
 		Expect(apierrors.IsNotFound(k8s.Get(ctx, types.NamespacedName{Namespace: managed, Name: before}, &gone))).To(BeTrue())
 	})
 
-	It("that is revoked loses its Secret, and stays revoked", func(ctx SpecContext) {
+	It("that is revoked loses its Secret, and remains revoked", func(ctx SpecContext) {
 		key := create(ctx, managed, v1alpha1.APIKeySpec{})
 		Eventually(reload(ctx, key)).Should(WithTransform(readiness, Equal("True Active")))
 		key.Spec.Revoked = true
@@ -171,7 +171,7 @@ var _ = Describe("An APIKey", func() {
 		Eventually(reload(ctx, key)).Should(WithTransform(readiness, Equal("False Expired")))
 	})
 
-	It("stays in force when its Secret is deleted after the token was taken out", func(ctx SpecContext) {
+	It("remains valid when its Secret is deleted after the token was retrieved", func(ctx SpecContext) {
 		key := create(ctx, managed, v1alpha1.APIKeySpec{})
 		Eventually(reload(ctx, key)).Should(WithTransform(readiness, Equal("True Active")))
 		before := hashes(key)
@@ -186,7 +186,7 @@ var _ = Describe("An APIKey", func() {
 		Expect(key.Status.LastUsedAt).NotTo(BeNil(), "what the apiserver notes stays")
 	})
 
-	It("does not take its token from a Secret that was not made for it", func(ctx SpecContext) {
+	It("does not adopt a token from a Secret of another origin", func(ctx SpecContext) {
 		name := fmt.Sprintf("key-%d", serial.Add(1))
 		planted := &corev1.Secret{
 			ObjectMeta: metav1.ObjectMeta{Namespace: managed, Name: name + "-token"},
@@ -209,8 +209,8 @@ func newReconciler(c client.Client, now clock.PassiveClock) *apikey.Reconciler {
 	return suite.Must(apikey.New(apikey.Options{Client: c, APIReader: k8s, Owned: envtest.EveryNamespace, Clock: now}))
 }
 
-var _ = Describe("A manager that dies on the way", func() {
-	It("hands out one token whatever was stored last", func(ctx SpecContext) {
+var _ = Describe("A manager that is killed during a reconciliation", func() {
+	It("issues one token, whatever was stored last", func(ctx SpecContext) {
 		boom := errors.New("boom")
 		key := create(ctx, byHand, v1alpha1.APIKeySpec{})
 		request := ctrl.Request{NamespacedName: client.ObjectKeyFromObject(key)}

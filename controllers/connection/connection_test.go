@@ -25,7 +25,7 @@ import (
 )
 
 var _ = Describe("A Connection", func() {
-	It("learns whose account it is, tells so once, and is then left alone", func(ctx SpecContext) {
+	It("identifies its account, reports it once, and is then not checked again", func(ctx SpecContext) {
 		a := newAccount(ctx, managed, map[string]any{"display_name": "Acme Inc"}).create(ctx)
 		Eventually(a.state(ctx)).Should(Equal("True Connected"))
 		c := a.read(ctx)
@@ -46,7 +46,7 @@ var _ = Describe("A Connection", func() {
 		Consistently(func() int { return calls(ctx, "identity") }, time.Second).Should(Equal(asked), "its own status writes must not wake it")
 	})
 
-	It("answers those who ask, each time", func(ctx SpecContext) {
+	It("serves each request for a check", func(ctx SpecContext) {
 		a := connected(ctx, managed)
 		for range 3 {
 			probe := a.probe(ctx)
@@ -54,7 +54,7 @@ var _ = Describe("A Connection", func() {
 		}
 	})
 
-	It("renews a token that has ended, and stores the new one before anything else", func(ctx SpecContext) {
+	It("renews an expired token, and stores the new one first", func(ctx SpecContext) {
 		a := newExpired(ctx, managed).create(ctx)
 		Eventually(a.state(ctx)).Should(Equal("True Connected"))
 		secret := a.working(ctx)
@@ -64,7 +64,7 @@ var _ = Describe("A Connection", func() {
 		Expect(a.read(ctx).Status.CredentialsVersion).To(Equal(secret.ResourceVersion))
 	})
 
-	It("renews a token before it ends", func(ctx SpecContext) {
+	It("renews a token before it expires", func(ctx SpecContext) {
 		a := newAccount(ctx, managed, map[string]any{"token_ttl_s": 8}).create(ctx)
 		token := func() string { return string(a.working(ctx).Data["accessToken"]) }
 		Eventually(a.state(ctx)).Should(Equal("True Connected"))
@@ -99,14 +99,14 @@ var _ = Describe("A Connection", func() {
 		Eventually(a.state(ctx)).Should(Equal("True Connected "+probe), "it looks again by itself")
 	})
 
-	It("answers within five seconds when the platform does not", func(ctx SpecContext) {
+	It("responds within five seconds if the platform does not", func(ctx SpecContext) {
 		a := connected(ctx, managed)
 		a.fault(ctx, sandboxtest.Fault{Operation: "identity", Kind: "delay", DelayMS: 20_000, Times: 1})
 		probe := a.probe(ctx)
 		Eventually(a.state(ctx), 5*time.Second).Should(Equal("False PlatformUnavailable " + probe))
 	})
 
-	It("needs a person once its grant is revoked, until the Secret holds another token", func(ctx SpecContext) {
+	It("needs a user once its grant is revoked, until the Secret has another token", func(ctx SpecContext) {
 		a := connected(ctx, managed)
 		connectedAt := a.conn.Status.ConnectedAt.Time
 		a.fault(ctx, sandboxtest.Fault{Operation: "identity", Kind: "token_revoked", Times: 1})
@@ -125,7 +125,7 @@ var _ = Describe("A Connection", func() {
 		Expect(a.conn.Status.ConnectedAt.Time).To(BeTemporally(">", connectedAt))
 	})
 
-	It("says that a token which cannot be renewed has ended", func(ctx SpecContext) {
+	It("reports the expiry of a token that cannot be renewed", func(ctx SpecContext) {
 		a := newAccount(ctx, managed, nil)
 		delete(a.secret.StringData, v1alpha1.CredentialsRefreshToken)
 		a.fault(ctx, sandboxtest.Fault{Operation: "identity", Kind: "token_expired", Times: 1})
@@ -133,7 +133,7 @@ var _ = Describe("A Connection", func() {
 		Eventually(a.state(ctx)).Should(Equal("False TokenExpired"))
 	})
 
-	It("waits for its Secret, and says which key is wrong", func(ctx SpecContext) {
+	It("waits for its Secret, and names the invalid key", func(ctx SpecContext) {
 		a := newAccount(ctx, managed, nil)
 		Expect(k8s.Create(ctx, a.conn)).To(Succeed())
 		Eventually(a.state(ctx)).Should(Equal("False CredentialsNotFound"))
@@ -147,7 +147,7 @@ var _ = Describe("A Connection", func() {
 		Eventually(a.state(ctx)).Should(Equal("True Connected"))
 	})
 
-	It("refuses the token of another account", func(ctx SpecContext) {
+	It("rejects another account's token", func(ctx SpecContext) {
 		a, other := newAccount(ctx, managed, nil), newAccount(ctx, managed, nil)
 		a.secret.StringData = other.secret.StringData
 		a.create(ctx)
@@ -155,7 +155,7 @@ var _ = Describe("A Connection", func() {
 		Expect(a.conn.Status.AccountName).To(BeEmpty())
 	})
 
-	It("asks nothing while it is disabled, but answers", func(ctx SpecContext) {
+	It("does not call the platform while it is disabled, but serves requests", func(ctx SpecContext) {
 		a := newAccount(ctx, managed, nil)
 		a.conn.Spec.Disabled = true
 		asked := calls(ctx, "identity")
@@ -169,14 +169,14 @@ var _ = Describe("A Connection", func() {
 		Eventually(a.state(ctx)).Should(Equal("True Connected " + probe))
 	})
 
-	It("says so when this Herald does not know its platform", func(ctx SpecContext) {
+	It("reports an unsupported platform", func(ctx SpecContext) {
 		a := newAccount(ctx, managed, nil)
 		a.conn.Spec.Platform = v1alpha1.PlatformThreads
 		a.create(ctx)
 		Eventually(a.state(ctx)).Should(Equal("False PlatformNotSupported"))
 	})
 
-	It("leaves no credentials behind when the account is connected again", func(ctx SpecContext) {
+	It("does not leave old credentials behind when the account is reconnected", func(ctx SpecContext) {
 		a := newAccount(ctx, managed, nil)
 		Expect(k8s.Create(ctx, a.conn)).To(Succeed())
 		own := func(secret *corev1.Secret) {
@@ -236,7 +236,7 @@ var _ = Describe("A survey", func() {
 		}
 	})
 
-	It("tells what an account may choose, each time anew", func(ctx SpecContext) {
+	It("returns an account's options, and reads them each time", func(ctx SpecContext) {
 		levels := []string{"PUBLIC_TO_EVERYONE", "SELF_ONLY"}
 		x.tells = func() (platforms.AccountInfo, error) {
 			return platforms.AccountInfo{TikTok: &v1alpha1.TikTokAccount{PrivacyLevelOptions: levels, MaxVideoPostDurationSeconds: 600}}, nil
@@ -249,7 +249,7 @@ var _ = Describe("A survey", func() {
 		Expect(a.conn.Status.TikTok.PrivacyLevelOptions).To(Equal(levels), "the account was made private")
 	})
 
-	It("holds an account that has no posts left, over a restart, until it has", func(ctx SpecContext) {
+	It("blocks an account without remaining posts, across a restart, until it has some", func(ctx SpecContext) {
 		left := 0
 		x.tells = func() (platforms.AccountInfo, error) {
 			told := platforms.RateLimit{Name: platforms.PostsPerDay, Limit: 50, Remaining: left}
@@ -295,10 +295,10 @@ var _ = Describe("A survey", func() {
 			Expect(a.conn.Status.TikTok.PrivacyLevelOptions).To(Equal([]string{"SELF_ONLY"}), "what was known stays")
 		}
 	},
-		Entry("for lack of a permission needs a person", platforms.ClassReconnect, true, v1alpha1.ReasonRevoked),
-		Entry("for an outage passes", platforms.ClassTransient, true, v1alpha1.ReasonPlatformUnavailable),
-		Entry("for a token that ended just then passes", platforms.ClassRefresh, true, v1alpha1.ReasonPlatformUnavailable),
-		Entry("because it was asked too often does not matter", platforms.ClassRateLimited, true, v1alpha1.ReasonConnected),
-		Entry("so the first time leaves the account unknown", platforms.ClassRateLimited, false, v1alpha1.ReasonPlatformUnavailable),
+		Entry("because of a missing permission needs a user", platforms.ClassReconnect, true, v1alpha1.ReasonRevoked),
+		Entry("because of an outage is temporary", platforms.ClassTransient, true, v1alpha1.ReasonPlatformUnavailable),
+		Entry("because of a token that has just expired is temporary", platforms.ClassRefresh, true, v1alpha1.ReasonPlatformUnavailable),
+		Entry("because of a rate limit does not matter", platforms.ClassRateLimited, true, v1alpha1.ReasonConnected),
+		Entry("at the first attempt leaves the account unknown", platforms.ClassRateLimited, false, v1alpha1.ReasonPlatformUnavailable),
 	)
 })

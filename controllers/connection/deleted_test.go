@@ -59,12 +59,12 @@ var _ = Describe("The tokens of an account without a connection", func() {
 	}
 	at := func(ago time.Duration) string { return time.Now().Add(-ago).UTC().Format(time.RFC3339) }
 
-	It("go at once when a person disconnects it", func(ctx SpecContext) {
+	It("are deleted immediately when a user disconnects it", func(ctx SpecContext) {
 		a := noted(ctx, v1alpha1.DisconnectedAnnotation, at(0))
 		Eventually(copyOf(ctx, a)).Should(BeFalse())
 	})
 
-	DescribeTable("stay for a day when a tool prunes the connection after a disconnect that failed", func(ctx SpecContext, key string, value func() string) {
+	DescribeTable("remain for a day if a tool prunes the connection after a failed disconnect", func(ctx SpecContext, key string, value func() string) {
 		a := noted(ctx, key, value())
 		store := credentials.NewStore(k8s, k8s, clock.RealClock{}, "reader", apps)
 		Eventually(func(g Gomega) {
@@ -79,12 +79,12 @@ var _ = Describe("The tokens of an account without a connection", func() {
 		Expect(copyOf(ctx, a)()).To(BeTrue())
 	},
 		Entry("an hour later", v1alpha1.DisconnectedAnnotation, func() string { return at(time.Hour) }),
-		Entry("with a time that somebody made up", v1alpha1.DisconnectedAnnotation, func() string { return at(-time.Hour) }),
+		Entry("with a forged time", v1alpha1.DisconnectedAnnotation, func() string { return at(-time.Hour) }),
 		Entry("with no time at all", v1alpha1.DisconnectedAnnotation, func() string { return "now" }),
-		Entry("of an apiserver that noted the person alone", "example.com/note", func() string { return "x" }),
+		Entry("by an apiserver that recorded only the user", "example.com/note", func() string { return "x" }),
 	)
 
-	It("stay for a day otherwise, whoever leads by then", func(ctx SpecContext) {
+	It("remain for a day otherwise, even if the leader changes", func(ctx SpecContext) {
 		a := newAccount(ctx, managed, nil).create(ctx)
 		other := newAccount(ctx, managed, nil).create(ctx)
 		Eventually(a.state(ctx)).Should(Equal("True Connected"))
@@ -110,7 +110,7 @@ var _ = Describe("The tokens of an account without a connection", func() {
 		Expect(copyOf(ctx, other)()).To(BeTrue(), "the other account has its connection")
 	})
 
-	It("stay while another connection is of the account", func(ctx SpecContext) {
+	It("remain while another connection has the account", func(ctx SpecContext) {
 		a := newAccount(ctx, managed, nil)
 		too := a.conn.DeepCopy()
 		too.Name += "-too"
@@ -125,8 +125,8 @@ var _ = Describe("The tokens of an account without a connection", func() {
 	})
 })
 
-var _ = Describe("A renewal while the Kubernetes API is away", func() {
-	It("is stored when the API is back before the manager has stopped, and spends nothing twice", func(ctx SpecContext) {
+var _ = Describe("A renewal while the Kubernetes API is unavailable", func() {
+	It("is stored if the API is back before the manager stops, and does not use a token twice", func(ctx SpecContext) {
 		a := newExpired(ctx, byHand).create(ctx)
 		var down atomic.Bool
 		away := make(chan struct{}, 100)
@@ -187,7 +187,7 @@ func ended(tokens map[string]string) map[string]string {
 	return tokens
 }
 
-var _ = Describe("The working copy that a deleted connection has left", func() {
+var _ = Describe("The working copy of a deleted connection", func() {
 	var (
 		r     *connection.Reconciler
 		a     *account
@@ -202,7 +202,7 @@ var _ = Describe("The working copy that a deleted connection has left", func() {
 		Expect(k8s.Delete(ctx, a.conn)).To(Succeed())
 	})
 
-	DescribeTable("is not touched by a connection of another name whose tokens have not proved good",
+	DescribeTable("is not changed by a connection with another name and unconfirmed tokens",
 		func(ctx SpecContext, tokens func() map[string]string, reason string) {
 			refreshed := calls(ctx, "refresh_token")
 			b := a.renamed(ctx, tokens())
@@ -216,14 +216,14 @@ var _ = Describe("The working copy that a deleted connection has left", func() {
 			Expect(a.examined(ctx, r)).To(Equal("Connected"))
 			Expect(a.inUse(ctx)).To(Equal(inUse))
 		},
-		Entry("a token that somebody guessed", func() map[string]string {
+		Entry("a guessed token", func() map[string]string {
 			return map[string]string{v1alpha1.CredentialsAccessToken: "guessed"}
 		}, "TokenExpired"),
-		Entry("tokens from Git, which were spent long ago", func() map[string]string { return ended(map[string]string{"refreshToken": "spent"}) }, "TokenExpired"),
+		Entry("tokens from Git, which were used long ago", func() map[string]string { return ended(map[string]string{"refreshToken": "spent"}) }, "TokenExpired"),
 		Entry("none at all", func() map[string]string { return map[string]string{"token": "x"} }, "CredentialsInvalid"),
 	)
 
-	It("says what a connection of another name can do whose refresh token is not tried", func(ctx SpecContext) {
+	It("explains the remedy for a connection with another name whose refresh token is not tried", func(ctx SpecContext) {
 		b := a.renamed(ctx, ended(tokensOf(a.grant(ctx))))
 		Expect(b.examined(ctx, r)).To(Equal("TokenExpired"))
 		told := b.condition(ctx, v1alpha1.ConditionReady)
@@ -236,7 +236,7 @@ var _ = Describe("The working copy that a deleted connection has left", func() {
 		Expect(b.examined(ctx, r)).To(Equal("Connected"))
 	})
 
-	It("waits for a platform that does not say whose the new tokens are, and is replaced once it does", func(ctx SpecContext) {
+	It("is kept while the platform does not identify the new tokens' account, and replaced afterwards", func(ctx SpecContext) {
 		fresh := a.grant(ctx)
 		a.fault(ctx, sandboxtest.Fault{Operation: "identity", Kind: "status", Status: 503, Times: 1})
 		b := a.renamed(ctx, tokensOf(fresh))
@@ -246,7 +246,7 @@ var _ = Describe("The working copy that a deleted connection has left", func() {
 		Expect(a.inUse(ctx)).To(Equal(fresh.AccessToken))
 	})
 
-	It("is replaced when its own tokens are refused, and the new refresh token is the last that can be tried", func(ctx SpecContext) {
+	It("is replaced if its own tokens are rejected and only the new refresh token is left to try", func(ctx SpecContext) {
 		fresh := a.grant(ctx)
 		b := a.renamed(ctx, ended(tokensOf(fresh)))
 		a.fault(ctx, sandboxtest.Fault{Operation: "identity", Kind: "token_revoked", Times: 1})
@@ -256,8 +256,8 @@ var _ = Describe("The working copy that a deleted connection has left", func() {
 	})
 })
 
-var _ = Describe("A Secret of people that has the name of Herald's register", func() {
-	It("is left as it is, and its Connection says what to do", func(ctx SpecContext) {
+var _ = Describe("A user's Secret with the name of Herald's register", func() {
+	It("is not changed, and its Connection explains the remedy", func(ctx SpecContext) {
 		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "named-"}}
 		Expect(k8s.Create(ctx, namespace)).To(Succeed())
 		a := newAccount(ctx, namespace.Name, nil)

@@ -120,11 +120,11 @@ func (a *account) again(ctx context.Context) {
 	Expect(k8s.Create(ctx, a.conn)).To(Succeed())
 }
 
-var _ = Describe("The Secret that people give", func() {
+var _ = Describe("A user's Secret", func() {
 	var r *connection.Reconciler
 	BeforeEach(func() { r = newManager("one", k8s, platform) })
 
-	It("is only read, and disconnects nothing when a tool puts it back each minute", func(ctx SpecContext) {
+	It("is only read, and does not disconnect the account if a tool restores it every minute", func(ctx SpecContext) {
 		a := examined(ctx, r)
 		given := a.stored(ctx)
 		for range 3 {
@@ -141,7 +141,7 @@ var _ = Describe("The Secret that people give", func() {
 		}
 	})
 
-	It("is taken over when new tokens prove good, and ignored when a tool puts the old ones back", func(ctx SpecContext) {
+	It("is adopted if new tokens are valid, and ignored if a tool restores the old ones", func(ctx SpecContext) {
 		a := examined(ctx, r)
 		a.rotate(ctx, r)
 		connectedAt := a.read(ctx).Status.ConnectedAt
@@ -167,7 +167,7 @@ var _ = Describe("The Secret that people give", func() {
 		Expect(a.inUse(ctx)).To(Equal(inUse))
 	})
 
-	DescribeTable("says why new tokens are not used, and disconnects nothing", func(ctx SpecContext, bad func(context.Context, *account) map[string]string, words ...string) {
+	DescribeTable("reports why new tokens are not used, and does not disconnect the account", func(ctx SpecContext, bad func(context.Context, *account) map[string]string, words ...string) {
 		a := examined(ctx, r)
 		a.rotate(ctx, r)
 		inUse, refreshed := a.inUse(ctx), calls(ctx, "refresh_token")
@@ -199,14 +199,14 @@ var _ = Describe("The Secret that people give", func() {
 		Entry("none at all", func(context.Context, *account) map[string]string {
 			return map[string]string{"token": "x"}
 		}, "CredentialsInvalid: ", `"accessToken"`),
-		Entry("ones that have ended", func(_ context.Context, a *account) map[string]string {
+		Entry("expired ones", func(_ context.Context, a *account) map[string]string {
 			tokens := tokensOf(a.Account)
 			tokens[v1alpha1.CredentialsAccessToken] = "ended-long-ago"
 			return tokens
 		}, "once the current ones stop working"),
 	)
 
-	It("has new tokens wait while the platform does not answer", func(ctx SpecContext) {
+	It("makes new tokens wait while the platform does not respond", func(ctx SpecContext) {
 		a := examined(ctx, r)
 		again := a.grant(ctx)
 		a.put(ctx, tokensOf(again))
@@ -218,7 +218,7 @@ var _ = Describe("The Secret that people give", func() {
 		Expect(a.inUse(ctx)).To(Equal(again.AccessToken))
 	})
 
-	It("is the last that is tried when the tokens in use are refused", func(ctx SpecContext) {
+	It("is tried last if the current tokens are rejected", func(ctx SpecContext) {
 		a := examined(ctx, r)
 		again := a.grant(ctx)
 		tokens := tokensOf(again)
@@ -230,7 +230,7 @@ var _ = Describe("The Secret that people give", func() {
 		Expect(a.inUse(ctx)).NotTo(BeElementOf(a.AccessToken, again.AccessToken, "ended-long-ago"))
 	})
 
-	It("is needed: without it nothing is sent, and with it all goes on", func(ctx SpecContext) {
+	It("is required: without it nothing is sent, and with it delivery continues", func(ctx SpecContext) {
 		a := examined(ctx, r)
 		a.rotate(ctx, r)
 		inUse := a.inUse(ctx)
@@ -242,7 +242,7 @@ var _ = Describe("The Secret that people give", func() {
 		Expect(a.inUse(ctx)).To(Equal(inUse), "the same tokens, made anew by a tool, are known")
 	})
 
-	It("may not be one of Herald's own", func(ctx SpecContext) {
+	It("must not be one of Herald's own", func(ctx SpecContext) {
 		a, b := examined(ctx, r), newAccount(ctx, byHand, nil)
 		b.conn.Spec.CredentialsSecretRef.Name = a.working(ctx).Name
 		Expect(k8s.Create(ctx, b.conn)).To(Succeed())
@@ -255,7 +255,7 @@ var _ = Describe("The working copy of an account's tokens", func() {
 	var r *connection.Reconciler
 	BeforeEach(func() { r = newManager("one", k8s, platform) })
 
-	It("is found by a connection that comes back under another UID with old tokens", func(ctx SpecContext) {
+	It("is found by a recreated connection with old tokens", func(ctx SpecContext) {
 		a := examined(ctx, r)
 		a.rotate(ctx, r)
 		inUse, refreshed := a.inUse(ctx), calls(ctx, "refresh_token")
@@ -266,7 +266,7 @@ var _ = Describe("The working copy of an account's tokens", func() {
 		Expect(a.working(ctx).OwnerReferences).To(BeEmpty(), "Kubernetes would have collected it with the Connection")
 	})
 
-	It("is made again from the tokens of a backup that does not hold it", func(ctx SpecContext) {
+	It("is recreated from the tokens in a backup without it", func(ctx SpecContext) {
 		a := examined(ctx, r)
 		Expect(k8s.Delete(ctx, a.working(ctx))).To(Succeed())
 		a.again(ctx)
@@ -280,7 +280,7 @@ var _ = Describe("The working copy of an account's tokens", func() {
 		Expect(a.examined(ctx, r)).To(Equal("Revoked"))
 	})
 
-	It("is shared by connections of one account, so that no refresh token is spent twice", func(ctx SpecContext) {
+	It("is shared by an account's connections, so that no refresh token is used twice", func(ctx SpecContext) {
 		a := newAccount(ctx, byHand, nil)
 		b := &account{Account: a.Account, secret: a.secret, conn: a.conn.DeepCopy()}
 		b.conn.Name += "-too"
@@ -311,7 +311,7 @@ var _ = Describe("The working copy of an account's tokens", func() {
 		Expect(b.examined(ctx, r)).To(Equal("Connected"))
 	})
 
-	It("is no way into the account for a connection with other tokens", func(ctx SpecContext) {
+	It("does not give a connection with other tokens access to the account", func(ctx SpecContext) {
 		a := examined(ctx, r)
 		b := &account{Account: a.Account, conn: a.conn.DeepCopy()}
 		b.conn.ResourceVersion, b.conn.UID, b.conn.Status = "", "", v1alpha1.ConnectionStatus{}
@@ -331,7 +331,7 @@ var _ = Describe("The working copy of an account's tokens", func() {
 		Expect(a.condition(ctx, v1alpha1.ConditionCredentialsSuperseded)).To(HavePrefix("Replaced: "), "one account has one set of tokens")
 	})
 
-	It("is not made from a Secret of which two accounts would spend the same refresh token", func(ctx SpecContext) {
+	It("is not created from a Secret whose refresh token two accounts would use", func(ctx SpecContext) {
 		a, b := newAccount(ctx, byHand, nil), newAccount(ctx, byHand, nil)
 		a.create(ctx)
 		Expect(a.examined(ctx, r)).To(Equal("Connected"))
@@ -346,7 +346,7 @@ var _ = Describe("The working copy of an account's tokens", func() {
 		a.rotate(ctx, r)
 	})
 
-	It("takes over what a version of Herald wrote that renewed tokens in the input", func(ctx SpecContext) {
+	It("adopts the tokens of an earlier version, which renewed them in the input", func(ctx SpecContext) {
 		a := newAccount(ctx, byHand, nil)
 		a.secret.Annotations = map[string]string{"social.herald.dev/renewed-at": time.Now().Add(-time.Hour).UTC().Format(time.RFC3339)}
 		a.create(ctx)
@@ -376,7 +376,7 @@ var _ = Describe("The working copy of an account's tokens", func() {
 		Expect(a.inUse(ctx)).To(Equal(again.AccessToken))
 	})
 
-	It("is made again, with the renewed token, if it is deleted while that is fetched", func(ctx SpecContext) {
+	It("is recreated with the renewed token if it is deleted during the renewal", func(ctx SpecContext) {
 		a := newExpired(ctx, byHand).create(ctx)
 		one := newManager("one", k8s, watched{Platform: platform, after: func(ctx context.Context) {
 			Expect(k8s.Delete(ctx, a.working(ctx))).To(Succeed())

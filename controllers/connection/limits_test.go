@@ -60,10 +60,10 @@ func (t *observed) event() string {
 	}
 }
 
-var _ = Describe("What holds an account back", func() {
+var _ = Describe("A blocked account", func() {
 	served := func() platforms.Registry { return platforms.Registry{v1alpha1.PlatformX: platform} }
 
-	It("shows at once that the platform takes no calls, until it does again, with one event and one line for each change", func(ctx SpecContext) {
+	It("reports immediately that the platform does not accept calls, and that it does again, with one event and one log line for each change", func(ctx SpecContext) {
 		now := clocktesting.NewFakeClock(time.Now().Truncate(time.Second))
 		t, a := newObserved(now, served(), envtest.EveryNamespace), newAccount(ctx, byHand, nil).create(ctx)
 		t.pass(ctx, a)
@@ -99,7 +99,7 @@ var _ = Describe("What holds an account back", func() {
 		))
 	})
 
-	It("shows at the start of a manager that the platform was switched off, or on, without asking it", func(ctx SpecContext) {
+	It("reports at the manager's start that the platform was disabled or enabled, without calling it", func(ctx SpecContext) {
 		now := clocktesting.NewFakeClock(time.Now())
 		a := newAccount(ctx, byHand, nil).create(ctx)
 		newObserved(now, served(), envtest.EveryNamespace).pass(ctx, a)
@@ -121,7 +121,7 @@ var _ = Describe("What holds an account back", func() {
 		Expect(on.log.With("ready")).To(HaveExactElements(HaveKeyWithValue("reason", "Connected")), "a person waits for that")
 	})
 
-	It("warns that it has no Team only when there was time to make one", func(ctx SpecContext) {
+	It("warns about a missing Team only after there was time to create one", func(ctx SpecContext) {
 		a := newAccount(ctx, byHand, nil).create(ctx)
 		now := clocktesting.NewFakeClock(a.read(ctx).CreationTimestamp.Add(time.Second))
 		nobody := func(context.Context, string) (bool, error) { return false, nil }

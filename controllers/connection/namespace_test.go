@@ -96,7 +96,7 @@ var _ = Describe("A namespace in which Herald may not read Secrets", Ordered, fu
 		}
 	}
 
-	DescribeTable("is the end of a connection that was deleted", func(ctx SpecContext, state string, retried bool, reason string) {
+	DescribeTable("ends a deleted connection", func(ctx SpecContext, state string, retried bool, reason string) {
 		conn := connectionIn(ctx, state)
 		r := pod{platform: v1alpha1.PlatformX, client: platform, folder: GinkgoT().TempDir()}.start(reached(state))
 		queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[ctrl.Request]())

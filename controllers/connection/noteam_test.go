@@ -42,7 +42,7 @@ var _ = Describe("A connection in a namespace that no Team owns", func() {
 	})
 })
 
-var _ = DescribeTable("A Connection lives with every name that Kubernetes takes, and so does its Secret:", func(ctx SpecContext, name, secret string) {
+var _ = DescribeTable("A Connection and its Secret work with every name that Kubernetes allows:", func(ctx SpecContext, name, secret string) {
 	a := newAccount(ctx, managed, nil)
 	a.conn.Name, a.secret.Name, a.conn.Spec.CredentialsSecretRef.Name = name, secret, secret
 	a.create(ctx)
@@ -56,7 +56,7 @@ var _ = DescribeTable("A Connection lives with every name that Kubernetes takes,
 },
 	Entry("digits", "0", "1"),
 	Entry("with dots", "a.b.c", "a.b.c-token"),
-	Entry("that begins as Herald's own Secrets do", "herald-credentials", "herald-credentials-mine"),
+	Entry("that begins like those of Herald's own Secrets", "herald-credentials", "herald-credentials-mine"),
 	Entry("of 253 characters", strings.Repeat("c", 253), strings.Repeat("s", 253)),
 	Entry("of 253 digits and dots", strings.Repeat("7.", 126)+"7", strings.Repeat("8.", 126)+"8"),
 )

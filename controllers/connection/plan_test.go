@@ -24,7 +24,7 @@ var _ = Describe("A connection of a starter team", func() {
 		Expect(k8s.Patch(ctx, obj, client.RawPatch(types.MergePatchType, []byte(patch)))).To(Succeed())
 	}
 
-	It("beyond the tenth is not used, until another makes room or the plan changes", func(ctx SpecContext) {
+	It("beyond the tenth is not used until another is removed or the plan changes", func(ctx SpecContext) {
 		Expect(k8s.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: limitedTeam}})).To(Succeed())
 		team := &v1alpha1.Team{ObjectMeta: metav1.ObjectMeta{Name: limitedTeam}, Spec: v1alpha1.TeamSpec{
 			Namespace: limitedTeam, Subscription: v1alpha1.Subscription{Plan: v1alpha1.PlanStarter},

@@ -61,7 +61,7 @@ func newManager(name string, api client.Client, p platforms.Platform) *connectio
 }
 
 var _ = Describe("A renewal", func() {
-	It("spends a refresh token once when two managers overlap", func(ctx SpecContext) {
+	It("uses a refresh token once if two managers overlap", func(ctx SpecContext) {
 		a := newAccount(ctx, byHand, nil)
 		a.fault(ctx, sandboxtest.Fault{Operation: "identity", Kind: "token_expired", Times: 2})
 		a.create(ctx).copied(ctx)
@@ -99,7 +99,7 @@ var _ = Describe("A renewal", func() {
 		}).Should(Succeed())
 	})
 
-	It("tells that the token is of Herald's app, which a Secret that people made does not", func(ctx SpecContext) {
+	It("marks the token as belonging to Herald's app, unlike a user's Secret", func(ctx SpecContext) {
 		a, b := newAccount(ctx, byHand, nil), newAccount(ctx, byHand, nil)
 		r := newManager("one", k8s, platform)
 		examined := func(a *account) *v1alpha1.Connection {
@@ -124,7 +124,7 @@ var _ = Describe("A renewal", func() {
 		Expect(examined(b).Status.App).To(BeEmpty())
 	})
 
-	It("keeps a token that the API server did not take, and stores it later", func(ctx SpecContext) {
+	It("keeps a token that the API server rejected, and stores it later", func(ctx SpecContext) {
 		a := newExpired(ctx, byHand).create(ctx)
 		refreshed := calls(ctx, "refresh_token")
 		// The API server becomes unavailable as soon as the platform has responded. Cancelling the spec's context shortens
@@ -145,7 +145,7 @@ var _ = Describe("A renewal", func() {
 		Expect(string(a.working(ctx).Data["refreshToken"])).NotTo(Equal(a.RefreshToken))
 	})
 
-	It("does not lose the token to somebody who changes the Secret at the same time", func(ctx SpecContext) {
+	It("does not lose the token if the Secret is changed concurrently", func(ctx SpecContext) {
 		a := newExpired(ctx, byHand).create(ctx)
 		r := newManager("one", k8s, watched{Platform: platform, before: func(ctx context.Context) {
 			secret := a.working(ctx)
@@ -158,7 +158,7 @@ var _ = Describe("A renewal", func() {
 		Expect(string(a.working(ctx).Data["refreshToken"])).NotTo(Equal(a.RefreshToken))
 	})
 
-	It("gives way to a person who puts another token into the working copy at the same time", func(ctx SpecContext) {
+	It("yields to a user who concurrently stores another token in the working copy", func(ctx SpecContext) {
 		a := newExpired(ctx, byHand).create(ctx)
 		other := newAccount(ctx, byHand, nil)
 		r := newManager("one", k8s, watched{Platform: platform, before: func(ctx context.Context) {
@@ -171,7 +171,7 @@ var _ = Describe("A renewal", func() {
 		Expect(a.state(ctx)()).To(Equal("False AccountMismatch"), "what the person stored is what was asked about")
 	})
 
-	It("needs a person when the platform's answer was lost", func(ctx SpecContext) {
+	It("needs a user if the platform's response was lost", func(ctx SpecContext) {
 		a := newAccount(ctx, byHand, nil)
 		a.fault(ctx, sandboxtest.Fault{Operation: "identity", Kind: "token_expired", Times: 5})
 		a.fault(ctx, sandboxtest.Fault{Operation: "refresh_token", Kind: "drop_after", Times: 1})
@@ -188,7 +188,7 @@ var _ = Describe("A renewal", func() {
 		}, 20*time.Second).Should(Succeed())
 	})
 
-	It("is waited for when another manager may still be at it", func(ctx SpecContext) {
+	It("is awaited while another manager may still be renewing", func(ctx SpecContext) {
 		a := newExpired(ctx, byHand).create(ctx)
 		dead := credentials.NewStore(k8s, k8s, clock.RealClock{}, "dead", nil)
 		Expect(dead.Claim(ctx, a.conn, a.copied(ctx).Version)).Error().NotTo(HaveOccurred())
@@ -201,7 +201,7 @@ var _ = Describe("A renewal", func() {
 })
 
 var _ = Describe("The result of a probe", func() {
-	It("is written although somebody asks for the next one meanwhile", func(ctx SpecContext) {
+	It("is written even if another probe is requested meanwhile", func(ctx SpecContext) {
 		a := newAccount(ctx, byHand, nil).create(ctx)
 		first := a.probe(ctx)
 		second := ""
@@ -220,7 +220,7 @@ var _ = Describe("The result of a probe", func() {
 		Expect(a.state(ctx)()).To(Equal("True Connected " + second))
 	})
 
-	It("is dropped when the spec has changed meanwhile", func(ctx SpecContext) {
+	It("is dropped if the spec has changed meanwhile", func(ctx SpecContext) {
 		a := newAccount(ctx, byHand, nil).create(ctx)
 		api := interceptor.NewClient(k8s, interceptor.Funcs{
 			SubResourceUpdate: func(ctx context.Context, api client.Client, sub string, obj client.Object, opts ...client.SubResourceUpdateOption) error {
@@ -235,7 +235,7 @@ var _ = Describe("The result of a probe", func() {
 })
 
 var _ = Describe("Tokens", func() {
-	It("come from the Secret and are read again when the status names another version", func(ctx SpecContext) {
+	It("come from the Secret, and are read again if the status names another version", func(ctx SpecContext) {
 		a := newAccount(ctx, byHand, nil).create(ctx)
 		store := credentials.NewStore(k8s, k8s, clock.RealClock{}, "one", nil)
 		tokens := connection.NewTokens(store, k8s, clock.RealClock{})
@@ -259,7 +259,7 @@ var _ = Describe("Tokens", func() {
 		Expect(credentials.ReasonOf(err)).To(Equal(credentials.NotFound))
 	})
 
-	It("are not handed out when somebody has replaced them, until the examination that is asked for confirms them", func(ctx SpecContext) {
+	It("are not returned after a replacement until the requested check confirms them", func(ctx SpecContext) {
 		a := newAccount(ctx, managed, nil).create(ctx)
 		Eventually(a.state(ctx)).Should(HavePrefix("True Connected"))
 		confirmed := a.read(ctx).DeepCopy()
@@ -278,7 +278,7 @@ var _ = Describe("Tokens", func() {
 })
 
 var _ = Describe("A token that renews itself", func() {
-	It("is renewed ahead of its end without a refresh token, and kept while it is too young", func(ctx SpecContext) {
+	It("is renewed before it expires without a refresh token, and kept while it is too recent", func(ctx SpecContext) {
 		// Threads renews a token after a sixtieth of its lifetime.
 		id := fmt.Sprint(1000 + serial.Add(1))
 		made := suite.Must(site.Account(ctx, "threads", id, map[string]any{"token_ttl_s": 60}))
@@ -329,7 +329,7 @@ var _ = Describe("Many connections of one account", func() {
 		return b
 	}
 
-	It("keep no worker from the accounts of others while one of them is examined", func(ctx SpecContext) {
+	It("do not block workers for other accounts while one of them is checked", func(ctx SpecContext) {
 		a := newAccount(ctx, byHand, nil).create(ctx)
 		b, c := another(ctx, a, "too"), another(ctx, a, "three")
 		asked, answer := make(chan struct{}), make(chan struct{})
@@ -361,7 +361,7 @@ var _ = Describe("Many connections of one account", func() {
 		Expect(calls(ctx, "refresh_token")-refreshed).To(Equal(1), "all use the one that was renewed")
 	})
 
-	It("change nothing in the copy by being examined, however many they are", func(ctx SpecContext) {
+	It("do not change the working copy when they are checked, however many they are", func(ctx SpecContext) {
 		a, r := newAccount(ctx, byHand, nil).create(ctx), newManager("one", k8s, platform)
 		all := []*account{a}
 		for n := range 40 {

@@ -137,7 +137,7 @@ func (p pod) works(ctx context.Context, r *connection.Reconciler, a *account) {
 	Expect(a.state(ctx)()).To(Equal("True Connected " + probe))
 }
 
-var _ = Describe("A renewed token that the Kubernetes API did not take before the process was killed", func() {
+var _ = Describe("A renewed token that could not be stored before the process was killed", func() {
 	newPod := func(on v1alpha1.Platform) pod {
 		p := pod{platform: on, client: platform, folder: GinkgoT().TempDir()}
 		if on == v1alpha1.PlatformTikTok {
@@ -171,7 +171,7 @@ var _ = Describe("A renewed token that the Kubernetes API did not take before th
 		Entry("on TikTok", v1alpha1.PlatformTikTok),
 	)
 
-	It("is stored by an examination that comes first, and the one before is not spent again", func(ctx SpecContext) {
+	It("is stored by a check that comes first, and its predecessor is not used again", func(ctx SpecContext) {
 		p := newPod(v1alpha1.PlatformX)
 		a, before := p.account(ctx), p.renewals(ctx)
 		p.killed(ctx, a)
@@ -180,7 +180,7 @@ var _ = Describe("A renewed token that the Kubernetes API did not take before th
 		Expect(p.storedTokens()).To(BeZero())
 	})
 
-	It("is kept over starts, and stored once the Kubernetes API is back", func(ctx SpecContext) {
+	It("is kept across restarts, and stored once the Kubernetes API is back", func(ctx SpecContext) {
 		p := newPod(v1alpha1.PlatformX)
 		a, before := p.account(ctx), p.renewals(ctx)
 		p.killed(ctx, a)
@@ -227,7 +227,7 @@ var _ = Describe("A renewed token that the Kubernetes API did not take before th
 		Expect(after.Items).To(Equal(before.Items), "nothing was written")
 		Expect(p.storedTokens()).To(BeZero())
 	},
-		Entry("if the account has another one by now", func(ctx context.Context, a *account) {
+		Entry("if the account has another one", func(ctx context.Context, a *account) {
 			secret := a.working(ctx)
 			secret.Data["refreshToken"] = []byte("newer")
 			Expect(k8s.Update(ctx, secret)).To(Succeed())
@@ -237,7 +237,7 @@ var _ = Describe("A renewed token that the Kubernetes API did not take before th
 		}),
 	)
 
-	It("is not what becomes of one that was stored", func(ctx SpecContext) {
+	It("is not kept after it was stored", func(ctx SpecContext) {
 		p := newPod(v1alpha1.PlatformX)
 		a := p.account(ctx)
 		p.works(ctx, p.start(k8s), a)
@@ -246,7 +246,7 @@ var _ = Describe("A renewed token that the Kubernetes API did not take before th
 	})
 })
 
-var _ = Describe("Renewed tokens that a container has left", func() {
+var _ = Describe("Renewed tokens that a container has not stored", func() {
 	var p pod
 	BeforeEach(func() { p = pod{platform: v1alpha1.PlatformX, client: platform, folder: GinkgoT().TempDir()} })
 
@@ -254,7 +254,7 @@ var _ = Describe("Renewed tokens that a container has left", func() {
 		return func() bool { return string(a.working(ctx).Data["refreshToken"]) != a.RefreshToken }
 	}
 
-	It("do not wait for one of which the Kubernetes API says nothing", func(ctx SpecContext) {
+	It("do not wait for one whose Secret the Kubernetes API does not return", func(ctx SpecContext) {
 		accounts := []*account{p.account(ctx), p.account(ctx), p.account(ctx)}
 		for _, a := range accounts {
 			p.killed(ctx, a)
@@ -284,14 +284,14 @@ var _ = Describe("Renewed tokens that a container has left", func() {
 			}
 			return n
 		}
-		Eventually(count).Should(Equal(len(accounts)-1), "the others' grants end when another manager's patience does")
+		Eventually(count).Should(Equal(len(accounts)-1), "the others' grants end when another manager's lease on them expires")
 		close(goOn)
 		Eventually(ended).Should(BeClosed())
 		Expect(count()).To(Equal(len(accounts)))
 		Expect(p.storedTokens()).To(BeZero())
 	})
 
-	Describe("and that the disk does not give", func() {
+	Describe("and that the disk does not return", func() {
 		// The folder is missing when the container starts, like a volume that is mounted late.
 		var back func()
 		away := func(p pod) {
@@ -301,7 +301,7 @@ var _ = Describe("Renewed tokens that a container has left", func() {
 			DeferCleanup(func() { back() })
 		}
 
-		It("are stored once it does, and what they were obtained with is not spent before", func(ctx SpecContext) {
+		It("are stored once it does, and the refresh tokens used for them are not used before", func(ctx SpecContext) {
 			a, other, before := p.account(ctx), p.account(ctx), p.renewals(ctx)
 			p.killed(ctx, a)
 			folder := p.open()
@@ -327,7 +327,7 @@ var _ = Describe("Renewed tokens that a container has left", func() {
 			Expect(p.renewals(ctx)-before).To(Equal(2), "one of each account")
 		})
 
-		It("are not waited for when the account was given new tokens", func(ctx SpecContext) {
+		It("are not awaited if the account has new tokens", func(ctx SpecContext) {
 			a := p.account(ctx)
 			p.killed(ctx, a)
 			folder := p.open()
@@ -344,7 +344,7 @@ var _ = Describe("Renewed tokens that a container has left", func() {
 			Expect(a.working(ctx).Annotations).NotTo(HaveKey(credentials.ClaimAnnotation))
 		})
 
-		It("hold up no account whose renewal this container began itself", func(ctx SpecContext) {
+		It("do not block accounts whose renewal this container started itself", func(ctx SpecContext) {
 			a, before := p.account(ctx), p.renewals(ctx)
 			folder := p.open()
 			away(p)

@@ -19,7 +19,7 @@ import (
 )
 
 // The apiserver records each Secret of a connection before it creates the Secret.
-var _ = Describe("Secrets that the apiserver made", func() {
+var _ = Describe("Secrets created by the apiserver", func() {
 	const old, young = time.Hour, time.Minute
 
 	// made creates a Secret of a connection and records it.
@@ -44,7 +44,7 @@ var _ = Describe("Secrets that the apiserver made", func() {
 		}
 	}
 
-	It("go when they are not in use", func(ctx SpecContext) {
+	It("are deleted when they are unused", func(ctx SpecContext) {
 		a := connected(ctx, managed)
 		name := a.conn.Name
 		unused := made(ctx, a, name+"-unused", old, true)
@@ -65,7 +65,7 @@ var _ = Describe("Secrets that the apiserver made", func() {
 		Expect(a.read(ctx).Annotations).To(And(HaveKey(v1alpha1.MadeSecretPrefix+coming.Name), HaveKey(v1alpha1.MadeSecretPrefix+used.Name)))
 	})
 
-	It("stay while the new ones are not known to work", func(ctx SpecContext) {
+	It("remain until the new ones are confirmed", func(ctx SpecContext) {
 		a := connected(ctx, managed)
 		before := made(ctx, a, a.conn.Name+"-before", old, true)
 		base := a.read(ctx).DeepCopy()

@@ -43,7 +43,7 @@ var _ = Describe("Files beyond the team's budget", func() {
 		return d
 	}
 
-	DescribeTable("get no address until there is room", func(ctx SpecContext, b v1alpha1.TeamBudget, words string) {
+	DescribeTable("do not get an upload URL until there is room", func(ctx SpecContext, b v1alpha1.TeamBudget, words string) {
 		d := boundedDesk(ctx, b)
 		first, second := created(ctx, bounded), created(ctx, bounded)
 		d.step(ctx, first, is(v1alpha1.MediaPending, v1alpha1.ReasonAwaitingUpload))
@@ -65,7 +65,7 @@ var _ = Describe("Files beyond the team's budget", func() {
 		Entry("by bytes", v1alpha1.TeamBudget{PendingFileBytes: new(resource.MustParse("19"))}, "allows 19 bytes of files that are waited for; 10 are used and this needs 10 more"),
 	)
 
-	It("are not fetched either, and one of unknown size counts as the largest", func(ctx SpecContext) {
+	It("are not fetched, and a file of unknown size counts as the largest", func(ctx SpecContext) {
 		d := boundedDesk(ctx, v1alpha1.TeamBudget{PendingFileBytes: new(resource.MustParse("20Mi"))})
 		waiting, fetched := created(ctx, bounded), created(ctx, bounded, fromSource(web.URL+"/a.png"))
 		d.step(ctx, waiting, is(v1alpha1.MediaPending, v1alpha1.ReasonAwaitingUpload))
@@ -75,7 +75,7 @@ var _ = Describe("Files beyond the team's budget", func() {
 		d.step(ctx, fetched, is(v1alpha1.MediaUploaded, v1alpha1.ReasonUploaded))
 	})
 
-	It("are counted with those of the API, which wait for nothing", func(ctx SpecContext) {
+	It("are counted together with the API's, which do not wait", func(ctx SpecContext) {
 		d := boundedDesk(ctx, v1alpha1.TeamBudget{PendingFiles: new(int32(1))})
 		created(ctx, bounded, fromTheAPI)
 		api, applied := created(ctx, bounded, fromTheAPI), created(ctx, bounded)
@@ -88,7 +88,7 @@ var _ = Describe("Files beyond the team's budget", func() {
 		d.step(ctx, applied, is(v1alpha1.MediaPending, v1alpha1.ReasonBudgetLimit))
 	})
 
-	It("are no more than the budget says, however many are looked at side by side", func(ctx SpecContext) {
+	It("never exceed the budget, however many are reconciled concurrently", func(ctx SpecContext) {
 		const allowed, all = 5, 24
 		d := boundedDesk(ctx, v1alpha1.TeamBudget{PendingFiles: new(int32(allowed))})
 		names := make([]client.ObjectKey, all)

@@ -37,7 +37,7 @@ func (p *refusing) Get(context.Context, string, fetch.Expected, func(context.Con
 }
 
 var _ = Describe("a Media applied to a cluster with a manager", func() {
-	It("offers an address, notices the upload, and goes with its file", func(ctx SpecContext) {
+	It("offers an upload URL, detects the upload, and is deleted with its file", func(ctx SpecContext) {
 		m := created(ctx, managed)
 		Eventually(func(g Gomega) {
 			g.Expect(k8s.Get(ctx, client.ObjectKeyFromObject(m), m)).To(Succeed())
@@ -75,8 +75,8 @@ var _ = Describe("a Media applied to a cluster with a manager", func() {
 	})
 })
 
-var _ = Describe("a file that is awaited", func() {
-	It("expires when the address of the API and the grace have ended", func(ctx SpecContext) {
+var _ = Describe("a pending file", func() {
+	It("expires after the API's upload URL and the grace period", func(ctx SpecContext) {
 		d := newDesk(loose())
 		m := created(ctx, byHand, fromTheAPI)
 		d.step(ctx, m, is(v1alpha1.MediaPending, v1alpha1.ReasonAwaitingUpload))
@@ -91,7 +91,7 @@ var _ = Describe("a file that is awaited", func() {
 		Expect(hasFile(ctx, store.Key(m))).To(MatchError(store.ErrNotFound))
 	})
 
-	It("gets a fresh address before the last one ends", func(ctx SpecContext) {
+	It("gets a new upload URL before the last one expires", func(ctx SpecContext) {
 		d := newDesk(loose())
 		m := created(ctx, byHand)
 		d.step(ctx, m, is(v1alpha1.MediaPending, v1alpha1.ReasonAwaitingUpload))
@@ -103,7 +103,7 @@ var _ = Describe("a file that is awaited", func() {
 		})
 	})
 
-	It("shows that the store does not answer, and goes on when it does", func(ctx SpecContext) {
+	It("reports that the store does not respond, and continues when it does", func(ctx SpecContext) {
 		d := newDesk(loose())
 		verify := d.Verify
 		d.Verify = func(context.Context, *v1alpha1.Media) (v1alpha1.MediaStatus, error) {
@@ -121,7 +121,7 @@ var _ = Describe("a file that is awaited", func() {
 		d.step(ctx, m, is(v1alpha1.MediaPending, v1alpha1.ReasonAwaitingUpload))
 	})
 
-	It("says that the installation has no store, and lets go of what is deleted", func(ctx SpecContext) {
+	It("reports that the installation has no store, and does not block deletions", func(ctx SpecContext) {
 		d := newDesk(loose())
 		none := store.None()
 		d.Store, d.Verify = none, (&probe.Verifier{Store: none, Clock: d.clock}).Verify
@@ -133,7 +133,7 @@ var _ = Describe("a file that is awaited", func() {
 		d.removed(ctx, m)
 	})
 
-	It("shows of a verified file that the store was switched off, and that there is one again", func(ctx SpecContext) {
+	It("reports for a verified file that the store was removed, and that it is configured again", func(ctx SpecContext) {
 		d := newDesk(loose())
 		m, stored := d.uploaded(ctx, fromTheAPI), d.Store
 		d.Store = store.None()
@@ -144,7 +144,7 @@ var _ = Describe("a file that is awaited", func() {
 		Expect(meta.IsStatusConditionTrue(m.Status.Conditions, v1alpha1.ConditionReady)).To(BeTrue())
 	})
 
-	It("shows that a file is overwritten all the time, and goes on when that ends", func(ctx SpecContext) {
+	It("reports that a file keeps being overwritten, and continues afterwards", func(ctx SpecContext) {
 		d := newDesk(loose())
 		verify := d.Verify
 		d.Verify = func(context.Context, *v1alpha1.Media) (v1alpha1.MediaStatus, error) {
@@ -161,7 +161,7 @@ var _ = Describe("a file that is awaited", func() {
 		d.step(ctx, m, is(v1alpha1.MediaUploaded, v1alpha1.ReasonUploaded))
 	})
 
-	It("is rejected and removed when it is not what was described, and the reason stays", func(ctx SpecContext) {
+	It("is rejected and deleted if it does not match its declaration, and the reason remains", func(ctx SpecContext) {
 		d := newDesk(loose())
 		m := created(ctx, byHand, fromTheAPI)
 		put(ctx, m, "short")
@@ -172,7 +172,7 @@ var _ = Describe("a file that is awaited", func() {
 })
 
 var _ = Describe("a source", func() {
-	It("that is refused is not tried again", func(ctx SpecContext) {
+	It("that is rejected is not retried", func(ctx SpecContext) {
 		d := newDesk(&refusing{Message: "the file is empty", Final: true})
 		m := created(ctx, byHand, fromSource("https://empty.example/a.png"))
 		d.step(ctx, m, is(v1alpha1.MediaRejected, v1alpha1.ReasonSourceRefused))
@@ -180,7 +180,7 @@ var _ = Describe("a source", func() {
 			To(ContainSubstring("https://empty.example/a.png cannot be fetched: the file is empty."))
 	})
 
-	It("that does not answer is tried again, for a while", func(ctx SpecContext) {
+	It("that does not respond is retried for some time", func(ctx SpecContext) {
 		d := newDesk(&refusing{Message: "the server took too long"})
 		m := created(ctx, byHand, fromSource("https://slow.example/a.png"))
 		d.step(ctx, m, is(v1alpha1.MediaPending, v1alpha1.ReasonFetchFailed))
@@ -189,7 +189,7 @@ var _ = Describe("a source", func() {
 		d.step(ctx, m, is(v1alpha1.MediaRejected, v1alpha1.ReasonFetchFailed))
 	})
 
-	It("whose file is in the store already is not asked again", func(ctx SpecContext) {
+	It("whose file is already in the store is not fetched again", func(ctx SpecContext) {
 		d := newDesk(&refusing{Message: "nobody should ask", Final: true})
 		m := created(ctx, byHand, fromSource("https://asked.example/a.png"))
 		put(ctx, m, "0123456789")
@@ -209,7 +209,7 @@ var _ = Describe("a verified file", func() {
 		Expect(hasFile(ctx, store.Key(m))).To(MatchError(store.ErrNotFound))
 	})
 
-	It("that was overwritten through a second address is rejected when that one has ended", func(ctx SpecContext) {
+	It("that was overwritten through a second upload URL is rejected when that URL expires", func(ctx SpecContext) {
 		d := newDesk(loose())
 		m := d.uploaded(ctx, fromTheAPI)
 		d.clock.Step(20 * time.Minute)
@@ -237,7 +237,7 @@ var _ = Describe("a verified file", func() {
 		d.step(ctx, m, is(v1alpha1.MediaRejected, v1alpha1.ReasonFileChanged))
 	})
 
-	It("that is missing is not given up, and found again", func(ctx SpecContext) {
+	It("that is missing is not abandoned, and found again", func(ctx SpecContext) {
 		d := newDesk(loose())
 		m := d.uploaded(ctx, fromTheAPI)
 		Expect(bucket.Delete(ctx, store.Key(m))).To(Succeed())
@@ -262,8 +262,8 @@ func postWith(m *v1alpha1.Media) *v1alpha1.Post {
 	}
 }
 
-var _ = Describe("what is not used", func() {
-	It("goes after a day, with its file; what is used, or to be kept, stays", func(ctx SpecContext) {
+var _ = Describe("an unused file", func() {
+	It("is deleted after a day, with its content; used and kept files remain", func(ctx SpecContext) {
 		d := newDesk(loose())
 		idle := d.uploaded(ctx, fromTheAPI)
 		kept := d.uploaded(ctx, func(m *v1alpha1.Media) { m.Spec.WhenUnused = v1alpha1.KeepWhenUnused })
@@ -295,7 +295,7 @@ var _ = Describe("what is not used", func() {
 		Expect(used.Status.UnusedSince).NotTo(BeNil())
 	})
 
-	It("goes with its file when the last post that needs it has left for the archive, and not before", func(ctx SpecContext) {
+	It("is deleted when the last post that needs it is archived, and not before", func(ctx SpecContext) {
 		d := newDesk(loose())
 		m := d.uploaded(ctx, fromTheAPI)
 		first, last := postWith(m), postWith(m)
@@ -324,7 +324,7 @@ var _ = Describe("what is not used", func() {
 		Expect(hasFile(ctx, store.Key(m))).To(MatchError(store.ErrNotFound))
 	})
 
-	It("goes at the first sweep after a start, too", func(ctx SpecContext) {
+	It("is deleted in the first sweep after a start, too", func(ctx SpecContext) {
 		d := newDesk(loose())
 		m := d.uploaded(ctx, fromTheAPI)
 		d.sweepAfter(ctx, d.UnusedAfter+time.Second)
@@ -334,7 +334,7 @@ var _ = Describe("what is not used", func() {
 		}).Should(BeTrue())
 	})
 
-	It("is asked for in posts that the manager does not watch", func(ctx SpecContext) {
+	It("is also searched for in posts that the manager does not watch", func(ctx SpecContext) {
 		d := newDesk(loose())
 		m := d.uploaded(ctx, fromTheAPI)
 		Expect(k8s.Create(ctx, postWith(m))).To(Succeed())
@@ -345,7 +345,7 @@ var _ = Describe("what is not used", func() {
 })
 
 var _ = Describe("files without a Media", func() {
-	It("are removed when they are old, in namespaces that are ours, if they look like ours", func(ctx SpecContext) {
+	It("are deleted if they are old, have the form of Herald's keys, and are in served namespaces", func(ctx SpecContext) {
 		d := newDesk(loose())
 		d.uploaded(ctx, func(m *v1alpha1.Media) { m.Spec.WhenUnused = v1alpha1.KeepWhenUnused })
 		const uid = "/0a1b2c3d-0000-4000-8000-00000000abcd"
@@ -369,7 +369,7 @@ var _ = Describe("files without a Media", func() {
 })
 
 var _ = Describe("files of a team that another installation serves", func() {
-	It("stay, since its Media are not watched here", func(ctx SpecContext) {
+	It("remain, because that team's Media are not watched", func(ctx SpecContext) {
 		const theirs = "team-of-others"
 		team := &v1alpha1.Team{ObjectMeta: metav1.ObjectMeta{Name: "others"}}
 		team.Spec.Namespace = theirs
@@ -390,7 +390,7 @@ var _ = Describe("files of a team that another installation serves", func() {
 	})
 })
 
-var _ = Describe("renditions and the copy of a Media", func() {
+var _ = Describe("a Media's renditions and verified copy", func() {
 	made := func(ctx context.Context, key string) string {
 		GinkgoHelper()
 		rendition := store.Derived(key, "0123456789abcdef")
@@ -405,7 +405,7 @@ var _ = Describe("renditions and the copy of a Media", func() {
 		return key
 	}
 
-	It("go with it", func(ctx SpecContext) {
+	It("are deleted with it", func(ctx SpecContext) {
 		d := newDesk(loose())
 		m := d.uploaded(ctx, func(m *v1alpha1.Media) { m.Spec.WhenUnused = v1alpha1.KeepWhenUnused })
 		rendition, copied := made(ctx, store.Key(m)), copied(ctx, m)
@@ -419,7 +419,7 @@ var _ = Describe("renditions and the copy of a Media", func() {
 		Expect(hasFile(ctx, store.Key(m))).To(MatchError(store.ErrNotFound))
 	})
 
-	It("go with its file when that was changed", func(ctx SpecContext) {
+	It("are deleted with its file when the file was changed", func(ctx SpecContext) {
 		d := newDesk(loose())
 		m := d.uploaded(ctx, func(m *v1alpha1.Media) { m.Spec.WhenUnused = v1alpha1.KeepWhenUnused })
 		rendition, copied := made(ctx, store.Key(m)), copied(ctx, m)
@@ -438,7 +438,7 @@ var _ = Describe("renditions and the copy of a Media", func() {
 		}).Should(Succeed())
 	})
 
-	It("are removed when there is none", func(ctx SpecContext) {
+	It("are deleted when it does not exist", func(ctx SpecContext) {
 		d := newDesk(loose())
 		m := d.uploaded(ctx, func(m *v1alpha1.Media) { m.Spec.WhenUnused = v1alpha1.KeepWhenUnused })
 		gone := &v1alpha1.Media{ObjectMeta: metav1.ObjectMeta{Namespace: byHand, UID: "0a1b2c3d-0000-4000-8000-00000000dcba"}, Spec: m.Spec, Status: m.Status}

@@ -82,7 +82,7 @@ var _ = Describe("A Media that is deleted while its store does not delete its fi
 		return apierrors.IsNotFound(k8s.Get(ctx, client.ObjectKeyFromObject(m), m))
 	}
 
-	It("is tried again for an hour, and then goes; the file is left to the sweep", func(ctx SpecContext) {
+	It("is retried for an hour and then deleted; the sweep deletes the file", func(ctx SpecContext) {
 		m := deleted(ctx)
 		key := store.Key(m)
 		for elapsed := time.Duration(0); elapsed < abandonAfter; {
@@ -105,7 +105,7 @@ var _ = Describe("A Media that is deleted while its store does not delete its fi
 		Expect(hasFile(ctx, key)).To(MatchError(store.ErrNotFound))
 	})
 
-	It("goes at the first try that succeeds", func(ctx SpecContext) {
+	It("is deleted after the first successful attempt", func(ctx SpecContext) {
 		m := deleted(ctx)
 		pass(ctx, m)
 		d.Store = broken.Store
@@ -115,7 +115,7 @@ var _ = Describe("A Media that is deleted while its store does not delete its fi
 		Expect(hasFile(ctx, store.Key(m))).To(MatchError(store.ErrNotFound))
 	})
 
-	It("goes at once when the store was switched off, and says where the file is", func(ctx SpecContext) {
+	It("is deleted immediately if the store was removed, with an event about the file", func(ctx SpecContext) {
 		m := deleted(ctx)
 		d.Store = store.None()
 		Expect(pass(ctx, m)).To(BeZero())
@@ -123,7 +123,7 @@ var _ = Describe("A Media that is deleted while its store does not delete its fi
 		Expect(told.said).To(HaveExactElements(ContainSubstring(store.Key(m))))
 	})
 
-	It("goes after one failed try in a namespace that is being deleted, and the event is of the namespace", func(ctx SpecContext) {
+	It("is deleted after one failed attempt in a namespace that is being deleted, with an event about the namespace", func(ctx SpecContext) {
 		m := deleted(ctx)
 		live := d.APIReader
 		d.APIReader = ending{live}
@@ -146,7 +146,7 @@ func (e ending) Get(ctx context.Context, key client.ObjectKey, obj client.Object
 }
 
 var _ = Describe("A store that stalls", func() {
-	It("holds a look at a file for some minutes, and the try to delete one for a minute", func(ctx SpecContext) {
+	It("blocks a file's verification for a few minutes, and its deletion for a minute", func(ctx SpecContext) {
 		d := newDesk(loose())
 		var ends []time.Duration
 		d.Verify = func(ctx context.Context, _ *v1alpha1.Media) (v1alpha1.MediaStatus, error) {
@@ -192,7 +192,7 @@ func remaining(ctx context.Context) time.Duration {
 	return time.Until(end)
 }
 
-var _ = Describe("A Media that is deleted and came under an Idempotency-Key", func() {
+var _ = Describe("A deleted Media with an Idempotency-Key", func() {
 	const fingerprint = "v1:abc"
 	team := archive.Team{Namespace: byHand, Name: "acme"}
 	created := func(ctx context.Context, annotations map[string]string) *v1alpha1.Media {
@@ -206,7 +206,7 @@ var _ = Describe("A Media that is deleted and came under an Idempotency-Key", fu
 		return m
 	}
 
-	DescribeTable("leaves its request in the bucket while the key holds",
+	DescribeTable("leaves its request in the bucket while the key is valid",
 		func(ctx SpecContext, annotations map[string]string, age time.Duration, owner *v1alpha1.Team, kept bool) {
 			d := newDesk(loose())
 			requests := archive.New(bucket)
@@ -228,7 +228,7 @@ var _ = Describe("A Media that is deleted and came under an Idempotency-Key", fu
 		},
 		Entry("its key is an hour old", map[string]string{v1alpha1.RequestAnnotation: fingerprint}, time.Hour, &v1alpha1.Team{ObjectMeta: metav1.ObjectMeta{Name: "acme"}}, true),
 		Entry("its key is older than a day", map[string]string{v1alpha1.RequestAnnotation: fingerprint}, 25*time.Hour, &v1alpha1.Team{ObjectMeta: metav1.ObjectMeta{Name: "acme"}}, false),
-		Entry("it came without a key", nil, time.Hour, &v1alpha1.Team{ObjectMeta: metav1.ObjectMeta{Name: "acme"}}, false),
+		Entry("it has no key", nil, time.Hour, &v1alpha1.Team{ObjectMeta: metav1.ObjectMeta{Name: "acme"}}, false),
 		Entry("no team owns its namespace", map[string]string{v1alpha1.RequestAnnotation: fingerprint}, time.Hour, nil, false),
 	)
 })

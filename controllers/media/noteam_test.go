@@ -60,7 +60,7 @@ var _ = Describe("A Media in a namespace that no Team owns", func() {
 	})
 })
 
-var _ = DescribeTable("a Media lives with every name that Kubernetes takes:", func(ctx SpecContext, name string) {
+var _ = DescribeTable("a Media works with every name that Kubernetes allows:", func(ctx SpecContext, name string) {
 	m := created(ctx, managed, func(m *v1alpha1.Media) { m.Name = name })
 	Eventually(func(g Gomega) {
 		g.Expect(k8s.Get(ctx, client.ObjectKeyFromObject(m), m)).To(Succeed())

@@ -55,8 +55,8 @@ func (d *desk) delete(ctx context.Context, m *v1alpha1.Media) {
 	}).Should(Succeed())
 }
 
-var _ = Describe("what a backup brings back", func() {
-	It("finds its file, asks for no upload, and keeps the file from the sweep", func(ctx SpecContext) {
+var _ = Describe("a Media restored from a backup", func() {
+	It("finds its file, does not request an upload, and protects the file from the sweep", func(ctx SpecContext) {
 		d := newDesk(loose())
 		original := d.uploaded(ctx, func(m *v1alpha1.Media) { fromTheAPI(m); m.Spec.WhenUnused = v1alpha1.KeepWhenUnused })
 		key := store.UIDKey(original)
@@ -74,7 +74,7 @@ var _ = Describe("what a backup brings back", func() {
 		Expect(hasFile(ctx, key)).To(MatchError(store.ErrNotFound))
 	})
 
-	It("is uploaded anew under its own key if the file is gone", func(ctx SpecContext) {
+	It("is uploaded again under its own key if the file is missing", func(ctx SpecContext) {
 		d := newDesk(loose())
 		original := d.uploaded(ctx, func(*v1alpha1.Media) {})
 		old := store.UIDKey(original)
@@ -89,7 +89,7 @@ var _ = Describe("what a backup brings back", func() {
 		Expect(store.Restored(copied)).To(BeFalse())
 	})
 
-	It("shares its file with a copy, and the last of them takes it along", func(ctx SpecContext) {
+	It("shares its file with a copy, and the last of them deletes it", func(ctx SpecContext) {
 		d := newDesk(loose())
 		original := d.uploaded(ctx, func(*v1alpha1.Media) {})
 		key := store.UIDKey(original)
@@ -106,7 +106,7 @@ var _ = Describe("what a backup brings back", func() {
 		Expect(hasFile(ctx, key)).To(MatchError(store.ErrNotFound))
 	})
 
-	It("cannot have another's file deleted by being rejected", func(ctx SpecContext) {
+	It("does not cause another Media's file to be deleted when it is rejected", func(ctx SpecContext) {
 		d := newDesk(loose())
 		original := d.uploaded(ctx, func(*v1alpha1.Media) {})
 		wrong := created(ctx, byHand, func(m *v1alpha1.Media) { m.Annotations, m.Spec.SizeBytes = original.Annotations, 11 })
@@ -115,7 +115,7 @@ var _ = Describe("what a backup brings back", func() {
 		Expect(hasFile(ctx, store.UIDKey(original))).To(Succeed())
 	})
 
-	It("leaves the files of a bucket alone that is another cluster's, but for its own", func(ctx SpecContext) {
+	It("does not touch another cluster's files in a shared bucket, except its own", func(ctx SpecContext) {
 		d := newDesk(loose())
 		d.MayDelete = func(context.Context) error { return &installation.ForeignBucketError{Cluster: "first", Own: "second"} }
 		orphan, lost, own := d.uploaded(ctx, func(*v1alpha1.Media) {}), d.uploaded(ctx, func(*v1alpha1.Media) {}), d.uploaded(ctx, func(*v1alpha1.Media) {})
@@ -137,7 +137,7 @@ var _ = Describe("what a backup brings back", func() {
 		Expect(hasFile(ctx, store.UIDKey(lost))).To(MatchError(store.ErrNotFound))
 	})
 
-	It("may come a week after its namespace was made anew", func(ctx SpecContext) {
+	It("may be restored a week after its namespace was recreated", func(ctx SpecContext) {
 		d := newDesk(loose())
 		m := d.uploaded(ctx, func(*v1alpha1.Media) {})
 		lose(ctx, m)

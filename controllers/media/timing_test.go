@@ -144,7 +144,7 @@ func TestLookAgain(t *testing.T) {
 	}
 }
 
-func TestGoesAt(t *testing.T) {
+func TestDeletionTime(t *testing.T) {
 	const ttl = 90 * 24 * time.Hour
 	in := func(phase v1alpha1.MediaPhase) func(*v1alpha1.Media) {
 		return func(m *v1alpha1.Media) { m.Status.Phase, m.Status.UnusedSince = phase, v1alpha1.NewTimePtr(noon) }

@@ -18,7 +18,7 @@ import (
 // long is longer than these specs' posts stay in the cluster and in the archive, and than records are kept beyond that.
 const long = 20 * day
 
-var _ = Describe("The record of an applied post that was finished long ago", func() {
+var _ = Describe("The record of an applied post that finished long ago", func() {
 	var d *desk
 	var post *v1alpha1.Post
 
@@ -43,7 +43,7 @@ var _ = Describe("The record of an applied post that was finished long ago", fun
 		}
 	}
 
-	It("stays when it leaves since its team says so, for whoever puts it back", func(ctx SpecContext) {
+	It("remains when the team archives the post, in case it is applied again", func(ctx SpecContext) {
 		old(ctx)
 		Expect(k8s.Get(ctx, client.ObjectKeyFromObject(d.team), d.team)).To(Succeed())
 		d.team.Spec.Retention.Applied = true
@@ -55,7 +55,7 @@ var _ = Describe("The record of an applied post that was finished long ago", fun
 		Expect(d.recorded(ctx, "launch")).To(ConsistOf("launch"))
 	})
 
-	It("stays when a file is pruned, and goes when neither the cluster nor a list has had the post for two days", func(ctx SpecContext) {
+	It("remains when a manifest is pruned, and is deleted once neither the cluster nor a list has had the post for two days", func(ctx SpecContext) {
 		old(ctx)
 		gone(ctx)
 		d.restart()
@@ -73,7 +73,7 @@ var _ = Describe("The record of an applied post that was finished long ago", fun
 		Expect(d.recorded(ctx, "launch")).To(BeEmpty())
 	})
 
-	It("waits in a cluster that is made anew until the posts of its manifests are there", func(ctx SpecContext) {
+	It("is kept in a rebuilt cluster until its manifests are applied", func(ctx SpecContext) {
 		old(ctx)
 		d.lose(ctx, post)
 		for range 3 { // a manager that was upgraded or crashed starts with a check of all records
@@ -87,7 +87,7 @@ var _ = Describe("The record of an applied post that was finished long ago", fun
 		Expect(d.recorded(ctx, "launch")).To(ConsistOf("launch"))
 	})
 
-	It("waits there also where a list has had it until its time was over, while no manager ran", func(ctx SpecContext) {
+	It("is kept there even if its retention expired while no manager ran", func(ctx SpecContext) {
 		old(ctx)
 		gone(ctx)
 		d.clock.Step(2 * day)
@@ -97,7 +97,7 @@ var _ = Describe("The record of an applied post that was finished long ago", fun
 		Expect(d.recorded(ctx, "launch")).To(ConsistOf("launch"))
 	})
 
-	It("has two days again if the post was back in between", func(ctx SpecContext) {
+	It("is kept for two more days if the post was applied again in between", func(ctx SpecContext) {
 		old(ctx)
 		d.lose(ctx, post)
 		hourly(ctx, 40*hour)
@@ -110,7 +110,7 @@ var _ = Describe("The record of an applied post that was finished long ago", fun
 		Expect(d.recorded(ctx, "launch")).To(BeEmpty())
 	})
 
-	It("is compared with lists that are made anew where a file of them is damaged", func(ctx SpecContext) {
+	It("is compared with rebuilt lists if a list file is damaged", func(ctx SpecContext) {
 		old(ctx)
 		d.shelf.Lists.Shrink(2, 2, 4)
 		for i := range 5 {

@@ -27,7 +27,7 @@ const (
 )
 
 var _ = Describe("A finished post", func() {
-	It("leaves the cluster when its time there is over, and not before, and can be read from then on", func(ctx SpecContext) {
+	It("leaves the cluster when its retention there expires, not before, and can still be read", func(ctx SpecContext) {
 		d := newDesk(ctx)
 		d.post(ctx, "old", 5*day)
 		d.post(ctx, "due", 2*day+time.Second)
@@ -46,7 +46,7 @@ var _ = Describe("A finished post", func() {
 		Expect(d.stored(ctx)).To(BeEmpty())
 	})
 
-	It("leaves at once where the team says so, one that is finished while the sweep runs too", func(ctx SpecContext) {
+	It("leaves immediately if the team's retention is zero, even if it finishes during the sweep", func(ctx SpecContext) {
 		d := newDesk(ctx, func(s *v1alpha1.TeamSpec) { s.Retention.InCluster = &v1alpha1.Duration{} })
 		d.post(ctx, "first", 0)
 		Expect(d.sweep(ctx)).To(Succeed())
@@ -58,7 +58,7 @@ var _ = Describe("A finished post", func() {
 		Expect(d.listed(ctx)).To(ConsistOf("first", "second"))
 	})
 
-	It("stays for the seconds in which one that took its place would be taken for it", func(ctx SpecContext) {
+	It("remains while a post with the same name could be mistaken for it", func(ctx SpecContext) {
 		d := newDesk(ctx, func(s *v1alpha1.TeamSpec) { s.Retention.InCluster = &v1alpha1.Duration{} })
 		// The API server's clock sets the creation time of posts.
 		d.clock.SetTime(time.Now())
@@ -72,7 +72,7 @@ var _ = Describe("A finished post", func() {
 		Expect(d.stored(ctx)).To(BeEmpty())
 	})
 
-	It("leaves while what was due before it still does: a sweep looks again after a minute", func(ctx SpecContext) {
+	It("leaves although earlier posts are still leaving, because a sweep checks again after a minute", func(ctx SpecContext) {
 		d := newDesk(ctx, func(s *v1alpha1.TeamSpec) { s.Retention.InCluster = &v1alpha1.Duration{} })
 		d.post(ctx, "first", 0)
 		again := false
@@ -88,7 +88,7 @@ var _ = Describe("A finished post", func() {
 		Expect(d.listed(ctx)).To(ConsistOf("first", "second"))
 	})
 
-	It("stays for a day at most while a lookup may need it to tell whose a publication is", func(ctx SpecContext) {
+	It("remains for up to a day while a lookup may need it to identify a publication", func(ctx SpecContext) {
 		d := newDesk(ctx, func(s *v1alpha1.TeamSpec) { s.Retention.InCluster = &v1alpha1.Duration{} })
 		lost := d.post(ctx, "lost", 0, withLostResponse(d.clock.Now(), 10*time.Minute))
 		d.post(ctx, "before", 20*time.Minute)
@@ -113,7 +113,7 @@ var _ = Describe("A finished post", func() {
 		Expect(d.stored(ctx)).To(ConsistOf("lost", "unknown"))
 	})
 
-	It("stays if it was applied, unless the team says otherwise", func(ctx SpecContext) {
+	It("remains if it was applied, unless the team archives applied posts", func(ctx SpecContext) {
 		d := newDesk(ctx)
 		d.post(ctx, "in-git", 5*day, applied)
 		Expect(d.sweep(ctx)).To(Succeed())
@@ -126,7 +126,7 @@ var _ = Describe("A finished post", func() {
 		Expect(d.listed(ctx)).To(ConsistOf("in-git"))
 	})
 
-	It("leaves a record and is listed also if nothing was ever sent for it", func(ctx SpecContext) {
+	It("has a record and is listed even if it was never sent", func(ctx SpecContext) {
 		d := newDesk(ctx)
 		d.post(ctx, "withdrawn", 5*day, cancelled)
 		Expect(d.sweep(ctx)).To(Succeed())
@@ -137,7 +137,7 @@ var _ = Describe("A finished post", func() {
 		Expect(d.recorded(ctx, "withdrawn")).To(BeEmpty(), "its time is over, like that of others")
 	})
 
-	It("has its end noted if an older version did not, and leaves by it", func(ctx SpecContext) {
+	It("gets a finish time if an older version did not record one, and leaves accordingly", func(ctx SpecContext) {
 		d := newDesk(ctx)
 		// The desk's clock is ahead of the API server's, which sets the creation time of the post.
 		d.clock.SetTime(time.Now().Add(hour))
@@ -150,7 +150,7 @@ var _ = Describe("A finished post", func() {
 		Expect(d.stored(ctx)).To(BeEmpty())
 	})
 
-	It("stays while the store is away, and leaves when it is back", func(ctx SpecContext) {
+	It("remains while the store is unavailable, and leaves afterwards", func(ctx SpecContext) {
 		d := newDesk(ctx)
 		d.post(ctx, "old", 5*day)
 		d.files = gone
@@ -163,7 +163,7 @@ var _ = Describe("A finished post", func() {
 		Expect(d.stored(ctx)).To(BeEmpty())
 	})
 
-	It("is tried again after a minute by the process that could not archive it", func(ctx SpecContext) {
+	It("is retried after a minute by the process that failed to archive it", func(ctx SpecContext) {
 		d := newDesk(ctx)
 		d.post(ctx, "old", 5*day)
 		d.shelf.Archive = archive.New(gone)
@@ -176,7 +176,7 @@ var _ = Describe("A finished post", func() {
 		Expect(d.stored(ctx)).To(BeEmpty())
 	})
 
-	DescribeTable("whose record the archive does not take stays, and keeps no other one:", func(ctx SpecContext, why error, sweeps int, odd ...string) {
+	DescribeTable("remains if the archive rejects its record, and does not block others:", func(ctx SpecContext, why error, sweeps int, odd ...string) {
 		d := newDesk(ctx)
 		d.post(ctx, "a-first", 5*day)
 		for _, name := range odd {
@@ -203,11 +203,11 @@ var _ = Describe("A finished post", func() {
 		Expect(d.stored(ctx)).To(BeEmpty())
 	},
 		Entry("one", errors.New("the store refuses it"), 1, "b-odd"),
-		Entry("two beside each other, after which the rest has its turn in the next sweep", errors.New("the store refuses it"), 2, "b-odd", "c-odd"),
-		Entry("neighbours, each by a fault of its own", archive.ErrNotFound, 1, "b-odd", "c-odd", "d-odd"),
+		Entry("two adjacent ones; the rest follows in the next sweep", errors.New("the store refuses it"), 2, "b-odd", "c-odd"),
+		Entry("adjacent ones with separate faults", archive.ErrNotFound, 1, "b-odd", "c-odd", "d-odd"),
 	)
 
-	It("stays for both times where there is no bucket", func(ctx SpecContext) {
+	It("remains for the longer retention without a bucket", func(ctx SpecContext) {
 		d := newDesk(ctx)
 		d.files = store.None()
 		d.restart()
@@ -219,7 +219,7 @@ var _ = Describe("A finished post", func() {
 		Expect(d.stored(ctx)).To(BeEmpty())
 	})
 
-	It("is left alone in a team that is being deleted", func(ctx SpecContext) {
+	It("is ignored in a team that is being deleted", func(ctx SpecContext) {
 		d := newDesk(ctx)
 		d.post(ctx, "old", 5*day)
 		d.team.Finalizers = []string{v1alpha1.RecordsFinalizer}
@@ -233,7 +233,7 @@ var _ = Describe("A finished post", func() {
 	})
 })
 
-var _ = DescribeTable("A finished post stays when its Team is deleted while a sweep goes on", func(ctx SpecContext, point string, stay int) {
+var _ = DescribeTable("A finished post remains if its Team is deleted during a sweep", func(ctx SpecContext, point string, stay int) {
 	d := newDesk(ctx)
 	d.post(ctx, "first", 5*day)
 	d.post(ctx, "second", 5*day)
@@ -250,13 +250,13 @@ var _ = DescribeTable("A finished post stays when its Team is deleted while a sw
 	d.team.Finalizers = nil
 	Expect(k8s.Update(ctx, d.team)).To(Succeed())
 },
-	Entry("before its record is written, which then is not", PointBeforeArchive, 2),
-	Entry("after that, since the record goes with the Team", PointAfterRecord, 2),
-	Entry("after the lists have it, which go too", PointAfterArchive, 2),
-	Entry("after another one has left", PointAfterDelete, 1),
+	Entry("before its record, which is then not written", PointBeforeArchive, 2),
+	Entry("after its record, which is deleted with the Team", PointAfterRecord, 2),
+	Entry("after its list entry, which is deleted too", PointAfterArchive, 2),
+	Entry("after another one left", PointAfterDelete, 1),
 )
 
-var _ = DescribeTable("The archive of a Team that was deleted and cleared does not come back", func(ctx SpecContext, write func(ctx context.Context, d *desk, post *v1alpha1.Post) error) {
+var _ = DescribeTable("The cleared archive of a deleted Team is not recreated", func(ctx SpecContext, write func(ctx context.Context, d *desk, post *v1alpha1.Post) error) {
 	d := newDesk(ctx)
 	post := d.post(ctx, "old", 5*day)
 	d.post(ctx, "other", 5*day)
@@ -273,10 +273,10 @@ var _ = DescribeTable("The archive of a Team that was deleted and cleared does n
 		Expect(object.Key).To(BeEmpty(), "nobody would find what is left")
 	}
 },
-	Entry("by a post that is entered late", func(ctx context.Context, d *desk, post *v1alpha1.Post) error {
+	Entry("by a late entry of a post", func(ctx context.Context, d *desk, post *v1alpha1.Post) error {
 		return d.shelf.List(ctx, d.team, post)
 	}),
-	Entry("by lists that are written anew", func(ctx context.Context, d *desk, _ *v1alpha1.Post) error {
+	Entry("by rebuilding lists", func(ctx context.Context, d *desk, _ *v1alpha1.Post) error {
 		_, err := bucket.PutDocument(ctx, d.of().Prefix()+"index", "application/octet-stream", []byte("half of it"), store.Any)
 		Expect(err).NotTo(HaveOccurred())
 		_, err = d.shelf.Expire(ctx, d.team, d.Policy.Of(d.team))
@@ -284,7 +284,7 @@ var _ = DescribeTable("The archive of a Team that was deleted and cleared does n
 	}),
 )
 
-var _ = It("clears the archive of a Team when nobody writes there any more", func(ctx SpecContext) {
+var _ = It("clears a Team's archive once all writes have finished", func(ctx SpecContext) {
 	d := newDesk(ctx)
 	d.post(ctx, "old", 5*day)
 	Expect(d.sweep(ctx)).To(Succeed())
@@ -301,7 +301,7 @@ var _ = It("clears the archive of a Team when nobody writes there any more", fun
 })
 
 var _ = Describe("The sweep", func() {
-	It("reads no posts while nothing can have become due", func(ctx SpecContext) {
+	It("does not read posts while none can be due", func(ctx SpecContext) {
 		d := newDesk(ctx)
 		d.post(ctx, "young", hour)
 		Expect(d.sweep(ctx)).To(Succeed())
@@ -314,7 +314,7 @@ var _ = Describe("The sweep", func() {
 		Expect(d.reads.lists).To(Equal(1), "the days before are looked at once an hour")
 	})
 
-	DescribeTable("goes on wherever the process before it was killed", func(ctx SpecContext, point string) {
+	DescribeTable("continues wherever the previous process was killed", func(ctx SpecContext, point string) {
 		d := newDesk(ctx)
 		names := []string{}
 		for i := range 5 {
@@ -364,7 +364,7 @@ func (r refusing) Get(ctx context.Context, key client.ObjectKey, obj client.Obje
 type killed struct{}
 
 var _ = Describe("The archive", func() {
-	It("forgets a post when its time is over, whole", func(ctx SpecContext) {
+	It("deletes all of a post's data when its retention expires", func(ctx SpecContext) {
 		d := newDesk(ctx)
 		d.post(ctx, "old", 5*day)
 		d.post(ctx, "older", 9*day)
@@ -375,7 +375,7 @@ var _ = Describe("The archive", func() {
 		Expect(d.recorded(ctx, "old", "older")).To(ConsistOf("old"))
 	})
 
-	It("keeps a post alone that it cannot forget", func(ctx SpecContext) {
+	It("keeps only the post that it cannot delete", func(ctx SpecContext) {
 		d := newDesk(ctx)
 		for _, name := range []string{"a", "b", "c"} {
 			d.post(ctx, name, 9*day)
@@ -392,7 +392,7 @@ var _ = Describe("The archive", func() {
 		Expect(d.listed(ctx)).To(BeEmpty())
 	})
 
-	It("keeps a post that was made with an Idempotency-Key for a day, and an applied one for a day from when it went", func(ctx SpecContext) {
+	It("keeps a post with an Idempotency-Key for a day after its creation, and an applied one for a day after it left the cluster", func(ctx SpecContext) {
 		d := newDesk(ctx, func(s *v1alpha1.TeamSpec) {
 			s.Retention = v1alpha1.TeamRetention{InCluster: &v1alpha1.Duration{}, Archived: &v1alpha1.Duration{}, Applied: true}
 		})
@@ -411,7 +411,7 @@ var _ = Describe("The archive", func() {
 		Expect(d.recorded(ctx, "applied")).To(BeEmpty(), "two days after it was found that nobody needs it")
 	})
 
-	It("keeps a post whose Idempotency-Key holds for its day, though its team lowers the time in the archive meanwhile", func(ctx SpecContext) {
+	It("keeps a post while its Idempotency-Key is valid, even if its team shortens the retention", func(ctx SpecContext) {
 		d := newDesk(ctx, func(s *v1alpha1.TeamSpec) {
 			s.Retention = v1alpha1.TeamRetention{InCluster: &v1alpha1.Duration{}, Archived: &v1alpha1.Duration{Duration: 10 * day}}
 		})
@@ -430,7 +430,7 @@ var _ = Describe("The archive", func() {
 		Expect(d.recorded(ctx, "with-key")).To(BeEmpty())
 	})
 
-	DescribeTable("writes its lists anew from the records when a file of them is damaged", func(ctx SpecContext, doing func(SpecContext, *desk), posts int) {
+	DescribeTable("rebuilds its lists from the records if a list file is damaged", func(ctx SpecContext, doing func(SpecContext, *desk), posts int) {
 		d := newDesk(ctx)
 		d.shelf.Lists.Shrink(2, 2, 4)
 		for i := range 5 {
@@ -448,13 +448,13 @@ var _ = Describe("The archive", func() {
 		Expect(view.Posts()).To(Equal(posts))
 		Expect(d.stored(ctx)).To(BeEmpty())
 	},
-		Entry("when a post leaves", func(ctx SpecContext, d *desk) { d.post(ctx, "next", 5*day) }, 6),
-		Entry("when it looks for what is over its time", func(ctx SpecContext, d *desk) {
+		Entry("when a post is archived", func(ctx SpecContext, d *desk) { d.post(ctx, "next", 5*day) }, 6),
+		Entry("when it looks for expired posts", func(ctx SpecContext, d *desk) {
 			d.sweepAfter(ctx, 5*day+hour)
 		}, 0),
 	)
 
-	It("forgets nothing in a bucket that is another cluster's", func(ctx SpecContext) {
+	It("does not delete anything in another cluster's bucket", func(ctx SpecContext) {
 		d := newDesk(ctx)
 		d.post(ctx, "older", 9*day)
 		Expect(d.sweep(ctx)).To(Succeed())
@@ -468,7 +468,7 @@ var _ = Describe("The archive", func() {
 		Expect(d.recorded(ctx, "older")).To(BeEmpty())
 	})
 
-	It("forgets requests when their keys hold no more", func(ctx SpecContext) {
+	It("deletes requests when their keys expire", func(ctx SpecContext) {
 		d := newDesk(ctx)
 		d.clock.SetTime(time.Now())
 		Expect(d.shelf.Archive.PutRequest(ctx, d.of(), "draft", archive.Request{UID: "u", Fingerprint: "v1:abc"})).To(Succeed())
@@ -492,7 +492,7 @@ var _ = Describe("The archive", func() {
 		Expect(d.recorded(ctx, "back")).To(ConsistOf("back"))
 	})
 
-	It("keeps the record of a younger post of the name, which was deleted before it was finished, for a time of its own", func(ctx SpecContext) {
+	It("keeps the record of a later post with the same name, which was deleted before it finished, for its own retention", func(ctx SpecContext) {
 		d := newDesk(ctx)
 		d.clock.SetTime(time.Now())
 		first := d.post(ctx, "launch", 9*day)
@@ -509,7 +509,7 @@ var _ = Describe("The archive", func() {
 		Expect(d.recorded(ctx, "launch")).To(BeEmpty(), "the daily sweep of records takes it")
 	})
 
-	It("forgets records that no list names, and none that a post needs", func(ctx SpecContext) {
+	It("deletes records without list entries, except those that a post needs", func(ctx SpecContext) {
 		d := newDesk(ctx)
 		d.clock.SetTime(time.Now())
 		there := d.post(ctx, "there", 0, applied)
@@ -524,7 +524,7 @@ var _ = Describe("The archive", func() {
 		Expect(d.recorded(ctx, "there", never.Name)).To(ConsistOf("there"))
 	})
 
-	It("says in the status of the Team how many posts it has", func(ctx SpecContext) {
+	It("reports the number of archived posts in the Team's status", func(ctx SpecContext) {
 		d := newDesk(ctx)
 		d.post(ctx, "a", 5*day)
 		d.post(ctx, "b", 9*day)

@@ -15,7 +15,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-var _ = DescribeTable("A sweep is told of only if all was done that was due", func(ctx SpecContext, breaks, mends func(*desk)) {
+var _ = DescribeTable("A sweep counts as successful only if all due work was done", func(ctx SpecContext, breaks, mends func(*desk)) {
 	d := newDesk(ctx)
 	swept := func() time.Time {
 		return time.UnixMilli(int64(1000 * testutil.ToFloat64(d.Metrics.swept))).UTC()
@@ -39,13 +39,13 @@ var _ = DescribeTable("A sweep is told of only if all was done that was due", fu
 	d.sweepAfter(ctx, hour)
 	Expect(swept()).To(BeTemporally("~", d.clock.Now(), time.Second))
 },
-	Entry("posts cannot be listed, so that none is known to be due",
+	Entry("posts cannot be listed, so due posts are unknown",
 		func(d *desk) { d.reads.fails = errors.New("posts is forbidden") }, func(d *desk) { d.reads.fails = nil }),
-	Entry("the archive cannot be rid of what is over its time, which is seen to once an hour",
+	Entry("expired posts cannot be deleted from the archive, in the hourly sweep",
 		func(d *desk) { d.foreign = errors.New("the bucket is another's") }, func(d *desk) { d.foreign = nil }),
 )
 
-var _ = It("What cannot leave is told of for as long as it should have left, however often it is tried", func(ctx SpecContext) {
+var _ = It("The lag of a post that cannot leave grows, however often it is retried", func(ctx SpecContext) {
 	d := newDesk(ctx)
 	lag := func() time.Duration { return time.Duration(testutil.ToFloat64(d.Metrics.lag)) * time.Second }
 	d.post(ctx, "due", 2*day)

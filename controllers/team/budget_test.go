@@ -56,7 +56,7 @@ func bounds(q *corev1.ResourceQuota) string {
 var _ = Describe("The budget of a Team", func() {
 	const starter = "posts=2000 media=4100 apikeys=20 connections=200 oauthgrants=1000"
 
-	It("bounds the objects of its namespace, and follows the Team", func(ctx SpecContext) {
+	It("limits the objects in its namespace, and follows the Team", func(ctx SpecContext) {
 		t := ready(ctx, "bounded")
 		n := t.Name
 		q, err := resourceQuota(ctx, n)()
@@ -89,7 +89,7 @@ var _ = Describe("The budget of a Team", func() {
 		is(starter)
 	})
 
-	It("comes back when somebody changes or deletes the quota, and does not mind what Kubernetes counts", func(ctx SpecContext) {
+	It("is restored if the quota is changed or deleted, and ignores Kubernetes' counts", func(ctx SpecContext) {
 		n := ready(ctx, "bounded").Name
 		q := suite.Must(resourceQuota(ctx, n)())
 		want := bounds(q)
@@ -113,7 +113,7 @@ var _ = Describe("The budget of a Team", func() {
 		Eventually(back).Should(Succeed())
 	})
 
-	DescribeTable("is judged in the Team", func(ctx SpecContext, field string, value any, words string) {
+	DescribeTable("is validated in the Team", func(ctx SpecContext, field string, value any, words string) {
 		t := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"namespace": "judged", "budget": map[string]any{field: value}}}}
 		t.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("Team"))
 		t.SetName(name("judged"))
@@ -124,19 +124,19 @@ var _ = Describe("The budget of a Team", func() {
 		}
 		Expect(err).To(MatchError(ContainSubstring("spec.budget.%s: Invalid value: %s", field, words)))
 	},
-		Entry("with fewer posts than none", "posts", int64(-1), "-1"),
-		Entry("with more posts than any etcd holds", "posts", int64(10_000_001), "10000001"),
-		Entry("with bytes as a number, as Kubernetes takes quantities", "postBytes", int64(1<<40), ""),
+		Entry("with a negative number of posts", "posts", int64(-1), "-1"),
+		Entry("with more posts than etcd can store", "posts", int64(10_000_001), "10000001"),
+		Entry("with bytes as a number, as Kubernetes accepts quantities", "postBytes", int64(1<<40), ""),
 		Entry("with bytes and a fraction", "postBytes", "1.5Gi", ""),
 		Entry("with bytes in thousands", "pendingFileBytes", "20G", ""),
-		Entry("with bytes in no unit of Kubernetes", "postBytes", "1MB", `"1MB"`),
-		Entry("with fewer bytes than none", "postBytes", int64(-1), "-1: must be a number of bytes, such as 1048576, 128Mi or 1.5Gi"),
-		Entry("with bytes that no number holds", "pendingFileBytes", "9999999Ti", `"9999999Ti"`),
-		Entry("with a part of a byte, as a fraction is written back", "postBytes", "1025024m", ""),
-		Entry("with an exponent, which a quantity's schema admits and no quantity is", "postBytes", "1e1.5", `"1e1.5"`),
+		Entry("with bytes in a unit that Kubernetes does not have", "postBytes", "1MB", `"1MB"`),
+		Entry("with a negative number of bytes", "postBytes", int64(-1), "-1: must be a number of bytes, such as 1048576, 128Mi or 1.5Gi"),
+		Entry("with bytes beyond the largest number", "pendingFileBytes", "9999999Ti", `"9999999Ti"`),
+		Entry("with a fraction of a byte, in the form that is written back", "postBytes", "1025024m", ""),
+		Entry("with an exponent that the schema admits but a quantity cannot have", "postBytes", "1e1.5", `"1e1.5"`),
 	)
 
-	It("is shown in its status as the apiserver counted it, and told of as a metric when it is nearly used up", func(ctx SpecContext) {
+	It("is reported in its status as the apiserver counted it, and as a metric when it is nearly used up", func(ctx SpecContext) {
 		t := ready(ctx, "shown")
 		n := t.Name
 		store := quota.NewUsageStore(quota.NewAPI(asManager, asManager))
@@ -200,8 +200,8 @@ var _ = Describe("The budget of a Team", func() {
 
 // test/deletions tests the same with Kubernetes' own quota controller. Here the spec simulates that controller with a
 // fake clock.
-var _ = Describe("A budget that Kubernetes could not count", func() {
-	It("is counted again because the manager asks for it, ever more rarely, with all bounds in force, and not once it is counted", func(ctx SpecContext) {
+var _ = Describe("A budget that Kubernetes failed to count", func() {
+	It("is counted again at the manager's request, with growing pauses and all limits enforced, until it is counted", func(ctx SpecContext) {
 		n := ready(ctx, "uncounted").Name
 		q := suite.Must(resourceQuota(ctx, n)())
 		want := bounds(q)

@@ -29,7 +29,7 @@ import (
 )
 
 // These specs count step by step, with the rights of an installed manager.
-var _ = Describe("What a team uses", func() {
+var _ = Describe("A team's usage", func() {
 	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	var (
 		ns      string
@@ -55,7 +55,7 @@ var _ = Describe("What a team uses", func() {
 		request = ctrl.Request{NamespacedName: types.NamespacedName{Name: ns}}
 	})
 
-	It("is counted without asking for what has not changed", func(ctx SpecContext) {
+	It("is counted without reading unchanged objects", func(ctx SpecContext) {
 		asked := map[string]int{}
 		reader := interceptor.NewClient(asManager, interceptor.Funcs{
 			Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
@@ -148,7 +148,7 @@ var _ = Describe("What a team uses", func() {
 		return p
 	}
 
-	It("is shown in its status: posts to X of this month, and accounts", func(ctx SpecContext) {
+	It("is reported in its status: this month's posts to X, and accounts", func(ctx SpecContext) {
 		Expect(look(ctx)).To(Equal("0, 0"))
 		connect(ctx, "one", false)
 		connect(ctx, "two", false)
@@ -169,7 +169,7 @@ var _ = Describe("What a team uses", func() {
 		Expect(look(ctx)).To(Equal("any, 2"), "nobody counts what is not limited")
 	})
 
-	It("is given back when it was reserved in vain, and only then", func(ctx SpecContext) {
+	It("is released if its reservation was not used, and only then", func(ctx SpecContext) {
 		newPost(ctx, "waits")
 		newPost(ctx, "withdrawn", func(p *v1alpha1.Post) { p.Spec.Cancelled = true })
 		newPost(ctx, "moved", func(p *v1alpha1.Post) { p.Spec.ScheduledAt = v1alpha1.NewTimePtr(now.AddDate(0, 1, 0)) })
@@ -192,7 +192,7 @@ var _ = Describe("What a team uses", func() {
 		))
 	})
 
-	It("stays counted when posts leave for the archive, and is given back for those that were not published", func(ctx SpecContext) {
+	It("remains counted when posts are archived, and is released for unpublished ones", func(ctx SpecContext) {
 		end := func(name string, target v1alpha1.TargetStatus) *v1alpha1.Post {
 			GinkgoHelper()
 			p := newPost(ctx, name)
@@ -218,7 +218,7 @@ var _ = Describe("What a team uses", func() {
 		Expect(look(ctx)).To(Equal("1, 1"), "what is out counts for its month")
 	})
 
-	It("is put in order although another Usage is not what it seems", func(ctx SpecContext) {
+	It("is corrected even if another Usage is invalid", func(ctx SpecContext) {
 		october := plan.XPosts(now.AddDate(0, -1, 0))
 		// It is the first one by name.
 		spoilt := &v1alpha1.Usage{
@@ -233,7 +233,7 @@ var _ = Describe("What a team uses", func() {
 		Expect(look(ctx)).To(Equal("0, 0"))
 	})
 
-	It("of long ago is cleared away, of late is kept", func(ctx SpecContext) {
+	It("is deleted when it is old, and kept when it is recent", func(ctx SpecContext) {
 		august, october := now.AddDate(0, -3, 0), now.AddDate(0, -1, 0)
 		reserve(ctx, august, "old", "uid", 1)
 		reserve(ctx, october, "late", "uid", 1)
@@ -246,7 +246,7 @@ var _ = Describe("What a team uses", func() {
 		Expect(stored(ctx)).To(ConsistOf(And(HaveField("Spec.Period", "2026-10"), HaveField("Status.Used", int32(1)))))
 	})
 
-	It("is in its namespace, where people who may edit cannot change it", func(ctx SpecContext) {
+	It("is in its namespace, where editors cannot change it", func(ctx SpecContext) {
 		reserve(ctx, now, "a", "uid", 1)
 		apply(k8s, "users/usage_roles.yaml")
 		var roles rbacv1.ClusterRoleList

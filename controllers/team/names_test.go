@@ -16,7 +16,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-var _ = DescribeTable("A Team lives with every name that the schema takes:", func(ctx SpecContext, teamName, namespace string) {
+var _ = DescribeTable("A Team works with every name that the schema allows:", func(ctx SpecContext, teamName, namespace string) {
 	t := create(ctx, teamName, namespace)
 	Eventually(readiness(ctx, teamName)).Should(Equal("True NamespaceReady"))
 	var found corev1.Namespace
@@ -27,11 +27,11 @@ var _ = DescribeTable("A Team lives with every name that the schema takes:", fun
 },
 	Entry("a digit", "7", "names-digit"),
 	Entry("with dots", "a.b.c", "names-dots"),
-	Entry("of 63 characters, with a namespace of as many", strings.Repeat("t", 63), "names-"+strings.Repeat("n", 57)),
+	Entry("of 63 characters, with a namespace of the same length", strings.Repeat("t", 63), "names-"+strings.Repeat("n", 57)),
 	Entry("of 63 digits and dots", strings.Repeat("7.", 31)+"7", "names-digits"),
 )
 
-var _ = DescribeTable("A Team with a name that cannot be a label is refused, with the reason:", func(ctx SpecContext, teamName string) {
+var _ = DescribeTable("A Team with a name that cannot be a label is rejected, with the reason:", func(ctx SpecContext, teamName string) {
 	t := &v1alpha1.Team{ObjectMeta: metav1.ObjectMeta{Name: teamName}, Spec: v1alpha1.TeamSpec{Namespace: "names-refused"}}
 	err := k8s.Create(ctx, t)
 	Expect(apierrors.IsInvalid(err)).To(BeTrue(), "%v", err)

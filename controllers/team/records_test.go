@@ -77,7 +77,7 @@ func (h *heard) Eventf(_, _ runtime.Object, kind, reason, _, note string, args .
 	h.said = append(h.said, fmt.Sprintf("%s %s: ", kind, reason)+fmt.Sprintf(note, args...))
 }
 
-var _ = Describe("What the archive holds of a team", func() {
+var _ = Describe("A team's archive", func() {
 	hasFinalizer := func(ctx context.Context, t *v1alpha1.Team) func() ([]string, error) {
 		return func() ([]string, error) {
 			err := k8s.Get(ctx, client.ObjectKeyFromObject(t), t)
@@ -96,7 +96,7 @@ var _ = Describe("What the archive holds of a team", func() {
 		Expect(held.there.Put(ctx, archive.Team{Namespace: t.Spec.Namespace, Name: t.Name}, "launch", func([]byte) ([]byte, error) { return []byte("x"), nil })).To(Succeed())
 	}
 
-	It("goes with it, and nothing of a team of a name like it", func(ctx SpecContext) {
+	It("is deleted with it, without affecting a team with a similar name", func(ctx SpecContext) {
 		base := name("held")
 		t, other := create(ctx, base, name("ns")), create(ctx, base+"-two", name("ns"))
 		for _, team := range []*v1alpha1.Team{t, other} {
@@ -109,7 +109,7 @@ var _ = Describe("What the archive holds of a team", func() {
 		Expect(kept(ctx, other)).To(ConsistOf("launch"))
 	})
 
-	It("keeps a Team for an hour where the store does not remove it, and an event says what is left", func(ctx SpecContext) {
+	It("keeps a Team for an hour if the store does not delete it, and an event names what is left", func(ctx SpecContext) {
 		t := create(ctx, name(withoutBucket), name("ns"))
 		Eventually(hasFinalizer(ctx, t)).Should(ContainElement(v1alpha1.RecordsFinalizer))
 		Expect(k8s.Delete(ctx, t)).To(Succeed())

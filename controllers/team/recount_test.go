@@ -55,7 +55,7 @@ func TestUncounted(t *testing.T) {
 
 // A reconciliation is triggered when Kubernetes fails to count and once it has counted, but not by the counts in
 // between.
-func TestWhatIsCountedLeadsToNoPass(t *testing.T) {
+func TestCountsDoNotRequeue(t *testing.T) {
 	with := func(used corev1.ResourceList) *corev1.ResourceQuota {
 		return &corev1.ResourceQuota{
 			Spec: corev1.ResourceQuotaSpec{Hard: oneOfEach("posts")}, Status: corev1.ResourceQuotaStatus{Hard: oneOfEach("posts"), Used: used},
@@ -125,7 +125,7 @@ func TestUsagesThatAreShown(t *testing.T) {
 }
 
 // All changes to a team's Usages during the pause lead to one reconciliation, and to none of other teams.
-func TestATeamIsShownOnceForManyCounts(t *testing.T) {
+func TestCountsAreBatched(t *testing.T) {
 	r := &Reconciler{Options: Options{Owner: func(_ context.Context, namespace string) (*v1alpha1.Team, error) {
 		switch namespace {
 		case "acme":

@@ -170,16 +170,16 @@ func credentials(ctx context.Context, namespace string) func() (*rbacv1.RoleBind
 }
 
 // Only these specs install and remove the role of the web application.
-var _ = Describe("The apiserver's right to create Secrets", Ordered, func() {
+var _ = Describe("The apiserver's permission to create Secrets", Ordered, func() {
 	var n string
 
-	It("is given in no namespace without the web application", func(ctx SpecContext) {
+	It("is not granted without the web application", func(ctx SpecContext) {
 		n = ready(ctx, "acme").Name
 		_, err := credentials(ctx, n)()
 		Expect(apierrors.IsNotFound(err)).To(BeTrue(), "%v", err)
 	})
 
-	It("is given in the namespaces that there are when the web application comes, and in new ones", func(ctx SpecContext) {
+	It("is granted in existing namespaces when the web application is enabled, and in new ones", func(ctx SpecContext) {
 		apply(k8s, "web/team_credentials_role.yaml")
 		later := name("beta")
 		create(ctx, later, later)
@@ -192,7 +192,7 @@ var _ = Describe("The apiserver's right to create Secrets", Ordered, func() {
 		}
 	})
 
-	It("is given back when somebody deletes or changes the binding", func(ctx SpecContext) {
+	It("is restored if the binding is deleted or changed", func(ctx SpecContext) {
 		b := suite.Must(credentials(ctx, n)())
 		b.Subjects[0].Name = "mallory"
 		Expect(k8s.Update(ctx, b)).To(Succeed())
@@ -201,7 +201,7 @@ var _ = Describe("The apiserver's right to create Secrets", Ordered, func() {
 		Eventually(func() error { _, err := credentials(ctx, n)(); return err }).Should(Succeed())
 	})
 
-	It("belongs to the role that there is now, when the web application went and came back", func(ctx SpecContext) {
+	It("belongs to the current role after the web application was disabled and enabled again", func(ctx SpecContext) {
 		before := suite.Must(credentials(ctx, n)())
 		Expect(k8s.Delete(ctx, &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: names.CredentialsRole}})).To(Succeed())
 		apply(k8s, "web/team_credentials_role.yaml")
@@ -210,7 +210,7 @@ var _ = Describe("The apiserver's right to create Secrets", Ordered, func() {
 })
 
 var _ = Describe("A Team", func() {
-	It("gets a namespace with its label, and the manager the right to the Secrets there", func(ctx SpecContext) {
+	It("gets a namespace with its label, where the manager may access Secrets", func(ctx SpecContext) {
 		n := name("acme")
 		t := create(ctx, n, n+"-ns")
 		Eventually(readiness(ctx, n)).Should(Equal("True NamespaceReady"))
@@ -242,7 +242,7 @@ var _ = Describe("A Team", func() {
 		}).Should(Succeed())
 	})
 
-	It("gets its role binding back when somebody deletes or changes it", func(ctx SpecContext) {
+	It("gets its role binding back if it is deleted or changed", func(ctx SpecContext) {
 		n := ready(ctx, "acme").Name
 
 		b := suite.Must(binding(ctx, n)())
@@ -262,7 +262,7 @@ var _ = Describe("A Team", func() {
 		Eventually(binding(ctx, n)).Should(HaveField("RoleRef.Name", "herald-team-secrets"))
 	})
 
-	It("does not take over a namespace that somebody else made, until its label says so", func(ctx SpecContext) {
+	It("does not adopt an existing namespace without its label", func(ctx SpecContext) {
 		n := name("acme")
 		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: n}}
 		Expect(k8s.Create(ctx, namespace)).To(Succeed())
@@ -277,7 +277,7 @@ var _ = Describe("A Team", func() {
 		Eventually(readiness(ctx, n)).Should(Equal("True NamespaceReady"))
 	})
 
-	It("keeps its namespace from a younger Team, and leaves it when it goes", func(ctx SpecContext) {
+	It("protects its namespace from a later Team, and releases it when it is deleted", func(ctx SpecContext) {
 		first, second, namespace := name("acme"), name("acme"), name("shared")
 		elder := create(ctx, first, namespace)
 		Eventually(readiness(ctx, first)).Should(Equal("True NamespaceReady"))

@@ -42,7 +42,7 @@ func suspension(ctx context.Context, teamName string) func(g Gomega) suspended {
 
 // These specs change the suite's suspend switch for all teams, so they run alone.
 var _ = Describe("A suspended team", Serial, func() {
-	It("says so and since when, by whichever brake, and keeps it when that has ended", func(ctx SpecContext) {
+	It("reports each suspension with its time, and keeps it after the end", func(ctx SpecContext) {
 		t := ready(ctx, "acme")
 		n := t.Name
 		Expect(suspension(ctx, n)(Default)).To(Equal(suspended{}))
@@ -75,7 +75,7 @@ var _ = Describe("A suspended team", Serial, func() {
 		Eventually(suspension(ctx, n)).Should(Equal(suspended{"", 2, 0}))
 	})
 
-	It("is suspended and released at once, whatever else there is to do for teams", func(ctx SpecContext) {
+	It("is suspended and resumed immediately, even if teams have other work", func(ctx SpecContext) {
 		n, slow := name("acme"), name(slowBucket)
 		t, other := create(ctx, n, n), create(ctx, slow, slow)
 		for _, n := range []string{n, slow} {
@@ -97,7 +97,7 @@ var _ = Describe("A suspended team", Serial, func() {
 		Eventually(func() bool { return apierrors.IsNotFound(k8s.Get(ctx, client.ObjectKeyFromObject(other), other)) }).Should(BeTrue())
 	})
 
-	It("may be one that was refused its namespace", func(ctx SpecContext) {
+	It("may be one whose namespace was rejected", func(ctx SpecContext) {
 		n := name("kept")
 		t := create(ctx, n, manager.Namespace)
 		Eventually(func() error {
