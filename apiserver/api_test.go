@@ -96,7 +96,7 @@ var _ = Describe("API keys", func() {
 		Eventually(func() int { return t.call(ctx, "GET", "/posts", "").status }).Should(Equal(200))
 	})
 
-	It("are not taken over by a copy of their hash, whatever becomes of them", func(ctx context.Context) {
+	It("cannot be taken over by copying their hash, even after they are deleted", func(ctx context.Context) {
 		t, thief := newTeam(ctx), newTeam(ctx)
 		hash := t.key.Spec.Tokens[0].SHA256
 		copied := func(k *v1alpha1.APIKey) { k.Spec.Tokens[0].SHA256 = hash }

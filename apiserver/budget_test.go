@@ -37,7 +37,7 @@ func announce(bytes int) string {
 }
 
 var _ = Describe("The budget of a team", func() {
-	DescribeTable("is held to the last one, and frees as posts go", func(ctx context.Context, b v1alpha1.TeamBudget, allowed int, body, words string) {
+	DescribeTable("applies to the last post, and is freed when posts are deleted", func(ctx context.Context, b v1alpha1.TeamBudget, allowed int, body, words string) {
 		t := newTeam(ctx, within(b))
 		t.connect(ctx, "acme-x", v1alpha1.PlatformX)
 		var last postBody
@@ -111,7 +111,7 @@ var _ = Describe("The budget of a team", func() {
 		Entry("by their bytes", v1alpha1.TeamBudget{PendingFileBytes: new(resource.MustParse("2500"))}, 2, "the team's budget allows 2,500 bytes of files that are waited for; 2,000 are used and this needs 1,000 more"),
 	)
 
-	It("is exceeded by no burst at one replica, by three only before they know of each other, and never where Kubernetes counts", func(ctx context.Context) {
+	It("is not exceeded by bursts to one replica, only briefly by bursts to three, and never where Kubernetes counts", func(ctx context.Context) {
 		const limit, others, clients = 20, 2, 8
 		replicas := []*running{instance}
 		for range others {

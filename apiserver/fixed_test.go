@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-func TestFixedAnswersAreCompressed(t *testing.T) {
+func TestFixedResponsesAreCompressed(t *testing.T) {
 	t.Parallel()
 	long, short := strings.Repeat("The same again. ", 1000), "ok"
 	tests := map[string]struct {

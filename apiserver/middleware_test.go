@@ -114,7 +114,7 @@ func TestPanicAfterAnswerCutsTheConnection(t *testing.T) {
 	}
 }
 
-func TestAbortStaysAnAbort(t *testing.T) {
+func TestAbortIsPreserved(t *testing.T) {
 	t.Parallel()
 	server, log, _ := observe(t, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
 	if status, body, err := get(t, server.URL); err == nil {
@@ -126,7 +126,7 @@ func TestAbortStaysAnAbort(t *testing.T) {
 	}
 }
 
-func TestInternalErrorTellsNothing(t *testing.T) {
+func TestInternalErrorHasNoDetails(t *testing.T) {
 	t.Parallel()
 	server, log, _ := observe(t, func(w http.ResponseWriter, r *http.Request) {
 		rest.WriteInternal(r.Context(), w, errors.New("etcd at 10.0.0.7 is down"))

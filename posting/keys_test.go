@@ -13,7 +13,7 @@ import (
 	"github.com/herald-social/herald/posting"
 )
 
-func TestKeyHeldUntil(t *testing.T) {
+func TestKeyExpiresAt(t *testing.T) {
 	made := time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)
 	for reason, tc := range map[string]struct {
 		annotations map[string]string

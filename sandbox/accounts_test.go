@@ -33,7 +33,7 @@ func (b *box) identify(i int, token string) reply {
 	return b.call(identities[i].method, identities[i].path, token, identities[i].contentType, identities[i].body)
 }
 
-func TestIdentityAnswers(t *testing.T) {
+func TestIdentityResponses(t *testing.T) {
 	b := start(t, "")
 	picture := func(platform string) string {
 		return b.http.URL + "/_assets/avatar/" + platform + "/" + demo(t, platform).ID + ".svg"

@@ -89,7 +89,7 @@ func TestTokenFaultsOnRefresh(t *testing.T) {
 	}
 }
 
-func TestDelayActsThoughTheClientHasGone(t *testing.T) {
+func TestDelayedRequestActsAfterDisconnect(t *testing.T) {
 	b := start(t, "")
 	b.fault(`{"platform":"x","operation":"publish","kind":"delay","delay_ms":5000,"times":1}`)
 	b.disconnect(http.MethodPost, b.http.URL+"/x/2/tweets", []byte(textBody("late")), "Authorization: Bearer "+demoAccess, "Content-Type: "+jsonType)
@@ -124,7 +124,7 @@ func TestDelayCombinesWithADrop(t *testing.T) {
 	same(t, "posts", []string{"slow"}, b.texts())
 }
 
-func TestSlowAnswersActAtOnce(t *testing.T) {
+func TestSlowResponseActsImmediately(t *testing.T) {
 	b := start(t, "")
 	first, second := b.delayed("slow_answer", "first"), b.delayed("slow_answer", "second")
 	same(t, "posts before the answers", []string{"first", "second"}, b.texts())

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestGraphTakesWhatClientsSend sends third-party client requests that Meta accepts.
-func TestGraphTakesWhatClientsSend(t *testing.T) {
+// TestGraphAcceptsClientRequests sends third-party client requests that Meta accepts.
+func TestGraphAcceptsClientRequests(t *testing.T) {
 	multipartType, text := xForm("media_type", "TEXT", "text", "hello")
 	pageType, message := xForm("message", "hello in parts")
 	b := startLenient(t)
@@ -54,8 +54,8 @@ func TestGraphNextPageCarriesTheToken(t *testing.T) {
 	b.page(next.RequestURI()).want(t, "the next page without a header", 200, "data#1")
 }
 
-// TestGraphTakesArrays creates multi-file posts with a JSON array, as SDKs do.
-func TestGraphTakesArrays(t *testing.T) {
+// TestGraphAcceptsArrays creates multi-file posts with a JSON array, as SDKs do.
+func TestGraphAcceptsArrays(t *testing.T) {
 	b, file := start(t, ""), jpegOf(t, 400, 400)
 	site := newShelf(t, map[string][]byte{"a.jpg": file})
 	item := func() string {

@@ -287,8 +287,8 @@ func TestConcurrency(t *testing.T) {
 	same(t, "posts after a kill", workers*each, len(c.texts()))
 }
 
-// TestOneOfManyWins sends the same request concurrently. Exactly one may succeed.
-func TestOneOfManyWins(t *testing.T) {
+// TestOneConcurrentRequestSucceeds sends the same request concurrently. Exactly one may succeed.
+func TestOneConcurrentRequestSucceeds(t *testing.T) {
 	b := start(t, t.TempDir())
 	container := b.container(query("text=once"))
 	b.clock.Step(time.Second)

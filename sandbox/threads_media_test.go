@@ -174,8 +174,8 @@ func TestThreadsVideo(t *testing.T) {
 	same(t, "processing takes its time even if the file is fetched at once", "IN_PROGRESS", b.containerStatus(quick))
 }
 
-// TestThreadsVideoGoesOn restarts the sandbox during a video download, which then restarts.
-func TestThreadsVideoGoesOn(t *testing.T) {
+// TestThreadsVideoRestarts restarts the sandbox during a video download, which then restarts.
+func TestThreadsVideoRestarts(t *testing.T) {
 	b, film := start(t, t.TempDir()), mp4Of("isom", 64, 48, time.Second)
 	s := newShelf(t, map[string][]byte{"a.mp4": film})
 	s.hold = make(chan struct{})

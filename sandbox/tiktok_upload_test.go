@@ -276,9 +276,9 @@ func TestTikTokDrafts(t *testing.T) {
 	b.listOnTikTok(`{}`).want(t, "drafts are not listed", "data.videos#0")
 }
 
-// TestTikTokDelayedChunkIsKept disconnects the client while the last chunk waits for a fault's delay. The chunk has arrived, so the
+// TestTikTokDelayedChunkArrives disconnects the client while the last chunk waits for a fault's delay. The chunk has arrived, so the
 // video is posted.
-func TestTikTokDelayedChunkIsKept(t *testing.T) {
+func TestTikTokDelayedChunkArrives(t *testing.T) {
 	b := start(t, "")
 	film := movie("isom", 720, 1280, 5*time.Second, 6_000_000)
 	r := b.startedOnTikTok(film)

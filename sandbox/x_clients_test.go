@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// TestXTakesMediaAsJSON uploads base64 in JSON, as X's own SDK does.
-func TestXTakesMediaAsJSON(t *testing.T) {
+// TestXAcceptsMediaAsJSON uploads base64 in JSON, as X's own SDK does.
+func TestXAcceptsMediaAsJSON(t *testing.T) {
 	b := start(t, "")
 	file := pngOf(t, 40, 40)
 	encoded := base64.StdEncoding.EncodeToString
@@ -97,9 +97,9 @@ func TestXShowsWhatIsRequested(t *testing.T) {
 	})
 }
 
-// TestXTakesWhatIsDocumented sends documented options that have no effect here. Only a lenient sandbox accepts them, so that tests notice
+// TestXAcceptsDocumentedOptions sends documented options that have no effect here. Only a lenient sandbox accepts them, so that tests notice
 // what is not simulated.
-func TestXTakesWhatIsDocumented(t *testing.T) {
+func TestXAcceptsDocumentedOptions(t *testing.T) {
 	lenient, strict := startLenient(t), start(t, "")
 	for _, tt := range []struct{ why, path, body string }{
 		{"gotwi's poll", "/x/2/tweets", `{"text":"which?","poll":{"options":["a","b"],"duration_minutes":60}}`},

@@ -48,7 +48,7 @@ func TestCreateTweet(t *testing.T) {
 	b.call(http.MethodPost, "/x/2/tweets", demoAccess, formType, `{"text":"a"}`).want(t, "the content type must be JSON", 400)
 }
 
-func TestTextComesBackAsXWritesIt(t *testing.T) {
+func TestTextIsReturnedAsXWritesIt(t *testing.T) {
 	b := start(t, "")
 	id := b.post(" Cafe\u0301 <b> & https://example.com/a?x=1&y=2, see k8s.io. ")
 	r := b.get(timeline + "?tweet.fields=entities")

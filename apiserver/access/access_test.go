@@ -66,7 +66,7 @@ func checker(r *reviews, clk *clocktesting.FakeClock, teams ...*v1alpha1.Team) *
 	return access.New(r, func() []*v1alpha1.Team { return teams }, clk)
 }
 
-func TestAnswersAreKept(t *testing.T) {
+func TestReviewsAreCached(t *testing.T) {
 	clk := clocktesting.NewFakeClock(begin)
 	allowed := true
 	r := &reviews{allow: func(authorizationv1.SubjectAccessReviewSpec) (bool, error) { return allowed, nil }}

@@ -459,7 +459,7 @@ func TestLinks(t *testing.T) {
 	})
 }
 
-func TestLinksThatSignNobodyIn(t *testing.T) {
+func TestInvalidLinks(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		secrets := sessiontest.New()
 		m := replica(t, secrets)

@@ -67,7 +67,7 @@ func TestSealer(t *testing.T) {
 	}
 }
 
-func TestSealSaysNothing(t *testing.T) {
+func TestSealIsOpaque(t *testing.T) {
 	s := session.NewSealer(clocktesting.NewFakeClock(begin), session.NewKey(begin))
 	first, second := s.Seal("cookie", value{"hello"}, time.Hour), s.Seal("cookie", value{"hello"}, time.Hour)
 	if first == second {

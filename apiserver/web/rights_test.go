@@ -47,9 +47,9 @@ func TestShippedRolesSuffice(t *testing.T) {
 	}
 }
 
-// TestEachRightIsAskedFor removes one right: actions that need it are rejected, and others with a related right are
+// TestEachActionChecksItsPermission removes one right: actions that need it are rejected, and others with a related right are
 // not.
-func TestEachRightIsAskedFor(t *testing.T) {
+func TestEachActionChecksItsPermission(t *testing.T) {
 	t.Parallel()
 	const upload = `{"name":"a.png","mime_type":"image/png","size_bytes":1000}`
 	for name, tc := range map[string]struct {

@@ -277,9 +277,9 @@ func (c *changing) questions() int {
 	return c.asked
 }
 
-// TestStreamAsksForTheRight verifies how quickly a revocation reaches open pages, as docs/people.md promises, and that
+// TestStreamChecksPermission verifies how quickly a revocation reaches open pages, as docs/people.md promises, and that
 // many pages of one person cause no more requests to the Kubernetes API than one.
-func TestStreamAsksForTheRight(t *testing.T) {
+func TestStreamChecksPermission(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		rights := &changing{kept: map[string]time.Time{}}

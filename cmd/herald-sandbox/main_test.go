@@ -39,7 +39,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-func TestStrictnessIsAskedFor(t *testing.T) {
+func TestStrictnessIsConfigurable(t *testing.T) {
 	for flags, lenient := range map[string]bool{"": true, "--strict": false} {
 		c, err := parse(strings.Fields(flags), io.Discard, io.Discard)
 		if err != nil || c.options.Lenient != lenient {
@@ -56,7 +56,7 @@ func (f onLog) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-func TestAStopBySignalIsNoFailure(t *testing.T) {
+func TestStopBySignalSucceeds(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	var served bool

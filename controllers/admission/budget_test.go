@@ -69,7 +69,7 @@ var _ = Describe("The budget of a team", func() {
 		return func() error { return user.Create(ctx, t.post(edits...), client.DryRunAll) }
 	}
 
-	It("refuses an unfinished post too many, in the words of the HTTP API, and takes it when another has gone", func(ctx SpecContext) {
+	It("rejects a post beyond the limit with the HTTP API's message, and admits it once another is deleted", func(ctx SpecContext) {
 		t := newBudgeted(ctx, v1alpha1.TeamBudget{UnfinishedPosts: new(int32(2))})
 		first := t.stored(ctx)
 		Eventually(create(ctx, t)).Should(Succeed(), "the second is the last")
@@ -82,7 +82,7 @@ var _ = Describe("The budget of a team", func() {
 		Eventually(create(ctx, t)).Should(Succeed())
 	})
 
-	It("of as many as there are lets a draft out; of fewer it does not, and lets go of what is cancelled or made smaller", func(ctx SpecContext) {
+	It("lets a draft be published at the limit but not above it, where posts can still be cancelled or made smaller", func(ctx SpecContext) {
 		t := newBudgeted(ctx, v1alpha1.TeamBudget{UnfinishedPosts: new(int32(2)), PostBytes: new(resource.MustParse("0"))})
 		kept := t.stored(ctx, saying(strings.Repeat("a", 200)))
 		second := t.stored(ctx, saying(strings.Repeat("a", 100)))
@@ -101,7 +101,7 @@ var _ = Describe("The budget of a team", func() {
 		Expect(user.Status().Update(ctx, kept)).To(Succeed())
 	})
 
-	It("holds a cancelled post to it, and lets go of what is cancelled as it is", func(ctx SpecContext) {
+	It("applies to a cancelled post, but not to a cancellation without other changes", func(ctx SpecContext) {
 		cancelled := func(s *v1alpha1.PostSpec) { s.Cancelled = true }
 		t := newBudgeted(ctx, v1alpha1.TeamBudget{PostBytes: new(resource.MustParse("0"))})
 		kept := t.stored(ctx)
@@ -116,7 +116,7 @@ var _ = Describe("The budget of a team", func() {
 		Expect(change(ctx, again, cancelled)).To(refusedWith("bytes of stored posts"), "room for a cancel is given once")
 	})
 
-	It("holds to it what is written around a post later, whatever became of the post", func(ctx SpecContext) {
+	It("applies to later changes of a post's metadata, whatever its state", func(ctx SpecContext) {
 		t := newBudgeted(ctx, v1alpha1.TeamBudget{PostBytes: new(resource.MustParse("0"))})
 		kept := t.stored(ctx)
 		Eventually(create(ctx, t)).Should(refusedWith("bytes of stored posts"))
@@ -134,7 +134,7 @@ var _ = Describe("The budget of a team", func() {
 		Expect(around(20 << 10)()).To(refusedWith("bytes of stored posts"))
 	})
 
-	It("lets no cancelled post be larger than a post may be", func(ctx SpecContext) {
+	It("limits the size of a cancelled post too", func(ctx SpecContext) {
 		cancelled := func(s *v1alpha1.PostSpec) { s.Cancelled = true }
 		t := newBudgeted(ctx, v1alpha1.TeamBudget{})
 		large := t.post(cancelled)
@@ -146,7 +146,7 @@ var _ = Describe("The budget of a team", func() {
 		Expect(user.Update(ctx, kept, client.DryRunAll)).To(MatchError(ContainSubstring("a post may take at most 262144")))
 	})
 
-	It("counts what was admitted since the apiserver counted, and no dry run", func(ctx SpecContext) {
+	It("counts posts admitted since the apiserver counted, but not dry runs", func(ctx SpecContext) {
 		t := newBudgeted(ctx, v1alpha1.TeamBudget{PostBytes: new(resource.MustParse("5000"))})
 		first, second := t.post(), t.post()
 		Eventually(create(ctx, t, saying(strings.Repeat("a", 3000)))).Should(refusedWith("0 are used"), "the budget is known, and dry runs are not counted")
@@ -164,7 +164,7 @@ var _ = Describe("The budget of a team", func() {
 		Expect(create(ctx, t)()).To(Succeed(), "the count holds them, and one was deleted")
 	})
 
-	It("counts stored posts as Kubernetes does, and bytes as the apiserver did", func(ctx SpecContext) {
+	It("counts stored posts as Kubernetes does, and bytes as the apiserver does", func(ctx SpecContext) {
 		t := newBudgeted(ctx, v1alpha1.TeamBudget{Posts: new(int32(10)), PostBytes: new(resource.MustParse("5000"))})
 		store := quota.NewUsageStore(quota.NewAPI(user, user))
 		count := func(posts, bytes int64, at time.Time) {

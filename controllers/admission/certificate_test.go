@@ -53,7 +53,7 @@ var _ = Describe("the webhook's certificate", Serial, Ordered, func() {
 		Expect(serving.Check(ctx)).To(Succeed())
 	})
 
-	It("is made once by several replicas and shared by all", func(ctx SpecContext) {
+	It("is created once and shared by several replicas", func(ctx SpecContext) {
 		Expect(user.Delete(ctx, secret(ctx))).To(Succeed())
 		served := make([][]byte, 6)
 		var replicas sync.WaitGroup
@@ -75,7 +75,7 @@ var _ = Describe("the webhook's certificate", Serial, Ordered, func() {
 		Expect(trusted(ctx).Webhooks[0].ClientConfig.CABundle).To(Equal(secret(ctx).Data["ca.crt"]))
 	})
 
-	It("is renewed ahead of its end, while the one before is still trusted", func(ctx SpecContext) {
+	It("is renewed before it expires, while its predecessor is still trusted", func(ctx SpecContext) {
 		Expect(user.Delete(ctx, secret(ctx))).To(Succeed())
 		now := clocktesting.NewFakeClock(time.Now().Add(-300 * 24 * time.Hour))
 		k := keeper(secretName, "herald", now)
@@ -97,7 +97,7 @@ var _ = Describe("the webhook's certificate", Serial, Ordered, func() {
 		}
 	})
 
-	It("is renewed by itself, and served and trusted from the next connection on", func(ctx SpecContext) {
+	It("is renewed automatically, and served and trusted from the next connection on", func(ctx SpecContext) {
 		Expect(user.Delete(ctx, secret(ctx))).To(Succeed())
 		now := clocktesting.NewFakeClock(time.Now().Add(-300 * 24 * time.Hour))
 		k := keeper(secretName, "herald", now)
@@ -136,7 +136,7 @@ var _ = Describe("the webhook's certificate", Serial, Ordered, func() {
 		Eventually(ended).Should(Receive(Succeed()))
 	})
 
-	It("is made once for replicas that are called by different names, as in a roll-out", func(ctx SpecContext) {
+	It("is created once for replicas with different names, as in a rollout", func(ctx SpecContext) {
 		Expect(user.Delete(ctx, secret(ctx))).To(Succeed())
 		before := keeper(secretName, "herald", clock.RealClock{}, "old.svc")
 		after := keeper(secretName, "herald", clock.RealClock{}, "new.svc")
@@ -154,7 +154,7 @@ var _ = Describe("the webhook's certificate", Serial, Ordered, func() {
 		Expect(leaf.IPAddresses).To(HaveLen(1))
 	})
 
-	It("is trusted again when somebody applied the configuration anew", func(ctx SpecContext) {
+	It("is trusted again after the configuration was applied again", func(ctx SpecContext) {
 		c := trusted(ctx)
 		c.Webhooks[0].ClientConfig.CABundle = nil
 		Expect(user.Update(ctx, c)).To(Succeed())
@@ -162,7 +162,7 @@ var _ = Describe("the webhook's certificate", Serial, Ordered, func() {
 		Expect(trusted(ctx).Webhooks[0].ClientConfig.CABundle).To(Equal(secret(ctx).Data["ca.crt"]))
 	})
 
-	It("is not made before the configuration with which it goes, nor after that", func(ctx SpecContext) {
+	It("exists only as long as its webhook configuration", func(ctx SpecContext) {
 		configuration := trusted(ctx)
 		Expect(user.Delete(ctx, configuration)).To(Succeed())
 		Expect(user.Delete(ctx, secret(ctx))).To(Succeed())
@@ -178,7 +178,7 @@ var _ = Describe("the webhook's certificate", Serial, Ordered, func() {
 		Expect(trusted(ctx).Webhooks[0].ClientConfig.CABundle).To(Equal(secret(ctx).Data["ca.crt"]))
 	})
 
-	It("is kept for one configuration", func(ctx SpecContext) {
+	It("is stored for one configuration", func(ctx SpecContext) {
 		Expect(keeper(secretName, "none", clock.RealClock{}).Check(ctx)).NotTo(Succeed(), "the manager may name one configuration only")
 	})
 })
@@ -199,7 +199,7 @@ var _ = Describe("The webhook", func() {
 		return response.StatusCode, string(body)
 	}
 
-	It("tells of a team's accounts to the API server alone, which is told where to call", func(ctx SpecContext) {
+	It("reveals a team's accounts only to the API server, which is configured with its address", func(ctx SpecContext) {
 		for _, path := range []string{"/validate-post", "/validate-post/", "/validate-post/guess", "/"} {
 			status, answer := ask(ctx, path)
 			Expect(status).To(Equal(http.StatusNotFound), path)

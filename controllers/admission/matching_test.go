@@ -58,7 +58,7 @@ var _ = Describe("the webhook's match conditions", Serial, func() {
 		})).To(Succeed())
 	}
 
-	It("are each known here", func(ctx SpecContext) {
+	It("are all tested here", func(ctx SpecContext) {
 		var want []any
 		for name := range passedOver {
 			want = append(want, name)
@@ -70,14 +70,14 @@ var _ = Describe("the webhook's match conditions", Serial, func() {
 		Expect(names).To(ConsistOf(want...))
 	})
 
-	It("let through what is to be judged", func(ctx SpecContext) {
+	It("pass requests that need validation", func(ctx SpecContext) {
 		p := scheduled()
 		Expect(webhookRequests(func() error { return user.Create(ctx, p) })).To(BeEquivalentTo(1))
 		p.Spec.Targets[0].Caption = "another"
 		Expect(webhookRequests(func() error { return user.Update(ctx, p) })).To(BeEquivalentTo(1))
 	})
 
-	DescribeTable("look at metadata alone where they are large, and another than Herald changed them",
+	DescribeTable("check metadata only if it is large, and was not changed by Herald",
 		func(ctx SpecContext, edit func(*v1alpha1.Post), who *client.Client, want int) {
 			p := scheduled()
 			Expect(user.Create(ctx, p)).To(Succeed())
@@ -97,15 +97,15 @@ var _ = Describe("the webhook's match conditions", Serial, func() {
 		Entry("owners of more", func(p *v1alpha1.Post) {
 			p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Secret", Name: strings.Repeat("a", 4200), UID: "1"}}
 		}, &user, 1),
-		Entry("the manager's finalizer beside as much", func(p *v1alpha1.Post) {
+		Entry("the manager's finalizer with as much", func(p *v1alpha1.Post) {
 			p.Annotations = map[string]string{"a": strings.Repeat("a", 4200)}
 			Expect(user.Update(context.Background(), p)).To(Succeed())
 			p.Finalizers = []string{v1alpha1.DeliveryFinalizer}
 		}, &live, 0),
-		Entry("none that is new", func(*v1alpha1.Post) {}, &user, 0),
+		Entry("no new metadata", func(*v1alpha1.Post) {}, &user, 0),
 	)
 
-	It("let through what happens to a post that is being deleted, and is still stored", func(ctx SpecContext) {
+	It("pass changes to a post that is being deleted but is still stored", func(ctx SpecContext) {
 		p := scheduled()
 		p.Finalizers = []string{"example.com/held"}
 		Expect(user.Create(ctx, p)).To(Succeed())

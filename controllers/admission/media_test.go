@@ -23,7 +23,7 @@ func mediaFile(mimeType v1alpha1.MimeType, size int64) *v1alpha1.Media {
 }
 
 var _ = Describe("applying a media file", func() {
-	DescribeTable("takes the kinds of files of the contract up to their limit",
+	DescribeTable("admits the contract's file types up to their limits",
 		func(ctx context.Context, mimeType v1alpha1.MimeType, size int64) {
 			Expect(apply(ctx, user, mediaFile(mimeType, size))).To(Succeed())
 		},
@@ -34,7 +34,7 @@ var _ = Describe("applying a media file", func() {
 		Entry("a WebP of one byte", v1alpha1.MimeWebP, int64(1)),
 	)
 
-	DescribeTable("refuses others",
+	DescribeTable("rejects others",
 		func(ctx context.Context, field string, mimeType v1alpha1.MimeType, size int64) {
 			Expect(causes(apply(ctx, user, mediaFile(mimeType, size)))).To(ContainElement(HavePrefix(field + ": ")))
 		},

@@ -157,7 +157,7 @@ func causes(err error) (found []string) {
 var _ = Describe("applying a post", func() {
 	BeforeEach(func() { warnings.drain() })
 
-	DescribeTable("refuses what contradicts the contract, with the field and what to do",
+	DescribeTable("rejects what contradicts the contract, and names the field and the remedy",
 		func(ctx context.Context, field, words string, edits ...edit) {
 			p := post(edits...)
 			Expect(causes(apply(ctx, user, p))).To(ContainElement(And(HavePrefix(field+": "), ContainSubstring(words))))
@@ -167,7 +167,7 @@ var _ = Describe("applying a post", func() {
 		Entry("text to TikTok", "spec.targets[0].connectionRef.name", "tiktok does not accept posts of category text", to("tiktok")),
 		Entry("text to YouTube", "spec.targets[1].connectionRef.name", "youtube does not accept posts of category text", to("x", "youtube")),
 		Entry("an image to YouTube", "spec.targets[0].connectionRef.name", "youtube does not accept posts of category image", imageOf("png"), to("youtube")),
-		Entry("a video of more pixels than X takes", "spec.video.mediaRef.name", `the video "4k" has 3840 × 2160 pixels; x accepts at most 1920 on each side`, videoOf("4k"), to("youtube", "x"), edit(draft)),
+		Entry("a video with more pixels than X accepts", "spec.video.mediaRef.name", `the video "4k" has 3840 × 2160 pixels; x accepts at most 1920 on each side`, videoOf("4k"), to("youtube", "x"), edit(draft)),
 		Entry("a video to Facebook", "spec.targets[0].connectionRef.name", "facebook does not accept posts of category video", videoOf("mp4"), to("facebook")),
 		Entry("a tree to Facebook, also as a draft", "spec.targets[0].connectionRef.name", "facebook does not accept posts of category tree", treeOf(card("a")), to("facebook"), edit(draft)),
 		Entry("a tree to Instagram, also as a draft", "spec.targets[0].connectionRef.name", "instagram does not accept posts of category tree", treeOf(card("a")), to("instagram"), edit(draft)),
@@ -185,7 +185,7 @@ var _ = Describe("applying a post", func() {
 		Entry("21 mentions on Instagram", "spec.targets[0].caption", "mentions 21 accounts", imageOf("png"), to("instagram"), saying(strings.Repeat("@a ", 21))),
 		Entry("2,202 UTF-16 units on TikTok", "spec.targets[0].caption", "2202", videoOf("mp4"), to("tiktok"), saying(strings.Repeat("😀", 1101))),
 		Entry("5,001 bytes on YouTube", "spec.targets[0].caption", "5001 bytes", videoOf("mp4"), to("youtube"), titled("T"), saying(strings.Repeat("a", 5001))),
-		Entry("more than can be stored beside what becomes of it", "spec.targets", "shorten the captions", to(slices.Repeat([]string{"facebook"}, 100)...),
+		Entry("more than can be stored together with its outcomes", "spec.targets", "shorten the captions", to(slices.Repeat([]string{"facebook"}, 100)...),
 			func(s *v1alpha1.PostSpec) {
 				for i := range s.Targets {
 					s.Targets[i].Caption = strings.Repeat("a", 2_610)
@@ -207,13 +207,13 @@ var _ = Describe("applying a post", func() {
 		Entry("an image as a video", "spec.video.mediaRef.name", "a video post shows a video", videoOf("png")),
 		Entry("a video that is too large for X", "spec.video.mediaRef.name", "x accepts at most 536870912", videoOf("mp4-600mb")),
 		Entry("a file that was rejected", "spec.image.mediaRefs[0].name", "was rejected", imageOf("rejected")),
-		Entry("a thumbnail behind the end", "spec.video.thumbnailOffsetMillis", "behind the end", videoOf("mp4"), func(s *v1alpha1.PostSpec) { s.Video.ThumbnailOffsetMillis = new(int32(120001)) }),
+		Entry("a thumbnail after the end", "spec.video.thumbnailOffsetMillis", "behind the end", videoOf("mp4"), func(s *v1alpha1.PostSpec) { s.Video.ThumbnailOffsetMillis = new(int32(120001)) }),
 		Entry("a tree of one card", "spec.tree.cards", "at least two cards", treeOf(card("a"))),
 		Entry("no cards, also as a draft", "spec.tree.cards", "at least 1", treeOf(), edit(draft)),
 		Entry("a tree with a target's caption", "spec.targets", "neither a caption nor options", treeOf(card("a"), card("b")), saying("a")),
 		Entry("a tree with a target's options", "spec.targets", "neither a caption nor options", treeOf(card("a"), card("b")), titled("a")),
 		Entry("a NUL on a card, also in a draft", "spec.tree.cards[0].caption", "must not contain the NUL character", treeOf(card("a\x00")), edit(draft)),
-		Entry("a card that says nothing", "spec.tree.cards", "every card needs a caption or media", treeOf(card("a"), card(""))),
+		Entry("an empty card", "spec.tree.cards", "every card needs a caption or media", treeOf(card("a"), card(""))),
 		Entry("a card that is too long for X", "spec.tree.cards[1].caption", "281 weighted characters", treeOf(card("a"), card(strings.Repeat("a", 281)))),
 		Entry("a card that is too long for Threads", "spec.tree.cards[1].caption", "501", treeOf(card("a"), card(strings.Repeat("a", 501))), to("threads")),
 		Entry("a card that is too long for one of two", "spec.tree.cards[0].caption", "281 weighted characters are too many for x", treeOf(card(strings.Repeat("a", 281)), card("b")), to("threads", "x")),
@@ -222,7 +222,7 @@ var _ = Describe("applying a post", func() {
 		Entry("a rejected file on a card, also in a draft", "spec.tree.cards[0].mediaRefs[0].name", "was rejected", treeOf(card("a", "rejected")), edit(draft)),
 		Entry("more files than any platform shows", "spec.tree.cards", "names 2001 different media files", treeOf(crowded(2001)...), edit(draft)),
 		Entry("5 images on a card on X", "spec.tree.cards[0].mediaRefs", "x accepts at most 4 media", treeOf(card("a", times("png", 5)...), card("b"))),
-		Entry("a card that mixes on X", "spec.tree.cards[0].mediaRefs", "not both", treeOf(card("a", "png", "mp4"), card("b"))),
+		Entry("a card with images and a video on X", "spec.tree.cards[0].mediaRefs", "not both", treeOf(card("a", "png", "mp4"), card("b"))),
 		Entry("two videos on a card on X", "spec.tree.cards[0].mediaRefs", "x accepts at most 1 video on a card", treeOf(card("a", "mp4", "mp4"), card("b"))),
 		Entry("a video over 512 MB on a card on X", "spec.tree.cards[0].mediaRefs[0].name", "x accepts at most 536870912", treeOf(card("a", "mp4-600mb"), card("b"))),
 		Entry("21 media on a card on Threads", "spec.tree.cards", "at most 20 media", treeOf(card("a", times("png", 21)...), card("b")), to("threads")),
@@ -236,7 +236,7 @@ var _ = Describe("applying a post", func() {
 		Entry("a privacy level that the account lacks", "spec.targets[0].tiktok.privacyLevel", "it can choose SELF_ONLY", videoOf("mp4"), to("private")),
 	)
 
-	DescribeTable("admits what may be right, and says what the post waits for",
+	DescribeTable("admits what may become valid, and warns what the post waits for",
 		func(ctx context.Context, words []string, edits ...edit) {
 			Expect(apply(ctx, user, post(edits...))).To(Succeed())
 			seen := warnings.drain()
@@ -245,23 +245,23 @@ var _ = Describe("applying a post", func() {
 				Expect(seen[i]).To(ContainSubstring(words[i]))
 			}
 		},
-		Entry("a post that is right", nil),
-		Entry("the limits themselves", nil, imageOf(times("png", 4)...), saying(strings.Repeat("a", 280))),
-		Entry("text to all that take it", nil, to("x", "threads", "facebook")),
-		Entry("an image to all that take it", nil, imageOf("png"), to("x", "instagram", "threads", "tiktok", "facebook")),
-		Entry("a video to all that take it", nil, videoOf("mov"), to("x", "instagram", "threads", "tiktok", "youtube"), edit(draft)),
-		Entry("a tree to all that take it", nil, treeOf(card("a"), card("b")), to("x", "threads")),
+		Entry("a valid post", nil),
+		Entry("posts at the limits", nil, imageOf(times("png", 4)...), saying(strings.Repeat("a", 280))),
+		Entry("text to all platforms that accept it", nil, to("x", "threads", "facebook")),
+		Entry("an image to all platforms that accept it", nil, imageOf("png"), to("x", "instagram", "threads", "tiktok", "facebook")),
+		Entry("a video to all platforms that accept it", nil, videoOf("mov"), to("x", "instagram", "threads", "tiktok", "youtube"), edit(draft)),
+		Entry("a tree to all platforms that accept it", nil, treeOf(card("a"), card("b")), to("x", "threads")),
 		Entry("140 CJK characters on X", nil, saying(strings.Repeat("写", 140))),
 		Entry("500 characters and 20 images on Threads", nil, imageOf(times("png", 20)...), to("threads"), saying(strings.Repeat("é", 500))),
 		Entry("2,200 characters and 35 images on TikTok", nil, imageOf(times("png", 35)...), to("tiktok"), saying(strings.Repeat("a", 2200))),
 		Entry("2,200 characters and 10 images on Instagram", nil, imageOf(times("png", 10)...), to("instagram"), saying(strings.Repeat("é", 2200))),
 		Entry("30 hashtags and 20 mentions on Instagram", nil, imageOf("png"), to("instagram"), saying(strings.Repeat("#a ", 30)+strings.Repeat("@a ", 20))),
 		Entry("5,000 bytes and a title of 100 characters on YouTube", nil, videoOf("mp4-1024mb"), to("youtube"), titled(strings.Repeat("é", 100)), saying(strings.Repeat("é", 2500))),
-		Entry("a text on Facebook as long as can be stored", nil, to("facebook"), saying(strings.Repeat("a", 65536))),
+		Entry("the longest text on Facebook that can be stored", nil, to("facebook"), saying(strings.Repeat("a", 65536))),
 		Entry("10 images on Facebook", nil, imageOf(times("png", 10)...), to("facebook")),
 		Entry("4 images of 5 MB on a card on X", nil, treeOf(card("a", times("png-5mb", 4)...), card("b", "mp4-512mb"))),
 		Entry("20 media on a card on Threads, mixed", nil, treeOf(card("a", append(times("png-8mb", 10), times("mp4-1024mb", 10)...)...), card("b")), to("threads")),
-		Entry("cards as long as they may be", nil, treeOf(card(strings.Repeat("a", 280)), card("", "png")), to("x", "threads")),
+		Entry("cards of the maximum length", nil, treeOf(card(strings.Repeat("a", 280)), card("", "png")), to("x", "threads")),
 		Entry("music on images", nil, imageOf("png"), to("tiktok"), onTikTok(v1alpha1.TikTokOptions{AutoAddMusic: true})),
 		Entry("a duet and a stitch on a video", nil, videoOf("mp4"), to("tiktok"), onTikTok(v1alpha1.TikTokOptions{AllowDuet: new(true), AllowStitch: new(false)})),
 		Entry("an inbox draft", nil, videoOf("mp4"), to("tiktok"), onTikTok(v1alpha1.TikTokOptions{Draft: true})),
@@ -269,18 +269,18 @@ var _ = Describe("applying a post", func() {
 		Entry("a draft without a caption or a title", nil, videoOf("mp4"), to("youtube"), saying(""), edit(draft)),
 		Entry("a draft of a tree that is too long, too large and mixed", nil, treeOf(card(strings.Repeat("a", 501), append(times("png-9mb", 21), "mp4-600mb")...)), to("x", "threads"), edit(draft)),
 		Entry("a future time", nil, func(s *v1alpha1.PostSpec) { s.ScheduledAt = v1alpha1.NewTimePtr(time.Now().Add(time.Hour)) }),
-		Entry("a draft with little in it", nil, treeOf(card("")), edit(draft)),
-		Entry("a connection that comes later", []string{`spec.targets[0].connectionRef.name: no such connection "later"; the post waits for it`}, to("later")),
+		Entry("an almost empty draft", nil, treeOf(card("")), edit(draft)),
+		Entry("a connection that is created later", []string{`spec.targets[0].connectionRef.name: no such connection "later"; the post waits for it`}, to("later")),
 		Entry("a connection that is being deleted", []string{`spec.targets[0].connectionRef.name: no such connection "leaving"; the post waits for it`}, to("leaving")),
-		Entry("a file that the store has lost", []string{`spec.image.mediaRefs[0].name: the store no longer has the file, upload it again as another one: media file "missing"; the post waits for it`}, imageOf("missing")),
-		Entry("a file that comes later on a card of a draft", []string{`spec.tree.cards[0].mediaRefs[0].name: no such media file "later"; the post waits for it`}, treeOf(card("a", "later")), edit(draft)),
-		Entry("a file that comes later", []string{`spec.image.mediaRefs[0].name: no such media file "later"; the post waits for it`}, imageOf("later")),
+		Entry("a file that is missing in the store", []string{`spec.image.mediaRefs[0].name: the store no longer has the file, upload it again as another one: media file "missing"; the post waits for it`}, imageOf("missing")),
+		Entry("a file on a draft's card that is created later", []string{`spec.tree.cards[0].mediaRefs[0].name: no such media file "later"; the post waits for it`}, treeOf(card("a", "later")), edit(draft)),
+		Entry("a file that is created later", []string{`spec.image.mediaRefs[0].name: no such media file "later"; the post waits for it`}, imageOf("later")),
 		Entry("a file that is not uploaded yet", []string{`spec.image.mediaRefs[0].name: nothing has been uploaded yet for media file "pending"; the post waits for it`}, imageOf("pending")),
 		Entry("a time that has just passed", nil, func(s *v1alpha1.PostSpec) { s.ScheduledAt = v1alpha1.NewTimePtr(time.Now().Add(-time.Minute)) }),
 		Entry("a time long ago", []string{"MissedSchedule"}, func(s *v1alpha1.PostSpec) { s.ScheduledAt = v1alpha1.NewTimePtr(time.Now().Add(-2 * time.Hour)) }),
 	)
 
-	It("refuses music on a video although it is turned off", func(ctx SpecContext) {
+	It("rejects music on a video even if it is turned off", func(ctx SpecContext) {
 		p := post(videoOf("mp4"), to("tiktok"), onTikTok(v1alpha1.TikTokOptions{AutoAddMusic: true}))
 		off := func(object map[string]any) {
 			targets, _, err := unstructured.NestedSlice(object, "spec", "targets")
@@ -291,26 +291,26 @@ var _ = Describe("applying a post", func() {
 		Expect(causes(apply(ctx, user, p, off))).To(ContainElement(ContainSubstring("autoAddMusic is for category image only")))
 	})
 
-	It("refuses for what contradicts although something else is missing", func(ctx SpecContext) {
+	It("rejects contradictions even if something else is missing", func(ctx SpecContext) {
 		err := apply(ctx, user, post(to("later", "instagram")))
 		Expect(err).To(MatchError(And(ContainSubstring("instagram does not accept"), Not(ContainSubstring("later")))))
 		Expect(warnings.drain()).To(ConsistOf(ContainSubstring(`"later"`)))
 	})
 
-	It("warns of a video that a platform may refuse of some accounts", func(ctx SpecContext) {
+	It("warns of a video that a platform may reject from some accounts", func(ctx SpecContext) {
 		p := post(videoOf("hevc"), to("x"))
 		Expect(apply(ctx, user, p)).To(Succeed())
 		Expect(warnings.drain()).To(ContainElement(And(HavePrefix("spec.video.mediaRef.name: "), ContainSubstring("is encoded as hevc; an ordinary account of x accepts h264"))))
 	})
 
-	It("warns of what some apps of a platform may not post", func(ctx SpecContext) {
+	It("warns of content that some of a platform's apps may not post", func(ctx SpecContext) {
 		p := post(to("x"))
 		p.Spec.Targets[0].Caption = "$ACME and $ABC"
 		Expect(apply(ctx, user, p)).To(Succeed())
 		Expect(warnings.drain()).To(ConsistOf(And(ContainSubstring("spec.targets[0].caption"), ContainSubstring("cashtags"))))
 	})
 
-	It("judges an edit, the promotion of a draft above all, but never a cancel", func(ctx SpecContext) {
+	It("validates edits, especially the promotion of a draft, but never a cancellation", func(ctx SpecContext) {
 		p := post(edit(draft), videoOf("mp4"), to("youtube"))
 		Expect(apply(ctx, user, p)).To(Succeed())
 		p.Spec.Draft = false
@@ -319,7 +319,7 @@ var _ = Describe("applying a post", func() {
 		Expect(apply(ctx, user, p)).To(Succeed())
 	})
 
-	It("warns whoever applies a cancelled post again, and names the cancel", func(ctx SpecContext) {
+	It("warns a user who applies a cancelled post again, and mentions the cancellation", func(ctx SpecContext) {
 		p := post(to("x"), func(s *v1alpha1.PostSpec) { s.ScheduledAt = v1alpha1.NewTimePtr(time.Now().Add(time.Hour)) })
 		Expect(apply(ctx, user, p)).To(Succeed())
 		Expect(user.Patch(ctx, p.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(`{"spec":{"cancelled":true}}`)), client.FieldOwner("kubectl-patch"))).To(Succeed())
@@ -337,7 +337,7 @@ var _ = Describe("applying a post", func() {
 		Expect(warnings.drain()).To(ContainElement(HavePrefix("this post was cancelled at 2026-12-01T09:00:00.000Z by kubectl-patch and remains cancelled")))
 	})
 
-	It("passes over what needs no judgement", func(ctx SpecContext) {
+	It("skips requests that need no validation", func(ctx SpecContext) {
 		late := "x-" + fmt.Sprint(serial.Add(1))
 		p := post(to(late), func(s *v1alpha1.PostSpec) { s.ScheduledAt = v1alpha1.NewTimePtr(time.Now().Add(time.Hour)) })
 		Expect(apply(ctx, user, p)).To(Succeed())
@@ -362,7 +362,7 @@ var _ = Describe("applying a post", func() {
 		Expect(warnings.drain()).NotTo(ContainElement(ContainSubstring("not checked")))
 	})
 
-	It("admits everything when the manager is away", func(ctx SpecContext) {
+	It("admits everything while the manager is unavailable", func(ctx SpecContext) {
 		file := filepath.Join(config, "webhook", "webhook.yaml")
 		Expect(cluster.ApplyWebhook(ctx, user, file, "https://"+ports.ForTest(GinkgoT()))).To(Succeed())
 		DeferCleanup(func(ctx SpecContext) {

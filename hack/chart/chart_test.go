@@ -96,8 +96,8 @@ var clusterWide = []string{
 	"ValidatingWebhookConfiguration",
 }
 
-// TestHelmFindsNothing runs the checks of `helm lint --strict`, which `make chart-lint` runs as well.
-func TestHelmFindsNothing(t *testing.T) {
+// TestHelmLintPasses runs the checks of `helm lint --strict`, which `make chart-lint` runs as well.
+func TestHelmLintPasses(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(chartFolder, "ci", "*-values.yaml"))
 	if err != nil || len(files) == 0 {
 		t.Fatal(files, err)
@@ -178,7 +178,7 @@ func TestSelectorsStayAsTheyAre(t *testing.T) {
 	}
 }
 
-func TestTemplatesOfTwoReleasesShareNothingButDefinitions(t *testing.T) {
+func TestTwoReleasesShareOnlyDefinitions(t *testing.T) {
 	values := valuesOf(t, "full")
 	first := map[string]bool{}
 	for _, object := range rendered(t, values) {

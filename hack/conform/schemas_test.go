@@ -104,7 +104,7 @@ func TestSchemas(t *testing.T) {
 	}
 }
 
-func TestNothingIsNoSuccess(t *testing.T) {
+func TestEmptyInputFails(t *testing.T) {
 	if _, err := conforms(t.TempDir(), "1.0.0", []rendering{{name: "empty", text: []byte("---\n# Nothing.\n")}}); err == nil {
 		t.Error("a rendering without objects conforms")
 	}

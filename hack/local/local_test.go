@@ -77,7 +77,7 @@ func TestSitePort(t *testing.T) {
 	}
 }
 
-func TestCheckSitePortTellsWhatToDo(t *testing.T) {
+func TestCheckSitePortSuggestsARemedy(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

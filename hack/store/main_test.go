@@ -148,7 +148,7 @@ func TestOnlyTheRootKeyGetsIn(t *testing.T) {
 	}
 }
 
-func TestABrowserMayUpload(t *testing.T) {
+func TestUploadFromABrowser(t *testing.T) {
 	s := startStore(t, t.TempDir())
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodOptions, s.url+"/herald-media/team/uid", http.NoBody)
 	if err != nil {
@@ -199,7 +199,7 @@ func TestCopiesOnCondition(t *testing.T) {
 	}
 }
 
-func TestABucketThatAKillLeftHalfMadeIsMadeWhole(t *testing.T) {
+func TestHalfCreatedBucketIsCompleted(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.MkdirAll(filepath.Join(dir, "objects", "herald-media"), 0o700); err != nil {
 		t.Fatal(err)

@@ -67,9 +67,9 @@ func TestLeaps(t *testing.T) {
 	}
 }
 
-// TestHeld interrupts the process between reading the two clocks, so that one reading is older than the other: that is
+// TestInterruptedReadings interrupts the process between reading the two clocks, so that one reading is older than the other: that is
 // not a jump.
-func TestHeld(t *testing.T) {
+func TestInterruptedReadings(t *testing.T) {
 	l := newLeaper()
 	var hold time.Duration
 	l.elapsed = func() time.Duration {
@@ -112,8 +112,8 @@ func TestCorrectionsAreLeaps(t *testing.T) {
 	}
 }
 
-// TestLooks checks that the clock is checked only while the process runs.
-func TestLooks(t *testing.T) {
+// TestChecksWhileRunning checks that the clock is checked only while the process runs.
+func TestChecksWhileRunning(t *testing.T) {
 	wall := clocktesting.NewFakeClock(noon)
 	leaps := NewJumps(wall, func() time.Duration { return 0 })
 	told := make(chan struct{}, 1)

@@ -56,9 +56,9 @@ func TestClearWaits(t *testing.T) {
 	}
 }
 
-// TestClearGoesOn checks that Clear continues once the writes in progress have finished, and does not wait for later
+// TestClearWaitsForEarlierWrites checks that Clear continues once the writes in progress have finished, and does not wait for later
 // ones: their writers see that the Team is being deleted.
-func TestClearGoesOn(t *testing.T) {
+func TestClearWaitsForEarlierWrites(t *testing.T) {
 	for name, order := range map[string][2]int{"in their order": {0, 1}, "the last one first": {1, 0}} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

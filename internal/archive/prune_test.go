@@ -142,8 +142,8 @@ func (k *keeps) RoundTrip(req *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// TestOneDocumentStays checks that a document that cannot be removed does not block the others, and is tried again.
-func TestOneDocumentStays(t *testing.T) {
+// TestUnremovableDocument checks that a document that cannot be removed does not block the others, and is tried again.
+func TestUnremovableDocument(t *testing.T) {
 	config, link := storetest.Start(t), &keeps{names: []string{"b"}}
 	config.Transport = link
 	bucket, err := store.New(config)

@@ -178,7 +178,7 @@ func (s *stored) Load(context.Context, *v1alpha1.Connection) (Credentials, error
 }
 
 // A Secret may be replaced at any time, and is not watched.
-func TestCacheHandsOutWhatIsConfirmed(t *testing.T) {
+func TestCacheReturnsConfirmedTokens(t *testing.T) {
 	status := func(version, confirmed string) func(*v1alpha1.Connection) {
 		return func(conn *v1alpha1.Connection) {
 			conn.Status.CredentialsVersion, conn.Status.VerifiedVersion = version, confirmed
@@ -286,7 +286,7 @@ func TestCacheFollowsARenewal(t *testing.T) {
 }
 
 // A failed request for an examination is repeated by the next caller that needs the token.
-func TestCacheAsksAgain(t *testing.T) {
+func TestCacheRetriesExamination(t *testing.T) {
 	asked, refuse := 0, errors.New("the API server does not answer")
 	cache := NewCache(&stored{"b", "2", ""}, clocktesting.NewFakePassiveClock(noon), func(context.Context, *v1alpha1.Connection, string) error {
 		asked++
@@ -322,7 +322,7 @@ func TestCacheFollowsTheStatus(t *testing.T) {
 }
 
 // An examination adopts the input's new tokens; until then, the working copy is used.
-func TestCacheTellsOfAnotherInput(t *testing.T) {
+func TestCacheReportsNewInput(t *testing.T) {
 	now, secret := clocktesting.NewFakePassiveClock(noon), &stored{"a", "1", ""}
 	asked := 0
 	cache := NewCache(secret, now, func(context.Context, *v1alpha1.Connection, string) error { asked++; return nil })

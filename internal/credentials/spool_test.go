@@ -57,7 +57,7 @@ func entries(t *testing.T, f *Spool) []UnsavedToken {
 	return found
 }
 
-func TestWhatIsKept(t *testing.T) {
+func TestSpooledTokens(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "unsaved")
 	f, _ := opened(t, path, spoolKey)
 	older := unsaved("1")

@@ -205,7 +205,7 @@ func TestAdopt(t *testing.T) {
 }
 
 // An earlier version of Herald that renews tokens in the input may be doing so while this one starts.
-func TestSeedGivesWayToTheVersionBefore(t *testing.T) {
+func TestSeedYieldsToEarlierVersion(t *testing.T) {
 	for _, tc := range []struct {
 		reason      string
 		annotations map[string]string
@@ -230,7 +230,7 @@ func TestSeedGivesWayToTheVersionBefore(t *testing.T) {
 }
 
 // A renewed token is not lost if its working copy is deleted in the meantime.
-func TestSaveMakesTheCopyAnew(t *testing.T) {
+func TestSaveRecreatesTheCopy(t *testing.T) {
 	store, api := newStore(clocktesting.NewFakeClock(noon), interceptor.Funcs{}, secretWith(map[string]string{"accessToken": "a", "refreshToken": "r"}))
 	copied := seeded(t, store)
 	if err := api.Delete(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: WorkingName(connection())}}); err != nil {

@@ -179,7 +179,7 @@ const (
 	noMemory = string(isolate.OutOfMemory) + "|" + string(isolate.Crashed)
 )
 
-func TestWhatAConfinedProcessCannotDo(t *testing.T) {
+func TestConfinedProcessIsDenied(t *testing.T) {
 	for name, tc := range attempts {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -211,7 +211,7 @@ func try(t *testing.T, name string) string {
 }
 
 // A decoder must be able to do all its work: threads, garbage collection and open files.
-func TestWhatAConfinedProcessCanDo(t *testing.T) {
+func TestConfinedProcessIsAllowed(t *testing.T) {
 	t.Parallel()
 	if got := try(t, "work"); got != "<nil>" {
 		t.Errorf("got %s", got)
@@ -219,7 +219,7 @@ func TestWhatAConfinedProcessCanDo(t *testing.T) {
 }
 
 // A shortage of the machine or container is not the file's fault.
-func TestAShortageIsNoFaultOfTheProcess(t *testing.T) {
+func TestShortageIsTemporary(t *testing.T) {
 	for name, words := range map[string]string{
 		"threads": "runtime: failed to create new OS thread (have 5 already; errno=11)", "threads in C": "runtime/cgo: pthread_create failed: Resource temporarily unavailable",
 	} {
@@ -372,7 +372,7 @@ func write(folder string) error {
 }
 
 // A program can open files before its first connection, as linking needs, and none after it.
-func TestWhatAnotherProgramCannotDo(t *testing.T) {
+func TestOtherProgramIsDenied(t *testing.T) {
 	for name, tc := range acts {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -516,7 +516,7 @@ func TestTheOutputIsGiven(t *testing.T) {
 	}
 }
 
-func TestAProgramThatIsNotThere(t *testing.T) {
+func TestMissingProgram(t *testing.T) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	var out bytes.Buffer
@@ -531,7 +531,7 @@ func TestAProgramThatIsNotThere(t *testing.T) {
 }
 
 // A process has no environment, and none of its parent's files.
-func TestNothingIsInherited(t *testing.T) {
+func TestEnvironmentIsEmpty(t *testing.T) {
 	t.Setenv("HERALD_TEST_SECRET", "hunter2")
 	secret, err := os.Open("/etc/passwd")
 	must.Succeed(t, err)

@@ -138,9 +138,9 @@ func TestEachFails(t *testing.T) {
 	}
 }
 
-// TestCountLeavesTheRestAlone reads a response that is not one of EachPage's pages: a watch, whose body never ends,
+// TestCountIgnoresWatches reads a response that is not one of EachPage's pages: a watch, whose body never ends,
 // must not be read ahead.
-func TestCountLeavesTheRestAlone(t *testing.T) {
+func TestCountIgnoresWatches(t *testing.T) {
 	release := make(chan struct{})
 	served := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, "event")

@@ -51,7 +51,7 @@ func transformed[T any](t *testing.T, obj T) T {
 	return same
 }
 
-func TestOrdinaryPostIsKept(t *testing.T) {
+func TestSmallPostIsUnchanged(t *testing.T) {
 	want := ordinary()
 	want.ManagedFields = nil
 	got := transformed(t, ordinary())

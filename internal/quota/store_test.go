@@ -195,7 +195,7 @@ func TestUsagesAreApart(t *testing.T) {
 	}
 }
 
-func TestStoresNothingForNothing(t *testing.T) {
+func TestEmptyUsageIsNotStored(t *testing.T) {
 	t.Parallel()
 	namespace, store := team(t, "nothing"), replica(t)
 	err := store.Amend(t.Context(), namespace, plan.XPosts(noon), func(u *v1alpha1.Usage) error {
@@ -272,7 +272,7 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-func TestRefusesWhatCountsSomethingElse(t *testing.T) {
+func TestUsageOfAnotherCounterIsRejected(t *testing.T) {
 	t.Parallel()
 	namespace, store := team(t, "else"), replica(t)
 	counter := plan.XPosts(noon)

@@ -51,7 +51,7 @@ func TestNext(t *testing.T) {
 	}
 }
 
-func TestWent(t *testing.T) {
+func TestRevisionGap(t *testing.T) {
 	for name, tt := range map[string]struct{ why, from, to, want string }{
 		"on":                 {"a cluster writes", "100", "2000100", ""},
 		"none noted":         {"it is the first count", "", "100", ""},

@@ -88,7 +88,7 @@ func TestIdleConnections(t *testing.T) {
 	}
 }
 
-func TestErrorTellsHowFarTheCallCame(t *testing.T) {
+func TestErrorReportsProgress(t *testing.T) {
 	for _, tt := range []struct {
 		reason string
 		err    Error

@@ -64,8 +64,8 @@ func TestConnectLinked(t *testing.T) {
 	connecting.Run(t)
 }
 
-// TestExchangeOfRealAnswers tests the forms of the response found in Meta's documentation and its clients.
-func TestExchangeOfRealAnswers(t *testing.T) {
+// TestExchangeOfRealResponses tests the forms of the response found in Meta's documentation and its clients.
+func TestExchangeOfRealResponses(t *testing.T) {
 	t.Parallel()
 	const granted = "instagram_business_basic instagram_business_content_publish"
 	tests := map[string]struct{ reason, answer, scopes string }{

@@ -301,7 +301,7 @@ func TestFilesThatCannotBeSent(t *testing.T) {
 	}
 }
 
-func TestPrepareGivesUp(t *testing.T) {
+func TestPrepareTimesOut(t *testing.T) {
 	server := recorder.Start(t, inTurn(answers{made(container), containerState("IN_PROGRESS")}))
 	p := New(Config{Config: platforms.Config{APIURL: server.URL}}, transport.New(transport.Options{}))
 	ctx, cancel := context.WithCancel(t.Context())

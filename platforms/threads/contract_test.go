@@ -33,8 +33,8 @@ func TestContract(t *testing.T) { contract().Run(t) }
 
 func FuzzPublishedAndRefused(f *testing.F) { contract().FuzzPublishedAndRefused(f) }
 
-// TestExchangeOfRealAnswers tests responses that Meta documents but the sandbox does not send.
-func TestExchangeOfRealAnswers(t *testing.T) {
+// TestExchangeOfRealResponses tests responses that Meta documents but the sandbox does not send.
+func TestExchangeOfRealResponses(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		reason, code, debug string

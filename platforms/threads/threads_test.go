@@ -209,9 +209,9 @@ func TestPrepareSendsTheText(t *testing.T) {
 	}
 }
 
-// TestPrepareGoesOn interrupts preparations repeatedly while Threads needs longer for a video than one preparation has.
+// TestPrepareResumes interrupts preparations repeatedly while Threads needs longer for a video than one preparation has.
 // Each of them continues to wait for the first container.
-func TestPrepareGoesOn(t *testing.T) {
+func TestPrepareResumes(t *testing.T) {
 	video := platforms.File{Name: "film.mp4", MIMEType: v1alpha1.MimeMP4, Size: 1, Bytes: elsewhere{}}
 	tests := map[string]struct {
 		reason string

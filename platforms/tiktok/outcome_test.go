@@ -189,8 +189,8 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// TestPhotosThatTikTokGivesUp makes TikTok reject photos after fetching them.
-func TestPhotosThatTikTokGivesUp(t *testing.T) {
+// TestPhotosRejectedAfterFetching makes TikTok reject photos after fetching them.
+func TestPhotosRejectedAfterFetching(t *testing.T) {
 	tests := map[string]struct {
 		file  platforms.File
 		class platforms.Class

@@ -61,7 +61,7 @@ func TestIdentify(t *testing.T) {
 		refuses("no word", "nor one that does not say that it is well", says(200, `{`+user+`}`), platforms.ClassUnknown))
 }
 
-func TestIdentifyAsksForWhatWasGranted(t *testing.T) {
+func TestIdentifyRequestsGrantedFields(t *testing.T) {
 	for scopes, want := range map[string]bool{
 		"": true, "user.info.basic user.info.profile": true, "user.info.basic,user.info.profile": true, "user.info.basic video.publish": false,
 	} {
@@ -128,8 +128,8 @@ func FuzzCaption(f *testing.F) {
 	})
 }
 
-// TestWhomALimitStops tells the limit for drafts, which does not affect direct posts, from the account's limits.
-func TestWhomALimitStops(t *testing.T) {
+// TestLimitScope tells the limit for drafts, which does not affect direct posts, from the account's limits.
+func TestLimitScope(t *testing.T) {
 	for code, alone := range map[string]bool{
 		"spam_risk_too_many_pending_share": true, "spam_risk_too_many_posts": false, "reached_active_user_cap": false,
 	} {
@@ -230,7 +230,7 @@ func TestInspectSandbox(t *testing.T) {
 	}
 }
 
-func TestInspectAnswers(t *testing.T) {
+func TestInspectResponses(t *testing.T) {
 	code := func(status int, code string) http.HandlerFunc {
 		return says(status, `{"data":{},"error":{"code":"`+code+`","message":"","log_id":"1"}}`)
 	}

@@ -77,8 +77,8 @@ func (u *uploads) calls() []string {
 	return u.did
 }
 
-// TestGoesOn resumes an upload of six chunks after four have arrived.
-func TestGoesOn(t *testing.T) {
+// TestUploadResumes resumes an upload of six chunks after four have arrived.
+func TestUploadResumes(t *testing.T) {
 	all := func(id string, from int) []string {
 		var out []string
 		for i := from; i < 6; i++ {
@@ -151,9 +151,9 @@ func TestGoesOn(t *testing.T) {
 	}
 }
 
-// TestGoesOnWaiting interrupts a preparation while X processes a video. The next one continues to wait for the same
+// TestProcessingResumes interrupts a preparation while X processes a video. The next one continues to wait for the same
 // upload.
-func TestGoesOnWaiting(t *testing.T) {
+func TestProcessingResumes(t *testing.T) {
 	for name, size := range map[string]int64{"one chunk": 1, "six chunks": 5*chunk + 1} {
 		t.Run(name, func(t *testing.T) {
 			ctx, cut := context.WithCancel(t.Context())
@@ -194,9 +194,9 @@ func TestGoesOnWaiting(t *testing.T) {
 	}
 }
 
-// TestImagesAreNotAskedFor prepares two images again. X has no state for images, and their ids contain the time of
+// TestImagesHaveNoState prepares two images again. X has no state for images, and their ids contain the time of
 // upload.
-func TestImagesAreNotAskedFor(t *testing.T) {
+func TestImagesHaveNoState(t *testing.T) {
 	fresh, old := snowflake(noon.Add(-22*time.Hour)), snowflake(noon.Add(-23*time.Hour-time.Minute))
 	tests := map[string]struct {
 		reason, checkpoint string
@@ -228,8 +228,8 @@ func TestImagesAreNotAskedFor(t *testing.T) {
 	}
 }
 
-// TestAsksForFiles reads the state of a video that was uploaded earlier.
-func TestAsksForFiles(t *testing.T) {
+// TestStateOfUploadedVideo reads the state of a video that was uploaded earlier.
+func TestStateOfUploadedVideo(t *testing.T) {
 	asked := []string{"GET 6"}
 	again := append(slices.Clone(asked), "POST", "POST", "POST")
 	tests := map[string]struct {

@@ -127,8 +127,8 @@ func TestFollow(t *testing.T) {
 	}
 }
 
-// TestVideoGone looks up, twice, a video that YouTube no longer shows.
-func TestVideoGone(t *testing.T) {
+// TestMissingVideo looks up, twice, a video that YouTube no longer shows.
+func TestMissingVideo(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason        string
 		first, second http.HandlerFunc

@@ -315,7 +315,7 @@ func TestRefusalRecordedTwice(t *testing.T) {
 	}
 }
 
-func TestRefusedPostThatGoes(t *testing.T) {
+func TestRejectedPostThatIsDeleted(t *testing.T) {
 	target := refusedAt(t, platforms.ClassPermanent, time.Time{})
 	must.Succeed(t, Abandon(target, at(time.Minute)))
 	if target.State != v1alpha1.TargetUndecided || target.Attempt.Outcome != v1alpha1.OutcomeUnknown {

@@ -205,9 +205,9 @@ func TestContentHash(t *testing.T) {
 	}
 }
 
-// TestContentHashStays pins the version 1 hashes. If a hash changed, all prepared content would be uploaded again; such
+// TestContentHashIsStable pins the version 1 hashes. If a hash changed, all prepared content would be uploaded again; such
 // a change has to use the next version.
-func TestContentHashStays(t *testing.T) {
+func TestContentHashIsStable(t *testing.T) {
 	conn := &v1alpha1.Connection{ObjectMeta: metav1.ObjectMeta{UID: "uid"}, Spec: v1alpha1.ConnectionSpec{AccountID: "42"}}
 	media := map[string]*v1alpha1.Media{"film": {
 		Spec:   v1alpha1.MediaSpec{FileName: "film.mp4", MimeType: v1alpha1.MimeMP4},

@@ -447,8 +447,8 @@ func TestLearnsWithoutHurry(t *testing.T) {
 	}
 }
 
-// TestAwayIsAskedAgain limits how long a post waits once the archive is available again.
-func TestAwayIsAskedAgain(t *testing.T) {
+// TestArchiveIsRetried limits how long a post waits once the archive is available again.
+func TestArchiveIsRetried(t *testing.T) {
 	for name, in := range map[string]time.Duration{"due": -time.Minute, "in an hour": time.Hour} {
 		f := facts(func(s *situation) {
 			s.scheduled(in)
@@ -462,8 +462,8 @@ func TestAwayIsAskedAgain(t *testing.T) {
 	}
 }
 
-// TestAdoptedGoesOn covers a post with one adopted target.
-func TestAdoptedGoesOn(t *testing.T) {
+// TestAdoptedPostContinues covers a post with one adopted target.
+func TestAdoptedPostContinues(t *testing.T) {
 	f := facts(func(s *situation) {
 		s.twoTargets()
 		s.Connections["y"].Spec.AccountID = "other"

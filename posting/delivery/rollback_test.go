@@ -297,8 +297,8 @@ func TestRollbackStores(t *testing.T) {
 	}
 }
 
-// TestRollbackGoesOn covers posts after they have been looked up.
-func TestRollbackGoesOn(t *testing.T) {
+// TestRollbackContinues covers posts after they have been looked up.
+func TestRollbackContinues(t *testing.T) {
 	for name, tt := range map[string]struct {
 		change func(*situation)
 		then   string
@@ -416,8 +416,8 @@ func TestRollbackWithdrawn(t *testing.T) {
 	}
 }
 
-// TestWithdrawnWhileAsked checks that a post with an undecided target is not reported as cancelled.
-func TestWithdrawnWhileAsked(t *testing.T) {
+// TestWithdrawnWhileUndecided checks that a post with an undecided target is not reported as cancelled.
+func TestWithdrawnWhileUndecided(t *testing.T) {
 	f := facts(func(s *situation) {
 		s.twoTargets()
 		s.entered()

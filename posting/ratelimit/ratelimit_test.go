@@ -251,7 +251,7 @@ func TestLow(t *testing.T) {
 	}
 }
 
-func TestHeld(t *testing.T) {
+func TestBlocked(t *testing.T) {
 	status := v1alpha1.ConnectionStatus{RateLimitedUntil: in(time.Hour), AppRateLimitedUntil: in(time.Minute)}
 	for _, tc := range []struct {
 		reason       string

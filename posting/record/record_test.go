@@ -474,9 +474,9 @@ func TestRecordedTargets(t *testing.T) {
 	}
 }
 
-// TestAskedTooEarly checks that a posted target stays posted if a copy that made no calls became undecided before the
+// TestRecordFoundLate checks that a posted target stays posted if a copy that made no calls became undecided before the
 // record was found.
-func TestAskedTooEarly(t *testing.T) {
+func TestRecordFoundLate(t *testing.T) {
 	for _, tt := range []struct {
 		why    string
 		before string
@@ -496,8 +496,8 @@ func TestAskedTooEarly(t *testing.T) {
 	}
 }
 
-// TestFinishedStays checks that writing an older record late does not replace that of the finished post.
-func TestFinishedStays(t *testing.T) {
+// TestFinishedRecordIsFinal checks that writing an older record late does not replace that of the finished post.
+func TestFinishedRecordIsFinal(t *testing.T) {
 	before := New(post("a", "x1=posted", "x2=pending"), "acme", accounts)
 	after := New(finished(post("a", "x1=posted", "x2=posted")), "acme", accounts)
 	for name, joined := range map[string]*Record{"written in order": after.Merge(before), "written late": before.Merge(after)} {

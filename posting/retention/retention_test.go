@@ -63,7 +63,7 @@ func TestOf(t *testing.T) {
 	}
 }
 
-func TestLeaves(t *testing.T) {
+func TestEvicts(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason  string
 		origin  string

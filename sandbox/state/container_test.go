@@ -17,8 +17,8 @@ func contain(t *testing.T, s *Store, text string) Container {
 	return must(s.CreateContainer(someone, Container{Text: text, Detail: []byte(`{"a":1}`)}, time.Second, number))(t)
 }
 
-// TestContainersAreKept publishes one of two containers, changes both and the post, and compares them before and after a restart.
-func TestContainersAreKept(t *testing.T) {
+// TestContainersSurviveRestart publishes one of two containers, changes both and the post, and compares them before and after a restart.
+func TestContainersSurviveRestart(t *testing.T) {
 	s := open(t, t.TempDir(), newClock())
 	create(t, s)
 	used, waiting := contain(t, s, "used"), contain(t, s, "waiting")

@@ -48,7 +48,7 @@ e{} 0 1796115630
 	}
 }
 
-func TestWhatIsNoRecording(t *testing.T) {
+func TestInvalidRecording(t *testing.T) {
 	const head = "# What Prometheus scraped of a run: from 2026-12-01T09:00:00Z on, every 10s.\n"
 	for _, tt := range []struct{ reason, text string }{
 		{"nothing", ""},

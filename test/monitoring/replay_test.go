@@ -80,8 +80,8 @@ func TestEachPanelDraws(t *testing.T) {
 	}
 }
 
-// TestEachTeamHasItsOwn checks that a team's panels do not show another team's data.
-func TestEachTeamHasItsOwn(t *testing.T) {
+// TestPanelsAreSeparatedByTeam checks that a team's panels do not show another team's data.
+func TestPanelsAreSeparatedByTeam(t *testing.T) {
 	d, err := ReadDashboard(checkout)
 	must.Succeed(t, err)
 	r := recording(t)

@@ -195,7 +195,7 @@ func TestDemoLetsTheLinkIn(t *testing.T) {
 	}
 }
 
-func TestDemoTellsWhyItIsNotReady(t *testing.T) {
+func TestDemoReportsWhyItIsNotReady(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		// New tokens would not help in a real outage, so none are requested.
 		c := newCluster(t, manager{goodToken: "x", refusal: v1alpha1.ReasonPlatformUnavailable}, connection(false), credentials("own-secret", "y"))

@@ -42,7 +42,7 @@ func prepared(t *testing.T) *Setup {
 	return s
 }
 
-func TestPrepareTellsWhichProgramIsMissing(t *testing.T) {
+func TestPrepareNamesTheMissingProgram(t *testing.T) {
 	dir := t.TempDir()
 	put := func(name string, mode os.FileMode) {
 		if err := os.WriteFile(filepath.Join(dir, name), nil, mode); err != nil {
@@ -151,7 +151,7 @@ func TestCredentialsStay(t *testing.T) {
 	}
 }
 
-func TestStoreKeyStays(t *testing.T) {
+func TestStoreKeyIsStable(t *testing.T) {
 	s := prepared(t)
 	first, err := s.StoreKey()
 	if err != nil || first.AccessKey == "" || first.SecretKey == "" {

@@ -16,8 +16,8 @@ import (
 	"time"
 )
 
-// patience is how long a test waits. It is exceeded only if something is broken.
-const patience = 20 * time.Second
+// testTimeout is how long a test waits. It is exceeded only if something is broken.
+const testTimeout = 20 * time.Second
 
 // harness runs shell scripts under a supervisor.
 type harness struct {
@@ -63,7 +63,7 @@ func (h *harness) start(name, script string, grace time.Duration) *Child {
 // eventually polls until the condition holds.
 func eventually(t *testing.T, what string, condition func() bool) {
 	t.Helper()
-	deadline := time.After(patience)
+	deadline := time.After(testTimeout)
 	tick := time.NewTicker(2 * time.Millisecond)
 	defer tick.Stop()
 	for !condition() {
@@ -158,7 +158,7 @@ func TestStopsInReverseOrder(t *testing.T) {
 	h := newHarness(t)
 	order := h.path("order")
 	for _, name := range []string{"first", "second", "third"} {
-		h.start(name, `trap 'echo `+name+` >>`+order+`; kill $!; exit 0' TERM; touch `+h.path(name)+`; while :; do sleep 1000 & wait; done`, patience)
+		h.start(name, `trap 'echo `+name+` >>`+order+`; kill $!; exit 0' TERM; touch `+h.path(name)+`; while :; do sleep 1000 & wait; done`, testTimeout)
 	}
 	for _, name := range []string{"first", "second", "third"} {
 		eventually(t, name, func() bool { _, err := os.Stat(h.path(name)); return err == nil })
@@ -230,7 +230,7 @@ func TestKeepsTheLogOfTheRunBefore(t *testing.T) {
 	}
 }
 
-func TestOnceLeavesItEnded(t *testing.T) {
+func TestOnceDoesNotRestart(t *testing.T) {
 	h := newHarness(t)
 	h.super.options.Once = true
 	child := h.start("p", "echo broken; exit 1", time.Second)

@@ -25,7 +25,7 @@ func TestWriteEnvIsReadBackByAShell(t *testing.T) {
 	}
 }
 
-func TestWriteFileLeavesNothingBehindWhenItFails(t *testing.T) {
+func TestFailedWriteFileIsCleanedUp(t *testing.T) {
 	dir := t.TempDir()
 	target := filepath.Join(dir, "taken")
 	if err := os.MkdirAll(filepath.Join(target, "by a folder"), 0o700); err != nil {

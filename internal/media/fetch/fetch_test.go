@@ -153,7 +153,7 @@ func wantProblem(t *testing.T, err error, message string, final bool) {
 	}
 }
 
-func TestGetAsksForTheType(t *testing.T) {
+func TestGetSendsAccept(t *testing.T) {
 	var header http.Header
 	s := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		header = r.Header
@@ -173,7 +173,7 @@ func drain(_ context.Context, _ int64, body io.Reader) error {
 }
 
 // The server must not receive a request at all: a request whose response is ignored may already have done harm.
-func TestNothingReachesClosedAddresses(t *testing.T) {
+func TestPrivateAddressesReceiveNoRequest(t *testing.T) {
 	var arrived atomic.Int64
 	s := serve(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { arrived.Add(1) }))
 	port := s.URL[strings.LastIndex(s.URL, ":"):]
@@ -232,13 +232,13 @@ func TestRedirectsAreLookedAtAgain(t *testing.T) {
 	}
 }
 
-func TestAStrangersCertificate(t *testing.T) {
+func TestUntrustedCertificate(t *testing.T) {
 	s := serve(t, routes())
 	err := New(Options{Allow: anywhere, Roots: x509.NewCertPool()}).Get(t.Context(), s.URL+"/file", Expected{MaxSize: 10}, drain)
 	wantProblem(t, err, "the certificate of the server is not trusted", false)
 }
 
-func TestASlowServer(t *testing.T) {
+func TestSlowServer(t *testing.T) {
 	release := make(chan struct{})
 	s := serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Length", "10")
@@ -276,7 +276,7 @@ func TestTheTakersError(t *testing.T) {
 }
 
 // A gigabyte is not held in memory, and not read beyond the accepted size.
-func TestALargeFileIsStreamed(t *testing.T) {
+func TestLargeFileIsStreamed(t *testing.T) {
 	const size = 256 << 20
 	chunk := bytes.Repeat([]byte{'x'}, 1<<20)
 	s := serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

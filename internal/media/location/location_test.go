@@ -178,8 +178,8 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// TestFindNothing checks that a file without a location stays unchanged.
-func TestFindNothing(t *testing.T) {
+// TestFindWithoutLocation checks that a file without a location stays unchanged.
+func TestFindWithoutLocation(t *testing.T) {
 	const tag = "keywords=\"GPS\""
 	for name, f := range map[string]file{
 		"photo":        {"without metadata", jpegType, photo(t), nil, nil},
@@ -206,8 +206,8 @@ func TestFindNothing(t *testing.T) {
 	}
 }
 
-// TestEXIFStays checks that all other EXIF entries can still be read.
-func TestEXIFStays(t *testing.T) {
+// TestOtherEXIFIsPreserved checks that all other EXIF entries can still be read.
+func TestOtherEXIFIsPreserved(t *testing.T) {
 	for name, order := range map[string]binary.ByteOrder{"big-endian": binary.BigEndian, "little-endian": binary.LittleEndian} {
 		t.Run(name, func(t *testing.T) {
 			before := exif(order)

@@ -174,7 +174,7 @@ func (c *counted) ReadAt(p []byte, off int64) (int, error) {
 	return c.Reader.ReadAt(p, off)
 }
 
-func TestProbeAsksSeldom(t *testing.T) {
+func TestProbeReadsInLargeParts(t *testing.T) {
 	// Many parts of a long film, with a second's worth of frames between them.
 	const seconds, frame = 1200, 20 << 10
 	part := join(moof(box("tfhd", words(0x8, 1, 40)), box("trun", words(0, 25))), box("mdat", make([]byte, frame)))

@@ -38,8 +38,8 @@ func sameRows(a, b image.Image, fromTop bool) (rows int) {
 	return rows
 }
 
-// TestMend checks that all intact parts of a damaged JPEG are shown.
-func TestMend(t *testing.T) {
+// TestRepairKeepsIntactParts checks that all intact parts of a damaged JPEG are shown.
+func TestRepairKeepsIntactParts(t *testing.T) {
 	// broken has bytes in the middle of the pixels that are not a code.
 	broken := func(data []byte) []byte {
 		out := bytes.Clone(data)

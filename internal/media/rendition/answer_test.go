@@ -39,7 +39,7 @@ func answered(tb testing.TB, a answer, data []byte) []byte {
 }
 
 // A file may have taken over the process, so its answer is untrusted.
-func TestAnAnswerIsJudged(t *testing.T) {
+func TestResponseIsUntrusted(t *testing.T) {
 	j := job{MIMEType: pngType, Width: 40, Height: 30, Target: Target{Types: []string{jpegType}, MaxBytes: 4 << 10, MaxWidth: 20}}
 	good := answer{Outcome: outcomeMade, MIMEType: jpegType, Width: 20, Height: 15}
 	other := func(change func(*answer)) answer {
@@ -127,7 +127,7 @@ func FuzzAnswer(f *testing.F) {
 	})
 }
 
-func TestAMessageIsBounded(t *testing.T) {
+func TestMessageIsBounded(t *testing.T) {
 	var a answer
 	if err := readMessage(io.MultiReader(bytes.NewReader([]byte{0, 0x20, 0, 1}), zeros{}), longestJob, &a); err == nil {
 		t.Error("it was read")

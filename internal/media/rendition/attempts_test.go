@@ -37,7 +37,7 @@ func marks(files *memory) (count int) {
 }
 
 // A file that exhausts a resource always does, so every process rejects it from then on.
-func TestWhatRanOutIsRefusedForGood(t *testing.T) {
+func TestExhaustionIsPermanent(t *testing.T) {
 	for resource, says := range map[rendition.Resource]string{
 		rendition.ResourceTime: "20 seconds", rendition.ResourceMemory: "memory", rendition.ResourceCrash: "crashes",
 	} {
@@ -59,7 +59,7 @@ func TestWhatRanOutIsRefusedForGood(t *testing.T) {
 }
 
 // A failure that has nothing to do with the file leaves no marker.
-func TestWhatFailedIsTriedAgain(t *testing.T) {
+func TestFailureIsRetried(t *testing.T) {
 	files := newMemory()
 	shelf := rendition.NewCache(files, rendition.NewSlots(1))
 	for name, failure := range map[string]error{
@@ -78,7 +78,7 @@ func TestWhatFailedIsTriedAgain(t *testing.T) {
 
 // If a file uses most of its time on a busy machine, or its process is killed for lack of memory, it is given up after
 // several attempts: another process may be at fault.
-func TestWhatMayBeAnothersFaultIsTriedThreeTimes(t *testing.T) {
+func TestAmbiguousFailureIsRetriedThreeTimes(t *testing.T) {
 	for name, failure := range map[string]error{"slow": rendition.ErrSlow, "killed": fmt.Errorf("memory was short: %w", rendition.ErrKilled)} {
 		files, begun := newMemory(), 0
 		shelf := rendition.NewCache(files, rendition.NewSlots(1))
@@ -139,7 +139,7 @@ func (u *undeletable) Delete(ctx context.Context, key string) error {
 }
 
 // If the store fails in the middle, however often, the file is not rejected.
-func TestAnOutageOfTheStoreIsNotTheFile(t *testing.T) {
+func TestStoreOutageDoesNotRejectTheFile(t *testing.T) {
 	files := &undeletable{memory: newMemory()}
 	shelf := rendition.NewCache(files, rendition.NewSlots(1))
 	for range 5 {
@@ -173,7 +173,7 @@ func begin(config string) {
 }
 
 // A file that takes down the manager is tried three times, by whichever processes.
-func TestWhatWasBegunThreeTimesIsGivenUp(t *testing.T) {
+func TestAbandonedAfterThreeStarts(t *testing.T) {
 	config := storetest.Start(t)
 	data, err := json.Marshal(config) //nolint:musttag // it goes to this program only
 	must.Succeed(t, err)

@@ -90,8 +90,8 @@ func picture(t *testing.T, data []byte) color.Color {
 	return p.At(p.Bounds().Dx()/2, p.Bounds().Dy()/2)
 }
 
-// TestGammaLeavesTransparency checks that colours are converted, but not their transparency.
-func TestGammaLeavesTransparency(t *testing.T) {
+// TestGammaPreservesTransparency checks that colours are converted, but not their transparency.
+func TestGammaPreservesTransparency(t *testing.T) {
 	for name, model := range map[string]interface {
 		image.Image
 		Set(x, y int, c color.Color)

@@ -160,7 +160,7 @@ func TestTakeFails(t *testing.T) {
 }
 
 // A failing store, or another file in it, is not the film's fault.
-func TestTakeTellsWhyItCannotRead(t *testing.T) {
+func TestTakeReturnsReadErrors(t *testing.T) {
 	program := frameExtractor(t)
 	for name, want := range map[string]error{"changed": store.ErrChanged, "down": errors.New("the store is down")} {
 		t.Run(name, func(t *testing.T) {
@@ -233,7 +233,7 @@ exit 1
 	}
 }
 
-func TestWhatTheChildWritesIsBounded(t *testing.T) {
+func TestChildOutputIsBounded(t *testing.T) {
 	_, err := script(t, "while echo picture; do :; done\n").Extract(t.Context(), videoOf([]byte("film")), 0)
 	if problem := new(rendition.ExtractError); !errors.As(err, &problem) || problem.Message != "the picture is too large" {
 		t.Errorf("got %v", err)

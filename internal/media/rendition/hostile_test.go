@@ -185,7 +185,7 @@ func TestHostileFilesAreRefused(t *testing.T) {
 }
 
 // A hundred scans are accepted, and no more.
-func TestAProgressivePictureIsConverted(t *testing.T) {
+func TestProgressivePictureIsConverted(t *testing.T) {
 	files := newMemory()
 	if _, err := rendition.NewRenderer(files).Make(t.Context(), files.source(t, mediatest.Scans(80, 80, 99), jpegType), narrow); err != nil {
 		t.Error(err)

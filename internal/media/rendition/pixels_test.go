@@ -75,7 +75,7 @@ func pngWithProfile(t *testing.T, data, profile []byte) []byte {
 
 // A rendition consists of pixels: it has none of the file's other metadata, such as the location, even if it has a
 // colour profile.
-func TestNoMetadataStays(t *testing.T) {
+func TestMetadataIsRemoved(t *testing.T) {
 	const place = "47.2 N 8.5 E"
 	profile := make([]byte, 200)
 	copy(profile[16:], "RGB ")

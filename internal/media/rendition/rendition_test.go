@@ -225,7 +225,7 @@ func TestOrientation(t *testing.T) {
 	}
 }
 
-func TestWhatIsTransparent(t *testing.T) {
+func TestTransparency(t *testing.T) {
 	picture := image.NewNRGBA(image.Rect(0, 0, 64, 64))
 	for y := range 64 {
 		for x := range 32 {
@@ -252,7 +252,7 @@ func TestWhatIsTransparent(t *testing.T) {
 	}
 }
 
-func TestBarsLoseNothing(t *testing.T) {
+func TestBarsPreserveThePicture(t *testing.T) {
 	picture := shown(t, asPNG(t, quarters(400, 100)), pngType, narrow)
 	if picture.Bounds().Dy() != 210 {
 		t.Fatalf("it is %v", picture.Bounds())
@@ -278,7 +278,7 @@ func TestBytesFit(t *testing.T) {
 }
 
 // The meaning of colours must not be lost: a red in a wide-gamut profile is a different red.
-func TestTheColourProfileStays(t *testing.T) {
+func TestColourProfileIsPreserved(t *testing.T) {
 	profile := make([]byte, 70_000)
 	copy(profile[16:], "RGB ")
 	copy(profile[len(profile)-4:], "end.")
@@ -324,7 +324,7 @@ func TestTheColourProfileStays(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeConverted(t *testing.T) {
+func TestUnconvertibleFiles(t *testing.T) {
 	whole := sample(t, "picture.jpg")
 	for name, tc := range map[string]struct {
 		why      string
@@ -374,7 +374,7 @@ func TestTroubleWithTheStoreIsNotTheFile(t *testing.T) {
 	}
 }
 
-func TestAnImageWaitsForItsTurn(t *testing.T) {
+func TestImageWaitsForASlot(t *testing.T) {
 	slow, begun, goOn := newMemory(), make(chan struct{}), make(chan struct{})
 	source := slow.source(t, sample(t, "picture.png"), pngType)
 	maker := rendition.NewRendererWithSlots(stopping{slow, begun, goOn}, 1)
@@ -397,7 +397,7 @@ func TestAnImageWaitsForItsTurn(t *testing.T) {
 	}
 }
 
-func TestOneIsMadeOnce(t *testing.T) {
+func TestRenditionIsMadeOnce(t *testing.T) {
 	files := newMemory()
 	source := files.source(t, sample(t, "picture.png"), pngType)
 	maker := rendition.NewRenderer(files)

@@ -70,7 +70,7 @@ func TestRewritten(t *testing.T) {
 }
 
 // Another process finds the rewritten copy, even if the file has been overwritten since.
-func TestRewrittenIsKept(t *testing.T) {
+func TestRewrittenCopyIsReused(t *testing.T) {
 	config := storetest.Start(t)
 	files := open(t, config)
 	const content = "a picture"

@@ -232,7 +232,7 @@ func TestStore(t *testing.T) {
 }
 
 // A missing bucket must not look like missing files: media would be given up because of a typo.
-func TestAMissingBucketIsNoMissingFile(t *testing.T) {
+func TestMissingBucketIsNotAMissingFile(t *testing.T) {
 	config := storetest.Start(t)
 	config.Bucket = "another"
 	files := open(t, config)

@@ -154,7 +154,7 @@ func TestVerified(t *testing.T) {
 
 // The store is called only once for each file, however many posts show it at once, and again after a long time: the
 // copy may have been deleted.
-func TestVerifiedAsksOnce(t *testing.T) {
+func TestVerifiedCallsTheStoreOnce(t *testing.T) {
 	config := storetest.Start(t)
 	requests := &counted{seen: map[string]int{}}
 	now := clocktesting.NewFakePassiveClock(time.Now())

@@ -109,7 +109,7 @@ func walk(s *schema.Structural, path string, yield func(string, string) bool) bo
 	}
 }
 
-func TestWhatIsAdmittedDecodes(t *testing.T) {
+func TestAdmittedObjectsDecode(t *testing.T) {
 	all := subjects(t)
 	reached := map[string]map[string]bool{}
 	for i := range all {

@@ -145,7 +145,7 @@ func TestAppLimitHoldsAnHourAtMost(t *testing.T) {
 	w.expect("for the account too", "foreign", "b", true)
 }
 
-func TestOnePostAsks(t *testing.T) {
+func TestOnePostProbes(t *testing.T) {
 	for _, restarted := range []bool{false, true} {
 		t.Run(fmt.Sprintf("restarted: %t", restarted), func(t *testing.T) {
 			w := newLimitsWorld(t)
@@ -175,7 +175,7 @@ func TestOnePostAsks(t *testing.T) {
 	}
 }
 
-func TestOneThatAsksMayFail(t *testing.T) {
+func TestProbeMayFail(t *testing.T) {
 	w := newLimitsWorld(t)
 	w.answered("one", "a", "herald", w.limited(time.Minute))
 	w.clock.Step(time.Minute)
@@ -190,9 +190,9 @@ func TestOneThatAsksMayFail(t *testing.T) {
 	w.expect("nor is one waited for that takes long", "two", "e", true)
 }
 
-// TestOneThatAsksMayTakeLong: a probing post may upload for hours, with a reconciliation for each part. The others do
+// TestProbeMayTakeLong: a probing post may upload for hours, with a reconciliation for each part. The others do
 // not wait for it, whatever the number of such posts.
-func TestOneThatAsksMayTakeLong(t *testing.T) {
+func TestProbeMayTakeLong(t *testing.T) {
 	const step = probeTimeout / 4
 	for _, slow := range []int{1, 3, 100} {
 		t.Run(fmt.Sprintf("%d slow posts", slow), func(t *testing.T) {
@@ -290,8 +290,8 @@ func TestAppLimitOfAnother(t *testing.T) {
 	}
 }
 
-// TestNothingStays checks that the state of a connection is dropped with it.
-func TestNothingStays(t *testing.T) {
+// TestConnectionStateIsDropped checks that the state of a connection is dropped with it.
+func TestConnectionStateIsDropped(t *testing.T) {
 	w := newLimitsWorld(t)
 	conn := w.conn("one")
 	conn.Status.RateLimits = []v1alpha1.RateLimit{{Name: "postsPerDay", Limit: 10, Remaining: 9, ObservedAt: v1alpha1.NewTime(w.clock.Now())}}

@@ -173,8 +173,8 @@ func TestLoadTogether(t *testing.T) {
 	}
 }
 
-// TestLoadGivenUp checks that a cancelled caller does not cancel the read for the others.
-func TestLoadGivenUp(t *testing.T) {
+// TestCancelledLoad checks that a cancelled caller does not cancel the read for the others.
+func TestCancelledLoad(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		of := &team{slow: time.Second}

@@ -174,9 +174,9 @@ func (p finding) Lookup(_ context.Context, job platforms.Job) (platforms.LookupR
 	return platforms.LookupResult{Matches: 1, ExternalID: p.shows}, nil
 }
 
-// TestTold enters the id of one of two posts with equal text, and checks the lookup for the other one, which finds the
+// TestIDOfAnEqualPost enters the id of one of two posts with equal text, and checks the lookup for the other one, which finds the
 // same id.
-func TestTold(t *testing.T) {
+func TestIDOfAnEqualPost(t *testing.T) {
 	t.Parallel()
 	const found, taken, uncertain = "found", "taken", "uncertain"
 	told := func(unconfirmed bool) *v1alpha1.Post {

@@ -76,8 +76,8 @@ func TestStoreBreaker(t *testing.T) {
 	}
 }
 
-// TestFaultOfOne checks whether requests for other posts are sent after requests for some posts have failed.
-func TestFaultOfOne(t *testing.T) {
+// TestFailureOfOnePost checks whether requests for other posts are sent after requests for some posts have failed.
+func TestFailureOfOnePost(t *testing.T) {
 	silent := func(posts ...types.NamespacedName) func(*testing.T, *storeBreaker) {
 		return func(t *testing.T, o *storeBreaker) { t.Helper(); o.fail(t, errSilent, posts...) }
 	}
@@ -163,8 +163,8 @@ func TestUnwritten(t *testing.T) {
 	}
 }
 
-// TestOneFindsOut executes many requests concurrently.
-func TestOneFindsOut(t *testing.T) {
+// TestOneRequestProbes executes many requests concurrently.
+func TestOneRequestProbes(t *testing.T) {
 	o, clock := newOutage()
 	others := func(want bool) {
 		t.Helper()

@@ -48,8 +48,8 @@ func TestObjectCounts(t *testing.T) {
 	}
 }
 
-// TestScrapeCopiesNothing checks that a scrape counts the objects without copying them.
-func TestScrapeCopiesNothing(t *testing.T) {
+// TestScrapeDoesNotCopy checks that a scrape counts the objects without copying them.
+func TestScrapeDoesNotCopy(t *testing.T) {
 	const posts = 10_000
 	_, s, registry := measured(t, connected("acme"))
 	for n := range posts {
