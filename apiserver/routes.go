@@ -40,7 +40,7 @@ type page struct {
 }
 
 func newSite(api *rest.Handler, agents http.Handler, web *web, siteURL string) (*site, error) {
-	document, err := openapi.JSON()
+	document, err := openapi.JSON(openapi.YAML())
 	if err != nil {
 		return nil, err
 	}

@@ -54,7 +54,7 @@ type schemas struct{ input, output schema }
 
 // schemasOf returns every operation's schemas by operationId.
 func schemasOf() (map[string]schemas, error) {
-	text, err := openapi.JSON()
+	text, err := openapi.JSON(openapi.YAML())
 	if err != nil {
 		return nil, err
 	}

@@ -57,7 +57,7 @@ func TestPageIsWhole(t *testing.T) {
 			ids[id]++
 		}
 	}
-	raw, err := JSON()
+	raw, err := JSON(YAML())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -241,7 +241,7 @@ func TestLLMs(t *testing.T) {
 			}
 		}
 	}
-	raw, err := JSON()
+	raw, err := JSON(YAML())
 	if err != nil {
 		t.Fatal(err)
 	}

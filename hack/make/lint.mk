@@ -73,8 +73,8 @@ vuln: $(BIN)/govulncheck ## Check what is shipped for known vulnerabilities with
 
 # Both use the rule sets that their makers recommend, and a warning is a failure. --ignore-scripts: nothing from npm runs except the two.
 .PHONY: lint-openapi
-lint-openapi: ## Lint the OpenAPI document with Redocly and Spectral (needs Node.js and npm)
+lint-openapi: ## Lint the OpenAPI documents with Redocly and Spectral (needs Node.js and npm)
 	@cd hack/openapi
 	npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
-	REDOCLY_TELEMETRY=off REDOCLY_SUPPRESS_UPDATE_NOTICE=true npx --no-install redocly lint --config redocly.yaml ../../apiserver/openapi/openapi.yaml
-	npx --no-install spectral lint --fail-severity=hint --ruleset spectral.yaml ../../apiserver/openapi/openapi.yaml
+	REDOCLY_TELEMETRY=off REDOCLY_SUPPRESS_UPDATE_NOTICE=true npx --no-install redocly lint --config redocly.yaml ../../apiserver/openapi/openapi.yaml ../../apiserver/openapi/openapi-v2.yaml
+	npx --no-install spectral lint --fail-severity=hint --ruleset spectral.yaml ../../apiserver/openapi/openapi.yaml ../../apiserver/openapi/openapi-v2.yaml
