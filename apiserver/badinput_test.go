@@ -98,7 +98,7 @@ var _ = Describe("bad input", Ordered, func() {
 	)
 
 	It("of a wrong type is refused and named, in every field of every body", func(ctx SpecContext) {
-		schemas := theContract().document.Components.Schemas
+		schemas := contractAt(base).document.Components.Schemas
 		rows := 0
 		for path, bodies := range map[string]map[string]string{
 			"/posts": {

@@ -22,7 +22,11 @@ import (
 	"github.com/herald-social/herald/apiserver/openapi"
 )
 
-const base = "/api/v1"
+// base and baseV2 are the path prefixes of the API's versions.
+const (
+	base   = "/api/v1"
+	baseV2 = "/api/v2"
+)
 
 // reply is a response that has been validated against the OpenAPI document.
 type reply struct {
@@ -43,7 +47,7 @@ func do(ctx context.Context, to *running, method, path, body string, header map[
 	GinkgoHelper()
 	request, err := http.NewRequestWithContext(ctx, method, to.site+path, strings.NewReader(body))
 	Expect(err).NotTo(HaveOccurred())
-	if method == http.MethodPost {
+	if method == http.MethodPost || method == http.MethodPatch {
 		request.Header.Set("Content-Type", "application/json")
 	}
 	for name, value := range header {
@@ -56,27 +60,42 @@ func do(ctx context.Context, to *running, method, path, body string, header map[
 	Expect(err).NotTo(HaveOccurred())
 	r := reply{status: response.StatusCode, header: response.Header, body: string(answer)}
 	Expect(r.header.Get("X-Request-Id")).NotTo(BeEmpty())
-	if strings.HasPrefix(request.URL.Path, base) && method != http.MethodHead {
-		r.conforms(ctx, request)
-		if r.status/100 == 2 {
-			describes(ctx, request, body)
+	if c := contractAt(request.URL.Path); c != nil && method != http.MethodHead {
+		c.conforms(ctx, r, request)
+		if r.status/100 == 2 && !strings.Contains(r.body, `"valid":false`) {
+			c.describes(ctx, request, body)
 		}
 	}
 	return r
 }
 
 type contract struct {
+	base     string
 	document *openapi3.T
 	router   routers.Router
 	// open is the router of the published document, which allows additional fields.
 	open routers.Router
 }
 
-// theContract is the published document, without its servers, which would be compared with the test server's address,
+// contracts are the published documents, without their servers, which would be compared with the test server's address,
 // and without additional fields, because a response has no undocumented field.
-var theContract = sync.OnceValue(func() contract {
+var contracts = sync.OnceValue(func() []*contract {
+	return []*contract{newContract(base, openapi.YAML()), newContract(baseV2, openapi.YAMLV2())}
+})
+
+// contractAt returns the document of a path, or nil.
+func contractAt(path string) *contract {
+	for _, c := range contracts() {
+		if strings.HasPrefix(path, c.base) {
+			return c
+		}
+	}
+	return nil
+}
+
+func newContract(base string, published []byte) *contract {
 	load := func() *openapi3.T {
-		document, err := openapi3.NewLoader().LoadFromData(openapi.YAML())
+		document, err := openapi3.NewLoader().LoadFromData(published)
 		Expect(err).NotTo(HaveOccurred())
 		document.Servers = nil
 		return document
@@ -91,22 +110,22 @@ var theContract = sync.OnceValue(func() contract {
 	}
 	router, err := legacy.NewRouter(document)
 	Expect(err).NotTo(HaveOccurred())
-	return contract{document, router, open}
-})
+	return &contract{base, document, router, open}
+}
 
 var beyond64Bits = regexp.MustCompile(`[0-9]{19}`)
 
 // describes validates a request that was served against the document, which must describe every request that the
 // service accepts.
-func describes(ctx context.Context, request *http.Request, body string) {
+func (c *contract) describes(ctx context.Context, request *http.Request, body string) {
 	GinkgoHelper()
 	if beyond64Bits.MatchString(request.URL.RawQuery) {
 		return // the validator parses an integer into 64 bits
 	}
 	bare := request.Clone(ctx)
-	bare.URL.Path = strings.TrimPrefix(bare.URL.Path, base)
+	bare.URL.Path = strings.TrimPrefix(bare.URL.Path, c.base)
 	bare.Body = io.NopCloser(strings.NewReader(body))
-	route, params, err := theContract().open.FindRoute(bare)
+	route, params, err := c.open.FindRoute(bare)
 	Expect(err).NotTo(HaveOccurred())
 	Expect(openapi3filter.ValidateRequest(ctx, &openapi3filter.RequestValidationInput{
 		Request: bare, PathParams: params, Route: route,
@@ -114,12 +133,11 @@ func describes(ctx context.Context, request *http.Request, body string) {
 	})).To(Succeed(), "%s %s with %s was served", request.Method, request.URL, body)
 }
 
-func (r reply) conforms(ctx context.Context, request *http.Request) {
+func (c *contract) conforms(ctx context.Context, r reply, request *http.Request) {
 	GinkgoHelper()
-	c := theContract()
 	Expect(r.header.Get("Content-Type")).To(Equal("application/json; charset=utf-8"))
 	bare := request.Clone(ctx)
-	bare.URL.Path = strings.TrimPrefix(bare.URL.Path, base)
+	bare.URL.Path = strings.TrimPrefix(bare.URL.Path, c.base)
 	bare.URL.RawPath = ""
 	route, params, err := c.router.FindRoute(bare)
 	if err != nil || strings.HasSuffix(bare.URL.Path, "/") { // the validator treats /posts/ as /posts

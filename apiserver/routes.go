@@ -16,7 +16,8 @@ import (
 
 // site serves all paths. http.ServeMux would redirect unclean paths and respond with plain text.
 type site struct {
-	api http.Handler
+	// api and apiV2 serve the versions of the API.
+	api, apiV2 http.Handler
 	// mcp serves agents; nil if MCP is disabled.
 	mcp   http.Handler
 	pages map[string]page
@@ -44,26 +45,32 @@ func newSite(api *rest.Handler, agents http.Handler, web *web, siteURL string) (
 	if err != nil {
 		return nil, err
 	}
+	documentV2, err := openapi.JSON(openapi.YAMLV2())
+	if err != nil {
+		return nil, err
+	}
 	description := openapi.PageForSite(siteURL)
 	const nothing = "default-src 'none'; frame-ancestors 'none'"
 	return &site{
-		api: api, mcp: agents, web: web.site(), open: web.open, guard: api.Guard(), signedIn: web.signedIn,
+		api: api, apiV2: api.V2(), mcp: agents, web: web.site(), open: web.open, guard: api.Guard(), signedIn: web.signedIn,
 		pages: map[string]page{
-			healthPath:      fixed("health", "application/json; charset=utf-8", []byte(`{"status":"ok"}`+"\n"), nothing),
-			"/openapi.yaml": fixed("openapi", "application/yaml; charset=utf-8", openapi.YAML(), nothing),
-			"/openapi.json": fixed("openapi", "application/json; charset=utf-8", document, nothing),
-			"/docs":         fixed("docs", "text/html; charset=utf-8", description.HTML, description.Policy),
-			"/docs.md":      fixed("docs", "text/markdown; charset=utf-8", description.Markdown, nothing),
-			"/llms.txt":     fixed("llms", "text/plain; charset=utf-8", description.LLMs, nothing),
+			healthPath:               fixed("health", "application/json; charset=utf-8", []byte(`{"status":"ok"}`+"\n"), nothing),
+			"/openapi.yaml":          fixed("openapi", "application/yaml; charset=utf-8", openapi.YAML(), nothing),
+			"/openapi.json":          fixed("openapi", "application/json; charset=utf-8", document, nothing),
+			openapi.PathV2 + ".yaml": fixed("openapi", "application/yaml; charset=utf-8", openapi.YAMLV2(), nothing),
+			openapi.PathV2 + ".json": fixed("openapi", "application/json; charset=utf-8", documentV2, nothing),
+			"/docs":                  fixed("docs", "text/html; charset=utf-8", description.HTML, description.Policy),
+			"/docs.md":               fixed("docs", "text/markdown; charset=utf-8", description.Markdown, nothing),
+			"/llms.txt":              fixed("llms", "text/plain; charset=utf-8", description.LLMs, nothing),
 		},
 	}, nil
 }
 
 func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	path := r.URL.Path
-	if path == rest.Prefix || strings.HasPrefix(path, rest.Prefix+"/") {
+	if api := s.version(path); api != nil {
 		w.Header().Set("Cache-Control", "no-store")
-		s.api.ServeHTTP(w, r)
+		api.ServeHTTP(w, r)
 		return
 	}
 	if s.mcp != nil && (path == mcp.Path || path == mcp.Path+"/") { // users paste it with a slash
@@ -94,5 +101,17 @@ func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	default:
 		request.From(r.Context()).Operation = p.operation
 		p.serve(w, r)
+	}
+}
+
+// version returns the API at a path, or nil.
+func (s *site) version(path string) http.Handler {
+	switch {
+	case path == rest.Prefix || strings.HasPrefix(path, rest.Prefix+"/"):
+		return s.api
+	case path == rest.PrefixV2 || strings.HasPrefix(path, rest.PrefixV2+"/"):
+		return s.apiV2
+	default:
+		return nil
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -74,7 +75,37 @@ func (s *Service) ListPosts(ctx context.Context, caller Caller, q postindex.Quer
 		return PostPage{}, archiveError("list posts", err)
 	}
 	pages := (total + q.Limit - 1) / q.Limit
-	return PostPage{Posts: posts, Total: total, Page: q.Page, Limit: q.Limit, HasNext: q.Page < pages}, nil
+	page := PostPage{Posts: posts, Total: total, Page: q.Page, Limit: q.Limit, HasNext: q.Page < pages, CoversArchive: true}
+	page.link(q.Page > 1)
+	return page, nil
+}
+
+// link sets the cursors.
+func (p *PostPage) link(hasPrevious bool) {
+	if len(p.Posts) == 0 {
+		return
+	}
+	if first := &p.Posts[0]; hasPrevious {
+		p.Previous = &postindex.Cursor{ID: first.ID, DisplayAt: first.DisplayAt, Back: true}
+	}
+	if last := &p.Posts[len(p.Posts)-1]; p.HasNext {
+		p.Next = &postindex.Cursor{ID: last.ID, DisplayAt: last.DisplayAt}
+	}
+}
+
+// SearchPosts returns a page of the caller's team's posts that match a search. The limit is clamped to its bounds.
+func (s *Service) SearchPosts(ctx context.Context, caller Caller, q *postindex.Search) (PostPage, error) {
+	q.Limit = min(max(q.Limit, 1), maxLimit)
+	found, err := s.FindPosts(ctx, caller, q)
+	if err != nil {
+		return PostPage{}, err
+	}
+	page := PostPage{
+		Posts: found.Posts, Total: found.Total, Page: found.First/q.Limit + 1, Limit: q.Limit,
+		HasNext: found.First+len(found.Posts) < found.Total, CoversArchive: q.CoversArchive(),
+	}
+	page.link(found.First > 0)
+	return page, nil
 }
 
 // CancelPost cancels a draft, or a scheduled post whose delivery has not started. A caller without ScopePublish can
@@ -225,6 +256,10 @@ func (s *Service) detail(post *v1alpha1.Post, find func(string) *v1alpha1.Connec
 		Platforms: make([]PlatformDetail, 0, len(post.Spec.Targets)),
 		DisplayAt: view.DisplayAt(),
 		Waits:     post.Spec.Draft && post.Annotations[v1alpha1.WantedAtAnnotation] != "",
+		Version:   Version(post),
+		CreatedAt: view.Created(),
+		Content:   &post.Spec,
+		PostedAt:  make([]time.Time, len(post.Spec.Targets)),
 	}
 	if at := post.Spec.ScheduledAt; at != nil {
 		out.ScheduledAt = &at.Time
@@ -233,6 +268,9 @@ func (s *Service) detail(post *v1alpha1.Post, find func(string) *v1alpha1.Connec
 	for i := range post.Spec.Targets {
 		platform := cmp.Or(platformOf(post, i, find), presumed(&post.Spec.Targets[i]))
 		out.Platforms = append(out.Platforms, s.targetDetail(post, i, platform, find))
+		if target := view.Target(i); target != nil && target.PostedAt != nil {
+			out.PostedAt[i] = target.PostedAt.Time
+		}
 	}
 	return out
 }

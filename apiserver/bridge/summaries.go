@@ -39,6 +39,20 @@ func (s *Service) PostsByDay(ctx context.Context, caller Caller, q *postindex.Se
 	return days, nil
 }
 
+// MaxQuery limits the text of a search, in characters.
+const MaxQuery = 256
+
+// maxQueryWords limits the words that a search compares.
+const maxQueryWords = 6
+
+// QueryWords returns the words of a search as typed, in the form of postindex.Conditions.Words. Of too many, the longest
+// remain: they are the rarest.
+func QueryWords(typed string) []string {
+	words := strings.Fields(text.Plain(typed))
+	slices.SortStableFunc(words, func(a, b string) int { return len(b) - len(a) })
+	return words[:min(len(words), maxQueryWords)]
+}
+
 // scanEach is how many posts a search compares for the cost of a request.
 const scanEach = 2000
 

@@ -77,6 +77,14 @@ type PostDetail struct {
 	Replayed bool
 	// Waits is true if an agent wanted to publish the post, which remains a draft until a person publishes it.
 	Waits bool
+	// Version identifies the content; see the function Version.
+	Version string
+	// CreatedAt is when the post was created.
+	CreatedAt time.Time
+	// Content is the content to edit, of every post. It must not be modified.
+	Content *v1alpha1.PostSpec
+	// PostedAt are the times when the targets were published, in their order; zero if a target was not.
+	PostedAt []time.Time
 }
 
 // PlatformDetail is one of a post's targets, with its result.
@@ -100,4 +108,8 @@ type PostPage struct {
 	Total       int
 	Page, Limit int
 	HasNext     bool
+	// Previous and Next are the cursors of the pages before and after this one; nil if there is none.
+	Previous, Next *postindex.Cursor
+	// CoversArchive is true if archived posts were searched too.
+	CoversArchive bool
 }

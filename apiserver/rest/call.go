@@ -31,11 +31,11 @@ type Answer struct {
 // fields of body, query and path; empty or null means no arguments. ReadBody has charged them as part of a body. keys
 // are the request's Idempotency-Keys; more than one is an error.
 func (h *Handler) Call(ctx context.Context, id string, caller bridge.Caller, arguments []byte, keys ...string) Answer {
-	i := slices.IndexFunc(operations, func(o operation) bool { return o.id == id })
+	i := slices.IndexFunc(h.version.operations, func(o operation) bool { return o.id == id })
 	if i < 0 {
 		return Refusal(ctx, fmt.Errorf("there is no operation %q", id))
 	}
-	of, c := &operations[i], &call{caller: caller}
+	of, c := &h.version.operations[i], &call{caller: caller}
 	if err := c.parseArguments(h, of, arguments, keys); err != nil {
 		return c.refusal(ctx, err)
 	}

@@ -27,9 +27,6 @@ import (
 	"github.com/herald-social/herald/apiserver/strictjson"
 )
 
-// Prefix is the path prefix of the API.
-const Prefix = "/api/v1"
-
 // KeyHeader is the Idempotency-Key header, which makes a request idempotent.
 const KeyHeader = "Idempotency-Key"
 
@@ -57,12 +54,13 @@ type Limits struct {
 	Bodies *limits.BodyLimiter
 }
 
-// Handler serves all paths below Prefix.
+// Handler serves all paths below the prefix of one version.
 type Handler struct {
+	version *version
 	service *bridge.Service
 	limits  Limits
 	// answers is a pool of *answer.
-	answers sync.Pool
+	answers *sync.Pool
 }
 
 // answer is an operation's output. It is reused: the slowest hundredth of lists (B4 in docs/performance.md) coincides
@@ -70,6 +68,8 @@ type Handler struct {
 type answer struct {
 	body []byte
 	page []postindex.Summary
+	// etag is the value of the ETag header; empty for none.
+	etag string
 	// created describes a created object; it is zero for other operations.
 	created created
 }
@@ -83,9 +83,14 @@ type created struct {
 	waits bool
 }
 
-// NewHandler returns a Handler.
+// NewHandler returns a Handler of version 1.
 func NewHandler(service *bridge.Service, limits Limits) *Handler {
-	return &Handler{service: service, limits: limits, answers: sync.Pool{New: func() any { return &answer{} }}}
+	return &Handler{version: &v1, service: service, limits: limits, answers: &sync.Pool{New: func() any { return &answer{} }}}
+}
+
+// V2 returns the handler of version 2, with the same limits.
+func (h *Handler) V2() *Handler {
+	return &Handler{version: &v2, service: h.service, limits: h.limits, answers: h.answers}
 }
 
 type call struct {
@@ -104,74 +109,13 @@ type call struct {
 	ignored []string
 }
 
-// operation is one of the OpenAPI document's operations. Call takes its parameters by their JSON names.
-type operation struct {
-	id     string
-	method string
-	// path is relative to Prefix; {id} is a post's id.
-	path string
-	// status is the status of a successful response.
-	status int
-	// creates is true for an operation with a body, which needs a subscription; lists is true for an operation with a
-	// query, which reads from memory.
-	creates, lists bool
-	// words and numbers are the query parameters.
-	words, numbers []string
-	// serve sets the body of out, which is reused and may have old content.
-	serve func(h *Handler, ctx context.Context, c *call, out *answer) error
-}
-
-// operations are all operations, in the order of the methods in Allow.
-var operations = []operation{
-	{id: "listConnections", method: http.MethodGet, path: "/connections", status: http.StatusOK, lists: true, words: []string{"platform"}, serve: (*Handler).listConnections},
-	{id: "createMediaUploadUrl", method: http.MethodPost, path: "/media/upload-url", status: http.StatusCreated, creates: true, serve: (*Handler).createMediaUpload},
-	{
-		id: "listPosts", method: http.MethodGet, path: "/posts", status: http.StatusOK, lists: true,
-		words: []string{"status", "platform"}, numbers: []string{"page", "limit"}, serve: (*Handler).listPosts,
-	},
-	{id: "createPost", method: http.MethodPost, path: "/posts", status: http.StatusCreated, creates: true, serve: (*Handler).createPost},
-	{id: "cancelPost", method: http.MethodDelete, path: "/posts/{id}", status: http.StatusOK, serve: (*Handler).cancelPost},
-	{id: "getPost", method: http.MethodGet, path: "/posts/{id}", status: http.StatusOK, serve: (*Handler).getPost},
-}
-
-// route returns a request's operation and the id in its path. If there is no operation, allowed are the path's methods.
-// http.ServeMux would redirect unclean paths and respond with plain text.
-func route(r *http.Request) (found *operation, id string, allowed []string) {
-	path := strings.TrimPrefix(r.URL.Path, Prefix)
-	// An escaped slash is part of the id.
-	if escaped, ok := strings.CutPrefix(r.URL.EscapedPath(), Prefix+"/posts/"); ok && escaped != "" && !strings.Contains(escaped, "/") {
-		unescaped, err := url.PathUnescape(escaped)
-		if err != nil {
-			return nil, "", nil
-		}
-		path, id = "/posts/{id}", unescaped
-	}
-	method := r.Method
-	if method == http.MethodHead {
-		method = http.MethodGet // net/http omits the body
-	}
-	for i := range operations {
-		o := &operations[i]
-		if o.path != path {
-			continue
-		}
-		if o.method == method {
-			return o, id, nil
-		}
-		if allowed = append(allowed, o.method); o.method == http.MethodGet {
-			allowed = append(allowed, http.MethodHead)
-		}
-	}
-	return nil, "", allowed
-}
-
 // ServeHTTP serves a request. The 401 comes first, so that unauthenticated clients do not learn anything, then 429, 404
 // or 405, 403, 400, and the operation's errors.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	ctx := r.Context()
-	found, id, allowed := route(r)
+	found, id, allowed := h.version.route(r)
 	if found != nil {
-		request.From(ctx).Operation = found.id
+		request.From(ctx).Operation = h.version.label + found.id
 	}
 	caller, err := h.authenticate(r)
 	switch {
@@ -273,6 +217,9 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, of *operation, c
 		WriteFailure(ctx, w, err)
 		return
 	}
+	if out.etag != "" {
+		w.Header().Set("ETag", out.etag)
+	}
 	if out.created.location != "" {
 		w.Header().Set("Location", out.created.location)
 	}
@@ -285,14 +232,14 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, of *operation, c
 // perform runs an operation. out is valid until done is called.
 func (h *Handler) perform(ctx context.Context, of *operation, c *call) (out *answer, done func(), err error) {
 	var spent *limits.Meter
-	if !of.lists { // lists read from memory
+	if !of.lists || of.scans { // lists read from memory
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, answerWithin)
 		defer cancel()
 		ctx, spent = limits.WithMeter(ctx)
 	}
 	out = h.answers.Get().(*answer) //nolint:forcetypeassert // the pool has only *answer values
-	out.body, out.created = out.body[:0], created{}
+	out.body, out.etag, out.created = out.body[:0], "", created{}
 	err = of.serve(h, ctx, c, out)
 	h.limits.Teams.Charge(c.caller.Namespace, spent.Requests(), request.From(ctx).Header)
 	if err != nil {

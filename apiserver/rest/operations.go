@@ -24,11 +24,8 @@ func (h *Handler) listConnections(_ context.Context, c *call, out *answer) error
 }
 
 func (h *Handler) listPosts(ctx context.Context, c *call, out *answer) error {
-	q := postindex.Query{
-		Into: out.page, Page: c.whole("page", 1), Limit: c.whole("limit", bridge.DefaultLimit),
-		Status: oneOf(c, "status", v1alpha1.PhasePosted, v1alpha1.PhaseScheduled, v1alpha1.PhaseProcessing, v1alpha1.PhaseFailed, v1alpha1.PhaseDraft),
-	}
-	q.Platform = c.platform()
+	q := c.listQuery()
+	q.Into = out.page
 	if err := c.refused(); err != nil {
 		return err
 	}
@@ -43,8 +40,18 @@ func (h *Handler) listPosts(ctx context.Context, c *call, out *answer) error {
 	return nil
 }
 
+func (c *call) listQuery() postindex.Query {
+	return postindex.Query{
+		Page: c.whole(paramPage, 1), Limit: c.whole(paramLimit, bridge.DefaultLimit), Status: c.listStatus(), Platform: c.platform(),
+	}
+}
+
+func (c *call) listStatus() v1alpha1.PostPhase {
+	return oneOf(c, paramStatus, v1alpha1.PhasePosted, v1alpha1.PhaseScheduled, v1alpha1.PhaseProcessing, v1alpha1.PhaseFailed, v1alpha1.PhaseDraft)
+}
+
 func (c *call) platform() v1alpha1.Platform {
-	return oneOf(c, "platform", v1alpha1.PlatformYouTube, v1alpha1.PlatformTikTok, v1alpha1.PlatformInstagram,
+	return oneOf(c, paramPlatform, v1alpha1.PlatformYouTube, v1alpha1.PlatformTikTok, v1alpha1.PlatformInstagram,
 		v1alpha1.PlatformThreads, v1alpha1.PlatformX, v1alpha1.PlatformFacebook)
 }
 
@@ -59,8 +66,8 @@ func (h *Handler) createPost(ctx context.Context, c *call, out *answer) error {
 	if err != nil {
 		return err
 	}
-	out.created = created{location: Prefix + "/posts/" + url.PathEscape(post.ID), replayed: post.Replayed, waits: post.Waits}
-	out.body = wire.AppendPost(out.body, &post)
+	out.created = created{location: h.version.prefix + "/posts/" + url.PathEscape(post.ID), replayed: post.Replayed, waits: post.Waits}
+	h.version.post(out, &post)
 	return nil
 }
 
@@ -85,7 +92,7 @@ func (h *Handler) getPost(ctx context.Context, c *call, out *answer) error {
 	if err != nil {
 		return err
 	}
-	out.body = wire.AppendPost(out.body, &post)
+	h.version.post(out, &post)
 	return nil
 }
 

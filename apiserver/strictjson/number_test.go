@@ -123,7 +123,7 @@ func TestTimeOf(t *testing.T) {
 		"2030-13-01T12:00:00Z":           {"no such month", time.Time{}},
 		"":                               {"nothing", time.Time{}},
 	} {
-		got, ok := timeOf(text)
+		got, ok := ParseTime(text)
 		if ok != !tt.want.IsZero() || ok && !got.Equal(tt.want) {
 			t.Errorf("%q: %s, %t; want %s (%s)", text, got, ok, tt.want, tt.reason)
 		}

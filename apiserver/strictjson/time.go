@@ -13,9 +13,9 @@ import (
 // accepts a comma, an hour of one digit and an offset of more than a day.
 var rfc3339 = regexp.MustCompile(`^\d{4}-\d\d-\d\dT([01]\d|2[0-3]):[0-5]\d:([0-5]\d|60)(\.\d+)?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$`)
 
-// timeOf parses a time. A leap second is valid only before midnight UTC at the end of a month (RFC 3339, appendix D);
+// ParseTime parses a time in RFC 3339 format. A leap second is valid only before midnight UTC at the end of a month (RFC 3339, appendix D);
 // it becomes the following second.
-func timeOf(text string) (t time.Time, ok bool) {
+func ParseTime(text string) (t time.Time, ok bool) {
 	text = strings.ToUpper(text)
 	found := rfc3339.FindStringSubmatch(text)
 	if found == nil {

@@ -110,7 +110,7 @@ func (v Value) Time() time.Time {
 	if !ok {
 		return time.Time{}
 	}
-	t, ok := timeOf(string(raw))
+	t, ok := ParseTime(string(raw))
 	if !ok {
 		v.Refuse("must be a time in RFC 3339 form, such as 2026-12-01T09:00:00Z")
 	}

@@ -14,6 +14,7 @@ import (
 	h "maragu.dev/gomponents/html"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/apiserver/bridge"
 	"github.com/herald-social/herald/apiserver/postindex"
 	texts "github.com/herald-social/herald/internal/text"
 )
@@ -31,11 +32,8 @@ var platformOrder = []v1alpha1.Platform{
 // kindOrder is the order of the kinds of posts in menus.
 var kindOrder = []v1alpha1.Category{v1alpha1.CategoryText, v1alpha1.CategoryImage, v1alpha1.CategoryVideo, v1alpha1.CategoryTree}
 
-// Limits on the filters in an address, in characters and words.
-const (
-	maxFilter = 256
-	maxWords  = 6
-)
+// maxFilter limits the filters in an address, in characters.
+const maxFilter = bridge.MaxQuery
 
 // Prefixes of the filter by creator.
 const (
@@ -140,10 +138,7 @@ func (f filters) search(v *visit) *postindex.Search {
 	q := &postindex.Search{Platform: f.platform, SoonestFirst: f.soonestFirst()}
 	q.Status, q.Undecided = f.states()
 	q.Category, q.Account = f.kind, f.account
-	q.Words = strings.Fields(texts.Plain(f.words))
-	// The longest words are the rarest.
-	slices.SortStableFunc(q.Words, func(a, b string) int { return len(b) - len(a) })
-	q.Words = q.Words[:min(len(q.Words), maxWords)]
+	q.Words = bridge.QueryWords(f.words)
 	if author, ok := strings.CutPrefix(f.by, byPerson); ok {
 		q.Author = author
 	} else if agent, ok := strings.CutPrefix(f.by, byAnAgent); ok {

@@ -51,33 +51,47 @@ func AppendMediaUpload(b []byte, upload *bridge.MediaUpload) []byte {
 // AppendPostPage appends the response to listPosts.
 func AppendPostPage(b []byte, page *bridge.PostPage) []byte {
 	b = append(b, `{"data":`...)
-	b = appendList(b, page.Posts, func(b []byte, s *postindex.Summary) []byte {
-		b = appendString(append(b, `{"id":`...), s.ID)
-		b = appendString(append(b, `,"title":`...), s.Title)
-		b = appendString(append(b, `,"status":`...), s.Status)
-		b = appendString(append(b, `,"category":`...), s.Category)
-		b = append(b, `,"platforms":`...)
-		b = appendList(b, s.Platforms, func(b []byte, p *postindex.PlatformStatus) []byte {
-			b = appendString(append(b, `{"platform":`...), p.Platform)
-			b = appendString(append(b, `,"status":`...), p.Status)
-			return append(b, '}')
-		})
-		b = appendTime(append(b, `,"display_at":`...), s.DisplayAt)
+	b = appendList(b, page.Posts, func(b []byte, s *postindex.Summary) []byte { return append(appendSummary(b, s), '}') })
+	return append(appendPagination(b, page), `}}`...)
+}
+
+// appendSummary appends a summary without its closing brace, and appendPagination the pagination without its own.
+func appendSummary(b []byte, s *postindex.Summary) []byte {
+	b = appendString(append(b, `{"id":`...), s.ID)
+	b = appendString(append(b, `,"title":`...), s.Title)
+	b = appendString(append(b, `,"status":`...), s.Status)
+	b = appendString(append(b, `,"category":`...), s.Category)
+	b = append(b, `,"platforms":`...)
+	b = appendList(b, s.Platforms, func(b []byte, p *postindex.PlatformStatus) []byte {
+		b = appendString(append(b, `{"platform":`...), p.Platform)
+		b = appendString(append(b, `,"status":`...), p.Status)
 		return append(b, '}')
 	})
+	return appendTime(append(b, `,"display_at":`...), s.DisplayAt)
+}
+
+func appendPagination(b []byte, page *bridge.PostPage) []byte {
 	b = strconv.AppendInt(append(b, `,"pagination":{"total":`...), int64(page.Total), 10)
 	b = strconv.AppendInt(append(b, `,"page":`...), int64(page.Page), 10)
 	b = strconv.AppendInt(append(b, `,"limit":`...), int64(page.Limit), 10)
-	b = strconv.AppendBool(append(b, `,"has_next":`...), page.HasNext)
-	return append(b, `}}`...)
+	return strconv.AppendBool(append(b, `,"has_next":`...), page.HasNext)
 }
 
 // AppendPost appends the response to createPost and getPost.
 func AppendPost(b []byte, p *bridge.PostDetail) []byte {
-	b = appendString(append(b, `{"data":{"id":`...), p.ID)
+	b = appendDetail(append(b, `{"data":`...), p, p.Media)
+	b = append(b, `,"platforms":`...)
+	b = appendList(b, p.Platforms, func(b []byte, p *bridge.PlatformDetail) []byte { return append(appendPlatformDetail(b, p), '}') })
+	b = appendTime(append(b, `,"display_at":`...), p.DisplayAt)
+	return append(b, `}}`...)
+}
+
+// appendDetail appends a post's own fields, without its closing brace.
+func appendDetail(b []byte, p *bridge.PostDetail, media []v1alpha1.LocalReference) []byte {
+	b = appendString(append(b, `{"id":`...), p.ID)
 	b = appendString(append(b, `,"status":`...), p.Status)
 	b = appendString(append(b, `,"category":`...), p.Category)
-	b = appendReferences(append(b, `,"media_ids":`...), p.Media)
+	b = appendReferences(append(b, `,"media_ids":`...), media)
 	b = append(b, `,"tree_cards":`...)
 	b = appendList(b, p.Cards, func(b []byte, c *v1alpha1.TreeCard) []byte {
 		b = appendStringOrNull(append(b, `{"caption":`...), c.Caption)
@@ -90,13 +104,10 @@ func AppendPost(b []byte, p *bridge.PostDetail) []byte {
 	} else {
 		b = appendTime(b, *p.ScheduledAt)
 	}
-	b = strconv.AppendBool(append(b, `,"can_cancel":`...), p.CanCancel)
-	b = append(b, `,"platforms":`...)
-	b = appendList(b, p.Platforms, appendPlatformDetail)
-	b = appendTime(append(b, `,"display_at":`...), p.DisplayAt)
-	return append(b, `}}`...)
+	return strconv.AppendBool(append(b, `,"can_cancel":`...), p.CanCancel)
 }
 
+// appendPlatformDetail appends a target without its closing brace.
 func appendPlatformDetail(b []byte, p *bridge.PlatformDetail) []byte {
 	b = appendString(append(b, `{"platform":`...), p.Platform)
 	b = appendString(append(b, `,"connection_id":`...), p.ConnectionID)
@@ -105,8 +116,7 @@ func appendPlatformDetail(b []byte, p *bridge.PlatformDetail) []byte {
 	b = appendString(append(b, `,"caption":`...), p.Caption)
 	b = appendStringOrNull(append(b, `,"youtube_title":`...), p.YouTubeTitle)
 	b = appendStringOrNull(append(b, `,"external_url":`...), p.ExternalURL)
-	b = appendStringOrNull(append(b, `,"error_message":`...), p.ErrorMessage)
-	return append(b, '}')
+	return appendStringOrNull(append(b, `,"error_message":`...), p.ErrorMessage)
 }
 
 // AppendCancelled appends the response to cancelPost.

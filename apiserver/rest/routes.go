@@ -1,0 +1,129 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rest
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/herald-social/herald/apiserver/bridge"
+	"github.com/herald-social/herald/apiserver/wire"
+)
+
+// Prefix and PrefixV2 are the path prefixes of the API's versions.
+const (
+	Prefix   = "/api/v1"
+	PrefixV2 = "/api/v2"
+)
+
+// version is a version of the API. Versions share the caller, the limits, the order of the checks and every operation
+// whose requests and responses are the same.
+type version struct {
+	prefix string
+	// label precedes an operation's id in metrics, logs and traces.
+	label      string
+	operations []operation
+	// post writes a post's response.
+	post func(out *answer, post *bridge.PostDetail)
+}
+
+// operation is one of the OpenAPI document's operations. Call takes its parameters by their JSON names.
+type operation struct {
+	id     string
+	method string
+	// path is relative to the version's prefix; {id} is a post's id.
+	path string
+	// status is the status of a successful response.
+	status int
+	// creates is true for an operation with a body, which needs a subscription; lists is true for an operation with a
+	// query, which reads from memory. scans is true for a list whose work depends on its query, and is charged.
+	creates, lists, scans bool
+	// words and numbers are the query parameters.
+	words, numbers []string
+	// serve sets the body of out, which is reused and may have old content.
+	serve func(h *Handler, ctx context.Context, c *call, out *answer) error
+}
+
+// Operations with the same requests and responses in both versions, apart from the posts in the responses.
+var (
+	listConnections = operation{
+		id: "listConnections", method: http.MethodGet, path: "/connections", status: http.StatusOK, lists: true, words: []string{paramPlatform},
+		serve: (*Handler).listConnections,
+	}
+	createMediaUpload = operation{
+		id: "createMediaUploadUrl", method: http.MethodPost, path: "/media/upload-url", status: http.StatusCreated, creates: true,
+		serve: (*Handler).createMediaUpload,
+	}
+	createPost = operation{id: "createPost", method: http.MethodPost, path: "/posts", status: http.StatusCreated, creates: true, serve: (*Handler).createPost}
+	cancelPost = operation{id: "cancelPost", method: http.MethodDelete, path: "/posts/{id}", status: http.StatusOK, serve: (*Handler).cancelPost}
+	getPost    = operation{id: "getPost", method: http.MethodGet, path: "/posts/{id}", status: http.StatusOK, serve: (*Handler).getPost}
+)
+
+// The operations of each version are in the order of the methods in Allow.
+var (
+	v1 = version{
+		prefix: Prefix,
+		operations: []operation{
+			listConnections, createMediaUpload,
+			{
+				id: "listPosts", method: http.MethodGet, path: "/posts", status: http.StatusOK, lists: true,
+				words: []string{paramStatus, paramPlatform}, numbers: []string{paramPage, paramLimit}, serve: (*Handler).listPosts,
+			},
+			createPost, cancelPost, getPost,
+		},
+		post: func(out *answer, post *bridge.PostDetail) { out.body = wire.AppendPost(out.body, post) },
+	}
+	v2 = version{
+		prefix: PrefixV2, label: "v2 ",
+		operations: []operation{
+			listConnections, createMediaUpload,
+			{
+				id: "listPosts", method: http.MethodGet, path: "/posts", status: http.StatusOK, lists: true, scans: true,
+				words:   []string{paramStatus, paramPlatform, paramCategory, paramConnection, paramFrom, paramTo, paramWords, paramSort, paramCursor},
+				numbers: []string{paramPage, paramLimit}, serve: (*Handler).findPosts,
+			},
+			createPost, cancelPost, getPost,
+		},
+		post: func(out *answer, post *bridge.PostDetail) {
+			out.etag = etag(post.Version)
+			out.body = wire.AppendPostV2(out.body, post)
+		},
+	}
+)
+
+// route returns a request's operation and the id in its path. If there is no operation, allowed are the path's methods.
+// http.ServeMux would redirect unclean paths and respond with plain text.
+func (v *version) route(r *http.Request) (found *operation, id string, allowed []string) {
+	path := strings.TrimPrefix(r.URL.Path, v.prefix)
+	// An escaped slash is part of the id.
+	if escaped, ok := strings.CutPrefix(r.URL.EscapedPath(), v.prefix+"/posts/"); ok && escaped != "" && !strings.Contains(escaped, "/") {
+		unescaped, err := url.PathUnescape(escaped)
+		if err != nil {
+			return nil, "", nil
+		}
+		path, id = "/posts/{id}", unescaped
+	}
+	method := r.Method
+	if method == http.MethodHead {
+		method = http.MethodGet // net/http omits the body
+	}
+	for i := range v.operations {
+		o := &v.operations[i]
+		if o.path != path {
+			continue
+		}
+		if o.method == method {
+			return o, id, nil
+		}
+		if allowed = append(allowed, o.method); o.method == http.MethodGet {
+			allowed = append(allowed, http.MethodHead)
+		}
+	}
+	return nil, "", allowed
+}
+
+// etag returns the entity tag of a post's version.
+func etag(version string) string { return `"` + version + `"` }

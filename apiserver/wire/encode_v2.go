@@ -1,0 +1,90 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package wire
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/apiserver/bridge"
+	"github.com/herald-social/herald/apiserver/postindex"
+)
+
+// Version 2 adds fields to the responses of version 1, behind the existing ones.
+
+// AppendPostPageV2 appends the response to listPosts of version 2.
+func AppendPostPageV2(b []byte, page *bridge.PostPage) []byte {
+	b = append(b, `{"data":`...)
+	b = appendList(b, page.Posts, func(b []byte, s *postindex.Summary) []byte {
+		b = strconv.AppendBool(append(appendSummary(b, s), `,"archived":`...), s.Archived)
+		return append(b, '}')
+	})
+	b = appendStringOrNull(append(appendPagination(b, page), `,"next_cursor":`...), formatCursor(page.Next))
+	b = appendStringOrNull(append(b, `,"previous_cursor":`...), formatCursor(page.Previous))
+	b = strconv.AppendBool(append(b, `,"covers_archive":`...), page.CoversArchive)
+	return append(b, `}}`...)
+}
+
+// AppendPostV2 appends the response to the operations of version 2 that return a post.
+func AppendPostV2(b []byte, p *bridge.PostDetail) []byte {
+	b = appendDetail(append(b, `{"data":`...), p, mediaOf(p.Content))
+	b = append(b, `,"platforms":[`...)
+	for i := range p.Platforms {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = appendTikTok(appendPlatformDetail(b, &p.Platforms[i]), p.Content.Targets[i].TikTok)
+		b = append(appendTimeOrNull(append(b, `,"posted_at":`...), p.PostedAt[i]), '}')
+	}
+	b = appendTime(append(b, `],"display_at":`...), p.DisplayAt)
+	b = append(b, `,"thumbnail_time":`...)
+	if video := p.Content.Video; video != nil && video.ThumbnailOffsetMillis != nil {
+		b = strconv.AppendFloat(b, float64(*video.ThumbnailOffsetMillis)/1000, 'f', -1, 64)
+	} else {
+		b = append(b, `null`...)
+	}
+	b = appendTime(append(b, `,"created_at":`...), p.CreatedAt)
+	b = appendString(append(b, `,"version":`...), p.Version)
+	return append(b, `}}`...)
+}
+
+func mediaOf(spec *v1alpha1.PostSpec) []v1alpha1.LocalReference {
+	switch {
+	case spec.Image != nil:
+		return spec.Image.MediaRefs
+	case spec.Video != nil:
+		return []v1alpha1.LocalReference{spec.Video.MediaRef}
+	default:
+		return nil
+	}
+}
+
+// appendTikTok appends a target's TikTok options under the names that requests have for them.
+func appendTikTok(b []byte, options *v1alpha1.TikTokOptions) []byte {
+	if options == nil {
+		options = &v1alpha1.TikTokOptions{}
+	}
+	b = strconv.AppendBool(append(b, `,"is_ai_generated":`...), options.IsAIGenerated)
+	b = strconv.AppendBool(append(b, `,"tiktok_auto_add_music":`...), options.AutoAddMusic)
+	b = strconv.AppendBool(append(b, `,"tiktok_draft":`...), options.Draft)
+	b = appendStringOrNull(append(b, `,"tiktok_privacy_level":`...), string(options.PrivacyLevel))
+	b = appendBoolOrNull(append(b, `,"tiktok_allow_comment":`...), options.AllowComment)
+	b = appendBoolOrNull(append(b, `,"tiktok_allow_duet":`...), options.AllowDuet)
+	return appendBoolOrNull(append(b, `,"tiktok_allow_stitch":`...), options.AllowStitch)
+}
+
+func appendBoolOrNull(b []byte, value *bool) []byte {
+	if value == nil {
+		return append(b, `null`...)
+	}
+	return strconv.AppendBool(b, *value)
+}
+
+func appendTimeOrNull(b []byte, t time.Time) []byte {
+	if t.IsZero() {
+		return append(b, `null`...)
+	}
+	return appendTime(b, t)
+}
