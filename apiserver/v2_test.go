@@ -114,6 +114,7 @@ var _ = Describe("Version 2 of the API", func() {
 			{"POST", "/posts", `[`},
 			{"POST", "/media/upload-url", `[`},
 			{"GET", "/posts/p1", ""},
+			{"PATCH", "/posts/p1", `[`},
 			{"DELETE", "/posts/p1", ""},
 			{"GET", "", ""},
 		} {
@@ -121,8 +122,8 @@ var _ = Describe("Version 2 of the API", func() {
 		}
 		t.callV2(ctx, "GET", "/nowhere", "").mustFail(404, "NOT_FOUND", "")
 		r := t.callV2(ctx, "PUT", "/posts/p1", "")
-		r.mustFail(405, "VALIDATION_ERROR", "DELETE, GET, HEAD")
-		Expect(r.header.Get("Allow")).To(Equal("DELETE, GET, HEAD"))
+		r.mustFail(405, "VALIDATION_ERROR", "DELETE, GET, HEAD, PATCH")
+		Expect(r.header.Get("Allow")).To(Equal("DELETE, GET, HEAD, PATCH"))
 		t.callV2(ctx, "GET", "/posts/validate", "").mustFail(404, "NOT_FOUND", `no post "validate"`)
 	})
 

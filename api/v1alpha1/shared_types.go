@@ -119,7 +119,8 @@ const (
 	// AuthorAnnotation is the user who created the object in the web application or through an agent, as a Kubernetes RBAC username:
 	// "herald:link", or the OpenID Connect name with its prefix.
 	AuthorAnnotation = "social.herald.dev/author"
-	// LastAuthorAnnotation is the user who last changed the object in the web application, in the same form.
+	// LastAuthorAnnotation is the user who last changed the object in the web application or through an agent, in the same form; or
+	// "herald:key:" and the name of the API key that last changed a Post's content.
 	LastAuthorAnnotation = "social.herald.dev/last-author"
 
 	// AgentAnnotation is the self-reported, unverified name of the agent or other MCP client that created the Post.

@@ -147,7 +147,7 @@ func (s *Service) change(ctx context.Context, c *change) (*v1alpha1.Post, error)
 		if err := s.reserve(ctx, c, post, wanted); err != nil {
 			return nil, err
 		}
-		signed(&wanted.ObjectMeta, c.caller)
+		signedByAny(&wanted.ObjectMeta, c.caller)
 		written, err := s.Posts.Update(ctx, post, wanted)
 		switch {
 		case err == nil:
@@ -264,7 +264,7 @@ func changedSince(post *v1alpha1.Post) *Error {
 		by = LastBy + author
 	}
 	changed := errorf(CodeConflict, "post %s has changed since you opened it%s; your change was not stored. Reload the post and make your change again.", post.Name, by)
-	changed.ChangedBy = author
+	changed.ChangedBy, changed.Stale = author, true
 	return changed
 }
 

@@ -39,14 +39,23 @@ const (
 // define this code, and the REST API never returns it.
 const CodeInsufficientScope Code = "INSUFFICIENT_SCOPE"
 
+// Codes of version 2 alone: a change requires the version that the client read, and the post must still have it.
+const (
+	CodePreconditionRequired Code = "PRECONDITION_REQUIRED"
+	CodePreconditionFailed   Code = "PRECONDITION_FAILED"
+)
+
 // Error is an error that the client can do something about. All other errors are internal.
 type Error struct {
 	Code Code
 	// Message is a human-readable description of the problem and its remedy.
 	Message string
-	// Problems are the post's first maxFieldProblems problems, each with its field; empty if the error does not
-	// concern a field.
+	// Problems are the request's first maxFieldProblems problems, each with its field; empty if the error does not
+	// concern a field. More is the number of others.
 	Problems []Problem
+	More     int
+	// Stale is true if the post has changed since the client read it.
+	Stale bool
 	// ChangedBy is the user who changed the post last, if Message says so in LastBy.
 	ChangedBy string
 }
@@ -63,18 +72,33 @@ type Problem struct {
 	Target, Card int
 	// Field is the field's path in the resource, relative to the target or card if there is one and to spec otherwise.
 	// It is empty for the whole object.
-	Field   string
+	Field string
+	// Path is the field's path in REST; empty for the whole request.
+	Path    string
 	Message string
 }
 
 var fieldPaths = regexp.MustCompile(`^spec(?:\.targets\[(\d+)\]|\.tree\.cards\[(\d+)\])?\.?(.*)$`)
 
 func problemOf(err *field.Error) Problem {
-	p := Problem{Target: NoIndex, Card: NoIndex, Field: err.Field, Message: problem(err)}
+	p := Problem{Target: NoIndex, Card: NoIndex, Field: err.Field, Path: WirePath(err.Field), Message: problem(err)}
 	if parts := fieldPaths.FindStringSubmatch(err.Field); parts != nil {
 		p.Target, p.Card, p.Field = indexOr(parts[1]), indexOr(parts[2]), parts[3]
 	}
 	return p
+}
+
+// problemsIn returns the problems of a request that were formatted with their path in REST.
+func problemsIn(formatted []string) []Problem {
+	problems := make([]Problem, 0, len(formatted))
+	for _, text := range formatted {
+		path, message, found := strings.Cut(text, ": ")
+		if !found {
+			path, message = "", text
+		}
+		problems = append(problems, Problem{Target: NoIndex, Card: NoIndex, Path: path, Message: message})
+	}
+	return problems
 }
 
 func indexOr(digits string) int {
@@ -107,16 +131,18 @@ const (
 // invalid returns the error for a post with field errors, with the wire format's paths. problems are already formatted
 // and come first.
 func invalid(errs field.ErrorList, problems ...string) *Error {
-	refused := &Error{Code: CodeValidation}
+	refused := &Error{Code: CodeValidation, Problems: problemsIn(problems)}
 	more := 0
-	for i, err := range errs {
+	for _, err := range errs {
 		if len(problems) < maxProblems {
 			problems = append(problems, WirePath(err.Field)+": "+problem(err))
 		} else {
 			more++
 		}
-		if i < maxFieldProblems {
+		if len(refused.Problems) < maxFieldProblems {
 			refused.Problems = append(refused.Problems, problemOf(err))
+		} else {
+			refused.More++
 		}
 	}
 	refused.Message = JoinFirst(problems, more)

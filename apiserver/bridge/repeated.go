@@ -8,6 +8,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/apiserver/access"
 	"github.com/herald-social/herald/posting"
 )
 
@@ -130,7 +132,9 @@ func (r *recent) observe(post *v1alpha1.Post, now time.Time) {
 // publisherOf returns the person who published a post: its last editor or, failing that, its author in the web
 // application. It returns "" for a post that a program published.
 func publisherOf(post *v1alpha1.Post) string {
-	if changed := post.Annotations[v1alpha1.LastAuthorAnnotation]; changed != "" {
+	if changed := post.Annotations[v1alpha1.LastAuthorAnnotation]; strings.HasPrefix(changed, access.KeyAuthor) {
+		return ""
+	} else if changed != "" {
 		return changed
 	}
 	if post.Labels[v1alpha1.OriginLabel] != v1alpha1.OriginWeb {

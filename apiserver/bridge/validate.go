@@ -137,17 +137,28 @@ func (s *Service) RefusePost(ctx context.Context, caller Caller, in CreatePost, 
 	if err := require(caller, ScopeDraft); err != nil {
 		return err
 	}
-	refused := &Error{Code: CodeValidation, Message: JoinFirst(slices.Concat(unread, in.Problems), more)}
-	if more > 0 {
-		return refused
-	}
-	limits.MeterFrom(ctx).Parts(len(in.Spec.Targets))
+	return s.refuse(ctx, s.unreadPost(caller, &in, unread), more)
+}
+
+// unreadPost returns the validation of a new post that could not be parsed completely.
+func (s *Service) unreadPost(caller Caller, in *CreatePost, unread []string) *postValidation {
 	post := &v1alpha1.Post{ObjectMeta: metav1.ObjectMeta{Namespace: caller.Namespace}, Spec: in.Spec}
 	if slices.ContainsFunc(unread, func(problem string) bool { return strings.HasPrefix(problem, "draft: ") }) {
 		post.Spec.Draft, post.Spec.ScheduledAt = true, nil // a draft has the fewest rules
 	}
-	j := &postValidation{post: post, planned: post, problems: in.Problems, unread: unread, now: s.Clock.Now()}
-	if found, ok := errors.AsType[*Error](s.obeysRules(ctx, j, s.lookup(post.Namespace))); ok {
+	return &postValidation{post: post, planned: post, problems: in.Problems, unread: unread, now: s.Clock.Now()}
+}
+
+// refuse returns the error for a request that could not be parsed completely, with the problems in the rest. more is the
+// number of problems that are not listed.
+func (s *Service) refuse(ctx context.Context, j *postValidation, more int) error {
+	problems := slices.Concat(j.unread, j.problems)
+	refused := &Error{Code: CodeValidation, Message: JoinFirst(problems, more), Problems: problemsIn(problems), More: more}
+	if more > 0 {
+		return refused
+	}
+	limits.MeterFrom(ctx).Parts(len(j.post.Spec.Targets))
+	if found, ok := errors.AsType[*Error](s.obeysRules(ctx, j, s.lookup(j.post.Namespace))); ok {
 		return found
 	}
 	return refused

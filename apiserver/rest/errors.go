@@ -139,6 +139,11 @@ func failureOf(ctx context.Context, err error) failure {
 			status: http.StatusBadRequest, code: bridge.CodeValidation, message: "the body did not arrive in full; send it again",
 		}
 	}
+	return internalFailure(ctx, err)
+}
+
+// internalFailure returns the response for an error that the client can do nothing about, and logs it.
+func internalFailure(ctx context.Context, err error) failure {
 	info := request.From(ctx)
 	info.Err = err
 	f := failure{status: http.StatusInternalServerError, code: bridge.CodeInternal}
@@ -148,10 +153,13 @@ func failureOf(ctx context.Context, err error) failure {
 			"try again in %s seconds (request id %s)", checkAgainAfter, info.ID)
 		return f
 	}
-	if errors.Is(err, bridge.ErrUncertain) {
+	switch {
+	case errors.Is(err, bridge.ErrUncertain):
 		f.message = fmt.Sprintf(
 			"it is not known whether the post was created; look for it in the list of posts before you send it again (request id %s)", info.ID)
-	} else {
+	case errors.Is(err, bridge.ErrMaybeChanged):
+		f.message = fmt.Sprintf("it is not known whether the change was stored; read the post before you send it again (request id %s)", info.ID)
+	default:
 		f.message = fmt.Sprintf("something went wrong on this side; quote request id %s to the administrators", info.ID)
 	}
 	return f

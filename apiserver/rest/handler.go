@@ -95,11 +95,11 @@ func (h *Handler) V2() *Handler {
 
 type call struct {
 	caller bridge.Caller
-	// id is the id of the post in the path.
-	id string
+	// id is the id of the post in the path, and version the one in If-Match.
+	id, version string
 	// query is set for an operation that has a query.
 	query url.Values
-	// body and key, the Idempotency-Key, are set for an operation that creates something.
+	// body is set for an operation with a body, and key, the Idempotency-Key, for one that creates something.
 	body strictjson.Value
 	key  string
 	// wrong lists the problems found before the body is parsed; moreWrong is the number of others.
@@ -196,8 +196,11 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, of *operation, c
 	var err error
 	c.ignoredInQuery(r, of)
 	switch {
-	case of.creates:
-		if err = h.service.RequireSubscription(c.caller); err == nil {
+	case of.creates, of.edits:
+		if err = h.service.RequireSubscription(c.caller); err == nil && of.edits {
+			err = c.parseIfMatch(r)
+		}
+		if err == nil {
 			var leave func()
 			leave, err = h.readBody(w, r, c)
 			defer leave()
@@ -254,7 +257,9 @@ func (h *Handler) perform(ctx context.Context, of *operation, c *call) (out *ans
 
 // readBody reads the body and the Idempotency-Key. The body is valid until done is called.
 func (h *Handler) readBody(w http.ResponseWriter, r *http.Request, c *call) (done func(), err error) {
-	c.parseKey(r.Header.Values(KeyHeader))
+	if r.Method != http.MethodPatch { // a repeated change has no further effect
+		c.parseKey(r.Header.Values(KeyHeader))
+	}
 	body, done, err := h.ReadBody(w, r, c.caller, maxBody)
 	if err != nil {
 		return done, err
@@ -292,11 +297,14 @@ func (c *call) parseKey(keys []string) {
 	}
 }
 
-// isJSON reports whether every Content-Type header is JSON: proxies may evaluate any of them.
+// isJSON reports whether every Content-Type header is JSON, because proxies may evaluate any of them. A patch may also
+// call itself what it is (RFC 7396).
 func isJSON(r *http.Request) bool {
 	lines := r.Header.Values("Content-Type")
 	for _, line := range lines {
-		if mediaType, _, err := mime.ParseMediaType(line); err != nil || mediaType != "application/json" {
+		mediaType, _, err := mime.ParseMediaType(line)
+		merges := r.Method == http.MethodPatch && mediaType == "application/merge-patch+json"
+		if err != nil || mediaType != "application/json" && !merges {
 			return false
 		}
 	}

@@ -38,9 +38,10 @@ type operation struct {
 	path string
 	// status is the status of a successful response.
 	status int
-	// creates is true for an operation with a body, which needs a subscription; lists is true for an operation with a
+	// creates is true for an operation with a body, which needs a subscription, and edits for one that also has a post's
+	// id and version; lists is true for an operation with a
 	// query, which reads from memory. scans is true for a list whose work depends on its query, and is charged.
-	creates, lists, scans bool
+	creates, edits, lists, scans bool
 	// words and numbers are the query parameters.
 	words, numbers []string
 	// serve sets the body of out, which is reused and may have old content.
@@ -86,6 +87,7 @@ var (
 				numbers: []string{paramPage, paramLimit}, serve: (*Handler).findPosts,
 			},
 			createPost, cancelPost, getPost,
+			{id: "updatePost", method: http.MethodPatch, path: "/posts/{id}", status: http.StatusOK, edits: true, serve: (*Handler).updatePost},
 		},
 		post: func(out *answer, post *bridge.PostDetail) {
 			out.etag = etag(post.Version)

@@ -9,7 +9,7 @@ import (
 	"github.com/herald-social/herald/apiserver/bridge"
 )
 
-// StatusOf returns a code's HTTP status (contract, section Errors). Package bridge is independent of HTTP.
+// StatusOf returns a code's HTTP status (contract, section Errors, and version 2). Package bridge is independent of HTTP.
 func StatusOf(code bridge.Code) int {
 	switch code {
 	case bridge.CodeValidation, bridge.CodeTikTokPrivacy:
@@ -22,6 +22,10 @@ func StatusOf(code bridge.Code) int {
 		return http.StatusNotFound
 	case bridge.CodeConflict, bridge.CodeReconnectRequired, bridge.CodeReadinessUnavailable:
 		return http.StatusConflict
+	case bridge.CodePreconditionFailed:
+		return http.StatusPreconditionFailed
+	case bridge.CodePreconditionRequired:
+		return http.StatusPreconditionRequired
 	case bridge.CodeRateLimited:
 		return http.StatusTooManyRequests
 	case bridge.CodeInternal:

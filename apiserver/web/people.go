@@ -22,6 +22,9 @@ func (s *Site) personNamed(v *visit, name string) string {
 	case access.LinkPerson:
 		return linkUser
 	default:
+		if key, ok := strings.CutPrefix(name, access.KeyAuthor); ok {
+			return "the API key " + key
+		}
 		return s.withoutPrefix(name)
 	}
 }

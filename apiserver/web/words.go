@@ -59,7 +59,8 @@ func titleOfError(err *bridge.Error) string {
 		return "An account has to be connected again"
 	case bridge.CodeReadinessUnavailable:
 		return "A platform does not respond"
-	case bridge.CodeValidation, bridge.CodeTikTokPrivacy, bridge.CodeUnauthorized, bridge.CodeRateLimited, bridge.CodeInsufficientScope, bridge.CodeInternal:
+	case bridge.CodeValidation, bridge.CodeTikTokPrivacy, bridge.CodeUnauthorized, bridge.CodeRateLimited, bridge.CodeInsufficientScope,
+		bridge.CodePreconditionRequired, bridge.CodePreconditionFailed, bridge.CodeInternal:
 		return "That did not work"
 	default:
 		return "That did not work"

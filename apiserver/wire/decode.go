@@ -30,25 +30,12 @@ const (
 func CreatePost(body strictjson.Value) (bridge.CreatePost, error) {
 	var out bridge.CreatePost
 	spec := &out.Spec
-	spec.Category = strictjson.OneOf(body.Field("category"),
-		v1alpha1.CategoryImage, v1alpha1.CategoryText, v1alpha1.CategoryTree, v1alpha1.CategoryVideo)
+	spec.Category = strictjson.OneOf(body.Field("category"), categories...)
 	spec.Draft = body.Optional("draft").Bool()
 	if at := body.Optional("scheduled_at").OrNull(); at.IsSet() {
 		spec.ScheduledAt = v1alpha1.NewTimePtr(at.Time())
 	}
-	target := treeTarget
-	switch spec.Category {
-	case "":
-		target = unsortedTarget // the category determines the other fields
-	case v1alpha1.CategoryTree:
-	case v1alpha1.CategoryText, v1alpha1.CategoryImage, v1alpha1.CategoryVideo:
-		target = func(v strictjson.Value) v1alpha1.PostTarget {
-			target := postTarget(v)
-			out.Problems = append(out.Problems, combinations(v, spec.Category, target.TikTok)...)
-			return target
-		}
-	}
-	spec.Targets = strictjson.List(body.Field("targets"), 1, maxItems, target)
+	spec.Targets = strictjson.List(body.Field("targets"), 1, maxItems, targetReader(spec.Category, &out.Problems))
 	switch spec.Category {
 	case "":
 		accept(body, "media_ids", "media_id", "thumbnail_time", "tree_cards")
@@ -62,6 +49,22 @@ func CreatePost(body strictjson.Value) (bridge.CreatePost, error) {
 	case v1alpha1.CategoryText:
 	}
 	return out, refused(body)
+}
+
+// targetReader returns the function that decodes the targets of a category, and adds problems that they cannot represent.
+func targetReader(category v1alpha1.Category, problems *[]string) func(strictjson.Value) v1alpha1.PostTarget {
+	switch category {
+	case "":
+		return unsortedTarget // the category determines the other fields
+	case v1alpha1.CategoryTree:
+		return treeTarget
+	case v1alpha1.CategoryText, v1alpha1.CategoryImage, v1alpha1.CategoryVideo:
+	}
+	return func(v strictjson.Value) v1alpha1.PostTarget {
+		target := postTarget(v)
+		*problems = append(*problems, combinations(v, category, target.TikTok)...)
+		return target
+	}
 }
 
 func refused(body strictjson.Value) error {

@@ -1,0 +1,66 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rest
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/herald-social/herald/apiserver/bridge"
+	"github.com/herald-social/herald/apiserver/wire"
+)
+
+// anyVersion is the If-Match of a client that accepts every version (RFC 9110, section 13.1.1).
+const anyVersion = "*"
+
+// maxVersion limits the length of a version, in bytes: a UID and a generation.
+const maxVersion = 128
+
+// parseIfMatch stores the version in If-Match. A weak tag counts as its strong form: proxies that compress responses
+// weaken tags, and a version identifies content rather than bytes.
+func (c *call) parseIfMatch(r *http.Request) error {
+	const name = "If-Match"
+	values := r.Header.Values(name)
+	if len(values) == 0 {
+		return &bridge.Error{Code: bridge.CodePreconditionRequired, Message: "read the post, and send its ETag as If-Match, so that no other change is overwritten"}
+	}
+	tag := strings.TrimSpace(values[0])
+	if c.version = tag; len(values) == 1 && tag == anyVersion {
+		return nil
+	}
+	inner, opened := strings.CutPrefix(strings.TrimPrefix(tag, "W/"), `"`)
+	version, closed := strings.CutSuffix(inner, `"`)
+	if len(values) > 1 || !opened || !closed || version == "" || len(version) > maxVersion || strings.Contains(version, `"`) {
+		c.refuse(name, `must be one ETag of the post, in double quotes, or *`)
+	}
+	c.version = version
+	return nil
+}
+
+// updatePost changes a post. The body has the fields to replace.
+func (h *Handler) updatePost(ctx context.Context, c *call, out *answer) error {
+	stored, err := h.service.ReadPost(ctx, c.caller, c.id)
+	if err != nil {
+		return err
+	}
+	in := wire.UpdatePost(c.body, &stored.Spec)
+	c.ignoredInBody()
+	unread, more := c.body.Problems()
+	in.Unread, in.More = slices.Concat(c.wrong, unread), more
+	if in.Version = c.version; c.version == anyVersion {
+		in.Version = bridge.Version(stored)
+	}
+	post, err := h.service.EditPost(ctx, c.caller, stored, &in)
+	if known, ok := errors.AsType[*bridge.Error](err); ok && known.Stale {
+		return &bridge.Error{Code: bridge.CodePreconditionFailed, Message: known.Message}
+	}
+	if err != nil {
+		return err
+	}
+	h.version.post(out, &post)
+	return nil
+}
