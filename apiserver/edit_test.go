@@ -149,3 +149,78 @@ var _ = Describe("Changing a post through version 2", func() {
 })
 
 func longText(length int) string { return strings.Repeat("a", length) }
+
+type validationBody struct {
+	Data struct {
+		Valid    bool
+		Problems []struct {
+			Code    string
+			Path    *string
+			Message string
+		}
+		More int
+	}
+}
+
+var _ = Describe("Validating a post", func() {
+	It("finds what creating it would refuse, all at once, and writes nothing", func(ctx context.Context) {
+		t := newTeam(ctx)
+		t.connect(ctx, "acme-x", v1alpha1.PlatformX)
+		t.connect(ctx, "acme-youtube", v1alpha1.PlatformYouTube)
+		before := t.objects(ctx)
+		good := text("acme-x", "Hello", inAnHour())
+		r := t.callV2(ctx, "POST", "/posts/validate", good)
+		Expect(r.status).To(Equal(200), "%s", r.body)
+		Expect(r.body).To(MatchJSON(`{"data":{"valid":true,"problems":[],"more":0}}`))
+
+		for _, bad := range []string{
+			`{}`,
+			`{"category":"text","scheduled_at":"soon","targets":[{"connection_id":"acme-x"},{"connection_id":"nowhere","caption":"a"}]}`,
+			`{"category":"text","targets":[{"connection_id":"acme-youtube","caption":"a","tiktok_draft":true,"tiktok_auto_add_music":true}]}`,
+			`{"category":"image","media_ids":["nothing"],"targets":[{"connection_id":"acme-x","caption":"a"}]}`,
+			text("acme-x", longText(300)),
+		} {
+			refused := as[errorBody](t.call(ctx, "POST", "/posts", bad)).Error
+			found := as[validationBody](t.callV2(ctx, "POST", "/posts/validate", bad)).Data
+			Expect(found.Valid).To(BeFalse())
+			joined := ""
+			for i, p := range found.Problems {
+				Expect(p.Code).To(Equal(refused.Code))
+				Expect(p.Path).NotTo(BeNil(), p.Message)
+				if i > 0 {
+					joined += "; "
+				}
+				joined += *p.Path + ": " + p.Message
+			}
+			Expect(joined).To(Equal(refused.Message), "the same function refuses both")
+		}
+		Expect(t.objects(ctx)).To(Equal(before))
+	})
+
+	It("goes on behind accounts, plan and rules, each with its code", func(ctx context.Context) {
+		t := newTeam(ctx)
+		t.connect(ctx, "acme-x", v1alpha1.PlatformX)
+		t.connect(ctx, "expired-x", v1alpha1.PlatformX)
+		t.connect(ctx, "down-x", v1alpha1.PlatformX)
+		for _, name := range []string{"expired-x", "down-x"} {
+			Expect(t.call(ctx, "POST", "/posts", text(name, "Hello")).status).To(Equal(409), "its check is recorded")
+		}
+		body := `{"category":"text","targets":[{"connection_id":"expired-x","caption":"a"},{"connection_id":"down-x","caption":"` + longText(300) + `"}]}`
+		Eventually(func(g Gomega) {
+			codes := []string{}
+			for _, p := range as[validationBody](t.callV2(ctx, "POST", "/posts/validate", body)).Data.Problems {
+				codes = append(codes, p.Code)
+			}
+			g.Expect(codes).To(ConsistOf("VALIDATION_ERROR", "POSTING_READINESS_RECONNECT_REQUIRED", "POSTING_READINESS_UNAVAILABLE"))
+		}).Should(Succeed())
+		drafted := as[validationBody](t.callV2(ctx, "POST", "/posts/validate", text("expired-x", "a", draft))).Data
+		Expect(drafted.Valid).To(BeTrue(), "a draft goes nowhere yet")
+	})
+
+	It("answers what is no request as creating does", func(ctx context.Context) {
+		t := newTeam(ctx)
+		t.callV2(ctx, "POST", "/posts/validate", `[`).mustFail(400, "VALIDATION_ERROR", "")
+		t.callV2(ctx, "POST", "/posts/validate", `{}`, "Content-Type", "text/plain").mustFail(415, "VALIDATION_ERROR", "")
+		t.call(ctx, "POST", "/posts/validate", `{}`).mustFail(405, "VALIDATION_ERROR", "")
+	})
+})

@@ -112,6 +112,7 @@ var _ = Describe("Version 2 of the API", func() {
 			{"GET", "/connections", ""},
 			{"GET", "/posts?cursor=x", ""},
 			{"POST", "/posts", `[`},
+			{"POST", "/posts/validate", text("a", strings.Repeat("a", 2<<20))},
 			{"POST", "/media/upload-url", `[`},
 			{"GET", "/posts/p1", ""},
 			{"PATCH", "/posts/p1", `[`},

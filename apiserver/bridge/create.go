@@ -151,6 +151,16 @@ func (s *Service) createReserved(ctx context.Context, needs *reservations, post 
 }
 
 func (s *Service) requireReady(ctx context.Context, connections map[string]*v1alpha1.Connection) error {
+	problems := notReady(ctx, connections, s.Readiness)
+	if len(problems) == 0 {
+		return nil
+	}
+	return problems[0]
+}
+
+// notReady returns the errors for connections that cannot be posted to: those to connect again, then those whose
+// readiness is unknown.
+func notReady(ctx context.Context, connections map[string]*v1alpha1.Connection, check func(context.Context, *v1alpha1.Connection) readiness.Result) []*Error {
 	var mu sync.Mutex
 	problems := map[readiness.State][]string{}
 	var wg sync.WaitGroup
@@ -160,7 +170,7 @@ func (s *Service) requireReady(ctx context.Context, connections map[string]*v1al
 			defer span.End()
 			span.Text(tracing.Connection, connection.Name)
 			span.Text(tracing.Platform, string(connection.Spec.Platform))
-			result := s.Readiness(ctx, connection)
+			result := check(ctx, connection)
 			span.Text(tracing.Outcome, result.State.String())
 			if result.State == readiness.Ready {
 				return
@@ -175,16 +185,16 @@ func (s *Service) requireReady(ctx context.Context, connections map[string]*v1al
 	for _, p := range problems {
 		slices.Sort(p)
 	}
-	switch {
-	case len(problems[readiness.Reconnect]) > 0:
-		return errorf(CodeReconnectRequired, "nothing was posted; %s. Connect the account again, then resend the post.",
-			JoinProblems(problems[readiness.Reconnect]))
-	case len(problems[readiness.Unavailable]) > 0:
-		return errorf(CodeReadinessUnavailable, "nothing was posted; %s. Resend the post later.",
-			JoinProblems(problems[readiness.Unavailable]))
-	default:
-		return nil
+	var refused []*Error
+	if len(problems[readiness.Reconnect]) > 0 {
+		refused = append(refused, errorf(CodeReconnectRequired, "nothing was posted; %s. Connect the account again, then resend the post.",
+			JoinProblems(problems[readiness.Reconnect])))
 	}
+	if len(problems[readiness.Unavailable]) > 0 {
+		refused = append(refused, errorf(CodeReadinessUnavailable, "nothing was posted; %s. Resend the post later.",
+			JoinProblems(problems[readiness.Unavailable])))
+	}
+	return refused
 }
 
 // createOnce creates a resource at most once over all retries: its name cannot be guessed, so an existing resource with

@@ -4,7 +4,10 @@
 package bridge_test
 
 import (
+	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/apiserver/bridge"
@@ -53,5 +56,45 @@ func TestEditPost(t *testing.T) {
 				t.Errorf("%s: %+v", tc.reason, got.Content)
 			}
 		})
+	}
+}
+
+// TestValidatePost verifies that a validation continues after each kind of refusal, and neither writes nor reserves.
+func TestValidatePost(t *testing.T) {
+	t.Parallel()
+	s := staged(olderDraft())
+	account := s.Connections.Get("team-a", "acme")
+	account.Spec.Disabled = true
+	cards := make([]v1alpha1.TreeCard, 31)
+	for i := range cards[1:] {
+		cards[i+1].Caption = "a"
+	}
+	in := bridge.CreatePost{
+		Spec: v1alpha1.PostSpec{
+			Category: v1alpha1.CategoryTree, Tree: &v1alpha1.TreeContent{Cards: cards}, Targets: []v1alpha1.PostTarget{{ConnectionRef: v1alpha1.LocalReference{Name: "acme"}}},
+		},
+		Problems: []string{"targets[0].tiktok_draft: no"},
+	}
+	got, err := s.ValidatePost(t.Context(), caller, in, nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var found []string
+	for _, f := range got.Findings {
+		found = append(found, string(f.Code)+" "+f.Path)
+	}
+	want := []string{"SUBSCRIPTION_REQUIRED ", "VALIDATION_ERROR targets[0].tiktok_draft", "VALIDATION_ERROR tree_cards[0]", "POSTING_READINESS_RECONNECT_REQUIRED "}
+	if diff := cmp.Diff(want, found); diff != "" {
+		t.Errorf("%s\n%+v", diff, got.Findings)
+	}
+	if s.posts.creates != 0 || s.posts.updates != 0 || s.counts.amends != 0 {
+		t.Errorf("%d creates, %d updates, %d reservations", s.posts.creates, s.posts.updates, s.counts.amends)
+	}
+	if _, err := s.ValidatePost(t.Context(), bridge.Caller{Namespace: "team-a", Scopes: []bridge.Scope{bridge.ScopeRead}}, in, nil, 0); code(err) != "INSUFFICIENT_SCOPE" {
+		t.Errorf("a caller who may only read: %v", err)
+	}
+	many, err := s.ValidatePost(t.Context(), caller, in, []string{"category: must be a string"}, 7)
+	if err != nil || many.More != 7 || len(many.Findings) != 2 || !strings.HasPrefix(many.Findings[0].Message, "must be a string") {
+		t.Errorf("a body with many mistakes: %+v, %v", many, err)
 	}
 }

@@ -35,6 +35,18 @@ type postValidation struct {
 	// stored is the post before it is changed; nil for a new post.
 	stored *v1alpha1.Post
 	now    time.Time
+	// found collects the errors of a validation that continues behind each; nil if the first one ends it.
+	found *[]*Error
+}
+
+// collect returns an error that ends the validation. It adds others to found.
+func (j *postValidation) collect(err error) error {
+	known, ok := errors.AsType[*Error](err)
+	if !ok || j.found == nil {
+		return err
+	}
+	*j.found = append(*j.found, known)
+	return nil
 }
 
 // validate rejects a post that breaks a rule, that the team's plan does not allow, or whose accounts are not ready.
@@ -44,14 +56,16 @@ func (s *Service) validate(ctx context.Context, j *postValidation, ready func(na
 	connections := s.lookup(j.post.Namespace)
 	find := connections.in(ctx)
 	needs, err := s.withinPlan(ctx, j.planned, find)
-	if err != nil {
+	if err := j.collect(err); err != nil {
 		return nil, nil, err
 	}
-	if err := s.obeysRules(ctx, j, connections); err != nil {
+	if err := j.collect(s.obeysRules(ctx, j, connections)); err != nil {
 		return nil, nil, err
 	}
-	if err := needs.check(ctx, v1alpha1.ResourceTikTokDrafts); err != nil {
-		return nil, nil, err
+	if needs != nil {
+		if err := j.collect(needs.check(ctx, v1alpha1.ResourceTikTokDrafts)); err != nil {
+			return nil, nil, err
+		}
 	}
 	notReady := ready(connections.known)
 	// The options are validated after the readiness checks, which may just have read a TikTok account's options. Their
@@ -59,10 +73,12 @@ func (s *Service) validate(ctx context.Context, j *postValidation, ready func(na
 	if errs := rules.ValidateOptions(j.post, rules.Env{Connection: connections.latest, Capabilities: s.Capabilities}); len(errs) > 0 {
 		refused := invalid(errs)
 		refused.Code = CodeTikTokPrivacy
-		return nil, nil, refused
+		if err := j.collect(refused); err != nil {
+			return nil, nil, err
+		}
 	}
-	if notReady != nil {
-		return nil, nil, notReady
+	if err := j.collect(notReady); err != nil {
+		return nil, nil, err
 	}
 	return needs, connections, nil
 }

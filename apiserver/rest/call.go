@@ -65,7 +65,7 @@ func (c *call) parseArguments(h *Handler, of *operation, arguments []byte, keys 
 			return err
 		}
 	}
-	if of.creates {
+	if of.keyed() {
 		c.parseKey(keys)
 	}
 	if len(arguments) == 0 || string(arguments) == "null" {

@@ -64,3 +64,16 @@ func (h *Handler) updatePost(ctx context.Context, c *call, out *answer) error {
 	h.version.post(out, &post)
 	return nil
 }
+
+// validatePost is createPost without a write.
+func (h *Handler) validatePost(ctx context.Context, c *call, out *answer) error {
+	in, _ := wire.CreatePost(c.body) // the problems of the body are findings
+	c.ignoredInBody()
+	unread, more := c.body.Problems()
+	found, err := h.service.ValidatePost(ctx, c.caller, in, slices.Concat(c.wrong, unread), more)
+	if err != nil {
+		return err
+	}
+	out.body = wire.AppendValidation(out.body, &found)
+	return nil
+}

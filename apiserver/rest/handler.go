@@ -202,7 +202,7 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, of *operation, c
 		}
 		if err == nil {
 			var leave func()
-			leave, err = h.readBody(w, r, c)
+			leave, err = h.readBody(w, r, of, c)
 			defer leave()
 		}
 	case of.lists:
@@ -256,8 +256,8 @@ func (h *Handler) perform(ctx context.Context, of *operation, c *call) (out *ans
 }
 
 // readBody reads the body and the Idempotency-Key. The body is valid until done is called.
-func (h *Handler) readBody(w http.ResponseWriter, r *http.Request, c *call) (done func(), err error) {
-	if r.Method != http.MethodPatch { // a repeated change has no further effect
+func (h *Handler) readBody(w http.ResponseWriter, r *http.Request, of *operation, c *call) (done func(), err error) {
+	if of.keyed() {
 		c.parseKey(r.Header.Values(KeyHeader))
 	}
 	body, done, err := h.ReadBody(w, r, c.caller, maxBody)

@@ -7,6 +7,7 @@ import (
 	"context"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/herald-social/herald/apiserver/bridge"
@@ -48,6 +49,10 @@ type operation struct {
 	serve func(h *Handler, ctx context.Context, c *call, out *answer) error
 }
 
+// keyed reports whether an operation takes an Idempotency-Key: those that create something. Repeating any other has no
+// further effect.
+func (o *operation) keyed() bool { return o.status == http.StatusCreated }
+
 // Operations with the same requests and responses in both versions, apart from the posts in the responses.
 var (
 	listConnections = operation{
@@ -86,7 +91,9 @@ var (
 				words:   []string{paramStatus, paramPlatform, paramCategory, paramConnection, paramFrom, paramTo, paramWords, paramSort, paramCursor},
 				numbers: []string{paramPage, paramLimit}, serve: (*Handler).findPosts,
 			},
-			createPost, cancelPost, getPost,
+			createPost,
+			{id: "validatePost", method: http.MethodPost, path: "/posts/validate", status: http.StatusOK, creates: true, serve: (*Handler).validatePost},
+			cancelPost, getPost,
 			{id: "updatePost", method: http.MethodPatch, path: "/posts/{id}", status: http.StatusOK, edits: true, serve: (*Handler).updatePost},
 		},
 		post: func(out *answer, post *bridge.PostDetail) {
@@ -100,8 +107,9 @@ var (
 // http.ServeMux would redirect unclean paths and respond with plain text.
 func (v *version) route(r *http.Request) (found *operation, id string, allowed []string) {
 	path := strings.TrimPrefix(r.URL.Path, v.prefix)
-	// An escaped slash is part of the id.
-	if escaped, ok := strings.CutPrefix(r.URL.EscapedPath(), v.prefix+"/posts/"); ok && escaped != "" && !strings.Contains(escaped, "/") {
+	// An escaped slash is part of the id. A post may have the name of an operation's path.
+	escaped, ok := strings.CutPrefix(r.URL.EscapedPath(), v.prefix+"/posts/")
+	if ok && escaped != "" && !strings.Contains(escaped, "/") && !v.has(r.Method, "/posts/"+escaped) {
 		unescaped, err := url.PathUnescape(escaped)
 		if err != nil {
 			return nil, "", nil
@@ -125,6 +133,11 @@ func (v *version) route(r *http.Request) (found *operation, id string, allowed [
 		}
 	}
 	return nil, "", allowed
+}
+
+// has reports whether a version has an operation at a path without an id.
+func (v *version) has(method, path string) bool {
+	return slices.ContainsFunc(v.operations, func(o operation) bool { return o.method == method && o.path == path })
 }
 
 // etag returns the entity tag of a post's version.

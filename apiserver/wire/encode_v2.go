@@ -50,6 +50,20 @@ func AppendPostV2(b []byte, p *bridge.PostDetail) []byte {
 	return append(b, `}}`...)
 }
 
+// AppendValidation appends the response to validatePost.
+func AppendValidation(b []byte, v *bridge.Validation) []byte {
+	b = strconv.AppendBool(append(b, `{"data":{"valid":`...), len(v.Findings) == 0)
+	b = append(b, `,"problems":`...)
+	b = appendList(b, v.Findings, func(b []byte, f *bridge.Finding) []byte {
+		b = appendString(append(b, `{"code":`...), f.Code)
+		b = appendStringOrNull(append(b, `,"path":`...), f.Path)
+		b = appendString(append(b, `,"message":`...), f.Message)
+		return append(b, '}')
+	})
+	b = strconv.AppendInt(append(b, `,"more":`...), int64(v.More), 10)
+	return append(b, `}}`...)
+}
+
 func mediaOf(spec *v1alpha1.PostSpec) []v1alpha1.LocalReference {
 	switch {
 	case spec.Image != nil:
