@@ -34,8 +34,14 @@ func (t withToken) RoundTrip(r *http.Request) (*http.Response, error) {
 // agent returns the SDK's own client with the team's key.
 func (t *team) agent(ctx context.Context, to *running) *mcp.ClientSession {
 	GinkgoHelper()
+	return t.agentAt(ctx, to.site+"/mcp")
+}
+
+// agentAt is agent for the MCP server at an address.
+func (t *team) agentAt(ctx context.Context, endpoint string) *mcp.ClientSession {
+	GinkgoHelper()
 	client := mcp.NewClient(&mcp.Implementation{Name: "scout", Version: "1"}, nil)
-	session, err := client.Connect(ctx, &mcp.StreamableClientTransport{Endpoint: to.site + "/mcp", HTTPClient: &http.Client{Transport: withToken(t.token)}}, nil)
+	session, err := client.Connect(ctx, &mcp.StreamableClientTransport{Endpoint: endpoint, HTTPClient: &http.Client{Transport: withToken(t.token)}}, nil)
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(session.Close)
 	return session

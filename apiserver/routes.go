@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/herald-social/herald/apiserver/limits"
-	"github.com/herald-social/herald/apiserver/mcp"
 	"github.com/herald-social/herald/apiserver/openapi"
 	"github.com/herald-social/herald/apiserver/request"
 	"github.com/herald-social/herald/apiserver/rest"
@@ -18,8 +17,8 @@ import (
 type site struct {
 	// api and apiV2 serve the versions of the API.
 	api, apiV2 http.Handler
-	// mcp serves agents; nil if MCP is disabled.
-	mcp   http.Handler
+	// mcp serves agents, by path; empty if MCP is disabled.
+	mcp   map[string]http.Handler
 	pages map[string]page
 	// open returns the handler for a path that does not need a session and is open to all origins, or nil.
 	open func(path string) http.Handler
@@ -40,7 +39,7 @@ type page struct {
 	policy      string
 }
 
-func newSite(api *rest.Handler, agents http.Handler, web *web, siteURL string) (*site, error) {
+func newSite(api *rest.Handler, agents map[string]http.Handler, web *web, siteURL string) (*site, error) {
 	document, err := openapi.JSON(openapi.YAML())
 	if err != nil {
 		return nil, err
@@ -73,8 +72,8 @@ func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		api.ServeHTTP(w, r)
 		return
 	}
-	if s.mcp != nil && (path == mcp.Path || path == mcp.Path+"/") { // users paste it with a slash
-		s.mcp.ServeHTTP(w, r)
+	if agents := s.mcp[strings.TrimSuffix(path, "/")]; agents != nil { // users paste the path with a slash
+		agents.ServeHTTP(w, r)
 		return
 	}
 	if handler := s.open(path); handler != nil {

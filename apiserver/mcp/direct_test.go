@@ -84,7 +84,7 @@ func TestDirect(t *testing.T) {
 			of := func() *call {
 				return &call{caller: bridge.Caller{Namespace: namespace, Key: "k", Agent: "a"}, info: &request.Info{ID: "r", Header: http.Header{}}}
 			}
-			m, err := readMessage([]byte(tc.body))
+			m, err := readMessage([]byte(tc.body), &v1)
 			if err != nil {
 				t.Fatal(err)
 			}

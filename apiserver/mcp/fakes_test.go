@@ -40,6 +40,8 @@ type world struct {
 
 	team        v1alpha1.Team
 	connections []*v1alpha1.Connection
+	// v2 selects version 2.
+	v2 bool
 	// pages reports that there is a web application.
 	pages bool
 	// failing is the error when a post is written.
@@ -184,7 +186,9 @@ func (w *world) handler(tb testing.TB, edits ...func(*Options)) http.Handler {
 	})
 	options := Options{
 		Service: service, REST: rest.NewHandler(service, rest.Limits{Teams: limits.NewRateLimiter(1000, clock.RealClock{})}), SiteURL: "https://herald.example.com", Capabilities: capabilities, Version: "v0",
-		ResourceMetadata: "https://herald.example.com/.well-known/oauth-protected-resource/mcp",
+		ResourceMetadata: func(path string) string {
+			return "https://herald.example.com/.well-known/oauth-protected-resource" + path
+		},
 		Tokens: func(_ context.Context, token string) (bridge.Caller, error) {
 			caller, ok := callers[token]
 			if !ok {
@@ -196,7 +200,11 @@ func (w *world) handler(tb testing.TB, edits ...func(*Options)) http.Handler {
 	for _, edit := range edits {
 		edit(&options)
 	}
-	handler, err := New(options)
+	newHandler := New
+	if w.v2 {
+		newHandler = NewV2
+	}
+	handler, err := newHandler(options)
 	if err != nil {
 		tb.Fatal(err)
 	}

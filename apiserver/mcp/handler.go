@@ -31,8 +31,11 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// Path is the URL path of the MCP server.
-const Path = "/mcp"
+// Path and PathV2 are the URL paths of the MCP server's editions.
+const (
+	Path   = "/mcp"
+	PathV2 = "/mcp/v2"
+)
 
 // IdempotencyKey is the key in a request's _meta that corresponds to REST's Idempotency-Key header: a tool call that is
 // sent again with it takes effect once. Clients that cannot set it may send the header.
@@ -40,7 +43,7 @@ const IdempotencyKey = "social.herald.dev/idempotency-key"
 
 // Options configure a Handler.
 type Options struct {
-	// Service has the operations; REST runs them.
+	// Service has the operations; REST, a handler of version 1, runs them.
 	Service *bridge.Service
 	REST    *rest.Handler
 	// Tokens returns the caller that a bearer token belongs to. Its errors are those of bridge.Service.Authenticate,
@@ -48,8 +51,9 @@ type Options struct {
 	Tokens func(ctx context.Context, token string) (bridge.Caller, error)
 	// SiteURL is the site's public address.
 	SiteURL string
-	// ResourceMetadata is the address of the OAuth protected resource metadata (RFC 9728); empty if there is no OAuth.
-	ResourceMetadata string
+	// ResourceMetadata returns the address of the OAuth protected resource metadata (RFC 9728) for Path or PathV2; nil if
+	// there is no OAuth.
+	ResourceMetadata func(path string) string
 	// Capabilities returns a platform's declared capabilities, or false if this installation cannot publish there.
 	Capabilities func(v1alpha1.Platform) (platforms.Capabilities, bool)
 	// Version is Herald's version, for clients.
@@ -58,20 +62,34 @@ type Options struct {
 	Server *mcp.Server
 }
 
-// Handler serves Path.
+// Handler serves the path of one edition.
 type Handler struct {
 	Options
 
-	server *mcp.Server
-	sdk    http.Handler
-	marks  marks
+	edition *edition
+	// metadata is the address of the resource metadata; empty if there is no OAuth.
+	metadata string
+	server   *mcp.Server
+	sdk      http.Handler
+	marks    marks
 	// local is true if the site is on a loopback address.
 	local bool
 }
 
-// New returns a Handler.
-func New(options Options) (*Handler, error) {
-	h := &Handler{Options: options, marks: newMarks()}
+// New returns the Handler of version 1.
+func New(options Options) (*Handler, error) { return newHandler(options, &v1) }
+
+// NewV2 returns the Handler of version 2, whose tools are the operations of version 2 of the API.
+func NewV2(options Options) (*Handler, error) {
+	options.REST = options.REST.V2()
+	return newHandler(options, &v2)
+}
+
+func newHandler(options Options, of *edition) (*Handler, error) {
+	h := &Handler{Options: options, edition: of, marks: newMarks()}
+	if options.ResourceMetadata != nil {
+		h.metadata = options.ResourceMetadata(of.path)
+	}
 	if site, err := url.Parse(options.SiteURL); err == nil {
 		h.local = loopback(site.Host)
 	}
@@ -98,7 +116,7 @@ func New(options Options) (*Handler, error) {
 // therefore call, such as inspectors and clients in browsers.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	ctx, header := r.Context(), w.Header()
-	request.From(ctx).Operation = "mcp"
+	request.From(ctx).Operation = h.edition.label
 	header.Set("Cache-Control", "no-store")
 	header.Set("Access-Control-Allow-Origin", "*")
 	header.Set("Access-Control-Expose-Headers", exposed)
@@ -127,7 +145,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		rest.WriteFailure(ctx, w, err)
 		return
 	}
-	m, err := readMessage(body)
+	m, err := readMessage(body, h.edition)
 	if err != nil {
 		writeRPCError(w, codeParse, err.Error())
 		return
@@ -257,8 +275,8 @@ func (h *Handler) refuse(w http.ResponseWriter, r *http.Request, err error) {
 
 // challenge sets WWW-Authenticate (RFC 6750, section 3; RFC 9728, section 5.1).
 func (h *Handler) challenge(header http.Header, parameters ...string) {
-	if h.ResourceMetadata != "" {
-		parameters = append(parameters, `resource_metadata="`+h.ResourceMetadata+`"`)
+	if h.metadata != "" {
+		parameters = append(parameters, `resource_metadata="`+h.metadata+`"`)
 	}
 	var given []string
 	for _, p := range parameters {

@@ -48,7 +48,7 @@ func TestUnauthorized(t *testing.T) {
 			t.Parallel()
 			address := newWorld().serve(t, func(o *Options) {
 				if !tc.oauth {
-					o.ResourceMetadata = ""
+					o.ResourceMetadata = nil
 				}
 			})
 			r := send(t, tc.method, address, "", `[`, "Authorization", tc.authorization)
@@ -373,12 +373,16 @@ func TestNameOfTheAgent(t *testing.T) {
 // TestDescriptionsFit verifies that no client truncates a description, and that descriptions use the tools' names.
 func TestDescriptionsFit(t *testing.T) {
 	t.Parallel()
-	texts := map[string]string{"instructions": instructions}
+	texts := map[string]string{"instructions": instructions, "instructions of version 2": instructionsV2}
 	if !strings.Contains(instructions, "To move a scheduled post:") {
 		t.Error("no tool moves a post, and the instructions do not explain how to")
 	}
 	for i := range tools {
 		texts[tools[i].name] = tools[i].description
+	}
+	tools := v2.tools
+	for i := range tools {
+		texts["version 2: "+tools[i].name] = tools[i].description
 	}
 	for name, said := range texts {
 		if len(said) > maxDescription {

@@ -31,7 +31,8 @@ var methods = map[string]bool{
 
 // message holds the fields of a request that Herald reads before the SDK.
 type message struct {
-	method string
+	edition *edition
+	method  string
 	// tool is the tool being called; nil for any other method or an unknown tool.
 	tool *tool
 	// client is the client's self-reported name, if the request contains one.
@@ -51,7 +52,7 @@ var errBatch = errors.New("the body must be one JSON-RPC message; batches are no
 
 // readMessage parses a body as strictly as REST does. The SDK parses it again; being strict prevents the two parsers
 // from reading one body differently.
-func readMessage(body []byte) (*message, error) {
+func readMessage(body []byte, of *edition) (*message, error) {
 	for _, c := range body {
 		if c == '[' {
 			return nil, errBatch
@@ -68,6 +69,7 @@ func readMessage(body []byte) (*message, error) {
 	params := root.Field("params")
 	meta := params.Field("_meta")
 	m := &message{
+		edition:     of,
 		method:      text(root.Field("method")),
 		client:      text(meta.Field(mcp.MetaKeyClientInfo).Field("name")),
 		idempotency: strictjson.Pointer(meta.Field(IdempotencyKey).OrNull(), text),
@@ -75,7 +77,7 @@ func readMessage(body []byte) (*message, error) {
 		versioned:   meta.Field(mcp.MetaKeyProtocolVersion).IsSet(),
 	}
 	if m.method == methodCall {
-		m.tool = toolNamed(text(params.Field("name")))
+		m.tool = of.toolNamed(text(params.Field("name")))
 	}
 	return m, nil
 }
@@ -84,11 +86,11 @@ func readMessage(body []byte) (*message, error) {
 func (m *message) operation() string {
 	switch {
 	case m.tool != nil:
-		return "mcp " + m.tool.name
+		return m.edition.label + " " + m.tool.name
 	case methods[m.method]:
-		return "mcp " + m.method
+		return m.edition.label + " " + m.method
 	default:
-		return "mcp"
+		return m.edition.label
 	}
 }
 

@@ -19,6 +19,7 @@ type schema = map[string]any
 // description is the OpenAPI document. The tools' schemas are derived from it: tools and REST have the same inputs and
 // outputs, defined once.
 type description struct {
+	edition    *edition
 	Paths      map[string]map[string]json.RawMessage `json:"paths"`
 	Components struct {
 		Schemas map[string]schema `json:"schemas"`
@@ -52,13 +53,13 @@ func (c content) schema() schema { return c["application/json"].Schema }
 
 type schemas struct{ input, output schema }
 
-// schemasOf returns every operation's schemas by operationId.
-func schemasOf() (map[string]schemas, error) {
-	text, err := openapi.JSON(openapi.YAML())
+// schemas returns every operation's schemas by operationId.
+func (e *edition) schemas() (map[string]schemas, error) {
+	text, err := openapi.JSON(e.document())
 	if err != nil {
 		return nil, err
 	}
-	var d description
+	d := description{edition: e}
 	if err := json.Unmarshal(text, &d); err != nil {
 		return nil, fmt.Errorf("read the description of the REST API: %w", err)
 	}
@@ -100,11 +101,16 @@ func (d *description) input(o *described) schema {
 	properties, required := schema{}, []string{}
 	for i := range o.Parameters {
 		p := &o.Parameters[i]
+		if p.Name == ifMatch { // a tool has no headers; the version is the content of the ETag
+			of := d.plain(p.Schema)
+			of["description"] = versionNote
+			properties[argumentVersion], required = of, append(required, argumentVersion)
+		}
 		if p.In != "path" && p.In != "query" {
 			continue
 		}
 		of := d.plain(p.Schema)
-		of["description"] = words(p.Description)
+		of["description"] = d.edition.words(p.Description)
 		properties[p.Name] = of
 		if p.Required {
 			required = append(required, p.Name)
@@ -173,14 +179,14 @@ func (d *description) output(o *described) schema {
 	return schema{"type": "object", "properties": properties}
 }
 
-// plain converts an OpenAPI 3.0 schema to plain JSON Schema: it resolves references, converts nullable to a null type,
-// and drops OpenAPI's own keywords.
+// plain converts an OpenAPI schema to plain JSON Schema: it resolves references, converts nullable and a list of a type
+// and null to a choice, and drops OpenAPI's own keywords.
 func (d *description) plain(of schema) schema {
-	of = d.resolve(of)
+	of = withNullable(d.resolve(of))
 	out := schema{}
 	for key, value := range of {
 		switch key {
-		case "nullable", "example", "discriminator", "allOf":
+		case "nullable", "example", "examples", "discriminator", "allOf":
 		case "default":
 			if value != nil {
 				out[key] = value
@@ -191,7 +197,7 @@ func (d *description) plain(of schema) schema {
 			}
 		case "description":
 			text, _ := value.(string)
-			out[key] = words(text)
+			out[key] = d.edition.words(text)
 		case "properties":
 			properties := schema{}
 			for name, property := range asSchema(value) {
@@ -216,6 +222,17 @@ func (d *description) plain(of schema) schema {
 	}
 	either["anyOf"] = []any{out, schema{"type": "null"}}
 	return either
+}
+
+// withNullable returns a schema of OpenAPI 3.1 with one type, and nullable as in 3.0 if null is its other type.
+func withNullable(of schema) schema {
+	types := stringsOf(of["type"])
+	if len(types) != 2 || types[1] != "null" {
+		return of
+	}
+	out := maps.Clone(of)
+	out["type"], out["nullable"] = types[0], true
+	return out
 }
 
 // resolve follows a reference. Fields next to an allOf override those of its target.
@@ -254,9 +271,9 @@ func stringsOf(value any) []string {
 }
 
 // words joins the lines of each paragraph of a description, and replaces operation names with tool names.
-func words(text string) string {
-	for i := range tools {
-		text = strings.ReplaceAll(text, "`"+tools[i].operation+"`", "`"+tools[i].name+"`")
+func (e *edition) words(text string) string {
+	for i := range e.tools {
+		text = strings.ReplaceAll(text, "`"+e.tools[i].operation+"`", "`"+e.tools[i].name+"`")
 	}
 	paragraphs := strings.Split(strings.TrimSpace(text), "\n\n")
 	for i, paragraph := range paragraphs {

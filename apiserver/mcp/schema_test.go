@@ -5,20 +5,32 @@ package mcp
 
 import (
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/herald-social/herald/apiserver/openapi"
 )
 
-// listed returns the tools as a client receives them.
-func listed(t *testing.T) map[string]*toolJSON {
+// inBoth runs a test with each version's tools, as a client receives them.
+func inBoth(t *testing.T, test func(t *testing.T, of *edition, all map[string]*toolJSON)) {
 	t.Helper()
-	r := send(t, "POST", newWorld().serve(t), "key", `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`)
+	for name, of := range map[string]*edition{"V1": &v1, "V2": &v2} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld()
+			w.v2 = of == &v2
+			test(t, of, listed(t, w))
+		})
+	}
+}
+
+// listed returns the tools as a client receives them.
+func listed(t *testing.T, w *world) map[string]*toolJSON {
+	t.Helper()
+	r := send(t, "POST", w.serve(t), "key", `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`)
 	var answer struct {
 		Result struct {
 			Tools []*toolJSON `json:"tools"`
@@ -43,54 +55,56 @@ type toolJSON struct {
 	Annotations  map[string]bool `json:"annotations"`
 }
 
-// TestToolsAreTheOperations lists the six tools with a client of an older revision, without initialize.
+// TestToolsAreTheOperations lists the tools with a client of an older revision, without initialize.
 func TestToolsAreTheOperations(t *testing.T) {
 	t.Parallel()
-	var names []string
-	for name := range listed(t) {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	want := []string{"cancel_post", "create_media_upload_url", "create_post", "get_post", "list_connections", "list_posts"}
-	if diff := cmp.Diff(want, names); diff != "" {
-		t.Error(diff)
-	}
+	inBoth(t, func(t *testing.T, of *edition, all map[string]*toolJSON) {
+		want := []string{"cancel_post", "create_media_upload_url", "create_post", "get_post", "list_connections", "list_posts"}
+		if of == &v2 {
+			want = append(want, "update_post", "validate_post")
+		}
+		if diff := cmp.Diff(want, slices.Sorted(maps.Keys(all))); diff != "" {
+			t.Error(diff)
+		}
+	})
 }
 
 // TestRootsOfSchemas verifies the schemas' roots: models' APIs reject a choice at the root, and clients require output
 // schemas to be objects.
 func TestRootsOfSchemas(t *testing.T) {
 	t.Parallel()
-	for name, tool := range listed(t) {
-		for which, of := range map[string]schema{"input": tool.InputSchema, "output": tool.OutputSchema} {
-			if of["type"] != "object" {
-				t.Errorf("the %s schema of %s is of type %v", which, name, of["type"])
-			}
-			for _, word := range []string{"oneOf", "anyOf", "allOf", "not", "enum", "$ref", "if"} {
-				if _, has := of[word]; has {
-					t.Errorf("the %s schema of %s has %s at its root", which, name, word)
+	inBoth(t, func(t *testing.T, _ *edition, all map[string]*toolJSON) {
+		for name, tool := range all {
+			for which, of := range map[string]schema{"input": tool.InputSchema, "output": tool.OutputSchema} {
+				if of["type"] != "object" {
+					t.Errorf("the %s schema of %s is of type %v", which, name, of["type"])
 				}
-			}
-			everywhere(of, func(path string, s schema) {
-				for _, word := range []string{"$ref", "nullable", "discriminator", "example", "allOf", "oneOf"} {
-					if _, has := s[word]; has && !strings.HasSuffix(path, "properties") {
-						t.Errorf("the %s schema of %s has %s at %s", which, name, word, path)
+				for _, word := range []string{"oneOf", "anyOf", "allOf", "not", "enum", "$ref", "if"} {
+					if _, has := of[word]; has {
+						t.Errorf("the %s schema of %s has %s at its root", which, name, word)
 					}
 				}
-				if _, list := s["type"].([]any); list {
-					t.Errorf("the %s schema of %s has a list of types at %s", which, name, path)
+				everywhere(of, func(path string, s schema) {
+					for _, word := range []string{"$ref", "nullable", "discriminator", "example", "allOf", "oneOf"} {
+						if _, has := s[word]; has && !strings.HasSuffix(path, "properties") {
+							t.Errorf("the %s schema of %s has %s at %s", which, name, word, path)
+						}
+					}
+					if _, list := s["type"].([]any); list {
+						t.Errorf("the %s schema of %s has a list of types at %s", which, name, path)
+					}
+				})
+			}
+			if tool.Description == "" || tool.Title == "" {
+				t.Errorf("%s says too little of itself", name)
+			}
+			for field := range asSchema(tool.InputSchema["properties"]) {
+				if text, _ := asSchema(asSchema(tool.InputSchema["properties"])[field])["description"].(string); text == "" {
+					t.Errorf("%s says nothing of its field %s", name, field)
 				}
-			})
-		}
-		if tool.Description == "" || tool.Title == "" {
-			t.Errorf("%s says too little of itself", name)
-		}
-		for field := range asSchema(tool.InputSchema["properties"]) {
-			if text, _ := asSchema(asSchema(tool.InputSchema["properties"])[field])["description"].(string); text == "" {
-				t.Errorf("%s says nothing of its field %s", name, field)
 			}
 		}
-	}
+	})
 }
 
 // everywhere visits a schema and all schemas in it.
@@ -116,80 +130,84 @@ func everywhere(of schema, visit func(path string, s schema)) {
 // view of it: they have the same names, values, limits and required fields.
 func TestSchemasAreThoseOfREST(t *testing.T) {
 	t.Parallel()
-	document, err := openapi3.NewLoader().LoadFromData(openapi.YAML())
-	if err != nil {
-		t.Fatal(err)
-	}
-	all := listed(t)
-	for _, item := range document.Paths.Map() {
-		for _, operation := range item.Operations() {
-			var of *toolJSON
-			for i := range tools {
-				if tools[i].operation == operation.OperationID {
-					of = all[tools[i].name]
+	inBoth(t, func(t *testing.T, e *edition, all map[string]*toolJSON) {
+		document, err := openapi3.NewLoader().LoadFromData(e.document())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, item := range document.Paths.Map() {
+			for _, operation := range item.Operations() {
+				var of *toolJSON
+				for i := range e.tools {
+					if e.tools[i].operation == operation.OperationID {
+						of = all[e.tools[i].name]
+					}
 				}
-			}
-			if of == nil {
-				t.Errorf("%s is no tool", operation.OperationID)
-				continue
-			}
-			want, needed := map[string]*openapi3.Schema{}, []any{}
-			for _, p := range append(slices.Clone(item.Parameters), operation.Parameters...) {
-				if p.Value.In == "header" {
+				if of == nil {
+					t.Errorf("%s is no tool", operation.OperationID)
 					continue
 				}
-				want[p.Value.Name] = p.Value.Schema.Value
-				if p.Value.Required {
-					needed = append(needed, p.Value.Name)
+				want, needed := map[string]*openapi3.Schema{}, []any{}
+				for _, p := range append(slices.Clone(item.Parameters), operation.Parameters...) {
+					if p.Value.Name == ifMatch {
+						want[argumentVersion], needed = p.Value.Schema.Value, append(needed, argumentVersion)
+					}
+					if p.Value.In == "header" {
+						continue
+					}
+					want[p.Value.Name] = p.Value.Schema.Value
+					if p.Value.Required {
+						needed = append(needed, p.Value.Name)
+					}
 				}
-			}
-			if operation.RequestBody != nil {
-				body := operation.RequestBody.Value.Content.Get("application/json").Schema.Value
-				shapes := body.OneOf
-				if len(shapes) == 0 {
-					shapes = openapi3.SchemaRefs{{Value: body}}
-				}
-				counts := map[string]int{}
-				for _, shape := range shapes {
-					for name, property := range shape.Value.Properties {
-						if old := want[name]; old == nil || name == "targets" && len(property.Value.Items.Value.Properties) > len(old.Items.Value.Properties) {
-							want[name] = property.Value
+				if operation.RequestBody != nil {
+					body := operation.RequestBody.Value.Content.Get("application/json").Schema.Value
+					shapes := body.OneOf
+					if len(shapes) == 0 {
+						shapes = openapi3.SchemaRefs{{Value: body}}
+					}
+					counts := map[string]int{}
+					for _, shape := range shapes {
+						for name, property := range shape.Value.Properties {
+							if old := want[name]; old == nil || name == "targets" && len(property.Value.Items.Value.Properties) > len(old.Items.Value.Properties) {
+								want[name] = property.Value
+							}
+						}
+						for _, name := range shape.Value.Required {
+							counts[name]++
+							if counts[name] == len(shapes) {
+								needed = append(needed, name)
+							}
 						}
 					}
-					for _, name := range shape.Value.Required {
-						counts[name]++
-						if counts[name] == len(shapes) {
-							needed = append(needed, name)
-						}
-					}
 				}
-			}
-			got := asSchema(of.InputSchema["properties"])
-			for name, property := range want {
-				sameSchema(t, of.Name+"."+name, property, asSchema(got[name]))
-			}
-			if len(got) != len(want) {
-				t.Errorf("%s takes %d fields, REST %d", of.Name, len(got), len(want))
-			}
-			slices.SortFunc(needed, func(a, b any) int { return strings.Compare(a.(string), b.(string)) })
-			has, _ := of.InputSchema["required"].([]any)
-			if diff := cmp.Diff(needed, append([]any{}, has...)); diff != "" {
-				t.Errorf("%s needs:\n%s", of.Name, diff)
-			}
-			for status, response := range operation.Responses.Map() {
-				if strings.HasPrefix(status, "2") {
-					body := response.Value.Content.Get("application/json").Schema.Value
-					answers := asSchema(of.OutputSchema["properties"])
-					for name, property := range body.Properties {
-						sameSchema(t, of.Name+" -> "+name, property.Value, asSchema(answers[name]))
-					}
-					if asSchema(answers["error"])["type"] != "object" || len(answers) != len(body.Properties)+1 {
-						t.Errorf("%s answers %v", of.Name, answers)
+				got := asSchema(of.InputSchema["properties"])
+				for name, property := range want {
+					sameSchema(t, of.Name+"."+name, property, asSchema(got[name]))
+				}
+				if len(got) != len(want) {
+					t.Errorf("%s takes %d fields, REST %d", of.Name, len(got), len(want))
+				}
+				slices.SortFunc(needed, func(a, b any) int { return strings.Compare(a.(string), b.(string)) })
+				has, _ := of.InputSchema["required"].([]any)
+				if diff := cmp.Diff(needed, append([]any{}, has...)); diff != "" {
+					t.Errorf("%s needs:\n%s", of.Name, diff)
+				}
+				for status, response := range operation.Responses.Map() {
+					if strings.HasPrefix(status, "2") {
+						body := response.Value.Content.Get("application/json").Schema.Value
+						answers := asSchema(of.OutputSchema["properties"])
+						for name, property := range body.Properties {
+							sameSchema(t, of.Name+" -> "+name, property.Value, asSchema(answers[name]))
+						}
+						if asSchema(answers["error"])["type"] != "object" || len(answers) != len(body.Properties)+1 {
+							t.Errorf("%s answers %v", of.Name, answers)
+						}
 					}
 				}
 			}
 		}
-	}
+	})
 }
 
 // sameSchema compares a tool's field with REST's.
@@ -202,8 +220,9 @@ func sameSchema(t *testing.T, at string, rest *openapi3.Schema, tool schema) {
 		t.Errorf("%s: the tool does not have it", at)
 		return
 	}
-	if either, ok := tool["anyOf"].([]any); ok != rest.Nullable {
-		t.Errorf("%s: null is allowed by REST: %t, by the tool: %t", at, rest.Nullable, ok)
+	nullable := rest.Nullable || rest.Type.Includes("null") // in OpenAPI 3.0 and 3.1
+	if either, ok := tool["anyOf"].([]any); ok != nullable {
+		t.Errorf("%s: null is allowed by REST: %t, by the tool: %t", at, nullable, ok)
 	} else if ok {
 		tool = asSchema(either[0])
 	}
@@ -266,7 +285,7 @@ func TestAnnotations(t *testing.T) {
 		"create_post":             {"it adds, for the world to see, and each call again", false, false, false, true},
 		"cancel_post":             {"it takes away, once", false, true, true, false},
 	} {
-		got := listed(t)[name].Annotations
+		got := listed(t, newWorld())[name].Annotations
 		if diff := cmp.Diff(map[string]bool{
 			"readOnlyHint": want.readOnly, "idempotentHint": want.idempotent, "destructiveHint": want.destructive, "openWorldHint": want.outside,
 		}, got); diff != "" {

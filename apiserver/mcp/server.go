@@ -21,22 +21,22 @@ import (
 
 // newServer returns the SDK's server for all requests; each request's context contains the caller.
 func (h *Handler) newServer() (*mcp.Server, error) {
-	described, err := schemasOf()
+	described, err := h.edition.schemas()
 	if err != nil {
 		return nil, err
 	}
 	server := mcp.NewServer(
 		&mcp.Implementation{Name: "herald", Title: "Herald", Version: h.Version, WebsiteURL: h.SiteURL},
 		&mcp.ServerOptions{
-			Instructions: instructions,
+			Instructions: h.edition.instructions,
 			// The lists never change while the process runs, and subscriptions are not supported.
 			Capabilities: &mcp.ServerCapabilities{
 				Tools: &mcp.ToolCapabilities{}, Resources: &mcp.ResourceCapabilities{}, Prompts: &mcp.PromptCapabilities{},
 			},
 		})
 	rules := allRules(h.Capabilities)
-	for i := range tools {
-		t := &tools[i]
+	for i := range h.edition.tools {
+		t := &h.edition.tools[i]
 		of, ok := described[t.operation]
 		if !ok {
 			return nil, fmt.Errorf("the description of the REST API has no operation %s", t.operation)

@@ -368,7 +368,7 @@ func TestWrittenByOthers(t *testing.T) {
 			t.Errorf("%s is answered %d %s", body, r.status, r.body)
 		}
 	}
-	if said := toolNamed("get_post").description; !strings.Contains(said, "Needs an answer") || !strings.Contains(said, "Never make a new post for it") {
+	if said := v1.toolNamed("get_post").description; !strings.Contains(said, "Needs an answer") || !strings.Contains(said, "Never make a new post for it") {
 		t.Errorf("get_post does not say that a post whose outcome is unknown must not be made again: %s", said)
 	}
 	for i := range tools {

@@ -62,13 +62,13 @@ func (s *Server) serverMetadata() serverMetadata {
 		GrantTypes:   []string{authorizationCode, refreshToken},
 		TokenMethods: []string{methodNone}, RevocationMethods: []string{methodNone}, Challenges: []string{challengeS256},
 		IssuerInAnswer: true, ClientMetadataDocument: !s.Proxied,
-		Documentation: s.SiteURL + "/docs", ProtectedResources: []string{s.Resource()},
+		Documentation: s.SiteURL + "/docs", ProtectedResources: []string{s.Resource(), s.SiteURL + MCPPathV2},
 	}
 }
 
-func (s *Server) resourceMetadata() resourceMetadata {
+func (s *Server) resourceMetadata(path string) resourceMetadata {
 	return resourceMetadata{
-		Resource: s.Resource(), Servers: []string{s.SiteURL}, Scopes: scopesOffered, Methods: []string{"header"},
+		Resource: s.SiteURL + path, Servers: []string{s.SiteURL}, Scopes: scopesOffered, Methods: []string{"header"},
 		Name: "Herald", Documentation: s.SiteURL + "/docs",
 	}
 }
@@ -76,13 +76,14 @@ func (s *Server) resourceMetadata() resourceMetadata {
 // routes returns the handlers for the paths that do not need a session. Clients of older MCP revisions also look for
 // the authorization server's metadata below the MCP server's path.
 func (s *Server) routes() map[string]http.Handler {
-	server, resource := s.fixed("oauthServerMetadata", s.serverMetadata()), s.fixed("oauthResourceMetadata", s.resourceMetadata())
+	server, resource := s.fixed("oauthServerMetadata", s.serverMetadata()), s.fixed("oauthResourceMetadata", s.resourceMetadata(MCPPath))
 	return map[string]http.Handler{
-		ServerMetadataPath: server, ServerMetadataPath + MCPPath: server,
+		ServerMetadataPath: server, ServerMetadataPath + MCPPath: server, ServerMetadataPath + MCPPathV2: server,
 		ResourceMetadataPath: resource, ResourceMetadataPath + MCPPath: resource,
-		TokenPath:    s.open("oauthToken", http.MethodPost, s.token),
-		RevokePath:   s.open("oauthRevoke", http.MethodPost, s.revoke),
-		RegisterPath: s.open("oauthRegister", http.MethodPost, s.register),
+		ResourceMetadataPath + MCPPathV2: s.fixed("oauthResourceMetadata", s.resourceMetadata(MCPPathV2)),
+		TokenPath:                        s.open("oauthToken", http.MethodPost, s.token),
+		RevokePath:                       s.open("oauthRevoke", http.MethodPost, s.revoke),
+		RegisterPath:                     s.open("oauthRegister", http.MethodPost, s.register),
 	}
 }
 

@@ -5,6 +5,7 @@ package oauth
 
 import (
 	"errors"
+	"maps"
 	"net/http"
 	"strings"
 	"testing"
@@ -22,23 +23,26 @@ func TestMetadata(t *testing.T) {
 		"response_types_supported": []any{"code"}, "response_modes_supported": []any{"query"}, "grant_types_supported": []any{"authorization_code", "refresh_token"},
 		"token_endpoint_auth_methods_supported": []any{"none"}, "revocation_endpoint_auth_methods_supported": []any{"none"},
 		"code_challenge_methods_supported": []any{"S256"}, "authorization_response_iss_parameter_supported": true, "client_id_metadata_document_supported": true,
-		"service_documentation": site + "/docs", "protected_resources": []any{site + "/mcp"},
+		"service_documentation": site + "/docs", "protected_resources": []any{site + "/mcp", site + "/mcp/v2"},
 	}
 	resource := map[string]any{
 		"resource": site + "/mcp", "authorization_servers": []any{site}, "scopes_supported": scopes, "bearer_methods_supported": []any{"header"},
 		"resource_name": "Herald", "resource_documentation": site + "/docs",
 	}
+	resourceV2 := maps.Clone(resource)
+	resourceV2["resource"] = site + "/mcp/v2"
 	for path, want := range map[string]map[string]any{
 		"/.well-known/oauth-authorization-server": server, "/.well-known/oauth-authorization-server/mcp": server,
 		"/.well-known/oauth-protected-resource": resource, "/.well-known/oauth-protected-resource/mcp": resource,
+		"/.well-known/oauth-authorization-server/mcp/v2": server, "/.well-known/oauth-protected-resource/mcp/v2": resourceV2,
 	} {
 		got := w.send(http.MethodGet, path, "", "")
 		if diff := cmp.Diff(want, got.values); diff != "" || got.header.Get("Access-Control-Allow-Origin") != "*" || got.header.Get("Content-Type") != jsonType {
 			t.Errorf("%s: %v\n%s", path, got.header, diff)
 		}
 	}
-	if w.ResourceMetadataURL() != site+"/.well-known/oauth-protected-resource/mcp" {
-		t.Errorf("a 401 names %s", w.ResourceMetadataURL())
+	if named := w.ResourceMetadataURL(MCPPathV2); named != site+"/.well-known/oauth-protected-resource/mcp/v2" {
+		t.Errorf("a 401 names %s", named)
 	}
 	if w.Handler("/.well-known/openid-configuration") != nil || w.Handler("/oauth/authorize") != nil || (*Server)(nil).Handler(TokenPath) != nil {
 		t.Error("a path is served that is not of this server")

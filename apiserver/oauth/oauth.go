@@ -11,6 +11,7 @@ import (
 	"crypto/x509"
 	"log/slog"
 	"net/http"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -30,6 +31,8 @@ const (
 	RevokePath    = "/oauth/revoke"
 	// MCPPath is the path of the resource that the tokens are valid for.
 	MCPPath = "/mcp"
+	// MCPPathV2 is the path of the resource's second version, for which the same tokens are valid.
+	MCPPathV2 = "/mcp/v2"
 	// ServerMetadataPath and ResourceMetadataPath are defined by RFC 8414 and RFC 9728; each is also served with
 	// MCPPath appended.
 	ServerMetadataPath   = "/.well-known/oauth-authorization-server"
@@ -171,10 +174,14 @@ func (s *Server) Handler(path string) http.Handler {
 // Resource returns the MCP server's address.
 func (s *Server) Resource() string { return s.SiteURL + MCPPath }
 
-// ResourceMetadataURL returns the address that a 401 from the MCP server names (RFC 9728, section 5.1).
-func (s *Server) ResourceMetadataURL() string { return s.SiteURL + ResourceMetadataPath + MCPPath }
+// ResourceMetadataURL returns the address that a 401 from the MCP server at a path names (RFC 9728, section 5.1).
+func (s *Server) ResourceMetadataURL(path string) string {
+	return s.SiteURL + ResourceMetadataPath + path
+}
 
-// isResource reports whether a resource indicator refers to the MCP server, with or without a trailing slash.
+// isResource reports whether a resource indicator refers to the MCP server, of either version, with or without a
+// trailing slash. A token is valid for both: they have the same rights.
 func (s *Server) isResource(address string) bool {
-	return address == s.Resource() || address == s.Resource()+"/"
+	address = strings.TrimSuffix(address, "/")
+	return address == s.Resource() || address == s.SiteURL+MCPPathV2
 }

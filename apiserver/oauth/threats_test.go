@@ -49,7 +49,7 @@ func TestThreatCodeTheft(t *testing.T) {
 			t.Errorf("%s: %d %s, want %s", name, got.status, got.body, tc.want)
 		}
 	}
-	if got := w.post(TokenPath, redemption(client, code, set("resource", site+"/mcp/"))); got.status != http.StatusOK {
+	if got := w.post(TokenPath, redemption(client, code, set("resource", site+"/mcp/", site+"/mcp/v2"))); got.status != http.StatusOK {
 		t.Errorf("the client itself: %d %s", got.status, got.body)
 	}
 	// OAuth 2.1 omits redirect_uri here.
