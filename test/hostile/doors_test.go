@@ -73,6 +73,13 @@ var allDoors = []door{
 	{reason: "a made-up token to revoke", method: http.MethodPost, path: "/oauth/revoke", header: with("Content-Type", form), body: "token=a", first: 200},
 	{reason: "a registration that says nothing", method: http.MethodPost, path: "/oauth/register", first: 400, most: 6000},
 	{reason: "the health, for load balancers", method: http.MethodGet, path: "/health", first: 200, open: true},
+	{reason: "version 2 without a key", method: http.MethodGet, path: "/api/v2/posts", first: 401},
+	{reason: "version 2 with a made-up key", method: http.MethodGet, path: "/api/v2/posts?q=a", header: with("Authorization", "Bearer herald_made_up"), first: 401},
+	{reason: "a change without a key", method: http.MethodPatch, path: "/api/v2/posts/p", header: with("Content-Type", "application/json"), body: "{}", first: 401},
+	{reason: "a validation without a key", method: http.MethodPost, path: "/api/v2/posts/validate", header: with("Content-Type", "application/json"), body: "{}", first: 401},
+	{reason: "version 2 of MCP without a token", method: http.MethodPost, path: "/mcp/v2", header: with("Content-Type", "application/json"), body: "{}", first: 401},
+	{reason: "the question of a browser about version 2 of MCP", method: http.MethodOptions, path: "/mcp/v2", first: 204},
+	{reason: "the description of version 2 for programs", method: http.MethodGet, path: "/openapi-v2.json", first: 200},
 }
 
 // doors sends requests from many unauthenticated clients to each entry point, more than one client may send.
