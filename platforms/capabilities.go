@@ -37,6 +37,9 @@ type Capabilities struct {
 	TitleLength  func(title string) int
 	TitleProblem func(title string) string
 
+	// Display is how the platform shows a caption.
+	Display Display
+
 	// ValidateOptions validates a target's platform-specific options against the ones that the account allows. A draft
 	// may leave out options that publishing requires. Error paths start at path. It is nil on a platform without such
 	// options.

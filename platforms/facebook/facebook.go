@@ -109,6 +109,7 @@ func (p *Platform) Capabilities() platforms.Capabilities {
 		MaxImages:      maxImages,
 		Images:         platforms.ImageLimits{Types: []v1alpha1.MimeType{v1alpha1.MimeJPEG, v1alpha1.MimePNG}, MaxBytes: maxPhotoBytes},
 		CaptionProblem: captionProblem,
+		Display:        platforms.Display{Links: links, FoldAfter: foldAfter, FoldLines: foldLines},
 		PreparedTTL:    photoLasts,
 		CallTimeout:    callTimeout,
 		ListingLag:     p.listingLag,

@@ -10,6 +10,8 @@ import (
 	"sync"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/herald-social/herald/platforms"
 )
 
 // Meta documents how many hashtags and mentions a caption may have ("IG User Media", parameter caption), but does not
@@ -51,32 +53,46 @@ func captionProblem(text string) string {
 
 // countHashtags counts a caption's hashtags, which may follow each other without a space. It ignores a sign within a
 // word, and the sign in an escaped character such as &#39;.
-func countHashtags(text string) int {
-	text = addresses().ReplaceAllString(text, "$1 ")
-	n, end := 0, -1
+func countHashtags(text string) int { return len(hashtagsIn(withoutAddresses(text))) }
+
+func hashtagsIn(text string) []platforms.Link {
+	var tags []platforms.Link
+	end := -1
 	for _, at := range hashtags().FindAllStringIndex(text, -1) {
 		before, _ := utf8.DecodeLastRuneInString(text[:at[0]])
 		escaped := before == '&' && strings.HasPrefix(text[at[1]:], ";")
 		if at[0] == end || !inWord(before) && !escaped {
-			n++
+			tags = append(tags, platforms.Link{Start: at[0], End: at[1]})
 			end = at[1]
 		}
 	}
-	return n
+	return tags
+}
+
+// withoutAddresses replaces web addresses by as many blanks, so that offsets stay the same.
+func withoutAddresses(text string) string {
+	blanked := []byte(text)
+	for _, at := range addresses().FindAllStringSubmatchIndex(text, -1) {
+		for i := at[3]; i < at[1]; i++ {
+			blanked[i] = ' '
+		}
+	}
+	return string(blanked)
 }
 
 // countMentions counts a caption's mentions. An email address is not a mention. A doubled @ and the full-width form do
 // not start one.
-func countMentions(text string) int {
-	text = addresses().ReplaceAllString(text, "$1 ")
-	n := 0
+func countMentions(text string) int { return len(mentionsIn(withoutAddresses(text))) }
+
+func mentionsIn(text string) []platforms.Link {
+	var names []platforms.Link
 	for _, at := range mentions.FindAllStringIndex(text, -1) {
 		before, _ := utf8.DecodeLastRuneInString(text[:at[0]])
 		if !inWord(before) && before != '.' && before != '@' {
-			n++
+			names = append(names, platforms.Link{Start: at[0], End: at[1]})
 		}
 	}
-	return n
+	return names
 }
 
 // inWord reports whether the next character continues a word after r. The emoji variation selectors are marks, but end

@@ -181,6 +181,7 @@ func (p *Platform) Capabilities() platforms.Capabilities {
 		CaptionUnit:    "characters",
 		CaptionLength:  utf8.RuneCountInString,
 		CaptionProblem: captionProblem,
+		Display:        platforms.Display{Links: links, FoldAfter: foldAfter, FoldLines: foldLines},
 		MaxImages:      maxImages,
 		MaxVideoBytes:  maxVideoBytes,
 		Images: platforms.ImageLimits{

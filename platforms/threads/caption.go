@@ -9,6 +9,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/rivo/uniseg"
+
+	"github.com/herald-social/herald/platforms"
 )
 
 const (
@@ -81,18 +83,28 @@ var beginnings = regexp.MustCompile(`(?i)[^\x00-\x7F](?:https?://|www\.)`)
 
 func links(text string) int {
 	different := map[string]struct{}{}
-	for _, found := range addresses.FindAllString(text, -1) {
-		for found != "" {
-			address, rest := found, ""
-			if next := beginnings.FindStringIndex(found); next != nil {
-				_, size := utf8.DecodeRuneInString(found[next[0]:])
-				address, rest = found[:next[0]], found[next[0]+size:]
-			}
-			different[strings.TrimRight(address, ".,;:!?'’”)]}…")] = struct{}{}
-			found = rest
-		}
+	for _, at := range addressesIn(text) {
+		different[text[at.Start:at.End]] = struct{}{}
 	}
 	return len(different)
+}
+
+func addressesIn(text string) []platforms.Link {
+	var all []platforms.Link
+	for _, at := range addresses.FindAllStringIndex(text, -1) {
+		for start := at[0]; start < at[1]; {
+			end, next := at[1], at[1]
+			if other := beginnings.FindStringIndex(text[start:at[1]]); other != nil {
+				end = start + other[0]
+				_, size := utf8.DecodeRuneInString(text[end:])
+				next = end + size
+			}
+			address := strings.TrimRight(text[start:end], ".,;:!?'’”)]}…")
+			all = append(all, platforms.Link{Start: start, End: start + len(address)})
+			start = next
+		}
+	}
+	return all
 }
 
 // captionProblem returns why Threads refuses a caption, other than its length.

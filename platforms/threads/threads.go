@@ -111,6 +111,7 @@ func (p *Platform) Capabilities() platforms.Capabilities {
 		CaptionUnit:    "characters (an emoji counts its UTF-8 bytes)",
 		CaptionLength:  length,
 		CaptionProblem: captionProblem,
+		Display:        platforms.Display{Links: shownLinks},
 		PreparedTTL:    containerLasts,
 		CallTimeout:    callTimeout,
 		ListingLag:     p.listingLag,

@@ -142,6 +142,7 @@ func (p *Platform) Capabilities() platforms.Capabilities {
 		CaptionUnit:      "UTF-16 code units",
 		CaptionLength:    func(text string) int { return len(utf16.Encode([]rune(text))) },
 		ValidateOptions:  validateOptions,
+		Display:          platforms.Display{Links: links, FoldAfter: foldAfter, FoldLines: foldLines},
 		PublishFetches:   true,
 		PreparedTTL:      preparedLasts,
 		SecretUploads:    true,

@@ -126,6 +126,7 @@ func (p *Platform) Capabilities() platforms.Capabilities {
 		CaptionLength:        tweettext.Length,
 		CaptionProblem:       captionProblem,
 		CaptionWarning:       captionWarning,
+		Display:              platforms.Display{Links: links},
 		PreparedTTL:          mediaLasts,
 		CallTimeout:          callTimeout,
 		ListingLag:           p.ListingLag,
@@ -154,7 +155,7 @@ func captionProblem(text string) string {
 
 // cashtag is a $ABC in text: one to six letters, and up to two more after a dot or an underscore (twitter-text,
 // regexp/cashtag).
-var cashtag = regexp.MustCompile(`(?i)(?:^|\s)\$[a-z]{1,6}(?:[._][a-z]{1,2})?\b`)
+var cashtag = regexp.MustCompile(`(?i)(?:^|\s)(\$[a-z]{1,6}(?:[._][a-z]{1,2})?)\b`)
 
 // captionWarning returns why X refuses a caption from apps on its self-serve plans: a second cashtag ("Manage Posts").
 // Enterprise apps may post several, and Herald cannot determine the plan of its app.

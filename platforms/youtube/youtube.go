@@ -124,6 +124,7 @@ func (p *Platform) Capabilities() platforms.Capabilities {
 		CaptionUnit:    "bytes",
 		CaptionLength:  func(text string) int { return len(text) },
 		CaptionProblem: captionProblem,
+		Display:        platforms.Display{Links: links, FoldAfter: foldAfter, FoldLines: foldLines},
 		TakesThumbnail: true,
 		Videos:         videos,
 		DoubtfulVideos: doubtfulVideos,

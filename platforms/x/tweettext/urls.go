@@ -22,6 +22,19 @@ type Range struct {
 	Start, End int
 }
 
+// URLs returns the parts of the text that X turns into links, in order and without overlaps.
+func URLs(text string) []Range {
+	all := findURLs(text, nil)
+	ranges := make([]Range, 0, len(all))
+	for _, u := range all {
+		if last := len(ranges) - 1; last >= 0 && u.Start < ranges[last].End {
+			continue // twitter-text finds a part of a domain twice (see addBare)
+		}
+		ranges = append(ranges, u.Range)
+	}
+	return ranges
+}
+
 // found is a URL and its share of the count.
 type found struct {
 	Range

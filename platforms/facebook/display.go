@@ -1,0 +1,19 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package facebook
+
+import (
+	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/platforms/internal/textlinks"
+)
+
+// foldAfter and foldLines are the part of a post that the feed shows before "See more". Facebook documents neither;
+// publishing tools agree on about 477 characters or five lines.
+const foldAfter, foldLines = 477, 5
+
+// links returns the addresses and hashtags of a text. A name with an @ is not a link: mentions need an id and another
+// permission.
+func links(text string) []platforms.Link {
+	return textlinks.Find(text, nil, textlinks.Addresses, textlinks.Hashtags)
+}

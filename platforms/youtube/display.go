@@ -1,0 +1,47 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package youtube
+
+import (
+	"regexp"
+
+	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/platforms/internal/textlinks"
+)
+
+const (
+	// foldAfter and foldLines are the part of a description that readers see before "...more". YouTube documents
+	// neither; publishing tools agree on about 157 characters in three lines.
+	foldAfter, foldLines = 157, 3
+	// mostHashtags is the maximum number of hashtags: YouTube ignores all of them in a description with more ("Use
+	// hashtags for video search").
+	mostHashtags = 60
+	// shownAddress is how many characters of a long address a description shows, before an ellipsis.
+	shownAddress = 37
+)
+
+// mention matches a handle, which has 3 to 30 characters ("Handles overview").
+var mention = textlinks.Pattern{
+	Match:  regexp.MustCompile(`@[\p{L}\p{N}_.·-]{3,30}`),
+	Accept: func(before, _ string) bool { return !textlinks.EndsInWord(before) },
+	Trim:   ".",
+}
+
+// links returns the addresses, hashtags and handles of a description.
+func links(text string) []platforms.Link {
+	addresses := textlinks.Addresses
+	addresses.Shown = shorten
+	patterns := []textlinks.Pattern{addresses, mention}
+	if len(textlinks.Find(text, nil, textlinks.Hashtags)) <= mostHashtags {
+		patterns = append(patterns, textlinks.Hashtags)
+	}
+	return textlinks.Find(text, nil, patterns...)
+}
+
+func shorten(address string) string {
+	if runes := []rune(address); len(runes) > shownAddress+len("...") {
+		return string(runes[:shownAddress]) + "..."
+	}
+	return ""
+}
