@@ -58,7 +58,9 @@ type MediaPreview struct {
 	SizeBytes int64
 	// Width and Height are zero while unknown.
 	Width, Height int32
-	Phase         v1alpha1.MediaPhase
+	// Duration is a video's playing time; zero while unknown.
+	Duration time.Duration
+	Phase    v1alpha1.MediaPhase
 }
 
 // Previews are the caller's team's files for display during one request, which reads each file at most once. They are
@@ -99,7 +101,7 @@ func (p *Previews) Of(ctx context.Context, name string) (MediaPreview, error) {
 	}
 	preview := MediaPreview{
 		FileName: media.Spec.FileName, MimeType: media.Spec.MimeType, SizeBytes: media.Spec.SizeBytes, Phase: media.Status.Phase,
-		Width: media.Status.Width, Height: media.Status.Height,
+		Width: media.Status.Width, Height: media.Status.Height, Duration: time.Duration(media.Status.DurationMillis) * time.Millisecond,
 	}
 	// A new upload has not been checked yet: the browser shows it if it can.
 	if p.service.Files == nil || media.DeletionTimestamp != nil || media.Status.Phase == v1alpha1.MediaRejected || media.Status.Phase == v1alpha1.MediaExpired {

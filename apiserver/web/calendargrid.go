@@ -105,7 +105,7 @@ func (t *grid) entry(p *postindex.Summary) g.Node {
 	return h.Li(h.Class("entry is-"+stands.class), g.If(moves, g.Attr("data-post")),
 		h.A(h.Href(t.v.path("posts/"+p.ID)),
 			h.Time(h.DateTime(p.DisplayAt.UTC().Format(time.RFC3339Nano)), h.Data("show", "time"), g.Text(at.Format("15:04"))),
-			g.Text(" "), h.Span(h.Class("entry-title"), g.Text(texts.Truncate(headingOf(p), shortHeading))), g.Text(" "),
+			g.Text(" "), h.Span(h.Class("entry-title"), h.Dir("auto"), g.Text(texts.Truncate(headingOf(p), shortHeading))), g.Text(" "),
 			h.Span(h.Class("hidden"), g.Text(stands.word+", ")), chipsWith(p, false)),
 	)
 }

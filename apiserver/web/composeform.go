@@ -77,12 +77,15 @@ func choice(name, value, label string, chosen bool) g.Node {
 	)
 }
 
+// formKinds are the kinds of posts, in the order of the form.
+var formKinds = []v1alpha1.Category{v1alpha1.CategoryText, v1alpha1.CategoryImage, v1alpha1.CategoryVideo, v1alpha1.CategoryTree}
+
 func (s *Site) kindFields(c *composer) g.Node {
 	if c.exists {
 		return hidden("category", string(c.category))
 	}
 	return h.FieldSet(h.Class("kinds"), h.Legend(g.Text("Kind of post")),
-		g.Map([]v1alpha1.Category{v1alpha1.CategoryText, v1alpha1.CategoryImage, v1alpha1.CategoryVideo, v1alpha1.CategoryTree}, func(k v1alpha1.Category) g.Node {
+		g.Map(formKinds, func(k v1alpha1.Category) g.Node {
 			return choice("category", string(k), categories[k], k == c.category)
 		}))
 }
@@ -102,13 +105,7 @@ func (s *Site) accountFields(v *visit, c *composer, accounts []*v1alpha1.Connect
 	return h.FieldSet(h.Class("pick"), h.Legend(g.Text("Where it goes")),
 		h.Ul(g.Map(accounts, func(a *v1alpha1.Connection) g.Node {
 			t, chosen := c.target(a.Name)
-			id := "target-" + a.Name
-			return h.Li(
-				h.Input(h.Type("checkbox"), h.Class("picked"), h.ID(id), h.Name("target"), h.Value(a.Name), g.If(chosen, h.Checked())),
-				h.Label(h.For(id), avatar(a, a.Spec.Platform), h.Span(h.Class("account"), h.Strong(g.Text(nameOfAccount(a, a.Name))), h.Span(h.Class("soft"), g.Text(handleOn(a))),
-					g.If(t.already != "", h.Span(h.Class("already"), g.Text(sentence(t.already)))))),
-				h.Div(h.Class("options"), s.targetFields(a, &t)),
-			)
+			return s.accountTile(v, a, &t, chosen)
 		})))
 }
 
@@ -117,12 +114,12 @@ func (s *Site) targetFields(a *v1alpha1.Connection, t *targetWriting) g.Node {
 	return g.Group{
 		g.El("output", h.ID("count-"+a.Name), h.Class("count"), h.For("caption "+own)),
 		g.If(a.Spec.Platform == v1alpha1.PlatformYouTube, h.P(h.Class("only-video field"),
-			h.Label(h.For(title), g.Text("Title on YouTube")), h.Input(h.ID(title), h.Name(title), h.Value(t.title), h.MaxLength("200"), h.AutoComplete("off")))),
+			h.Label(h.For(title), g.Text("Title on YouTube")), h.Input(h.ID(title), h.Name(title), h.Dir("auto"), h.Value(t.title), h.MaxLength("200"), h.AutoComplete("off")))),
 		g.If(a.Spec.Platform == v1alpha1.PlatformTikTok, s.tiktokFields(a, t)),
 		h.Details(h.Class("only-caption"), g.If(t.caption != "", g.Attr("open")),
 			h.Summary(g.Text("Different text for "+a.Spec.Platform.Title())),
 			h.Label(h.Class("hidden"), h.For(own), g.Text("Text for "+nameOfAccount(a, a.Name)+" on "+a.Spec.Platform.Title())),
-			h.Textarea(h.ID(own), h.Name(own), h.Rows("4"), h.Placeholder("If empty, the text for all accounts is used."), typed(t.caption))),
+			h.Textarea(h.ID(own), h.Name(own), h.Dir("auto"), h.Rows("4"), h.Placeholder("If empty, the text for all accounts is used."), typed(t.caption))),
 	}
 }
 
@@ -175,7 +172,7 @@ func (s *Site) tiktokFields(a *v1alpha1.Connection, t *targetWriting) g.Node {
 
 func (s *Site) textFields(c *composer) g.Node {
 	return h.P(c.class("only-caption field"), h.Label(h.For("caption"), g.Text("Text")),
-		h.Textarea(h.ID("caption"), h.Name("caption"), h.Rows("7"), h.Placeholder("What do you want to say?"), typed(c.caption)))
+		h.Textarea(h.ID("caption"), h.Name("caption"), h.Dir("auto"), h.Rows("7"), h.Placeholder("What do you want to say?"), typed(c.caption)))
 }
 
 func (s *Site) cardFields(v *visit, c *composer) g.Node {
@@ -185,7 +182,7 @@ func (s *Site) cardFields(v *visit, c *composer) g.Node {
 			card := c.cards[i]
 			return h.Li(
 				h.Label(h.For("card-"+n), g.Text("Part "+strconv.Itoa(i+1))),
-				h.Textarea(h.ID("card-"+n), h.Name("card-"+n), h.Rows("4"), typed(card.Caption)),
+				h.Textarea(h.ID("card-"+n), h.Name("card-"+n), h.Dir("auto"), h.Rows("4"), typed(card.Caption)),
 				s.dropZone(v, &fileField{name: "media-" + n, label: "Pictures and videos of part " + strconv.Itoa(i+1), types: pictureTypes + "," + videoTypes, many: true, files: namesOf(card.MediaRefs)}),
 			)
 		})),

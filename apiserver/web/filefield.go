@@ -47,7 +47,7 @@ func (s *Site) dropZone(v *visit, f *fileField) g.Node {
 // listedFile is a file in the form, with its preview and its own name. A file that cannot be read has its id as a name.
 func (v *visit) listedFile(s *Site, field, id string) g.Node {
 	thumb := v.thumb(s, id)
-	return file(thumb, hidden(field, id), cmp.Or(v.pictures.names[id], id))
+	return file(thumb, hidden(field, id), cmp.Or(v.pictures.found[id].FileName, id))
 }
 
 // file is a tile of a file. Without a name it is the template for the page's script.

@@ -25,9 +25,13 @@ type pictures struct {
 	// previews is the request's preview source; nil until it is first used.
 	previews *bridge.Previews
 	made     map[string]g.Node
-	// names are the names of the files whose previews were made.
-	names map[string]string
+	// found are the files whose previews were made.
+	found map[string]bridge.MediaPreview
 	shown int
+	// players reports that videos have a player's controls, and moment is the time of their cover picture, in seconds;
+	// empty if the platform chooses it.
+	players bool
+	moment  string
 }
 
 // allFiles is for pages that show all of a post's files, whatever the platforms' limits.
@@ -67,7 +71,7 @@ func (v *visit) thumb(s *Site, name string) g.Node {
 		p.previews = s.Service.Previews(v.caller)
 	}
 	if p.made == nil {
-		p.made, p.names = map[string]g.Node{}, map[string]string{}
+		p.made, p.found = map[string]g.Node{}, map[string]bridge.MediaPreview{}
 	}
 	var out strings.Builder
 	_ = v.picture(p.previews, name).Render(&out) // a Builder returns no errors
@@ -78,15 +82,36 @@ func (v *visit) thumb(s *Site, name string) g.Node {
 // picture is a file's preview, whose URL is valid for a few minutes.
 func (v *visit) picture(of *bridge.Previews, name string) g.Node {
 	preview, err := of.Of(v.Context(), name)
-	v.pictures.names[name] = preview.FileName
+	v.pictures.found[name] = preview
+	// The size gives the picture its shape before it is loaded.
+	size := g.If(preview.Width > 0, g.Group{h.Width(strconv.Itoa(int(preview.Width))), h.Height(strconv.Itoa(int(preview.Height)))})
 	switch {
 	case err != nil || preview.URL == "":
 		return noPicture()
-	case strings.HasPrefix(string(preview.MimeType), "video/"):
-		return h.Video(h.Class("thumb"), h.Src(preview.URL), h.Preload("metadata"), h.Muted(), g.Attr("playsinline"), h.Aria("label", "Video"))
+	case isVideo(preview):
+		return v.film(preview, size)
 	default:
-		return h.Img(h.Class("thumb"), h.Src(preview.URL), h.Alt(preview.FileName), h.Loading("lazy"))
+		return h.Img(h.Class("thumb"), h.Src(preview.URL), h.Alt(preview.FileName), size, h.Loading("lazy"))
 	}
+}
+
+// film is a video: a player, or its first frame. A fragment of the URL selects the frame that is shown before it plays
+// (Media Fragments URI, "temporal dimension").
+func (v *visit) film(preview bridge.MediaPreview, size g.Node) g.Node {
+	source := preview.URL
+	if v.pictures.moment != "" {
+		source += "#t=" + v.pictures.moment
+	}
+	return h.Video(h.Class("thumb"), h.Src(source), size, h.Preload("metadata"), g.Attr("playsinline"), h.Aria("label", "Video "+preview.FileName),
+		g.If(v.pictures.players, h.Controls()), g.If(!v.pictures.players, h.Muted()))
+}
+
+// momentOf returns the time of a post's cover picture in seconds, or "".
+func momentOf(spec *v1alpha1.PostSpec) string {
+	if spec.Video == nil || spec.Video.ThumbnailOffsetMillis == nil {
+		return ""
+	}
+	return strconv.FormatFloat(float64(*spec.Video.ThumbnailOffsetMillis)/1000, 'f', -1, 64)
 }
 
 // loadThumbnails reads the pictures of a list's posts.

@@ -284,9 +284,10 @@ func nameOfAccount(account *v1alpha1.Connection, name string) string {
 }
 
 func (s *Site) content(v *visit, post *v1alpha1.Post) g.Node {
+	v.pictures.players, v.pictures.moment = true, momentOf(&post.Spec)
 	if tree := post.Spec.Tree; tree != nil {
 		return h.Ol(h.Class("cards"), g.Map(tree.Cards, func(card v1alpha1.TreeCard) g.Node {
-			return h.Li(h.P(h.Class("caption"), g.Text(card.Caption)), s.thumbs(v, card.MediaRefs, allFiles))
+			return h.Li(h.P(h.Class("caption"), h.Dir("auto"), g.Text(card.Caption)), s.thumbs(v, card.MediaRefs, allFiles))
 		}))
 	}
 	var media []v1alpha1.LocalReference
@@ -326,6 +327,6 @@ func (s *Site) captions(v *visit, post *v1alpha1.Post) g.Node {
 	}
 	return g.Map(texts, func(t *text) g.Node {
 		return h.Div(h.Class("caption-of"), h.P(h.Class("chips"), g.Group(t.accounts)),
-			g.If(t.title != "", h.P(h.Strong(g.Text(t.title)))), h.P(h.Class("caption"), g.Text(t.caption)))
+			g.If(t.title != "", h.P(h.Dir("auto"), h.Strong(g.Text(t.title)))), h.P(h.Class("caption"), h.Dir("auto"), g.Text(t.caption)))
 	})
 }

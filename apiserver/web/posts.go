@@ -160,7 +160,7 @@ func (s *Site) selectableRow(v *visit, p *postindex.Summary) g.Node {
 
 func (s *Site) rowLink(v *visit, p *postindex.Summary) g.Node {
 	return h.A(h.Href(v.path("posts/"+p.ID)), v.tile(p),
-		h.Span(h.Class("what"), h.Strong(g.Text(headingOf(p))), h.Span(h.Class("soft"), g.Text(categories[p.Category]), byAgent(p.Agent)), chips(p)),
+		h.Span(h.Class("what"), h.Strong(h.Dir("auto"), g.Text(headingOf(p))), h.Span(h.Class("soft"), g.Text(categories[p.Category]), byAgent(p.Agent)), chips(p)),
 		h.Span(h.Class("when"), displayStatusOf(p).badge(), v.moment(p.DisplayAt)),
 	)
 }

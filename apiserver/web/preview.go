@@ -46,7 +46,7 @@ func (s *Site) check(w http.ResponseWriter, v *visit) error {
 		missing = append(missing, sentence(err.Error()))
 	}
 	found := s.Service.CheckPost(v.Context(), v.caller, &spec)
-	v.pictures.previews = found.Previews
+	v.pictures.previews, v.pictures.players, v.pictures.moment = found.Previews, true, momentOf(&spec)
 	s.write(w, http.StatusOK, g.Group{
 		note,
 		stops(written, &spec, missing, &found),
@@ -54,7 +54,20 @@ func (s *Site) check(w http.ResponseWriter, v *visit) error {
 		g.If(len(spec.Targets) == 0, h.P(h.Class("soft"), g.Text("Choose an account to see what the post will look like."))),
 		g.Map(indexes(len(spec.Targets)), func(i int) g.Node { return s.mock(v, &spec, &found, i) }),
 		g.Map(indexes(len(spec.Targets)), func(i int) g.Node { return lengthMeter(&spec, &found, i) }),
+		v.checkAgain(),
 	})
+	return nil
+}
+
+// checkAgain requests another check while a shown file has not been verified: its shape and its problems are not known
+// before. The preceding previews must be complete.
+func (v *visit) checkAgain() g.Node {
+	for _, f := range v.pictures.found {
+		if f.URL != "" && (f.Phase == "" || f.Phase == v1alpha1.MediaPending) {
+			return h.Div(g.Attr("hx-post", v.URL.Path), g.Attr("hx-include", "#compose"), g.Attr("hx-target", "#check"), g.Attr("hx-sync", "#check:replace"),
+				g.Attr("hx-trigger", "load delay:3s"))
+		}
+	}
 	return nil
 }
 
@@ -156,17 +169,23 @@ func (s *Site) mock(v *visit, spec *v1alpha1.PostSpec, found *bridge.Check, i in
 	if account != nil && account.Status.Username != "" {
 		handle = "@" + account.Status.Username
 	}
-	problems, most := problemsOf(found, i), s.mostFiles(t.Platform, spec.Tree != nil)
-	head := h.Div(h.Class("mock-head"), avatar(account, t.Platform), h.Span(h.Class("account"), h.Strong(g.Text(v.called(account, name))), h.Span(h.Class("soft"), g.Text(handle))))
-	return h.Section(h.Class("mock on-"+string(t.Platform)), h.Aria("label", t.Platform.Title()+", "+v.called(account, name)),
-		g.Iff(spec.Tree != nil, func() g.Node {
-			return h.Ol(h.Class("mock-thread"), g.Map(spec.Tree.Cards, func(c v1alpha1.TreeCard) g.Node {
-				return h.Li(head, mockText(c.Caption), s.thumbs(v, c.MediaRefs, most))
-			}))
-		}),
+	problems := problemsOf(found, i)
+	head := h.Div(h.Class("mock-head"), avatar(account, t.Platform),
+		h.Span(h.Class("account"), h.Strong(h.Dir("auto"), g.Text(v.called(account, name))), h.Span(h.Class("soft"), g.Text(handle))), stateBadge(v, account))
+	return h.Section(h.ID("mock-"+name), h.Class("mock on-"+string(t.Platform)), h.Aria("label", t.Platform.Title()+", "+v.called(account, name)),
+		g.Iff(spec.Tree != nil, func() g.Node { return s.mockThread(v, spec.Tree, t.Platform, head) }),
 		g.Iff(spec.Tree == nil, func() g.Node { return s.mockPost(v, spec, t.Platform, head, i) }),
 		g.If(len(problems) > 0, h.Div(h.Class("mock-problems"), items(problems))),
 	)
+}
+
+// mockThread is the mock of a thread, part by part.
+func (s *Site) mockThread(v *visit, tree *v1alpha1.TreeContent, p v1alpha1.Platform, head g.Node) g.Node {
+	limits, _ := s.Service.Capabilities(p)
+	most := s.mostFiles(p, true)
+	return h.Ol(h.Class("mock-thread"), g.Map(tree.Cards, func(c v1alpha1.TreeCard) g.Node {
+		return h.Li(head, mockText(c.Caption, limits.Display), s.mockMedia(v, p, c.MediaRefs, most))
+	}))
 }
 
 // problemsOf returns the problems of one target and of the parts of a thread, as text. It includes those that matter
@@ -195,32 +214,15 @@ func (s *Site) mockPost(v *visit, spec *v1alpha1.PostSpec, p v1alpha1.Platform, 
 	if of := spec.Targets[i].YouTube; of != nil {
 		title = of.Title
 	}
-	most := s.mostFiles(p, false)
-	words := g.Group{g.If(title != "", h.P(h.Class("mock-title"), g.Text(title))), mockText(spec.Targets[i].Caption)}
+	limits, _ := s.Service.Capabilities(p)
+	files := s.mockMedia(v, p, media, s.mostFiles(p, false))
+	words := g.Group{g.If(title != "", h.P(h.Class("mock-title"), h.Dir("auto"), g.Text(title))), mockText(spec.Targets[i].Caption, limits.Display)}
 	switch p {
 	case v1alpha1.PlatformInstagram, v1alpha1.PlatformTikTok, v1alpha1.PlatformYouTube:
-		return g.Group{head, s.thumbs(v, media, most), words}
+		return g.Group{head, files, words}
 	case v1alpha1.PlatformX, v1alpha1.PlatformThreads, v1alpha1.PlatformFacebook:
-		return g.Group{head, words, s.thumbs(v, media, most)}
+		return g.Group{head, words, files}
 	default:
-		return g.Group{head, words, s.thumbs(v, media, most)}
+		return g.Group{head, words, files}
 	}
-}
-
-// mockText shows text with highlighted tags, mentions and links, as platforms do.
-func mockText(text string) g.Node {
-	if text == "" {
-		return h.P(h.Class("mock-text soft"), g.Text("No text yet."))
-	}
-	var out g.Group
-	for line := range strings.SplitAfterSeq(text, "\n") {
-		for word := range strings.SplitAfterSeq(line, " ") {
-			if len(word) > 1 && (word[0] == '#' || word[0] == '@' || strings.HasPrefix(word, "http://") || strings.HasPrefix(word, "https://")) {
-				out = append(out, h.Span(h.Class("tag"), g.Text(word)))
-			} else {
-				out = append(out, g.Text(word))
-			}
-		}
-	}
-	return h.P(h.Class("mock-text"), out)
 }

@@ -322,6 +322,10 @@ var _ = Describe("A post's problem", func() {
 		inEveryLook(page, "posts-waiting-for-account")
 		must(site.Overview())
 		inEveryLook(page, "overview-needs-a-person")
+		must(page.Get("link", "New post").Nth(0).Follow())
+		must(page.GetPart("checkbox", "Threads, @closed_bakery").Check(true))
+		must(page.WaitFor("the tile and the preview say it", `[...document.querySelectorAll(".pick .badge, .mock .badge")].filter((one) => one.textContent === "Reconnect first").length >= 2`))
+		inEveryLook(page, "compose-reconnect")
 	})
 
 	It("appears in lists next to posts in all other states", func() {

@@ -1,0 +1,79 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package web
+
+import (
+	"strings"
+
+	g "maragu.dev/gomponents"
+	h "maragu.dev/gomponents/html"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+)
+
+// kindsOfPosts are the categories as they follow "does not accept".
+var kindsOfPosts = map[v1alpha1.Category]string{
+	v1alpha1.CategoryText: "posts without files", v1alpha1.CategoryImage: "images", v1alpha1.CategoryVideo: "videos", v1alpha1.CategoryTree: "threads",
+}
+
+// refused returns the kinds of posts that a platform does not accept, in the order of the form.
+func (s *Site) refused(p v1alpha1.Platform) []v1alpha1.Category {
+	limits, _ := s.Service.Capabilities(p)
+	var kinds []v1alpha1.Category
+	for _, kind := range formKinds {
+		if !limits.Allows(kind) {
+			kinds = append(kinds, kind)
+		}
+	}
+	return kinds
+}
+
+// accountTile is an account in the form. The styles show it as unavailable for a kind of post that its platform does
+// not accept, and the script then refuses to choose it.
+func (s *Site) accountTile(v *visit, a *v1alpha1.Connection, t *targetWriting, chosen bool) g.Node {
+	id, refusal := "target-"+a.Name, "refusal-"+a.Name
+	var classes []string
+	refused := s.refused(a.Spec.Platform)
+	for _, kind := range refused {
+		classes = append(classes, "no-"+string(kind))
+	}
+	return h.Li(g.If(len(classes) > 0, h.Class(strings.Join(classes, " "))),
+		h.Input(h.Type("checkbox"), h.Class("picked"), h.ID(id), h.Name("target"), h.Value(a.Name), h.Aria("describedby", refusal), g.If(chosen, h.Checked())),
+		h.Label(h.For(id), avatar(a, a.Spec.Platform), h.Span(h.Class("account"), h.Strong(h.Dir("auto"), g.Text(nameOfAccount(a, a.Name))), h.Span(h.Class("soft"), g.Text(handleOn(a))),
+			g.If(t.already != "", h.Span(h.Class("already"), g.Text(sentence(t.already)))))),
+		h.P(h.ID(refusal), h.Class("refusal"), g.Map(refused, func(kind v1alpha1.Category) g.Node {
+			return h.Span(h.Class("only-"+string(kind)), g.Text(a.Spec.Platform.Title()+" does not accept "+kindsOfPosts[kind]+"."))
+		})),
+		tileState(v, a),
+		h.Div(h.Class("options"), s.targetFields(a, t)),
+	)
+}
+
+// tileState shows why posts to an account may wait or fail, and where to connect it again; nothing for a ready account.
+func tileState(v *visit, a *v1alpha1.Connection) g.Node {
+	state := stateOf(a, v.now)
+	if state.tone != bad && state.tone != caution {
+		return nil
+	}
+	return h.Div(h.Class("tile-state"), stateBadge(v, a),
+		h.Span(g.Text(state.text+" "),
+			g.If(state.reconnect && state.tone == bad, g.Text("Posts to it wait until it is connected again. ")),
+			g.If(state.reconnect && v.may.reconnect, h.A(h.Href(v.path("connections")+"#"+a.Name), g.Text("Connect it again")))))
+}
+
+// stateBadge names the state of an account that is not ready.
+func stateBadge(v *visit, a *v1alpha1.Connection) g.Node {
+	if a == nil {
+		return nil
+	}
+	state := stateOf(a, v.now)
+	if state.tone != bad && state.tone != caution {
+		return nil
+	}
+	label := state.label
+	if state.reconnect && state.tone == bad {
+		label = "Reconnect first"
+	}
+	return h.Span(h.Class("badge kind-"+string(state.tone)), g.Text(label))
+}

@@ -1,0 +1,190 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package browser
+
+import (
+	"bytes"
+	"fmt"
+	"image"
+	"image/color"
+	"image/draw"
+	"image/jpeg"
+	"path/filepath"
+	"strings"
+
+	"github.com/chromedp/chromedp/kb"
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/herald-social/herald/test/browser/chrome"
+	"github.com/herald-social/herald/test/browser/web"
+	"github.com/herald-social/herald/test/mediatest"
+)
+
+// shape saves a picture of the given size, with a frame that shows where it is cut.
+func shape(name string, width, height int) string {
+	GinkgoHelper()
+	picture := image.NewRGBA(image.Rect(0, 0, width, height))
+	draw.Draw(picture, picture.Bounds(), image.NewUniform(color.RGBA{R: 99, G: 102, B: 241, A: 255}), image.Point{}, draw.Src)
+	draw.Draw(picture, picture.Bounds().Inset(min(width, height)/10), image.NewUniform(color.RGBA{R: 250, G: 204, B: 21, A: 255}), image.Point{}, draw.Src)
+	var content bytes.Buffer
+	must(jpeg.Encode(&content, picture, nil))
+	path := filepath.Join(GinkgoT().TempDir(), name)
+	must(save(path, content.Bytes()))
+	return path
+}
+
+// onAll are accounts of all platforms that accept images.
+var onAll = []web.Target{
+	{Account: "X, @herald_demo"}, {Account: "Threads, @herald_demo"}, {Account: "Instagram, @herald_demo"},
+	{Account: "Facebook, @herald"}, {Account: "TikTok, @herald_demo"},
+}
+
+// ratios returns the width divided by the height of what matches a selector in each platform's preview.
+func ratios(page *chrome.Page, selector string) map[string]float64 {
+	GinkgoHelper()
+	must(page.WaitFor("the pictures are loaded", `[...document.querySelectorAll(".mock img.thumb")].every((one) => (one.loading = "eager", one.complete && one.naturalWidth > 0))`))
+	found, err := chrome.Eval[map[string]float64](page, fmt.Sprintf(`Object.fromEntries([...document.querySelectorAll(".mock")].map((mock) => {
+		const box = mock.querySelector(%q)?.getBoundingClientRect();
+		return [mock.className.match(/on-(\w+)/)[1], box ? box.width / box.height : 0];
+	}))`, selector))
+	must(err)
+	return found
+}
+
+var _ = Describe("The previews", func() {
+	It("show a picture in its own shape, within each platform's bounds", func() {
+		page, site := signedInPage()
+		must(site.Compose(web.Draft{Kind: web.Image, Targets: onAll, Text: "One wide picture", Files: []string{shape("wide.jpg", 1600, 500)}}))
+		for platform, want := range map[string]float64{"x": 3.2, "threads": 3.2, "instagram": 1.91, "facebook": 3.2, "tiktok": 9.0 / 16} {
+			Expect(ratios(page, ".thumb")).To(HaveKeyWithValue(platform, BeNumerically("~", want, 0.05)))
+		}
+		inEveryLook(page, "preview-wide")
+		must(page.SetLook(chrome.Light))
+		must(page.Get("group", "Images").GetPart("button", "Remove").Click())
+		must(page.Get("group", "Images").GetPart("button", "Choose").Choose(shape("tall.jpg", 500, 1600)))
+		must(page.WaitFor("the other picture is shown", `[...document.querySelectorAll(".mock .thumb")].every((one) => one.alt === "tall.jpg") && document.querySelectorAll(".mock .thumb").length === 5`))
+		for platform, want := range map[string]float64{"x": 3.0 / 4, "threads": 500.0 / 1600, "instagram": 4.0 / 5, "facebook": 4.0 / 5, "tiktok": 9.0 / 16} {
+			Expect(ratios(page, ".thumb")).To(HaveKeyWithValue(platform, BeNumerically("~", want, 0.02)))
+		}
+		inEveryLook(page, "preview-tall")
+		page.Forget()
+	})
+
+	It("arrange several pictures, which a mouse and a keyboard turn over", func() {
+		page, site := signedInPage()
+		var files []string
+		for i := range 4 {
+			files = append(files, shape(fmt.Sprintf("%d.jpg", i+1), 800, 600+200*i))
+		}
+		must(site.Compose(web.Draft{Kind: web.Image, Targets: onAll, Text: "Four pictures", Files: files}))
+		found := ratios(page, ".media ul")
+		Expect(found).To(HaveKeyWithValue("x", BeNumerically("~", 16.0/9, 0.02)))
+		Expect(found).To(HaveKeyWithValue("facebook", BeNumerically("~", 1, 0.02)))
+		Expect(found).To(HaveKeyWithValue("instagram", BeNumerically("~", 800.0/600, 0.02)), "the first picture decides")
+		inEveryLook(page, "preview-several")
+
+		for _, look := range []chrome.Look{chrome.Light, chrome.Phone} {
+			must(page.SetLook(look))
+			const at = `(() => { const row = document.querySelector(".on-instagram ul"); return Math.round(row.scrollLeft / row.clientWidth); })()`
+			instagram := page.GetPart("region", "Instagram")
+			must(instagram.Get("button", "Next file").Click())
+			must(page.WaitFor("the second picture", at+" === 1"))
+			must(page.TabTo(instagram.GetPart("list", "4 files")))
+			must(page.Press(kb.ArrowRight))
+			must(page.WaitFor("the third picture", at+" === 2"))
+			must(page.TabTo(instagram.Get("button", "Previous file")))
+			must(page.Press(kb.Enter))
+			must(page.WaitFor("the second picture again", at+" === 1"))
+			must(page.Get("textbox", "Text").Fill("Four pictures, in " + look.Name))
+			must(page.WaitFor("the new preview, at the same picture", `document.querySelector(".on-instagram .mock-text").textContent.includes("`+look.Name+`") && `+at+" === 1"))
+			must(instagram.Get("button", "Previous file").Click())
+			must(page.WaitFor("the first picture", at+" === 0"))
+		}
+		page.Forget()
+	})
+
+	It("play an upright video as a reel, a Short and in its own shape", func() {
+		page, site := signedInPage()
+		content, err := mediatest.Film(checkout)
+		must(err)
+		film := filepath.Join(GinkgoT().TempDir(), "film.mp4")
+		must(save(film, content))
+		targets := []web.Target{{Account: "X, @herald_demo"}, {Account: "Threads, @herald_demo"}, {Account: "Instagram, @herald_demo"}, {Account: "TikTok, @herald_demo"}, {Account: "YouTube, @herald_demo"}}
+		must(site.Compose(web.Draft{Kind: web.Video, Targets: targets, Title: "A film", Text: "Upright", Files: []string{film}}))
+		must(page.WaitFor("the film is verified", `document.querySelector(".on-youtube .upright") !== null`))
+		for _, platform := range []string{"x", "threads", "instagram", "tiktok", "youtube"} {
+			Expect(ratios(page, ".thumb")).To(HaveKeyWithValue(platform, BeNumerically("~", 9.0/16, 0.02)))
+		}
+		Expect(chrome.Eval[bool](page, `[...document.querySelectorAll(".mock video")].every((one) => one.controls)`)).To(BeTrue())
+		inEveryLook(page, "preview-video")
+		page.Forget()
+	})
+
+	It("fold a long text, and keep open what was opened while writing goes on", func() {
+		page, site := signedInPage()
+		text := "Read https://www.example.com/a/very/long/address/of/a/page and " + strings.Repeat("a lot of words ", 12) + "#end"
+		must(site.Compose(web.Draft{Kind: web.Image, Targets: onAll, Text: text, Files: []string{shape("a.jpg", 800, 800)}}))
+		end := `document.querySelector(".on-instagram details").open`
+		Expect(chrome.Eval[bool](page, end)).To(BeFalse())
+		Expect(chrome.Eval[string](page, `document.querySelector(".on-x .tag").textContent`)).To(Equal("example.com/a/very/long/ad…"))
+		Expect(chrome.Eval[int](page, `document.querySelectorAll(".on-instagram .tag").length`)).To(Equal(1), "Instagram links no addresses")
+		inEveryLook(page, "preview-folded")
+		must(page.SetLook(chrome.Light))
+		more := page.GetPart("region", "Instagram").GetPart("DisclosureTriangle", "… more")
+		must(page.TabTo(more))
+		must(page.Press(kb.Enter))
+		must(page.WaitFor("the whole text", end))
+		must(page.Get("textbox", "Text").Fill(text + " More"))
+		must(page.WaitFor("the new preview, open", `document.querySelector(".on-instagram details").textContent.includes("#end More") && `+end))
+		page.Forget()
+	})
+
+	It("show Arabic from right to left, in the field as well", func() {
+		page, site := signedInPage()
+		must(site.Compose(web.Draft{Kind: web.Text, Targets: onAll[:2], Text: "مرحبا بالعالم."}))
+		for _, selector := range []string{"#caption", ".on-x .mock-text", ".on-threads .mock-text"} {
+			Expect(chrome.Eval[string](page, `getComputedStyle(document.querySelector("`+selector+`")).direction`)).To(Equal("rtl"), selector)
+		}
+		inEveryLook(page, "preview-arabic")
+		page.Forget()
+	})
+
+	It("load nothing from other sites", func() {
+		page, site := signedInPage()
+		must(site.Compose(web.Draft{Kind: web.Text, Targets: onAll[:2], Text: "http://192.0.2.1/a.png https://example.com/ ![](http://192.0.2.1/b.png)"}))
+		must(page.Settle())
+		for _, load := range page.Loads() {
+			Expect(load.URL).NotTo(Or(ContainSubstring("192.0.2.1"), ContainSubstring("example.com")))
+		}
+		page.Forget()
+	})
+})
+
+var _ = Describe("The accounts in the composer", func() {
+	It("cannot be chosen for a kind of post that their platform does not accept, and say why", func() {
+		page, site := signedInPage()
+		must(site.Compose(web.Draft{Kind: web.Text, Targets: onAll[:1], Text: "Text"}))
+		youtube := page.Get("group", "Where it goes").GetPart("checkbox", "YouTube, @herald_demo")
+		must(page.WaitText("YouTube does not accept posts without files."))
+		must(youtube.Click())
+		Expect(chrome.Eval[string](page, `document.getElementById("status").textContent`)).To(Equal("YouTube does not accept posts without files."))
+		must(page.TabTo(youtube))
+		must(page.Press(" "))
+		Expect(chrome.Eval[int](page, `document.querySelectorAll(".picked:checked").length`)).To(Equal(1))
+		inEveryLook(page, "compose-refused")
+		must(page.SetLook(chrome.Light))
+
+		must(page.Get("radio", "Video").Check(true))
+		must(youtube.Check(true))
+		must(page.Get("radio", "Text").Check(true))
+		Expect(chrome.Eval[int](page, `document.querySelectorAll(".picked:checked").length`)).To(Equal(2), "a choice is not lost by looking at another kind")
+		inEveryLook(page, "compose-refused-chosen")
+		must(page.SetLook(chrome.Light))
+		must(youtube.Check(false))
+		must(youtube.Click())
+		Expect(chrome.Eval[int](page, `document.querySelectorAll(".picked:checked").length`)).To(Equal(1))
+		page.Forget()
+	})
+})
