@@ -104,13 +104,19 @@ func (s *Site) readForm(w http.ResponseWriter, v *visit) (*writing, error) {
 	return written, nil
 }
 
-// changesParts adds or removes a part of a thread if the form asks for it.
+// changesParts adds or removes a part of a thread, or turns a text into a thread or back, if the form asks for it.
 func (s *Site) changesParts(w http.ResponseWriter, v *visit, form *composer) bool {
 	switch v.PostForm.Get("do") {
 	case "add":
 		form.cards = append(form.cards[:min(len(form.cards), maxCards-1)], v1alpha1.TreeCard{})
 	case "drop":
 		form.cards = form.cards[:max(len(form.cards)-1, 2)]
+	case "split":
+		if err := s.split(v, form); err != nil {
+			form.problems = []string{sentence(err.Error())}
+		}
+	case "unsplit":
+		form.unsplit()
 	default:
 		return false
 	}

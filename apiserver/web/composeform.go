@@ -39,15 +39,16 @@ func (s *Site) composer(v *visit, c *composer) view {
 		h.Form(h.ID("compose"), h.Class("compose"), g.If(c.fresh, h.Data("keep", v.namespace+" "+v.person.Name)), g.If(!c.exists, once(v)), h.Method("post"), h.Action(c.action),
 			// Pressing Enter in a field activates the form's first button.
 			h.Button(h.Type("submit"), h.Class("hidden"), h.TabIndex("-1"), h.Aria("hidden", "true")),
-			hidden("key", c.key), hidden("version", c.version), hidden("zone", zoneNamed(c.zone).String()), hidden("cards", strconv.Itoa(len(c.cards))),
+			hidden("key", c.key), hidden("version", c.version), hidden("zone", zoneNamed(c.zone).String()), hidden("cards", strconv.Itoa(len(c.cards))), g.If(c.before != "", hidden("before", c.before)),
 			h.Div(h.Class("write"),
 				c.notice,
+				splitNotice(c.writing),
 				g.If(len(c.problems) > 0, h.Div(h.ID("problems"), h.Class("note bad"), h.Role("alert"), drawing("alert"),
 					h.Div(h.P(h.Strong(g.Text("Nothing was sent."))), items(c.problems)))),
 				g.If(len(c.omitted) > 0, notice(neutral, h.P(g.Text("Left out:")), items(c.omitted))),
 				s.kindFields(c),
 				s.accountFields(v, c, accounts),
-				s.textFields(c),
+				s.textFields(v, c),
 				s.mediaFields(v, c),
 				s.cardFields(v, c),
 				s.timeFields(v, c),
@@ -170,9 +171,16 @@ func (s *Site) tiktokFields(a *v1alpha1.Connection, t *targetWriting) g.Node {
 	)
 }
 
-func (s *Site) textFields(c *composer) g.Node {
-	return h.P(c.class("only-caption field"), h.Label(h.For("caption"), g.Text("Text")),
-		h.Textarea(h.ID("caption"), h.Name("caption"), h.Dir("auto"), h.Rows("7"), h.Placeholder("What do you want to say?"), typed(c.caption)))
+func (s *Site) textFields(v *visit, c *composer) g.Node {
+	var offer g.Node
+	if spec, err := c.spec(s.platforms(v)); err == nil && !c.exists {
+		offer = splitOffer(s.threadOf(&spec, s.platforms(v)))
+	}
+	return g.Group{
+		h.P(c.class("only-caption field"), h.Label(h.For("caption"), g.Text("Text")),
+			h.Textarea(h.ID("caption"), h.Name("caption"), h.Dir("auto"), h.Rows("7"), h.Placeholder("What do you want to say?"), typed(c.caption))),
+		h.Div(h.ID(splitID), c.class("only-caption"), offer),
+	}
 }
 
 func (s *Site) cardFields(v *visit, c *composer) g.Node {

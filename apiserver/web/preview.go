@@ -46,9 +46,14 @@ func (s *Site) check(w http.ResponseWriter, v *visit) error {
 		missing = append(missing, sentence(err.Error()))
 	}
 	found := s.Service.CheckPost(v.Context(), v.caller, &spec)
+	offer := g.Node(nil)
+	if v.PathValue("id") == "" {
+		offer = splitOffer(s.threadOf(&spec, s.platforms(v)))
+	}
 	v.pictures.previews, v.pictures.players, v.pictures.moment = found.Previews, true, momentOf(&spec)
 	s.write(w, http.StatusOK, g.Group{
 		note,
+		h.Div(h.ID(splitID), g.Attr("hx-swap-oob", "innerHTML"), offer),
 		stops(written, &spec, missing, &found),
 		warnings(&found),
 		g.If(len(spec.Targets) == 0, h.P(h.Class("soft"), g.Text("Choose an account to see what the post will look like."))),

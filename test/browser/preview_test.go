@@ -188,3 +188,42 @@ var _ = Describe("The accounts in the composer", func() {
 		page.Forget()
 	})
 })
+
+var _ = Describe("A text that is too long for X", func() {
+	const address = "https://www.example.com/an/address/that/stays/whole/although/it/is/long"
+	text := strings.Repeat("Words that come first. ", 11) + address + " " + strings.Repeat("And words that follow. ", 12)
+
+	DescribeTable("is split into a thread, and undone",
+		func(look chrome.Look, press func(page *chrome.Page, name string)) {
+			page, site := signedInPage()
+			must(page.SetLook(look))
+			must(site.Compose(web.Draft{Kind: web.Text, Targets: onAll[:2], Text: text}))
+			must(page.WaitText("Split into a thread of 3 parts"))
+			inEveryLook(page, "compose-split-offer-"+look.Name)
+			must(page.SetLook(look))
+			press(page, "Split into a thread of 3 parts")
+			must(page.WaitText("The text is now a thread of 3 parts."))
+			var parts []string
+			for i := range 3 {
+				part, err := page.Get("textbox", fmt.Sprint("Part ", i+1)).Value()
+				must(err)
+				parts = append(parts, part)
+			}
+			Expect(strings.Join(parts, " ")).To(Equal(strings.TrimSpace(text)))
+			Expect(parts).To(ContainElement(ContainSubstring(address)))
+			must(page.WaitFor("no part is too long", `document.querySelectorAll(".mock-thread > li").length === 6 && !document.querySelector(".mock-problems, .count.over")`))
+			inEveryLook(page, "compose-split-"+look.Name)
+			must(page.SetLook(look))
+			press(page, "Undo")
+			must(page.WaitText("Split into a thread of 3 parts"))
+			Expect(page.Get("textbox", "Text").Value()).To(Equal(text))
+			page.Forget()
+		},
+		Entry("by mouse", chrome.Light, func(page *chrome.Page, name string) { must(page.Get("button", name).Follow()) }),
+		Entry("by keyboard", chrome.Light, func(page *chrome.Page, name string) {
+			must(page.TabTo(page.Get("button", name)))
+			must(page.Follow(func() error { return page.Press(kb.Enter) }))
+		}),
+		Entry("on a phone", chrome.Phone, func(page *chrome.Page, name string) { must(page.Get("button", name).Follow()) }),
+	)
+})

@@ -1,0 +1,204 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package web
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+
+	g "maragu.dev/gomponents"
+	h "maragu.dev/gomponents/html"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/posting/split"
+)
+
+// splitID is the id of the place below the text where a split is offered.
+const splitID = "split"
+
+// thread is a post's text as a thread.
+type thread struct {
+	// platform is the one for which the text is too long, by the given length and limit.
+	platform      v1alpha1.Platform
+	length, limit int
+	// parts are the parts of the text; err is set instead if it cannot be divided.
+	parts []string
+	err   error
+	// others are chosen platforms that do not accept threads.
+	others []string
+}
+
+// threadOf divides the text of a post that is too long for a platform with threads, or returns nil. Each part fits on
+// every chosen platform that accepts threads.
+func (s *Site) threadOf(spec *v1alpha1.PostSpec, platformOf func(string) v1alpha1.Platform) *thread {
+	if spec.Tree != nil {
+		return nil
+	}
+	var made *thread
+	var text string
+	var all []platforms.Capabilities
+	var others []string
+	for i := range spec.Targets {
+		p := platformOf(spec.Targets[i].ConnectionRef.Name)
+		limits, ok := s.Service.Capabilities(p)
+		switch {
+		case !ok:
+			continue
+		case !limits.Allows(v1alpha1.CategoryTree):
+			others = append(others, p.Title())
+			continue
+		}
+		all = append(all, limits)
+		caption := spec.Targets[i].Caption
+		if n := limits.CaptionLength(caption); made == nil && n > limits.MaxCaption {
+			made, text = &thread{platform: p, length: n, limit: limits.MaxCaption}, caption
+		}
+	}
+	if made == nil {
+		return nil
+	}
+	slices.Sort(others)
+	made.others = slices.Compact(others)
+	made.parts, made.err = split.Text(text, partRules(text, all))
+	return made
+}
+
+// partRules are the rules for parts of a text that go to all the given platforms.
+func partRules(text string, all []platforms.Capabilities) split.Rules {
+	var links []platforms.Link
+	for _, limits := range all {
+		links = append(links, limits.Display.Links(text)...)
+	}
+	return split.Rules{Links: united(links), MaxParts: maxCards, Fits: func(part string) bool {
+		return !slices.ContainsFunc(all, func(limits platforms.Capabilities) bool { return limits.CaptionLength(part) > limits.MaxCaption })
+	}}
+}
+
+// united sorts links and unites those that overlap, since platforms find different ones.
+func united(links []platforms.Link) []platforms.Link {
+	slices.SortFunc(links, func(a, b platforms.Link) int { return cmp.Compare(a.Start, b.Start) })
+	var out []platforms.Link
+	for _, l := range links {
+		if last := len(out) - 1; last >= 0 && l.Start < out[last].End {
+			out[last].End = max(out[last].End, l.End)
+			continue
+		}
+		out = append(out, l)
+	}
+	return out
+}
+
+// splitOffer is the content of the place below the text: the offer to divide a text that is too long, or nothing.
+func splitOffer(of *thread) g.Node {
+	switch {
+	case of == nil:
+		return nil
+	case of.err != nil:
+		return notice(caution, paragraph(sentence(of.err.Error()+" on "+of.platform.Title())))
+	}
+	size := strconv.Itoa(of.length) + " of " + strconv.Itoa(of.limit)
+	return notice(neutral, paragraph("The text is too long for "+of.platform.Title()+" ("+size+"), but fits in a thread."),
+		g.If(len(of.others) > 0, paragraph(strings.Join(of.others, ", ")+": no threads. Clear the choice there, or post there separately.")),
+		h.P(doButton("split", "Split into a thread of "+plural(len(of.parts), "part"))))
+}
+
+// doButton changes the form without storing it.
+func doButton(what, label string) g.Node {
+	return h.Button(h.Type("submit"), h.Class("button small"), h.Name("do"), h.Value(what), h.FormNoValidate(), g.Text(label))
+}
+
+// whole is a form's kind and parts before its text was divided. The text itself and the files remain in the form.
+type whole struct {
+	Kind  v1alpha1.Category `json:"kind"`
+	Cards []wholeCard       `json:"cards,omitempty"`
+}
+
+type wholeCard struct {
+	Caption string   `json:"caption"`
+	Media   []string `json:"media,omitempty"`
+}
+
+var (
+	errNotSplit = errors.New("the text fits, or no chosen account accepts threads, so there is nothing to split")
+	errStored   = errors.New("the kind of a stored post cannot be changed; write a new post")
+)
+
+// split turns the form's text into a thread, with the files in its first part. The form keeps what it replaces.
+func (s *Site) split(v *visit, c *composer) error {
+	if c.exists {
+		return errStored
+	}
+	w := c.writing
+	now := *w
+	now.when = whenNow // a missing time does not matter
+	spec, err := now.spec(s.platforms(v))
+	if err != nil {
+		return err
+	}
+	made := s.threadOf(&spec, s.platforms(v))
+	if made == nil {
+		return errNotSplit
+	}
+	if made.err != nil {
+		return made.err
+	}
+	before := whole{Kind: w.category}
+	if slices.ContainsFunc(w.cards, func(c v1alpha1.TreeCard) bool { return c.Caption != "" || len(c.MediaRefs) > 0 }) {
+		for _, c := range w.cards {
+			before.Cards = append(before.Cards, wholeCard{c.Caption, namesOf(c.MediaRefs)})
+		}
+	}
+	stored, err := json.Marshal(before)
+	if err != nil {
+		return err
+	}
+	w.before, w.cards = string(stored), make([]v1alpha1.TreeCard, 0, len(made.parts))
+	for _, part := range made.parts {
+		w.cards = append(w.cards, v1alpha1.TreeCard{Caption: part})
+	}
+	w.cards[0].MediaRefs = filesOf(&spec)
+	w.category = v1alpha1.CategoryTree
+	return nil
+}
+
+// filesOf returns the files of a post that is not a thread.
+func filesOf(spec *v1alpha1.PostSpec) []v1alpha1.LocalReference {
+	switch {
+	case spec.Image != nil:
+		return spec.Image.MediaRefs
+	case spec.Video != nil && spec.Video.MediaRef.Name != "":
+		return []v1alpha1.LocalReference{spec.Video.MediaRef}
+	default:
+		return nil
+	}
+}
+
+// unsplit restores what split has replaced.
+func (w *writing) unsplit() {
+	var before whole
+	if json.Unmarshal([]byte(w.before), &before) != nil || len(before.Cards) > maxCards {
+		return
+	}
+	if _, known := categories[before.Kind]; !known {
+		return
+	}
+	w.before, w.category, w.cards = "", before.Kind, make([]v1alpha1.TreeCard, max(len(before.Cards), 2))
+	for i, c := range before.Cards {
+		w.cards[i] = v1alpha1.TreeCard{Caption: c.Caption, MediaRefs: references(c.Media[:min(len(c.Media), maxMedia)])}
+	}
+}
+
+// splitNotice is shown above a thread that was a text.
+func splitNotice(w *writing) g.Node {
+	if w.before == "" || w.category != v1alpha1.CategoryTree {
+		return nil
+	}
+	return h.Div(h.Class("note good"), h.Role("status"), drawing("check"), h.Div(
+		paragraph("The text is now a thread of "+plural(len(w.cards), "part")+"."), h.P(doButton("unsplit", "Undo"))))
+}

@@ -1,0 +1,174 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package web
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/net/html"
+	clocktesting "k8s.io/utils/clock/testing"
+)
+
+// tooLong has two sentences, each of which fits on X.
+var tooLong = strings.Repeat("word ", 40) + "end. " + strings.Repeat("More ", 30) + "end."
+
+func (w *world) submit(tb testing.TB, form url.Values) (int, *html.Node) {
+	tb.Helper()
+	answer := w.serve(newRequest(&editor, "/teams/"+acme+"/posts/new", form))
+	return answer.Code, parsed(tb, answer.Body.String())
+}
+
+func formOf(tb testing.TB, page *html.Node) url.Values {
+	tb.Helper()
+	return sent(withID(tb, page, "compose"))
+}
+
+// TestSplitOffer verifies when the composer offers to split a text.
+func TestSplitOffer(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name, caption string
+		targets       []string
+		want          []string
+	}{
+		{"a text that fits", "a", []string{"our-x"}, nil},
+		{"one that is too long", tooLong, []string{"our-x"}, []string{"too long for X (359 of 280)", "Split into a thread of 2 parts"}},
+		{"it fits on Threads", tooLong, []string{"our-threads"}, nil},
+		{"Instagram has no threads", tooLong, []string{"our-instagram"}, nil},
+		{"others do not accept the thread", tooLong, []string{"our-x", "our-facebook", "our-instagram"}, []string{"Facebook, Instagram: no threads"}},
+		{"too long even for a thread", strings.Repeat(tooLong, 70), []string{"our-x"}, []string{"The text is too long for a thread on X."}},
+	}
+	for _, tc := range tests {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(clocktesting.NewFakeClock(now))
+			form := url.Values{"category": {"text"}, "caption": {tc.caption}, "target": tc.targets}
+			answer := parsed(t, w.serve(newRequest(&editor, "/teams/"+acme+"/compose/check", form)).Body.String())
+			offer := textOf(withID(t, answer, splitID))
+			says(t, tc.name, offer, tc.want, nil)
+			if len(tc.want) == 0 && offer != "" {
+				t.Errorf("it says %q", offer)
+			}
+		})
+	}
+}
+
+// TestSplit verifies that splitting divides the text and moves the files, and that undoing it restores the form.
+func TestSplit(t *testing.T) {
+	t.Parallel()
+	first, second, _ := strings.Cut(tooLong, ". ")
+	first += "."
+	tests := []struct {
+		name string
+		form url.Values
+		want url.Values
+	}{
+		{"a text", url.Values{"category": {"text"}, "caption": {tooLong}}, url.Values{"card-0": {first}, "card-1": {second}}},
+		{"the text of the account that needs it", url.Values{"category": {"text"}, "caption": {"short"}, "own-our-x": {tooLong}}, url.Values{"card-0": {first}, "card-1": {second}}},
+		{"images go with the first part", url.Values{"category": {"image"}, "caption": {tooLong}, "image": {"m-1", "m-2"}}, url.Values{"card-0": {first}, "card-1": {second}, "media-0": {"m-1", "m-2"}}},
+		{"a video as well", url.Values{"category": {"video"}, "caption": {tooLong}, "video": {"m-1"}}, url.Values{"card-0": {first}, "card-1": {second}, "media-0": {"m-1"}}},
+		{
+			"parts that were written before are replaced, and restored",
+			url.Values{"category": {"text"}, "caption": {tooLong}, "cards": {"3"}, "card-0": {"one"}, "card-2": {"three"}, "media-2": {"m-1"}},
+			url.Values{"card-0": {first}, "card-1": {second}},
+		},
+		{"without a time", url.Values{"category": {"text"}, "caption": {tooLong}, "when": {"later"}}, url.Values{"card-0": {first}, "card-1": {second}}},
+	}
+	for _, tc := range tests {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(clocktesting.NewFakeClock(now))
+			for _, name := range []string{"m-1", "m-2"} {
+				w.upload(name)
+			}
+			tc.form.Set("target", "our-x")
+			tc.form.Set("do", "split")
+			code, page := w.submit(t, tc.form)
+			got := formOf(t, page)
+			if code != http.StatusOK || got.Get("category") != "tree" || w.written() > 0 {
+				t.Fatalf("%d, %v, %d writes", code, got, w.written())
+			}
+			parts := url.Values{}
+			for name, values := range got {
+				if strings.HasPrefix(name, "card-") || strings.HasPrefix(name, "media-") {
+					parts[name] = values
+				}
+			}
+			if diff := cmp.Diff(tc.want, parts); diff != "" {
+				t.Error(diff)
+			}
+			says(t, tc.name, textOf(page), []string{"The text is now a thread of 2 parts.", "Undo"}, nil)
+
+			got.Set("card-1", "changed since")
+			got.Set("do", "unsplit")
+			_, page = w.submit(t, got)
+			back := formOf(t, page)
+			for name, values := range tc.form {
+				if name != "do" && name != "when" && cmp.Diff(values, back[name]) != "" {
+					t.Errorf("%s is %q, was %q", name, back[name], values)
+				}
+			}
+			if tc.form.Get("card-0") == "" && back.Get("card-0") != "" || back.Has("before") {
+				t.Errorf("something of the thread is left: %v", back)
+			}
+		})
+	}
+}
+
+// TestSplitIsRefused verifies that a form that cannot be split stays as it is, says why and stores nothing.
+func TestSplitIsRefused(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name string
+		form url.Values
+		want string
+	}{
+		{"a text that fits", url.Values{"category": {"text"}, "caption": {"a"}, "target": {"our-x"}, "do": {"split"}}, "there is nothing to split"},
+		{"a text without an account", url.Values{"category": {"text"}, "caption": {tooLong}, "do": {"split"}}, "there is nothing to split"},
+		{"too many parts", url.Values{"category": {"text"}, "caption": {strings.Repeat(tooLong, 70)}, "target": {"our-x"}, "do": {"split"}}, "too long for a thread"},
+		{"hostile data to restore", url.Values{"category": {"tree"}, "card-0": {"a"}, "before": {`{"kind":"poll"}`}, "target": {"our-x"}, "do": {"unsplit"}}, ""},
+		{"no data to restore", url.Values{"category": {"tree"}, "card-0": {"a"}, "target": {"our-x"}, "do": {"unsplit"}}, ""},
+	}
+	for _, tc := range tests {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(clocktesting.NewFakeClock(now))
+			_, page := w.submit(t, tc.form)
+			says(t, tc.name, textOf(page), []string{tc.want}, nil)
+			if back := formOf(t, page); back.Get("category") != tc.form.Get("category") || back.Get("card-0") != tc.form.Get("card-0") || w.written() > 0 {
+				t.Errorf("the form has changed: %v", back)
+			}
+		})
+	}
+}
+
+// TestSplitWithoutScript verifies that a form that was refused because of its length offers the split.
+func TestSplitWithoutScript(t *testing.T) {
+	t.Parallel()
+	w := newWorld(clocktesting.NewFakeClock(now))
+	code, page := w.submit(t, url.Values{"category": {"text"}, "caption": {tooLong}, "target": {"our-x"}, "when": {"now"}})
+	if code != http.StatusBadRequest {
+		t.Fatal(code)
+	}
+	says(t, "it was refused", textOf(withID(t, page, splitID)), []string{"Split into a thread of 2 parts"}, nil)
+}
+
+// TestSplitOfEditedPost verifies that a stored post's kind does not change.
+func TestSplitOfEditedPost(t *testing.T) {
+	t.Parallel()
+	w := newWorld(clocktesting.NewFakeClock(now))
+	w.put(textPost("p-1", tooLong, asDraft))
+	page := w.get(t, editor, "/teams/"+acme+"/posts/p-1/edit")
+	form := formOf(t, page)
+	says(t, "no offer", textOf(page), nil, []string{"Split into"})
+	form.Set("do", "split")
+	answer := w.serve(newRequest(&editor, "/teams/"+acme+"/posts/p-1/edit", form))
+	if got := formOf(t, parsed(t, answer.Body.String())); got.Get("category") != "text" || w.written() > 0 {
+		t.Errorf("%v, %d writes", got, w.written())
+	}
+}

@@ -1,0 +1,162 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package split divides a text that is too long for a post into the parts of a thread.
+package split
+
+import (
+	"errors"
+	"sort"
+	"strings"
+
+	"github.com/rivo/uniseg"
+
+	"github.com/herald-social/herald/platforms"
+)
+
+// Rules are the conditions for the parts.
+type Rules struct {
+	// Fits reports whether a part is short enough.
+	Fits func(part string) bool
+	// Links are the ranges of the text that are not divided, in order.
+	Links []platforms.Link
+	// MaxParts is the maximum number of parts.
+	MaxParts int
+}
+
+// Errors of a text that cannot be divided, for the user.
+var (
+	ErrTooMany  = errors.New("the text is too long for a thread")
+	ErrTooLarge = errors.New("the text contains an address that is too long for a part of a thread")
+)
+
+// level is what a border in the text divides, from the largest unit to the smallest.
+type level int
+
+const (
+	paragraph level = iota
+	sentence
+	word
+	character
+)
+
+// border is a place where the text may be divided, as a byte offset.
+type border struct {
+	at    int
+	level level
+}
+
+// minShare limits how short a part may become for the sake of a paragraph or sentence: a quarter of what fits. A
+// heading followed by a long sentence therefore shares a part with its beginning.
+const minShare = 4
+
+// Text divides a text into as few parts as its paragraphs allow: after paragraphs if possible, then after sentences, then
+// between words, and within a word only if the word alone is too long. Links and grapheme clusters are never divided.
+// The parts contain the whole text except blanks between them.
+func Text(text string, rules Rules) ([]string, error) {
+	borders := bordersOf(text, rules.Links)
+	var parts []string
+	for start := 0; ; {
+		rest := strings.TrimSpace(text[start:])
+		if rest == "" {
+			return parts, nil
+		}
+		if len(parts) == rules.MaxParts {
+			return nil, ErrTooMany
+		}
+		if rules.Fits(rest) {
+			return append(parts, rest), nil
+		}
+		for len(borders) > 0 && (borders[0].at <= start || strings.TrimSpace(text[start:borders[0].at]) == "") {
+			borders = borders[1:]
+		}
+		cut := cutAt(text[start:], start, borders, rules.Fits)
+		if cut < 0 {
+			return nil, ErrTooLarge
+		}
+		parts = append(parts, strings.TrimSpace(text[start:cut]))
+		start = cut
+	}
+}
+
+// cutAt returns where the first part of the rest of a text ends, or -1 if not even its beginning fits. The rest and the
+// borders start at the given offset.
+func cutAt(rest string, start int, borders []border, fits func(string) bool) int {
+	part := func(i int) string { return strings.TrimSpace(rest[:borders[i].at-start]) }
+	last := furthest(len(borders), func(i int) bool { return fits(part(i)) })
+	if last < 0 {
+		return -1
+	}
+	share := (borders[last].at - start) / minShare
+	for want := paragraph; want < character; want++ {
+		for i := last; i >= 0; i-- {
+			if want < word && borders[i].at-start < share {
+				break
+			}
+			if borders[i].level <= want {
+				return borders[i].at
+			}
+		}
+	}
+	return borders[last].at
+}
+
+// furthest returns the largest i below n for which fits holds, or -1. Longer parts do not fit, except that a longer part
+// may end with an address that counts less than its beginning.
+func furthest(n int, fits func(int) bool) int {
+	end := 1
+	for end < n && fits(end) {
+		end *= 2
+	}
+	last := sort.Search(min(end+1, n), func(i int) bool { return !fits(i) }) - 1
+	for last >= 0 && !fits(last) {
+		last--
+	}
+	return last
+}
+
+// bordersOf returns the places where the text may be divided, in order: the ends of its grapheme clusters outside links.
+func bordersOf(text string, links []platforms.Link) []border {
+	var borders []border
+	state, rest, lines := -1, text, 0
+	for at := 0; rest != ""; {
+		var cluster string
+		var boundaries int
+		cluster, rest, boundaries, state = uniseg.StepString(rest, state)
+		at += len(cluster)
+		for len(links) > 0 && links[0].End <= at {
+			links = links[1:]
+		}
+		switch {
+		case strings.ContainsAny(cluster, "\n\r"):
+			lines++
+		case strings.TrimSpace(cluster) != "":
+			lines = 0
+		}
+		if rest == "" || len(links) > 0 && links[0].Start < at {
+			continue
+		}
+		borders = append(borders, border{at, levelOf(cluster, boundaries, lines)})
+	}
+	return borders
+}
+
+// levelOf returns the level of the border after a cluster. lines is the number of line breaks in the blanks before the
+// border. A line may be broken after a hyphen too, but a part does not end in the middle of a compound.
+func levelOf(cluster string, boundaries, lines int) level {
+	blank := strings.TrimSpace(cluster) == ""
+	switch {
+	case lines > 1:
+		return paragraph
+	case boundaries&uniseg.MaskSentence != 0:
+		return sentence
+	case boundaries&uniseg.MaskLine != uniseg.LineDontBreak && (blank || ideographic(cluster)):
+		return word
+	default:
+		return character
+	}
+}
+
+// ideographic reports whether a cluster is of a script without blanks between words, where lines may end after most
+// characters (UAX #14, class ID). These start with the CJK radicals.
+func ideographic(cluster string) bool { return cluster >= "\u2e80" }
