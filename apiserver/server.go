@@ -145,6 +145,7 @@ func New(config Config) (*Server, error) {
 	}
 	usages := quota.NewUsageStore(kube.NewUsages(client))
 	s.pending = kube.NewPendingMedia(client, config.Namespaces)
+	media := kube.NewMedia(client)
 	bridgeConfig := bridge.Config{
 		Key:          access.NewKeyCache(keys, config.Clock).Authenticate,
 		Current:      s.current.check,
@@ -153,7 +154,8 @@ func New(config Config) (*Server, error) {
 		Connections:  connections,
 		Posts:        kube.NewPosts(client),
 		Quota:        usages,
-		Media:        kube.NewMedia(client),
+		Media:        media,
+		Uploaded:     media.Uploaded,
 		Files:        config.Files,
 		Requests:     config.Requests,
 		Verify:       config.Verify,

@@ -99,6 +99,9 @@ type Config struct {
 	Index     *postindex.Index
 	// Archive adds archived posts to Index. If it is nil, there are none.
 	Archive Archive
+	// Uploaded returns a namespace's uploaded files, at most the given number of them, in no particular order, and whether
+	// there are more. It reads from the Kubernetes API.
+	Uploaded func(ctx context.Context, namespace string, most int) (files []v1alpha1.Media, more bool, err error)
 	// Pending returns how many files in a namespace are waiting to be uploaded, their total size in bytes, and which of
 	// the named files it has counted. CountKeys returns the number of API keys in it. Both read from the cache. If
 	// either is nil, nothing is counted.

@@ -5,7 +5,6 @@ package bridge
 
 import (
 	"context"
-	"strings"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
@@ -61,7 +60,7 @@ func (s *Service) Thumbnails(ctx context.Context, caller Caller, names []string)
 	}
 	_ = group.Wait() // no function returns an error
 	for name, preview := range found {
-		if preview.URL == "" || !strings.HasPrefix(string(preview.MimeType), "image/") || preview.SizeBytes > maxThumbnail {
+		if preview.URL == "" || !isPicture(preview.MimeType) || preview.SizeBytes > maxThumbnail {
 			delete(found, name)
 		}
 	}

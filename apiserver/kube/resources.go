@@ -12,6 +12,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 
@@ -102,6 +103,27 @@ func NewMedia(client rest.Interface) Media {
 func (m Media) SetUploadDeadline(ctx context.Context, namespace, name string, until time.Time) error {
 	_, err := m.annotate(ctx, namespace, name, v1alpha1.UploadUntilAnnotation, until.UTC().Format(time.RFC3339))
 	return err
+}
+
+// filesPerList limits the files of one list request, so that a response has at most about 1 MiB.
+const filesPerList = 500
+
+// Uploaded returns a namespace's uploaded files, at most the given number of them, and whether there are more.
+func (m Media) Uploaded(ctx context.Context, namespace string, most int) (files []v1alpha1.Media, more bool, err error) {
+	uploaded := fields.OneTermEqualSelector("status.phase", string(v1alpha1.MediaUploaded)).String()
+	for from := ""; ; {
+		var page v1alpha1.MediaList
+		err := m.client.Get().Namespace(namespace).Resource(m.resource).
+			VersionedParams(&metav1.ListOptions{FieldSelector: uploaded, Limit: filesPerList, Continue: from}, metav1.ParameterCodec).
+			Do(ctx).Into(&page)
+		if err != nil {
+			return nil, false, err
+		}
+		files = append(files, page.Items...)
+		if from = page.Continue; from == "" || len(files) >= most {
+			return files[:min(len(files), most)], from != "" || len(files) > most, nil
+		}
+	}
 }
 
 // Usages reads and writes the teams' Usages.

@@ -211,6 +211,16 @@ func (c mediaOf) UpdateStatus(_ context.Context, media *v1alpha1.Media) (*v1alph
 
 func (c mediaOf) SetUploadDeadline(context.Context, string, string, time.Time) error { return nil }
 
+// uploaded returns all of a team's files, whatever their state.
+func (c mediaOf) uploaded(_ context.Context, namespace string, most int) (files []v1alpha1.Media, more bool, err error) {
+	for _, m := range c.media {
+		if m.Namespace == namespace {
+			files = append(files, *m.DeepCopy())
+		}
+	}
+	return files[:min(len(files), most)], len(files) > most, nil
+}
+
 type bindingsOf struct{ *cluster }
 
 func (c bindingsOf) List(_ context.Context, namespace string) (found []rbacv1.RoleBinding, more bool, err error) {

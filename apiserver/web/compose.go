@@ -40,7 +40,8 @@ func (s *Site) compose(w http.ResponseWriter, v *visit) error {
 			form.targets[i].already = like.Already[form.targets[i].connection]
 		}
 	default:
-		form.fresh = !query.Has("day")
+		form.fresh = !query.Has("day") && !query.Has("file")
+		form.attach(s.Service.Previews(v.caller), v, query["file"])
 		if accounts := s.usable(v); len(accounts) == 1 {
 			form.targets = []targetWriting{{connection: accounts[0].Name}}
 		}
@@ -104,11 +105,14 @@ func (s *Site) readForm(w http.ResponseWriter, v *visit) (*writing, error) {
 	return written, nil
 }
 
-// changesParts adds or removes a part of a thread, or turns a text into a thread or back, if the form asks for it.
+// changesParts adds or removes a part of a thread, turns a text into a thread or back, or lists the team's files, if the form
+// asks for it.
 func (s *Site) changesParts(w http.ResponseWriter, v *visit, form *composer) bool {
 	switch v.PostForm.Get("do") {
 	case "add":
 		form.cards = append(form.cards[:min(len(form.cards), maxCards-1)], v1alpha1.TreeCard{})
+	case "library":
+		form.library = true
 	case "drop":
 		form.cards = form.cards[:max(len(form.cards)-1, 2)]
 	case "split":

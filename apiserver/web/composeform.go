@@ -30,11 +30,13 @@ type composer struct {
 	// notice is shown above the form. It is about the post that was just sent, or the one that is being sent again.
 	notice   g.Node
 	problems []string
+	// library shows the team's files in the form, for a browser without scripts.
+	library bool
 }
 
 func (s *Site) composer(v *visit, c *composer) view {
 	accounts := s.usable(v)
-	return view{title: c.title, place: placePosts, wide: true, uploads: true, without: "You can write text posts, but not add files or see a preview or character count. " +
+	return view{title: c.title, place: placePosts, wide: true, uploads: true, without: "You can write posts and choose among the team's files, but not upload files or see a preview or character count. " +
 		"Problems are listed when you submit.", content: []g.Node{
 		h.Form(h.ID("compose"), h.Class("compose"), g.If(c.fresh, h.Data("keep", v.namespace+" "+v.person.Name)), g.If(!c.exists, once(v)), h.Method("post"), h.Action(c.action),
 			// Pressing Enter in a field activates the form's first button.
@@ -62,6 +64,7 @@ func (s *Site) composer(v *visit, c *composer) view {
 					g.Attr("hx-trigger", "load, input from:#compose delay:300ms, change from:#compose delay:100ms"), g.Attr("hx-sync", "this:replace"),
 					h.P(h.Class("soft"), g.Text("Choose an account to see what the post will look like.")))),
 		),
+		g.Group{g.If(v.may.seeFiles, libraryDialog(v))},
 	}}
 }
 
@@ -191,7 +194,7 @@ func (s *Site) cardFields(v *visit, c *composer) g.Node {
 			return h.Li(
 				h.Label(h.For("card-"+n), g.Text("Part "+strconv.Itoa(i+1))),
 				h.Textarea(h.ID("card-"+n), h.Name("card-"+n), h.Dir("auto"), h.Rows("4"), typed(card.Caption)),
-				s.dropZone(v, &fileField{name: "media-" + n, label: "Pictures and videos of part " + strconv.Itoa(i+1), types: pictureTypes + "," + videoTypes, many: true, files: namesOf(card.MediaRefs)}),
+				s.dropZone(v, &fileField{name: "media-" + n, label: "Pictures and videos of part " + strconv.Itoa(i+1), types: pictureTypes + "," + videoTypes, many: true, files: namesOf(card.MediaRefs), library: c.library && c.category == v1alpha1.CategoryTree}),
 			)
 		})),
 		h.P(h.Class("soft"), g.Text(v.placeRule())),
@@ -207,9 +210,9 @@ func (s *Site) mediaFields(v *visit, c *composer) g.Node {
 		videos = []string{c.video}
 	}
 	return g.Group{
-		h.Div(c.class("only-image"), s.dropZone(v, &fileField{name: "image", label: "Images", types: pictureTypes, many: true, kind: v1alpha1.CategoryImage, files: c.images})),
+		h.Div(c.class("only-image"), s.dropZone(v, &fileField{name: "image", label: "Images", types: pictureTypes, many: true, kind: v1alpha1.CategoryImage, files: c.images, library: c.library && c.category == v1alpha1.CategoryImage})),
 		h.Div(c.class("only-video"),
-			s.dropZone(v, &fileField{name: "video", label: "Video", types: videoTypes, kind: v1alpha1.CategoryVideo, files: videos}),
+			s.dropZone(v, &fileField{name: "video", label: "Video", types: videoTypes, kind: v1alpha1.CategoryVideo, files: videos, library: c.library && c.category == v1alpha1.CategoryVideo}),
 			h.P(h.Class("field"), h.Label(h.For("thumbnail"), g.Text("Cover picture at second")),
 				h.Input(h.ID("thumbnail"), h.Name("thumbnail"), h.Value(c.thumbnail), g.Attr("inputmode", "decimal"), h.Placeholder("the platform chooses"), h.AutoComplete("off")))),
 		h.P(h.Class("only-media soft"), g.Text(v.placeRule())),

@@ -29,6 +29,8 @@ type fileField struct {
 	// chooses it.
 	kind  v1alpha1.Category
 	files []string
+	// library lists the team's files, too.
+	library bool
 }
 
 // dropZone is a field for files with those that are uploaded already.
@@ -39,6 +41,8 @@ func (s *Site) dropZone(v *visit, f *fileField) g.Node {
 			g.If(!v.may.upload, g.Text("You are not allowed to upload files for this team")),
 			h.Input(h.Type("file"), h.Accept(f.types), g.If(f.many, h.Multiple()), g.If(!v.may.upload, h.Disabled()))),
 		h.Ol(h.Data("files", ""), g.Map(f.files, func(id string) g.Node { return v.listedFile(s, f.name, id) })),
+		g.If(v.may.seeFiles && !f.library, h.P(h.Button(h.Type("submit"), h.Class("button small"), h.Name("do"), h.Value("library"), h.FormNoValidate(), h.Data("library", ""), g.Text("Choose from the team's files")))),
+		g.Iff(v.may.seeFiles && f.library, func() g.Node { return s.fileChoices(v, f) }),
 		h.P(h.Role("status"), h.Class("hidden")),
 		g.El("template", file(nil, nil, "")),
 	)

@@ -5,7 +5,7 @@ package web
 
 // abilities are the display names of rights. Other rights are shown under their Kubernetes names.
 var abilities = map[right]string{
-	seePosts: "view the posts", createPosts: "write posts", updatePosts: "change the posts", createMedia: "upload files",
+	seePosts: "view the posts", createPosts: "write posts", updatePosts: "change the posts", createMedia: "upload files", seeMedia: "view the files",
 	seeConnections: "view the accounts", createConnection: "connect accounts", patchConnection: "connect accounts again",
 	deleteConnection: "disconnect accounts",
 	seeKeys:          "view the API keys", createKeys: "create API keys", updateKeys: "change the API keys",

@@ -37,7 +37,7 @@ func (s *Site) posts(w http.ResponseWriter, v *visit) error {
 	if err != nil {
 		return err
 	}
-	s.render(w, v, http.StatusOK, view{title: "Posts", place: placePosts, lists: true, content: []g.Node{
+	s.render(w, v, http.StatusOK, view{title: "Posts", place: placePosts, lists: true, actions: v.toFiles(), content: []g.Node{
 		narrow,
 		s.list(v, &found, f),
 	}})

@@ -37,7 +37,7 @@ func TestShippedRolesSuffice(t *testing.T) {
 		}
 	}
 	for who, wants := range map[string][]right{
-		viewer.Name: {seePosts, seeConnections, seeUsages}, editor.Name: {createPosts, updatePosts, createMedia, seeKeys},
+		viewer.Name: {seePosts, seeConnections, seeUsages}, editor.Name: {createPosts, updatePosts, createMedia, seeMedia, seeKeys},
 	} {
 		for _, need := range wants {
 			if may, _ := (roles{}).May(t.Context(), access.Person{Name: who}, acme, need.verb, need.resource); !may {

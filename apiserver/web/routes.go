@@ -60,6 +60,8 @@ func (s *Site) pages() map[string]page {
 		"POST /compose/check":               of(s.check, createPosts, seeConnections),
 		"POST /posts/{id}/check":            of(s.check, updatePosts, seeConnections),
 		"POST /media":                       of(s.upload, createMedia),
+		"GET /files":                        of(s.filesPage, seeMedia),
+		"GET /files/list":                   of(s.fileList, seeMedia),
 		"GET /posts/{id}":                   of(s.post, seePosts),
 		"GET /posts/{id}/events":            of(s.events, seePosts),
 		"GET /posts/{id}/edit":              of(s.edit, updatePosts, seeConnections),

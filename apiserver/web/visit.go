@@ -43,7 +43,7 @@ type visit struct {
 
 // rights are the visitor's rights. A page omits the actions that they do not allow.
 type rights struct {
-	create, update, upload, seeAccounts, connect, reconnect, disconnect, listKeys, createKeys, changeKeys, seeUsage, seeMembers bool
+	create, update, upload, seeFiles, seeAccounts, connect, reconnect, disconnect, listKeys, createKeys, changeKeys, seeUsage, seeMembers bool
 }
 
 // compose and edit report whether the person may use the form for posts, which lists the accounts.
@@ -54,7 +54,7 @@ func (has *rights) edit() bool { return has.update && has.seeAccounts }
 // byRight maps the rights that Kubernetes checks to the fields.
 func (has *rights) byRight() map[right]*bool {
 	return map[right]*bool{
-		createPosts: &has.create, updatePosts: &has.update, createMedia: &has.upload, seeConnections: &has.seeAccounts,
+		createPosts: &has.create, updatePosts: &has.update, createMedia: &has.upload, seeMedia: &has.seeFiles, seeConnections: &has.seeAccounts,
 		createConnection: &has.connect, patchConnection: &has.reconnect, deleteConnection: &has.disconnect,
 		seeKeys: &has.listKeys, createKeys: &has.createKeys, updateKeys: &has.changeKeys, seeUsages: &has.seeUsage, seeBindings: &has.seeMembers,
 	}
@@ -84,6 +84,7 @@ var (
 	createPosts      = right{verbCreate, "posts"}
 	updatePosts      = right{"update", "posts"}
 	createMedia      = right{verbCreate, "media"}
+	seeMedia         = right{verbList, "media"}
 	seeConnections   = right{verbList, ofConnections}
 	createConnection = right{verbCreate, ofConnections}
 	patchConnection  = right{"patch", ofConnections}

@@ -1,7 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Files that are dropped or pasted anywhere on the page: README.md. upload.js uploads them.
+// Files that are dropped or pasted anywhere on the page, and those that the team has already: README.md. upload.js lists them.
 
 const on = (type, act) => document.addEventListener(type, act);
 
@@ -62,3 +62,30 @@ function mark(place) {
   for (const old of document.querySelectorAll("[data-upload][data-over], form[data-over]")) if (old !== place) delete old.dataset.over;
   if (place) place.dataset.over = "";
 }
+
+// --- The team's files, in the dialog #library. Without scripts, the button shows them in the form.
+
+const library = document.getElementById("library");
+let into;
+
+on("click", (event) => {
+  const opener = event.target.closest("[data-library]");
+  if (!opener) return;
+  event.preventDefault();
+  into = opener.closest("[data-upload]");
+  const { accept, multiple } = chooser(into), search = library.querySelector("[type=search]");
+  library.querySelector("[name=types]").value = accept;
+  library.querySelector("[name=one]").value = multiple ? "" : "1";
+  library.showModal();
+  search.dispatchEvent(new Event("open")); // htmx loads the list
+});
+
+library?.addEventListener("close", () => {
+  const boxes = library.returnValue === "add" ? library.querySelectorAll("#library-list input:checked") : [];
+  for (const box of boxes) {
+    const [label] = box.labels, picture = label.firstElementChild.cloneNode(true);
+    const detail = { id: box.value, name: label.querySelector("[data-name]").textContent, picture };
+    into.dispatchEvent(new CustomEvent("stored", { bubbles: true, detail }));
+  }
+  library.returnValue = "";
+});

@@ -27,20 +27,27 @@ function name(button, text, file) {
   button.setAttribute("aria-label", `${button.textContent.trim()} ${file}`);
 }
 
-// add lists a file and uploads it. It replaces the item old, or the only one of an area for one file.
-function add(area, file, old) {
+// itemFor lists a file by its name. The only item of an area for one file makes room for it.
+function itemFor(area, file) {
   const list = area.querySelector("[data-files]");
   if (!chooser(area).multiple) [...list.children].forEach(remove);
   const item = area.querySelector("template").content.firstElementChild.cloneNode(true);
   item.draggable = true;
-  item.querySelector("[data-file]").textContent = file.name;
-  for (const button of item.querySelectorAll("button")) name(button, "", file.name);
-  item.querySelector("progress").setAttribute("aria-label", `Upload of ${file.name}`);
+  item.querySelector("[data-file]").textContent = item.querySelector("[data-file]").title = file;
+  for (const button of item.querySelectorAll("button")) name(button, "", file);
+  item.querySelector("progress").setAttribute("aria-label", `Upload of ${file}`);
+  list.append(item);
+  return item;
+}
+
+// add lists a file and uploads it. It takes the place of the item old.
+function add(area, file, old) {
+  const item = itemFor(area, file.name);
   preview(item, file);
   if (old?.isConnected) {
     old.before(item);
     remove(old);
-  } else list.append(item);
+  }
   uploads.set(item, { file });
   send(item);
 }
@@ -173,8 +180,16 @@ on("keydown", (event) => {
   moves[event.key](button.closest("[data-files] > *"), button);
 });
 
-// files.js offers files that are dropped or pasted anywhere on the page.
+// files.js offers files that are dropped or pasted anywhere on the page, and those that the team has already.
 on("files", ({ target, detail }) => add(target, detail.file, detail.replaces));
+
+on("stored", ({ target, detail }) => {
+  const item = itemFor(target, detail.name);
+  item.querySelector("[data-preview]").append(detail.picture);
+  attach(item, detail.id);
+  say(target, `${detail.name} is added`);
+  changed(target);
+});
 
 // --- Dragging an item to another place.
 
@@ -211,7 +226,7 @@ on("dragend", () => {
 
 on("submit", (event) => {
   for (const [item, { file, busy, final }] of uploads) {
-    if (!event.target.contains(item) || event.submitter?.name === "do") continue;
+    if (!event.target.contains(item)) continue;
     event.preventDefault();
     event.stopImmediatePropagation();
     say(areaOf(item), busy ? `${file.name} is still being uploaded` : `${file.name} is not uploaded: ${final ? "remove it" : "try again, or remove it"}`);

@@ -1,0 +1,94 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bridge
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/apiserver/limits"
+	"github.com/herald-social/herald/internal/media/store"
+)
+
+// maxLibrary limits how many of a team's files a search reads, at about 2 KiB each.
+const maxLibrary = 5000
+
+// FileSearch selects the team's files that posts can use.
+type FileSearch struct {
+	// Words is a part of the name in any case; empty for all files.
+	Words string
+	// Types are the accepted MIME types; empty for all.
+	Types []v1alpha1.MimeType
+	// Offset and Limit select a page.
+	Offset, Limit int
+}
+
+// LibraryFile is one of the team's files.
+type LibraryFile struct {
+	ID        string
+	FileName  string
+	MimeType  v1alpha1.MimeType
+	SizeBytes int64
+	// Width, Height and Duration are zero if unknown; pictures have no duration.
+	Width, Height int32
+	Duration      time.Duration
+	UploadedAt    time.Time
+	// Thumbnail is the address of a small picture; empty if there is none. It grants access and must not be logged.
+	Thumbnail string
+}
+
+// Library is a page of the team's files, newest first.
+type Library struct {
+	Files []LibraryFile
+	// Found is the number of files that the search selects.
+	Found int
+	// Partial is true if the team has more files than a search reads.
+	Partial bool
+}
+
+// FindFiles returns a page of the team's uploaded files.
+func (s *Service) FindFiles(ctx context.Context, caller Caller, q FileSearch) (Library, error) {
+	all, more, err := s.Uploaded(ctx, caller.Namespace, maxLibrary)
+	if err != nil {
+		return Library{}, fmt.Errorf("list the media files: %w", err)
+	}
+	limits.MeterFrom(ctx).Parts(1 + len(all)/100)
+	words := strings.ToLower(strings.TrimSpace(q.Words))
+	found := slices.DeleteFunc(all, func(m v1alpha1.Media) bool {
+		return m.Status.Phase != v1alpha1.MediaUploaded || !m.DeletionTimestamp.IsZero() ||
+			len(q.Types) > 0 && !slices.Contains(q.Types, m.Spec.MimeType) || !strings.Contains(strings.ToLower(m.Spec.FileName), words)
+	})
+	slices.SortFunc(found, func(a, b v1alpha1.Media) int {
+		return cmp.Or(b.CreationTimestamp.Compare(a.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
+	})
+	library := Library{Found: len(found), Partial: more}
+	first := min(max(q.Offset, 0), len(found))
+	for i := range found[first:min(first+q.Limit, len(found))] {
+		m := &found[first+i]
+		library.Files = append(library.Files, LibraryFile{
+			ID: m.Name, FileName: m.Spec.FileName, MimeType: m.Spec.MimeType, SizeBytes: m.Status.SizeBytes, Width: m.Status.Width, Height: m.Status.Height,
+			Duration: time.Duration(m.Status.DurationMillis) * time.Millisecond, UploadedAt: m.CreationTimestamp.Time, Thumbnail: s.thumbnailOf(ctx, m),
+		})
+	}
+	return library, nil
+}
+
+// thumbnailOf returns the address of a small picture of a file, or nothing.
+func (s *Service) thumbnailOf(ctx context.Context, m *v1alpha1.Media) string {
+	if s.Files == nil || !isPicture(m.Spec.MimeType) || m.Status.SizeBytes > maxThumbnail {
+		return ""
+	}
+	address, err := s.addresses.of(ctx, s.Files, store.Key(m))
+	if err != nil {
+		s.Log.InfoContext(ctx, "Cannot sign the address of a thumbnail", "namespace", m.Namespace, "media", m.Name, "error", err)
+	}
+	return address
+}
+
+func isPicture(mimeType v1alpha1.MimeType) bool { return strings.HasPrefix(string(mimeType), "image/") }
