@@ -64,7 +64,7 @@ func (s *Site) composer(v *visit, c *composer) view {
 					g.Attr("hx-trigger", "load, input from:#compose delay:300ms, change from:#compose delay:100ms"), g.Attr("hx-sync", "this:replace"),
 					h.P(h.Class("soft"), g.Text("Choose an account to see what the post will look like.")))),
 		),
-		g.Group{g.If(v.may.seeFiles, libraryDialog(v))},
+		g.Group{g.If(v.may.seeFiles, libraryDialog(v)), s.cropDialog()},
 	}}
 }
 

@@ -65,6 +65,7 @@ func file(preview, field g.Node, name string) g.Node {
 		h.P(h.Data("note", "")),
 		h.Div(h.Class("actions"),
 			arrow("up", "before", "Move earlier"), arrow("down", "after", "Move later"),
+			g.If(name == "", h.Button(h.Type("button"), h.Class("button small quiet"), h.Data("crop", ""), g.Attr("hidden"), g.Text("Crop"))),
 			h.Button(h.Type("button"), h.Class("button small"), h.Data("retry", ""), g.Attr("hidden"), of("Try again"), g.Text("Try again")),
 			h.Button(h.Type("button"), h.Class("button small quiet"), h.Data("remove", ""), of("Remove"), g.Text("Remove"))))
 }

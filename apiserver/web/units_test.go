@@ -107,7 +107,7 @@ func TestAssets(t *testing.T) {
 		mux.ServeHTTP(out, r)
 		return out
 	}
-	for file, kind := range map[string]string{"app.js": "javascript", "lists.js": "javascript", "upload.js": "javascript", "transfer.js": "javascript", "files.js": "javascript", "htmx.min.js": "javascript", "style.css": "text/css", "mark.svg": "image/svg+xml"} {
+	for file, kind := range map[string]string{"app.js": "javascript", "lists.js": "javascript", "upload.js": "javascript", "transfer.js": "javascript", "files.js": "javascript", "crop.js": "javascript", "htmx.min.js": "javascript", "style.css": "text/css", "mark.svg": "image/svg+xml"} {
 		path := a.path(file)
 		plain := get(path)
 		if plain.Code != http.StatusOK || !strings.Contains(plain.Header().Get("Content-Type"), kind) {

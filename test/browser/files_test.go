@@ -4,9 +4,14 @@
 package browser
 
 import (
+	"bytes"
+	"image"
+	"image/color"
+	"image/png"
 	"net/http"
 	"path/filepath"
 
+	"github.com/chromedp/chromedp/kb"
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
@@ -129,5 +134,116 @@ var _ = Describe("Files from anywhere", func() {
 		close(f.hold)
 		Eventually(ids("image")).Should(HaveLen(1))
 		page.Forget() // this is no picture
+	})
+})
+
+// cropForm is a form with a picture field and the dialog for cropping.
+const cropForm = `<form method="post" action="/form"><fieldset data-upload="/media" data-name="image"><legend>Pictures</legend>
+	<label>Add pictures <input type="file" multiple accept="image/jpeg,image/png,image/webp"></label><ol data-files></ol><p role="status"></p>
+	<template><li><span data-preview></span> <span data-file></span> <progress max="1"></progress> <p data-note></p>
+	<button type="button" data-move="up">Move earlier</button> <button type="button" data-crop hidden>Crop</button>
+	<button type="button" data-retry hidden>Try again</button> <button type="button" data-remove>Remove</button></li></template></fieldset><button>Send</button></form>
+	<dialog id="crop" aria-labelledby="crop-title"><form method="dialog"><h2 id="crop-title">Crop the picture</h2>
+	<canvas role="img" aria-label="The picture" data-min="0.8" data-max="1.91"></canvas>
+	<label><input type="radio" name="shape" value="0" checked> As Instagram takes it</label> <label><input type="radio" name="shape" value="0.8"> Portrait</label>
+	<label><input type="radio" name="shape" value="1"> Square</label>
+	<label>Size <input type="range" name="size" min="20" max="100" step="any" value="100"></label>
+	<label>Across <input type="range" name="x" min="0" max="100" step="any" value="50"></label> <label>Down <input type="range" name="y" min="0" max="100" step="any" value="50"></label>
+	<output></output> <button value="crop">Crop</button> <button value="">Cancel</button></form></dialog>`
+
+var _ = Describe("crop.js", func() {
+	var (
+		f    *fixture
+		page *chrome.Page
+	)
+
+	// sized writes a picture whose left half is black and whose right half is white.
+	sized := func(wide, high int) string {
+		GinkgoHelper()
+		canvas := image.NewGray(image.Rect(0, 0, wide, high))
+		for x := wide / 2; x < wide; x++ {
+			for y := range high {
+				canvas.SetGray(x, y, color.Gray{Y: 255})
+			}
+		}
+		var content bytes.Buffer
+		must(png.Encode(&content, canvas))
+		path := filepath.Join(GinkgoT().TempDir(), "a.png")
+		must(save(path, content.Bytes()))
+		return path
+	}
+	begin := func(wide, high int) *chrome.Element {
+		GinkgoHelper()
+		f, page = newFixture(cropForm), newPage(chrome.Options{})
+		must(page.Open(f.URL))
+		must(page.Get("button", "Add pictures").Choose(sized(wide, high)))
+		must(page.WaitFor("it is uploaded", `document.querySelectorAll("[name=image]").length === 1`))
+		must(page.TabTo(page.Get("button", "Crop a.png")))
+		must(page.Press(kb.Enter))
+		dialog := page.Get("dialog", "Crop the picture")
+		must(dialog.Wait())
+		return dialog
+	}
+	finish := func(dialog *chrome.Element) (wide, high int) {
+		GinkgoHelper()
+		must(page.TabTo(dialog.Get("button", "Crop")))
+		must(page.Press(kb.Enter))
+		must(page.WaitFor("the result takes its place", `document.querySelector("[name=image]")?.value === "m-2"`))
+		Expect(page.Get("button", "Crop a.png").HasFocus()).To(BeTrue())
+		size, err := chrome.Eval[[]int](page, `(async () => { const picture = document.querySelector("[data-preview] img"); await picture.decode(); return [picture.naturalWidth, picture.naturalHeight]; })()`)
+		must(err)
+		return size[0], size[1]
+	}
+
+	DescribeTable("crops to what Instagram takes, by keys alone",
+		func(wide, high int, keys func(dialog *chrome.Element), wantWide, wantHigh int) {
+			dialog := begin(wide, high)
+			keys(dialog)
+			gotWide, gotHigh := finish(dialog)
+			Expect([]int{gotWide, gotHigh}).To(Equal([]int{wantWide, wantHigh}))
+			must(page.Get("button", "Send").Follow())
+			Expect(f.forms()).To(ConsistOf(HaveKeyWithValue("image", []string{"m-2"})))
+		},
+		Entry("a panorama loses its sides", 300, 100, func(*chrome.Element) {}, 191, 100),
+		Entry("a tower loses its ends, and is rounded to the inside of the bounds", 101, 300, func(*chrome.Element) {}, 101, 126),
+		Entry("a picture within the bounds stays whole", 120, 100, func(*chrome.Element) {}, 120, 100),
+		Entry("a square", 300, 100, func(dialog *chrome.Element) {
+			must(page.TabTo(dialog.Get("radio", "As Instagram takes it")))
+			must(page.Press(kb.ArrowLeft))
+		}, 100, 100),
+		Entry("a part", 300, 100, func(dialog *chrome.Element) {
+			must(page.TabTo(dialog.Get("slider", "Size")))
+			must(page.Press(kb.Home))
+		}, 38, 20),
+	)
+
+	It("moves the frame with the mouse", func() {
+		dialog := begin(300, 100)
+		inEveryLook(page, "fixture-crop")
+		_, err := chrome.Eval[any](page, `(() => {
+			const canvas = document.querySelector("canvas"), { left, top } = canvas.getBoundingClientRect();
+			canvas.setPointerCapture = () => {};
+			const point = (type, clientX) => canvas.dispatchEvent(new PointerEvent(type, { bubbles: true, clientX, clientY: top + 9, pointerId: 1 }));
+			point("pointerdown", left + 150);
+			point("pointermove", left + 9999);
+			point("pointerup", left + 9999);
+		})()`)
+		must(err)
+		finish(dialog)
+		dark, err := chrome.Eval[int](page, `(() => {
+			const picture = document.querySelector("[data-preview] img"), context = Object.assign(document.createElement("canvas"), { width: 191, height: 100 }).getContext("2d");
+			context.drawImage(picture, 0, 0);
+			const { data } = context.getImageData(0, 50, 191, 1);
+			return [...Array(191).keys()].filter((x) => data[4 * x] < 128).length;
+		})()`)
+		must(err)
+		Expect(dark).To(Equal(41), "the right end has 41 of the 150 dark columns")
+	})
+
+	It("leaves the picture when the person changes her mind", func() {
+		dialog := begin(300, 100)
+		must(page.Press(kb.Escape))
+		must(dialog.WaitGone())
+		Expect(f.announced).To(HaveLen(1))
 	})
 })

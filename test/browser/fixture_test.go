@@ -100,6 +100,10 @@ func write(w io.Writer, text string) {
 }
 
 func (f *fixture) page(w http.ResponseWriter, body string) {
+	crop := ""
+	if strings.Contains(body, `id="crop"`) {
+		crop = `<script src="/assets/crop.js" type="module"></script>`
+	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.Header().Set("Content-Security-Policy", f.policy())
 	fmt.Fprintf(w, `<!doctype html>
@@ -119,9 +123,9 @@ func (f *fixture) page(w http.ResponseWriter, body string) {
 <script src="/assets/upload.js" type="module"></script>
 <script src="/assets/files.js" type="module"></script>
 <script src="/assets/compose.js" type="module"></script>
-</head>
+%s</head>
 <body><main><h1>Fixture</h1>%s<p id="status" role="status"></p></main></body>
-</html>`, body)
+</html>`, crop, body)
 }
 
 // next removes and returns the first prepared status, or 200.

@@ -44,6 +44,7 @@ function itemFor(area, file) {
 function add(area, file, old) {
   const item = itemFor(area, file.name);
   preview(item, file);
+  item.querySelector("[data-crop]")?.toggleAttribute("hidden", !file.type.startsWith("image/")); // crop.js
   if (old?.isConnected) {
     old.before(item);
     remove(old);
