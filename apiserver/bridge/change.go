@@ -43,11 +43,14 @@ func isVersion(version string) func(*v1alpha1.Post) bool {
 // the post has changed since, UpdateDraft returns a CONFLICT and does not store the change. A draft that already has
 // this content is not written.
 func (s *Service) UpdateDraft(ctx context.Context, caller Caller, id, version string, spec v1alpha1.PostSpec) (*v1alpha1.Post, error) {
+	return s.updateDraft(ctx, &change{caller: caller, id: id, seen: isVersion(version)}, spec)
+}
+
+func (s *Service) updateDraft(ctx context.Context, c *change, spec v1alpha1.PostSpec) (*v1alpha1.Post, error) {
 	spec.Draft = true
-	return s.change(ctx, &change{
-		caller: caller, id: id, seen: isVersion(version), act: ActEdited, from: []v1alpha1.PostPhase{v1alpha1.PhaseDraft},
-		spec: func(v1alpha1.PostSpec) v1alpha1.PostSpec { return spec }, validate: s.validateChange,
-	})
+	c.act, c.from, c.validate = ActEdited, []v1alpha1.PostPhase{v1alpha1.PhaseDraft}, s.validateChange
+	c.spec = func(v1alpha1.PostSpec) v1alpha1.PostSpec { return spec }
+	return s.change(ctx, c)
 }
 
 // Publish publishes a draft or a scheduled post with the content in spec, at a future time or, if at is nil,
@@ -120,6 +123,8 @@ type change struct {
 	reservations *reservations
 	// lost is set if the response to a write was lost, so that the write may have taken effect.
 	lost bool
+	// unrecorded omits the event and the log line of a change to a post that the same person has changed last.
+	unrecorded bool
 }
 
 // change applies a change at most once over all retries: writes use optimistic concurrency, and a post that is already
@@ -264,7 +269,7 @@ func changedSince(post *v1alpha1.Post) *Error {
 		by = LastBy + author
 	}
 	changed := errorf(CodeConflict, "post %s has changed since you opened it%s; your change was not stored. Reload the post and make your change again.", post.Name, by)
-	changed.ChangedBy, changed.Stale = author, true
+	changed.ChangedBy, changed.Stale, changed.Post = author, true, post.Name
 	return changed
 }
 
@@ -313,6 +318,9 @@ func (s *Service) changed(ctx context.Context, c *change, post *v1alpha1.Post) {
 	if c.act == ActPublished || c.act == ActScheduled {
 		now := s.Clock.Now()
 		s.recent.add(contentBy(post.Namespace, c.caller.Author, &post.Spec), recentPost{post.Name, now}, now)
+	}
+	if c.unrecorded && lastAuthor(c.before) == c.caller.Author {
+		return
 	}
 	s.Acted(ctx, c.caller, c.act, post)
 }

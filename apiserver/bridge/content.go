@@ -32,7 +32,15 @@ func newPost(caller Caller, in *CreatePost, now time.Time) (*v1alpha1.Post, erro
 	case caller.Author != "":
 		post.Labels[v1alpha1.OriginLabel] = v1alpha1.OriginWeb
 	}
-	return post, identify(&post.ObjectMeta, &caller, postPrefix, in.IdempotencyKey, &post.Spec)
+	var requested any = &post.Spec
+	if in.Composed {
+		requested = composed
+	}
+	err := identify(&post.ObjectMeta, &caller, postPrefix, in.IdempotencyKey, requested)
+	if in.Delay > 0 && !post.Spec.Draft && post.Spec.ScheduledAt == nil {
+		post.Spec.ScheduledAt = v1alpha1.NewTimePtr(now.Add(in.Delay))
+	}
+	return post, err
 }
 
 // contentOf returns a post's media and cards for clients. The media of an image or video post are hidden unless the

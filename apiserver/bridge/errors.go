@@ -54,8 +54,9 @@ type Error struct {
 	// concern a field. More is the number of others.
 	Problems []Problem
 	More     int
-	// Stale is true if the post has changed since the client read it.
+	// Stale is true if the post has changed since the client read it. Post is then its ID.
 	Stale bool
+	Post  string
 	// ChangedBy is the user who changed the post last, if Message says so in LastBy.
 	ChangedBy string
 }

@@ -71,7 +71,7 @@ func (p *posts) Create(_ context.Context, post *v1alpha1.Post) (*v1alpha1.Post, 
 	}
 	if f.err == nil || f.lands {
 		stored := post.DeepCopy()
-		stored.ResourceVersion = "5"
+		stored.ResourceVersion, stored.Generation = "5", 1
 		stored.CreationTimestamp = metav1.NewTime(now)
 		p.stored[post.Name] = stored
 	}

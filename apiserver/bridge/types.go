@@ -57,6 +57,11 @@ type CreatePost struct {
 	// UnlessRepeated rejects the request with a RepeatedError if the same person has recently published the same content
 	// to the same accounts. Drafts are never rejected.
 	UnlessRepeated bool
+	// Delay schedules an immediate post for this long from now. It is not part of the request's identity, so that a
+	// repeated request does not conflict.
+	Delay time.Duration
+	// Composed makes the key alone identify the request, whatever its content: see Autosave.
+	Composed bool
 }
 
 // PostDetail is a post with its results.
