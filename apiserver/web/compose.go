@@ -23,7 +23,7 @@ var (
 )
 
 func (s *Site) compose(w http.ResponseWriter, v *visit) error {
-	form := &composer{writing: newWriting(v.zone), title: "New post", action: v.path("posts/new"), check: v.path("compose/check")}
+	form := v.newPost(newWriting(v.zone))
 	query := v.URL.Query()
 	switch from := query.Get("from"); {
 	case from != "" && query.Has("target"):
@@ -40,7 +40,6 @@ func (s *Site) compose(w http.ResponseWriter, v *visit) error {
 			form.targets[i].already = like.Already[form.targets[i].connection]
 		}
 	default:
-		form.fresh = !query.Has("day") && !query.Has("file")
 		form.attach(s.Service.Previews(v.caller), v, query["file"])
 		if accounts := s.usable(v); len(accounts) == 1 {
 			form.targets = []targetWriting{{connection: accounts[0].Name}}
@@ -59,9 +58,13 @@ func (s *Site) create(w http.ResponseWriter, v *visit) error {
 	if err != nil {
 		return err
 	}
-	form := &composer{writing: written, title: "New post", action: v.path("posts/new"), check: v.path("compose/check")}
+	form := v.newPost(written)
+	form.again = true
 	if s.changesParts(w, v, form) {
 		return nil
+	}
+	if found, err := s.storeComposed(w, v, form); found || err != nil {
+		return err
 	}
 	spec, err := written.spec(s.platforms(v))
 	if err == nil {
@@ -76,8 +79,13 @@ func (s *Site) create(w http.ResponseWriter, v *visit) error {
 	if err != nil {
 		return s.again(w, v, form, err)
 	}
+	s.cancelReplaced(v)
 	v.redirect(w, "posts/"+made.ID, wordFor(written.when))
 	return nil
+}
+
+func (v *visit) newPost(written *writing) *composer {
+	return &composer{writing: written, title: "New post", action: v.path("posts/new"), check: v.path("compose/check"), save: v.path("compose/save")}
 }
 
 // wordFor returns the key of the confirmation to show after the form was submitted.
@@ -137,6 +145,12 @@ func (s *Site) again(w http.ResponseWriter, v *visit, form *composer, err error)
 	switch {
 	case errors.As(err, &repeated):
 		s.confirmRepeat(w, v, repeated, form.action)
+	case errors.As(err, &known) && known.Stale:
+		var failed error
+		if form.versions, failed = s.bothVersions(v, known.Post, form.writing); failed != nil {
+			return failed
+		}
+		s.render(w, v, http.StatusConflict, s.composer(v, form))
 	case errors.As(err, &known):
 		form.problems = s.inWords(v, form.writing, known)
 		s.render(w, v, rest.StatusOf(known.Code), s.composer(v, form))
@@ -192,7 +206,12 @@ func (s *Site) editor(v *visit, post *v1alpha1.Post, written *writing) *composer
 		title = "Edit draft"
 	}
 	at := v.path("posts/" + post.Name)
-	return &composer{writing: written, title: title, action: at + "/edit", check: at + "/check", exists: true, scheduled: !post.Spec.Draft}
+	c := &composer{writing: written, title: title, action: at + "/edit", check: at + "/check", exists: true, scheduled: !post.Spec.Draft}
+	if post.Spec.Draft {
+		// Changes to a scheduled post are stored only on request: what is stored is published.
+		c.save, c.draft = at+"/save", post.Name
+	}
+	return c
 }
 
 // twice reports whether two of a post's targets have the same connection.
@@ -207,22 +226,28 @@ func twice(spec *v1alpha1.PostSpec) bool {
 	return false
 }
 
-// change stores the edited post: as a draft, published now, or scheduled.
+// change stores the edited post.
 func (s *Site) change(w http.ResponseWriter, v *visit) error {
-	id := v.PathValue("id")
 	written, err := s.readForm(w, v)
 	if err != nil {
 		return err
 	}
-	post, err := s.Service.ReadPost(v.Context(), v.caller, id)
+	post, err := s.Service.ReadPost(v.Context(), v.caller, v.PathValue("id"))
 	if err != nil {
 		return err
 	}
 	written.category = post.Spec.Category
 	form := s.editor(v, post, written)
+	form.again = true
 	if s.changesParts(w, v, form) {
 		return nil
 	}
+	return s.store(w, v, form, post)
+}
+
+// store stores what was written as a post's content: as a draft, published now, or scheduled.
+func (s *Site) store(w http.ResponseWriter, v *visit, form *composer, post *v1alpha1.Post) error {
+	id, written := post.Name, form.writing
 	spec, err := written.spec(s.platforms(v))
 	if err == nil {
 		err = audienceChosen(&spec)

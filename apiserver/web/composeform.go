@@ -23,8 +23,14 @@ type composer struct {
 	exists bool
 	// scheduled reports that the post is scheduled, so that it cannot become a draft again.
 	scheduled bool
-	// fresh reports that the form is empty, so that the browser restores text from an earlier attempt.
-	fresh bool
+	// save is the URL of the autosave; empty if the post is stored only on request.
+	save string
+	// draft is the id of the draft that the form is saved as; empty if it is unknown.
+	draft string
+	// again reports that the form was sent before, so that its fields are newer than what the browser has kept of it.
+	again bool
+	// versions shows both versions of a post that has changed meanwhile; nil otherwise.
+	versions g.Node
 	// omitted lists the parts that a duplicate cannot copy.
 	omitted []string
 	// notice is shown above the form. It is about the post that was just sent, or the one that is being sent again.
@@ -38,11 +44,12 @@ func (s *Site) composer(v *visit, c *composer) view {
 	accounts := s.usable(v)
 	return view{title: c.title, place: placePosts, wide: true, uploads: true, without: "You can write posts and choose among the team's files, but not upload files or see a preview or character count. " +
 		"Problems are listed when you submit.", content: []g.Node{
-		h.Form(h.ID("compose"), h.Class("compose"), g.If(c.fresh, h.Data("keep", v.namespace+" "+v.person.Name)), g.If(!c.exists, once(v)), h.Method("post"), h.Action(c.action),
+		h.Form(h.ID("compose"), h.Class("compose"), h.AutoComplete("off"), v.keeps(c), g.If(!c.exists, once(v)), h.Method("post"), h.Action(c.action),
 			// Pressing Enter in a field activates the form's first button.
 			h.Button(h.Type("submit"), h.Class("hidden"), h.TabIndex("-1"), h.Aria("hidden", "true")),
 			hidden("key", c.key), hidden("version", c.version), hidden("zone", zoneNamed(c.zone).String()), hidden("cards", strconv.Itoa(len(c.cards))), g.If(c.before != "", hidden("before", c.before)),
 			h.Div(h.Class("write"),
+				h.Div(h.ID("conflict"), c.versions),
 				c.notice,
 				splitNotice(c.writing),
 				g.If(len(c.problems) > 0, h.Div(h.ID("problems"), h.Class("note bad"), h.Role("alert"), drawing("alert"),
@@ -56,7 +63,8 @@ func (s *Site) composer(v *visit, c *composer) view {
 				s.timeFields(v, c),
 				h.Div(h.Class("actions send"),
 					submit("Publish now", "primary when-now"), submit("Schedule", "primary when-later"), submit("Save draft", "primary when-draft"),
-					link(v.path("posts")+"?said=discarded", "Discard", "quiet"),
+					h.A(h.Class("button quiet"), h.Href(v.path("posts")+"?said=discarded"), h.Data("discard", ""), g.Text("Discard")),
+					h.P(h.ID("saved"), h.Class("soft")),
 				),
 			),
 			h.Aside(h.Class("preview"), h.Aria("label", "Preview"), h.TabIndex("0"),
@@ -188,20 +196,26 @@ func (s *Site) textFields(v *visit, c *composer) g.Node {
 
 func (s *Site) cardFields(v *visit, c *composer) g.Node {
 	return h.FieldSet(c.class("only-tree parts"), h.Legend(g.Text("Parts of the thread")),
-		h.Ol(g.Map(indexes(len(c.cards)), func(i int) g.Node {
-			n := strconv.Itoa(i)
-			card := c.cards[i]
-			return h.Li(
-				h.Label(h.For("card-"+n), g.Text("Part "+strconv.Itoa(i+1))),
-				h.Textarea(h.ID("card-"+n), h.Name("card-"+n), h.Dir("auto"), h.Rows("4"), typed(card.Caption)),
-				s.dropZone(v, &fileField{name: "media-" + n, label: "Pictures and videos of part " + strconv.Itoa(i+1), types: pictureTypes + "," + videoTypes, many: true, files: namesOf(card.MediaRefs), library: c.library && c.category == v1alpha1.CategoryTree}),
-			)
-		})),
+		h.Ol(g.Map(indexes(len(c.cards)), func(i int) g.Node { return s.cardField(v, c, strconv.Itoa(i), strconv.Itoa(i+1), c.cards[i]) })),
+		// The page's script adds parts without loading the page anew, and replaces both numbers.
+		g.El("template", h.Data("part", ""), s.cardField(v, c, "{index}", "{number}", v1alpha1.TreeCard{})),
 		h.P(h.Class("soft"), g.Text(v.placeRule())),
 		h.P(h.Class("actions"),
 			h.Button(h.Type("submit"), h.Class("button small"), h.Name("do"), h.Value("add"), h.FormNoValidate(), g.Text("Add a part")),
-			g.If(len(c.cards) > 2, h.Button(h.Type("submit"), h.Class("button small quiet"), h.Name("do"), h.Value("drop"), h.FormNoValidate(), g.Text("Remove the last part"))),
+			h.Button(h.Type("submit"), h.Class("button small quiet"), h.Name("do"), h.Value("drop"), h.FormNoValidate(), g.If(len(c.cards) <= 2, g.Attr("hidden")), g.Text("Remove the last part")),
 		))
+}
+
+func (s *Site) cardField(v *visit, c *composer, index, number string, card v1alpha1.TreeCard) g.Node {
+	files := &fileField{
+		name: "media-" + index, label: "Pictures and videos of part " + number, types: pictureTypes + "," + videoTypes, many: true,
+		files: namesOf(card.MediaRefs), library: c.library && c.category == v1alpha1.CategoryTree,
+	}
+	return h.Li(
+		h.Label(h.For("card-"+index), g.Text("Part "+number)),
+		h.Textarea(h.ID("card-"+index), h.Name("card-"+index), h.Dir("auto"), h.Rows("4"), typed(card.Caption)),
+		s.dropZone(v, files),
+	)
 }
 
 func (s *Site) mediaFields(v *visit, c *composer) g.Node {

@@ -16,11 +16,9 @@ import (
 )
 
 // once marks the form for a new post for compose.js, which submits each form only once: Back, a second tab or a second
-// click do not publish again. With autocomplete off, browsers do not fill in the form when a person navigates back to
-// it (HTML, "autocomplete"); the data-keep attribute preserves unsent text.
-func once(v *visit) g.Node {
-	return g.Group{h.Data("once", v.namespace+" "+v.person.Name), h.AutoComplete("off")}
-}
+// click do not publish again. Forms for posts also have autocomplete off, so that browsers do not fill them in when a
+// person navigates back to them (HTML, "autocomplete"); drafts.js preserves unsent text.
+func once(v *visit) g.Node { return h.Data("once", v.namespace+" "+v.person.Name) }
 
 // aMoment is how long ago a post may have been sent to count as "a moment ago".
 const aMoment = 10 * time.Minute

@@ -58,6 +58,8 @@ func (s *Site) pages() map[string]page {
 		"GET /posts/new":                    of(s.compose, createPosts, seeConnections),
 		"POST /posts/new":                   of(s.create, createPosts, seeConnections),
 		"POST /compose/check":               of(s.check, createPosts, seeConnections),
+		"POST /compose/save":                of(s.saveNew, createPosts, updatePosts, seeConnections),
+		"POST /posts/{id}/save":             of(s.saveEdit, updatePosts, seeConnections),
 		"POST /posts/{id}/check":            of(s.check, updatePosts, seeConnections),
 		"POST /media":                       of(s.upload, createMedia),
 		"GET /files":                        of(s.filesPage, seeMedia),

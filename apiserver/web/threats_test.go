@@ -108,7 +108,7 @@ func TestThreatMarkup(t *testing.T) {
 		}
 	}
 	form := url.Values{"category": {"image"}, "caption": {evil}, "image": {"m-1", evil}, "target": {"our-x", evil}, "own-our-x": {evil}, "key": {evil}, "version": {evil}, "zone": {evil}}
-	for _, path := range []string{"compose/check", "posts/new", "posts/draft/edit", "keys", "posts/failed/settle", "connections/connect", "keys/k-1/drop"} {
+	for _, path := range []string{"compose/check", "compose/save", "posts/draft/save", "posts/new", "posts/draft/edit", "keys", "posts/failed/settle", "connections/connect", "keys/k-1/drop"} {
 		answer := w.serve(newRequest(&administrator, "/teams/"+acme+"/"+path, form))
 		checkMarkup(t, "POST "+path, parsed(t, answer.Body.String()))
 	}
@@ -226,7 +226,7 @@ var (
 	pages   = []string{"", "posts", "calendar", "posts/new", "posts/p-1", "posts/p-1/edit", "connections", "keys", "agents", "team", "posts/new?from=p-1", "bulk?act=cancel&post=p-1"}
 	changes = []string{
 		"posts/new", "posts/p-1/edit", "posts/p-1/cancel", "posts/p-1/reschedule", "posts/p-1/settle", "connections/connect", "connections/our-x/disconnect",
-		"keys", "keys/k-1/roll", "keys/k-1/drop", "keys/k-1/revoke", "agents/agent-1/revoke", "media", "compose/check", "posts/p-1/check", "bulk",
+		"keys", "keys/k-1/roll", "keys/k-1/drop", "keys/k-1/revoke", "agents/agent-1/revoke", "media", "compose/check", "posts/p-1/check", "compose/save", "posts/p-1/save", "bulk",
 	}
 )
 

@@ -85,8 +85,8 @@ type Site struct {
 	mux     *http.ServeMux
 	policy  string
 	streams streams
-	// checks limits each person's previews.
-	checks *limits.RateLimiter
+	// checks limits each person's previews, and saves their autosaves.
+	checks, saves *limits.RateLimiter
 	// closing is closed on shutdown, so that pages that follow a post reconnect to another replica.
 	closing chan struct{}
 }
@@ -94,7 +94,8 @@ type Site struct {
 // New returns a Site.
 func New(config Config) *Site {
 	s := &Site{
-		Config: config, assets: newAssets(), mux: http.NewServeMux(), checks: limits.NewRateLimiter(checksPerMinute, config.Clock), closing: make(chan struct{}),
+		Config: config, assets: newAssets(), mux: http.NewServeMux(), checks: limits.NewRateLimiter(checksPerMinute, config.Clock),
+		saves: limits.NewRateLimiter(savesPerMinute, config.Clock), closing: make(chan struct{}),
 	}
 	s.policy = policyOf(config.StoreOrigins, config.ConsentOrigins)
 	s.routes()
@@ -158,11 +159,21 @@ func (s *Site) toSignIn(w http.ResponseWriter, r *http.Request) {
 			g.Text(", then go on."))))
 		return
 	}
+	if r.Header.Get("Accept") == "application/json" {
+		answerError(w, http.StatusUnauthorized, "sign in again")
+		return
+	}
 	if r.Header.Get("Accept") == "text/event-stream" {
 		w.WriteHeader(http.StatusNoContent) // ends an EventSource, which cannot show a page
 		return
 	}
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		if path := r.URL.Path; strings.HasSuffix(path, "/posts/new") || strings.HasSuffix(path, "/edit") {
+			s.page(w, http.StatusUnauthorized, "You are signed out", paragraph("Nothing was done. Sign in, and this browser shows what you wrote again. "+
+				"Without JavaScript, open another tab and sign in there, then send this page again."),
+				link("/signin?return_to="+url.QueryEscape(path), "Sign in", "primary"))
+			return
+		}
 		s.page(w, http.StatusUnauthorized, "You are signed out", paragraph("Nothing was done. Open another tab and sign in there, then send this page again."),
 			link("/signin", "Sign in", "primary"))
 		return

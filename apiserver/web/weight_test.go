@@ -81,7 +81,7 @@ func TestWeight(t *testing.T) {
 		}
 		page, assets := answer.Body.Len(), 0
 		for file := range w.site.assets.paths {
-			if name == "Composer" || !slices.Contains([]string{"transfer.js", "upload.js", "files.js", "crop.js", "compose.js"}, file) {
+			if name == "Composer" || !slices.Contains([]string{"transfer.js", "upload.js", "files.js", "crop.js", "drafts.js", "compose.js"}, file) {
 				assets += w.site.assets.byName[w.site.assets.path(file)[len("/assets/"):]].body.PackedSize()
 			}
 		}

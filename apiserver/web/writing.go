@@ -4,6 +4,7 @@
 package web
 
 import (
+	"cmp"
 	"crypto/rand"
 	"math"
 	"net/url"
@@ -77,7 +78,7 @@ func newWriting(zone *time.Location) *writing {
 
 func readWriting(form url.Values) *writing {
 	w := &writing{
-		key: form.Get("key"), version: form.Get("version"), category: v1alpha1.Category(form.Get("category")),
+		key: form.Get("key"), version: cmp.Or(form.Get(fieldOver), form.Get("version")), category: v1alpha1.Category(form.Get("category")),
 		caption: text(form.Get("caption")), images: form["image"], video: lastOf(form["video"]), before: form.Get("before"), thumbnail: strings.TrimSpace(form.Get("thumbnail")),
 		when: form.Get("when"), at: form.Get("scheduled_at"), local: form.Get("at"), zone: form.Get("zone"), fold: form.Get("fold"),
 	}

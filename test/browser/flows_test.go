@@ -145,20 +145,6 @@ var _ = Describe("The web application", Ordered, ContinueOnFailure, func() {
 		Expect(page.Problems()).To(BeEmpty())
 	})
 
-	It("keeps the composer's input after the tab closes, until it is discarded", func() {
-		draft := text
-		draft.Text = "Half a thought"
-		must(site.Compose(draft))
-		must(page.WaitFor("the browser has kept it", `localStorage.getItem("herald-writing")?.includes("Half a thought")`))
-		must(page.Open(herald().Site() + "/teams/herald-demo/posts/new"))
-		Expect(page.Get("textbox", "Text").Value()).To(Equal("Half a thought"))
-		Expect(page.Get("group", "Where it goes").GetPart("checkbox", "X, @herald_demo").Attribute("checked")).NotTo(BeNil())
-		must(page.Get("link", "Discard").Follow())
-		must(page.Open(herald().Site() + "/teams/herald-demo/posts/new"))
-		Expect(page.Get("textbox", "Text").Value()).To(BeEmpty())
-		Expect(page.Problems()).To(BeEmpty())
-	})
-
 	It("moves a post to another calendar day, and starts one on a day", func() {
 		draft := text
 		draft.Text = "To be moved"

@@ -138,9 +138,10 @@ function follow(area) {
   open();
 }
 
-// The next user who signs in on this computer must not find the text that compose.js has stored.
+// The next user who signs in on this computer must not find the text that drafts.js and compose.js have stored.
 on("submit", ({ target }) => {
-  if (target.getAttribute("action") === "/signout") for (const name of ["herald-writing", "herald-sent"]) localStorage.removeItem(name);
+  if (target.getAttribute("action") !== "/signout") return;
+  for (const name of Object.keys(localStorage)) if (/^herald-(writing|sent)/.test(name)) localStorage.removeItem(name);
 });
 
 // --- The page's elements, and those that htmx and events add later.

@@ -1,49 +1,14 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Text is not lost, and is sent once: Back, a second tab or a second click do not send it again. README.md describes what is stored
-// where. If a user enters the same text again, the server asks for confirmation.
+// A new post is sent once: Back, a second tab or a second click do not send it again. README.md describes what is stored where. If a
+// user enters the same text again, the server asks for confirmation.
 
 // say announces a message, also to screen readers.
 const say = (text) => (document.getElementById("status").textContent = text);
 
 // The page after a form identifies the form's effect by its word.
 const stored = ["created", "scheduled", "saved"], word = new URLSearchParams(location.search).get("said");
-
-// --- The browser stores the text of a form until the server has stored it, so closing a tab does not lose it.
-
-const writing = document.querySelector("form[data-keep]");
-const kept = "herald-writing";
-const typed = "textarea, input[type=text], input:not([type]), input[type=radio], input[type=checkbox], select";
-
-function keepWriting() {
-  const fields = [...writing.querySelectorAll(typed)].map(({ id, value, checked }) => [id, value, checked]);
-  localStorage.setItem(kept, JSON.stringify({ of: writing.dataset.keep, fields }));
-}
-
-function restoreWriting() {
-  const { of, fields } = JSON.parse(localStorage.getItem(kept) ?? "{}");
-  if (of !== writing.dataset.keep) return;
-  for (const [id, value, checked] of fields) {
-    const field = id && document.getElementById(id);
-    if (!field) continue;
-    if (field.type === "radio" || field.type === "checkbox") field.checked = checked;
-    else field.value = value;
-  }
-  say("What you wrote before is here again");
-}
-
-if (stored.includes(word) || word === "discarded") localStorage.removeItem(kept);
-if (writing) {
-  restoreWriting();
-  let pause;
-  writing.addEventListener("input", () => {
-    clearTimeout(pause);
-    pause = setTimeout(keepWriting, 400);
-  });
-}
-
-// --- A new post is sent once.
 
 const form = document.querySelector("form[data-once]");
 const list = "herald-sent", pending = "herald-sending";
@@ -54,7 +19,7 @@ const keep = (all) => localStorage.setItem(list, JSON.stringify(all.slice(-most)
 const key = () => form.elements.namedItem("key").value;
 
 // The fields that do not distinguish one post from another.
-const aside = new Set(["key", "version", "zone", "cards", "when", "at", "scheduled_at"]);
+const aside = new Set(["key", "version", "zone", "cards", "when", "at", "scheduled_at", "replaces"]);
 
 // digest distinguishes the content of forms without storing it.
 function digest() {
@@ -110,7 +75,10 @@ addEventListener("submit", (event) => {
 });
 
 // leaveFor replaces a form that was sent with an empty one that names the post.
-const leaveFor = ({ id }) => location.replace(`${form.getAttribute("action")}?sent=${encodeURIComponent(id)}`);
+function leaveFor({ id }) {
+  dispatchEvent(new Event("herald-leave"));
+  location.replace(`${form.getAttribute("action")}?sent=${encodeURIComponent(id)}`);
+}
 
 // arrive handles the return to a form that was already sent.
 function arrive() {

@@ -36,6 +36,7 @@ func (p *Page) Reload() error {
 func (p *Page) NewTab(url string) (*Page, error) {
 	tab := &Page{}
 	tab.watched.reset()
+	tab.watched.leave = tab.confirmLeave
 	tab.ctx, tab.cancel = chromedp.NewContext(p.ctx, chromedp.WithListener(tab.watched.see))
 	err := chromedp.Do(tab.ctx)
 	if err == nil {

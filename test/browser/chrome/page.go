@@ -65,6 +65,7 @@ type Options struct {
 func (b *Browser) NewPage(options Options) (*Page, error) {
 	p := &Page{}
 	p.watched.reset()
+	p.watched.leave = p.confirmLeave
 	p.ctx, p.cancel = chromedp.NewContext(b.ctx, chromedp.WithNewBrowserContext(), chromedp.WithListener(p.watched.see))
 	err := chromedp.Do(p.ctx)
 	if err == nil {
@@ -112,6 +113,11 @@ func (p *Page) Throttle(bytes float64) error {
 	return call(p, command, conditions{DownloadThroughput: -1, UploadThroughput: bytes})
 }
 
+// confirmLeave answers the browser's question whether to leave a page with unsaved text.
+func (p *Page) confirmLeave() {
+	_ = call(p, page.HandleJavaScriptDialog, page.HandleJavaScriptDialogParams{Accept: true}) // the tab may have been closed
+}
+
 // Close closes the tab and drops its cookies.
 func (p *Page) Close() { p.cancel() }
 
@@ -130,6 +136,7 @@ func (p *Page) FollowTab(act func() error) (*Page, error) {
 	case id := <-opened:
 		tab := &Page{}
 		tab.watched.reset()
+		tab.watched.leave = tab.confirmLeave
 		tab.ctx, tab.cancel = chromedp.NewContext(p.ctx, chromedp.WithTargetID(id), chromedp.WithListener(tab.watched.see))
 		err := chromedp.Do(tab.ctx)
 		if err == nil {

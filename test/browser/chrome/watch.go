@@ -41,6 +41,9 @@ type watch struct {
 	order    []network.RequestID
 	// opened are URLs for other applications.
 	opened []string
+	// asked counts the browser's questions whether to leave the page, which leave answers with yes.
+	asked int
+	leave func()
 }
 
 func (w *watch) reset() {
@@ -60,6 +63,9 @@ func (w *watch) see(event any) {
 		w.console(e)
 	case *log.EventEntryAdded:
 		w.entry(e.Entry)
+	case *page.EventJavascriptDialogOpening:
+		w.asked++
+		go w.leave() // the loop must be free for the answer
 	default:
 		w.traffic(event)
 	}
@@ -209,6 +215,13 @@ func (p *Page) Opened() []string {
 	p.watched.mu.Lock()
 	defer p.watched.mu.Unlock()
 	return slices.Clone(p.watched.opened)
+}
+
+// Asked returns how often the browser has asked whether to leave a page since the tab was opened.
+func (p *Page) Asked() int {
+	p.watched.mu.Lock()
+	defer p.watched.mu.Unlock()
+	return p.watched.asked
 }
 
 // Loads returns the requests since the page was opened, in order.

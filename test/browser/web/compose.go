@@ -57,7 +57,7 @@ func (s Site) Compose(draft Draft) error {
 		if count, err := field.Count(); err != nil {
 			return err
 		} else if count == 0 {
-			if err := s.Page.Get("button", addPart).Follow(); err != nil {
+			if err := s.Page.Get("button", addPart).Click(); err != nil {
 				return err
 			}
 		}
@@ -106,6 +106,11 @@ func (s Site) upload(draft Draft) error {
 		return err
 	}
 	return s.Page.WaitFor("the files are in the store", `[...document.querySelectorAll("[data-files] > *")].every((item) => item.querySelector("input[type=hidden]"))`)
+}
+
+// WaitSaved waits until the server has a draft of what the composer contains.
+func (s Site) WaitSaved() error {
+	return s.Page.WaitFor("the draft is saved", `document.getElementById("saved").textContent.startsWith("Saved ") && !document.querySelector("form[data-dirty]")`)
 }
 
 // Publish submits the composer to publish at once. On a draft's edit screen it turns the draft into a post.
