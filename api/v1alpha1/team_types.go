@@ -80,6 +80,16 @@ type TeamMedia struct {
 	KeepLocation bool `json:"keepLocation,omitempty"`
 }
 
+// TeamPublishing sets how the web application publishes a team's posts.
+type TeamPublishing struct {
+	// undoSeconds is how long the web application waits after Publish now, in seconds. Until then the post can be taken back. 0 publishes
+	// at once. Posts from other clients are not delayed.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=60
+	UndoSeconds int32 `json:"undoSeconds,omitempty"`
+}
+
 // TeamBudget limits a team's objects in the cluster and its work in progress, which preserves capacity for other teams. Omitted fields
 // default to the plan's values (docs/plans.md).
 type TeamBudget struct {
@@ -207,6 +217,10 @@ type TeamSpec struct {
 	// media sets how photos and videos are changed before publication.
 	// +optional
 	Media TeamMedia `json:"media,omitzero"`
+
+	// publishing sets how the web application publishes posts.
+	// +optional
+	Publishing TeamPublishing `json:"publishing,omitzero"`
 
 	// timeZone is the IANA name of the team's time zone, such as Europe/Berlin. The web application shows times and plans posts in it, and
 	// also shows a user's own time where it differs. Without it, each user's own time zone applies.

@@ -75,12 +75,13 @@ func (s *Site) create(w http.ResponseWriter, v *visit) error {
 	}
 	made, err := s.Service.CreatePost(v.Context(), v.caller, bridge.CreatePost{
 		Spec: spec, IdempotencyKey: written.key, UnlessRepeated: v.PostForm.Get(fieldRepeat) == "",
+		Delay: v.undoTime(),
 	})
 	if err != nil {
 		return s.again(w, v, form, err)
 	}
 	s.cancelReplaced(v)
-	v.redirect(w, "posts/"+made.ID, wordFor(written.when))
+	v.redirect(w, "posts/"+made.ID, v.wordFor(written.when))
 	return nil
 }
 
@@ -89,12 +90,14 @@ func (v *visit) newPost(written *writing) *composer {
 }
 
 // wordFor returns the key of the confirmation to show after the form was submitted.
-func wordFor(when string) string {
-	switch when {
-	case whenLater:
+func (v *visit) wordFor(when string) string {
+	switch {
+	case when == whenLater:
 		return "scheduled"
-	case whenDraft:
+	case when == whenDraft:
 		return "saved"
+	case v.undoTime() > 0:
+		return wordSoon
 	default:
 		return wordCreated
 	}
@@ -261,17 +264,24 @@ func (s *Site) store(w http.ResponseWriter, v *visit, form *composer, post *v1al
 		_, err = s.Service.UpdateDraft(v.Context(), v.caller, id, written.version, spec)
 	case post.Spec.Draft, written.when != whenLater:
 		at, _ := written.time()
+		delayed := at == nil && v.undoTime() > 0
+		if delayed {
+			at = new(v.now.Add(v.undoTime()))
+		}
 		publish := s.Service.PublishUnlessRepeated
 		if v.PostForm.Get(fieldRepeat) != "" {
 			publish = s.Service.Publish
 		}
 		_, err = publish(v.Context(), v.caller, id, written.version, spec, at)
+		if err != nil && delayed && s.Service.GoesOut(v.Context(), v.caller, id, &spec, *at) {
+			err = nil // the form was sent twice
+		}
 	default:
 		_, err = s.Service.EditScheduled(v.Context(), v.caller, id, written.version, spec)
 	}
 	if err != nil {
 		return s.again(w, v, form, err)
 	}
-	v.redirect(w, "posts/"+id, wordFor(written.when))
+	v.redirect(w, "posts/"+id, v.wordFor(written.when))
 	return nil
 }

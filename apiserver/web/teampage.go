@@ -43,6 +43,7 @@ func (s *Site) teamPage(w http.ResponseWriter, v *visit) error {
 		h.Section(h.Class("card"), h.H2(g.Text("Plan")), h.Dl(
 			fact("Team", g.Text(v.teamName())),
 			s.zoneFact(v),
+			v.undoFact(),
 			g.If(v.may.seeMembers, fact("Namespace", h.Code(g.Text(v.namespace)))),
 			fact("Plan", g.Text(plans[t.Plan])),
 			fact("Subscription", g.Text(subscriptions[t.State])),

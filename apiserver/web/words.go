@@ -85,6 +85,8 @@ var flashMessages = map[string]string{
 	"saved":        "The draft is saved.",
 	"cancelled":    "The post is cancelled.",
 	wordFinal:      "This post can no longer be edited: it is on its way, finished or cancelled. Duplicate it to write a similar one.",
+	wordLate:       "It is too late to take this post back: it is being published, or no longer waits.",
+	wordTakenBack:  "The post is taken back: it is cancelled, and this is its copy as a draft.",
 	"discarded":    "Your changes are discarded. Nothing was stored.",
 	paramMoved:     "Post moved.",
 	"looking":      "Herald is checking the account. The result appears here in a few seconds.",
@@ -99,6 +101,11 @@ var flashMessages = map[string]string{
 const (
 	// wordFinal is the message that a post can no longer be edited.
 	wordFinal = "final"
+	// wordSoon marks a post that can be taken back; its page says so itself.
+	wordSoon = "soon"
+	// wordLate is the message that a post can no longer be taken back, and wordTakenBack that it was.
+	wordLate      = "late"
+	wordTakenBack = "back"
 	// wordCreated is shown until the post is settled. After that, its state shows the result.
 	wordCreated = "created"
 )
@@ -111,7 +118,7 @@ func (v *visit) flash() g.Node {
 		return nil
 	}
 	how, icon := good, "check"
-	if word == wordFinal {
+	if word == wordFinal || word == wordLate {
 		how, icon = caution, "alert"
 	}
 	return h.Div(h.Class("note "+string(how)), h.Role("status"), g.If(word == wordCreated, h.Data("until-settled", "")), drawing(icon), h.Div(paragraph(text), g.Iff(word == paramMoved, v.undoMove)))

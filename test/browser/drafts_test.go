@@ -4,6 +4,7 @@
 package browser
 
 import (
+	"context"
 	"strings"
 	"time"
 
@@ -11,6 +12,8 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/hack/local/cluster"
 	"github.com/herald-social/herald/test/browser/chrome"
 	"github.com/herald-social/herald/test/browser/web"
 )
@@ -268,5 +271,66 @@ var _ = Describe("Work in progress", func() {
 		inEveryLook(tab, "compose-offer")
 		must(tab.Get("button", "Continue with it").Follow())
 		Expect(caption(tab)).To(Equal("Without an account"))
+	})
+})
+
+var _ = Describe("Publish now", Ordered, func() {
+	// setUndo changes the demo team's time in which posts can be taken back.
+	setUndo := func(seconds int32) {
+		GinkgoHelper()
+		kubernetes, err := cluster.NewClient(herald().Variable("KUBECONFIG"))
+		must(err)
+		var teams v1alpha1.TeamList
+		must(kubernetes.List(context.Background(), &teams))
+		for i := range teams.Items {
+			if team := &teams.Items[i]; team.Spec.Namespace == cluster.DemoNamespace {
+				team.Spec.Publishing.UndoSeconds = seconds
+				must(kubernetes.Update(context.Background(), team))
+			}
+		}
+	}
+
+	BeforeAll(func() {
+		DeferCleanup(setUndo, int32(0))
+		setUndo(20)
+		page, site := signedInPage()
+		Eventually(func() (string, error) {
+			if err := site.Team(); err != nil {
+				return "", err
+			}
+			return readable(page)()
+		}).Should(ContainSubstring("waits 20 seconds, in which the post can be taken back"))
+	})
+
+	text := func(caption string) web.Draft {
+		return web.Draft{Kind: web.Text, Targets: []web.Target{{Account: "Threads, @herald_demo"}}, Text: caption}
+	}
+
+	It("counts down, and is taken back by keyboard on a phone", func() {
+		page, site := signedInPage()
+		must(page.SetLook(chrome.Phone))
+		must(site.Compose(text("Taken back in time")))
+		must(site.Publish())
+		must(page.WaitText("This post goes out in"))
+		must(page.TabTo(page.Get("button", "Take back")))
+		must(page.Follow(func() error { return page.Press(kb.Enter) }))
+		must(page.WaitText("The post is taken back"))
+		Expect(page.Get("textbox", "Text").Value()).To(Equal("Taken back in time"))
+		inEveryLook(page, "edit-taken-back")
+		Expect(published("threads", "Taken back in time")).To(BeZero())
+	})
+
+	It("counts down, and goes out", func() {
+		page, site := signedInPage()
+		must(site.Compose(text("Not taken back")))
+		must(site.Publish())
+		must(page.WaitText("This post goes out in"))
+		inEveryLook(page, "post-countdown")
+		first, err := page.Get("timer", "").Text()
+		must(err)
+		Eventually(page.Get("timer", "").Text).ShouldNot(Equal(first))
+		Eventually(readable(page), unsure).Should(ContainSubstring("Posted"))
+		Expect(readable(page)()).NotTo(ContainSubstring("Take back"))
+		Expect(published("threads", "Not taken back")).To(Equal(1))
 	})
 })

@@ -148,7 +148,19 @@ on("submit", ({ target }) => {
 
 const all = (root, selector) => [...(root.matches?.(selector) ? [root] : []), ...root.querySelectorAll(selector)];
 
+// countDown shows how many seconds are left.
+function countDown(element) {
+  const end = performance.now() + element.dataset.countdown * 1000;
+  const tick = () => {
+    const left = Math.max(Math.ceil((end - performance.now()) / 1000), 0);
+    element.textContent = left === 1 ? "1 second" : `${left} seconds`;
+    if (left > 0 && element.isConnected) setTimeout(tick, 200);
+  };
+  tick();
+}
+
 function prepare(root) {
+  all(root, "[data-countdown]").forEach(countDown);
   for (const area of all(root, "[data-events]")) {
     if (listening.has(area)) continue;
     listening.add(area);

@@ -8,7 +8,7 @@
 const say = (text) => (document.getElementById("status").textContent = text);
 
 // The page after a form identifies the form's effect by its word.
-const stored = ["created", "scheduled", "saved"], word = new URLSearchParams(location.search).get("said");
+const stored = ["created", "scheduled", "saved", "soon"], word = new URLSearchParams(location.search).get("said");
 
 const form = document.querySelector("form[data-once]");
 const list = "herald-sent", pending = "herald-sending";

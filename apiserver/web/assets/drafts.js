@@ -335,7 +335,7 @@ function start() {
     if (event.target !== form || event.defaultPrevented) return;
     newKind();
     keep();
-    goTo(["created", "scheduled", "saved"]);
+    goTo(["created", "scheduled", "saved", "soon"]);
     setTimeout(() => (leave = false), 10 * second);
   });
 }

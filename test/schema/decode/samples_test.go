@@ -58,7 +58,7 @@ func sampleTeam() *v1alpha1.Team {
 				Posts: new(int32(10)), PostBytes: new(resource.MustParse("10Mi")), UnfinishedPosts: new(int32(5)),
 				PendingFiles: new(int32(5)), PendingFileBytes: new(resource.MustParse("1Gi")), Keys: new(int32(2)),
 			},
-			Media: v1alpha1.TeamMedia{KeepLocation: true}, TimeZone: "Europe/Berlin",
+			Media: v1alpha1.TeamMedia{KeepLocation: true}, TimeZone: "Europe/Berlin", Publishing: v1alpha1.TeamPublishing{UndoSeconds: 10},
 		},
 		Status: v1alpha1.TeamStatus{
 			Conditions: conditions, ObservedGeneration: 1,
