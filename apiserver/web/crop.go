@@ -25,7 +25,7 @@ func (s *Site) cropDialog() g.Node {
 		return h.P(h.Class("field"), h.Label(h.For("crop-"+name), g.Text(label)),
 			h.Input(h.Type("range"), h.ID("crop-"+name), h.Name(name), h.Min(fmt.Sprint(from)), h.Max(fmt.Sprint(to)), h.Step("any"), h.Value(fmt.Sprint(value))))
 	}
-	return h.Dialog(h.ID("crop"), h.Class("crop"), h.Aria("labelledby", "crop-title"),
+	return h.Dialog(h.ID("crop"), h.Class("crop"), h.Data("script", s.assets.path("crop.js")), h.Aria("labelledby", "crop-title"),
 		h.Form(h.Method("dialog"),
 			h.H2(h.ID("crop-title"), g.Text("Crop the picture")),
 			h.Canvas(h.Role("img"), h.Aria("label", "The picture, with the part that remains"), h.Data("min", narrow), h.Data("max", wide)),

@@ -35,7 +35,7 @@ type fileField struct {
 
 // dropZone is a field for files with those that are uploaded already.
 func (s *Site) dropZone(v *visit, f *fileField) g.Node {
-	return h.FieldSet(h.Class("drop"), h.Data("upload", v.path("media")), h.Data("name", f.name), g.If(f.kind != "", h.Data("kind", "category-"+string(f.kind))), h.Legend(g.Text(f.label)),
+	return h.FieldSet(h.Class("drop"), h.Data("upload", v.path("media")), h.Data("script", s.assets.path("transfer.js")), h.Data("name", f.name), g.If(f.kind != "", h.Data("kind", "category-"+string(f.kind))), h.Legend(g.Text(f.label)),
 		h.Label(h.Class("choose"),
 			g.If(v.may.upload, g.Group{g.Text("Choose "), g.If(f.many, g.Text("files")), g.If(!f.many, g.Text("a file")), g.Text(", or paste or drop them anywhere on this page")}),
 			g.If(!v.may.upload, g.Text("You are not allowed to upload files for this team")),

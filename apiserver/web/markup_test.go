@@ -58,7 +58,7 @@ func sent(form *html.Node) url.Values {
 	for n := range form.Descendants() {
 		name, ok := attribute(n, "name")
 		_, disabled := attribute(n, "disabled")
-		if n.Type != html.ElementNode || !ok || disabled {
+		if n.Type != html.ElementNode || !ok || disabled || inTemplate(n) {
 			continue
 		}
 		value, _ := attribute(n, "value")
@@ -75,6 +75,16 @@ func sent(form *html.Node) url.Values {
 		values.Add(name, value)
 	}
 	return values
+}
+
+// inTemplate reports whether an element is in a template, whose content is not part of the page.
+func inTemplate(n *html.Node) bool {
+	for above := range n.Ancestors() {
+		if above.Data == "template" {
+			return true
+		}
+	}
+	return false
 }
 
 // chosen returns a select element's value: that of the selected option or, if there is none, of the first one.

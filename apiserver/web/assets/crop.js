@@ -39,10 +39,8 @@ function draw() {
 
 const side = 640;
 
-document.addEventListener("click", async ({ target }) => {
-  const button = target.closest("[data-crop]");
-  if (!button) return;
-  item = button.closest("[data-files] > *");
+document.addEventListener("crop", async ({ target }) => {
+  item = target.closest("[data-files] > *");
   picture = item.querySelector("[data-preview] img");
   await picture?.decode().catch(() => (picture = null));
   if (!picture) return;

@@ -63,6 +63,16 @@ function preview(item, file) {
   item.querySelector("[data-preview]").append(picture);
 }
 
+// load runs the script that an element names, which the page does not need before. A failed one is requested under another
+// address, because browsers remember that it failed.
+async function load({ dataset: { script } }) {
+  if (!script) return;
+  const again = () => import(`${script}?${Date.now()}`);
+  await import(script).catch(again).catch(() => {
+    throw new Error("Herald cannot be reached. Try again");
+  });
+}
+
 async function send(item) {
   const upload = uploads.get(item), area = areaOf(item), { file } = upload;
   upload.cancel = new AbortController();
@@ -71,7 +81,8 @@ async function send(item) {
   say(area, `Uploading ${file.name}`);
   const job = { file, to: area.dataset.upload, accept: chooser(area).accept, signal: upload.cancel.signal, report: reporter(item, file.size) };
   try {
-    document.dispatchEvent(new CustomEvent("transfer", { detail: job })); // transfer.js
+    await load(area); // transfer.js
+    document.dispatchEvent(new CustomEvent("transfer", { detail: job }));
     const { id, remark } = await job.result;
     if (!uploads.has(item)) return; // removed meanwhile
     attach(item, id);
@@ -172,6 +183,13 @@ on("click", ({ target }) => {
   remove(item);
   chooser(area).focus();
   say(area, busy ? "Cancelled" : "Removed");
+});
+
+on("click", async ({ target }) => {
+  const button = target.closest("[data-crop]");
+  if (!button) return;
+  await load(document.getElementById("crop")).catch((problem) => note(button.closest("[data-files] > *"), problem.message)); // crop.js
+  button.dispatchEvent(new CustomEvent("crop", { bubbles: true }));
 });
 
 on("keydown", (event) => {
