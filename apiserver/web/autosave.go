@@ -4,6 +4,7 @@
 package web
 
 import (
+	"cmp"
 	"errors"
 	"net/http"
 	"strconv"
@@ -41,6 +42,9 @@ func (s *Site) saveNew(w http.ResponseWriter, v *visit) error {
 	return s.autosave(w, v, func(written *writing, spec v1alpha1.PostSpec) (*v1alpha1.Post, error) {
 		if written.version == "" && isEmpty(&spec) {
 			return nil, errNothing
+		}
+		if err := s.anotherKind(v, written); err != nil {
+			return nil, err
 		}
 		post, err := s.Service.Autosave(v.Context(), v.caller, bridge.Autosave{Key: written.key, Version: written.version, Spec: spec})
 		if err == nil {
@@ -80,7 +84,7 @@ func (s *Site) autosave(w http.ResponseWriter, v *visit, save func(*writing, v1a
 	if err != nil {
 		return s.notSaved(w, v, written, err)
 	}
-	answer(w, http.StatusOK, map[string]string{"id": post.Name, "version": bridge.Version(post), "saved_at": v.now.UTC().Format(time.RFC3339)})
+	answer(w, http.StatusOK, map[string]string{"id": post.Name, "key": written.key, "version": bridge.Version(post), "saved_at": v.now.UTC().Format(time.RFC3339)})
 	return nil
 }
 
@@ -138,8 +142,23 @@ func (s *Site) cancelReplaced(v *visit) {
 	_ = s.Service.CancelSeen(v.Context(), v.caller, id, version) // what remains is a draft, which its author sees
 }
 
+// anotherKind gives a form whose kind was changed since it was saved another key, because a draft's kind is fixed. The
+// draft of the first kind is replaced.
+func (s *Site) anotherKind(v *visit, written *writing) error {
+	post, err := s.Service.ComposedPost(v.Context(), v.caller, written.key)
+	if post == nil || post.Spec.Category == written.category {
+		return err
+	}
+	v.PostForm.Set("replaces", post.Name+" "+cmp.Or(written.version, bridge.InitialVersion(post)))
+	written.key, written.version = written.key+"-"+string(written.category), ""
+	return nil
+}
+
 // storeComposed publishes, schedules or saves the draft that a form was autosaved as. It reports false if there is none.
 func (s *Site) storeComposed(w http.ResponseWriter, v *visit, form *composer) (found bool, err error) {
+	if err := s.anotherKind(v, form.writing); err != nil {
+		return false, err
+	}
 	post, err := s.Service.ComposedPost(v.Context(), v.caller, form.key)
 	if post == nil {
 		return false, err

@@ -23,6 +23,7 @@ import (
 // saved is the response to an autosave.
 type saved struct {
 	ID       string `json:"id"`
+	Key      string `json:"key"`
 	Version  string `json:"version"`
 	SavedAt  string `json:"saved_at"`
 	Versions string `json:"versions"`
@@ -189,6 +190,17 @@ func TestAnotherKind(t *testing.T) {
 	}
 	if before, after := w.posts[acme+"/"+first.ID], w.posts[acme+"/"+second.ID]; !before.Spec.Cancelled || after.Spec.Cancelled || after.Spec.Category != v1alpha1.CategoryTree {
 		t.Errorf("the drafts are %+v and %+v", before.Spec, after.Spec)
+	}
+	// A text that the server has split into a thread has the key and the version of the text.
+	_, first = w.save(t, &editor, "compose/save", with(form, "key", "split"))
+	split := with(form, "key", "split", "version", first.Version, "category", "tree", "card-0", "Hello", "card-1", "again", "when", whenNow)
+	_, second = w.save(t, &editor, "compose/save", split)
+	if second.ID == first.ID || second.Key == "split" || !w.posts[acme+"/"+first.ID].Spec.Cancelled {
+		t.Errorf("the thread is saved as %+v after %+v", second, first)
+	}
+	lead := to(t, w.serve(newRequest(&editor, "/teams/"+acme+"/posts/new", with(split, "key", second.Key, "version", second.Version))))
+	if post := w.posts[acme+"/"+second.ID]; !strings.Contains(lead, second.ID) || post.Spec.Draft {
+		t.Errorf("one is led to %s, and the thread is %+v", lead, post.Spec)
 	}
 	// Someone else has gone on with the second draft.
 	w.put(textPost("p-1", "theirs", asDraft))

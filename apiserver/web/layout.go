@@ -102,9 +102,8 @@ func (s *Site) render(w http.ResponseWriter, r *visit, status int, v view) {
 		h.Script(h.Src(s.assets.path("keys.js")), h.Type("module")),
 		g.If(v.lists, h.Script(h.Src(s.assets.path("lists.js")), h.Type("module"))),
 		g.If(v.uploads, g.Map([]string{"upload.js", "files.js", "preview.js"}, func(name string) g.Node { return h.Script(h.Src(s.assets.path(name)), h.Type("module")) })),
-		g.If(v.uploads || r.URL.Query().Has("said"), g.Group{
-			h.Script(h.Src(s.assets.path("drafts.js")), h.Type("module")), h.Script(h.Src(s.assets.path("compose.js")), h.Type("module")),
-		}),
+		// compose.js loads drafts.js once there is something to keep.
+		g.If(v.uploads || r.URL.Query().Has("said"), h.Script(h.Src(s.assets.path("compose.js")), h.Type("module"), h.Data("drafts", s.assets.path("drafts.js")))),
 	))
 }
 

@@ -122,11 +122,13 @@ var _ = Describe("Work in progress", func() {
 		for _, text := range []string{"Of the first tab", "Of the second tab"} {
 			Expect(readable(tab)()).To(ContainSubstring(text))
 		}
+		Expect(tab.Get("textbox", "Text").HasFocus()).To(BeTrue(), "a person who is typing goes on")
 		inEveryLook(tab, "compose-conflict")
 
 		By("which keeps the one that was written last")
 		must(tab.TabTo(tab.Get("button", "Keep mine")))
 		must(tab.Press(kb.Enter))
+		Expect(tab.Get("textbox", "Text").HasFocus()).To(BeTrue())
 		must(web.Site{Page: tab}.WaitSaved())
 
 		By("and the first tab takes it")

@@ -122,7 +122,6 @@ func (f *fixture) page(w http.ResponseWriter, body string) {
 <script src="/assets/transfer.js" type="module"></script>
 <script src="/assets/upload.js" type="module"></script>
 <script src="/assets/files.js" type="module"></script>
-<script src="/assets/drafts.js" type="module"></script>
 <script src="/assets/compose.js" type="module"></script>
 %s</head>
 <body><main><h1>Fixture</h1>%s<p id="status" role="status"></p></main></body>

@@ -4,6 +4,35 @@
 // A new post is sent once: Back, a second tab or a second click do not send it again. README.md describes what is stored where. If a
 // user enters the same text again, the server asks for confirmation.
 
+// --- drafts.js is loaded once there is something to keep: text that is entered, or what the browser has kept before.
+
+const source = document.querySelector("script[data-drafts]")?.dataset.drafts, writing = document.querySelector("form[data-keep]");
+let loading;
+
+// load tries again with the next key if the server cannot be reached.
+const load = () => (loading ??= import(source).catch((problem) => {
+  loading = undefined;
+  throw problem;
+}));
+
+function awaitText() {
+  writing.opened = [...new FormData(writing)];
+  for (const type of ["input", "change"]) writing.addEventListener(type, load);
+  writing.addEventListener("click", (event) => {
+    const button = event.target.closest("button[name=do]:is([value=add], [value=drop])");
+    if (!button || loading) return;
+    event.preventDefault();
+    load().then(() => button.click());
+  });
+  addEventListener("submit", (event) => (writing.sent ||= event.target === writing && !event.defaultPrevented));
+}
+
+if (source) {
+  if (writing) awaitText();
+  const names = [...Object.keys(localStorage), ...Object.keys(sessionStorage)];
+  if (names.some((name) => /^herald-(writing:|slot:|leaving$)/.test(name)) || writing?.matches("[data-again]")) load();
+}
+
 // say announces a message, also to screen readers.
 const say = (text) => (document.getElementById("status").textContent = text);
 

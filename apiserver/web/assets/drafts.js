@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Work in progress is not lost: form[data-keep], see README.md. The browser keeps what is written until the server has stored it, and
-// the server saves it as a draft while a person writes. A module, like app.js.
+// the server saves it as a draft while a person writes. compose.js imports this module.
 
 const prefix = "herald-writing:", here = `herald-slot:${location.pathname}${location.search}`, leaving = "herald-leaving";
 const second = 1000, day = 24 * 60 * 60 * second;
@@ -62,7 +62,8 @@ function changeParts({ value }) {
 // --- What the form contains.
 
 const aside = new Set(["key", "version", "zone", "cards", "replaces"]);
-const content = () => new URLSearchParams([...new FormData(form)].filter(([name]) => !aside.has(name))).toString();
+const contentOf = (fields) => new URLSearchParams(fields.filter(([name]) => !aside.has(name))).toString();
+const content = () => contentOf([...new FormData(form)]);
 const written = () => [...form.querySelectorAll("textarea")].some((text) => text.value.trim()) || form.querySelector("[data-files] input[type=hidden]");
 const typed = () => [...form.querySelectorAll("textarea, select, input:not([type=hidden], [type=file])")].filter(({ id }) => id);
 
@@ -211,6 +212,7 @@ async function send(sent, kind) {
   const made = await answer.json().catch(() => ({}));
   if (made.reason) return problem(made.reason);
   if (answer.ok) {
+    setHidden("key", made.key);
     setHidden("version", made.version);
     setHidden("replaces", "");
     draft = { id: made.id, kind };
@@ -239,11 +241,12 @@ function signedOut() {
   show("You are signed out. This browser keeps what you wrote. ", link);
 }
 
+// conflict leaves the focus to a person who is typing. Screen readers announce the choice.
 function conflict(versions) {
   stopped = true;
-  show("Not saved: there are two versions.");
   document.getElementById("conflict").innerHTML = versions;
-  document.getElementById("versions-title").focus();
+  show("Not saved: there are two versions. ", element("a", { href: "#versions-title", textContent: "Choose one" }));
+  if (!document.activeElement?.matches("textarea, input")) document.getElementById("versions-title").focus();
 }
 
 // --- Choices and leaving.
@@ -254,7 +257,7 @@ function goTo(words) {
 }
 
 const choices = {
-  "button[name=do]": (button) => changeParts(button),
+  "button[name=do]:is([value=add], [value=drop])": (button) => changeParts(button),
   // A form that is not saved by itself is sent with the choice.
   "form[data-save] button[name=over]": (button) => {
     setHidden("version", button.value);
@@ -262,6 +265,7 @@ const choices = {
     stopped = false;
     saved = undefined;
     save();
+    [...form.querySelectorAll("textarea")].find((text) => text.checkVisibility())?.focus();
   },
   "a[data-theirs]": (link) => {
     forget(value("key"));
@@ -271,7 +275,6 @@ const choices = {
   "a[data-discard]": discard,
 };
 
-const opened = form && new URLSearchParams(new FormData(form));
 const editing = form?.getAttribute("action").endsWith("/edit");
 
 // discard cancels the draft of a new post, and restores a draft that existed before.
@@ -279,6 +282,7 @@ async function discard({ href }) {
   await saving;
   goTo(["discarded", "cancelled"]);
   if (draft && editing) {
+    const opened = new URLSearchParams(form.opened);
     opened.set("version", value("version"));
     await fetch(form.dataset.save, { method: "POST", headers: { Accept: "application/json" }, body: opened });
   }
@@ -292,7 +296,7 @@ async function discard({ href }) {
 }
 
 function start() {
-  saved = content();
+  saved = contentOf(form.opened);
   if (form.dataset.draft) draft = { id: form.dataset.draft, kind: value("category") };
   resume();
   // What was sent and refused, or had a part added, differs from what is stored.
@@ -340,4 +344,5 @@ function start() {
   });
 }
 
-if (form) start();
+// A form that was sent before this module was loaded has nothing to keep.
+if (form && !form.sent) start();
