@@ -16,6 +16,7 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/posting"
 	"github.com/herald-social/herald/posting/split"
 )
 
@@ -65,6 +66,10 @@ func (s *Site) threadOf(spec *v1alpha1.PostSpec, platformOf func(string) v1alpha
 	}
 	slices.Sort(others)
 	made.others = slices.Compact(others)
+	if len(text) > posting.MaxPost {
+		made.err = split.ErrTooMany // no post can contain it, and each pause in writing would divide it
+		return made
+	}
 	made.parts, made.err = split.Text(text, partRules(text, all))
 	return made
 }

@@ -41,6 +41,7 @@ func TestSplitOffer(t *testing.T) {
 		{"it fits on Threads", tooLong, []string{"our-threads"}, nil},
 		{"Instagram has no threads", tooLong, []string{"our-instagram"}, nil},
 		{"others do not accept the thread", tooLong, []string{"our-x", "our-facebook", "our-instagram"}, []string{"Facebook, Instagram: no threads"}},
+		{"longer than any post", strings.Repeat(" ", 300<<10) + tooLong, []string{"our-x"}, []string{"The text is too long for a thread on X."}},
 		{"too long even for a thread", strings.Repeat(tooLong, 70), []string{"our-x"}, []string{"The text is too long for a thread on X."}},
 	}
 	for _, tc := range tests {

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"sort"
 	"strings"
+	"unicode"
 
 	"github.com/rivo/uniseg"
 
@@ -57,17 +58,14 @@ func Text(text string, rules Rules) ([]string, error) {
 	borders := bordersOf(text, rules.Links)
 	var parts []string
 	for start := 0; ; {
-		rest := strings.TrimSpace(text[start:])
-		if rest == "" {
+		start = len(text) - len(strings.TrimLeftFunc(text[start:], unicode.IsSpace))
+		if start == len(text) {
 			return parts, nil
 		}
 		if len(parts) == rules.MaxParts {
 			return nil, ErrTooMany
 		}
-		if rules.Fits(rest) {
-			return append(parts, rest), nil
-		}
-		for len(borders) > 0 && (borders[0].at <= start || strings.TrimSpace(text[start:borders[0].at]) == "") {
+		for borders[0].at <= start {
 			borders = borders[1:]
 		}
 		cut := cutAt(text[start:], start, borders, rules.Fits)
@@ -80,12 +78,14 @@ func Text(text string, rules Rules) ([]string, error) {
 }
 
 // cutAt returns where the first part of the rest of a text ends, or -1 if not even its beginning fits. The rest and the
-// borders start at the given offset.
+// borders start at the given offset, and the last border is the end of the text.
 func cutAt(rest string, start int, borders []border, fits func(string) bool) int {
-	part := func(i int) string { return strings.TrimSpace(rest[:borders[i].at-start]) }
-	last := furthest(len(borders), func(i int) bool { return fits(part(i)) })
-	if last < 0 {
+	last := furthest(len(borders), func(i int) bool { return fits(strings.TrimSpace(rest[:borders[i].at-start])) })
+	switch last {
+	case -1:
 		return -1
+	case len(borders) - 1:
+		return borders[last].at
 	}
 	share := (borders[last].at - start) / minShare
 	for want := paragraph; want < character; want++ {
@@ -115,7 +115,8 @@ func furthest(n int, fits func(int) bool) int {
 	return last
 }
 
-// bordersOf returns the places where the text may be divided, in order: the ends of its grapheme clusters outside links.
+// bordersOf returns the places where the text may be divided, in order: the ends of its grapheme clusters outside links,
+// and the end of the text.
 func bordersOf(text string, links []platforms.Link) []border {
 	var borders []border
 	state, rest, lines := -1, text, 0
@@ -133,7 +134,7 @@ func bordersOf(text string, links []platforms.Link) []border {
 		case strings.TrimSpace(cluster) != "":
 			lines = 0
 		}
-		if rest == "" || len(links) > 0 && links[0].Start < at {
+		if rest != "" && len(links) > 0 && links[0].Start < at {
 			continue
 		}
 		borders = append(borders, border{at, levelOf(cluster, boundaries, lines)})

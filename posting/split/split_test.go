@@ -37,6 +37,7 @@ func TestText(t *testing.T) {
 		want       []string
 	}{
 		{"what fits stays whole", short, []string{short}},
+		{"blanks around the parts are left out", "  " + short + "   \n " + long + " ", []string{short, long}},
 		{"blanks alone are no part", " \n\n ", nil},
 		{"paragraphs stay together, although a sentence more would fit", short + "\n\n" + short + " " + short, []string{short, short + " " + short}},
 		{"two paragraphs share a part where both fit", short + "\n\n" + short + "\n\n" + short, []string{short + "\n\n" + short, short}},
