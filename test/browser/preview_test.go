@@ -41,9 +41,11 @@ var onAll = []web.Target{
 	{Account: "Facebook, @herald"}, {Account: "TikTok, @herald_demo"},
 }
 
-// ratios returns the width divided by the height of what matches a selector in each platform's preview.
-func ratios(page *chrome.Page, selector string) map[string]float64 {
+// ratios returns the width divided by the height of what matches a selector in each platform's preview, once each has
+// the given number of files.
+func ratios(page *chrome.Page, files int, selector string) map[string]float64 {
 	GinkgoHelper()
+	must(page.WaitFor("the files are in the previews", fmt.Sprintf(`[...document.querySelectorAll(".mock")].every((mock) => mock.querySelectorAll(".thumb").length === %d)`, files)))
 	must(page.WaitFor("the pictures are loaded", `[...document.querySelectorAll(".mock img.thumb")].every((one) => (one.loading = "eager", one.complete && one.naturalWidth > 0))`))
 	found, err := chrome.Eval[map[string]float64](page, fmt.Sprintf(`Object.fromEntries([...document.querySelectorAll(".mock")].map((mock) => {
 		const box = mock.querySelector(%q)?.getBoundingClientRect();
@@ -58,7 +60,7 @@ var _ = Describe("The previews", func() {
 		page, site := signedInPage()
 		must(site.Compose(web.Draft{Kind: web.Image, Targets: onAll, Text: "One wide picture", Files: []string{shape("wide.jpg", 1600, 500)}}))
 		for platform, want := range map[string]float64{"x": 3.2, "threads": 3.2, "instagram": 1.91, "facebook": 3.2, "tiktok": 9.0 / 16} {
-			Expect(ratios(page, ".thumb")).To(HaveKeyWithValue(platform, BeNumerically("~", want, 0.05)))
+			Expect(ratios(page, 1, ".thumb")).To(HaveKeyWithValue(platform, BeNumerically("~", want, 0.05)))
 		}
 		inEveryLook(page, "preview-wide")
 		must(page.SetLook(chrome.Light))
@@ -66,7 +68,7 @@ var _ = Describe("The previews", func() {
 		must(page.Get("group", "Images").GetPart("button", "Choose").Choose(shape("tall.jpg", 500, 1600)))
 		must(page.WaitFor("the other picture is shown", `[...document.querySelectorAll(".mock .thumb")].every((one) => one.alt === "tall.jpg") && document.querySelectorAll(".mock .thumb").length === 5`))
 		for platform, want := range map[string]float64{"x": 3.0 / 4, "threads": 500.0 / 1600, "instagram": 4.0 / 5, "facebook": 4.0 / 5, "tiktok": 9.0 / 16} {
-			Expect(ratios(page, ".thumb")).To(HaveKeyWithValue(platform, BeNumerically("~", want, 0.02)))
+			Expect(ratios(page, 1, ".thumb")).To(HaveKeyWithValue(platform, BeNumerically("~", want, 0.02)))
 		}
 		inEveryLook(page, "preview-tall")
 		page.Forget()
@@ -79,7 +81,7 @@ var _ = Describe("The previews", func() {
 			files = append(files, shape(fmt.Sprintf("%d.jpg", i+1), 800, 600+200*i))
 		}
 		must(site.Compose(web.Draft{Kind: web.Image, Targets: onAll, Text: "Four pictures", Files: files}))
-		found := ratios(page, ".media ul")
+		found := ratios(page, 4, ".media ul")
 		Expect(found).To(HaveKeyWithValue("x", BeNumerically("~", 16.0/9, 0.02)))
 		Expect(found).To(HaveKeyWithValue("facebook", BeNumerically("~", 1, 0.02)))
 		Expect(found).To(HaveKeyWithValue("instagram", BeNumerically("~", 800.0/600, 0.02)), "the first picture decides")
@@ -115,7 +117,7 @@ var _ = Describe("The previews", func() {
 		must(site.Compose(web.Draft{Kind: web.Video, Targets: targets, Title: "A film", Text: "Upright", Files: []string{film}}))
 		must(page.WaitFor("the film is verified", `document.querySelector(".on-youtube .upright") !== null`))
 		for _, platform := range []string{"x", "threads", "instagram", "tiktok", "youtube"} {
-			Expect(ratios(page, ".thumb")).To(HaveKeyWithValue(platform, BeNumerically("~", 9.0/16, 0.02)))
+			Expect(ratios(page, 1, ".thumb")).To(HaveKeyWithValue(platform, BeNumerically("~", 9.0/16, 0.02)))
 		}
 		Expect(chrome.Eval[bool](page, `[...document.querySelectorAll(".mock video")].every((one) => one.controls)`)).To(BeTrue())
 		inEveryLook(page, "preview-video")
