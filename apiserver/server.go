@@ -57,6 +57,8 @@ type Config struct {
 	ShutdownTimeout time.Duration
 	// Files signs upload URLs; nil if this installation has no media store.
 	Files bridge.Files
+	// Small returns the key of a file's picture for lists; nil if this installation has no media store.
+	Small func(ctx context.Context, media *v1alpha1.Media) (key string, err error)
 	// Requests reads the records of deleted objects' Idempotency-Keys; nil if this installation has none.
 	Requests bridge.Requests
 	// Bucket holds the archived posts; nil if this installation has none.
@@ -157,6 +159,7 @@ func New(config Config) (*Server, error) {
 		Media:        media,
 		Uploaded:     media.Uploaded,
 		Files:        config.Files,
+		Small:        config.Small,
 		Requests:     config.Requests,
 		Verify:       config.Verify,
 		Readiness:    m.instrument(checker),

@@ -89,6 +89,8 @@ type Config struct {
 	Media       Media
 	// Files may be nil, which disables uploads.
 	Files Files
+	// Small returns the key of a file's picture for lists, or store.ErrNotFound. If it is nil, there are none.
+	Small func(ctx context.Context, media *v1alpha1.Media) (key string, err error)
 	// Requests may be nil; an Idempotency-Key then expires with the object that it created.
 	Requests Requests
 	// Verify checks a Media's uploaded file and returns the resulting status. It returns store.ErrNotFound if there is

@@ -6,10 +6,13 @@ package bridge
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/apiserver/limits"
@@ -69,26 +72,54 @@ func (s *Service) FindFiles(ctx context.Context, caller Caller, q FileSearch) (L
 	})
 	library := Library{Found: len(found), Partial: more}
 	first := min(max(q.Offset, 0), len(found))
-	for i := range found[first:min(first+q.Limit, len(found))] {
-		m := &found[first+i]
-		library.Files = append(library.Files, LibraryFile{
+	page := found[first:min(first+q.Limit, len(found))]
+	library.Files = make([]LibraryFile, len(page))
+	var group errgroup.Group
+	group.SetLimit(thumbnailReads)
+	for i := range page {
+		m := &page[i]
+		library.Files[i] = LibraryFile{
 			ID: m.Name, FileName: m.Spec.FileName, MimeType: m.Spec.MimeType, SizeBytes: m.Status.SizeBytes, Width: m.Status.Width, Height: m.Status.Height,
-			Duration: time.Duration(m.Status.DurationMillis) * time.Millisecond, UploadedAt: m.CreationTimestamp.Time, Thumbnail: s.thumbnailOf(ctx, m),
+			Duration: time.Duration(m.Status.DurationMillis) * time.Millisecond, UploadedAt: m.CreationTimestamp.Time,
+		}
+		group.Go(func() error {
+			library.Files[i].Thumbnail = s.thumbnailOf(ctx, m)
+			return nil
 		})
 	}
+	_ = group.Wait() // no function returns an error
 	return library, nil
 }
 
-// thumbnailOf returns the address of a small picture of a file, or nothing.
+// thumbnailOf returns the address of a small picture of a file, or else of the file if it is not large, or nothing.
 func (s *Service) thumbnailOf(ctx context.Context, m *v1alpha1.Media) string {
-	if s.Files == nil || !isPicture(m.Spec.MimeType) || m.Status.SizeBytes > maxThumbnail {
+	if s.Files == nil || !isPicture(m.Spec.MimeType) {
 		return ""
 	}
-	address, err := s.addresses.of(ctx, s.Files, store.Key(m))
-	if err != nil {
-		s.Log.InfoContext(ctx, "Cannot sign the address of a thumbnail", "namespace", m.Namespace, "media", m.Name, "error", err)
+	key, err := s.smallOf(ctx, m)
+	if key == "" && cmp.Or(m.Status.SizeBytes, m.Spec.SizeBytes) <= maxThumbnail {
+		key = store.Key(m)
+	}
+	if key == "" {
+		return ""
+	}
+	address, signErr := s.addresses.of(ctx, s.Files, key)
+	if err = errors.Join(err, signErr); err != nil {
+		s.Log.InfoContext(ctx, "Cannot show the thumbnail of a media file", "namespace", m.Namespace, "media", m.Name, "error", err)
 	}
 	return address
+}
+
+// smallOf returns the key of a file's picture for lists, or nothing.
+func (s *Service) smallOf(ctx context.Context, m *v1alpha1.Media) (string, error) {
+	if s.Small == nil {
+		return "", nil
+	}
+	key, err := s.Small(ctx, m)
+	if errors.Is(err, store.ErrNotFound) {
+		err = nil // it was uploaded before small pictures were made, or cannot be converted
+	}
+	return key, err
 }
 
 func isPicture(mimeType v1alpha1.MimeType) bool { return strings.HasPrefix(string(mimeType), "image/") }

@@ -15,8 +15,7 @@ import (
 )
 
 const (
-	// maxThumbnail is the size of the largest file that a list shows, in bytes. There are no smaller versions of files, and
-	// a list shows many.
+	// maxThumbnail is the size of the largest original that a list shows, in bytes, if there is no smaller version of it.
 	maxThumbnail = 1 << 20
 	// maxThumbnails limits the cached previews, at about 1 KB each, and thumbnailReads the files that one list reads at the
 	// same time.
@@ -24,8 +23,8 @@ const (
 	thumbnailReads = 8
 )
 
-// Thumbnails returns previews of the named files, for a list. It omits files that are not pictures, are larger than
-// maxThumbnail or cannot be read: a list is complete without them. A file is read once in ten minutes, so the preview of
+// Thumbnails returns previews of the named files, for a list, with the address of a small picture. It omits files that
+// are not pictures, cannot be read, or have no small picture and more than maxThumbnail: a list is complete without them. A file is read once in ten minutes, so the preview of
 // a file that was deleted since may not load.
 func (s *Service) Thumbnails(ctx context.Context, caller Caller, names []string) map[string]MediaPreview {
 	found := map[string]MediaPreview{}
@@ -49,6 +48,7 @@ func (s *Service) Thumbnails(ctx context.Context, caller Caller, names []string)
 				s.Log.InfoContext(ctx, "Cannot read a media file for a list", "namespace", caller.Namespace, "media", name, "error", err)
 				return nil
 			}
+			preview.URL = s.addressInList(ctx, files, name, &preview)
 			if preview.Phase == v1alpha1.MediaUploaded {
 				s.thumbnails.Add(key, preview, urlCacheTTL)
 			}
@@ -60,11 +60,20 @@ func (s *Service) Thumbnails(ctx context.Context, caller Caller, names []string)
 	}
 	_ = group.Wait() // no function returns an error
 	for name, preview := range found {
-		if preview.URL == "" || !isPicture(preview.MimeType) || preview.SizeBytes > maxThumbnail {
+		if preview.URL == "" {
 			delete(found, name)
 		}
 	}
 	return found
+}
+
+// addressInList returns the address of a file's small picture, or nothing if there is none to show.
+func (s *Service) addressInList(ctx context.Context, files *Previews, name string, preview *MediaPreview) string {
+	media, err := files.media(ctx, name)
+	if preview.URL == "" || err != nil || media == nil {
+		return ""
+	}
+	return s.thumbnailOf(ctx, media)
 }
 
 func newThumbnails(config *Config) *cache.LRUExpireCache {

@@ -5,6 +5,7 @@ package bridge_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -19,6 +20,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/apiserver/bridge"
+	"github.com/herald-social/herald/internal/media/store"
 )
 
 // TestThumbnails verifies which files a list shows, and that it reads each file once.
@@ -83,4 +86,39 @@ func TestThumbnailsAtOnce(t *testing.T) {
 			t.Errorf("20 reads of a second each took %s, want 3 s", took)
 		}
 	})
+}
+
+// TestSmallPictures verifies that lists show small pictures instead of originals.
+func TestSmallPictures(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		reason string
+		size   int64
+		key    string
+		err    error
+		want   string
+	}{
+		"a large picture":     {"the small one has 20 KiB", 9 << 20, "team-a/u-1.small", nil, "https://store/team-a/u-1.small?valid=15m0s"},
+		"a small picture":     {"also then the page has less to load", 9000, "team-a/u-1.small", nil, "https://store/team-a/u-1.small?valid=15m0s"},
+		"none, of a small":    {"it was uploaded before they were made", 9000, "", store.ErrNotFound, "https://store/team-a/u-1?valid=15m0s"},
+		"none, of a large":    {"a list shows many", 9 << 20, "", store.ErrNotFound, ""},
+		"the store is silent": {"a list is complete without pictures", 9 << 20, "", errors.New("boom"), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := &v1alpha1.Media{ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: "m-1", UID: "u-1"}, Spec: photo(nil), Status: v1alpha1.MediaStatus{Phase: v1alpha1.MediaUploaded, SizeBytes: tc.size}}
+			s := withFiles(&files{stored: map[string]*v1alpha1.Media{"m-1": m}})
+			s.Small = func(context.Context, *v1alpha1.Media) (string, error) { return tc.key, tc.err }
+			if got := s.Thumbnails(t.Context(), person, []string{"m-1"})["m-1"].URL; got != tc.want {
+				t.Errorf("%s: in a list of posts %q, want %q", tc.reason, got, tc.want)
+			}
+			s.Uploaded = func(context.Context, string, int) ([]v1alpha1.Media, bool, error) {
+				return []v1alpha1.Media{*m}, false, nil
+			}
+			library, err := s.FindFiles(t.Context(), person, bridge.FileSearch{Limit: 1})
+			if err != nil || library.Files[0].Thumbnail != tc.want {
+				t.Errorf("%s: in the library %+v, %v", tc.reason, library, err)
+			}
+		})
+	}
 }

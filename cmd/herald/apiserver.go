@@ -109,6 +109,7 @@ func newAPIServer(ctx context.Context, end context.CancelCauseFunc, c *configv1a
 	}
 	if c.Media != nil {
 		options.Files, options.Requests, options.Bucket = files, archive.New(files), files
+		options.Small = smallPictures(files)
 	}
 	if options.Web, err = webConfig(c, file, api.Namespace); err != nil {
 		return nil, err

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
+	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/controllers/media"
 	"github.com/herald-social/herald/internal/apiclock"
 	"github.com/herald-social/herald/internal/archive"
@@ -132,13 +133,34 @@ func verifier(files *store.Store, now clock.PassiveClock) *probe.Verifier {
 	return &probe.Verifier{Store: files, Clock: now, Unconvertible: rendition.Unconvertible}
 }
 
-func newMedia(mgr ctrl.Manager, c *configv1alpha1.ManagerConfiguration, files *store.Store, bucket *installation.Bucket, teams *quota.Teams, now *apiclock.Clock,
+func newMedia(mgr ctrl.Manager, c *configv1alpha1.ManagerConfiguration, files *store.Store, bucket *installation.Bucket, teams *quota.Teams, images *rendition.Renderer, now *apiclock.Clock,
 ) (*media.Reconciler, error) {
 	return media.New(media.Options{
+		MakeSmall: func(ctx context.Context, m *v1alpha1.Media) error {
+			source, isPicture := rendition.SourceOf(m)
+			if !isPicture {
+				return nil
+			}
+			_, err := images.Make(ctx, source, rendition.Small())
+			return err
+		},
 		Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Clock: now, Events: mgr.GetEventRecorder("herald-media"),
 		Store: files, MayDelete: bucket.MayDelete, Owner: teams.Owner, Requests: archive.New(files),
 		Verify: verifier(files, now).Verify, Source: fetch.New(fetch.Options{}), Owned: teams.Owned, Namespaces: c.Namespaces,
 		UnusedAfter: c.Retention.UnusedMedia.Duration, Retention: retentionPolicy(c), Metrics: media.NewMetrics(metrics.Registry),
 		MaxConcurrentReconciles: c.Concurrency.Media, MaxFetches: c.Concurrency.Fetches,
 	})
+}
+
+// smallPictures returns a function that finds the pictures for lists, which the manager makes.
+func smallPictures(files *store.Store) func(ctx context.Context, m *v1alpha1.Media) (string, error) {
+	found := rendition.NewCache(files, rendition.NewSlots(1))
+	return func(ctx context.Context, m *v1alpha1.Media) (string, error) {
+		source, isPicture := rendition.SourceOf(m)
+		if !isPicture {
+			return "", store.ErrNotFound
+		}
+		small, err := found.Find(ctx, rendition.Key(source, rendition.Small()))
+		return small.Key, err
+	}
 }

@@ -107,7 +107,7 @@ func setupControllers(ctx context.Context, mgr ctrl.Manager, c *configv1alpha1.M
 			MaxConcurrentReconciles: c.Concurrency.APIKeys,
 		})),
 		setup(accounts, nil),
-		setup(newMedia(mgr, c, files, bucket, teams, now)),
+		setup(newMedia(mgr, c, files, bucket, teams, images, now)),
 		setupPosts(mgr, c, kept, files, teams, bucket, posts), //nolint:contextcheck // its watches end with the manager
 	)
 }

@@ -27,6 +27,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -103,6 +104,8 @@ type Options struct {
 	Owned func(ctx context.Context, namespace string) (bool, error)
 	// Owner returns a namespace's team, whose budget limits pending files, or nil. If Owner is nil, there is no limit.
 	Owner func(ctx context.Context, namespace string) (*v1alpha1.Team, error)
+	// MakeSmall makes the picture of a verified file for lists. If nil, none are made.
+	MakeSmall func(ctx context.Context, m *v1alpha1.Media) error
 	// Requests stores the requests with an Idempotency-Key whose Media were deleted. If nil, none are stored.
 	Requests Requests
 	// Clock is the clock of the process.
@@ -298,9 +301,25 @@ func (r *Reconciler) conclude(ctx context.Context, m *v1alpha1.Media, before *v1
 	}
 	r.Metrics.concluded(m.Status.Phase)
 	if m.Status.Phase == v1alpha1.MediaUploaded {
+		r.makeSmall(ctx, m)
 		return nil
 	}
 	return r.drop(ctx, m)
+}
+
+// smallWithin limits the time for a picture for lists, including the wait for a slot: posts' conversions come first.
+const smallWithin = 30 * time.Second
+
+// makeSmall makes a file's picture for lists. Without it, lists show the original or a symbol.
+func (r *Reconciler) makeSmall(ctx context.Context, m *v1alpha1.Media) {
+	if r.MakeSmall == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, smallWithin)
+	defer cancel()
+	if err := r.MakeSmall(ctx, m); err != nil {
+		ctrllog.FromContext(ctx).Info("made no small picture of a media file", "namespace", m.Namespace, "name", m.Name, "reason", err.Error())
+	}
 }
 
 // describe sets the phase and the conditions of a Media. Only a settled file is ready.

@@ -63,6 +63,17 @@ var _ = Describe("a Media applied to a cluster with a manager", func() {
 		Expect(hasFile(ctx, store.Key(m))).To(MatchError(store.ErrNotFound))
 	})
 
+	It("gets a small picture for lists, without which it is all the same uploaded", func(ctx SpecContext) {
+		d := newDesk(loose())
+		var made []string
+		d.MakeSmall = func(_ context.Context, m *v1alpha1.Media) error {
+			made = append(made, m.Name+" "+m.Status.ETag)
+			return errors.New("this is no picture")
+		}
+		m := d.uploaded(ctx, func(*v1alpha1.Media) {})
+		Expect(made).To(Equal([]string{m.Name + " " + m.Status.ETag}))
+	})
+
 	It("is fetched from its source", func(ctx SpecContext) {
 		m := created(ctx, managed, fromSource(web.URL+"/a.png"))
 		Eventually(func(g Gomega) {
