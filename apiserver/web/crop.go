@@ -6,6 +6,7 @@ package web
 import (
 	"cmp"
 	"fmt"
+	"strconv"
 
 	g "maragu.dev/gomponents"
 	h "maragu.dev/gomponents/html"
@@ -23,7 +24,7 @@ func (s *Site) cropDialog() g.Node {
 	narrow, wide := fmt.Sprint(cmp.Or(limits.Images.MinAspect, portrait)), fmt.Sprint(cmp.Or(limits.Images.MaxAspect, landscape))
 	slider := func(name, label string, from, to, value int) g.Node {
 		return h.P(h.Class("field"), h.Label(h.For("crop-"+name), g.Text(label)),
-			h.Input(h.Type("range"), h.ID("crop-"+name), h.Name(name), h.Min(fmt.Sprint(from)), h.Max(fmt.Sprint(to)), h.Step("any"), h.Value(fmt.Sprint(value))))
+			h.Input(h.Type("range"), h.ID("crop-"+name), h.Name(name), h.Min(strconv.Itoa(from)), h.Max(strconv.Itoa(to)), h.Step("any"), h.Value(strconv.Itoa(value))))
 	}
 	return h.Dialog(h.ID("crop"), h.Class("crop"), h.Data("script", s.assets.path("crop.js")), h.Aria("labelledby", "crop-title"),
 		h.Form(h.Method("dialog"),

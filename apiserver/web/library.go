@@ -15,6 +15,7 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/apiserver/bridge"
+	"github.com/herald-social/herald/apiserver/request"
 )
 
 const (
@@ -114,6 +115,7 @@ func libraryDialog(v *visit) g.Node {
 func (s *Site) fileChoices(v *visit, f *fileField) g.Node {
 	found, err := s.Service.FindFiles(v.Context(), v.caller, bridge.FileSearch{Types: typesOf(f.types), Limit: filesToChoose})
 	if err != nil {
+		request.From(v.Context()).Err = err
 		return notice(bad, h.P(g.Text("The team's files cannot be listed at the moment.")))
 	}
 	found.Files = slices.DeleteFunc(found.Files, func(file bridge.LibraryFile) bool { return slices.Contains(f.files, file.ID) })

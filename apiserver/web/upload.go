@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net/http"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/herald-social/herald/api/v1alpha1"
@@ -57,11 +58,8 @@ var extensions = map[v1alpha1.MimeType][]string{
 func (f *announcedFile) fileName() string {
 	name := path.Base(strings.ReplaceAll(f.Name, `\`, "/"))
 	accepted := extensions[v1alpha1.MimeType(f.MimeType)]
-	extension := strings.ToLower(path.Ext(name))
-	for _, one := range accepted {
-		if one == extension {
-			return name
-		}
+	if slices.Contains(accepted, strings.ToLower(path.Ext(name))) {
+		return name
 	}
 	return strings.TrimSuffix(name, path.Ext(name)) + accepted[0]
 }

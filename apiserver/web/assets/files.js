@@ -22,8 +22,11 @@ function areaFor(type, near) {
 }
 
 function take(files, near) {
+  const full = new Set(); // fields for one file have the first one
   for (const file of files) {
     const area = areaFor(file.type, near);
+    if (full.has(area)) continue;
+    if (area && !chooser(area).multiple) full.add(area);
     area?.dispatchEvent(new CustomEvent("files", { bubbles: true, detail: { file } }));
     area?.scrollIntoView({ block: "nearest" });
   }
