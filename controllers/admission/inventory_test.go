@@ -18,11 +18,11 @@ var appliedRules = []struct {
 }{
 	// The eleven rules of POST /posts.
 	{rule: "1: the platforms of each category", specs: []string{
-		"text to all that take it", "text to Instagram", "text to TikTok", "text to YouTube",
-		"an image to all that take it", "an image to YouTube", "a video to all that take it", "a video to Facebook", "a tree to all that take it",
+		"text to all platforms that accept it", "text to Instagram", "text to TikTok", "text to YouTube",
+		"an image to all platforms that accept it", "an image to YouTube", "a video to all platforms that accept it", "a video to Facebook", "a tree to all platforms that accept it",
 	}},
 	{rule: "1: of a tree in drafts too", specs: []string{"a tree to Facebook, also as a draft", "a tree to Instagram, also as a draft"}},
-	{rule: "2: without a time at once, with a future one then", specs: []string{"a post that is right", "a future time"}},
+	{rule: "2: without a time at once, with a future one then", specs: []string{"a valid post", "a future time"}},
 	{rule: "2: a time that is past (the starting deadline of the resources)", specs: []string{"a time that has just passed", "a time long ago"}},
 	{rule: "3: a draft has no time", specs: []string{"a draft with a time"}},
 	{rule: "4: a caption, which drafts may leave out", specs: []string{"no caption", "a draft without a caption or a title"}},
@@ -35,24 +35,24 @@ var appliedRules = []struct {
 	}},
 	{rule: "6: YouTube needs a title", specs: []string{"no title on YouTube", "a draft without a caption or a title"}},
 	{rule: "7: a privacy level that the account can choose", specs: []string{"a privacy level that the account lacks", "a privacy level that the account has"}},
-	{rule: "8: music for images only", specs: []string{"music on images", "music on a video", "refuses music on a video although it is turned off"}},
+	{rule: "8: music for images only", specs: []string{"music on images", "music on a video", "rejects music on a video even if it is turned off"}},
 	{rule: "8: duets and stitches for videos only", specs: []string{"a duet on an image", "a stitch on an image", "a duet and a stitch on a video"}},
 	{rule: "8: an inbox draft has neither music nor a privacy level", specs: []string{
 		"an inbox draft", "an inbox draft with music", "an inbox draft with a privacy level",
 	}},
 	{rule: "9: connections that are not ready", elsewhere: "what is applied waits for them: controllers/post"},
-	{rule: "10: X and Threads only", specs: []string{"a tree to all that take it", "a tree to Facebook, also as a draft", "a tree to Instagram, also as a draft"}},
+	{rule: "10: X and Threads only", specs: []string{"a tree to all platforms that accept it", "a tree to Facebook, also as a draft", "a tree to Instagram, also as a draft"}},
 	{rule: "10: no connection twice", specs: []string{"the same connection twice in a tree", "the same connection twice in a draft of a tree"}},
 	{rule: "10: all targets receive the same cards", specs: []string{"a tree with a target's caption", "a tree with a target's options"}},
-	{rule: "10: two cards, a draft one", specs: []string{"a tree of one card", "a draft with little in it"}},
+	{rule: "10: two cards, a draft one", specs: []string{"a tree of one card", "an almost empty draft"}},
 	{rule: "10: no cards", specs: []string{"no cards, also as a draft"}},
-	{rule: "10: a card says or shows something, unless the tree is a draft", specs: []string{"a card that says nothing", "a draft with little in it", "cards as long as they may be"}},
+	{rule: "10: a card says or shows something, unless the tree is a draft", specs: []string{"an empty card", "an almost empty draft", "cards of the maximum length"}},
 	{rule: "10: the media of cards are checked in drafts too", specs: []string{
-		"a rejected file on a card, also in a draft", "a file that comes later on a card of a draft", "a GIF",
+		"a rejected file on a card, also in a draft", "a file on a draft's card that is created later", "a GIF",
 	}},
 	{rule: "10: lengths, counts and sizes are not checked in drafts", specs: []string{"a draft of a tree that is too long, too large and mixed"}},
 	{rule: "11: a card is as long as every chosen platform takes", specs: []string{
-		"a card that is too long for X", "a card that is too long for Threads", "a card that is too long for one of two", "cards as long as they may be",
+		"a card that is too long for X", "a card that is too long for Threads", "a card that is too long for one of two", "cards of the maximum length",
 	}},
 
 	// The table of limits.
@@ -62,12 +62,12 @@ var appliedRules = []struct {
 	{rule: "page and limit", elsewhere: "lists of the HTTP API: apiserver"},
 	{rule: "one target at least", specs: []string{"no targets"}},
 	{rule: "1 to 35 images", specs: []string{"no images, also as a draft", "2,200 characters and 35 images on TikTok", "36 images"}},
-	{rule: "4 images on X", specs: []string{"the limits themselves", "5 images on X"}},
+	{rule: "4 images on X", specs: []string{"posts at the limits", "5 images on X"}},
 	{rule: "10 images on Instagram, the strictest of several", specs: []string{"2,200 characters and 10 images on Instagram", "11 images on Instagram"}},
 	{rule: "10 images on Facebook", specs: []string{"10 images on Facebook", "11 images on Facebook"}},
 	{rule: "20 images on Threads", specs: []string{"500 characters and 20 images on Threads", "21 images on Threads"}},
-	{rule: "cards: 2, or 1 in drafts", specs: []string{"a tree to all that take it", "a tree of one card", "a draft with little in it"}},
-	{rule: "280 weighted characters on X", specs: []string{"the limits themselves", "140 CJK characters on X", "281 weighted characters on X", "141 CJK characters on X"}},
+	{rule: "cards: 2, or 1 in drafts", specs: []string{"a tree to all platforms that accept it", "a tree of one card", "an almost empty draft"}},
+	{rule: "280 weighted characters on X", specs: []string{"posts at the limits", "140 CJK characters on X", "281 weighted characters on X", "141 CJK characters on X"}},
 	{rule: "500 characters on Threads", specs: []string{"500 characters and 20 images on Threads", "501 characters on Threads"}},
 	{rule: "2,200 characters on TikTok", specs: []string{"2,200 characters and 35 images on TikTok", "2,202 UTF-16 units on TikTok"}},
 	{rule: "2,200 characters on Instagram", specs: []string{"2,200 characters and 10 images on Instagram", "2,201 characters on Instagram"}},
@@ -78,9 +78,9 @@ var appliedRules = []struct {
 	{rule: "a title on YouTube of 100 characters, without < and >", specs: []string{
 		"5,000 bytes and a title of 100 characters on YouTube", "a title of 101 characters", "a title with <", "a title with >",
 	}},
-	{rule: "no limit on Facebook", specs: []string{"a text on Facebook as long as can be stored"}},
+	{rule: "no limit on Facebook", specs: []string{"the longest text on Facebook that can be stored"}},
 	{rule: "a card on X: 4 items, images of 5 MB, or one video of 512 MB, not mixed", specs: []string{
-		"4 images of 5 MB on a card on X", "5 images on a card on X", "6 MB on a card on X", "two videos on a card on X", "a video over 512 MB on a card on X", "a card that mixes on X",
+		"4 images of 5 MB on a card on X", "5 images on a card on X", "6 MB on a card on X", "two videos on a card on X", "a video over 512 MB on a card on X", "a card with images and a video on X",
 	}},
 	{rule: "a card on Threads: 20 items, images of 8 MB, videos of 1 GB, mixed", specs: []string{
 		"20 media on a card on Threads, mixed", "21 media on a card on Threads", "9 MB on a card on Threads",
@@ -93,11 +93,11 @@ var appliedRules = []struct {
 	{rule: "a category is one of four", specs: []string{"an unknown category"}},
 	{rule: "images among images, a video as a video", specs: []string{"a video among images", "an image as a video"}},
 	{rule: "a video to X has 512 MB", specs: []string{"a video that is too large for X"}},
-	{rule: "a thumbnail lies within the video", specs: []string{"a thumbnail behind the end"}},
+	{rule: "a thumbnail lies within the video", specs: []string{"a thumbnail after the end"}},
 	{rule: "files that are not there", specs: []string{
-		"a file that was rejected", "a file that comes later", "a file that is not uploaded yet", "a file that the store has lost",
+		"a file that was rejected", "a file that is created later", "a file that is not uploaded yet", "a file that is missing in the store",
 	}},
-	{rule: "connections that are not there", specs: []string{"a connection that comes later", "a connection that is being deleted"}},
+	{rule: "connections that are not there", specs: []string{"a connection that is created later", "a connection that is being deleted"}},
 	{rule: "files of one post", specs: []string{"more files than any platform shows"}},
 	{rule: "no NUL", specs: []string{"a NUL in a caption, also in a draft", "a NUL on a card, also in a draft"}},
 }
