@@ -147,7 +147,7 @@ func (c *Detector) Status(ctx context.Context) (Status, error) {
 	select {
 	case <-c.first:
 	case <-ctx.Done():
-		return Status{}, fmt.Errorf("stopped before it was known whether the cluster was put back to an earlier state: %w", ctx.Err())
+		return Status{}, fmt.Errorf("stopped before it was known whether the cluster was restored to an earlier state: %w", ctx.Err())
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -257,7 +257,7 @@ func (c *Detector) handleFailure(ctx context.Context, began time.Time, why error
 		log(ctx).Info("cannot count; a rollback of the cluster would not be detected now", "error", why.Error())
 		return
 	}
-	log(ctx).Info("cannot determine whether the cluster was put back to an earlier state; retrying", "error", why.Error())
+	log(ctx).Info("cannot determine whether the cluster was restored to an earlier state; retrying", "error", why.Error())
 	_, bucket := errors.AsType[*bucketError](why)
 	switch {
 	case c.isTrusted():
@@ -302,8 +302,8 @@ func (c *Detector) setStatus(ctx context.Context, state Status, known bool) {
 	if r := state.LastRollback; r != nil {
 		c.rolledBackAt.Set(float64(r.DetectedAt.Unix()))
 		if before == nil || r.DetectedAt.After(before.DetectedAt) {
-			log(ctx).Info("the cluster was put back to an earlier state: what became of posts from before is looked up in the bucket, and where nothing is kept "+
-				"of one whose time had come, a person is asked", "noticed", r.DetectedAt, "lastCounted", r.From, "because", r.Evidence)
+			log(ctx).Info("the cluster was restored to an earlier state: the outcomes of earlier posts are looked up in the bucket, and a user is asked about due posts "+
+				"without a record", "noticed", r.DetectedAt, "lastCounted", r.From, "because", r.Evidence)
 		}
 	}
 }

@@ -251,7 +251,7 @@ func (f *Facts) adopt(known *v1alpha1.EarlierPost) (adopted bool, actions []Acti
 }
 
 func (f *Facts) blockUnknownAccounts(adopted record.Adopted) []Action {
-	problem := fmt.Sprintf("an earlier post of this name was published, and of connections that do not exist it cannot be told whether to their accounts: %s",
+	problem := fmt.Sprintf("an earlier post of this name was published, and whether it was published to the accounts of missing connections is unknown: %s",
 		strings.Join(adopted.Unknown, ", "))
 	return f.blockAllFor(v1alpha1.ReasonConnectionNotFound, problem, func(int) v1alpha1.Blocked {
 		return v1alpha1.Blocked{Reason: v1alpha1.ReasonConnectionNotFound, Problem: problem, Remedy: remedies[v1alpha1.ReasonConnectionNotFound]}
@@ -300,9 +300,9 @@ func alreadyPublished(post *v1alpha1.Post) string {
 		}
 		targets = append(targets, targetWord(post, int(index)))
 	}
-	what := fmt.Sprintf("an earlier post of this name (uid %s) was sent already", earlier.Record)
+	what := fmt.Sprintf("an earlier post of this name (uid %s) was already sent", earlier.Record)
 	if earlier.Record == string(post.UID) {
-		what = "this post was sent already, before the cluster was put back to an earlier state"
+		what = "this post was already sent, before the cluster was restored to an earlier state"
 	}
 	message := fmt.Sprintf("%s, with these outcomes: %s. None of this is sent again, even if the "+
 		"content differs. To publish it again, delete this post and apply it again with the annotation\n  %s: %s",

@@ -34,13 +34,13 @@ func (f *Facts) checkRollback() []Action {
 		if !existedAt(f.Post, f.Rollback.UncertainSince) {
 			return nil
 		}
-		return f.deferForRollback(f.Rollback.UncertainSince, "whether the cluster was put back to an earlier state, in which this post was not published yet, cannot be told: "+f.Rollback.Problem)
+		return f.deferForRollback(f.Rollback.UncertainSince, "it is unknown whether the cluster was restored to an earlier state, in which this post was not published yet: "+f.Rollback.Problem)
 	}
 	switch f.Earlier.State {
 	case EarlierNotFetched:
 		return []Action{FindEarlier{}}
 	case EarlierUnavailable:
-		return f.deferForRollback(f.Rollback.DetectedAt, "the outcome of this post before the cluster was put back to an earlier state cannot be looked up: "+f.Earlier.Problem)
+		return f.deferForRollback(f.Rollback.DetectedAt, "the outcome of this post before the cluster was restored to an earlier state cannot be looked up: "+f.Earlier.Problem)
 	case EarlierFetched:
 		if f.wasCancelled(f.Post.UID) {
 			known := f.knownBefore()
@@ -192,7 +192,7 @@ func (f *Facts) recordUncertain() []Action {
 // maybePublished blocks a post that may have been published despite the state in the cluster.
 var maybePublished = v1alpha1.Blocked{
 	Reason: v1alpha1.ReasonOutcomeUnknown,
-	Problem: "not sent: the cluster was, or may have been, put back to an earlier state, such as a snapshot of etcd, in which this post was not published yet, and " +
+	Problem: "not sent: the cluster was, or may have been, restored to an earlier state, such as an etcd snapshot, in which this post was not published yet, and " +
 		"whether it was published since is unknown",
 	Remedy: "look at the account, then answer as the condition " + v1alpha1.ConditionOutcomeUnknown + " says",
 }

@@ -439,7 +439,7 @@ func TestRollbackSays(t *testing.T) {
 	Decide(f)
 	Describe(f.Post, t0)
 	adopted := meta.FindStatusCondition(f.Post.Status.Conditions, v1alpha1.ConditionAdopted)
-	if adopted == nil || !strings.HasPrefix(adopted.Message, "this post was sent already, before the cluster was put back") || !strings.Contains(adopted.Message, "https://x.example/7") {
+	if adopted == nil || !strings.HasPrefix(adopted.Message, "this post was already sent, before the cluster was restored") || !strings.Contains(adopted.Message, "https://x.example/7") {
 		t.Errorf("%+v", adopted)
 	}
 	if !f.Post.Status.Finished {

@@ -125,7 +125,7 @@ var rows = []row{
 	}, "16m", 1, "namespace=herald-system", ""},
 	{"a person has taken the bucket over within a quarter of an hour", "HeraldBucketForeign", []string{`herald_bucket_foreign{namespace="herald-system",pod="m-1"} 1x10 0x50`}, "16m", 0, "", ""},
 	{"the bucket is this cluster's", "HeraldBucketForeign", []string{`herald_bucket_foreign{namespace="herald-system",pod="m-1"} 0x60`}, "40m", 0, "", ""},
-	{"the cluster was put back to an earlier state", "HeraldClusterRewound", []string{
+	{"the cluster was restored to an earlier state", "HeraldClusterRewound", []string{
 		`herald_cluster_rewound_timestamp_seconds{namespace="herald-system",pod="m-1"} 0x10 600x60`, `herald_cluster_rewound_timestamp_seconds{namespace="herald-system",pod="m-2"} 0x70`,
 	}, "12m", 1, "namespace=herald-system", ""},
 	{"that was a day ago", "HeraldClusterRewound", []string{`herald_cluster_rewound_timestamp_seconds{namespace="herald-system",pod="m-1"} 600x1500`}, "1451m", 0, "", ""},
