@@ -54,6 +54,7 @@ func (p *Platform) photo(c *graph.Call) (any, *graph.Error) {
 		return nil, bad
 	}
 	published, caption, address := c.Params.Bool("published", true), c.Params.Text("caption"), c.Params.Text("url")
+	altText := c.Params.AltText("alt_text_custom")
 	c.Params.Unsimulated("scheduled_publish_time", "backdated_time")
 	if bad := c.Params.Validate(); bad != nil {
 		return nil, bad
@@ -65,7 +66,9 @@ func (p *Platform) photo(c *graph.Call) (any, *graph.Error) {
 	if bad != nil {
 		return nil, bad
 	}
-	photo, err := p.Store.CreateContainer(page.Key, state.Container{Text: caption, Media: []state.Media{simulator.MediaOf(blob)}}, 0, graph.NewID)
+	photo, err := p.Store.CreateContainer(page.Key, state.Container{
+		Text: caption, Media: []state.Media{simulator.MediaOf(blob).Described(altText)},
+	}, 0, graph.NewID)
 	if err != nil {
 		return nil, c.Broken("keep a photo", err)
 	}

@@ -88,7 +88,7 @@ func (a *API) Fetch(c state.Container, limit int64, judge func(blobs.Blob, error
 func Arrive(c *state.Container, video blobs.Blob, failure string) {
 	c.Source, c.Failure = "", cmp.Or(failure, c.Failure)
 	if failure == "" {
-		c.Media = []state.Media{simulator.MediaOf(video)}
+		c.Media = []state.Media{simulator.MediaOf(video).Described(c.AltText)}
 	}
 }
 

@@ -133,6 +133,19 @@ func (p *Params) Reject(with *Error) {
 	}
 }
 
+// maxAltText is the maximum length of an alt text on Threads and Instagram, in characters. Facebook does not document one;
+// the sandbox assumes the same.
+const maxAltText = 1000
+
+// AltText returns an alt text, and rejects one that is too long.
+func (p *Params) AltText(name string) string {
+	text := p.Text(name)
+	if utf8.RuneCountInString(text) > maxAltText {
+		p.Rejectf("Param %s must be at most %d characters long.", name, maxAltText)
+	}
+	return text
+}
+
 // Has reports whether a parameter is present, even if it is empty.
 func (p *Params) Has(name string) bool {
 	_, found := p.values[name]

@@ -53,7 +53,7 @@ func (l *login) create(c *graph.Call) (any, *graph.Error) {
 	if bad != nil {
 		return nil, bad
 	}
-	out := state.Container{Text: asked.caption}
+	out := state.Container{Text: asked.caption, AltText: asked.altText}
 	if bad := l.gather(c, account, &asked, &out); bad != nil {
 		return nil, bad
 	}
@@ -91,7 +91,7 @@ func (l *login) gather(c *graph.Call, account state.Account, asked *order, out *
 		if bad == nil {
 			bad = validateImage(blob)
 		}
-		out.Media = []state.Media{simulator.MediaOf(blob)}
+		out.Media = []state.Media{simulator.MediaOf(blob).Described(out.AltText)}
 		return bad
 	}
 	if asked.Awaited {

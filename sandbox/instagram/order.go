@@ -19,7 +19,7 @@ const (
 // order is a container request.
 type order struct {
 	detail
-	caption, imageURL, videoURL string
+	caption, imageURL, videoURL, altText string
 }
 
 func (o *order) isVideo() bool { return o.Kind == kindVideo || o.Kind == kindReels }
@@ -28,20 +28,20 @@ func (o *order) isVideo() bool { return o.Kind == kindVideo || o.Kind == kindRee
 // container.
 var (
 	taken = map[string][]string{
-		kindImage:    {"caption", "image_url"},
+		kindImage:    {"alt_text", "caption", "image_url"},
 		kindCarousel: {"caption", "children"},
 		kindReels:    {"caption", "video_url", "upload_type", "thumb_offset"},
 	}
 	takenByItems = map[string][]string{
-		kindImage: {"is_carousel_item", "image_url"},
+		kindImage: {"alt_text", "is_carousel_item", "image_url"},
 		kindVideo: {"is_carousel_item", "video_url", "upload_type", "thumb_offset"},
 	}
-	documented = []string{"caption", "children", "image_url", "is_carousel_item", "thumb_offset", "upload_type", "video_url"}
+	documented = []string{"alt_text", "caption", "children", "image_url", "is_carousel_item", "thumb_offset", "upload_type", "video_url"}
 )
 
 // readOrder reads a container's parameters. It returns an error if Instagram would reject them before fetching a file.
 func (l *login) readOrder(q *graph.Params) (order, *graph.Error) {
-	asked := order{caption: q.Text("caption"), imageURL: q.Text("image_url"), videoURL: q.Text("video_url")}
+	asked := order{caption: q.Text("caption"), imageURL: q.Text("image_url"), videoURL: q.Text("video_url"), altText: q.AltText("alt_text")}
 	kind := q.Text("media_type")
 	asked.Item = q.Bool("is_carousel_item", false)
 	asked.Children = q.List("children")

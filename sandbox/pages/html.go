@@ -4,6 +4,7 @@
 package pages
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -167,6 +168,7 @@ func (p postView) render() g.Node {
 			g.If(p.Title != "", h.P(h.Class("title"), g.Text(p.Title))),
 			h.P(h.Class("text"), g.Map(p.Text, span.render)),
 			g.If(len(p.Media) > 0, h.Div(h.Class("media of-"+strconv.Itoa(len(p.Media))), g.Map(p.Media, mediaView.render))),
+			altTexts(p.Media),
 			g.If(p.Focus, h.P(h.Class("meta"), h.Time(h.DateTime(p.At), g.Text(p.Full)), h.Span(g.Text("id "+p.ID)))),
 		),
 	)
@@ -183,10 +185,21 @@ func (s span) render() g.Node {
 	}
 }
 
+// altTexts lists the files' alt texts, which browsers otherwise show only to screen readers.
+func altTexts(media []mediaView) g.Node {
+	described := slices.DeleteFunc(slices.Clone(media), func(m mediaView) bool { return m.AltText == "" })
+	if len(described) == 0 {
+		return nil
+	}
+	return h.Ul(h.Class("alts"), h.Aria("hidden", "true"), g.Map(described, func(m mediaView) g.Node {
+		return h.Li(h.Span(h.Class("badge"), g.Text("ALT")), g.Text(" "+m.AltText))
+	}))
+}
+
 func (m mediaView) render() g.Node {
 	size := g.If(m.Width > 0, g.Group{h.Width(strconv.Itoa(m.Width)), h.Height(strconv.Itoa(m.Height))})
 	if m.Video {
-		return h.Video(h.Src(m.Path), h.Controls(), h.Preload("metadata"), size)
+		return h.Video(h.Src(m.Path), h.Controls(), h.Preload("metadata"), size, g.If(m.AltText != "", h.Aria("label", m.AltText)))
 	}
-	return h.Img(h.Src(m.Path), h.Alt(""), h.Loading("lazy"), size)
+	return h.Img(h.Src(m.Path), h.Alt(m.AltText), h.Loading("lazy"), size)
 }

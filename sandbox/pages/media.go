@@ -15,6 +15,7 @@ import (
 type mediaView struct {
 	Path          string
 	Video         bool
+	AltText       string
 	Width, Height int
 }
 
@@ -23,7 +24,8 @@ func (s *Site) mediaOf(p state.Post) []mediaView {
 	for _, m := range p.Media {
 		blob, _ := s.blobs.Get(m.SHA256)
 		out = append(out, mediaView{
-			Path: "/_media/" + m.SHA256, Video: strings.HasPrefix(m.MIMEType, "video/"), Width: blob.Width, Height: blob.Height,
+			Path: "/_media/" + m.SHA256, Video: strings.HasPrefix(m.MIMEType, "video/"), AltText: m.AltText,
+			Width: blob.Width, Height: blob.Height,
 		})
 	}
 	return out

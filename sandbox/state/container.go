@@ -26,6 +26,8 @@ type Container struct {
 	Root string `json:"root,omitempty"`
 	// Media are the container's files, in order.
 	Media []Media `json:"media,omitempty"`
+	// AltText describes the container's only file. Media has it too once the file has arrived.
+	AltText string `json:"alt_text,omitempty"`
 	// Source is the address of a file that the platform has not fetched yet; empty without one.
 	Source string `json:"source,omitempty"`
 	// Detail is opaque data of the platform's simulator.

@@ -24,6 +24,14 @@ type Media struct {
 	SHA256   string `json:"sha256"`
 	Bytes    int64  `json:"bytes"`
 	MIMEType string `json:"mime_type"`
+	// AltText describes the file for people who cannot see it; empty if the client sent no description.
+	AltText string `json:"alt_text,omitempty"`
+}
+
+// Described returns the file with an alt text.
+func (m Media) Described(altText string) Media {
+	m.AltText = altText
+	return m
 }
 
 // Post is one post on a simulated platform.

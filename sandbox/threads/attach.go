@@ -58,6 +58,7 @@ var places = []struct {
 	{"video_url", []string{kindVideo}, []string{kindVideo}},
 	{"children", []string{kindCarousel}, []string{kindCarousel}},
 	{"is_carousel_item", []string{kindImage, kindVideo}, nil},
+	{"alt_text", []string{kindImage, kindVideo}, nil},
 }
 
 // checkKind rejects parameters that the kind of container does not accept, and reports required ones that are missing.
@@ -113,7 +114,7 @@ func (p *Platform) addImage(c *graph.Call, address string, out *state.Container)
 	case err != nil:
 		return c.Broken("fetch an image", err)
 	default:
-		out.Media, out.Failure = []state.Media{simulator.MediaOf(blob)}, imageFailure(blob)
+		out.Media, out.Failure = []state.Media{simulator.MediaOf(blob).Described(out.AltText)}, imageFailure(blob)
 	}
 	return nil
 }

@@ -66,7 +66,7 @@ func (p *Platform) readContainer(c *graph.Call, account state.Account) (string, 
 	if kind != kindText {
 		kept.Kind = kind
 	}
-	out := state.Container{AccountID: account.ID, Text: q.Text("text"), InReplyTo: q.Text("reply_to_id")}
+	out := state.Container{AccountID: account.ID, Text: q.Text("text"), InReplyTo: q.Text("reply_to_id"), AltText: q.AltText("alt_text")}
 	checkKind(q, kind)
 	q.Unsimulated("auto_publish_text")
 	if bad := q.Validate(); bad != nil {

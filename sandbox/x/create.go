@@ -271,7 +271,7 @@ func (p *Platform) attach(draft *state.Draft, ids []string, author state.Account
 		case u.category().kind == kindVideo && u.File.Duration > maxVideoTime:
 			return nil, forbidden(fmt.Sprintf("The video is longer than allowed: %v is the most.", maxVideoTime), typeBlank)
 		}
-		draft.Media = append(draft.Media, simulator.MediaOf(*u.File))
+		draft.Media = append(draft.Media, simulator.MediaOf(*u.File).Described(u.AltText))
 		out = append(out, attachment{Key: u.key(), Kind: u.category().kind})
 	}
 	// X documents its duplicate check for text only, so a post with media may be repeated and then exists twice.

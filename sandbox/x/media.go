@@ -154,7 +154,7 @@ func (p *Platform) saveMedia(u *upload) *problem {
 	detail, err := json.Marshal(u.media)
 	if err == nil {
 		_, err = p.Store.ChangeContainer(Name, u.ID, func(c *state.Container) {
-			c.Detail, c.ReadyAt, c.Failure = detail, u.ReadyAt, u.Failure
+			c.Detail, c.ReadyAt, c.Failure, c.AltText = detail, u.ReadyAt, u.Failure, u.AltText
 		})
 	}
 	return p.broken("an upload could not be kept", u.ID, err)

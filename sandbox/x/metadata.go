@@ -9,13 +9,14 @@ import (
 	"unicode/utf8"
 
 	"github.com/herald-social/herald/sandbox/faults"
+	"github.com/herald-social/herald/sandbox/state"
 )
 
 // maxAlt is the maximum length of an alt text, in characters.
 const maxAlt = 1000
 
-// describe is POST /2/media/metadata: alt text for people who cannot see the media. The sandbox validates it but does
-// not show it. Of the metadata, clients send only alt_text.
+// describe is POST /2/media/metadata: alt text for people who cannot see the media. Of the metadata, clients send only
+// alt_text. X replaces an earlier one.
 func (p *Platform) describe(w http.ResponseWriter, r *faults.Request) {
 	account, ok := p.authorized(w, r, callMetadata, scopeMedia)
 	if !ok {
@@ -26,25 +27,39 @@ func (p *Platform) describe(w http.ResponseWriter, r *faults.Request) {
 		Metadata map[string]json.RawMessage `json:"metadata"`
 	}
 	with := p.readJSON(r, &body)
+	var altText string
 	if with == nil {
-		with = checkMetadata(body.Metadata)
+		altText, with = readAltText(body.Metadata)
 	}
 	if with == nil {
-		_, with = p.findMedia(account, body.ID)
+		with = p.setAltText(account, body.ID, altText)
 	}
 	p.answer(w, callMetadata, with, map[string]any{"id": body.ID, "associated_metadata": body.Metadata})
 }
 
-func checkMetadata(metadata map[string]json.RawMessage) *problem {
+// setAltText stores the alt text of an upload, which posts that are created later show.
+func (p *Platform) setAltText(account state.Account, id, altText string) *problem {
+	unlock := p.growing.Lock(id)
+	defer unlock()
+	u, with := p.findMedia(account, id)
+	if with != nil || altText == "" {
+		return with
+	}
+	u.AltText = altText
+	return p.saveMedia(&u)
+}
+
+// readAltText returns the alt text in the metadata, or "" if there is none.
+func readAltText(metadata map[string]json.RawMessage) (string, *problem) {
 	var alt struct {
 		Text string `json:"text"`
 	}
 	content, found := metadata["alt_text"]
 	if !found {
-		return nil
+		return "", nil
 	}
 	if err := json.Unmarshal(content, &alt); err != nil || alt.Text == "" || utf8.RuneCountInString(alt.Text) > maxAlt {
-		return invalidBody("$.metadata.alt_text.text: must have 1 to 1000 characters")
+		return "", invalidBody("$.metadata.alt_text.text: must have 1 to 1000 characters")
 	}
-	return nil
+	return alt.Text, nil
 }

@@ -131,6 +131,9 @@ func (p *Platform) includedMedia(r *faults.Request, of attachment, file state.Me
 	} else {
 		all["duration_ms"] = blob.Duration.Milliseconds()
 	}
+	if file.AltText != "" {
+		all["alt_text"] = file.AltText
+	}
 	out := map[string]any{"media_key": of.Key, "type": of.Kind}
 	for _, field := range fields {
 		if value, found := all[field]; found {

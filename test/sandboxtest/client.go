@@ -71,6 +71,8 @@ type Media struct {
 	SHA256   string `json:"sha256"`
 	Bytes    int64  `json:"bytes"`
 	MIMEType string `json:"mime_type"`
+	// AltText is the file's description for people who cannot see it.
+	AltText string `json:"alt_text"`
 }
 
 // Fault is a fault to inject, with the fields of the control API.
