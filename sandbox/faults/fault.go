@@ -19,6 +19,7 @@ const (
 	Identity     Operation = "identity"
 	RefreshToken Operation = "refresh_token"
 	Upload       Operation = "upload"
+	Metadata     Operation = "metadata" // an uploaded file's alt text
 	Create       Operation = "create"
 	Publish      Operation = "publish"
 	Status       Operation = "status"
@@ -92,7 +93,7 @@ type Fault struct {
 
 // operations returns the valid operation names of a fault.
 func operations() []Operation {
-	return []Operation{Identity, RefreshToken, Upload, Create, Publish, Status, List, Any}
+	return []Operation{Identity, RefreshToken, Upload, Metadata, Create, Publish, Status, List, Any}
 }
 
 // group is a set of mutually exclusive faults: a request meets at most one of each group. A delay and a dropped connection can be combined;

@@ -10,8 +10,6 @@ const (
 	opRevoke faults.Operation = "revoke"
 	opRead   faults.Operation = "read" // one post
 	opDelete faults.Operation = "delete"
-
-	opMetadata faults.Operation = "metadata"
 )
 
 // endpoint is one path and method of the API.
@@ -38,7 +36,7 @@ var (
 	callChunks = endpoint{faults.Upload, 1875} // initialize, append and finalize
 	callStatus = endpoint{faults.Status, 1000}
 
-	callMetadata = endpoint{opMetadata, 500}
+	callMetadata = endpoint{faults.Metadata, 500}
 
 	callToken  = endpoint{faults.RefreshToken, limitPosts}
 	callRevoke = endpoint{opRevoke, limitPosts}
