@@ -191,7 +191,7 @@ var _ = Describe("by the contract", func() {
 		applied := &v1alpha1.Post{
 			ObjectMeta: metav1.ObjectMeta{Namespace: t.namespace, Name: "from-elsewhere"},
 			Spec: v1alpha1.PostSpec{
-				Category: v1alpha1.CategoryImage, Image: &v1alpha1.ImageContent{MediaRefs: []v1alpha1.LocalReference{{Name: "png"}}},
+				Category: v1alpha1.CategoryImage, Image: &v1alpha1.ImageContent{MediaRefs: []v1alpha1.MediaReference{{Name: "png"}}},
 				ScheduledAt: v1alpha1.NewTimePtr(time.Now().Add(-time.Minute)),
 				Targets:     []v1alpha1.PostTarget{{ConnectionRef: v1alpha1.LocalReference{Name: "x"}, Caption: "look"}},
 			},

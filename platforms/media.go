@@ -49,6 +49,9 @@ type File struct {
 	MultiPicture bool
 	// Unconvertible is the reason an image cannot be converted, phrased to follow "the file …", or "" if it can be.
 	Unconvertible string
+	// AltText describes the image or video for people who cannot see it: at most v1alpha1.MaxAltText characters, or ""
+	// if there is no description. YouTube and TikTok do not accept one.
+	AltText string
 	// ETag identifies the verified bytes.
 	ETag string
 	// Bytes reads the content.
@@ -65,7 +68,7 @@ func FileOf(m *v1alpha1.Media) File {
 		FrameRate: float64(m.Status.FrameRateMilliHertz) / milli, FrameRateVaries: m.Status.FrameRateVaries,
 		VideoCodec: m.Status.VideoCodec, AudioCodec: m.Status.AudioCodec,
 		Turned: m.Status.Turned, MultiPicture: m.Status.MultiPicture, Unconvertible: m.Status.Unconvertible,
-		ETag: m.Status.ETag,
+		AltText: m.Spec.AltText, ETag: m.Status.ETag,
 	}
 }
 

@@ -296,7 +296,7 @@ func (v View) Cards() int {
 // MediaNames returns the names of a post's media files, in order and without duplicates.
 func (v View) MediaNames() (names []string) {
 	spec, seen := &v.Post.Spec, map[string]bool{}
-	add := func(refs ...v1alpha1.LocalReference) {
+	add := func(refs ...v1alpha1.MediaReference) {
 		for _, ref := range refs {
 			if !seen[ref.Name] {
 				seen[ref.Name] = true

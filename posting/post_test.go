@@ -180,7 +180,7 @@ func TestHeading(t *testing.T) {
 }
 
 func TestMediaNames(t *testing.T) {
-	ref := func(name string) v1alpha1.LocalReference { return v1alpha1.LocalReference{Name: name} }
+	ref := func(name string) v1alpha1.MediaReference { return v1alpha1.MediaReference{Name: name} }
 	for _, tt := range []struct {
 		name string
 		spec v1alpha1.PostSpec
@@ -188,14 +188,14 @@ func TestMediaNames(t *testing.T) {
 	}{
 		{"text", v1alpha1.PostSpec{}, nil},
 		{"what no category has", v1alpha1.PostSpec{
-			Image: &v1alpha1.ImageContent{MediaRefs: []v1alpha1.LocalReference{ref("a")}},
+			Image: &v1alpha1.ImageContent{MediaRefs: []v1alpha1.MediaReference{ref("a")}},
 			Video: &v1alpha1.VideoContent{MediaRef: ref("b")},
-			Tree:  &v1alpha1.TreeContent{Cards: []v1alpha1.TreeCard{{MediaRefs: []v1alpha1.LocalReference{ref("a"), ref("c")}}}},
+			Tree:  &v1alpha1.TreeContent{Cards: []v1alpha1.TreeCard{{MediaRefs: []v1alpha1.MediaReference{ref("a"), ref("c")}}}},
 		}, []string{"a", "b", "c"}},
-		{"images, each once", v1alpha1.PostSpec{Image: &v1alpha1.ImageContent{MediaRefs: []v1alpha1.LocalReference{ref("b"), ref("a"), ref("b")}}}, []string{"b", "a"}},
+		{"images, each once", v1alpha1.PostSpec{Image: &v1alpha1.ImageContent{MediaRefs: []v1alpha1.MediaReference{ref("b"), ref("a"), ref("b")}}}, []string{"b", "a"}},
 		{"a video", v1alpha1.PostSpec{Video: &v1alpha1.VideoContent{MediaRef: ref("v")}}, []string{"v"}},
 		{"cards", v1alpha1.PostSpec{Tree: &v1alpha1.TreeContent{Cards: []v1alpha1.TreeCard{
-			{}, {MediaRefs: []v1alpha1.LocalReference{ref("a")}}, {MediaRefs: []v1alpha1.LocalReference{ref("b"), ref("a")}},
+			{}, {MediaRefs: []v1alpha1.MediaReference{ref("a")}}, {MediaRefs: []v1alpha1.MediaReference{ref("b"), ref("a")}},
 		}}}, []string{"a", "b"}},
 	} {
 		if diff := cmp.Diff(tt.want, Of(&v1alpha1.Post{Spec: tt.spec}).MediaNames()); diff != "" {

@@ -10,6 +10,8 @@ import (
 	"unicode/utf8"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/herald-social/herald/api/v1alpha1"
 )
 
 // MaxPost is the maximum size of a new post in bytes of JSON, including its annotations, labels and owners. Together
@@ -49,11 +51,23 @@ func (v View) Size() int {
 			target.YouTube = &options
 		}
 	}
+	if spec.Image != nil {
+		image := *spec.Image
+		image.MediaRefs, texts = measureAltTexts(image.MediaRefs, texts)
+		spec.Image = &image
+	}
+	if spec.Video != nil {
+		video := *spec.Video
+		video.MediaRef.AltText, texts = measureText(video.MediaRef.AltText, texts)
+		spec.Video = &video
+	}
 	if spec.Tree != nil {
 		tree := *spec.Tree
 		tree.Cards = slices.Clone(tree.Cards)
 		for i := range tree.Cards {
-			tree.Cards[i].Caption, texts = measureText(tree.Cards[i].Caption, texts)
+			card := &tree.Cards[i]
+			card.Caption, texts = measureText(card.Caption, texts)
+			card.MediaRefs, texts = measureAltTexts(card.MediaRefs, texts)
 		}
 		spec.Tree = &tree
 	}
@@ -83,6 +97,19 @@ func measureText(text string, sum int) (placeholder string, more int) {
 		return "", sum
 	}
 	return "x", sum + inJSON(text) - 1
+}
+
+// measureAltTexts is measureText for the alt texts of references. It copies the list only if there are any.
+func measureAltTexts(refs []v1alpha1.MediaReference, sum int) (placeholders []v1alpha1.MediaReference, more int) {
+	hasText := func(ref v1alpha1.MediaReference) bool { return ref.AltText != "" }
+	if !slices.ContainsFunc(refs, hasText) {
+		return refs, sum
+	}
+	refs = slices.Clone(refs)
+	for i := range refs {
+		refs[i].AltText, sum = measureText(refs[i].AltText, sum)
+	}
+	return refs, sum
 }
 
 // inJSON returns the size of a string in JSON without its quotes, as encoding/json would encode it.

@@ -29,8 +29,19 @@ func TestSizeIsThatOfJSON(t *testing.T) {
 			}
 			post.Spec.Targets = append(post.Spec.Targets, target)
 		}
+		shown := func() v1alpha1.MediaReference {
+			return v1alpha1.MediaReference{Name: "m", AltText: text.Draw(t, "alt text")}
+		}
 		if rapid.Bool().Draw(t, "tree") {
-			post.Spec.Tree = &v1alpha1.TreeContent{Cards: []v1alpha1.TreeCard{{Caption: text.Draw(t, "card")}, {}}}
+			post.Spec.Tree = &v1alpha1.TreeContent{Cards: []v1alpha1.TreeCard{
+				{Caption: text.Draw(t, "card")}, {}, {MediaRefs: []v1alpha1.MediaReference{{Name: "m"}, shown()}}, {MediaRefs: []v1alpha1.MediaReference{{Name: "m"}}},
+			}}
+		}
+		if rapid.Bool().Draw(t, "image") {
+			post.Spec.Image = &v1alpha1.ImageContent{MediaRefs: []v1alpha1.MediaReference{shown(), {Name: "m"}}}
+		}
+		if rapid.Bool().Draw(t, "video") {
+			post.Spec.Video = &v1alpha1.VideoContent{MediaRef: shown()}
 		}
 		before := post.DeepCopy()
 		encoded, err := json.Marshal(&post.Spec)
@@ -48,9 +59,10 @@ func TestSizeIsThatOfJSON(t *testing.T) {
 func TestSizeDoesNotEncodeTexts(t *testing.T) {
 	long := strings.Repeat("<", 1<<20)
 	for reason, spec := range map[string]v1alpha1.PostSpec{
-		"a caption is not encoded": {Targets: []v1alpha1.PostTarget{{Caption: long}}},
-		"a title is not encoded":   {Targets: []v1alpha1.PostTarget{{YouTube: &v1alpha1.YouTubeOptions{Title: long}}}},
-		"a card is not encoded":    {Tree: &v1alpha1.TreeContent{Cards: []v1alpha1.TreeCard{{Caption: long}}}},
+		"a caption is not encoded":   {Targets: []v1alpha1.PostTarget{{Caption: long}}},
+		"a title is not encoded":     {Targets: []v1alpha1.PostTarget{{YouTube: &v1alpha1.YouTubeOptions{Title: long}}}},
+		"a card is not encoded":      {Tree: &v1alpha1.TreeContent{Cards: []v1alpha1.TreeCard{{Caption: long}}}},
+		"an alt text is not encoded": {Tree: &v1alpha1.TreeContent{Cards: []v1alpha1.TreeCard{{MediaRefs: []v1alpha1.MediaReference{{AltText: long}}}}}},
 	} {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)

@@ -3,6 +3,26 @@
 
 package v1alpha1
 
+// MaxAltText is the maximum length of an alt text in characters. X, Threads and Instagram document 1,000. Facebook does not document a limit.
+// The schema has the same number.
+const MaxAltText = 1000
+
+// MediaReference names a Media and describes how a post uses it.
+type MediaReference struct {
+	// name of the Media in the post's namespace.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`
+	Name string `json:"name"`
+
+	// altText describes the image or video for people who cannot see it, in at most 1,000 characters. Defaults to the Media's altText. It is
+	// sent to X and Threads with images and videos, and to Instagram and Facebook with images. YouTube and TikTok do not accept one.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1000
+	AltText string `json:"altText,omitempty"`
+}
+
 // ImageContent is the content of a post of category image.
 type ImageContent struct {
 	// mediaRefs name the images' Media, in display order. The strictest target limits their number: 4 on x, 10 on instagram and facebook,
@@ -11,14 +31,14 @@ type ImageContent struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=35
-	MediaRefs []LocalReference `json:"mediaRefs"`
+	MediaRefs []MediaReference `json:"mediaRefs"`
 }
 
 // VideoContent is the content of a post of category video.
 type VideoContent struct {
 	// mediaRef names the video's Media.
 	// +required
-	MediaRef LocalReference `json:"mediaRef"`
+	MediaRef MediaReference `json:"mediaRef"`
 
 	// thumbnailOffsetMillis is the position of the thumbnail frame, in milliseconds from the start of the video. If omitted, the platform
 	// chooses a frame.
@@ -52,7 +72,7 @@ type TreeCard struct {
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=100
-	MediaRefs []LocalReference `json:"mediaRefs,omitempty"`
+	MediaRefs []MediaReference `json:"mediaRefs,omitempty"`
 }
 
 // YouTubeOptions holds the YouTube options.

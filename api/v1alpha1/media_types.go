@@ -35,9 +35,10 @@ const (
 	MaxImageBytes = 20 << 20
 )
 
-// MediaSpec describes a file before its upload. The description is immutable, because the upload URL's signature covers it.
+// MediaSpec describes a file before its upload. The description is immutable, because the upload URL's signature covers it, and posts that
+// refer to the Media send its alt text.
 //
-// +kubebuilder:validation:XValidation:rule="self.fileName == oldSelf.fileName && self.mimeType == oldSelf.mimeType && has(self.sizeBytes) == has(oldSelf.sizeBytes) && (!has(self.sizeBytes) || self.sizeBytes == oldSelf.sizeBytes) && has(self.source) == has(oldSelf.source) && (!has(self.source) || self.source == oldSelf.source)",message="a media file's description cannot be changed; create another Media instead"
+// +kubebuilder:validation:XValidation:rule="self.fileName == oldSelf.fileName && self.mimeType == oldSelf.mimeType && has(self.sizeBytes) == has(oldSelf.sizeBytes) && (!has(self.sizeBytes) || self.sizeBytes == oldSelf.sizeBytes) && has(self.source) == has(oldSelf.source) && (!has(self.source) || self.source == oldSelf.source) && has(self.altText) == has(oldSelf.altText) && (!has(self.altText) || self.altText == oldSelf.altText)",message="a media file's description cannot be changed; create another Media instead"
 // +kubebuilder:validation:XValidation:rule="!has(self.sizeBytes) || self.sizeBytes <= (self.mimeType.startsWith('video/') ? 1073741824 : 20971520)",message="the file is too large: a video has at most 1 GB (1073741824 bytes), an image 20 MB (20971520 bytes)",fieldPath=".sizeBytes"
 // +kubebuilder:validation:XValidation:rule="has(self.sizeBytes) || has(self.source)",message="sizeBytes is required for a file that is uploaded; only with a source may it be left out",fieldPath=".sizeBytes"
 type MediaSpec struct {
@@ -61,6 +62,13 @@ type MediaSpec struct {
 	// source is where the manager fetches the file from, once. Without it, the file must be uploaded to status.uploadURL.
 	// +optional
 	Source *MediaSource `json:"source,omitempty"`
+
+	// altText describes the image or video for people who cannot see it, in at most 1,000 characters. It is the default for every post that
+	// uses the Media; a post's mediaRefs can replace it. It is immutable, so that the content of a post does not change after it was
+	// written.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1000
+	AltText string `json:"altText,omitempty"`
 
 	// whenUnused determines the action for a Media without references from posts for a day (or the manager's retention.unusedMedia):
 	// "delete" removes the Media and its file, "keep" keeps both until the Media is deleted. Defaults to "keep" for a Media with a source,

@@ -443,7 +443,7 @@ func TestPublishVerifiesFiles(t *testing.T) {
 			s, f := checkService()
 			draft := olderDraft(func(p *v1alpha1.Post) {
 				p.Spec.Category = v1alpha1.CategoryImage
-				p.Spec.Image = &v1alpha1.ImageContent{MediaRefs: []v1alpha1.LocalReference{{Name: "fresh"}}}
+				p.Spec.Image = &v1alpha1.ImageContent{MediaRefs: []v1alpha1.MediaReference{{Name: "fresh"}}}
 				p.Spec.Targets = saying("a", "x").Targets
 			})
 			p := &posts{stored: map[string]*v1alpha1.Post{"p1": draft.DeepCopy()}}

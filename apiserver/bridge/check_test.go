@@ -75,7 +75,7 @@ func TestCheckPost(t *testing.T) {
 	images := func(names ...string) *v1alpha1.ImageContent {
 		c := &v1alpha1.ImageContent{}
 		for _, name := range names {
-			c.MediaRefs = append(c.MediaRefs, v1alpha1.LocalReference{Name: name})
+			c.MediaRefs = append(c.MediaRefs, v1alpha1.MediaReference{Name: name})
 		}
 		return c
 	}
@@ -202,8 +202,8 @@ func TestCheckOfUnreadableFiles(t *testing.T) {
 	s.Log = slog.New(slog.NewTextHandler(&log, nil))
 	f.reading = errors.New("boom")
 	for _, spec := range []v1alpha1.PostSpec{
-		{Category: v1alpha1.CategoryImage, Image: &v1alpha1.ImageContent{MediaRefs: []v1alpha1.LocalReference{{Name: "m"}}}, Targets: saying("a", "x").Targets},
-		{Category: v1alpha1.CategoryVideo, Video: &v1alpha1.VideoContent{MediaRef: v1alpha1.LocalReference{Name: "m"}}, Targets: saying("a", "x").Targets},
+		{Category: v1alpha1.CategoryImage, Image: &v1alpha1.ImageContent{MediaRefs: []v1alpha1.MediaReference{{Name: "m"}}}, Targets: saying("a", "x").Targets},
+		{Category: v1alpha1.CategoryVideo, Video: &v1alpha1.VideoContent{MediaRef: v1alpha1.MediaReference{Name: "m"}}, Targets: saying("a", "x").Targets},
 	} {
 		if got := s.CheckPost(t.Context(), person, &spec); len(got.Problems) != 0 {
 			t.Errorf("what cannot be found out is left out: %+v", got.Problems)
@@ -274,7 +274,7 @@ func TestCheckReadsFiles(t *testing.T) {
 						if tc.reads == tc.each {
 							of = 0 // both cards have the same files
 						}
-						card.MediaRefs = append(card.MediaRefs, v1alpha1.LocalReference{Name: fmt.Sprint("m", of*tc.each+i)})
+						card.MediaRefs = append(card.MediaRefs, v1alpha1.MediaReference{Name: fmt.Sprint("m", of*tc.each+i)})
 					}
 					spec.Tree.Cards = append(spec.Tree.Cards, card)
 				}

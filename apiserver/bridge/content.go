@@ -45,7 +45,7 @@ func newPost(caller Caller, in *CreatePost, now time.Time) (*v1alpha1.Post, erro
 
 // contentOf returns a post's media and cards for clients. The media of an image or video post are hidden unless the
 // post came through the API (contract: empty for posts created in the web application).
-func contentOf(post *v1alpha1.Post) (media []v1alpha1.LocalReference, cards []v1alpha1.TreeCard) {
+func contentOf(post *v1alpha1.Post) (media []v1alpha1.MediaReference, cards []v1alpha1.TreeCard) {
 	spec := &post.Spec
 	switch {
 	case spec.Tree != nil:
@@ -54,7 +54,7 @@ func contentOf(post *v1alpha1.Post) (media []v1alpha1.LocalReference, cards []v1
 	case spec.Image != nil:
 		return spec.Image.MediaRefs, nil
 	case spec.Video != nil:
-		return []v1alpha1.LocalReference{spec.Video.MediaRef}, nil
+		return []v1alpha1.MediaReference{spec.Video.MediaRef}, nil
 	}
 	return nil, nil
 }

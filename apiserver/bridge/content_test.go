@@ -45,17 +45,17 @@ func TestWirePath(t *testing.T) {
 // origin.
 func TestContentOf(t *testing.T) {
 	t.Parallel()
-	m := v1alpha1.LocalReference{Name: "m"}
-	images := []v1alpha1.LocalReference{m, {Name: "l"}}
-	cards := []v1alpha1.TreeCard{{Caption: "c", MediaRefs: []v1alpha1.LocalReference{m}}}
+	m := v1alpha1.MediaReference{Name: "m"}
+	images := []v1alpha1.MediaReference{m, {Name: "l"}}
+	cards := []v1alpha1.TreeCard{{Caption: "c", MediaRefs: []v1alpha1.MediaReference{m}}}
 	for name, tc := range map[string]struct {
 		in     v1alpha1.PostSpec
 		origin string
-		media  []v1alpha1.LocalReference
+		media  []v1alpha1.MediaReference
 		cards  []v1alpha1.TreeCard
 	}{
 		"Image":       {v1alpha1.PostSpec{Category: v1alpha1.CategoryImage, Image: &v1alpha1.ImageContent{MediaRefs: images}}, v1alpha1.OriginAPI, images, nil},
-		"Video":       {v1alpha1.PostSpec{Category: v1alpha1.CategoryVideo, Video: &v1alpha1.VideoContent{MediaRef: m}}, v1alpha1.OriginAPI, []v1alpha1.LocalReference{m}, nil},
+		"Video":       {v1alpha1.PostSpec{Category: v1alpha1.CategoryVideo, Video: &v1alpha1.VideoContent{MediaRef: m}}, v1alpha1.OriginAPI, []v1alpha1.MediaReference{m}, nil},
 		"Text":        {v1alpha1.PostSpec{Category: v1alpha1.CategoryText}, v1alpha1.OriginAPI, nil, nil},
 		"Tree":        {v1alpha1.PostSpec{Category: v1alpha1.CategoryTree, Tree: &v1alpha1.TreeContent{Cards: cards}}, v1alpha1.OriginAPI, nil, cards},
 		"FromTheWeb":  {v1alpha1.PostSpec{Category: v1alpha1.CategoryImage, Image: &v1alpha1.ImageContent{MediaRefs: images}}, "web", nil, nil},

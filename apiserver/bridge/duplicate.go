@@ -135,12 +135,12 @@ func omittedFile(name string, media *v1alpha1.Media) string {
 }
 
 func dropMedia(spec *v1alpha1.PostSpec, gone map[string]bool) {
-	isGone := func(ref v1alpha1.LocalReference) bool { return gone[ref.Name] }
+	isGone := func(ref v1alpha1.MediaReference) bool { return gone[ref.Name] }
 	if spec.Image != nil {
 		spec.Image.MediaRefs = slices.DeleteFunc(spec.Image.MediaRefs, isGone)
 	}
 	if spec.Video != nil && isGone(spec.Video.MediaRef) {
-		spec.Video.MediaRef.Name = ""
+		spec.Video.MediaRef = v1alpha1.MediaReference{}
 	}
 	if spec.Tree != nil {
 		for i := range spec.Tree.Cards {

@@ -396,7 +396,7 @@ func TestPostWithMedia(t *testing.T) {
 			}
 			in := hello("acme")
 			in.Spec.Category = v1alpha1.CategoryImage
-			in.Spec.Image = &v1alpha1.ImageContent{MediaRefs: []v1alpha1.LocalReference{{Name: tc.name}}}
+			in.Spec.Image = &v1alpha1.ImageContent{MediaRefs: []v1alpha1.MediaReference{{Name: tc.name}}}
 			got, err := s.CreatePost(t.Context(), caller, in)
 			if code(err) != tc.want || err != nil && !strings.Contains(err.Error(), tc.message) || looked != tc.looked {
 				t.Errorf("%s: error %v, examined %t; want %q with %q, %t", tc.reason, err, looked, tc.want, tc.message, tc.looked)
@@ -417,7 +417,7 @@ func TestChecksAtOnce(t *testing.T) {
 	in := hello("acme")
 	in.Spec.Category, in.Spec.Tree = v1alpha1.CategoryTree, &v1alpha1.TreeContent{}
 	for i := range 20 {
-		in.Spec.Tree.Cards = append(in.Spec.Tree.Cards, v1alpha1.TreeCard{MediaRefs: []v1alpha1.LocalReference{{Name: fmt.Sprint("m", i)}}})
+		in.Spec.Tree.Cards = append(in.Spec.Tree.Cards, v1alpha1.TreeCard{MediaRefs: []v1alpha1.MediaReference{{Name: fmt.Sprint("m", i)}}})
 	}
 	synctest.Test(t, func(t *testing.T) {
 		f := &slowFiles{}

@@ -224,9 +224,9 @@ func TestDuplicate(t *testing.T) {
 	file := func(name string, phase v1alpha1.MediaPhase) *v1alpha1.Media {
 		return &v1alpha1.Media{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: photo(nil), Status: v1alpha1.MediaStatus{Phase: phase}}
 	}
-	refs := func(names ...string) (refs []v1alpha1.LocalReference) {
+	refs := func(names ...string) (refs []v1alpha1.MediaReference) {
 		for _, name := range names {
-			refs = append(refs, v1alpha1.LocalReference{Name: name})
+			refs = append(refs, v1alpha1.MediaReference{Name: name})
 		}
 		return refs
 	}

@@ -126,7 +126,7 @@ func TestPreviewsReadOnce(t *testing.T) {
 	s, f := checkService()
 	c := &countingFiles{files: f}
 	s.Media, s.Files = c, c
-	spec := v1alpha1.PostSpec{Category: v1alpha1.CategoryImage, Image: &v1alpha1.ImageContent{MediaRefs: []v1alpha1.LocalReference{{Name: "m"}, {Name: "fresh"}}}, Targets: saying("a", "x").Targets}
+	spec := v1alpha1.PostSpec{Category: v1alpha1.CategoryImage, Image: &v1alpha1.ImageContent{MediaRefs: []v1alpha1.MediaReference{{Name: "m"}, {Name: "fresh"}}}, Targets: saying("a", "x").Targets}
 	check := s.CheckPost(t.Context(), person, &spec)
 	for range 3 {
 		for _, name := range []string{"m", "fresh"} {

@@ -64,7 +64,7 @@ func thread(cards, each int, kind string, edits ...func(*v1alpha1.PostSpec)) v1a
 	for i := range cards {
 		var card v1alpha1.TreeCard
 		for j := range each {
-			card.MediaRefs = append(card.MediaRefs, v1alpha1.LocalReference{Name: fmt.Sprintf("%s%x-%x", kind, i, j)})
+			card.MediaRefs = append(card.MediaRefs, v1alpha1.MediaReference{Name: fmt.Sprintf("%s%x-%x", kind, i, j)})
 		}
 		spec.Tree.Cards = append(spec.Tree.Cards, card)
 	}

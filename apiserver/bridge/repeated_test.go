@@ -21,9 +21,9 @@ func TestContentBy(t *testing.T) {
 	base := v1alpha1.PostSpec{
 		Category: v1alpha1.CategoryTree,
 		Targets:  []v1alpha1.PostTarget{{ConnectionRef: v1alpha1.LocalReference{Name: "x"}, Caption: "hello", YouTube: &v1alpha1.YouTubeOptions{Title: "title"}}},
-		Image:    &v1alpha1.ImageContent{MediaRefs: []v1alpha1.LocalReference{{Name: "image"}}},
-		Video:    &v1alpha1.VideoContent{MediaRef: v1alpha1.LocalReference{Name: "video"}},
-		Tree:     &v1alpha1.TreeContent{Cards: []v1alpha1.TreeCard{{Caption: "card", MediaRefs: []v1alpha1.LocalReference{{Name: "shown"}}}}},
+		Image:    &v1alpha1.ImageContent{MediaRefs: []v1alpha1.MediaReference{{Name: "image"}}},
+		Video:    &v1alpha1.VideoContent{MediaRef: v1alpha1.MediaReference{Name: "video"}},
+		Tree:     &v1alpha1.TreeContent{Cards: []v1alpha1.TreeCard{{Caption: "card", MediaRefs: []v1alpha1.MediaReference{{Name: "shown"}}}}},
 	}
 	const namespace, author = "team-acme", "ada"
 	want := contentBy(namespace, author, &base)
@@ -56,7 +56,7 @@ func TestContentBy(t *testing.T) {
 	}
 	silent := v1alpha1.PostSpec{
 		Category: v1alpha1.CategoryImage, Targets: []v1alpha1.PostTarget{{ConnectionRef: v1alpha1.LocalReference{Name: "x"}}},
-		Image: &v1alpha1.ImageContent{MediaRefs: []v1alpha1.LocalReference{{Name: "image"}}},
+		Image: &v1alpha1.ImageContent{MediaRefs: []v1alpha1.MediaReference{{Name: "image"}}},
 	}
 	other := (&v1alpha1.Post{Spec: silent}).DeepCopy().Spec
 	other.Image.MediaRefs[0].Name = "other"

@@ -50,7 +50,7 @@ func TestSummary(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Name: "p-1", Annotations: map[string]string{v1alpha1.AuthorAnnotation: "oidc:ada"}},
 		Spec: v1alpha1.PostSpec{
 			Category: v1alpha1.CategoryImage,
-			Image:    &v1alpha1.ImageContent{MediaRefs: []v1alpha1.LocalReference{{Name: "m-1"}, {Name: "m-2"}}},
+			Image:    &v1alpha1.ImageContent{MediaRefs: []v1alpha1.MediaReference{{Name: "m-1"}, {Name: "m-2"}}},
 			Targets: []v1alpha1.PostTarget{
 				{ConnectionRef: v1alpha1.LocalReference{Name: "a"}, Caption: "A caption that is longer than thirty characters"},
 				{ConnectionRef: v1alpha1.LocalReference{Name: "a"}},

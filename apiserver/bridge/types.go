@@ -70,7 +70,7 @@ type PostDetail struct {
 	Status   v1alpha1.PostPhase
 	Category v1alpha1.Category
 	// Media are the files of an image or video post that came through the API; empty for other posts.
-	Media []v1alpha1.LocalReference
+	Media []v1alpha1.MediaReference
 	// Cards are the cards of a tree.
 	Cards []v1alpha1.TreeCard
 	// ScheduledAt is nil for an immediate post.

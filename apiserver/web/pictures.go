@@ -47,13 +47,13 @@ func (s *Site) mostFiles(p v1alpha1.Platform, part bool) int {
 }
 
 // thumbs shows previews of at most the given number of files.
-func (s *Site) thumbs(v *visit, files []v1alpha1.LocalReference, most int) g.Node {
+func (s *Site) thumbs(v *visit, files []v1alpha1.MediaReference, most int) g.Node {
 	if len(files) == 0 {
 		return nil
 	}
 	shown := files[:min(len(files), most)]
 	return g.Group{
-		h.Div(h.Class("thumbs of-"+strconv.Itoa(min(len(shown), 4))), g.Map(shown, func(f v1alpha1.LocalReference) g.Node { return v.thumb(s, f.Name) })),
+		h.Div(h.Class("thumbs of-"+strconv.Itoa(min(len(shown), 4))), g.Map(shown, func(f v1alpha1.MediaReference) g.Node { return v.thumb(s, f.Name) })),
 		g.If(len(files) > most, h.P(h.Class("soft"), g.Text("and "+plural(len(files)-len(shown), "more file")))),
 	}
 }

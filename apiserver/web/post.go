@@ -291,12 +291,12 @@ func (s *Site) content(v *visit, post *v1alpha1.Post) g.Node {
 			return h.Li(h.P(h.Class("caption"), h.Dir("auto"), g.Text(card.Caption)), s.thumbs(v, card.MediaRefs, allFiles))
 		}))
 	}
-	var media []v1alpha1.LocalReference
+	var media []v1alpha1.MediaReference
 	if post.Spec.Image != nil {
 		media = post.Spec.Image.MediaRefs
 	}
 	if post.Spec.Video != nil {
-		media = []v1alpha1.LocalReference{post.Spec.Video.MediaRef}
+		media = []v1alpha1.MediaReference{post.Spec.Video.MediaRef}
 	}
 	return g.Group{s.thumbs(v, media, allFiles), s.captions(v, post)}
 }

@@ -168,7 +168,7 @@ func TestThumbnailsOfAList(t *testing.T) {
 	w := newWorld(clocktesting.NewFakeClock(now))
 	images := func(name string) func(*v1alpha1.Post) {
 		return func(p *v1alpha1.Post) {
-			p.Spec.Category, p.Spec.Image = v1alpha1.CategoryImage, &v1alpha1.ImageContent{MediaRefs: []v1alpha1.LocalReference{{Name: name}}}
+			p.Spec.Category, p.Spec.Image = v1alpha1.CategoryImage, &v1alpha1.ImageContent{MediaRefs: []v1alpha1.MediaReference{{Name: name}}}
 		}
 	}
 	w.media[acme+"/m-1"] = &v1alpha1.Media{

@@ -120,10 +120,10 @@ func readTikTok(form url.Values, name string) v1alpha1.TikTokOptions {
 	return options
 }
 
-func references(names []string) []v1alpha1.LocalReference {
-	out := make([]v1alpha1.LocalReference, 0, len(names))
+func references(names []string) []v1alpha1.MediaReference {
+	out := make([]v1alpha1.MediaReference, 0, len(names))
 	for _, name := range names {
-		out = append(out, v1alpha1.LocalReference{Name: name})
+		out = append(out, v1alpha1.MediaReference{Name: name})
 	}
 	return out
 }
@@ -198,7 +198,7 @@ func (w *writing) spec(platformOf func(connection string) v1alpha1.Platform) (v1
 }
 
 func (w *writing) videoContent() (*v1alpha1.VideoContent, error) {
-	video := &v1alpha1.VideoContent{MediaRef: v1alpha1.LocalReference{Name: w.video}}
+	video := &v1alpha1.VideoContent{MediaRef: v1alpha1.MediaReference{Name: w.video}}
 	if w.thumbnail != "" {
 		seconds, err := strconv.ParseFloat(strings.Replace(w.thumbnail, ",", ".", 1), 64)
 		millis := math.Round(seconds * 1000)
@@ -296,7 +296,7 @@ func commonCaption(targets []v1alpha1.PostTarget) string {
 	return targets[0].Caption
 }
 
-func namesOf(references []v1alpha1.LocalReference) []string {
+func namesOf(references []v1alpha1.MediaReference) []string {
 	out := make([]string, 0, len(references))
 	for _, r := range references {
 		out = append(out, r.Name)

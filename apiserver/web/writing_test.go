@@ -60,7 +60,7 @@ func TestFormOfAnyPost(t *testing.T) {
 		case v1alpha1.CategoryImage:
 			spec.Image = &v1alpha1.ImageContent{MediaRefs: references(names.Draw(r, "images"))}
 		case v1alpha1.CategoryVideo:
-			spec.Video = &v1alpha1.VideoContent{MediaRef: v1alpha1.LocalReference{Name: rapid.StringMatching(`m-[a-z]{6}`).Draw(r, "video")}}
+			spec.Video = &v1alpha1.VideoContent{MediaRef: v1alpha1.MediaReference{Name: rapid.StringMatching(`m-[a-z]{6}`).Draw(r, "video")}}
 			if rapid.Bool().Draw(r, "has a cover") {
 				spec.Video.ThumbnailOffsetMillis = new(rapid.Int32Range(0, 2_000_000_000).Draw(r, "cover"))
 			}
@@ -133,7 +133,7 @@ func TestFormOfPosts(t *testing.T) {
 		of.TikTok = &o
 		return []v1alpha1.PostTarget{of}
 	}
-	video := &v1alpha1.VideoContent{MediaRef: v1alpha1.LocalReference{Name: "m-1"}}
+	video := &v1alpha1.VideoContent{MediaRef: v1alpha1.MediaReference{Name: "m-1"}}
 	for name, tc := range map[string]struct {
 		reason string
 		spec   v1alpha1.PostSpec

@@ -40,9 +40,9 @@ func CreatePost(body strictjson.Value) (bridge.CreatePost, error) {
 	case "":
 		accept(body, "media_ids", "media_id", "thumbnail_time", "tree_cards")
 	case v1alpha1.CategoryImage:
-		spec.Image = &v1alpha1.ImageContent{MediaRefs: strictjson.List(body.Field("media_ids"), 1, maxImages, reference)}
+		spec.Image = &v1alpha1.ImageContent{MediaRefs: strictjson.List(body.Field("media_ids"), 1, maxImages, mediaReference)}
 	case v1alpha1.CategoryVideo:
-		spec.Video = &v1alpha1.VideoContent{MediaRef: reference(body.Field("media_id"))}
+		spec.Video = &v1alpha1.VideoContent{MediaRef: mediaReference(body.Field("media_id"))}
 		spec.Video.ThumbnailOffsetMillis = strictjson.Pointer(body.Optional("thumbnail_time"), milliseconds)
 	case v1alpha1.CategoryTree:
 		spec.Tree = &v1alpha1.TreeContent{Cards: strictjson.List(body.Field("tree_cards"), 1, maxItems, card)}
@@ -91,6 +91,11 @@ func reference(v strictjson.Value) v1alpha1.LocalReference {
 	return v1alpha1.LocalReference{Name: v.Text(1, maxName)}
 }
 
+// mediaReference reads a media id. The contract has no alt texts, so the Media's applies.
+func mediaReference(v strictjson.Value) v1alpha1.MediaReference {
+	return v1alpha1.MediaReference{Name: v.Text(1, maxName)}
+}
+
 func milliseconds(v strictjson.Value) int32 {
 	return int32(math.Round(v.Number(0, maxSecond) * 1000))
 }
@@ -101,7 +106,7 @@ func card(v strictjson.Value) v1alpha1.TreeCard {
 	}
 	return v1alpha1.TreeCard{
 		Caption:   v.Optional("caption").OrNull().Text(0, maxCaption),
-		MediaRefs: strictjson.List(v.Optional("media_ids"), 0, maxItems, reference),
+		MediaRefs: strictjson.List(v.Optional("media_ids"), 0, maxItems, mediaReference),
 	}
 }
 

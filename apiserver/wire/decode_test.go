@@ -29,9 +29,9 @@ func TestCreatePost(t *testing.T) {
 	at := time.Date(2026, 12, 1, 9, 0, 0, 0, time.UTC)
 	plain := []v1alpha1.PostTarget{{ConnectionRef: v1alpha1.LocalReference{Name: "a"}}}
 	withCaption := []v1alpha1.PostTarget{{ConnectionRef: v1alpha1.LocalReference{Name: "a"}, Caption: "b"}}
-	refs := func(names ...string) (out []v1alpha1.LocalReference) {
+	refs := func(names ...string) (out []v1alpha1.MediaReference) {
 		for _, name := range names {
-			out = append(out, v1alpha1.LocalReference{Name: name})
+			out = append(out, v1alpha1.MediaReference{Name: name})
 		}
 		return out
 	}
@@ -66,9 +66,9 @@ func TestCreatePost(t *testing.T) {
 			v1alpha1.PostSpec{
 				Category: v1alpha1.CategoryVideo, ScheduledAt: v1alpha1.NewTimePtr(at), Draft: true, Video: &v1alpha1.VideoContent{MediaRef: refs("m")[0]},
 				Targets: []v1alpha1.PostTarget{
-					{ConnectionRef: refs("a")[0], Caption: "b"},
-					{ConnectionRef: refs("c")[0], TikTok: &v1alpha1.TikTokOptions{Draft: true, AllowDuet: new(false), AllowStitch: new(true)}},
-					{ConnectionRef: refs("d")[0], TikTok: &v1alpha1.TikTokOptions{PrivacyLevel: v1alpha1.TikTokSelfOnly}},
+					{ConnectionRef: v1alpha1.LocalReference{Name: "a"}, Caption: "b"},
+					{ConnectionRef: v1alpha1.LocalReference{Name: "c"}, TikTok: &v1alpha1.TikTokOptions{Draft: true, AllowDuet: new(false), AllowStitch: new(true)}},
+					{ConnectionRef: v1alpha1.LocalReference{Name: "d"}, TikTok: &v1alpha1.TikTokOptions{PrivacyLevel: v1alpha1.TikTokSelfOnly}},
 				},
 			},
 		},
@@ -78,7 +78,7 @@ func TestCreatePost(t *testing.T) {
 			v1alpha1.PostSpec{
 				Category: v1alpha1.CategoryVideo, Video: &v1alpha1.VideoContent{MediaRef: refs("m")[0], ThumbnailOffsetMillis: new(int32(1235))},
 				Targets: []v1alpha1.PostTarget{{
-					ConnectionRef: refs("a")[0], Caption: "b", YouTube: &v1alpha1.YouTubeOptions{Title: "t"},
+					ConnectionRef: v1alpha1.LocalReference{Name: "a"}, Caption: "b", YouTube: &v1alpha1.YouTubeOptions{Title: "t"},
 					TikTok: &v1alpha1.TikTokOptions{IsAIGenerated: true, AllowComment: new(false)},
 				}},
 			},
@@ -106,7 +106,7 @@ func TestCreatePost(t *testing.T) {
 			`{"category":"image","media_ids":["m"],"targets":[{"connection_id":"a","is_ai_generated":false}]}`,
 			v1alpha1.PostSpec{
 				Category: v1alpha1.CategoryImage, Image: &v1alpha1.ImageContent{MediaRefs: refs("m")},
-				Targets: []v1alpha1.PostTarget{{ConnectionRef: refs("a")[0], TikTok: &v1alpha1.TikTokOptions{}}},
+				Targets: []v1alpha1.PostTarget{{ConnectionRef: v1alpha1.LocalReference{Name: "a"}, TikTok: &v1alpha1.TikTokOptions{}}},
 			},
 		},
 	}

@@ -136,8 +136,8 @@ func appendList[T any](b []byte, list []T, item func([]byte, *T) []byte) []byte 
 	return append(b, ']')
 }
 
-func appendReferences(b []byte, list []v1alpha1.LocalReference) []byte {
-	return appendList(b, list, func(b []byte, of *v1alpha1.LocalReference) []byte { return appendString(b, of.Name) })
+func appendReferences(b []byte, list []v1alpha1.MediaReference) []byte {
+	return appendList(b, list, func(b []byte, of *v1alpha1.MediaReference) []byte { return appendString(b, of.Name) })
 }
 
 // appendTime appends a time in UTC with milliseconds.

@@ -41,7 +41,7 @@ func TestAppendPost(t *testing.T) {
 			"a card without text has a null caption, one without media an empty list",
 			bridge.PostDetail{
 				ID: "p1", Status: v1alpha1.PhaseDraft, Category: v1alpha1.CategoryTree, DisplayAt: at,
-				Cards: []v1alpha1.TreeCard{{Caption: "a"}, {MediaRefs: []v1alpha1.LocalReference{{Name: "m"}}}},
+				Cards: []v1alpha1.TreeCard{{Caption: "a"}, {MediaRefs: []v1alpha1.MediaReference{{Name: "m"}}}},
 			},
 			`{"id":"p1","status":"draft","category":"tree","media_ids":[],"tree_cards":[{"caption":"a","media_ids":[]},{"caption":null,"media_ids":["m"]}],` +
 				`"scheduled_at":null,"can_cancel":false,"platforms":[],"display_at":"2026-12-01T09:00:00.005Z"}`,
@@ -49,7 +49,7 @@ func TestAppendPost(t *testing.T) {
 		"Media": {
 			"the files and the YouTube title are told",
 			bridge.PostDetail{
-				ID: "p1", Status: v1alpha1.PhaseDraft, Category: v1alpha1.CategoryVideo, DisplayAt: at, Media: []v1alpha1.LocalReference{{Name: "m"}},
+				ID: "p1", Status: v1alpha1.PhaseDraft, Category: v1alpha1.CategoryVideo, DisplayAt: at, Media: []v1alpha1.MediaReference{{Name: "m"}},
 				Platforms: []bridge.PlatformDetail{{Platform: v1alpha1.PlatformYouTube, Status: v1alpha1.PhaseDraft, YouTubeTitle: "t"}},
 			},
 			`{"id":"p1","status":"draft","category":"video","media_ids":["m"],"tree_cards":[],"scheduled_at":null,"can_cancel":false,` +

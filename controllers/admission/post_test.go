@@ -72,8 +72,8 @@ func saying(caption string) edit {
 	return func(s *v1alpha1.PostSpec) { s.Targets[0].Caption = caption }
 }
 
-func refs(names ...string) []v1alpha1.LocalReference {
-	out := make([]v1alpha1.LocalReference, len(names))
+func refs(names ...string) []v1alpha1.MediaReference {
+	out := make([]v1alpha1.MediaReference, len(names))
 	for i, n := range names {
 		out[i].Name = n
 	}
@@ -88,7 +88,7 @@ func imageOf(names ...string) edit {
 
 func videoOf(name string) edit {
 	return func(s *v1alpha1.PostSpec) {
-		s.Category, s.Video = v1alpha1.CategoryVideo, &v1alpha1.VideoContent{MediaRef: v1alpha1.LocalReference{Name: name}}
+		s.Category, s.Video = v1alpha1.CategoryVideo, &v1alpha1.VideoContent{MediaRef: v1alpha1.MediaReference{Name: name}}
 	}
 }
 
@@ -120,7 +120,7 @@ func crowded(files int) (cards []v1alpha1.TreeCard) {
 			cards = append(cards, v1alpha1.TreeCard{})
 		}
 		last := &cards[len(cards)-1]
-		last.MediaRefs = append(last.MediaRefs, v1alpha1.LocalReference{Name: fmt.Sprintf("file-%d", n)})
+		last.MediaRefs = append(last.MediaRefs, v1alpha1.MediaReference{Name: fmt.Sprintf("file-%d", n)})
 	}
 	return cards
 }

@@ -267,7 +267,7 @@ func postWith(m *v1alpha1.Media) *v1alpha1.Post {
 		ObjectMeta: metav1.ObjectMeta{Namespace: m.Namespace, Name: "of-" + m.Name},
 		Spec: v1alpha1.PostSpec{
 			Category: v1alpha1.CategoryImage, Draft: true,
-			Image:   &v1alpha1.ImageContent{MediaRefs: []v1alpha1.LocalReference{{Name: m.Name}}},
+			Image:   &v1alpha1.ImageContent{MediaRefs: []v1alpha1.MediaReference{{Name: m.Name}}},
 			Targets: []v1alpha1.PostTarget{{ConnectionRef: v1alpha1.LocalReference{Name: "x"}}},
 		},
 	}

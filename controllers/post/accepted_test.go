@@ -235,7 +235,7 @@ var _ = Describe("A video that YouTube processes after the upload", func() {
 			p.Spec.Targets[0].ConnectionRef.Name = "youtube"
 			p.Spec.Targets[0].YouTube = &v1alpha1.YouTubeOptions{Title: "a title"}
 			p.Spec.Category = v1alpha1.CategoryVideo
-			p.Spec.Video = &v1alpha1.VideoContent{MediaRef: v1alpha1.LocalReference{Name: "film"}, ThumbnailOffsetMillis: new(int32(500))}
+			p.Spec.Video = &v1alpha1.VideoContent{MediaRef: v1alpha1.MediaReference{Name: "film"}, ThumbnailOffsetMillis: new(int32(500))}
 		})
 	}
 	target := func(ctx context.Context, p *v1alpha1.Post) v1alpha1.TargetStatus {

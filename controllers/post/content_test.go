@@ -29,7 +29,7 @@ func ofTree(p *v1alpha1.Post) {
 func showing(media string) func(p *v1alpha1.Post) {
 	return func(p *v1alpha1.Post) {
 		p.Spec.Category = v1alpha1.CategoryImage
-		p.Spec.Image = &v1alpha1.ImageContent{MediaRefs: []v1alpha1.LocalReference{{Name: media}}}
+		p.Spec.Image = &v1alpha1.ImageContent{MediaRefs: []v1alpha1.MediaReference{{Name: media}}}
 	}
 }
 
@@ -74,7 +74,7 @@ var _ = Describe("A post that is more than text", Ordered, func() {
 		media.Status = v1alpha1.MediaStatus{Phase: v1alpha1.MediaUploaded, SizeBytes: 10, ETag: "e"}
 		Expect(k8s.Status().Update(ctx, media)).To(Succeed())
 		p := t.post(ctx, "", ofTree, func(p *v1alpha1.Post) {
-			p.Spec.Tree.Cards[1].MediaRefs = []v1alpha1.LocalReference{{Name: "picture"}}
+			p.Spec.Tree.Cards[1].MediaRefs = []v1alpha1.MediaReference{{Name: "picture"}}
 		})
 		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhaseFailed))
 		target := read(ctx, p).Status.Targets[0]

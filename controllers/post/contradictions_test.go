@@ -71,7 +71,7 @@ func inWords(refusal string) sandboxtest.Fault { return sandboxtest.Fault{Refusa
 
 func withFilm(p *v1alpha1.Post) {
 	p.Spec.Category = v1alpha1.CategoryVideo
-	p.Spec.Video = &v1alpha1.VideoContent{MediaRef: v1alpha1.LocalReference{Name: "film"}}
+	p.Spec.Video = &v1alpha1.VideoContent{MediaRef: v1alpha1.MediaReference{Name: "film"}}
 }
 
 var withPicture = showing("a")

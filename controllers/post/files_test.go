@@ -97,7 +97,7 @@ var _ = Describe("The place where a file was taken", Ordered, func() {
 	filming := func(media string) func(*v1alpha1.Post) {
 		return func(p *v1alpha1.Post) {
 			p.Spec.Category = v1alpha1.CategoryVideo
-			p.Spec.Video = &v1alpha1.VideoContent{MediaRef: v1alpha1.LocalReference{Name: media}}
+			p.Spec.Video = &v1alpha1.VideoContent{MediaRef: v1alpha1.MediaReference{Name: media}}
 		}
 	}
 	// arrived returns the hashes of the files on X, which receives files, and on Threads, which fetches them.

@@ -84,7 +84,7 @@ var _ = Describe("A post with files", Ordered, func() {
 		t := newTeam(ctx)
 		jpeg, png := file(ctx, t, "a", "picture.jpg", v1alpha1.MimeJPEG), file(ctx, t, "b", "picture.png", v1alpha1.MimePNG)
 		p := t.post(ctx, "look", showing("b"), func(p *v1alpha1.Post) {
-			p.Spec.Image.MediaRefs = append(p.Spec.Image.MediaRefs, v1alpha1.LocalReference{Name: "a"})
+			p.Spec.Image.MediaRefs = append(p.Spec.Image.MediaRefs, v1alpha1.MediaReference{Name: "a"})
 		})
 		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
 		Expect(shown(ctx, t)).To(Equal([][]string{{png, jpeg}}))
@@ -95,7 +95,7 @@ var _ = Describe("A post with files", Ordered, func() {
 		video := file(ctx, t, "film", "tenseconds.mp4", v1alpha1.MimeMP4)
 		p := t.post(ctx, "look", func(p *v1alpha1.Post) {
 			p.Spec.Category = v1alpha1.CategoryVideo
-			p.Spec.Video = &v1alpha1.VideoContent{MediaRef: v1alpha1.LocalReference{Name: "film"}}
+			p.Spec.Video = &v1alpha1.VideoContent{MediaRef: v1alpha1.MediaReference{Name: "film"}}
 		})
 		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
 		Expect(shown(ctx, t)).To(Equal([][]string{{video}}))
@@ -105,8 +105,8 @@ var _ = Describe("A post with files", Ordered, func() {
 		t := newTeam(ctx)
 		jpeg, video := file(ctx, t, "a", "picture.jpg", v1alpha1.MimeJPEG), file(ctx, t, "film", "tenseconds.mp4", v1alpha1.MimeMP4)
 		p := t.post(ctx, "", ofTree, func(p *v1alpha1.Post) {
-			p.Spec.Tree.Cards[0].MediaRefs = []v1alpha1.LocalReference{{Name: "film"}}
-			p.Spec.Tree.Cards[1].MediaRefs = []v1alpha1.LocalReference{{Name: "a"}}
+			p.Spec.Tree.Cards[0].MediaRefs = []v1alpha1.MediaReference{{Name: "film"}}
+			p.Spec.Tree.Cards[1].MediaRefs = []v1alpha1.MediaReference{{Name: "a"}}
 		})
 		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
 		Expect(shown(ctx, t)).To(Equal([][]string{{video}, {jpeg}}))
@@ -171,7 +171,7 @@ var _ = Describe("A video that its platform does not take", func() {
 		fileOf(ctx, t, "film", "film.mp4", v1alpha1.MimeMP4, data)
 		return t.post(ctx, "look", func(p *v1alpha1.Post) {
 			p.Spec.Category = v1alpha1.CategoryVideo
-			p.Spec.Video = &v1alpha1.VideoContent{MediaRef: v1alpha1.LocalReference{Name: "film"}}
+			p.Spec.Video = &v1alpha1.VideoContent{MediaRef: v1alpha1.MediaReference{Name: "film"}}
 		})
 	}
 
@@ -247,7 +247,7 @@ var _ = Describe("The thumbnail of a video on YouTube", Ordered, func() {
 			p.Spec.Targets[0].ConnectionRef.Name = "youtube"
 			p.Spec.Targets[0].YouTube = &v1alpha1.YouTubeOptions{Title: title}
 			p.Spec.Category = v1alpha1.CategoryVideo
-			p.Spec.Video = &v1alpha1.VideoContent{MediaRef: v1alpha1.LocalReference{Name: "film"}, ThumbnailOffsetMillis: new(int32(500))}
+			p.Spec.Video = &v1alpha1.VideoContent{MediaRef: v1alpha1.MediaReference{Name: "film"}, ThumbnailOffsetMillis: new(int32(500))}
 		})
 		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
 		return warned(ctx, t.namespace, p.Name, v1alpha1.ReasonThumbnailNotSet)

@@ -240,7 +240,7 @@ var _ = Describe("An address that an editor puts into the Secret of uploads", fu
 			p.Spec.Targets[0].ConnectionRef.Name = "youtube"
 			p.Spec.Targets[0].YouTube = &v1alpha1.YouTubeOptions{Title: "t"}
 			p.Spec.Category = v1alpha1.CategoryVideo
-			p.Spec.Video = &v1alpha1.VideoContent{MediaRef: v1alpha1.LocalReference{Name: "film"}}
+			p.Spec.Video = &v1alpha1.VideoContent{MediaRef: v1alpha1.MediaReference{Name: "film"}}
 		})
 		Eventually(func() []v1alpha1.TargetStatus { return read(ctx, p).Status.Targets }).ShouldNot(BeEmpty())
 		address := inside.URL + "/-/quit?any=query"

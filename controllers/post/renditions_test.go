@@ -128,7 +128,7 @@ var _ = Describe("Images that a platform does not take", Ordered, func() {
 		return func(p *v1alpha1.Post) {
 			showing(names[0])(p)
 			for _, name := range names[1:] {
-				p.Spec.Image.MediaRefs = append(p.Spec.Image.MediaRefs, v1alpha1.LocalReference{Name: name})
+				p.Spec.Image.MediaRefs = append(p.Spec.Image.MediaRefs, v1alpha1.MediaReference{Name: name})
 			}
 		}
 	}
@@ -221,7 +221,7 @@ var _ = Describe("Images that a platform does not take", Ordered, func() {
 		file(ctx, t, "film", "tenseconds.mp4", v1alpha1.MimeMP4)
 		p := t.post(ctx, "look", func(p *v1alpha1.Post) {
 			p.Spec.Category = v1alpha1.CategoryVideo
-			p.Spec.Video = &v1alpha1.VideoContent{MediaRef: v1alpha1.LocalReference{Name: "film"}, ThumbnailOffsetMillis: new(int32(500))}
+			p.Spec.Video = &v1alpha1.VideoContent{MediaRef: v1alpha1.MediaReference{Name: "film"}, ThumbnailOffsetMillis: new(int32(500))}
 		})
 		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
 		Eventually(warned(ctx, t.namespace, p.Name, v1alpha1.ReasonThumbnailNotSet)).

@@ -145,7 +145,7 @@ var _ = Describe("A post that sleeps until its time", func() {
 		Entry("its file", func(p *v1alpha1.Post) {
 			uploaded(p.Namespace, "picture")
 			p.Spec.Category = v1alpha1.CategoryImage
-			p.Spec.Image = &v1alpha1.ImageContent{MediaRefs: []v1alpha1.LocalReference{{Name: "picture"}}}
+			p.Spec.Image = &v1alpha1.ImageContent{MediaRefs: []v1alpha1.MediaReference{{Name: "picture"}}}
 		}, func(ctx SpecContext, p *v1alpha1.Post) {
 			file := &v1alpha1.Media{}
 			file.Name, file.Namespace = "picture", p.Namespace

@@ -73,8 +73,8 @@ func HasMediaRefs(post *v1alpha1.Post) bool { return post.Annotations[reducedMar
 
 func bitsOf(spec *v1alpha1.PostSpec) []byte {
 	set := make([]byte, mediaBuckets/8)
-	for name := range mediaOf(spec) {
-		b := bucketOf(name)
+	for ref := range mediaOf(spec) {
+		b := bucketOf(ref.Name)
 		set[b/8] |= 1 << (b % 8)
 	}
 	return set

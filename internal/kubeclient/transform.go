@@ -125,6 +125,9 @@ func textsOf(spec *v1alpha1.PostSpec) (bytes int) {
 			bytes += len(spec.Tree.Cards[i].Caption)
 		}
 	}
+	for ref := range mediaOf(spec) {
+		bytes += len(ref.AltText)
+	}
 	return bytes
 }
 
@@ -137,24 +140,28 @@ func dropTexts(spec *v1alpha1.PostSpec) {
 			spec.Tree.Cards[i].Caption = ""
 		}
 	}
+	for ref := range mediaOf(spec) {
+		ref.AltText = ""
+	}
 }
 
 func refsOf(spec *v1alpha1.PostSpec) (bytes int) {
 	const header = 16 // of a string in memory
-	for name := range mediaOf(spec) {
-		bytes += header + len(name)
+	for ref := range mediaOf(spec) {
+		bytes += header + len(ref.Name)
 	}
 	return bytes
 }
 
-func mediaOf(spec *v1alpha1.PostSpec) iter.Seq[string] {
-	return func(yield func(string) bool) {
-		lists := make([][]v1alpha1.LocalReference, 0, 2)
+// mediaOf returns a spec's references to media, which may be changed in place.
+func mediaOf(spec *v1alpha1.PostSpec) iter.Seq[*v1alpha1.MediaReference] {
+	return func(yield func(*v1alpha1.MediaReference) bool) {
+		if spec.Video != nil && !yield(&spec.Video.MediaRef) {
+			return
+		}
+		lists := make([][]v1alpha1.MediaReference, 0, 1)
 		if spec.Image != nil {
 			lists = append(lists, spec.Image.MediaRefs)
-		}
-		if spec.Video != nil {
-			lists = append(lists, []v1alpha1.LocalReference{spec.Video.MediaRef})
 		}
 		if spec.Tree != nil {
 			for i := range spec.Tree.Cards {
@@ -163,7 +170,7 @@ func mediaOf(spec *v1alpha1.PostSpec) iter.Seq[string] {
 		}
 		for _, list := range lists {
 			for i := range list {
-				if !yield(list[i].Name) {
+				if !yield(&list[i]) {
 					return
 				}
 			}

@@ -70,7 +70,7 @@ func TestLargePost(t *testing.T) {
 			for i := range cards {
 				card := v1alpha1.TreeCard{Caption: strings.Repeat("c", 60)}
 				for k := range files {
-					card.MediaRefs = append(card.MediaRefs, v1alpha1.LocalReference{Name: fmt.Sprintf("m-%020d", i*files+k)})
+					card.MediaRefs = append(card.MediaRefs, v1alpha1.MediaReference{Name: fmt.Sprintf("m-%020d", i*files+k)})
 				}
 				p.Spec.Tree.Cards = append(p.Spec.Tree.Cards, card)
 			}
@@ -89,6 +89,19 @@ func TestLargePost(t *testing.T) {
 		}, true},
 		{"a long title", func(p *v1alpha1.Post) {
 			p.Spec.Targets[0].YouTube = &v1alpha1.YouTubeOptions{Title: strings.Repeat("t", 4_096)}
+		}, true},
+		{"long alt texts of images", func(p *v1alpha1.Post) {
+			p.Spec.Image = &v1alpha1.ImageContent{MediaRefs: make([]v1alpha1.MediaReference, 5)}
+			for i := range p.Spec.Image.MediaRefs {
+				p.Spec.Image.MediaRefs[i] = v1alpha1.MediaReference{Name: "m", AltText: strings.Repeat("a", 1_000)}
+			}
+		}, true},
+		{"alt texts of a video and cards", func(p *v1alpha1.Post) {
+			tree(5, 1)(p)
+			p.Spec.Video = &v1alpha1.VideoContent{MediaRef: v1alpha1.MediaReference{Name: "m", AltText: strings.Repeat("a", 1_000)}}
+			for i := range p.Spec.Tree.Cards {
+				p.Spec.Tree.Cards[i].MediaRefs[0].AltText = strings.Repeat("a", 1_000)
+			}
 		}, true},
 		{"what kubectl applied", func(p *v1alpha1.Post) {
 			p.Annotations["kubectl.kubernetes.io/last-applied-configuration"] = strings.Repeat("a", 200_000)
@@ -155,7 +168,7 @@ func TestBuckets(t *testing.T) {
 	post := ordinary()
 	post.Spec.Image = &v1alpha1.ImageContent{}
 	for i := range 35 {
-		post.Spec.Image.MediaRefs = append(post.Spec.Image.MediaRefs, v1alpha1.LocalReference{Name: fmt.Sprintf("m-%d", i)})
+		post.Spec.Image.MediaRefs = append(post.Spec.Image.MediaRefs, v1alpha1.MediaReference{Name: fmt.Sprintf("m-%d", i)})
 	}
 	found := kubeclient.MediaBuckets(post)
 	for _, ref := range post.Spec.Image.MediaRefs {

@@ -37,6 +37,7 @@ func contract() *platformtest.Suite {
 	return &platformtest.Suite{
 		Name: "facebook", New: newAt,
 		Renewal: platformtest.Never, Refusals: platformtest.GraphRefusals(),
+		AltTexts: []v1alpha1.Category{v1alpha1.CategoryImage},
 		// The listing of a Page's posts is incomplete, and neither a text post nor a photo post has an id before it is
 		// published.
 		Unprovable: []v1alpha1.Category{v1alpha1.CategoryText, v1alpha1.CategoryImage},

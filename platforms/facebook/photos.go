@@ -94,10 +94,14 @@ func (p *Platform) photosExist(ctx context.Context, job platforms.Job, ids []str
 }
 
 func (p *Platform) upload(ctx context.Context, job platforms.Job, file *platforms.File) (string, *platforms.Error) {
+	values := map[string]string{"published": "false"}
+	if file.AltText != "" {
+		values["alt_text_custom"] = file.AltText
+	}
 	resp, _, failure := p.graph.Upload(ctx, client.Upload{
 		Call: client.Call{Action: "upload", Path: p.graph.AccountPath(&job.Account, "photos"), Token: job.Account.Token.Access, Timeout: uploadTimeout},
 		File: file, Length: file.Size,
-		Form: &client.Form{Field: "source", Name: file.Name, Values: map[string]string{"published": "false"}},
+		Form: &client.Form{Field: "source", Name: file.Name, Values: values},
 	})
 	switch {
 	case failure != nil:

@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"testing"
 
+	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/platforms/instagram"
@@ -35,6 +36,7 @@ func through(login instagram.Login) func(t *testing.T, url string) platforms.Pla
 func contract() *platformtest.Suite {
 	return &platformtest.Suite{
 		Name: "instagram", New: through(""), Renewal: platformtest.ByItself, TellsPostsLeft: true, Refusals: platformtest.GraphRefusals(),
+		AltTexts: []v1alpha1.Category{v1alpha1.CategoryImage},
 	}
 }
 
@@ -42,7 +44,8 @@ func contract() *platformtest.Suite {
 func contractLinked() *platformtest.Suite {
 	return &platformtest.Suite{
 		Name: "instagram", New: through(instagram.FacebookLogin), Renewal: platformtest.Never, TellsPostsLeft: true,
-		Account: map[string]any{"login": "facebook"},
+		Account:  map[string]any{"login": "facebook"},
+		AltTexts: []v1alpha1.Category{v1alpha1.CategoryImage},
 	}
 }
 

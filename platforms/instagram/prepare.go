@@ -127,7 +127,11 @@ func (t *task) video(ctx context.Context) (string, *meta.Failure) {
 // URL.
 func showing(ctx context.Context, file *platforms.File) (url.Values, *meta.Failure) {
 	address, bad := meta.FileURL(ctx, file)
-	return url.Values{"image_url": {address}}, bad
+	form := url.Values{"image_url": {address}}
+	if file.AltText != "" {
+		form.Set("alt_text", file.AltText)
+	}
+	return form, bad
 }
 
 // reel returns the form for the container of the job's video. Instagram downloads the video, or waits for its upload.

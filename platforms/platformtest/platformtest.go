@@ -73,6 +73,10 @@ type Suite struct {
 	// Bearerless are categories whose visible call has no token: it uses a URL that expires and that each preparation
 	// replaces.
 	Bearerless []v1alpha1.Category
+	// AltTexts are the categories whose files have an alt text on the platform. AltTextCall is the sandbox's name of the
+	// call that sets it, or empty if it is set by the call that uploads the file.
+	AltTexts    []v1alpha1.Category
+	AltTextCall string
 	// Refusals are responses that the platform may send for a published post, by name, in addition to those that every
 	// suite tests.
 	Refusals map[string]Answer
@@ -114,6 +118,7 @@ func (s *Suite) Run(t *testing.T) {
 	t.Run("Thumbnail", s.testThumbnail)
 	t.Run("Media", s.testMedia)
 	t.Run("MediaFaults", s.testMediaFaults)
+	t.Run("AltText", s.testAltText)
 }
 
 // now returns the current time, for sandboxes that run in this process.

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"testing"
 
+	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/platforms/platformtest"
@@ -26,6 +27,7 @@ func newAt(t *testing.T, url string) platforms.Platform {
 func contract() *platformtest.Suite {
 	return &platformtest.Suite{
 		Name: "threads", New: newAt, Renewal: platformtest.ByItself, TellsPostsLeft: true, Refusals: platformtest.GraphRefusals(),
+		AltTexts: []v1alpha1.Category{v1alpha1.CategoryImage, v1alpha1.CategoryVideo},
 	}
 }
 

@@ -65,12 +65,15 @@ func create(ctx context.Context, t *meta.Task) (string, *meta.Failure) {
 // showing returns the form values for creating a media container from file, which Threads downloads from the given URL.
 func showing(ctx context.Context, file *platforms.File) (url.Values, *meta.Failure) {
 	address, bad := meta.FileURL(ctx, file)
-	switch {
-	case bad != nil:
+	if bad != nil {
 		return nil, bad
-	case file.IsVideo():
-		return url.Values{"media_type": {"VIDEO"}, "video_url": {address}}, nil
-	default:
-		return url.Values{"media_type": {"IMAGE"}, "image_url": {address}}, nil
 	}
+	form := url.Values{"media_type": {"IMAGE"}, "image_url": {address}}
+	if file.IsVideo() {
+		form = url.Values{"media_type": {"VIDEO"}, "video_url": {address}}
+	}
+	if file.AltText != "" {
+		form.Set("alt_text", file.AltText)
+	}
+	return form, nil
 }

@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"testing"
 
+	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/platforms/platformtest"
@@ -42,8 +43,10 @@ func newAt(t *testing.T, url string) platforms.Platform {
 	}, transport.New(transport.Options{}))
 }
 
+var altTexts = []v1alpha1.Category{v1alpha1.CategoryImage, v1alpha1.CategoryVideo}
+
 func contract() *platformtest.Suite {
-	return &platformtest.Suite{Name: "x", New: newAt, Renewal: platformtest.ByRotation, Resumes: 8 << 20, Refusals: refusals()}
+	return &platformtest.Suite{Name: "x", New: newAt, Renewal: platformtest.ByRotation, Resumes: 8 << 20, Refusals: refusals(), AltTexts: altTexts, AltTextCall: "metadata"}
 }
 
 func TestContract(t *testing.T) { contract().Run(t) }

@@ -46,6 +46,7 @@ const (
 	msgUnlisted    = "X refused the upload of the file %q with the error %s, which Herald does not recognize"
 	msgFileFailed  = "X could not process the file %q"
 	msgFileGone    = "X no longer has the file %q"
+	msgAltRefused  = "X refused the alt text of the file %q"
 	msgFileBusy    = "X has not finished processing the file %q"
 	msgUnprepared  = "the files of the post are not uploaded yet"
 )
@@ -77,7 +78,11 @@ func (p *Platform) Prepare(ctx context.Context, job platforms.Job) (string, *pla
 	}
 	ids := make([]string, 0, len(job.Content.Media))
 	for i := range job.Content.Media {
-		id, err := p.upload(ctx, job, &job.Content.Media[i])
+		file := &job.Content.Media[i]
+		id, err := p.upload(ctx, job, file)
+		if err == nil {
+			err = p.describe(ctx, job, file, id)
+		}
 		if err != nil {
 			return "", err
 		}
@@ -109,6 +114,10 @@ func (p *Platform) allReady(ctx context.Context, job platforms.Job, ids []string
 		if err := p.waitProcessed(ctx, job, file, id); err != nil {
 			return err
 		}
+		// The checkpoint of a video is stored before its alt text.
+		if err := p.describe(ctx, job, file, id); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -133,6 +142,28 @@ func (p *Platform) uploadImage(ctx context.Context, job platforms.Job, file *pla
 		return "", err
 	}
 	return mediaID(resp, file)
+}
+
+// describe sets the alt text of an upload, which has to happen before the post is created. It can be repeated.
+func (p *Platform) describe(ctx context.Context, job platforms.Job, file *platforms.File, id string) *platforms.Error {
+	if file.AltText == "" {
+		return nil
+	}
+	resp, err := p.API.Do(ctx, client.Call{
+		Action: "metadata", Path: "/2/media/metadata", Timeout: readTimeout, Token: job.Account.Token.Access,
+		Body: asJSON(map[string]any{"id": id, "metadata": map[string]any{"alt_text": map[string]any{"text": file.AltText}}}),
+	})
+	if err != nil {
+		return p.API.Unanswered(err)
+	}
+	if resp.Status >= http.StatusOK && resp.Status < http.StatusMultipleChoices {
+		return nil
+	}
+	failure, _ := p.classify(resp)
+	if failure.Class == platforms.ClassPermanent && !failure.Unlisted {
+		failure.Problem, failure.Remedy = fmt.Sprintf(msgAltRefused, file.Name), "change or remove it"
+	}
+	return failure
 }
 
 // uploadVideo uploads a video in chunks and waits until X has processed it. It resumes an earlier upload after the

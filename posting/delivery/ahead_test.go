@@ -18,7 +18,7 @@ import (
 // illustrated adds an image of the given size to the post, and image support to the platform.
 func (s *situation) illustrated(bytes int64) {
 	s.Post.Spec.Category = v1alpha1.CategoryImage
-	s.Post.Spec.Image = &v1alpha1.ImageContent{MediaRefs: []v1alpha1.LocalReference{{Name: "m"}}}
+	s.Post.Spec.Image = &v1alpha1.ImageContent{MediaRefs: []v1alpha1.MediaReference{{Name: "m"}}}
 	s.Platforms = platforms.Registry{v1alpha1.PlatformX: publisher{delivers: []v1alpha1.Category{v1alpha1.CategoryImage}}}
 	m := &v1alpha1.Media{}
 	m.Status.Phase, m.Status.SizeBytes = v1alpha1.MediaUploaded, bytes

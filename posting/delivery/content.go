@@ -4,6 +4,7 @@
 package delivery
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"time"
@@ -27,7 +28,7 @@ func Content(post *v1alpha1.Post, target int, media map[string]*v1alpha1.Media) 
 		c.TikTok = *to.TikTok
 	}
 	for _, ref := range Files(post, target) {
-		c.Media = append(c.Media, file(ref.Name, media[ref.Name]))
+		c.Media = append(c.Media, file(ref, media[ref.Name]))
 	}
 	c.Text = posting.TextToSend(c.Text, len(c.Media) > 0)
 	if spec.Video != nil && spec.Video.ThumbnailOffsetMillis != nil {
@@ -40,11 +41,15 @@ func Content(post *v1alpha1.Post, target int, media map[string]*v1alpha1.Media) 
 	return c
 }
 
-func file(name string, m *v1alpha1.Media) platforms.File {
-	if m == nil {
-		return platforms.File{Name: name}
+// file returns a reference's file, with the reference's alt text or, failing that, the Media's. As in captions beside
+// files, white space counts as empty.
+func file(ref v1alpha1.MediaReference, m *v1alpha1.Media) platforms.File {
+	f := platforms.File{Name: ref.Name}
+	if m != nil {
+		f = platforms.FileOf(m)
 	}
-	return platforms.FileOf(m)
+	f.AltText = posting.TextToSend(cmp.Or(ref.AltText, f.AltText), true)
+	return f
 }
 
 // Text returns the text to publish next for a target. In a tree, that is the next card's caption.
@@ -61,13 +66,13 @@ func Text(post *v1alpha1.Post, target int) string {
 }
 
 // Files returns references to the files to publish next for a target.
-func Files(post *v1alpha1.Post, target int) []v1alpha1.LocalReference {
+func Files(post *v1alpha1.Post, target int) []v1alpha1.MediaReference {
 	spec := &post.Spec
 	switch {
 	case spec.Image != nil:
 		return spec.Image.MediaRefs
 	case spec.Video != nil:
-		return []v1alpha1.LocalReference{spec.Video.MediaRef}
+		return []v1alpha1.MediaReference{spec.Video.MediaRef}
 	case spec.Tree != nil:
 		if card := int(attempt.NextCard(posting.Of(post).Target(target))); card < len(spec.Tree.Cards) {
 			return spec.Tree.Cards[card].MediaRefs
@@ -106,8 +111,23 @@ func ContentHash(post *v1alpha1.Post, target int, conn *v1alpha1.Connection, med
 			f := &c.Media[i]
 			parts = append(parts, f.Name, string(f.MIMEType), strconv.FormatInt(f.Size, 10), f.ETag)
 		}
+		parts = append(parts, altTexts(c.Media)...)
 	}
 	return attempt.ContentHash(string(conn.UID), conn.Spec.AccountID, parts...)
+}
+
+// altTexts lists the files' alt texts as one string, or returns nil if there are none: the hashes of earlier versions of
+// Herald remain valid.
+func altTexts(files []platforms.File) []string {
+	texts, found := make([]string, len(files)), false
+	for i := range files {
+		texts[i] = files[i].AltText
+		found = found || texts[i] != ""
+	}
+	if !found {
+		return nil
+	}
+	return []string{fmt.Sprintf("alt texts: %q", texts)}
 }
 
 // options lists TikTok's options as strings, including unset ones.

@@ -15,9 +15,9 @@ import (
 	"github.com/herald-social/herald/posting/attempt"
 )
 
-func refs(names ...string) (refs []v1alpha1.LocalReference) {
+func refs(names ...string) (refs []v1alpha1.MediaReference) {
 	for _, name := range names {
-		refs = append(refs, v1alpha1.LocalReference{Name: name})
+		refs = append(refs, v1alpha1.MediaReference{Name: name})
 	}
 	return refs
 }
@@ -101,6 +101,25 @@ func TestContent(t *testing.T) {
 	}
 }
 
+// TestAltText checks which alt text each use of a file is sent with.
+func TestAltText(t *testing.T) {
+	for _, tt := range []struct{ reason, ofMedia, ofUse, want string }{
+		{"nobody described the file", "", "", ""},
+		{"the file's own is the default", "a rocket", "", "a rocket"},
+		{"a use may need other words", "a rocket", "our launch", "our launch"},
+		{"a file without one can be described in a post", "", "our launch", "our launch"},
+		{"white space describes nothing, and X refuses an empty alt text", " ", "", ""},
+		{"a use without a description has none, rather than that of the file", "a rocket", "\n", ""},
+	} {
+		m := picture()
+		m.Spec.AltText = tt.ofMedia
+		content := Content(video(func(s *v1alpha1.PostSpec) { s.Video.MediaRef.AltText = tt.ofUse }), 0, map[string]*v1alpha1.Media{"m": m})
+		if got := content.Media[0].AltText; got != tt.want {
+			t.Errorf("%s: got %q, want %q", tt.reason, got, tt.want)
+		}
+	}
+}
+
 func TestFileProblem(t *testing.T) {
 	pending := picture()
 	pending.Status.Phase = v1alpha1.MediaPending
@@ -169,6 +188,10 @@ func TestContentHash(t *testing.T) {
 		{name: "another size", file: media(func(m *v1alpha1.Media) { m.Status.SizeBytes++ })},
 		{name: "other bytes", file: media(func(m *v1alpha1.Media) { m.Status.ETag = "f" })},
 		{name: "shown otherwise", file: media(func(m *v1alpha1.Media) { m.Status.Width++ }), as: "a video"},
+		{name: "an alt text", post: video(func(s *v1alpha1.PostSpec) { s.Video.MediaRef.AltText = "a rocket" })},
+		{name: "another alt text", post: video(func(s *v1alpha1.PostSpec) { s.Video.MediaRef.AltText = "a launch" })},
+		{name: "the alt text as the file's default", file: media(func(m *v1alpha1.Media) { m.Spec.AltText = "a rocket" }), as: "an alt text"},
+		{name: "an alt text of white space", post: video(func(s *v1alpha1.PostSpec) { s.Video.MediaRef.AltText = " \n" }), as: "a video"},
 		{name: "a text", post: post(v1alpha1.TargetStatus{})},
 		{name: "a text with a title, which it has no place for", post: func() *v1alpha1.Post {
 			p := post(v1alpha1.TargetStatus{})
@@ -223,7 +246,7 @@ func TestContentHashIsStable(t *testing.T) {
 		{"text", v1alpha1.PostSpec{Category: v1alpha1.CategoryText, Targets: to}, "1-093c7ceb7d515ba8bd34376d1b061980"},
 		{"video", v1alpha1.PostSpec{
 			Category: v1alpha1.CategoryVideo, Targets: to,
-			Video: &v1alpha1.VideoContent{MediaRef: v1alpha1.LocalReference{Name: "film"}, ThumbnailOffsetMillis: &offset},
+			Video: &v1alpha1.VideoContent{MediaRef: v1alpha1.MediaReference{Name: "film"}, ThumbnailOffsetMillis: &offset},
 		}, "1-a18f3cf37a08217b01cff814637f4e79"},
 		{"tree", v1alpha1.PostSpec{Category: v1alpha1.CategoryTree, Targets: to, Tree: &v1alpha1.TreeContent{Cards: []v1alpha1.TreeCard{{Caption: "a"}, {Caption: "b"}}}}, "1-58efe1a2939c471a108139b434be17ae"},
 	} {

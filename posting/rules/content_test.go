@@ -87,10 +87,10 @@ func contentEnv() Env {
 	}
 }
 
-func refs(names ...string) []v1alpha1.LocalReference {
-	var out []v1alpha1.LocalReference
+func refs(names ...string) []v1alpha1.MediaReference {
+	var out []v1alpha1.MediaReference
 	for _, name := range names {
-		out = append(out, v1alpha1.LocalReference{Name: name})
+		out = append(out, v1alpha1.MediaReference{Name: name})
 	}
 	return out
 }
@@ -98,8 +98,8 @@ func refs(names ...string) []v1alpha1.LocalReference {
 // to returns targets with a caption.
 func to(names ...string) []v1alpha1.PostTarget {
 	var out []v1alpha1.PostTarget
-	for _, ref := range refs(names...) {
-		out = append(out, v1alpha1.PostTarget{ConnectionRef: ref, Caption: "fine"})
+	for _, name := range names {
+		out = append(out, v1alpha1.PostTarget{ConnectionRef: v1alpha1.LocalReference{Name: name}, Caption: "fine"})
 	}
 	return out
 }
@@ -125,7 +125,7 @@ func images(targets []v1alpha1.PostTarget, names ...string) v1alpha1.PostSpec {
 }
 
 func video(targets []v1alpha1.PostTarget, name string, at ...int32) v1alpha1.PostSpec {
-	content := &v1alpha1.VideoContent{MediaRef: v1alpha1.LocalReference{Name: name}}
+	content := &v1alpha1.VideoContent{MediaRef: v1alpha1.MediaReference{Name: name}}
 	for _, millis := range at {
 		content.ThumbnailOffsetMillis = &millis
 	}
@@ -138,6 +138,19 @@ func card(caption string, media ...string) v1alpha1.TreeCard {
 
 func tree(targets []v1alpha1.PostTarget, cards ...v1alpha1.TreeCard) v1alpha1.PostSpec {
 	return v1alpha1.PostSpec{Category: v1alpha1.CategoryTree, Tree: &v1alpha1.TreeContent{Cards: cards}, Targets: targets}
+}
+
+// described sets the alt text of a post's first file.
+func described(spec v1alpha1.PostSpec, altText string) v1alpha1.PostSpec {
+	switch {
+	case spec.Image != nil:
+		spec.Image.MediaRefs[0].AltText = altText
+	case spec.Video != nil:
+		spec.Video.MediaRef.AltText = altText
+	default:
+		spec.Tree.Cards[0].MediaRefs[0].AltText = altText
+	}
+	return spec
 }
 
 func draft(spec v1alpha1.PostSpec) v1alpha1.PostSpec {
@@ -228,6 +241,15 @@ func TestContent(t *testing.T) {
 		{"a video among images", "an image post shows images", images(to("x"), "video"), []string{"Invalid " + imageRefs + "[0].name"}},
 		{"images to a video platform", "the platform has no such posts", images(to("youtube"), "image"), []string{"Invalid spec.targets[0].connectionRef.name", "Required spec.targets[0].youtube.title"}},
 
+		{"an alt text of the longest", "the limit itself is allowed, in characters of any width", described(images(to("x"), "image"), strings.Repeat("é", v1alpha1.MaxAltText)), nil},
+		{"a longer alt text", "the platforms would refuse it", described(images(to("x"), "image"), strings.Repeat("a", v1alpha1.MaxAltText+1)), []string{"Invalid " + imageRefs + "[0].altText"}},
+		{"a longer alt text, draft", "limits are not postponed outside trees", draft(described(images(to("x"), "image"), strings.Repeat("a", v1alpha1.MaxAltText+1))), []string{"Invalid " + imageRefs + "[0].altText"}},
+		{"a longer alt text of a video", "a video has the same limit", described(video(to("x"), "video"), strings.Repeat("a", v1alpha1.MaxAltText+1)), []string{"Invalid spec.video.mediaRef.altText"}},
+		{"a longer alt text of a missing file", "both are said at once", described(images(to("x"), "gone"), strings.Repeat("a", v1alpha1.MaxAltText+1)), []string{"Invalid " + imageRefs + "[0].altText", "NotFound " + imageRefs + "[0].name"}},
+		{"a longer alt text on a card", "a card has the same limit", described(tree(bare("x"), card("one", "image"), card("two")), strings.Repeat("a", v1alpha1.MaxAltText+1)), []string{"Invalid spec.tree.cards[0].mediaRefs[0].altText"}},
+		{"an alt text with NUL", "nobody can show it", described(images(to("x"), "image"), "a\x00"), []string{"Invalid " + imageRefs + "[0].altText"}},
+		{"an alt text for YouTube", "it has no effect there", described(video(titled("Title"), "video"), "a rocket"), nil},
+
 		{"a connection being deleted", "it will be gone", images(to("x-leaving"), "image"), []string{"NotFound spec.targets[0].connectionRef.name"}},
 
 		{"a video", "nothing is wrong", video(to("x"), "video"), nil},
@@ -315,7 +337,7 @@ func FuzzValidate(f *testing.F) {
 		spec := v1alpha1.PostSpec{
 			Category: v1alpha1.Category(category), Draft: isDraft, Targets: to(connection, connection, "x"),
 			Image: &v1alpha1.ImageContent{MediaRefs: refs(names...)},
-			Video: &v1alpha1.VideoContent{MediaRef: v1alpha1.LocalReference{Name: media}, ThumbnailOffsetMillis: &at},
+			Video: &v1alpha1.VideoContent{MediaRef: v1alpha1.MediaReference{Name: media}, ThumbnailOffsetMillis: &at},
 			Tree:  &v1alpha1.TreeContent{Cards: []v1alpha1.TreeCard{card(text, names...), card("", media)}},
 		}
 		spec.Targets[0].Caption = text

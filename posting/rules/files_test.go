@@ -76,9 +76,9 @@ func TestFilesFitPlatforms(t *testing.T) {
 		for conn := range strings.FieldsSeq(conns) {
 			spec.Targets = append(spec.Targets, v1alpha1.PostTarget{ConnectionRef: v1alpha1.LocalReference{Name: conn}, Caption: "hello"})
 		}
-		var refs []v1alpha1.LocalReference
+		var refs []v1alpha1.MediaReference
 		for _, name := range files {
-			refs = append(refs, v1alpha1.LocalReference{Name: name})
+			refs = append(refs, v1alpha1.MediaReference{Name: name})
 		}
 		if files[0] != "animation" {
 			spec.Category, spec.Video = v1alpha1.CategoryVideo, &v1alpha1.VideoContent{MediaRef: refs[0]}
@@ -89,9 +89,9 @@ func TestFilesFitPlatforms(t *testing.T) {
 	}
 	thread := func(conns string, files ...string) v1alpha1.PostSpec {
 		spec := show(conns, files...)
-		var refs []v1alpha1.LocalReference
+		var refs []v1alpha1.MediaReference
 		for _, name := range files {
-			refs = append(refs, v1alpha1.LocalReference{Name: name})
+			refs = append(refs, v1alpha1.MediaReference{Name: name})
 		}
 		spec.Category, spec.Video, spec.Image = v1alpha1.CategoryTree, nil, nil
 		spec.Tree = &v1alpha1.TreeContent{Cards: []v1alpha1.TreeCard{{Caption: "one"}, {Caption: "two", MediaRefs: refs}}}

@@ -44,6 +44,7 @@ func (v *validation) images(path *field.Path) field.ErrorList {
 	for i, ref := range refs {
 		name := path.Index(i).Child("name")
 		media, err := v.resolveMedia(ref.Name, name)
+		errs = append(errs, validateAltText(ref, media, path.Index(i))...)
 		if err == nil && isVideo(media) {
 			err = field.Invalid(name, ref.Name, fmt.Sprintf("is of type %s; an image post shows images only", media.Spec.MimeType))
 		}
@@ -73,13 +74,13 @@ func (v *validation) video(path *field.Path) field.ErrorList {
 	}
 	name := v.post.Spec.Video.MediaRef.Name
 	media, err := v.resolveMedia(name, ref)
+	errs := validateAltText(v.post.Spec.Video.MediaRef, media, path.Child("mediaRef"))
 	if err != nil {
-		return field.ErrorList{err}
+		return append(errs, err)
 	}
 	if !isVideo(media) {
-		return field.ErrorList{field.Invalid(ref, name, fmt.Sprintf("is of type %s; a video post shows a video", media.Spec.MimeType))}
+		return append(errs, field.Invalid(ref, name, fmt.Sprintf("is of type %s; a video post shows a video", media.Spec.MimeType)))
 	}
-	var errs field.ErrorList
 	for _, t := range v.destinations {
 		file := platforms.FileOf(media)
 		if size := sizeOf(media); t.limits.MaxVideoBytes > 0 && size > t.limits.MaxVideoBytes && !v.converts(&file, t) {

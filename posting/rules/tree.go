@@ -54,6 +54,7 @@ func (v *validation) cardMedia(card *v1alpha1.TreeCard, path *field.Path) (media
 		if err != nil {
 			errs = append(errs, err)
 		}
+		errs = append(errs, validateAltText(ref, found, path.Index(i))...)
 		media[i] = found
 	}
 	return media, errs

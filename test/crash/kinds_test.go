@@ -104,10 +104,10 @@ func connected() []v1alpha1.Platform {
 	return slices.DeleteFunc(slices.Clone(everywhere), func(p v1alpha1.Platform) bool { return len(registry[p].Capabilities().Delivers) == 0 })
 }
 
-func (k *kind) refs(part int) (out []v1alpha1.LocalReference) {
+func (k *kind) refs(part int) (out []v1alpha1.MediaReference) {
 	if part < len(k.files) {
 		for _, name := range k.files[part] {
-			out = append(out, v1alpha1.LocalReference{Name: name})
+			out = append(out, v1alpha1.MediaReference{Name: name})
 		}
 	}
 	return out

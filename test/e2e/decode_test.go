@@ -27,14 +27,14 @@ func decodes(ctx context.Context) {
 	restarts := leader(ctx).Status.ContainerStatuses[0].RestartCount
 	put(ctx, "drawing", "image/png", transparent())
 	picture := postTo("converted", v1alpha1.CategoryImage, v1alpha1.PlatformInstagram)
-	picture.Spec.Image = &v1alpha1.ImageContent{MediaRefs: []v1alpha1.LocalReference{{Name: "drawing"}}}
+	picture.Spec.Image = &v1alpha1.ImageContent{MediaRefs: []v1alpha1.MediaReference{{Name: "drawing"}}}
 	Expect(k8s.Create(ctx, picture)).To(Succeed())
 	Eventually(online(ctx, picture)).WithContext(ctx).Should(BeTrue(), "Instagram takes JPEG only")
 
 	damaged := transparent()
 	put(ctx, "damaged", "image/png", append(damaged[:len(damaged)/2:len(damaged)/2], append(make([]byte, 64), damaged[len(damaged)-12:]...)...))
 	refused := postTo("not-converted", v1alpha1.CategoryImage, v1alpha1.PlatformInstagram)
-	refused.Spec.Image = &v1alpha1.ImageContent{MediaRefs: []v1alpha1.LocalReference{{Name: "damaged"}}}
+	refused.Spec.Image = &v1alpha1.ImageContent{MediaRefs: []v1alpha1.MediaReference{{Name: "damaged"}}}
 	Expect(k8s.Create(ctx, refused)).To(Succeed())
 	Eventually(func(g Gomega) {
 		g.Expect(k8s.Get(ctx, client.ObjectKeyFromObject(refused), refused)).To(Succeed())

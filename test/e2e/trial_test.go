@@ -164,19 +164,19 @@ func applied(ctx context.Context) map[v1alpha1.Category]*v1alpha1.Post {
 	GinkgoHelper()
 	var uploaded v1alpha1.MediaList
 	Expect(k8s.List(ctx, &uploaded, client.InNamespace(demo))).To(Succeed())
-	file := func(of v1alpha1.MimeType) v1alpha1.LocalReference {
+	file := func(of v1alpha1.MimeType) v1alpha1.MediaReference {
 		for i := range uploaded.Items {
 			if uploaded.Items[i].Spec.MimeType == of && uploaded.Items[i].Status.Phase == v1alpha1.MediaUploaded {
-				return v1alpha1.LocalReference{Name: uploaded.Items[i].Name}
+				return v1alpha1.MediaReference{Name: uploaded.Items[i].Name}
 			}
 		}
 		Fail("no file of type " + string(of) + " is there")
-		return v1alpha1.LocalReference{}
+		return v1alpha1.MediaReference{}
 	}
 	text := postTo("text", v1alpha1.CategoryText, v1alpha1.PlatformX, v1alpha1.PlatformThreads, v1alpha1.PlatformFacebook)
 	picture := postTo("image", v1alpha1.CategoryImage,
 		v1alpha1.PlatformX, v1alpha1.PlatformInstagram, v1alpha1.PlatformThreads, v1alpha1.PlatformTikTok, v1alpha1.PlatformFacebook)
-	picture.Spec.Image = &v1alpha1.ImageContent{MediaRefs: []v1alpha1.LocalReference{file(v1alpha1.MimeJPEG)}}
+	picture.Spec.Image = &v1alpha1.ImageContent{MediaRefs: []v1alpha1.MediaReference{file(v1alpha1.MimeJPEG)}}
 	film := postTo("video", v1alpha1.CategoryVideo,
 		v1alpha1.PlatformX, v1alpha1.PlatformInstagram, v1alpha1.PlatformThreads, v1alpha1.PlatformTikTok, v1alpha1.PlatformYouTube)
 	film.Spec.Video = &v1alpha1.VideoContent{MediaRef: file(v1alpha1.MimeMP4)}

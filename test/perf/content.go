@@ -168,5 +168,5 @@ func (c *content) post(team stack.Team, nth int, at time.Time, name string, acco
 // addPicture makes a post one of a picture.
 func addPicture(post *v1alpha1.Post, name string) {
 	post.Spec.Category = v1alpha1.CategoryImage
-	post.Spec.Image = &v1alpha1.ImageContent{MediaRefs: []v1alpha1.LocalReference{{Name: name}}}
+	post.Spec.Image = &v1alpha1.ImageContent{MediaRefs: []v1alpha1.MediaReference{{Name: name}}}
 }

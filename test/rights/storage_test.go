@@ -128,10 +128,10 @@ func fullest(ctx context.Context, c client.Client, o client.Object, rooms []room
 	return len(stored)
 }
 
-// reference returns a reference with a name of the maximum length.
-func reference(i int) v1alpha1.LocalReference {
+// longName returns a name of the maximum length.
+func longName(i int) string {
 	label := strings.Repeat("a", 59)
-	return v1alpha1.LocalReference{Name: fmt.Sprintf("%s.%s.%s.%s-%013d", label, label, label, label, i)[:mostName]}
+	return fmt.Sprintf("%s.%s.%s.%s-%013d", label, label, label, label, i)[:mostName]
 }
 
 // texts fills the captions of a Post for this number of targets.
@@ -141,7 +141,7 @@ func texts(targets int, text string) func(client.Object, int) {
 		p.Spec.Targets = nil
 		for i := range targets {
 			p.Spec.Targets = append(p.Spec.Targets, v1alpha1.PostTarget{
-				ConnectionRef: reference(i), Caption: strings.Repeat(text, min(bytes/targets/len(text), 65_536)),
+				ConnectionRef: v1alpha1.LocalReference{Name: longName(i)}, Caption: strings.Repeat(text, min(bytes/targets/len(text), 65_536)),
 			})
 		}
 	}
@@ -151,13 +151,13 @@ func texts(targets int, text string) func(client.Object, int) {
 func references(o client.Object, bytes int) {
 	p := o.(*v1alpha1.Post)
 	p.Spec.Category, p.Spec.Draft, p.Spec.Tree = v1alpha1.CategoryTree, true, &v1alpha1.TreeContent{}
-	p.Spec.Targets = []v1alpha1.PostTarget{{ConnectionRef: reference(0)}}
+	p.Spec.Targets = []v1alpha1.PostTarget{{ConnectionRef: v1alpha1.LocalReference{Name: longName(0)}}}
 	for i := 0; bytes > 0; i++ {
 		if i%100 == 0 {
 			p.Spec.Tree.Cards = append(p.Spec.Tree.Cards, v1alpha1.TreeCard{})
 		}
 		card := &p.Spec.Tree.Cards[len(p.Spec.Tree.Cards)-1]
-		card.MediaRefs = append(card.MediaRefs, reference(i))
+		card.MediaRefs = append(card.MediaRefs, v1alpha1.MediaReference{Name: longName(i)})
 		bytes -= mostName
 	}
 }
@@ -202,7 +202,7 @@ var _ = Describe("The storage available to each user role", Ordered, func() {
 		}, nil, "Media"),
 		Entry("a Connection", "herald-admin", "connections", connected(ofTeam, func(c *v1alpha1.Connection) {
 			c.Name, c.Labels, c.Annotations = "full-connection", nil, nil
-			c.Spec.CredentialsSecretRef, c.Spec.AccountID = reference(0), strings.Repeat("a", 128)
+			c.Spec.CredentialsSecretRef, c.Spec.AccountID = v1alpha1.LocalReference{Name: longName(0)}, strings.Repeat("a", 128)
 		}), nil, "Connection"),
 		Entry("an APIKey", "herald-admin", "apikeys", func() client.Object {
 			k := key()

@@ -13,8 +13,8 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-func refs(n int) []v1alpha1.LocalReference {
-	list := make([]v1alpha1.LocalReference, n)
+func refs(n int) []v1alpha1.MediaReference {
+	list := make([]v1alpha1.MediaReference, n)
 	for i := range list {
 		list[i].Name = fmt.Sprintf("m%d", i)
 	}
@@ -73,6 +73,9 @@ var _ = DescribeTable("the content of a new Post", creates,
 	Entry("36 pictures in a draft", with(asImage, drafted(func(s *v1alpha1.PostSpec) { s.Image.MediaRefs = refs(36) })), "spec.image.mediaRefs"),
 	Entry("the same picture twice", with(asImage, func(s *v1alpha1.PostSpec) { s.Image.MediaRefs = append(refs(1), refs(1)...) }), ""),
 	Entry("a picture without a name", with(asImage, func(s *v1alpha1.PostSpec) { s.Image.MediaRefs[0].Name = "" }), "spec.image.mediaRefs[0].name"),
+	Entry("an alt text of 1,000 characters", with(asImage, func(s *v1alpha1.PostSpec) { s.Image.MediaRefs[0].AltText = strings.Repeat("é", 1000) }), ""),
+	Entry("an alt text of 1,001 characters", with(asImage, func(s *v1alpha1.PostSpec) { s.Image.MediaRefs[0].AltText = strings.Repeat("a", 1001) }), "spec.image.mediaRefs[0].altText"),
+	Entry("a video's alt text of 1,001 characters", with(asVideo, func(s *v1alpha1.PostSpec) { s.Video.MediaRef.AltText = strings.Repeat("a", 1001) }), "spec.video.mediaRef.altText"),
 	Entry("a video post", with(asVideo, nil), ""),
 	Entry("a video post with a thumbnail", with(asVideo, func(s *v1alpha1.PostSpec) { s.Video.ThumbnailOffsetMillis = &offset }), ""),
 	Entry("a thumbnail from before the beginning", with(asVideo, func(s *v1alpha1.PostSpec) { n := int32(-1); s.Video.ThumbnailOffsetMillis = &n }), "thumbnailOffsetMillis"),
@@ -140,6 +143,8 @@ func largest(s *v1alpha1.PostSpec) {
 
 var _ = DescribeTable("the content of an updated Post", changes,
 	Entry("other pictures", with(asImage, nil), edit(func(s *v1alpha1.PostSpec) { s.Image.MediaRefs = refs(3) }), ""),
+	Entry("another alt text", with(asImage, nil), edit(func(s *v1alpha1.PostSpec) { s.Image.MediaRefs[0].AltText = "a rocket" }), ""),
+	Entry("another alt text after a claim", func(p *v1alpha1.Post) { asImage(&p.Spec); claimed(p) }, edit(func(s *v1alpha1.PostSpec) { s.Image.MediaRefs[0].AltText = "a rocket" }), "delivery has already begun"),
 	Entry("other pictures after a claim", func(p *v1alpha1.Post) { asImage(&p.Spec); claimed(p) }, edit(func(s *v1alpha1.PostSpec) { s.Image.MediaRefs = refs(3) }), "delivery has already begun"),
 	Entry("other options after a claim", func(p *v1alpha1.Post) { asVideo(&p.Spec); claimed(p) }, edit(tiktok(v1alpha1.TikTokOptions{AllowDuet: &no})), "delivery has already begun"),
 	Entry("another category", with(asImage, nil), edit(func(s *v1alpha1.PostSpec) { s.Image = nil; asVideo(s) }), "category cannot be changed"),

@@ -5,6 +5,7 @@ package schema_test
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -30,6 +31,12 @@ func named(name string) *v1alpha1.Media {
 func fetched(url string, size int64) *v1alpha1.Media {
 	m := media(v1alpha1.MimePNG, size)
 	m.Spec.Source = &v1alpha1.MediaSource{URL: url}
+	return m
+}
+
+func withAltText(characters int) *v1alpha1.Media {
+	m := media(v1alpha1.MimePNG, 1)
+	m.Spec.AltText = strings.Repeat("a", characters)
 	return m
 }
 
@@ -114,6 +121,10 @@ var _ = DescribeTable("a Media", others,
 	Entry("that gets another source", fetched("https://a.example/", 0), changeMedia(func(s *v1alpha1.MediaSpec) { s.Source.URL = "https://b.example/" }), "cannot be changed"),
 	Entry("that loses its source", fetched("https://a.example/", 1), changeMedia(func(s *v1alpha1.MediaSpec) { s.Source = nil }), "cannot be changed"),
 	Entry("that gets a size", fetched("https://a.example/", 0), changeMedia(func(s *v1alpha1.MediaSpec) { s.SizeBytes = 2 }), "cannot be changed"),
+	Entry("with an alt text", withAltText(1000), nil, ""),
+	Entry("with a longer alt text than a platform takes", withAltText(1001), nil, "spec.altText"),
+	Entry("that gets an alt text", media(v1alpha1.MimePNG, 1), changeMedia(func(s *v1alpha1.MediaSpec) { s.AltText = "a rocket" }), "cannot be changed"),
+	Entry("that gets another alt text", withAltText(1), changeMedia(func(s *v1alpha1.MediaSpec) { s.AltText = "b" }), "cannot be changed"),
 	Entry("that is to be kept", unused(v1alpha1.KeepWhenUnused), nil, ""),
 	Entry("that is to be deleted", unused(v1alpha1.DeleteWhenUnused), nil, ""),
 	Entry("that is to be forgotten", unused("forget"), nil, "spec.whenUnused"),

@@ -317,7 +317,7 @@ func (p *player) pictures(team, connection string, n int, later time.Duration) f
 				ObjectMeta: metav1.ObjectMeta{Namespace: team, Name: name},
 				Spec: v1alpha1.PostSpec{
 					Category: v1alpha1.CategoryImage, ScheduledAt: at,
-					Image:   &v1alpha1.ImageContent{MediaRefs: []v1alpha1.LocalReference{{Name: name}}},
+					Image:   &v1alpha1.ImageContent{MediaRefs: []v1alpha1.MediaReference{{Name: name}}},
 					Targets: []v1alpha1.PostTarget{{ConnectionRef: v1alpha1.LocalReference{Name: connection}, Caption: name}},
 				},
 			}

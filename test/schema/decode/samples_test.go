@@ -144,12 +144,12 @@ func sampleMedia() *v1alpha1.Media {
 
 // samplePosts returns one post of each category.
 func samplePosts() []*v1alpha1.Post {
-	yes, ref := true, v1alpha1.LocalReference{Name: "m"}
+	yes, ref := true, v1alpha1.MediaReference{Name: "m"}
 	text := samplePost(v1alpha1.CategoryText)
 	text.Spec.ScheduledAt, text.Spec.Cancelled = &at, true
 
 	image := samplePost(v1alpha1.CategoryImage)
-	image.Spec.Image = &v1alpha1.ImageContent{MediaRefs: []v1alpha1.LocalReference{ref, ref}}
+	image.Spec.Image = &v1alpha1.ImageContent{MediaRefs: []v1alpha1.MediaReference{ref, ref}}
 	image.Spec.Targets[0].TikTok = &v1alpha1.TikTokOptions{AllowComment: &yes, AutoAddMusic: true, IsAIGenerated: true}
 
 	video := samplePost(v1alpha1.CategoryVideo)
@@ -160,7 +160,7 @@ func samplePosts() []*v1alpha1.Post {
 
 	tree := samplePost(v1alpha1.CategoryTree)
 	tree.Spec.Tree = &v1alpha1.TreeContent{Cards: []v1alpha1.TreeCard{
-		{Caption: "one"}, {Caption: "two", MediaRefs: []v1alpha1.LocalReference{ref}}, {MediaRefs: []v1alpha1.LocalReference{ref, ref}},
+		{Caption: "one"}, {Caption: "two", MediaRefs: []v1alpha1.MediaReference{ref}}, {MediaRefs: []v1alpha1.MediaReference{ref, ref}},
 	}}
 	for i := range tree.Spec.Targets {
 		tree.Spec.Targets[i].Caption, tree.Spec.Targets[i].YouTube = "", nil

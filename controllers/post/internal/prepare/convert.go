@@ -128,8 +128,8 @@ func (c converter) convert(ctx context.Context, content *platforms.Content, get 
 			return unconverted(file, err)
 		}
 		content.Media[i] = platforms.File{
-			Name: file.Name, MIMEType: v1alpha1.MimeType(r.MIMEType), Size: r.Size, Width: r.Width, Height: r.Height, ETag: r.ETag,
-			Bytes: converted{files: c.files, rendition: r, forget: c.renditions.Forget, sent: original.sent},
+			Name: file.Name, MIMEType: v1alpha1.MimeType(r.MIMEType), Size: r.Size, Width: r.Width, Height: r.Height, AltText: file.AltText,
+			ETag: r.ETag, Bytes: converted{files: c.files, rendition: r, forget: c.renditions.Forget, sent: original.sent},
 		}
 	}
 	return nil

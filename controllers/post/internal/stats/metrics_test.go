@@ -47,7 +47,7 @@ func unfinished(namespace, name string, due time.Duration, change ...func(*v1alp
 	p.Namespace, p.Name, p.UID = namespace, name, "u"
 	p.CreationTimestamp = metav1.NewTime(nine.Add(-30 * time.Minute))
 	p.Spec.ScheduledAt = v1alpha1.NewTimePtr(nine.Add(due))
-	p.Spec.Category, p.Spec.Video = v1alpha1.CategoryVideo, &v1alpha1.VideoContent{MediaRef: v1alpha1.LocalReference{Name: "film"}}
+	p.Spec.Category, p.Spec.Video = v1alpha1.CategoryVideo, &v1alpha1.VideoContent{MediaRef: v1alpha1.MediaReference{Name: "film"}}
 	p.Spec.Targets = []v1alpha1.PostTarget{{ConnectionRef: v1alpha1.LocalReference{Name: "c"}}}
 	p.Status.Targets = []v1alpha1.TargetStatus{{Platform: v1alpha1.PlatformYouTube, State: v1alpha1.TargetPending}}
 	meta.SetStatusCondition(&p.Status.Conditions, metav1.Condition{Type: v1alpha1.ConditionAccepted, Status: metav1.ConditionTrue, Reason: "Accepted"})
