@@ -295,27 +295,36 @@ func (v View) Cards() int {
 
 // MediaNames returns the names of a post's media files, in order and without duplicates.
 func (v View) MediaNames() (names []string) {
-	spec, seen := &v.Post.Spec, map[string]bool{}
-	add := func(refs ...v1alpha1.MediaReference) {
-		for _, ref := range refs {
-			if !seen[ref.Name] {
-				seen[ref.Name] = true
-				names = append(names, ref.Name)
-			}
-		}
-	}
-	if spec.Image != nil {
-		add(spec.Image.MediaRefs...)
-	}
-	if spec.Video != nil {
-		add(spec.Video.MediaRef)
-	}
-	if spec.Tree != nil {
-		for i := range spec.Tree.Cards {
-			add(spec.Tree.Cards[i].MediaRefs...)
+	seen := map[string]bool{}
+	for ref := range MediaReferences(&v.Post.Spec) {
+		if !seen[ref.Name] {
+			seen[ref.Name] = true
+			names = append(names, ref.Name)
 		}
 	}
 	return names
+}
+
+// MediaReferences returns a post's references to media files, in order. They can be changed.
+func MediaReferences(spec *v1alpha1.PostSpec) iter.Seq[*v1alpha1.MediaReference] {
+	var refs []*v1alpha1.MediaReference
+	add := func(some []v1alpha1.MediaReference) {
+		for i := range some {
+			refs = append(refs, &some[i])
+		}
+	}
+	if spec.Image != nil {
+		add(spec.Image.MediaRefs)
+	}
+	if spec.Video != nil {
+		refs = append(refs, &spec.Video.MediaRef)
+	}
+	if spec.Tree != nil {
+		for i := range spec.Tree.Cards {
+			add(spec.Tree.Cards[i].MediaRefs)
+		}
+	}
+	return slices.Values(refs)
 }
 
 // TextToSend returns the text to send for a caption. If there are files, a caption of white space counts as empty:

@@ -76,7 +76,7 @@ func TestVideo(t *testing.T) {
 		Status: v1alpha1.MediaStatus{Phase: v1alpha1.MediaUploaded},
 	}
 	spec := saying("a", "x")
-	spec.Category, spec.Video = v1alpha1.CategoryVideo, &v1alpha1.VideoContent{MediaRef: v1alpha1.LocalReference{Name: "film"}}
+	spec.Category, spec.Video = v1alpha1.CategoryVideo, &v1alpha1.VideoContent{MediaRef: v1alpha1.MediaReference{Name: "film"}}
 	if _, err := s.CreatePost(t.Context(), caller, bridge.CreatePost{Spec: spec}); err != nil {
 		t.Error(err)
 	}

@@ -198,7 +198,7 @@ func (s *Site) cardFields(v *visit, c *composer) g.Node {
 	return h.FieldSet(c.class("only-tree parts"), h.Legend(g.Text("Parts of the thread")),
 		h.Ol(g.Map(indexes(len(c.cards)), func(i int) g.Node { return s.cardField(v, c, strconv.Itoa(i), strconv.Itoa(i+1), c.cards[i]) })),
 		// The page's script adds parts without loading the page anew, and replaces both numbers.
-		g.El("template", h.Data("part", ""), s.cardField(v, c, "{index}", "{number}", v1alpha1.TreeCard{})),
+		g.El("template", h.Data("part", ""), s.cardField(v, &composer{}, "{index}", "{number}", v1alpha1.TreeCard{})),
 		h.P(h.Class("soft"), g.Text(v.placeRule())),
 		h.P(h.Class("actions"),
 			h.Button(h.Type("submit"), h.Class("button small"), h.Name("do"), h.Value("add"), h.FormNoValidate(), g.Text("Add a part")),

@@ -75,7 +75,7 @@ func arrange(p v1alpha1.Platform, files []bridge.MediaPreview) arrangement {
 func isVideo(f bridge.MediaPreview) bool { return strings.HasPrefix(string(f.MimeType), "video/") }
 
 // mockMedia shows at most the given number of files, as a platform arranges them.
-func (s *Site) mockMedia(v *visit, p v1alpha1.Platform, files []v1alpha1.LocalReference, most int) g.Node {
+func (s *Site) mockMedia(v *visit, p v1alpha1.Platform, files []v1alpha1.MediaReference, most int) g.Node {
 	if len(files) == 0 {
 		return nil
 	}

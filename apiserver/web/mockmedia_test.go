@@ -137,7 +137,7 @@ func TestPlayer(t *testing.T) {
 	w.upload("film", func(m *v1alpha1.Media) { m.Spec.MimeType = v1alpha1.MimeMP4 })
 	w.put(textPost("p-1", "a", asDraft, func(post *v1alpha1.Post) {
 		post.Spec.Category = v1alpha1.CategoryVideo
-		post.Spec.Video = &v1alpha1.VideoContent{MediaRef: v1alpha1.LocalReference{Name: "film"}, ThumbnailOffsetMillis: new(int32(2500))}
+		post.Spec.Video = &v1alpha1.VideoContent{MediaRef: v1alpha1.MediaReference{Name: "film"}, ThumbnailOffsetMillis: new(int32(2500))}
 	}))
 	form := url.Values{"category": {"video"}, "caption": {"a"}, "video": {"film"}, "thumbnail": {"2.5"}, "target": {"our-x"}}
 	tests := map[string]struct {

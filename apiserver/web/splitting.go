@@ -173,12 +173,12 @@ func (s *Site) split(v *visit, c *composer) error {
 }
 
 // filesOf returns the files of a post that is not a thread.
-func filesOf(spec *v1alpha1.PostSpec) []v1alpha1.LocalReference {
+func filesOf(spec *v1alpha1.PostSpec) []v1alpha1.MediaReference {
 	switch {
 	case spec.Image != nil:
 		return spec.Image.MediaRefs
 	case spec.Video != nil && spec.Video.MediaRef.Name != "":
-		return []v1alpha1.LocalReference{spec.Video.MediaRef}
+		return []v1alpha1.MediaReference{spec.Video.MediaRef}
 	default:
 		return nil
 	}

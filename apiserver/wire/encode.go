@@ -87,7 +87,7 @@ func AppendPost(b []byte, p *bridge.PostDetail) []byte {
 }
 
 // appendDetail appends a post's own fields, without its closing brace.
-func appendDetail(b []byte, p *bridge.PostDetail, media []v1alpha1.LocalReference) []byte {
+func appendDetail(b []byte, p *bridge.PostDetail, media []v1alpha1.MediaReference) []byte {
 	b = appendString(append(b, `{"id":`...), p.ID)
 	b = appendString(append(b, `,"status":`...), p.Status)
 	b = appendString(append(b, `,"category":`...), p.Category)

@@ -64,12 +64,12 @@ func AppendValidation(b []byte, v *bridge.Validation) []byte {
 	return append(b, `}}`...)
 }
 
-func mediaOf(spec *v1alpha1.PostSpec) []v1alpha1.LocalReference {
+func mediaOf(spec *v1alpha1.PostSpec) []v1alpha1.MediaReference {
 	switch {
 	case spec.Image != nil:
 		return spec.Image.MediaRefs
 	case spec.Video != nil:
-		return []v1alpha1.LocalReference{spec.Video.MediaRef}
+		return []v1alpha1.MediaReference{spec.Video.MediaRef}
 	default:
 		return nil
 	}

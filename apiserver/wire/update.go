@@ -9,6 +9,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/apiserver/bridge"
 	"github.com/herald-social/herald/apiserver/strictjson"
+	"github.com/herald-social/herald/posting"
 )
 
 // UpdatePost decodes the body of updatePost: the fields to replace in a stored post's content, with the names and types
@@ -43,16 +44,25 @@ func UpdatePost(body strictjson.Value, stored *v1alpha1.PostSpec) bridge.EditPos
 
 var categories = []v1alpha1.Category{v1alpha1.CategoryImage, v1alpha1.CategoryText, v1alpha1.CategoryTree, v1alpha1.CategoryVideo}
 
-// updateFiles decodes the fields that only one category has.
+// updateFiles decodes the fields that only one category has. Files that stay keep their alt texts, which the body cannot have.
 func updateFiles(body strictjson.Value, spec *v1alpha1.PostSpec) {
+	altTexts := map[string]string{}
+	for ref := range posting.MediaReferences(spec) {
+		altTexts[ref.Name] = ref.AltText
+	}
+	defer func() {
+		for ref := range posting.MediaReferences(spec) {
+			ref.AltText = altTexts[ref.Name]
+		}
+	}()
 	switch {
 	case spec.Image != nil:
 		if files := body.Optional("media_ids"); files.IsSet() {
-			spec.Image.MediaRefs = strictjson.List(files, 1, maxImages, reference)
+			spec.Image.MediaRefs = strictjson.List(files, 1, maxImages, mediaReference)
 		}
 	case spec.Video != nil:
 		if file := body.Optional("media_id"); file.IsSet() {
-			spec.Video.MediaRef = reference(file)
+			spec.Video.MediaRef = mediaReference(file)
 		}
 		if offset := body.Optional("thumbnail_time"); offset.IsSet() {
 			spec.Video.ThumbnailOffsetMillis = strictjson.Pointer(offset.OrNull(), milliseconds)

@@ -21,7 +21,7 @@ func TestUpdatePost(t *testing.T) {
 	video := v1alpha1.PostSpec{
 		Category: v1alpha1.CategoryVideo, Draft: true,
 		Targets: []v1alpha1.PostTarget{{ConnectionRef: v1alpha1.LocalReference{Name: "a"}, Caption: "b"}},
-		Video:   &v1alpha1.VideoContent{MediaRef: v1alpha1.LocalReference{Name: "m"}, ThumbnailOffsetMillis: &offset},
+		Video:   &v1alpha1.VideoContent{MediaRef: v1alpha1.MediaReference{Name: "m", AltText: "A cat"}, ThumbnailOffsetMillis: &offset},
 	}
 	scheduled := *video.DeepCopy()
 	scheduled.Draft, scheduled.ScheduledAt = false, at
@@ -36,7 +36,8 @@ func TestUpdatePost(t *testing.T) {
 		"SameWords":  {"a client may send what it read", video, `{"category":"video","draft":true}`, func(*v1alpha1.PostSpec) {}, ""},
 		"NullTime":   {"null removes the time", scheduled, `{"scheduled_at":null}`, func(s *v1alpha1.PostSpec) { s.ScheduledAt = nil }, ""},
 		"NullMoment": {"null leaves the picture to the platforms", video, `{"thumbnail_time":null}`, func(s *v1alpha1.PostSpec) { s.Video.ThumbnailOffsetMillis = nil }, ""},
-		"File":       {"a file is replaced, and its moment stays", video, `{"media_id":"n"}`, func(s *v1alpha1.PostSpec) { s.Video.MediaRef.Name = "n" }, ""},
+		"File":       {"a file is replaced, and its moment stays", video, `{"media_id":"n"}`, func(s *v1alpha1.PostSpec) { s.Video.MediaRef = v1alpha1.MediaReference{Name: "n"} }, ""},
+		"SameFile":   {"it keeps the alt text, which the API does not have", video, `{"media_id":"m"}`, func(*v1alpha1.PostSpec) {}, ""},
 		"Foreign":    {"the fields of other categories have no effect", video, `{"media_ids":7,"tree_cards":7}`, func(*v1alpha1.PostSpec) {}, ""},
 		"Targets": {"a list is replaced as a whole", video, `{"targets":[{"connection_id":"c"}]}`, func(s *v1alpha1.PostSpec) {
 			s.Targets = []v1alpha1.PostTarget{{ConnectionRef: v1alpha1.LocalReference{Name: "c"}}}
