@@ -43,7 +43,8 @@ func Unfinished(phase v1alpha1.PostPhase) bool {
 	return phase == v1alpha1.PhaseDraft || phase == v1alpha1.PhaseScheduled || phase == v1alpha1.PhaseProcessing
 }
 
-// Started reports whether a call to a platform was ever claimed for the post. After that, its spec is immutable.
+// Started reports whether a call to a platform was ever claimed for the post. After that, its spec is immutable, except
+// that an Unsent post can be cancelled.
 func (v View) Started() bool {
 	for i := range v.Post.Status.Targets {
 		if v.Post.Status.Targets[i].Attempt != nil {
@@ -51,6 +52,20 @@ func (v View) Started() bool {
 		}
 	}
 	return false
+}
+
+// Unsent reports whether certainly no call to a platform was made for the post: none was claimed, or each claim was in a
+// group and is proven not to have been sent. Such a post can be cancelled.
+func (v View) Unsent() bool {
+	return !slices.ContainsFunc(v.Post.Status.Targets, func(t v1alpha1.TargetStatus) bool { return t.Attempt != nil && !isUnsent(&t) })
+}
+
+// isUnsent reports whether the target's last attempt is proven not to have been sent, and no earlier call may have been
+// made. The schema of Post.spec has the same rule.
+func isUnsent(t *v1alpha1.TargetStatus) bool {
+	a := t.Attempt
+	return a.Outcome == v1alpha1.OutcomeNotSent && a.Group != "" && a.SearchFrom == nil && a.UnknownSince == nil && a.EndedAt == nil && a.Lookups == 0 &&
+		t.ExternalID == "" && len(t.Cards) == 0
 }
 
 // Cancelled reports whether the current spec or an earlier one cancelled the post. A later spec does not undo a
@@ -128,7 +143,7 @@ func (v View) Phase() v1alpha1.PostPhase {
 // withdrawnForGood reports whether the post's cancellation is recorded and none of its targets may have been published.
 // A later spec, such as one with fewer targets, does not change that.
 func (v View) withdrawnForGood() bool {
-	return v.Post.Status.CancelledAt != nil && !v.Started() && !slices.ContainsFunc(v.Post.Status.Targets, func(t v1alpha1.TargetStatus) bool {
+	return v.Post.Status.CancelledAt != nil && v.Unsent() && !slices.ContainsFunc(v.Post.Status.Targets, func(t v1alpha1.TargetStatus) bool {
 		state := StateOf(&t)
 		return state == v1alpha1.TargetPosted || state == v1alpha1.TargetUndecided
 	})
@@ -144,7 +159,7 @@ func settledPhase(t *v1alpha1.TargetStatus) v1alpha1.PostPhase {
 // unsettledPhase returns the phase of an unsettled post or target.
 func (v View) unsettledPhase() v1alpha1.PostPhase {
 	switch {
-	case v.Started():
+	case !v.Unsent():
 		return v1alpha1.PhaseProcessing
 	case v.Cancelled():
 		return v1alpha1.PhaseCancelled
@@ -165,8 +180,8 @@ func (v View) TargetPhase(i int) v1alpha1.PostPhase {
 	return v.unsettledPhase()
 }
 
-// Cancellable reports whether clients may cancel a post: if it is a draft, or if it is scheduled and neither a claim
-// nor a deadline is recorded.
+// Cancellable reports whether clients may cancel a post: if it is a draft, or if it is scheduled, Unsent and without
+// a recorded deadline.
 func (v View) Cancellable() bool {
 	phase := v.Phase()
 	return phase == v1alpha1.PhaseDraft || phase == v1alpha1.PhaseScheduled

@@ -138,7 +138,7 @@ func (p *PostValidator) validate(ctx context.Context, stored, post *v1alpha1.Pos
 	case full != nil:
 		refused = append(refused, full)
 	}
-	if was := posting.Of(stored); stored != nil && was.Cancelled() && !was.Started() && post.DeletionTimestamp.IsZero() {
+	if was := posting.Of(stored); stored != nil && was.Cancelled() && was.Unsent() && post.DeletionTimestamp.IsZero() {
 		return admission.Warnings{cancelledWarning(stored)}, reject(post, refused, undo)
 	}
 	warnings, wrong := p.validateContents(ctx, stored, post)

@@ -48,6 +48,10 @@ func Record(t *v1alpha1.TargetStatus, id string, r platforms.Result, cards int, 
 		}
 	case platforms.NotSent:
 		a.Outcome = v1alpha1.OutcomeNotSent
+		if r.Withheld {
+			t.Blocked, t.NextTryAt = nil, nil
+			return nil
+		}
 		scheduleRetry(t, v1alpha1.ReasonPlatformBusy, r.Err, backoff(tries(t)), now)
 	case platforms.Accepted:
 		recordAccepted(t, r, now)
@@ -57,11 +61,6 @@ func Record(t *v1alpha1.TargetStatus, id string, r platforms.Result, cards int, 
 		recordUnclear(t, platforms.Errorf(platforms.ClassUnknown, "unexpected outcome %q", r.Outcome), now)
 	}
 	return nil
-}
-
-// RecordNotSent closes an attempt whose call was never started by the process that claimed it.
-func RecordNotSent(t *v1alpha1.TargetStatus, id string, now time.Time) error {
-	return Record(t, id, platforms.Result{Outcome: platforms.NotSent}, 0, now)
 }
 
 // recordPosted records a publication. A tree's first card provides the ID and URL, its last card settles the target.

@@ -66,7 +66,7 @@ func (f *Facts) reclaimArmed() []Action {
 				unread = append(unread, t.Attempt.Group)
 			}
 		case GroupClosed:
-			unsent = append(unsent, Result{Target: int(t.Index), Attempt: t.Attempt.ID, Result: platforms.Result{Outcome: platforms.NotSent, Err: TakenBack}})
+			unsent = append(unsent, Result{Target: int(t.Index), Attempt: t.Attempt.ID, Result: platforms.Result{Outcome: platforms.NotSent, Withheld: true, Err: TakenBack}})
 		}
 	}
 	switch {
@@ -90,6 +90,17 @@ func (f *Facts) waitArmed() []Action {
 		return []Action{f.wait(time.Time{}, false)}
 	}
 	return f.schedule()
+}
+
+// Withheld returns why the call of an armed target is not made, or nil. The facts are those just before the call.
+func (f *Facts) Withheld(i int) *v1alpha1.Blocked {
+	if f.Suspended {
+		return new(suspended)
+	}
+	if problem := f.planProblem(i); problem != "" {
+		return &v1alpha1.Blocked{Reason: v1alpha1.ReasonPlanLimit, Problem: problem}
+	}
+	return f.blocked(i)
 }
 
 // armable returns the targets of a post that can be claimed ahead of its time: all of them, or none. They are ready,
@@ -123,7 +134,8 @@ func (f *Facts) mayArm(i int) bool {
 		return false
 	case f.blocked(i) != nil, f.credentialsProblem(i) != "", f.categoryProblem(i) != "", f.planProblem(i) != "":
 		return false
-	case f.MayProbe != nil && !f.MayProbe(f.connection(i)):
+	case f.NeedsProbe != nil && f.NeedsProbe(f.connection(i)):
+		// The other posts of the app wait for the one that tries out the platform.
 		return false
 	}
 	p := f.Preparation(i)

@@ -33,7 +33,7 @@ func (s *situation) inGroup(due time.Duration, state GroupState) *v1alpha1.Targe
 // reclaimed closes an armed attempt as not sent.
 func (s *situation) reclaimed(due time.Duration) *v1alpha1.TargetStatus {
 	t := s.inGroup(due, GroupClosed)
-	if err := attempt.RecordNotSent(t, "a1", t0); err != nil {
+	if err := RecordResults(s.Post, []Result{{Attempt: "a1", Result: platforms.Result{Outcome: platforms.NotSent, Withheld: true, Err: TakenBack}}}, &Deadlines{}, t0); err != nil {
 		panic(err)
 	}
 	return t
@@ -63,10 +63,14 @@ func TestDecideArmed(t *testing.T) {
 			s.crowded(10 * time.Second)
 			s.CredentialsProblem = func(string) error { return errors.New("no") }
 		}, []string{"write", "wait 10s in turn"}},
-		"nothing is claimed while the app's limit is tried out by another post": {func(s *situation) {
+		"nothing is claimed that would try out whether the app's limit is over, since others wait for the answer": {func(s *situation) {
 			s.crowded(10 * time.Second)
-			s.MayProbe = func(*v1alpha1.Connection) bool { return false }
+			s.NeedsProbe = func(*v1alpha1.Connection) bool { return true }
 		}, []string{"write", "wait 10s in turn"}},
+		"no place among the posts that try out the platform is taken ahead of the time": {func(s *situation) {
+			s.crowded(10 * time.Second)
+			s.MayProbe = func(*v1alpha1.Connection) bool { panic("it is taken by asking") }
+		}, []string{"arm [0]", "wait 10s in turn"}},
 		"a draft is nobody's": {func(s *situation) { s.crowded(10 * time.Second); s.Post.Spec.Draft = true }, []string{"write", "wait"}},
 		"prepared content is claimed": {func(s *situation) {
 			s.crowded(10 * time.Second)
@@ -121,6 +125,11 @@ func TestDecideArmed(t *testing.T) {
 			s.reclaimed(10 * time.Second).Attempt.Number = maxArmed
 			s.Crowded = true
 		}, []string{"write", "wait 10s in turn"}},
+		"what was taken back can be cancelled": {func(s *situation) { s.reclaimed(10 * time.Second); s.Post.Spec.Cancelled = true }, []string{"write Cancelled"}},
+		"what is armed cannot: nothing proves yet that it is not sent": {func(s *situation) {
+			s.inGroup(10*time.Second, GroupMayBeOpen)
+			s.Post.Spec.Cancelled = true
+		}, []string{"wait 32.001s"}},
 		"what was taken back is sent when it is due":                                {func(s *situation) { s.reclaimed(time.Second); s.Now = t0.Add(2 * time.Second) }, []string{"claim [0]", "wait 1h0m1.001s"}},
 		"a process that does not read groups settles an armed attempt as any other": {func(s *situation) { s.inGroup(10*time.Second, GroupUnread); s.Group = nil }, []string{"wait 32.001s"}},
 	} {
@@ -142,5 +151,58 @@ func TestArmedResult(t *testing.T) {
 	a := f.Target(0).Attempt
 	if a.Outcome != v1alpha1.OutcomeNotSent || a.Group != testGroup || f.Target(0).State != v1alpha1.TargetPending {
 		t.Errorf("attempt %+v of a target that is %s; want one that was not sent, of a pending target", a, f.Target(0).State)
+	}
+}
+
+// TestUnsentPhase covers what users see of a post whose claim was taken back or withheld.
+func TestUnsentPhase(t *testing.T) {
+	for name, tt := range map[string]struct {
+		change    func(s *situation)
+		want      v1alpha1.PostPhase
+		canCancel bool
+	}{
+		"an armed post is being delivered":                 {func(s *situation) { s.inGroup(10*time.Second, GroupMayBeOpen) }, v1alpha1.PhaseProcessing, false},
+		"one that was taken back is scheduled":             {func(s *situation) { s.reclaimed(10 * time.Second) }, v1alpha1.PhaseScheduled, true},
+		"when it is due, it waits like any other":          {func(s *situation) { s.reclaimed(0); s.Target(0).TryUntil = v1alpha1.NewTimePtr(t0.Add(time.Hour)) }, v1alpha1.PhaseProcessing, false},
+		"one that was sent before is still being sent":     {func(s *situation) { s.reclaimed(10 * time.Second).Attempt.SearchFrom = v1alpha1.NewTimePtr(t0) }, v1alpha1.PhaseProcessing, false},
+		"one that was cancelled then is cancelled":         {func(s *situation) { s.reclaimed(10 * time.Second); s.Post.Spec.Cancelled = true }, v1alpha1.PhaseCancelled, false},
+		"a claim outside a group proves nothing by itself": {func(s *situation) { s.reclaimed(10 * time.Second).Attempt.Group = "" }, v1alpha1.PhaseProcessing, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := facts(tt.change)
+			Decide(f)
+			Describe(f.Post, t0)
+			if f.Post.Status.Phase != tt.want || f.CanCancel(t0) != tt.canCancel {
+				t.Errorf("phase %s, can be cancelled: %t; want %s and %t", f.Post.Status.Phase, f.CanCancel(t0), tt.want, tt.canCancel)
+			}
+		})
+	}
+}
+
+// TestArmedWithheld covers what keeps an armed call from being made at the last moment.
+func TestArmedWithheld(t *testing.T) {
+	for name, tt := range map[string]struct {
+		change func(s *situation)
+		want   string
+	}{
+		"nothing is in its way":             {func(*situation) {}, ""},
+		"its team was suspended":            {func(s *situation) { s.Suspended = true }, v1alpha1.ReasonSuspended},
+		"its connection was disconnected":   {func(s *situation) { ready(s.conn, metav1.ConditionFalse, "Expired") }, v1alpha1.ReasonConnectionNotReady},
+		"its connection was deleted":        {func(s *situation) { s.Connections = nil }, v1alpha1.ReasonConnectionNotReady},
+		"its connection is beyond the plan": {func(s *situation) { ready(s.conn, metav1.ConditionFalse, v1alpha1.ReasonPlanLimit) }, v1alpha1.ReasonPlanLimit},
+		"its account has reached a limit": {func(s *situation) {
+			s.BlockedUntil = func(*v1alpha1.Connection) time.Time { return t0.Add(time.Minute) }
+		}, v1alpha1.ReasonRateLimited},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := facts(func(s *situation) { s.inGroup(0, GroupMayBeOpen); tt.change(s) })
+			var got string
+			if b := f.Withheld(0); b != nil {
+				got = b.Reason
+			}
+			if got != tt.want {
+				t.Errorf("withheld for %q, want %q", got, tt.want)
+			}
+		})
 	}
 }

@@ -35,7 +35,7 @@ func Decide(f *Facts) []Action {
 		return actions
 	}
 	switch {
-	case f.Started() && (f.Cancelled() || !f.onlyAdopted()):
+	case f.Started() && !(f.Cancelled() && f.Unsent()) && (f.Cancelled() || !f.onlyAdopted()):
 		return f.deliver()
 	case post.Status.Finished:
 		return nil

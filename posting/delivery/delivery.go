@@ -67,6 +67,8 @@ type Facts struct {
 	// MayProbe reports whether the post may call the platform for a connection that BlockedUntil no longer blocks.
 	// After an app's limit ends, a single post tries out the platform. If MayProbe is nil, every post may call.
 	MayProbe func(conn *v1alpha1.Connection) bool
+	// NeedsProbe reports whether a call for a connection would be the one that tries out the platform. It is nil if none is.
+	NeedsProbe func(conn *v1alpha1.Connection) bool
 	// Invalid returns the post's validation errors.
 	Invalid func() field.ErrorList
 	// Results are results that this process has not recorded yet.
@@ -75,7 +77,8 @@ type Facts struct {
 	CredentialsProblem func(connection string) error
 	// Preparation returns a target's preparation.
 	Preparation func(target int) Preparation
-	// Crowded is true if enough posts are due at the post's time for this process to claim them ahead of it.
+	// Crowded is true if enough posts are due at the post's time for this process to claim them ahead of it, and the post
+	// is small enough to be held in memory until then.
 	Crowded bool
 	// Group returns what this process knows about the group of an armed attempt. If it is nil, every group may be open.
 	Group func(group string) GroupState

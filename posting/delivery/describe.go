@@ -55,7 +55,7 @@ func withdraw(post *v1alpha1.Post, t *v1alpha1.TargetStatus) {
 	switch view := posting.Of(post); {
 	case int(t.Index) >= len(post.Spec.Targets):
 		*t = v1alpha1.TargetStatus{Index: t.Index, State: v1alpha1.TargetWithdrawn}
-	case t.State == v1alpha1.TargetPending && view.Cancelled() && !view.Started():
+	case t.State == v1alpha1.TargetPending && view.Cancelled() && view.Unsent():
 		t.State, t.Blocked = v1alpha1.TargetWithdrawn, nil
 	case t.State == v1alpha1.TargetWithdrawn && !view.Cancelled():
 		t.State = v1alpha1.TargetPending

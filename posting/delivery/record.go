@@ -130,6 +130,10 @@ func RecordResults(post *v1alpha1.Post, results []Result, deadlines *Deadlines, 
 			late = append(late, fmt.Errorf("target %d: the result %q (%s) of attempt %s came too late to be recorded: %w",
 				r.Target, r.Outcome, r.ExternalID, r.Attempt, err))
 		}
+		if r.Withheld && view.UntilDue(now) > 0 {
+			// Its deadline is set again by the next claim. Until then, the post is scheduled like any other.
+			t.TryUntil, t.SuspendedUntil, t.InitialDeadline = nil, nil, nil
+		}
 	}
 	Describe(post, now)
 	return errors.Join(late...)

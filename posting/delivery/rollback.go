@@ -151,7 +151,7 @@ func (f *Facts) recordRollback() []Action {
 	switch {
 	case len(actions) > 0 && f.Cancelled():
 		f.failUnsent()
-	case len(actions) == 0 && f.Cancelled() && !f.Started() && len(undecided(post)) == 0:
+	case len(actions) == 0 && f.Cancelled() && f.Unsent() && len(undecided(post)) == 0:
 		return []Action{cancel()}
 	}
 	f.resume()

@@ -4,10 +4,13 @@
 package explore
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/posting"
 	"github.com/herald-social/herald/posting/delivery"
 )
 
@@ -16,6 +19,9 @@ const Early Rule = "early"
 
 // Group: the call of an armed attempt is made only after its group was opened.
 const Group Rule = "group"
+
+// Cancel: a post can be cancelled as long as certainly no call was made for it.
+const Cancel Rule = "cancel"
 
 // group is the object that the groups of a crowd are stored in, one after the other. Each write makes a new version. A
 // group is the version that armed it; opening and closing it are writes on the condition that it is still this one.
@@ -35,9 +41,12 @@ func groupVersion(name string) int8 {
 }
 
 // arm stores a new group. A group of another process that is still armed is closed by that.
-func (g *group) arm() {
+func (g *group) arm(b *broken) {
 	if g.gone {
 		*g = group{version: g.version, opened: g.opened}
+	}
+	if !b.believeAbove {
+		g.closed = g.closedBefore()
 	}
 	if g.armed {
 		g.closed |= 1 << g.version
@@ -45,6 +54,10 @@ func (g *group) arm() {
 	g.version++
 	g.armed = true
 }
+
+// closedBefore returns the closed versions below the object's own. An object that was put back may list others, which
+// are versions of another cluster.
+func (g *group) closedBefore() uint16 { return g.closed & (1<<g.version - 1) }
 
 func (g *group) open(version int8, blindly bool) bool {
 	if g.gone || g.version != version && !blindly {
@@ -61,15 +74,32 @@ func (g *group) close(version int8, b *broken) bool {
 	switch {
 	case g.gone:
 		return b.missingUnsent
-	case g.closed&(1<<version) != 0:
+	case g.closedBefore()&(1<<version) != 0, b.believeAbove && g.closed&(1<<version) != 0:
 		return true
 	case g.version == version, b.closeBlind, b.anyVersion && g.armed:
 		g.version++
 		g.armed = false
-		g.closed |= 1 << version
+		g.closed = g.closed&(1<<version-1) | 1<<version
 		return true
 	}
 	return b.conflictUnsent
+}
+
+// cancellable reports whether the API server accepts that the post is cancelled. The rule is in post_types.go in
+// api/v1alpha1.
+func (w *world) cancellable(frozen bool) bool {
+	post := w.etcd.post
+	if post.Status.Finished {
+		return false
+	}
+	mayBeSent := func(t v1alpha1.TargetStatus) bool {
+		return t.Attempt != nil && (t.Attempt.Group == "" || t.Attempt.Outcome != v1alpha1.OutcomeNotSent)
+	}
+	accepts := posting.Of(post).Unsent() && !(frozen && w.x.broken.freezeUnsent) || w.x.broken.cancelArmed && w.now < dueAt
+	if !accepts && len(w.sent) == 0 && !slices.ContainsFunc(post.Status.Targets, mayBeSent) {
+		w.failf(Cancel, "the post cannot be cancelled, although nothing was sent")
+	}
+	return accepts
 }
 
 // groupSteps adds what users and their tools do to the object of a group.
@@ -80,7 +110,7 @@ func (w *world) groupSteps(add adder) {
 	add(nobody, "somebody deletes the group", removed, false, func(n *world) { n.group.gone = true })
 	add(nobody, "a tool applies an old copy of the group", putBack, false, func(n *world) {
 		n.group.version++
-		n.group.armed, n.group.closed = true, 0
+		n.group.armed, n.group.closed = true, ^uint16(0)<<n.group.version
 	})
 }
 
@@ -164,7 +194,7 @@ func (w *world) armed(i int) {
 }
 
 func (w *world) armGroup(i int) {
-	w.group.arm()
+	w.group.arm(&w.x.broken)
 	m := &w.manager[i]
 	m.pc, m.group = claiming, w.group.version
 	m.groupsRead |= 1 << m.group
@@ -194,7 +224,7 @@ func (w *world) openGroup(i int) {
 // sendNone records that the calls of an armed post are not made.
 func (w *world) sendNone(i int) {
 	for k := range w.manager[i].ships {
-		w.answer(i, k, notSent, 0)
+		w.answer(i, k, withheld, 0)
 	}
 }
 
@@ -210,7 +240,7 @@ func (w *world) closeGroup(i int) {
 // unsentShips returns the results of attempts whose group was closed.
 func unsentShips(results []delivery.Result) (ships []ship) {
 	for _, r := range results {
-		ships = append(ships, ship{target: r.Target, attempt: r.Attempt, phase: answered, answer: notSent})
+		ships = append(ships, ship{target: r.Target, attempt: r.Attempt, phase: answered, answer: withheld})
 	}
 	return ships
 }
@@ -262,6 +292,10 @@ func crowds() []scenario {
 		}),
 		crowded("a text of a crowd for two accounts", func(s *scenario) { s.alone, s.targets, s.kinds = true, 2, []fault{crash, stall, writeLost, busy} }),
 		crowded("a text of a crowd that is published and refused", func(s *scenario) { s.kinds = []fault{lies, crash, busy} }),
+		crowded("a text of a crowd that is cancelled, of a team that is suspended", func(s *scenario) {
+			s.alone, s.cancels, s.pulls, s.settings.StartingDeadline = true, true, 1, 18*time.Second
+			s.kinds = []fault{crash, stall, writeLost}
+		}),
 		crowded("a text of a crowd, of a team that is suspended", func(s *scenario) {
 			s.alone, s.settings.StartingDeadline, s.pulls = true, 18*time.Second, 1
 			s.kinds = []fault{crash, stall, writeLost}
@@ -312,7 +346,7 @@ var armMutations = []mutation{
 		[]Rule{Early},
 	},
 	{
-		"a cancel that is accepted while the post is armed", "its group is opened all the same",
+		"a cancel that is accepted while the post is armed", "nothing proves that it is not sent: its group is opened all the same",
 		func(s *scenario) { faults(0)(s); s.cancels, s.broken.cancelArmed = true, true },
 		[]Rule{I1},
 	},
@@ -320,5 +354,20 @@ var armMutations = []mutation{
 		"a group opened without a look at the brake", "it was pulled after the post was armed",
 		func(s *scenario) { faults(0)(s); s.pulls, s.broken.openUnderBrake = 1, true },
 		[]Rule{Brake},
+	},
+	{
+		"an armed call made without a look at the brake", "it was pulled after the group was opened",
+		func(s *scenario) { faults(0)(s); s.pulls, s.broken.callUnderBrake = 1, true },
+		[]Rule{Brake},
+	},
+	{
+		"a group taken for closed because its object lists a version above its own", "the object was put back from another cluster",
+		func(s *scenario) { faults(2, stall, putBack)(s); s.broken.believeAbove = true },
+		[]Rule{I3, Group},
+	},
+	{
+		"a post that is armed and taken back, but cannot be cancelled", "it is sent although somebody wanted to stop it in time",
+		func(s *scenario) { faults(1, crash)(s); s.alone, s.cancels, s.broken.freezeUnsent = true, true, true },
+		[]Rule{Cancel},
 	},
 }

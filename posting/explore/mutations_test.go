@@ -24,6 +24,7 @@ type broken struct {
 	deafToRelease, resultsUnheld, believeRefusal, searchLate            bool
 	skipOpen, openBlind, openUnconfirmed, openEarly, openUnderBrake     bool
 	closeBlind, conflictUnsent, missingUnsent, anyVersion, cancelArmed  bool
+	callUnderBrake, believeAbove, freezeUnsent                          bool
 }
 
 // decision returns the actions of a manager that breaks rules.

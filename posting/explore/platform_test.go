@@ -58,6 +58,7 @@ const (
 	twin         answer = "duplicate"
 	took         answer = "taken"
 	notSent      answer = "not sent"
+	withheld     answer = "withheld"
 	neverClaimed answer = "claim lost"
 )
 
@@ -83,6 +84,8 @@ func (a answer) result(post int) platforms.Result {
 		return platforms.Result{Outcome: platforms.Unknown, Err: platforms.Errorf(platforms.ClassDuplicate, "duplicate")}
 	case notSent, neverClaimed:
 		return platforms.Result{Outcome: platforms.NotSent, Err: platforms.Errorf(platforms.ClassTransient, "not sent")}
+	case withheld:
+		return platforms.Result{Outcome: platforms.NotSent, Withheld: true, Err: platforms.Errorf(platforms.ClassTransient, "withheld")}
 	case lost, none:
 		return platforms.Result{Outcome: platforms.Unknown, Err: platforms.Errorf(platforms.ClassUnknown, "the connection broke")}
 	}

@@ -151,9 +151,15 @@ func (w *world) check(i, k int) {
 	case a == nil || a.ID != s.attempt || !attempt.MaySend(a, now) && !w.x.broken.sendLate:
 		w.answer(i, k, notSent, 0)
 		return
+	case attempt.IsArmed(a) && w.seesBrake() && !w.x.broken.callUnderBrake:
+		w.answer(i, k, withheld, 0)
+		return
 	case s.visible:
 		w.answer(i, k, twin, 0)
 		return
+	}
+	if attempt.IsArmed(a) && w.brake != nil && w.brake.on() {
+		w.failf(Brake, "the armed call of attempt %s starts while the team is suspended", s.attempt)
 	}
 	s.phase = underway
 	s.late = !now.Before(a.SendBefore.Time)

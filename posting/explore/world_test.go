@@ -178,11 +178,11 @@ type adder = func(who int, what string, f fault, choice bool, do func(*world))
 // about an unknown outcome.
 func (w *world) peopleSteps(add adder) {
 	post := w.etcd.post
-	frozen := post.Status.Finished || started(post) && (!w.x.broken.cancelArmed || w.now >= dueAt)
+	frozen := post.Status.Finished || started(post)
 	if w.mayCancel {
 		add(nobody, "somebody cancels the post", "", true, func(n *world) {
 			n.mayCancel = false
-			if !frozen {
+			if n.cancellable(frozen) {
 				n.putSpec(func(p *v1alpha1.Post) { p.Spec.Cancelled = true; p.Generation++ })
 			}
 		})

@@ -126,10 +126,10 @@ func UseOf(post *v1alpha1.Post, i int) usage.Use {
 		use.Count, use.Final = cost, true
 	case state == v1alpha1.TargetFailed:
 		use.Count, use.Final = min(len(t.Cards), cost), true
+	case view.Cancelled() && view.Unsent() && state != v1alpha1.TargetUndecided:
+		use.Final = true
 	case state == v1alpha1.TargetUndecided, t.Attempt != nil:
 		use.Count = cost
-	case view.Cancelled() && !view.Started():
-		use.Final = true
 	case post.Spec.Draft, !post.DeletionTimestamp.IsZero():
 	default:
 		use.Count = cost

@@ -146,6 +146,24 @@ var _ = DescribeTable("a Post spec update", changes,
 	Entry("edited after a claim that says no phase", func(p *v1alpha1.Post) { claimed(p); p.Status.Phase = "" },
 		edit(func(s *v1alpha1.PostSpec) { s.Targets[0].Caption = "other" }), "delivery has already begun"),
 	Entry("cancelled after a claim", claimed, edit(func(s *v1alpha1.PostSpec) { s.Cancelled = true }), "delivery has already begun"),
+	Entry("cancelled after a claim that is proven not to have been sent", unsent, edit(func(s *v1alpha1.PostSpec) { s.Cancelled = true }), ""),
+	Entry("edited after such a claim", unsent, edit(func(s *v1alpha1.PostSpec) { s.Targets[0].Caption = "other" }), "delivery has already begun"),
+	Entry("cancelled after a claim in a group that may be opened", unsentBut(func(a *v1alpha1.Attempt) { a.Outcome = "" }),
+		edit(func(s *v1alpha1.PostSpec) { s.Cancelled = true }), "delivery has already begun"),
+	Entry("cancelled after a claim that follows one which may have been sent", unsentBut(func(a *v1alpha1.Attempt) { a.SearchFrom = &a.StartedAt }),
+		edit(func(s *v1alpha1.PostSpec) { s.Cancelled = true }), "delivery has already begun"),
+	Entry("cancelled after a claim that follows an unknown outcome", unsentBut(func(a *v1alpha1.Attempt) { a.UnknownSince = &a.StartedAt }),
+		edit(func(s *v1alpha1.PostSpec) { s.Cancelled = true }), "delivery has already begun"),
+	Entry("cancelled after a call that ended without an answer", unsentBut(func(a *v1alpha1.Attempt) { a.EndedAt = &a.StartedAt }),
+		edit(func(s *v1alpha1.PostSpec) { s.Cancelled = true }), "delivery has already begun"),
+	Entry("cancelled after a claim that a user said was not sent", unsentBut(func(a *v1alpha1.Attempt) { a.Group = "" }),
+		edit(func(s *v1alpha1.PostSpec) { s.Cancelled = true }), "delivery has already begun"),
+	Entry("cancelled while another target may be sent", func(p *v1alpha1.Post) {
+		unsent(p)
+		second(1)(p)
+		p.Status.Targets[1].Attempt = p.Status.Targets[0].Attempt.DeepCopy()
+		p.Status.Targets[1].Attempt.Outcome = ""
+	}, edit(func(s *v1alpha1.PostSpec) { s.Cancelled = true }), "delivery has already begun"),
 	Entry("labelled after a claim", claimed, func(p *v1alpha1.Post) { p.Labels = map[string]string{"a": "b"} }, ""),
 	Entry("another target while a person is asked about one", undecided, edit(func(s *v1alpha1.PostSpec) { s.Targets = append(s.Targets, s.Targets[0]) }), "the targets are frozen"),
 	Entry("another connection while a person is asked about the target", undecided, edit(func(s *v1alpha1.PostSpec) { s.Targets[0].ConnectionRef.Name = "other" }), "the targets are frozen"),
@@ -178,6 +196,21 @@ func claimed(p *v1alpha1.Post) {
 		Platform: v1alpha1.PlatformX, State: v1alpha1.TargetPending, Phase: v1alpha1.PhaseProcessing,
 		Attempt: &v1alpha1.Attempt{Number: 1, ID: "a1", StartedAt: now, SendBefore: now},
 	}}
+}
+
+// unsent records a claim in a group that was closed before it was opened.
+func unsent(p *v1alpha1.Post) {
+	claimed(p)
+	a := p.Status.Targets[0].Attempt
+	a.Group, a.Outcome = "herald-group-00/7", v1alpha1.OutcomeNotSent
+}
+
+// unsentBut is unsent with a change to the attempt.
+func unsentBut(change func(*v1alpha1.Attempt)) func(*v1alpha1.Post) {
+	return func(p *v1alpha1.Post) {
+		unsent(p)
+		change(p.Status.Targets[0].Attempt)
+	}
 }
 
 // second adds the entry of another target to a claimed one.
