@@ -35,7 +35,7 @@ func Decide(f *Facts) []Action {
 		return actions
 	}
 	switch {
-	case f.Started() && !(f.Cancelled() && f.Unsent()) && (f.Cancelled() || !f.onlyAdopted()):
+	case f.inDelivery():
 		return f.deliver()
 	case post.Status.Finished:
 		return nil
@@ -62,6 +62,15 @@ func Decide(f *Facts) []Action {
 	}
 	f.admit()
 	return f.deliver()
+}
+
+// inDelivery reports whether a claim decides what is next. A cancelled post of which certainly nothing was sent needs no
+// further delivery.
+func (f *Facts) inDelivery() bool {
+	if f.Cancelled() {
+		return !f.Unsent()
+	}
+	return f.Started() && !f.onlyAdopted()
 }
 
 func cancel() Write {

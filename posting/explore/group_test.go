@@ -95,7 +95,7 @@ func (w *world) cancellable(frozen bool) bool {
 	mayBeSent := func(t v1alpha1.TargetStatus) bool {
 		return t.Attempt != nil && (t.Attempt.Group == "" || t.Attempt.Outcome != v1alpha1.OutcomeNotSent)
 	}
-	accepts := posting.Of(post).Unsent() && !(frozen && w.x.broken.freezeUnsent) || w.x.broken.cancelArmed && w.now < dueAt
+	accepts := posting.Of(post).Unsent() && (!frozen || !w.x.broken.freezeUnsent) || w.x.broken.cancelArmed && w.now < dueAt
 	if !accepts && len(w.sent) == 0 && !slices.ContainsFunc(post.Status.Targets, mayBeSent) {
 		w.failf(Cancel, "the post cannot be cancelled, although nothing was sent")
 	}
