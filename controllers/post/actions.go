@@ -66,6 +66,7 @@ func (r *Reconciler) execute(ctx context.Context, p *reconciliation, f *delivery
 			p.wait = a
 			p.requeueBy(p.quotaRetryAt)
 			p.requeueBy(p.state.warnAt)
+			p.requeueBy(p.armAt)
 		}
 		if err != nil || p.wrote {
 			return err

@@ -5,6 +5,7 @@ package post
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -13,6 +14,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/controllers/post/internal/publish"
@@ -54,6 +56,10 @@ func (r *Reconciler) arm(ctx context.Context, p *reconciliation, targets []int) 
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("stopping before a claim: %w", err)
 	}
+	bytes, err := p.size()
+	if err != nil {
+		return err
+	}
 	var deliveries []*publish.Delivery
 	accounts := map[string]bool{}
 	for _, i := range targets {
@@ -64,14 +70,18 @@ func (r *Reconciler) arm(ctx context.Context, p *reconciliation, targets []int) 
 	if len(accounts) < len(deliveries) {
 		return nil // two targets of one account are sent one after the other
 	}
-	within, err := r.plans.enforceLimits(ctx, p, deliveries)
+	// What the plan refuses is reported by the claim, when the post is due.
+	within, err := r.plans.silently().enforceLimits(ctx, p, deliveries)
 	if err != nil || len(within) < len(deliveries) {
-		p.Post.Status = *p.stored.DeepCopy() // the claim reports it when the post is due
-		return nil                           //nolint:nilerr // as above
+		p.Post.Status = *p.stored.DeepCopy()
+		return nil //nolint:nilerr // as above
 	}
-	err = r.publisher.Arm(ctx, &publishHooks{r, p}, p.Post, &p.state.publish, deliveries, func(post *v1alpha1.Post) publish.ArmedHooks {
+	err = r.publisher.Arm(ctx, &publishHooks{r, p}, p.Post, &p.state.publish, deliveries, bytes, func(post *v1alpha1.Post) publish.ArmedHooks {
 		return &armedHooks{publishHooks{r, p.after(post)}}
 	})
+	if errors.Is(err, publish.ErrNoGroupYet) {
+		p.armAt = r.o.Clock.Now().Add(publish.ArmPause)
+	}
 	if errors.Is(err, publish.ErrNoGroup) || errors.Is(err, publish.ErrWithheld) {
 		p.Post.Status = *p.stored.DeepCopy()
 		return nil
@@ -81,6 +91,15 @@ func (r *Reconciler) arm(ctx context.Context, p *reconciliation, targets []int) 
 		r.recorder.warn(postSubject(p.Post), reasonRecordDropped, publish.ErrDropped.Error())
 	}
 	return err //nolint:wrapcheck // the error names the operation
+}
+
+// size returns the size of a post with its connections and files, as JSON.
+func (p *reconciliation) size() (bytes int, err error) {
+	data, err := json.Marshal([]any{p.Post, p.connections, p.media})
+	if err != nil {
+		return 0, fmt.Errorf("cannot measure the post: %w", err)
+	}
+	return len(data), nil
 }
 
 // after returns a copy of a reconciliation for the calls of an armed post, which begin after the reconciliation has
@@ -96,15 +115,42 @@ func (p *reconciliation) after(post *v1alpha1.Post) *reconciliation {
 // armedHooks are the hooks of an armed post.
 type armedHooks struct{ publishHooks }
 
-// Calls implements publish.ArmedHooks. A limit may have been reached since the post was armed.
-func (u *armedHooks) Calls(d *publish.Delivery) *platforms.Error {
-	until := u.p.limits.BlockedUntil(d.Conn, u.r.o.Clock.Now())
-	if until.IsZero() {
-		return nil
+// Calls implements publish.ArmedHooks. It reads again what may have changed since the post was armed.
+func (u *armedHooks) Calls(ctx context.Context, post *v1alpha1.Post, d *publish.Delivery) *platforms.Error {
+	because := func(problem string, args ...any) *platforms.Error {
+		return platforms.Errorf(platforms.ClassTransient, problem, args...)
 	}
-	err := platforms.Errorf(platforms.ClassRateLimited, "the platform does not accept calls for this account at the moment")
-	err.RetryAt = until
-	return err
+	var conn v1alpha1.Connection
+	if err := u.r.o.Client.Get(ctx, client.ObjectKeyFromObject(d.Conn), &conn); err != nil {
+		return because("cannot read connection %q: %v", d.Conn.Name, err)
+	}
+	if conn.UID != d.Conn.UID || u.ContentHash(post, &publish.Delivery{Target: d.Target, Conn: &conn}) != posting.Of(post).Target(d.Target).Attempt.ContentHash {
+		return because("connection %q has changed since the post was claimed", d.Conn.Name)
+	}
+	now, connections := u.r.o.Clock.Now(), map[string]*v1alpha1.Connection{conn.Name: &conn}
+	limits, err := u.r.limits.Read(ctx, u.p.key, connections, now)
+	if err != nil {
+		return because("%v", err)
+	}
+	owned, err := u.r.o.Owned(ctx, u.p.key.Namespace)
+	if err != nil {
+		return because("%v", err)
+	}
+	f := &delivery.Facts{
+		Unowned: !owned,
+		View:    posting.Of(post), Now: now, Settings: u.r.o.settings(), Platforms: u.r.o.Platforms, Connections: connections, Media: u.p.media,
+		Suspended:    u.Withheld(ctx),
+		BlockedUntil: func(conn *v1alpha1.Connection) time.Time { return limits.BlockedUntil(conn, now) },
+	}
+	if b := f.Withheld(d.Target); b != nil {
+		return because("%s", b.Problem)
+	}
+	token, err := u.r.o.Tokens.Token(ctx, &conn)
+	if err != nil {
+		return because("the credentials of connection %q cannot be used: %v", d.Conn.Name, err)
+	}
+	d.Conn, d.Token = &conn, token
+	return nil
 }
 
 // Ended implements publish.ArmedHooks. It ends the delivery as a reconciliation does.

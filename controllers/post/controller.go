@@ -71,9 +71,12 @@ type Reconciler struct {
 	startOnce sync.Once
 }
 
-// maxArmedRecords limits the concurrent records of armed posts. They are not urgent, and must not slow down the claims of
-// posts that are due and were not armed.
-const maxArmedRecords = 32
+// maxArmedRecords limits the concurrent records of armed posts, and maxArmedRecordsAside applies while other posts wait
+// for their turn. The records are not urgent, and must not slow down the claims of posts that are due and were not armed.
+const (
+	maxArmedRecords      = 32
+	maxArmedRecordsAside = 4
+)
 
 // New returns a Reconciler.
 func New(o Options) (*Reconciler, error) {
@@ -112,8 +115,9 @@ func New(o Options) (*Reconciler, error) {
 	r.publisher = &publish.Publisher{
 		Client: o.Client, APIReader: o.APIReader, Clock: o.Clock, NewID: o.NewID, SendWindow: o.SendWindow, RecordFor: o.RecordFor,
 		Scheduler: r.scheduler, Claims: dispatch.NewCongestionWindow(o.MaxConcurrentReconciles, o.SendWindow, o.Clock), Owners: r.owners, DeadlineShift: r.suspensions.shift,
-		Groups: r.groups(), Recording: make(chan struct{}, min(maxArmedRecords, o.MaxConcurrentReconciles)), ClaimStarted: r.claimStarted,
-		Changed: r.reporter.changed, ClaimExpired: o.Metrics.ClaimExpired, Failpoint: o.Failpoint, Log: ctrl.Log.WithName("publish"),
+		Groups: r.groups(), Recording: make(chan struct{}, min(maxArmedRecords, o.MaxConcurrentReconciles)), RecordingAside: make(chan struct{}, maxArmedRecordsAside),
+		ClaimStarted: r.claimStarted,
+		Changed:      r.reporter.changed, ClaimExpired: o.Metrics.ClaimExpired, Failpoint: o.Failpoint, Log: ctrl.Log.WithName("publish"),
 	}
 	return r, nil
 }

@@ -129,6 +129,67 @@ var _ = Describe("A crowd", func() {
 		c.publishedOnce(ctx, before)
 	})
 
+	It("is not sent further if its team is suspended during the calls, and can be cancelled", func(ctx SpecContext) {
+		c := newCrowd(ctx, 6*time.Second)
+		before := publishCalls(ctx)
+		var suspended atomic.Bool
+		runManager(c.options, func(o *post.Options) {
+			o.Suspension = func(context.Context, string) (bool, []v1alpha1.Suspension, error) { return suspended.Load(), nil, nil }
+			o.Failpoint = func(at string) {
+				if at == post.PointAfterOpen {
+					suspended.Store(true)
+				}
+			}
+		})
+		c.armed(ctx)
+		for _, p := range c.posts {
+			Eventually(messageOf(ctx, p)).WithTimeout(20 * time.Second).Should(ContainSubstring("suspended"))
+			Expect(read(ctx, p).Status.Targets[0].Attempt.Outcome).To(Equal(v1alpha1.OutcomeNotSent))
+		}
+		Expect(publishCalls(ctx)).To(Equal(before), "calls of a suspended team")
+		By("cancelling a post whose call was withheld")
+		edit(ctx, c.posts[0], func(p *v1alpha1.Post) { p.Spec.Cancelled = true })
+		Eventually(phase(ctx, c.posts[0])).Should(Equal(v1alpha1.PhaseCancelled))
+		suspended.Store(false)
+		for _, p := range c.posts[1:] { // any change of the Team wakes them
+			edit(ctx, p, func(p *v1alpha1.Post) { metav1.SetMetaDataAnnotation(&p.ObjectMeta, "test", "wake") })
+			posted(ctx, p)
+		}
+		Expect(publishCalls(ctx)-before).To(Equal(crowdSize-1), "calls")
+	})
+
+	It("leaves out a connection that was disabled after the post was armed", func(ctx SpecContext) {
+		c := newCrowd(ctx, 6*time.Second)
+		before := publishCalls(ctx)
+		runManager(c.options)
+		c.armed(ctx)
+		conn := &v1alpha1.Connection{}
+		Expect(k8s.Get(ctx, client.ObjectKey{Namespace: c.posts[0].Namespace, Name: "account-0"}, conn)).To(Succeed())
+		conn.Spec.Disabled = true
+		Expect(k8s.Update(ctx, conn)).To(Succeed())
+		for _, p := range c.posts[1:] {
+			posted(ctx, p)
+		}
+		Eventually(messageOf(ctx, c.posts[0])).WithTimeout(20 * time.Second).Should(ContainSubstring("disabled"))
+		Expect(publishCalls(ctx)-before).To(Equal(crowdSize-1), "calls")
+	})
+
+	It("can be cancelled when it was taken back from a leader that died", func(ctx SpecContext) {
+		c := newCrowd(ctx, 8*time.Second)
+		before := publishCalls(ctx)
+		c.stopAt(post.PointBeforeOpen)
+		c.armed(ctx)
+		runManager(c.options, func(o *post.Options) { // nothing is armed again
+			o.Suspension = func(context.Context, string) (bool, []v1alpha1.Suspension, error) { return true, nil, nil }
+		})
+		for _, p := range c.posts {
+			Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhaseScheduled))
+			edit(ctx, p, func(p *v1alpha1.Post) { p.Spec.Cancelled = true })
+			Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhaseCancelled))
+		}
+		Expect(publishCalls(ctx)).To(Equal(before), "calls for cancelled posts")
+	})
+
 	It("is taken back from a leader that dies before it opens the group", func(ctx SpecContext) {
 		c := newCrowd(ctx, 6*time.Second)
 		before := publishCalls(ctx)

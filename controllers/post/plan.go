@@ -23,8 +23,12 @@ import (
 type plans struct {
 	o         *Options
 	scheduler *dispatch.Scheduler
-	recorder  *recorder
+	// recorder is nil if refusals cause no events.
+	recorder *recorder
 }
+
+// silently returns plans that emit no events.
+func (l *plans) silently() *plans { return &plans{o: l.o, scheduler: l.scheduler} }
 
 // enforceLimits counts the usage of deliveries before their claim, unless it was counted when the post was created, and
 // fails the targets that exceed a limit. It returns the other deliveries, or all of them with an error.
@@ -131,6 +135,9 @@ func (l *plans) rejectTarget(p *reconciliation, d *publish.Delivery, reason, mes
 		return fmt.Errorf("target %d: %w", d.Target, err)
 	}
 	l.scheduler.Release(p.key.String(), d.Gate())
+	if l.recorder == nil {
+		return nil
+	}
 	l.recorder.emitFinal(targetSubject(p.Post, d.Target, d.Conn), delivery.Event{
 		Warning: true, Reason: reason, Message: fmt.Sprintf("target %d (%s): %s", d.Target, d.Conn.Spec.Platform, message),
 	})

@@ -17,6 +17,7 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/controllers/post/internal/prepare"
+	"github.com/herald-social/herald/internal/kubeclient"
 	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/posting"
 	"github.com/herald-social/herald/posting/delivery"
@@ -38,6 +39,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		}
 		return ctrl.Result{}, fmt.Errorf("cannot read the post: %w", err)
 	}
+	reduced := !kubeclient.IsComplete(&post)
 	if there, err := r.inputs.fetchFull(ctx, &post); err != nil || !there {
 		return ctrl.Result{}, err
 	}
@@ -52,7 +54,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	ctx, span := startTrace(ctx, r.o.Tracer, &post, now)
 	p := &reconciliation{
 		View: posting.Of(post.DeepCopy()), stored: post.Status, key: req.NamespacedName, now: now, log: ctrl.LoggerFrom(ctx), state: known,
-		tokens: map[string]platforms.Token{}, credentials: map[string]error{}, hasUploadSecret: prepare.HasUploadSecret(&post.Status),
+		tokens: map[string]platforms.Token{}, credentials: map[string]error{}, hasUploadSecret: prepare.HasUploadSecret(&post.Status), reduced: reduced,
 	}
 	err := r.reconcile(ctx, p)
 	switch {
@@ -115,11 +117,12 @@ func (r *Reconciler) facts(p *reconciliation) *delivery.Facts {
 	f := &delivery.Facts{
 		View: p.View, Now: p.now, StartedAt: r.startedAt, Settings: r.o.settings(), Platforms: r.o.Platforms, Connections: p.connections, Media: p.media,
 		Unowned: p.unowned, NamespaceTerminating: p.namespaceTerminating, Suspended: p.suspended, Suspensions: p.suspensions, Rollback: p.rollback,
-		Crowded: r.crowds.isCrowded(p.Due(), p.now), Group: r.groupState,
+		Crowded: !p.reduced && r.crowds.isCrowded(p.Due(), p.now), Group: r.groupState,
 		Results:            p.state.publish.Drain(p.Post),
 		CredentialsProblem: func(connection string) error { return p.credentials[connection] },
 	}
 	f.BlockedUntil = func(conn *v1alpha1.Connection) time.Time { return p.limits.BlockedUntil(conn, p.now) }
+	f.NeedsProbe = func(conn *v1alpha1.Connection) bool { return p.limits.NeedsProbe(conn, p.now) }
 	f.MayProbe = func(conn *v1alpha1.Connection) bool { return p.limits.AcquireProbe(conn, p.now) }
 	f.Preparation = func(target int) delivery.Preparation {
 		return r.preparer.State(&p.state.prepare, r.target(p, target), p.now)

@@ -44,8 +44,12 @@ type reconciliation struct {
 	wrote, calledPlatform bool
 	// wait holds the time of the next reconciliation if nothing was written, and quotaRetryAt the time of the next try to
 	// count plan usage, or zero if no count has failed.
+	// armAt is when arming is tried again, or zero.
 	wait         delivery.Wait
 	quotaRetryAt time.Time
+	armAt        time.Time
+	// reduced is set if the cache holds only a part of the post.
+	reduced bool
 }
 
 func (p *reconciliation) conn(target int) *v1alpha1.Connection {

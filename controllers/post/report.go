@@ -39,8 +39,8 @@ func (r *reporter) changed(ctx context.Context, post *v1alpha1.Post, before *v1a
 func (r *reporter) result(ctx context.Context, p *reconciliation, d *publish.Delivery) {
 	logResult(p, d, r.o.Clock.Now())
 	t := p.Target(d.Target)
-	if t == nil {
-		return
+	if t == nil || d.Result.Withheld {
+		return // the next reconciliation reports what is in the way
 	}
 	if d.Result.Outcome == platforms.Posted {
 		r.limit(ctx, p, d)

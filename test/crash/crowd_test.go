@@ -15,7 +15,7 @@ import (
 )
 
 // crowded returns the number of a crowd's posts and teams, and how often the leader is killed around its time. A team
-// has one account, and at most twelve posts of an account are armed for the same time.
+// has one account, and at most ten posts of an account are armed for the same time.
 func crowded() (posts, teams, kills int) {
 	if long {
 		return 1000, 100, 20

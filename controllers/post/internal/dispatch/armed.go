@@ -9,79 +9,199 @@ import (
 )
 
 // armedCalls are the places for the calls of armed posts, whose claims are stored. They are separate from the posts'
-// places: an armed call takes a connection and some memory, but no worker and no write. Teams do not share them out,
-// since each account has one call at a time.
+// places: an armed call takes a connection and some memory, but no worker and no write.
+//
+// Most places are taken in order. One part of the rest is for teams and platforms with few calls, and the last part is
+// for platforms with few calls only, so that neither a team's crowd nor a platform that does not answer holds all places.
 type armedCalls struct {
 	places, used int
-	// ready are the tickets that lack only a place.
-	ready []*ticket
+	// ready are the tickets that lack only a place. byTeam and byPlatform count the tickets that are ready or have a place.
+	ready              []*ticket
+	byTeam, byPlatform map[string]*armedShare
 }
+
+// armedShare are the calls of a team or of a platform: those that have a place, and those that are ready for one.
+type armedShare struct{ used, ready int }
+
+// sharedPart is the size of each of the two parts that are shared out: one place in sharedPart.
+const sharedPart = 8
 
 // WithArmed sets the number of places for armed calls.
 func (s *Scheduler) WithArmed(places int) *Scheduler {
-	s.armed.places = places
+	s.armed = armedCalls{places: places, byTeam: map[string]*armedShare{}, byPlatform: map[string]*armedShare{}}
 	return s
 }
 
+// shares returns the shares of a ticket's team and platform, and creates them.
+func (a *armedCalls) shares(t *ticket) [2]*armedShare {
+	of := func(all map[string]*armedShare, name string) *armedShare {
+		if all[name] == nil {
+			all[name] = &armedShare{}
+		}
+		return all[name]
+	}
+	return [2]*armedShare{of(a.byTeam, t.Team), of(a.byPlatform, t.Platform)}
+}
+
+// hasPlace reports whether a ticket may take a place.
+func (a *armedCalls) hasPlace(t *ticket) bool {
+	part, both := a.places/sharedPart, a.shares(t)
+	fewOfPlatform := both[1].used < max(part/len(a.byPlatform), 1)
+	switch left := a.places - a.used; {
+	case left > 2*part:
+		return true
+	case left > part:
+		return fewOfPlatform || both[0].used < max(part/len(a.byTeam), 1)
+	default:
+		return left > 0 && fewOfPlatform
+	}
+}
+
 func (a *armedCalls) acquire(t *ticket) bool {
-	if a.used < a.places {
+	if a.hasPlace(t) {
 		a.used++
+		for _, share := range a.shares(t) {
+			share.used++
+		}
 		return true
 	}
 	if !t.ready {
 		t.ready = true
 		a.ready = insert(a.ready, t)
+		for _, share := range a.shares(t) {
+			share.ready++
+		}
 	}
 	return false
 }
 
-// QueueArmed queues an armed call for the gate of its account. The returned function waits for its turn, after which
-// the caller must call Done, and reports false if it expired first: a stopping process does not take the turns of posts
-// that hold the gate. Calls for the same account take turns in the order of their queueing.
-func (s *Scheduler) QueueArmed(w Waiter, key string) (wait func(expired <-chan time.Time) bool) {
-	turn := make(chan struct{}, 1)
-	w.Wake, w.armed = func() { turn <- struct{}{} }, true
-	if len(s.TryAcquire(w, []string{key})) > 0 {
-		return func(<-chan time.Time) bool { return true }
+// next returns the ticket that takes the next free place, or nil: the first one of the team with the fewest calls.
+func (a *armedCalls) next() (next *ticket) {
+	for _, t := range a.ready {
+		if a.hasPlace(t) && (next == nil || a.shares(t)[0].used < a.shares(next)[0].used) {
+			next = t
+		}
 	}
-	return func(expired <-chan time.Time) bool {
-		select {
-		case <-turn:
-			s.TryAcquire(w, []string{key})
-			return true
-		case <-expired:
-			s.removeTicket(w.ID)
-			return false
+	return next
+}
+
+// unready removes a ticket from those that lack only a place.
+func (a *armedCalls) unready(t *ticket) {
+	t.ready = false
+	a.ready = remove(a.ready, t)
+	for _, share := range a.shares(t) {
+		share.ready--
+	}
+	a.prune(t)
+}
+
+// prune drops the shares of a ticket's team and platform if they have no calls.
+func (a *armedCalls) prune(t *ticket) {
+	both := a.shares(t)
+	if *both[0] == (armedShare{}) {
+		delete(a.byTeam, t.Team)
+	}
+	if *both[1] == (armedShare{}) {
+		delete(a.byPlatform, t.Platform)
+	}
+}
+
+// ArmedCall is an armed call in the queue of its account. It keeps later calls for the account behind it, those of
+// posts included, from when it was queued until it has ended or leaves the queue.
+type ArmedCall struct {
+	scheduler *Scheduler
+	id        string
+	turn      chan struct{}
+}
+
+// QueueArmed queues an armed call for the gate of its account, in the order of the calls' queueing. It does not get its
+// turn before Open. w.ID identifies the call.
+func (s *Scheduler) QueueArmed(w Waiter, key string) *ArmedCall {
+	call := &ArmedCall{scheduler: s, id: w.ID, turn: make(chan struct{}, 1)}
+	w.Wake, w.armed = func() { call.turn <- struct{}{} }, true
+	s.mu.Lock()
+	defer s.unlock()
+	s.issued++
+	t := &ticket{Waiter: w, number: s.issued, keys: []string{key}, held: true}
+	s.tickets[t.ID] = t
+	g := s.gateOf(key)
+	g.queue = insert(g.queue, t)
+	g.armed++
+	return call
+}
+
+// Open lets the call get its turn: its group is open.
+func (c *ArmedCall) Open() {
+	c.scheduler.mu.Lock()
+	defer c.scheduler.unlock()
+	if t := c.scheduler.tickets[c.id]; t != nil && t.held {
+		t.held = false
+		c.scheduler.grant(t)
+	}
+}
+
+// Wait waits for the call's turn, after which the caller must call Done, and reports false if it expired first: a
+// stopping process does not take the turns of posts that hold the gate.
+func (c *ArmedCall) Wait(expired <-chan time.Time) bool {
+	select {
+	case <-c.turn:
+		c.scheduler.mu.Lock()
+		defer c.scheduler.unlock()
+		c.scheduler.tickets[c.id].state = entered
+		return true
+	case <-expired:
+		c.Done()
+		return false
+	}
+}
+
+// Done ends the call, or removes it from the queue.
+func (c *ArmedCall) Done() {
+	s := c.scheduler
+	s.mu.Lock()
+	defer s.unlock()
+	t := s.tickets[c.id]
+	switch {
+	case t == nil:
+	case t.state != waiting:
+		s.releaseTicket(t)
+	default:
+		s.dequeue(t)
+		delete(s.tickets, c.id)
+		for _, key := range t.keys {
+			// The gate is no longer reserved for it.
+			s.offer(key)
 		}
 	}
 }
 
-// removeTicket removes an armed call from the queue, or returns the turn that it has just got.
-func (s *Scheduler) removeTicket(id string) {
-	s.mu.Lock()
-	defer s.unlock()
-	t := s.tickets[id]
-	if t.state != waiting {
-		s.releaseTicket(t)
-		return
+// hasArmedBefore reports whether an armed call waits in front of a ticket.
+func (g *accountGate) hasArmedBefore(t *ticket) bool {
+	if g.armed == 0 {
+		return false
 	}
-	s.dequeue(t)
-	delete(s.tickets, id)
-	for _, key := range t.keys {
-		// The gate is no longer reserved for it.
-		s.offer(key)
+	for _, first := range g.queue {
+		if before(first, t) >= 0 {
+			return false
+		}
+		if first.armed {
+			return true
+		}
 	}
+	return false
 }
 
 func (s *Scheduler) releaseArmed(t *ticket) {
 	s.armed.used--
+	for _, share := range s.armed.shares(t) {
+		share.used--
+	}
+	s.armed.prune(t)
 	for _, key := range slices.Clone(t.acquired) {
 		s.releaseGate(t, key)
 	}
-	for s.armed.used < s.armed.places && len(s.armed.ready) > 0 {
-		next := s.armed.ready[0]
-		s.armed.ready = s.armed.ready[1:]
-		next.ready = false
+	for next := s.armed.next(); next != nil; next = s.armed.next() {
+		s.armed.unready(next)
 		s.grant(next)
 	}
 }

@@ -4,6 +4,8 @@
 package dispatch
 
 import (
+	"fmt"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,6 +19,10 @@ func TestArmedCalls(t *testing.T) {
 	for name, tt := range map[string]struct {
 		// queued are the calls as "name account"; a post of its own holds the account p and the only place for posts.
 		queued [][2]string
+		// unopened are the calls whose group is not open.
+		unopened []string
+		// late is how long after the armed calls a post is due that waits for the account 1.
+		late time.Duration
 		// ended are the calls that end, in order.
 		ended []string
 		// expired is set if the calls that wait then expire.
@@ -31,6 +37,15 @@ func TestArmedCalls(t *testing.T) {
 		"an account that a post publishes to is waited for":  {queued: [][2]string{{"a", "p"}, {"b", "1"}}, want: []string{"b"}},
 		"a call whose time is over leaves the queue":         {queued: [][2]string{{"a", "p"}, {"b", "1"}}, expired: true, want: []string{"b"}},
 		"it follows when the post's call has ended":          {queued: [][2]string{{"a", "p"}, {"b", "1"}}, ended: []string{"post"}, want: []string{"b", "a"}},
+		"a call is not made before its group is open":        {queued: [][2]string{{"a", "1"}, {"b", "2"}}, unopened: []string{"a"}, want: []string{"b"}},
+		"nor is the next one of its account, so that both keep their order": {
+			queued: [][2]string{{"a", "1"}, {"b", "1"}}, unopened: []string{"a"}, want: nil,
+		},
+		"the next one follows if the first is not made": {queued: [][2]string{{"a", "1"}, {"b", "1"}}, unopened: []string{"a"}, ended: []string{"a"}, want: []string{"b"}},
+		"a post that was not armed does not overtake":   {queued: [][2]string{{"a", "1"}}, unopened: []string{"a"}, late: time.Nanosecond, ended: []string{"post"}, want: nil},
+		"it does not if it is due at the same time":     {queued: [][2]string{{"a", "1"}}, unopened: []string{"a"}, ended: []string{"post"}, want: nil},
+		"it follows the armed call":                     {queued: [][2]string{{"a", "1"}}, ended: []string{"post", "a"}, want: []string{"a", "late"}},
+		"a post that is due before is sent before":      {queued: [][2]string{{"a", "1"}}, unopened: []string{"a"}, late: -time.Second, ended: []string{"post"}, want: []string{"late"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -40,16 +55,26 @@ func TestArmedCalls(t *testing.T) {
 				}
 				var begun []string
 				expire := make(chan time.Time)
+				calls := map[string]*ArmedCall{}
 				for _, call := range tt.queued {
-					wait := s.QueueArmed(Waiter{ID: call[0], Team: "team", Due: due}, call[1])
+					calls[call[0]] = s.QueueArmed(Waiter{ID: call[0], Team: "team", Platform: "x", Due: due}, call[1])
+				}
+				for _, call := range tt.queued {
+					if !slices.Contains(tt.unopened, call[0]) {
+						calls[call[0]].Open()
+					}
 					go func() {
-						if wait(expire) {
+						if calls[call[0]].Wait(expire) {
 							begun = append(begun, call[0])
 						}
 					}()
 					synctest.Wait()
 				}
+				s.TryAcquire(Waiter{ID: "late", Team: "team", Due: due.Add(tt.late), Wake: func() { begun = append(begun, "late") }}, []string{"1"})
 				for _, id := range tt.ended {
+					if call := calls[id]; call != nil {
+						call.Done()
+					}
 					s.Done(id)
 					synctest.Wait()
 				}
@@ -58,21 +83,66 @@ func TestArmedCalls(t *testing.T) {
 					synctest.Wait()
 					s.Done("post")
 					synctest.Wait()
+					begun = slices.DeleteFunc(begun, func(id string) bool { return id == "late" })
 				}
 				if diff := cmp.Diff(tt.want, begun); diff != "" {
 					t.Errorf("calls (-want +got):\n%s", diff)
 				}
+				if !tt.expired {
+					close(expire)
+				}
 				for range 3 * len(tt.queued) { // lets the others go, so that no goroutine is left
 					s.Done("post")
-					for _, call := range tt.queued {
-						s.Done(call[0])
+					for _, call := range calls {
+						call.Done()
 						synctest.Wait()
 					}
+					s.Done("late")
 				}
-				if s.armed.used != 0 || len(s.gates) != 0 || len(s.tickets) != 0 {
-					t.Errorf("%d armed places, %d gates and %d tickets are left", s.armed.used, len(s.gates), len(s.tickets))
+				if s.armed.used != 0 || len(s.armed.ready) != 0 || len(s.armed.byTeam)+len(s.armed.byPlatform) != 0 || len(s.gates) != 0 || len(s.tickets) != 0 {
+					t.Errorf("%+v, %d gates and %d tickets are left", s.armed, len(s.gates), len(s.tickets))
 				}
 			})
+		})
+	}
+}
+
+// TestArmedShares covers who gets the last two of eight places. Each call is to an account of its own.
+func TestArmedShares(t *testing.T) {
+	type calls struct {
+		team, platform string
+		n, want        int
+	}
+	for name, tt := range map[string][]calls{
+		"a team alone leaves some places to others":       {{"a", "x", 9, 6}},
+		"a team without calls has one":                    {{"a", "x", 7, 6}, {"b", "x", 3, 1}},
+		"a platform without calls has one":                {{"a", "slow", 7, 6}, {"a", "x", 3, 1}},
+		"the last place is not for the same platform":     {{"a", "slow", 7, 6}, {"b", "slow", 1, 1}, {"c", "slow", 1, 0}, {"c", "x", 1, 1}},
+		"there are no more calls than places, whose ever": {{"a", "x", 6, 6}, {"b", "y", 2, 1}, {"c", "z", 2, 1}, {"d", "w", 2, 0}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := NewScheduler(1).WithArmed(8)
+			var all []*ArmedCall
+			for _, of := range tt {
+				got := 0
+				for n := range of.n {
+					call := s.QueueArmed(Waiter{ID: fmt.Sprint(of.team, of.platform, n), Team: of.team, Platform: of.platform}, fmt.Sprint(of.team, of.platform, n))
+					call.Open()
+					if len(call.turn) > 0 {
+						got++
+					}
+					all = append(all, call)
+				}
+				if got != of.want {
+					t.Errorf("team %s has %d calls to %s at once, want %d", of.team, got, of.platform, of.want)
+				}
+			}
+			for _, call := range all {
+				call.Done()
+			}
+			if s.armed.used != 0 || len(s.armed.byTeam)+len(s.armed.byPlatform) != 0 {
+				t.Errorf("left: %+v", s.armed)
+			}
 		})
 	}
 }

@@ -20,6 +20,8 @@ type Waiter struct {
 	ID string
 	// Team is the team whose share of a Scheduler's places the waiter uses.
 	Team string
+	// Platform is the platform of an armed call, which shares places with calls to other platforms.
+	Platform string
 	// Due orders the waiters: the earliest comes first.
 	Due time.Time
 	// Wake is called, without a lock held, when it is the waiter's turn.

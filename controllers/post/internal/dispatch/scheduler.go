@@ -49,6 +49,8 @@ type ticket struct {
 	// ready: the ticket lacks only a place and is in its team's list. passed counts how often it was overtaken.
 	ready  bool
 	passed int
+	// held: the ticket is an armed call whose group is not open.
+	held bool
 }
 
 type state int
@@ -63,6 +65,8 @@ type accountGate struct {
 	holder *ticket
 	slow   bool
 	queue  []*ticket
+	// armed is the number of armed calls in the queue.
+	armed int
 	// reservedFor is the first ticket of the queue that was overtaken too often.
 	reservedFor *ticket
 }
@@ -180,6 +184,9 @@ func (s *Scheduler) grant(t *ticket) bool {
 }
 
 func (s *Scheduler) tryGrant(t *ticket) bool {
+	if t.held {
+		return false
+	}
 	var wanted []string
 	for _, key := range t.keys {
 		if g := s.gates[key]; !g.slow {
@@ -191,7 +198,7 @@ func (s *Scheduler) tryGrant(t *ticket) bool {
 	}
 	for _, key := range wanted {
 		g := s.gates[key]
-		if g.holder != nil || g.reservedFor != nil && g.reservedFor != t && before(g.reservedFor, t) < 0 {
+		if g.holder != nil || g.reservedFor != nil && g.reservedFor != t && before(g.reservedFor, t) < 0 || g.hasArmedBefore(t) {
 			return false
 		}
 	}
@@ -331,6 +338,9 @@ func (s *Scheduler) dequeue(t *ticket) {
 	for _, key := range t.keys {
 		g := s.gates[key]
 		g.queue = remove(g.queue, t)
+		if t.armed {
+			g.armed--
+		}
 		if g.reservedFor == t {
 			g.reservedFor = nil
 			if i := slices.IndexFunc(g.queue, func(t *ticket) bool { return t.passed > maxOvertaken }); i >= 0 {
@@ -342,8 +352,7 @@ func (s *Scheduler) dequeue(t *ticket) {
 	switch {
 	case !t.ready:
 	case t.armed:
-		t.ready = false
-		s.armed.ready = remove(s.armed.ready, t)
+		s.armed.unready(t)
 	default:
 		t.ready = false
 		tm := s.teamOf(t)

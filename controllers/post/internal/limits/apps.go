@@ -174,6 +174,17 @@ func (l *appLimits) blockedUntil(conn *v1alpha1.Connection, end time.Time, post 
 	return until
 }
 
+// needsProbe reports whether a post would have to find out whether the app's limit on a connection's platform is over.
+func (l *appLimits) needsProbe(conn *v1alpha1.Connection, end, now time.Time) bool {
+	if !l.isInstallationApp(conn) {
+		return false
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	limit := l.limits[conn.Spec.Platform]
+	return limit != nil && limit.needsProbe(limit.currentEnd(end, now))
+}
+
 // acquireProbe reports whether a post may call a connection's platform: the app is unlimited, or the post may probe.
 func (l *appLimits) acquireProbe(conn *v1alpha1.Connection, end time.Time, post types.NamespacedName, now time.Time) bool {
 	if !l.isInstallationApp(conn) {

@@ -164,6 +164,11 @@ func (v *View) BlockedUntil(conn *v1alpha1.Connection, now time.Time) time.Time 
 	return latest
 }
 
+// NeedsProbe reports whether a call to a connection's platform would find out whether the app's limit is over.
+func (v *View) NeedsProbe(conn *v1alpha1.Connection, now time.Time) bool {
+	return v.limits.apps.needsProbe(conn, v.appEnds[conn.Spec.Platform], now)
+}
+
 // AcquireProbe reports whether the post may call a connection's platform: the app is unlimited, or it may probe.
 func (v *View) AcquireProbe(conn *v1alpha1.Connection, now time.Time) bool {
 	return v.limits.apps.acquireProbe(conn, v.appEnds[conn.Spec.Platform], v.post, now)

@@ -32,16 +32,17 @@ const openStep = time.Second
 // ArmedHooks connects an armed post to the controller. Its reconciliation has ended.
 type ArmedHooks interface {
 	Hooks
-	// Calls is called just before an armed call. It returns why the account must not be called now, or nil.
-	Calls(d *Delivery) *platforms.Error
+	// Calls is called just before an armed call. It returns why the call must not be made now, or nil, and updates the
+	// delivery's connection and token. post is as the claim returned it.
+	Calls(ctx context.Context, post *v1alpha1.Post, d *Delivery) *platforms.Error
 	// Ended is called after the last call was recorded, with the results that could not be recorded.
 	Ended(ctx context.Context, unrecorded map[string]delivery.Result)
 }
 
 // Arm claims deliveries ahead of their time, in one write and in a group, and returns when the claim is stored. Each is
 // sent exactly once when its group is open, or immediately if the claim is stored after that, and its result is
-// recorded. after returns the hooks for the rest, given the post as the claim returned it.
-func (p *Publisher) Arm(ctx context.Context, pass Hooks, post *v1alpha1.Post, memory *WriteCache, deliveries []*Delivery,
+// recorded. after returns the hooks for the rest, given the post as the claim returned it. bytes is the post's size.
+func (p *Publisher) Arm(ctx context.Context, pass Hooks, post *v1alpha1.Post, memory *WriteCache, deliveries []*Delivery, bytes int,
 	after func(post *v1alpha1.Post) ArmedHooks,
 ) error {
 	r := &run{Publisher: p, hooks: pass, post: post, cache: memory}
@@ -49,22 +50,28 @@ func (p *Publisher) Arm(ctx context.Context, pass Hooks, post *v1alpha1.Post, me
 		return err
 	}
 	due := posting.Of(post).Due()
-	accounts := make([]string, len(deliveries))
-	for i, d := range deliveries {
-		accounts[i] = d.Gate()
+	place := place{bytes: bytes}
+	for _, d := range deliveries {
+		place.accounts = append(place.accounts, armedAccount{d.Gate(), d.Conn.Spec.Platform})
 	}
 	var err error
-	if r.group, err = p.Groups.join(ctx, due, accounts); err != nil {
+	if r.group, err = p.Groups.join(ctx, due, place); err != nil {
 		return err
 	}
 	if err := r.claim(ctx, deliveries); err != nil {
+		p.Groups.release(r.group, place)
 		return err
 	}
 	r.Failpoint(PointAfterArm)
 	stored := post.DeepCopy()
 	hooks := after(stored)
-	armed := &run{Publisher: p, hooks: hooks, post: stored, cache: &WriteCache{}, group: r.group, armed: hooks, deliveries: deliveries}
-	p.Groups.add(r.group, armed)
+	armed := &run{Publisher: p, hooks: hooks, post: stored, cache: &WriteCache{}, group: r.group, armed: hooks, deliveries: deliveries, bytes: bytes}
+	for _, d := range deliveries {
+		// Its ticket keeps the account's later posts behind it.
+		waiter := dispatch.Waiter{ID: d.Attempt, Team: post.Namespace, Platform: string(d.Conn.Spec.Platform), Due: due}
+		armed.calls = append(armed.calls, p.Scheduler.QueueArmed(waiter, d.Gate()))
+	}
+	p.Groups.add(r.group, armed) //nolint:contextcheck // its calls are made after the reconciliation has ended
 	return nil
 }
 
@@ -128,39 +135,48 @@ func (g *Groups) open(ctx context.Context, gr *group, members []*run) error {
 	return nil
 }
 
-// queue queues the calls of an armed post for the gates of their accounts, in the order in which they were armed. If
-// the group was not opened, the calls are not made.
+// queue lets the calls of an armed post get their turns. If the group was not opened, they are not made.
 func (r *run) queue(notOpened error) {
-	for _, d := range r.deliveries {
-		if r.withheld && notOpened == nil {
-			notOpened = ErrWithheld
-		}
+	if r.withheld && notOpened == nil {
+		notOpened = ErrWithheld
+	}
+	for i, d := range r.deliveries {
+		call := r.calls[i]
 		if notOpened != nil {
+			call.Done()
 			d.refused = platforms.Errorf(platforms.ClassTransient, "%v", notOpened)
-			d.turn = func() (done func()) { return func() {} }
+			d.turn = func(context.Context, *v1alpha1.Post) (done func()) { return func() {} }
 			continue
 		}
-		id := fmt.Sprintf("%s#%d", r.key(), d.Target)
-		wait := r.Scheduler.QueueArmed(dispatch.Waiter{ID: id, Team: r.post.Namespace, Due: r.group.due}, d.Gate())
-		d.turn = func() (done func()) {
+		call.Open()
+		d.turn = func(ctx context.Context, post *v1alpha1.Post) (done func()) {
 			expired := r.Clock.NewTimer(delivery.ArmedWindow(r.group.due.Sub(r.Clock.Now()), r.SendWindow))
 			defer expired.Stop()
-			if !wait(expired.C()) {
+			if !call.Wait(expired.C()) {
 				d.refused = platforms.Errorf(platforms.ClassTransient, "other calls for the account took until the time to send had passed")
 				return func() {}
 			}
-			if d.refused = r.armed.Calls(d); d.refused == nil {
+			if d.refused = r.armed.Calls(ctx, post, d); d.refused == nil {
 				r.ClaimStarted(d, r.group.due)
 			}
-			return func() { r.Scheduler.Done(id) }
+			return call.Done
 		}
 	}
 }
 
 // deliver makes the calls of an armed post and records their results.
 func (r *run) deliver(ctx context.Context) {
+	defer r.Groups.forget(r.bytes)
 	if err := r.sendAndRecord(ctx, r.deliveries); err != nil {
 		r.log(ctx, r.post).Error(err, "the results of an armed post are recorded later", "name", client.ObjectKeyFromObject(r.post).String())
 	}
 	r.armed.Ended(context.WithoutCancel(ctx), r.cache.Results)
+}
+
+// ticket returns the id under which the scheduler knows a call: each armed one has its own.
+func (r *run) ticket(d *Delivery) string {
+	if d.turn != nil {
+		return d.Attempt
+	}
+	return r.key()
 }

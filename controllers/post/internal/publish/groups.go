@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -16,32 +15,40 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/posting/delivery"
 )
 
 const (
 	// maxGroups is the number of Leases, and so of groups that can be armed at once. The manager's role names them.
 	maxGroups = 32
+	// maxPerTime is how many groups are armed for the same time, so that posts of other times find a Lease.
+	maxPerTime = 24
 	// groupFill is how many posts a group gets before the next one is armed, and groupSize is how many it has at most:
 	// an account's posts stay together. A group is a write at its time, and is in doubt after a crash; see docs/adr/0026.
-	groupFill, groupSize = 160, 256
-	// perAccount is how many posts of an account are armed for the same time. Their calls are made one after the other
-	// within the window of an armed call, 10 s by default.
-	perAccount = 12
+	groupFill, groupSize = 208, 256
+	// maxArmedBytes limits the posts that are armed, by their size as JSON with their connections and files. In memory, they
+	// take several times as much.
+	maxArmedBytes = 24 << 20
 	// maxClosed is how many closed groups a Lease lists. Their posts are written within seconds.
 	maxClosed = 16
+	// knownFor is how long the state of a group is remembered, which is longer than its posts are settled. It can be read
+	// again.
+	knownFor = time.Hour
 )
 
 // armTimeout limits the writes that arm a group. Posts that would join it wait for them.
 const armTimeout = 2 * time.Second
 
-// armPause is how long no group is armed after a failure: posts are then claimed when they are due, as if there were no
-// groups.
-const armPause = time.Second
+// ArmPause is how long no group is armed after a failure, and rightsPause is how long none is armed by a manager whose
+// role does not include Leases.
+const (
+	ArmPause    = time.Second
+	rightsPause = time.Minute
+)
 
 // The annotations of a group's Lease: the state of the group that it holds, for people, and the versions of the groups
 // that were closed before they were opened.
@@ -52,6 +59,12 @@ const (
 
 // ErrNoGroup is returned if a post cannot be armed: it is claimed when it is due.
 var ErrNoGroup = errors.New("no group is available")
+
+// ErrNoGroupYet is the ErrNoGroup of a post that may be armed after ArmPause: the last group could not be stored.
+var ErrNoGroupYet = fmt.Errorf("%w yet", ErrNoGroup)
+
+// errStopped is the reason why the calls of a post are not made that is claimed when this process stops.
+var errStopped = errors.New("the manager was stopped")
 
 // errNotOpened is the reason why the calls of a group are not made.
 var errNotOpened = errors.New("the group was not opened")
@@ -66,7 +79,7 @@ type GroupOptions struct {
 	Namespace, Prefix string
 	// Owners returns the owners of the Leases, which are removed with them.
 	Owners func(ctx context.Context) []metav1.OwnerReference
-	// Within limits how long opening a group may take, and closing one.
+	// Within limits how long opening a group may take, and closing one. It is the send window of a claim.
 	Within time.Duration
 	// Failpoint is called at the named points.
 	Failpoint func(point string)
@@ -84,13 +97,36 @@ type Groups struct {
 	calls   sync.WaitGroup
 	used    [maxGroups]bool
 	next    int
-	// pausedUntil is when the next group may be armed after a failure.
+	// foreign are the times for which the Leases hold armed groups of other processes. Those are overwritten last.
+	foreign [maxGroups]time.Time
+	// bytes is the size of the armed posts.
+	bytes int
+	// pausedUntil is when the next group may be armed after a failure, and paused is the error until then.
 	pausedUntil time.Time
+	paused      error
 	// filling are the groups that still get posts, by their time.
 	filling map[int64][]*group
-	known   map[string]delivery.GroupState
+	known   map[string]knownGroup
+	times   callTimes
 	// closing serializes closing, so that the posts of a group cause one write.
 	closing sync.Mutex
+}
+
+// knownGroup is the state of a group and when it was read.
+type knownGroup struct {
+	state delivery.GroupState
+	at    time.Time
+}
+
+// place is what a post takes of a group: its accounts, and its size.
+type place struct {
+	accounts []armedAccount
+	bytes    int
+}
+
+type armedAccount struct {
+	gate     string
+	platform v1alpha1.Platform
 }
 
 // group is an armed group of this process.
@@ -112,7 +148,7 @@ type group struct {
 
 // NewGroups returns Groups that do not arm any posts before Start.
 func NewGroups(o GroupOptions) *Groups {
-	return &Groups{o: o, filling: map[int64][]*group{}, known: map[string]delivery.GroupState{}}
+	return &Groups{o: o, filling: map[int64][]*group{}, known: map[string]knownGroup{}, times: newCallTimes()}
 }
 
 // Start implements manager.Runnable. It returns after ctx is done and the calls of opened groups are recorded.
@@ -132,29 +168,22 @@ func (g *Groups) leaseName(slot int) string { return fmt.Sprintf("%s-group-%02d"
 
 func refOf(lease *coordinationv1.Lease) string { return lease.Name + "/" + lease.ResourceVersion }
 
-// join reserves a place for a post with the given accounts in a group that is opened when it is due. The first post of
-// a group arms it.
-func (g *Groups) join(ctx context.Context, due time.Time, accounts []string) (*group, error) { //nolint:contextcheck // the group is opened after the reconciliation has ended
+// join reserves a place for a post in a group that is opened when it is due. The first post of a group arms it.
+func (g *Groups) join(ctx context.Context, due time.Time, p place) (*group, error) { //nolint:contextcheck // the group is opened after the reconciliation has ended
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.leading == nil || g.leading.Err() != nil || !due.After(g.o.Clock.Now()) {
+	groups := g.filling[due.UnixMilli()]
+	if g.leading == nil || g.leading.Err() != nil || !due.After(g.o.Clock.Now()) || g.bytes+p.bytes > maxArmedBytes || !g.inTime(groups, p.accounts) {
 		return nil, ErrNoGroup
 	}
-	groups := g.filling[due.UnixMilli()]
-	for _, account := range accounts {
-		n := 0
-		for _, gr := range groups {
-			n += gr.accounts[account]
-		}
-		if n >= perAccount {
-			return nil, ErrNoGroup
+	for _, gr := range groups {
+		together := slices.ContainsFunc(p.accounts, func(a armedAccount) bool { return gr.accounts[a.gate] > 0 })
+		if gr.reserved < groupFill || together && gr.reserved < groupSize {
+			return g.reserve(gr, p)
 		}
 	}
-	for _, gr := range groups {
-		together := slices.ContainsFunc(accounts, func(account string) bool { return gr.accounts[account] > 0 })
-		if gr.reserved < groupFill || together && gr.reserved < groupSize {
-			return gr.reserve(accounts)
-		}
+	if len(groups) >= maxPerTime {
+		return nil, ErrNoGroup
 	}
 	gr, err := g.arm(ctx, due)
 	if err != nil {
@@ -163,33 +192,73 @@ func (g *Groups) join(ctx context.Context, due time.Time, accounts []string) (*g
 	g.filling[due.UnixMilli()] = append(groups, gr)
 	leading := g.leading
 	g.calls.Go(func() { g.openInTime(leading, gr) })
-	return gr.reserve(accounts)
+	return g.reserve(gr, p)
 }
 
-func (gr *group) reserve(accounts []string) (*group, error) {
+// inTime reports whether the accounts' calls of groups can be made in time with one more for each of the accounts.
+func (g *Groups) inTime(groups []*group, accounts []armedAccount) bool {
+	for _, a := range accounts {
+		n := 0
+		for _, gr := range groups {
+			n += gr.accounts[a.gate]
+		}
+		if n >= g.times.fit(a.platform, delivery.ArmedWindow(0, g.o.Within)) {
+			return false
+		}
+	}
+	return true
+}
+
+func (g *Groups) reserve(gr *group, p place) (*group, error) {
 	gr.mu.Lock()
 	defer gr.mu.Unlock()
 	if gr.over {
 		return nil, ErrNoGroup
 	}
 	gr.reserved++
-	for _, account := range accounts {
-		gr.accounts[account]++
+	for _, a := range p.accounts {
+		gr.accounts[a.gate]++
 	}
+	g.bytes += p.bytes
 	return gr, nil
 }
 
+// release returns the place of a post that was not claimed.
+func (g *Groups) release(gr *group, p place) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	gr.mu.Lock()
+	defer gr.mu.Unlock()
+	gr.reserved--
+	for _, a := range p.accounts {
+		gr.accounts[a.gate]--
+	}
+	g.bytes -= p.bytes
+}
+
+// forget returns the bytes of a post whose results are recorded.
+func (g *Groups) forget(bytes int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.bytes -= bytes
+}
+
 // add adds a post whose claim is stored. If the group was opened before, its calls are made at once: what a call needs
-// is that both writes are confirmed, in any order.
+// is that both writes are confirmed, in any order. A process that stops does not make them.
 func (g *Groups) add(gr *group, r *run) {
 	if gr.addMember(r) {
 		return
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.leading != nil {
-		g.send(g.leading, []*run{r}, gr.err)
+	ctx, err := g.leading, gr.err
+	if ctx == nil {
+		ctx = context.Background()
+		if err == nil {
+			err = errStopped
+		}
 	}
+	g.send(ctx, []*run{r}, err)
 }
 
 // addMember adds a post unless the group has ended, after which its err does not change.
@@ -202,143 +271,39 @@ func (gr *group) addMember(r *run) bool {
 	return !gr.ended
 }
 
-// arm stores a new group in the next free Lease. The caller holds the lock.
+// arm stores a new group in the next free Lease, preferably in one that does not hold another process's group. The
+// caller holds the lock.
 func (g *Groups) arm(ctx context.Context, due time.Time) (*group, error) {
 	if g.o.Clock.Now().Before(g.pausedUntil) {
-		return nil, ErrNoGroup
+		return nil, g.paused
 	}
 	ctx, cancel := context.WithTimeout(ctx, armTimeout)
 	defer cancel()
-	for range maxGroups {
-		slot := g.next
-		g.next = (g.next + 1) % maxGroups
-		if g.used[slot] {
-			continue
+	for _, overwrite := range []bool{false, true} {
+		for range maxGroups {
+			slot := g.next
+			g.next = (g.next + 1) % maxGroups
+			if g.used[slot] || !overwrite && g.foreign[slot].After(g.o.Clock.Now()) {
+				continue
+			}
+			lease, err := g.store(ctx, slot, due, overwrite)
+			switch {
+			case err != nil:
+				pause := ArmPause
+				if g.paused = ErrNoGroupYet; apierrors.IsForbidden(err) {
+					pause, g.paused = rightsPause, ErrNoGroup
+				}
+				g.pausedUntil = g.o.Clock.Now().Add(pause)
+				g.o.Log.Error(err, "cannot arm a group; posts that are not armed are claimed when they are due", "lease", g.leaseName(slot), "pause", pause)
+				return nil, g.paused
+			case lease == nil:
+				continue
+			}
+			g.used[slot], g.foreign[slot] = true, time.Time{}
+			gr := &group{due: due, slot: slot, lease: lease, ref: refOf(lease), accounts: map[string]int{}}
+			g.remember(gr.ref, delivery.GroupMayBeOpen)
+			return gr, nil
 		}
-		lease, err := g.store(ctx, slot, due)
-		if err != nil {
-			g.pausedUntil = g.o.Clock.Now().Add(armPause)
-			g.o.Log.Error(err, "cannot arm a group; posts are claimed when they are due", "lease", g.leaseName(slot))
-			return nil, ErrNoGroup
-		}
-		g.used[slot] = true
-		gr := &group{due: due, slot: slot, lease: lease, ref: refOf(lease), accounts: map[string]int{}}
-		g.known[gr.ref] = delivery.GroupMayBeOpen
-		return gr, nil
 	}
 	return nil, ErrNoGroup
-}
-
-// store writes a Lease as a new, armed group. A group of another process that it still holds is closed by that.
-func (g *Groups) store(ctx context.Context, slot int, due time.Time) (*coordinationv1.Lease, error) {
-	lease := &coordinationv1.Lease{}
-	err := g.o.APIReader.Get(ctx, client.ObjectKey{Namespace: g.o.Namespace, Name: g.leaseName(slot)}, lease)
-	missing := apierrors.IsNotFound(err)
-	switch {
-	case missing:
-		lease = &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{
-			Namespace: g.o.Namespace, Name: g.leaseName(slot), OwnerReferences: g.o.Owners(ctx),
-			Labels: map[string]string{"app.kubernetes.io/name": "herald", "app.kubernetes.io/managed-by": g.o.Prefix + "-manager"},
-		}}
-	case err != nil:
-		return nil, err
-	case lease.Annotations[stateAnnotation] == "armed":
-		addClosed(lease)
-	}
-	g.describe(lease, "armed")
-	lease.Spec.AcquireTime = &metav1.MicroTime{Time: due}
-	if missing {
-		return lease, g.o.Client.Create(ctx, lease)
-	}
-	return lease, g.o.Client.Update(ctx, lease)
-}
-
-func (g *Groups) describe(lease *coordinationv1.Lease, state string) {
-	metav1.SetMetaDataAnnotation(&lease.ObjectMeta, stateAnnotation, state)
-	lease.Spec.RenewTime = &metav1.MicroTime{Time: g.o.Clock.Now()}
-}
-
-// addClosed lists the group that a Lease holds as closed. The update that follows fails if the group was opened.
-func addClosed(lease *coordinationv1.Lease) {
-	closed := append(closedVersions(lease), lease.ResourceVersion)
-	if len(closed) > maxClosed {
-		closed = closed[len(closed)-maxClosed:]
-	}
-	metav1.SetMetaDataAnnotation(&lease.ObjectMeta, closedAnnotation, strings.Join(closed, " "))
-}
-
-func closedVersions(lease *coordinationv1.Lease) []string {
-	return strings.Fields(lease.Annotations[closedAnnotation])
-}
-
-// State returns what this process knows about a group.
-func (g *Groups) State(ref string) delivery.GroupState {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if state, ok := g.known[ref]; ok {
-		return state
-	}
-	return delivery.GroupUnread
-}
-
-// Close closes another process's group, unless it may be open. State returns the result.
-func (g *Groups) Close(ctx context.Context, ref string) error {
-	g.closing.Lock()
-	defer g.closing.Unlock()
-	if g.State(ref) != delivery.GroupUnread {
-		return nil
-	}
-	ctx, cancel := context.WithTimeout(ctx, g.o.Within)
-	defer cancel()
-	closed, err := g.tryClose(ctx, ref)
-	if apierrors.IsConflict(err) { // it was opened, or closed by another process, in between
-		closed, err = g.tryClose(ctx, ref)
-	}
-	if err != nil && !apierrors.IsForbidden(err) && !apierrors.IsConflict(err) {
-		return fmt.Errorf("cannot close a group of posts that were claimed ahead: %w", err)
-	}
-	state := delivery.GroupMayBeOpen
-	if closed && err == nil {
-		state = delivery.GroupClosed
-	}
-	g.o.Log.Info("read the group of another process", "group", ref, "closed", closed)
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.known[ref] = state
-	return nil
-}
-
-// tryClose reports whether a group is closed before it was opened. A group that does not exist, or that was changed by
-// anything else, may be open.
-func (g *Groups) tryClose(ctx context.Context, ref string) (closed bool, err error) {
-	name, version, _ := strings.Cut(ref, "/")
-	if !g.owns(name) {
-		return false, nil // a status cannot name any other Lease
-	}
-	var lease coordinationv1.Lease
-	if err := g.o.APIReader.Get(ctx, types.NamespacedName{Namespace: g.o.Namespace, Name: name}, &lease); err != nil {
-		return false, client.IgnoreNotFound(err)
-	}
-	if slices.Contains(closedVersions(&lease), version) {
-		return true, nil
-	}
-	if lease.ResourceVersion != version {
-		return false, nil
-	}
-	addClosed(&lease)
-	g.describe(&lease, "closed")
-	if err := g.o.Client.Update(ctx, &lease); err != nil {
-		return false, err
-	}
-	return true, nil
-}
-
-// owns reports whether a Lease is one of those that hold groups.
-func (g *Groups) owns(lease string) bool {
-	for slot := range maxGroups {
-		if g.leaseName(slot) == lease {
-			return true
-		}
-	}
-	return false
 }

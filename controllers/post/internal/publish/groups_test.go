@@ -10,7 +10,9 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"github.com/google/go-cmp/cmp"
 	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/scheme"
 	clocktesting "k8s.io/utils/clock/testing"
@@ -18,6 +20,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/controllers/post/internal/dispatch"
+	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/posting/delivery"
 )
 
@@ -27,7 +32,7 @@ var groupTime = time.Date(2026, 12, 1, 8, 59, 50, 0, time.UTC)
 func leading(t *testing.T, api client.WithWatch) *Groups {
 	t.Helper()
 	g := NewGroups(GroupOptions{
-		Client: api, APIReader: api, Clock: clocktesting.NewFakeClock(groupTime), Namespace: "herald-system", Prefix: "herald", Within: time.Second,
+		Client: api, APIReader: api, Clock: clocktesting.NewFakeClock(groupTime), Namespace: "herald-system", Prefix: "herald", Within: 5 * time.Second,
 		Owners: func(context.Context) []metav1.OwnerReference { return nil }, Failpoint: func(string) {}, Log: logr.Discard(),
 	})
 	ctx, stop := context.WithCancel(t.Context())
@@ -85,10 +90,14 @@ func TestClose(t *testing.T) {
 			if err := third.Close(t.Context(), gr.ref); err != nil {
 				t.Fatal(err)
 			}
-			joined(t)(third.arm(t.Context(), due))
+			if _, err := third.store(t.Context(), 0, due, false); err != nil {
+				t.Fatal(err)
+			}
 		}, delivery.GroupClosed},
 		"a group whose Lease a third manager has taken over was closed by that": {func(t *testing.T, api client.WithWatch, _ *Groups, _ *group) {
-			joined(t)(leading(t, api).arm(t.Context(), due))
+			if _, err := leading(t, api).store(t.Context(), 0, due, true); err != nil {
+				t.Fatal(err)
+			}
 		}, delivery.GroupClosed},
 		"a Lease that somebody has changed proves nothing": {func(t *testing.T, api client.WithWatch, _ *Groups, _ *group) {
 			change(t, api, func(l *coordinationv1.Lease) { l.Labels = map[string]string{"by": "somebody"} })
@@ -147,55 +156,183 @@ func TestCloseFails(t *testing.T) {
 	}
 }
 
+// of returns the place of a post with accounts on X.
+func of(accounts ...string) place {
+	var p place
+	for _, account := range accounts {
+		p.accounts = append(p.accounts, armedAccount{account, v1alpha1.PlatformX})
+	}
+	return p
+}
+
 // TestJoin covers which posts share a group.
 func TestJoin(t *testing.T) {
 	due := groupTime.Add(10 * time.Second)
 	g := leading(t, newAPI())
 	groups := map[*group]int{}
 	for range 2 * groupFill {
-		groups[joined(t)(g.join(t.Context(), due, nil))]++
+		groups[joined(t)(g.join(t.Context(), due, place{}))]++
 	}
 	if len(groups) != 2 {
 		t.Errorf("%d posts are in %d groups, want 2", 2*groupFill, len(groups))
 	}
-	other := joined(t)(g.join(t.Context(), due.Add(time.Minute), nil))
+	other := joined(t)(g.join(t.Context(), due.Add(time.Minute), place{}))
 	if groups[other] > 0 {
 		t.Error("posts that are due at different times share a group")
 	}
-	first := joined(t)(g.join(t.Context(), due, []string{"account"}))
-	for range perAccount - 1 {
-		if next := joined(t)(g.join(t.Context(), due, []string{"account"})); next != first {
-			t.Error("posts of an account are in two groups, which may be opened in any order")
-		}
-	}
-	if _, err := g.join(t.Context(), due, []string{"account"}); !errors.Is(err, ErrNoGroup) {
-		t.Errorf("one post too many of an account: %v, want %v", err, ErrNoGroup)
-	}
-	if _, err := g.join(t.Context(), groupTime, nil); !errors.Is(err, ErrNoGroup) {
-		t.Errorf("a post that is due: %v, want %v", err, ErrNoGroup)
-	}
-	g.leading = nil
-	if _, err := g.join(t.Context(), due, nil); !errors.Is(err, ErrNoGroup) {
-		t.Errorf("a process that does not lead: %v, want %v", err, ErrNoGroup)
+	first := joined(t)(g.join(t.Context(), due, of("account")))
+	if next := joined(t)(g.join(t.Context(), due, of("account"))); next != first {
+		t.Error("posts of an account are in two groups")
 	}
 }
 
-// TestJoinWithoutRights covers a role of an earlier version: posts are claimed when they are due, and the API server is
-// not asked for each of them.
-func TestJoinWithoutRights(t *testing.T) {
-	asked := 0
-	g := leading(t, interceptor.NewClient(newAPI(), interceptor.Funcs{
-		Get: func(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error {
-			asked++
-			return errors.New("forbidden")
-		},
-	}))
-	for range 10 {
-		if _, err := g.join(t.Context(), groupTime.Add(10*time.Second), nil); !errors.Is(err, ErrNoGroup) {
-			t.Errorf("join = %v, want %v", err, ErrNoGroup)
+// TestJoinRefused covers which posts are claimed when they are due.
+func TestJoinRefused(t *testing.T) {
+	due := groupTime.Add(10 * time.Second)
+	join := func(t *testing.T, g *Groups, n int, p place) {
+		t.Helper()
+		for range n {
+			joined(t)(g.join(t.Context(), due, p))
 		}
 	}
-	if asked != 1 {
-		t.Errorf("the Lease was read %d times, want 1", asked)
+	for name, tt := range map[string]struct {
+		before func(t *testing.T, g *Groups)
+		due    time.Time
+		place  place
+		want   error
+	}{
+		"a post with room": {func(t *testing.T, g *Groups) { join(t, g, 1, of("account")) }, due, of("account"), nil},
+		"an account whose calls take until the time to send has passed": {
+			func(t *testing.T, g *Groups) { join(t, g, maxPerAccount, of("account")) }, due, of("account"), ErrNoGroup,
+		},
+		"an account of a slow platform": {func(t *testing.T, g *Groups) {
+			for range 100 {
+				g.times.observe(v1alpha1.PlatformX, 4*time.Second)
+			}
+			join(t, g, 1, of("account"))
+		}, due, of("account"), ErrNoGroup},
+		"another account of it": {func(t *testing.T, g *Groups) { join(t, g, maxPerAccount, of("account")) }, due, of("other"), nil},
+		"an account whose claims failed has room again": {func(t *testing.T, g *Groups) {
+			for range maxPerAccount {
+				g.release(joined(t)(g.join(t.Context(), due, of("account"))), of("account"))
+			}
+		}, due, of("account"), nil},
+		"a post that is due": {func(*testing.T, *Groups) {}, groupTime, place{}, ErrNoGroup},
+		"a post that would take too much memory with the others": {
+			func(t *testing.T, g *Groups) { join(t, g, 3, place{bytes: maxArmedBytes / 4}) }, due, place{bytes: maxArmedBytes/4 + 1}, ErrNoGroup,
+		},
+		"a post after another has been recorded": {func(t *testing.T, g *Groups) {
+			join(t, g, 1, place{bytes: maxArmedBytes})
+			g.forget(maxArmedBytes)
+		}, due, place{bytes: maxArmedBytes}, nil},
+		"a post of a time that has its part of the Leases": {
+			func(t *testing.T, g *Groups) { join(t, g, maxPerTime*groupFill, place{}) }, due, place{}, ErrNoGroup,
+		},
+		"a post of another time finds a Lease": {
+			func(t *testing.T, g *Groups) { join(t, g, maxPerTime*groupFill, place{}) }, due.Add(time.Second), place{}, nil,
+		},
+		"a process that does not lead": {func(_ *testing.T, g *Groups) { g.leading = nil }, due, place{}, ErrNoGroup},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := leading(t, newAPI())
+			tt.before(t, g)
+			if _, err := g.join(t.Context(), tt.due, tt.place); !errors.Is(err, tt.want) {
+				t.Errorf("join = %v, want %v", err, tt.want)
+			}
+		})
+	}
+}
+
+// TestForeignGroups covers which Leases are taken while another process's groups are armed.
+func TestForeignGroups(t *testing.T) {
+	api, due := newAPI(), groupTime.Add(10*time.Second)
+	other := leading(t, api)
+	var refs []string
+	for range maxGroups - 1 {
+		refs = append(refs, joined(t)(other.arm(t.Context(), due)).ref)
+	}
+	g := leading(t, api)
+	if free := joined(t)(g.arm(t.Context(), due)); free.slot != maxGroups-1 {
+		t.Errorf("the group is in Lease %d, want the one that holds no other group", free.slot)
+	}
+	taken := joined(t)(g.arm(t.Context(), due))
+	if err := g.Close(t.Context(), refs[taken.slot]); err != nil || g.State(refs[taken.slot]) != delivery.GroupClosed {
+		t.Errorf("without a free Lease, a group was overwritten and is %d (%v), want closed", g.State(refs[taken.slot]), err)
+	}
+}
+
+// TestClosedVersions covers which versions that a Lease lists count as closed.
+func TestClosedVersions(t *testing.T) {
+	lease := &coordinationv1.Lease{}
+	lease.ResourceVersion = "20"
+	setClosed(lease, []string{"9", "19", "20", "100", "put-back"})
+	if diff := cmp.Diff([]string{"9", "19"}, closedVersions(lease)); diff != "" {
+		t.Errorf("versions below that of the Lease (-want +got):\n%s", diff)
+	}
+	addClosed(lease)
+	if got, want := lease.Annotations[closedAnnotation], "9 19 20"; got != want {
+		t.Errorf("the next write lists %q, want %q: the others may be used again", got, want)
+	}
+}
+
+// TestRemember covers that the states of groups are not remembered for ever.
+func TestRemember(t *testing.T) {
+	g := leading(t, newAPI())
+	g.remember("herald-group-00/1", delivery.GroupClosed)
+	g.o.Clock.(*clocktesting.FakeClock).Step(knownFor + 1)
+	g.remember("herald-group-00/2", delivery.GroupClosed)
+	if got := g.State("herald-group-00/1"); got != delivery.GroupUnread || len(g.known) != 1 {
+		t.Errorf("an old group is %d of %d known ones, want unread", got, len(g.known))
+	}
+}
+
+// TestAddLate covers a claim that is stored after its group was opened, in a process that stops: nothing is sent, and
+// that is recorded.
+func TestAddLate(t *testing.T) {
+	g := leading(t, newAPI())
+	scheduler := dispatch.NewScheduler(1).WithArmed(1)
+	d := &Delivery{Conn: &v1alpha1.Connection{}, Attempt: "a1"}
+	r := &run{Publisher: &Publisher{Groups: g, Scheduler: scheduler}, deliveries: []*Delivery{d}}
+	r.calls = []*dispatch.ArmedCall{scheduler.QueueArmed(dispatch.Waiter{ID: "a1"}, d.Gate())}
+	r.queue(errStopped)
+	post := &v1alpha1.Post{Status: v1alpha1.PostStatus{Targets: []v1alpha1.TargetStatus{{Attempt: &v1alpha1.Attempt{ID: "a1", SendBefore: v1alpha1.NewTime(groupTime.Add(time.Second))}}}}}
+	r.Clock = g.o.Clock
+	r.enter(t.Context(), post, d)()
+	if got := r.send(t.Context(), post, d); got.Outcome != platforms.NotSent || !got.Withheld {
+		t.Errorf("result %+v, want one that was withheld", got)
+	}
+	if len(scheduler.TryAcquire(dispatch.Waiter{ID: "post"}, []string{d.Gate()})) != 1 {
+		t.Error("the call still keeps the account's posts behind it")
+	}
+}
+
+// TestJoinFails covers groups that cannot be stored: the API server is not asked for each post.
+func TestJoinFails(t *testing.T) {
+	for name, tt := range map[string]struct {
+		why   error
+		want  error
+		pause time.Duration
+	}{
+		"an API server that does not respond is asked again soon, and so are the posts":             {errors.New("away"), ErrNoGroupYet, ArmPause},
+		"a role of an earlier version will not change in time: posts are claimed when they are due": {apierrors.NewForbidden(coordinationv1.Resource("leases"), "", nil), ErrNoGroup, rightsPause},
+	} {
+		t.Run(name, func(t *testing.T) {
+			asked := 0
+			g := leading(t, interceptor.NewClient(newAPI(), interceptor.Funcs{
+				Get: func(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error {
+					asked++
+					return tt.why
+				},
+			}))
+			for _, at := range []time.Duration{0, tt.pause - 1, tt.pause} {
+				g.o.Clock.(*clocktesting.FakeClock).SetTime(groupTime.Add(at))
+				if _, err := g.join(t.Context(), groupTime.Add(2*time.Minute), place{}); !errors.Is(err, tt.want) || errors.Is(err, ErrNoGroupYet) != errors.Is(tt.want, ErrNoGroupYet) {
+					t.Errorf("join = %v, want %v", err, tt.want)
+				}
+			}
+			if asked != 2 {
+				t.Errorf("the Lease was read %d times, want 2", asked)
+			}
+		})
 	}
 }

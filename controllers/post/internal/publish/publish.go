@@ -56,9 +56,10 @@ type Publisher struct {
 	Claims    *dispatch.CongestionWindow
 	// Owners maps platform ids to targets.
 	Owners Owners
-	// Groups holds the groups of armed posts, or is nil if no post is armed. Recording limits their concurrent records.
-	Groups    *Groups
-	Recording chan struct{}
+	// Groups holds the groups of armed posts, or is nil if no post is armed. Recording limits the concurrent writes of
+	// their results, and RecordingAside those that are made while other posts wait for their turn to be claimed.
+	Groups                    *Groups
+	Recording, RecordingAside chan struct{}
 	// DeadlineShift returns the suspensions that move the deadlines of a namespace's posts.
 	DeadlineShift func(ctx context.Context, namespace string) *delivery.Deadlines
 	// Changed is called after a status was stored. before is the previous status.
@@ -101,7 +102,7 @@ type Delivery struct {
 	Result platforms.Result
 	// turn waits for the turn of an armed call; the returned function ends it. It is nil if the account's gate was
 	// acquired before the claim. refused is then why the call is not made.
-	turn    func() (done func())
+	turn    func(ctx context.Context, post *v1alpha1.Post) (done func())
 	refused *platforms.Error
 }
 
@@ -147,10 +148,13 @@ type run struct {
 	post  *v1alpha1.Post
 	cache *WriteCache
 	// group is the group that the post is claimed in, or nil. The other fields are those of an armed post: the hooks, the
-	// claimed deliveries, and whether its team was suspended when the group was opened.
+	// claimed deliveries and their places in the queue, its size, and whether its team was suspended when the group was
+	// opened.
 	group      *group
 	armed      ArmedHooks
 	deliveries []*Delivery
+	calls      []*dispatch.ArmedCall
+	bytes      int
 	withheld   bool
 }
 
@@ -245,7 +249,7 @@ func (r *run) sendAndRecord(ctx context.Context, deliveries []*Delivery) error {
 		post := *r.post
 		for _, d := range claimed {
 			calls.Go(func() {
-				done := r.enter(&post, d)
+				done := r.enter(detached, &post, d)
 				d.Result = r.traced(detached, &post, d)
 				r.hooks.Answered(d)
 				done()
@@ -277,9 +281,9 @@ func (r *run) sendAndRecord(ctx context.Context, deliveries []*Delivery) error {
 }
 
 // enter waits until the account's gate is acquired, which it is already unless the post was armed. done releases it.
-func (r *run) enter(post *v1alpha1.Post, d *Delivery) (done func()) {
+func (r *run) enter(ctx context.Context, post *v1alpha1.Post, d *Delivery) (done func()) {
 	if d.turn != nil {
-		return d.turn()
+		return d.turn(ctx, post)
 	}
 	return func() {
 		if !hasNextCard(post, d) {
@@ -306,7 +310,7 @@ func (r *run) nextBatch(ended <-chan *Delivery, left int, slow <-chan time.Time,
 			batch = append(batch, d)
 		case <-slow:
 			for _, d := range deliveries {
-				r.Scheduler.Slow(r.key(), d.Gate())
+				r.Scheduler.Slow(r.ticket(d), d.Gate())
 			}
 		}
 	}
@@ -345,11 +349,11 @@ func (r *run) traced(ctx context.Context, post *v1alpha1.Post, d *Delivery) plat
 func (r *run) send(ctx context.Context, post *v1alpha1.Post, d *Delivery) platforms.Result {
 	a := posting.Of(post).Target(d.Target).Attempt
 	if a == nil || a.ID != d.Attempt || !attempt.MaySend(a, r.Clock.Now()) {
-		return platforms.Result{Outcome: platforms.NotSent, Err: platforms.Errorf(platforms.ClassTransient,
+		return platforms.Result{Outcome: platforms.NotSent, Withheld: d.turn != nil, Err: platforms.Errorf(platforms.ClassTransient,
 			"the time to send had passed when the claim was stored")}
 	}
 	if d.refused != nil {
-		return platforms.Result{Outcome: platforms.NotSent, Err: d.refused}
+		return platforms.Result{Outcome: platforms.NotSent, Withheld: true, Err: d.refused}
 	}
 	if d.Ambiguous != nil {
 		return platforms.Result{Outcome: platforms.Unknown, Err: d.Ambiguous}
@@ -361,7 +365,11 @@ func (r *run) send(ctx context.Context, post *v1alpha1.Post, d *Delivery) platfo
 	if err := r.hooks.Ready(ctx, d, &job); err != nil {
 		return platforms.Result{Outcome: platforms.NotSent, Err: ratelimit.Sanitize(err, d.Token, r.Clock.Now())}
 	}
+	began := r.Clock.Now()
 	result := ratelimit.SanitizeResult(d.To.Publish(ctx, job), d.Token, r.Clock.Now())
+	if r.Groups != nil && d.Secret == "" {
+		r.Groups.times.observe(d.Conn.Spec.Platform, r.Clock.Since(began))
+	}
 	if d.Unverified && result.Outcome == platforms.Refused && result.Err != nil && result.Err.Class == platforms.ClassPermanent {
 		// The platform may have refused the call because it has dropped the prepared content. As a transient error it
 		// leads to another attempt, which verifies the content first.

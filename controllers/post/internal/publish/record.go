@@ -144,16 +144,15 @@ func mayHaveLanded(err error) bool {
 // those. ctx is the reconciliation's context: results are recorded even after its cancellation.
 func (r *run) record(ctx context.Context, batch []*Delivery) (next []*Delivery, err error) {
 	detached := context.WithoutCancel(ctx)
-	if r.armed != nil {
-		// Thousands of armed calls may end at the same moment.
-		r.Recording <- struct{}{}
-		defer func() { <-r.Recording }()
-	}
 	if next = r.nextCards(ctx, batch); len(next) > 0 && !r.recordAndClaim(detached, batch, next) {
 		next = nil
 	}
 	if len(next) == 0 {
-		if err := r.Record(detached, r.post, r.cache, results(batch)); err != nil {
+		turn := noTurn
+		if r.armed != nil {
+			turn = r.recordTurn
+		}
+		if err := r.recordInTurn(detached, r.post, r.cache, results(batch), turn); err != nil {
 			return nil, err
 		}
 	}
@@ -224,6 +223,25 @@ func (p *Publisher) log(ctx context.Context, post *v1alpha1.Post) logr.Logger {
 // Record stores results in a post, with retries for Options.RecordFor. After that, it keeps the results in memory for
 // the next reconciliation. It updates post to the stored object.
 func (p *Publisher) Record(ctx context.Context, post *v1alpha1.Post, memory *WriteCache, results []delivery.Result) error {
+	return p.recordInTurn(ctx, post, memory, results, noTurn)
+}
+
+func noTurn() (done func()) { return func() {} }
+
+// recordTurn waits for a write's turn among the results of armed posts: thousands of armed calls may end at the same
+// moment. A write takes one turn and not its retries, so that all results are tried before a stopping process ends.
+func (p *Publisher) recordTurn() (done func()) {
+	turns := p.Recording
+	if p.Scheduler.Waiting() > 0 {
+		turns = p.RecordingAside
+	}
+	turns <- struct{}{}
+	return func() { <-turns }
+}
+
+// recordInTurn is Record, with a turn for each write. The first one does not count for RecordFor.
+func (p *Publisher) recordInTurn(ctx context.Context, post *v1alpha1.Post, memory *WriteCache, results []delivery.Result, turn func() (done func())) error {
+	done := turn()
 	ctx, cancel := context.WithTimeout(ctx, p.RecordFor)
 	defer cancel()
 	ctx, span := tracing.Child(ctx, "record")
@@ -231,12 +249,14 @@ func (p *Publisher) Record(ctx context.Context, post *v1alpha1.Post, memory *Wri
 	span.Number(tracing.Targets, len(results))
 	for pause := firstPause; ; pause = min(2*pause, maxPause) {
 		err := p.tryRecord(ctx, post, memory, results)
+		done()
 		if err == nil {
 			return nil
 		}
 		p.log(ctx, post).Error(err, "cannot record results; retrying")
 		select {
 		case <-p.Clock.After(pause):
+			done = turn()
 		case <-ctx.Done():
 			for _, r := range results {
 				memory.AddResult(r)
