@@ -62,7 +62,8 @@ func foldAt(text string, links []platforms.Link, d platforms.Display) int {
 		if newline {
 			lines++
 		}
-		if count++; count > d.FoldAfter && d.FoldAfter > 0 || lines > d.FoldLines && d.FoldLines > 0 {
+		count++
+		if count > d.FoldAfter && d.FoldAfter > 0 || lines > d.FoldLines && d.FoldLines > 0 {
 			if strings.TrimSpace(text[at:]) == "" {
 				break
 			}

@@ -53,7 +53,7 @@ func continues(after string, signs ...rune) bool {
 const displayedPath = 15
 
 // beforeHost matches what X leaves out of an address.
-var beforeHost = regexp.MustCompile("(?i)^(?:https?://)?(?:www\\.)?")
+var beforeHost = regexp.MustCompile(`(?i)^(?:https?://)?(?:www\.)?`)
 
 // displayURL returns what X shows instead of an address: its host and the beginning of its path.
 func displayURL(address string) string {

@@ -88,7 +88,7 @@ func cutAt(rest string, start int, borders []border, fits func(string) bool) int
 		return borders[last].at
 	}
 	share := (borders[last].at - start) / minShare
-	for want := paragraph; want < character; want++ {
+	for want := range character {
 		for i := last; i >= 0; i-- {
 			if want < word && borders[i].at-start < share {
 				break

@@ -37,8 +37,11 @@ func shape(name string, width, height int) string {
 
 // onAll are accounts of all platforms that accept images.
 var onAll = []web.Target{
-	{Account: "X, @herald_demo"}, {Account: "Threads, @herald_demo"}, {Account: "Instagram, @herald_demo"},
-	{Account: "Facebook, @herald"}, {Account: "TikTok, @herald_demo"},
+	{Account: "X, @herald_demo"},
+	{Account: "Threads, @herald_demo"},
+	{Account: "Instagram, @herald_demo"},
+	{Account: "Facebook, @herald"},
+	{Account: "TikTok, @herald_demo"},
 }
 
 // ratios returns the width divided by the height of what matches a selector in each platform's preview, once each has
