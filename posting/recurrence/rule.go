@@ -1,0 +1,146 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package recurrence computes the times of recurring posts, and decides which posts a PostSchedule creates next. It does
+// no I/O, and the time is an argument.
+package recurrence
+
+import (
+	"errors"
+	"fmt"
+	"math/bits"
+	"strings"
+	"time"
+	_ "time/tzdata" // images from scratch have no time zone database
+
+	"github.com/robfig/cron/v3"
+)
+
+// MinInterval is the minimum distance between two occurrences of a rule on the clock. Kubernetes allows a minute for
+// CronJobs, but a team's budget would be used up within a day.
+const MinInterval = 5 * time.Minute
+
+// widestShift is the largest change of an offset in the time zone database: Samoa skipped a whole day in 2011.
+const widestShift = 24 * time.Hour
+
+// minutesPerHour is the number of values that the minute field of a cron expression can select.
+const minutesPerHour = 60
+
+// hoursPerDay is the same for the hour field.
+const hoursPerDay = 24
+
+// Rule is a cron expression in a time zone.
+type Rule struct {
+	// cron runs on the clock on the wall. It is evaluated in UTC, where every time exists once.
+	cron cron.Schedule
+	zone *time.Location
+}
+
+// parser accepts what CronJob accepts, with the exception of intervals (@every), which are not times on a clock.
+var parser = cron.NewParser(cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow | cron.Descriptor)
+
+// Parse returns the rule of a cron expression and the IANA name of a time zone. It returns an error with a remedy if
+// either is invalid, or if occurrences are less than MinInterval apart.
+func Parse(expression, zone string) (*Rule, error) {
+	if zone == "Local" {
+		return nil, errors.New(`the time zone "Local" depends on the machine; write the IANA name of a time zone, such as Europe/Berlin`)
+	}
+	location, err := time.LoadLocation(zone)
+	if err != nil {
+		return nil, fmt.Errorf("%q is not the IANA name of a time zone, such as Europe/Berlin", zone)
+	}
+	if strings.Contains(expression, "TZ=") {
+		return nil, errors.New("the schedule contains a time zone; write it into timeZone instead")
+	}
+	parsed, err := parser.Parse(expression)
+	if err != nil {
+		return nil, fmt.Errorf("%q is not a cron expression of five fields, such as \"0 9 * * 1\" for Mondays at nine: %w", expression, err)
+	}
+	fields, ok := parsed.(*cron.SpecSchedule)
+	if !ok {
+		return nil, fmt.Errorf("%q is an interval; write times of day, such as \"0 */6 * * *\" for every six hours", expression)
+	}
+	fields.Location = time.UTC
+	if closest := closest(fields); closest < MinInterval {
+		return nil, fmt.Errorf("%q has occurrences %s apart; at least %s are required", expression, closest, MinInterval)
+	}
+	rule := &Rule{cron: fields, zone: location}
+	if rule.Next(time.Date(2024, time.January, 1, 0, 0, 0, 0, time.UTC)).IsZero() { // a leap year
+		return nil, fmt.Errorf("%q has no occurrences: there is no such day", expression)
+	}
+	return rule, nil
+}
+
+// closest returns the shortest distance between two occurrences on one day, or between the last of an hour and the
+// first of the next hour.
+func closest(fields *cron.SpecSchedule) time.Duration {
+	minutes := fields.Minute & (1<<minutesPerHour - 1)
+	first, last := bits.TrailingZeros64(minutes), bits.Len64(minutes)-1
+	least := minutesPerHour
+	for previous, minute := first, first+1; minute <= last; minute++ {
+		if minutes&(1<<minute) != 0 {
+			least, previous = min(least, minute-previous), minute
+		}
+	}
+	for hour := range hoursPerDay {
+		if fields.Hour&(1<<hour) != 0 && fields.Hour&(1<<((hour+1)%hoursPerDay)) != 0 {
+			least = min(least, first+minutesPerHour-last)
+			break
+		}
+	}
+	return time.Duration(least) * time.Minute
+}
+
+// Next returns the first occurrence after an instant, or zero if there is none within five years.
+//
+// The rule selects times on the clock on the wall. When clocks are put forward, a time that is skipped is understood as
+// if they had not been: 02:30 becomes 03:30. When they are put back, a time that is shown twice means the first one.
+// Calendars do the same (RFC 5545, section 3.3.5). CronJobs skip the former, and run twice on the latter.
+func (r *Rule) Next(after time.Time) time.Time {
+	var next time.Time
+	for wall := r.wall(after).Add(-r.skipped(after)); ; {
+		wall = r.cron.Next(wall)
+		if wall.IsZero() || !next.IsZero() && !wall.Before(r.wall(next)) {
+			return next
+		}
+		at := r.instant(wall)
+		if at.After(after) && (next.IsZero() || at.Before(next)) {
+			next = at
+		}
+		if next.Equal(at) && r.wall(at).Equal(wall) {
+			return next // times on the wall that come later are later instants, too
+		}
+	}
+}
+
+// skipped returns by how much clocks were put forward in the last day. Skipped times on the wall that lie before those
+// of an instant may mean later instants.
+func (r *Rule) skipped(at time.Time) time.Duration {
+	return max(0, r.wall(at).Sub(r.wall(at.Add(-widestShift)))-widestShift)
+}
+
+// wall returns what a clock on the wall shows at an instant, as a time in UTC.
+func (r *Rule) wall(at time.Time) time.Time {
+	local := at.In(r.zone)
+	_, offset := local.Zone()
+	return local.UTC().Add(time.Duration(offset) * time.Second)
+}
+
+// instant returns the instant when a clock on the wall shows a time for the first time, or when it would have shown it
+// if it is skipped.
+func (r *Rule) instant(wall time.Time) time.Time {
+	// time.Date uses either of the two offsets around a change, without a guarantee of which.
+	at := time.Date(wall.Year(), wall.Month(), wall.Day(), wall.Hour(), wall.Minute(), 0, 0, r.zone)
+	start, _ := at.ZoneBounds()
+	switch shown := r.wall(at); {
+	case shown.Before(wall):
+		return at.Add(wall.Sub(shown)).UTC()
+	case shown.After(wall) || start.IsZero():
+		return at.UTC()
+	}
+	_, before := start.Add(-1).Zone()
+	if earlier := wall.Add(-time.Duration(before) * time.Second); earlier.Before(start) {
+		return earlier
+	}
+	return at.UTC()
+}
