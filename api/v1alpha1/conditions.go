@@ -57,6 +57,9 @@ const (
 	// ConditionCredentialsRefused is True while a Connection's Secret holds new tokens that the platform has not confirmed for the account.
 	// They are not used, and the account continues with its current tokens. The reason is one of Ready's reasons. It is absent otherwise.
 	ConditionCredentialsRefused = "CredentialsRefused"
+
+	// ConditionTextRepeats is True while a PostSchedule publishes the same text to X each time, which X rejects. It is absent otherwise.
+	ConditionTextRepeats = "TextRepeats"
 )
 
 // Reasons of a Post's Accepted condition.
@@ -182,6 +185,20 @@ const (
 	ReasonKeyRevoked    = "Revoked"
 	ReasonSecretRefused = "SecretRefused"
 )
+
+// Reasons of a PostSchedule's Ready condition, besides Scheduled, Suspended, Invalid, BudgetLimit and NoTeam.
+const (
+	// ReasonComplete: the last post was created, by spec.count or spec.endAt.
+	ReasonComplete = "Complete"
+	// ReasonAwaitingDeletion: the next post's name belongs to a post of a deleted schedule that is being deleted.
+	ReasonAwaitingDeletion = "AwaitingDeletion"
+)
+
+// ReasonSameText is the reason of a PostSchedule's TextRepeats condition and its event.
+const ReasonSameText = "SameText"
+
+// ReasonPostCreated is the reason of the event about a post that a PostSchedule created.
+const ReasonPostCreated = "PostCreated"
 
 // Reasons of a Media's Ready condition. A file that failed verification has the verification's reason.
 const (

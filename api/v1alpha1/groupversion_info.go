@@ -1,8 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package v1alpha1 defines Herald's custom resources: Team, APIKey, Connection, Media, Post, Usage and OAuthGrant. It contains types,
-// markers and constants only. posting/rules validates posts beyond the schema, and posting delivers them.
+// Package v1alpha1 defines Herald's custom resources: Team, APIKey, Connection, Media, Post, PostSchedule, Usage and OAuthGrant. It contains
+// types, markers and constants only. posting/rules validates posts beyond the schema, and posting delivers them.
 //
 // +kubebuilder:object:generate=true
 // +groupName=social.herald.dev
@@ -25,6 +25,7 @@ func AddToScheme(scheme *runtime.Scheme) error {
 		&Connection{}, &ConnectionList{},
 		&Media{}, &MediaList{},
 		&Post{}, &PostList{},
+		&PostSchedule{}, &PostScheduleList{},
 		&Usage{}, &UsageList{},
 		&OAuthGrant{}, &OAuthGrantList{},
 	)
