@@ -110,7 +110,7 @@ func TestValues(t *testing.T) {
 		{"agents have a server", "minimal", "", "ConfigMap", "outreach-apiserver", config, "mcp:\n  enabled: true"},
 		{"or none", "minimal", "mcp: {enabled: false}", "ConfigMap", "outreach-apiserver", config, "mcp:\n  enabled: false"},
 		{"an address with a path is for programs", "minimal", "siteURL: https://example.com/herald\nweb: {enabled: false}", "ConfigMap", "outreach-apiserver", config, "siteURL: https://example.com/herald"},
-		{"a role for people", "minimal", "", "ClusterRole", "outreach-editor", "{.rules[0].resources}", `["posts","media"]`},
+		{"a role for people", "minimal", "", "ClusterRole", "outreach-editor", "{.rules[0].resources}", `["posts","postschedules","media"]`},
 		{"which pages call by its name", "minimal", "", "ConfigMap", "outreach-apiserver", config, "rolePrefix: outreach\n"},
 		{"however the release is called", "minimal", "fullnameOverride: social", "ConfigMap", "social-apiserver", config, "rolePrefix: social\n"},
 		{"a public client of X has none", "minimal", "platforms: {x: {enabled: true, clientID: a}}", "Deployment", "outreach-manager", pod + ".volumes[*].name}", "config"},

@@ -55,7 +55,7 @@ func TransformForCache(obj any) (any, error) {
 	switch obj := obj.(type) {
 	case *v1alpha1.Post:
 		transformPost(obj)
-	case *v1alpha1.Connection, *v1alpha1.Media, *v1alpha1.APIKey, *v1alpha1.OAuthGrant:
+	case *v1alpha1.Connection, *v1alpha1.Media, *v1alpha1.APIKey, *v1alpha1.OAuthGrant, *v1alpha1.PostSchedule:
 		if IsComplete(object) && foreignMetadata(object) > MaxUnreduced {
 			dropMetadata(object, "")
 		}

@@ -6,6 +6,7 @@ package rights_test
 import (
 	"context"
 	"strings"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -15,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/posting/recurrence"
 )
 
 // madePost is a name like those that the apiserver generates.
@@ -120,6 +122,9 @@ var _ = DescribeTable("With any roles, the apiserver is restricted by policies: 
 	Entry("removes its finalizer", `{"metadata":{"finalizers":null}}`, policy, "in the metadata of"),
 )
 
+// schedules is part of the refusal of a Post that the manager creates.
+const schedules = "may only create the scheduled Posts of a PostSchedule"
+
 var _ = DescribeTable("With any roles, policies restrict", func(ctx SpecContext, attempt func(context.Context) error, words ...string) {
 	outcomeIs(attempt(ctx), words...)
 },
@@ -127,9 +132,55 @@ var _ = DescribeTable("With any roles, policies restrict", func(ctx SpecContext,
 	Entry("the apiserver, which may not mark a Post as published", func(ctx context.Context) error {
 		return changeStatus(ctx, broken, draft(), `{"status":{"phase":"posted"}}`)
 	}, policy, "write their status"),
-	Entry("the manager, which may not create a Post", func(ctx context.Context) error { return powerful.Create(ctx, sent(ofTeam), client.DryRunAll) }, policy, "may not create Posts"),
+	Entry("the manager, which may not create a Post of its own", func(ctx context.Context) error { return powerful.Create(ctx, sent(ofTeam), client.DryRunAll) }, policy, schedules),
+	Entry("the manager, which may create the Post of a PostSchedule", creating(ofTeam), nobody),
+	Entry("the manager, whose Post another tool of the cluster labels", creating(ofTeam, func(p *v1alpha1.Post) {
+		p.Labels["example.com/cost-center"] = "7"
+	}), nobody),
+	Entry("the manager, outside team namespaces", creating(foreign), policy, schedules),
+	Entry("the manager, whose Post has no owner", creating(ofTeam, func(p *v1alpha1.Post) { p.OwnerReferences = nil }), policy, schedules),
+	Entry("the manager, whose Post has an owner of another kind", creating(ofTeam, func(p *v1alpha1.Post) {
+		p.OwnerReferences[0].Kind = "Team"
+	}), policy, schedules),
+	Entry("the manager, whose Post has a second owner", creating(ofTeam, func(p *v1alpha1.Post) {
+		p.OwnerReferences = append(p.OwnerReferences, metav1.OwnerReference{APIVersion: "v1", Kind: "Secret", Name: "a", UID: "1"})
+	}), policy, schedules),
+	Entry("the manager, whose Post has a name that people would choose", creating(ofTeam, func(p *v1alpha1.Post) { p.Name = "monday-launch" }), policy, schedules),
+	Entry("the manager, whose Post has the label of the API's posts", creating(ofTeam, func(p *v1alpha1.Post) {
+		p.Labels[v1alpha1.OriginLabel] = v1alpha1.OriginAPI
+	}), policy, schedules),
+	Entry("the manager, whose Post names a person as its author", creating(ofTeam, func(p *v1alpha1.Post) {
+		p.Annotations = map[string]string{v1alpha1.AuthorAnnotation: "ada"}
+	}), policy, schedules),
+	Entry("the manager, whose Post is due at once", creating(ofTeam, func(p *v1alpha1.Post) { p.Spec.ScheduledAt = nil }), policy, schedules),
 	Entry("the manager, which may not delete an unpublished Post", func(ctx context.Context) error { return powerful.Delete(ctx, draft(), client.DryRunAll) }, policy, "may only delete Posts whose status.finished is true"),
 )
+
+// recurring returns a schedule that an editor applies, with the edits.
+func recurring(name string, edits ...func(*v1alpha1.PostSchedule)) *v1alpha1.PostSchedule {
+	s := &v1alpha1.PostSchedule{
+		ObjectMeta: metav1.ObjectMeta{Namespace: ofTeam, Name: name, UID: "2"},
+		Spec: v1alpha1.PostScheduleSpec{Schedule: "@weekly", Template: v1alpha1.PostTemplate{
+			Category: v1alpha1.CategoryText, Targets: []v1alpha1.PostTarget{{ConnectionRef: v1alpha1.LocalReference{Name: "acme-x"}, Caption: "a"}},
+		}},
+	}
+	for _, edit := range edits {
+		edit(s)
+	}
+	return s
+}
+
+// creating returns the manager's attempt to create a post for a schedule, as a dry run, with the edits.
+func creating(namespace string, edits ...func(*v1alpha1.Post)) func(context.Context) error {
+	return func(ctx context.Context) error {
+		p := recurrence.PostOf(recurring("monday"), recurrence.Occurrence{At: time.Date(2026, 12, 7, 8, 0, 0, 0, time.UTC)})
+		p.Namespace = namespace
+		for _, edit := range edits {
+			edit(p)
+		}
+		return powerful.Create(ctx, p, client.DryRunAll)
+	}
+}
 
 // finished returns one of the suite's posts that is finished.
 func finished() *v1alpha1.Post {
