@@ -31,6 +31,7 @@ import (
 	"github.com/herald-social/herald/controllers/connection"
 	"github.com/herald-social/herald/controllers/media"
 	"github.com/herald-social/herald/controllers/post"
+	"github.com/herald-social/herald/controllers/postschedule"
 	"github.com/herald-social/herald/controllers/retention"
 	"github.com/herald-social/herald/controllers/team"
 	"github.com/herald-social/herald/internal/apiclock"
@@ -68,6 +69,7 @@ func metricsOf(t *testing.T) map[string][]metric {
 	unlisted.New(manager)
 	connection.NewMetrics(manager, clock.RealClock{})
 	media.NewMetrics(manager)
+	postschedule.NewMetrics(manager)
 	installation.NewWatch(nil, clock.RealClock{}, manager)
 	rollback.New(rollback.Options{Registerer: manager})
 	team.NewMetrics(manager)

@@ -23,6 +23,7 @@ import (
 	"github.com/herald-social/herald/controllers/apikey"
 	"github.com/herald-social/herald/controllers/connection"
 	"github.com/herald-social/herald/controllers/post"
+	"github.com/herald-social/herald/controllers/postschedule"
 	"github.com/herald-social/herald/controllers/team"
 	"github.com/herald-social/herald/internal/apiclock"
 	"github.com/herald-social/herald/internal/archive"
@@ -106,10 +107,19 @@ func setupControllers(ctx context.Context, mgr ctrl.Manager, c *configv1alpha1.M
 			Client: cached, APIReader: live, Clock: now, Events: mgr.GetEventRecorder("herald-apikey"), Owned: teams.Owned, Namespaces: c.Namespaces,
 			MaxConcurrentReconciles: c.Concurrency.APIKeys,
 		})),
+		setup(newSchedules(mgr, c, teams, now)),
 		setup(accounts, nil),
 		setup(newMedia(mgr, c, files, bucket, teams, images, now)),
 		setupPosts(mgr, c, kept, files, teams, bucket, posts), //nolint:contextcheck // its watches end with the manager
 	)
+}
+
+func newSchedules(mgr ctrl.Manager, c *configv1alpha1.ManagerConfiguration, teams *quota.Teams, now *apiclock.Clock) (*postschedule.Reconciler, error) {
+	return postschedule.New(postschedule.Options{
+		Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Clock: now, Events: mgr.GetEventRecorder("herald-postschedule"),
+		Owner: teams.Owner, Owned: teams.Owned, Namespaces: c.Namespaces, StartingDeadline: c.Delivery.StartingDeadline.Duration,
+		Metrics: postschedule.NewMetrics(metrics.Registry),
+	})
 }
 
 type controller interface {

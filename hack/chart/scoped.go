@@ -21,7 +21,7 @@ var clusterScoped = []string{
 // inNamespaces are the namespaced resources that Herald's service accounts have rights to.
 var inNamespaces = []string{
 	"apikeys", "apikeys/finalizers", "apikeys/status", "connections", "connections/status", "events", "media", "media/status", "oauthgrants",
-	"oauthgrants/status", "posts", "posts/status", "resourcequotas", "rolebindings", "usages", "usages/status",
+	"oauthgrants/status", "posts", "posts/status", "postschedules", "postschedules/status", "resourcequotas", "rolebindings", "usages", "usages/status",
 }
 
 // scoped converts a ClusterRole to a template that confines an installation for selected namespaces to them: the value

@@ -25,6 +25,9 @@ const (
 	// APIKeyTimeout covers a handful of reads and writes of the Kubernetes API.
 	APIKeyTimeout = 2 * time.Minute
 
+	// ScheduleTimeout covers creating a schedule's posts, at most 13, and status writes.
+	ScheduleTimeout = 2 * time.Minute
+
 	// ConnectionTimeout covers a renewal (15 s), storing its token (60 s), two queries (4 s each), and status writes.
 	ConnectionTimeout = 5 * time.Minute
 

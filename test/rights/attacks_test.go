@@ -105,7 +105,7 @@ var _ = DescribeTable("An attacker with the manager", func(ctx SpecContext, atte
 	Entry("plants a key", func(ctx context.Context) error { return manager.Create(ctx, keyOf(newKey, "ada"), client.DryRunAll) }, roles),
 	Entry("plants a token in a key", func(ctx context.Context) error { return change(ctx, manager, key(), planted) }, roles),
 	Entry("creates an agent's grant", func(ctx context.Context) error { return manager.Create(ctx, grant(ofTeam), client.DryRunAll) }, roles),
-	Entry("writes a post in a team's name", func(ctx context.Context) error { return manager.Create(ctx, sent(ofTeam), client.DryRunAll) }, roles),
+	Entry("writes a post in a team's name", func(ctx context.Context) error { return manager.Create(ctx, sent(ofTeam), client.DryRunAll) }, policy),
 	Entry("changes a team's plan", func(ctx context.Context) error { return change(ctx, manager, acme(), richer) }, policy),
 	Entry("adds a finalizer to a team", func(ctx context.Context) error {
 		return change(ctx, manager, acme(), `{"metadata":{"finalizers":["example.com/kept"]}}`)

@@ -74,10 +74,12 @@ var rightsOfManager = map[string][]right{
 			"to create a Team's namespace; policy herald-manager-namespaces",
 		},
 		{
-			"posts.social.herald.dev", "delete get list patch update watch",
-			"to deliver posts, and delete them when their retention expires; policy herald-manager-posts",
+			"posts.social.herald.dev", "create delete get list patch update watch",
+			"to deliver posts, create those of schedules, and delete them when their retention expires; policy herald-manager-posts",
 		},
 		{"posts.social.herald.dev/status", "get patch update", "to write the status"},
+		{"postschedules.social.herald.dev", "get list watch", "to create their posts; only people write schedules"},
+		{"postschedules.social.herald.dev/status", "get patch update", "to write the status"},
 		{
 			"resourcequotas", "create",
 			"to limit what a team stores; policy herald-manager-budgets",
