@@ -273,7 +273,7 @@ func TestPostOf(t *testing.T) {
 	s := applied(func(s *v1alpha1.PostSchedule) {
 		s.Spec.Texts = []string{"one", "two"}
 		s.Spec.Template = v1alpha1.PostTemplate{
-			Category: v1alpha1.CategoryImage, Image: &v1alpha1.ImageContent{MediaRefs: []v1alpha1.LocalReference{{Name: "logo"}}},
+			Category: v1alpha1.CategoryImage, Image: &v1alpha1.ImageContent{MediaRefs: []v1alpha1.MediaReference{{Name: "logo"}}},
 			Targets: []v1alpha1.PostTarget{
 				{ConnectionRef: v1alpha1.LocalReference{Name: "x"}},
 				{ConnectionRef: v1alpha1.LocalReference{Name: "page"}, Caption: "always"},
