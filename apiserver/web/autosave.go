@@ -28,9 +28,9 @@ var (
 	errNowhere = errors.New("choose an account; a draft is saved for an account")
 )
 
-// keeps marks the form for drafts.js, which keeps its content in the browser and, if the form has an address for it,
+// draftAttributes marks the form for drafts.js, which keeps its content in the browser and, if the form has an address for it,
 // saves it as a draft.
-func (v *visit) keeps(c *composer) g.Node {
+func (v *visit) draftAttributes(c *composer) g.Node {
 	return g.Group{
 		h.Data("keep", v.namespace+" "+v.person.Name), g.If(c.again, h.Data("again", "")), g.If(c.save != "" && v.may.update, h.Data("save", c.save)),
 		g.If(c.draft != "", h.Data("draft", c.draft)),

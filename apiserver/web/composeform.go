@@ -44,7 +44,7 @@ func (s *Site) composer(v *visit, c *composer) view {
 	accounts := s.usable(v)
 	return view{title: c.title, place: placePosts, wide: true, uploads: true, without: "You can write posts and choose among the team's files, but not upload files or see a preview or character count. " +
 		"Problems are listed when you submit.", content: []g.Node{
-		h.Form(h.ID("compose"), h.Class("compose"), h.AutoComplete("off"), v.keeps(c), g.If(!c.exists, once(v)), h.Method("post"), h.Action(c.action),
+		h.Form(h.ID("compose"), h.Class("compose"), h.AutoComplete("off"), v.draftAttributes(c), g.If(!c.exists, once(v)), h.Method("post"), h.Action(c.action),
 			// Pressing Enter in a field activates the form's first button.
 			h.Button(h.Type("submit"), h.Class("hidden"), h.TabIndex("-1"), h.Aria("hidden", "true")),
 			hidden("key", c.key), hidden("version", c.version), hidden("zone", zoneNamed(c.zone).String()), hidden("cards", strconv.Itoa(len(c.cards))), g.If(c.before != "", hidden("before", c.before)),

@@ -70,7 +70,7 @@ func (s *Site) pages() map[string]page {
 		"POST /posts/{id}/edit":             of(s.change, updatePosts, seeConnections),
 		"POST /posts/{id}/cancel":           of(s.cancel, updatePosts),
 		"POST /posts/{id}/reschedule":       of(s.reschedule, updatePosts),
-		"POST /posts/{id}/takeback":         of(s.takeBack, updatePosts, createPosts, seeConnections),
+		"POST /posts/{id}/takeback":         of(s.withdrawPublished, updatePosts, createPosts, seeConnections),
 		"POST /posts/{id}/settle":           of(s.settle, updatePosts),
 		"GET /connections":                  of(s.connections, seeConnections),
 		"POST /connections/connect":         of(s.connect, seeConnections),

@@ -62,17 +62,17 @@ func inZone(zone string) *v1alpha1.Team {
 	return t
 }
 
-func takingBack(seconds int32) *v1alpha1.Team {
+func reclaimed(seconds int32) *v1alpha1.Team {
 	t := team("undo", v1alpha1.Subscription{})
 	t.Spec.Publishing.UndoSeconds = seconds
 	return t
 }
 
 var _ = DescribeTable("the time to take back a Team's posts", others,
-	Entry("none", takingBack(0), nil, ""),
-	Entry("a minute, the longest", takingBack(60), nil, ""),
-	Entry("longer: a person waits for the post", takingBack(61), nil, "spec.publishing.undoSeconds: Invalid value: 61: spec.publishing.undoSeconds in body should be less than or equal to 60"),
-	Entry("negative: a post does not go out in the past", takingBack(-1), nil, "spec.publishing.undoSeconds: Invalid value: -1: spec.publishing.undoSeconds in body should be greater than or equal to 0"),
+	Entry("none", reclaimed(0), nil, ""),
+	Entry("a minute, the longest", reclaimed(60), nil, ""),
+	Entry("longer: a person waits for the post", reclaimed(61), nil, "spec.publishing.undoSeconds: Invalid value: 61: spec.publishing.undoSeconds in body should be less than or equal to 60"),
+	Entry("negative: a post does not go out in the past", reclaimed(-1), nil, "spec.publishing.undoSeconds: Invalid value: -1: spec.publishing.undoSeconds in body should be greater than or equal to 0"),
 )
 
 const aZone = ": must be the IANA name of a time zone, such as Europe/Berlin"

@@ -217,8 +217,8 @@ func (p *Page) Opened() []string {
 	return slices.Clone(p.watched.opened)
 }
 
-// Asked returns how often the browser has asked whether to leave a page since the tab was opened.
-func (p *Page) Asked() int {
+// UnloadDialogs returns how often the browser has asked whether to leave a page since the tab was opened.
+func (p *Page) UnloadDialogs() int {
 	p.watched.mu.Lock()
 	defer p.watched.mu.Unlock()
 	return p.watched.asked
