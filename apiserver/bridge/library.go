@@ -34,8 +34,10 @@ type FileSearch struct {
 
 // LibraryFile is one of the team's files.
 type LibraryFile struct {
-	ID        string
-	FileName  string
+	ID       string
+	FileName string
+	// AltText is the file's own alt text, which applies where a post has none for it.
+	AltText   string
 	MimeType  v1alpha1.MimeType
 	SizeBytes int64
 	// Width, Height and Duration are zero if unknown; pictures have no duration.
@@ -79,7 +81,7 @@ func (s *Service) FindFiles(ctx context.Context, caller Caller, q FileSearch) (L
 	for i := range page {
 		m := &page[i]
 		library.Files[i] = LibraryFile{
-			ID: m.Name, FileName: m.Spec.FileName, MimeType: m.Spec.MimeType, SizeBytes: m.Status.SizeBytes, Width: m.Status.Width, Height: m.Status.Height,
+			ID: m.Name, FileName: m.Spec.FileName, AltText: m.Spec.AltText, MimeType: m.Spec.MimeType, SizeBytes: m.Status.SizeBytes, Width: m.Status.Width, Height: m.Status.Height,
 			Duration: time.Duration(m.Status.DurationMillis) * time.Millisecond, UploadedAt: m.CreationTimestamp.Time,
 		}
 		group.Go(func() error {

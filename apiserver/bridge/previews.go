@@ -53,6 +53,8 @@ type MediaPreview struct {
 	// to show.
 	URL      string
 	FileName string
+	// AltText is the file's own alt text, which applies where a post has none for it.
+	AltText  string
 	MimeType v1alpha1.MimeType
 	// SizeBytes is the announced size.
 	SizeBytes int64
@@ -100,7 +102,7 @@ func (p *Previews) Of(ctx context.Context, name string) (MediaPreview, error) {
 		return MediaPreview{}, errorf(CodeNotFound, "this team has no media file %q", name)
 	}
 	preview := MediaPreview{
-		FileName: media.Spec.FileName, MimeType: media.Spec.MimeType, SizeBytes: media.Spec.SizeBytes, Phase: media.Status.Phase,
+		FileName: media.Spec.FileName, AltText: media.Spec.AltText, MimeType: media.Spec.MimeType, SizeBytes: media.Spec.SizeBytes, Phase: media.Status.Phase,
 		Width: media.Status.Width, Height: media.Status.Height, Duration: time.Duration(media.Status.DurationMillis) * time.Millisecond,
 	}
 	// A new upload has not been checked yet: the browser shows it if it can.

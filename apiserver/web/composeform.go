@@ -209,7 +209,7 @@ func (s *Site) cardFields(v *visit, c *composer) g.Node {
 func (s *Site) cardField(v *visit, c *composer, index, number string, card v1alpha1.TreeCard) g.Node {
 	files := &fileField{
 		name: "media-" + index, label: "Pictures and videos of part " + number, types: pictureTypes + "," + videoTypes, many: true,
-		files: namesOf(card.MediaRefs), library: c.library && c.category == v1alpha1.CategoryTree,
+		files: card.MediaRefs, library: c.library && c.category == v1alpha1.CategoryTree,
 	}
 	return h.Li(
 		h.Label(h.For("card-"+index), g.Text("Part "+number)),
@@ -219,12 +219,12 @@ func (s *Site) cardField(v *visit, c *composer, index, number string, card v1alp
 }
 
 func (s *Site) mediaFields(v *visit, c *composer) g.Node {
-	var videos []string
+	var videos []v1alpha1.MediaReference
 	if c.video != "" {
-		videos = []string{c.video}
+		videos = c.alts.references("video", []string{c.video})
 	}
 	return g.Group{
-		h.Div(c.class("only-image"), s.dropZone(v, &fileField{name: "image", label: "Images", types: pictureTypes, many: true, kind: v1alpha1.CategoryImage, files: c.images, library: c.library && c.category == v1alpha1.CategoryImage})),
+		h.Div(c.class("only-image"), s.dropZone(v, &fileField{name: "image", label: "Images", types: pictureTypes, many: true, kind: v1alpha1.CategoryImage, files: c.alts.references("image", c.images), library: c.library && c.category == v1alpha1.CategoryImage})),
 		h.Div(c.class("only-video"),
 			s.dropZone(v, &fileField{name: "video", label: "Video", types: videoTypes, kind: v1alpha1.CategoryVideo, files: videos, library: c.library && c.category == v1alpha1.CategoryVideo}),
 			h.P(h.Class("field"), h.Label(h.For("thumbnail"), g.Text("Cover picture at second")),

@@ -28,7 +28,7 @@ type fileField struct {
 	// kind is the kind of post that shows the field; empty for the parts of a thread. A file that is dropped elsewhere
 	// chooses it.
 	kind  v1alpha1.Category
-	files []string
+	files []v1alpha1.MediaReference
 	// library lists the team's files, too.
 	library bool
 }
@@ -40,27 +40,29 @@ func (s *Site) dropZone(v *visit, f *fileField) g.Node {
 			g.If(v.may.upload, g.Group{g.Text("Choose "), g.If(f.many, g.Text("files")), g.If(!f.many, g.Text("a file")), g.Text(", or paste or drop them anywhere on this page")}),
 			g.If(!v.may.upload, g.Text("You are not allowed to upload files for this team")),
 			h.Input(h.Type("file"), h.Accept(f.types), g.If(f.many, h.Multiple()), g.If(!v.may.upload, h.Disabled()))),
-		h.Ol(h.Data("files", ""), g.Map(f.files, func(id string) g.Node { return v.listedFile(s, f.name, id) })),
+		h.Ol(h.Data("files", ""), g.Map(f.files, func(of v1alpha1.MediaReference) g.Node { return v.listedFile(s, f.name, of) })),
 		g.If(v.may.seeFiles && !f.library, h.P(h.Button(h.Type("submit"), h.Class("button small"), h.Name("do"), h.Value("library"), h.FormNoValidate(), h.Data("library", ""), g.Text("Choose from the team's files")))),
 		g.Iff(v.may.seeFiles && f.library, func() g.Node { return s.fileChoices(v, f) }),
 		h.P(h.Role("status"), h.Class("hidden")),
-		g.El("template", file(nil, nil, "")),
+		g.El("template", file(nil, altField("", "", "", ""), "")),
 	)
 }
 
 // listedFile is a file in the form, with its preview and its own name. A file that cannot be read has its id as a name.
-func (v *visit) listedFile(s *Site, field, id string) g.Node {
-	thumb := v.thumb(s, id)
-	return file(thumb, hidden(field, id), cmp.Or(v.pictures.found[id].FileName, id))
+func (v *visit) listedFile(s *Site, field string, of v1alpha1.MediaReference) g.Node {
+	thumb := v.thumb(s, of.Name)
+	found := v.pictures.found[of.Name]
+	name := cmp.Or(found.FileName, of.Name)
+	return file(thumb, g.Group{hidden(field, of.Name), altField(altName(field, of.Name), of.AltText, name, found.AltText)}, name)
 }
 
-// file is a tile of a file. Without a name it is the template for the page's script.
-func file(preview, field g.Node, name string) g.Node {
+// file is a tile of a file, with the fields of its id and its alt text. Without a name it is the template for the page's script.
+func file(preview, fields g.Node, name string) g.Node {
 	of := func(what string) g.Node { return g.If(name != "", h.Aria("label", what+" "+name)) }
 	arrow := func(way, icon, what string) g.Node {
 		return h.Button(h.Type("button"), h.Class("button small quiet"), h.Data("move", way), of(what), h.Title(what), drawing(icon), h.Span(h.Class("hidden"), g.Text(what)))
 	}
-	return h.Li(h.Span(h.Data("preview", ""), preview), h.Span(h.Data("file", ""), h.Class("soft"), g.If(name != "", h.Title(name)), g.Text(name)), field,
+	return h.Li(h.Span(h.Data("preview", ""), preview), h.Span(h.Data("file", ""), h.Class("soft"), g.If(name != "", h.Title(name)), g.Text(name)), fields,
 		g.El("progress", h.Max("1"), g.Attr("hidden")),
 		h.P(h.Data("note", "")),
 		h.Div(h.Class("actions"),

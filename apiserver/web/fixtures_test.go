@@ -301,3 +301,8 @@ func (w *world) serveFailure(err error) string {
 	w.site.failure(out, newRequest(&viewer, "/", nil), nil, err)
 	return out.Body.String()
 }
+
+// references returns references to files, without alt texts.
+func references(names []string) []v1alpha1.MediaReference {
+	return altTexts{}.references("image", names)
+}

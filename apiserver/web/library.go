@@ -118,7 +118,9 @@ func (s *Site) fileChoices(v *visit, f *fileField) g.Node {
 		request.From(v.Context()).Err = err
 		return notice(bad, h.P(g.Text("The team's files cannot be listed at the moment.")))
 	}
-	found.Files = slices.DeleteFunc(found.Files, func(file bridge.LibraryFile) bool { return slices.Contains(f.files, file.ID) })
+	found.Files = slices.DeleteFunc(found.Files, func(file bridge.LibraryFile) bool {
+		return slices.ContainsFunc(f.files, func(of v1alpha1.MediaReference) bool { return of.Name == file.ID })
+	})
 	return h.FieldSet(h.Legend(g.Text("The team's files")), v.fileBoxes(&found, f.name, !f.many, f.name+"-"))
 }
 
@@ -135,7 +137,7 @@ func (v *visit) fileBoxes(found *bridge.Library, name string, one bool, prefix s
 		h.Ul(h.Class("choices"), g.Map(found.Files, func(file bridge.LibraryFile) g.Node {
 			id := prefix + file.ID
 			return h.Li(
-				h.Input(h.Type(kind), h.ID(id), h.Name(name), h.Value(file.ID)),
+				h.Input(h.Type(kind), h.ID(id), h.Name(name), h.Value(file.ID), g.If(file.AltText != "", h.Data("alt", file.AltText))),
 				h.Label(h.For(id), fileTile(&file), h.Span(h.Data("name", ""), h.Title(file.FileName), g.Text(file.FileName)), h.Span(h.Class("soft"), g.Text(fileFacts(&file)+", "), v.moment(file.UploadedAt))))
 		})),
 		g.If(found.Found > len(found.Files), h.P(h.Class("soft"), g.Text(strconv.Itoa(len(found.Files))+" of "+plural(found.Found, "file")+", the newest first"))),
@@ -195,6 +197,6 @@ func (c *composer) attach(of *bridge.Previews, v *visit, names []string) {
 		c.category, c.video = v1alpha1.CategoryVideo, found[0]
 	default:
 		c.category = v1alpha1.CategoryTree
-		c.cards[0].MediaRefs = references(found)
+		c.cards[0].MediaRefs = c.alts.references("media-0", found)
 	}
 }

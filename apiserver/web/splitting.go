@@ -125,8 +125,8 @@ type whole struct {
 }
 
 type wholeCard struct {
-	Caption string   `json:"caption"`
-	Media   []string `json:"media,omitempty"`
+	Caption string                    `json:"caption"`
+	Media   []v1alpha1.MediaReference `json:"media,omitempty"`
 }
 
 var (
@@ -156,7 +156,7 @@ func (s *Site) split(v *visit, c *composer) error {
 	before := whole{Kind: w.category}
 	if slices.ContainsFunc(w.cards, func(c v1alpha1.TreeCard) bool { return c.Caption != "" || len(c.MediaRefs) > 0 }) {
 		for _, c := range w.cards {
-			before.Cards = append(before.Cards, wholeCard{c.Caption, namesOf(c.MediaRefs)})
+			before.Cards = append(before.Cards, wholeCard{c.Caption, c.MediaRefs})
 		}
 	}
 	stored, err := json.Marshal(before)
@@ -195,7 +195,7 @@ func (w *writing) unsplit() {
 	}
 	w.before, w.category, w.cards = "", before.Kind, make([]v1alpha1.TreeCard, max(len(before.Cards), 2))
 	for i, c := range before.Cards {
-		w.cards[i] = v1alpha1.TreeCard{Caption: c.Caption, MediaRefs: references(c.Media[:min(len(c.Media), maxMedia)])}
+		w.cards[i] = v1alpha1.TreeCard{Caption: c.Caption, MediaRefs: c.Media[:min(len(c.Media), maxMedia)]}
 	}
 }
 

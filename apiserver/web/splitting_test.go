@@ -71,11 +71,11 @@ func TestSplit(t *testing.T) {
 	}{
 		{"a text", url.Values{"category": {"text"}, "caption": {tooLong}}, url.Values{"card-0": {first}, "card-1": {second}}},
 		{"the text of the account that needs it", url.Values{"category": {"text"}, "caption": {"short"}, "own-our-x": {tooLong}}, url.Values{"card-0": {first}, "card-1": {second}}},
-		{"images go with the first part", url.Values{"category": {"image"}, "caption": {tooLong}, "image": {"m-1", "m-2"}}, url.Values{"card-0": {first}, "card-1": {second}, "media-0": {"m-1", "m-2"}}},
-		{"a video as well", url.Values{"category": {"video"}, "caption": {tooLong}, "video": {"m-1"}}, url.Values{"card-0": {first}, "card-1": {second}, "media-0": {"m-1"}}},
+		{"images go with the first part", url.Values{"category": {"image"}, "caption": {tooLong}, "image": {"m-1", "m-2"}, "alt-image-m-2": {"A rocket"}}, url.Values{"card-0": {first}, "card-1": {second}, "media-0": {"m-1", "m-2"}, "alt-media-0-m-1": {""}, "alt-media-0-m-2": {"A rocket"}}},
+		{"a video as well", url.Values{"category": {"video"}, "caption": {tooLong}, "video": {"m-1"}}, url.Values{"card-0": {first}, "card-1": {second}, "media-0": {"m-1"}, "alt-media-0-m-1": {""}}},
 		{
 			"parts that were written before are replaced, and restored",
-			url.Values{"category": {"text"}, "caption": {tooLong}, "cards": {"3"}, "card-0": {"one"}, "card-2": {"three"}, "media-2": {"m-1"}},
+			url.Values{"category": {"text"}, "caption": {tooLong}, "cards": {"3"}, "card-0": {"one"}, "card-2": {"three"}, "media-2": {"m-1"}, "alt-media-2-m-1": {"A map"}},
 			url.Values{"card-0": {first}, "card-1": {second}},
 		},
 		{"without a time", url.Values{"category": {"text"}, "caption": {tooLong}, "when": {"later"}}, url.Values{"card-0": {first}, "card-1": {second}}},
@@ -96,7 +96,7 @@ func TestSplit(t *testing.T) {
 			}
 			parts := url.Values{}
 			for name, values := range got {
-				if strings.HasPrefix(name, "card-") || strings.HasPrefix(name, "media-") {
+				if strings.HasPrefix(name, "card-") || strings.HasPrefix(name, "media-") || strings.HasPrefix(name, "alt-media-") {
 					parts[name] = values
 				}
 			}

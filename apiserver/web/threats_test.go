@@ -44,7 +44,7 @@ func hostile() *world {
 	}
 	w.put(textPost("draft", evil, asDraft))
 	w.put(textPost("image", evil, asDraft, func(post *v1alpha1.Post) {
-		post.Spec.Category, post.Spec.Image = v1alpha1.CategoryImage, &v1alpha1.ImageContent{MediaRefs: references([]string{"m-1"})}
+		post.Spec.Category, post.Spec.Image = v1alpha1.CategoryImage, &v1alpha1.ImageContent{MediaRefs: []v1alpha1.MediaReference{{Name: "m-1", AltText: evil}}}
 	}))
 	w.put(textPost("failed", evil, func(post *v1alpha1.Post) {
 		post.Annotations = map[string]string{v1alpha1.AuthorAnnotation: evil}

@@ -34,6 +34,7 @@ type writing struct {
 	caption  string
 	images   []string
 	video    string
+	alts     altTexts
 	cards    []v1alpha1.TreeCard
 	// thumbnail is the time of the video's cover picture, in seconds, as entered.
 	thumbnail string
@@ -82,7 +83,9 @@ func readWriting(form url.Values) *writing {
 		caption: text(form.Get("caption")), images: form["image"], video: lastOf(form["video"]), before: form.Get("before"), thumbnail: strings.TrimSpace(form.Get("thumbnail")),
 		when: form.Get("when"), at: form.Get("scheduled_at"), local: form.Get("at"), zone: form.Get("zone"), fold: form.Get("fold"),
 	}
-	w.images = w.images[:min(len(w.images), maxMedia)]
+	w.images, w.alts = w.images[:min(len(w.images), maxMedia)], altTexts{}
+	w.alts.read(form, "image", w.images)
+	w.alts.read(form, "video", []string{w.video})
 	if _, known := categories[w.category]; !known {
 		w.category = v1alpha1.CategoryText
 	}
@@ -93,7 +96,8 @@ func readWriting(form url.Values) *writing {
 		media := form["media-"+n]
 		media = media[:min(len(media), maxMedia, room)]
 		room -= len(media)
-		w.cards = append(w.cards, v1alpha1.TreeCard{Caption: text(form.Get("card-" + n)), MediaRefs: references(media)})
+		w.alts.read(form, "media-"+n, media)
+		w.cards = append(w.cards, v1alpha1.TreeCard{Caption: text(form.Get("card-" + n)), MediaRefs: w.alts.references("media-"+n, media)})
 	}
 	targets := form["target"]
 	for _, name := range targets[:min(len(targets), maxTargets)] {
@@ -118,14 +122,6 @@ func readTikTok(form url.Values, name string) v1alpha1.TikTokOptions {
 		options.AllowComment, options.AllowDuet, options.AllowStitch = new(has("comment")), new(has("duet")), new(has("stitch"))
 	}
 	return options
-}
-
-func references(names []string) []v1alpha1.MediaReference {
-	out := make([]v1alpha1.MediaReference, 0, len(names))
-	for _, name := range names {
-		out = append(out, v1alpha1.MediaReference{Name: name})
-	}
-	return out
 }
 
 // Proposed times for a post on a day in the calendar: in the morning, or soon if the morning is over.
@@ -182,7 +178,7 @@ func (w *writing) spec(platformOf func(connection string) v1alpha1.Platform) (v1
 	}
 	switch w.category {
 	case v1alpha1.CategoryImage:
-		spec.Image = &v1alpha1.ImageContent{MediaRefs: references(w.images)}
+		spec.Image = &v1alpha1.ImageContent{MediaRefs: w.alts.references("image", w.images)}
 	case v1alpha1.CategoryVideo:
 		if spec.Video, err = w.videoContent(); err != nil {
 			return spec, err
@@ -198,7 +194,7 @@ func (w *writing) spec(platformOf func(connection string) v1alpha1.Platform) (v1
 }
 
 func (w *writing) videoContent() (*v1alpha1.VideoContent, error) {
-	video := &v1alpha1.VideoContent{MediaRef: v1alpha1.MediaReference{Name: w.video}}
+	video := &v1alpha1.VideoContent{MediaRef: w.alts.references("video", []string{w.video})[0]}
 	if w.thumbnail != "" {
 		seconds, err := strconv.ParseFloat(strings.Replace(w.thumbnail, ",", ".", 1), 64)
 		millis := math.Round(seconds * 1000)
@@ -251,7 +247,7 @@ func (t *targetWriting) target(w *writing, platform v1alpha1.Platform) v1alpha1.
 
 func writingOf(spec *v1alpha1.PostSpec, zone *time.Location) *writing {
 	w := newWriting(zone)
-	w.category = spec.Category
+	w.category, w.alts = spec.Category, altTextsOf(spec)
 	switch {
 	case spec.Draft:
 		w.when = whenDraft

@@ -51,23 +51,28 @@ func TestFormOfAnyPost(t *testing.T) {
 	w := newWorld(clock.RealClock{})
 	captions := rapid.OneOf(rapid.Just(""), rapid.SampledFrom([]string{"\nfirst a line", "a\nb", " room ", "<b>&amp;", `"quoted'`, "</textarea>", "👩‍👩‍👧", "a\n\n"}),
 		rapid.StringOfN(rapid.RuneFrom([]rune("aä漢 \n<>&\"'%+;")), 0, 30, -1))
-	names := rapid.SliceOfN(rapid.StringMatching(`m-[a-z]{6}`), 0, 4)
+	files := rapid.SliceOfN(rapid.Custom(func(r *rapid.T) v1alpha1.MediaReference {
+		// Few names, so that a list contains a file twice.
+		return v1alpha1.MediaReference{Name: rapid.StringMatching(`m-[ab]{1,2}`).Draw(r, "file"), AltText: captions.Draw(r, "alt text")}
+	}), 0, 4)
 	rapid.Check(t, func(r *rapid.T) {
 		spec := v1alpha1.PostSpec{Category: rapid.SampledFrom([]v1alpha1.Category{
 			v1alpha1.CategoryText, v1alpha1.CategoryImage, v1alpha1.CategoryVideo, v1alpha1.CategoryTree,
 		}).Draw(r, "category")}
 		switch spec.Category {
 		case v1alpha1.CategoryImage:
-			spec.Image = &v1alpha1.ImageContent{MediaRefs: references(names.Draw(r, "images"))}
+			spec.Image = &v1alpha1.ImageContent{MediaRefs: files.Draw(r, "images")}
 		case v1alpha1.CategoryVideo:
-			spec.Video = &v1alpha1.VideoContent{MediaRef: v1alpha1.MediaReference{Name: rapid.StringMatching(`m-[a-z]{6}`).Draw(r, "video")}}
+			spec.Video = &v1alpha1.VideoContent{MediaRef: v1alpha1.MediaReference{
+				Name: rapid.StringMatching(`m-[a-z]{6}`).Draw(r, "video"), AltText: captions.Draw(r, "alt text"),
+			}}
 			if rapid.Bool().Draw(r, "has a cover") {
 				spec.Video.ThumbnailOffsetMillis = new(rapid.Int32Range(0, 2_000_000_000).Draw(r, "cover"))
 			}
 		case v1alpha1.CategoryTree:
 			spec.Tree = &v1alpha1.TreeContent{}
 			for range rapid.IntRange(1, 5).Draw(r, "cards") {
-				spec.Tree.Cards = append(spec.Tree.Cards, v1alpha1.TreeCard{Caption: captions.Draw(r, "card"), MediaRefs: references(names.Draw(r, "files"))})
+				spec.Tree.Cards = append(spec.Tree.Cards, v1alpha1.TreeCard{Caption: captions.Draw(r, "card"), MediaRefs: files.Draw(r, "files")})
 			}
 			// An empty part at the end would be omitted.
 			last := &spec.Tree.Cards[len(spec.Tree.Cards)-1]

@@ -68,13 +68,13 @@ const written = () => [...form.querySelectorAll("textarea")].some((text) => text
 const typed = () => [...form.querySelectorAll("textarea, select, input:not([type=hidden], [type=file])")].filter(({ id }) => id);
 
 function files(area) {
-  const named = (item) => ({ id: item.querySelector("input[type=hidden]")?.value, name: item.querySelector("[data-file]")?.textContent });
+  const named = (item) => ({ id: item.querySelector("input[type=hidden]")?.value, name: item.querySelector("[data-file]")?.textContent, alt: item.querySelector("textarea")?.value });
   return [...area.querySelectorAll("[data-files] > *")].map(named).filter(({ id }) => id);
 }
 
 function listFiles(area, wanted) {
   const list = area.querySelector("[data-files]");
-  for (const { id, name } of wanted) {
+  for (const { id, name, alt } of wanted) {
     let item = [...list.children].find((one) => one.querySelector("input[type=hidden]")?.value === id);
     if (!item) {
       item = area.querySelector("template").content.firstElementChild.cloneNode(true);
@@ -82,7 +82,10 @@ function listFiles(area, wanted) {
       item.querySelector("[data-file]").textContent = name;
       for (const button of item.querySelectorAll("button")) button.setAttribute("aria-label", `${button.textContent.trim()} ${name}`);
       item.append(Object.assign(document.createElement("input"), { type: "hidden", name: area.dataset.name, value: id }));
+      item.querySelector("textarea").setAttribute("aria-label", `Alt text of ${name}`);
+      item.querySelector("textarea").name = `alt-${area.dataset.name}-${id}`;
     }
+    if (alt !== undefined) item.querySelector("textarea").value = alt;
     list.append(item);
   }
   while (list.children.length > wanted.length) list.firstElementChild.remove();

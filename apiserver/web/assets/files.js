@@ -1,7 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Files that are dropped or pasted anywhere on the page, and those that the team has already: README.md. upload.js lists them.
+// Files that are dropped or pasted anywhere on the page, those that the team has already, and the order of items: README.md.
+// upload.js lists them.
 
 const on = (type, act) => document.addEventListener(type, act);
 
@@ -66,6 +67,40 @@ function mark(place) {
   if (place) place.dataset.over = "";
 }
 
+// --- Dragging an item to another place.
+
+let dragged;
+
+const areaOf = (element) => element.closest("[data-upload]");
+const within = ({ target }) => dragged && areaOf(target)?.contains(dragged);
+
+on("dragstart", ({ target, dataTransfer }) => {
+  dragged = target.matches?.("textarea") ? undefined : target.closest?.("[data-files] > *"); // text is dragged as text
+  if (!dragged) return;
+  dragged.dataset.dragged = "";
+  dataTransfer.setData("text/plain", ""); // without data, Firefox does not drag
+});
+
+on("dragover", (event) => {
+  if (!within(event)) return;
+  event.preventDefault();
+  const other = event.target.closest("[data-files] > *");
+  if (!other || other === dragged) return;
+  const isLater = dragged.compareDocumentPosition(other) & Node.DOCUMENT_POSITION_FOLLOWING;
+  other[isLater ? "after" : "before"](dragged);
+});
+
+on("drop", (event) => {
+  if (!within(event)) return;
+  event.preventDefault();
+  areaOf(dragged).dispatchEvent(new Event("change", { bubbles: true }));
+});
+
+on("dragend", () => {
+  if (dragged) delete dragged.dataset.dragged;
+  dragged = undefined;
+});
+
 // --- The team's files, in the dialog #library. Without scripts, the button shows them in the form.
 
 const library = document.getElementById("library");
@@ -87,7 +122,7 @@ library?.addEventListener("close", () => {
   const boxes = library.returnValue === "add" ? library.querySelectorAll("#library-list input:checked") : [];
   for (const box of boxes) {
     const [label] = box.labels, picture = label.firstElementChild.cloneNode(true);
-    const detail = { id: box.value, name: label.querySelector("[data-name]").textContent, picture };
+    const detail = { id: box.value, name: label.querySelector("[data-name]").textContent, picture, alt: box.dataset.alt };
     into.dispatchEvent(new CustomEvent("stored", { bubbles: true, detail }));
   }
   library.returnValue = "";

@@ -27,6 +27,8 @@ function name(button, text, file) {
   button.setAttribute("aria-label", `${button.textContent.trim()} ${file}`);
 }
 
+const altOf = (item) => item.querySelector("textarea");
+
 // itemFor lists a file by its name. The only item of an area for one file makes room for it.
 function itemFor(area, file) {
   const list = area.querySelector("[data-files]");
@@ -35,6 +37,7 @@ function itemFor(area, file) {
   item.draggable = true;
   item.querySelector("[data-file]").textContent = item.querySelector("[data-file]").title = file;
   for (const button of item.querySelectorAll("button")) name(button, "", file);
+  altOf(item)?.setAttribute("aria-label", `Alt text of ${file}`);
   item.querySelector("progress").setAttribute("aria-label", `Upload of ${file}`);
   list.append(item);
   return item;
@@ -46,6 +49,7 @@ function add(area, file, old) {
   preview(item, file);
   item.querySelector("[data-crop]")?.toggleAttribute("hidden", !file.type.startsWith("image/")); // crop.js
   if (old?.isConnected) {
+    if (altOf(item)) altOf(item).value = altOf(old).value;
     old.before(item);
     remove(old);
   }
@@ -108,10 +112,11 @@ async function send(item) {
   }
 }
 
-// attach gives an item the form field of its file.
+// attach gives an item the form field of its file, and a name to the one of its alt text.
 function attach(item, value) {
   const field = { type: "hidden", name: areaOf(item).dataset.name ?? "media", value };
   item.append(Object.assign(document.createElement("input"), field));
+  altOf(item)?.setAttribute("name", `alt-${field.name}-${value}`);
 }
 
 // reporter shows how much of a file is uploaded and, after a second, how long the rest takes at the speed so far.
@@ -206,39 +211,12 @@ on("stored", ({ target, detail }) => {
   const item = itemFor(target, detail.name);
   item.querySelector("[data-preview]").append(detail.picture);
   attach(item, detail.id);
+  if (detail.alt) {
+    altOf(item).placeholder = detail.alt;
+    altOf(item).previousElementSibling.remove(); // the reminder
+  }
   say(target, `${detail.name} is added`);
   changed(target);
-});
-
-// --- Dragging an item to another place.
-
-let dragged;
-
-on("dragstart", ({ target, dataTransfer }) => {
-  dragged = target.closest?.("[data-files] > *");
-  if (!dragged) return;
-  dragged.dataset.dragged = "";
-  dataTransfer.setData("text/plain", ""); // without data, Firefox does not drag
-});
-
-on("dragover", (event) => {
-  if (!dragged || !areaOf(event.target)?.contains(dragged)) return;
-  event.preventDefault();
-  const other = event.target.closest("[data-files] > *");
-  if (!other || other === dragged) return;
-  const isLater = dragged.compareDocumentPosition(other) & Node.DOCUMENT_POSITION_FOLLOWING;
-  other[isLater ? "after" : "before"](dragged);
-});
-
-on("drop", (event) => {
-  if (!dragged || !areaOf(event.target)?.contains(dragged)) return;
-  event.preventDefault();
-  changed(areaOf(dragged));
-});
-
-on("dragend", () => {
-  if (dragged) delete dragged.dataset.dragged;
-  dragged = undefined;
 });
 
 // --- A form is not sent, and a page not left, before the chosen files are uploaded.

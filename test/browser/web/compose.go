@@ -98,7 +98,7 @@ func (s Site) upload(draft Draft) error {
 		return err
 	}
 	if len(draft.Files) > 1 {
-		if err := area.GetPart("button", "Choose").Choose(draft.Files[1:]...); err != nil {
+		if err := area.GetPart("button", "Choose files").Choose(draft.Files[1:]...); err != nil {
 			return err
 		}
 	}

@@ -1,0 +1,94 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package web
+
+import (
+	"cmp"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	g "maragu.dev/gomponents"
+	h "maragu.dev/gomponents/html"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+)
+
+// altTexts are the alt texts in the post form, by the name of their fields. A field name stands for one file in one list
+// of files. It has several values if the list contains the file several times, in the order of the list.
+type altTexts map[string][]string
+
+// altName returns the name of the fields for a file's alt texts. list is the name of the field that lists the file.
+func altName(list, id string) string { return "alt-" + list + "-" + id }
+
+// read reads the alt texts of a list of files from the form.
+func (a altTexts) read(form url.Values, list string, ids []string) {
+	for _, id := range ids {
+		name := altName(list, id)
+		if _, known := a[name]; known {
+			continue
+		}
+		for _, typed := range form[name] {
+			a[name] = append(a[name], text(typed))
+		}
+	}
+}
+
+// references returns a list's files with their alt texts.
+func (a altTexts) references(list string, ids []string) []v1alpha1.MediaReference {
+	out, used := make([]v1alpha1.MediaReference, 0, len(ids)), map[string]int{}
+	for _, id := range ids {
+		ref := v1alpha1.MediaReference{Name: id}
+		if texts := a[altName(list, id)]; used[id] < len(texts) {
+			ref.AltText = texts[used[id]]
+		}
+		used[id]++
+		out = append(out, ref)
+	}
+	return out
+}
+
+func altTextsOf(spec *v1alpha1.PostSpec) altTexts {
+	a := altTexts{}
+	add := func(list string, refs ...v1alpha1.MediaReference) {
+		for _, ref := range refs {
+			name := altName(list, ref.Name)
+			a[name] = append(a[name], ref.AltText)
+		}
+	}
+	switch {
+	case spec.Image != nil:
+		add("image", spec.Image.MediaRefs...)
+	case spec.Video != nil:
+		add("video", spec.Video.MediaRef)
+	case spec.Tree != nil:
+		for i := range spec.Tree.Cards {
+			add("media-"+strconv.Itoa(i), spec.Tree.Cards[i].MediaRefs...)
+		}
+	}
+	return a
+}
+
+// altField is the field for a file's alt text, with a reminder while it is empty. For a file that is still to be
+// uploaded, the page's script sets the names. ofFile is the file's own alt text, which applies while the field is empty.
+func altField(name, altText, file, ofFile string) g.Node {
+	return h.Label(h.Class("alt"), g.Text("Alt text"),
+		g.If(ofFile == "", h.Span(h.Class("soft"), g.Text("Not described yet. People who cannot see it depend on this."))),
+		h.Textarea(g.If(name != "", h.Name(name)), h.Aria("label", strings.TrimSpace("Alt text of "+file)), h.Dir("auto"), h.Rows("2"),
+			h.MaxLength(strconv.Itoa(v1alpha1.MaxAltText)), h.Placeholder(cmp.Or(ofFile, "Describe what it shows")), typed(altText)))
+}
+
+// shownFiles shows all of a post's files, and their alt texts.
+func (s *Site) shownFiles(v *visit, files []v1alpha1.MediaReference) g.Node {
+	thumbs := s.thumbs(v, files, allFiles)
+	described := slices.Clone(files)
+	for i := range described {
+		described[i].AltText = cmp.Or(described[i].AltText, v.pictures.found[described[i].Name].AltText)
+	}
+	described = slices.DeleteFunc(described, func(f v1alpha1.MediaReference) bool { return f.AltText == "" })
+	return g.Group{thumbs, g.If(len(described) > 0, h.Dl(h.Class("alts"), g.Map(described, func(f v1alpha1.MediaReference) g.Node {
+		return g.Group{h.Dt(g.Text("Alt text of " + cmp.Or(v.pictures.found[f.Name].FileName, f.Name))), h.Dd(h.Dir("auto"), g.Text(f.AltText))}
+	})))}
+}
