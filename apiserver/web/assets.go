@@ -55,6 +55,9 @@ func hashed(name string, data []byte) string {
 // that is opened as a page runs and loads nothing.
 const assetPolicy = "default-src 'none'; base-uri 'none'; frame-ancestors 'none'"
 
+// pagesOnly are headers of Guard that have no effect on a file.
+var pagesOnly = []string{"Referrer-Policy", "Cross-Origin-Opener-Policy", "Permissions-Policy", "X-Frame-Options"}
+
 func (a assets) path(name string) string { return a.paths[name] }
 
 func (a assets) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -65,6 +68,9 @@ func (a assets) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", found.contentType)
 	w.Header().Set("Content-Security-Policy", assetPolicy)
+	for _, name := range pagesOnly {
+		w.Header().Del(name)
+	}
 	w.Header().Set("Cache-Control", "public, max-age=31536000, immutable")
 	found.body.Write(w, r)
 }

@@ -204,7 +204,7 @@ var _ = Describe("A browser without scripts", func() {
 		page := newPage(chrome.Options{NoScript: true})
 		signIn(page)
 		must(page.Get("link", "New post").Nth(0).Follow())
-		must(page.WaitText("but not add files"))
+		must(page.WaitText("but not upload files"))
 		inEveryBareLook(page, "compose-noscript")
 		must(page.GetPart("checkbox", "X, @herald_demo").Check(true))
 		must(page.Get("textbox", "Text").Fill("Without a script"))

@@ -55,7 +55,7 @@ var _ = Describe("A new user without documentation", func() {
 			must(page.Get("radio", "Images").Click())
 			must(page.GetPart("checkbox", "Instagram, @herald_demo").Click())
 			must(page.Get("textbox", "Text").Fill(text))
-			must(page.Get("group", "Images").GetPart("button", "Choose").Choose(photo("first.jpg")))
+			must(page.Get("group", "Images").GetPart("button", "Choose files").Choose(photo("first.jpg")))
 			must(page.WaitText("first.jpg is uploaded"))
 			must(button("Publish now").Follow())
 			must(page.WaitText("Posted"))

@@ -84,7 +84,7 @@ var _ = Describe("A keyboard user", func() {
 		person.press(page.Get("textbox", "Text"), "Written with keys alone")
 
 		By("choosing a file by its button")
-		chooser := page.Get("group", "Images").GetPart("button", "Choose")
+		chooser := page.Get("group", "Images").GetPart("button", "Choose files")
 		must(page.TabTo(chooser))
 		person.seen()
 		must(page.ChooseBy(func() error { return page.Press(kb.Enter) }, photo("keys.jpg")))

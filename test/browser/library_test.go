@@ -53,6 +53,7 @@ var _ = Describe("The team's files", Ordered, func() {
 		must(page.WaitText("GIF files are not taken. Save the picture as JPEG, PNG or WebP."))
 		inEveryLook(page, "compose-refused")
 		must(page.Get("button", "Remove library-d.gif").Click())
+		must(page.Get("group", "Where it goes").GetPart("checkbox", "X, @herald_demo").Click())
 		must(page.Get("radio", "Keep as a draft").Click())
 		must(page.Get("button", "Save draft").Follow())
 		page.Forget() // the refusal
@@ -103,6 +104,7 @@ var _ = Describe("The team's files", Ordered, func() {
 		Expect(page.Get("textbox", "Text").Value()).To(Equal("Written without scripts"))
 		must(page.GetPart("checkbox", "library-b.jpg").Click())
 		inEveryBareLook(page, "files-no-script")
+		must(page.Get("group", "Where it goes").GetPart("checkbox", "X, @herald_demo").Click())
 		must(page.Get("radio", "Keep as a draft").Click())
 		must(page.Get("button", "Save draft").Follow())
 		must(page.WaitText("Written without scripts"))

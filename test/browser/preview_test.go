@@ -68,7 +68,7 @@ var _ = Describe("The previews", func() {
 		inEveryLook(page, "preview-wide")
 		must(page.SetLook(chrome.Light))
 		must(page.Get("group", "Images").GetPart("button", "Remove").Click())
-		must(page.Get("group", "Images").GetPart("button", "Choose").Choose(shape("tall.jpg", 500, 1600)))
+		must(page.Get("group", "Images").GetPart("button", "Choose files").Choose(shape("tall.jpg", 500, 1600)))
 		must(page.WaitFor("the other picture is shown", `[...document.querySelectorAll(".mock .thumb")].every((one) => one.alt === "tall.jpg") && document.querySelectorAll(".mock .thumb").length === 5`))
 		for platform, want := range map[string]float64{"x": 3.0 / 4, "threads": 500.0 / 1600, "instagram": 4.0 / 5, "facebook": 4.0 / 5, "tiktok": 9.0 / 16} {
 			Expect(ratios(page, 1, ".thumb")).To(HaveKeyWithValue(platform, BeNumerically("~", want, 0.02)))
