@@ -56,7 +56,7 @@ func hashed(name string, data []byte) string {
 const assetPolicy = "default-src 'none'; base-uri 'none'; frame-ancestors 'none'"
 
 // pagesOnly are headers of Guard that have no effect on a file.
-var pagesOnly = []string{"Referrer-Policy", "Cross-Origin-Opener-Policy", "Permissions-Policy", "X-Frame-Options"}
+var pagesOnly = []string{"Referrer-Policy", "Cross-Origin-Opener-Policy", "Permissions-Policy"}
 
 func (a assets) path(name string) string { return a.paths[name] }
 

@@ -83,11 +83,11 @@ func (f *announcedFile) problem() string {
 		}
 		switch {
 		case format == "":
-			return "Platforms do not take files of this format. Pictures are JPEG, PNG or WebP files, videos MP4 or MOV"
+			return "This format is not supported. Choose a JPEG, PNG or WebP picture, or an MP4 or MOV video"
 		case strings.HasPrefix(f.MimeType, "video/"), format == "WebM", format == "MKV", format == "AVI":
-			return format + " videos are not taken. Save the video as MP4 or MOV"
+			return format + " videos are not supported. Save the video as MP4 or MOV"
 		default:
-			return format + " files are not taken. Save the picture as JPEG, PNG or WebP"
+			return format + " files are not supported. Save the picture as JPEG, PNG or WebP"
 		}
 	}
 	thing, most := "picture", int64(v1alpha1.MaxImageBytes)
@@ -98,7 +98,7 @@ func (f *announcedFile) problem() string {
 	case f.Size < 1:
 		return "The file is empty"
 	case f.Size > most:
-		return fmt.Sprintf("The %s has %s, and may have %s. Make it smaller", thing, megabytes(f.Size), megabytes(most))
+		return fmt.Sprintf("The %s is %s, and the limit is %s. Make it smaller", thing, megabytes(f.Size), megabytes(most))
 	default:
 		return ""
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/herald-social/herald/apiserver/bridge"
 )
 
-// TestFileProblems verifies what a person reads beside a file that is not taken.
+// TestFileProblems verifies the message beside a rejected file.
 func TestFileProblems(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -22,13 +22,13 @@ func TestFileProblems(t *testing.T) {
 	}{
 		"a picture":          {"nothing is said", announcedFile{"a.png", "image/png", 1000}, ""},
 		"the largest":        {"the limit itself is taken", announcedFile{"a.png", "image/png", v1alpha1.MaxImageBytes}, ""},
-		"one byte more":      {"the sizes differ in what is said, too", announcedFile{"a.png", "image/png", v1alpha1.MaxImageBytes + 1}, "The picture has 21 MB, and may have 20 MB. Make it smaller"},
-		"a large film":       {"films have another limit", announcedFile{"a.mp4", "video/mp4", 3 << 30}, "The video has 3072 MB, and may have 1024 MB. Make it smaller"},
+		"one byte more":      {"the sizes differ in what is said, too", announcedFile{"a.png", "image/png", v1alpha1.MaxImageBytes + 1}, "The picture is 21 MB, and the limit is 20 MB. Make it smaller"},
+		"a large film":       {"films have another limit", announcedFile{"a.mp4", "video/mp4", 3 << 30}, "The video is 3072 MB, and the limit is 1024 MB. Make it smaller"},
 		"nothing":            {"phones leave empty files behind", announcedFile{"a.png", "image/png", 0}, "The file is empty"},
-		"a GIF":              {"the format is named", announcedFile{"a.gif", "image/gif", 1000}, "GIF files are not taken. Save the picture as JPEG, PNG or WebP"},
-		"an iPhone's":        {"browsers send no type for HEIC", announcedFile{"IMG_1.HEIC", "", 1000}, "HEIC files are not taken. Save the picture as JPEG, PNG or WebP"},
-		"a film of browsers": {"a film is saved as another format than a picture", announcedFile{"a.webm", "video/webm", 1000}, "WebM videos are not taken. Save the video as MP4 or MOV"},
-		"a program":          {"an unknown format has no name", announcedFile{"a.exe", "application/x-dosexec", 1000}, "Platforms do not take files of this format. Pictures are JPEG, PNG or WebP files, videos MP4 or MOV"},
+		"a GIF":              {"the format is named", announcedFile{"a.gif", "image/gif", 1000}, "GIF files are not supported. Save the picture as JPEG, PNG or WebP"},
+		"an iPhone's":        {"browsers send no type for HEIC", announcedFile{"IMG_1.HEIC", "", 1000}, "HEIC files are not supported. Save the picture as JPEG, PNG or WebP"},
+		"a film of browsers": {"a film is saved as another format than a picture", announcedFile{"a.webm", "video/webm", 1000}, "WebM videos are not supported. Save the video as MP4 or MOV"},
+		"a program":          {"an unknown format has no name", announcedFile{"a.exe", "application/x-dosexec", 1000}, "This format is not supported. Choose a JPEG, PNG or WebP picture, or an MP4 or MOV video"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -50,7 +50,7 @@ var _ = Describe("The team's files", Ordered, func() {
 		gif := photo("library-d.gif")
 		must(save(gif, []byte("GIF89a")))
 		must(page.Get("textbox", "Text").Drop(gif))
-		must(page.WaitText("GIF files are not taken. Save the picture as JPEG, PNG or WebP."))
+		must(page.WaitText("GIF files are not supported. Save the picture as JPEG, PNG or WebP."))
 		inEveryLook(page, "compose-refused")
 		must(page.Get("button", "Remove library-d.gif").Click())
 		must(page.Get("group", "Where it goes").GetPart("checkbox", "X, @herald_demo").Click())

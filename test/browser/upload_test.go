@@ -121,7 +121,7 @@ var _ = Describe("upload.js", func() {
 			must(chooser().Choose(path))
 		}
 		attach("white.png")
-		Eventually(status).Should(ContainSubstring("white.png is uploaded. It is white on a transparent ground"))
+		Eventually(status).Should(ContainSubstring("white.png is uploaded. It is white on a transparent background"))
 		for x := range 50 {
 			logo.Set(x, 60, color.Black)
 		}

@@ -46,7 +46,7 @@ async function remark({ file, type }) {
     if (seen > 15) return "";
     clear ||= data[at + 3] < 255;
   }
-  return clear ? "It is white on a transparent ground: platforms that take no transparency show nothing of it" : "";
+  return clear ? "It is white on a transparent background: platforms without transparency show nothing of it" : "";
 }
 
 // announce requests the id and upload URL of a file from the server.
