@@ -322,24 +322,24 @@ func (v View) MediaNames() (names []string) {
 
 // MediaReferences returns a post's references to media files, in order. They can be changed.
 func MediaReferences(spec *v1alpha1.PostSpec) iter.Seq[*v1alpha1.MediaReference] {
-	var refs []*v1alpha1.MediaReference
-	add := func(some []v1alpha1.MediaReference) {
-		for i := range some {
-			refs = append(refs, &some[i])
+	return func(yield func(*v1alpha1.MediaReference) bool) {
+		all := func(refs []v1alpha1.MediaReference) bool {
+			for i := range refs {
+				if !yield(&refs[i]) {
+					return false
+				}
+			}
+			return true
 		}
-	}
-	if spec.Image != nil {
-		add(spec.Image.MediaRefs)
-	}
-	if spec.Video != nil {
-		refs = append(refs, &spec.Video.MediaRef)
-	}
-	if spec.Tree != nil {
+		if spec.Image != nil && !all(spec.Image.MediaRefs) || spec.Video != nil && !yield(&spec.Video.MediaRef) || spec.Tree == nil {
+			return
+		}
 		for i := range spec.Tree.Cards {
-			add(spec.Tree.Cards[i].MediaRefs)
+			if !all(spec.Tree.Cards[i].MediaRefs) {
+				return
+			}
 		}
 	}
-	return slices.Values(refs)
 }
 
 // TextToSend returns the text to send for a caption. If there are files, a caption of white space counts as empty:
