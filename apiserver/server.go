@@ -137,9 +137,8 @@ func New(config Config) (*Server, error) {
 	teams, connections := kube.NewTeams(client, watchClock), kube.NewConnections(client, config.Namespaces, watchClock)
 	s.informers = []informer{keys, teams, connections}
 	s.current = &current{clock: watchClock, watches: []watching{keys, teams}}
-	index := postindex.New()
+	index, media := postindex.New(), kube.NewMedia(client)
 	m := newMetrics(config.Registry, index.Len)
-	checker := readiness.NewChecker(connections, config.Clock, config.Log)
 	s.used = access.NewLastUsed(keys.Touch, config.Clock, config.Log)
 	events, err := kube.NewEvents(config.Kubernetes, config.UserAgent, config.Clock)
 	if err != nil {
@@ -147,7 +146,6 @@ func New(config Config) (*Server, error) {
 	}
 	usages := quota.NewUsageStore(kube.NewUsages(client))
 	s.pending = kube.NewPendingMedia(client, config.Namespaces)
-	media := kube.NewMedia(client)
 	bridgeConfig := bridge.Config{
 		Key:          access.NewKeyCache(keys, config.Clock).Authenticate,
 		Current:      s.current.check,
@@ -162,7 +160,7 @@ func New(config Config) (*Server, error) {
 		Small:        config.Small,
 		Requests:     config.Requests,
 		Verify:       config.Verify,
-		Readiness:    m.instrument(checker),
+		Readiness:    m.instrument(readiness.NewChecker(connections, config.Clock, config.Log)),
 		Index:        index,
 		Pending:      s.pending.Pending,
 		CountKeys:    keys.Count,

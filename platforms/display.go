@@ -18,6 +18,6 @@ type Display struct {
 type Link struct {
 	// Start and End are byte offsets: text[Start:End].
 	Start, End int
-	// Shown is what the platform shows instead; empty if it shows the text itself.
+	// Shown replaces the text on the platform; empty if the platform shows the text itself.
 	Shown string
 }

@@ -311,7 +311,7 @@ func (v View) Cards() int {
 // MediaNames returns the names of a post's media files, in order and without duplicates.
 func (v View) MediaNames() (names []string) {
 	seen := map[string]bool{}
-	for ref := range MediaReferences(&v.Post.Spec) {
+	for ref := range v.Post.Spec.MediaReferences() {
 		if !seen[ref.Name] {
 			seen[ref.Name] = true
 			names = append(names, ref.Name)
@@ -320,25 +320,15 @@ func (v View) MediaNames() (names []string) {
 	return names
 }
 
-// MediaReferences returns a post's references to media files, in order. They can be changed.
-func MediaReferences(spec *v1alpha1.PostSpec) iter.Seq[*v1alpha1.MediaReference] {
-	return func(yield func(*v1alpha1.MediaReference) bool) {
-		all := func(refs []v1alpha1.MediaReference) bool {
-			for i := range refs {
-				if !yield(&refs[i]) {
-					return false
-				}
-			}
-			return true
-		}
-		if spec.Image != nil && !all(spec.Image.MediaRefs) || spec.Video != nil && !yield(&spec.Video.MediaRef) || spec.Tree == nil {
-			return
-		}
-		for i := range spec.Tree.Cards {
-			if !all(spec.Tree.Cards[i].MediaRefs) {
-				return
-			}
-		}
+// OwnMedia returns the references to the files of a post that is not a tree.
+func OwnMedia(spec *v1alpha1.PostSpec) []v1alpha1.MediaReference {
+	switch {
+	case spec.Image != nil:
+		return spec.Image.MediaRefs
+	case spec.Video != nil:
+		return []v1alpha1.MediaReference{spec.Video.MediaRef}
+	default:
+		return nil
 	}
 }
 

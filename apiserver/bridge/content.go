@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/posting"
 )
 
 func newPost(caller Caller, in *CreatePost, now time.Time) (*v1alpha1.Post, error) {
@@ -51,12 +52,10 @@ func contentOf(post *v1alpha1.Post) (media []v1alpha1.MediaReference, cards []v1
 	case spec.Tree != nil:
 		return nil, spec.Tree.Cards
 	case post.Labels[v1alpha1.OriginLabel] != v1alpha1.OriginAPI:
-	case spec.Image != nil:
-		return spec.Image.MediaRefs, nil
-	case spec.Video != nil:
-		return []v1alpha1.MediaReference{spec.Video.MediaRef}, nil
+		return nil, nil
+	default:
+		return posting.OwnMedia(spec), nil
 	}
-	return nil, nil
 }
 
 func checkTime(post *v1alpha1.Post) field.ErrorList {

@@ -49,7 +49,7 @@ type view struct {
 	content []g.Node
 }
 
-// inHeading is what the page's heading contains.
+// inHeading returns the content of the page's heading.
 func (v *view) inHeading() g.Node {
 	if v.heading != nil {
 		return v.heading

@@ -208,19 +208,12 @@ func problemsOf(found *bridge.Check, i int) []string {
 
 // mockPost is the mock of a post that is not a thread. It puts pictures before or after the text, as the platform does.
 func (s *Site) mockPost(v *visit, spec *v1alpha1.PostSpec, p v1alpha1.Platform, head g.Node, i int) g.Node {
-	var media []v1alpha1.MediaReference
-	if spec.Image != nil {
-		media = spec.Image.MediaRefs
-	}
-	if spec.Video != nil && spec.Video.MediaRef.Name != "" {
-		media = []v1alpha1.MediaReference{spec.Video.MediaRef}
-	}
 	title := ""
 	if of := spec.Targets[i].YouTube; of != nil {
 		title = of.Title
 	}
 	limits, _ := s.Service.Capabilities(p)
-	files := s.mockMedia(v, p, media, s.mostFiles(p, false))
+	files := s.mockMedia(v, p, filesOf(spec), s.mostFiles(p, false))
 	words := g.Group{g.If(title != "", h.P(h.Class("mock-title"), h.Dir("auto"), g.Text(title))), mockText(spec.Targets[i].Caption, limits.Display)}
 	switch p {
 	case v1alpha1.PlatformInstagram, v1alpha1.PlatformTikTok, v1alpha1.PlatformYouTube:

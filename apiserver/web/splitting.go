@@ -172,16 +172,12 @@ func (s *Site) split(v *visit, c *composer) error {
 	return nil
 }
 
-// filesOf returns the files of a post that is not a thread.
+// filesOf returns the files of a form that is not a thread. A video may not be chosen yet.
 func filesOf(spec *v1alpha1.PostSpec) []v1alpha1.MediaReference {
-	switch {
-	case spec.Image != nil:
-		return spec.Image.MediaRefs
-	case spec.Video != nil && spec.Video.MediaRef.Name != "":
-		return []v1alpha1.MediaReference{spec.Video.MediaRef}
-	default:
+	if spec.Video != nil && spec.Video.MediaRef.Name == "" {
 		return nil
 	}
+	return posting.OwnMedia(spec)
 }
 
 // unsplit restores what split has replaced.

@@ -10,6 +10,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/apiserver/bridge"
 	"github.com/herald-social/herald/apiserver/postindex"
+	"github.com/herald-social/herald/posting"
 )
 
 // Version 2 adds fields to the responses of version 1, behind the existing ones.
@@ -29,7 +30,7 @@ func AppendPostPageV2(b []byte, page *bridge.PostPage) []byte {
 
 // AppendPostV2 appends the response to the operations of version 2 that return a post.
 func AppendPostV2(b []byte, p *bridge.PostDetail) []byte {
-	b = appendDetail(append(b, `{"data":`...), p, mediaOf(p.Content))
+	b = appendDetail(append(b, `{"data":`...), p, posting.OwnMedia(p.Content))
 	b = append(b, `,"platforms":[`...)
 	for i := range p.Platforms {
 		if i > 0 {
@@ -62,17 +63,6 @@ func AppendValidation(b []byte, v *bridge.Validation) []byte {
 	})
 	b = strconv.AppendInt(append(b, `,"more":`...), int64(v.More), 10)
 	return append(b, `}}`...)
-}
-
-func mediaOf(spec *v1alpha1.PostSpec) []v1alpha1.MediaReference {
-	switch {
-	case spec.Image != nil:
-		return spec.Image.MediaRefs
-	case spec.Video != nil:
-		return []v1alpha1.MediaReference{spec.Video.MediaRef}
-	default:
-		return nil
-	}
 }
 
 // appendTikTok appends a target's TikTok options under the names that requests have for them.

@@ -9,7 +9,6 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/apiserver/bridge"
 	"github.com/herald-social/herald/apiserver/strictjson"
-	"github.com/herald-social/herald/posting"
 )
 
 // UpdatePost decodes the body of updatePost: the fields to replace in a stored post's content, with the names and types
@@ -47,11 +46,11 @@ var categories = []v1alpha1.Category{v1alpha1.CategoryImage, v1alpha1.CategoryTe
 // updateFiles decodes the fields that only one category has. Files that stay keep their alt texts, which the body cannot have.
 func updateFiles(body strictjson.Value, spec *v1alpha1.PostSpec) {
 	altTexts := map[string]string{}
-	for ref := range posting.MediaReferences(spec) {
+	for ref := range spec.MediaReferences() {
 		altTexts[ref.Name] = ref.AltText
 	}
 	defer func() {
-		for ref := range posting.MediaReferences(spec) {
+		for ref := range spec.MediaReferences() {
 			ref.AltText = altTexts[ref.Name]
 		}
 	}()

@@ -103,15 +103,19 @@ func setupControllers(ctx context.Context, mgr ctrl.Manager, c *configv1alpha1.M
 			Records:                 recordsOf(kept, bucket),
 			MaxConcurrentReconciles: c.Concurrency.Teams,
 		})),
-		setup(apikey.New(apikey.Options{
-			Client: cached, APIReader: live, Clock: now, Events: mgr.GetEventRecorder("herald-apikey"), Owned: teams.Owned, Namespaces: c.Namespaces,
-			MaxConcurrentReconciles: c.Concurrency.APIKeys,
-		})),
+		setup(newAPIKeys(mgr, c, teams, now)),
 		setup(newSchedules(mgr, c, teams, now)),
 		setup(accounts, nil),
 		setup(newMedia(mgr, c, files, bucket, teams, images, now)),
 		setupPosts(mgr, c, kept, files, teams, bucket, posts), //nolint:contextcheck // its watches end with the manager
 	)
+}
+
+func newAPIKeys(mgr ctrl.Manager, c *configv1alpha1.ManagerConfiguration, teams *quota.Teams, now *apiclock.Clock) (*apikey.Reconciler, error) {
+	return apikey.New(apikey.Options{
+		Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Clock: now, Events: mgr.GetEventRecorder("herald-apikey"), Owned: teams.Owned,
+		Namespaces: c.Namespaces, MaxConcurrentReconciles: c.Concurrency.APIKeys,
+	})
 }
 
 func newSchedules(mgr ctrl.Manager, c *configv1alpha1.ManagerConfiguration, teams *quota.Teams, now *apiclock.Clock) (*postschedule.Reconciler, error) {

@@ -73,7 +73,7 @@ func HasMediaRefs(post *v1alpha1.Post) bool { return post.Annotations[reducedMar
 
 func bitsOf(spec *v1alpha1.PostSpec) []byte {
 	set := make([]byte, mediaBuckets/8)
-	for ref := range mediaOf(spec) {
+	for ref := range spec.MediaReferences() {
 		b := bucketOf(ref.Name)
 		set[b/8] |= 1 << (b % 8)
 	}

@@ -4,7 +4,6 @@
 package kubeclient
 
 import (
-	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -125,7 +124,7 @@ func textsOf(spec *v1alpha1.PostSpec) (bytes int) {
 			bytes += len(spec.Tree.Cards[i].Caption)
 		}
 	}
-	for ref := range mediaOf(spec) {
+	for ref := range spec.MediaReferences() {
 		bytes += len(ref.AltText)
 	}
 	return bytes
@@ -140,42 +139,17 @@ func dropTexts(spec *v1alpha1.PostSpec) {
 			spec.Tree.Cards[i].Caption = ""
 		}
 	}
-	for ref := range mediaOf(spec) {
+	for ref := range spec.MediaReferences() {
 		ref.AltText = ""
 	}
 }
 
 func refsOf(spec *v1alpha1.PostSpec) (bytes int) {
 	const header = 16 // of a string in memory
-	for ref := range mediaOf(spec) {
+	for ref := range spec.MediaReferences() {
 		bytes += header + len(ref.Name)
 	}
 	return bytes
-}
-
-// mediaOf returns a spec's references to media, which may be changed in place.
-func mediaOf(spec *v1alpha1.PostSpec) iter.Seq[*v1alpha1.MediaReference] {
-	return func(yield func(*v1alpha1.MediaReference) bool) {
-		if spec.Video != nil && !yield(&spec.Video.MediaRef) {
-			return
-		}
-		lists := make([][]v1alpha1.MediaReference, 0, 1)
-		if spec.Image != nil {
-			lists = append(lists, spec.Image.MediaRefs)
-		}
-		if spec.Tree != nil {
-			for i := range spec.Tree.Cards {
-				lists = append(lists, spec.Tree.Cards[i].MediaRefs)
-			}
-		}
-		for _, list := range lists {
-			for i := range list {
-				if !yield(&list[i]) {
-					return
-				}
-			}
-		}
-	}
 }
 
 func dropRefs(spec *v1alpha1.PostSpec) {

@@ -128,7 +128,7 @@ func FuzzCaption(f *testing.F) {
 	})
 }
 
-// TestLimitScope tells the limit for drafts, which does not affect direct posts, from the account's limits.
+// TestLimitScope distinguishes the limit for drafts, which does not affect direct posts, from the account's limits.
 func TestLimitScope(t *testing.T) {
 	for code, alone := range map[string]bool{
 		"spam_risk_too_many_pending_share": true, "spam_risk_too_many_posts": false, "reached_active_user_cap": false,

@@ -67,15 +67,12 @@ func Text(post *v1alpha1.Post, target int) string {
 
 // Files returns references to the files to publish next for a target.
 func Files(post *v1alpha1.Post, target int) []v1alpha1.MediaReference {
-	spec := &post.Spec
-	switch {
-	case spec.Image != nil:
-		return spec.Image.MediaRefs
-	case spec.Video != nil:
-		return []v1alpha1.MediaReference{spec.Video.MediaRef}
-	case spec.Tree != nil:
-		if card := int(attempt.NextCard(posting.Of(post).Target(target))); card < len(spec.Tree.Cards) {
-			return spec.Tree.Cards[card].MediaRefs
+	if files := posting.OwnMedia(&post.Spec); len(files) > 0 {
+		return files
+	}
+	if tree := post.Spec.Tree; tree != nil {
+		if card := int(attempt.NextCard(posting.Of(post).Target(target))); card < len(tree.Cards) {
+			return tree.Cards[card].MediaRefs
 		}
 	}
 	return nil

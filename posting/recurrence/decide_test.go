@@ -196,7 +196,7 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-// TestDecision checks what is reported beside the posts.
+// TestDecision checks the problems and times that a decision reports with its posts.
 func TestDecision(t *testing.T) {
 	suspended, now := applied(), "2026-12-02T08:30:00Z"
 	for name, tc := range map[string]struct {

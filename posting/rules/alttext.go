@@ -13,7 +13,7 @@ import (
 )
 
 // validateAltText checks the alt text of one use of a media file, in drafts too: no platform's limit depends on the
-// rest of the post. path is that of the reference.
+// rest of the post. path is the path of the reference.
 func validateAltText(ref v1alpha1.MediaReference, media *v1alpha1.Media, path *field.Path) field.ErrorList {
 	if ref.AltText == "" {
 		if media == nil {
