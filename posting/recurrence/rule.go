@@ -14,6 +14,7 @@ import (
 	_ "time/tzdata" // images from scratch have no time zone database
 
 	"github.com/robfig/cron/v3"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
 // MinInterval is the minimum distance between two occurrences of a rule on the clock. Kubernetes allows a minute for
@@ -39,36 +40,53 @@ type Rule struct {
 // parser accepts what CronJob accepts, with the exception of intervals (@every), which are not times on a clock.
 var parser = cron.NewParser(cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow | cron.Descriptor)
 
-// Parse returns the rule of a cron expression and the IANA name of a time zone. It returns an error with a remedy if
-// either is invalid, or if occurrences are less than MinInterval apart.
+// Parse returns the rule of a cron expression and the IANA name of a time zone. It returns a field error of the
+// PostSchedule with a remedy if either is invalid, or if occurrences are less than MinInterval apart.
 func Parse(expression, zone string) (*Rule, error) {
+	location, err := parseZone(zone)
+	if err != nil {
+		return nil, field.Invalid(field.NewPath("spec", "timeZone"), zone, err.Error())
+	}
+	fields, err := parseExpression(expression)
+	if err != nil {
+		return nil, field.Invalid(field.NewPath("spec", "schedule"), expression, err.Error())
+	}
+	return &Rule{cron: fields, zone: location}, nil
+}
+
+func parseZone(zone string) (*time.Location, error) {
 	if zone == "Local" {
-		return nil, errors.New(`the time zone "Local" depends on the machine; write the IANA name of a time zone, such as Europe/Berlin`)
+		return nil, errors.New("depends on the machine; write the IANA name of a time zone, such as Europe/Berlin")
 	}
 	location, err := time.LoadLocation(zone)
 	if err != nil {
-		return nil, fmt.Errorf("%q is not the IANA name of a time zone, such as Europe/Berlin", zone)
+		return nil, errors.New("is not the IANA name of a time zone, such as Europe/Berlin")
 	}
+	return location, nil
+}
+
+// parseExpression returns a cron expression that is evaluated in UTC.
+func parseExpression(expression string) (*cron.SpecSchedule, error) {
 	if strings.Contains(expression, "TZ=") {
-		return nil, errors.New("the schedule contains a time zone; write it into timeZone instead")
+		return nil, errors.New("contains a time zone; write it into timeZone instead")
 	}
 	parsed, err := parser.Parse(expression)
 	if err != nil {
-		return nil, fmt.Errorf("%q is not a cron expression of five fields, such as \"0 9 * * 1\" for Mondays at nine: %w", expression, err)
+		return nil, fmt.Errorf("is not a cron expression of five fields, such as \"0 9 * * 1\" for Mondays at nine: %w", err)
 	}
 	fields, ok := parsed.(*cron.SpecSchedule)
 	if !ok {
-		return nil, fmt.Errorf("%q is an interval; write times of day, such as \"0 */6 * * *\" for every six hours", expression)
+		return nil, errors.New("is an interval; write times of day, such as \"0 */6 * * *\" for every six hours")
 	}
 	fields.Location = time.UTC
 	if closest := closest(fields); closest < MinInterval {
-		return nil, fmt.Errorf("%q has occurrences %s apart; at least %s are required", expression, closest, MinInterval)
+		return nil, fmt.Errorf("has occurrences %s apart; at least %s are required", closest, MinInterval)
 	}
-	rule := &Rule{cron: fields, zone: location}
-	if rule.Next(time.Date(2024, time.January, 1, 0, 0, 0, 0, time.UTC)).IsZero() { // a leap year
-		return nil, fmt.Errorf("%q has no occurrences: there is no such day", expression)
+	leapYear := time.Date(2024, time.January, 1, 0, 0, 0, 0, time.UTC)
+	if fields.Next(leapYear).IsZero() {
+		return nil, errors.New("has no occurrences: there is no such day")
 	}
-	return rule, nil
+	return fields, nil
 }
 
 // closest returns the shortest distance between two occurrences on one day, or between the last of an hour and the

@@ -160,6 +160,9 @@ func TestParse(t *testing.T) {
 			if (err == nil) != (tc.want == "") || err != nil && !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("error %v, want %q", err, tc.want)
 			}
+			if err != nil && !strings.HasPrefix(err.Error(), "spec.schedule: ") && !strings.HasPrefix(err.Error(), "spec.timeZone: ") {
+				t.Errorf("error %v does not start with the field", err)
+			}
 		})
 	}
 }
