@@ -23,55 +23,76 @@ if ! command -v ffmpeg >/dev/null; then
 fi
 results=()
 failed=0
+# step runs a command and records its result. A command that was begun earlier writes how long it took to $beside/seconds.
 step() {
-  local name=$1 start=$SECONDS word=ok notes
+  local name=$1 start=$SECONDS word=ok notes took
   notes=$(wc -l <"$HERALD_TEST_NOTES")
   shift
   printf '\n==> %s\n' "$name"
+  rm -f "$beside/seconds"
   "$@" || { word=FAILED; failed=1; }
   if [ $word = ok ] && [ "$(wc -l <"$HERALD_TEST_NOTES")" != "$notes" ]; then word='not run'; fi
-  results+=("$(printf '%-7s %4ds  %s' "$word" $((SECONDS - start)) "$name")")
+  took=$(cat "$beside/seconds" 2>/dev/null || echo $((SECONDS - start)))
+  results+=("$(printf '%-7s %4ds  %s' "$word" "$took" "$name")")
 }
-step 'generated files (make verify)' "$MAKE" verify
-step 'modules are what go.sum says (make modules)' "$MAKE" modules
-step 'known vulnerabilities (make vuln)' "$MAKE" vuln
-step 'formatting and linters (make lint)' "$MAKE" lint
-step "unit tests (make test-unit${race:+ RACE=1})" "$MAKE" test-unit RACE=$race
-step 'chart by Kubernetes and kube-score (make chart-conform)' "$MAKE" chart-conform
-# The crash matrix mostly waits, so all that follows runs alongside it, one after the other. Each writes its notes, output and
-# exit code to its own folder.
-step 'programs that the following tests start (make controlplane)' "$MAKE" controlplane
-# The lane is a process group, so that an interrupt stops all of it.
-set -m
-{
-  for target in test-integration test-monitoring test-browser test-agents test-upgrade test-counting test-oddfiles test-hostile; do
-    own=$beside/$target
+
+# lane runs targets in the background, one after the other. Each has a folder for its notes, output, exit code and duration. A lane
+# is a process group, so that an interrupt stops all of it.
+lanes=()
+lane() {
+  set -m
+  run_lane "$@" &
+  lanes+=($!)
+  set +m
+  trap 'for group in "${lanes[@]}"; do kill -- -"$group" 2>/dev/null; done; exit 130' INT TERM
+}
+run_lane() {
+  local target own start status
+  for target in "$@"; do
+    own=$beside/$target start=$SECONDS status=0
     mkdir "$own"
     : >"$own/notes"
-    status=0
     HERALD_TEST_NOTES="$own/notes" "$MAKE" $target LONG= SHORT=1 >"$own/log" 2>&1 || status=$?
-    echo "$status" >"$own/status"
+    echo $((SECONDS - start)) >"$own/seconds"
+    echo $status >"$own/status.new"
+    mv "$own/status.new" "$own/status" # whole, since begun waits for it
   done
-} &
-others=$!
-set +m
-trap 'kill -- -"$others" 2>/dev/null; exit 130' INT TERM
+}
+# begun waits for a target of a lane, prints its output and returns its exit code.
 begun() {
-  wait "$others" || true
+  until [ -e "$beside/$1/status" ]; do
+    if [ -z "$(jobs -r)" ] && [ ! -e "$beside/$1/status" ]; then
+      echo "its lane was killed"
+      return 1
+    fi
+    sleep 1
+  done
   cat "$beside/$1/log"
   cat "$beside/$1/notes" >>"$HERALD_TEST_NOTES"
+  cp "$beside/$1/seconds" "$beside/seconds"
   return "$(cat "$beside/$1/status")"
 }
-# In one process: with more, the pages beside it would be too slow for their time limits.
-step 'crash matrix, short (make test-crash)' "$MAKE" test-crash LONG= PROCS=1
-step 'suites with an API server (make test-integration), begun beside it' begun test-integration
-step 'alerts and dashboard in Prometheus (make test-monitoring), begun beside it' begun test-monitoring
-step 'pages in a browser (make test-browser), begun beside it' begun test-browser
-step 'agents and clients that others wrote (make test-agents), begun beside it' begun test-agents
-step 'upgrade and rollback, short (make test-upgrade), begun beside it' begun test-upgrade
-step 'counts of captions compared with others (make test-counting), begun beside it' begun test-counting
-step 'odd files to every platform, short (make test-oddfiles), begun beside it' begun test-oddfiles
-step 'strangers at every door, short (make test-hostile), begun beside it' begun test-hostile
+
+step 'generated files (make verify)' "$MAKE" verify
+step 'modules are what go.sum says (make modules)' "$MAKE" modules
+step 'programs that the tests start (make controlplane)' "$MAKE" controlplane
+# The crash matrix mostly waits, so it runs in one process beside all others; with more, the pages would be too slow for their time
+# limits. Linters and unit tests need all processors and can wait, so they have a lower priority.
+lane 'test-crash PROCS=1'
+lane test-integration test-monitoring test-browser test-agents test-upgrade test-counting test-oddfiles test-hostile
+step 'known vulnerabilities (make vuln)' "$MAKE" vuln
+step 'formatting and linters (make lint)' nice "$MAKE" lint
+step "unit tests (make test-unit${race:+ RACE=1})" nice "$MAKE" test-unit RACE=$race
+step 'chart by Kubernetes and kube-score (make chart-conform)' "$MAKE" chart-conform
+step 'suites with an API server (make test-integration)' begun test-integration
+step 'alerts and dashboard in Prometheus (make test-monitoring)' begun test-monitoring
+step 'pages in a browser (make test-browser)' begun test-browser
+step 'agents and clients that others wrote (make test-agents)' begun test-agents
+step 'upgrade and rollback, short (make test-upgrade)' begun test-upgrade
+step 'counts of captions compared with others (make test-counting)' begun test-counting
+step 'odd files to every platform, short (make test-oddfiles)' begun test-oddfiles
+step 'strangers at every door, short (make test-hostile)' begun test-hostile
+step 'crash matrix, short (make test-crash)' begun 'test-crash PROCS=1'
 printf '\n==> summary\n'
 printf '%s\n' "${results[@]}"
 cat "$HERALD_TEST_NOTES"
