@@ -57,7 +57,7 @@ var _ = Describe("The budget of a team", func() {
 		t.call(ctx, "POST", "/posts", body).mustFail(403, "SUBSCRIPTION_REQUIRED", words)
 	},
 		Entry("stored posts", v1alpha1.TeamBudget{Posts: new(int32(2))}, 2, text("acme-x", "a", draft),
-			"the team's budget allows 2 stored posts, finished and cancelled ones counted; 2 are used and this needs 1 more. Delete posts"),
+			"the team's budget allows 2 stored posts, including finished and cancelled ones; 2 are used and this needs 1 more. Delete posts"),
 		Entry("their bytes", v1alpha1.TeamBudget{PostBytes: new(resource.MustParse("3Ki"))}, 1, text("acme-x", strings.Repeat("a", 280), draft),
 			"the team's budget allows 3,072 bytes of stored posts; "),
 		Entry("unfinished posts, drafts and scheduled ones", v1alpha1.TeamBudget{UnfinishedPosts: new(int32(3))}, 3, text("acme-x", "a", inMarch),
@@ -90,7 +90,7 @@ var _ = Describe("The budget of a team", func() {
 		t.call(ctx, "POST", "/media/upload-url", announce(1000)).mustFail(403, "SUBSCRIPTION_REQUIRED", "spec.budget.pendingFiles")
 	})
 
-	DescribeTable("holds files that are waited for, until they come or go", func(ctx context.Context, b v1alpha1.TeamBudget, allowed int, words string) {
+	DescribeTable("limits pending files until they are uploaded or deleted", func(ctx context.Context, b v1alpha1.TeamBudget, allowed int, words string) {
 		t := newTeam(ctx, within(b))
 		begin := func() reply { GinkgoHelper(); return t.call(ctx, "POST", "/media/upload-url", announce(1000)) }
 		for range allowed {
@@ -107,8 +107,8 @@ var _ = Describe("The budget of a team", func() {
 		Eventually(func() int { return begin().status }).Should(Equal(http.StatusCreated))
 		begin().mustFail(403, "SUBSCRIPTION_REQUIRED", words)
 	},
-		Entry("by their number", v1alpha1.TeamBudget{PendingFiles: new(int32(3))}, 3, "the team's budget allows 3 files that are waited for; 3 are used and this needs 1 more"),
-		Entry("by their bytes", v1alpha1.TeamBudget{PendingFileBytes: new(resource.MustParse("2500"))}, 2, "the team's budget allows 2,500 bytes of files that are waited for; 2,000 are used and this needs 1,000 more"),
+		Entry("by their number", v1alpha1.TeamBudget{PendingFiles: new(int32(3))}, 3, "the team's budget allows 3 pending files; 3 are used and this needs 1 more"),
+		Entry("by their bytes", v1alpha1.TeamBudget{PendingFileBytes: new(resource.MustParse("2500"))}, 2, "the team's budget allows 2,500 bytes of pending files; 2,000 are used and this needs 1,000 more"),
 	)
 
 	It("is not exceeded by bursts to one replica, only briefly by bursts to three, and never where Kubernetes counts", func(ctx context.Context) {
@@ -262,7 +262,7 @@ var _ = Describe("The ResourceQuota of a team", func() {
 		create := func() reply { GinkgoHelper(); return t.call(ctx, "POST", "/posts", text("acme-x", "a", draft)) }
 		var refused reply
 		Eventually(func() int { refused = create(); return refused.status }).Should(Equal(http.StatusForbidden))
-		refused.mustFail(403, "SUBSCRIPTION_REQUIRED", "the team's budget allows 2 stored posts, finished and cancelled ones counted; 2 are used and this needs 1 more. "+
+		refused.mustFail(403, "SUBSCRIPTION_REQUIRED", "the team's budget allows 2 stored posts, including finished and cancelled ones; 2 are used and this needs 1 more. "+
 			fmt.Sprintf("Delete posts that are no longer needed (kubectl delete post), or have an administrator raise spec.budget.posts of Team %q.", t.namespace))
 		setQuotaUsage(ctx, t.namespace, map[string]string{media: "1"})
 		var files reply
@@ -270,7 +270,7 @@ var _ = Describe("The ResourceQuota of a team", func() {
 			files = t.call(ctx, "POST", "/media/upload-url", announce(10))
 			return files.status
 		}).Should(Equal(http.StatusForbidden))
-		files.mustFail(403, "SUBSCRIPTION_REQUIRED", "the team's budget allows 1 stored files, 2 for each post and those that are waited for; 1 are used.")
+		files.mustFail(403, "SUBSCRIPTION_REQUIRED", "the team's budget allows 1 stored files (2 for each post, plus pending files); 1 are used.")
 	})
 
 	It("of another is named as what it is", func(ctx context.Context) {

@@ -210,7 +210,7 @@ var _ = Describe("Version 2 of the API", func() {
 		},
 			Entry("a cursor that no page returned", "cursor=abc", "cursor: must be"),
 			Entry("an empty cursor", "cursor=", "cursor: must be"),
-			Entry("a page beside a cursor or a search", "page=2&q=a&cursor=b", "page: cannot stand beside q", "page: cannot stand beside cursor"),
+			Entry("a page beside a cursor or a search", "page=2&q=a&cursor=b", "page: cannot be combined with q", "page: cannot be combined with cursor"),
 			Entry("several mistakes, all at once", "from=yesterday&sort=title&category=film&connection_id=&limit=x",
 				"from: must be a time", "sort: must be one of", "category: must be one of", "connection_id: must not be empty", "limit: must be a whole number"),
 			Entry("a search that is too long", "q="+strings.Repeat("a", 257), "q: must have at most 256"),

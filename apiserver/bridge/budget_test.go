@@ -57,7 +57,7 @@ func TestChangeWithinTheBudget(t *testing.T) {
 		"TooMany": {"there are more than are allowed", v1alpha1.TeamBudget{UnfinishedPosts: new(int32(2))}, 2, func(s *stage, seen string) error {
 			_, err := s.Publish(t.Context(), person, "p1", seen, saying("a", "acme"), &later)
 			return err
-		}, "no draft is published before there are fewer"},
+		}, "no draft can be published until there are fewer"},
 		"Cancelled": {"that makes room", v1alpha1.TeamBudget{UnfinishedPosts: new(int32(0)), PostBytes: new(apiresource.MustParse("0"))}, 2, func(s *stage, _ string) error {
 			return s.CancelPost(t.Context(), person, "p1")
 		}, ""},
@@ -121,7 +121,7 @@ func TestLastPlace(t *testing.T) {
 
 func TestKeysWithinTheBudget(t *testing.T) {
 	t.Parallel()
-	for used, want := range map[int32]string{1: "", 0: "the team's budget allows 0 API keys, revoked and expired ones counted; 0 are used and this needs 1 more"} {
+	for used, want := range map[int32]string{1: "", 0: "the team's budget allows 0 API keys, including revoked and expired ones; 0 are used and this needs 1 more"} {
 		s, _, _ := withKeys()
 		s.Owner = func(string) *v1alpha1.Team {
 			return &v1alpha1.Team{Spec: v1alpha1.TeamSpec{Budget: v1alpha1.TeamBudget{Keys: &used}}}
@@ -144,7 +144,7 @@ func TestBounded(t *testing.T) {
 		"posts.social.herald.dev":       `spec.budget.posts of Team "acme"`,
 		"apikeys.social.herald.dev":     `spec.budget.keys of Team "acme"`,
 		"media.social.herald.dev":       `spec.budget.posts of Team "acme"`,
-		"connections.social.herald.dev": `may have 5 connections, disabled ones counted; 5 are used`,
+		"connections.social.herald.dev": `may have 5 connections, including disabled ones; 5 are used`,
 		"oauthgrants.social.herald.dev": `may store 5 oauthgrants; 5 are used`,
 	} {
 		if got := bridge.Bounded(team, refusal(v1alpha1.BudgetQuota, kind)); got == nil || got.Code != "SUBSCRIPTION_REQUIRED" || !strings.Contains(got.Message, want) {

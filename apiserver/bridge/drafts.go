@@ -40,7 +40,7 @@ func (s *Service) Autosave(ctx context.Context, caller Caller, in Autosave) (*v1
 			return nil, err
 		}
 		if post == nil {
-			return nil, errorf(CodeNotFound, "the draft that this form was saved as no longer exists")
+			return nil, errorf(CodeNotFound, "this form's draft was deleted; to keep the text, copy it to a new post")
 		}
 		id = post.Name
 	} else {

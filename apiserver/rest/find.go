@@ -67,7 +67,7 @@ func (h *Handler) findPosts(ctx context.Context, c *call, out *answer) error {
 func (h *Handler) numberedPage(ctx context.Context, c *call, out *answer) error {
 	for _, name := range []string{paramCategory, paramConnection, paramFrom, paramTo, paramWords, paramSort, paramCursor} {
 		if c.query.Has(name) {
-			c.refuse(paramPage, fmt.Sprintf("cannot stand beside %s; leave it out, and follow next_cursor", name))
+			c.refuse(paramPage, fmt.Sprintf("cannot be combined with %s; omit it, and follow next_cursor", name))
 		}
 	}
 	q := c.listQuery()

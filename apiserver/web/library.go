@@ -116,7 +116,7 @@ func (s *Site) fileChoices(v *visit, f *fileField) g.Node {
 	found, err := s.Service.FindFiles(v.Context(), v.caller, bridge.FileSearch{Types: typesOf(f.types), Limit: filesToChoose})
 	if err != nil {
 		request.From(v.Context()).Err = err
-		return notice(bad, h.P(g.Text("The team's files cannot be listed at the moment.")))
+		return notice(bad, h.P(g.Text("The team's files cannot be listed at the moment. Try again in a minute.")))
 	}
 	found.Files = slices.DeleteFunc(found.Files, func(file bridge.LibraryFile) bool {
 		return slices.ContainsFunc(f.files, func(of v1alpha1.MediaReference) bool { return of.Name == file.ID })

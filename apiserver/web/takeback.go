@@ -56,7 +56,7 @@ func (s *Site) withdraw(v *visit, id string) (bool, error) {
 	case err != nil:
 		return false, err
 	case post.Spec.Draft:
-		return false, &bridge.Error{Code: bridge.CodeConflict, Message: "this post is a draft, so there is nothing to take back"}
+		return false, &bridge.Error{Code: bridge.CodeConflict, Message: "this post is a draft, so it is not going to be published; there is nothing to take back"}
 	}
 	refused := s.Service.CancelPost(v.Context(), v.caller, id)
 	if known, ok := asError(refused); !ok || known.Code != bridge.CodeConflict {

@@ -32,7 +32,7 @@ type announcedFile struct {
 func (s *Site) upload(w http.ResponseWriter, v *visit) error {
 	var in announcedFile
 	if err := json.NewDecoder(http.MaxBytesReader(w, v.Body, maxUploadRequest)).Decode(&in); err != nil {
-		return s.uploadFailed(w, v, &bridge.Error{Code: bridge.CodeValidation, Message: "The request for an upload could not be read"})
+		return s.uploadFailed(w, v, &bridge.Error{Code: bridge.CodeValidation, Message: "The request for an upload is invalid. Reload the page"})
 	}
 	if problem := in.problem(); problem != "" {
 		return s.uploadFailed(w, v, &bridge.Error{Code: bridge.CodeValidation, Message: problem})
@@ -96,7 +96,7 @@ func (f *announcedFile) problem() string {
 	}
 	switch {
 	case f.Size < 1:
-		return "The file is empty"
+		return "The file is empty. Choose another file"
 	case f.Size > most:
 		return fmt.Sprintf("The %s is %s, and the limit is %s. Make it smaller", thing, megabytes(f.Size), megabytes(most))
 	default:
@@ -108,7 +108,7 @@ func (f *announcedFile) problem() string {
 func megabytes(bytes int64) string { return fmt.Sprintf("%d MB", (bytes-1)>>20+1) }
 
 func (s *Site) uploadFailed(w http.ResponseWriter, v *visit, err error) error {
-	status, message := http.StatusInternalServerError, "Something went wrong here. Try again"
+	status, message := http.StatusInternalServerError, "Herald could not create an upload URL. Try again"
 	if known, ok := errors.AsType[*bridge.Error](err); ok {
 		status, message = rest.StatusOf(known.Code), sentence(known.Message)
 	} else {

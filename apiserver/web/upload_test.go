@@ -24,7 +24,7 @@ func TestFileProblems(t *testing.T) {
 		"the largest":        {"the limit itself is taken", announcedFile{"a.png", "image/png", v1alpha1.MaxImageBytes}, ""},
 		"one byte more":      {"the sizes differ in what is said, too", announcedFile{"a.png", "image/png", v1alpha1.MaxImageBytes + 1}, "The picture is 21 MB, and the limit is 20 MB. Make it smaller"},
 		"a large film":       {"films have another limit", announcedFile{"a.mp4", "video/mp4", 3 << 30}, "The video is 3072 MB, and the limit is 1024 MB. Make it smaller"},
-		"nothing":            {"phones leave empty files behind", announcedFile{"a.png", "image/png", 0}, "The file is empty"},
+		"nothing":            {"phones leave empty files behind", announcedFile{"a.png", "image/png", 0}, "The file is empty. Choose another file"},
 		"a GIF":              {"the format is named", announcedFile{"a.gif", "image/gif", 1000}, "GIF files are not supported. Save the picture as JPEG, PNG or WebP"},
 		"an iPhone's":        {"browsers send no type for HEIC", announcedFile{"IMG_1.HEIC", "", 1000}, "HEIC files are not supported. Save the picture as JPEG, PNG or WebP"},
 		"a film of browsers": {"a film is saved as another format than a picture", announcedFile{"a.webm", "video/webm", 1000}, "WebM videos are not supported. Save the video as MP4 or MOV"},

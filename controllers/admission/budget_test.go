@@ -90,7 +90,7 @@ var _ = Describe("The budget of a team", func() {
 		Consistently(func() error { return change(ctx, second, released, forThen, saying("a")) }, 500*time.Millisecond).Should(Succeed())
 		t.stored(ctx)
 		Eventually(func() error { return change(ctx, second, released, forThen, saying("a")) }).
-			Should(refusedWith("3 are used, so that no draft is published before there are fewer"))
+			Should(refusedWith("3 are used, so no draft can be published until there are fewer"))
 		Expect(change(ctx, kept, saying("shorter"))).To(Succeed())
 		Expect(change(ctx, kept, func(s *v1alpha1.PostSpec) { s.Cancelled = true })).To(Succeed())
 		Expect(change(ctx, kept, saying(strings.Repeat("b", 201)))).To(refusedWith("allows 0 bytes of stored posts"))
@@ -177,7 +177,7 @@ var _ = Describe("The budget of a team", func() {
 		count(9, 2000, time.Now())
 		Expect(create(ctx, t)()).To(Succeed())
 		count(10, 2000, time.Now())
-		Expect(create(ctx, t)()).To(refusedWith("10 stored posts, finished and cancelled ones counted; 10 are used and this needs 1 more"))
+		Expect(create(ctx, t)()).To(refusedWith("10 stored posts, including finished and cancelled ones; 10 are used and this needs 1 more"))
 		count(9, 4999, time.Now())
 		Expect(create(ctx, t)()).To(refusedWith("5,000 bytes of stored posts; 4,999 are used"))
 

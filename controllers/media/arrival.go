@@ -53,7 +53,7 @@ func (r *Reconciler) checkUpload(ctx context.Context, m *v1alpha1.Media) (time.D
 		}
 		m.Status.UploadURL, m.Status.UploadURLExpiresAt = address, v1alpha1.NewTimePtr(expires)
 	}
-	message := "Waiting for the file to be uploaded to the address that the API gave."
+	message := "Waiting for an upload to the URL that the API returned."
 	if !fromAPI(m) {
 		message = "Waiting for the file: send it by HTTP PUT to status.uploadURL, with the header Content-Type: " + string(m.Spec.MimeType) + "."
 	}
@@ -80,7 +80,7 @@ func (r *Reconciler) reportOverwritten(ctx context.Context, m *v1alpha1.Media, b
 	return pollPause(r.Clock.Now().Sub(m.CreationTimestamp.Time), m.UID), r.write(ctx, m, before)
 }
 
-const noStore = "This installation keeps no media files: post text, or have the section media of its configuration written."
+const noStore = "This installation has no media store: post text only, or ask the administrators to configure a store."
 
 func isWithoutStore(m *v1alpha1.Media) bool {
 	return conditions.Reason(m.Status.Conditions) == v1alpha1.ReasonStoreUnavailable
@@ -94,7 +94,7 @@ func (r *Reconciler) reportUnavailable(ctx context.Context, m *v1alpha1.Media, b
 		return r.write(ctx, m, before)
 	}
 	r.describe(m, v1alpha1.MediaPending, conditions.Underway, v1alpha1.ReasonStoreUnavailable,
-		"The store of media files does not answer; the manager tries again.")
+		"The store of media files does not respond; Herald retries.")
 	return errors.Join(fmt.Errorf("cannot verify the media file: %w", err), r.write(ctx, m, before))
 }
 

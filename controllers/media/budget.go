@@ -71,7 +71,7 @@ func (r *Reconciler) reserveBudget(ctx context.Context, m *v1alpha1.Media) (mess
 	}
 	team, err := r.Owner(ctx, m.Namespace)
 	if err != nil {
-		return "", fmt.Errorf("cannot find the team whose budget the file takes: %w", err)
+		return "", fmt.Errorf("cannot find the team whose budget applies to the file: %w", err)
 	}
 	budget := plan.BudgetOf(team)
 	// The lock makes check and reservation atomic.
@@ -80,7 +80,7 @@ func (r *Reconciler) reserveBudget(ctx context.Context, m *v1alpha1.Media) (mess
 	var others v1alpha1.MediaList
 	err = r.Client.List(ctx, &others, client.InNamespace(m.Namespace), client.MatchingFields{pendingIndex: isPending}, client.UnsafeDisableDeepCopy)
 	if err != nil {
-		return "", fmt.Errorf("cannot count the files that are waited for: %w", err)
+		return "", fmt.Errorf("cannot count the pending files: %w", err)
 	}
 	key, size := client.ObjectKeyFromObject(m), plan.FileBytes(&m.Spec)
 	files, bytes := r.reservations.uncached(key, &others, r.Clock.Now())

@@ -61,8 +61,8 @@ var _ = Describe("Files beyond the team's budget", func() {
 			g.Expect(m.Status.UploadURL).NotTo(BeEmpty())
 		})
 	},
-		Entry("by number", v1alpha1.TeamBudget{PendingFiles: new(int32(1))}, "allows 1 files that are waited for; 1 are used and this needs 1 more"),
-		Entry("by bytes", v1alpha1.TeamBudget{PendingFileBytes: new(resource.MustParse("19"))}, "allows 19 bytes of files that are waited for; 10 are used and this needs 10 more"),
+		Entry("by number", v1alpha1.TeamBudget{PendingFiles: new(int32(1))}, "allows 1 pending files; 1 are used and this needs 1 more"),
+		Entry("by bytes", v1alpha1.TeamBudget{PendingFileBytes: new(resource.MustParse("19"))}, "allows 19 bytes of pending files; 10 are used and this needs 10 more"),
 	)
 
 	It("are not fetched, and a file of unknown size counts as the largest", func(ctx SpecContext) {

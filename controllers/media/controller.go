@@ -154,7 +154,7 @@ func New(o Options) (*Reconciler, error) {
 // needs the index kubeclient.MediaIndex.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	if err := mgr.GetFieldIndexer().IndexField(context.Background(), &v1alpha1.Media{}, pendingIndex, pending); err != nil {
-		return fmt.Errorf("cannot index the media files that are waited for: %w", err)
+		return fmt.Errorf("cannot index the pending media files: %w", err)
 	}
 	if err := mgr.GetFieldIndexer().IndexField(context.Background(), &v1alpha1.Media{}, fileIndex, fileKeys); err != nil {
 		return fmt.Errorf("cannot index media files by their key: %w", err)

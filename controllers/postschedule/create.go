@@ -114,11 +114,11 @@ func explain(err error, post *v1alpha1.Post, team *v1alpha1.Team) *refusal {
 	exceeded, isQuota := quota.ParseExceeded(err)
 	switch {
 	case errors.Is(err, errAwaitingDeletion):
-		return waiting(v1alpha1.ReasonAwaitingDeletion, "the next post has the name of a post of a deleted schedule, which is being deleted", deletionPause)
+		return waiting(v1alpha1.ReasonAwaitingDeletion, "a deleted schedule's post has the next post's name, and is still being deleted", deletionPause)
 	case isQuota && team != nil:
 		return waiting(v1alpha1.ReasonBudgetLimit, plan.QuotaRefusalMessage(exceeded.Kind, team.Name, exceeded.Used, exceeded.Limit), refusedPause)
 	case apierrors.IsForbidden(err) && !apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
-		return waiting(v1alpha1.ReasonRefused, "the Kubernetes API refuses the posts: "+describe(err, post), refusedPause)
+		return waiting(v1alpha1.ReasonRefused, "the Kubernetes API rejects the posts: "+describe(err, post), refusedPause)
 	case apierrors.IsInvalid(err) && isBudget(err):
 		return waiting(v1alpha1.ReasonBudgetLimit, describe(err, post), refusedPause)
 	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err):

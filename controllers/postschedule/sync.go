@@ -98,7 +98,7 @@ func (r *Reconciler) record(s *v1alpha1.PostSchedule, d *recurrence.Decision) {
 	}
 	r.Metrics.increment(missed)
 	r.event(s, nil, corev1.EventTypeWarning, v1alpha1.ReasonMissedSchedule,
-		fmt.Sprintf("the post of %s, and any later ones that have passed except the last, are left out: they could not be created in time", v1alpha1.NewTime(d.Missed)))
+		fmt.Sprintf("skipped the post of %s and any later ones that have passed, except the last: they could not be created in time", v1alpha1.NewTime(d.Missed)))
 }
 
 // reportRepeats sets or removes the condition TextRepeats.

@@ -157,7 +157,7 @@ func FileBytes(media *v1alpha1.MediaSpec) int64 {
 
 var refusals = map[v1alpha1.BudgetItem]struct{ what, remedy string }{
 	v1alpha1.BudgetPosts: {
-		"%s stored posts, finished and cancelled ones counted", "Delete posts that are no longer needed (kubectl delete post)",
+		"%s stored posts, including finished and cancelled ones", "Delete posts that are no longer needed (kubectl delete post)",
 	},
 	v1alpha1.BudgetPostBytes: {
 		"%s bytes of stored posts", "Delete posts that are no longer needed (kubectl delete post), or shorten this one",
@@ -166,13 +166,13 @@ var refusals = map[v1alpha1.BudgetItem]struct{ what, remedy string }{
 		"%s posts that are drafts, scheduled or being delivered", "Cancel drafts or scheduled posts",
 	},
 	v1alpha1.BudgetPendingFiles: {
-		"%s files that are waited for", "Upload those that were announced, or wait until their addresses end",
+		"%s pending files", "Upload the registered files, or wait until their upload URLs expire",
 	},
 	v1alpha1.BudgetPendingFileBytes: {
-		"%s bytes of files that are waited for", "Upload those that were announced, or wait until their addresses end",
+		"%s bytes of pending files", "Upload the registered files, or wait until their upload URLs expire",
 	},
 	v1alpha1.BudgetKeys: {
-		"%s API keys, revoked and expired ones counted", "Delete keys that are revoked (kubectl delete apikey)",
+		"%s API keys, including revoked and expired ones", "Delete keys that are revoked (kubectl delete apikey)",
 	},
 }
 
@@ -181,7 +181,7 @@ func (b *Budget) RefusalMessage(item v1alpha1.BudgetItem, team string, used, mor
 	words := refusals[item]
 	state := fmt.Sprintf("%s are used and this needs %s more", grouped(used), grouped(more))
 	if more == 0 {
-		state = fmt.Sprintf("%s are used, so that no draft is published before there are fewer", grouped(used))
+		state = fmt.Sprintf("%s are used, so no draft can be published until there are fewer", grouped(used))
 	}
 	return fmt.Sprintf("the team's budget allows "+words.what+"; %s. %s, or have an administrator raise spec.budget.%s of Team %q.",
 		grouped(b.Limit(item)), state, words.remedy, item, team)
@@ -204,11 +204,11 @@ func QuotaRefusalMessage(kind, team string, used, limit int64) string {
 	case "apikeys":
 		return b.RefusalMessage(v1alpha1.BudgetKeys, team, used, 1)
 	case "media":
-		return fmt.Sprintf("the team's budget allows %s stored files, %d for each post and those that are waited for; %s are used. "+
+		return fmt.Sprintf("the team's budget allows %s stored files (%d for each post, plus pending files); %s are used. "+
 			"Delete those that no post needs (kubectl delete media), or have an administrator raise spec.budget.posts of Team %q.",
 			grouped(limit), filesPerPost, grouped(used), team)
 	case "connections":
-		return fmt.Sprintf("a team of this plan may have %s connections, disabled ones counted; %s are used. "+
+		return fmt.Sprintf("a team of this plan may have %s connections, including disabled ones; %s are used. "+
 			"Delete those that are no longer needed, or have an administrator change the plan of Team %q.", grouped(limit), grouped(used), team)
 	default:
 		return fmt.Sprintf("a team of this plan may store %s %s; %s are used. "+

@@ -68,7 +68,7 @@ func TestShortage(t *testing.T) {
 	}{
 		{"a budget may be used up", 499, 1, ""},
 		{"one more exceeds it", 500, 1, "500 are used and this needs 1 more"},
-		{"a draft that is published needs no more, and waits until there are fewer", 501, 0, "501 are used, so that no draft is published"},
+		{"a draft that is published needs no more, and waits until there are fewer", 501, 0, "501 are used, so no draft can be published"},
 	} {
 		got := starterBudget.Shortage("acme", Demand{Item: v1alpha1.BudgetUnfinishedPosts, Used: tc.used, More: tc.more})
 		if !strings.Contains(got, tc.want) || (got == "") != (tc.want == "") {
@@ -101,10 +101,10 @@ func TestRefuseNamesTheLimit(t *testing.T) {
 	t.Parallel()
 	b := starterBudget
 	for item, want := range map[v1alpha1.BudgetItem]string{
-		v1alpha1.BudgetPosts: "the team's budget allows 2,000 stored posts, finished and cancelled ones counted; 1,234,567 are used and this needs 1 more. " +
+		v1alpha1.BudgetPosts: "the team's budget allows 2,000 stored posts, including finished and cancelled ones; 1,234,567 are used and this needs 1 more. " +
 			`Delete posts that are no longer needed (kubectl delete post), or have an administrator raise spec.budget.posts of Team "acme".`,
-		v1alpha1.BudgetPendingFileBytes: "the team's budget allows 21,474,836,480 bytes of files that are waited for; 1,234,567 are used and this needs 1 more. " +
-			`Upload those that were announced, or wait until their addresses end, or have an administrator raise spec.budget.pendingFileBytes of Team "acme".`,
+		v1alpha1.BudgetPendingFileBytes: "the team's budget allows 21,474,836,480 bytes of pending files; 1,234,567 are used and this needs 1 more. " +
+			`Upload the registered files, or wait until their upload URLs expire, or have an administrator raise spec.budget.pendingFileBytes of Team "acme".`,
 	} {
 		if got := b.RefusalMessage(item, "acme", 1_234_567, 1); got != want {
 			t.Errorf("%s:\n%s\nwant\n%s", item, got, want)

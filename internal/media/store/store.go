@@ -35,7 +35,7 @@ var (
 	// ErrChanged is returned when a file's etag is not the requested one.
 	ErrChanged = errors.New("the file was changed")
 	// ErrNone is returned for every file by the Store that None returns.
-	ErrNone = errors.New("this installation keeps no media files")
+	ErrNone = errors.New("this installation has no media store")
 )
 
 // Config configures access to the store.
