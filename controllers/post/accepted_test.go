@@ -83,7 +83,7 @@ func says(post client.Object, text string) bool {
 	return post.(*v1alpha1.Post).Spec.Targets[0].Caption == text
 }
 
-var _ = Describe("What a platform works on after it has taken it", func() {
+var _ = Describe("A call that the platform accepted and is still processing", func() {
 	var (
 		m *manager
 		w *work
@@ -105,7 +105,7 @@ var _ = Describe("What a platform works on after it has taken it", func() {
 		return v1alpha1.TargetStatus{}
 	}
 
-	It("is asked for by its ticket, also by the next process, and sent once", func(ctx SpecContext) {
+	It("is looked up by its operation id, also after a restart, and sent once", func(ctx SpecContext) {
 		start(nil)
 		t := newTeam(ctx)
 		p := t.post(ctx, "taken")
@@ -124,7 +124,7 @@ var _ = Describe("What a platform works on after it has taken it", func() {
 			"what goes as it should is no warning")
 	})
 
-	It("is not taken for another post with the same words whose answer was lost", func(ctx SpecContext) {
+	It("is not claimed by another post with the same text whose response was lost", func(ctx SpecContext) {
 		start(nil)
 		t := newTeam(ctx)
 		first := t.post(ctx, "said twice")
@@ -139,7 +139,7 @@ var _ = Describe("What a platform works on after it has taken it", func() {
 		Expect(t.published(ctx)).To(Equal([]string{"said twice"}))
 	})
 
-	It("fails with the platform's reason if it is given up", func(ctx SpecContext) {
+	It("fails with the platform's reason if processing fails", func(ctx SpecContext) {
 		start(platforms.Errorf(platforms.ClassPermanent, "the picture is too large"))
 		w.done.Store(true)
 		p := newTeam(ctx).post(ctx, "given up")
@@ -147,7 +147,7 @@ var _ = Describe("What a platform works on after it has taken it", func() {
 		Expect(target(ctx, p).Message).To(ContainSubstring("the picture is too large"))
 	})
 
-	It("is asked for by its ticket also if the API server refuses the status that tells of it", func(ctx SpecContext) {
+	It("is looked up by its operation id even if the API server rejects the status that reports it", func(ctx SpecContext) {
 		var writes atomic.Int32
 		disturbed(nil, interceptor.Funcs{SubResourceUpdate: func(ctx context.Context, c client.Client, sub string, obj client.Object, opts ...client.SubResourceUpdateOption) error {
 			if says(obj, "named alone") && writes.Add(1) == 2 { // the first is the claim
@@ -160,7 +160,7 @@ var _ = Describe("What a platform works on after it has taken it", func() {
 		Expect(target(ctx, p).Attempt.OperationID).To(HavePrefix("ticket~"))
 	})
 
-	It("is asked for by its ticket also if that is told when a person was to be asked already", func(ctx SpecContext) {
+	It("is looked up by its operation id if that is recorded after the outcome became unknown", func(ctx SpecContext) {
 		var held atomic.Bool
 		var writes atomic.Int32
 		disturbed(nil, interceptor.Funcs{SubResourceUpdate: func(ctx context.Context, c client.Client, sub string, obj client.Object, opts ...client.SubResourceUpdateOption) error {
@@ -187,7 +187,7 @@ var _ = Describe("What a platform works on after it has taken it", func() {
 		Expect(t.published(ctx)).To(Equal([]string{"told late"}))
 	})
 
-	It("tells the connection if it is given up because of that", func(ctx SpecContext) {
+	It("marks the connection as not ready if processing failed because of it", func(ctx SpecContext) {
 		start(platforms.Errorf(platforms.ClassReconnect, "the permission was withdrawn"))
 		w.done.Store(true)
 		t := newTeam(ctx)
@@ -195,7 +195,7 @@ var _ = Describe("What a platform works on after it has taken it", func() {
 		Eventually(t.condition(ctx, v1alpha1.ConditionPublishingRefused)).Should(ContainSubstring("the permission was withdrawn"))
 	})
 
-	It("warns if it is given up and cannot be made again", func(ctx SpecContext) {
+	It("emits a warning if processing failed and the platform does not accept the post again", func(ctx SpecContext) {
 		start(platforms.Errorf(platforms.ClassTransient, "the platform had trouble"))
 		t := newTeam(ctx)
 		p := t.post(ctx, "made once")
@@ -260,7 +260,7 @@ var _ = Describe("A video that YouTube processes after the upload", func() {
 		}
 	}
 
-	It("is posted once people can watch it, also by the next process, and has its thumbnail then", func(ctx SpecContext) {
+	It("is posted once it is public, also after a restart, and then gets its thumbnail", func(ctx SpecContext) {
 		begin()
 		before := arrivals.of(thumbnailsSet)
 		t := channel(ctx, map[string]any{"processing_ms": 6000})
@@ -279,7 +279,7 @@ var _ = Describe("A video that YouTube processes after the upload", func() {
 		}
 	})
 
-	It("is asked for by its id also if the answer to the upload was lost", func(ctx SpecContext) {
+	It("is looked up by its id even if the response to the upload was lost", func(ctx SpecContext) {
 		begin()
 		t := channel(ctx, map[string]any{"processing_ms": 6000})
 		Expect(platform.Fault(ctx, sandboxtest.Fault{Platform: "youtube", Account: t.account.ID, Operation: "publish", Kind: "drop_after", Times: 1})).To(Succeed())

@@ -44,7 +44,7 @@ var _ = Describe("A scheduled post with files", Ordered, func() {
 	const isReady = "True Prepared"
 	BeforeAll(func() { runManager() })
 
-	It("is prepared ahead of its time, and not published", func(ctx SpecContext) {
+	It("is prepared before its time, but not published", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		file(ctx, t, "a", "picture.jpg", v1alpha1.MimeJPEG)
 		p := t.post(ctx, "later", showing("a"), at(10*time.Minute))
@@ -56,7 +56,7 @@ var _ = Describe("A scheduled post with files", Ordered, func() {
 		Expect(t.published(ctx)).To(BeEmpty())
 	})
 
-	It("can be cancelled all the same", func(ctx SpecContext) {
+	It("can be cancelled after its preparation", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		file(ctx, t, "a", "picture.jpg", v1alpha1.MimeJPEG)
 		p := t.post(ctx, "never", showing("a"), at(10*time.Minute))
@@ -66,7 +66,7 @@ var _ = Describe("A scheduled post with files", Ordered, func() {
 		Expect(preparedReason(ctx, p)()).To(BeEmpty(), "nothing is kept ready")
 	})
 
-	It("is left alone until its time comes near", func(ctx SpecContext) {
+	It("is not prepared long before its time", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		file(ctx, t, "a", "picture.jpg", v1alpha1.MimeJPEG)
 		before := arrivedAtX(ctx, "upload")
@@ -78,7 +78,7 @@ var _ = Describe("A scheduled post with files", Ordered, func() {
 		Expect(arrivedAtX(ctx, "upload") - before).To(Equal(1))
 	})
 
-	It("is prepared anew when it is edited", func(ctx SpecContext) {
+	It("is prepared again after an edit", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		file(ctx, t, "a", "picture.jpg", v1alpha1.MimeJPEG)
 		png := file(ctx, t, "b", "picture.png", v1alpha1.MimePNG)
@@ -96,7 +96,7 @@ var _ = Describe("A scheduled post with files", Ordered, func() {
 		Expect(posts[0].Media[0].SHA256).To(Equal(png))
 	})
 
-	It("says early what cannot be prepared, and is published all the same once it can", func(ctx SpecContext) {
+	It("reports early that its preparation fails, and is published once it succeeds", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		file(ctx, t, "a", "picture.jpg", v1alpha1.MimeJPEG)
 		t.fault(ctx, sandboxtest.Fault{Operation: "upload", Kind: "status", Status: 503, Times: 1})
@@ -110,7 +110,7 @@ var _ = Describe("A scheduled post with files", Ordered, func() {
 		Expect(preparedReason(ctx, p)()).To(BeEmpty())
 	})
 
-	It("waits with it for its connection", func(ctx SpecContext) {
+	It("waits for its connection before its preparation", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		file(ctx, t, "a", "picture.jpg", v1alpha1.MimeJPEG)
 		t.setReady(ctx, "x", metav1.ConditionFalse, v1alpha1.ReasonRevoked, t.account.Username)
@@ -122,8 +122,8 @@ var _ = Describe("A scheduled post with files", Ordered, func() {
 	})
 })
 
-var _ = Describe("What was prepared", func() {
-	It("is used after a restart, so that at its time only the visible call is made", func(ctx SpecContext) {
+var _ = Describe("A prepared checkpoint", func() {
+	It("is used after a restart, so only the publishing call is made at the scheduled time", func(ctx SpecContext) {
 		m := startManager()
 		t := newTeam(ctx)
 		jpeg := file(ctx, t, "a", "picture.jpg", v1alpha1.MimeJPEG)
@@ -140,14 +140,14 @@ var _ = Describe("What was prepared", func() {
 		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
 		Expect(arrivedAtX(ctx, "upload")).To(Equal(before["upload"]), "nothing is uploaded twice")
 		Expect(arrivedAtX(ctx, "status")).To(Equal(before["status"]), "and its state is not requested")
-		// Calls are counted for the platform, where posts of other specs may go out at any time; those have no files.
+		// Calls are counted for the platform, where other specs' posts may be published at any time; those have no files.
 		posts := suite.Must(platform.Posts(ctx, "x", t.account.ID))
 		Expect(posts).To(HaveLen(1))
 		Expect(posts[0].Media[0].SHA256).To(Equal(jpeg))
 		Expect(read(ctx, p).Status.Targets[0].Prepared).To(BeNil(), "the attempt remembers it")
 	})
 
-	It("is made again if the platform has it no more", func(ctx SpecContext) {
+	It("is prepared again if the platform no longer has it", func(ctx SpecContext) {
 		m := startManager()
 		t := newTeam(ctx)
 		jpeg := file(ctx, t, "a", "picture.jpg", v1alpha1.MimeJPEG)
@@ -167,7 +167,7 @@ var _ = Describe("What was prepared", func() {
 		Expect(read(ctx, p).Status.Targets[0].Attempt.Number).To(BeEquivalentTo(2), "X refused what it did not know")
 	})
 
-	It("fails for good if the platform refuses what was just made", func(ctx SpecContext) {
+	It("fails permanently if the platform rejects it right after its preparation", func(ctx SpecContext) {
 		runManager()
 		t := newTeam(ctx)
 		file(ctx, t, "a", "picture.jpg", v1alpha1.MimeJPEG)
@@ -247,7 +247,7 @@ func (h *holding) Prepare(ctx context.Context, job platforms.Job) (string, *plat
 	return h.fast.Prepare(ctx, job)
 }
 
-var _ = Describe("What is being prepared", func() {
+var _ = Describe("A preparation in progress", func() {
 	var (
 		m *manager
 		h *holding
@@ -261,7 +261,7 @@ var _ = Describe("What is being prepared", func() {
 	}
 	AfterEach(func() { m.stop() })
 
-	It("is cut off by an edit, and what the post says now is prepared", func(ctx SpecContext) {
+	It("is cancelled by an edit, and the new content is prepared", func(ctx SpecContext) {
 		start()
 		t := newTeam(ctx)
 		file(ctx, t, "a", "picture.jpg", v1alpha1.MimeJPEG)
@@ -274,7 +274,7 @@ var _ = Describe("What is being prepared", func() {
 		Expect(h.count("before")()).To(BeZero())
 	})
 
-	It("is not said to be done for what a post said before an edit", func(ctx SpecContext) {
+	It("is not recorded as complete for the content before an edit", func(ctx SpecContext) {
 		start()
 		t := newTeam(ctx)
 		file(ctx, t, "a", "picture.jpg", v1alpha1.MimeJPEG)
@@ -288,7 +288,7 @@ var _ = Describe("What is being prepared", func() {
 		Eventually(preparedReason(ctx, p)).Should(Equal("True Prepared"))
 	})
 
-	It("leaves its place to others if its target is taken out of the post while it waits for one", func(ctx SpecContext) {
+	It("releases its slot if its target is removed from the post while it waits for one", func(ctx SpecContext) {
 		start()
 		t := newTeam(ctx)
 		file(ctx, t, "a", "picture.jpg", v1alpha1.MimeJPEG)
@@ -315,7 +315,7 @@ var _ = Describe("What is being prepared", func() {
 		Eventually(h.count("full again")).Should(Equal(places))
 	})
 
-	It("is named as what kept a post from being published in time", func(ctx SpecContext) {
+	It("is named as the reason if a post is published late", func(ctx SpecContext) {
 		start(func(o *post.Options) { o.StartingDeadline = time.Second })
 		t := newTeam(ctx)
 		file(ctx, t, "a", "picture.jpg", v1alpha1.MimeJPEG)
@@ -367,7 +367,7 @@ func (i *inStep) Publish(ctx context.Context, job platforms.Job) platforms.Resul
 }
 
 var _ = Describe("The cards of a tree", func() {
-	It("are prepared side by side for all accounts, before those in front of them are recorded", func(ctx SpecContext) {
+	It("are prepared concurrently for all accounts, before the preceding cards are recorded", func(ctx SpecContext) {
 		runManager(func(o *post.Options) {
 			inner, _ := o.Platforms[v1alpha1.PlatformX].(fast)
 			o.Platforms[v1alpha1.PlatformX] = &inStep{fast: inner, arrived: map[string]int{}, both: map[string]chan struct{}{}}

@@ -70,7 +70,7 @@ func (r *Reconciler) arm(ctx context.Context, p *reconciliation, targets []int) 
 	if len(accounts) < len(deliveries) {
 		return nil // two targets of one account are sent one after the other
 	}
-	// What the plan refuses is reported by the claim, when the post is due.
+	// A refusal by the plan is reported by the claim, when the post is due.
 	within, err := r.plans.silently().enforceLimits(ctx, p, deliveries)
 	if err != nil || len(within) < len(deliveries) {
 		p.Post.Status = *p.stored.DeepCopy()

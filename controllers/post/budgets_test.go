@@ -49,7 +49,7 @@ func within(what string, measured, most int) {
 	Expect(measured).To(BeNumerically("<=", most), "the budget for %s is %d, and this delivery needed %d; look at: %s", what, most, measured, where[what])
 }
 
-// cost is what a delivery has cost so far.
+// cost is the cost of a delivery so far.
 type cost struct {
 	atInstant, events int
 	bytes             sizes
@@ -83,7 +83,7 @@ const anyPhase v1alpha1.PostPhase = ""
 
 func drafted(p *v1alpha1.Post) { p.Spec.Draft = true }
 
-var _ = Describe("A delivery's budget", Ordered, func() {
+var _ = Describe("A delivery's write budget", Ordered, func() {
 	var (
 		m       *manager
 		writes  writeCount
@@ -117,7 +117,7 @@ var _ = Describe("A delivery's budget", Ordered, func() {
 		return c
 	}
 
-	DescribeTable("is kept by a post", func(ctx SpecContext, b budget, when v1alpha1.PostPhase, act func(context.Context, *v1alpha1.Post), change ...func(*v1alpha1.Post)) {
+	DescribeTable("is not exceeded by a post", func(ctx SpecContext, b budget, when v1alpha1.PostPhase, act func(context.Context, *v1alpha1.Post), change ...func(*v1alpha1.Post)) {
 		t := newTeam(ctx)
 		t.onThreads(ctx, 0)
 		file(ctx, t, "picture", "picture.jpg", v1alpha1.MimeJPEG)
@@ -131,23 +131,23 @@ var _ = Describe("A delivery's budget", Ordered, func() {
 			within("bytes of the stored post", bytes, b.bytes[phase])
 		}
 	},
-		Entry("with a text, published at once: a claim and a record",
+		Entry("with a text, published immediately: a claim and a record",
 			budget{writes: 2, atInstant: 2, events: 3, bytes: sizes{"": 1050, v1alpha1.PhaseProcessing: 2300, v1alpha1.PhasePosted: 2400}}, anyPhase, nil),
-		Entry("with a text, scheduled: its acceptance is a write more, before its time",
+		Entry("with a text, scheduled: one more write, its acceptance, before its time",
 			budget{writes: 3, atInstant: 2, events: 4, bytes: sizes{"": 1100, v1alpha1.PhaseScheduled: 2000, v1alpha1.PhaseProcessing: 2350, v1alpha1.PhasePosted: 2450}}, anyPhase, nil, at(2*time.Second)),
-		Entry("to two accounts: one claim for both, and results that come together are one record, of which a busy machine makes two",
+		Entry("to two accounts: one claim for both; simultaneous results share a record, or need two on a busy machine",
 			budget{writes: 4, atInstant: 3, events: 5, bytes: sizes{"": 1200, v1alpha1.PhaseScheduled: 2150, v1alpha1.PhaseProcessing: 2850, v1alpha1.PhasePosted: 3150}}, anyPhase, nil, at(2*time.Second), toBoth),
-		Entry("with a picture, scheduled: it is prepared before its time, which is a write more, or two on a busy machine",
+		Entry("with a picture, scheduled: one more write for its preparation, or two on a busy machine",
 			budget{writes: 5, atInstant: 2, events: 6, bytes: sizes{"": 1200, v1alpha1.PhaseScheduled: 2400, v1alpha1.PhaseProcessing: 2500, v1alpha1.PhasePosted: 2600}}, anyPhase, nil, at(4*time.Second), showing("picture"), toThreads),
 		Entry("that is a draft, and then promoted: the draft's acceptance, and the user's change",
 			budget{writes: 3, atInstant: 2, events: 5, bytes: sizes{"": 1100, v1alpha1.PhaseDraft: 1950, v1alpha1.PhaseProcessing: 2300, v1alpha1.PhasePosted: 2400}}, v1alpha1.PhaseDraft,
 			func(ctx context.Context, p *v1alpha1.Post) {
 				edit(ctx, p, func(p *v1alpha1.Post) { p.Spec.Draft = false })
 			}, drafted),
-		Entry("that is cancelled in time: nothing is claimed",
+		Entry("that is cancelled before its time: no claim",
 			budget{writes: 2, atInstant: 0, events: 4, bytes: sizes{"": 1100, v1alpha1.PhaseScheduled: 2000, v1alpha1.PhaseCancelled: 2150}}, v1alpha1.PhaseScheduled,
 			func(ctx context.Context, p *v1alpha1.Post) { Expect(cancelPost(ctx, p)).To(Succeed()) }, at(time.Hour)),
-		Entry("that is a tree of three cards: each record claims the next card, if it is prepared soon enough",
+		Entry("that is a tree of three cards: each record claims the next card, if it is prepared in time",
 			budget{writes: 5, atInstant: 5, events: 6, bytes: sizes{"": 1100, v1alpha1.PhaseProcessing: 2700, v1alpha1.PhasePosted: 2750}}, anyPhase, nil, cards("one", "two", "three")),
 	)
 })

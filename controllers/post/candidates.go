@@ -18,7 +18,7 @@ import (
 
 // confirmWithin limits the time for checking the ids in one post's resolutions with the platforms. A post has up to 100
 // targets, each call may take the platform's CallTimeout, and the responses must be stored before the reconciliation
-// ends. An id that is not confirmed by then is stored as the person entered it.
+// ends. An id that is not confirmed by then is stored as the user entered it.
 const confirmWithin = time.Minute
 
 // listCandidates lists candidates for the undecided targets and sets them in the status, which the caller stores. A

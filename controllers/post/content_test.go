@@ -53,12 +53,12 @@ func (t textOnly) Capabilities() platforms.Capabilities {
 	return limits
 }
 
-var _ = Describe("A post that is more than text", Ordered, func() {
+var _ = Describe("A post with media or cards", Ordered, func() {
 	var m *manager
 	BeforeAll(func() { m = startManager() })
 	AfterAll(func() { m.stop() })
 
-	It("is never sent as something else", func(ctx SpecContext) {
+	It("is never published as a different kind of post", func(ctx SpecContext) {
 		m.stop()
 		texts := startManager(func(o *post.Options) {
 			p, ok := o.Platforms[v1alpha1.PlatformX].(fast)
@@ -84,7 +84,7 @@ var _ = Describe("A post that is more than text", Ordered, func() {
 		Expect(t.published(ctx)).To(BeEmpty())
 	})
 
-	It("waits for a media file that is named before it exists, and is judged when it has come", func(ctx SpecContext) {
+	It("waits for a media file that does not exist yet, and is validated when it arrives", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		p := t.post(ctx, "look", showing("picture"))
 		accepted := func() string {
@@ -104,7 +104,7 @@ var _ = Describe("A post that is more than text", Ordered, func() {
 		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhaseFailed), "the store has no such file")
 	})
 
-	It("waits while the store has lost its file, and goes on when the file is back", func(ctx SpecContext) {
+	It("waits while its file is missing in the store, and continues when it is back", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		media := t.picture(ctx, "lost")
 		media.Status = v1alpha1.MediaStatus{Phase: v1alpha1.MediaUploaded, SizeBytes: 10, ETag: "e", Conditions: []metav1.Condition{{
@@ -119,7 +119,7 @@ var _ = Describe("A post that is more than text", Ordered, func() {
 		Eventually(said).Should(HavePrefix(v1alpha1.ReasonAccepted))
 	})
 
-	DescribeTable("is judged anew when a draft of it is promoted",
+	DescribeTable("is validated again when its draft is promoted",
 		func(ctx SpecContext, words string, change func(p *v1alpha1.Post)) {
 			t := newTeam(ctx)
 			p := t.post(ctx, "", ofTree, func(p *v1alpha1.Post) { p.Spec.Draft = true }, change)
@@ -133,7 +133,7 @@ var _ = Describe("A post that is more than text", Ordered, func() {
 		}),
 	)
 
-	It("is refused when a draft of it is promoted whose file was changed meanwhile", func(ctx SpecContext) {
+	It("is rejected when its draft is promoted after its file was changed", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		media := t.picture(ctx, "changed")
 		media.Status = v1alpha1.MediaStatus{Phase: v1alpha1.MediaUploaded, SizeBytes: 10, ETag: "e"}
@@ -151,7 +151,7 @@ var _ = Describe("A post that is more than text", Ordered, func() {
 			Should(And(HavePrefix(v1alpha1.ReasonInvalid), ContainSubstring("The file was overwritten.")))
 	})
 
-	It("is refused for a privacy level that its TikTok account cannot choose", func(ctx SpecContext) {
+	It("is rejected for a privacy level that its TikTok account does not offer", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		conn := t.connection(ctx)
 		conn.ObjectMeta = metav1.ObjectMeta{Name: "tiktok", Namespace: t.namespace}
@@ -164,7 +164,7 @@ var _ = Describe("A post that is more than text", Ordered, func() {
 			Should(And(HavePrefix(v1alpha1.ReasonInvalid), ContainSubstring("it can choose SELF_ONLY")))
 	})
 
-	It("is refused for a file that was rejected", func(ctx SpecContext) {
+	It("is rejected for a rejected file", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		media := t.picture(ctx, "bad")
 		media.Status.Phase = v1alpha1.MediaRejected
@@ -223,7 +223,7 @@ var _ = Describe("A tree", Ordered, func() {
 		return out
 	}
 
-	It("is published card by card, each hanging from the one before, on all its accounts", func(ctx SpecContext) {
+	It("is published card by card, each as a reply to the previous one, on all its accounts", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		onThreads := t.onThreads(ctx, 0)
 		text := words(4)
@@ -236,7 +236,7 @@ var _ = Describe("A tree", Ordered, func() {
 		Expect(now.Status.Finished).To(BeTrue())
 	})
 
-	It("records a card and claims the next one by one write", func(ctx SpecContext) {
+	It("records a card and claims the next one in a single write", func(ctx SpecContext) {
 		for _, on := range []string{"x", "threads"} {
 			t := newTeam(ctx)
 			target := func(*v1alpha1.Post) {}
@@ -251,7 +251,7 @@ var _ = Describe("A tree", Ordered, func() {
 		}
 	})
 
-	It("is published by nobody else while the next card is claimed", func(ctx SpecContext) {
+	It("is not published by another manager while the next card is claimed", func(ctx SpecContext) {
 		// The metadata is edited at the worst moment: the combined write fails, and the card is recorded alone.
 		t := newTeam(ctx)
 		text := words(3)
@@ -265,7 +265,7 @@ var _ = Describe("A tree", Ordered, func() {
 		Expect(chain(ctx, "x", t.account, read(ctx, p).Status.Targets[0])).To(Equal(text))
 	})
 
-	It("may say the same twice", func(ctx SpecContext) {
+	It("may contain the same text twice", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		onThreads := t.onThreads(ctx, 0)
 		p := posted(ctx, t.post(ctx, "", toThreads, cards("again", "again", "again")))
@@ -273,18 +273,18 @@ var _ = Describe("A tree", Ordered, func() {
 	})
 
 	// All trees are sent concurrently, each on its own account.
-	Context("goes on where it stood after a fault in its middle", func() {
+	Context("continues from the failed card after a fault", func() {
 		type row struct {
 			reason, platform string
 			fault            sandboxtest.Fault
 		}
 		rows := []row{
-			{"X published, the answer was lost", "x", sandboxtest.Fault{Operation: "publish", Kind: "drop_after"}},
-			{"X did not publish, the answer was lost", "x", sandboxtest.Fault{Operation: "publish", Kind: "drop_before"}},
+			{"X published, the response was lost", "x", sandboxtest.Fault{Operation: "publish", Kind: "drop_after"}},
+			{"X did not publish, the response was lost", "x", sandboxtest.Fault{Operation: "publish", Kind: "drop_before"}},
 			{"X published and answered 500", "x", sandboxtest.Fault{Operation: "publish", Kind: "error_after", Status: 500}},
 			{"X was too busy", "x", sandboxtest.Fault{Operation: "publish", Kind: "rate_limit", RetryAfterS: 1}},
-			{"Threads published, the answer was lost", "threads", sandboxtest.Fault{Operation: "publish", Kind: "drop_after"}},
-			{"Threads did not publish, the answer was lost", "threads", sandboxtest.Fault{Operation: "publish", Kind: "drop_before"}},
+			{"Threads published, the response was lost", "threads", sandboxtest.Fault{Operation: "publish", Kind: "drop_after"}},
+			{"Threads did not publish, the response was lost", "threads", sandboxtest.Fault{Operation: "publish", Kind: "drop_before"}},
 		}
 		type begun struct {
 			team    team
@@ -333,7 +333,7 @@ var _ = Describe("A tree", Ordered, func() {
 			})
 		}
 
-		It("or says which card was refused and what is online already", func(ctx SpecContext) {
+		It("names the rejected card and the published ones", func(ctx SpecContext) {
 			Eventually(phase(ctx, refused.tree)).Should(Equal(v1alpha1.PhaseFailed))
 			target := read(ctx, refused.tree).Status.Targets[0]
 			Expect(chain(ctx, "x", refused.team.account, target)).To(Equal(refused.text))
@@ -341,7 +341,7 @@ var _ = Describe("A tree", Ordered, func() {
 		})
 	})
 
-	It("does not go on when its post is deleted, however many accounts it is on its way to", func(ctx SpecContext) {
+	It("stops when its post is deleted, however many accounts it is being sent to", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		second := t.connect(ctx, "second")
 		for account, delay := range map[string]int{t.account.ID: 3000, second.ID: 4000} {
@@ -364,7 +364,7 @@ var _ = Describe("A tree", Ordered, func() {
 		}
 	})
 
-	It("is not cancelled in its middle", func(ctx SpecContext) {
+	It("cannot be cancelled between its cards", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		text := words(3)
 		t.fault(ctx, sandboxtest.Fault{Operation: "publish", Kind: "delay", DelayMS: 700})

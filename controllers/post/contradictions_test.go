@@ -83,7 +83,7 @@ func lies() []lie {
 		onYouTube                   = v1alpha1.PlatformYouTube
 	)
 	all := []lie{
-		{"a limit without a word about its end", onX, nil, sandboxtest.Fault{Status: 429, Body: map[string]any{"title": "Too Many Requests", "type": "about:blank", "status": 429}}},
+		{"a limit without an end", onX, nil, sandboxtest.Fault{Status: 429, Body: map[string]any{"title": "Too Many Requests", "type": "about:blank", "status": 429}}},
 		{"a limit with a time to come back", onX, nil, sandboxtest.Fault{Refusal: "rate_limit", RetryAfterS: 600}},
 		{"a post that looks automated", onX, nil, xError(403, 226, "This request looks like it might be automated.")},
 		{"a locked account", onX, nil, xError(403, 326, "To protect our users, this account is temporarily locked.")},
@@ -117,12 +117,12 @@ func lies() []lie {
 			{"a spam block", 4, 2207051},
 			{"a quota of posts", 9, 2207042},
 			{"a block", 368, 0},
-			{"a block that passes", 368, 1390008},
+			{"a temporary block", 368, 1390008},
 			{"a limit of the app", 4, 0},
 			{"a limit of calls", 613, 0},
 			{"a limit of the Page", 32, 0},
 			{"a restricted account", 25, 2207050},
-			{"an ended token", 190, 463},
+			{"an expired token", 190, 463},
 			{"a missing permission", 10, 0},
 			{"a parameter", 100, 0},
 		} {
@@ -132,7 +132,7 @@ func lies() []lie {
 	return all
 }
 
-var _ = Describe("A platform that publishes and refuses", Ordered, ContinueOnFailure, func() {
+var _ = Describe("A platform that publishes but responds with an error", Ordered, ContinueOnFailure, func() {
 	type begun struct {
 		lie
 		account sandboxtest.Account

@@ -20,7 +20,7 @@ import (
 	"github.com/herald-social/herald/controllers/post"
 )
 
-// crowdSize is the number of posts in these specs. Each has an account of its own.
+// crowdSize is the number of posts in these specs. Each has its own account.
 const crowdSize = 4
 
 // crowd is a number of posts of a team that are due at the same time, in a few seconds.
@@ -96,7 +96,7 @@ func (c *crowd) publishedOnce(ctx context.Context, before int) {
 }
 
 var _ = Describe("A crowd", func() {
-	It("is claimed ahead of its time, and sent when its group is opened", func(ctx SpecContext) {
+	It("is claimed before its time, and sent when its group is opened", func(ctx SpecContext) {
 		c := newCrowd(ctx, 6*time.Second)
 		before := publishCalls(ctx)
 		runManager(c.options)
@@ -111,7 +111,7 @@ var _ = Describe("A crowd", func() {
 		Expect(lease.Annotations).To(HaveKeyWithValue("social.herald.dev/group", "open"))
 	})
 
-	It("is not sent if its team is suspended by then, and is sent afterwards", func(ctx SpecContext) {
+	It("is not sent if its team has been suspended by then, and is sent afterwards", func(ctx SpecContext) {
 		c := newCrowd(ctx, 6*time.Second)
 		before := publishCalls(ctx)
 		var suspended atomic.Bool
@@ -129,7 +129,7 @@ var _ = Describe("A crowd", func() {
 		c.publishedOnce(ctx, before)
 	})
 
-	It("is not sent further if its team is suspended during the calls, and can be cancelled", func(ctx SpecContext) {
+	It("stops if its team is suspended during the calls, and its unsent posts can be cancelled", func(ctx SpecContext) {
 		c := newCrowd(ctx, 6*time.Second)
 		before := publishCalls(ctx)
 		var suspended atomic.Bool
@@ -158,7 +158,7 @@ var _ = Describe("A crowd", func() {
 		Expect(publishCalls(ctx)-before).To(Equal(crowdSize-1), "calls")
 	})
 
-	It("leaves out a connection that was disabled after the post was armed", func(ctx SpecContext) {
+	It("excludes a connection that was disabled after the post was armed", func(ctx SpecContext) {
 		c := newCrowd(ctx, 6*time.Second)
 		before := publishCalls(ctx)
 		runManager(c.options)
@@ -174,7 +174,7 @@ var _ = Describe("A crowd", func() {
 		Expect(publishCalls(ctx)-before).To(Equal(crowdSize-1), "calls")
 	})
 
-	It("can be cancelled when it was taken back from a leader that died", func(ctx SpecContext) {
+	It("can be cancelled after it was recovered from a dead leader", func(ctx SpecContext) {
 		c := newCrowd(ctx, 8*time.Second)
 		before := publishCalls(ctx)
 		c.stopAt(post.PointBeforeOpen)
@@ -190,7 +190,7 @@ var _ = Describe("A crowd", func() {
 		Expect(publishCalls(ctx)).To(Equal(before), "calls for cancelled posts")
 	})
 
-	It("is taken back from a leader that dies before it opens the group", func(ctx SpecContext) {
+	It("is recovered from a leader that dies before it opens the group", func(ctx SpecContext) {
 		c := newCrowd(ctx, 6*time.Second)
 		before := publishCalls(ctx)
 		goOn := c.stopAt(post.PointBeforeOpen)
@@ -199,11 +199,11 @@ var _ = Describe("A crowd", func() {
 		runManager(c.options)
 		Eventually(c.groups(ctx)).Should(And(HaveLen(crowdSize), Not(ContainElements(first))))
 		c.publishedOnce(ctx, before)
-		goOn() // it cannot open its group any more
+		goOn() // it can no longer open its group
 		Expect(publishCalls(ctx) - before).To(Equal(crowdSize))
 	})
 
-	It("is looked up after a leader that dies when it has opened the group", func(ctx SpecContext) {
+	It("is looked up if the leader dies after it opened the group", func(ctx SpecContext) {
 		c := newCrowd(ctx, 5*time.Second)
 		before := publishCalls(ctx)
 		c.stopAt(post.PointAfterOpen)

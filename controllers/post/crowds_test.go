@@ -25,13 +25,13 @@ func TestCrowds(t *testing.T) {
 		first, second int
 		crowded       bool
 	}{
-		"too few posts are claimed when they are due":                     {early: size - 1, at: 50 * time.Second},
-		"posts of another time do not make a crowd":                       {early: size - 1, others: size, at: 50 * time.Second},
-		"a crowd is left alone until 15 s before its time":                {early: size, at: 45*time.Second - 1},
-		"then all its posts are woken, once":                              {early: size, at: 45 * time.Second, first: size, crowded: true},
-		"a post that comes later is woken as well":                        {early: size, late: 1, at: 50 * time.Second, first: size, second: 1, crowded: true},
-		"posts that become a crowd late are woken then":                   {early: size - 1, late: 1, at: 50 * time.Second, second: size, crowded: true},
-		"a crowd whose time has come is forgotten: its posts are due now": {early: size, at: time.Minute},
+		"too few posts are claimed when they are due":                  {early: size - 1, at: 50 * time.Second},
+		"posts of different times do not form a crowd":                 {early: size - 1, others: size, at: 50 * time.Second},
+		"a crowd is not claimed more than 15 s before its time":        {early: size, at: 45*time.Second - 1},
+		"then each of its posts is requeued once":                      {early: size, at: 45 * time.Second, first: size, crowded: true},
+		"a post that is created later is requeued as well":             {early: size, late: 1, at: 50 * time.Second, first: size, second: 1, crowded: true},
+		"posts that only then become a crowd are requeued immediately": {early: size - 1, late: 1, at: 50 * time.Second, second: size, crowded: true},
+		"a crowd is dropped at its time: its posts are due":            {early: size, at: time.Minute},
 	} {
 		t.Run(name, func(t *testing.T) {
 			clock := clocktesting.NewFakeClock(start)

@@ -91,7 +91,7 @@ var _ = Describe("The deletion of finished posts", func() {
 		}
 	}
 
-	It("is watched from where the last watch ended, and all are read again only if the API server has forgotten that", func(ctx SpecContext) {
+	It("is watched from the last resourceVersion, and listed again only if the API server has expired that", func(ctx SpecContext) {
 		requests := &finishedRequests{}
 		config := rest.CopyConfig(env.Config)
 		config.Wrap(func(next http.RoundTripper) http.RoundTripper {
@@ -126,7 +126,7 @@ var _ = Describe("The deletion of finished posts", func() {
 		Expect(again).To(Equal(lists+1), "what happened since is not known otherwise")
 	})
 
-	It("releases many at once, and tries again what fails", func(ctx SpecContext) {
+	It("releases many finalizers concurrently, and retries failures", func(ctx SpecContext) {
 		const together, failing = 8, 3
 		var mu sync.Mutex
 		failed, waiting, all := 0, 0, make(chan struct{})
@@ -218,8 +218,8 @@ func (u *unheld) all() []string {
 	return slices.Clone(u.names)
 }
 
-var _ = Describe("An applied post of which nothing was sent", func() {
-	DescribeTable("keeps its place when it is deleted after it was finished:", func(ctx SpecContext, phaseThen v1alpha1.PostPhase, change func(*v1alpha1.Post)) {
+var _ = Describe("An applied post without any sent target", func() {
+	DescribeTable("leaves a record when it is deleted after it finished:", func(ctx SpecContext, phaseThen v1alpha1.PostPhase, change func(*v1alpha1.Post)) {
 		k, lists, loose := newKeeping(), &entries{}, &unheld{}
 		m := startDisturbed(loose.funcs(), k.options, lists.options)
 		DeferCleanup(m.stop)
@@ -233,11 +233,11 @@ var _ = Describe("An applied post of which nothing was sent", func() {
 		Expect(lists.has(p.Name)).To(BeTrue(), "it is found in the lists")
 		Expect(publishesBy(acme.account)).To(BeZero())
 	},
-		Entry("its time was missed", v1alpha1.PhaseFailed, at(-2*time.Hour)),
+		Entry("its starting deadline passed", v1alpha1.PhaseFailed, at(-2*time.Hour)),
 		Entry("it was cancelled", v1alpha1.PhaseCancelled, func(p *v1alpha1.Post) { p.Spec.Draft, p.Spec.Cancelled = true, true }),
 	)
 
-	It("goes at once where nothing is kept: without a bucket, or without a Team", func(ctx SpecContext) {
+	It("is deleted immediately without a bucket or a Team", func(ctx SpecContext) {
 		k := newKeeping()
 		runManager(k.options, func(o *post.Options) {
 			o.Records.Owner = func(context.Context, string) (*v1alpha1.Team, error) { return nil, nil }
@@ -249,8 +249,8 @@ var _ = Describe("An applied post of which nothing was sent", func() {
 	})
 })
 
-var _ = Describe("A finished post whose finalizer was taken off", func() {
-	It("gets it again from the next manager, so that it is in the lists when it is deleted", func(ctx SpecContext) {
+var _ = Describe("A finished post whose finalizer was removed", func() {
+	It("gets it again from the next manager, so its deletion is recorded in the lists", func(ctx SpecContext) {
 		k, lists := newKeeping(), &entries{}
 		m := startManager(k.options, lists.options)
 		acme := newTeam(ctx)
@@ -268,8 +268,8 @@ var _ = Describe("A finished post whose finalizer was taken off", func() {
 	})
 })
 
-var _ = Describe("A post that is finished while its Team is being deleted", func() {
-	DescribeTable("leaves no record behind", func(ctx SpecContext, deletedAt string) {
+var _ = Describe("A post that finishes while its Team is being deleted", func() {
+	DescribeTable("does not leave a record", func(ctx SpecContext, deletedAt string) {
 		var going atomic.Bool
 		acme, k, kept := newTeam(ctx), newKeeping(), make(chan error, 100)
 		of := archive.Team{Namespace: acme.namespace, Name: "of-" + acme.namespace}
@@ -304,12 +304,12 @@ var _ = Describe("A post that is finished while its Team is being deleted", func
 		Eventually(left).Should(BeNil())
 		Consistently(left, time.Second).Should(BeNil())
 
-		By("letting the post go, as what deletes the namespace wants")
+		By("releasing the finalizer, as the namespace deletion requires")
 		remove(ctx, p)
 		Expect(left()).To(BeNil())
 	},
 		Entry("that was deleted before", post.PointAfterRecord),
 		Entry("that is deleted before the record is written", post.PointBeforeKeep),
-		Entry("that is deleted when the record is written", post.PointAfterKeep),
+		Entry("that is deleted while the record is written", post.PointAfterKeep),
 	)
 })

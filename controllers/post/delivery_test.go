@@ -89,7 +89,7 @@ var _ = Describe("Delivery", Ordered, func() {
 		Expect(t.published(ctx)).To(Equal([]string{"by kubectl"}))
 	})
 
-	It("publishes a scheduled post not before its time", func(ctx SpecContext) {
+	It("does not publish a scheduled post before its time", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		p := t.post(ctx, "later", at(1500*time.Millisecond))
 		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhaseScheduled))
@@ -111,7 +111,7 @@ var _ = Describe("Delivery", Ordered, func() {
 		Expect(t.published(ctx)).To(Equal([]string{"draft"}))
 	})
 
-	It("checks every rule when a draft is promoted", func(ctx SpecContext) {
+	It("validates all rules when a draft is promoted", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		p := t.post(ctx, "fine", func(p *v1alpha1.Post) {
 			p.Spec.Draft = true
@@ -154,7 +154,7 @@ var _ = Describe("Delivery", Ordered, func() {
 		Expect(t.published(ctx)).To(BeEmpty())
 	})
 
-	It("lets a cancel that races the claim end in exactly one of the two", func(ctx SpecContext) {
+	It("ends a cancellation that races with the claim in exactly one of the two", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		const n = 40
 		due := time.Now().Add(2 * time.Second)
@@ -186,7 +186,7 @@ var _ = Describe("Delivery", Ordered, func() {
 		}
 	})
 
-	It("fails a post whose time passed long ago", func(ctx SpecContext) {
+	It("fails a post whose starting deadline has passed", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		p := t.post(ctx, "old news", at(-2*time.Hour))
 		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhaseFailed))
@@ -196,12 +196,12 @@ var _ = Describe("Delivery", Ordered, func() {
 		Expect(err).To(MatchError(ContainSubstring("finished")), "nobody would look at it again")
 	})
 
-	It("delivers a post whose time passed a moment ago", func(ctx SpecContext) {
+	It("delivers a post whose time has just passed", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		posted(ctx, t.post(ctx, "just now", at(-time.Minute)))
 	})
 
-	It("does not send a copy restored from a backup until a person says so", func(ctx SpecContext) {
+	It("does not send a copy restored from a backup until a user confirms it", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		p := t.post(ctx, "restored", func(p *v1alpha1.Post) {
 			p.Annotations = map[string]string{v1alpha1.BornAnnotation: time.Now().Add(-24 * time.Hour).Format(time.RFC3339)}
@@ -214,7 +214,7 @@ var _ = Describe("Delivery", Ordered, func() {
 		Expect(read(ctx, p).Annotations).NotTo(HaveKey(v1alpha1.SettleAnnotation))
 	})
 
-	It("publishes to several accounts side by side", func(ctx SpecContext) {
+	It("publishes to several accounts concurrently", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		other := t.connect(ctx, "second")
 		writes.of(t.namespace)
@@ -228,7 +228,7 @@ var _ = Describe("Delivery", Ordered, func() {
 		Expect(team{account: other}.published(ctx)).To(Equal([]string{"both"}))
 	})
 
-	It("keeps what was posted when another target fails", func(ctx SpecContext) {
+	It("keeps posted targets when another target fails", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		t.connect(ctx, "second")
 		t.fault(ctx, sandboxtest.Fault{Operation: "publish", Kind: "status", Status: 403})
@@ -243,7 +243,7 @@ var _ = Describe("Delivery", Ordered, func() {
 		Expect(meta.IsStatusConditionTrue(now.Status.Conditions, v1alpha1.ConditionStalled)).To(BeTrue())
 	})
 
-	It("posts to one account in order of their time, one call at a time", func(ctx SpecContext) {
+	It("publishes to one account in the order of scheduled times, one call at a time", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		due := time.Now().Add(time.Second)
 		var posts []*v1alpha1.Post
@@ -259,14 +259,14 @@ var _ = Describe("Delivery", Ordered, func() {
 	})
 
 	Describe("deletion", func() {
-		It("lets a finished post go", func(ctx SpecContext) {
+		It("removes the finalizer of a finished post", func(ctx SpecContext) {
 			t := newTeam(ctx)
 			p := posted(ctx, t.post(ctx, "short life"))
 			Expect(k8s.Delete(ctx, p)).To(Succeed())
 			Eventually(gone(ctx, p)).Should(BeTrue())
 		})
 
-		It("never publishes a scheduled post that was deleted", func(ctx SpecContext) {
+		It("does not publish a scheduled post that was deleted", func(ctx SpecContext) {
 			t := newTeam(ctx)
 			p := t.post(ctx, "gone", at(time.Second))
 			Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhaseScheduled))
@@ -275,7 +275,7 @@ var _ = Describe("Delivery", Ordered, func() {
 			Consistently(func() []string { return t.published(ctx) }, 2*time.Second).Should(BeEmpty())
 		})
 
-		It("holds a post until its call is over", func(ctx SpecContext) {
+		It("keeps a deleted post until its call has returned", func(ctx SpecContext) {
 			t := newTeam(ctx)
 			t.fault(ctx, sandboxtest.Fault{Operation: "publish", Kind: "delay", DelayMS: 1000})
 			p := t.post(ctx, "in flight")
@@ -288,7 +288,7 @@ var _ = Describe("Delivery", Ordered, func() {
 	})
 })
 
-var _ = Describe("Two managers at once", func() {
+var _ = Describe("Two concurrent managers", func() {
 	It("publish each post exactly once", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		var posts []*v1alpha1.Post
@@ -334,8 +334,8 @@ func settle(ctx context.Context, p *v1alpha1.Post, outcome string) {
 	Expect(k8s.Patch(ctx, now, client.MergeFrom(base))).To(Succeed())
 }
 
-var _ = Describe("Two posts with the same words on one account of X", func() {
-	DescribeTable("are not taken for one, of which X refuses the second", func(ctx SpecContext, ofTwoTeams, restart bool) {
+var _ = Describe("Two posts with the same text on one X account", func() {
+	DescribeTable("are not mistaken for each other when X rejects the second", func(ctx SpecContext, ofTwoTeams, restart bool) {
 		t := newTeam(ctx)
 		other := t
 		if ofTwoTeams {

@@ -42,7 +42,7 @@ var _ = Describe("Platform faults", Ordered, func() {
 	AfterAll(func() { m.stop() })
 
 	// All posts are sent concurrently, since most of the time is spent waiting. Each has its own account.
-	Context("each ends in exactly one publication, or in a failure that says why", func() {
+	Context("each ends in exactly one publication, or in a failure with a reason", func() {
 		type row struct {
 			reason   string
 			fault    sandboxtest.Fault
@@ -51,14 +51,14 @@ var _ = Describe("Platform faults", Ordered, func() {
 			message  string
 		}
 		rows := []row{
-			{"published, answer lost: found by looking", sandboxtest.Fault{Operation: "publish", Kind: "drop_after"}, v1alpha1.PhasePosted, 1, ""},
-			{"not published, answer lost: proved absent, sent again", sandboxtest.Fault{Operation: "publish", Kind: "drop_before"}, v1alpha1.PhasePosted, 2, ""},
-			{"published, answered 500: found by looking", sandboxtest.Fault{Operation: "publish", Kind: "error_after", Status: 500}, v1alpha1.PhasePosted, 1, ""},
-			{"answered 503 without acting: proved absent, sent again", sandboxtest.Fault{Operation: "publish", Kind: "status", Status: 503}, v1alpha1.PhasePosted, 2, ""},
-			{"refused for good", sandboxtest.Fault{Operation: "publish", Kind: "status", Status: 400}, v1alpha1.PhaseFailed, 1, "X"},
-			{"rate limited: tried again at the time that X named", sandboxtest.Fault{Operation: "publish", Kind: "rate_limit", RetryAfterS: 1}, v1alpha1.PhasePosted, 2, ""},
-			{"slower than the call's limit, acting after all", sandboxtest.Fault{Operation: "publish", Kind: "delay", DelayMS: 2300}, v1alpha1.PhasePosted, 1, ""},
-			{"slow but in time", sandboxtest.Fault{Operation: "publish", Kind: "delay", DelayMS: 500}, v1alpha1.PhasePosted, 1, ""},
+			{"published, response lost: found by a lookup", sandboxtest.Fault{Operation: "publish", Kind: "drop_after"}, v1alpha1.PhasePosted, 1, ""},
+			{"not published, response lost: proved absent, sent again", sandboxtest.Fault{Operation: "publish", Kind: "drop_before"}, v1alpha1.PhasePosted, 2, ""},
+			{"published, answered 500: found by a lookup", sandboxtest.Fault{Operation: "publish", Kind: "error_after", Status: 500}, v1alpha1.PhasePosted, 1, ""},
+			{"answered 503 without effect: proved absent, sent again", sandboxtest.Fault{Operation: "publish", Kind: "status", Status: 503}, v1alpha1.PhasePosted, 2, ""},
+			{"rejected permanently", sandboxtest.Fault{Operation: "publish", Kind: "status", Status: 400}, v1alpha1.PhaseFailed, 1, "X"},
+			{"rate limited: retried at the time from X's response", sandboxtest.Fault{Operation: "publish", Kind: "rate_limit", RetryAfterS: 1}, v1alpha1.PhasePosted, 2, ""},
+			{"slower than the call's timeout, but published", sandboxtest.Fault{Operation: "publish", Kind: "delay", DelayMS: 2300}, v1alpha1.PhasePosted, 1, ""},
+			{"slow, but within the timeout", sandboxtest.Fault{Operation: "publish", Kind: "delay", DelayMS: 500}, v1alpha1.PhasePosted, 1, ""},
 		}
 		type begun struct {
 			team team
@@ -92,7 +92,7 @@ var _ = Describe("Platform faults", Ordered, func() {
 		}
 	})
 
-	It("sends again once the connection has been checked after a refused token", func(ctx SpecContext) {
+	It("sends again once the connection has been checked after a rejected token", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		t.fault(ctx, sandboxtest.Fault{Operation: "publish", Kind: "token_expired"})
 		p := t.post(ctx, "renewed")
@@ -107,7 +107,7 @@ var _ = Describe("Platform faults", Ordered, func() {
 		Expect(t.published(ctx)).To(Equal([]string{"renewed"}))
 	})
 
-	It("does not look past a stale listing", func(ctx SpecContext) {
+	It("does not rely on a stale listing", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		t.fault(ctx, sandboxtest.Fault{Operation: "publish", Kind: "drop_after"})
 		t.fault(ctx, sandboxtest.Fault{Operation: "list", Kind: "stale_list", Times: 1, DelayMS: 60000})
@@ -115,7 +115,7 @@ var _ = Describe("Platform faults", Ordered, func() {
 		Expect(t.published(ctx)).To(Equal([]string{"late in the list"}))
 	})
 
-	It("does not take another post's publication for its own", func(ctx SpecContext) {
+	It("does not mistake another post's publication for its own", func(ctx SpecContext) {
 		Eventually(phase(ctx, repeated)).Should(Equal(v1alpha1.PhaseFailed))
 		Expect(read(ctx, repeated).Status.Targets[0].Message).To(ContainSubstring("same content"))
 		Expect(repeating.published(ctx)).To(HaveLen(1))
@@ -142,7 +142,7 @@ var _ = Describe("Kubernetes faults", func() {
 		}}
 	}
 
-	DescribeTable("each failing write of a tree ends in each card once",
+	DescribeTable("each failing write of a tree ends in each card being published once",
 		func(ctx SpecContext, n int32, landed bool) {
 			t := newTeam(ctx)
 			m := startDisturbed(disturb(n, landed, apierrors.NewInternalError(context.DeadlineExceeded)))
@@ -153,10 +153,10 @@ var _ = Describe("Kubernetes faults", func() {
 			Expect(publishesBy(t.account)).To(Equal(3), "nothing was sent for a claim whose answer was lost")
 		},
 		Entry("the record of the first card, with the claim of the second, is lost", int32(2), false),
-		Entry("it is stored, and its answer is lost", int32(2), true),
+		Entry("it is stored, and its response is lost", int32(2), true),
 		Entry("the record of the second card, with the claim of the third, is lost", int32(3), false),
-		Entry("it is stored, and its answer is lost", int32(3), true),
-		Entry("the record of the last card is stored, and its answer is lost", int32(4), true),
+		Entry("it is stored, and its response is lost", int32(3), true),
+		Entry("the record of the last card is stored, and its response is lost", int32(4), true),
 	)
 
 	DescribeTable("each failing write of an immediate post ends in exactly one publication",
@@ -169,16 +169,16 @@ var _ = Describe("Kubernetes faults", func() {
 		},
 		Entry("claim: conflict", int32(1), false, apierrors.NewConflict(gr, "p", nil)),
 		Entry("claim: server error", int32(1), false, apierrors.NewInternalError(context.DeadlineExceeded)),
-		Entry("claim: landed, answer lost", int32(1), true, apierrors.NewTimeoutError("lost", 0)),
+		Entry("claim: stored, response lost", int32(1), true, apierrors.NewTimeoutError("lost", 0)),
 		Entry("claim: too many requests", int32(1), false, apierrors.NewTooManyRequests("busy", 1)),
 		Entry("record: conflict", int32(2), false, apierrors.NewConflict(gr, "p", nil)),
 		Entry("record: server error", int32(2), false, apierrors.NewInternalError(context.DeadlineExceeded)),
-		Entry("record: landed, answer lost", int32(2), true, apierrors.NewTimeoutError("lost", 0)),
+		Entry("record: stored, response lost", int32(2), true, apierrors.NewTimeoutError("lost", 0)),
 		Entry("record: too many requests", int32(2), false, apierrors.NewTooManyRequests("busy", 1)),
-		Entry("record: refused as invalid", int32(2), false, apierrors.NewInvalid(schema.GroupKind{Group: gr.Group, Kind: "Post"}, "p", nil)),
+		Entry("record: rejected as invalid", int32(2), false, apierrors.NewInvalid(schema.GroupKind{Group: gr.Group, Kind: "Post"}, "p", nil)),
 	)
 
-	It("keeps a result that cannot be written until it can", func(ctx SpecContext) {
+	It("keeps a result until it can be written", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		var blocked atomic.Bool
 		var count atomic.Int32
@@ -199,7 +199,7 @@ var _ = Describe("Kubernetes faults", func() {
 		Expect(read(ctx, p).Status.Targets[0].Attempt.Lookups).To(BeZero(), "the process knew the answer")
 	})
 
-	It("finishes a call that is under way when the manager stops", func(ctx SpecContext) {
+	It("completes a call in progress when the manager stops", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		t.fault(ctx, sandboxtest.Fault{Operation: "publish", Kind: "delay", DelayMS: 700})
 		m := startManager()
@@ -210,7 +210,7 @@ var _ = Describe("Kubernetes faults", func() {
 		Expect(t.published(ctx)).To(Equal([]string{"last call"}))
 	})
 
-	It("finishes a claim that is under way when the manager stops, and what is claimed", func(ctx SpecContext) {
+	It("completes a claim in progress when the manager stops, and the claimed call", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		var stopping sync.Once
 		var stop func()
@@ -263,8 +263,8 @@ func slowed(perSecond rate.Limit) interceptor.Funcs {
 	}}
 }
 
-var _ = Describe("An API server that stores 30 writes a second", func() {
-	It("stores every claim in time for its call", func(ctx SpecContext) {
+var _ = Describe("An API server that stores 30 writes per second", func() {
+	It("stores each claim in time for its call", func(ctx SpecContext) {
 		const posts = 200
 		registry := prometheus.NewRegistry()
 		m := startDisturbed(slowed(30), func(o *post.Options) {
@@ -296,7 +296,7 @@ herald_expired_claims_total 0
 	})
 })
 
-var _ = Describe("A claim that the API server does not store whole", func() {
+var _ = Describe("A claim that the API server stores incompletely", func() {
 	// dropping removes the targets' state from the response to the nth claim in a team's namespace, like an API server
 	// with a CRD that does not have the field.
 	dropping := func(nth int32, t team) interceptor.Funcs {
@@ -315,7 +315,7 @@ var _ = Describe("A claim that the API server does not store whole", func() {
 		}}
 	}
 
-	It("sends nothing, and says why; the next one is sent", func(ctx SpecContext) {
+	It("prevents the call and reports the reason; the next claim is sent", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		m := startDisturbed(dropping(1, t))
 		defer m.stop()
@@ -326,7 +326,7 @@ var _ = Describe("A claim that the API server does not store whole", func() {
 			HavePrefix("RecordDropped: "), ContainSubstring("posts.social.herald.dev that it serves is older than this program"))))
 	})
 
-	It("holds up a tree, which goes on where it stopped", func(ctx SpecContext) {
+	It("delays a tree, which continues from the same card", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		m := startDisturbed(dropping(2, t))
 		defer m.stop()

@@ -83,7 +83,7 @@ func hashOf(data []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-var _ = Describe("The place where a file was taken", Ordered, func() {
+var _ = Describe("A file's location metadata", Ordered, func() {
 	var keeping sync.Map // the namespaces of teams that keep locations
 	BeforeAll(func() {
 		runManager(withThreads, func(o *post.Options) {
@@ -124,7 +124,7 @@ var _ = Describe("The place where a file was taken", Ordered, func() {
 		return count
 	}
 
-	It("arrives nowhere with a photo, which is the same otherwise", func(ctx SpecContext) {
+	It("is removed from photos, which do not change otherwise", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		account := t.onThreads(ctx, 0)
 		placed, cleaned := placedPhoto()
@@ -133,7 +133,7 @@ var _ = Describe("The place where a file was taken", Ordered, func() {
 		Expect(copies(ctx, t, "a")).To(Equal(1), "only what is fetched lies in the store without the place")
 	})
 
-	It("arrives nowhere with a film, which is the same otherwise", func(ctx SpecContext) {
+	It("is removed from videos, which do not change otherwise", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		account := t.onThreads(ctx, 0)
 		placed, cleaned := placedFilm()
@@ -141,7 +141,7 @@ var _ = Describe("The place where a file was taken", Ordered, func() {
 		Expect(arrived(ctx, t, account, filming("a"))).To(HaveEach(hashOf(cleaned)))
 	})
 
-	It("is not missed in a file that has none", func(ctx SpecContext) {
+	It("is not required", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		account := t.onThreads(ctx, 0)
 		hash := file(ctx, t, "a", "tenseconds.mp4", v1alpha1.MimeMP4)
@@ -149,7 +149,7 @@ var _ = Describe("The place where a file was taken", Ordered, func() {
 		Expect(copies(ctx, t, "a")).To(Equal(1), "the copy of what was verified")
 	})
 
-	It("arrives everywhere if the team keeps it", func(ctx SpecContext) {
+	It("is published if the team keeps it", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		keeping.Store(t.namespace, true)
 		account := t.onThreads(ctx, 0)
@@ -158,7 +158,7 @@ var _ = Describe("The place where a file was taken", Ordered, func() {
 		Expect(arrived(ctx, t, account, showing("a"))).To(HaveEach(hash))
 	})
 
-	It("fails a post whose file cannot be searched, and says what to do", func(ctx SpecContext) {
+	It("fails a post whose file cannot be parsed, and explains the remedy", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		placed, _ := placedPhoto()
 		many := bytes.Repeat([]byte("\xff\xd8\xff\xd9"), 2000)
@@ -209,7 +209,7 @@ func overwrite(ctx context.Context, address string) {
 	Expect(response.StatusCode).To(Equal(http.StatusOK))
 }
 
-var _ = Describe("A file that its platform fetches", Ordered, func() {
+var _ = Describe("A file that its platform downloads", Ordered, func() {
 	var files *meddling
 	BeforeAll(func() {
 		files = &meddling{Store: bucket}
@@ -241,7 +241,7 @@ var _ = Describe("A file that its platform fetches", Ordered, func() {
 		return all
 	}
 
-	It("is the one that was verified, even if it is overwritten before the platform fetches it", func(ctx SpecContext) {
+	It("is the verified one, even if it is overwritten before the download", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		account := t.onThreads(ctx, 0)
 		hash, key, address := uploaded(ctx, t, "a")
@@ -251,7 +251,7 @@ var _ = Describe("A file that its platform fetches", Ordered, func() {
 		Expect(hashes(ctx, "threads", account)).To(Equal([]string{hash}))
 	})
 
-	It("is not fetched at all once it was overwritten", func(ctx SpecContext) {
+	It("is not downloaded after it was overwritten", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		account := t.onThreads(ctx, 0)
 		_, _, address := uploaded(ctx, t, "a")
@@ -262,7 +262,7 @@ var _ = Describe("A file that its platform fetches", Ordered, func() {
 		Expect(hashes(ctx, "threads", account)).To(BeEmpty())
 	})
 
-	Context("with the call that publishes", func() {
+	Context("with the publishing call", func() {
 		// onTikTok creates a TikTok account and a ready connection to it.
 		onTikTok := func(ctx context.Context, t team) sandboxtest.Account {
 			GinkgoHelper()
@@ -273,7 +273,7 @@ var _ = Describe("A file that its platform fetches", Ordered, func() {
 			p.Spec.Targets[0].TikTok = &v1alpha1.TikTokOptions{PrivacyLevel: v1alpha1.TikTokSelfOnly}
 		}
 
-		It("is copied ahead of time", func(ctx SpecContext) {
+		It("is copied before its time", func(ctx SpecContext) {
 			t := newTeam(ctx)
 			account := onTikTok(ctx, t)
 			hash, key, address := uploaded(ctx, t, "a")
@@ -293,7 +293,7 @@ var _ = Describe("A file that its platform fetches", Ordered, func() {
 			Expect(hashes(ctx, "tiktok", account)).To(Equal([]string{hash}))
 		})
 
-		It("is told to be another before its time", func(ctx SpecContext) {
+		It("is reported as changed before its time", func(ctx SpecContext) {
 			t := newTeam(ctx)
 			onTikTok(ctx, t)
 			_, _, address := uploaded(ctx, t, "a")

@@ -80,7 +80,7 @@ var _ = Describe("A post with files", Ordered, func() {
 		return posts
 	}
 
-	It("shows its images in their order", func(ctx SpecContext) {
+	It("publishes its images in order", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		jpeg, png := file(ctx, t, "a", "picture.jpg", v1alpha1.MimeJPEG), file(ctx, t, "b", "picture.png", v1alpha1.MimePNG)
 		p := t.post(ctx, "look", showing("b"), func(p *v1alpha1.Post) {
@@ -90,7 +90,7 @@ var _ = Describe("A post with files", Ordered, func() {
 		Expect(shown(ctx, t)).To(Equal([][]string{{png, jpeg}}))
 	})
 
-	It("shows its video", func(ctx SpecContext) {
+	It("publishes its video", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		video := file(ctx, t, "film", "tenseconds.mp4", v1alpha1.MimeMP4)
 		p := t.post(ctx, "look", func(p *v1alpha1.Post) {
@@ -101,7 +101,7 @@ var _ = Describe("A post with files", Ordered, func() {
 		Expect(shown(ctx, t)).To(Equal([][]string{{video}}))
 	})
 
-	It("shows the files of each card of a tree", func(ctx SpecContext) {
+	It("publishes the files of each card of a tree", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		jpeg, video := file(ctx, t, "a", "picture.jpg", v1alpha1.MimeJPEG), file(ctx, t, "film", "tenseconds.mp4", v1alpha1.MimeMP4)
 		p := t.post(ctx, "", ofTree, func(p *v1alpha1.Post) {
@@ -112,18 +112,18 @@ var _ = Describe("A post with files", Ordered, func() {
 		Expect(shown(ctx, t)).To(Equal([][]string{{video}, {jpeg}}))
 	})
 
-	DescribeTable("is shown once", func(ctx SpecContext, operation string) {
+	DescribeTable("is published once", func(ctx SpecContext, operation string) {
 		t := newTeam(ctx)
 		jpeg := file(ctx, t, "a", "picture.jpg", v1alpha1.MimeJPEG)
 		t.fault(ctx, sandboxtest.Fault{Operation: operation, Kind: "drop_after"})
 		posted(ctx, t.post(ctx, "look", showing("a")))
 		Expect(shown(ctx, t)).To(Equal([][]string{{jpeg}}))
 	},
-		Entry("if the answer is lost, after which it is found", "publish"),
-		Entry("if an upload fails, which is tried again", "upload"),
+		Entry("if the response is lost, after which a lookup finds it", "publish"),
+		Entry("if an upload fails, which is retried", "upload"),
 	)
 
-	It("does not show a file that was overwritten after it had been checked", func(ctx SpecContext) {
+	It("does not publish a file that was overwritten after its verification", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		file(ctx, t, "a", "picture.jpg", v1alpha1.MimeJPEG)
 		media := &v1alpha1.Media{}
@@ -147,7 +147,7 @@ func received(ctx context.Context, hash string) []byte {
 	return suite.Must(io.ReadAll(response.Body))
 }
 
-var _ = Describe("A video that its platform does not take", func() {
+var _ = Describe("A video that its platform does not accept", func() {
 	// begin starts a manager with the teams' setting, and with a converter or the reason there is none.
 	begin := func(convert bool, films post.Conversions, unconverted string) {
 		runManager(func(o *post.Options) {
@@ -175,7 +175,7 @@ var _ = Describe("A video that its platform does not take", func() {
 		})
 	}
 
-	It("is refused with its size, unless the team has videos converted", func(ctx SpecContext) {
+	It("is rejected with its size, unless the team has videos converted", func(ctx SpecContext) {
 		begin(false, nil, "")
 		t := newTeam(ctx)
 		p := show(ctx, t)
@@ -183,7 +183,7 @@ var _ = Describe("A video that its platform does not take", func() {
 		Expect(t.published(ctx)).To(BeEmpty())
 	})
 
-	It("is converted if the team wants it", func(ctx SpecContext) {
+	It("is converted if the team enables it", func(ctx SpecContext) {
 		path, _ := exec.LookPath("ffmpeg") // without it, the spec is skipped below
 		begin(true, rendition.NewTranscoder(bucket, rendition.FFmpegConverter{Path: path}, rendition.NewSlots(1)), "")
 		t := newTeam(ctx)
@@ -263,7 +263,7 @@ var _ = Describe("The thumbnail of a video on YouTube", Ordered, func() {
 		}
 		return found
 	}
-	It("is made once, and set on each video of it", func(ctx SpecContext) {
+	It("is created once, and set on each of its videos", func(ctx SpecContext) {
 		path, err := exec.LookPath("ffmpeg")
 		if err != nil {
 			Skip("this spec needs ffmpeg in PATH; install it (apt-get install ffmpeg)")
@@ -282,7 +282,7 @@ var _ = Describe("The thumbnail of a video on YouTube", Ordered, func() {
 		Expect(told()).To(BeEmpty())
 	})
 
-	DescribeTable("is told to be missing", func(ctx SpecContext, program, words string) {
+	DescribeTable("is reported as missing", func(ctx SpecContext, program, words string) {
 		begin(program)
 		t := channel(ctx)
 		file(ctx, t, "film", "tenseconds.mp4", v1alpha1.MimeMP4)
@@ -290,6 +290,6 @@ var _ = Describe("The thumbnail of a video on YouTube", Ordered, func() {
 		Expect(pictures(ctx, t)).To(BeEmpty())
 	},
 		Entry("without ffmpeg", "", "thumbnails.ffmpeg"),
-		Entry("if none can be made", "/nowhere/ffmpeg", "cannot be started"),
+		Entry("if it cannot be created", "/nowhere/ffmpeg", "cannot be started"),
 	)
 })

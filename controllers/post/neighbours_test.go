@@ -34,14 +34,14 @@ import (
 	"github.com/herald-social/herald/test/suite"
 )
 
-var _ = Describe("A team beside another one", func() {
+var _ = Describe("A team isolated from another", func() {
 	var attacker, victim team
 	BeforeEach(func(ctx SpecContext) {
 		attacker, victim = newTeam(ctx), newTeam(ctx)
 		runManager()
 	})
 
-	It("is not held by the limit of an app that the other one brought along", func(ctx SpecContext) {
+	It("is not delayed by the limit of an app that the other team uses", func(ctx SpecContext) {
 		attacker.fault(ctx, sandboxtest.Fault{Operation: "publish", Kind: "status", Status: http.StatusPaymentRequired, Times: 1000})
 		refused := attacker.post(ctx, "of an app without credits")
 		Eventually(func() string { return readyReason(ctx, refused) }).Should(Equal(v1alpha1.ReasonRateLimited))
@@ -53,13 +53,13 @@ var _ = Describe("A team beside another one", func() {
 		Expect(conn.Status.RateLimitedUntil).NotTo(BeNil(), "the account that was told so waits")
 	})
 
-	It("keeps what it published although the other one says that it is theirs", func(ctx SpecContext) {
-		By("making a post of which nothing can tell whether it was published: an annotation suffices")
+	It("keeps its own publications although the other team claims them", func(ctx SpecContext) {
+		By("creating a post whose publication cannot be verified: an annotation suffices")
 		fake := attacker.post(ctx, "never sent", restored)
 		Eventually(func() string { return readyReason(ctx, fake) }).Should(Equal(v1alpha1.ReasonOutcomeUnknown))
 		Expect(publishesBy(attacker.account)).To(BeZero())
 
-		By("losing the answer to the victim's call")
+		By("losing the response to the victim's call")
 		victim.fault(ctx, sandboxtest.Fault{Operation: "publish", Kind: "drop_after"})
 		claimed := make(chan struct{})
 		go func() {
@@ -76,7 +76,7 @@ var _ = Describe("A team beside another one", func() {
 		Expect(readyReason(ctx, fake)).To(Equal(v1alpha1.ReasonOutcomeUnknown), "it is asked about again")
 	})
 
-	It("says what a person told of its own, and what the platform did not confirm", func(ctx SpecContext) {
+	It("reports its user's answer, and that the platform did not confirm it", func(ctx SpecContext) {
 		Eventually(phase(ctx, attacker.post(ctx, "sent before the backup"))).Should(Equal(v1alpha1.PhasePosted))
 		online := suite.Must(platform.Posts(ctx, "x", attacker.account.ID))
 		for id, unconfirmed := range map[string]bool{online[0].ID: false, "42": true} {
@@ -95,8 +95,8 @@ var _ = Describe("A team beside another one", func() {
 		}
 	})
 
-	It("never publishes to an account that was not verified", func(ctx SpecContext) {
-		By("a connection that says that the token is another account's, while the platform does not tell")
+	It("never publishes to an unverified account", func(ctx SpecContext) {
+		By("a connection that names another account's token, while the platform does not identify it")
 		Expect(k8s.Create(ctx, &corev1.Secret{
 			ObjectMeta: metav1.ObjectMeta{Name: "new", Namespace: victim.namespace},
 			StringData: map[string]string{v1alpha1.CredentialsAccessToken: victim.account.AccessToken},
@@ -158,7 +158,7 @@ func acceptedReason(ctx context.Context, p *v1alpha1.Post) string {
 	return ""
 }
 
-var _ = Describe("A fault of the store that concerns one post", func() {
+var _ = Describe("A store fault that affects one post", func() {
 	var k *keeping
 	var acme team
 	BeforeEach(func(ctx SpecContext) {
@@ -176,7 +176,7 @@ var _ = Describe("A fault of the store that concerns one post", func() {
 		}
 	}
 
-	DescribeTable("keeps that one from being sent unasked, and no other one:", func(ctx SpecContext, fault func(*http.Request) (*http.Response, error)) {
+	DescribeTable("keeps that post from being sent again, and does not affect others:", func(ctx SpecContext, fault func(*http.Request) (*http.Response, error)) {
 		k.refuses.Store(&fault)
 		odd := acme.apply(ctx, "odd", "the odd one")
 		Eventually(func() string { return acceptedReason(ctx, odd) }).Should(Equal(v1alpha1.ReasonRecordUnavailable))
@@ -186,14 +186,14 @@ var _ = Describe("A fault of the store that concerns one post", func() {
 		k.refuses.Store(nil)
 		Eventually(phase(ctx, odd)).WithTimeout(time.Minute).Should(Equal(v1alpha1.PhasePosted))
 	},
-		Entry("a key that is too long for it", refusing("", http.StatusBadRequest, "KeyTooLongError")),
-		Entry("a name that its disk does not take", refusing("", http.StatusBadRequest, "XMinioInvalidObjectName")),
-		Entry("a rule about that key", refusing("", http.StatusForbidden, "AccessDenied")),
-		Entry("a document that it has put into cold storage", refusing("", http.StatusForbidden, "InvalidObjectState")),
-		Entry("a link that loses its requests", unreachable),
+		Entry("a key that is too long for the store", refusing("", http.StatusBadRequest, "KeyTooLongError")),
+		Entry("a name that the store's disk does not accept", refusing("", http.StatusBadRequest, "XMinioInvalidObjectName")),
+		Entry("a policy for that key", refusing("", http.StatusForbidden, "AccessDenied")),
+		Entry("a document in cold storage", refusing("", http.StatusForbidden, "InvalidObjectState")),
+		Entry("a connection that drops its requests", unreachable),
 	)
 
-	DescribeTable("keeps that one for an hour when it is deleted, and no other one:", func(ctx SpecContext, fault func(*http.Request) (*http.Response, error)) {
+	DescribeTable("delays that post's deletion for an hour, and does not affect others:", func(ctx SpecContext, fault func(*http.Request) (*http.Response, error)) {
 		odd := acme.apply(ctx, "odd", "the odd one")
 		k.refuses.Store(&fault)
 		Eventually(phase(ctx, odd)).Should(Equal(v1alpha1.PhasePosted))
@@ -208,14 +208,14 @@ var _ = Describe("A fault of the store that concerns one post", func() {
 		remove(ctx, healthy)
 		Expect(k.of(ctx, acme.namespace, healthy.Name)).NotTo(BeNil())
 	},
-		Entry("a key that is too long for it", refusing(http.MethodPut, http.StatusBadRequest, "KeyTooLongError")),
-		Entry("a rule about that key", refusing(http.MethodPut, http.StatusForbidden, "AccessDenied")),
+		Entry("a key that is too long for the store", refusing(http.MethodPut, http.StatusBadRequest, "KeyTooLongError")),
+		Entry("a policy for that key", refusing(http.MethodPut, http.StatusForbidden, "AccessDenied")),
 	)
 })
 
-var _ = Describe("An address that an editor puts into the Secret of uploads", func() {
+var _ = Describe("A URL that an editor writes into an upload session's Secret", func() {
 	// inside is a service that only the manager's network can reach.
-	It("is never called, and the post goes out without it", func(ctx SpecContext) {
+	It("is never requested, and the post is published without it", func(ctx SpecContext) {
 		var calls atomic.Int32
 		inside := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			calls.Add(1)
@@ -234,7 +234,7 @@ var _ = Describe("An address that an editor puts into the Secret of uploads", fu
 		var conn v1alpha1.Connection
 		Expect(k8s.Get(ctx, client.ObjectKey{Namespace: t.namespace, Name: "youtube"}, &conn)).To(Succeed())
 
-		By("a draft, whose UID tells the name of the Secret, and whose content all that is hashed")
+		By("a draft, whose UID is part of the Secret's name, and whose content determines the hash")
 		p := t.post(ctx, "look", func(p *v1alpha1.Post) {
 			p.Spec.Draft = true
 			p.Spec.Targets[0].ConnectionRef.Name = "youtube"

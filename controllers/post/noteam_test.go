@@ -25,7 +25,7 @@ import (
 )
 
 var _ = Describe("A post in a namespace that no Team owns", func() {
-	It("waits, whatever it is, and goes on when a Team owns the namespace", func(ctx SpecContext) {
+	It("waits in every state, and continues when a Team owns the namespace", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		passes := &envtest.Passes{}
 		runManager(func(o *post.Options) {
@@ -60,7 +60,7 @@ var _ = Describe("A post in a namespace that no Team owns", func() {
 		Expect(publishesBy(t.account)).To(Equal(2))
 	})
 
-	It("that is a copy from a backup reads what became of it once its Team is ready, and nobody is asked", func(ctx SpecContext) {
+	It("that is a copy from a backup finds its outcome once its Team is ready, without asking a user", func(ctx SpecContext) {
 		k, acme := newKeeping(), newTeam(ctx)
 		team := &v1alpha1.Team{ObjectMeta: metav1.ObjectMeta{Name: "of-" + acme.namespace}, Spec: v1alpha1.TeamSpec{Namespace: acme.namespace}}
 		Expect(k8s.Create(ctx, team)).To(Succeed())
@@ -84,7 +84,7 @@ var _ = Describe("A post in a namespace that no Team owns", func() {
 		Expect(publishesBy(acme.account)).To(Equal(1))
 	})
 
-	It("is warned about only when there was time to make a Team, and once", func(ctx SpecContext) {
+	It("is warned about once, after there was time to create a Team", func(ctx SpecContext) {
 		t, k := newTeam(ctx), newKeeping()
 		runManager(k.options, func(o *post.Options) {
 			o.Owned = func(context.Context, string) (bool, error) { return false, nil }
@@ -104,7 +104,7 @@ var _ = Describe("A post in a namespace that no Team owns", func() {
 		Consistently(warnings, time.Second).Should(HaveLen(1))
 	})
 
-	It("is kept, if it was finished before, when a Team owns the namespace", func(ctx SpecContext) {
+	It("is recorded, if it finished before, when a Team owns the namespace", func(ctx SpecContext) {
 		t, k := newTeam(ctx), newKeeping()
 		name := "of-" + t.namespace
 		runManager(k.options, func(o *post.Options) {
@@ -142,8 +142,8 @@ func oddNames() []string {
 	}
 }
 
-var _ = Describe("A post lives with every name that Kubernetes takes", func() {
-	It("is published, leaves its record, and is known by it when it comes back", func(ctx SpecContext) {
+var _ = Describe("A post works with every name that Kubernetes allows", func() {
+	It("is published, leaves its record, and is matched to it when it is restored", func(ctx SpecContext) {
 		k := newKeeping()
 		runManager(k.options)
 		acme := newTeam(ctx)
@@ -162,7 +162,7 @@ var _ = Describe("A post lives with every name that Kubernetes takes", func() {
 		}
 	})
 
-	It("refuses one that the web application cannot show, and says why", func(ctx SpecContext) {
+	It("rejects a post that the web application cannot show, with the reason", func(ctx SpecContext) {
 		acme := newTeam(ctx)
 		err := k8s.Create(ctx, &v1alpha1.Post{
 			ObjectMeta: metav1.ObjectMeta{Namespace: acme.namespace, Name: "new"},

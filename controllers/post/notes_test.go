@@ -19,7 +19,7 @@ import (
 	"github.com/herald-social/herald/test/sandboxtest"
 )
 
-var _ = Describe("The last word on each target is an event of its own", func() {
+var _ = Describe("The final state of each target has an event of its own", func() {
 	// told returns the final events about a post: reason, field, related connection and the start of the note.
 	told := func(ctx context.Context, p *v1alpha1.Post) func() []string {
 		return func() (told []string) {
@@ -54,7 +54,7 @@ var _ = Describe("The last word on each target is an event of its own", func() {
 		runManager(func(o *post.Options) { o.StartingDeadline = 3 * time.Second })
 	})
 
-	It("where one account takes a post and two refuse it", func(ctx SpecContext) {
+	It("if one account accepts a post and two reject it", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		for _, name := range []string{"second", "third"} {
 			refuses := team{t.namespace, t.connect(ctx, name)}
@@ -69,7 +69,7 @@ var _ = Describe("The last word on each target is an event of its own", func() {
 		))
 	})
 
-	It("where two targets are of one account", func(ctx SpecContext) {
+	It("if two targets have the same account", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		p := posted(ctx, t.post(ctx, "", to("x", "x")))
 		Eventually(told(ctx, p)).Should(ConsistOf(
@@ -77,7 +77,7 @@ var _ = Describe("The last word on each target is an event of its own", func() {
 		))
 	})
 
-	It("where the time of all has passed", func(ctx SpecContext) {
+	It("if the starting deadline of all targets has passed", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		t.connect(ctx, "second")
 		p := t.post(ctx, "", to("x", "second"), at(-time.Hour))
@@ -87,7 +87,7 @@ var _ = Describe("The last word on each target is an event of its own", func() {
 		))
 	})
 
-	It("where a post waits for its time, of which nothing is told", func(ctx SpecContext) {
+	It("if a post is scheduled, which does not emit an event", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		p := t.post(ctx, "hello", at(3*time.Second))
 		Eventually(func() string { return readyReason(ctx, p) }).Should(Equal(v1alpha1.ReasonScheduled))
@@ -105,7 +105,7 @@ func (r remarking) Publish(ctx context.Context, job platforms.Job) platforms.Res
 	return result
 }
 
-var _ = Describe("What a platform remarks on a post that is online", Ordered, func() {
+var _ = Describe("A platform's note about a published post", Ordered, func() {
 	BeforeAll(func() {
 		runManager(func(o *post.Options) {
 			inner, _ := o.Platforms[v1alpha1.PlatformX].(fast)

@@ -25,7 +25,7 @@ import (
 	"github.com/herald-social/herald/test/suite"
 )
 
-var _ = Describe("A post of a team whose plan has limits", Ordered, func() {
+var _ = Describe("A post of a team with plan limits", Ordered, func() {
 	var (
 		m      *manager
 		quotas *quota.UsageStore
@@ -84,7 +84,7 @@ var _ = Describe("A post of a team whose plan has limits", Ordered, func() {
 		t.setReady(ctx, "tiktok", metav1.ConditionTrue, v1alpha1.ReasonConnected, t.account.Username)
 	}
 
-	It("is published while something is left, and then fails with PlanLimit, unsent", func(ctx SpecContext) {
+	It("is published while the limit is not reached, and then fails with PlanLimit without a call", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		before(ctx, t, 29)
 		posted(ctx, t.post(ctx, "the 30th"))
@@ -98,7 +98,7 @@ var _ = Describe("A post of a team whose plan has limits", Ordered, func() {
 		Expect(used(ctx, t, month)()).To(Equal(30))
 	})
 
-	It("is not counted again if it was when it was created", func(ctx SpecContext) {
+	It("is not counted again if it was counted at its creation", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		before(ctx, t, 29)
 		p := posted(ctx, t.post(ctx, "reserved", func(p *v1alpha1.Post) { reserve(ctx, t, month, p.Name, 1) }))
@@ -107,7 +107,7 @@ var _ = Describe("A post of a team whose plan has limits", Ordered, func() {
 		Expect(stored.Status.Entries).To(ContainElement(And(HaveField("Post", p.Name), HaveField("UID", read(ctx, p).UID))), "from its claim on it counts, whatever becomes of the object")
 	})
 
-	It("takes what was reserved for it along when its targets change places", func(ctx SpecContext) {
+	It("keeps its reservations when its targets change places", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		connectTikTok(ctx, t)
 		before(ctx, t, 29)
@@ -122,7 +122,7 @@ var _ = Describe("A post of a team whose plan has limits", Ordered, func() {
 		Expect(used(ctx, t, month)()).To(Equal(30), "one post to X counts once")
 	})
 
-	It("sends to as many accounts as are left", func(ctx SpecContext) {
+	It("is sent to as many accounts as the limit allows", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		t.connect(ctx, "second")
 		before(ctx, t, 29)
@@ -162,7 +162,7 @@ var _ = Describe("A post of a team whose plan has limits", Ordered, func() {
 		Expect(used(ctx, t, month)()).To(Equal(30))
 	})
 
-	It("that is a tree counts by its cards, once", func(ctx SpecContext) {
+	It("that is a tree counts each card once", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		before(ctx, t, 27)
 		posted(ctx, t.post(ctx, "", ofTree))
@@ -174,7 +174,7 @@ var _ = Describe("A post of a team whose plan has limits", Ordered, func() {
 		Expect(used(ctx, t, month)()).To(Equal(29))
 	})
 
-	It("counts once it is no draft any more", func(ctx SpecContext) {
+	It("counts once it is promoted", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		p := t.post(ctx, "kept", func(p *v1alpha1.Post) { p.Spec.Draft = true })
 		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhaseDraft))
@@ -184,7 +184,7 @@ var _ = Describe("A post of a team whose plan has limits", Ordered, func() {
 		Expect(used(ctx, t, month)()).To(Equal(1))
 	})
 
-	DescribeTable("gives back what it did not take", func(ctx context.Context, change func(*v1alpha1.Post), then func(context.Context, team, *v1alpha1.Post)) {
+	DescribeTable("releases its unused reservations", func(ctx context.Context, change func(*v1alpha1.Post), then func(context.Context, team, *v1alpha1.Post)) {
 		t := newTeam(ctx)
 		at := time.Now()
 		p := t.post(ctx, "in vain", change, func(p *v1alpha1.Post) {
@@ -215,7 +215,7 @@ var _ = Describe("A post of a team whose plan has limits", Ordered, func() {
 		}),
 	)
 
-	It("keeps what it took when it is deleted after it was published", func(ctx SpecContext) {
+	It("keeps its reservation when it is deleted after publication", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		p := posted(ctx, t.post(ctx, "published"))
 		Expect(k8s.Delete(ctx, p)).To(Succeed())
@@ -223,7 +223,7 @@ var _ = Describe("A post of a team whose plan has limits", Ordered, func() {
 		Consistently(used(ctx, t, month), 300*time.Millisecond).Should(Equal(1))
 	})
 
-	It("fails for an account that the plan does not cover", func(ctx SpecContext) {
+	It("fails for an account that the plan does not include", func(ctx SpecContext) {
 		t := newTeam(ctx) // has the connection x, the last one by name
 		for i := range 10 {
 			t.connect(ctx, fmt.Sprintf("a%02d", i))
@@ -247,7 +247,7 @@ var _ = Describe("A post of a team whose plan has limits", Ordered, func() {
 		Expect(target(ctx, p, 0).Reason).To(Equal(v1alpha1.ReasonPlanLimit))
 	})
 
-	It("waits in TikTok's inbox with at most four others of a day", func(ctx SpecContext) {
+	It("waits in TikTok's inbox with at most four others within a day", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		connectTikTok(ctx, t)
 		toInbox := func(p *v1alpha1.Post) {
@@ -273,8 +273,8 @@ var _ = Describe("A post of a team whose plan has limits", Ordered, func() {
 	})
 })
 
-var _ = Describe("A post of a team whose plan has no limits", func() {
-	It("costs no request that counts, be it published, refused or cancelled", func(ctx SpecContext) {
+var _ = Describe("A post of a team without plan limits", func() {
+	It("does not send requests to count its usage, whether published, rejected or cancelled", func(ctx SpecContext) {
 		// Quota is nil, so any count would panic.
 		runManager(func(o *post.Options) {
 			o.Plans = &post.Plans{Owner: func(context.Context, string) (*v1alpha1.Team, error) {
@@ -292,8 +292,8 @@ var _ = Describe("A post of a team whose plan has no limits", func() {
 	})
 })
 
-var _ = Describe("A post that cannot be counted", func() {
-	It("says so, and goes out when it can", func(ctx SpecContext) {
+var _ = Describe("A post whose usage cannot be counted", func() {
+	It("reports the reason, and is published when counting succeeds", func(ctx SpecContext) {
 		api := &unavailable{API: quota.NewAPI(k8s, k8s)}
 		api.down.Store(true)
 		runManager(func(o *post.Options) {

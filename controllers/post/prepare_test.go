@@ -103,7 +103,7 @@ var _ = Describe("A platform that publishes in two steps", Ordered, func() {
 	BeforeAll(func() { m = startDisturbed(interceptWrites(&writes), withThreads) })
 	AfterAll(func() { m.stop() })
 
-	It("costs no more writes than one that publishes in one", func(ctx SpecContext) {
+	It("needs as many writes as one that publishes in one step", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		account := t.onThreads(ctx, 300*time.Millisecond)
 		writes.of(t.namespace)
@@ -126,7 +126,7 @@ var _ = Describe("A platform that publishes in two steps", Ordered, func() {
 		Expect(writes.n.Load()).To(BeNumerically("<=", 3), "one claim; results are written together if they come together")
 	})
 
-	It("does not hold the other targets up for long", func(ctx SpecContext) {
+	It("does not delay the other targets for long", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		slowAccount = t.onThreads(ctx, 5*time.Second)
 		slow = t.post(ctx, "slow and fast", toBoth)
@@ -135,7 +135,7 @@ var _ = Describe("A platform that publishes in two steps", Ordered, func() {
 		slowMade = containersOf(slowAccount)
 	})
 
-	It("says what it is about while a preparation takes long", func(ctx SpecContext) {
+	It("reports its progress while a preparation takes long", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		t.onThreads(ctx, time.Hour)
 		p := t.post(ctx, "takes an hour", toThreads)
@@ -162,7 +162,7 @@ var _ = Describe("A platform that publishes in two steps", Ordered, func() {
 	})
 
 	// All posts are sent concurrently, each on its own account.
-	Context("ends every fault in one publication, or in a failure that says why", func() {
+	Context("ends every fault in one publication, or in a failure with a reason", func() {
 		type row struct {
 			reason         string
 			fault          sandboxtest.Fault
@@ -170,16 +170,16 @@ var _ = Describe("A platform that publishes in two steps", Ordered, func() {
 			attempts, made int
 		}
 		rows := []row{
-			{"published, answer lost: the container says so", sandboxtest.Fault{Operation: "publish", Kind: "drop_after"}, v1alpha1.PhasePosted, 1, 1},
+			{"published, response lost: the container reports it", sandboxtest.Fault{Operation: "publish", Kind: "drop_after"}, v1alpha1.PhasePosted, 1, 1},
 			{"published, answered 500: the same", sandboxtest.Fault{Operation: "publish", Kind: "error_after", Status: 500}, v1alpha1.PhasePosted, 1, 1},
-			{"not published, answer lost: the container proves it, and is published by a second call", sandboxtest.Fault{Operation: "publish", Kind: "drop_before"}, v1alpha1.PhasePosted, 2, 1},
-			{"answered 503 without acting: the same", sandboxtest.Fault{Operation: "publish", Kind: "status", Status: 503}, v1alpha1.PhasePosted, 2, 1},
-			{"slower than the call's limit, acting after all", sandboxtest.Fault{Operation: "publish", Kind: "delay", DelayMS: 2300}, v1alpha1.PhasePosted, 1, 1},
-			{"refused for good", sandboxtest.Fault{Operation: "publish", Kind: "status", Status: 400}, v1alpha1.PhaseFailed, 1, 1},
-			{"container not made: tried again without an attempt", sandboxtest.Fault{Operation: "create", Kind: "status", Status: 503}, v1alpha1.PhasePosted, 1, 2},
-			{"container made, answer lost: another one is made", sandboxtest.Fault{Operation: "create", Kind: "drop_after"}, v1alpha1.PhasePosted, 1, 2},
-			{"container refused for good: nothing is claimed", sandboxtest.Fault{Operation: "create", Kind: "status", Status: 400}, v1alpha1.PhaseFailed, 0, 1},
-			{"state of the container unknown: tried again", sandboxtest.Fault{Operation: "status", Kind: "status", Status: 500}, v1alpha1.PhasePosted, 1, 2},
+			{"not published, response lost: the container proves it, and a second call publishes it", sandboxtest.Fault{Operation: "publish", Kind: "drop_before"}, v1alpha1.PhasePosted, 2, 1},
+			{"answered 503 without effect: the same", sandboxtest.Fault{Operation: "publish", Kind: "status", Status: 503}, v1alpha1.PhasePosted, 2, 1},
+			{"slower than the call's timeout, but published", sandboxtest.Fault{Operation: "publish", Kind: "delay", DelayMS: 2300}, v1alpha1.PhasePosted, 1, 1},
+			{"rejected permanently", sandboxtest.Fault{Operation: "publish", Kind: "status", Status: 400}, v1alpha1.PhaseFailed, 1, 1},
+			{"container not created: retried without an attempt", sandboxtest.Fault{Operation: "create", Kind: "status", Status: 503}, v1alpha1.PhasePosted, 1, 2},
+			{"container created, response lost: another one is created", sandboxtest.Fault{Operation: "create", Kind: "drop_after"}, v1alpha1.PhasePosted, 1, 2},
+			{"container rejected permanently: nothing is claimed", sandboxtest.Fault{Operation: "create", Kind: "status", Status: 400}, v1alpha1.PhaseFailed, 0, 1},
+			{"state of the container unknown: retried", sandboxtest.Fault{Operation: "status", Kind: "status", Status: 500}, v1alpha1.PhasePosted, 1, 2},
 		}
 		type begun struct {
 			account sandboxtest.Account
@@ -216,7 +216,7 @@ var _ = Describe("A platform that publishes in two steps", Ordered, func() {
 		}
 	})
 
-	It("asks for a check of the connection if the token is refused beforehand", func(ctx SpecContext) {
+	It("requests a check of the connection if the token is rejected during preparation", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		account := t.onThreads(ctx, 0)
 		disturb(ctx, account, sandboxtest.Fault{Operation: "create", Kind: "token_expired"})
@@ -231,13 +231,13 @@ var _ = Describe("A platform that publishes in two steps", Ordered, func() {
 		Expect(shown(ctx, account)).To(Equal([]string{"renewed before"}))
 	})
 
-	It("waits for what was begun beside a target that was quicker", func(ctx SpecContext) {
+	It("waits for a preparation that started concurrently with a faster target", func(ctx SpecContext) {
 		Eventually(phase(ctx, slow)).Should(Equal(v1alpha1.PhasePosted))
 		Expect(shown(ctx, slowAccount)).To(Equal([]string{"slow and fast"}))
 		Expect(containersOf(slowAccount)).To(Equal(slowMade), "no other container was made")
 	})
 
-	It("finds out, before it sends again, that an earlier call was not lost after all", func(ctx SpecContext) {
+	It("detects, before it sends again, that an earlier call has succeeded after all", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		account := t.onThreads(ctx, 0)
 		var conn v1alpha1.Connection
@@ -246,7 +246,7 @@ var _ = Describe("A platform that publishes in two steps", Ordered, func() {
 		start := v1alpha1.NewTime(time.Now())
 		checkpoint := publishByHand(ctx, account, text)
 
-		// The status after a response was lost and a person resolved that nothing was published.
+		// The status after a response was lost and a user resolved that nothing was published.
 		p := t.post(ctx, text, toThreads, at(time.Hour))
 		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhaseScheduled))
 		now := read(ctx, p)

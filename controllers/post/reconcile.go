@@ -158,7 +158,7 @@ func validatedBefore(post *v1alpha1.Post) *v1alpha1.Post {
 }
 
 // answerRequest lists the candidates again if the social.herald.dev/list-candidates annotation requests it, and removes
-// the annotation. A person's resolutions and unrecorded results have precedence. It reports whether it did.
+// the annotation. A user's resolutions and unrecorded results have precedence. It reports whether it did.
 func (r *Reconciler) answerRequest(ctx context.Context, p *reconciliation, f *delivery.Facts) (answered bool, err error) {
 	_, requested := p.Post.Annotations[v1alpha1.ListCandidatesAnnotation]
 	_, settles := p.Post.Annotations[v1alpha1.SettleAnnotation]

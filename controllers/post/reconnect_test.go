@@ -102,7 +102,7 @@ func (f forbidding) Publish(ctx context.Context, job platforms.Job) platforms.Re
 	return f.fast.Publish(ctx, job)
 }
 
-var _ = Describe("A token that is refused when a post is sent", Ordered, func() {
+var _ = Describe("A token that is rejected during publication", Ordered, func() {
 	var (
 		m, keeper *manager
 		t         team
@@ -116,7 +116,7 @@ var _ = Describe("A token that is refused when a post is sent", Ordered, func() 
 	})
 	AfterEach(func() { keeper.stop() })
 
-	It("is renewed if it has ended, and the post goes out", func(ctx SpecContext) {
+	It("is renewed if it has expired, and the post is published", func(ctx SpecContext) {
 		t.fault(ctx, sandboxtest.Fault{Operation: "publish", Kind: "token_expired"})
 		t.fault(ctx, sandboxtest.Fault{Operation: "identity", Kind: "token_expired"})
 		p := posted(ctx, t.post(ctx, "after the renewal"))
@@ -124,7 +124,7 @@ var _ = Describe("A token that is refused when a post is sent", Ordered, func() 
 		Expect(read(ctx, p).Status.Targets[0].Attempt.Number).To(BeEquivalentTo(2))
 	})
 
-	It("has the post wait if it was revoked, says why on the connection, and lets it go when the account is connected again", func(ctx SpecContext) {
+	It("makes the post wait if it was revoked, is reported on the connection, and continues when the account is reconnected", func(ctx SpecContext) {
 		for _, operation := range []string{"publish", "identity", "refresh_token"} {
 			t.fault(ctx, sandboxtest.Fault{Operation: operation, Kind: "token_revoked", Times: 100})
 		}
@@ -143,7 +143,7 @@ var _ = Describe("A token that is refused when a post is sent", Ordered, func() 
 		Expect(t.published(ctx)).To(Equal([]string{"after the reconnect"}))
 	})
 
-	It("is shown on the connection also if the platform answers questions, until a post succeeds", func(ctx SpecContext) {
+	It("is reported on the connection until a post succeeds, even if the platform answers other requests", func(ctx SpecContext) {
 		var refuses atomic.Bool
 		refuses.Store(true)
 		m.stop()
@@ -184,7 +184,7 @@ func problem(ctx context.Context, p *v1alpha1.Post) func() string {
 	}
 }
 
-var _ = Describe("Credentials that somebody replaces in their Secret", func() {
+var _ = Describe("Credentials that a user replaces in their Secret", func() {
 	var t team
 	// look runs the connection controller until the spec ends.
 	look := func() {
@@ -206,7 +206,7 @@ var _ = Describe("Credentials that somebody replaces in their Secret", func() {
 		runManager(fromSecrets)
 	})
 
-	It("are not used before the platform has said whose they are, and never if they are another account's", func(ctx SpecContext) {
+	It("are not used before the platform has identified their account, and never for another account", func(ctx SpecContext) {
 		other := stranger(ctx, t.account.ID)
 		t.putSecret(ctx, other)
 		look() // a probe is requested when the account is used
@@ -223,7 +223,7 @@ var _ = Describe("Credentials that somebody replaces in their Secret", func() {
 		Expect(publishesBy(other)).To(BeZero())
 	})
 
-	It("are not used from the working copy either, where nobody but Herald should write", func(ctx SpecContext) {
+	It("are not used from the working copy either, which only Herald should write", func(ctx SpecContext) {
 		other := stranger(ctx, t.account.ID)
 		conn := t.connection(ctx)
 		var copied corev1.Secret
@@ -243,7 +243,7 @@ var _ = Describe("Credentials that somebody replaces in their Secret", func() {
 		Expect(publishesBy(other)).To(BeZero())
 	})
 
-	It("are asked about at once, and the post goes out if they are the account's", func(ctx SpecContext) {
+	It("are probed immediately, and the post is published if they belong to the account", func(ctx SpecContext) {
 		var secret corev1.Secret
 		Expect(k8s.Get(ctx, client.ObjectKey{Namespace: t.namespace, Name: "x"}, &secret)).To(Succeed())
 		metav1.SetMetaDataAnnotation(&secret.ObjectMeta, "example.com/synced", "just now")
@@ -277,7 +277,7 @@ func (l locking) Publish(ctx context.Context, job platforms.Job) platforms.Resul
 var _ = Describe("An account that its platform has locked", func() {
 	const words = "X has temporarily locked this account; sign in at x.com"
 
-	It("is reported by its Connection, holds its own posts alone, and goes on when it is unlocked", func(ctx SpecContext) {
+	It("is reported by its Connection, delays only its own posts, and continues when it is unlocked", func(ctx SpecContext) {
 		t, other := newTeam(ctx), newTeam(ctx)
 		var locked atomic.Value
 		var calls atomic.Int32
@@ -311,7 +311,7 @@ var _ = Describe("An account that its platform has locked", func() {
 		Expect(calls.Load()).To(BeNumerically("<=", 2), "a locked account is not called again and again")
 	})
 
-	It("is told apart from a code that Herald does not know, which is counted", func(ctx SpecContext) {
+	It("is distinguished from an unknown error code, which is counted", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		registry := prometheus.NewRegistry()
 		runManager(func(o *post.Options) {

@@ -169,7 +169,7 @@ func warned(ctx context.Context, namespace, name, reason string) func() []string
 	}
 }
 
-var _ = Describe("A record outlives a post", func() {
+var _ = Describe("A post's record outlives it", func() {
 	var m *manager
 	var k *keeping
 	var acme team
@@ -180,7 +180,7 @@ var _ = Describe("A record outlives a post", func() {
 		acme = newTeam(ctx)
 	})
 
-	It("is written when the post is finished, and says where it is out", func(ctx SpecContext) {
+	It("is written when the post finishes, with its external ids", func(ctx SpecContext) {
 		p := posted(ctx, acme.apply(ctx, "launch", "hello"))
 		Eventually(func() *record.Record { return k.of(ctx, acme.namespace, "launch") }).ShouldNot(BeNil())
 		kept, now := k.of(ctx, acme.namespace, "launch"), read(ctx, p)
@@ -192,7 +192,7 @@ var _ = Describe("A record outlives a post", func() {
 		Expect(now.Annotations).To(HaveKeyWithValue(v1alpha1.ArmedAnnotation, "launch/"+string(now.UID)))
 	})
 
-	DescribeTable("a post that comes back is not published twice:", func(ctx SpecContext, back func(ctx context.Context, p *v1alpha1.Post) *v1alpha1.Post) {
+	DescribeTable("prevents a second publication:", func(ctx SpecContext, back func(ctx context.Context, p *v1alpha1.Post) *v1alpha1.Post) {
 		p := posted(ctx, acme.apply(ctx, "launch", "hello"))
 		first := read(ctx, p)
 		second := back(ctx, first)
@@ -218,7 +218,7 @@ var _ = Describe("A record outlives a post", func() {
 			remove(ctx, p)
 			return acme.apply(ctx, "launch", "hello, with the typo mended")
 		}),
-		Entry("with a time to come", func(ctx context.Context, p *v1alpha1.Post) *v1alpha1.Post {
+		Entry("with a future time", func(ctx context.Context, p *v1alpha1.Post) *v1alpha1.Post {
 			remove(ctx, p)
 			return acme.apply(ctx, "launch", "hello", at(time.Hour))
 		}),
@@ -226,7 +226,7 @@ var _ = Describe("A record outlives a post", func() {
 			remove(ctx, p)
 			return acme.restore(ctx, p)
 		}),
-		Entry("restored from a backup, of a post that came through the API", func(ctx context.Context, p *v1alpha1.Post) *v1alpha1.Post {
+		Entry("restored from a backup, created through the API", func(ctx context.Context, p *v1alpha1.Post) *v1alpha1.Post {
 			remove(ctx, p)
 			p.Labels = map[string]string{v1alpha1.OriginLabel: v1alpha1.OriginAPI}
 			p.Annotations = map[string]string{v1alpha1.BornAnnotation: v1alpha1.NewTime(time.Now().Add(-time.Hour)).String()}
@@ -240,20 +240,20 @@ var _ = Describe("A record outlives a post", func() {
 			}
 			return acme.restore(ctx, p)
 		}),
-		Entry("after it came back once already", func(ctx context.Context, p *v1alpha1.Post) *v1alpha1.Post {
+		Entry("after it was restored once already", func(ctx context.Context, p *v1alpha1.Post) *v1alpha1.Post {
 			remove(ctx, p)
 			next := posted(ctx, acme.apply(ctx, "launch", "hello"))
 			remove(ctx, next)
 			return acme.apply(ctx, "launch", "hello")
 		}),
-		Entry("after its connection was made anew under another name", func(ctx context.Context, p *v1alpha1.Post) *v1alpha1.Post {
+		Entry("after its connection was recreated with another name", func(ctx context.Context, p *v1alpha1.Post) *v1alpha1.Post {
 			remove(ctx, p)
 			acme.rename(ctx, "x", "x-renamed")
 			return acme.apply(ctx, "launch", "hello", func(p *v1alpha1.Post) { p.Spec.Targets[0].ConnectionRef.Name = "x-renamed" })
 		}),
 	)
 
-	It("is taken over by a post of the API that is deleted and applied again within seconds, with what it was made with", func(ctx SpecContext) {
+	It("is adopted by an API post that is deleted and applied again within seconds, with its original request", func(ctx SpecContext) {
 		p := posted(ctx, acme.post(ctx, "hello", throughAPI))
 		first := read(ctx, p)
 		remove(ctx, p)
@@ -262,7 +262,7 @@ var _ = Describe("A record outlives a post", func() {
 		Expect(read(ctx, p).Status.Targets[0].ExternalID).To(Equal(first.Status.Targets[0].ExternalID))
 	})
 
-	It("publishes again what a person asks for, once", func(ctx SpecContext) {
+	It("allows one more publication at a user's request", func(ctx SpecContext) {
 		p := posted(ctx, acme.apply(ctx, "launch", "hello"))
 		first := read(ctx, p)
 		remove(ctx, p)
@@ -270,7 +270,7 @@ var _ = Describe("A record outlives a post", func() {
 		Expect(acme.published(ctx)).To(ConsistOf("hello", "hello again"))
 		Expect(meta.FindStatusCondition(read(ctx, p).Status.Conditions, v1alpha1.ConditionAdopted)).To(BeNil())
 
-		By("keeping the annotation, as Git does")
+		By("keeping the annotation, as GitOps tools do")
 		second := read(ctx, p)
 		remove(ctx, p)
 		p = posted(ctx, acme.apply(ctx, "launch", "hello again and again", again(first.UID)))
@@ -280,7 +280,7 @@ var _ = Describe("A record outlives a post", func() {
 		Expect(meta.FindStatusCondition(now.Status.Conditions, v1alpha1.ConditionAdopted).Message).To(ContainSubstring("not the latest record"))
 	})
 
-	It("leaves to a person what is unknown, and sends what was refused", func(ctx SpecContext) {
+	It("leaves unknown outcomes to a user, and retries rejected targets", func(ctx SpecContext) {
 		acme.fault(ctx, sandboxtest.Fault{Operation: "publish", Kind: "status", Status: 400})
 		p := acme.apply(ctx, "refused", "hello")
 		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhaseFailed))
@@ -303,13 +303,13 @@ var _ = Describe("A record outlives a post", func() {
 		Eventually(awaitsResolution(ctx, doubt)).Should(BeTrue())
 		Expect(acme.published(ctx)).NotTo(ContainElement("was it?"))
 
-		By("the person says that it was not sent")
+		By("the user answers that it was not sent")
 		Expect(k8s.Patch(ctx, doubt, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"social.herald.dev/settle":"0=not-sent"}}}`)))).To(Succeed())
 		Eventually(phase(ctx, doubt)).Should(Equal(v1alpha1.PhasePosted))
 		Expect(acme.published(ctx)).To(ContainElement("was it?"))
 	})
 
-	It("sends to the account that is new, and to no other", func(ctx SpecContext) {
+	It("sends to a new account only", func(ctx SpecContext) {
 		p := posted(ctx, acme.apply(ctx, "launch", "hello"))
 		remove(ctx, p)
 		second := acme.connect(ctx, "second")
@@ -321,7 +321,7 @@ var _ = Describe("A record outlives a post", func() {
 		Expect(publishesBy(second)).To(Equal(1))
 	})
 
-	It("asks a person about a copy of which nothing is kept", func(ctx SpecContext) {
+	It("asks a user about a copy without a record", func(ctx SpecContext) {
 		p := acme.apply(ctx, "copy", "hello", func(p *v1alpha1.Post) {
 			p.Annotations = map[string]string{v1alpha1.ArmedAnnotation: "copy/00000000-0000-0000-0000-000000000000"}
 		})
@@ -329,7 +329,7 @@ var _ = Describe("A record outlives a post", func() {
 		Expect(publishesBy(acme.account)).To(BeZero())
 	})
 
-	It("sends nothing unasked while the store is away, and goes on by itself", func(ctx SpecContext) {
+	It("sends nothing unasked while the store is unavailable, and continues afterwards", func(ctx SpecContext) {
 		k.cut.Store(true)
 		applied := acme.apply(ctx, "waits", "hello")
 		posted(ctx, acme.post(ctx, "from the API", throughAPI))
@@ -339,7 +339,7 @@ var _ = Describe("A record outlives a post", func() {
 		Eventually(phase(ctx, applied)).WithTimeout(time.Minute).Should(Equal(v1alpha1.PhasePosted))
 	})
 
-	It("keeps a deleted post until its record is kept", func(ctx SpecContext) {
+	It("keeps a deleted post until its record is stored", func(ctx SpecContext) {
 		p := posted(ctx, acme.post(ctx, "hello"))
 		k.cut.Store(true)
 		Expect(k8s.Delete(ctx, p)).To(Succeed())
@@ -350,7 +350,7 @@ var _ = Describe("A record outlives a post", func() {
 		Expect(k.of(ctx, acme.namespace, p.Name)).NotTo(BeNil())
 	})
 
-	It("lets a post go without a record when the store is away for an hour, and says so", func(ctx SpecContext) {
+	It("releases a deleted post without a record after the store was unavailable for an hour, with an event", func(ctx SpecContext) {
 		p := posted(ctx, acme.post(ctx, "hello"))
 		k.cut.Store(true)
 		Expect(k8s.Delete(ctx, p)).To(Succeed())
@@ -362,7 +362,7 @@ var _ = Describe("A record outlives a post", func() {
 		Eventually(warned(ctx, acme.namespace, p.Name, v1alpha1.ReasonRecordAbandoned)).ShouldNot(BeEmpty())
 	})
 
-	It("lets a post go after that hour when the store answers, and takes nothing", func(ctx SpecContext) {
+	It("releases a deleted post after that hour if the store responds but rejects writes", func(ctx SpecContext) {
 		k.full.Store(true)
 		p := posted(ctx, acme.post(ctx, "hello"))
 		Expect(k8s.Delete(ctx, p)).To(Succeed())
@@ -375,7 +375,7 @@ var _ = Describe("A record outlives a post", func() {
 		Eventually(warned(ctx, acme.namespace, p.Name, v1alpha1.ReasonRecordAbandoned)).ShouldNot(BeEmpty())
 	})
 
-	It("lets many posts go after that hour without asking a store that hangs for each", func(ctx SpecContext) {
+	It("releases many posts after that hour without a request to a stalled store for each", func(ctx SpecContext) {
 		var posts []*v1alpha1.Post
 		for range 48 {
 			posts = append(posts, acme.post(ctx, "one of many "+time.Now().String()))
@@ -406,7 +406,7 @@ var _ = Describe("A record outlives a post", func() {
 		Expect(k.asked.Load()-before).To(BeNumerically("<", len(posts)/4), "one request finds out for all whether the store is back")
 	})
 
-	It("lets a post of a namespace that goes go, store or not", func(ctx SpecContext) {
+	It("releases a post of a terminating namespace, whether or not the store is available", func(ctx SpecContext) {
 		p := posted(ctx, acme.post(ctx, "hello"))
 		Eventually(func() *record.Record { return k.of(ctx, acme.namespace, p.Name) }).ShouldNot(BeNil())
 		k.cut.Store(true)
@@ -416,7 +416,7 @@ var _ = Describe("A record outlives a post", func() {
 		Eventually(warned(ctx, metav1.NamespaceDefault, acme.namespace, v1alpha1.ReasonRecordAbandoned)).ShouldNot(BeEmpty())
 	})
 
-	DescribeTable("a post that is deleted before anything was sent leaves its request while its key holds:",
+	DescribeTable("keeps the request of a post that was deleted before it was sent, while its key is valid:",
 		func(ctx SpecContext, annotations map[string]string, age time.Duration, kept bool) {
 			p := acme.post(ctx, "hello", at(48*time.Hour), func(p *v1alpha1.Post) { p.Annotations = annotations })
 			Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhaseScheduled))
@@ -433,10 +433,10 @@ var _ = Describe("A record outlives a post", func() {
 		},
 		Entry("within a day", map[string]string{v1alpha1.RequestAnnotation: "v1:abc"}, time.Hour, true),
 		Entry("not later", map[string]string{v1alpha1.RequestAnnotation: "v1:abc"}, 25*time.Hour, false),
-		Entry("not one without a key", nil, time.Hour, false),
+		Entry("but not one without a key", nil, time.Hour, false),
 	)
 
-	DescribeTable("it is kept, and nothing goes out twice, when the manager is killed", func(ctx SpecContext, point string) {
+	DescribeTable("is stored, without a second publication, when the manager is killed", func(ctx SpecContext, point string) {
 		m.stop()
 		var dead atomic.Bool
 		m = startManager(k.options, func(o *post.Options) {
@@ -462,10 +462,10 @@ var _ = Describe("A record outlives a post", func() {
 	},
 		Entry("before the record is written", post.PointBeforeKeep),
 		Entry("after the record is written", post.PointAfterKeep),
-		Entry("before the finalizer comes off", post.PointBeforeRelease),
+		Entry("before the finalizer is removed", post.PointBeforeRelease),
 	)
 
-	It("is caught up on by the next leader", func(ctx SpecContext) {
+	It("is backfilled by the next leader", func(ctx SpecContext) {
 		m.stop()
 		m = startManager() // a manager without records
 		p := posted(ctx, acme.post(ctx, "hello"))

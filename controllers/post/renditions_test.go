@@ -75,7 +75,7 @@ func (c *countingStore) PutTagged(ctx context.Context, key, mimeType string, siz
 	return c.Store.PutTagged(ctx, key, mimeType, size, body, tags)
 }
 
-var _ = Describe("Images that a platform does not take", Ordered, func() {
+var _ = Describe("Images that a platform does not accept", Ordered, func() {
 	var made countingStore
 	var m *manager
 	begin := func(change ...func(*post.Options)) {
@@ -133,7 +133,7 @@ var _ = Describe("Images that a platform does not take", Ordered, func() {
 		}
 	}
 
-	It("arrive as what it takes, beside those that it does", func(ctx SpecContext) {
+	It("are published as accepted formats, next to accepted images", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		file(ctx, t, "png", "picture.png", v1alpha1.MimePNG)
 		file(ctx, t, "webp", "picture.webp", v1alpha1.MimeWebP)
@@ -151,7 +151,7 @@ var _ = Describe("Images that a platform does not take", Ordered, func() {
 		Expect(renditions(ctx, t, "webp")).To(And(HaveLen(1), HaveKey(posts[0][2].hash)))
 	})
 
-	It("are converted once, whichever post and process asks", func(ctx SpecContext) {
+	It("are converted once, whichever post and process needs them", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		file(ctx, t, "png", "picture.png", v1alpha1.MimePNG)
 		before := made.puts.Load()
@@ -165,7 +165,7 @@ var _ = Describe("Images that a platform does not take", Ordered, func() {
 		Expect(made.puts.Load() - before).To(BeEquivalentTo(1))
 	})
 
-	It("are shown once after a lost answer", func(ctx SpecContext) {
+	It("are published once after a lost response", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		file(ctx, t, "png", "picture.png", v1alpha1.MimePNG)
 		t.fault(ctx, sandboxtest.Fault{Operation: "publish", Kind: "drop_after"})
@@ -173,7 +173,7 @@ var _ = Describe("Images that a platform does not take", Ordered, func() {
 		Expect(shown(ctx, t)).To(HaveLen(1))
 	})
 
-	It("are converted ahead of time", func(ctx SpecContext) {
+	It("are converted before the scheduled time", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		file(ctx, t, "png", "picture.png", v1alpha1.MimePNG)
 		p := t.post(ctx, "later", with("png"), at(30*time.Second))
@@ -181,7 +181,7 @@ var _ = Describe("Images that a platform does not take", Ordered, func() {
 		Expect(read(ctx, p).Status.Phase).To(Equal(v1alpha1.PhaseScheduled))
 	})
 
-	It("fail a post for good if they cannot be converted, and say why", func(ctx SpecContext) {
+	It("fail a post permanently if they cannot be converted, with the reason", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		file(ctx, t, "png", "tail.mp4", v1alpha1.MimePNG)
 		p := t.post(ctx, "look", with("png"))
@@ -191,7 +191,7 @@ var _ = Describe("Images that a platform does not take", Ordered, func() {
 		Expect(target.Attempt).To(BeNil(), "nothing was claimed")
 	})
 
-	It("leave a warning where nothing is to be seen", func(ctx SpecContext) {
+	It("leave a warning if their content is not visible", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		logo := image.NewNRGBA(image.Rect(0, 0, 64, 48))
 		for x := range 32 {
@@ -205,7 +205,7 @@ var _ = Describe("Images that a platform does not take", Ordered, func() {
 			Should(ConsistOf(ContainSubstring(`"logo.png" is blank on x`)))
 	})
 
-	It("are told to have changed if they have", func(ctx SpecContext) {
+	It("are reported as changed if they have changed", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		file(ctx, t, "png", "picture.png", v1alpha1.MimePNG)
 		var media v1alpha1.Media
@@ -216,7 +216,7 @@ var _ = Describe("Images that a platform does not take", Ordered, func() {
 		Expect(read(ctx, p).Status.Targets[0].Message).To(ContainSubstring(`"picture.png" is no longer the one that was checked`))
 	})
 
-	It("leave a warning where a moment of a video was to be shown", func(ctx SpecContext) {
+	It("leave a warning if a moment of a video was to be the thumbnail", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		file(ctx, t, "film", "tenseconds.mp4", v1alpha1.MimeMP4)
 		p := t.post(ctx, "look", func(p *v1alpha1.Post) {
@@ -228,7 +228,7 @@ var _ = Describe("Images that a platform does not take", Ordered, func() {
 			Should(ContainElement(ContainSubstring("without the chosen thumbnail")))
 	})
 
-	It("are converted for a platform that prepares nothing", func(ctx SpecContext) {
+	It("are converted for a platform without a preparation step", func(ctx SpecContext) {
 		m.stop()
 		begin(func(o *post.Options) {
 			p, ok := o.Platforms[v1alpha1.PlatformX].(narrow)

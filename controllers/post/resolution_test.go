@@ -48,7 +48,7 @@ func commands(message string) (lines []string) {
 	return lines
 }
 
-// restored makes a post look like a restored backup, so that only a person can determine whether it was published.
+// restored makes a post look like a restored backup, so that only a user can determine whether it was published.
 func restored(p *v1alpha1.Post) {
 	p.Annotations = map[string]string{v1alpha1.BornAnnotation: time.Now().Add(-24 * time.Hour).Format(time.RFC3339)}
 }
@@ -72,7 +72,7 @@ func saidWrong(ctx context.Context, p *v1alpha1.Post) func() string {
 	}
 }
 
-var _ = Describe("A person's resolution", Ordered, func() {
+var _ = Describe("A user's resolution", Ordered, func() {
 	var (
 		m   *manager
 		run func(ctx SpecContext, line string)
@@ -98,7 +98,7 @@ var _ = Describe("A person's resolution", Ordered, func() {
 	})
 	AfterAll(func() { m.stop() })
 
-	It("is entered by the commands that the condition gives, as they are", func(ctx SpecContext) {
+	It("can be entered with the condition's commands, unchanged", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		second := t.connect(ctx, "second")
 		p := t.post(ctx, "in doubt", restored, onSecond)
@@ -120,7 +120,7 @@ var _ = Describe("A person's resolution", Ordered, func() {
 		Expect(team{account: second}.published(ctx)).To(Equal([]string{"in doubt"}), "it was said not to be there")
 	})
 
-	It("may answer for several targets in one command", func(ctx SpecContext) {
+	It("can answer for several targets in one command", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		t.connect(ctx, "second")
 		p := t.post(ctx, "both in doubt", restored, onSecond)
@@ -131,7 +131,7 @@ var _ = Describe("A person's resolution", Ordered, func() {
 		Expect(read(ctx, p).Status.Targets[1].ExternalID).To(Equal("2"))
 	})
 
-	It("says of a tree which card it is about, and lets the tree go on", func(ctx SpecContext) {
+	It("names a tree's card, and the tree continues", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		t.fault(ctx, sandboxtest.Fault{Operation: "publish", Kind: "drop_after"})
 		t.fault(ctx, sandboxtest.Fault{Operation: "list", Kind: "status", Status: 503, Times: 500})
@@ -157,7 +157,7 @@ var _ = Describe("A person's resolution", Ordered, func() {
 		Expect(t.published(ctx)).To(Equal([]string{"asked before"}))
 	})
 
-	DescribeTable("that is wrong is answered with an event and changes nothing", func(ctx SpecContext, resolution, said string) {
+	DescribeTable("that is invalid causes an event, and has no effect", func(ctx SpecContext, resolution, said string) {
 		t := newTeam(ctx)
 		p := t.post(ctx, "wrongly answered", restored)
 		Eventually(question(ctx, p)).ShouldNot(BeEmpty())
@@ -167,13 +167,13 @@ var _ = Describe("A person's resolution", Ordered, func() {
 		Expect(readyReason(ctx, p)).To(Equal(v1alpha1.ReasonOutcomeUnknown))
 		Expect(t.published(ctx)).To(BeEmpty())
 	},
-		Entry("a target that is not there", "7=not-sent", "there is no target 7"),
-		Entry("a word that is none", "0=perhaps", "is not a resolution"),
-		Entry("an address of another platform", "0=posted:https://www.tiktok.com/@acme/video/1", "does not identify a post on X"),
-		Entry("the address of a profile", "0=posted:https://x.com/acme", "does not identify a post on X"),
+		Entry("a missing target", "7=not-sent", "there is no target 7"),
+		Entry("an unknown word", "0=perhaps", "is not a resolution"),
+		Entry("a URL of another platform", "0=posted:https://www.tiktok.com/@acme/video/1", "does not identify a post on X"),
+		Entry("the URL of a profile", "0=posted:https://x.com/acme", "does not identify a post on X"),
 	)
 
-	It("on a post that nobody doubts is refused", func(ctx SpecContext) {
+	It("of a post with known outcomes is rejected", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		p := t.post(ctx, "waits", at(time.Hour))
 		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhaseScheduled))
@@ -215,7 +215,7 @@ func states(ctx context.Context, p *v1alpha1.Post) func() []v1alpha1.TargetState
 	}
 }
 
-var _ = Describe("A post about which a person is asked", func() {
+var _ = Describe("A post with an unknown outcome", func() {
 	var m *manager
 	var k *keeping
 	var acme, second team
@@ -242,7 +242,7 @@ var _ = Describe("A post about which a person is asked", func() {
 		start()
 	}
 
-	It("is asked about again when it was deleted, and applied without the mark of a copy", func(ctx SpecContext) {
+	It("is undecided again after it was deleted and applied without the mark of a copy", func(ctx SpecContext) {
 		p := acme.apply(ctx, "launch", "hello", copyOf)
 		Eventually(awaitsResolution(ctx, p)).Should(BeTrue())
 		Expect(loose.all()).To(BeEmpty(), "it could vanish the moment a person is asked")
@@ -252,7 +252,7 @@ var _ = Describe("A post about which a person is asked", func() {
 		Expect(publishesBy(acme.account)).To(BeZero())
 	})
 
-	It("is remembered as it stands when the cluster is lost meanwhile", func(ctx SpecContext) {
+	It("is recorded in its present state when the cluster is lost meanwhile", func(ctx SpecContext) {
 		p := acme.apply(ctx, "launch", "hello", copyOf, toSecond)
 		Eventually(awaitsResolution(ctx, p)).Should(BeTrue())
 		Expect(k8s.Patch(ctx, p, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"social.herald.dev/settle":"0=posted:1234567890"}}}`)))).To(Succeed())
@@ -266,7 +266,7 @@ var _ = Describe("A post about which a person is asked", func() {
 		Expect(publishesBy(acme.account)).To(BeZero())
 	})
 
-	It("is asked for what was still under way when the cluster was lost", func(ctx SpecContext) {
+	It("is looked up for calls that were in progress when the cluster was lost", func(ctx SpecContext) {
 		second.fault(ctx, sandboxtest.Fault{Operation: "publish", Kind: "rate_limit", RetryAfterS: 600, Times: 9})
 		p := acme.apply(ctx, "launch", "hello", toSecond)
 		Eventually(states(ctx, p)).Should(Equal([]v1alpha1.TargetState{v1alpha1.TargetPosted, v1alpha1.TargetPending}))
@@ -280,7 +280,7 @@ var _ = Describe("A post about which a person is asked", func() {
 		Expect(publishesBy(acme.account)).To(Equal(1))
 	})
 
-	It("is remembered by a manager that finds it so", func(ctx SpecContext) {
+	It("is recorded by a manager that finds it in this state", func(ctx SpecContext) {
 		p := acme.apply(ctx, "launch", "hello", copyOf)
 		Eventually(awaitsResolution(ctx, p)).Should(BeTrue())
 		Eventually(func() *record.Record { return k.of(ctx, acme.namespace, "launch") }).ShouldNot(BeNil())
@@ -301,8 +301,8 @@ func statesOf(r *record.Record) (all []v1alpha1.TargetState) {
 	return all
 }
 
-var _ = Describe("A post of a name that has a record", func() {
-	DescribeTable("is looked up once more when it is due:", func(ctx SpecContext, change func(ctx context.Context, acme team, p *v1alpha1.Post)) {
+var _ = Describe("A post whose name has a record", func() {
+	DescribeTable("is looked up again when it is due:", func(ctx SpecContext, change func(ctx context.Context, acme team, p *v1alpha1.Post)) {
 		k := newKeeping()
 		runManager(k.options)
 		acme := newTeam(ctx)
@@ -322,13 +322,13 @@ var _ = Describe("A post of a name that has a record", func() {
 		Expect(publishesBy(acme.account)).To(Equal(1))
 		Expect(publishesBy(second)).To(Equal(len(now.Spec.Targets) - 1))
 	},
-		Entry("an edit brought a target that is out", func(ctx context.Context, _ team, p *v1alpha1.Post) {
+		Entry("an edit added a target that is published", func(ctx context.Context, _ team, p *v1alpha1.Post) {
 			edit(ctx, p, func(p *v1alpha1.Post) {
 				p.Spec.Targets = append(p.Spec.Targets, v1alpha1.PostTarget{ConnectionRef: v1alpha1.LocalReference{Name: "x"}, Caption: "hello"})
 				p.Spec.ScheduledAt = v1alpha1.NewTimePtr(time.Now())
 			})
 		}),
-		Entry("its Connection was made anew, for an account where it is out", func(ctx context.Context, acme team, p *v1alpha1.Post) {
+		Entry("its Connection was recreated, for an account where it is published", func(ctx context.Context, acme team, p *v1alpha1.Post) {
 			acme.rename(ctx, "second", "third")
 			acme.rename(ctx, "x", "second")
 			edit(ctx, p, func(p *v1alpha1.Post) { p.Spec.ScheduledAt = v1alpha1.NewTimePtr(time.Now()) })

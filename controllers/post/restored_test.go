@@ -111,7 +111,7 @@ var _ = Describe("A post that is restored with its status", func() {
 		return backup, last
 	}
 
-	DescribeTable("reads what became of it since, and is not published twice:",
+	DescribeTable("finds its later outcome, and is not published twice:",
 		func(ctx SpecContext, point string, how, since func(*v1alpha1.Post)) {
 			backup, last := backedUp(ctx, point, how)
 			since(backup)
@@ -125,17 +125,17 @@ var _ = Describe("A post that is restored with its status", func() {
 		},
 		Entry("backed up before its claim, applied", post.PointBeforeClaim, applied, same),
 		Entry("backed up between its claim and its call, applied", post.PointAfterClaim, applied, same),
-		Entry("backed up between its call and the note of it, applied", post.PointAfterAnswer, applied, same),
+		Entry("backed up between its call and the record of it, applied", post.PointAfterAnswer, applied, same),
 		Entry("backed up when it was finished, applied", finished, applied, same),
-		Entry("backed up before its claim, made through the API", post.PointBeforeClaim, throughAPI, old),
-		Entry("backed up between its claim and its call, made through the API", post.PointAfterClaim, throughAPI, old),
-		Entry("backed up between its call and the note of it, made through the API", post.PointAfterAnswer, throughAPI, old),
-		Entry("backed up when it was finished, made through the API", finished, throughAPI, old),
-		Entry("deleted and put back within a minute, made through the API", post.PointBeforeClaim, throughAPI, young),
-		Entry("put back with its claim within a minute, made through the API", post.PointAfterClaim, throughAPI, young),
+		Entry("backed up before its claim, created through the API", post.PointBeforeClaim, throughAPI, old),
+		Entry("backed up between its claim and its call, created through the API", post.PointAfterClaim, throughAPI, old),
+		Entry("backed up between its call and the record of it, created through the API", post.PointAfterAnswer, throughAPI, old),
+		Entry("backed up when it was finished, created through the API", finished, throughAPI, old),
+		Entry("deleted and restored within a minute, created through the API", post.PointBeforeClaim, throughAPI, young),
+		Entry("restored with its claim within a minute, created through the API", post.PointAfterClaim, throughAPI, young),
 	)
 
-	It("whose last try was refused in the backup does not go out again", func(ctx SpecContext) {
+	It("whose last attempt was rejected in the backup is not published again", func(ctx SpecContext) {
 		acme.fault(ctx, sandboxtest.Fault{Operation: "publish", Kind: "status", Status: 503})
 		c.aim(client.ObjectKey{Namespace: acme.namespace, Name: "launch"}, post.PointAfterRecord)
 		p := acme.apply(ctx, "launch", "hello", applied)
@@ -152,7 +152,7 @@ var _ = Describe("A post that is restored with its status", func() {
 		Expect(publishesBy(acme.account)).To(Equal(had))
 	})
 
-	It("is looked up on the platform, or left to a person, if the bucket is lost too", func(ctx SpecContext) {
+	It("is looked up on the platform, or left to a user, if the bucket is lost too", func(ctx SpecContext) {
 		backup, last := backedUp(ctx, post.PointAfterClaim, applied)
 		of := archive.Team{Namespace: acme.namespace, Name: "of-" + acme.namespace}
 		Expect(k.Delete(ctx, of, "launch")).To(Succeed())
@@ -162,7 +162,7 @@ var _ = Describe("A post that is restored with its status", func() {
 		Eventually(phase(ctx, p), 40*time.Second).Should(Equal(v1alpha1.PhasePosted))
 		Expect(read(ctx, p).Status.Targets[0].ExternalID).To(Equal(last.Status.Targets[0].ExternalID))
 
-		By("restoring one that was not claimed yet")
+		By("restoring one without a claim")
 		remove(ctx, p)
 		Expect(k.Delete(ctx, of, "launch")).To(Succeed())
 		backup.Status.Targets[0].Attempt, backup.Status.Targets[0].State = nil, v1alpha1.TargetPending
@@ -173,7 +173,7 @@ var _ = Describe("A post that is restored with its status", func() {
 		Expect(publishesBy(acme.account)).To(Equal(1))
 	})
 
-	It("keeps what its status says to be out, although the record does not know it", func(ctx SpecContext) {
+	It("keeps its status' publications, although the record lacks them", func(ctx SpecContext) {
 		backup, last := backedUp(ctx, finished, applied)
 		was := k.of(ctx, acme.namespace, "launch")
 		was.Targets[0].State, was.Targets[0].Phase, was.Targets[0].ExternalID, was.Targets[0].PostedAt = v1alpha1.TargetUndecided, v1alpha1.PhaseFailed, "", nil
@@ -246,7 +246,7 @@ var _ = Describe("A cancelled post that a tool applies again", func() {
 		}).Should(Succeed())
 	}
 
-	It("stays cancelled, whatever the file says, and says so", func(ctx SpecContext) {
+	It("stays cancelled, whatever the manifest contains, and reports it", func(ctx SpecContext) {
 		runManager()
 		t := newTeam(ctx)
 		p := cancelled(ctx, t)
@@ -261,7 +261,7 @@ var _ = Describe("A cancelled post that a tool applies again", func() {
 		Expect(t.published(ctx)).To(ConsistOf("what comes after it"))
 	})
 
-	It("is recorded as cancelled for good if an earlier version cancelled it", func(ctx SpecContext) {
+	It("is recorded as cancelled permanently if an earlier version cancelled it", func(ctx SpecContext) {
 		m := startManager()
 		t := newTeam(ctx)
 		p := cancelled(ctx, t)
@@ -278,7 +278,7 @@ var _ = Describe("A cancelled post that a tool applies again", func() {
 		seen(ctx, p)
 	})
 
-	It("is described by the next manager if none saw it applied", func(ctx SpecContext) {
+	It("is reported by the next manager if none was running when it was applied", func(ctx SpecContext) {
 		m := startManager()
 		t := newTeam(ctx)
 		p := cancelled(ctx, t)
@@ -290,8 +290,8 @@ var _ = Describe("A cancelled post that a tool applies again", func() {
 	})
 })
 
-var _ = Describe("A post of a cluster that was put back", func() {
-	DescribeTable("is asked about again when it is deleted and made anew", func(ctx SpecContext, create func(ctx SpecContext, t team) *v1alpha1.Post) {
+var _ = Describe("A post of a restored cluster", func() {
+	DescribeTable("is undecided again when it is deleted and recreated", func(ctx SpecContext, create func(ctx SpecContext, t team) *v1alpha1.Post) {
 		t, k := newTeam(ctx), newKeeping()
 		p := create(ctx, t)
 		noticed := time.Now().Add(time.Second)
@@ -310,11 +310,11 @@ var _ = Describe("A post of a cluster that was put back", func() {
 		Eventually(func() string { return readyReason(ctx, next) }).Should(Equal(v1alpha1.ReasonOutcomeUnknown))
 		Expect(publishesBy(t.account)).To(BeZero())
 	},
-		Entry("one that came through the API", func(ctx SpecContext, t team) *v1alpha1.Post { return t.post(ctx, "through the API") }),
+		Entry("one created through the API", func(ctx SpecContext, t team) *v1alpha1.Post { return t.post(ctx, "through the API") }),
 		Entry("one that was applied", func(ctx SpecContext, t team) *v1alpha1.Post { return t.apply(ctx, "launch", "applied") }),
 	)
 
-	DescribeTable("keeps the targets about which a person is asked", func(ctx SpecContext, edit func(targets []v1alpha1.PostTarget) []v1alpha1.PostTarget) {
+	DescribeTable("keeps its undecided targets", func(ctx SpecContext, edit func(targets []v1alpha1.PostTarget) []v1alpha1.PostTarget) {
 		t, k := newTeam(ctx), newKeeping()
 		second := t.connect(ctx, "second")
 		p := t.apply(ctx, "launch", "hello", func(p *v1alpha1.Post) {
@@ -340,15 +340,15 @@ var _ = Describe("A post of a cluster that was put back", func() {
 		Expect(read(ctx, p).Status.Targets).To(HaveEach(SatisfyAll(HaveField("Attempt", BeNil()), HaveField("State", v1alpha1.TargetUndecided))), "they may be out")
 		Expect(publishesBy(t.account) + publishesBy(second)).To(BeZero())
 	},
-		Entry("one that an edit takes out and another one puts back", func(targets []v1alpha1.PostTarget) []v1alpha1.PostTarget { return targets[:1] }),
-		Entry("one that is put back behind another one", func(targets []v1alpha1.PostTarget) []v1alpha1.PostTarget { return targets[1:] }),
-		Entry("with other words", func(targets []v1alpha1.PostTarget) []v1alpha1.PostTarget {
+		Entry("one that an edit removes and another edit adds again", func(targets []v1alpha1.PostTarget) []v1alpha1.PostTarget { return targets[:1] }),
+		Entry("one that is added again behind another", func(targets []v1alpha1.PostTarget) []v1alpha1.PostTarget { return targets[1:] }),
+		Entry("with another text", func(targets []v1alpha1.PostTarget) []v1alpha1.PostTarget {
 			targets[1].Caption = "mended"
 			return targets
 		}),
 	)
 
-	DescribeTable("is looked up before it is told to be cancelled", func(ctx SpecContext, keep func(ctx SpecContext, t team, k *keeping, p *v1alpha1.Post), want v1alpha1.PostPhase, reason string) {
+	DescribeTable("is looked up before it is reported as cancelled", func(ctx SpecContext, keep func(ctx SpecContext, t team, k *keeping, p *v1alpha1.Post), want v1alpha1.PostPhase, reason string) {
 		t, k := newTeam(ctx), newKeeping()
 		due := v1alpha1.NewTime(time.Now())
 		p := t.apply(ctx, "launch", "hello", func(p *v1alpha1.Post) { p.Spec.ScheduledAt = &due })
@@ -364,7 +364,7 @@ var _ = Describe("A post of a cluster that was put back", func() {
 		Expect(readyReason(ctx, p)).To(Equal(reason))
 		Expect(publishesBy(t.account)).To(BeZero())
 	},
-		Entry("one that went out", func(ctx SpecContext, t team, k *keeping, p *v1alpha1.Post) {
+		Entry("one that was published", func(ctx SpecContext, t team, k *keeping, p *v1alpha1.Post) {
 			was := p.DeepCopy()
 			was.Status.Targets = []v1alpha1.TargetStatus{{
 				State: v1alpha1.TargetPosted, Platform: v1alpha1.PlatformX, ExternalID: "7",
@@ -374,6 +374,6 @@ var _ = Describe("A post of a cluster that was put back", func() {
 			nobodys := func(string) (v1alpha1.Platform, string, bool) { return "", "", false }
 			Expect(k.Put(ctx, of, p.Name, func([]byte) ([]byte, error) { return record.New(was, of.Name, nobodys).Encode() })).To(Succeed())
 		}, v1alpha1.PhasePosted, v1alpha1.ReasonPosted),
-		Entry("one of which nothing is kept", func(SpecContext, team, *keeping, *v1alpha1.Post) {}, v1alpha1.PhaseFailed, v1alpha1.ReasonOutcomeUnknown),
+		Entry("one without a record", func(SpecContext, team, *keeping, *v1alpha1.Post) {}, v1alpha1.PhaseFailed, v1alpha1.ReasonOutcomeUnknown),
 	)
 })

@@ -41,7 +41,7 @@ func appLimited(ctx context.Context, t team) func() *v1alpha1.Time {
 	return func() *v1alpha1.Time { return t.connection(ctx).Status.AppRateLimitedUntil }
 }
 
-// liftLimits removes the limits from a team's connection, as a person does.
+// liftLimits removes the limits from a team's connection, as a user does.
 func liftLimits(ctx context.Context, t team) {
 	GinkgoHelper()
 	Expect(retry.RetryOnConflict(retry.DefaultBackoff, func() error {
@@ -67,8 +67,8 @@ func answering(change func(*platforms.Result)) func(*post.Options) {
 	}
 }
 
-var _ = Describe("The turns of posts", func() {
-	It("lets the other posts of a connection wait that its platform limits, also after a restart", func(ctx SpecContext) {
+var _ = Describe("The order of posts", func() {
+	It("delays the other posts of a rate-limited connection, also after a restart", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		m := startManager()
 		t.fault(ctx, sandboxtest.Fault{Operation: "publish", Kind: "rate_limit", RetryAfterS: 4})
@@ -88,7 +88,7 @@ var _ = Describe("The turns of posts", func() {
 		Expect(publishesBy(t.account)).To(Equal(7), "one call that was refused, then one for each post")
 	})
 
-	It("holds a connection whose platform says, with a post that it took, that it was the last one for now", func(ctx SpecContext) {
+	It("blocks a connection whose platform responds to a post that it was the last one for now", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		m := startManager(answering(func(r *platforms.Result) {
 			r.RateLimits = []platforms.RateLimit{{Name: platforms.PostsPerDay, Limit: 20, BlockedUntil: time.Now().Add(5 * time.Second)}}
@@ -107,7 +107,7 @@ var _ = Describe("The turns of posts", func() {
 		Expect(publishesBy(t.account)).To(Equal(2))
 	})
 
-	It("has the next card of a tree wait if a card was the last post for now", func(ctx SpecContext) {
+	It("delays the next card of a tree if a card was the last post for now", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		until := time.Now().Add(3 * time.Second)
 		// This also applies to posts that other specs have left.
@@ -120,7 +120,7 @@ var _ = Describe("The turns of posts", func() {
 		Expect(read(ctx, p).Status.Targets[0].Cards[1].PostedAt.Time).To(BeTemporally(">=", until))
 	})
 
-	It("writes nothing as long as there is room", func(ctx SpecContext) {
+	It("is kept without writes while there is room", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		runManager(answering(func(r *platforms.Result) {
 			r.RateLimits = []platforms.RateLimit{{Name: platforms.PostsPerDay, Limit: 20, Remaining: 19}}
@@ -132,7 +132,7 @@ var _ = Describe("The turns of posts", func() {
 		Expect(conn.Status.RateLimits).To(BeEmpty())
 	})
 
-	It("holds every account that is connected by the app which a platform limits, also after a restart", func(ctx SpecContext) {
+	It("blocks all accounts of an app that the platform limits, also after a restart", func(ctx SpecContext) {
 		t, second, other := newTeam(ctx), newTeam(ctx), newTeam(ctx)
 		for _, of := range []team{t, second, other} {
 			of.byOAuth(ctx, "x")
@@ -160,7 +160,7 @@ var _ = Describe("The turns of posts", func() {
 		Expect(publishesBy(other.account)).To(Equal(2))
 	})
 
-	It("leaves a platform alone on which the credits of Herald's own app are used up, although it tells no end", func(ctx SpecContext) {
+	It("does not call a platform on which the credits of Herald's own app are used up, although the limit has no end", func(ctx SpecContext) {
 		t, second, other := newTeam(ctx), newTeam(ctx), newTeam(ctx)
 		for _, of := range []team{t, second, other} {
 			of.byOAuth(ctx, "x")
@@ -175,7 +175,7 @@ var _ = Describe("The turns of posts", func() {
 		Expect(conn.Status.AppRateLimitedUntil.Time).To(BeTemporally(">=", begun.Add(ratelimit.QuotaPause).Truncate(time.Millisecond)))
 		Expect(conn.Status.RateLimitedMessage).To(ContainSubstring("credits"))
 
-		By("one post of another account asks, and is told the same")
+		By("one post of another account probes, with the same result")
 		second.post(ctx, "nobody pays for this one")
 		Eventually(appLimited(ctx, second)).ShouldNot(BeNil())
 		Expect(publishesBy(second.account)).To(Equal(1))
@@ -187,12 +187,12 @@ var _ = Describe("The turns of posts", func() {
 		Expect(publishesBy(t.account)).To(Equal(1))
 		Expect(publishesBy(other.account)).To(BeZero())
 
-		By("a team that uses an app of its own goes on")
+		By("a team that uses its own app continues")
 		apart := newTeam(ctx)
 		Eventually(phase(ctx, apart.post(ctx, "another app's"))).Should(Equal(v1alpha1.PhasePosted))
 		Expect(conn.Status.App).To(Equal(app), "it says which app it was")
 
-		By("lifting the limit by hand, without a restart")
+		By("lifting the limit manually, without a restart")
 		for _, of := range []team{t, second} {
 			liftLimits(ctx, of)
 		}
@@ -202,7 +202,7 @@ var _ = Describe("The turns of posts", func() {
 		}
 	})
 
-	It("holds the account alone that is told of a limit of the app, if a post of another one goes through", func(ctx SpecContext) {
+	It("blocks only the account that reported an app limit, if another account's post succeeds", func(ctx SpecContext) {
 		t, other := newTeam(ctx), newTeam(ctx)
 		t.byOAuth(ctx, "x")
 		other.byOAuth(ctx, "x")
@@ -220,7 +220,7 @@ var _ = Describe("The turns of posts", func() {
 		Eventually(phase(ctx, waits)).Should(Equal(v1alpha1.PhasePosted))
 	})
 
-	It("has a post wait for what hinders posts like it alone, and lets the others of the account go out", func(ctx SpecContext) {
+	It("delays a post for obstacles that affect similar posts only, and publishes the account's other posts", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		var once sync.Once
 		runManager(answering(func(r *platforms.Result) {
@@ -246,7 +246,7 @@ var _ = Describe("The turns of posts", func() {
 		Expect(conn.Status.RateLimitedUntil).To(BeNil())
 	})
 
-	It("says why a post waits that finds its connection limited, with one write", func(ctx SpecContext) {
+	It("reports why a post waits for its limited connection, with one write", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		limit := func(until *v1alpha1.Time) {
 			Eventually(func() error {
@@ -275,7 +275,7 @@ var _ = Describe("The turns of posts", func() {
 		Expect(writes.n.Load()).To(BeEquivalentTo(3), "that it waits, the claim, the record")
 	})
 
-	It("asks what is left when, by its count, that has become little", func(ctx SpecContext) {
+	It("queries the remaining quota when the estimate is low", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		runManager(answering(func(*platforms.Result) {}))
 		conn := t.connection(ctx)
@@ -288,7 +288,7 @@ var _ = Describe("The turns of posts", func() {
 		Eventually(probe).ShouldNot(BeEmpty())
 	})
 
-	It("asks what is left when the platform says that nothing is", func(ctx SpecContext) {
+	It("queries the remaining quota when the platform reports none", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		runManager(answering(func(r *platforms.Result) {
 			*r = platforms.Result{Outcome: platforms.Refused, Err: &platforms.Error{
@@ -301,7 +301,7 @@ var _ = Describe("The turns of posts", func() {
 		Expect(conn.Status.RateLimitedMessage).To(Equal("used up"), "whoever looks knows that already")
 	})
 
-	It("keeps room for a team's single post while another team's calls are slow", func(ctx SpecContext) {
+	It("reserves slots for a team's single post while another team's calls are slow", func(ctx SpecContext) {
 		greedy, small := newTeam(ctx), newTeam(ctx)
 		var slow []*v1alpha1.Post
 		runManager(func(o *post.Options) { o.MaxConcurrentReconciles = 4 })

@@ -93,7 +93,7 @@ func uploadsOf(ctx context.Context, p *v1alpha1.Post) *corev1.Secret {
 	return &secret
 }
 
-var _ = Describe("The authority over an upload", Ordered, func() {
+var _ = Describe("An upload session's secret", Ordered, func() {
 	var (
 		m     *manager
 		b     *bySession
@@ -124,7 +124,7 @@ var _ = Describe("The authority over an upload", Ordered, func() {
 		edit(ctx, p, func(p *v1alpha1.Post) { p.Spec.ScheduledAt = v1alpha1.NewTimePtr(time.Now()) })
 	}
 
-	It("lies in a Secret of the post, and nowhere else, and goes when the post is finished", func(ctx SpecContext) {
+	It("is stored only in the post's Secret, and deleted when the post is finished", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		p := scheduled(ctx, t)
 		secret := uploadsOf(ctx, p)
@@ -141,13 +141,13 @@ var _ = Describe("The authority over an upload", Ordered, func() {
 		Eventually(func() *corev1.Secret { return uploadsOf(ctx, p) }).Should(BeNil())
 	})
 
-	It("goes when the post is cancelled", func(ctx SpecContext) {
+	It("is deleted when the post is cancelled", func(ctx SpecContext) {
 		p := scheduled(ctx, newTeam(ctx))
 		Expect(cancelPost(ctx, read(ctx, p))).To(Succeed())
 		Eventually(func() *corev1.Secret { return uploadsOf(ctx, p) }).Should(BeNil())
 	})
 
-	It("is there after a restart, for the call", func(ctx SpecContext) {
+	It("is available for the call after a restart", func(ctx SpecContext) {
 		p := scheduled(ctx, newTeam(ctx))
 		m.stop()
 		start()
@@ -157,7 +157,7 @@ var _ = Describe("The authority over an upload", Ordered, func() {
 		Expect(b.of(&b.sent)).To(HaveExactElements(HavePrefix(authority)))
 	})
 
-	It("is there after a restart, for the look for a call whose answer was lost", func(ctx SpecContext) {
+	It("is available after a restart, for the lookup of a call whose response was lost", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		p := scheduled(ctx, t)
 		t.fault(ctx, sandboxtest.Fault{Operation: "publish", Kind: "drop_after"})
@@ -171,7 +171,7 @@ var _ = Describe("The authority over an upload", Ordered, func() {
 		Expect(b.of(&b.looked)).NotTo(BeEmpty())
 	})
 
-	It("is handed to the preparation that goes on", func(ctx SpecContext) {
+	It("is passed to the preparation that continues the upload", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		p := scheduled(ctx, t)
 		m.stop()
@@ -183,7 +183,7 @@ var _ = Describe("The authority over an upload", Ordered, func() {
 		Eventually(preparedReason(ctx, p)).Should(Equal("True Prepared"))
 	})
 
-	It("is not taken from a Secret that speaks of other content", func(ctx SpecContext) {
+	It("is not read from a Secret with other content", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		p := scheduled(ctx, t)
 		file(ctx, t, "b", "picture.png", v1alpha1.MimePNG)
@@ -200,7 +200,7 @@ var _ = Describe("The authority over an upload", Ordered, func() {
 		Expect(k8s.Update(ctx, secret)).To(Succeed())
 	}
 
-	It("is not taken from a Secret that another has changed", func(ctx SpecContext) {
+	It("is not read from a Secret that someone else changed", func(ctx SpecContext) {
 		p := scheduled(ctx, newTeam(ctx))
 		m.stop()
 		planted(ctx, p)
@@ -211,7 +211,7 @@ var _ = Describe("The authority over an upload", Ordered, func() {
 		Expect(b.of(&b.sent)).To(HaveExactElements(HavePrefix(authority)))
 	})
 
-	It("is not taken from a Secret that another has changed, while a call may have been made", func(ctx SpecContext) {
+	It("is not read from a Secret that someone else changed while a call may have been made", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		p := scheduled(ctx, t)
 		t.fault(ctx, sandboxtest.Fault{Operation: "publish", Kind: "drop_after"})
@@ -227,7 +227,7 @@ var _ = Describe("The authority over an upload", Ordered, func() {
 		Expect(publishesBy(t.account)).To(Equal(1))
 	})
 
-	It("is remembered as soon as there is something to remember", func(ctx SpecContext) {
+	It("is stored as soon as it exists", func(ctx SpecContext) {
 		p := scheduled(ctx, newTeam(ctx))
 		prepared := read(ctx, p).Status.Targets[0].Prepared
 		Expect(prepared.Secret).To(BeTrue())

@@ -27,7 +27,7 @@ func suspensionOf(ctx context.Context, namespace string) (bool, []v1alpha1.Suspe
 }
 
 var _ = Describe("A post of a suspended team", func() {
-	It("waits, also past its deadline, and goes out when the suspension ends", func(ctx SpecContext) {
+	It("waits, even past its deadline, and is published when the suspension ends", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		owner := t.own(ctx)
 		owner.Spec.Suspend = true
@@ -42,7 +42,7 @@ var _ = Describe("A post of a suspended team", func() {
 			Eventually(func() string { return readyReason(ctx, p) }).Should(Equal(v1alpha1.ReasonSuspended))
 		}
 
-		By("going on for longer than the posts are tried")
+		By("lasting longer than posts are retried")
 		// The Team controller records this; the deadlines of both posts have passed by then.
 		began := time.Now().Add(-time.Minute)
 		owner.Status.Suspensions = []v1alpha1.Suspension{{From: v1alpha1.NewTime(began)}}
@@ -51,7 +51,7 @@ var _ = Describe("A post of a suspended team", func() {
 		Expect(until).NotTo(BeNil())
 		Eventually(time.Now).Should(BeTemporally(">", until.Time))
 
-		By("being ended in the spec, and then in the status")
+		By("ending in the spec, and then in the status")
 		owner.Spec.Suspend = false
 		Expect(k8s.Update(ctx, owner)).To(Succeed())
 		Expect(owner.Suspended()).To(BeTrue(), "what was ended is not recorded yet")
@@ -66,7 +66,7 @@ var _ = Describe("A post of a suspended team", func() {
 		Expect(publishesBy(t.account)).To(Equal(2))
 	})
 
-	It("is not given up when a call that was under way is refused for longer than it is tried", func(ctx SpecContext) {
+	It("does not fail when a call in progress is rejected for longer than retries last", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		// The rate limit ends after the deadline of the post.
 		t.fault(ctx, sandboxtest.Fault{Operation: "publish", Kind: "rate_limit", RetryAfterS: 2})
@@ -101,7 +101,7 @@ var _ = Describe("A post of a suspended team", func() {
 		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
 	})
 
-	It("goes on with the cards that were not claimed", func(ctx SpecContext) {
+	It("continues with the unclaimed cards", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		var released atomic.Bool
 		stop := &installation.Suspension{}

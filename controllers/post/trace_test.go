@@ -100,7 +100,7 @@ var _ = Describe("Traces", Ordered, func() {
 		return found
 	}
 
-	It("go on from the request to the call of the platform, without a word of the post", func(ctx SpecContext) {
+	It("continue from the request to the platform call, without the post's content", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		p := t.post(ctx, "a caption of ours", withTraceparent(traceparent))
 		Eventually(deliveries(p)).Should(HaveLen(1))
@@ -131,7 +131,7 @@ var _ = Describe("Traces", Ordered, func() {
 		Expect(log.String()).NotTo(Or(ContainSubstring("a caption of ours"), ContainSubstring(t.account.AccessToken)))
 	})
 
-	It("begin anew for a scheduled post, with a link to its request", func(ctx SpecContext) {
+	It("start anew for a scheduled post, with a link to its request", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		p := t.post(ctx, "later", at(1500*time.Millisecond), withTraceparent(traceparent))
 		Eventually(deliveries(p)).Should(HaveLen(1))
@@ -142,7 +142,7 @@ var _ = Describe("Traces", Ordered, func() {
 		Expect(pass.Links()[0].SpanContext.TraceID().String()).To(Equal(requestTrace))
 	})
 
-	DescribeTable("begin anew where no request can be read from the annotation", func(ctx SpecContext, annotation string) {
+	DescribeTable("start anew if the annotation does not contain a request", func(ctx SpecContext, annotation string) {
 		t := newTeam(ctx)
 		p := t.post(ctx, "by kubectl", withTraceparent(annotation))
 		Eventually(deliveries(p)).Should(HaveLen(1))
@@ -150,12 +150,12 @@ var _ = Describe("Traces", Ordered, func() {
 		Expect(pass.Parent().IsValid()).To(BeFalse())
 		Expect(pass.Links()).To(BeEmpty())
 	},
-		Entry("which is empty", ""),
-		Entry("which somebody wrote by hand", "delivered by hand"),
-		Entry("which is long", string(bytes.Repeat([]byte("00-"), 10_000))),
+		Entry("an empty one", ""),
+		Entry("one written manually", "delivered by hand"),
+		Entry("a long one", string(bytes.Repeat([]byte("00-"), 10_000))),
 	)
 
-	It("tell of a call that was refused, and of the lookup of one that was lost", func(ctx SpecContext) {
+	It("contain a rejected call, and the lookup of one whose response was lost", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		t.fault(ctx, sandboxtest.Fault{Operation: "publish", Kind: "drop_after"})
 		p := t.post(ctx, "lost and found", withTraceparent(traceparent))
@@ -180,7 +180,7 @@ var _ = Describe("Traces", Ordered, func() {
 		Expect(lookup.SpanContext().TraceID().String()).To(Equal(requestTrace))
 	})
 
-	It("leave no span whose parent is missing", func() {
+	It("do not contain spans with missing parents", func() {
 		ended := map[string]bool{}
 		for _, span := range recorder.Ended() {
 			ended[span.SpanContext().SpanID().String()] = true
@@ -193,8 +193,8 @@ var _ = Describe("Traces", Ordered, func() {
 	})
 })
 
-var _ = Describe("A collector that does not answer", Ordered, func() {
-	It("delays no post", func(ctx SpecContext) {
+var _ = Describe("A collector that does not respond", Ordered, func() {
+	It("does not delay posts", func(ctx SpecContext) {
 		var reached sync.Once
 		asked, release := make(chan struct{}), make(chan struct{})
 		hanging := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -224,7 +224,7 @@ var _ = Describe("A collector that does not answer", Ordered, func() {
 	})
 })
 
-var _ = Describe("What is measured", Ordered, func() {
+var _ = Describe("The metrics", Ordered, func() {
 	registry := prometheus.NewRegistry()
 	BeforeAll(func() {
 		runManager(func(o *post.Options) { o.Metrics = post.NewMetrics(registry) })
@@ -252,7 +252,7 @@ var _ = Describe("What is measured", Ordered, func() {
 		}
 	}
 
-	It("is the bytes of an upload, and how fast it went", func(ctx SpecContext) {
+	It("contain the bytes of an upload, and its speed", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		file(ctx, t, "a", "picture.jpg", v1alpha1.MimeJPEG)
 		picture := suite.Must(os.Stat(filepath.Join("..", "..", "internal", "media", "probe", "testdata", "picture.jpg")))
@@ -264,7 +264,7 @@ var _ = Describe("What is measured", Ordered, func() {
 		Eventually(value("herald_pending_upload_bytes", map[string]string{"namespace": t.namespace})).Should(BeEquivalentTo(-1), "nothing is left to upload")
 	})
 
-	It("is which uploads are under way and will be late", func(ctx SpecContext) {
+	It("contain the uploads in progress that will be late", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		file(ctx, t, "a", "picture.jpg", v1alpha1.MimeJPEG)
 		t.fault(ctx, sandboxtest.Fault{Operation: "upload", Kind: "delay", DelayMS: 5000})
@@ -275,7 +275,7 @@ var _ = Describe("What is measured", Ordered, func() {
 		Eventually(value("herald_late_uploads", labels)).Should(BeEquivalentTo(-1))
 	})
 
-	It("is each target that ends, once, by team and reason", func(ctx SpecContext) {
+	It("contain each settled target once, by team and reason", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		t.fault(ctx, sandboxtest.Fault{Operation: "publish", Kind: "status", Status: http.StatusForbidden})
 		refused := map[string]string{"namespace": t.namespace, "state": "failed", "reason": v1alpha1.ReasonRefused}

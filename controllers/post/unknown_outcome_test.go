@@ -48,7 +48,7 @@ var _ = Describe("An unknown outcome", Ordered, func() {
 	})
 	AfterAll(func() { m.stop() })
 
-	It("never gives one publication to two posts that are looked for at once", func(ctx SpecContext) {
+	It("never assigns one publication to two posts that are looked up concurrently", func(ctx SpecContext) {
 		settled := Or(Equal(v1alpha1.PhasePosted), Equal(v1alpha1.PhaseFailed))
 		var pairs []twins
 		for range 3 {
@@ -67,7 +67,7 @@ var _ = Describe("An unknown outcome", Ordered, func() {
 		}
 	})
 
-	It("never gives one publication to two targets", func(ctx SpecContext) {
+	It("never assigns one publication to two targets", func(ctx SpecContext) {
 		Eventually(phase(ctx, both)).Should(Equal(v1alpha1.PhaseFailed))
 		now := read(ctx, both)
 		ids := map[string]int{}
@@ -81,7 +81,7 @@ var _ = Describe("An unknown outcome", Ordered, func() {
 		Expect(twice.published(ctx)).To(HaveLen(1))
 	})
 
-	It("does not send what was to be tried again until a time that has passed", func(ctx SpecContext) {
+	It("does not retry after the starting deadline", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		t.fault(ctx, sandboxtest.Fault{Operation: "publish", Kind: "rate_limit", RetryAfterS: 4})
 		p := t.post(ctx, "too late")
@@ -100,7 +100,7 @@ var _ = Describe("An unknown outcome", Ordered, func() {
 		Expect(t.published(ctx)).To(BeEmpty())
 	})
 
-	It("asks a person about a call in doubt when it is too late for another one", func(ctx SpecContext) {
+	It("needs a user if it is too late for another call", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		t.fault(ctx, sandboxtest.Fault{Operation: "publish", Kind: "rate_limit", RetryAfterS: 4})
 		p := t.post(ctx, "in doubt and too late")
@@ -124,7 +124,7 @@ var _ = Describe("An unknown outcome", Ordered, func() {
 		Expect(t.published(ctx)).To(Equal([]string{"in doubt and too late"}))
 	})
 
-	It("accepts a restored post whose time is still to come", func(ctx SpecContext) {
+	It("accepts a restored post with a future time", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		p := t.post(ctx, "restored in time", at(6*time.Second), func(p *v1alpha1.Post) {
 			p.Annotations = map[string]string{v1alpha1.BornAnnotation: time.Now().Add(-24 * time.Hour).Format(time.RFC3339)}
@@ -170,7 +170,7 @@ var _ = Describe("The end of the starting deadline", Ordered, func() {
 	})
 	AfterAll(func() { m.stop() })
 
-	It("starts anew when a post that waited is scheduled for another time", func(ctx SpecContext) {
+	It("moves when a waiting post is rescheduled", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		t.setReady(ctx, "x", metav1.ConditionFalse, v1alpha1.ReasonRevoked, t.account.Username)
 		p := t.post(ctx, "postponed", at(time.Second))
@@ -187,7 +187,7 @@ var _ = Describe("The end of the starting deadline", Ordered, func() {
 		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
 	})
 
-	It("leaves doubt to the account that was called, and to no other", func(ctx SpecContext) {
+	It("leaves the unknown outcome to the account that was called", func(ctx SpecContext) {
 		Eventually(func() string { return readyReason(ctx, moved) }).Should(Equal(v1alpha1.ReasonOutcomeUnknown))
 		Expect(read(ctx, moved).Status.Targets[0].Message).To(ContainSubstring(called.account.ID), "it says where to look")
 		Expect(instead.published(ctx)).To(BeEmpty())
@@ -196,7 +196,7 @@ var _ = Describe("The end of the starting deadline", Ordered, func() {
 		Expect(instead.published(ctx)).To(BeEmpty())
 	})
 
-	It("asks a person about what was to be sent again in doubt, and is not any more", func(ctx SpecContext) {
+	It("needs a user for a target that was to be retried", func(ctx SpecContext) {
 		Eventually(func() string { return readyReason(ctx, again) }).Should(Equal(v1alpha1.ReasonOutcomeUnknown))
 		Expect(commands(question(ctx, again)())).To(HaveLen(2))
 		Expect(read(ctx, again).Status.Targets[0].Attempt.Number).To(BeEquivalentTo(1))
@@ -205,7 +205,7 @@ var _ = Describe("The end of the starting deadline", Ordered, func() {
 		Expect(silent.published(ctx)).To(HaveLen(1))
 	})
 
-	It("fails a post whose connection never comes into being", func(ctx SpecContext) {
+	It("fails a post whose connection is never created", func(ctx SpecContext) {
 		Eventually(func() bool { return read(ctx, nobody).Status.Finished }).Should(BeTrue())
 		Expect(readyReason(ctx, nobody)).To(Equal(v1alpha1.ReasonMissedSchedule))
 		lonely.connect(ctx, "never")
@@ -258,7 +258,7 @@ func offered(ctx context.Context, p *v1alpha1.Post) (ids []string) {
 	return ids
 }
 
-var _ = Describe("The posts among which a person finds one in doubt", Ordered, func() {
+var _ = Describe("The candidates for an undecided target", Ordered, func() {
 	BeforeAll(func() {
 		runManager(func(o *post.Options) {
 			o.StartingDeadline = 8 * time.Second
@@ -266,7 +266,7 @@ var _ = Describe("The posts among which a person finds one in doubt", Ordered, f
 		})
 	})
 
-	It("are stored with the end of the lookup, without those of other posts, until the answer", func(ctx SpecContext) {
+	It("are stored at the end of the lookup, without other posts' publications, until the answer", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		posted(ctx, t.post(ctx, "another one of Herald"))
 		twin := t.byHand(ctx, "twin  words") // with two spaces X accepts both, and a lookup finds both
@@ -302,7 +302,7 @@ var _ = Describe("The posts among which a person finds one in doubt", Ordered, f
 		id := t.byHand(ctx, "in doubt")
 		refreshCandidates(ctx, p)
 		Expect(offered(ctx, p)).To(Equal([]string{id}))
-		By("the platform being away")
+		By("the platform being unavailable")
 		t.fault(ctx, sandboxtest.Fault{Operation: "list", Kind: "status", Status: 503, Times: 100})
 		refreshCandidates(ctx, p)
 		Expect(offered(ctx, p)).To(Equal([]string{id}), "what was listed stays")
@@ -311,7 +311,7 @@ var _ = Describe("The posts among which a person finds one in doubt", Ordered, f
 		Expect(read(ctx, p).Status.Targets[0].ExternalURL).To(ContainSubstring("/status/"+id), "the list has the address")
 	})
 
-	It("need not be listed for a post that nobody doubts", func(ctx SpecContext) {
+	It("are not needed for a post with known outcomes", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		p := t.post(ctx, "waits", at(time.Hour))
 		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhaseScheduled))
@@ -320,7 +320,7 @@ var _ = Describe("The posts among which a person finds one in doubt", Ordered, f
 		Expect(phase(ctx, p)()).To(Equal(v1alpha1.PhaseScheduled))
 	})
 
-	It("need not have it: that it is published suffices", func(ctx SpecContext) {
+	It("are not required for an answer: the publication suffices", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		p := t.post(ctx, "seen by somebody", restored)
 		Eventually(question(ctx, p)).ShouldNot(BeEmpty())
@@ -333,7 +333,7 @@ var _ = Describe("The posts among which a person finds one in doubt", Ordered, f
 		Expect(t.published(ctx)).To(BeEmpty())
 	})
 
-	It("tell the id of an address that has a code in its place", func(ctx SpecContext) {
+	It("resolve the id of a URL with a short code", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		account := t.connectTo(ctx, v1alpha1.PlatformThreads, "threads", fmt.Sprintf("17%08d", serial.Add(1)), map[string]any{"processing_ms": 0, "listing_lag_ms": 0})
 		p := t.post(ctx, "on Threads", restored, func(p *v1alpha1.Post) { p.Spec.Targets[0].ConnectionRef.Name = "threads" })
@@ -344,13 +344,13 @@ var _ = Describe("The posts among which a person finds one in doubt", Ordered, f
 		posts := suite.Must(platform.Posts(ctx, "threads", account.ID))
 		Expect(posts).To(HaveLen(1))
 
-		By("an address that no post of the account has")
+		By("a URL that does not belong to the account")
 		settle(ctx, p, "0=posted:https://www.threads.com/@acme/post/NoSuchPost1")
 		Eventually(saidWrong(ctx, p)).Should(ContainSubstring("the account's latest posts have no such address"))
 		Expect(readyReason(ctx, p)).To(Equal(v1alpha1.ReasonOutcomeUnknown))
 		Expect(read(ctx, p).Status.Targets[0].AnswerProblem).To(ContainSubstring("no such address"))
 
-		By("that of the post")
+		By("the post's own URL")
 		settle(ctx, p, "0=posted:"+posts[0].URL)
 		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
 		target := read(ctx, p).Status.Targets[0]

@@ -19,8 +19,8 @@ import (
 	"github.com/herald-social/herald/controllers/post"
 )
 
-var _ = Describe("A post that an earlier version worked on", func() {
-	It("is never sent again where that version recorded an end, in phase and reason alone", func(ctx SpecContext) {
+var _ = Describe("A post from an earlier version", func() {
+	It("is never sent again if that version recorded an outcome in phase and reason only", func(ctx SpecContext) {
 		runManager()
 		t := newTeam(ctx)
 		p := t.post(ctx, "out", at(time.Hour), func(p *v1alpha1.Post) {
@@ -69,14 +69,14 @@ var _ = Describe("A post that an earlier version worked on", func() {
 	})
 })
 
-var _ = Describe("A post that is larger than one may be", func() {
+var _ = Describe("A post that exceeds the size limit", func() {
 	// around makes a small post large: this is the maximum size of annotations in Kubernetes.
 	around := func(p *v1alpha1.Post) {
 		p.Annotations = map[string]string{"example.com/much": strings.Repeat("a", 262_000)}
 		p.Labels = map[string]string{"example.com/long": strings.Repeat("a", 63), "example.com/longer": strings.Repeat("a", 63)}
 	}
 
-	It("is refused where the webhook did not, and stays so however often it is looked at", func(ctx SpecContext) {
+	It("is rejected if the webhook did not, and remains so", func(ctx SpecContext) {
 		runManager()
 		t := newTeam(ctx)
 		p := t.post(ctx, "large", around, at(3*time.Second))
@@ -98,7 +98,7 @@ var _ = Describe("A post that is larger than one may be", func() {
 		Expect(t.published(ctx)).To(Equal([]string{"small"}))
 	})
 
-	It("goes out if an earlier version accepted it, when posts could be larger", func(ctx SpecContext) {
+	It("is published if an earlier version with a higher limit accepted it", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		p := t.post(ctx, "large", around, func(p *v1alpha1.Post) { p.Spec.Draft = true })
 		p.Status.Phase, p.Status.ObservedGeneration = v1alpha1.PhaseDraft, p.Generation
@@ -129,7 +129,7 @@ func (c *counted) Get(ctx context.Context, key client.ObjectKey, obj client.Obje
 	return c.Reader.Get(ctx, key, obj, opts...)
 }
 
-var _ = Describe("A large post, of which the cache keeps no texts", func() {
+var _ = Describe("A large post, whose texts the cache omits", func() {
 	var live *counted
 	BeforeEach(func() {
 		live = &counted{}
@@ -164,7 +164,7 @@ var _ = Describe("A large post, of which the cache keeps no texts", func() {
 		return all
 	}
 
-	It("goes out with every text, and keeps them", func(ctx SpecContext) {
+	It("is published with every text, and keeps them", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		change, says := to(ctx, t, 20, 270)
 		p := posted(ctx, t.post(ctx, "large", change, at(3*time.Second)))
@@ -176,7 +176,7 @@ var _ = Describe("A large post, of which the cache keeps no texts", func() {
 		}
 	})
 
-	It("waits, is changed, cancelled and deleted", func(ctx SpecContext) {
+	It("waits, and is changed, cancelled and deleted", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		change, says := to(ctx, t, 20, 270)
 		p := t.post(ctx, "large", change, at(time.Hour))
@@ -192,7 +192,7 @@ var _ = Describe("A large post, of which the cache keeps no texts", func() {
 		Eventually(func() error { return k8s.Get(ctx, client.ObjectKeyFromObject(p), &v1alpha1.Post{}) }).ShouldNot(Succeed())
 	})
 
-	It("gets its finalizer where it came without, and keeps its texts", func(ctx SpecContext) {
+	It("gets a missing finalizer, and keeps its texts", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		change, says := to(ctx, t, 20, 270)
 		p := posted(ctx, t.post(ctx, "large", change, func(p *v1alpha1.Post) { p.Finalizers = nil }))
@@ -200,7 +200,7 @@ var _ = Describe("A large post, of which the cache keeps no texts", func() {
 		Expect(t.published(ctx)).To(Equal(says[:1]))
 	})
 
-	It("of ordinary size costs no read", func(ctx SpecContext) {
+	It("of ordinary size does not need an additional read", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		change, _ := to(ctx, t, 10, 270)
 		posted(ctx, t.post(ctx, "ordinary", change))

@@ -84,7 +84,7 @@ func atTime(t time.Time) func(*v1alpha1.Post) {
 	return func(p *v1alpha1.Post) { p.Spec.ScheduledAt = v1alpha1.NewTimePtr(t) }
 }
 
-var _ = Describe("A post that sleeps until its time", func() {
+var _ = Describe("A post that waits for its time", func() {
 	var t team
 	var s *sleeper
 	BeforeEach(func(ctx SpecContext) {
@@ -93,30 +93,30 @@ var _ = Describe("A post that sleeps until its time", func() {
 		s.start()
 	})
 
-	It("is woken when the clock is set forward", func(ctx SpecContext) {
+	It("wakes when the clock is set forward", func(ctx SpecContext) {
 		due, later := t.post(ctx, "in an hour", at(time.Hour)), t.post(ctx, "in a month", at(31*24*time.Hour))
 		for _, p := range []*v1alpha1.Post{due, later} {
 			Eventually(func() string { return readyReason(ctx, p) }).Should(Equal(v1alpha1.ReasonScheduled))
 		}
 
-		By("having the machine suspended for an hour")
+		By("suspending the machine for an hour")
 		s.set(time.Hour)
 		Eventually(phase(ctx, due)).Should(Equal(v1alpha1.PhasePosted))
 		Expect(read(ctx, due).Status.Targets[0].Attempt.StartedAt.Time).NotTo(BeTemporally("<", due.Spec.ScheduledAt.Time))
 		Expect(read(ctx, later).Status.Phase).To(Equal(v1alpha1.PhaseScheduled))
 		Expect(publishesBy(t.account)).To(Equal(1))
 
-		By("having it suspended for the rest of the month")
+		By("suspending it for the rest of the month")
 		s.set(31*24*time.Hour - time.Hour)
 		Eventually(phase(ctx, later)).Should(Equal(v1alpha1.PhasePosted))
 		Expect(publishesBy(t.account)).To(Equal(2))
 	})
 
-	It("does not go out early when the clock is set back", func(ctx SpecContext) {
+	It("is not published early when the clock is set back", func(ctx SpecContext) {
 		p := t.post(ctx, "soon", atTime(s.Now().Add(3*time.Second)))
 		Eventually(func() string { return readyReason(ctx, p) }).Should(Equal(v1alpha1.ReasonScheduled))
 
-		By("ending its timer, with a clock that shows a quarter of an hour earlier")
+		By("firing its timer, with a clock that shows a quarter of an hour earlier")
 		s.set(-15 * time.Minute)
 		before := s.passes.Load()
 		Eventually(s.passes.Load).Should(BeNumerically(">", before), "its timer ends")
@@ -124,13 +124,13 @@ var _ = Describe("A post that sleeps until its time", func() {
 		Expect(read(ctx, p).Status.Phase).To(Equal(v1alpha1.PhaseScheduled))
 		Expect(publishesBy(t.account)).To(BeZero())
 
-		By("setting it right again")
+		By("correcting the clock")
 		s.set(15 * time.Minute)
 		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted), "its new timer would end in a quarter of an hour")
 		Expect(publishesBy(t.account)).To(Equal(1))
 	})
 
-	DescribeTable("is told at once when it loses what it refers to",
+	DescribeTable("is requeued immediately when an object that it refers to is deleted",
 		func(ctx SpecContext, change func(*v1alpha1.Post), lose func(ctx SpecContext, p *v1alpha1.Post), reason string) {
 			p := t.post(ctx, "next month", at(31*24*time.Hour), change)
 			Eventually(func() string { return readyReason(ctx, p) }).Should(Equal(v1alpha1.ReasonScheduled))
@@ -173,7 +173,7 @@ func (b behind) Now() time.Time                  { return b.RealClock.Now().Add(
 func (b behind) Since(t time.Time) time.Duration { return b.Now().Sub(t) }
 
 var _ = Describe("A manager whose clock is 61 seconds behind", func() {
-	It("publishes what is for now, and what is scheduled at its time by the API's clock", func(ctx SpecContext) {
+	It("publishes immediate posts, and scheduled posts at their time by the API's clock", func(ctx SpecContext) {
 		now := apiclock.New(apiclock.Options{Base: behind{}})
 		config := rest.CopyConfig(env.Config)
 		config.Wrap(now.Wrap)
@@ -198,8 +198,8 @@ var _ = Describe("A manager whose clock is 61 seconds behind", func() {
 	})
 })
 
-var _ = Describe("The log at info", func() {
-	It("says once for what a post waits, over many passes and a restart, and that it is out", func(ctx SpecContext) {
+var _ = Describe("The log at level info", func() {
+	It("contains a post's reason for waiting once, over many passes and a restart, and its publication", func(ctx SpecContext) {
 		t, out := newTeam(ctx), &logtest.Log{}
 		start := func() *manager {
 			return startManagerWithLog(logr.FromSlogHandler(slog.NewJSONHandler(out, nil)))
@@ -232,8 +232,8 @@ var _ = Describe("The log at info", func() {
 	})
 })
 
-var _ = Describe("A post that finds its account at a limit", func() {
-	It("has the Connection say so at once, with one event and one line", func(ctx SpecContext) {
+var _ = Describe("A post whose account has reached a limit", func() {
+	It("sets the Connection's condition immediately, with one event and one log line", func(ctx SpecContext) {
 		t, out := newTeam(ctx), &logtest.Log{}
 		m := startManagerWithLog(logr.FromSlogHandler(slog.NewJSONHandler(out, nil)))
 		DeferCleanup(m.stop)

@@ -29,23 +29,23 @@ func TestArmedCalls(t *testing.T) {
 		expired bool
 		want    []string
 	}{
-		"armed calls do not need the place of a post":        {queued: [][2]string{{"a", "1"}, {"b", "2"}}, want: []string{"a", "b"}},
-		"their number is bounded by itself":                  {queued: [][2]string{{"a", "1"}, {"b", "2"}, {"c", "3"}}, want: []string{"a", "b"}},
-		"a place that becomes free goes to the next account": {queued: [][2]string{{"a", "1"}, {"b", "2"}, {"c", "3"}}, ended: []string{"b"}, want: []string{"a", "b", "c"}},
-		"an account has one call at a time":                  {queued: [][2]string{{"a", "1"}, {"b", "1"}}, want: []string{"a"}},
-		"an account's calls keep their order":                {queued: [][2]string{{"a", "1"}, {"b", "1"}, {"c", "1"}}, ended: []string{"a", "b"}, want: []string{"a", "b", "c"}},
-		"an account that a post publishes to is waited for":  {queued: [][2]string{{"a", "p"}, {"b", "1"}}, want: []string{"b"}},
-		"a call whose time is over leaves the queue":         {queued: [][2]string{{"a", "p"}, {"b", "1"}}, expired: true, want: []string{"b"}},
-		"it follows when the post's call has ended":          {queued: [][2]string{{"a", "p"}, {"b", "1"}}, ended: []string{"post"}, want: []string{"b", "a"}},
-		"a call is not made before its group is open":        {queued: [][2]string{{"a", "1"}, {"b", "2"}}, unopened: []string{"a"}, want: []string{"b"}},
-		"nor is the next one of its account, so that both keep their order": {
+		"armed calls do not use the slots of posts":                 {queued: [][2]string{{"a", "1"}, {"b", "2"}}, want: []string{"a", "b"}},
+		"armed calls have their own limit":                          {queued: [][2]string{{"a", "1"}, {"b", "2"}, {"c", "3"}}, want: []string{"a", "b"}},
+		"a free slot goes to the next account":                      {queued: [][2]string{{"a", "1"}, {"b", "2"}, {"c", "3"}}, ended: []string{"b"}, want: []string{"a", "b", "c"}},
+		"an account has one call at a time":                         {queued: [][2]string{{"a", "1"}, {"b", "1"}}, want: []string{"a"}},
+		"an account's calls keep their order":                       {queued: [][2]string{{"a", "1"}, {"b", "1"}, {"c", "1"}}, ended: []string{"a", "b"}, want: []string{"a", "b", "c"}},
+		"an armed call waits for a post's call on the same account": {queued: [][2]string{{"a", "p"}, {"b", "1"}}, want: []string{"b"}},
+		"a call whose send window has passed leaves the queue":      {queued: [][2]string{{"a", "p"}, {"b", "1"}}, expired: true, want: []string{"b"}},
+		"an armed call follows when the post's call has returned":   {queued: [][2]string{{"a", "p"}, {"b", "1"}}, ended: []string{"post"}, want: []string{"b", "a"}},
+		"a call is not made before its group is open":               {queued: [][2]string{{"a", "1"}, {"b", "2"}}, unopened: []string{"a"}, want: []string{"b"}},
+		"the account's next call waits too, so both keep their order": {
 			queued: [][2]string{{"a", "1"}, {"b", "1"}}, unopened: []string{"a"}, want: nil,
 		},
-		"the next one follows if the first is not made": {queued: [][2]string{{"a", "1"}, {"b", "1"}}, unopened: []string{"a"}, ended: []string{"a"}, want: []string{"b"}},
-		"a post that was not armed does not overtake":   {queued: [][2]string{{"a", "1"}}, unopened: []string{"a"}, late: time.Nanosecond, ended: []string{"post"}, want: nil},
-		"it does not if it is due at the same time":     {queued: [][2]string{{"a", "1"}}, unopened: []string{"a"}, ended: []string{"post"}, want: nil},
-		"it follows the armed call":                     {queued: [][2]string{{"a", "1"}}, ended: []string{"post", "a"}, want: []string{"a", "late"}},
-		"a post that is due before is sent before":      {queued: [][2]string{{"a", "1"}}, unopened: []string{"a"}, late: -time.Second, ended: []string{"post"}, want: []string{"late"}},
+		"the next call follows if the first is not made": {queued: [][2]string{{"a", "1"}, {"b", "1"}}, unopened: []string{"a"}, ended: []string{"a"}, want: []string{"b"}},
+		"a post that is not armed does not overtake":     {queued: [][2]string{{"a", "1"}}, unopened: []string{"a"}, late: time.Nanosecond, ended: []string{"post"}, want: nil},
+		"nor if it is due at the same time":              {queued: [][2]string{{"a", "1"}}, unopened: []string{"a"}, ended: []string{"post"}, want: nil},
+		"it follows the armed call":                      {queued: [][2]string{{"a", "1"}}, ended: []string{"post", "a"}, want: []string{"a", "late"}},
+		"a post that is due earlier is sent first":       {queued: [][2]string{{"a", "1"}}, unopened: []string{"a"}, late: -time.Second, ended: []string{"post"}, want: []string{"late"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -107,18 +107,18 @@ func TestArmedCalls(t *testing.T) {
 	}
 }
 
-// TestArmedShares covers who gets the last two of eight places. Each call is to an account of its own.
+// TestArmedShares covers who gets the last two of eight places. Each call is to a different account.
 func TestArmedShares(t *testing.T) {
 	type calls struct {
 		team, platform string
 		n, want        int
 	}
 	for name, tt := range map[string][]calls{
-		"a team alone leaves some places to others":       {{"a", "x", 9, 6}},
-		"a team without calls has one":                    {{"a", "x", 7, 6}, {"b", "x", 3, 1}},
-		"a platform without calls has one":                {{"a", "slow", 7, 6}, {"a", "x", 3, 1}},
-		"the last place is not for the same platform":     {{"a", "slow", 7, 6}, {"b", "slow", 1, 1}, {"c", "slow", 1, 0}, {"c", "x", 1, 1}},
-		"there are no more calls than places, whose ever": {{"a", "x", 6, 6}, {"b", "y", 2, 1}, {"c", "z", 2, 1}, {"d", "w", 2, 0}},
+		"a team alone leaves some slots to others":      {{"a", "x", 9, 6}},
+		"a team without calls gets one":                 {{"a", "x", 7, 6}, {"b", "x", 3, 1}},
+		"a platform without calls gets one":             {{"a", "slow", 7, 6}, {"a", "x", 3, 1}},
+		"the last slot goes to another platform":        {{"a", "slow", 7, 6}, {"b", "slow", 1, 1}, {"c", "slow", 1, 0}, {"c", "x", 1, 1}},
+		"the number of slots limits all calls together": {{"a", "x", 6, 6}, {"b", "y", 2, 1}, {"c", "z", 2, 1}, {"d", "w", 2, 0}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := NewScheduler(1).WithArmed(8)

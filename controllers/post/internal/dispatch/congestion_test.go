@@ -46,10 +46,10 @@ func TestCongestionWindow(t *testing.T) {
 		longest, within time.Duration
 		size            func(size int) bool
 	}{
-		"30 a second":   {"256 at once would take 8.5 s each, and be too late for their calls", time.Second / 30, 1500 * time.Millisecond, writes * time.Second / 30, func(n int) bool { return n <= 32 }},
-		"5 a second":    {"only the first ones are too late", time.Second / 5, 7 * time.Second, writes * time.Second / 5, func(n int) bool { return n <= 8 }},
-		"100 a second":  {"as many as make no write slow", time.Second / 100, time.Second, writes * time.Second / 100, func(n int) bool { return n >= 30 && n <= 100 }},
-		"5000 a second": {"as many as there are workers", time.Second / 5000, 300 * time.Millisecond, writes * time.Second / 5000, func(n int) bool { return n > 200 }},
+		"30 a second":   {"256 concurrent writes take 8.5 s each, too long for their calls", time.Second / 30, 1500 * time.Millisecond, writes * time.Second / 30, func(n int) bool { return n <= 32 }},
+		"5 a second":    {"only the first writes are too slow", time.Second / 5, 7 * time.Second, writes * time.Second / 5, func(n int) bool { return n <= 8 }},
+		"100 a second":  {"the window grows until writes become slow", time.Second / 100, time.Second, writes * time.Second / 100, func(n int) bool { return n >= 30 && n <= 100 }},
+		"5000 a second": {"the number of workers is the limit", time.Second / 5000, 300 * time.Millisecond, writes * time.Second / 5000, func(n int) bool { return n > 200 }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -25,7 +25,7 @@ const (
 //     write claims its targets and another records them. A gate with a slow call is left out, so that one account does
 //     not delay the others.
 //
-// A post holds nothing while it waits, so there is no deadlock. When its turn comes, its place and gates are reserved
+// A waiting post does not hold places or gates, so there is no deadlock. When its turn comes, its place and gates are reserved
 // and it is woken.
 type Scheduler struct {
 	lock

@@ -150,14 +150,14 @@ func TestAdmissionOrder(t *testing.T) {
 		taken  []string
 		reason string
 	}{
-		{"free", nil, func(*Scheduler) {}, nil, []string{first, second}, "both are taken at once"},
-		{"one busy", []string{second}, func(*Scheduler) {}, nil, nil, "none is taken while one is busy"},
-		{"one comes free", []string{second}, func(a *Scheduler) { a.Release("holder", second) }, []string{"post"}, []string{first, second}, "the post is woken when the last one is free"},
-		{"one of two comes free", []string{first, second}, func(a *Scheduler) { a.Release("holder", first) }, nil, nil, "and not before"},
-		{"one is slow", []string{second}, func(a *Scheduler) { a.Slow("holder", second) }, []string{"post"}, []string{first}, "a slow account is left out"},
-		{"slow, but not theirs", []string{second}, func(a *Scheduler) { a.Slow("another", second) }, nil, nil, "only who holds a gate says that it is slow"},
-		{"the holder leaves", []string{first, second}, func(a *Scheduler) { a.Done("holder") }, []string{"post"}, []string{first, second}, "leaving frees what is still held"},
-		{"a turn that is not used", []string{second}, func(a *Scheduler) { a.Done("holder"); a.ReturnWake("post") }, []string{"post"}, []string{first, second}, "goes back, and can be asked for again"},
+		{"free", nil, func(*Scheduler) {}, nil, []string{first, second}, "both are acquired together"},
+		{"one busy", []string{second}, func(*Scheduler) {}, nil, nil, "none is acquired while one is busy"},
+		{"one is released", []string{second}, func(a *Scheduler) { a.Release("holder", second) }, []string{"post"}, []string{first, second}, "the post is woken when the last gate is free"},
+		{"one of two is released", []string{first, second}, func(a *Scheduler) { a.Release("holder", first) }, nil, nil, "the post needs both gates"},
+		{"one is slow", []string{second}, func(a *Scheduler) { a.Slow("holder", second) }, []string{"post"}, []string{first}, "a slow account is skipped"},
+		{"slow, reported by another", []string{second}, func(a *Scheduler) { a.Slow("another", second) }, nil, nil, "only the holder of a gate can report it as slow"},
+		{"the holder is done", []string{first, second}, func(a *Scheduler) { a.Done("holder") }, []string{"post"}, []string{first, second}, "Done releases all its gates"},
+		{"an unused wake", []string{second}, func(a *Scheduler) { a.Done("holder"); a.ReturnWake("post") }, []string{"post"}, []string{first, second}, "it is returned, and can be requested again"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			a := NewScheduler(8)

@@ -103,14 +103,14 @@ func TestLoad(t *testing.T) {
 		known  bool
 		passed int
 	}{
-		"today":                          {"the process before has recorded it", posted("p", now), started, true, 1},
-		"unfinished":                     {"another target waits", change(posted("p", now), func(p *v1alpha1.Post) { p.Status.Finished, p.Status.FinishedOn = false, "" }), started, true, 1},
-		"earlier today":                  {"it was there before the call", posted("p", started.Add(-time.Hour)), started, false, 1},
-		"yesterday":                      {"it cannot be what was sent today, and is not read", posted("p", started.AddDate(0, 0, -1)), started, false, 0},
-		"since yesterday":                {"no manager ran in the night", posted("p", started.AddDate(0, 0, -1)), started.AddDate(0, 0, -2), true, 1},
-		"since a month":                  {"no manager ran in it", posted("p", started.AddDate(0, 0, -20)), started.AddDate(0, 0, -30), true, 1},
-		"by a version that noted no day": {"it was rolled back", change(posted("p", now), func(p *v1alpha1.Post) { p.Status.FinishedOn = "" }), started, true, 1},
-		"a clock ahead":                  {"another process has recorded it just before midnight", posted("p", started.Add(12*time.Hour+time.Minute)), started.Add(11*time.Hour + 59*time.Minute), true, 1},
+		"today":           {"the previous process recorded it", posted("p", now), started, true, 1},
+		"unfinished":      {"another target is unfinished", change(posted("p", now), func(p *v1alpha1.Post) { p.Status.Finished, p.Status.FinishedOn = false, "" }), started, true, 1},
+		"earlier today":   {"it was read before the call", posted("p", started.Add(-time.Hour)), started, false, 1},
+		"yesterday":       {"it cannot have been sent today, and is not read", posted("p", started.AddDate(0, 0, -1)), started, false, 0},
+		"since yesterday": {"no manager ran overnight", posted("p", started.AddDate(0, 0, -1)), started.AddDate(0, 0, -2), true, 1},
+		"for a month":     {"no manager ran meanwhile", posted("p", started.AddDate(0, 0, -20)), started.AddDate(0, 0, -30), true, 1},
+		"by a version that did not record the day": {"the manager was rolled back", change(posted("p", now), func(p *v1alpha1.Post) { p.Status.FinishedOn = "" }), started, true, 1},
+		"a clock ahead": {"another process recorded it just before midnight", posted("p", started.Add(12*time.Hour+time.Minute)), started.Add(11*time.Hour + 59*time.Minute), true, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -139,8 +139,8 @@ func TestLoadTogether(t *testing.T) {
 		reason string
 		err    error
 	}{
-		"read":     {"the first reading, and one for all that came while it went on", nil},
-		"not read": {"nobody asks the platform without knowing whose its posts are", errors.New("away")},
+		"read":     {"one read for the first, and one for all that arrived during it", nil},
+		"not read": {"without the owners of its ids, the platform is not queried", errors.New("away")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -223,14 +223,14 @@ func TestLoadOfAccount(t *testing.T) {
 		other  *v1alpha1.Connection
 		want   bool
 	}{
-		"verified":         {"it may have published what is found", verified, connected("other", "4711", verified), true},
-		"not verified yet": {"its own posts are read all the same", v1alpha1.ConnectionStatus{}, connected("other", "4711", verified), true},
+		"verified":         {"it may have published the candidate", verified, connected("other", "4711", verified), true},
+		"not verified yet": {"its own posts are read anyway", v1alpha1.ConnectionStatus{}, connected("other", "4711", verified), true},
 		"refused since":    {"it may have published before", verified, connected("other", "4711", once), true},
-		"never verified":   {"anybody may name an account, and has published nothing there", verified, connected("other", "4711", v1alpha1.ConnectionStatus{}), false},
+		"never verified":   {"any Connection can name an account; this one has not published there", verified, connected("other", "4711", v1alpha1.ConnectionStatus{}), false},
 		"with credentials of another account": {
-			"the platform has said so", verified, connected("other", "4711", v1alpha1.ConnectionStatus{CredentialsVersion: "1"}), false,
+			"the platform reported the mismatch", verified, connected("other", "4711", v1alpha1.ConnectionStatus{CredentialsVersion: "1"}), false,
 		},
-		"another account": {"an id is known with its account", verified, connected("other", "4712", verified), false},
+		"another account": {"ids are unique within an account", verified, connected("other", "4712", verified), false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

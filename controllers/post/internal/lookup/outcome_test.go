@@ -55,13 +55,13 @@ func TestFinish(t *testing.T) {
 		finished int
 		want     string
 	}{
-		"named":             {"it is certainly this post", platforms.LookupResult{Matches: 1, ExternalID: "7", Certain: true}, "", 1, ""},
-		"with a note":       {"people learn what could not be done", platforms.LookupResult{Matches: 1, ExternalID: "7", Certain: true}, "no picture", 1, "no picture"},
-		"with notes":        {"and what the lookup told", platforms.LookupResult{Matches: 1, ExternalID: "7", Certain: true, Note: "private"}, "no picture", 1, "private; no picture"},
+		"named":             {"the match is certain", platforms.LookupResult{Matches: 1, ExternalID: "7", Certain: true}, "", 1, ""},
+		"with a note":       {"the note reports what could not be done", platforms.LookupResult{Matches: 1, ExternalID: "7", Certain: true}, "no picture", 1, "no picture"},
+		"with notes":        {"the lookup's note is added", platforms.LookupResult{Matches: 1, ExternalID: "7", Certain: true, Note: "private"}, "no picture", 1, "private; no picture"},
 		"a note of its own": {"that stays", platforms.LookupResult{Matches: 1, ExternalID: "7", Certain: true, Note: "private"}, "", 1, "private"},
-		"found by words":    {"it may be another's", platforms.LookupResult{Matches: 1, ExternalID: "7"}, "no picture", 0, ""},
-		"at work":           {"nothing is there yet", platforms.LookupResult{OperationID: "7"}, "no picture", 0, ""},
-		"absent":            {"nothing is there", platforms.LookupResult{}, "no picture", 0, ""},
+		"found by text":     {"it may belong to another post", platforms.LookupResult{Matches: 1, ExternalID: "7"}, "no picture", 0, ""},
+		"at work":           {"the post does not exist yet", platforms.LookupResult{OperationID: "7"}, "no picture", 0, ""},
+		"absent":            {"the post does not exist", platforms.LookupResult{}, "no picture", 0, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -126,13 +126,13 @@ func TestAmbiguous(t *testing.T) {
 		now  *v1alpha1.Post
 		want bool
 	}{
-		"small, the same words":  {"the cache has them", "hello", working("other", "hello"), working("other", "hello"), true},
-		"small, other words":     {"they cannot be mixed up", "hello", working("other", "bye"), working("other", "bye"), false},
-		"large, the same words":  {"they are read", large, working("other", "first", large), working("other", "first", large), true},
-		"large, other words":     {"no words are not the words of a post without any", "", working("other", "first", large), working("other", "first", large), false},
-		"large, and gone":        {"its other targets are not looked for where nothing is", "hello", working("other", large, large), nil, false},
-		"large, gone, no words":  {"what is gone says nothing, which is not what a post without words says", "", working("other", large, large), nil, false},
-		"large, of another time": {"another post has its name", "hello", working("other", large, large), func() *v1alpha1.Post { p := working("other", "hello"); p.UID = "new"; return p }(), false},
+		"small, the same text":    {"the cache contains it", "hello", working("other", "hello"), working("other", "hello"), true},
+		"small, another text":     {"they differ", "hello", working("other", "bye"), working("other", "bye"), false},
+		"large, the same text":    {"it is read from the API server", large, working("other", "first", large), working("other", "first", large), true},
+		"large, another text":     {"no text does not match a post without a text", "", working("other", "first", large), working("other", "first", large), false},
+		"large, and deleted":      {"a deleted post has no targets to look up", "hello", working("other", large, large), nil, false},
+		"large, deleted, no text": {"a deleted post has no known text, unlike a post without a text", "", working("other", large, large), nil, false},
+		"large, of another UID":   {"another post has its name", "hello", working("other", large, large), func() *v1alpha1.Post { p := working("other", "hello"); p.UID = "new"; return p }(), false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -191,12 +191,12 @@ func TestIDOfAnEqualPost(t *testing.T) {
 		told   *v1alpha1.Post
 		want   string
 	}{
-		"confirmed":               {"it is certainly that one's, so that this one's is not there", told(false), taken},
-		"unconfirmed":             {"neither is known: nobody must take this one for published, nor send it again", told(true), uncertain},
-		"a tree's card":           {"the same holds for cards", tree(told(true)), uncertain},
+		"confirmed":               {"the candidate certainly belongs to the other post", told(false), taken},
+		"unconfirmed":             {"neither owner is proved: do not record this post as published, and do not send it again", told(true), uncertain},
+		"a tree's card":           {"cards follow the same rule", tree(told(true)), uncertain},
 		"of a post without calls": {"a copy from a backup has no account", func() *v1alpha1.Post { p := told(true); p.Status.Targets[0].Attempt.AccountID = ""; return p }(), uncertain},
-		"of another namespace":    {"the word of a stranger takes nothing away", func() *v1alpha1.Post { p := told(true); p.Namespace = "others"; return p }(), found},
-		"of another platform":     {"it is about another post", func() *v1alpha1.Post { p := told(true); p.Status.Targets[0].Platform = "threads"; return p }(), found},
+		"of another namespace":    {"another namespace cannot claim the candidate", func() *v1alpha1.Post { p := told(true); p.Namespace = "others"; return p }(), found},
+		"of another platform":     {"an id belongs to one platform", func() *v1alpha1.Post { p := told(true); p.Status.Targets[0].Platform = "threads"; return p }(), found},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -257,12 +257,12 @@ func TestUnusableCredentials(t *testing.T) {
 		last   bool
 	}{
 		{
-			"what replaced them may be another account's, which would not show the post",
+			"the new credentials may belong to another account, which does not list the post",
 			&credentials.Error{Reason: credentials.Unverified, Message: "not checked yet"}, platforms.ClassTransient, false,
 		},
-		{"a person has to correct them", &credentials.Error{Reason: credentials.Invalid, Message: "no token"}, platforms.ClassReconnect, false},
+		{"a user has to correct them", &credentials.Error{Reason: credentials.Invalid, Message: "no token"}, platforms.ClassReconnect, false},
 		{
-			"they are gone",
+			"they were deleted",
 			&credentials.Error{Reason: credentials.NotFound, Message: "no Secret", Err: apierrors.NewNotFound(schema.GroupResource{Resource: "secrets"}, "page")},
 			platforms.ClassReconnect, true,
 		},

@@ -150,7 +150,7 @@ func (o *Owners) ownedByOther(platform v1alpha1.Platform, account, externalID st
 	return ok && known.owner != self
 }
 
-// unconfirmedByOther reports whether a person entered an unconfirmed id for another target in the namespace.
+// unconfirmedByOther reports whether a user entered an unconfirmed id for another target in the namespace.
 func (o *Owners) unconfirmedByOther(namespace string, platform v1alpha1.Platform, externalID string, self owner) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -25,13 +25,13 @@ func TestMatches(t *testing.T) {
 		noted  string
 		want   bool
 	}{
-		"the same":           {"it is the one that was stored", genuine, noted, true},
-		"another address":    {"it leads elsewhere", Session{"content", "checkpoint", "http://10.0.0.1/"}, noted, false},
+		"the same":           {"it is the stored session", genuine, noted, true},
+		"another address":    {"it points elsewhere", Session{"content", "checkpoint", "http://10.0.0.1/"}, noted, false},
 		"another checkpoint": {"it is another upload", Session{"content", "another", genuine.Secret}, noted, false},
-		"another content":    {"it was made for another content", Session{"another", "checkpoint", genuine.Secret}, noted, false},
-		"moved bytes":        {"the parts are told apart", Session{"contentc", "heckpoint", genuine.Secret}, noted, false},
-		"nothing noted":      {"what nobody remembers was never used for a call", genuine, "", false},
-		"nothing kept":       {"and nothing is no session", Session{}, "", false},
+		"another content":    {"it was created for other content", Session{"another", "checkpoint", genuine.Secret}, noted, false},
+		"moved bytes":        {"the hash separates the parts", Session{"contentc", "heckpoint", genuine.Secret}, noted, false},
+		"nothing noted":      {"no claim has used it", genuine, "", false},
+		"nothing kept":       {"there is no session", Session{}, "", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			post := &v1alpha1.Post{Status: v1alpha1.PostStatus{Targets: []v1alpha1.TargetStatus{{Prepared: &v1alpha1.Prepared{SecretHash: tc.noted}}}}}
@@ -69,9 +69,9 @@ func TestReplacedSession(t *testing.T) {
 		want   string
 	}{
 		"the last one":     {"its claim is stored", hashOf("content", second), "b"},
-		"the replaced one": {"its claim was on its way", hashOf("content", first), "a"},
-		"an older state":   {"it was replaced by the same process", hashOf("content", Prepared{"a", "https://upload.example/?id=a&from=1"}), ""},
-		"none":             {"no claim remembers an upload", "", ""},
+		"the replaced one": {"its claim may have been stored", hashOf("content", first), "a"},
+		"an older state":   {"the same process replaced it", hashOf("content", Prepared{"a", "https://upload.example/?id=a&from=1"}), ""},
+		"none":             {"no claim refers to an upload", "", ""},
 	} {
 		post.Status.Targets[0].Prepared = &v1alpha1.Prepared{SecretHash: tc.noted}
 		got, err := p.Session(t.Context(), post, 0)

@@ -39,8 +39,8 @@ func TestRecordTurns(t *testing.T) {
 		// turns is the number of turns, and aside that while others wait.
 		turns, aside int
 	}{
-		"a result that is tried again lets the others be tried":          {turns: 1, aside: 0},
-		"while other posts wait to be claimed, results have fewer turns": {waits: true, turns: 0, aside: 1},
+		"a result that is retried does not block the others":          {turns: 1, aside: 0},
+		"results have fewer turns while other posts wait for a claim": {waits: true, turns: 0, aside: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

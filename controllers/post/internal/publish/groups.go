@@ -97,7 +97,7 @@ type Groups struct {
 	calls   sync.WaitGroup
 	used    [maxGroups]bool
 	next    int
-	// foreign are the times for which the Leases hold armed groups of other processes. Those are overwritten last.
+	// foreign are the times of other processes' armed groups in the Leases. Those are overwritten last.
 	foreign [maxGroups]time.Time
 	// bytes is the size of the armed posts.
 	bytes int
@@ -118,7 +118,7 @@ type knownGroup struct {
 	at    time.Time
 }
 
-// place is what a post takes of a group: its accounts, and its size.
+// place is a post's share of a group: its accounts, and its size.
 type place struct {
 	accounts []armedAccount
 	bytes    int

@@ -70,17 +70,17 @@ func TestClose(t *testing.T) {
 		}
 	}
 	for name, tt := range map[string]struct {
-		// happens is what happens to the group of the other process.
+		// happens changes the other process's group.
 		happens func(t *testing.T, api client.WithWatch, other *Groups, gr *group)
 		want    delivery.GroupState
 	}{
-		"a group that nobody has opened is closed": {func(*testing.T, client.WithWatch, *Groups, *group) {}, delivery.GroupClosed},
-		"a group that was opened stays open": {func(t *testing.T, _ client.WithWatch, other *Groups, gr *group) {
+		"a group that was never opened is closed": {func(*testing.T, client.WithWatch, *Groups, *group) {}, delivery.GroupClosed},
+		"an opened group stays open": {func(t *testing.T, _ client.WithWatch, other *Groups, gr *group) {
 			if err := other.open(t.Context(), gr, nil); err != nil {
 				t.Fatal(err)
 			}
 		}, delivery.GroupMayBeOpen},
-		"a group that a third manager has closed is closed": {func(t *testing.T, api client.WithWatch, _ *Groups, gr *group) {
+		"a group that a third manager closed is closed": {func(t *testing.T, api client.WithWatch, _ *Groups, gr *group) {
 			if err := leading(t, api).Close(t.Context(), gr.ref); err != nil {
 				t.Fatal(err)
 			}
@@ -94,21 +94,21 @@ func TestClose(t *testing.T) {
 				t.Fatal(err)
 			}
 		}, delivery.GroupClosed},
-		"a group whose Lease a third manager has taken over was closed by that": {func(t *testing.T, api client.WithWatch, _ *Groups, _ *group) {
+		"a group whose Lease a third manager acquired was closed by it": {func(t *testing.T, api client.WithWatch, _ *Groups, _ *group) {
 			if _, err := leading(t, api).store(t.Context(), 0, due, true); err != nil {
 				t.Fatal(err)
 			}
 		}, delivery.GroupClosed},
-		"a Lease that somebody has changed proves nothing": {func(t *testing.T, api client.WithWatch, _ *Groups, _ *group) {
+		"a modified Lease is not proof": {func(t *testing.T, api client.WithWatch, _ *Groups, _ *group) {
 			change(t, api, func(l *coordinationv1.Lease) { l.Labels = map[string]string{"by": "somebody"} })
 		}, delivery.GroupMayBeOpen},
-		"a Lease that was put back after it was opened proves nothing": {func(t *testing.T, api client.WithWatch, other *Groups, gr *group) {
+		"a Lease that was restored after it was opened is not proof": {func(t *testing.T, api client.WithWatch, other *Groups, gr *group) {
 			if err := other.open(t.Context(), gr, nil); err != nil {
 				t.Fatal(err)
 			}
 			change(t, api, func(l *coordinationv1.Lease) { l.Annotations[stateAnnotation] = "armed" })
 		}, delivery.GroupMayBeOpen},
-		"a Lease that is gone proves nothing": {func(t *testing.T, api client.WithWatch, _ *Groups, gr *group) {
+		"a deleted Lease is not proof": {func(t *testing.T, api client.WithWatch, _ *Groups, gr *group) {
 			if err := api.Delete(t.Context(), gr.lease); err != nil {
 				t.Fatal(err)
 			}
@@ -202,7 +202,7 @@ func TestJoinRefused(t *testing.T) {
 		want   error
 	}{
 		"a post with room": {func(t *testing.T, g *Groups) { join(t, g, 1, of("account")) }, due, of("account"), nil},
-		"an account whose calls take until the time to send has passed": {
+		"an account whose queued calls exceed the send window": {
 			func(t *testing.T, g *Groups) { join(t, g, maxPerAccount, of("account")) }, due, of("account"), ErrNoGroup,
 		},
 		"an account of a slow platform": {func(t *testing.T, g *Groups) {
@@ -218,20 +218,20 @@ func TestJoinRefused(t *testing.T) {
 			}
 		}, due, of("account"), nil},
 		"a post that is due": {func(*testing.T, *Groups) {}, groupTime, place{}, ErrNoGroup},
-		"a post that would take too much memory with the others": {
+		"a post that would exceed the memory limit": {
 			func(t *testing.T, g *Groups) { join(t, g, 3, place{bytes: maxArmedBytes / 4}) }, due, place{bytes: maxArmedBytes/4 + 1}, ErrNoGroup,
 		},
 		"a post after another has been recorded": {func(t *testing.T, g *Groups) {
 			join(t, g, 1, place{bytes: maxArmedBytes})
 			g.forget(maxArmedBytes)
 		}, due, place{bytes: maxArmedBytes}, nil},
-		"a post of a time that has its part of the Leases": {
+		"a post of a time that has its share of the Leases": {
 			func(t *testing.T, g *Groups) { join(t, g, maxPerTime*groupFill, place{}) }, due, place{}, ErrNoGroup,
 		},
-		"a post of another time finds a Lease": {
+		"a post of another time gets a Lease": {
 			func(t *testing.T, g *Groups) { join(t, g, maxPerTime*groupFill, place{}) }, due.Add(time.Second), place{}, nil,
 		},
-		"a process that does not lead": {func(_ *testing.T, g *Groups) { g.leading = nil }, due, place{}, ErrNoGroup},
+		"a process that is not the leader": {func(_ *testing.T, g *Groups) { g.leading = nil }, due, place{}, ErrNoGroup},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := leading(t, newAPI())
@@ -313,8 +313,8 @@ func TestJoinFails(t *testing.T) {
 		want  error
 		pause time.Duration
 	}{
-		"an API server that does not respond is asked again soon, and so are the posts":             {errors.New("away"), ErrNoGroupYet, ArmPause},
-		"a role of an earlier version will not change in time: posts are claimed when they are due": {apierrors.NewForbidden(coordinationv1.Resource("leases"), "", nil), ErrNoGroup, rightsPause},
+		"an unavailable API server is retried soon, and so are the posts":                             {errors.New("away"), ErrNoGroupYet, ArmPause},
+		"a role from an earlier version will not change in time: posts are claimed when they are due": {apierrors.NewForbidden(coordinationv1.Resource("leases"), "", nil), ErrNoGroup, rightsPause},
 	} {
 		t.Run(name, func(t *testing.T) {
 			asked := 0

@@ -81,7 +81,7 @@ type Owners interface {
 	Reserve(platform v1alpha1.Platform, account, externalID string, post types.UID, target int32) bool
 }
 
-// Delivery is one target on its way to the platform, with its claim and its result.
+// Delivery is the delivery of one target to its platform, with its claim and its result.
 type Delivery struct {
 	// Target is the index in spec.targets.
 	Target int

@@ -22,13 +22,13 @@ func TestVerifyStored(t *testing.T) {
 		drop   func(*v1alpha1.TargetStatus)
 		want   error
 	}{
-		"whole":           {"times lose what is shorter than a millisecond, and text what is no UTF-8", func(*v1alpha1.TargetStatus) {}, nil},
-		"no attempt":      {"it would be sent again", func(s *v1alpha1.TargetStatus) { s.Attempt = nil }, ErrDropped},
-		"no state":        {"what becomes of it would not be kept", func(s *v1alpha1.TargetStatus) { s.State = "" }, ErrDropped},
+		"whole":           {"times are truncated to milliseconds, and invalid UTF-8 is replaced", func(*v1alpha1.TargetStatus) {}, nil},
+		"no attempt":      {"the post would be sent again", func(s *v1alpha1.TargetStatus) { s.Attempt = nil }, ErrDropped},
+		"no state":        {"its outcome could not be stored", func(s *v1alpha1.TargetStatus) { s.State = "" }, ErrDropped},
 		"no window":       {"it could never be settled", func(s *v1alpha1.TargetStatus) { s.Attempt.SendBefore = v1alpha1.Time{} }, ErrDropped},
-		"no message":      {"the definition is older all the same", func(s *v1alpha1.TargetStatus) { s.Message = "" }, ErrDropped},
-		"a default":       {"a newer definition adds what a field is by default", func(s *v1alpha1.TargetStatus) { s.ExternalURL = "https://x.example/1" }, nil},
-		"another attempt": {"it is not what was written", func(s *v1alpha1.TargetStatus) { s.Attempt.ID = "b" }, ErrDropped},
+		"no message":      {"an older CRD may drop the message", func(s *v1alpha1.TargetStatus) { s.Message = "" }, ErrDropped},
+		"a default":       {"a newer CRD may add defaults", func(s *v1alpha1.TargetStatus) { s.ExternalURL = "https://x.example/1" }, nil},
+		"another attempt": {"another attempt was written", func(s *v1alpha1.TargetStatus) { s.Attempt.ID = "b" }, ErrDropped},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

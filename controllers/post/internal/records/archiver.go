@@ -40,7 +40,7 @@ const (
 	burstSpread      = 30 * time.Second
 )
 
-// Archiver saves the records of finished posts, and of posts that wait for a person or have been under way for long. It
+// Archiver saves the records of finished posts, and of posts that wait for a user or have been in progress for long. It
 // is independent of the reconciliations: only a deletion waits for its record. It runs on the leader.
 type Archiver struct {
 	o         *Options
@@ -86,8 +86,8 @@ func (a *Archiver) SetupWithManager(mgr ctrl.Manager) error {
 	return mgr.Add(a)
 }
 
-// Enqueue enqueues the record of a post that a reconciliation has finished, or has left to a person, who may take
-// weeks: its outcome must not be lost with the object. Records of posts under way, or finished in a burst, are delayed.
+// Enqueue enqueues the record of a post that a reconciliation has finished, or has left to a user, who may take
+// weeks: its outcome must not be lost with the object. Records of posts in progress, or finished in a burst, are delayed.
 func (a *Archiver) Enqueue(post *v1alpha1.Post) {
 	key := client.ObjectKeyFromObject(post)
 	switch {

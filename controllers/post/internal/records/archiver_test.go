@@ -34,12 +34,12 @@ func TestRecordsOfABurst(t *testing.T) {
 			after              time.Duration
 			fewest, atMost, of int
 		}{
-			{"a few are written at once, and the others belong to a burst", 500, 0, recordsBurst, recordsBurst, 500},
-			{"the burst goes on", 500, 0, recordsBurst, recordsBurst, 1000},
-			{"what comes a second later, and is not more than that rate, is written at once", recordsPerSecond, time.Second, recordsBurst + recordsPerSecond, recordsBurst + recordsPerSecond, 1010},
-			{"the others begin only now", 0, burstDelay - 2*time.Second, recordsBurst + recordsPerSecond, recordsBurst + recordsPerSecond, 1010},
-			{"and are spread, so that they are no burst themselves", 0, burstSpread / 2, 300, 900, 1010},
-			{"within a minute all are written", 0, burstSpread, 1010, 1010, 1010},
+			{"a few records are written immediately; the others belong to a burst", 500, 0, recordsBurst, recordsBurst, 500},
+			{"the burst continues", 500, 0, recordsBurst, recordsBurst, 1000},
+			{"records within the rate are written immediately", recordsPerSecond, time.Second, recordsBurst + recordsPerSecond, recordsBurst + recordsPerSecond, 1010},
+			{"the remaining ones start only now", 0, burstDelay - 2*time.Second, recordsBurst + recordsPerSecond, recordsBurst + recordsPerSecond, 1010},
+			{"they are spread, to avoid another burst", 0, burstSpread / 2, 300, 900, 1010},
+			{"all are written within a minute", 0, burstSpread, 1010, 1010, 1010},
 		} {
 			time.Sleep(step.after) //nolint:forbidigo // in a bubble of synctest
 			finish(step.of-step.finished, step.finished)

@@ -114,7 +114,7 @@ func TestComparisonHoldsNoList(t *testing.T) {
 // TestComparisonEndsWithTheStore interrupts a list of records: posts with unknown records are not reported as missing
 // one.
 func TestComparisonEndsWithTheStore(t *testing.T) {
-	away := errors.New("the store is away")
+	away := errors.New("the store is unavailable")
 	c := compareWith(func(yield func(archive.Entry, error) bool) { yield(archive.Entry{}, away) }, func(post string) { t.Errorf("%s is said to lack a record", post) })
 	defer c.stop()
 	err := c.add(finishedPost{"a", time.Time{}})
@@ -137,16 +137,16 @@ func TestBackfill(t *testing.T) {
 		happen func(*Archiver)
 		want   int
 	}{
-		{"it comes to own its namespace", func(a *Archiver) {
+		{"the Team acquires its namespace", func(a *Archiver) {
 			a.Backfill().Update(t.Context(), event.UpdateEvent{ObjectOld: refused, ObjectNew: owning}, nil)
 		}, 1},
-		{"the watch was cut while it came to own it", func(a *Archiver) {
+		{"the Team acquired it while the watch was interrupted", func(a *Archiver) {
 			a.Backfill().Create(t.Context(), event.CreateEvent{Object: owning}, nil)
 		}, 1},
-		{"it was caught up when it came", func(a *Archiver) {
+		{"the records were backfilled before", func(a *Archiver) {
 			a.Backfill().Update(t.Context(), event.UpdateEvent{ObjectOld: owning, ObjectNew: refused}, nil)
 		}, 0},
-		{"its records went with it", func(a *Archiver) {
+		{"the records are deleted with the Team", func(a *Archiver) {
 			a.Backfill().Delete(t.Context(), event.DeleteEvent{Object: owning}, nil)
 		}, 0},
 	} {

@@ -34,7 +34,7 @@ func NewFinalizers(o *Options, records *Records) *Finalizers {
 	return &Finalizers{o: o, records: records, namespaces: newNamespaceCache(o), blockedSince: map[types.UID]time.Time{}}
 }
 
-// Ensure adds the finalizer again if `herald release` or a person has removed it from an unfinished post that
+// Ensure adds the finalizer again if `herald release` or a user has removed it from an unfinished post that
 // was, or may have been, sent, or whose Idempotency-Key outlives it: without the finalizer the post could be deleted
 // without a record. It reports whether it added the finalizer, which triggers another reconciliation. It does not arm
 // the post again, since the existing annotation still identifies a copy from a backup.

@@ -156,7 +156,7 @@ func (rs *Records) Save(ctx context.Context, post *v1alpha1.Post) error {
 	return err
 }
 
-// save writes the record of a post, merged with the existing record. For a post that sent nothing it writes the request
+// save writes the record of a post, merged with the existing record. For a post without a call it writes the request
 // that created the post. It reports whether a record exists now.
 func (rs *Records) save(ctx context.Context, post *v1alpha1.Post) (kept bool, err error) {
 	team, kept, err := rs.writableTeam(ctx, post.Namespace)

@@ -44,8 +44,8 @@ func TestSaveWithoutArchive(t *testing.T) {
 		files  *store.Store
 	}{
 		"without a Team":                  {"records belong to Teams", nil, bucket},
-		"of a Team that is being deleted": {"its records go with it", &v1alpha1.Team{ObjectMeta: metav1.ObjectMeta{Name: "acme", DeletionTimestamp: &deleted}}, bucket},
-		"without a bucket":                {"there is no place for it", &v1alpha1.Team{ObjectMeta: metav1.ObjectMeta{Name: "acme"}}, store.None()},
+		"of a Team that is being deleted": {"its records are deleted with it", &v1alpha1.Team{ObjectMeta: metav1.ObjectMeta{Name: "acme", DeletionTimestamp: &deleted}}, bucket},
+		"without a bucket":                {"records have nowhere to go", &v1alpha1.Team{ObjectMeta: metav1.ObjectMeta{Name: "acme"}}, store.None()},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := &Options{Clock: clocktesting.NewFakeClock(deleted.Time), Failpoint: func(string) {}, Records: &Config{
@@ -70,11 +70,11 @@ func TestUnsaved(t *testing.T) {
 		waits  bool
 		want   int
 	}{
-		{"the store is away", one, true, 1},
-		{"it is tried again", one, true, 1},
+		{"the store is unavailable", one, true, 1},
+		{"it is retried", one, true, 1},
 		{"another one", two, true, 2},
-		{"it was kept", one, false, 1},
-		{"one that never waited", one, false, 1},
+		{"it was saved", one, false, 1},
+		{"one that never failed", one, false, 1},
 		{"nothing waits", two, false, 0},
 	} {
 		rs.trackSave(tc.of, tc.waits)

@@ -48,14 +48,14 @@ func TestStoreBreaker(t *testing.T) {
 		asked bool
 		away  time.Duration
 	}{
-		"at once":              {"it has just failed", 0, nil, false, 0},
-		"within a second":      {"a store that refuses connections is not asked by thousands", 999 * time.Millisecond, nil, false, 999 * time.Millisecond},
-		"after a second":       {"a request has to find out", time.Second, nil, true, 0},
-		"and it fails again":   {"it is away since the failures", 5 * time.Second, errSilent, true, 5 * time.Second},
-		"it has no record":     {"that is an answer", 5 * time.Second, fmt.Errorf("of a post: %w", archive.ErrNotFound), true, 0},
-		"it has another thing": {"that is an answer", 5 * time.Second, &unreadable{errSilent}, true, 0},
-		"it refuses one file":  {"that is an answer", 5 * time.Second, fmt.Errorf("of a post: %w", store.ErrTooLarge), true, 0},
-		"the process ends":     {"that is none", 5 * time.Second, fmt.Errorf("stopped: %w", context.Canceled), true, 5 * time.Second},
+		"at once":             {"the store has just failed", 0, nil, false, 0},
+		"within a second":     {"thousands of posts do not query a store that refuses connections", 999 * time.Millisecond, nil, false, 999 * time.Millisecond},
+		"after a second":      {"a request has to probe the store", time.Second, nil, true, 0},
+		"and the probe fails": {"it has been unavailable since the failures", 5 * time.Second, errSilent, true, 5 * time.Second},
+		"no such record":      {"that is a response", 5 * time.Second, fmt.Errorf("of a post: %w", archive.ErrNotFound), true, 0},
+		"another document":    {"that is a response", 5 * time.Second, &unreadable{errSilent}, true, 0},
+		"a file is rejected":  {"that is a response", 5 * time.Second, fmt.Errorf("of a post: %w", store.ErrTooLarge), true, 0},
+		"the process ends":    {"that is not a response", 5 * time.Second, fmt.Errorf("stopped: %w", context.Canceled), true, 5 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o, clock := newOutage()
@@ -90,25 +90,25 @@ func TestFailureOfOnePost(t *testing.T) {
 		before []func(*testing.T, *storeBreaker)
 		away   bool
 	}{
-		"one post":                          {"its key may be the cause", []func(*testing.T, *storeBreaker){silent(post("a"))}, false},
-		"one post, again and again":         {"that says nothing more", []func(*testing.T, *storeBreaker){silent(post("a"), post("a"), post("a"))}, false},
-		"two posts":                         {"they have nothing in common but the store", []func(*testing.T, *storeBreaker){silent(post("a"), post("b"))}, true},
-		"two posts of one name":             {"they are those of two teams", []func(*testing.T, *storeBreaker){silent(post("a"), types.NamespacedName{Namespace: "other", Name: "a"})}, true},
-		"two posts, one was kept meanwhile": {"the store serves others", []func(*testing.T, *storeBreaker){silent(post("a")), healthy, silent(post("b"))}, false},
-		"one that fails beside healthy ones": {
-			"each of them shows that the store is there",
+		"one post":                        {"its key may be the cause", []func(*testing.T, *storeBreaker){silent(post("a"))}, false},
+		"one post, again and again":       {"that adds no evidence", []func(*testing.T, *storeBreaker){silent(post("a"), post("a"), post("a"))}, false},
+		"two posts":                       {"they only share the store", []func(*testing.T, *storeBreaker){silent(post("a"), post("b"))}, true},
+		"two posts with one name":         {"they belong to two teams", []func(*testing.T, *storeBreaker){silent(post("a"), types.NamespacedName{Namespace: "other", Name: "a"})}, true},
+		"two posts, one saved in between": {"the store serves others", []func(*testing.T, *storeBreaker){silent(post("a")), healthy, silent(post("b"))}, false},
+		"one failing among healthy ones": {
+			"each success shows that the store is available",
 			[]func(*testing.T, *storeBreaker){silent(post("a")), healthy, silent(post("a")), healthy, silent(post("a"))},
 			false,
 		},
 		"keys that are too long": {
-			"the store answers, and says what is wrong with them",
+			"the store responds with the cause",
 			[]func(*testing.T, *storeBreaker){of(store.ErrTooLarge, post("a"), post("b"), post("c"))},
 			false,
 		},
-		"records that are none":             {"the store gave them out", []func(*testing.T, *storeBreaker){of(&unreadable{errSilent}, post("a"), post("b"))}, false},
-		"one silent, one with a long key":   {"the second one was answered", []func(*testing.T, *storeBreaker){silent(post("a")), of(store.ErrTooLarge, post("b")), silent(post("c"))}, false},
-		"passes that end":                   {"nobody was asked", []func(*testing.T, *storeBreaker){of(context.Canceled, post("a"), post("b"))}, false},
-		"one silent, and a pass that ended": {"one post is not two", []func(*testing.T, *storeBreaker){silent(post("a")), of(context.Canceled, post("b"))}, false},
+		"unreadable records":                 {"the store returned them", []func(*testing.T, *storeBreaker){of(&unreadable{errSilent}, post("a"), post("b"))}, false},
+		"one silent, one with a long key":    {"the second request was answered", []func(*testing.T, *storeBreaker){silent(post("a")), of(store.ErrTooLarge, post("b")), silent(post("c"))}, false},
+		"cancelled passes":                   {"no request was sent", []func(*testing.T, *storeBreaker){of(context.Canceled, post("a"), post("b"))}, false},
+		"one unanswered, one cancelled pass": {"one failing post is not enough", []func(*testing.T, *storeBreaker){silent(post("a")), of(context.Canceled, post("b"))}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o, clock := newOutage()
@@ -142,12 +142,12 @@ func TestUnwritten(t *testing.T) {
 		writes []write
 		known  bool
 	}{
-		"one record":                {"others may be taken", []write{{"a", full}, {"a", full}}, false},
-		"two records":               {"the bucket is full", []write{{"a", full}, {"b", full}}, true},
-		"a record between them":     {"the bucket takes records", []write{{"a", full}, {"c", nil}, {"b", full}}, false},
-		"records that are refused":  {"the store names the cause, which is theirs", []write{{"a", store.ErrTooLarge}, {"b", store.ErrTooLarge}}, false},
-		"writes that were not made": {"nothing is known", []write{{"a", errStoreUnavailable}, {"b", errStoreUnavailable}}, false},
-		"one failed, one not made":  {"nothing is known of the second", []write{{"a", full}, {"b", errStoreUnavailable}}, false},
+		"one record":                    {"other records may be accepted", []write{{"a", full}, {"a", full}}, false},
+		"two records":                   {"the bucket is full", []write{{"a", full}, {"b", full}}, true},
+		"a successful write in between": {"the bucket accepts records", []write{{"a", full}, {"c", nil}, {"b", full}}, false},
+		"rejected records":              {"the store names the cause, which concerns these records", []write{{"a", store.ErrTooLarge}, {"b", store.ErrTooLarge}}, false},
+		"skipped writes":                {"no request was sent", []write{{"a", errStoreUnavailable}, {"b", errStoreUnavailable}}, false},
+		"one failed, one skipped":       {"the second was not sent", []write{{"a", full}, {"b", errStoreUnavailable}}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			clock := clocktesting.NewFakeClock(time.Date(2026, 12, 1, 9, 0, 0, 0, time.UTC))

@@ -134,7 +134,7 @@ func TestGauges(t *testing.T) {
 		want    string
 	}{
 		{
-			"what a suspended team has due is no trouble, and counts apart",
+			"a suspended team's due posts are counted separately",
 			[]client.Object{
 				unfinished("acme", "a", -time.Hour, text, suspendedTarget), unfinished("acme", "b", -time.Minute, text), unfinished("acme", "c", time.Minute, text),
 				unfinished("acme", "d", -time.Hour, text, suspendedTarget, sentAt(time.Minute)),
@@ -144,7 +144,7 @@ func TestGauges(t *testing.T) {
 			herald_suspended_posts{namespace="acme"} 1`,
 		},
 		{
-			"what waits for the store is told by what for, and a team that waits for nothing says so",
+			"posts that wait for the store are counted by purpose, with 0 for teams without any",
 			[]client.Object{
 				connected("acme"), connected("beta"), unfinished("acme", "a", -time.Hour, text, lookupTarget), unfinished("acme", "b", -time.Hour, text),
 			},
@@ -155,7 +155,7 @@ func TestGauges(t *testing.T) {
 			herald_posts_waiting_for_store{for="record",namespace="beta"} 0`,
 		},
 		{
-			"teams are told apart, and so are phases",
+			"posts are counted by team and phase",
 			[]client.Object{
 				unfinished("acme", "a", time.Hour, text), unfinished("acme", "b", time.Hour, text), unfinished("beta", "c", -time.Minute, text, sentAt(0)),
 				unfinished("beta", "d", time.Hour, func(p *v1alpha1.Post) { p.Spec.Draft = true }),
@@ -166,7 +166,7 @@ func TestGauges(t *testing.T) {
 			herald_unfinished_posts{namespace="beta",phase="processing"} 1`,
 		},
 		{
-			"what is due is not done, and the oldest is told",
+			"due posts are counted until they are done, with the age of the oldest",
 			[]client.Object{
 				unfinished("acme", "a", -time.Minute, text), unfinished("acme", "b", -2*time.Minute, text), unfinished("acme", "c", time.Minute, text),
 				unfinished("beta", "d", 0, text, immediate),
@@ -178,7 +178,7 @@ func TestGauges(t *testing.T) {
 			herald_oldest_due_post_age_seconds{namespace="beta"} 1800`,
 		},
 		{
-			"a post that was a draft for long is due since it is none",
+			"a former draft is due since its promotion",
 			[]client.Object{unfinished("acme", "a", 0, text, immediate, func(p *v1alpha1.Post) {
 				p.Generation, p.Status.ObservedGeneration = 2, 2
 				p.Status.Targets[0].TryUntil = v1alpha1.NewTimePtr(nine.Add(time.Hour - time.Minute))
@@ -187,7 +187,7 @@ func TestGauges(t *testing.T) {
 			`herald_oldest_due_post_age_seconds{namespace="acme"} 60`,
 		},
 		{
-			"a draft whose time is over is not due, and neither is what waits for a person",
+			"drafts and undecided targets are not due",
 			[]client.Object{
 				unfinished("acme", "a", -time.Minute, text, func(p *v1alpha1.Post) { p.Spec.Draft = true }),
 				unfinished("acme", "b", -time.Minute, text, func(p *v1alpha1.Post) { p.Status.Targets[0].State = v1alpha1.TargetUndecided }),
@@ -196,7 +196,7 @@ func TestGauges(t *testing.T) {
 			`herald_undecided_targets{namespace="acme",platform="youtube"} 1`,
 		},
 		{
-			"a call may be under way, or must be looked for",
+			"open attempts are counted within and past their send window",
 			[]client.Object{unfinished("acme", "a", -time.Minute, text, sentAt(0)), unfinished("acme", "b", -time.Minute, text, sentAt(time.Minute))},
 			[]string{"herald_open_attempts"},
 			`herald_open_attempts{namespace="acme",platform="youtube",window="past"} 1
@@ -204,7 +204,7 @@ func TestGauges(t *testing.T) {
 			herald_open_attempts{namespace="acme",platform="youtube",window="within"} 1`,
 		},
 		{
-			"what the platform took and works on is neither looked for nor stuck",
+			"an accepted call is counted as accepted, not past its window, and its post is not due",
 			[]client.Object{unfinished("acme", "a", -time.Hour, text, sentAt(time.Minute), func(p *v1alpha1.Post) {
 				p.Status.Targets[0].Attempt.OperationID = "video"
 			}), unfinished("acme", "b", -time.Minute, text, sentAt(time.Minute))},
@@ -216,14 +216,14 @@ func TestGauges(t *testing.T) {
 			herald_open_attempts{namespace="acme",platform="youtube",window="within"} 0`,
 		},
 		{
-			"600 MiB at the 1 MiB/s that is expected are there in time for one post, and not for the other",
+			"at the expected 1 MiB/s, 600 MiB are in time for one post but not for the other",
 			[]client.Object{film("acme"), unfinished("acme", "a", 10*time.Minute), unfinished("acme", "b", 9*time.Minute)},
 			[]string{"herald_late_uploads", "herald_pending_upload_bytes"},
 			`herald_late_uploads{namespace="acme",platform="youtube"} 1
 			herald_pending_upload_bytes{namespace="acme",platform="youtube"} 1.2582912e+09`,
 		},
 		{
-			"what is ready, refused, kept as a draft, due another day, or has no file waits for no upload; an immediate post is never late",
+			"prepared, rejected, draft, later and fileless posts do not have pending uploads; an immediate post is never late",
 			[]client.Object{
 				film("acme"),
 				unfinished("acme", "ready", time.Minute, func(p *v1alpha1.Post) {
@@ -248,14 +248,14 @@ func TestGauges(t *testing.T) {
 			herald_app_held{platform="youtube"} 1`,
 		},
 		{
-			"a limit that is over, and those of other apps, hold nothing",
+			"expired limits and other apps' limits do not count",
 			[]client.Object{limitedApp("herald", 0), limitedApp("", time.Hour), limitedApp("other", time.Hour)},
 			[]string{"herald_app_held"},
 			`herald_app_held{platform="x"} 0
 			herald_app_held{platform="youtube"} 0`,
 		},
 		{
-			"queues are told when they are empty", nil,
+			"empty queues are reported as 0", nil,
 			[]string{"herald_queue_depth"},
 			`herald_queue_depth{queue="claims"} 0
 			herald_queue_depth{queue="posts"} 0
@@ -336,9 +336,9 @@ func TestOnlyTheLeaderCounts(t *testing.T) {
 	never, closed := make(chan struct{}), make(chan struct{})
 	close(closed)
 	for reason, is := range map[string]struct{ elected, stopping chan struct{} }{
-		"it waits for the lease":                                    {never, never},
-		"it has given its lease back, and another one tells":        {closed, closed},
-		"it has stopped before it had the lease for the first time": {never, closed},
+		"it waits for the lease":                                 {never, never},
+		"it has released its lease, and another replica reports": {closed, closed},
+		"it stopped before it ever held the lease":               {never, closed},
 	} {
 		other := *s
 		other.Elected, other.Stopping = is.elected, is.stopping
