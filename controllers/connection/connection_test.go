@@ -25,7 +25,7 @@ import (
 )
 
 var _ = Describe("A Connection", func() {
-	It("identifies its account, reports it once, and is then not checked again", func(ctx SpecContext) {
+	It("identifies its account, reports it once, and is not checked again immediately", func(ctx SpecContext) {
 		a := newAccount(ctx, managed, map[string]any{"display_name": "Acme Inc"}).create(ctx)
 		Eventually(a.state(ctx)).Should(Equal("True Connected"))
 		c := a.read(ctx)
@@ -54,7 +54,7 @@ var _ = Describe("A Connection", func() {
 		}
 	})
 
-	It("renews an expired token, and stores the new one first", func(ctx SpecContext) {
+	It("renews an expired token, and stores it before it is used", func(ctx SpecContext) {
 		a := newExpired(ctx, managed).create(ctx)
 		Eventually(a.state(ctx)).Should(Equal("True Connected"))
 		secret := a.working(ctx)
@@ -76,7 +76,7 @@ var _ = Describe("A Connection", func() {
 		Expect(a.state(ctx)()).To(Equal("True Connected"))
 	})
 
-	It("is not disconnected by an outage, and recovers", func(ctx SpecContext) {
+	It("stays connected during an outage, and recovers", func(ctx SpecContext) {
 		a := connected(ctx, managed)
 		name := a.read(ctx).Status.AccountName
 		for _, f := range []sandboxtest.Fault{
@@ -106,7 +106,7 @@ var _ = Describe("A Connection", func() {
 		Eventually(a.state(ctx), 5*time.Second).Should(Equal("False PlatformUnavailable " + probe))
 	})
 
-	It("needs a user once its grant is revoked, until the Secret has another token", func(ctx SpecContext) {
+	It("needs a user once its grant is revoked, until the Secret contains another token", func(ctx SpecContext) {
 		a := connected(ctx, managed)
 		connectedAt := a.conn.Status.ConnectedAt.Time
 		a.fault(ctx, sandboxtest.Fault{Operation: "identity", Kind: "token_revoked", Times: 1})

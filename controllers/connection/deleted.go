@@ -54,7 +54,7 @@ type deletedConnection struct {
 	grace time.Duration
 }
 
-// gracePeriodOf returns how long the tokens of a deleted connection are kept: not at all if a person disconnected the
+// gracePeriodOf returns how long the tokens of a deleted connection are kept: not at all if a user disconnected the
 // account. A failed disconnect leaves its annotation on the object, without effect after disconnectWindow.
 func gracePeriodOf(conn *v1alpha1.Connection, now time.Time) time.Duration {
 	if conn.DeletionTimestamp != nil {
@@ -78,7 +78,7 @@ func (r *Reconciler) recordDeleted() handler.EventHandler {
 	}}
 }
 
-// forget removes a deleted connection's tokens: immediately if a person disconnected the account, otherwise after
+// forget removes a deleted connection's tokens: immediately if a user disconnected the account, otherwise after
 // tokenRetention unless it is applied again. It returns a requeue delay while the account is being examined.
 func (r *Reconciler) forget(ctx context.Context, key types.NamespacedName) (again time.Duration, err error) {
 	noted, _ := r.deleted.Load(key)

@@ -95,7 +95,7 @@ var _ = Describe("The tokens of an account without a connection", func() {
 		Expect(swept(now.Add(23 * time.Hour)).Sweep(ctx)).To(Succeed())
 		Expect(copyOf(ctx, a)()).To(BeTrue())
 
-		By("beginning anew when the connection was there meanwhile")
+		By("counted again from the next deletion if the connection was recreated meanwhile")
 		a.again(ctx)
 		Eventually(a.state(ctx)).Should(Equal("True Connected"))
 		Expect(swept(now.Add(23 * time.Hour)).Sweep(ctx)).To(Succeed())
@@ -149,7 +149,7 @@ var _ = Describe("A renewal while the Kubernetes API is unavailable", func() {
 		go func() { _, err := r.Reconcile(running, a.request()); examined <- err }()
 		Eventually(away).Should(Receive(), "the token is renewed, and not stored")
 
-		By("telling the manager to stop")
+		By("stopping the manager")
 		stop()
 		kept := make(chan error, 1)
 		go func() { kept <- r.Flusher().Start(running) }()
@@ -211,7 +211,7 @@ var _ = Describe("The working copy of a deleted connection", func() {
 			Expect(calls(ctx, "refresh_token")).To(Equal(refreshed), "no refresh token is spent to find out")
 			Expect(b.read(ctx).Status.CredentialsVersion).To(BeEmpty(), "what the copy holds is not this connection's")
 
-			By("having the connection come back")
+			By("recreating the connection")
 			a.again(ctx)
 			Expect(a.examined(ctx, r)).To(Equal("Connected"))
 			Expect(a.inUse(ctx)).To(Equal(inUse))
@@ -219,7 +219,7 @@ var _ = Describe("The working copy of a deleted connection", func() {
 		Entry("a guessed token", func() map[string]string {
 			return map[string]string{v1alpha1.CredentialsAccessToken: "guessed"}
 		}, "TokenExpired"),
-		Entry("tokens from Git, which were used long ago", func() map[string]string { return ended(map[string]string{"refreshToken": "spent"}) }, "TokenExpired"),
+		Entry("tokens from Git that were used long ago", func() map[string]string { return ended(map[string]string{"refreshToken": "spent"}) }, "TokenExpired"),
 		Entry("none at all", func() map[string]string { return map[string]string{"token": "x"} }, "CredentialsInvalid"),
 	)
 
@@ -231,7 +231,7 @@ var _ = Describe("The working copy of a deleted connection", func() {
 		Expect(b.examined(ctx, r)).To(Equal("TokenExpired"))
 		Expect(b.condition(ctx, v1alpha1.ConditionReady)).To(Equal(told), "a message that changes is a write")
 
-		By("deleting the copy, as it says")
+		By("deleting the copy, as the message instructs")
 		Expect(k8s.Delete(ctx, a.working(ctx))).To(Succeed())
 		Expect(b.examined(ctx, r)).To(Equal("Connected"))
 	})
@@ -269,7 +269,7 @@ var _ = Describe("A user's Secret with the name of Herald's register", func() {
 		Expect(a.stored(ctx)).To(Equal(given))
 		Expect(copyOf(ctx, a)()).To(BeFalse())
 
-		By("giving it another name")
+		By("renaming it")
 		Expect(k8s.Delete(ctx, given)).To(Succeed())
 		Expect(k8s.Create(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace.Name, Name: "acme"}, StringData: tokensOf(a.Account)})).To(Succeed())
 		base := a.read(ctx).DeepCopy()

@@ -181,13 +181,13 @@ var _ = Describe("A user's Secret", func() {
 		Expect(a.inUse(ctx)).To(Equal(inUse))
 		Expect(calls(ctx, "refresh_token")).To(Equal(refreshed), "no refresh token is spent to find out")
 
-		By("asking no more than that about them")
+		By("requesting only the account of the new tokens")
 		asked := calls(ctx, "identity")
 		Expect(a.examined(ctx, r)).To(Equal("Connected"))
 		Expect(calls(ctx, "identity")-asked).To(Equal(1), "of the token in use")
 		Expect(a.condition(ctx, v1alpha1.ConditionCredentialsRefused)).To(Equal(told))
 
-		By("removing the condition when it is put right")
+		By("removing the condition when it is corrected")
 		a.put(ctx, tokensOf(a.grant(ctx)))
 		Expect(a.examined(ctx, r)).To(Equal("Connected"))
 		Expect(a.condition(ctx, v1alpha1.ConditionCredentialsRefused)).To(BeEmpty())
@@ -273,7 +273,7 @@ var _ = Describe("The working copy of an account's tokens", func() {
 		Expect(a.examined(ctx, r)).To(Equal("Connected"))
 		Expect(a.inUse(ctx)).To(Equal(a.AccessToken))
 
-		By("which may be spent, and then a person connects the account again")
+		By("which may be used up; then a user reconnects the account")
 		a.rotate(ctx, r)
 		Expect(k8s.Delete(ctx, a.working(ctx))).To(Succeed())
 		a.fault(ctx, sandboxtest.Fault{Operation: "identity", Kind: "token_expired", Times: 1})
@@ -295,7 +295,7 @@ var _ = Describe("The working copy of an account's tokens", func() {
 		}
 		Expect(b.examined(ctx, r)).To(Equal("Connected"))
 
-		By("renewing it once when both are examined at a time")
+		By("renewing it once when both are checked concurrently")
 		a.fault(ctx, sandboxtest.Fault{Operation: "identity", Kind: "token_expired", Times: 2})
 		refreshed := calls(ctx, "refresh_token")
 		a.probe(ctx)
@@ -324,7 +324,7 @@ var _ = Describe("The working copy of an account's tokens", func() {
 		Expect(a.examined(ctx, r)).To(Equal("Connected"), "nor does it disturb the one that has it")
 		Expect(a.condition(ctx, v1alpha1.ConditionCredentialsRefused)).To(BeEmpty())
 
-		By("being the account's own in a second Secret")
+		By("storing the account's own tokens in a second Secret")
 		b.put(ctx, tokensOf(a.grant(ctx)))
 		Expect(b.examined(ctx, r)).To(Equal("Connected"))
 		Expect(a.examined(ctx, r)).To(Equal("Connected"))
@@ -363,13 +363,13 @@ var _ = Describe("The working copy of an account's tokens", func() {
 		Expect(a.read(ctx).Status.Verified()).To(BeTrue())
 		Expect(a.conn.Status.CredentialsVersion).To(Equal(a.working(ctx).ResourceVersion))
 
-		By("renewing nothing while a process of that version may be at it")
+		By("not renewing while a process of that version may do so")
 		a.fault(ctx, sandboxtest.Fault{Operation: "identity", Kind: "token_expired", Times: 1})
 		refreshed := calls(ctx, "refresh_token")
 		Expect(a.examined(ctx, r)).To(Equal("PlatformUnavailable"))
 		Expect(calls(ctx, "refresh_token")).To(Equal(refreshed))
 
-		By("taking over what that process has stored in the end")
+		By("adopting the last tokens that the old process stored")
 		again := a.grant(ctx)
 		a.put(ctx, tokensOf(again))
 		Expect(a.examined(ctx, r)).To(Equal("Connected"))

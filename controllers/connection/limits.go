@@ -18,7 +18,7 @@ import (
 	"github.com/herald-social/herald/posting/ratelimit"
 )
 
-// limitChanged passes updates that change status.rateLimitedUntil, which a person may have cleared.
+// limitChanged passes updates that change status.rateLimitedUntil, which a user may have cleared.
 func limitChanged() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		before, ok := e.ObjectOld.(*v1alpha1.Connection)

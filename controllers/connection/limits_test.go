@@ -79,7 +79,7 @@ var _ = Describe("A blocked account", func() {
 		t.pass(ctx, a)
 		Expect(t.event()).To(BeEmpty(), "it was emitted")
 
-		By("moving its end")
+		By("extending it")
 		Expect(k8s.Get(ctx, client.ObjectKeyFromObject(a.conn), a.conn)).To(Succeed())
 		later := v1alpha1.NewTime(now.Now().Add(20 * time.Minute))
 		a.conn.Status.RateLimitedUntil = &later
@@ -88,7 +88,7 @@ var _ = Describe("A blocked account", func() {
 		Expect(a.condition(ctx, v1alpha1.ConditionRateLimited)).To(HavePrefix("AccountLimited: nothing is sent before " + later.String()))
 		Expect(t.event()).To(BeEmpty(), "it is the same limit")
 
-		By("letting it end")
+		By("letting it expire")
 		now.Step(20 * time.Minute)
 		t.pass(ctx, a)
 		Expect(a.condition(ctx, v1alpha1.ConditionRateLimited)).To(BeEmpty())
@@ -121,7 +121,7 @@ var _ = Describe("A blocked account", func() {
 		Expect(on.log.With("ready")).To(HaveExactElements(HaveKeyWithValue("reason", "Connected")), "a person waits for that")
 	})
 
-	It("warns about a missing Team only after there was time to create one", func(ctx SpecContext) {
+	It("emits a warning about a missing Team only after there was time to create one", func(ctx SpecContext) {
 		a := newAccount(ctx, byHand, nil).create(ctx)
 		now := clocktesting.NewFakeClock(a.read(ctx).CreationTimestamp.Add(time.Second))
 		nobody := func(context.Context, string) (bool, error) { return false, nil }

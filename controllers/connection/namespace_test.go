@@ -96,7 +96,7 @@ var _ = Describe("A namespace in which Herald may not read Secrets", Ordered, fu
 		}
 	}
 
-	DescribeTable("ends a deleted connection", func(ctx SpecContext, state string, retried bool, reason string) {
+	DescribeTable("retries the cleanup of a deleted connection, unless its tokens are gone", func(ctx SpecContext, state string, retried bool, reason string) {
 		conn := connectionIn(ctx, state)
 		r := pod{platform: v1alpha1.PlatformX, client: platform, folder: GinkgoT().TempDir()}.start(reached(state))
 		queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[ctrl.Request]())
@@ -118,7 +118,7 @@ var _ = Describe("A namespace in which Herald may not read Secrets", Ordered, fu
 		Entry(nil, untold, true, "it is not known whether it is gone"),
 	)
 
-	DescribeTable("decides on a sealed token", func(ctx SpecContext, state string, kept int, reason string) {
+	DescribeTable("decides whether a sealed token is kept", func(ctx SpecContext, state string, kept int, reason string) {
 		p := pod{platform: v1alpha1.PlatformX, client: platform, folder: GinkgoT().TempDir()}
 		Expect(p.open().Save(credentials.UnsavedToken{
 			Account: credentials.SpoolAccountOf(connectionIn(ctx, state)), Token: credentials.Token{Access: "new", Refresh: "new-refresh", ExpiresAt: time.Now().Add(time.Hour)}, From: "the one before",

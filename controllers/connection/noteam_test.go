@@ -56,7 +56,7 @@ var _ = DescribeTable("A Connection and its Secret work with every name that Kub
 },
 	Entry("digits", "0", "1"),
 	Entry("with dots", "a.b.c", "a.b.c-token"),
-	Entry("that begins like those of Herald's own Secrets", "herald-credentials", "herald-credentials-mine"),
+	Entry("with the prefix of Herald's own Secrets", "herald-credentials", "herald-credentials-mine"),
 	Entry("of 253 characters", strings.Repeat("c", 253), strings.Repeat("s", 253)),
 	Entry("of 253 digits and dots", strings.Repeat("7.", 126)+"7", strings.Repeat("8.", 126)+"8"),
 )

@@ -113,47 +113,47 @@ func TestApply(t *testing.T) {
 		want   want
 	}{
 		"first contact": {
-			"everything is learnt", conn(""), good, "p1",
+			"all fields are set", conn(""), good, "p1",
 			want{Ready: "True", Reason: "Connected", Message: "connected as @acmeinc", Name: "Acme Inc", Version: "8", Handled: "p1", Connected: noon, Probed: noon, Expires: noon.Add(time.Hour)},
 		},
 		"still there": {
-			"the first contact stays what it was when the token was only renewed", conn("Connected"), good, "",
+			"connectedAt does not change when only the token was renewed", conn("Connected"), good, "",
 			want{Ready: "True", Reason: "Connected", Message: "connected as @acmeinc", Name: "Acme Inc", Version: "8", Connected: earlier, Probed: noon, Expires: noon.Add(time.Hour)},
 		},
 		"other credentials": {
-			"a reconnect begins anew", changed(conn("Connected")), good, "",
+			"a reconnect resets connectedAt", changed(conn("Connected")), good, "",
 			want{Ready: "True", Reason: "Connected", Message: "connected as @acmeinc", Name: "Acme Inc", Version: "8", Connected: noon, Probed: noon, Expires: noon.Add(time.Hour)},
 		},
 		"reconnected in place": {
-			"so does one that put a new token into the same Secret", conn("Revoked"), good, "",
+			"so does a new token in the same Secret", conn("Revoked"), good, "",
 			want{Ready: "True", Reason: "Connected", Message: "connected as @acmeinc", Name: "Acme Inc", Version: "8", Connected: noon, Probed: noon, Expires: noon.Add(time.Hour)},
 		},
 		"no answer": {
-			"what was known stays known", conn("Connected"),
+			"known values remain", conn("Connected"),
 			outcome{probed: true, reason: v1alpha1.ReasonPlatformUnavailable, message: "X could not be reached", loaded: "7", read: readAs("7")},
 			"p1",
 			want{Ready: "False", Reason: "PlatformUnavailable", Message: "X could not be reached", Reconciling: true, Name: "Acme", Version: "7", Handled: "p1", Connected: earlier, Probed: noon, Expires: noon.Add(time.Hour)},
 		},
 		"no answer about a revoked account": {
-			"an outage does not mend an account", conn("Revoked"),
+			"an outage does not clear a revocation", conn("Revoked"),
 			outcome{probed: true, reason: v1alpha1.ReasonPlatformUnavailable, message: "X could not be reached", loaded: "7", read: readAs("9")},
 			"p1",
 			want{Ready: "False", Reason: "Revoked", Message: "as before", Stalled: true, Name: "Acme", Version: "9", Handled: "p1", Connected: earlier, Probed: noon, Expires: noon.Add(time.Hour)},
 		},
 		"no answer about new credentials": {
-			"what was known spoke of the old ones", conn("Revoked"),
+			"the old state belonged to the old credentials", conn("Revoked"),
 			outcome{probed: true, reason: v1alpha1.ReasonPlatformUnavailable, message: "X could not be reached", loaded: "8", read: readAs("8")},
 			"",
 			want{Ready: "False", Reason: "PlatformUnavailable", Message: "X could not be reached", Reconciling: true, Name: "Acme", Version: "8", Connected: earlier, Probed: noon, Expires: noon.Add(time.Hour)},
 		},
 		"Secret gone": {
-			"no version is in force; the platform was not asked, but the request is answered", conn("Connected"),
+			"no version is used; the platform was not queried, but the request is answered", conn("Connected"),
 			outcome{reason: v1alpha1.ReasonCredentialsNotFound, message: "no Secret"},
 			"p1",
 			want{Ready: "False", Reason: "CredentialsNotFound", Message: "no Secret", Reconciling: true, Name: "Acme", Handled: "p1", Connected: earlier, Probed: hourAgo},
 		},
 		"revoked": {
-			"a person has to act", conn("Connected"),
+			"a user has to act", conn("Connected"),
 			outcome{probed: true, reason: v1alpha1.ReasonRevoked, message: "connect again", loaded: "7", read: readAs("7")},
 			"",
 			want{Ready: "False", Reason: "Revoked", Message: "connect again", Stalled: true, Name: "Acme", Version: "7", Connected: earlier, Probed: noon, Expires: noon.Add(time.Hour)},
@@ -255,22 +255,22 @@ func TestApplyVerified(t *testing.T) {
 		found  outcome
 		want   bool
 	}{
-		{"the platform told whose token it is", before("", ""), outcome{reason: v1alpha1.ReasonConnected, identity: &platforms.Identity{}, loaded: "1", read: read("1")}, true},
-		{"it never did", before("", ""), down("1", "1", false), false},
-		{"nor since the last time", before("1", ""), down("1", "1", true), false},
-		{"it did so before", before("1", "1"), down("1", "1", true), true},
+		{"the platform identified the token's account", before("", ""), outcome{reason: v1alpha1.ReasonConnected, identity: &platforms.Identity{}, loaded: "1", read: read("1")}, true},
+		{"it never identified the account", before("", ""), down("1", "1", false), false},
+		{"nor since the last check", before("1", ""), down("1", "1", true), false},
+		{"it identified the account before", before("1", "1"), down("1", "1", true), true},
 		{"Herald renewed the token since", before("1", "1"), down("1", "2", true), true},
-		{"a person replaced it", before("1", "1"), down("2", "2", false), false},
-		{"or did so while it was examined", before("1", "1"), down("1", "3", false), false},
+		{"a user replaced the token", before("1", "1"), down("2", "2", false), false},
+		{"a user replaced the token during the check", before("1", "1"), down("1", "3", false), false},
 		{
-			"the platform told that it is another account's", before("1", "1"),
+			"the platform identified another account", before("1", "1"),
 			outcome{probed: true, reason: v1alpha1.ReasonAccountMismatch, loaded: "1", known: true, read: read("1")},
 			false,
 		},
-		{"there is no Secret", before("1", "1"), outcome{reason: v1alpha1.ReasonCredentialsNotFound}, false},
-		{"before an upgrade it was connected by these credentials", earlier(v1alpha1.ReasonConnected), down("1", "1", true), true},
-		{"before an upgrade it was connected by others", earlier(v1alpha1.ReasonConnected), down("2", "2", false), false},
-		{"before an upgrade the platform did not tell", earlier(v1alpha1.ReasonPlatformUnavailable), down("1", "1", true), false},
+		{"the Secret does not exist", before("1", "1"), outcome{reason: v1alpha1.ReasonCredentialsNotFound}, false},
+		{"before an upgrade, these credentials connected it", earlier(v1alpha1.ReasonConnected), down("1", "1", true), true},
+		{"before an upgrade, other credentials connected it", earlier(v1alpha1.ReasonConnected), down("2", "2", false), false},
+		{"before an upgrade, the platform did not identify the account", earlier(v1alpha1.ReasonPlatformUnavailable), down("1", "1", true), false},
 	} {
 		conn := &v1alpha1.Connection{Status: tc.before}
 		apply(conn, tc.found, "", noon)
@@ -292,11 +292,11 @@ func TestApplyApp(t *testing.T) {
 		want   string
 		held   bool
 	}{
-		{"the mark tells the app", "", of("herald"), "herald", false},
-		{"the limit of the app holds on", "herald", of("herald"), "herald", true},
-		{"a token of another app says nothing of Herald's", "herald", of(""), "", false},
-		{"nor does a Secret that is gone", "herald", outcome{reason: v1alpha1.ReasonCredentialsNotFound}, "", false},
-		{"one that cannot be read may come back", "herald", outcome{reason: v1alpha1.ReasonCredentialsUnavailable}, "herald", true},
+		{"the mark names the app", "", of("herald"), "herald", false},
+		{"the app's limit remains", "herald", of("herald"), "herald", true},
+		{"a token of another app is not subject to Herald's limit", "herald", of(""), "", false},
+		{"a deleted Secret does not have an app", "herald", outcome{reason: v1alpha1.ReasonCredentialsNotFound}, "", false},
+		{"an unreadable Secret may become readable again", "herald", outcome{reason: v1alpha1.ReasonCredentialsUnavailable}, "herald", true},
 	} {
 		conn := &v1alpha1.Connection{Status: v1alpha1.ConnectionStatus{App: tc.before}}
 		if tc.before != "" {

@@ -53,34 +53,34 @@ func TestDue(t *testing.T) {
 		conn   *v1alpha1.Connection
 		want   bool
 	}{
-		"new":                      {"it was never examined", conn(""), true},
-		"spec changed":             {"its credentials may be others", changed(recently("Connected")), true},
-		"fine":                     {"it was examined a minute ago", recently("Connected"), false},
-		"an hour later":            {"every hour, more or less", probed(conn("Connected"), 66*time.Minute+time.Second), true},
-		"not yet an hour":          {"every hour, more or less", probed(conn("Connected"), 54*time.Minute-time.Second), false},
-		"asked for":                {"somebody waits for the answer", withProbe(recently("Connected"), "p2", "p1"), true},
-		"answered":                 {"nobody waits any more", withProbe(recently("Connected"), "p1", "p1"), false},
-		"long request answered":    {"the echo of a long request is cut", withProbe(recently("Connected"), strings.Repeat("p", 300), strings.Repeat("p", 256)), false},
-		"token ends soon":          {"it is renewed before it ends", ending(recently("Connected"), quarter), true},
-		"token ends later":         {"its time has not come", ending(recently("Connected"), 20*time.Minute), false},
-		"outage, just now":         {"the platform is not pressed", probed(conn("PlatformUnavailable"), 5*time.Second), false},
-		"outage, after a while":    {"the pauses end", probed(conn("PlatformUnavailable"), 11*time.Minute), true},
-		"disabled":                 {"nothing is asked about it", probed(conn("Disabled"), 48*time.Hour), false},
-		"bad, asked at once":       {"the platform was asked just now, and each post to a broken account asks", withProbe(probed(conn("Revoked"), time.Second), "p2", "p1"), false},
-		"bad, asked soon":          {"who asks waits two seconds for the next answer", withProbe(probed(conn("Revoked"), 2*time.Second), "p2", "p1"), true},
-		"outage, asked at once":    {"nor is it pressed then", withProbe(probed(conn("PlatformUnavailable"), time.Second), "p2", "p1"), false},
-		"good, asked at once":      {"there was a good answer, and the account may have changed", withProbe(probed(conn("Connected"), time.Second), "p2", "p1"), true},
-		"bad, in the future":       {"another process's clock is ahead", withProbe(probed(conn("Revoked"), -time.Hour), "p2", "p1"), true},
-		"disabled, but asked":      {"whoever asks gets an answer", withProbe(conn("Disabled"), "p", ""), true},
-		"Secret missing":           {"it may be there by now", recently("CredentialsNotFound"), true},
-		"Secret wrong":             {"it may have been mended", recently("CredentialsInvalid"), true},
-		"revoked, a minute ago":    {"the platform would say the same", recently("Revoked"), false},
-		"revoked, hours ago":       {"a suspension may have been lifted", probed(conn("Revoked"), 2*time.Hour), true},
-		"platform not supported":   {"a start that supports it finds that out without the clock", recently("PlatformNotSupported"), false},
-		"held, nothing left":       {"whether there is more is asked shortly before the hold ends", rateLimited(recently("Connected"), 9*time.Second), true},
-		"held, for long":           {"not before", rateLimited(recently("Connected"), 11*time.Second), false},
-		"held, asked since":        {"nor again", rateLimited(probed(conn("Connected"), time.Second), 8*time.Second), false},
-		"revoked, but spec change": {"a reconnect is looked at immediately", changed(recently("Revoked")), true},
+		"new":                         {"it was never checked", conn(""), true},
+		"spec changed":                {"its credentials may have changed", changed(recently("Connected")), true},
+		"fine":                        {"it was checked a minute ago", recently("Connected"), false},
+		"an hour later":               {"every hour, more or less", probed(conn("Connected"), 66*time.Minute+time.Second), true},
+		"not yet an hour":             {"every hour, more or less", probed(conn("Connected"), 54*time.Minute-time.Second), false},
+		"asked for":                   {"a client waits for the response", withProbe(recently("Connected"), "p2", "p1"), true},
+		"answered":                    {"the request was answered", withProbe(recently("Connected"), "p1", "p1"), false},
+		"long request answered":       {"long requests are truncated in the status", withProbe(recently("Connected"), strings.Repeat("p", 300), strings.Repeat("p", 256)), false},
+		"token ends soon":             {"a token is renewed before it expires", ending(recently("Connected"), quarter), true},
+		"token ends later":            {"its renewal is not due", ending(recently("Connected"), 20*time.Minute), false},
+		"outage, just now":            {"retries have a backoff", probed(conn("PlatformUnavailable"), 5*time.Second), false},
+		"outage, after a while":       {"the backoff is over", probed(conn("PlatformUnavailable"), 11*time.Minute), true},
+		"disabled":                    {"a disabled account is not probed", probed(conn("Disabled"), 48*time.Hour), false},
+		"bad, asked immediately":      {"each post to a broken account requests a probe", withProbe(probed(conn("Revoked"), time.Second), "p2", "p1"), false},
+		"bad, asked soon":             {"another probe is due after two seconds", withProbe(probed(conn("Revoked"), 2*time.Second), "p2", "p1"), true},
+		"outage, asked immediately":   {"requests do not shorten the backoff", withProbe(probed(conn("PlatformUnavailable"), time.Second), "p2", "p1"), false},
+		"good, asked immediately":     {"a good result may be out of date", withProbe(probed(conn("Connected"), time.Second), "p2", "p1"), true},
+		"bad, in the future":          {"another process's clock is ahead", withProbe(probed(conn("Revoked"), -time.Hour), "p2", "p1"), true},
+		"disabled, but asked":         {"a request is answered in any case", withProbe(conn("Disabled"), "p", ""), true},
+		"Secret missing":              {"the Secret may exist by now", recently("CredentialsNotFound"), true},
+		"Secret wrong":                {"the Secret may have been corrected", recently("CredentialsInvalid"), true},
+		"revoked, a minute ago":       {"the platform's response would be the same", recently("Revoked"), false},
+		"revoked, hours ago":          {"a suspension may have been lifted", probed(conn("Revoked"), 2*time.Hour), true},
+		"platform not supported":      {"only an upgrade can change that, and then the restart checks it", recently("PlatformNotSupported"), false},
+		"limited, limit about to end": {"the remaining quota is queried shortly before the limit ends", rateLimited(recently("Connected"), 9*time.Second), true},
+		"limited for longer":          {"the limit does not end soon", rateLimited(recently("Connected"), 11*time.Second), false},
+		"limited, probed since":       {"the probe has been made", rateLimited(probed(conn("Connected"), time.Second), 8*time.Second), false},
+		"revoked, but spec change":    {"a reconnect is checked immediately", changed(recently("Revoked")), true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := due(tc.conn, quarter, noon); got != tc.want {
@@ -110,26 +110,26 @@ func TestNext(t *testing.T) {
 		found     outcome
 		low, high time.Duration
 	}{
-		"no end":               {"every hour, give or take", conn("Connected"), outcome{}, 54 * time.Minute, 66 * time.Minute},
-		"two hours":            {"the hour comes before the renewal", conn("Connected"), token(2*time.Hour, "r"), 54 * time.Minute, 66 * time.Minute},
-		"half an hour":         {"the renewal comes before the hour", conn("Connected"), token(30*time.Minute, "r"), 11*time.Minute + 15*time.Second, quarter},
-		"short life":           {"a token of a minute is renewed after three quarters of it", conn("Connected"), short, 45 * time.Second, 45 * time.Second},
-		"shortest life":        {"but not all the time", conn("Connected"), shortest, minRenewPause, minRenewPause},
-		"renewal overdue":      {"a renewal that failed is tried again, ever sooner", conn("Connected"), token(8*time.Minute, "r"), 2 * time.Minute, 2 * time.Minute},
-		"renewal nearly late":  {"but the platform is not pressed", conn("Connected"), token(2*time.Second, "r"), renewRetryPause, renewRetryPause},
-		"cannot be renewed":    {"it is looked at when it ends", conn("Connected"), token(10*time.Minute, ""), 10 * time.Minute, 10 * time.Minute},
-		"should have ended":    {"the platform knows better than the Secret", conn("Connected"), token(-time.Minute, ""), 54 * time.Minute, 66 * time.Minute},
-		"nothing left":         {"whether there is more is asked before the hold ends", rateLimited(conn("Connected"), 30*time.Minute), outcome{}, 29*time.Minute + 50*time.Second, 29*time.Minute + 50*time.Second},
-		"outage begins":        {"the first pause is short", since(conn("PlatformUnavailable"), 0), outcome{}, 9 * time.Second, 11 * time.Second},
+		"no end":               {"an account is checked hourly, with jitter", conn("Connected"), outcome{}, 54 * time.Minute, 66 * time.Minute},
+		"two hours":            {"the hourly check comes before the renewal", conn("Connected"), token(2*time.Hour, "r"), 54 * time.Minute, 66 * time.Minute},
+		"half an hour":         {"the renewal comes before the hourly check", conn("Connected"), token(30*time.Minute, "r"), 11*time.Minute + 15*time.Second, quarter},
+		"short life":           {"a token that lives for a minute is renewed after three quarters of it", conn("Connected"), short, 45 * time.Second, 45 * time.Second},
+		"shortest life":        {"renewals have a minimum interval", conn("Connected"), shortest, minRenewPause, minRenewPause},
+		"renewal overdue":      {"a failed renewal is retried at shrinking intervals", conn("Connected"), token(8*time.Minute, "r"), 2 * time.Minute, 2 * time.Minute},
+		"renewal nearly late":  {"retries have a minimum interval", conn("Connected"), token(2*time.Second, "r"), renewRetryPause, renewRetryPause},
+		"cannot be renewed":    {"it is checked when it expires", conn("Connected"), token(10*time.Minute, ""), 10 * time.Minute, 10 * time.Minute},
+		"should have ended":    {"the platform may still accept the token", conn("Connected"), token(-time.Minute, ""), 54 * time.Minute, 66 * time.Minute},
+		"nothing left":         {"the remaining quota is queried before the limit ends", rateLimited(conn("Connected"), 30*time.Minute), outcome{}, 29*time.Minute + 50*time.Second, 29*time.Minute + 50*time.Second},
+		"outage begins":        {"the first retry comes soon", since(conn("PlatformUnavailable"), 0), outcome{}, 9 * time.Second, 11 * time.Second},
 		"outage of a minute":   {"pauses double", since(conn("PlatformUnavailable"), time.Minute), outcome{}, 54 * time.Second, 66 * time.Second},
-		"outage of a day":      {"up to ten minutes", since(conn("PlatformUnavailable"), 24*time.Hour), outcome{}, 9 * time.Minute, 11 * time.Minute},
-		"rate limited":         {"the platform's word counts", since(conn("PlatformUnavailable"), 0), outcome{retryAt: noon.Add(9 * time.Minute)}, 9 * time.Minute, 9 * time.Minute},
-		"limited for a month":  {"for an hour", since(conn("PlatformUnavailable"), 0), outcome{retryAt: noon.Add(31 * 24 * time.Hour)}, time.Hour, time.Hour},
-		"Secret missing":       {"a set that is applied at once is complete soon", since(conn("CredentialsNotFound"), 0), outcome{}, 1800 * time.Millisecond, 2200 * time.Millisecond},
+		"outage of a day":      {"the backoff is at most ten minutes", since(conn("PlatformUnavailable"), 24*time.Hour), outcome{}, 9 * time.Minute, 11 * time.Minute},
+		"rate limited":         {"the platform's retry time is used", since(conn("PlatformUnavailable"), 0), outcome{retryAt: noon.Add(9 * time.Minute)}, 9 * time.Minute, 9 * time.Minute},
+		"limited for a month":  {"the pause is at most an hour", since(conn("PlatformUnavailable"), 0), outcome{retryAt: noon.Add(31 * 24 * time.Hour)}, time.Hour, time.Hour},
+		"Secret missing":       {"a Secret that is applied together with it follows soon", since(conn("CredentialsNotFound"), 0), outcome{}, 1800 * time.Millisecond, 2200 * time.Millisecond},
 		"Secret missing, old":  {"reading a Secret is cheap", since(conn("CredentialsNotFound"), time.Hour), outcome{}, 54 * time.Second, 66 * time.Second},
-		"revoked":              {"somebody may put a new token into the Secret", conn("Revoked"), outcome{}, 54 * time.Second, 66 * time.Second},
-		"disabled":             {"nothing will happen by itself", conn("Disabled"), outcome{}, 0, 0},
-		"not supported":        {"nothing will happen by itself", conn("PlatformNotSupported"), outcome{}, 0, 0},
+		"revoked":              {"a user may store a new token in the Secret", conn("Revoked"), outcome{}, 54 * time.Second, 66 * time.Second},
+		"disabled":             {"only a user can change that", conn("Disabled"), outcome{}, 0, 0},
+		"not supported":        {"only an upgrade can change that", conn("PlatformNotSupported"), outcome{}, 0, 0},
 		"credentials unusable": {"the API server recovers", since(conn("CredentialsUnavailable"), 0), outcome{}, 1800 * time.Millisecond, 2200 * time.Millisecond},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -219,12 +219,12 @@ func TestInspectDue(t *testing.T) {
 		status *v1alpha1.ConnectionStatus
 		want   bool
 	}{
-		"never asked":  {"nothing is known", &v1alpha1.ConnectionStatus{}, true},
-		"just asked":   {"a probe a minute must not be two calls", told(40, time.Minute), false},
-		"asked before": {"what was left is out of date", told(40, 10*time.Minute), true},
-		"little left":  {"then it is worth a call", told(5, time.Second), true},
-		"held":         {"the platform has just said something else", held, true},
-		"choices":      {"what an account may choose belongs to every probe", &v1alpha1.ConnectionStatus{TikTok: &v1alpha1.TikTokAccount{}, RateLimits: told(40, 0).RateLimits}, true},
+		"never asked":  {"the quota is unknown", &v1alpha1.ConnectionStatus{}, true},
+		"just asked":   {"probes every minute do not query it each time", told(40, time.Minute), false},
+		"asked before": {"the known quota is out of date", told(40, 10*time.Minute), true},
+		"little left":  {"a nearly used quota is worth a call", told(5, time.Second), true},
+		"held":         {"the limit contradicts the known quota", held, true},
+		"choices":      {"every probe reads the account's options", &v1alpha1.ConnectionStatus{TikTok: &v1alpha1.TikTokAccount{}, RateLimits: told(40, 0).RateLimits}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := inspectDue(tc.status, noon); got != tc.want {
@@ -241,11 +241,11 @@ func TestReconnectBy(t *testing.T) {
 		token  credentials.Token
 		want   time.Time
 	}{
-		"refresh token ends":  {"from then on nothing renews the access token", credentials.Token{Access: "a", Refresh: "r", ExpiresAt: ends, RefreshExpiresAt: later}, later},
-		"refresh token lasts": {"the end of the access token is nobody's trouble", credentials.Token{Access: "a", Refresh: "r", ExpiresAt: ends}, time.Time{}},
-		"renews itself":       {"an access token that has ended renews nothing", credentials.Token{Access: "a", Refresh: "a", ExpiresAt: ends}, ends},
-		"nothing renews it":   {"its end is the end", credentials.Token{Access: "a", ExpiresAt: ends}, ends},
-		"neither has an end":  {"a Page's token lasts", credentials.Token{Access: "a"}, time.Time{}},
+		"refresh token ends":  {"the access token cannot be renewed after that", credentials.Token{Access: "a", Refresh: "r", ExpiresAt: ends, RefreshExpiresAt: later}, later},
+		"refresh token lasts": {"an expired access token is renewed", credentials.Token{Access: "a", Refresh: "r", ExpiresAt: ends}, time.Time{}},
+		"renews itself":       {"an expired access token cannot renew itself", credentials.Token{Access: "a", Refresh: "a", ExpiresAt: ends}, ends},
+		"nothing renews it":   {"an access token without a refresh token ends the connection", credentials.Token{Access: "a", ExpiresAt: ends}, ends},
+		"neither has an end":  {"a Page's token does not expire", credentials.Token{Access: "a"}, time.Time{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := reconnectBy(tc.token); !got.Equal(tc.want) {
@@ -262,14 +262,14 @@ func TestGraceOf(t *testing.T) {
 		deleted time.Duration
 		want    time.Duration
 	}{
-		"a tool deletes it":                                  {"", 0, tokenRetention},
-		"a person disconnects it":                            {"2026-12-01T08:59:59Z", 0, 0},
-		"the apiserver's clock is ahead":                     {"2026-12-01T09:00:30Z", 0, 0},
-		"the disconnect was long before, and failed":         {"2026-12-01T08:57:59Z", 0, tokenRetention},
-		"somebody wrote a time that is not yet":              {"2026-12-01T09:02:01Z", 0, tokenRetention},
-		"somebody wrote something else":                      {"yes", 0, tokenRetention},
-		"a finalizer of others held what was disconnected":   {"2026-12-01T08:00:00Z", time.Hour - time.Second, 0},
-		"a finalizer held what a tool deleted an hour later": {"2026-12-01T07:00:00Z", time.Hour, tokenRetention},
+		"a tool deletes it":                                                  {"", 0, tokenRetention},
+		"a user disconnects it":                                              {"2026-12-01T08:59:59Z", 0, 0},
+		"the apiserver's clock is ahead":                                     {"2026-12-01T09:00:30Z", 0, 0},
+		"the disconnect was long before, and failed":                         {"2026-12-01T08:57:59Z", 0, tokenRetention},
+		"the recorded time is in the future":                                 {"2026-12-01T09:02:01Z", 0, tokenRetention},
+		"the annotation is not a time":                                       {"yes", 0, tokenRetention},
+		"another controller's finalizer delayed the disconnected connection": {"2026-12-01T08:00:00Z", time.Hour - time.Second, 0},
+		"a finalizer delayed a connection that a tool deleted an hour later": {"2026-12-01T07:00:00Z", time.Hour, tokenRetention},
 	} {
 		conn := &v1alpha1.Connection{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{v1alpha1.DisconnectedAnnotation: tc.noted}}}
 		if tc.deleted > 0 {

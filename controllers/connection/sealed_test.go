@@ -157,12 +157,12 @@ var _ = Describe("A renewed token that could not be stored before the process wa
 		Expect(a.working(ctx).Annotations).NotTo(HaveKey(credentials.ClaimAnnotation))
 		Expect(p.storedTokens()).To(BeZero())
 
-		By("having another replica lead, which looks at the account")
+		By("electing another replica, which checks the account")
 		other := pod{platform: on, client: p.client, folder: GinkgoT().TempDir()}.start(k8s)
 		p.works(ctx, other, a)
 		Expect(p.renewals(ctx)-before).To(Equal(1), "a refresh token is worth one call")
 
-		By("renewing with what was stored")
+		By("renewing with the stored token")
 		Expect(site.Fault(ctx, sandboxtest.Fault{Platform: string(on), Account: a.ID, Operation: "identity", Kind: "token_expired", Times: 1})).To(Succeed())
 		p.works(ctx, other, a)
 		Expect(p.renewals(ctx) - before).To(Equal(2))
@@ -171,7 +171,7 @@ var _ = Describe("A renewed token that could not be stored before the process wa
 		Entry("on TikTok", v1alpha1.PlatformTikTok),
 	)
 
-	It("is stored by a check that comes first, and its predecessor is not used again", func(ctx SpecContext) {
+	It("is stored by a check that runs first, and its predecessor is not used again", func(ctx SpecContext) {
 		p := newPod(v1alpha1.PlatformX)
 		a, before := p.account(ctx), p.renewals(ctx)
 		p.killed(ctx, a)
@@ -291,7 +291,7 @@ var _ = Describe("Renewed tokens that a container has not stored", func() {
 		Expect(p.storedTokens()).To(BeZero())
 	})
 
-	Describe("and that the disk does not return", func() {
+	Describe("while the disk is unreadable", func() {
 		// The folder is missing when the container starts, like a volume that is mounted late.
 		var back func()
 		away := func(p pod) {
@@ -301,14 +301,14 @@ var _ = Describe("Renewed tokens that a container has not stored", func() {
 			DeferCleanup(func() { back() })
 		}
 
-		It("are stored once it does, and the refresh tokens used for them are not used before", func(ctx SpecContext) {
+		It("are stored once the disk is readable, and the refresh tokens used for them are not used before", func(ctx SpecContext) {
 			a, other, before := p.account(ctx), p.account(ctx), p.renewals(ctx)
 			p.killed(ctx, a)
 			folder := p.open()
 			away(p)
 			r := p.startWith(k8s, folder)
 
-			By("examining accounts meanwhile")
+			By("checking accounts meanwhile")
 			a.fault(ctx, sandboxtest.Fault{Operation: "identity", Kind: "token_expired", Times: 1})
 			Expect(a.examined(ctx, r)).To(Equal("CredentialsUnavailable"))
 			ready := meta.FindStatusCondition(a.read(ctx).Status.Conditions, v1alpha1.ConditionReady)
@@ -317,7 +317,7 @@ var _ = Describe("Renewed tokens that a container has not stored", func() {
 			Expect(other.examined(ctx, r)).To(Equal("Connected"), "no renewal of that one was begun")
 			Expect(stored(ctx, other)()).To(BeTrue())
 
-			By("having the folder back")
+			By("restoring the folder")
 			ended := make(chan struct{})
 			go func() { defer close(ended); r.Recover(ctx) }()
 			back()

@@ -68,7 +68,7 @@ func (e *examination) renew(ctx context.Context) *outcome {
 		return failed
 	}
 	if e.read.Token.Access != before.Access {
-		// Another manager or a person has just stored another token.
+		// Another manager or a user has just stored another token.
 		return nil
 	}
 	calling, cancel := context.WithTimeout(context.WithoutCancel(ctx), refreshWithin)

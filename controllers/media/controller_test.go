@@ -63,7 +63,7 @@ var _ = Describe("a Media applied to a cluster with a manager", func() {
 		Expect(hasFile(ctx, store.Key(m))).To(MatchError(store.ErrNotFound))
 	})
 
-	It("gets a small picture for lists, without which it is all the same uploaded", func(ctx SpecContext) {
+	It("gets a thumbnail for lists, and is Uploaded even if that fails", func(ctx SpecContext) {
 		d := newDesk(loose())
 		var made []string
 		d.MakeSmall = func(_ context.Context, m *v1alpha1.Media) error {
@@ -96,7 +96,7 @@ var _ = Describe("a pending file", func() {
 		d.step(ctx, m, is(v1alpha1.MediaExpired, v1alpha1.ReasonUploadExpired))
 		Expect(meta.IsStatusConditionTrue(m.Status.Conditions, v1alpha1.ConditionStalled)).To(BeTrue())
 
-		By("removing what arrives too late")
+		By("deleting a file that arrives too late")
 		put(ctx, m, "0123456789")
 		Expect(d.sweep(ctx)).To(Succeed())
 		Expect(hasFile(ctx, store.Key(m))).To(MatchError(store.ErrNotFound))
@@ -297,7 +297,7 @@ var _ = Describe("an unused file", func() {
 			Expect(hasFile(ctx, store.Key(m))).To(Succeed())
 		}
 
-		By("counting the day of what was used from when that is noticed to be over")
+		By("counting the day from when the end of its use was detected")
 		Expect(k8s.Delete(ctx, post)).To(Succeed())
 		Eventually(func() (bool, error) { return d.inUse(ctx, used) }).Should(BeFalse())
 		d.sweepAfter(ctx, d.UnusedAfter+time.Second)
@@ -441,7 +441,7 @@ var _ = Describe("a Media's renditions and verified copy", func() {
 		Expect(hasFile(ctx, rendition)).To(MatchError(store.ErrNotFound))
 		Expect(hasFile(ctx, copied)).To(MatchError(store.ErrNotFound))
 
-		By("coming too late")
+		By("arriving late")
 		made(ctx, store.Key(m))
 		Eventually(func(g Gomega) {
 			g.Expect(d.sweep(ctx)).To(Succeed())

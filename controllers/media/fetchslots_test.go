@@ -26,22 +26,22 @@ func TestFetchSlots(t *testing.T) {
 		last  bool
 		yield string
 	}{
-		"room":               {"everybody gets a place", "abcd", 0, true, ""},
-		"two":                {"a namespace has two", "aa", 0, true, ""},
-		"three":              {"and no third", "aaa", 0, false, ""},
-		"one yields":         {"two namespaces hold all, and one place is given up", "aabbc", 0, false, "b"},
-		"the latest":         {"it has the least to lose", "bbaac", 0, false, "a"},
-		"one place each":     {"nobody has two, and somebody waits", "abcde", 0, false, ""},
-		"one for each":       {"who waits again takes one away only once", "aabbccc", 0, false, "b"},
-		"two wait":           {"and two are given up", "aabbcd", 0, false, "b a"},
-		"three wait":         {"the third waits for the end of a fetch", "aabbcde", 0, false, "b a"},
-		"given up":           {"who has waited gets the place", "aabbcBc", 0, true, "b"},
-		"in order":           {"another does not", "abcdefAf", 0, false, ""},
-		"the first":          {"who has waited the longest does", "abcdefAe", 0, true, ""},
-		"no second":          {"while somebody has none", "abcdeAb", 0, false, ""},
-		"again":              {"who has had a turn comes after those that wait", "abcdeAa", 0, false, ""},
-		"gone":               {"who does not ask again is not waited for", "abcdeAb", waiterTTL + time.Second, true, ""},
-		"place for a second": {"as long as there is one for each that waits", "abbBBcc", 0, true, ""},
+		"room":           {"each fetch gets a slot", "abcd", 0, true, ""},
+		"two":            {"a namespace may use two slots", "aa", 0, true, ""},
+		"three":          {"a namespace cannot use a third slot", "aaa", 0, false, ""},
+		"one yields":     {"two namespaces use all slots, so one fetch is preempted", "aabbc", 0, false, "b"},
+		"the latest":     {"the latest fetch has made the least progress", "bbaac", 0, false, "a"},
+		"one place each": {"no namespace has two slots to give up", "abcde", 0, false, ""},
+		"one for each":   {"a waiting namespace preempts one fetch only", "aabbccc", 0, false, "b"},
+		"two wait":       {"two fetches are preempted", "aabbcd", 0, false, "b a"},
+		"three wait":     {"the third one waits for a fetch to end", "aabbcde", 0, false, "b a"},
+		"given up":       {"the waiting namespace gets the slot", "aabbcBc", 0, true, "b"},
+		"in order":       {"a namespace that waits behind others does not get it", "abcdefAf", 0, false, ""},
+		"the first":      {"the namespace that has waited longest gets it", "abcdefAe", 0, true, ""},
+		"no second":      {"another namespace has no slot", "abcdeAb", 0, false, ""},
+		"again":          {"a namespace that had a slot waits behind the others", "abcdeAa", 0, false, ""},
+		"gone":           {"a namespace that stopped requesting loses its turn", "abcdeAb", waiterTTL + time.Second, true, ""},
+		"a second slot":  {"there is a slot for each waiting namespace", "abbBBcc", 0, true, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -91,10 +91,10 @@ func TestFetchSlots(t *testing.T) {
 
 func TestCannotFetch(t *testing.T) {
 	for name, tc := range map[string]struct{ reason, url, want string }{
-		"plain":    {"it is told", "https://a.example/b.png", "The source https://a.example/b.png cannot be fetched: it is empty."},
-		"query":    {"it may hold a signature", "https://a.example/b.png?X-Amz-Signature=secret", "The source https://a.example/b.png cannot be fetched: it is empty."},
-		"fragment": {"it may hold a token", "https://a.example/b.png#token=secret", "The source https://a.example/b.png cannot be fetched: it is empty."},
-		"no path":  {"the query begins at once", "https://a.example?key=secret", "The source https://a.example cannot be fetched: it is empty."},
+		"plain":    {"the URL is shown", "https://a.example/b.png", "The source https://a.example/b.png cannot be fetched: it is empty."},
+		"query":    {"the query may contain a signature", "https://a.example/b.png?X-Amz-Signature=secret", "The source https://a.example/b.png cannot be fetched: it is empty."},
+		"fragment": {"the fragment may contain a token", "https://a.example/b.png#token=secret", "The source https://a.example/b.png cannot be fetched: it is empty."},
+		"no path":  {"the query may follow the host", "https://a.example?key=secret", "The source https://a.example cannot be fetched: it is empty."},
 	} {
 		if got := cannotFetch(tc.url, "it is empty"); got != tc.want {
 			t.Errorf("%s: %s, but got %q", name, tc.reason, got)

@@ -98,7 +98,7 @@ var _ = Describe("A Media that is deleted while its store does not delete its fi
 		Expect(told.said).To(HaveExactElements(And(HavePrefix("*v1alpha1.Media Warning FileAbandoned: "), ContainSubstring(key), ContainSubstring("sweep"))))
 		Expect(broken.tries).To(BeNumerically("<", 100), "the pauses grow")
 
-		By("the bucket being there again")
+		By("restoring the bucket")
 		d.Store = broken.Store
 		d.clock.SetTime(time.Now().Add(orphanAfter + time.Minute))
 		Expect(d.sweepFiles(ctx, map[string][]*v1alpha1.Media{byHand: {}})).To(Succeed())

@@ -130,7 +130,7 @@ var _ = Describe("a Media restored from a backup", func() {
 		Expect(hasFile(ctx, store.UIDKey(lost))).To(Succeed())
 		Expect(hasFile(ctx, store.UIDKey(own))).To(MatchError(store.ErrNotFound))
 
-		By("sweeping them once a person has taken the bucket over")
+		By("sweeping them after an administrator took over the bucket")
 		d.MayDelete = func(context.Context) error { return nil }
 		Expect(d.sweep(ctx)).To(Succeed())
 		Expect(hasFile(ctx, store.UIDKey(orphan))).To(MatchError(store.ErrNotFound))
@@ -162,8 +162,8 @@ func TestAwaitsRestore(t *testing.T) {
 		want        bool
 	}{
 		{"older than its namespace, which is new", made.Add(-time.Hour), made.Add(time.Hour), true},
-		{"the namespace has been there for a week", made.Add(-time.Hour), made.Add(restoreWithin), false},
-		{"stored since: its Media was deleted here", made.Add(time.Hour), made.Add(48 * time.Hour), false},
+		{"the namespace was created a week ago", made.Add(-time.Hour), made.Add(restoreWithin), false},
+		{"stored later: its Media was deleted here", made.Add(time.Hour), made.Add(48 * time.Hour), false},
 	} {
 		if got := awaitsRestore(row.stored, made, row.now); got != row.want {
 			t.Errorf("%s: %v", row.name, got)

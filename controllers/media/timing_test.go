@@ -46,23 +46,23 @@ func TestAwait(t *testing.T) {
 		at             time.Duration
 		expired, offer bool
 	}{
-		"new from the API":            {"its client has an address", made(fromTheAPI), 0, false, false},
-		"API, in its grace":           {"an upload that began in time goes on", made(fromTheAPI), 74 * time.Minute, false, false},
-		"API, after its grace":        {"15 minutes and an hour", made(fromTheAPI), 75 * time.Minute, true, false},
-		"API, a second address":       {"it is awaited as long as the last address", made(fromTheAPI, handedOut("2026-11-20T20:15:00Z")), 9 * time.Hour, false, false},
-		"API, a second address ended": {"and its grace", made(fromTheAPI, handedOut("2026-11-20T20:15:00Z")), 9*time.Hour + 15*time.Minute, true, false},
-		"API, an earlier address":     {"never shorter than the first", made(fromTheAPI, handedOut("2026-11-20T12:00:00Z")), 74 * time.Minute, false, false},
-		"API, nonsense":               {"what cannot be read does not count", made(fromTheAPI, handedOut("for ever")), 75 * time.Minute, true, false},
-		"API, under a key":            {"the same request asks for a fresh address within a day", made(fromTheAPI, madeUnderKey), 24 * time.Hour, false, false},
-		"API, under a key, a day old": {"and its grace", made(fromTheAPI, madeUnderKey), 25 * time.Hour, true, false},
-		"API, key and late address":   {"whichever ends later", made(fromTheAPI, madeUnderKey, handedOut("2026-11-21T12:10:00Z")), 25*time.Hour + 9*time.Minute, false, false},
-		"new from kubectl":            {"it needs an address", made(), 0, false, true},
-		"a fresh address":             {"it is good for a while", made(offered(15 * time.Minute)), 0, false, false},
-		"five minutes left":           {"enough to begin", made(offered(15 * time.Minute)), 10 * time.Minute, false, false},
-		"less left":                   {"somebody may just be reading it", made(offered(15 * time.Minute)), 10*time.Minute + time.Second, false, true},
-		"ended":                       {"the manager was away", made(offered(15 * time.Minute)), time.Hour, false, true},
-		"after a day":                 {"no fresh address any more", made(offered(15 * time.Minute)), 24 * time.Hour, false, false},
-		"after a day and an hour":     {"nor any wait", made(offered(15 * time.Minute)), 25 * time.Hour, true, false},
+		"new from the API":            {"its client has an upload URL", made(fromTheAPI), 0, false, false},
+		"API, in its grace":           {"an upload that started in time may continue", made(fromTheAPI), 74 * time.Minute, false, false},
+		"API, after its grace":        {"the grace period follows the 15 minutes of the URL", made(fromTheAPI), 75 * time.Minute, true, false},
+		"API, a second address":       {"the last URL counts", made(fromTheAPI, handedOut("2026-11-20T20:15:00Z")), 9 * time.Hour, false, false},
+		"API, a second address ended": {"the last URL's grace period is over", made(fromTheAPI, handedOut("2026-11-20T20:15:00Z")), 9*time.Hour + 15*time.Minute, true, false},
+		"API, an earlier address":     {"an earlier URL does not shorten the wait", made(fromTheAPI, handedOut("2026-11-20T12:00:00Z")), 74 * time.Minute, false, false},
+		"API, nonsense":               {"an unreadable time is ignored", made(fromTheAPI, handedOut("for ever")), 75 * time.Minute, true, false},
+		"API, under a key":            {"the request may be repeated within a day", made(fromTheAPI, madeUnderKey), 24 * time.Hour, false, false},
+		"API, under a key, a day old": {"the grace period of the key is over", made(fromTheAPI, madeUnderKey), 25 * time.Hour, true, false},
+		"API, key and late address":   {"the later end counts", made(fromTheAPI, madeUnderKey, handedOut("2026-11-21T12:10:00Z")), 25*time.Hour + 9*time.Minute, false, false},
+		"new from kubectl":            {"it needs an upload URL", made(), 0, false, true},
+		"a fresh address":             {"the URL is valid for some time", made(offered(15 * time.Minute)), 0, false, false},
+		"five minutes left":           {"that is enough to start an upload", made(offered(15 * time.Minute)), 10 * time.Minute, false, false},
+		"less left":                   {"a client may just be reading the URL", made(offered(15 * time.Minute)), 10*time.Minute + time.Second, false, true},
+		"ended":                       {"the manager was unavailable", made(offered(15 * time.Minute)), time.Hour, false, true},
+		"after a day":                 {"a new URL is no longer offered", made(offered(15 * time.Minute)), 24 * time.Hour, false, false},
+		"after a day and an hour":     {"the wait is over", made(offered(15 * time.Minute)), 25 * time.Hour, true, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := planUpload(tc.media, 24*time.Hour, noon.Add(tc.at))
@@ -91,11 +91,11 @@ func TestPauses(t *testing.T) {
 		after     time.Duration
 		low, high time.Duration
 	}{
-		"poll at once":      {"the shortest", func(d time.Duration) time.Duration { return pollPause(d, "u") }, 0, 1800 * time.Millisecond, 2200 * time.Millisecond},
+		"poll immediately":  {"the shortest", func(d time.Duration) time.Duration { return pollPause(d, "u") }, 0, 1800 * time.Millisecond, 2200 * time.Millisecond},
 		"poll after 4 min":  {"an eighth", func(d time.Duration) time.Duration { return pollPause(d, "u") }, 4 * time.Minute, 27 * time.Second, 33 * time.Second},
 		"poll after a day":  {"the longest", func(d time.Duration) time.Duration { return pollPause(d, "u") }, 24 * time.Hour, 270 * time.Second, 330 * time.Second},
 		"poll before":       {"clocks differ", func(d time.Duration) time.Duration { return pollPause(d, "u") }, -time.Minute, 1800 * time.Millisecond, 2200 * time.Millisecond},
-		"fetch at once":     {"the shortest", func(d time.Duration) time.Duration { return fetchPause(d, "u") }, 0, 4500 * time.Millisecond, 5500 * time.Millisecond},
+		"fetch immediately": {"the shortest", func(d time.Duration) time.Duration { return fetchPause(d, "u") }, 0, 4500 * time.Millisecond, 5500 * time.Millisecond},
 		"fetch after 4 min": {"a quarter", func(d time.Duration) time.Duration { return fetchPause(d, "u") }, 4 * time.Minute, 54 * time.Second, 66 * time.Second},
 		"fetch after a day": {"the longest", func(d time.Duration) time.Duration { return fetchPause(d, "u") }, 24 * time.Hour, 9 * time.Minute, 11 * time.Minute},
 	} {
@@ -124,17 +124,17 @@ func TestLookAgain(t *testing.T) {
 		due    bool
 		in     time.Duration
 	}{
-		"just verified":    {"an address may still be valid", made(ready), 0, false, 16 * time.Minute},
-		"address ended":    {"now nobody can overwrite it", made(ready), 16 * time.Minute, true, 0},
+		"just verified":    {"an upload URL may still be valid", made(ready), 0, false, 16 * time.Minute},
+		"address ended":    {"the file can no longer be overwritten", made(ready), 16 * time.Minute, true, 0},
 		"a little later":   {"the manager was busy", made(ready), 30 * time.Minute, true, 0},
-		"long ago":         {"the sweep has seen it", made(ready), 2 * time.Hour, false, 0},
-		"API":              {"the address counts from when it was asked for", made(fromTheAPI, readyAt(5*time.Minute)), 10 * time.Minute, false, 6 * time.Minute},
-		"API, ended":       {"its only address has ended", made(fromTheAPI, readyAt(5*time.Minute)), 16 * time.Minute, true, 0},
-		"API, asked again": {"a second address was handed out after the file was verified", made(fromTheAPI, ready, handedOut("2026-11-20T12:35:00Z")), 20 * time.Minute, false, 16 * time.Minute},
-		"API, both ended":  {"now neither address is good", made(fromTheAPI, ready, handedOut("2026-11-20T12:35:00Z")), 36 * time.Minute, true, 0},
-		"API, much later":  {"the second address came after a day", made(fromTheAPI, ready, handedOut("2026-11-21T12:15:00Z")), 24*time.Hour + 16*time.Minute, true, 0},
-		"fetched":          {"there never was an address", made(ready, fromSource("https://a.example")), 16 * time.Minute, false, 0},
-		"without a status": {"it is not known since when", made(), 16 * time.Minute, false, 0},
+		"long ago":         {"the sweep has checked it", made(ready), 2 * time.Hour, false, 0},
+		"API":              {"the URL's validity counts from its request", made(fromTheAPI, readyAt(5*time.Minute)), 10 * time.Minute, false, 6 * time.Minute},
+		"API, ended":       {"its only URL has expired", made(fromTheAPI, readyAt(5*time.Minute)), 16 * time.Minute, true, 0},
+		"API, asked again": {"a second URL was issued after the file was verified", made(fromTheAPI, ready, handedOut("2026-11-20T12:35:00Z")), 20 * time.Minute, false, 16 * time.Minute},
+		"API, both ended":  {"both URLs have expired", made(fromTheAPI, ready, handedOut("2026-11-20T12:35:00Z")), 36 * time.Minute, true, 0},
+		"API, much later":  {"the second URL was issued after a day", made(fromTheAPI, ready, handedOut("2026-11-21T12:15:00Z")), 24*time.Hour + 16*time.Minute, true, 0},
+		"fetched":          {"there was no upload URL", made(ready, fromSource("https://a.example")), 16 * time.Minute, false, 0},
+		"without a status": {"the time of its upload is unknown", made(), 16 * time.Minute, false, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if due, in := recheckDue(tc.media, noon.Add(tc.at)); due != tc.due || in != tc.in {
@@ -160,15 +160,15 @@ func TestDeletionTime(t *testing.T) {
 		ttl    time.Duration
 		want   time.Duration // zero: it stays
 	}{
-		"uploaded":                {"a day", made(in(v1alpha1.MediaUploaded)), ttl, 24 * time.Hour},
-		"expired":                 {"a day", made(in(v1alpha1.MediaExpired)), ttl, 24 * time.Hour},
-		"rejected":                {"its owner can read why for as long as other ends", made(in(v1alpha1.MediaRejected)), ttl, ttl},
-		"rejected, ends not kept": {"never shorter than a day", made(in(v1alpha1.MediaRejected)), 0, 24 * time.Hour},
-		"pending":                 {"it is awaited", made(in(v1alpha1.MediaPending)), ttl, 0},
-		"used":                    {"a post refers to it", made(in(v1alpha1.MediaUploaded), used), ttl, 0},
-		"to be kept":              {"its owner says so", made(in(v1alpha1.MediaUploaded), when(v1alpha1.KeepWhenUnused)), ttl, 0},
-		"from a source":           {"whoever declared it would only declare it again", made(in(v1alpha1.MediaUploaded), source), ttl, 0},
-		"from a source, to go":    {"its owner says so", made(in(v1alpha1.MediaUploaded), source, when(v1alpha1.DeleteWhenUnused)), ttl, 24 * time.Hour},
+		"uploaded":                       {"a day", made(in(v1alpha1.MediaUploaded)), ttl, 24 * time.Hour},
+		"expired":                        {"a day", made(in(v1alpha1.MediaExpired)), ttl, 24 * time.Hour},
+		"rejected":                       {"users can read the reason as long as other results", made(in(v1alpha1.MediaRejected)), ttl, ttl},
+		"rejected, results not retained": {"the minimum is a day", made(in(v1alpha1.MediaRejected)), 0, 24 * time.Hour},
+		"pending":                        {"an upload is expected", made(in(v1alpha1.MediaPending)), ttl, 0},
+		"used":                           {"a post refers to it", made(in(v1alpha1.MediaUploaded), used), ttl, 0},
+		"to be kept":                     {"the spec keeps it", made(in(v1alpha1.MediaUploaded), when(v1alpha1.KeepWhenUnused)), ttl, 0},
+		"from a source":                  {"a tool would only recreate it", made(in(v1alpha1.MediaUploaded), source), ttl, 0},
+		"from a source, to be deleted":   {"the spec deletes it", made(in(v1alpha1.MediaUploaded), source, when(v1alpha1.DeleteWhenUnused)), ttl, 24 * time.Hour},
 	} {
 		t.Run(name, func(t *testing.T) {
 			at, ok := deleteAt(tc.media, 24*time.Hour, tc.ttl)
@@ -181,9 +181,9 @@ func TestDeletionTime(t *testing.T) {
 		media *v1alpha1.Media
 		want  time.Duration
 	}{
-		"without a key, as long as the manager is told":        {made(in(v1alpha1.MediaUploaded)), time.Minute},
-		"under a key, as long as that holds, all the same":     {made(in(v1alpha1.MediaUploaded), madeUnderKey), 24 * time.Hour},
-		"and no longer for a file that was refused: it is 409": {made(in(v1alpha1.MediaRejected), madeUnderKey), time.Minute},
+		"without a key: as long as an unused file remains":                              {made(in(v1alpha1.MediaUploaded)), time.Minute},
+		"with a key: at least as long as the key is valid":                              {made(in(v1alpha1.MediaUploaded), madeUnderKey), 24 * time.Hour},
+		"a rejected file with a key: not longer, because a repeat is answered with 409": {made(in(v1alpha1.MediaRejected), madeUnderKey), time.Minute},
 	} {
 		if at, _ := deleteAt(tc.media, time.Minute, 0); !at.Equal(noon.Add(tc.want)) {
 			t.Errorf("unused for a minute %s: goes at %s", reason, at)
