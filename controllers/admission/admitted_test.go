@@ -33,45 +33,45 @@ func TestAdmitted(t *testing.T) {
 			{1 * time.Second, "b", 0, 50, 1, never, false, 1, 100},
 			{2 * time.Second, "c", 0, 50, 1, never, false, 2, 150},
 		}},
-		{"what was counted is told by the count", []step{
+		{"a counted post is not added to the count", []step{
 			{0, "a", 0, 100, 1, never, false, 0, 0},
 			{9 * time.Second, "b", 0, 50, 1, 8 * time.Second, false, 0, 0},
 		}},
-		{"a count may have missed what came a moment before it", []step{
+		{"a count may lack posts that were created just before it", []step{
 			{7 * time.Second, "a", 0, 100, 1, never, false, 0, 0},
 			{9 * time.Second, "b", 0, 50, 1, 8 * time.Second, false, 1, 100},
 		}},
-		{"a post that is tried again counts once", []step{
+		{"a retried post counts once", []step{
 			{0, "a", 0, 100, 1, never, false, 0, 0},
 			{1 * time.Second, "a", 0, 120, 1, never, false, 0, 0},
 			{2 * time.Second, "b", 0, 50, 1, never, false, 1, 120},
 		}},
-		{"a post that grows step by step is told what it grew by", []step{
+		{"a post that grows in steps counts by its total growth", []step{
 			{0, "a", 10, 100, 0, never, false, 0, 0},
 			{1 * time.Second, "a", 100, 200, 0, never, false, 0, 90},
 			{2 * time.Second, "b", 0, 50, 1, never, false, 0, 190},
 		}},
-		{"so is one that was created a moment before", []step{
+		{"so does one that was created a moment before", []step{
 			{0, "a", 0, 100, 1, never, false, 0, 0},
 			{1 * time.Second, "a", 100, 200, 0, never, false, 1, 100},
 			{2 * time.Second, "b", 0, 50, 1, never, false, 1, 200},
 		}},
-		{"one that shrinks again gives back", []step{
+		{"a post that shrinks again releases its growth", []step{
 			{0, "a", 10, 100, 0, never, false, 0, 0},
 			{1 * time.Second, "a", 100, 5, 0, never, false, 0, 90},
 			{2 * time.Second, "b", 0, 50, 1, never, false, 0, 0},
 		}},
-		{"what is only made smaller waits for the count", []step{
+		{"a smaller post is released by the next count", []step{
 			{0, "a", 100, 10, 0, never, false, 0, 0},
 			{1 * time.Second, "b", 0, 50, 1, never, false, 0, 0},
 		}},
-		{"what something else refused is taken back", []step{
+		{"a change that was rejected elsewhere is removed", []step{
 			{0, "a", 0, 100, 1, never, true, 0, 0},
 			{1 * time.Second, "b", 0, 50, 1, never, false, 0, 0},
 			{2 * time.Second, "b", 50, 90, 0, never, true, 1, 50},
 			{3 * time.Second, "c", 0, 50, 1, never, false, 1, 50},
 		}},
-		{"what no count ever replaces is forgotten", []step{
+		{"an entry that no count replaces expires", []step{
 			{0, "a", 0, 100, 1, never, false, 0, 0},
 			{recordTTL, "b", 0, 50, 1, never, false, 0, 0},
 		}},

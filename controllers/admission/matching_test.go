@@ -58,7 +58,7 @@ var _ = Describe("the webhook's match conditions", Serial, func() {
 		})).To(Succeed())
 	}
 
-	It("are all tested here", func(ctx SpecContext) {
+	It("each have a test here", func(ctx SpecContext) {
 		var want []any
 		for name := range passedOver {
 			want = append(want, name)
@@ -85,19 +85,19 @@ var _ = Describe("the webhook's match conditions", Serial, func() {
 			Expect(webhookRequests(func() error { return (*who).Update(ctx, p) })).To(BeEquivalentTo(want))
 		},
 		Entry("a label", func(p *v1alpha1.Post) { p.Labels = map[string]string{"a": "b"} }, &user, 0),
-		Entry("annotations of 4 KiB", func(p *v1alpha1.Post) { p.Annotations = map[string]string{"a": strings.Repeat("a", 4000)} }, &user, 0),
-		Entry("annotations of more", func(p *v1alpha1.Post) { p.Annotations = map[string]string{"a": strings.Repeat("a", 4200)} }, &user, 1),
-		Entry("annotations of more bytes than letters", func(p *v1alpha1.Post) { p.Annotations = map[string]string{"a": strings.Repeat("ü", 2200)} }, &user, 1),
-		Entry("finalizers of more", func(p *v1alpha1.Post) {
+		Entry("4 KiB of annotations", func(p *v1alpha1.Post) { p.Annotations = map[string]string{"a": strings.Repeat("a", 4000)} }, &user, 0),
+		Entry("more than 4 KiB of annotations", func(p *v1alpha1.Post) { p.Annotations = map[string]string{"a": strings.Repeat("a", 4200)} }, &user, 1),
+		Entry("annotations with more bytes than characters", func(p *v1alpha1.Post) { p.Annotations = map[string]string{"a": strings.Repeat("ü", 2200)} }, &user, 1),
+		Entry("more than 4 KiB of finalizers", func(p *v1alpha1.Post) {
 			for i := range 55 {
 				p.Finalizers = append(p.Finalizers, fmt.Sprintf("example.com/%063d", i))
 			}
 			p.Annotations = map[string]string{"a": strings.Repeat("a", 500)}
 		}, &user, 1),
-		Entry("owners of more", func(p *v1alpha1.Post) {
+		Entry("more than 4 KiB of owners", func(p *v1alpha1.Post) {
 			p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Secret", Name: strings.Repeat("a", 4200), UID: "1"}}
 		}, &user, 1),
-		Entry("the manager's finalizer with as much", func(p *v1alpha1.Post) {
+		Entry("the manager's finalizer with the same size", func(p *v1alpha1.Post) {
 			p.Annotations = map[string]string{"a": strings.Repeat("a", 4200)}
 			Expect(user.Update(context.Background(), p)).To(Succeed())
 			p.Finalizers = []string{v1alpha1.DeliveryFinalizer}
@@ -122,7 +122,7 @@ var _ = Describe("the webhook's match conditions", Serial, func() {
 
 	for _, name := range slices.Sorted(maps.Keys(passedOver)) {
 		write := passedOver[name]
-		It("keep a write from the webhook that would ask it without "+name, func(ctx SpecContext) {
+		It("exclude a write that would reach the webhook without the condition "+name, func(ctx SpecContext) {
 			Expect(write(ctx)).To(BeZero())
 
 			var whole []admissionregistrationv1.MatchCondition

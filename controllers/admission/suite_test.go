@@ -210,7 +210,7 @@ func stock(ctx context.Context) {
 	leaving.Finalizers = []string{"example.com/held"}
 	Expect(user.Update(ctx, leaving)).To(Succeed())
 	Expect(user.Delete(ctx, leaving)).To(Succeed())
-	// A dry run calls the webhook and stores nothing.
+	// A dry run calls the webhook without storing the object.
 	Eventually(func(g Gomega) {
 		g.Expect(user.Create(ctx, post(imageOf("missing"), to("leaving")), client.DryRunAll)).To(Succeed())
 		g.Expect(warnings.drain()).To(HaveLen(2))

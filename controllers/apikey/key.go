@@ -28,7 +28,7 @@ type refusal struct {
 	// noTeam is true if no team owns the namespace. A Team that acquires the namespace triggers a reconciliation.
 	noTeam  bool
 	message string
-	// retryAfter is the retry delay, or zero if only a person can fix the problem.
+	// retryAfter is the retry delay, or zero if only a user can fix the problem.
 	retryAfter time.Duration
 }
 

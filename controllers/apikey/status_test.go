@@ -38,18 +38,18 @@ func TestAdopt(t *testing.T) {
 		want    v1alpha1.APIKeyStatus
 	}{
 		"made for this key": {
-			"the status shows the hash and the beginning of the token, never the token",
+			"the status contains the token's hash and prefix, never the token",
 			owned("u1", token), false,
 			v1alpha1.APIKeyStatus{Tokens: []v1alpha1.APIKeyTokenStatus{{
 				Name: "token", CreatedAt: v1alpha1.NewTime(noon), SHA256: apitoken.Hash("n", "ci", token), Prefix: token[:22],
 				SecretRef: &v1alpha1.LocalReference{Name: "ci-token"},
 			}}},
 		},
-		"somebody else's":    {"its content may be known to others", owned("u2", token), true, v1alpha1.APIKeyStatus{}},
-		"emptied":            {"there is no token in it", owned("u1", ""), true, v1alpha1.APIKeyStatus{}},
-		"a password instead": {"a short secret that a person chose could be guessed", owned("u1", "hrld_hunter2"), true, v1alpha1.APIKeyStatus{}},
-		"of an old release":  {"nothing could be found by it", owned("u1", "hrld_"+strings.Repeat("a", 52)), true, v1alpha1.APIKeyStatus{}},
-		"of another key":     {"its id leads elsewhere, so it would open nothing", owned("u1", apitoken.New("n", "cd")), true, v1alpha1.APIKeyStatus{}},
+		"somebody else's":    {"others may know its content", owned("u2", token), true, v1alpha1.APIKeyStatus{}},
+		"emptied":            {"it does not contain a token", owned("u1", ""), true, v1alpha1.APIKeyStatus{}},
+		"a password instead": {"a short, user-chosen secret could be guessed", owned("u1", "hrld_hunter2"), true, v1alpha1.APIKeyStatus{}},
+		"of an old release":  {"its format does not contain the key's id", owned("u1", "hrld_"+strings.Repeat("a", 52)), true, v1alpha1.APIKeyStatus{}},
+		"of another key":     {"its id belongs to another key", owned("u1", apitoken.New("n", "cd")), true, v1alpha1.APIKeyStatus{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := key.DeepCopy()
@@ -71,15 +71,15 @@ func TestWithdrawn(t *testing.T) {
 		found  []v1alpha1.APIKeyTokenStatus
 		want   []string
 	}{
-		"new":                {"there is nothing yet", wanted(), nil, nil},
-		"as wanted":          {"the manager made it", wanted(), []v1alpha1.APIKeyTokenStatus{made}, nil},
-		"named":              {"the token of a key that listed none can be listed", wanted(v1alpha1.APIKeyToken{Name: "token"}), []v1alpha1.APIKeyTokenStatus{made}, nil},
-		"second":             {"a second one changes nothing for the first", wanted(v1alpha1.APIKeyToken{Name: "token"}, handedOut("b")), []v1alpha1.APIKeyTokenStatus{made}, nil},
-		"handed out":         {"it has no Secret", wanted(handedOut("token")), []v1alpha1.APIKeyTokenStatus{seen}, nil},
-		"removed":            {"it is not listed any more", wanted(v1alpha1.APIKeyToken{Name: "b"}), []v1alpha1.APIKeyTokenStatus{made}, []string{"token"}},
-		"handed out instead": {"the manager's own is not wanted any more", wanted(handedOut("token")), []v1alpha1.APIKeyTokenStatus{made}, []string{"token"}},
-		"made instead":       {"the manager has to make one now", wanted(), []v1alpha1.APIKeyTokenStatus{seen}, []string{"token"}},
-		"revoked":            {"all go, also one whose Secret was made and not recorded", v1alpha1.APIKeySpec{Revoked: true}, nil, []string{"token"}},
+		"new":                {"there are no tokens yet", wanted(), nil, nil},
+		"as wanted":          {"the manager created it", wanted(), []v1alpha1.APIKeyTokenStatus{made}, nil},
+		"named":              {"a listed token may be the default one", wanted(v1alpha1.APIKeyToken{Name: "token"}), []v1alpha1.APIKeyTokenStatus{made}, nil},
+		"second":             {"a second token does not affect the first", wanted(v1alpha1.APIKeyToken{Name: "token"}, handedOut("b")), []v1alpha1.APIKeyTokenStatus{made}, nil},
+		"handed out":         {"the external token does not have a Secret", wanted(handedOut("token")), []v1alpha1.APIKeyTokenStatus{seen}, nil},
+		"removed":            {"the spec no longer lists it", wanted(v1alpha1.APIKeyToken{Name: "b"}), []v1alpha1.APIKeyTokenStatus{made}, []string{"token"}},
+		"handed out instead": {"the spec has replaced the manager's token", wanted(handedOut("token")), []v1alpha1.APIKeyTokenStatus{made}, []string{"token"}},
+		"made instead":       {"the manager has to create one", wanted(), []v1alpha1.APIKeyTokenStatus{seen}, []string{"token"}},
+		"revoked":            {"a Secret may exist without a status entry", v1alpha1.APIKeySpec{Revoked: true}, nil, []string{"token"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			key := &v1alpha1.APIKey{Spec: tc.spec, Status: v1alpha1.APIKeyStatus{Tokens: tc.found}}
@@ -104,17 +104,17 @@ func TestSummarizeAndNextCheck(t *testing.T) {
 		trouble *refusal
 		want    want
 	}{
-		"for ever":          {"a key without an end is never looked at again", v1alpha1.APIKeySpec{}, nil, want{true, "Active", conditions.Settled, 0}},
-		"for an hour":       {"the end of a key is acted on when it comes", v1alpha1.APIKeySpec{ExpiresAt: at(time.Hour)}, nil, want{true, "Active", conditions.Settled, time.Hour + wakeMargin}},
-		"two tokens":        {"it works as long as one of them", v1alpha1.APIKeySpec{Tokens: []v1alpha1.APIKeyToken{{Name: "a", ExpiresAt: at(0)}, {Name: "b", ExpiresAt: at(time.Hour)}}}, nil, want{true, "Active", conditions.Settled, time.Hour + wakeMargin}},
-		"one without end":   {"the other may end", v1alpha1.APIKeySpec{Tokens: []v1alpha1.APIKeyToken{{Name: "a", ExpiresAt: at(0)}, {Name: "b"}}}, nil, want{true, "Active", conditions.Settled, 0}},
-		"both ended":        {"nothing works any more", v1alpha1.APIKeySpec{Tokens: []v1alpha1.APIKeyToken{{Name: "a", ExpiresAt: at(0)}, {Name: "b", ExpiresAt: at(-time.Hour)}}}, nil, want{false, "Expired", conditions.Stuck, 0}},
-		"key ends first":    {"its tokens end with it", v1alpha1.APIKeySpec{ExpiresAt: at(0), Tokens: []v1alpha1.APIKeyToken{{Name: "a", ExpiresAt: at(time.Hour)}}}, nil, want{false, "Expired", conditions.Stuck, 0}},
-		"just ended":        {"the end itself is too late", v1alpha1.APIKeySpec{ExpiresAt: at(0)}, nil, want{false, "Expired", conditions.Stuck, 0}},
-		"revoked":           {"revoked outweighs everything", v1alpha1.APIKeySpec{Revoked: true, ExpiresAt: at(time.Hour)}, nil, want{false, "Revoked", conditions.Stuck, 0}},
-		"revoked and ended": {"revoked is the stronger word", v1alpha1.APIKeySpec{Revoked: true, ExpiresAt: at(-time.Hour)}, nil, want{false, "Revoked", conditions.Stuck, 0}},
-		"Secret refused":    {"a person has to make room for the Secret", v1alpha1.APIKeySpec{}, &refusal{message: "m"}, want{false, "SecretRefused", conditions.Stuck, 0}},
-		"no rights yet":     {"the Team may still be on the way", v1alpha1.APIKeySpec{}, &refusal{message: "m", retryAfter: time.Minute}, want{false, "SecretRefused", conditions.Underway, time.Minute}},
+		"for ever":          {"a key without an expiry needs no further check", v1alpha1.APIKeySpec{}, nil, want{true, "Active", conditions.Settled, 0}},
+		"for an hour":       {"the key is checked when it expires", v1alpha1.APIKeySpec{ExpiresAt: at(time.Hour)}, nil, want{true, "Active", conditions.Settled, time.Hour + wakeMargin}},
+		"two tokens":        {"the key is valid while one of them is", v1alpha1.APIKeySpec{Tokens: []v1alpha1.APIKeyToken{{Name: "a", ExpiresAt: at(0)}, {Name: "b", ExpiresAt: at(time.Hour)}}}, nil, want{true, "Active", conditions.Settled, time.Hour + wakeMargin}},
+		"one without end":   {"the other may expire", v1alpha1.APIKeySpec{Tokens: []v1alpha1.APIKeyToken{{Name: "a", ExpiresAt: at(0)}, {Name: "b"}}}, nil, want{true, "Active", conditions.Settled, 0}},
+		"both ended":        {"none is valid", v1alpha1.APIKeySpec{Tokens: []v1alpha1.APIKeyToken{{Name: "a", ExpiresAt: at(0)}, {Name: "b", ExpiresAt: at(-time.Hour)}}}, nil, want{false, "Expired", conditions.Stuck, 0}},
+		"key ends first":    {"its tokens expire with it", v1alpha1.APIKeySpec{ExpiresAt: at(0), Tokens: []v1alpha1.APIKeyToken{{Name: "a", ExpiresAt: at(time.Hour)}}}, nil, want{false, "Expired", conditions.Stuck, 0}},
+		"just ended":        {"a key is invalid at its expiry", v1alpha1.APIKeySpec{ExpiresAt: at(0)}, nil, want{false, "Expired", conditions.Stuck, 0}},
+		"revoked":           {"revocation takes precedence over expiry", v1alpha1.APIKeySpec{Revoked: true, ExpiresAt: at(time.Hour)}, nil, want{false, "Revoked", conditions.Stuck, 0}},
+		"revoked and ended": {"revocation takes precedence over expiry", v1alpha1.APIKeySpec{Revoked: true, ExpiresAt: at(-time.Hour)}, nil, want{false, "Revoked", conditions.Stuck, 0}},
+		"Secret refused":    {"an administrator has to make room for the Secret", v1alpha1.APIKeySpec{}, &refusal{message: "m"}, want{false, "SecretRefused", conditions.Stuck, 0}},
+		"no rights yet":     {"the Team may not exist yet", v1alpha1.APIKeySpec{}, &refusal{message: "m", retryAfter: time.Minute}, want{false, "SecretRefused", conditions.Underway, time.Minute}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			key := &v1alpha1.APIKey{Spec: tc.spec}

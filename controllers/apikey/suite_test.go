@@ -165,7 +165,7 @@ var _ = Describe("An APIKey", func() {
 		Expect(apierrors.IsNotFound(err)).To(BeTrue())
 	})
 
-	It("expires when its time comes", func(ctx SpecContext) {
+	It("expires at its time", func(ctx SpecContext) {
 		key := create(ctx, managed, v1alpha1.APIKeySpec{ExpiresAt: v1alpha1.NewTimePtr(time.Now().Add(2 * time.Second))})
 		Eventually(reload(ctx, key)).Should(WithTransform(readiness, Equal("True Active")))
 		Eventually(reload(ctx, key)).Should(WithTransform(readiness, Equal("False Expired")))
@@ -210,13 +210,13 @@ func newReconciler(c client.Client, now clock.PassiveClock) *apikey.Reconciler {
 }
 
 var _ = Describe("A manager that is killed during a reconciliation", func() {
-	It("issues one token, whatever was stored last", func(ctx SpecContext) {
+	It("issues one token, whichever write was the last one", func(ctx SpecContext) {
 		boom := errors.New("boom")
 		key := create(ctx, byHand, v1alpha1.APIKeySpec{})
 		request := ctrl.Request{NamespacedName: client.ObjectKeyFromObject(key)}
 		now := clocktesting.NewFakePassiveClock(time.Now())
 
-		By("dying between the Secret and the status")
+		By("dying between the writes of the Secret and the status")
 		dying := interceptor.NewClient(k8s, interceptor.Funcs{
 			SubResourceUpdate: func(context.Context, client.Client, string, client.Object, ...client.SubResourceUpdateOption) error {
 				return boom

@@ -57,7 +57,7 @@ var _ = Describe("A PostSchedule", func() {
 		Expect(s.posts(ctx)).To(Equal([]string{"0 one", "1 two"}), "the next text belongs to the next post")
 	})
 
-	It("does not bring back a post that a person deleted, even after it recorded it", func(ctx SpecContext) {
+	It("does not recreate a post that a user deleted, even after it recorded it", func(ctx SpecContext) {
 		s := hourly(ctx)
 		s.at(ctx, -half)
 		Expect(k8s.DeleteAllOf(ctx, &v1alpha1.Post{}, client.InNamespace(byHand), client.MatchingLabels{v1alpha1.ScheduleLabel: s.Name})).To(Succeed())
@@ -65,7 +65,7 @@ var _ = Describe("A PostSchedule", func() {
 		Expect(s.posts(ctx)).To(BeEmpty())
 	})
 
-	It("waits for the posts of a deleted schedule of its name to go, and does not repeat what came before it", func(ctx SpecContext) {
+	It("waits until the posts of a deleted schedule with its name are deleted, and does not repeat earlier times", func(ctx SpecContext) {
 		old := hourly(ctx)
 		old.at(ctx, -half)
 		Expect(k8s.Delete(ctx, old.PostSchedule)).To(Succeed())
@@ -82,7 +82,7 @@ var _ = Describe("A PostSchedule", func() {
 		Expect(s.posts(ctx)).To(Equal([]string{"0 one"}))
 	})
 
-	It("counts a post that was kept when its schedule was deleted", func(ctx SpecContext) {
+	It("counts a post that remained when its schedule was deleted", func(ctx SpecContext) {
 		s := hourly(ctx)
 		s.at(ctx, -half)
 		var post v1alpha1.Post
@@ -98,7 +98,7 @@ var _ = Describe("A PostSchedule", func() {
 		Expect(again.Status.Posts).To(Equal(int32(1)))
 	})
 
-	It("applies a change of the template to posts that do not exist yet", func(ctx SpecContext) {
+	It("applies a change of the template to future posts only", func(ctx SpecContext) {
 		s := hourly(ctx)
 		s.at(ctx, -half)
 		s.update(ctx, func(spec *v1alpha1.PostScheduleSpec) { spec.Texts = []string{"three", "four"} })
@@ -107,7 +107,7 @@ var _ = Describe("A PostSchedule", func() {
 		Expect(s.posts(ctx)).To(Equal([]string{"0 one", "1 four"}))
 	})
 
-	It("leaves out what comes while it or its team is suspended", func(ctx SpecContext) {
+	It("skips times while it or its team is suspended", func(ctx SpecContext) {
 		s := hourly(ctx, func(s *v1alpha1.PostSchedule) { s.Spec.Suspend = true })
 		s.at(ctx, -half)
 		Expect(s.state()).To(Equal("True Suspended"))
@@ -134,7 +134,7 @@ var _ = Describe("A PostSchedule", func() {
 		Expect(s.posts(ctx)).To(BeEmpty())
 	})
 
-	It("ends by count, and goes on when that is raised", func(ctx SpecContext) {
+	It("ends by count, and continues when the count is raised", func(ctx SpecContext) {
 		s := hourly(ctx, func(s *v1alpha1.PostSchedule) { s.Spec.Count = new(int32(1)) })
 		Expect(s.at(ctx, -half)).To(BeZero())
 		Expect(s.state()).To(Equal("True Complete"))
@@ -151,7 +151,7 @@ var _ = Describe("A PostSchedule", func() {
 		Expect(s.Status.NextScheduledTime.Minute()).To(Equal(30))
 	})
 
-	It("reports what it left out after an outage", func(ctx SpecContext) {
+	It("reports the times that it skipped during an outage", func(ctx SpecContext) {
 		s := hourly(ctx)
 		s.at(ctx, 90*time.Minute)
 		Expect(s.posts(ctx)).To(Equal([]string{"1 one", "2 two"}), "only the latest is made up for")
@@ -160,7 +160,7 @@ var _ = Describe("A PostSchedule", func() {
 })
 
 var _ = Describe("A PostSchedule reports", func() {
-	It("a full budget, and goes on when there is room", func(ctx SpecContext) {
+	It("a full budget, and continues when there is room", func(ctx SpecContext) {
 		s := hourly(ctx)
 		full := apierrors.NewForbidden(schema.GroupResource{Group: "social.herald.dev", Resource: "posts"}, "a",
 			errors.New("exceeded quota: budget.social.herald.dev, requested: count/posts.social.herald.dev=1, used: count/posts.social.herald.dev=9, limited: count/posts.social.herald.dev=9"))
@@ -177,7 +177,7 @@ var _ = Describe("A PostSchedule reports", func() {
 		Expect(s.posts(ctx)).To(Equal([]string{"0 one", "1 two"}), "late, within the starting deadline")
 	})
 
-	It("a schedule that is no cron expression", func(ctx SpecContext) {
+	It("a schedule that is not a cron expression", func(ctx SpecContext) {
 		s := hourly(ctx, func(s *v1alpha1.PostSchedule) { s.Spec.Schedule = "at nine" })
 		Expect(s.at(ctx, -half)).To(BeZero())
 		Expect(s.state()).To(Equal("False Invalid"))
@@ -236,19 +236,19 @@ var _ = Describe("The API server", func() {
 		Entry("that ends before it starts", func(s *v1alpha1.PostSchedule) {
 			s.Spec.StartAt, s.Spec.EndAt = v1alpha1.NewTimePtr(time.Unix(2e9, 0)), v1alpha1.NewTimePtr(time.Unix(1e9, 0))
 		}, "endAt is before startAt"),
-		Entry("at intervals, which have no time of day", func(s *v1alpha1.PostSchedule) { s.Spec.Schedule = "@every 6h" }, "instead of @every"),
+		Entry("at intervals, which do not have a time of day", func(s *v1alpha1.PostSchedule) { s.Spec.Schedule = "@every 6h" }, "instead of @every"),
 		Entry("with a second time zone", func(s *v1alpha1.PostSchedule) { s.Spec.Schedule = "TZ=UTC 0 9 * * *" }, "into timeZone"),
-		Entry("in an offset, which has no summer time", func(s *v1alpha1.PostSchedule) { s.Spec.TimeZone = "+01:00" }, "IANA name"),
+		Entry("with an offset, which does not have daylight saving time", func(s *v1alpha1.PostSchedule) { s.Spec.TimeZone = "+01:00" }, "IANA name"),
 		Entry("of images without images", func(s *v1alpha1.PostSchedule) { s.Spec.Template.Category = v1alpha1.CategoryImage }, "block image"),
-		Entry("whose posts would have names that are no labels", func(s *v1alpha1.PostSchedule) { s.Name = strings.Repeat("a", 49) }, "more than 48 characters"),
-		Entry("of more text than etcd has room for", func(s *v1alpha1.PostSchedule) {
+		Entry("whose posts would have names that are not valid labels", func(s *v1alpha1.PostSchedule) { s.Name = strings.Repeat("a", 49) }, "more than 48 characters"),
+		Entry("with more text than etcd accepts", func(s *v1alpha1.PostSchedule) {
 			s.Spec.Texts = []string{strings.Repeat("a", 20_000), strings.Repeat("b", 20_000)}
 		}, "more than 32,768 characters"),
 	)
 })
 
-var _ = Describe("In a manager", func() {
-	It("a schedule that is applied has its posts of the next hour", func(ctx SpecContext) {
+var _ = Describe("A manager", func() {
+	It("creates the posts of a schedule's next hour when it is applied", func(ctx SpecContext) {
 		s := &v1alpha1.PostSchedule{
 			ObjectMeta: metav1.ObjectMeta{Namespace: managed, Name: "often"},
 			Spec: v1alpha1.PostScheduleSpec{Schedule: "*/5 * * * *", Template: v1alpha1.PostTemplate{

@@ -24,14 +24,14 @@ func TestAgenda(t *testing.T) {
 		reads  int
 	}{
 		"seven days":           {"each of eleven days is read once, when it is over", 7 * 24 * time.Hour, 0, 11},
-		"seven days, and late": {"a result may be written a minute late", 7 * 24 * time.Hour, time.Minute, 11},
-		"two days":             {"as with seven", 48 * time.Hour, 0, 6},
-		"twelve hours":         {"a day that goes on is read again, before what is new is due", 12 * time.Hour, 0, 11},
-		"an hour":              {"about once an hour", time.Hour, 4 * time.Minute, 82},
-		"six minutes":          {"nearly each minute", 6 * time.Minute, time.Minute, 4400},
-		"at once":              {"each sweep reads what has come since the last one, and no more is there", 0, 0, 8700},
-		"at once, and late":    {"what a day ended with is stored on the next one, and not left to the review of all days", 0, time.Minute, 8800},
-		"a minute, and late":   {"as at once", time.Minute, 4 * time.Minute, 8800},
+		"seven days, and late": {"a result may be recorded a minute late", 7 * 24 * time.Hour, time.Minute, 11},
+		"two days":             {"the same holds for shorter retentions", 48 * time.Hour, 0, 6},
+		"twelve hours":         {"the current day is read again, before new posts are due", 12 * time.Hour, 0, 11},
+		"an hour":              {"sweeps are about an hour apart", time.Hour, 4 * time.Minute, 82},
+		"six minutes":          {"sweeps are about a minute apart", 6 * time.Minute, time.Minute, 4400},
+		"at once":              {"each sweep reads the posts since the last one", 0, 0, 8700},
+		"at once, and late":    {"the last posts of a day are archived on the next day, not in the review of all days", 0, time.Minute, 8800},
+		"a minute, and late":   {"late results do not add reads", time.Minute, 4 * time.Minute, 8800},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := newAgenda("acme", retention.Times{InCluster: tc.inCluster})

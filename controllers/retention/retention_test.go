@@ -97,13 +97,13 @@ var _ = Describe("A finished post", func() {
 		Expect(d.stored(ctx)).To(ConsistOf("lost", "since"))
 		Expect(d.late()).To(BeZero(), "it is not due before it is looked at again")
 
-		By("finding out what became of the call")
+		By("looking up the outcome of the call")
 		lost.Status.Targets[0].Attempt.Outcome = v1alpha1.OutcomeAbsent
 		Expect(k8s.Status().Update(ctx, lost)).To(Succeed())
 		d.sweepAfter(ctx, retryAfter)
 		Expect(d.stored(ctx)).To(ConsistOf("lost"))
 
-		By("never finding it out")
+		By("not finding it")
 		d.post(ctx, "unknown", 0, withLostResponse(d.clock.Now(), time.Minute))
 		d.post(ctx, "next", 0)
 		Expect(d.sweep(ctx)).To(Succeed())

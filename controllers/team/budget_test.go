@@ -281,13 +281,13 @@ var _ = Describe("A budget that Kubernetes failed to count", func() {
 			Expect(questions).To(Equal(step.questions), "after %s: %s", step.after, step.why)
 		}
 
-		By("a manager that ends before it takes the question back, and the next one")
+		By("a manager that ends before it removes the count request, and the next one")
 		r = start()
 		look(r, time.Minute, 5*time.Second)
 		q = suite.Must(resourceQuota(ctx, n)())
 		Expect(bounds(q)).To(Equal(want))
 
-		By("a policy of the cluster that refuses the question: the team is ready all the same, and Kubernetes counts by itself later")
+		By("a cluster policy that rejects the count request: the team is ready anyway, and Kubernetes counts later")
 		refusal = apierrors.NewForbidden(schema.GroupResource{Resource: "resourcequotas"}, q.Name, errors.New("a policy wants other bounds"))
 		look(r, time.Minute+5*time.Second, 10*time.Second)
 		look(r, time.Minute+6*time.Second, 9*time.Second)

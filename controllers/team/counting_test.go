@@ -83,7 +83,7 @@ var _ = Describe("A team's usage", func() {
 		Expect(asked).To(HaveKey("*v1alpha1.Usage"), "what is counted is stored there")
 		clock.SetTime(now.Add(time.Hour))
 		pass()
-		Expect(asked).To(HaveKey("*v1.Namespace"), "a watch may have missed something")
+		Expect(asked).To(HaveKey("*v1.Namespace"), "a watch may have missed an event")
 	})
 
 	// reserve reserves something for a post; with a UID, as its delivery does.

@@ -37,12 +37,12 @@ func TestUncounted(t *testing.T) {
 		hard, used corev1.ResourceList
 		want       bool
 	}{
-		{"it was just made, or no controller of quotas runs: nothing is refused", nil, nil, false},
+		{"the quota is new, or no quota controller is running: nothing is rejected", nil, nil, false},
 		{"the controller did not know the kinds", oneOfEach("posts", "media"), nil, true},
-		{"it knew one of them, as while they are installed", oneOfEach("posts", "media"), oneOfEach("posts"), true},
-		{"all is counted", oneOfEach("posts", "media"), oneOfEach("posts", "media"), false},
-		{"a bound is new, and the controller has not seen it", oneOfEach("posts"), oneOfEach("posts"), false},
-		{"the question of the pass before is seen, and all else counted", oneOfEach("posts", "media", "teams"), oneOfEach("posts", "media"), false},
+		{"the controller knew only one of them, as while they are being installed", oneOfEach("posts", "media"), oneOfEach("posts"), true},
+		{"all kinds are counted", oneOfEach("posts", "media"), oneOfEach("posts", "media"), false},
+		{"a limit is new, and the controller has not processed it", oneOfEach("posts"), oneOfEach("posts"), false},
+		{"the previous count request is processed, and all other kinds are counted", oneOfEach("posts", "media", "teams"), oneOfEach("posts", "media"), false},
 	} {
 		q := &corev1.ResourceQuota{
 			Spec: corev1.ResourceQuotaSpec{Hard: oneOfEach("posts", "media")}, Status: corev1.ResourceQuotaStatus{Hard: tc.hard, Used: tc.used},
@@ -67,10 +67,10 @@ func TestCountsDoNotRequeue(t *testing.T) {
 		before, after *corev1.ResourceQuota
 		want          bool
 	}{
-		{"it cannot count: a question is due later", &corev1.ResourceQuota{Spec: with(nil).Spec}, with(nil), true},
-		{"it could not count, and has: nothing more is asked", with(nil), with(oneOfEach("posts")), true},
-		{"it has counted at once", &corev1.ResourceQuota{Spec: with(nil).Spec}, with(oneOfEach("posts")), false},
-		{"a post came", with(oneOfEach("posts")), with(two), false},
+		{"it cannot count: a count request is due later", &corev1.ResourceQuota{Spec: with(nil).Spec}, with(nil), true},
+		{"it could not count, and has now: no further request", with(nil), with(oneOfEach("posts")), true},
+		{"it counted immediately", &corev1.ResourceQuota{Spec: with(nil).Spec}, with(oneOfEach("posts")), false},
+		{"a post was created", with(oneOfEach("posts")), with(two), false},
 	} {
 		if got := wantedQuota.Update(event.UpdateEvent{ObjectOld: tc.before, ObjectNew: tc.after}); got != tc.want {
 			t.Errorf("%s: a pass %t, want %t", tc.why, got, tc.want)
@@ -113,9 +113,9 @@ func TestUsagesThatAreShown(t *testing.T) {
 		why, name string
 		want      bool
 	}{
-		{"posts to X of a month, which the status of a team on starter has", "x-posts-2026-11", true},
-		{"drafts of an account on TikTok, which it does not have", "tiktok-drafts-24h-0011223344556677", false},
-		{"what a team stores, which is asked of the quota itself", "budget", false},
+		{"a month's posts to X, which the status of a starter team contains", "x-posts-2026-11", true},
+		{"an account's drafts on TikTok, which it does not contain", "tiktok-drafts-24h-0011223344556677", false},
+		{"stored objects, which are requested from the quota", "budget", false},
 	} {
 		usage := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: "acme", Name: tc.name}}
 		if got := countsXPosts.Create(event.CreateEvent{Object: usage}); got != tc.want {

@@ -33,16 +33,16 @@ func TestRefuseTeam(t *testing.T) {
 		want   string
 		names  string
 	}{
-		"alone":                {reason: "nobody else wants it", team: team("acme", "team-acme", noon)},
+		"alone":                {reason: "no other team requests it", team: team("acme", "team-acme", noon)},
 		"itself":               {reason: "a team is in its own list", team: team("acme", "team-acme", noon), others: []v1alpha1.Team{team("acme", "team-acme", noon)}},
 		"another namespace":    {reason: "other teams do not matter", team: team("acme", "team-acme", noon), others: []v1alpha1.Team{team("b", "team-b", noon.Add(-time.Hour))}},
-		"older than the other": {reason: "the older team keeps it", team: team("z", "shared", noon), others: []v1alpha1.Team{team("a", "shared", noon.Add(time.Second))}},
-		"younger":              {reason: "the older team has it", team: team("a", "shared", noon.Add(time.Second)), others: []v1alpha1.Team{team("z", "shared", noon)}, want: v1alpha1.ReasonNamespaceTaken, names: `"z"`},
-		"same second":          {reason: "one of two must win, and always the same", team: team("b", "shared", noon), others: []v1alpha1.Team{team("a", "shared", noon)}, want: v1alpha1.ReasonNamespaceTaken, names: `"a"`},
-		"same second, first":   {reason: "the other side of it", team: team("a", "shared", noon), others: []v1alpha1.Team{team("b", "shared", noon)}},
-		"Kubernetes' own":      {reason: "kube-* can belong to nobody", team: team("acme", "kube-public", noon), want: v1alpha1.ReasonNamespaceRefused, names: `"kube-public"`},
-		"default":              {reason: "nor can the default one", team: team("acme", "default", noon), want: v1alpha1.ReasonNamespaceRefused, names: `"default"`},
-		"the manager's":        {reason: "its secrets are no team's", team: team("acme", "herald-system", noon), want: v1alpha1.ReasonNamespaceRefused, names: `"herald-system"`},
+		"older than the other": {reason: "the older team keeps the namespace", team: team("z", "shared", noon), others: []v1alpha1.Team{team("a", "shared", noon.Add(time.Second))}},
+		"younger":              {reason: "the older team has the namespace", team: team("a", "shared", noon.Add(time.Second)), others: []v1alpha1.Team{team("z", "shared", noon)}, want: v1alpha1.ReasonNamespaceTaken, names: `"z"`},
+		"same second":          {reason: "one of two wins, and always the same", team: team("b", "shared", noon), others: []v1alpha1.Team{team("a", "shared", noon)}, want: v1alpha1.ReasonNamespaceTaken, names: `"a"`},
+		"same second, first":   {reason: "the order is the same for the other team", team: team("a", "shared", noon), others: []v1alpha1.Team{team("b", "shared", noon)}},
+		"Kubernetes' own":      {reason: "kube-* namespaces cannot belong to a team", team: team("acme", "kube-public", noon), want: v1alpha1.ReasonNamespaceRefused, names: `"kube-public"`},
+		"default":              {reason: "the default namespace cannot belong to a team", team: team("acme", "default", noon), want: v1alpha1.ReasonNamespaceRefused, names: `"default"`},
+		"the manager's":        {reason: "its Secrets do not belong to a team", team: team("acme", "herald-system", noon), want: v1alpha1.ReasonNamespaceRefused, names: `"herald-system"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, refused := refuseTeam(&tc.team, tc.others, "herald-system")
@@ -68,8 +68,8 @@ func TestRefuseNamespace(t *testing.T) {
 		"ours":           {reason: "the label names this team", labels: map[string]string{v1alpha1.TeamLabel: "acme"}},
 		"somebody's":     {reason: "an existing namespace is not taken over", want: v1alpha1.ReasonNamespaceRefused, progress: conditions.Stuck},
 		"another team's": {reason: "the label names another team", labels: map[string]string{v1alpha1.TeamLabel: "b"}, want: v1alpha1.ReasonNamespaceTaken, progress: conditions.Stuck},
-		"empty label":    {reason: "an empty label names no team", labels: map[string]string{v1alpha1.TeamLabel: ""}, want: v1alpha1.ReasonNamespaceTaken, progress: conditions.Stuck},
-		"going":          {reason: "it can be made again when it is gone", labels: map[string]string{v1alpha1.TeamLabel: "acme"}, deleted: &now, want: v1alpha1.ReasonNamespaceRefused, progress: conditions.Underway},
+		"empty label":    {reason: "an empty label does not name a team", labels: map[string]string{v1alpha1.TeamLabel: ""}, want: v1alpha1.ReasonNamespaceTaken, progress: conditions.Stuck},
+		"going":          {reason: "it can be recreated after its deletion", labels: map[string]string{v1alpha1.TeamLabel: "acme"}, deleted: &now, want: v1alpha1.ReasonNamespaceRefused, progress: conditions.Underway},
 	} {
 		t.Run(name, func(t *testing.T) {
 			acme := team("acme", "team-acme", noon)

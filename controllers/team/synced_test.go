@@ -34,14 +34,14 @@ func TestSynced(t *testing.T) {
 		later         time.Duration
 		holds         bool
 	}{
-		"nothing":        {"only what the team uses is counted", nil, nil, acme(same), time.Minute, true},
-		"another team":   {"its namespace is another one", nil, func(s *syncTracker) { s.recordChange(tell("beta")) }, acme(same), time.Minute, true},
-		"a binding":      {"somebody may have removed it", nil, func(s *syncTracker) { s.recordChange(tell("acme")) }, acme(same), time.Minute, false},
-		"meanwhile":      {"it may have been looked at before", func(s *syncTracker) { s.recordChange(tell("acme")) }, nil, acme(same), time.Minute, false},
-		"the spec":       {"it may want another budget", nil, nil, acme(func(t *v1alpha1.Team) { t.Generation = 2 }), time.Minute, false},
-		"another object": {"the team was deleted and created", nil, nil, acme(func(t *v1alpha1.Team) { t.UID = "2" }), time.Minute, false},
-		"for long":       {"a watch may have missed something", nil, nil, acme(same), syncEvery, false},
-		"gone":           {"nothing is remembered of it", nil, func(s *syncTracker) { s.forget("acme") }, acme(same), time.Minute, false},
+		"nothing":        {"nothing changed since", nil, nil, acme(same), time.Minute, true},
+		"another team":   {"the change was in another namespace", nil, func(s *syncTracker) { s.recordChange(tell("beta")) }, acme(same), time.Minute, true},
+		"a binding":      {"the binding may have been removed", nil, func(s *syncTracker) { s.recordChange(tell("acme")) }, acme(same), time.Minute, false},
+		"meanwhile":      {"the check may have missed the change", func(s *syncTracker) { s.recordChange(tell("acme")) }, nil, acme(same), time.Minute, false},
+		"the spec":       {"the budget may have changed", nil, nil, acme(func(t *v1alpha1.Team) { t.Generation = 2 }), time.Minute, false},
+		"another object": {"the team was recreated", nil, nil, acme(func(t *v1alpha1.Team) { t.UID = "2" }), time.Minute, false},
+		"for long":       {"a watch may have missed an event", nil, nil, acme(same), syncEvery, false},
+		"gone":           {"the record was deleted", nil, func(s *syncTracker) { s.forget("acme") }, acme(same), time.Minute, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var s syncTracker
