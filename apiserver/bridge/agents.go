@@ -16,7 +16,7 @@ func require(caller Caller, scope Scope) error {
 	return errorf(CodeInsufficientScope, "this requires the scope %q; ask the person on whose behalf you act to allow it, and sign in again", scope)
 }
 
-// requiresReview reports whether the caller's posts become drafts for a person's review.
+// requiresReview reports whether the caller's posts become drafts for a user's review.
 func (s *Service) requiresReview(caller Caller) bool {
 	if !caller.May(ScopePublish) {
 		return true

@@ -22,9 +22,9 @@ func TestRequiresReview(t *testing.T) {
 		team   *v1alpha1.Team
 		want   bool
 	}{
-		{"a person publishes", Caller{Author: "ada"}, reviewed, false},
-		{"the team reviews its agents", Caller{Agent: "Claude"}, reviewed, true},
-		{"the team does not", Caller{Agent: "Claude"}, &v1alpha1.Team{}, false},
+		{"the client is not an agent", Caller{Author: "ada"}, reviewed, false},
+		{"the team requires a review", Caller{Agent: "Claude"}, reviewed, true},
+		{"the team does not require a review", Caller{Agent: "Claude"}, &v1alpha1.Team{}, false},
 		{"another check rejects a namespace without a team", Caller{Agent: "Claude"}, nil, false},
 		{"the scope allows drafts only", Caller{Agent: "Claude", Scopes: []Scope{ScopeDraft}}, &v1alpha1.Team{}, true},
 		{"the scope allows publishing", Caller{Agent: "Claude", Scopes: []Scope{ScopePublish}}, &v1alpha1.Team{}, false},
@@ -49,7 +49,7 @@ func TestTeamSettings(t *testing.T) {
 	}{
 		{"a namespace without a team has no settings", nil, false, false, time.Time{}},
 		{"videos are converted on request", &v1alpha1.Team{Spec: v1alpha1.TeamSpec{Media: v1alpha1.TeamMedia{Convert: true}}}, true, false, time.Time{}},
-		{"the page shows since when nothing is published", suspended, false, true, since},
+		{"the page shows when the suspension started", suspended, false, true, since},
 	} {
 		s := &Service{Config: Config{Owner: func(string) *v1alpha1.Team { return tc.team }}}
 		at, is := s.Suspended(Caller{})
@@ -80,8 +80,8 @@ func TestConvertToDraft(t *testing.T) {
 		wanted string
 	}{
 		{"a draft stays as it is", v1alpha1.PostSpec{Draft: true}, ""},
-		{"a person decides when it is published", v1alpha1.PostSpec{ScheduledAt: at}, at.String()},
-		{"it was to be published at once", v1alpha1.PostSpec{}, v1alpha1.WantedNow},
+		{"a user decides when it is published", v1alpha1.PostSpec{ScheduledAt: at}, at.String()},
+		{"it would have been published immediately", v1alpha1.PostSpec{}, v1alpha1.WantedNow},
 	} {
 		post := &v1alpha1.Post{Spec: tc.spec}
 		before := convertToDraft(post)
@@ -105,12 +105,12 @@ func TestReadable(t *testing.T) {
 		left   int
 	}{
 		{"everything was parsed", nil, field.Invalid(target, "", "bad"), 1},
-		{"the part itself", []string{"other: x", "targets[1]: x"}, field.Invalid(target, "", "bad"), 0},
-		{"a field of it", []string{"targets[1]: x"}, field.Invalid(target.Child("caption"), "", "bad"), 0},
-		{"an element of it", []string{"targets: x"}, field.Invalid(target, "", "bad"), 0},
-		{"another field that begins alike", []string{"targets[1].cap: x"}, field.Invalid(target.Child("caption"), "", "bad"), 1},
-		{"what lacks the part", []string{"targets[1].caption: x"}, field.Required(target, ""), 0},
-		{"what has a fault besides", []string{"targets[1].caption: x"}, field.Invalid(target, "", "bad"), 1},
+		{"the unparsed part itself", []string{"other: x", "targets[1]: x"}, field.Invalid(target, "", "bad"), 0},
+		{"a field of the unparsed part", []string{"targets[1]: x"}, field.Invalid(target.Child("caption"), "", "bad"), 0},
+		{"an element of the unparsed part", []string{"targets: x"}, field.Invalid(target, "", "bad"), 0},
+		{"another field with the same prefix", []string{"targets[1].cap: x"}, field.Invalid(target.Child("caption"), "", "bad"), 1},
+		{"the parent of the unparsed part", []string{"targets[1].caption: x"}, field.Required(target, ""), 0},
+		{"another problem of the parent", []string{"targets[1].caption: x"}, field.Invalid(target, "", "bad"), 1},
 		{"another part that is missing", []string{"targets[1].caption: x"}, field.Required(field.NewPath("spec", "image"), ""), 1},
 	} {
 		j := &postValidation{unread: tc.unread}

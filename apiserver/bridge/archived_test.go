@@ -38,9 +38,9 @@ func TestListWithArchive(t *testing.T) {
 		want   string
 		says   string
 	}{
-		"Read":  {"the archive has the page", nil, "", ""},
-		"Away":  {"the client can try again", bridge.ErrArchiveAway, "INTERNAL_ERROR", "try again in half a minute"},
-		"Error": {"another error is Herald's own", boom, "internal", "list posts: boom"},
+		"Read":  {"the archive contains the page", nil, "", ""},
+		"Away":  {"the client can retry", bridge.ErrArchiveAway, "INTERNAL_ERROR", "try again in half a minute"},
+		"Error": {"other errors are Herald's own", boom, "internal", "list posts: boom"},
 	} {
 		s := service(&posts{}, inMemory("acme"))
 		s.Archive = &shelf{page: []postindex.Summary{{ID: "old"}}, err: tc.err}
@@ -76,9 +76,9 @@ func TestSettleArchived(t *testing.T) {
 		act         func(*stage) error
 		want        string
 	}{
-		"Verdict":  {"nothing applies it", nil, settle, "post p1 is archived and can no longer be changed"},
-		"Repeated": {"the verdict was recorded before the post was archived", map[string]string{v1alpha1.SettleAnnotation: "0=not-sent"}, settle, ""},
-		"List":     {"nothing lists candidates", nil, list, "post p1 is archived and can no longer be changed"},
+		"Verdict":  {"the archived post cannot be changed", nil, settle, "post p1 is archived and can no longer be changed"},
+		"Repeated": {"the answer was recorded before the post was archived", map[string]string{v1alpha1.SettleAnnotation: "0=not-sent"}, settle, ""},
+		"List":     {"candidates are no longer listed", nil, list, "post p1 is archived and can no longer be changed"},
 		"Listed":   {"the list was requested before", map[string]string{v1alpha1.ListCandidatesAnnotation: "before"}, list, ""},
 	} {
 		s := staged(olderDraft())

@@ -18,7 +18,7 @@ import (
 	"github.com/herald-social/herald/apiserver/request"
 )
 
-// Act is the reason in the event about a person's action. For an agent, "Agent" replaces "Person".
+// Act is the reason in the event about a user's action. For an agent, "Agent" replaces "Person".
 type Act string
 
 // The actions of users in the web application.
@@ -46,7 +46,7 @@ const (
 	ActAgentRevoked Act = "AgentRevokedByPerson"
 )
 
-// eventWithin is the timeout for writing an event, which a person waits for.
+// eventWithin is the timeout for writing an event, which a user waits for.
 const eventWithin = 2 * time.Second
 
 // Events writes events into the Kubernetes API.
@@ -56,7 +56,7 @@ type Events interface {
 	Write(ctx context.Context, about *corev1.ObjectReference, reason, note string) error
 }
 
-// Acted records, as a log line and an event, that a person or an agent completed an action on an object. If the event
+// Acted records, as a log line and an event, that a user or an agent completed an action on an object. If the event
 // cannot be written, that is only logged. Callers with an API key are not recorded here.
 func (s *Service) Acted(ctx context.Context, caller Caller, act Act, object metav1.Object) {
 	if caller.Author == "" && caller.Agent == "" {
@@ -136,7 +136,7 @@ func signedByAny(object *metav1.ObjectMeta, caller Caller) {
 	signed(object, caller)
 }
 
-// signed records the person who last changed an object in an annotation.
+// signed records the user who last changed an object in an annotation.
 func signed(object *metav1.ObjectMeta, caller Caller) {
 	if caller.Author != "" {
 		metav1.SetMetaDataAnnotation(object, v1alpha1.LastAuthorAnnotation, caller.Author)

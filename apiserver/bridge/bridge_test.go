@@ -45,23 +45,23 @@ func TestCreateAfterLostResponses(t *testing.T) {
 		want    string // the result of code
 		message string
 	}{
-		"Landed":    {"the answer to a create that took effect was lost", []fault{{true, lost}}, 2, 1, "", ""},
-		"NotLanded": {"a create was lost on its way", []fault{{false, lost}}, 2, 1, "", ""},
-		"TimedOut":  {"the Kubernetes API gave up waiting but had stored it", []fault{{true, apierrors.NewTimeoutError("late", 1)}}, 2, 1, "", ""},
+		"Landed":    {"the response to a stored post was lost", []fault{{true, lost}}, 2, 1, "", ""},
+		"NotLanded": {"the request was lost", []fault{{false, lost}}, 2, 1, "", ""},
+		"TimedOut":  {"the Kubernetes API timed out after it had stored the post", []fault{{true, apierrors.NewTimeoutError("late", 1)}}, 2, 1, "", ""},
 		"LostTwice": {"and again", []fault{{false, lost}, {true, lost}}, 3, 1, "", ""},
-		"StaysLost": {"the Kubernetes API is down", []fault{{false, lost}, {false, lost}, {false, lost}, {false, lost}}, 3, 0, "uncertain", ""},
-		"Refused":   {"a clear refusal is not repeated", []fault{{false, apierrors.NewForbidden(resource, "p", lost)}}, 1, 0, "internal", ""},
-		"Invalid":   {"what the CRD refuses is the client's to mend, in the client's words", []fault{{false, invalid}}, 1, 0, "VALIDATION_ERROR", "targets[0].connection_id: "},
-		"TooLarge":  {"so is a post that does not fit", []fault{{false, apierrors.NewRequestEntityTooLargeError("limit")}}, 1, 0, "VALIDATION_ERROR", "too large"},
+		"StaysLost": {"the Kubernetes API is unavailable", []fault{{false, lost}, {false, lost}, {false, lost}, {false, lost}}, 3, 0, "uncertain", ""},
+		"Refused":   {"a definite rejection is not retried", []fault{{false, apierrors.NewForbidden(resource, "p", lost)}}, 1, 0, "internal", ""},
+		"Invalid":   {"the CRD's message is reported in the API's terms", []fault{{false, invalid}}, 1, 0, "VALIDATION_ERROR", "targets[0].connection_id: "},
+		"TooLarge":  {"the client can shorten a post that is too large", []fault{{false, apierrors.NewRequestEntityTooLargeError("limit")}}, 1, 0, "VALIDATION_ERROR", "too large"},
 		"TooLargeForEtcd": {
-			"nor does it when only the store notices", []fault{{false, apierrors.NewInternalError(errors.New("etcdserver: request is too large"))}}, 1, 0, "VALIDATION_ERROR", "too large",
+			"etcd has a limit of its own", []fault{{false, apierrors.NewInternalError(errors.New("etcdserver: request is too large"))}}, 1, 0, "VALIDATION_ERROR", "too large",
 		},
 		"TooLargeToSend": {
-			"or what sends it there",
+			"so has the client of the Kubernetes API",
 			[]fault{{false, apierrors.NewInternalError(errors.New("rpc error: code = ResourceExhausted desc = trying to send message larger than max (3 vs. 2)"))}},
 			1, 0, "VALIDATION_ERROR", "too large",
 		},
-		"NothingBad": {"nothing goes wrong", nil, 1, 1, "", ""},
+		"NothingBad": {"the creation succeeds", nil, 1, 1, "", ""},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -118,12 +118,12 @@ func TestCreateFindsConnections(t *testing.T) {
 		connections *connections
 		name, want  string
 	}{
-		"InMemory":   {"the usual case", inMemory("acme"), "acme", ""},
-		"OnlyLive":   {"made a moment ago, the watch has not told it", &connections{live: map[string]*v1alpha1.Connection{"acme": onX("acme")}}, "acme", ""},
-		"Nowhere":    {"there is none", &connections{}, "acme", "VALIDATION_ERROR"},
+		"InMemory":   {"an ordinary connection", inMemory("acme"), "acme", ""},
+		"OnlyLive":   {"it was created just now, and the watch is delayed", &connections{live: map[string]*v1alpha1.Connection{"acme": onX("acme")}}, "acme", ""},
+		"Nowhere":    {"it does not exist", &connections{}, "acme", "VALIDATION_ERROR"},
 		"Leaving":    {"it is being deleted", &connections{memory: map[string]*v1alpha1.Connection{"acme": leaving}}, "acme", "VALIDATION_ERROR"},
-		"Impossible": {"no resource can have that name, so nobody is asked", &connections{err: errors.New("boom")}, "../x", "VALIDATION_ERROR"},
-		"Unknown":    {"the Kubernetes API does not answer, so nobody knows", &connections{err: errors.New("boom")}, "acme", "internal"},
+		"Impossible": {"no resource can have this name, so none is requested", &connections{err: errors.New("boom")}, "../x", "VALIDATION_ERROR"},
+		"Unknown":    {"the Kubernetes API is unavailable", &connections{err: errors.New("boom")}, "acme", "internal"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -148,10 +148,10 @@ func TestCancelRetriesConflicts(t *testing.T) {
 		faults []fault
 		want   string
 	}{
-		"AlwaysWritten": {"somebody writes the post all the time", []fault{conflict, conflict, conflict, conflict, conflict, conflict, conflict, conflict, conflict, conflict}, "CONFLICT"},
-		"Frozen":        {"the CRD says that delivery has begun", []fault{conflict, {err: apierrors.NewInvalid(schema.GroupKind{}, "p1", nil)}}, "CONFLICT"},
-		"Gone":          {"it was deleted in between", []fault{{err: apierrors.NewNotFound(resource, "p1")}}, "NOT_FOUND"},
-		"Down":          {"the Kubernetes API is down", []fault{{err: errors.New("boom")}}, "internal"},
+		"AlwaysWritten": {"each update conflicts", []fault{conflict, conflict, conflict, conflict, conflict, conflict, conflict, conflict, conflict, conflict}, "CONFLICT"},
+		"Frozen":        {"the CRD reports that delivery has started", []fault{conflict, {err: apierrors.NewInvalid(schema.GroupKind{}, "p1", nil)}}, "CONFLICT"},
+		"Gone":          {"it was deleted concurrently", []fault{{err: apierrors.NewNotFound(resource, "p1")}}, "NOT_FOUND"},
+		"Down":          {"the Kubernetes API is unavailable", []fault{{err: errors.New("boom")}}, "internal"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -186,22 +186,22 @@ func TestDetail(t *testing.T) {
 		gone   bool // the connection is deleted
 		want   []bridge.PlatformDetail
 	}{
-		"NothingKnownYet": {"the platform is that of the connection", v1alpha1.PostStatus{}, false, onX("processing", "")},
+		"NothingKnownYet": {"the connection determines the platform", v1alpha1.PostStatus{}, false, onX("processing", "")},
 		"ConnectionGone": {
-			"the record tells the platform", status(v1alpha1.TargetStatus{Platform: "threads", Phase: "processing"}), true,
+			"the record determines the platform", status(v1alpha1.TargetStatus{Platform: "threads", Phase: "processing"}), true,
 			[]bridge.PlatformDetail{{Platform: "threads", Status: "processing", Caption: "a"}},
 		},
 		"FailedWithMessage": {
-			"the target's own message says most",
+			"the target's own message is the most precise",
 			status(v1alpha1.TargetStatus{Platform: "x", Phase: "failed", Reason: "Refused", Message: "X said no"}), false, onX("failed", "X said no"),
 		},
 		"FailedWithReasonOnly": {
-			"a reason is better than nothing",
+			"a reason is better than no message",
 			status(v1alpha1.TargetStatus{Platform: "x", Phase: "failed", Reason: "Refused"}), false, onX("failed", "Refused"),
 		},
-		"NotAccepted": {"what is not accepted waits to be mended, and has not failed", waiting, false, onX("processing", "")},
+		"NotAccepted": {"a rejected post can be corrected, so it has not failed", waiting, false, onX("processing", "")},
 		"MessageWhileProcessing": {
-			"a message is an error only once delivery failed",
+			"a message is an error only after the delivery failed",
 			status(v1alpha1.TargetStatus{Platform: "x", Phase: "processing", Message: "trying again"}), false, onX("processing", ""),
 		},
 	} {

@@ -34,31 +34,31 @@ func TestChangeWithinTheBudget(t *testing.T) {
 		change func(*stage, string) error
 		want   string
 	}{
-		"Grows": {"there is no room for what it grows by", v1alpha1.TeamBudget{PostBytes: new(apiresource.MustParse("0"))}, 0, func(s *stage, seen string) error {
+		"Grows": {"there is no room for its growth", v1alpha1.TeamBudget{PostBytes: new(apiresource.MustParse("0"))}, 0, func(s *stage, seen string) error {
 			_, err := s.UpdateDraft(t.Context(), person, "p1", seen, saying(long, "acme"))
 			return err
 		}, "spec.budget.postBytes"},
-		"GrowsABit": {"there is room for what it grows by", v1alpha1.TeamBudget{PostBytes: grown}, 0, func(s *stage, seen string) error {
+		"GrowsABit": {"there is room for its growth", v1alpha1.TeamBudget{PostBytes: grown}, 0, func(s *stage, seen string) error {
 			_, err := s.UpdateDraft(t.Context(), person, "p1", seen, saying(long, "acme"))
 			return err
 		}, ""},
-		"SameSize": {"it needs no more room, although there is too little", v1alpha1.TeamBudget{PostBytes: new(apiresource.MustParse("0"))}, 0, func(s *stage, seen string) error {
+		"SameSize": {"it does not need more room, although there is too little", v1alpha1.TeamBudget{PostBytes: new(apiresource.MustParse("0"))}, 0, func(s *stage, seen string) error {
 			_, err := s.UpdateDraft(t.Context(), person, "p1", seen, saying("Hallo", "acme"))
 			return err
 		}, ""},
-		"Shrinks": {"although there is too much", v1alpha1.TeamBudget{PostBytes: new(apiresource.MustParse("0")), Posts: new(int32(0)), UnfinishedPosts: new(int32(0))}, 0, func(s *stage, seen string) error {
+		"Shrinks": {"it is not affected, although there is too much", v1alpha1.TeamBudget{PostBytes: new(apiresource.MustParse("0")), Posts: new(int32(0)), UnfinishedPosts: new(int32(0))}, 0, func(s *stage, seen string) error {
 			_, err := s.UpdateDraft(t.Context(), person, "p1", seen, saying("a", "acme"))
 			return err
 		}, ""},
-		"Released": {"it is one of those that are allowed", v1alpha1.TeamBudget{UnfinishedPosts: new(int32(3))}, 2, func(s *stage, seen string) error {
+		"Released": {"the limit includes it", v1alpha1.TeamBudget{UnfinishedPosts: new(int32(3))}, 2, func(s *stage, seen string) error {
 			_, err := s.Publish(t.Context(), person, "p1", seen, saying("a", "acme"), &later)
 			return err
 		}, ""},
-		"TooMany": {"there are more than are allowed", v1alpha1.TeamBudget{UnfinishedPosts: new(int32(2))}, 2, func(s *stage, seen string) error {
+		"TooMany": {"there are more than allowed", v1alpha1.TeamBudget{UnfinishedPosts: new(int32(2))}, 2, func(s *stage, seen string) error {
 			_, err := s.Publish(t.Context(), person, "p1", seen, saying("a", "acme"), &later)
 			return err
 		}, "no draft can be published until there are fewer"},
-		"Cancelled": {"that makes room", v1alpha1.TeamBudget{UnfinishedPosts: new(int32(0)), PostBytes: new(apiresource.MustParse("0"))}, 2, func(s *stage, _ string) error {
+		"Cancelled": {"a cancellation releases room", v1alpha1.TeamBudget{UnfinishedPosts: new(int32(0)), PostBytes: new(apiresource.MustParse("0"))}, 2, func(s *stage, _ string) error {
 			return s.CancelPost(t.Context(), person, "p1")
 		}, ""},
 	} {
@@ -95,9 +95,9 @@ func TestLastPlace(t *testing.T) {
 		want   string
 		posts  int
 	}{
-		"Landed":    {"the post is there and goes out: a client that is told of a refusal sends it twice", 0, fault{true, lost}, "", 1},
-		"NotLanded": {"another took the place meanwhile, and the first try may come yet", 0, fault{false, lost}, "uncertain", 1},
-		"Full":      {"nothing was stored", 1, fault{}, "SUBSCRIPTION_REQUIRED", 1},
+		"Landed":    {"the post exists and is published: a client that gets a rejection would create it again", 0, fault{true, lost}, "", 1},
+		"NotLanded": {"another post used the room meanwhile, and the first request may still take effect", 0, fault{false, lost}, "uncertain", 1},
+		"Full":      {"the post was not stored", 1, fault{}, "SUBSCRIPTION_REQUIRED", 1},
 	} {
 		p := &posts{stored: map[string]*v1alpha1.Post{}, room: 1, faults: []fault{tc.fault}}
 		for range tc.before {

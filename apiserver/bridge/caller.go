@@ -13,9 +13,9 @@ import (
 type Caller struct {
 	// Namespace is the namespace of the caller's team.
 	Namespace string
-	// Key is the name of the API key or of the agent's grant; empty for a person.
+	// Key is the name of the API key or of the agent's grant; empty for a user.
 	Key string
-	// Author is the person's name, such as "herald:link", also for an agent; empty for an API key.
+	// Author is the user's name, such as "herald:link", also for an agent; empty for an API key.
 	Author string
 	// Agent is the name of the agent or other MCP client, as returned by AgentName; empty for other callers.
 	Agent string
@@ -38,7 +38,7 @@ const (
 	// ScopeRead allows reading accounts and posts.
 	ScopeRead Scope = "read"
 	// ScopeDraft allows uploading files, creating drafts and cancelling them. A post that would be
-	// published becomes a draft for a person's review.
+	// published becomes a draft for a user's review.
 	ScopeDraft Scope = "draft"
 	// ScopePublish allows publishing posts, now or later, and cancelling scheduled posts.
 	ScopePublish Scope = "publish"

@@ -26,12 +26,12 @@ func TestAuthenticate(t *testing.T) {
 		err    error
 		want   string
 	}{
-		"Known":    {"the key speaks for its team", nil, ""},
-		"Mistyped": {"the client is to copy the key again", access.ErrKeyMalformed, "UNAUTHORIZED"},
-		"Unknown":  {"the client is to use another key", access.ErrKeyUnknown, "UNAUTHORIZED"},
-		"Revoked":  {"the client is to use another key", access.ErrKeyRevoked, "UNAUTHORIZED"},
-		"Expired":  {"the client is to use another key", access.ErrKeyExpired, "UNAUTHORIZED"},
-		"Trouble":  {"the client can do nothing about it", errors.New("boom"), "internal"},
+		"Known":    {"the key acts for its team", nil, ""},
+		"Mistyped": {"the client has to copy the key again", access.ErrKeyMalformed, "UNAUTHORIZED"},
+		"Unknown":  {"the client has to use another key", access.ErrKeyUnknown, "UNAUTHORIZED"},
+		"Revoked":  {"the client has to use another key", access.ErrKeyRevoked, "UNAUTHORIZED"},
+		"Expired":  {"the client has to use another key", access.ErrKeyExpired, "UNAUTHORIZED"},
+		"Trouble":  {"the error is Herald's own", errors.New("boom"), "internal"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -62,8 +62,8 @@ func TestAuthenticateWithStaleCaches(t *testing.T) {
 		current func() error
 		want    error
 	}{
-		"the caches are never stale":          {nil, nil},
-		"the caches are up to date":           {func() error { return nil }, nil},
+		"the caches are always current":       {nil, nil},
+		"the caches are current":              {func() error { return nil }, nil},
 		"the key may have been revoked since": {func() error { return bridge.ErrBehind }, bridge.ErrBehind},
 	} {
 		used := 0
@@ -83,11 +83,11 @@ func TestAgentName(t *testing.T) {
 	longest := strings.Repeat("a", 80)
 	for reason, tc := range map[string]struct{ name, want string }{
 		"an ordinary name":                      {"Claude Code", "Claude Code"},
-		"white space is one blank, within only": {" \tClaude \n Code ", "Claude Code"},
-		"characters that cannot be seen":        {"Cl\u200ba\ufe0fude\x00\xff", "Claude"},
+		"white space is one blank, within only": {"spaces collapse to one, and are trimmed", "Claude Code"},
+		"invisible characters":                  {"Cl\u200ba\ufe0fude\x00\xff", "Claude"},
 		"the longest name":                      {longest, longest},
 		"a longer name":                         {longest + "a", longest + "…"},
-		"a blank where it is cut":               {longest[1:] + " bc", longest[1:] + "…"},
+		"a blank at the end of the cut":         {longest[1:] + " bc", longest[1:] + "…"},
 	} {
 		if got := bridge.AgentName(tc.name); got != tc.want {
 			t.Errorf("%s: got %q, want %q", reason, got, tc.want)
@@ -181,10 +181,10 @@ func TestListConnections(t *testing.T) {
 		platform v1alpha1.Platform
 		want     string
 	}{
-		"All":      {"oldest first, and by name if of one time", owner{}.Owner, all, "", "a b connected late"},
-		"OfX":      {"those of one platform", owner{}.Owner, all, v1alpha1.PlatformX, "b late"},
-		"OfTikTok": {"those of another", owner{}.Owner, all, v1alpha1.PlatformTikTok, "a connected"},
-		"Plan":     {"what the plan does not cover cannot be posted to", starter{}.Owner, many, "", names(many[:most])},
+		"All":      {"oldest first, then by name", owner{}.Owner, all, "", "a b connected late"},
+		"OfX":      {"connections of one platform", owner{}.Owner, all, v1alpha1.PlatformX, "b late"},
+		"OfTikTok": {"connections of another platform", owner{}.Owner, all, v1alpha1.PlatformTikTok, "a connected"},
+		"Plan":     {"connections beyond the plan cannot be used", starter{}.Owner, many, "", names(many[:most])},
 		"NoLimit":  {"the plan covers all", owner{}.Owner, many, "", names(many)},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -25,11 +25,11 @@ import (
 // changeTries limits the attempts to write a change, after conflicts and lost responses.
 const changeTries = 5
 
-// ErrMaybeChanged is an internal error that leaves open whether a change to a post was stored: the person has to check
+// ErrMaybeChanged is an internal error that leaves open whether a change to a post was stored: the user has to check
 // the post before trying again.
 var ErrMaybeChanged = errors.New("change a post; the change may have been stored")
 
-// Version identifies a post's content. A person's change is conditional on it. Unlike a resourceVersion, it does not
+// Version identifies a post's content. A user's change is conditional on it. Unlike a resourceVersion, it does not
 // change with the manager's status updates.
 func Version(post *v1alpha1.Post) string {
 	return string(post.UID) + "." + strconv.FormatInt(post.Generation, 10)
@@ -39,7 +39,7 @@ func isVersion(version string) func(*v1alpha1.Post) bool {
 	return func(post *v1alpha1.Post) bool { return Version(post) == version }
 }
 
-// UpdateDraft replaces the content of a draft, which remains a draft. version is the Version that the person saw. If
+// UpdateDraft replaces the content of a draft, which remains a draft. version is the Version that the user saw. If
 // the post has changed since, UpdateDraft returns a CONFLICT and does not store the change. A draft that already has
 // this content is not written.
 func (s *Service) UpdateDraft(ctx context.Context, caller Caller, id, version string, spec v1alpha1.PostSpec) (*v1alpha1.Post, error) {
@@ -88,7 +88,7 @@ func (s *Service) Reschedule(ctx context.Context, caller Caller, id, version str
 	return s.move(ctx, &change{caller: caller, id: id, seen: isVersion(version)}, at)
 }
 
-// Move is Reschedule for a person who saw only the scheduled time, from, as in a calendar. Other concurrent changes do
+// Move is Reschedule for a user who saw only the scheduled time, from, as in a calendar. Other concurrent changes do
 // not conflict.
 func (s *Service) Move(ctx context.Context, caller Caller, id string, from, at time.Time) (*v1alpha1.Post, error) {
 	return s.move(ctx, &change{caller: caller, id: id, seen: func(post *v1alpha1.Post) bool {
@@ -109,7 +109,7 @@ type change struct {
 	caller Caller
 	id     string
 	act    Act
-	// seen reports whether the post is in the state that the person saw.
+	// seen reports whether the post is in the state that the user saw.
 	seen func(*v1alpha1.Post) bool
 	// from are the phases that allow the change.
 	from []v1alpha1.PostPhase
@@ -123,7 +123,7 @@ type change struct {
 	reservations *reservations
 	// lost is set if the response to a write was lost, so that the write may have taken effect.
 	lost bool
-	// unrecorded omits the event and the log line of a change to a post that the same person has changed last.
+	// unrecorded omits the event and the log line of a change to a post that the same user has changed last.
 	unrecorded bool
 }
 
@@ -262,7 +262,7 @@ func (c *change) refuse(post *v1alpha1.Post) *Error {
 	}
 }
 
-// changedSince rejects a change to a post that is no longer as the person saw it.
+// changedSince rejects a change to a post that is no longer as the user saw it.
 func changedSince(post *v1alpha1.Post) *Error {
 	by, author := "", post.Annotations[v1alpha1.LastAuthorAnnotation]
 	if author != "" {

@@ -137,53 +137,53 @@ func TestChange(t *testing.T) {
 		act     bridge.Act // "" if nothing is written
 	}{
 		"DraftEdited":          {"a draft stays one", olderDraft(), update(saying("", "acme")), nil, "", "", bridge.ActEdited},
-		"DraftNotReady":        {"nobody is asked about a draft", olderDraft(), update(saying("New", "acme")), notReady, "", "", bridge.ActEdited},
-		"DraftUnchanged":       {"there is nothing to write", olderDraft(), update(saying("Hello", "acme")), nil, "", "", ""},
+		"DraftNotReady":        {"connections are not checked for drafts", olderDraft(), update(saying("New", "acme")), notReady, "", "", bridge.ActEdited},
+		"DraftUnchanged":       {"the stored draft is the same", olderDraft(), update(saying("Hello", "acme")), nil, "", "", ""},
 		"DraftOfNobody":        {"rules hold for drafts too", olderDraft(), update(saying("New", "nobody")), nil, "VALIDATION_ERROR", "targets[0].connection_id: ", ""},
-		"NotADraft":            {"what is scheduled never becomes a draft again", olderDraft(scheduledFor(tomorrow)), update(saying("New", "acme")), nil, "CONFLICT", "is now scheduled, and this is only possible for a draft", ""},
+		"NotADraft":            {"a scheduled post never becomes a draft again", olderDraft(scheduledFor(tomorrow)), update(saying("New", "acme")), nil, "CONFLICT", "is now scheduled, and this is only possible for a draft", ""},
 		"Published":            {"the draft goes out", olderDraft(), publish(saying("New", "acme"), nil), nil, "", "", bridge.ActPublished},
-		"PublishedAsItIs":      {"the form has what the draft has", olderDraft(), publish(saying("Hello", "acme"), nil), nil, "", "", bridge.ActPublished},
-		"Scheduled":            {"it goes out later", olderDraft(), publish(saying("New", "acme"), &tomorrow), nil, "", "", bridge.ActScheduled},
-		"ScheduledBefore":      {"there is no way back in time", olderDraft(), publish(saying("New", "acme"), new(now)), nil, "VALIDATION_ERROR", "scheduled_at: must be in the future", ""},
-		"CaptionMissing":       {"a draft may lack what a post may not", olderDraft(), publish(saying("", "acme"), nil), nil, "VALIDATION_ERROR", "targets[0].caption: ", ""},
+		"PublishedAsItIs":      {"the form equals the draft", olderDraft(), publish(saying("Hello", "acme"), nil), nil, "", "", bridge.ActPublished},
+		"Scheduled":            {"it is published later", olderDraft(), publish(saying("New", "acme"), &tomorrow), nil, "", "", bridge.ActScheduled},
+		"ScheduledBefore":      {"a post cannot be scheduled in the past", olderDraft(), publish(saying("New", "acme"), new(now)), nil, "VALIDATION_ERROR", "scheduled_at: must be in the future", ""},
+		"CaptionMissing":       {"a draft may lack fields that a post needs", olderDraft(), publish(saying("", "acme"), nil), nil, "VALIDATION_ERROR", "targets[0].caption: ", ""},
 		"NotReady":             {"its accounts must be ready", olderDraft(), publish(saying("New", "acme"), nil), notReady, "POSTING_READINESS_RECONNECT_REQUIRED", "", ""},
-		"ScheduledNow":         {"it need not wait", olderDraft(scheduledFor(tomorrow)), publish(saying("Hello", "acme"), nil), nil, "", "", bridge.ActPublished},
-		"ScheduledNotReady":    {"an account may have time until then, but a person learns of it now", olderDraft(), publish(saying("New", "acme"), &tomorrow), notReady, "POSTING_READINESS_RECONNECT_REQUIRED", "", ""},
-		"ScheduledNowNotReady": {"nor is there any time then", olderDraft(scheduledFor(tomorrow)), publish(saying("Hello", "acme"), nil), notReady, "POSTING_READINESS_RECONNECT_REQUIRED", "", ""},
-		"EditedAsDraft":        {"what is scheduled stays so, whatever the form says", olderDraft(scheduledFor(tomorrow)), edit(asDraft, tomorrow), nil, "", "", bridge.ActEdited},
-		"OverInbox":            {"what was counted before is given back", olderDraft(), publish(inbox, nil), func(s *stage) { s.counts.full = v1alpha1.ResourceTikTokDrafts }, "VALIDATION_ERROR", "tiktok_draft", ""},
-		"OtherCategory":        {"the resource cannot change it", olderDraft(), publish(other, nil), nil, "VALIDATION_ERROR", "category: ", ""},
-		"Edited":               {"nothing has begun", olderDraft(scheduledFor(tomorrow)), edit(saying("New", "acme"), tomorrow), nil, "", "", bridge.ActEdited},
-		"EditedNotReady":       {"the manager watches the account already", olderDraft(scheduledFor(tomorrow)), edit(saying("New", "acme"), tomorrow), notReady, "", "", bridge.ActEdited},
-		"EditedNewNotReady":    {"an account that comes new is asked", olderDraft(scheduledFor(tomorrow)), edit(saying("New", "acme", "beta"), tomorrow), notReady, "POSTING_READINESS_RECONNECT_REQUIRED", `"beta"`, ""},
-		"EditedDraft":          {"a draft has its own way", olderDraft(), edit(saying("New", "acme"), tomorrow), nil, "CONFLICT", "only possible for a scheduled post", ""},
+		"ScheduledNow":         {"it is published immediately instead", olderDraft(scheduledFor(tomorrow)), publish(saying("Hello", "acme"), nil), nil, "", "", bridge.ActPublished},
+		"ScheduledNotReady":    {"the account may become ready until then, but the user is told now", olderDraft(), publish(saying("New", "acme"), &tomorrow), notReady, "POSTING_READINESS_RECONNECT_REQUIRED", "", ""},
+		"ScheduledNowNotReady": {"an immediate post needs a ready account", olderDraft(scheduledFor(tomorrow)), publish(saying("Hello", "acme"), nil), notReady, "POSTING_READINESS_RECONNECT_REQUIRED", "", ""},
+		"EditedAsDraft":        {"a scheduled post stays scheduled, whatever the form contains", olderDraft(scheduledFor(tomorrow)), edit(asDraft, tomorrow), nil, "", "", bridge.ActEdited},
+		"OverInbox":            {"the other reservations are released", olderDraft(), publish(inbox, nil), func(s *stage) { s.counts.full = v1alpha1.ResourceTikTokDrafts }, "VALIDATION_ERROR", "tiktok_draft", ""},
+		"OtherCategory":        {"the category is immutable", olderDraft(), publish(other, nil), nil, "VALIDATION_ERROR", "category: ", ""},
+		"Edited":               {"delivery has not started", olderDraft(scheduledFor(tomorrow)), edit(saying("New", "acme"), tomorrow), nil, "", "", bridge.ActEdited},
+		"EditedNotReady":       {"the manager already monitors the account", olderDraft(scheduledFor(tomorrow)), edit(saying("New", "acme"), tomorrow), notReady, "", "", bridge.ActEdited},
+		"EditedNewNotReady":    {"a new account is checked", olderDraft(scheduledFor(tomorrow)), edit(saying("New", "acme", "beta"), tomorrow), notReady, "POSTING_READINESS_RECONNECT_REQUIRED", `"beta"`, ""},
+		"EditedDraft":          {"drafts are updated by another operation", olderDraft(), edit(saying("New", "acme"), tomorrow), nil, "CONFLICT", "only possible for a scheduled post", ""},
 		"Rescheduled":          {"it moves", olderDraft(scheduledFor(tomorrow)), reschedule(nextMonth), nil, "", "", bridge.ActRescheduled},
-		"RescheduledSame":      {"it was dropped where it was", olderDraft(scheduledFor(tomorrow)), reschedule(tomorrow), nil, "", "", ""},
-		"RescheduledBroken": {"what waits to be mended can be moved", olderDraft(scheduledFor(tomorrow), func(p *v1alpha1.Post) {
+		"RescheduledSame":      {"it was dropped on its own day", olderDraft(scheduledFor(tomorrow)), reschedule(tomorrow), nil, "", "", ""},
+		"RescheduledBroken": {"a post that waits for a correction can be rescheduled", olderDraft(scheduledFor(tomorrow), func(p *v1alpha1.Post) {
 			p.Spec.Targets = []v1alpha1.PostTarget{target("nobody")}
 		}), reschedule(nextMonth), notReady, "", "", bridge.ActRescheduled},
-		"RescheduledPast":  {"there is no way back in time", olderDraft(scheduledFor(tomorrow)), reschedule(now), nil, "VALIDATION_ERROR", "scheduled_at: ", ""},
-		"RescheduledLast":  {"no time can hold it", olderDraft(scheduledFor(tomorrow)), reschedule(time.Date(3000, 1, 1, 0, 0, 0, 0, time.UTC)), nil, "VALIDATION_ERROR", "after the year 2999", ""},
-		"RescheduledDraft": {"a slip of the hand must not publish a draft", olderDraft(), reschedule(tomorrow), nil, "CONFLICT", "only possible for a scheduled post", ""},
-		"Moved":            {"a calendar shows no more than its time", olderDraft(scheduledFor(tomorrow), func(p *v1alpha1.Post) { p.Generation = 9 }), move(tomorrow, nextMonth), nil, "", "", bridge.ActRescheduled},
-		"MovedMeanwhile":   {"another person moved it", olderDraft(scheduledFor(tomorrow)), move(now, nextMonth), nil, "CONFLICT", "has changed since", ""},
-		"MovedDraft":       {"it has no time", olderDraft(), move(tomorrow, nextMonth), nil, "CONFLICT", "only possible for a scheduled post", ""},
-		"Claimed":          {"a call may be under way", olderDraft(scheduledFor(tomorrow), claimed), reschedule(nextMonth), nil, "CONFLICT", "is being delivered", ""},
-		"Due": {"what it waits for is recorded: it is processing", olderDraft(scheduledFor(tomorrow), func(p *v1alpha1.Post) {
+		"RescheduledPast":  {"a post cannot be scheduled in the past", olderDraft(scheduledFor(tomorrow)), reschedule(now), nil, "VALIDATION_ERROR", "scheduled_at: ", ""},
+		"RescheduledLast":  {"its year is not supported", olderDraft(scheduledFor(tomorrow)), reschedule(time.Date(3000, 1, 1, 0, 0, 0, 0, time.UTC)), nil, "VALIDATION_ERROR", "after the year 2999", ""},
+		"RescheduledDraft": {"a misplaced drag must not publish a draft", olderDraft(), reschedule(tomorrow), nil, "CONFLICT", "only possible for a scheduled post", ""},
+		"Moved":            {"a calendar only depends on the post's time", olderDraft(scheduledFor(tomorrow), func(p *v1alpha1.Post) { p.Generation = 9 }), move(tomorrow, nextMonth), nil, "", "", bridge.ActRescheduled},
+		"MovedMeanwhile":   {"another user moved it", olderDraft(scheduledFor(tomorrow)), move(now, nextMonth), nil, "CONFLICT", "has changed since", ""},
+		"MovedDraft":       {"a draft does not have a time", olderDraft(), move(tomorrow, nextMonth), nil, "CONFLICT", "only possible for a scheduled post", ""},
+		"Claimed":          {"a call may be in progress", olderDraft(scheduledFor(tomorrow), claimed), reschedule(nextMonth), nil, "CONFLICT", "is being delivered", ""},
+		"Due": {"its reason for waiting is recorded, so it is processing", olderDraft(scheduledFor(tomorrow), func(p *v1alpha1.Post) {
 			p.Status.Targets = []v1alpha1.TargetStatus{{TryUntil: v1alpha1.NewTimePtr(tomorrow)}}
 		}), reschedule(nextMonth), nil, "CONFLICT", "is being delivered", ""},
 		"Cancelled": {"it stays cancelled", olderDraft(func(p *v1alpha1.Post) { p.Spec.Cancelled = true }), publish(saying("Hello", "acme"), nil), nil, "CONFLICT", "is now cancelled", ""},
-		"CancelledAndAppliedAgain": {"its spec says what is asked for, and it stays cancelled", olderDraft(scheduledFor(tomorrow), func(p *v1alpha1.Post) {
+		"CancelledAndAppliedAgain": {"its spec contains the user's request, and it stays cancelled", olderDraft(scheduledFor(tomorrow), func(p *v1alpha1.Post) {
 			p.Status.CancelledAt = v1alpha1.NewTimePtr(now)
 		}), reschedule(tomorrow), nil, "CONFLICT", "is now cancelled", ""},
 		"Leaving": {"it is being deleted", olderDraft(func(p *v1alpha1.Post) { p.DeletionTimestamp = new(metav1.NewTime(now)) }), publish(saying("Hello", "acme"), nil), nil, "NOT_FOUND", "", ""},
-		"ChangedMeanwhile": {"what another person wrote is not lost", olderDraft(func(p *v1alpha1.Post) {
+		"ChangedMeanwhile": {"another user's changes are kept", olderDraft(func(p *v1alpha1.Post) {
 			p.Generation, p.Annotations = 2, map[string]string{v1alpha1.LastAuthorAnnotation: "oidc:ada"}
 		}), update(saying("New", "acme")), nil, "CONFLICT", "has changed since you opened it, last by oidc:ada; your change was not stored", ""},
 		"MadeAnew":     {"another post has its name now", olderDraft(func(p *v1alpha1.Post) { p.UID = "u2" }), update(saying("New", "acme")), nil, "CONFLICT", "has changed since", ""},
-		"StatusOnly":   {"the manager's notes are no change", olderDraft(func(p *v1alpha1.Post) { p.ResourceVersion = "8" }), update(saying("New", "acme")), nil, "", "", bridge.ActEdited},
+		"StatusOnly":   {"status updates are not changes", olderDraft(func(p *v1alpha1.Post) { p.ResourceVersion = "8" }), update(saying("New", "acme")), nil, "", "", bridge.ActEdited},
 		"Unsubscribed": {"the trial has ended", olderDraft(), update(saying("New", "acme")), func(s *stage) { s.Owner = func(string) *v1alpha1.Team { return nil } }, "SUBSCRIPTION_REQUIRED", `namespace "team-a"`, ""},
-		"OverPlan":     {"another request took the last one", olderDraft(), publish(saying("New", "acme"), nil), func(s *stage) { s.counts.full = v1alpha1.ResourceXPosts }, "SUBSCRIPTION_REQUIRED", "of December 2026", ""},
+		"OverPlan":     {"another request reached the limit", olderDraft(), publish(saying("New", "acme"), nil), func(s *stage) { s.counts.full = v1alpha1.ResourceXPosts }, "SUBSCRIPTION_REQUIRED", "of December 2026", ""},
 		"NoSuchPost":   {"it was deleted", olderDraft(), publish(saying("New", "acme"), nil), func(s *stage) { delete(s.posts.stored, "p1") }, "NOT_FOUND", "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -289,21 +289,21 @@ func TestPublishOnce(t *testing.T) {
 		held    map[int]int
 		events  int
 	}{
-		"Plain":         {"nothing goes wrong", nil, nil, "", "", false, held, 1},
-		"Landed":        {"the answer was lost", []fault{{true, lost}}, nil, "", "", false, held, 1},
+		"Plain":         {"the update succeeds", nil, nil, "", "", false, held, 1},
+		"Landed":        {"the response was lost", []fault{{true, lost}}, nil, "", "", false, held, 1},
 		"NotLanded":     {"the request was lost", []fault{{false, lost}}, nil, "", "", false, held, 1},
 		"LostTwice":     {"and again", []fault{{false, lost}, {true, lost}}, nil, "", "", false, held, 1},
-		"StaysLost":     {"nobody can tell, so that it stays counted until the manager finds out", []fault{{false, lost}, {false, lost}, {false, lost}, {false, lost}, {false, lost}}, nil, "maybe", "", true, held, 0},
-		"StatusBetween": {"the manager noted that the draft is fine", nil, write(func(p *v1alpha1.Post) { p.Status.ObservedGeneration = 1 }), "", "", false, held, 1},
-		"Twice":         {"a second press of the button came first, and published the same", nil, publishedBy("New"), "", "", false, nil, 0},
-		"OtherBetween":  {"another person published something else", nil, publishedBy("Other"), "CONFLICT", "is being delivered", false, nil, 0},
-		"EditedBetween": {"another person changed the draft", nil, write(func(p *v1alpha1.Post) { p.Spec.Targets[0].Caption = "Other" }), "CONFLICT", "has changed since", true, nil, 0},
-		"CancelBetween": {"another person cancelled it", nil, write(func(p *v1alpha1.Post) { p.Spec.Cancelled = true }), "CONFLICT", "is now cancelled", true, nil, 0},
-		"AlwaysBetween": {"something writes it all the time", []fault{conflict, conflict, conflict, conflict, conflict}, nil, "CONFLICT", "at the same time", true, nil, 0},
-		"Frozen":        {"the resource says that delivery has begun", []fault{frozen}, write(claimed), "CONFLICT", "is being delivered", true, nil, 0},
-		"Invalid":       {"the resource refuses it", []fault{invalid}, nil, "VALIDATION_ERROR", "targets[0].caption: ", true, nil, 0},
-		"TooLarge":      {"it does not fit", []fault{{err: apierrors.NewRequestEntityTooLargeError("limit")}}, nil, "VALIDATION_ERROR", "too large", true, nil, 0},
-		"Forbidden":     {"Herald may not", []fault{{err: apierrors.NewForbidden(resource, "p1", lost)}}, nil, "internal", "", true, nil, 0},
+		"StaysLost":     {"the outcome is unknown, so the reservation remains until the manager finds out", []fault{{false, lost}, {false, lost}, {false, lost}, {false, lost}, {false, lost}}, nil, "maybe", "", true, held, 0},
+		"StatusBetween": {"the manager accepted the draft meanwhile", nil, write(func(p *v1alpha1.Post) { p.Status.ObservedGeneration = 1 }), "", "", false, held, 1},
+		"Twice":         {"a second click published the same content first", nil, publishedBy("New"), "", "", false, nil, 0},
+		"OtherBetween":  {"another user published other content", nil, publishedBy("Other"), "CONFLICT", "is being delivered", false, nil, 0},
+		"EditedBetween": {"another user changed the draft", nil, write(func(p *v1alpha1.Post) { p.Spec.Targets[0].Caption = "Other" }), "CONFLICT", "has changed since", true, nil, 0},
+		"CancelBetween": {"another user cancelled it", nil, write(func(p *v1alpha1.Post) { p.Spec.Cancelled = true }), "CONFLICT", "is now cancelled", true, nil, 0},
+		"AlwaysBetween": {"each update conflicts", []fault{conflict, conflict, conflict, conflict, conflict}, nil, "CONFLICT", "at the same time", true, nil, 0},
+		"Frozen":        {"the CRD reports that delivery has started", []fault{frozen}, write(claimed), "CONFLICT", "is being delivered", true, nil, 0},
+		"Invalid":       {"the CRD rejects it", []fault{invalid}, nil, "VALIDATION_ERROR", "targets[0].caption: ", true, nil, 0},
+		"TooLarge":      {"it is too large", []fault{{err: apierrors.NewRequestEntityTooLargeError("limit")}}, nil, "VALIDATION_ERROR", "too large", true, nil, 0},
+		"Forbidden":     {"Herald lacks the permission", []fault{{err: apierrors.NewForbidden(resource, "p1", lost)}}, nil, "internal", "", true, nil, 0},
 		"Deleted":       {"it was deleted", nil, once(func(p *posts) { delete(p.stored, "p1") }), "NOT_FOUND", "", true, nil, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -350,29 +350,29 @@ func TestCountFollows(t *testing.T) {
 		do                func() error
 		december, january map[int]int
 	}{
-		{"a draft takes nothing", func() error {
+		{"a draft does not reserve", func() error {
 			_, err := s.UpdateDraft(t.Context(), person, "p1", seen(), saying("New", "acme", "beta"))
 			return err
 		}, nil, nil},
-		{"scheduled, it takes one for each account", func() error {
+		{"a scheduled post reserves once per account", func() error {
 			_, err := s.Publish(t.Context(), person, "p1", seen(), saying("New", "acme", "beta"), &tomorrow)
 			return err
 		}, map[int]int{0: 1, 1: 1}, nil},
-		{"on another day of the month it takes no more", func() error {
+		{"another day of the same month keeps the reservations", func() error {
 			_, err := s.Reschedule(t.Context(), person, "p1", seen(), tomorrow.Add(48*time.Hour))
 			return err
 		}, map[int]int{0: 1, 1: 1}, nil},
-		{"in another month it takes that month's", func() error {
+		{"another month needs new reservations", func() error {
 			_, err := s.Reschedule(t.Context(), person, "p1", seen(), nextMonth)
 			return err
 		}, nil, map[int]int{0: 1, 1: 1}},
-		{"with one account less it takes less", func() error {
+		{"a removed account releases its reservation", func() error {
 			spec := saying("New", "acme")
 			spec.ScheduledAt = v1alpha1.NewTimePtr(nextMonth)
 			_, err := s.EditScheduled(t.Context(), person, "p1", seen(), spec)
 			return err
 		}, nil, map[int]int{0: 1}},
-		{"published at once it takes this month's, although it was made in another", func() error {
+		{"an immediate post counts in the present month, although it was created in another", func() error {
 			_, err := s.Publish(t.Context(), person, "p1", seen(), saying("New", "acme"), nil)
 			return err
 		}, map[int]int{0: 1}, nil},
@@ -433,10 +433,10 @@ func TestPublishVerifiesFiles(t *testing.T) {
 		err    error
 		want   string
 	}{
-		"Uploaded": {"its upload ended after the draft was kept", v1alpha1.MediaUploaded, nil, ""},
-		"Rejected": {"it is not what was said", v1alpha1.MediaRejected, nil, "VALIDATION_ERROR"},
-		"Missing":  {"it never came", "", store.ErrNotFound, "VALIDATION_ERROR"},
-		"Away":     {"the store does not answer", "", errors.New("boom"), "internal"},
+		"Uploaded": {"its upload ended after the draft was saved", v1alpha1.MediaUploaded, nil, ""},
+		"Rejected": {"it does not match its declaration", v1alpha1.MediaRejected, nil, "VALIDATION_ERROR"},
+		"Missing":  {"it was not uploaded", "", store.ErrNotFound, "VALIDATION_ERROR"},
+		"Away":     {"the store is unavailable", "", errors.New("boom"), "internal"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -66,7 +66,7 @@ type Length struct {
 // characters is the default unit: Unicode code points.
 const characters = "characters"
 
-// CheckPost validates a post that a person is writing and measures its captions, by the rules that apply when it is
+// CheckPost validates a post that a user is writing and measures its captions, by the rules that apply when it is
 // stored. It does not write anything or call a platform, and assumes that an upload that has not been checked matches
 // its declaration. Checks that fail to run are omitted: the validation when the post is stored is authoritative.
 func (s *Service) CheckPost(ctx context.Context, caller Caller, spec *v1alpha1.PostSpec) Check {

@@ -106,27 +106,27 @@ func TestCheckPost(t *testing.T) {
 		// problems are "target/card field: message"; those after ">" only block publishing a draft.
 		problems []string
 	}{
-		"Good":         {"nothing is wrong", text(to("x", "Hellö")), "x 5/5 letters", nil},
-		"TooLong":      {"each target counts for itself", text(to("x", "Hello!"), to("book", "Hello!")), "x 6/5 letters, facebook 6/0 characters", []string{"0/-1 caption: 6 letters are too many"}},
-		"Title":        {"so does its title", v1alpha1.PostSpec{Category: v1alpha1.CategoryText, Targets: []v1alpha1.PostTarget{{ConnectionRef: v1alpha1.LocalReference{Name: "tube"}, Caption: "a", YouTube: &v1alpha1.YouTubeOptions{Title: "long"}}}}, "youtube 1/5 letters title 4/3", []string{"0/-1 youtube.title: 4 characters"}},
-		"Nobody":       {"a connection that is gone, perhaps since the page was loaded; nobody is asked about it", text(to("gone", "a")), " 0/0 ", []string{`0/-1 connectionRef.name: no such connection "gone"`}},
-		"DraftLater":   {"a draft may lack what is needed for publishing, and is told so", draft(text(to("x", ""), to("tok", "a"))), "x 0/5 letters, tiktok 1/5 letters", []string{">0/-1 caption: a post that is not a draft needs a caption", ">1/-1 tiktok.privacyLevel: choose who sees it"}},
-		"DraftTooLong": {"limits hold for drafts, and are told once", draft(text(to("x", "Hello!"))), "x 6/5 letters", []string{"0/-1 caption: 6 letters"}},
-		"Options":      {"what only a platform knows", text(to("tok", "a")), "tiktok 1/5 letters", []string{"0/-1 tiktok.privacyLevel: choose"}},
-		"Late":         {"a time of its own", late, "x 1/5 letters", []string{"-1/-1 scheduledAt: must be in the future"}},
-		"TooLate":      {"no time can hold it", tooLate, "x 1/5 letters", []string{"-1/-1 scheduledAt: must not be after the year 2999"}},
-		"BlanksAlone":  {"without files they are text", text(to("x", "  ")), "x 2/5 letters", nil},
-		"BlanksOnCard": {"so on each card", blank, "x 0/5 letters, facebook 0/0 characters; x 0/5, facebook 0/0; x 2/5, facebook 2/0", nil},
-		"Blanks":       {"beside files they are no text", v1alpha1.PostSpec{Category: v1alpha1.CategoryImage, Image: images("m"), Targets: []v1alpha1.PostTarget{to("x", "  ")}}, "x 0/5 letters", nil},
-		"Fresh":        {"its upload has just ended and is examined when the post is stored", v1alpha1.PostSpec{Category: v1alpha1.CategoryImage, Image: images("fresh"), Targets: []v1alpha1.PostTarget{to("x", "a")}}, "x 1/5 letters", nil},
+		"Good":         {"a valid text has no problems", text(to("x", "Hellö")), "x 5/5 letters", nil},
+		"TooLong":      {"each target has its own limit", text(to("x", "Hello!"), to("book", "Hello!")), "x 6/5 letters, facebook 6/0 characters", []string{"0/-1 caption: 6 letters are too many"}},
+		"Title":        {"titles have a limit as well", v1alpha1.PostSpec{Category: v1alpha1.CategoryText, Targets: []v1alpha1.PostTarget{{ConnectionRef: v1alpha1.LocalReference{Name: "tube"}, Caption: "a", YouTube: &v1alpha1.YouTubeOptions{Title: "long"}}}}, "youtube 1/5 letters title 4/3", []string{"0/-1 youtube.title: 4 characters"}},
+		"Nobody":       {"the connection was deleted, perhaps after the page was loaded, and is not probed", text(to("gone", "a")), " 0/0 ", []string{`0/-1 connectionRef.name: no such connection "gone"`}},
+		"DraftLater":   {"a draft is told what it lacks for publication", draft(text(to("x", ""), to("tok", "a"))), "x 0/5 letters, tiktok 1/5 letters", []string{">0/-1 caption: a post that is not a draft needs a caption", ">1/-1 tiktok.privacyLevel: choose who sees it"}},
+		"DraftTooLong": {"limits apply to drafts, and are reported once", draft(text(to("x", "Hello!"))), "x 6/5 letters", []string{"0/-1 caption: 6 letters"}},
+		"Options":      {"a rule of one platform", text(to("tok", "a")), "tiktok 1/5 letters", []string{"0/-1 tiktok.privacyLevel: choose"}},
+		"Late":         {"the time has a path of its own", late, "x 1/5 letters", []string{"-1/-1 scheduledAt: must be in the future"}},
+		"TooLate":      {"its year is not supported", tooLate, "x 1/5 letters", []string{"-1/-1 scheduledAt: must not be after the year 2999"}},
+		"BlanksAlone":  {"without files, blanks count as text", text(to("x", "  ")), "x 2/5 letters", nil},
+		"BlanksOnCard": {"the same holds for each card", blank, "x 0/5 letters, facebook 0/0 characters; x 0/5, facebook 0/0; x 2/5, facebook 2/0", nil},
+		"Blanks":       {"with files, blanks do not count as text", v1alpha1.PostSpec{Category: v1alpha1.CategoryImage, Image: images("m"), Targets: []v1alpha1.PostTarget{to("x", "  ")}}, "x 0/5 letters", nil},
+		"Fresh":        {"its upload has just ended; it is verified when the post is stored", v1alpha1.PostSpec{Category: v1alpha1.CategoryImage, Image: images("fresh"), Targets: []v1alpha1.PostTarget{to("x", "a")}}, "x 1/5 letters", nil},
 		"Files": {
-			"what is wrong with files",
+			"problems of files",
 			v1alpha1.PostSpec{Category: v1alpha1.CategoryImage, Image: images("expired", "gone", "m", "../m"), Targets: []v1alpha1.PostTarget{to("x", "a")}},
 			"x 1/5 letters",
 			[]string{"-1/-1 image.mediaRefs[0].name: the file is gone", `-1/-1 image.mediaRefs[1].name: no such media file "gone"`, "-1/-1 image.mediaRefs[3].name: no such media file", "-1/-1 image.mediaRefs: x accepts at most 2 images"},
 		},
-		"Tree":      {"cards are counted for each platform", tree("one", "too long"), "x 0/5 letters, facebook 0/0 characters; x 3/5, facebook 3/0; x 8/5, facebook 8/0", []string{"-1/1 caption: 8 letters"}},
-		"DraftTree": {"cards may be finished later", draft(tree("one")), "x 0/5 letters, facebook 0/0 characters; x 3/5, facebook 3/0", []string{">-1/-1 tree.cards: a tree needs at least two cards"}},
+		"Tree":      {"cards are counted per platform", tree("one", "too long"), "x 0/5 letters, facebook 0/0 characters; x 3/5, facebook 3/0; x 8/5, facebook 8/0", []string{"-1/1 caption: 8 letters"}},
+		"DraftTree": {"cards may be completed later", draft(tree("one")), "x 0/5 letters, facebook 0/0 characters; x 3/5, facebook 3/0", []string{">-1/-1 tree.cards: a tree needs at least two cards"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -299,7 +299,7 @@ func TestCheckIsBounded(t *testing.T) {
 		want int
 		cost int
 	}{
-		"a form shows 100 problems": {thread(101, 0, "m", func(s *v1alpha1.PostSpec) {
+		"a form shows at most 100 problems": {thread(101, 0, "m", func(s *v1alpha1.PostSpec) {
 			s.Targets, s.Draft = to("x"), false
 			for i := range s.Tree.Cards {
 				s.Tree.Cards[i].Caption = "too long"

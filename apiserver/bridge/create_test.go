@@ -44,27 +44,27 @@ func TestCreateChecks(t *testing.T) {
 		want    string
 		message string
 	}{
-		"LastYear": {"a time can hold it", func(in *bridge.CreatePost, _ *bridge.Service) {
+		"LastYear": {"the last supported year is accepted", func(in *bridge.CreatePost, _ *bridge.Service) {
 			in.Spec.ScheduledAt = v1alpha1.NewTimePtr(time.Date(2999, 12, 31, 23, 59, 59, 0, time.UTC))
 		}, "", ""},
-		"AfterTheLastYear": {"no time can hold it", func(in *bridge.CreatePost, _ *bridge.Service) {
+		"AfterTheLastYear": {"its year is not supported", func(in *bridge.CreatePost, _ *bridge.Service) {
 			in.Spec.ScheduledAt = v1alpha1.NewTimePtr(time.Date(3000, 1, 1, 0, 0, 0, 0, time.UTC))
 		}, "VALIDATION_ERROR", "scheduled_at: must not be after the year 2999"},
-		"Past": {"it cannot be kept", func(in *bridge.CreatePost, _ *bridge.Service) { in.Spec.ScheduledAt = at(-time.Hour) }, "VALIDATION_ERROR", "scheduled_at: "},
-		"Problems": {"what the request says beside the post counts", func(in *bridge.CreatePost, _ *bridge.Service) {
+		"Past": {"a past time cannot be kept", func(in *bridge.CreatePost, _ *bridge.Service) { in.Spec.ScheduledAt = at(-time.Hour) }, "VALIDATION_ERROR", "scheduled_at: "},
+		"Problems": {"problems from outside the post are included", func(in *bridge.CreatePost, _ *bridge.Service) {
 			in.Problems = []string{"targets[0].tiktok: no"}
 		}, "VALIDATION_ERROR", "targets[0].tiktok: no"},
-		"Reconnect": {"a person has to connect the account first", func(_ *bridge.CreatePost, s *bridge.Service) {
+		"Reconnect": {"a user has to reconnect the account", func(_ *bridge.CreatePost, s *bridge.Service) {
 			s.Readiness = is(readiness.Reconnect)
 		}, "POSTING_READINESS_RECONNECT_REQUIRED", `nothing was posted; connection "acme" (x): so it is. Connect`},
-		"Unavailable": {"it may pass", func(_ *bridge.CreatePost, s *bridge.Service) {
+		"Unavailable": {"the account may recover", func(_ *bridge.CreatePost, s *bridge.Service) {
 			s.Readiness = is(readiness.Unavailable)
 		}, "POSTING_READINESS_UNAVAILABLE", `nothing was posted; connection "acme" (x): so it is. Resend`},
-		"Draft": {"it has time to become ready", func(in *bridge.CreatePost, s *bridge.Service) {
+		"Draft": {"a draft's account may become ready later", func(in *bridge.CreatePost, s *bridge.Service) {
 			in.Spec.Draft = true
 			s.Readiness = is(readiness.Reconnect)
 		}, "", ""},
-		"Options": {"what is wrong comes before what is not ready", func(_ *bridge.CreatePost, s *bridge.Service) {
+		"Options": {"problems of the post come before the account's state", func(_ *bridge.CreatePost, s *bridge.Service) {
 			s.Readiness = is(readiness.Reconnect)
 			s.Capabilities = func(v1alpha1.Platform) (platforms.Capabilities, bool) {
 				return platforms.Capabilities{Categories: []v1alpha1.Category{v1alpha1.CategoryText}, ValidateOptions: optionProblem}, true
@@ -129,8 +129,8 @@ func TestCreateReturnsLatestAccountName(t *testing.T) {
 		learns      bool
 		want        string
 	}{
-		"Learnt":   {"it is in memory by now", inMemory("acme"), true, "Acme"},
-		"OnlyLive": {"the watch has not told it", &connections{live: map[string]*v1alpha1.Connection{"acme": learnt}}, false, "Acme"},
+		"Learnt":   {"it is in memory", inMemory("acme"), true, "Acme"},
+		"OnlyLive": {"the watch is delayed", &connections{live: map[string]*v1alpha1.Connection{"acme": learnt}}, false, "Acme"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -192,12 +192,12 @@ func TestCreateCovered(t *testing.T) {
 		want     string
 		notFound bool
 	}{
-		"Covered":   {"it is one of the oldest", starter{}.Owner, all[0], true, "", false},
-		"Beyond":    {"the plan does not cover it", starter{}.Owner, beyond, true, "SUBSCRIPTION_REQUIRED", false},
-		"NotListed": {"the watch has not told it, and the plan does not cover it", starter{}.Owner, beyond, false, "SUBSCRIPTION_REQUIRED", false},
-		"NoLimit":   {"another plan covers all", owner{}.Owner, beyond, true, "", false},
-		"Missing":   {"what does not exist is no matter of the plan", starter{}.Owner, account("none", "", 0, nil), false, "VALIDATION_ERROR", true},
-		"Leaving":   {"what is being deleted is no matter of the plan", starter{}.Owner, leaving, true, "VALIDATION_ERROR", false},
+		"Covered":   {"it is among the oldest", starter{}.Owner, all[0], true, "", false},
+		"Beyond":    {"the plan does not include it", starter{}.Owner, beyond, true, "SUBSCRIPTION_REQUIRED", false},
+		"NotListed": {"the watch is delayed, and the plan does not include it", starter{}.Owner, beyond, false, "SUBSCRIPTION_REQUIRED", false},
+		"NoLimit":   {"another plan includes all", owner{}.Owner, beyond, true, "", false},
+		"Missing":   {"plans do not matter for missing connections", starter{}.Owner, account("none", "", 0, nil), false, "VALIDATION_ERROR", true},
+		"Leaving":   {"plans do not matter for connections that are being deleted", starter{}.Owner, leaving, true, "VALIDATION_ERROR", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -234,12 +234,12 @@ func TestRefusedWords(t *testing.T) {
 		want   string
 		text   string
 	}{
-		"Field":   {"it stands somewhere", refused(metav1.StatusCause{Field: "spec.scheduledAt", Message: "bad"}), "VALIDATION_ERROR", "scheduled_at: bad"},
-		"NoField": {"it stands nowhere", refused(metav1.StatusCause{Message: "bad"}), "VALIDATION_ERROR", "bad"},
-		"Nil":     {"so Kubernetes writes nowhere", refused(metav1.StatusCause{Field: "<nil>", Message: "bad"}), "VALIDATION_ERROR", "bad"},
-		"Spec":    {"a request has no spec", refused(metav1.StatusCause{Field: "spec", Message: "bad"}), "VALIDATION_ERROR", "bad"},
-		"NoCause": {"there is nothing to tell the client", refused(), "internal", "create a post: "},
-		"Bare":    {"there is nothing to tell the client", bare, "internal", "create a post: "},
+		"Field":   {"the cause has a field", refused(metav1.StatusCause{Field: "spec.scheduledAt", Message: "bad"}), "VALIDATION_ERROR", "scheduled_at: bad"},
+		"NoField": {"the cause has no field", refused(metav1.StatusCause{Message: "bad"}), "VALIDATION_ERROR", "bad"},
+		"Nil":     {"Kubernetes writes <nil> for no field", refused(metav1.StatusCause{Field: "<nil>", Message: "bad"}), "VALIDATION_ERROR", "bad"},
+		"Spec":    {"the spec itself is not a field of the request", refused(metav1.StatusCause{Field: "spec", Message: "bad"}), "VALIDATION_ERROR", "bad"},
+		"NoCause": {"there is no message for the client", refused(), "internal", "create a post: "},
+		"Bare":    {"there is no message for the client", bare, "internal", "create a post: "},
 		"Down":    {"it may have been stored", apierrors.NewServiceUnavailable("down"), "uncertain", ""},
 		"Server":  {"it may have been stored", apierrors.NewServerTimeout(resource, "create", 1), "uncertain", ""},
 		"Error":   {"it may have been stored", apierrors.NewInternalError(errors.New("boom")), "uncertain", ""},

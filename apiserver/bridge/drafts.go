@@ -16,7 +16,7 @@ import (
 	"github.com/herald-social/herald/posting"
 )
 
-// Autosave is the content of a form that a person is still writing.
+// Autosave is the content of a form that a user is still writing.
 type Autosave struct {
 	// Key is the form's idempotency key. All saves of a form, and the post that it finally creates, share one post.
 	Key string
@@ -58,7 +58,7 @@ func (s *Service) Autosave(ctx context.Context, caller Caller, in Autosave) (*v1
 	return s.AutosaveDraft(ctx, caller, id, in.Version, in.Spec)
 }
 
-// AutosaveDraft is UpdateDraft for a save that happens by itself while a person writes. Only the first of a person's
+// AutosaveDraft is UpdateDraft for a save that happens by itself while a user writes. Only the first of a user's
 // successive saves is recorded as an action.
 func (s *Service) AutosaveDraft(ctx context.Context, caller Caller, id, version string, spec v1alpha1.PostSpec) (*v1alpha1.Post, error) {
 	return s.updateDraft(ctx, &change{caller: caller, id: id, seen: isVersion(version), unrecorded: true}, spec)
@@ -105,7 +105,7 @@ func InitialVersion(post *v1alpha1.Post) string {
 	return Version(post)
 }
 
-// lastAuthor returns the person who changed a post last or, failing that, created it.
+// lastAuthor returns the user who changed a post last or, failing that, created it.
 func lastAuthor(post *v1alpha1.Post) string {
 	return cmp.Or(post.Annotations[v1alpha1.LastAuthorAnnotation], post.Annotations[v1alpha1.AuthorAnnotation])
 }

@@ -42,20 +42,20 @@ func TestAutosave(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason  string
 		between func(*posts)
-		// caption and version are those of the second save. The version seen is that of the first one.
+		// caption and version belong to the second save; seen is the version of the first one.
 		caption, version string
 		wantCode         string
 		outdated         bool
 		want             string
 	}{
-		"Next":         {"a person writes on", nil, "Hello, world", seen, "", false, "Hello, world"},
-		"Unchanged":    {"nothing is written that is stored already", nil, "Hello", seen, "", false, "Hello"},
+		"Next":         {"a user continues writing", nil, "Hello, world", seen, "", false, "Hello, world"},
+		"Unchanged":    {"the stored draft is the same", nil, "Hello", seen, "", false, "Hello"},
 		"Again":        {"the request was repeated", nil, "Hello", "", "", false, "Hello"},
-		"AnswerLost":   {"the first answer was lost, and a person writes on", nil, "Hello, world", "", "", false, "Hello, world"},
+		"AnswerLost":   {"the first response was lost, and the user continued writing", nil, "Hello, world", "", "", false, "Hello, world"},
 		"OtherTab":     {"another tab has changed the draft", write(func(p *v1alpha1.Post) { p.Spec.Targets[0].Caption = "Theirs" }), "Mine", seen, "CONFLICT", true, "Theirs"},
-		"LostAndOther": {"the first answer was lost, and another tab has changed the draft", write(func(p *v1alpha1.Post) { p.Spec.Targets[0].Caption = "Theirs" }), "Mine", "", "CONFLICT", true, "Theirs"},
-		"Published":    {"a late save does not change what is sent", write(func(p *v1alpha1.Post) { p.Spec.Draft = false }), "Late", seen, "CONFLICT", false, "Hello"},
-		"Deleted":      {"a draft that was deleted does not come back", func(p *posts) { clear(p.stored) }, "Late", seen, "NOT_FOUND", false, ""},
+		"LostAndOther": {"the first response was lost, and another tab changed the draft", write(func(p *v1alpha1.Post) { p.Spec.Targets[0].Caption = "Theirs" }), "Mine", "", "CONFLICT", true, "Theirs"},
+		"Published":    {"a late save does not change the published content", write(func(p *v1alpha1.Post) { p.Spec.Draft = false }), "Late", seen, "CONFLICT", false, "Hello"},
+		"Deleted":      {"a deleted draft is not recreated", func(p *posts) { clear(p.stored) }, "Late", seen, "NOT_FOUND", false, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -100,7 +100,7 @@ func TestAutosaveWhenAnswersAreLost(t *testing.T) {
 	}
 }
 
-// TestAutosaveOfSentForm verifies that a save which arrives after its form was published creates nothing.
+// TestAutosaveOfSentForm verifies that a save that arrives after its form was published does not create a post.
 func TestAutosaveOfSentForm(t *testing.T) {
 	t.Parallel()
 	p := &posts{stored: map[string]*v1alpha1.Post{}}
@@ -135,7 +135,7 @@ func TestComposedPost(t *testing.T) {
 	}
 }
 
-// TestAutosaveIsRecordedOnce verifies that saves by the same person are one recorded action, and those of another
+// TestAutosaveIsRecordedOnce verifies that saves by the same user are one recorded action, and those of another
 // person are recorded.
 func TestAutosaveIsRecordedOnce(t *testing.T) {
 	t.Parallel()
@@ -161,7 +161,7 @@ func TestAutosaveIsRecordedOnce(t *testing.T) {
 	}
 }
 
-// TestDelay verifies that a delayed post goes out once, at the time of its first request.
+// TestDelay verifies that a delayed post is published once, at the time of its first request.
 func TestDelay(t *testing.T) {
 	t.Parallel()
 	p := &posts{stored: map[string]*v1alpha1.Post{}}
@@ -182,8 +182,8 @@ func TestDelay(t *testing.T) {
 		edit   func(*bridge.CreatePost)
 		want   *time.Time
 	}{
-		"Draft":     {"a draft does not go out", func(in *bridge.CreatePost) { in.Spec.Draft = true }, nil},
-		"Scheduled": {"a chosen time stays", func(in *bridge.CreatePost) { in.Spec.ScheduledAt = v1alpha1.NewTimePtr(now.Add(time.Hour)) }, new(now.Add(time.Hour))},
+		"Draft":     {"a draft is not published", func(in *bridge.CreatePost) { in.Spec.Draft = true }, nil},
+		"Scheduled": {"a chosen time is kept", func(in *bridge.CreatePost) { in.Spec.ScheduledAt = v1alpha1.NewTimePtr(now.Add(time.Hour)) }, new(now.Add(time.Hour))},
 	} {
 		in := hello("a-x")
 		in.Delay = 10 * time.Second
@@ -205,10 +205,10 @@ func TestGoesOut(t *testing.T) {
 		want   bool
 	}{
 		"Same":      {"the form was sent twice", func(*v1alpha1.Post) {}, true},
-		"Content":   {"someone has scheduled something else", func(p *v1alpha1.Post) { p.Spec.Targets[0].Caption = "Other" }, false},
+		"Content":   {"another user scheduled other content", func(p *v1alpha1.Post) { p.Spec.Targets[0].Caption = "Other" }, false},
 		"Later":     {"it is scheduled for another time", func(p *v1alpha1.Post) { p.Spec.ScheduledAt = v1alpha1.NewTimePtr(soon.Add(time.Minute)) }, false},
-		"Draft":     {"it does not go out", func(p *v1alpha1.Post) { p.Spec.Draft, p.Spec.ScheduledAt = true, nil }, false},
-		"Cancelled": {"it was taken back", func(p *v1alpha1.Post) { p.Spec.Cancelled = true }, false},
+		"Draft":     {"a draft is not published", func(p *v1alpha1.Post) { p.Spec.Draft, p.Spec.ScheduledAt = true, nil }, false},
+		"Cancelled": {"it was withdrawn", func(p *v1alpha1.Post) { p.Spec.Cancelled = true }, false},
 		"AtOnce":    {"it was not delayed", func(p *v1alpha1.Post) { p.Spec.ScheduledAt = nil }, false},
 	} {
 		post := &v1alpha1.Post{ObjectMeta: metav1.ObjectMeta{Namespace: person.Namespace, Name: "p1"}, Spec: hello("a-x").Spec}

@@ -30,15 +30,15 @@ func TestEditPost(t *testing.T) {
 		code   string
 		author string
 	}{
-		"KeyEdits":       {"a key is named as the author", caller, olderDraft(), words, "", "herald:key:k"},
-		"KeyPublishes":   {"a key may do everything", caller, olderDraft(), publishes, "", "herald:key:k"},
-		"AgentEdits":     {"the person whom it acts for is named", drafts, olderDraft(), words, "", "oidc:ada"},
-		"AgentPublishes": {"its scope is for drafts", drafts, olderDraft(), publishes, "INSUFFICIENT_SCOPE", ""},
+		"KeyEdits":       {"a key is recorded as the author", caller, olderDraft(), words, "", "herald:key:k"},
+		"KeyPublishes":   {"a key has all permissions", caller, olderDraft(), publishes, "", "herald:key:k"},
+		"AgentEdits":     {"the agent's user is recorded", drafts, olderDraft(), words, "", "oidc:ada"},
+		"AgentPublishes": {"its scope covers drafts only", drafts, olderDraft(), publishes, "INSUFFICIENT_SCOPE", ""},
 		"AgentMoves":     {"a scheduled post will be published", drafts, olderDraft(scheduledFor(tomorrow)), later, "INSUFFICIENT_SCOPE", ""},
-		"AgentReads":     {"its scope is for reading", reads, olderDraft(), words, "INSUFFICIENT_SCOPE", ""},
-		"Moves":          {"the time alone changes", caller, olderDraft(scheduledFor(tomorrow)), later, "", "herald:key:k"},
+		"AgentReads":     {"its scope is read-only", reads, olderDraft(), words, "INSUFFICIENT_SCOPE", ""},
+		"Moves":          {"only the time changes", caller, olderDraft(scheduledFor(tomorrow)), later, "", "herald:key:k"},
 		"Started":        {"its content is frozen", caller, olderDraft(scheduledFor(tomorrow), claimed), words, "CONFLICT", ""},
-		"Unchanged":      {"nothing is written, whatever the state", caller, olderDraft(scheduledFor(tomorrow), claimed), func(*v1alpha1.PostSpec) {}, "", ""},
+		"Unchanged":      {"an unchanged post is accepted in every state", caller, olderDraft(scheduledFor(tomorrow), claimed), func(*v1alpha1.PostSpec) {}, "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -119,7 +119,7 @@ func errorf(code Code, format string, args ...any) *Error {
 }
 
 const (
-	// maxProblems limits the problems in one message. A message names several at once, for the person or model that
+	// maxProblems limits the problems in one message. A message names several at once, for the user or model that
 	// wrote the request.
 	maxProblems = strictjson.ShownProblems
 	// maxMissing limits how many missing objects are read from the Kubernetes API. The remaining ones then count as

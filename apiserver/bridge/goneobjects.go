@@ -81,7 +81,7 @@ func (s *Service) refuseDeleted(ctx context.Context, asked *v1alpha1.Post) error
 	}
 }
 
-// refuseStopped returns the error for a key of a post that was deleted during delivery: a person stopped it.
+// refuseStopped returns the error for a key of a post that was deleted during delivery: a user stopped it.
 func refuseStopped(asked *v1alpha1.Post) error {
 	if asked.Labels[v1alpha1.OriginLabel] == v1alpha1.OriginWeb {
 		return errorf(CodeConflict,

@@ -76,11 +76,11 @@ func TestKeyOfArchivedPost(t *testing.T) {
 		creates               int
 		logged                bool
 	}{
-		{"the same request is answered with the post as it is in the archive", "hi", "", archived{post: left}, true, 1, false},
-		{"another body under the key is a mistake of the client", "ho", "CONFLICT", archived{post: left}, false, 1, false},
-		{"what a person stopped by its deletion does not go on", "hi", "CONFLICT", archived{post: stopped}, false, 1, false},
-		{"nor does another body under its key", "ho", "CONFLICT", archived{post: stopped}, false, 1, false},
-		{"an archive that cannot be read stops nobody: the manager looks before it publishes", "hi", "", archived{err: bridge.ErrArchiveAway}, false, 2, true},
+		{"the same request returns the archived post", "hi", "", archived{post: left}, true, 1, false},
+		{"another body with the same key is a client error", "ho", "CONFLICT", archived{post: left}, false, 1, false},
+		{"a post that a user stopped by deleting it does not continue", "hi", "CONFLICT", archived{post: stopped}, false, 1, false},
+		{"another body with its key is a client error", "ho", "CONFLICT", archived{post: stopped}, false, 1, false},
+		{"an unreadable archive does not block requests: the manager looks the post up before it publishes", "hi", "", archived{err: bridge.ErrArchiveAway}, false, 2, true},
 	} {
 		var log bytes.Buffer
 		s.Archive, s.Log = tc.from, slog.New(slog.NewTextHandler(&log, nil))
@@ -131,9 +131,9 @@ func TestArchivedPostIsReadOnly(t *testing.T) {
 			archive archived
 			want    string
 		}{
-			"it reads as finished, and stays so":            {archived{post: left}, "CONFLICT"},
-			"it may be there, and cannot be read right now": {archived{err: bridge.ErrArchiveAway}, "away"},
-			"nobody has it": {archived{}, "NOT_FOUND"},
+			"it is finished, and remains so":       {archived{post: left}, "CONFLICT"},
+			"it may exist, but cannot be read now": {archived{err: bridge.ErrArchiveAway}, "away"},
+			"it does not exist":                    {archived{}, "NOT_FOUND"},
 		} {
 			s := staged(olderDraft())
 			delete(s.posts.stored, "p1")
@@ -197,10 +197,10 @@ func TestKeyOfDeletedObject(t *testing.T) {
 		code, says string
 		creates    int
 	}{
-		{"the same request takes effect once, although a person deleted what it created", keyed("hi"), kept, "CONFLICT", "was deleted before it was published", 1},
-		{"another body under the key is a mistake of the client", keyed("ho"), kept, "CONFLICT", "was used for another request", 1},
+		{"the same request takes effect once, although a user deleted its post", keyed("hi"), kept, "CONFLICT", "was deleted before it was published", 1},
+		{"another body with the same key is a client error", keyed("ho"), kept, "CONFLICT", "was used for another request", 1},
 		{"another key is another post", form, kept, "", "", 2},
-		{"a bucket that is away stops nobody: the manager looks before it publishes", keyed("hi"), away{}, "", "", 3},
+		{"an unavailable bucket does not block requests: the manager looks the post up before it publishes", keyed("hi"), away{}, "", "", 3},
 	} {
 		s.Requests = tc.requests
 		made, err := s.CreatePost(t.Context(), caller, tc.in)
@@ -231,8 +231,8 @@ func TestKeyOfDeletedObject(t *testing.T) {
 		size   int64
 		code   string
 	}{
-		{"another file under the key is a mistake of the client", 11, "CONFLICT"},
-		{"the same file gets its id and a fresh address", 10, ""},
+		{"another file with the same key is a client error", 11, "CONFLICT"},
+		{"the same file gets its id and a new upload URL", 10, ""},
 	} {
 		again, err := s.CreateMediaUpload(t.Context(), caller, upload(tc.size))
 		if got := code(err); got != tc.code || tc.code == "" && (again.ID != registered.ID || again.UploadURL == "") {

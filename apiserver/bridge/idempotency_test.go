@@ -34,17 +34,17 @@ func TestIdempotencyKey(t *testing.T) {
 		reason   string
 	}{
 		{"sent again", keyed("k", "hi"), caller, nil, "", true, true, 1, nil, "the post that was created is answered"},
-		{"sent again when its time has passed", keyed("k", "hi"), caller, func(p *posts) {
+		{"repeated after its scheduled time", keyed("k", "hi"), caller, func(p *posts) {
 			for _, post := range p.stored {
 				post.Spec.ScheduledAt = v1alpha1.NewTimePtr(now.Add(-time.Hour))
 			}
 		}, "", true, true, 1, nil, "what was right then is not checked anew"},
-		{"another body", keyed("k", "ho"), caller, nil, "CONFLICT", false, false, 1, nil, "a key is for one request"},
+		{"another body", keyed("k", "ho"), caller, nil, "CONFLICT", false, false, 1, nil, "a key belongs to one request"},
 		{"another key", keyed("l", "hi"), caller, nil, "", false, false, 2, nil, "the client wants two posts"},
 		{"no key", keyed("", "hi"), caller, nil, "", false, false, 2, nil, "without a key each request is a post"},
 		{"another team", keyed("k", "hi"), other, nil, "", false, false, 2, nil, "keys belong to a team"},
 		{"deleted meanwhile", keyed("k", "hi"), caller, func(p *posts) { clear(p.stored) }, "", true, false, 2, nil, "without a bucket, whoever deletes a post in Kubernetes frees its key: nothing is left that could remember it"},
-		{"the first answer was lost", keyed("k", "hi"), caller, nil, "", true, true, 2, []fault{{lands: true, err: apierrors.NewTimeoutError("late", 1)}}, "the name makes the tries one"},
+		{"the first response was lost", keyed("k", "hi"), caller, nil, "", true, true, 2, []fault{{lands: true, err: apierrors.NewTimeoutError("late", 1)}}, "the name makes the tries one"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			p := &posts{stored: map[string]*v1alpha1.Post{}, faults: tt.faults}
@@ -90,12 +90,12 @@ func TestIdempotencyKeyOfAgents(t *testing.T) {
 		same     bool
 		reason   string
 	}{
-		"an agent before an integration": {agent, caller, false, "a draft would stand in the place of what is to be published"},
-		"an integration before an agent": {caller, agent, false, "the agent would be told of a post that it did not make"},
-		"two agents":                     {agent, second, false, "each was allowed for itself"},
-		"an agent again":                 {agent, agent, true, "a request that is sent again takes effect once"},
-		"two teams":                      {agent, elsewhere, false, "keys belong to a team"},
-		"two API keys":                   {caller, named, true, "the keys of a team are shared by its API keys, also by those that agents use"},
+		"a draft would replace the post to be published":    {agent, caller, false, "a draft would stand in the place of what is to be published"},
+		"the agent would get a post that it did not create": {caller, agent, false, "the agent would be told of a post that it did not make"},
+		"two agents":                           {agent, second, false, "each was allowed for itself"},
+		"a repeated request takes effect once": {agent, agent, true, "a request that is sent again takes effect once"},
+		"two teams":                            {agent, elsewhere, false, "keys belong to a team"},
+		"two API keys":                         {caller, named, true, "the keys of a team are shared by its API keys, also by those that agents use"},
 	} {
 		s := service(&posts{stored: map[string]*v1alpha1.Post{}}, inMemory("a-x"))
 		in := hello("a-x")
@@ -146,12 +146,12 @@ func TestFingerprintVersions(t *testing.T) {
 		change   func(fingerprint string) string
 		wantCode string
 	}{
-		"this version":                      {"it is the same request", func(f string) string { return f }, ""},
-		"this version, another request":     {"a key is for one request", func(string) string { return "v1:" + another }, "CONFLICT"},
-		"before versions":                   {"the hash is that of v1", func(f string) string { return strings.TrimPrefix(f, "v1:") }, ""},
-		"before versions, another request":  {"a key is for one request", func(string) string { return another }, "CONFLICT"},
-		"a later version":                   {"anybody may have written it: it proves nothing", func(string) string { return "v2:" + another }, "CONFLICT"},
-		"a version of a name not seen here": {"nor does that", func(string) string { return "sha3:" + another }, "CONFLICT"},
+		"this version":                      {"the request is the same", func(f string) string { return f }, ""},
+		"this version, another request":     {"a key belongs to one request", func(string) string { return "v1:" + another }, "CONFLICT"},
+		"before versions":                   {"the hash has no version prefix", func(f string) string { return strings.TrimPrefix(f, "v1:") }, ""},
+		"before versions, another request":  {"a key belongs to one request", func(string) string { return another }, "CONFLICT"},
+		"a later version":                   {"an unknown version is not proof", func(string) string { return "v2:" + another }, "CONFLICT"},
+		"a version of a name not seen here": {"an unknown algorithm is not proof", func(string) string { return "sha3:" + another }, "CONFLICT"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			in := hello("a-x")

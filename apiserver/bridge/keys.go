@@ -54,7 +54,7 @@ type Key struct {
 	CreatedAt       time.Time
 	// ExpiresAt and LastUsedAt are zero for never. LastUsedAt is accurate to within an hour.
 	ExpiresAt, LastUsedAt time.Time
-	// Author is the person who created the key in the web application; empty for other keys.
+	// Author is the user who created the key in the web application; empty for other keys.
 	Author string
 	// Tokens are the key's one or two tokens, oldest first.
 	Tokens []KeyToken

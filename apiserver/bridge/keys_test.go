@@ -115,16 +115,16 @@ func TestCreateKey(t *testing.T) {
 		want        string
 		message     string
 	}{
-		"Plain":   {"it never expires", " For CI ", time.Time{}, nil, "", ""},
+		"Plain":   {"a key without an expiry is valid", " For CI ", time.Time{}, nil, "", ""},
 		"Ends":    {"it expires", "For CI", now.Add(time.Millisecond), nil, "", ""},
-		"Ended":   {"it would open nothing", "For CI", now, nil, "VALIDATION_ERROR", "expires_at: must be in the future"},
-		"TooLate": {"no time can hold it", "For CI", time.Date(3000, 1, 1, 0, 0, 0, 0, time.UTC), nil, "VALIDATION_ERROR", "after the year 2999"},
-		"Last":    {"a time can hold it", "For CI", time.Date(2999, 12, 31, 0, 0, 0, 0, time.UTC), nil, "", ""},
-		"Long":    {"the resource takes 500 characters", strings.Repeat("é", 501), time.Time{}, nil, "VALIDATION_ERROR", "has 501 characters"},
+		"Ended":   {"it would be expired at its creation", "For CI", now, nil, "VALIDATION_ERROR", "expires_at: must be in the future"},
+		"TooLate": {"its year is not supported", "For CI", time.Date(3000, 1, 1, 0, 0, 0, 0, time.UTC), nil, "VALIDATION_ERROR", "after the year 2999"},
+		"Last":    {"the last supported year is accepted", "For CI", time.Date(2999, 12, 31, 0, 0, 0, 0, time.UTC), nil, "", ""},
+		"Long":    {"names have at most 500 characters", strings.Repeat("é", 501), time.Time{}, nil, "VALIDATION_ERROR", "has 501 characters"},
 		"Longest": {"and these", strings.Repeat("é", 500), time.Time{}, nil, "", ""},
-		"Landed":  {"the answer was lost", "For CI", time.Time{}, []fault{{true, lost}}, "", ""},
+		"Landed":  {"the response was lost", "For CI", time.Time{}, []fault{{true, lost}}, "", ""},
 		"Lost":    {"the request was lost", "For CI", time.Time{}, []fault{{false, lost}}, "", ""},
-		"Refused": {"Herald may not", "For CI", time.Time{}, []fault{{false, apierrors.NewForbidden(keysResource, "k", lost)}}, "internal", ""},
+		"Refused": {"Herald lacks the permission", "For CI", time.Time{}, []fault{{false, apierrors.NewForbidden(keysResource, "k", lost)}}, "internal", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -193,10 +193,10 @@ func TestListKeys(t *testing.T) {
 		state  bridge.KeyState
 	}{
 		"Active":  {"it opens", applied(), bridge.KeyActive},
-		"Ends":    {"it still opens", applied(ends(now.Add(time.Millisecond))), bridge.KeyActive},
-		"Ended":   {"from that moment on it does not", applied(ends(now)), bridge.KeyExpired},
-		"Revoked": {"whatever its end", applied(ends(now), revoked), bridge.KeyRevoked},
-		"TokenEnded": {"its only token has ended", applied(func(k *v1alpha1.APIKey) {
+		"Ends":    {"it is valid until then", applied(ends(now.Add(time.Millisecond))), bridge.KeyActive},
+		"Ended":   {"it expires at that moment", applied(ends(now)), bridge.KeyExpired},
+		"Revoked": {"revocation takes precedence", applied(ends(now), revoked), bridge.KeyRevoked},
+		"TokenEnded": {"its only token has expired", applied(func(k *v1alpha1.APIKey) {
 			k.Spec.Tokens = []v1alpha1.APIKeyToken{{Name: "token", ExpiresAt: v1alpha1.NewTimePtr(now)}}
 		}), bridge.KeyExpired},
 	} {
@@ -237,19 +237,19 @@ func TestRollKey(t *testing.T) {
 		id      string
 		want    string
 	}{
-		"Applied":   {"another tool declares its tokens", applied(), nil, nil, "ci", "CONFLICT"},
-		"Plain":     {"the first token stays", made(), nil, nil, "ci", ""},
-		"Conflict":  {"it was used in between", made(), nil, func(k *keys) { k.stored["ci"].ResourceVersion = "x" }, "ci", ""},
-		"Landed":    {"the answer was lost", made(), []fault{{true, lost}}, nil, "ci", ""},
+		"Applied":   {"another tool manages its tokens", applied(), nil, nil, "ci", "CONFLICT"},
+		"Plain":     {"the first token remains", made(), nil, nil, "ci", ""},
+		"Conflict":  {"it was used concurrently", made(), nil, func(k *keys) { k.stored["ci"].ResourceVersion = "x" }, "ci", ""},
+		"Landed":    {"the response was lost", made(), []fault{{true, lost}}, nil, "ci", ""},
 		"Lost":      {"the request was lost", made(), []fault{{false, lost}}, nil, "ci", ""},
-		"StaysLost": {"the Kubernetes API is away", made(), []fault{{false, lost}, {false, lost}, {false, lost}, {false, lost}, {false, lost}}, nil, "ci", "internal"},
-		"Busy":      {"something writes it all the time", made(), []fault{busy, busy, busy, busy, busy}, nil, "ci", "CONFLICT"},
-		"Full":      {"one has to go first", full, nil, nil, "ci", "CONFLICT"},
-		"Revoked":   {"it opens nothing", made(revoked), nil, nil, "ci", "CONFLICT"},
-		"Expired":   {"nor does this", made(ends(now)), nil, nil, "ci", "CONFLICT"},
-		"Nowhere":   {"there is none", made(), nil, nil, "other", "NOT_FOUND"},
-		"Odd":       {"there can be none", made(), nil, nil, "../ci", "NOT_FOUND"},
-		"Refused":   {"Herald may not", made(), []fault{{false, apierrors.NewForbidden(keysResource, "ci", lost)}}, nil, "ci", "internal"},
+		"StaysLost": {"the Kubernetes API is unavailable", made(), []fault{{false, lost}, {false, lost}, {false, lost}, {false, lost}, {false, lost}}, nil, "ci", "internal"},
+		"Busy":      {"each update conflicts", made(), []fault{busy, busy, busy, busy, busy}, nil, "ci", "CONFLICT"},
+		"Full":      {"a token has to be removed first", full, nil, nil, "ci", "CONFLICT"},
+		"Revoked":   {"a revoked key is invalid", made(revoked), nil, nil, "ci", "CONFLICT"},
+		"Expired":   {"an expired key is invalid", made(ends(now)), nil, nil, "ci", "CONFLICT"},
+		"Nowhere":   {"it does not exist", made(), nil, nil, "other", "NOT_FOUND"},
+		"Odd":       {"no key can have this name", made(), nil, nil, "../ci", "NOT_FOUND"},
+		"Refused":   {"Herald lacks the permission", made(), []fault{{false, apierrors.NewForbidden(keysResource, "ci", lost)}}, nil, "ci", "internal"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -16,7 +16,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// TestFindFiles verifies which files a person can choose, and their order.
+// TestFindFiles verifies which files a user can choose, and their order.
 func TestFindFiles(t *testing.T) {
 	start := time.Date(2026, 11, 1, 9, 0, 0, 0, time.UTC)
 	file := func(name string, hours int, mimeType v1alpha1.MimeType, phase v1alpha1.MediaPhase) v1alpha1.Media {
@@ -37,11 +37,11 @@ func TestFindFiles(t *testing.T) {
 		want   []string
 		found  int
 	}{
-		"all":             {"the newest first, without rejected and deleted ones", FileSearch{Limit: 10}, []string{"new.jpg", "film.mp4", "old.png"}, 3},
-		"pictures":        {"a field for pictures takes no film", FileSearch{Types: []v1alpha1.MimeType{v1alpha1.MimePNG, v1alpha1.MimeJPEG}, Limit: 10}, []string{"new.jpg", "old.png"}, 2},
-		"by name":         {"in any case", FileSearch{Words: " FILM", Limit: 10}, []string{"film.mp4"}, 1},
-		"a page":          {"the number is that of all pages", FileSearch{Offset: 1, Limit: 1}, []string{"film.mp4"}, 3},
-		"beyond the last": {"files were deleted since the link was made", FileSearch{Offset: 99, Limit: 10}, nil, 3},
+		"all":             {"newest first, without rejected and deleted files", FileSearch{Limit: 10}, []string{"new.jpg", "film.mp4", "old.png"}, 3},
+		"pictures":        {"an image field does not accept videos", FileSearch{Types: []v1alpha1.MimeType{v1alpha1.MimePNG, v1alpha1.MimeJPEG}, Limit: 10}, []string{"new.jpg", "old.png"}, 2},
+		"by name":         {"case does not matter", FileSearch{Words: " FILM", Limit: 10}, []string{"film.mp4"}, 1},
+		"a page":          {"the total covers all pages", FileSearch{Offset: 1, Limit: 1}, []string{"film.mp4"}, 3},
+		"beyond the last": {"files were deleted after the link was created", FileSearch{Offset: 99, Limit: 10}, nil, 3},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := New(Config{Clock: clocktesting.NewFakePassiveClock(start), Uploaded: func(context.Context, string, int) ([]v1alpha1.Media, bool, error) {

@@ -127,7 +127,7 @@ func TestUploadWithoutStore(t *testing.T) {
 	}
 }
 
-// TestAuthorOfUpload verifies that a person's upload has an author and is recorded as an action; a program's upload has
+// TestAuthorOfUpload verifies that a user's upload has an author and is recorded as an action; a program's upload has
 // neither.
 func TestAuthorOfUpload(t *testing.T) {
 	t.Parallel()
@@ -137,10 +137,10 @@ func TestAuthorOfUpload(t *testing.T) {
 		author, agent string
 		events        []string
 	}{
-		"Person":  {"who it was stands on the file", person, "herald:link", "", []string{"UploadBegunByPerson Media/M: by herald:link in the web application"}},
-		"Program": {"a key leaves no trail beside the access log", caller, "", "", nil},
+		"Person":  {"the file records its user", person, "herald:link", "", []string{"UploadBegunByPerson Media/M: by herald:link in the web application"}},
+		"Program": {"requests with an API key are only in the access log", caller, "", "", nil},
 		"Agent": {
-			"an agent's upload is not the person's own",
+			"an agent's upload is distinguished from the user's own",
 			bridge.Caller{Namespace: caller.Namespace, Key: "agent-1", Author: "oidc:ada", Agent: "Claude"},
 			"oidc:ada", "Claude",
 			[]string{`UploadBegunByAgent Media/M: by the agent "Claude" for oidc:ada`},
@@ -183,18 +183,18 @@ func TestCheckUpload(t *testing.T) {
 		change func(*v1alpha1.MediaSpec)
 		want   []string
 	}{
-		"Image":    {"the usual case", nil, nil},
-		"Smallest": {"one byte is something", func(s *v1alpha1.MediaSpec) { s.SizeBytes = 1 }, nil},
-		"Largest":  {"the bound is part of it", func(s *v1alpha1.MediaSpec) { s.SizeBytes = v1alpha1.MaxImageBytes }, nil},
-		"Capitals": {"cameras name files so", func(s *v1alpha1.MediaSpec) { s.FileName = "A.JPG" }, nil},
-		"Video": {"its own rules hold", func(s *v1alpha1.MediaSpec) {
+		"Image":    {"an ordinary image", nil, nil},
+		"Smallest": {"one byte suffices", func(s *v1alpha1.MediaSpec) { s.SizeBytes = 1 }, nil},
+		"Largest":  {"the limit is inclusive", func(s *v1alpha1.MediaSpec) { s.SizeBytes = v1alpha1.MaxImageBytes }, nil},
+		"Capitals": {"cameras use such names", func(s *v1alpha1.MediaSpec) { s.FileName = "A.JPG" }, nil},
+		"Video": {"videos have their own rules", func(s *v1alpha1.MediaSpec) {
 			*s = v1alpha1.MediaSpec{FileName: "a.mov", MimeType: v1alpha1.MimeMP4, SizeBytes: v1alpha1.MaxVideoBytes}
 		}, nil},
-		"Empty":    {"nothing cannot be posted", func(s *v1alpha1.MediaSpec) { s.SizeBytes = 0 }, []string{"size_bytes: an image has 1 to"}},
-		"TooLarge": {"no platform takes it", func(s *v1alpha1.MediaSpec) { s.SizeBytes = v1alpha1.MaxImageBytes + 1 }, []string{"size_bytes: an image has 1 to"}},
-		"Type":     {"nothing can be posted of it", func(s *v1alpha1.MediaSpec) { s.MimeType = "image/gif" }, []string{`mime_type: "image/gif" is not supported`}},
-		"Name":     {"it looks like another type", func(s *v1alpha1.MediaSpec) { s.FileName = "a.mp4" }, []string{"name: the name of an image ends in .jpg, .jpeg, .png or .webp; rename the file"}},
-		"Both":     {"all is told at once", func(s *v1alpha1.MediaSpec) { s.FileName, s.SizeBytes = "a", -1 }, []string{"size_bytes: ", "name: "}},
+		"Empty":    {"an empty file cannot be posted", func(s *v1alpha1.MediaSpec) { s.SizeBytes = 0 }, []string{"size_bytes: an image has 1 to"}},
+		"TooLarge": {"no platform accepts it", func(s *v1alpha1.MediaSpec) { s.SizeBytes = v1alpha1.MaxImageBytes + 1 }, []string{"size_bytes: an image has 1 to"}},
+		"Type":     {"its type is not supported", func(s *v1alpha1.MediaSpec) { s.MimeType = "image/gif" }, []string{`mime_type: "image/gif" is not supported`}},
+		"Name":     {"the extension belongs to another type", func(s *v1alpha1.MediaSpec) { s.FileName = "a.mp4" }, []string{"name: the name of an image ends in .jpg, .jpeg, .png or .webp; rename the file"}},
+		"Both":     {"all problems are reported together", func(s *v1alpha1.MediaSpec) { s.FileName, s.SizeBytes = "a", -1 }, []string{"size_bytes: ", "name: "}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -230,14 +230,14 @@ func TestCreateMediaUpload(t *testing.T) {
 		want   string
 		made   int
 	}{
-		"Created":    {"the usual case", files{}, false, "", 1},
-		"Landed":     {"the answer was lost, and the file is there", files{creates: []fault{{true, lost}}}, false, "", 2},
+		"Created":    {"an ordinary request", files{}, false, "", 1},
+		"Landed":     {"the response was lost, and the file exists", files{creates: []fault{{true, lost}}}, false, "", 2},
 		"NotLanded":  {"the request was lost", files{creates: []fault{{false, lost}}}, false, "", 2},
-		"StaysLost":  {"the Kubernetes API is down", files{creates: []fault{{false, lost}, {false, down}, {false, lost}}}, false, "internal", 3},
-		"Forbidden":  {"a clear refusal is not repeated", files{creates: []fault{{false, apierrors.NewForbidden(mediaResource, "m", lost)}}}, false, "internal", 1},
-		"Invalid":    {"the client can mend it", files{creates: []fault{{false, invalid}}}, false, "VALIDATION_ERROR", 1},
-		"ClientLeft": {"no one waits for the answer", files{creates: []fault{{false, lost}}}, true, "internal", 1},
-		"NotSigned":  {"without an address there is no upload", files{signing: lost}, false, "internal", 1},
+		"StaysLost":  {"the Kubernetes API is unavailable", files{creates: []fault{{false, lost}, {false, down}, {false, lost}}}, false, "internal", 3},
+		"Forbidden":  {"a definite rejection is not retried", files{creates: []fault{{false, apierrors.NewForbidden(mediaResource, "m", lost)}}}, false, "internal", 1},
+		"Invalid":    {"the client can correct it", files{creates: []fault{{false, invalid}}}, false, "VALIDATION_ERROR", 1},
+		"ClientLeft": {"the client has disconnected", files{creates: []fault{{false, lost}}}, true, "internal", 1},
+		"NotSigned":  {"an upload needs a URL", files{signing: lost}, false, "internal", 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -287,18 +287,18 @@ func TestUploadKey(t *testing.T) {
 		same    bool
 		awaited int
 	}{
-		"Again":       {"a fresh address for the same file, which is awaited for longer", nil, nil, "", true, 1},
-		"Uploaded":    {"what is there may be overwritten until it is used", func(_ *files, m *v1alpha1.Media) { m.Status.Phase = v1alpha1.MediaUploaded }, nil, "", true, 1},
-		"AnotherKey":  {"the client wants two files", nil, func(in *bridge.CreateMediaUpload) { in.IdempotencyKey = "l" }, "", false, 0},
-		"NoKey":       {"each request is a file", nil, func(in *bridge.CreateMediaUpload) { in.IdempotencyKey = "" }, "", false, 0},
-		"AnotherFile": {"a key is for one request", nil, func(in *bridge.CreateMediaUpload) { in.Spec.SizeBytes++ }, "CONFLICT", false, 0},
-		"Full":        {"it takes no more room than before", func(f *files, _ *v1alpha1.Media) { f.room = 1 }, nil, "", true, 1},
-		"FullForMore": {"another file has none", func(f *files, _ *v1alpha1.Media) { f.room = 1 }, func(in *bridge.CreateMediaUpload) { in.IdempotencyKey = "l" }, "SUBSCRIPTION_REQUIRED", false, 0},
-		"Leaving":     {"nothing can be uploaded to it", func(_ *files, m *v1alpha1.Media) { m.DeletionTimestamp = &metav1.Time{Time: now} }, nil, "CONFLICT", false, 0},
-		"Expired":     {"it never came", func(_ *files, m *v1alpha1.Media) { m.Status.Phase = v1alpha1.MediaExpired }, nil, "CONFLICT", false, 0},
-		"Rejected":    {"it is no picture", func(_ *files, m *v1alpha1.Media) { m.Status.Phase = v1alpha1.MediaRejected }, nil, "CONFLICT", false, 0},
-		"Unreadable":  {"it is not known what it is", func(f *files, _ *v1alpha1.Media) { f.reading = errors.New("boom") }, nil, "internal", false, 0},
-		"NotAwaited":  {"the manager would give the file up before the address ends", func(f *files, _ *v1alpha1.Media) { f.awaiting = errors.New("boom") }, nil, "internal", false, 1},
+		"Again":       {"the same file gets a new URL and more time", nil, nil, "", true, 1},
+		"Uploaded":    {"it may be overwritten until a post uses it", func(_ *files, m *v1alpha1.Media) { m.Status.Phase = v1alpha1.MediaUploaded }, nil, "", true, 1},
+		"AnotherKey":  {"the client uploads two files", nil, func(in *bridge.CreateMediaUpload) { in.IdempotencyKey = "l" }, "", false, 0},
+		"NoKey":       {"each request without a key creates a file", nil, func(in *bridge.CreateMediaUpload) { in.IdempotencyKey = "" }, "", false, 0},
+		"AnotherFile": {"a key belongs to one request", nil, func(in *bridge.CreateMediaUpload) { in.Spec.SizeBytes++ }, "CONFLICT", false, 0},
+		"Full":        {"the same file does not need more room", func(f *files, _ *v1alpha1.Media) { f.room = 1 }, nil, "", true, 1},
+		"FullForMore": {"another file needs more room", func(f *files, _ *v1alpha1.Media) { f.room = 1 }, func(in *bridge.CreateMediaUpload) { in.IdempotencyKey = "l" }, "SUBSCRIPTION_REQUIRED", false, 0},
+		"Leaving":     {"it does not accept uploads", func(_ *files, m *v1alpha1.Media) { m.DeletionTimestamp = &metav1.Time{Time: now} }, nil, "CONFLICT", false, 0},
+		"Expired":     {"the upload has expired", func(_ *files, m *v1alpha1.Media) { m.Status.Phase = v1alpha1.MediaExpired }, nil, "CONFLICT", false, 0},
+		"Rejected":    {"it is not an image", func(_ *files, m *v1alpha1.Media) { m.Status.Phase = v1alpha1.MediaRejected }, nil, "CONFLICT", false, 0},
+		"Unreadable":  {"its state is unknown", func(f *files, _ *v1alpha1.Media) { f.reading = errors.New("boom") }, nil, "internal", false, 0},
+		"NotAwaited":  {"the manager would stop waiting before the URL expires", func(f *files, _ *v1alpha1.Media) { f.awaiting = errors.New("boom") }, nil, "internal", false, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -352,28 +352,28 @@ func TestPostWithMedia(t *testing.T) {
 		looked   bool
 		recorded v1alpha1.MediaPhase
 	}{
-		"Known":         {"the manager has examined it", "m", is(v1alpha1.MediaUploaded), files{}, nil, "", "", false, v1alpha1.MediaUploaded},
-		"JustUploaded":  {"it counts at once, and that is recorded", "m", nil, files{}, nil, "", "", true, v1alpha1.MediaUploaded},
+		"Known":         {"the manager has verified it", "m", is(v1alpha1.MediaUploaded), files{}, nil, "", "", false, v1alpha1.MediaUploaded},
+		"JustUploaded":  {"it is valid immediately, and recorded as verified", "m", nil, files{}, nil, "", "", true, v1alpha1.MediaUploaded},
 		"Pending":       {"the manager waited for it", "m", is(v1alpha1.MediaPending), files{}, nil, "", "", true, v1alpha1.MediaUploaded},
-		"Rejected":      {"it stays rejected", "m", is(v1alpha1.MediaRejected), files{}, nil, "VALIDATION_ERROR", "was rejected", false, v1alpha1.MediaRejected},
+		"Rejected":      {"a rejection is permanent", "m", is(v1alpha1.MediaRejected), files{}, nil, "VALIDATION_ERROR", "was rejected", false, v1alpha1.MediaRejected},
 		"Leaving":       {"it is being deleted", "m", func(m *v1alpha1.Media) { m.DeletionTimestamp = &metav1.Time{Time: now} }, files{}, nil, "VALIDATION_ERROR", "no such media file", false, ""},
-		"Missing":       {"there is none", "n", nil, files{}, nil, "VALIDATION_ERROR", `media_ids[0]: no such media file "n" in this team`, false, ""},
-		"Impossible":    {"no file can have that name: none is asked for", "../m", nil, files{reading: boom}, nil, "VALIDATION_ERROR", "no such media file", false, ""},
-		"Unreadable":    {"the Kubernetes API does not answer", "m", nil, files{reading: boom}, nil, "internal", "", false, ""},
-		"NotUploaded":   {"the client has to upload it first", "m", nil, files{}, store.ErrNotFound, "VALIDATION_ERROR", "nothing has been uploaded yet", true, ""},
-		"Refused":       {"the manager refused and removed it while it was looked for", "m", nil, files{examined: becomes(v1alpha1.MediaRejected)}, store.ErrNotFound, "VALIDATION_ERROR", "was rejected", true, v1alpha1.MediaRejected},
-		"GoneMeanwhile": {"its Media was deleted while it was looked for", "m", nil, files{examined: func(f *files) { clear(f.stored) }}, store.ErrNotFound, "VALIDATION_ERROR", "no such media file", true, ""},
-		"UnknownAgain":  {"the Kubernetes API fails in between", "m", nil, files{examined: func(f *files) { f.reading = boom }}, store.ErrNotFound, "internal", "", true, ""},
-		"Overwritten":   {"the client has to end that upload first", "m", nil, files{}, store.ErrChanged, "VALIDATION_ERROR", "overwritten while it is examined", true, ""},
-		"StoreDown":     {"it is not known what it is", "m", nil, files{}, boom, "internal", "", true, ""},
-		"ManagerFirst":  {"what it found out counts", "m", nil, files{updating: conflict, changed: becomes(v1alpha1.MediaRejected)}, nil, "VALIDATION_ERROR", "was rejected", true, v1alpha1.MediaRejected},
-		"ManagerWaits":  {"it wrote before the upload ended: what was just found out counts", "m", nil, files{updating: conflict, changed: becomes(v1alpha1.MediaPending)}, nil, "", "", true, v1alpha1.MediaPending},
-		"ManagerBegins": {"it has found out nothing yet: what was just found out counts", "m", nil, files{updating: conflict, changed: becomes("")}, nil, "", "", true, ""},
-		"Deleted":       {"it is gone", "m", nil, files{updating: conflict, changed: func(f *files) { clear(f.stored) }}, nil, "VALIDATION_ERROR", "no such media file", true, ""},
-		"GoneBefore":    {"it is gone", "m", nil, files{updating: apierrors.NewNotFound(mediaResource, "m"), changed: func(f *files) { clear(f.stored) }}, nil, "VALIDATION_ERROR", "no such media file", true, ""},
-		"Settled":       {"the schema holds what the manager settled", "m", nil, files{updating: apierrors.NewInvalid(schema.GroupKind{}, "m", nil), changed: becomes(v1alpha1.MediaExpired)}, nil, "VALIDATION_ERROR", "is gone", true, v1alpha1.MediaExpired},
-		"Unsettled":     {"the conflict cannot be looked into: what was just found out counts", "m", nil, files{updating: conflict, changed: func(f *files) { f.reading = boom }}, nil, "", "", true, ""},
-		"NotRecorded":   {"the Kubernetes API does not answer", "m", nil, files{updating: boom}, nil, "internal", "", true, ""},
+		"Missing":       {"it does not exist", "n", nil, files{}, nil, "VALIDATION_ERROR", `media_ids[0]: no such media file "n" in this team`, false, ""},
+		"Impossible":    {"no file can have this name, so none is requested", "../m", nil, files{reading: boom}, nil, "VALIDATION_ERROR", "no such media file", false, ""},
+		"Unreadable":    {"the Kubernetes API is unavailable", "m", nil, files{reading: boom}, nil, "internal", "", false, ""},
+		"NotUploaded":   {"nothing was uploaded", "m", nil, files{}, store.ErrNotFound, "VALIDATION_ERROR", "nothing has been uploaded yet", true, ""},
+		"Refused":       {"the manager rejected and deleted it during the check", "m", nil, files{examined: becomes(v1alpha1.MediaRejected)}, store.ErrNotFound, "VALIDATION_ERROR", "was rejected", true, v1alpha1.MediaRejected},
+		"GoneMeanwhile": {"its Media was deleted during the check", "m", nil, files{examined: func(f *files) { clear(f.stored) }}, store.ErrNotFound, "VALIDATION_ERROR", "no such media file", true, ""},
+		"UnknownAgain":  {"the Kubernetes API fails during the check", "m", nil, files{examined: func(f *files) { f.reading = boom }}, store.ErrNotFound, "internal", "", true, ""},
+		"Overwritten":   {"an upload is in progress", "m", nil, files{}, store.ErrChanged, "VALIDATION_ERROR", "overwritten while it is examined", true, ""},
+		"StoreDown":     {"its state is unknown", "m", nil, files{}, boom, "internal", "", true, ""},
+		"ManagerFirst":  {"the manager's result takes precedence", "m", nil, files{updating: conflict, changed: becomes(v1alpha1.MediaRejected)}, nil, "VALIDATION_ERROR", "was rejected", true, v1alpha1.MediaRejected},
+		"ManagerWaits":  {"it wrote before the upload ended, so the present check counts", "m", nil, files{updating: conflict, changed: becomes(v1alpha1.MediaPending)}, nil, "", "", true, v1alpha1.MediaPending},
+		"ManagerBegins": {"it has no result yet, so the present check counts", "m", nil, files{updating: conflict, changed: becomes("")}, nil, "", "", true, ""},
+		"Deleted":       {"it was deleted", "m", nil, files{updating: conflict, changed: func(f *files) { clear(f.stored) }}, nil, "VALIDATION_ERROR", "no such media file", true, ""},
+		"GoneBefore":    {"it was deleted", "m", nil, files{updating: apierrors.NewNotFound(mediaResource, "m"), changed: func(f *files) { clear(f.stored) }}, nil, "VALIDATION_ERROR", "no such media file", true, ""},
+		"Settled":       {"the schema protects the manager's result", "m", nil, files{updating: apierrors.NewInvalid(schema.GroupKind{}, "m", nil), changed: becomes(v1alpha1.MediaExpired)}, nil, "VALIDATION_ERROR", "is gone", true, v1alpha1.MediaExpired},
+		"Unsettled":     {"the conflicting object cannot be read, so the present check counts", "m", nil, files{updating: conflict, changed: func(f *files) { f.reading = boom }}, nil, "", "", true, ""},
+		"NotRecorded":   {"the Kubernetes API is unavailable", "m", nil, files{updating: boom}, nil, "internal", "", true, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -56,12 +56,12 @@ func TestCreateChecksUsageFirst(t *testing.T) {
 		want    string
 		message string
 	}{
-		"PlanFirst":     {"what the plan does not allow is told before what is wrong", v1alpha1.ResourceXPosts, nil, []v1alpha1.PostTarget{bad}, "SUBSCRIPTION_REQUIRED", "30 of December 2026 are used and this post needs 1"},
-		"PlatformAfter": {"what is wrong is told before what a platform does not take", v1alpha1.ResourceTikTokDrafts, nil, []v1alpha1.PostTarget{bad, inbox}, "VALIDATION_ERROR", "caption"},
-		"Platform":      {"a platform does not take it", v1alpha1.ResourceTikTokDrafts, nil, []v1alpha1.PostTarget{inbox}, "VALIDATION_ERROR", "targets[0].tiktok_draft: "},
+		"PlanFirst":     {"the plan is reported before problems of the post", v1alpha1.ResourceXPosts, nil, []v1alpha1.PostTarget{bad}, "SUBSCRIPTION_REQUIRED", "30 of December 2026 are used and this post needs 1"},
+		"PlatformAfter": {"problems of the post are reported before a platform's", v1alpha1.ResourceTikTokDrafts, nil, []v1alpha1.PostTarget{bad, inbox}, "VALIDATION_ERROR", "caption"},
+		"Platform":      {"the platform does not accept it", v1alpha1.ResourceTikTokDrafts, nil, []v1alpha1.PostTarget{inbox}, "VALIDATION_ERROR", "targets[0].tiktok_draft: "},
 		"Both":          {"the plan comes first", v1alpha1.ResourceXPosts, nil, []v1alpha1.PostTarget{inbox, target("acme")}, "SUBSCRIPTION_REQUIRED", ""},
-		"Down":          {"what cannot be counted is not created", "", errors.New("boom"), []v1alpha1.PostTarget{target("acme")}, "internal", ""},
-		"Room":          {"there is enough of all", "", nil, []v1alpha1.PostTarget{inbox, target("acme")}, "", ""},
+		"Down":          {"without a count the post is not created", "", errors.New("boom"), []v1alpha1.PostTarget{target("acme")}, "internal", ""},
+		"Room":          {"there is room for all", "", nil, []v1alpha1.PostTarget{inbox, target("acme")}, "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -150,7 +150,7 @@ func TestReleaseKeepsOtherReservations(t *testing.T) {
 		outer, inner bridge.CreatePost
 		want         map[int]int
 	}{
-		"OnX":       {"it goes to X as well, and to one account only", both, hello("acme"), map[int]int{0: 1}},
+		"OnX":       {"it goes to X as well, and to one other account", both, hello("acme"), map[int]int{0: 1}},
 		"Elsewhere": {"it goes elsewhere", hello("acme"), hello("box"), nil},
 		"OnXAndMore": {"it goes to X and elsewhere", both, bridge.CreatePost{Spec: v1alpha1.PostSpec{
 			Category: v1alpha1.CategoryText, Targets: []v1alpha1.PostTarget{target("acme"), target("box")},
@@ -202,9 +202,9 @@ func TestRejectionAfterConcurrentRequest(t *testing.T) {
 		inner  *bridge.CreatePost
 		want   string
 	}{
-		"Served":  {"the same request", new(one()), ""},
-		"Another": {"another request under the key: the limit is told before that", &other, "SUBSCRIPTION_REQUIRED"},
-		"Nothing": {"no other request", nil, "SUBSCRIPTION_REQUIRED"},
+		"Served":  {"the same request exists", new(one()), ""},
+		"Another": {"the limit is reported before the conflict with another request", &other, "SUBSCRIPTION_REQUIRED"},
+		"Nothing": {"no other request exists", nil, "SUBSCRIPTION_REQUIRED"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

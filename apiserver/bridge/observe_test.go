@@ -23,19 +23,19 @@ func TestObserve(t *testing.T) {
 		edit   func(*v1alpha1.Post)
 		asks   bool
 	}{
-		"Published": {"the person published it through another replica", func(*v1alpha1.Post) {}, true},
+		"Published": {"the user published it through another replica", func(*v1alpha1.Post) {}, true},
 		"Draft":     {"nothing was published", func(p *v1alpha1.Post) { p.Spec.Draft = true }, false},
-		"OldDraft": {"it was written long ago and published a moment ago", func(p *v1alpha1.Post) {
+		"OldDraft": {"it was created long ago and published just now", func(p *v1alpha1.Post) {
 			p.CreationTimestamp = metav1.NewTime(now.Add(-time.Hour))
 			p.Status.Targets = []v1alpha1.TargetStatus{{Attempt: &v1alpha1.Attempt{StartedAt: minuteAgo}}}
 		}, true},
 		"OldPost": {"it was published long ago", func(p *v1alpha1.Post) { p.CreationTimestamp = metav1.NewTime(now.Add(-time.Hour)) }, false},
-		"DraftOfProgram": {"the person published what a program wrote", func(p *v1alpha1.Post) {
+		"DraftOfProgram": {"the user published a client's draft", func(p *v1alpha1.Post) {
 			p.Labels = nil
 			p.Annotations = map[string]string{v1alpha1.AuthorAnnotation: "key", v1alpha1.LastAuthorAnnotation: person.Author}
 		}, true},
-		"OfProgram": {"programs have their own keys", func(p *v1alpha1.Post) { p.Labels = nil }, false},
-		"OfAnother": {"another person published it", func(p *v1alpha1.Post) { p.Annotations[v1alpha1.AuthorAnnotation] = "bob" }, false},
+		"OfProgram": {"a client uses its own keys", func(p *v1alpha1.Post) { p.Labels = nil }, false},
+		"OfAnother": {"another user published it", func(p *v1alpha1.Post) { p.Annotations[v1alpha1.AuthorAnnotation] = "bob" }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

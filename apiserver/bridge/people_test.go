@@ -24,7 +24,7 @@ import (
 	"github.com/herald-social/herald/posting/plan"
 )
 
-// TestAuthor verifies that a person's post has an author, and a program's post does not.
+// TestAuthor verifies that a user's post has an author, and a program's post does not.
 func TestAuthor(t *testing.T) {
 	t.Parallel()
 	agent := bridge.Caller{Namespace: "team-a", Key: "grant", Author: "oidc:ada", Agent: "Claude"}
@@ -36,10 +36,10 @@ func TestAuthor(t *testing.T) {
 		author      string
 		wantsEvents []string
 	}{
-		"Person":  {"who it was stands on the post", person, v1alpha1.OriginWeb, "herald:link", []string{"CreatedByPerson Post/P: by herald:link in the web application"}},
-		"Program": {"a key leaves no trail beside the access log", caller, v1alpha1.OriginAPI, "", nil},
-		"Agent":   {"it acts for a person, through the API", agent, v1alpha1.OriginAPI, "oidc:ada", []string{`CreatedByAgent Post/P: by the agent "Claude" for oidc:ada`}},
-		"KeyOnly": {"it names itself", scout, v1alpha1.OriginAPI, "", []string{`CreatedByAgent Post/P: by the agent "scout" with API key k`}},
+		"Person":  {"the post records its user", person, v1alpha1.OriginWeb, "herald:link", []string{"CreatedByPerson Post/P: by herald:link in the web application"}},
+		"Program": {"requests with an API key are only in the access log", caller, v1alpha1.OriginAPI, "", nil},
+		"Agent":   {"it acts for a user, through the API", agent, v1alpha1.OriginAPI, "oidc:ada", []string{`CreatedByAgent Post/P: by the agent "Claude" for oidc:ada`}},
+		"KeyOnly": {"an agent with a key names itself", scout, v1alpha1.OriginAPI, "", []string{`CreatedByAgent Post/P: by the agent "scout" with API key k`}},
 	} {
 		p, trail := &posts{stored: map[string]*v1alpha1.Post{}}, &events{}
 		s := service(p, inMemory("acme"))
@@ -105,10 +105,10 @@ func TestActedLogs(t *testing.T) {
 		caller bridge.Caller
 		want   string
 	}{
-		"requests with an API key are in the access log": {caller, ""},
-		"a person is known by name":                      {person, `msg="A person acted" person=herald:link act=ConnectedByPerson `},
-		"an agent with an API key is known by its key":   {bridge.Caller{Agent: "scout", Key: "k"}, `msg="An agent acted" agent=scout key=k act=ConnectedByAgent `},
-		"an agent with a grant acts for a person":        {bridge.Caller{Agent: "Claude", Key: "grant", Author: "oidc:ada"}, `msg="An agent acted" person=oidc:ada agent=Claude key=grant act=ConnectedByAgent `},
+		"requests with an API key are in the access log":  {caller, ""},
+		"users are logged by name":                        {person, `msg="A person acted" person=herald:link act=ConnectedByPerson `},
+		"an agent with an API key is logged with its key": {bridge.Caller{Agent: "scout", Key: "k"}, `msg="An agent acted" agent=scout key=k act=ConnectedByAgent `},
+		"an agent with a grant is logged with its user":   {bridge.Caller{Agent: "Claude", Key: "grant", Author: "oidc:ada"}, `msg="An agent acted" person=oidc:ada agent=Claude key=grant act=ConnectedByAgent `},
 	} {
 		var out bytes.Buffer
 		s := service(&posts{}, &connections{})
@@ -170,35 +170,35 @@ func TestSettle(t *testing.T) {
 		value   string // of the annotation afterwards
 		events  int
 	}{
-		"Posted":       {"a person found it", nil, nil, 0, posted, "", "0=posted:1991", 1},
-		"NotSent":      {"a person looked and it is not there", nil, nil, 1, notSent, "", "1=not-sent", 1},
-		"BesideOther":  {"the manager has not taken over the other one yet", []func(*v1alpha1.Post){waiting("1=not-sent")}, nil, 0, posted, "", "1=not-sent,0=posted:1991", 1},
+		"Posted":       {"the user found it", nil, nil, 0, posted, "", "0=posted:1991", 1},
+		"NotSent":      {"the user did not find it", nil, nil, 1, notSent, "", "1=not-sent", 1},
+		"BesideOther":  {"the manager has not processed the other answer yet", []func(*v1alpha1.Post){waiting("1=not-sent")}, nil, 0, posted, "", "1=not-sent,0=posted:1991", 1},
 		"Again":        {"the button was pressed twice", []func(*v1alpha1.Post){waiting("0=posted:1991")}, nil, 0, posted, "", "0=posted:1991", 0},
-		"Contradicts":  {"two people found out different things", []func(*v1alpha1.Post){waiting("0=not-sent")}, nil, 0, posted, "CONFLICT", "0=not-sent", 0},
-		"Malformed":    {"what the manager cannot read is replaced", []func(*v1alpha1.Post){waiting("x")}, nil, 0, posted, "", "0=posted:1991", 1},
-		"Address":      {"an address is no id", nil, nil, 0, bridge.Verdict{Posted: true, ExternalID: "https://x.com/a/1991"}, "VALIDATION_ERROR", "", 0},
-		"Permalink":    {"the manager finds its id", nil, nil, 0, bridge.Verdict{Posted: true, ExternalURL: "https://fb.watch/abc"}, "", "0=posted:https://fb.watch/abc", 1},
-		"Comma":        {"an address is no second verdict", nil, nil, 0, bridge.Verdict{Posted: true, ExternalURL: "https://fb.watch/a,1=not-sent"}, "", "0=posted:https://fb.watch/a%2C1=not-sent", 1},
-		"Unnamed":      {"a person saw it", nil, nil, 0, bridge.Verdict{Posted: true, Unnamed: true}, "", "0=posted", 1},
-		"UnnamedSo":    {"the manager has taken it over", []func(*v1alpha1.Post){first(func(t *v1alpha1.TargetStatus) { t.State = v1alpha1.TargetPosted })}, nil, 0, bridge.Verdict{Posted: true, Unnamed: true}, "", "", 0},
-		"Smuggled":     {"an id is no second verdict", nil, nil, 0, bridge.Verdict{Posted: true, ExternalID: "1,1=not-sent"}, "VALIDATION_ERROR", "", 0},
-		"NoID":         {"nothing was entered", nil, nil, 0, bridge.Verdict{Posted: true}, "VALIDATION_ERROR", "", 0},
-		"NoSuchTarget": {"the post has two", nil, nil, 2, notSent, "VALIDATION_ERROR", "", 0},
-		"Negative":     {"there are none before the first", nil, nil, -1, notSent, "VALIDATION_ERROR", "", 0},
-		"Decided":      {"the platform told after all", []func(*v1alpha1.Post){first(func(t *v1alpha1.TargetStatus) { t.State, t.ExternalID = v1alpha1.TargetPosted, "1" })}, nil, 0, posted, "CONFLICT", "", 0},
-		"DecidedSo":    {"the manager has taken it over", []func(*v1alpha1.Post){first(func(t *v1alpha1.TargetStatus) { t.State, t.ExternalID = v1alpha1.TargetPosted, "1991" })}, nil, 0, posted, "", "", 0},
-		"NotSentSo": {"the manager has taken that over, too", []func(*v1alpha1.Post){first(func(t *v1alpha1.TargetStatus) {
+		"Contradicts":  {"two users gave different answers", []func(*v1alpha1.Post){waiting("0=not-sent")}, nil, 0, posted, "CONFLICT", "0=not-sent", 0},
+		"Malformed":    {"a malformed answer is replaced", []func(*v1alpha1.Post){waiting("x")}, nil, 0, posted, "", "0=posted:1991", 1},
+		"Address":      {"a URL is not an id", nil, nil, 0, bridge.Verdict{Posted: true, ExternalID: "https://x.com/a/1991"}, "VALIDATION_ERROR", "", 0},
+		"Permalink":    {"the manager resolves the id", nil, nil, 0, bridge.Verdict{Posted: true, ExternalURL: "https://fb.watch/abc"}, "", "0=posted:https://fb.watch/abc", 1},
+		"Comma":        {"a URL cannot contain a second answer", nil, nil, 0, bridge.Verdict{Posted: true, ExternalURL: "https://fb.watch/a,1=not-sent"}, "", "0=posted:https://fb.watch/a%2C1=not-sent", 1},
+		"Unnamed":      {"the user saw it, but has no id", nil, nil, 0, bridge.Verdict{Posted: true, Unnamed: true}, "", "0=posted", 1},
+		"UnnamedSo":    {"the manager has processed the answer", []func(*v1alpha1.Post){first(func(t *v1alpha1.TargetStatus) { t.State = v1alpha1.TargetPosted })}, nil, 0, bridge.Verdict{Posted: true, Unnamed: true}, "", "", 0},
+		"Smuggled":     {"an id cannot contain a second answer", nil, nil, 0, bridge.Verdict{Posted: true, ExternalID: "1,1=not-sent"}, "VALIDATION_ERROR", "", 0},
+		"NoID":         {"neither an id nor a URL was entered", nil, nil, 0, bridge.Verdict{Posted: true}, "VALIDATION_ERROR", "", 0},
+		"NoSuchTarget": {"the post has two targets", nil, nil, 2, notSent, "VALIDATION_ERROR", "", 0},
+		"Negative":     {"target indexes start at 0", nil, nil, -1, notSent, "VALIDATION_ERROR", "", 0},
+		"Decided":      {"a lookup was successful", []func(*v1alpha1.Post){first(func(t *v1alpha1.TargetStatus) { t.State, t.ExternalID = v1alpha1.TargetPosted, "1" })}, nil, 0, posted, "CONFLICT", "", 0},
+		"DecidedSo":    {"the manager has processed the answer", []func(*v1alpha1.Post){first(func(t *v1alpha1.TargetStatus) { t.State, t.ExternalID = v1alpha1.TargetPosted, "1991" })}, nil, 0, posted, "", "", 0},
+		"NotSentSo": {"the manager has processed that answer, too", []func(*v1alpha1.Post){first(func(t *v1alpha1.TargetStatus) {
 			t.State, t.Attempt.Outcome = v1alpha1.TargetPending, v1alpha1.OutcomeNotSent
 		})}, nil, 0, notSent, "", "", 0},
-		"NothingSent": {"there is no call to settle", []func(*v1alpha1.Post){first(func(t *v1alpha1.TargetStatus) {
+		"NothingSent": {"there is no undecided call", []func(*v1alpha1.Post){first(func(t *v1alpha1.TargetStatus) {
 			t.State, t.Attempt = v1alpha1.TargetPending, nil
 		})}, nil, 0, notSent, "CONFLICT", "", 0},
-		"AlwaysWritten": {"something writes it all the time", nil, []fault{busy, busy, busy, busy, busy}, 0, posted, "CONFLICT", "", 0},
-		"NothingBegun":  {"there is nothing to settle", []func(*v1alpha1.Post){func(p *v1alpha1.Post) { p.Status.Targets = nil }}, nil, 0, notSent, "CONFLICT", "", 0},
-		"Conflict":      {"the manager wrote in between", nil, []fault{{err: apierrors.NewConflict(resource, "p1", lost)}}, 0, posted, "", "0=posted:1991", 1},
-		"Lost":          {"the answer was lost", nil, []fault{{false, lost}}, 0, posted, "", "0=posted:1991", 1},
-		"Landed":        {"it took effect all the same", nil, []fault{{true, lost}}, 0, posted, "", "0=posted:1991", 1},
-		"Forbidden":     {"Herald may not", nil, []fault{{err: apierrors.NewForbidden(resource, "p1", lost)}}, 0, posted, "internal", "", 0},
+		"AlwaysWritten": {"each update conflicts", nil, []fault{busy, busy, busy, busy, busy}, 0, posted, "CONFLICT", "", 0},
+		"NothingBegun":  {"there are no targets", []func(*v1alpha1.Post){func(p *v1alpha1.Post) { p.Status.Targets = nil }}, nil, 0, notSent, "CONFLICT", "", 0},
+		"Conflict":      {"the manager updated the post concurrently", nil, []fault{{err: apierrors.NewConflict(resource, "p1", lost)}}, 0, posted, "", "0=posted:1991", 1},
+		"Lost":          {"the response was lost", nil, []fault{{false, lost}}, 0, posted, "", "0=posted:1991", 1},
+		"Landed":        {"the update was stored before the response was lost", nil, []fault{{true, lost}}, 0, posted, "", "0=posted:1991", 1},
+		"Forbidden":     {"Herald lacks the permission", nil, []fault{{err: apierrors.NewForbidden(resource, "p1", lost)}}, 0, posted, "internal", "", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -237,22 +237,22 @@ func TestDuplicate(t *testing.T) {
 		want   v1alpha1.PostSpec
 		left   []string
 	}{
-		"Draft":     {"the new one is decided anew", v1alpha1.PostSpec{Draft: true, Targets: here}, v1alpha1.PostSpec{Targets: here}, nil},
-		"Scheduled": {"so is its time", v1alpha1.PostSpec{ScheduledAt: v1alpha1.NewTimePtr(now), Cancelled: true, Targets: here}, v1alpha1.PostSpec{Targets: here}, nil},
+		"Draft":     {"the copy is not a draft", v1alpha1.PostSpec{Draft: true, Targets: here}, v1alpha1.PostSpec{Targets: here}, nil},
+		"Scheduled": {"the copy has no time", v1alpha1.PostSpec{ScheduledAt: v1alpha1.NewTimePtr(now), Cancelled: true, Targets: here}, v1alpha1.PostSpec{Targets: here}, nil},
 		"Accounts": {
-			"one is not connected any more",
+			"one account is no longer connected",
 			v1alpha1.PostSpec{Targets: []v1alpha1.PostTarget{target("gone"), here[0]}},
 			v1alpha1.PostSpec{Targets: here},
 			[]string{`account "gone" is no longer connected`},
 		},
 		"Images": {
-			"what is still there stays, in its order",
+			"the remaining accounts keep their order",
 			v1alpha1.PostSpec{Targets: here, Image: &v1alpha1.ImageContent{MediaRefs: refs("b", "expired", "a", "gone", "b", "not/a/name")}},
 			v1alpha1.PostSpec{Targets: here, Image: &v1alpha1.ImageContent{MediaRefs: refs("b", "a", "b")}},
 			[]string{`file "a.jpg" (expired) has been deleted; upload it again`, `file "gone" has been deleted; upload it again`, `file "not/a/name" has been deleted; upload it again`},
 		},
 		"Video": {
-			"the form asks for another one",
+			"the form selects another account",
 			v1alpha1.PostSpec{Targets: here, Video: &v1alpha1.VideoContent{MediaRef: refs("gone")[0]}},
 			v1alpha1.PostSpec{Targets: here, Video: &v1alpha1.VideoContent{}},
 			[]string{`file "gone" has been deleted; upload it again`},
@@ -294,13 +294,13 @@ func TestViewTeam(t *testing.T) {
 		subscription v1alpha1.Subscription
 		want         bridge.TeamView
 	}{
-		"Trial": {"it ends a week after the team was made", trial, bridge.TeamView{
+		"Trial": {"a trial ends a week after the team's creation", trial, bridge.TeamView{
 			Plan: "starter", State: "trialing", TrialEndsAt: now.Add(6 * 24 * time.Hour), XPosts: bridge.Meter{Used: 2, Limit: 30}, Accounts: bridge.Meter{Used: 2, Limit: 10},
 		}},
-		"Unlimited": {"nothing is counted", v1alpha1.Subscription{State: v1alpha1.SubscriptionActive, Plan: v1alpha1.PlanUnlimited}, bridge.TeamView{
+		"Unlimited": {"an unlimited plan has no counts", v1alpha1.Subscription{State: v1alpha1.SubscriptionActive, Plan: v1alpha1.PlanUnlimited}, bridge.TeamView{
 			Plan: "unlimited", State: "active", Accounts: bridge.Meter{Used: 2},
 		}},
-		"PastDue": {"it may create nothing", v1alpha1.Subscription{State: v1alpha1.SubscriptionPastDue, Plan: v1alpha1.PlanUnlimited}, bridge.TeamView{
+		"PastDue": {"a team that is past due may not create posts", v1alpha1.Subscription{State: v1alpha1.SubscriptionPastDue, Plan: v1alpha1.PlanUnlimited}, bridge.TeamView{
 			Plan: "unlimited", State: "pastDue", Accounts: bridge.Meter{Used: 2}, Refusal: "the team's subscription is past due; pay it to go on posting",
 		}},
 	} {
@@ -420,9 +420,9 @@ func TestListCandidates(t *testing.T) {
 		want   string
 		asked  bool
 	}{
-		"Asked":   {"a person looks for it", []func(*v1alpha1.Post){state(v1alpha1.TargetUndecided)}, "", true},
-		"Again":   {"two clicks are one question", []func(*v1alpha1.Post){state(v1alpha1.TargetUndecided), func(p *v1alpha1.Post) { p.Annotations = map[string]string{v1alpha1.ListCandidatesAnnotation: "before"} }}, "", true},
-		"Decided": {"somebody has answered", []func(*v1alpha1.Post){state(v1alpha1.TargetPosted)}, "CONFLICT", false},
+		"Asked":   {"a user requests candidates", []func(*v1alpha1.Post){state(v1alpha1.TargetUndecided)}, "", true},
+		"Again":   {"two clicks are one request", []func(*v1alpha1.Post){state(v1alpha1.TargetUndecided), func(p *v1alpha1.Post) { p.Annotations = map[string]string{v1alpha1.ListCandidatesAnnotation: "before"} }}, "", true},
+		"Decided": {"the target was decided meanwhile", []func(*v1alpha1.Post){state(v1alpha1.TargetPosted)}, "CONFLICT", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -457,11 +457,11 @@ func TestUndecidedReads(t *testing.T) {
 		want   string
 		left   bool
 	}{
-		"Left":   {"the archive takes no answer", page, func(*v1alpha1.TargetStatus) {}, "Needs an answer: whether it was published is unknown (the answer was lost). The post is archived, so no answer can be recorded.", true},
-		"Page":   {"a person answers there", page, func(*v1alpha1.TargetStatus) {}, "Needs an answer: whether it was published is unknown (the answer was lost). Do not post it again: it may be online. A person has to check the account, open https://herald.example/teams/team-a/posts/p1 and answer there.", false},
-		"Thread": {"the question is about one card", page, func(t *v1alpha1.TargetStatus) { t.Cards = []v1alpha1.CardStatus{{ExternalID: "1"}} }, "Needs an answer: whether card 2 was published is unknown (the answer was lost). The cards before it are online.", false},
-		"NoSite": {"without the web application there is kubectl", nil, func(*v1alpha1.TargetStatus) {}, "read the condition OutcomeUnknown of the Post", false},
-		"Old":    {"an entry of an old version has no problem", page, func(t *v1alpha1.TargetStatus) { t.Blocked = nil }, "is unknown. Do not post it again", false},
+		"Left":   {"archived posts cannot be answered", page, func(*v1alpha1.TargetStatus) {}, "Needs an answer: whether it was published is unknown (the answer was lost). The post is archived, so no answer can be recorded.", true},
+		"Page":   {"the page accepts the answer", page, func(*v1alpha1.TargetStatus) {}, "Needs an answer: whether it was published is unknown (the answer was lost). Do not post it again: it may be online. A person has to check the account, open https://herald.example/teams/team-a/posts/p1 and answer there.", false},
+		"Thread": {"the question concerns one card", page, func(t *v1alpha1.TargetStatus) { t.Cards = []v1alpha1.CardStatus{{ExternalID: "1"}} }, "Needs an answer: whether card 2 was published is unknown (the answer was lost). The cards before it are online.", false},
+		"NoSite": {"without the web application, kubectl accepts the answer", nil, func(*v1alpha1.TargetStatus) {}, "read the condition OutcomeUnknown of the Post", false},
+		"Old":    {"old entries do not have a reason", page, func(t *v1alpha1.TargetStatus) { t.Blocked = nil }, "is unknown. Do not post it again", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

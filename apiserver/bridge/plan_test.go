@@ -59,13 +59,13 @@ func TestUncertainPostsAreCounted(t *testing.T) {
 		// writes is the number of writes of both Usages.
 		writes int
 	}{
-		"Created":    {"what is reserved is the post's, so that nothing has to be given back", "", nil, nil, "", onBoth, inBox, 2},
-		"Refused":    {"Kubernetes took nothing", "", nil, []fault{forbidden}, "internal", nil, nil, 4},
-		"LostAnswer": {"the second try finds it there, and leaves it what it takes", "", nil, []fault{{true, lost}, {true, lost}, {true, lost}}, "", onBoth, inBox, 4},
-		"Uncertain":  {"nobody can tell, so it counts until the manager can", "", nil, []fault{{false, lost}, {false, lost}, {false, lost}}, "uncertain", onBoth, inBox, 2},
-		"NoMoreX":    {"the plan has run out meanwhile", v1alpha1.ResourceXPosts, nil, nil, "SUBSCRIPTION_REQUIRED", nil, nil, 1},
-		"NoMoreBox":  {"the inbox has run full meanwhile: what was counted before is given back", v1alpha1.ResourceTikTokDrafts, nil, nil, "VALIDATION_ERROR", nil, nil, 3},
-		"Down":       {"what cannot be counted is not created", "", lost, nil, "internal", nil, nil, 2},
+		"Created":    {"the post has its reservations, and none is released", "", nil, nil, "", onBoth, inBox, 2},
+		"Refused":    {"Kubernetes rejected the post", "", nil, []fault{forbidden}, "internal", nil, nil, 4},
+		"LostAnswer": {"the retry finds the post and keeps its reservations", "", nil, []fault{{true, lost}, {true, lost}, {true, lost}}, "", onBoth, inBox, 4},
+		"Uncertain":  {"the outcome is unknown, so the reservation remains until the manager finds out", "", nil, []fault{{false, lost}, {false, lost}, {false, lost}}, "uncertain", onBoth, inBox, 2},
+		"NoMoreX":    {"another request reached the plan's limit", v1alpha1.ResourceXPosts, nil, nil, "SUBSCRIPTION_REQUIRED", nil, nil, 1},
+		"NoMoreBox":  {"the inbox is full, so the other reservations are released", v1alpha1.ResourceTikTokDrafts, nil, nil, "VALIDATION_ERROR", nil, nil, 3},
+		"Down":       {"without a count the post is not created", "", lost, nil, "internal", nil, nil, 2},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -124,11 +124,11 @@ func TestTwoRequestsUnderOneKey(t *testing.T) {
 		wantInner    string
 		held         map[int]int
 	}{
-		"LargerComesSecond": {"the larger one, refused, leaves the smaller one its share", one(), five(), []fault{forbidden}, "", "internal", map[int]int{0: 1}},
-		"SmallerWins":       {"the larger one finds the smaller one's post, and gives back what that does not take", five(), one(), nil, "CONFLICT", "", map[int]int{0: 1}},
-		"LargerWins":        {"the smaller one finds the larger one's post, and takes nothing from it", one(), five(), nil, "CONFLICT", "", map[int]int{0: 5}},
-		"Same":              {"the same request, sent again", one(), one(), nil, "", "", map[int]int{0: 1}},
-		"SameRefused":       {"one of the two is refused by Kubernetes, the other is not", one(), one(), []fault{forbidden}, "", "internal", map[int]int{0: 1}},
+		"LargerComesSecond": {"the larger request is rejected and keeps the smaller one's reservations", one(), five(), []fault{forbidden}, "", "internal", map[int]int{0: 1}},
+		"SmallerWins":       {"the larger request finds the smaller one's post, and releases the rest", five(), one(), nil, "CONFLICT", "", map[int]int{0: 1}},
+		"LargerWins":        {"the smaller request finds the larger one's post, and does not reserve", one(), five(), nil, "CONFLICT", "", map[int]int{0: 5}},
+		"Same":              {"the same request, repeated", one(), one(), nil, "", "", map[int]int{0: 1}},
+		"SameRefused":       {"Kubernetes rejects one of two equal requests", one(), one(), []fault{forbidden}, "", "internal", map[int]int{0: 1}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -189,7 +189,7 @@ func TestKeyOfADeliveredPost(t *testing.T) {
 		used   int
 	}{
 		"Room": {"both count", 28, "", 30},
-		"Full": {"nothing is left for the second", 29, "SUBSCRIPTION_REQUIRED", 30},
+		"Full": {"the second one exceeds the plan", 29, "SUBSCRIPTION_REQUIRED", 30},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -114,7 +114,7 @@ func (s *Service) CancelPost(ctx context.Context, caller Caller, id string) erro
 	return s.cancel(ctx, caller, id, func(*v1alpha1.Post) bool { return true })
 }
 
-// CancelSeen is CancelPost for a person who saw the post. version is as in UpdateDraft.
+// CancelSeen is CancelPost for a user who saw the post. version is as in UpdateDraft.
 func (s *Service) CancelSeen(ctx context.Context, caller Caller, id, version string) error {
 	return s.cancel(ctx, caller, id, isVersion(version))
 }

@@ -37,13 +37,13 @@ func TestPages(t *testing.T) {
 	}{
 		{"more follow", 1, 2, 2, 1, 2, true},
 		{"the last page is full", 2, 2, 2, 2, 2, false},
-		{"a page is begun", 1, 3, 3, 1, 3, true},
+		{"a page that is not full", 1, 3, 3, 1, 3, true},
 		{"the last page is not full", 2, 3, 1, 2, 3, false},
 		{"all fit", 1, 4, 4, 1, 4, false},
-		{"behind the last page", 3, 2, 0, 3, 2, false},
+		{"beyond the last page", 3, 2, 0, 3, 2, false},
 		{"out of bounds", 0, 1000, 4, 1, 100, false},
-		{"the greatest page", 1<<53 - 1, 100, 0, 1<<53 - 1, 100, false},
-		{"beyond what readers of JSON hold", 1 << 53, 100, 0, 1<<53 - 1, 100, false},
+		{"the largest page", 1<<53 - 1, 100, 0, 1<<53 - 1, 100, false},
+		{"beyond the integers of JSON readers", 1 << 53, 100, 0, 1<<53 - 1, 100, false},
 	} {
 		got := pageOf(t, s, caller, postindex.Query{Page: tc.page, Limit: tc.limit})
 		if len(got.Posts) != tc.posts || got.Total != 4 || got.Page != tc.onPage || got.Limit != tc.of || got.HasNext != tc.next {
@@ -130,14 +130,14 @@ func TestCancelReleasesUsage(t *testing.T) {
 		want      []string
 		logged    string
 	}{
-		"Both":       {"all that it took", false, starter{}.Owner, []v1alpha1.PostTarget{target("acme"), inbox}, 0, "7", nil, []string{onXPosts, onInbox}, ""},
-		"NoLimit":    {"a plan without a limit counts no posts to X", false, owner{}.Owner, []v1alpha1.PostTarget{target("acme"), inbox}, 0, "7", nil, []string{onInbox}, ""},
-		"Nothing":    {"nothing was counted", false, owner{}.Owner, []v1alpha1.PostTarget{target("acme")}, 0, "7", nil, nil, ""},
-		"Draft":      {"a draft takes nothing", true, starter{}.Owner, []v1alpha1.PostTarget{target("acme"), inbox}, 0, "7", nil, nil, ""},
-		"Gone":       {"the connection is, and its inbox with it", false, owner{}.Owner, []v1alpha1.PostTarget{target("none")}, 0, "7", nil, nil, ""},
-		"Anew":       {"it was written in between", false, owner{}.Owner, []v1alpha1.PostTarget{inbox}, 3, "7", nil, []string{onInbox}, ""},
-		"Down":       {"it is cancelled all the same; the manager will", false, owner{}.Owner, []v1alpha1.PostTarget{inbox}, 0, "7", errors.New("boom"), []string{onInbox}, "Cannot release a post's unused usage"},
-		"Unreadable": {"the watch will tell the list", false, owner{}.Owner, []v1alpha1.PostTarget{target("acme")}, 0, "new", nil, nil, "Cannot list a post"},
+		"Both":       {"all its reservations are released", false, starter{}.Owner, []v1alpha1.PostTarget{target("acme"), inbox}, 0, "7", nil, []string{onXPosts, onInbox}, ""},
+		"NoLimit":    {"a plan without a limit does not count posts to X", false, owner{}.Owner, []v1alpha1.PostTarget{target("acme"), inbox}, 0, "7", nil, []string{onInbox}, ""},
+		"Nothing":    {"the post had no reservations", false, owner{}.Owner, []v1alpha1.PostTarget{target("acme")}, 0, "7", nil, nil, ""},
+		"Draft":      {"a draft does not reserve", true, starter{}.Owner, []v1alpha1.PostTarget{target("acme"), inbox}, 0, "7", nil, nil, ""},
+		"Gone":       {"the connection was deleted, and its inbox count with it", false, owner{}.Owner, []v1alpha1.PostTarget{target("none")}, 0, "7", nil, nil, ""},
+		"Anew":       {"it was updated concurrently", false, owner{}.Owner, []v1alpha1.PostTarget{inbox}, 3, "7", nil, []string{onInbox}, ""},
+		"Down":       {"it is cancelled anyway; the manager releases the rest", false, owner{}.Owner, []v1alpha1.PostTarget{inbox}, 0, "7", errors.New("boom"), []string{onInbox}, "Cannot release a post's unused usage"},
+		"Unreadable": {"the watch updates the list", false, owner{}.Owner, []v1alpha1.PostTarget{target("acme")}, 0, "new", nil, nil, "Cannot list a post"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -179,11 +179,11 @@ func TestNoConnection(t *testing.T) {
 		target v1alpha1.PostTarget
 		want   v1alpha1.Platform
 	}{
-		"options of YouTube":      {"other platforms have none of these", v1alpha1.PostTarget{YouTube: &v1alpha1.YouTubeOptions{Title: "a film"}}, v1alpha1.PlatformYouTube},
-		"options of TikTok":       {"as above, whatever the name says", v1alpha1.PostTarget{ConnectionRef: v1alpha1.LocalReference{Name: "acme-x"}, TikTok: &v1alpha1.TikTokOptions{}}, v1alpha1.PlatformTikTok},
-		"a name with a platform":  {"people name connections so", v1alpha1.PostTarget{ConnectionRef: v1alpha1.LocalReference{Name: "acme-threads.main"}}, v1alpha1.PlatformThreads},
-		"a name with a like word": {"a part of a word is no platform", v1alpha1.PostTarget{ConnectionRef: v1alpha1.LocalReference{Name: "instagrammers"}}, v1alpha1.PlatformX},
-		"any other name":          {"X takes every category", v1alpha1.PostTarget{ConnectionRef: v1alpha1.LocalReference{Name: "acme"}}, v1alpha1.PlatformX},
+		"options of YouTube":         {"other platforms do not have them", v1alpha1.PostTarget{YouTube: &v1alpha1.YouTubeOptions{Title: "a film"}}, v1alpha1.PlatformYouTube},
+		"options of TikTok":          {"they determine the platform, whatever the name", v1alpha1.PostTarget{ConnectionRef: v1alpha1.LocalReference{Name: "acme-x"}, TikTok: &v1alpha1.TikTokOptions{}}, v1alpha1.PlatformTikTok},
+		"a name with a platform":     {"such names are common", v1alpha1.PostTarget{ConnectionRef: v1alpha1.LocalReference{Name: "acme-threads.main"}}, v1alpha1.PlatformThreads},
+		"a name with a similar word": {"the platform must be a whole word", v1alpha1.PostTarget{ConnectionRef: v1alpha1.LocalReference{Name: "instagrammers"}}, v1alpha1.PlatformX},
+		"any other name":             {"X accepts every category", v1alpha1.PostTarget{ConnectionRef: v1alpha1.LocalReference{Name: "acme"}}, v1alpha1.PlatformX},
 	} {
 		const why = `connection "acme" does not exist`
 		post := &v1alpha1.Post{Spec: v1alpha1.PostSpec{Category: v1alpha1.CategoryText, Targets: []v1alpha1.PostTarget{tc.target}}}

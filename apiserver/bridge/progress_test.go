@@ -43,10 +43,10 @@ func TestPostsInProgress(t *testing.T) {
 		budget v1alpha1.TeamBudget
 		want   string
 	}{
-		"Posts":          {"the listed one and the one in progress leave no room", v1alpha1.TeamBudget{Posts: new(int32(2))}, "spec.budget.posts "},
+		"Posts":          {"the listed post and the one in progress use all the room", v1alpha1.TeamBudget{Posts: new(int32(2))}, "spec.budget.posts "},
 		"PostsFit":       {"there is room for three", v1alpha1.TeamBudget{Posts: new(int32(3))}, ""},
 		"Bytes":          {"three posts are a byte too large", v1alpha1.TeamBudget{PostBytes: bytes(3*size - 1)}, "spec.budget.postBytes "},
-		"BytesFit":       {"three posts are just as large as they may be", v1alpha1.TeamBudget{PostBytes: bytes(3 * size)}, ""},
+		"BytesFit":       {"the limit is inclusive", v1alpha1.TeamBudget{PostBytes: bytes(3 * size)}, ""},
 		"Unfinished":     {"none of them is published yet", v1alpha1.TeamBudget{UnfinishedPosts: new(int32(2))}, "spec.budget.unfinishedPosts "},
 		"UnfinishedFits": {"three may be unpublished", v1alpha1.TeamBudget{UnfinishedPosts: new(int32(3))}, ""},
 	} {
@@ -110,7 +110,7 @@ func TestFilesInProgress(t *testing.T) {
 		"Files":    {"two of three files fit", v1alpha1.TeamBudget{PendingFiles: new(int32(2))}, "spec.budget.pendingFiles "},
 		"FilesFit": {"there is room for three", v1alpha1.TeamBudget{PendingFiles: new(int32(3))}, ""},
 		"Bytes":    {"three files are a byte too large", v1alpha1.TeamBudget{PendingFileBytes: bytes(14)}, "spec.budget.pendingFileBytes "},
-		"BytesFit": {"three files are just as large as they may be", v1alpha1.TeamBudget{PendingFileBytes: bytes(15)}, ""},
+		"BytesFit": {"the limit is inclusive", v1alpha1.TeamBudget{PendingFileBytes: bytes(15)}, ""},
 	} {
 		u := &uploading{files: &files{stored: map[string]*v1alpha1.Media{}}}
 		s := withFiles(u.files)
@@ -141,7 +141,7 @@ func TestRoomAfterAnUpload(t *testing.T) {
 		fault  fault
 		want   string
 	}{
-		"Registered": {"the watch is late, and the file is there", fault{}, "SUBSCRIPTION_REQUIRED"},
+		"Registered": {"the watch is delayed, and the file exists", fault{}, "SUBSCRIPTION_REQUIRED"},
 		"Rejected":   {"Kubernetes has not stored it", fault{false, apierrors.NewForbidden(mediaResource, "m", nil)}, ""},
 	} {
 		f := &files{stored: map[string]*v1alpha1.Media{}, creates: []fault{tc.fault}}

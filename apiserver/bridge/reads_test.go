@@ -103,20 +103,20 @@ func TestReads(t *testing.T) {
 		cost               int
 	}{
 		"unknown files": {
-			"of as many as an answer names nobody needs to know whether the others are there",
+			"five missing files fill the response, so the others are not read",
 			thread(100, 20, "x"), "tree_cards[0].media_ids[4]: no such media file", 8, 0, 0, 0,
 		},
 		"wrong before": {
-			"what the post says by itself comes first", thread(100, 20, "m", func(s *v1alpha1.PostSpec) { s.Targets = to("acme", "acme") }),
+			"problems of the post itself are reported first", thread(100, 20, "m", func(s *v1alpha1.PostSpec) { s.Targets = to("acme", "acme") }),
 			"targets[1]", 0, 0, 0, 0,
 		},
 		"no card fits": {
 			"a card with more files than any account takes", thread(2, 21, "m", func(s *v1alpha1.PostSpec) { s.Draft = false }), "at most 4 media", 0, 0, 0, 0,
 		},
-		"too many files": {"more than any platform shows", thread(100, 21, "m"), "the post names 2100 different media files", 0, 0, 0, 0},
-		"fresh files":    {"each is looked at in the store, and read again in case it was just refused", thread(100, 20, "p"), "nothing has been uploaded yet", 16, 0, 8, 9},
+		"too many files": {"no platform accepts as many", thread(100, 21, "m"), "the post names 2100 different media files", 0, 0, 0, 0},
+		"fresh files":    {"each is checked in the store, and read again in case it was just rejected", thread(100, 20, "p"), "nothing has been uploaded yet", 16, 0, 8, 9},
 		"unknown accounts": {
-			"nor of accounts, and few files are read, so that the answer covers them", thread(2, 1, "m", func(s *v1alpha1.PostSpec) { s.Targets = to(strangers...) }), "no such connection", 2, 5, 0, 10,
+			"the account is rejected too; few files are read, so the response covers them", thread(2, 1, "m", func(s *v1alpha1.PostSpec) { s.Targets = to(strangers...) }), "no such connection", 2, 5, 0, 10,
 		},
 		"five unknown files": {
 			"five missing files are enough to reject the post", thread(100, 20, "m", fiveMissing), "tree_cards[0].media_ids[4]: no such media file", 8, 0, 0, 0,
@@ -128,7 +128,7 @@ func TestReads(t *testing.T) {
 			"the files are read after the account is corrected", thread(36, 1, "x", toNobody), "targets[0].connection_id: no such connection", 0, 1, 0, 0,
 		},
 		"unknown accounts alone": {
-			"each account that is read costs as much as a target", thread(2, 0, "m", func(s *v1alpha1.PostSpec) { s.Targets = to(strangers[:95]...) }), "no such connection", 0, 5, 0, 10,
+			"each account read costs as much as a target", thread(2, 0, "m", func(s *v1alpha1.PostSpec) { s.Targets = to(strangers[:95]...) }), "no such connection", 0, 5, 0, 10,
 		},
 		"all there": {"the largest draft costs what it reads", thread(100, 20, "m"), "", 2000, 0, 0, 200},
 	} {
@@ -178,7 +178,7 @@ func TestSearchesAreCharged(t *testing.T) {
 	}{
 		"List":   {"a page of a list costs the request", postindex.Search{}, 0},
 		"Words":  {"all posts are compared", postindex.Search{Conditions: postindex.Conditions{Words: []string{"absent"}}}, 2},
-		"Bounds": {"few posts are", postindex.Search{Conditions: postindex.Conditions{Words: []string{"absent"}}, From: start, To: start.Add(time.Minute)}, 0},
+		"Bounds": {"bounds reduce the compared posts", postindex.Search{Conditions: postindex.Conditions{Words: []string{"absent"}}, From: start, To: start.Add(time.Minute)}, 0},
 	} {
 		tc.of.Limit = 1
 		ctx, meter := limits.WithMeter(t.Context())

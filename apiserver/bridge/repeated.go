@@ -31,7 +31,7 @@ func (e *RepeatedError) Error() string {
 	return fmt.Sprintf("the same content was published a moment ago, as post %s; nothing more was posted", e.ID)
 }
 
-// repeatedFor is how long repeated content needs a person's confirmation.
+// repeatedFor is how long repeated content needs a user's confirmation.
 const repeatedFor = 10 * time.Minute
 
 // sameContent identifies an author, content and accounts: 16 bytes of a SHA-256.
@@ -120,7 +120,7 @@ func (r *recent) acquire(ctx context.Context, content sameContent) (end func(), 
 	}
 }
 
-// observe adds a post that a person published recently, and ignores others.
+// observe adds a post that a user published recently, and ignores others.
 func (r *recent) observe(post *v1alpha1.Post, now time.Time) {
 	publisher, published := publisherOf(post), recentPost{post.Name, publishedAt(post)}
 	if publisher == "" || post.Spec.Draft || posting.Of(post).Cancelled() || published.expired(now) {
@@ -129,7 +129,7 @@ func (r *recent) observe(post *v1alpha1.Post, now time.Time) {
 	r.add(contentBy(post.Namespace, publisher, &post.Spec), published, now)
 }
 
-// publisherOf returns the person who published a post: its last editor or, failing that, its author in the web
+// publisherOf returns the user who published a post: its last editor or, failing that, its author in the web
 // application. It returns "" for a post that a program published.
 func publisherOf(post *v1alpha1.Post) string {
 	if changed := post.Annotations[v1alpha1.LastAuthorAnnotation]; strings.HasPrefix(changed, access.KeyAuthor) {

@@ -32,17 +32,17 @@ func TestContentBy(t *testing.T) {
 		edit   func(*v1alpha1.PostSpec)
 		same   bool
 	}{
-		"nothing":   {"it is the same", func(*v1alpha1.PostSpec) {}, true},
-		"time":      {"when it goes out does not count", func(s *v1alpha1.PostSpec) { s.ScheduledAt = &v1alpha1.Time{} }, true},
+		"nothing":   {"an identical post", func(*v1alpha1.PostSpec) {}, true},
+		"time":      {"the time does not matter", func(s *v1alpha1.PostSpec) { s.ScheduledAt = &v1alpha1.Time{} }, true},
 		"category":  {"another kind of post", func(s *v1alpha1.PostSpec) { s.Category = v1alpha1.CategoryText }, false},
-		"account":   {"it goes elsewhere", func(s *v1alpha1.PostSpec) { s.Targets[0].ConnectionRef.Name = "y" }, false},
-		"more":      {"it goes elsewhere as well", func(s *v1alpha1.PostSpec) { s.Targets = append(s.Targets, s.Targets[0]) }, false},
+		"account":   {"another account", func(s *v1alpha1.PostSpec) { s.Targets[0].ConnectionRef.Name = "y" }, false},
+		"more":      {"an additional account", func(s *v1alpha1.PostSpec) { s.Targets = append(s.Targets, s.Targets[0]) }, false},
 		"caption":   {"another text", func(s *v1alpha1.PostSpec) { s.Targets[0].Caption = "hallo" }, false},
 		"title":     {"another video's title", func(s *v1alpha1.PostSpec) { s.Targets[0].YouTube.Title = "other" }, false},
 		"image":     {"the same picture, uploaded again", func(s *v1alpha1.PostSpec) { s.Image.MediaRefs[0].Name = "other" }, true},
 		"video":     {"the same video, uploaded again", func(s *v1alpha1.PostSpec) { s.Video.MediaRef.Name = "other" }, true},
 		"card":      {"another card", func(s *v1alpha1.PostSpec) { s.Tree.Cards[0].Caption = "other" }, false},
-		"cards":     {"another card as well", func(s *v1alpha1.PostSpec) { s.Tree.Cards = append(s.Tree.Cards, s.Tree.Cards...) }, false},
+		"cards":     {"an additional card", func(s *v1alpha1.PostSpec) { s.Tree.Cards = append(s.Tree.Cards, s.Tree.Cards...) }, false},
 		"card file": {"the same picture on a card, uploaded again", func(s *v1alpha1.PostSpec) { s.Tree.Cards[0].MediaRefs[0].Name = "other" }, true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -68,7 +68,7 @@ func TestContentBy(t *testing.T) {
 	}
 }
 
-// TestObserved checks which posts count as recently published by a person.
+// TestObserved checks which posts count as recently published by a user.
 func TestObserved(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 12, 1, 9, 0, 0, 0, time.UTC)
@@ -77,16 +77,16 @@ func TestObserved(t *testing.T) {
 		change func(*v1alpha1.Post)
 		want   int
 	}{
-		"ten minutes ago":  {func(*v1alpha1.Post) {}, 1},
-		"longer ago":       {old, 0},
-		"a program's post": {func(p *v1alpha1.Post) { p.Labels = nil }, 0},
-		"a draft":          {func(p *v1alpha1.Post) { p.Spec.Draft = true }, 0},
-		"a cancelled post": {func(p *v1alpha1.Post) { p.Spec.Cancelled = true }, 0},
-		"an old draft that is sent now": {func(p *v1alpha1.Post) {
+		"ten minutes ago":      {func(*v1alpha1.Post) {}, 1},
+		"longer ago":           {old, 0},
+		"an API client's post": {func(p *v1alpha1.Post) { p.Labels = nil }, 0},
+		"a draft":              {func(p *v1alpha1.Post) { p.Spec.Draft = true }, 0},
+		"a cancelled post":     {func(p *v1alpha1.Post) { p.Spec.Cancelled = true }, 0},
+		"an old draft that is being sent": {func(p *v1alpha1.Post) {
 			old(p)
 			p.Status.Targets[0].Attempt = &v1alpha1.Attempt{StartedAt: v1alpha1.NewTime(now)}
 		}, 1},
-		"an old draft that is published now": {func(p *v1alpha1.Post) { old(p); p.Status.Targets[0].PostedAt = v1alpha1.NewTimePtr(now) }, 1},
+		"an old draft that was just published": {func(p *v1alpha1.Post) { old(p); p.Status.Targets[0].PostedAt = v1alpha1.NewTimePtr(now) }, 1},
 	} {
 		post := &v1alpha1.Post{
 			ObjectMeta: metav1.ObjectMeta{
@@ -190,7 +190,7 @@ func TestIsNowhere(t *testing.T) {
 		want bool
 	}{
 		"a draft is not published":           {draft, true},
-		"a cancelled post is not either":     {cancelled, true},
+		"a cancelled post is not published":  {cancelled, true},
 		"it may be published at any moment":  {of(v1alpha1.TargetPending), false},
 		"each target has failed":             {of(v1alpha1.TargetFailed, v1alpha1.TargetFailed), true},
 		"one target is published":            {of(v1alpha1.TargetFailed, v1alpha1.TargetPosted), false},

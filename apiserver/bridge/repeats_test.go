@@ -30,7 +30,7 @@ func (u *unreadablePosts) Get(ctx context.Context, namespace, name string) (*v1a
 	return u.posts.Get(ctx, namespace, name)
 }
 
-// TestUnlessRepeated creates a post with the content of one that the person published a minute ago, and then again. In
+// TestUnlessRepeated creates a post with the content of one that the user published a minute ago, and then again. In
 // a bubble, a request that waits for an earlier one that has ended is a deadlock.
 func TestUnlessRepeated(t *testing.T) {
 	t.Parallel()
@@ -40,9 +40,9 @@ func TestUnlessRepeated(t *testing.T) {
 		since  func(u *unreadablePosts, before *v1alpha1.Post)
 		want   string // "repeated", or the result of code
 	}{
-		"Published": {"the person may have pressed twice", func(*unreadablePosts, *v1alpha1.Post) {}, "repeated"},
+		"Published": {"the user may have pressed the button twice", func(*unreadablePosts, *v1alpha1.Post) {}, "repeated"},
 		"Cancelled": {"it is not published", func(_ *unreadablePosts, p *v1alpha1.Post) { p.Spec.Cancelled = true }, ""},
-		"Edited":    {"it has another text now", func(_ *unreadablePosts, p *v1alpha1.Post) { p.Spec.Targets[0].Caption = "Other" }, ""},
+		"Edited":    {"its text has changed", func(_ *unreadablePosts, p *v1alpha1.Post) { p.Spec.Targets[0].Caption = "Other" }, ""},
 		"Deleted":   {"it is not published", func(u *unreadablePosts, _ *v1alpha1.Post) { clear(u.stored) }, ""},
 		"Away":      {"whether it repeats a post is unknown", func(u *unreadablePosts, _ *v1alpha1.Post) { u.err = boom }, "internal"},
 	} {

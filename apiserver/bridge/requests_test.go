@@ -44,12 +44,12 @@ func TestRecordOfADeletedPost(t *testing.T) {
 		calls  int
 		logged bool
 	}{
-		"Same":      {"it takes effect once", caller, "k", false, nil, "CONFLICT", "the post that this Idempotency-Key created, ", 1, false},
-		"Form":      {"a person sees a form and no key", person, "k", false, nil, "CONFLICT", "this form has already created post ", 1, false},
+		"Same":      {"the request takes effect once", caller, "k", false, nil, "CONFLICT", "the post that this Idempotency-Key created, ", 1, false},
+		"Form":      {"the web application does not show keys", person, "k", false, nil, "CONFLICT", "this form has already created post ", 1, false},
 		"Other":     {"a key belongs to one request", caller, "k", true, nil, "CONFLICT", "was used for another request", 1, false},
 		"NoRecord":  {"the key is new", caller, "k", false, archive.ErrNotFound, "", "", 1, false},
-		"NoArchive": {"the installation has no archive", caller, "k", false, archive.ErrNone, "", "", 1, false},
-		"Away":      {"the manager looks again before it publishes", caller, "k", false, errors.New("boom"), "", "", 1, true},
+		"NoArchive": {"the installation does not have an archive", caller, "k", false, archive.ErrNone, "", "", 1, false},
+		"Away":      {"the manager looks the post up before it publishes", caller, "k", false, errors.New("boom"), "", "", 1, true},
 		"NoKey":     {"each request without a key is a new post", caller, "", false, nil, "", "", 0, false},
 	} {
 		var log bytes.Buffer
@@ -78,7 +78,7 @@ func TestRecordOfADeletedPost(t *testing.T) {
 	}
 }
 
-// TestKeyOfAStoppedPost resends a request whose post was deleted during delivery. A person sees a form and no key.
+// TestKeyOfAStoppedPost resends a request whose post was deleted during delivery. A user sees a form and no key.
 func TestKeyOfAStoppedPost(t *testing.T) {
 	t.Parallel()
 	for want, who := range map[string]bridge.Caller{

@@ -19,8 +19,8 @@ func TestAgentsDrafts(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason, caption, want string
 	}{
-		"Complete":  {"a person publishes it", "Hello", ""},
-		"NoCaption": {"a draft may lack a caption, and the post that the agent wanted may not", "", "VALIDATION_ERROR"},
+		"Complete":  {"a user publishes it", "Hello", ""},
+		"NoCaption": {"a draft may lack a caption, but the agent's post may not", "", "VALIDATION_ERROR"},
 	} {
 		p := &posts{stored: map[string]*v1alpha1.Post{}}
 		s := service(p, inMemory("acme"))
@@ -62,7 +62,7 @@ func TestScopeToCancel(t *testing.T) {
 	}
 }
 
-// TestWaitsForReview verifies which posts wait for a person: drafts with the time that the agent requested.
+// TestWaitsForReview verifies which posts wait for a user: drafts with the time that the agent requested.
 func TestWaitsForReview(t *testing.T) {
 	t.Parallel()
 	wanted := func(p *v1alpha1.Post) {

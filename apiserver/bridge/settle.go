@@ -19,12 +19,12 @@ import (
 	"github.com/herald-social/herald/posting/attempt"
 )
 
-// Verdict is a person's answer about an undecided target.
+// Verdict is a user's answer about an undecided target.
 type Verdict struct {
 	// Posted is true if the target was published. Otherwise Herald sends it again.
 	Posted bool
 	// ExternalID is the platform's id for the published post. ExternalURL is its URL, and the manager derives the id
-	// from it. Unnamed is set if the person has neither. A verdict with Posted has exactly one of the three.
+	// from it. Unnamed is set if the user has neither. A verdict with Posted has exactly one of the three.
 	ExternalID  string
 	ExternalURL string
 	Unnamed     bool
@@ -51,7 +51,7 @@ func (v *Verdict) entry(target int) (string, attempt.Resolution, error) {
 	return entry, given[0], nil
 }
 
-// Settle records a person's verdict on an undecided target in the social.herald.dev/settle annotation, which the
+// Settle records a user's verdict on an undecided target in the social.herald.dev/settle annotation, which the
 // manager applies. Settle is idempotent for an equal verdict; a different one is a CONFLICT.
 func (s *Service) Settle(ctx context.Context, caller Caller, id string, target int, verdict Verdict) error {
 	if target < 0 {

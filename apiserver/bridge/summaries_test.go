@@ -31,10 +31,10 @@ func TestWordsOfASummary(t *testing.T) {
 		"Same":   {"a text counts once, however many accounts it goes to", v1alpha1.PostSpec{Targets: []v1alpha1.PostTarget{to("a", "Über uns", ""), to("b", "Über uns", "")}}, "uber uns"},
 		"Later":  {"a repeated text does not hide a later one", v1alpha1.PostSpec{Targets: []v1alpha1.PostTarget{to("a", "One", ""), to("b", "One", ""), to("c", "Two", "")}}, "one two"},
 		"Own":    {"each account's text counts", v1alpha1.PostSpec{Targets: []v1alpha1.PostTarget{to("a", "One", ""), to("b", "Two", "")}}, "one two"},
-		"Film":   {"so does a film's title", v1alpha1.PostSpec{Targets: []v1alpha1.PostTarget{to("a", "Text", "A Film")}}, "a film text"},
-		"Thread": {"and each part of a thread", v1alpha1.PostSpec{Targets: []v1alpha1.PostTarget{to("a", "", "")}, Tree: &v1alpha1.TreeContent{Cards: []v1alpha1.TreeCard{{Caption: "First"}, {}, {Caption: "Second"}}}}, "first second"},
-		"Long":   {"the index holds the beginning of a text", v1alpha1.PostSpec{Targets: []v1alpha1.PostTarget{to("a", strings.Repeat("a", 3000), "")}}, strings.Repeat("a", maxWords)},
-		"Cut":    {"no letter is cut in two", v1alpha1.PostSpec{Targets: []v1alpha1.PostTarget{to("a", "a"+strings.Repeat("д", 3000), "")}}, "a" + strings.Repeat("д", (maxWords-1)/2)},
+		"Film":   {"titles count as well", v1alpha1.PostSpec{Targets: []v1alpha1.PostTarget{to("a", "Text", "A Film")}}, "a film text"},
+		"Thread": {"each card of a thread counts", v1alpha1.PostSpec{Targets: []v1alpha1.PostTarget{to("a", "", "")}, Tree: &v1alpha1.TreeContent{Cards: []v1alpha1.TreeCard{{Caption: "First"}, {}, {Caption: "Second"}}}}, "first second"},
+		"Long":   {"the index contains the start of a text", v1alpha1.PostSpec{Targets: []v1alpha1.PostTarget{to("a", strings.Repeat("a", 3000), "")}}, strings.Repeat("a", maxWords)},
+		"Cut":    {"characters are not split", v1alpha1.PostSpec{Targets: []v1alpha1.PostTarget{to("a", "a"+strings.Repeat("д", 3000), "")}}, "a" + strings.Repeat("д", (maxWords-1)/2)},
 		"None":   {"a draft may have no text", v1alpha1.PostSpec{Targets: []v1alpha1.PostTarget{to("a", "", "")}}, ""},
 	} {
 		if got := wordsOf(&v1alpha1.Post{Spec: tc.spec}); got != tc.want {

@@ -54,7 +54,7 @@ type CreatePost struct {
 	Problems []string
 	// IdempotencyKey makes the request safe to retry; empty for none.
 	IdempotencyKey string
-	// UnlessRepeated rejects the request with a RepeatedError if the same person has recently published the same content
+	// UnlessRepeated rejects the request with a RepeatedError if the same user has recently published the same content
 	// to the same accounts. Drafts are never rejected.
 	UnlessRepeated bool
 	// Delay schedules an immediate post for this long from now. It is not part of the request's identity, so that a
@@ -80,7 +80,7 @@ type PostDetail struct {
 	DisplayAt   time.Time
 	// Replayed is true if an earlier request with the same Idempotency-Key created the post.
 	Replayed bool
-	// Waits is true if an agent wanted to publish the post, which remains a draft until a person publishes it.
+	// Waits is true if an agent wanted to publish the post, which remains a draft until a user publishes it.
 	Waits bool
 	// Version identifies the content; see the function Version.
 	Version string
