@@ -57,7 +57,7 @@ const (
 	paramIs    = "is"
 )
 
-// afterMove returns an address of our own, with what was moved.
+// afterMove returns one of our addresses, with the moved posts.
 func afterMove(address, id string, was, is time.Time) string {
 	u, _ := url.Parse(address) // it was parsed before
 	q := u.Query()
@@ -69,7 +69,7 @@ func afterMove(address, id string, was, is time.Time) string {
 	return u.RequestURI()
 }
 
-// here returns the address of the visited page, without what was done before.
+// here returns the address of the visited page, without the notice about the last action.
 func (v *visit) here() string {
 	u, q := *v.URL, v.URL.Query()
 	for _, param := range []string{paramSaid, paramMoved, paramWas, paramIs} {

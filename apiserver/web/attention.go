@@ -10,7 +10,7 @@ import (
 	h "maragu.dev/gomponents/html"
 )
 
-// needing returns how many of the team's posts and accounts need a person: posts with an unknown outcome, and accounts
+// needing returns how many of the team's posts and accounts need a user: posts with an unknown outcome, and accounts
 // whose state does not end by itself. The overview lists them. Archived posts can no longer be answered.
 func (s *Site) needing(v *visit) int {
 	counts := s.Service.Index.Counts(v.namespace)

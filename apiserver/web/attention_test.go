@@ -16,7 +16,7 @@ import (
 	"github.com/herald-social/herald/apiserver/postindex"
 )
 
-// TestNeedsAPerson verifies what counts as needing a person, in the navigation and in the titles of all pages.
+// TestNeedsAPerson verifies what counts as needing a user, in the navigation and in the titles of all pages.
 func TestNeedsAPerson(t *testing.T) {
 	t.Parallel()
 	notReady := func(reason string) func(*world) {
@@ -40,23 +40,23 @@ func TestNeedsAPerson(t *testing.T) {
 		edit        func(*world)
 		title, says string
 	}{
-		"Nothing":     {"all is well", func(*world) {}, "Posts", "Overview"},
-		"Revoked":     {"it has to be connected again", notReady(v1alpha1.ReasonRevoked), "(1) Posts", "Overview1 needs a person"},
-		"Restricted":  {"its owner has to act", notReady(v1alpha1.ReasonAccountRestricted), "(1) Posts", "Overview1 needs a person"},
-		"PlatformOut": {"the platform comes back by itself", notReady(v1alpha1.ReasonPlatformUnavailable), "Posts", "Overview"},
-		"Limited": {"a limit ends by itself", func(w *world) {
+		"Nothing":     {"there is no problem", func(*world) {}, "Posts", "Overview"},
+		"Revoked":     {"a user has to reconnect it", notReady(v1alpha1.ReasonRevoked), "(1) Posts", "Overview1 needs a person"},
+		"Restricted":  {"the account's owner has to act", notReady(v1alpha1.ReasonAccountRestricted), "(1) Posts", "Overview1 needs a person"},
+		"PlatformOut": {"the platform recovers by itself", notReady(v1alpha1.ReasonPlatformUnavailable), "Posts", "Overview"},
+		"Limited": {"a limit expires", func(w *world) {
 			w.connections[acme][0].Status.RateLimitedUntil = v1alpha1.NewTimePtr(now.Add(time.Hour))
 		}, "Posts", "Overview"},
-		"EndsSoon": {"it has to be connected again in time", func(w *world) {
+		"EndsSoon": {"a user has to reconnect it before it expires", func(w *world) {
 			w.connections[acme][0].Status.ReconnectBy = v1alpha1.NewTimePtr(now.Add(24 * time.Hour))
 		}, "(1) Posts", "Overview1 needs a person"},
-		"Disabled": {"somebody has decided that", func(w *world) {
+		"Disabled": {"a user disabled it", func(w *world) {
 			notReady(v1alpha1.ReasonRevoked)(w)
 			w.connections[acme][0].Spec.Disabled = true
 		}, "Posts", "Overview"},
-		"Undecided": {"a person has to answer", undecided(2), "(2) Posts", "Overview2 need a person"},
-		"Both":      {"they add up", func(w *world) { undecided(1)(w); notReady(v1alpha1.ReasonRevoked)(w) }, "(2) Posts", "Overview2 need a person"},
-		"Many":      {"the exact number has no use", undecided(100), "(99+) Posts", "Overview99+ need a person"},
+		"Undecided": {"a user has to answer", undecided(2), "(2) Posts", "Overview2 need a person"},
+		"Both":      {"problems add up", func(w *world) { undecided(1)(w); notReady(v1alpha1.ReasonRevoked)(w) }, "(2) Posts", "Overview2 need a person"},
+		"Many":      {"large numbers are capped", undecided(100), "(99+) Posts", "Overview99+ need a person"},
 	} {
 		w := newWorld(clocktesting.NewFakeClock(now))
 		tc.edit(w)

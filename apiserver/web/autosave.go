@@ -89,7 +89,7 @@ func (s *Site) autosave(w http.ResponseWriter, v *visit, save func(*writing, v1a
 }
 
 // notSaved responds with the reason, and after a conflict with both versions of the post. That a form is not a valid
-// draft yet is no failure of the request: it is so while a person writes.
+// draft yet is no failure of the request: it is so while a user writes.
 func (s *Site) notSaved(w http.ResponseWriter, v *visit, written *writing, err error) error {
 	known, ok := errors.AsType[*bridge.Error](err)
 	switch {

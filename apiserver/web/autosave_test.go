@@ -136,12 +136,12 @@ func TestAutosaveRefused(t *testing.T) {
 		"Empty":     {"an empty form is not a draft", &editor, "compose/save", url.Values{"caption": {" \n"}, "target": {"our-x"}}, 200, "nothing to save"},
 		"NoAccount": {"the text belongs to an account", &editor, "compose/save", url.Values{"caption": {"Hello"}}, 200, "account"},
 		"TooLong":   {"limits hold for drafts too", &editor, "compose/save", url.Values{"caption": {strings.Repeat("a", 300)}, "target": {"our-x"}}, 200, "X:"},
-		"NoPicture": {"an image post has a picture, also as a draft", &editor, "compose/save", url.Values{"category": {"image"}, "caption": {"Hello"}, "target": {"our-x"}}, 200, "image"},
+		"NoPicture": {"an image post needs an image, even as a draft", &editor, "compose/save", url.Values{"category": {"image"}, "caption": {"Hello"}, "target": {"our-x"}}, 200, "image"},
 		"Moment":    {"the cover's time is not a number", &editor, "compose/save", url.Values{"category": {"video"}, "video": {"m-1"}, "thumbnail": {"x"}, "target": {"our-x"}}, 200, "seconds"},
-		"Viewer":    {"a viewer writes nothing", &viewer, "compose/save", url.Values{"caption": {"Hello"}, "target": {"our-x"}}, 403, "You may not"},
+		"Viewer":    {"a viewer cannot write", &viewer, "compose/save", url.Values{"caption": {"Hello"}, "target": {"our-x"}}, 403, "You may not"},
 		"SignedOut": {"the session has ended", nil, "compose/save", url.Values{"caption": {"Hello"}, "target": {"our-x"}}, 401, "sign in"},
-		"Scheduled": {"what is scheduled changes only on request", &editor, "posts/p-1/save", url.Values{"caption": {"Hello"}, "target": {"our-x"}}, 409, "only possible for a draft"},
-		"Gone":      {"there is no such post", &editor, "posts/p-2/save", url.Values{"caption": {"Hello"}, "target": {"our-x"}}, 404, "post"},
+		"Scheduled": {"a scheduled post changes only on request", &editor, "posts/p-1/save", url.Values{"caption": {"Hello"}, "target": {"our-x"}}, 409, "only possible for a draft"},
+		"Gone":      {"the post does not exist", &editor, "posts/p-2/save", url.Values{"caption": {"Hello"}, "target": {"our-x"}}, 404, "post"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -160,7 +160,7 @@ func TestAutosaveRefused(t *testing.T) {
 	}
 }
 
-// TestAutosaveLimit verifies that a person's saves are limited, apart from their other requests.
+// TestAutosaveLimit verifies that a user's saves are limited, apart from their other requests.
 func TestAutosaveLimit(t *testing.T) {
 	t.Parallel()
 	w := newWorld(clocktesting.NewFakeClock(now))
@@ -210,7 +210,7 @@ func TestAnotherKind(t *testing.T) {
 	}
 }
 
-// TestConflict verifies that a person who wrote an outdated version sees both versions and chooses, with the page's
+// TestConflict verifies that a user who wrote an outdated version sees both versions and chooses, with the page's
 // script and without it.
 func TestConflict(t *testing.T) {
 	t.Parallel()
@@ -260,7 +260,7 @@ func TestConflict(t *testing.T) {
 	}
 }
 
-// TestSignInLeadsBack verifies that a person whose session has ended can return to the form that they sent.
+// TestSignInLeadsBack verifies that a user whose session has ended can return to the form that they sent.
 func TestSignInLeadsBack(t *testing.T) {
 	t.Parallel()
 	w := newWorld(clocktesting.NewFakeClock(now))
@@ -293,8 +293,8 @@ func TestComposerIsKept(t *testing.T) {
 		"New":       {"a new post becomes a draft", w, "posts/new", "compose/save"},
 		"Duplicate": {"so does a copy", w, "posts/new?from=draft", "compose/save"},
 		"Draft":     {"a draft is saved", w, "posts/draft/edit", "posts/draft/save"},
-		"Scheduled": {"a scheduled post is not: what is stored is published", w, "posts/later/edit", ""},
-		"NoUpdate":  {"who may not change posts could save only once", creates, "posts/new", ""},
+		"Scheduled": {"a scheduled post is not saved, because the stored content is published", w, "posts/later/edit", ""},
+		"NoUpdate":  {"a user without the permission to change posts could save only once", creates, "posts/new", ""},
 	} {
 		form := withID(t, tc.w.get(t, editor, "/teams/"+acme+"/"+tc.path), "compose")
 		address, _ := attribute(form, "data-save")

@@ -46,12 +46,12 @@ const (
 	bulkReads = 8
 )
 
-// bulkPlan is what an action would do with one post.
+// bulkPlan is the planned effect of an action on one post.
 type bulkPlan struct {
 	id, heading string
-	// refused is why the post stays as it is; empty if the action applies.
+	// refused is the reason why the action does not apply to the post; empty if it applies.
 	refused string
-	// from and to are a scheduled post's times; to is also when a draft is published, and nil for at once.
+	// from and to are a scheduled post's times. For a draft, to is its publication time, or nil for immediately.
 	from, to *time.Time
 	version  string
 	// uncopied reports that a withdrawn post was cancelled, but not copied.
@@ -63,7 +63,7 @@ type bulk struct {
 	act   bulkAct
 	days  int
 	posts []string
-	// back is the address of the list where the posts were chosen.
+	// back is the address of the list in which the posts were selected.
 	back string
 }
 
@@ -97,7 +97,7 @@ func distinctIDs(ids []string) (out []string) {
 	return out
 }
 
-// listAddress returns an address if it is that of a list of this team's posts, and the list of all posts otherwise.
+// listAddress returns an address that belongs to a list of this team's posts, or else the address of the list of all posts.
 func (v *visit) listAddress(address string) string {
 	for _, page := range []place{placePosts, placeCalendar} {
 		if own := localPath(address, v.path(string(page))); own != "" {
@@ -107,13 +107,13 @@ func (v *visit) listAddress(address string) string {
 	return v.path(string(placePosts))
 }
 
-// confirmBulk shows what an action would do, and changes nothing.
+// confirmBulk shows an action's planned effect without changing posts.
 func (s *Site) confirmBulk(w http.ResponseWriter, v *visit) error {
 	b, err := v.bulkOf()
 	if err != nil {
 		return err
 	}
-	// Each post is read, which counts like a request of its own. One is counted already.
+	// Each read of a post counts as a request. One is counted already.
 	limits.MeterFrom(v.Context()).Whole(len(b.posts) - 1)
 	plans, err := s.planBulk(v, b)
 	if err != nil {
@@ -191,7 +191,7 @@ func (b *bulk) effect(v *visit, ready []*bulkPlan) string {
 	}
 }
 
-// these is the pronoun for some posts.
+// these returns the pronoun for n posts.
 func these(n int) string {
 	if n == 1 {
 		return "it"
@@ -199,7 +199,7 @@ func these(n int) string {
 	return "them"
 }
 
-// readyCard lists the posts that an action changes, with the button that does it.
+// readyCard lists the posts to which an action applies, with the button that confirms it.
 func (b *bulk) readyCard(v *visit, ready []*bulkPlan) g.Node {
 	class := "primary"
 	if b.act == bulkCancel {
@@ -213,7 +213,7 @@ func (b *bulk) readyCard(v *visit, ready []*bulkPlan) g.Node {
 	)
 }
 
-// daysForm changes by how many days posts are moved.
+// daysForm changes the number of days by which posts are moved.
 func (v *visit) daysForm(b *bulk) g.Node {
 	return h.Form(h.Method("get"), h.Action(v.path("bulk")), h.Class("inline"),
 		hidden("act", string(b.act)), hidden("back", b.back), g.Map(b.posts, func(id string) g.Node { return hidden("post", id) }),
@@ -223,7 +223,7 @@ func (v *visit) daysForm(b *bulk) g.Node {
 		h.P(h.ID("days-help"), h.Class("soft"), g.Text("A negative number moves posts earlier.")))
 }
 
-// items are the fields of a form with the posts of an action, and the state in which the person saw them.
+// items returns hidden form fields with an action's posts, and the times and versions that the user saw.
 func (v *visit) items(of []*bulkPlan) g.Node {
 	return g.Map(of, func(p *bulkPlan) g.Node {
 		return g.Group{
@@ -241,7 +241,7 @@ func timeField(name string, at *time.Time) g.Node {
 	return hidden(name, at.UTC().Format(time.RFC3339Nano))
 }
 
-// bulkList shows posts with their times, or why they are left out.
+// bulkList shows posts with their times, or the reasons why the action does not apply.
 func (v *visit) bulkList(of []*bulkPlan) g.Node {
 	return h.Ul(h.Class("bulk-list"), g.Map(of, func(p *bulkPlan) g.Node {
 		return h.Li(h.A(h.Href(v.path("posts/"+url.PathEscape(p.id))), g.Text(p.heading)),
@@ -254,7 +254,7 @@ func (v *visit) bulkList(of []*bulkPlan) g.Node {
 	}))
 }
 
-// planBulk reads the posts of an action, and finds out what it would do with each.
+// planBulk reads an action's posts, and returns a plan for each.
 func (s *Site) planBulk(v *visit, b *bulk) ([]*bulkPlan, error) {
 	plans := make([]*bulkPlan, len(b.posts))
 	group, ctx := errgroup.WithContext(v.Context())
@@ -281,7 +281,7 @@ func (s *Site) planBulk(v *visit, b *bulk) ([]*bulkPlan, error) {
 	return plans, group.Wait()
 }
 
-// planPost completes a plan for a post.
+// planPost completes a post's plan.
 func (s *Site) planPost(ctx context.Context, v *visit, b *bulk, post *v1alpha1.Post, p *bulkPlan) {
 	view := posting.Of(post)
 	phase := view.Phase()
@@ -307,7 +307,7 @@ func (s *Site) planPost(ctx context.Context, v *visit, b *bulk, post *v1alpha1.P
 	}
 }
 
-// planMove moves a post by days. A time of day that the new day lacks or has twice is refused: only a person can choose.
+// planMove moves a post by days. It rejects a time of day that the new day lacks or repeats: only a user can choose.
 func (v *visit) planMove(b *bulk, p *bulkPlan) {
 	from := p.from.In(v.zone)
 	to := from.AddDate(0, 0, b.days)
@@ -323,7 +323,7 @@ func (v *visit) planMove(b *bulk, p *bulkPlan) {
 	}
 }
 
-// already says which state keeps a post from being changed.
+// already names the state that prevents an action.
 func already(phase v1alpha1.PostPhase) string {
 	switch phase {
 	case v1alpha1.PhasePosted, v1alpha1.PhaseCancelled, v1alpha1.PhaseProcessing:
@@ -333,7 +333,7 @@ func already(phase v1alpha1.PostPhase) string {
 	return phases[phase]
 }
 
-// problemOfDraft returns the first problem that keeps a draft from being published, or "".
+// problemOfDraft returns the first problem that prevents a draft's publication, or "".
 func (s *Site) problemOfDraft(ctx context.Context, v *visit, post *v1alpha1.Post) string {
 	spec := post.Spec.DeepCopy()
 	spec.Draft = false
@@ -347,7 +347,7 @@ func (s *Site) problemOfDraft(ctx context.Context, v *visit, post *v1alpha1.Post
 	return inSentences(check.Problems[:1], func(i int) string { return check.Targets[i].Platform.Title() })[0]
 }
 
-// selectable reports whether a list offers to select a post: if an action on several posts can change it.
+// selectable reports whether a list has a checkbox for a post: if an action on several posts can change it.
 func (v *visit) selectable(p *postindex.Summary) bool {
 	return v.may.update && !p.Archived && (p.Status == v1alpha1.PhaseDraft || p.Status == v1alpha1.PhaseScheduled)
 }
@@ -378,7 +378,7 @@ func (v *visit) bulkForm(found *postindex.Found, list g.Node) g.Node {
 // paramSelect selects all posts of a page.
 const paramSelect = "select"
 
-// selection is a post's checkbox in a list.
+// selection returns a post's checkbox in a list.
 func (v *visit) selection(p *postindex.Summary) g.Node {
 	return g.Iff(v.selectable(p), func() g.Node {
 		return h.Label(h.Class("select"), h.Input(h.Type("checkbox"), h.Name("post"), h.Value(p.ID), g.If(v.URL.Query().Get(paramSelect) == "all", h.Checked())),

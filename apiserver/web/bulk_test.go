@@ -46,7 +46,7 @@ func (w *world) send(t *testing.T, form url.Values) *html.Node {
 
 func mainOf(page *html.Node) string { return textOf(elements(page, "main")[0]) }
 
-// inBerlin returns a person's page in Berlin's time zone.
+// inBerlin returns a user's page in Berlin's time zone.
 func (w *world) inBerlin(t *testing.T, path string) *html.Node {
 	t.Helper()
 	r := newRequest(&editor, path, nil)
@@ -109,17 +109,17 @@ func TestBulkMoveLimits(t *testing.T) {
 		code          int
 		says          string
 	}{
-		"Earlier":  {"posts can be brought forward", "act=move&days=-2&post=p-2", http.StatusOK, "Move 1 post 2 days earlier"},
-		"Past":     {"but not into the past", "act=move&days=-2&post=p-1", http.StatusOK, "its new time would be in the past"},
-		"Some":     {"the others can still be moved", "act=move&days=-2&post=p-1&post=p-2", http.StatusOK, "Not moved: 1 post"},
-		"Default":  {"the list does not ask for days", "act=move&post=p-1", http.StatusOK, "Move 1 post 1 day later"},
-		"NoDays":   {"a post that stays is not moved", "act=move&days=0&post=p-1", http.StatusOK, "choose how many days"},
+		"Earlier":  {"posts can be moved to an earlier day", "act=move&days=-2&post=p-2", http.StatusOK, "Move 1 post 2 days earlier"},
+		"Past":     {"posts cannot be moved to the past", "act=move&days=-2&post=p-1", http.StatusOK, "its new time would be in the past"},
+		"Some":     {"the other posts can still be moved", "act=move&days=-2&post=p-1&post=p-2", http.StatusOK, "Not moved: 1 post"},
+		"Default":  {"the list does not have a calendar's days", "act=move&post=p-1", http.StatusOK, "Move 1 post 1 day later"},
+		"NoDays":   {"a post on the same day is not moved", "act=move&days=0&post=p-1", http.StatusOK, "choose how many days"},
 		"FarAway":  {"within a year", "act=move&days=99999&post=p-1", http.StatusOK, "Move 1 post 366 days later"},
 		"NoPosts":  {"nothing is selected", "act=move&days=1", http.StatusBadRequest, "no posts are selected"},
-		"NoAct":    {"no button was pressed", "post=p-1", http.StatusBadRequest, "choose what to do"},
-		"Unknown":  {"anything can be in an address", "act=delete&post=p-1", http.StatusBadRequest, "choose what to do"},
-		"TooMany":  {"one page's posts at a time", "act=cancel&post=" + strings.Join(numbers(maxBulk+1), "&post="), http.StatusBadRequest, "at most 100 posts"},
-		"One":      {"one post is not several", "act=cancel&post=p-1", http.StatusOK, "This post will not be published"},
+		"NoAct":    {"no action is selected", "post=p-1", http.StatusBadRequest, "choose what to do"},
+		"Unknown":  {"URLs may contain anything", "act=delete&post=p-1", http.StatusBadRequest, "choose what to do"},
+		"TooMany":  {"a page's posts are the maximum", "act=cancel&post=" + strings.Join(numbers(maxBulk+1), "&post="), http.StatusBadRequest, "at most 100 posts"},
+		"One":      {"one post is not a selection", "act=cancel&post=p-1", http.StatusOK, "This post will not be published"},
 		"ManyOnce": {"the same post counts once", "act=cancel&post=" + strings.Repeat("p-1&post=", 200) + "p-1", http.StatusOK, "Cancel 1 post"},
 	} {
 		answer := w.serve(newRequest(&editor, bulkPath+"?"+tc.query, nil))
@@ -229,11 +229,11 @@ func TestBulkRights(t *testing.T) {
 		code   int
 	}{
 		"Copy":     {"a copy is a new post", url.Values{"act": {"copy"}, "post": {"p-1"}, "key": {"k"}}, http.StatusForbidden},
-		"Withdraw": {"and so is that of a withdrawn post, which stays", url.Values{"act": {"withdraw"}, "post": {"p-1"}, "key": {"k"}}, http.StatusForbidden},
+		"Withdraw": {"a withdrawn post stays, and its copy is new", url.Values{"act": {"withdraw"}, "post": {"p-1"}, "key": {"k"}}, http.StatusForbidden},
 		"NoPosts":  {"nothing is selected", url.Values{"act": {"cancel"}}, http.StatusBadRequest},
-		"NoAct":    {"nothing is asked for", url.Values{"post": {"p-1"}}, http.StatusBadRequest},
-		"TooMany":  {"one page's posts at a time", url.Values{"act": {"cancel"}, "post": numbers(maxBulk + 1)}, http.StatusBadRequest},
-		"NoTimes":  {"a made-up form moves nothing", url.Values{"act": {"move"}, "post": {"p-1"}}, http.StatusOK},
+		"NoAct":    {"no action is selected", url.Values{"post": {"p-1"}}, http.StatusBadRequest},
+		"TooMany":  {"a page's posts are the maximum", url.Values{"act": {"cancel"}, "post": numbers(maxBulk + 1)}, http.StatusBadRequest},
+		"NoTimes":  {"a forged form has no effect", url.Values{"act": {"move"}, "post": {"p-1"}}, http.StatusOK},
 	} {
 		if answer := w.serve(newRequest(&editor, bulkPath, tc.form)); answer.Code != tc.code || w.written() != 0 {
 			t.Errorf("%s: %s: %d after %d writes", name, tc.reason, answer.Code, w.written())
@@ -276,7 +276,7 @@ func TestSelection(t *testing.T) {
 	}
 }
 
-// TestBulkCancelSeen verifies that only posts as the person saw them are cancelled.
+// TestBulkCancelSeen verifies that only posts as the user saw them are cancelled.
 func TestBulkCancelSeen(t *testing.T) {
 	t.Parallel()
 	w := newWorld(clocktesting.NewFakeClock(now), byProvider)
@@ -323,8 +323,8 @@ func TestBulkMoveOddHours(t *testing.T) {
 		reason, query string
 		want          []string
 	}{
-		"Twice":  {"clocks go back: which one is meant?", "days=1&post=p-1", []string{"Not moved: 1 post", "02:30 comes twice in Berlin on 25 October 2026"}},
-		"Never":  {"clocks go forward: it would be another time of day", "days=1&post=p-2", []string{"Not moved: 1 post", "here is no 02:30 in Berlin on 28 March 2027"}},
+		"Twice":  {"clocks go back: the time is ambiguous", "days=1&post=p-1", []string{"Not moved: 1 post", "02:30 comes twice in Berlin on 25 October 2026"}},
+		"Never":  {"clocks go forward: the time does not exist", "days=1&post=p-2", []string{"Not moved: 1 post", "here is no 02:30 in Berlin on 28 March 2027"}},
 		"Across": {"the day after has the time once", "days=2&post=p-1&post=p-2", []string{"Move 2 posts 2 days later", "26 Oct 2026, 02:30 Berlin", "29 Mar 2027, 02:30 Berlin"}},
 	} {
 		says(t, name+": "+tc.reason, mainOf(w.inBerlin(t, bulkPath+"?act=move&"+tc.query)), tc.want, nil)

@@ -19,18 +19,18 @@ import (
 	"github.com/herald-social/herald/posting"
 )
 
-// bulkResult is what became of one post.
+// bulkResult is the outcome of an action on one post.
 type bulkResult struct {
 	*bulkPlan
 
-	// err is why the post was not changed; nil if it was.
+	// err is the reason why the post was not changed; nil if it was.
 	err error
-	// note is what else the person should know.
+	// note is additional information for the user.
 	note string
 }
 
-// applyBulk performs an action on several posts, one after the other, each as the action on a single post does it. A
-// form that is sent again changes nothing: it has each post's version, which an action and its undoing both change.
+// applyBulk performs an action on several posts, one after the other, each like the action on a single post. A
+// form that is sent again has no effect: it contains each post's version, which an action and its undoing both change.
 func (s *Site) applyBulk(w http.ResponseWriter, v *visit) error {
 	done, err := s.parseForm(w, v.Request, v.namespace)
 	v.done = done
@@ -49,7 +49,7 @@ func (s *Site) applyBulk(w http.ResponseWriter, v *visit) error {
 	case (act == bulkCopy || act == bulkWithdraw) && !v.may.compose():
 		return forbidden(createPosts, v)
 	}
-	// Each post counts like a request of its own. One is counted already.
+	// Each post counts as a request. One is counted already.
 	limits.MeterFrom(v.Context()).Whole(len(plans) - 1)
 	var changed, failed []*bulkResult
 	for _, p := range plans {
@@ -169,13 +169,13 @@ func (s *Site) bulkWithdraw(ctx context.Context, v *visit, p *bulkPlan) (string,
 	return note, err
 }
 
-// bulkWords are what was done with the posts, and what was not.
+// bulkWords describe the changed and the unchanged posts of an action.
 var bulkWords = map[bulkAct][2]string{
 	bulkMove: {" moved", "Not moved"}, bulkCancel: {" cancelled", "Not cancelled"}, bulkPublish: {" being published", "Not published"},
 	bulkCopy: {" copied to new drafts", "Not copied"}, bulkWithdraw: {" withdrawn and copied to new drafts", "Not completed"},
 }
 
-// bulkTitle is what was done, as a title.
+// bulkTitle describes an action's result in a title.
 func bulkTitle(act bulkAct, changed, failed []*bulkResult) string {
 	later := 0
 	for _, r := range changed {
@@ -227,7 +227,7 @@ func (s *Site) bulkResult(v *visit, act bulkAct, changed, failed []*bulkResult) 
 	}}
 }
 
-// whyNot returns an error's text for a person.
+// whyNot returns an error's text for a user.
 func (s *Site) whyNot(v *visit, err error) string {
 	if known, ok := asError(err); ok {
 		return withoutID(s.messageOf(v, known))

@@ -48,12 +48,12 @@ func TestDaysOfAMonth(t *testing.T) {
 		"Plain":     {"December 2026 begins on a Tuesday", "2026-12", "UTC", "2026-11-30", "2027-01-03"},
 		"FourWeeks": {"a February that begins on a Monday", "2027-02", "UTC", "2027-02-01", "2027-02-28"},
 		"SixWeeks":  {"a month that touches six weeks", "2027-08", "Europe/Berlin", "2027-07-26", "2027-09-05"},
-		"Summer":    {"the hour that is skipped at night", "2027-03", "Europe/Berlin", "2027-03-01", "2027-04-04"},
-		"Midnight":  {"in Chile the clocks skip a midnight", "2026-09", "America/Santiago", "2026-08-31", "2026-10-04"},
+		"Summer":    {"the skipped hour is at night", "2027-03", "Europe/Berlin", "2027-03-01", "2027-04-04"},
+		"Midnight":  {"in Chile the skipped hour is at midnight", "2026-09", "America/Santiago", "2026-08-31", "2026-10-04"},
 		"Cairo":     {"in Egypt too", "2027-04", "Africa/Cairo", "2027-03-29", "2027-05-02"},
-		"FirstDay":  {"Paraguay skipped the midnight of a first of October", "2017-10", "America/Asuncion", "2017-09-25", "2017-11-05"},
-		"Monday":    {"Lebanon's skipped one may be the first of a page", "2002-04", "Asia/Beirut", "2002-04-01", "2002-05-05"},
-		"NoSuchDay": {"Samoa had no 30 December 2011; the calendar has it all the same", "2011-12", "Pacific/Apia", "2011-11-28", "2012-01-01"},
+		"FirstDay":  {"Paraguay skipped midnight on a first of October", "2017-10", "America/Asuncion", "2017-09-25", "2017-11-05"},
+		"Monday":    {"Lebanon's skipped hour may start a page", "2002-04", "Asia/Beirut", "2002-04-01", "2002-05-05"},
+		"NoSuchDay": {"Samoa had no 30 December 2011; the calendar has it anyway", "2011-12", "Pacific/Apia", "2011-11-28", "2012-01-01"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -160,11 +160,11 @@ func TestCalendarAddresses(t *testing.T) {
 		reason, query, title string
 		previous, next       string
 	}{
-		"Today":      {"a calendar begins with this month", "", "December 2026", "date=2026-11-01&view=month", "date=2027-01-01&view=month"},
-		"Older":      {"bookmarks of earlier versions", "month=2027-03", "March 2027", "date=2027-02-01&view=month", "date=2027-04-01&view=month"},
+		"Today":      {"the default is the present month", "", "December 2026", "date=2026-11-01&view=month", "date=2027-01-01&view=month"},
+		"Older":      {"bookmarks from earlier versions", "month=2027-03", "March 2027", "date=2027-02-01&view=month", "date=2027-04-01&view=month"},
 		"EndOfMonth": {"the month after January is February", "date=2027-01-31", "January 2027", "date=2026-12-01&view=month", "date=2027-02-01&view=month"},
 		"Week":       {"a week from any of its days", "view=week&date=2027-01-01", "28 December to 3 January 2027", "date=2026-12-25&view=week", "date=2027-01-08&view=week"},
-		"Agenda":     {"from a day on", "view=agenda&date=2027-02-28", "From 28 February 2027", "date=2027-02-27&view=agenda", "date=2027-03-01&view=agenda"},
+		"Agenda":     {"the list from a day on", "view=agenda&date=2027-02-28", "From 28 February 2027", "date=2027-02-27&view=agenda", "date=2027-03-01&view=agenda"},
 		"Filters":    {"they stay", "view=week&date=2026-12-03&q=day&platform=x&account=our-x", "30 November to 6 December 2026", "account=our-x&date=2026-11-26&platform=x&q=day&view=week", "account=our-x&date=2026-12-10&platform=x&q=day&view=week"},
 		"Nonsense":   {"unknown values are ignored", "view=year&date=31.12.&from=2026-12-24", "December 2026", "date=2026-11-01&view=month", "date=2027-01-01&view=month"},
 	} {
@@ -194,9 +194,9 @@ func TestFirstDayOfTheWeek(t *testing.T) {
 		"Monday":   {"as in Europe", "1", "date=2026-12-01", "2026-11-30", "December 2026"},
 		"Sunday":   {"as in the United States", "7", "date=2026-12-01", "2026-11-29", "December 2026"},
 		"Saturday": {"as in Egypt", "6", "view=week&date=2026-12-01", "2026-11-28", "28 November to 4 December 2026"},
-		"Itself":   {"a Sunday begins its own week", "7", "view=week&date=2026-11-29", "2026-11-29", "29 November to 5 December 2026"},
+		"Itself":   {"a Sunday starts its own week", "7", "view=week&date=2026-11-29", "2026-11-29", "29 November to 5 December 2026"},
 		"Eighth":   {"a week has seven days", "8", "view=week&date=2026-12-01", "2026-11-30", "30 November to 6 December 2026"},
-		"Nonsense": {"a cookie may contain anything", "<b>", "view=week&date=2026-12-01", "2026-11-30", "30 November to 6 December 2026"},
+		"Nonsense": {"cookies may contain anything", "<b>", "view=week&date=2026-12-01", "2026-11-30", "30 November to 6 December 2026"},
 	} {
 		r := newRequest(&editor, "/teams/"+acme+"/calendar?"+tc.query, nil)
 		if tc.cookie != "" {
@@ -220,10 +220,10 @@ func TestPastDays(t *testing.T) {
 		reason, now, zone, day string
 		past                   bool
 	}{
-		"Evening":  {"in Los Angeles it is still the day that is over in UTC", "2026-12-02T03:00:00Z", "America/Los_Angeles", "2026-12-01", false},
-		"Midnight": {"a day is over at its last midnight", "2026-12-02T08:00:00Z", "America/Los_Angeles", "2026-12-01", true},
-		"Morning":  {"in Auckland the day is over that goes on in UTC", "2026-12-01T12:00:00Z", "Pacific/Auckland", "2026-12-01", true},
-		"UTC":      {"without a zone of the page", "2026-12-01T23:59:59Z", "UTC", "2026-12-01", false},
+		"Evening":  {"in Los Angeles a day that is over in UTC continues", "2026-12-02T03:00:00Z", "America/Los_Angeles", "2026-12-01", false},
+		"Midnight": {"a day ends at its last midnight", "2026-12-02T08:00:00Z", "America/Los_Angeles", "2026-12-01", true},
+		"Morning":  {"in Auckland a day is over that continues in UTC", "2026-12-01T12:00:00Z", "Pacific/Auckland", "2026-12-01", true},
+		"UTC":      {"the page has no zone", "2026-12-01T23:59:59Z", "UTC", "2026-12-01", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

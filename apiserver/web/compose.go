@@ -211,7 +211,7 @@ func (s *Site) editor(v *visit, post *v1alpha1.Post, written *writing) *composer
 	at := v.path("posts/" + post.Name)
 	c := &composer{writing: written, title: title, action: at + "/edit", check: at + "/check", exists: true, scheduled: !post.Spec.Draft}
 	if post.Spec.Draft {
-		// Changes to a scheduled post are stored only on request: what is stored is published.
+		// Changes to a scheduled post are stored only on request: the stored content is published.
 		c.save, c.draft = at+"/save", post.Name
 	}
 	return c
@@ -248,7 +248,7 @@ func (s *Site) change(w http.ResponseWriter, v *visit) error {
 	return s.store(w, v, form, post)
 }
 
-// store stores what was written as a post's content: as a draft, published now, or scheduled.
+// store stores the form's content in a post: as a draft, published now, or scheduled.
 func (s *Site) store(w http.ResponseWriter, v *visit, form *composer, post *v1alpha1.Post) error {
 	id, written := post.Name, form.writing
 	spec, err := written.spec(s.platforms(v))

@@ -17,7 +17,7 @@ type composer struct {
 	*writing
 
 	title string
-	// action is the form's URL, and check the URL of the previews shown while the person writes.
+	// action is the form's URL, and check the URL of the previews shown while the user writes.
 	action, check string
 	// exists reports that the post already exists, so that its kind cannot be changed.
 	exists bool
@@ -140,7 +140,7 @@ var privacies = map[v1alpha1.TikTokPrivacyLevel]string{v1alpha1.TikTokPublicToEv
 
 // privacyOptions are the levels that the account offers. The post's current level remains in the list even if the
 // account no longer offers it: otherwise the browser would silently choose another one, and the checks already report
-// the problem. No level is preselected, because TikTok requires a person to choose (Content Sharing Guidelines).
+// the problem. No level is preselected, because TikTok requires a user to choose (Content Sharing Guidelines).
 func privacyOptions(offered []string, has v1alpha1.TikTokPrivacyLevel) g.Node {
 	if has != "" && !slices.Contains(offered, string(has)) {
 		offered = append(slices.Clone(offered), string(has))
@@ -197,7 +197,7 @@ func (s *Site) textFields(v *visit, c *composer) g.Node {
 func (s *Site) cardFields(v *visit, c *composer) g.Node {
 	return h.FieldSet(c.class("only-tree parts"), h.Legend(g.Text("Parts of the thread")),
 		h.Ol(g.Map(indexes(len(c.cards)), func(i int) g.Node { return s.cardField(v, c, strconv.Itoa(i), strconv.Itoa(i+1), c.cards[i]) })),
-		// The page's script adds parts without loading the page anew, and replaces both numbers.
+		// The page's script adds parts without reloading the page, and replaces both numbers.
 		g.El("template", h.Data("part", ""), s.cardField(v, &composer{}, "{index}", "{number}", v1alpha1.TreeCard{})),
 		h.P(h.Class("soft"), g.Text(v.placeRule())),
 		h.P(h.Class("actions"),

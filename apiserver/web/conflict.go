@@ -11,10 +11,10 @@ import (
 	"github.com/herald-social/herald/apiserver/bridge"
 )
 
-// fieldOver is the form field with the stored version that a person's own version replaces.
+// fieldOver is the form field with the stored version that a user's own version replaces.
 const fieldOver = "over"
 
-// bothVersions shows the stored version of a post that has changed since a person opened it, next to their own, and lets
+// bothVersions shows the stored version of a post that has changed since a user opened it, next to their own, and lets
 // them choose.
 func (s *Site) bothVersions(v *visit, id string, written *writing) (g.Node, error) {
 	stored, err := s.Service.ReadPost(v.Context(), v.caller, id)

@@ -65,7 +65,7 @@ func restricted(c *v1alpha1.Connection) string {
 	return ""
 }
 
-// accounts returns the team's accounts, sorted by platform and name, or none if the person may not see them.
+// accounts returns the team's accounts, sorted by platform and name, or none if the user may not see them.
 func (s *Site) accounts(v *visit) []*v1alpha1.Connection {
 	if !v.may.seeAccounts {
 		return nil

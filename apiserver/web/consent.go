@@ -178,7 +178,7 @@ func (s *Site) invalidRequest(w http.ResponseWriter, refused *oauth.Refused) {
 			h.A(h.Class("button"), h.Href(refused.Location), h.Rel("noreferrer nofollow"), g.Text("Back to "+refused.Host))))
 }
 
-// notAllowed shows an error caused by the agent or the person, or redirects to the agent with the error.
+// notAllowed shows an error caused by the agent or the user, or redirects to the agent with the error.
 func (s *Site) notAllowed(w http.ResponseWriter, r *http.Request, err error) {
 	var (
 		shown   *oauth.PageError

@@ -75,10 +75,10 @@ func TestConsentOffers(t *testing.T) {
 		scope string
 		want  string
 	}{
-		"all":               {editor, "", "read draft publish"},
-		"what is asked":     {editor, "read draft", "read draft"},
-		"what one may":      {viewer, "read draft publish", "read"},
-		"a person for whom": {administrator, "publish", "read draft publish"},
+		"all":                       {editor, "", "read draft publish"},
+		"the requested permissions": {editor, "read draft", "read draft"},
+		"the user's permissions":    {viewer, "read draft publish", "read"},
+		"a user for a team":         {administrator, "publish", "read draft publish"},
 	} {
 		w := newWorld(clocktesting.NewFakeClock(now))
 		answer := w.serve(newRequest(&tc.who, consentPath(w.agentID(t, "An agent", agentCallback), agentCallback, tc.scope), nil))
@@ -163,7 +163,7 @@ func TestConsentSignedOut(t *testing.T) {
 	}
 }
 
-// twoTeams gives a person access to both teams.
+// twoTeams gives a user access to both teams.
 type twoTeams struct{ roles }
 
 func (r twoTeams) Teams(context.Context, access.Person) ([]*v1alpha1.Team, error) {
@@ -233,10 +233,10 @@ func TestThreatConsentPhishing(t *testing.T) {
 		caution bool
 		where   string
 	}{
-		"https://agent.example/cb":              {"the answer goes to a site", false, "agent.example"},
-		"https://agent.example:/cb":             {"a port that is empty makes no application of a site", false, "agent.example:"},
+		"https://agent.example/cb":              {"the response goes to a site", false, "agent.example"},
+		"https://agent.example:/cb":             {"an empty port does not make a site an application", false, "agent.example:"},
 		agentCallback:                           {"any program can wait there", true, "a program on this computer, 127.0.0.1:33418"},
-		"cursor://install.example/mcp?config=x": {"any program can open it, or can be what opens it", true, "the application on this computer that opens cursor://install.example/mcp"},
+		"cursor://install.example/mcp?config=x": {"any program can open it, or be opened by it", true, "the application on this computer that opens cursor://install.example/mcp"},
 		"com.example.agent:/oauth":              {"the same", true, "the application on this computer that opens com.example.agent:/oauth"},
 	} {
 		asked := &oauth.Request{Client: verified, Redirect: redirect}
@@ -270,9 +270,9 @@ func TestThreatConsentErrors(t *testing.T) {
 		// back is the link's text; empty if the browser is redirected.
 		back string
 	}{
-		"a site":          {"a stranger has registered it", "https://evil.example/herald/signin", "Back to evil.example"},
-		"an application":  {"it may do what its address says", "cursor://agent/install?name=x", "Back to cursor:"},
-		"on this machine": {"a program that waits there is no site", agentCallback, ""},
+		"a site":          {"an unknown party registered it", "https://evil.example/herald/signin", "Back to evil.example"},
+		"an application":  {"its URL identifies it", "cursor://agent/install?name=x", "Back to cursor:"},
+		"on this machine": {"a program on this machine is not a site", agentCallback, ""},
 	} {
 		w := newWorld(clocktesting.NewFakeClock(now))
 		answer := w.serve(newRequest(&editor, consentPath(w.agentID(t, evil, tc.redirect), tc.redirect, "everything"), nil))

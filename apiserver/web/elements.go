@@ -59,7 +59,7 @@ var phases = map[v1alpha1.PostPhase]string{
 	v1alpha1.PhasePosted: "Posted", v1alpha1.PhaseFailed: "Failed", v1alpha1.PhaseCancelled: "Cancelled",
 }
 
-// form is a POST form. A non-empty confirm is a question that the person has to confirm first.
+// form is a POST form. A non-empty confirm is a question that the user has to confirm first.
 func form(action, confirm string, content ...g.Node) g.Node {
 	return h.Form(h.Method("post"), h.Action(action), g.If(confirm != "", h.Data("confirm", confirm)), g.Group(content))
 }

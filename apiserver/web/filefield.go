@@ -12,7 +12,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// The types that a person can choose files of.
+// The types that a user can choose files of.
 const (
 	pictureTypes = "image/jpeg,image/png,image/webp"
 	videoTypes   = "video/mp4,video/quicktime"

@@ -19,7 +19,7 @@ import (
 	texts "github.com/herald-social/herald/internal/text"
 )
 
-// listed are the phases that lists offer, in the order in which a post goes through them.
+// listed are the phases that lists offer, in the order of a post's life.
 var listed = []v1alpha1.PostPhase{
 	v1alpha1.PhaseDraft, v1alpha1.PhaseScheduled, v1alpha1.PhaseProcessing, v1alpha1.PhasePosted, v1alpha1.PhaseFailed,
 }
@@ -153,7 +153,7 @@ func (f filters) search(v *visit) *postindex.Search {
 	return q
 }
 
-// soonestFirst reports whether a list is in the order in which its posts go out. Lists that mix states begin with the
+// soonestFirst reports whether a list starts with the next post to be published. Lists that mix states start with the
 // newest.
 func (f filters) soonestFirst() bool { return f.status == v1alpha1.PhaseScheduled }
 

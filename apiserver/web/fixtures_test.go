@@ -263,7 +263,7 @@ func at(when time.Time) func(*v1alpha1.Post) {
 	return func(post *v1alpha1.Post) { post.Spec.ScheduledAt = v1alpha1.NewTimePtr(when) }
 }
 
-// newRequest returns a person's request; nil is a visitor without a session. A form makes it a POST.
+// newRequest returns a user's request; nil is a visitor without a session. A form makes it a POST.
 func newRequest(who *access.Person, path string, form url.Values) *http.Request {
 	r := httptest.NewRequest(http.MethodGet, "https://herald.example"+path, http.NoBody)
 	if form != nil {

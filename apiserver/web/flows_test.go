@@ -154,7 +154,7 @@ func TestCompose(t *testing.T) {
 		says   string
 		holds  func(*v1alpha1.PostSpec) bool
 	}{
-		"Now":   {"it goes out at once", url.Values{"when": {whenNow}}, "created", func(s *v1alpha1.PostSpec) bool { return !s.Draft && s.ScheduledAt == nil }},
+		"Now":   {"it is published immediately", url.Values{"when": {whenNow}}, "created", func(s *v1alpha1.PostSpec) bool { return !s.Draft && s.ScheduledAt == nil }},
 		"Draft": {"it stays", url.Values{"when": {whenDraft}}, "saved", func(s *v1alpha1.PostSpec) bool { return s.Draft }},
 		"Scheduled": {"it waits", url.Values{"when": {whenLater}, "at": {"2026-12-24T18:00"}}, "scheduled", func(s *v1alpha1.PostSpec) bool {
 			return s.ScheduledAt.Equal(v1alpha1.NewTimePtr(time.Date(2026, 12, 24, 18, 0, 0, 0, time.UTC)))
@@ -177,7 +177,7 @@ func TestCompose(t *testing.T) {
 					t.Errorf("%s: %+v by %q", tc.reason, post.Spec, post.Annotations[v1alpha1.AuthorAnnotation])
 				}
 			}
-			// A new form creates a new post, even with the same text, if the person confirms it.
+			// A new form creates a new post, even with the same text, if the user confirms it.
 			other := w.compose(t, "posts/new", tc.fields)
 			other.Set(fieldRepeat, "yes")
 			to(t, w.serve(newRequest(&editor, "/teams/"+acme+"/posts/new", other)))
@@ -435,13 +435,13 @@ func TestUpload(t *testing.T) {
 		status       int
 	}{
 		"Good":      {"an upload URL", `{"name":"a.png","mime_type":"image/png","size_bytes":1000}`, editor, 201},
-		"Path":      {"some browsers send where the file lay", `{"name":"C:\\pictures\\a.png","mime_type":"image/png","size_bytes":1000}`, editor, 201},
-		"Type":      {"the types are those that platforms take", `{"name":"a.exe","mime_type":"application/x-dosexec","size_bytes":1000}`, editor, 400},
-		"Size":      {"so are the sizes", `{"name":"a.png","mime_type":"image/png","size_bytes":99999999999999}`, editor, 400},
-		"Negative":  {"a file has a size", `{"name":"a.png","mime_type":"image/png","size_bytes":-1}`, editor, 400},
-		"NotJSON":   {"what cannot be read is said to be so", `name=a.png`, editor, 400},
-		"Long":      {"and is not read to its end", `{"name":"` + strings.Repeat("a", maxUploadRequest) + `"}`, editor, 400},
-		"NotForHer": {"a viewer uploads nothing", `{"name":"a.png","mime_type":"image/png","size_bytes":1000}`, viewer, 403},
+		"Path":      {"some browsers send a path", `{"name":"C:\\pictures\\a.png","mime_type":"image/png","size_bytes":1000}`, editor, 201},
+		"Type":      {"the accepted types are the platforms'", `{"name":"a.exe","mime_type":"application/x-dosexec","size_bytes":1000}`, editor, 400},
+		"Size":      {"the accepted sizes are the platforms'", `{"name":"a.png","mime_type":"image/png","size_bytes":99999999999999}`, editor, 400},
+		"Negative":  {"the size is required", `{"name":"a.png","mime_type":"image/png","size_bytes":-1}`, editor, 400},
+		"NotJSON":   {"an unreadable request is reported", `name=a.png`, editor, 400},
+		"Long":      {"a large request is not read completely", `{"name":"` + strings.Repeat("a", maxUploadRequest) + `"}`, editor, 400},
+		"NotForHer": {"a viewer cannot upload", `{"name":"a.png","mime_type":"image/png","size_bytes":1000}`, viewer, 403},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -44,7 +44,7 @@ func (s *Site) parseForm(w http.ResponseWriter, r *http.Request, caller string) 
 	return done, nil
 }
 
-// personForm is parseForm for a form outside teams. Such forms count against the person's own limit, which is as high
+// personForm is parseForm for a form outside teams. Such forms count against the user's own limit, which is as high
 // as a team's and is charged for the bytes read.
 func (s *Site) personForm(w http.ResponseWriter, r *http.Request, who access.Person) (done func(), err error) {
 	own := shareOf(who)
@@ -59,7 +59,7 @@ func (s *Site) personForm(w http.ResponseWriter, r *http.Request, who access.Per
 	return done, err
 }
 
-// limitPerson applies a person's own rate limit. Its error contains tooMuch and how long to wait.
+// limitPerson applies a user's own rate limit. Its error contains tooMuch and how long to wait.
 func (s *Site) limitPerson(w http.ResponseWriter, own, tooMuch string) error {
 	allowed, wait := s.Teams.Allow(own, http.Header{}) // pages do not show the remaining requests
 	if allowed {
@@ -70,7 +70,7 @@ func (s *Site) limitPerson(w http.ResponseWriter, own, tooMuch string) error {
 	return &bridge.Error{Code: bridge.CodeRateLimited, Message: tooMuch + "; try again in " + after + " seconds"}
 }
 
-// shareOf returns the rate limit key for a person's forms outside teams. No namespace can have such a name, so a person
+// shareOf returns the rate limit key for a user's forms outside teams. No namespace can have such a name, so a user
 // who has a team's name does not use up the team's limit.
 func shareOf(who access.Person) string { return "person\x00" + who.Name }
 

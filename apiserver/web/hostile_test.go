@@ -35,15 +35,15 @@ func TestHostileForms(t *testing.T) {
 		kind, body string
 		refused    bool
 	}{
-		"fields":         {"", numbered("a%d=&"), true},
-		"the same field": {"", fill("target=a&"), true},
-		"ampersands":     {"", fill("&"), true},
-		"equals signs":   {"", fill("="), false},
-		"escapes":        {"", "caption=" + fill("%41"), false},
-		"a bad escape":   {"", "caption=" + fill("a") + "%z", true},
-		"plus signs":     {"", "caption=" + fill("+"), false},
-		"files":          {multipart, fill("--b\r\nContent-Disposition: form-data; name=\"a\"; filename=\"b\"\r\n\r\nx\r\n"), false},
-		"parts":          {multipart, fill("--b\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\n\r\n"), false},
+		"fields":            {"", numbered("a%d=&"), true},
+		"a repeated field":  {"", fill("target=a&"), true},
+		"ampersands":        {"", fill("&"), true},
+		"equals signs":      {"", fill("="), false},
+		"escapes":           {"", "caption=" + fill("%41"), false},
+		"an invalid escape": {"", "caption=" + fill("a") + "%z", true},
+		"plus signs":        {"", "caption=" + fill("+"), false},
+		"files":             {multipart, fill("--b\r\nContent-Disposition: form-data; name=\"a\"; filename=\"b\"\r\n\r\nx\r\n"), false},
+		"parts":             {multipart, fill("--b\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\n\r\n"), false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := &Site{Config: Config{Bodies: limits.NewBodyLimiter(limits.MaxBodyBytes)}}
@@ -90,8 +90,8 @@ func TestFullForms(t *testing.T) {
 	}
 }
 
-// TestNamesake verifies that a person with the name of a team's namespace does not use up its limit, and that the team
-// does not use up the person's limit for consent forms, which belong to no team.
+// TestNamesake verifies that a user with the name of a team's namespace does not use up its limit, and that the team
+// does not use up the user's limit for consent forms, which belong to no team.
 func TestNamesake(t *testing.T) {
 	t.Parallel()
 	w := newWorld(clocktesting.NewFakeClock(now))
@@ -108,7 +108,7 @@ func TestNamesake(t *testing.T) {
 	}
 }
 
-// TestCostOfPages verifies that the cost of pages with many files limits the person who requests them, and no one else.
+// TestCostOfPages verifies that the cost of pages with many files limits the user who requests them, and no one else.
 func TestCostOfPages(t *testing.T) {
 	t.Parallel()
 	clock := clocktesting.NewFakeClock(now)
@@ -131,8 +131,8 @@ func TestCostOfPages(t *testing.T) {
 	}
 }
 
-// TestFormsAreCharged verifies that a form's bytes are charged even after an error: to the team and the person, or to
-// the person alone for a form outside a team.
+// TestFormsAreCharged verifies that a form's bytes are charged even after an error: to the team and the user, or to
+// the user alone for a form outside a team.
 func TestFormsAreCharged(t *testing.T) {
 	t.Parallel()
 	const perMinute = 100
@@ -142,13 +142,13 @@ func TestFormsAreCharged(t *testing.T) {
 		form         url.Values
 		team, person int
 	}{
-		"a post":       {"2 MiB are 32 times 64 KiB", "/teams/" + acme + "/posts/new", hostile(maxForm), 33, 33},
-		"too many":     {"a form that is refused was read as well", "/teams/" + acme + "/posts/new", url.Values{"x": make([]string, maxForm/4)}, 24, 24},
-		"a check":      {"a check costs as much as the post", "/teams/" + acme + "/compose/check", hostile(1 << 20), 17, 17},
-		"a usual one":  {"less than 64 KiB comes with the request", "/teams/" + acme + "/posts/new", hostile(60 << 10), 1, 1},
-		"a question":   {"one about many posts reads each of them", bulkPath + "?act=cancel&post=p-1&post=p-2&post=p-3&post=p-1", nil, 3, 3},
-		"of a choice":  {"an account is chosen for no team yet", "/connect/x/choose", hostile(maxForm), 0, 33},
-		"of a consent": {"an agent is allowed by a person", oauth.AuthorizePath, hostile(maxForm), 0, 33},
+		"a post":          {"2 MiB are 32 times 64 KiB", "/teams/" + acme + "/posts/new", hostile(maxForm), 33, 33},
+		"too many":        {"a rejected form was parsed as well", "/teams/" + acme + "/posts/new", url.Values{"x": make([]string, maxForm/4)}, 24, 24},
+		"a check":         {"a check costs as much as the post", "/teams/" + acme + "/compose/check", hostile(1 << 20), 17, 17},
+		"an ordinary one": {"up to 64 KiB are included", "/teams/" + acme + "/posts/new", hostile(60 << 10), 1, 1},
+		"a question":      {"a form for several posts reads each of them", bulkPath + "?act=cancel&post=p-1&post=p-2&post=p-3&post=p-1", nil, 3, 3},
+		"of a choice":     {"the account is not assigned to a team yet", "/connect/x/choose", hostile(maxForm), 0, 33},
+		"of a consent":    {"the user allows an agent", oauth.AuthorizePath, hostile(maxForm), 0, 33},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -187,7 +187,7 @@ func TestOwnFormsAreLimited(t *testing.T) {
 	}
 }
 
-// TestPagesLeaveHalf verifies that a person with read access cannot block the team's programs.
+// TestPagesLeaveHalf verifies that a user with read access cannot block the team's programs.
 func TestPagesLeaveHalf(t *testing.T) {
 	t.Parallel()
 	clock := clocktesting.NewFakeClock(now)

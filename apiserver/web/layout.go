@@ -42,7 +42,7 @@ type view struct {
 	uploads bool
 	// lists adds the script for choosing and dragging posts.
 	lists bool
-	// without is what the page lacks in a browser without scripts; empty if it works all the same.
+	// without names the features that the page lacks in a browser without scripts; empty if there are none.
 	without string
 	// actions are shown next to the title.
 	actions []g.Node

@@ -25,7 +25,7 @@ const (
 	paramFile                   = "file"
 )
 
-// lastOf returns the last value, or nothing. In a form without scripts, the video that a person chooses comes after the
+// lastOf returns the last value, or nothing. In a form without scripts, the video that a user chooses comes after the
 // present one.
 func lastOf(values []string) string {
 	if len(values) == 0 {
@@ -52,7 +52,7 @@ func typesOf(list string) (types []v1alpha1.MimeType) {
 	return types
 }
 
-// filesPage shows the team's files, from which a person starts a post. It works without scripts.
+// filesPage shows the team's files, which a user can start a post with. It works without scripts.
 func (s *Site) filesPage(w http.ResponseWriter, v *visit) error {
 	q, page := fileSearch(v.URL.Query())
 	found, err := s.Service.FindFiles(v.Context(), v.caller, q)
@@ -97,7 +97,7 @@ func (s *Site) fileList(w http.ResponseWriter, v *visit) error {
 	return nil
 }
 
-// libraryDialog is the dialog in which a person chooses files for the form. The page's script opens it.
+// libraryDialog is the dialog for selecting stored files for the form. The page's script opens it.
 func libraryDialog(v *visit) g.Node {
 	return h.Dialog(h.ID(libraryID), h.Class("library"), h.Aria("labelledby", "library-title"),
 		h.H2(h.ID("library-title"), g.Text("The team's files")),

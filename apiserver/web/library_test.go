@@ -51,13 +51,13 @@ func TestLibrary(t *testing.T) {
 		reason, path, kind string
 		want, says         []string
 	}{
-		"the page":         {"all of the team's files, and no others", "files", "checkbox", []string{"new", "large", "film"}, []string{"40 × 30", "1:05", "Use in a new post"}},
-		"a search":         {"by the name", "files?q=LARGE", "checkbox", []string{"large"}, nil},
-		"nothing found":    {"the page says so", "files?q=nothing", "checkbox", nil, []string{"No files"}},
-		"a second page":    {"there are fewer files than on one", "files?page=2", "checkbox", nil, nil},
-		"for pictures":     {"the dialog of a field for pictures", "files/list?types=image/png", "checkbox", []string{"new", "large"}, nil},
+		"the page":         {"all of the team's files, and no other files", "files", "checkbox", []string{"new", "large", "film"}, []string{"40 × 30", "1:05", "Use in a new post"}},
+		"a search":         {"the search is by name", "files?q=LARGE", "checkbox", []string{"large"}, nil},
+		"nothing found":    {"the page reports it", "files?q=nothing", "checkbox", nil, []string{"No files"}},
+		"a second page":    {"the team has fewer files than a page", "files?page=2", "checkbox", nil, nil},
+		"for pictures":     {"the dialog for an image field", "files/list?types=image/png", "checkbox", []string{"new", "large"}, nil},
 		"for one video":    {"only one can be chosen", "files/list?types=video/mp4&one=1", "radio", []string{"film"}, nil},
-		"for another type": {"a list of nothing says so", "files/list?types=image/webp", "checkbox", nil, []string{"No file fits."}},
+		"for another type": {"the empty list is reported", "files/list?types=image/webp", "checkbox", nil, []string{"No file fits."}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -74,16 +74,16 @@ func TestLibrary(t *testing.T) {
 	}
 }
 
-// TestPostOfFiles verifies the kind of the post that a person starts with files.
+// TestPostOfFiles verifies the kind of the post that a user starts with files.
 func TestPostOfFiles(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct{ reason, query, kind, field string }{
-		"a picture":        {"pictures make a post of pictures", "file=new", "image", "image"},
-		"two pictures":     {"in the order of the list", "file=new&file=large", "image", "image"},
-		"a film":           {"a film makes a video", "file=film", "video", "video"},
-		"both":             {"only a part of a thread takes both", "file=new&file=film", "tree", "media-0"},
-		"one that is gone": {"the others remain", "file=new&file=gone", "image", "image"},
-		"none":             {"the form is empty", "file=gone", "text", "image"},
+		"a picture":      {"images make an image post", "file=new", "image", "image"},
+		"two pictures":   {"the list's order is kept", "file=new&file=large", "image", "image"},
+		"a film":         {"a video makes a video post", "file=film", "video", "video"},
+		"both":           {"only a card can contain both", "file=new&file=film", "tree", "media-0"},
+		"a deleted file": {"the other files remain", "file=new&file=gone", "image", "image"},
+		"none":           {"the form is empty", "file=gone", "text", "image"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -115,7 +115,7 @@ func TestFilesWithoutScripts(t *testing.T) {
 		reason, kind, field, input string
 		want                       []string
 	}{
-		"pictures": {"those that are not in the post yet", "image", "image", "checkbox", []string{"new"}},
+		"pictures": {"files that are not in the post yet", "image", "image", "checkbox", []string{"new"}},
 		"video":    {"a post has one video", "video", "video", "radio", []string{"film"}},
 		"a part":   {"each part lists them", "tree", "media-1", "checkbox", []string{"new", "large", "film"}},
 	} {

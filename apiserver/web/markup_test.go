@@ -87,7 +87,7 @@ func inTemplate(n *html.Node) bool {
 	return false
 }
 
-// chosen returns a select element's value: that of the selected option or, if there is none, of the first one.
+// chosen returns a select element's value: the selected option's or, if there is none, the first one's.
 func chosen(list *html.Node) string {
 	value := ""
 	for i, option := range elements(list, "option") {

@@ -135,7 +135,7 @@ func (v *visit) memberRow(m *member) g.Node {
 	))
 }
 
-// invitation explains how another person gets a role. Herald itself cannot give one: roles come from role bindings.
+// invitation explains how another user gets a role. Herald itself cannot give one: roles come from role bindings.
 func (s *Site) invitation(v *visit, all []member, binds bool) g.Node {
 	provider := s.Config.SignIn.OIDC
 	roles := h.P(h.Class("soft"), g.Text("To remove a role, delete its role binding, or remove the person from the group. Roles: "+s.roleNames()+"."))

@@ -98,21 +98,21 @@ func TestInvitation(t *testing.T) {
 		want, lack []string
 	}{
 		"Asks": {
-			"an admin of the team does not create role bindings",
+			"a team's admin cannot create role bindings",
 			[]func(*Config){byProvider},
 			user("oidc:ada@example.com"),
 			[]string{"Ask a cluster administrator", "https://herald.example/", acme},
 			[]string{"kubectl", "groups above"},
 		},
 		"Binds": {
-			"an administrator of the cluster does",
+			"an administrator of the cluster can",
 			[]func(*Config){byProvider, mayBind},
 			user("oidc:ada@example.com"),
 			[]string{"kubectl create rolebinding NAME --namespace team-acme --clusterrole herald-editor --user 'oidc:ada@example.com'"},
 			[]string{"Ask a cluster administrator"},
 		},
-		"Group":  {"a group makes new people members", []func(*Config){byProvider}, group("oidc:marketing"), []string{"Add the person to one of the groups above"}, nil},
-		"NoOIDC": {"there are no people to tell apart", nil, user(access.LinkPerson), []string{"no sign-in provider"}, []string{"kubectl", "Ask a cluster administrator"}},
+		"Group":  {"a group adds new users automatically", []func(*Config){byProvider}, group("oidc:marketing"), []string{"Add the person to one of the groups above"}, nil},
+		"NoOIDC": {"users cannot be distinguished", nil, user(access.LinkPerson), []string{"no sign-in provider"}, []string{"kubectl", "Ask a cluster administrator"}},
 	} {
 		w := newWorld(clocktesting.NewFakeClock(now), tc.edits...)
 		w.bindings = []rbacv1.RoleBinding{bindingOf(acme, "lead", "ClusterRole", "herald-admin", tc.subject)}
@@ -131,9 +131,9 @@ func mayBind(c *Config) {
 func TestNamesOfPeople(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct{ reason, author, want string }{
-		"Self":  {"one knows oneself", viewer.Name, "by you"},
-		"Other": {"the prefix is for role bindings", "oidc:ada@example.com", "by ada@example.com"},
-		"Link":  {"everyone with a link has the same name", access.LinkPerson, "by someone with a sign-in link"},
+		"Self":  {"the page marks the viewer", viewer.Name, "by you"},
+		"Other": {"role bindings contain the prefix", "oidc:ada@example.com", "by ada@example.com"},
+		"Link":  {"all users of links have the same name", access.LinkPerson, "by someone with a sign-in link"},
 		"Plain": {"a name may have no prefix", "ada", "by ada"},
 	} {
 		w := newWorld(clocktesting.NewFakeClock(now), byProvider)

@@ -39,23 +39,23 @@ func TestArrange(t *testing.T) {
 		files    []bridge.MediaPreview
 		want     arrangement
 	}{
-		{"a picture keeps its shape on X", v1alpha1.PlatformX, images(1), one},
-		{"two to four pictures make a pattern on X", v1alpha1.PlatformX, images(2), pattern},
-		{"an upright video keeps its shape on X", v1alpha1.PlatformX, []bridge.MediaPreview{portrait}, one},
+		{"X keeps an image's aspect ratio", v1alpha1.PlatformX, images(1), one},
+		{"X arranges two to four images in a grid", v1alpha1.PlatformX, images(2), pattern},
+		{"X keeps an upright video's aspect ratio", v1alpha1.PlatformX, []bridge.MediaPreview{portrait}, one},
 		{"Threads scrolls several files", v1alpha1.PlatformThreads, images(2), strip},
-		{"a picture keeps its shape on Threads", v1alpha1.PlatformThreads, images(1), one},
-		{"a picture keeps its shape on Instagram", v1alpha1.PlatformInstagram, images(1), one},
-		{"Instagram has carousels", v1alpha1.PlatformInstagram, images(2), slides},
+		{"Threads keeps an image's aspect ratio", v1alpha1.PlatformThreads, images(1), one},
+		{"Instagram keeps an image's aspect ratio", v1alpha1.PlatformInstagram, images(1), one},
+		{"Instagram shows a carousel", v1alpha1.PlatformInstagram, images(2), slides},
 		{"a video on Instagram is a reel", v1alpha1.PlatformInstagram, []bridge.MediaPreview{film(1280, 720, time.Minute)}, upright},
-		{"an album on Facebook is a pattern", v1alpha1.PlatformFacebook, images(6), pattern},
-		{"a picture on TikTok fills the screen", v1alpha1.PlatformTikTok, images(1), upright},
-		{"TikTok swipes through pictures", v1alpha1.PlatformTikTok, images(3), slides},
-		{"a wide video on TikTok has bars", v1alpha1.PlatformTikTok, []bridge.MediaPreview{film(1280, 720, time.Minute)}, upright},
+		{"Facebook arranges an album in a grid", v1alpha1.PlatformFacebook, images(6), pattern},
+		{"an image on TikTok fills the screen", v1alpha1.PlatformTikTok, images(1), upright},
+		{"TikTok swipes through images", v1alpha1.PlatformTikTok, images(3), slides},
+		{"a wide video on TikTok has black bars", v1alpha1.PlatformTikTok, []bridge.MediaPreview{film(1280, 720, time.Minute)}, upright},
 		{"a wide video on YouTube", v1alpha1.PlatformYouTube, []bridge.MediaPreview{film(1280, 720, time.Minute)}, screen},
 		{"an upright video of at most three minutes is a Short", v1alpha1.PlatformYouTube, []bridge.MediaPreview{film(720, 1280, longestShort)}, upright},
-		{"so is a square one", v1alpha1.PlatformYouTube, []bridge.MediaPreview{film(720, 720, time.Second)}, upright},
-		{"a longer one is not", v1alpha1.PlatformYouTube, []bridge.MediaPreview{film(720, 1280, longestShort+1)}, screen},
-		{"a video whose size is not known yet", v1alpha1.PlatformYouTube, []bridge.MediaPreview{film(0, 0, 0)}, screen},
+		{"a square video is a Short as well", v1alpha1.PlatformYouTube, []bridge.MediaPreview{film(720, 720, time.Second)}, upright},
+		{"a longer video is not a Short", v1alpha1.PlatformYouTube, []bridge.MediaPreview{film(720, 1280, longestShort+1)}, screen},
+		{"a video of unknown size", v1alpha1.PlatformYouTube, []bridge.MediaPreview{film(0, 0, 0)}, screen},
 	}
 	for _, tc := range tests {
 		t.Run(tc.name, func(t *testing.T) {
@@ -81,7 +81,7 @@ func (w *world) preview(tb testing.TB, account, caption string, images ...string
 	return parsed(tb, answer.Body.String())
 }
 
-// TestMockMedia verifies what a preview says beside its files.
+// TestMockMedia verifies the text next to a preview's files.
 func TestMockMedia(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
@@ -90,10 +90,10 @@ func TestMockMedia(t *testing.T) {
 		want          []string
 		cells         int
 	}{
-		{"Facebook's fifth tile counts the others", "our-facebook", 7, []string{"+2"}, 5},
+		{"Facebook's fifth tile counts the remaining files", "our-facebook", 7, []string{"+2"}, 5},
 		{"five tiles need no count", "our-facebook", 5, nil, 5},
 		{"a carousel numbers its files", "our-instagram", 3, []string{"1/3", "3/3"}, 3},
-		{"what X does not accept is counted", "our-x", 6, []string{"and 2 more files"}, 4},
+		{"files that X does not accept are counted", "our-x", 6, []string{"and 2 more files"}, 4},
 	}
 	for _, tc := range tests {
 		t.Run(tc.name, func(t *testing.T) {
@@ -169,9 +169,9 @@ func TestCheckAgain(t *testing.T) {
 		want  bool
 	}{
 		{"a file that has just been uploaded", v1alpha1.MediaPending, true},
-		{"one that no controller has seen", "", true},
-		{"a verified one", v1alpha1.MediaUploaded, false},
-		{"a rejected one never is verified", v1alpha1.MediaRejected, false},
+		{"a file that no controller has processed", "", true},
+		{"a verified file", v1alpha1.MediaUploaded, false},
+		{"a rejected file will not be verified", v1alpha1.MediaRejected, false},
 	}
 	for _, tc := range tests {
 		t.Run(tc.name, func(t *testing.T) {

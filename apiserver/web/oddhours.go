@@ -99,7 +99,7 @@ func (w *writing) chosen() int {
 	return 0
 }
 
-// timeNoteID is the id of what is shown below the field for the time.
+// timeNoteID is the id of the note below the time's field.
 const timeNoteID = "at-note"
 
 // timeNote explains an entered time that does not exist or occurs twice, or shows it in the viewer's own time zone.

@@ -23,32 +23,32 @@ func TestOddHours(t *testing.T) {
 		want, says            string
 	}{
 		"Skipped": {
-			"no clock shows it", skipped, "", "", "Europe/Berlin", "",
+			"the time does not exist", skipped, "", "", "Europe/Berlin", "",
 			"there is no 02:30 in Berlin on 28 March 2027, because clocks go forward from 02:00 to 03:00; choose another time",
 		},
-		"SkippedByScript": {"the script cannot know better", skipped, "2027-03-28T01:30:00Z", "", "Europe/Berlin", "", "there is no 02:30 in Berlin"},
+		"SkippedByScript": {"the script cannot decide", skipped, "2027-03-28T01:30:00Z", "", "Europe/Berlin", "", "there is no 02:30 in Berlin"},
 		"SkippedElsewhere": {
-			"not every change is by an hour", "2026-10-04T02:15", "", "", "Australia/Lord_Howe", "",
+			"some changes are by half an hour", "2026-10-04T02:15", "", "", "Australia/Lord_Howe", "",
 			"there is no 02:15 in Lord Howe on 4 October 2026, because clocks go forward from 02:00 to 02:30; choose another time",
 		},
 		"Midnight": {
-			"clocks there change at midnight", "2026-09-06T00:10", "", "", "America/Santiago", "",
+			"the clocks change at midnight", "2026-09-06T00:10", "", "", "America/Santiago", "",
 			"there is no 00:10 in Santiago on 6 September 2026, because clocks go forward from 00:00 to 01:00; choose another time",
 		},
-		"Exists":  {"clocks there have changed on another day", skipped, "", "", "America/New_York", "2027-03-28T06:30:00Z", ""},
-		"HasDone": {"the hour after exists", "2027-03-28T03:00", "", "", "Europe/Berlin", "2027-03-28T01:00:00Z", ""},
+		"Exists":  {"the change was on another day", skipped, "", "", "America/New_York", "2027-03-28T06:30:00Z", ""},
+		"HasDone": {"the following hour exists", "2027-03-28T03:00", "", "", "Europe/Berlin", "2027-03-28T01:00:00Z", ""},
 		"Repeated": {
-			"nobody has chosen", repeated, "", "", "Europe/Berlin", "",
+			"the user has not chosen", repeated, "", "", "Europe/Berlin", "",
 			"02:30 comes twice in Berlin on 31 October 2027, because clocks go back from 03:00 to 02:00; choose one of the two",
 		},
-		"First":        {"it was chosen", repeated, "", foldFirst, "Europe/Berlin", "2027-10-31T00:30:00Z", ""},
-		"Second":       {"it was chosen", repeated, "", foldSecond, "Europe/Berlin", "2027-10-31T01:30:00Z", ""},
+		"First":        {"the user chose the first", repeated, "", foldFirst, "Europe/Berlin", "2027-10-31T00:30:00Z", ""},
+		"Second":       {"the user chose the second", repeated, "", foldSecond, "Europe/Berlin", "2027-10-31T01:30:00Z", ""},
 		"ByScript":     {"the script sends one of the two", repeated, "2027-10-31T01:30:00.000Z", "", "Europe/Berlin", "2027-10-31T01:30:00Z", ""},
-		"StaleScript":  {"what the script sent belongs to another time", repeated, "2027-10-30T01:30:00Z", "", "Europe/Berlin", "", "comes twice"},
+		"StaleScript":  {"the script's value belongs to another time", repeated, "2027-10-30T01:30:00Z", "", "Europe/Berlin", "", "comes twice"},
 		"ChangedMind":  {"the choice is newer than the form's time", repeated, "2027-10-31T01:30:00Z", foldFirst, "Europe/Berlin", "2027-10-31T00:30:00Z", ""},
-		"OtherChoice":  {"two values exist", repeated, "", "third", "Europe/Berlin", "", "comes twice"},
+		"OtherChoice":  {"there are two candidates", repeated, "", "third", "Europe/Berlin", "", "comes twice"},
 		"NoLongerOdd":  {"a choice for another time has no effect", "2027-10-31T04:30", "", foldSecond, "Europe/Berlin", "2027-10-31T03:30:00Z", ""},
-		"WithSeconds":  {"a stored time keeps them", repeated, "2027-10-31T01:30:07Z", foldSecond, "Europe/Berlin", "2027-10-31T01:30:07Z", ""},
+		"WithSeconds":  {"a stored time has them too", repeated, "2027-10-31T01:30:07Z", foldSecond, "Europe/Berlin", "2027-10-31T01:30:07Z", ""},
 		"WholeDayGone": {"Samoa skipped a day", "2011-12-30T12:00", "", "", "Pacific/Apia", "", "there is no 12:00 in Apia on 30 December 2011"},
 	} {
 		w := readWriting(url.Values{"when": {whenLater}, "at": {tc.local}, "scheduled_at": {tc.at}, "fold": {tc.fold}, "zone": {tc.zone}})
@@ -78,14 +78,14 @@ func TestTimeNote(t *testing.T) {
 		"Same":     {"the viewer's clock shows the same", "2027-01-15T09:00", "", "Europe/Berlin", "Europe/Paris", nil, ""},
 		"Other":    {"the viewer's clock shows another time", "2027-01-15T09:00", "", "Europe/Berlin", "America/Los_Angeles", []string{"09:00 Berlin is 00:00 for you (Los Angeles)."}, ""},
 		"OtherDay": {"the viewer's calendar shows another day", "2027-01-15T08:00", "", "Europe/Berlin", "America/Los_Angeles", []string{"08:00 Berlin is 14 Jan, 23:00 for you"}, ""},
-		"Skipped":  {"it does not exist", "2027-03-28T02:30", "", "", "Europe/Berlin", []string{"There is no 02:30 in Berlin on 28 March 2027"}, ""},
+		"Skipped":  {"the time does not exist", "2027-03-28T02:30", "", "", "Europe/Berlin", []string{"There is no 02:30 in Berlin on 28 March 2027"}, ""},
 		"Repeated": {
 			"both are offered", "2027-10-31T02:30", "", "", "Europe/Berlin",
 			[]string{"02:30 comes twice in Berlin that day: clocks go back from 03:00 to 02:00. Which one?", "The first (UTC+02:00)", "The second (UTC+01:00)"},
 			"",
 		},
 		"RepeatedElsewhere": {
-			"the viewer's own time tells them apart", "2027-10-31T02:30", foldSecond, "Europe/Berlin", "Asia/Tokyo",
+			"the viewer's own time distinguishes them", "2027-10-31T02:30", foldSecond, "Europe/Berlin", "Asia/Tokyo",
 			[]string{"The first (UTC+02:00), 09:30 for you", "The second (UTC+01:00), 10:30 for you"},
 			foldSecond,
 		},

@@ -23,7 +23,7 @@ func once(v *visit) g.Node { return h.Data("once", v.namespace+" "+v.person.Name
 // aMoment is how long ago a post may have been sent to count as "a moment ago".
 const aMoment = 10 * time.Minute
 
-// justSent shows the post that was sent from this form when a person navigates back to it. It returns nil if id is not
+// justSent shows the post that was sent from this form when a user navigates back to it. It returns nil if id is not
 // one of this person's posts.
 func (s *Site) justSent(v *visit, id string) g.Node {
 	if id == "" {

@@ -75,7 +75,7 @@ func (s *Site) few(v *visit, title string, of []postindex.Summary, page, more st
 	})
 }
 
-// questions are the posts with an unknown outcome, which a person has to resolve.
+// questions are the posts with an unknown outcome, which a user has to resolve.
 func (s *Site) questions(v *visit, of *bridge.PostPage) g.Node {
 	var out g.Group
 	for i := range of.Posts {

@@ -45,11 +45,11 @@ func reloads(post *v1alpha1.Post) string {
 	return "Reload to see the latest status."
 }
 
-// finished reports whether a post no longer changes unless a person acts.
+// finished reports whether a post no longer changes unless a user acts.
 func finished(post *v1alpha1.Post) bool {
 	switch posting.Of(post).Phase() {
 	case v1alpha1.PhaseFailed:
-		// A person may still resolve a target.
+		// A user may still resolve a target.
 		return !slices.ContainsFunc(post.Status.Targets, func(t v1alpha1.TargetStatus) bool { return posting.StateOf(&t) == v1alpha1.TargetUndecided })
 	case v1alpha1.PhasePosted, v1alpha1.PhaseCancelled:
 		return true
@@ -76,7 +76,7 @@ func (s *Site) platformOf(v *visit, post *v1alpha1.Post, i int) v1alpha1.Platfor
 	return s.platforms(v)(post.Spec.Targets[i].ConnectionRef.Name)
 }
 
-// account returns one of the team's connections, or nil if there is none or the person may not see accounts.
+// account returns one of the team's connections, or nil if there is none or the user may not see accounts.
 func (s *Site) account(v *visit, name string) *v1alpha1.Connection {
 	if !v.may.seeAccounts {
 		return nil
@@ -155,7 +155,7 @@ func (s *Site) when(v *visit, post *v1alpha1.Post) g.Node {
 	}
 }
 
-// requestedTime shows that an agent's draft is waiting for a person, and when the agent wanted to publish it.
+// requestedTime shows that an agent's draft is waiting for a user, and when the agent wanted to publish it.
 func (s *Site) requestedTime(v *visit, post *v1alpha1.Post) g.Node {
 	at, now := requestedAt(post)
 	if at == nil && !now {
@@ -186,7 +186,7 @@ func requestedAt(post *v1alpha1.Post) (at *v1alpha1.Time, now bool) {
 	return v1alpha1.NewTimePtr(parsed), false
 }
 
-// author shows who created a post. An agent chooses its own name, which is marked as such, and may act for a person.
+// author shows who created a post. An agent chooses its own name, which is marked as such, and may act for a user.
 // The annotations on a post that the apiserver did not create are not trusted: any user may have written them before
 // the admission policy was installed.
 func (s *Site) author(v *visit, post *v1alpha1.Post) g.Node {

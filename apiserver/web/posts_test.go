@@ -75,25 +75,25 @@ func TestSearch(t *testing.T) {
 		p.Spec.Tree = &v1alpha1.TreeContent{Cards: []v1alpha1.TreeCard{{Caption: "One"}, {Caption: "Two of the year"}}}
 	}))
 	for name, tc := range map[string]struct{ reason, query, want, says string }{
-		"All":        {"lists that mix states begin with the newest", "", "Résumé of the year, One, The year in numbers, A new year", "4 posts, newest first."},
-		"Scheduled":  {"what goes out next stands first", "status=scheduled", "The year in numbers, One, Résumé of the year", "3 posts, soonest first."},
+		"All":        {"lists of all states start with the newest", "", "Résumé of the year, One, The year in numbers, A new year", "4 posts, newest first."},
+		"Scheduled":  {"lists of scheduled posts start with the next one", "status=scheduled", "The year in numbers, One, Résumé of the year", "3 posts, soonest first."},
 		"Word":       {"case and diacritics do not matter", "q=RESUME", "Résumé of the year", "1 post, newest first."},
 		"Accented":   {"nor in the search", "q=résumé+YÉAR", "Résumé of the year", ""},
-		"AllWords":   {"every word has to occur", "q=year+new", "A new year", ""},
-		"Thread":     {"each part of a thread counts", "q=two", "One", "only the beginning of each post"},
+		"AllWords":   {"every word has to match", "q=year+new", "A new year", ""},
+		"Thread":     {"each card of a thread counts", "q=two", "One", "only the beginning of each post"},
 		"Account":    {"of an account", "account=our-threads", "A new year", ""},
 		"Platform":   {"of a platform", "platform=threads", "A new year", ""},
 		"Kind":       {"of a kind", "kind=tree", "One", ""},
-		"Person":     {"by a person", "by=person:oidc:ada", "Résumé of the year, A new year", ""},
+		"Person":     {"by a user", "by=person:oidc:ada", "Résumé of the year, A new year", ""},
 		"Agent":      {"by an agent", "by=agent:Claude", "A new year", ""},
 		"Dates":      {"both days are included", "from=2026-12-02&to=2026-12-03", "One, The year in numbers", "newest first"},
-		"Until":      {"without a beginning", "to=2026-12-01", "A new year", ""},
+		"Until":      {"without a start", "to=2026-12-01", "A new year", ""},
 		"Together":   {"all filters hold", "q=year&by=person:oidc:ada&status=scheduled", "Résumé of the year", "soonest first"},
 		"Turned":     {"no post is between these days", "from=2026-12-24&to=2026-12-01", "", "The first day is later than the last one."},
-		"Nothing":    {"the page says which filters are on, and offers to clear them", "q=absent&platform=x&from=2026-12-24", "", "No posts match"},
+		"Nothing":    {"the page shows the filters, and offers to clear them", "q=absent&platform=x&from=2026-12-24", "", "No posts match"},
 		"Nonsense":   {"unknown values are ignored", "kind=film&by=ada&from=tomorrow&status=gone", "Résumé of the year, One, The year in numbers, A new year", ""},
 		"OneSpace":   {"a search without words", "q=+", "Résumé of the year, One, The year in numbers, A new year", ""},
-		"HostileAll": {"markup in a search is text", "q=%3Cb%3E", "", "text “<b>”"},
+		"HostileAll": {"markup in a search is escaped", "q=%3Cb%3E", "", "text “<b>”"},
 	} {
 		page := w.get(t, editor, "/teams/"+acme+"/posts?"+tc.query)
 		if got := headings(page); got != tc.want {
@@ -206,9 +206,9 @@ func TestUnknownNames(t *testing.T) {
 		lacks               []string
 	}{
 		"Account": {"no such account", "account=free-money", "Unknown account", []string{"free-money"}},
-		"Person":  {"nobody by this name created a post", "by=person:free-money", "an unknown person", []string{"free-money"}},
+		"Person":  {"no user with this name created a post", "by=person:free-money", "an unknown person", []string{"free-money"}},
 		"Agent":   {"nor did an agent", "by=agent:free-money", "an unknown agent", []string{"free-money"}},
-		"Link":    {"names of Kubernetes are not shown", "status=failed&by=person:" + url.QueryEscape(access.LinkPerson), "created by: " + linkUser, []string{access.LinkPerson}},
+		"Link":    {"names of Kubernetes objects are not shown", "status=failed&by=person:" + url.QueryEscape(access.LinkPerson), "created by: " + linkUser, []string{access.LinkPerson}},
 	} {
 		says(t, name+": "+tc.reason, mainOf(w.get(t, editor, "/teams/"+acme+"/posts?"+tc.query)), []string{tc.want}, tc.lacks)
 	}

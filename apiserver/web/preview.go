@@ -76,7 +76,7 @@ func (v *visit) checkAgain() g.Node {
 	return nil
 }
 
-// checksPerMinute limits one person's checks. The page sends fewer even if a person never stops typing: one per 300 ms.
+// checksPerMinute limits one person's checks. The page sends fewer even if a user never stops typing: one per 300 ms.
 const checksPerMinute = 300
 
 // tooOften responds to preview requests above the limit. htmx does not show error responses, so it gets status 200.

@@ -17,7 +17,7 @@ import (
 // fieldRepeat is the form field that confirms a repeated post.
 const fieldRepeat = "repeat"
 
-// confirmRepeat asks for confirmation when a person repeats a recent post. They may have pressed Back, or have the form
+// confirmRepeat asks for confirmation when a user repeats a recent post. They may have pressed Back, or have the form
 // open in a second tab. The fields are submitted to action unchanged, including the idempotency key, so that submitting
 // repeatedly publishes one post.
 func (s *Site) confirmRepeat(w http.ResponseWriter, v *visit, repeated *bridge.RepeatedError, action string) {

@@ -53,18 +53,18 @@ func TestRepeated(t *testing.T) {
 		after       time.Duration
 		asks        bool
 	}{
-		"Same":       {"they pressed Back, or have the form open twice", text("hello", nil), text("hello", nil), editor, nil, time.Minute, true},
-		"OtherText":  {"another text is another post", text("hello", nil), text("hello you", nil), editor, nil, time.Minute, false},
-		"OtherPlace": {"it goes to others as well", text("hello", nil), text("hello", url.Values{"target": {"our-x", "our-threads"}}), editor, nil, time.Minute, false},
-		"OtherTime":  {"a post that is out repeats at any time", text("hello", nil), text("hello", url.Values{"when": {"later"}, "scheduled_at": {now.Add(time.Hour).Format(time.RFC3339)}}), editor, nil, time.Minute, true},
-		"OtherOne":   {"two people of a team are not asked about each other", text("hello", nil), text("hello", nil), administrator, nil, time.Minute, false},
-		"Later":      {"after ten minutes it is meant", text("hello", nil), text("hello", nil), editor, nil, 10*time.Minute + time.Second, false},
-		"Draft":      {"a draft publishes nothing", text("hello", nil), text("hello", url.Values{"when": {"draft"}}), editor, nil, time.Minute, false},
-		"OfDraft":    {"nor did the draft before", text("hello", url.Values{"when": {"draft"}}), text("hello", nil), editor, nil, time.Minute, false},
-		"Cancelled":  {"nor what was cancelled", text("hello", nil), text("hello", nil), editor, became(func(p *v1alpha1.Post) { p.Spec.Cancelled = true }), time.Minute, false},
-		"Removed":    {"nor what is gone", text("hello", nil), text("hello", nil), editor, func(w *world) { clear(w.posts) }, time.Minute, false},
-		"Failed":     {"nor what failed", text("hello", nil), text("hello", nil), editor, states(v1alpha1.TargetFailed), time.Minute, false},
-		"Undecided":  {"what may be out is asked about", text("hello", nil), text("hello", nil), editor, states(v1alpha1.TargetUndecided), time.Minute, true},
+		"Same":       {"the user pressed Back, or has opened the form twice", text("hello", nil), text("hello", nil), editor, nil, time.Minute, true},
+		"OtherText":  {"another text makes another post", text("hello", nil), text("hello you", nil), editor, nil, time.Minute, false},
+		"OtherPlace": {"the copy has more accounts", text("hello", nil), text("hello", url.Values{"target": {"our-x", "our-threads"}}), editor, nil, time.Minute, false},
+		"OtherTime":  {"a published post is a repeat at any time", text("hello", nil), text("hello", url.Values{"when": {"later"}, "scheduled_at": {now.Add(time.Hour).Format(time.RFC3339)}}), editor, nil, time.Minute, true},
+		"OtherOne":   {"another user's post is not a repeat", text("hello", nil), text("hello", nil), administrator, nil, time.Minute, false},
+		"Later":      {"after ten minutes the repeat is intended", text("hello", nil), text("hello", nil), editor, nil, 10*time.Minute + time.Second, false},
+		"Draft":      {"a draft is not published", text("hello", nil), text("hello", url.Values{"when": {"draft"}}), editor, nil, time.Minute, false},
+		"OfDraft":    {"the earlier draft was not published", text("hello", url.Values{"when": {"draft"}}), text("hello", nil), editor, nil, time.Minute, false},
+		"Cancelled":  {"a cancelled post was not published", text("hello", nil), text("hello", nil), editor, became(func(p *v1alpha1.Post) { p.Spec.Cancelled = true }), time.Minute, false},
+		"Removed":    {"a deleted post is not a repeat", text("hello", nil), text("hello", nil), editor, func(w *world) { clear(w.posts) }, time.Minute, false},
+		"Failed":     {"a failed post was not published", text("hello", nil), text("hello", nil), editor, states(v1alpha1.TargetFailed), time.Minute, false},
+		"Undecided":  {"an undecided post may be published", text("hello", nil), text("hello", nil), editor, states(v1alpha1.TargetUndecided), time.Minute, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -139,9 +139,9 @@ func TestRepeatedDraft(t *testing.T) {
 		asks  bool
 	}{
 		"TwoDrafts":       {"two drafts of one text", false, true, time.Minute, true},
-		"DraftThenNew":    {"the draft is out", false, false, time.Minute, true},
-		"DraftsOfProgram": {"a program left one draft twice", true, true, time.Minute, true},
-		"Later":           {"after ten minutes it is meant", false, true, 10*time.Minute + time.Second, false},
+		"DraftThenNew":    {"the draft is published", false, false, time.Minute, true},
+		"DraftsOfProgram": {"an API client created two equal drafts", true, true, time.Minute, true},
+		"Later":           {"after ten minutes the repeat is intended", false, true, 10*time.Minute + time.Second, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -228,7 +228,7 @@ func TestRepeatedTwice(t *testing.T) {
 	}
 }
 
-// TestJustSent verifies that a person who navigates back to a form sees the post that it created, and an empty form.
+// TestJustSent verifies that a user who navigates back to a form sees the post that it created, and an empty form.
 func TestJustSent(t *testing.T) {
 	t.Parallel()
 	by := func(author string) func(*v1alpha1.Post) {
@@ -241,12 +241,12 @@ func TestJustSent(t *testing.T) {
 		id     string
 		want   string
 	}{
-		"Now":       {"it is on its way", []func(*v1alpha1.Post){by(editor.Name)}, time.Minute, "p-1", "You published this a moment ago: “Hello”."},
-		"Scheduled": {"it goes out later", []func(*v1alpha1.Post){by(editor.Name), at(now.Add(time.Hour))}, time.Minute, "p-1", "You scheduled this a moment ago: “Hello”."},
-		"Draft":     {"it goes nowhere", []func(*v1alpha1.Post){by(editor.Name), asDraft}, time.Minute, "p-1", "You saved this a moment ago: “Hello”."},
-		"Long ago":  {"the browser keeps its pages for long", []func(*v1alpha1.Post){by(editor.Name)}, 2 * time.Hour, "p-1", "You published this 2 hours ago: “Hello”."},
-		"Another's": {"an address cannot make a person the author", []func(*v1alpha1.Post){by(viewer.Name)}, time.Minute, "p-1", ""},
-		"Nothing":   {"the form is there all the same", []func(*v1alpha1.Post){by(editor.Name)}, time.Minute, "p-2", ""},
+		"Now":       {"it is being published", []func(*v1alpha1.Post){by(editor.Name)}, time.Minute, "p-1", "You published this a moment ago: “Hello”."},
+		"Scheduled": {"it is published later", []func(*v1alpha1.Post){by(editor.Name), at(now.Add(time.Hour))}, time.Minute, "p-1", "You scheduled this a moment ago: “Hello”."},
+		"Draft":     {"it is not published", []func(*v1alpha1.Post){by(editor.Name), asDraft}, time.Minute, "p-1", "You saved this a moment ago: “Hello”."},
+		"Long ago":  {"browsers keep pages for a long time", []func(*v1alpha1.Post){by(editor.Name)}, 2 * time.Hour, "p-1", "You published this 2 hours ago: “Hello”."},
+		"Another's": {"a URL cannot change the author", []func(*v1alpha1.Post){by(viewer.Name)}, time.Minute, "p-1", ""},
+		"Nothing":   {"the form is shown anyway", []func(*v1alpha1.Post){by(editor.Name)}, time.Minute, "p-2", ""},
 	} {
 		clock := clocktesting.NewFakeClock(now)
 		w := newWorld(clock)
@@ -318,7 +318,7 @@ func TestDuplicateOfAPart(t *testing.T) {
 	}
 }
 
-// TestOnItsWay verifies that the page of a settled post does not show the message that it is on its way.
+// TestOnItsWay verifies that the page of a settled post does not show the message that it is being published.
 func TestOnItsWay(t *testing.T) {
 	t.Parallel()
 	w := newWorld(clocktesting.NewFakeClock(now))
@@ -327,11 +327,11 @@ func TestOnItsWay(t *testing.T) {
 		states []v1alpha1.TargetState
 		want   bool
 	}{
-		"Pending":        {"it is", []v1alpha1.TargetState{v1alpha1.TargetPending}, true},
-		"Pending in one": {"a part of it is", []v1alpha1.TargetState{v1alpha1.TargetPosted, v1alpha1.TargetPending}, true},
-		"Posted":         {"it has arrived", []v1alpha1.TargetState{v1alpha1.TargetPosted}, false},
-		"Partly":         {"nothing more is sent", []v1alpha1.TargetState{v1alpha1.TargetPosted, v1alpha1.TargetFailed}, false},
-		"Undecided":      {"a person has to answer", []v1alpha1.TargetState{v1alpha1.TargetUndecided}, false},
+		"Pending":                 {"it is", []v1alpha1.TargetState{v1alpha1.TargetPending}, true},
+		"pending for one account": {"it is being published to one account", []v1alpha1.TargetState{v1alpha1.TargetPosted, v1alpha1.TargetPending}, true},
+		"Posted":                  {"it is published", []v1alpha1.TargetState{v1alpha1.TargetPosted}, false},
+		"Partly":                  {"nothing more is published", []v1alpha1.TargetState{v1alpha1.TargetPosted, v1alpha1.TargetFailed}, false},
+		"Undecided":               {"a user has to answer", []v1alpha1.TargetState{v1alpha1.TargetUndecided}, false},
 	} {
 		w.put(textPost("p-1", "text", became(tc.states...)))
 		page := w.get(t, editor, "/teams/"+acme+"/posts/p-1?said=created")

@@ -57,21 +57,21 @@ func TestEachActionChecksItsPermission(t *testing.T) {
 		form                   url.Values
 		refused                bool
 	}{
-		"Upload":           {"a file is no post", "create media", "POST media", nil, true},
-		"UploadAlone":      {"who may not write posts may upload", "create posts", "POST media", nil, false},
+		"Upload":           {"a file is not a post", "create media", "POST media", nil, true},
+		"UploadAlone":      {"a user without the permission to create posts may upload", "create posts", "POST media", nil, false},
 		"Connect":          {"a new account", "create connections", "POST connections/connect", url.Values{"platform": {"x"}}, true},
-		"ConnectAlone":     {"nothing is changed", "patch connections", "POST connections/connect", url.Values{"platform": {"x"}}, false},
-		"Reconnect":        {"one that is there is changed", "patch connections", "POST connections/connect", url.Values{"connection": {"our-x"}}, true},
-		"ReconnectAlone":   {"none is created", "create connections", "POST connections/connect", url.Values{"connection": {"our-x"}}, false},
+		"ConnectAlone":     {"nothing is written", "patch connections", "POST connections/connect", url.Values{"platform": {"x"}}, false},
+		"Reconnect":        {"an existing connection is changed", "patch connections", "POST connections/connect", url.Values{"connection": {"our-x"}}, true},
+		"ReconnectAlone":   {"no connection is created", "create connections", "POST connections/connect", url.Values{"connection": {"our-x"}}, false},
 		"Disconnect":       {"it is deleted", "delete connections", "POST connections/our-x/disconnect", url.Values{}, true},
-		"Accounts":         {"the page is about them", "list connections", "GET connections", nil, true},
-		"Composer":         {"people choose among the accounts", "list connections", "GET posts/new", nil, true},
-		"ComposerSent":     {"so they do with the form", "list connections", "POST posts/new", url.Values{}, true},
+		"Accounts":         {"the page is about keys", "list connections", "GET connections", nil, true},
+		"Composer":         {"users select accounts", "list connections", "GET posts/new", nil, true},
+		"ComposerSent":     {"the form shows accounts as well", "list connections", "POST posts/new", url.Values{}, true},
 		"Editor":           {"here too", "list connections", "GET posts/p-1/edit", nil, true},
 		"Preview":          {"it shows accounts", "list connections", "POST compose/check", url.Values{}, true},
 		"Overview":         {"it is about posts", "list connections", "GET ", nil, false},
-		"Team":             {"so is the team's plan", "list usages", "GET team", nil, false},
-		"PostWithAccounts": {"a post can be read", "list connections", "GET posts/p-1", nil, false},
+		"Team":             {"the team's plan is shown", "list usages", "GET team", nil, false},
+		"PostWithAccounts": {"a post is shown", "list connections", "GET posts/p-1", nil, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -95,7 +95,7 @@ func TestEachActionChecksItsPermission(t *testing.T) {
 	}
 }
 
-// TestWithoutAccounts verifies that a person with access to posts but not to accounts sees only the account data that
+// TestWithoutAccounts verifies that a user with access to posts but not to accounts sees only the account data that
 // posts contain.
 func TestWithoutAccounts(t *testing.T) {
 	t.Parallel()

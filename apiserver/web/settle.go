@@ -59,7 +59,7 @@ func (s *Site) settle(w http.ResponseWriter, v *visit) error {
 	return nil
 }
 
-// found returns the verdict for a post that a person identified by its address or id.
+// found returns the verdict for a post that a user identified by its address or id.
 func (s *Site) found(v *visit, post string, target int, entered string) (none bridge.Verdict, _ error) {
 	of, err := s.Service.ReadPost(v.Context(), v.caller, post)
 	if err != nil {

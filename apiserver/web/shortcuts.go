@@ -32,7 +32,7 @@ func shortcuts() g.Node {
 		))
 }
 
-// withoutScript tells a visitor without scripts what a page lacks.
+// withoutScript shows a note about missing features to users without scripts.
 func withoutScript(what string) g.Node {
 	return g.If(what != "", h.NoScript(notice(caution, h.P(h.Strong(g.Text("JavaScript is off. ")), g.Text(what)))))
 }

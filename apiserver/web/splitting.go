@@ -25,7 +25,7 @@ const splitID = "split"
 
 // thread is a post's text as a thread.
 type thread struct {
-	// platform is the one for which the text is too long, by the given length and limit.
+	// platform is the platform whose limit the text exceeds; length and limit are its counts.
 	platform      v1alpha1.Platform
 	length, limit int
 	// parts are the parts of the text; err is set instead if it cannot be divided.
@@ -134,7 +134,7 @@ var (
 	errStored   = errors.New("the kind of a stored post cannot be changed; write a new post")
 )
 
-// split turns the form's text into a thread, with the files in its first part. The form keeps what it replaces.
+// split turns the form's text into a thread, with the files in its first part. The form contains the replaced content.
 func (s *Site) split(v *visit, c *composer) error {
 	if c.exists {
 		return errStored

@@ -14,7 +14,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 )
 
-// tooLong has two sentences, each of which fits on X.
+// tooLong has two sentences. Each fits on X.
 var tooLong = strings.Repeat("word ", 40) + "end. " + strings.Repeat("More ", 30) + "end."
 
 func (w *world) submit(tb testing.TB, form url.Values) (int, *html.Node) {
@@ -38,9 +38,9 @@ func TestSplitOffer(t *testing.T) {
 	}{
 		{"a text that fits", "a", []string{"our-x"}, nil},
 		{"one that is too long", tooLong, []string{"our-x"}, []string{"too long for X (359 of 280)", "Split into a thread of 2 parts"}},
-		{"it fits on Threads", tooLong, []string{"our-threads"}, nil},
-		{"Instagram has no threads", tooLong, []string{"our-instagram"}, nil},
-		{"others do not accept the thread", tooLong, []string{"our-x", "our-facebook", "our-instagram"}, []string{"Facebook, Instagram: no threads"}},
+		{"the text fits on Threads", tooLong, []string{"our-threads"}, nil},
+		{"Instagram does not have threads", tooLong, []string{"our-instagram"}, nil},
+		{"the other platforms do not accept threads", tooLong, []string{"our-x", "our-facebook", "our-instagram"}, []string{"Facebook, Instagram: no threads"}},
 		{"longer than any post", strings.Repeat(" ", 300<<10) + tooLong, []string{"our-x"}, []string{"The text is too long for a thread on X."}},
 		{"too long even for a thread", strings.Repeat(tooLong, 70), []string{"our-x"}, []string{"The text is too long for a thread on X."}},
 	}
@@ -71,10 +71,10 @@ func TestSplit(t *testing.T) {
 	}{
 		{"a text", url.Values{"category": {"text"}, "caption": {tooLong}}, url.Values{"card-0": {first}, "card-1": {second}}},
 		{"the text of the account that needs it", url.Values{"category": {"text"}, "caption": {"short"}, "own-our-x": {tooLong}}, url.Values{"card-0": {first}, "card-1": {second}}},
-		{"images go with the first part", url.Values{"category": {"image"}, "caption": {tooLong}, "image": {"m-1", "m-2"}, "alt-image-m-2": {"A rocket"}}, url.Values{"card-0": {first}, "card-1": {second}, "media-0": {"m-1", "m-2"}, "alt-media-0-m-1": {""}, "alt-media-0-m-2": {"A rocket"}}},
-		{"a video as well", url.Values{"category": {"video"}, "caption": {tooLong}, "video": {"m-1"}}, url.Values{"card-0": {first}, "card-1": {second}, "media-0": {"m-1"}, "alt-media-0-m-1": {""}}},
+		{"images belong to the first part", url.Values{"category": {"image"}, "caption": {tooLong}, "image": {"m-1", "m-2"}, "alt-image-m-2": {"A rocket"}}, url.Values{"card-0": {first}, "card-1": {second}, "media-0": {"m-1", "m-2"}, "alt-media-0-m-1": {""}, "alt-media-0-m-2": {"A rocket"}}},
+		{"so does a video", url.Values{"category": {"video"}, "caption": {tooLong}, "video": {"m-1"}}, url.Values{"card-0": {first}, "card-1": {second}, "media-0": {"m-1"}, "alt-media-0-m-1": {""}}},
 		{
-			"parts that were written before are replaced, and restored",
+			"existing parts are replaced, and can be restored",
 			url.Values{"category": {"text"}, "caption": {tooLong}, "cards": {"3"}, "card-0": {"one"}, "card-2": {"three"}, "media-2": {"m-1"}, "alt-media-2-m-1": {"A map"}},
 			url.Values{"card-0": {first}, "card-1": {second}},
 		},
@@ -121,7 +121,7 @@ func TestSplit(t *testing.T) {
 	}
 }
 
-// TestSplitIsRefused verifies that a form that cannot be split stays as it is, says why and stores nothing.
+// TestSplitIsRefused verifies that a form that cannot be split is shown again, unchanged, with the reason.
 func TestSplitIsRefused(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
@@ -132,7 +132,7 @@ func TestSplitIsRefused(t *testing.T) {
 		{"a text that fits", url.Values{"category": {"text"}, "caption": {"a"}, "target": {"our-x"}, "do": {"split"}}, "there is nothing to split"},
 		{"a text without an account", url.Values{"category": {"text"}, "caption": {tooLong}, "do": {"split"}}, "there is nothing to split"},
 		{"too many parts", url.Values{"category": {"text"}, "caption": {strings.Repeat(tooLong, 70)}, "target": {"our-x"}, "do": {"split"}}, "too long for a thread"},
-		{"hostile data to restore", url.Values{"category": {"tree"}, "card-0": {"a"}, "before": {`{"kind":"poll"}`}, "target": {"our-x"}, "do": {"unsplit"}}, ""},
+		{"forged data to restore", url.Values{"category": {"tree"}, "card-0": {"a"}, "before": {`{"kind":"poll"}`}, "target": {"our-x"}, "do": {"unsplit"}}, ""},
 		{"no data to restore", url.Values{"category": {"tree"}, "card-0": {"a"}, "target": {"our-x"}, "do": {"unsplit"}}, ""},
 	}
 	for _, tc := range tests {

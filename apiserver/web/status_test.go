@@ -28,21 +28,21 @@ func TestStandings(t *testing.T) {
 		want     string
 		chips    string
 	}{
-		"Draft":    {"nothing has become of its targets", v1alpha1.PhaseDraft, []postindex.PlatformStatus{{Platform: v1alpha1.PlatformX, Status: v1alpha1.PhaseDraft}}, false, "Draft", "X"},
-		"Posted":   {"it is out everywhere", v1alpha1.PhasePosted, []postindex.PlatformStatus{posted}, false, "Posted", "X: Posted"},
-		"Partly":   {"a part is out", v1alpha1.PhaseFailed, []postindex.PlatformStatus{posted, failed, posted}, false, "Partly posted (2 of 3)", "2 accounts on X: Posted, Threads: Failed"},
-		"Failed":   {"nothing is out", v1alpha1.PhaseFailed, []postindex.PlatformStatus{failed, failed}, false, "Failed", "2 accounts on Threads: Failed"},
-		"Question": {"what may be out is no failure", v1alpha1.PhaseFailed, []postindex.PlatformStatus{posted, failed, unknown}, false, "Needs your answer", "X: Posted, Threads: Failed, Facebook: Needs your answer"},
-		"Question while it goes on": {
-			"a person can answer before the rest is settled", v1alpha1.PhaseProcessing,
+		"Draft":    {"its targets have no outcome", v1alpha1.PhaseDraft, []postindex.PlatformStatus{{Platform: v1alpha1.PlatformX, Status: v1alpha1.PhaseDraft}}, false, "Draft", "X"},
+		"Posted":   {"it is published everywhere", v1alpha1.PhasePosted, []postindex.PlatformStatus{posted}, false, "Posted", "X: Posted"},
+		"Partly":   {"some targets are published", v1alpha1.PhaseFailed, []postindex.PlatformStatus{posted, failed, posted}, false, "Partly posted (2 of 3)", "2 accounts on X: Posted, Threads: Failed"},
+		"Failed":   {"no target is published", v1alpha1.PhaseFailed, []postindex.PlatformStatus{failed, failed}, false, "Failed", "2 accounts on Threads: Failed"},
+		"Question": {"an undecided target is not a failure", v1alpha1.PhaseFailed, []postindex.PlatformStatus{posted, failed, unknown}, false, "Needs your answer", "X: Posted, Threads: Failed, Facebook: Needs your answer"},
+		"Question during delivery": {
+			"a user can answer before the other targets are settled", v1alpha1.PhaseProcessing,
 			[]postindex.PlatformStatus{pending, unknown},
 			false,
 			"Needs your answer", "TikTok, Facebook: Needs your answer",
 		},
-		"Question in the archive": {"no answer is taken any more", v1alpha1.PhaseFailed, []postindex.PlatformStatus{unknown}, true, "Not known", "Facebook: Not known"},
-		"Being published":         {"it goes on by itself", v1alpha1.PhaseProcessing, []postindex.PlatformStatus{posted, pending}, false, "Being published", "X: Posted, TikTok"},
+		"Question in the archive": {"archived posts cannot be answered", v1alpha1.PhaseFailed, []postindex.PlatformStatus{unknown}, true, "Not known", "Facebook: Not known"},
+		"Being published":         {"it continues by itself", v1alpha1.PhaseProcessing, []postindex.PlatformStatus{posted, pending}, false, "Being published", "X: Posted, TikTok"},
 		"Waiting": {
-			"a person has to connect the account again", v1alpha1.PhaseProcessing,
+			"a user has to reconnect the account", v1alpha1.PhaseProcessing,
 			[]postindex.PlatformStatus{posted, waiting},
 			false,
 			"Waiting for an account", "X: Posted, TikTok: Waiting for the account",
@@ -99,13 +99,13 @@ func TestQuestions(t *testing.T) {
 		reason, path  string
 		shows, misses []string
 	}{
-		{"the notice comes first, and no list of failed posts has it", "", []string{"Needs your answer: it is not known whether “The post in doubt” was published on Threads", "Answer"}, nil},
-		{"the list says so", "posts", []string{"The post in doubt", "Needs your answer", "The post that failed"}, []string{"Partly posted"}},
+		{"the notice comes first, and the list of failed posts does not contain it", "", []string{"Needs your answer: it is not known whether “The post in doubt” was published on Threads", "Answer"}, nil},
+		{"the list shows it", "posts", []string{"The post in doubt", "Needs your answer", "The post that failed"}, []string{"Partly posted"}},
 		{"it has a tab", "posts?status=undecided", []string{"The post in doubt"}, []string{"The post that failed"}},
-		{"and is under no other", "posts?status=failed", []string{"The post that failed"}, []string{"The post in doubt"}},
-		{"the calendar says so", "calendar", []string{"The post in doubt", "Needs your answer"}, nil},
+		{"no other tab contains it", "posts?status=failed", []string{"The post that failed"}, []string{"The post in doubt"}},
+		{"the calendar shows it", "calendar", []string{"The post in doubt", "Needs your answer"}, nil},
 		{"the calendar has the tab too", "calendar?status=undecided", []string{"The post in doubt"}, []string{"The post that failed"}},
-		{"its page says so, for the account too", "posts/p-1", []string{"Needs your answer"}, []string{"Failed"}},
+		{"its page shows it, for the account too", "posts/p-1", []string{"Needs your answer"}, []string{"Failed"}},
 	} {
 		page := w.get(t, editor, "/teams/"+acme+"/"+tc.path)
 		text := textOf(elements(page, "main")[0])

@@ -34,7 +34,7 @@ const (
 	// recheckInterval is how often a stream checks whether its person may still follow the post. The session check
 	// reads only the cache. The answer about the right is cached for five seconds (package access), for all of a
 	// person's pages in a team. With this interval, a withdrawn right ends a stream within a second after that, and the
-	// Kubernetes API receives one review every five seconds for each person and team, however many pages are open.
+	// Kubernetes API receives one review every five seconds for each user and team, however many pages are open.
 	recheckInterval = time.Second
 	// readAgain is the polling interval of a page that is not allowed to stream.
 	readAgain = 30 * time.Second
@@ -52,7 +52,7 @@ var (
 	errOfOne   = errors.New("too many pages of one person follow posts")
 )
 
-// enter counts a person's new stream. It returns errStreams or errOfOne if a limit is reached.
+// enter counts a user's new stream. It returns errStreams or errOfOne if a limit is reached.
 func (s *streams) enter(who string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -116,7 +116,7 @@ func (s *Site) events(w http.ResponseWriter, v *visit) error {
 	return nil
 }
 
-// glance sends a post's current state and when to poll again, for a person who has reached the limit on streams.
+// glance sends a post's current state and when to poll again, for a user who has reached the limit on streams.
 func (s *Site) glance(v *visit, out *stream, id string) error {
 	out.setHeaders()
 	post, err := s.Service.ReadPost(v.Context(), v.caller, id)

@@ -166,10 +166,10 @@ func TestStreamEnds(t *testing.T) {
 		reason string
 		act    func(w *world, out *reader, leave func())
 	}{
-		"Left":   {"a reader that goes leaves nothing behind", func(_ *world, _ *reader, leave func()) { leave(); synctest.Wait() }},
-		"Long":   {"nobody follows for longer: rights are asked for again", func(*world, *reader, func()) { pass(streamFor + time.Second) }},
-		"Broken": {"a reader that takes nothing is noticed with the next heartbeat", func(_ *world, out *reader, _ func()) { out.breaks(); pass(heartbeat + time.Second) }},
-		"Gone": {"a post that is deleted changes no more", func(w *world, _ *reader, _ func()) {
+		"Left":   {"a reader that disconnects releases its resources", func(_ *world, _ *reader, leave func()) { leave(); synctest.Wait() }},
+		"Long":   {"streams are limited, so that permissions are checked again", func(*world, *reader, func()) { pass(streamFor + time.Second) }},
+		"Broken": {"a stalled reader is detected at the next heartbeat", func(_ *world, out *reader, _ func()) { out.breaks(); pass(heartbeat + time.Second) }},
+		"Gone": {"a deleted post no longer changes", func(w *world, _ *reader, _ func()) {
 			delete(w.posts, acme+"/p-1")
 			w.signals[acme+"/p-1"] <- struct{}{}
 			pass(streamPause)
@@ -206,7 +206,7 @@ func TestStreamsAreBounded(t *testing.T) {
 	}
 }
 
-// TestStreamsOfOnePerson verifies that one person cannot use up all streams: pages beyond the person's limit poll the
+// TestStreamsOfOnePerson verifies that one person cannot use up all streams: pages beyond the user's limit poll the
 // post, and other people's pages continue.
 func TestStreamsOfOnePerson(t *testing.T) {
 	t.Parallel()

@@ -26,15 +26,15 @@ func TestSuspended(t *testing.T) {
 		times  []v1alpha1.Suspension
 		want   string
 	}{
-		"Never":     {reason: "there is nothing to say"},
-		"JustAsked": {"the manager has not noted yet since when", true, nil, says + "</strong>."},
-		"Since":     {"people see how long it has been", true, []v1alpha1.Suspension{{From: began}}, says + `</strong> since <time datetime="2026-12-01T08:00:00Z"`},
+		"Never":     {reason: "there is no suspension"},
+		"JustAsked": {"the manager has not recorded the start yet", true, nil, says + "</strong>."},
+		"Since":     {"users see the duration", true, []v1alpha1.Suspension{{From: began}}, says + `</strong> since <time datetime="2026-12-01T08:00:00Z"`},
 		"ByTheBrake": {
-			"the brake of all teams is only in the status", false,
+			"the suspension of all teams is only in the status", false,
 			[]v1alpha1.Suspension{{From: began}},
 			says + `</strong> since <time datetime="2026-12-01T08:00:00Z"`,
 		},
-		"Over": {reason: "posts go out again", times: []v1alpha1.Suspension{{From: began, Until: &began}}},
+		"Over": {reason: "the suspension is over", times: []v1alpha1.Suspension{{From: began, Until: &began}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -51,7 +51,7 @@ func TestSuspended(t *testing.T) {
 	}
 }
 
-// TestPagesSay verifies the wording that depends on the installation, the person's rights or the team's settings.
+// TestPagesSay verifies the wording that depends on the installation, the user's rights or the team's settings.
 func TestPagesSay(t *testing.T) {
 	t.Parallel()
 	as := func(prefix string) func(*Config) { return func(c *Config) { c.RolePrefix = prefix } }
@@ -72,20 +72,20 @@ func TestPagesSay(t *testing.T) {
 		want, lack []string
 	}{
 		"no uploads": {
-			"people learn it before they choose a file", without("create media"), nil, editor, "posts/new",
+			"users read it before they select a file", without("create media"), nil, editor, "posts/new",
 			[]string{"You are not allowed to upload files"},
 			[]string{"drop them anywhere"},
 		},
-		"uploads":        {"another right is no matter", without("delete posts"), nil, editor, "posts/new", []string{"drop them anywhere"}, []string{"You are not allowed to upload"}},
-		"no usage":       {"counts are for those who may list Usages", without("list usages"), nil, viewer, "team", nil, []string{"Posts to X"}},
-		"role names":     {"they begin with the release's name", as("outreach"), nil, administrator, "members", []string{roleNames}, []string{"herald-"}},
-		"no terms":       {"a person without rights to role bindings cannot use a namespace", nil, nil, editor, "team", []string{"An administrator of your team gives and changes roles."}, []string{"Namespace", "RoleBinding", "role binding", "herald-editor"}},
-		"terms":          {"a person with these rights can", nil, nil, administrator, "team", []string{"Namespace", `href="/teams/team-acme/members"`}, nil},
-		"agents unset":   {"the team has said nothing", nil, publishing(""), viewer, "team", []string{goesOut}, nil},
-		"agents publish": {"the team lets them", nil, publishing(v1alpha1.AgentsMayPublish), viewer, "team", []string{goesOut}, nil},
-		"agents wait":    {"the team looks first", nil, publishing(v1alpha1.AgentsDraft), viewer, "team", []string{waits}, nil},
-		"places go":      {"a photo's place is removed", nil, places(false), editor, "posts/new", []string{"without the location where they were taken"}, nil},
-		"places stay":    {"a photo's place is published", nil, places(true), editor, "posts/new", []string{"with the location where they were taken"}, nil},
+		"uploads":        {"other permissions do not matter", without("delete posts"), nil, editor, "posts/new", []string{"drop them anywhere"}, []string{"You are not allowed to upload"}},
+		"no usage":       {"counts require the permission to list Usages", without("list usages"), nil, viewer, "team", nil, []string{"Posts to X"}},
+		"role names":     {"role names start with the release's name", as("outreach"), nil, administrator, "members", []string{roleNames}, []string{"herald-"}},
+		"no terms":       {"a user without permissions for role bindings cannot set up a namespace", nil, nil, editor, "team", []string{"An administrator of your team gives and changes roles."}, []string{"Namespace", "RoleBinding", "role binding", "herald-editor"}},
+		"terms":          {"a user with these permissions can", nil, nil, administrator, "team", []string{"Namespace", `href="/teams/team-acme/members"`}, nil},
+		"agents unset":   {"the default allows it", nil, publishing(""), viewer, "team", []string{goesOut}, nil},
+		"agents publish": {"the team allows it", nil, publishing(v1alpha1.AgentsMayPublish), viewer, "team", []string{goesOut}, nil},
+		"agents wait":    {"the team requires a review", nil, publishing(v1alpha1.AgentsDraft), viewer, "team", []string{waits}, nil},
+		"places go":      {"location metadata is removed", nil, places(false), editor, "posts/new", []string{"without the location where they were taken"}, nil},
+		"places stay":    {"location metadata is published", nil, places(true), editor, "posts/new", []string{"with the location where they were taken"}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -66,7 +66,7 @@ func (s *Site) withdraw(v *visit, id string) (bool, error) {
 	return err == nil && posting.Of(post).Cancelled(), err
 }
 
-// withdrawPublished cancels a post that is about to go out and opens a copy of it as a draft: a post that is not a draft cannot
+// withdrawPublished cancels a post that is about to be published and opens a copy of it as a draft: a post that is not a draft cannot
 // become one. Taken back twice, it has one copy.
 func (s *Site) withdrawPublished(w http.ResponseWriter, v *visit) error {
 	id := v.PathValue("id")

@@ -34,10 +34,10 @@ func TestPublishWaits(t *testing.T) {
 		holds                    func(*v1alpha1.PostSpec) bool
 	}{
 		"New":       {"a new post waits", "posts/new", whenNow, "soon", false, func(s *v1alpha1.PostSpec) bool { return s.ScheduledAt.Equal(soon) }},
-		"Autosaved": {"so does one that was saved", "posts/new", whenNow, "soon", true, func(s *v1alpha1.PostSpec) bool { return s.ScheduledAt.Equal(soon) }},
-		"Draft":     {"and a draft", "posts/p-1/edit", whenNow, "soon", false, func(s *v1alpha1.PostSpec) bool { return s.ScheduledAt.Equal(soon) }},
+		"Autosaved": {"so does a saved draft", "posts/new", whenNow, "soon", true, func(s *v1alpha1.PostSpec) bool { return s.ScheduledAt.Equal(soon) }},
+		"Draft":     {"so does an existing draft", "posts/p-1/edit", whenNow, "soon", false, func(s *v1alpha1.PostSpec) bool { return s.ScheduledAt.Equal(soon) }},
 		"Save":      {"a draft is not published", "posts/new", whenDraft, "saved", false, func(s *v1alpha1.PostSpec) bool { return s.Draft && s.ScheduledAt == nil }},
-		"Later":     {"a chosen time is a chosen time", "posts/new", whenLater, "scheduled", false, func(s *v1alpha1.PostSpec) bool { return s.ScheduledAt.After(now.Add(time.Hour)) }},
+		"Later":     {"a chosen time is kept", "posts/new", whenLater, "scheduled", false, func(s *v1alpha1.PostSpec) bool { return s.ScheduledAt.After(now.Add(time.Hour)) }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -57,7 +57,7 @@ func TestPublishWaits(t *testing.T) {
 	}
 }
 
-// TestPublishWaitsOnce verifies that a form sent twice, at different moments, has one post that goes out at the first
+// TestPublishWaitsOnce verifies that a form sent twice, at different moments, creates one post, published at the first
 // one's time.
 func TestPublishWaitsOnce(t *testing.T) {
 	t.Parallel()
@@ -115,7 +115,7 @@ func TestTakeBack(t *testing.T) {
 	says(t, "after it was taken back", textOf(copied), []string{"The post is taken back"}, nil)
 }
 
-// TestTakeBackTooLate verifies that a post whose delivery has begun is neither cancelled nor copied, and says so.
+// TestTakeBackTooLate verifies that a post whose delivery has started is neither cancelled nor copied, with a message.
 func TestTakeBackTooLate(t *testing.T) {
 	t.Parallel()
 	w := undoing(clocktesting.NewFakeClock(now))
@@ -134,7 +134,7 @@ func TestTakeBackTooLate(t *testing.T) {
 	}
 }
 
-// TestCountdown verifies when a post's page offers to take it back, and to whom.
+// TestCountdown verifies when, and to which users, a post's page offers to take it back.
 func TestCountdown(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -145,13 +145,13 @@ func TestCountdown(t *testing.T) {
 		counts  bool
 		offers  bool
 	}{
-		"Soon":    {"it can be taken back", 10, textPost("p-1", "Hello", at(now.Add(5*time.Second))), false, true, true},
-		"Viewer":  {"a viewer sees it go", 10, textPost("p-1", "Hello", at(now.Add(5*time.Second))), true, true, false},
+		"Soon":    {"it can be withdrawn", 10, textPost("p-1", "Hello", at(now.Add(5*time.Second))), false, true, true},
+		"Viewer":  {"a viewer sees that it waits", 10, textPost("p-1", "Hello", at(now.Add(5*time.Second))), true, true, false},
 		"Later":   {"it is scheduled for another day", 10, textPost("p-1", "Hello", at(now.Add(time.Hour))), false, false, false},
-		"Off":     {"the team publishes at once", 0, textPost("p-1", "Hello", at(now.Add(5*time.Second))), false, false, false},
-		"Draft":   {"a draft goes nowhere", 10, textPost("p-1", "Hello", asDraft), false, false, false},
-		"Due":     {"it is on its way", 10, textPost("p-1", "Hello", at(now)), false, false, false},
-		"Finally": {"it is out", 10, textPost("p-1", "Hello", at(now.Add(time.Second)), became(v1alpha1.TargetPosted)), false, false, false},
+		"Off":     {"the team publishes immediately", 0, textPost("p-1", "Hello", at(now.Add(5*time.Second))), false, false, false},
+		"Draft":   {"a draft is not published", 10, textPost("p-1", "Hello", asDraft), false, false, false},
+		"Due":     {"it is being published", 10, textPost("p-1", "Hello", at(now)), false, false, false},
+		"Finally": {"it is published", 10, textPost("p-1", "Hello", at(now.Add(time.Second)), became(v1alpha1.TargetPosted)), false, false, false},
 	} {
 		w := newWorld(clocktesting.NewFakeClock(now))
 		w.teams[0].Spec.Publishing.UndoSeconds = tc.seconds

@@ -324,7 +324,7 @@ func TestThreatLongForms(t *testing.T) {
 	}
 }
 
-// TestThreatOtherTeams verifies that a person learns nothing about another team: neither its existence nor its content.
+// TestThreatOtherTeams verifies that a user learns nothing about another team: neither its existence nor its content.
 func TestThreatOtherTeams(t *testing.T) {
 	t.Parallel()
 	w := newWorld(clocktesting.NewFakeClock(now))

@@ -31,16 +31,16 @@ func TestTimeline(t *testing.T) {
 		edit   func(*v1alpha1.Post)
 		want   []string
 	}{
-		"New":       {"a post was made, that is all", func(*v1alpha1.Post) {}, []string{"Created"}},
-		"Scheduled": {"what is to come stands at the end", at(now.Add(time.Hour)), []string{"Created", "To be published"}},
+		"New":       {"the post was created", func(*v1alpha1.Post) {}, []string{"Created"}},
+		"Scheduled": {"future entries come last", at(now.Add(time.Hour)), []string{"Created", "To be published"}},
 		"Sent":      {"the first attempt has no number", target(func(s *v1alpha1.TargetStatus) { s.Attempt = attempt(1, nil, "") }), []string{"Created", "sent"}},
-		"Again":     {"the others have", target(func(s *v1alpha1.TargetStatus) { s.Attempt = attempt(3, nil, "") }), []string{"Created", "sent, attempt 3"}},
-		"Lost":      {"no answer came", target(func(s *v1alpha1.TargetStatus) { s.Attempt = attempt(1, new(minute(2)), "") }), []string{"Created", "sent", "the response was lost"}},
-		"Works":     {"the platform takes its time", target(func(s *v1alpha1.TargetStatus) { s.Attempt = attempt(1, new(minute(2)), "op") }), []string{"Created", "sent", "being processed"}},
+		"Again":     {"later attempts have a number", target(func(s *v1alpha1.TargetStatus) { s.Attempt = attempt(3, nil, "") }), []string{"Created", "sent, attempt 3"}},
+		"Lost":      {"there was no response", target(func(s *v1alpha1.TargetStatus) { s.Attempt = attempt(1, new(minute(2)), "") }), []string{"Created", "sent", "the response was lost"}},
+		"Works":     {"the platform is processing it", target(func(s *v1alpha1.TargetStatus) { s.Attempt = attempt(1, new(minute(2)), "op") }), []string{"Created", "sent", "being processed"}},
 		"Prepared": {"a file was uploaded before", target(func(s *v1alpha1.TargetStatus) {
 			s.Prepared = &v1alpha1.Prepared{MadeAt: minute(0), Complete: true}
 		}), []string{"Created", "uploaded in advance"}},
-		"Thread": {"a part is sent before it is posted, and no part is a second attempt", func(post *v1alpha1.Post) {
+		"Thread": {"a card is sent before it is posted, and is not a second attempt", func(post *v1alpha1.Post) {
 			post.Spec.Category, post.Spec.Tree = v1alpha1.CategoryTree, &v1alpha1.TreeContent{Cards: []v1alpha1.TreeCard{{Caption: "a"}, {Caption: "b"}}}
 			target(func(s *v1alpha1.TargetStatus) {
 				s.Attempt = attempt(2, nil, "")
@@ -48,7 +48,7 @@ func TestTimeline(t *testing.T) {
 				s.Cards = []v1alpha1.CardStatus{{Index: 0, ExternalID: "1", PostedAt: new(minute(1))}, {Index: 1, ExternalID: "2", PostedAt: new(minute(2))}}
 			})(post)
 		}, []string{"Created", "part 1 posted", "part 2 sent", "part 2 posted"}},
-		"ClockBehind": {"the platform's clock is behind ours: a post is not published before it is sent", target(func(s *v1alpha1.TargetStatus) {
+		"ClockBehind": {"the platform's clock is behind: a post is not published before it is sent", target(func(s *v1alpha1.TargetStatus) {
 			s.Phase, s.Attempt, s.PostedAt = v1alpha1.PhasePosted, attempt(1, nil, ""), v1alpha1.NewTimePtr(now.Add(time.Second))
 		}), []string{"Created", "sent", "posted"}},
 	} {

@@ -28,17 +28,17 @@ func TestDistance(t *testing.T) {
 		d      time.Duration
 		want   string
 	}{
-		"Now":          {"no time at all", 0, "in a moment"},
+		"Now":          {"there is no duration", 0, "in a moment"},
 		"JustNow":      {"seconds ago", -44 * time.Second, "just now"},
-		"Minute":       {"from three quarters on it is a minute", 45 * time.Second, "in 1 minute"},
-		"MinuteAgo":    {"one minute is no minutes", -time.Minute, "1 minute ago"},
+		"Minute":       {"from three quarters on, seconds round up to a minute", 45 * time.Second, "in 1 minute"},
+		"MinuteAgo":    {"one minute is singular", -time.Minute, "1 minute ago"},
 		"Minutes":      {"minutes up to an hour and a half", 89 * time.Minute, "in 89 minutes"},
 		"Hours":        {"then hours", 90 * time.Minute, "in 2 hours"},
-		"HoursAgo":     {"up to a day and a half", -35 * time.Hour, "35 hours ago"},
+		"HoursAgo":     {"hours are used up to a day and a half", -35 * time.Hour, "35 hours ago"},
 		"Days":         {"then days", 36 * time.Hour, "in 2 days"},
-		"Year":         {"there is no greater unit", 365 * 24 * time.Hour, "in 365 days"},
-		"LongestThere": {"the longest that a duration can say", 1<<63 - 1, "in 106751 days"},
-		"LongestBack":  {"in both directions", -1 << 63, "106751 days ago"},
+		"Year":         {"days are the largest unit", 365 * 24 * time.Hour, "in 365 days"},
+		"LongestThere": {"the longest duration", 1<<63 - 1, "in 106751 days"},
+		"LongestBack":  {"negative durations are in the past", -1 << 63, "106751 days ago"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -79,9 +79,9 @@ func TestFlash(t *testing.T) {
 		reason, query string
 		want          bool
 	}{
-		"Known":   {"a word of ours is said", "said=created", true},
-		"Unknown": {"no address puts words into our mouth", "said=You+won", false},
-		"None":    {"mostly there is nothing to say", "", false},
+		"Known":   {"a known notice is shown", "said=created", true},
+		"Unknown": {"a URL cannot add texts", "said=You+won", false},
+		"None":    {"most pages have no notice", "", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -154,28 +154,28 @@ func TestStateOf(t *testing.T) {
 		says      string
 		reconnect bool
 	}{
-		"Good":     {"nothing is to be done", func(*v1alpha1.Connection) {}, "good", "", false},
-		"New":      {"nothing is known yet", func(c *v1alpha1.Connection) { c.Status.Conditions = nil }, "info", "asking the platform", false},
-		"Disabled": {"whatever else there is", func(c *v1alpha1.Connection) { c.Spec.Disabled, c.Status.Conditions = true, nil }, "info", "disabled", false},
-		"Ended":    {"a new token is needed", ready(metav1.ConditionFalse, v1alpha1.ReasonTokenExpired, "the token has ended"), "bad", "The token has ended.", true},
-		"Down":     {"a new token is no help", ready(metav1.ConditionFalse, v1alpha1.ReasonPlatformUnavailable, "it answers 503"), "bad", "It answers 503.", false},
-		"Plan":     {"nor does it make the plan greater", ready(metav1.ConditionFalse, v1alpha1.ReasonPlanLimit, "one too many"), "bad", "One too many.", false},
-		"NoTeam":   {"nor does it bring a team", ready(metav1.ConditionFalse, v1alpha1.ReasonNoTeam, "no Team owns it"), "bad", "No Team owns it.", false},
-		"NotKnown": {"what is not known is not good", ready(metav1.ConditionUnknown, "Probing", ""), "bad", "", true},
-		"Limited":  {"the platform's limit", func(c *v1alpha1.Connection) { c.Status.RateLimitedUntil = v1alpha1.NewTimePtr(now.Add(time.Hour)) }, "warning", "does not accept calls", false},
-		"Locked": {"its owner has to act there", func(c *v1alpha1.Connection) {
+		"Good":     {"no action is needed", func(*v1alpha1.Connection) {}, "good", "", false},
+		"New":      {"its state is unknown", func(c *v1alpha1.Connection) { c.Status.Conditions = nil }, "info", "asking the platform", false},
+		"Disabled": {"this state takes precedence", func(c *v1alpha1.Connection) { c.Spec.Disabled, c.Status.Conditions = true, nil }, "info", "disabled", false},
+		"Ended":    {"it needs a new token", ready(metav1.ConditionFalse, v1alpha1.ReasonTokenExpired, "the token has ended"), "bad", "The token has ended.", true},
+		"Down":     {"a new token does not help", ready(metav1.ConditionFalse, v1alpha1.ReasonPlatformUnavailable, "it answers 503"), "bad", "It answers 503.", false},
+		"Plan":     {"a new token does not increase the plan", ready(metav1.ConditionFalse, v1alpha1.ReasonPlanLimit, "one too many"), "bad", "One too many.", false},
+		"NoTeam":   {"a new token does not create a team", ready(metav1.ConditionFalse, v1alpha1.ReasonNoTeam, "no Team owns it"), "bad", "No Team owns it.", false},
+		"NotKnown": {"an unknown state is not shown as good", ready(metav1.ConditionUnknown, "Probing", ""), "bad", "", true},
+		"Limited":  {"the platform has a limit", func(c *v1alpha1.Connection) { c.Status.RateLimitedUntil = v1alpha1.NewTimePtr(now.Add(time.Hour)) }, "warning", "does not accept calls", false},
+		"Locked": {"its owner has to act on the platform", func(c *v1alpha1.Connection) {
 			c.Status.RateLimitedUntil = v1alpha1.NewTimePtr(now.Add(time.Hour))
 			c.Status.Conditions = append(c.Status.Conditions, metav1.Condition{
 				Type: v1alpha1.ConditionPublishingRefused, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonAccountRestricted, Message: "it is locked",
 			})
 		}, "bad", "It is locked.", false},
-		"Suspended":  {"nor does a new token lift a suspension", ready(metav1.ConditionFalse, v1alpha1.ReasonAccountRestricted, "it is suspended"), "bad", "It is suspended.", false},
+		"Suspended":  {"a new token does not end a suspension", ready(metav1.ConditionFalse, v1alpha1.ReasonAccountRestricted, "it is suspended"), "bad", "It is suspended.", false},
 		"WasLimited": {"is over", func(c *v1alpha1.Connection) { c.Status.RateLimitedUntil = v1alpha1.NewTimePtr(now) }, "good", "", false},
-		"EndsSoon": {"people are told before", func(c *v1alpha1.Connection) {
+		"EndsSoon": {"users are warned before", func(c *v1alpha1.Connection) {
 			c.Status.ReconnectBy = v1alpha1.NewTimePtr(now.Add(warnBefore - time.Second))
 		}, "warning", "in 14 days", true},
 		"EndsLater":   {"but not too early", func(c *v1alpha1.Connection) { c.Status.ReconnectBy = v1alpha1.NewTimePtr(now.Add(warnBefore)) }, "good", "", false},
-		"EndedBefore": {"one that should be over is worth a look", func(c *v1alpha1.Connection) { c.Status.ReconnectBy = v1alpha1.NewTimePtr(now.Add(-time.Hour)) }, "warning", "", true},
+		"EndedBefore": {"an expired one needs attention", func(c *v1alpha1.Connection) { c.Status.ReconnectBy = v1alpha1.NewTimePtr(now.Add(-time.Hour)) }, "warning", "", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -203,10 +203,10 @@ func TestBeingChecked(t *testing.T) {
 		conditions []metav1.Condition
 		want       bool
 	}{
-		"New":      {"the manager has not looked at it", time.Second, nil, true},
-		"NoSecret": {"the manager has looked before the Secret was there", time.Second, noSecret, true},
-		"Lost":     {"by then it should be there: a person has to know", storing, noSecret, false},
-		"Revoked": {"any other trouble is real", time.Second, []metav1.Condition{{
+		"New":      {"the manager has not checked it", time.Second, nil, true},
+		"NoSecret": {"the manager checked before the Secret existed", time.Second, noSecret, true},
+		"Lost":     {"the Secret is overdue, so the user is told", storing, noSecret, false},
+		"Revoked": {"other problems are shown", time.Second, []metav1.Condition{{
 			Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonRevoked,
 		}}, false},
 	} {
@@ -237,9 +237,9 @@ func TestToken(t *testing.T) {
 		made   time.Time
 		want   string
 	}{
-		"OfThisRequest": {"the request came before it was made, and it is not to come", now.Add(5 * time.Millisecond), "made <time datetime=\"2026-12-01T08:59:59Z\""},
-		"AtOnce":        {"nor if both fall into one tick of the clock", now, "just now"},
-		"Older":         {"any other has its age", now.Add(-5 * time.Minute), "5 minutes ago"},
+		"OfThisRequest": {"the request precedes the object, so it is not shown", now.Add(5 * time.Millisecond), "made <time datetime=\"2026-12-01T08:59:59Z\""},
+		"AtOnce":        {"nor if both have the same second", now, "just now"},
+		"Older":         {"other requests have an age", now.Add(-5 * time.Minute), "5 minutes ago"},
 		"NotKnown":      {"without a time there is no age", time.Time{}, "<code>hrld_1…</code>"},
 	} {
 		t.Run(name, func(t *testing.T) {

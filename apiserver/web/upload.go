@@ -73,7 +73,7 @@ var otherFormats = map[string]string{
 	"video/webm": "WebM", ".webm": "WebM", "video/x-matroska": "MKV", ".mkv": "MKV", "video/x-msvideo": "AVI", ".avi": "AVI",
 }
 
-// problem returns what is wrong with a file and how to mend it, in words for people, or nothing.
+// problem returns a file's problem and its remedy, as shown to users, or "".
 func (f *announcedFile) problem() string {
 	kind := v1alpha1.MimeType(f.MimeType)
 	if _, supported := extensions[kind]; !supported {

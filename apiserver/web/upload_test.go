@@ -20,15 +20,15 @@ func TestFileProblems(t *testing.T) {
 		file   announcedFile
 		want   string
 	}{
-		"a picture":          {"nothing is said", announcedFile{"a.png", "image/png", 1000}, ""},
-		"the largest":        {"the limit itself is taken", announcedFile{"a.png", "image/png", v1alpha1.MaxImageBytes}, ""},
-		"one byte more":      {"the sizes differ in what is said, too", announcedFile{"a.png", "image/png", v1alpha1.MaxImageBytes + 1}, "The picture is 21 MB, and the limit is 20 MB. Make it smaller"},
-		"a large film":       {"films have another limit", announcedFile{"a.mp4", "video/mp4", 3 << 30}, "The video is 3072 MB, and the limit is 1024 MB. Make it smaller"},
-		"nothing":            {"phones leave empty files behind", announcedFile{"a.png", "image/png", 0}, "The file is empty. Choose another file"},
-		"a GIF":              {"the format is named", announcedFile{"a.gif", "image/gif", 1000}, "GIF files are not supported. Save the picture as JPEG, PNG or WebP"},
-		"an iPhone's":        {"browsers send no type for HEIC", announcedFile{"IMG_1.HEIC", "", 1000}, "HEIC files are not supported. Save the picture as JPEG, PNG or WebP"},
-		"a film of browsers": {"a film is saved as another format than a picture", announcedFile{"a.webm", "video/webm", 1000}, "WebM videos are not supported. Save the video as MP4 or MOV"},
-		"a program":          {"an unknown format has no name", announcedFile{"a.exe", "application/x-dosexec", 1000}, "This format is not supported. Choose a JPEG, PNG or WebP picture, or an MP4 or MOV video"},
+		"a picture":                     {"the file is accepted", announcedFile{"a.png", "image/png", 1000}, ""},
+		"the largest":                   {"the limit is inclusive", announcedFile{"a.png", "image/png", v1alpha1.MaxImageBytes}, ""},
+		"one byte more":                 {"messages show different sizes", announcedFile{"a.png", "image/png", v1alpha1.MaxImageBytes + 1}, "The picture is 21 MB, and the limit is 20 MB. Make it smaller"},
+		"a large video":                 {"videos have another limit", announcedFile{"a.mp4", "video/mp4", 3 << 30}, "The video is 3072 MB, and the limit is 1024 MB. Make it smaller"},
+		"nothing":                       {"phones create empty files", announcedFile{"a.png", "image/png", 0}, "The file is empty. Choose another file"},
+		"a GIF":                         {"the format is named", announcedFile{"a.gif", "image/gif", 1000}, "GIF files are not supported. Save the picture as JPEG, PNG or WebP"},
+		"an iPhone's":                   {"browsers send no type for HEIC", announcedFile{"IMG_1.HEIC", "", 1000}, "HEIC files are not supported. Save the picture as JPEG, PNG or WebP"},
+		"a video in a browser's format": {"the remedy for a video differs from that for an image", announcedFile{"a.webm", "video/webm", 1000}, "WebM videos are not supported. Save the video as MP4 or MOV"},
+		"a program":                     {"an unknown format has no name", announcedFile{"a.exe", "application/x-dosexec", 1000}, "This format is not supported. Choose a JPEG, PNG or WebP picture, or an MP4 or MOV video"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -43,12 +43,12 @@ func TestFileProblems(t *testing.T) {
 func TestFileNames(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct{ reason, name, mimeType, want string }{
-		"as it is":           {"the name is the person's", "Launch.PNG", "image/png", "Launch.PNG"},
-		"another picture's":  {"the bytes decide, and platforms take both", "a.jpg", "image/png", "a.jpg"},
-		"a browser's":        {"Windows calls JPEG files so", "photo.jfif", "image/jpeg", "photo.jpg"},
-		"none":               {"a file may have no extension", "film", "video/mp4", "film.mp4"},
-		"a folder of theirs": {"some browsers send where the file lay", `C:\pictures\a.png`, "image/png", "a.png"},
-		"an Apple film":      {"Apple names films so", "a.m4v", "video/quicktime", "a.mov"},
+		"an unchanged name": {"users choose names", "Launch.PNG", "image/png", "Launch.PNG"},
+		"another picture's": {"the content decides, and platforms accept both", "a.jpg", "image/png", "a.jpg"},
+		"a browser's":       {"Windows uses this type for JPEG files", "photo.jfif", "image/jpeg", "photo.jpg"},
+		"none":              {"a file may have no extension", "film", "video/mp4", "film.mp4"},
+		"a path":            {"some browsers send a path", `C:\pictures\a.png`, "image/png", "a.png"},
+		"an Apple film":     {"Apple uses this type for movies", "a.m4v", "video/quicktime", "a.mov"},
 	} {
 		file := announcedFile{Name: tc.name, MimeType: tc.mimeType}
 		if got := file.fileName(); got != tc.want {

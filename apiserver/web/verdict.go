@@ -16,7 +16,7 @@ import (
 	"github.com/herald-social/herald/posting/attempt"
 )
 
-// verdict is the form that a person uses to resolve an undecided target.
+// verdict is the form that a user uses to resolve an undecided target.
 func (s *Site) verdict(v *visit, post *v1alpha1.Post, i int) g.Node {
 	if given, err := attempt.ParseResolutions(post.Annotations[v1alpha1.SettleAnnotation]); err == nil &&
 		slices.ContainsFunc(given, func(r attempt.Resolution) bool { return int(r.Index) == i }) {

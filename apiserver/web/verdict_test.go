@@ -37,20 +37,20 @@ func TestSettle(t *testing.T) {
 		status int
 		want   string
 	}{
-		"Posted":    {"the id is found in the address", x, url.Values{"target": {"0"}, "verdict": {"posted"}, "found": {"https://x.com/a/status/186?s=20"}}, 303, "0=posted:186"},
-		"Address":   {"the manager finds the id that the address does not have", threads, url.Values{"target": {"0"}, "verdict": {"posted"}, "found": {"www.threads.com/@acme/post/CuZ1abcDEFg?xmt=AQ"}}, 303, "0=posted:https://www.threads.com/@acme/post/CuZ1abcDEFg"},
-		"Comma":     {"an address is no list of verdicts", facebook, url.Values{"target": {"0"}, "verdict": {"posted"}, "found": {"https://www.facebook.com/a,1=posted/posts/pfbid02abc"}}, 303, "0=posted:https://www.facebook.com/a%2C1=posted/posts/pfbid02abc"},
-		"Candidate": {"the list has its id", x, url.Values{"target": {"0"}, "verdict": {"candidate"}, "candidate": {"186"}}, 303, "0=posted:186"},
-		"NoOne":     {"a button without an id names none", x, url.Values{"target": {"0"}, "verdict": {"candidate"}}, 400, ""},
-		"Unnamed":   {"a person saw it", x, url.Values{"target": {"0"}, "verdict": {"unnamed"}}, 303, "0=posted"},
+		"Posted":    {"the URL contains the id", x, url.Values{"target": {"0"}, "verdict": {"posted"}, "found": {"https://x.com/a/status/186?s=20"}}, 303, "0=posted:186"},
+		"Address":   {"the manager resolves the id", threads, url.Values{"target": {"0"}, "verdict": {"posted"}, "found": {"www.threads.com/@acme/post/CuZ1abcDEFg?xmt=AQ"}}, 303, "0=posted:https://www.threads.com/@acme/post/CuZ1abcDEFg"},
+		"Comma":     {"a URL cannot contain several answers", facebook, url.Values{"target": {"0"}, "verdict": {"posted"}, "found": {"https://www.facebook.com/a,1=posted/posts/pfbid02abc"}}, 303, "0=posted:https://www.facebook.com/a%2C1=posted/posts/pfbid02abc"},
+		"Candidate": {"a candidate has an id", x, url.Values{"target": {"0"}, "verdict": {"candidate"}, "candidate": {"186"}}, 303, "0=posted:186"},
+		"NoOne":     {"a button without an id does not select a candidate", x, url.Values{"target": {"0"}, "verdict": {"candidate"}}, 400, ""},
+		"Unnamed":   {"the user saw it", x, url.Values{"target": {"0"}, "verdict": {"unnamed"}}, 303, "0=posted"},
 		"NotSent":   {"it may be sent", x, url.Values{"target": {"0"}, "verdict": {"not-sent"}}, 303, "0=not-sent"},
-		"NoID":      {"a blank is no id, and not the answer that there is none", x, url.Values{"target": {"0"}, "verdict": {"posted"}, "found": {" "}}, 400, ""},
-		"NoTarget":  {"nor is it known for which account", x, url.Values{"verdict": {"not-sent"}}, 400, ""},
+		"NoID":      {"a blank is neither an id nor the answer that it was not sent", x, url.Values{"target": {"0"}, "verdict": {"posted"}, "found": {" "}}, 400, ""},
+		"NoTarget":  {"the account is unknown", x, url.Values{"verdict": {"not-sent"}}, 400, ""},
 		"Another":   {"there is no such account", x, url.Values{"target": {"7"}, "verdict": {"not-sent"}}, 400, ""},
-		"Refused":   {"what cannot be the id is not taken", x, url.Values{"target": {"0"}, "verdict": {"posted"}, "found": {"https://x.com/a"}}, 400, ""},
-		"Injected":  {"an id is no list of verdicts", x, url.Values{"target": {"0"}, "verdict": {"candidate"}, "candidate": {"1,1=posted:2"}}, 400, ""},
-		"NoWord":    {"a form without a verdict has none", x, url.Values{"target": {"0"}}, 400, ""},
-		"LookAgain": {"to look again is no answer", x, url.Values{"target": {"0"}, "verdict": {"look-again"}}, 303, ""},
+		"Refused":   {"an invalid id is rejected", x, url.Values{"target": {"0"}, "verdict": {"posted"}, "found": {"https://x.com/a"}}, 400, ""},
+		"Injected":  {"an id cannot contain several answers", x, url.Values{"target": {"0"}, "verdict": {"candidate"}, "candidate": {"1,1=posted:2"}}, 400, ""},
+		"NoWord":    {"a form without an answer has no effect", x, url.Values{"target": {"0"}}, 400, ""},
+		"LookAgain": {"a new lookup is not an answer", x, url.Values{"target": {"0"}, "verdict": {"look-again"}}, 303, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -105,23 +105,23 @@ func TestVerdictPage(t *testing.T) {
 		want, lack []string
 	}{
 		"Listed": {
-			"each has its text, its time, its address and a button", func(p *v1alpha1.Post) { listed(&p.Status.Targets[0]) },
+			"each candidate has its text, time, URL and a button", func(p *v1alpha1.Post) { listed(&p.Status.Targets[0]) },
 			[]string{"Is it one of these?", "Is it <this>?", "Open on X", "A post without text", "Yes, it is this one", "Look again", "It was published, but I have no address", "It was not published", "it is published twice"},
 			[]string{"annotation", "target 0"},
 		},
-		"None":    {"nothing is offered that is not there", func(*v1alpha1.Post) {}, []string{"None of the account", "Look again"}, []string{"Is it one of these?"}},
-		"Looking": {"it is asked once", func(p *v1alpha1.Post) { p.Annotations[v1alpha1.ListCandidatesAnnotation] = "1" }, []string{"is checking the account"}, []string{"Look again"}},
-		"Refused": {"a person learns what was wrong, without what is for kubectl", func(p *v1alpha1.Post) {
+		"None":    {"only existing candidates are offered", func(*v1alpha1.Post) {}, []string{"None of the account", "Look again"}, []string{"Is it one of these?"}},
+		"Looking": {"the question is shown once", func(p *v1alpha1.Post) { p.Annotations[v1alpha1.ListCandidatesAnnotation] = "1" }, []string{"is checking the account"}, []string{"Look again"}},
+		"Refused": {"the user reads the problem, without hints for kubectl", func(p *v1alpha1.Post) {
 			p.Status.Targets[0].AnswerProblem = `target 0: the post of "https://x" was not found. If it is, answer that it was published, without the address ("0=posted")`
 		}, []string{`Herald could not apply your last answer: The post of "https://x" was not found.`, "without the address."}, []string{"target 0", "0=posted"}},
-		"Thread": {"a part that others reply to needs its id", func(p *v1alpha1.Post) {
+		"Thread": {"a card with replies needs its id", func(p *v1alpha1.Post) {
 			p.Spec.Category, p.Spec.Tree = v1alpha1.CategoryTree, &v1alpha1.TreeContent{Cards: []v1alpha1.TreeCard{{Caption: "a"}, {Caption: "b"}}}
 		}, []string{"Herald needs its address to continue"}, []string{"I have no address"}},
-		"LastPart": {"nothing replies to the last one", func(p *v1alpha1.Post) {
+		"LastPart": {"the last card has no replies", func(p *v1alpha1.Post) {
 			p.Spec.Category, p.Spec.Tree = v1alpha1.CategoryTree, &v1alpha1.TreeContent{Cards: []v1alpha1.TreeCard{{Caption: "a"}, {Caption: "b"}}}
 			p.Status.Targets[0].Cards = []v1alpha1.CardStatus{{ExternalID: "1"}}
 		}, []string{"I have no address"}, []string{"Herald needs its address"}},
-		"Answered": {"an answer is taken over once", func(p *v1alpha1.Post) { p.Annotations[v1alpha1.SettleAnnotation] = "0=posted" }, []string{"is applying your answer"}, []string{"Look again", "It was not published"}},
+		"Answered": {"an answer is processed once", func(p *v1alpha1.Post) { p.Annotations[v1alpha1.SettleAnnotation] = "0=posted" }, []string{"is applying your answer"}, []string{"Look again", "It was not published"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -160,10 +160,10 @@ func TestDoubt(t *testing.T) {
 		target v1alpha1.TargetStatus
 		want   []string
 	}{
-		"call": {"the call has a time, after which the post would stand", v1alpha1.TargetStatus{
+		"call": {"the call has a time, which dates the candidates", v1alpha1.TargetStatus{
 			Attempt: &v1alpha1.Attempt{Number: 1, ID: "a", StartedAt: *lost, Outcome: v1alpha1.OutcomeUnknown},
 		}, []string{"It is not known whether the post was published: the listing does not show it.", "made after " + lost.UTC().Format(momentForm)}},
-		"thread": {"a part is looked for, not the whole", v1alpha1.TargetStatus{
+		"thread": {"a card is looked up, not the whole tree", v1alpha1.TargetStatus{
 			Attempt: &v1alpha1.Attempt{Number: 2, ID: "b", StartedAt: *lost, Outcome: v1alpha1.OutcomeUnknown, Card: 1},
 			Cards:   []v1alpha1.CardStatus{{ExternalID: "1"}},
 		}, []string{"whether part 2 was published", "The parts before it are online."}},
@@ -190,7 +190,7 @@ func TestForbidden(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct{ reason, path, want string }{
 		"keys":    {"resources have other names in Kubernetes", "/keys", "You may not view the API keys of the team"},
-		"compose": {"so have verbs", "/posts/new", "You may not write posts of the team"},
+		"compose": {"so do verbs", "/posts/new", "You may not write posts of the team"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

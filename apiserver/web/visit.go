@@ -18,7 +18,7 @@ import (
 	"github.com/herald-social/herald/apiserver/session"
 )
 
-// visit is a signed-in person's request about a team.
+// visit is a signed-in user's request about a team.
 type visit struct {
 	*http.Request
 
@@ -46,7 +46,7 @@ type rights struct {
 	create, update, upload, seeFiles, seeAccounts, connect, reconnect, disconnect, listKeys, createKeys, changeKeys, seeUsage, seeMembers bool
 }
 
-// compose and edit report whether the person may use the form for posts, which lists the accounts.
+// compose and edit report whether the user may use the form for posts, which lists the accounts.
 func (has *rights) compose() bool { return has.create && has.seeAccounts }
 
 func (has *rights) edit() bool { return has.update && has.seeAccounts }
@@ -97,7 +97,7 @@ var (
 	createBindings   = right{verbCreate, ofBindings}
 )
 
-// team converts a handler for a team's pages to an http.HandlerFunc. A person without access to the team gets the same
+// team converts a handler for a team's pages to an http.HandlerFunc. A user without access to the team gets the same
 // page as for a team that does not exist.
 func (s *Site) team(needs []right, handle handler) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
@@ -124,7 +124,7 @@ func (s *Site) team(needs []right, handle handler) http.HandlerFunc {
 	}
 }
 
-// serveLimited handles a visit and charges its cost to the team and the person. Only the personal limit, which is as
+// serveLimited handles a visit and charges its cost to the team and the user. Only the personal limit, which is as
 // high as the team's limit, can reject a visit, so that a program that exhausts the team's limit does not lock out the
 // users who want to investigate it. Conversely, users cannot block the team's programs: pages leave half of the team's
 // limit free.
@@ -144,7 +144,7 @@ func (s *Site) serveLimited(w http.ResponseWriter, v *visit, handle handler) err
 	return handle(w, v)
 }
 
-// visit returns a request's person, team and rights. The team is nil if the person sees nothing of it.
+// visit returns a request's person, team and rights. The team is nil if the user sees nothing of it.
 func (s *Site) visit(r *http.Request, of session.Session) (*visit, error) {
 	ctx, who := r.Context(), of.Person
 	v := &visit{Request: r, session: of, person: who, namespace: r.PathValue("namespace"), now: s.Clock.Now(), zone: time.UTC, own: zoneOf(r)}

@@ -41,19 +41,19 @@ func TestAgentsPosts(t *testing.T) {
 		// The post's page contains the text in says, and does not contain the text in not.
 		says, not string
 	}{
-		"ForAPerson":  {"who allowed it answers for it", textPost(made, "text", byClaude("oidc:ada@example.com", "")), "by <strong>Claude &lt;b&gt;</strong> for oidc:ada@example.com", note},
-		"WithAKey":    {"nobody else is known", textPost(made, "text", byClaude("", "")), "by <strong>Claude &lt;b&gt;</strong>, an agent", note},
-		"ByAPerson":   {"no agent made it", textPost("p-1", "text", func(p *v1alpha1.Post) { p.Annotations = map[string]string{v1alpha1.AuthorAnnotation: "oidc:ada"} }), "by oidc:ada", "an agent"},
-		"Waits":       {"a person decides", textPost("p-1", "text", byClaude("", "2026-12-24T18:00:00.000Z")), `datetime="2026-12-24T18:00:00Z"`, "at once"},
-		"WaitsAtOnce": {"a person decides", textPost(made, "text", byClaude("", v1alpha1.WantedNow)), "The agent <strong>Claude &lt;b&gt;</strong> wanted to publish it at once", "nothing"},
-		"Garbled":     {"anybody may write annotations", textPost("p-1", "text", byClaude("", "soon")), "by <strong>Claude", note},
+		"ForAPerson":  {"the user who granted the permission is shown", textPost(made, "text", byClaude("oidc:ada@example.com", "")), "by <strong>Claude &lt;b&gt;</strong> for oidc:ada@example.com", note},
+		"WithAKey":    {"no user is known", textPost(made, "text", byClaude("", "")), "by <strong>Claude &lt;b&gt;</strong>, an agent", note},
+		"ByAPerson":   {"an agent did not create it", textPost("p-1", "text", func(p *v1alpha1.Post) { p.Annotations = map[string]string{v1alpha1.AuthorAnnotation: "oidc:ada"} }), "by oidc:ada", "an agent"},
+		"Waits":       {"a user decides", textPost("p-1", "text", byClaude("", "2026-12-24T18:00:00.000Z")), `datetime="2026-12-24T18:00:00Z"`, "at once"},
+		"WaitsAtOnce": {"a user decides", textPost(made, "text", byClaude("", v1alpha1.WantedNow)), "The agent <strong>Claude &lt;b&gt;</strong> wanted to publish it at once", "nothing"},
+		"Garbled":     {"annotations can be forged", textPost("p-1", "text", byClaude("", "soon")), "by <strong>Claude", note},
 		"Claimed": {
-			"the apiserver did not make it, and others may have written the annotation", textPost("p-1", "text", func(p *v1alpha1.Post) { p.Annotations = map[string]string{v1alpha1.AuthorAnnotation: "oidc:ceo"} }),
+			"the apiserver did not create it, so its annotation may be forged", textPost("p-1", "text", func(p *v1alpha1.Post) { p.Annotations = map[string]string{v1alpha1.AuthorAnnotation: "oidc:ceo"} }),
 			"claims to be by oidc:ceo", "an agent",
 		},
-		"ClaimsToWait": {"nor is what an agent wanted known", textPost("p-1", "text", byClaude("", v1alpha1.WantedNow)), "It claims that the agent", "nothing"},
-		"MadeHere":     {"nobody else can have made it", textPost(made, "text", byClaude("oidc:ada", "")), "by <strong>Claude", "claims"},
-		"Published":    {"it waits no more", textPost("p-1", "text", byClaude("", v1alpha1.WantedNow), func(p *v1alpha1.Post) { p.Spec.Draft = false }), "by <strong>Claude", note},
+		"ClaimsToWait": {"the agent's request is unknown", textPost("p-1", "text", byClaude("", v1alpha1.WantedNow)), "It claims that the agent", "nothing"},
+		"MadeHere":     {"only the apiserver can have created it", textPost(made, "text", byClaude("oidc:ada", "")), "by <strong>Claude", "claims"},
+		"Published":    {"it is no longer a draft", textPost("p-1", "text", byClaude("", v1alpha1.WantedNow), func(p *v1alpha1.Post) { p.Spec.Draft = false }), "by <strong>Claude", note},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -71,14 +71,14 @@ func TestAgentsPosts(t *testing.T) {
 	}
 }
 
-// TestPromote verifies that the form proposes the time that the agent requested, in the person's time zone, and that
-// opening or saving the form publishes nothing.
+// TestPromote verifies that the form proposes the time that the agent requested, in the user's time zone, and that
+// opening or saving the form does not publish it.
 func TestPromote(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct{ reason, wanted, utc, local string }{
-		"ToCome": {"it is offered", "2026-12-24T18:00:00.500Z", "2026-12-24T18:00:00.5Z", "2026-12-24T18:00"},
-		"Past":   {"nobody can publish in the past", "2026-11-01T00:00:00.000Z", "", ""},
-		"AtOnce": {"there is no time", v1alpha1.WantedNow, "", ""},
+		"ToCome": {"the requested time is offered", "2026-12-24T18:00:00.500Z", "2026-12-24T18:00:00.5Z", "2026-12-24T18:00"},
+		"Past":   {"a past time cannot be offered", "2026-11-01T00:00:00.000Z", "", ""},
+		"AtOnce": {"no time was requested", v1alpha1.WantedNow, "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

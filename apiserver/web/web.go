@@ -35,10 +35,10 @@ import (
 
 // Access checks the rights of users in team namespaces.
 type Access interface {
-	// May reports whether a person may use a Kubernetes verb, such as "create", on one of Herald's resources, such as
+	// May reports whether a user may use a Kubernetes verb, such as "create", on one of Herald's resources, such as
 	// "posts", or on another API's, such as "rolebindings.rbac.authorization.k8s.io".
 	May(ctx context.Context, who access.Person, namespace, verb, resource string, name ...string) (bool, error)
-	// Teams returns the teams whose posts a person may list, sorted by name.
+	// Teams returns the teams whose posts a user may list, sorted by name.
 	Teams(ctx context.Context, who access.Person) ([]*v1alpha1.Team, error)
 }
 
@@ -60,7 +60,7 @@ type Config struct {
 	// PostReader returns the parser for the addresses and ids of a platform's posts, or nil if there is none. The
 	// function itself may be nil.
 	PostReader func(v1alpha1.Platform) platforms.PostParser
-	// Teams limits each team's and each person's requests; nil disables the limits.
+	// Teams limits each team's and each user's requests; nil disables the limits.
 	Teams *limits.RateLimiter
 	// Bodies limits the memory used for forms; nil disables the limit.
 	Bodies *limits.BodyLimiter
@@ -85,7 +85,7 @@ type Site struct {
 	mux     *http.ServeMux
 	policy  string
 	streams streams
-	// checks limits each person's previews, and saves their autosaves.
+	// checks limits each user's previews, and saves their autosaves.
 	checks, saves *limits.RateLimiter
 	// closing is closed on shutdown, so that pages that follow a post reconnect to another replica.
 	closing chan struct{}
@@ -144,7 +144,7 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mux.ServeHTTP(w, r)
 }
 
-// write writes a page. Another site that sends a request with a person's cookie neither receives the page nor can
+// write writes a page. Another site that sends a request with a user's cookie neither receives the page nor can
 // observe its length (SameSite, Cross-Origin-Opener-Policy), so the length of a compressed page reveals nothing to it.
 func (s *Site) write(w http.ResponseWriter, status int, page g.Node) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
@@ -154,7 +154,7 @@ func (s *Site) write(w http.ResponseWriter, status int, page g.Node) {
 // toSignIn redirects to the sign-in page, which redirects back.
 func (s *Site) toSignIn(w http.ResponseWriter, r *http.Request) {
 	if r.Header.Get("HX-Request") != "" {
-		// The response replaces a preview. A redirect would lose the text that the person is writing.
+		// The response replaces a preview. A redirect would lose the text that the user is writing.
 		s.write(w, http.StatusOK, notice(caution, h.P(g.Text("You are signed out. Your text is still here. "), h.A(h.Href("/signin"), h.Target("_blank"), g.Text("Open another tab to sign in")),
 			g.Text(", then go on."))))
 		return

@@ -109,7 +109,7 @@ func BenchmarkPages(b *testing.B) {
 	}
 }
 
-// BenchmarkCheck measures the preview of a post to ten accounts, which is rendered again while the person writes.
+// BenchmarkCheck measures the preview of a post to ten accounts, which is rendered again while the user writes.
 func BenchmarkCheck(b *testing.B) {
 	w := crowded()
 	form := url.Values{"category": {"text"}, "caption": {"What we have learnt this week"}, "when": {"now"}}

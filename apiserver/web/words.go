@@ -140,7 +140,7 @@ func condition(post *v1alpha1.Post, kind string) *metav1.Condition {
 	return nil
 }
 
-// asError returns the error to show to a person, if they can correct it.
+// asError returns the error to show to a user, if they can correct it.
 func asError(err error) (*bridge.Error, bool) {
 	if denied, ok := errors.AsType[*errForbidden](err); ok {
 		return &bridge.Error{Code: bridge.CodeSubscriptionRequired, Message: denied.message}, true

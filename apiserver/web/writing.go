@@ -23,7 +23,7 @@ const (
 	whenDraft = "draft"
 )
 
-// writing is the content of the post form. It keeps the fields of every kind, so that a person can change the kind and
+// writing is the content of the post form. It keeps the fields of every kind, so that a user can change the kind and
 // change it back.
 type writing struct {
 	// key is the form's idempotency key.
@@ -150,7 +150,7 @@ func (w *writing) propose(at, now time.Time) {
 func (w *writing) target(name string) (targetWriting, bool) {
 	i := slices.IndexFunc(w.targets, func(t targetWriting) bool { return t.connection == name })
 	if i < 0 {
-		// TikTok requires that a person enables comments, duets and stitches (Content Sharing Guidelines).
+		// TikTok requires that a user enables comments, duets and stitches (Content Sharing Guidelines).
 		return targetWriting{connection: name, tiktok: v1alpha1.TikTokOptions{AllowComment: new(false), AllowDuet: new(false), AllowStitch: new(false)}}, false
 	}
 	return w.targets[i], w.targets[i].already == ""

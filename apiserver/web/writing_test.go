@@ -145,7 +145,7 @@ func TestFormOfPosts(t *testing.T) {
 		want   func(*v1alpha1.PostSpec)
 	}{
 		"EmptyBesideText": {
-			"an account that gets no text beside one that gets some stays without",
+			"an account without a text stays without, next to one with a text",
 			v1alpha1.PostSpec{Category: v1alpha1.CategoryText, Targets: []v1alpha1.PostTarget{target("x", "text"), target("threads", "")}},
 			nil,
 		},
@@ -155,12 +155,12 @@ func TestFormOfPosts(t *testing.T) {
 			nil,
 		},
 		"GoneFromTheCard": {
-			"parts that nobody wrote, at the end, are none",
+			"empty cards at the end are dropped",
 			v1alpha1.PostSpec{Category: v1alpha1.CategoryTree, Tree: &v1alpha1.TreeContent{Cards: []v1alpha1.TreeCard{{Caption: "a"}, {}, {Caption: "c"}, {}, {}}}},
 			func(s *v1alpha1.PostSpec) { s.Tree.Cards = s.Tree.Cards[:3] },
 		},
 		"TikTokSaysNothing": {
-			"what TikTok's options do not say is allowed, which is what the form shows",
+			"options without a value allow everything, as the form shows",
 			v1alpha1.PostSpec{Category: v1alpha1.CategoryVideo, Video: video, Targets: tiktok(v1alpha1.TikTokOptions{PrivacyLevel: "SELF_ONLY"})},
 			func(s *v1alpha1.PostSpec) {
 				o := s.Targets[0].TikTok
@@ -168,14 +168,14 @@ func TestFormOfPosts(t *testing.T) {
 			},
 		},
 		"PrivacyNotOffered": {
-			"an audience that the account does not offer any more does not become a greater one",
+			"an audience that the account no longer offers does not become a larger one",
 			v1alpha1.PostSpec{Category: v1alpha1.CategoryVideo, Video: video, Targets: tiktok(v1alpha1.TikTokOptions{
 				PrivacyLevel: "SELF_ONLY", AllowComment: new(true), AllowDuet: new(true), AllowStitch: new(true),
 			})},
 			nil,
 		},
 		"Inbox": {
-			"a draft in TikTok's app has no audience and no music, of which the form says something all the same",
+			"a draft in TikTok's app has neither audience nor music, whatever the form contains",
 			v1alpha1.PostSpec{
 				Category: v1alpha1.CategoryImage, Image: &v1alpha1.ImageContent{MediaRefs: references([]string{"m-1"})},
 				Targets: tiktok(v1alpha1.TikTokOptions{Draft: true, PrivacyLevel: "SELF_ONLY", AutoAddMusic: true, AllowComment: new(true)}),
@@ -206,18 +206,18 @@ func TestTimeOfForm(t *testing.T) {
 		want                string
 		fails               bool
 	}{
-		"Now":            {"nothing but later has a time", whenNow, "2026-12-24T18:00:00Z", "", "", "", false},
-		"Draft":          {"a draft has none", whenDraft, "2026-12-24T18:00:00Z", "", "", "", false},
-		"Script":         {"the page's script says it in UTC", whenLater, "2026-12-24T18:00:00.000Z", "2026-12-24T19:00", "Europe/Berlin", "2026-12-24T18:00:00Z", false},
-		"NoScript":       {"without it, the form's zone counts", whenLater, "", "2026-12-24T19:00", "Europe/Berlin", "2026-12-24T18:00:00Z", false},
-		"Summer":         {"and what the clocks there show on that day", whenLater, "", "2026-07-24T19:00", "Europe/Berlin", "2026-07-24T17:00:00Z", false},
-		"Stale":          {"without the script, the form has the time from before it was edited", whenLater, "2026-12-24T18:00:34.5Z", "2026-12-25T19:00", "Europe/Berlin", "2026-12-25T18:00:00Z", false},
+		"Now":            {"only scheduled posts have a time", whenNow, "2026-12-24T18:00:00Z", "", "", "", false},
+		"Draft":          {"a draft has no time", whenDraft, "2026-12-24T18:00:00Z", "", "", "", false},
+		"Script":         {"the page's script sends the time in UTC", whenLater, "2026-12-24T18:00:00.000Z", "2026-12-24T19:00", "Europe/Berlin", "2026-12-24T18:00:00Z", false},
+		"NoScript":       {"without a script, the form's zone applies", whenLater, "", "2026-12-24T19:00", "Europe/Berlin", "2026-12-24T18:00:00Z", false},
+		"Summer":         {"the offset is that of the chosen day", whenLater, "", "2026-07-24T19:00", "Europe/Berlin", "2026-07-24T17:00:00Z", false},
+		"Stale":          {"without a script, an unchanged time is kept", whenLater, "2026-12-24T18:00:34.5Z", "2026-12-25T19:00", "Europe/Berlin", "2026-12-25T18:00:00Z", false},
 		"Unchanged":      {"the field does not show seconds", whenLater, "2026-12-24T18:00:34.5Z", "2026-12-24T19:00", "Europe/Berlin", "2026-12-24T18:00:34Z", false},
-		"UnknownZone":    {"a zone that there is not is UTC", whenLater, "", "2026-12-24T19:00", "Nowhere/City", "2026-12-24T19:00:00Z", false},
-		"PathAsZone":     {"nor is a path one", whenLater, "", "2026-12-24T19:00", "../../../etc/passwd", "2026-12-24T19:00:00Z", false},
-		"Nothing":        {"a time has to be chosen", whenLater, "", "", "UTC", "", true},
-		"NoTime":         {"what is none is not guessed", whenLater, "tomorrow", "soon", "UTC", "", true},
-		"ScriptConfused": {"what the script made of nothing does not count", whenLater, "Invalid Date", "2026-12-24T19:00", "UTC", "2026-12-24T19:00:00Z", false},
+		"UnknownZone":    {"an unknown zone is UTC", whenLater, "", "2026-12-24T19:00", "Nowhere/City", "2026-12-24T19:00:00Z", false},
+		"PathAsZone":     {"a path is not a zone", whenLater, "", "2026-12-24T19:00", "../../../etc/passwd", "2026-12-24T19:00:00Z", false},
+		"Nothing":        {"the time is required", whenLater, "", "", "UTC", "", true},
+		"NoTime":         {"an invalid time is rejected", whenLater, "tomorrow", "soon", "UTC", "", true},
+		"ScriptConfused": {"the script's empty value is ignored", whenLater, "Invalid Date", "2026-12-24T19:00", "UTC", "2026-12-24T19:00:00Z", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -245,16 +245,16 @@ func TestThumbnail(t *testing.T) {
 		fails         bool
 	}{
 		"Empty":    {"the platform chooses", "", nil, false},
-		"Zero":     {"the first picture is one too", "0", new(int32(0)), false},
-		"Fraction": {"2.3 has no exact binary form, and is 2,300 ms all the same", "2.3", new(int32(2300)), false},
-		"Thin":     {"so has 1.001", "1.001", new(int32(1001)), false},
-		"Comma":    {"as half of Europe writes it", "2,5", new(int32(2500)), false},
-		"Greatest": {"the resource holds 32 bits", "2147483.647", new(int32(2147483647)), false},
-		"TooGreat": {"but no more", "2147483.648", nil, true},
-		"Negative": {"no picture is before the first", "-1", nil, true},
-		"NotOne":   {"NaN is smaller than nothing and greater than nothing", "NaN", nil, true},
-		"Endless":  {"a video ends", "Inf", nil, true},
-		"Words":    {"words are no number", "the end", nil, true},
+		"Zero":     {"the first frame is valid", "0", new(int32(0)), false},
+		"Fraction": {"2.3 has no exact binary form, but is 2,300 ms", "2.3", new(int32(2300)), false},
+		"Thin":     {"1.001 has no exact binary form, but is 1,001 ms", "1.001", new(int32(1001)), false},
+		"Comma":    {"half of Europe uses a comma", "2,5", new(int32(2500)), false},
+		"Greatest": {"the field has 32 bits", "2147483.647", new(int32(2147483647)), false},
+		"TooGreat": {"larger values are rejected", "2147483.648", nil, true},
+		"Negative": {"negative times are rejected", "-1", nil, true},
+		"NotOne":   {"NaN is neither smaller nor larger than a limit", "NaN", nil, true},
+		"Endless":  {"infinity is rejected", "Inf", nil, true},
+		"Words":    {"a text is not a number", "the end", nil, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -288,16 +288,16 @@ func TestReadWriting(t *testing.T) {
 		form   url.Values
 		holds  func(*writing) bool
 	}{
-		"LineBreaks":   {"platforms count one character", url.Values{"caption": {"a\r\nb"}}, func(w *writing) bool { return w.caption == "a\nb" }},
-		"UnknownKind":  {"what is no kind is a text", url.Values{"category": {"poem"}}, func(w *writing) bool { return w.category == v1alpha1.CategoryText }},
-		"NoCards":      {"a thread has two parts at least", url.Values{}, func(w *writing) bool { return len(w.cards) == 2 }},
-		"LessThanNone": {"whatever the form says", url.Values{"cards": {"-5"}}, func(w *writing) bool { return len(w.cards) == 2 }},
-		"ManyCards":    {"and no more than a bound", url.Values{"cards": {"2000000000"}}, func(w *writing) bool { return len(w.cards) == maxCards }},
-		"ManyImages":   {"so are files", url.Values{"image": long}, func(w *writing) bool { return len(w.images) == maxMedia }},
-		"ManyFiles":    {"of a part", url.Values{"media-0": long}, func(w *writing) bool { return len(w.cards[0].MediaRefs) == maxMedia }},
-		"ManyAccounts": {"and accounts: each is looked up and previewed", url.Values{"target": long}, func(w *writing) bool { return len(w.targets) == maxTargets }},
-		"Unticked":     {"a box that is not ticked says no", url.Values{"target": {"t"}, "tiktok-t": {"yes"}}, func(w *writing) bool { return !*w.targets[0].tiktok.AllowComment }},
-		"NoBoxes":      {"a form without boxes says nothing", url.Values{"target": {"t"}}, func(w *writing) bool { return w.targets[0].tiktok.AllowComment == nil }},
+		"LineBreaks":   {"platforms count one character per line break", url.Values{"caption": {"a\r\nb"}}, func(w *writing) bool { return w.caption == "a\nb" }},
+		"UnknownKind":  {"an unknown category is text", url.Values{"category": {"poem"}}, func(w *writing) bool { return w.category == v1alpha1.CategoryText }},
+		"NoCards":      {"a thread has at least two cards", url.Values{}, func(w *writing) bool { return len(w.cards) == 2 }},
+		"LessThanNone": {"a form cannot reduce them", url.Values{"cards": {"-5"}}, func(w *writing) bool { return len(w.cards) == 2 }},
+		"ManyCards":    {"the number is limited", url.Values{"cards": {"2000000000"}}, func(w *writing) bool { return len(w.cards) == maxCards }},
+		"ManyImages":   {"the number of files is limited", url.Values{"image": long}, func(w *writing) bool { return len(w.images) == maxMedia }},
+		"ManyFiles":    {"a card's files are limited", url.Values{"media-0": long}, func(w *writing) bool { return len(w.cards[0].MediaRefs) == maxMedia }},
+		"ManyAccounts": {"accounts are limited, because each is read and previewed", url.Values{"target": long}, func(w *writing) bool { return len(w.targets) == maxTargets }},
+		"Unticked":     {"an unticked box means no", url.Values{"target": {"t"}, "tiktok-t": {"yes"}}, func(w *writing) bool { return !*w.targets[0].tiktok.AllowComment }},
+		"NoBoxes":      {"a form without boxes has no values", url.Values{"target": {"t"}}, func(w *writing) bool { return w.targets[0].tiktok.AllowComment == nil }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

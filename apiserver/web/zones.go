@@ -77,7 +77,7 @@ const (
 	dayForm    = "2 Jan 2006"
 	clockForm  = "15:04"
 	momentForm = dayForm + ", " + clockForm
-	// nearForm is for a time beside another one that is at most a day away.
+	// nearForm is the format of a time next to another one that is at most a day away.
 	nearForm = "2 Jan, " + clockForm
 	longForm = "Monday, 2 January 2006, 15:04:05 MST"
 )

@@ -12,7 +12,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 )
 
-// TestTimesNameTheirZone verifies what a page without a script says of a post's time: always with a zone, the team's
+// TestTimesNameTheirZone verifies that a page without a script shows a post's time always with a zone, the team's
 // before the viewer's.
 func TestTimesNameTheirZone(t *testing.T) {
 	t.Parallel()
@@ -21,16 +21,16 @@ func TestTimesNameTheirZone(t *testing.T) {
 		reason, team, own string
 		want              string
 	}{
-		"Nothing":     {"neither is known", "", "", "8 Dec 2026, 08:00 UTC"},
-		"Own":         {"the viewer's counts if the team has none", "", "Europe/Berlin", "8 Dec 2026, 09:00 Berlin"},
-		"Team":        {"a new browser has not named its own", "Europe/Berlin", "", "8 Dec 2026, 09:00 Berlin"},
-		"Same":        {"the clocks show the same", "Europe/Berlin", "Europe/Paris", "8 Dec 2026, 09:00 Berlin"},
-		"Both":        {"a traveller sees both", "Europe/Berlin", "America/Los_Angeles", "8 Dec 2026, 09:00 Berlin (00:00 for you)"},
-		"OtherDay":    {"and the day if it is another one", "Europe/Berlin", "Pacific/Honolulu", "8 Dec 2026, 09:00 Berlin (7 Dec, 22:00 for you)"},
-		"LongName":    {"the city is what people know", "", "America/Argentina/Buenos_Aires", "8 Dec 2026, 05:00 Buenos Aires"},
-		"UnknownTeam": {"a zone that this version does not have is none", "Europe/Atlantis", "Europe/Berlin", "8 Dec 2026, 09:00 Berlin"},
-		"UnknownOwn":  {"nor is one that a cookie makes up", "", "../../etc/passwd", "8 Dec 2026, 08:00 UTC"},
-		"LocalOwn":    {"the server's own zone is none of the viewer's", "", "Local", "8 Dec 2026, 08:00 UTC"},
+		"Nothing":     {"both zones are unknown", "", "", "8 Dec 2026, 08:00 UTC"},
+		"Own":         {"the viewer's zone is used if the team has none", "", "Europe/Berlin", "8 Dec 2026, 09:00 Berlin"},
+		"Team":        {"a new browser has not sent its zone", "Europe/Berlin", "", "8 Dec 2026, 09:00 Berlin"},
+		"Same":        {"both zones have the same time", "Europe/Berlin", "Europe/Paris", "8 Dec 2026, 09:00 Berlin"},
+		"Both":        {"a traveller sees both times", "Europe/Berlin", "America/Los_Angeles", "8 Dec 2026, 09:00 Berlin (00:00 for you)"},
+		"OtherDay":    {"and the day if it differs", "Europe/Berlin", "Pacific/Honolulu", "8 Dec 2026, 09:00 Berlin (7 Dec, 22:00 for you)"},
+		"LongName":    {"users know the city", "", "America/Argentina/Buenos_Aires", "8 Dec 2026, 05:00 Buenos Aires"},
+		"UnknownTeam": {"an unknown zone is ignored", "Europe/Atlantis", "Europe/Berlin", "8 Dec 2026, 09:00 Berlin"},
+		"UnknownOwn":  {"a forged cookie is ignored", "", "../../etc/passwd", "8 Dec 2026, 08:00 UTC"},
+		"LocalOwn":    {"the server's zone does not matter", "", "Local", "8 Dec 2026, 08:00 UTC"},
 	} {
 		w := newWorld(clocktesting.NewFakeClock(now))
 		w.teams[0].Spec.TimeZone = tc.team
