@@ -80,7 +80,7 @@ var _ = Describe("Agents", Ordered, func() {
 		}
 	}
 
-	// allow makes the person authorize a client, and returns the redirect's query.
+	// allow makes the user authorize a client, and returns the redirect's query.
 	allow := func(ctx context.Context, config *oauth2.Config, verifier, level string) url.Values {
 		GinkgoHelper()
 		address := config.AuthCodeURL("the state", oauth2.S256ChallengeOption(verifier), oauth2.SetAuthURLParam("resource", server.site+"/mcp"),
@@ -292,7 +292,7 @@ var _ = Describe("Agents", Ordered, func() {
 			Should(MatchError(ContainSubstring("no longer has the required rights")), "five seconds for which answers of RBAC are kept, and the API server's own")
 	})
 
-	It("have not caused an error in the log", func() {
+	It("do not cause errors in the log", func() {
 		Expect(log.String()).NotTo(ContainSubstring("level=ERROR"))
 	})
 })

@@ -52,13 +52,13 @@ var _ = Describe("A request's budget of allocations", Serial, func() {
 		Expect(objects).To(BeNumerically("<=", most), "the budget is %d objects for a request; profile it with BENCH=B1,B4 BENCH_PPROF=DIR make bench", most)
 		Expect(bytes>>10).To(BeNumerically("<=", kib), "the budget is %d KiB for a request; profile it with BENCH=B1,B4 BENCH_PPROF=DIR make bench", kib)
 	},
-		Entry("by a creation, which is one request to the Kubernetes API", uint64(600), uint64(52), http.StatusCreated, func(ctx context.Context, _ string, i int) *http.Request {
+		Entry("for a creation, which is one request to the Kubernetes API", uint64(600), uint64(52), http.StatusCreated, func(ctx context.Context, _ string, i int) *http.Request {
 			return httptest.NewRequestWithContext(ctx, http.MethodPost, base+"/posts", strings.NewReader(text("x", fmt.Sprintf("Another post %d", i), inAnHour())))
 		}),
-		Entry("by a page of a list, which comes from the index", uint64(80), uint64(17), http.StatusOK, func(ctx context.Context, _ string, _ int) *http.Request {
+		Entry("for a page of a list, which comes from the index", uint64(80), uint64(17), http.StatusOK, func(ctx context.Context, _ string, _ int) *http.Request {
 			return httptest.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("%s/posts?page=1", base), http.NoBody)
 		}),
-		Entry("by a read of one post, which is one request to the Kubernetes API", uint64(320), uint64(32), http.StatusOK, func(ctx context.Context, id string, _ int) *http.Request {
+		Entry("for a read of one post, which is one request to the Kubernetes API", uint64(320), uint64(32), http.StatusOK, func(ctx context.Context, id string, _ int) *http.Request {
 			return httptest.NewRequestWithContext(ctx, http.MethodGet, base+"/posts/"+id, http.NoBody)
 		}),
 	)

@@ -89,14 +89,14 @@ func TestStrangers(t *testing.T) {
 		{"a bad key", "203.0.113.7:1", "", "bad", 401},
 		{"none", "203.0.113.7:2", "", "", 401},
 		{"from another port", "203.0.113.7:3", "", "bad", 401},
-		{"that was enough", "203.0.113.7:4", "", "bad", 429},
-		{"whom it names", "203.0.113.7:4", "192.0.2.1", "bad", 429},
-		{"who shares the address has a good key", "203.0.113.7:5", "", "good", 403},
+		{"over the limit", "203.0.113.7:4", "", "bad", 429},
+		{"named by the proxy", "203.0.113.7:4", "192.0.2.1", "bad", 429},
+		{"a valid key from the same address", "203.0.113.7:5", "", "good", 403},
 		{"another address", "203.0.113.8:1", "", "bad", 401},
-		{"the proxy names the same", "10.0.0.1:1", "203.0.113.7", "bad", 429},
+		{"the same address, named by the proxy", "10.0.0.1:1", "203.0.113.7", "bad", 429},
 		{"which the client cannot hide", "10.0.0.1:1", "192.0.2.1, 203.0.113.7", "bad", 429},
-		{"nor blame on another", "10.0.0.1:1", "203.0.113.7, 192.0.2.1", "bad", 401},
-		{"a network of version 6", "10.0.0.1:1", "2001:db8::1", "bad", 401},
+		{"nor attribute to another address", "10.0.0.1:1", "203.0.113.7, 192.0.2.1", "bad", 401},
+		{"a network of IPv6", "10.0.0.1:1", "2001:db8::1", "bad", 401},
 		{"is one", "10.0.0.1:1", "2001:db8::2", "bad", 401},
 		{"visitor", "10.0.0.1:1", "2001:db8::3:4", "bad", 401},
 		{"with many addresses", "10.0.0.1:1", "2001:db8::5", "bad", 429},
@@ -139,13 +139,13 @@ func TestDoors(t *testing.T) {
 		reason, method, path string
 		answered, beyond     int
 	}{
-		{"a page for everybody", http.MethodGet, "/docs", 200, 429},
+		{"a public page", http.MethodGet, "/docs", 200, 429},
 		{"which shares its limit with the others", http.MethodGet, "/openapi.json", 429, 429},
-		{"and with what there is not", http.MethodGet, "/nothing", 429, 429},
-		{"by any method", http.MethodPut, "/docs", 429, 429},
-		{"the API counts for itself", http.MethodGet, rest.Prefix + "/posts", 401, 429},
-		{"below every path", http.MethodGet, rest.Prefix + "/nothing", 429, 429},
-		{"load balancers ask all from one address", http.MethodGet, "/health", 200, 200},
+		{"and with unknown paths", http.MethodGet, "/nothing", 429, 429},
+		{"with any method", http.MethodPut, "/docs", 429, 429},
+		{"the API has its own limit", http.MethodGet, rest.Prefix + "/posts", 401, 429},
+		{"at every path", http.MethodGet, rest.Prefix + "/nothing", 429, 429},
+		{"load balancers probe from one address", http.MethodGet, "/health", 200, 200},
 	} {
 		for range strangersPerMinute {
 			if w := ask(tc.method, tc.path); w.Code != tc.answered {
@@ -210,14 +210,14 @@ func TestLongRequests(t *testing.T) {
 	t.Parallel()
 	const most = 1 << 10
 	for name, tc := range map[string]struct{ reason, method, path, token string }{
-		"no such page":      {"which the answer names", http.MethodGet, "/" + strings.Repeat("%01", 5000), ""},
-		"no such operation": {"below the API, with a good key", http.MethodGet, rest.Prefix + "/" + strings.Repeat("%01", 5000), "good"},
-		"no such method":    {"which the answer names", strings.Repeat("A", 5000), "/docs", ""},
-		"nor there":         {"with its path", strings.Repeat("A", 5000), rest.Prefix + "/posts/" + strings.Repeat("%c3%a4", 1000), "good"},
-		"no key":            {"and a long path", http.MethodGet, rest.Prefix + "/" + strings.Repeat("%01", 5000), ""},
-		"a long query":      {"which is not shown", http.MethodGet, rest.Prefix + "/posts?page=" + strings.Repeat("9x", 5000), "good"},
-		"a bad query":       {"which cannot be read", http.MethodGet, rest.Prefix + "/posts?page=%zz" + strings.Repeat("9x", 5000), "good"},
-		"a platform":        {"that there is not", http.MethodGet, rest.Prefix + "/posts?platform=" + strings.Repeat("9x", 5000), "good"},
+		"an unknown page":      {"which the response names", http.MethodGet, "/" + strings.Repeat("%01", 5000), ""},
+		"an unknown operation": {"below the API, with a good key", http.MethodGet, rest.Prefix + "/" + strings.Repeat("%01", 5000), "good"},
+		"an unknown method":    {"which the response names", strings.Repeat("A", 5000), "/docs", ""},
+		"nor there":            {"with its path", strings.Repeat("A", 5000), rest.Prefix + "/posts/" + strings.Repeat("%c3%a4", 1000), "good"},
+		"no key":               {"and a long path", http.MethodGet, rest.Prefix + "/" + strings.Repeat("%01", 5000), ""},
+		"a long query":         {"which is not shown", http.MethodGet, rest.Prefix + "/posts?page=" + strings.Repeat("9x", 5000), "good"},
+		"a bad query":          {"which cannot be parsed", http.MethodGet, rest.Prefix + "/posts?page=%zz" + strings.Repeat("9x", 5000), "good"},
+		"a platform":           {"an unknown one", http.MethodGet, rest.Prefix + "/posts?platform=" + strings.Repeat("9x", 5000), "good"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

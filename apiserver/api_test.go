@@ -32,7 +32,7 @@ import (
 func clientKey(o client.Object) types.NamespacedName { return client.ObjectKeyFromObject(o) }
 
 var _ = Describe("API keys", func() {
-	DescribeTable("are needed for everything, before anything else is looked at",
+	DescribeTable("are required for everything, and checked first",
 		func(ctx context.Context, authorization string) {
 			header := map[string]string{}
 			if authorization != "" {
@@ -63,28 +63,28 @@ var _ = Describe("API keys", func() {
 		Entry("no token", "Bearer "),
 		Entry("mistyped", "Bearer hrld_abc"),
 		Entry("unknown", "Bearer "+apitoken.New("nowhere", "none")),
-		Entry("something after it", "Bearer hrld_abc def"),
+		Entry("followed by more text", "Bearer hrld_abc def"),
 		Entry("very long", "Bearer "+strings.Repeat("a", 15_000)),
 	)
 
-	It("are recognised whatever the scheme's capitals", func(ctx context.Context) {
+	It("are recognised whatever the scheme's capitalization", func(ctx context.Context) {
 		t := newTeam(ctx)
 		Expect(do(ctx, instance, "GET", base+"/posts", "", map[string]string{"Authorization": "bearer " + t.token}).status).To(Equal(200))
 	})
 
-	DescribeTable("stop working within a second", func(ctx context.Context, end func(context.Context, *v1alpha1.APIKey) error, words string) {
+	DescribeTable("become invalid within a second", func(ctx context.Context, end func(context.Context, *v1alpha1.APIKey) error, words string) {
 		t := newTeam(ctx)
 		Expect(end(ctx, t.key)).To(Succeed())
 		Eventually(func() int { return t.call(ctx, "GET", "/posts", "").status }, time.Second).Should(Equal(401))
 		t.call(ctx, "GET", "/posts", "").mustFail(401, "UNAUTHORIZED", words)
 	},
-		Entry("of being revoked", func(ctx context.Context, key *v1alpha1.APIKey) error {
+		Entry("after their revocation", func(ctx context.Context, key *v1alpha1.APIKey) error {
 			return admin.Patch(ctx, key, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"revoked":true}}`)))
 		}, "revoked"),
-		Entry("of being deleted", func(ctx context.Context, key *v1alpha1.APIKey) error { return admin.Delete(ctx, key) }, ""),
+		Entry("after their deletion", func(ctx context.Context, key *v1alpha1.APIKey) error { return admin.Delete(ctx, key) }, ""),
 	)
 
-	It("that the manager made work as soon as their status tells", func(ctx context.Context) {
+	It("that the manager created are valid as soon as their status contains them", func(ctx context.Context) {
 		t := newTeam(ctx)
 		made, _ := t.newKey(ctx, "made", func(k *v1alpha1.APIKey) { k.Spec.Tokens = nil })
 		token := apitoken.New(t.namespace, "made")
@@ -108,12 +108,12 @@ var _ = Describe("API keys", func() {
 		works := func() int { return t.call(ctx, "GET", "/posts", "").status }
 		Consistently(works, 300*time.Millisecond).Should(Equal(200))
 
-		By("the key being deleted, when the copies are the oldest with this hash")
+		By("deleting the key, when the copies are the oldest with this hash")
 		Expect(admin.Delete(ctx, t.key)).To(Succeed())
 		Eventually(works).Should(Equal(401))
 		Consistently(works, 500*time.Millisecond).Should(Equal(401), "a copy opens nothing")
 
-		By("the key being applied again, as a restore does")
+		By("applying the key again, as a restore does")
 		again := &v1alpha1.APIKey{ObjectMeta: metav1.ObjectMeta{Namespace: t.namespace, Name: t.key.Name}, Spec: t.key.Spec}
 		Expect(admin.Create(ctx, again)).To(Succeed())
 		Eventually(works).Should(Equal(200))
@@ -121,7 +121,7 @@ var _ = Describe("API keys", func() {
 		Expect(sent.status).To(Equal(400), "it is the key of its own team again: %s", sent.body)
 	})
 
-	It("note when they are used", func(ctx context.Context) {
+	It("record their last use", func(ctx context.Context) {
 		t := newTeam(ctx)
 		Eventually(func(g Gomega) {
 			g.Expect(admin.Get(ctx, clientKey(t.key), t.key)).To(Succeed())
@@ -131,8 +131,8 @@ var _ = Describe("API keys", func() {
 	})
 })
 
-var _ = Describe("what the apiserver writes", func() {
-	It("has an owner of its own, whatever the process calls itself", func(ctx context.Context) {
+var _ = Describe("writes of the apiserver", func() {
+	It("have their own field manager, whatever the process's name", func(ctx context.Context) {
 		t := newTeam(ctx)
 		t.connect(ctx, "x", v1alpha1.PlatformX)
 		made := t.create(ctx, text("x", "Hello", inAnHour()))
@@ -146,7 +146,7 @@ var _ = Describe("what the apiserver writes", func() {
 })
 
 var _ = Describe("listing connections", func() {
-	It("shows the team's active ones", func(ctx context.Context) {
+	It("lists the team's active ones", func(ctx context.Context) {
 		t := newTeam(ctx)
 		other := newTeam(ctx)
 		other.connect(ctx, "theirs", v1alpha1.PlatformX)
@@ -258,7 +258,7 @@ var _ = Describe("listing posts", func() {
 })
 
 var _ = Describe("the site", func() {
-	It("answers what it does not have in the shape of every error", func(ctx context.Context) {
+	It("rejects unknown paths in the shape of every error", func(ctx context.Context) {
 		t := newTeam(ctx)
 		t.call(ctx, "GET", "/nowhere", "").mustFail(404, "NOT_FOUND", "/nowhere")
 		t.call(ctx, "GET", "", "").mustFail(404, "NOT_FOUND", "")
@@ -283,7 +283,7 @@ var _ = Describe("the site", func() {
 		Expect(r.header.Get("Allow")).To(Equal("GET, HEAD"))
 	})
 
-	It("answers HEAD as it answers GET, without the body", func(ctx context.Context) {
+	It("answers HEAD like GET, without the body", func(ctx context.Context) {
 		t := newTeam(ctx)
 		t.connect(ctx, "acme-x", v1alpha1.PlatformX)
 		created := t.call(ctx, "POST", "/posts", text("acme-x", "a", inAnHour()))
@@ -298,7 +298,7 @@ var _ = Describe("the site", func() {
 		}
 	})
 
-	It("has nothing at a path that ends in a slash, whatever the method", func(ctx context.Context) {
+	It("does not serve paths with a trailing slash, whatever the method", func(ctx context.Context) {
 		t := newTeam(ctx)
 		for _, method := range []string{"GET", "HEAD", "POST", "DELETE", "PUT", "OPTIONS"} {
 			for _, path := range []string{"/posts/", "/connections/", "/media/upload-url/"} {
@@ -316,7 +316,7 @@ var _ = Describe("the site", func() {
 		Expect(do(ctx, instance, "HEAD", "/health", "", nil).status).To(Equal(200))
 	})
 
-	It("serves its description, twice the same", func(ctx context.Context) {
+	It("serves identical OpenAPI documents", func(ctx context.Context) {
 		y := do(ctx, instance, "GET", "/openapi.yaml", "", nil)
 		Expect(y.body).To(Equal(string(openapi.YAML())))
 		fromYAML, err := yaml.YAMLToJSON([]byte(y.body))
@@ -352,7 +352,7 @@ var _ = Describe("the site", func() {
 		}
 	})
 
-	It("describes itself to people, without a key, a script or another site", func(ctx context.Context) {
+	It("serves its documentation as a page, without a key, scripts or other sites", func(ctx context.Context) {
 		r := do(ctx, instance, "GET", "/docs", "", nil)
 		Expect(r.status).To(Equal(200))
 		Expect(r.header.Get("Content-Type")).To(Equal("text/html; charset=utf-8"))
@@ -365,7 +365,7 @@ var _ = Describe("the site", func() {
 		do(ctx, instance, "POST", "/docs", "", nil).mustFail(405, "VALIDATION_ERROR", "/docs")
 	})
 
-	It("describes itself to programs that read, without a key", func(ctx context.Context) {
+	It("serves its documentation as text, without a key", func(ctx context.Context) {
 		for path, contentType := range map[string]string{"/docs.md": "text/markdown; charset=utf-8", "/llms.txt": "text/plain; charset=utf-8"} {
 			r := do(ctx, instance, "GET", path, "", nil)
 			Expect(r.status).To(Equal(200), path)
@@ -376,7 +376,7 @@ var _ = Describe("the site", func() {
 		}
 	})
 
-	It("echoes a request id that is fit for a log, and makes one otherwise", func(ctx context.Context) {
+	It("echoes a request id that is valid in a log, and generates one otherwise", func(ctx context.Context) {
 		id := func(sent string) string {
 			return do(ctx, instance, "GET", "/health", "", map[string]string{"X-Request-Id": sent}).header.Get("X-Request-Id")
 		}
@@ -402,7 +402,7 @@ var _ = Describe("the site", func() {
 })
 
 var _ = Describe("stopping", func() {
-	It("says that it is not ready, goes on serving, and finishes what is under way", func(ctx context.Context) {
+	It("reports that it is not ready, continues serving, and completes requests in progress", func(ctx context.Context) {
 		t := newTeam(ctx)
 		t.connect(ctx, "silent-x", v1alpha1.PlatformX)
 		own := start(restricted, func(c *apiserver.Config) { c.ShutdownDelay = 500 * time.Millisecond })
@@ -431,7 +431,7 @@ var _ = Describe("stopping", func() {
 		Eventually(own.done).Should(Receive(Succeed()))
 	})
 
-	It("serves HTTPS with the certificate that it is given", func(ctx context.Context) {
+	It("serves HTTPS with the given certificate", func(ctx context.Context) {
 		certificate, key, err := cert.GenerateSelfSignedCertKey("127.0.0.1", nil, nil)
 		Expect(err).NotTo(HaveOccurred())
 		pair, err := tls.X509KeyPair(certificate, key)
@@ -453,7 +453,7 @@ var _ = Describe("stopping", func() {
 			g.Expect(response.StatusCode).To(Equal(http.StatusOK))
 		}).Should(Succeed())
 
-		By("answering what is no request in the shape of every error, too")
+		By("answering invalid requests in the shape of every error, too")
 		conn, err := tls.Dial("tcp", strings.TrimPrefix(own.site, "http://"), &tls.Config{RootCAs: roots})
 		Expect(err).NotTo(HaveOccurred())
 		defer conn.Close() //nolint:errcheck // no longer needed
@@ -464,7 +464,7 @@ var _ = Describe("stopping", func() {
 		Expect(string(answer)).To(And(HavePrefix("HTTP/1.1 400"), ContainSubstring(`"code":"VALIDATION_ERROR"`)))
 	})
 
-	It("stops while it still waits for the Kubernetes API", func() {
+	It("stops while it is waiting for the Kubernetes API", func() {
 		nowhere := *restricted
 		nowhere.Host = "https://127.0.0.1:1"
 		own := run(configure(&nowhere))

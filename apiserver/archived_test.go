@@ -143,7 +143,7 @@ var _ = Describe("posts that left the cluster", func() {
 		}).Should(BeZero())
 	})
 
-	It("read and are listed as before, byte by byte, at each step of leaving", func(ctx context.Context) {
+	It("are read and listed as before, byte for byte, at each step of the archival", func(ctx context.Context) {
 		before := t.answers(ctx, ids)
 		t.archive(ctx, ids[:5]...)
 		Expect(t.answers(ctx, ids)).To(Equal(before), "archived, and in the cluster as well")
@@ -154,7 +154,7 @@ var _ = Describe("posts that left the cluster", func() {
 		t.removeArchived(ctx, ids[5:]...)
 		Consistently(func() map[string]string { return t.answers(ctx, ids) }).WithTimeout(2*time.Second).Should(Equal(before), "all have left")
 
-		By("asking a server that has just started")
+		By("requesting them from a server that has just started")
 		other := start(restricted)
 		defer other.stop()
 		for path, body := range before {
@@ -163,7 +163,7 @@ var _ = Describe("posts that left the cluster", func() {
 		}
 	})
 
-	It("refuse what finished posts refuse, and nobody else sees them", func(ctx context.Context) {
+	It("reject the changes that finished posts reject, and are visible to their team only", func(ctx context.Context) {
 		cancel := t.call(ctx, "DELETE", "/posts/"+ids[0], "")
 		Expect(cancel.status).To(Equal(http.StatusConflict))
 		t.archive(ctx, ids[0])
@@ -172,7 +172,7 @@ var _ = Describe("posts that left the cluster", func() {
 		Expect(newTeam(ctx).call(ctx, "GET", "/posts/"+ids[0], "").status).To(Equal(http.StatusNotFound))
 	})
 
-	It("are answered 503, with a time to come back, by a server that cannot reach the store", func(ctx context.Context) {
+	It("are answered with 503 and Retry-After by a server that cannot reach the store", func(ctx context.Context) {
 		t.archive(ctx, ids[0])
 		t.removeArchived(ctx, ids[0])
 		t.resource.Status.Archive = &v1alpha1.TeamArchive{Posts: 1, Revision: 1} // as the manager writes it
@@ -194,7 +194,7 @@ var _ = Describe("posts that left the cluster", func() {
 		Expect(r.status).To(Equal(http.StatusOK), "what is in the cluster can be read: %s", r.body)
 	})
 
-	It("hold their Idempotency-Key when somebody has deleted them in Kubernetes", func(ctx context.Context) {
+	It("keep their Idempotency-Key when a user has deleted them in Kubernetes", func(ctx context.Context) {
 		send := func() reply {
 			return do(ctx, instance, "POST", base+"/posts", onBoth("once"), map[string]string{"Authorization": "Bearer " + t.token, "Idempotency-Key": "archived-key"})
 		}
@@ -209,7 +209,7 @@ var _ = Describe("posts that left the cluster", func() {
 		Expect(admin.Get(ctx, client.ObjectKey{Namespace: t.namespace, Name: first}, &v1alpha1.Post{})).To(MatchError(apierrors.IsNotFound, "nothing is made anew"))
 	})
 
-	It("hold it too when they were deleted while they were published", func(ctx context.Context) {
+	It("keep it too when they were deleted during publication", func(ctx context.Context) {
 		send := func(body string) reply {
 			return do(ctx, instance, "POST", base+"/posts", body, map[string]string{"Authorization": "Bearer " + t.token, "Idempotency-Key": "stopped-key"})
 		}
@@ -232,7 +232,7 @@ var _ = Describe("posts that left the cluster", func() {
 		Expect(t.call(ctx, "GET", "/posts/"+first, "").status).To(Equal(http.StatusNotFound), "it was never finished")
 	})
 
-	It("are gone when their time is over, though the sweep is late", func(ctx context.Context) {
+	It("are not found after their retention, even if the sweep is late", func(ctx context.Context) {
 		t.archive(ctx, ids[0])
 		t.removeArchived(ctx, ids[0])
 		Expect(t.call(ctx, "GET", "/posts/"+ids[0], "").status).To(Equal(http.StatusOK))

@@ -58,7 +58,7 @@ var _ = Describe("bad input", Ordered, func() {
 		goroutines = gleak.Goroutines()
 	})
 
-	DescribeTable("in a body is refused by every operation that takes one",
+	DescribeTable("in a body is rejected by every operation with a body",
 		func(ctx context.Context, body string, status int, words string) {
 			for _, path := range []string{"/posts", "/media/upload-url"} {
 				t.call(ctx, "POST", path, body).mustFail(status, "VALIDATION_ERROR", words)
@@ -66,29 +66,29 @@ var _ = Describe("bad input", Ordered, func() {
 		},
 		Entry("nothing", "", 400, "the body is empty"),
 		Entry("an array", "[]", 400, "must be a JSON object"),
-		Entry("an object that is cut off", `{"category":"te`, 400, "ends unexpectedly"),
+		Entry("a truncated object", `{"category":"te`, 400, "ends unexpectedly"),
 		Entry("two objects", "{}{}", 400, ""),
-		Entry("a comma too many", `{"category":"text",}`, 400, "not valid JSON"),
+		Entry("an additional comma", `{"category":"text",}`, 400, "not valid JSON"),
 		Entry("compressed", "\x1f\x8b\x08\x00", 400, "not valid UTF-8"),
 		Entry("too deep", `{"a":`+nested(64)+"}", 400, "is nested deeper than 64 levels"),
-		Entry("a name that stands twice", `{"category":"text","name":"a","category":"text"}`, 400, "category: appears twice in its object"),
+		Entry("a duplicate name", `{"category":"text","name":"a","category":"text"}`, 400, "category: appears twice in its object"),
 		Entry("NUL in text", `{"name":"a\u0000b"}`, 400, `name: must not contain the NUL character`),
-		Entry("half a surrogate pair", `{"name":"\ud800"}`, 400, `name: contains half a surrogate pair (\ud800)`),
+		Entry("half of a surrogate pair", `{"name":"\ud800"}`, 400, `name: contains half a surrogate pair (\ud800)`),
 		Entry("a byte over the limit", "{"+strings.Repeat(" ", bodyLimit-1)+"}", 413, "larger than 1048576 bytes"),
 		Entry("twice the limit", strings.Repeat("a", 2*bodyLimit), 413, "larger than 1048576 bytes"),
 	)
 
-	DescribeTable("in a post is refused and named",
+	DescribeTable("in a post is rejected with its path",
 		func(ctx context.Context, body, words string) {
 			t.call(ctx, "POST", "/posts", body).mustFail(400, "VALIDATION_ERROR", words)
 		},
 		Entry("NUL in a caption", `{"category":"text","targets":[{"connection_id":"x","caption":"a\u0000"}]}`, "targets[0].caption: must not contain the NUL character"),
-		Entry("a caption that stands twice", `{"category":"text","targets":[{"connection_id":"x","caption":"a","caption":"b"}]}`, "targets[0].caption: appears twice"),
-		Entry("more targets than anybody has", `{"category":"text","targets":[`+strings.Repeat(`{"connection_id":"x","caption":"a"},`, 5000)+`{"connection_id":"x"}]}`, "targets: must have at most 100 items"),
+		Entry("a duplicate caption", `{"category":"text","targets":[{"connection_id":"x","caption":"a","caption":"b"}]}`, "targets[0].caption: appears twice"),
+		Entry("more targets than allowed", `{"category":"text","targets":[`+strings.Repeat(`{"connection_id":"x","caption":"a"},`, 5000)+`{"connection_id":"x"}]}`, "targets: must have at most 100 items"),
 		Entry("a caption of a megabyte", text("facebook", strings.Repeat("é", 500_000)), "targets[0].caption: must have at most 65536 characters"),
 	)
 
-	DescribeTable("in an upload is refused and named",
+	DescribeTable("in an upload is rejected with its path",
 		func(ctx context.Context, body, words string) {
 			t.call(ctx, "POST", "/media/upload-url", body).mustFail(400, "VALIDATION_ERROR", words)
 		},
@@ -97,7 +97,7 @@ var _ = Describe("bad input", Ordered, func() {
 		Entry("a type with parameters", upload("a.png", "image/png; charset=binary", 1), "mime_type: must be one of"),
 	)
 
-	It("of a wrong type is refused and named, in every field of every body", func(ctx SpecContext) {
+	It("of a wrong type is rejected with its path, in every field of every body", func(ctx SpecContext) {
 		schemas := contractAt(base).document.Components.Schemas
 		rows := 0
 		for path, bodies := range map[string]map[string]string{
@@ -123,7 +123,7 @@ var _ = Describe("bad input", Ordered, func() {
 		Expect(rows).To(BeNumerically(">", 250), "the walk reaches every field")
 	})
 
-	DescribeTable("in the header of a body is refused",
+	DescribeTable("in the header of a body is rejected",
 		func(ctx context.Context, contentType string) {
 			for path, body := range map[string]string{"/posts": text("x", "a"), "/media/upload-url": upload("a.png", "image/png", 1)} {
 				header := map[string]string{"Authorization": "Bearer " + t.token, "Content-Type": contentType}
@@ -134,7 +134,7 @@ var _ = Describe("bad input", Ordered, func() {
 		Entry("text", "text/plain"),
 	)
 
-	It("that is compressed is refused, with the encoding that is taken", func(ctx SpecContext) {
+	It("that is compressed is rejected, with the accepted encoding", func(ctx SpecContext) {
 		for _, path := range []string{"/posts", "/media/upload-url"} {
 			for encoding, refused := range map[string]bool{"gzip": true, "identity, br": true, "aes128gcm": true, "identity": false, "Identity": false, "": false} {
 				header := map[string]string{"Authorization": "Bearer " + t.token, "Content-Encoding": encoding}
@@ -149,49 +149,49 @@ var _ = Describe("bad input", Ordered, func() {
 		}
 	})
 
-	It("is UTF-8, whatever its type says", func(ctx SpecContext) {
+	It("is read as UTF-8, whatever its type", func(ctx SpecContext) {
 		latin := map[string]string{"Authorization": "Bearer " + t.token, "Content-Type": "application/json; charset=latin1"}
 		do(ctx, instance, "POST", base+"/posts", "{\"category\":\"text\xe4\"}", latin).mustFail(400, "VALIDATION_ERROR", "UTF-8")
 		do(ctx, instance, "POST", base+"/posts", text("nowhere-ä", "a"), latin).mustFail(400, "VALIDATION_ERROR", "nowhere-ä")
 	})
 
-	DescribeTable("in the query of a list is refused and named",
+	DescribeTable("in the query of a list is rejected with its path",
 		func(ctx context.Context, query, words string) {
 			t.call(ctx, "GET", "/posts?"+query, "").mustFail(400, "VALIDATION_ERROR", words)
 		},
 		Entry("a page in scientific notation", "page=1e3", "page: must be a whole number"),
 		Entry("an empty limit", "limit=", "limit: must be a whole number"),
 		Entry("two pages", "page=1&page=2", "page: appears more than once in the query"),
-		Entry("a status of details only", "status=cancelled", "status: must be one of posted"),
+		Entry("a status of single posts", "status=cancelled", "status: must be one of posted"),
 		Entry("a list of platforms", "platform=x,threads", "platform: must be one of youtube"),
-		Entry("an escape that there is not", "status=%zz", "the query cannot be read"),
+		Entry("an invalid escape", "status=%zz", "the query cannot be read"),
 		Entry("semicolons", "page=1;limit=2", "the query cannot be read"),
 	)
 
-	DescribeTable("in the query of a list that means something is taken",
+	DescribeTable("in the query of a list that has a defined meaning is accepted",
 		func(ctx context.Context, query string, page, limit int) {
 			got := as[listBody](t.call(ctx, "GET", "/posts?"+query, ""))
 			Expect([]int{got.Pagination.Page, got.Pagination.Limit}).To(Equal([]int{page, limit}))
 		},
 		Entry("nothing", "", 1, 20),
-		Entry("parameters that nobody knows, as often as they please", "a=1&a=2&sort=id", 1, 20),
-		Entry("the last page of 64 bits", "page=9223372036854775807&limit=100", 9007199254740991, 100),
-		Entry("numbers of more than 64 bits", "page=99999999999999999999&limit=99999999999999999999", 9007199254740991, 100),
+		Entry("unknown parameters, repeated", "a=1&a=2&sort=id", 1, 20),
+		Entry("the largest 64-bit page", "page=9223372036854775807&limit=100", 9007199254740991, 100),
+		Entry("numbers beyond 64 bits", "page=99999999999999999999&limit=99999999999999999999", 9007199254740991, 100),
 	)
 
-	DescribeTable("in an id is an id that no post has",
+	DescribeTable("in an id is an unknown id",
 		func(ctx context.Context, id string) {
 			for _, method := range []string{http.MethodGet, http.MethodDelete} {
 				t.call(ctx, method, "/posts/"+id, "").mustFail(404, "NOT_FOUND", "")
 			}
 		},
 		Entry("NUL", "%00"),
-		Entry("the folder above", "%2e%2e%2fposts"),
+		Entry("the parent folder", "%2e%2e%2fposts"),
 		Entry("a line break", "a%0d%0aX-Evil:%201"),
-		Entry("more than a name may have", strings.Repeat("a", 254)),
+		Entry("more characters than a name may have", strings.Repeat("a", 254)),
 	)
 
-	It("leaves nothing behind", func(ctx SpecContext) {
+	It("has no lasting effects", func(ctx SpecContext) {
 		Expect(t.objects(ctx)).To(Equal(objects), "no object")
 		http.DefaultClient.CloseIdleConnections()
 		Eventually(gleak.Goroutines).ShouldNot(gleak.HaveLeaked(goroutines), "no goroutine")
@@ -199,7 +199,7 @@ var _ = Describe("bad input", Ordered, func() {
 })
 
 var _ = Describe("a body of exactly the limit", func() {
-	It("is taken, and what is not known of it is ignored", func(ctx SpecContext) {
+	It("is accepted, and its unknown fields are ignored", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		t.connect(ctx, "x", v1alpha1.PlatformX)
 		head := `{"mood":{"deep":` + nested(60) + `},"number":1e400,"category":"text","draft":true,"targets":[{"connection_id":"x","caption":"a","colour":[{}]}],"padding":"`
@@ -281,7 +281,7 @@ func raw(request string) (*http.Response, []byte) {
 	return response, body
 }
 
-var _ = Describe("what is no request", func() {
+var _ = Describe("an invalid HTTP request", func() {
 	DescribeTable("is answered in the shape of every error",
 		func(request string, status int, words string) {
 			response, body := raw(request)
@@ -298,16 +298,16 @@ var _ = Describe("what is no request", func() {
 			Expect(envelope.Error.Code).To(Equal("VALIDATION_ERROR"))
 			Expect(envelope.Error.Message).To(ContainSubstring(words))
 		},
-		Entry("an escape that means nothing, in an id", "GET /api/v1/posts/%zz HTTP/1.1\r\nHost: h\r\n\r\n", 400, "Bad Request"),
+		Entry("an invalid escape in an id", "GET /api/v1/posts/%zz HTTP/1.1\r\nHost: h\r\n\r\n", 400, "Bad Request"),
 		Entry("no host", "GET /health HTTP/1.1\r\n\r\n", 400, "missing required Host header"),
-		Entry("a length that is no number", "POST /api/v1/posts HTTP/1.1\r\nHost: h\r\nContent-Length: x\r\n\r\n", 400, "Bad Request"),
+		Entry("a length that is not a number", "POST /api/v1/posts HTTP/1.1\r\nHost: h\r\nContent-Length: x\r\n\r\n", 400, "Bad Request"),
 		Entry("a header without a name", "GET /health HTTP/1.1\r\nHost: h\r\n: x\r\n\r\n", 400, "Bad Request"),
 		Entry("headers that are too large", "GET /health HTTP/1.1\r\nHost: h\r\nX: "+strings.Repeat("a", 80<<10)+"\r\n\r\n", 431, "Request Header Fields Too Large"),
-		Entry("an encoding of the way", "POST /api/v1/posts HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: gzip\r\n\r\n", 501, "nsupported transfer encoding"),
+		Entry("an unsupported transfer encoding", "POST /api/v1/posts HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: gzip\r\n\r\n", 501, "nsupported transfer encoding"),
 		Entry("another version", "GET /health HTTP/3.0\r\nHost: h\r\n\r\n", 505, "HTTP Version Not Supported"),
 	)
 
-	It("does not touch what handlers answer", func() {
+	It("does not affect the responses of handlers", func() {
 		response, body := raw("GET /health HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n")
 		Expect(response.StatusCode).To(Equal(http.StatusOK))
 		Expect(string(body)).To(Equal("{\"status\":\"ok\"}\n"))

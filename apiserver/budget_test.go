@@ -75,7 +75,7 @@ var _ = Describe("The budget of a team", func() {
 		t.call(ctx, "POST", "/posts", text("acme-x", "a", draft)).mustFail(403, "SUBSCRIPTION_REQUIRED", "spec.budget.posts")
 	})
 
-	It("answers a request that is sent again, when it is used up", func(ctx context.Context) {
+	It("answers repeated requests after it is used up", func(ctx context.Context) {
 		t := newTeam(ctx, within(v1alpha1.TeamBudget{Posts: new(int32(1)), PendingFiles: new(int32(1))}))
 		t.connect(ctx, "acme-x", v1alpha1.PlatformX)
 		keyed := func(path, body string) reply {
@@ -111,7 +111,7 @@ var _ = Describe("The budget of a team", func() {
 		Entry("by their bytes", v1alpha1.TeamBudget{PendingFileBytes: new(resource.MustParse("2500"))}, 2, "the team's budget allows 2,500 bytes of pending files; 2,000 are used and this needs 1,000 more"),
 	)
 
-	It("is not exceeded by bursts to one replica, only briefly by bursts to three, and never where Kubernetes counts", func(ctx context.Context) {
+	It("is not exceeded by bursts to one replica, is exceeded briefly by bursts to three, and never where Kubernetes counts", func(ctx context.Context) {
 		const limit, others, clients = 20, 2, 8
 		replicas := []*running{instance}
 		for range others {
@@ -163,7 +163,7 @@ var _ = Describe("The budget of a team", func() {
 		Expect(burst(replicas, exact)).To(Equal(limit))
 	})
 
-	It("is written into its Usage at most once in ten seconds, and only when it changed", func(ctx context.Context) {
+	It("is written to the Usage at most once in ten seconds, and only after a change", func(ctx context.Context) {
 		clock := clocktesting.NewFakeClock(time.Now())
 		own := start(restricted, func(c *apiserver.Config) { c.Clock = clock })
 		DeferCleanup(own.stop)
@@ -254,7 +254,7 @@ var _ = Describe("The ResourceQuota of a team", func() {
 		})).To(Succeed())
 	}
 
-	It("is worded as the budget is", func(ctx context.Context) {
+	It("is reported like the budget", func(ctx context.Context) {
 		t := newTeam(ctx)
 		t.connect(ctx, "acme-x", v1alpha1.PlatformX)
 		bound(ctx, t)
@@ -273,7 +273,7 @@ var _ = Describe("The ResourceQuota of a team", func() {
 		files.mustFail(403, "SUBSCRIPTION_REQUIRED", "the team's budget allows 1 stored files (2 for each post, plus pending files); 1 are used.")
 	})
 
-	It("of another is named as what it is", func(ctx context.Context) {
+	It("of another kind is reported under its own name", func(ctx context.Context) {
 		t := newTeam(ctx)
 		t.connect(ctx, "acme-x", v1alpha1.PlatformX)
 		q := &corev1.ResourceQuota{
@@ -291,7 +291,7 @@ var _ = Describe("The ResourceQuota of a team", func() {
 		refused.mustFail(403, "SUBSCRIPTION_REQUIRED", `ResourceQuota "theirs" of the team's namespace allows 0 posts, and 0 are used`)
 	})
 
-	It("that Kubernetes has not counted yet makes a post wait, not fail", func(ctx context.Context) {
+	It("that Kubernetes has not counted yet delays a post, but does not fail it", func(ctx context.Context) {
 		t := newTeam(ctx)
 		t.connect(ctx, "acme-x", v1alpha1.PlatformX)
 		bound(ctx, t)

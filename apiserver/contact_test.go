@@ -27,13 +27,13 @@ func TestCurrent(t *testing.T) {
 		watches []watching
 		behind  bool
 	}{
-		"just now":    {"everything is known", []watching{ago(0), ago(90 * time.Second)}, false},
-		"an outage":   {"lists go on for a while", []watching{ago(0), ago(maxSilence)}, false},
+		"just now":    {"the caches are current", []watching{ago(0), ago(90 * time.Second)}, false},
+		"an outage":   {"cached lists are served for a while", []watching{ago(0), ago(maxSilence)}, false},
 		"a long one":  {"a key may have been revoked", []watching{ago(maxSilence + time.Second), ago(0)}, true},
 		"of teams":    {"a subscription may have ended", []watching{ago(0), ago(maxSilence + time.Second)}, true},
-		"not begun":   {"nothing was known yet", []watching{heard{}}, false},
+		"not begun":   {"the caches were never filled", []watching{heard{}}, false},
 		"the future":  {"a clock was set back", []watching{ago(-time.Hour)}, false},
-		"not watched": {"there is nothing to know", nil, false},
+		"not watched": {"there are no watches", nil, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

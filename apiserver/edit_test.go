@@ -44,7 +44,7 @@ var _ = Describe("Changing a post through version 2", func() {
 		Expect(r.header.Get("ETag")).To(Equal(`"` + changed.Version + `"`))
 		check(t.stored(ctx, made.ID).Spec)
 
-		By("the same request again, after a lost response")
+		By("the same request repeated, after a lost response")
 		again := t.patch(ctx, made, body)
 		Expect(again.status).To(Equal(200), "%s", again.body)
 		Expect(as[struct{ Data postV2 }](again).Data.Version).To(Equal(changed.Version))
@@ -78,7 +78,7 @@ var _ = Describe("Changing a post through version 2", func() {
 			}),
 		Entry("a scheduled post to publish now", func() string { return text("acme-x", "Hello", inAnHour()) }, `{"scheduled_at":null}`, "processing",
 			func(s v1alpha1.PostSpec) { Expect(s.ScheduledAt).To(BeNil()) }),
-		Entry("other cards of a tree", func() string {
+		Entry("the cards of a tree", func() string {
 			return `{"category":"tree","draft":true,"tree_cards":[{"caption":"a"},{"caption":"b"}],"targets":[{"connection_id":"acme-x"}]}`
 		}, `{"tree_cards":[{"caption":"a"},{"caption":"b"},{"caption":"c"}]}`, "draft",
 			func(s v1alpha1.PostSpec) { Expect(s.Tree.Cards).To(HaveLen(3)) }),
@@ -93,22 +93,22 @@ var _ = Describe("Changing a post through version 2", func() {
 		}
 		Expect(fmt.Sprint(t.stored(ctx, made.ID).Generation)).To(Equal("1"), "nothing is stored")
 	},
-		Entry("every mistake at once, each with its path", func() string { return text("acme-x", "Hello", inAnHour()) },
+		Entry("all errors together, each with its path", func() string { return text("acme-x", "Hello", inAnHour()) },
 			`{"scheduled_at":"soon","category":"film","targets":[{"connection_id":"nowhere","caption":"a"},{"connection_id":7}]}`, 400, "VALIDATION_ERROR",
 			"scheduled_at: must be a time", "category: must be one of", "targets[0].connection_id: no such connection", "targets[1].connection_id: must be a string"),
 		Entry("another category", func() string { return text("acme-x", "Hello", draft) }, `{"category":"image"}`, 400, "VALIDATION_ERROR", "category: cannot be changed"),
-		Entry("a time for a draft that stays one", func() string { return text("acme-x", "Hello", draft) }, `{"scheduled_at":"`+at+`"}`, 400, "VALIDATION_ERROR", "scheduled_at: "),
+		Entry("a time for a draft that stays a draft", func() string { return text("acme-x", "Hello", draft) }, `{"scheduled_at":"`+at+`"}`, 400, "VALIDATION_ERROR", "scheduled_at: "),
 		Entry("a scheduled post as a draft", func() string { return text("acme-x", "Hello", inAnHour()) }, `{"draft":true,"scheduled_at":null}`, 400, "VALIDATION_ERROR", "draft: a post that is not a draft"),
 		Entry("a time in the past", func() string { return text("acme-x", "Hello", inAnHour()) }, `{"scheduled_at":"2020-01-01T00:00:00Z"}`, 400, "VALIDATION_ERROR", "scheduled_at: must be in the future"),
-		Entry("a draft without a text to publish", func() string { return `{"category":"text","draft":true,"targets":[{"connection_id":"acme-x"}]}` }, `{"draft":false}`, 400, "VALIDATION_ERROR", "targets[0].caption"),
-		Entry("an account that has to be connected again", func() string { return text("expired-x", "Hello", draft) }, `{"draft":false}`, 409, "POSTING_READINESS_RECONNECT_REQUIRED", "expired-x"),
+		Entry("publishing a draft without a text", func() string { return `{"category":"text","draft":true,"targets":[{"connection_id":"acme-x"}]}` }, `{"draft":false}`, 400, "VALIDATION_ERROR", "targets[0].caption"),
+		Entry("an account that has to be reconnected", func() string { return text("expired-x", "Hello", draft) }, `{"draft":false}`, 409, "POSTING_READINESS_RECONNECT_REQUIRED", "expired-x"),
 		Entry("a text that is too long", func() string { return text("acme-x", "Hello", inAnHour()) },
 			`{"targets":[{"connection_id":"acme-x","caption":"`+longText(281)+`"}]}`, 400, "VALIDATION_ERROR", "targets[0].caption"),
-		Entry("no list of targets", func() string { return text("acme-x", "Hello", draft) }, `{"targets":null}`, 400, "VALIDATION_ERROR", "targets: must be"),
-		Entry("a body that is none", func() string { return text("acme-x", "Hello", draft) }, `[]`, 400, "VALIDATION_ERROR", ""),
+		Entry("an invalid list of targets", func() string { return text("acme-x", "Hello", draft) }, `{"targets":null}`, 400, "VALIDATION_ERROR", "targets: must be"),
+		Entry("an invalid body", func() string { return text("acme-x", "Hello", draft) }, `[]`, 400, "VALIDATION_ERROR", ""),
 	)
 
-	It("needs the version that was read, and never overwrites another change", func(ctx context.Context) {
+	It("requires the version that was read, and never overwrites another change", func(ctx context.Context) {
 		made := t.createV2(ctx, text("acme-x", "Hello", draft))
 		path, edit := "/posts/"+made.ID, func(words string) string {
 			return fmt.Sprintf(`{"targets":[{"connection_id":"acme-x","caption":%q}]}`, words)
@@ -125,7 +125,7 @@ var _ = Describe("Changing a post through version 2", func() {
 		Expect(t.callV2(ctx, "PATCH", path, edit("fourth"), "If-Match", "*").status).To(Equal(200))
 	})
 
-	It("reports fields that have no effect, and takes a merge patch by its name", func(ctx context.Context) {
+	It("reports ignored fields, and accepts a merge patch by its media type", func(ctx context.Context) {
 		made := t.createV2(ctx, text("acme-x", "Hello", draft))
 		r := t.callV2(ctx, "PATCH", "/posts/"+made.ID, `{"media_ids":["a"],"alt":1,"draft":true}`,
 			"If-Match", "*", "Content-Type", "application/merge-patch+json")
@@ -134,7 +134,7 @@ var _ = Describe("Changing a post through version 2", func() {
 		t.callV2(ctx, "PATCH", "/posts/"+made.ID, `{}`, "If-Match", "*", "Content-Type", "text/plain").mustFail(415, "VALIDATION_ERROR", "")
 	})
 
-	It("is too late once the delivery has begun or the post is over", func(ctx context.Context) {
+	It("is rejected once delivery has started or the post is finished", func(ctx context.Context) {
 		made := t.createV2(ctx, text("acme-x", "Hello", inAnHour()))
 		Expect(setStatus(ctx, t.stored(ctx, made.ID), func(s *v1alpha1.PostStatus) {
 			s.Phase = v1alpha1.PhaseProcessing
@@ -163,7 +163,7 @@ type validationBody struct {
 }
 
 var _ = Describe("Validating a post", func() {
-	It("finds what creating it would refuse, all at once, and writes nothing", func(ctx context.Context) {
+	It("reports all errors of a creation together, without writing", func(ctx context.Context) {
 		t := newTeam(ctx)
 		t.connect(ctx, "acme-x", v1alpha1.PlatformX)
 		t.connect(ctx, "acme-youtube", v1alpha1.PlatformYouTube)
@@ -197,7 +197,7 @@ var _ = Describe("Validating a post", func() {
 		Expect(t.objects(ctx)).To(Equal(before))
 	})
 
-	It("goes on behind accounts, plan and rules, each with its code", func(ctx context.Context) {
+	It("continues after accounts, plan and rules, each with its code", func(ctx context.Context) {
 		t := newTeam(ctx)
 		t.connect(ctx, "acme-x", v1alpha1.PlatformX)
 		t.connect(ctx, "expired-x", v1alpha1.PlatformX)
@@ -217,7 +217,7 @@ var _ = Describe("Validating a post", func() {
 		Expect(drafted.Valid).To(BeTrue(), "a draft goes nowhere yet")
 	})
 
-	It("answers what is no request as creating does", func(ctx context.Context) {
+	It("answers invalid requests like a creation", func(ctx context.Context) {
 		t := newTeam(ctx)
 		t.callV2(ctx, "POST", "/posts/validate", `[`).mustFail(400, "VALIDATION_ERROR", "")
 		t.callV2(ctx, "POST", "/posts/validate", `{}`, "Content-Type", "text/plain").mustFail(415, "VALIDATION_ERROR", "")

@@ -19,15 +19,15 @@ func TestFixedResponsesAreCompressed(t *testing.T) {
 		reason, body, accepts string
 		compressed            bool
 	}{
-		"a browser":        {"the names that browsers send", long, "gzip, deflate, br, zstd", true},
-		"in capitals":      {"names of encodings have no case (RFC 9110, 8.4.1)", long, "GZIP", true},
-		"with a weight":    {"a weight above 0 is a yes", long, "br;q=1.0, gzip;q=0.5", true},
-		"refused":          {"a weight of 0 is a no (RFC 9110, 12.4.2)", long, "gzip;q=0", false},
-		"not understood":   {"what is no number is no yes", long, "gzip;q=much", false},
-		"another encoding": {"it takes none that we have", long, "br", false},
-		"part of a name":   {"xgzip is something else", long, "xgzip", false},
+		"a browser":        {"browsers send these names", long, "gzip, deflate, br, zstd", true},
+		"in capitals":      {"names of encodings are case-insensitive (RFC 9110, 8.4.1)", long, "GZIP", true},
+		"with a weight":    {"a weight above 0 accepts", long, "br;q=1.0, gzip;q=0.5", true},
+		"refused":          {"a weight of 0 rejects (RFC 9110, 12.4.2)", long, "gzip;q=0", false},
+		"not understood":   {"an invalid weight rejects", long, "gzip;q=much", false},
+		"another encoding": {"gzip is not among them", long, "br", false},
+		"part of a name":   {"xgzip is a different encoding", long, "xgzip", false},
 		"nothing":          {"curl without --compressed", long, "", false},
-		"too short":        {"it would be longer", short, "gzip", false},
+		"too short":        {"compression would make it longer", short, "gzip", false},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -70,7 +70,7 @@ var _ = Describe("What belongs to another team", Ordered, func() {
 		}
 	}
 
-	DescribeTable("cannot be told from what does not exist: a post", func(ctx context.Context, method string) {
+	DescribeTable("cannot be distinguished from a missing object: a post", func(ctx context.Context, method string) {
 		alike(ctx, method, "/posts/{id}", "", theirPost.ID, noPost, http.StatusNotFound)
 		alike(ctx, method, "/posts/{id}", "", theirDraft.ID, noPost, http.StatusNotFound)
 		// The name in Kubernetes does not work either.
@@ -95,7 +95,7 @@ var _ = Describe("What belongs to another team", Ordered, func() {
 		}
 		return bodies
 	}
-	It("cannot be told from what does not exist: a connection", func(ctx context.Context) {
+	It("cannot be distinguished from a missing object: a connection", func(ctx context.Context) {
 		for what, body := range connectionBodies() {
 			By(what)
 			alike(ctx, "POST", "/posts", body, "theirs-only-x", noConnection, http.StatusBadRequest)
@@ -103,7 +103,7 @@ var _ = Describe("What belongs to another team", Ordered, func() {
 		alike(ctx, "POST", "/posts", text("{id}", "a"), theirs.namespace+"/theirs-only-x", "team-12345678/"+noConnection, http.StatusBadRequest)
 	})
 
-	It("cannot be told from what does not exist: a media file", func(ctx context.Context) {
+	It("cannot be distinguished from a missing object: a media file", func(ctx context.Context) {
 		for when, more := range map[string]string{"now": "", "later": inAnHour(), "draft": draft} {
 			for what, body := range map[string]string{
 				"image":      `{"category":"image","media_ids":["{id}"],"targets":[{"connection_id":"mine-x","caption":"a"}]` + more + `}`,
@@ -120,7 +120,7 @@ var _ = Describe("What belongs to another team", Ordered, func() {
 		theirs.create(ctx, used)
 	})
 
-	It("is in no list", func(ctx context.Context) {
+	It("is not listed", func(ctx context.Context) {
 		own := mine.create(ctx, text("mine-x", "my own", inAnHour()))
 		Expect(as[listBody](mine.call(ctx, "GET", "/connections", "")).ids()).To(ConsistOf("mine-x", "mine-threads"))
 		Expect(as[listBody](theirs.call(ctx, "GET", "/connections", "")).ids()).To(ConsistOf("theirs-only-x"))
@@ -133,7 +133,7 @@ var _ = Describe("What belongs to another team", Ordered, func() {
 		Expect(mine.call(ctx, "DELETE", "/posts/"+own.ID, "").status).To(Equal(http.StatusOK))
 	})
 
-	It("has the same name without being the same", func(ctx context.Context) {
+	It("may have the same name", func(ctx context.Context) {
 		for _, t := range []*team{mine, theirs} {
 			t.connect(ctx, "main", v1alpha1.PlatformX)
 		}
@@ -163,7 +163,7 @@ var _ = Describe("What belongs to another team", Ordered, func() {
 		mine.call(ctx, "GET", "/posts/"+made[theirs].ID, "").mustFail(404, "NOT_FOUND", made[theirs].ID)
 	})
 
-	It("keeps its key to itself, also where the keys have the same name", func(ctx context.Context) {
+	It("has Idempotency-Keys of its own, even if they are equal", func(ctx context.Context) {
 		Expect(mine.key.Name).To(Equal(theirs.key.Name))
 		Expect(theirs.call(ctx, "GET", "/posts/"+theirPost.ID, "").status).To(Equal(http.StatusOK))
 		Expect(mine.call(ctx, "GET", "/posts/"+theirPost.ID, "").status).To(Equal(http.StatusNotFound))
@@ -173,7 +173,7 @@ var _ = Describe("What belongs to another team", Ordered, func() {
 		Expect(mine.call(ctx, "GET", "/posts", "").status).To(Equal(http.StatusOK), "revoking one team's key leaves the other's")
 	})
 
-	It("does not use up what the other team's plan allows", func(ctx context.Context) {
+	It("does not count against this team's plan", func(ctx context.Context) {
 		one, other := newTeam(ctx, onStarter), newTeam(ctx, onStarter)
 		for _, t := range []*team{one, other} {
 			t.connect(ctx, "main", v1alpha1.PlatformX)

@@ -61,7 +61,7 @@ func (c *handshakeConn) Read(b []byte) (int, error) {
 	return n, err //nolint:wrapcheck // net/http checks the errors of a connection
 }
 
-// failed logs a failed handshake: at debug level if the client sent nothing, as a load balancer's probe does.
+// failed logs a failed handshake: at debug level if the client did not send any data, like a load balancer's probe.
 func (l *handshakeListener) failed(client net.Addr, err error) {
 	level := slog.LevelWarn
 	var silent net.Error

@@ -35,7 +35,7 @@ func TestFailedHandshakesAreLogged(t *testing.T) {
 		client func(t *testing.T, address string)
 		want   string
 	}{
-		"plain HTTP": {"a client that was given http://", func(t *testing.T, address string) {
+		"plain HTTP": {"a client that was configured with http://", func(t *testing.T, address string) {
 			resp, err := http.Get("http://" + address)
 			if err == nil {
 				resp.Body.Close()
@@ -48,13 +48,13 @@ func TestFailedHandshakesAreLogged(t *testing.T) {
 				t.Error("it trusts everyone")
 			}
 		}, "remote error: tls: bad certificate"},
-		"old": {"a client of ten years ago", func(t *testing.T, address string) {
+		"old": {"an outdated client", func(t *testing.T, address string) {
 			_, err := tls.Dial("tcp", address, &tls.Config{MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11, InsecureSkipVerify: true})
 			if err == nil {
 				t.Error("TLS 1.1 was spoken")
 			}
 		}, "unsupported versions"},
-		"silent": {"a load balancer only looks whether the port is open", func(t *testing.T, address string) {
+		"silent": {"a load balancer that only checks the port", func(t *testing.T, address string) {
 			conn, err := net.Dial("tcp", address)
 			if err != nil {
 				t.Fatal(err)

@@ -27,7 +27,7 @@ var _ = Describe("An Idempotency-Key", func() {
 		return do(ctx, instance, "POST", base+"/posts", body, map[string]string{"Authorization": "Bearer " + t.token, "Idempotency-Key": key})
 	}
 
-	It("answers a repeated request with the post as it reads now", func(ctx SpecContext) {
+	It("answers a repeated request with the post's present state", func(ctx SpecContext) {
 		body := text("acme-x", "later", inAnHour())
 		first := as[postBody](keyed(ctx, "k", body))
 		Expect(t.call(ctx, "DELETE", "/posts/"+first.Data.ID, "").status).To(Equal(http.StatusOK))
@@ -41,7 +41,7 @@ var _ = Describe("An Idempotency-Key", func() {
 		Expect(again.body).To(And(ContainSubstring(`"CONFLICT"`), ContainSubstring(first.Data.ID)))
 	})
 
-	It("holds over replicas and restarts, for posts and for uploads", func(ctx SpecContext) {
+	It("holds across replicas and restarts, for posts and for uploads", func(ctx SpecContext) {
 		through := func(to *running, path, key, body string) reply {
 			GinkgoHelper()
 			return do(ctx, to, "POST", base+path, body, map[string]string{"Authorization": "Bearer " + t.token, "Idempotency-Key": key})

@@ -17,197 +17,197 @@ var contractRows = []struct {
 	specs []string
 }{
 	// Conventions.
-	{"bodies are JSON with snake_case names; unknown ones are ignored", []string{
+	{"bodies are JSON with snake_case names; unknown fields are ignored", []string{
 		"a body of exactly the limit",
 	}},
-	{"times are ISO 8601 in UTC, with milliseconds", []string{"stores a scheduled post as the contract and the manager want it", "listing connections"}},
+	{"times are ISO 8601 in UTC, with milliseconds", []string{"stores a scheduled post as the contract and the manager require", "listing connections"}},
 	{"one resource comes as data, a list as data, that of posts with pagination", []string{
 		"listing connections", "listing posts sorts, filters and pages",
 	}},
-	{"an error is a code and a message, whatever was sent", []string{"bad input", "the site answers what it does not have in the shape of every error"}},
-	{"accounts are connected, and drafts published, elsewhere", []string{"the site answers what it does not have in the shape of every error"}},
-	{"connections, posts and media belong to the team of the key", []string{
-		"What belongs to another team", "is refused before it came, when it is gone, and when it is another team's",
+	{"every error has a code and a message", []string{"bad input", "the site rejects unknown paths in the shape of every error"}},
+	{"accounts are connected, and drafts published, outside the API", []string{"the site rejects unknown paths in the shape of every error"}},
+	{"connections, posts and media belong to the key's team", []string{
+		"What belongs to another team", "is rejected before it is uploaded, after it is deleted, and if it belongs to another team",
 	}},
 
 	// Connections.
-	{"a connection has id, platform, account_name, icon_url and connected_at; the middle two may be null", []string{"listing connections"}},
-	{"connections are listed while they are active, and by platform", []string{"listing connections"}},
-	{"an unknown platform in a query is refused", []string{
-		"listing connections", "bad input in the query of a list is refused and named a list of platforms",
+	{"a connection has id, platform, account_name, icon_url and connected_at; account_name and icon_url may be null", []string{"listing connections"}},
+	{"active connections are listed, optionally by platform", []string{"listing connections"}},
+	{"an unknown platform in a query is rejected", []string{
+		"listing connections", "bad input in the query of a list is rejected with its path a list of platforms",
 	}},
 
 	// Uploads.
-	{"an upload wants a type, a size of at least 1 and a name", []string{"asking for an upload URL refuses what could not be posted"}},
-	{"an upload is answered with an id, a signed address and the name", []string{
-		"answers an id and an address that takes exactly the stated type for 15 minutes",
+	{"an upload requires a type, a size of at least 1 and a name", []string{"asking for an upload URL rejects files that could not be posted"}},
+	{"an upload is answered with an id, a signed URL and the name", []string{
+		"returns an id and a URL that accepts only the declared type, for 15 minutes",
 	}},
-	{"mp4, mov, jpeg, png and webp are taken, by type and by extension", []string{
-		"asking for an upload URL takes every kind of file up to its limit",
-		"asking for an upload URL refuses what could not be posted another extension",
-		"asking for an upload URL refuses what could not be posted a GIF",
+	{"mp4, mov, jpeg, png and webp are accepted, by type and by extension", []string{
+		"asking for an upload URL accepts each type up to its limit",
+		"asking for an upload URL rejects files that could not be posted another extension",
+		"asking for an upload URL rejects files that could not be posted a GIF",
 	}},
 	{"a video has up to 1 GB, an image up to 20 MB", []string{"a video over 1 GB", "an image over 20 MB", "mp4, 1 GB", "jpg, 20 MB"}},
-	{"the address holds for 15 minutes and for exactly one type", []string{
-		"answers an id and an address that takes exactly the stated type for 15 minutes",
+	{"the URL is valid for 15 minutes and one type", []string{
+		"returns an id and a URL that accepts only the declared type, for 15 minutes",
 	}},
 
 	// Lists.
-	{"page begins with 1 and is moved there, limit into 1 to 100, default 20", []string{
-		"listing posts sorts, filters and pages", "bad input in the query of a list that means something is taken",
+	{"page is at least 1, limit from 1 to 100, default 20; other values are clamped", []string{
+		"listing posts sorts, filters and pages", "bad input in the query of a list that has a defined meaning is accepted",
 	}},
 	{"lists filter by each status and by platform", []string{
-		"lists show each state under its own name, target by target", "listing posts sorts, filters and pages",
+		"lists contain each state under its own name, target by target", "listing posts sorts, filters and pages",
 	}},
 	{"a summary has a title: the YouTube title, or 30 characters of the caption", []string{
-		"listing posts sorts, filters and pages", "is told of a video that some platforms took",
-		"a draft that says nothing yet has no title and is shown by its birth",
+		"listing posts sorts, filters and pages", "is returned for a video that some platforms published",
+		"an empty draft has no title and is dated by its creation",
 	}},
-	{"a summary has one platform with its status for each target", []string{"lists show each state under its own name, target by target"}},
-	{"cancelled posts are in no list", []string{"listing posts sorts, filters and pages", "cancelling a post cancels what has not begun, once"}},
-	{"a query that is none is refused", []string{"bad input in the query of a list is refused and named"}},
+	{"a summary has one platform with its status for each target", []string{"lists contain each state under its own name, target by target"}},
+	{"lists omit cancelled posts", []string{"listing posts sorts, filters and pages", "cancelling a post cancels a post whose delivery has not started, once"}},
+	{"an invalid query is rejected", []string{"bad input in the query of a list is rejected with its path"}},
 
 	// Posts: the request.
-	{"category chooses one of four shapes", []string{"an unknown category", "goes to the platforms of its category and to no other; of drafts, that is held against trees alone"}},
-	{"targets has at least one item", []string{"creating a post refuses what is wrong and says where no targets"}},
-	{"scheduled_at may be left out or null, and means at once", []string{"answers processing for an immediate post"}},
-	{"draft is false when it is left out", []string{
-		"answers processing for an immediate post", "keeps a draft without a caption and without asking any platform",
+	{"category selects one of four shapes", []string{"an unknown category", "can only be sent to its category's platforms; drafts are checked for trees only"}},
+	{"targets has at least one item", []string{"creating a post rejects errors with their path no targets"}},
+	{"scheduled_at may be omitted or null, and means immediately", []string{"answers processing for an immediate post"}},
+	{"draft is false when it is omitted", []string{
+		"answers processing for an immediate post", "stores a draft without a caption and without requests to platforms",
 	}},
-	{"a field of another type is refused", []string{"of a wrong type is refused and named, in every field of every body"}},
+	{"a field of another type is rejected", []string{"of a wrong type is rejected with its path, in every field of every body"}},
 	{"a video has media_id and may have thumbnail_time; drafts need the first too", []string{
-		"a video without media_id", "a draft without media_id", "a thumbnail within the video", "a thumbnail behind the end",
+		"a video without media_id", "a draft without media_id", "a thumbnail within the video", "a thumbnail time after the end",
 	}},
 	{"an image has 1 to 35 media_ids; drafts need them too", []string{
 		"posts with media refuses no images", "posts with media refuses 36 images", "a draft without media_ids",
 	}},
 	{"connection_id is not empty and names a connection of the team", []string{
-		"an unknown connection", "of a wrong type is refused and named, in every field of every body",
+		"an unknown connection", "of a wrong type is rejected with its path, in every field of every body",
 	}},
-	{"is_ai_generated and tiktok_allow_comment concern TikTok, and elsewhere nobody", []string{
-		"a label and no comments", "takes options of other platforms without effect",
+	{"is_ai_generated and tiktok_allow_comment only affect TikTok", []string{
+		"a label and no comments", "accepts other platforms' options, without effect",
 	}},
-	{"the target of a tree has connection_id only; five fields are refused, others ignored", []string{
-		"creating a tree takes none of the fields that other targets have", "options that trees do not know",
-		"as a tree ignores fields of other targets that the contract does not name",
+	{"a tree's targets only have connection_id; five fields are rejected, others ignored", []string{
+		"creating a tree rejects the fields of other targets", "options that trees do not have",
+		"as a tree ignores other targets' fields that the contract does not name",
 	}},
-	{"a card's caption may be left out, null or empty, its media_ids left out", []string{"a draft with a card that says nothing yet"}},
+	{"a card's caption may be omitted, null or empty, its media_ids omitted", []string{"a draft with an empty card"}},
 
 	// Posts: the eleven rules.
-	{"rule 1: what each category may be sent to, for drafts too", []string{"goes to the platforms of its category and to no other; of drafts, that is held against trees alone"}},
-	{"rule 2: a future time schedules", []string{
-		"stores a scheduled post as the contract and the manager want it", "creating a post refuses what is wrong and says where a past time",
+	{"rule 1: each category has its platforms, for drafts too", []string{"can only be sent to its category's platforms; drafts are checked for trees only"}},
+	{"rule 2: a post with a future time is scheduled", []string{
+		"stores a scheduled post as the contract and the manager require", "creating a post rejects errors with their path a past time",
 	}},
-	{"rule 3: a draft has no time", []string{"by the contract a post of every category is never both a draft and scheduled"}},
-	{"rule 4: captions may be left out in drafts only", []string{
-		"by the contract a post of every category with captions needs one, unless it is a draft", "a draft to YouTube without a title",
+	{"rule 3: a draft has no time", []string{"under the contract a post of any category is never both a draft and scheduled"}},
+	{"rule 4: captions may be omitted in drafts only", []string{
+		"under the contract a post of every category with captions requires one, unless it is a draft", "a draft to YouTube without a title",
 	}},
-	{"rule 5: captions have the length that their platform takes", []string{
-		"by the contract a post has as much text as its platform takes", "TikTok's 2,200 characters", "2,201 characters on TikTok",
+	{"rule 5: captions have at most their platform's maximum length", []string{
+		"under the contract a post has captions of at most its platform's maximum length", "TikTok's 2,200 characters", "2,201 characters on TikTok",
 		"Instagram's 2,200 characters", "2,201 characters on Instagram", "YouTube's description of 5,000 bytes", "a description of 5,001 bytes",
 	}},
-	{"limits: Facebook takes captions of any length, as far as one object holds them", []string{
-		"a large post is taken if it fits, with all that is ever recorded of it",
-		"a large post is refused before anything is reserved, if what becomes of it would not fit beside it",
+	{"limits: Facebook accepts captions of any length that fit into one object", []string{
+		"a large post is accepted if it fits, including all later records",
+		"a large post is rejected before anything is reserved, if its outcomes would not fit into the object",
 	}},
 	{"rule 6: YouTube needs a title", []string{"posts with media refuses no title on YouTube", "posts with media refuses an empty title"}},
-	{"rule 7: a privacy level that the account cannot choose has a code of its own", []string{
-		"names the levels that a private account can choose, and posts nothing",
+	{"rule 7: a privacy level that the account does not offer has its own error code", []string{
+		"lists the levels that a private account offers, and does not post",
 	}},
-	{"rule 8: music for images only", []string{"music on images", "music on a video", "creating a post refuses what is wrong and says where music"}},
+	{"rule 8: music for images only", []string{"music on images", "music on a video", "creating a post rejects errors with their path music"}},
 	{"rule 8: duets and stitches for videos only", []string{
-		"a duet and a stitch on a video", "a duet on images", "a stitch on images", "creating a post refuses what is wrong and says where a duet",
-		"creating a post refuses what is wrong and says where a stitch",
+		"a duet and a stitch on a video", "a duet on images", "a stitch on images", "creating a post rejects errors with their path a duet",
+		"creating a post rejects errors with their path a stitch",
 	}},
 	{"rule 8: an inbox draft has neither music nor a privacy level", []string{
 		"an inbox draft with music", "an inbox draft with a privacy level", "an inbox draft of a video",
 	}},
-	{"rule 9: connections that have to be connected again", []string{
-		"creating a post posts to no connection that cannot be posted to expired",
-		"of any category waits for every connection to be ready, and is wrong before it is early",
+	{"rule 9: connections that have to be reconnected", []string{
+		"creating a post does not post to an unusable connection expired",
+		"of any category requires ready connections, after all other rules",
 	}},
-	{"rule 9: connections of which nothing can be learnt now", []string{
-		"creating a post posts to no connection that cannot be posted to platform down",
-		"of any category waits for every connection to be ready, and is wrong before it is early",
+	{"rule 9: connections whose state cannot be determined", []string{
+		"creating a post does not post to an unusable connection platform down",
+		"of any category requires ready connections, after all other rules",
 	}},
-	{"rule 9: drafts are not checked", []string{"keeps a draft without a caption and without asking any platform"}},
-	{"rule 10: a tree goes to X and Threads, to no connection twice", []string{
+	{"rule 9: drafts are not checked", []string{"stores a draft without a caption and without requests to platforms"}},
+	{"rule 10: a tree can be sent to X and Threads, once per connection", []string{
 		"creating a tree refuses the same connection twice",
-		"goes to the platforms of its category and to no other; of drafts, that is held against trees alone",
+		"can only be sent to its category's platforms; drafts are checked for trees only",
 	}},
-	{"rule 10: a tree has two cards, a draft one", []string{
+	{"rule 10: a tree has at least two cards, a draft one", []string{
 		"creating a tree refuses one card", "a scheduled tree of one card", "creating a tree accepts a draft of one card",
 	}},
-	{"rule 10: no cards, or cards that are no list", []string{"a tree without cards, even as a draft", "tree_cards that are no list"}},
-	{"rule 10: a card says or shows something, unless the tree is a draft", []string{
-		"a card with neither text nor media", "a draft with a card that says nothing yet", "a tree card with media only",
+	{"rule 10: no cards, or cards that are not a list", []string{"a tree without cards, even as a draft", "tree_cards that are not a list"}},
+	{"rule 10: a card has a text or media, unless the tree is a draft", []string{
+		"a card with neither text nor media", "a draft with an empty card", "a tree card with media only",
 	}},
 	{"rule 10: types and the team's media are checked in drafts too", []string{
-		"a caption that is no text", "media_ids that are no list", "a media file that there is not", "another team's file on a card, also of a draft",
+		"a caption that is not a string", "media_ids that are not a list", "a missing media file", "another team's file on a card, also of a draft",
 	}},
 	{"rule 10: lengths, counts and sizes are not checked in drafts", []string{
-		"a draft whose card is too long yet", "a draft of a tree whose media are too many", "a draft of a tree whose image is too large",
-		"a draft of a tree that mixes on X",
+		"a draft with a card that is too long", "a draft of a tree with too many media", "a draft of a tree whose image is too large",
+		"a draft of a tree with mixed media on X",
 	}},
-	{"rule 11: a card is as long as every chosen platform takes", []string{
-		"by the contract a post as a tree has as much text on a card as every chosen platform takes",
+	{"rule 11: a card has at most its platforms' smallest maximum length", []string{
+		"under the contract a post as a tree has cards of at most its platforms' smallest maximum length",
 	}},
 
 	// Posts: the response.
-	{"a post reads as it was created, in all fields", []string{
-		"answers what a read answers, and lists it at once",
-		"is told of a video that some platforms took", "is told of images that are scheduled", "is told of a tree of which one platform took all",
-		"is told of a draft of a tree, and once it is cancelled", "is told of a draft of a video without a title or a caption",
+	{"a post is returned as it was created, with all fields", []string{
+		"returns the post as a read does, and lists it immediately",
+		"is returned for a video that some platforms published", "is returned for scheduled images", "is returned for a tree that one platform published completely",
+		"is returned for a draft of a tree, also after its cancellation", "is returned for a draft of a video without a title or a caption",
 	}},
-	{"media_ids are empty for posts that did not come through the API", []string{
-		"a post that came another way shows no media, and cannot be cancelled once its time has come",
+	{"media_ids are empty for posts that were not created through the API", []string{
+		"a post from elsewhere has no media, and cannot be cancelled after its time",
 	}},
-	{"can_cancel is true for drafts, and for scheduled posts whose time is to come", []string{
-		"lists show each state under its own name, target by target",
-		"a post that came another way shows no media, and cannot be cancelled once its time has come",
+	{"can_cancel is true for drafts, and for scheduled posts before their time", []string{
+		"lists contain each state under its own name, target by target",
+		"a post from elsewhere has no media, and cannot be cancelled after its time",
 	}},
-	{"each platform has its status, address and error", []string{
-		"is told of a video that some platforms took", "lists show each state under its own name, target by target",
+	{"each platform has its status, URL and error", []string{
+		"is returned for a video that some platforms published", "lists contain each state under its own name, target by target",
 	}},
-	{"a connection that is gone leaves connection_id and account_name empty", []string{"is told of a video that some platforms took"}},
+	{"a deleted connection leaves connection_id and account_name empty", []string{"is returned for a video that some platforms published"}},
 
 	// States.
-	{"a draft is saved and never delivered", []string{"keeps a draft without a caption and without asking any platform"}},
+	{"a draft is saved and never delivered", []string{"stores a draft without a caption and without requests to platforms"}},
 	{"drafts and scheduled posts can be cancelled", []string{
-		"cancelling a post cancels what has not begun, once a draft", "cancelling a post cancels what has not begun, once a scheduled post",
-		"a post that is refused after it was created stays what it is, says why in the resource, and can be cancelled",
+		"cancelling a post cancels a post whose delivery has not started, once a draft", "cancelling a post cancels a post whose delivery has not started, once a scheduled post",
+		"a post that is rejected after its creation keeps its state, reports the reason in the resource, and can be cancelled",
 	}},
-	{"what is under way, done, cancelled or immediate cannot", []string{
-		"cancelling a post refuses an immediate post", "refuses a scheduled post once its delivery has begun, and what has ended",
-		"never cancels what is claimed at the same time",
-		"a post that came another way shows no media, and cannot be cancelled once its time has come",
+	{"processing, finished, cancelled or immediate posts cannot be cancelled", []string{
+		"cancelling a post rejects an immediate post", "rejects a scheduled post once its delivery has started, and a finished one",
+		"never cancels a post that is claimed concurrently",
+		"a post from elsewhere has no media, and cannot be cancelled after its time",
 	}},
 
 	// Keys and subscriptions.
-	{"every call needs a key, before anything else", []string{"API keys are needed for everything, before anything else is looked at"}},
-	{"a key that is revoked, expired or gone is no key", []string{
-		"API keys stop working within a second of being revoked", "API keys stop working within a second of being deleted",
-		"is good until then and not a moment longer: a trial, and a key",
+	{"every call requires a key, which is checked first", []string{"API keys are required for everything, and checked first"}},
+	{"a revoked, expired or deleted key is invalid", []string{
+		"API keys become invalid within a second after their revocation", "API keys become invalid within a second after their deletion",
+		"is exact, for a trial and for a key",
 	}},
-	{"both POSTs need a subscription or a running trial, nothing else does", []string{
-		"is good until then and not a moment longer: a trial, and a key", "a team without a subscription reads and cancels, and makes nothing",
+	{"only the two POSTs require a subscription or a running trial", []string{
+		"is exact, for a trial and for a key", "a team without a subscription can read and cancel, but not create",
 	}},
-	{"health needs no key and says ok", []string{"the site is healthy without a key"}},
+	{"health returns ok without a key", []string{"the site is healthy without a key"}},
 
 	// Errors.
-	{"400 VALIDATION_ERROR", []string{"creating a post refuses what is wrong and says where"}},
-	{"400 TIKTOK_PRIVACY_LEVEL_UNAVAILABLE", []string{"names the levels that a private account can choose, and posts nothing"}},
-	{"401 UNAUTHORIZED", []string{"API keys are needed for everything, before anything else is looked at"}},
-	{"403 SUBSCRIPTION_REQUIRED", []string{"a team without a subscription reads and cancels, and makes nothing"}},
+	{"400 VALIDATION_ERROR", []string{"creating a post rejects errors with their path"}},
+	{"400 TIKTOK_PRIVACY_LEVEL_UNAVAILABLE", []string{"lists the levels that a private account offers, and does not post"}},
+	{"401 UNAUTHORIZED", []string{"API keys are required for everything, and checked first"}},
+	{"403 SUBSCRIPTION_REQUIRED", []string{"a team without a subscription can read and cancel, but not create"}},
 	{"404 NOT_FOUND", []string{
-		"reading a post answers 404 to every id that is not one of the team's posts, read or cancelled", "bad input in an id is an id that no post has",
+		"reading a post answers 404 for all ids but the team's posts, for reads and cancellations", "bad input in an id is an unknown id",
 	}},
 	{"409 POSTING_READINESS_RECONNECT_REQUIRED and POSTING_READINESS_UNAVAILABLE", []string{
-		"creating a post posts to no connection that cannot be posted to",
+		"creating a post does not post to an unusable connection",
 	}},
-	{"409 CONFLICT", []string{"cancelling a post cancels what has not begun, once"}},
-	{"500 INTERNAL_ERROR", []string{"trouble on this side is INTERNAL_ERROR, says nothing of its cause, and makes nothing"}},
-	{"403 of the store for another type", []string{"answers an id and an address that takes exactly the stated type for 15 minutes"}},
+	{"409 CONFLICT", []string{"cancelling a post cancels a post whose delivery has not started, once"}},
+	{"500 INTERNAL_ERROR", []string{"Herald's own errors are INTERNAL_ERROR, without their cause, and without effects"}},
+	{"the store's 403 for another type", []string{"returns an id and a URL that accepts only the declared type, for 15 minutes"}},
 
 	// Limits that no rule above names.
 	{"images of a post: X 4, Instagram 10, Facebook 10, Threads 20, TikTok 35, the strictest of all", []string{
@@ -218,7 +218,7 @@ var contractRows = []struct {
 		"31 hashtags on Instagram", "21 mentions on Instagram", "a title of 101 characters", "a title with brackets",
 	}},
 	{"media of a card on X: 4 images of 5 MB, or one video of 512 MB", []string{
-		"a tree card with 4 images on X", "a card with 5 images on X", "a card with two videos on X", "a card that mixes on X", "an image over 5 MB on X",
+		"a tree card with 4 images on X", "a card with 5 images on X", "a card with two videos on X", "a card with mixed media on X", "an image over 5 MB on X",
 		"a video over 512 MB on X",
 	}},
 	{"media of a card on Threads: 20, images of 8 MB, videos of 1 GB, mixed", []string{
@@ -226,27 +226,27 @@ var contractRows = []struct {
 	}},
 
 	{"the starter plan's 30 posts to X a month", []string{
-		"The starter plan's 30 posts to X a month hold whatever races, over two replicas",
-		"The starter plan's 30 posts to X a month come back with a cancel", "count a tree by its cards, and each account",
-		"begin anew with the month, by the clock of UTC",
+		"The starter plan's 30 posts to X a month hold under races between two replicas",
+		"The starter plan's 30 posts to X a month are released by a cancellation", "count a tree's cards, for each account",
+		"restart with each month in UTC",
 	}},
 	{"the starter plan's 10 accounts", []string{
-		"The starter plan's 10 accounts are the oldest ones; posts to others are refused, and others are not listed",
+		"The starter plan's 10 accounts are the oldest ones; posts to others are rejected, and others are not listed",
 	}},
 	{"five pending drafts on TikTok within 24 hours", []string{
-		"TikTok's five pending drafts a day hold for each account, whatever the plan and whatever races",
+		"TikTok's five pending drafts a day hold for each account, whatever the plan, and under races",
 	}},
 
 	// The description, and the extensions.
-	{"OpenAPI 3.0.3, version 1.0.0, as YAML and JSON, with six operations", []string{"the site serves its description, twice the same"}},
+	{"OpenAPI 3.0.3, version 1.0.0, as YAML and JSON, with six operations", []string{"the site serves identical OpenAPI documents"}},
 	{"extension: Idempotency-Key on both POSTs", []string{
-		"An Idempotency-Key answers a repeated request with the post as it reads now", "holds over replicas and restarts, for posts and for uploads",
+		"An Idempotency-Key answers a repeated request with the post's present state", "holds across replicas and restarts, for posts and for uploads",
 	}},
-	{"extension: 429 RATE_LIMITED, Retry-After and RateLimit headers", []string{"A limit of requests holds for each API key, and says when to come back"}},
-	{"extension: a page for people", []string{"describes itself to people, without a key, a script or another site"}},
+	{"extension: 429 RATE_LIMITED, Retry-After and RateLimit headers", []string{"A rate limit applies to each API key, and returns Retry-After"}},
+	{"extension: a page for people", []string{"serves its documentation as a page, without a key, scripts or other sites"}},
 }
 
-var _ = ReportAfterSuite("every row of the contract is held by a spec that there is", func(report Report) {
+var _ = ReportAfterSuite("each row of the contract has an existing spec", func(report Report) {
 	whole, last := map[string]bool{}, map[string]int{}
 	for i := range report.SpecReports {
 		spec := &report.SpecReports[i]
@@ -258,7 +258,7 @@ var _ = ReportAfterSuite("every row of the contract is held by a spec that there
 	}
 	for _, r := range contractRows {
 		for _, words := range r.specs {
-			Expect(whole[words] || last[words] == 1).To(BeTrue(), "the row %q of the contract names a spec %q, which there is not, or several", r.row, words)
+			Expect(whole[words] || last[words] == 1).To(BeTrue(), "the row %q of the contract names a spec %q, which must exist exactly once", r.row, words)
 		}
 	}
 })

@@ -58,7 +58,7 @@ func use(ctx context.Context, session *mcp.ClientSession, tool, arguments string
 	return reply{body: string(body)}, result
 }
 
-var _ = Describe("Agents, by MCP", func() {
+var _ = Describe("Agents using MCP", func() {
 	var (
 		t       *team
 		session *mcp.ClientSession
@@ -72,7 +72,7 @@ var _ = Describe("Agents, by MCP", func() {
 		session = t.agent(ctx, instance)
 	}
 
-	It("go the whole way from the list of accounts to a post with an image", func(ctx context.Context) {
+	It("can do everything from the list of accounts to a post with an image", func(ctx context.Context) {
 		setUp(ctx)
 		connections, _ := use(ctx, session, "list_connections", `{"platform":"x"}`)
 		Expect(connections.body).To(MatchJSON(t.call(ctx, "GET", "/connections?platform=x", "").body))
@@ -123,14 +123,14 @@ var _ = Describe("Agents, by MCP", func() {
 		Expect(got.body).To(MatchJSON(want.body))
 		Expect(got.body).To(ContainSubstring(code))
 	},
-		Entry("of what is wrong", nil, "create_post", text("nowhere", "a"), "POST", "/posts", "VALIDATION_ERROR"),
-		Entry("of a broken account", nil, "create_post", text("expired-x", "a"), "POST", "/posts", "POSTING_READINESS_RECONNECT_REQUIRED"),
-		Entry("of a platform that is down", nil, "create_post", text("down-x", "a"), "POST", "/posts", "POSTING_READINESS_UNAVAILABLE"),
-		Entry("of a post that there is not", nil, "get_post", `{"id":"p1"}`, "GET", "/posts/p1", "NOT_FOUND"),
+		Entry("of validation", nil, "create_post", text("nowhere", "a"), "POST", "/posts", "VALIDATION_ERROR"),
+		Entry("of an account to reconnect", nil, "create_post", text("expired-x", "a"), "POST", "/posts", "POSTING_READINESS_RECONNECT_REQUIRED"),
+		Entry("of an unavailable platform", nil, "create_post", text("down-x", "a"), "POST", "/posts", "POSTING_READINESS_UNAVAILABLE"),
+		Entry("of a missing post", nil, "get_post", `{"id":"p1"}`, "GET", "/posts/p1", "NOT_FOUND"),
 		Entry("of a subscription", func(t *v1alpha1.Team) { t.Spec.Subscription.State = v1alpha1.SubscriptionPastDue }, "create_post", `{}`, "POST", "/posts", "SUBSCRIPTION_REQUIRED"),
 	)
 
-	It("see nothing of other teams", func(ctx context.Context) {
+	It("do not see other teams", func(ctx context.Context) {
 		setUp(ctx)
 		other := newTeam(ctx)
 		other.connect(ctx, "theirs", v1alpha1.PlatformX)
@@ -145,7 +145,7 @@ var _ = Describe("Agents, by MCP", func() {
 		Expect(accounts.Contents[0].Text).To(And(ContainSubstring("acme-x"), Not(ContainSubstring("theirs"))))
 	})
 
-	It("have their posts wait where the team looks first, and REST does not", func(ctx context.Context) {
+	It("create drafts if the team requires reviews, unlike REST", func(ctx context.Context) {
 		setUp(ctx, func(team *v1alpha1.Team) { team.Spec.Agents.Publishing = v1alpha1.AgentsDraft })
 		created, result := use(ctx, session, "create_post", text("acme-x", "Hello", `,"scheduled_at":"2199-01-01T00:00:00.123Z"`))
 		Expect(result.IsError).To(BeFalse(), created.body)
@@ -157,7 +157,7 @@ var _ = Describe("Agents, by MCP", func() {
 		Expect(as[postBody](t.call(ctx, "POST", "/posts", text("acme-x", "Hello", inAnHour()))).Data.Status).To(Equal("scheduled"))
 	})
 
-	It("are counted, logged and limited like everybody", func(ctx context.Context) {
+	It("are counted, logged and limited like other clients", func(ctx context.Context) {
 		setUp(ctx)
 		Expect(do(ctx, instance, "POST", "/mcp/", "{}", nil).status).To(Equal(http.StatusUnauthorized), "people paste the address with a slash")
 		use(ctx, session, "list_posts", `{}`)
@@ -171,7 +171,7 @@ var _ = Describe("Agents, by MCP", func() {
 		}).Should(Equal(http.StatusTooManyRequests), "REST and MCP share the limit of a key")
 	})
 
-	It("find nothing where the server is not wanted", func(ctx context.Context) {
+	It("get 404 if the server is disabled", func(ctx context.Context) {
 		t := newTeam(ctx)
 		own := start(restricted, func(c *apiserver.Config) { c.MCP = false })
 		defer own.stop()

@@ -14,7 +14,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-var _ = Describe("Agents, by version 2 of MCP", func() {
+var _ = Describe("Agents using version 2 of MCP", func() {
 	var t *team
 	BeforeEach(func(ctx context.Context) {
 		t = newTeam(ctx)
@@ -22,7 +22,7 @@ var _ = Describe("Agents, by version 2 of MCP", func() {
 		Eventually(func() []string { return as[listBody](t.call(ctx, "GET", "/connections", "")).ids() }).Should(HaveLen(1))
 	})
 
-	It("check, draft, edit, move and publish a post with the answers of REST", func(ctx context.Context) {
+	It("validate, draft, edit, reschedule and publish a post with REST's responses", func(ctx context.Context) {
 		session := t.agentAt(ctx, instance.site+"/mcp/v2")
 		checked, _ := use(ctx, session, "validate_post", text("acme-x", longText(300)))
 		Expect(checked.body).To(MatchJSON(t.callV2(ctx, "POST", "/posts/validate", text("acme-x", longText(300))).body))
@@ -53,7 +53,7 @@ var _ = Describe("Agents, by version 2 of MCP", func() {
 		Expect(missing.body).To(And(ContainSubstring("id: is missing"), ContainSubstring("version: is missing")))
 	})
 
-	It("change drafts alone where people review what agents publish", func(ctx context.Context) {
+	It("can only change drafts if their team requires reviews", func(ctx context.Context) {
 		Expect(admin.Get(ctx, clientKey(t.resource), t.resource)).To(Succeed())
 		t.resource.Spec.Agents.Publishing = v1alpha1.AgentsDraft
 		Expect(admin.Update(ctx, t.resource)).To(Succeed())
@@ -74,7 +74,7 @@ var _ = Describe("Agents, by version 2 of MCP", func() {
 		Expect(result.IsError).To(BeFalse())
 	})
 
-	It("have an address of its own, with the limits and the challenge of the first", func(ctx context.Context) {
+	It("have their own URL, with the limits and the challenge of version 1", func(ctx context.Context) {
 		r := do(ctx, instance, "POST", "/mcp/v2/", "{}", nil)
 		Expect(r.status).To(Equal(http.StatusUnauthorized))
 		Expect(do(ctx, instance, "GET", "/mcp/v3", "", nil).status).To(Equal(http.StatusNotFound))

@@ -142,9 +142,9 @@ var _ = Describe("posts with media", Ordered, func() {
 		Entry("a tree card with a video on X", cards(showing("mp4-512mb"), toX)),
 		Entry("a tree card with media only", cards(`{"media_ids":["png"]}`, toX)),
 		Entry("a tree card with 20 media on Threads, mixed", cards(showing(append(times("png-8mb", 10), times("mp4-1gb", 10)...)...), toThreads)),
-		Entry("a draft of a tree whose media are too many", cards(showing(times("png", 21)...), toX, draft)),
+		Entry("a draft of a tree with too many media", cards(showing(times("png", 21)...), toX, draft)),
 		Entry("a draft of a tree whose image is too large", cards(showing("png-over-8mb"), toX+","+toThreads, draft)),
-		Entry("a draft of a tree that mixes on X", cards(showing("png", "mp4"), toX, draft)),
+		Entry("a draft of a tree with mixed media on X", cards(showing("png", "mp4"), toX, draft)),
 	)
 
 	DescribeTable("refuses",
@@ -164,10 +164,10 @@ var _ = Describe("posts with media", Ordered, func() {
 		Entry("a draft without media_id", `{"category":"video","draft":true,`+aimed("x")+`}`, "media_id: is missing"),
 		Entry("a video among the images", `{"category":"image","media_ids":["png","mp4"],`+aimed("x")+`}`, "media_ids[1]: is of type video/mp4; an image post shows images only"),
 		Entry("an image as a video", film("png", aimed("x")), "media_id: is of type image/png"),
-		Entry("an image that the store has lost", `{"category":"image","media_ids":["lost"],`+aimed("x")+`}`,
+		Entry("an image that is missing in the store", `{"category":"image","media_ids":["lost"],`+aimed("x")+`}`,
 			`media_ids[0]: the store no longer has the file, upload it again as another one: media file "lost"`),
 		Entry("an image of another team", `{"category":"image","media_ids":["theirs"],`+aimed("x")+`}`, `media_ids[0]: no such media file "theirs" in this team`),
-		Entry("a thumbnail behind the end", film("mp4", aimed("youtube"), `,"thumbnail_time":121`), "thumbnail_time: lies behind the end of the video"),
+		Entry("a thumbnail time after the end", film("mp4", aimed("youtube"), `,"thumbnail_time":121`), "thumbnail_time: lies behind the end of the video"),
 		Entry("no title on YouTube", film("mp4", `"targets":[{"connection_id":"youtube","caption":"a"}]`), "targets[0].youtube_title: a post to youtube needs a title"),
 		Entry("an empty title", film("mp4", `"targets":[{"connection_id":"youtube","caption":"a","youtube_title":""}]`), "targets[0].youtube_title: must not be empty"),
 		Entry("a title of 101 characters", film("mp4", `"targets":[{"connection_id":"youtube","caption":"a","youtube_title":"`+strings.Repeat("t", 101)+`"}]`), "targets[0].youtube_title: 101 characters are too many"),
@@ -179,12 +179,12 @@ var _ = Describe("posts with media", Ordered, func() {
 		Entry("21 mentions on Instagram", images(1, `"targets":[{"connection_id":"instagram","caption":"`+strings.Repeat("@a ", 21)+`"}]`), "targets[0].caption: mentions 21 accounts"),
 		Entry("a card with 5 images on X", cards(showing(times("png", 5)...), toX), "tree_cards[0].media_ids: x accepts at most 4 media on a card"),
 		Entry("a card with two videos on X", cards(showing("mp4", "mp4"), toX), "tree_cards[0].media_ids: x accepts at most 1 video on a card"),
-		Entry("a card that mixes on X", cards(showing("png", "mp4"), toX), "tree_cards[0].media_ids: x accepts images or a video on a card, not both"),
+		Entry("a card with mixed media on X", cards(showing("png", "mp4"), toX), "tree_cards[0].media_ids: x accepts images or a video on a card, not both"),
 		Entry("an image over 5 MB on X", cards(showing("png-over-5mb"), toX), "tree_cards[0].media_ids[0]: has 5242881 bytes; x accepts at most 5242880"),
 		Entry("a video over 512 MB on X", cards(showing("mp4-over-512mb"), toX), "tree_cards[0].media_ids[0]: has 536870913 bytes"),
 		Entry("21 media on Threads", cards(showing(times("png", 21)...), toThreads), "tree_cards[0].media_ids: threads accepts at most 20 media on a card"),
 		Entry("an image over 8 MB on Threads", cards(showing("png-over-8mb"), toThreads), "tree_cards[0].media_ids[0]: has 8388609 bytes; threads accepts at most 8388608"),
-		Entry("the limit of any chosen target", cards(showing(times("png", 5)...), toX+","+toThreads), "x accepts at most 4 media on a card"),
+		Entry("the limit of any selected target", cards(showing(times("png", 5)...), toX+","+toThreads), "x accepts at most 4 media on a card"),
 		Entry("another team's file on a card, also of a draft", cards(showing("theirs"), toX, draft), `tree_cards[0].media_ids[0]: no such media file "theirs" in this team`),
 	)
 
@@ -217,7 +217,7 @@ var _ = Describe("posts with media", Ordered, func() {
 			Entry("an inbox draft with a privacy level", film("mp4", tiktok(`"tiktok_draft":true,"tiktok_privacy_level":"SELF_ONLY"`)), "targets[0].tiktok_privacy_level: cannot stand beside tiktok_draft"),
 		)
 
-		It("names the levels that a private account can choose, and posts nothing", func(ctx SpecContext) {
+		It("lists the levels that a private account offers, and does not post", func(ctx SpecContext) {
 			private := t.connect(ctx, "tiktok-private", v1alpha1.PlatformTikTok)
 			Eventually(func() error {
 				if err := admin.Get(ctx, client.ObjectKeyFromObject(private), private); err != nil {

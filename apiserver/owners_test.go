@@ -66,7 +66,7 @@ var _ = Describe("the owners of a post's fields", func() {
 		return t.stored(ctx, post.Name)
 	}
 
-	It("end with the first change that the apiserver makes, and begin again when a tool applies the post", func(ctx SpecContext) {
+	It("are released by the apiserver's first change, and acquired again when a tool applies the post", func(ctx SpecContext) {
 		scheduled := schedule(ctx, draft(ctx))
 		Expect(managers(scheduled)).To(BeEmpty())
 		applied := apply(ctx, scheduled, map[string]any{"scheduledAt": metav1.NewTime(time.Now().Add(2 * time.Hour)).UTC().Format(time.RFC3339)})
@@ -74,11 +74,11 @@ var _ = Describe("the owners of a post's fields", func() {
 		Expect(applied.Spec.ScheduledAt.Time).To(BeTemporally("~", time.Now().Add(2*time.Hour), time.Minute))
 	})
 
-	It("stay while a tool applies the post, which compares them", func(ctx SpecContext) {
+	It("remain while a tool applies the post, which compares them", func(ctx SpecContext) {
 		Expect(managers(schedule(ctx, apply(ctx, draft(ctx), map[string]any{"onUnknownOutcome": "fail"})))).To(ContainElement("gitops"))
 	})
 
-	It("stay when the post is cancelled, for the warning that names who did that", func(ctx SpecContext) {
+	It("remain when the post is cancelled, for the warning with the user's name", func(ctx SpecContext) {
 		post := draft(ctx)
 		Expect(s.CancelPost(ctx, person, post.Name)).To(Succeed())
 		Expect(managers(t.stored(ctx, post.Name))).To(ContainElement("herald-apiserver"))

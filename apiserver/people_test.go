@@ -52,7 +52,7 @@ func serve() *bridge.Service {
 	return service
 }
 
-var _ = Describe("what people do", func() {
+var _ = Describe("the web application's operations", func() {
 	var (
 		t      *team
 		s      *bridge.Service
@@ -102,7 +102,7 @@ var _ = Describe("what people do", func() {
 		return used
 	}
 
-	It("keeps a draft, changes it, schedules it, moves it and cancels it", func(ctx SpecContext) {
+	It("save a draft, edit it, schedule it, reschedule it and cancel it", func(ctx SpecContext) {
 		setUp(ctx, onStarter)
 		first := say("", "acme-x", "acme-threads")
 		first.Targets[0].YouTube = &v1alpha1.YouTubeOptions{Title: "left over"}
@@ -156,7 +156,7 @@ var _ = Describe("what people do", func() {
 		Expect(deeds(ctx, post)).To(ConsistOf("CreatedByPerson", "EditedByPerson", "ScheduledByPerson", "RescheduledByPerson", "CancelledByPerson"))
 	})
 
-	It("makes a key, replaces its token without a gap, and revokes it", func(ctx SpecContext) {
+	It("create a key, rotate its token without an interruption, and revoke it", func(ctx SpecContext) {
 		setUp(ctx)
 		opens := func(made bridge.NewToken) func() int {
 			return func() int {

@@ -70,7 +70,7 @@ var _ = Describe("The starter plan's 30 posts to X a month", func() {
 		t.call(ctx, "POST", "/posts", body).mustFail(403, "SUBSCRIPTION_REQUIRED", words)
 	}
 
-	It("hold whatever races, over two replicas", func(ctx context.Context) {
+	It("hold under races between two replicas", func(ctx context.Context) {
 		other := start(restricted)
 		DeferCleanup(other.stop)
 		replicas := []*running{instance, other}
@@ -106,7 +106,7 @@ var _ = Describe("The starter plan's 30 posts to X a month", func() {
 		t.create(ctx, text("acme-threads", "other platforms are not counted", inMarch))
 	})
 
-	It("come back with a cancel", func(ctx context.Context) {
+	It("are released by a cancellation", func(ctx context.Context) {
 		fill(ctx, 29)
 		last := t.create(ctx, text("acme-x", "the 30th", inMarch))
 		refuse(ctx, text("acme-x", "the 31st", inMarch), "30 posts to X")
@@ -118,7 +118,7 @@ var _ = Describe("The starter plan's 30 posts to X a month", func() {
 		refuse(ctx, text("acme-x", "a draft took nothing and gives nothing back", inMarch), "30 posts to X")
 	})
 
-	It("count a tree by its cards, and each account", func(ctx context.Context) {
+	It("count a tree's cards, for each account", func(ctx context.Context) {
 		fill(ctx, 26)
 		refuse(ctx, treeOf(5, inMarch, "acme-x"), "26 of March 2199 are used and this post needs 5")
 		refuse(ctx, treeOf(3, inMarch, "acme-x", "beta-x"), "this post needs 6")
@@ -128,7 +128,7 @@ var _ = Describe("The starter plan's 30 posts to X a month", func() {
 		t.create(ctx, text("acme-x", "one more", inMarch))
 	})
 
-	It("begin anew with the month, by the clock of UTC", func(ctx context.Context) {
+	It("restart with each month in UTC", func(ctx context.Context) {
 		clock := clocktesting.NewFakeClock(time.Date(2199, 1, 31, 23, 59, 59, 999e6, time.UTC))
 		own := start(restricted, func(c *apiserver.Config) { c.Clock = clock })
 		DeferCleanup(own.stop)
@@ -143,7 +143,7 @@ var _ = Describe("The starter plan's 30 posts to X a month", func() {
 		Expect(now(text("acme-x", "the first of February")).status).To(Equal(http.StatusCreated))
 	})
 
-	It("bind nobody on the unlimited plan, and cost them nothing", func(ctx context.Context) {
+	It("do not apply to the unlimited plan, which does not count", func(ctx context.Context) {
 		free := newTeam(ctx)
 		free.connect(ctx, "acme-x", v1alpha1.PlatformX)
 		free.create(ctx, treeOf(31, inMarch, "acme-x"))
@@ -158,7 +158,7 @@ var _ = Describe("The starter plan's 30 posts to X a month", func() {
 })
 
 var _ = Describe("The starter plan's 10 accounts", func() {
-	It("are the oldest ones; posts to others are refused, and others are not listed", func(ctx context.Context) {
+	It("are the oldest ones; posts to others are rejected, and others are not listed", func(ctx context.Context) {
 		t := newTeam(ctx, onStarter)
 		var first *v1alpha1.Connection
 		for i := range 11 {
@@ -183,7 +183,7 @@ var _ = Describe("The starter plan's 10 accounts", func() {
 })
 
 var _ = Describe("TikTok's five pending drafts a day", func() {
-	It("hold for each account, whatever the plan and whatever races", func(ctx context.Context) {
+	It("hold for each account, whatever the plan, and under races", func(ctx context.Context) {
 		t := newTeam(ctx)
 		t.connect(ctx, "tik", v1alpha1.PlatformTikTok)
 		t.connect(ctx, "tok", v1alpha1.PlatformTikTok)
@@ -240,8 +240,8 @@ var _ = Describe("TikTok's five pending drafts a day", func() {
 	})
 })
 
-var _ = Describe("What ends at a time", func() {
-	It("is good until then and not a moment longer: a trial, and a key", func(ctx context.Context) {
+var _ = Describe("An expiry", func() {
+	It("is exact, for a trial and for a key", func(ctx context.Context) {
 		trialEnds := time.Date(2199, 1, 31, 12, 0, 0, 0, time.UTC)
 		keyExpires := trialEnds.Add(time.Hour)
 		t := newTeam(ctx, func(t *v1alpha1.Team) {
@@ -268,8 +268,8 @@ var _ = Describe("What ends at a time", func() {
 	})
 })
 
-var _ = Describe("A limit of requests", func() {
-	It("holds for each API key, and says when to come back", func(ctx SpecContext) {
+var _ = Describe("A rate limit", func() {
+	It("applies to each API key, and returns Retry-After", func(ctx SpecContext) {
 		limited := start(restricted, func(c *apiserver.Config) {
 			c.RequestsPerMinute, c.Clock = 3, clocktesting.NewFakeClock(time.Now())
 		})

@@ -29,7 +29,7 @@ var _ = Describe("creating a post", func() {
 		t.connect(ctx, "acme-threads", v1alpha1.PlatformThreads)
 	})
 
-	It("stores a scheduled post as the contract and the manager want it", func(ctx context.Context) {
+	It("stores a scheduled post as the contract and the manager require", func(ctx context.Context) {
 		before := time.Now().Add(-time.Second)
 		r := t.call(ctx, "POST", "/posts", `{"category":"text","scheduled_at":"2199-12-01T10:00:00.123456+01:00","targets":[
 			{"connection_id":"acme-x","caption":"Hello"},{"connection_id":"acme-threads","caption":"Hello, Threads"}]}`)
@@ -62,7 +62,7 @@ var _ = Describe("creating a post", func() {
 		Expect(stored.Spec.Cancelled).To(BeFalse())
 	})
 
-	It("answers what a read answers, and lists it at once", func(ctx context.Context) {
+	It("returns the post as a read does, and lists it immediately", func(ctx context.Context) {
 		for i := range 30 {
 			more := []string{inAnHour(), draft, ""}[i%3]
 			created := t.call(ctx, "POST", "/posts", text("acme-x", fmt.Sprintf("post %d", i), more))
@@ -85,7 +85,7 @@ var _ = Describe("creating a post", func() {
 		Expect(got.Status).To(Equal("processing"), "null means the same as leaving it out")
 	})
 
-	It("keeps a draft without a caption and without asking any platform", func(ctx context.Context) {
+	It("stores a draft without a caption and without requests to platforms", func(ctx context.Context) {
 		t.connect(ctx, "expired-x", v1alpha1.PlatformX)
 		got := t.create(ctx, `{"category":"text","draft":true,"targets":[{"connection_id":"expired-x"}]}`)
 		Expect(got.Status).To(Equal("draft"))
@@ -94,26 +94,26 @@ var _ = Describe("creating a post", func() {
 		Expect(t.stored(ctx, got.ID).Spec.Draft).To(BeTrue())
 	})
 
-	It("takes options of other platforms without effect", func(ctx context.Context) {
+	It("accepts other platforms' options, without effect", func(ctx context.Context) {
 		t.create(ctx, `{"category":"text","targets":[{"connection_id":"acme-x","caption":"a","youtube_title":"b","is_ai_generated":true,
 			"tiktok_draft":true,"tiktok_allow_comment":false}]}`)
 		t.create(ctx, `{"category":"text","targets":[{"connection_id":"acme-x","caption":"a","tiktok_privacy_level":"SELF_ONLY","tiktok_draft":false}]}`)
 	})
 
-	It("takes the same connection twice and a connection made a moment ago", func(ctx context.Context) {
+	It("accepts a repeated connection and a connection created just now", func(ctx context.Context) {
 		t.connect(ctx, "brand-new", v1alpha1.PlatformX)
 		got := t.create(ctx, `{"category":"text","draft":true,"targets":[{"connection_id":"brand-new","caption":"a"},{"connection_id":"brand-new","caption":"b"}]}`)
 		Expect(got.Platforms).To(HaveLen(2))
 	})
 
-	DescribeTable("refuses what is wrong and says where",
+	DescribeTable("rejects errors with their path",
 		func(ctx context.Context, body, words string) {
 			t.call(ctx, "POST", "/posts", body).mustFail(400, "VALIDATION_ERROR", words)
 			Expect(as[listBody](t.call(ctx, "GET", "/posts", "")).Pagination.Total).To(BeZero())
 		},
 		Entry("an unknown category", `{"category":"poem","targets":[{"connection_id":"acme-x"}]}`, "category: must be one of image, text, tree, video"),
 		Entry("a video without media_id", `{"category":"video","targets":[{"connection_id":"acme-x"}]}`, "media_id: is missing"),
-		Entry("tree_cards that are no list", `{"category":"tree","tree_cards":{},"targets":[{"connection_id":"acme-x"}]}`, "tree_cards: must be an array"),
+		Entry("tree_cards that are not a list", `{"category":"tree","tree_cards":{},"targets":[{"connection_id":"acme-x"}]}`, "tree_cards: must be an array"),
 		Entry("a tree without cards, even as a draft", `{"category":"tree","draft":true,"tree_cards":[],"targets":[{"connection_id":"acme-x"}]}`, "tree_cards: must have at least 1 item"),
 		Entry("no targets", `{"category":"text","targets":[]}`, "targets: must have at least 1 item"),
 		Entry("an empty caption", text("acme-x", ""), "targets[0].caption: must not be empty"),
@@ -127,7 +127,7 @@ var _ = Describe("creating a post", func() {
 		Entry("several problems", `{"category":"text","targets":[{"connection_id":"nobody"},{"connection_id":"acme-x","caption":"`+strings.Repeat("a", 300)+`"}]}`, "; targets[1].caption: 300 weighted characters"),
 	)
 
-	It("refuses a platform that does not take text, or that is not configured", func(ctx context.Context) {
+	It("rejects a platform that does not accept text or is not configured", func(ctx context.Context) {
 		small := start(restricted, func(c *apiserver.Config) {
 			c.Capabilities = func(p v1alpha1.Platform) (platforms.Capabilities, bool) {
 				l, ok := capabilities(p)
@@ -144,12 +144,12 @@ var _ = Describe("creating a post", func() {
 			mustFail(400, "VALIDATION_ERROR", "cannot publish to youtube")
 	})
 
-	It("refuses a key whose namespace no team owns", func(ctx context.Context) {
+	It("rejects a key whose namespace has no team", func(ctx context.Context) {
 		Expect(admin.Delete(ctx, t.resource)).To(Succeed())
 		Eventually(func() int { return t.call(ctx, "POST", "/posts", text("acme-x", "a")).status }).Should(Equal(http.StatusForbidden))
 	})
 
-	DescribeTable("posts to no connection that cannot be posted to",
+	DescribeTable("does not post to an unusable connection",
 		func(ctx context.Context, name, code, words string) {
 			t.connect(ctx, name, v1alpha1.PlatformX)
 			two := fmt.Sprintf(`{"category":"text","targets":[{"connection_id":"acme-x","caption":"a"},{"connection_id":%q,"caption":"a"}]}`, name)
@@ -165,15 +165,15 @@ var _ = Describe("creating a post", func() {
 		Entry("expired", "expired-x", "POSTING_READINESS_RECONNECT_REQUIRED", "the token has ended"),
 		Entry("revoked", "revoked-x", "POSTING_READINESS_RECONNECT_REQUIRED", "access was withdrawn"),
 		Entry("no Secret", "nosecret-x", "POSTING_READINESS_RECONNECT_REQUIRED", "there is no such Secret"),
-		Entry("a useless Secret", "badsecret-x", "POSTING_READINESS_RECONNECT_REQUIRED", "the Secret has no accessToken"),
+		Entry("an invalid Secret", "badsecret-x", "POSTING_READINESS_RECONNECT_REQUIRED", "the Secret has no accessToken"),
 		Entry("another account", "mismatch-x", "POSTING_READINESS_RECONNECT_REQUIRED", "the token belongs to another account"),
 		Entry("platform down", "down-x", "POSTING_READINESS_UNAVAILABLE", "the platform answers 503"),
-		Entry("Secret out of reach", "unreachable-x", "POSTING_READINESS_UNAVAILABLE", "the Secret cannot be read"),
+		Entry("an inaccessible Secret", "unreachable-x", "POSTING_READINESS_UNAVAILABLE", "the Secret cannot be read"),
 		Entry("not known", "undecided-x", "POSTING_READINESS_UNAVAILABLE", "not known yet"),
 		Entry("no answer", "silent-x", "POSTING_READINESS_UNAVAILABLE", "its platform has not answered yet"),
 	)
 
-	It("checks a connection once for many requests at a time", func(ctx context.Context) {
+	It("checks a connection once for many concurrent requests", func(ctx context.Context) {
 		var wg sync.WaitGroup
 		for range 20 {
 			wg.Go(func() {
@@ -199,7 +199,7 @@ var _ = Describe("reading a post", func() {
 		t.connect(ctx, "acme-x", v1alpha1.PlatformX)
 	})
 
-	DescribeTable("answers 404 to every id that is not one of the team's posts, read or cancelled",
+	DescribeTable("answers 404 for all ids but the team's posts, for reads and cancellations",
 		func(ctx context.Context, id string) {
 			for _, method := range []string{"GET", "DELETE"} {
 				t.call(ctx, method, "/posts/"+id, "").mustFail(404, "NOT_FOUND", "")
@@ -220,7 +220,7 @@ var _ = Describe("cancelling a post", func() {
 		t.connect(ctx, "acme-x", v1alpha1.PlatformX)
 	})
 
-	DescribeTable("cancels what has not begun, once",
+	DescribeTable("cancels a post whose delivery has not started, once",
 		func(ctx context.Context, more func() string) {
 			id := t.create(ctx, text("acme-x", "a", more())).ID
 			r := t.call(ctx, "DELETE", "/posts/"+id, "")
@@ -238,12 +238,12 @@ var _ = Describe("cancelling a post", func() {
 		Entry("a scheduled post", inAnHour),
 	)
 
-	It("refuses an immediate post", func(ctx context.Context) {
+	It("rejects an immediate post", func(ctx context.Context) {
 		id := t.create(ctx, text("acme-x", "a")).ID
 		t.call(ctx, "DELETE", "/posts/"+id, "").mustFail(409, "CONFLICT", "is being delivered")
 	})
 
-	It("refuses a scheduled post once its delivery has begun, and what has ended", func(ctx context.Context) {
+	It("rejects a scheduled post once its delivery has started, and a finished one", func(ctx context.Context) {
 		id := t.create(ctx, text("acme-x", "a", inAnHour())).ID
 		target := claimed(0, time.Now())
 		Expect(setStatus(ctx, t.stored(ctx, id), func(s *v1alpha1.PostStatus) {
@@ -257,7 +257,7 @@ var _ = Describe("cancelling a post", func() {
 		Expect(t.stored(ctx, id).Spec.Cancelled).To(BeFalse())
 	})
 
-	It("lets one of many cancels win", func(ctx context.Context) {
+	It("lets one of many concurrent cancellations succeed", func(ctx context.Context) {
 		id := t.create(ctx, text("acme-x", "a", inAnHour())).ID
 		statuses := make(chan int, 10)
 		var wg sync.WaitGroup
@@ -276,7 +276,7 @@ var _ = Describe("cancelling a post", func() {
 		Expect(count).To(Equal(map[int]int{200: 1, 409: 9}))
 	})
 
-	It("never cancels what is claimed at the same time", func(ctx context.Context) {
+	It("never cancels a post that is claimed concurrently", func(ctx context.Context) {
 		outcomes := map[string]int{}
 		for range 40 {
 			id := t.create(ctx, text("acme-x", "a", inAnHour())).ID
@@ -304,7 +304,7 @@ var _ = Describe("cancelling a post", func() {
 		AddReportEntry("outcomes", outcomes)
 	})
 
-	It("cancels although others write the post meanwhile", func(ctx context.Context) {
+	It("cancels a post despite other concurrent writes", func(ctx context.Context) {
 		id := t.create(ctx, text("acme-x", "a", inAnHour())).ID
 		stop := make(chan struct{})
 		var wg sync.WaitGroup
@@ -349,10 +349,10 @@ var _ = Describe("creating a tree", func() {
 			Expect(got.body).To(ContainSubstring(words))
 		},
 		Entry("a draft of one card", chain(`[{"caption":"one"}]`, draft), `"status":"draft"`),
-		Entry("a draft with a card that says nothing yet", chain(`[{"caption":""},{"caption":null},{}]`, draft),
+		Entry("a draft with an empty card", chain(`[{"caption":""},{"caption":null},{}]`, draft),
 			`[{"caption":null,"media_ids":[]},{"caption":null,"media_ids":[]},{"caption":null,"media_ids":[]}]`),
-		Entry("a draft whose card is too long yet", chain(`[{"caption":"`+strings.Repeat("a", 501)+`"}]`, draft), `"status":"draft"`),
-		Entry("options that trees do not know", `{"category":"tree","tree_cards":`+two+`,"media_id":3,"thumbnail_time":"x","targets":[{"connection_id":"acme-x","tiktok_privacy_level":"SELF_ONLY"}]}`,
+		Entry("a draft with a card that is too long", chain(`[{"caption":"`+strings.Repeat("a", 501)+`"}]`, draft), `"status":"draft"`),
+		Entry("options that trees do not have", `{"category":"tree","tree_cards":`+two+`,"media_id":3,"thumbnail_time":"x","targets":[{"connection_id":"acme-x","tiktok_privacy_level":"SELF_ONLY"}]}`,
 			`"category":"tree"`),
 	)
 
@@ -364,14 +364,14 @@ var _ = Describe("creating a tree", func() {
 		Entry("one card", chain(`[{"caption":"one"}]`), "tree_cards: a tree needs at least two cards"),
 		Entry("a scheduled tree of one card", chain(`[{"caption":"one"}]`, inAnHour()), "tree_cards: a tree needs at least two cards"),
 		Entry("a card with neither text nor media", chain(`[{"caption":"one"},{"caption":""}]`), "tree_cards[1]: a card needs a caption or media"),
-		Entry("a caption that is no text", chain(`[{"caption":1},{"caption":"b"}]`, draft), "tree_cards[0].caption: must be a string"),
-		Entry("media_ids that are no list", chain(`[{"caption":"a","media_ids":"m"}]`, draft), "tree_cards[0].media_ids: must be an array"),
-		Entry("a media file that there is not", chain(`[{"caption":"a","media_ids":["m1"]}]`, draft), `tree_cards[0].media_ids[0]: no such media file "m1" in this team`),
+		Entry("a caption that is not a string", chain(`[{"caption":1},{"caption":"b"}]`, draft), "tree_cards[0].caption: must be a string"),
+		Entry("media_ids that are not a list", chain(`[{"caption":"a","media_ids":"m"}]`, draft), "tree_cards[0].media_ids: must be an array"),
+		Entry("a missing media file", chain(`[{"caption":"a","media_ids":["m1"]}]`, draft), `tree_cards[0].media_ids[0]: no such media file "m1" in this team`),
 		Entry("the same connection twice", `{"category":"tree","draft":true,"tree_cards":`+two+`,"targets":[{"connection_id":"acme-x"},{"connection_id":"acme-x"}]}`,
 			"targets[1].connection_id: "),
 	)
 
-	DescribeTable("takes none of the fields that other targets have",
+	DescribeTable("rejects the fields of other targets",
 		func(ctx context.Context, name, value string) {
 			body := fmt.Sprintf(`{"category":"tree","tree_cards":%s,"targets":[{"connection_id":"acme-x",%q:%s}]}`, two, name, value)
 			t.call(ctx, "POST", "/posts", body).mustFail(400, "VALIDATION_ERROR", "targets[0]."+name)

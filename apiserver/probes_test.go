@@ -47,18 +47,18 @@ func TestProbe(t *testing.T) {
 		body, logged string
 		gone         bool
 	}{
-		{"all is well, which is no news", "/readyz", nil, 200, "ok\n", "", false},
-		{"a stranger learns nothing of the network", "/readyz", silent, 503, "not ready\n", "10.96.0.1", false},
-		{"the log is not a stranger's to fill", "/readyz", silent, 503, "not ready\n", "", false},
-		{"nor does asking for more help", "/readyz?verbose", silent, 503, "not ready\n", "", false},
-		{"or for less", "/readyz?exclude=ready", silent, 503, "not ready\n", "", false},
-		{"there is nothing below", "/readyz/started", silent, 404, "404 page not found\n", "", false},
-		{"another cause is news", "/readyz", unfilled, 503, "not ready\n", "caches are not filled", false},
-		{"each probe is one of its own", "/livez", unfilled, 200, "ok\n", "", false},
-		{"whoever leaves before the answer is no news", "/readyz", silent, 503, "not ready\n", "", true},
+		{"success is not logged", "/readyz", nil, 200, "ok\n", "", false},
+		{"clients do not learn the network's addresses", "/readyz", silent, 503, "not ready\n", "10.96.0.1", false},
+		{"repeats are not logged", "/readyz", silent, 503, "not ready\n", "", false},
+		{"a query does not add output", "/readyz?verbose", silent, 503, "not ready\n", "", false},
+		{"a query does not exclude checks", "/readyz?exclude=ready", silent, 503, "not ready\n", "", false},
+		{"there are no subpaths", "/readyz/started", silent, 404, "404 page not found\n", "", false},
+		{"another cause is logged", "/readyz", unfilled, 503, "not ready\n", "caches are not filled", false},
+		{"each probe is tracked separately", "/livez", unfilled, 200, "ok\n", "", false},
+		{"a client that disconnects is not logged", "/readyz", silent, 503, "not ready\n", "", true},
 		{"it ended", "/readyz", nil, 200, "ok\n", "succeeds again", false},
-		{"and stays so", "/readyz", nil, 200, "ok\n", "", false},
-		{"the same again is news", "/readyz", unfilled, 503, "not ready\n", "caches are not filled", false},
+		{"success remains unlogged", "/readyz", nil, 200, "ok\n", "", false},
+		{"the same cause is logged again after a success", "/readyz", unfilled, 503, "not ready\n", "caches are not filled", false},
 	} {
 		cause = tt.cause
 		out.Reset()
@@ -88,7 +88,7 @@ func (b behind) Now() time.Time                  { return b.WithTickerAndDelayed
 func (b behind) Since(t time.Time) time.Duration { return b.Now().Sub(t) }
 
 var _ = Describe("A replica whose clock is 61 seconds behind", func() {
-	It("goes by that of the Kubernetes API, so that its posts are not taken for restored ones", func(ctx SpecContext) {
+	It("uses the Kubernetes API's clock, so its posts are not taken for restored ones", func(ctx SpecContext) {
 		now := apiclock.New(apiclock.Options{Base: behind{clock.RealClock{}, 61 * time.Second}})
 		config := rest.CopyConfig(restricted)
 		config.Wrap(now.Wrap)
@@ -109,7 +109,7 @@ var _ = Describe("A replica whose clock is 61 seconds behind", func() {
 		Expect(posting.Of(stored).Created()).To(BeTemporally("~", stored.CreationTimestamp.Time, 2*time.Second))
 	})
 
-	It("is not ready while it cannot tell the time", func(ctx SpecContext) {
+	It("is not ready while it does not know the API's time", func(ctx SpecContext) {
 		now := apiclock.New(apiclock.Options{Base: clock.RealClock{}})
 		r := run(configure(restricted, func(c *apiserver.Config) { c.Clock, c.Check = now, now.Check }))
 		DeferCleanup(r.stop)

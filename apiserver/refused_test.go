@@ -90,7 +90,7 @@ func (t *team) setPrivacyLevels(ctx context.Context, connection string, levels .
 	Expect(admin.Status().Patch(ctx, c, client.MergeFrom(before))).To(Succeed())
 }
 
-var _ = Describe("a post that is refused after it was created", func() {
+var _ = Describe("a post that is rejected after its creation", func() {
 	gone := func(object client.Object, name string) func(context.Context, *team) {
 		return func(ctx context.Context, t *team) {
 			object := object.DeepCopyObject().(client.Object)
@@ -99,7 +99,7 @@ var _ = Describe("a post that is refused after it was created", func() {
 			Expect(admin.Delete(ctx, object)).To(Succeed())
 		}
 	}
-	DescribeTable("stays what it is, says why in the resource, and can be cancelled",
+	DescribeTable("keeps its state, reports the reason in the resource, and can be cancelled",
 		func(ctx SpecContext, body func() string, change func(context.Context, *team), reason, words string) {
 			t := newTeam(ctx)
 			t.connect(ctx, "acme-x", v1alpha1.PlatformX)
@@ -144,7 +144,7 @@ var _ = Describe("a post that is refused after it was created", func() {
 			v1alpha1.ReasonConnectionNotFound, "create the connection"),
 	)
 
-	It("is under way until its deadline if it was to go out at once, and cannot be cancelled", func(ctx SpecContext) {
+	It("is processing until its deadline if it was immediate, and cannot be cancelled", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		t.connect(ctx, "acme-x", v1alpha1.PlatformX)
 		id := t.create(ctx, text("acme-x", "a")).ID
@@ -188,21 +188,21 @@ var _ = Describe("a large post", func() {
 		t.connect(ctx, "acme-x", v1alpha1.PlatformX)
 	})
 
-	DescribeTable("is refused before anything is reserved, if what becomes of it would not fit beside it",
+	DescribeTable("is rejected before anything is reserved, if its outcomes would not fit into the object",
 		func(ctx SpecContext, body, words string) {
 			t.call(ctx, "POST", "/posts", body).mustFail(400, "VALIDATION_ERROR", words)
 			Expect(t.usages(ctx)).To(BeEmpty(), "nothing was counted")
 			Expect(as[listBody](t.call(ctx, "GET", "/posts", "")).Pagination.Total).To(BeZero())
 		},
-		Entry("of text that the store writes in six bytes a character",
+		Entry("with text that JSON stores in six bytes per character",
 			strings.Replace(pages(1, strings.Repeat("<", 60_000), inAnHour()), `"targets":[`, `"targets":[{"connection_id":"acme-x","caption":"counted"},`, 1),
 			"targets: the post takes 360"),
 		Entry("of ampersands, as a draft", pages(1, strings.Repeat("&", 60_000), draft), "a post may take at most 262144; shorten the captions, or make several posts"),
-		Entry("of more text than a post may have, as a draft", pages(14, strings.Repeat("a", 60_000), draft), "targets: the post takes 84"),
+		Entry("with more text than allowed, as a draft", pages(14, strings.Repeat("a", 60_000), draft), "targets: the post takes 84"),
 		Entry("whose one caption is too long", pages(1, strings.Repeat("a", 65_537)), "targets[0].caption: must have at most 65536 characters"),
 	)
 
-	DescribeTable("is taken if it fits, with all that is ever recorded of it",
+	DescribeTable("is accepted if it fits, including all later records",
 		func(ctx SpecContext, body string) {
 			id := t.create(ctx, body).ID
 			stored := t.stored(ctx, id)
@@ -220,12 +220,12 @@ var _ = Describe("a large post", func() {
 			Expect(got.Status).To(Equal("processing"))
 			Expect(got.Platforms[0].Caption).To(Equal(stored.Spec.Targets[0].Caption))
 		},
-		Entry("three captions of the greatest length", pages(3, strings.Repeat("a", 65_536), inAnHour())),
-		Entry("angle brackets up to the bound", pages(4, strings.Repeat("<", 10_800), inAnHour())),
-		Entry("a hundred targets up to the bound", pages(100, strings.Repeat("<", 420), inAnHour())),
+		Entry("three captions of the maximum length", pages(3, strings.Repeat("a", 65_536), inAnHour())),
+		Entry("angle brackets up to the limit", pages(4, strings.Repeat("<", 10_800), inAnHour())),
+		Entry("a hundred targets up to the limit", pages(100, strings.Repeat("<", 420), inAnHour())),
 	)
 
-	It("is refused by the controller if it was applied without the webhook, and never claimed", func(ctx SpecContext) {
+	It("is rejected by the controller if it was applied without the webhook, and never claimed", func(ctx SpecContext) {
 		post := &v1alpha1.Post{ObjectMeta: metav1.ObjectMeta{Namespace: t.namespace, Name: "huge"}, Spec: v1alpha1.PostSpec{Category: v1alpha1.CategoryText}}
 		for range 100 {
 			post.Spec.Targets = append(post.Spec.Targets, v1alpha1.PostTarget{
@@ -244,7 +244,7 @@ var _ = Describe("a large post", func() {
 		}
 	})
 
-	It("is refused by name when it is larger than anybody stores", func(ctx SpecContext) {
+	It("is rejected with its name when it is too large for the store", func(ctx SpecContext) {
 		r := t.call(ctx, "POST", "/posts", pages(15, strings.Repeat("<", 65_000)))
 		Expect(r.status).To(Equal(http.StatusBadRequest), "%.300s", r.body)
 	})

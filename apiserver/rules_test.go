@@ -39,12 +39,12 @@ func postTo(category, connection string) string {
 }
 
 // The contract's rows that are not about one kind of media, each verified on the real server.
-var _ = Describe("by the contract", func() {
+var _ = Describe("under the contract", func() {
 	Context("a post", Ordered, func() {
 		var t *team
 		BeforeAll(func(ctx context.Context) { t = studio(ctx) })
 
-		It("goes to the platforms of its category and to no other; of drafts, that is held against trees alone", func(ctx SpecContext) {
+		It("can only be sent to its category's platforms; drafts are checked for trees only", func(ctx SpecContext) {
 			for category, takers := range map[string][]string{
 				"text":  {"x", "threads", "facebook"},
 				"image": {"x", "instagram", "threads", "tiktok", "facebook"},
@@ -65,7 +65,7 @@ var _ = Describe("by the contract", func() {
 			}
 		})
 
-		DescribeTable("of every category is never both a draft and scheduled",
+		DescribeTable("of any category is never both a draft and scheduled",
 			func(ctx context.Context, category string) {
 				t.call(ctx, "POST", "/posts", postTo(category, "x")+draft+inAnHour()+"}").mustFail(400, "VALIDATION_ERROR", "scheduled_at: ")
 				Expect(t.create(ctx, postTo(category, "x")+draft+`,"scheduled_at":null}`).Status).To(Equal("draft"), "null is no time")
@@ -73,7 +73,7 @@ var _ = Describe("by the contract", func() {
 			Entry(nil, "text"), Entry(nil, "image"), Entry(nil, "video"), Entry(nil, "tree"),
 		)
 
-		DescribeTable("of every category with captions needs one, unless it is a draft",
+		DescribeTable("of every category with captions requires one, unless it is a draft",
 			func(ctx context.Context, category string) {
 				bare := strings.Replace(postTo(category, "x"), `,"caption":"look"`, "", 1)
 				for _, more := range []string{"", inAnHour()} {
@@ -84,7 +84,7 @@ var _ = Describe("by the contract", func() {
 			Entry(nil, "text"), Entry(nil, "image"), Entry(nil, "video"),
 		)
 
-		DescribeTable("has as much text as its platform takes",
+		DescribeTable("has captions of at most its platform's maximum length",
 			func(ctx context.Context, connection, fits, tooLong string) {
 				Expect(t.create(ctx, text(connection, fits)).Platforms[0].Caption).To(Equal(fits))
 				if tooLong == "" {
@@ -95,30 +95,30 @@ var _ = Describe("by the contract", func() {
 				}
 			},
 			Entry("280 on X", "x", strings.Repeat("a", 280), strings.Repeat("a", 281)),
-			Entry("140 of those that X counts twice", "x", strings.Repeat("日", 140), strings.Repeat("日", 141)),
-			Entry("emoji that X counts as two, however many code points they have", "x", strings.Repeat("👨‍👩‍👧", 140), strings.Repeat("👨‍👩‍👧", 141)),
+			Entry("140 characters that X counts twice", "x", strings.Repeat("日", 140), strings.Repeat("日", 141)),
+			Entry("emoji that X counts as two, whatever their code points", "x", strings.Repeat("👨‍👩‍👧", 140), strings.Repeat("👨‍👩‍👧", 141)),
 			Entry("links that X counts as 23", "x", strings.Repeat("a", 256)+" https://example.com/"+strings.Repeat("b", 100), strings.Repeat("a", 257)+" https://example.com/"+strings.Repeat("b", 100)),
 			Entry("500 on Threads", "threads", strings.Repeat("é", 500), strings.Repeat("é", 501)),
-			Entry("as much as anybody writes on Facebook", "facebook", strings.Repeat("é", 60_000), ""),
+			Entry("the longest text on Facebook", "facebook", strings.Repeat("é", 60_000), ""),
 		)
 
-		DescribeTable("as a tree has as much text on a card as every chosen platform takes",
+		DescribeTable("as a tree has cards of at most its platforms' smallest maximum length",
 			func(ctx context.Context, targets, fits, tooLong string) {
 				tree := func(caption string) string { return cards(fmt.Sprintf(`{"caption":%q}`, caption), targets) }
 				t.create(ctx, tree(fits))
 				t.call(ctx, "POST", "/posts", tree(tooLong)).mustFail(400, "VALIDATION_ERROR", "tree_cards[0].caption: ")
 			},
 			Entry("280 on X", toX, strings.Repeat("a", 280), strings.Repeat("a", 281)),
-			Entry("140 of those that X counts twice", toX, strings.Repeat("日", 140), strings.Repeat("日", 141)),
+			Entry("140 characters that X counts twice", toX, strings.Repeat("日", 140), strings.Repeat("日", 141)),
 			Entry("500 on Threads", toThreads, strings.Repeat("a", 500), strings.Repeat("a", 501)),
-			Entry("the less of the two", toX+","+toThreads, strings.Repeat("a", 280), strings.Repeat("a", 281)),
+			Entry("the smaller of the two", toX+","+toThreads, strings.Repeat("a", 280), strings.Repeat("a", 281)),
 		)
 
-		It("as a tree ignores fields of other targets that the contract does not name", func(ctx SpecContext) {
+		It("as a tree ignores other targets' fields that the contract does not name", func(ctx SpecContext) {
 			t.create(ctx, cards(`{"caption":"a"}`, `{"connection_id":"x","tiktok_privacy_level":7,"tiktok_allow_comment":"no","tiktok_allow_duet":{},"tiktok_allow_stitch":null}`))
 		})
 
-		It("of any category waits for every connection to be ready, and is wrong before it is early", func(ctx SpecContext) {
+		It("of any category requires ready connections, after all other rules", func(ctx SpecContext) {
 			t.connect(ctx, "expired-x", v1alpha1.PlatformX)
 			t.connect(ctx, "down-x", v1alpha1.PlatformX)
 			for _, category := range []string{"text", "image", "video", "tree"} {
@@ -130,7 +130,7 @@ var _ = Describe("by the contract", func() {
 		})
 	})
 
-	It("lists show each state under its own name, target by target", func(ctx SpecContext) {
+	It("lists contain each state under its own name, target by target", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		t.connect(ctx, "x", v1alpha1.PlatformX)
 		t.connect(ctx, "threads", v1alpha1.PlatformThreads)
@@ -174,7 +174,7 @@ var _ = Describe("by the contract", func() {
 		}
 	})
 
-	It("a draft that says nothing yet has no title and is shown by its birth", func(ctx SpecContext) {
+	It("an empty draft has no title and is dated by its creation", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		t.connect(ctx, "x", v1alpha1.PlatformX)
 		before := time.Now().Add(-time.Second)
@@ -186,7 +186,7 @@ var _ = Describe("by the contract", func() {
 		Expect(at).To(And(BeTemporally(">", before), BeTemporally("<", time.Now().Add(time.Second))))
 	})
 
-	It("a post that came another way shows no media, and cannot be cancelled once its time has come", func(ctx SpecContext) {
+	It("a post from elsewhere has no media, and cannot be cancelled after its time", func(ctx SpecContext) {
 		t := studio(ctx)
 		applied := &v1alpha1.Post{
 			ObjectMeta: metav1.ObjectMeta{Namespace: t.namespace, Name: "from-elsewhere"},
@@ -209,7 +209,7 @@ var _ = Describe("by the contract", func() {
 		Expect(t.stored(ctx, "from-elsewhere").Spec.Cancelled).To(BeFalse())
 	})
 
-	It("a team without a subscription reads and cancels, and makes nothing", func(ctx SpecContext) {
+	It("a team without a subscription can read and cancel, but not create", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		t.connect(ctx, "x", v1alpha1.PlatformX)
 		id := t.create(ctx, text("x", "a", inAnHour())).ID
@@ -226,7 +226,7 @@ var _ = Describe("by the contract", func() {
 		Expect(t.call(ctx, "DELETE", "/posts/"+id, "").status).To(Equal(http.StatusOK))
 	})
 
-	It("trouble on this side is INTERNAL_ERROR, says nothing of its cause, and makes nothing", func(ctx SpecContext) {
+	It("Herald's own errors are INTERNAL_ERROR, without their cause, and without effects", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		t.connect(ctx, "x", v1alpha1.PlatformX)
 		var broken atomic.Bool
@@ -294,7 +294,7 @@ var _ = Describe("every field of a post", Ordered, func() {
 		Eventually(list).Should(ConsistOf(MatchJSON(fill.Replace(summary))))
 	}
 
-	It("is told of a video that some platforms took", func(ctx SpecContext) {
+	It("is returned for a video that some platforms published", func(ctx SpecContext) {
 		id := t.create(ctx, fmt.Sprintf(`{"category":"video","media_id":"mp4","thumbnail_time":0.5,"targets":[
 			{"connection_id":"tiktok","caption":"for TikTok","youtube_title":"of no use","tiktok_privacy_level":"PUBLIC_TO_EVERYONE"},
 			{"connection_id":"youtube","caption":"for YouTube","youtube_title":"How we launched"},
@@ -322,7 +322,7 @@ var _ = Describe("every field of a post", Ordered, func() {
 			{"platform":"tiktok","status":"failed"},{"platform":"youtube","status":"posted"},{"platform":"x","status":"processing"}]}`)
 	})
 
-	It("is told of images that are scheduled", func(ctx SpecContext) {
+	It("is returned for scheduled images", func(ctx SpecContext) {
 		id := t.create(ctx, `{"category":"image","media_ids":["png","jpeg","png"],`+aimed("instagram", "facebook")+scheduled+`}`).ID
 		reads(ctx, id, `{"id":"ID","status":"scheduled","category":"image","media_ids":["png","jpeg","png"],"tree_cards":[],
 			"scheduled_at":"2199-06-01T10:00:00.123Z","can_cancel":true,"display_at":"2199-06-01T10:00:00.123Z","platforms":[
@@ -336,7 +336,7 @@ var _ = Describe("every field of a post", Ordered, func() {
 
 	const xAndThreads = `"targets":[` + toX + "," + toThreads + `]`
 
-	It("is told of a tree of which one platform took all", func(ctx SpecContext) {
+	It("is returned for a tree that one platform published completely", func(ctx SpecContext) {
 		id := t.create(ctx, `{"category":"tree","tree_cards":[{"media_ids":["png","jpeg"]},{"caption":"Here is how we did it, in thirty words","media_ids":[]},{"caption":null,"media_ids":["png"]}],`+
 			xAndThreads+`}`).ID
 		posted := time.Date(2026, 12, 2, 9, 0, 0, 0, time.UTC)
@@ -359,7 +359,7 @@ var _ = Describe("every field of a post", Ordered, func() {
 			{"platform":"x","status":"posted"},{"platform":"threads","status":"failed"}]}`)
 	})
 
-	It("is told of a draft of a tree, and once it is cancelled", func(ctx SpecContext) {
+	It("is returned for a draft of a tree, also after its cancellation", func(ctx SpecContext) {
 		id := t.create(ctx, `{"category":"tree","draft":true,"tree_cards":[{"caption":"","media_ids":["mp4"]}],`+xAndThreads+`}`).ID
 		tells := func(status string, canCancel bool) string {
 			return fmt.Sprintf(`{"id":"ID","status":%q,"category":"tree","media_ids":[],"tree_cards":[{"caption":null,"media_ids":["mp4"]}],
@@ -374,7 +374,7 @@ var _ = Describe("every field of a post", Ordered, func() {
 		reads(ctx, id, tells("cancelled", false), "")
 	})
 
-	It("is told of a draft of a video without a title or a caption", func(ctx SpecContext) {
+	It("is returned for a draft of a video without a title or a caption", func(ctx SpecContext) {
 		id := t.create(ctx, `{"category":"video","draft":true,"media_id":"mov","targets":[{"connection_id":"youtube"},{"connection_id":"instagram","caption":"soon"}]}`).ID
 		reads(ctx, id, `{"id":"ID","status":"draft","category":"video","media_ids":["mov"],"tree_cards":[],"scheduled_at":null,"can_cancel":true,"display_at":"BORN","platforms":[
 			{"platform":"youtube","connection_id":"youtube","account_name":"Account of youtube","status":"draft","caption":"","youtube_title":null,"external_url":null,"error_message":null},

@@ -120,7 +120,7 @@ const (
 	requestTimeout = time.Minute
 	answerTimeout  = time.Minute
 	idleTimeout    = 2 * time.Minute
-	// maxHeaderBytes is net/http's limit for headers; net/http adds 4 KiB to it. The largest headers contain a person's
+	// maxHeaderBytes is net/http's limit for headers; net/http adds 4 KiB to it. The largest headers contain a user's
 	// cookies, of up to 4 KiB each in browsers (the session, the return path of a sign-in and a pending connection),
 	// and a client_id in the address of a consent page.
 	maxHeaderBytes = 16 << 10

@@ -57,7 +57,7 @@ var _ = Describe("traces", Ordered, func() {
 		}
 	}
 
-	It("go on with that of the client, and into the post", func(ctx context.Context) {
+	It("continue the client's trace, and continue in the post", func(ctx context.Context) {
 		var created reply
 		Eventually(func() int {
 			created = do(ctx, own, "POST", base+"/posts?caption=hunter2", text("good-x", "a caption of hunter2"), header)
@@ -82,7 +82,7 @@ var _ = Describe("traces", Ordered, func() {
 		Expect(log.String()).NotTo(Or(ContainSubstring("hunter2"), ContainSubstring(t.token)))
 	})
 
-	It("are not made for those without a key", func(ctx context.Context) {
+	It("are not created for requests without a key", func(ctx context.Context) {
 		before := len(recorder.Ended())
 		for _, path := range []string{base + "/posts", base + "/nothing", "/health", "/wp-login.php"} {
 			request, err := http.NewRequestWithContext(ctx, http.MethodGet, own.site+path, http.NoBody)
@@ -96,7 +96,7 @@ var _ = Describe("traces", Ordered, func() {
 		Expect(recorder.Ended()).To(HaveLen(before))
 	})
 
-	It("are not in posts of a server that makes none", func(ctx context.Context) {
+	It("are not stored in posts by a server without tracing", func(ctx context.Context) {
 		var created reply
 		Eventually(func() int {
 			created = do(ctx, instance, "POST", base+"/posts", text("good-x", "not traced"), header)

@@ -78,7 +78,7 @@ var _ = Describe("asking for an upload URL", func() {
 	var t *team
 	BeforeEach(func(ctx context.Context) { t = newTeam(ctx) })
 
-	It("answers an id and an address that takes exactly the stated type for 15 minutes", func(ctx SpecContext) {
+	It("returns an id and a URL that accepts only the declared type, for 15 minutes", func(ctx SpecContext) {
 		picture := sample("picture.png")
 		r := t.call(ctx, "POST", "/media/upload-url", upload("launch.png", "image/png", len(picture)))
 		Expect(r.status).To(Equal(http.StatusCreated), r.body)
@@ -99,7 +99,7 @@ var _ = Describe("asking for an upload URL", func() {
 		Expect(m.Finalizers).To(ConsistOf(v1alpha1.MediaFileFinalizer), "no file outlives its resource")
 	})
 
-	It("lets a browser ask first whether it may upload", func(ctx SpecContext) {
+	It("answers browsers' preflight requests", func(ctx SpecContext) {
 		got := as[uploadBody](t.call(ctx, "POST", "/media/upload-url", upload("a.png", "image/png", 10))).Data
 		request, err := http.NewRequestWithContext(ctx, http.MethodOptions, got.UploadURL, http.NoBody)
 		Expect(err).NotTo(HaveOccurred())
@@ -113,7 +113,7 @@ var _ = Describe("asking for an upload URL", func() {
 		Expect(response.Header.Get("Access-Control-Allow-Origin")).NotTo(BeEmpty())
 	})
 
-	DescribeTable("takes every kind of file up to its limit",
+	DescribeTable("accepts each type up to its limit",
 		func(ctx context.Context, name, mimeType string, size int) {
 			r := t.call(ctx, "POST", "/media/upload-url", upload(name, mimeType, size))
 			Expect(r.status).To(Equal(http.StatusCreated), r.body)
@@ -126,7 +126,7 @@ var _ = Describe("asking for an upload URL", func() {
 		Entry("webp", "a.webp", "image/webp", 7),
 	)
 
-	DescribeTable("refuses what could not be posted",
+	DescribeTable("rejects files that could not be posted",
 		func(ctx context.Context, body, words string) {
 			t.call(ctx, "POST", "/media/upload-url", body).mustFail(400, "VALIDATION_ERROR", words)
 			found := &v1alpha1.MediaList{}
@@ -140,7 +140,7 @@ var _ = Describe("asking for an upload URL", func() {
 		Entry("no name", `{"size_bytes":1,"mime_type":"image/png"}`, "name: is missing"),
 		Entry("an empty name", upload("", "image/png", 1), "name: must not be empty"),
 		Entry("a GIF", upload("a.gif", "image/gif", 1), "mime_type: must be one of"),
-		Entry("a size of nothing", upload("a.png", "image/png", 0), "size_bytes: "),
+		Entry("an empty file", upload("a.png", "image/png", 0), "size_bytes: "),
 		Entry("a video over 1 GB", upload("a.mp4", "video/mp4", 1<<30+1), "size_bytes: a video has 1 to 1073741824 bytes"),
 		Entry("an image over 20 MB", upload("a.png", "image/png", 20<<20+1), "size_bytes: an image has 1 to 20971520 bytes"),
 		Entry("another extension", upload("a.gif", "image/png", 1), "name: the name of an image ends in .jpg, .jpeg, .png or .webp"),
@@ -162,7 +162,7 @@ var _ = Describe("a file that was just uploaded", func() {
 		return fmt.Sprintf(`{"category":"video","media_id":%q,"targets":[{"connection_id":"acme-x","caption":"look"}]}`, id)
 	}
 
-	It("can be posted at once: it is verified on the spot", func(ctx SpecContext) {
+	It("can be posted immediately: it is verified during the request", func(ctx SpecContext) {
 		id := t.uploaded(ctx, "a.jpg", "image/jpeg", sample("picture.jpg"))
 		Expect(t.media(ctx, id).Status.Phase).To(BeEmpty(), "no manager has seen it")
 		Expect(t.create(ctx, image(id)).MediaIDs).To(Equal([]string{id}))
@@ -177,7 +177,7 @@ var _ = Describe("a file that was just uploaded", func() {
 		Expect(t.media(ctx, id).Status.DurationMillis).To(BeEquivalentTo(1500))
 	})
 
-	It("can be posted by many requests at once", func(ctx SpecContext) {
+	It("can be posted by many requests concurrently", func(ctx SpecContext) {
 		id := t.uploaded(ctx, "a.png", "image/png", sample("picture.png"))
 		var requests sync.WaitGroup
 		for range 6 {
@@ -189,7 +189,7 @@ var _ = Describe("a file that was just uploaded", func() {
 		requests.Wait()
 	})
 
-	It("is refused with a reason when it is not what was declared", func(ctx SpecContext) {
+	It("is rejected with a reason if it does not match its declaration", func(ctx SpecContext) {
 		for words, id := range map[string]string{
 			"content is image/png":      t.uploaded(ctx, "a.jpg", "image/jpeg", sample("picture.png")),
 			"cut off":                   t.uploaded(ctx, "a.png", "image/png", sample("picture.png")[:400]),
@@ -208,7 +208,7 @@ var _ = Describe("a file that was just uploaded", func() {
 		Expect(as[listBody](t.call(ctx, "GET", "/posts", "")).Pagination.Total).To(BeZero())
 	})
 
-	It("is refused while it is overwritten, and can be posted afterwards", func(ctx SpecContext) {
+	It("is rejected while it is overwritten, and can be posted afterwards", func(ctx SpecContext) {
 		id := t.uploaded(ctx, "a.png", "image/png", sample("picture.png"))
 		own := start(restricted, func(c *apiserver.Config) {
 			c.Verify = func(context.Context, *v1alpha1.Media) (v1alpha1.MediaStatus, error) {
@@ -224,7 +224,7 @@ var _ = Describe("a file that was just uploaded", func() {
 		Expect(t.create(ctx, image(id)).MediaIDs).To(Equal([]string{id}))
 	})
 
-	It("is refused before it came, when it is gone, and when it is another team's", func(ctx SpecContext) {
+	It("is rejected before it is uploaded, after it is deleted, and if it belongs to another team", func(ctx SpecContext) {
 		empty := as[uploadBody](t.call(ctx, "POST", "/media/upload-url", upload("a.png", "image/png", 10))).Data.MediaID
 		t.call(ctx, "POST", "/posts", image(empty)).mustFail(400, "VALIDATION_ERROR", "nothing has been uploaded yet")
 		gone := t.uploaded(ctx, "a.png", "image/png", sample("picture.png"))

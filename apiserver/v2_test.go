@@ -76,7 +76,7 @@ func (t *team) find(ctx context.Context, query string) *listV2 {
 }
 
 var _ = Describe("Version 2 of the API", func() {
-	It("reads and cancels what version 1 created, and the reverse", func(ctx context.Context) {
+	It("reads and cancels posts of version 1, and vice versa", func(ctx context.Context) {
 		t := newTeam(ctx)
 		t.connect(ctx, "acme-x", v1alpha1.PlatformX)
 		old := t.create(ctx, text("acme-x", "Hello", inAnHour()))
@@ -106,7 +106,7 @@ var _ = Describe("Version 2 of the API", func() {
 		Expect(as[postBody](second).Data.ID).To(Equal(as[postBody](first).Data.ID))
 	})
 
-	It("answers strangers, unknown paths and methods as version 1 does", func(ctx context.Context) {
+	It("answers unauthenticated requests, unknown paths and methods like version 1", func(ctx context.Context) {
 		t := newTeam(ctx)
 		for _, request := range []struct{ method, path, body string }{
 			{"GET", "/connections", ""},
@@ -167,11 +167,11 @@ var _ = Describe("Version 2 of the API", func() {
 			Expect(found.titles()).To(Equal(want))
 			Expect(found.Pagination.Total).To(Equal(len(want)))
 		},
-			Entry("words, whatever their case and accents", func() string { return "q=CAFE" }, "three Cafe", "one café"),
+			Entry("words, regardless of case and accents", func() string { return "q=CAFE" }, "three Cafe", "one café"),
 			Entry("several words in any order", func() string { return "q=cafe+three" }, "three Cafe"),
 			Entry("an account", func() string { return "connection_id=acme-threads" }, "four"),
 			Entry("a platform and a status", func() string { return "platform=threads&status=scheduled" }, "four"),
-			Entry("a period, whose end is outside", func() string { return "from=" + day(1) + "&to=" + day(3) }, "three Cafe", "two"),
+			Entry("a period, whose end is exclusive", func() string { return "from=" + day(1) + "&to=" + day(3) }, "three Cafe", "two"),
 			Entry("a period with an offset", func() string {
 				return "from=" + url.QueryEscape(strings.Replace(day(4), "Z", "+00:00", 1))
 			}, "five"),
@@ -192,7 +192,7 @@ var _ = Describe("Version 2 of the API", func() {
 			Expect(all).To(Equal([]string{"one café", "two", "three Cafe", "four", "five"}))
 		})
 
-		It("number pages as version 1 does, and say what covers the archive", func(ctx context.Context) {
+		It("number pages like version 1, and report how far the archive is searched", func(ctx context.Context) {
 			numbered := t.find(ctx, "page=2&limit=2")
 			Expect(numbered.titles()).To(Equal([]string{"three Cafe", "two"}))
 			Expect(as[listBody](t.call(ctx, "GET", "/posts?page=2&limit=2", "")).ids()).To(HaveLen(2))
@@ -208,16 +208,16 @@ var _ = Describe("Version 2 of the API", func() {
 				Expect(r.body).To(ContainSubstring(part))
 			}
 		},
-			Entry("a cursor that no page returned", "cursor=abc", "cursor: must be"),
+			Entry("an unknown cursor", "cursor=abc", "cursor: must be"),
 			Entry("an empty cursor", "cursor=", "cursor: must be"),
-			Entry("a page beside a cursor or a search", "page=2&q=a&cursor=b", "page: cannot be combined with q", "page: cannot be combined with cursor"),
-			Entry("several mistakes, all at once", "from=yesterday&sort=title&category=film&connection_id=&limit=x",
+			Entry("a page together with a cursor or a search", "page=2&q=a&cursor=b", "page: cannot be combined with q", "page: cannot be combined with cursor"),
+			Entry("several errors, all together", "from=yesterday&sort=title&category=film&connection_id=&limit=x",
 				"from: must be a time", "sort: must be one of", "category: must be one of", "connection_id: must not be empty", "limit: must be a whole number"),
 			Entry("a search that is too long", "q="+strings.Repeat("a", 257), "q: must have at most 256"),
 		)
 	})
 
-	It("has the whole content of a post, whatever created it", func(ctx context.Context) {
+	It("contains all fields of a post, however it was created", func(ctx context.Context) {
 		t := newTeam(ctx)
 		t.connect(ctx, "acme-tiktok", v1alpha1.PlatformTikTok)
 		media := t.verified(ctx, "picture", v1alpha1.MimePNG, 1000).Name
@@ -242,7 +242,7 @@ var _ = Describe("Version 2 of the API", func() {
 		Expect(slices.Index(statuses, 429)).To(BeNumerically("~", 5, 2), "%v", statuses)
 	})
 
-	It("escapes ids in paths as version 1 does", func(ctx context.Context) {
+	It("escapes ids in paths like version 1", func(ctx context.Context) {
 		t := newTeam(ctx)
 		t.callV2(ctx, "GET", "/posts/"+url.PathEscape("a/b"), "").mustFail(404, "NOT_FOUND", `a/b`)
 	})

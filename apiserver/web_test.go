@@ -123,7 +123,7 @@ func linkIn(ctx context.Context, namespace string) string {
 	return signin.LinkPath + token
 }
 
-// bindLink gives the person behind a one-time link one of Herald's roles in a team.
+// bindLink gives the user behind a one-time link one of Herald's roles in a team.
 func (t *team) bindLink(ctx context.Context, name string) *rbacv1.RoleBinding {
 	GinkgoHelper()
 	role := &rbacv1.ClusterRole{}
@@ -160,7 +160,7 @@ func visit(method, url string, cookies ...*http.Cookie) visited {
 	return visited{answer.StatusCode, answer.Header, answer.Cookies()}
 }
 
-// isSignedIn reports whether the sign-in page redirects, as it does for a signed-in person.
+// isSignedIn reports whether the sign-in page redirects, as it does for a signed-in user.
 func isSignedIn(site string, cookies []*http.Cookie) bool {
 	return visit(http.MethodGet, site+"/signin", cookies...).StatusCode == http.StatusSeeOther
 }
@@ -193,7 +193,7 @@ var _ = Describe("The web application", Ordered, func() {
 
 	newLink := func(ctx context.Context) string { return linkIn(ctx, ownNamespace) }
 
-	It("says what is wrong while its Secret cannot be read, and the REST API serves", func(ctx SpecContext) {
+	It("reports the reason while its Secret cannot be read, and the REST API serves", func(ctx SpecContext) {
 		answer := visit(http.MethodGet, first.site+"/signin")
 		Expect(answer.StatusCode).To(Equal(http.StatusServiceUnavailable))
 		Expect(answer.Header.Get("Content-Type")).To(HavePrefix("text/html"))
@@ -203,7 +203,7 @@ var _ = Describe("The web application", Ordered, func() {
 		Expect(metricsOf(first)).To(ContainSubstring("herald_web_ready 0\n"))
 	})
 
-	It("fills the Secret once it is installed, the same for all replicas, with no right but those of the installation", func(ctx SpecContext) {
+	It("fills the Secret after the installation, the same for all replicas, with the installation's permissions only", func(ctx SpecContext) {
 		grantWeb(ctx, ownNamespace)
 		Expect(admin.Create(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: ownNamespace, Name: webSecret}})).To(Succeed())
 		for _, replica := range []*running{first, second} {
@@ -218,7 +218,7 @@ var _ = Describe("The web application", Ordered, func() {
 		Expect(isSignedIn(second.site, cookies)).To(BeTrue(), "the other replica has the same keys")
 	})
 
-	It("uses a link up once, whichever replicas are asked", func(ctx SpecContext) {
+	It("accepts a sign-in link once, whichever replica gets it", func(ctx SpecContext) {
 		path := newLink(ctx)
 		for range 3 {
 			Expect(visit(http.MethodGet, second.site+path).StatusCode).To(Equal(http.StatusOK))
@@ -248,7 +248,7 @@ var _ = Describe("The web application", Ordered, func() {
 		Expect(log.String()).To(ContainSubstring("path=/signin/link/…"))
 	})
 
-	It("signs out everywhere, at all replicas within a moment", func(ctx SpecContext) {
+	It("signs out everywhere, on all replicas within seconds", func(ctx SpecContext) {
 		here := visit(http.MethodPost, first.site+newLink(ctx)).cookies
 		there := visit(http.MethodPost, second.site+newLink(ctx)).cookies
 		Expect(visit(http.MethodPost, first.site+"/signout?everywhere=1", here...).StatusCode).To(Equal(http.StatusSeeOther))
@@ -256,7 +256,7 @@ var _ = Describe("The web application", Ordered, func() {
 		Expect(isSignedIn(first.site, there)).To(BeFalse())
 	})
 
-	It("keeps what is no page of it as it is", func(ctx SpecContext) {
+	It("does not change responses outside its pages", func(ctx SpecContext) {
 		Expect(statusOf(first.site + "/health")).To(Equal(http.StatusOK))
 		for _, path := range []string{"/nothing", "//signin", "/signin/../signin", "/signin/oidc"} {
 			answer := visit(http.MethodGet, first.site+path)

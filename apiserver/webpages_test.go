@@ -26,7 +26,7 @@ import (
 // pagesNamespace is the installation's namespace in the page tests.
 const pagesNamespace = "herald-pages"
 
-// browser sends requests like a person's browser.
+// browser sends requests like a user's browser.
 type browser struct {
 	site    string
 	cookies []*http.Cookie
@@ -112,7 +112,7 @@ var _ = Describe("The pages", Ordered, func() {
 		grantWeb(ctx, pagesNamespace)
 		Expect(admin.Create(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: pagesNamespace, Name: webSecret}})).To(Succeed())
 		watched, written, led, other = newTeam(ctx), newTeam(ctx), newTeam(ctx), newTeam(ctx)
-		// The person behind the one-time link has a different role in each team, and none in the last.
+		// The user behind the one-time link has a different role in each team, and none in the last.
 		for role, of := range map[string]*team{"viewer": watched, "editor": written, "admin": led} {
 			of.bindLink(ctx, role)
 		}
@@ -131,7 +131,7 @@ var _ = Describe("The pages", Ordered, func() {
 		}
 	}, NodeTimeout(2*time.Minute))
 
-	It("show each person what Kubernetes' own roles allow in the namespace of the team", func(ctx SpecContext) {
+	It("show each user what Kubernetes' own roles allow in the team's namespace", func(ctx SpecContext) {
 		for path, want := range map[string][3]int{
 			"": {200, 200, 200}, "posts": {200, 200, 200}, "calendar": {200, 200, 200}, "connections": {200, 200, 200}, "team": {200, 200, 200},
 			"posts/new": {403, 200, 200}, "keys": {403, 200, 200},
@@ -148,7 +148,7 @@ var _ = Describe("The pages", Ordered, func() {
 		}
 	})
 
-	It("send what tells browsers to let no other site near, and are compressed", func(ctx SpecContext) {
+	It("have security headers, and are compressed", func(ctx SpecContext) {
 		r := b.request(ctx, "/teams/"+led.namespace+"/", nil)
 		r.Header.Set("Accept-Encoding", "gzip")
 		answer := b.send(r)
@@ -161,7 +161,7 @@ var _ = Describe("The pages", Ordered, func() {
 		Expect(answer.header.Get("Strict-Transport-Security")).To(BeEmpty(), "this site has no HTTPS")
 	})
 
-	It("make a post once however often a form is sent, and refuse what other sites send", func(ctx SpecContext) {
+	It("create a post once however often a form is sent, and reject forms from other sites", func(ctx SpecContext) {
 		at := "/teams/" + written.namespace + "/posts/new"
 		form := url.Values{"key": {b.get(ctx, at).field("key")}, "category": {"text"}, "target": {"acme-threads"}, "caption": {"Hello"}, "when": {"draft"}}
 		posts := func() int {
@@ -195,7 +195,7 @@ var _ = Describe("The pages", Ordered, func() {
 		Expect(b.get(ctx, strings.Replace(first.header.Get("Location"), written.namespace, led.namespace, 1)).status).To(Equal(http.StatusNotFound), "an id of another team")
 	})
 
-	It("show a change of a post to those who look at it, and end when nothing changes any more", func(ctx SpecContext) {
+	It("stream a post's changes to its viewers, and end the stream when it is finished", func(ctx SpecContext) {
 		at := "/teams/" + written.namespace + "/posts/new"
 		form := url.Values{"key": {b.get(ctx, at).field("key")}, "category": {"text"}, "target": {"acme-threads"}, "caption": {"Live"}, "when": {"now"}}
 		made := b.post(ctx, at, form)
@@ -235,7 +235,7 @@ var _ = Describe("The pages", Ordered, func() {
 		Eventually(lines).Should(BeClosed())
 	})
 
-	It("sign in into a session of their own, whatever another has planted in the browser", func(ctx SpecContext) {
+	It("sign in to a new session, whatever session the browser had", func(ctx SpecContext) {
 		planted := visit(http.MethodPost, server.site+link(ctx)).cookies
 		answer := visit(http.MethodPost, server.site+link(ctx), planted...)
 		Expect(answer.StatusCode).To(Equal(http.StatusSeeOther))
@@ -245,7 +245,7 @@ var _ = Describe("The pages", Ordered, func() {
 		Expect(answer.cookies[0].SameSite).To(Equal(http.SameSiteLaxMode))
 	})
 
-	It("have logged no error", func() {
+	It("do not log errors", func() {
 		Expect(log.String()).NotTo(ContainSubstring("level=ERROR"))
 	})
 })
