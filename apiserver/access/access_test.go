@@ -178,9 +178,9 @@ func TestTeams(t *testing.T) {
 		want   int
 		asked  int64
 	}{
-		"of one":  {"each is asked about", func(n string) bool { return n == "team-0007" }, 1, 1001},
+		"of one":  {"each permission is checked", func(n string) bool { return n == "team-0007" }, 1, 1001},
 		"of none": {"a stranger", func(string) bool { return false }, 0, 1001},
-		"of all":  {"an administrator costs one question", func(n string) bool { return n == "" }, 1000, 1},
+		"of all":  {"an administrator needs only one check", func(n string) bool { return n == "" }, 1000, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			clk := clocktesting.NewFakeClock(begin)

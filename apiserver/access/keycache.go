@@ -102,7 +102,7 @@ func (c *KeyCache) refuse(key *v1alpha1.APIKey, token v1alpha1.APIKeyToken) erro
 	}
 }
 
-// hashOf returns the hash in the spec or that of the manager's token; "" before the manager has created it.
+// hashOf returns the spec's hash or the hash of the manager's token; "" before the manager has created it.
 func hashOf(key *v1alpha1.APIKey, token v1alpha1.APIKeyToken) string {
 	if token.SHA256 != "" {
 		return token.SHA256

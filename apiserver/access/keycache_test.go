@@ -85,48 +85,48 @@ func TestAuthenticate(t *testing.T) {
 		wantErr error // nil means that the token is one of a/k
 		served  configv1alpha1.Namespaces
 	}{
-		"FromSpec":   {"a token set at creation works before the manager has seen the key", keys(one), token, nil, nil},
-		"FromStatus": {"a token made by the manager", keys(made("token", token)), token, nil, nil},
-		"First":      {"while a key rolls over, the old token works", keys(two), token, nil, nil},
-		"Second":     {"and so does the new one", keys(two), second, nil, nil},
+		"FromSpec":   {"a token set at creation works before the manager has processed the key", keys(one), token, nil, nil},
+		"FromStatus": {"a token created by the manager works", keys(made("token", token)), token, nil, nil},
+		"First":      {"during a rotation, the old token works", keys(two), token, nil, nil},
+		"Second":     {"during a rotation, the new token works as well", keys(two), second, nil, nil},
 		"Removed": {
-			"a token taken out of the spec ends before the manager has seen it",
+			"a token removed from the spec is invalid before the manager has processed it",
 			keys(respecified(v1alpha1.APIKeyToken{Name: "b"})), token, access.ErrKeyUnknown, nil,
 		},
 		"Replaced": {
-			"where the spec has a hash, none in the status counts",
+			"hashes in the spec replace hashes in the status",
 			keys(respecified(replaced)), token, access.ErrKeyUnknown, nil,
 		},
 		"Unknown": {"the key has another token", keys(one), second, access.ErrKeyUnknown, nil},
-		"Served":  {"the team is one of those that this installation serves", keys(one), token, nil, configv1alpha1.Namespaces{"a"}},
+		"Served":  {"this installation serves the team", keys(one), token, nil, configv1alpha1.Namespaces{"a"}},
 		"NotServed": {
-			"the team belongs to another installation",
+			"another installation serves the team",
 			keys(one), token, access.ErrKeyUnknown,
 			configv1alpha1.Namespaces{"b"},
 		},
 		"NoSuchKey": {"no key has the token's id", keys(handedOut("a", "other", token)), token, access.ErrKeyUnknown, nil},
-		"Mistyped":  {"the checksum tells", keys(one), token[:len(token)-1] + "_", access.ErrKeyMalformed, nil},
+		"Mistyped":  {"the checksum is wrong", keys(one), token[:len(token)-1] + "_", access.ErrKeyMalformed, nil},
 		"HashIsNoToken": {
 			"the stored hash, which others can read, is not a token",
 			keys(one), apitoken.Hash("a", "k", token), access.ErrKeyMalformed, nil,
 		},
-		"KeyWithoutToken": {"a key whose token is not made yet opens nothing", keys(none), token, access.ErrKeyUnknown, nil},
-		"Empty":           {"nor does it to an empty token", keys(none), "", access.ErrKeyMalformed, nil},
-		"Revoked":         {"a revoked key opens nothing", keys(revoked), token, access.ErrKeyRevoked, nil},
-		"BeingDeleted":    {"deleting a key ends it although finalizers may keep the object", keys(leaving), token, access.ErrKeyRevoked, nil},
-		"NotExpiredYet":   {"a key works until its time", keys(keyEnds(time.Millisecond)), token, nil, nil},
-		"Expired":         {"and not from its time on", keys(keyEnds(0)), token, access.ErrKeyExpired, nil},
-		"OldExpired":      {"the old token ends at its own time", keys(firstEnds(two, 0)), token, access.ErrKeyExpired, nil},
-		"NewGoesOn":       {"and the new one goes on", keys(firstEnds(two, 0)), second, nil, nil},
-		"KeyEndsFirst":    {"no token outlives its key", keys(firstEnds(keyEnds(0), time.Hour)), token, access.ErrKeyExpired, nil},
+		"KeyWithoutToken": {"a key whose token does not exist yet is invalid", keys(none), token, access.ErrKeyUnknown, nil},
+		"Empty":           {"an empty token does not match a key without a token", keys(none), "", access.ErrKeyMalformed, nil},
+		"Revoked":         {"a revoked key is invalid", keys(revoked), token, access.ErrKeyRevoked, nil},
+		"BeingDeleted":    {"a deleted key is invalid even if finalizers keep the object", keys(leaving), token, access.ErrKeyRevoked, nil},
+		"NotExpiredYet":   {"a key is valid until it expires", keys(keyEnds(time.Millisecond)), token, nil, nil},
+		"Expired":         {"a key is invalid when it expires", keys(keyEnds(0)), token, access.ErrKeyExpired, nil},
+		"OldExpired":      {"the old token expires at its own time", keys(firstEnds(two, 0)), token, access.ErrKeyExpired, nil},
+		"NewGoesOn":       {"the new token remains valid", keys(firstEnds(two, 0)), second, nil, nil},
+		"KeyEndsFirst":    {"a token expires with its key", keys(firstEnds(keyEnds(0), time.Hour)), token, access.ErrKeyExpired, nil},
 		"SameTokenTwice": {
-			"of two ends of one token the later counts",
+			"if a token expires twice, the later time counts",
 			keys(firstEnds(handedOut("a", "k", token, token), 0)), token, nil, nil,
 		},
 		"CopiedHash":          {"keys with a copied hash do not take over the token", keys(thief, sibling, one), token, nil, nil},
-		"CopiedHashOfDeleted": {"not even once the key that the token belongs to is gone", keys(thief, sibling), token, access.ErrKeyUnknown, nil},
+		"CopiedHashOfDeleted": {"nor after the token's own key was deleted", keys(thief, sibling), token, access.ErrKeyUnknown, nil},
 		"CopiedHashOfRevoked": {
-			"a revoked token stays revoked although other keys carry its hash",
+			"a revoked token stays revoked even if other keys contain its hash",
 			keys(thief, revoked), token, access.ErrKeyRevoked, nil,
 		},
 	} {
@@ -172,12 +172,12 @@ func TestLastUsedAtMostHourly(t *testing.T) {
 			status  time.Duration // status.lastUsedAt, relative to now; 0 for none
 			want    bool
 		}{
-			{"the first use is written", 0, errors.New("boom"), 0, true},
-			{"a failed write is not repeated at once", 30 * time.Second, nil, 0, false},
-			{"but after a minute", time.Minute, nil, 0, true},
-			{"a second use within the hour is not written", 30 * time.Minute, nil, 0, false},
-			{"what another replica wrote counts", 90 * time.Minute, nil, time.Hour, false},
-			{"an hour later it is written again", 2 * time.Hour, nil, time.Hour, true},
+			{"the first use is recorded", 0, errors.New("boom"), 0, true},
+			{"a failed write is not retried immediately", 30 * time.Second, nil, 0, false},
+			{"a failed write is retried after a minute", time.Minute, nil, 0, true},
+			{"a second use within the hour is not recorded", 30 * time.Minute, nil, 0, false},
+			{"other replicas' records count", 90 * time.Minute, nil, time.Hour, false},
+			{"a use an hour later is recorded", 2 * time.Hour, nil, time.Hour, true},
 		}
 		for _, step := range steps {
 			clock.SetTime(now.Add(step.at))

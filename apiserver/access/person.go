@@ -8,8 +8,8 @@ import "context"
 // LinkPerson is the name of the person who signs in with the one-time link, without an OpenID Connect provider.
 const LinkPerson = "herald:link"
 
-// KeyAuthor precedes the name of an API key where an object names who changed it. No person's name begins with it,
-// because providers' names cannot begin with "herald:".
+// KeyAuthor precedes the name of an API key where an object names who changed it. No user's name starts with it,
+// because providers' names cannot start with "herald:".
 const KeyAuthor = "herald:key:"
 
 // Person is a signed-in user of the web application.

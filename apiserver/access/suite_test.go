@@ -92,7 +92,7 @@ var (
 	unnamed  = access.Person{Name: "marketing", Groups: []string{"marketing"}}
 )
 
-var _ = DescribeTable("In a team", func(ctx SpecContext, who access.Person, verb, resource string, want bool) {
+var _ = DescribeTable("In a team,", func(ctx SpecContext, who access.Person, verb, resource string, want bool) {
 	may := func(namespace string) bool {
 		ok, err := newChecker(clock.RealClock{}).May(ctx, who, namespace, verb, resource)
 		Expect(err).NotTo(HaveOccurred())
@@ -107,25 +107,25 @@ var _ = DescribeTable("In a team", func(ctx SpecContext, who access.Person, verb
 	Expect(may(beta)).To(BeFalse(), "a role in one namespace is none in another")
 },
 	Entry("a viewer lists posts", vera, "list", "posts", true),
-	Entry("a viewer looks at accounts", vera, "get", "connections", true),
-	Entry("a viewer makes no post", vera, "create", "posts", false),
-	Entry("a viewer cancels none", vera, "patch", "posts", false),
-	Entry("a viewer does not look at keys", vera, "list", "apikeys", false),
-	Entry("a group of editors writes posts", edith, "create", "posts", true),
-	Entry("a group of editors changes them", edith, "patch", "posts", true),
+	Entry("a viewer reads accounts", vera, "get", "connections", true),
+	Entry("a viewer cannot create posts", vera, "create", "posts", false),
+	Entry("a viewer cannot cancel posts", vera, "patch", "posts", false),
+	Entry("a viewer cannot read keys", vera, "list", "apikeys", false),
+	Entry("a group of editors creates posts", edith, "create", "posts", true),
+	Entry("a group of editors changes posts", edith, "patch", "posts", true),
 	Entry("a group of editors uploads files", edith, "create", "media", true),
-	Entry("a group of editors connects no account", edith, "create", "connections", false),
-	Entry("a group of editors makes no key", edith, "create", "apikeys", false),
+	Entry("a group of editors cannot connect accounts", edith, "create", "connections", false),
+	Entry("a group of editors cannot create keys", edith, "create", "apikeys", false),
 	Entry("the link connects accounts", link, "create", "connections", true),
 	Entry("the link disconnects them", link, "delete", "connections", true),
-	Entry("the link makes keys", link, "create", "apikeys", true),
-	Entry("the link does not read the team's Secrets by Herald", link, "get", "secrets", false),
-	Entry("a stranger sees nothing", stranger, "list", "posts", false),
-	Entry("a name without its prefix is a stranger's", unnamed, "list", "posts", false),
-	Entry("a team is the administrators' to change", link, "update", "teams", false),
+	Entry("the link creates keys", link, "create", "apikeys", true),
+	Entry("the link cannot read the team's Secrets through Herald", link, "get", "secrets", false),
+	Entry("a user without a role has no permissions", stranger, "list", "posts", false),
+	Entry("a name without the prefix does not match a user", unnamed, "list", "posts", false),
+	Entry("only administrators change teams", link, "update", "teams", false),
 )
 
-var _ = It("A person's teams are those whose posts they may list", func(ctx SpecContext) {
+var _ = It("A user's teams are those whose posts the user may list", func(ctx SpecContext) {
 	teams := func(who access.Person) []string {
 		found, err := newChecker(clock.RealClock{}, acme, beta).Teams(ctx, who)
 		Expect(err).NotTo(HaveOccurred())
@@ -140,7 +140,7 @@ var _ = It("A person's teams are those whose posts they may list", func(ctx Spec
 	Expect(teams(access.Person{Name: "root", Groups: []string{"system:masters"}})).To(Equal([]string{acme, beta}))
 })
 
-var _ = It("A right that is taken away is gone within seconds", func(ctx SpecContext) {
+var _ = It("A revoked permission has no effect within seconds", func(ctx SpecContext) {
 	clk := clocktesting.NewFakeClock(begin)
 	checker := newChecker(clk)
 	b := bind(ctx, beta, "viewer", rbacv1.Subject{Kind: rbacv1.UserKind, Name: "oidc:tom"})
@@ -155,7 +155,7 @@ var _ = It("A right that is taken away is gone within seconds", func(ctx SpecCon
 	Eventually(may).Should(BeFalse())
 })
 
-var _ = It("An apiserver that may not ask allows nothing", func(ctx SpecContext) {
+var _ = It("An apiserver that may not check permissions denies everything", func(ctx SpecContext) {
 	config := rest.CopyConfig(reach)
 	config.Impersonate.UserName = "system:serviceaccount:herald-system:default"
 	reviews, err := kube.NewReviews(config, "access-test")

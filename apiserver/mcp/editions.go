@@ -38,7 +38,7 @@ func (e *edition) toolNamed(name string) *tool {
 	return nil
 }
 
-// The argument that stands for the header If-Match of an operation.
+// The argument that replaces an operation's header If-Match.
 const (
 	ifMatch         = "If-Match"
 	argumentVersion = "version"

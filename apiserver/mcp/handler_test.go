@@ -37,12 +37,12 @@ func TestUnauthorized(t *testing.T) {
 		oauth                         bool
 		want                          string
 	}{
-		"None":        {"there is no token that is wrong", "POST", "", true, "Bearer " + metadata},
-		"NoneOfGet":   {"a client that probes for a stream begins here", "GET", "", true, "Bearer " + metadata},
-		"Unknown":     {"the client should get a new one", "POST", "Bearer nope", true, `Bearer error="invalid_token", ` + metadata},
-		"OtherScheme": {"only bearer tokens are taken", "POST", "Basic YTpi", true, `Bearer error="invalid_token", ` + metadata},
-		"NoOAuth":     {"nothing gives out tokens", "POST", "", false, "Bearer"},
-		"NoOAuthBad":  {"nothing gives out tokens, and this one is bad", "DELETE", "Bearer nope", false, `Bearer error="invalid_token"`},
+		"None":        {"a missing token is not an invalid one", "POST", "", true, "Bearer " + metadata},
+		"NoneOfGet":   {"clients probe for a stream with GET", "GET", "", true, "Bearer " + metadata},
+		"Unknown":     {"the client should request a new token", "POST", "Bearer nope", true, `Bearer error="invalid_token", ` + metadata},
+		"OtherScheme": {"only bearer tokens are accepted", "POST", "Basic YTpi", true, `Bearer error="invalid_token", ` + metadata},
+		"NoOAuth":     {"no authorization server exists", "POST", "", false, "Bearer"},
+		"NoOAuthBad":  {"no authorization server exists, and the token is invalid", "DELETE", "Bearer nope", false, `Bearer error="invalid_token"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -69,12 +69,12 @@ func TestRefusedByHTTP(t *testing.T) {
 		status               int
 		says                 string
 	}{
-		"Get":        {"there are no streams", "GET", "", nil, 405, `"code":"VALIDATION_ERROR"`},
-		"Delete":     {"there are no sessions", "DELETE", "", []string{"Mcp-Session-Id", "abc"}, 405, `"code":"VALIDATION_ERROR"`},
-		"Put":        {"it is no method of this protocol", "PUT", ping, nil, 405, `"code":"VALIDATION_ERROR"`},
-		"Form":       {"it is no JSON", "POST", "a=b", []string{"Content-Type", "application/x-www-form-urlencoded"}, 415, `"code":"VALIDATION_ERROR"`},
-		"Compressed": {"its size cannot be bounded", "POST", "x", []string{"Content-Encoding", "gzip"}, 415, `"code":"VALIDATION_ERROR"`},
-		"TooLarge":   {"twice the largest post is enough", "POST", callTool("create_post", text(strings.Repeat("a", 512<<10))), nil, 413, "larger than 524288 bytes"},
+		"Get":        {"streams are not supported", "GET", "", nil, 405, `"code":"VALIDATION_ERROR"`},
+		"Delete":     {"sessions are not supported", "DELETE", "", []string{"Mcp-Session-Id", "abc"}, 405, `"code":"VALIDATION_ERROR"`},
+		"Put":        {"the protocol does not use PUT", "PUT", ping, nil, 405, `"code":"VALIDATION_ERROR"`},
+		"Form":       {"the content type must be JSON", "POST", "a=b", []string{"Content-Type", "application/x-www-form-urlencoded"}, 415, `"code":"VALIDATION_ERROR"`},
+		"Compressed": {"the decompressed size is unlimited", "POST", "x", []string{"Content-Encoding", "gzip"}, 415, `"code":"VALIDATION_ERROR"`},
+		"TooLarge":   {"the limit is twice the size of the largest post", "POST", callTool("create_post", text(strings.Repeat("a", 512<<10))), nil, 413, "larger than 524288 bytes"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -94,30 +94,30 @@ func TestBadMessages(t *testing.T) {
 		status       int
 		says         string
 	}{
-		"Empty":          {"there is nothing", "", 400, "-32700"},
-		"Garbage":        {"it is no JSON", "{{{", 400, "-32700"},
-		"Null":           {"it is no object", "null", 400, "-32700"},
-		"Trailing":       {"two readers could differ", ping + ping, 400, "-32700"},
+		"Empty":          {"the body is empty", "", 400, "-32700"},
+		"Garbage":        {"the body is not JSON", "{{{", 400, "-32700"},
+		"Null":           {"the body is not an object", "null", 400, "-32700"},
+		"Trailing":       {"parsers could disagree", ping + ping, 400, "-32700"},
 		"Batch":          {"one request is one message: limits count requests", "[" + ping + "]", 400, "batches are not supported"},
-		"Twice":          {"two readers could differ", `{"jsonrpc":"2.0","id":1,"method":"ping","method":"tools/list"}`, 400, "appears twice"},
-		"TwiceDeep":      {"two readers could differ", callTool("create_post", text("a", `,"draft":true,"draft":false`)), 400, "params.arguments.draft: appears twice"},
-		"NotUTF8":        {"it is no text", "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"p\xff\"}", 400, "-32700"},
-		"HalfPair":       {"it is no text", callTool("create_post", `{"category":"\ud83d"}`), 400, "-32700"},
-		"Deep":           {"nobody means it", `{"jsonrpc":"2.0","id":1,"method":"ping","params":` + strings.Repeat(`{"a":`, 100) + "1" + strings.Repeat("}", 101), 400, "-32700"},
-		"NoVersion":      {"it is no JSON-RPC 2.0", `{"id":1,"method":"ping"}`, 400, `"error"`},
-		"OldVersion":     {"it is no JSON-RPC 2.0", `{"jsonrpc":"1.0","id":1,"method":"ping"}`, 400, `"error"`},
-		"Answer":         {"nothing was asked of the client", `{"jsonrpc":"2.0","id":1}`, 202, ""},
-		"UnknownMethod":  {"there is none of that name", `{"jsonrpc":"2.0","id":1,"method":"posts/delete"}`, 400, "posts/delete"},
-		"IDObject":       {"it cannot be answered", `{"jsonrpc":"2.0","id":{},"method":"ping"}`, 400, `"error"`},
-		"NoID":           {"a tool is no notification", `{"jsonrpc":"2.0","method":"tools/call","params":{"name":"list_posts"}}`, 400, `"error"`},
-		"UnknownTool":    {"there is none of that name", callTool("delete_everything", `{}`), 200, `unknown tool \"delete_everything\"`},
-		"BadVersion":     {"nobody speaks it", `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, 400, "nsupported protocol version"},
-		"UnknownURI":     {"there is no such resource", `{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":"file:///etc/passwd"}}`, 200, "-32602"},
-		"UnknownPrompt":  {"there is no such prompt", `{"jsonrpc":"2.0","id":1,"method":"prompts/get","params":{"name":"x"}}`, 200, "-32602"},
-		"PromptWithout":  {"it needs to know what", `{"jsonrpc":"2.0","id":1,"method":"prompts/get","params":{"name":"announce"}}`, 200, "the argument what is missing"},
-		"Subscribe":      {"it is not offered", `{"jsonrpc":"2.0","id":1,"method":"resources/subscribe","params":{"uri":"herald://accounts"}}`, 200, `"error"`},
-		"MetaNotObject":  {"it is no metadata", `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":7}}`, 200, "-32602"},
-		"NewWithoutMeta": {"the latest revision has it in each request", `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{}}`, 400, `"error"`},
+		"Twice":          {"parsers could disagree", `{"jsonrpc":"2.0","id":1,"method":"ping","method":"tools/list"}`, 400, "appears twice"},
+		"TwiceDeep":      {"parsers could disagree", callTool("create_post", text("a", `,"draft":true,"draft":false`)), 400, "params.arguments.draft: appears twice"},
+		"NotUTF8":        {"the body is not UTF-8", "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"p\xff\"}", 400, "-32700"},
+		"HalfPair":       {"the caption is not valid text", callTool("create_post", `{"category":"\ud83d"}`), 400, "-32700"},
+		"Deep":           {"no client needs such depth", `{"jsonrpc":"2.0","id":1,"method":"ping","params":` + strings.Repeat(`{"a":`, 100) + "1" + strings.Repeat("}", 101), 400, "-32700"},
+		"NoVersion":      {"the request is not JSON-RPC 2.0", `{"id":1,"method":"ping"}`, 400, `"error"`},
+		"OldVersion":     {"the request is not JSON-RPC 2.0", `{"jsonrpc":"1.0","id":1,"method":"ping"}`, 400, `"error"`},
+		"Answer":         {"the server did not send a request", `{"jsonrpc":"2.0","id":1}`, 202, ""},
+		"UnknownMethod":  {"no such method", `{"jsonrpc":"2.0","id":1,"method":"posts/delete"}`, 400, "posts/delete"},
+		"IDObject":       {"an object cannot be an id", `{"jsonrpc":"2.0","id":{},"method":"ping"}`, 400, `"error"`},
+		"NoID":           {"a tool call is not a notification", `{"jsonrpc":"2.0","method":"tools/call","params":{"name":"list_posts"}}`, 400, `"error"`},
+		"UnknownTool":    {"no such tool", callTool("delete_everything", `{}`), 200, `unknown tool \"delete_everything\"`},
+		"BadVersion":     {"the version is not supported", `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, 400, "nsupported protocol version"},
+		"UnknownURI":     {"no such resource", `{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":"file:///etc/passwd"}}`, 200, "-32602"},
+		"UnknownPrompt":  {"no such prompt", `{"jsonrpc":"2.0","id":1,"method":"prompts/get","params":{"name":"x"}}`, 200, "-32602"},
+		"PromptWithout":  {"the argument is required", `{"jsonrpc":"2.0","id":1,"method":"prompts/get","params":{"name":"announce"}}`, 200, "the argument what is missing"},
+		"Subscribe":      {"subscriptions are not supported", `{"jsonrpc":"2.0","id":1,"method":"resources/subscribe","params":{"uri":"herald://accounts"}}`, 200, `"error"`},
+		"MetaNotObject":  {"the metadata must be an object", `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":7}}`, 200, "-32602"},
+		"NewWithoutMeta": {"the latest revision requires it in each request", `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{}}`, 400, `"error"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -282,12 +282,12 @@ func TestHost(t *testing.T) {
 		reason, site, host string
 		status             int
 	}{
-		"LocalRun":      {"it is for this machine", "http://localhost:8080", "localhost:8080", 200},
-		"LocalRunByIP":  {"it is for this machine", "http://127.0.0.1:8080", "[::1]:8080", 200},
-		"LocalRebound":  {"a stranger's name leads here", "http://localhost:8080", "evil.example.com", 403},
-		"LocalLookLike": {"a stranger's name leads here", "http://localhost:8080", "localhost.evil.example.com:8080", 403},
-		"Sidecar":       {"a proxy of the pod hands requests on by loopback", "https://herald.example.com", "herald.example.com", 200},
-		"Service":       {"programs of the cluster use the name of the Service", "https://herald.example.com", "herald-apiserver.herald-system.svc", 200},
+		"LocalRun":      {"local requests are accepted", "http://localhost:8080", "localhost:8080", 200},
+		"LocalRunByIP":  {"local requests are accepted", "http://127.0.0.1:8080", "[::1]:8080", 200},
+		"LocalRebound":  {"DNS rebinding is rejected", "http://localhost:8080", "evil.example.com", 403},
+		"LocalLookLike": {"DNS rebinding is rejected", "http://localhost:8080", "localhost.evil.example.com:8080", 403},
+		"Sidecar":       {"a sidecar proxy forwards requests over loopback", "https://herald.example.com", "herald.example.com", 200},
+		"Service":       {"clients in the cluster use the Service's name", "https://herald.example.com", "herald-apiserver.herald-system.svc", 200},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -356,12 +356,12 @@ func TestNameOfTheAgent(t *testing.T) {
 		client string
 		want   string
 	}{
-		"Registered": {"a person has agreed to it", bridge.Caller{Key: "grant", Agent: "Claude"}, "Evil", "Claude"},
-		"Says":       {"it is what there is", bridge.Caller{Key: "deploy"}, "inspector", "inspector"},
-		"SaysNot":    {"older revisions say it once, to nobody", bridge.Caller{Key: "deploy"}, "", "deploy"},
-		"Invisible":  {"what cannot be seen is no name", bridge.Caller{Key: "deploy"}, "\u200b\U000e0041\x1b", "deploy"},
-		"Hidden":     {"tags and escapes carry words of their own", bridge.Caller{}, "A\x1b[31m\U000e0049\U000e0067B\u202eC\n\n  D\ufe0f", "A[31mBC D"},
-		"Long":       {"pages have room for so much", bridge.Caller{}, strings.Repeat("ä", 200), strings.Repeat("ä", 80) + "…"},
+		"Registered": {"a user approved this name", bridge.Caller{Key: "grant", Agent: "Claude"}, "Evil", "Claude"},
+		"Says":       {"the name comes from the request", bridge.Caller{Key: "deploy"}, "inspector", "inspector"},
+		"SaysNot":    {"the client has sent its name to another replica", bridge.Caller{Key: "deploy"}, "", "deploy"},
+		"Invisible":  {"invisible characters are not a name", bridge.Caller{Key: "deploy"}, "\u200b\U000e0041\x1b", "deploy"},
+		"Hidden":     {"control characters are removed", bridge.Caller{}, "A\x1b[31m\U000e0049\U000e0067B\u202eC\n\n  D\ufe0f", "A[31mBC D"},
+		"Long":       {"pages have room for a short name", bridge.Caller{}, strings.Repeat("ä", 200), strings.Repeat("ä", 80) + "…"},
 		"Nothing":    {"there is always a name", bridge.Caller{}, "", "an agent"},
 	} {
 		if got := h.named(tc.caller, &message{client: tc.client}).Agent; got != tc.want {

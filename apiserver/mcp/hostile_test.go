@@ -40,15 +40,15 @@ func TestHostileMessages(t *testing.T) {
 		"cards":                {callTool("create_post", `{"category":"tree","targets":[{"connection_id":"a"}],"tree_cards":`+list(`{}`)+`}`), 400, "more than 16384 values"},
 		"a caption":            {callTool("create_post", `{"category":"text","targets":[{"connection_id":"acme-x","caption":"`+fill("a")+`"}]}`), 200, "at most 65536 characters"},
 		"an escaped caption":   {callTool("create_post", `{"category":"text","targets":[{"connection_id":"acme-x","caption":"`+fill(`\u00e4`)+`"}]}`), 200, "at most 65536 characters"},
-		"a name of a tool":     {callTool(fill("a"), `{}`), 413, "larger than 65536 bytes"},
+		"the name of a tool":   {callTool(fill("a"), `{}`), 413, "larger than 65536 bytes"},
 		"an argument":          {callTool("get_post", `{"id":"`+fill("a")+`"}`), 200, "NOT_FOUND"},
 		"a method":             {message(fill("a"), `{}`), 413, "larger than 65536 bytes"},
 		"initialize":           {message("initialize", `{"capabilities":{},"clientInfo":{"name":"`+fill("a")+`","version":"1"}}`), 413, "larger than 65536 bytes"},
-		"what is ignored":      {message("ping", `{"x":"`+fill("a")+`"}`), 413, "larger than 65536 bytes"},
+		"an ignored field":     {message("ping", `{"x":"`+fill("a")+`"}`), 413, "larger than 65536 bytes"},
 		"meta":                 {message("tools/call", `{"name":"list_posts","arguments":{},"_meta":{"x":"`+fill("a")+`"}}`), 200, "pagination"},
 		"depth":                {strings.Repeat(`{"a":`, maxMessage/5), 400, "is nested deeper"},
 		"not UTF-8":            {`{"a":"` + fill("\xff") + `"}`, 400, "not valid UTF-8"},
-		"ends too early":       {`{"a":"` + fill("a"), 400, "ends unexpectedly"},
+		"a truncated message":  {`{"a":"` + fill("a"), 400, "ends unexpectedly"},
 		"names, 256 an object": {message("ping", `{"a":[`+fill(`{"a":1,"b":2,"c":3},`)+`{}]}`), 400, "more than 16384 values"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -79,13 +79,13 @@ func TestMessagesAreCharged(t *testing.T) {
 		reason, body string
 		status, cost int
 	}{
-		"NoMessage": {"reading it costs as much as obeying it", strings.Repeat("[", maxMessage), 400, 9},
+		"NoMessage": {"parsing it costs as much as a valid message", strings.Repeat("[", maxMessage), 400, 9},
 		"TooMany":   {"half a MiB is 8 times 64 KiB", `{"x":[` + strings.Repeat("1,", maxMessage/2-8) + "1]}", 400, 8},
-		"NotPassed": {"the SDK never sees it", `{"jsonrpc":"2.0","id":1,"method":"ping","params":{"x":"` + strings.Repeat("a", 200<<10) + `"}}`, 413, 4},
-		"ATool":     {"its arguments are part of the message", callTool("create_post", `{"category":"text","x":"`+strings.Repeat("a", 200<<10)+`"}`), 200, 4},
-		"NoSubject": {"a tool that creates nothing reads its arguments too", callTool("get_post", `{"id":"`+strings.Repeat("a", 200<<10)+`"}`), 200, 4},
-		"Unread":    {"it says that it is too large", strings.Repeat("a", maxMessage+1), 413, 1},
-		"Small":     {"less than 64 KiB comes with the request", ping, 200, 1},
+		"NotPassed": {"the SDK does not get it", `{"jsonrpc":"2.0","id":1,"method":"ping","params":{"x":"` + strings.Repeat("a", 200<<10) + `"}}`, 413, 4},
+		"ATool":     {"arguments are part of the message", callTool("create_post", `{"category":"text","x":"`+strings.Repeat("a", 200<<10)+`"}`), 200, 4},
+		"NoSubject": {"tools that do not create objects parse arguments too", callTool("get_post", `{"id":"`+strings.Repeat("a", 200<<10)+`"}`), 200, 4},
+		"Unread":    {"the client declared that it is too large", strings.Repeat("a", maxMessage+1), 413, 1},
+		"Small":     {"up to 64 KiB are included", ping, 200, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -15,7 +15,7 @@ import (
 type prompt struct {
 	name, title, description string
 	arguments                []*mcp.PromptArgument
-	// text is the instruction; the person's arguments follow it, by name.
+	// text is the instruction; the user's arguments follow it, by name.
 	text string
 }
 

@@ -281,9 +281,9 @@ func TestAnnotations(t *testing.T) {
 		"list_connections":        {"it reads", true, true, false, false},
 		"list_posts":              {"it reads", true, true, false, false},
 		"get_post":                {"it reads", true, true, false, false},
-		"create_media_upload_url": {"each call makes another address; nothing is seen of it", false, false, false, false},
-		"create_post":             {"it adds, for the world to see, and each call again", false, false, false, true},
-		"cancel_post":             {"it takes away, once", false, true, true, false},
+		"create_media_upload_url": {"each call creates another URL, and nothing public", false, false, false, false},
+		"create_post":             {"each call creates a post, visible to the public", false, false, false, true},
+		"cancel_post":             {"it is destructive and idempotent", false, true, true, false},
 	} {
 		got := listed(t, newWorld())[name].Annotations
 		if diff := cmp.Diff(map[string]bool{

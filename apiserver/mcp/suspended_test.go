@@ -13,7 +13,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// TestSuspended verifies that an agent that sees a post waiting learns that only a person can end the suspension.
+// TestSuspended verifies that an agent that sees a post waiting learns that only a user can end the suspension.
 func TestSuspended(t *testing.T) {
 	t.Parallel()
 	const says = "Publishing is suspended for this team"
@@ -28,17 +28,17 @@ func TestSuspended(t *testing.T) {
 		isError         bool
 		want            string
 	}{
-		"Never":        {reason: "there is nothing to say", tool: "list_posts", arguments: `{}`},
-		"Over":         {reason: "posts go out again", times: over, tool: "list_posts", arguments: `{}`},
-		"JustAsked":    {"the manager has not noted yet since when", true, nil, "list_posts", `{}`, false, says + ", by"},
-		"Since":        {"people ask how long it has been", true, lasts, "list_posts", `{}`, false, says + " since 2026-12-01T08:00:00Z, by"},
-		"ByTheBrake":   {"the brake of all teams is only in the status", false, lasts, "list_posts", `{}`, false, says + " since"},
-		"Connections":  {"agents begin with them", false, lasts, "list_connections", `{}`, false, says},
-		"Created":      {"it would be read again and again", false, lasts, "create_post", scheduled, false, says},
-		"Refused":      {"there is no post; what is wrong with it is said alone", false, lasts, "create_post", `{}`, true, ""},
-		"Read":         {"it reads processing until the end", false, lasts, "get_post", `{"id":"p1"}`, false, says},
-		"ReadUnknown":  {"there is no post", false, lasts, "get_post", `{"id":"p2"}`, true, ""},
-		"CancelledNow": {"it would not go out in any case", false, lasts, "cancel_post", `{"id":"p1"}`, false, ""},
+		"Never":        {reason: "there is no suspension", tool: "list_posts", arguments: `{}`},
+		"Over":         {reason: "the suspension is over", times: over, tool: "list_posts", arguments: `{}`},
+		"JustAsked":    {"the manager has not recorded the start yet", true, nil, "list_posts", `{}`, false, says + ", by"},
+		"Since":        {"users ask for the duration", true, lasts, "list_posts", `{}`, false, says + " since 2026-12-01T08:00:00Z, by"},
+		"ByTheBrake":   {"the suspension of all teams is only in the status", false, lasts, "list_posts", `{}`, false, says + " since"},
+		"Connections":  {"agents start with list_connections", false, lasts, "list_connections", `{}`, false, says},
+		"Created":      {"the post would be read again and again", false, lasts, "create_post", scheduled, false, says},
+		"Refused":      {"no post exists; only the error is reported", false, lasts, "create_post", `{}`, true, ""},
+		"Read":         {"the post is processing until the end", false, lasts, "get_post", `{"id":"p1"}`, false, says},
+		"ReadUnknown":  {"no such post", false, lasts, "get_post", `{"id":"p2"}`, true, ""},
+		"CancelledNow": {"the post would not be published anyway", false, lasts, "cancel_post", `{"id":"p1"}`, false, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

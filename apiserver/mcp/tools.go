@@ -22,11 +22,11 @@ type tool struct {
 	hints mcp.ToolAnnotations
 	// publishing marks a tool whose response describes published or due posts and therefore mentions a suspension.
 	publishing bool
-	// shows is what the response describes, whose pages the result names.
+	// shows is the kind of object in the response. The result contains the URLs of its pages.
 	shows shows
 }
 
-// shows is what a tool's response describes.
+// shows is the kind of object in a tool's response.
 type shows int
 
 const (

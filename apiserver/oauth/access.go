@@ -17,8 +17,8 @@ import (
 // stored it.
 const fresh = 30 * time.Second
 
-// Caller returns the caller behind an access token: the person who allowed the agent, limited to the granted scopes and
-// the person's current rights. Each call checks them, so that a revoked grant or a withdrawn right takes effect
+// Caller returns the caller behind an access token: the user who allowed the agent, limited to the granted scopes and
+// the user's current rights. Each call checks them, so that a revoked grant or a withdrawn right takes effect
 // immediately. The error is a *bridge.Error if the token is invalid.
 func (s *Server) Caller(ctx context.Context, token string) (bridge.Caller, error) {
 	var access accessContent

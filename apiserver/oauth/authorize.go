@@ -54,13 +54,13 @@ type Request struct {
 // RedirectHost returns the host of the redirect URI, for display.
 func (r *Request) RedirectHost() string { return hostOf(r.Redirect) }
 
-// ToComputer reports whether the redirect goes to a program on the person's machine rather than to a website, whose
+// ToComputer reports whether the redirect goes to a program on the user's machine rather than to a website, whose
 // name DNS resolves.
 func (r *Request) ToComputer() bool {
 	return !strings.HasPrefix(strings.ToLower(r.Redirect), secure+":")
 }
 
-// Application returns the URI that an application on the person's machine opens, without its query; empty for HTTP and
+// Application returns the URI that an application on the user's machine opens, without its query; empty for HTTP and
 // HTTPS. One application may do different things for different URIs of its scheme.
 func (r *Request) Application() string {
 	u, err := url.Parse(r.Redirect)
@@ -181,7 +181,7 @@ func (s *Server) refused(r *Request, wrong *problem) *Refused {
 	}
 }
 
-// isLoopback reports whether the redirect URI is on the person's machine. Any other URI comes unverified from a
+// isLoopback reports whether the redirect URI is on the user's machine. Any other URI comes unverified from a
 // registration or a document: redirecting there automatically would make Herald an open redirector (RFC 9700, section
 // 4.11.2).
 func (r *Request) isLoopback() bool {
@@ -192,7 +192,7 @@ func (r *Request) isLoopback() bool {
 	return loopback(to)
 }
 
-// Offer returns the requested scopes that the person's rights allow them to grant in a namespace.
+// Offer returns the requested scopes that the user's rights allow them to grant in a namespace.
 func (s *Server) Offer(ctx context.Context, r *Request, who access.Person, namespace string) ([]bridge.Scope, error) {
 	return s.within(ctx, who, namespace, r.Scopes)
 }
@@ -202,7 +202,7 @@ func (s *Server) Seal(r *Request, of session.Session, namespace string) string {
 	return s.Keys.Seal(purposeConsent, consent{of.ID, namespace, *r}, consentLife)
 }
 
-// Decision is a person's decision on the consent page.
+// Decision is a user's decision on the consent page.
 type Decision struct {
 	// Sealed is the form's sealed content.
 	Sealed string
@@ -211,7 +211,7 @@ type Decision struct {
 	Most bridge.Scope
 }
 
-// Decide applies a person's decision and returns the address to redirect to. The error is a *PageError, or an error
+// Decide applies a user's decision and returns the address to redirect to. The error is a *PageError, or an error
 // from the Kubernetes API.
 func (s *Server) Decide(ctx context.Context, of session.Session, d Decision) (location string, err error) {
 	var c consent
@@ -275,7 +275,7 @@ func (s *Server) allow(ctx context.Context, who access.Person, c *consent, scope
 	return created, nil
 }
 
-// enforceGrantLimits returns an error if the team or the person has too many active grants. It also removes the
+// enforceGrantLimits returns an error if the team or the user has too many active grants. It also removes the
 // person's oldest ended grants, because otherwise alternately allowing and revoking would fill the cluster.
 func (s *Server) enforceGrantLimits(ctx context.Context, who access.Person, namespace string) error {
 	all, own := 0, 0

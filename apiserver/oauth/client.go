@@ -23,7 +23,7 @@ const (
 	// purposeClient is the signing purpose of client ids.
 	purposeClient = "oauth-client"
 	// maxClientID limits the length of a client_id, in bytes: it is part of the consent page's address, which is stored
-	// in a cookie if the person has to sign in first.
+	// in a cookie if the user has to sign in first.
 	maxClientID = 1500
 	// maxURI and maxRedirects limit a client's metadata: the length of its home page's URI, in bytes, and the number of
 	// redirect URIs.
@@ -85,7 +85,7 @@ func keyOfClient(id string) string {
 	return keyPrefix + hex.EncodeToString(sum[:])[:keyHex]
 }
 
-// client resolves a client_id. It fetches a metadata document only for a signed-in person.
+// client resolves a client_id. It fetches a metadata document only for a signed-in user.
 func (s *Server) client(ctx context.Context, id string, who access.Person) (*Client, *PageError) {
 	const title = "Unknown agent"
 	switch {

@@ -184,7 +184,7 @@ func TestThreatSSRF(t *testing.T) {
 	}
 }
 
-// TestThreatFetchFlood verifies that a person causes at most maxFetches fetches per minute.
+// TestThreatFetchFlood verifies that a user causes at most maxFetches fetches per minute.
 func TestThreatFetchFlood(t *testing.T) {
 	t.Parallel()
 	p := publish(t, func(w http.ResponseWriter, id string) { sends(document(id, ""))(w, id) })

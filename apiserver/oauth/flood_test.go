@@ -20,7 +20,7 @@ import (
 	"github.com/herald-social/herald/apiserver/session"
 )
 
-// TestThreatRegistrationFlood verifies that a registration stores nothing, is rate limited, and does not expire.
+// TestThreatRegistrationFlood verifies that a registration is not stored, is rate limited, and does not expire.
 func TestThreatRegistrationFlood(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -169,9 +169,9 @@ func TestThreatNeighbours(t *testing.T) {
 		form url.Values
 		want string
 	}{
-		"a grant that was revoked": {refreshing(client, tokens.text("refresh_token")), invalidGrant},
-		"another client's token":   {refreshing(w.registerClient(loopURI), tokens.text("refresh_token")), invalidGrant},
-		"a form that is wrong":     {url.Values{"client_id": {client}}, invalidRequest},
+		"a revoked grant":        {refreshing(client, tokens.text("refresh_token")), invalidGrant},
+		"another client's token": {refreshing(w.registerClient(loopURI), tokens.text("refresh_token")), invalidGrant},
+		"an invalid form":        {url.Values{"client_id": {client}}, invalidRequest},
 	} {
 		if got := w.post(TokenPath, tc.form); got.status != http.StatusBadRequest || got.text("error") != tc.want {
 			t.Errorf("%s: %d %s, want %s", name, got.status, got.body, tc.want)
@@ -179,7 +179,7 @@ func TestThreatNeighbours(t *testing.T) {
 	}
 }
 
-// TestThreatTooManyGrants verifies that a person cannot fill the cluster with grants, nor use up a team's limit.
+// TestThreatTooManyGrants verifies that a user cannot fill the cluster with grants, nor use up a team's limit.
 func TestThreatTooManyGrants(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -222,7 +222,7 @@ func TestThreatTooManyGrants(t *testing.T) {
 	}
 }
 
-// oneMore lets a person allow a client to read, and returns the message of the error page; empty without an error.
+// oneMore lets a user allow a client to read, and returns the message of the error page; empty without an error.
 func (w *world) oneMore(of session.Session, client string) string {
 	w.t.Helper()
 	asked, err := w.Read(w.t.Context(), question(client), of.Person)
@@ -262,7 +262,7 @@ func TestThreatAllowAndRevoke(t *testing.T) {
 	}
 }
 
-// TestRevokedByPerson verifies that a grant that a person has revoked, on the page or with kubectl, is retained for
+// TestRevokedByPerson verifies that a grant that a user has revoked, on the page or with kubectl, is retained for
 // seven days.
 func TestRevokedByPerson(t *testing.T) {
 	t.Parallel()

@@ -17,7 +17,7 @@ import (
 	"github.com/herald-social/herald/apiserver/bridge"
 )
 
-// TestThreatLostRight verifies that an agent loses a right together with the person.
+// TestThreatLostRight verifies that an agent loses a right together with the user.
 func TestThreatLostRight(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -42,7 +42,7 @@ func TestThreatLostRight(t *testing.T) {
 	}
 }
 
-// TestThreatMoreThanThePerson verifies that an agent needs each right that the person would need for the same action on
+// TestThreatMoreThanThePerson verifies that an agent needs each right that the user would need for the same action on
 // the pages.
 func TestThreatMoreThanThePerson(t *testing.T) {
 	t.Parallel()

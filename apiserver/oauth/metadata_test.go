@@ -70,20 +70,20 @@ func TestRegister(t *testing.T) {
 	for name, tc := range map[string]struct {
 		body, kind, want string
 	}{
-		"least":                 {`{"redirect_uris":["` + loopURI + `"]}`, jsonType, ""},
-		"more than is known":    {`{"redirect_uris":["` + loopURI + `"],"jwks_uri":"https://a.example","software_id":"x","application_type":"native","contacts":[]}`, "application/json; charset=utf-8", ""},
-		"a secret":              {`{"redirect_uris":["` + loopURI + `"],"token_endpoint_auth_method":"client_secret_basic"}`, jsonType, ""},
-		"more grants than ours": {`{"redirect_uris":["` + loopURI + `"],"grant_types":["authorization_code","password"],"response_types":["code","token"]}`, jsonType, ""},
-		"no address":            {`{}`, jsonType, invalidRedirect},
-		"a script":              {`{"redirect_uris":["https://a.example/cb","javascript:alert(1)"]}`, jsonType, invalidRedirect},
-		"in the clear":          {`{"redirect_uris":["http://a.example/cb"]}`, jsonType, invalidRedirect},
-		"many":                  {`{"redirect_uris":["a:1","a:2","a:3","a:4","a:5","a:6","a:7","a:8","a:9","a:10","a:11"]}`, jsonType, invalidRedirect},
-		"other grants":          {`{"redirect_uris":["` + loopURI + `"],"grant_types":["client_credentials"]}`, jsonType, invalidMetadata},
-		"other responses":       {`{"redirect_uris":["` + loopURI + `"],"response_types":["token"]}`, jsonType, invalidMetadata},
-		"no JSON":               {`redirect_uris=a`, jsonType, invalidMetadata},
-		"wrong types":           {`{"redirect_uris":"` + loopURI + `"}`, jsonType, invalidMetadata},
-		"a form":                {`{"redirect_uris":["` + loopURI + `"]}`, "application/x-www-form-urlencoded", invalidMetadata},
-		"long":                  {`{"redirect_uris":["` + loopURI + `"],"x":"` + string(make([]byte, maxRegistration)) + `"}`, jsonType, invalidMetadata},
+		"least":                   {`{"redirect_uris":["` + loopURI + `"]}`, jsonType, ""},
+		"unknown fields":          {`{"redirect_uris":["` + loopURI + `"],"jwks_uri":"https://a.example","software_id":"x","application_type":"native","contacts":[]}`, "application/json; charset=utf-8", ""},
+		"a secret":                {`{"redirect_uris":["` + loopURI + `"],"token_endpoint_auth_method":"client_secret_basic"}`, jsonType, ""},
+		"unsupported grant types": {`{"redirect_uris":["` + loopURI + `"],"grant_types":["authorization_code","password"],"response_types":["code","token"]}`, jsonType, ""},
+		"no address":              {`{}`, jsonType, invalidRedirect},
+		"a script":                {`{"redirect_uris":["https://a.example/cb","javascript:alert(1)"]}`, jsonType, invalidRedirect},
+		"an unencrypted URL":      {`{"redirect_uris":["http://a.example/cb"]}`, jsonType, invalidRedirect},
+		"many":                    {`{"redirect_uris":["a:1","a:2","a:3","a:4","a:5","a:6","a:7","a:8","a:9","a:10","a:11"]}`, jsonType, invalidRedirect},
+		"other grants":            {`{"redirect_uris":["` + loopURI + `"],"grant_types":["client_credentials"]}`, jsonType, invalidMetadata},
+		"other responses":         {`{"redirect_uris":["` + loopURI + `"],"response_types":["token"]}`, jsonType, invalidMetadata},
+		"no JSON":                 {`redirect_uris=a`, jsonType, invalidMetadata},
+		"wrong types":             {`{"redirect_uris":"` + loopURI + `"}`, jsonType, invalidMetadata},
+		"a form":                  {`{"redirect_uris":["` + loopURI + `"]}`, "application/x-www-form-urlencoded", invalidMetadata},
+		"long":                    {`{"redirect_uris":["` + loopURI + `"],"x":"` + string(make([]byte, maxRegistration)) + `"}`, jsonType, invalidMetadata},
 	} {
 		got := w.send(http.MethodPost, RegisterPath, tc.kind, tc.body)
 		if got.text("error") != tc.want || (got.status == http.StatusCreated) != (tc.want == "") {

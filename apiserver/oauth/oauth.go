@@ -92,7 +92,7 @@ type Grants interface {
 	Delete(ctx context.Context, grant *v1alpha1.OAuthGrant) error
 }
 
-// Access checks a person's RBAC rights in a team's namespace.
+// Access checks a user's RBAC rights in a team's namespace.
 type Access interface {
 	May(ctx context.Context, who access.Person, namespace, verb, resource string, name ...string) (bool, error)
 }

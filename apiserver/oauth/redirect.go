@@ -61,7 +61,7 @@ func checkRedirect(address string) error {
 var errHost = errors.New("its host contains characters other than letters, digits and .-_:[]; write other letters in Punycode, such as xn--bcher-kva.example")
 
 // plainHost reports whether a host has only unambiguous ASCII characters. url.Parse decodes letters of other scripts,
-// invisible characters and direction marks in a host, so that a person could see a different site than the one that
+// invisible characters and direction marks in a host, so that a user could see a different site than the one that
 // receives the answer.
 func plainHost(u *url.URL) bool {
 	return !strings.ContainsFunc(u.Host, func(r rune) bool {
@@ -76,13 +76,13 @@ func requireHost(u *url.URL) error {
 	return nil
 }
 
-// loopback reports whether a plain HTTP address is on the person's machine.
+// loopback reports whether a plain HTTP address is on the user's machine.
 func loopback(u *url.URL) bool {
 	return u.Scheme == unsecured && u.Opaque == "" && slices.Contains([]string{"127.0.0.1", "::1", "localhost"}, u.Hostname())
 }
 
 // redirectMatches reports whether an address is registered. It compares the exact text, except for the port of an
-// address on the person's machine, which an application gets when it starts (RFC 8252, section 7.3).
+// address on the user's machine, which an application gets when it starts (RFC 8252, section 7.3).
 func redirectMatches(registered []string, asked string) bool {
 	if checkRedirect(asked) != nil {
 		return false

@@ -160,16 +160,16 @@ func TestThreatErrorRedirect(t *testing.T) {
 		follow  bool
 		reason  string
 	}{
-		"registered, a site":              {registered, "https://evil.example/signin", false, "anyone registers any address"},
-		"registered, an application":      {registered, "cursor://anysphere.cursor-deeplink/mcp/install?name=x", false, "it does what its address says"},
-		"registered, this machine":        {registered, loopURI, true, "a program on this machine is no site"},
-		"registered, this machine by TLS": {registered, "https://localhost/cb", false, "a name of a site"},
-		"document, its own site":          {document, "https://agent.example/cb", false, "everybody with a site can serve a document"},
-		"document, another site":          {document, "https://evil.example/cb", false, "the document names any address"},
-		"document, a site below":          {document, "https://pages.agent.example/cb", false, "others may have it"},
+		"registered, a site":              {registered, "https://evil.example/signin", false, "anyone can register any address"},
+		"registered, an application":      {registered, "cursor://anysphere.cursor-deeplink/mcp/install?name=x", false, "its URL identifies it"},
+		"registered, this machine":        {registered, loopURI, true, "a program on this machine is not a site"},
+		"registered, this machine by TLS": {registered, "https://localhost/cb", false, "the name may belong to a site"},
+		"document, its own site":          {document, "https://agent.example/cb", false, "anyone with a site can serve a document"},
+		"document, another site":          {document, "https://evil.example/cb", false, "the document can name any URL"},
+		"document, a site below":          {document, "https://pages.agent.example/cb", false, "it may belong to others"},
 		"document, another port":          {document, "https://agent.example:8443/cb", false, "another server"},
-		"document, an application":        {document, "cursor://agent.example/cb", false, "its host is none"},
-		"document, this machine":          {document, "http://localhost:8/cb", true, "a program on this machine is no site"},
+		"document, an application":        {document, "cursor://agent.example/cb", false, "its host is not a site"},
+		"document, this machine":          {document, "http://localhost:8/cb", true, "a program on this machine is not a site"},
 	} {
 		asked := &Request{Client: tc.client(tc.address), Redirect: tc.address, State: "s"}
 		refused := w.refused(asked, refusef(http.StatusBadRequest, invalidScope, "no"))

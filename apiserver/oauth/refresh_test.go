@@ -26,11 +26,11 @@ func TestThreatRefreshTheft(t *testing.T) {
 		later     time.Duration
 		ends      bool
 	}{
-		"the next day":       {"the client was first, a day ago", 1, 24 * time.Hour, true},
-		"after the grace":    {"no answer is waited for so long", 1, grace + time.Millisecond, true},
-		"two later":          {"the grace is for the last token alone", 2, 0, true},
-		"within the grace":   {"it may be the client, whose answer was lost", 1, grace, false},
-		"at the same moment": {"it may be the client, whose answer was lost", 1, 0, false},
+		"the next day":       {"the client used it a day ago", 1, 24 * time.Hour, true},
+		"after the grace":    {"no client waits that long for a response", 1, grace + time.Millisecond, true},
+		"two later":          {"only the last token has a grace period", 2, 0, true},
+		"within the grace":   {"the client may not have received the response", 1, grace, false},
+		"at the same moment": {"the client may not have received the response", 1, 0, false},
 	} {
 		w := newWorld(t)
 		client, stolen := w.connected(bridge.ScopeRead)

@@ -108,7 +108,7 @@ func (s *Server) List(ctx context.Context, namespace string) ([]v1alpha1.OAuthGr
 // State returns why a grant has ended, phrased as the end of a sentence, or "" while it is valid.
 func (s *Server) State(grant *v1alpha1.OAuthGrant) string { return s.endReason(grant) }
 
-// RevokeGrant revokes a grant on behalf of a person. Revoking a revoked grant is not an error. allowed returns an error
+// RevokeGrant revokes a grant on behalf of a user. Revoking a revoked grant is not an error. allowed returns an error
 // unless the user may revoke the grant. Users may revoke grants that they gave, and any grant in a team whose grants
 // they may update.
 func (s *Server) RevokeGrant(ctx context.Context, caller bridge.Caller, name string, allowed func(*v1alpha1.OAuthGrant) error) error {

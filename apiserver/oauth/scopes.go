@@ -61,7 +61,7 @@ func scopeText(scopes []bridge.Scope) string {
 	return strings.Join(words, " ")
 }
 
-// within returns the scopes that a person may currently use in a namespace. A scope also needs the rights of the scopes
+// within returns the scopes that a user may currently use in a namespace. A scope also needs the rights of the scopes
 // that it includes, even if these are not listed. The list's order does not matter.
 func (s *Server) within(ctx context.Context, who access.Person, namespace string, scopes []bridge.Scope) ([]bridge.Scope, error) {
 	may := []bridge.Scope{}

@@ -32,7 +32,7 @@ func (s *Server) Run(ctx context.Context) {
 	}
 }
 
-// Sweep removes grants past their retention, and records the end of grants that a person has revoked.
+// Sweep removes grants past their retention, and records the end of grants that a user has revoked.
 func (s *Server) Sweep(ctx context.Context) {
 	for _, grant := range s.Grants.List("") {
 		if ctx.Err() != nil {
@@ -68,14 +68,14 @@ func (s *Server) remove(ctx context.Context, grant *v1alpha1.OAuthGrant) error {
 	return unlessOvertaken(s.Grants.Delete(ctx, grant))
 }
 
-// recordRevocation records when a grant was revoked, because a person, including one who uses kubectl, sets only
+// recordRevocation records when a grant was revoked, because a user, including one who uses kubectl, sets only
 // spec.revoked.
 func (s *Server) recordRevocation(ctx context.Context, grant *v1alpha1.OAuthGrant) error {
 	_, err := s.recordEnd(ctx, grant)
 	return unlessOvertaken(err)
 }
 
-// recordEnd records that a grant ends now. The reason is expiry unless a person has revoked it.
+// recordEnd records that a grant ends now. The reason is expiry unless a user has revoked it.
 func (s *Server) recordEnd(ctx context.Context, grant *v1alpha1.OAuthGrant) (*v1alpha1.OAuthGrant, error) {
 	noted, now := grant.DeepCopy(), v1alpha1.NewTime(s.Clock.Now())
 	noted.Status.RevokedAt = &now

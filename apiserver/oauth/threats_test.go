@@ -29,21 +29,21 @@ func TestThreatCodeTheft(t *testing.T) {
 		form url.Values
 		want string
 	}{
-		"without the verifier":        {redemption(client, code, set("code_verifier")), invalidGrant},
-		"with another verifier":       {redemption(client, code, set("code_verifier", verifier+"x")), invalidGrant},
-		"with the challenge":          {redemption(client, code, set("code_verifier", challengeOf(verifier))), invalidGrant},
-		"with a short verifier":       {redemption(client, code, set("code_verifier", "short")), invalidGrant},
-		"as another client":           {redemption(other, code), invalidGrant},
-		"as no client":                {redemption(client, code, set("client_id")), invalidClient},
-		"for another address":         {redemption(client, code, set("redirect_uri", "http://127.0.0.1/other")), invalidGrant},
-		"changed":                     {redemption(client, spoiled(code)), invalidGrant},
-		"another text of ours":        {redemption(client, w.keys.Seal(purposeConsent, map[string]string{}, time.Hour)), invalidGrant},
-		"for another resource":        {redemption(client, code, set("resource", "https://evil.example/mcp")), invalidTarget},
-		"by another grant type":       {redemption(client, code, set("grant_type", "password")), unsupportedGrant},
-		"by no grant type":            {redemption(client, code, set("grant_type")), invalidRequest},
-		"with a parameter twice":      {redemption(client, code, set("code", code, code)), invalidRequest},
-		"as a refresh":                {redemption(client, code, set("grant_type", "refresh_token"), set("refresh_token", code)), invalidGrant},
-		"for two resources, one ours": {redemption(client, code, set("resource", site+"/mcp", "https://evil.example")), invalidTarget},
+		"without the verifier":                 {redemption(client, code, set("code_verifier")), invalidGrant},
+		"with another verifier":                {redemption(client, code, set("code_verifier", verifier+"x")), invalidGrant},
+		"with the challenge":                   {redemption(client, code, set("code_verifier", challengeOf(verifier))), invalidGrant},
+		"with a short verifier":                {redemption(client, code, set("code_verifier", "short")), invalidGrant},
+		"as another client":                    {redemption(other, code), invalidGrant},
+		"without a client":                     {redemption(client, code, set("client_id")), invalidClient},
+		"for another address":                  {redemption(client, code, set("redirect_uri", "http://127.0.0.1/other")), invalidGrant},
+		"changed":                              {redemption(client, spoiled(code)), invalidGrant},
+		"another sealed text of the server":    {redemption(client, w.keys.Seal(purposeConsent, map[string]string{}, time.Hour)), invalidGrant},
+		"for another resource":                 {redemption(client, code, set("resource", "https://evil.example/mcp")), invalidTarget},
+		"by another grant type":                {redemption(client, code, set("grant_type", "password")), unsupportedGrant},
+		"without a grant type":                 {redemption(client, code, set("grant_type")), invalidRequest},
+		"with a parameter twice":               {redemption(client, code, set("code", code, code)), invalidRequest},
+		"as a refresh":                         {redemption(client, code, set("grant_type", "refresh_token"), set("refresh_token", code)), invalidGrant},
+		"for two resources, one of them valid": {redemption(client, code, set("resource", site+"/mcp", "https://evil.example")), invalidTarget},
 	} {
 		if got := w.post(TokenPath, tc.form); got.text("error") != tc.want || got.text("access_token") != "" {
 			t.Errorf("%s: %d %s, want %s", name, got.status, got.body, tc.want)
@@ -128,26 +128,26 @@ func TestThreatDowngrade(t *testing.T) {
 		query url.Values
 		want  string
 	}{
-		"no challenge":       {question(client, set("code_challenge")), invalidRequest},
-		"no method":          {question(client, set("code_challenge_method")), invalidRequest},
-		"plain":              {question(client, set("code_challenge_method", "plain")), invalidRequest},
-		"s256":               {question(client, set("code_challenge_method", "s256")), invalidRequest},
-		"short challenge":    {question(client, set("code_challenge", "abc")), invalidRequest},
-		"padded challenge":   {question(client, set("code_challenge", challengeOf(verifier)[:42]+"=")), invalidRequest},
-		"two challenges":     {question(client, set("code_challenge", challengeOf(verifier), challengeOf("x"))), invalidRequest},
-		"implicit":           {question(client, set("response_type", "token")), unsupportedResponse},
-		"hybrid":             {question(client, set("response_type", "code id_token")), unsupportedResponse},
-		"no response type":   {question(client, set("response_type")), invalidRequest},
-		"fragment":           {question(client, set("response_mode", "fragment")), invalidRequest},
-		"form_post":          {question(client, set("response_mode", "form_post")), invalidRequest},
-		"request object":     {question(client, set("request", "eyJhbGciOiJub25lIn0.e30.")), invalidRequest},
-		"request by address": {question(client, set("request_uri", "https://evil.example/r")), invalidRequest},
-		"two states":         {question(client, set("state", "a", "b")), invalidRequest},
-		"unknown scope":      {question(client, set("scope", "admin")), invalidScope},
-		"other resource":     {question(client, set("resource", "https://evil.example/mcp")), invalidTarget},
-		"resource of REST":   {question(client, set("resource", site+"/api/v1")), invalidTarget},
-		"one of two":         {question(client, set("resource", site+"/mcp", "https://evil.example")), invalidTarget},
-		"long state":         {question(client, set("state", strings.Repeat("s", maxState+1))), invalidRequest},
+		"no challenge":              {question(client, set("code_challenge")), invalidRequest},
+		"no method":                 {question(client, set("code_challenge_method")), invalidRequest},
+		"plain":                     {question(client, set("code_challenge_method", "plain")), invalidRequest},
+		"s256":                      {question(client, set("code_challenge_method", "s256")), invalidRequest},
+		"short challenge":           {question(client, set("code_challenge", "abc")), invalidRequest},
+		"padded challenge":          {question(client, set("code_challenge", challengeOf(verifier)[:42]+"=")), invalidRequest},
+		"two challenges":            {question(client, set("code_challenge", challengeOf(verifier), challengeOf("x"))), invalidRequest},
+		"implicit":                  {question(client, set("response_type", "token")), unsupportedResponse},
+		"hybrid":                    {question(client, set("response_type", "code id_token")), unsupportedResponse},
+		"a missing response type":   {question(client, set("response_type")), invalidRequest},
+		"fragment":                  {question(client, set("response_mode", "fragment")), invalidRequest},
+		"form_post":                 {question(client, set("response_mode", "form_post")), invalidRequest},
+		"request object":            {question(client, set("request", "eyJhbGciOiJub25lIn0.e30.")), invalidRequest},
+		"a request by URI":          {question(client, set("request_uri", "https://evil.example/r")), invalidRequest},
+		"two states":                {question(client, set("state", "a", "b")), invalidRequest},
+		"unknown scope":             {question(client, set("scope", "admin")), invalidScope},
+		"other resource":            {question(client, set("resource", "https://evil.example/mcp")), invalidTarget},
+		"REST as the resource":      {question(client, set("resource", site+"/api/v1")), invalidTarget},
+		"one valid resource of two": {question(client, set("resource", site+"/mcp", "https://evil.example")), invalidTarget},
+		"long state":                {question(client, set("state", strings.Repeat("s", maxState+1))), invalidRequest},
 	} {
 		_, err := w.Read(t.Context(), tc.query, ada.Person)
 		var refused *Refused
@@ -211,12 +211,12 @@ func TestThreatFixation(t *testing.T) {
 		of session.Session
 		d  Decision
 	}{
-		"of another person":   {eve, Decision{Sealed: sealed, Allow: true, Most: bridge.ScopeRead}},
-		"of another sign-in":  {again, Decision{Sealed: sealed, Allow: true, Most: bridge.ScopeRead}},
-		"a denial of another": {eve, Decision{Sealed: sealed}},
-		"changed":             {ada, Decision{Sealed: spoiled(sealed), Allow: true, Most: bridge.ScopeRead}},
-		"nothing":             {ada, Decision{Allow: true, Most: bridge.ScopeRead}},
-		"a code":              {ada, Decision{Sealed: code, Allow: true, Most: bridge.ScopeRead}},
+		"of another user":       {eve, Decision{Sealed: sealed, Allow: true, Most: bridge.ScopeRead}},
+		"of another sign-in":    {again, Decision{Sealed: sealed, Allow: true, Most: bridge.ScopeRead}},
+		"another user's denial": {eve, Decision{Sealed: sealed}},
+		"changed":               {ada, Decision{Sealed: spoiled(sealed), Allow: true, Most: bridge.ScopeRead}},
+		"nothing":               {ada, Decision{Allow: true, Most: bridge.ScopeRead}},
+		"a code":                {ada, Decision{Sealed: code, Allow: true, Most: bridge.ScopeRead}},
 	} {
 		location, err := w.Decide(t.Context(), tc.of, tc.d)
 		var shown *PageError
@@ -243,18 +243,18 @@ func TestThreatEscalation(t *testing.T) {
 		most      bridge.Scope
 		want      string
 	}{
-		"all":                         {ada, "read draft publish", acme, bridge.ScopePublish, "read draft publish"},
-		"less than asked":             {ada, "publish", acme, bridge.ScopeRead, "read"},
-		"without a scope, all":        {ada, "", acme, bridge.ScopePublish, "read draft publish"},
-		"more than asked":             {ada, "read", acme, bridge.ScopeDraft, ""},
-		"more than may":               {eve, "publish", acme, bridge.ScopeDraft, ""},
-		"what may":                    {eve, "publish", acme, bridge.ScopeRead, "read"},
-		"a team of others":            {ada, "publish", beta, bridge.ScopeRead, ""},
-		"a namespace of no team":      {ada, "publish", "kube-system", bridge.ScopeRead, ""},
-		"a scope that there is not":   {ada, "publish", acme, "admin", ""},
-		"several in place of one":     {ada, "publish", acme, "read publish", ""},
-		"none":                        {ada, "publish", acme, "", ""},
-		"others beside are no matter": {ada, "openid offline_access draft", acme, bridge.ScopeDraft, "read draft"},
+		"all":                           {ada, "read draft publish", acme, bridge.ScopePublish, "read draft publish"},
+		"less than requested":           {ada, "publish", acme, bridge.ScopeRead, "read"},
+		"all, if no scope is requested": {ada, "", acme, bridge.ScopePublish, "read draft publish"},
+		"more than requested":           {ada, "read", acme, bridge.ScopeDraft, ""},
+		"more than permitted":           {eve, "publish", acme, bridge.ScopeDraft, ""},
+		"what may":                      {eve, "publish", acme, bridge.ScopeRead, "read"},
+		"another team":                  {ada, "publish", beta, bridge.ScopeRead, ""},
+		"a namespace without a team":    {ada, "publish", "kube-system", bridge.ScopeRead, ""},
+		"an unknown scope":              {ada, "publish", acme, "admin", ""},
+		"several scopes instead of one": {ada, "publish", acme, "read publish", ""},
+		"none":                          {ada, "publish", acme, "", ""},
+		"unknown scopes are ignored":    {ada, "openid offline_access draft", acme, bridge.ScopeDraft, "read draft"},
 	} {
 		w.roles.give(ada.Person.Name, "kube-system", editing...)
 		asked, err := w.Read(t.Context(), question(client, set("scope", tc.scope)), tc.of.Person)
@@ -303,17 +303,17 @@ func TestThreatHostileBodies(t *testing.T) { //nolint:paralleltest // it measure
 	const most = 2 << 20
 	form := "application/x-www-form-urlencoded"
 	for _, tc := range []struct{ name, reason, path, kind, body string }{
-		{"a mebibyte", "it is not read to its end", RegisterPath, jsonType, `{"client_name":"` + strings.Repeat("a", 1<<20)},
-		{"nothing but brackets", "each is a level of a decoder", RegisterPath, jsonType, strings.Repeat("[", maxRegistration)},
-		{"brackets within a field", "the field is of another kind", RegisterPath, jsonType, `{"redirect_uris":` + strings.Repeat("[", maxRegistration-20)},
-		{"thousands of addresses", "each is a string of its own", RegisterPath, jsonType, `{"redirect_uris":["` + strings.Repeat(`","`, 5000) + `"]}`},
-		{"a field many times", "the last would hold", RegisterPath, jsonType, `{` + strings.Repeat(`"redirect_uris":["a"],`, 700) + `"client_name":"x"}`},
-		{"thousands of parameters", "each is an entry of a map", TokenPath, form, strings.Repeat("a&", maxTokenForm/2)},
-		{"different parameters", "each with a name of its own", TokenPath, form, manyParameters(maxTokenForm)},
-		{"a form of a mebibyte", "it is not read to its end", TokenPath, form, "code=" + strings.Repeat("a", 1<<20)},
-		{"a code as long as the form", "it is taken apart and verified", TokenPath, form, "grant_type=authorization_code&code=" + strings.Repeat("a.", maxTokenForm/2-50)},
-		{"a token as long as the form", "the same at the end of a grant", RevokePath, form, "token=" + strings.Repeat("a.", maxTokenForm/2-50)},
-		{"percent signs", "each is three bytes for one, or a mistake", TokenPath, form, "code=" + strings.Repeat("%25", maxTokenForm/3-10)},
+		{"a mebibyte", "it is not read completely", RegisterPath, jsonType, `{"client_name":"` + strings.Repeat("a", 1<<20)},
+		{"brackets only", "each adds a level to a decoder", RegisterPath, jsonType, strings.Repeat("[", maxRegistration)},
+		{"brackets within a field", "the field has another type", RegisterPath, jsonType, `{"redirect_uris":` + strings.Repeat("[", maxRegistration-20)},
+		{"thousands of URIs", "each adds a string", RegisterPath, jsonType, `{"redirect_uris":["` + strings.Repeat(`","`, 5000) + `"]}`},
+		{"a repeated field", "the last one would count", RegisterPath, jsonType, `{` + strings.Repeat(`"redirect_uris":["a"],`, 700) + `"client_name":"x"}`},
+		{"thousands of parameters", "each adds a map entry", TokenPath, form, strings.Repeat("a&", maxTokenForm/2)},
+		{"different parameters", "each has its own name", TokenPath, form, manyParameters(maxTokenForm)},
+		{"a form of a mebibyte", "it is not read completely", TokenPath, form, "code=" + strings.Repeat("a", 1<<20)},
+		{"a code as long as the form", "it is parsed and verified", TokenPath, form, "grant_type=authorization_code&code=" + strings.Repeat("a.", maxTokenForm/2-50)},
+		{"a token as long as the form", "the same holds for revocation", RevokePath, form, "token=" + strings.Repeat("a.", maxTokenForm/2-50)},
+		{"percent signs", "each is an escape or an error", TokenPath, form, "code=" + strings.Repeat("%25", maxTokenForm/3-10)},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			w := newWorld(t)

@@ -35,7 +35,7 @@ const (
 	base = "herald_session"
 )
 
-// ErrTooLarge is returned if a person's groups do not fit into a cookie.
+// ErrTooLarge is returned if a user's groups do not fit into a cookie.
 var ErrTooLarge = errors.New("the name and the groups of the person are too long for a cookie")
 
 // Options configures a Manager. All fields are required.
@@ -59,13 +59,13 @@ type Manager struct {
 	store     *store
 }
 
-// Session is one sign-in of a person.
+// Session is one sign-in of a user.
 type Session struct {
 	// ID is the random id of the session. Values that are sealed for one session contain it.
 	ID string
-	// Person is the signed-in person.
+	// Person is the signed-in user.
 	Person access.Person
-	// SignedIn is when the person signed in, to the millisecond; the session ends Life after it.
+	// SignedIn is when the user signed in, to the millisecond; the session ends Life after it.
 	SignedIn time.Time
 
 	issued time.Time
@@ -184,7 +184,7 @@ func (m *Manager) Read(r *http.Request) (Session, bool) {
 	return Session{}, false
 }
 
-// signedOut reports whether a person has signed out everywhere since a session with this mark was issued.
+// signedOut reports whether a user has signed out everywhere since a session with this mark was issued.
 func (m *Manager) signedOut(name, mark string) bool {
 	out, ok := m.store.current.Load().signedOut[name]
 	return ok && out.Mark != mark
@@ -206,7 +206,7 @@ func (m *Manager) Changed() <-chan struct{} { return m.store.next() }
 // Clear removes the cookie from this browser.
 func (m *Manager) Clear(w http.ResponseWriter) { m.SetCookie(w, base, "", 0) }
 
-// SignOutEverywhere ends all of a person's sessions, at all replicas within a moment. If there is an error, the
+// SignOutEverywhere ends all of a user's sessions, at all replicas within a moment. If there is an error, the
 // sessions continue.
 func (m *Manager) SignOutEverywhere(ctx context.Context, name string) error {
 	return m.store.update(ctx, func(next *state) error {

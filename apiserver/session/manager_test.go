@@ -83,8 +83,8 @@ func TestCookie(t *testing.T) {
 		secure bool
 		want   string
 	}{
-		"by HTTPS":  {"no other host, and no page in the clear, can plant one", true, "__Host-herald_session"},
-		"localhost": {"browsers keep no secure cookie of plain HTTP", false, "herald_session"},
+		"by HTTPS":  {"no other host, and no unencrypted page, can set it", true, "__Host-herald_session"},
+		"localhost": {"browsers reject secure cookies over plain HTTP", false, "herald_session"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
@@ -239,20 +239,20 @@ func TestHolds(t *testing.T) {
 		news   bool
 	}{
 		"Untouched": {"nothing happened", func(*testing.T, *sessiontest.Secrets, *session.Manager) { pass(time.Hour) }, true, false},
-		"SignedOut": {"at another replica, everywhere", func(t *testing.T, _ *sessiontest.Secrets, there *session.Manager) {
+		"SignedOut": {"at another replica, for all devices", func(t *testing.T, _ *sessiontest.Secrets, there *session.Manager) {
 			if err := there.SignOutEverywhere(t.Context(), ada.Name); err != nil {
 				t.Fatal(err)
 			}
 		}, false, true},
-		"Another": {"somebody else signed out", func(t *testing.T, _ *sessiontest.Secrets, there *session.Manager) {
+		"Another": {"another user signed out", func(t *testing.T, _ *sessiontest.Secrets, there *session.Manager) {
 			if err := there.SignOutEverywhere(t.Context(), "oidc:bob@example.com"); err != nil {
 				t.Fatal(err)
 			}
 		}, true, true},
-		"KeysGone": {"an administrator signs everybody out", func(_ *testing.T, secrets *sessiontest.Secrets, _ *session.Manager) {
+		"KeysGone": {"an administrator signs out all users", func(_ *testing.T, secrets *sessiontest.Secrets, _ *session.Manager) {
 			secrets.Put(map[string][]byte{})
 		}, false, true},
-		"Over": {"a session has an end", func(*testing.T, *sessiontest.Secrets, *session.Manager) { pass(session.Life) }, false, false},
+		"Over": {"sessions expire", func(*testing.T, *sessiontest.Secrets, *session.Manager) { pass(session.Life) }, false, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {

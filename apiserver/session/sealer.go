@@ -25,7 +25,7 @@ const (
 	idBytes = 8
 	// endBytes is the length of the expiry time, in milliseconds since 1970, which precedes the sealed value.
 	endBytes = 8
-	// maxText is the maximum length of a sealed text; longer ones are rejected without being decoded. A person may
+	// maxText is the maximum length of a sealed text; longer ones are rejected without being decoded. A user may
 	// manage a thousand Pages, whose tokens are in a form until one is chosen: about 500 bytes each.
 	maxText = 1 << 20
 	// settle is how long after its creation a new key is first used for sealing. Until then it only opens strings, so

@@ -39,23 +39,23 @@ func TestSealer(t *testing.T) {
 		after                 time.Duration
 		want                  error
 	}{
-		"as sealed":        {"what it is for", "cookie", sealed, []session.Key{key}, 0, nil},
-		"by a later key":   {"old keys are kept as long as what they sealed", "cookie", sealed, []session.Key{other, key}, time.Minute, nil},
-		"to the last":      {"the end is not reached", "cookie", sealed, []session.Key{key}, time.Hour - time.Millisecond, nil},
-		"at its end":       {"a session ends", "cookie", sealed, []session.Key{key}, time.Hour, session.ErrExpired},
-		"for another use":  {"a state of OAuth is no session", "state", sealed, []session.Key{key}, 0, session.ErrNotSealed},
-		"a part of it":     {"nor is a longer purpose", "cookie\x00", sealed, []session.Key{key}, 0, session.ErrNotSealed},
-		"a key gone":       {"whoever removes the keys signs everybody out", "cookie", sealed, []session.Key{other}, 0, session.ErrNotSealed},
-		"a key of its id":  {"the id alone is no key", "cookie", sealed, []session.Key{renamed}, 0, session.ErrNotSealed},
-		"no key":           {"nothing is opened then", "cookie", sealed, nil, 0, session.ErrNotSealed},
-		"flipped at end":   {"it is authenticated", "cookie", flipped(-1), []session.Key{key}, 0, session.ErrNotSealed},
-		"flipped nonce":    {"all of it", "cookie", flipped(9), []session.Key{key}, 0, session.ErrNotSealed},
-		"flipped key id":   {"also which key it is", "cookie", flipped(0), []session.Key{key}, 0, session.ErrNotSealed},
-		"cut off":          {"half is nothing", "cookie", sealed[:len(sealed)/2], []session.Key{key}, 0, session.ErrNotSealed},
-		"empty":            {"what Seal returns without a key", "cookie", "", []session.Key{key}, 0, session.ErrNotSealed},
-		"other alphabet":   {"one text has one spelling", "cookie", sealed + "=", []session.Key{key}, 0, session.ErrNotSealed},
+		"as sealed":        {"the purpose matches", "cookie", sealed, []session.Key{key}, 0, nil},
+		"by a later key":   {"old keys are kept until their texts have expired", "cookie", sealed, []session.Key{other, key}, time.Minute, nil},
+		"to the last":      {"it has not expired yet", "cookie", sealed, []session.Key{key}, time.Hour - time.Millisecond, nil},
+		"at its end":       {"it has expired", "cookie", sealed, []session.Key{key}, time.Hour, session.ErrExpired},
+		"for another use":  {"an OAuth state is not a session", "state", sealed, []session.Key{key}, 0, session.ErrNotSealed},
+		"a part of it":     {"a longer purpose differs", "cookie\x00", sealed, []session.Key{key}, 0, session.ErrNotSealed},
+		"a key gone":       {"deleting the keys signs out all users", "cookie", sealed, []session.Key{other}, 0, session.ErrNotSealed},
+		"a key of its id":  {"the id alone does not suffice", "cookie", sealed, []session.Key{renamed}, 0, session.ErrNotSealed},
+		"no key":           {"nothing can be opened without a key", "cookie", sealed, nil, 0, session.ErrNotSealed},
+		"flipped at end":   {"the text is authenticated", "cookie", flipped(-1), []session.Key{key}, 0, session.ErrNotSealed},
+		"flipped nonce":    {"the nonce is authenticated", "cookie", flipped(9), []session.Key{key}, 0, session.ErrNotSealed},
+		"flipped key id":   {"the key id is authenticated", "cookie", flipped(0), []session.Key{key}, 0, session.ErrNotSealed},
+		"cut off":          {"the text is incomplete", "cookie", sealed[:len(sealed)/2], []session.Key{key}, 0, session.ErrNotSealed},
+		"empty":            {"Seal returns it without a key", "cookie", "", []session.Key{key}, 0, session.ErrNotSealed},
+		"other alphabet":   {"each text has one encoding", "cookie", sealed + "=", []session.Key{key}, 0, session.ErrNotSealed},
 		"with line breaks": {"one spelling", "cookie", sealed[:8] + "\n" + sealed[8:], []session.Key{key}, 0, session.ErrNotSealed},
-		"endless":          {"it is not even decoded", "cookie", strings.Repeat("A", 1<<20), []session.Key{key}, 0, session.ErrNotSealed},
+		"endless":          {"it is too long to decode", "cookie", strings.Repeat("A", 1<<20), []session.Key{key}, 0, session.ErrNotSealed},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := value{"before"}
@@ -103,7 +103,7 @@ func FuzzOpen(f *testing.F) {
 	})
 }
 
-// TestSealAThousandPages verifies that a person with the maximum number of Pages can choose one: the sealed state
+// TestSealAThousandPages verifies that a user with the maximum number of Pages can choose one: the sealed state
 // contains their tokens.
 func TestSealAThousandPages(t *testing.T) {
 	t.Parallel()

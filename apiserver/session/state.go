@@ -55,7 +55,7 @@ type link struct {
 	Used  bool      `json:"used,omitempty"`
 }
 
-// signOut ends all of a person's sessions that do not carry its mark. It uses a mark rather than a time, because the
+// signOut ends all of a user's sessions that do not carry its mark. It uses a mark rather than a time, because the
 // clocks of two replicas differ.
 type signOut struct {
 	Mark string    `json:"mark"`

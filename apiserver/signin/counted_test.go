@@ -26,33 +26,33 @@ func TestCounted(t *testing.T) {
 		edits  []func(*signin.OIDC)
 	}{
 		"Link":    {"the button was pressed", nil, func(b *browser) { b.do(http.MethodPost, b.link(time.Hour)) }, []string{"link succeeded"}, nil},
-		"Looked":  {"a program that opens links signs nobody in", nil, func(b *browser) { b.do(http.MethodGet, b.link(time.Hour)) }, nil, nil},
-		"Page":    {"nor does the page that offers to", nil, func(b *browser) { b.do(http.MethodGet, "/signin") }, nil, nil},
-		"Unknown": {"there is no such link", nil, func(b *browser) { b.do(http.MethodPost, "/signin/link/none") }, []string{"link refused"}, nil},
-		"Used": {"it is good once", nil, func(b *browser) {
+		"Looked":  {"opening a link does not sign in", nil, func(b *browser) { b.do(http.MethodGet, b.link(time.Hour)) }, nil, nil},
+		"Page":    {"nor does the sign-in page", nil, func(b *browser) { b.do(http.MethodGet, "/signin") }, nil, nil},
+		"Unknown": {"no such link", nil, func(b *browser) { b.do(http.MethodPost, "/signin/link/none") }, []string{"link refused"}, nil},
+		"Used": {"a link can be used once", nil, func(b *browser) {
 			path := b.link(time.Hour)
 			b.do(http.MethodPost, path)
 			b.do(http.MethodPost, path)
 		}, []string{"link succeeded", "link refused"}, nil},
-		"Provider": {"the whole way", ada, func(b *browser) { b.do(http.MethodGet, b.begin("").RequestURI()) }, []string{"oidc succeeded"}, nil},
-		"NotVerified": {"the person has to verify the email", map[string]any{"email": "ada@example.com"}, func(b *browser) {
+		"Provider": {"a complete sign-in", ada, func(b *browser) { b.do(http.MethodGet, b.begin("").RequestURI()) }, []string{"oidc succeeded"}, nil},
+		"NotVerified": {"the user has to verify the email address", map[string]any{"email": "ada@example.com"}, func(b *browser) {
 			b.do(http.MethodGet, b.begin("").RequestURI())
 		}, []string{"oidc refused"}, nil},
-		"Away": {"the provider does not answer", ada, func(b *browser) {
+		"Away": {"the provider is unavailable", ada, func(b *browser) {
 			b.down.Store(true)
 			b.do(http.MethodGet, "/signin/oidc")
 		}, []string{"oidc failed"}, nil},
-		"AwayLater": {"nor when the person comes back", ada, func(b *browser) {
+		"AwayLater": {"the provider is unavailable when the user returns", ada, func(b *browser) {
 			back := b.begin("")
 			b.down.Store(true)
 			b.do(http.MethodGet, back.RequestURI())
 		}, []string{"oidc failed"}, nil},
-		"WrongSecret": {"nobody can sign in until the client's secret is mended, though the provider answers", ada, func(b *browser) {
+		"WrongSecret": {"nobody can sign in until the client's secret is corrected, although the provider responds", ada, func(b *browser) {
 			b.do(http.MethodGet, b.begin("").RequestURI())
 		}, []string{"oidc failed"}, []func(*signin.OIDC){func(o *signin.OIDC) {
 			o.ClientSecret = func() (string, error) { return "another", nil }
 		}}},
-		"TooManyGroups": {"no cookie holds them, which an administrator of the provider has to mend", map[string]any{
+		"TooManyGroups": {"the groups exceed a cookie, which an administrator of the provider has to correct", map[string]any{
 			"email": "ada@example.com", "email_verified": true, "groups": manyGroups(),
 		}, func(b *browser) { b.do(http.MethodGet, b.begin("").RequestURI()) }, []string{"oidc failed"}, nil},
 	} {
@@ -88,7 +88,7 @@ func TestReadyByLink(t *testing.T) {
 	})
 }
 
-// TestWatch verifies that Ready notices before a person does that the provider is unavailable, and when it is back.
+// TestWatch verifies that Ready notices before a user does that the provider is unavailable, and when it is back.
 func TestWatch(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := newWorld(t, ada)

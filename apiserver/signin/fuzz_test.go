@@ -37,7 +37,7 @@ func FuzzLocalPath(f *testing.F) {
 	})
 }
 
-// FuzzClaims checks, for any claims from a provider, that no person gets a name reserved by Kubernetes, and that an
+// FuzzClaims checks, for any claims from a provider, that no user gets a name reserved by Kubernetes, and that an
 // unverified email is rejected.
 func FuzzClaims(f *testing.F) {
 	f.Add(`{"email":"ann@acme.example","email_verified":true,"groups":["a","b"]}`)

@@ -69,7 +69,7 @@ func (h *Handlers) link(w http.ResponseWriter, r *http.Request) {
 // link arrives outside the browser, and does not carry such an address.
 const returning = "herald_return"
 
-// remember stores the requested page until the person opens a link.
+// remember stores the requested page until the user opens a link.
 func (h *Handlers) remember(w http.ResponseWriter, back string) {
 	if sealed := h.Sessions.Seal(returning, back, roundTrip); len(sealed) < maxReturn {
 		h.Sessions.SetCookie(w, returning, sealed, roundTrip)

@@ -31,7 +31,7 @@ type OIDC struct {
 	// ClientID is Herald's client id. ClientSecret returns the client's secret; nil for a public client.
 	ClientID     string
 	ClientSecret func() (string, error)
-	// UsernameClaim is the claim with the person's name; UsernamePrefix is prepended to it. An email is accepted only
+	// UsernameClaim is the claim with the user's name; UsernamePrefix is prepended to it. An email is accepted only
 	// if the provider has verified it. GroupsClaim and GroupsPrefix do the same for groups; without the claim, users
 	// have no groups.
 	UsernameClaim  string

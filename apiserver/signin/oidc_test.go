@@ -120,47 +120,47 @@ func TestThreats(t *testing.T) {
 		counted string
 	}{
 		"begun elsewhere": {
-			"an attacker sends the victim the end of a sign-in of the attacker's own",
+			"an attacker sends the victim the callback of the attacker's sign-in",
 			func(b *browser) string { return b.browser().begin("").RequestURI() }, 400, "refused",
 		},
-		"state of another session": {"the victim has begun a sign-in too", func(b *browser) string {
+		"state of another session": {"the victim has started a sign-in too", func(b *browser) string {
 			b.begin("")
 			return b.browser().begin("").RequestURI()
 		}, 400, "refused"},
 		"no state": {"nothing binds it to the browser", alters("state", ""), 400, "refused"},
-		"code of another": {"the code of the attacker with the state of the victim: PKCE binds the code to the one who began", func(b *browser) string {
+		"code of another": {"the attacker's code with the victim's state: PKCE binds the code to the browser", func(b *browser) string {
 			return alters("code", b.browser().begin("").Query().Get("code"))(b)
 		}, 400, "refused"},
-		"replayed callback": {"the address stands in the history of the browser", func(b *browser) string {
+		"replayed callback": {"the URL is in the browser's history", func(b *browser) string {
 			back := b.begin("").RequestURI()
 			b.do(http.MethodGet, back)
 			b.cookies = map[string]*http.Cookie{}
 			return back
 		}, 400, "refused"},
-		"replayed code": {"the cookie of the way was stolen as well: the provider takes a code once", func(b *browser) string {
+		"replayed code": {"the cookie was stolen as well: the provider accepts a code once", func(b *browser) string {
 			back, way := b.begin("").RequestURI(), maps.Clone(b.cookies)
 			b.do(http.MethodGet, back)
 			b.cookies = way
 			return back
 		}, 400, "refused"},
-		"nonce of another":   {"a token that was made for another sign-in", issues("nonce", "another"), 400, "failed"},
-		"for another client": {"a token that another application got", issues("aud", "another"), 400, "failed"},
-		"of another issuer":  {"a token that another provider made", issues("iss", "https://evil.example"), 400, "failed"},
-		"expired token": {"it is from yesterday", func(b *browser) string {
+		"nonce of another":   {"a token that was issued for another sign-in", issues("nonce", "another"), 400, "failed"},
+		"for another client": {"a token that was issued for another application", issues("aud", "another"), 400, "failed"},
+		"of another issuer":  {"a token from another provider", issues("iss", "https://evil.example"), 400, "failed"},
+		"expired token": {"it has expired", func(b *browser) string {
 			return issues("exp", time.Now().Add(-time.Minute).Unix())(b)
 		}, 400, "failed"},
-		"mix-up": {"another provider answers in the place of the one that was asked (RFC 9207)", alters("iss", "https://evil.example"), 400, "refused"},
-		"too late": {"a sign-in of yesterday is found on a shared computer", func(b *browser) string {
+		"mix-up": {"another provider responds instead of the requested one (RFC 9207)", alters("iss", "https://evil.example"), 400, "refused"},
+		"too late": {"an old sign-in is found on a shared computer", func(b *browser) string {
 			back := b.begin("").RequestURI()
 			time.Sleep(11 * time.Minute) //nolint:forbidigo // in a bubble of synctest
 			return back
 		}, 400, "refused"},
-		"a cookie of the site": {"a sealed text of another purpose in the place of the state", func(b *browser) string {
+		"a cookie of the site": {"a sealed text with another purpose instead of the state", func(b *browser) string {
 			back := b.begin("")
 			b.cookies["__Host-herald_signin"].Value = b.sessions.Seal("session", map[string]string{"s": back.Query().Get("state")}, time.Hour)
 			return back.RequestURI()
 		}, 400, "refused"},
-		"denied": {"the person pressed No", alters("error", "access_denied"), 403, "refused"},
+		"denied": {"the user pressed No", alters("error", "access_denied"), 403, "refused"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
@@ -199,20 +199,20 @@ func TestClaims(t *testing.T) {
 		want   access.Person
 		says   string
 	}{
-		"not verified":   {"others could claim an address", map[string]any{"email": "ada@example.com", "email_verified": false}, nil, access.Person{}, "has not verified your email"},
-		"not said":       {"what is not said is not vouched for", map[string]any{"email": "ada@example.com"}, nil, access.Person{}, "has not verified your email"},
-		"said in words":  {"some providers write text", map[string]any{"email": "ada@example.com", "email_verified": "true"}, nil, access.Person{Name: "oidc:ada@example.com", DisplayName: "ada@example.com"}, ""},
+		"not verified":   {"anyone could claim the address", map[string]any{"email": "ada@example.com", "email_verified": false}, nil, access.Person{}, "has not verified your email"},
+		"not said":       {"an omitted claim is not a confirmation", map[string]any{"email": "ada@example.com"}, nil, access.Person{}, "has not verified your email"},
+		"said in words":  {"some providers write a string", map[string]any{"email": "ada@example.com", "email_verified": "true"}, nil, access.Person{Name: "oidc:ada@example.com", DisplayName: "ada@example.com"}, ""},
 		"no email":       {"the claim is missing", map[string]any{"name": "Ada"}, nil, access.Person{}, "web.oidc.usernameClaim"},
-		"a number":       {"a name is text", map[string]any{"email": 7, "email_verified": true}, nil, access.Person{}, "did not return your email"},
-		"another claim":  {"no email is needed", map[string]any{"preferred_username": "ada"}, func(o *signin.OIDC) { o.UsernameClaim = "sub" }, access.Person{Name: "oidc:1", DisplayName: "ada"}, ""},
-		"no prefix":      {"as the cluster knows the person", map[string]any{"sub": "ada"}, func(o *signin.OIDC) { o.UsernameClaim, o.UsernamePrefix = "sub", "" }, access.Person{Name: "ada", DisplayName: "ada"}, ""},
-		"as Kubernetes":  {"without a prefix a provider could name an account of the cluster", map[string]any{"sub": "system:admin"}, func(o *signin.OIDC) { o.UsernameClaim, o.UsernamePrefix = "sub", "" }, access.Person{}, "cannot be used here"},
-		"as the link":    {"or the administrator", map[string]any{"sub": "herald:link"}, func(o *signin.OIDC) { o.UsernameClaim, o.UsernamePrefix = "sub", "" }, access.Person{}, "cannot be used here"},
-		"endless":        {"every record of what a person does holds the name", map[string]any{"sub": long}, func(o *signin.OIDC) { o.UsernameClaim = "sub" }, access.Person{}, "cannot be used here"},
-		"line break":     {"a name is one line of the log", map[string]any{"sub": "ada\nroot"}, func(o *signin.OIDC) { o.UsernameClaim = "sub" }, access.Person{}, "cannot be used here"},
-		"masters":        {"a group of the provider is none of the cluster", map[string]any{"sub": "ada", "groups": []string{"system:masters", "b", "a", "b", ""}}, func(o *signin.OIDC) { o.UsernameClaim, o.GroupsPrefix = "sub", "" }, access.Person{Name: "oidc:ada", DisplayName: "ada", Groups: []string{"a", "b"}}, ""},
-		"one group":      {"some providers write no list of one", map[string]any{"sub": "ada", "groups": "a"}, func(o *signin.OIDC) { o.UsernameClaim = "sub" }, access.Person{Name: "oidc:ada", DisplayName: "ada", Groups: []string{"oidc:a"}}, ""},
-		"groups unasked": {"no claim, no groups", map[string]any{"sub": "ada", "groups": []string{"a"}}, func(o *signin.OIDC) { o.UsernameClaim, o.GroupsClaim = "sub", "" }, access.Person{Name: "oidc:ada", DisplayName: "ada"}, ""},
+		"a number":       {"names are strings", map[string]any{"email": 7, "email_verified": true}, nil, access.Person{}, "did not return your email"},
+		"another claim":  {"the configuration selects another claim", map[string]any{"preferred_username": "ada"}, func(o *signin.OIDC) { o.UsernameClaim = "sub" }, access.Person{Name: "oidc:1", DisplayName: "ada"}, ""},
+		"no prefix":      {"the name has no prefix", map[string]any{"sub": "ada"}, func(o *signin.OIDC) { o.UsernameClaim, o.UsernamePrefix = "sub", "" }, access.Person{Name: "ada", DisplayName: "ada"}, ""},
+		"as Kubernetes":  {"without a prefix, a provider could assign a name of the cluster", map[string]any{"sub": "system:admin"}, func(o *signin.OIDC) { o.UsernameClaim, o.UsernamePrefix = "sub", "" }, access.Person{}, "cannot be used here"},
+		"as the link":    {"or the administrator's name", map[string]any{"sub": "herald:link"}, func(o *signin.OIDC) { o.UsernameClaim, o.UsernamePrefix = "sub", "" }, access.Person{}, "cannot be used here"},
+		"endless":        {"each record of an action contains the name", map[string]any{"sub": long}, func(o *signin.OIDC) { o.UsernameClaim = "sub" }, access.Person{}, "cannot be used here"},
+		"line break":     {"a name must not add lines to the log", map[string]any{"sub": "ada\nroot"}, func(o *signin.OIDC) { o.UsernameClaim = "sub" }, access.Person{}, "cannot be used here"},
+		"masters":        {"a provider's group is not a group of the cluster", map[string]any{"sub": "ada", "groups": []string{"system:masters", "b", "a", "b", ""}}, func(o *signin.OIDC) { o.UsernameClaim, o.GroupsPrefix = "sub", "" }, access.Person{Name: "oidc:ada", DisplayName: "ada", Groups: []string{"a", "b"}}, ""},
+		"one group":      {"some providers write a string instead of a list with one entry", map[string]any{"sub": "ada", "groups": "a"}, func(o *signin.OIDC) { o.UsernameClaim = "sub" }, access.Person{Name: "oidc:ada", DisplayName: "ada", Groups: []string{"oidc:a"}}, ""},
+		"groups unasked": {"groups need a configured claim", map[string]any{"sub": "ada", "groups": []string{"a"}}, func(o *signin.OIDC) { o.UsernameClaim, o.GroupsClaim = "sub", "" }, access.Person{Name: "oidc:ada", DisplayName: "ada"}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
@@ -276,23 +276,23 @@ func TestOpenRedirect(t *testing.T) {
 	for _, tc := range []struct{ reason, wanted, want string }{
 		{"a page", "/teams/acme/posts", "/teams/acme/posts"},
 		{"with a query", "/teams/acme/posts?status=draft&page=2", "/teams/acme/posts?status=draft&page=2"},
-		{"letters of other alphabets", "/teams/acme/posts?q=h%C3%A9", "/teams/acme/posts?q=h%C3%A9"},
+		{"non-Latin letters", "/teams/acme/posts?q=h%C3%A9", "/teams/acme/posts?q=h%C3%A9"},
 		{"nothing", "", "/"},
 		{"another site", "https://evil.example/", "/"},
-		{"of this scheme", "//evil.example/", "/"},
-		{"of more slashes", "///evil.example", "/"},
-		{"as browsers read it", `/\evil.example`, "/"},
+		{"without a scheme", "//evil.example/", "/"},
+		{"with more slashes", "///evil.example", "/"},
+		{"as browsers interpret it", `/\evil.example`, "/"},
 		{"and this", `\\evil.example`, "/"},
 		{"encoded", "/%2fevil.example", "/"},
 		{"encoded backslash", "/%5cevil.example", "/"},
 		{"encoded twice", "/%252fevil.example", "/"},
 		{"encoded whole", "%2f%2fevil.example", "/"},
 		{"browsers drop a tab", "/\t/evil.example", "/"},
-		{"and an encoded one", "/%09/evil.example", "/"},
+		{"and an encoded tab", "/%09/evil.example", "/"},
 		{"and a line break, which would end the header", "/a\r\nSet-Cookie: x=y", "/"},
 		{"a script", "javascript:alert(1)", "/"},
-		{"a name before the host", "https://herald.example.com@evil.example", "/"},
-		{"a path of no root", "evil.example", "/"},
+		{"user information before the host", "https://herald.example.com@evil.example", "/"},
+		{"a relative path", "evil.example", "/"},
 		{"a circle", "/signin?return_to=/signin", "/"},
 		{"a sign-out", "/signout", "/"},
 	} {

@@ -29,7 +29,7 @@ type refusal struct {
 // notSignedIn is the title of pages about a failed sign-in.
 const notSignedIn = "Not signed in"
 
-// only restricts a handler to the given methods. It disables caching, because pages show the person's name.
+// only restricts a handler to the given methods. It disables caching, because pages show the user's name.
 func (h *Handlers) only(operation string, serve http.HandlerFunc, methods ...string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		request.From(r.Context()).Operation = operation

@@ -25,16 +25,16 @@ import (
 // errToken is returned for an invalid ID token.
 var errToken = errors.New("the ID token cannot be trusted")
 
-// claimError is returned for a valid token whose claims do not identify a person.
+// claimError is returned for a valid token whose claims do not identify a user.
 type claimError struct {
-	// text is shown to the person.
+	// text is shown to the user.
 	text string
 }
 
 func (e *claimError) Error() string { return e.text }
 
-// maxName is the maximum length of a person's or group's name, in bytes. Kubernetes has no limit, and every audit
-// record about a person contains the name.
+// maxName is the maximum length of a user's or group's name, in bytes. Kubernetes has no limit, and every audit
+// record about a user contains the name.
 const maxName = 256
 
 // reserved are the name prefixes of Kubernetes and Herald, which a provider could use to make itself administrator of
@@ -141,7 +141,7 @@ func (d *discovered) authorize(a attempt) (string, error) {
 	return address, nil
 }
 
-// person exchanges a callback's code, and returns the person identified by the ID token.
+// person exchanges a callback's code, and returns the user identified by the ID token.
 func (p *provider) person(ctx context.Context, code string, a attempt) (access.Person, error) {
 	known, err := p.discover(ctx)
 	if err != nil {
@@ -204,7 +204,7 @@ func (c claims) list(name string) []string {
 	return nil
 }
 
-// personOf converts claims to a person.
+// personOf converts claims to a user.
 func (p *provider) personOf(c claims) (access.Person, error) {
 	name := c.text(p.UsernameClaim)
 	switch {

@@ -199,7 +199,7 @@ func (h *Handlers) Ready() error {
 	return nil
 }
 
-// audit adds the attributes common to all log lines about a person's actions.
+// audit adds the attributes common to all log lines about a user's actions.
 func audit(r *http.Request, more ...slog.Attr) []slog.Attr {
 	return append(more, slog.String("requestId", request.From(r.Context()).ID), slog.String("remote", request.Remote(r)))
 }

@@ -143,7 +143,7 @@ func (b *browser) do(method, path string, edits ...func(*http.Request)) *reply {
 	return answer
 }
 
-// who returns the person whom the browser's cookies sign in, or a zero person.
+// who returns the user whom the browser's cookies sign in, or a zero person.
 func (b *browser) who() access.Person {
 	r := httptest.NewRequest(http.MethodGet, "/", http.NoBody)
 	for _, cookie := range b.cookies {
@@ -207,10 +207,10 @@ func TestSignInPage(t *testing.T) {
 		path   string
 		want   []string
 	}{
-		"by a link":       {"who has none learns how to get one", nil, "/signin", []string{"one-time link", "Ask an administrator of this installation for one"}},
-		"by a provider":   {"one press away", map[string]any{}, "/signin", []string{`href="/signin/oidc"`, "id.example.com"}},
-		"on the way":      {"people come to where they wanted to go", map[string]any{}, "/signin?return_to=/teams/acme/posts%3Fpage%3D2", []string{`href="/signin/oidc?return_to=%2Fteams%2Facme%2Fposts%3Fpage%3D2"`}},
-		"to another site": {"a link from elsewhere leads nowhere else", map[string]any{}, "/signin?return_to=https://evil.example", []string{`href="/signin/oidc"`}},
+		"by a link":          {"the page explains how to get a link", nil, "/signin", []string{"one-time link", "Ask an administrator of this installation for one"}},
+		"by a provider":      {"the provider is one click away", map[string]any{}, "/signin", []string{`href="/signin/oidc"`, "id.example.com"}},
+		"with a destination": {"users continue where they wanted to go", map[string]any{}, "/signin?return_to=/teams/acme/posts%3Fpage%3D2", []string{`href="/signin/oidc?return_to=%2Fteams%2Facme%2Fposts%3Fpage%3D2"`}},
+		"to another site":    {"a foreign link must not redirect", map[string]any{}, "/signin?return_to=https://evil.example", []string{`href="/signin/oidc"`}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
@@ -263,7 +263,7 @@ func TestLink(t *testing.T) {
 	})
 }
 
-// TestLinkLeadsBack verifies that a person who requested a page before the sign-in is redirected to it afterwards,
+// TestLinkLeadsBack verifies that a user who requested a page before the sign-in is redirected to it afterwards,
 // wherever the link comes from, and never to another site.
 func TestLinkLeadsBack(t *testing.T) {
 	const wanted = "/oauth/authorize?client_id=dcr_a.b&state=x%2By&redirect_uri=http%3A%2F%2F127.0.0.1%3A1%2Fcb"
@@ -272,11 +272,11 @@ func TestLinkLeadsBack(t *testing.T) {
 		after time.Duration
 		want  string
 	}{
-		"a page":             {"/signin?return_to=" + url.QueryEscape(wanted), time.Minute, wanted},
-		"nothing":            {"/signin", 0, "/"},
-		"another site":       {"/signin?return_to=" + url.QueryEscape("https://evil.example/"), 0, "/"},
-		"long ago":           {"/signin?return_to=" + url.QueryEscape(wanted), 10 * time.Minute, "/"},
-		"more than a cookie": {"/signin?return_to=" + url.QueryEscape("/?q="+strings.Repeat("a", 4000)), 0, "/"},
+		"a page":                    {"/signin?return_to=" + url.QueryEscape(wanted), time.Minute, wanted},
+		"nothing":                   {"/signin", 0, "/"},
+		"another site":              {"/signin?return_to=" + url.QueryEscape("https://evil.example/"), 0, "/"},
+		"long ago":                  {"/signin?return_to=" + url.QueryEscape(wanted), 10 * time.Minute, "/"},
+		"more than a cookie's size": {"/signin?return_to=" + url.QueryEscape("/?q="+strings.Repeat("a", 4000)), 0, "/"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
@@ -316,14 +316,14 @@ func TestLinkRefused(t *testing.T) {
 		status int
 		want   string
 	}{
-		"unknown":        {"perhaps half was copied", nil, func(*world) string { return signin.LinkPath + strings.Repeat("A", 43) }, "POST", nil, 0, 404, "whole address"},
-		"no token":       {"there is no such page", nil, func(*world) string { return signin.LinkPath }, "GET", nil, 0, 404, ""},
-		"expired":        {"a new one is easily made", nil, func(w *world) string { return w.link(time.Minute) }, "POST", nil, time.Minute, 410, "expired"},
-		"expired, a GET": {"before anything is pressed", nil, func(w *world) string { return w.link(time.Minute) }, "GET", nil, time.Hour, 410, "expired"},
-		"by OIDC":        {"a second door would be one too many", map[string]any{}, func(w *world) string { return w.link(time.Minute) }, "POST", nil, 0, 404, "id.example.com"},
-		"from elsewhere": {"another site would sign its visitors in as it likes", nil, func(w *world) string { return w.link(time.Minute) }, "POST", header("Sec-Fetch-Site", "cross-site"), 0, 403, ""},
-		"another origin": {"older browsers say it so", nil, func(w *world) string { return w.link(time.Minute) }, "POST", header("Origin", "https://evil.example"), 0, 403, ""},
-		"a PUT":          {"it is not a way", nil, func(w *world) string { return w.link(time.Minute) }, "PUT", nil, 0, 405, "GET, POST"},
+		"unknown":        {"the link may be incomplete", nil, func(*world) string { return signin.LinkPath + strings.Repeat("A", 43) }, "POST", nil, 0, 404, "whole address"},
+		"no token":       {"no such page", nil, func(*world) string { return signin.LinkPath }, "GET", nil, 0, 404, ""},
+		"expired":        {"a new link is easy to create", nil, func(w *world) string { return w.link(time.Minute) }, "POST", nil, time.Minute, 410, "expired"},
+		"expired, a GET": {"the page reports it before the button is pressed", nil, func(w *world) string { return w.link(time.Minute) }, "GET", nil, time.Hour, 410, "expired"},
+		"by OIDC":        {"links are disabled with OIDC", map[string]any{}, func(w *world) string { return w.link(time.Minute) }, "POST", nil, 0, 404, "id.example.com"},
+		"from elsewhere": {"another site could sign visitors in", nil, func(w *world) string { return w.link(time.Minute) }, "POST", header("Sec-Fetch-Site", "cross-site"), 0, 403, ""},
+		"another origin": {"older browsers send Origin", nil, func(w *world) string { return w.link(time.Minute) }, "POST", header("Origin", "https://evil.example"), 0, 403, ""},
+		"a PUT":          {"only GET and POST are supported", nil, func(w *world) string { return w.link(time.Minute) }, "PUT", nil, 0, 405, "GET, POST"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
@@ -445,9 +445,9 @@ func TestSignOut(t *testing.T) {
 		status       int
 		here, others string
 	}{
-		"here":           {"other devices stay", url.Values{}, nil, nil, 303, "", access.LinkPerson},
+		"here":           {"other devices stay signed in", url.Values{}, nil, nil, 303, "", access.LinkPerson},
 		"everywhere":     {"a lost laptop is signed out", url.Values{"everywhere": {"1"}}, nil, nil, 303, "", ""},
-		"stored nowhere": {"what did not happen is not said to have", url.Values{"everywhere": {"1"}}, nil, errors.New("etcd is away"), 503, access.LinkPerson, access.LinkPerson},
+		"stored nowhere": {"a failed sign-out is not reported as done", url.Values{"everywhere": {"1"}}, nil, errors.New("etcd is away"), 503, access.LinkPerson, access.LinkPerson},
 		"from elsewhere": {"another site could sign people out", url.Values{"everywhere": {"1"}}, header("Sec-Fetch-Site", "cross-site"), nil, 403, access.LinkPerson, access.LinkPerson},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -16,7 +16,7 @@ const (
 )
 
 // Watch fetches the provider's configuration immediately and then periodically until ctx is done, so that Ready detects
-// an unavailable provider before a person does. after is a clock's After. Without a provider Watch does nothing.
+// an unavailable provider before a user does. after is a clock's After. Without a provider Watch does nothing.
 func (h *Handlers) Watch(ctx context.Context, after func(time.Duration) <-chan time.Time) {
 	if h.provider == nil {
 		return
