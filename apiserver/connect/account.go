@@ -37,7 +37,7 @@ func ConnectionName(namespace string, platform v1alpha1.Platform, accountID stri
 	return string(platform) + "-" + strings.ToLower(base32.StdEncoding.EncodeToString(sum[:10]))
 }
 
-// connect stores the account that the person agreed to: the account of the connection to renew, or the only choice.
+// connect stores the account that the user agreed to: the account of the connection to renew, or the only choice.
 // renewed reports that the account already had a connection, which requires the right to patch it.
 func (s *Service) connect(ctx context.Context, v Visitor, f *flow, choices []platforms.Choice) (connection *v1alpha1.Connection, renewed bool, err error) {
 	if f.Reconnect != "" {

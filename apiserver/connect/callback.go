@@ -21,7 +21,7 @@ import (
 type Outcome struct {
 	// Namespace is the team's namespace, set even if there is an error; empty if the flow is unknown.
 	Namespace string
-	// Connection is the connected account; nil if the person has to choose one.
+	// Connection is the connected account; nil if the user has to choose one.
 	Connection *v1alpha1.Connection
 	// Renewed reports that the account already had a connection, which now has new credentials.
 	Renewed bool
@@ -53,7 +53,7 @@ type pending struct {
 	Choices []platforms.Choice `json:"choices"`
 }
 
-// Callback completes a flow after the platform has redirected the person back. query has the redirect's parameters, and
+// Callback completes a flow after the platform has redirected the user back. query has the redirect's parameters, and
 // cookie returns a cookie's value by its name. Callback connects the account, or returns the accounts to choose from.
 func (s *Service) Callback(
 	ctx context.Context, v Visitor, platform v1alpha1.Platform, query url.Values, cookie func(name string) string,

@@ -1,11 +1,11 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package connect connects a team's accounts: it sends a person to a platform's consent page, handles the redirect
+// Package connect connects a team's accounts: it sends a user to a platform's consent page, handles the redirect
 // back, and stores the credentials. It writes tokens but never reads stored ones, and does not render HTML.
 //
-// The server does not keep state for a flow. The state is sealed in a cookie until the person comes back, and in the
-// page where the person chooses one of several accounts. Both are bound to the session and the person, and expire after
+// The server does not keep state for a flow. The state is sealed in a cookie until the user comes back, and in the
+// page where the user chooses one of several accounts. Both are bound to the session and the user, and expire after
 // ten minutes. The platform receives a random state that names the cookie, so that several flows can run in one
 // browser. A flow ends only once, because the platform accepts a code only once.
 package connect
@@ -35,7 +35,7 @@ import (
 const (
 	// flowLife is a flow's TTL: the time to agree, and then again the time to choose.
 	flowLife = 10 * time.Minute
-	// finishWithin is the deadline for the platform calls and the writes after a person has come back. The work
+	// finishWithin is the deadline for the platform calls and the writes after a user has come back. The work
 	// continues when the browser disconnects, because the code is already used, and ends before the server's own
 	// deadline for responses (60 s).
 	finishWithin = 50 * time.Second
@@ -65,7 +65,7 @@ type ConnectionClient interface {
 	Create(ctx context.Context, connection *v1alpha1.Connection) (*v1alpha1.Connection, error)
 	Annotate(ctx context.Context, of *v1alpha1.Connection, annotations map[string]string) error
 	UseSecret(ctx context.Context, of *v1alpha1.Connection, secret string, annotations map[string]string) (*v1alpha1.Connection, error)
-	// DeleteFor records the person who removes the connection. It returns a conflict if the connection has changed
+	// DeleteFor records the user who removes the connection. It returns a conflict if the connection has changed
 	// since it was read.
 	DeleteFor(ctx context.Context, of *v1alpha1.Connection, person string, now time.Time) error
 }
@@ -93,20 +93,20 @@ type Config struct {
 	Log         *slog.Logger
 }
 
-// Service connects accounts. It is safe for concurrent use. Its methods return a *bridge.Error if the person can
+// Service connects accounts. It is safe for concurrent use. Its methods return a *bridge.Error if the user can
 // correct the error.
 type Service struct{ Config }
 
 // New returns a Service.
 func New(config Config) *Service { return &Service{config} }
 
-// Visitor is the signed-in person who makes a request.
+// Visitor is the signed-in user who makes a request.
 type Visitor struct {
 	// Session is the session's unique id. It does not change when the session's cookie is renewed.
 	Session string
 	// Person is the Kubernetes user name.
 	Person string
-	// May returns an error if the person may not use a verb on a namespace's connections: Create to connect an account,
+	// May returns an error if the user may not use a verb on a namespace's connections: Create to connect an account,
 	// Patch to connect it again, Delete to disconnect it. Each step calls it, because rights may be withdrawn in
 	// between.
 	May func(ctx context.Context, namespace string, verb Verb) error

@@ -37,7 +37,7 @@ func objectKey(namespace, name string) types.NamespacedName {
 
 func inNamespace(name string) client.InNamespace { return client.InNamespace(name) }
 
-// refuses checks that err is an error for the person, with the given code and words.
+// refuses checks that err is an error for the user, with the given code and words.
 func refuses(err error, code bridge.Code, words ...string) {
 	GinkgoHelper()
 	refusal, ok := errors.AsType[*bridge.Error](err)
@@ -49,7 +49,7 @@ func refuses(err error, code bridge.Code, words ...string) {
 }
 
 var _ = Describe("Connecting an account", func() {
-	DescribeTable("of each platform", func(ctx SpecContext, platform v1alpha1.Platform, keys ...string) {
+	DescribeTable("on each platform", func(ctx SpecContext, platform v1alpha1.Platform, keys ...string) {
 		d, who, account := newDesk(ctx), visitor("oidc:ann"), newAccount(ctx, platform)
 		t := d.startFlow(ctx, who, platform, "")
 
@@ -101,12 +101,12 @@ var _ = Describe("Connecting an account", func() {
 		Entry("X", v1alpha1.PlatformX, v1alpha1.CredentialsRefreshToken, v1alpha1.CredentialsExpiresAt),
 		Entry("Threads", v1alpha1.PlatformThreads, v1alpha1.CredentialsExpiresAt),
 		Entry("Instagram", v1alpha1.PlatformInstagram, v1alpha1.CredentialsExpiresAt),
-		Entry("Facebook, whose Page tokens do not end", v1alpha1.PlatformFacebook),
+		Entry("Facebook, whose Page tokens do not expire", v1alpha1.PlatformFacebook),
 		Entry("TikTok", v1alpha1.PlatformTikTok, v1alpha1.CredentialsRefreshToken, v1alpha1.CredentialsExpiresAt, v1alpha1.CredentialsRefreshExpiresAt),
 		Entry("YouTube", v1alpha1.PlatformYouTube, v1alpha1.CredentialsRefreshToken, v1alpha1.CredentialsExpiresAt),
 	)
 
-	It("is offered for the platforms that have an app", func(ctx SpecContext) {
+	It("is offered for platforms with a configured app", func(ctx SpecContext) {
 		d := newDesk(ctx)
 		Expect(d.Available()).To(Equal([]v1alpha1.Platform{
 			v1alpha1.PlatformFacebook, v1alpha1.PlatformInstagram, v1alpha1.PlatformThreads, v1alpha1.PlatformTikTok, v1alpha1.PlatformX, v1alpha1.PlatformYouTube,
@@ -117,7 +117,7 @@ var _ = Describe("Connecting an account", func() {
 		refuses(err, bridge.CodeNotFound, "accounts of X cannot be connected here", "administrator")
 	})
 
-	It("goes on in several tabs side by side", func(ctx SpecContext) {
+	It("works in several tabs concurrently", func(ctx SpecContext) {
 		d, who := newDesk(ctx), visitor("ann")
 		first, second := newAccount(ctx, v1alpha1.PlatformX), newAccount(ctx, v1alpha1.PlatformX)
 		one, two := d.startFlow(ctx, who, v1alpha1.PlatformX, ""), d.startFlow(ctx, who, v1alpha1.PlatformX, "")
@@ -132,7 +132,7 @@ var _ = Describe("Connecting an account", func() {
 		Expect(out.Connection.Spec.AccountID).To(Equal(first))
 	})
 
-	It("makes one connection of an account, however many connect it at once", func(ctx SpecContext) {
+	It("creates one connection per account, however many requests are concurrent", func(ctx SpecContext) {
 		d, account := newDesk(ctx), newAccount(ctx, v1alpha1.PlatformX)
 		var group sync.WaitGroup
 		for i := range 4 {
@@ -152,7 +152,7 @@ var _ = Describe("Connecting an account", func() {
 		d.stored(ctx, found[0].Name)
 	})
 
-	It("goes on when the browser has left, since the code is spent", func(ctx SpecContext) {
+	It("continues when the browser disconnects, because the code is used up", func(ctx SpecContext) {
 		d, account := newDesk(ctx), newAccount(ctx, v1alpha1.PlatformX)
 		t := d.startFlow(ctx, visitor("ann"), v1alpha1.PlatformX, "").agree(ctx, account)
 		gone, leave := context.WithCancel(ctx)
@@ -162,7 +162,7 @@ var _ = Describe("Connecting an account", func() {
 	})
 })
 
-var _ = Describe("A callback that is not what it should be", func() {
+var _ = Describe("An invalid callback", func() {
 	// unknown is the error for every flow that is not the visitor's, before any call to the platform.
 	const unknown = "took longer than ten minutes, was started in another session, or has already ended"
 
@@ -176,13 +176,13 @@ var _ = Describe("A callback that is not what it should be", func() {
 		Expect(found).To(BeEmpty())
 		Expect(kept).To(BeEmpty())
 	},
-		Entry("in another session: an attacker had the person follow the link of their own flow", func(_ context.Context, t *trip) {
+		Entry("in another session: an attacker made the user follow the link of the attacker's flow", func(_ context.Context, t *trip) {
 			t.who.Session = visitor("ann").Session
 		}, unknown),
 		Entry("without a session", func(_ context.Context, t *trip) { t.who.Session = "" }, unknown),
-		Entry("as another person, in the same session", func(_ context.Context, t *trip) { t.who.Person = "bob" }, unknown),
+		Entry("as another user, in the same session", func(_ context.Context, t *trip) { t.who.Person = "bob" }, unknown),
 		Entry("without the cookie", func(_ context.Context, t *trip) { clear(t.cookies) }, unknown),
-		Entry("with a cookie that was made up", func(_ context.Context, t *trip) {
+		Entry("with a forged cookie", func(_ context.Context, t *trip) {
 			for name := range t.cookies {
 				t.cookies[name] = "made-up"
 			}
@@ -194,34 +194,34 @@ var _ = Describe("A callback that is not what it should be", func() {
 			}
 		}, unknown),
 		Entry("without a state", func(_ context.Context, t *trip) { t.back.Del("state") }, unknown),
-		Entry("with a state that is no name of a cookie", func(_ context.Context, t *trip) { t.back.Set("state", "a;b=c") }, unknown),
+		Entry("with a state that does not name a cookie", func(_ context.Context, t *trip) { t.back.Set("state", "a;b=c") }, unknown),
 		Entry("with another state", func(_ context.Context, t *trip) { t.back.Set("state", strings.Repeat("A", 26)) }, unknown),
 		Entry("after more than ten minutes", func(_ context.Context, t *trip) { t.desk.clock.Step(10 * time.Minute) }, unknown),
-		Entry("at the address of another platform", func(_ context.Context, t *trip) { t.platform = v1alpha1.PlatformThreads }, "Threads", "X"),
-		Entry("when the person does not agree", func(ctx context.Context, t *trip) {
+		Entry("at the URL of another platform", func(_ context.Context, t *trip) { t.platform = v1alpha1.PlatformThreads }, "Threads", "X"),
+		Entry("when the user declines", func(ctx context.Context, t *trip) {
 			// The link on the page itself.
 			_, _, page := get(ctx, t.started.Address)
 			Expect(page).To(ContainSubstring("error=access_denied"))
 			t.back = url.Values{"error": {"access_denied"}, "state": t.back["state"]}
 		}, "not allowed on X", "connect the account again"),
-		Entry("when the platform refuses", func(_ context.Context, t *trip) {
+		Entry("when the platform rejects the request", func(_ context.Context, t *trip) {
 			t.back = url.Values{"error": {"invalid_scope"}, "error_description": {"<b>call this number</b>"}, "state": t.back["state"]}
 		}, "invalid_scope", "administrator"),
-		Entry("with an error that an attacker wrote", func(_ context.Context, t *trip) {
+		Entry("with an error text from an attacker", func(_ context.Context, t *trip) {
 			t.back = url.Values{"error": {"Your account is blocked, call 555"}, "state": t.back["state"]}
 		}, "the error unknown"),
 		Entry("without a code", func(_ context.Context, t *trip) { t.back.Del("code") }, "no code"),
-		Entry("with the code of another flow: its verifier is another one", func(ctx context.Context, t *trip) {
+		Entry("with the code of another flow, whose verifier differs", func(ctx context.Context, t *trip) {
 			other := t.desk.startFlow(ctx, t.who, v1alpha1.PlatformX, "").agree(ctx, newAccount(ctx, v1alpha1.PlatformX))
 			t.back["code"] = other.back["code"]
 		}, "no longer accepts"),
-		Entry("with less than was asked for", func(ctx context.Context, t *trip) {
+		Entry("with fewer permissions than requested", func(ctx context.Context, t *trip) {
 			t.started.Address = strings.ReplaceAll(t.started.Address, "media.write+", "")
 			t.agree(ctx, newAccount(ctx, v1alpha1.PlatformX))
 		}, "media.write"),
 	)
 
-	It("connects nothing the second time", func(ctx SpecContext) {
+	It("does not connect anything when it is repeated", func(ctx SpecContext) {
 		d, account := newDesk(ctx), newAccount(ctx, v1alpha1.PlatformX)
 		t := d.startFlow(ctx, visitor("ann"), v1alpha1.PlatformX, "").agree(ctx, account)
 		_, err := t.arrive(ctx)
@@ -232,7 +232,7 @@ var _ = Describe("A callback that is not what it should be", func() {
 		Expect(kept).To(HaveLen(1))
 	})
 
-	It("asks again whether the person may", func(ctx SpecContext) {
+	It("checks the user's permission again", func(ctx SpecContext) {
 		d, account := newDesk(ctx), newAccount(ctx, v1alpha1.PlatformX)
 		may := true
 		who := visitor("ann")
@@ -255,7 +255,7 @@ var _ = Describe("A callback that is not what it should be", func() {
 		Expect(found).To(BeEmpty())
 	})
 
-	It("asks for the right to what it does: create, patch or delete", func(ctx SpecContext) {
+	It("checks the permission for its own writes: create, patch or delete", func(ctx SpecContext) {
 		d, account := newDesk(ctx), newAccount(ctx, v1alpha1.PlatformX)
 		var asked []connect.Verb
 		var lacks connect.Verb
@@ -291,7 +291,7 @@ var _ = Describe("A callback that is not what it should be", func() {
 		refuses(err, bridge.CodeNotFound, "no right")
 	})
 
-	It("says that the platform has trouble", func(ctx SpecContext) {
+	It("reports that the platform is unavailable", func(ctx SpecContext) {
 		d, account := newDesk(ctx), newAccount(ctx, v1alpha1.PlatformX)
 		t := d.startFlow(ctx, visitor("ann"), v1alpha1.PlatformX, "").agree(ctx, account)
 		Expect(site.Fault(ctx, sandboxtest.Fault{Platform: "x", Operation: "*", Kind: "status", Status: http.StatusServiceUnavailable, Times: 1})).To(Succeed())
@@ -317,7 +317,7 @@ var _ = Describe("Choosing one of several accounts", func() {
 		return d, t, out, bakery
 	}
 
-	It("connects the one that was chosen", func(ctx SpecContext) {
+	It("connects the selected account", func(ctx SpecContext) {
 		d, t, out, bakery := offered(ctx)
 		Expect(out.Connection).To(BeNil())
 		Expect(out.Options).To(HaveLen(2))
@@ -332,7 +332,7 @@ var _ = Describe("Choosing one of several accounts", func() {
 		Expect(identity.AccountID).To(Equal(bakery))
 	})
 
-	It("needs no choice when the account is known", func(ctx SpecContext) {
+	It("needs no selection when the account is known", func(ctx SpecContext) {
 		d, t, out, bakery := offered(ctx)
 		first, err := d.Choose(ctx, t.who, out.Pending, bakery)
 		Expect(err).NotTo(HaveOccurred())
@@ -352,9 +352,9 @@ var _ = Describe("Choosing one of several accounts", func() {
 	},
 		Entry("another session", func(_ *desk, who *connect.Visitor, _, _ *string) { who.Session = "another" }, "another session"),
 		Entry("another person", func(_ *desk, who *connect.Visitor, _, _ *string) { who.Person = "bob" }, "another session"),
-		Entry("what was not sealed here", func(_ *desk, _ *connect.Visitor, pending, _ *string) { *pending = "made-up" }, "start again"),
+		Entry("a text that was not sealed here", func(_ *desk, _ *connect.Visitor, pending, _ *string) { *pending = "made-up" }, "start again"),
 		Entry("an account that was not offered", func(_ *desk, _ *connect.Visitor, _, account *string) { *account = "902" }, "choose one"),
-		Entry("a choice after ten minutes", func(d *desk, _ *connect.Visitor, _, _ *string) { d.clock.Step(10 * time.Minute) }, "ten minutes"),
+		Entry("a selection after ten minutes", func(d *desk, _ *connect.Visitor, _, _ *string) { d.clock.Step(10 * time.Minute) }, "ten minutes"),
 	)
 })
 
@@ -378,7 +378,7 @@ var _ = Describe("Connecting an account again", func() {
 		Expect(after.Annotations[v1alpha1.ProbeAnnotation]).NotTo(Equal(before.Annotations[v1alpha1.ProbeAnnotation]), "it is examined at once")
 	})
 
-	It("happens as well when the account is connected as if it were new", func(ctx SpecContext) {
+	It("also happens when the account is connected as a new one", func(ctx SpecContext) {
 		d, account := newDesk(ctx), newAccount(ctx, v1alpha1.PlatformX)
 		first := d.connect(ctx, visitor("ann"), v1alpha1.PlatformX, account)
 		second := d.connect(ctx, visitor("ann"), v1alpha1.PlatformX, account)
@@ -386,7 +386,7 @@ var _ = Describe("Connecting an account again", func() {
 		Expect(second.Connection.UID).To(Equal(first.Connection.UID))
 	})
 
-	It("takes a connection that people applied under a name of their own", func(ctx SpecContext) {
+	It("adopts a connection that a user applied under another name", func(ctx SpecContext) {
 		d, account := newDesk(ctx), newAccount(ctx, v1alpha1.PlatformX)
 		applied := &v1alpha1.Connection{
 			ObjectMeta: metav1.ObjectMeta{Namespace: d.namespace, Name: "demo-x"},
@@ -402,7 +402,7 @@ var _ = Describe("Connecting an account again", func() {
 		Expect(found).To(HaveLen(1))
 	})
 
-	It("refuses another account, and names both", func(ctx SpecContext) {
+	It("rejects another account, and names both", func(ctx SpecContext) {
 		d, who, account := newDesk(ctx), visitor("ann"), newAccount(ctx, v1alpha1.PlatformX)
 		other := newAccount(ctx, v1alpha1.PlatformX)
 		first := d.connect(ctx, who, v1alpha1.PlatformX, account)
@@ -413,13 +413,13 @@ var _ = Describe("Connecting an account again", func() {
 		Expect(after.Name).To(Equal(before.Name))
 	})
 
-	It("needs a connection that is there", func(ctx SpecContext) {
+	It("needs an existing connection", func(ctx SpecContext) {
 		d := newDesk(ctx)
 		_, err := d.Start(ctx, visitor("ann"), d.namespace, v1alpha1.PlatformX, "x-gone")
 		refuses(err, bridge.CodeNotFound, "x-gone")
 	})
 
-	It("completes a connection whose Secret never came", func(ctx SpecContext) {
+	It("completes a connection without a Secret", func(ctx SpecContext) {
 		d, account := newDesk(ctx), newAccount(ctx, v1alpha1.PlatformX)
 		first := d.connect(ctx, visitor("ann"), v1alpha1.PlatformX, account)
 		_, secret := d.stored(ctx, first.Connection.Name)
@@ -444,8 +444,8 @@ func (o *overtaken) Create(context.Context, *corev1.Secret) error {
 	return errors.New("etcd has no leader")
 }
 
-var _ = Describe("What stands in the way", func() {
-	It("is the plan's number of accounts", func(ctx SpecContext) {
+var _ = Describe("Connecting fails", func() {
+	It("if the plan's accounts are used up", func(ctx SpecContext) {
 		d, who := newDesk(ctx), visitor("ann")
 		d.team = &v1alpha1.Team{}
 		d.team.Spec.Subscription.Plan = v1alpha1.PlanStarter
@@ -466,7 +466,7 @@ var _ = Describe("What stands in the way", func() {
 		Expect(err).NotTo(HaveOccurred(), "one of the ten can be connected again")
 	})
 
-	DescribeTable("is that the Secret cannot be kept", func(ctx SpecContext, cause error, told bool) {
+	DescribeTable("if the Secret cannot be stored", func(ctx SpecContext, cause error, told bool) {
 		d, account := newDesk(ctx, func(c *connect.Config) { c.Secrets = closed{cause} }), newAccount(ctx, v1alpha1.PlatformX)
 		_, err := d.startFlow(ctx, visitor("ann"), v1alpha1.PlatformX, "").agree(ctx, account).arrive(ctx)
 		if told {
@@ -477,11 +477,11 @@ var _ = Describe("What stands in the way", func() {
 		found, _ := d.all(ctx)
 		Expect(found).To(BeEmpty(), "no connection without credentials stays behind")
 	},
-		Entry("for lack of a right", apierrors.NewForbidden(schema.GroupResource{Resource: "secrets"}, "s", errors.New("no binding yet")), true),
-		Entry("because the API server has trouble", errors.New("etcd has no leader"), false),
+		Entry("for lack of a permission", apierrors.NewForbidden(schema.GroupResource{Resource: "secrets"}, "s", errors.New("no binding yet")), true),
+		Entry("because the API server is unavailable", errors.New("etcd has no leader"), false),
 	)
 
-	It("does not cost another tab the connection that it has completed", func(ctx SpecContext) {
+	It("without affecting the connection that another tab has completed", func(ctx SpecContext) {
 		account := newAccount(ctx, v1alpha1.PlatformX)
 		late := &overtaken{}
 		d := newDesk(ctx, func(c *connect.Config) { c.Secrets = late })
@@ -493,7 +493,7 @@ var _ = Describe("What stands in the way", func() {
 		d.stored(ctx, connect.ConnectionName(d.namespace, v1alpha1.PlatformX, account))
 	})
 
-	It("does not cost a connection its old credentials", func(ctx SpecContext) {
+	It("without affecting a connection's old credentials", func(ctx SpecContext) {
 		d, account := newDesk(ctx), newAccount(ctx, v1alpha1.PlatformX)
 		first := d.connect(ctx, visitor("ann"), v1alpha1.PlatformX, account)
 		_, before := d.stored(ctx, first.Connection.Name)
@@ -507,7 +507,7 @@ var _ = Describe("What stands in the way", func() {
 })
 
 var _ = Describe("Disconnecting an account", func() {
-	It("removes the connection and says what follows", func(ctx SpecContext) {
+	It("deletes the connection and describes the consequences", func(ctx SpecContext) {
 		d, who, account := newDesk(ctx), visitor("ann"), newAccount(ctx, v1alpha1.PlatformX)
 		out := d.connect(ctx, who, v1alpha1.PlatformX, account)
 		gone, err := d.Disconnect(ctx, who, d.namespace, out.Connection.Name)

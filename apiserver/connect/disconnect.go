@@ -16,7 +16,7 @@ import (
 // Disconnected is the result of disconnecting an account.
 type Disconnected struct {
 	Connection *v1alpha1.Connection
-	// Message explains what happens to the account's posts, and what remains for the person to do.
+	// Message explains what happens to the account's posts, and what remains for the user to do.
 	Message string
 }
 
@@ -41,7 +41,7 @@ func (s *Service) Disconnect(ctx context.Context, v Visitor, namespace, name str
 		"To revoke Herald's access as well, remove it from the apps in the account's settings on %s.", found.Spec.Platform.Title())}, nil
 }
 
-// remove removes a connection on behalf of a person. After a conflict, for example with one of the manager's status
+// remove removes a connection on behalf of a user. After a conflict, for example with one of the manager's status
 // updates, it reads the connection again. It keeps a different connection with the same name, and a changed connection
 // unless goes returns true.
 func (s *Service) remove(

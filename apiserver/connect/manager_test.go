@@ -40,7 +40,7 @@ var _ = Describe("A connected account", func() {
 		return found
 	}
 
-	DescribeTable("is found good", func(ctx SpecContext, platform v1alpha1.Platform, ends bool) {
+	DescribeTable("is probed successfully", func(ctx SpecContext, platform v1alpha1.Platform, ends bool) {
 		d, account := newDesk(ctx), newAccount(ctx, platform)
 		out := d.connect(ctx, visitor("ann"), platform, account)
 		found := examine(ctx, d, out.Connection.Name)
@@ -58,7 +58,7 @@ var _ = Describe("A connected account", func() {
 		Entry("on YouTube", v1alpha1.PlatformYouTube, true),
 	)
 
-	It("keeps one Secret beside the working copy and its register, however often it is connected again", func(ctx SpecContext) {
+	It("has one Secret next to the working copy and its register, however often it is reconnected", func(ctx SpecContext) {
 		d, who, account := newDesk(ctx), visitor("ann"), newAccount(ctx, v1alpha1.PlatformX)
 		first := d.connect(ctx, who, v1alpha1.PlatformX, account)
 		examine(ctx, d, first.Connection.Name)
@@ -110,7 +110,7 @@ func (b *busy) DeleteFor(ctx context.Context, of *v1alpha1.Connection, person st
 	return b.ConnectionClient.DeleteFor(ctx, of, person, now)
 }
 
-var _ = Describe("Disconnecting an account for a person", func() {
+var _ = Describe("Disconnecting an account for a user", func() {
 	const kept = "example.com/kept"
 	var (
 		d      *desk
@@ -133,7 +133,7 @@ var _ = Describe("Disconnecting an account for a person", func() {
 		})
 	})
 
-	It("leaves the person's name on what is removed, whoever writes it at the same time", func(ctx SpecContext) {
+	It("records the user's name on the deleted object despite concurrent writes", func(ctx SpecContext) {
 		others.times = 2
 		_, err := d.Disconnect(ctx, visitor("bob"), d.namespace, name)
 		Expect(err).NotTo(HaveOccurred())
@@ -143,7 +143,7 @@ var _ = Describe("Disconnecting an account for a person", func() {
 			HaveKeyWithValue(v1alpha1.DisconnectedAnnotation, d.clock.Now().UTC().Format(time.RFC3339))), "the manager goes by the time")
 	})
 
-	It("removes nothing that others change all the time, and says so", func(ctx SpecContext) {
+	It("fails if the connection changes continuously, and reports it", func(ctx SpecContext) {
 		others.times = 100
 		_, err := d.Disconnect(ctx, visitor("bob"), d.namespace, name)
 		refuses(err, bridge.CodeConflict, "keeps changing")

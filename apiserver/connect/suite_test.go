@@ -165,12 +165,12 @@ func apps() credentials.Apps {
 	return all
 }
 
-// visitor returns a person with all rights, in a new session.
+// visitor returns a user with all rights, in a new session.
 func visitor(person string) connect.Visitor {
 	return connect.Visitor{Session: rand.Text(), Person: person, May: func(context.Context, string, connect.Verb) error { return nil }}
 }
 
-// trip is a person's journey from Herald to a platform and back.
+// trip is a user's journey from Herald to a platform and back.
 type trip struct {
 	desk     *desk
 	who      connect.Visitor

@@ -58,10 +58,10 @@ func TestContact(t *testing.T) {
 		failing error
 		want    time.Time
 	}{
-		{"a list that failed tells nothing", list, away, time.Time{}},
-		{"one that came is as old as the question", list, nil, begun.Add(time.Minute + 5*time.Second)},
-		{"a watch that cannot be taken up tells nothing", watch, away, begun.Add(time.Minute + 5*time.Second)},
-		{"one that can has missed nothing", watch, nil, begun.Add(3*time.Minute + 10*time.Second)},
+		{"a failed list is not evidence", list, away, time.Time{}},
+		{"a successful list is as recent as its request", list, nil, begun.Add(time.Minute + 5*time.Second)},
+		{"a failed watch is not evidence", watch, away, begun.Add(time.Minute + 5*time.Second)},
+		{"a resumed watch has not missed an event", watch, nil, begun.Add(3*time.Minute + 10*time.Second)},
 	} {
 		failing = tt.failing
 		if err := tt.ask(); !errors.Is(err, tt.failing) {
@@ -92,9 +92,9 @@ func TestDenied(t *testing.T) {
 		failing error
 		want    bool
 	}{
-		{"an unavailable API denies nothing", errors.New("away"), false},
-		{"the Role is gone", apierrors.NewForbidden(v1alpha1.GroupVersion.WithResource("apikeys").GroupResource(), "", nil), true},
-		{"an unavailable API does not show that it is back", errors.New("away"), true},
+		{"an unavailable API is not a denial", errors.New("away"), false},
+		{"the Role was deleted", apierrors.NewForbidden(v1alpha1.GroupVersion.WithResource("apikeys").GroupResource(), "", nil), true},
+		{"an unavailable API is not evidence that the Role is back", errors.New("away"), true},
 		{"the Role is back", nil, false},
 	} {
 		failing = tt.failing
@@ -154,11 +154,11 @@ func TestFollowers(t *testing.T) {
 		do     func()
 		want   int
 	}{
-		"Changed":   {"it is told once", func() { f.changed(one) }, 1},
-		"Often":     {"what nobody has received yet is told once", func() { f.changed(one); f.changed(one); f.changed(one) }, 1},
-		"OtherTeam": {"the same name in another namespace is another post", func() { f.changed(other) }, 0},
-		"OtherPost": {"so is another name", func() { f.changed(postKey{"team-a", "p2"}) }, 0},
-		"Listed":    {"what was not watched may have changed anything", f.allChanged, 1},
+		"Changed":   {"it is reported once", func() { f.changed(one) }, 1},
+		"Often":     {"unread changes are reported once", func() { f.changed(one); f.changed(one); f.changed(one) }, 1},
+		"OtherTeam": {"the namespace is part of the key", func() { f.changed(other) }, 0},
+		"OtherPost": {"the name is part of the key", func() { f.changed(postKey{"team-a", "p2"}) }, 0},
+		"Listed":    {"any post may have changed while it was not watched", f.allChanged, 1},
 	} {
 		tc.do()
 		if a, b := told(changes), told(second); a != tc.want || b != tc.want {

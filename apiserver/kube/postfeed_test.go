@@ -132,7 +132,7 @@ func TestPostFeed(t *testing.T) {
 		steps  []step
 	}{
 		"ListComesByPages": {
-			reason: "the whole list of a hundred thousand posts would not fit into memory",
+			reason: "a complete list of a hundred thousand posts would not fit into memory",
 			steps: []step{
 				{map[string]string{"limit": "50"}, map[string]string{}, page("10", "more", post("a", "3", "one"))},
 				{map[string]string{"continue": "more"}, map[string]string{"a": "one"}, page("10", "", post("b", "4", "two"))},
@@ -140,7 +140,7 @@ func TestPostFeed(t *testing.T) {
 			},
 		},
 		"BrokenListBeginsAnew": {
-			reason: "a list that ends in the middle says nothing of what comes after",
+			reason: "an incomplete list does not describe the rest",
 			steps: []step{
 				first,
 				{map[string]string{"watch": "true", "resourceVersion": "10"}, two, expired},
@@ -151,7 +151,7 @@ func TestPostFeed(t *testing.T) {
 			},
 		},
 		"WatchGoesOnWhereItWas": {
-			reason: "the API server ends every watch after some minutes",
+			reason: "the API server ends each watch after some minutes",
 			steps: []step{
 				first,
 				{map[string]string{"watch": "true", "resourceVersion": "10"}, two, []event{
@@ -164,7 +164,7 @@ func TestPostFeed(t *testing.T) {
 			},
 		},
 		"ForgottenVersionIsListed": {
-			reason: "what happened while nobody watched is in no event: a is gone, b changed, c is new",
+			reason: "events are missing after an interruption: a was deleted, b changed, c is new",
 			steps: []step{
 				first,
 				{map[string]string{"watch": "true", "resourceVersion": "10"}, two, []event{{"ERROR", expired}}},
@@ -173,7 +173,7 @@ func TestPostFeed(t *testing.T) {
 			},
 		},
 		"RestoredStoreIsListed": {
-			reason: "its versions begin anew, and what was written after the backup is lost",
+			reason: "versions restart, and writes after the backup are lost",
 			steps: []step{
 				first,
 				{map[string]string{"watch": "true", "resourceVersion": "10"}, two, expired},

@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 )
 
-// maxSubscribers limits the subscriptions in this process. Each belongs to a page that a person has open, and costs
+// maxSubscribers limits the subscriptions in this process. Each belongs to a page that a user has open, and costs
 // about a hundred bytes here.
 const maxSubscribers = 2000
 

@@ -35,13 +35,13 @@ func TestHandler(t *testing.T) {
 		after   time.Duration
 		want    int
 	}{
-		{"two in a minute", SurfacePages, "203.0.113.7:1", false, 0, 200},
-		{"from any port", SurfacePages, "203.0.113.7:2", false, 0, 200},
-		{"and no third", SurfacePages, "203.0.113.7:3", false, 0, 429},
-		{"who is signed in behind the same address is not concerned", SurfacePages, "203.0.113.7:4", true, 0, 200},
-		{"another door counts for itself", SurfaceOAuth, "203.0.113.7:5", false, 0, 200},
-		{"another address does", SurfacePages, "203.0.113.8:1", false, 0, 200},
-		{"whoever comes back as told is let in", SurfacePages, "203.0.113.7:6", false, 30 * time.Second, 200},
+		{"two requests are allowed per minute", SurfacePages, "203.0.113.7:1", false, 0, 200},
+		{"the port does not matter", SurfacePages, "203.0.113.7:2", false, 0, 200},
+		{"the third request is rejected", SurfacePages, "203.0.113.7:3", false, 0, 429},
+		{"signed-in users at the same address are not affected", SurfacePages, "203.0.113.7:4", true, 0, 200},
+		{"other surfaces have their own limit", SurfaceOAuth, "203.0.113.7:5", false, 0, 200},
+		{"other addresses have their own limit", SurfacePages, "203.0.113.8:1", false, 0, 200},
+		{"a client that follows Retry-After is admitted", SurfacePages, "203.0.113.7:6", false, 30 * time.Second, 200},
 	} {
 		clk.SetTime(clk.Now().Add(tc.after))
 		w := httptest.NewRecorder()
@@ -77,13 +77,13 @@ func TestLines(t *testing.T) {
 		written      int
 		leftOut      int64
 	}{
-		{"the first of a kind", "a", 0, 1000, 1, 0},
+		{"the first message of a kind is logged", "a", 0, 1000, 1, 0},
 		{"another kind", "b", 30 * time.Second, 1, 1, 0},
-		{"the same minute", "a", 29 * time.Second, 1, 0, 0},
-		{"a minute later it says what was left out", "a", time.Second, 1, 1, 1000},
-		{"nothing was left out", "a", time.Minute, 5, 1, 0},
-		{"what nothing else speaks of is said by another kind", "c", 2 * time.Minute, 1, 1, 0},
-		{"once it is over", "c", time.Minute, 1, 1, 4},
+		{"repeats within the minute are suppressed", "a", 29 * time.Second, 1, 0, 0},
+		{"after a minute, the suppressed count is logged", "a", time.Second, 1, 1, 1000},
+		{"no message was suppressed", "a", time.Minute, 5, 1, 0},
+		{"another kind's message logs the remaining count", "c", 2 * time.Minute, 1, 1, 0},
+		{"after its own minute", "c", time.Minute, 1, 1, 4},
 	} {
 		clk.SetTime(clk.Now().Add(tc.after))
 		written, leftOut := 0, int64(0)

@@ -38,14 +38,14 @@ func TestLimiter(t *testing.T) {
 			"a caller has a quarter: two of these", repeated(64, mib, "a"), 62,
 		},
 		"many of all": {
-			"large bodies have three quarters", repeated(64, mib, "a", "b", "c", "d", "e", "f", "g", "h"), 58,
+			"large bodies share three quarters", repeated(64, mib, "a", "b", "c", "d", "e", "f", "g", "h"), 58,
 		},
 		"small ones": {
-			"those have their room although large ones took theirs",
+			"small bodies have the remaining quarter",
 			append(repeated(64, mib, "a", "b", "c", "d", "e", "f"), repeated(100, 1000, "z")...), 58,
 		},
-		"tiny ones": {"each counts something", repeated(1000, 0, "a"), 1000 - 512},
-		"not told":  {"it counts as the largest", repeated(4, -1, "a"), 2},
+		"tiny ones": {"each body has a minimum size", repeated(1000, 0, "a"), 1000 - 512},
+		"not told":  {"an unknown size counts as the largest", repeated(4, -1, "a"), 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -176,13 +176,13 @@ func TestDribble(t *testing.T) {
 		// cut holds the callers whose bodies were cut off.
 		cut map[string]int
 	}{
-		"small ones":       {"one of them gives its room", repeated(128, smallBody, four...), 2 * time.Second, sent{"z", 1000}, nil, map[string]int{"a": 1}},
-		"at first":         {"honest bodies take a moment too", repeated(128, smallBody, four...), minTransferTime - time.Second/2, sent{"z", 1000}, ErrBodiesFull, nil},
-		"large ones":       {"these give theirs too", repeated(6, 1<<20, "a", "b", "c"), 4 * time.Second, sent{"z", 100 << 10}, nil, map[string]int{"a": 1}},
-		"their time":       {"a large body takes longer", repeated(6, 1<<20, "a", "b", "c"), 2 * time.Second, sent{"z", 100 << 10}, ErrBodiesFull, nil},
-		"room for all":     {"who is slow goes on while nobody needs the room", repeated(64, smallBody, four...), 8 * time.Second, sent{"z", 1000}, nil, nil},
-		"one of an honest": {"who holds most gives first", append([]sent{{"z", smallBody}}, repeated(127, smallBody, four...)...), 2 * time.Second, sent{"y", 1000}, nil, map[string]int{"a": 1}},
-		"own":              {"a caller's share stays as it is", repeated(32, smallBody, "a"), 2 * time.Second, sent{"a", 1000}, ErrBodiesFull, nil},
+		"small ones":             {"one of them is cancelled", repeated(128, smallBody, four...), 2 * time.Second, sent{"z", 1000}, nil, map[string]int{"a": 1}},
+		"at first":               {"a body has a minimum time", repeated(128, smallBody, four...), minTransferTime - time.Second/2, sent{"z", 1000}, ErrBodiesFull, nil},
+		"large ones":             {"large bodies are cancelled too", repeated(6, 1<<20, "a", "b", "c"), 4 * time.Second, sent{"z", 100 << 10}, nil, map[string]int{"a": 1}},
+		"their time":             {"a large body has more time", repeated(6, 1<<20, "a", "b", "c"), 2 * time.Second, sent{"z", 100 << 10}, ErrBodiesFull, nil},
+		"room for all":           {"slow bodies continue while there is room", repeated(64, smallBody, four...), 8 * time.Second, sent{"z", 1000}, nil, nil},
+		"one of a normal caller": {"the caller with the largest share is cancelled first", append([]sent{{"z", smallBody}}, repeated(127, smallBody, four...)...), 2 * time.Second, sent{"y", 1000}, nil, map[string]int{"a": 1}},
+		"own":                    {"a caller's share does not grow", repeated(32, smallBody, "a"), 2 * time.Second, sent{"a", 1000}, ErrBodiesFull, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -62,47 +62,47 @@ func TestRoom(t *testing.T) {
 		reason string
 		steps  []step
 	}{
-		"room": {"everybody gets in", []step{come("a"), come("a"), come("b"), come("b")}},
-		"one address": {"the oldest one of the address goes, and nobody else's", []step{
+		"room": {"all connections are accepted", []step{come("a"), come("a"), come("b"), come("b")}},
+		"one address": {"the oldest connection of the address is closed", []step{
 			come("b"), come("a"), come("a"), {from: "a", closed: []int{1}, reached: BoundPerAddress}, {from: "a", closed: []int{1, 2}, reached: BoundPerAddress},
 		}},
-		"busy": {"a connection with a request stays, and the next one goes", []step{
+		"busy": {"a connection with a request remains, and the next one is closed", []step{
 			come("a"), come("a"), turn(0, http.StateActive), {from: "a", closed: []int{1}, reached: BoundPerAddress},
 		}},
-		"all busy": {"the new one is refused", []step{
+		"all busy": {"the new connection is rejected", []step{
 			come("a"), come("a"), known(0), known(1), {from: "a", closed: []int{2}, reached: BoundPerAddress}, come("b", 2),
 		}},
-		"idle again": {"the one that was used last stays", []step{
+		"idle again": {"the most recently used connection remains", []step{
 			come("a"), come("a"), turn(0, http.StateActive), turn(0, http.StateIdle), {from: "a", closed: []int{1}, reached: BoundPerAddress},
 		}},
-		"gone": {"what the client closed takes no place", []step{
+		"gone": {"a closed connection does not count", []step{
 			come("a"), come("a"), turn(0, http.StateClosed), turn(0, http.StateClosed), come("a"),
 		}},
-		"proxy": {"it has the connections of many visitors, and fills the whole", []step{
+		"proxy": {"a proxy has many visitors' connections, and may use all", []step{
 			come(proxy), come(proxy), come(proxy), come(proxy), {from: proxy, closed: []int{0}, reached: BoundTotal},
 		}},
-		"full": {"the oldest of all goes", []step{
+		"full": {"the oldest connection is closed", []step{
 			come("a"), come("b"), come("c"), come("d"), {from: "e", closed: []int{0}, reached: BoundTotal},
 		}},
-		"full and busy": {"the new one is refused", []step{
+		"full and busy": {"the new connection is rejected", []step{
 			come("a"), come("b"), come("c"), come("d"), known(0), known(1), known(2), known(3), {from: "e", closed: []int{4}, reached: BoundTotal},
 		}},
-		"strangers": {"their requests make room when nothing is idle, the oldest first", []step{
+		"strangers": {"unauthenticated requests are closed when no connection is idle, the oldest first", []step{
 			come("a"), come("b"), come("c"), come("d"), known(0), turn(2, http.StateActive), turn(1, http.StateActive), known(3),
 			{from: "e", closed: []int{2}, reached: BoundTotal},
 			turn(4, http.StateActive),
 			{from: "e", closed: []int{1, 2}, reached: BoundTotal},
 		}},
-		"stuck strangers": {"a connection that has just come has time for its handshake, although new ones keep coming", []step{
+		"stuck strangers": {"a new connection has time for its handshake, even if others keep arriving", []step{
 			come("a"), come("b"), come("c"), come("d"), turn(0, http.StateActive), turn(1, http.StateActive), turn(2, http.StateActive), turn(3, http.StateActive),
 			{from: "e", closed: []int{0}, reached: BoundTotal},
 			{from: "f", closed: []int{0, 1}, reached: BoundTotal},
 			{from: "g", closed: []int{0, 1, 2}, reached: BoundTotal},
 		}},
-		"known once": {"the next request on the connection may be anybody's", []step{
+		"known once": {"the next request on the connection may be another user's", []step{
 			come("a"), come("a"), known(0), turn(0, http.StateIdle), turn(0, http.StateActive), known(1), {from: "a", closed: []int{0}, reached: BoundPerAddress},
 		}},
-		"hijacked": {"its server counts it no more", []step{
+		"hijacked": {"its server no longer counts it", []step{
 			come("a"), come("a"), turn(0, http.StateActive), turn(0, http.StateHijacked), come("a"),
 		}},
 	} {
@@ -148,11 +148,11 @@ func TestIdle(t *testing.T) {
 		idle   time.Duration
 		closed bool
 	}{
-		"half":        {"the server itself closes what is idle", 50, time.Hour, false},
-		"two thirds":  {"two thirds of the time are left", 66, 81 * time.Second, false},
-		"a bit later": {"and that is over", 66, 83 * time.Second, true},
-		"nearly full": {"the shortest time", 98, 4 * time.Second, false},
-		"and later":   {"is over as well", 98, 6 * time.Second, true},
+		"half":        {"the server closes idle connections itself", 50, time.Hour, false},
+		"two thirds":  {"two thirds of the time remain", 66, 81 * time.Second, false},
+		"a bit later": {"and then it is closed", 66, 83 * time.Second, true},
+		"nearly full": {"the minimum time", 98, 4 * time.Second, false},
+		"and later":   {"and then it is closed", 98, 6 * time.Second, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -22,7 +22,7 @@ const (
 	maxRateCallers = 10_000
 )
 
-// RateLimiter limits each caller's requests per minute: a team, a person, or the address of an unauthenticated client.
+// RateLimiter limits each caller's requests per minute: a team, a user, or the address of an unauthenticated client.
 // Each replica counts separately, because the limit protects the service and is not a product feature. A nil
 // RateLimiter allows all requests.
 type RateLimiter struct {

@@ -109,11 +109,11 @@ func TestRequests(t *testing.T) {
 		want                int
 	}{
 		"nothing":        {"a page of posts", 0, 0, 0, 0},
-		"a usual post":   {"of six targets with a picture each costs one request", 2_000, 6 + 1, 0, 0},
-		"many targets":   {"ten cost one more", 0, 25, 0, 2},
-		"a thread":       {"of 2,000 files costs what it reads", 40_000, 2_001, 0, 200},
+		"a usual post":   {"six targets with an image each cost one request", 2_000, 6 + 1, 0, 0},
+		"many targets":   {"ten targets cost one more", 0, 25, 0, 2},
+		"a thread":       {"2,000 files cost the reads", 40_000, 2_001, 0, 200},
 		"a large body":   {"64 KiB cost one more", 200_000, 1, 0, 3},
-		"fresh pictures": {"are looked at in the store, one by one", 0, 6, 4, 4},
+		"fresh pictures": {"each is checked in the store", 0, 6, 4, 4},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

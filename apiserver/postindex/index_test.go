@@ -93,12 +93,12 @@ func TestMergesByResourceVersion(t *testing.T) {
 			[]string{"c", "a", "b"},
 		},
 		"OlderEventIsPassedOver": {
-			"an own write that the watch has not told yet must not be taken back",
+			"an own write is kept until the watch reports it",
 			[]told{upsert(1, at("a", 1)), upsert(2, at("b", 2)), upsert(7, at("a", 9)), upsert(5, at("a", 0))},
 			[]string{"a", "b"},
 		},
 		"OwnWriteAfterDeletionDoesNotRevive": {
-			"the watch may tell create and delete before the answer to the create is taken in",
+			"the watch may report creation and deletion before the response to the creation",
 			[]told{upsert(5, at("a", 1)), progress(5), remove(6, "a"), progress(6), upsert(5, at("a", 1))},
 			[]string{},
 		},
@@ -107,45 +107,45 @@ func TestMergesByResourceVersion(t *testing.T) {
 		},
 		"CancelledIsNotListed": {"cancelled posts appear in no list", []told{upsert(1, at("a", 1)), upsert(2, cancelled)}, []string{}},
 		"OlderEventDoesNotReviveCancelled": {
-			"the watch tells the create after the cancel was taken in as an own write",
+			"the watch reports the creation after the cancellation was added as an own write",
 			[]told{upsert(9, cancelled), upsert(4, at("a", 1)), progress(4), upsert(9, cancelled), progress(9), upsert(4, at("a", 1))},
 			[]string{},
 		},
 		"SameNameCreatedAnew": {
-			"a name may be used again once its post is gone",
+			"a name may be reused after its post was deleted",
 			[]told{upsert(4, cancelled), progress(4), remove(5, "a"), progress(5), upsert(6, at("a", 1))},
 			[]string{"a"},
 		},
 		"DeletionThatIsOlderThanTheEntry": {
-			"a name that was deleted and created anew by this process stays", []told{upsert(8, at("a", 1)), remove(7, "a")}, []string{"a"},
+			"a post that this process deleted and recreated remains", []told{upsert(8, at("a", 1)), remove(7, "a")}, []string{"a"},
 		},
 		"RelistKeepsNewerOwnWrites": {
-			"the list was taken before the own write landed",
+			"the list was read before the own write",
 			[]told{upsert(12, at("own", 3)), upsert(5, at("gone", 1)), progress(5), wholeList(10, listed{at("listed", 2), 7})},
 			[]string{"own", "listed"},
 		},
 		"RelistDoesNotReviveCancelled": {
-			"the list was taken before the own cancel landed", []told{upsert(12, cancelled), wholeList(10, listed{at("a", 1), 7})}, []string{},
+			"the list was read before the own cancellation", []told{upsert(12, cancelled), wholeList(10, listed{at("a", 1), 7})}, []string{},
 		},
 		"RelistTakesOutWhatVanished": {
-			"a post may be deleted while nobody watches",
+			"a post may be deleted while the watch is interrupted",
 			[]told{upsert(1, at("a", 1)), upsert(2, at("b", 2)), progress(2), wholeList(10, listed{at("b", 2), 2})},
 			[]string{"b"},
 		},
 		"RelistMovesWhatChanged": {
-			"a post may be changed while nobody watches",
+			"a post may be changed while the watch is interrupted",
 			[]told{upsert(1, at("a", 1)), upsert(2, at("b", 2)), progress(2), wholeList(10, listed{at("a", 3), 4}, listed{at("b", 2), 2})},
 			[]string{"a", "b"},
 		},
 		"RelistThatIsBrokenOff": {
-			"half a list takes nothing out; the next one begins anew", []told{
+			"an incomplete list does not remove posts; the next one starts over", []told{
 				wholeList(5, listed{at("a", 1), 1}, listed{at("b", 2), 2}, listed{at("c", 3), 3}),
 				func(x *postindex.Index) { x.Watch("").Relist(8).Add(team, at("a", 1), 1) },
 				wholeList(10, listed{at("b", 2), 2}),
 			}, []string{"b"},
 		},
 		"OwnWriteDuringRelist": {
-			"what is written while pages come in is newer than the list, or in it", []told{func(x *postindex.Index) {
+			"writes during a list are newer than the list, or part of it", []told{func(x *postindex.Index) {
 				r := x.Watch("").Relist(10)
 				r.Add(team, at("a", 1), 1)
 				x.Upsert(team, at("b", 2), 11)
@@ -159,7 +159,7 @@ func TestMergesByResourceVersion(t *testing.T) {
 			"cancelled posts appear in no list", []told{wholeList(10, listed{cancelled, 1}, listed{at("b", 1), 2})}, []string{"b"},
 		},
 		"RelistAfterRestoredBackupForgetsOwnWrites": {
-			"what was written after the backup is lost, also what the watch had not told yet",
+			"writes after the backup are lost, even those that the watch has not reported",
 			[]told{
 				progress(100), upsert(105, at("lost", 1)), upsert(106, withStatus(at("revived", 2), v1alpha1.PhaseCancelled)),
 				wholeList(50, listed{at("revived", 2), 40}),
@@ -167,7 +167,7 @@ func TestMergesByResourceVersion(t *testing.T) {
 			[]string{"revived"},
 		},
 		"RelistAfterRestoredBackup": {
-			"a restored Kubernetes store counts from an older version again; its list is what is true",
+			"a restored store starts from an older version; its list is correct",
 			[]told{upsert(100, at("lost", 1)), progress(100), wholeList(50, listed{at("kept", 1), 40}), upsert(51, at("new", 2))},
 			[]string{"new", "kept"},
 		},
@@ -201,9 +201,9 @@ func TestListPages(t *testing.T) {
 		want   []string
 		total  int
 	}{
-		"First":          {"the newest come first", postindex.Query{Page: 1, Limit: 2}, []string{"p4", "p3"}, 5},
-		"Beyond":         {"a page beyond the last is empty but tells the total", postindex.Query{Page: 4, Limit: 2}, []string{}, 5},
-		"FarBeyond":      {"a page number near the greatest integer must not overflow", postindex.Query{Page: math.MaxInt, Limit: 100}, []string{}, 5},
+		"First":          {"the newest posts come first", postindex.Query{Page: 1, Limit: 2}, []string{"p4", "p3"}, 5},
+		"Beyond":         {"a page beyond the last is empty but contains the total", postindex.Query{Page: 4, Limit: 2}, []string{}, 5},
+		"FarBeyond":      {"a page number near the maximum integer must not overflow", postindex.Query{Page: math.MaxInt, Limit: 100}, []string{}, 5},
 		"FarAndFiltered": {"nor with a filter", postindex.Query{Status: v1alpha1.PhaseScheduled, Page: math.MaxInt, Limit: 100}, []string{}, 5},
 	}
 	for name, tc := range tests {
@@ -280,7 +280,7 @@ func TestWatches(t *testing.T) {
 		a, b []string
 	}{
 		"AnotherIsFurther": {
-			reason: "a post of b, written at 5, is new to the watch of b, although that of a is at 9",
+			reason: "b's post with version 5 is new to b's watch, although a's has version 9",
 			do: func(x *postindex.Index) {
 				x.Watch("a").Progress(9)
 				x.Watch("b").Progress(4)
@@ -289,7 +289,7 @@ func TestWatches(t *testing.T) {
 			b: []string{"q"},
 		},
 		"ItsOwnIsFurther": {
-			reason: "the watch of b has reported that the post is gone",
+			reason: "b's watch has reported the deletion",
 			do: func(x *postindex.Index) {
 				x.Watch("a").Progress(4)
 				x.Watch("b").Progress(9)
@@ -297,7 +297,7 @@ func TestWatches(t *testing.T) {
 			},
 		},
 		"RelistOfOne": {
-			reason: "the list of a holds no post of b",
+			reason: "a's list does not contain b's post",
 			do: func(x *postindex.Index) {
 				x.Upsert("a", at("p", 1), 1)
 				x.Upsert("b", at("q", 1), 2)
@@ -308,7 +308,7 @@ func TestWatches(t *testing.T) {
 			a: []string{"r"}, b: []string{"q"},
 		},
 		"RestoredForOne": {
-			reason: "the watch of a learns first that the store was restored; b follows with its own list",
+			reason: "a's watch detects the restore first; b follows with its own list",
 			do: func(x *postindex.Index) {
 				x.Watch("a").Progress(20)
 				x.Watch("b").Progress(20)

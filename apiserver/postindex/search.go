@@ -23,9 +23,9 @@ type Search struct {
 	From, To time.Time
 	Conditions
 
-	// SoonestFirst reverses the order, which is otherwise that of lists: newest first.
+	// SoonestFirst reverses the default order of lists, which is newest first.
 	SoonestFirst bool
-	// Cursor is where the page begins or ends; nil for the first page.
+	// Cursor is the post before or after the page; nil for the first page.
 	Cursor *Cursor
 	// Limit is the number of posts per page. It must be positive.
 	Limit int
@@ -47,11 +47,11 @@ func (c *Conditions) CoversArchive() bool {
 	return len(c.Words) == 0 && c.Category == "" && c.Account == "" && c.Author == "" && c.Agent == ""
 }
 
-// Cursor is a post at which a page begins or ends. The post itself, which may be gone by now, is not on the page.
+// Cursor is a post next to a page. The post itself, which may have been deleted, is not on the page.
 type Cursor struct {
 	ID        string
 	DisplayAt time.Time
-	// Back selects the page that ends before the post, instead of the one that begins after it.
+	// Back selects the page before the post instead of the page after it.
 	Back bool
 }
 
@@ -105,7 +105,7 @@ func (x *Index) sequence(namespace string, q *Search, rows map[lists.ID][]*lists
 	return m, Missing{}
 }
 
-// before is the key before which all posts are displayed at or after a time.
+// before returns the key that follows all posts displayed at or after a time.
 func before(at time.Time) lists.Key { return lists.Key{DisplayAt: at.UnixMilli() - 1} }
 
 // page returns the page of a search.
@@ -162,7 +162,7 @@ type matches struct {
 	places []place
 }
 
-// Scans returns how many posts Find looks at one by one: those within the bounds of a search with conditions.
+// Scans returns the number of posts that Find compares one by one: the posts within the time bounds of a search with
 func (x *Index) Scans(namespace string, q *Search) int {
 	x.mu.RLock()
 	defer x.mu.RUnlock()

@@ -125,15 +125,15 @@ func TestConditions(t *testing.T) {
 		of     postindex.Conditions
 		want   string
 	}{
-		"Word":       {"a person remembers a word", postindex.Conditions{Words: []string{"numbers"}}, "agent"},
-		"PartOfWord": {"while typing, or of a compound", postindex.Conditions{Words: []string{"launch"}}, "relaunch launch"},
-		"AllWords":   {"each further word narrows the search, in any order", postindex.Conditions{Words: []string{"new", "launch"}}, "launch"},
+		"Word":       {"a word of the text matches", postindex.Conditions{Words: []string{"numbers"}}, "agent"},
+		"PartOfWord": {"a part of a word matches", postindex.Conditions{Words: []string{"launch"}}, "relaunch launch"},
+		"AllWords":   {"all words have to match, in any order", postindex.Conditions{Words: []string{"new", "launch"}}, "launch"},
 		"TwoTexts":   {"words do not match across posts", postindex.Conditions{Words: []string{"week", "launch"}}, ""},
-		"Category":   {"of one kind", postindex.Conditions{Category: v1alpha1.CategoryTree}, "agent"},
-		"Account":    {"one of its accounts is enough", postindex.Conditions{Account: "our-x"}, "relaunch launch"},
-		"OtherName":  {"an account's whole name counts", postindex.Conditions{Account: "our"}, ""},
-		"Author":     {"by a person, also through an agent", postindex.Conditions{Author: "ada"}, "agent launch"},
-		"Agent":      {"by an agent", postindex.Conditions{Agent: "Claude"}, "agent"},
+		"Category":   {"the category has to match", postindex.Conditions{Category: v1alpha1.CategoryTree}, "agent"},
+		"Account":    {"one of its accounts suffices", postindex.Conditions{Account: "our-x"}, "relaunch launch"},
+		"OtherName":  {"the account's whole name has to match", postindex.Conditions{Account: "our"}, ""},
+		"Author":     {"the author also matches through an agent", postindex.Conditions{Author: "ada"}, "agent launch"},
+		"Agent":      {"the agent has to match", postindex.Conditions{Agent: "Claude"}, "agent"},
 		"Together":   {"all conditions hold", postindex.Conditions{Author: "ada", Account: "our-x", Words: []string{"site"}}, "launch"},
 		"Nobody":     {"an author without posts", postindex.Conditions{Author: "tom"}, ""},
 	} {
@@ -148,10 +148,10 @@ func TestConditions(t *testing.T) {
 		want              int
 	}{
 		"All":     {"each post is compared", team, postindex.Search{Conditions: postindex.Conditions{Author: "ada"}}, 3},
-		"Bounds":  {"but not those before or after", team, postindex.Search{Conditions: postindex.Conditions{Author: "ada"}, From: epoch.Add(time.Second), To: epoch.Add(2 * time.Second)}, 1},
-		"Turned":  {"bounds may exclude all", team, postindex.Search{Conditions: postindex.Conditions{Author: "ada"}, From: epoch.Add(2 * time.Second), To: epoch}, 0},
-		"State":   {"a list of no posts", team, postindex.Search{Status: v1alpha1.PhasePosted, Conditions: postindex.Conditions{Author: "ada"}}, 0},
-		"Plain":   {"a list is not scanned", team, postindex.Search{}, 0},
+		"Bounds":  {"posts outside the bounds are not compared", team, postindex.Search{Conditions: postindex.Conditions{Author: "ada"}, From: epoch.Add(time.Second), To: epoch.Add(2 * time.Second)}, 1},
+		"Turned":  {"inverted bounds exclude all", team, postindex.Search{Conditions: postindex.Conditions{Author: "ada"}, From: epoch.Add(2 * time.Second), To: epoch}, 0},
+		"State":   {"the state has no posts", team, postindex.Search{Status: v1alpha1.PhasePosted, Conditions: postindex.Conditions{Author: "ada"}}, 0},
+		"Plain":   {"a list without conditions is not scanned", team, postindex.Search{}, 0},
 		"Unknown": {"a namespace without posts", "nobody", postindex.Search{Conditions: postindex.Conditions{Author: "ada"}}, 0},
 	} {
 		if got := x.Scans(tc.namespace, &tc.of); got != tc.want {

@@ -109,7 +109,7 @@ const (
 	Unavailable State = iota
 	// Ready means that the connection can be posted to.
 	Ready
-	// Reconnect means that a person has to act first.
+	// Reconnect means that a user has to act first.
 	Reconnect
 )
 

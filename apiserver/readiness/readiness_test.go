@@ -117,30 +117,30 @@ func TestCheck(t *testing.T) {
 		took       time.Duration
 		asked      int
 	}{
-		"FreshAndGood": {"a good check younger than a minute counts", probed(good, 59*time.Second), nil, nil, ready, 0, 0},
-		"GoodButOld":   {"a good check of a minute ago does not", probed(good, time.Minute), nil, nil, asked(silent), 5 * time.Second, 1},
-		"GoodForAnEarlierSpec": {"nor one of what the connection was before it was changed", func(c *v1alpha1.Connection, now time.Time) {
+		"FreshAndGood": {"a good check younger than a minute is reused", probed(good, 59*time.Second), nil, nil, ready, 0, 0},
+		"GoodButOld":   {"a good check that is a minute old is not reused", probed(good, time.Minute), nil, nil, asked(silent), 5 * time.Second, 1},
+		"GoodForAnEarlierSpec": {"a check from before a change of the spec is not reused", func(c *v1alpha1.Connection, now time.Time) {
 			probed(good, 0)(c, now)
 			c.Generation, c.Status.ObservedGeneration = 2, 1
 		}, nil, nil, asked(silent), 5 * time.Second, 1},
-		"FreshButBad": {"a bad check is never reused: it may have been mended since", probed(bad, 0), nil, answers(good), ready, time.Second, 1},
+		"FreshButBad": {"a bad check is never reused: the cause may have been corrected", probed(bad, 0), nil, answers(good), ready, time.Second, 1},
 		"Disabled": {
-			"nobody has to be asked", func(c *v1alpha1.Connection, _ time.Time) { c.Spec.Disabled = true }, nil, nil,
+			"a disabled connection is not probed", func(c *v1alpha1.Connection, _ time.Time) { c.Spec.Disabled = true }, nil, nil,
 			readiness.Result{State: readiness.Reconnect, Message: "it is disabled"},
 			0, 0,
 		},
 		"Revoked": {
-			"a dead token needs a person", nil, nil, answers(bad), readiness.Result{State: readiness.Reconnect, Message: "withdrawn"}, time.Second, 1,
+			"a user has to replace a revoked token", nil, nil, answers(bad), readiness.Result{State: readiness.Reconnect, Message: "withdrawn"}, time.Second, 1,
 		},
-		"PlatformDown": {"a platform's trouble passes", nil, nil, answers(away), asked("503"), time.Second, 1},
+		"PlatformDown": {"an outage is temporary", nil, nil, answers(away), asked("503"), time.Second, 1},
 		"NoCondition": {
-			"an answer that says nothing is none", nil, nil, answers(func(*v1alpha1.Connection) {}), asked(silent), time.Second, 1,
+			"an update without a result is not a response", nil, nil, answers(func(*v1alpha1.Connection) {}), asked(silent), time.Second, 1,
 		},
-		"ChangesThatAreNoAnswer": {"what happens to the connection meanwhile is not the answer", nil, nil, func(w *world, token string) {
+		"ChangesThatAreNoAnswer": {"other updates of the connection are not a response", nil, nil, func(w *world, token string) {
 			w.updateConnection(time.Second, func(c *v1alpha1.Connection) { c.Status.AccountName = "Acme" })
 			answers(good)(w, token)
 		}, ready, 2 * time.Second, 1},
-		"AnswerToAnEarlierRequest": {"the watch is behind: it still tells an earlier request and its answer", nil, nil, func(w *world, token string) {
+		"AnswerToAnEarlierRequest": {"the watch is delayed: it reports an earlier request and its response", nil, nil, func(w *world, token string) {
 			w.updateConnection(time.Second, func(c *v1alpha1.Connection) {
 				handled("earlier", bad)(c)
 				c.ResourceVersion = "1"
@@ -148,15 +148,15 @@ func TestCheck(t *testing.T) {
 			answers(good)(w, token)
 		}, ready, 2 * time.Second, 1},
 		"AnotherReplicaAskedAfterUs": {
-			"its request took the place of ours, so its answer is the only one there will be", nil, nil,
+			"another request replaced this one, so its response is the only one", nil, nil,
 			func(w *world, _ string) { answers(good)(w, "theirs") }, ready, time.Second, 1,
 		},
 		"Removed": {
-			"the connection was deleted a moment ago", nil, apierrors.NewNotFound(schema.GroupResource{Resource: "connections"}, "c"), nil,
+			"the connection was just deleted", nil, apierrors.NewNotFound(schema.GroupResource{Resource: "connections"}, "c"), nil,
 			readiness.Result{State: readiness.Reconnect, Message: "it has been removed"},
 			0, 0,
 		},
-		"KubernetesDown": {"nobody could be asked", nil, errors.New("boom"), nil, asked("its check could not be requested"), 0, 0},
+		"KubernetesDown": {"the request could not be written", nil, errors.New("boom"), nil, asked("its check could not be requested"), 0, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -23,23 +23,23 @@ func TestClient(t *testing.T) {
 		forwarded []string
 		want      string
 	}{
-		"no proxy":       {"the connection tells", nil, "203.0.113.7:4711", nil, "203.0.113.7"},
-		"untrusted":      {"a stranger says who it wants to be", inFront, "203.0.113.7:4711", []string{"192.0.2.1"}, "203.0.113.7"},
-		"none is named":  {"nobody is believed by default", nil, "10.0.0.1:4711", []string{"192.0.2.1"}, "10.0.0.1"},
-		"one":            {"the proxy says who called it", inFront, "10.0.0.1:4711", []string{"203.0.113.7"}, "203.0.113.7"},
-		"two":            {"proxies are passed over", inFront, "10.0.0.1:4711", []string{"203.0.113.7, 10.9.9.9"}, "203.0.113.7"},
-		"lines":          {"each proxy may add a line of its own", inFront, "10.0.0.1:4711", []string{"203.0.113.7", "10.9.9.9"}, "203.0.113.7"},
-		"spoofed":        {"what the client wrote stands before what the proxy saw", inFront, "10.0.0.1:4711", []string{"192.0.2.1, 203.0.113.7"}, "203.0.113.7"},
-		"spoofed proxy":  {"nor does the name of a proxy help", inFront, "10.0.0.1:4711", []string{"192.0.2.1, 10.0.0.1, 203.0.113.7, 10.2.2.2"}, "203.0.113.7"},
-		"not an address": {"nobody before it can be believed", inFront, "10.0.0.1:4711", []string{"192.0.2.1, unknown, 10.2.2.2"}, "10.2.2.2"},
-		"nothing":        {"the proxy says nothing", inFront, "10.0.0.1:4711", nil, "10.0.0.1"},
+		"no proxy":       {"the connection has the address", nil, "203.0.113.7:4711", nil, "203.0.113.7"},
+		"untrusted":      {"a client's own claim is ignored", inFront, "203.0.113.7:4711", []string{"192.0.2.1"}, "203.0.113.7"},
+		"none is named":  {"no proxy is trusted by default", nil, "10.0.0.1:4711", []string{"192.0.2.1"}, "10.0.0.1"},
+		"one":            {"the proxy reports its client", inFront, "10.0.0.1:4711", []string{"203.0.113.7"}, "203.0.113.7"},
+		"two":            {"trusted proxies are skipped", inFront, "10.0.0.1:4711", []string{"203.0.113.7, 10.9.9.9"}, "203.0.113.7"},
+		"lines":          {"each proxy may add its own header line", inFront, "10.0.0.1:4711", []string{"203.0.113.7", "10.9.9.9"}, "203.0.113.7"},
+		"spoofed":        {"the client's own entry precedes the proxy's", inFront, "10.0.0.1:4711", []string{"192.0.2.1, 203.0.113.7"}, "203.0.113.7"},
+		"spoofed proxy":  {"a trusted address in the client's entry has no effect", inFront, "10.0.0.1:4711", []string{"192.0.2.1, 10.0.0.1, 203.0.113.7, 10.2.2.2"}, "203.0.113.7"},
+		"not an address": {"entries before it cannot be trusted", inFront, "10.0.0.1:4711", []string{"192.0.2.1, unknown, 10.2.2.2"}, "10.2.2.2"},
+		"nothing":        {"the proxy does not report a client", inFront, "10.0.0.1:4711", nil, "10.0.0.1"},
 		"empty":          {"nor here", inFront, "10.0.0.1:4711", []string{"", " , "}, "10.0.0.1"},
 		"with a port":    {"some proxies add the port", inFront, "10.0.0.1:4711", []string{"203.0.113.7:9000"}, "203.0.113.7"},
-		"version 6":      {"with brackets, a port, or neither", inFront, "[fd00::1]:4711", []string{"[2001:db8::1]:9000"}, "2001:db8::1"},
-		"mapped":         {"a socket of both versions maps addresses", inFront, "[::ffff:10.0.0.1]:4711", []string{"[2001:db8::1]"}, "2001:db8::1"},
-		"no address":     {"a socket of another kind", inFront, "@", []string{"203.0.113.7"}, "invalid IP"},
-		"all proxies":    {"the one that is farthest away called", inFront, "10.0.0.1:4711", []string{"10.3.3.3, 10.2.2.2"}, "10.3.3.3"},
-		"long":           {"what stands before the client's address is not read", inFront, "10.0.0.1:1", []string{strings.Repeat("1.2.3.4,", 4000) + "203.0.113.7"}, "203.0.113.7"},
+		"version 6":      {"brackets and port are optional", inFront, "[fd00::1]:4711", []string{"[2001:db8::1]:9000"}, "2001:db8::1"},
+		"mapped":         {"a dual-stack socket maps addresses", inFront, "[::ffff:10.0.0.1]:4711", []string{"[2001:db8::1]"}, "2001:db8::1"},
+		"no address":     {"another kind of socket", inFront, "@", []string{"203.0.113.7"}, "invalid IP"},
+		"all proxies":    {"the most distant address is the client's", inFront, "10.0.0.1:4711", []string{"10.3.3.3, 10.2.2.2"}, "10.3.3.3"},
+		"long":           {"entries before the client's address are not parsed", inFront, "10.0.0.1:1", []string{strings.Repeat("1.2.3.4,", 4000) + "203.0.113.7"}, "203.0.113.7"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -58,10 +58,10 @@ func TestAddress(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct{ reason, client, from, want string }{
 		"version 4": {"an address", "", "203.0.113.7:4711", "203.0.113.7"},
-		"version 6": {"a visitor has a whole network", "", "[2001:db8:1:2:3:4:5:6]:4711", "2001:db8:1:2::/64"},
-		"mapped":    {"it is one of version 4", "", "[::ffff:203.0.113.7]:4711", "203.0.113.7"},
-		"known":     {"what was found out behind proxies counts", "2001:db8::1", "10.0.0.1:1", "2001:db8::/64"},
-		"neither":   {"it is one visitor", "", "pipe", "pipe"},
+		"version 6": {"a client has a /64 network", "", "[2001:db8:1:2:3:4:5:6]:4711", "2001:db8:1:2::/64"},
+		"mapped":    {"a mapped address is an IPv4 address", "", "[::ffff:203.0.113.7]:4711", "203.0.113.7"},
+		"known":     {"the address from the proxy header counts", "2001:db8::1", "10.0.0.1:1", "2001:db8::/64"},
+		"neither":   {"other addresses count as one client", "", "pipe", "pipe"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -21,7 +21,7 @@ type Answer struct {
 	Status int
 	// Body is the envelope, with the same bytes as the HTTP response.
 	Body []byte
-	// Waits is true if the post became a draft for a person's review.
+	// Waits is true if the post became a draft for a user's review.
 	Waits bool
 	// Ignored lists the unknown arguments, escaped and separated by commas; empty if there are none.
 	Ignored string

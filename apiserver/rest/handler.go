@@ -79,7 +79,7 @@ type created struct {
 	location string
 	// replayed is true if an earlier request with the same Idempotency-Key created the object.
 	replayed bool
-	// waits is true if the post became a draft for a person's review.
+	// waits is true if the post became a draft for a user's review.
 	waits bool
 }
 

@@ -26,21 +26,21 @@ func TestAllMistakes(t *testing.T) {
 		want                            []string
 	}{
 		"ShapeAndRules": {
-			"five mistakes of five kinds", "POST", "/posts",
+			"five different errors", "POST", "/posts",
 			`{"category":"text","draft":"no","scheduled_at":"2020-01-01T00:00:00Z","targets":[{"connection_id":"x-1","caption":"` + long + `"},{"connection_id":"nobody","caption":7}]}`, "",
 			[]string{"draft: must be a boolean", "targets[1].caption: must be a string", "targets[0].caption: 281 weighted characters are too many for x", `targets[1].connection_id: no such connection "nobody"`},
 		},
 		"NothingFollows": {
-			"a caption of another type is not also missing, and an account of another type not also unknown", "POST", "/posts",
+			"a field with a wrong type is not reported as missing or unknown", "POST", "/posts",
 			`{"category":"text","targets":[{"connection_id":"x-1","caption":7},{"connection_id":8,"caption":"a"}]}`, "",
 			[]string{"targets[0].caption: must be a string", "targets[1].connection_id: must be a string"},
 		},
 		"NoTargets": {
-			"the list is missing once", "POST", "/posts", `{"category":"text","scheduled_at":"2020-01-01T00:00:00Z"}`, "",
+			"the missing list is reported once", "POST", "/posts", `{"category":"text","scheduled_at":"2020-01-01T00:00:00Z"}`, "",
 			[]string{"targets: is missing", "scheduled_at: must be in the future; leave it out to post at once"},
 		},
 		"NoCategory": {
-			"what every category has is checked without it", "POST", "/posts", `{"category":"poem","scheduled_at":"2020-01-01T00:00:00Z","targets":[{}]}`, "",
+			"fields of every category are checked without a valid one", "POST", "/posts", `{"category":"poem","scheduled_at":"2020-01-01T00:00:00Z","targets":[{}]}`, "",
 			[]string{"category: must be one of image, text, tree, video", "targets[0].connection_id: is missing", "scheduled_at: must be in the future; leave it out to post at once"},
 		},
 		"Options": {
@@ -52,26 +52,26 @@ func TestAllMistakes(t *testing.T) {
 			},
 		},
 		"Files": {
-			"a file that is missing beside a caption that is too long", "POST", "/posts",
+			"a missing file and a caption that is too long", "POST", "/posts",
 			`{"category":"image","media_ids":["m1","No-Name"],"targets":[{"connection_id":"x-1","caption":"` + long + `"}]}`, "",
 			[]string{"targets[0].caption: 281 weighted characters are too many for x", `media_ids[1]: no such media file "No-Name" in this team`},
 		},
 		"Card": {
-			"a card whose text is no text is not also empty", "POST", "/posts",
+			"a card whose caption has a wrong type is not reported as empty", "POST", "/posts",
 			`{"category":"tree","targets":[{"connection_id":"x-1"}],"tree_cards":[{"caption":7},{"caption":"` + long + `"}]}`, "",
 			[]string{"tree_cards[0].caption: must be a string or null", "tree_cards[1].caption: 281 weighted characters are too many for x"},
 		},
 		"Key": {
-			"what is wrong with the header stands beside what is wrong with the body", "POST", "/posts",
+			"errors in headers and in the body are reported together", "POST", "/posts",
 			`{"category":"text","targets":[{"connection_id":"nobody","caption":"a"}]}`, strings.Repeat("k", 256),
 			[]string{"Idempotency-Key: must have 1 to 255 characters", `targets[0].connection_id: no such connection "nobody"`},
 		},
 		"KeyAndNoJSON": {
-			"also if the body cannot be read", "POST", "/posts", `{"category":}`, strings.Repeat("k", 256),
+			"an unparsable body does not hide errors in headers", "POST", "/posts", `{"category":}`, strings.Repeat("k", 256),
 			[]string{"Idempotency-Key: must have 1 to 255 characters", "the body is not valid JSON: invalid character '}' looking for beginning of value at byte 13"},
 		},
 		"Upload": {
-			"the size is no number, and the name is of no image", "POST", "/media/upload-url", `{"mime_type":"image/png","size_bytes":"1","name":"a.txt"}`, "",
+			"the size is not a number, and the extension does not match", "POST", "/media/upload-url", `{"mime_type":"image/png","size_bytes":"1","name":"a.txt"}`, "",
 			[]string{"size_bytes: must be an integer", "name: the name of an image ends in .jpg, .jpeg, .png or .webp; rename the file"},
 		},
 		"Query": {
@@ -119,18 +119,18 @@ func TestRepeatedHeaders(t *testing.T) {
 		status int
 		says   string
 	}{
-		"OneKey":         {"one key is as usual", http.Header{KeyHeader: {"a"}}, 201, ""},
+		"OneKey":         {"one key is valid", http.Header{KeyHeader: {"a"}}, 201, ""},
 		"NoKey":          {"a key is optional", nil, 201, ""},
 		"TwoKeys":        {"either could be the one that the client repeats", http.Header{KeyHeader: {"a", "b"}}, 400, "Idempotency-Key: appears 2 times in the request"},
-		"TwoEqualKeys":   {"a header of one value has one line", http.Header{KeyHeader: {"a", "a"}}, 400, "Idempotency-Key: appears 2 times in the request"},
+		"TwoEqualKeys":   {"a single-valued header has one line", http.Header{KeyHeader: {"a", "a"}}, 400, "Idempotency-Key: appears 2 times in the request"},
 		"EmptyBesideOne": {"an empty line is a line", http.Header{KeyHeader: {"", "a"}}, 400, "Idempotency-Key: appears 2 times in the request"},
-		"EmptyKey":       {"an empty key names nothing", http.Header{KeyHeader: {""}}, 400, "must have 1 to 255 characters"},
-		"TwoTypes":       {"both say the same", http.Header{"Content-Type": {"application/json", "application/json; charset=utf-8"}}, 201, ""},
-		"OtherType":      {"the first line alone does not decide", http.Header{"Content-Type": {"application/json", "text/plain"}}, 415, "Content-Type: application/json"},
-		"OtherTypeFirst": {"nor does the last", http.Header{"Content-Type": {"text/plain", "application/json"}}, 415, "Content-Type: application/json"},
-		"NoType":         {"nothing says that it is JSON", http.Header{"Content-Type": nil}, 415, "Content-Type: application/json"},
-		"TwoEncodings":   {"every encoding counts", http.Header{"Content-Encoding": {"identity", "gzip"}}, 415, "without Content-Encoding"},
-		"TwoTokens":      {"the first line is the one that is checked", http.Header{"Authorization": {"Basic YTpi", "Bearer t"}}, 401, "UNAUTHORIZED"},
+		"EmptyKey":       {"an empty key is invalid", http.Header{KeyHeader: {""}}, 400, "must have 1 to 255 characters"},
+		"TwoTypes":       {"both are the same", http.Header{"Content-Type": {"application/json", "application/json; charset=utf-8"}}, 201, ""},
+		"OtherType":      {"the last line matters too", http.Header{"Content-Type": {"application/json", "text/plain"}}, 415, "Content-Type: application/json"},
+		"OtherTypeFirst": {"the first line matters too", http.Header{"Content-Type": {"text/plain", "application/json"}}, 415, "Content-Type: application/json"},
+		"NoType":         {"the content type is required", http.Header{"Content-Type": nil}, 415, "Content-Type: application/json"},
+		"TwoEncodings":   {"every encoding is checked", http.Header{"Content-Encoding": {"identity", "gzip"}}, 415, "without Content-Encoding"},
+		"TwoTokens":      {"the first line is used", http.Header{"Authorization": {"Basic YTpi", "Bearer t"}}, 401, "UNAUTHORIZED"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -153,12 +153,12 @@ func TestJSONAsAllowed(t *testing.T) {
 	}
 	const shapeIsRight = "this installation has no media store"
 	for name, tc := range map[string]struct{ reason, path, body, says string }{
-		"Mark":      {"programs for Windows begin a text with U+FEFF (section 8.1)", "/posts", byteOrderMark + draftForX, `"draft"`},
-		"MarkTwice": {"the second one is no blank", "/posts", byteOrderMark + byteOrderMark + draftForX, "not valid JSON"},
-		"Blanks":    {"blanks may stand around every token (section 2)", "/posts", "\r\n\t " + strings.ReplaceAll(draftForX, ":", " :\n") + " \n", `"draft"`},
+		"Mark":      {"Windows programs start a text with U+FEFF (section 8.1)", "/posts", byteOrderMark + draftForX, `"draft"`},
+		"MarkTwice": {"a second mark is not whitespace", "/posts", byteOrderMark + byteOrderMark + draftForX, "not valid JSON"},
+		"Blanks":    {"whitespace is allowed around each token (section 2)", "/posts", "\r\n\t " + strings.ReplaceAll(draftForX, ":", " :\n") + " \n", `"draft"`},
 		"Escapes":   {"every character may be escaped (section 7)", "/posts", strings.ReplaceAll(draftForX, "hi", `\u0068\/\uD83D\uDE00`), `"caption":"h/😀"`},
-		"Point":     {"numbers have one value in all notations (section 6)", "/media/upload-url", size("10.0"), shapeIsRight},
-		"Seconds":   {"a number that may have a fraction", "/posts", `{"category":"video","media_id":"m","thumbnail_time":2147484e0,"targets":[{"connection_id":"x-1","caption":"a"}]}`, "thumbnail_time: must be at most"},
+		"Point":     {"all notations of a number are equal (section 6)", "/media/upload-url", size("10.0"), shapeIsRight},
+		"Seconds":   {"the field accepts fractions", "/posts", `{"category":"video","media_id":"m","thumbnail_time":2147484e0,"targets":[{"connection_id":"x-1","caption":"a"}]}`, "thumbnail_time: must be at most"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

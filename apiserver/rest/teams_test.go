@@ -57,12 +57,12 @@ func TestTeamsAreCounted(t *testing.T) {
 		left                string
 	}{
 		{"a list costs one", "a.one", "", 200, "19"},
-		{"of whichever key", "a.two", "", 200, "18"},
+		{"keys share their team's limit", "a.two", "", 200, "18"},
 		{"another team has its own", "b.one", "", 200, "19"},
-		{"a body costs by its size, although it is refused", "a.one", `{"category":"text","x":"` + strings.Repeat("a", 640<<10) + `"}`, 400, "7"},
+		{"a body costs its size, even if it is rejected", "a.one", `{"category":"text","x":"` + strings.Repeat("a", 640<<10) + `"}`, 400, "7"},
 		{"and again", "a.two", `{"category":"text","x":"` + strings.Repeat("a", 640<<10) + `"}`, 400, "0"},
-		{"until the team is in debt", "a.three", "", 429, "0"},
-		{"which is not the other's", "b.two", "", 200, "18"},
+		{"the team's limit is exceeded", "a.three", "", 429, "0"},
+		{"another team's is not", "b.two", "", 200, "18"},
 	} {
 		got := ask(tt.token, tt.body)
 		if got.Code != tt.status || got.Header().Get("RateLimit-Remaining") != tt.left {
@@ -84,12 +84,12 @@ func TestRefusedBodiesAreCharged(t *testing.T) {
 		status, cost int
 	}{
 		"too many values": {"1 MiB is 16 times 64 KiB", padded(full(`{"x":[`, `{}`, `]}`)), nil, 400, 17},
-		"no JSON":         {"reading it costs as much", strings.Repeat("[", maxBody), nil, 400, 17},
-		"wrong fields":    {"the operation refuses it, and it is charged once", `{"x":"` + strings.Repeat("a", maxBody-8) + `"}`, nil, 400, 17},
-		"too large":       {"as much of it was read as may be", strings.Repeat("a", 2*maxBody), func(r *http.Request) { r.ContentLength = -1 }, 413, 17},
-		"unread":          {"it says that it is too large", strings.Repeat("a", 2*maxBody), nil, 413, 1},
-		"a bad key":       {"the answer names what is wrong with the body as well", strings.Repeat("a", maxBody), func(r *http.Request) { r.Header.Set("Idempotency-Key", "") }, 400, 17},
-		"small":           {"less than 64 KiB comes with the request", "{" + strings.Repeat(" ", 60<<10), nil, 400, 1},
+		"no JSON":         {"parsing costs as much", strings.Repeat("[", maxBody), nil, 400, 17},
+		"wrong fields":    {"the operation rejects it, and it is charged once", `{"x":"` + strings.Repeat("a", maxBody-8) + `"}`, nil, 400, 17},
+		"too large":       {"the body was read up to the limit", strings.Repeat("a", 2*maxBody), func(r *http.Request) { r.ContentLength = -1 }, 413, 17},
+		"unread":          {"the declared length is too large", strings.Repeat("a", 2*maxBody), nil, 413, 1},
+		"a bad key":       {"the response reports the body's errors as well", strings.Repeat("a", maxBody), func(r *http.Request) { r.Header.Set("Idempotency-Key", "") }, 400, 17},
+		"small":           {"up to 64 KiB are included", "{" + strings.Repeat(" ", 60<<10), nil, 400, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

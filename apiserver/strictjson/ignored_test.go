@@ -24,17 +24,17 @@ func TestIgnored(t *testing.T) {
 		reason, body string
 		want         []string
 	}{
-		"Nothing":    {"all of it was asked for", `{"kind":"a","items":[{"name":"b"}]}`, nil},
-		"Root":       {"in the order of the document", `{"since":1,"kind":"a","from":2}`, []string{"since", "from"}},
-		"Deep":       {"with the place where it stands", `{"items":[{"name":"b"},{"nmae":"c"}]}`, []string{"items[1].nmae"}},
-		"Whole":      {"what an ignored value holds goes without saying", `{"more":{"kind":{"items":[{"x":1}]}}}`, []string{"more"}},
-		"Capitals":   {"another case is another name", `{"Kind":"a"}`, []string{"Kind"}},
+		"Nothing":    {"all fields are known", `{"kind":"a","items":[{"name":"b"}]}`, nil},
+		"Root":       {"fields are reported in the document's order", `{"since":1,"kind":"a","from":2}`, []string{"since", "from"}},
+		"Deep":       {"the path is reported", `{"items":[{"name":"b"},{"nmae":"c"}]}`, []string{"items[1].nmae"}},
+		"Whole":      {"fields of an ignored value are not reported", `{"more":{"kind":{"items":[{"x":1}]}}}`, []string{"more"}},
+		"Capitals":   {"names are case-sensitive", `{"Kind":"a"}`, []string{"Kind"}},
 		"Escaped":    {"an escaped name is the same name", `{"k\u0069nd":"a"}`, nil},
-		"Empty":      {"the empty name is one", `{"":1}`, []string{""}},
-		"WrongType":  {"a value of another type was asked for", `{"kind":{"x":1},"items":{"y":1}}`, nil},
-		"NotRead":    {"nothing is known of items of which there are too many", `{"items":[{"x":1},{"x":1},{"x":1}]}`, nil},
-		"InAnArray":  {"an array in the place of an object has no names", `{"items":[[{"x":1}]]}`, nil},
-		"AtMostFour": {"as many as are wanted", `{"a":1,"b":1,"c":1,"d":1,"e":1}`, []string{"a", "b", "c", "d"}},
+		"Empty":      {"an empty name is a name", `{"":1}`, []string{""}},
+		"WrongType":  {"a value of a wrong type is reported elsewhere", `{"kind":{"x":1},"items":{"y":1}}`, nil},
+		"NotRead":    {"excess items are not parsed", `{"items":[{"x":1},{"x":1},{"x":1}]}`, nil},
+		"InAnArray":  {"an array instead of an object has no names", `{"items":[[{"x":1}]]}`, nil},
+		"AtMostFour": {"the number is limited", `{"a":1,"b":1,"c":1,"d":1,"e":1}`, []string{"a", "b", "c", "d"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

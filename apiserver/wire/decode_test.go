@@ -40,17 +40,17 @@ func TestCreatePost(t *testing.T) {
 		want         v1alpha1.PostSpec
 	}{
 		"Least": {
-			"everything that may be left out is",
+			"all optional fields are omitted",
 			`{"category":"text","targets":[{"connection_id":"a"}]}`,
 			v1alpha1.PostSpec{Category: v1alpha1.CategoryText, Targets: plain},
 		},
 		"Nulls": {
-			"null stands for no time",
+			"null means no time",
 			`{"category":"text","targets":[{"connection_id":"a"}],"scheduled_at":null,"draft":false}`,
 			v1alpha1.PostSpec{Category: v1alpha1.CategoryText, Targets: plain},
 		},
 		"ZeroTime": {
-			"the zero time is a time, long past, and not the same as none",
+			"the zero time is in the past, and differs from no time",
 			`{"category":"text","targets":[{"connection_id":"a"}],"scheduled_at":"0001-01-01T00:00:00Z"}`,
 			v1alpha1.PostSpec{Category: v1alpha1.CategoryText, ScheduledAt: &v1alpha1.Time{}, Targets: plain},
 		},
@@ -60,7 +60,7 @@ func TestCreatePost(t *testing.T) {
 			v1alpha1.PostSpec{Category: v1alpha1.CategoryText, Targets: withCaption},
 		},
 		"Everything": {
-			"each field arrives; options that may be on by default and are false are not the same as options left out",
+			"each field is decoded; options that are false differ from omitted options",
 			`{"category":"video","media_id":"m","scheduled_at":"2026-12-01T10:00:00+01:00","draft":true,"targets":[{"connection_id":"a","caption":"b"},{"connection_id":"c",
 				"tiktok_draft":true,"tiktok_allow_duet":false,"tiktok_allow_stitch":true},{"connection_id":"d","tiktok_privacy_level":"SELF_ONLY"}]}`,
 			v1alpha1.PostSpec{
@@ -73,7 +73,7 @@ func TestCreatePost(t *testing.T) {
 			},
 		},
 		"Video": {
-			"a video has one file, and may say which picture stands for it, to the nearest millisecond",
+			"a video has one file and an optional thumbnail time, rounded to milliseconds",
 			`{"category":"video","media_id":"m","thumbnail_time":1.2346,"targets":[{"connection_id":"a","caption":"b","youtube_title":"t","is_ai_generated":true,"tiktok_allow_comment":false}]}`,
 			v1alpha1.PostSpec{
 				Category: v1alpha1.CategoryVideo, Video: &v1alpha1.VideoContent{MediaRef: refs("m")[0], ThumbnailOffsetMillis: new(int32(1235))},
@@ -84,17 +84,17 @@ func TestCreatePost(t *testing.T) {
 			},
 		},
 		"LatestThumbnail": {
-			"the last second that there is fits",
+			"the last valid second is accepted",
 			`{"category":"video","media_id":"m","thumbnail_time":2147483,"targets":[{"connection_id":"a"}]}`,
 			v1alpha1.PostSpec{Category: v1alpha1.CategoryVideo, Video: &v1alpha1.VideoContent{MediaRef: refs("m")[0], ThumbnailOffsetMillis: new(int32(2147483000))}, Targets: plain},
 		},
 		"Image": {
-			"the files keep their order, and the same one may stand twice",
+			"the order of files is kept, and a file may be repeated",
 			`{"category":"image","media_ids":["m","l","m"],"targets":[{"connection_id":"a","caption":"b"}]}`,
 			v1alpha1.PostSpec{Category: v1alpha1.CategoryImage, Image: &v1alpha1.ImageContent{MediaRefs: refs("m", "l", "m")}, Targets: withCaption},
 		},
 		"Tree": {
-			"no caption, null and an empty one mean the same; a field that the contract does not name is ignored",
+			"an omitted, null or empty caption are the same; unknown fields are ignored",
 			`{"category":"tree","tree_cards":[{"caption":"a","media_ids":["m"]},{"caption":null},{"caption":"","media_ids":[]},{}],"targets":[{"connection_id":"a","tiktok_privacy_level":7}]}`,
 			v1alpha1.PostSpec{
 				Category: v1alpha1.CategoryTree, Targets: plain,
@@ -102,7 +102,7 @@ func TestCreatePost(t *testing.T) {
 			},
 		},
 		"EmptyOptions": {
-			"an option that says what holds anyway is kept as an option without effect",
+			"an option with its default value is kept, without effect",
 			`{"category":"image","media_ids":["m"],"targets":[{"connection_id":"a","is_ai_generated":false}]}`,
 			v1alpha1.PostSpec{
 				Category: v1alpha1.CategoryImage, Image: &v1alpha1.ImageContent{MediaRefs: refs("m")},
@@ -138,7 +138,7 @@ func TestCombinations(t *testing.T) {
 		"stitch with text":     {`"text"`, `"tiktok_allow_stitch":false`, []string{"targets[0].tiktok_allow_stitch: only a post of category video may have it; leave it out"}},
 		"both with a video":    {`"video","media_id":"m"`, `"tiktok_allow_duet":true,"tiktok_allow_stitch":false`, nil},
 		"draft and music":      {`"image","media_ids":["m"]`, `"tiktok_draft":true,"tiktok_auto_add_music":true`, []string{"targets[0].tiktok_auto_add_music: cannot stand beside tiktok_draft; leave one of the two out"}},
-		"draft, music refused": {`"image","media_ids":["m"]`, `"tiktok_draft":true,"tiktok_auto_add_music":false`, nil},
+		"draft, music off":     {`"image","media_ids":["m"]`, `"tiktok_draft":true,"tiktok_auto_add_music":false`, nil},
 		"draft and privacy":    {`"video","media_id":"m"`, `"tiktok_draft":true,"tiktok_privacy_level":"SELF_ONLY"`, []string{"targets[0].tiktok_privacy_level: cannot stand beside tiktok_draft; leave one of the two out"}},
 		"no draft and privacy": {`"video","media_id":"m"`, `"tiktok_draft":false,"tiktok_privacy_level":"SELF_ONLY"`, nil},
 	} {

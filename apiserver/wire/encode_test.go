@@ -25,7 +25,7 @@ func TestAppendPost(t *testing.T) {
 		want   string
 	}{
 		"Full": {
-			"times are in UTC with milliseconds, whatever they came with",
+			"times are in UTC with milliseconds, whatever their zone",
 			bridge.PostDetail{
 				ID: "p1", Status: v1alpha1.PhaseFailed, Category: v1alpha1.CategoryText, ScheduledAt: &at, CanCancel: true, DisplayAt: at,
 				Platforms: []bridge.PlatformDetail{{
@@ -38,7 +38,7 @@ func TestAppendPost(t *testing.T) {
 				`"youtube_title":null,"external_url":"https://x.example/1?a=1&b=2","error_message":"no"}],"display_at":"2026-12-01T09:00:00.005Z"}`,
 		},
 		"Tree": {
-			"a card without text has a null caption, one without media an empty list",
+			"a card without text has a null caption; one without media has an empty list",
 			bridge.PostDetail{
 				ID: "p1", Status: v1alpha1.PhaseDraft, Category: v1alpha1.CategoryTree, DisplayAt: at,
 				Cards: []v1alpha1.TreeCard{{Caption: "a"}, {MediaRefs: []v1alpha1.MediaReference{{Name: "m"}}}},
@@ -47,7 +47,7 @@ func TestAppendPost(t *testing.T) {
 				`"scheduled_at":null,"can_cancel":false,"platforms":[],"display_at":"2026-12-01T09:00:00.005Z"}`,
 		},
 		"Media": {
-			"the files and the YouTube title are told",
+			"files and the YouTube title are included",
 			bridge.PostDetail{
 				ID: "p1", Status: v1alpha1.PhaseDraft, Category: v1alpha1.CategoryVideo, DisplayAt: at, Media: []v1alpha1.MediaReference{{Name: "m"}},
 				Platforms: []bridge.PlatformDetail{{Platform: v1alpha1.PlatformYouTube, Status: v1alpha1.PhaseDraft, YouTubeTitle: "t"}},
@@ -57,7 +57,7 @@ func TestAppendPost(t *testing.T) {
 				`"youtube_title":"t","external_url":null,"error_message":null}],"display_at":"2026-12-01T09:00:00.005Z"}`,
 		},
 		"Least": {
-			"what there is not is null, an empty list or an empty string, as the contract says for each",
+			"missing values are null, an empty list or an empty string, as the contract requires",
 			bridge.PostDetail{ID: "p1", Status: v1alpha1.PhaseProcessing, Category: v1alpha1.CategoryText, DisplayAt: at, Platforms: []bridge.PlatformDetail{{
 				Platform: v1alpha1.PlatformX, Status: v1alpha1.PhaseProcessing,
 			}}},

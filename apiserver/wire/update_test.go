@@ -32,21 +32,21 @@ func TestUpdatePost(t *testing.T) {
 		edit   func(*v1alpha1.PostSpec)
 		wrong  string
 	}{
-		"Nothing":    {"what is left out stays", video, `{}`, func(*v1alpha1.PostSpec) {}, ""},
-		"SameWords":  {"a client may send what it read", video, `{"category":"video","draft":true}`, func(*v1alpha1.PostSpec) {}, ""},
+		"Nothing":    {"omitted fields do not change", video, `{}`, func(*v1alpha1.PostSpec) {}, ""},
+		"SameWords":  {"a client may send unchanged values", video, `{"category":"video","draft":true}`, func(*v1alpha1.PostSpec) {}, ""},
 		"NullTime":   {"null removes the time", scheduled, `{"scheduled_at":null}`, func(s *v1alpha1.PostSpec) { s.ScheduledAt = nil }, ""},
-		"NullMoment": {"null leaves the picture to the platforms", video, `{"thumbnail_time":null}`, func(s *v1alpha1.PostSpec) { s.Video.ThumbnailOffsetMillis = nil }, ""},
-		"File":       {"a file is replaced, and its moment stays", video, `{"media_id":"n"}`, func(s *v1alpha1.PostSpec) { s.Video.MediaRef = v1alpha1.MediaReference{Name: "n"} }, ""},
-		"SameFile":   {"it keeps the alt text, which the API does not have", video, `{"media_id":"m"}`, func(*v1alpha1.PostSpec) {}, ""},
-		"Foreign":    {"the fields of other categories have no effect", video, `{"media_ids":7,"tree_cards":7}`, func(*v1alpha1.PostSpec) {}, ""},
+		"NullMoment": {"null leaves the thumbnail to the platforms", video, `{"thumbnail_time":null}`, func(s *v1alpha1.PostSpec) { s.Video.ThumbnailOffsetMillis = nil }, ""},
+		"File":       {"a file is replaced, and its thumbnail time stays", video, `{"media_id":"n"}`, func(s *v1alpha1.PostSpec) { s.Video.MediaRef = v1alpha1.MediaReference{Name: "n"} }, ""},
+		"SameFile":   {"the file keeps its alt text, which this API version lacks", video, `{"media_id":"m"}`, func(*v1alpha1.PostSpec) {}, ""},
+		"Foreign":    {"other categories' fields have no effect", video, `{"media_ids":7,"tree_cards":7}`, func(*v1alpha1.PostSpec) {}, ""},
 		"Targets": {"a list is replaced as a whole", video, `{"targets":[{"connection_id":"c"}]}`, func(s *v1alpha1.PostSpec) {
 			s.Targets = []v1alpha1.PostTarget{{ConnectionRef: v1alpha1.LocalReference{Name: "c"}}}
 		}, ""},
-		"Category":    {"the platforms' rules depend on it", video, `{"category":"text"}`, nil, "category: cannot be changed"},
-		"BackToDraft": {"the API server refuses it too", scheduled, `{"draft":true}`, nil, "draft: a post that is not a draft"},
-		"NullTargets": {"null does not mean none", video, `{"targets":null}`, nil, "targets: must be"},
-		"NullDraft":   {"null is neither true nor false", video, `{"draft":null}`, nil, "draft: must be"},
-		"NullFile":    {"a video has one", video, `{"media_id":null}`, nil, "media_id: must be"},
+		"Category":    {"each category has its own rules", video, `{"category":"text"}`, nil, "category: cannot be changed"},
+		"BackToDraft": {"the CRD rejects it too", scheduled, `{"draft":true}`, nil, "draft: a post that is not a draft"},
+		"NullTargets": {"null is not an empty list", video, `{"targets":null}`, nil, "targets: must be"},
+		"NullDraft":   {"null is not a boolean", video, `{"draft":null}`, nil, "draft: must be"},
+		"NullFile":    {"a video needs a file", video, `{"media_id":null}`, nil, "media_id: must be"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
