@@ -71,58 +71,58 @@ func TestDecideAhead(t *testing.T) {
 		prepared *v1alpha1.Prepared
 	}{
 		"nothing to prepare": {"it waits for its time", nil, []string{"write", unhurried}, nil},
-		"nothing prepared": {"its place is asked for", func(s *situation) {
+		"nothing prepared": {"a slot is requested", func(s *situation) {
 			s.Preparation = aheadOf(PreparationMissing, nil)
 		}, []string{"prepare ahead [0]", "write", unhurried}, nil},
-		"no place": {"the post is woken when there is one", func(s *situation) {
+		"no place": {"the post is woken when a slot is free", func(s *situation) {
 			s.Preparation, s.SlotsRequested = aheadOf(PreparationMissing, nil), true
 		}, []string{"write", unhurried}, nil},
-		"too early": {"it comes back when it may begin", func(s *situation) {
+		"too early": {"it is woken when the preparation may start", func(s *situation) {
 			s.scheduled(31 * time.Minute)
 			s.Preparation = aheadOf(PreparationMissing, nil)
 		}, []string{"write", "wait 2m23.379828173s"}, nil},
-		"two of them, the second sooner": {"it comes back for the first of them", func(s *situation) {
+		"two of them, the second sooner": {"it is woken for the earlier one", func(s *situation) {
 			s.twoTargets()
 			s.scheduled(31 * time.Minute)
 			s.Preparation = func(i int) Preparation {
 				return []Preparation{{State: PreparationMissing, TTL: time.Hour - 2*time.Minute}, {State: PreparationMissing, TTL: 24 * time.Hour}}[i]
 			}
 		}, []string{"write", "wait 2m23.379828173s"}, nil},
-		"two of them, the first sooner": {"it comes back for the first of them", func(s *situation) {
+		"two of them, the first sooner": {"it is woken for the earlier one", func(s *situation) {
 			s.twoTargets()
 			s.scheduled(31 * time.Minute)
 			s.Preparation = func(i int) Preparation {
 				return []Preparation{{State: PreparationMissing, TTL: 24 * time.Hour}, {State: PreparationMissing, TTL: time.Hour - 2*time.Minute}}[i]
 			}
 		}, []string{"write", "wait 2m23.379828173s"}, nil},
-		"two of them, the second blocked": {"it comes back for the first", func(s *situation) {
+		"two of them, the second blocked": {"it is woken for the first", func(s *situation) {
 			s.twoTargets()
 			s.Connections["y"].Spec.Disabled = true
 			s.Preparation = failedAhead(platforms.ClassTransient, nil)
 		}, []string{"report 0 ahead", "write", "wait 5s for inputs"}, prepared(failed)},
-		"a big file": {"it begins a second earlier for each MiB: an hour for this one", func(s *situation) {
+		"a big file": {"it starts one second earlier per MiB: an hour earlier for this one", func(s *situation) {
 			s.illustrated(3600 << 20)
 			s.scheduled(88 * time.Minute)
 			s.Preparation = aheadOf(PreparationMissing, nil)
 		}, []string{"write", "wait 2m10.139484521s"}, nil},
-		"a text": {"it takes a moment: it begins a minute before", func(s *situation) {
+		"a text": {"its preparation is short, and starts a minute before", func(s *situation) {
 			s.Post.Spec.Category, s.Post.Spec.Image = v1alpha1.CategoryText, nil
 			s.scheduled(62 * time.Second)
 			s.Preparation = aheadOf(PreparationMissing, nil)
 		}, []string{"write", "wait 4.779327605s"}, nil},
-		"what does not last": {"it begins when half of its time is left at most", func(s *situation) {
+		"what does not last": {"it starts when at most half of the content's lifetime remains", func(s *situation) {
 			s.scheduled(22 * time.Minute)
 			s.Preparation = aheadOf(PreparationMissing, func(p *Preparation) { p.TTL = 40 * time.Minute })
 		}, []string{"write", "wait 2m55.586552115s"}, nil},
-		"one that has failed": {"it failed before the post was put off, and is not sent any more", func(s *situation) {
+		"one that has failed": {"it failed before the post was rescheduled, and is no longer sent", func(s *situation) {
 			fail(s.entered(), v1alpha1.Blocked{Reason: v1alpha1.ReasonPlanLimit, Problem: "no room"})
 			s.Preparation = aheadOf(PreparationMissing, nil)
 		}, []string{"write", unhurried}, nil},
-		"no connection": {"nothing can be prepared for it", func(s *situation) {
+		"no connection": {"the preparation needs a connection", func(s *situation) {
 			s.Connections = nil
 			s.Preparation = aheadOf(PreparationMissing, nil)
 		}, []string{"write", unhurried}, nil},
-		"a category that is not delivered": {"nothing is prepared in vain", func(s *situation) {
+		"a category that is not delivered": {"a useless preparation is avoided", func(s *situation) {
 			s.Post.Spec.Category = v1alpha1.CategoryVideo
 			s.Preparation = aheadOf(PreparationMissing, nil)
 		}, []string{"write", unhurried}, nil},
@@ -134,19 +134,19 @@ func TestDecideAhead(t *testing.T) {
 			ready(s.conn, metav1.ConditionFalse, v1alpha1.ReasonPlanLimit)
 			s.Preparation = aheadOf(PreparationMissing, nil)
 		}, []string{"write", unhurried + " for inputs"}, nil},
-		"a file that does not exist": {"it may come", func(s *situation) {
+		"a file that does not exist": {"the file may be created later", func(s *situation) {
 			s.Media = nil
 			s.Preparation = aheadOf(PreparationMissing, nil)
 		}, []string{"write", unhurried + " for inputs"}, nil},
-		"a rate limit": {"it comes back when the platform takes calls again", func(s *situation) {
+		"a rate limit": {"it is woken when the platform accepts calls again", func(s *situation) {
 			s.BlockedUntil = func(*v1alpha1.Connection) time.Time { return t0.Add(time.Minute) }
 			s.Preparation = aheadOf(PreparationMissing, nil)
 		}, []string{"write", "wait 1m0s for inputs"}, nil},
-		"a rate limit beyond the last look": {"it comes back for that", func(s *situation) {
+		"a rate limit beyond the last look": {"it is woken for the check", func(s *situation) {
 			s.BlockedUntil = func(*v1alpha1.Connection) time.Time { return t0.Add(16 * time.Minute) }
 			s.Preparation = aheadOf(PreparationMissing, nil)
 		}, []string{"write", unhurried + " for inputs"}, nil},
-		"a rate limit until its time": {"it comes back in its turn", func(s *situation) {
+		"a rate limit until its time": {"it is woken at its time", func(s *situation) {
 			s.scheduled(time.Minute)
 			s.BlockedUntil = func(*v1alpha1.Connection) time.Time { return t0.Add(time.Minute) }
 			s.Preparation = aheadOf(PreparationMissing, nil)
@@ -155,10 +155,10 @@ func TestDecideAhead(t *testing.T) {
 			s.CredentialsProblem = func(string) error { return errors.New("no such Secret") }
 			s.Preparation = aheadOf(PreparationMissing, nil)
 		}, []string{"write", "wait 5s for inputs"}, nil},
-		"under way": {"another process can go on from there", func(s *situation) {
+		"under way": {"another process can continue it", func(s *situation) {
 			s.Preparation = aheadOf(PreparationRunning, nil)
 		}, []string{"write", unhurried}, prepared(func(p *v1alpha1.Prepared) { p.MadeAt = v1alpha1.NewTime(t0) })},
-		"under way, with another secret than before": {"what the Secret holds is used only if the status has its hash", func(s *situation) {
+		"in progress, with another secret than before": {"the Secret's content is used only if the status contains its hash", func(s *situation) {
 			s.entered().Prepared = prepared(kept("before"))
 			s.Preparation = aheadOf(PreparationRunning, keeps)
 		}, []string{"write", unhurried}, prepared(func(p *v1alpha1.Prepared) { kept("now")(p); p.MadeAt = v1alpha1.NewTime(t0) })},
@@ -166,11 +166,11 @@ func TestDecideAhead(t *testing.T) {
 			s.entered().Prepared = prepared(func(p *v1alpha1.Prepared) { complete(p); kept("before")(p) })
 			s.Preparation = aheadOf(PreparationReady, keeps)
 		}, []string{"write", unhurried}, prepared(func(p *v1alpha1.Prepared) { complete(p); kept("now")(p) })},
-		"failed, and told, with another secret than before": {"it is told once, and recorded", func(s *situation) {
+		"failed, and reported, with another secret than before": {"it is reported once, and recorded", func(s *situation) {
 			s.entered().Prepared = prepared(func(p *v1alpha1.Prepared) { failed(p); kept("before")(p) })
 			s.Preparation = failedAhead(platforms.ClassTransient, keeps)
 		}, []string{"write", "wait 5s"}, prepared(func(p *v1alpha1.Prepared) { failed(p); kept("now")(p) })},
-		"under way, and its secret not read yet": {"a session that a call was made with must not be forgotten", func(s *situation) {
+		"in progress, and its secret not read yet": {"the upload session of a call must not be lost", func(s *situation) {
 			s.entered().Prepared = prepared(kept("before"))
 			s.Preparation = aheadOf(PreparationRunning, nil)
 		}, []string{"write", unhurried}, prepared(kept("before"))},
@@ -178,7 +178,7 @@ func TestDecideAhead(t *testing.T) {
 			s.entered().Prepared = prepared(kept("before"))
 			s.Preparation = failedAhead(platforms.ClassTransient, nil)
 		}, []string{"report 0 ahead", "write", "wait 5s"}, prepared(func(p *v1alpha1.Prepared) { failed(p); kept("before")(p) })},
-		"a text under way": {"it is not recorded", func(s *situation) {
+		"a text in progress": {"it is not recorded", func(s *situation) {
 			s.Post.Spec.Category, s.Post.Spec.Image = v1alpha1.CategoryText, nil
 			s.scheduled(time.Second)
 			s.Preparation = aheadOf(PreparationRunning, nil)
@@ -190,7 +190,7 @@ func TestDecideAhead(t *testing.T) {
 			s.entered().Prepared = prepared(func(p *v1alpha1.Prepared) { complete(p); earlier(p) })
 			s.Preparation = aheadOf(PreparationReady, nil)
 		}, []string{"write", unhurried}, prepared(func(p *v1alpha1.Prepared) { complete(p); earlier(p) })},
-		"done, and recorded as under way": {"nothing but the call is left", func(s *situation) {
+		"done, and recorded as in progress": {"only the call remains", func(s *situation) {
 			s.entered().Prepared = prepared(earlier)
 			s.Preparation = aheadOf(PreparationReady, nil)
 		}, []string{"write", unhurried}, prepared(complete)},
@@ -198,31 +198,31 @@ func TestDecideAhead(t *testing.T) {
 			s.entered().Prepared = prepared(func(p *v1alpha1.Prepared) { complete(p); p.Checkpoint = "another" })
 			s.Preparation = aheadOf(PreparationReady, nil)
 		}, []string{"write", unhurried}, prepared(complete)},
-		"a text that is done": {"it is made again in a moment, and not recorded", func(s *situation) {
+		"a text that is done": {"it is prepared again within moments, and not recorded", func(s *situation) {
 			s.Post.Spec.Category, s.Post.Spec.Image = v1alpha1.CategoryText, nil
 			s.scheduled(time.Second)
 			s.entered().Prepared = prepared(failed)
 			s.Preparation = aheadOf(PreparationReady, nil)
 		}, []string{"write", "wait 1s in turn"}, nil},
-		"made for what the post said before": {"it is of no use any more", func(s *situation) {
+		"prepared for an earlier version of the post": {"it is useless now", func(s *situation) {
 			s.scheduled(3 * time.Hour)
 			s.entered().Prepared = prepared(func(p *v1alpha1.Prepared) { p.ContentHash = "before" })
 			s.Preparation = aheadOf(PreparationMissing, nil)
 		}, []string{"write", early}, nil},
-		"made for what the post says": {"it is kept", func(s *situation) {
+		"prepared for the present version of the post": {"it remains valid", func(s *situation) {
 			s.scheduled(3 * time.Hour)
 			s.entered().Prepared = prepared(complete)
 			s.Preparation = aheadOf(PreparationMissing, nil)
 		}, []string{"write", early}, prepared(complete)},
-		"made for what the post said before, with a Secret": {"what the Secret keeps is removed later", func(s *situation) {
+		"prepared for an earlier version of the post, with a Secret": {"the Secret's content is removed later", func(s *situation) {
 			s.scheduled(3 * time.Hour)
 			s.entered().Prepared = prepared(func(p *v1alpha1.Prepared) { p.ContentHash, p.Secret = "before", true; complete(p) })
 			s.Preparation = aheadOf(PreparationMissing, nil)
 		}, []string{"write", early}, prepared(func(p *v1alpha1.Prepared) { p.Checkpoint, p.Secret = "", true })},
-		"failed": {"people are told, and it is tried again after ten seconds", func(s *situation) {
+		"failed": {"the failure is reported, and retried after ten seconds", func(s *situation) {
 			s.Preparation = failedAhead(platforms.ClassTransient, nil)
 		}, []string{"report 0 ahead", "write", "wait 5s"}, prepared(failed)},
-		"failed, and told": {"it is told once", func(s *situation) {
+		"failed, and reported": {"it is reported once", func(s *situation) {
 			s.entered().Prepared = prepared(func(p *v1alpha1.Prepared) { failed(p); earlier(p) })
 			s.Preparation = failedAhead(platforms.ClassTransient, nil)
 		}, []string{"write", "wait 5s"}, prepared(func(p *v1alpha1.Prepared) { failed(p); earlier(p) })},
@@ -245,13 +245,13 @@ func TestDecideAhead(t *testing.T) {
 			failed(p)
 			p.MadeAt = v1alpha1.NewTime(t0.Add(-10 * time.Second))
 		})},
-		"the platform said when": {"it is not tried before", func(s *situation) {
+		"the platform named the time": {"it is not retried before", func(s *situation) {
 			s.Preparation = failedAhead(platforms.ClassRateLimited, func(p *Preparation) { p.Err.RetryAt = t0.Add(time.Minute) })
 		}, []string{"report 0 ahead", "write", "wait 1m0s"}, prepared(failed)},
-		"refused for good": {"it is left to the post's time", func(s *situation) {
+		"rejected permanently": {"it is retried at the post's time", func(s *situation) {
 			s.Preparation = failedAhead(platforms.ClassPermanent, nil)
 		}, []string{"report 0 ahead", "write", unhurried}, prepared(failed)},
-		"refused as a duplicate": {"it is left to the post's time", func(s *situation) {
+		"rejected as a duplicate": {"it is retried at the post's time", func(s *situation) {
 			s.Preparation = failedAhead(platforms.ClassDuplicate, nil)
 		}, []string{"report 0 ahead", "write", unhurried}, prepared(failed)},
 	} {

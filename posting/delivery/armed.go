@@ -28,7 +28,7 @@ const (
 	armedWindows = 2
 )
 
-// GroupState is what is known about the group of an armed attempt.
+// GroupState is the known state of an armed attempt's group.
 type GroupState int
 
 // The states of a group.
@@ -50,7 +50,7 @@ func ArmedWindow(until, sendWindow time.Duration) time.Duration {
 }
 
 // reclaimArmed decides about the armed attempts of other processes. It returns no actions if all of them may have been
-// sent. A group proves nothing about an attempt from before a rollback, which may have closed it again.
+// sent. A group is not proof for an attempt from before a rollback, which may have closed it again.
 func (f *Facts) reclaimArmed() []Action {
 	var unread []string
 	var unsent []Result

@@ -50,28 +50,28 @@ func TestDecideArmed(t *testing.T) {
 		change func(s *situation)
 		want   []string
 	}{
-		"a post of a crowd is claimed ahead of its time":                        {func(s *situation) { s.crowded(10 * time.Second) }, []string{"arm [0]", "wait 10s in turn"}},
-		"all its targets are claimed at once":                                   {func(s *situation) { s.crowded(10 * time.Second); s.twoTargets() }, []string{"arm [0 1]", "wait 10s in turn"}},
-		"at most 15 s ahead, since it cannot be cancelled from then on":         {func(s *situation) { s.crowded(15*time.Second + time.Millisecond) }, []string{"write", "wait 15.001s in turn"}},
-		"15 s ahead is not too early":                                           {func(s *situation) { s.crowded(15 * time.Second) }, []string{"arm [0]", "wait 15s in turn"}},
-		"in the last second its group may be opened before its claim is stored": {func(s *situation) { s.crowded(time.Second - time.Millisecond) }, []string{"write", "wait 999ms in turn"}},
-		"a second ahead is not too late":                                        {func(s *situation) { s.crowded(time.Second) }, []string{"arm [0]", "wait 1s in turn"}},
-		"a post outside a crowd waits for its time":                             {func(s *situation) { s.scheduled(10 * time.Second) }, []string{"write", "wait 10s in turn"}},
-		"nothing of a suspended team is claimed":                                {func(s *situation) { s.crowded(10 * time.Second); s.Suspended = true }, []string{"write", "wait 10s in turn"}},
-		"nothing is claimed for a connection that is not ready":                 {func(s *situation) { s.crowded(10 * time.Second); ready(s.conn, metav1.ConditionFalse, "Expired") }, []string{"write", "wait 10s in turn"}},
-		"nothing is claimed whose credentials cannot be read": {func(s *situation) {
+		"a post of a crowd is claimed ahead of its time":                          {func(s *situation) { s.crowded(10 * time.Second) }, []string{"arm [0]", "wait 10s in turn"}},
+		"all its targets are claimed together":                                    {func(s *situation) { s.crowded(10 * time.Second); s.twoTargets() }, []string{"arm [0 1]", "wait 10s in turn"}},
+		"at most 15 s before its time, because it cannot be cancelled afterwards": {func(s *situation) { s.crowded(15*time.Second + time.Millisecond) }, []string{"write", "wait 15.001s in turn"}},
+		"15 s ahead is not too early":                                             {func(s *situation) { s.crowded(15 * time.Second) }, []string{"arm [0]", "wait 15s in turn"}},
+		"in the last second its group may be opened before its claim is stored":   {func(s *situation) { s.crowded(time.Second - time.Millisecond) }, []string{"write", "wait 999ms in turn"}},
+		"a second ahead is not too late":                                          {func(s *situation) { s.crowded(time.Second) }, []string{"arm [0]", "wait 1s in turn"}},
+		"a post outside a crowd waits for its time":                               {func(s *situation) { s.scheduled(10 * time.Second) }, []string{"write", "wait 10s in turn"}},
+		"a suspended team's posts are not claimed":                                {func(s *situation) { s.crowded(10 * time.Second); s.Suspended = true }, []string{"write", "wait 10s in turn"}},
+		"a target whose connection is not ready is not claimed":                   {func(s *situation) { s.crowded(10 * time.Second); ready(s.conn, metav1.ConditionFalse, "Expired") }, []string{"write", "wait 10s in turn"}},
+		"a target whose credentials cannot be read is not claimed": {func(s *situation) {
 			s.crowded(10 * time.Second)
 			s.CredentialsProblem = func(string) error { return errors.New("no") }
 		}, []string{"write", "wait 10s in turn"}},
-		"nothing is claimed that would try out whether the app's limit is over, since others wait for the answer": {func(s *situation) {
+		"a target that would probe the app's limit is not claimed, because others wait for the result": {func(s *situation) {
 			s.crowded(10 * time.Second)
 			s.NeedsProbe = func(*v1alpha1.Connection) bool { return true }
 		}, []string{"write", "wait 10s in turn"}},
-		"no place among the posts that try out the platform is taken ahead of the time": {func(s *situation) {
+		"the slots for probes are not used before the time": {func(s *situation) {
 			s.crowded(10 * time.Second)
 			s.MayProbe = func(*v1alpha1.Connection) bool { panic("it is taken by asking") }
 		}, []string{"arm [0]", "wait 10s in turn"}},
-		"a draft is nobody's": {func(s *situation) { s.crowded(10 * time.Second); s.Post.Spec.Draft = true }, []string{"write", "wait"}},
+		"a draft is not claimed": {func(s *situation) { s.crowded(10 * time.Second); s.Post.Spec.Draft = true }, []string{"write", "wait"}},
 		"prepared content is claimed": {func(s *situation) {
 			s.crowded(10 * time.Second)
 			s.Preparation = preparing(Preparation{State: PreparationReady})
@@ -84,20 +84,20 @@ func TestDecideArmed(t *testing.T) {
 			s.crowded(10 * time.Second)
 			s.Preparation = preparing(Preparation{State: PreparationRunning, TTL: time.Hour})
 		}, []string{"write", "wait 10s in turn"}},
-		"content that is visible is looked up when it is due": {func(s *situation) {
+		"public content is looked up when it is due": {func(s *situation) {
 			s.crowded(10 * time.Second)
 			s.Preparation = preparing(Preparation{State: PreparationVisible, Err: platforms.Errorf(platforms.ClassPermanent, "no"), TTL: time.Hour, EndedAt: t0})
 		}, []string{"report 0 ahead", "write", "wait 10s in turn"}},
-		"the group of an armed attempt is read first":             {func(s *situation) { s.inGroup(10*time.Second, GroupUnread) }, []string{"take back [" + testGroup + "]"}},
-		"its own group is waited for, until a call would be over": {func(s *situation) { s.inGroup(10*time.Second, GroupMayBeOpen) }, []string{"wait 32.001s"}},
-		"a closed group is proof that nothing was sent":           {func(s *situation) { s.inGroup(10*time.Second, GroupClosed) }, []string{"record"}},
-		"a group that may be open is settled as any call":         {func(s *situation) { s.inGroup(10*time.Second, GroupMayBeOpen); s.Now = t0.Add(time.Minute) }, []string{"lookup [0]"}},
-		"a group is read before a call is looked up":              {func(s *situation) { s.inGroup(10*time.Second, GroupUnread); s.Now = t0.Add(time.Minute) }, []string{"take back [" + testGroup + "]"}},
-		"a post that is deleted leaves no call in doubt that was not made": {func(s *situation) {
+		"the group of an armed attempt is read first":            {func(s *situation) { s.inGroup(10*time.Second, GroupUnread) }, []string{"take back [" + testGroup + "]"}},
+		"its own group is awaited until a call would have ended": {func(s *situation) { s.inGroup(10*time.Second, GroupMayBeOpen) }, []string{"wait 32.001s"}},
+		"a closed group proves that nothing was sent":            {func(s *situation) { s.inGroup(10*time.Second, GroupClosed) }, []string{"record"}},
+		"a group that may be open is settled as any call":        {func(s *situation) { s.inGroup(10*time.Second, GroupMayBeOpen); s.Now = t0.Add(time.Minute) }, []string{"lookup [0]"}},
+		"a group is read before a call is looked up":             {func(s *situation) { s.inGroup(10*time.Second, GroupUnread); s.Now = t0.Add(time.Minute) }, []string{"take back [" + testGroup + "]"}},
+		"a deleted post whose call was not made has no unknown outcome": {func(s *situation) {
 			s.inGroup(10*time.Second, GroupUnread)
 			s.Post.DeletionTimestamp = &metav1.Time{Time: t0}
 		}, []string{"take back [" + testGroup + "]"}},
-		"after a rollback the group proves nothing, since it was put back as well": {func(s *situation) {
+		"after a rollback the group is not proof, because it was restored as well": {func(s *situation) {
 			s.inGroup(time.Second, GroupClosed)
 			s.Now = t0.Add(time.Minute)
 			s.Rollback.DetectedAt = s.Now
@@ -119,19 +119,19 @@ func TestDecideArmed(t *testing.T) {
 			s.Rollback.DetectedAt = t0.Add(-time.Second)
 			s.Post.CreationTimestamp = metav1.Time{Time: t0}
 		}, []string{"record"}},
-		"what was taken back waits for its time": {func(s *situation) { s.reclaimed(10 * time.Second) }, []string{"write", "wait 10s in turn"}},
-		"what was taken back is armed again":     {func(s *situation) { s.reclaimed(10 * time.Second); s.Crowded = true }, []string{"arm [0]", "wait 10s in turn"}},
-		"two managers that take back from each other come to an end": {func(s *situation) {
+		"a recovered post waits for its time": {func(s *situation) { s.reclaimed(10 * time.Second) }, []string{"write", "wait 10s in turn"}},
+		"a recovered post is armed again":     {func(s *situation) { s.reclaimed(10 * time.Second); s.Crowded = true }, []string{"arm [0]", "wait 10s in turn"}},
+		"two managers that recover a post from each other stop eventually": {func(s *situation) {
 			s.reclaimed(10 * time.Second).Attempt.Number = maxArmed
 			s.Crowded = true
 		}, []string{"write", "wait 10s in turn"}},
-		"what was taken back can be cancelled": {func(s *situation) { s.reclaimed(10 * time.Second); s.Post.Spec.Cancelled = true }, []string{"write Cancelled"}},
-		"what is armed cannot: nothing proves yet that it is not sent": {func(s *situation) {
+		"a recovered post can be cancelled": {func(s *situation) { s.reclaimed(10 * time.Second); s.Post.Spec.Cancelled = true }, []string{"write Cancelled"}},
+		"an armed post cannot be cancelled: nothing proves yet that it is not sent": {func(s *situation) {
 			s.inGroup(10*time.Second, GroupMayBeOpen)
 			s.Post.Spec.Cancelled = true
 		}, []string{"wait 32.001s"}},
-		"what was taken back is sent when it is due":                                {func(s *situation) { s.reclaimed(time.Second); s.Now = t0.Add(2 * time.Second) }, []string{"claim [0]", "wait 1h0m1.001s"}},
-		"a process that does not read groups settles an armed attempt as any other": {func(s *situation) { s.inGroup(10*time.Second, GroupUnread); s.Group = nil }, []string{"wait 32.001s"}},
+		"a recovered post is sent when it is due":                                     {func(s *situation) { s.reclaimed(time.Second); s.Now = t0.Add(2 * time.Second) }, []string{"claim [0]", "wait 1h0m1.001s"}},
+		"a process that does not read groups settles an armed attempt like any other": {func(s *situation) { s.inGroup(10*time.Second, GroupUnread); s.Group = nil }, []string{"wait 32.001s"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(tt.want, words(Decide(facts(tt.change)))); diff != "" {
@@ -161,12 +161,12 @@ func TestUnsentPhase(t *testing.T) {
 		want      v1alpha1.PostPhase
 		canCancel bool
 	}{
-		"an armed post is being delivered":                 {func(s *situation) { s.inGroup(10*time.Second, GroupMayBeOpen) }, v1alpha1.PhaseProcessing, false},
-		"one that was taken back is scheduled":             {func(s *situation) { s.reclaimed(10 * time.Second) }, v1alpha1.PhaseScheduled, true},
-		"when it is due, it waits like any other":          {func(s *situation) { s.reclaimed(0); s.Target(0).TryUntil = v1alpha1.NewTimePtr(t0.Add(time.Hour)) }, v1alpha1.PhaseProcessing, false},
-		"one that was sent before is still being sent":     {func(s *situation) { s.reclaimed(10 * time.Second).Attempt.SearchFrom = v1alpha1.NewTimePtr(t0) }, v1alpha1.PhaseProcessing, false},
-		"one that was cancelled then is cancelled":         {func(s *situation) { s.reclaimed(10 * time.Second); s.Post.Spec.Cancelled = true }, v1alpha1.PhaseCancelled, false},
-		"a claim outside a group proves nothing by itself": {func(s *situation) { s.reclaimed(10 * time.Second).Attempt.Group = "" }, v1alpha1.PhaseProcessing, false},
+		"an armed post is being delivered":                {func(s *situation) { s.inGroup(10*time.Second, GroupMayBeOpen) }, v1alpha1.PhaseProcessing, false},
+		"a recovered post is scheduled":                   {func(s *situation) { s.reclaimed(10 * time.Second) }, v1alpha1.PhaseScheduled, true},
+		"when it is due, it waits like any other":         {func(s *situation) { s.reclaimed(0); s.Target(0).TryUntil = v1alpha1.NewTimePtr(t0.Add(time.Hour)) }, v1alpha1.PhaseProcessing, false},
+		"a post that was sent before is still being sent": {func(s *situation) { s.reclaimed(10 * time.Second).Attempt.SearchFrom = v1alpha1.NewTimePtr(t0) }, v1alpha1.PhaseProcessing, false},
+		"a post that is cancelled then is cancelled":      {func(s *situation) { s.reclaimed(10 * time.Second); s.Post.Spec.Cancelled = true }, v1alpha1.PhaseCancelled, false},
+		"a claim outside a group is not proof":            {func(s *situation) { s.reclaimed(10 * time.Second).Attempt.Group = "" }, v1alpha1.PhaseProcessing, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := facts(tt.change)
@@ -185,7 +185,7 @@ func TestArmedWithheld(t *testing.T) {
 		change func(s *situation)
 		want   string
 	}{
-		"nothing is in its way":             {func(*situation) {}, ""},
+		"nothing blocks it":                 {func(*situation) {}, ""},
 		"its team was suspended":            {func(s *situation) { s.Suspended = true }, v1alpha1.ReasonSuspended},
 		"its connection was disconnected":   {func(s *situation) { ready(s.conn, metav1.ConditionFalse, "Expired") }, v1alpha1.ReasonConnectionNotReady},
 		"its connection was deleted":        {func(s *situation) { s.Connections = nil }, v1alpha1.ReasonConnectionNotReady},

@@ -31,18 +31,18 @@ func TestDeadlines(t *testing.T) {
 		want   v1alpha1.Blocked
 	}{
 		"another account's": {
-			"what the app was told stands on another connection", func(*v1alpha1.Connection) {},
+			"the app's limit is recorded on another connection", func(*v1alpha1.Connection) {},
 			v1alpha1.Blocked{Reason: v1alpha1.ReasonRateLimited, Problem: general},
 		},
 		"its own": {
-			"what the account was told is repeated", func(c *v1alpha1.Connection) { limited(c, time.Minute, "the limit is reached") },
+			"the account's own message is repeated", func(c *v1alpha1.Connection) { limited(c, time.Minute, "the limit is reached") },
 			v1alpha1.Blocked{
 				Reason:  v1alpha1.ReasonRateLimited,
 				Problem: `x does not accept posts from connection "x" at the moment; see the status of the connection for when it does again: the limit is reached`,
 			},
 		},
-		"its own, over": {
-			"a limit that is over holds nothing: it is the app's", func(c *v1alpha1.Connection) { limited(c, -time.Minute, "the limit is reached") },
+		"its own, expired": {
+			"an expired limit does not block; the app's does", func(c *v1alpha1.Connection) { limited(c, -time.Minute, "the limit is reached") },
 			v1alpha1.Blocked{Reason: v1alpha1.ReasonRateLimited, Problem: general},
 		},
 		"locked": {
@@ -53,7 +53,7 @@ func TestDeadlines(t *testing.T) {
 			v1alpha1.Blocked{Reason: v1alpha1.ReasonAccountRestricted, Problem: `x restricts the account of connection "x": it is locked`},
 		},
 		"locked a while ago": {
-			"it is something else that holds it now", func(c *v1alpha1.Connection) {
+			"another limit blocks it now", func(c *v1alpha1.Connection) {
 				limited(c, time.Minute, "the limit is reached")
 				refused(c, v1alpha1.ReasonAccountRestricted, "it is locked")
 			},
@@ -63,7 +63,7 @@ func TestDeadlines(t *testing.T) {
 			},
 		},
 		"without a permission": {
-			"that is no restriction of the account", func(c *v1alpha1.Connection) {
+			"this is not a restriction of the account", func(c *v1alpha1.Connection) {
 				limited(c, time.Hour, "a permission is missing")
 				refused(c, v1alpha1.ReasonRefused, "a permission is missing")
 			},

@@ -70,10 +70,10 @@ func TestContent(t *testing.T) {
 		{"a file that does not exist", "its name is known", video(func(s *v1alpha1.PostSpec) { s.Video.MediaRef.Name = "gone" }), platforms.Content{
 			Category: v1alpha1.CategoryVideo, Text: "hello", Media: []platforms.File{{Name: "gone"}},
 		}},
-		{"blanks beside a file", "platforms take a file without text, and do not say what blanks are to them", video(func(s *v1alpha1.PostSpec) { s.Targets[0].Caption = " \n\u00a0" }), platforms.Content{
+		{"blanks next to a file", "platforms accept a file without a text, and do not document how they treat blanks", video(func(s *v1alpha1.PostSpec) { s.Targets[0].Caption = " \n\u00a0" }), platforms.Content{
 			Category: v1alpha1.CategoryVideo, Media: []platforms.File{file},
 		}},
-		{"blanks alone", "without a file they are what the rules refuse, and are not dropped", func() *v1alpha1.Post {
+		{"blanks alone", "without a file the rules reject them, so they are not dropped", func() *v1alpha1.Post {
 			p := post(v1alpha1.TargetStatus{})
 			p.Spec.Targets[0].Caption = " \n\u00a0"
 			return p
@@ -81,13 +81,13 @@ func TestContent(t *testing.T) {
 		{"images", "in their order", video(func(s *v1alpha1.PostSpec) {
 			s.Category, s.Video, s.Image = v1alpha1.CategoryImage, nil, &v1alpha1.ImageContent{MediaRefs: refs("m", "gone")}
 		}), platforms.Content{Category: v1alpha1.CategoryImage, Text: "hello", Media: []platforms.File{file, {Name: "gone"}}}},
-		{"options of platforms", "what only they ask for", video(func(s *v1alpha1.PostSpec) {
+		{"options of platforms", "only these platforms use them", video(func(s *v1alpha1.PostSpec) {
 			s.Targets[0].YouTube, s.Targets[0].TikTok = &v1alpha1.YouTubeOptions{Title: "Launch"}, &options
 		}), platforms.Content{Category: v1alpha1.CategoryVideo, Text: "hello", Title: "Launch", TikTok: options, Media: []platforms.File{file}}},
-		{"the first card", "it hangs from nothing", cardsOf(0), platforms.Content{Category: v1alpha1.CategoryTree, Text: "one"}},
-		{"the second card", "it hangs from the first, and has its own file", cardsOf(1), platforms.Content{Category: v1alpha1.CategoryTree, Text: "two", InReplyTo: "id1", Media: []platforms.File{file}}},
+		{"the first card", "it is not a reply", cardsOf(0), platforms.Content{Category: v1alpha1.CategoryTree, Text: "one"}},
+		{"the second card", "it replies to the first, and has its own file", cardsOf(1), platforms.Content{Category: v1alpha1.CategoryTree, Text: "two", InReplyTo: "id1", Media: []platforms.File{file}}},
 		{"the third card", "it hangs from the second", cardsOf(2), platforms.Content{Category: v1alpha1.CategoryTree, Text: "three", InReplyTo: "id2"}},
-		{"behind the last card", "nothing is left to publish, and the caption of the post is all that can be told", cardsOf(3), platforms.Content{Category: v1alpha1.CategoryTree, Text: "hello"}},
+		{"after the last card", "all cards are published, and only the post's caption remains", cardsOf(3), platforms.Content{Category: v1alpha1.CategoryTree, Text: "hello"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got := Content(tt.post, 0, map[string]*v1alpha1.Media{"m": picture()})
@@ -104,11 +104,11 @@ func TestContent(t *testing.T) {
 // TestAltText checks which alt text each use of a file is sent with.
 func TestAltText(t *testing.T) {
 	for _, tt := range []struct{ reason, ofMedia, ofUse, want string }{
-		{"nobody described the file", "", "", ""},
+		{"the file has no alt text", "", "", ""},
 		{"the file's own is the default", "a rocket", "", "a rocket"},
-		{"a use may need other words", "a rocket", "our launch", "our launch"},
+		{"a use may need another alt text", "a rocket", "our launch", "our launch"},
 		{"a file without one can be described in a post", "", "our launch", "our launch"},
-		{"white space describes nothing, and X refuses an empty alt text", " ", "", ""},
+		{"white space is not a description, and X rejects an empty alt text", " ", "", ""},
 		{"a use without a description has none, rather than that of the file", "a rocket", "\n", ""},
 	} {
 		m := picture()
@@ -193,7 +193,7 @@ func TestContentHash(t *testing.T) {
 		{name: "the alt text as the file's default", file: media(func(m *v1alpha1.Media) { m.Spec.AltText = "a rocket" }), as: "an alt text"},
 		{name: "an alt text of white space", post: video(func(s *v1alpha1.PostSpec) { s.Video.MediaRef.AltText = " \n" }), as: "a video"},
 		{name: "a text", post: post(v1alpha1.TargetStatus{})},
-		{name: "a text with a title, which it has no place for", post: func() *v1alpha1.Post {
+		{name: "a text with a title, which its category lacks", post: func() *v1alpha1.Post {
 			p := post(v1alpha1.TargetStatus{})
 			p.Spec.Targets[0].YouTube = &v1alpha1.YouTubeOptions{Title: "Launch"}
 			return p

@@ -64,7 +64,7 @@ func Decide(f *Facts) []Action {
 	return f.deliver()
 }
 
-// inDelivery reports whether a claim decides what is next. A cancelled post of which certainly nothing was sent needs no
+// inDelivery reports whether a claim decides what is next. A cancelled post whose calls were certainly not sent needs no
 // further delivery.
 func (f *Facts) inDelivery() bool {
 	if f.Cancelled() {

@@ -174,33 +174,33 @@ func TestDecide(t *testing.T) {
 		change func(s *situation)
 		want   []string
 	}{
-		"an immediate post": {"it goes out at once; its time ends an hour after its creation", nil, []string{"claim [0]", "wait 59m50.001s"}},
+		"an immediate post": {"it is published immediately; its deadline is an hour after its creation", nil, []string{"claim [0]", "wait 59m50.001s"}},
 		"results that were not recorded": {"facts come first, before any decision about the post", func(s *situation) {
 			s.claimed(time.Second)
 			s.Results = []Result{{Attempt: "a1"}}
 			s.Post.Annotations = map[string]string{v1alpha1.SettleAnnotation: "0=not-sent"}
 		}, []string{"record"}},
-		"a person's resolution": {"nothing is claimed before it is entered and its annotation is gone", func(s *situation) {
+		"a user's resolution": {"nothing is claimed until it is applied and its annotation removed", func(s *situation) {
 			s.Post.Annotations = map[string]string{v1alpha1.SettleAnnotation: "0=not-sent"}
 		}, []string{"resolve 0=not-sent"}},
-		"a post that is being deleted": {"no call is under way, so it may go", func(s *situation) { s.deleted() }, []string{"release"}},
-		"deleted while a call is under way": {"the object stays until the outcome is known", func(s *situation) {
+		"a post that is being deleted": {"no call is in progress, so it can be deleted", func(s *situation) { s.deleted() }, []string{"release"}},
+		"deleted during a call": {"the object stays until the outcome is known", func(s *situation) {
 			s.claimed(time.Second)
 			s.deleted()
 		}, []string{"wait 16.001s for inputs"}},
-		"deleted with its namespace while a call is under way": {"its result may come still", func(s *situation) {
+		"deleted with its namespace during a call": {"its result may still arrive", func(s *situation) {
 			s.claimed(time.Second)
 			s.deleted()
 			s.NamespaceTerminating = true
 		}, []string{"wait 16.001s for inputs"}},
-		"deleted with its namespace while a platform is left alone": {"what can be asked goes: it is asked now, once more", func(s *situation) {
+		"deleted with its namespace during a lookup pause": {"the credentials are deleted too: this is the last chance for a lookup", func(s *situation) {
 			t := s.claimed(time.Hour)
 			s.Post.Status.Targets[0].NextTryAt = v1alpha1.NewTimePtr(t0.Add(time.Minute))
 			t.Attempt.EndedAt = v1alpha1.NewTimePtr(t0.Add(-time.Hour))
 			s.deleted()
 			s.NamespaceTerminating = true
 		}, []string{"lookup [0]"}},
-		"deleted with its namespace, answered for": {"nothing is open any more", func(s *situation) {
+		"deleted with its namespace, answered by a user": {"no call is open", func(s *situation) {
 			t := s.claimed(time.Hour)
 			if err := attempt.Abandon(t, t0); err != nil {
 				panic(err)
@@ -208,13 +208,13 @@ func TestDecide(t *testing.T) {
 			s.deleted()
 			s.NamespaceTerminating = true
 		}, []string{"release"}},
-		"immediate, in a namespace without a team": {"nothing is sent there, and it fails if none comes in time", func(s *situation) { s.Unowned = true }, []string{
+		"immediate, in a namespace without a team": {"it is not sent there, and fails if no team owns the namespace in time", func(s *situation) { s.Unowned = true }, []string{
 			"write and warn of NoTeam", "wait 59m50.001s for inputs",
 		}},
-		"scheduled, in a namespace without a team": {"it stays what it is", func(s *situation) { s.Unowned = true; s.scheduled(time.Minute) }, []string{
+		"scheduled, in a namespace without a team": {"it stays scheduled", func(s *situation) { s.Unowned = true; s.scheduled(time.Minute) }, []string{
 			"write and warn of NoTeam", "wait 1m0s for inputs in turn",
 		}},
-		"a draft in a namespace without a team": {"it stays what it is", func(s *situation) { s.Unowned = true; s.Post.Spec.Draft = true }, []string{
+		"a draft in a namespace without a team": {"it stays a draft", func(s *situation) { s.Unowned = true; s.Post.Spec.Draft = true }, []string{
 			"write and warn of NoTeam", "wait for inputs",
 		}},
 		"between two tries, in a namespace that lost its team": {"it is not tried again", func(s *situation) {
@@ -222,21 +222,21 @@ func TestDecide(t *testing.T) {
 			t.Attempt.Outcome, t.TryUntil = v1alpha1.OutcomeRefused, v1alpha1.NewTimePtr(t0.Add(time.Hour))
 			s.Unowned = true
 		}, []string{"write", "wait 1h0m0.001s for inputs"}},
-		"a call to look up, in a namespace that lost its team": {"asking sends nothing", func(s *situation) {
+		"a call to look up, in a namespace that lost its team": {"a lookup does not publish", func(s *situation) {
 			s.claimed(time.Minute)
 			s.Unowned = true
 		}, []string{"lookup [0]"}},
-		"deleted with a call to look up": {"what became of it is asked before the object goes", func(s *situation) {
+		"deleted with a call to look up": {"the outcome is looked up before the object is deleted", func(s *situation) {
 			s.claimed(time.Minute)
 			s.deleted()
 		}, []string{"lookup [0]"}},
-		"finished":                 {"nothing is left to do", func(s *situation) { s.entered(); s.Post.Status.Finished = true }, nil},
-		"cancelled before a claim": {"nothing goes out", func(s *situation) { s.scheduled(time.Hour); s.Post.Spec.Cancelled = true }, []string{"write Cancelled"}},
-		"cancelled after a claim": {"too late: what was claimed is delivered", func(s *situation) {
+		"finished":                 {"there is no further action", func(s *situation) { s.entered(); s.Post.Status.Finished = true }, nil},
+		"cancelled before a claim": {"it is not published", func(s *situation) { s.scheduled(time.Hour); s.Post.Spec.Cancelled = true }, []string{"write Cancelled"}},
+		"cancelled after a claim": {"the claimed target is delivered", func(s *situation) {
 			s.Post.Spec.Cancelled = true
 			s.claimed(time.Second)
 		}, []string{"wait 16.001s"}},
-		"a copy whose call may be under way": {"the result of its call comes before the record of its original", func(s *situation) {
+		"a copy with an open call": {"the call's outcome comes before the original's record", func(s *situation) {
 			s.claimed(time.Second)
 			s.Post.Status.Earlier, s.Earlier = &v1alpha1.EarlierPost{Object: "another"}, Earlier{}
 		}, []string{"wait 16.001s for inputs"}},
@@ -249,27 +249,27 @@ func TestDecide(t *testing.T) {
 			s.putBack(nil)
 			s.Unowned = true
 		}, []string{"wait 59m59s for inputs"}},
-		"scheduled, while the archive is away": {"it is asked again soon, before the post's turn", func(s *situation) {
+		"scheduled, while the archive is unavailable": {"the archive is read again soon, before the post is due", func(s *situation) {
 			s.scheduled(time.Minute)
 			s.Earlier = Earlier{State: EarlierUnavailable, Problem: "it is away"}
 		}, []string{"write and warn of RecordUnavailable", "wait 15.463221267s for inputs"}},
-		"cancelled after a claim of one of two": {"the other is not sent, which is stored at once", func(s *situation) {
+		"cancelled after a claim of one of two": {"the other is not sent, which is stored immediately", func(s *situation) {
 			s.cancelled()
 			s.claimed(time.Second)
 			s.twoTargets()
 		}, []string{"write", "wait 16.001s"}},
-		"a draft": {"it is kept", func(s *situation) { s.Post.Spec.Draft = true }, []string{"write", "wait"}},
-		"a draft that was accepted": {"that is told once", func(s *situation) {
+		"a draft": {"it waits for its promotion", func(s *situation) { s.Post.Spec.Draft = true }, []string{"write", "wait"}},
+		"a draft that was accepted": {"the acceptance is reported once", func(s *situation) {
 			s.Post.Spec.Draft = true
 			s.accepted()
 		}, []string{"write", "wait"}},
-		"scheduled for later":      {"it is looked at once more some minutes before", func(s *situation) { s.scheduled(time.Hour) }, []string{"write", "wait 55m13.896638028s"}},
-		"scheduled for next year":  {"it costs nothing until then", func(s *situation) { s.scheduled(365 * 24 * time.Hour) }, []string{"write", "wait 8759h55m13.896638028s"}},
-		"woken for the last look":  {"from then on it sleeps until its time", func(s *situation) { s.scheduled(286103 * time.Millisecond); s.accepted() }, []string{"write", "wait 4m46.103s in turn"}},
+		"scheduled for later":      {"it is checked once more some minutes before", func(s *situation) { s.scheduled(time.Hour) }, []string{"write", "wait 55m13.896638028s"}},
+		"scheduled for next year":  {"it needs no resources until then", func(s *situation) { s.scheduled(365 * 24 * time.Hour) }, []string{"write", "wait 8759h55m13.896638028s"}},
+		"woken for the last check": {"it then sleeps until its time", func(s *situation) { s.scheduled(286103 * time.Millisecond); s.accepted() }, []string{"write", "wait 4m46.103s in turn"}},
 		"woken too early for that": {"its timer ended early, since the clock was set back: it sleeps again", func(s *situation) { s.scheduled(286104 * time.Millisecond); s.accepted() }, []string{"write", "wait 638.028µs"}},
 		"woken too early":          {"the same", func(s *situation) { s.scheduled(time.Millisecond); s.accepted() }, []string{"write", "wait 1ms in turn"}},
 		"scheduled for soon":       {"it wakes exactly at its time", func(s *situation) { s.scheduled(time.Minute) }, []string{"write", "wait 1m0s in turn"}},
-		"its time has come":        {"the deadline counts from its time", func(s *situation) { s.scheduled(0) }, []string{"claim [0]", "wait 1h0m0.001s"}},
+		"due now":                  {"the deadline counts from its time", func(s *situation) { s.scheduled(0) }, []string{"claim [0]", "wait 1h0m0.001s"}},
 		"its time passed long ago": {"an old post does not surprise anyone", func(s *situation) {
 			s.scheduled(-time.Hour - time.Second)
 		}, []string{"write", "wait"}},
@@ -285,10 +285,10 @@ func TestDecide(t *testing.T) {
 			s.scheduled(time.Minute)
 			s.Invalid = func() field.ErrorList { return notFound }
 		}, []string{"write and warn of ConnectionNotFound", "wait 1m0s for inputs in turn"}},
-		"a missing connection": {"it may come within the starting deadline", func(s *situation) {
+		"a missing connection": {"it may be created within the starting deadline", func(s *situation) {
 			s.Invalid = func() field.ErrorList { return notFound }
 		}, []string{"write and warn of ConnectionNotFound", "wait 59m50.001s for inputs"}},
-		"a connection that did not come": {"the deadline has passed, and nothing is left to wait for", func(s *situation) {
+		"a connection that was never created": {"the deadline has passed", func(s *situation) {
 			s.Invalid = func() field.ErrorList { return notFound }
 			s.entered().TryUntil = v1alpha1.NewTimePtr(t0.Add(-time.Second))
 		}, []string{"write"}},
@@ -298,10 +298,10 @@ func TestDecide(t *testing.T) {
 		"a file and a connection are missing": {"the connection is the graver", func(s *situation) {
 			s.Invalid = func() field.ErrorList { return append(slices.Clone(noFile), notFound...) }
 		}, []string{"write and warn of ConnectionNotFound", "wait 59m50.001s for inputs"}},
-		"a missing file": {"it may come within the starting deadline", func(s *situation) {
+		"a missing file": {"it may be created within the starting deadline", func(s *situation) {
 			s.Invalid = func() field.ErrorList { return noFile }
 		}, []string{"write and warn of MediaNotFound", "wait 59m50.001s for inputs"}},
-		"a file that is not uploaded": {"it may come within the starting deadline", func(s *situation) {
+		"a file that is not uploaded": {"it may be uploaded within the starting deadline", func(s *situation) {
 			s.Media = map[string]*v1alpha1.Media{"m": {}}
 			s.Invalid = func() field.ErrorList { return noFile }
 		}, []string{"write and warn of MediaNotReady", "wait 59m50.001s for inputs"}},
@@ -314,12 +314,12 @@ func TestDecide(t *testing.T) {
 			s.accepted()
 			s.Post.Generation++
 		}, []string{"write", "wait"}},
-		"a draft that was refused": {"its owner sees that it is accepted now", func(s *situation) {
+		"a draft that was rejected": {"its owner sees that it is valid now", func(s *situation) {
 			s.Post.Spec.Draft = true
 			setAccepted(s.Post, s.Now, v1alpha1.ReasonConnectionNotFound, "missing")
 			s.Post.Status.ObservedGeneration = s.Post.Generation
 		}, []string{"write", "wait"}},
-		"a call that may be under way": {"no process may look before its window and the call's time have passed", func(s *situation) {
+		"a call that may be in progress": {"a lookup must wait until its window and the call's timeout have passed", func(s *situation) {
 			s.claimed(16 * time.Second)
 		}, []string{"wait 1.001s"}},
 		"a call that is certainly over": {"window 5 s, call 10 s, clocks 2 s: then it is looked up, and nothing is claimed", func(s *situation) {
@@ -329,7 +329,7 @@ func TestDecide(t *testing.T) {
 			s.claimed(time.Second)
 			s.twoTargets()
 		}, []string{"claim [1]", "wait 16.001s"}},
-		"one to look up, one ready": {"facts first", func(s *situation) {
+		"one to look up, one ready": {"recorded facts come first", func(s *situation) {
 			s.claimed(time.Minute)
 			s.twoTargets()
 		}, []string{"lookup [0]"}},
@@ -342,7 +342,7 @@ func TestDecide(t *testing.T) {
 			t.Attempt.Outcome, t.NextTryAt = v1alpha1.OutcomeNotSent, v1alpha1.NewTimePtr(t0)
 		}, []string{"claim [0]", "wait 59m50.001s"}},
 		"a disabled connection": {
-			"its owner asked for nothing to go out", func(s *situation) { s.conn.Spec.Disabled = true },
+			"a disabled account is not published to", func(s *situation) { s.conn.Spec.Disabled = true },
 			[]string{"write", "wait 59m50.001s for inputs"},
 		},
 		"a connection that is not ready": {
@@ -350,25 +350,25 @@ func TestDecide(t *testing.T) {
 			[]string{"write", "wait 59m50.001s for inputs"},
 		},
 		"a platform that did not answer a check": {
-			"it may take a post now; the call itself tells", func(s *situation) {
+			"it may accept a post now, which only the call can show", func(s *situation) {
 				ready(s.conn, metav1.ConditionFalse, v1alpha1.ReasonPlatformUnavailable)
 				s.conn.Status.CredentialsVersion, s.conn.Status.VerifiedVersion = "7", "7"
 			},
 			[]string{"claim [0]", "wait 59m50.001s"},
 		},
 		"a platform that never told whose account it is": {
-			"the post would come out on any account", func(s *situation) { ready(s.conn, metav1.ConditionFalse, v1alpha1.ReasonPlatformUnavailable) },
+			"the post could be published to any account", func(s *situation) { ready(s.conn, metav1.ConditionFalse, v1alpha1.ReasonPlatformUnavailable) },
 			[]string{"write", "wait 59m50.001s for inputs"},
 		},
 		"a platform that did not tell whose account the new credentials are": {
-			"what was verified are the old ones", func(s *situation) {
+			"only the old credentials are verified", func(s *situation) {
 				ready(s.conn, metav1.ConditionFalse, v1alpha1.ReasonPlatformUnavailable)
 				s.conn.Status.CredentialsVersion, s.conn.Status.VerifiedVersion = "8", "7"
 			},
 			[]string{"write", "wait 59m50.001s for inputs"},
 		},
 		"another post asks whether a limit is over": {
-			"one call finds out, and not a thousand", func(s *situation) { s.MayProbe = func(*v1alpha1.Connection) bool { return false } },
+			"one call probes, not a thousand", func(s *situation) { s.MayProbe = func(*v1alpha1.Connection) bool { return false } },
 			[]string{"write", "wait 59m50.001s for inputs"},
 		},
 		"a connection beyond the plan": {
@@ -380,13 +380,13 @@ func TestDecide(t *testing.T) {
 			[]string{"write", "wait 59m50.001s for inputs"},
 		},
 		"a category that is not delivered": {
-			"what is not delivered whole is not delivered at all", func(s *situation) { s.Post.Spec.Category = v1alpha1.CategoryVideo },
+			"incomplete content is not published", func(s *situation) { s.Post.Spec.Category = v1alpha1.CategoryVideo },
 			[]string{"write", "wait"},
 		},
-		"a rate limit": {"it comes back when the platform takes calls again", func(s *situation) {
+		"a rate limit": {"it is woken when the platform accepts calls again", func(s *situation) {
 			s.BlockedUntil = func(*v1alpha1.Connection) time.Time { return t0.Add(time.Minute) }
 		}, []string{"write", "wait 1m0.185288507s for inputs"}},
-		"a rate limit that is noted": {"a post that waits costs one write", func(s *situation) {
+		"a rate limit that is noted": {"a waiting post needs one write", func(s *situation) {
 			s.BlockedUntil = func(*v1alpha1.Connection) time.Time { return t0.Add(time.Minute) }
 			attempt.Block(s.target, v1alpha1.Blocked{Reason: v1alpha1.ReasonRateLimited, Problem: "as it is"})
 			s.entered()
@@ -397,7 +397,7 @@ func TestDecide(t *testing.T) {
 			attempt.Block(s.target, v1alpha1.Blocked{Reason: v1alpha1.ReasonRateLimited, Problem: "as it is"})
 			s.entered()
 		}, []string{"write", "wait 50m0.185288507s for inputs"}},
-		"another post asks whether a limit is over, and that is noted": {"a post that waits costs one write", func(s *situation) {
+		"another post probes a limit, and that is recorded": {"a waiting post needs one write", func(s *situation) {
 			s.MayProbe = func(*v1alpha1.Connection) bool { return false }
 			attempt.Block(s.target, v1alpha1.Blocked{Reason: v1alpha1.ReasonRateLimited, Problem: "as it is"})
 			s.entered()
@@ -405,55 +405,55 @@ func TestDecide(t *testing.T) {
 		"credentials that cannot be read": {"they are read again soon, or when the connection changes", func(s *situation) {
 			s.CredentialsProblem = func(string) error { return errors.New("no such Secret") }
 		}, []string{"write", "wait 5s for inputs"}},
-		"nothing prepared yet": {"a place is asked for, and the post decided anew", func(s *situation) {
+		"not prepared yet": {"a slot is requested, and the post is decided again", func(s *situation) {
 			s.Preparation = preparing(Preparation{State: PreparationMissing})
 		}, []string{"prepare [0]"}},
-		"no place for the preparation": {"the post is woken when there is one", func(s *situation) {
+		"no slot for the preparation": {"the post is woken when a slot is free", func(s *situation) {
 			s.Preparation = preparing(Preparation{State: PreparationMissing})
 			s.SlotsRequested = true
 		}, []string{"wait 59m50.001s"}},
-		"a preparation that began a moment ago": {"the others wait for it, so that one write claims all", func(s *situation) {
+		"a preparation that has just started": {"the others wait for it, so that one write claims all", func(s *situation) {
 			s.twoTargets()
 			s.Preparation = func(i int) Preparation {
 				return []Preparation{{State: PreparationRunning, BegunAt: t0.Add(-time.Second)}, {State: PreparationReady}}[i]
 			}
 		}, []string{"wait 2s"}},
-		"a preparation that takes long": {"the others go out alone", func(s *situation) {
+		"a preparation that takes long": {"the others are published without it", func(s *situation) {
 			s.twoTargets()
 			s.Preparation = func(i int) Preparation {
 				return []Preparation{{State: PreparationRunning, BegunAt: t0.Add(-3 * time.Second)}, {State: PreparationReady}}[i]
 			}
 		}, []string{"claim [1]", "write", "wait 59m50.001s"}},
 		"prepared": {
-			"nothing but the call is left", func(s *situation) { s.Preparation = preparing(Preparation{State: PreparationReady}) },
+			"only the call remains", func(s *situation) { s.Preparation = preparing(Preparation{State: PreparationReady}) },
 			[]string{"claim [0]", "wait 59m50.001s"},
 		},
 		"visible already": {
-			"the claim is made for the lookup that follows", func(s *situation) { s.Preparation = preparing(Preparation{State: PreparationVisible}) },
+			"the claim allows the lookup that follows", func(s *situation) { s.Preparation = preparing(Preparation{State: PreparationVisible}) },
 			[]string{"claim [0]", "wait 59m50.001s"},
 		},
-		"a preparation that failed": {"people are told, and it is tried again", func(s *situation) {
+		"a preparation that failed": {"the failure is reported, and the preparation retried", func(s *situation) {
 			s.Preparation = preparing(Preparation{State: PreparationFailed, Err: platforms.Errorf(platforms.ClassTransient, "busy")})
 		}, []string{"report 0", "write", "wait 10s for inputs"}},
-		"a connection that was deleted": {"it may come again", func(s *situation) {
+		"a connection that was deleted": {"it may be recreated", func(s *situation) {
 			s.Connections = nil
 		}, []string{"write", "wait 59m50.001s for inputs"}},
-		"one gives up, one waits": {"that it failed is stored at once", func(s *situation) {
+		"one gives up, one waits": {"its failure is stored immediately", func(s *situation) {
 			s.pausedSecond()
 			s.entry(0).TryUntil = v1alpha1.NewTimePtr(t0.Add(-time.Second))
 		}, []string{"write", "wait 2m0s"}},
-		"one is not delivered, one waits": {"that it failed is stored at once", func(s *situation) {
+		"one is not delivered, one waits": {"its failure is stored immediately", func(s *situation) {
 			s.pausedSecond()
 			s.conn.Spec.Platform = v1alpha1.PlatformTikTok
 			s.Platforms[v1alpha1.PlatformTikTok] = publisher{delivers: []v1alpha1.Category{}}
 			s.Platforms[v1alpha1.PlatformX] = publisher{delivers: []v1alpha1.Category{v1alpha1.CategoryVideo}}
 			s.Post.Spec.Category = v1alpha1.CategoryVideo
 		}, []string{"write", "wait 2m0s"}},
-		"one is beyond the plan, one waits": {"that it failed is stored at once", func(s *situation) {
+		"one is beyond the plan, one waits": {"its failure is stored immediately", func(s *situation) {
 			s.pausedSecond()
 			ready(s.conn, metav1.ConditionFalse, v1alpha1.ReasonPlanLimit)
 		}, []string{"write", "wait 2m0s"}},
-		"one is posted and its account limited, one waits": {"nothing is left to do for the first", func(s *situation) {
+		"one is posted and its account limited, one waits": {"the posted target needs no further action", func(s *situation) {
 			s.pausedSecond()
 			s.entry(0).State = v1alpha1.TargetPosted
 			s.BlockedUntil = func(conn *v1alpha1.Connection) time.Time {
@@ -463,14 +463,14 @@ func TestDecide(t *testing.T) {
 				return t0.Add(time.Minute)
 			}
 		}, []string{"wait 2m0s"}},
-		"a tree whose account fell beyond the plan": {"what began is not broken off: it waits for the plan", func(s *situation) {
+		"a tree whose account fell beyond the plan": {"a started tree is not abandoned: it waits for the plan", func(s *situation) {
 			s.entered().Cards = []v1alpha1.CardStatus{{ExternalID: "7"}}
 			ready(s.conn, metav1.ConditionFalse, v1alpha1.ReasonPlanLimit)
 		}, []string{"write", "wait 59m50.001s for inputs"}},
 		"a pause because of the connection": {"a change of it wakes the post", func(s *situation) {
 			s.turnedAway()
 		}, []string{"wait 1m0s for inputs"}},
-		"a pause because of a busy platform": {"a change of the connection means nothing for it", func(s *situation) {
+		"a pause because of a busy platform": {"a change of the connection does not end the pause", func(s *situation) {
 			s.turnedAway().Blocked.Reason = v1alpha1.ReasonPlatformBusy
 			s.conn.Status.LastHandledProbe = "a1"
 		}, []string{"wait 1m0s"}},
@@ -478,7 +478,7 @@ func TestDecide(t *testing.T) {
 			s.turnedAway()
 			s.conn.Status.LastHandledProbe = "a1"
 		}, []string{"claim [0]", "wait 1m0s"}},
-		"the connection was checked for another call": {"that tells nothing about this one", func(s *situation) {
+		"the connection was checked for another call": {"that does not concern this call", func(s *situation) {
 			s.turnedAway()
 			s.conn.Status.LastHandledProbe = "a0"
 		}, []string{"wait 1m0s for inputs"}},
@@ -487,23 +487,23 @@ func TestDecide(t *testing.T) {
 			s.conn.Status.LastHandledProbe = "a1"
 			ready(s.conn, metav1.ConditionFalse, v1alpha1.ReasonTokenExpired)
 		}, []string{"wait 1m0s for inputs"}},
-		"a pause because of the connection before any call": {"no check is asked for", func(s *situation) {
+		"a pause because of the connection before any call": {"no check is requested", func(s *situation) {
 			s.turnedAway().Attempt = nil
 		}, []string{"wait 1m0s for inputs"}},
-		"a pause because of a connection that was deleted": {"it may come again", func(s *situation) {
+		"a pause because of a connection that was deleted": {"it may be recreated", func(s *situation) {
 			s.turnedAway()
 			s.Connections = nil
 		}, []string{"wait 1m0s for inputs"}},
-		"an upload that goes on": {"another process can go on from where it is", func(s *situation) {
+		"an upload in progress": {"another process can continue it", func(s *situation) {
 			s.entered().Blocked = &v1alpha1.Blocked{Reason: v1alpha1.ReasonPreparing}
 			s.Preparation = preparing(Preparation{State: PreparationRunning, Hash: "hash", Checkpoint: "upload", BegunAt: t0.Add(-time.Minute)})
 		}, []string{"write", "wait 59m50.001s"}},
-		"an upload that stands still": {"a post that waits costs no write", func(s *situation) {
+		"a stalled upload": {"a waiting post does not cause writes", func(s *situation) {
 			t := s.entered()
 			t.Blocked, t.TryUntil = &v1alpha1.Blocked{Reason: v1alpha1.ReasonPreparing}, v1alpha1.NewTimePtr(t0.Add(time.Hour))
 			s.Preparation = preparing(Preparation{State: PreparationRunning, BegunAt: t0.Add(-time.Minute)})
 		}, []string{"wait 1h0m0.001s"}},
-		"an upload behind a connection that is ready by now": {"what it waits for is the upload", func(s *situation) {
+		"an upload whose connection is ready again": {"the target now waits for the upload", func(s *situation) {
 			t := s.entered()
 			t.Blocked, t.TryUntil = &v1alpha1.Blocked{Reason: v1alpha1.ReasonConnectionNotReady}, v1alpha1.NewTimePtr(t0.Add(time.Hour))
 			s.Preparation = preparing(Preparation{State: PreparationRunning, BegunAt: t0.Add(-time.Minute)})
@@ -513,7 +513,7 @@ func TestDecide(t *testing.T) {
 			t.Blocked, t.TryUntil = &v1alpha1.Blocked{Reason: v1alpha1.ReasonPlatformBusy}, v1alpha1.NewTimePtr(t0.Add(time.Hour))
 			s.Preparation = preparing(Preparation{State: PreparationRunning, BegunAt: t0.Add(-time.Minute)})
 		}, []string{"wait 1h0m0.001s"}},
-		"one that failed ahead of time": {"its time has come: it is tried at once", func(s *situation) {
+		"one that failed before its time": {"its time has come: it is retried immediately", func(s *situation) {
 			s.Preparation = preparing(Preparation{State: PreparationFailed, Ahead: true, Err: platforms.Errorf(platforms.ClassTransient, "busy")})
 		}, []string{"prepare [0]"}},
 	} {
@@ -567,14 +567,14 @@ func TestRefuse(t *testing.T) {
 		phase   v1alpha1.PostPhase
 		reasons []string
 	}{
-		"one target's error": {"the other goes out as soon as this one is mended, and says why it waits", nil, missing, v1alpha1.PhaseProcessing, []string{"ConnectionNotFound", "ConnectionNotFound"}},
+		"one target's error": {"the other target is published once this one is corrected, and reports why it waits", nil, missing, v1alpha1.PhaseProcessing, []string{"ConnectionNotFound", "ConnectionNotFound"}},
 		"each its own": {
-			"a person mends one by one", nil, append(field.ErrorList{field.Required(path.Index(0).Child("caption"), "")}, missing...),
+			"a user corrects one by one", nil, append(field.ErrorList{field.Required(path.Index(0).Child("caption"), "")}, missing...),
 			v1alpha1.PhaseProcessing,
 			[]string{"Invalid", "ConnectionNotFound"},
 		},
 		"of a draft":      {"a draft stays a draft", func(s *situation) { s.Post.Spec.Draft = true }, missing, v1alpha1.PhaseDraft, []string{"ConnectionNotFound", "ConnectionNotFound"}},
-		"before its time": {"its time has not come", func(s *situation) { s.scheduled(time.Hour) }, missing, v1alpha1.PhaseScheduled, []string{"ConnectionNotFound", "ConnectionNotFound"}},
+		"before its time": {"it is not due", func(s *situation) { s.scheduled(time.Hour) }, missing, v1alpha1.PhaseScheduled, []string{"ConnectionNotFound", "ConnectionNotFound"}},
 		"too late":        {"failed is final", func(s *situation) { s.scheduled(-2 * time.Hour) }, missing, v1alpha1.PhaseFailed, []string{"MissedSchedule", "MissedSchedule"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -628,42 +628,42 @@ func TestDecideFails(t *testing.T) {
 		reason string
 		words  string
 	}{
-		"missed": {"nothing was in the way but time", func(s *situation) { s.scheduled(-2 * time.Hour) }, v1alpha1.ReasonMissedSchedule, "schedule a new post"},
-		"blocked": {"the platform is known to take no calls", func(s *situation) {
+		"missed": {"only time passed", func(s *situation) { s.scheduled(-2 * time.Hour) }, v1alpha1.ReasonMissedSchedule, "schedule a new post"},
+		"blocked": {"the platform is known to reject calls", func(s *situation) {
 			s.scheduled(-2 * time.Hour)
 			s.BlockedUntil = func(*v1alpha1.Connection) time.Time { return t0.Add(time.Minute) }
 		}, v1alpha1.ReasonMissedSchedule, "does not accept calls for this account before"},
-		"still being uploaded": {"the person can do something about it", func(s *situation) {
+		"still being uploaded": {"the user can act", func(s *situation) {
 			s.scheduled(-2 * time.Hour)
 			s.Preparation = preparing(Preparation{State: PreparationRunning})
 		}, v1alpha1.ReasonMissedSchedule, "use smaller files"},
-		"missed, in words": {"it is told that nothing is online", func(s *situation) { s.scheduled(-2 * time.Hour) }, v1alpha1.ReasonMissedSchedule, "not published: its time passed"},
-		"what it waited for, with a remedy": {"what helps is told, and what to do after that", func(s *situation) {
+		"missed, the message": {"it states that nothing is published", func(s *situation) { s.scheduled(-2 * time.Hour) }, v1alpha1.ReasonMissedSchedule, "not published: its time passed"},
+		"a reason for waiting, with a remedy": {"the message contains the remedy, and the next step", func(s *situation) {
 			s.scheduled(-2 * time.Hour)
 			attempt.Block(s.target, v1alpha1.Blocked{Reason: v1alpha1.ReasonConnectionNotReady, Problem: "it is disabled", Remedy: "enable it"})
 			s.entered().TryUntil = v1alpha1.NewTimePtr(t0.Add(-time.Second))
 		}, v1alpha1.ReasonMissedSchedule, "it is disabled; enable it, and post again"},
-		"what it waited for, without a remedy": {"posting again is all that is left", func(s *situation) {
+		"a reason for waiting, without a remedy": {"posting again is the only remedy", func(s *situation) {
 			s.scheduled(-2 * time.Hour)
 			attempt.Block(s.target, v1alpha1.Blocked{Reason: v1alpha1.ReasonPlatformBusy, Problem: "it is busy"})
 			s.entered().TryUntil = v1alpha1.NewTimePtr(t0.Add(-time.Second))
 		}, v1alpha1.ReasonMissedSchedule, "it is busy; post again"},
-		"what it waited for, beyond a pause": {"the announced pause is part of the time that it was tried", func(s *situation) {
+		"a reason for waiting, after a pause": {"the announced pause is part of the time", func(s *situation) {
 			s.scheduled(-3 * time.Hour)
 			attempt.Block(s.target, v1alpha1.Blocked{Reason: v1alpha1.ReasonPlatformBusy, Problem: "it is busy"})
 			s.target.InitialDeadline = v1alpha1.NewTimePtr(t0.Add(-time.Hour - time.Second))
 			s.entered().TryUntil = v1alpha1.NewTimePtr(t0.Add(-time.Second))
 		}, v1alpha1.ReasonMissedSchedule, "not published within 2h0m0s of its time"},
-		"what it waited for": {"the message has what it waited for", func(s *situation) {
+		"a reason for waiting": {"the message contains the reason", func(s *situation) {
 			s.scheduled(-2 * time.Hour)
 			attempt.Block(s.target, v1alpha1.Blocked{Reason: v1alpha1.ReasonConnectionNotReady, Problem: "the token was revoked"})
 			s.entered().TryUntil = v1alpha1.NewTimePtr(t0.Add(-time.Second))
 		}, v1alpha1.ReasonMissedSchedule, "What was in the way: the token was revoked"},
-		"a connection that never came": {"what can be done is told", func(s *situation) {
+		"a connection that was never created": {"the message contains the remedy", func(s *situation) {
 			s.scheduled(-2 * time.Hour)
 			s.Invalid = func() field.ErrorList { return notFound }
 		}, v1alpha1.ReasonMissedSchedule, "create the connection, or correct its name, and post again"},
-		"a rule that was not mended": {"the words are those of the rule", func(s *situation) {
+		"a rule that is still violated": {"the message is the rule's", func(s *situation) {
 			s.scheduled(-2 * time.Hour)
 			s.Invalid = func() field.ErrorList {
 				return field.ErrorList{field.Invalid(field.NewPath("spec", "targets").Index(0).Child("caption"), "a", "is too long")}

@@ -87,7 +87,7 @@ type Facts struct {
 	SlotsRequested bool
 }
 
-// Result is how an attempt's call ended.
+// Result is the result of an attempt's call.
 type Result struct {
 	// Target is the index in spec.targets.
 	Target int
@@ -115,7 +115,7 @@ const (
 	PreparationVisible
 )
 
-// Preparation is what this process knows about preparing a target, such as an upload or a hidden container.
+// Preparation is this process's state of preparing a target, such as an upload or a hidden container.
 type Preparation struct {
 	State PreparationState
 	// Hash identifies the prepared content.
@@ -134,7 +134,7 @@ type Preparation struct {
 	// Converting is true while a video is being converted. Converted is the progress in percent.
 	Converting bool
 	Converted  int
-	// Err is why the preparation failed.
+	// Err is the reason why the preparation failed.
 	Err *platforms.Error
 	// TTL is how long the platform keeps the prepared content.
 	TTL time.Duration

@@ -68,7 +68,7 @@ func TestDescribeTarget(t *testing.T) {
 			v1alpha1.PhaseProcessing, "", "",
 		},
 		{
-			"claimed", "its call is under way", post(v1alpha1.TargetStatus{State: v1alpha1.TargetPending, Attempt: attempted("")}),
+			"claimed", "its call is in progress", post(v1alpha1.TargetStatus{State: v1alpha1.TargetPending, Attempt: attempted("")}),
 			v1alpha1.PhaseProcessing, v1alpha1.ReasonProcessing, "",
 		},
 		{
@@ -76,23 +76,23 @@ func TestDescribeTarget(t *testing.T) {
 			v1alpha1.PhaseProcessing, v1alpha1.ReasonSettling, "X is busy; asking the platform whether it published",
 		},
 		{
-			"taken", "the platform's own words", post(v1alpha1.TargetStatus{State: v1alpha1.TargetPending, Attempt: attempted("", withOperation), NextTryAt: later, Blocked: busy(v1alpha1.ReasonProcessing)}),
+			"accepted", "the platform's own message", post(v1alpha1.TargetStatus{State: v1alpha1.TargetPending, Attempt: attempted("", withOperation), NextTryAt: later, Blocked: busy(v1alpha1.ReasonProcessing)}),
 			v1alpha1.PhaseProcessing, v1alpha1.ReasonProcessing, "X is busy",
 		},
 		{
-			"taken without a word", "it says what is known", post(v1alpha1.TargetStatus{State: v1alpha1.TargetPending, Attempt: attempted("", withOperation), NextTryAt: later}),
+			"accepted without a message", "the default message", post(v1alpha1.TargetStatus{State: v1alpha1.TargetPending, Attempt: attempted("", withOperation), NextTryAt: later}),
 			v1alpha1.PhaseProcessing, v1alpha1.ReasonProcessing, "the platform has taken the post and works on it",
 		},
 		{
-			"refused for the moment", "there will be another try", post(v1alpha1.TargetStatus{State: v1alpha1.TargetPending, Attempt: attempted(v1alpha1.OutcomeRefused), NextTryAt: later, Blocked: busy(v1alpha1.ReasonPlatformBusy)}),
+			"rejected temporarily", "it will be retried", post(v1alpha1.TargetStatus{State: v1alpha1.TargetPending, Attempt: attempted(v1alpha1.OutcomeRefused), NextTryAt: later, Blocked: busy(v1alpha1.ReasonPlatformBusy)}),
 			v1alpha1.PhaseProcessing, v1alpha1.ReasonPlatformBusy, "X is busy; Herald tries again",
 		},
 		{
-			"refused, to be confirmed", "a refusal is final only after a lookup", post(v1alpha1.TargetStatus{State: v1alpha1.TargetPending, Attempt: attempted("", refusedUntil(nil)), Blocked: busy(v1alpha1.ReasonRefused)}),
+			"rejected, to be confirmed", "a rejection is final only after a lookup", post(v1alpha1.TargetStatus{State: v1alpha1.TargetPending, Attempt: attempted("", refusedUntil(nil)), Blocked: busy(v1alpha1.ReasonRefused)}),
 			v1alpha1.PhaseProcessing, v1alpha1.ReasonSettling, "X is busy; Herald checks whether the platform published the post anyway",
 		},
 		{
-			"refused for the moment, to be confirmed", "a retry follows the lookup", post(v1alpha1.TargetStatus{State: v1alpha1.TargetPending, Attempt: attempted("", refusedUntil(later)), Blocked: busy(v1alpha1.ReasonPlatformBusy)}),
+			"rejected temporarily, to be confirmed", "a retry follows the lookup", post(v1alpha1.TargetStatus{State: v1alpha1.TargetPending, Attempt: attempted("", refusedUntil(later)), Blocked: busy(v1alpha1.ReasonPlatformBusy)}),
 			v1alpha1.PhaseProcessing, v1alpha1.ReasonPlatformBusy, "X is busy; Herald checks whether the platform published the post anyway, and tries again if not",
 		},
 		{
@@ -100,7 +100,7 @@ func TestDescribeTarget(t *testing.T) {
 			v1alpha1.PhaseProcessing, v1alpha1.ReasonUsageUnavailable, "X is busy; Herald tries again",
 		},
 		{
-			"waits for its connection", "what a person can do is told", post(v1alpha1.TargetStatus{
+			"waits for its connection", "the message contains the remedy", post(v1alpha1.TargetStatus{
 				State: v1alpha1.TargetPending, Blocked: &v1alpha1.Blocked{Reason: v1alpha1.ReasonConnectionNotReady, Problem: "the connection is disabled", Remedy: "enable it"},
 			}),
 			v1alpha1.PhaseProcessing, v1alpha1.ReasonConnectionNotReady, "the connection is disabled; enable it",
@@ -114,21 +114,21 @@ func TestDescribeTarget(t *testing.T) {
 			v1alpha1.PhaseProcessing, v1alpha1.ReasonProcessing, "1 of 3 cards are published",
 		},
 		{
-			"posted", "nothing is left to say", post(v1alpha1.TargetStatus{State: v1alpha1.TargetPosted, ExternalID: "7", Attempt: attempted(v1alpha1.OutcomePosted)}),
+			"posted", "there is no message", post(v1alpha1.TargetStatus{State: v1alpha1.TargetPosted, ExternalID: "7", Attempt: attempted(v1alpha1.OutcomePosted)}),
 			v1alpha1.PhasePosted, v1alpha1.ReasonPosted, "",
 		},
 		{
-			"failed", "nothing is promised", post(v1alpha1.TargetStatus{State: v1alpha1.TargetFailed, Attempt: attempted(v1alpha1.OutcomeRefused), Blocked: busy(v1alpha1.ReasonPlatformBusy)}),
+			"failed", "no retry is announced", post(v1alpha1.TargetStatus{State: v1alpha1.TargetFailed, Attempt: attempted(v1alpha1.OutcomeRefused), Blocked: busy(v1alpha1.ReasonPlatformBusy)}),
 			v1alpha1.PhaseFailed, v1alpha1.ReasonPlatformBusy, "X is busy",
 		},
 		{
-			"a card failed", "what is online is told", tree(v1alpha1.TargetStatus{
+			"a card failed", "the message contains the published cards", tree(v1alpha1.TargetStatus{
 				State: v1alpha1.TargetFailed, ExternalID: "7", ExternalURL: "https://x/7", Cards: first, Attempt: attempted(v1alpha1.OutcomeRefused), Blocked: busy(v1alpha1.ReasonRefused),
 			}),
 			v1alpha1.PhaseFailed, v1alpha1.ReasonRefused, "card 2 was not published: X is busy; the cards before it are online, beginning at https://x/7",
 		},
 		{
-			"undecided", "a person is told where to look, and how to answer", post(v1alpha1.TargetStatus{State: v1alpha1.TargetUndecided, Attempt: attempted(v1alpha1.OutcomeUnknown), Blocked: busy(v1alpha1.ReasonOutcomeUnknown)}),
+			"undecided", "the message explains where to look and how to answer", post(v1alpha1.TargetStatus{State: v1alpha1.TargetUndecided, Attempt: attempted(v1alpha1.OutcomeUnknown), Blocked: busy(v1alpha1.ReasonOutcomeUnknown)}),
 			v1alpha1.PhaseFailed, v1alpha1.ReasonOutcomeUnknown,
 			"it is unknown whether the post was published (X is busy). Look at the account for a post made after 2026-12-01T09:00:00.000Z, then " + answer,
 		},
@@ -205,22 +205,22 @@ func TestDescribePost(t *testing.T) {
 		conditions      string
 		reason, message string
 	}{
-		{"under way", "what its first target waits for", post(posted, v1alpha1.TargetStatus{State: v1alpha1.TargetPending, Blocked: busy("PlatformBusy")}), v1alpha1.PhaseProcessing, false, "Ready=False Reconciling=True", "PlatformBusy", "target 1: X is busy"},
-		{"one failed, one waits", "what is still to come is told", post(failed, v1alpha1.TargetStatus{State: v1alpha1.TargetPending, Blocked: busy("PlatformBusy")}), v1alpha1.PhaseProcessing, false, "Ready=False Reconciling=True", "PlatformBusy", "target 1: X is busy"},
-		{"two wait", "what the first waits for", post(
+		{"in progress", "the first target's reason", post(posted, v1alpha1.TargetStatus{State: v1alpha1.TargetPending, Blocked: busy("PlatformBusy")}), v1alpha1.PhaseProcessing, false, "Ready=False Reconciling=True", "PlatformBusy", "target 1: X is busy"},
+		{"one failed, one waits", "the waiting target's reason", post(failed, v1alpha1.TargetStatus{State: v1alpha1.TargetPending, Blocked: busy("PlatformBusy")}), v1alpha1.PhaseProcessing, false, "Ready=False Reconciling=True", "PlatformBusy", "target 1: X is busy"},
+		{"two wait", "the first target's reason", post(
 			v1alpha1.TargetStatus{State: v1alpha1.TargetPending, Blocked: busy("PlatformBusy")}, v1alpha1.TargetStatus{State: v1alpha1.TargetPending, Blocked: busy("RateLimited")},
 		), v1alpha1.PhaseProcessing, false, "Ready=False Reconciling=True", "PlatformBusy", "target 0: X is busy"},
-		{"failed after it was accepted", "its targets say why", accepted, v1alpha1.PhaseFailed, true, "Accepted=True Ready=False Stalled=True", "Refused", "target 0 (x): X is busy"},
-		{"failed without a word", "an earlier version recorded no reason", post(v1alpha1.TargetStatus{State: v1alpha1.TargetFailed}), v1alpha1.PhaseFailed, true, "Ready=False Stalled=True", "TargetsFailed", "target 0 (x): "},
-		{"answered", "nothing is asked any more", answered, v1alpha1.PhasePosted, true, "Ready=True", "Posted", "published to 1 target"},
-		{"posted", "all is out", post(posted, posted), v1alpha1.PhasePosted, true, "Ready=True", "Posted", "published to 2 targets"},
-		{"failed in part", "it says which", post(posted, failed), v1alpha1.PhaseFailed, true, "Ready=False Stalled=True", "Refused", "target 1 (x): X is busy"},
-		{"undecided", "a person may answer", post(posted, open), v1alpha1.PhaseFailed, false, "OutcomeUnknown=True Ready=False Stalled=True", "OutcomeUnknown", ""},
-		{"failed differently", "each target says why", post(failed, open), v1alpha1.PhaseFailed, false, "OutcomeUnknown=True Ready=False Stalled=True", "TargetsFailed", ""},
-		{"refused", "a person must mend it", refused(v1alpha1.ReasonInvalid), v1alpha1.PhaseProcessing, false, "Accepted=False Ready=False Stalled=True", "Invalid", "why"},
-		{"waits for a file", "it goes on by itself", refused(v1alpha1.ReasonMediaNotReady), v1alpha1.PhaseProcessing, false, "Accepted=False Ready=False Reconciling=True", "MediaNotReady", "why"},
-		{"draft", "nothing is left to do", draft, v1alpha1.PhaseDraft, false, "Ready=True", "Draft", ""},
-		{"cancelled", "nothing was published", cancelled, v1alpha1.PhaseCancelled, true, "Ready=True", "Cancelled", "cancelled; nothing was published"},
+		{"failed after it was accepted", "the targets contain the reasons", accepted, v1alpha1.PhaseFailed, true, "Accepted=True Ready=False Stalled=True", "Refused", "target 0 (x): X is busy"},
+		{"failed without a reason", "an earlier version recorded no reason", post(v1alpha1.TargetStatus{State: v1alpha1.TargetFailed}), v1alpha1.PhaseFailed, true, "Ready=False Stalled=True", "TargetsFailed", "target 0 (x): "},
+		{"answered", "there is no open question", answered, v1alpha1.PhasePosted, true, "Ready=True", "Posted", "published to 1 target"},
+		{"posted", "all targets are published", post(posted, posted), v1alpha1.PhasePosted, true, "Ready=True", "Posted", "published to 2 targets"},
+		{"failed in part", "the message names the failed target", post(posted, failed), v1alpha1.PhaseFailed, true, "Ready=False Stalled=True", "Refused", "target 1 (x): X is busy"},
+		{"undecided", "a user may answer", post(posted, open), v1alpha1.PhaseFailed, false, "OutcomeUnknown=True Ready=False Stalled=True", "OutcomeUnknown", ""},
+		{"failed differently", "each target contains its reason", post(failed, open), v1alpha1.PhaseFailed, false, "OutcomeUnknown=True Ready=False Stalled=True", "TargetsFailed", ""},
+		{"refused", "a user has to correct it", refused(v1alpha1.ReasonInvalid), v1alpha1.PhaseProcessing, false, "Accepted=False Ready=False Stalled=True", "Invalid", "why"},
+		{"waits for a file", "it continues automatically", refused(v1alpha1.ReasonMediaNotReady), v1alpha1.PhaseProcessing, false, "Accepted=False Ready=False Reconciling=True", "MediaNotReady", "why"},
+		{"draft", "a draft needs no action", draft, v1alpha1.PhaseDraft, false, "Ready=True", "Draft", ""},
+		{"cancelled", "it was not published", cancelled, v1alpha1.PhaseCancelled, true, "Ready=True", "Cancelled", "cancelled; nothing was published"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			Describe(tt.post, t0)
@@ -252,9 +252,9 @@ func TestDescribeFinished(t *testing.T) {
 		now       time.Time
 		at, on    string
 	}{
-		{"just now", "the write that finishes a post says when", v1alpha1.PostStatus{Targets: []v1alpha1.TargetStatus{posted}}, late, "2026-12-31T23:59:59.999Z", "2026-12-31"},
+		{"just now", "the write that finishes a post records the day", v1alpha1.PostStatus{Targets: []v1alpha1.TargetStatus{posted}}, late, "2026-12-31T23:59:59.999Z", "2026-12-31"},
 		{
-			"in another zone", "days are those of UTC",
+			"in another zone", "days are UTC",
 			v1alpha1.PostStatus{Targets: []v1alpha1.TargetStatus{posted}},
 			late.Add(time.Second).In(time.FixedZone("", -5*3600)), "2027-01-01T00:00:00.999Z", "2027-01-01",
 		},
@@ -295,11 +295,11 @@ func TestDescribeCancelled(t *testing.T) {
 		phase   v1alpha1.PostPhase
 		latched bool
 	}{
-		"nothing was sent":         {"the cancel is recorded", []v1alpha1.TargetStatus{refused, waits}, func(*v1alpha1.PostSpec) {}, v1alpha1.PhaseCancelled, true},
+		"nothing was sent":         {"the cancellation is recorded", []v1alpha1.TargetStatus{refused, waits}, func(*v1alpha1.PostSpec) {}, v1alpha1.PhaseCancelled, true},
 		"another spec afterwards":  {"it stays cancelled", []v1alpha1.TargetStatus{refused, waits}, func(s *v1alpha1.PostSpec) { s.Cancelled = false }, v1alpha1.PhaseCancelled, true},
-		"fewer targets afterwards": {"the one that is left has failed, and that is not what became of the post", []v1alpha1.TargetStatus{refused, waits}, func(s *v1alpha1.PostSpec) { s.Cancelled, s.Targets = false, s.Targets[:1] }, v1alpha1.PhaseCancelled, true},
+		"fewer targets afterwards": {"the remaining target has failed, which does not describe the post", []v1alpha1.TargetStatus{refused, waits}, func(s *v1alpha1.PostSpec) { s.Cancelled, s.Targets = false, s.Targets[:1] }, v1alpha1.PhaseCancelled, true},
 		"more targets afterwards":  {"none of them is sent", []v1alpha1.TargetStatus{refused, waits}, func(s *v1alpha1.PostSpec) { s.Cancelled, s.Targets = false, append(s.Targets, s.Targets[0]) }, v1alpha1.PhaseCancelled, true},
-		"a person is asked":        {"the question is not forgotten", []v1alpha1.TargetStatus{asked, waits}, func(*v1alpha1.PostSpec) {}, v1alpha1.PhaseCancelled, false},
+		"a user is asked":          {"the question remains", []v1alpha1.TargetStatus{asked, waits}, func(*v1alpha1.PostSpec) {}, v1alpha1.PhaseCancelled, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := post(tt.targets...)
@@ -341,7 +341,7 @@ func TestDescribePosted(t *testing.T) {
 		{"a tree in progress", "its first cards are not a posted target", post(v1alpha1.TargetStatus{State: v1alpha1.TargetPending, ExternalURL: "https://x/1"}), "0/1", ""},
 		{"some posted", "each address is listed", post(at("https://x/1"), v1alpha1.TargetStatus{State: v1alpha1.TargetPending}, at("https://x/2")), "2/3", "https://x/1 https://x/2"},
 		{"no address", "a posted target counts without one", post(at(""), at("https://x/2")), "2/2", "https://x/2"},
-		{"the longest list", "it takes 1024 bytes with its space", post(at(fits)), "1/1", fits},
+		{"the longest list", "it has the maximum length of 1024 bytes with its space", post(at(fits)), "1/1", fits},
 		{"too long", "an address that does not fit is omitted", post(at(tooLong), at("https://x/2")), "2/2", "https://x/2"},
 	} {
 		Describe(tt.post, t0)
@@ -363,18 +363,18 @@ func TestDescribePrepared(t *testing.T) {
 		due       bool
 		want      string
 	}{
-		{"nothing", "nothing was begun", []*v1alpha1.Prepared{nil}, false, ""},
-		{"an old Secret", "nothing was begun of what the post says now", []*v1alpha1.Prepared{forgotten}, false, ""},
-		{"done", "nothing but the calls is left", []*v1alpha1.Prepared{done, nil, done}, false, "True Prepared: what precedes the visible calls is done"},
-		{"under way", "it says which", []*v1alpha1.Prepared{done, begun}, false, "False Preparing: under way: target 1 (x)"},
-		{"an old Secret, and one under way", "the others count", []*v1alpha1.Prepared{forgotten, begun}, false, "False Preparing: under way: target 1 (x)"},
+		{"nothing", "there is no preparation", []*v1alpha1.Prepared{nil}, false, ""},
+		{"an old Secret", "there is no preparation of the present content", []*v1alpha1.Prepared{forgotten}, false, ""},
+		{"done", "only the calls remain", []*v1alpha1.Prepared{done, nil, done}, false, "True Prepared: what precedes the visible calls is done"},
+		{"in progress", "the message names the target", []*v1alpha1.Prepared{done, begun}, false, "False Preparing: under way: target 1 (x)"},
+		{"an old Secret, and one in progress", "the others count", []*v1alpha1.Prepared{forgotten, begun}, false, "False Preparing: under way: target 1 (x)"},
 		{
-			"in trouble", "that is worth more than that another one is under way",
+			"in trouble", "a problem is more important than another's progress",
 			[]*v1alpha1.Prepared{begun, trouble},
 			false,
 			"False PreparationFailed: it is tried again at the post's time at the latest: target 1 (x): too slow",
 		},
-		{"its time has come", "the targets tell what happens", []*v1alpha1.Prepared{begun}, true, ""},
+		{"due now", "the targets report the progress", []*v1alpha1.Prepared{begun}, true, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var entries []v1alpha1.TargetStatus
@@ -425,8 +425,8 @@ func TestQuestions(t *testing.T) {
 		{"a text", "where it was sent, and when", post(entry(nil)), head + commands("target 0 (x account 42, sent after 2026-12-01T09:00:00.000Z)")},
 		{"an unknown account", "an earlier version did not record it", post(entry(func(t *v1alpha1.TargetStatus) { t.Attempt.AccountID = "" })), head + commands("target 0 (x, sent after 2026-12-01T09:00:00.000Z)")},
 		{"a copy from a backup", "when it was sent is lost", post(entry(func(t *v1alpha1.TargetStatus) { t.Attempt = nil })), head + commands("target 0 (x)")},
-		{"a card", "the one that is looked for", tree(card), head + commands("target 0 (x account 42, card 2 of 3, sent after 2026-12-01T09:00:00.000Z)")},
-		{"a tree of one card", "there is no other one", lone, head + commands("target 0 (x account 42, sent after 2026-12-01T09:00:00.000Z)")},
+		{"a card", "the card that is looked up", tree(card), head + commands("target 0 (x account 42, card 2 of 3, sent after 2026-12-01T09:00:00.000Z)")},
+		{"a tree of one card", "there is no other card", lone, head + commands("target 0 (x account 42, sent after 2026-12-01T09:00:00.000Z)")},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			Describe(tt.post, t0)
@@ -507,7 +507,7 @@ func TestPublished(t *testing.T) {
 		want    string
 		message func(ready string) string
 	}{
-		"posted":         {"all is out", post(posted, posted), "True Posted", func(ready string) string { return ready }},
+		"posted":         {"all targets are published", post(posted, posted), "True Posted", func(ready string) string { return ready }},
 		"posted in part": {"one target failed", post(posted, long(20)), "False Refused", func(ready string) string { return ready }},
 		"short":          {"as much as is repeated", post(long(256)), "False Refused", func(ready string) string { return ready }},
 		"long":           {"once is enough in one object", post(long(257)), "False Refused", func(string) string { return "the condition Ready says why" }},

@@ -81,8 +81,8 @@ func TestEarlier(t *testing.T) {
 		want   []string
 		check  func(*testing.T, *v1alpha1.Post)
 	}{
-		"not asked yet": {"nothing is sent unasked", func(s *situation) { s.Earlier = Earlier{} }, []string{"find earlier"}, nil},
-		"nothing is kept here": {"there is nothing to ask", func(s *situation) { s.Earlier = Earlier{State: EarlierDisabled} }, []string{"claim [0]", "wait"}, func(t *testing.T, p *v1alpha1.Post) {
+		"not read yet": {"nothing is sent before", func(s *situation) { s.Earlier = Earlier{} }, []string{"find earlier"}, nil},
+		"without an archive": {"there is nothing to read", func(s *situation) { s.Earlier = Earlier{State: EarlierDisabled} }, []string{"claim [0]", "wait"}, func(t *testing.T, p *v1alpha1.Post) {
 			if p.Status.Earlier != nil {
 				t.Error("it is said to have been looked for: an archive that comes later is never asked")
 			}
@@ -92,12 +92,12 @@ func TestEarlier(t *testing.T) {
 				t.Errorf("%+v: the claim must say that it was looked for", p.Status.Earlier)
 			}
 		}},
-		"it is out": {"it is never sent again", func(s *situation) { s.Earlier = answered(earlierRecord()) }, []string{"write and warn of AlreadyPublished"}, func(t *testing.T, p *v1alpha1.Post) {
+		"it is published": {"it is never sent again", func(s *situation) { s.Earlier = answered(earlierRecord()) }, []string{"write and warn of AlreadyPublished"}, func(t *testing.T, p *v1alpha1.Post) {
 			if p.Status.Targets[0].State != v1alpha1.TargetPosted || p.Status.Targets[0].ExternalID != "7" {
 				t.Errorf("%+v", p.Status.Targets[0])
 			}
 		}},
-		"it is out, and one more target": {"the other one comes next", func(s *situation) {
+		"it is published, and one more target": {"the other one comes next", func(s *situation) {
 			s.twoTargets()
 			s.Connections["y"].Spec.AccountID = "other"
 			s.Earlier = answered(earlierRecord())
@@ -106,14 +106,14 @@ func TestEarlier(t *testing.T) {
 				t.Errorf("%+v", p.Status.Targets)
 			}
 		}},
-		"it may be out": {"a person tells", func(s *situation) {
+		"it may be published": {"a user must answer", func(s *situation) {
 			s.Earlier = answered(earlierRecord(undecidedThen))
 		}, []string{"write and warn of AlreadyPublished"}, func(t *testing.T, p *v1alpha1.Post) {
 			if posting.StateOf(&p.Status.Targets[0]) != v1alpha1.TargetUndecided {
 				t.Errorf("%+v", p.Status.Targets[0])
 			}
 		}},
-		"it was refused": {"it is sent", func(s *situation) {
+		"it was rejected": {"it is sent", func(s *situation) {
 			s.Earlier = answered(earlierRecord(refusedThen, func(t *v1alpha1.TargetStatus) { t.Attempt.SearchFrom = v1alpha1.NewTimePtr(t0.Add(-time.Hour)) }))
 		}, []string{"claim [0]", "wait"}, func(t *testing.T, p *v1alpha1.Post) {
 			must.Succeed(t, RecordClaims(p, []TargetClaim{{Claim: attempt.Claim{ID: "new"}}}, t0))
@@ -121,7 +121,7 @@ func TestEarlier(t *testing.T) {
 				t.Errorf("lookups search from %v, want from the first call of the earlier post", from)
 			}
 		}},
-		"a person asks for it again": {"the annotation names the record", func(s *situation) {
+		"a user requests it again": {"the annotation names the record", func(s *situation) {
 			s.Post.Annotations = map[string]string{v1alpha1.PublishAgainAnnotation: "earlier"}
 			s.Earlier = answered(earlierRecord())
 		}, []string{"claim [0]", "wait"}, func(t *testing.T, p *v1alpha1.Post) {
@@ -129,7 +129,7 @@ func TestEarlier(t *testing.T) {
 				t.Error("a later pass would not know")
 			}
 		}},
-		"a person asked for an older one again": {"that was done, or never could be", func(s *situation) {
+		"a user requested an older one again": {"that request was processed, or never applied", func(s *situation) {
 			s.Post.Annotations = map[string]string{v1alpha1.PublishAgainAnnotation: "oldest"}
 			s.Earlier = answered(earlierRecord())
 		}, []string{"write and warn of AlreadyPublished"}, func(t *testing.T, p *v1alpha1.Post) {
@@ -139,35 +139,35 @@ func TestEarlier(t *testing.T) {
 				t.Errorf("%+v does not say that it does nothing, and what would", adopted)
 			}
 		}},
-		"a copy that a person wants out again": {"who asks knows of the first one", func(s *situation) {
+		"a copy that a user requests again": {"the user knows of the first one", func(s *situation) {
 			s.Post.Annotations = map[string]string{v1alpha1.PublishAgainAnnotation: "earlier", v1alpha1.ArmedAnnotation: "post/earlier"}
 			s.Earlier = answered(earlierRecord())
 		}, []string{"claim [0]", "wait"}, nil},
-		"a copy, and nothing is kept of it": {"it may have been sent", func(s *situation) {
+		"a copy without a record": {"it may have been sent", func(s *situation) {
 			s.Post.Annotations = map[string]string{v1alpha1.ArmedAnnotation: "post/earlier"}
 			s.Earlier = answered(nil)
 		}, []string{"write"}, nil},
-		"a copy of a post that was cancelled": {"a backup without status has what a tool applied after the cancel", func(s *situation) {
+		"a copy of a post that was cancelled": {"a backup without status matches a manifest applied after the cancellation", func(s *situation) {
 			s.Post.Annotations = map[string]string{v1alpha1.ArmedAnnotation: "post/earlier"}
 			s.Earlier = answered(withdrawnThen("earlier"))
 		}, []string{"write Cancelled"}, staysCancelled},
-		"a copy of a post that was cancelled, made through the API": {"no other post had its name", func(s *situation) {
+		"a copy of a cancelled API post": {"no other post had its name", func(s *situation) {
 			s.Post.Labels = map[string]string{v1alpha1.OriginLabel: v1alpha1.OriginAPI}
 			s.Post.Annotations = map[string]string{v1alpha1.BornAnnotation: v1alpha1.NewTime(s.Post.CreationTimestamp.Add(-time.Hour)).String()}
 			s.Earlier = answered(withdrawnThen("earlier"))
 		}, []string{"write Cancelled"}, staysCancelled},
-		"another post of the name was cancelled": {"somebody has deleted that one, and applied a new one", func(s *situation) {
+		"another post with the name was cancelled": {"a user has deleted that one, and applied a new one", func(s *situation) {
 			s.Earlier = answered(withdrawnThen("earlier"))
 		}, []string{"claim [0]", "wait"}, nil},
-		"a copy of a post that was cancelled, which a person wants out": {"the annotation names the record", func(s *situation) {
+		"a copy of a cancelled post that a user requests": {"the annotation names the record", func(s *situation) {
 			s.Post.Annotations = map[string]string{v1alpha1.ArmedAnnotation: "post/earlier", v1alpha1.PublishAgainAnnotation: "earlier"}
 			s.Earlier = answered(withdrawnThen("earlier"))
 		}, []string{"claim [0]", "wait"}, nil},
-		"a copy, where nothing is kept": {"it may have been sent", func(s *situation) {
+		"a copy, without an archive": {"it may have been sent", func(s *situation) {
 			s.Post.Annotations = map[string]string{v1alpha1.ArmedAnnotation: "post/earlier"}
 			s.Earlier = Earlier{State: EarlierDisabled}
 		}, []string{"write"}, nil},
-		"the archive is away": {"it waits, and says for what", func(s *situation) { s.Earlier = away }, []string{"write and warn of RecordUnavailable", "wait"}, func(t *testing.T, p *v1alpha1.Post) {
+		"the archive is unavailable": {"it waits, and reports the reason", func(s *situation) { s.Earlier = away }, []string{"write and warn of RecordUnavailable", "wait"}, func(t *testing.T, p *v1alpha1.Post) {
 			if p.Status.Targets[0].Blocked == nil || p.Status.Earlier != nil {
 				t.Errorf("%+v, %+v", p.Status.Targets[0], p.Status.Earlier)
 			}
@@ -185,46 +185,46 @@ func TestEarlier(t *testing.T) {
 			s.scheduled(-2 * time.Hour)
 			s.Earlier = away
 		}, []string{"write and warn of RecordUnavailable", "wait"}, nil},
-		"a copy, and its team is not ready yet": {"the record of the team tells what became of it", func(s *situation) {
+		"a copy, and its team is not ready yet": {"the team's record contains the outcome", func(s *situation) {
 			s.Unowned, s.Earlier = true, Earlier{}
 			s.scheduled(-2 * time.Hour)
 			s.Post.Annotations = map[string]string{v1alpha1.ArmedAnnotation: "post/earlier"}
 		}, []string{"write and warn of NoTeam", "wait"}, nil},
-		"a copy, and its team never comes": {"nobody else can tell", func(s *situation) {
+		"a copy whose team is never created": {"only a user can answer", func(s *situation) {
 			s.copied()
 			attempt.Block(&s.Post.Status.Targets[0], noTeam(s.Post))
 			s.Post.Status.Targets[0].TryUntil = v1alpha1.NewTimePtr(t0.Add(-time.Second))
 			s.Unowned, s.Earlier = true, Earlier{}
 			s.Post.CreationTimestamp = metav1.NewTime(t0.Add(-time.Hour - time.Second))
 		}, []string{"write"}, isAskedAbout},
-		"a copy, and its team is not ready when the manager begins": {"the team had no time yet", func(s *situation) {
+		"a copy whose team is not ready when the manager starts": {"the team had no time yet", func(s *situation) {
 			s.Unowned, s.Earlier, s.StartedAt = true, Earlier{}, t0.Add(-time.Second)
 			s.scheduled(-5 * time.Hour)
 			s.Post.CreationTimestamp = metav1.NewTime(t0.Add(-3 * time.Hour))
 			s.Post.Annotations = map[string]string{v1alpha1.ArmedAnnotation: "post/earlier"}
 		}, []string{"write and warn of NoTeam", "wait"}, nil},
-		"a copy that came with a refused call, and its team is not ready yet": {"a later call may have published it", func(s *situation) {
+		"a copy with a rejected call whose team is not ready yet": {"a later call may have published it", func(s *situation) {
 			s.target.TryUntil = v1alpha1.NewTimePtr(t0.Add(-2 * time.Hour))
 			s.resolved(v1alpha1.OutcomeRefused, v1alpha1.TargetPending)
 			s.Post.Annotations = map[string]string{v1alpha1.ArmedAnnotation: "post/earlier"}
 			s.Unowned, s.Earlier = true, Earlier{}
 		}, []string{"write and warn of NoTeam", "wait"}, nil},
-		"a copy that came with an open call, and its team is not ready yet": {"the platform is asked first", func(s *situation) {
+		"a copy with an open call whose team is not ready yet": {"the platform is queried first", func(s *situation) {
 			s.claimed(time.Hour)
 			s.Post.Annotations = map[string]string{v1alpha1.ArmedAnnotation: "post/earlier"}
 			s.Unowned, s.Earlier = true, Earlier{}
 		}, []string{"lookup [0]"}, nil},
-		"a copy without entries, and what is kept is of another object": {"its own original may be out", func(s *situation) {
+		"a copy without entries, and a record of another object": {"its own original may be published", func(s *situation) {
 			s.Post.Annotations = map[string]string{v1alpha1.ArmedAnnotation: "post/original"}
 			s.Earlier = answered(earlierRecord(refusedThen))
 		}, []string{"write"}, isUndecided},
-		"a copy, and the archive is away past the deadline": {"nobody else can tell", func(s *situation) {
+		"a copy, and the archive is unavailable past the deadline": {"only a user can answer", func(s *situation) {
 			s.scheduled(-2 * time.Hour)
 			s.Post.CreationTimestamp = metav1.NewTime(t0.Add(-time.Hour - time.Second))
 			s.Post.Annotations = map[string]string{v1alpha1.ArmedAnnotation: "post/earlier"}
 			s.Earlier = away
 		}, []string{"write"}, isAskedAbout},
-		"a cancelled copy": {"it is told to be cancelled when it is known not to be out", func(s *situation) {
+		"a cancelled copy": {"it is reported as cancelled once it is known not to be published", func(s *situation) {
 			s.Post.Annotations = map[string]string{v1alpha1.ArmedAnnotation: "post/earlier"}
 			s.Post.Spec.Cancelled, s.Earlier = true, Earlier{}
 		}, []string{"find earlier"}, nil},
@@ -232,12 +232,12 @@ func TestEarlier(t *testing.T) {
 			s.Post.Annotations = map[string]string{v1alpha1.ArmedAnnotation: "post/earlier"}
 			s.Post.Spec.Cancelled, s.Unowned, s.Earlier = true, true, Earlier{}
 		}, []string{"wait"}, nil},
-		"a cancelled copy, and its team never comes": {"nobody else can tell", func(s *situation) {
+		"a cancelled copy whose team is never created": {"only a user can answer", func(s *situation) {
 			s.Post.Annotations = map[string]string{v1alpha1.ArmedAnnotation: "post/earlier"}
 			s.Post.CreationTimestamp = metav1.NewTime(t0.Add(-time.Hour - time.Second))
 			s.Post.Spec.Cancelled, s.Unowned, s.Earlier = true, true, Earlier{}
 		}, []string{"write"}, isAskedAbout},
-		"a cancelled copy whose time lies ahead, and its team never comes": {"it was not sent", func(s *situation) {
+		"a cancelled copy with a future time whose team is never created": {"it was not sent", func(s *situation) {
 			s.scheduled(time.Hour)
 			s.Post.Annotations = map[string]string{v1alpha1.ArmedAnnotation: "post/earlier"}
 			s.Post.CreationTimestamp = metav1.NewTime(t0.Add(-time.Hour - time.Second))
@@ -247,7 +247,7 @@ func TestEarlier(t *testing.T) {
 			s.Post.Annotations = map[string]string{v1alpha1.ArmedAnnotation: "post/earlier"}
 			s.Post.Spec.Cancelled, s.Earlier = true, away
 		}, []string{"wait"}, nil},
-		"a cancelled copy that is out": {"its record tells", func(s *situation) {
+		"a cancelled copy that is published": {"its record contains the outcome", func(s *situation) {
 			s.Post.Annotations = map[string]string{v1alpha1.ArmedAnnotation: "post/earlier"}
 			s.Post.Spec.Cancelled, s.Earlier = true, answered(earlierRecord())
 			s.twoTargets()
@@ -257,28 +257,28 @@ func TestEarlier(t *testing.T) {
 				t.Errorf("%+v", p.Status.Targets)
 			}
 		}},
-		"a cancelled copy, and nothing is kept of it": {"it may have been sent", func(s *situation) {
+		"a cancelled copy without a record": {"it may have been sent", func(s *situation) {
 			s.Post.Annotations = map[string]string{v1alpha1.ArmedAnnotation: "post/earlier"}
 			s.Post.Spec.Cancelled, s.Earlier = true, answered(nil)
 		}, []string{"write"}, isUndecided},
-		"a cancelled copy whose time lies ahead, and nothing is kept of it": {"it was not sent", func(s *situation) {
+		"a cancelled copy with a future time, without a record": {"it was not sent", func(s *situation) {
 			s.scheduled(time.Hour)
 			s.Post.Annotations = map[string]string{v1alpha1.ArmedAnnotation: "post/earlier"}
 			s.Post.Spec.Cancelled, s.Earlier = true, answered(nil)
 		}, []string{"write Cancelled"}, nil},
-		"a copy that was looked up before its time, and its team is gone": {"it cannot have been sent", func(s *situation) {
+		"a copy that was looked up before its time, and whose team was deleted": {"it cannot have been sent", func(s *situation) {
 			s.copied()
 			attempt.Block(&s.Post.Status.Targets[0], noTeam(s.Post))
 			s.Post.Status.Earlier = &v1alpha1.EarlierPost{Object: string(s.Post.UID)}
 			s.Unowned, s.Earlier = true, Earlier{}
 		}, []string{"write and warn of NoTeam", "wait"}, nil},
-		"a copy, after the archive was away": {"what was entered without a look proves nothing", func(s *situation) {
+		"a copy, after the archive was unavailable": {"entries without a lookup are not proof", func(s *situation) {
 			s.target.State, s.target.Blocked = v1alpha1.TargetPending, &v1alpha1.Blocked{Reason: v1alpha1.ReasonRecordUnavailable, Problem: "away"}
 			s.entered()
 			s.Post.Annotations = map[string]string{v1alpha1.ArmedAnnotation: "post/earlier"}
 			s.Earlier = answered(nil)
 		}, []string{"write"}, nil},
-		"an account that is not known": {"it may be where it is out", func(s *situation) {
+		"an unknown account": {"it may be the account where it is published", func(s *situation) {
 			s.Post.Spec.Targets[0].ConnectionRef.Name = "new"
 			s.Earlier = answered(earlierRecord())
 		}, []string{"write and warn of ConnectionNotFound", "wait"}, func(t *testing.T, p *v1alpha1.Post) {
@@ -286,72 +286,72 @@ func TestEarlier(t *testing.T) {
 				t.Error("it is not looked for again")
 			}
 		}},
-		"a draft":    {"nothing is sent", func(s *situation) { s.Post.Spec.Draft, s.Earlier = true, Earlier{} }, []string{"write", "wait"}, nil},
-		"of no team": {"it has no records, and nothing is sent", func(s *situation) { s.Unowned, s.Earlier = true, Earlier{} }, []string{"write and warn of NoTeam", "wait"}, nil},
-		"made through the API": {"nobody else can have its name", func(s *situation) {
+		"a draft":        {"a draft is not sent", func(s *situation) { s.Post.Spec.Draft, s.Earlier = true, Earlier{} }, []string{"write", "wait"}, nil},
+		"without a team": {"it has no records, and is not sent", func(s *situation) { s.Unowned, s.Earlier = true, Earlier{} }, []string{"write and warn of NoTeam", "wait"}, nil},
+		"created through the API": {"no other post can have its name", func(s *situation) {
 			s.Post.Labels = map[string]string{v1alpha1.OriginLabel: v1alpha1.OriginAPI}
 			s.Post.Annotations = map[string]string{v1alpha1.BornAnnotation: v1alpha1.NewTime(s.Post.CreationTimestamp.Time).String()}
 			s.Earlier = Earlier{}
 		}, []string{"claim [0]", "wait"}, nil},
-		"its time lies ahead": {"people learn now that it will not go out", func(s *situation) {
+		"a future time": {"users see now that it will not be published", func(s *situation) {
 			s.scheduled(time.Hour)
 			s.Earlier = Earlier{}
 		}, []string{"find earlier"}, nil},
-		"accepted by a version that kept nothing": {"a hundred thousand posts are not asked about at once", func(s *situation) {
+		"accepted by a version without records": {"a hundred thousand posts are not looked up together", func(s *situation) {
 			s.scheduled(time.Hour)
 			s.entered()
 			setAccepted(s.Post, t0, v1alpha1.ReasonAccepted, acceptedMessage)
 			s.Earlier = Earlier{}
 		}, []string{"write", "wait"}, nil},
-		"accepted by such a version, and due": {"nothing is sent unasked", func(s *situation) {
+		"accepted by such a version, and due": {"nothing is sent before the lookup", func(s *situation) {
 			s.scheduled(0)
 			s.entered()
 			setAccepted(s.Post, t0, v1alpha1.ReasonAccepted, acceptedMessage)
 			s.Earlier = Earlier{}
 		}, []string{"find earlier"}, nil},
-		"a copy with its status, whose call is open": {"it is settled first", func(s *situation) {
+		"a copy with its status, whose call is open": {"the call is settled first", func(s *situation) {
 			s.claimed(time.Hour)
 			s.Post.Status.Earlier = &v1alpha1.EarlierPost{Object: "another"}
 			s.Earlier = Earlier{}
 		}, []string{"lookup [0]"}, nil},
-		"a copy with its status, and nothing is kept of it": {"it may have been sent since the backup", func(s *situation) {
+		"a copy with its status, without a record": {"it may have been sent since the backup", func(s *situation) {
 			s.copied()
 			s.Earlier = answered(nil)
 		}, []string{"write"}, isUndecided},
-		"a copy with its status, where nothing is kept": {"it may have been sent since the backup", func(s *situation) {
+		"a copy with its status, without an archive": {"it may have been sent since the backup", func(s *situation) {
 			s.copied()
 			s.Earlier = Earlier{State: EarlierDisabled}
 		}, []string{"write"}, isUndecided},
-		"a copy with its status, and what is kept is older": {"that does not tell what became of the object in the backup", func(s *situation) {
+		"a copy with its status, and an older record": {"the record does not describe the object in the backup", func(s *situation) {
 			s.copied()
 			s.Earlier = answered(earlierRecord(refusedThen))
 			s.Earlier.Record.UID = "oldest"
 		}, []string{"write"}, isUndecided},
-		"a copy with its status, which was refused": {"the record tells that it is not out", func(s *situation) {
+		"a copy with its status, which was rejected": {"the record proves that it is not published", func(s *situation) {
 			s.copied()
 			s.Earlier = answered(earlierRecord(refusedThen))
 		}, []string{"claim [0]", "wait"}, nil},
-		"a copy with its status, whose time lies ahead": {"it is looked up while that can still be told", func(s *situation) {
+		"a copy with its status and a future time": {"it is looked up while its outcome can still be determined", func(s *situation) {
 			s.copied()
 			s.scheduled(time.Hour)
 			setAccepted(s.Post, t0, v1alpha1.ReasonAccepted, acceptedMessage)
 			s.Earlier = Earlier{}
 		}, []string{"find earlier"}, nil},
-		"a copy with its status, of which a person has said that it is not out": {"who was asked once is not asked again", func(s *situation) {
+		"a copy with its status, which a user declared not published": {"an answered question is not asked again", func(s *situation) {
 			s.copied()
 			s.Post.Status.Earlier = &v1alpha1.EarlierPost{Object: "uid"}
 			s.Earlier = Earlier{}
 		}, []string{"claim [0]", "wait"}, nil},
-		"one that was looked up, and is due": {"an edit may have brought targets since", func(s *situation) {
+		"one that was looked up, and is due": {"an edit may have added targets since", func(s *situation) {
 			s.recordFound()
 			s.Earlier = Earlier{}
 		}, []string{"find earlier"}, nil},
-		"one that was looked up, and nothing more is out": {"it is sent", func(s *situation) {
+		"one that was looked up, without new publications": {"it is sent", func(s *situation) {
 			s.recordFound()
 			s.Connections["x"].Spec.AccountID = "other"
 			s.Earlier = answered(earlierRecord())
 		}, []string{"claim [0]", "wait"}, nil},
-		"one that was looked up, and came to be of an account where it is out": {"it is never sent again", func(s *situation) {
+		"one that was looked up, and now names an account where it is published": {"it is never sent again", func(s *situation) {
 			s.recordFound()
 			s.twoTargets()
 			s.Connections["y"].Spec.AccountID = "other"
@@ -362,37 +362,37 @@ func TestEarlier(t *testing.T) {
 				t.Errorf("%+v, %+v", p.Status.Targets, p.Status.Earlier)
 			}
 		}},
-		"one that was looked up, and is cancelled": {"no target is sent", func(s *situation) {
+		"one that was looked up, and is cancelled": {"its targets are not sent", func(s *situation) {
 			s.recordFound()
 			s.Post.Spec.Cancelled, s.Earlier = true, Earlier{}
 		}, []string{"write Cancelled"}, nil},
-		"one that was looked up, and is finished": {"no target is sent", func(s *situation) {
+		"one that was looked up, and is finished": {"its targets are not sent", func(s *situation) {
 			s.recordFound()
 			s.Post.Status.Finished, s.Earlier = true, Earlier{}
 		}, nil, nil},
-		"one that was looked up, while the archive is away": {"it waits, and says for what", func(s *situation) {
+		"one that was looked up, while the archive is unavailable": {"it waits, and reports the reason", func(s *situation) {
 			s.recordFound()
 			s.Earlier = away
 		}, []string{"write and warn of RecordUnavailable", "wait"}, nil},
-		"one that was looked up, and whose record has gone since": {"its time was over", func(s *situation) {
+		"one that was looked up, and whose record was deleted since": {"its retention was over", func(s *situation) {
 			s.recordFound()
 			s.Earlier = answered(nil)
 		}, []string{"claim [0]", "wait"}, nil},
-		"one that was looked up, and whose Connection is not there": {"it may be an account where it is out", func(s *situation) {
+		"one that was looked up, and whose Connection does not exist": {"it may be an account where it is published", func(s *situation) {
 			s.recordFound()
 			s.Post.Spec.Targets[0].ConnectionRef.Name = "new"
 			s.Earlier = answered(earlierRecord())
 		}, []string{"write and warn of ConnectionNotFound", "wait"}, nil},
-		"one that a person wants out again": {"it was asked for once", func(s *situation) {
+		"one that a user requests again": {"it was requested once", func(s *situation) {
 			s.recordFound()
 			s.Post.Status.Earlier.PublishAgain, s.Earlier = true, Earlier{}
 		}, []string{"claim [0]", "wait"}, nil},
-		"one that was looked up, whose time lies ahead": {"it is looked up when it is due", func(s *situation) {
+		"one that was looked up, with a future time": {"it is looked up when it is due", func(s *situation) {
 			s.recordFound()
 			s.scheduled(time.Hour)
 			s.Earlier = Earlier{}
 		}, []string{"write", "wait"}, nil},
-		"a copy whose own entry is out": {"it stays, whatever the record says", func(s *situation) {
+		"a copy whose own entry is published": {"the entry remains, whatever the record contains", func(s *situation) {
 			s.copied()
 			s.Post.Status.Targets[0] = earlierRecord(func(t *v1alpha1.TargetStatus) { t.ExternalID = "8" }).Targets[0].TargetStatus
 			s.Earlier = answered(earlierRecord(undecidedThen))

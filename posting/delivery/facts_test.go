@@ -65,39 +65,39 @@ func TestDecideEnters(t *testing.T) {
 		of     func(f *Facts) string
 		want   string
 	}{
-		"its time has come":  {"the post passed every rule", nil, accepted, "True Accepted: the post passed every rule"},
+		"due now":            {"the post passed every rule", nil, accepted, "True Accepted: the post passed every rule"},
 		"scheduled":          {"the post passed every rule", func(s *situation) { s.scheduled(time.Hour) }, accepted, "True Accepted: the post passed every rule"},
-		"scheduled: entries": {"people see where it goes", func(s *situation) { s.scheduled(time.Hour) }, entries, "0 x pending;"},
+		"scheduled: entries": {"users see its targets", func(s *situation) { s.scheduled(time.Hour) }, entries, "0 x pending;"},
 		"a missing connection": {
-			"what to do about it is told", missing, accepted,
+			"the message contains the remedy", missing, accepted,
 			`False ConnectionNotFound: spec.connectionRef: Not found: "x"; create the connection, or correct its name, and the post proceeds`,
 		},
 		"a namespace without a team": {
-			"what to do about it is told", func(s *situation) { s.Unowned = true }, accepted,
+			"the message contains the remedy", func(s *situation) { s.Unowned = true }, accepted,
 			`False NoTeam: no Team owns namespace "team", so Herald does nothing in it; use the namespace of a Team, or have an administrator create a Team ` +
 				`that owns this one, and the post proceeds`,
 		},
-		"a namespace without a team, for too long": {"failed is final, and says why", func(s *situation) {
+		"a namespace without a team, for too long": {"a failure is final, and has a reason", func(s *situation) {
 			s.Unowned = true
 			s.scheduled(-2 * time.Hour)
 			s.Post.CreationTimestamp = metav1.NewTime(t0.Add(-time.Hour - time.Second))
 		}, entries, `0 x failed (MissedSchedule: not published within 1h0m0s of its time. What was in the way: no Team owns namespace "team", so Herald does nothing in it);`},
-		"a namespace whose team is not ready yet, after a restore": {"what became of the post before is learnt from it, however long ago its time was", func(s *situation) {
+		"a namespace whose team is not ready yet, after a restore": {"the earlier outcome is read from its record, however late", func(s *situation) {
 			s.Unowned = true
 			s.scheduled(-2 * time.Hour)
 		}, entries, `0 x pending (NoTeam: no Team owns namespace "team", so Herald does nothing in it) until -1h0m0s;`},
-		"a team that came": {"nothing is in the way any more", func(s *situation) {
+		"a team that was created": {"the reason is resolved", func(s *situation) {
 			s.scheduled(time.Hour)
 			attempt.Block(s.entered(), noTeam(s.Post))
 		}, entries, "0 x pending;"},
-		"a connection that did not come": {"what has failed before has failed for its own reason", func(s *situation) {
+		"a connection that was never created": {"an earlier failure keeps its reason", func(s *situation) {
 			missing(s)
 			s.twoTargets()
 			s.entered()
 			s.scheduled(-2 * time.Hour)
 			fail(s.entry(0), v1alpha1.Blocked{Reason: v1alpha1.ReasonPlanLimit, Problem: "no room"})
 		}, entries, `0 x failed (PlanLimit: no room);1 x failed (MissedSchedule: not published within 1h0m0s of its time. What was in the way: spec.connectionRef: Not found: "x");`},
-		"an edit": {"what a target waited for was in the way of what the post said before", func(s *situation) {
+		"an edit": {"the reasons belong to the previous content", func(s *situation) {
 			s.scheduled(time.Hour)
 			t := s.entered()
 			t.Blocked, t.TryUntil = &v1alpha1.Blocked{Reason: v1alpha1.ReasonPlatformBusy, Problem: "busy"}, v1alpha1.NewTimePtr(t0)
@@ -124,20 +124,20 @@ func TestDecideEnters(t *testing.T) {
 			s.scheduled(0)
 			s.entered().State = v1alpha1.TargetPending
 		}, states, "[undecided]"},
-		"restored from a backup, a target taken out and put back": {"that does not tell whether it was published", func(s *situation) {
+		"restored from a backup, a target removed and added again": {"that does not show whether it was published", func(s *situation) {
 			restore(s)
 			s.pausedSecond()
 			fail(s.entry(0), restored)
 			s.entry(1).State = v1alpha1.TargetWithdrawn
 			s.Post.Generation++
 		}, states, "[undecided undecided]"},
-		"restored from a backup, a target added": {"failed is final: nothing goes out before a person has answered", func(s *situation) {
+		"restored from a backup, a target added": {"a failure is final: nothing is sent before a user has answered", func(s *situation) {
 			restore(s)
 			fail(s.entered(), restored)
 			s.twoTargets()
 			s.Post.Generation++
 		}, states, "[undecided undecided]"},
-		"restored from a backup, and answered for": {"what a person said stands, and the rest still waits for an answer", func(s *situation) {
+		"restored from a backup, and answered by a user": {"the answer remains, and the other targets still wait for one", func(s *situation) {
 			restore(s)
 			s.pausedSecond()
 			fail(s.entry(0), restored)
@@ -145,43 +145,43 @@ func TestDecideEnters(t *testing.T) {
 			s.Post.Status.Earlier = &v1alpha1.EarlierPost{Object: string(s.Post.UID)}
 			RecordResolutions(s.Post, "0=not-sent", nil, &s.Settings, t0)
 		}, states, "[pending undecided]"},
-		"no edit": {"what a target waits for stays", func(s *situation) {
+		"no edit": {"the reason remains", func(s *situation) {
 			s.scheduled(time.Hour)
 			t := s.entered()
 			t.Blocked, t.TryUntil = &v1alpha1.Blocked{Reason: v1alpha1.ReasonPlatformBusy, Problem: "busy"}, v1alpha1.NewTimePtr(t0)
 		}, entries, "0 x  (PlatformUnavailable: busy) until 0s;"},
-		"an attempt was made": {"it speaks of the platform that was called, whatever the connection says now", func(s *situation) {
+		"an attempt was made": {"it names the platform of the call, whatever the connection contains now", func(s *situation) {
 			s.claimed(time.Second)
 			s.conn.Spec.Platform = v1alpha1.PlatformTikTok
 			s.Post.Generation++
 		}, entries, "0 x pending;"},
-		"a connection that was deleted": {"its platform is known still", func(s *situation) {
+		"a connection that was deleted": {"its platform remains known", func(s *situation) {
 			s.entered()
 			s.Connections = nil
 		}, entries, `0 x pending (ConnectionNotReady: connection "x" does not exist) until 59m50s;`},
-		"an upload that takes long": {"people see what it waits for", func(s *situation) {
+		"an upload that takes long": {"users see the reason for waiting", func(s *situation) {
 			s.Preparation = running("")
 		}, entries, "0 x pending (Preparing: what the post shows is being uploaded to x, or worked on there; it goes out when that is done) until 59m50s;"},
-		"a video that is being converted": {"people see how far it is", func(s *situation) {
+		"a video that is being converted": {"users see the progress", func(s *situation) {
 			s.entered().Blocked = &v1alpha1.Blocked{Reason: v1alpha1.ReasonPreparing, Problem: "39 % are done"}
 			s.Preparation = preparing(Preparation{State: PreparationRunning, Converting: true, Converted: 40, BegunAt: t0.Add(-time.Minute)})
 		}, entries, "0 x pending (Preparing: the video is being converted for x, and 40 % of it is done; the post goes out when all of it is) until 59m50s;"},
-		"an upload that takes long after a refusal": {"the refusal tells more", func(s *situation) {
+		"a long upload after a rejection": {"the rejection is more important", func(s *situation) {
 			s.entered().Blocked = &v1alpha1.Blocked{Reason: v1alpha1.ReasonPlatformBusy, Problem: "busy"}
 			s.Preparation = running("part 1")
 		}, entries, "0 x  (PlatformUnavailable: busy) until 59m50s has hash part 1;"},
-		"an upload that takes long before it is sent again": {"that it may have been published tells more", func(s *situation) {
+		"a long upload before a retry": {"a possible publication is more important", func(s *situation) {
 			t := s.claimed(time.Hour)
 			t.Attempt.Outcome, t.TryUntil = v1alpha1.OutcomeUnknown, v1alpha1.NewTimePtr(t0.Add(time.Hour))
 			s.Preparation = running("")
 		}, entries, "0 x pending until 1h0m0s;"},
-		"a preparation that failed": {"what is reported is what the status says", func(s *situation) {
+		"a preparation that failed": {"the status is reported", func(s *situation) {
 			s.Preparation = preparing(Preparation{State: PreparationFailed, Err: platforms.Errorf(platforms.ClassTransient, "busy")})
 		}, said, "busy; Herald tries again"},
 		"a preparation that failed: entries": {"it can go on from where it was", func(s *situation) {
 			s.Preparation = preparing(Preparation{State: PreparationFailed, Hash: "hash", Checkpoint: "part 1", Err: platforms.Errorf(platforms.ClassTransient, "busy")})
 		}, entries, "0 x pending (PlatformUnavailable: busy) until 59m50s has hash part 1;"},
-		"a file that is not there": {"the reason is its own", func(s *situation) {
+		"a file that does not exist": {"the reason is its own", func(s *situation) {
 			s.illustrated(1)
 			s.Media = nil
 		}, entries, `0 x pending (MediaNotReady: media file "m" does not exist; the post proceeds when it does) until 59m50s;`},
@@ -205,12 +205,12 @@ func TestRecordProgress(t *testing.T) {
 		hash, checkpoint string
 		want             bool
 	}{
-		{"nothing is there yet", nil, "hash", "", false},
-		{"nothing is there yet of what the post says now", known(), "edited", "", false},
+		{"there is no preparation", nil, "hash", "", false},
+		{"there is no preparation of the present content", known(), "edited", "", false},
 		{"the first part", nil, "hash", "part 1", true},
 		{"the same part", known(), "hash", "part 1", false},
 		{"the next part", known(), "hash", "part 2", true},
-		{"the first part of what the post says now", known(), "edited", "part 1", true},
+		{"the first part of the present content", known(), "edited", "part 1", true},
 	} {
 		target := &v1alpha1.TargetStatus{Prepared: tt.known}
 		f := facts(nil)

@@ -38,7 +38,7 @@ func (m *Unrecorded) AddResult(r Result) {
 	m.Results[r.Attempt] = r
 }
 
-// AddUnsent remembers that an attempt sent nothing.
+// AddUnsent remembers that an attempt's call was not sent.
 func (m *Unrecorded) AddUnsent(attempt string, now time.Time) {
 	if m.Unsent == nil {
 		m.Unsent = map[string]time.Time{}
@@ -161,7 +161,7 @@ type LookupAnswer struct {
 	platforms.LookupResult
 	// App is the platforms.Token.App of the token used.
 	App string
-	// Err is why there is no response.
+	// Err is the reason why there is no response.
 	Err *platforms.Error
 	// Last is true if there will be no other response, because the connection or the namespace is being deleted.
 	Last bool
@@ -194,7 +194,7 @@ type Confirmation struct {
 	AccountID string
 	// ExternalID and ExternalURL identify the post on the platform, as far as is known beyond the user's answer.
 	ExternalID, ExternalURL string
-	// Refused is why this is not the target's post, with a remedy: it belongs to another account, or does not exist.
+	// Refused is the reason why this is not the target's post, with a remedy: it belongs to another account, or does not exist.
 	Refused string
 }
 

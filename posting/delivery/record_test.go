@@ -45,21 +45,21 @@ func TestUnrecorded(t *testing.T) {
 		// left is how many entries remain.
 		left int
 	}{
-		{"nothing", "nothing is known", func(*Unrecorded) {}, open(), "", 0},
+		{"nothing", "there are no results", func(*Unrecorded) {}, open(), "", 0},
 		{"a result", "it is entered", func(m *Unrecorded) { m.AddResult(Result{Attempt: "a1", Result: published}) }, open(), "0 a1 posted;", 0},
 		{"two results", "each goes to its attempt", func(m *Unrecorded) {
 			m.AddResult(Result{Attempt: "a1", Result: published})
 			m.AddResult(Result{Attempt: "a2", Result: published})
 		}, open(), "0 a1 posted;", 1},
-		{"a result of a call taken for unknown", "it tells what is not known otherwise", func(m *Unrecorded) {
+		{"a result of a call taken for unknown", "it determines an unknown outcome", func(m *Unrecorded) {
 			m.AddResult(Result{Attempt: "a1", Result: published})
 		}, undecidedPost(), "0 a1 posted;", 0},
-		{"a result that is known", "it is forgotten", func(m *Unrecorded) { m.AddResult(Result{Attempt: "a1", Result: published}) }, closed, "", 0},
-		{"nothing was sent", "the claim landed all the same", func(m *Unrecorded) { m.AddUnsent("a1", t0) }, open(), "0 a1 notSent;", 0},
+		{"a result that is known", "it is removed", func(m *Unrecorded) { m.AddResult(Result{Attempt: "a1", Result: published}) }, closed, "", 0},
+		{"nothing was sent", "the claim was stored anyway", func(m *Unrecorded) { m.AddUnsent("a1", t0) }, open(), "0 a1 notSent;", 0},
 		{"nothing was sent of two", "each goes to its attempt", func(m *Unrecorded) { m.AddUnsent("a1", t0); m.AddUnsent("a2", t0) }, open(), "0 a1 notSent;", 1},
-		{"nothing was sent, and that is recorded", "it is not told again", func(m *Unrecorded) { m.AddUnsent("a1", t0) }, closed, "", 1},
-		{"nothing was sent by another attempt", "nothing is known of this one", func(m *Unrecorded) { m.AddUnsent("a2", t0) }, open(), "", 1},
-		{"nothing was sent an hour ago", "it is remembered for so long", func(m *Unrecorded) {
+		{"nothing was sent, and that is recorded", "it is not recorded again", func(m *Unrecorded) { m.AddUnsent("a1", t0) }, closed, "", 1},
+		{"nothing was sent by another attempt", "this attempt's outcome is unknown", func(m *Unrecorded) { m.AddUnsent("a2", t0) }, open(), "", 1},
+		{"nothing was sent an hour ago", "the memory lasts that long", func(m *Unrecorded) {
 			m.AddUnsent("a1", t0)
 			m.AddUnsent("a2", t0.Add(time.Hour))
 		}, open(), "0 a1 notSent;", 1},
@@ -98,13 +98,13 @@ func TestEnterClaims(t *testing.T) {
 		card      int32
 		problem   string
 	}{
-		{"a text", "what was prepared is in its attempt", post(v1alpha1.TargetStatus{Prepared: prepared(nil)}), claim(0), nil, 0, ""},
-		{"what a Secret keeps", "a lookup needs it", post(v1alpha1.TargetStatus{}), secret, prepared(func(p *v1alpha1.Prepared) {
+		{"a text", "the attempt contains the prepared content", post(v1alpha1.TargetStatus{Prepared: prepared(nil)}), claim(0), nil, 0, ""},
+		{"a Secret's content", "a lookup needs it", post(v1alpha1.TargetStatus{}), secret, prepared(func(p *v1alpha1.Prepared) {
 			p.Secret, p.MadeAt = true, v1alpha1.NewTime(t0)
 		}), 0, ""},
 		{"a card", "it is the next one", cardsOf(2), claim(0), nil, 2, ""},
 		{"an open attempt", "its call may have published", open(), claim(0), nil, 0, "cannot claim target 0: an earlier attempt is still open"},
-		{"no such target", "an edit took it out", open(), claim(5), nil, 0, "cannot claim target 5: the post has no such target"},
+		{"no such target", "an edit removed it", open(), claim(5), nil, 0, "cannot claim target 5: the post has no such target"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			err := RecordClaims(tt.post, []TargetClaim{tt.claim}, t0)
@@ -173,22 +173,22 @@ func TestEnterLookup(t *testing.T) {
 		want   func(t *v1alpha1.TargetStatus) bool
 		fails  bool
 	}{
-		{"it is out there", open(), LookupAnswer{AskedAt: t0, LookupResult: platforms.LookupResult{Matches: 1, ExternalID: "7"}}, func(t *v1alpha1.TargetStatus) bool {
+		{"it is published", open(), LookupAnswer{AskedAt: t0, LookupResult: platforms.LookupResult{Matches: 1, ExternalID: "7"}}, func(t *v1alpha1.TargetStatus) bool {
 			return t.ExternalID == "7" && t.PostedAt.Time.Equal(t0)
 		}, false},
-		{"it is asked again", open(), LookupAnswer{Err: platforms.Errorf(platforms.ClassTransient, "busy")}, func(t *v1alpha1.TargetStatus) bool {
+		{"the lookup is repeated", open(), LookupAnswer{Err: platforms.Errorf(platforms.ClassTransient, "busy")}, func(t *v1alpha1.TargetStatus) bool {
 			return attempt.IsOpen(t.Attempt) && strings.Contains(t.Blocked.Problem, "busy")
 		}, false},
-		{"nobody can be asked again, but the post stays", open(), LookupAnswer{Last: true, Err: platforms.Errorf(platforms.ClassReconnect, "gone")}, func(t *v1alpha1.TargetStatus) bool {
+		{"no further lookup is possible, but the post remains", open(), LookupAnswer{Last: true, Err: platforms.Errorf(platforms.ClassReconnect, "gone")}, func(t *v1alpha1.TargetStatus) bool {
 			return attempt.IsOpen(t.Attempt)
 		}, false},
-		{"nobody can be asked again, and the post goes", goes(open()), LookupAnswer{Last: true, Err: platforms.Errorf(platforms.ClassReconnect, "gone")}, func(t *v1alpha1.TargetStatus) bool {
+		{"no further lookup is possible, and the post is deleted", goes(open()), LookupAnswer{Last: true, Err: platforms.Errorf(platforms.ClassReconnect, "gone")}, func(t *v1alpha1.TargetStatus) bool {
 			return t.Attempt.Outcome == v1alpha1.OutcomeUnknown && t.State == v1alpha1.TargetUndecided
 		}, false},
-		{"the post goes and is to be sent again if in doubt: it is not", goes(resent(open())), LookupAnswer{Last: true, AskedAt: t0}, func(t *v1alpha1.TargetStatus) bool {
+		{"the post is deleted, so an unknown target is not sent again", goes(resent(open())), LookupAnswer{Last: true, AskedAt: t0}, func(t *v1alpha1.TargetStatus) bool {
 			return t.Attempt.Outcome == v1alpha1.OutcomeUnknown && t.State == v1alpha1.TargetUndecided
 		}, false},
-		{"the last answer tells", goes(open()), LookupAnswer{Last: true, AskedAt: t0, LookupResult: platforms.LookupResult{Matches: 1, ExternalID: "7"}}, func(t *v1alpha1.TargetStatus) bool {
+		{"the last lookup was successful", goes(open()), LookupAnswer{Last: true, AskedAt: t0, LookupResult: platforms.LookupResult{Matches: 1, ExternalID: "7"}}, func(t *v1alpha1.TargetStatus) bool {
 			return t.ExternalID == "7" && t.State == v1alpha1.TargetPosted
 		}, false},
 		{"it is settled", undecidedPost(), LookupAnswer{AskedAt: t0}, nil, true},
@@ -205,7 +205,7 @@ func TestEnterForeignResolutions(t *testing.T) {
 	for _, tt := range []struct{ why, value string }{
 		{"the platform denies the id", "0=posted:7"},
 		{"an annotation has room for twenty thousand ids, and each question costs a call", strings.Repeat("0=posted:7,", 20_000) + "0=posted:8"},
-		{"the first answer counts, and was none: nothing is sent on the word of the second", "0=posted:7,0=not-sent"},
+		{"the first answer counts, and was invalid: the second must not cause a call", "0=posted:7,0=not-sent"},
 	} {
 		p, asked := undecidedPost(), 0
 		problems := RecordResolutions(p, tt.value, func(*v1alpha1.TargetStatus, attempt.Resolution) Confirmation {
@@ -225,11 +225,11 @@ func TestEnterResolutions(t *testing.T) {
 		problems   []string
 		want       v1alpha1.TargetState
 	}{
-		{"a person found it", "0=posted:7", nil, v1alpha1.TargetPosted},
-		{"a person did not find it", "0=not-sent", nil, v1alpha1.TargetPending},
-		{"what cannot be read", "maybe", []string{"is not a resolution"}, v1alpha1.TargetUndecided},
-		{"the other one is entered all the same", "5=not-sent,0=posted:7", []string{"there is no target 5; targets are counted from 0"}, v1alpha1.TargetPosted},
-		{"what is answered for is not answered for again", "0=posted:7,0=not-sent", []string{"only a target whose outcome is unknown"}, v1alpha1.TargetPosted},
+		{"the user found it", "0=posted:7", nil, v1alpha1.TargetPosted},
+		{"the user did not find it", "0=not-sent", nil, v1alpha1.TargetPending},
+		{"an unreadable answer", "maybe", []string{"is not a resolution"}, v1alpha1.TargetUndecided},
+		{"the other answer is applied anyway", "5=not-sent,0=posted:7", []string{"there is no target 5; targets are counted from 0"}, v1alpha1.TargetPosted},
+		{"an answered target cannot be answered again", "0=posted:7,0=not-sent", []string{"only a target whose outcome is unknown"}, v1alpha1.TargetPosted},
 	} {
 		p := undecidedPost()
 		problems := RecordResolutions(p, tt.value, nil, settings, t0)
@@ -261,9 +261,9 @@ func TestEnterNamed(t *testing.T) {
 		{"the platform lists the post of an address", "0=posted:" + address, Confirmation{AccountID: "4711", ExternalID: "7", ExternalURL: "https://t/7"}, "", v1alpha1.TargetStatus{
 			State: v1alpha1.TargetPosted, ExternalID: "7", ExternalURL: "https://t/7",
 		}},
-		{"nothing but the address is known", "0=posted:" + address, Confirmation{}, "", v1alpha1.TargetStatus{State: v1alpha1.TargetPosted, ExternalURL: address, Unconfirmed: true}},
-		{"nobody is asked about a post without a name", "0=posted", Confirmation{Refused: "it was asked"}, "", v1alpha1.TargetStatus{State: v1alpha1.TargetPosted, Unconfirmed: true}},
-		{"what is refused is asked again, with the reason", "0=posted:" + address, Confirmation{Refused: "it is on another account"}, "target 0: it is on another account", v1alpha1.TargetStatus{
+		{"only the URL is known", "0=posted:" + address, Confirmation{}, "", v1alpha1.TargetStatus{State: v1alpha1.TargetPosted, ExternalURL: address, Unconfirmed: true}},
+		{"an answer without an id needs no confirmation", "0=posted", Confirmation{Refused: "it was asked"}, "", v1alpha1.TargetStatus{State: v1alpha1.TargetPosted, Unconfirmed: true}},
+		{"a rejected answer is requested again, with the reason", "0=posted:" + address, Confirmation{Refused: "it is on another account"}, "target 0: it is on another account", v1alpha1.TargetStatus{
 			State: v1alpha1.TargetUndecided, AnswerProblem: "target 0: it is on another account", Candidates: []v1alpha1.Candidate{{ExternalID: "9"}},
 		}},
 	} {

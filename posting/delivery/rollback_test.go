@@ -61,64 +61,64 @@ func TestRollback(t *testing.T) {
 		state  v1alpha1.TargetState
 		looked bool
 	}{
-		"not asked yet": {"nothing is sent unasked", func(s *situation) {
+		"not read yet": {"nothing is sent before", func(s *situation) {
 			s.putBack(nil)
 			s.Earlier = Earlier{}
 		}, []string{look}, "", false},
-		"cancelled since": {"it stays so, whatever its spec says of before", func(s *situation) {
+		"cancelled since": {"it stays cancelled, whatever the restored spec contains", func(s *situation) {
 			s.putBack(withdrawnThen("uid"))
 		}, []string{"write Cancelled"}, "", true},
-		"made through the API": {"it has its own UID and name again", func(s *situation) {
+		"created through the API": {"it has its own UID and name again", func(s *situation) {
 			s.putBack(nil)
 			s.Earlier = Earlier{}
 			s.Post.Labels = map[string]string{v1alpha1.OriginLabel: v1alpha1.OriginAPI}
 			s.Post.Annotations = map[string]string{v1alpha1.BornAnnotation: v1alpha1.NewTime(s.Post.CreationTimestamp.Time).String()}
 		}, []string{look}, "", false},
-		"looked for an earlier one before": {"that told nothing of the post itself", func(s *situation) {
+		"looked up an earlier one before": {"that lookup did not concern the post itself", func(s *situation) {
 			s.putBack(nil)
 			s.Earlier = Earlier{}
 			s.Post.Status.Earlier = &v1alpha1.EarlierPost{Object: "uid"}
 		}, []string{look}, "", false},
-		"its delivery has begun":          {"it may have gone out by a later call", func(s *situation) { s.resolved(v1alpha1.OutcomeRefused, v1alpha1.TargetPending); s.putBack(nil) }, []string{ask}, v1alpha1.TargetUndecided, true},
-		"it went out":                     {"its record tells", func(s *situation) { s.putBack(own()) }, []string{out}, v1alpha1.TargetPosted, true},
-		"it went out by a later call":     {"its record tells", func(s *situation) { s.resolved(v1alpha1.OutcomeRefused, v1alpha1.TargetPending); s.putBack(own()) }, []string{out}, v1alpha1.TargetPosted, true},
-		"it went out by the call of then": {"its record tells more than a lookup", func(s *situation) { s.claimed(time.Hour); s.putBack(own()) }, []string{out}, v1alpha1.TargetPosted, true},
-		"a person told of it":             {"its record has the answer", func(s *situation) { s.resolved(v1alpha1.OutcomeUnknown, v1alpha1.TargetUndecided); s.putBack(own()) }, []string{out}, v1alpha1.TargetPosted, true},
-		"it was unknown":                  {"a person tells", func(s *situation) { s.putBack(own(undecidedThen)) }, []string{out}, v1alpha1.TargetUndecided, true},
-		"it was refused":                  {"its record is complete: it is not out", func(s *situation) { s.putBack(own(refusedThen)) }, []string{"write"}, "", true},
-		"it went out, and was made anew": {"the later one's record has what became of it", func(s *situation) {
+		"its delivery had started":              {"it may have been published by a later call", func(s *situation) { s.resolved(v1alpha1.OutcomeRefused, v1alpha1.TargetPending); s.putBack(nil) }, []string{ask}, v1alpha1.TargetUndecided, true},
+		"it was published":                      {"its record contains the outcome", func(s *situation) { s.putBack(own()) }, []string{out}, v1alpha1.TargetPosted, true},
+		"it was published by a later call":      {"its record contains the outcome", func(s *situation) { s.resolved(v1alpha1.OutcomeRefused, v1alpha1.TargetPending); s.putBack(own()) }, []string{out}, v1alpha1.TargetPosted, true},
+		"it was published by the restored call": {"its record is more precise than a lookup", func(s *situation) { s.claimed(time.Hour); s.putBack(own()) }, []string{out}, v1alpha1.TargetPosted, true},
+		"a user answered":                       {"its record contains the answer", func(s *situation) { s.resolved(v1alpha1.OutcomeUnknown, v1alpha1.TargetUndecided); s.putBack(own()) }, []string{out}, v1alpha1.TargetPosted, true},
+		"it was unknown":                        {"a user must answer", func(s *situation) { s.putBack(own(undecidedThen)) }, []string{out}, v1alpha1.TargetUndecided, true},
+		"it was rejected":                       {"its record is complete: it is not published", func(s *situation) { s.putBack(own(refusedThen)) }, []string{"write"}, "", true},
+		"it was published, and recreated": {"the later record contains the outcome", func(s *situation) {
 			s.putBack(earlierRecord())
 			s.Earlier.Record.UID, s.Earlier.Record.Earlier = "later", []types.UID{"uid"}
 		}, []string{out}, v1alpha1.TargetPosted, true},
-		"another of its name went out":                {"what is out under a name is never sent again", func(s *situation) { s.putBack(earlierRecord()) }, []string{out}, v1alpha1.TargetPosted, true},
-		"nothing is kept of it":                       {"it may have gone out", func(s *situation) { s.putBack(nil) }, []string{ask}, v1alpha1.TargetUndecided, true},
-		"nothing but an earlier one that was refused": {"it tells nothing of this one", func(s *situation) { s.putBack(earlierRecord(refusedThen)) }, []string{ask}, v1alpha1.TargetUndecided, true},
+		"another one with its name was published": {"a publication under a name is never repeated", func(s *situation) { s.putBack(earlierRecord()) }, []string{out}, v1alpha1.TargetPosted, true},
+		"without a record":                        {"it may have been published", func(s *situation) { s.putBack(nil) }, []string{ask}, v1alpha1.TargetUndecided, true},
+		"only an earlier, rejected record":        {"it does not describe this post", func(s *situation) { s.putBack(earlierRecord(refusedThen)) }, []string{ask}, v1alpha1.TargetUndecided, true},
 		"published again on request": {"whether that was done is unknown", func(s *situation) {
 			s.putBack(earlierRecord())
 			s.Post.Annotations = map[string]string{v1alpha1.PublishAgainAnnotation: "earlier"}
 		}, []string{ask}, v1alpha1.TargetUndecided, true},
-		"published again on request, as its status says": {"the record of the earlier object does not cover this one", func(s *situation) {
+		"published again on request, according to its status": {"the record of the earlier object does not cover this one", func(s *situation) {
 			s.putBack(earlierRecord())
 			s.Post.Status.Earlier = &v1alpha1.EarlierPost{Object: "uid", Record: "earlier", PublishAgain: true}
 		}, []string{ask}, v1alpha1.TargetUndecided, true},
-		"its call is open":    {"the platform is asked first", func(s *situation) { s.claimed(time.Hour); s.putBack(nil) }, []string{"lookup [0]"}, "", false},
-		"its time lies ahead": {"it cannot have gone out", func(s *situation) { s.scheduled(time.Hour); s.putBack(nil) }, []string{"write"}, "", true},
-		"its time came since": {"it was not due when it was noticed", func(s *situation) { s.scheduled(-time.Second / 2); s.putBack(nil) }, []string{"write"}, "", true},
-		"its time came in the second in which it was noticed": {"it may have gone out", func(s *situation) { s.scheduled(-time.Second); s.putBack(nil) }, []string{ask}, v1alpha1.TargetUndecided, true},
-		"its time lies ahead, and it went out":                {"somebody has moved its time", func(s *situation) { s.scheduled(time.Hour); s.putBack(own()) }, []string{out}, v1alpha1.TargetPosted, true},
-		"its time is long over, and the archive is away": {"it is looked up when the bucket is back", func(s *situation) {
+		"its call is open":                               {"the platform is queried first", func(s *situation) { s.claimed(time.Hour); s.putBack(nil) }, []string{"lookup [0]"}, "", false},
+		"a future time":                                  {"it cannot have been published", func(s *situation) { s.scheduled(time.Hour); s.putBack(nil) }, []string{"write"}, "", true},
+		"its time has passed since":                      {"it was not due when the rollback was detected", func(s *situation) { s.scheduled(-time.Second / 2); s.putBack(nil) }, []string{"write"}, "", true},
+		"its time passed in the second of the detection": {"it may have been published", func(s *situation) { s.scheduled(-time.Second); s.putBack(nil) }, []string{ask}, v1alpha1.TargetUndecided, true},
+		"a future time, and it was published":            {"a user has rescheduled it", func(s *situation) { s.scheduled(time.Hour); s.putBack(own()) }, []string{out}, v1alpha1.TargetPosted, true},
+		"its time passed long ago, and the archive is unavailable": {"it is looked up when the bucket is available again", func(s *situation) {
 			s.Post.CreationTimestamp = metav1.NewTime(t0.Add(-3 * time.Hour))
 			s.scheduled(-2 * time.Hour)
 			s.putBack(nil)
 			s.Earlier = Earlier{State: EarlierUnavailable, Problem: "it is away"}
 		}, []string{"write and warn of RecordUnavailable", "wait"}, v1alpha1.TargetPending, false},
-		"a draft":               {"it cannot have gone out", func(s *situation) { s.Post.Spec.Draft = true; s.putBack(nil) }, []string{"write"}, "", true},
-		"a draft that went out": {"somebody has let it go", func(s *situation) { s.Post.Spec.Draft = true; s.putBack(own()) }, []string{out}, v1alpha1.TargetPosted, true},
-		"a draft that is let go later": {"it was a draft when it was looked up", func(s *situation) {
+		"a draft":                    {"it cannot have been published", func(s *situation) { s.Post.Spec.Draft = true; s.putBack(nil) }, []string{"write"}, "", true},
+		"a draft that was published": {"a user has promoted it", func(s *situation) { s.Post.Spec.Draft = true; s.putBack(own()) }, []string{out}, v1alpha1.TargetPosted, true},
+		"a draft that is promoted later": {"it was a draft when it was looked up", func(s *situation) {
 			s.putBack(nil)
 			s.Post.Status.Earlier = &v1alpha1.EarlierPost{Object: "uid", Rewound: v1alpha1.NewTimePtr(s.Rollback.DetectedAt)}
 		}, []string{"claim [0]", "wait"}, "", true},
-		"put back once more": {"what was looked up before tells nothing of since", func(s *situation) {
+		"restored again": {"the previous lookup does not cover the time since", func(s *situation) {
 			s.putBack(nil)
 			s.Post.Status.Earlier = &v1alpha1.EarlierPost{Object: "uid", Rewound: v1alpha1.NewTimePtr(s.Rollback.DetectedAt.Add(-time.Hour))}
 		}, []string{ask}, v1alpha1.TargetUndecided, true},
@@ -127,32 +127,32 @@ func TestRollback(t *testing.T) {
 			s.putBack(nil)
 			s.Earlier = Earlier{State: EarlierDisabled}
 		}, []string{"claim [0]", "wait"}, "", false},
-		"withdrawn, and not asked yet":    {"it is told of no post that may be out", func(s *situation) { s.cancelled(); s.putBack(nil); s.Earlier = Earlier{} }, []string{look}, "", false},
-		"withdrawn, and it went out":      {"its record tells", func(s *situation) { s.cancelled(); s.putBack(own()) }, []string{out}, v1alpha1.TargetPosted, true},
-		"withdrawn, and it was refused":   {"it is not out", func(s *situation) { s.cancelled(); s.putBack(own(refusedThen)) }, []string{"write Cancelled"}, "", true},
-		"withdrawn, and nothing is kept":  {"it may have gone out", func(s *situation) { s.cancelled(); s.putBack(nil) }, []string{ask}, v1alpha1.TargetUndecided, true},
-		"withdrawn before its time":       {"it cannot have gone out", func(s *situation) { s.cancelled(); s.scheduled(time.Hour); s.putBack(nil) }, []string{"write Cancelled"}, "", true},
-		"withdrawn, and finished as such": {"it was told before the cluster was put back", func(s *situation) { s.cancelled(); s.Post.Status.Finished = true; s.putBack(nil) }, nil, "", false},
-		"withdrawn, and the archive is away": {"it is told when that answers", func(s *situation) {
+		"withdrawn, and not read yet":          {"a post that may be published is not reported as cancelled", func(s *situation) { s.cancelled(); s.putBack(nil); s.Earlier = Earlier{} }, []string{look}, "", false},
+		"withdrawn, and it was published":      {"its record contains the outcome", func(s *situation) { s.cancelled(); s.putBack(own()) }, []string{out}, v1alpha1.TargetPosted, true},
+		"withdrawn, and it was rejected":       {"it is not published", func(s *situation) { s.cancelled(); s.putBack(own(refusedThen)) }, []string{"write Cancelled"}, "", true},
+		"withdrawn, without a record":          {"it may have been published", func(s *situation) { s.cancelled(); s.putBack(nil) }, []string{ask}, v1alpha1.TargetUndecided, true},
+		"withdrawn before its time":            {"it cannot have been published", func(s *situation) { s.cancelled(); s.scheduled(time.Hour); s.putBack(nil) }, []string{"write Cancelled"}, "", true},
+		"withdrawn, and finished as cancelled": {"it was reported before the rollback", func(s *situation) { s.cancelled(); s.Post.Status.Finished = true; s.putBack(nil) }, nil, "", false},
+		"withdrawn, and the archive is unavailable": {"it is reported when the archive responds", func(s *situation) {
 			s.cancelled()
 			s.scheduled(time.Hour)
 			s.putBack(nil)
 			s.Earlier = Earlier{State: EarlierUnavailable, Problem: "it is away"}
 		}, []string{"wait"}, "", false},
-		"withdrawn, and it cannot be told": {"nor whether it is out", func(s *situation) { s.cancelled(); s.Rollback = Rollback{UncertainSince: t0, Problem: "it is away"} }, []string{"wait"}, "", false},
-		"cancelled, and its team is not ready yet": {"its record may say that it is out", func(s *situation) {
+		"withdrawn, and the outcome is uncertain": {"it may be published", func(s *situation) { s.cancelled(); s.Rollback = Rollback{UncertainSince: t0, Problem: "it is away"} }, []string{"wait"}, "", false},
+		"cancelled, and its team is not ready yet": {"its record may show that it is published", func(s *situation) {
 			s.cancelled()
 			s.Unowned = true
 			s.putBack(nil)
 		}, []string{"wait"}, "", false},
-		"cancelled, and its team never comes": {"only the record of its team shows whether it is published", func(s *situation) {
+		"cancelled, and its team is never created": {"only the record of its team shows whether it is published", func(s *situation) {
 			s.cancelled()
 			s.Unowned = true
 			s.Post.CreationTimestamp = metav1.NewTime(t0.Add(-3 * time.Hour))
 			s.putBack(nil)
 			s.Rollback.DetectedAt = t0.Add(-time.Hour)
 		}, []string{ask}, v1alpha1.TargetUndecided, true},
-		"cancelled before its time, and its team never comes": {"it cannot have gone out", func(s *situation) {
+		"cancelled before its time, and its team is never created": {"it cannot have been published", func(s *situation) {
 			s.cancelled()
 			s.Unowned = true
 			s.Post.CreationTimestamp = metav1.NewTime(t0.Add(-3 * time.Hour))
@@ -160,49 +160,49 @@ func TestRollback(t *testing.T) {
 			s.putBack(nil)
 			s.Rollback.DetectedAt = t0.Add(-time.Hour)
 		}, []string{"write Cancelled"}, "", false},
-		"cancelled, and of an account that nobody knows": {"it may be there that it is out", func(s *situation) {
+		"cancelled, with an unknown account": {"that account may have the publication", func(s *situation) {
 			s.cancelled()
 			s.Post.Spec.Targets[0].ConnectionRef.Name = "new"
 			s.putBack(own())
 		}, []string{ask}, v1alpha1.TargetUndecided, true},
-		"cancelled, and a person is asked about it already": {"the question stays", func(s *situation) {
+		"cancelled, and a user is asked already": {"the question remains", func(s *situation) {
 			s.cancelled()
 			s.target.State = v1alpha1.TargetUndecided
 			s.entered()
 			s.scheduled(time.Hour)
 			s.putBack(nil)
 		}, []string{"write"}, v1alpha1.TargetUndecided, true},
-		"due before, and the archive stays away": {"nobody else can tell", func(s *situation) {
+		"due before, and the archive remains unavailable": {"only a user can answer", func(s *situation) {
 			s.Post.CreationTimestamp = metav1.NewTime(t0.Add(-3 * time.Hour))
 			s.scheduled(-2 * time.Hour)
 			s.putBack(nil)
 			s.Rollback.DetectedAt = t0.Add(-time.Hour - time.Second)
 			s.Earlier = Earlier{State: EarlierUnavailable, Problem: "it is away"}
 		}, []string{"write"}, v1alpha1.TargetUndecided, false},
-		"finished":                           {"nothing is sent", func(s *situation) { s.Post.Status.Finished = true; s.putBack(nil) }, nil, "", false},
-		"of no team":                         {"nothing is sent", func(s *situation) { s.Unowned = true; s.putBack(nil) }, []string{"write and warn of NoTeam", "wait"}, v1alpha1.TargetPending, false},
-		"being deleted":                      {"its record says that it may be out, to who applies it again", func(s *situation) { s.deleted(); s.putBack(nil) }, []string{ask}, v1alpha1.TargetUndecided, false},
-		"being deleted while a call is open": {"the platform is asked first", func(s *situation) { s.deleted(); s.claimed(time.Hour); s.putBack(nil) }, []string{"lookup [0]"}, "", false},
-		"being deleted before its time":      {"it cannot have gone out", func(s *situation) { s.deleted(); s.scheduled(time.Hour); s.putBack(nil) }, []string{"release"}, "", false},
-		"being deleted after it was looked up": {"what became of it is entered", func(s *situation) {
+		"finished":                          {"it is not sent", func(s *situation) { s.Post.Status.Finished = true; s.putBack(nil) }, nil, "", false},
+		"without a team":                    {"it is not sent", func(s *situation) { s.Unowned = true; s.putBack(nil) }, []string{"write and warn of NoTeam", "wait"}, v1alpha1.TargetPending, false},
+		"being deleted":                     {"its record reports that it may be published, if it is applied again", func(s *situation) { s.deleted(); s.putBack(nil) }, []string{ask}, v1alpha1.TargetUndecided, false},
+		"being deleted during an open call": {"the platform is queried first", func(s *situation) { s.deleted(); s.claimed(time.Hour); s.putBack(nil) }, []string{"lookup [0]"}, "", false},
+		"being deleted before its time":     {"it cannot have been published", func(s *situation) { s.deleted(); s.scheduled(time.Hour); s.putBack(nil) }, []string{"release"}, "", false},
+		"being deleted after it was looked up": {"its outcome is recorded", func(s *situation) {
 			s.deleted()
 			s.putBack(nil)
 			s.Post.Status.Earlier = &v1alpha1.EarlierPost{Object: "uid", Rewound: v1alpha1.NewTimePtr(s.Rollback.DetectedAt)}
 		}, []string{"release"}, "", true},
-		"withdrawn and being deleted": {"its record says that it may be out", func(s *situation) { s.deleted(); s.cancelled(); s.putBack(nil) }, []string{ask}, v1alpha1.TargetUndecided, false},
-		"withdrawn and finished, and being deleted": {"it was told before the cluster was put back", func(s *situation) {
+		"withdrawn and being deleted": {"its record reports that it may be published", func(s *situation) { s.deleted(); s.cancelled(); s.putBack(nil) }, []string{ask}, v1alpha1.TargetUndecided, false},
+		"withdrawn and finished, and being deleted": {"it was reported before the rollback", func(s *situation) {
 			s.deleted()
 			s.cancelled()
 			s.Post.Status.Finished = true
 			s.putBack(nil)
 		}, []string{"release"}, "", false},
-		"being deleted with its namespace": {"no record is written any more", func(s *situation) {
+		"being deleted with its namespace": {"records are no longer written", func(s *situation) {
 			s.deleted()
 			s.putBack(nil)
 			s.NamespaceTerminating = true
 		}, []string{"release"}, "", false},
-		"it cannot be told since it was noticed before, and it is being deleted": {
-			"its time came in between", func(s *situation) {
+		"uncertain since an earlier detection, and being deleted": {
+			"its time has passed in between", func(s *situation) {
 				s.deleted()
 				s.putBack(nil)
 				s.scheduled(-time.Second / 2)
@@ -211,22 +211,22 @@ func TestRollback(t *testing.T) {
 			[]string{ask},
 			v1alpha1.TargetUndecided, false,
 		},
-		"it cannot be told, and it is being deleted": {
-			"as where it is known", func(s *situation) { s.deleted(); s.Rollback = Rollback{UncertainSince: t0, Problem: "it is away"} },
+		"uncertain, and being deleted": {
+			"the outcome is recorded as uncertain", func(s *situation) { s.deleted(); s.Rollback = Rollback{UncertainSince: t0, Problem: "it is away"} },
 			[]string{ask},
 			v1alpha1.TargetUndecided, false,
 		},
-		"answered before it was looked up": {"the answer may be from before", func(s *situation) {
+		"answered before the lookup": {"the answer may precede the rollback", func(s *situation) {
 			s.resolved(v1alpha1.OutcomeUnknown, v1alpha1.TargetUndecided)
 			s.Post.Annotations = map[string]string{v1alpha1.SettleAnnotation: "0=not-sent"}
 			s.putBack(own())
 		}, []string{out}, v1alpha1.TargetPosted, true},
-		"answered, and nothing is kept of it": {"the answer comes next", func(s *situation) {
+		"answered, without a record": {"the answer is applied next", func(s *situation) {
 			s.resolved(v1alpha1.OutcomeUnknown, v1alpha1.TargetUndecided)
 			s.Post.Annotations = map[string]string{v1alpha1.SettleAnnotation: "0=not-sent"}
 			s.putBack(nil)
 		}, []string{"write"}, v1alpha1.TargetUndecided, true},
-		"nothing is kept here": {"nothing could tell", func(s *situation) {
+		"without an archive": {"the outcome cannot be determined", func(s *situation) {
 			s.putBack(nil)
 			s.Earlier = Earlier{State: EarlierDisabled}
 		}, []string{"claim [0]", "wait"}, "", false},
@@ -234,31 +234,31 @@ func TestRollback(t *testing.T) {
 			s.putBack(nil)
 			s.Earlier = Earlier{State: EarlierUnavailable, Problem: "it is away"}
 		}, []string{"write and warn of RecordUnavailable", "wait"}, v1alpha1.TargetPending, false},
-		"the archive is away, and it was finished": {"the answer waits", func(s *situation) {
+		"the archive is unavailable, and it was finished": {"the answer waits", func(s *situation) {
 			s.resolved(v1alpha1.OutcomeUnknown, v1alpha1.TargetUndecided)
 			s.Post.Status.Finished, s.Post.Annotations = true, map[string]string{v1alpha1.SettleAnnotation: "0=not-sent"}
 			s.putBack(nil)
 			s.Earlier = Earlier{State: EarlierUnavailable, Problem: "it is away"}
 		}, []string{"wait"}, v1alpha1.TargetUndecided, false},
-		"it cannot be told": {
+		"uncertain": {
 			"it is never sent unasked", func(s *situation) { s.Rollback = Rollback{UncertainSince: t0, Problem: "it is away"} },
 			[]string{"write and warn of RecordUnavailable", "wait"},
 			v1alpha1.TargetPending, false,
 		},
-		"it cannot be told, and a call is open": {
-			"a lookup sends nothing", func(s *situation) {
+		"uncertain, with an open call": {
+			"a lookup does not publish", func(s *situation) {
 				s.claimed(time.Hour)
 				s.Rollback = Rollback{UncertainSince: t0, Problem: "it is away"}
 			},
 			[]string{"lookup [0]"},
 			"", false,
 		},
-		"it cannot be told, and its time lies ahead": {
-			"it is told by then", func(s *situation) { s.scheduled(time.Hour); s.Rollback = Rollback{UncertainSince: t0} },
+		"uncertain, with a future time": {
+			"the outcome will be known by then", func(s *situation) { s.scheduled(time.Hour); s.Rollback = Rollback{UncertainSince: t0} },
 			[]string{"write", "wait"},
 			v1alpha1.TargetPending, false,
 		},
-		"it cannot be told, and it was created since": {
+		"uncertain, and created since": {
 			"it is not from before", func(s *situation) { s.Rollback = Rollback{UncertainSince: t0.Add(-time.Minute)} },
 			[]string{"claim [0]", "wait"},
 			"", false,
@@ -303,12 +303,12 @@ func TestRollbackContinues(t *testing.T) {
 		change func(*situation)
 		then   string
 	}{
-		"of which a person says that it was not sent": {func(s *situation) { s.putBack(nil) }, "claim [0]"},
-		"whose time comes": {func(s *situation) {
+		"that a user declared not sent": {func(s *situation) { s.putBack(nil) }, "claim [0]"},
+		"that is due": {func(s *situation) {
 			s.scheduled(time.Minute)
 			s.putBack(nil)
 		}, "claim [0]"},
-		"that was refused": {func(s *situation) { s.putBack(own(refusedThen)) }, "claim [0]"},
+		"that was rejected": {func(s *situation) { s.putBack(own(refusedThen)) }, "claim [0]"},
 		"that waited for the archive": {func(s *situation) {
 			s.resolved(v1alpha1.OutcomeRefused, v1alpha1.TargetPending)
 			setAccepted(s.Post, t0, v1alpha1.ReasonRecordUnavailable, "away")
@@ -347,32 +347,32 @@ func TestRollbackWithdrawn(t *testing.T) {
 		phase  v1alpha1.PostPhase
 		states []v1alpha1.TargetState
 	}{
-		"nothing of it is out": {"it is cancelled", func(s *situation) { s.putBack(own(refusedThen)) }, "", v1alpha1.PhaseCancelled, []v1alpha1.TargetState{v1alpha1.TargetPending}},
-		"it is out":            {"it cannot be called back", func(s *situation) { s.putBack(own()) }, "", v1alpha1.PhasePosted, []v1alpha1.TargetState{v1alpha1.TargetPosted}},
-		"one of two is out": {"the other one is not sent", func(s *situation) { s.twoTargets(); s.putBack(own()) }, "", v1alpha1.PhaseFailed, []v1alpha1.TargetState{
+		"no target is published": {"it is cancelled", func(s *situation) { s.putBack(own(refusedThen)) }, "", v1alpha1.PhaseCancelled, []v1alpha1.TargetState{v1alpha1.TargetPending}},
+		"it is published":        {"it cannot be cancelled", func(s *situation) { s.putBack(own()) }, "", v1alpha1.PhasePosted, []v1alpha1.TargetState{v1alpha1.TargetPosted}},
+		"one of two is published": {"the other one is not sent", func(s *situation) { s.twoTargets(); s.putBack(own()) }, "", v1alpha1.PhaseFailed, []v1alpha1.TargetState{
 			v1alpha1.TargetPosted, v1alpha1.TargetFailed,
 		}},
-		"one of two may be out": {"a person is asked about it alone", func(s *situation) {
+		"one of two may be published": {"a user is asked about this one only", func(s *situation) {
 			s.twoTargets()
 			s.putBack(own(undecidedThen))
 		}, "", v1alpha1.PhaseFailed, []v1alpha1.TargetState{v1alpha1.TargetUndecided, v1alpha1.TargetFailed}},
-		"one of two may be out, by a record from under way": {"it was not claimed for this object", func(s *situation) {
+		"one of two may be published, by an unfinished record": {"the call was not claimed for this object", func(s *situation) {
 			s.twoTargets()
 			s.putBack(own(func(t *v1alpha1.TargetStatus) { t.State, t.ExternalID, t.Attempt = v1alpha1.TargetPending, "", nil }))
 			s.Earlier.Record.Underway = true
 		}, "", v1alpha1.PhaseFailed, []v1alpha1.TargetState{v1alpha1.TargetUndecided, v1alpha1.TargetFailed}},
-		"nothing is kept of it": {"a person is asked", func(s *situation) { s.putBack(nil) }, "", v1alpha1.PhaseFailed, []v1alpha1.TargetState{v1alpha1.TargetUndecided}},
-		"a person says that it was not sent": {
+		"without a record": {"a user is asked", func(s *situation) { s.putBack(nil) }, "", v1alpha1.PhaseFailed, []v1alpha1.TargetState{v1alpha1.TargetUndecided}},
+		"a user declares it not sent": {
 			"it is not sent then", func(s *situation) { s.putBack(nil) }, "0=not-sent",
 			v1alpha1.PhaseFailed,
 			[]v1alpha1.TargetState{v1alpha1.TargetFailed},
 		},
-		"a person says that what the record knows was not sent": {
+		"a user declares a recorded publication not sent": {
 			"it is not sent then", func(s *situation) { s.putBack(own(undecidedThen)) }, "0=not-sent",
 			v1alpha1.PhaseFailed,
 			[]v1alpha1.TargetState{v1alpha1.TargetFailed},
 		},
-		"a person says that it is out": {
+		"a user declares it published": {
 			"so it reads", func(s *situation) { s.putBack(nil) }, "0=posted:7",
 			v1alpha1.PhasePosted,
 			[]v1alpha1.TargetState{v1alpha1.TargetPosted},

@@ -67,7 +67,7 @@ func (f *Facts) deadlines() *Deadlines {
 	}
 }
 
-// Deadlines is what shifts deadlines. The zero value shifts none.
+// Deadlines contains the reasons to shift deadlines. The zero value shifts none.
 type Deadlines struct {
 	// Suspended and Suspensions are the fields of Facts.
 	Suspended   bool

@@ -70,43 +70,43 @@ func TestSuspended(t *testing.T) {
 		want   []string
 		shows  string
 	}{
-		"a post that is due": {"it waits, and says for what, in one write", lasting, []string{"write", "wait for inputs"}, "pending Suspended until 59m50s"},
+		"a post that is due": {"it waits, and reports the reason, in one write", lasting, []string{"write", "wait for inputs"}, "pending Suspended until 59m50s"},
 		"a post that waits":  {"a suspension costs a post one write", waiting, []string{"wait for inputs"}, "pending Suspended until 1m0s"},
-		"a scheduled post": {"until its time nothing is different", func(s *situation) {
+		"a scheduled post": {"it is not affected until its time", func(s *situation) {
 			lasting(s)
 			s.scheduled(2 * time.Minute)
 		}, []string{"write", "wait 2m0s in turn"}, "pending"},
-		"a suspension that is not recorded yet": {"the deadline waits for its begin", func(s *situation) {
+		"a suspension that is not recorded yet": {"the deadline waits for the recorded start", func(s *situation) {
 			s.Suspended = true
 			s.scheduled(-2 * time.Hour)
 		}, []string{"write", "wait for inputs"}, "pending Suspended until -1h0m0s"},
-		"one whose deadline ended in the suspension": {"it moves along when that ends", func(s *situation) {
+		"one whose deadline ended in the suspension": {"the deadline is extended by the suspension", func(s *situation) {
 			s.Suspended, s.Suspensions = true, suspensions(-90)
 			s.scheduled(-2 * time.Hour)
 		}, []string{"write", "wait for inputs"}, "pending Suspended until -1h0m0s"},
-		"one whose deadline ended before": {"a suspension does not bring back what was too late", func(s *situation) {
+		"one whose deadline ended before": {"a suspension does not revive a missed post", func(s *situation) {
 			s.Suspended, s.Suspensions = true, suspensions(-50)
 			s.scheduled(-2 * time.Hour)
 		}, []string{"write", "wait"}, "failed MissedSchedule"},
-		"one to be prepared": {"what precedes the call is made meanwhile", func(s *situation) {
+		"one to be prepared": {"the preparation continues during the suspension", func(s *situation) {
 			lasting(s)
 			s.Preparation = done(PreparationMissing)
 		}, []string{"prepare [0]"}, "pending Suspended until 59m50s"},
-		"one that is prepared": {"that outlives the process, since a suspension may be long", func(s *situation) {
+		"one that is prepared": {"the preparation is stored, since a suspension may be long", func(s *situation) {
 			lasting(s)
 			s.illustrated(1)
 			s.Preparation = done(PreparationReady)
 		}, []string{"write", "wait for inputs"}, "pending Suspended until 59m50s has c1"},
-		"one whose preparation goes on": {"its end wakes it", func(s *situation) {
+		"one whose preparation goes on": {"its end wakes the post", func(s *situation) {
 			lasting(s)
 			s.Preparation = done(PreparationRunning)
 		}, []string{"write", "wait for inputs"}, "pending Suspended until 59m50s has c1"},
-		"one that waits and is prepared": {"another process may be the one to send it", func(s *situation) {
+		"one that waits and is prepared": {"another process may send it", func(s *situation) {
 			waiting(s)
 			s.illustrated(1)
 			s.Preparation = done(PreparationReady)
 		}, []string{"write", "wait for inputs"}, "pending Suspended until 1m0s has c1"},
-		"one that waits while its preparation goes on": {"another process can go on from there", func(s *situation) {
+		"one that waits while its preparation goes on": {"another process can continue it", func(s *situation) {
 			waiting(s)
 			s.Preparation = done(PreparationRunning)
 		}, []string{"write", "wait for inputs"}, "pending Suspended until 1m0s has c1"},
@@ -114,36 +114,36 @@ func TestSuspended(t *testing.T) {
 			lasting(s)
 			s.Preparation = done(PreparationReady)
 		}, []string{"write", "wait for inputs"}, "pending Suspended until 59m50s"},
-		"one that cannot be prepared now, past its deadline": {"that has moved, so it is tried again", func(s *situation) {
+		"one that cannot be prepared now, past its deadline": {"the deadline was extended, so it is retried", func(s *situation) {
 			s.Suspended, s.Suspensions = true, suspensions(-90)
 			s.scheduled(-2 * time.Hour)
 			s.Preparation = preparing(Preparation{State: PreparationFailed, Hash: "hash", Err: busy})
 		}, []string{"report 0", "write", "wait 5m0s for inputs"}, "pending PlatformUnavailable until -1h0m0s"},
-		"a call that is under way": {"it ends, and is looked up if need be", func(s *situation) {
+		"a call in progress": {"it completes, and is looked up if necessary", func(s *situation) {
 			lasting(s)
 			s.claimed(time.Hour)
 		}, []string{"lookup [0]"}, ""},
-		"one of two that went out": {"what is not claimed yet waits", func(s *situation) {
+		"one of two published": {"the unclaimed one waits", func(s *situation) {
 			lasting(s)
 			s.pausedSecond()
 			s.Post.Status.Targets[1].NextTryAt = nil
 			s.entry(0).State, s.entry(0).ExternalID = v1alpha1.TargetPosted, "1"
 		}, []string{"write", "wait for inputs"}, "posted"},
-		"a connection that is not ready": {"that is what a person can mend", func(s *situation) {
+		"a connection that is not ready": {"users can correct that", func(s *situation) {
 			lasting(s)
 			s.conn.Spec.Disabled = true
 		}, []string{"write", "wait for inputs"}, "pending ConnectionNotReady until 59m50s"},
-		"a namespace without a team, past its deadline": {"deadlines of what is not accepted move as well", func(s *situation) {
+		"a namespace without a team, past its deadline": {"deadlines of posts that are not accepted are extended as well", func(s *situation) {
 			s.Suspended, s.Unowned, s.Suspensions = true, true, suspensions(-90)
 			s.scheduled(-2 * time.Hour)
 		}, []string{"write and warn of NoTeam", "wait for inputs"}, "pending NoTeam until -1h0m0s"},
-		"a cancelled post": {"people cancel what should not go out", func(s *situation) {
+		"a cancelled post": {"users cancel posts that should not be published", func(s *situation) {
 			lasting(s)
 			s.Post.Spec.Cancelled = true
 			s.entered()
 		}, []string{"write Cancelled"}, "withdrawn"},
 
-		"the end": {"it goes out, with the claim's own write", func(s *situation) {
+		"the end": {"it is published, with the claim's own write", func(s *situation) {
 			s.Suspensions = suspensions(-90, -1)
 			s.scheduled(-2 * time.Hour)
 			b := suspended
@@ -156,7 +156,7 @@ func TestSuspended(t *testing.T) {
 			s.target.TryUntil, s.target.InitialDeadline = v1alpha1.NewTimePtr(t0.Add(-time.Hour)), v1alpha1.NewTimePtr(t0.Add(-80*time.Minute))
 			s.entered()
 		}, []string{"claim [0]", "wait 29m0.001s"}, "pending until 29m0s counted to -1m0s at first until 9m0s"},
-		"the end, seen again": {"what was counted does not count again", func(s *situation) {
+		"the end, seen again": {"a counted suspension is not counted again", func(s *situation) {
 			s.Suspensions = suspensions(-90, -1)
 			s.scheduled(-2 * time.Hour)
 			s.target.TryUntil, s.target.SuspendedUntil = v1alpha1.NewTimePtr(t0.Add(29*time.Minute)), v1alpha1.NewTimePtr(t0.Add(-time.Minute))
@@ -195,20 +195,20 @@ func TestEnteredWhileSuspended(t *testing.T) {
 		result  platforms.Result
 		shows   string
 	}{
-		"a team that goes on": {"the next try would be too late", Deadlines{}, "a1", busy, "failed PlatformUnavailable"},
+		"a team that goes on": {"the retry would be too late", Deadlines{}, "a1", busy, "failed PlatformUnavailable"},
 		"a team that is suspended": {
-			"the deadline moves on, nobody knows yet how far",
+			"the deadline is extended, by an unknown time",
 			Deadlines{Suspended: true, Suspensions: suspensions(-5)},
 			"a1", busy, "pending PlatformUnavailable until 1ms",
 		},
 		"a suspension that is not recorded yet": {"as above", Deadlines{Suspended: true}, "a1", busy, "pending PlatformUnavailable until 1ms"},
-		"one that began after the deadline":     {"it moves no deadline that was over", Deadlines{Suspended: true, Suspensions: suspensions(1)}, "a1", busy, "failed PlatformUnavailable"},
+		"one that began after the deadline":     {"it does not extend a deadline that has passed", Deadlines{Suspended: true, Suspensions: suspensions(1)}, "a1", busy, "failed PlatformUnavailable"},
 		"one that has ended": {
 			"the deadline is later by then",
 			Deadlines{Suspensions: suspensions(-5, -3)},
 			"a1", busy, "pending PlatformUnavailable until 2m0.001s counted to -3m0s",
 		},
-		"one that has ended, counted not long enough": {"the next try would be too late all the same", Deadlines{Suspensions: []v1alpha1.Suspension{
+		"one that has ended, counted not long enough": {"the retry would be too late anyway", Deadlines{Suspensions: []v1alpha1.Suspension{
 			{From: v1alpha1.NewTime(t0.Add(-2 * time.Millisecond)), Until: v1alpha1.NewTimePtr(t0)},
 		}}, "a1", busy, "failed PlatformUnavailable counted to 0s"},
 		"a pause that the platform announces": {
@@ -219,13 +219,13 @@ func TestEnteredWhileSuspended(t *testing.T) {
 			"pending PlatformUnavailable until 1h10m0s at first until 1ms",
 		},
 		"a refusal for good": {
-			"no time changes that, and the platform is asked first",
+			"time does not change that, and the platform is queried first",
 			Deadlines{Suspended: true, Suspensions: suspensions(-5)},
 			"a1",
 			platforms.Result{Outcome: platforms.Refused, Err: platforms.Errorf(platforms.ClassPermanent, "no")},
 			"pending Refused until 1ms",
 		},
-		"what comes too late": {"it changes nothing", Deadlines{Suspensions: suspensions(-5, -3)}, "a0", busy, "pending until 1ms"},
+		"a late result": {"it has no effect", Deadlines{Suspensions: suspensions(-5, -3)}, "a0", busy, "pending until 1ms"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := open()
@@ -263,12 +263,12 @@ func TestOutlast(t *testing.T) {
 		wantUntil, wants time.Duration
 	}{
 		"within the deadline":     {"ten minutes are not the deadline that its owner gave it", time.Hour, 0, 50 * time.Minute, 0, true, 110 * time.Minute, time.Hour},
-		"over":                    {"it moves nothing any more", time.Hour, 0, 20 * time.Minute, 20 * time.Minute, false, time.Hour, 0},
+		"over":                    {"it no longer extends the deadline", time.Hour, 0, 20 * time.Minute, 20 * time.Minute, false, time.Hour, 0},
 		"shorter than the last":   {"a deadline never moves back", 2 * time.Hour, time.Hour, 50 * time.Minute, 40 * time.Minute, false, 2 * time.Hour, time.Hour},
-		"as long as the deadline": {"the deadline counts from the end of the pause", time.Hour, 0, time.Hour, 0, true, 2 * time.Hour, time.Hour},
+		"as long as the deadline": {"the deadline is extended to the end of the pause", time.Hour, 0, time.Hour, 0, true, 2 * time.Hour, time.Hour},
 		"a second pause":          {"the bound counts from the first deadline", 2 * time.Hour, time.Hour, 2 * time.Hour, 90 * time.Minute, true, 3 * time.Hour, time.Hour},
-		"near the bound":          {"it is tried once more, and no longer", 2 * time.Hour, time.Hour, 170 * time.Minute, 90 * time.Minute, true, 3 * time.Hour, time.Hour},
-		"beyond the bound":        {"nobody expects it so late", time.Hour, 0, 181 * time.Minute, 0, false, time.Hour, 0},
+		"near the limit":          {"it is retried again", 2 * time.Hour, time.Hour, 170 * time.Minute, 90 * time.Minute, true, 3 * time.Hour, time.Hour},
+		"beyond the limit":        {"it would be unexpectedly late", time.Hour, 0, 181 * time.Minute, 0, false, time.Hour, 0},
 		"after the deadline":      {"its time was over before", time.Hour, 0, 2 * time.Hour, 61 * time.Minute, false, time.Hour, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
