@@ -28,15 +28,15 @@ func TestSetCandidates(t *testing.T) {
 		// left is how many bytes the post has left; 0 means no restriction.
 		left int
 	}{
-		"None":      {"an account may have published nothing", 0, nil, 0, 0},
-		"Few":       {"all are kept", 0, many(3, 60), 3, 0},
-		"Many":      {"a person looks through ten", 0, many(20, 60), 10, 0},
-		"Full":      {"other targets have taken what a post may list", 40, many(10, 840), 0, 0},
-		"AlmostAll": {"as many are kept as fit", 35, many(10, 840), 2, 0},
-		"Large":     {"the record of a delivery comes first", 0, many(10, 840), 0, 100},
-		"LargeToo":  {"what is left of its room is used", 0, many(10, 840), 1, 1000},
+		"None":      {"the account may be empty", 0, nil, 0, 0},
+		"Few":       {"all are stored", 0, many(3, 60), 3, 0},
+		"Many":      {"a user can review ten", 0, many(20, 60), 10, 0},
+		"Full":      {"other targets have used the post's room for candidates", 40, many(10, 840), 0, 0},
+		"AlmostAll": {"as many are stored as fit", 35, many(10, 840), 2, 0},
+		"Large":     {"the delivery record has priority", 0, many(10, 840), 0, 100},
+		"LargeToo":  {"the remaining room is used", 0, many(10, 840), 1, 1000},
 		"JustFits":  {"its room is used to the last byte", 0, many(10, 840), 1, fits},
-		"NoComma":   {"the comma behind a candidate takes room as well", 0, many(10, 840), 0, fits - 1},
+		"NoComma":   {"a comma after a candidate needs room as well", 0, many(10, 840), 0, fits - 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -22,39 +22,39 @@ func TestMarks(t *testing.T) {
 		want   v1alpha1.TargetMark
 		absent bool
 	}{
-		"Nothing recorded": {"nothing is in its way", nil, v1alpha1.PostSpec{}, v1alpha1.MarkNone, false},
+		"Nothing recorded": {"nothing blocks it", nil, v1alpha1.PostSpec{}, v1alpha1.MarkNone, false},
 		"Posted":           {"its phase shows it", &v1alpha1.TargetStatus{State: v1alpha1.TargetPosted, ExternalID: "1"}, v1alpha1.PostSpec{}, v1alpha1.MarkNone, false},
-		"Undecided":        {"a person has to answer", &v1alpha1.TargetStatus{State: v1alpha1.TargetUndecided}, v1alpha1.PostSpec{}, v1alpha1.MarkUndecided, false},
+		"Undecided":        {"a user has to answer", &v1alpha1.TargetStatus{State: v1alpha1.TargetUndecided}, v1alpha1.PostSpec{}, v1alpha1.MarkUndecided, false},
 		"Undecided, as an older version recorded it": {
-			"phase and reason say so", &v1alpha1.TargetStatus{Phase: v1alpha1.PhaseFailed, Reason: v1alpha1.ReasonOutcomeUnknown}, v1alpha1.PostSpec{}, v1alpha1.MarkUndecided, false,
+			"phase and reason record it", &v1alpha1.TargetStatus{Phase: v1alpha1.PhaseFailed, Reason: v1alpha1.ReasonOutcomeUnknown}, v1alpha1.PostSpec{}, v1alpha1.MarkUndecided, false,
 		},
-		"Failed":  {"nothing is out, and nothing is tried", &v1alpha1.TargetStatus{State: v1alpha1.TargetFailed}, v1alpha1.PostSpec{}, v1alpha1.MarkNone, true},
-		"Refused": {"the platform took nothing", ended(v1alpha1.OutcomeRefused), v1alpha1.PostSpec{}, v1alpha1.MarkNone, true},
-		"Refused by a platform that could not be asked": {
+		"Failed":  {"it is not published, and not retried", &v1alpha1.TargetStatus{State: v1alpha1.TargetFailed}, v1alpha1.PostSpec{}, v1alpha1.MarkNone, true},
+		"Refused": {"the platform did not publish it", ended(v1alpha1.OutcomeRefused), v1alpha1.PostSpec{}, v1alpha1.MarkNone, true},
+		"Rejected by a platform whose lookup failed": {
 			"the call may have published it", &v1alpha1.TargetStatus{
 				State: v1alpha1.TargetFailed, Attempt: &v1alpha1.Attempt{Outcome: v1alpha1.OutcomeRefused, Refusal: &v1alpha1.Refusal{Unconfirmed: true}},
 			},
 			v1alpha1.PostSpec{},
 			v1alpha1.MarkNone, false,
 		},
-		"Failed with an outcome that is not known": {"the call may have published it", ended(v1alpha1.OutcomeUnknown), v1alpha1.PostSpec{}, v1alpha1.MarkNone, false},
-		"Not sent":                  {"the call did not leave the process", ended(v1alpha1.OutcomeNotSent), v1alpha1.PostSpec{}, v1alpha1.MarkNone, true},
-		"Absent":                    {"the listing proves that it is not published", ended(v1alpha1.OutcomeAbsent), v1alpha1.PostSpec{}, v1alpha1.MarkNone, true},
-		"Failed with an ID":         {"the platform gave the ID to a published post", &v1alpha1.TargetStatus{State: v1alpha1.TargetFailed, ExternalID: "1"}, v1alpha1.PostSpec{}, v1alpha1.MarkNone, false},
-		"Failed behind a card":      {"a part of it is out", &v1alpha1.TargetStatus{State: v1alpha1.TargetFailed, ExternalID: "1", Cards: []v1alpha1.CardStatus{{}}}, v1alpha1.PostSpec{}, v1alpha1.MarkNone, false},
-		"Failed for its connection": {"it waits for nothing any more", &v1alpha1.TargetStatus{State: v1alpha1.TargetFailed, Blocked: notReady}, v1alpha1.PostSpec{}, v1alpha1.MarkNone, true},
-		"Connection not ready":      {"a person has to connect it again", &v1alpha1.TargetStatus{State: v1alpha1.TargetPending, Blocked: notReady}, v1alpha1.PostSpec{}, v1alpha1.MarkWaiting, false},
+		"Failed with an unknown outcome": {"the call may have published it", ended(v1alpha1.OutcomeUnknown), v1alpha1.PostSpec{}, v1alpha1.MarkNone, false},
+		"Not sent":                       {"the call was not sent", ended(v1alpha1.OutcomeNotSent), v1alpha1.PostSpec{}, v1alpha1.MarkNone, true},
+		"Absent":                         {"the listing proves that it is not published", ended(v1alpha1.OutcomeAbsent), v1alpha1.PostSpec{}, v1alpha1.MarkNone, true},
+		"Failed with an ID":              {"the platform gave the ID to a published post", &v1alpha1.TargetStatus{State: v1alpha1.TargetFailed, ExternalID: "1"}, v1alpha1.PostSpec{}, v1alpha1.MarkNone, false},
+		"Failed after a published card":  {"a part of it is published", &v1alpha1.TargetStatus{State: v1alpha1.TargetFailed, ExternalID: "1", Cards: []v1alpha1.CardStatus{{}}}, v1alpha1.PostSpec{}, v1alpha1.MarkNone, false},
+		"Failed for its connection":      {"it is no longer retried", &v1alpha1.TargetStatus{State: v1alpha1.TargetFailed, Blocked: notReady}, v1alpha1.PostSpec{}, v1alpha1.MarkNone, true},
+		"Connection not ready":           {"a user has to reconnect the account", &v1alpha1.TargetStatus{State: v1alpha1.TargetPending, Blocked: notReady}, v1alpha1.PostSpec{}, v1alpha1.MarkWaiting, false},
 		"Account restricted": {
 			"the platform has to lift it", &v1alpha1.TargetStatus{State: v1alpha1.TargetPending, Blocked: &v1alpha1.Blocked{Reason: v1alpha1.ReasonAccountRestricted}},
 			v1alpha1.PostSpec{},
 			v1alpha1.MarkWaiting, false,
 		},
 		"Rate limited": {
-			"it goes on by itself", &v1alpha1.TargetStatus{State: v1alpha1.TargetPending, Blocked: &v1alpha1.Blocked{Reason: v1alpha1.ReasonRateLimited}},
+			"it continues automatically", &v1alpha1.TargetStatus{State: v1alpha1.TargetPending, Blocked: &v1alpha1.Blocked{Reason: v1alpha1.ReasonRateLimited}},
 			v1alpha1.PostSpec{},
 			v1alpha1.MarkNone, false,
 		},
-		"Draft": {"its time has not come", &v1alpha1.TargetStatus{State: v1alpha1.TargetPending, Blocked: notReady}, v1alpha1.PostSpec{Draft: true}, v1alpha1.MarkNone, false},
+		"Draft": {"it is not due", &v1alpha1.TargetStatus{State: v1alpha1.TargetPending, Blocked: notReady}, v1alpha1.PostSpec{Draft: true}, v1alpha1.MarkNone, false},
 		"Call open": {
 			"the outcome of the call comes first", &v1alpha1.TargetStatus{State: v1alpha1.TargetPending, Blocked: notReady, Attempt: &v1alpha1.Attempt{}},
 			v1alpha1.PostSpec{},

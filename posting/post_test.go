@@ -65,7 +65,7 @@ func TestPhases(t *testing.T) {
 	}{
 		{"immediate", "reads as processing from its first response on", post(nil), v1alpha1.PhaseProcessing, v1alpha1.PhaseProcessing, false},
 		{"draft", "kept", post(func(p *v1alpha1.Post) { p.Spec.Draft = true }), v1alpha1.PhaseDraft, v1alpha1.PhaseDraft, true},
-		{"scheduled", "its time lies ahead", post(scheduled), v1alpha1.PhaseScheduled, v1alpha1.PhaseScheduled, true},
+		{"scheduled", "its time is in the future", post(scheduled), v1alpha1.PhaseScheduled, v1alpha1.PhaseScheduled, true},
 		{"late", "scheduled until the claim is stored, but its time has passed", post(func(p *v1alpha1.Post) {
 			p.Spec.ScheduledAt = v1alpha1.NewTimePtr(t0.Add(-time.Hour))
 		}), v1alpha1.PhaseScheduled, v1alpha1.PhaseScheduled, false},
@@ -73,19 +73,19 @@ func TestPhases(t *testing.T) {
 		{"claimed", "a claim makes it processing", post(scheduled, entry(v1alpha1.PhaseProcessing, true)), v1alpha1.PhaseProcessing, v1alpha1.PhaseProcessing, false},
 		{"one of two posted", "not every target is settled", post(nil, entry(v1alpha1.PhasePosted, true), entry(v1alpha1.PhaseProcessing, false)), v1alpha1.PhaseProcessing, v1alpha1.PhasePosted, false},
 		{"posted", "every target is", post(nil, entry(v1alpha1.PhasePosted, true), entry(v1alpha1.PhasePosted, true)), v1alpha1.PhasePosted, v1alpha1.PhasePosted, false},
-		{"partly failed", "posted targets stay posted, the post failed", post(nil, entry(v1alpha1.PhasePosted, true), entry(v1alpha1.PhaseFailed, true)), v1alpha1.PhaseFailed, v1alpha1.PhasePosted, false},
-		{"refused", "it waits to be mended", post(refused(2)), v1alpha1.PhaseProcessing, v1alpha1.PhaseProcessing, false},
+		{"partly failed", "posted targets remain posted, but the post failed", post(nil, entry(v1alpha1.PhasePosted, true), entry(v1alpha1.PhaseFailed, true)), v1alpha1.PhaseFailed, v1alpha1.PhasePosted, false},
+		{"refused", "it waits for a correction", post(refused(2)), v1alpha1.PhaseProcessing, v1alpha1.PhaseProcessing, false},
 		{"refused, scheduled", "it stays scheduled, and may be cancelled", post(func(p *v1alpha1.Post) { scheduled(p); refused(2)(p) }), v1alpha1.PhaseScheduled, v1alpha1.PhaseScheduled, true},
 		{"refused draft", "it stays a draft, and may be cancelled", post(func(p *v1alpha1.Post) { p.Spec.Draft = true; refused(2)(p) }), v1alpha1.PhaseDraft, v1alpha1.PhaseDraft, true},
 		{"refused, cancelled", "once is enough", post(func(p *v1alpha1.Post) { scheduled(p); refused(2)(p); p.Spec.Cancelled = true }), v1alpha1.PhaseCancelled, v1alpha1.PhaseCancelled, false},
-		{"due and waiting", "what it waits for is recorded, whatever the clock says", post(scheduled, waits), v1alpha1.PhaseProcessing, v1alpha1.PhaseProcessing, false},
-		{"due and waiting, cancelled", "nothing is claimed", post(func(p *v1alpha1.Post) { scheduled(p); p.Spec.Cancelled = true }, waits), v1alpha1.PhaseCancelled, v1alpha1.PhaseCancelled, false},
-		{"what waited is gone", "an edit took the target out and gave the post another time", post(func(p *v1alpha1.Post) { scheduled(p); p.Spec.Targets = p.Spec.Targets[:1] }, v1alpha1.TargetStatus{}, waits), v1alpha1.PhaseScheduled, v1alpha1.PhaseScheduled, true},
-		{"made a draft again", "a draft waits for nothing", post(func(p *v1alpha1.Post) { p.Spec.Draft = true }, waits), v1alpha1.PhaseDraft, v1alpha1.PhaseDraft, true},
-		{"cancelled after it was published", "a cancellation does not take back what an earlier object of the post published", post(func(p *v1alpha1.Post) {
+		{"due and waiting", "its reason for waiting is recorded, whatever the clock shows", post(scheduled, waits), v1alpha1.PhaseProcessing, v1alpha1.PhaseProcessing, false},
+		{"due and waiting, cancelled", "there is no claim", post(func(p *v1alpha1.Post) { scheduled(p); p.Spec.Cancelled = true }, waits), v1alpha1.PhaseCancelled, v1alpha1.PhaseCancelled, false},
+		{"the waiting target was removed", "an edit removed the target and rescheduled the post", post(func(p *v1alpha1.Post) { scheduled(p); p.Spec.Targets = p.Spec.Targets[:1] }, v1alpha1.TargetStatus{}, waits), v1alpha1.PhaseScheduled, v1alpha1.PhaseScheduled, true},
+		{"made a draft again", "a draft does not wait", post(func(p *v1alpha1.Post) { p.Spec.Draft = true }, waits), v1alpha1.PhaseDraft, v1alpha1.PhaseDraft, true},
+		{"cancelled after it was published", "a cancellation does not withdraw an earlier object's publication", post(func(p *v1alpha1.Post) {
 			p.Status.CancelledAt = v1alpha1.NewTimePtr(t0)
 		}, entry(v1alpha1.PhasePosted, false)), v1alpha1.PhasePosted, v1alpha1.PhasePosted, false},
-		{"given up", "what it waited for did not come in time: nothing can go out any more", post(scheduled, entry(v1alpha1.PhaseFailed, false)), v1alpha1.PhaseFailed, v1alpha1.PhaseFailed, false},
+		{"failed", "its deadline passed, so it cannot be published", post(scheduled, entry(v1alpha1.PhaseFailed, false)), v1alpha1.PhaseFailed, v1alpha1.PhaseFailed, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if got := Of(tt.post).Phase(); got != tt.want {
@@ -162,9 +162,9 @@ func TestHeading(t *testing.T) {
 	}{
 		"Short":   {"it fits", "A caption that is longer than a title, and not too long", "A caption that is longer than a title, and not too long"},
 		"Exact":   {"it ends there", strings.Repeat("ü", 120), strings.Repeat("ü", 120)},
-		"Long":    {"a heading ends after a word, and shows that the text goes on", words, words[:114] + "…"},
-		"OneWord": {"a word without an end is cut", strings.Repeat("ü", 121), strings.Repeat("ü", 120) + "…"},
-		"Late":    {"a heading begins with the title", "one two " + strings.Repeat("ü", 121), "one two " + strings.Repeat("ü", 112) + "…"},
+		"Long":    {"a heading ends after a word, with an ellipsis", words, words[:114] + "…"},
+		"OneWord": {"a long word is cut", strings.Repeat("ü", 121), strings.Repeat("ü", 120) + "…"},
+		"Late":    {"a heading starts with the title", "one two " + strings.Repeat("ü", 121), "one two " + strings.Repeat("ü", 112) + "…"},
 		"Nothing": {"a post may have no text", "", ""},
 	} {
 		post := Of(&v1alpha1.Post{Spec: v1alpha1.PostSpec{Targets: []v1alpha1.PostTarget{{Caption: tc.caption}}}})
@@ -187,7 +187,7 @@ func TestMediaNames(t *testing.T) {
 		want []string
 	}{
 		{"text", v1alpha1.PostSpec{}, nil},
-		{"what no category has", v1alpha1.PostSpec{
+		{"content without a category", v1alpha1.PostSpec{
 			Image: &v1alpha1.ImageContent{MediaRefs: []v1alpha1.MediaReference{ref("a")}},
 			Video: &v1alpha1.VideoContent{MediaRef: ref("b")},
 			Tree:  &v1alpha1.TreeContent{Cards: []v1alpha1.TreeCard{{MediaRefs: []v1alpha1.MediaReference{ref("a"), ref("c")}}}},
@@ -212,8 +212,8 @@ func TestCards(t *testing.T) {
 		want         int
 	}{
 		{"a tree", "each card is published", v1alpha1.PostSpec{Category: v1alpha1.CategoryTree, Tree: cards}, 3},
-		{"a tree without content", "the rules refuse it", v1alpha1.PostSpec{Category: v1alpha1.CategoryTree}, 0},
-		{"a text with cards", "the rules refuse it", v1alpha1.PostSpec{Category: v1alpha1.CategoryText, Tree: cards}, 0},
+		{"a tree without content", "the rules reject it", v1alpha1.PostSpec{Category: v1alpha1.CategoryTree}, 0},
+		{"a text with cards", "the rules reject it", v1alpha1.PostSpec{Category: v1alpha1.CategoryText, Tree: cards}, 0},
 	} {
 		if got := Of(&v1alpha1.Post{Spec: tt.spec}).Cards(); got != tt.want {
 			t.Errorf("%s: got %d, want %d (%s)", tt.name, got, tt.want, tt.reason)
@@ -228,9 +228,9 @@ func TestTooLarge(t *testing.T) {
 		want   bool
 	}{
 		{"it was stored", nil, false},
-		{"etcd refuses it", errors.New("etcdserver: request is too large"), true},
+		{"etcd rejects it", errors.New("etcdserver: request is too large"), true},
 		{"so does the client of etcd", errors.New("rpc error: trying to send message larger than max (2 vs. 1)"), true},
-		{"any other refusal", errors.New("etcdserver: leader changed"), false},
+		{"another rejection", errors.New("etcdserver: leader changed"), false},
 	} {
 		if got := TooLarge(tt.err); got != tt.want {
 			t.Errorf("%s: got %t for %v", tt.reason, got, tt.err)
@@ -253,12 +253,12 @@ func TestDisplayAt(t *testing.T) {
 		{"created, as the apiserver noted it", post(func(p *v1alpha1.Post) {
 			p.Annotations = map[string]string{v1alpha1.BornAnnotation: t0.Add(300 * time.Millisecond).Format(time.RFC3339Nano)}
 		}), 300 * time.Millisecond},
-		{"created anew from a backup", post(func(p *v1alpha1.Post) {
+		{"recreated from a backup", post(func(p *v1alpha1.Post) {
 			p.Annotations = map[string]string{v1alpha1.BornAnnotation: t0.Add(-time.Hour).Format(time.RFC3339Nano)}
 		}), 0},
 		{"scheduled", post(func(p *v1alpha1.Post) { p.Spec.ScheduledAt = at(time.Hour) }), time.Hour},
 		{"posted, at its first target", sent, 2 * time.Hour},
-		{"posted by an earlier version to one of its targets, which recorded no time for the other", partly, 3 * time.Hour},
+		{"posted by an earlier version to one of its targets, without a time for the other", partly, 3 * time.Hour},
 	} {
 		if got := Of(tt.post).DisplayAt(); !got.Equal(t0.Add(tt.want)) {
 			t.Errorf("%s: DisplayAt = %v, want %v after creation", tt.name, got.Sub(t0), tt.want)
@@ -277,11 +277,11 @@ func TestTryUntil(t *testing.T) {
 		fixed  bool
 	}{
 		{"scheduled", "from its time on", post(func(p *v1alpha1.Post) { p.Spec.ScheduledAt = v1alpha1.NewTimePtr(t0.Add(time.Minute)) }), 30 * time.Minute, 61 * time.Minute, true},
-		{"immediate", "from its creation on, however often it is asked", post(nil), 30 * time.Minute, time.Hour, true},
-		{"nobody was there", "a post that nobody looked at for long is not lost", post(nil), 3 * time.Hour, 4 * time.Hour, false},
-		{"edited before any entry", "it was never kept: its creation counts", post(func(p *v1alpha1.Post) { p.Status.ObservedGeneration = 1 }), 10 * time.Minute, time.Hour, true},
+		{"immediate", "the deadline counts from its creation", post(nil), 30 * time.Minute, time.Hour, true},
+		{"the manager was unavailable", "the post does not fail immediately", post(nil), 3 * time.Hour, 4 * time.Hour, false},
+		{"edited before any entry", "it had no entry: its creation counts", post(func(p *v1alpha1.Post) { p.Status.ObservedGeneration = 1 }), 10 * time.Minute, time.Hour, true},
 		{"edited before its first pass", "its entries are from this pass: its creation counts", post(nil, entry(v1alpha1.PhaseDraft, false)), 10 * time.Minute, time.Hour, true},
-		{"promoted draft", "its creation lies long back, or does not count", kept, 10 * time.Minute, 70 * time.Minute, false},
+		{"promoted draft", "its creation was long ago, or does not count", kept, 10 * time.Minute, 70 * time.Minute, false},
 	} {
 		until, fixed := Of(tt.post).TryUntil(t0.Add(tt.now), time.Hour)
 		if until.Sub(t0) != tt.want || fixed != tt.fixed {
@@ -296,10 +296,10 @@ func TestRestored(t *testing.T) {
 		born string
 		want bool
 	}{
-		{"made by kubectl", "", false},
-		{"made by the apiserver a moment ago", t0.Add(-time.Second).Format(time.RFC3339Nano), false},
-		{"made by an apiserver whose clock differs as much as clocks may", t0.Add(-time.Minute).Format(time.RFC3339Nano), false},
-		{"created anew a day later", t0.Add(-24 * time.Hour).Format(time.RFC3339Nano), true},
+		{"created by kubectl", "", false},
+		{"created by the apiserver just now", t0.Add(-time.Second).Format(time.RFC3339Nano), false},
+		{"created by an apiserver with the maximum clock difference", t0.Add(-time.Minute).Format(time.RFC3339Nano), false},
+		{"recreated a day later", t0.Add(-24 * time.Hour).Format(time.RFC3339Nano), true},
 		{"unreadable note", "yesterday", false},
 		{"a note from the future", t0.Add(24 * time.Hour).Format(time.RFC3339Nano), false},
 	} {
@@ -325,13 +325,13 @@ func TestRecreated(t *testing.T) {
 		remade bool
 		shows  time.Duration
 	}{
-		{"a moment before", "an ordinary post: its copy must not look like one", -300 * time.Millisecond, false, 7700 * time.Millisecond},
-		{"as long before as it may take", "the same", -5 * time.Second, false, 3 * time.Second},
-		{"longer before", "it is looked up, and so is what follows", -5*time.Second - time.Millisecond, true, 0},
+		{"just before", "an ordinary post: it must not look like a copy", -300 * time.Millisecond, false, 7700 * time.Millisecond},
+		{"the maximum before", "the same", -5 * time.Second, false, 3 * time.Second},
+		{"longer before", "it is looked up, as are later posts", -5*time.Second - time.Millisecond, true, 0},
 		{"a moment after", "clocks differ", 300 * time.Millisecond, false, 8300 * time.Millisecond},
-		{"clearly after", "the clock of the apiserver is ahead, or a person wrote it; a copy must not meet that time", 30 * time.Second, true, 38 * time.Second},
-		{"as long after as clocks may differ", "the margin is part of what is waited for", time.Minute, true, 68 * time.Second},
-		{"hours after", "nobody waits for that", 2 * time.Hour, true, 0},
+		{"clearly after", "the apiserver's clock is ahead, or a user wrote it; a copy must not be mistaken", 30 * time.Second, true, 38 * time.Second},
+		{"the maximum clock difference after", "the margin is included", time.Minute, true, 68 * time.Second},
+		{"hours after", "the wait is limited", 2 * time.Hour, true, 0},
 	} {
 		first := post(nil)
 		first.Annotations = map[string]string{v1alpha1.BornAnnotation: t0.Add(tt.born).Format(time.RFC3339Nano)}
@@ -363,12 +363,12 @@ func TestCreated(t *testing.T) {
 		born         time.Duration
 		want         time.Duration
 	}{
-		{"a moment before", "the apiserver knows the milliseconds, which Kubernetes drops", -300 * time.Millisecond, -300 * time.Millisecond},
+		{"just before", "the apiserver stores milliseconds, which Kubernetes drops", -300 * time.Millisecond, -300 * time.Millisecond},
 		{"a moment after", "the clocks of the two differ a little", 300 * time.Millisecond, 300 * time.Millisecond},
-		{"as early as clocks differ", "the margin is part of what is believed", -time.Minute, -time.Minute},
-		{"as late as clocks differ", "so is it the other way round", time.Minute, time.Minute},
-		{"a day before", "a copy from a backup was made when it was made", -24 * time.Hour, 0},
-		{"later than clocks differ", "nothing is born after it is there: whoever applies a post cannot move it to another month", time.Minute + time.Millisecond, 0},
+		{"the maximum clock difference before", "the margin is included", -time.Minute, -time.Minute},
+		{"the maximum clock difference after", "the margin is symmetric", time.Minute, time.Minute},
+		{"a day before", "a copy keeps its original time", -24 * time.Hour, 0},
+		{"more than the maximum clock difference after", "a creation time after the object's creation is invalid: users cannot move a post to another month", time.Minute + time.Millisecond, 0},
 		{"years after", "the same", 5 * 365 * 24 * time.Hour, 0},
 	} {
 		p := post(nil)
@@ -403,10 +403,10 @@ func TestTextToSend(t *testing.T) {
 		besideFiles     bool
 		want            string
 	}{
-		{"words are sent as they are", " hello\n", true, " hello\n"},
-		{"blanks beside files are no text", " \t\n\u00a0\u3000", true, ""},
-		{"blanks that stand alone are refused by the rules, not dropped", " \n", false, " \n"},
-		{"nothing stays nothing", "", true, ""},
+		{"a text is sent unchanged", " hello\n", true, " hello\n"},
+		{"blanks next to files are not a text", " \t\n\u00a0\u3000", true, ""},
+		{"blanks alone are rejected by the rules, not dropped", " \n", false, " \n"},
+		{"an empty text remains empty", "", true, ""},
 	} {
 		if got := TextToSend(tt.caption, tt.besideFiles); got != tt.want {
 			t.Errorf("%s: got %q, want %q", tt.reason, got, tt.want)

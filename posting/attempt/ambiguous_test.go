@@ -63,13 +63,13 @@ func TestFailureInDoubt(t *testing.T) {
 		wants    string
 	}{
 		{
-			"too late to send again", "it would be sent after its time, so a person must tell", claimed,
+			"too late to send again", "it would be sent after its deadline, so a user must answer", claimed,
 			func(t *testing.T, target *v1alpha1.TargetStatus) {
 				must.Succeed(t, RecordLookupFailure(target, platforms.Errorf(platforms.ClassTransient, "busy"), timing, v1alpha1.OnUnknownRetry, at(2*time.Hour)))
 			}, "could not be looked up: busy", true, v1alpha1.ReasonOutcomeUnknown,
 		},
 		{
-			"the next try comes too late", "the pause before it ends behind the deadline", doubtful,
+			"the retry comes too late", "the retry pause ends after the deadline", doubtful,
 			func(t *testing.T, target *v1alpha1.TargetStatus) {
 				target.TryUntil = timePtr(10*time.Minute + time.Millisecond)
 				must.Succeed(t, RecordLookup(target, platforms.LookupResult{}, weak(), v1alpha1.OnUnknownRetry, 1, at(10*time.Minute)))
@@ -88,14 +88,14 @@ func TestFailureInDoubt(t *testing.T) {
 			}, "too large", true, v1alpha1.ReasonOutcomeUnknown,
 		},
 		{
-			"refused for good", "the second was; the first may be online", sentAgain,
+			"rejected permanently", "the second call was; the first may be published", sentAgain,
 			func(t *testing.T, target *v1alpha1.TargetStatus) {
 				must.Succeed(t, Record(target, "a2", refusal(platforms.ClassPermanent, "no"), 1, at(11*time.Minute)))
 				confirmed(t, target, 12*time.Minute)
 			}, "no", true, v1alpha1.ReasonOutcomeUnknown,
 		},
 		{
-			"refused for too long", "the second was; the first may be online", sentAgain,
+			"rejected until the deadline", "the second call was; the first may be published", sentAgain,
 			func(t *testing.T, target *v1alpha1.TargetStatus) {
 				r := refusal(platforms.ClassRateLimited, "limited")
 				r.Err.RetryAt = at(3 * time.Hour)
@@ -104,7 +104,7 @@ func TestFailureInDoubt(t *testing.T) {
 			}, "limited", true, v1alpha1.ReasonOutcomeUnknown,
 		},
 		{
-			"refused for the moment, then for good", "the third attempt remembers the first as well", sentAgain,
+			"rejected temporarily, then permanently", "the third attempt remembers the first as well", sentAgain,
 			func(t *testing.T, target *v1alpha1.TargetStatus) {
 				must.Succeed(t, Record(target, "a2", refusal(platforms.ClassTransient, "busy"), 1, at(11*time.Minute)))
 				confirmed(t, target, 12*time.Minute)
@@ -114,34 +114,34 @@ func TestFailureInDoubt(t *testing.T) {
 			}, "no", true, v1alpha1.ReasonOutcomeUnknown,
 		},
 		{
-			"given up by the platform", "what it took second it gave up; the first may be online", sentAgain,
+			"processing failed", "the accepted second call failed; the first may be published", sentAgain,
 			func(t *testing.T, target *v1alpha1.TargetStatus) {
 				must.Succeed(t, RecordLookup(target, platforms.LookupResult{Refused: platforms.Errorf(platforms.ClassPermanent, "no")}, weak(), v1alpha1.OnUnknownRetry, 1, at(time.Hour)))
 			}, "no", true, v1alpha1.ReasonOutcomeUnknown,
 		},
 		{
-			"absent by the word for the second alone", "that tells nothing about the first", sentAgain,
+			"absence proved for the second call only", "the first call remains unknown", sentAgain,
 			func(t *testing.T, target *v1alpha1.TargetStatus) {
 				target.Attempt.Lookups = requiredLookups - 1
 				must.Succeed(t, RecordLookup(target, platforms.LookupResult{Proof: true}, weak(), v1alpha1.OnUnknownRetry, 1, at(2*time.Hour)))
 			}, "did not publish", true, v1alpha1.ReasonOutcomeUnknown,
 		},
 		{
-			"missing from a listing that proves nothing", "the first call may be online as well as the second", sentAgain,
+			"missing from a listing that is not authoritative", "both calls may be published", sentAgain,
 			func(t *testing.T, target *v1alpha1.TargetStatus) {
 				target.Attempt.Lookups = requiredLookups - 1
 				must.Succeed(t, RecordLookup(target, platforms.LookupResult{}, weak(), v1alpha1.OnUnknownFail, 1, at(2*time.Hour)))
 			}, "no proof on this platform", true, v1alpha1.ReasonOutcomeUnknown,
 		},
 		{
-			"absent from a listing that proves it", "the look began with the first call, so that neither is there", sentAgain,
+			"missing from an authoritative listing", "the search covers the first call, so both are absent", sentAgain,
 			func(t *testing.T, target *v1alpha1.TargetStatus) {
 				target.Attempt.Lookups = requiredLookups - 1
 				must.Succeed(t, RecordLookup(target, platforms.LookupResult{}, timing, v1alpha1.OnUnknownRetry, 1, at(2*time.Hour)))
 			}, "", false, v1alpha1.ReasonPlatformBusy,
 		},
 		{
-			"an earlier one was absent, and this one refused", "absence was proved: nothing is in doubt", claimed,
+			"an earlier one was absent, and this one refused", "the first call's absence was proved, so nothing is unknown", claimed,
 			func(t *testing.T, target *v1alpha1.TargetStatus) {
 				target.Attempt.Lookups = requiredLookups - 1
 				must.Succeed(t, RecordLookup(target, platforms.LookupResult{}, timing, v1alpha1.OnUnknownRetry, 1, at(10*time.Minute)))
@@ -269,16 +269,16 @@ func TestAcceptedAfterAll(t *testing.T) {
 		result       platforms.Result
 		want         error
 	}{
-		{"a person was to be asked", "the platform can be asked by the name", closed(v1alpha1.OnUnknownFail), taken, nil},
+		{"a user was asked", "the platform can look up the operation id", closed(v1alpha1.OnUnknownFail), taken, nil},
 		{"to be sent again", "it must not be: the platform works on it", closed(v1alpha1.OnUnknownRetry), taken, nil},
-		{"without a name", "nothing more is known than before", closed(v1alpha1.OnUnknownFail), platforms.Result{Outcome: platforms.Accepted}, ErrSuperseded},
-		{"with a name that is too long", "it cannot be kept", closed(v1alpha1.OnUnknownFail), platforms.Result{Outcome: platforms.Accepted, OperationID: strings.Repeat("p", 257)}, ErrSuperseded},
-		{"asked by that name in vain", "it has been reopened before", func(t *testing.T) *v1alpha1.TargetStatus {
+		{"without an operation id", "there is no new information", closed(v1alpha1.OnUnknownFail), platforms.Result{Outcome: platforms.Accepted}, ErrSuperseded},
+		{"with an operation id that is too long", "it cannot be stored", closed(v1alpha1.OnUnknownFail), platforms.Result{Outcome: platforms.Accepted, OperationID: strings.Repeat("p", 257)}, ErrSuperseded},
+		{"already looked up by that id", "it has been reopened before", func(t *testing.T) *v1alpha1.TargetStatus {
 			target := closed(v1alpha1.OnUnknownFail)(t)
 			target.Attempt.OperationID = taken.OperationID
 			return target
 		}, taken, ErrSuperseded},
-		{"a person has answered", "it was not sent, says who looked", func(t *testing.T) *v1alpha1.TargetStatus {
+		{"a user has answered", "the answer was that it was not sent", func(t *testing.T) *v1alpha1.TargetStatus {
 			target := closed(v1alpha1.OnUnknownFail)(t)
 			must.Succeed(t, Resolve(target, Resolution{}, 1, at(time.Hour), at(11*time.Minute)))
 			return target
@@ -330,13 +330,13 @@ func TestRecordIDs(t *testing.T) {
 		state        v1alpha1.TargetState
 	}{
 		{"published", "the id alone", claimed, "a1", posted, true, v1alpha1.OutcomePosted, v1alpha1.TargetPosted},
-		{"published, closed as unknown", "what nobody could tell is told", unknown, "a1", posted, true, v1alpha1.OutcomePosted, v1alpha1.TargetPosted},
-		{"taken", "its name is all there is to ask by", claimed, "a1", taken, true, "", v1alpha1.TargetPending},
-		{"taken, closed as unknown", "it can be asked by its name", unknown, "a1", taken, true, "", v1alpha1.TargetPending},
-		{"taken, without a name", "there is nothing that only this process knows", claimed, "a1", platforms.Result{Outcome: platforms.Accepted}, false, "", v1alpha1.TargetPending},
-		{"published without an id", "there is nothing that only this process knows", claimed, "a1", platforms.Result{Outcome: platforms.Posted}, false, "", v1alpha1.TargetPending},
-		{"refused with an id", "it is the id of nothing", claimed, "a1", platforms.Result{Outcome: platforms.Refused, ExternalID: "7"}, false, "", v1alpha1.TargetPending},
-		{"refused", "it is looked for", claimed, "a1", refusal(platforms.ClassPermanent, "no"), false, "", v1alpha1.TargetPending},
+		{"published, closed as unknown", "the late result provides the outcome", unknown, "a1", posted, true, v1alpha1.OutcomePosted, v1alpha1.TargetPosted},
+		{"accepted", "only the operation id allows a lookup", claimed, "a1", taken, true, "", v1alpha1.TargetPending},
+		{"accepted, closed as unknown", "the operation id allows a lookup", unknown, "a1", taken, true, "", v1alpha1.TargetPending},
+		{"accepted, without an operation id", "there is no information that only this process has", claimed, "a1", platforms.Result{Outcome: platforms.Accepted}, false, "", v1alpha1.TargetPending},
+		{"published without an id", "there is no information that only this process has", claimed, "a1", platforms.Result{Outcome: platforms.Posted}, false, "", v1alpha1.TargetPending},
+		{"refused with an id", "a rejection has no operation", claimed, "a1", platforms.Result{Outcome: platforms.Refused, ExternalID: "7"}, false, "", v1alpha1.TargetPending},
+		{"refused", "a lookup confirms it", claimed, "a1", refusal(platforms.ClassPermanent, "no"), false, "", v1alpha1.TargetPending},
 		{"another attempt", "it is not ours", claimed, "a0", posted, false, "", v1alpha1.TargetPending},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

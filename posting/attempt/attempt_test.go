@@ -73,38 +73,38 @@ func TestOpen(t *testing.T) {
 		wantNumber     int32
 		wantSearchFrom *v1alpha1.Time
 	}{
-		{name: "first", reason: "nothing was ever sent", wantNumber: 1},
+		{name: "first", reason: "nothing was sent before", wantNumber: 1},
 		{name: "open", reason: "the earlier call may have published", target: v1alpha1.TargetStatus{Attempt: closed("")}, wantErr: ErrOpen},
-		{name: "posted", reason: "it is out there", target: v1alpha1.TargetStatus{Attempt: closed(v1alpha1.OutcomePosted)}, wantErr: ErrSettled},
-		{name: "posted state", reason: "the state is a fact of its own", target: v1alpha1.TargetStatus{State: v1alpha1.TargetPosted}, wantErr: ErrSettled},
-		{name: "failed", reason: "only a person leads out of failed", target: v1alpha1.TargetStatus{State: v1alpha1.TargetFailed, Attempt: closed(v1alpha1.OutcomeRefused)}, wantErr: ErrSettled},
-		{name: "undecided", reason: "a person must answer first", target: v1alpha1.TargetStatus{State: v1alpha1.TargetUndecided, Attempt: closed(v1alpha1.OutcomeUnknown)}, wantErr: ErrSettled},
-		{name: "withdrawn", reason: "its owner does not want it", target: v1alpha1.TargetStatus{State: v1alpha1.TargetWithdrawn}, wantErr: ErrSettled},
+		{name: "posted", reason: "it is published", target: v1alpha1.TargetStatus{Attempt: closed(v1alpha1.OutcomePosted)}, wantErr: ErrSettled},
+		{name: "posted state", reason: "the state is recorded separately", target: v1alpha1.TargetStatus{State: v1alpha1.TargetPosted}, wantErr: ErrSettled},
+		{name: "failed", reason: "only a user can reopen a failed target", target: v1alpha1.TargetStatus{State: v1alpha1.TargetFailed, Attempt: closed(v1alpha1.OutcomeRefused)}, wantErr: ErrSettled},
+		{name: "undecided", reason: "a user must answer first", target: v1alpha1.TargetStatus{State: v1alpha1.TargetUndecided, Attempt: closed(v1alpha1.OutcomeUnknown)}, wantErr: ErrSettled},
+		{name: "withdrawn", reason: "the owner removed it", target: v1alpha1.TargetStatus{State: v1alpha1.TargetWithdrawn}, wantErr: ErrSettled},
 		{name: "posted by an earlier version", reason: "it recorded no states, but a phase", target: v1alpha1.TargetStatus{Phase: v1alpha1.PhasePosted}, wantErr: ErrSettled},
-		{name: "failed by an earlier version", reason: "the phase says so", target: v1alpha1.TargetStatus{Phase: v1alpha1.PhaseFailed, Attempt: closed(v1alpha1.OutcomeRefused)}, wantErr: ErrSettled},
-		{name: "undecided by an earlier version", reason: "phase and reason say so", target: v1alpha1.TargetStatus{Phase: v1alpha1.PhaseFailed, Reason: v1alpha1.ReasonOutcomeUnknown, Attempt: closed(v1alpha1.OutcomeUnknown)}, wantErr: ErrSettled},
-		{name: "cancelled by an earlier version", reason: "its owner does not want it", target: v1alpha1.TargetStatus{Phase: v1alpha1.PhaseCancelled}, wantErr: ErrSettled},
-		{name: "refused under an earlier version", reason: "it was to be tried again, whatever its phase", target: v1alpha1.TargetStatus{Phase: v1alpha1.PhaseProcessing, Reason: v1alpha1.ReasonPlatformBusy, Attempt: closed(v1alpha1.OutcomeRefused)}, wantNumber: 4, wantSearchFrom: timePtr(0)},
-		{name: "pending", reason: "the phase says failed while the post is refused as it stands", target: v1alpha1.TargetStatus{State: v1alpha1.TargetPending, Phase: v1alpha1.PhaseFailed}, wantNumber: 1},
+		{name: "failed by an earlier version", reason: "the phase is failed", target: v1alpha1.TargetStatus{Phase: v1alpha1.PhaseFailed, Attempt: closed(v1alpha1.OutcomeRefused)}, wantErr: ErrSettled},
+		{name: "undecided by an earlier version", reason: "phase and reason record it", target: v1alpha1.TargetStatus{Phase: v1alpha1.PhaseFailed, Reason: v1alpha1.ReasonOutcomeUnknown, Attempt: closed(v1alpha1.OutcomeUnknown)}, wantErr: ErrSettled},
+		{name: "cancelled by an earlier version", reason: "the owner cancelled it", target: v1alpha1.TargetStatus{Phase: v1alpha1.PhaseCancelled}, wantErr: ErrSettled},
+		{name: "refused under an earlier version", reason: "it is retried, whatever its phase", target: v1alpha1.TargetStatus{Phase: v1alpha1.PhaseProcessing, Reason: v1alpha1.ReasonPlatformBusy, Attempt: closed(v1alpha1.OutcomeRefused)}, wantNumber: 4, wantSearchFrom: timePtr(0)},
+		{name: "pending", reason: "the phase is failed only while the post is invalid", target: v1alpha1.TargetStatus{State: v1alpha1.TargetPending, Phase: v1alpha1.PhaseFailed}, wantNumber: 1},
 		{name: "id known", reason: "an external id proves publication whatever else is written", target: v1alpha1.TargetStatus{ExternalID: "9"}, wantErr: ErrSettled},
-		{name: "refused", reason: "the platform said no, and may have published all the same", target: v1alpha1.TargetStatus{Attempt: closed(v1alpha1.OutcomeRefused)}, wantNumber: 4, wantSearchFrom: timePtr(0)},
-		{name: "refused long ago", reason: "nothing that was prepared then can become visible", target: v1alpha1.TargetStatus{
+		{name: "refused", reason: "the platform may have published it despite the rejection", target: v1alpha1.TargetStatus{Attempt: closed(v1alpha1.OutcomeRefused)}, wantNumber: 4, wantSearchFrom: timePtr(0)},
+		{name: "refused long ago", reason: "content prepared that long ago can no longer be published", target: v1alpha1.TargetStatus{
 			Attempt: closed(v1alpha1.OutcomeRefused, func(a *v1alpha1.Attempt) { a.StartedAt = v1alpha1.NewTime(at(-25 * time.Hour)) }),
 		}, wantNumber: 4},
-		{name: "refused a day ago", reason: "what was prepared then is about to expire", target: v1alpha1.TargetStatus{
+		{name: "refused a day ago", reason: "content prepared that day is about to expire", target: v1alpha1.TargetStatus{
 			Attempt: closed(v1alpha1.OutcomeRefused, func(a *v1alpha1.Attempt) { a.StartedAt = v1alpha1.NewTime(at(time.Minute - 24*time.Hour)) }),
 		}, wantNumber: 4, wantSearchFrom: timePtr(time.Minute - 24*time.Hour)},
-		{name: "not sent", reason: "nothing left the process", target: v1alpha1.TargetStatus{Attempt: closed(v1alpha1.OutcomeNotSent)}, wantNumber: 4},
-		{name: "refused after it waited", reason: "what it waited for is over", target: v1alpha1.TargetStatus{
+		{name: "not sent", reason: "the call was not sent", target: v1alpha1.TargetStatus{Attempt: closed(v1alpha1.OutcomeNotSent)}, wantNumber: 4},
+		{name: "refused after it waited", reason: "its reason for waiting is resolved", target: v1alpha1.TargetStatus{
 			Attempt: closed(v1alpha1.OutcomeRefused), Blocked: &v1alpha1.Blocked{Reason: v1alpha1.ReasonPlatformBusy}, NextTryAt: timePtr(0),
 		}, wantNumber: 4, wantSearchFrom: timePtr(0)},
-		{name: "refused after its answer was lost", reason: "its call may have arrived as well", target: v1alpha1.TargetStatus{
+		{name: "refused after its answer was lost", reason: "its own call may have been received as well", target: v1alpha1.TargetStatus{
 			Attempt: closed(v1alpha1.OutcomeRefused, func(a *v1alpha1.Attempt) { a.EndedAt = timePtr(time.Second) }),
 		}, wantNumber: 4, wantSearchFrom: timePtr(0)},
-		{name: "refused after it was looked up", reason: "its call may have arrived as well", target: v1alpha1.TargetStatus{
+		{name: "refused after it was looked up", reason: "its own call may have been received as well", target: v1alpha1.TargetStatus{
 			Attempt: closed(v1alpha1.OutcomeRefused, func(a *v1alpha1.Attempt) { a.Lookups = 1 }),
 		}, wantNumber: 4, wantSearchFrom: timePtr(0)},
-		{name: "refused after an unclear one", reason: "the first may yet be found", target: v1alpha1.TargetStatus{
+		{name: "refused after an unclear one", reason: "the first call may yet be found", target: v1alpha1.TargetStatus{
 			Attempt: closed(v1alpha1.OutcomeRefused, func(a *v1alpha1.Attempt) { a.SearchFrom = timePtr(-time.Hour) }),
 		}, wantNumber: 4, wantSearchFrom: timePtr(-time.Hour)},
 		{name: "absent", reason: "proved absent, but a late arrival must still be found", target: v1alpha1.TargetStatus{Attempt: closed(v1alpha1.OutcomeAbsent)}, wantNumber: 4, wantSearchFrom: timePtr(0)},
@@ -154,20 +154,20 @@ func TestRecord(t *testing.T) {
 	}{
 		{"posted", "the platform confirmed", platforms.Result{Outcome: platforms.Posted, ExternalID: "7", ExternalURL: "u"}, v1alpha1.OutcomePosted, v1alpha1.TargetPosted, "", nil},
 		{"permanent", "repeating it unchanged is useless", refusal(platforms.ClassPermanent, time.Time{}), "", v1alpha1.TargetPending, v1alpha1.ReasonRefused, nil},
-		{"of a class that is not known", "a refusal is a refusal", refusal("new", time.Time{}), "", v1alpha1.TargetPending, v1alpha1.ReasonRefused, nil},
-		{"rate limited", "the platform said when", refusal(platforms.ClassRateLimited, at(10*time.Minute)), "", v1alpha1.TargetPending, v1alpha1.ReasonRateLimited, timePtr(10 * time.Minute)},
+		{"of an unknown class", "every rejection is recorded", refusal("new", time.Time{}), "", v1alpha1.TargetPending, v1alpha1.ReasonRefused, nil},
+		{"rate limited", "the platform named the time", refusal(platforms.ClassRateLimited, at(10*time.Minute)), "", v1alpha1.TargetPending, v1alpha1.ReasonRateLimited, timePtr(10 * time.Minute)},
 		{"rate limited for too long", "the deadline passes before", refusal(platforms.ClassRateLimited, at(2*time.Hour)), "", v1alpha1.TargetPending, v1alpha1.ReasonRateLimited, nil},
 		{"quota", "a cap is a wait", refusal(platforms.ClassQuota, time.Time{}), "", v1alpha1.TargetPending, v1alpha1.ReasonRateLimited, nil},
-		{"token ended", "the connection must be looked at first", refusal(platforms.ClassRefresh, time.Time{}), "", v1alpha1.TargetPending, v1alpha1.ReasonConnectionNotReady, nil},
-		{"token dead", "a person may reconnect in time", refusal(platforms.ClassReconnect, time.Time{}), "", v1alpha1.TargetPending, v1alpha1.ReasonConnectionNotReady, nil},
+		{"token expired", "the connection must be checked first", refusal(platforms.ClassRefresh, time.Time{}), "", v1alpha1.TargetPending, v1alpha1.ReasonConnectionNotReady, nil},
+		{"token revoked", "a user may reconnect in time", refusal(platforms.ClassReconnect, time.Time{}), "", v1alpha1.TargetPending, v1alpha1.ReasonConnectionNotReady, nil},
 		{"busy", "a refusal for the moment", refusal(platforms.ClassTransient, time.Time{}), "", v1alpha1.TargetPending, v1alpha1.ReasonPlatformBusy, nil},
-		{"no reason", "a refusal without a word is still a refusal", platforms.Result{Outcome: platforms.Refused}, "", v1alpha1.TargetPending, v1alpha1.ReasonRefused, nil},
+		{"no reason", "a rejection without a message is recorded too", platforms.Result{Outcome: platforms.Refused}, "", v1alpha1.TargetPending, v1alpha1.ReasonRefused, nil},
 		{"not sent", "no connection was obtained", platforms.Result{Outcome: platforms.NotSent}, v1alpha1.OutcomeNotSent, v1alpha1.TargetPending, v1alpha1.ReasonPlatformBusy, timePtr(2 * time.Second)},
-		{"unknown", "it may be out there: the attempt stays open", platforms.Result{Outcome: platforms.Unknown}, "", v1alpha1.TargetPending, v1alpha1.ReasonSettling, timePtr(2 * time.Second)},
-		{"accepted", "the platform works on it: the attempt stays open, and nothing is in doubt", platforms.Result{Outcome: platforms.Accepted, OperationID: "p~v2.1"}, "", v1alpha1.TargetPending, "", timePtr(2 * time.Second)},
-		{"accepted with a word", "the platform said what it does", platforms.Result{Outcome: platforms.Accepted, OperationID: "p~v2.1", Err: platforms.Errorf(platforms.ClassTransient, "it is processed")}, "", v1alpha1.TargetPending, v1alpha1.ReasonProcessing, timePtr(2 * time.Second)},
-		{"accepted without a name", "there is nothing to ask by", platforms.Result{Outcome: platforms.Accepted}, "", v1alpha1.TargetPending, v1alpha1.ReasonSettling, timePtr(2 * time.Second)},
-		{"nonsense", "what is not understood is unknown", platforms.Result{Outcome: "later"}, "", v1alpha1.TargetPending, v1alpha1.ReasonSettling, timePtr(2 * time.Second)},
+		{"unknown", "it may be published, so the attempt stays open", platforms.Result{Outcome: platforms.Unknown}, "", v1alpha1.TargetPending, v1alpha1.ReasonSettling, timePtr(2 * time.Second)},
+		{"accepted", "the platform is processing it: the attempt stays open, and its outcome is not in doubt", platforms.Result{Outcome: platforms.Accepted, OperationID: "p~v2.1"}, "", v1alpha1.TargetPending, "", timePtr(2 * time.Second)},
+		{"accepted with a message", "the platform described its progress", platforms.Result{Outcome: platforms.Accepted, OperationID: "p~v2.1", Err: platforms.Errorf(platforms.ClassTransient, "it is processed")}, "", v1alpha1.TargetPending, v1alpha1.ReasonProcessing, timePtr(2 * time.Second)},
+		{"accepted without an operation id", "there is no id for a lookup", platforms.Result{Outcome: platforms.Accepted}, "", v1alpha1.TargetPending, v1alpha1.ReasonSettling, timePtr(2 * time.Second)},
+		{"nonsense", "an invalid outcome counts as unknown", platforms.Result{Outcome: "later"}, "", v1alpha1.TargetPending, v1alpha1.ReasonSettling, timePtr(2 * time.Second)},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			target := claimed(t)
@@ -185,9 +185,9 @@ func TestRecord(t *testing.T) {
 
 func TestRecordOperationID(t *testing.T) {
 	for name, tc := range map[string]struct{ reason, operationID, want string }{
-		"taken":             {"the platform is asked by it later", "p~v2.1", "p~v2.1"},
-		"as long as can be": {"the schema takes so much", strings.Repeat("p", 256), strings.Repeat("p", 256)},
-		"too long":          {"a status that the schema refuses could not record the doubt", strings.Repeat("p", 257), ""},
+		"taken":             {"the id is used for the lookup", "p~v2.1", "p~v2.1"},
+		"as long as can be": {"the schema's limit is inclusive", strings.Repeat("p", 256), strings.Repeat("p", 256)},
+		"too long":          {"the schema would reject the status", strings.Repeat("p", 257), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			target := claimed(t)
@@ -207,9 +207,9 @@ func TestRecordPosted(t *testing.T) {
 		result platforms.Result
 		want   v1alpha1.TargetStatus
 	}{
-		{"the platform said when", platforms.Result{Outcome: platforms.Posted, ExternalID: "7", PostedAt: at(time.Minute)}, v1alpha1.TargetStatus{ExternalID: "7", PostedAt: timePtr(time.Minute)}},
-		{"the platform did not say when", platforms.Result{Outcome: platforms.Posted, ExternalID: "7"}, v1alpha1.TargetStatus{ExternalID: "7", PostedAt: timePtr(time.Hour)}},
-		{"it is out there all the same", platforms.Result{Outcome: platforms.Posted}, v1alpha1.TargetStatus{PostedAt: timePtr(time.Hour)}},
+		{"the platform reported the time", platforms.Result{Outcome: platforms.Posted, ExternalID: "7", PostedAt: at(time.Minute)}, v1alpha1.TargetStatus{ExternalID: "7", PostedAt: timePtr(time.Minute)}},
+		{"the platform did not report the time", platforms.Result{Outcome: platforms.Posted, ExternalID: "7"}, v1alpha1.TargetStatus{ExternalID: "7", PostedAt: timePtr(time.Hour)}},
+		{"it is published anyway", platforms.Result{Outcome: platforms.Posted}, v1alpha1.TargetStatus{PostedAt: timePtr(time.Hour)}},
 	} {
 		target := claimed(t)
 		// Earlier doubts are resolved.
@@ -253,7 +253,7 @@ func TestDeadline(t *testing.T) {
 		target v1alpha1.TargetStatus
 		want   time.Time
 	}{
-		{"a target that is not due has no deadline", v1alpha1.TargetStatus{}, time.Time{}},
+		{"a target that is not due does not have a deadline", v1alpha1.TargetStatus{}, time.Time{}},
 		{"no pause was announced", v1alpha1.TargetStatus{TryUntil: timePtr(time.Hour)}, at(time.Hour)},
 		{"an announced pause does not count", v1alpha1.TargetStatus{TryUntil: timePtr(2 * time.Hour), InitialDeadline: timePtr(time.Hour)}, at(time.Hour)},
 	} {
@@ -273,10 +273,10 @@ func TestRecordIsConditional(t *testing.T) {
 		want   error
 	}{
 		{"another attempt", "the result belongs to a record that was replaced", "a0", func(*v1alpha1.TargetStatus) {}, ErrSuperseded},
-		{"closed otherwise", "somebody settled it meanwhile", "a1", func(t *v1alpha1.TargetStatus) { t.Attempt.Outcome = v1alpha1.OutcomeAbsent }, ErrSuperseded},
-		{"no attempt", "the object was made anew", "a1", func(t *v1alpha1.TargetStatus) { t.Attempt = nil }, ErrSuperseded},
-		{"closed as absent", "what was proved is not overturned", "a1", func(t *v1alpha1.TargetStatus) { t.Attempt.Outcome = v1alpha1.OutcomeAbsent }, ErrSuperseded},
-		{"same again", "the write landed, its answer was lost", "a1", func(t *v1alpha1.TargetStatus) { _ = Record(t, "a1", posted, 1, t0) }, nil},
+		{"closed otherwise", "the attempt was closed meanwhile", "a1", func(t *v1alpha1.TargetStatus) { t.Attempt.Outcome = v1alpha1.OutcomeAbsent }, ErrSuperseded},
+		{"no attempt", "the post was recreated", "a1", func(t *v1alpha1.TargetStatus) { t.Attempt = nil }, ErrSuperseded},
+		{"closed as absent", "a proof of absence is final", "a1", func(t *v1alpha1.TargetStatus) { t.Attempt.Outcome = v1alpha1.OutcomeAbsent }, ErrSuperseded},
+		{"same again", "the write was stored, but its response was lost", "a1", func(t *v1alpha1.TargetStatus) { _ = Record(t, "a1", posted, 1, t0) }, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			target := claimed(t)
@@ -307,16 +307,16 @@ func TestNotPrepared(t *testing.T) {
 		wantReason string
 		wantNext   *v1alpha1.Time
 	}{
-		{name: "busy at first", reason: "trouble may pass in a second", err: refusal(platforms.ClassTransient, time.Time{}), wantState: v1alpha1.TargetPending, wantReason: v1alpha1.ReasonPlatformBusy, wantNext: timePtr(time.Second)},
-		{name: "busy for a while", reason: "what lasted a minute may last another", err: refusal(platforms.ClassTransient, time.Time{}), tried: time.Minute, wantState: v1alpha1.TargetPending, wantReason: v1alpha1.ReasonPlatformBusy, wantNext: timePtr(2 * time.Minute)},
+		{name: "busy at first", reason: "an outage may end within a second", err: refusal(platforms.ClassTransient, time.Time{}), wantState: v1alpha1.TargetPending, wantReason: v1alpha1.ReasonPlatformBusy, wantNext: timePtr(time.Second)},
+		{name: "busy for a while", reason: "a long outage may continue", err: refusal(platforms.ClassTransient, time.Time{}), tried: time.Minute, wantState: v1alpha1.TargetPending, wantReason: v1alpha1.ReasonPlatformBusy, wantNext: timePtr(2 * time.Minute)},
 		{name: "busy for long", reason: "the pause is bounded", err: refusal(platforms.ClassTransient, time.Time{}), tried: 20 * time.Minute, wantState: v1alpha1.TargetPending, wantReason: v1alpha1.ReasonPlatformBusy, wantNext: timePtr(25 * time.Minute)},
-		{name: "answer lost", reason: "the step may be repeated: nobody sees it", err: refusal(platforms.ClassUnknown, time.Time{}), wantState: v1alpha1.TargetPending, wantReason: v1alpha1.ReasonPlatformBusy, wantNext: timePtr(time.Second)},
-		{name: "limited", reason: "the platform said when", err: refusal(platforms.ClassRateLimited, at(10*time.Minute)), wantState: v1alpha1.TargetPending, wantReason: v1alpha1.ReasonRateLimited, wantNext: timePtr(10 * time.Minute)},
+		{name: "answer lost", reason: "the step is not public, so it may be repeated", err: refusal(platforms.ClassUnknown, time.Time{}), wantState: v1alpha1.TargetPending, wantReason: v1alpha1.ReasonPlatformBusy, wantNext: timePtr(time.Second)},
+		{name: "limited", reason: "the platform named the time", err: refusal(platforms.ClassRateLimited, at(10*time.Minute)), wantState: v1alpha1.TargetPending, wantReason: v1alpha1.ReasonRateLimited, wantNext: timePtr(10 * time.Minute)},
 		{name: "limited for too long", reason: "the deadline passes before", err: refusal(platforms.ClassQuota, at(2*time.Hour)), wantState: v1alpha1.TargetFailed, wantReason: v1alpha1.ReasonRateLimited},
-		{name: "token dead", reason: "a person may connect again in time", err: refusal(platforms.ClassReconnect, time.Time{}), wantState: v1alpha1.TargetPending, wantReason: v1alpha1.ReasonConnectionNotReady, wantNext: timePtr(time.Second)},
+		{name: "token revoked", reason: "a user may reconnect in time", err: refusal(platforms.ClassReconnect, time.Time{}), wantState: v1alpha1.TargetPending, wantReason: v1alpha1.ReasonConnectionNotReady, wantNext: timePtr(time.Second)},
 		{name: "content refused", reason: "repeating it unchanged is useless", err: refusal(platforms.ClassPermanent, time.Time{}), wantState: v1alpha1.TargetFailed, wantReason: v1alpha1.ReasonRefused},
 		{name: "an attempt is open", reason: "its call may have taken effect", err: refusal(platforms.ClassPermanent, time.Time{}), before: func(t *v1alpha1.TargetStatus) { t.Attempt = &v1alpha1.Attempt{ID: "a1"} }, wantErr: ErrOpen},
-		{name: "posted", reason: "a late word changes nothing", err: refusal(platforms.ClassPermanent, time.Time{}), before: func(t *v1alpha1.TargetStatus) { t.State = v1alpha1.TargetPosted }, wantErr: ErrSettled},
+		{name: "posted", reason: "a late error has no effect", err: refusal(platforms.ClassPermanent, time.Time{}), before: func(t *v1alpha1.TargetStatus) { t.State = v1alpha1.TargetPosted }, wantErr: ErrSettled},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			target := &v1alpha1.TargetStatus{State: v1alpha1.TargetPending, TryUntil: timePtr(time.Hour)}
@@ -351,8 +351,8 @@ func TestCheckpoint(t *testing.T) {
 		want    string
 	}{
 		{"same content", "it serves again", made, "hash", "c1"},
-		{"other content", "what was made for something else must not be published", made, "other", ""},
-		{"no attempt", "nothing was prepared", nil, "hash", ""},
+		{"other content", "content prepared for another version must not be published", made, "other", ""},
+		{"no attempt", "there is no preparation", nil, "hash", ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if got := Checkpoint(tt.attempt, tt.hash); got != tt.want {
@@ -410,14 +410,14 @@ func TestProofWaitsForTheOtherSide(t *testing.T) {
 		lookups int32
 	}{
 		{"just past the lag", "the platform may still be working on the call", true, time.Second + timing.Lag + time.Second, 0},
-		{"past the call's limit and the lag", "who looks may have a clock that is ahead of the one by which the call ended", true, time.Second + timing.CallTimeout + timing.Lag, 0},
-		{"past the margin of clocks as well", "now the listing counts", true, time.Second + timing.CallTimeout + timing.Lag + timing.ClockMargin, 1},
+		{"past the call's limit and the lag", "the reader's clock may be ahead of the caller's", true, time.Second + timing.CallTimeout + timing.Lag, 0},
+		{"past the margin of clocks as well", "an authoritative listing counts now", true, time.Second + timing.CallTimeout + timing.Lag + timing.ClockMargin, 1},
 		{
-			"nobody saw the end, just past the lag", "its bytes may have left as late as the call's limit allowed, and the platform works on them for as long again", false,
+			"nobody saw the end, just past the lag", "its last bytes may have been sent as late as the call's timeout, and the platform may need time", false,
 			timing.SendWindow + timing.CallTimeout + timing.ClockMargin + timing.Lag, 0,
 		},
 		{
-			"nobody saw the end, past the call's limit twice", "now the listing counts", false,
+			"nobody saw the end, past the call's limit twice", "an authoritative listing counts now", false,
 			timing.SendWindow + 2*timing.CallTimeout + timing.ClockMargin + timing.Lag, 1,
 		},
 	} {
@@ -467,10 +467,10 @@ func TestNextLookup(t *testing.T) {
 		want   time.Time
 	}{
 		{"process died", "another process may still be in the middle of the call", func(*v1alpha1.TargetStatus) {}, at(quiet)},
-		{"call seen to end", "nobody is in the middle of it", func(t *v1alpha1.TargetStatus) {
+		{"call seen to end", "no call is in progress", func(t *v1alpha1.TargetStatus) {
 			_ = Record(t, "a1", platforms.Result{Outcome: platforms.Unknown}, 1, at(time.Second))
 		}, at(2 * time.Second)},
-		{"asked to wait", "the platform limits look-ups", func(t *v1alpha1.TargetStatus) { t.NextTryAt = timePtr(time.Hour) }, at(time.Hour)},
+		{"asked to wait", "the platform limits lookups", func(t *v1alpha1.TargetStatus) { t.NextTryAt = timePtr(time.Hour) }, at(time.Hour)},
 		{"an earlier wait", "never before the call is over", func(t *v1alpha1.TargetStatus) { t.NextTryAt = timePtr(time.Second) }, at(quiet)},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -504,27 +504,27 @@ func TestRecordLookup(t *testing.T) {
 		wantNext    *v1alpha1.Time
 	}{
 		{
-			name: "found", reason: "it is out there", result: found, after: quiet, timing: timing,
+			name: "found", reason: "it is published", result: found, after: quiet, timing: timing,
 			wantOutcome: v1alpha1.OutcomePosted, wantState: v1alpha1.TargetPosted, wantReason: "",
 		},
 		{
-			name: "found after a duplicate refusal", reason: "the refusal told the truth", result: found, duplicate: true, after: quiet, timing: timing,
+			name: "found after a duplicate refusal", reason: "the duplicate rejection was correct", result: found, duplicate: true, after: quiet, timing: timing,
 			wantOutcome: v1alpha1.OutcomePosted, wantState: v1alpha1.TargetPosted, wantReason: "",
 		},
 		{
-			name: "two fit", reason: "nobody can tell which is ours", result: platforms.LookupResult{Matches: 2}, after: quiet, timing: timing, policy: v1alpha1.OnUnknownRetry,
+			name: "two fit", reason: "the match is ambiguous", result: platforms.LookupResult{Matches: 2}, after: quiet, timing: timing, policy: v1alpha1.OnUnknownRetry,
 			wantOutcome: v1alpha1.OutcomeUnknown, wantState: v1alpha1.TargetUndecided, wantReason: v1alpha1.ReasonOutcomeUnknown,
 		},
 		{
-			name: "missing within the lag", reason: "a listing that lags proves nothing", after: quiet + time.Second, timing: timing,
+			name: "missing within the lag", reason: "a delayed listing is not evidence", after: quiet + time.Second, timing: timing,
 			wantState: v1alpha1.TargetPending, wantReason: v1alpha1.ReasonSettling, wantNext: timePtr(quiet + 2*time.Second),
 		},
 		{
-			name: "missing shortly before the lag is over", reason: "the next look may count", after: past - time.Second, timing: timing,
+			name: "missing shortly before the lag is over", reason: "the next lookup may count", after: past - time.Second, timing: timing,
 			wantState: v1alpha1.TargetPending, wantReason: v1alpha1.ReasonSettling, wantNext: timePtr(past),
 		},
 		{
-			name: "missing once past the lag", reason: "one look is not enough", after: past, timing: timing,
+			name: "missing once past the lag", reason: "one lookup is not enough", after: past, timing: timing,
 			wantState: v1alpha1.TargetPending, wantReason: "", wantNext: timePtr(past + timing.Lag/2),
 		},
 		{
@@ -532,31 +532,31 @@ func TestRecordLookup(t *testing.T) {
 			wantOutcome: v1alpha1.OutcomeAbsent, wantState: v1alpha1.TargetPending, wantReason: v1alpha1.ReasonPlatformBusy, wantNext: timePtr(past + time.Minute + time.Second),
 		},
 		{
-			name: "missing twice, duplicate", reason: "sending again would be refused again", lookups: 1, duplicate: true, after: past + time.Minute, timing: timing,
+			name: "missing twice, duplicate", reason: "another call would be rejected again", lookups: 1, duplicate: true, after: past + time.Minute, timing: timing,
 			wantOutcome: v1alpha1.OutcomeRefused, wantState: v1alpha1.TargetFailed, wantReason: v1alpha1.ReasonRefused,
 		},
 		{
-			name: "missing twice, listing not authoritative", reason: "the platform cannot prove it: a person must", lookups: 1, after: past + time.Minute, timing: weak, policy: v1alpha1.OnUnknownFail,
+			name: "missing twice, listing not authoritative", reason: "without proof, a user must answer", lookups: 1, after: past + time.Minute, timing: weak, policy: v1alpha1.OnUnknownFail,
 			wantOutcome: v1alpha1.OutcomeUnknown, wantState: v1alpha1.TargetUndecided, wantReason: v1alpha1.ReasonOutcomeUnknown,
 		},
 		{
-			name: "missing twice, listing not authoritative, proof", reason: "the platform answered for the very thing that was to become visible", result: platforms.LookupResult{Proof: true}, lookups: 1, after: past + time.Minute, timing: weak,
+			name: "missing twice, listing not authoritative, proof", reason: "the platform answered for this very call", result: platforms.LookupResult{Proof: true}, lookups: 1, after: past + time.Minute, timing: weak,
 			wantOutcome: v1alpha1.OutcomeAbsent, wantState: v1alpha1.TargetPending, wantReason: v1alpha1.ReasonPlatformBusy, wantNext: timePtr(past + time.Minute + time.Second),
 		},
 		{
-			name: "missing once, proof", reason: "the platform's word may lag as well: one look is not enough", result: platforms.LookupResult{Proof: true}, after: past, timing: weak,
+			name: "missing once, proof", reason: "the proof may be delayed as well: one lookup is not enough", result: platforms.LookupResult{Proof: true}, after: past, timing: weak,
 			wantState: v1alpha1.TargetPending, wantReason: "", wantNext: timePtr(past + timing.Lag/2),
 		},
 		{
-			name: "missing within the lag, proof", reason: "a call may be on its way still", result: platforms.LookupResult{Proof: true}, after: quiet + time.Second, timing: weak,
+			name: "missing within the lag, proof", reason: "a call may still be in progress", result: platforms.LookupResult{Proof: true}, after: quiet + time.Second, timing: weak,
 			wantState: v1alpha1.TargetPending, wantReason: v1alpha1.ReasonSettling, wantNext: timePtr(quiet + 2*time.Second),
 		},
 		{
-			name: "given up by the platform", reason: "it took the call and says that nothing came of it, for good", result: platforms.LookupResult{Refused: platforms.Errorf(platforms.ClassPermanent, "no")}, after: time.Second, timing: weak,
+			name: "processing failed", reason: "the platform accepted the call, and then failed permanently", result: platforms.LookupResult{Refused: platforms.Errorf(platforms.ClassPermanent, "no")}, after: time.Second, timing: weak,
 			wantOutcome: v1alpha1.OutcomeRefused, wantState: v1alpha1.TargetFailed, wantReason: v1alpha1.ReasonRefused,
 		},
 		{
-			name: "given up by the platform for now", reason: "another call may have more luck", result: platforms.LookupResult{Refused: platforms.Errorf(platforms.ClassTransient, "no")}, after: time.Second, timing: weak,
+			name: "given up by the platform for now", reason: "another call may succeed", result: platforms.LookupResult{Refused: platforms.Errorf(platforms.ClassTransient, "no")}, after: time.Second, timing: weak,
 			wantOutcome: v1alpha1.OutcomeRefused, wantState: v1alpha1.TargetPending, wantReason: v1alpha1.ReasonPlatformBusy, wantNext: timePtr(2 * time.Second),
 		},
 		{
@@ -594,9 +594,9 @@ func TestLookFailedAtWork(t *testing.T) {
 		after  time.Duration
 		open   bool
 	}{
-		{"the platform has taken it, so that its word will come", 5*time.Second + timing.LookupTimeout, true},
+		{"the platform accepted it, so the result will follow", 5*time.Second + timing.LookupTimeout, true},
 		{"it may work for a day", time.Second + 24*time.Hour, true},
-		{"what never ends must end with a person, whatever the policy: it is not sent again while the platform works on it", 25 * time.Hour, false},
+		{"a call that is never finished needs a user's answer, whatever the policy: it is not sent again while the platform is processing it", 25 * time.Hour, false},
 	} {
 		if err := RecordLookupFailure(target, platforms.Errorf(platforms.ClassTransient, "it is processed"), timing, v1alpha1.OnUnknownRetry, at(tt.after)); err != nil {
 			t.Fatal(err)

@@ -52,11 +52,11 @@ func TestOpenCard(t *testing.T) {
 		want      error
 	}{
 		"the next":               {"it hangs from the one before", 1, 1, nil, nil},
-		"the same again":         {"it is out there", 1, 0, nil, ErrSettled},
+		"the same again":         {"it is published", 1, 0, nil, ErrSettled},
 		"one too far":            {"the one between would be missing", 1, 2, nil, ErrSettled},
 		"behind the last":        {"there is no such card", 3, 3, nil, ErrSettled},
-		"not the first at first": {"nothing to hang from", 0, 1, nil, ErrSettled},
-		"while one is open":      {"the one before may not be there", 1, 1, func(t *v1alpha1.TargetStatus) { t.Attempt.Outcome = "" }, ErrOpen},
+		"not the first at first": {"there is no card to reply to", 0, 1, nil, ErrSettled},
+		"while one is open":      {"the previous card may not be published", 1, 1, func(t *v1alpha1.TargetStatus) { t.Attempt.Outcome = "" }, ErrOpen},
 		"after a refusal":        {"it may be tried again", 1, 1, func(t *v1alpha1.TargetStatus) { refuse(t, 1) }, nil},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -21,11 +21,11 @@ func TestNextLookupAfterFailure(t *testing.T) {
 		reason                string
 		after, retryAt, wants time.Duration
 	}{
-		{"the platform says nothing: a second later at first", quiet, 0, quiet + time.Second},
+		{"without a time from the platform: a second later at first", quiet, 0, quiet + time.Second},
 		{"the longer it has been, the later", quiet + 10*time.Second, 0, quiet + 20*time.Second},
 		{"and never more than five minutes later", quiet + 10*time.Minute, 0, quiet + 15*time.Minute},
-		{"the platform wants to be left alone for longer", quiet, quiet + time.Hour/2, quiet + time.Hour/2},
-		{"the platform would be asked sooner than Herald asks", quiet + 10*time.Second, quiet + 11*time.Second, quiet + 20*time.Second},
+		{"the platform requests a longer pause", quiet, quiet + time.Hour/2, quiet + time.Hour/2},
+		{"the platform allows an earlier lookup than Herald's own pause", quiet + 10*time.Second, quiet + 11*time.Second, quiet + 20*time.Second},
 	} {
 		target := claimed(t)
 		err := platforms.Errorf(platforms.ClassRateLimited, "too many calls")
@@ -48,9 +48,9 @@ func TestLookUpAgainSays(t *testing.T) {
 		result       platforms.Result
 		want         string
 	}{
-		{"no answer", "that is all that is known", platforms.Result{Outcome: platforms.Unknown}, "the answer was lost"},
-		{"an unclear answer", "it tells more", platforms.Result{Outcome: platforms.Unknown, Err: platforms.Errorf(platforms.ClassUnknown, "error 500")}, "error 500"},
-		{"taken", "no answer was lost", platforms.Result{Outcome: platforms.Accepted, OperationID: "p~v2.1"}, ""},
+		{"no answer", "there is no other information", platforms.Result{Outcome: platforms.Unknown}, "the answer was lost"},
+		{"an unclear response", "its message is more precise", platforms.Result{Outcome: platforms.Unknown, Err: platforms.Errorf(platforms.ClassUnknown, "error 500")}, "error 500"},
+		{"taken", "no response was lost", platforms.Result{Outcome: platforms.Accepted, OperationID: "p~v2.1"}, ""},
 	} {
 		target := claimed(t)
 		must.Succeed(t, Record(target, "a1", tt.result, 1, at(time.Second)))
@@ -70,9 +70,9 @@ func TestLookupFindsWork(t *testing.T) {
 		id     string
 		taken  bool
 	}{
-		{"the process that made the call is gone", false, "video-1", true},
-		{"it is there, and its answer was lost", true, "video-1", true},
-		{"an id that cannot be stored helps nobody", true, strings.Repeat("1", maxOperationID+1), false},
+		{"the calling process has ended", false, "video-1", true},
+		{"it is published, and the response was lost", true, "video-1", true},
+		{"an id that cannot be stored is of no use", true, strings.Repeat("1", maxOperationID+1), false},
 	} {
 		target := claimed(t)
 		if tt.seen {

@@ -11,7 +11,7 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// consequence is what happens to a target after a call that published nothing.
+// consequence describes a target's state after a call that did not publish it.
 type consequence struct {
 	blocked v1alpha1.Blocked
 	// retryAt is when to retry, or zero if there is no retry.

@@ -54,18 +54,18 @@ func TestRefusalIsConfirmed(t *testing.T) {
 		next    *v1alpha1.Time
 	}{
 		{
-			"found", "the platform published and answered an error", platforms.ClassPermanent,
+			"found", "the platform published it and responded with an error", platforms.ClassPermanent,
 			time.Time{},
 			platforms.LookupResult{Matches: 1, ExternalID: "7"},
 			13 * time.Second, v1alpha1.OutcomePosted, v1alpha1.TargetPosted, "", nil,
 		},
 		{
-			"found before the listing can be complete", "what is there is there", platforms.ClassRateLimited, at(5 * time.Minute),
+			"found before the listing can be complete", "a match counts immediately", platforms.ClassRateLimited, at(5 * time.Minute),
 			platforms.LookupResult{Matches: 1, ExternalID: "7"},
 			2 * time.Second, v1alpha1.OutcomePosted, v1alpha1.TargetPosted, "", nil,
 		},
 		{
-			"missing, for good", "nothing speaks against the refusal", platforms.ClassPermanent,
+			"missing, for good", "nothing contradicts the rejection", platforms.ClassPermanent,
 			time.Time{},
 			none, 13 * time.Second, v1alpha1.OutcomeRefused, v1alpha1.TargetFailed, v1alpha1.ReasonRefused, nil,
 		},
@@ -74,12 +74,12 @@ func TestRefusalIsConfirmed(t *testing.T) {
 			none, 13 * time.Second, v1alpha1.OutcomeRefused, v1alpha1.TargetPending, v1alpha1.ReasonRateLimited, timePtr(5 * time.Minute),
 		},
 		{
-			"missing, and the pause is over", "the next call may be made at once", platforms.ClassTransient,
+			"missing, and the pause is over", "the next call may be made immediately", platforms.ClassTransient,
 			time.Time{},
 			none, 13 * time.Second, v1alpha1.OutcomeRefused, v1alpha1.TargetPending, v1alpha1.ReasonPlatformBusy, timePtr(13 * time.Second),
 		},
 		{
-			"missing after the deadline", "the next try comes too late", platforms.ClassTransient,
+			"missing after the deadline", "the retry comes too late", platforms.ClassTransient,
 			time.Time{},
 			none, 2 * time.Hour, v1alpha1.OutcomeRefused, v1alpha1.TargetFailed, v1alpha1.ReasonPlatformBusy, nil,
 		},
@@ -89,13 +89,13 @@ func TestRefusalIsConfirmed(t *testing.T) {
 			none, 12 * time.Second, "", v1alpha1.TargetPending, v1alpha1.ReasonRefused, timePtr(13 * time.Second),
 		},
 		{
-			"several", "a person can tell them apart", platforms.ClassPermanent,
+			"several", "a user can distinguish them", platforms.ClassPermanent,
 			time.Time{},
 			platforms.LookupResult{Matches: 2},
 			13 * time.Second, v1alpha1.OutcomeUnknown, v1alpha1.TargetUndecided, v1alpha1.ReasonOutcomeUnknown, nil,
 		},
 		{
-			"given up by the platform", "the state of the call is its latest word", platforms.ClassTransient,
+			"given up by the platform", "the state of the call is the latest information", platforms.ClassTransient,
 			time.Time{},
 			platforms.LookupResult{Refused: platforms.Errorf(platforms.ClassPermanent, "damaged")},
 			2 * time.Second,
@@ -128,7 +128,7 @@ func TestWhenRefusalIsConfirmed(t *testing.T) {
 		want    time.Duration
 	}{
 		{"for good", "the listing is complete by then, by any clock", platforms.ClassPermanent, time.Time{}, 13 * time.Second},
-		{"blocked", "people see what became of it before the hour is over", platforms.ClassQuota, at(time.Hour), 13 * time.Second},
+		{"blocked", "users see the outcome before the hour is over", platforms.ClassQuota, at(time.Hour), 13 * time.Second},
 		{"too many calls", "a question is a call as well, and prolongs the limit", platforms.ClassRateLimited, at(5 * time.Minute), 5 * time.Minute},
 		{"too many calls, for a moment", "the listing is behind for longer", platforms.ClassRateLimited, at(3 * time.Second), 13 * time.Second},
 	} {
@@ -158,7 +158,7 @@ func TestRefusalThatCannotBeConfirmed(t *testing.T) {
 		next    *v1alpha1.Time
 	}{
 		{
-			"not yet", "the next question may be answered", platforms.ClassPermanent, none,
+			"not yet", "the next lookup may succeed", platforms.ClassPermanent, none,
 			platforms.ClassTransient, none, time.Minute, v1alpha1.TargetPending, v1alpha1.ReasonRefused, timePtr(119 * time.Second),
 		},
 		{
@@ -166,23 +166,23 @@ func TestRefusalThatCannotBeConfirmed(t *testing.T) {
 			platforms.ClassTransient, none, time.Second + time.Hour, v1alpha1.TargetPending, v1alpha1.ReasonRefused, timePtr(time.Second + 65*time.Minute),
 		},
 		{
-			"never", "nothing speaks against the refusal", platforms.ClassPermanent, none,
+			"never", "nothing contradicts the rejection", platforms.ClassPermanent, none,
 			platforms.ClassTransient, none, 2 * time.Hour, v1alpha1.TargetFailed, v1alpha1.ReasonRefused, nil,
 		},
 		{
-			"never, of a call that was to be made again", "it may be out, and is not sent again unasked", platforms.ClassTransient, none,
+			"never, of a call that was to be made again", "it may be published, and is not sent again unasked", platforms.ClassTransient, none,
 			platforms.ClassReconnect, none, 61 * time.Minute, v1alpha1.TargetFailed, v1alpha1.ReasonPlatformBusy, nil,
 		},
 		{
-			"never, with something alike in the listing", "a person can compare them", platforms.ClassPermanent, none,
+			"never, with something alike in the listing", "a user can compare them", platforms.ClassPermanent, none,
 			platforms.ClassUnknown, none, 2 * time.Hour, v1alpha1.TargetUndecided, v1alpha1.ReasonOutcomeUnknown, nil,
 		},
 		{
-			"after the pause that was announced", "the first question comes when the pause is over, and patience begins then", platforms.ClassRateLimited, at(90 * time.Minute),
+			"after the pause that was announced", "the first lookup follows the pause, and its time limit starts then", platforms.ClassRateLimited, at(90 * time.Minute),
 			platforms.ClassTransient, none, 90 * time.Minute, v1alpha1.TargetPending, v1alpha1.ReasonRateLimited, timePtr(90*time.Minute + time.Second),
 		},
 		{
-			"long after the pause", "it was asked for an hour", platforms.ClassRateLimited, at(90 * time.Minute),
+			"long after the pause", "lookups were tried for an hour", platforms.ClassRateLimited, at(90 * time.Minute),
 			platforms.ClassTransient, none, 151 * time.Minute, v1alpha1.TargetFailed, v1alpha1.ReasonRateLimited, nil,
 		},
 		{
@@ -190,11 +190,11 @@ func TestRefusalThatCannotBeConfirmed(t *testing.T) {
 			platforms.ClassRateLimited, at(2 * time.Hour), 61 * time.Minute, v1alpha1.TargetPending, v1alpha1.ReasonRefused, timePtr(2 * time.Hour),
 		},
 		{
-			"limited beyond the deadline", "people wait for the failure", platforms.ClassPermanent, none,
+			"limited beyond the deadline", "users see the failure", platforms.ClassPermanent, none,
 			platforms.ClassRateLimited, at(4 * time.Hour), 61 * time.Minute, v1alpha1.TargetFailed, v1alpha1.ReasonRefused, nil,
 		},
 		{
-			"refused as well", "a refused question is no more than a claim either", platforms.ClassTransient, none,
+			"refused as well", "a rejected lookup is not proof either", platforms.ClassTransient, none,
 			platforms.ClassPermanent, none, 13 * time.Second, v1alpha1.TargetPending, v1alpha1.ReasonPlatformBusy, timePtr(24 * time.Second),
 		},
 		{
@@ -202,15 +202,15 @@ func TestRefusalThatCannotBeConfirmed(t *testing.T) {
 			platforms.ClassPermanent, none, 13 * time.Second, v1alpha1.TargetPending, v1alpha1.ReasonRateLimited, timePtr(50 * time.Minute),
 		},
 		{
-			"refused as well, with a time after the pause", "the platform announced when it can be asked", platforms.ClassQuota, at(50 * time.Minute),
+			"refused as well, with a time after the pause", "the platform named the time for lookups", platforms.ClassQuota, at(50 * time.Minute),
 			platforms.ClassPermanent, at(70 * time.Minute), 13 * time.Second, v1alpha1.TargetPending, v1alpha1.ReasonRateLimited, timePtr(70 * time.Minute),
 		},
 		{
-			"refused each time", "the call may have published, and is not made again unasked", platforms.ClassTransient, none,
+			"refused each time", "the call may be published, and is not sent again unasked", platforms.ClassTransient, none,
 			platforms.ClassPermanent, none, 2 * time.Minute, v1alpha1.TargetFailed, v1alpha1.ReasonPlatformBusy, nil,
 		},
 		{
-			"refused each time, for good", "this account cannot be asked", platforms.ClassPermanent, none,
+			"refused each time, for good", "lookups are not possible for this account", platforms.ClassPermanent, none,
 			platforms.ClassPermanent, none, 2 * time.Minute, v1alpha1.TargetFailed, v1alpha1.ReasonRefused, nil,
 		},
 	} {
@@ -265,8 +265,8 @@ func TestRefusalWithoutProofWaitsForTheListing(t *testing.T) {
 		open   bool
 		next   *v1alpha1.Time
 	}{
-		{"an answer about the call itself", "the upload session says that it is incomplete", platforms.LookupResult{Proof: true}, false, nil},
-		{"an answer from the listing", "the video may be listed after minutes", platforms.LookupResult{}, true, timePtr(5*time.Minute + 3*time.Second)},
+		{"a response about the call itself", "the upload session reports that it is incomplete", platforms.LookupResult{Proof: true}, false, nil},
+		{"a response from the listing", "the video may be listed minutes later", platforms.LookupResult{}, true, timePtr(5*time.Minute + 3*time.Second)},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			target := refusedAt(t, platforms.ClassPermanent, time.Time{})
@@ -285,7 +285,7 @@ func TestRefusedAndKnownUnpublished(t *testing.T) {
 		class  platforms.Class
 		open   bool
 	}{
-		{"for the moment", "the container was asked after the refusal", platforms.ClassTransient, false},
+		{"for the moment", "the container was read after the rejection", platforms.ClassTransient, false},
 		{"for good", "the state may be behind, and failed is final", platforms.ClassPermanent, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

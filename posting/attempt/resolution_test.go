@@ -23,21 +23,21 @@ func TestParseNamedResolutions(t *testing.T) {
 		problem       string
 	}{
 		"Address":       {"the platform's folder finds the id", "0=posted:" + address, []Resolution{{ExternalURL: address}}, ""},
-		"Unnamed":       {"a person saw it and has no id", "2=posted", []Resolution{{Index: 2, Unnamed: true}}, ""},
-		"All":           {"each target has an answer of its own", "0=posted:" + address + ", 1=posted,2=not-sent,3=posted:7", []Resolution{{ExternalURL: address}, {Index: 1, Unnamed: true}, {Index: 2}, {Index: 3, ExternalID: "7"}}, ""},
+		"Unnamed":       {"the user saw it and has no id", "2=posted", []Resolution{{Index: 2, Unnamed: true}}, ""},
+		"All":           {"each target has its own answer", "0=posted:" + address + ", 1=posted,2=not-sent,3=posted:7", []Resolution{{ExternalURL: address}, {Index: 1, Unnamed: true}, {Index: 2}, {Index: 3, ExternalID: "7"}}, ""},
 		"Comma":         {"addresses may have commas", "0=posted:https://x.com/a,b?c=1,d=2,1=not-sent", []Resolution{{ExternalURL: "https://x.com/a,b?c=1,d=2"}, {Index: 1}}, ""},
-		"HTTP":          {"a simulated platform has no HTTPS", "0=posted:http://127.0.0.1:9100/x/acme/status/1", []Resolution{{ExternalURL: "http://127.0.0.1:9100/x/acme/status/1"}}, ""},
+		"HTTP":          {"simulated platforms do not have HTTPS", "0=posted:http://127.0.0.1:9100/x/acme/status/1", []Resolution{{ExternalURL: "http://127.0.0.1:9100/x/acme/status/1"}}, ""},
 		"Bare":          {"without its scheme it reads as an id", "0=posted:x.com/acme/status/1", nil, "with https:// before it"},
-		"OtherScheme":   {"nothing that runs is linked", "0=posted:javascript://x.com/%0aalert(1)", nil, "is not the address of a post"},
+		"OtherScheme":   {"scripts must not be linked", "0=posted:javascript://x.com/%0aalert(1)", nil, "is not the address of a post"},
 		"NoHost":        {"a post is somewhere", "0=posted:https:///status/1", nil, "it names no site"},
-		"User":          {"nobody's name belongs there", "0=posted:https://x.com@evil.example/status/1", nil, "it names no site"},
-		"Blank":         {"addresses have no blanks", "0=posted:https://x.com/a b", nil, "a character that no address has"},
+		"User":          {"user names are not part of a post's URL", "0=posted:https://x.com@evil.example/status/1", nil, "it names no site"},
+		"Blank":         {"URLs do not contain blanks", "0=posted:https://x.com/a b", nil, "a character that no address has"},
 		"Accented":      {"browsers encode such characters", "0=posted:https://x.com/é", nil, "a character that no address has"},
 		"Delete":        {"a control character is not part of an address", "0=posted:https://x.com/a\x7f", nil, "a character that no address has"},
 		"Longest":       {"the schema permits so many characters", "0=posted:" + longest, []Resolution{{ExternalURL: longest}}, ""},
-		"TooLong":       {"the schema would refuse the status", "0=posted:https://x.com/" + strings.Repeat("a", longestURL), nil, "longer than 2048"},
-		"UnnamedColon":  {"half an answer is none", "0=posted:", nil, "is not the id of a post"},
-		"UnnamedLonger": {"nor is a word that begins like one", "0=postedby", nil, "is not a resolution"},
+		"TooLong":       {"the schema would reject the status", "0=posted:https://x.com/" + strings.Repeat("a", longestURL), nil, "longer than 2048"},
+		"UnnamedColon":  {"the id is missing", "0=posted:", nil, "is not the id of a post"},
+		"UnnamedLonger": {"a longer word is not an answer", "0=postedby", nil, "is not a resolution"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -73,12 +73,12 @@ func TestResolveNamed(t *testing.T) {
 		recorded int
 		problem  string
 	}{
-		"Unnamed":     {"it is posted, and nothing is linked", Resolution{Unnamed: true}, 1, 0, v1alpha1.TargetStatus{State: v1alpha1.TargetPosted, Unconfirmed: true, PostedAt: v1alpha1.NewTimePtr(t0)}, 0, ""},
-		"Address":     {"the address is all that is known", Resolution{ExternalURL: "https://fb.watch/abcdef"}, 1, 0, v1alpha1.TargetStatus{State: v1alpha1.TargetPosted, Unconfirmed: true, ExternalURL: "https://fb.watch/abcdef", PostedAt: v1alpha1.NewTimePtr(t0)}, 0, ""},
-		"Candidate":   {"the list tells its address and its time", Resolution{ExternalID: "7", AccountID: "4711"}, 1, 0, v1alpha1.TargetStatus{State: v1alpha1.TargetPosted, ExternalID: "7", ExternalURL: "https://x.com/acme/status/7", PostedAt: v1alpha1.NewTimePtr(t0.Add(time.Minute))}, 0, ""},
+		"Unnamed":     {"it is posted, without a link", Resolution{Unnamed: true}, 1, 0, v1alpha1.TargetStatus{State: v1alpha1.TargetPosted, Unconfirmed: true, PostedAt: v1alpha1.NewTimePtr(t0)}, 0, ""},
+		"Address":     {"only the URL is known", Resolution{ExternalURL: "https://fb.watch/abcdef"}, 1, 0, v1alpha1.TargetStatus{State: v1alpha1.TargetPosted, Unconfirmed: true, ExternalURL: "https://fb.watch/abcdef", PostedAt: v1alpha1.NewTimePtr(t0)}, 0, ""},
+		"Candidate":   {"the list contains its URL and its time", Resolution{ExternalID: "7", AccountID: "4711"}, 1, 0, v1alpha1.TargetStatus{State: v1alpha1.TargetPosted, ExternalID: "7", ExternalURL: "https://x.com/acme/status/7", PostedAt: v1alpha1.NewTimePtr(t0.Add(time.Minute))}, 0, ""},
 		"FirstCard":   {"the second card replies to the id of the first", Resolution{Unnamed: true}, 3, 0, v1alpha1.TargetStatus{State: v1alpha1.TargetUndecided}, 0, "card 1 of 3 has cards behind it"},
-		"SecondCard":  {"so does the third to the second, whose address does not do", Resolution{ExternalURL: "https://x.com/a"}, 3, 1, v1alpha1.TargetStatus{State: v1alpha1.TargetUndecided, ExternalID: "1"}, 1, "card 2 of 3 has cards behind it"},
-		"LastCard":    {"nothing replies to the last one", Resolution{Unnamed: true}, 3, 2, v1alpha1.TargetStatus{State: v1alpha1.TargetPosted, ExternalID: "1"}, 2, ""},
+		"SecondCard":  {"the third card needs the second one's id, and a URL without an id does not suffice", Resolution{ExternalURL: "https://x.com/a"}, 3, 1, v1alpha1.TargetStatus{State: v1alpha1.TargetUndecided, ExternalID: "1"}, 1, "card 2 of 3 has cards behind it"},
+		"LastCard":    {"the last card has no replies", Resolution{Unnamed: true}, 3, 2, v1alpha1.TargetStatus{State: v1alpha1.TargetPosted, ExternalID: "1"}, 2, ""},
 		"LastCardNot": {"which may be missing, too", Resolution{}, 3, 2, v1alpha1.TargetStatus{State: v1alpha1.TargetPending, ExternalID: "1"}, 2, ""},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -18,13 +18,13 @@ func TestStates(t *testing.T) {
 		target                     *v1alpha1.TargetStatus
 		posted, undecided, settled bool
 	}{
-		{"no entry", "nothing is known of it", nil, false, false, false},
+		{"no entry", "nothing is recorded", nil, false, false, false},
 		{"pending", "it is still tried", &v1alpha1.TargetStatus{State: v1alpha1.TargetPending}, false, false, false},
 		{"withdrawn", "an edit may bring it back", &v1alpha1.TargetStatus{State: v1alpha1.TargetWithdrawn}, false, false, false},
-		{"posted", "it is out there", &v1alpha1.TargetStatus{State: v1alpha1.TargetPosted}, true, false, true},
-		{"failed", "nothing is sent any more", &v1alpha1.TargetStatus{State: v1alpha1.TargetFailed}, false, false, true},
-		{"undecided", "nothing is sent before a person answers", &v1alpha1.TargetStatus{State: v1alpha1.TargetUndecided}, false, true, true},
-		{"posted by an earlier version", "the phase says so", &v1alpha1.TargetStatus{Phase: v1alpha1.PhasePosted}, true, false, true},
+		{"posted", "it is published", &v1alpha1.TargetStatus{State: v1alpha1.TargetPosted}, true, false, true},
+		{"failed", "it is no longer sent", &v1alpha1.TargetStatus{State: v1alpha1.TargetFailed}, false, false, true},
+		{"undecided", "it is not sent before a user answers", &v1alpha1.TargetStatus{State: v1alpha1.TargetUndecided}, false, true, true},
+		{"posted by an earlier version", "the phase records it", &v1alpha1.TargetStatus{Phase: v1alpha1.PhasePosted}, true, false, true},
 	} {
 		if posted, undecided, settled := Posted(tt.target), Undecided(tt.target), Settled(tt.target); posted != tt.posted || undecided != tt.undecided || settled != tt.settled {
 			t.Errorf("%s: posted %t, undecided %t, settled %t; want %t, %t, %t (%s)", tt.name, posted, undecided, settled, tt.posted, tt.undecided, tt.settled, tt.reason)
@@ -39,9 +39,9 @@ func TestBlock(t *testing.T) {
 		before *v1alpha1.Blocked
 		news   bool
 	}{
-		{"it waited for nothing", nil, true},
+		{"it did not wait", nil, true},
 		{"it waits for something else now", &v1alpha1.Blocked{Reason: v1alpha1.ReasonConnectionNotReady}, true},
-		{"it waits for the same in other words", &v1alpha1.Blocked{Reason: why.Reason}, true},
+		{"the reason is the same", &v1alpha1.Blocked{Reason: why.Reason}, true},
 		{"it waits for the same", &why, false},
 	} {
 		target := &v1alpha1.TargetStatus{Blocked: tt.before, NextTryAt: timePtr(time.Minute)}
@@ -69,11 +69,11 @@ func TestReset(t *testing.T) {
 		state  v1alpha1.TargetState
 		want   *v1alpha1.TargetStatus
 	}{
-		{"what it waited for was in the way of the post before the edit", v1alpha1.TargetPending, &v1alpha1.TargetStatus{State: v1alpha1.TargetPending}},
-		{"the edit that took it out may be taken back", v1alpha1.TargetWithdrawn, &v1alpha1.TargetStatus{State: v1alpha1.TargetPending}},
-		{"people were told that it is not published", v1alpha1.TargetFailed, entry(v1alpha1.TargetFailed)},
-		{"what is published stays published", v1alpha1.TargetPosted, entry(v1alpha1.TargetPosted)},
-		{"no edit tells what became of a call", v1alpha1.TargetUndecided, entry(v1alpha1.TargetUndecided)},
+		{"its reason for waiting belonged to the post before the edit", v1alpha1.TargetPending, &v1alpha1.TargetStatus{State: v1alpha1.TargetPending}},
+		{"the edit that removed it may be reverted", v1alpha1.TargetWithdrawn, &v1alpha1.TargetStatus{State: v1alpha1.TargetPending}},
+		{"users have seen that it is not published", v1alpha1.TargetFailed, entry(v1alpha1.TargetFailed)},
+		{"published targets remain published", v1alpha1.TargetPosted, entry(v1alpha1.TargetPosted)},
+		{"an edit does not determine a call's outcome", v1alpha1.TargetUndecided, entry(v1alpha1.TargetUndecided)},
 	} {
 		target := entry(tt.state)
 		Reset(target)

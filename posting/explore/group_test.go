@@ -260,7 +260,7 @@ func (w *world) checkGroup(who int, s *ship) {
 	}
 }
 
-// crowded returns a scenario in which the post is one of a crowd.
+// crowded returns a scenario with a crowd of posts.
 func crowded(name string, change func(*scenario)) scenario {
 	return text(name, func(s *scenario) {
 		s.crowd, s.faults = true, 1
@@ -316,12 +316,12 @@ var armMutations = []mutation{
 		[]Rule{I2, I3},
 	},
 	{
-		"calls after an opening without an answer", "the process does not know that the group is open",
+		"calls after an opening without an answer", "calls after an opening without a response",
 		func(s *scenario) { faults(1, writeLost)(s); s.broken.openUnconfirmed = true },
 		[]Rule{Group},
 	},
 	{
-		"a group closed without its version", "it was opened, and its calls are made",
+		"a group closed without its version", "a group closed without its version",
 		func(s *scenario) { faults(2, stall, crash)(s); s.broken.closeBlind = true },
 		[]Rule{I3},
 	},
@@ -331,12 +331,12 @@ var armMutations = []mutation{
 		[]Rule{I3},
 	},
 	{
-		"a group that is gone taken for one that was not opened", "somebody deleted it after its calls were made",
+		"a deleted group taken for one that was not opened", "it may have been deleted after its calls were made",
 		func(s *scenario) { faults(2, crash, removed)(s); s.broken.missingUnsent = true },
 		[]Rule{I3, I4},
 	},
 	{
-		"a group that is put back taken for the one that was claimed in", "that one was opened",
+		"a restored group taken for the one of the claim", "that group was opened",
 		func(s *scenario) { faults(2, crash, putBack)(s); s.broken.anyVersion = true },
 		[]Rule{I3, I4},
 	},
@@ -346,27 +346,27 @@ var armMutations = []mutation{
 		[]Rule{Early},
 	},
 	{
-		"a cancel that is accepted while the post is armed", "nothing proves that it is not sent: its group is opened all the same",
+		"a cancel that is accepted while the post is armed", "nothing proves that it is not sent: its group may still be opened",
 		func(s *scenario) { faults(0)(s); s.cancels, s.broken.cancelArmed = true, true },
 		[]Rule{I1},
 	},
 	{
-		"a group opened without a look at the brake", "it was pulled after the post was armed",
+		"a group opened without a check of the suspension", "the team may have been suspended after the post was armed",
 		func(s *scenario) { faults(0)(s); s.pulls, s.broken.openUnderBrake = 1, true },
 		[]Rule{Brake},
 	},
 	{
-		"an armed call made without a look at the brake", "it was pulled after the group was opened",
+		"an armed call made without a check of the suspension", "the team may have been suspended after the group was opened",
 		func(s *scenario) { faults(0)(s); s.pulls, s.broken.callUnderBrake = 1, true },
 		[]Rule{Brake},
 	},
 	{
-		"a group taken for closed because its object lists a version above its own", "the object was put back from another cluster",
+		"a group taken for closed because its object lists a version above its own", "the object was restored from another cluster",
 		func(s *scenario) { faults(2, stall, putBack)(s); s.broken.believeAbove = true },
 		[]Rule{I3, Group},
 	},
 	{
-		"a post that is armed and taken back, but cannot be cancelled", "it is sent although somebody wanted to stop it in time",
+		"a post that is armed and recovered, but cannot be cancelled", "it is sent although its owner tried to cancel it in time",
 		func(s *scenario) { faults(1, crash)(s); s.alone, s.cancels, s.broken.freezeUnsent = true, true, true },
 		[]Rule{Cancel},
 	},

@@ -398,10 +398,10 @@ func TestLives(t *testing.T) {
 
 func TestLivesMutations(t *testing.T) {
 	for name, b := range map[string]livesBroken{
-		"a post goes without a record":          {noRecord: true},
+		"a post is deleted without a record":    {noRecord: true},
 		"a record replaces the one before":      {replaces: true},
 		"nobody looks":                          {noLook: true},
-		"what may be out counts as refused":     {forgetsUnknown: true},
+		"an unknown outcome counts as rejected": {forgetsUnknown: true},
 		"a store that is away counts as no yes": {unlooked: true},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -73,7 +73,7 @@ func faults(n int, kinds ...fault) func(*scenario) {
 // mutations break the protocol.
 var mutations = []mutation{
 	{
-		"a claim without its resourceVersion", "two managers claim one after the other, and both send",
+		"a claim without its resourceVersion", "two managers claim concurrently, and both send",
 		func(s *scenario) { faults(1, stall)(s); s.broken.blindClaim, s.noSchema = true, true },
 		[]Rule{I2, I3},
 	},
@@ -83,22 +83,22 @@ var mutations = []mutation{
 		[]Rule{Schema},
 	},
 	{
-		"a claim tried again after a conflict", "what conflicted may have been a cancel",
+		"a claim retried after a conflict", "the conflicting write may be a cancellation",
 		func(s *scenario) { faults(0)(s); s.cancels, s.broken.retryClaim = true, true },
 		[]Rule{I1},
 	},
 	{
-		"a call after a claim without an answer", "the process does not know that the claim is stored",
+		"a call after a claim without a response", "the process does not know that the claim is stored",
 		func(s *scenario) { faults(1, writeLost)(s); s.broken.sendUnconfirmed = true },
 		[]Rule{I1},
 	},
 	{
-		"a call made of what was read before an edit", "what is claimed is not what is sent",
+		"a call with content from before an edit", "the sent content differs from the claimed content",
 		func(s *scenario) { faults(0)(s); s.edits, s.broken.fromCache = true, true },
 		[]Rule{I1},
 	},
 	{
-		"a container that was made before an edit", "it holds other words than the post",
+		"a container from before an edit", "it contains the text from before the edit",
 		func(s *scenario) {
 			faults(1, stall)(s)
 			s.containers, s.edits, s.broken.otherCheckpoint = true, true, true
@@ -106,27 +106,27 @@ var mutations = []mutation{
 		[]Rule{I1},
 	},
 	{
-		"a call after its window", "others may have settled it by then",
+		"a call after its window", "another manager may have settled it by then",
 		func(s *scenario) { faults(1, stall)(s); s.broken.sendLate = true },
 		[]Rule{I5},
 	},
 	{
-		"a look before the call is over", "what is not there yet is taken for absent",
+		"a lookup before the call is over", "a post that is not listed yet counts as absent",
 		func(s *scenario) { faults(1, stall)(s); s.broken.settleEarly = true },
 		[]Rule{I5},
 	},
 	{
-		"one lookup instead of two", "an answer counts from when it was asked for: one that is entered late proves nothing",
+		"one lookup instead of two", "a lookup counts from its request: one that is recorded late is not proof",
 		func(s *scenario) { faults(2, stall, answerLost)(s); s.alone, s.broken.oneLook = true, true },
 		nil,
 	},
 	{
-		"an answer that counts from when it is entered", "the second lookup is asked after the first was entered",
+		"a lookup that counts from its recording", "the second lookup is requested after the first was recorded",
 		func(s *scenario) { faults(2, stall, answerLost)(s); s.alone, s.broken.datedLate = true, true },
 		nil,
 	},
 	{
-		"one lookup, whose answer counts from when it is entered", "it may have been asked before absence counts, and be entered after",
+		"one lookup, counted from its recording", "it may be requested before absence counts, and recorded afterwards",
 		func(s *scenario) {
 			faults(2, stall, answerLost)(s)
 			s.alone, s.broken.oneLook, s.broken.datedLate = true, true, true
@@ -134,47 +134,47 @@ var mutations = []mutation{
 		[]Rule{I3},
 	},
 	{
-		"a listing believed that proves nothing", "a post that it never shows is sent again",
+		"a listing that is not authoritative counts as proof", "a post that it never lists is sent again",
 		func(s *scenario) { faults(1, answerLost)(s); s.listing, s.broken.trustListing = unreliable, true },
 		[]Rule{I3},
 	},
 	{
-		"a lost answer taken for a refusal", "it may be out there",
+		"a lost response counts as a rejection", "it may be published",
 		func(s *scenario) { faults(1, answerLost)(s); s.broken.lostIsNo = true },
 		[]Rule{I3},
 	},
 	{
-		"a result recorded whatever the attempt", "a refusal of the first closes the second, which is on its way",
+		"a result recorded whatever the attempt", "a rejection of the first closes the second, which is in progress",
 		func(s *scenario) { faults(3, busy, stall)(s); s.broken.recordAnyway = true },
 		[]Rule{I3},
 	},
 	{
-		"a record without its resourceVersion", "it undoes what was written meanwhile",
+		"a record without its resourceVersion", "it overwrites concurrent writes",
 		func(s *scenario) { faults(2, stall, answerLost)(s); s.broken.blindRecord, s.noSchema = true, true },
 		[]Rule{I2, I3, I4},
 	},
 	{
-		"a result entered for another target", "that one's call may still be under way",
+		"a result entered for another target", "that target's call may still be in progress",
 		func(s *scenario) { faults(0)(s); s.targets, s.broken.otherTarget = 2, true },
 		[]Rule{I4, I7},
 	},
 	{
-		"a published id that is not written", "nobody learns where it is",
+		"a published id that is not written", "its publication remains unknown",
 		func(s *scenario) { faults(0)(s); s.broken.forgetPost = true },
 		[]Rule{I4},
 	},
 	{
-		"a result forgotten when it cannot be written", "the process could have kept it",
+		"a result dropped when it cannot be written", "the process could have kept it",
 		func(s *scenario) { faults(1, writeLost)(s); s.broken.forgetResult = true },
 		[]Rule{I4},
 	},
 	{
-		"a name forgotten by which the platform can be asked", "nobody learns what became of the call",
+		"a dropped operation id", "the call can no longer be looked up",
 		func(s *scenario) { faults(0)(s); s.listing, s.works, s.broken.forgetName = unreliable, true, true },
 		[]Rule{I4},
 	},
 	{
-		"what the platform works on taken for absent", "it is sent again, and both are published",
+		"an accepted call counts as absent", "it is sent again, and both are published",
 		func(s *scenario) {
 			faults(1, endless)(s)
 			s.listing, s.works, s.broken.workIsAbsence = unreliable, true, true
@@ -182,7 +182,7 @@ var mutations = []mutation{
 		[]Rule{I3},
 	},
 	{
-		"a refusal believed of what the platform took all the same", "it is sent again, and both are published",
+		"a rejection of an accepted call counts as final", "it is sent again, and both are published",
 		func(s *scenario) {
 			faults(2, lies, endless)(s)
 			s.listing, s.works, s.tells, s.broken.workIsAbsence = unreliable, true, true, true
@@ -190,12 +190,12 @@ var mutations = []mutation{
 		[]Rule{I3, Lost},
 	},
 	{
-		"a refusal for the moment believed", "the platform published and refused, and the call is made again",
+		"a temporary rejection counts as final", "the platform published and rejected, and the call is made again",
 		func(s *scenario) { faults(1, lies)(s); s.broken.believeRefusal = true },
 		[]Rule{I3, Lost},
 	},
 	{
-		"a search that begins with the latest attempt", "an earlier one was published and refused, and was listed too late",
+		"a search that starts with the latest attempt", "an earlier one was published and rejected, and was listed late",
 		func(s *scenario) {
 			faults(1, lies)(s)
 			s.dedupes, s.beyond.lag, s.broken.searchLate = true, late, true
@@ -203,7 +203,7 @@ var mutations = []mutation{
 		[]Rule{Lost},
 	},
 	{
-		"the next card before the last is recorded", "a crash loses which card is out there",
+		"the next card before the last is recorded", "a crash loses the published card's id",
 		func(s *scenario) { faults(0)(s); s.cards, s.broken.nextCardEarly, s.noSchema = 2, true, true },
 		[]Rule{I3},
 	},
@@ -213,12 +213,12 @@ var mutations = []mutation{
 		[]Rule{I6},
 	},
 	{
-		"an unknown outcome without a word", "nobody knows what to do",
+		"an unknown outcome without a message", "the user does not know what to do",
 		func(s *scenario) { faults(1, answerLost)(s); s.listing, s.broken.silent = unreliable, true },
 		[]Rule{I6},
 	},
 	{
-		"a call in doubt forgotten with the next one", "the next is refused, and nobody looks for the first",
+		"an unknown call dropped for the next one", "the next is rejected, and the first is never looked up",
 		func(s *scenario) {
 			faults(2, answerLost, refusal)(s)
 			s.listing, s.policy, s.broken.forgetDoubt = unreliable, v1alpha1.OnUnknownRetry, true
@@ -226,7 +226,7 @@ var mutations = []mutation{
 		[]Rule{I6},
 	},
 	{
-		"nobody comes back for a lost answer", "the post stays where it is",
+		"a lost response without a retry", "the post remains in its state",
 		func(s *scenario) { faults(1, answerLost)(s); s.broken.noWake = true },
 		[]Rule{Lost},
 	},
@@ -236,17 +236,17 @@ var mutations = []mutation{
 		nil,
 	},
 	{
-		"a listing that lags more than it declares", "the protocol rests on it",
+		"a listing that lags more than it declares", "the protocol relies on it",
 		func(s *scenario) { faults(1, answerLost)(s); s.beyond.lag = 5000 },
 		[]Rule{I3},
 	},
 	{
-		"a platform that works on a call for longer than it declares", "the protocol rests on it",
+		"a platform that works on a call for longer than it declares", "the protocol relies on it",
 		func(s *scenario) { faults(1, answerLost)(s); s.beyond.work = 5000 },
 		[]Rule{I3},
 	},
 	{
-		"clocks that differ by more than the margin", "the protocol rests on it",
+		"clocks that differ by more than the margin", "the protocol relies on it",
 		func(s *scenario) {
 			faults(2, stall, crash)(s)
 			s.clocks = [][managers]int64{{0, 4 * margin}}
@@ -254,7 +254,7 @@ var mutations = []mutation{
 		[]Rule{I3, I5},
 	},
 	{
-		"a process that sleeps through the limit of its call and then begins it", "the protocol rests on it",
+		"a process that sleeps past its call's timeout and then starts the call", "the protocol relies on it",
 		func(s *scenario) { faults(1, stall)(s); s.beyond.sleeper = true },
 		[]Rule{I3},
 	},
@@ -263,12 +263,12 @@ var mutations = []mutation{
 // brakeMutations break suspension rules. want is Brake, or Lost.
 var brakeMutations = []mutation{
 	{
-		"a claim without a last look at the brake", "it was pulled after the pass had begun",
+		"a claim without a last check of the suspension", "the team was suspended after the reconciliation had started",
 		func(s *scenario) { faults(0)(s); s.broken.oneLookAtBrake = true },
 		[]Rule{Brake},
 	},
 	{
-		"the next card claimed with a record without a look at the brake", "as above",
+		"the next card claimed with a record without a check of the suspension", "the team was suspended after the reconciliation had started",
 		func(s *scenario) {
 			faults(0)(s)
 			s.cards, s.chained, s.broken.oneLookAtBrake, s.broken.honestClaims = 2, true, true, true
@@ -276,27 +276,27 @@ var brakeMutations = []mutation{
 		[]Rule{Brake},
 	},
 	{
-		"a brake that is released before its end is entered", "the post is claimed, or given up, before its deadline has moved",
+		"a suspension that is lifted before its end is recorded", "the post is claimed, or fails, before its deadline is extended",
 		func(s *scenario) { faults(0)(s); s.broken.forgetEnd = true },
 		[]Rule{Brake},
 	},
 	{
-		"deadlines that do not move", "what was held is given up",
+		"deadlines that are not extended", "suspended posts fail",
 		func(s *scenario) { faults(0)(s); s.broken.deadlinesStay = true },
 		[]Rule{Brake},
 	},
 	{
-		"the end of a call entered without the brake", "it is given up for a deadline that is about to move",
+		"the end of a call recorded without the suspension", "it fails at a deadline that is about to be extended",
 		func(s *scenario) { faults(1, stall)(s); s.alone, s.broken.resultsUnheld = true, true },
 		[]Rule{Brake},
 	},
 	{
-		"a suspension that moves a deadline again and again", "it is sent when nobody expects it any more",
+		"a suspension that extends a deadline repeatedly", "it is sent unexpectedly late",
 		func(s *scenario) { faults(2, busy, stall)(s); s.alone, s.broken.countTwice = true, true },
 		[]Rule{Brake},
 	},
 	{
-		"an end of the suspension that wakes nobody", "the post stays where it is",
+		"an end of the suspension that does not wake posts", "the post remains in its state",
 		func(s *scenario) { faults(0)(s); s.broken.deafToRelease = true },
 		[]Rule{Lost},
 	},

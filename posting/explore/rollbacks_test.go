@@ -182,15 +182,15 @@ func (l *lives) addLookups(targets []int, add func(string, func(*lives))) {
 
 // rewinds are the bounds for schedules with rollbacks.
 var rewinds = map[string]bounds{
-	"a scheduled post":                             {lives: 1, targets: 1, later: true, rewinds: 1},
-	"a scheduled post that is cancelled":           {lives: 1, targets: 1, later: true, rewinds: 1, cancels: true},
-	"a post that is made anew":                     {lives: 2, targets: 1, rewinds: 1},
-	"a post to two accounts":                       {lives: 1, targets: 2, rewinds: 1},
-	"a post of a crowd":                            {lives: 1, targets: 1, later: true, rewinds: 1, crowd: true},
-	"a post of a crowd that is put back twice":     {lives: 1, targets: 1, rewinds: 2, crowd: true},
-	"a post that is put back twice":                {lives: 1, targets: 1, rewinds: 2},
-	"a scheduled post, where nothing was put back": {lives: 1, targets: 1, later: true, begins: 1},
-	"a post made anew, where nothing was put back": {lives: 2, targets: 1, begins: 1},
+	"a scheduled post":                         {lives: 1, targets: 1, later: true, rewinds: 1},
+	"a scheduled post that is cancelled":       {lives: 1, targets: 1, later: true, rewinds: 1, cancels: true},
+	"a recreated post":                         {lives: 2, targets: 1, rewinds: 1},
+	"a post to two accounts":                   {lives: 1, targets: 2, rewinds: 1},
+	"a post of a crowd":                        {lives: 1, targets: 1, later: true, rewinds: 1, crowd: true},
+	"a post of a crowd that is put back twice": {lives: 1, targets: 1, rewinds: 2, crowd: true},
+	"a post that is put back twice":            {lives: 1, targets: 1, rewinds: 2},
+	"a scheduled post, without a rollback":     {lives: 1, targets: 1, later: true, begins: 1},
+	"a recreated post, without a rollback":     {lives: 2, targets: 1, begins: 1},
 }
 
 // allRewinds takes minutes.
@@ -222,16 +222,16 @@ func TestRewindsMutations(t *testing.T) {
 		within string
 		broken livesBroken
 	}{
-		"nobody notices": {"what went out since is scheduled again", "a post that is made anew", livesBroken{unnoticed: true}},
-		"nobody notices that it was put back twice": {"as above", "a post that is put back twice", livesBroken{unnoticed: true}},
-		"nobody notices that a group was put back":  {"its call was made, and the group reads as if it had not been opened", "a post of a crowd", livesBroken{unnoticed: true}},
-		"nobody waits while it cannot be told":      {"the store is away, and nobody has compared", "a scheduled post", livesBroken{undoubted: true}},
-		"the bucket is not asked":                   {"its record has what became of the post", "a scheduled post", livesBroken{noLook: true}},
-		"it was noticed before the post was made":   {"the post is taken for one from after it", "a scheduled post", livesBroken{earlyNotice: true}},
-		"it was noticed later than it was":          {"what was not due by then is asked about", "a scheduled post", livesBroken{lateNotice: true}},
-		"it was nothing, and noticed later":         {"as above", "a scheduled post, where nothing was put back", livesBroken{lateNotice: true}},
-		"what is asked about leaves no record":      {"a person who deletes what nobody knows of has it sent again", "a post that is made anew", livesBroken{forgetsAsked: true}},
-		"a record replaces the one before":          {"that of the snapshot's state has less", "a post that is made anew", livesBroken{replaces: true}},
+		"the rollback is not detected":                      {"a post that was published since is scheduled again", "a recreated post", livesBroken{unnoticed: true}},
+		"the second rollback is not detected":               {"a post that was published since is scheduled again", "a post that is put back twice", livesBroken{unnoticed: true}},
+		"a group's rollback is not detected":                {"its call was made, and the group reads as unopened", "a post of a crowd", livesBroken{unnoticed: true}},
+		"posts do not wait while the rollback is uncertain": {"the store is unavailable, and was not compared", "a scheduled post", livesBroken{undoubted: true}},
+		"the bucket is not read":                            {"its record contains the outcome", "a scheduled post", livesBroken{noLook: true}},
+		"the rollback is dated before the post's creation":  {"the post counts as created afterwards", "a scheduled post", livesBroken{earlyNotice: true}},
+		"the rollback is dated too late":                    {"posts that were not due by then need answers", "a scheduled post", livesBroken{lateNotice: true}},
+		"a false rollback is dated too late":                {"posts that were not due by then need answers", "a scheduled post, without a rollback", livesBroken{lateNotice: true}},
+		"an uncertain post leaves no record":                {"a user who deletes an uncertain post causes a second publication", "a recreated post", livesBroken{forgetsAsked: true}},
+		"a record replaces the one before":                  {"that of the snapshot's state has less", "a recreated post", livesBroken{replaces: true}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			states, broken := exploreLives(rewinds[tt.within], tt.broken)

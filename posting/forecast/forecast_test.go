@@ -42,29 +42,29 @@ func TestLate(t *testing.T) {
 		places  int
 		want    []bool
 	}{
-		{"nothing is to be uploaded", nil, 4, []bool{}},
+		{"there are no uploads", nil, 4, []bool{}},
 		{"there is time", []Upload{upload("a", 10, 9)}, 4, []bool{false}},
 		{"it ends when the post is due", []Upload{upload("a", 10, 10)}, 4, []bool{false}},
-		{"alone it takes too long", []Upload{upload("a", 10, 11)}, 4, []bool{true}},
+		{"one upload takes too long", []Upload{upload("a", 10, 11)}, 4, []bool{true}},
 		{"its time has passed", []Upload{upload("a", -1, 1)}, 4, []bool{true}},
-		{"it may not begin before", []Upload{upload("a", 30, 10, from(25))}, 4, []bool{true}},
+		{"it cannot start earlier", []Upload{upload("a", 30, 10, from(25))}, 4, []bool{true}},
 		{"a team has half of the places: the third waits", many(3, upload("a", 10, 9)), 4, []bool{false, false, true}},
-		{"what is due first goes first", []Upload{upload("a", 60, 20), upload("a", 20, 20)}, 2, []bool{false, false}},
-		{"what is due later is delayed by it", []Upload{upload("a", 30, 20), upload("a", 20, 20)}, 2, []bool{true, false}},
+		{"the earlier post is uploaded first", []Upload{upload("a", 60, 20), upload("a", 20, 20)}, 2, []bool{false, false}},
+		{"the earlier post delays the later one", []Upload{upload("a", 30, 20), upload("a", 20, 20)}, 2, []bool{true, false}},
 		{
-			"one that is under way keeps its place",
+			"an upload in progress keeps its slot",
 			[]Upload{upload("a", 90, 15, underWay), upload("a", 20, 10)},
 			2,
 			[]bool{false, true},
 		},
 		{
-			"one that comes later does not delay what goes before it",
+			"a later upload does not delay earlier ones",
 			[]Upload{upload("a", 15, 10), upload("a", 12, 5, from(11))},
 			2,
 			[]bool{false, true},
 		},
 		{
-			"another team has a place of its own",
+			"another team has its own slot",
 			[]Upload{upload("a", 60, 50, underWay), upload("a", 70, 10), upload("b", 11, 10)},
 			2,
 			[]bool{false, false, false},
@@ -80,23 +80,23 @@ func TestLate(t *testing.T) {
 			[]bool{false, false, true},
 		},
 		{
-			"one that may begin later need not come later in the list",
+			"an upload that may start later need not come later in the list",
 			[]Upload{upload("a", 40, 10, from(20)), upload("a", 15, 10)},
 			2,
 			[]bool{false, false},
 		},
 		{
-			"a team that is done leaves its part to the others",
+			"a team without uploads leaves its share to the others",
 			append(many(3, upload("a", 12, 10)), upload("b", 5, 1)), 6,
 			[]bool{false, false, false, false},
 		},
 		{
-			"and keeps it while one of its uploads is under way",
+			"and keeps it while one of its uploads is in progress",
 			[]Upload{upload("a", 60, 1, underWay), upload("a", 60, 60, underWay), upload("b", 15, 10), upload("b", 15, 10)},
 			4,
 			[]bool{false, false, false, true},
 		},
-		{"no place is taken for one", []Upload{upload("a", 10, 9)}, 0, []bool{false}},
+		{"there are no slots", []Upload{upload("a", 10, 9)}, 0, []bool{false}},
 	} {
 		if diff := cmp.Diff(tt.want, Late(tt.uploads, tt.places, now)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tt.reason, diff)
@@ -112,7 +112,7 @@ func TestLateInTheMorning(t *testing.T) {
 		videos, late int
 	}{
 		{"there is room for all", 2400, 0},
-		{"as many are late as there is no room for", 3600, 3600 - 16*153},
+		{"the uploads beyond the capacity are late", 3600, 3600 - 16*153},
 	} {
 		video := upload("acme", 60, 0, from(28))
 		video.Duration = TransferTime(100<<20, 8<<20)
@@ -141,11 +141,11 @@ func TestPace(t *testing.T) {
 		want   map[Kind]float64
 	}{
 		{"nothing was measured", nil, map[Kind]float64{}},
-		{"the one that there was", []ended{{1000, 10 * time.Second, 0}}, map[Kind]float64{kind: 100}},
-		{"each counts by how long it took", []ended{{1000, 10 * time.Second, 0}, {9000, 10 * time.Second, 0}}, map[Kind]float64{kind: 500}},
+		{"the only measurement", []ended{{1000, 10 * time.Second, 0}}, map[Kind]float64{kind: 100}},
+		{"measurements are weighted by duration", []ended{{1000, 10 * time.Second, 0}, {9000, 10 * time.Second, 0}}, map[Kind]float64{kind: 500}},
 		{"an old one counts for less", []ended{{1000, 10 * time.Second, 0}, {2000, 10 * time.Second, 15}}, map[Kind]float64{kind: 2500.0 / 15}},
-		{"an empty one tells nothing", []ended{{0, time.Second, 0}}, map[Kind]float64{}},
-		{"one that was there at once tells nothing", []ended{{1000, 0, 0}}, map[Kind]float64{}},
+		{"an empty upload is ignored", []ended{{0, time.Second, 0}}, map[Kind]float64{}},
+		{"an instant upload is ignored", []ended{{1000, 0, 0}}, map[Kind]float64{}},
 	} {
 		var p Pace
 		for _, e := range tt.ended {
@@ -165,9 +165,9 @@ func TestLeft(t *testing.T) {
 		elapsed     time.Duration
 		want        time.Duration
 	}{
-		{"it has just begun", 1000, 0, 0, 10 * time.Second},
+		{"it has just started", 1000, 0, 0, 10 * time.Second},
 		{"the platform fetches it, and is expected to be half through", 1000, 0, 5 * time.Second, 5 * time.Second},
-		{"the platform fetches it, and takes longer than others", 1000, 0, 30 * time.Second, 30 * time.Second},
+		{"the platform downloads it, and takes longer than others", 1000, 0, 30 * time.Second, 30 * time.Second},
 		{"the platform fetches it, and should be done", 1000, 0, 10 * time.Second, 10 * time.Second},
 		{"half is sent, as fast as others", 1000, 500, 5 * time.Second, 5 * time.Second},
 		{"half is sent, more slowly than others", 1000, 500, 20 * time.Second, 20 * time.Second},

@@ -27,13 +27,13 @@ func TestBudgetOf(t *testing.T) {
 		team   *v1alpha1.Team
 		want   Budget
 	}{
-		"Nobody":    {"what belongs to no team is bounded all the same", nil, starter},
+		"Nobody":    {"objects without a team have a limit too", nil, starter},
 		"Starter":   {"the plan's", of(v1alpha1.PlanStarter, v1alpha1.SubscriptionActive, v1alpha1.TeamBudget{}), starter},
 		"Unlimited": {"its name speaks of posts to X; a cluster is finite", of(v1alpha1.PlanUnlimited, v1alpha1.SubscriptionActive, v1alpha1.TeamBudget{}), unlimited},
-		"PastDue":   {"what is stored stays", of(v1alpha1.PlanUnlimited, v1alpha1.SubscriptionPastDue, v1alpha1.TeamBudget{}), unlimited},
-		"Trial":     {"anybody can have one", of(v1alpha1.PlanUnlimited, v1alpha1.SubscriptionTrialing, v1alpha1.TeamBudget{}), starter},
+		"PastDue":   {"stored objects remain", of(v1alpha1.PlanUnlimited, v1alpha1.SubscriptionPastDue, v1alpha1.TeamBudget{}), unlimited},
+		"Trial":     {"a trial is available to everyone", of(v1alpha1.PlanUnlimited, v1alpha1.SubscriptionTrialing, v1alpha1.TeamBudget{}), starter},
 		"Own": {
-			"what the Team says holds, and the rest is the plan's",
+			"the Team's overrides apply, and the plan's limits otherwise",
 			of(v1alpha1.PlanStarter, v1alpha1.SubscriptionActive, v1alpha1.TeamBudget{UnfinishedPosts: new(int32(7)), PostBytes: new(resource.MustParse("1Gi")), PendingFileBytes: new(resource.MustParse("1000"))}),
 			with(starter, func(b *Budget) { b.UnfinishedPosts, b.PostBytes, b.PendingFileBytes = 7, 1<<30, 1000 }),
 		},
@@ -68,7 +68,7 @@ func TestShortage(t *testing.T) {
 	}{
 		{"a budget may be used up", 499, 1, ""},
 		{"one more exceeds it", 500, 1, "500 are used and this needs 1 more"},
-		{"a draft that is published needs no more, and waits until there are fewer", 501, 0, "501 are used, so no draft can be published"},
+		{"a published draft needs no more room, and waits until there are fewer posts", 501, 0, "501 are used, so no draft can be published"},
 	} {
 		got := starterBudget.Shortage("acme", Demand{Item: v1alpha1.BudgetUnfinishedPosts, Used: tc.used, More: tc.more})
 		if !strings.Contains(got, tc.want) || (got == "") != (tc.want == "") {

@@ -26,7 +26,7 @@ func TestLimitsOf(t *testing.T) {
 		want   Limits
 	}{
 		"Nobody":    {"a namespace that no team owns", nil, Limits{}},
-		"Unlimited": {"the plan's name says it", &v1alpha1.Team{Spec: v1alpha1.TeamSpec{Subscription: v1alpha1.Subscription{Plan: v1alpha1.PlanUnlimited}}}, Limits{}},
+		"Unlimited": {"the Team names the plan", &v1alpha1.Team{Spec: v1alpha1.TeamSpec{Subscription: v1alpha1.Subscription{Plan: v1alpha1.PlanUnlimited}}}, Limits{}},
 		"Starter":   {"the contract's figures", &v1alpha1.Team{Spec: v1alpha1.TeamSpec{Subscription: v1alpha1.Subscription{Plan: v1alpha1.PlanStarter}}}, Limits{XPosts: 30, Accounts: 10}},
 	} {
 		if got := LimitsOf(tc.team); got != tc.want {
@@ -44,7 +44,7 @@ func TestTrialEnd(t *testing.T) {
 		want   time.Time
 	}{
 		"Unset":   {"the contract's seven days, from the creation of the Team", nil, noon.Add(week)},
-		"Shorter": {"what the Team says holds", v1alpha1.NewTimePtr(noon.Add(time.Millisecond)), noon.Add(time.Millisecond)},
+		"Shorter": {"the Team's value applies", v1alpha1.NewTimePtr(noon.Add(time.Millisecond)), noon.Add(time.Millisecond)},
 		"Longer":  {"also beyond a week", v1alpha1.NewTimePtr(noon.Add(2 * week)), noon.Add(2 * week)},
 		"Before":  {"a trial may be over from the start", v1alpha1.NewTimePtr(noon.Add(-week)), noon.Add(-week)},
 	} {
@@ -77,8 +77,8 @@ func TestUsable(t *testing.T) {
 		"Enough":   {"exactly as many as allowed", []*v1alpha1.Connection{made("a", 0), made("b", 1)}, 2, nil},
 		"Youngest": {"the oldest are covered", []*v1alpha1.Connection{made("a", 3), made("b", 1), made("c", 2)}, 2, []string{"a"}},
 		"SameTime": {"of the same second, the first by name", []*v1alpha1.Connection{made("c", 1), made("a", 1), made("b", 1)}, 2, []string{"c"}},
-		"Disabled": {"a disabled one takes no place and is not the plan's business", []*v1alpha1.Connection{made("a", 0, disabled), made("b", 1), made("c", 2)}, 2, nil},
-		"Leaving":  {"one that is being deleted takes no place", []*v1alpha1.Connection{made("a", 0, leaving), made("b", 1), made("c", 2)}, 2, []string{"a"}},
+		"Disabled": {"a disabled connection is not counted", []*v1alpha1.Connection{made("a", 0, disabled), made("b", 1), made("c", 2)}, 2, nil},
+		"Leaving":  {"a connection that is being deleted is not counted", []*v1alpha1.Connection{made("a", 0, leaving), made("b", 1), made("c", 2)}, 2, []string{"a"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -137,16 +137,16 @@ func TestUseOf(t *testing.T) {
 		"New":            {"it is to be published", text(), usage.Use{Count: 1, Final: false}},
 		"Tree":           {"each card is a post", text(cards(7)), usage.Use{Count: 7, Final: false}},
 		"Draft":          {"drafts do not count", text(draft), usage.Use{Count: 0, Final: false}},
-		"Cancelled":      {"a cancel gives back", text(cancelled), usage.Use{Count: 0, Final: true}},
-		"Deleting":       {"nobody is going to send it", text(deleting), usage.Use{Count: 0, Final: false}},
-		"Sending":        {"it may be out already", text(entry(v1alpha1.TargetStatus{Phase: v1alpha1.PhaseProcessing, Attempt: attempt})), usage.Use{Count: 1, Final: false}},
-		"SendingDeleted": {"it may be out already, whoever deletes it", text(deleting, entry(v1alpha1.TargetStatus{Phase: v1alpha1.PhaseProcessing, Attempt: attempt})), usage.Use{Count: 1, Final: false}},
-		"Posted":         {"it is out", text(entry(v1alpha1.TargetStatus{Phase: v1alpha1.PhasePosted, Attempt: attempt})), usage.Use{Count: 1, Final: true}},
-		"PostedDeleted":  {"it stays out", text(deleting, entry(v1alpha1.TargetStatus{Phase: v1alpha1.PhasePosted, Attempt: attempt})), usage.Use{Count: 1, Final: true}},
-		"Refused":        {"the platform did not take it", text(failed(v1alpha1.ReasonRefused)), usage.Use{Count: 0, Final: true}},
-		"Missed":         {"its time went by", text(entry(v1alpha1.TargetStatus{Phase: v1alpha1.PhaseFailed, Reason: v1alpha1.ReasonMissedSchedule})), usage.Use{Count: 0, Final: true}},
-		"Unknown":        {"it may be out, and a person may say that it is not", text(failed(v1alpha1.ReasonOutcomeUnknown)), usage.Use{Count: 1, Final: false}},
-		"PartOfTree":     {"two of four cards are out", text(cards(4), failed(v1alpha1.ReasonRefused, v1alpha1.CardStatus{Index: 0}, v1alpha1.CardStatus{Index: 1})), usage.Use{Count: 2, Final: true}},
+		"Cancelled":      {"a cancellation releases", text(cancelled), usage.Use{Count: 0, Final: true}},
+		"Deleting":       {"it will not be sent", text(deleting), usage.Use{Count: 0, Final: false}},
+		"Sending":        {"it may be published already", text(entry(v1alpha1.TargetStatus{Phase: v1alpha1.PhaseProcessing, Attempt: attempt})), usage.Use{Count: 1, Final: false}},
+		"SendingDeleted": {"it may be published already, despite the deletion", text(deleting, entry(v1alpha1.TargetStatus{Phase: v1alpha1.PhaseProcessing, Attempt: attempt})), usage.Use{Count: 1, Final: false}},
+		"Posted":         {"it is published", text(entry(v1alpha1.TargetStatus{Phase: v1alpha1.PhasePosted, Attempt: attempt})), usage.Use{Count: 1, Final: true}},
+		"PostedDeleted":  {"it remains published", text(deleting, entry(v1alpha1.TargetStatus{Phase: v1alpha1.PhasePosted, Attempt: attempt})), usage.Use{Count: 1, Final: true}},
+		"Refused":        {"the platform rejected it", text(failed(v1alpha1.ReasonRefused)), usage.Use{Count: 0, Final: true}},
+		"Missed":         {"its deadline passed", text(entry(v1alpha1.TargetStatus{Phase: v1alpha1.PhaseFailed, Reason: v1alpha1.ReasonMissedSchedule})), usage.Use{Count: 0, Final: true}},
+		"Unknown":        {"it may be published, and a user may declare it not published", text(failed(v1alpha1.ReasonOutcomeUnknown)), usage.Use{Count: 1, Final: false}},
+		"PartOfTree":     {"two of four cards are published", text(cards(4), failed(v1alpha1.ReasonRefused, v1alpha1.CardStatus{Index: 0}, v1alpha1.CardStatus{Index: 1})), usage.Use{Count: 2, Final: true}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -171,13 +171,13 @@ func TestIntendedAt(t *testing.T) {
 		post   *v1alpha1.Post
 		want   time.Time
 	}{
-		"Scheduled": {"its time, whenever it was made", text(func(p *v1alpha1.Post) { p.Spec.ScheduledAt = v1alpha1.NewTimePtr(scheduled) }), scheduled},
+		"Scheduled": {"the scheduled time, whenever it was created", text(func(p *v1alpha1.Post) { p.Spec.ScheduledAt = v1alpha1.NewTimePtr(scheduled) }), scheduled},
 		"Immediate": {"its creation", text(), noon},
 		"ThroughTheAPI": {
 			"as the apiserver noted it, so that both count in the same month", text(bornAt), born,
 		},
 		"Forged": {
-			"whoever applies a post writes its annotations too, and takes no other month's share by it",
+			"the author of an applied post controls its annotations, which must not affect another month",
 			text(func(p *v1alpha1.Post) {
 				p.Annotations = map[string]string{v1alpha1.BornAnnotation: "2031-01-01T00:00:00.000Z"}
 			}),
@@ -190,8 +190,8 @@ func TestIntendedAt(t *testing.T) {
 			}),
 			noon,
 		},
-		"Tried":    {"the time that the manager notes for one that was never edited is its creation too", text(bornAt, tried), born},
-		"Promoted": {"what was a draft is published when it ceased to be one", text(bornAt, tried, func(p *v1alpha1.Post) { p.Generation = 2 }), scheduled},
+		"Tried":    {"the recorded time of a post without edits is also its creation", text(bornAt, tried), born},
+		"Promoted": {"a promoted draft is published at its promotion", text(bornAt, tried, func(p *v1alpha1.Post) { p.Generation = 2 }), scheduled},
 	} {
 		if got := IntendedAt(tc.post, 0, deadline); !got.Equal(tc.want) {
 			t.Errorf("%s: %s: %s, want %s", name, tc.reason, got, tc.want)

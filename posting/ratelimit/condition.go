@@ -59,7 +59,7 @@ func reasonOf(status *v1alpha1.ConnectionStatus, now time.Time) string {
 	}
 }
 
-// Change is how a connection's limit has changed.
+// Change describes a change of a connection's limit.
 type Change struct {
 	// Begun is true if a limit on the account has begun, and false if it has ended.
 	Begun bool

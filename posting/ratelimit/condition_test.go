@@ -30,20 +30,20 @@ func TestDescribe(t *testing.T) {
 		reason string
 		want   string
 	}{
-		"no limit":             {"there is nothing to say", v1alpha1.ConnectionStatus{}, "", ""},
-		"a limit":              {"the account alone waits", v1alpha1.ConnectionStatus{RateLimitedUntil: hour}, "", v1alpha1.ReasonAccountLimited},
-		"a limit that is over": {"posts go out again", v1alpha1.ConnectionStatus{RateLimitedUntil: in(-time.Second), Conditions: known(v1alpha1.ReasonAccountLimited)}, "", ""},
-		"a limit of the app":   {"every account of the app waits", v1alpha1.ConnectionStatus{RateLimitedUntil: hour, AppRateLimitedUntil: hour}, "", v1alpha1.ReasonAppLimited},
+		"no limit":           {"there is no message", v1alpha1.ConnectionStatus{}, "", ""},
+		"a limit":            {"the account alone waits", v1alpha1.ConnectionStatus{RateLimitedUntil: hour}, "", v1alpha1.ReasonAccountLimited},
+		"an expired limit":   {"posts are published again", v1alpha1.ConnectionStatus{RateLimitedUntil: in(-time.Second), Conditions: known(v1alpha1.ReasonAccountLimited)}, "", ""},
+		"a limit of the app": {"every account of the app waits", v1alpha1.ConnectionStatus{RateLimitedUntil: hour, AppRateLimitedUntil: hour}, "", v1alpha1.ReasonAppLimited},
 		"the app is free before the account": {
-			"what holds the account at last is its own", v1alpha1.ConnectionStatus{RateLimitedUntil: hour, AppRateLimitedUntil: in(time.Minute)}, "", v1alpha1.ReasonAccountLimited,
+			"the account's own limit lasts longer", v1alpha1.ConnectionStatus{RateLimitedUntil: hour, AppRateLimitedUntil: in(time.Minute)}, "", v1alpha1.ReasonAccountLimited,
 		},
 		"nothing remains":             {"it posted as often as it may", v1alpha1.ConnectionStatus{RateLimitedUntil: hour, RateLimits: []v1alpha1.RateLimit{limit("postsPerDay", 250, 0, nil)}}, "", v1alpha1.ReasonQuotaUsedUp},
-		"nothing remained of another": {"that one has begun anew", v1alpha1.ConnectionStatus{RateLimitedUntil: hour, RateLimits: []v1alpha1.RateLimit{limit("postsPerDay", 250, 0, in(-time.Second))}}, "", v1alpha1.ReasonAccountLimited},
-		"an answer told of a quota":   {"the caller knows", v1alpha1.ConnectionStatus{RateLimitedUntil: hour}, v1alpha1.ReasonQuotaUsedUp, v1alpha1.ReasonQuotaUsedUp},
-		"that quota lasts":            {"no number tells of it, and it is the same limit", v1alpha1.ConnectionStatus{RateLimitedUntil: hour, RateLimitedMessage: "25 a day", Conditions: known(v1alpha1.ReasonQuotaUsedUp)}, "", v1alpha1.ReasonQuotaUsedUp},
-		"another limit holds longer":  {"the quota is not what is waited for", v1alpha1.ConnectionStatus{RateLimitedUntil: hour, RateLimitedMessage: "too fast", Conditions: known(v1alpha1.ReasonQuotaUsedUp)}, "", v1alpha1.ReasonAccountLimited},
+		"nothing remained of another": {"that limit has been reset", v1alpha1.ConnectionStatus{RateLimitedUntil: hour, RateLimits: []v1alpha1.RateLimit{limit("postsPerDay", 250, 0, in(-time.Second))}}, "", v1alpha1.ReasonAccountLimited},
+		"a response reported a quota": {"the caller knows the reason", v1alpha1.ConnectionStatus{RateLimitedUntil: hour}, v1alpha1.ReasonQuotaUsedUp, v1alpha1.ReasonQuotaUsedUp},
+		"that quota lasts":            {"without a number, it is the same limit", v1alpha1.ConnectionStatus{RateLimitedUntil: hour, RateLimitedMessage: "25 a day", Conditions: known(v1alpha1.ReasonQuotaUsedUp)}, "", v1alpha1.ReasonQuotaUsedUp},
+		"another limit holds longer":  {"the quota is not the longest limit", v1alpha1.ConnectionStatus{RateLimitedUntil: hour, RateLimitedMessage: "too fast", Conditions: known(v1alpha1.ReasonQuotaUsedUp)}, "", v1alpha1.ReasonAccountLimited},
 		"a locked account": {
-			"a person has to unlock it", v1alpha1.ConnectionStatus{
+			"a user has to unlock it", v1alpha1.ConnectionStatus{
 				RateLimitedUntil: hour, RateLimitedMessage: "locked",
 				Conditions: []metav1.Condition{condition(v1alpha1.ConditionPublishingRefused, v1alpha1.ReasonAccountRestricted, "locked")},
 			}, "", v1alpha1.ReasonAccountRestricted,
@@ -75,12 +75,12 @@ func TestChanged(t *testing.T) {
 		want          ratelimit.Change
 		changed       bool
 	}{
-		"none":          {"nothing is new", free, free, ratelimit.Change{}, false},
+		"none":          {"nothing changed", free, free, ratelimit.Change{}, false},
 		"begins":        {"its posts wait from now on", free, limited("AppLimited", "until nine"), ratelimit.Change{Begun: true, Reason: "AppLimited", Message: "until nine"}, true},
-		"lasts":         {"an hour more of a day is no news", limited("AppLimited", "until nine"), limited("AppLimited", "until ten"), ratelimit.Change{}, false},
+		"lasts":         {"an extension by an hour is not an event", limited("AppLimited", "until nine"), limited("AppLimited", "until ten"), ratelimit.Change{}, false},
 		"is another":    {"something else is to be done about it", limited("AppLimited", "until nine"), limited("QuotaUsedUp", "until ten"), ratelimit.Change{Begun: true, Reason: "QuotaUsedUp", Message: "until ten"}, true},
-		"ends":          {"its posts go out", limited("AppLimited", "until nine"), free, ratelimit.Change{Reason: "AppLimited", Message: "the account can post again: its limit expired or was lifted"}, true},
-		"never written": {"there is nothing before the first look", nil, free, ratelimit.Change{}, false},
+		"ends":          {"its posts are published", limited("AppLimited", "until nine"), free, ratelimit.Change{Reason: "AppLimited", Message: "the account can post again: its limit expired or was lifted"}, true},
+		"never written": {"there was no condition before", nil, free, ratelimit.Change{}, false},
 	} {
 		got, changed := ratelimit.Changed(tc.before, tc.after)
 		if diff := cmp.Diff(tc.want, got); diff != "" || changed != tc.changed {

@@ -34,7 +34,7 @@ func TestApply(t *testing.T) {
 	}{
 		"nothing told": {"nothing changes", v1alpha1.ConnectionStatus{}, nil, v1alpha1.ConnectionStatus{}, false},
 		"room": {
-			"what is left is written down, in an order that stays",
+			"the remaining quota is recorded, in a stable order",
 			v1alpha1.ConnectionStatus{},
 			[]platforms.RateLimit{{Name: "usage", Limit: 100, Remaining: 60}, {Name: "appUsage", Limit: 100, Remaining: 99, ResetsAt: hour}},
 			v1alpha1.ConnectionStatus{RateLimits: []v1alpha1.RateLimit{limit("appUsage", 100, 99, in(time.Hour)), limit("usage", 100, 60, nil)}},
@@ -61,22 +61,22 @@ func TestApply(t *testing.T) {
 			v1alpha1.ConnectionStatus{RateLimits: []v1alpha1.RateLimit{limit("appUsage", 100, 4, nil)}, RateLimitedUntil: in(time.Hour)},
 			true,
 		},
-		"held for longer": {
-			"an earlier end takes nothing back",
+		"limited for longer": {
+			"an earlier end does not shorten a limit",
 			v1alpha1.ConnectionStatus{RateLimitedUntil: in(time.Hour)},
 			[]platforms.RateLimit{{Name: "usage", Limit: 100, BlockedUntil: noon.Add(time.Minute)}},
 			v1alpha1.ConnectionStatus{RateLimits: []v1alpha1.RateLimit{limit("usage", 100, 0, nil)}, RateLimitedUntil: in(time.Hour)},
 			false,
 		},
-		"account held for longer": {
-			"the app is held for no longer than it was told",
+		"account limited for longer": {
+			"the app's limit ends at its own time",
 			v1alpha1.ConnectionStatus{RateLimitedUntil: in(time.Hour)},
 			[]platforms.RateLimit{{Name: "appUsage", Limit: 100, BlockedUntil: noon.Add(time.Minute), AppWide: true}},
 			v1alpha1.ConnectionStatus{RateLimits: []v1alpha1.RateLimit{limit("appUsage", 100, 0, nil)}, RateLimitedUntil: in(time.Hour), AppRateLimitedUntil: in(time.Minute)},
 			true,
 		},
 		"a day": {
-			"no answer is believed longer than an hour: then one call asks",
+			"a limit is not trusted for longer than an hour: then one call probes",
 			v1alpha1.ConnectionStatus{},
 			[]platforms.RateLimit{{Name: "appPostsPerDay", Limit: 100, BlockedUntil: noon.Add(24 * time.Hour), ResetsAt: noon.Add(24 * time.Hour), AppWide: true}},
 			v1alpha1.ConnectionStatus{
@@ -86,7 +86,7 @@ func TestApply(t *testing.T) {
 			true,
 		},
 		"a year": {
-			"what cannot be is not believed",
+			"impossible times are ignored",
 			v1alpha1.ConnectionStatus{},
 			[]platforms.RateLimit{{Name: "usage", Limit: 100, BlockedUntil: noon.AddDate(1, 0, 0), ResetsAt: noon.AddDate(1, 0, 0)}},
 			v1alpha1.ConnectionStatus{RateLimits: []v1alpha1.RateLimit{limit("usage", 100, 0, nil)}},
@@ -146,18 +146,18 @@ func TestBelieve(t *testing.T) {
 		err    *platforms.Error
 		want   time.Duration
 	}{
-		"quota":                    {"what is used up stays so for hours", quota(time.Time{}, false), ratelimit.QuotaPause},
-		"quota, of some posts":     {"what its owner can clear is asked for sooner", quota(time.Time{}, true), ratelimit.PostQuotaPause},
-		"quota with a time":        {"the platform's word counts", quota(noon.Add(time.Second), false), time.Second},
+		"quota":                    {"a used quota lasts for hours", quota(time.Time{}, false), ratelimit.QuotaPause},
+		"quota, of some posts":     {"a quota that its owner can clear is probed sooner", quota(time.Time{}, true), ratelimit.PostQuotaPause},
+		"quota with a time":        {"the platform's time is used", quota(noon.Add(time.Second), false), time.Second},
 		"quota, past":              {"a time that has passed is none", quota(noon, false), ratelimit.QuotaPause},
-		"quota, absurd":            {"nor is one that cannot be", quota(noon.AddDate(1, 0, 0), false), ratelimit.QuotaPause},
+		"quota, absurd":            {"an impossible time is ignored", quota(noon.AddDate(1, 0, 0), false), ratelimit.QuotaPause},
 		"rate":                     {"windows are short", limited(time.Time{}), ratelimit.RatePause},
-		"rate with a time":         {"the platform's word counts", limited(noon.Add(time.Hour)), time.Hour},
+		"rate with a time":         {"the platform's time is used", limited(noon.Add(time.Hour)), time.Hour},
 		"rate, a day":              {"for an hour", limited(noon.Add(24 * time.Hour)), time.Hour},
-		"rate, a month":            {"however long it says", limited(noon.Add(31 * 24 * time.Hour)), time.Hour},
-		"trouble, a year":          {"whatever it is", &platforms.Error{Class: platforms.ClassTransient, RetryAt: noon.AddDate(1, 0, 0)}, time.Hour},
-		"trouble":                  {"trouble has its own pauses", platforms.Errorf(platforms.ClassTransient, "x"), 0},
-		"trouble, past the window": {"and its own times", &platforms.Error{Class: platforms.ClassTransient, RetryAt: noon.Add(-time.Second)}, -time.Second},
+		"rate, a month":            {"the limit is capped", limited(noon.Add(31 * 24 * time.Hour)), time.Hour},
+		"trouble, a year":          {"every class is capped", &platforms.Error{Class: platforms.ClassTransient, RetryAt: noon.AddDate(1, 0, 0)}, time.Hour},
+		"trouble":                  {"outages have their own backoff", platforms.Errorf(platforms.ClassTransient, "x"), 0},
+		"trouble, past the window": {"outages have their own retry time", &platforms.Error{Class: platforms.ClassTransient, RetryAt: noon.Add(-time.Second)}, -time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			before := *tc.err
@@ -186,7 +186,7 @@ func TestSanitizeOfApp(t *testing.T) {
 		token  platforms.Token
 		want   bool
 	}{
-		{"an app that is not known limits the account", platforms.Token{Access: "a"}, false},
+		{"an unknown app's limit applies to the account", platforms.Token{Access: "a"}, false},
 		{"Herald's limits all of its accounts", platforms.Token{Access: "a", App: "herald"}, true},
 	} {
 		got := ratelimit.SanitizeResult(told, tc.token, noon)
@@ -221,11 +221,11 @@ func TestExhausted(t *testing.T) {
 		limits []v1alpha1.RateLimit
 		want   bool
 	}{
-		{"nothing is known", nil, false},
-		{"something is left", []v1alpha1.RateLimit{limit("a", 100, 1, nil)}, false},
-		{"nothing is left, and it is not known until when", []v1alpha1.RateLimit{limit("a", 100, 1, nil), limit("b", 100, 0, nil)}, true},
-		{"nothing is left for an hour", []v1alpha1.RateLimit{limit("a", 100, 0, in(time.Hour))}, false},
-		{"something is left for an hour", []v1alpha1.RateLimit{limit("a", 100, 1, in(time.Hour))}, false},
+		{"the quota is unknown", nil, false},
+		{"some quota remains", []v1alpha1.RateLimit{limit("a", 100, 1, nil)}, false},
+		{"no quota remains, until an unknown time", []v1alpha1.RateLimit{limit("a", 100, 1, nil), limit("b", 100, 0, nil)}, true},
+		{"no quota remains for an hour", []v1alpha1.RateLimit{limit("a", 100, 0, in(time.Hour))}, false},
+		{"some quota remains for an hour", []v1alpha1.RateLimit{limit("a", 100, 1, in(time.Hour))}, false},
 	} {
 		if got := ratelimit.Exhausted(&v1alpha1.ConnectionStatus{RateLimits: tt.limits}); got != tt.want {
 			t.Errorf("%s: exhausted %t, want %t", tt.reason, got, tt.want)
@@ -240,9 +240,9 @@ func TestLow(t *testing.T) {
 		since  int
 		want   bool
 	}{
-		{"more than a tenth is left", 11, 0, false},
-		{"a tenth is left", 10, 0, true},
-		{"a tenth is left after a post since", 11, 1, true},
+		{"more than a tenth remains", 11, 0, false},
+		{"a tenth remains", 10, 0, true},
+		{"a tenth remains after a post since", 11, 1, true},
 	} {
 		l := limit("a", 100, tt.left, nil)
 		if got := ratelimit.Low(&l, tt.since); got != tt.want {
@@ -259,9 +259,9 @@ func TestBlocked(t *testing.T) {
 		account, app bool
 	}{
 		{"both hold", 0, true, true},
-		{"at its end a hold is over", time.Minute, true, false},
-		{"and so is the other", time.Hour, false, false},
-		{"an end that a version of Herald recorded which believed months is asked about", -2 * time.Hour, false, false},
+		{"a limit is over at its end", time.Minute, true, false},
+		{"an app limit is over at its end", time.Hour, false, false},
+		{"a limit for months from an older version is probed", -2 * time.Hour, false, false},
 	} {
 		now := noon.Add(tc.at)
 		if got := !ratelimit.BlockedUntil(&status, now).IsZero(); got != tc.account {

@@ -127,44 +127,44 @@ func TestAdopt(t *testing.T) {
 		want      []string
 		unknown   []string
 	}{
-		{name: "published", why: "it is out", was: post("a", "x1=posted"), now: post("bb", "x1"), want: []string{"0 posted a-0"}},
-		{name: "unknown", why: "a person tells", was: post("a", "x1=unknown"), now: post("bb", "x1"), want: []string{"0 undecided"}},
+		{name: "published", why: "it is published", was: post("a", "x1=posted"), now: post("bb", "x1"), want: []string{"0 posted a-0"}},
+		{name: "unknown", why: "a user must answer", was: post("a", "x1=unknown"), now: post("bb", "x1"), want: []string{"0 undecided"}},
 		{name: "unknown and sent again", why: "the first call may have published", was: post("a", "x1=again"), now: post("bb", "x1"), want: []string{"0 undecided"}},
 		{name: "open", why: "the call may have published", was: post("a", "x1=open"), now: post("bb", "x1"), want: []string{"0 undecided"}},
 		{name: "open when it was deleted", why: "the call may have published", was: deleted(post("a", "x1=open")), now: post("bb", "x1"), want: []string{"0 undecided"}},
-		{name: "itself, and unknown", why: "a person tells", was: post("a", "x1=unknown"), now: post("a", "x1"), want: []string{"0 undecided"}},
-		{name: "refused", why: "nothing is out", was: post("a", "x1=refused"), now: post("bb", "x1"), want: []string{}},
-		{name: "failed before a call", why: "nothing is out", was: post("a", "x1=failed"), now: post("bb", "x1"), want: []string{}},
-		{name: "in part, and the rest under way", why: "it may have gone out after the record was written", was: post("a", "x1=posted", "x2=pending", "threads=refused"), now: post("bb", "x1", "x2", "threads"), want: []string{"0 posted a-0", "1 undecided"}},
-		{name: "in part, and the rest under way when it was deleted", why: "nothing went out after that", was: deleted(post("a", "x1=posted", "x2=pending")), now: post("bb", "x1", "x2"), want: []string{"0 posted a-0"}},
-		{name: "a tree that is under way", why: "more of it may have gone out", was: tree(post("a", "x1=pending", "x2=open"), 3, 2), now: tree(post("bb", "x1"), 3, 0), want: []string{"0 undecided a-card0 cards 2"}},
-		{name: "never claimed", why: "nothing is out", was: post("a", "x1=pending"), now: post("bb", "x1"), want: []string{}},
-		{name: "withdrawn", why: "nothing is out", was: post("a", "x1=withdrawn"), now: post("bb", "x1"), want: []string{}},
-		{name: "in part", why: "each target on its own", was: post("a", "x1=posted", "threads=refused"), now: post("bb", "x1", "threads"), want: []string{"0 posted a-0"}},
+		{name: "itself, and unknown", why: "a user must answer", was: post("a", "x1=unknown"), now: post("a", "x1"), want: []string{"0 undecided"}},
+		{name: "refused", why: "it is not published", was: post("a", "x1=refused"), now: post("bb", "x1"), want: []string{}},
+		{name: "failed before a call", why: "it is not published", was: post("a", "x1=failed"), now: post("bb", "x1"), want: []string{}},
+		{name: "partly, and the rest in progress", why: "it may have been published after the record was written", was: post("a", "x1=posted", "x2=pending", "threads=refused"), now: post("bb", "x1", "x2", "threads"), want: []string{"0 posted a-0", "1 undecided"}},
+		{name: "partly, and the rest in progress when it was deleted", why: "nothing was published after that", was: deleted(post("a", "x1=posted", "x2=pending")), now: post("bb", "x1", "x2"), want: []string{"0 posted a-0"}},
+		{name: "a tree in progress", why: "further cards may have been published", was: tree(post("a", "x1=pending", "x2=open"), 3, 2), now: tree(post("bb", "x1"), 3, 0), want: []string{"0 undecided a-card0 cards 2"}},
+		{name: "never claimed", why: "it is not published", was: post("a", "x1=pending"), now: post("bb", "x1"), want: []string{}},
+		{name: "withdrawn", why: "it is not published", was: post("a", "x1=withdrawn"), now: post("bb", "x1"), want: []string{}},
+		{name: "partly", why: "each target is separate", was: post("a", "x1=posted", "threads=refused"), now: post("bb", "x1", "threads"), want: []string{"0 posted a-0"}},
 		{name: "in another order", why: "the account counts, not the index", was: post("a", "x1=posted", "threads=refused"), now: post("bb", "threads", "x1"), want: []string{"1 posted a-0"}},
 		{name: "by another connection", why: "the account counts, not the name", was: post("a", "x1=posted"), now: post("bb", "x1-too"), want: []string{"0 posted a-0"}},
 		{name: "the same id on another platform", why: "that is another account", was: post("a", "x1=posted"), now: post("bb", "threads"), want: []string{}},
-		{name: "another account", why: "it is not out there", was: post("a", "x1=posted"), now: post("bb", "x2", "x1"), want: []string{"1 posted a-0"}},
+		{name: "another account", why: "it is not published there", was: post("a", "x1=posted"), now: post("bb", "x2", "x1"), want: []string{"1 posted a-0"}},
 		{name: "two to one account", why: "their turn counts", was: post("a", "x1=failed", "x1=posted"), now: post("bb", "x1", "x1"), want: []string{"1 posted a-1"}},
 		{name: "one more to an account", why: "its turn is new", was: post("a", "x1=posted"), now: post("bb", "x1", "x1-too"), want: []string{"0 posted a-0"}},
-		{name: "no call, and the connection was gone", why: "an equal one tells its account", account: noConnections, was: post("a", "x1=failed", "x1=posted"), now: post("bb", "x1", "x1"), want: []string{"1 posted a-1"}},
-		{name: "a connection that does not exist yet", why: "the record knows it by its name", was: gone(post("a", "old=posted")), now: post("bb", "old"), want: []string{"0 posted a-0"}},
-		{name: "an id that a person told and the platform did not confirm", why: "the Connection tells the account", was: gone(post("a", "x1=posted")), now: post("bb", "x1-too"), want: []string{"0 posted a-0"}},
-		{name: "the same, and the Connection was gone then", why: "it is of the account that the name says now", account: noConnections, was: gone(post("a", "x1=posted")), now: post("bb", "x1-too", "x1"), want: []string{"0 posted a-0"}},
-		{name: "the same, of another platform", why: "the name stands for another account now", account: noConnections, was: of(v1alpha1.PlatformThreads, gone(post("a", "x1=posted"))), now: post("bb", "x1"), want: []string{}},
-		{name: "a copy that a person was asked about, and whose Connection was gone", why: "it may be out", account: noConnections, was: uncalled(post("a", "x1=unknown")), now: post("bb", "x1"), want: []string{"0 undecided"}},
-		{name: "one that nobody knows", why: "it may be an account where it is out", was: post("a", "x1=posted"), now: post("bb", "x1", "new"), want: []string{}, unknown: []string{"new"}},
-		{name: "a tree", why: "all its cards are out", was: tree(post("a", "x1=posted"), 3, 3), now: tree(post("bb", "x1"), 3, 0), want: []string{"0 posted a-card0 cards 3"}},
-		{name: "a tree that broke off", why: "it goes on where it stands", was: tree(post("a", "x1=refused"), 3, 2), now: tree(post("bb", "x1"), 3, 0), want: []string{"0 pending a-card0 cards 2"}},
-		{name: "a tree whose last call is unknown", why: "a person tells", was: tree(post("a", "x1=unknown"), 3, 2), now: tree(post("bb", "x1"), 3, 0), want: []string{"0 undecided a-card0 cards 2"}},
-		{name: "a tree that is shorter now", why: "all that it asks for is out", was: tree(post("a", "x1=refused"), 4, 3), now: tree(post("bb", "x1"), 3, 0), want: []string{"0 posted a-card0 cards 3"}},
-		{name: "a tree that is longer now", why: "what was out whole stays as it is", was: tree(post("a", "x1=posted"), 3, 3), now: tree(post("bb", "x1"), 5, 0), want: []string{"0 posted a-card0 cards 3"}},
-		{name: "a tree that is a text now", why: "some of it is out", was: tree(post("a", "x1=refused"), 3, 1), now: post("bb", "x1"), want: []string{"0 posted a-card0"}},
-		{name: "a text that is a tree now", why: "it is out", was: post("a", "x1=posted"), now: tree(post("bb", "x1"), 3, 0), want: []string{"0 posted a-0"}},
+		{name: "no call, and the connection was deleted", why: "an equal target has the account", account: noConnections, was: post("a", "x1=failed", "x1=posted"), now: post("bb", "x1", "x1"), want: []string{"1 posted a-1"}},
+		{name: "a connection that does not exist yet", why: "the record matches the name", was: gone(post("a", "old=posted")), now: post("bb", "old"), want: []string{"0 posted a-0"}},
+		{name: "an id from a user that the platform did not confirm", why: "the Connection has the account", was: gone(post("a", "x1=posted")), now: post("bb", "x1-too"), want: []string{"0 posted a-0"}},
+		{name: "the same, and the Connection was deleted then", why: "it belongs to the account that the name refers to now", account: noConnections, was: gone(post("a", "x1=posted")), now: post("bb", "x1-too", "x1"), want: []string{"0 posted a-0"}},
+		{name: "the same, of another platform", why: "the name refers to another account now", account: noConnections, was: of(v1alpha1.PlatformThreads, gone(post("a", "x1=posted"))), now: post("bb", "x1"), want: []string{}},
+		{name: "a copy with a question, and whose Connection was deleted", why: "it may be published", account: noConnections, was: uncalled(post("a", "x1=unknown")), now: post("bb", "x1"), want: []string{"0 undecided"}},
+		{name: "an unknown account", why: "it may be the account where it is published", was: post("a", "x1=posted"), now: post("bb", "x1", "new"), want: []string{}, unknown: []string{"new"}},
+		{name: "a tree", why: "all its cards are published", was: tree(post("a", "x1=posted"), 3, 3), now: tree(post("bb", "x1"), 3, 0), want: []string{"0 posted a-card0 cards 3"}},
+		{name: "an interrupted tree", why: "it continues from the failed card", was: tree(post("a", "x1=refused"), 3, 2), now: tree(post("bb", "x1"), 3, 0), want: []string{"0 pending a-card0 cards 2"}},
+		{name: "a tree whose last call is unknown", why: "a user must answer", was: tree(post("a", "x1=unknown"), 3, 2), now: tree(post("bb", "x1"), 3, 0), want: []string{"0 undecided a-card0 cards 2"}},
+		{name: "a tree that is shorter now", why: "all its cards are published", was: tree(post("a", "x1=refused"), 4, 3), now: tree(post("bb", "x1"), 3, 0), want: []string{"0 posted a-card0 cards 3"}},
+		{name: "a tree that is longer now", why: "a completely published tree does not change", was: tree(post("a", "x1=posted"), 3, 3), now: tree(post("bb", "x1"), 5, 0), want: []string{"0 posted a-card0 cards 3"}},
+		{name: "a tree that is a text now", why: "a part of it is published", was: tree(post("a", "x1=refused"), 3, 1), now: post("bb", "x1"), want: []string{"0 posted a-card0"}},
+		{name: "a text that is a tree now", why: "it is published", was: post("a", "x1=posted"), now: tree(post("bb", "x1"), 3, 0), want: []string{"0 posted a-0"}},
 		{name: "itself, put back to before a later call", why: "the record is of the last one", was: post("a", "x1=posted"), now: post("a", "x1=refused"), want: []string{"0 posted a-0"}},
-		{name: "itself, put back to an open call", why: "the record tells what became of it", was: post("a", "x1=posted"), now: post("a", "x1=open"), want: []string{"0 posted a-0"}},
+		{name: "itself, restored to an open call", why: "the record contains the outcome", was: post("a", "x1=posted"), now: post("a", "x1=open"), want: []string{"0 posted a-0"}},
 		{name: "itself, put back to fewer cards", why: "the record has more", was: tree(post("a", "x1=posted"), 3, 3), now: tree(post("a", "x1=open"), 3, 1), want: []string{"0 posted a-card0 cards 3"}},
-		{name: "a call, and the record of one that made none", why: "that a call was claimed is never forgotten", was: uncalled(post("a", "x1=posted")), now: post("bb", "x1=open"), want: []string{"0 posted a-0"}},
+		{name: "a call, and the record of an object without one", why: "a claimed call is never dropped", was: uncalled(post("a", "x1=posted")), now: post("bb", "x1=open"), want: []string{"0 posted a-0"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			account := tt.account
@@ -268,12 +268,12 @@ func TestAdoptMore(t *testing.T) {
 		unknown   []string
 	}{
 		{"nothing came", "it was looked up", post("bb", "x2=pending"), nil, []string{"0 pending"}, nil},
-		{"a target that an edit brought", "it is out", post("bb", "x2=pending", "x1"), []int32{1}, []string{"0 pending", "1 posted a-0"}, nil},
-		{"one that came to be of another account", "it is out there", post("bb", "x1=pending"), []int32{0}, []string{"0 posted a-0"}, nil},
-		{"one that a person was asked about already", "the answer is awaited", uncalled(post("bb", "threads=unknown")), nil, []string{"0 undecided"}, nil},
-		{"one that was answered to be not out", "who was asked once is not asked again", post("bb", "threads=refused"), nil, []string{"0 failed"}, nil},
-		{"one that failed", "it is not sent", post("bb", "x1=failed"), nil, []string{"0 failed"}, nil},
-		{"a connection that nobody knows", "it may be an account where it is out", post("bb", "new"), nil, []string{}, []string{"new"}},
+		{"a target that an edit added", "it is published", post("bb", "x2=pending", "x1"), []int32{1}, []string{"0 pending", "1 posted a-0"}, nil},
+		{"a target that names another account now", "it is published there", post("bb", "x1=pending"), []int32{0}, []string{"0 posted a-0"}, nil},
+		{"a target with a question", "the answer is awaited", uncalled(post("bb", "threads=unknown")), nil, []string{"0 undecided"}, nil},
+		{"a target that was declared not published", "an answered question is not asked again", post("bb", "threads=refused"), nil, []string{"0 failed"}, nil},
+		{"a failed target", "it is not sent", post("bb", "x1=failed"), nil, []string{"0 failed"}, nil},
+		{"an unknown connection", "it may be an account where it is published", post("bb", "new"), nil, []string{}, []string{"new"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got := was.AdoptMore(tt.now, accounts)
@@ -307,31 +307,31 @@ func TestSucceed(t *testing.T) {
 		earlier   []types.UID
 		want      []string // the adopted outcomes of a post to x1 twice, x2 and threads
 	}{
-		{"one", "nothing was before", []*v1alpha1.Post{post("a", "x1=posted")}, "a", nil, []string{"0 posted a-0"}},
+		{"one", "there was no earlier record", []*v1alpha1.Post{post("a", "x1=posted")}, "a", nil, []string{"0 posted a-0"}},
 		{"the same again", "the record follows the post", []*v1alpha1.Post{post("a", "x1=unknown"), post("a", "x1=posted")}, "a", nil, []string{"0 posted a-0"}},
 		{
-			"put back to before a person told", "what the record knows stays",
+			"restored to before the answer", "the record's outcome remains",
 			[]*v1alpha1.Post{post("a", "x1=posted"), post("a", "x1=unknown")},
 			"a",
 			nil,
 			[]string{"0 posted a-0"},
 		},
 		{
-			"a target that was taken out", "it is out all the same",
+			"a removed target", "it is published anyway",
 			[]*v1alpha1.Post{post("a", "x1=posted", "threads=posted"), post("bb", "x1=posted")},
 			"bb",
 			[]types.UID{"a"},
 			[]string{"0 posted bb-0", "3 posted a-1"},
 		},
 		{
-			"a second one of an account that was taken out", "its turn stays",
+			"a second target of a removed account", "its position remains",
 			[]*v1alpha1.Post{post("a", "x1=posted", "x1=posted"), post("bb", "x1=posted")},
 			"bb",
 			[]types.UID{"a"},
 			[]string{"0 posted bb-0", "1 posted a-1"},
 		},
 		{
-			"published again, and refused", "it is out from before",
+			"published again, and refused", "it remains published",
 			[]*v1alpha1.Post{post("a", "x1=posted"), post("bb", "x1=refused")},
 			"bb",
 			[]types.UID{"a"},
@@ -359,21 +359,21 @@ func TestSucceed(t *testing.T) {
 			[]string{"0 posted bb-0", "2 posted a-1"},
 		},
 		{
-			"two of three of an account that were taken out", "the turn of the last one stays, though nothing is out of the one before it",
+			"two of three targets of a removed account", "the last one keeps its position, although the one before is not published",
 			[]*v1alpha1.Post{post("a", "x1=posted", "x1=refused", "x1=posted"), post("bb", "x1=posted")},
 			"bb",
 			[]types.UID{"a"},
 			[]string{"0 posted bb-0"},
 		},
 		{
-			"an older one is joined that fills a turn, and has more", "what was filled is not lost with what comes behind it",
+			"an older one is joined that fills a turn, and has more", "positions keep their later entries",
 			[]*v1alpha1.Post{post("a", "x1=posted", "x1=refused", "x1=posted"), post("bb", "x1=posted"), post("a", "x1=posted", "x1=posted", "x1=posted", "x2=posted")},
 			"bb",
 			[]types.UID{"a"},
 			[]string{"0 posted bb-0", "1 posted a-1", "2 posted a-3"},
 		},
 		{
-			"over three objects", "nothing is forgotten on the way",
+			"over three objects", "no outcome is lost",
 			[]*v1alpha1.Post{post("a", "x1=posted"), post("bb", "x2=posted"), post("ccc", "threads=posted")},
 			"ccc",
 			[]types.UID{"a", "bb"},
@@ -414,20 +414,20 @@ func TestTurns(t *testing.T) {
 		want      []string
 	}{
 		{
-			"sent and refused again", "the entry that was adopted came first",
+			"sent and refused again", "the adopted entry came first",
 			func(p *v1alpha1.Post) {
 				p.Status.Targets = append(p.Status.Targets, post("bb", "x1=refused").Status.Targets[0])
 			},
 			[]string{"1 posted a-1"},
 		},
 		{
-			"sent, and nobody knows", "it is the first of the two about which a person tells",
+			"sent, and nobody knows", "it is the first of the two undecided targets",
 			func(p *v1alpha1.Post) {
 				p.Status.Targets = append(p.Status.Targets, post("bb", "x1=unknown").Status.Targets[0])
 			},
 			[]string{"0 undecided", "1 posted a-1"},
 		},
-		{"deleted before the first was entered", "the other one is out, and not it", func(p *v1alpha1.Post) { deleted(p) }, []string{"1 posted a-1"}},
+		{"deleted before the first was entered", "the other one is published", func(p *v1alpha1.Post) { deleted(p) }, []string{"1 posted a-1"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			second := post("bb", "x1", "x1")
@@ -482,8 +482,8 @@ func TestRecordFoundLate(t *testing.T) {
 		before string
 		want   []string
 	}{
-		{"the record knows", "x1=posted", []string{"0 posted a-0"}},
-		{"it does not know either", "x1=unknown", []string{"0 undecided"}},
+		{"the record has the outcome", "x1=posted", []string{"0 posted a-0"}},
+		{"the record does not have the outcome either", "x1=unknown", []string{"0 undecided"}},
 	} {
 		second := post("bb", "x1")
 		second.Status.Targets = []v1alpha1.TargetStatus{{Platform: v1alpha1.PlatformX, State: v1alpha1.TargetUndecided}}
@@ -541,21 +541,21 @@ func TestWanted(t *testing.T) {
 		wanted, copied bool
 	}{
 		{"applied", "it may have been there before", "x1", nil, true, false},
-		{"applied, looked up", "once is enough", "x1", looked("a"), false, false},
+		{"applied, looked up", "one lookup suffices", "x1", looked("a"), false, false},
 		{"restored with its status", "that was of another object", "x1", looked("z"), true, false},
 		{"applied with the label of the API", "anyone can set a label", "x1", func(p *v1alpha1.Post) { p.Labels = map[string]string{v1alpha1.OriginLabel: v1alpha1.OriginAPI} }, true, false},
 		{"armed", "it was looked up before", "x1", armed("launch/a"), false, false},
 		{"armed as another object", "it is a copy of that", "x1", armed("launch/z"), true, true},
-		{"copied by a person under a new name", "it is a new post", "x1", armed("lunch/z"), true, false},
-		{"an annotation that says nothing", "it is as good as none", "x1", armed("launch"), true, false},
-		{"made by the API", "nobody else can have the name", "x1", born(created, false), false, false},
-		{"made by the API under a key", "the same key gives the same name", "x1", born(created, true), true, false},
-		{"made by the API, slowly", "the API server may take its time", "x1", born(created.Add(-5*time.Second), false), false, false},
-		{"made by the API, and by hand once more", "it may have been published before", "x1", born(created.Add(-6*time.Second), false), true, false},
+		{"copied by a user under a new name", "it is a new post", "x1", armed("lunch/z"), true, false},
+		{"a malformed annotation", "it is ignored", "x1", armed("launch"), true, false},
+		{"created through the API", "no other post can have the name", "x1", born(created, false), false, false},
+		{"created through the API with a key", "the same key results in the same name", "x1", born(created, true), true, false},
+		{"created through the API, slowly", "the API server may be slow", "x1", born(created.Add(-5*time.Second), false), false, false},
+		{"created through the API, and applied later", "it may have been published before", "x1", born(created.Add(-6*time.Second), false), true, false},
 		{"restored from a backup", "it may have been published", "x1", born(created.Add(-time.Hour), false), true, true},
-		{"begun", "its own entries tell", "x1=refused", nil, false, false},
-		{"begun, and restored with its status", "it may have gone on since", "x1=refused", armed("launch/z"), true, true},
-		{"finished", "nothing is sent any more", "x1", func(p *v1alpha1.Post) { p.Status.Finished = true }, false, false},
+		{"started", "its own entries have the outcome", "x1=refused", nil, false, false},
+		{"started, and restored with its status", "it may have continued since", "x1=refused", armed("launch/z"), true, true},
+		{"finished", "nothing more is sent", "x1", func(p *v1alpha1.Post) { p.Status.Finished = true }, false, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			p := post("a", tt.targets)

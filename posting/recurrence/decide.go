@@ -25,14 +25,14 @@ type Facts struct {
 	Now time.Time
 }
 
-// Occurrence is a time for which a post is created.
+// Occurrence is the time of a post to create.
 type Occurrence struct {
 	At time.Time
 	// Number counts the schedule's posts from 0. It selects the text.
 	Number int32
 }
 
-// Decision is what a schedule does next.
+// Decision is a schedule's next action.
 type Decision struct {
 	// Create are the posts to create, in order.
 	Create []Occurrence

@@ -114,7 +114,7 @@ func TestDecide(t *testing.T) {
 			{at: "2026-12-01T12:00:00Z"},
 			{at: "2026-12-01T12:30:00Z"},
 		}},
-		"a process that ends before it writes the status makes the same posts again, of the same names and texts": {applied(every("*/20 * * * *")), []pass{
+		"a process that ends before it writes the status creates the same posts again, with equal names and texts": {applied(every("*/20 * * * *")), []pass{
 			{at: "2026-12-01T12:00:00Z", crash: true, want: []string{"01T12:20#0", "01T12:40#1", "01T13:00#2"}},
 			{at: "2026-12-01T12:00:10Z", want: []string{"01T12:20#0", "01T12:40#1", "01T13:00#2"}},
 			{at: "2026-12-01T12:00:20Z"},
@@ -122,18 +122,18 @@ func TestDecide(t *testing.T) {
 		"an outage within the lead is not noticed": {applied(), []pass{
 			{at: "2026-12-02T08:55:00Z", want: []string{"02T09:00#0"}},
 		}},
-		"an outage over the time makes up for the post within the starting deadline": {applied(), []pass{
+		"a post that was delayed by an outage is created within the starting deadline": {applied(), []pass{
 			{at: "2026-12-02T10:00:00Z", want: []string{"02T09:00#0"}},
 			{at: "2026-12-02T10:00:05Z"},
 		}},
-		"it is left out after that, and the next one is not affected": {applied(), []pass{
+		"it is skipped after that, and the next one is not affected": {applied(), []pass{
 			{at: "2026-12-02T10:00:01Z"},
 			{at: "2026-12-03T08:00:00Z", want: []string{"03T09:00#0"}},
 		}},
 		"an outage of a month publishes no burst": {applied(every("*/15 * * * *")), []pass{
 			{at: "2027-01-01T00:07:00Z", want: []string{"01T00:00#0", "01T00:15#1", "01T00:30#2", "01T00:45#3", "01T01:00#4"}},
 		}},
-		"a suspension leaves out what it covers, and its end publishes nothing late": {applied(), []pass{
+		"posts during a suspension are skipped, and none is published late when it ends": {applied(), []pass{
 			{at: "2026-12-02T08:10:00Z", held: true},
 			{at: "2026-12-02T09:00:00Z", held: true},
 			{at: "2026-12-02T09:05:00Z"},
@@ -143,7 +143,7 @@ func TestDecide(t *testing.T) {
 			{at: "2026-12-02T08:10:00Z", held: true},
 			{at: "2026-12-02T08:50:00Z", want: []string{"02T09:00#0"}},
 		}},
-		"a clock that jumps ahead by minutes makes up for the post": {applied(), []pass{
+		"a post that was delayed by a clock jump of minutes is created": {applied(), []pass{
 			{at: "2026-12-02T07:59:00Z"},
 			{at: "2026-12-02T09:20:00Z", want: []string{"02T09:00#0"}},
 		}},
@@ -153,7 +153,7 @@ func TestDecide(t *testing.T) {
 			{at: "2026-12-02T08:30:00Z"},
 			{at: "2026-12-03T08:00:00Z", want: []string{"03T09:00#1"}},
 		}},
-		"a clock that jumps ahead for a while repeats none of the posts that it made": {applied(), []pass{
+		"a clock that jumps ahead temporarily does not repeat any created post": {applied(), []pass{
 			{at: "2026-12-05T08:30:00Z", want: []string{"05T09:00#0"}},
 			{at: "2026-12-02T08:30:00Z"},
 			{at: "2026-12-05T08:30:00Z"},
@@ -179,7 +179,7 @@ func TestDecide(t *testing.T) {
 			{at: "2026-12-03T08:30:00Z"},
 			{at: "2026-12-04T08:00:00Z", want: []string{"04T09:00#0"}},
 		}},
-		"a startAt in the past does not bring back what came before the schedule": {applied(between("2026-11-01T09:00:00Z", "")), []pass{
+		"a startAt in the past does not create earlier posts": {applied(between("2026-11-01T09:00:00Z", "")), []pass{
 			{at: "2026-12-01T12:00:10Z"},
 		}},
 		"Berlin, spring: the skipped hour has its post": {applied(every("30 2 28 3 *"), in("Europe/Berlin")), []pass{
@@ -206,15 +206,15 @@ func TestDecision(t *testing.T) {
 		next, missed, wakeAt string
 		complete             bool
 	}{
-		"waiting":                            {applied(), false, "2026-12-01T13:00:00Z", "2026-12-02T09:00:00Z", "", "2026-12-02T08:00:00Z", false},
-		"the post of today is created":       {applied(), false, now, "2026-12-03T09:00:00Z", "", "2026-12-03T08:00:00Z", false},
-		"before startAt":                     {applied(between("2027-01-01T00:00:00Z", "")), false, now, "2027-01-01T09:00:00Z", "", "2027-01-01T08:00:00Z", false},
-		"suspended: the next is unknown":     {suspended, true, now, "", "", "2026-12-02T09:00:00Z", false},
-		"the last of two":                    {applied(withCount(1)), false, now, "", "", "", true},
-		"past endAt":                         {applied(between("", "2026-12-01T18:00:00Z")), false, now, "", "", "", true},
-		"past endAt and suspended":           {applied(between("", "2026-12-01T18:00:00Z")), true, now, "", "", "", true},
-		"missed, with the first of them":     {applied(), false, "2026-12-05T12:00:00Z", "2026-12-06T09:00:00Z", "2026-12-02T09:00:00Z", "2026-12-06T08:00:00Z", false},
-		"made up for, but not for the first": {applied(), false, "2026-12-03T09:30:00Z", "2026-12-04T09:00:00Z", "2026-12-02T09:00:00Z", "2026-12-04T08:00:00Z", false},
+		"waiting":                             {applied(), false, "2026-12-01T13:00:00Z", "2026-12-02T09:00:00Z", "", "2026-12-02T08:00:00Z", false},
+		"the post of today is created":        {applied(), false, now, "2026-12-03T09:00:00Z", "", "2026-12-03T08:00:00Z", false},
+		"before startAt":                      {applied(between("2027-01-01T00:00:00Z", "")), false, now, "2027-01-01T09:00:00Z", "", "2027-01-01T08:00:00Z", false},
+		"suspended: the next is unknown":      {suspended, true, now, "", "", "2026-12-02T09:00:00Z", false},
+		"the last of two":                     {applied(withCount(1)), false, now, "", "", "", true},
+		"past endAt":                          {applied(between("", "2026-12-01T18:00:00Z")), false, now, "", "", "", true},
+		"past endAt and suspended":            {applied(between("", "2026-12-01T18:00:00Z")), true, now, "", "", "", true},
+		"missed, with the first of them":      {applied(), false, "2026-12-05T12:00:00Z", "2026-12-06T09:00:00Z", "2026-12-02T09:00:00Z", "2026-12-06T08:00:00Z", false},
+		"created late, but not for the first": {applied(), false, "2026-12-03T09:30:00Z", "2026-12-04T09:00:00Z", "2026-12-02T09:00:00Z", "2026-12-04T08:00:00Z", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			rule, err := Parse(tc.schedule.Spec.Schedule, tc.schedule.Spec.TimeZone)
@@ -317,13 +317,13 @@ func TestRepeatedText(t *testing.T) {
 		schedule *v1alpha1.PostSchedule
 		want     bool
 	}{
-		"the same caption each time":                    {applied(posting("a", "page", "x")), true},
-		"one text in turn is the same text":             {applied(posting("", "x"), texts("a")), true},
-		"a caption of its own does not alternate":       {applied(posting("a", "x"), texts("b", "c")), true},
-		"texts alternate":                               {applied(posting("", "x"), texts("a", "b")), false},
-		"other platforms accept it":                     {applied(posting("a", "page")), false},
-		"a connection that does not exist is not known": {applied(posting("a", "later")), false},
-		"a single post repeats nothing":                 {applied(posting("a", "x"), withCount(1)), false},
+		"the same caption each time":                       {applied(posting("a", "page", "x")), true},
+		"one text in turn is the same text":                {applied(posting("", "x"), texts("a")), true},
+		"a target with its own caption does not alternate": {applied(posting("a", "x"), texts("b", "c")), true},
+		"texts alternate":                                  {applied(posting("", "x"), texts("a", "b")), false},
+		"other platforms accept it":                        {applied(posting("a", "page")), false},
+		"a connection that does not exist is unknown":      {applied(posting("a", "later")), false},
+		"a single post is not a repetition":                {applied(posting("a", "x"), withCount(1)), false},
 	} {
 		if got := RepeatedText(tc.schedule, platform); (got != "") != tc.want {
 			t.Errorf("%s: %q", name, got)

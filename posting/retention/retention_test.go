@@ -26,7 +26,7 @@ func TestOf(t *testing.T) {
 		policy retention.Policy
 		want   retention.Times
 	}{
-		"nothing said": {"the installation says it", v1alpha1.TeamSpec{}, policy, retention.Times{InCluster: 7 * day, Archived: 90 * day}},
+		"nothing said": {"the installation's defaults apply", v1alpha1.TeamSpec{}, policy, retention.Times{InCluster: 7 * day, Archived: 90 * day}},
 		"both said": {
 			"a team decides for itself",
 			v1alpha1.TeamSpec{Retention: v1alpha1.TeamRetention{InCluster: span(2 * time.Hour), Archived: span(30 * day), Applied: true}},
@@ -34,13 +34,13 @@ func TestOf(t *testing.T) {
 			retention.Times{InCluster: 2 * time.Hour, Archived: 30 * day, Applied: true},
 		},
 		"below the floor": {
-			"the floor keeps the Kubernetes API from being used as a queue",
+			"a minimum prevents use of the Kubernetes API as a queue",
 			v1alpha1.TeamSpec{Retention: v1alpha1.TeamRetention{InCluster: span(0)}},
 			policy,
 			retention.Times{InCluster: time.Hour, Archived: 90 * day},
 		},
 		"no floor": {
-			"the local run shows what 0s does",
+			"the local run shows the effect of 0s",
 			v1alpha1.TeamSpec{Retention: v1alpha1.TeamRetention{InCluster: span(0), Archived: span(0)}},
 			retention.Policy{InCluster: 7 * day, Archived: 90 * day},
 			retention.Times{},
@@ -70,11 +70,11 @@ func TestEvicts(t *testing.T) {
 		applied bool
 		want    bool
 	}{
-		"by REST":            {"nobody keeps it elsewhere", v1alpha1.OriginAPI, false, true},
-		"in the web":         {"nor this one", v1alpha1.OriginWeb, false, true},
-		"applied":            {"what stands in Git would only come back", "", false, false},
-		"applied, of a wish": {"the team says that it may", "", true, true},
-		"by REST, of a wish": {"that speaks of others", v1alpha1.OriginAPI, true, true},
+		"by REST":             {"the post exists nowhere else", v1alpha1.OriginAPI, false, true},
+		"in the web":          {"the post exists nowhere else", v1alpha1.OriginWeb, false, true},
+		"applied":             {"a tool would only apply it again", "", false, false},
+		"applied, on request": {"the team allows it", "", true, true},
+		"by REST, on request": {"the setting is for applied posts", v1alpha1.OriginAPI, true, true},
 	} {
 		labels := map[string]string{}
 		if tc.origin != "" {
@@ -98,7 +98,7 @@ func TestArchivedUntil(t *testing.T) {
 		want     time.Duration
 	}{
 		"without a key":        {"the team's time alone counts", time.Hour, time.Minute, "", v1alpha1.OriginAPI, time.Minute + time.Hour},
-		"with a key":           {"a key holds for a day", time.Hour, time.Minute, "2:abc", v1alpha1.OriginAPI, day},
+		"with a key":           {"a key is valid for a day", time.Hour, time.Minute, "2:abc", v1alpha1.OriginAPI, day},
 		"with a key, for long": {"the team's time is longer", 90 * day, time.Minute, "2:abc", v1alpha1.OriginAPI, 90*day + time.Minute},
 		"scheduled, with a key": {
 			"a day is over when it is finished", 0, 3 * day, "2:abc", v1alpha1.OriginAPI, 3 * day,

@@ -108,13 +108,13 @@ func TestFilesFitPlatforms(t *testing.T) {
 		want     []string
 		warnings []string
 	}{
-		"an account that tells nothing": {"the platform's own bound holds", show("tiktok", "video"), false, nil, nil},
+		"an account without own limits": {"the platform's limit applies", show("tiktok", "video"), false, nil, nil},
 		"an account with a bound":       {"file, fact, limit and platform are named", show("tiktok-short", "video"), false, []string{"spec.video.mediaRef.name: " + long}, nil},
-		"two accounts":                  {"the least of them holds, whichever comes first", show("tiktok tiktok-short tiktok", "video"), false, []string{"spec.video.mediaRef.name: " + long}, nil},
+		"two accounts":                  {"the smaller limit applies, whatever the order", show("tiktok tiktok-short tiktok", "video"), false, []string{"spec.video.mediaRef.name: " + long}, nil},
 		"accepted before":               {"its platform decides", show("tiktok-short", "video"), true, nil, nil},
 		"in a thread":                   {"the card is named", thread("tiktok-short", "video"), false, []string{"spec.tree.cards[1].mediaRefs[0].name: " + long}, nil},
 		"doubtful": {
-			"a warning is no reason to refuse", show("x x", "video"), false, nil,
+			"a warning is not a rejection", show("x x", "video"), false, nil,
 			[]string{`spec.video.mediaRef.name: the video "launch.mp4" plays for 5 min; an ordinary account of x accepts at most 2 min. Reports differ.`},
 		},
 		"doubtful in a thread": {
@@ -123,7 +123,7 @@ func TestFilesFitPlatforms(t *testing.T) {
 		},
 		"doubtful without a reason": {"a warning names its reason", show("instagram", "video"), false, nil, nil},
 		"beyond a limit": {
-			"a refused video needs no warning", show("facebook", "video"), false,
+			"a rejected video needs no warning", show("facebook", "video"), false,
 			[]string{`spec.video.mediaRef.name: the video "launch.mp4" plays for 5 min; facebook accepts at most 4 min; upload one that fits, or post it to the other platforms only`},
 			nil,
 		},
@@ -132,7 +132,7 @@ func TestFilesFitPlatforms(t *testing.T) {
 			[]string{`spec.video.mediaRef.name: the video "phone.mp4" is encoded as hevc; an ordinary account of facebook accepts h264. Reports differ.`},
 		},
 		"doubtful, and converted":           {"the platform gets another codec", show("facebook", "phone"), false, nil, nil},
-		"an image that is taken":            {"it need not be converted", show("x", "animation"), false, nil, nil},
+		"an accepted image":                 {"it need not be converted", show("x", "animation"), false, nil, nil},
 		"an image that is not":              {"it would fail on one platform only, and late", show("x instagram", "animation"), false, []string{"spec.image.mediaRefs[0].name: " + still}, nil},
 		"an image that is not, in a thread": {"the card is named", thread("x instagram", "animation"), false, []string{"spec.tree.cards[1].mediaRefs[0].name: " + still}, nil},
 		"an image that was accepted":        {"its platform decides", show("instagram", "animation"), true, nil, nil},

@@ -60,7 +60,7 @@ func TestSize(t *testing.T) {
 		{"applied by kubectl", applied, []string{"spec.targets"}, "what kubectl notes beside it takes room too"},
 		{"with labels", labelled, []string{"spec.targets"}, "labels have no bound of their own"},
 		{"a hundred targets", text(100, strings.Repeat("a", 2_500)), nil, "2,500 characters for each of a hundred accounts"},
-		{"a hundred targets with more to say", text(100, strings.Repeat("a", 2_700)), []string{"spec.targets"}, "270 KB are more than a post may take"},
+		{"a hundred targets with longer texts", text(100, strings.Repeat("a", 2_700)), []string{"spec.targets"}, "270 KB are more than a post may take"},
 		{"a great tree", tree(40, 100), nil, "4,000 records fit"},
 		{"a greater tree", tree(50, 100), []string{"spec.tree.cards"}, "what becomes of 5,000 cards does not fit"},
 		{"the greatest tree", tree(100, 100), []string{"spec.tree.cards"}, "nor of 10,000, however short they are"},
@@ -96,13 +96,13 @@ func TestSizeOfStored(t *testing.T) {
 		stored, post *v1alpha1.Post
 		want         string
 	}{
-		{"a new post of 840 KB is refused, and the message says the size and what to do", nil, with(14, 60_000), "takes 84"},
+		{"a new post of 840 KB is rejected, and the message contains the size and the remedy", nil, with(14, 60_000), "takes 84"},
 		{"the same one, stored, is delivered as it is", with(14, 60_000), with(14, 60_000), ""},
 		{"it may become smaller, and still be larger than a new one", with(14, 60_000), with(13, 60_000), ""},
 		{"it may not grow", with(14, 60_000), with(14, 60_001), "at most 84"},
-		{"one that is small may grow to the bound of a new one", with(1, 10), with(4, 65_000), ""},
+		{"a small post may grow to the limit of a new one", with(1, 10), with(4, 65_000), ""},
 		{"and not beyond it", with(1, 10), with(5, 65_000), "at most 262144"},
-		{"what becomes of a stored one must fit beside it, however it came to be there", with(23, 65_000), with(23, 65_000), "shorten the captions"},
+		{"the outcomes of a stored post must fit, however it was created", with(23, 65_000), with(23, 65_000), "shorten the captions"},
 	} {
 		v := validation{post: tt.post, env: Env{Stored: tt.stored}}
 		errs := v.size(field.NewPath("spec"))

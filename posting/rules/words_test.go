@@ -49,11 +49,11 @@ func TestWords(t *testing.T) {
 	}{
 		{"a limit of one is of one thing", tree(bare("x"), card("one", "video", "video"), card("two")), "at most 1 video on a card"},
 		{"a limit of two is of things", images(to("x"), "image", "image", "image"), "at most 2 images;"},
-		{"the length of a video is told in seconds", video(to("x"), "video", 2001), "which takes 2s;"},
+		{"a video's length is shown in seconds", video(to("x"), "video", 2001), "which takes 2s;"},
 		{"why a file was rejected", images(to("x"), "told"), "the file was rejected: it is a picture of 1 pixel"},
-		{"what to do if nothing says why", images(to("x"), "untold"), "upload another one"},
+		{"the default remedy", images(to("x"), "untold"), "upload another one"},
 		{"an upload over the file hinders its examination", images(to("x"), "overwritten"), "end that upload"},
-		{"a file that has not come", images(to("x"), "awaited"), "nothing has been uploaded yet"},
+		{"a file that was not uploaded", images(to("x"), "awaited"), "nothing has been uploaded yet"},
 		{"the size that was promised counts until it is measured", tree(bare("x"), card("one", "unmeasured"), card("two")), "has 60 bytes; x accepts at most 50"},
 	} {
 		errs := Validate(&v1alpha1.Post{Spec: tt.spec}, env)
@@ -96,7 +96,7 @@ func TestSizeAtItsLimit(t *testing.T) {
 		targets, cards int
 	}{
 		{"there is no room for 10,000 records", 100, 100},
-		{"the records leave room for no byte of text", 46, 96},
+		{"the records leave no room for text", 46, 96},
 	} {
 		crowd := &v1alpha1.Post{Spec: tree(bare(make([]string, tt.targets)...), make([]v1alpha1.TreeCard, tt.cards)...)}
 		if errs := (&validation{post: crowd}).size(field.NewPath("spec")); len(errs) != 1 || !strings.Contains(errs[0].Detail, "this many cards and targets") {

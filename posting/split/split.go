@@ -31,7 +31,7 @@ var (
 	ErrTooLarge = errors.New("the text contains an address that is too long for a part of a thread")
 )
 
-// level is what a border in the text divides, from the largest unit to the smallest.
+// level is the unit that a border in the text separates, from the largest to the smallest.
 type level int
 
 const (

@@ -36,22 +36,22 @@ func TestText(t *testing.T) {
 		name, text string
 		want       []string
 	}{
-		{"what fits stays whole", short, []string{short}},
-		{"blanks around the parts are left out", "  " + short + "   \n " + long + " ", []string{short, long}},
-		{"blanks alone are no part", " \n\n ", nil},
-		{"paragraphs stay together, although a sentence more would fit", short + "\n\n" + short + " " + short, []string{short, short + " " + short}},
+		{"a text that fits is not split", short, []string{short}},
+		{"blanks around the parts are dropped", "  " + short + "   \n " + long + " ", []string{short, long}},
+		{"blanks alone are not a part", " \n\n ", nil},
+		{"paragraphs stay together, although another sentence would fit", short + "\n\n" + short + " " + short, []string{short, short + " " + short}},
 		{"two paragraphs share a part where both fit", short + "\n\n" + short + "\n\n" + short, []string{short + "\n\n" + short, short}},
 		{"a line break is a border like the end of a sentence", short + "\n" + long, []string{short, long}},
 		{"sentences stay together", short + " " + long, []string{short, long}},
 		{"words stay together", strings.Repeat("word ", 60), []string{strings.TrimSpace(strings.Repeat("word ", 56)), strings.TrimSpace(strings.Repeat("word ", 4))}},
 		{"a heading shares a part with the beginning of a long sentence", "News\n\n" + strings.Repeat("word ", 60), []string{"News\n\n" + strings.TrimSpace(strings.Repeat("word ", 55)), strings.TrimSpace(strings.Repeat("word ", 5))}},
-		{"a compound is not divided at its hyphen", strings.Repeat("a ", 130) + "state-of-the-art-and-more", []string{strings.TrimSpace(strings.Repeat("a ", 130)), "state-of-the-art-and-more"}},
-		{"a word that is too long is divided", strings.Repeat("a", 300), []string{strings.Repeat("a", 280), strings.Repeat("a", 20)}},
-		{"an address counts 23 and stays whole", strings.Repeat("a ", 128) + address, []string{strings.Repeat("a ", 128) + address}},
+		{"a compound is not split at its hyphen", strings.Repeat("a ", 130) + "state-of-the-art-and-more", []string{strings.TrimSpace(strings.Repeat("a ", 130)), "state-of-the-art-and-more"}},
+		{"a long word is split", strings.Repeat("a", 300), []string{strings.Repeat("a", 280), strings.Repeat("a", 20)}},
+		{"a URL counts 23 and is not split", strings.Repeat("a ", 128) + address, []string{strings.Repeat("a ", 128) + address}},
 		{"an address that does not fit starts the next part", strings.Repeat("a ", 130) + address, []string{strings.TrimSpace(strings.Repeat("a ", 130)), address}},
-		{"an emoji family counts 2 and stays whole", strings.Repeat("a", 279) + "👨‍👩‍👧‍👦", []string{strings.Repeat("a", 279), "👨‍👩‍👧‍👦"}},
-		{"a letter with its accents stays whole", strings.Repeat("a", 279) + "e\u0323\u0302\u0302", []string{strings.Repeat("a", 279), "e\u0323\u0302\u0302"}},
-		{"Japanese has no blanks, and its characters count 2", strings.Repeat("日本語です。", 24), []string{strings.Repeat("日本語です。", 23), "日本語です。"}},
+		{"an emoji family counts 2 and is not split", strings.Repeat("a", 279) + "👨‍👩‍👧‍👦", []string{strings.Repeat("a", 279), "👨‍👩‍👧‍👦"}},
+		{"a letter with its accents is not split", strings.Repeat("a", 279) + "e\u0323\u0302\u0302", []string{strings.Repeat("a", 279), "e\u0323\u0302\u0302"}},
+		{"Japanese does not have blanks, and its characters count 2", strings.Repeat("日本語です。", 24), []string{strings.Repeat("日本語です。", 23), "日本語です。"}},
 	}
 	for _, tc := range tests {
 		t.Run(tc.name, func(t *testing.T) {

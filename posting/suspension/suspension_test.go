@@ -58,18 +58,18 @@ func TestEnter(t *testing.T) {
 	}{
 		"nothing":                       {"most teams never are", nil, false, ""},
 		"begins":                        {"from now on deadlines move", nil, true, "0-"},
-		"lasts":                         {"its begin stays", listed(-10), true, "-10-"},
+		"lasts":                         {"its start remains", listed(-10), true, "-10-"},
 		"ends":                          {"it counts until now", listed(-10), false, "-10-0"},
-		"ends by a clock behind":        {"it has no negative length", listed(10), false, "10-10"},
+		"ends with a clock behind":      {"its length is not negative", listed(10), false, "10-10"},
 		"begins anew":                   {"both count", listed(-30, -20), true, "-30--20 0-"},
-		"begins anew at once":           {"a switch that bounces is one suspension", listed(-30, 0), true, "-30-"},
-		"begins before the last ended":  {"by a clock behind: times never cross", listed(-30, 5), true, "-30-"},
-		"ended within the deadline":     {"a post that was due in it may go out still", listed(-90, -60), false, "-90--60"},
-		"ended before the deadline":     {"what was due in it has gone out or failed", listed(-90, -61), false, ""},
+		"starts again immediately":      {"a bouncing switch is one suspension", listed(-30, 0), true, "-30-"},
+		"starts before the last ended":  {"with a clock behind: times never cross", listed(-30, 5), true, "-30-"},
+		"ended within the deadline":     {"a post that was due in it may still be published", listed(-90, -60), false, "-90--60"},
+		"ended before the deadline":     {"a post that was due in it was published or failed", listed(-90, -61), false, ""},
 		"ended before another one":      {"the time of that one was not the posts' own", listed(-200, -160, -130, -40), false, "-130--40"},
-		"ended just before another one": {"29 minutes went by between them, and 31 after", listed(-200, -160, -131, -31), false, "-200--160 -131--31"},
-		"long ago, while one lasts":     {"61 minutes went by between them", listed(-200, -160, -99), true, "-99-"},
-		"more than are kept": {
+		"ended just before another one": {"29 minutes passed between them, and 31 afterwards", listed(-200, -160, -131, -31), false, "-200--160 -131--31"},
+		"long ago, with a current one":  {"61 minutes passed between them", listed(-200, -160, -99), true, "-99-"},
+		"more than the maximum": {
 			"two become one, so that no deadline is shorter than it should be", listed(many...), true,
 			"-100--96 -94--90 -88--84 -82--78 -76--66 -64--60 -58--54 -52--48 -46--42 -40--35 -34--30 -28--24 -22--18 -16--12 -10--6 0-",
 		},
@@ -94,19 +94,19 @@ func TestMove(t *testing.T) {
 		want            int
 		by              int
 	}{
-		"none":                      {"most deadlines stay", 60, 0, nil, 60, 0},
+		"none":                      {"most deadlines are not extended", 60, 0, nil, 60, 0},
 		"within":                    {"its length is added", 60, 0, listed(10, 40), 90, 40},
 		"before":                    {"the post did not wait then", 60, 0, listed(-40, -10), 60, 0},
-		"when the post came due":    {"only what it waited counts", 60, 0, listed(-40, 10), 70, 10},
+		"when the post came due":    {"only the post's waiting time counts", 60, 0, listed(-40, 10), 70, 10},
 		"after":                     {"it was too late already", 60, 0, listed(61, 90), 60, 0},
 		"from the deadline on":      {"it was just in time", 60, 0, listed(60, 90), 90, 90},
 		"beyond the deadline":       {"the whole time counts", 60, 0, listed(50, 300), 310, 300},
-		"after another one":         {"the first one moves the deadline behind the second's begin", 60, 0, listed(50, 70, 75, 80), 85, 80},
+		"after another one":         {"the first one extends the deadline beyond the second's start", 60, 0, listed(50, 70, 75, 80), 85, 80},
 		"counted before":            {"no time counts twice", 90, 40, listed(10, 40), 90, 0},
 		"one counted, one not":      {"only the second counts", 90, 40, listed(10, 40, 50, 55), 95, 55},
-		"one that lasts":            {"how long it will be is not known", 60, 0, listed(10), 60, 0},
+		"a current one":             {"its length is unknown", 60, 0, listed(10), 60, 0},
 		"one without a length":      {"a clock was set back", 60, 0, listed(10, 10), 60, 0},
-		"one that ended at its due": {"it had no length for the post", 60, 0, listed(-10, 0), 60, 0},
+		"one that ended at its due": {"its overlap is empty", 60, 0, listed(-10, 0), 60, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			moved, by := ShiftDeadline(at(tt.deadline), at(tt.since), tt.list)
@@ -141,10 +141,10 @@ func TestSince(t *testing.T) {
 		list []v1alpha1.Suspension
 		want time.Time
 	}{
-		"never suspended":          {nil, time.Time{}},
-		"what ended does not last": {listed(-30, -10), time.Time{}},
-		"the last one has no end":  {listed(-30, -10, -5), at(-5)},
-		"the only one has no end":  {listed(-5), at(-5)},
+		"never suspended":            {nil, time.Time{}},
+		"the last one has ended":     {listed(-30, -10), time.Time{}},
+		"the last one has not ended": {listed(-30, -10, -5), at(-5)},
+		"the only one has not ended": {listed(-5), at(-5)},
 	} {
 		if got := OngoingSince(tt.list); !got.Equal(tt.want) {
 			t.Errorf("%s: got %s, want %s", reason, got, tt.want)
@@ -158,7 +158,7 @@ func TestForgotten(t *testing.T) {
 		want time.Duration
 	}{
 		"never suspended":                        {nil, 0},
-		"one that lasts is kept":                 {listed(-30, -10, -5), 0},
+		"the current one is kept":                {listed(-30, -10, -5), 0},
 		"deadlines may depend on it for an hour": {listed(-30, -10), 50*time.Minute + time.Second},
 		"it is overdue":                          {listed(-300, -200), time.Second},
 	} {
