@@ -18,11 +18,11 @@ func TestRun(t *testing.T) {
 		code           int
 		stdout, stderr string
 	}{
-		"help":             {"asked for, so it goes to stdout", []string{"--help"}, 0, "-state-dir", ""},
+		"help":             {"requested help is printed to stdout", []string{"--help"}, 0, "-state-dir", ""},
 		"unknown flag":     {"a wrong flag is the caller's mistake", []string{"--port=1"}, exitUsage, "", "-port"},
 		"stray argument":   {"a flag without dashes must not be ignored", []string{"listen"}, exitUsage, "", `unexpected argument "listen"`},
-		"wrong log format": {"nothing starts with half of its flags understood", []string{"--log-format=xml"}, exitUsage, "", "want text or json"},
-		"no such address":  {"a failure that may pass is told apart from a wrong command line", []string{"--listen=203.0.113.1:1"}, exitFailure, "", "--listen=203.0.113.1:1"},
+		"wrong log format": {"the process does not start with invalid flags", []string{"--log-format=xml"}, exitUsage, "", "want text or json"},
+		"no such address":  {"a temporary failure differs from a wrong command line", []string{"--listen=203.0.113.1:1"}, exitFailure, "", "--listen=203.0.113.1:1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var stdout, stderr bytes.Buffer

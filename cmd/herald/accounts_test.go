@@ -30,7 +30,7 @@ func TestUnsavedTokens(t *testing.T) {
 		says, fails                string
 	}{
 		"as the chart has it": {"both are mounted", filepath.Join(folder, "unsaved"), key, true, "", ""},
-		"none":                {"an installation by hand may have none, and is told once", "", "", false, "credentials.unsaved", ""},
+		"none":                {"a manual installation may have none, and is warned once", "", "", false, "credentials.unsaved", ""},
 		"no key":              {"a typing error must show", folder, filepath.Join(folder, "none"), false, "", "credentials.unsaved.keyFile"},
 		"short key":           {"it could be guessed", folder, file("short", "hunter2"), false, "", "credentials.unsaved: the key has fewer than 32"},
 		"not a folder":        {"tokens would be lost one day", key, key, false, "", "credentials.unsaved: no file can be written into folder"},

@@ -32,18 +32,18 @@ func TestDispatch(t *testing.T) {
 		stdout, stderr string
 	}{
 		"nothing":           {"a bare call is a question, but not a success", nil, exitUsage, "", "Usage: herald COMMAND"},
-		"help":              {"asked for, so it goes to stdout", []string{"help"}, 0, "apiserver", ""},
-		"unknown":           {"the answer names what was not understood", []string{"serve"}, exitUsage, "", `unknown command "serve"`},
+		"help":              {"requested help is printed to stdout", []string{"help"}, 0, "apiserver", ""},
+		"unknown":           {"the error names the unknown command", []string{"serve"}, exitUsage, "", `unknown command "serve"`},
 		"unknown flag":      {"a wrong flag is the caller's mistake", []string{"apiserver", "--port=1"}, exitUsage, "", "-port"},
 		"stray argument":    {"a flag without dashes must not be ignored", []string{"apiserver", "listen"}, exitUsage, "", `unexpected argument "listen"`},
-		"wrong log format":  {"nothing starts with half of its flags understood", []string{"apiserver", "--log-format=xml"}, exitUsage, "", "want text or json"},
+		"wrong log format":  {"the process does not start with invalid flags", []string{"apiserver", "--log-format=xml"}, exitUsage, "", "want text or json"},
 		"check nothing":     {"the file must be named", []string{"config", "check"}, exitUsage, "", "herald config check FILE"},
 		"check mistakes":    {"editors and pipelines find the place", []string{"config", "check", "internal/config/testdata/twenty.yaml"}, exitFailure, "", "has 20 mistakes"},
-		"no configuration":  {"nothing else tells what to do", []string{"manager"}, exitUsage, "", "--config is required"},
-		"no namespace":      {"a typing error would leave every team unserved", []string{"manager", "--config=internal/config/testdata/least.yaml", "--namespace=team-acme, team-b"}, exitUsage, "", `" team-b" is not the name of a namespace`},
-		"no place to scale": {"a Deployment of that name elsewhere is somebody else's", []string{"release", "--scale-down=herald-manager"}, exitUsage, "", "--scale-down needs --install-namespace"},
-		"no team":           {"a typing error would release nothing, and say that all is released", []string{"release", "--namespace=team-acme, team-b"}, exitUsage, "", `" team-b" is not the name`},
-		"failure":           {"what may pass is told apart from a wrong command line", []string{"apiserver", "--config=/does/not/exist"}, exitFailure, "", "herald apiserver: "},
+		"no configuration":  {"the configuration is required", []string{"manager"}, exitUsage, "", "--config is required"},
+		"no namespace":      {"a typo would leave all teams unserved", []string{"manager", "--config=internal/config/testdata/least.yaml", "--namespace=team-acme, team-b"}, exitUsage, "", `" team-b" is not the name of a namespace`},
+		"no place to scale": {"a Deployment in another namespace is not Herald's", []string{"release", "--scale-down=herald-manager"}, exitUsage, "", "--scale-down needs --install-namespace"},
+		"no team":           {"a typo would release nothing, but report success", []string{"release", "--namespace=team-acme, team-b"}, exitUsage, "", `" team-b" is not the name`},
+		"failure":           {"a temporary failure differs from a wrong command line", []string{"apiserver", "--config=/does/not/exist"}, exitFailure, "", "herald apiserver: "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var stdout, stderr bytes.Buffer

@@ -23,10 +23,10 @@ func TestMediaStore(t *testing.T) {
 	}{
 		"local":                 {"a store on the same machine", "http://127.0.0.1:9000", "", good, ""},
 		"public":                {"clients reach it by another name", "http://store:9000", "https://files.example.com/", good, ""},
-		"yaml":                  {"a Secret may hold either", "https://s3.example.com", "", "accessKey: a\nsecretKey: b\n", ""},
-		"empty credentials":     {"nothing could be signed", "https://s3.example.com", "", "{}", "must not be empty"},
-		"misspelt credentials":  {"a misspelt name is no name", "https://s3.example.com", "", "access_key: a", "want accessKey and secretKey"},
-		"credentials not shown": {"what is wrong in a secret is not repeated", "https://s3.example.com", "", "hunter2", "want accessKey and secretKey"},
+		"yaml":                  {"a Secret may contain either format", "https://s3.example.com", "", "accessKey: a\nsecretKey: b\n", ""},
+		"empty credentials":     {"requests could not be signed", "https://s3.example.com", "", "{}", "must not be empty"},
+		"misspelt credentials":  {"misspelt fields are rejected", "https://s3.example.com", "", "access_key: a", "want accessKey and secretKey"},
+		"credentials not shown": {"errors do not repeat secrets", "https://s3.example.com", "", "hunter2", "want accessKey and secretKey"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "key")

@@ -263,16 +263,16 @@ func TestPromisesHaveMetrics(t *testing.T) {
 		metric string
 		labels []string
 	}{
-		"a post goes out at its time":       {"herald_schedule_lateness_seconds", nil},
-		"whose posts did not":               {"herald_late_targets_total", []string{"namespace", "platform"}},
-		"what platforms make of calls":      {"herald_publishes_total", []string{"platform", "outcome"}},
-		"whose posts were refused, and why": {"herald_target_results_total", []string{"namespace", "platform", "state", "reason"}},
-		"nothing is published twice":        {"herald_open_attempts", []string{"namespace", "platform", "window"}},
-		"a person is asked where need be":   {"herald_undecided_targets", []string{"namespace", "platform"}},
-		"nothing is lost":                   {"herald_due_posts", []string{"namespace"}},
+		"posts are published on time":       {"herald_schedule_lateness_seconds", nil},
+		"late posts have a team":            {"herald_late_targets_total", []string{"namespace", "platform"}},
+		"calls have outcomes":               {"herald_publishes_total", []string{"platform", "outcome"}},
+		"failures have a team and a reason": {"herald_target_results_total", []string{"namespace", "platform", "state", "reason"}},
+		"calls are not repeated":            {"herald_open_attempts", []string{"namespace", "platform", "window"}},
+		"undecided targets are visible":     {"herald_undecided_targets", []string{"namespace", "platform"}},
+		"due posts are published":           {"herald_due_posts", []string{"namespace"}},
 		"tokens are renewed":                {"herald_connection_token_expiry_seconds", []string{"namespace", "connection", "platform"}},
-		"people are told to connect again":  {"herald_connection_reconnect_seconds", []string{"namespace", "connection", "platform"}},
-		"nothing waits for long":            {"herald_queue_depth", []string{"queue"}},
+		"users are warned to reconnect":     {"herald_connection_reconnect_seconds", []string{"namespace", "connection", "platform"}},
+		"queues are short":                  {"herald_queue_depth", []string{"queue"}},
 		"files are there in time":           {"herald_late_uploads", []string{"namespace", "platform"}},
 		"no app stops all teams unnoticed":  {"herald_app_held", []string{"platform"}},
 		"new errors are seen on their day":  {"herald_platform_unlisted_errors_total", []string{"platform", "operation", "code"}},
@@ -305,7 +305,7 @@ func TestWebhookAlert(t *testing.T) {
 		want   float64
 	}{
 		{"it answers", nil, 1},
-		{"it does not listen yet, or has no certificate", os.ErrClosed, 0},
+		{"it is not listening yet, or has no certificate", os.ErrClosed, 0},
 	} {
 		serving = tc.err
 		families, err := registry.Gather()

@@ -61,7 +61,7 @@ func parseLinkFlags(args []string) (*linkFlags, error) {
 	return f, nil
 }
 
-// runSignInLink prints the URL of a new one-time link. It signs in as the person herald:link.
+// runSignInLink prints the URL of a new one-time link. It signs in as the user herald:link.
 func runSignInLink(ctx context.Context, args []string) error {
 	f, err := parseLinkFlags(args)
 	if err != nil {

@@ -25,15 +25,15 @@ func TestLinkFlags(t *testing.T) {
 		args   []string
 		want   string
 	}{
-		"none":            {"in a pod nothing needs saying", nil, ""},
+		"none":            {"a pod needs no flags", nil, ""},
 		"all":             {"from an administrator's machine", []string{"--config=a", "--kubeconfig=b", "--namespace=c", "--site=http://127.0.0.1:8080/", "--valid=1h"}, ""},
 		"never":           {"a link that is not good is of no use", []string{"--valid=0"}, "--valid=0s"},
 		"for ever":        {"a link that is forgotten must end", []string{"--valid=25h"}, "24h0m0s at most"},
 		"no address":      {"the link could not be opened", []string{"--site=127.0.0.1:8080"}, "--site=127.0.0.1:8080"},
 		"site with path":  {"the application is at the root", []string{"--site=http://a/b"}, "--site=http://a/b"},
 		"without dashes":  {"it is not silently ignored", []string{"valid=1h"}, "unexpected argument"},
-		"no such flag":    {"nor is this", []string{"--for=1h"}, "-for"},
-		"another's place": {"a script is no site", []string{"--site=javascript://a"}, "--site=javascript://a"},
+		"no such flag":    {"unknown flags are rejected", []string{"--for=1h"}, "-for"},
+		"another's place": {"a script is not a site", []string{"--site=javascript://a"}, "--site=javascript://a"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := parseLinkFlags(tc.args)
@@ -53,11 +53,11 @@ func TestSiteOfLink(t *testing.T) {
 		want   string
 		err    string
 	}{
-		"of the file": {"where people reach it", func(*configv1alpha1.APIServerConfiguration) {}, "", "https://herald.example.com", ""},
+		"of the file": {"users open this URL", func(*configv1alpha1.APIServerConfiguration) {}, "", "https://herald.example.com", ""},
 		"said":        {"a port-forward has another address", func(*configv1alpha1.APIServerConfiguration) {}, "http://127.0.0.1:8080/", "http://127.0.0.1:8080", ""},
-		"unknown":     {"the address it listens on is not what people open", func(c *configv1alpha1.APIServerConfiguration) { c.SiteURL = "" }, "", "", "--site"},
-		"no web":      {"there is nothing to sign in to", func(c *configv1alpha1.APIServerConfiguration) { c.Web.Enabled = false }, "", "", "web.enabled is false"},
-		"another way in": {"links are not accepted there", func(c *configv1alpha1.APIServerConfiguration) {
+		"unknown":     {"the listening address is not what users open", func(c *configv1alpha1.APIServerConfiguration) { c.SiteURL = "" }, "", "", "--site"},
+		"no web":      {"there is no web application", func(c *configv1alpha1.APIServerConfiguration) { c.Web.Enabled = false }, "", "", "web.enabled is false"},
+		"another way in": {"links are not accepted with a provider", func(c *configv1alpha1.APIServerConfiguration) {
 			c.Web.OIDC = &configv1alpha1.OIDC{IssuerURL: "https://id"}
 		}, "", "", "https://id"},
 		"none of the file": {"a forwarded port needs no siteURL", func(c *configv1alpha1.APIServerConfiguration) { c.SiteURL = "" }, "http://127.0.0.1:1", "http://127.0.0.1:1", ""},

@@ -18,7 +18,7 @@ import (
 )
 
 var _ = Describe("Alt texts", func() {
-	It("are written under each picture, kept after a refusal, and published", func() {
+	It("are written under each picture, kept after a rejection, and published", func() {
 		page, site := signedInPage()
 		text := fmt.Sprintf("Described at %d", time.Now().UnixNano())
 		must(site.Compose(web.Draft{

@@ -67,7 +67,7 @@ var _ = Describe("app.js", func() {
 			return values
 		}
 
-		It("selects all posts or none, by mouse and by keyboard, and says how many", func() {
+		It("selects all posts or none, by mouse and by keyboard, and shows their number", func() {
 			_, page := open(list, chrome.Options{})
 			must(page.Get("checkbox", "One").Click())
 			must(page.WaitText("1 selected"))

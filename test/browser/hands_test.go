@@ -16,7 +16,7 @@ import (
 )
 
 var _ = Describe("A team's members", func() {
-	It("are shown to those who may list role bindings", func() {
+	It("are shown to users who may list role bindings", func() {
 		page, site := signInAs("Nora")
 		must(page.Open(site.URL + "/teams/" + freshTeam + "/team"))
 		must(page.Get("link", "Members").Follow())
@@ -136,7 +136,7 @@ var _ = Describe("A time", func() {
 		inEveryBareLook(bare, "post-noscript")
 	})
 
-	It("is in the team's zone, beside the viewer's own", func() {
+	It("is in the team's zone, next to the viewer's own", func() {
 		page, site := signInAs("Nora")
 		must(page.Open(site.URL + "/teams/" + freshTeam + "/posts/new"))
 		must(page.Get("radio", "At a time").Check(true))
@@ -148,7 +148,7 @@ var _ = Describe("A time", func() {
 		must(page.WaitText("Asia/Tokyo"))
 	})
 
-	It("that comes twice is asked about, by keyboard and by mouse", func() {
+	It("that occurs twice needs a choice, by keyboard and by mouse", func() {
 		page, site := signedInPage()
 		must(site.Compose(web.Draft{Kind: web.Text, Targets: onX, Text: "In the hour that comes twice"}))
 		must(page.Get("radio", "At a time").Check(true))
@@ -200,7 +200,7 @@ func inEveryBareLook(page *chrome.Page, name string) {
 }
 
 var _ = Describe("A browser without scripts", func() {
-	It("schedules a text, and reads what it cannot do", func() {
+	It("schedules a text, and reads about its limits", func() {
 		page := newPage(chrome.Options{NoScript: true})
 		signIn(page)
 		must(page.Get("link", "New post").Nth(0).Follow())

@@ -46,7 +46,7 @@ var _ = Describe("The team's files", Ordered, func() {
 		must(page.Get("button", "Move later library-a.jpg").Click())
 		Eventually(names).Should(Equal([]string{"library-c.jpg", "library-b.jpg", "library-a.jpg"}))
 		inEveryLook(page, "compose-tiles")
-		By("refusing what platforms do not take, at the file")
+		By("rejecting files that platforms do not accept, with a message at each file")
 		gif := photo("library-d.gif")
 		must(save(gif, []byte("GIF89a")))
 		must(page.Get("textbox", "Text").Drop(gif))

@@ -150,7 +150,7 @@ var _ = Describe("A partly published post", func() {
 		first, err := page.URL()
 		must(err)
 
-		By("lists say which account failed")
+		By("showing in lists which account failed")
 		must(site.Posts())
 		must(page.WaitText("Partly posted (1 of 2)"))
 		row := page.GetPart("link", text)
@@ -158,7 +158,7 @@ var _ = Describe("A partly published post", func() {
 		Expect(row.Get("image", "Threads: Posted").Count()).To(Equal(1))
 		inEveryLook(page, "posts-partly")
 
-		By("a duplicate leaves out what is out")
+		By("duplicating without the published accounts")
 		must(page.Open(first))
 		must(site.Duplicate())
 		must(page.WaitText("Already posted there."))

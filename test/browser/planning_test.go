@@ -132,7 +132,7 @@ var _ = Describe("A team with many posts", Ordered, func() {
 		must(page.WaitText("Planned 00"))
 	})
 
-	It("finds a post by a word, without its accents", func() {
+	It("finds a post by a word without its accents", func() {
 		must(site.Posts())
 		must(page.Get("searchbox", "Search captions").Fill("resume QUARTER"))
 		must(page.Get("button", "Search").Follow())

@@ -59,7 +59,7 @@ func ratios(page *chrome.Page, files int, selector string) map[string]float64 {
 }
 
 var _ = Describe("The previews", func() {
-	It("show a picture in its own shape, within each platform's bounds", func() {
+	It("show a picture with its own aspect ratio, within each platform's limits", func() {
 		page, site := signedInPage()
 		must(site.Compose(web.Draft{Kind: web.Image, Targets: onAll, Text: "One wide picture", Files: []string{shape("wide.jpg", 1600, 500)}}))
 		for platform, want := range map[string]float64{"x": 3.2, "threads": 3.2, "instagram": 1.91, "facebook": 3.2, "tiktok": 9.0 / 16} {
@@ -110,7 +110,7 @@ var _ = Describe("The previews", func() {
 		page.Forget()
 	})
 
-	It("play an upright video as a reel, a Short and in its own shape", func() {
+	It("play an upright video as a reel, a Short and with its own aspect ratio", func() {
 		page, site := signedInPage()
 		content, err := mediatest.Film(checkout)
 		must(err)
@@ -127,7 +127,7 @@ var _ = Describe("The previews", func() {
 		page.Forget()
 	})
 
-	It("fold a long text, and keep open what was opened while writing goes on", func() {
+	It("fold a long text, and keep opened ones open while the text changes", func() {
 		page, site := signedInPage()
 		text := "Read https://www.example.com/a/very/long/address/of/a/page and " + strings.Repeat("a lot of words ", 12) + "#end"
 		must(site.Compose(web.Draft{Kind: web.Image, Targets: onAll, Text: text, Files: []string{shape("a.jpg", 800, 800)}}))
@@ -168,7 +168,7 @@ var _ = Describe("The previews", func() {
 })
 
 var _ = Describe("The accounts in the composer", func() {
-	It("cannot be chosen for a kind of post that their platform does not accept, and say why", func() {
+	It("cannot be selected for a kind of post that their platform does not accept, with the reason", func() {
 		page, site := signedInPage()
 		must(site.Compose(web.Draft{Kind: web.Text, Targets: onAll[:1], Text: "Text"}))
 		youtube := page.Get("group", "Where it goes").GetPart("checkbox", "YouTube, @herald_demo")

@@ -127,7 +127,7 @@ var _ = Describe("The tests' OpenID provider", func() {
 			Expect(response.StatusCode).To(Equal(http.StatusBadRequest))
 		},
 		Entry("another client", "client_id", "another"), Entry("another address to return to", "redirect_uri", "http://127.0.0.1/callback"),
-		Entry("another way than a code", "response_type", "token"), Entry("no state", "state", ""), Entry("no nonce", "nonce", ""),
+		Entry("another response type than a code", "response_type", "token"), Entry("no state", "state", ""), Entry("no nonce", "nonce", ""),
 		Entry("no challenge", "code_challenge", ""), Entry("a challenge in the clear", "code_challenge_method", "plain"),
 	)
 

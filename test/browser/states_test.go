@@ -115,7 +115,7 @@ var _ = Describe("Pages for empty teams, missing permissions and expired session
 		},
 		Entry("overview", "", "overview"), Entry("posts", "posts", "posts"), Entry("calendar", "calendar", "calendar"),
 		Entry("composer", "posts/new", "compose"), Entry("accounts", "connections", "accounts"), Entry("keys", "keys", "keys"),
-		Entry("team", "team", "team"), Entry("a filter that leaves nothing", "posts?status=failed", "posts-filtered"),
+		Entry("team", "team", "team"), Entry("a filter without results", "posts?status=failed", "posts-filtered"),
 	)
 })
 
@@ -281,11 +281,11 @@ var _ = Describe("A post's problem", func() {
 			}
 			Expect(times).To(Equal(1), want)
 		},
-		Entry("it is there: the person enters its address", "drop_after", Not(BeEmpty()), func(page *chrome.Page, found string) {
+		Entry("it was published: the user enters its URL", "drop_after", Not(BeEmpty()), func(page *chrome.Page, found string) {
 			must(page.GetPart("textbox", "Its address").Fill(found))
 			must(page.Get("button", "It was published").Follow())
 		}, "what was found is not sent again"),
-		Entry("it is listed: the person chooses it", "drop_after", Not(BeEmpty()), func(page *chrome.Page, _ string) {
+		Entry("it is listed: the user selects it", "drop_after", Not(BeEmpty()), func(page *chrome.Page, _ string) {
 			must(sandboxtest.Client{URL: herald().Sandbox()}.ClearFaults(context.Background()))
 			must(page.Get("button", "Look again").Follow())
 			Eventually(readable(page), unsure).Should(ContainSubstring("Is it one of these?"))

@@ -38,15 +38,15 @@ var _ = Describe("times.js", func() {
 		Entry("a date is the same in every zone", chrome.Options{Zone: "America/Los_Angeles", Locale: "en-US"}, `<time data-show="long" datetime="2026-12-01">1 December 2026</time>`, "December 1, 2026", "en-US"),
 		Entry("a month", chrome.Options{Locale: "de-DE"}, `<time data-show="month" datetime="2026-03-01">March 2026</time>`, "März 2026", "de-DE"),
 		Entry("a weekday", chrome.Options{Zone: "Pacific/Kiritimati", Locale: "de-DE"}, `<time data-show="weekday" datetime="2026-12-01">Tue</time>`, "Di", "de-DE"),
-		Entry("what is no time stays", chrome.Options{}, `<time data-show="both" datetime="soon">soon</time>`, "soon", ""),
-		Entry("what the server has worded stays", chrome.Options{}, `<time datetime="2026-12-01T09:00:00Z">5 minutes ago</time>`, "5 minutes ago", ""),
+		Entry("an invalid time does not change", chrome.Options{}, `<time data-show="both" datetime="soon">soon</time>`, "soon", ""),
+		Entry("a text from the server does not change", chrome.Options{}, `<time datetime="2026-12-01T09:00:00Z">5 minutes ago</time>`, "5 minutes ago", ""),
 		Entry("without JavaScript", chrome.Options{NoScript: true}, `<time data-show="both" datetime="2026-12-01T09:00:00Z">1 Dec 2026, 09:00 UTC</time>`, "1 Dec 2026, 09:00 UTC", ""),
 	)
 
 	// A second body tag adds its attributes to the first.
 	const inLosAngeles = `<body data-team-zone="America/Los_Angeles">`
 
-	DescribeTable("are in the team's zone, beside the user's own",
+	DescribeTable("are in the team's zone, next to the user's own",
 		func(options chrome.Options, markup, want string) {
 			_, page := open(inLosAngeles+markup, options)
 			Expect(page.Get("time", "").Text()).To(Equal(want))
@@ -81,7 +81,7 @@ var _ = Describe("times.js", func() {
 		Entry("without JavaScript the server has to read the input's own name", chrome.Options{NoScript: true}, "2026-12-01T10:00", ""),
 	)
 
-	It("are entered in the team's zone, with the zone that the server is told", func() {
+	It("are entered in the team's zone, with the zone that the server receives", func() {
 		f, page := open(inLosAngeles+`<form method="post" action="/form"><input type="hidden" name="zone" value="UTC"><input type="hidden" name="scheduled_at" value="2026-12-01T20:00:00Z">
 			<label>Date and time <input type="datetime-local" name="local" data-utc="scheduled_at"></label> <button>Send</button></form>`, chrome.Options{})
 		Expect(page.Get("DateTime", "Date and time").Value()).To(Equal("2026-12-01T12:00"))

@@ -98,7 +98,7 @@ var _ = Describe("upload.js", func() {
 		Entry("a JPEG", "a.png", "\xff\xd8\xff\xe0\x00\x10JFIF", "image/jpeg"),
 		Entry("a PNG", "a.jpg", "\x89PNG\r\n\x1a\n", "image/png"),
 		Entry("a WebP", "a.jpg", "RIFF\x10\x00\x00\x00WEBPVP8 ", "image/webp"),
-		Entry("a film of its own brand", "a.jpg", "\x00\x00\x00\x18ftypisom", "video/mp4"),
+		Entry("a video with its own brand", "a.jpg", "\x00\x00\x00\x18ftypisom", "video/mp4"),
 		Entry("a film of QuickTime's", "a.jpg", "\x00\x00\x00\x14ftypqt  ", "video/quicktime"),
 		Entry("a film of either type", "a.mov", "\x00\x00\x00\x18ftypisom", "video/quicktime"),
 		Entry("a film without a brand", "a.mp4", "\x00\x00\x00\x08wide\x00\x00\x00\x00mdat", "video/mp4"),
@@ -166,7 +166,7 @@ var _ = Describe("upload.js", func() {
 		},
 		Entry("the server fails", func() { f.refuse = []int{http.StatusServiceUnavailable} }, "<b>too large</b>: at most 512 MB", "503"),
 		Entry("the store fails", func() { f.breakOff = []int{http.StatusBadGateway} }, "The store answered 502", "502"),
-		Entry("the store refuses", func() { f.breakOff = []int{http.StatusForbidden} }, "The store takes exactly what was announced (403): ", "403"),
+		Entry("the store rejects it", func() { f.breakOff = []int{http.StatusForbidden} }, "The store takes exactly what was announced (403): ", "403"),
 	)
 
 	It("reorders files by keyboard and by dragging", func() {

@@ -36,7 +36,7 @@ var _ = Describe("A manager stopped during a call", func() {
 		}
 	}
 
-	It("lets another one publish immediately, and finishes and records its own call", func(ctx SpecContext) {
+	It("lets another manager publish immediately, and finishes and records its own call", func(ctx SpecContext) {
 		first := startManager("--leader-identity", "first")
 		defer func() { first.kill() }()
 		tm := newTeam(ctx)

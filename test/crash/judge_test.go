@@ -25,7 +25,7 @@ import (
 func card(words string, i int) string { return fmt.Sprintf("%s, card %d", words, i) }
 func title(words string) string       { return "The film of " + words }
 
-// row counts what became of one kind of post on one platform.
+// row counts the outcomes of one kind of post on one platform.
 type row struct {
 	targets, attempts, cancelled, twice, lost, givenUp, looked int
 	// denied counts failed targets that are online.

@@ -22,7 +22,7 @@ import (
 // overrides it; 0 turns lies off.
 const liesPercent = 20
 
-// lies is how often a fault may lie. There are fewer calls than that in a campaign.
+// lies limits the occurrences of a fault. It exceeds the number of calls in a campaign.
 const lies = 1_000_000
 
 // liesOf returns the refusals of posts that were published, as faults of any platform, with their share in percent. A
@@ -60,7 +60,7 @@ func (c *campaign) lie(ctx SpecContext) {
 	}
 }
 
-// heard counts the lies before the faults are cleared. A campaign without lies proves nothing.
+// heard counts the false refusals before the faults are cleared. A campaign without any is not a test.
 func (c *campaign) heard(ctx SpecContext) {
 	waiting, err := platform.Faults(ctx)
 	Expect(err).NotTo(HaveOccurred())
@@ -84,7 +84,7 @@ const (
 	listsAfter = limitFor + 6*time.Second
 )
 
-var _ = Describe("A post that is published, refused, and listed too late", func() {
+var _ = Describe("A post that is published, reported as rejected, and listed late", func() {
 	It("is detected by the second call as a duplicate", func(ctx SpecContext) {
 		if !long {
 			Skip("it waits for more than a minute; LONG=1 runs it")

@@ -121,7 +121,7 @@ var _ = JustAfterEach(func() {
 	}
 })
 
-// told is how much of the logs is printed if a spec fails, in bytes.
+// told limits the printed part of the logs if a spec fails, in bytes.
 const told = 8_000
 
 func startSandbox() {

@@ -196,14 +196,14 @@ func (i *installed) request(ctx context.Context, method string, want int, body a
 	return do(req, want)
 }
 
-// said is a post created by the REST API.
+// said is a post created through the REST API.
 type said struct {
 	caption string
 	// due is when it is due by the API server's clock.
 	due time.Time
 }
 
-// says creates a post, due immediately if in is zero.
+// says creates a post with the given text, due immediately if in is zero.
 func (i *installed) says(ctx context.Context, caption string, in time.Duration) said {
 	GinkgoHelper()
 	p := said{fmt.Sprintf("%s %d", caption, serial.Add(1)), time.Now().Add(in)}
@@ -282,7 +282,7 @@ var _ = Describe("Processes with wrong clocks", func() {
 			i.is(ctx, later, v1alpha1.PhaseScheduled)
 			Expect(i.team.shown(ctx)).NotTo(HaveKey(words{on: v1alpha1.PlatformX, text: later.caption}), "it is not due yet")
 		},
-		Entry("forward: what is due in 15 minutes stays", setBy),
-		Entry("back: what is due goes out", -setBy),
+		Entry("forward: a post that is due in 15 minutes waits", setBy),
+		Entry("back: a due post is published", -setBy),
 	)
 })

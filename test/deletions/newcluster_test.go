@@ -36,7 +36,7 @@ var _ = Describe("A cluster with a new Herald installation", func() {
 	It("accepts a team and all its objects together, before Kubernetes' own quota resync", func(ctx SpecContext) {
 		fresh := suite.Must(envtest.Start(envtest.Empty(), envtest.ControllerManager()))
 		DeferCleanup(fresh.Stop)
-		By("waiting until the controller of quotas works, which knows none of Herald's kinds")
+		By("waiting until the quota controller is running, without Herald's kinds")
 		const configMaps = corev1.ResourceName("count/configmaps")
 		theirs := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "theirs"}}
 		theirs.Spec.Hard = corev1.ResourceList{configMaps: resource.MustParse("100")}
@@ -52,7 +52,7 @@ var _ = Describe("A cluster with a new Herald installation", func() {
 		here := managertest.Installation{Env: fresh, Program: installation.Program, SandboxURL: installation.SandboxURL}
 		here.Manager(GinkgoT(), here.Config(GinkgoT()))
 
-		By("applying the team, whose budget Kubernetes sees and cannot count")
+		By("applying the team, whose budget Kubernetes cannot count yet")
 		Expect(applied(ctx, fresh.Client, "00-team.yaml")).To(Succeed())
 		bounds := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: "team-studio", Name: v1alpha1.BudgetQuota}}
 		Eventually(func() (corev1.ResourceList, error) {
@@ -65,7 +65,7 @@ var _ = Describe("A cluster with a new Herald installation", func() {
 			return !isCounted
 		})
 
-		By("applying the whole set, as a tool does that tries again what was refused")
+		By("applying everything, like a tool that retries rejected objects")
 		first := applied(ctx, fresh.Client, "*.yaml")
 		AddReportEntry("refused at first", fmt.Sprint(first))
 		Eventually(applied).WithArguments(ctx, fresh.Client, "*.yaml").WithTimeout(2*time.Minute).WithPolling(time.Second).

@@ -98,9 +98,9 @@ var _ = DescribeTable("A post with the name of an earlier Team's post, in a name
 	Expect(adopted).To(BeNil(), "it is no post of that Team's")
 	Eventually(func() (*record.Record, error) { return t.recordOf(ctx, owner) }).Should(And(HaveField("UID", second.UID), HaveField("Earlier", BeEmpty())))
 },
-	Entry("reads what became of that if the Team is the same one, made anew after a loss", (*team).lose, "", 1),
-	Entry("is published if the Team is another one, which has nothing of the first one's", (*team).lose, "another", 2),
-	Entry("is published if the Team was deleted: its records went with it", (*team).remove, "", 2),
+	Entry("continues from its record if the same Team was recreated after a loss", (*team).lose, "", 1),
+	Entry("is published if the Team is a new one without the records", (*team).lose, "another", 2),
+	Entry("is published if the Team was deleted with its records", (*team).remove, "", 2),
 )
 
 var _ = It("A Team finds its records again after another Team has used its namespace", func(ctx SpecContext) {

@@ -78,7 +78,7 @@ var _ = Describe("A post's guarantee", Ordered, func() {
 			again *v1alpha1.Post
 			does  func(file string)
 		}{
-			{"with the typo mended", mended, func(file string) { kubectl(ctx, "replace", "--force", "-f", file) }},
+			{"with the typo corrected", mended, func(file string) { kubectl(ctx, "replace", "--force", "-f", file) }},
 			{"after it was deleted", first, func(file string) {
 				kubectl(ctx, "delete", "-f", file)
 				kubectl(ctx, "apply", "-f", file)
@@ -138,7 +138,7 @@ var _ = Describe("A post's guarantee", Ordered, func() {
 		},
 		Entry("while all is well", "all-well", func(context.Context) {}),
 		Entry("with the manager scaled to 0", "no-manager", func(ctx context.Context) { scale(ctx, "manager", 0) }),
-		Entry("with the bucket gone, and a new one afterwards", "no-bucket", func(ctx context.Context) { scale(ctx, "store", 0) }),
+		Entry("with the bucket deleted, and recreated afterwards", "no-bucket", func(ctx context.Context) { scale(ctx, "store", 0) }),
 	)
 
 	It("does not block a team namespace's deletion after the bucket is lost, and ends with an event", func(ctx SpecContext) {

@@ -78,9 +78,9 @@ var _ = Describe("An evaluation", Ordered, func() {
 		},
 		Entry("the manager needs the tokens of a team", "manager", demo, true),
 		Entry("the manager reads no Secret elsewhere", "manager", "kube-system", false),
-		Entry("nor those of its own namespace", "manager", home, false),
+		Entry("nor Secrets of its own namespace", "manager", home, false),
 		Entry("the apiserver reads no token", "apiserver", demo, false),
-		Entry("nor any other Secret", "apiserver", home, false),
+		Entry("nor other Secrets", "apiserver", home, false),
 	)
 
 	It("loses nothing and publishes nothing twice when pods are killed and the network is cut", func(ctx SpecContext) {

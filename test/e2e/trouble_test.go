@@ -55,7 +55,7 @@ func trouble(ctx context.Context, sent *traffic) {
 		{"an apiserver is killed", func(ctx context.Context) { kill(ctx, &pods(ctx, "apiserver")[0], "herald") }, true},
 		{"an apiserver's pod is deleted without grace", func(ctx context.Context) { remove(ctx, &pods(ctx, "apiserver")[0]) }, false},
 		{"the store is killed, and starts with its files", func(ctx context.Context) { kill(ctx, one(ctx, "store"), "herald-store") }, true},
-		{"the platforms are killed, and start with what was published", func(ctx context.Context) { kill(ctx, one(ctx, "sandbox"), "herald-sandbox") }, true},
+		{"the platforms are killed, and restarted with their published posts", func(ctx context.Context) { kill(ctx, one(ctx, "sandbox"), "herald-sandbox") }, true},
 		{"the leader is cut off, and another one follows it", func(ctx context.Context) {
 			cut := leader(ctx)
 			partition(ctx, cut, func() {

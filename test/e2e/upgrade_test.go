@@ -63,7 +63,7 @@ var _ = Describe("An installation of the previous version", Ordered, func() {
 		Entry("a roll-out of this version", "a roll-out", func() []string {
 			return append([]string{"upgrade", release, chart, "--set-string", "manager.podAnnotations.again=1,apiserver.podAnnotations.again=1"}, values(tag)...)
 		}),
-		Entry("the way back, of the definitions too", "a rollback", func() []string {
+		Entry("a rollback, including the CRDs", "a rollback", func() []string {
 			return []string{"rollback", release, "1", "--wait", "--timeout", "5m"}
 		}),
 	)

@@ -97,7 +97,7 @@ var _ = Describe("kstatus, by which Flux and kubectl wait,", func() {
 		}[result.Status]), "Argo CD judges otherwise")
 		return result.Status.String()
 	}
-	DescribeTable("holds an object that no manager has looked at for unfinished, and then what the manager says:", func(ctx SpecContext, made func() kind, namespace string) {
+	DescribeTable("considers an object in progress until a manager has processed it, and then uses the manager's status:", func(ctx SpecContext, made func() kind, namespace string) {
 		k := made()
 		k.object.SetName("judged")
 		k.object.SetNamespace(namespace)

@@ -251,12 +251,12 @@ func connections(t *testing.T, under *target) {
 		// most is how many connections may remain.
 		most int
 	}{
-		{"idle", "one address asks once on each, and stays", 1, sized(2000, 15_000), "GET /health HTTP/1.1\r\nHost: x\r\n\r\n", limits.MaxConnectionsPerAddress},
-		{"idle from many addresses", "so many that all places are taken", 300, sized(10, 50), "GET /health HTTP/1.1\r\nHost: x\r\n\r\n", limits.MaxConnections},
-		{"silent", "nothing is ever sent", 300, sized(10, 50), "", limits.MaxConnections},
+		{"idle", "one address sends a request on each, and stays connected", 1, sized(2000, 15_000), "GET /health HTTP/1.1\r\nHost: x\r\n\r\n", limits.MaxConnectionsPerAddress},
+		{"idle from many addresses", "all connections are in use", 300, sized(10, 50), "GET /health HTTP/1.1\r\nHost: x\r\n\r\n", limits.MaxConnections},
+		{"silent", "no bytes are sent", 300, sized(10, 50), "", limits.MaxConnections},
 		{"unfinished headers", "15 KB of each are there", 300, sized(10, 50), "GET /health HTTP/1.1\r\nHost: x\r\nX: " + strings.Repeat("a", 15_000), limits.MaxConnections},
-		{"unfinished short headers", "just below what counts as long", 300, sized(10, 50), "GET /health HTTP/1.1\r\nHost: x\r\nX: " + strings.Repeat("a", 4000), limits.MaxConnections},
-		{"bodies that never come", "each request is under way", 100, sized(20, 60), "POST /oauth/token HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: 10\r\n\r\n", limits.MaxConnections},
+		{"unfinished short headers", "just below the limit for long headers", 300, sized(10, 50), "GET /health HTTP/1.1\r\nHost: x\r\nX: " + strings.Repeat("a", 4000), limits.MaxConnections},
+		{"bodies that never come", "each request is in progress", 100, sized(20, 60), "POST /oauth/token HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: 10\r\n\r\n", limits.MaxConnections},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			before, _, _ := under.memory(t)

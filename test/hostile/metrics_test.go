@@ -32,8 +32,8 @@ func metrics(t *testing.T, under *target) {
 	}{
 		{"no token at all", "any text is shown", func(n int) string { return fmt.Sprintf("made-up-%d", n) }, 0},
 		{"too long", "none of Kubernetes has so many bytes", func(n int) string { return fmt.Sprintf("%s.%d.%s", header, n, strings.Repeat("a", 5000)) }, 0},
-		{"the form of one", "the Kubernetes API alone knows better", func(n int) string { return fmt.Sprintf("%s.%d.c2ln", header, n) }, maxReviews},
-		{"one again and again", "its answer is remembered for a while", func(int) string { return header + ".same.c2ln" }, maxReviews},
+		{"well-formed tokens", "only the Kubernetes API can reject them", func(n int) string { return fmt.Sprintf("%s.%d.c2ln", header, n) }, maxReviews},
+		{"a repeated token", "its result is cached for a while", func(int) string { return header + ".same.c2ln" }, maxReviews},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			by := client(t, 40_000+i)

@@ -23,10 +23,10 @@ func TestLines(t *testing.T) {
 		wrong        bool
 		want         []Line
 	}{
-		"a line":        {"its fields are those of the object", `{"msg":"a","n":1}` + "\n", false, []Line{{"msg": "a", "n": 1.0}}},
+		"a line":        {"its fields are the object's", `{"msg":"a","n":1}` + "\n", false, []Line{{"msg": "a", "n": 1.0}}},
 		"nothing":       {"an empty log has no lines", "", false, nil},
-		"a field twice": {"the second hides the first from a person who filters", `{"msg":"a","n":1,"n":1}` + "\n", true, []Line{{"msg": "a", "n": 1.0}}},
-		"text":          {"a tool cannot read it", "hello\n", true, []Line{{}}},
+		"a field twice": {"the second field hides the first when logs are filtered", `{"msg":"a","n":1,"n":1}` + "\n", true, []Line{{"msg": "a", "n": 1.0}}},
+		"text":          {"tools cannot parse it", "hello\n", true, []Line{{}}},
 		"within":        {"only a field of the line is compared", `{"a":{"x":1},"b":{"x":1}}` + "\n", false, []Line{{"a": map[string]any{"x": 1.0}, "b": map[string]any{"x": 1.0}}}},
 	} {
 		var l Log

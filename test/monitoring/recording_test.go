@@ -52,10 +52,10 @@ func TestInvalidRecording(t *testing.T) {
 	const head = "# What Prometheus scraped of a run: from 2026-12-01T09:00:00Z on, every 10s.\n"
 	for _, tt := range []struct{ reason, text string }{
 		{"nothing", ""},
-		{"it does not say from when on it is", "# What Prometheus scraped, every 10s.\n"},
-		{"it does not say how often", "# What Prometheus scraped of a run: from 2026-12-01T09:00:00Z on, every day.\n"},
-		{"a word for a number", head + "a{} many\n"},
-		{"a word for how many", head + "a{} 1*many\n"},
+		{"it does not say from when on it is", "the start is missing"},
+		{"it does not say how often", "the interval is invalid"},
+		{"the value is not a number", head + "a{} many\n"},
+		{"the count is not a number", head + "a{} 1*many\n"},
 	} {
 		if r, err := Read(strings.NewReader(tt.text)); err == nil {
 			t.Errorf("%s: it was read as %+v", tt.reason, r)

@@ -35,33 +35,33 @@ type row struct {
 }
 
 var rows = []row{
-	{"a week is left", "HeraldConnectionEndsSoon", []string{`herald_connection_reconnect_seconds{namespace="acme",connection="a",platform="x"} 604799x120`}, "70m", 1, "namespace=acme,connection=a,platform=x", "6d 23h 59m 59s"},
-	{"it has not been so for long: a renewal may be on its way", "HeraldConnectionEndsSoon", []string{`herald_connection_reconnect_seconds{namespace="acme",connection="a",platform="x"} 604799x120`}, "59m", 0, "", ""},
-	{"there is more than a week", "HeraldConnectionEndsSoon", []string{`herald_connection_reconnect_seconds{namespace="acme",connection="a",platform="x"} 604801x120`}, "70m", 0, "", ""},
+	{"a week remains", "HeraldConnectionEndsSoon", []string{`herald_connection_reconnect_seconds{namespace="acme",connection="a",platform="x"} 604799x120`}, "70m", 1, "namespace=acme,connection=a,platform=x", "6d 23h 59m 59s"},
+	{"the state is recent: a renewal may be in progress", "HeraldConnectionEndsSoon", []string{`herald_connection_reconnect_seconds{namespace="acme",connection="a",platform="x"} 604799x120`}, "59m", 0, "", ""},
+	{"more than a week remains", "HeraldConnectionEndsSoon", []string{`herald_connection_reconnect_seconds{namespace="acme",connection="a",platform="x"} 604801x120`}, "70m", 0, "", ""},
 	{"two accounts are two alerts", "HeraldConnectionEndsSoon", []string{
 		`herald_connection_reconnect_seconds{namespace="acme",connection="a",platform="x"} 604799x120`,
 		`herald_connection_reconnect_seconds{namespace="beta",connection="a",platform="x"} 604799x120`,
 	}, "70m", 2, "", ""},
-	{"a day is left", "HeraldConnectionEndsNow", []string{`herald_connection_reconnect_seconds{namespace="acme",connection="a",platform="x"} 86400x60`}, "11m", 1, "namespace=acme,connection=a,platform=x", ""},
+	{"a day remains", "HeraldConnectionEndsNow", []string{`herald_connection_reconnect_seconds{namespace="acme",connection="a",platform="x"} 86400x60`}, "11m", 1, "namespace=acme,connection=a,platform=x", ""},
 	{"it has ended", "HeraldConnectionEndsNow", []string{`herald_connection_reconnect_seconds{namespace="acme",connection="a",platform="x"} -1x60`}, "11m", 1, "", ""},
-	{"three days are left", "HeraldConnectionEndsNow", []string{`herald_connection_reconnect_seconds{namespace="acme",connection="a",platform="x"} 259200x60`}, "11m", 0, "", ""},
-	{"the token ended and nothing renewed it", "HeraldTokenNotRenewed", []string{`herald_connection_token_expiry_seconds{namespace="acme",connection="a",platform="x"} 60-60x60`}, "20m", 1, "namespace=acme,connection=a,platform=x", ""},
+	{"three days remain", "HeraldConnectionEndsNow", []string{`herald_connection_reconnect_seconds{namespace="acme",connection="a",platform="x"} 259200x60`}, "11m", 0, "", ""},
+	{"the token expired and was not renewed", "HeraldTokenNotRenewed", []string{`herald_connection_token_expiry_seconds{namespace="acme",connection="a",platform="x"} 60-60x60`}, "20m", 1, "namespace=acme,connection=a,platform=x", ""},
 	{"it was renewed a little late", "HeraldTokenNotRenewed", []string{`herald_connection_token_expiry_seconds{namespace="acme",connection="a",platform="x"} 60-60x10 7200-60x30`}, "20m", 0, "", ""},
-	{"it cannot be published to for an hour", "HeraldConnectionNotReady", []string{`herald_connection_ready{namespace="acme",connection="a",platform="x"} 0x90`}, "61m", 1, "namespace=acme,connection=a,platform=x", ""},
-	{"it came back in between", "HeraldConnectionNotReady", []string{`herald_connection_ready{namespace="acme",connection="a",platform="x"} 0x30 1 0x60`}, "61m", 0, "", ""},
-	{"the app takes no calls", "HeraldAppHeld", []string{`herald_app_held{platform="x"} 1x60`}, "11m", 1, "platform=x", ""},
+	{"it has not been publishable for an hour", "HeraldConnectionNotReady", []string{`herald_connection_ready{namespace="acme",connection="a",platform="x"} 0x90`}, "61m", 1, "namespace=acme,connection=a,platform=x", ""},
+	{"it recovered in between", "HeraldConnectionNotReady", []string{`herald_connection_ready{namespace="acme",connection="a",platform="x"} 0x30 1 0x60`}, "61m", 0, "", ""},
+	{"the app is limited", "HeraldAppHeld", []string{`herald_app_held{platform="x"} 1x60`}, "11m", 1, "platform=x", ""},
 	{"of two platforms, one app", "HeraldAppHeld", []string{`herald_app_held{platform="x"} 1x60`, `herald_app_held{platform="threads"} 0x60`}, "11m", 1, "platform=x", ""},
 	{"some minutes pass by themselves", "HeraldAppHeld", []string{`herald_app_held{platform="x"} 1x4 0x60`}, "11m", 0, "", ""},
-	{"once an hour one post asks", "HeraldAppHeld", []string{`herald_app_held{platform="x"} 1x59 0 1x59`}, "62m", 1, "platform=x", ""},
+	{"one post per hour probes the limit", "HeraldAppHeld", []string{`herald_app_held{platform="x"} 1x59 0 1x59`}, "62m", 1, "platform=x", ""},
 	{"it is over", "HeraldAppHeld", []string{`herald_app_held{platform="x"} 1x59 0x60`}, "70m", 0, "", ""},
 	{"it is disabled, which ends its series", "HeraldConnectionNotReady", []string{`herald_connection_ready{namespace="acme",connection="a",platform="x"} 0x30 _x60`}, "61m", 0, "", ""},
 
-	{"nothing serves it", "HeraldWebhookNotServed", []string{`herald_webhook_served{namespace="herald-system",pod="m-1"} 0x30`}, "11m", 1, "namespace=herald-system,pod=m-1", ""},
+	{"no pod serves it", "HeraldWebhookNotServed", []string{`herald_webhook_served{namespace="herald-system",pod="m-1"} 0x30`}, "11m", 1, "namespace=herald-system,pod=m-1", ""},
 	{"a pod that starts needs a moment", "HeraldWebhookNotServed", []string{`herald_webhook_served{namespace="herald-system",pod="m-1"} 0x5 1x30`}, "11m", 0, "", ""},
 	{"one of two pods does not serve it", "HeraldWebhookNotServed", []string{
 		`herald_webhook_served{namespace="herald-system",pod="m-1"} 1x30`, `herald_webhook_served{namespace="herald-system",pod="m-2"} 0x30`,
 	}, "11m", 1, "namespace=herald-system,pod=m-2", ""},
-	{"it is switched off, and has no series", "HeraldWebhookNotServed", nil, "11m", 0, "", ""},
+	{"the webhook is disabled, and has no series", "HeraldWebhookNotServed", nil, "11m", 0, "", ""},
 
 	{"its certificate has ended", "HeraldWebhookNotTrusted", []string{
 		`herald_webhook_served{namespace="herald-system",pod="m-1"} 1x30`, `herald_webhook_trusted{namespace="herald-system",pod="m-1"} 0x30`,
@@ -69,10 +69,10 @@ var rows = []row{
 	{"it is replaced in time", "HeraldWebhookNotTrusted", []string{
 		`herald_webhook_served{namespace="herald-system",pod="m-1"} 1x30`, `herald_webhook_trusted{namespace="herald-system",pod="m-1"} 0x2 1x30`,
 	}, "11m", 0, "", ""},
-	{"nothing answers, of which another alert tells", "HeraldWebhookNotTrusted", []string{
+	{"the webhook does not respond, which another alert reports", "HeraldWebhookNotTrusted", []string{
 		`herald_webhook_served{namespace="herald-system",pod="m-1"} 0x30`, `herald_webhook_trusted{namespace="herald-system",pod="m-1"} 0x30`,
 	}, "11m", 0, "", ""},
-	{"the Kubernetes API cannot be asked", "HeraldWebhookNotTrusted", []string{`herald_webhook_served{namespace="herald-system",pod="m-1"} 1x30`}, "11m", 0, "", ""},
+	{"the Kubernetes API is unavailable", "HeraldWebhookNotTrusted", []string{`herald_webhook_served{namespace="herald-system",pod="m-1"} 1x30`}, "11m", 0, "", ""},
 
 	{"one of two leads", "HeraldNoLeader", []string{
 		`herald_leader{namespace="herald-system",pod="m-1"} 1x30`, `herald_leader{namespace="herald-system",pod="m-2"} 0x30`,
@@ -89,7 +89,7 @@ var rows = []row{
 	}, "20m", 1, "", ""},
 
 	{"no apiserver is there", "HeraldNoAPIServer", []string{`herald_post_index_posts{namespace="herald-system",pod="a-1"} 5x5 _x30`}, "20m", 1, "severity=critical", ""},
-	{"one of two is left", "HeraldNoAPIServer", []string{
+	{"one of two replicas remains", "HeraldNoAPIServer", []string{
 		`herald_post_index_posts{namespace="herald-system",pod="a-1"} 5x5 _x30`, `herald_post_index_posts{namespace="herald-system",pod="a-2"} 5x40`,
 	}, "20m", 0, "", ""},
 	{"an empty cluster has one, too", "HeraldNoAPIServer", []string{`herald_post_index_posts{namespace="herald-system",pod="a-1"} 0x40`}, "20m", 0, "", ""},
@@ -108,55 +108,55 @@ var rows = []row{
 		`herald_posts_waiting_for_store{namespace="acme",for="lookup"} 2x30`, `herald_posts_waiting_for_store{namespace="acme",for="record"} 0x30`,
 	}, "11m", 1, "namespace=acme,for=lookup", "2"},
 	{"it is back after some minutes", "HeraldWaitsForStore", []string{`herald_posts_waiting_for_store{namespace="acme",for="record"} 9x5 0x30`}, "11m", 0, "", ""},
-	{"both are told", "HeraldWaitsForStore", []string{
+	{"both causes are reported", "HeraldWaitsForStore", []string{
 		`herald_posts_waiting_for_store{namespace="acme",for="lookup"} 2x30`, `herald_posts_waiting_for_store{namespace="acme",for="record"} 1x30`,
 	}, "11m", 2, "", ""},
-	{"a post went without a record", "HeraldRecordAbandoned", []string{`herald_records_abandoned_total{namespace="acme"} 0x10 1x120`}, "60m", 1, "", ""},
+	{"a post was released without a record", "HeraldRecordAbandoned", []string{`herald_records_abandoned_total{namespace="acme"} 0x10 1x120`}, "60m", 1, "", ""},
 	{"a day ago", "HeraldRecordAbandoned", []string{`herald_records_abandoned_total{namespace="acme"} 0x10 1x2000`}, "1400m", 0, "", ""},
 	{"no post did", "HeraldRecordAbandoned", []string{`herald_records_abandoned_total{namespace="acme"} 0x120`}, "60m", 0, "", ""},
-	{"a person put a wrong token there", "HeraldCredentialsRefused", []string{`herald_connections_ignoring_credentials{namespace="acme",why="refused"} 1x90`}, "61m", 1, "namespace=acme", "1"},
+	{"a user stored a wrong token", "HeraldCredentialsRefused", []string{`herald_connections_ignoring_credentials{namespace="acme",why="refused"} 1x90`}, "61m", 1, "namespace=acme", "1"},
 	{"a tool put an old token back", "HeraldCredentialsRefused", []string{
 		`herald_connections_ignoring_credentials{namespace="acme",why="superseded"} 1x90`, `herald_connections_ignoring_credentials{namespace="acme",why="refused"} 0x90`,
 	}, "61m", 0, "", ""},
-	{"it was mended within the hour", "HeraldCredentialsRefused", []string{`herald_connections_ignoring_credentials{namespace="acme",why="refused"} 1x50 0x60`}, "61m", 0, "", ""},
+	{"it was corrected within the hour", "HeraldCredentialsRefused", []string{`herald_connections_ignoring_credentials{namespace="acme",why="refused"} 1x50 0x60`}, "61m", 0, "", ""},
 
 	{"the manager that works sees another cluster's marker", "HeraldBucketForeign", []string{
 		`herald_bucket_foreign{namespace="herald-system",pod="m-1"} 1x60`, `herald_bucket_foreign{namespace="herald-system",pod="m-2"} 0x60`,
 	}, "16m", 1, "namespace=herald-system", ""},
-	{"a person has taken the bucket over within a quarter of an hour", "HeraldBucketForeign", []string{`herald_bucket_foreign{namespace="herald-system",pod="m-1"} 1x10 0x50`}, "16m", 0, "", ""},
+	{"an administrator took over the bucket within a quarter of an hour", "HeraldBucketForeign", []string{`herald_bucket_foreign{namespace="herald-system",pod="m-1"} 1x10 0x50`}, "16m", 0, "", ""},
 	{"the bucket is this cluster's", "HeraldBucketForeign", []string{`herald_bucket_foreign{namespace="herald-system",pod="m-1"} 0x60`}, "40m", 0, "", ""},
 	{"the cluster was restored to an earlier state", "HeraldClusterRewound", []string{
 		`herald_cluster_rewound_timestamp_seconds{namespace="herald-system",pod="m-1"} 0x10 600x60`, `herald_cluster_rewound_timestamp_seconds{namespace="herald-system",pod="m-2"} 0x70`,
 	}, "12m", 1, "namespace=herald-system", ""},
 	{"that was a day ago", "HeraldClusterRewound", []string{`herald_cluster_rewound_timestamp_seconds{namespace="herald-system",pod="m-1"} 600x1500`}, "1451m", 0, "", ""},
 	{"it never was", "HeraldClusterRewound", []string{`herald_cluster_rewound_timestamp_seconds{namespace="herald-system",pod="m-1"} 0x60`}, "30m", 0, "", ""},
-	{"what is due leaves", "HeraldRetentionOverdue", []string{`herald_retention_lag_seconds{namespace="herald-system",pod="m-1"} 30x120`}, "100m", 0, "", ""},
+	{"due posts are archived", "HeraldRetentionOverdue", []string{`herald_retention_lag_seconds{namespace="herald-system",pod="m-1"} 30x120`}, "100m", 0, "", ""},
 	{"a backlog is worked off", "HeraldRetentionOverdue", []string{`herald_retention_lag_seconds{namespace="herald-system",pod="m-1"} 0+60x80 0x60`}, "109m", 0, "", ""},
 	{"nothing leaves", "HeraldRetentionOverdue", []string{
 		`herald_retention_lag_seconds{namespace="herald-system",pod="m-1"} 0+60x200`, `herald_retention_lag_seconds{namespace="herald-system",pod="m-2"} 0x200`,
 	}, "92m", 1, "namespace=herald-system", "1h 32m 0s"},
 
 	{"each half minute it sweeps", "HeraldRetentionNotSwept", []string{`herald_retention_last_sweep_timestamp_seconds{namespace="herald-system",pod="m-1"} 0+60x200`}, "150m", 0, "", ""},
-	{"posts cannot be listed, so that none is known to be due", "HeraldRetentionNotSwept", []string{
+	{"posts cannot be listed, so due posts are unknown", "HeraldRetentionNotSwept", []string{
 		`herald_retention_last_sweep_timestamp_seconds{namespace="herald-system",pod="m-1"} 60x200`, `herald_retention_last_sweep_timestamp_seconds{namespace="herald-system",pod="m-2"} 0x200`,
 		`herald_retention_lag_seconds{namespace="herald-system",pod="m-1"} 0x200`,
 	}, "93m", 1, "namespace=herald-system", "1h 32m 0s"},
-	{"a manager that took over has no sweep without an error", "HeraldRetentionNotSwept", []string{
+	{"a new leader has not completed a sweep", "HeraldRetentionNotSwept", []string{
 		`herald_retention_last_sweep_timestamp_seconds{namespace="herald-system",pod="m-2"} 0x200`,
 	}, "93m", 1, "namespace=herald-system", "1h 33m 0s"},
 	{"another replica has swept since", "HeraldRetentionNotSwept", []string{
 		`herald_retention_last_sweep_timestamp_seconds{namespace="herald-system",pod="m-1"} 60x200`, `herald_retention_last_sweep_timestamp_seconds{namespace="herald-system",pod="m-2"} 3600x200`,
 	}, "93m", 0, "", ""},
-	{"a sweep with much to do takes 50 minutes", "HeraldRetentionNotSwept", []string{
+	{"a long sweep takes 50 minutes", "HeraldRetentionNotSwept", []string{
 		`herald_retention_last_sweep_timestamp_seconds{namespace="herald-system",pod="m-1"} 60x50 3060x50 6060x100`,
 	}, "150m", 0, "", ""},
 
 	{"more than the sizes are for", "HeraldTooManyPosts", []string{`herald_post_index_posts{namespace="herald-system",pod="a-1"} 100001x90`}, "61m", 1, "namespace=herald-system", "100k"},
-	{"two replicas hold the same posts", "HeraldTooManyPosts", []string{
+	{"two replicas cache the same posts", "HeraldTooManyPosts", []string{
 		`herald_post_index_posts{namespace="herald-system",pod="a-1"} 60000x90`, `herald_post_index_posts{namespace="herald-system",pod="a-2"} 60000x90`,
 	}, "61m", 0, "", ""},
 
-	{"a team is near its limit, and a manager that does not lead tells of none", "HeraldBudgetNearlyUsed", []string{
+	{"a team is near its limit, and a manager that is not the leader does not report it", "HeraldBudgetNearlyUsed", []string{
 		`herald_teams_near_budget{namespace="herald-system",pod="m-1",budget="unfinishedPosts"} 2x90`, `herald_teams_near_budget{namespace="herald-system",pod="m-2",budget="unfinishedPosts"} 0x90`,
 		`herald_teams_near_budget{namespace="herald-system",pod="m-1",budget="posts"} 0x90`,
 	}, "61m", 1, "budget=unfinishedPosts,namespace=herald-system", "2"},
@@ -168,7 +168,7 @@ var rows = []row{
 		`herald_clock_skew_seconds{namespace="herald-system",pod="m-1"} -61x90`, `herald_clock_skew_seconds{namespace="herald-system",pod="a-1"} 0x90`,
 	}, "6m", 1, "namespace=herald-system,pod=m-1", "61"},
 	{"a clock that was set is right again", "HeraldClockOff", []string{`herald_clock_skew_seconds{namespace="herald-system",pod="m-1"} 61x3 0x90`}, "6m", 0, "", ""},
-	{"a second is no trouble", "HeraldClockOff", []string{`herald_clock_skew_seconds{namespace="herald-system",pod="m-1"} 1.2x90`}, "6m", 0, "", ""},
+	{"a second is within the tolerance", "HeraldClockOff", []string{`herald_clock_skew_seconds{namespace="herald-system",pod="m-1"} 1.2x90`}, "6m", 0, "", ""},
 
 	{"a brake is forgotten", "HeraldSuspended", []string{
 		`herald_suspended_posts{namespace="acme",pod="m-1"} 3x180`, `herald_suspended_posts{namespace="beta",pod="m-1"} 0x180`,
@@ -179,23 +179,23 @@ var rows = []row{
 		`herald_http_requests_total{namespace="herald-system",operation="createPost",code="503"} 0+10x60`,
 		`herald_http_requests_total{namespace="herald-system",operation="createPost",code="201"} 0+90x60`,
 	}, "25m", 1, "namespace=herald-system", "10%"},
-	{"mistakes of clients are theirs", "HeraldAPIErrors", []string{
+	{"client errors do not count", "HeraldAPIErrors", []string{
 		`herald_http_requests_total{namespace="herald-system",operation="createPost",code="400"} 0+90x60`,
 		`herald_http_requests_total{namespace="herald-system",operation="createPost",code="500"} 0+1x60`,
 	}, "25m", 0, "", ""},
 	{"there are no requests", "HeraldAPIErrors", []string{`herald_http_requests_total{namespace="herald-system",operation="createPost",code="500"} 1x60`}, "25m", 0, "", ""},
 
-	{"the provider is away, or there are no keys", "HeraldWebNotReady", []string{`herald_web_ready{namespace="herald-system",pod="a-1"} 0x30`}, "11m", 1, "namespace=herald-system,pod=a-1", ""},
+	{"the provider is unavailable, or there are no keys", "HeraldWebNotReady", []string{`herald_web_ready{namespace="herald-system",pod="a-1"} 0x30`}, "11m", 1, "namespace=herald-system,pod=a-1", ""},
 	{"a pod that starts needs a moment", "HeraldWebNotReady", []string{`herald_web_ready{namespace="herald-system",pod="a-1"} 0x2 1x30`}, "11m", 0, "", ""},
 	{"one of two pods cannot reach the provider", "HeraldWebNotReady", []string{
 		`herald_web_ready{namespace="herald-system",pod="a-1"} 1x30`, `herald_web_ready{namespace="herald-system",pod="a-2"} 0x30`,
 	}, "11m", 1, "namespace=herald-system,pod=a-2", ""},
-	{"there is no web application, and no series", "HeraldWebNotReady", nil, "11m", 0, "", ""},
+	{"the web application is disabled, and has no series", "HeraldWebNotReady", nil, "11m", 0, "", ""},
 
 	{"the secret of the client is wrong", "HeraldSignInsFail", []string{
 		`herald_web_sign_ins_total{namespace="herald-system",pod="a-1",method="oidc",outcome="failed"} 0x5 1 2 3x60`,
 	}, "15m", 1, "namespace=herald-system,method=oidc", "3"},
-	{"two replicas have one each, and one is no rule", "HeraldSignInsFail", []string{
+	{"two replicas have one failure each, and one is within the tolerance", "HeraldSignInsFail", []string{
 		`herald_web_sign_ins_total{namespace="herald-system",pod="a-1",method="oidc",outcome="failed"} 0x5 1x60`,
 		`herald_web_sign_ins_total{namespace="herald-system",pod="a-2",method="oidc",outcome="failed"} 0x5 1x60`,
 	}, "40m", 0, "", ""},
@@ -203,20 +203,20 @@ var rows = []row{
 		`herald_web_sign_ins_total{namespace="herald-system",pod="a-1",method="link",outcome="refused"} 0+5x60`,
 		`herald_web_sign_ins_total{namespace="herald-system",pod="a-1",method="link",outcome="failed"} 0x60`,
 	}, "40m", 0, "", ""},
-	{"it was mended an hour ago", "HeraldSignInsFail", []string{
+	{"it was corrected an hour ago", "HeraldSignInsFail", []string{
 		`herald_web_sign_ins_total{namespace="herald-system",pod="a-1",method="oidc",outcome="failed"} 0x5 5x90`,
 	}, "80m", 0, "", ""},
 
-	{"one post waits for a person", "HeraldOutcomeUnknown", []string{`herald_undecided_targets{namespace="acme",platform="threads"} 1x10`}, "2m", 1, "namespace=acme,platform=threads", "1"},
+	{"one post waits for a user's answer", "HeraldOutcomeUnknown", []string{`herald_undecided_targets{namespace="acme",platform="threads"} 1x10`}, "2m", 1, "namespace=acme,platform=threads", "1"},
 	{"it was answered", "HeraldOutcomeUnknown", []string{`herald_undecided_targets{namespace="acme",platform="threads"} 1x2 _x10`}, "9m", 0, "", ""},
 
-	{"it is looked for in vain", "HeraldAttemptNotSettled", []string{`herald_open_attempts{namespace="acme",platform="x",window="past"} 2x30`}, "11m", 1, "namespace=acme,platform=x", "2"},
-	{"lookups take a moment", "HeraldAttemptNotSettled", []string{`herald_open_attempts{namespace="acme",platform="x",window="past"} 1x8 0x30`}, "11m", 0, "", ""},
-	{"calls under way are none of them", "HeraldAttemptNotSettled", []string{
+	{"lookups do not settle it", "HeraldAttemptNotSettled", []string{`herald_open_attempts{namespace="acme",platform="x",window="past"} 2x30`}, "11m", 1, "namespace=acme,platform=x", "2"},
+	{"lookups take a short time", "HeraldAttemptNotSettled", []string{`herald_open_attempts{namespace="acme",platform="x",window="past"} 1x8 0x30`}, "11m", 0, "", ""},
+	{"calls in progress do not count", "HeraldAttemptNotSettled", []string{
 		`herald_open_attempts{namespace="acme",platform="x",window="past"} 0x30`, `herald_open_attempts{namespace="acme",platform="x",window="within"} 9x30`,
 	}, "11m", 0, "", ""},
 
-	{"a tenth goes out half a minute late", "HeraldPostsLate", []string{
+	{"a tenth is published half a minute late", "HeraldPostsLate", []string{
 		`herald_schedule_lateness_seconds_bucket{le="10"} 0+90x60`, `herald_schedule_lateness_seconds_bucket{le="30"} 0+100x60`, `herald_schedule_lateness_seconds_bucket{le="+Inf"} 0+100x60`,
 	}, "30m", 1, "", "28s"},
 	{"one in a thousand does", "HeraldPostsLate", []string{
@@ -227,18 +227,18 @@ var rows = []row{
 	}, "27m", 0, "", ""},
 
 	{"a post waits", "HeraldPostsStuck", []string{`herald_oldest_due_post_age_seconds{namespace="acme"} 0+60x60`}, "22m", 1, "namespace=acme", "22m 0s"},
-	{"each goes out after some minutes", "HeraldPostsStuck", []string{`herald_oldest_due_post_age_seconds{namespace="acme"} 0+60x10 0+60x10 0+60x10`}, "30m", 0, "", ""},
-	{"it is told by the manager that leads now", "HeraldPostsStuck", []string{
+	{"each is published after some minutes", "HeraldPostsStuck", []string{`herald_oldest_due_post_age_seconds{namespace="acme"} 0+60x10 0+60x10 0+60x10`}, "30m", 0, "", ""},
+	{"the present leader reports it", "HeraldPostsStuck", []string{
 		`herald_oldest_due_post_age_seconds{namespace="acme",pod="m-1"} 0+60x10 _x30`, `herald_oldest_due_post_age_seconds{namespace="acme",pod="m-2"} _x10 600+60x30`,
 	}, "25m", 1, "", ""},
 
-	{"it refuses all of ten", "HeraldPlatformRefuses", []string{
+	{"the platform rejects all of ten", "HeraldPlatformRefuses", []string{
 		`herald_publishes_total{platform="x",outcome="refused"} 0+1x60`, `herald_publishes_total{platform="x",outcome="posted"} 5x60`,
 	}, "41m", 1, "platform=x", "100%"},
-	{"it refuses a third", "HeraldPlatformRefuses", []string{
+	{"the platform rejects a third", "HeraldPlatformRefuses", []string{
 		`herald_publishes_total{platform="x",outcome="refused"} 0+1x60`, `herald_publishes_total{platform="x",outcome="posted"} 0+2x60`,
 	}, "41m", 0, "", ""},
-	{"three mistakes of a team are its own affair", "HeraldPlatformRefuses", []string{`herald_publishes_total{platform="x",outcome="refused"} 0x20 1 2 3x60`}, "41m", 0, "", ""},
+	{"three errors of one team do not indicate a platform's fault", "HeraldPlatformRefuses", []string{`herald_publishes_total{platform="x",outcome="refused"} 0x20 1 2 3x60`}, "41m", 0, "", ""},
 
 	{"a code is met for the first time", "HeraldPlatformErrorUnlisted", []string{
 		`herald_platform_unlisted_errors_total{platform="x",operation="publish",code="999"} _x30 1x60`,

@@ -30,9 +30,9 @@ func TestStretchedFilmsAreValid(t *testing.T) {
 		reason, name string
 		size         int64
 	}{
-		{"the index stays at the beginning", "faststart.mp4", 3<<20 + 1},
+		{"the index stays at the start", "faststart.mp4", 3<<20 + 1},
 		{"the index moves to the end", "tail.mp4", 3<<20 + 1},
-		{"a film of the wanted size stays as it is", "tail.mp4", int64(len(small(t, "tail.mp4")))},
+		{"a film of the requested size does not change", "tail.mp4", int64(len(small(t, "tail.mp4")))},
 	} {
 		t.Run(tc.reason, func(t *testing.T) {
 			f, err := stretch(small(t, tc.name), tc.size)
@@ -60,8 +60,8 @@ func TestStretchRefuses(t *testing.T) {
 		size   int64
 	}{
 		{"a film does not become smaller", tail, int64(len(tail)) - 1},
-		{"a short header holds no more than 4 GiB", tail, 5 << 30},
-		{"without frames there is nothing to make longer", bytes.Replace(tail, []byte("mdat"), []byte("free"), 1), 1 << 20},
+		{"a short header is limited to 4 GiB", tail, 5 << 30},
+		{"without frames the film cannot be extended", bytes.Replace(tail, []byte("mdat"), []byte("free"), 1), 1 << 20},
 	} {
 		t.Run(tc.reason, func(t *testing.T) {
 			if f, err := stretch(tc.data, tc.size); err == nil {

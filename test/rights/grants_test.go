@@ -114,7 +114,7 @@ var _ = Describe("The users' grants to agents", Ordered, func() {
 			return apiserver.Status().Patch(ctx, grant(ofTeam), client.RawPatch(types.MergePatchType, []byte(`{"status":{"redeemedAt":"2026-12-01T09:00:00Z"}}`)), client.DryRunAll)
 		}, nobody),
 		Entry("deletes one whose code was never exchanged", func(ctx context.Context) error { return apiserver.Delete(ctx, grant(ofTeam), client.DryRunAll) }, nobody),
-		Entry("deletes one that has ended according to its status", func(ctx context.Context) error {
+		Entry("deletes one that has expired according to its status", func(ctx context.Context) error {
 			return apiserver.Delete(ctx, grant(ofTeam, over), client.DryRunAll)
 		}, nobody),
 		Entry("deletes one that an agent uses", func(ctx context.Context) error {
@@ -199,7 +199,7 @@ var _ = Describe("The users' grants to agents", Ordered, func() {
 	},
 		Entry("with the viewer role see their own, only in the web application", "herald-viewer", false, false),
 		Entry("with the editor role see all", "herald-editor", true, false),
-		Entry("with the admin role revoke any, and cannot forge one", "herald-admin", true, true),
+		Entry("with the admin role revoke any grant, but cannot forge one", "herald-admin", true, true),
 	)
 })
 

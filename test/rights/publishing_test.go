@@ -145,14 +145,14 @@ var _ = DescribeTable("With any roles, policies restrict", func(ctx SpecContext,
 	Entry("the manager, whose Post has a second owner", creating(ofTeam, func(p *v1alpha1.Post) {
 		p.OwnerReferences = append(p.OwnerReferences, metav1.OwnerReference{APIVersion: "v1", Kind: "Secret", Name: "a", UID: "1"})
 	}), policy, schedules),
-	Entry("the manager, whose Post has a name that people would choose", creating(ofTeam, func(p *v1alpha1.Post) { p.Name = "monday-launch" }), policy, schedules),
+	Entry("the manager, whose Post has a name that users would choose", creating(ofTeam, func(p *v1alpha1.Post) { p.Name = "monday-launch" }), policy, schedules),
 	Entry("the manager, whose Post has the label of the API's posts", creating(ofTeam, func(p *v1alpha1.Post) {
 		p.Labels[v1alpha1.OriginLabel] = v1alpha1.OriginAPI
 	}), policy, schedules),
-	Entry("the manager, whose Post names a person as its author", creating(ofTeam, func(p *v1alpha1.Post) {
+	Entry("the manager, whose Post names a user as its author", creating(ofTeam, func(p *v1alpha1.Post) {
 		p.Annotations = map[string]string{v1alpha1.AuthorAnnotation: "ada"}
 	}), policy, schedules),
-	Entry("the manager, whose Post is due at once", creating(ofTeam, func(p *v1alpha1.Post) { p.Spec.ScheduledAt = nil }), policy, schedules),
+	Entry("the manager, whose Post is due immediately", creating(ofTeam, func(p *v1alpha1.Post) { p.Spec.ScheduledAt = nil }), policy, schedules),
 	Entry("the manager, which may not delete an unpublished Post", func(ctx context.Context) error { return powerful.Delete(ctx, draft(), client.DryRunAll) }, policy, "may only delete Posts whose status.finished is true"),
 )
 

@@ -72,7 +72,7 @@ var _ = Describe("The teams' ResourceQuotas", Ordered, func() {
 		Entry("creates one in kube-system", func(ctx context.Context) error {
 			return manager.Create(ctx, bounding("kube-system"), client.DryRunAll)
 		}, policy, "team namespaces"),
-		Entry("creates one with another name, which nothing would delete", func(ctx context.Context) error {
+		Entry("creates one with another name, which would never be deleted", func(ctx context.Context) error {
 			return manager.Create(ctx, bounding(ofTeam, func(q *corev1.ResourceQuota) { q.Name = "mine" }), client.DryRunAll)
 		}, policy, "may only write the ResourceQuota"),
 		Entry("limits another program's objects, which could block a team's workloads", func(ctx context.Context) error {

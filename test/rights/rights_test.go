@@ -289,7 +289,7 @@ func patchKey(ctx context.Context, patch string, options ...client.SubResourcePa
 	return apiserver.Status().Patch(ctx, key(), client.RawPatch(types.MergePatchType, []byte(patch)), options...)
 }
 
-// Who is expected to reject a request: nobody, the account's roles, or a policy.
+// The expected rejection of a request: none, by the account's roles, or by a policy.
 const (
 	nobody = ""
 	roles  = "cannot"
@@ -546,7 +546,7 @@ var _ = DescribeTable("With any roles, the apiserver is restricted by policies: 
 	Entry("with another program's type", ofAccount(ofTeam, func(s *corev1.Secret) { s.Type = "helm.sh/release.v1" }), policy, "of type Opaque"),
 	Entry("without its label", ofAccount(ofTeam, func(s *corev1.Secret) { s.Labels = nil }), policy, "the label social.herald.dev/origin=web"),
 	Entry("with another origin", ofAccount(ofTeam, func(s *corev1.Secret) { s.Labels[v1alpha1.OriginLabel] = v1alpha1.OriginAPI }), policy, "the label"),
-	Entry("without an owner, so that nothing deletes it", ofAccount(ofTeam, func(s *corev1.Secret) { s.OwnerReferences = nil }), policy, "the Connection as their owner"),
+	Entry("without an owner, so it is never deleted", ofAccount(ofTeam, func(s *corev1.Secret) { s.OwnerReferences = nil }), policy, "the Connection as their owner"),
 	Entry("with an owner of its choice", ofAccount(ofTeam, func(s *corev1.Secret) { s.OwnerReferences[0].Kind = "Post" }), policy, "the Connection as their owner"),
 	Entry("with the name of an upload's Secret", ofAccount(ofTeam, func(s *corev1.Secret) {
 		s.Name = "herald-uploads-0b7f6a1e-9d34-4c5a-8f7e-1a2b3c4d5e6f"
@@ -564,8 +564,8 @@ var _ = DescribeTable("With any roles, the apiserver is restricted by policies: 
 	Entry("with a name that users choose", connected(ofTeam, func(c *v1alpha1.Connection) { c.Name = "acme-x-too" }), policy, "a generated name"),
 	Entry("with another Secret of the team, which the manager would send to a platform", connected(ofTeam, useSecret("database")), policy, "a Secret whose name extends it"),
 	Entry("with the Secret of another account", connected(ofTeam, useSecret("x-cccccccccccccccc-bbbbbbbbbb")), policy, "a Secret whose name extends it"),
-	Entry("with a Secret whose name only begins like its own", connected(ofTeam, useSecret(ofMade+"database")), policy, "a Secret with a generated name"),
-	Entry("with a Secret that is not recorded, so that nothing deletes it", connected(ofTeam, func(c *v1alpha1.Connection) {
+	Entry("with a Secret whose name only has the same prefix", connected(ofTeam, useSecret(ofMade+"database")), policy, "a Secret with a generated name"),
+	Entry("with a Secret that is not recorded, so it is never deleted", connected(ofTeam, func(c *v1alpha1.Connection) {
 		c.Annotations = map[string]string{v1alpha1.AuthorAnnotation: "ada"}
 	}), policy, "an annotation credentials.social.herald.dev/NAME"),
 	Entry("with another program's Secret recorded as its own, which the manager would delete", connected(ofTeam, func(c *v1alpha1.Connection) {
@@ -590,12 +590,12 @@ var _ = DescribeTable("With any roles, the apiserver is restricted by policies: 
 		return patchConnection(ctx, `{"metadata":{"annotations":{"social.herald.dev/author":"ada","social.herald.dev/probe-requested":"a",
 			"credentials.social.herald.dev/`+ofMade+`bbbbbbbbbb":"2026-12-01T09:00:00Z"}},"spec":{"credentialsSecretRef":{"name":"`+ofMade+`bbbbbbbbbb"}}}`)
 	}, nobody),
-	Entry("records who is about to disconnect it", func(ctx context.Context) error { return patchConnection(ctx, `{`+signature+`}`) }, nobody),
+	Entry("records the user who is about to disconnect it", func(ctx context.Context) error { return patchConnection(ctx, `{`+signature+`}`) }, nobody),
 	Entry("disconnects it for a user", func(ctx context.Context) error { return broken.Delete(ctx, withLastAuthor(ofTeam), client.DryRunAll) }, nobody),
 	Entry("disconnects it without a last author", func(ctx context.Context) error {
 		return broken.Delete(ctx, applied(), client.DryRunAll)
 	}, policy, "may only delete Connections for a person named in"),
-	Entry("disconnects all at once without a last author", func(ctx context.Context) error {
+	Entry("disconnects many connections at once without their last author", func(ctx context.Context) error {
 		return broken.DeleteAllOf(ctx, &v1alpha1.Connection{}, client.InNamespace(ofTeam), client.DryRunAll)
 	}, policy, "may only delete Connections for a person named in"),
 	Entry("disconnects one outside team namespaces", func(ctx context.Context) error {

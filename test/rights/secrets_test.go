@@ -100,7 +100,7 @@ var _ = DescribeTable("With any roles, the manager is restricted by policies: it
 	Entry("with a certificate, which an Ingress may wait for", ownedBy("Post", "a", func(s *corev1.Secret) {
 		s.Type, s.Data = corev1.SecretTypeTLS, map[string][]byte{corev1.TLSCertKey: {}, corev1.TLSPrivateKeyKey: {}}
 	}), policy, "of type Opaque"),
-	Entry("without an owner, so that nothing deletes it", ownedBy("Post", "a", func(s *corev1.Secret) { s.OwnerReferences = nil }), policy, "a Post owns"),
+	Entry("without an owner, so it is never deleted", ownedBy("Post", "a", func(s *corev1.Secret) { s.OwnerReferences = nil }), policy, "a Post owns"),
 	Entry("owned by an object of another program", ownedBy("Deployment", "a"), policy, "a Post owns"),
 )
 

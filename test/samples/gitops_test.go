@@ -145,7 +145,7 @@ var _ = Describe("docs/gitops.md", func() {
 			first := apply(ctx, objects[0], "page")
 			expectCondition(ctx, first, v1alpha1.ConditionPublished, v1alpha1.ReasonPosted)
 
-			By("an edit afterwards, which Flux with force would answer by making the post anew")
+			By("editing it afterwards, for which Flux with force would recreate the post")
 			edited := objects[0].DeepCopy()
 			Expect(unstructured.SetNestedSlice(edited.Object, []any{map[string]any{
 				"connectionRef": map[string]any{"name": "demo-x"}, "caption": "Something else",

@@ -232,7 +232,7 @@ var _ = Describe("A published post recreated by a tool", func() {
 		Expect(now.Status.Targets[0].ExternalURL).To(Equal(first.Status.Targets[0].ExternalURL))
 		Expect(published(ctx)).To(Equal(before))
 	},
-		Entry("Flux, with force, for a typo that was mended", "by-flux", func(ctx context.Context, kubeconfig string, first *v1alpha1.Post) {
+		Entry("Flux, with force, for a corrected typo", "by-flux", func(ctx context.Context, kubeconfig string, first *v1alpha1.Post) {
 			did := flux(ctx, kubeconfig, filepath.Dir(manifest(first.Name, "A typo, mended")))
 			Expect(did).To(ConsistOf(HavePrefix("created Post/")), "Flux makes it anew")
 		}),
@@ -248,7 +248,7 @@ var _ = Describe("A published post recreated by a tool", func() {
 			kubectlDoes(ctx, kubeconfig, "", "delete", "-f", file)
 			kubectlDoes(ctx, kubeconfig, "", "apply", "-f", file)
 		}),
-		Entry("kubectl get and replace --force, with all that it holds", "by-get", func(ctx context.Context, kubeconfig string, first *v1alpha1.Post) {
+		Entry("kubectl get and replace --force, with its complete content", "by-get", func(ctx context.Context, kubeconfig string, first *v1alpha1.Post) {
 			whole := kubectlDoes(ctx, kubeconfig, "", "get", "post", first.Name, "--namespace", demo, "-o", "yaml")
 			Expect(whole).To(ContainSubstring("externalURL"))
 			kubectlDoes(ctx, kubeconfig, whole, "replace", "--force", "-f", "-")

@@ -70,9 +70,9 @@ func reclaimed(seconds int32) *v1alpha1.Team {
 
 var _ = DescribeTable("the time to take back a Team's posts", others,
 	Entry("none", reclaimed(0), nil, ""),
-	Entry("a minute, the longest", reclaimed(60), nil, ""),
-	Entry("longer: a person waits for the post", reclaimed(61), nil, "spec.publishing.undoSeconds: Invalid value: 61: spec.publishing.undoSeconds in body should be less than or equal to 60"),
-	Entry("negative: a post does not go out in the past", reclaimed(-1), nil, "spec.publishing.undoSeconds: Invalid value: -1: spec.publishing.undoSeconds in body should be greater than or equal to 0"),
+	Entry("a Team's time to withdraw posts", reclaimed(60), nil, ""),
+	Entry("longer: a user waits for the post", reclaimed(61), nil, "spec.publishing.undoSeconds: Invalid value: 61: spec.publishing.undoSeconds in body should be less than or equal to 60"),
+	Entry("negative: a post is not published in the past", reclaimed(-1), nil, "spec.publishing.undoSeconds: Invalid value: -1: spec.publishing.undoSeconds in body should be greater than or equal to 0"),
 )
 
 const aZone = ": must be the IANA name of a time zone, such as Europe/Berlin"
@@ -85,10 +85,10 @@ var _ = DescribeTable("the time zone of a Team", others,
 	Entry("with a sign", inZone("Etc/GMT+5"), nil, ""),
 	Entry("the universal time", inZone("UTC"), nil, ""),
 	Entry("an abbreviation, which several zones share", inZone("CET"), nil, aZone),
-	Entry("an offset, which has no summer time", inZone("+01:00"), nil, aZone),
+	Entry("an offset, which does not have daylight saving time", inZone("+01:00"), nil, aZone),
 	Entry("a city without its area", inZone("Berlin"), nil, aZone),
 	Entry("with a blank instead of an underscore", inZone("America/New York"), nil, aZone),
-	Entry("a path out of the database", inZone("Europe/../../etc/passwd"), nil, aZone),
+	Entry("a path outside the database", inZone("Europe/../../etc/passwd"), nil, aZone),
 )
 
 var _ = DescribeTable("a Media", others,
@@ -122,13 +122,13 @@ var _ = DescribeTable("a Media", others,
 	Entry("that loses its source", fetched("https://a.example/", 1), changeMedia(func(s *v1alpha1.MediaSpec) { s.Source = nil }), "cannot be changed"),
 	Entry("that gets a size", fetched("https://a.example/", 0), changeMedia(func(s *v1alpha1.MediaSpec) { s.SizeBytes = 2 }), "cannot be changed"),
 	Entry("with an alt text", withAltText(1000), nil, ""),
-	Entry("with a longer alt text than a platform takes", withAltText(1001), nil, "spec.altText"),
+	Entry("with a longer alt text than any platform accepts", withAltText(1001), nil, "spec.altText"),
 	Entry("that gets an alt text", media(v1alpha1.MimePNG, 1), changeMedia(func(s *v1alpha1.MediaSpec) { s.AltText = "a rocket" }), "cannot be changed"),
 	Entry("that gets another alt text", withAltText(1), changeMedia(func(s *v1alpha1.MediaSpec) { s.AltText = "b" }), "cannot be changed"),
-	Entry("that is to be kept", unused(v1alpha1.KeepWhenUnused), nil, ""),
+	Entry("that is kept", unused(v1alpha1.KeepWhenUnused), nil, ""),
 	Entry("that is to be deleted", unused(v1alpha1.DeleteWhenUnused), nil, ""),
 	Entry("that is to be forgotten", unused("forget"), nil, "spec.whenUnused"),
-	Entry("that is to be kept after all", unused(v1alpha1.DeleteWhenUnused), changeMedia(func(s *v1alpha1.MediaSpec) { s.WhenUnused = v1alpha1.KeepWhenUnused }), ""),
+	Entry("that is kept after an earlier choice to delete it", unused(v1alpha1.DeleteWhenUnused), changeMedia(func(s *v1alpha1.MediaSpec) { s.WhenUnused = v1alpha1.KeepWhenUnused }), ""),
 	Entry("that gets a label", media(v1alpha1.MimePNG, 1), func(o client.Object) { o.SetLabels(map[string]string{"a": "b"}) }, ""),
 )
 
@@ -162,13 +162,13 @@ var _ = DescribeTable("a Media status update",
 	Entry("rejected, uploaded after all", stored(v1alpha1.MediaRejected, ""), stored(v1alpha1.MediaUploaded, "e"), "only goes forward"),
 	Entry("expired, uploaded after all", stored(v1alpha1.MediaExpired, ""), stored(v1alpha1.MediaUploaded, "e"), "only goes forward"),
 	Entry("expired, rejected", stored(v1alpha1.MediaExpired, ""), stored(v1alpha1.MediaRejected, ""), "only goes forward"),
-	Entry("a phase that is taken back", stored(v1alpha1.MediaUploaded, "e"), v1alpha1.MediaStatus{ETag: "e"}, "only goes forward"),
+	Entry("a phase that moves back", stored(v1alpha1.MediaUploaded, "e"), v1alpha1.MediaStatus{ETag: "e"}, "only goes forward"),
 	Entry("other bytes", stored(v1alpha1.MediaUploaded, "e"), stored(v1alpha1.MediaUploaded, "f"), "etag never changes"),
 	Entry("the etag is removed", stored(v1alpha1.MediaUploaded, "e"), stored(v1alpha1.MediaExpired, ""), "etag never changes"),
 	Entry("an unknown phase", v1alpha1.MediaStatus{}, stored("lost", ""), "status.phase"),
 	Entry("an upload URL", v1alpha1.MediaStatus{}, awaited(future), ""),
 	Entry("an address that never ends", v1alpha1.MediaStatus{}, awaited(nil), "come together"),
-	Entry("an address that is taken back", awaited(future), stored(v1alpha1.MediaUploaded, "e"), ""),
+	Entry("a URL that is withdrawn", awaited(future), stored(v1alpha1.MediaUploaded, "e"), ""),
 	Entry("no longer used", stored(v1alpha1.MediaUploaded, "e"), func() v1alpha1.MediaStatus {
 		s := stored(v1alpha1.MediaUploaded, "e")
 		s.UnusedSince = future
@@ -186,9 +186,9 @@ var _ = DescribeTable("immutable Team fields", others,
 	Entry("for a number without a unit", durable("90"), nil, "spec.retention.inCluster"),
 	Entry("for days", durable("90d"), nil, ""),
 	Entry("for days and hours", durable("1d12h"), nil, ""),
-	Entry("for months, which have no length", durable("3mo"), nil, "must be a time in days, hours, minutes and seconds, such as 7d, 36h30m or 0s"),
+	Entry("for months, whose length varies", durable("3mo"), nil, "must be a time in days, hours, minutes and seconds, such as 7d, 36h30m or 0s"),
 	Entry("for more days than a duration can be", durable("99999d"), nil, "spec.retention.inCluster"),
-	Entry("for nothing at all", durable(""), nil, "spec.retention.inCluster"),
+	Entry("for an empty time", durable(""), nil, "spec.retention.inCluster"),
 	Entry("in the archive for days", retained(map[string]any{"archived": "90d"}), nil, ""),
 	Entry("in the archive for a part of a day", retained(map[string]any{"archived": "1.5d"}), nil, "must be a time"),
 	Entry("in the archive for less than in the cluster, which counts as the same", retained(map[string]any{"inCluster": "48h", "archived": "0s"}), nil, ""),
@@ -223,10 +223,10 @@ var _ = DescribeTable("a Connection status update",
 		c.Status = status
 		outcomeIs(k8s.Status().Update(ctx, c), message)
 	},
-	Entry("what TikTok lets the account choose", v1alpha1.ConnectionStatus{TikTok: &v1alpha1.TikTokAccount{
+	Entry("the account's options on TikTok", v1alpha1.ConnectionStatus{TikTok: &v1alpha1.TikTokAccount{
 		PrivacyLevelOptions: []string{"FOLLOWER_OF_CREATOR", "SELF_ONLY"}, CommentDisabled: true, MaxVideoPostDurationSeconds: 600,
 	}}, ""),
-	Entry("an account of which TikTok says nothing", v1alpha1.ConnectionStatus{TikTok: &v1alpha1.TikTokAccount{}}, ""),
+	Entry("an account without options from TikTok", v1alpha1.ConnectionStatus{TikTok: &v1alpha1.TikTokAccount{}}, ""),
 	Entry("a privacy level twice", v1alpha1.ConnectionStatus{TikTok: &v1alpha1.TikTokAccount{PrivacyLevelOptions: []string{"SELF_ONLY", "SELF_ONLY"}}}, "Duplicate value"),
 	Entry("a privacy level without a name", v1alpha1.ConnectionStatus{TikTok: &v1alpha1.TikTokAccount{PrivacyLevelOptions: []string{""}}}, "privacyLevelOptions[0]"),
 	Entry("a video of less than no time", v1alpha1.ConnectionStatus{TikTok: &v1alpha1.TikTokAccount{MaxVideoPostDurationSeconds: -1}}, "maxVideoPostDurationSeconds"),
@@ -240,9 +240,9 @@ var _ = DescribeTable("a Team status update",
 		t.Status.Usage = &usage
 		outcomeIs(k8s.Status().Update(ctx, t), message)
 	},
-	Entry("nothing is used", v1alpha1.TeamUsage{}, ""),
+	Entry("a zero usage", v1alpha1.TeamUsage{}, ""),
 	Entry("some is used", v1alpha1.TeamUsage{XPostsThisMonth: new(int32(30)), ConnectedAccounts: 10}, ""),
-	Entry("less than nothing is used", v1alpha1.TeamUsage{XPostsThisMonth: new(int32(-1))}, "xPostsThisMonth"),
+	Entry("a negative usage", v1alpha1.TeamUsage{XPostsThisMonth: new(int32(-1))}, "xPostsThisMonth"),
 )
 
 // newUsage returns a Usage for a resource and, if it is not empty, an account.
@@ -254,9 +254,9 @@ var _ = DescribeTable("the spec of a Usage", others,
 	Entry("a month", newUsage("x-posts", "", "2026-11"), nil, ""),
 	Entry("any 24 hours of an account", newUsage("tiktok-drafts", "act.1", "24h"), nil, ""),
 	Entry("the thirteenth month", newUsage("x-posts", "", "2026-13"), nil, "spec.period"),
-	Entry("days, which Go does not know", newUsage("x-posts", "", "1d"), nil, "spec.period"),
+	Entry("days, which Go does not parse", newUsage("x-posts", "", "1d"), nil, "spec.period"),
 	Entry("no time", newUsage("x-posts", "", "0h"), nil, "spec.period"),
-	Entry("a resource whose name no object can have", newUsage("X posts", "", "24h"), nil, "spec.resource"),
+	Entry("a resource whose name is not a valid object name", newUsage("X posts", "", "24h"), nil, "spec.resource"),
 	Entry("something else later", newUsage("x-posts", "", "2026-11"), func(o client.Object) { o.(*v1alpha1.Usage).Spec.Period = "2026-12" }, "cannot be changed"),
 )
 
@@ -271,7 +271,7 @@ var _ = DescribeTable("a Usage status update",
 	},
 	Entry("something is reserved", func(e *v1alpha1.UsageEntry) { e.Request = "r" }, ""),
 	Entry("something is delivered", func(e *v1alpha1.UsageEntry) { e.UID, e.Settled = "u", true }, ""),
-	Entry("an entry that counts nothing", func(e *v1alpha1.UsageEntry) { e.Count = 0 }, "count"),
+	Entry("an entry with a count of zero", func(e *v1alpha1.UsageEntry) { e.Count = 0 }, "count"),
 	Entry("a target that no post has", func(e *v1alpha1.UsageEntry) { e.Target = 100 }, "target"),
 	Entry("an entry of no post", func(e *v1alpha1.UsageEntry) { e.Post = "" }, "post"),
 )

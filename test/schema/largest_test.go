@@ -111,7 +111,7 @@ var _ = DescribeTable("the largest accepted post has space for its complete deli
 		Expect(k8s.Create(ctx, post, client.FieldOwner("herald-apiserver"))).To(Succeed())
 		DeferCleanup(func(ctx SpecContext) { Expect(k8s.Delete(ctx, post)).To(Succeed()) })
 
-		By("noting first that it is accepted, by a field manager of its own")
+		By("recording first that it is accepted, with a field manager of its own")
 		now := metav1.Now()
 		for _, kind := range []string{
 			v1alpha1.ConditionAccepted, v1alpha1.ConditionReady, v1alpha1.ConditionPrepared,
@@ -123,7 +123,7 @@ var _ = DescribeTable("the largest accepted post has space for its complete deli
 		}
 		Expect(k8s.Status().Update(ctx, post, client.FieldOwner("herald"))).To(Succeed())
 
-		By("claiming all targets, and recording the most that is said of them")
+		By("claiming all targets, and recording the longest messages")
 		cards := posting.Of(post).Cards()
 		if post.Spec.Category != v1alpha1.CategoryTree {
 			cards = 0
@@ -134,7 +134,7 @@ var _ = DescribeTable("the largest accepted post has space for its complete deli
 		}
 		Expect(k8s.Status().Update(ctx, post, client.FieldOwner("herald"))).To(Succeed(), "a claim that cannot be stored keeps the post from going out")
 
-		By("recording what became of them, also by a manager that writes under another name")
+		By("recording the outcomes, also by a manager with another name")
 		for i := range post.Status.Targets {
 			t := &post.Status.Targets[i]
 			t.Attempt.Outcome, t.Attempt.Duplicate, t.Attempt.OperationID = v1alpha1.OutcomeUnknown, true, strings.Repeat("o", 64)
@@ -149,9 +149,9 @@ var _ = DescribeTable("the largest accepted post has space for its complete deli
 		AddReportEntry("bytes stored", len(stored))
 		Expect(len(stored)).To(BeNumerically("<", 1536<<10))
 	},
-	Entry("one caption after the other, to five accounts", filledText(5)),
+	Entry("one caption of the maximum length, to five accounts", filledText(5)),
 	Entry("a hundred accounts", filledText(100)),
-	Entry("a hundred accounts, with what kubectl keeps", applied(filledText(100))),
+	Entry("a hundred accounts, with kubectl's annotation", applied(filledText(100))),
 	Entry("a tree of a hundred cards to forty accounts", filledTree(40, 100)),
 	Entry("a tree of 26 cards to a hundred accounts", filledTree(100, 26)),
 	Entry("a tree of four cards to a hundred accounts", filledTree(100, 4)),

@@ -55,10 +55,10 @@ func steps(cards int) []step {
 			}, now)
 		}},
 		{"posted", record(platforms.Result{Outcome: platforms.Posted, ExternalID: "7", ExternalURL: "https://example.com/7"})},
-		{"posted, without saying which", record(platforms.Result{Outcome: platforms.Posted})},
-		{"refused, without saying why", record(platforms.Result{Outcome: platforms.Refused})},
+		{"posted, without an id", record(platforms.Result{Outcome: platforms.Posted})},
+		{"refused, without a reason", record(platforms.Result{Outcome: platforms.Refused})},
 		{"not sent", record(platforms.Result{Outcome: platforms.NotSent})},
-		{"unknown, without saying why", record(platforms.Result{Outcome: platforms.Unknown})},
+		{"unknown, without a reason", record(platforms.Result{Outcome: platforms.Unknown})},
 		{"accepted", record(platforms.Result{Outcome: platforms.Accepted, OperationID: "p_pub_url~v2-1.1"})},
 		{"accepted, without a name", record(platforms.Result{Outcome: platforms.Accepted})},
 		{"failed", func(t *v1alpha1.TargetStatus, _ time.Time) error {
@@ -218,7 +218,7 @@ func standing(ctx SpecContext, states [][]transition) *v1alpha1.Post {
 }
 
 var _ = Describe("the recorder", func() {
-	// A dry run is validated by every rule and stores nothing, so one post serves for all transitions from its states.
+	// A dry run is validated by every rule but not stored, so one post serves for all transitions from its states.
 	DescribeTable("writes only what the schema accepts", func(ctx SpecContext, cards int, attempts int32) {
 		all := transitions(cards, attempts)
 		reached := map[v1alpha1.AttemptOutcome]bool{}

@@ -65,7 +65,7 @@ var _ = Describe("A Team that v0.1.0 stored, with spec.ttlAfterFinished", Serial
 		return k8s.Patch(ctx, file.DeepCopy(), client.RawPatch(types.ApplyPatchType, text), client.FieldOwner("git"))
 	}
 
-	It("keeps all else, and is written and applied without the field", func(ctx SpecContext) {
+	It("keeps all other fields, and is written and applied without the field", func(ctx SpecContext) {
 		created, applied := manifest("720h"), manifest("8760h")
 		older(ctx, func() {
 			Expect(k8s.Create(ctx, created.DeepCopy(), strict)).To(Succeed())
@@ -94,7 +94,7 @@ var _ = Describe("A Team that v0.1.0 stored, with spec.ttlAfterFinished", Serial
 		}
 	})
 
-	It("is refused by the name of the field if it is applied again, and dropped by clients that do not validate", func(ctx SpecContext) {
+	It("is rejected with the field's name if it is applied again, and dropped by clients that do not validate", func(ctx SpecContext) {
 		file := manifest("720h")
 		Expect(k8s.Create(ctx, file.DeepCopy(), strict)).To(MatchError(ContainSubstring(`unknown field "spec.ttlAfterFinished"`)), "kubectl apply")
 		Expect(apply(ctx, file)).To(MatchError(ContainSubstring(".spec.ttlAfterFinished: field not declared in schema")), "server-side apply")

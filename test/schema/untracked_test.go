@@ -63,7 +63,7 @@ var _ = Describe("The policy about posts that are not applied", Ordered, func() 
 	},
 		Entry("one from the REST API or an agent is not tracked", fromAPI(v1alpha1.OriginAPI), false),
 		Entry("one from the web application is not tracked", fromAPI(v1alpha1.OriginWeb), false),
-		Entry("one without an origin is tracked, because tools compare what they own", validPost(), true),
+		Entry("one without an origin is tracked, because tools compare their fields", validPost(), true),
 	)
 
 	It("is needed, because Kubernetes also tracks an object whose creator asks it not to", func(ctx SpecContext) {
@@ -73,11 +73,11 @@ var _ = Describe("The policy about posts that are not applied", Ordered, func() 
 		Expect(managers(post)).To(ConsistOf("creator"))
 	})
 
-	It("leaves an applied post tracked, whatever its label", func(ctx SpecContext) {
+	It("does not affect an applied post, whatever its label", func(ctx SpecContext) {
 		Expect(managers(serverSideApplied(ctx, fromAPI(v1alpha1.OriginAPI), "gitops"))).To(ContainElement("gitops"))
 	})
 
-	It("lets a tool apply a post that is not tracked, and own what it applies from then on", func(ctx SpecContext) {
+	It("lets a tool apply an untracked post, and own the applied fields from then on", func(ctx SpecContext) {
 		post := fromAPI(v1alpha1.OriginAPI)
 		post.Spec.ScheduledAt = future
 		Expect(k8s.Create(ctx, post)).To(Succeed())
@@ -131,7 +131,7 @@ var _ = DescribeTable("a Post's status has one owner as a whole", func(ctx SpecC
 	}
 	Expect(owned).To(ConsistOf(`herald: {"f:status":{}}`))
 },
-	Entry("because only the manager writes it, and a list of its fields is as long as the status", ""),
+	Entry("because only the manager writes it, and its field list is as long as the status", ""),
 	Entry("also if an earlier version owned its fields one by one",
 		`{"f:status":{"f:phase":{},"f:targets":{".":{},"k:{\"index\":0}":{".":{},"f:index":{},"f:phase":{},"f:state":{}}}}}`),
 )

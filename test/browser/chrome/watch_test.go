@@ -20,8 +20,8 @@ func TestWithoutAborts(t *testing.T) {
 		problems, want []string
 	}{
 		"Nothing": {"a quiet page has no problems", nil, []string{}},
-		"Left":    {"the browser ends requests of a page that is left", []string{after, abort}, []string{}},
-		"Failed":  {"a server that does not answer is a problem", []string{after, failed}, []string{after, failed}},
+		"Left":    {"the browser cancels requests when the page is closed", []string{after, abort}, []string{}},
+		"Failed":  {"an unresponsive server is a problem", []string{after, failed}, []string{after, failed}},
 		"Both":    {"one does not hide the other", []string{after, failed, after, abort, other}, []string{after, failed, other}},
 	} {
 		t.Run(name, func(t *testing.T) {

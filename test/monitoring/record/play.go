@@ -121,7 +121,7 @@ func (p *player) events() []event {
 		{at(60), 0, func(context.Context) error { p.manager.Stop(nil); return nil }},
 		{at(85), 0, p.startManager},
 		{at(120), 0, p.fault(refused, x, sandboxtest.Fault{Operation: "publish", Kind: "status", Status: http.StatusForbidden, Times: forever})},
-		// The response is lost, and a post that is missing from a Page's listing may be online all the same.
+		// The response is lost, and a post that is missing from a Page's listing may be online anyway.
 		{at(150), 0, p.fault(stuck, page, sandboxtest.Fault{Operation: "publish", Kind: "drop_before", Times: 1})},
 		{at(151), 0, p.posts(stuck, 0, page)},
 		// The response is lost, and X does not answer lookups.

@@ -22,7 +22,7 @@ func TestLeads(t *testing.T) {
 	}{
 		{"it waits", func() {}, 0},
 		{"it works", func() { close(elected) }, 1},
-		{"it has given its lease back, and ends the calls that it has begun", func() { close(stopping) }, 0},
+		{"it has released its lease, and finishes its calls in progress", func() { close(stopping) }, 0},
 	} {
 		tc.then()
 		families, err := registry.Gather()

@@ -82,13 +82,13 @@ func TestLeaseOutlived(t *testing.T) {
 		"Released": {"a process that stops gave its lease back", func(t *testing.T, l *Lock, _ *memoryLock) {
 			must.Succeed(t, l.Release(t.Context()))
 		}, time.Hour, false},
-		"TakenOver": {"it knows that another one leads", func(t *testing.T, l *Lock, m *memoryLock) {
+		"TakenOver": {"another process is the leader", func(t *testing.T, l *Lock, m *memoryLock) {
 			m.put("them", nil)
 			if _, _, err := l.Get(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 		}, time.Hour, false},
-		"NotRenewed": {"a write that failed renews nothing", func(t *testing.T, l *Lock, m *memoryLock) {
+		"NotRenewed": {"a failed write does not renew", func(t *testing.T, l *Lock, m *memoryLock) {
 			l.clock.(*clocktesting.FakeClock).Step(lasts)
 			m.err = errors.New("away")
 			if err := l.Update(t.Context(), holderRecord("us")); err == nil {
@@ -136,22 +136,22 @@ func TestWaiting(t *testing.T) {
 			m.put("", nil)
 			renewal(changes, "")
 		}, nil, release, ""},
-		"Deleted": {"nobody holds a lease that does not exist", func(m *memoryLock, changes *watch.FakeWatcher) {
+		"Deleted": {"a deleted lease has no holder", func(m *memoryLock, changes *watch.FakeWatcher) {
 			time.Sleep(release) //nolint:forbidigo // in a bubble of synctest
 			m.put("", nil)
 			changes.Delete(&coordinationv1.Lease{})
 		}, nil, release, ""},
-		"Renewed": {"a holder that renews it keeps it; one that stops to has lost it after its time", func(_ *memoryLock, changes *watch.FakeWatcher) {
+		"Renewed": {"a renewed lease remains; one without renewals expires", func(_ *memoryLock, changes *watch.FakeWatcher) {
 			for range 3 {
 				time.Sleep(lasts - time.Second) //nolint:forbidigo // in a bubble of synctest
 				renewal(changes, "them")
 			}
 		}, nil, 3*(lasts-time.Second) + lasts, "them"},
-		"WatchEnds": {"the API server ends watches now and then; the election asks again", func(_ *memoryLock, changes *watch.FakeWatcher) {
+		"WatchEnds": {"the API server ends watches from time to time; the election reads the lease again", func(_ *memoryLock, changes *watch.FakeWatcher) {
 			time.Sleep(release) //nolint:forbidigo // in a bubble of synctest
 			changes.Stop()
 		}, nil, release, "them"},
-		"NotWatched": {"the account may lack the right; the election asks again", nil, errors.New("forbidden"), 0, "them"},
+		"NotWatched": {"the account may lack the permission; the election reads the lease again", nil, errors.New("forbidden"), 0, "them"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -183,21 +183,21 @@ func TestLost(t *testing.T) {
 		then    func(t *testing.T, l *Lock, m *memoryLock)
 		stopped bool
 	}{
-		"Away": {"the API server has not answered for too long", func(_ *testing.T, _ *Lock, m *memoryLock) {
+		"Away": {"the API server has not responded for too long", func(_ *testing.T, _ *Lock, m *memoryLock) {
 			m.err = errors.New("away")
 			time.Sleep(deadline) //nolint:forbidigo // in a bubble of synctest
 		}, true},
-		"BackInTime": {"it answers again", func(t *testing.T, l *Lock, _ *memoryLock) {
+		"BackInTime": {"the API server responds again", func(t *testing.T, l *Lock, _ *memoryLock) {
 			time.Sleep(deadline - time.Second) //nolint:forbidigo // in a bubble of synctest
 			_ = l.Update(t.Context(), holderRecord("us"))
 			time.Sleep(deadline - time.Second) //nolint:forbidigo // in a bubble of synctest
 		}, false},
-		"TakenOver": {"another process leads, since somebody deleted the lease", func(t *testing.T, l *Lock, m *memoryLock) {
+		"TakenOver": {"another process leads after the lease was deleted", func(t *testing.T, l *Lock, m *memoryLock) {
 			m.put("them", nil)
 			_, _, _ = l.Get(t.Context())
 			time.Sleep(time.Hour) //nolint:forbidigo // in a bubble of synctest
 		}, true},
-		"Late": {"a renewal was under way, and is stored after it has given up", func(t *testing.T, l *Lock, m *memoryLock) {
+		"Late": {"a renewal in progress is stored after the lease was released", func(t *testing.T, l *Lock, m *memoryLock) {
 			m.slow = deadline + time.Second
 			_ = l.Update(t.Context(), holderRecord("us"))
 			m.slow = 0
@@ -277,11 +277,11 @@ func TestRelease(t *testing.T) {
 		holder string
 		writes int
 	}{
-		"Leader":   {"another process takes it at once, and this one writes nothing more", true, holderRecord("us"), nil, "", 1},
-		"Standby":  {"it has nothing to give back", false, holderRecord("them"), nil, "us", 1},
+		"Leader":   {"another process acquires it immediately, and this one no longer writes", true, holderRecord("us"), nil, "", 1},
+		"Standby":  {"a standby has no lease to release", false, holderRecord("them"), nil, "us", 1},
 		"Lost":     {"the lease is another's", true, holderRecord("them"), nil, "us", 1},
-		"APIAway":  {"what was not given back is still held", true, holderRecord("us"), errors.New("away"), "us", 1},
-		"GaveBack": {"somebody took it away by hand", true, holderRecord(""), nil, "us", 1},
+		"APIAway":  {"a lease that was not released is still held", true, holderRecord("us"), errors.New("away"), "us", 1},
+		"GaveBack": {"a user released it manually", true, holderRecord(""), nil, "us", 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			memory := &memoryLock{record: tc.stored}

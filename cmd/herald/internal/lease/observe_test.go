@@ -63,19 +63,19 @@ func TestObserver(t *testing.T) {
 			tell:   func(time.Duration) (*coordinationv1.Lease, error) { return by("", 0), nil },
 		},
 		"Renewed": {
-			reason: "a manager works, whatever the time in the lease, which is that of a clock that stands in 1970",
+			reason: "a manager is active, even if its clock in the lease is at 1970",
 			tell: func(since time.Duration) (*coordinationv1.Lease, error) {
 				return by("them", (since / 2).Truncate(time.Second)), nil
 			},
 			holder: "them", took: 2 * time.Second,
 		},
 		"Killed": {
-			reason: "a name stays on the lease of a manager that was killed, and nobody renews it",
+			reason: "a killed manager's name stays on the lease without renewals",
 			tell:   func(time.Duration) (*coordinationv1.Lease, error) { return by("them", time.Hour), nil },
 			took:   15 * time.Second,
 		},
 		"TakenOver": {
-			reason: "another replica went on",
+			reason: "another replica took over",
 			tell: func(since time.Duration) (*coordinationv1.Lease, error) {
 				if since < 10*time.Second {
 					return by("them", 0), nil
@@ -95,12 +95,12 @@ func TestObserver(t *testing.T) {
 			timeout: time.Minute, took: 40 * time.Second,
 		},
 		"OutOfPatience": {
-			reason:  "that manager goes on",
+			reason:  "that manager is active again",
 			tell:    func(since time.Duration) (*coordinationv1.Lease, error) { return by("them", since), nil },
 			timeout: 30 * time.Second, holder: "them", took: 30 * time.Second,
 		},
 		"Away": {
-			reason: "nothing is known of the lease",
+			reason: "the lease is unknown",
 			tell:   func(time.Duration) (*coordinationv1.Lease, error) { return nil, away },
 			err:    away,
 		},

@@ -27,15 +27,15 @@ func TestWatch(t *testing.T) {
 	}{
 		"StaysGone":   {reason: "nobody works"},
 		"StaysFree":   {reason: "nobody works", before: by("", 0), now: by("", 0)},
-		"StaysKilled": {reason: "a name stays on the lease of a manager that was killed", before: by("them", 0), now: by("them", 0)},
-		"Deleted":     {reason: "an uninstall takes the lease along", before: by("them", 0)},
+		"StaysKilled": {reason: "a killed manager's name stays on the lease", before: by("them", 0), now: by("them", 0)},
+		"Deleted":     {reason: "an uninstall deletes the lease", before: by("them", 0)},
 		"GivenBack":   {reason: "it worked for a moment, and has ended", before: by("", 0), now: by("", time.Second)},
-		"Installed":   {reason: "a manager begins where there was no lease", now: by("us", 0), holder: "us"},
+		"Installed":   {reason: "a manager starts without a lease", now: by("us", 0), holder: "us"},
 		"Taken":       {reason: "a manager was started again", before: by("", 0), now: by("us", time.Second), holder: "us"},
-		"TakenOver":   {reason: "another one follows the one that was killed", before: by("them", 0), now: by("us", time.Second), holder: "us"},
-		"Renewed":     {reason: "the one that did not answer does again", before: by("them", 0), now: by("them", time.Second), holder: "them"},
+		"TakenOver":   {reason: "another manager follows the killed one", before: by("them", 0), now: by("us", time.Second), holder: "us"},
+		"Renewed":     {reason: "the unresponsive manager responds again", before: by("them", 0), now: by("them", time.Second), holder: "them"},
 		"Elsewhere":   {reason: "one was installed in another namespace", now: by("us", 0), found: true, holder: "us"},
-		"Away":        {reason: "nobody knows whether one works", before: by("", 0), err: away},
+		"Away":        {reason: "it is unknown whether a manager is active", before: by("", 0), err: away},
 	} {
 		t.Run(name, func(t *testing.T) {
 			now, err := tc.before, error(nil)

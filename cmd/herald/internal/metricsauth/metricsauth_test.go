@@ -38,15 +38,15 @@ func TestFilter(t *testing.T) {
 		away           bool
 		want, asked    int
 	}{
-		"no token":      {"anybody could ask", "", false, http.StatusUnauthorized, 0},
-		"another sort":  {"a password is no token", "Basic eDp5", false, http.StatusUnauthorized, 0},
-		"unknown token": {"it opens nothing", token("unknown"), false, http.StatusUnauthorized, 1},
-		"opaque token":  {"tokens of Kubernetes are JWTs: nothing else is worth a question", "Bearer unknown", false, http.StatusUnauthorized, 0},
-		"no header":     {"nor is what only has two dots", "Bearer a.b.c", false, http.StatusUnauthorized, 0},
-		"long token":    {"the Kubernetes API decodes what it is sent", token(strings.Repeat("a", 4<<10)), false, http.StatusUnauthorized, 0},
-		"no right":      {"an account of its own is not enough", token("guest"), false, http.StatusForbidden, 2},
-		"right":         {"a role allows it; the second request asks nothing", token("prometheus"), false, http.StatusOK, 2},
-		"API away":      {"who cannot be judged is not let in", token("prometheus"), true, http.StatusInternalServerError, 2},
+		"no token":       {"a token is required", "", false, http.StatusUnauthorized, 0},
+		"another scheme": {"a password is not a token", "Basic eDp5", false, http.StatusUnauthorized, 0},
+		"unknown token":  {"the token is unknown", token("unknown"), false, http.StatusUnauthorized, 1},
+		"opaque token":   {"Kubernetes' tokens are JWTs; others are not worth a request", "Bearer unknown", false, http.StatusUnauthorized, 0},
+		"no header":      {"two dots alone do not make a JWT", "Bearer a.b.c", false, http.StatusUnauthorized, 0},
+		"long token":     {"the Kubernetes API would parse it", token(strings.Repeat("a", 4<<10)), false, http.StatusUnauthorized, 0},
+		"no right":       {"an authenticated account does not suffice", token("guest"), false, http.StatusForbidden, 2},
+		"right":          {"a role allows it; the second request uses the cache", token("prometheus"), false, http.StatusOK, 2},
+		"API away":       {"without an authorization, the request fails", token("prometheus"), true, http.StatusInternalServerError, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			asked := 0

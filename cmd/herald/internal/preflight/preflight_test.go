@@ -47,34 +47,34 @@ func TestCheck(t *testing.T) {
 		unserved bool
 		want     string
 	}{
-		"this version": {"nothing is wrong", "v1.37.1", nil, 0, false, ""},
-		"the oldest":   {"it is taken", "v1.32.0", nil, 0, false, ""},
-		"a provider's": {"what stands behind the number says nothing", "v1.34.2-gke.100", nil, 0, false, ""},
-		"too old":      {"it drops selectable fields without a word", "v1.31.9", nil, 0, false, "Kubernetes, v1.31.9, is too old: Herald needs 1.32 or newer"},
-		"no version":   {"it is no Kubernetes", "latest", nil, 0, false, `"latest", which is not a version`},
-		"not applied":  {"the definitions come first", "v1.37.1", nil, http.StatusNotFound, false, "does not serve apikeys.social.herald.dev; apply the resource definitions"},
+		"this version": {"there is no problem", "v1.37.1", nil, 0, false, ""},
+		"the oldest":   {"it is supported", "v1.32.0", nil, 0, false, ""},
+		"a provider's": {"suffixes are ignored", "v1.34.2-gke.100", nil, 0, false, ""},
+		"too old":      {"it drops selectable fields silently", "v1.31.9", nil, 0, false, "Kubernetes, v1.31.9, is too old: Herald needs 1.32 or newer"},
+		"no version":   {"it is not a Kubernetes version", "latest", nil, 0, false, `"latest", which is not a version`},
+		"not applied":  {"CRDs are applied first", "v1.37.1", nil, http.StatusNotFound, false, "does not serve apikeys.social.herald.dev; apply the resource definitions"},
 		"not readable": {"the right is missing", "v1.37.1", nil, http.StatusForbidden, false, "may not read apikeys.social.herald.dev; grant it the right"},
-		"not served":   {"it begins, and serves them last", "v1.37.1", nil, 0, true, "does not answer yet under"},
-		"neither":      {"who may not read the definitions waits as well", "v1.37.1", nil, http.StatusForbidden, true, "does not answer yet under"},
-		"a field of the spec": {"what is written there would vanish", "v1.37.1", func(c *apiextensionsv1.CustomResourceDefinition) {
+		"not served":   {"the API server is starting, and serves them last", "v1.37.1", nil, 0, true, "does not answer yet under"},
+		"neither":      {"without the permission to read the CRDs, it waits as well", "v1.37.1", nil, http.StatusForbidden, true, "does not answer yet under"},
+		"a field of the spec": {"values in it would be lost", "v1.37.1", func(c *apiextensionsv1.CustomResourceDefinition) {
 			drop(version(c).Schema.OpenAPIV3Schema, "spec", "onUnknownOutcome")
 		}, 0, false, "older than this program: it lacks spec.onUnknownOutcome; apply"},
-		"a field of a list": {"what is recorded there would vanish", "v1.37.1", func(c *apiextensionsv1.CustomResourceDefinition) {
+		"a field of a list": {"records in it would be lost", "v1.37.1", func(c *apiextensionsv1.CustomResourceDefinition) {
 			drop(version(c).Schema.OpenAPIV3Schema, "status", "targets", "state")
 		}, 0, false, "it lacks status.targets[].state"},
 		"a selectable field": {"the manager could not select by it", "v1.37.1", func(c *apiextensionsv1.CustomResourceDefinition) {
 			version(c).SelectableFields = nil
 		}, 0, false, "the selectable field ."},
-		"another version": {"this program knows only its own", "v1.37.1", func(c *apiextensionsv1.CustomResourceDefinition) {
+		"another version": {"this program supports only its own version", "v1.37.1", func(c *apiextensionsv1.CustomResourceDefinition) {
 			version(c).Name = "v1alpha0"
 		}, 0, false, "it lacks version v1alpha1"},
 		"a version that is not served": {"it cannot be used", "v1.37.1", func(c *apiextensionsv1.CustomResourceDefinition) {
 			version(c).Served = false
 		}, 0, false, "it lacks version v1alpha1"},
-		"newer": {"what is there beside is none of ours", "v1.37.1", func(c *apiextensionsv1.CustomResourceDefinition) {
+		"newer": {"additional fields do not matter", "v1.37.1", func(c *apiextensionsv1.CustomResourceDefinition) {
 			version(c).Schema.OpenAPIV3Schema.Properties["later"] = apiextensionsv1.JSONSchemaProps{Type: "string"}
 		}, 0, false, ""},
-		"much older": {"a message is read by people", "v1.37.1", func(c *apiextensionsv1.CustomResourceDefinition) {
+		"much older": {"messages are limited in length", "v1.37.1", func(c *apiextensionsv1.CustomResourceDefinition) {
 			version(c).Schema.OpenAPIV3Schema.Properties["spec"] = apiextensionsv1.JSONSchemaProps{Type: "object"}
 		}, 0, false, "more; apply"},
 	} {
@@ -148,11 +148,11 @@ func TestServed(t *testing.T) {
 		want   string
 	}{
 		"all":           {"it is as always", http.StatusOK, all, false, ""},
-		"none":          {"an API server that begins answers all else before", http.StatusNotFound, nil, true, "does not answer yet under /apis/social.herald.dev/v1alpha1/apikeys"},
+		"none":          {"a starting API server serves all other kinds first", http.StatusNotFound, nil, true, "does not answer yet under /apis/social.herald.dev/v1alpha1/apikeys"},
 		"not one":       {"a definition was applied a moment ago, or its name is another's", http.StatusOK, one, true, "see the conditions of: kubectl describe crd apikeys.social.herald.dev"},
 		"unavailable":   {"it begins", http.StatusServiceUnavailable, nil, true, "the Kubernetes API serves under /apis/social.herald.dev/v1alpha1"},
-		"not told":      {"who may not ask finds out by the first request", http.StatusForbidden, nil, false, ""},
-		"no such lists": {"it is no Kubernetes", http.StatusOK, nil, false, "parse the resources that the Kubernetes API serves"},
+		"not told":      {"without the permission, the first request shows it", http.StatusForbidden, nil, false, ""},
+		"no such lists": {"it is not a Kubernetes API", http.StatusOK, nil, false, "parse the resources that the Kubernetes API serves"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -196,7 +196,7 @@ func TestAway(t *testing.T) {
 		"too many requests": {"it is busy", http.StatusTooManyRequests, true},
 		"internal":          {"etcd is away", http.StatusInternalServerError, true},
 		"gateway":           {"a proxy in between", http.StatusBadGateway, true},
-		"unauthorized":      {"the token is wrong, and stays so", http.StatusUnauthorized, false},
+		"unauthorized":      {"an invalid token stays invalid", http.StatusUnauthorized, false},
 		"forbidden":         {"a right is missing", http.StatusForbidden, false},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -106,9 +106,9 @@ func TestWatch(t *testing.T) {
 	}{
 		{"nothing has changed", func(*api) {}, false, false},
 		{"definitions were applied again, and are as good", func(a *api) { a.version = "2" }, true, false},
-		{"the API has trouble", func(a *api) { a.status = http.StatusServiceUnavailable }, false, false},
-		{"it may not read them any more", func(a *api) { a.status = http.StatusForbidden }, false, false},
-		{"they are gone, as at the end of an installation", func(a *api) { a.status = http.StatusNotFound }, false, false},
+		{"the API is unavailable", func(a *api) { a.status = http.StatusServiceUnavailable }, false, false},
+		{"the permission was revoked", func(a *api) { a.status = http.StatusForbidden }, false, false},
+		{"the CRDs were deleted, as during an uninstall", func(a *api) { a.status = http.StatusNotFound }, false, false},
 		{"they are as before", func(a *api) { a.status = 0 }, false, false},
 		{"another release has brought older ones", func(a *api) { a.version, a.older = "3", true }, true, true},
 	} {

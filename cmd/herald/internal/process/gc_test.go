@@ -18,12 +18,12 @@ func TestGCPercent(t *testing.T) {
 		bytes, held uint64
 		want        int
 	}{
-		"little held":   {"the heap may grow by more than it holds", 64 * mib, 16 * mib, 400},
-		"as much held":  {"Go's own percentage does the same", 64 * mib, 64 * mib, 100},
-		"much held":     {"a large heap is collected as Go would", 64 * mib, 640 * mib, 100},
-		"nothing held":  {"Go lets a heap grow to 4 MiB times the percentage", 64 * mib, 0, 1600},
-		"none wanted":   {"less than Go's own is never set", 0, mib, 100},
-		"overflow near": {"the most that a machine has does not overflow", 1 << 62, 1 << 40, 1 << 22 * 100},
+		"little live memory":  {"the heap may grow by more than its size", 64 * mib, 16 * mib, 400},
+		"as much live memory": {"Go's own percentage suffices", 64 * mib, 64 * mib, 100},
+		"much held":           {"a large heap is collected as Go would", 64 * mib, 640 * mib, 100},
+		"nothing held":        {"Go lets a heap grow to 4 MiB times the percentage", 64 * mib, 0, 1600},
+		"none wanted":         {"less than Go's own is never set", 0, mib, 100},
+		"overflow near":       {"the most that a machine has does not overflow", 1 << 62, 1 << 40, 1 << 22 * 100},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := gcPercent(tc.bytes, tc.held); got != tc.want {

@@ -82,18 +82,18 @@ func TestLive(t *testing.T) {
 		suspended    bool
 		says         string
 	}{
-		{"a file without a level leaves it to the flag", managerFile, slog.LevelWarn, false, ""},
-		{"somebody looks for trouble", managerFile + "log: {level: debug}\n", slog.LevelDebug, false, `"is":"DEBUG"`},
-		{"a mistake changes nothing, and is told", managerFile + "log: {level: loud}\n", slog.LevelDebug, false, "log.level"},
+		{"a file without a level uses the flag", managerFile, slog.LevelWarn, false, ""},
+		{"an operator enables debug logs", managerFile + "log: {level: debug}\n", slog.LevelDebug, false, `"is":"DEBUG"`},
+		{"an invalid change is reported, without effect", managerFile + "log: {level: loud}\n", slog.LevelDebug, false, "log.level"},
 		{"half of a file is a mistake too", managerFile[:20], slog.LevelDebug, false, "cannot be reloaded"},
 		{"enough was seen", managerFile + "log: {level: error}\n", slog.LevelError, false, `"is":"ERROR"`},
-		{"without a level, that of the flag holds again", managerFile, slog.LevelWarn, false, `"is":"WARN"`},
-		{"somebody pulls the brake", managerFile + "suspend: true\n", slog.LevelWarn, true, "nothing is published"},
+		{"without a level, the flag's applies again", managerFile, slog.LevelWarn, false, `"is":"WARN"`},
+		{"an operator suspends publishing", managerFile + "suspend: true\n", slog.LevelWarn, true, "nothing is published"},
 		{"a mistake does not release it", managerFile + "suspend: 1\n", slog.LevelWarn, true, "write true or false"},
 		{"it is released", managerFile, slog.LevelWarn, false, "no longer suspended"},
-		{"a change that is not live is told", managerFile + "releaseName: other\n", slog.LevelWarn, false, `"fields":"releaseName"`},
-		{"it is told once", managerFile + "# and why\nreleaseName: other\n", slog.LevelWarn, false, ""},
-		{"it was taken back", managerFile, slog.LevelWarn, false, ""},
+		{"a change that needs a restart is reported", managerFile + "releaseName: other\n", slog.LevelWarn, false, `"fields":"releaseName"`},
+		{"it is reported once", managerFile + "# and why\nreleaseName: other\n", slog.LevelWarn, false, ""},
+		{"it was reverted", managerFile, slog.LevelWarn, false, ""},
 	} {
 		before := len(out.String())
 		write(string(rune('a'+i)), tc.text)
@@ -147,17 +147,17 @@ func TestNewLog(t *testing.T) {
 			[]logtest.Line{{"level": "INFO", "msg": "waits", "late": "5m0s"}},
 		},
 		"a server of the library starts": {
-			"nobody looks for that", slog.LevelInfo, func(log *slog.Logger) {
+			"it is a detail for debug logs", slog.LevelInfo, func(log *slog.Logger) {
 				logr.FromSlogHandler(log.Handler()).WithName("controller-runtime").WithName("metrics").Info("Starting metrics server")
 			}, nil,
 		},
-		"it starts, and somebody looks for trouble": {
+		"it starts, with debug logs": {
 			"debug shows all", slog.LevelDebug, func(log *slog.Logger) {
 				logr.FromSlogHandler(log.Handler()).WithName("controller-runtime").WithName("metrics").Info("Starting metrics server")
 			}, []logtest.Line{{"level": "DEBUG", "msg": "Starting metrics server", "logger": "controller-runtime/metrics"}},
 		},
 		"it fails": {
-			"an error is one whoever meets it", slog.LevelInfo, func(log *slog.Logger) {
+			"errors are logged at every level", slog.LevelInfo, func(log *slog.Logger) {
 				logr.FromSlogHandler(log.Handler()).WithName("controller-runtime").Error(errors.New("broken"), "cannot serve")
 			}, []logtest.Line{{"level": "ERROR", "msg": "cannot serve", "logger": "controller-runtime", "err": "broken"}},
 		},

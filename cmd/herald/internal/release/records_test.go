@@ -69,21 +69,21 @@ func TestStays(t *testing.T) {
 		fails   bool
 	}{
 		"Sent":          {reason: "its record may have to be written", change: sent, deleted: ago(time.Minute), stays: true},
-		"Finished":      {reason: "the same, though nothing was sent", change: func(c *cluster) { c.post.Status.Finished = true }, deleted: ago(time.Minute), stays: true},
+		"Finished":      {reason: "finished posts need a record, even if they were not sent", change: func(c *cluster) { c.post.Status.Finished = true }, deleted: ago(time.Minute), stays: true},
 		"Keyed":         {reason: "a client that repeats its request gets the same post for a day", change: keyed(time.Hour), deleted: ago(time.Minute), stays: true},
-		"KeyOver":       {reason: "the key holds no longer", change: keyed(25 * time.Hour), deleted: ago(time.Minute)},
-		"NotSent":       {reason: "it leaves no record", deleted: ago(time.Minute)},
+		"KeyOver":       {reason: "the key has expired", change: keyed(25 * time.Hour), deleted: ago(time.Minute)},
+		"NotSent":       {reason: "it does not leave a record", deleted: ago(time.Minute)},
 		"Kept":          {reason: "it is not deleted, and does not go with its finalizer", change: sent},
 		"JustBefore":    {reason: "the manager would wait as well", change: sent, deleted: ago(time.Hour - time.Second), stays: true},
-		"AfterAnHour":   {reason: "the manager would give it up too: no uninstall waits for ever", change: sent, deleted: ago(time.Hour)},
-		"Accepted":      {reason: "a person takes it upon themselves", change: sent, deleted: ago(time.Minute), options: Options{WithoutRecords: true}},
+		"AfterAnHour":   {reason: "the manager would release it as well, so an uninstall ends", change: sent, deleted: ago(time.Hour)},
+		"Accepted":      {reason: "the administrator accepts the loss", change: sent, deleted: ago(time.Minute), options: Options{WithoutRecords: true}},
 		"NamespaceEnds": {reason: "the promise ends with the namespace", change: func(c *cluster) { sent(c); c.namespace.DeletionTimestamp = ago(time.Minute) }, deleted: ago(time.Minute)},
 		"NamespaceGone": {reason: "the same", change: func(c *cluster) { sent(c); c.namespace = nil }, deleted: ago(time.Minute)},
 		"NoTeam":        {reason: "records belong to Teams", change: func(c *cluster) { sent(c); c.team = nil }, deleted: ago(time.Minute)},
-		"OtherTeam":     {reason: "that is not theirs", change: func(c *cluster) { sent(c); c.team.Spec.Namespace = "team-beta" }, deleted: ago(time.Minute)},
+		"OtherTeam":     {reason: "the namespace belongs to another team", change: func(c *cluster) { sent(c); c.team.Spec.Namespace = "team-beta" }, deleted: ago(time.Minute)},
 		"TeamGoes":      {reason: "its records go with it", change: func(c *cluster) { sent(c); c.team.DeletionTimestamp = ago(time.Minute) }, deleted: ago(time.Minute)},
-		"Media":         {reason: "they have no records", kind: "media", change: sent, deleted: ago(time.Minute)},
-		"Forbidden":     {reason: "nobody knows what would be lost", change: func(c *cluster) { sent(c); c.status = http.StatusForbidden }, deleted: ago(time.Minute), fails: true},
+		"Media":         {reason: "media files do not have records", kind: "media", change: sent, deleted: ago(time.Minute)},
+		"Forbidden":     {reason: "the loss would be unknown", change: func(c *cluster) { sent(c); c.status = http.StatusForbidden }, deleted: ago(time.Minute), fails: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := &cluster{

@@ -17,10 +17,10 @@ func TestMedianAndQuantile(t *testing.T) {
 		median, p99 float64
 	}{
 		"none":      {"nothing was measured", nil, 0, 0},
-		"one":       {"it is all there is", []float64{3}, 3, 3},
-		"odd":       {"the one in the middle, wherever it stands", []float64{9, 1, 2}, 2, 9},
+		"one":       {"one value is median and percentile", []float64{3}, 3, 3},
+		"odd":       {"the median is the middle of the sorted values", []float64{9, 1, 2}, 2, 9},
 		"even":      {"the mean of the two in the middle", []float64{4, 1, 2, 9}, 3, 9},
-		"a hundred": {"one of a hundred lies above the 99th percentile", upTo(100), 50.5, 99},
+		"a hundred": {"one of a hundred is above the 99th percentile", upTo(100), 50.5, 99},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := Median(tc.values); got != tc.median {
