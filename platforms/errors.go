@@ -12,7 +12,7 @@ import (
 type Class string
 
 const (
-	// ClassReconnect means the token is invalid or a permission is missing; a person must connect the account again.
+	// ClassReconnect means the token is invalid or a permission is missing; a user must connect the account again.
 	ClassReconnect Class = "reconnect"
 	// ClassRefresh means the access token has expired; renew it and call again.
 	ClassRefresh Class = "refresh"

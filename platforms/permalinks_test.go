@@ -65,7 +65,7 @@ func TestReadPost(t *testing.T) {
 		"OtherPlatform":     {"an address of another platform names nothing here", x, "https://www.tiktok.com/@acme/status/7231", platforms.PostName{}},
 		"TikTok":            {"TikTok's address", tiktok, "https://www.tiktok.com/@acme/video/7231?lang=en", platforms.PostName{ID: "7231", URL: "https://www.tiktok.com/@acme/video/7231"}},
 		"TikTokPhoto":       {"of pictures too, which Herald cannot look up itself", tiktok, "https://www.tiktok.com/@acme/photo/7231", platforms.PostName{ID: "7231", URL: "https://www.tiktok.com/@acme/photo/7231"}},
-		"TikTokShort":       {"a short address says nothing", tiktok, "https://vm.tiktok.com/ZMabcdef/", platforms.PostName{}},
+		"TikTokShort":       {"a short address is not evidence", tiktok, "https://vm.tiktok.com/ZMabcdef/", platforms.PostName{}},
 		"YouTube":           {"YouTube has the id in the query", youtube, "https://www.youtube.com/watch?v=dQw4w9WgXcQ&t=1", platforms.PostName{ID: "dQw4w9WgXcQ", URL: "https://www.youtube.com/watch?v=dQw4w9WgXcQ"}},
 		"YouTubeShort":      {"or in the path", youtube, "https://youtu.be/dQw4w9WgXcQ", platforms.PostName{ID: "dQw4w9WgXcQ", URL: "https://www.youtube.com/watch?v=dQw4w9WgXcQ"}},
 		"YouTubeShorts":     {"of shorts too", youtube, "https://www.youtube.com/shorts/dQw4w9WgXcQ/", platforms.PostName{ID: "dQw4w9WgXcQ", URL: "https://www.youtube.com/watch?v=dQw4w9WgXcQ"}},

@@ -84,7 +84,7 @@ type Accounts interface {
 	Identify(ctx context.Context, token Token) (Identity, error)
 
 	// Refresh renews a token. The old refresh token may already be invalid when Refresh returns, so the caller stores
-	// the new one before using it. Errors are *Error; ClassReconnect means that a person must connect the account
+	// the new one before using it. Errors are *Error; ClassReconnect means that a user must connect the account
 	// again.
 	Refresh(ctx context.Context, token Token) (Token, error)
 }

@@ -25,7 +25,7 @@ type connector struct {
 	dialogParams, tokenParams string
 	// used is a part of the response to a used code.
 	used string
-	// answer is what the response to a code contains.
+	// answer is the expected content of the response to a code.
 	answer is
 	// identity is the request that returns the account; at is the path of the account's id.
 	identity, at string

@@ -45,7 +45,7 @@ func TestForget(t *testing.T) {
 		left   []string
 	}{
 		{"a record that is young is kept, whoever needs it", time.Hour, time.Hour + time.Minute, nil, needs(), 0, false, []string{"deleted", "there"}},
-		{"one that nobody needs is noted when that is seen first", 10 * time.Hour, time.Hour, nil, needs("there"), 0, false, []string{"deleted", "there"}},
+		{"one that no one needs is noted when that is seen first", 10 * time.Hour, time.Hour, nil, needs("there"), 0, false, []string{"deleted", "there"}},
 		{
 			"what is not known to be of no use is kept", 59 * time.Hour, time.Hour, nil, func(string) (bool, error) { return false, away }, 0, true,
 			[]string{"deleted", "there"},
@@ -60,7 +60,7 @@ func TestForget(t *testing.T) {
 			[]string{"deleted", "there"},
 		},
 		{
-			"what notes them is no reason to stop, should it be damaged: all begins anew", 300 * time.Hour, time.Hour,
+			"what notes them is no reason to stop, should it be damaged: all starts over", 300 * time.Hour, time.Hour,
 			func() error {
 				_, err := bucket.PutDocument(t.Context(), acme.Prefix()+"unneeded.json", "application/json", []byte("rot"), store.Any)
 				return err

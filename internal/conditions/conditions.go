@@ -28,7 +28,7 @@ const (
 	Settled Progress = "settled"
 	// Underway: the manager continues without help.
 	Underway Progress = "underway"
-	// Stuck: nothing happens until a person acts.
+	// Stuck: nothing happens until a user acts.
 	Stuck Progress = "stuck"
 )
 

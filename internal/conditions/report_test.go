@@ -41,8 +41,8 @@ func TestReport(t *testing.T) {
 		"no Team yet":  {"a Team that is applied together gets its namespace in a moment", Summary{Reason: "NoTeam"}, false, nil, 1, ""},
 		"unchanged":    {"a write that says nothing wakes every watcher", Summary{Reason: "Waiting", Message: "a"}, false, nil, 0, ""},
 		"more is said": {"the reason is the same, so it is no event", Summary{Reason: "Waiting", Message: "b"}, false, nil, 1, ""},
-		"trouble":      {"a person has to look at it", Summary{Reason: "Broken", Message: "mend it"}, false, nil, 1, "Warning Broken mend it"},
-		"done":         {"no person has to look at it", Summary{Reason: "Done", Message: "x", Ready: true}, false, nil, 1, "Normal Done x"},
+		"trouble":      {"a user has to look at it", Summary{Reason: "Broken", Message: "mend it"}, false, nil, 1, "Warning Broken mend it"},
+		"done":         {"no user has to look at it", Summary{Reason: "Done", Message: "x", Ready: true}, false, nil, 1, "Normal Done x"},
 		"a long story": {"the Kubernetes API would refuse the event", Summary{Reason: "Broken", Message: long}, false, nil, 1, "Warning Broken é"},
 		"gone":         {"there is nothing to write to, and nothing to tell", Summary{Reason: "Broken"}, true, nil, 1, ""},
 		"not written":  {"the next pass tells it", Summary{Reason: "Broken"}, false, broken, 1, ""},
@@ -152,15 +152,15 @@ func TestWake(t *testing.T) {
 	}
 }
 
-// TestReportLogs checks the log lines for a reason that needs a person, and for its end.
+// TestReportLogs checks the log lines for a reason that needs a user, and for its end.
 func TestReportLogs(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason, was, is string
 		want            string
 	}{
-		"trouble":         {"a person has to look at it", "", "Broken", "not ready"},
+		"trouble":         {"a user has to look at it", "", "Broken", "not ready"},
 		"another trouble": {"as above", "Broken", "Lost", "not ready"},
-		"mended":          {"a person waits for that", "Broken", "Done", "ready"},
+		"mended":          {"a user waits for that", "Broken", "Done", "ready"},
 		"all is well":     {"it is the ordinary course", "", "Done", ""},
 		"and stays well":  {"as above", "Made", "Done", ""},
 	} {

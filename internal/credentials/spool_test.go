@@ -186,7 +186,7 @@ func TestFilesThatCannotBeReadNow(t *testing.T) {
 		othersToo  bool
 		says, file string
 	}{
-		"not opened": {"an error of the disk passes, or a person sees to it", ailing{open: name}, 1, true, false, "cannot be read now", name},
+		"not opened": {"an error of the disk passes, or a user corrects it", ailing{open: name}, 1, true, false, "cannot be read now", name},
 		"broken off": {"so does one while it is read", ailing{read: name}, 1, true, false, "cannot be read now", name},
 		"no names":   {"of no account is it known that it has none", ailing{open: "."}, 0, true, true, "cannot look for renewed tokens", ""},
 		"gone":       {"a live process has stored it meanwhile", ailing{gone: name}, 1, false, false, "", ""},

@@ -314,7 +314,7 @@ func TestRefreshTokenEnds(t *testing.T) {
 		want    time.Time
 	}{
 		{"a new refresh token lives anew", Token{Access: "a2", Refresh: "r2", RefreshExpiresAt: ends.Add(time.Hour)}, ends.Add(time.Hour)},
-		{"the end of the old one says nothing of a new one", Token{Access: "a3", Refresh: "r3"}, time.Time{}},
+		{"the end of the old one is not evidence about a new one", Token{Access: "a3", Refresh: "r3"}, time.Time{}},
 	} {
 		read, err := store.Load(t.Context(), connection())
 		must.Succeed(t, err)

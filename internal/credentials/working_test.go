@@ -103,7 +103,7 @@ func TestUseOfMany(t *testing.T) {
 	}
 }
 
-// Rewriting a Secret with the same tokens changes nothing.
+// Rewriting a Secret with the same tokens has no effect.
 func TestHash(t *testing.T) {
 	base := hashOf(secretWith(map[string]string{"accessToken": "a", "refreshToken": "r", "scopes": "s"}))
 	for reason, tc := range map[string]struct {

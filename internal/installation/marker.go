@@ -69,7 +69,7 @@ type Bucket struct {
 }
 
 // New returns a Bucket. own returns this cluster's identity; see Cluster. from is the identity of the cluster from
-// which a person takes over the bucket, or empty if there is none.
+// which a user takes over the bucket, or empty if there is none.
 func New(documents Documents, own func(ctx context.Context) (string, error), from string, now clock.PassiveClock) *Bucket {
 	return &Bucket{documents: documents, cluster: own, from: from, clock: now}
 }

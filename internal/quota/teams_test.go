@@ -63,7 +63,7 @@ func TestOwner(t *testing.T) {
 	for namespace, tc := range map[string]struct{ reason, want string }{
 		"shared": {"the oldest, and of the same second the first by name", "b"},
 		"other":  {"the only one", "d"},
-		"nobody": {"nobody owns it", ""},
+		"nobody": {"no one owns it", ""},
 	} {
 		owner, err := directory.Owner(t.Context(), namespace)
 		must.Succeed(t, err)

@@ -30,7 +30,7 @@ func TestConsists(t *testing.T) {
 		"empty":           {"it has no character", "", false},
 		"too long":        {"five are above the bound", "aZ_09", false},
 		"another at last": {"a line break is a character", "aZ\n", false},
-		"another within":  {"both ends alone say nothing", "a-Z", false},
+		"another within":  {"both ends alone are not evidence", "a-Z", false},
 		"not ASCII":       {"letters of other scripts look alike", "aа", false},
 		"not UTF-8":       {"platforms send any bytes", "a\xff", false},
 	} {

@@ -22,7 +22,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// Collector is where spans are sent, by OTLP over HTTP.
+// Collector is the destination of spans, by OTLP over HTTP.
 type Collector struct {
 	// URL is the full URL, which usually ends in /v1/traces.
 	URL string

@@ -7,7 +7,7 @@
 //   - Without a Tracer, nothing is recorded and nothing allocated. Child spans start only below a recorded span.
 //   - Spans wait for the collector in a bounded queue. Spans that do not fit are dropped; nothing waits for the queue.
 //   - Spans carry values for a closed list of keys, all of them names and numbers. There is no place for text, URLs,
-//     headers and error messages, which could contain a person's text or a secret.
+//     headers and error messages, which could contain a user's text or a secret.
 //   - No request to a platform carries a trace: nothing here writes a header.
 package tracing
 

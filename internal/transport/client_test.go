@@ -190,7 +190,7 @@ func TestNamed(t *testing.T) {
 	}{
 		"an address inside":        {"a platform must not make Herald call it", server.URL, Call{Named: true}, Options{}, true},
 		"a name that leads inside": {"who owns a name decides where it leads, and changes that", byName, Call{Named: true}, Options{}, true},
-		"configured":               {"whoever installs Herald may name a sandbox", server.URL, Call{}, Options{}, false},
+		"configured":               {"the administrator may name a sandbox", server.URL, Call{}, Options{}, false},
 		"allowed":                  {"nothing else is refused", server.URL, Call{Named: true}, Options{Allow: func(netip.Addr) error { return nil }}, false},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -47,11 +47,11 @@ func TestGood(t *testing.T) {
 		"clock set back":    {"not every clock is right", data, hosts, noon.Add(-30 * time.Minute), true},
 		"half its life":     {"there is time", data, hosts, noon.Add(lifetime / 2), true},
 		"near its end":      {"the renewal must not be missed", data, hosts, noon.Add(lifetime - renewAhead + time.Minute), false},
-		"ended":             {"nobody would trust it", data, hosts, noon.Add(lifetime + time.Minute), false},
+		"ended":             {"clients would reject it", data, hosts, noon.Add(lifetime + time.Minute), false},
 		"another host":      {"the Service was renamed", data, []string{"other.svc"}, noon, false},
 		"nothing":           {"the Secret was emptied", nil, hosts, noon, false},
 		"another key":       {"the parts do not belong together", mixed(keyPrivate), hosts, noon, false},
-		"another authority": {"nobody vouches for it", mixed(keyAuthority), hosts, noon, false},
+		"another authority": {"no authority vouches for it", mixed(keyAuthority), hosts, noon, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := coversHosts(tc.data, tc.hosts, tc.at); got != tc.want {
@@ -119,8 +119,8 @@ func TestEveryone(t *testing.T) {
 		"nothing":      {"there is no certificate yet", nil, noon, []string{"a.svc"}},
 		"another name": {"another replica needs it", made(t, nil, []string{"b.svc", "10.0.0.1"}, noon), noon, []string{"a.svc", "b.svc", "10.0.0.1"}},
 		"its own name": {"once is enough", made(t, nil, []string{"b.svc", "a.svc"}, noon), noon, []string{"a.svc", "b.svc"}},
-		"near its end": {"names that nobody needs go with the renewal", made(t, nil, []string{"b.svc"}, noon), noon.Add(lifetime - renewAhead + time.Minute), []string{"a.svc"}},
-		"a stranger's": {"nobody vouches for its names", map[string][]byte{
+		"near its end": {"names that no one needs go with the renewal", made(t, nil, []string{"b.svc"}, noon), noon.Add(lifetime - renewAhead + time.Minute), []string{"a.svc"}},
+		"a stranger's": {"no authority vouches for its names", map[string][]byte{
 			keyCertificate: other[keyCertificate], keyPrivate: other[keyPrivate], keyAuthority: made(t, nil, []string{"b.svc"}, noon)[keyAuthority],
 		}, noon, []string{"a.svc"}},
 		"many": {"they do not grow for ever", made(t, nil, many, noon), noon, append([]string{"a.svc"}, many[:maxHosts]...)},

@@ -26,7 +26,7 @@ func (c *Config) dialog() oauth2.Dialog {
 	return d
 }
 
-// Exchange exchanges a code for a person's long-lived token. The Page tokens that Choices derives from it do not
+// Exchange exchanges a code for a user's long-lived token. The Page tokens that Choices derives from it do not
 // expire.
 func (p *Platform) Exchange(ctx context.Context, code platforms.Code) (platforms.Token, error) {
 	return p.graph.ExchangeForPerson(ctx, &meta.Login{ID: p.App, Secret: p.secret}, code, requiredScopes)
@@ -41,7 +41,7 @@ func (p *Platform) Choices(ctx context.Context, token platforms.Token) ([]platfo
 	return p.graph.Choices(pages, token, func(page *meta.Page) *meta.Account { return &page.Account }, noPages(readOnly))
 }
 
-// noPages returns the error for a person who has no Page to choose.
+// noPages returns the error for a user who has no Page to choose.
 func noPages(readOnly int) *platforms.Error {
 	if readOnly > 0 {
 		return platforms.Errorf(platforms.ClassReconnect, "this user may not create content on any of their Pages (Facebook lists %d)", readOnly).

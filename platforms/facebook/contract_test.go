@@ -63,7 +63,7 @@ func TestContract(t *testing.T) { contract().Run(t) }
 
 func FuzzPublishedAndRefused(f *testing.F) { contract().FuzzPublishedAndRefused(f) }
 
-// TestChoice connects one of a person's several Pages.
+// TestChoice connects one of a user's several Pages.
 func TestChoice(t *testing.T) {
 	t.Parallel()
 	control := sandboxtest.Start(t)
@@ -101,7 +101,7 @@ func TestNoApp(t *testing.T) {
 	}
 }
 
-// TestPages tests how Graph lists a person's Pages.
+// TestPages tests how Graph lists a user's Pages.
 func TestPages(t *testing.T) {
 	t.Parallel()
 	page := func(id, tasks string) string {
@@ -112,11 +112,11 @@ func TestPages(t *testing.T) {
 		pages, ids []string
 		words      string
 	}{
-		"several":     {"a person chooses one", []string{`{"data":[` + page("1", `"MANAGE"`) + "," + page("2", `"CREATE_CONTENT"`) + `]}`}, []string{"1", "2"}, ""},
+		"several":     {"a user chooses one", []string{`{"data":[` + page("1", `"MANAGE"`) + "," + page("2", `"CREATE_CONTENT"`) + `]}`}, []string{"1", "2"}, ""},
 		"next page":   {"people of an agency have hundreds", []string{`{"data":[` + page("1", `"MANAGE"`) + `],"paging":{"next":"https://elsewhere.example.com/me/accounts?after=c1&access_token=leaked"}}`, `{"data":[` + page("2", `"MANAGE"`) + `]}`}, []string{"1", "2"}, ""},
 		"read only":   {"what cannot be posted to is not offered", []string{`{"data":[` + page("1", `"ANALYZE"`) + "," + page("2", `"MANAGE"`) + `]}`}, []string{"2"}, ""},
 		"none of use": {"and if nothing remains, they learn which task is missing", []string{`{"data":[` + page("1", `"ANALYZE","ADVERTISE"`) + `]}`}, nil, "create content"},
-		"none":        {"a person without a Page learns that profiles cannot be posted to", []string{`{"data":[]}`}, nil, "personal profiles"},
+		"none":        {"a user without a Page learns that profiles cannot be posted to", []string{`{"data":[]}`}, nil, "personal profiles"},
 		"no list":     {"an answer that is no list is not taken for an empty one", []string{`{}`}, nil, "did not identify"},
 	}
 	for name, tc := range tests {

@@ -64,7 +64,7 @@ func TestDraftIsExactlyOneRequest(t *testing.T) {
 		job    platforms.Job
 		want   url.Values
 	}{
-		"text":    {"nobody sees it", jobFor("hello"), unpublished(url.Values{"message": {"hello"}})},
+		"text":    {"it cannot be seen", jobFor("hello"), unpublished(url.Values{"message": {"hello"}})},
 		"address": {"the first one gets a card", jobFor("see https://a.example/b. and https://c.example"), unpublished(url.Values{"message": {"see https://a.example/b. and https://c.example"}, "link": {"https://a.example/b"}})},
 		"photo":   {"a post of photos shows those", pictured(), unpublished(url.Values{"message": {"hello"}, "attached_media[0]": {`{"media_fbid":"7"}`}})},
 	}
@@ -96,13 +96,13 @@ func TestPrepareDraft(t *testing.T) {
 	}{
 		"used again":           {"it is there", drafted("hello"), []http.HandlerFunc{shows("false")}, "draft:42_9", "", []string{readPost}},
 		"published":            {"a call that was taken for lost has published it", drafted("hello"), []http.HandlerFunc{shows("true")}, "draft:42_9", platforms.ClassDuplicate, []string{readPost}},
-		"gone":                 {"another one takes its place", drafted("hello"), []http.HandlerFunc{problem(400, 100, 33, false), says(200, `{"id":"42_10"}`)}, "draft:42_10", "", []string{readPost, createPath}},
+		"gone":                 {"another one replaces it", drafted("hello"), []http.HandlerFunc{problem(400, 100, 33, false), says(200, `{"id":"42_10"}`)}, "draft:42_10", "", []string{readPost, createPath}},
 		"unknown":              {"nothing is made while nothing is known of it", drafted("hello"), []http.HandlerFunc{says(200, `{"id":"42_9"}`)}, "", platforms.ClassUnknown, []string{readPost}},
 		"link refused":         {"a card is not worth a post", linked, []http.HandlerFunc{problem(400, 1500, 0, false), created}, "draft:42_9", "", []string{createPath, createPath}},
 		"refused, link or not": {"it is tried once more, and not for ever", linked, []http.HandlerFunc{invalid, invalid}, "", platforms.ClassPermanent, []string{createPath, createPath}},
 		"blocked":              {"a block is no matter of the link", linked, []http.HandlerFunc{problem(400, 368, 0, false)}, "", platforms.ClassQuota, []string{createPath}},
 		"repetition":           {"nothing was published by this call", jobFor("hello"), []http.HandlerFunc{problem(400, 506, 1455006, false)}, "", platforms.ClassPermanent, []string{createPath}},
-		"no id":                {"what nobody sees may be made again", jobFor("hello"), []http.HandlerFunc{says(200, `{}`)}, "", platforms.ClassUnknown, []string{createPath}},
+		"no id":                {"an unpublished object may be created again", jobFor("hello"), []http.HandlerFunc{says(200, `{}`)}, "", platforms.ClassUnknown, []string{createPath}},
 		"outage":               {"and again", jobFor("hello"), []http.HandlerFunc{says(503, ``)}, "", platforms.ClassTransient, []string{createPath}},
 	}
 	for name, tc := range tests {
@@ -160,7 +160,7 @@ func TestPublishDraft(t *testing.T) {
 		"another id":            {"which is not this post's", []http.HandlerFunc{says(200, `{"id":"42_8"}`)}, platforms.Result{Outcome: platforms.Unknown}, platforms.ClassUnknown, 0},
 		"confirmed, not read":   {"the confirmation stands", []http.HandlerFunc{success, says(503, ``)}, documented, "", 1},
 		"confirmed, not public": {"the post itself is believed", []http.HandlerFunc{success, shows("false")}, platforms.Result{Outcome: platforms.Unknown}, platforms.ClassUnknown, 1},
-		"no success":            {"an answer that says nothing proves nothing", []http.HandlerFunc{says(200, `{}`)}, platforms.Result{Outcome: platforms.Unknown}, platforms.ClassUnknown, 0},
+		"no success":            {"an answer that says nothing is not proof", []http.HandlerFunc{says(200, `{}`)}, platforms.Result{Outcome: platforms.Unknown}, platforms.ClassUnknown, 0},
 		"denied":                {"nor does one that says no", []http.HandlerFunc{says(200, `{"success":false}`)}, platforms.Result{Outcome: platforms.Unknown}, platforms.ClassUnknown, 0},
 		"hang up":               {"the answer was lost", []http.HandlerFunc{hangUp}, platforms.Result{Outcome: platforms.Unknown}, platforms.ClassUnknown, 0},
 		"gone":                  {"the next preparation creates it again", []http.HandlerFunc{problem(400, 100, 33, false)}, platforms.Result{Outcome: platforms.Refused}, platforms.ClassTransient, 0},
@@ -206,9 +206,9 @@ func TestLookupDraft(t *testing.T) {
 			"",
 		},
 		"gone":       {"and else nothing is proven", []http.HandlerFunc{problem(400, 100, 33, false), says(200, `{"data":[]}`)}, platforms.LookupResult{}, ""},
-		"no word":    {"an answer without the word proves nothing", []http.HandlerFunc{says(200, `{"id":"42_9"}`)}, platforms.LookupResult{}, platforms.ClassUnknown},
+		"no word":    {"an answer without the word is not proof", []http.HandlerFunc{says(200, `{"id":"42_9"}`)}, platforms.LookupResult{}, platforms.ClassUnknown},
 		"outage":     {"nor does none", []http.HandlerFunc{says(503, ``)}, platforms.LookupResult{}, platforms.ClassTransient},
-		"dead token": {"a person must connect again", []http.HandlerFunc{problem(400, 190, 0, false)}, platforms.LookupResult{}, platforms.ClassReconnect},
+		"dead token": {"a user must reconnect the account", []http.HandlerFunc{problem(400, 190, 0, false)}, platforms.LookupResult{}, platforms.ClassReconnect},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -85,7 +85,7 @@ func (h *host) identifyLinked(ctx context.Context, token platforms.Token) (platf
 	}](ctx, &h.Graph, "identify", "/me/accounts?"+query.Encode(), token)
 	switch {
 	case bad != nil && bad.GraphError.Kind().OfRequest() && page != nil:
-		// Only a person has Pages, so this is a Page token.
+		// Only a user has Pages, so this is a Page token.
 		return platforms.Identity{}, meta.NewFailure(new(notLinked))
 	case bad != nil:
 		return platforms.Identity{}, bad

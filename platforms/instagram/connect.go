@@ -59,7 +59,7 @@ func (p *Platform) Exchange(ctx context.Context, code platforms.Code) (platforms
 }
 
 // Choices returns the account that a token of Instagram's own login belongs to. With Facebook's login it returns the
-// accounts linked to the person's Pages, with the Page tokens.
+// accounts linked to the user's Pages, with the Page tokens.
 func (p *Platform) Choices(ctx context.Context, token platforms.Token) ([]platforms.Choice, error) {
 	if p.config.Login != FacebookLogin {
 		return platforms.OneChoice(ctx, p, token)
@@ -76,6 +76,6 @@ func (p *Platform) Choices(ctx context.Context, token platforms.Token) ([]platfo
 	}, new(noneLinked))
 }
 
-// noneLinked is the error for a person who has no account to choose.
+// noneLinked is the error for a user who has no account to choose.
 var noneLinked = platforms.NewError(platforms.ClassReconnect, "",
 	"no professional account of Instagram is linked to a Facebook Page that this person may create content on", "link one on Facebook, and connect the account again")

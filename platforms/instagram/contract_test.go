@@ -99,7 +99,7 @@ func TestExchangeOfRealResponses(t *testing.T) {
 	}
 }
 
-// TestChoicesAmongPages connects accounts for a person with several Pages.
+// TestChoicesAmongPages connects accounts for a user with several Pages.
 func TestChoicesAmongPages(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

@@ -117,7 +117,7 @@ func (s *Suite) testPrepareFaults(t *testing.T) {
 		"closed after":  {"so is one whose response was lost", sandboxtest.Fault{Kind: "drop_after"}, platforms.ClassTransient},
 		"error after":   {"an error is temporary", sandboxtest.Fault{Kind: "error_after", Status: 500}, platforms.ClassTransient},
 		"outage":        {"so is an outage", sandboxtest.Fault{Kind: "status", Status: 503}, platforms.ClassTransient},
-		"redirect":      {"an unexpected response proves nothing", sandboxtest.Fault{Kind: "status", Status: 307}, platforms.ClassUnknown},
+		"redirect":      {"an unexpected response is not proof", sandboxtest.Fault{Kind: "status", Status: 307}, platforms.ClassUnknown},
 		"no content":    {"nor does a success without content", sandboxtest.Fault{Kind: "status", Status: 204}, platforms.ClassUnknown},
 		"refused":       {"rejected content is not sent again unchanged", sandboxtest.Fault{Kind: "status", Status: 400}, platforms.ClassPermanent},
 		"rate limited":  {"a rate limit is temporary", sandboxtest.Fault{Kind: "rate_limit", RetryAfterS: 60}, platforms.ClassRateLimited},

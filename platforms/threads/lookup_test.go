@@ -46,14 +46,14 @@ func TestLookup(t *testing.T) {
 		want    platforms.LookupResult
 	}{
 		"published": {
-			"the container says that it is, and the list which",
+			"the container reports the publication, and the list the id",
 			answers{containerState("PUBLISHED"), list(post(t, "2", "other", noon.Add(time.Minute)), text)},
 			false, found,
 		},
-		"finished":     {"what is ready is not published", answers{containerState("FINISHED")}, false, proof},
+		"finished":     {"a finished container is not published yet", answers{containerState("FINISHED")}, false, proof},
 		"error":        {"what failed never will be", answers{containerState("ERROR")}, false, proof},
 		"expired":      {"nor what Threads has dropped unpublished", answers{containerState("EXPIRED")}, false, proof},
-		"no container": {"a list that does not show it proves nothing", answers{list()}, true, platforms.LookupResult{}},
+		"no container": {"a list that does not show it is not proof", answers{list()}, true, platforms.LookupResult{}},
 		"reply": {
 			"what a job publishes answers nobody",
 			answers{list(post(t, "1", "hello", noon, `"is_reply":true`))},

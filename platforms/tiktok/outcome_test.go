@@ -217,7 +217,7 @@ func TestLostPhotos(t *testing.T) {
 		want         int
 	}{
 		"posted":        {"everyone sees it in the list", "drop_after", v1alpha1.TikTokOptions{}, 1},
-		"not posted":    {"the list does not have it, which proves nothing", "drop_before", v1alpha1.TikTokOptions{}, 0},
+		"not posted":    {"the list does not have it, which is not proof", "drop_before", v1alpha1.TikTokOptions{}, 0},
 		"for the owner": {"the list does not show it", "drop_after", v1alpha1.TikTokOptions{PrivacyLevel: v1alpha1.TikTokSelfOnly}, 0},
 		"draft":         {"nor what lies in the inbox", "drop_after", v1alpha1.TikTokOptions{Draft: true}, 0},
 	}

@@ -242,13 +242,13 @@ func TestInspectResponses(t *testing.T) {
 	}{
 		"inbox only":      {"an account for drafts alone has nothing to choose, and is not asked", "user.info.basic,video.upload", nil, "", true},
 		"token ended":     {"another token is needed", "", code(401, "access_token_invalid"), platforms.ClassRefresh, true},
-		"scope missing":   {"a person has to grant it", "", code(401, "scope_not_authorized"), platforms.ClassReconnect, true},
-		"banned":          {"a person has to act", "", code(200, "spam_risk_user_banned_from_posting"), platforms.ClassRestricted, true},
+		"scope missing":   {"a user has to grant it", "", code(401, "scope_not_authorized"), platforms.ClassReconnect, true},
+		"banned":          {"a user has to act", "", code(200, "spam_risk_user_banned_from_posting"), platforms.ClassRestricted, true},
 		"too often":       {"it is asked later", "", code(429, "rate_limit_exceeded"), platforms.ClassRateLimited, true},
 		"app full":        {"the app has as many users as it may; those who are among them may go on", "", code(200, "reached_active_user_cap"), "", false},
 		"outage":          {"an outage passes", "", says(503, ``), platforms.ClassTransient, true},
 		"no levels":       {"an account that may choose nothing is no answer", "", says(200, `{"data":{"privacy_level_options":[]},"error":{"code":"ok"}}`), platforms.ClassUnknown, true},
-		"new code":        {"a refusal of the question says nothing about the account", "", code(403, "something_new"), platforms.ClassUnknown, true},
+		"new code":        {"a refusal of the question is not evidence about the account", "", code(403, "something_new"), platforms.ClassUnknown, true},
 		"not even theirs": {"nor is what something in between says", "", says(200, `hello`), platforms.ClassUnknown, true},
 	}
 	for name, tc := range tests {

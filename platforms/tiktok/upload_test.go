@@ -78,7 +78,7 @@ func TestUploadsThatCannotGoOn(t *testing.T) {
 	}
 }
 
-// TestSilentStatus makes TikTok omit the number of received bytes while it is zero. That proves nothing, and the upload
+// TestSilentStatus makes TikTok omit the number of received bytes while it is zero. That is not proof, and the upload
 // continues under its ticket.
 func TestSilentStatus(t *testing.T) {
 	b := newBox(t, nil)
@@ -132,7 +132,7 @@ func TestLostUploads(t *testing.T) {
 		"an address that is unknown":  {"nor does this one", "publish", 404, 900, true},
 		"the last part":               {"it is cut in a way that TikTok does not take", "publish", 400, 900, true},
 		"an earlier part":             {"likewise", "upload", 400, 2*minChunk + 9, true},
-		"a limit":                     {"a limit says nothing about the upload", "publish", 429, 900, false},
+		"a limit":                     {"a limit is not evidence about the upload", "publish", 429, 900, false},
 		"a range that is not in turn": {"TikTok has some of it, under this ticket", "publish", 416, 900, false},
 	}
 	for name, tc := range tests {
@@ -165,7 +165,7 @@ func TestLostLastChunk(t *testing.T) {
 		posts   int
 	}{
 		"on its way":    {"nothing arrived", func(b *box, _ *content) { b.fault("publish", "drop_before", 0) }, 0},
-		"by an outage":  {"an outage says nothing", func(b *box, _ *content) { b.fault("publish", "status", 503) }, 0},
+		"by an outage":  {"an outage is not evidence", func(b *box, _ *content) { b.fault("publish", "status", 503) }, 0},
 		"in the middle": {"a part arrived, which is not sent again", func(_ *box, f *content) { f.allow(3_000_000) }, 0},
 		"on its return": {"it is online", func(b *box, _ *content) { b.fault("publish", "drop_after", 0) }, 1},
 		"by a gateway":  {"likewise", func(b *box, _ *content) { b.fault("publish", "error_after", 502) }, 1},

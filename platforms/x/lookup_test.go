@@ -55,9 +55,9 @@ func TestLookup(t *testing.T) {
 		"there":         {reason: "the same text is the post", text: "hello", listing: timeline(post(t, first, "hello")), want: 1, id: first},
 		"another text":  {reason: "another text is another post", text: "hello", listing: timeline(post(t, first, "hello!"))},
 		"another case":  {reason: "so is the same text in another case", text: "hello", listing: timeline(post(t, first, "Hello"))},
-		"too old":       {reason: "what is older than the attempt cannot be its post", text: "hello", listing: timeline(post(t, before, "hello"))},
+		"too old":       {reason: "a post older than the attempt cannot be its post", text: "hello", listing: timeline(post(t, before, "hello"))},
 		"taken":         {reason: "a post of another job is not this job's", text: "hello", listing: timeline(post(t, second, "hello"), post(t, first, "hello")), taken: second, want: 1, id: first},
-		"two":           {reason: "two fits need a person; the earlier is named", text: "hello", listing: timeline(post(t, second, "hello"), post(t, first, "hello")), want: 2, id: first},
+		"two":           {reason: "two matches need a user's decision; the earlier one is named", text: "hello", listing: timeline(post(t, second, "hello"), post(t, first, "hello")), want: 2, id: first},
 		"listed twice":  {reason: "a post that two pages show is one post", text: "hello", listing: timeline(post(t, first, "hello"), post(t, first, "hello")), want: 1, id: first},
 		"reply":         {reason: "what a job publishes answers nobody", text: "hello", listing: timeline(post(t, first, "hello", `"referenced_tweets":[{"type":"replied_to","id":"1"}]`))},
 		"quote":         {reason: "X makes a quote of a text that ends in the address of a post", text: "hello", listing: timeline(post(t, first, "hello", `"referenced_tweets":[{"type":"quoted","id":"1"}]`)), want: 1, id: first},
@@ -170,7 +170,7 @@ func TestLookupCard(t *testing.T) {
 			[]string{to, `"display_text_range":[5,10]`},
 			1, "",
 		},
-		"another text":  {"what stands behind the names is compared whole", "hello", "@bob hello!", []string{to}, 0, ""},
+		"another text":  {"the text after the names is compared whole", "hello", "@bob hello!", []string{to}, 0, ""},
 		"inner mention": {"names elsewhere are not overlooked", "hello you", "hello @bob you", []string{to}, 0, ""},
 		"from another":  {"a card that hangs from another post is another card", "hello", "@bob hello", []string{elsewhere}, 0, ""},
 		"new name": {
@@ -248,12 +248,12 @@ func TestLookupErrors(t *testing.T) {
 		answer http.HandlerFunc
 		class  platforms.Class
 	}{
-		"not a page":     {"an object without posts and without meta proves nothing", says(200, `{}`), platforms.ClassUnknown},
-		"cut page":       {"nor does a page that broke off", says(200, `{"data":[{"id":"19`), platforms.ClassUnknown},
+		"not a page":     {"an object without posts and without meta is not proof", says(200, `{}`), platforms.ClassUnknown},
+		"cut page":       {"nor is a truncated page", says(200, `{"data":[{"id":"19`), platforms.ClassUnknown},
 		"hidden account": {"X hides a timeline with status 200", says(200, `{"errors":[{"type":"https://api.twitter.com/2/problems/not-authorized-for-resource"}]}`), platforms.ClassReconnect},
 		"page with gaps": {"errors beside the data mean that something is missing", says(200, `{"data":[],"errors":[{"title":"Not Found"}],"meta":{"result_count":0}}`), platforms.ClassUnknown},
 		"wrong count":    {"a count that does not hold means the same", says(200, `{"data":[{"id":"1"}],"meta":{"result_count":2}}`), platforms.ClassUnknown},
-		"refused":        {"a request that X refuses under either set of names tells nothing", says(400, `{"title":"Invalid Request"}`), platforms.ClassPermanent},
+		"refused":        {"a request that X refuses under either set of names is not evidence", says(400, `{"title":"Invalid Request"}`), platforms.ClassPermanent},
 		"no end":         {"a timeline that X does not list to its end proves no absence", says(200, `{"data":[],"meta":{"result_count":0,"next_token":"more"}}`), platforms.ClassUnknown},
 	}
 	for name, tc := range tests {

@@ -229,7 +229,7 @@ func TestAllowances(t *testing.T) {
 		header http.Header
 		want   []platforms.RateLimit
 	}{
-		"none": {"some answers tell nothing", http.Header{}, nil},
+		"none": {"some answers are not evidence", http.Header{}, nil},
 		"room": {
 			"what is left is told with every answer", addLimitHeaders(http.Header{}, window, 100, 99, quarter),
 			[]platforms.RateLimit{{Name: platforms.PostsPerWindow, Limit: 100, Remaining: 99, ResetsAt: quarter}},

@@ -97,14 +97,14 @@ func TestUploadResumes(t *testing.T) {
 		"goes on":   {"four chunks are not sent again", "part:5:4", &uploads{}, all("5", 4), "5", ""},
 		"finalized": {"of a whole upload only the end is repeated", "part:5:6", &uploads{}, all("5", 6), "5", ""},
 		"forgotten": {
-			"what X does not know any more begins anew", "part:5:4", &uploads{forgotten: "5", status: 400},
+			"what X does not know any more starts over", "part:5:4", &uploads{forgotten: "5", status: 400},
 			append([]string{"/5/append#4"}, anew...), "7", "",
 		},
 		"gone": {
 			"the same in another form", "part:5:4", &uploads{forgotten: "5", status: 404}, append([]string{"/5/append#4"}, anew...), "7", "",
 		},
 		"outage": {
-			"an outage says nothing about the upload", "part:5:4", &uploads{forgotten: "5", status: 503},
+			"an outage is not evidence about the upload", "part:5:4", &uploads{forgotten: "5", status: 503},
 			[]string{"/5/append#4", "/5/append#4", "/5/append#4"},
 			"", platforms.ClassTransient,
 		},
@@ -113,7 +113,7 @@ func TestUploadResumes(t *testing.T) {
 			[]string{"/5/append#4"},
 			"", platforms.ClassUnknown,
 		},
-		"odd id":        {"a name that is none begins anew", "part:5/6:4", &uploads{}, anew, "7", ""},
+		"odd id":        {"a name that is none starts over", "part:5/6:4", &uploads{}, anew, "7", ""},
 		"odd number":    {"as does one without a number", "part:5:x", &uploads{}, anew, "7", ""},
 		"absurd number": {"or with one that cannot be", "part:5:-4", &uploads{}, anew, "7", ""},
 	}
@@ -244,7 +244,7 @@ func TestStateOfUploadedVideo(t *testing.T) {
 		"not found":  {"the same, in the words of a look-up", says(404, `{"title":"Not Found Error","type":"https://api.x.com/2/problems/resource-not-found","status":404}`), again, ""},
 		"failed":     {"X could not process it", says(200, `{"data":{"id":"6","processing_info":{"state":"failed"}}}`), again, ""},
 		"limited":    {"too many calls do not become fewer by uploads", says(429, `{"title":"Too Many Requests"}`, "X-Rate-Limit-Remaining", "0"), asked, platforms.ClassRateLimited},
-		"outage":     {"an outage says nothing about the file", says(503, ``), asked, platforms.ClassTransient},
+		"outage":     {"an outage is not evidence about the file", says(503, ``), asked, platforms.ClassTransient},
 		"dead token": {"nor does a token that has ended", says(401, `{"title":"Unauthorized","type":"about:blank"}`), asked, platforms.ClassRefresh},
 		"no money":   {"nor do credits", says(402, `{"title":"CreditsDepleted"}`), asked, platforms.ClassQuota},
 		"hang up":    {"nor does an answer that was lost", hangUp, asked, platforms.ClassTransient},
@@ -330,7 +330,7 @@ func TestLostFilesAreSentAgain(t *testing.T) {
 		"gone": {"the images are uploaded again", `{"errors":[{"parameters":{},"message":"Your media IDs are invalid."}],"title":"Invalid Request",
 			"detail":"One or more parameters to your request was invalid.","type":"https://api.x.com/2/problems/invalid-request"}`, true},
 		"old code": {"the old API has a code for the same", `{"errors":[{"code":325,"message":"A media id was not found."}]}`, true},
-		"other": {"another refusal says nothing about the files", `{"title":"Invalid Request","detail":"One or more parameters to your request was invalid.",
+		"other": {"another refusal is not evidence about the files", `{"title":"Invalid Request","detail":"One or more parameters to your request was invalid.",
 			"type":"https://api.x.com/2/problems/invalid-request"}`, false},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -185,7 +185,7 @@ func TestConfirm(t *testing.T) {
 		"foreign":      {"another one did", "1991", says(200, strings.ReplaceAll(own, account.ID, "666")), platforms.OwnershipForeign, false},
 		"gone":         {"X shows none of that id", "1991", says(200, gone), platforms.OwnershipUnknown, false},
 		"no author":    {"what was asked for is not there", "1991", says(200, `{"data":{"id":"1991"}}`), platforms.OwnershipUnknown, false},
-		"another post": {"an answer about something else says nothing", "1992", says(200, own), platforms.OwnershipUnknown, false},
+		"another post": {"an answer about something else is not evidence", "1992", says(200, own), platforms.OwnershipUnknown, false},
 		"no id":        {"what is no id is not asked for", "1991/../../users", says(200, own), platforms.OwnershipUnknown, false},
 		"trouble":      {"X gave no answer", "1991", says(503, `{}`), platforms.OwnershipUnknown, true},
 		"limited":      {"nor did it say anything of the post", "1991", says(429, `{}`), platforms.OwnershipUnknown, true},

@@ -50,7 +50,7 @@ func TestSettle(t *testing.T) {
 		outcome platforms.Outcome
 		code    string
 	}{
-		"processed":            {"people can watch it", shown(videoID), platforms.Posted, ""},
+		"processed":            {"the video is public", shown(videoID), platforms.Posted, ""},
 		"details gone":         {"YouTube keeps no details of what it has done", shows(videoID, processed, terminated), platforms.Posted, ""},
 		"uploaded":             {"what is processed still is not public", shows(videoID, uploaded, atWork), platforms.Accepted, ""},
 		"one of two":           {"a first resolution is not all of it", shows(videoID, processed, atWork), platforms.Accepted, ""},
@@ -100,7 +100,7 @@ func TestFollow(t *testing.T) {
 		class  platforms.Class
 		wait   time.Duration
 	}{
-		"processed":          {"people can watch it", time.Minute, shown(videoID), platforms.LookupResult{Matches: 1, ExternalID: videoID, Certain: true}, "", 0},
+		"processed":          {"the video is public", time.Minute, shown(videoID), platforms.LookupResult{Matches: 1, ExternalID: videoID, Certain: true}, "", 0},
 		"processing":         {"it is asked again, the later the longer it has been", time.Hour, shows(videoID, uploaded, atWork), platforms.LookupResult{}, platforms.ClassTransient, 15 * time.Minute},
 		"processing, slowly": {"YouTube has it and did not refuse it: posted, with a note", processingFor + time.Second, shows(videoID, uploaded, atWork), platforms.LookupResult{Matches: 1, ExternalID: videoID, Certain: true, Note: fmt.Sprintf(msgSlow, 12)}, "", 0},
 		"not shown yet":      {"a video may be missing for a while", unseenFor, none, platforms.LookupResult{}, platforms.ClassTransient, unseenFor / 4},
@@ -174,7 +174,7 @@ func TestLostAnswer(t *testing.T) {
 		answer http.HandlerFunc
 		want   platforms.LookupResult
 	}{
-		"processed":   {"people can watch it", shown(videoID), platforms.LookupResult{Matches: 1, ExternalID: videoID, Certain: true}},
+		"processed":   {"the video is public", shown(videoID), platforms.LookupResult{Matches: 1, ExternalID: videoID, Certain: true}},
 		"processing":  {"from now on it is asked for by its id", shows(videoID, uploaded, atWork), platforms.LookupResult{OperationID: videoID}},
 		"not shown":   {"also if it is not shown yet", none, platforms.LookupResult{OperationID: videoID}},
 		"outage":      {"and if nothing can be read: the id is stored first", fails(503, "backendError"), platforms.LookupResult{OperationID: videoID}},

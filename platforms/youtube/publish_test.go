@@ -41,7 +41,7 @@ func TestPublish(t *testing.T) {
 		"403":         {"so may a 403", []http.HandlerFunc{says(403, "no")}, platforms.Unknown, platforms.ClassUnknown},
 		"outage":      {"an outage may come after the act", []http.HandlerFunc{fails(500, "backendError")}, platforms.Unknown, platforms.ClassUnknown},
 		"odd outage":  {"trouble is no refusal, whatever the status", []http.HandlerFunc{fails(400, "backendError")}, platforms.Unknown, platforms.ClassUnknown},
-		"lost":        {"a lost answer tells nothing", []http.HandlerFunc{hangUp}, platforms.Unknown, platforms.ClassUnknown},
+		"lost":        {"a lost answer is not evidence", []http.HandlerFunc{hangUp}, platforms.Unknown, platforms.ClassUnknown},
 		"refused":     {"a refusal for good is asked about", []http.HandlerFunc{fails(400, "badRequest"), goOn(last)}, platforms.Refused, platforms.ClassPermanent},
 		"refused, out of step": {
 			"a part that belongs elsewhere is not the video's fault", []http.HandlerFunc{fails(400, "badRequest"), goOn(3)}, platforms.Refused, platforms.ClassTransient,
@@ -115,7 +115,7 @@ func TestNotes(t *testing.T) {
 		answers []http.HandlerFunc
 		want    []string
 	}{
-		"as asked":    {"there is nothing to say", true, []http.HandlerFunc{says(200, published), shown(videoID), says(200, set)}, nil},
+		"as asked":    {"there is no note", true, []http.HandlerFunc{says(200, published), shown(videoID), says(200, set)}, nil},
 		"no picture":  {"without a picture none is set", false, []http.HandlerFunc{says(200, published), shown(videoID)}, nil},
 		"private":     {"a video that is not public is not what was asked for", false, []http.HandlerFunc{says(200, published), shows(videoID, `"uploadStatus":"processed","privacyStatus":"private"`, succeeded)}, []string{"private instead of public"}},
 		"again":       {"an outage passes", true, []http.HandlerFunc{says(200, published), shown(videoID), fails(503, "backendError"), says(200, set)}, nil},
@@ -184,7 +184,7 @@ func TestLookup(t *testing.T) {
 		"under way":       {"a video that is complete may be online in a moment", []http.HandlerFunc{goOn(unit + 7)}, false, platforms.LookupResult{}, platforms.ClassUnknown},
 		"outage":          {"no answer is no absence", []http.HandlerFunc{fails(503, "backendError")}, false, platforms.LookupResult{}, platforms.ClassTransient},
 		"nonsense":        {"nor is one without an id", []http.HandlerFunc{says(200, `{}`)}, false, platforms.LookupResult{}, platforms.ClassUnknown},
-		"session gone":    {"then the playlist is searched, and proves nothing", []http.HandlerFunc{fails(410, "gone"), channel, list("")}, false, platforms.LookupResult{}, ""},
+		"session gone":    {"then the playlist is searched, which is not proof", []http.HandlerFunc{fails(410, "gone"), channel, list("")}, false, platforms.LookupResult{}, ""},
 		"gone, listed":    {"it may be there", []http.HandlerFunc{says(404, ""), channel, list("", ours), shown("v1")}, false, platforms.LookupResult{Matches: 1, ExternalID: "v1"}, ""},
 		"secret lost":     {"the same without the session's address", []http.HandlerFunc{channel, list("", ours), shown("v1")}, true, platforms.LookupResult{Matches: 1, ExternalID: "v1"}, ""},
 		"blanks changed":  {"YouTube may change blanks", []http.HandlerFunc{channel, list("", item("v1", " Release  1.4", "What changed & why\\n", now)), shown("v1")}, true, platforms.LookupResult{Matches: 1, ExternalID: "v1"}, ""},
@@ -193,10 +193,10 @@ func TestLookup(t *testing.T) {
 		"second page":     {"every page that may hold it is read", []http.HandlerFunc{channel, list("more", item("v2", "b", "", now)), list("", ours), shown("v1")}, true, platforms.LookupResult{Matches: 1, ExternalID: "v1"}, ""},
 		"listed, at work": {"what is not public is not posted", []http.HandlerFunc{channel, list("", ours), shows("v1", uploaded, atWork)}, true, platforms.LookupResult{}, platforms.ClassUnknown},
 		"listed, unread":  {"nor is what cannot be read", []http.HandlerFunc{channel, list("", ours), fails(503, "backendError")}, true, platforms.LookupResult{}, platforms.ClassTransient},
-		"two":             {"two that fit need a person", []http.HandlerFunc{channel, list("", item("v2", "Release 1.4", "What changed & why", now), ours)}, true, platforms.LookupResult{Matches: 2, ExternalID: "v1"}, ""},
+		"two":             {"two matches need a user's decision", []http.HandlerFunc{channel, list("", item("v2", "Release 1.4", "What changed & why", now), ours)}, true, platforms.LookupResult{Matches: 2, ExternalID: "v1"}, ""},
 		"no list":         {"a page that cannot be read is no absence", []http.HandlerFunc{channel, says(200, `{}`)}, true, platforms.LookupResult{}, platforms.ClassUnknown},
 		"entry, no id":    {"nor is an entry that cannot", []http.HandlerFunc{channel, list("", `{}`)}, true, platforms.LookupResult{}, platforms.ClassUnknown},
-		"other channel":   {"another channel's videos prove nothing", []http.HandlerFunc{says(200, `{"items":[{"id":"UC2","contentDetails":{"relatedPlaylists":{"uploads":"UU2"}}}]}`)}, true, platforms.LookupResult{}, platforms.ClassUnknown},
+		"other channel":   {"another channel's videos are not proof", []http.HandlerFunc{says(200, `{"items":[{"id":"UC2","contentDetails":{"relatedPlaylists":{"uploads":"UU2"}}}]}`)}, true, platforms.LookupResult{}, platforms.ClassUnknown},
 		"token ended":     {"an ended token is renewed", []http.HandlerFunc{fails(401, "authError")}, true, platforms.LookupResult{}, platforms.ClassRefresh},
 	}
 	for name, tc := range tests {

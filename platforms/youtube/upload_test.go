@@ -236,7 +236,7 @@ func TestUpload(t *testing.T) {
 			"", chunk + unit,
 		},
 		"another uploads as well": {
-			"a part that belongs elsewhere is refused, and says nothing about the video",
+			"a part that belongs elsewhere is refused, and is not evidence about the video",
 			[]http.HandlerFunc{goOn(0), fails(400, "badRequest"), goOn(chunk), goOn(chunk + unit)},
 			true,
 			[]asked{query, at(0, chunk-1), query, at(chunk, chunk+unit-1)},
@@ -271,7 +271,7 @@ func TestUpload(t *testing.T) {
 			"", chunk + unit,
 		},
 		"gone on the way": {
-			"also while it is under way",
+			"also while it is in progress",
 			[]http.HandlerFunc{begun, says(410, ""), begun, goOn(chunk), goOn(chunk + unit)},
 			false,
 			[]asked{begin, at(0, chunk-1), begin, at(0, chunk-1), at(chunk, chunk+unit-1)},

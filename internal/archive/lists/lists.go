@@ -68,7 +68,7 @@ type Target struct {
 	Mark v1alpha1.TargetMark
 }
 
-// undecided is the status that files store for a failed target whose outcome only a person can determine.
+// undecided is the status that files store for a failed target whose outcome only a user can determine.
 const undecided = "undecided"
 
 func (t Target) word() string {

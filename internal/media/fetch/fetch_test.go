@@ -110,7 +110,7 @@ func TestGet(t *testing.T) {
 		"hurried":              {"it may be asked later", s.URL + "/status/429", ten, "the server answers with status 429", false},
 		"gone":                 {"it says for good", s.URL + "/status/410", ten, "the server answers with status 410", true},
 		"needs a login":        {"there is none to give", s.URL + "/status/401", ten, "the server answers with status 401", true},
-		"part":                 {"nobody asked for a part", s.URL + "/status/206", ten, "the server answers with status 206", true},
+		"part":                 {"no one asked for a part", s.URL + "/status/206", ten, "the server answers with status 206", true},
 		"five redirects":       {"as many as are followed", s.URL + "/hops/5", ten, "", false},
 		"six redirects":        {"one more", s.URL + "/hops/6", ten, "it redirects more than 5 times", true},
 		"redirect to http":     {"it leaves encryption", s.URL + "/to?u=http://example.com/", ten, "it is not an https address", true},

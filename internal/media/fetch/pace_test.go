@@ -47,7 +47,7 @@ func TestPace(t *testing.T) {
 		ends time.Duration
 	}{
 		"quick":          {"ten megabytes in ten seconds", time.Second, 0, 1 << 20, 10 << 20, 0},
-		"just as quick":  {"as is asked for, for ten minutes", time.Second, 0, MinSpeed, 600 * MinSpeed, 0},
+		"just as quick":  {"as required, for ten minutes", time.Second, 0, MinSpeed, 600 * MinSpeed, 0},
 		"a byte a time":  {"every second, for a day", time.Second, 0, 1, 86_400, 31 * time.Second},
 		"half as quick":  {"half of the time is refunded", time.Second, 0, MinSpeed / 2, 600 * MinSpeed, time.Minute},
 		"silent":         {"nothing comes after the header", time.Hour, 0, 1, 1, DefaultStallTimeout},

@@ -36,7 +36,7 @@ func TestDamagedChunks(t *testing.T) {
 		data []byte
 		says string
 	}{
-		"whole":                {"nothing is wrong", picture, ""},
+		"whole":                {"there is no problem", picture, ""},
 		"a text":               {"libpng warns and goes on", join(picture[:header], wrong("tEXt", []byte("Comment\x00hello")), picture[header:]), ""},
 		"transparency":         {"libpng leaves it out", join(picture[:header], wrong("tRNS", make([]byte, 6)), picture[header:]), ""},
 		"transparency twice":   {"libpng leaves out the second", join(picture[:header], chunk("tRNS", make([]byte, 6)), chunk("tRNS", make([]byte, 6)), picture[header:]), ""},

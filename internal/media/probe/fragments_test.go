@@ -173,7 +173,7 @@ func TestProbeRefusesStructures(t *testing.T) {
 		"no size":          {"a part that ends before its header does", film(words(4), "free"), "shorter than its own header"},
 		"no long size":     {"a size of 64 bits that is not there", join(brand, box("moov", words(1), "trak"), frames), "shorter than its own header"},
 		"beyond all":       {"a size that no file has", film(words(1), "free", words(all, all)), "cut off"},
-		"a film in a film": {"what stands in the wrong place says nothing", join(brand, box("moov", moov(movie{duration: 1000})), frames), "no video track"},
+		"a film in a film": {"what stands in the wrong place is not evidence", join(brand, box("moov", moov(movie{duration: 1000})), frames), "no video track"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			facts, err := probe.Probe(bytes.NewReader(tc.data), int64(len(tc.data)), mp4Type)

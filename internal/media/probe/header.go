@@ -20,7 +20,7 @@ import (
 type Header struct {
 	// Width and Height are in pixels, as they are stored.
 	Width, Height int
-	// Orientation is how the stored picture is rotated for display, from 1 (not at all) to 8 (EXIF 2.32, section 4.6.4).
+	// Orientation is the rotation of the stored picture for display, from 1 (not at all) to 8 (EXIF 2.32, section 4.6.4).
 	Orientation int
 	// Profile is the ICC profile of the colours, or nil for sRGB.
 	Profile []byte

@@ -133,7 +133,7 @@ func TestProbeTracks(t *testing.T) {
 			probe.Facts{Width: 320, Height: 240, Duration: 1200 * time.Millisecond, FrameRate: 20 / 1.2, FrameRateVaries: true, VideoCodec: "h264"},
 		},
 		"a first frame that lasts": {
-			"one of many says nothing",
+			"one of many is not evidence",
 			reel{width: 320, height: 240, entry: h264, times: []uint32{1, 200, 200, 40}},
 			probe.Facts{Width: 320, Height: 240, Duration: 8200 * time.Millisecond, FrameRate: 201 / 8.2, VideoCodec: "h264"},
 		},
@@ -158,7 +158,7 @@ func TestProbeTracks(t *testing.T) {
 			probe.Facts{Width: 320, Height: 240, Duration: time.Second, VideoCodec: "zz?"},
 		},
 		"a decoder cut short": {
-			"what cannot be read says nothing",
+			"what cannot be read is not evidence",
 			reel{header: 1000, width: 320, height: 240, entry: h264, sound: tone("mp4a", box("esds", words(0), []byte{3}))},
 			probe.Facts{Width: 320, Height: 240, Duration: time.Second, VideoCodec: "h264", AudioCodec: "aac"},
 		},

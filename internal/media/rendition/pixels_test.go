@@ -37,8 +37,8 @@ func TestBlank(t *testing.T) {
 		want   bool
 	}{
 		"white":         {"white on white", logo(color.White, 2000), jpegOnly, true},
-		"nearly white":  {"nobody sees it", logo(color.Gray{245}, 2000), jpegOnly, true},
-		"a few points":  {"nobody sees them", logo(color.Black, 4), jpegOnly, true},
+		"nearly white":  {"it cannot be seen", logo(color.Gray{245}, 2000), jpegOnly, true},
+		"a few points":  {"they cannot be seen", logo(color.Black, 4), jpegOnly, true},
 		"nothing":       {"all is transparent", logo(color.White, 0), jpegOnly, true},
 		"black":         {"black on white", logo(color.Black, 200), jpegOnly, false},
 		"pale":          {"light gray on white can be seen", logo(color.Gray{220}, 2000), jpegOnly, false},

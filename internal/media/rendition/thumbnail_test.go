@@ -44,7 +44,7 @@ func TestThumbnail(t *testing.T) {
 		"never":        {"a film without a picture will have none", []error{final}, 1, false, final},
 		"later":        {"what was slow may be quicker", []error{passing, nil}, 2, true, nil},
 		"too slow":     {"why it failed is known until it is made", []error{passing, passing}, 2, false, passing},
-		"store's down": {"which says nothing of the film", []error{down, down}, 2, false, store.ErrNotFound},
+		"store's down": {"which is not evidence about the film", []error{down, down}, 2, false, store.ErrNotFound},
 	} {
 		t.Run(name, func(t *testing.T) {
 			source := rendition.Source{Key: "team/" + strings.ReplaceAll(name, " ", ""), ETag: "e", Size: 4}

@@ -76,10 +76,10 @@ func TestAbsentDocument(t *testing.T) {
 		absent       bool
 	}{
 		"a store":                          {"it says which key it does not have", `<?xml version="1.0" encoding="UTF-8"?><Error><Code>NoSuchKey</Code><Message>none</Message></Error>`, true},
-		"a store without the bucket":       {"nothing is known of the documents", `<Error><Code>NoSuchBucket</Code><Message>none</Message></Error>`, false},
-		"a store that misses other things": {"nothing is known of the documents", `<Error><Code>NoSuchTenant</Code><Message>none</Message></Error>`, false},
-		"an ingress without a backend":     {"it knows nothing of documents", "default backend - 404", false},
-		"a page":                           {"it knows nothing of documents", "<html><body>404 Not Found</body></html>", false},
+		"a store without the bucket":       {"the documents' state is unknown", `<Error><Code>NoSuchBucket</Code><Message>none</Message></Error>`, false},
+		"a store that misses other things": {"the documents' state is unknown", `<Error><Code>NoSuchTenant</Code><Message>none</Message></Error>`, false},
+		"an ingress without a backend":     {"it does not store documents", "default backend - 404", false},
+		"a page":                           {"it does not store documents", "<html><body>404 Not Found</body></html>", false},
 		"nothing at all":                   {"it may be anybody's", "", false},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -48,11 +48,11 @@ func TestOfOneFile(t *testing.T) {
 		"a document in cold storage":  {"others are not", http.StatusForbidden, errorOf("InvalidObjectState"), true},
 		"a document that is not here": {"others may be", http.StatusNotFound, errorOf("NoSuchKey"), true},
 		"a right that is missing":     {"it may be missing for all", http.StatusForbidden, errorOf("AccessDenied"), false},
-		"a key that was revoked":      {"nobody gets in", http.StatusForbidden, errorOf("InvalidAccessKeyId"), false},
-		"a clock that is off":         {"nobody gets in", http.StatusForbidden, errorOf("RequestTimeTooSkewed"), false},
+		"a key that was revoked":      {"all access is denied", http.StatusForbidden, errorOf("InvalidAccessKeyId"), false},
+		"a clock that is off":         {"all access is denied", http.StatusForbidden, errorOf("RequestTimeTooSkewed"), false},
 		"a bucket that is gone":       {"all went with it", http.StatusNotFound, errorOf("NoSuchBucket"), false},
 		"a disk that is full":         {"it is full for all", http.StatusInsufficientStorage, errorOf("XMinioStorageFull"), false},
-		"a proxy's 400":               {"nobody knows whose it is", http.StatusBadRequest, "bad request", false},
+		"a proxy's 400":               {"its origin is unknown", http.StatusBadRequest, "bad request", false},
 		"a page that names a code":    {"it is not the store's answer", http.StatusBadRequest, "<html><Code>KeyTooLongError</Code></html>", false},
 	} {
 		t.Run(name, func(t *testing.T) {

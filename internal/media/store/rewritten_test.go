@@ -17,7 +17,7 @@ import (
 	"github.com/herald-social/herald/test/storetest"
 )
 
-// upper is how the tests rewrite a file: in upper case.
+// upper rewrites a file in upper case.
 type upper struct{ io.ReadCloser }
 
 func (u upper) Read(p []byte) (int, error) {

@@ -74,7 +74,7 @@ func TestAddressesThatAreNone(t *testing.T) {
 		call   Call
 		says   string
 	}{
-		"base": {"a person must correct the configuration", Call{Path: "/"}, "the configured address of X's API is not a URL"},
+		"base": {"a user must correct the configuration", Call{Path: "/"}, "the configured address of X's API is not a URL"},
 		"URL":  {"an address that was handed out stands in no error", Call{URL: "://s3cr3t"}, "X could not be reached"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -108,7 +108,7 @@ func TestSilence(t *testing.T) {
 	}{
 		"lost":    {"what was sent may have taken effect", lost, platforms.Unknown, platforms.ClassUnknown, platforms.ClassTransient},
 		"unsent":  {"what was not sent has none", unsent, platforms.NotSent, platforms.ClassTransient, platforms.ClassTransient},
-		"foreign": {"an error from elsewhere says nothing of that", io.EOF, platforms.Unknown, platforms.ClassUnknown, platforms.ClassTransient},
+		"foreign": {"an error from elsewhere is not evidence about that", io.EOF, platforms.Unknown, platforms.ClassUnknown, platforms.ClassTransient},
 		"changed": {"a file that was overwritten is no better the next time", &transport.Error{Sent: true, Err: platforms.ErrFileChanged}, platforms.Unknown, platforms.ClassUnknown, platforms.ClassPermanent},
 	}
 	for name, tc := range tests {

@@ -16,7 +16,7 @@ func TestDecodeForms(t *testing.T) {
 	}{
 		"object":      {"an object is what every platform answers", `{"id":"1"}`, true},
 		"blanks":      {"blanks around it mean nothing", " {}\n", true},
-		"cut":         {"what broke off says nothing", `{"id":"1`, false},
+		"cut":         {"what broke off is not evidence", `{"id":"1`, false},
 		"two":         {"nor does what goes on", `{} {}`, false},
 		"list":        {"a list is not what was asked for", `[{}]`, false},
 		"null":        {"null is no document", `null`, false},

@@ -168,7 +168,7 @@ func (g *Graph) classifyCodeError(resp *transport.Response) *platforms.Error {
 	}
 }
 
-// ExchangeForPerson exchanges a Facebook Login code for a person's token that is valid for 60 days and has the required
+// ExchangeForPerson exchanges a Facebook Login code for a user's token that is valid for 60 days and has the required
 // scopes.
 func (g *Graph) ExchangeForPerson(ctx context.Context, l *Login, code platforms.Code, required oauth2.RequiredScopes) (platforms.Token, error) {
 	token, err := g.ExchangeCodeLongLived(ctx, l, code)

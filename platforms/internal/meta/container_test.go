@@ -71,8 +71,8 @@ func TestList(t *testing.T) {
 		class  platforms.Class
 	}{
 		"whole":   {"pages are read to the last", []jsondoc.Text{"3", "2", "2", "1", "9"}, ""},
-		"endless": {"what is not read whole tells nothing", nil, platforms.ClassUnknown},
-		"no list": {"an answer without a list is no empty list", nil, platforms.ClassUnknown},
+		"endless": {"what is not read whole is not evidence", nil, platforms.ClassUnknown},
+		"no list": {"a response without a list is not an empty list", nil, platforms.ClassUnknown},
 		"no id":   {"an entry without an id may be what is looked for", nil, platforms.ClassUnknown},
 		"later":   {"a page that cannot be read makes the rest useless", nil, platforms.ClassTransient},
 	}

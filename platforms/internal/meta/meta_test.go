@@ -29,7 +29,7 @@ func TestError(t *testing.T) {
 		kind    Kind
 		refusal bool
 	}{
-		"dead token": {"a person must connect again", 400, says(190, 463, false), KindToken, true},
+		"dead token": {"a user must reconnect the account", 400, says(190, 463, false), KindToken, true},
 		"permission": {"the scope is missing", 403, says(10, 0, false), KindPermission, true},
 		"app blocked": {
 			"no account of the app can do anything, and none is at fault", 400,
@@ -61,7 +61,7 @@ func TestError(t *testing.T) {
 		"invalid":               {"the request is refused for good", 400, says(100, 0, false), KindOther, true},
 		"missing object":        {"404 is a graph's answer as well", 404, says(100, 33, false), KindOther, true},
 		"code as text":          {"a code may come as a string", 400, `{"error":{"code":"190"}}`, KindToken, true},
-		"page of a proxy":       {"what is no graph's answer proves nothing", 400, `<html>Bad Request</html>`, KindNonsense, false},
+		"page of a proxy":       {"what is no graph's answer is not proof", 400, `<html>Bad Request</html>`, KindNonsense, false},
 		"bare 403":              {"nor does a status alone", 403, ``, KindNonsense, false},
 		"message only":          {"nor an error without a code", 400, `{"error":{"message":"no"}}`, KindNonsense, false},
 		"OAuth's words":         {"nor an error that is a word", 400, `{"error":"invalid_request"}`, KindNonsense, false},
@@ -192,7 +192,7 @@ func TestUsedOf(t *testing.T) {
 			"minutes are told", "", `{"17":[{"type":"pages","call_count":100,"total_cputime":20,"total_time":20,"estimated_time_to_regain_access":19}]}`,
 			Usage{App: -1, Account: 100, RetryAfter: 19 * time.Minute},
 		},
-		"not theirs": {"what is no JSON tells nothing", "95%", "many", Usage{App: -1, Account: -1}},
+		"not theirs": {"what is no JSON is not evidence", "95%", "many", Usage{App: -1, Account: -1}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -18,7 +18,7 @@ const (
 	mostPageCalls = 10
 )
 
-// Page is one of a person's Pages, with its token.
+// Page is one of a user's Pages, with its token.
 type Page struct {
 	Account
 
@@ -27,7 +27,7 @@ type Page struct {
 	Instagram jsondoc.Optional[Account] `json:"instagram_business_account"`
 }
 
-// mayPost reports whether the person has one of the tasks that allow posting as the Page (Pages API, "Overview",
+// mayPost reports whether the user has one of the tasks that allow posting as the Page (Pages API, "Overview",
 // Tasks). A Page whose tasks the response omits is accepted.
 func (p *Page) mayPost() bool {
 	return len(p.Tasks) == 0 || slices.Contains(p.Tasks, "CREATE_CONTENT") || slices.Contains(p.Tasks, "MANAGE")

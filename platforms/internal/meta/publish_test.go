@@ -58,7 +58,7 @@ func TestDoubleCheck(t *testing.T) {
 		"in progress":          {"the same container is tried again when it is done", invalid, recorder.Respond(200, `{"status":"IN_PROGRESS"}`), platforms.Refused},
 		"expired":              {"it was not published within a day", invalid, recorder.Respond(200, `{"status":"EXPIRED"}`), platforms.Refused},
 		"failed":               {"it failed to be published", invalid, recorder.Respond(200, `{"status":"ERROR"}`), platforms.Refused},
-		"odd":                  {"a word that is none of the graph's says nothing", invalid, recorder.Respond(200, `{"status":"LATER"}`), platforms.Unknown},
+		"odd":                  {"a word that is none of the graph's is not evidence", invalid, recorder.Respond(200, `{"status":"LATER"}`), platforms.Unknown},
 		"no word":              {"nor does an answer without one", invalid, recorder.Respond(200, `{}`), platforms.Unknown},
 		"trouble":              {"nor does trouble", invalid, recorder.Respond(503, ``), platforms.Unknown},
 		"no answer":            {"nor does silence", invalid, recorder.HangUp, platforms.Unknown},
@@ -157,7 +157,7 @@ func TestPublishedContainer(t *testing.T) {
 		// first and later are the results of the first lookup and of the one after the wait.
 		first, later platforms.LookupResult
 	}{
-		"listed":              {"its id is known at once", listed("1 2"), v1alpha1.CategoryText, posted("1", 2), posted("1", 2)},
+		"listed":              {"its id is known immediately", listed("1 2"), v1alpha1.CategoryText, posted("1", 2), posted("1", 2)},
 		"not listed":          {"a listing lags, but not for ever", "", v1alpha1.CategoryText, platforms.LookupResult{}, withoutID},
 		"as old as container": {"a graph may list when the container was made, if nothing newer comes", listed("1 60"), v1alpha1.CategoryText, platforms.LookupResult{}, posted("1", 60)},
 		"both":                {"what is newer than the attempt is the post", listed("1 60", "2 1"), v1alpha1.CategoryText, posted("2", 1), posted("2", 1)},
@@ -166,7 +166,7 @@ func TestPublishedContainer(t *testing.T) {
 		"no list":             {"nor does a listing that is away undo it", gone, v1alpha1.CategoryText, platforms.LookupResult{}, withoutID},
 		"tree, not listed":    {"the next card hangs from the id", "", v1alpha1.CategoryTree, platforms.LookupResult{}, platforms.LookupResult{}},
 		"tree, two": {
-			"a person can tell them apart", listed("1 2", "2 3"), v1alpha1.CategoryTree,
+			"a user can tell them apart", listed("1 2", "2 3"), v1alpha1.CategoryTree,
 			platforms.LookupResult{Matches: 2, ExternalID: "2", PostedAt: noon.Add(-3 * time.Minute)},
 			platforms.LookupResult{Matches: 2, ExternalID: "2", PostedAt: noon.Add(-3 * time.Minute)},
 		},

@@ -57,7 +57,7 @@ func TestExchange(t *testing.T) {
 	}{
 		"good":             {"the scopes are those that were granted", 200, `{"access_token":"a","refresh_token":"r","expires_in":60,"scope":"read,write,more"}`, "", "", "read write more"},
 		"scopes not told":  {"then they are those that were requested (RFC 6749, section 5.1)", 200, `{"access_token":"a","refresh_token":"r"}`, "", "", "read write"},
-		"missing scope":    {"a person switched it off", 200, `{"access_token":"a","refresh_token":"r","scope":"read"}`, platforms.ClassReconnect, "permission write", ""},
+		"missing scope":    {"a user switched it off", 200, `{"access_token":"a","refresh_token":"r","scope":"read"}`, platforms.ClassReconnect, "permission write", ""},
 		"no refresh token": {"the connection would end with the access token", 200, `{"access_token":"a","scope":"read write"}`, platforms.ClassReconnect, "did not return a refresh token", ""},
 		"no token":         {"a success without what was asked for", 200, `{}`, platforms.ClassUnknown, "did not return an access token", ""},
 		"invalid grant":    {"the code is spent", 400, `{"error":"invalid_grant"}`, platforms.ClassReconnect, "no longer accepts", ""},

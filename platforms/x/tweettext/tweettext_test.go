@@ -167,7 +167,7 @@ func TestEncodable(t *testing.T) {
 		{"a letter more", strings.Repeat("a", 56) + "ü", false, false},
 		{"more characters than any encoding may have", strings.Repeat("ü", 60), false, false},
 		{"what IDNA's other full stops separate is encoded one by one", strings.Repeat("日", 5) + "。" + strings.Repeat("本", 5), false, true},
-		{"their sum must fit all the same", strings.Repeat("a", 31) + "．" + strings.Repeat("b", 32), false, false},
+		{"their sum must fit anyway", strings.Repeat("a", 31) + "．" + strings.Repeat("b", 32), false, false},
 		{"the first one that is too long decides", strings.Repeat("a", 64) + "｡a", false, false},
 		{"a character beyond U+FFFF takes five digits", "😀" + strings.Repeat("a", 53), false, false},
 		{"its second half alone takes four", "😀" + strings.Repeat("a", 53), true, true},
