@@ -96,12 +96,12 @@ func TestCorrection(t *testing.T) {
 		skew   time.Duration
 		exact  bool
 	}{
-		"a clock that is right":       {"nothing is corrected where nothing is wrong", 0, 10, 0, 0, true},
-		"a clock that is almost":      {"within what NTP leaves, the machine's own clock counts", 400 * time.Millisecond, 10, 400 * time.Millisecond, 0, true},
+		"a clock that is right":       {"a correct clock is not corrected", 0, 10, 0, 0, true},
+		"a clock that is almost":      {"a small difference is left to NTP", 400 * time.Millisecond, 10, 400 * time.Millisecond, 0, true},
 		"a minute behind":             {"one answer is enough at the start, to half a second", -61 * time.Second, 1, 500 * time.Millisecond, 0, false},
 		"a minute ahead":              {"in both directions", 61 * time.Second, 1, 500 * time.Millisecond, 0, false},
 		"years behind":                {"a machine without a battery", -3 * 365 * 24 * time.Hour, 3, 500 * time.Millisecond, 0, false},
-		"a minute behind, more asked": {"several answers show when the second turns", -61 * time.Second, 12, 500 * time.Millisecond, -61 * time.Second, false},
+		"a minute behind, more asked": {"several responses determine the difference more precisely", -61 * time.Second, 12, 500 * time.Millisecond, -61 * time.Second, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := begin(t, tt.ahead)
@@ -131,13 +131,13 @@ func TestClockThatIsSet(t *testing.T) {
 		set    []time.Duration
 		skew   time.Duration
 	}{
-		"forward":            {"nothing is due because of it", 0, []time.Duration{20 * time.Minute}, 20 * time.Minute},
-		"back":               {"what is due goes out", 0, []time.Duration{-20 * time.Minute}, -20 * time.Minute},
-		"right at last":      {"it was corrected before, and need not be any more", -61 * time.Second, []time.Duration{61 * time.Second}, 0},
+		"forward":            {"posts do not become due by it", 0, []time.Duration{20 * time.Minute}, 20 * time.Minute},
+		"back":               {"due posts are published", 0, []time.Duration{-20 * time.Minute}, -20 * time.Minute},
+		"right at last":      {"the correction is no longer necessary", -61 * time.Second, []time.Duration{61 * time.Second}, 0},
 		"wrong, and right":   {"as above", 0, []time.Duration{20 * time.Minute, -20 * time.Minute}, 0},
 		"wrong in two ways":  {"each is found out", 61 * time.Second, []time.Duration{-time.Hour}, 61*time.Second - time.Hour},
 		"again and again":    {"whatever it shows, the API's counts", 0, []time.Duration{time.Hour, time.Hour, -3 * time.Hour}, -time.Hour},
-		"by next to nothing": {"NTP does it, and its clock is followed", 0, []time.Duration{200 * time.Millisecond}, 0},
+		"by next to nothing": {"NTP corrects it, and the clock follows", 0, []time.Duration{200 * time.Millisecond}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := begin(t, tt.ahead)

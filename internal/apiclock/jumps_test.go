@@ -44,17 +44,17 @@ func TestLeaps(t *testing.T) {
 		steps  []time.Duration
 		want   int
 	}{
-		"never":                 {"nobody is woken for nothing", slices.Repeat([]time.Duration{0}, 100_000), 0},
+		"never":                 {"no jump is reported", slices.Repeat([]time.Duration{0}, 100_000), 0},
 		"noise":                 {"clocks are not read at the same instant", slices.Repeat([]time.Duration{20 * ms, -20 * ms}, 1000), 0},
 		"forward":               {"timers end too late", []time.Duration{0, time.Minute, 0, 0}, 1},
-		"by an hour":            {"so does the clock of a machine that was suspended", []time.Duration{time.Hour, 0}, 1},
+		"by an hour":            {"a suspended machine's clock jumps as well", []time.Duration{time.Hour, 0}, 1},
 		"by a tenth":            {"from that on it is a leap", []time.Duration{100 * ms, 0}, 1},
-		"by less":               {"nobody sees that", []time.Duration{99 * ms, 0}, 0},
+		"by less":               {"it is below the threshold", []time.Duration{99 * ms, 0}, 0},
 		"by little, and often":  {"what adds up is a leap as well", slices.Repeat([]time.Duration{10 * ms}, 25), 2},
 		"back":                  {"timers end too early, and who wakes looks at the clock", []time.Duration{-time.Minute, 0, 0}, 0},
-		"back, and forward":     {"those who went to sleep in between would be late", []time.Duration{-time.Minute, 0, time.Minute, 0}, 1},
+		"back, and forward":     {"timers set in between would be late", []time.Duration{-time.Minute, 0, time.Minute, 0}, 1},
 		"forward, and back":     {"those who were woken have slept again", []time.Duration{time.Minute, 0, -time.Minute, 0}, 1},
-		"back by little, often": {"and forward at once: those who went to sleep last would be late", append(slices.Repeat([]time.Duration{-10 * ms}, 10), 100*ms), 1},
+		"back by little, often": {"timers set last would be late", append(slices.Repeat([]time.Duration{-10 * ms}, 10), 100*ms), 1},
 		"twice":                 {"each is one", []time.Duration{time.Minute, 0, time.Minute}, 2},
 	} {
 		l := newLeaper()
@@ -96,9 +96,9 @@ func TestCorrectionsAreLeaps(t *testing.T) {
 		ahead  time.Duration
 		want   int
 	}{
-		"a clock that is behind": {"it goes forward", -61 * time.Second, 1},
+		"a clock that is behind": {"it is set forward", -61 * time.Second, 1},
 		"a clock that is right":  {"it stays", 0, 0},
-		"a clock that is ahead":  {"it goes back", 61 * time.Second, 0},
+		"a clock that is ahead":  {"it is set back", 61 * time.Second, 0},
 	} {
 		w := begin(t, tt.ahead)
 		told := 0

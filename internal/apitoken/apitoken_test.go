@@ -55,10 +55,10 @@ func TestParse(t *testing.T) {
 		"Blank":       {"a line break was copied into it", known[:30] + "\n" + known[31:], false},
 		"OtherPrefix": {"it belongs to another product", "x" + known[1:], false},
 		"Old":         {"tokens had no id before", "hrld_" + strings.Repeat("a", 52), false},
-		"NoID":        {"nothing could be found by it", "hrld__" + known[len(known)-49:], false},
-		"PrefixOnly":  {"there is nothing behind it", "hrld_", false},
-		"Empty":       {"there is no token", "", false},
-		"Hash":        {"what is stored is no token", knownHash, false},
+		"NoID":        {"it does not contain an id", "hrld__" + known[len(known)-49:], false},
+		"PrefixOnly":  {"it contains only the prefix", "hrld_", false},
+		"Empty":       {"the token is empty", "", false},
+		"Hash":        {"a stored hash is not a token", knownHash, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -77,8 +77,8 @@ func TestHash(t *testing.T) {
 		t.Errorf("got %s, want %s as people compute it with sha256sum, and %s as stored by earlier releases", apitoken.Hash("team-acme", "ci", known), want, knownHash)
 	}
 	for _, other := range []struct{ reason, namespace, name string }{
-		{"a hash copied to another namespace opens nothing", "team-other", "ci"},
-		{"nor does it under another name", "team-acme", "ci2"},
+		{"a hash copied to another namespace is invalid", "team-other", "ci"},
+		{"a hash copied to another name is invalid", "team-acme", "ci2"},
 		{"the boundary between the two counts", "team-acme-c", "i"},
 	} {
 		if apitoken.Hash(other.namespace, other.name, known) == knownHash || apitoken.ID(other.namespace, other.name) == knownID {

@@ -44,23 +44,23 @@ func TestForget(t *testing.T) {
 		fails  bool
 		left   []string
 	}{
-		{"a record that is young is kept, whoever needs it", time.Hour, time.Hour + time.Minute, nil, needs(), 0, false, []string{"deleted", "there"}},
-		{"one that no one needs is noted when that is seen first", 10 * time.Hour, time.Hour, nil, needs("there"), 0, false, []string{"deleted", "there"}},
+		{"a young record is kept, whether or not it is needed", time.Hour, time.Hour + time.Minute, nil, needs(), 0, false, []string{"deleted", "there"}},
+		{"an unneeded record is noted when this is first detected", 10 * time.Hour, time.Hour, nil, needs("there"), 0, false, []string{"deleted", "there"}},
 		{
-			"what is not known to be of no use is kept", 59 * time.Hour, time.Hour, nil, func(string) (bool, error) { return false, away }, 0, true,
+			"a record of unknown use is kept", 59 * time.Hour, time.Hour, nil, func(string) (bool, error) { return false, away }, 0, true,
 			[]string{"deleted", "there"},
 		},
-		{"it stays as long as somebody may come back for it", 57 * time.Hour, time.Hour, nil, needs("there"), 0, false, []string{"deleted", "there"}},
-		{"who comes back has all of that time again", 57 * time.Hour, time.Hour, nil, needs("there", "deleted"), 0, false, []string{"deleted", "there"}},
-		{"so that it is noted anew", 60 * time.Hour, time.Hour, nil, needs("there"), 0, false, []string{"deleted", "there"}},
-		{"it goes when nobody came, and that of a post which is there stays", 108 * time.Hour, time.Hour, nil, needs("there"), 1, false, []string{"there"}},
+		{"it is kept during the grace period", 57 * time.Hour, time.Hour, nil, needs("there"), 0, false, []string{"deleted", "there"}},
+		{"a returning post restarts the grace period", 57 * time.Hour, time.Hour, nil, needs("there", "deleted"), 0, false, []string{"deleted", "there"}},
+		{"so the record is noted again", 60 * time.Hour, time.Hour, nil, needs("there"), 0, false, []string{"deleted", "there"}},
+		{"it is deleted after the grace period, and the record of an existing post is kept", 108 * time.Hour, time.Hour, nil, needs("there"), 1, false, []string{"there"}},
 		{
-			"one that is written under its name later has a time of its own", 200 * time.Hour, time.Hour,
+			"a record that is written later with the same name has its own grace period", 200 * time.Hour, time.Hour,
 			func() error { return a.Put(t.Context(), acme, "deleted", to("y")) }, needs("there"), 0, false,
 			[]string{"deleted", "there"},
 		},
 		{
-			"what notes them is no reason to stop, should it be damaged: all starts over", 300 * time.Hour, time.Hour,
+			"a damaged file of notes is replaced: the grace period starts over", 300 * time.Hour, time.Hour,
 			func() error {
 				_, err := bucket.PutDocument(t.Context(), acme.Prefix()+"unneeded.json", "application/json", []byte("rot"), store.Any)
 				return err

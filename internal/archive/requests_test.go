@@ -49,7 +49,7 @@ func TestRequests(t *testing.T) {
 	}{
 		{"its time is not over", time.Now().Add(-time.Hour), true},
 		{"its time is over", time.Now().Add(time.Hour), false},
-		{"nothing is left", time.Now().Add(time.Hour), false},
+		{"the folder is empty", time.Now().Add(time.Hour), false},
 	} {
 		if _, err := a.ExpireRequests(ctx, acme, step.before); err != nil {
 			t.Fatal(err)

@@ -35,13 +35,13 @@ func TestApply(t *testing.T) {
 			noon,
 		},
 		"gets stuck": {
-			"stalled takes the place of reconciling; Ready stays false since when it was",
+			"stalled replaces reconciling; the transition time of Ready remains",
 			Summary{Reason: "Broken", Progress: Stuck},
 			map[string]string{"Ready": "False Broken", "Stalled": "True Broken"},
 			earlier,
 		},
 		"goes on": {
-			"another reason is no transition",
+			"another reason is not a transition",
 			Summary{Reason: "StillWaiting", Progress: Underway},
 			map[string]string{"Ready": "False StillWaiting", "Reconciling": "True StillWaiting"},
 			earlier,

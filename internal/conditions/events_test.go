@@ -47,7 +47,7 @@ func TestEvents(t *testing.T) {
 		tell   func(r events.EventRecorder, clk *clocktesting.FakeClock)
 		want   []string
 	}{
-		"one":            {"nothing to keep apart", func(r events.EventRecorder, _ *clocktesting.FakeClock) { warn(r, post, nil, "a") }, []string{"a"}},
+		"one":            {"there is one series", func(r events.EventRecorder, _ *clocktesting.FakeClock) { warn(r, post, nil, "a") }, []string{"a"}},
 		"the same again": {"client-go counts it", func(r events.EventRecorder, _ *clocktesting.FakeClock) { warn(r, post, nil, "a", "a", "a") }, []string{"a"}},
 		"another note":   {"the same key would lose it", func(r events.EventRecorder, _ *clocktesting.FakeClock) { warn(r, post, nil, "a", "b") }, []string{"a", "b"}},
 		"in turn":        {"each note has its own series", func(r events.EventRecorder, _ *clocktesting.FakeClock) { warn(r, post, conn, "a", "b", "a", "b", "c") }, []string{"a", "b", "c"}},
@@ -59,7 +59,7 @@ func TestEvents(t *testing.T) {
 			warn(r, post, nil, "a")
 			warn(r, post, conn, "a")
 		}, []string{"a", "a"}},
-		"percent signs": {"a note is no format", func(r events.EventRecorder, _ *clocktesting.FakeClock) { warn(r, post, nil, "100%d") }, []string{"100%d"}},
+		"percent signs": {"a note is not a format string", func(r events.EventRecorder, _ *clocktesting.FakeClock) { warn(r, post, nil, "100%d") }, []string{"100%d"}},
 		"minutes later": {"client-go may know a series for twelve minutes", func(r events.EventRecorder, clk *clocktesting.FakeClock) {
 			warn(r, post, nil, "a")
 			clk.Step(12 * time.Minute)

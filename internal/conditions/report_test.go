@@ -39,13 +39,13 @@ func TestReport(t *testing.T) {
 		event   string
 	}{
 		"no Team yet":  {"a Team that is applied together gets its namespace in a moment", Summary{Reason: "NoTeam"}, false, nil, 1, ""},
-		"unchanged":    {"a write that says nothing wakes every watcher", Summary{Reason: "Waiting", Message: "a"}, false, nil, 0, ""},
-		"more is said": {"the reason is the same, so it is no event", Summary{Reason: "Waiting", Message: "b"}, false, nil, 1, ""},
-		"trouble":      {"a user has to look at it", Summary{Reason: "Broken", Message: "mend it"}, false, nil, 1, "Warning Broken mend it"},
-		"done":         {"no user has to look at it", Summary{Reason: "Done", Message: "x", Ready: true}, false, nil, 1, "Normal Done x"},
+		"unchanged":    {"an unnecessary write wakes every watcher", Summary{Reason: "Waiting", Message: "a"}, false, nil, 0, ""},
+		"more is said": {"the reason is the same, so there is no event", Summary{Reason: "Waiting", Message: "b"}, false, nil, 1, ""},
+		"trouble":      {"a user has to act", Summary{Reason: "Broken", Message: "mend it"}, false, nil, 1, "Warning Broken mend it"},
+		"done":         {"no action is necessary", Summary{Reason: "Done", Message: "x", Ready: true}, false, nil, 1, "Normal Done x"},
 		"a long story": {"the Kubernetes API would refuse the event", Summary{Reason: "Broken", Message: long}, false, nil, 1, "Warning Broken é"},
-		"gone":         {"there is nothing to write to, and nothing to tell", Summary{Reason: "Broken"}, true, nil, 1, ""},
-		"not written":  {"the next pass tells it", Summary{Reason: "Broken"}, false, broken, 1, ""},
+		"gone":         {"the object was deleted, so there is neither a write nor an event", Summary{Reason: "Broken"}, true, nil, 1, ""},
+		"not written":  {"the next reconciliation reports it", Summary{Reason: "Broken"}, false, broken, 1, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			scheme := runtime.NewScheme()
@@ -158,9 +158,9 @@ func TestReportLogs(t *testing.T) {
 		reason, was, is string
 		want            string
 	}{
-		"trouble":         {"a user has to look at it", "", "Broken", "not ready"},
+		"trouble":         {"a user has to act", "", "Broken", "not ready"},
 		"another trouble": {"as above", "Broken", "Lost", "not ready"},
-		"mended":          {"a user waits for that", "Broken", "Done", "ready"},
+		"mended":          {"a user waits for it", "Broken", "Done", "ready"},
 		"all is well":     {"it is the ordinary course", "", "Done", ""},
 		"and stays well":  {"as above", "Made", "Done", ""},
 	} {

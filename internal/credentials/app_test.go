@@ -29,19 +29,19 @@ func TestOf(t *testing.T) {
 	}{
 		"as marked":            {"what Herald marked is of its app", own, x, mark, "access", "refresh", "herald"},
 		"another token":        {"a mark is copied to a token of another app in vain", own, x, mark, "other", "refresh", ""},
-		"another refresh":      {"nor may what renews the token be of another app", own, x, mark, "access", "other", ""},
+		"another refresh":      {"the refresh token must belong to the same app", own, x, mark, "access", "other", ""},
 		"moved between parts":  {"the parts are kept apart", own, x, mark, "acces", "srefresh", ""},
-		"no mark":              {"what people put there is of any app", own, x, "", "access", "refresh", ""},
+		"no mark":              {"users' tokens may belong to any app", own, x, "", "access", "refresh", ""},
 		"cut mark":             {"all of the mark counts", own, x, mark[:len(mark)-1], "access", "refresh", ""},
-		"another platform":     {"there is no app there", own, v1alpha1.PlatformThreads, mark, "access", "refresh", ""},
+		"another platform":     {"the platform has no app", own, v1alpha1.PlatformThreads, mark, "access", "refresh", ""},
 		"another app":          {"the installation changed its app", apps("other", "the app's secret"), x, mark, "access", "refresh", ""},
 		"another secret":       {"without the secret no mark can be made", apps("herald", "guessed"), x, mark, "access", "refresh", ""},
-		"no secret":            {"a public client marks nothing", apps("herald", ""), x, mark, "access", "refresh", ""},
-		"no secret, no mark":   {"and takes no empty mark for one", apps("herald", ""), x, "", "access", "refresh", ""},
-		"no app":               {"nor does an installation without an app", nil, x, "", "access", "refresh", ""},
-		"no client id":         {"nor one that names none", apps("", "s"), x, "", "access", "refresh", ""},
+		"no secret":            {"a public client does not sign marks", apps("herald", ""), x, mark, "access", "refresh", ""},
+		"no secret, no mark":   {"an empty mark is not valid for a public client", apps("herald", ""), x, "", "access", "refresh", ""},
+		"no app":               {"an installation without an app does not sign marks", nil, x, "", "access", "refresh", ""},
+		"no client id":         {"an app without a client id does not sign marks", apps("", "s"), x, "", "access", "refresh", ""},
 		"secret never set":     {"a nil Secret is none", credentials.Apps{x: {ID: "herald"}}, x, "", "access", "refresh", ""},
-		"no token, empty mark": {"nothing is of no app", own, x, "", "", "", ""},
+		"no token, empty mark": {"an empty token does not belong to an app", own, x, "", "", "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := tc.asked.Identify(tc.platform, tc.mark, tc.access, tc.refresh); got != tc.want {

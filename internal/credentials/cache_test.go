@@ -65,7 +65,7 @@ func TestCacheReadsAgain(t *testing.T) {
 		"forgotten": {"the platform refused the token", func(c *Cache, conn *v1alpha1.Connection, _ *clocktesting.FakePassiveClock) {
 			c.Forget(conn)
 		}, "a2"},
-		"old": {"no token is held for longer than a minute", func(_ *Cache, _ *v1alpha1.Connection, now *clocktesting.FakePassiveClock) {
+		"old": {"tokens are cached for at most a minute", func(_ *Cache, _ *v1alpha1.Connection, now *clocktesting.FakePassiveClock) {
 			now.SetTime(noon.Add(cacheFor + 1))
 		}, "a2"},
 		"nearly old": {"until then it is", func(_ *Cache, _ *v1alpha1.Connection, now *clocktesting.FakePassiveClock) {
@@ -201,15 +201,15 @@ func TestCacheReturnsConfirmedTokens(t *testing.T) {
 	}{
 		{"nothing changed", stored{"a", "1", ""}, none, "a", nil},
 		{"somebody replaced it", stored{"b", "2", ""}, none, "", []string{"2"}},
-		{"a label is no other token", stored{"a", "2", ""}, none, "a", nil},
+		{"a changed label is not another token", stored{"a", "2", ""}, none, "a", nil},
 		{"the platform confirmed the new one", stored{"b", "2", ""}, status("2", "2"), "b", nil},
-		{"the platform did not tell whose the new one is", stored{"b", "2", ""}, status("2", ""), "", nil},
-		{"nor whose the old one is, as it turns out", stored{"a", "1", ""}, status("1", ""), "", nil},
-		{"what was confirmed is not what was examined last", stored{"a", "1", ""}, status("2", "1"), "", []string{"1"}},
+		{"the platform did not identify the new token's account", stored{"b", "2", ""}, status("2", ""), "", nil},
+		{"the platform did not identify the old token's account either", stored{"a", "1", ""}, status("1", ""), "", nil},
+		{"the confirmed version differs from the last one examined", stored{"a", "1", ""}, status("2", "1"), "", []string{"1"}},
 		{"before an upgrade it was connected by these credentials", stored{"b", "2", ""}, earlier(metav1.ConditionTrue), "b", nil},
-		{"before an upgrade the platform did not tell", stored{"b", "2", ""}, earlier(metav1.ConditionFalse), "", nil},
+		{"before an upgrade, the platform did not identify the account", stored{"b", "2", ""}, earlier(metav1.ConditionFalse), "", nil},
 		{"it was replaced again while the platform confirmed it", stored{"c", "3", ""}, status("2", "2"), "", []string{"3"}},
-		{"there was no Secret, and whoever found that looks for it again", stored{"b", "2", ""}, status("", ""), "", nil},
+		{"the Secret did not exist, and is read again", stored{"b", "2", ""}, status("", ""), "", nil},
 	} {
 		now, secret := clocktesting.NewFakePassiveClock(noon), &stored{"a", "1", ""}
 		var asked []string
@@ -268,7 +268,7 @@ func TestCacheFollowsARenewal(t *testing.T) {
 		reason, old, want string
 	}{
 		{"the confirmed token was renewed", "a", "b"},
-		{"another token was, which somebody put there", "c", ""},
+		{"another token was, which a user stored", "c", ""},
 	} {
 		secret := &stored{"a", "1", ""}
 		clock := clocktesting.NewFakePassiveClock(noon)
@@ -331,13 +331,13 @@ func TestCacheReportsNewInput(t *testing.T) {
 		disabled      bool
 		asked         int
 	}{
-		{"the input is the one that the copy is from", "", false, 0},
-		{"somebody put other tokens there", "h1", false, 1},
+		{"the input is the working copy's source", "", false, 0},
+		{"a user stored other tokens", "h1", false, 1},
 		{"one examination is enough for them", "h1", false, 1},
 		{"they were replaced again", "h2", false, 2},
 		{"of a disabled connection no credentials are examined", "h3", true, 2},
 		{"until it is enabled", "h3", false, 3},
-		{"the one that the copy is from is there again", "", false, 3},
+		{"the working copy's source is restored", "", false, 3},
 	} {
 		secret.other = tc.other
 		conn := verified("1")

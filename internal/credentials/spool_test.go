@@ -118,9 +118,9 @@ func TestFilesThatAreNoTokens(t *testing.T) {
 		"nothing sealed":       {"a nonce is needed at least", name, []byte(`{"account":{},"sealed":""}`), "was changed"},
 		"without a token":      {"a later version may seal other things", name, empty, "another version"},
 		"too big":              {"no token has so many bytes", name, bytes.Repeat([]byte(" "), MaxSpoolBytes+1), "more than"},
-		"of somebody else":     {"it is not one of Herald's files", "notes.txt", []byte("hello"), "not one of Herald's files"},
+		"of somebody else":     {"another program's", "notes.txt", []byte("hello"), "not one of Herald's files"},
 		"named like a path":    {"names are short and of one form", "0123.token", good, "not one of Herald's files"},
-		"a write that was cut": {"the process ended while it wrote, which is nothing to tell", temporary + "123", good[:20], ""},
+		"a write that was cut": {"the process was killed while it wrote, which is not reported", temporary + "123", good[:20], ""},
 	} {
 		t.Run(title, func(t *testing.T) {
 			path := t.TempDir()
@@ -186,8 +186,8 @@ func TestFilesThatCannotBeReadNow(t *testing.T) {
 		othersToo  bool
 		says, file string
 	}{
-		"not opened": {"an error of the disk passes, or a user corrects it", ailing{open: name}, 1, true, false, "cannot be read now", name},
-		"broken off": {"so does one while it is read", ailing{read: name}, 1, true, false, "cannot be read now", name},
+		"not opened": {"a disk error is temporary, or an administrator corrects it", ailing{open: name}, 1, true, false, "cannot be read now", name},
+		"broken off": {"so is an error during reading", ailing{read: name}, 1, true, false, "cannot be read now", name},
 		"no names":   {"of no account is it known that it has none", ailing{open: "."}, 0, true, true, "cannot look for renewed tokens", ""},
 		"gone":       {"a live process has stored it meanwhile", ailing{gone: name}, 1, false, false, "", ""},
 	} {
@@ -226,8 +226,8 @@ func TestUnreadIsReplaced(t *testing.T) {
 		reason string
 		how    func(f *Spool) error
 	}{
-		"put":     {"a newer one stands in its place", func(f *Spool) error { return f.Save(unsaved("1")) }},
-		"removed": {"the account has another one, or is gone", func(f *Spool) error { return f.Remove(unsaved("1").Account) }},
+		"put":     {"a newer file replaces it", func(f *Spool) error { return f.Save(unsaved("1")) }},
+		"removed": {"the account has another token, or was deleted", func(f *Spool) error { return f.Remove(unsaved("1").Account) }},
 	} {
 		t.Run(title, func(t *testing.T) {
 			f, _ := opened(t, t.TempDir(), spoolKey)
@@ -276,7 +276,7 @@ func TestOpen(t *testing.T) {
 	tests := map[string]struct{ reason, path, key, says string }{
 		"good":       {"the folder is made", filepath.Join(t.TempDir(), "a", "b"), spoolKey, ""},
 		"short key":  {"it could be guessed", t.TempDir(), spoolKey[1:], "fewer than 32 characters"},
-		"no key":     {"nothing could be sealed", t.TempDir(), "", "fewer than 32 characters"},
+		"no key":     {"the key is too short", t.TempDir(), "", "fewer than 32 characters"},
 		"no folder":  {"it is a file", file, spoolKey, "no file can be written into folder " + file},
 		"not a path": {"a folder in a file", filepath.Join(file, "unsaved"), spoolKey, "no file can be written"},
 	}

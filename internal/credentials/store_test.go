@@ -90,10 +90,10 @@ func TestLoad(t *testing.T) {
 		"the least":         {reason: "an access token alone will do", secret: secretWith(map[string]string{"accessToken": "a"}), want: Token{Access: "a"}},
 		"newlines":          {reason: "files end in a newline", secret: secretWith(map[string]string{"accessToken": "a\n", "expiresAt": "2026-11-20T12:00:00Z\n"}), want: Token{Access: "a", ExpiresAt: noon}},
 		"no Secret":         {reason: "the Secret may come later", err: NotFound},
-		"no access token":   {reason: "there is nothing to call with", secret: secretWith(map[string]string{"refreshToken": "r"}), err: Invalid, key: "accessToken"},
+		"no access token":   {reason: "the access token is missing", secret: secretWith(map[string]string{"refreshToken": "r"}), err: Invalid, key: "accessToken"},
 		"two tokens in one": {reason: "a header could not carry it", secret: secretWith(map[string]string{"accessToken": "a b"}), err: Invalid, key: "accessToken"},
 		"not ASCII":         {reason: "a header could not carry it", secret: secretWith(map[string]string{"accessToken": "a", "refreshToken": "ä"}), err: Invalid, key: "refreshToken"},
-		"a date":            {reason: "a date alone does not say when", secret: secretWith(map[string]string{"accessToken": "a", "expiresAt": "2026-12-01"}), err: Invalid, key: "expiresAt"},
+		"a date":            {reason: "a date alone is not a time", secret: secretWith(map[string]string{"accessToken": "a", "expiresAt": "2026-12-01"}), err: Invalid, key: "expiresAt"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var objects []client.Object
@@ -173,9 +173,9 @@ func TestInherited(t *testing.T) {
 		store *Store
 		want  bool
 	}{
-		"who made it knows what came of it":     {store, false},
-		"the next process of its name does not": {NewStore(api, api, now, "me", nil), true},
-		"another's claim is waited for":         {NewStore(api, api, now, "an other", nil), false},
+		"the owner of the claim knows its result": {store, false},
+		"the next process of its name does not":   {NewStore(api, api, now, "me", nil), true},
+		"another's claim is waited for":           {NewStore(api, api, now, "an other", nil), false},
 	} {
 		if got := tc.store.Inherited(connection(), claimed); got != tc.want {
 			t.Errorf("%s: got %t", reason, got)
@@ -191,12 +191,12 @@ func TestSave(t *testing.T) {
 		want   map[string]string
 	}{
 		"rotated": {
-			"everything that came is stored, and what is not Herald's stays",
+			"all new values are stored, and other keys are kept",
 			Token{Access: "a2", Refresh: "r2", ExpiresAt: noon.Add(2 * time.Hour), Scopes: "s"},
 			map[string]string{"accessToken": "a2", "refreshToken": "r2", "expiresAt": "2026-11-20T14:00:00Z", "scopes": "s", "note": "mine"},
 		},
 		"not rotated": {
-			"a refresh token is never replaced by nothing; an end that is unknown is removed",
+			"a missing refresh token does not replace one; an unknown expiry is removed",
 			Token{Access: "a2"},
 			map[string]string{"accessToken": "a2", "refreshToken": "r1", "note": "mine"},
 		},
@@ -253,7 +253,7 @@ func TestSaveUnderTrouble(t *testing.T) {
 			}, 8, "",
 		},
 		"lost answer": {
-			"a write that arrived without an answer is recognised, not taken for somebody else's",
+			"a write whose response was lost is recognised as Herald's own",
 			func(try int, do func() error) error {
 				if err := do(); try > 1 {
 					return err
@@ -262,7 +262,7 @@ func TestSaveUnderTrouble(t *testing.T) {
 			}, 2, "",
 		},
 		"changed by somebody else": {
-			"what somebody else stored is not overwritten",
+			"another writer's token is not overwritten",
 			func(int, func() error) error {
 				return apierrors.NewConflict(schema.GroupResource{Resource: "secrets"}, "acme-x", errors.New("changed"))
 			}, 1, Conflict,
@@ -313,8 +313,8 @@ func TestRefreshTokenEnds(t *testing.T) {
 		renewed Token
 		want    time.Time
 	}{
-		{"a new refresh token lives anew", Token{Access: "a2", Refresh: "r2", RefreshExpiresAt: ends.Add(time.Hour)}, ends.Add(time.Hour)},
-		{"the end of the old one is not evidence about a new one", Token{Access: "a3", Refresh: "r3"}, time.Time{}},
+		{"a new refresh token has a new expiry", Token{Access: "a2", Refresh: "r2", RefreshExpiresAt: ends.Add(time.Hour)}, ends.Add(time.Hour)},
+		{"the old expiry does not apply to a new token", Token{Access: "a3", Refresh: "r3"}, time.Time{}},
 	} {
 		read, err := store.Load(t.Context(), connection())
 		must.Succeed(t, err)
@@ -343,8 +343,8 @@ func TestMark(t *testing.T) {
 		want   string
 	}{
 		"of the app":       {"what Herald renewed is known again", Token{Access: "a2", Refresh: "r2", App: "herald"}, "herald"},
-		"of any app":       {"what it only passes on is not", Token{Access: "a2", Refresh: "r2"}, ""},
-		"of an app before": {"nor is what another app of the installation got", Token{Access: "a2", Refresh: "r2", App: "old"}, ""},
+		"of any app":       {"tokens from users may belong to any app", Token{Access: "a2", Refresh: "r2"}, ""},
+		"of an app before": {"a token of another of the installation's apps has another mark", Token{Access: "a2", Refresh: "r2", App: "old"}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			now := clocktesting.NewFakeClock(noon)

@@ -212,9 +212,9 @@ func TestSeedYieldsToEarlierVersion(t *testing.T) {
 		may         bool
 		wait        time.Duration
 	}{
-		{"people made the Secret", nil, true, 0},
+		{"users created the Secret", nil, true, 0},
 		{"a process of that version is renewing", map[string]string{ClaimAnnotation: "old " + noon.Add(-time.Minute).Format(time.RFC3339)}, false, 30 * time.Second},
-		{"one was, and is gone", map[string]string{ClaimAnnotation: "old " + noon.Add(-time.Hour).Format(time.RFC3339)}, false, 90 * time.Second},
+		{"the claim was made and has expired", map[string]string{ClaimAnnotation: "old " + noon.Add(-time.Hour).Format(time.RFC3339)}, false, 90 * time.Second},
 		{"one has renewed it, and may again", map[string]string{RenewedAnnotation: noon.Add(-time.Hour).Format(time.RFC3339)}, false, 90 * time.Second},
 	} {
 		secret := secretWith(map[string]string{"accessToken": "a", "refreshToken": "r"})

@@ -37,14 +37,14 @@ func TestMarker(t *testing.T) {
 		// others is the bucket's owner, if that is not the caller.
 		others string
 	}{
-		{"the first cluster takes a bucket that is nobody's", "one", "", ""},
+		{"the first cluster becomes the owner of a new bucket", "one", "", ""},
 		{"and keeps it", "one", "", ""},
 		{"another one may not remove", "two", "", "one"},
-		{"nor after a user named a third", "two", "three", "one"},
-		{"until a user states whose place it takes", "two", "one", ""},
+		{"nor after an administrator names a third cluster", "two", "three", "one"},
+		{"until an administrator names the cluster to replace", "two", "one", ""},
 		{"what stays in the configuration does no harm", "two", "one", ""},
 		{"from then on the first may not", "one", "", "two"},
-		{"even if its configuration says where it had it from", "one", "zero", "two"},
+		{"even if its configuration names an earlier owner", "one", "zero", "two"},
 	} {
 		err := may(step.own, step.from)
 		var others *installation.ForeignBucketError

@@ -17,7 +17,7 @@ func TestBrake(t *testing.T) {
 	}{
 		{"it is released at first", false, false, 0},
 		{"it is set", true, true, 1},
-		{"to set it again changes nothing", true, false, 1},
+		{"setting it again has no effect", true, false, 1},
 		{"it is released", false, true, 2},
 	} {
 		if changed := b.Set(step.on); changed != step.changed || b.On() != step.on || len(told) != step.told {

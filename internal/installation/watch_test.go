@@ -48,7 +48,7 @@ func TestWatch(t *testing.T) {
 		{"the first has the bucket", one, seenByOne, 0},
 		{"the second has not", two, seenByTwo, 1},
 		{"nor a minute later", two, seenByTwo, 1},
-		{"a third takes the first one's place", three, seenByThree, 0},
+		{"a third cluster replaces the first", three, seenByThree, 0},
 		{"which the first sees", one, seenByOne, 1},
 	} {
 		step.look.Check(t.Context())

@@ -25,11 +25,11 @@ func TestStart(t *testing.T) {
 			func(context.Context) error { return nil },
 			[]time.Duration{5 * time.Minute, 65 * time.Minute, 125 * time.Minute},
 		},
-		"one that fails does not end them": {
+		"a failing sweep does not stop the loop": {
 			func(context.Context) error { return errors.New("the store is away") },
 			[]time.Duration{5 * time.Minute, 65 * time.Minute, 125 * time.Minute},
 		},
-		"one that hangs is cut off, and the pause follows": {
+		"a hanging sweep is cancelled, and the pause follows": {
 			func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() },
 			[]time.Duration{5 * time.Minute, 75 * time.Minute},
 		},

@@ -29,13 +29,13 @@ func TestRefusal(t *testing.T) {
 		is     bool
 	}{
 		"Ours": {
-			"as kube-apiserver words it",
+			"kube-apiserver's own message",
 			forbidden("exceeded quota: budget.social.herald.dev, requested: count/posts.social.herald.dev=1, used: count/posts.social.herald.dev=2000, limited: count/posts.social.herald.dev=2000"),
 			quota.Exceeded{Quota: "budget.social.herald.dev", Kind: "posts", Used: 2000, Limit: 2000},
 			true,
 		},
 		"Several": {
-			"the first is told",
+			"the first limit is reported",
 			forbidden("exceeded quota: theirs, requested: count/posts.social.herald.dev=1,pods=1, used: count/posts.social.herald.dev=3,pods=7, limited: count/posts.social.herald.dev=2,pods=5"),
 			quota.Exceeded{Quota: "theirs", Kind: "posts", Used: 3, Limit: 2},
 			true,
@@ -47,9 +47,9 @@ func TestRefusal(t *testing.T) {
 			true,
 		},
 		"Unit":    {"quantities are not counts", forbidden("exceeded quota: q, requested: cpu=1, used: cpu=3500m, limited: cpu=4"), quota.Exceeded{}, false},
-		"Unknown": {"nothing is exceeded", forbidden("status unknown for quota: q, resources: count/posts.social.herald.dev"), quota.Exceeded{}, false},
+		"Unknown": {"no limit is exceeded", forbidden("status unknown for quota: q, resources: count/posts.social.herald.dev"), quota.Exceeded{}, false},
 		"Rights":  {"another refusal", forbidden("User \"x\" cannot create resource"), quota.Exceeded{}, false},
-		"Other":   {"another error in the same words", errors.New("exceeded quota: q, requested: a=1, used: a=1, limited: a=1"), quota.Exceeded{}, false},
+		"Other":   {"another error with the same text", errors.New("exceeded quota: q, requested: a=1, used: a=1, limited: a=1"), quota.Exceeded{}, false},
 		"None":    {"no error", nil, quota.Exceeded{}, false},
 	} {
 		if got, is := quota.ParseExceeded(tc.err); is != tc.is || is && got != tc.want {
@@ -70,7 +70,7 @@ func TestPatiently(t *testing.T) {
 	}{
 		"Once":    {"as a rule", []error{nil}, 1, nil},
 		"Soon":    {"Kubernetes counts meanwhile", []error{unknown, unknown, nil}, 3, nil},
-		"Refused": {"what was counted is enough", []error{unknown, refused}, 2, refused},
+		"Refused": {"the counted limit suffices", []error{unknown, refused}, 2, refused},
 		"Another": {"other errors are the caller's", []error{refused}, 1, refused},
 		"GivesUp": {"a request has no more time", []error{unknown, unknown, unknown, unknown, unknown, unknown, unknown, unknown, unknown, unknown, nil}, 10, unknown},
 	} {

@@ -147,10 +147,10 @@ func TestOwnershipChanged(t *testing.T) {
 		got    bool
 		want   bool
 	}{
-		"created":     {"it owns nothing yet", passes.Create(event.CreateEvent{Object: wanting("team-acme", false)}), false},
+		"created":     {"it does not own the namespace yet", passes.Create(event.CreateEvent{Object: wanting("team-acme", false)}), false},
 		"there":       {"at the start of a manager every object is looked at anyhow", passes.Create(event.CreateEvent{Object: wanting("team-acme", true), IsInInitialList: true}), false},
-		"missed":      {"the watch was cut while it came to own its namespace: what waited goes on", passes.Create(event.CreateEvent{Object: wanting("team-acme", true)}), true},
-		"comes":       {"what waited goes on", passes.Update(event.UpdateEvent{ObjectOld: wanting("team-acme", false), ObjectNew: wanting("team-acme", true)}), true},
+		"missed":      {"the watch was interrupted while it acquired its namespace: waiting objects continue", passes.Create(event.CreateEvent{Object: wanting("team-acme", true)}), true},
+		"comes":       {"waiting objects continue", passes.Update(event.UpdateEvent{ObjectOld: wanting("team-acme", false), ObjectNew: wanting("team-acme", true)}), true},
 		"goes":        {"what worked stops", passes.Update(event.UpdateEvent{ObjectOld: wanting("team-acme", true), ObjectNew: wanting("team-acme", false)}), true},
 		"status":      {"who owns it is the same", passes.Update(event.UpdateEvent{ObjectOld: wanting("team-acme", true), ObjectNew: counted}), false},
 		"refused":     {"it never owned it", passes.Delete(event.DeleteEvent{Object: wanting("team-acme", false)}), false},

@@ -22,7 +22,7 @@ func TestNext(t *testing.T) {
 		want            Count
 		rewound         bool
 	}{
-		"a new installation":  {"nothing was there to go back to", Count{}, Count{}, Count{Number: 1, At: noon}, false},
+		"a new installation":  {"there is no earlier count", Count{}, Count{}, Count{Number: 1, At: noon}, false},
 		"as always":           {"both have counted the same", Count{Number: 7, At: before}, Count{Number: 7, At: before}, Count{Number: 8, At: noon}, false},
 		"killed in between":   {"the cluster counts first", Count{Number: 8, At: before}, Count{Number: 7, At: before}, Count{Number: 9, At: noon}, false},
 		"the bucket was away": {"the cluster has counted on", Count{Number: 70, At: before}, Count{Number: 7, At: before}, Count{Number: 71, At: noon}, false},
@@ -35,7 +35,7 @@ func TestNext(t *testing.T) {
 			true,
 		},
 		"after it was put back":   {"a manager that starts again knows it", Count{Number: 7, LastRollback: once}, Count{Number: 7, LastRollback: once}, Count{Number: 8, At: noon, LastRollback: once}, false},
-		"the bucket was not told": {"the cluster knows it", Count{Number: 8, LastRollback: once}, Count{Number: 7}, Count{Number: 9, At: noon, LastRollback: once}, false},
+		"the bucket was not told": {"the cluster has the count", Count{Number: 8, LastRollback: once}, Count{Number: 7}, Count{Number: 9, At: noon, LastRollback: once}, false},
 		"put back twice": {
 			"the later one counts",
 			Count{Number: 6},
@@ -63,7 +63,7 @@ func TestRevisionGap(t *testing.T) {
 		"the last leap":      {"etcd could have counted so far", "999999999999999", "1000000999999999", "resourceVersions leapt from 999999999999999 to 1000000999999999"},
 		"microseconds":       {"such a store counts time, and an hour has passed", "1795435200000000", "1795438800000000", ""},
 		"nanoseconds":        {"as above, with 19 digits, after a minute", "1795435200000000000", "1795435260000000000", ""},
-		"back in time":       {"a store that goes by time does not go back either", "1795435260000000000", "1795435200000000000", "resourceVersions went back from 1795435260000000000 to 1795435200000000000"},
+		"back in time":       {"a store with timestamps does not go back either", "1795435260000000000", "1795435200000000000", "resourceVersions went back from 1795435260000000000 to 1795435200000000000"},
 	} {
 		if got := revisionGap(tt.from, tt.to); got != tt.want {
 			t.Errorf("%s: %q, want %q (%s)", name, got, tt.want, tt.why)
@@ -77,7 +77,7 @@ func TestFarther(t *testing.T) {
 		why        string
 		a, b, want Count
 	}{
-		"none":               {"nothing was counted yet", Count{}, Count{}, Count{}},
+		"none":               {"there is no count yet", Count{}, Count{}, Count{}},
 		"the same":           {"as always", Count{Number: 7, ResourceVersion: "9"}, Count{Number: 7, ResourceVersion: "9"}, Count{Number: 7, ResourceVersion: "9"}},
 		"the second":         {"its resourceVersion is the newer one", Count{Number: 7, ResourceVersion: "9"}, Count{Number: 8, ResourceVersion: "10"}, Count{Number: 8, ResourceVersion: "10"}},
 		"the first":          {"as above", Count{Number: 8, ResourceVersion: "10"}, Count{Number: 7, ResourceVersion: "9"}, Count{Number: 8, ResourceVersion: "10"}},

@@ -291,9 +291,9 @@ func TestAwayForLong(t *testing.T) {
 		awayAt bool
 		unsure bool
 	}{
-		"one that knew":     {"it has read the bucket, and the cluster was not put back since", time.Minute, false, false},
-		"one that believed": {"the cluster had counted a moment before", time.Minute, true, false},
-		"one that doubted":  {"what nobody was sure of is no surer later", 6 * time.Minute, true, true},
+		"one that knew":     {"it has read the bucket, and there was no rollback since", time.Minute, false, false},
+		"one that believed": {"the cluster had counted just before", time.Minute, true, false},
+		"one that doubted":  {"a doubtful result does not become certain later", 6 * time.Minute, true, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t, "long-"+strings.ReplaceAll(name, " ", "-"))
@@ -329,7 +329,7 @@ func TestAwayAndPutBack(t *testing.T) {
 		soon bool
 	}{
 		"by a machine":      {"the cluster's count is young, but must not catch up with the bucket's", (*bench).putBack, nil, false},
-		"under a manager":   {"it knows what it has counted", nil, (*bench).putBack, true},
+		"under a manager":   {"the manager remembers its count", nil, (*bench).putBack, true},
 		"the lease is gone": {"as above", nil, gone, true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -382,7 +382,7 @@ func TestTriesAgainSoon(t *testing.T) {
 		{"it has counted", false, time.Minute},
 		{"once more", true, time.Minute},
 		{"the store is away", true, 5 * time.Second},
-		{"it still is, and is not asked at the same rate for ever", true, 10 * time.Second},
+		{"it is still unavailable, and the request rate decreases", true, 10 * time.Second},
 		{"so it is", true, 20 * time.Second},
 		{"so it is", true, 40 * time.Second},
 		{"that is as seldom as ever", false, time.Minute},

@@ -9,7 +9,7 @@ func TestFold(t *testing.T) {
 	for name, tc := range map[string]struct{ reason, text, want string }{
 		"blanks":   {"platforms change them", " first\n\n  second\tthird ", "first second third"},
 		"composed": {"and compose letters", "cafe\u0301", "caf\u00e9"},
-		"nothing":  {"blanks alone are no text", " \n", ""},
+		"nothing":  {"blanks alone are not a text", " \n", ""},
 		"case":     {"another case is another text", "Sale", "Sale"},
 	} {
 		if got := Fold(tc.text); got != tc.want {
@@ -30,7 +30,7 @@ func TestConsists(t *testing.T) {
 		"empty":           {"it has no character", "", false},
 		"too long":        {"five are above the bound", "aZ_09", false},
 		"another at last": {"a line break is a character", "aZ\n", false},
-		"another within":  {"both ends alone are not evidence", "a-Z", false},
+		"another within":  {"the ends alone do not determine it", "a-Z", false},
 		"not ASCII":       {"letters of other scripts look alike", "aа", false},
 		"not UTF-8":       {"platforms send any bytes", "a\xff", false},
 	} {
@@ -51,8 +51,8 @@ func TestTruncate(t *testing.T) {
 		"too long":  {"the mark counts", "abcdefg", 6, "abcdef", "abcde…", "abc…"},
 		"two bytes": {"characters and bytes differ", "éééééé", 6, "éééééé", "éééééé", "é…"},
 		"cut apart": {"no character is cut in half", "ab😀defgh", 6, "ab😀def", "ab😀de…", "ab…"},
-		"the mark":  {"nothing else has room", "abcdefg", 3, "abc", "ab…", "…"},
-		"empty":     {"there is nothing to cut", "", 3, "", "", ""},
+		"the mark":  {"there is room for the mark only", "abcdefg", 3, "abc", "ab…", "…"},
+		"empty":     {"the text is empty", "", 3, "", "", ""},
 	} {
 		if got := First(tc.text, tc.limit); got != tc.first {
 			t.Errorf("%s: %s: the first are %q, want %q", name, tc.reason, got, tc.first)

@@ -105,8 +105,8 @@ func TestDelivery(t *testing.T) {
 		requests int
 		says     string
 	}{
-		"plain": {"what every collector takes", false, nil, 2, 1, ""},
-		"gzip":  {"COMPRESSION asks for it", true, nil, 2, 1, ""},
+		"plain": {"every collector accepts it", false, nil, 2, 1, ""},
+		"gzip":  {"COMPRESSION enables it", true, nil, 2, 1, ""},
 		"headers": {"collectors of companies want a token", false, func(_ int, _ http.ResponseWriter, r *http.Request) bool {
 			return r.Header.Get("Authorization") == "Bearer "+secret && r.Header.Get("Content-Type") == "application/x-protobuf"
 		}, 2, 1, ""},
@@ -116,7 +116,7 @@ func TestDelivery(t *testing.T) {
 			}
 			return n > 1
 		}, 2, 2, ""},
-		"refused": {"asking again changes nothing", false, func(_ int, w http.ResponseWriter, _ *http.Request) bool {
+		"refused": {"a retry would fail as well", false, func(_ int, w http.ResponseWriter, _ *http.Request) bool {
 			w.WriteHeader(http.StatusUnauthorized)
 			return false
 		}, 0, 1, "HTTP status 401"},

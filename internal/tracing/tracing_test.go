@@ -39,13 +39,13 @@ func TestParse(t *testing.T) {
 		reason, value string
 		reads         bool
 	}{
-		"sampled":      {"what a client that traces sends", sampled, true},
+		"sampled":      {"a client with tracing sends it", sampled, true},
 		"not sampled":  {"a decision too", unsampled, true},
 		"nothing":      {"most clients do not trace", "", false},
-		"words":        {"anybody may write the annotation", "yes please", false},
+		"words":        {"annotations can be forged", "yes please", false},
 		"version ff":   {"W3C forbids it", "ff" + sampled[2:], false},
-		"version 01":   {"what it means is not known, and nothing is guessed", "01" + sampled[2:], false},
-		"longer":       {"version 00 has nothing more", sampled + "-00", false},
+		"version 01":   {"the format of a later version is unknown", "01" + sampled[2:], false},
+		"longer":       {"version 00 does not have more fields", sampled + "-00", false},
 		"blank":        {"it is not trimmed into shape", sampled + " ", false},
 		"capitals":     {"W3C wants small letters", "00-0AF7651916CD43DD8448EB211C80319C-b7ad6b7169203331-01", false},
 		"zero trace":   {"it names none", "00-00000000000000000000000000000000-b7ad6b7169203331-01", false},
@@ -115,13 +115,13 @@ func TestOrigin(t *testing.T) {
 		records        bool
 	}{
 		"near":                 {"the request and its delivery are one story", sampled, true, 0, true, false, true},
-		"far":                  {"a trace of hours shows nothing", sampled, false, 0, false, true, true},
-		"near, not sampled":    {"whoever asked decided", unsampled, true, 1, true, false, false},
-		"far, not sampled":     {"either all of a post is there or nothing", unsampled, false, 1, false, true, false},
-		"by kubectl":           {"no request asked for it", "", true, 1, false, false, true},
+		"far":                  {"a trace of hours is of no use", sampled, false, 0, false, true, true},
+		"near, not sampled":    {"the caller decided", unsampled, true, 1, true, false, false},
+		"far, not sampled":     {"a post is traced completely or not at all", unsampled, false, 1, false, true, false},
+		"by kubectl":           {"there was no request", "", true, 1, false, false, true},
 		"by kubectl, unlucky":  {"the ratio decides", "", false, 0, false, false, false},
-		"a forged annotation":  {"it is as if it were not there", "00-x", true, 1, false, false, true},
-		"forged, none of them": {"and so decides nothing", "00-x", true, 0, false, false, false},
+		"a forged annotation":  {"a forged annotation is ignored", "00-x", true, 1, false, false, true},
+		"forged, none of them": {"a forged annotation does not decide", "00-x", true, 0, false, false, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tracer, recorder := recording(t, tc.ratio)
@@ -201,7 +201,7 @@ func TestLog(t *testing.T) {
 		"logr": {"the manager logs so", ctx, func(ctx context.Context, log *slog.Logger) {
 			Logger(ctx, logr.FromSlogHandler(log.Handler())).Info("published")
 		}, requestTrace},
-		"outside": {"there is no trace to name", t.Context(), func(ctx context.Context, log *slog.Logger) { log.InfoContext(ctx, "Starting") }, nil},
+		"outside": {"there is no trace", t.Context(), func(ctx context.Context, log *slog.Logger) { log.InfoContext(ctx, "Starting") }, nil},
 		"logr outside": {"as above", t.Context(), func(ctx context.Context, log *slog.Logger) {
 			Logger(ctx, logr.FromSlogHandler(log.Handler())).Info("starting")
 		}, nil},

@@ -28,8 +28,8 @@ func TestDoSpeaksHTTP1(t *testing.T) {
 		reason string
 		offers bool
 	}{
-		"the server offers HTTP/2":      {"a connection of HTTP/2 carries many calls, and its loss leaves all of them in doubt", true},
-		"the server knows nothing else": {"what every server speaks", false},
+		"the server offers HTTP/2":      {"an HTTP/2 connection carries many calls, and its loss affects all of them", true},
+		"the server knows nothing else": {"every server supports HTTP/1.1", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			spoken := make(chan string, 1)
@@ -64,7 +64,7 @@ func TestDoNamesItself(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { named <- r.UserAgent() }))
 	defer server.Close()
 	for name, tt := range map[string]struct{ reason, own, wants string }{
-		"nothing is said": {"platforms want to know who calls", "", "herald"},
+		"nothing is said": {"platforms expect a user agent", "", "herald"},
 		"the request's":   {"the one who makes the request knows better", "other", "other"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -94,8 +94,8 @@ func TestErrorReportsProgress(t *testing.T) {
 		err    Error
 		wants  string
 	}{
-		{"nothing can have happened", Error{Err: io.EOF}, "the request was not sent: EOF"},
-		{"the platform answered, with a status that says something", Error{Sent: true, Status: 201, Err: io.EOF}, "the answer with status 201 could not be read: EOF"},
+		{"the call had no effect", Error{Err: io.EOF}, "the request was not sent: EOF"},
+		{"the platform responded with a status", Error{Sent: true, Status: 201, Err: io.EOF}, "the answer with status 201 could not be read: EOF"},
 		{"anything can have happened", Error{Sent: true, Err: io.EOF}, "the request was sent, but no answer came: EOF"},
 	} {
 		if got := tt.err.Error(); got != tt.wants {
@@ -113,7 +113,7 @@ func TestCauseNamesTheBoundThatWasPassed(t *testing.T) {
 		err    error
 		named  bool
 	}{
-		{"the call took too long", passed, context.DeadlineExceeded, true},
+		{"the call exceeded its timeout", passed, context.DeadlineExceeded, true},
 		{"another bound was passed, that of the dialer for one", t.Context(), context.DeadlineExceeded, false},
 		{"the call failed for another reason while its time ran out", passed, io.EOF, false},
 	} {
@@ -131,7 +131,7 @@ func TestDribble(t *testing.T) {
 		reason, first string
 		status        int
 	}{
-		"nothing":  {"a server that says nothing at all", "", 0},
+		"nothing":  {"the server does not respond", "", 0},
 		"a header": {"a header that never ends", "HTTP/1.1 200 OK\r\nX-Pad: ", 0},
 		"a body":   {"a body that never ends", "HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n", http.StatusOK},
 		"chunks":   {"the same without a length", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nf4240\r\n", http.StatusOK},
@@ -191,7 +191,7 @@ func TestNamed(t *testing.T) {
 		"an address inside":        {"a platform must not make Herald call it", server.URL, Call{Named: true}, Options{}, true},
 		"a name that leads inside": {"who owns a name decides where it leads, and changes that", byName, Call{Named: true}, Options{}, true},
 		"configured":               {"the administrator may name a sandbox", server.URL, Call{}, Options{}, false},
-		"allowed":                  {"nothing else is refused", server.URL, Call{Named: true}, Options{Allow: func(netip.Addr) error { return nil }}, false},
+		"allowed":                  {"other addresses are not rejected", server.URL, Call{Named: true}, Options{Allow: func(netip.Addr) error { return nil }}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			calls.Store(0)
@@ -245,7 +245,7 @@ func TestProxy(t *testing.T) {
 		refuses bool
 	}{
 		"passes on": {"what an installation behind a proxy needs to publish", false},
-		"refuses":   {"nothing has reached the platform: the call may be made again", true},
+		"refuses":   {"the platform did not receive the call, so it may be retried", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			called := 0

@@ -83,7 +83,7 @@ func TestDo(t *testing.T) {
 			want: want{Status: 201, Body: "yes", Arrivals: 1},
 		},
 		"error status": {
-			reason:  "a refusal is an answer, not an error of the way to it",
+			reason:  "a rejection is a response, not a transport error",
 			handler: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) },
 			want:    want{Status: 403, Arrivals: 1},
 		},
@@ -95,7 +95,7 @@ func TestDo(t *testing.T) {
 			want: want{Status: 307, Arrivals: 1},
 		},
 		"hang up": {
-			reason:  "a connection closed without an answer leaves the call in doubt, and it is not repeated",
+			reason:  "a connection closed without a response leaves the outcome unknown, and the call is not retried",
 			handler: hangUp,
 			want:    want{Sent: true, Cause: io.EOF, Arrivals: 1},
 		},
@@ -118,7 +118,7 @@ func TestDo(t *testing.T) {
 			want:    want{Sent: true, ErrStat: 200, Cause: ErrBodyTooLarge, Arrivals: 1},
 		},
 		"cut body": {
-			reason: "the status of an answer whose body broke off is still known",
+			reason: "the status of a truncated response is known",
 			handler: func(w http.ResponseWriter, r *http.Request) {
 				w.Header().Set("Content-Length", "100")
 				w.WriteHeader(http.StatusCreated)
@@ -176,7 +176,7 @@ func TestDoWithoutConnection(t *testing.T) {
 		ctx    context.Context
 		url    string
 	}{
-		"refused":       {"nothing listens there", t.Context(), refused},
+		"refused":       {"the port is closed", t.Context(), refused},
 		"no TLS":        {"the peer does not speak TLS", t.Context(), strings.Replace(plain.URL, "http:", "https:", 1)},
 		"no such host":  {"the name does not exist", t.Context(), "http://herald.invalid"},
 		"ended context": {"the caller had given up before a connection was looked for", ended, plain.URL},
@@ -267,7 +267,7 @@ func TestTrace(t *testing.T) {
 		handler http.HandlerFunc
 		want    string
 	}{
-		"answered": {"the status is what the platform said", func(w http.ResponseWriter, _ *http.Request) {
+		"answered": {"the status is the platform's", func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("X-Token", secret)
 			w.WriteHeader(http.StatusCreated)
 			fmt.Fprint(w, secret)
@@ -279,7 +279,7 @@ func TestTrace(t *testing.T) {
 			w.Header().Set("Content-Length", "100")
 			fmt.Fprint(w, secret)
 		}, "error.type=lost herald.action=publish herald.platform=x http.response.status_code=200"},
-		"lost": {"nobody knows what came of it", hangUp, "error.type=lost herald.action=publish herald.platform=x"},
+		"lost": {"the outcome is unknown", hangUp, "error.type=lost herald.action=publish herald.platform=x"},
 		"redirect": {"an address that was handed out carries authority", func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "/"+secret, http.StatusFound)
 		}, "herald.action=publish herald.platform=x http.response.status_code=302"},

@@ -119,7 +119,7 @@ func TestEveryone(t *testing.T) {
 		"nothing":      {"there is no certificate yet", nil, noon, []string{"a.svc"}},
 		"another name": {"another replica needs it", made(t, nil, []string{"b.svc", "10.0.0.1"}, noon), noon, []string{"a.svc", "b.svc", "10.0.0.1"}},
 		"its own name": {"once is enough", made(t, nil, []string{"b.svc", "a.svc"}, noon), noon, []string{"a.svc", "b.svc"}},
-		"near its end": {"names that no one needs go with the renewal", made(t, nil, []string{"b.svc"}, noon), noon.Add(lifetime - renewAhead + time.Minute), []string{"a.svc"}},
+		"near its end": {"unused names are dropped at the renewal", made(t, nil, []string{"b.svc"}, noon), noon.Add(lifetime - renewAhead + time.Minute), []string{"a.svc"}},
 		"a stranger's": {"no authority vouches for its names", map[string][]byte{
 			keyCertificate: other[keyCertificate], keyPrivate: other[keyPrivate], keyAuthority: made(t, nil, []string{"b.svc"}, noon)[keyAuthority],
 		}, noon, []string{"a.svc"}},

@@ -19,16 +19,16 @@ func TestCallAt(t *testing.T) {
 		config admissionregistrationv1.WebhookClientConfig
 		want   []operation
 	}{
-		"as it is applied":    {"what is applied names no path, so that no tool puts one back", service(nil), []operation{{"add", "/c/service/path", "/p/w"}}},
+		"as it is applied":    {"the applied configuration has no path, so tools do not revert it", service(nil), []operation{{"add", "/c/service/path", "/p/w"}}},
 		"of an older release": {"that one was known to all", service(new("/p")), []operation{{"add", "/c/service/path", "/p/w"}}},
-		"as it should be":     {"nothing is written each minute", service(new("/p/w")), nil},
+		"as it should be":     {"there is no write each minute", service(new("/p/w")), nil},
 		"at an address": {
 			"so it is where the API server runs outside of the cluster",
 			admissionregistrationv1.WebhookClientConfig{URL: new("https://127.0.0.1:9443/p")},
 			[]operation{{"replace", "/c/url", "https://127.0.0.1:9443/p/w"}},
 		},
 		"at the right address": {"as above", admissionregistrationv1.WebhookClientConfig{URL: new("https://127.0.0.1:9443/p/w")}, nil},
-		"nowhere":              {"the API server calls nothing either", admissionregistrationv1.WebhookClientConfig{}, nil},
+		"nowhere":              {"the API server does not call it either", admissionregistrationv1.WebhookClientConfig{}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(tc.want, pathPatch(&tc.config, "/c", "/p/w")); diff != "" {

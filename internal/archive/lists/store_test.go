@@ -94,7 +94,7 @@ func TestRefusesDamage(t *testing.T) {
 	}{
 		"Cut":     {"the end is missing", func(_ string, data []byte) []byte { return data[:len(data)-1] }},
 		"Flipped": {"a bit is another", func(_ string, data []byte) []byte { data[len(data)/2] ^= 1; return data }},
-		"Empty":   {"nothing is left", func(string, []byte) []byte { return nil }},
+		"Empty":   {"the file is empty", func(string, []byte) []byte { return nil }},
 	} {
 		for _, part := range []string{"index", "segments/"} {
 			files := storetest.NewMemory(time.Now)
@@ -134,10 +134,10 @@ func TestRebuild(t *testing.T) {
 		reason, part string
 		damage       func([]byte) []byte
 	}{
-		"index damaged":    {"nothing else tells what there is", "index", flip},
+		"index damaged":    {"the index is the only directory", "index", flip},
 		"another format":   {"another version of Herald wrote it", "index", newer},
 		"segments damaged": {"a merge reads them", "segments/", flip},
-		"segments gone":    {"somebody has emptied the folder", "segments/", gone},
+		"segments gone":    {"the folder was emptied", "segments/", gone},
 	} {
 		files := storetest.NewMemory(time.Now)
 		clock := clocktesting.NewFakePassiveClock(epoch)
@@ -184,9 +184,9 @@ func TestRefusesEntries(t *testing.T) {
 		change func(*lists.Entry)
 	}{
 		"Unfinished": {"it may still change", func(e *lists.Entry) { e.Status = v1alpha1.PhaseProcessing }},
-		"Nameless":   {"nobody could read it", func(e *lists.Entry) { e.Name = "" }},
-		"NoUID":      {"another of its name could not be told apart", func(e *lists.Entry) { e.UID = "" }},
-		"Title":      {"no reader would take it", func(e *lists.Entry) { e.Title = string(make([]byte, 1025)) }},
+		"Nameless":   {"it could not be read by name", func(e *lists.Entry) { e.Name = "" }},
+		"NoUID":      {"it could not be distinguished from another one with its name", func(e *lists.Entry) { e.UID = "" }},
+		"Title":      {"readers would reject it", func(e *lists.Entry) { e.Title = string(make([]byte, 1025)) }},
 	} {
 		files := storetest.NewMemory(time.Now)
 		e := posted(1)
@@ -207,8 +207,8 @@ func TestSomeStay(t *testing.T) {
 		gone   int
 	}{
 		"one":  {"the others are forgotten", []string{"p0001"}, false, 4},
-		"all":  {"nothing is forgotten", []string{"p0000", "p0001", "p0002", "p0003", "p0004"}, false, 0},
-		"away": {"of an error that names none, nothing is known", nil, true, 0},
+		"all":  {"all entries are kept", []string{"p0000", "p0001", "p0002", "p0003", "p0004"}, false, 0},
+		"away": {"the error does not name an entry", nil, true, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			clock := clocktesting.NewFakePassiveClock(time.Now())

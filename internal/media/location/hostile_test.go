@@ -128,7 +128,7 @@ func hostile(tb testing.TB) map[string]file {
 			"an element has a million", webpType,
 			web(tb, webChunk("XMP ", "<x xmlns:a='b' ", strings.Repeat("a:GPS='1' ", 200_000), "/>")), nil, nil,
 		},
-		"long xmp": {"what is too long to be held is blank", webpType, web(tb, webChunk("XMP ", "<x>", make([]byte, 3<<20), "<exif:GPSLatitude>47</exif:GPSLatitude>")), nil, nil},
+		"long xmp": {"a part that is too long for memory is cleared", webpType, web(tb, webChunk("XMP ", "<x>", make([]byte, 3<<20), "<exif:GPSLatitude>47</exif:GPSLatitude>")), nil, nil},
 	}
 }
 

@@ -57,7 +57,7 @@ func photos(tb testing.TB) map[string]file {
 		"exif, little-endian": {"as phones write it", jpegType, photo(tb, segment(0xe1, "Exif\x00\x00", exif(binary.LittleEndian))), []string{little, moon}, []string{camera, note, title}},
 		"xmp":                 {"as programs write it", jpegType, photo(tb, segment(0xe1, "http://ns.adobe.com/xap/1.0/\x00", placedXMP())), told, []string{"Herald 1 > 0", "<xmp:Label>kept"}},
 		"xmp that is no xml": {
-			"it cannot be told what belongs to the place", jpegType,
+			"the location cannot be separated from the rest", jpegType,
 			photo(tb, segment(0xe1, "http://ns.adobe.com/xap/1.0/\x00", `<x exif:GPSLatitude="47,22.1"`)),
 			[]string{"47,22.1"},
 			nil,
@@ -69,7 +69,7 @@ func photos(tb testing.TB) map[string]file {
 			nil,
 		},
 		"xmp in two parts": {
-			"what is long is cut, here within a property, and its parts need not be in order", jpegType,
+			"a long part is cut, here within a property; parts may be in any order", jpegType,
 			photo(tb, extension(cut, len(extended)), extension(0, cut)),
 			[]string{"47,22.1", "Zurich", "Oerlikon", "Bellevue"},
 			[]string{"Herald 1"},
@@ -89,7 +89,7 @@ func photos(tb testing.TB) map[string]file {
 			"its photos have what its films have", jpegType, photo(tb, segment(0xe6, "GoPro\x00DEVC....GPS5 47221")), []string{"47221"}, nil,
 		},
 		"metadata in metadata": {
-			"EXIF may hold the other two", jpegType,
+			"EXIF may contain the other two", jpegType,
 			photo(tb, segment(0xe1, "Exif\x00\x00", func() []byte {
 				data := make([]byte, 3000)
 				xmp := placedXMP()
@@ -109,7 +109,7 @@ func photos(tb testing.TB) map[string]file {
 			"a film is appended", jpegType, join(photo(tb), movie(nil, box("udta", box("\xa9xyz", "+47.2+008.5/"))), "a trailer"), []string{"+47.2"}, []string{"a trailer"},
 		},
 		"a directory twice": {
-			"one that is entered twice, and whose values lie within the other", jpegType,
+			"one that is listed twice, with its values inside the other", jpegType,
 			photo(tb, segment(0xe1, "Exif\x00\x00", exif(binary.BigEndian, field{0x8825, 4, 1, words(200)}))),
 			[]string{big},
 			[]string{camera, note},
@@ -145,7 +145,7 @@ func drawings(tb testing.TB) map[string]file {
 		},
 		"png raw xmp":   {"the same", pngType, drawing(tb, chunk("zTXt", "Raw profile type xmp\x00\x00", compressed(raw("xmp", []byte(placedXMP())))), nil), []string{"Raw profile"}, nil},
 		"png raw iptc":  {"the same", pngType, drawing(tb, chunk("zTXt", "Raw profile type iptc\x00\x00", compressed(raw("iptc", iptc()))), nil), []string{"Raw profile"}, nil},
-		"png property":  {"ImageMagick's way of other files' metadata", pngType, drawing(tb, chunk("tEXt", "exif:GPSLatitude\x0047/1, 22/1"), nil), []string{"47/1"}, nil},
+		"png property":  {"ImageMagick stores other files' metadata like this", pngType, drawing(tb, chunk("tEXt", "exif:GPSLatitude\x0047/1, 22/1"), nil), []string{"47/1"}, nil},
 		"webp metadata": {"the chunks for it", webpType, web(tb, webChunk("EXIF", exif(binary.LittleEndian)), webChunk("XMP ", placedXMP())), append([]string{string(latitude(binary.LittleEndian))}, told...), []string{camera, "<xmp:Label>kept"}},
 		"webp exif with a prefix": {
 			"some programs put that of JPEG in front", webpType, web(tb, webChunk("EXIF", "Exif\x00\x00", exif(binary.BigEndian))), []string{big}, []string{camera},
@@ -183,14 +183,14 @@ func TestFindWithoutLocation(t *testing.T) {
 	const tag = "keywords=\"GPS\""
 	for name, f := range map[string]file{
 		"photo":        {"without metadata", jpegType, photo(t), nil, nil},
-		"xmp":          {"a word is no property", jpegType, photo(t, segment(0xe1, "http://ns.adobe.com/xap/1.0/\x00", packet(tag, "<xmp:Note>Latitude: none</xmp:Note>"))), nil, nil},
-		"cleaned":      {"what was cleaned has none", jpegType, cleaned(t, placed(t), jpegType), nil, nil},
+		"xmp":          {"a word in the text is not a property", jpegType, photo(t, segment(0xe1, "http://ns.adobe.com/xap/1.0/\x00", packet(tag, "<xmp:Note>Latitude: none</xmp:Note>"))), nil, nil},
+		"cleaned":      {"a cleaned file has no location", jpegType, cleaned(t, placed(t), jpegType), nil, nil},
 		"png":          {"without metadata", pngType, drawing(t, chunk("tEXt", "Comment\x00GPS"), nil), nil, nil},
 		"png workflow": {"long texts of programs are not its business", pngType, drawing(t, chunk("tEXt", "workflow\x00", `{"GPSLatitude": 1}`), nil), nil, nil},
 		"webp":         {"without metadata", webpType, web(t), nil, nil},
 		"film":         {"without metadata", mp4Type, movie(nil, box("udta", box("\xa9nam", "GPS"))), nil, nil},
 		"film of an iPhone without places": {
-			"its tracks hold other things", movType,
+			"its tracks contain other data", movType,
 			movie(make([]byte, 100), trak(samples{handler: "meta", id: 2, format: mebx("com.apple.quicktime.video-orientation"), offsets: []uint32{mediaAt}, sizes: []uint32{100}})), nil, nil,
 		},
 		"film with subtitles": {

@@ -37,14 +37,14 @@ func TestDamagedChunks(t *testing.T) {
 		says string
 	}{
 		"whole":                {"there is no problem", picture, ""},
-		"a text":               {"libpng warns and goes on", join(picture[:header], wrong("tEXt", []byte("Comment\x00hello")), picture[header:]), ""},
-		"transparency":         {"libpng leaves it out", join(picture[:header], wrong("tRNS", make([]byte, 6)), picture[header:]), ""},
-		"transparency twice":   {"libpng leaves out the second", join(picture[:header], chunk("tRNS", make([]byte, 6)), chunk("tRNS", make([]byte, 6)), picture[header:]), ""},
+		"a text":               {"libpng warns and continues", join(picture[:header], wrong("tEXt", []byte("Comment\x00hello")), picture[header:]), ""},
+		"transparency":         {"libpng ignores it", join(picture[:header], wrong("tRNS", make([]byte, 6)), picture[header:]), ""},
+		"transparency twice":   {"libpng ignores the second", join(picture[:header], chunk("tRNS", make([]byte, 6)), chunk("tRNS", make([]byte, 6)), picture[header:]), ""},
 		"a text behind":        {"every pixel is there", join(picture[:behind], wrong("tEXt", []byte("Comment\x00hello")), picture[behind:]), ""},
 		"nonsense behind":      {"every pixel is there", join(picture[:behind], words(1<<30), "tEXt", picture[behind:]), ""},
 		"text among pixels":    {"not allowed, and harmless", join(picture[:behind], chunk("tEXt", nil), chunk("IDAT", nil), picture[behind:]), ""},
 		"pixels":               {"libpng refuses it", damagedPixels, "its part IDAT"},
-		"the header":           {"nothing can be said of it", head, "its header"},
+		"the header":           {"the file cannot be parsed", head, "its header"},
 		"pixels behind pixels": {"libpng refuses it", join(picture[:behind], wrong("IDAT", nil), picture[behind:]), "its part IDAT"},
 		"cut pixels":           {"their length reaches beyond the file", join(picture[:behind], words(1<<30), "IDAT", picture[behind:]), "cut off"},
 	} {

@@ -36,17 +36,17 @@ func TestProbeFragments(t *testing.T) {
 		want      time.Duration
 	}{
 		"standard of the film": {
-			"fragments of equal samples say nothing of each",
+			"fragments of equal samples have no entry for each",
 			movie{standard: 40},
 			moof(of(1), plain), 400 * time.Millisecond,
 		},
 		"standard of the fragment": {
-			"it goes before the film's",
+			"its default precedes the film's",
 			movie{standard: 40},
 			moof(box("tfhd", words(lastsFlag, 1, 50)), plain), 500 * time.Millisecond,
 		},
 		"fields in front": {
-			"the standard stands behind what else is said",
+			"the default applies after all other values",
 			movie{},
 			moof(box("tfhd", words(descriptionFlag|lastsFlag|sizeFlag, 1, 7, 50, 9)), plain), 500 * time.Millisecond,
 		},
@@ -61,7 +61,7 @@ func TestProbeFragments(t *testing.T) {
 			moof(of(1), box("trun", words(eachLasts, 3, 10, 20, 30))), 60 * time.Millisecond,
 		},
 		"each and more": {
-			"what else is said of a sample is passed over",
+			"other properties of a sample are skipped",
 			movie{},
 			moof(of(1), box("trun", words(offsetFlag|firstFlag|eachLasts|eachSize, 2, 7, 8, 100, 5000, 200, 5000))), 300 * time.Millisecond,
 		},
@@ -96,23 +96,23 @@ func TestProbeFragments(t *testing.T) {
 			moof(box("tfhd", words(lastsFlag, 1, 400_000)), box("trun", words(0, 25*600))), 10 * time.Minute,
 		},
 		"more than 32 bits, each": {
-			"the same if each sample says it",
+			"the same with a value for each sample",
 			movie{scale: 4_000_000_000},
 			moof(of(1), box("trun", words(eachLasts, 2, 4_000_000_000, 4_000_000_000))), 2 * time.Second,
 		},
 		"a beginning": {
-			"the film's header may tell of what comes before the fragments",
+			"the film's header may describe samples before the fragments",
 			movie{duration: 1000, table: box("stts", words(0, 1, 25, 40)), standard: 40},
 			moof(of(1), plain), 1400 * time.Millisecond,
 		},
 		"a whole": {"or of all", movie{duration: 400, standard: 40}, moof(of(1), plain), 400 * time.Millisecond},
 		"its own place": {
-			"a duration with fragments is what the author means",
+			"a declared duration of fragments is the author's",
 			movie{duration: 100, whole: 390, standard: 40},
 			moof(of(1), plain), 390 * time.Millisecond,
 		},
 		"an index alone": {
-			"it says how long what it indexes is",
+			"the index declares the duration of its segments",
 			movie{},
 			join(box("sidx", words(0, 1, 1000, 0, 0, 2, 100, 700, 0, 100, 800, 0)), box("moof")), 1500 * time.Millisecond,
 		},
@@ -166,14 +166,14 @@ func TestProbeRefusesStructures(t *testing.T) {
 		"no header":        {"samples of no track", film(moof(box("trun", words(0, 10)))), "start with its track"},
 		"short header":     {"a standard that is not there", film(moof(box("tfhd", words(lastsFlag, 1)))), "shorter than its required fields"},
 		"short film":       {"a film whose header is too short", join(brand, box("moov", box("mvhd", words(0, 0))), frames), "shorter than its required fields"},
-		"another version":  {"what it says cannot be known", join(brand, box("moov", box("mvhd", words(2<<24, 0, 0, 0, 0, 0, 0, 0))), frames), "version"},
-		"too many tracks":  {"nobody records a thousand", join(brand, box("moov", bytes.Repeat(box("trak"), 1000)), frames), "too many tracks"},
-		"too many parts":   {"nor a million boxes", film(bytes.Repeat(box("free"), 1_100_000)), "too many parts"},
-		"beyond its place": {"a part that is longer than what holds it", join(brand, box("moov", words(64), "trak"), frames, make([]byte, 64)), "the one it belongs to"},
+		"another version":  {"its format is unknown", join(brand, box("moov", box("mvhd", words(2<<24, 0, 0, 0, 0, 0, 0, 0))), frames), "version"},
+		"too many tracks":  {"no camera records a thousand tracks", join(brand, box("moov", bytes.Repeat(box("trak"), 1000)), frames), "too many tracks"},
+		"too many parts":   {"a film does not have a million boxes", film(bytes.Repeat(box("free"), 1_100_000)), "too many parts"},
+		"beyond its place": {"a part that is longer than its container", join(brand, box("moov", words(64), "trak"), frames, make([]byte, 64)), "the one it belongs to"},
 		"no size":          {"a part that ends before its header does", film(words(4), "free"), "shorter than its own header"},
 		"no long size":     {"a size of 64 bits that is not there", join(brand, box("moov", words(1), "trak"), frames), "shorter than its own header"},
 		"beyond all":       {"a size that no file has", film(words(1), "free", words(all, all)), "cut off"},
-		"a film in a film": {"what stands in the wrong place is not evidence", join(brand, box("moov", moov(movie{duration: 1000})), frames), "no video track"},
+		"a film in a film": {"a box in the wrong place is ignored", join(brand, box("moov", moov(movie{duration: 1000})), frames), "no video track"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			facts, err := probe.Probe(bytes.NewReader(tc.data), int64(len(tc.data)), mp4Type)

@@ -43,7 +43,7 @@ func TestFormsThatHeraldCannotRead(t *testing.T) {
 	}{
 		"arithmetic":    {"cjpeg -arithmetic", file(t, "arithmetic.jpg"), "arithmetic coding"},
 		"deep":          {"medical pictures have 12 bits", with(with(jpeg, frame+1, 0xc1), frame+precision, 12), "12 bits a channel"},
-		"lossless":      {"so do they that lose nothing", with(jpeg, frame+1, 0xc3), "lossless coding"},
+		"lossless":      {"lossless coding is rejected as well", with(jpeg, frame+1, 0xc3), "lossless coding"},
 		"JPEG-LS":       {"another standard under the same name", with(jpeg, frame+1, 0xf7), "JPEG-LS"},
 		"hierarchical":  {"no program writes it, and it is in the standard", with(jpeg, frame+1, 0xc5), "hierarchical coding"},
 		"by three":      {"cjpeg -sample 3x1", sampled(0x31, 0x11, 0x11), "sampled as 3x1,1x1,1x1"},
@@ -75,7 +75,7 @@ func TestJPEGsWithoutTheirEnd(t *testing.T) {
 		"plain":       {"colours for every fourth point", file(t, "picture.jpg"), true},
 		"restarts":    {"marks between the rows", file(t, "restarts.jpg"), true},
 		"channels":    {"one after another", file(t, "channels.jpg"), true},
-		"progressive": {"later scans refine it, so that none tells", file(t, "progressive.jpg"), false},
+		"progressive": {"later scans refine it, so no scan determines it", file(t, "progressive.jpg"), false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			probed := func(data []byte) error {
@@ -104,9 +104,9 @@ func TestSeveralPictures(t *testing.T) {
 		data []byte
 		want bool
 	}{
-		"one":            {"nothing is behind it", jpeg, false},
+		"one":            {"no data follows it", jpeg, false},
 		"several":        {"the list of them is in front", join(jpeg[:2], "\xff\xe2\x00\x0aMPF\x00II*\x00", jpeg[2:], jpeg), true},
-		"not in a list":  {"what is behind is no matter", join(jpeg, jpeg), false},
+		"not in a list":  {"data after it does not matter", join(jpeg, jpeg), false},
 		"a like segment": {"others use the same marker", join(jpeg[:2], "\xff\xe2\x00\x0aMPX\x00II*\x00", jpeg[2:]), false},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -29,15 +29,15 @@ func TestReadHeader(t *testing.T) {
 	}{
 		"jpeg":                 {"colours are stored for every fourth point", sparse, jpegType, 1, pixels * 3 / 2},
 		"jpeg of full colours": {"colours are stored for every point", full, jpegType, 1, pixels * 3},
-		"progressive jpeg":     {"its values are held beside the picture until the end", with(sparse, frame+1, 0xc2), jpegType, 1, pixels * 15 / 2},
+		"progressive jpeg":     {"its coefficients are kept in memory until the end", with(sparse, frame+1, 0xc2), jpegType, 1, pixels * 15 / 2},
 		"jpeg of other colours": {
 			"they are converted into a copy",
 			join(full[:2], "\xff\xee\x00\x0eAdobe\x00\x64\x00\x00\x00\x00\x00", full[2:]), jpegType, 1, pixels * 7,
 		},
-		"turned jpeg":    {"the orientation is told, whatever it is", turnedJPEG(sparse, 3), jpegType, 3, pixels * 3 / 2},
+		"turned jpeg":    {"each orientation is reported", turnedJPEG(sparse, 3), jpegType, 3, pixels * 3 / 2},
 		"png":            {"four bytes a point", png, pngType, 1, pixels * 4},
 		"webp":           {"colours are stored for every fourth point", webp, webpType, 1, pixels*3/2 + int64(len(webp))},
-		"extended webp":  {"it may hold what takes more", riff("VP8X\x0a\x00\x00\x00", "\x00\x00\x00\x00\x3f\x00\x00\x2f\x00\x00", webp[12:]), webpType, 1, pixels*10 + int64(len(webp)) + 18},
+		"extended webp":  {"its parts may need more memory", riff("VP8X\x0a\x00\x00\x00", "\x00\x00\x00\x00\x3f\x00\x00\x2f\x00\x00", webp[12:]), webpType, 1, pixels*10 + int64(len(webp)) + 18},
 		"no orientation": {"beyond 8 there is none", turnedJPEG(sparse, 9), jpegType, 1, pixels * 3 / 2},
 	} {
 		t.Run(name, func(t *testing.T) {

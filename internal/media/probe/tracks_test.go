@@ -78,7 +78,7 @@ func TestProbeTracks(t *testing.T) {
 		want   probe.Facts
 	}{
 		"all of it": {
-			"what a phone records",
+			"recorded by a phone",
 			reel{header: 1000, width: 320, height: 240, entry: h264, sound: tone("mp4a", decoder(0x40)), times: []uint32{30, 40}},
 			probe.Facts{Width: 320, Height: 240, Duration: 1200 * time.Millisecond, FrameRate: 25, VideoCodec: "h264", AudioCodec: "aac"},
 		},
@@ -93,7 +93,7 @@ func TestProbeTracks(t *testing.T) {
 			probe.Facts{Width: 320, Height: 240, Duration: time.Second, FrameRate: 10, VideoCodec: "h264"},
 		},
 		"a header that is wrong": {
-			"the samples are what is played",
+			"the samples determine the duration",
 			reel{header: 660_000, width: 320, height: 240, entry: h264, times: []uint32{10, 100}},
 			probe.Facts{Width: 320, Height: 240, Duration: time.Second, FrameRate: 10, VideoCodec: "h264"},
 		},
@@ -113,12 +113,12 @@ func TestProbeTracks(t *testing.T) {
 			probe.Facts{Width: 1920, Height: 1080, Duration: time.Second, VideoCodec: "h264"},
 		},
 		"other pixels": {
-			"the header says how wide they are shown",
+			"the header contains the displayed width",
 			reel{header: 1000, width: 1920, height: 1080, entry: frame("avc1", 1440, 1080)},
 			probe.Facts{Width: 1920, Height: 1080, Duration: time.Second, VideoCodec: "h264"},
 		},
 		"a size that is not that of the frames": {
-			"what is shown are the frames",
+			"the frames determine the displayed size",
 			reel{header: 1000, width: 3840, height: 2880, entry: h264},
 			probe.Facts{Width: 320, Height: 240, Duration: time.Second, VideoCodec: "h264"},
 		},
@@ -133,7 +133,7 @@ func TestProbeTracks(t *testing.T) {
 			probe.Facts{Width: 320, Height: 240, Duration: 1200 * time.Millisecond, FrameRate: 20 / 1.2, FrameRateVaries: true, VideoCodec: "h264"},
 		},
 		"a first frame that lasts": {
-			"one of many is not evidence",
+			"one of many is not representative",
 			reel{width: 320, height: 240, entry: h264, times: []uint32{1, 200, 200, 40}},
 			probe.Facts{Width: 320, Height: 240, Duration: 8200 * time.Millisecond, FrameRate: 201 / 8.2, VideoCodec: "h264"},
 		},
@@ -148,7 +148,7 @@ func TestProbeTracks(t *testing.T) {
 			probe.Facts{Width: 320, Height: 240, Duration: time.Second, VideoCodec: "hevc", HDR: true},
 		},
 		"MP3 as MPEG-4": {
-			"the entry alone would say AAC",
+			"the entry alone would suggest AAC",
 			reel{header: 1000, width: 320, height: 240, entry: frame("mp4v", 320, 240, decoder(0x61)), sound: tone("mp4a", decoder(0x6b))},
 			probe.Facts{Width: 320, Height: 240, Duration: time.Second, VideoCodec: "mpeg2video", AudioCodec: "mp3"},
 		},
@@ -158,7 +158,7 @@ func TestProbeTracks(t *testing.T) {
 			probe.Facts{Width: 320, Height: 240, Duration: time.Second, VideoCodec: "zz?"},
 		},
 		"a decoder cut short": {
-			"what cannot be read is not evidence",
+			"an unreadable part is ignored",
 			reel{header: 1000, width: 320, height: 240, entry: h264, sound: tone("mp4a", box("esds", words(0), []byte{3}))},
 			probe.Facts{Width: 320, Height: 240, Duration: time.Second, VideoCodec: "h264", AudioCodec: "aac"},
 		},

@@ -45,13 +45,13 @@ func TestVerify(t *testing.T) {
 		size     int64
 		reason   string
 	}{
-		"image":         {"as it was said to be", picture, pngType, int64(len(picture)), v1alpha1.ReasonUploaded},
+		"image":         {"the file matches its declaration", picture, pngType, int64(len(picture)), v1alpha1.ReasonUploaded},
 		"video":         {"the same", video, mp4Type, int64(len(video)), v1alpha1.ReasonUploaded},
 		"size unknown":  {"a source need not state one", picture, pngType, 0, v1alpha1.ReasonUploaded},
 		"another size":  {"part of a file, or another file", picture, pngType, int64(len(picture)) + 1, v1alpha1.ReasonWrongSize},
-		"another type":  {"what it is said to be decides what is sent", picture, jpegType, int64(len(picture)), v1alpha1.ReasonWrongType},
+		"another type":  {"the declared type determines the platform's request", picture, jpegType, int64(len(picture)), v1alpha1.ReasonWrongType},
 		"cut off":       {"a file that no viewer shows", picture[:300], pngType, 300, v1alpha1.ReasonDamaged},
-		"far too large": {"the limit holds without a declared size", make([]byte, v1alpha1.MaxImageBytes+1), pngType, 0, v1alpha1.ReasonWrongSize},
+		"far too large": {"the limit applies without a declared size", make([]byte, v1alpha1.MaxImageBytes+1), pngType, 0, v1alpha1.ReasonWrongSize},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := media(name, tc.declared, tc.size)

@@ -125,8 +125,8 @@ func TestRoomBesideImages(t *testing.T) {
 		"a pod of the chart":    {"768 MiB are for an image or a video", 1, 691 << 20, false},
 		"a gigabyte":            {"half is the manager's own", 1, 1000 << 20, false},
 		"a gigabyte and a half": {"it has room for one of each", 1, 1536 << 20, true},
-		"two images":            {"they have taken it", 2, 2048 << 20, false},
-		"no limit":              {"the machine is large enough, or nothing helps", 4, math.MaxInt64, true},
+		"two images":            {"the two images use it", 2, 2048 << 20, false},
+		"no limit":              {"the machine is large enough, or no limit would help", 4, math.MaxInt64, true},
 	} {
 		if got := fitsBeside(tc.places, tc.memory, 320<<20); got != tc.want {
 			t.Errorf("%s: %t: %s", name, got, tc.why)
@@ -146,7 +146,7 @@ func TestPlaces(t *testing.T) {
 		"a gigabyte and more":  {"half is the manager's own, and no more than one fits into the rest", 8, 1100 << 20, 1},
 		"two gigabytes":        {"two fit", 8, 2048 << 20, 2},
 		"no limit":             {"as many as there are processors", 2, math.MaxInt64, 2},
-		"a large machine":      {"nobody waits for the fifth", 64, math.MaxInt64, mostPlaces},
+		"a large machine":      {"no conversion waits", 64, math.MaxInt64, mostPlaces},
 		"memory for many":      {"but one processor", 1, 64 << 30, 1},
 		"a processor in parts": {"GOMAXPROCS is never below one", 0, math.MaxInt64, 1},
 	} {
@@ -162,10 +162,10 @@ func TestOwnLimit(t *testing.T) {
 		places                 int
 		memory, others, wanted int64
 	}{
-		"a pod of the chart": {"what is left of 768 MiB, less a tenth, beside one image", 1, 691 << 20, 0, 243 << 20},
-		"a video beside it":  {"both are left out", 1, 1536 << 20, 320 << 20, 768 << 20},
+		"a pod of the chart": {"the rest of 768 MiB, less a tenth, during one conversion", 1, 691 << 20, 0, 243 << 20},
+		"a video beside it":  {"both are subtracted", 1, 1536 << 20, 320 << 20, 768 << 20},
 		"a small limit":      {"the manager cannot do with less", 1, 460 << 20, 0, baseMemory},
-		"no limit":           {"there is nothing to divide", 4, math.MaxInt64, 320 << 20, math.MaxInt64},
+		"no limit":           {"there is no limit to divide", 4, math.MaxInt64, 320 << 20, math.MaxInt64},
 	} {
 		if got := processLimit(tc.places, tc.memory, tc.others); got != tc.wanted {
 			t.Errorf("%s: %d MiB instead of %d: %s", name, got>>20, tc.wanted>>20, tc.why)

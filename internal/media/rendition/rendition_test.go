@@ -115,11 +115,11 @@ func TestMake(t *testing.T) {
 		want     string
 		w, h     int
 	}{
-		"png":                       {"Instagram takes JPEG only", sample(t, "picture.png"), pngType, narrow, jpegType, 64, 48},
-		"webp":                      {"Instagram takes JPEG only", sample(t, "picture.webp"), webpType, narrow, jpegType, 64, 48},
+		"png":                       {"Instagram accepts JPEG only", sample(t, "picture.png"), pngType, narrow, jpegType, 64, 48},
+		"webp":                      {"Instagram accepts JPEG only", sample(t, "picture.webp"), webpType, narrow, jpegType, 64, 48},
 		"lossless webp":             {"it is another format inside", sample(t, "lossless.webp"), webpType, narrow, jpegType, 64, 48},
 		"transparent webp":          {"JPEG is never transparent", sample(t, "transparent.webp"), webpType, narrow, jpegType, 64, 48},
-		"transparent webp as png":   {"where the platform takes it, transparency stays", sample(t, "transparent.webp"), webpType, both, pngType, 64, 48},
+		"transparent webp as png":   {"transparency is kept if the platform accepts it", sample(t, "transparent.webp"), webpType, both, pngType, 64, 48},
 		"opaque webp":               {"PNG is for transparency only", sample(t, "picture.webp"), webpType, both, jpegType, 64, 48},
 		"gray jpeg":                 {"a picture without colours", asJPEG(t, image.NewGray(image.Rect(0, 0, 64, 48))), jpegType, rendition.Target{MaxWidth: 32}, jpegType, 32, 24},
 		"jpeg with all its colours": {"colours may be stored for every point", sample(t, "full.jpg"), jpegType, rendition.Target{MaxWidth: 32}, jpegType, 32, 24},
@@ -333,13 +333,13 @@ func TestUnconvertibleFiles(t *testing.T) {
 		says     string
 	}{
 		"a bomb":            {"some bytes that say they are a gigapixel", claims(sample(t, "picture.png"), 40_000, 40_000), pngType, "40000 × 40000 pixels, which are too many"},
-		"a bomb that lies":  {"what the header says is more than there is", claims(sample(t, "picture.png"), 4000, 4000), pngType, "damaged"},
+		"a bomb that lies":  {"the header exceeds the content", claims(sample(t, "picture.png"), 4000, 4000), pngType, "damaged"},
 		"cut header":        {"half a header is none", whole[:len(whole)/4], jpegType, "damaged"},
 		"cut webp":          {"half a picture is none", sample(t, "picture.webp")[:400], webpType, "damaged"},
-		"no picture":        {"nothing of it makes sense", []byte("no picture at all"), pngType, "damaged"},
-		"animated webp":     {"the first of its pictures would not be what was meant", sample(t, "animated.webp"), webpType, "animation"},
+		"no picture":        {"the content is not an image", []byte("no picture at all"), pngType, "damaged"},
+		"animated webp":     {"the first frame alone would be misleading", sample(t, "animated.webp"), webpType, "animation"},
 		"another kind":      {"only images are", sample(t, "faststart.mp4"), "video/mp4", "damaged"},
-		"bytes that cannot": {"the bound cannot be met", asPNG(t, noise(64, 64)), pngType, "small enough"},
+		"bytes that cannot": {"the size limit cannot be met", asPNG(t, noise(64, 64)), pngType, "small enough"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			files := newMemory()

@@ -40,11 +40,11 @@ func TestThumbnail(t *testing.T) {
 		made    bool
 		found   error
 	}{
-		"made":         {"what is there is not made again", []error{nil}, 1, true, nil},
+		"made":         {"an existing thumbnail is not created again", []error{nil}, 1, true, nil},
 		"never":        {"a film without a picture will have none", []error{final}, 1, false, final},
-		"later":        {"what was slow may be quicker", []error{passing, nil}, 2, true, nil},
+		"later":        {"a slow conversion may succeed later", []error{passing, nil}, 2, true, nil},
 		"too slow":     {"why it failed is known until it is made", []error{passing, passing}, 2, false, passing},
-		"store's down": {"which is not evidence about the film", []error{down, down}, 2, false, store.ErrNotFound},
+		"store's down": {"the error is not the film's", []error{down, down}, 2, false, store.ErrNotFound},
 	} {
 		t.Run(name, func(t *testing.T) {
 			source := rendition.Source{Key: "team/" + strings.ReplaceAll(name, " ", ""), ETag: "e", Size: 4}

@@ -109,12 +109,12 @@ func TestConvert(t *testing.T) {
 			probe.Facts{Width: 1280, Height: 720, FrameRate: 25},
 		},
 		"too small": {
-			"TikTok takes 360 pixels at least", "testsrc2=s=320x240:r=25:d=1 -c:v libx264 -preset ultrafast",
+			"TikTok requires at least 360 pixels", "testsrc2=s=320x240:r=25:d=1 -c:v libx264 -preset ultrafast",
 			platforms.VideoLimits{MinSide: 360, MaxSide: 4096},
 			probe.Facts{Width: 480, Height: 360, FrameRate: 25},
 		},
 		"turned": {
-			"the picture stands as it is shown", "../probe/testdata/rotated.mp4",
+			"the picture is displayed upright", "../probe/testdata/rotated.mp4",
 			platforms.VideoLimits{MaxWidth: 36, MinFrameRate: 23},
 			probe.Facts{Width: 36, Height: 48, FrameRate: 30},
 		},
@@ -153,8 +153,8 @@ func TestConvertFails(t *testing.T) {
 		final  bool
 		is     error
 	}{
-		"no film": {"another try would fail in the same way", transcodeVideo([]byte("no film")), "cannot be decoded", true, nil},
-		"8K":      {"it takes more memory than a conversion gets", transcodeVideo(sampleTranscode(t, "testdata/frames.mp4")), "takes more memory", true, nil},
+		"no film": {"a retry would fail as well", transcodeVideo([]byte("no film")), "cannot be decoded", true, nil},
+		"8K":      {"it needs more memory than a conversion may use", transcodeVideo(sampleTranscode(t, "testdata/frames.mp4")), "takes more memory", true, nil},
 		"no store": {"the file is not at fault", rendition.VideoSource{Size: 1 << 20, Open: func(context.Context, int64, int64) (io.ReadCloser, error) {
 			return nil, lost
 		}}, "", false, lost},

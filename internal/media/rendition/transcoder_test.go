@@ -54,11 +54,11 @@ func TestMaker(t *testing.T) {
 		calls     int
 	}{
 		"converted":          {"it is done once for all posts", converter{film: film}, nil, 1},
-		"unable":             {"what is final is not tried again", converter{err: unable}, unable, 1},
+		"unable":             {"a permanent failure is not retried", converter{err: unable}, unable, 1},
 		"not yet":            {"another try may do", converter{err: rendition.ErrKilled}, rendition.ErrKilled, 2},
-		"made no film":       {"what came out is looked at before a platform gets it", converter{film: []byte("no film")}, nil, 1},
+		"made no film":       {"the result is verified before a platform gets it", converter{film: []byte("no film")}, nil, 1},
 		"store is away":      {"the file is not at fault", converter{err: store.ErrChanged}, store.ErrChanged, 2},
-		"made an empty file": {"nor is nothing a video", converter{}, nil, 1},
+		"made an empty file": {"an empty file is not a video", converter{}, nil, 1},
 	}
 	width := 0
 	for name, tc := range tests {

@@ -20,11 +20,11 @@ func TestKey(t *testing.T) {
 		{"its own, as the manager writes it", "acme/" + own, "acme/" + own},
 		{"that of the object that a backup was made of", "acme/" + other, "acme/" + other},
 		{"another namespace's file is not this team's", "rival/" + other, "acme/" + own},
-		{"a namespace that begins with the same letters", "acme-rival/" + other, "acme/" + own},
-		{"what was made of a file is no file", "acme/" + other + ".cdb3cdf6469460b4634db3443e1a596e", "acme/" + own},
+		{"a namespace with the same prefix", "acme-rival/" + other, "acme/" + own},
+		{"a rendition of a file is not a file", "acme/" + other + ".cdb3cdf6469460b4634db3443e1a596e", "acme/" + own},
 		{"what Herald itself keeps", "_herald/installation.json", "acme/" + own},
-		{"a way out of the namespace", "acme/../rival/" + other, "acme/" + own},
-		{"a name that is no UID", "acme/film.mp4", "acme/" + own},
+		{"a path out of the namespace", "acme/../rival/" + other, "acme/" + own},
+		{"a name that is not a UID", "acme/film.mp4", "acme/" + own},
 		{"more than a key", "acme/" + other + "\n", "acme/" + own},
 	} {
 		m := &v1alpha1.Media{ObjectMeta: metav1.ObjectMeta{Namespace: "acme", UID: own}}

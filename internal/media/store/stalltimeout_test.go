@@ -150,16 +150,16 @@ func TestPatience(t *testing.T) {
 		// after is the time until the abort, or zero if there is none.
 		after time.Duration
 	}{
-		"sends nothing":       {"the header came, and then the bytes stop", serves(64, forever), read(0), store.DefaultStall},
-		"dribbles":            {"a byte from time to time is no progress", serves(64, 20*time.Second), read(0), store.TimeoutFor(64)},
+		"sends nothing":       {"the bytes stop after the header", serves(64, forever), read(0), store.DefaultStall},
+		"dribbles":            {"single bytes are not progress", serves(64, 20*time.Second), read(0), store.TimeoutFor(64)},
 		"is slow":             {"but slow is not stalled", serves(5, 20*time.Second), read(0), 0},
-		"has a slow reader":   {"a platform may take its time with each part", serves(64, 0), read(time.Hour), 0},
+		"has a slow reader":   {"a platform may read each part slowly", serves(64, 0), read(time.Hour), 0},
 		"takes nothing":       {"a file is not sent into nowhere", takes(forever), put(64, 0), store.DefaultStall},
-		"takes in dribbles":   {"nor for ever", takes(20 * time.Second), put(64, 0), store.TimeoutFor(64)},
+		"takes in dribbles":   {"the upload's total time is limited", takes(20 * time.Second), put(64, 0), store.TimeoutFor(64)},
 		"has a slow source":   {"a source has bounds of its own", takes(0), put(8, time.Hour), 0},
-		"says nothing":        {"what only asks ends", silent, stat, store.TimeoutFor(0)},
+		"says nothing":        {"requests without a body have a timeout", silent, stat, store.TimeoutFor(0)},
 		"does not delete":     {"as does a deletion", silent, func(ctx context.Context, files *store.Store) error { return files.Delete(ctx, "team/a") }, store.TimeoutFor(0)},
-		"answers no PUT":      {"all was taken, and no answer comes", swallows, put(8, 0), store.TimeoutFor(0)},
+		"answers no PUT":      {"the body was sent, but there is no response", swallows, put(8, 0), store.TimeoutFor(0)},
 		"lists without end":   {"a page that does not come", serves(64, forever), firstError, store.DefaultStall},
 		"lists and is silent": {"a header that does not come", silent, firstError, 3 * store.TimeoutFor(0)},
 	} {

@@ -233,10 +233,10 @@ func TestVerifiedOnOtherStores(t *testing.T) {
 		err    error
 		copied string
 	}{
-		"no conditions, as verified": {"what it copied has the right etag", &otherStore{source: "good", gives: "good"}, nil, "good"},
-		"no conditions, overwritten": {"it copied what nobody verified", &otherStore{source: "bad", gives: "bad"}, store.ErrChanged, ""},
+		"no conditions, as verified": {"the copy has the right etag", &otherStore{source: "good", gives: "good"}, nil, "good"},
+		"no conditions, overwritten": {"the copied content was not verified", &otherStore{source: "bad", gives: "bad"}, store.ErrChanged, ""},
 		"etags of their own":         {"the file is still as it was", &otherStore{source: "good", gives: "own"}, nil, "own"},
-		"left by a crash":            {"it may not be what was verified", &otherStore{source: "good", copied: "bad", gives: "good"}, nil, "good"},
+		"left by a crash":            {"the copy may differ from the verified file", &otherStore{source: "good", copied: "bad", gives: "good"}, nil, "good"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			site := httptest.NewServer(tc.server)

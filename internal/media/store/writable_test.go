@@ -31,10 +31,10 @@ func TestOverwritable(t *testing.T) {
 		media  []change
 		want   bool
 	}{
-		"verified":             {"an upload that began while its address was good may end days later", []change{verified(0)}, true},
+		"verified":             {"an upload that started before its URL expired may end days later", []change{verified(0)}, true},
 		"second address":       {"as may one to that", []change{verified(0), annotated(v1alpha1.UploadUntilAnnotation, "2026-11-20T14:00:00Z")}, true},
 		"under a key":          {"its client can get another address at any time", []change{verified(0), annotated(v1alpha1.RequestAnnotation, "0123")}, true},
-		"not known since when": {"nothing proves that it cannot", nil, true},
+		"not known since when": {"an upload cannot be excluded", nil, true},
 		"fetched by Herald":    {"there never was an address", []change{verified(0), fetched}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
