@@ -33,7 +33,7 @@ func TestLinks(t *testing.T) {
 
 		{"a bare domain with a known ending is an address on X", v1alpha1.PlatformX, "example.com and example.notatld", []string{"example.com"}},
 		{"the path is cut after 15 characters, as in X's own example", v1alpha1.PlatformX, "https://dev.twitter.com/terms/display-guidelines", []string{"dev.twitter.com/terms/display-…"}},
-		{"a query is part of what is cut", v1alpha1.PlatformX, "http://www.youtube.com/watch?v=oHg5SJYRHA0", []string{"youtube.com/watch?v=oHg5SJ…"}},
+		{"a query is part of the cut text", v1alpha1.PlatformX, "http://www.youtube.com/watch?v=oHg5SJYRHA0", []string{"youtube.com/watch?v=oHg5SJ…"}},
 		{"a short path is shown in full", v1alpha1.PlatformX, "https://example.com/2026/a/", []string{"example.com/2026/a"}},
 		{"an email address is neither a link nor a mention", v1alpha1.PlatformX, "ada@example.com", nil},
 		{"an ampersand and a word before a tag, a second sign and a scheme after it", v1alpha1.PlatformX, "&#a b#c #d#e #f://g #h", []string{"#h"}},

@@ -40,14 +40,14 @@ func TestImageLimitsTake(t *testing.T) {
 		"lying":        {"the bounds may be turned", turned, file(v1alpha1.MimeJPEG, 10, 1920, 1080), true},
 		"standing":     {"and need not be", turned, file(v1alpha1.MimeJPEG, 10, 1080, 1920), true},
 		"lying, large": {"one pixel more", turned, file(v1alpha1.MimeJPEG, 10, 1920, 1081), false},
-		"square":       {"too large either way", turned, file(v1alpha1.MimeJPEG, 10, 1081, 1081), false},
-		"no size":      {"what is not known does not count against it", limits, file(v1alpha1.MimeJPEG, 10, 0, 0), true},
+		"square":       {"too large in both orientations", turned, file(v1alpha1.MimeJPEG, 10, 1081, 1081), false},
+		"no size":      {"an unknown size is accepted", limits, file(v1alpha1.MimeJPEG, 10, 0, 0), true},
 		"missing":      {"a missing file cannot be converted", limits, platforms.File{Name: "gone"}, true},
 		"video":        {"images are meant", limits, file(v1alpha1.MimeMP4, 1<<30, 3840, 2160), true},
 		"turned":       {"no platform promises to turn it", platforms.ImageLimits{}, platforms.File{MIMEType: v1alpha1.MimeJPEG, Turned: true}, false},
-		"stuck":        {"it cannot be turned here; platforms mostly do it", platforms.ImageLimits{}, platforms.File{MIMEType: v1alpha1.MimeJPEG, Turned: true, Unconvertible: "is"}, true},
+		"stuck":        {"it cannot be rotated here; most platforms do", platforms.ImageLimits{}, platforms.File{MIMEType: v1alpha1.MimeJPEG, Turned: true, Unconvertible: "is"}, true},
 		"several":      {"refused by Instagram's documentation", single, platforms.File{MIMEType: v1alpha1.MimeJPEG, MultiPicture: true}, false},
-		"several else": {"decoders pass over what is behind", platforms.ImageLimits{}, platforms.File{MIMEType: v1alpha1.MimeJPEG, MultiPicture: true}, true},
+		"several else": {"decoders ignore additional data", platforms.ImageLimits{}, platforms.File{MIMEType: v1alpha1.MimeJPEG, MultiPicture: true}, true},
 		"one":          {"there is but one", single, platforms.File{MIMEType: v1alpha1.MimeJPEG}, true},
 		"no bounds":    {"what every upload may be suffices", platforms.ImageLimits{}, file(v1alpha1.MimePNG, 20<<20, 1, 16000), true},
 	} {
@@ -67,11 +67,11 @@ func TestImageLimitsFor(t *testing.T) {
 		width, height int
 		want          platforms.ImageLimits
 	}{
-		"as they are": {"the picture stands as they do", standing, 2000, 3000, standing},
-		"turned":      {"the picture lies", standing, 3000, 2000, lying},
+		"as they are": {"the picture has the same orientation", standing, 2000, 3000, standing},
+		"turned":      {"the picture has the other orientation", standing, 3000, 2000, lying},
 		"turned up":   {"the other way round", lying, 2000, 3000, standing},
-		"unknown":     {"of what is not known nothing is turned", standing, 0, 0, standing},
-		"fixed":       {"not asked for", fixed, 3000, 2000, fixed},
+		"unknown":     {"an unknown size is not rotated", standing, 0, 0, standing},
+		"fixed":       {"rotation is disabled", fixed, 3000, 2000, fixed},
 	} {
 		file := platforms.File{MIMEType: v1alpha1.MimeJPEG, Width: tc.width, Height: tc.height}
 		if diff := cmp.Diff(tc.want, tc.limits.For(&file)); diff != "" {
@@ -90,14 +90,14 @@ func TestPictureURL(t *testing.T) {
 		"http://127.0.0.1:9100/a.svg":              {"a simulated platform on this machine", true},
 		"http://[::1]:9100/a.svg":                  {"and by its other address", true},
 		"http://localhost:9100/a.svg":              {"and by its name", true},
-		"http://pbs.example/a.png":                 {"who listens on the way sees who looks", false},
+		"http://pbs.example/a.png":                 {"HTTP reveals the viewer's requests", false},
 		"http://10.0.0.1/a.png":                    {"a page inside of a company", false},
-		"http://127.0.0.1.evil.example/a":          {"a name is no address", false},
+		"http://127.0.0.1.evil.example/a":          {"a host name is not an address", false},
 		"javascript:alert(1)":                      {"a script", false},
 		"JaVaScRiPt:alert(1)":                      {"in any spelling", false},
 		"data:image/svg+xml,<svg onload=alert(1)>": {"a picture with a script", false},
 		"file:///etc/passwd":                       {"a file", false},
-		"//pbs.example/a.png":                      {"it takes the scheme of the page", false},
+		"//pbs.example/a.png":                      {"it inherits the page's scheme", false},
 		"/signout":                                 {"a page of Herald's", false},
 		"https://user:word@pbs.example/a":          {"a password", false},
 		"https:":                                   {"no host", false},
@@ -125,8 +125,8 @@ func TestLow(t *testing.T) {
 		{"a tenth is little", 250, 25, true},
 		{"more than a tenth is not", 250, 26, false},
 		{"of few, the last ones count", 5, 1, false},
-		{"nothing is little", 5, 0, true},
-		{"what is told without a total is told because it is little", 0, 0, true},
+		{"zero is little", 5, 0, true},
+		{"a rest without a total is reported because it is little", 0, 0, true},
 		{"more was counted than there was", 50, -3, true},
 	} {
 		if got := platforms.Low(tc.most, tc.left); got != tc.want {
@@ -152,11 +152,11 @@ func TestConversion(t *testing.T) {
 		"small":               {"a picture grows to the least", sides, 320, 240, 30, false, platforms.Conversion{Width: 480, Height: 360, BitRate: 4_000_000}},
 		"odd":                 {"H.264 has even sides", platforms.VideoLimits{}, 641, 361, 30, false, platforms.Conversion{Width: 642, Height: 362, BitRate: 4_000_000}},
 		"a line":              {"no size is within both bounds, and the shape stays", sides, 8192, 64, 30, false, platforms.Conversion{Width: 4096, Height: 32, BitRate: 4_000_000}},
-		"slow motion":         {"the most frames that are taken", reels, 720, 1280, 240, false, platforms.Conversion{Width: 720, Height: 1280, FrameRate: 60, BitRate: 8_000_000}},
+		"slow motion":         {"the maximum frame rate", reels, 720, 1280, 240, false, platforms.Conversion{Width: 720, Height: 1280, FrameRate: 60, BitRate: 8_000_000}},
 		"a webcam":            {"frames are repeated", reels, 640, 480, 10, false, platforms.Conversion{Width: 640, Height: 480, FrameRate: 30, BitRate: 4_000_000}},
 		"a recorded screen":   {"a rate that is measured must be constant", reels, 640, 480, 47, true, platforms.Conversion{Width: 640, Height: 480, FrameRate: 30, BitRate: 4_000_000}},
-		"a rate not known":    {"nothing says that it fits", reels, 640, 480, 0, false, platforms.Conversion{Width: 640, Height: 480, FrameRate: 30, BitRate: 4_000_000}},
-		"a rate nobody minds": {"it stays as it is", platforms.VideoLimits{}, 640, 480, 47, true, platforms.Conversion{Width: 640, Height: 480, BitRate: 4_000_000}},
+		"a rate not known":    {"an unknown rate may not fit", reels, 640, 480, 0, false, platforms.Conversion{Width: 640, Height: 480, FrameRate: 30, BitRate: 4_000_000}},
+		"a rate nobody minds": {"the rate does not change", platforms.VideoLimits{}, 640, 480, 47, true, platforms.Conversion{Width: 640, Height: 480, BitRate: 4_000_000}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -186,23 +186,23 @@ func TestVideoLimits(t *testing.T) {
 		change func(f *platforms.File)
 		want   []string
 	}{
-		"one that fits":   {"nothing is beyond a bound", func(*platforms.File) {}, nil},
-		"nothing known":   {"what is not known is not judged: a file that an earlier version verified has fewer facts", func(f *platforms.File) { *f = platforms.File{Size: 1 << 40} }, nil},
-		"short":           {"the length is named as people say it", func(f *platforms.File) { f.Duration = 500 * time.Millisecond }, []string{"plays for 0.5 s; x accepts at least 3 s"}},
-		"long":            {"minutes are said from two on", func(f *platforms.File) { f.Duration = 5*time.Minute + time.Second }, []string{"plays for 5 min 1 s; x accepts at most 2 min 20 s"}},
+		"one that fits":   {"no limit is exceeded", func(*platforms.File) {}, nil},
+		"nothing known":   {"unknown properties are accepted: files verified by earlier versions have fewer", func(f *platforms.File) { *f = platforms.File{Size: 1 << 40} }, nil},
+		"short":           {"the duration is shown in seconds", func(f *platforms.File) { f.Duration = 500 * time.Millisecond }, []string{"plays for 0.5 s; x accepts at least 3 s"}},
+		"long":            {"the duration is shown in minutes from two on", func(f *platforms.File) { f.Duration = 5*time.Minute + time.Second }, []string{"plays for 5 min 1 s; x accepts at most 2 min 20 s"}},
 		"a hair too long": {"sound often ends some frames behind the picture", func(f *platforms.File) { f.Duration = 140*time.Second + 40*time.Millisecond }, nil},
-		"narrow":          {"both are said", func(f *platforms.File) { f.Width, f.Height = 16, 1920 }, []string{"has 16 × 1920 pixels; x accepts at least 32 on each side", "has 16 × 1920 pixels; x accepts a video that is at most 100 times as high as wide"}},
+		"narrow":          {"both are reported", func(f *platforms.File) { f.Width, f.Height = 16, 1920 }, []string{"has 16 × 1920 pixels; x accepts at least 32 on each side", "has 16 × 1920 pixels; x accepts a video that is at most 100 times as high as wide"}},
 		"4K":              {"what phones record", func(f *platforms.File) { f.Width, f.Height = 3840, 2160 }, []string{"has 3840 × 2160 pixels; x accepts at most 1920 columns"}},
-		"4K that stands":  {"the bound is one of columns", func(f *platforms.File) { f.Width, f.Height = 2160, 3840 }, []string{"has 2160 × 3840 pixels; x accepts at most 1920 columns"}},
+		"4K that stands":  {"the limit applies to columns", func(f *platforms.File) { f.Width, f.Height = 2160, 3840 }, []string{"has 2160 × 3840 pixels; x accepts at most 1920 columns"}},
 		"8K":              {"each bound is named", func(f *platforms.File) { f.Width, f.Height = 1900, 7680 }, []string{"has 1900 × 7680 pixels; x accepts at most 4096 on each side"}},
 		"wide":            {"the shape is named", func(f *platforms.File) { f.Width, f.Height = 1920, 64 }, []string{"has 1920 × 64 pixels; x accepts a video that is at most 3 times as wide as high"}},
 		"slow motion":     {"phones record 120 and 240 frames", func(f *platforms.File) { f.FrameRate = 119.88 }, []string{"has 119.88 frames a second; x accepts at most 60"}},
 		"60 by a clock":   {"phones are off by a little", func(f *platforms.File) { f.FrameRate = 60.02 }, nil},
 		"23.976":          {"films of cinemas", func(f *platforms.File) { f.FrameRate = 22.9 }, nil},
 		"ten frames":      {"recorded by a webcam", func(f *platforms.File) { f.FrameRate = 10 }, []string{"has 10 frames a second; x accepts at least 23"}},
-		"rates that vary": {"the average says little of a recorded screen", func(f *platforms.File) { f.FrameRate, f.FrameRateVaries = 10, true }, nil},
+		"rates that vary": {"the average is not representative of a screen recording", func(f *platforms.File) { f.FrameRate, f.FrameRateVaries = 10, true }, nil},
 		"bits":            {"4K from a camera", func(f *platforms.File) { f.Size = 100_000_000 }, []string{"has 80 Mbit for each second; x accepts at most 25"}},
-		"codecs":          {"the codec is named, and what is taken", func(f *platforms.File) { f.VideoCodec, f.AudioCodec = "prores", "pcm" }, []string{"is encoded as prores; x accepts h264, hevc", "has audio encoded as pcm; x accepts aac"}},
+		"codecs":          {"the codec is named, with the accepted ones", func(f *platforms.File) { f.VideoCodec, f.AudioCodec = "prores", "pcm" }, []string{"is encoded as prores; x accepts h264, hevc", "has audio encoded as pcm; x accepts aac"}},
 		"silent":          {"a video needs no sound", func(f *platforms.File) { f.AudioCodec = "" }, nil},
 	}
 	for name, tc := range tests {

@@ -113,11 +113,11 @@ func TestPages(t *testing.T) {
 		words      string
 	}{
 		"several":     {"a user chooses one", []string{`{"data":[` + page("1", `"MANAGE"`) + "," + page("2", `"CREATE_CONTENT"`) + `]}`}, []string{"1", "2"}, ""},
-		"next page":   {"people of an agency have hundreds", []string{`{"data":[` + page("1", `"MANAGE"`) + `],"paging":{"next":"https://elsewhere.example.com/me/accounts?after=c1&access_token=leaked"}}`, `{"data":[` + page("2", `"MANAGE"`) + `]}`}, []string{"1", "2"}, ""},
-		"read only":   {"what cannot be posted to is not offered", []string{`{"data":[` + page("1", `"ANALYZE"`) + "," + page("2", `"MANAGE"`) + `]}`}, []string{"2"}, ""},
-		"none of use": {"and if nothing remains, they learn which task is missing", []string{`{"data":[` + page("1", `"ANALYZE","ADVERTISE"`) + `]}`}, nil, "create content"},
+		"next page":   {"agencies have hundreds of Pages", []string{`{"data":[` + page("1", `"MANAGE"`) + `],"paging":{"next":"https://elsewhere.example.com/me/accounts?after=c1&access_token=leaked"}}`, `{"data":[` + page("2", `"MANAGE"`) + `]}`}, []string{"1", "2"}, ""},
+		"read only":   {"Pages without the right to post are not offered", []string{`{"data":[` + page("1", `"ANALYZE"`) + "," + page("2", `"MANAGE"`) + `]}`}, []string{"2"}, ""},
+		"none of use": {"the error names the missing task", []string{`{"data":[` + page("1", `"ANALYZE","ADVERTISE"`) + `]}`}, nil, "create content"},
 		"none":        {"a user without a Page learns that profiles cannot be posted to", []string{`{"data":[]}`}, nil, "personal profiles"},
-		"no list":     {"an answer that is no list is not taken for an empty one", []string{`{}`}, nil, "did not identify"},
+		"no list":     {"a response without a list is not an empty list", []string{`{}`}, nil, "did not identify"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -95,13 +95,13 @@ func TestPrepareDraft(t *testing.T) {
 		paths   []string
 	}{
 		"used again":           {"it is there", drafted("hello"), []http.HandlerFunc{shows("false")}, "draft:42_9", "", []string{readPost}},
-		"published":            {"a call that was taken for lost has published it", drafted("hello"), []http.HandlerFunc{shows("true")}, "draft:42_9", platforms.ClassDuplicate, []string{readPost}},
+		"published":            {"an earlier call whose response was lost has published it", drafted("hello"), []http.HandlerFunc{shows("true")}, "draft:42_9", platforms.ClassDuplicate, []string{readPost}},
 		"gone":                 {"another one replaces it", drafted("hello"), []http.HandlerFunc{problem(400, 100, 33, false), says(200, `{"id":"42_10"}`)}, "draft:42_10", "", []string{readPost, createPath}},
-		"unknown":              {"nothing is made while nothing is known of it", drafted("hello"), []http.HandlerFunc{says(200, `{"id":"42_9"}`)}, "", platforms.ClassUnknown, []string{readPost}},
+		"unknown":              {"without its state, no other draft is created", drafted("hello"), []http.HandlerFunc{says(200, `{"id":"42_9"}`)}, "", platforms.ClassUnknown, []string{readPost}},
 		"link refused":         {"a card is not worth a post", linked, []http.HandlerFunc{problem(400, 1500, 0, false), created}, "draft:42_9", "", []string{createPath, createPath}},
-		"refused, link or not": {"it is tried once more, and not for ever", linked, []http.HandlerFunc{invalid, invalid}, "", platforms.ClassPermanent, []string{createPath, createPath}},
-		"blocked":              {"a block is no matter of the link", linked, []http.HandlerFunc{problem(400, 368, 0, false)}, "", platforms.ClassQuota, []string{createPath}},
-		"repetition":           {"nothing was published by this call", jobFor("hello"), []http.HandlerFunc{problem(400, 506, 1455006, false)}, "", platforms.ClassPermanent, []string{createPath}},
+		"refused, link or not": {"it is retried once", linked, []http.HandlerFunc{invalid, invalid}, "", platforms.ClassPermanent, []string{createPath, createPath}},
+		"blocked":              {"a block does not concern the link", linked, []http.HandlerFunc{problem(400, 368, 0, false)}, "", platforms.ClassQuota, []string{createPath}},
+		"repetition":           {"this call did not publish", jobFor("hello"), []http.HandlerFunc{problem(400, 506, 1455006, false)}, "", platforms.ClassPermanent, []string{createPath}},
 		"no id":                {"an unpublished object may be created again", jobFor("hello"), []http.HandlerFunc{says(200, `{}`)}, "", platforms.ClassUnknown, []string{createPath}},
 		"outage":               {"and again", jobFor("hello"), []http.HandlerFunc{says(503, ``)}, "", platforms.ClassTransient, []string{createPath}},
 	}
@@ -158,10 +158,10 @@ func TestPublishDraft(t *testing.T) {
 		"confirmed":             {"and read once", []http.HandlerFunc{success, shows("true")}, posted, "", 1},
 		"confirmed by its id":   {"as Meta's SDKs expect", []http.HandlerFunc{says(200, `{"id":"42_9"}`), shows("true")}, posted, "", 1},
 		"another id":            {"which is not this post's", []http.HandlerFunc{says(200, `{"id":"42_8"}`)}, platforms.Result{Outcome: platforms.Unknown}, platforms.ClassUnknown, 0},
-		"confirmed, not read":   {"the confirmation stands", []http.HandlerFunc{success, says(503, ``)}, documented, "", 1},
+		"confirmed, not read":   {"the confirmation suffices", []http.HandlerFunc{success, says(503, ``)}, documented, "", 1},
 		"confirmed, not public": {"the post itself is believed", []http.HandlerFunc{success, shows("false")}, platforms.Result{Outcome: platforms.Unknown}, platforms.ClassUnknown, 1},
-		"no success":            {"an answer that says nothing is not proof", []http.HandlerFunc{says(200, `{}`)}, platforms.Result{Outcome: platforms.Unknown}, platforms.ClassUnknown, 0},
-		"denied":                {"nor does one that says no", []http.HandlerFunc{says(200, `{"success":false}`)}, platforms.Result{Outcome: platforms.Unknown}, platforms.ClassUnknown, 0},
+		"no success":            {"a response without success is not proof", []http.HandlerFunc{says(200, `{}`)}, platforms.Result{Outcome: platforms.Unknown}, platforms.ClassUnknown, 0},
+		"denied":                {"nor is one with success false", []http.HandlerFunc{says(200, `{"success":false}`)}, platforms.Result{Outcome: platforms.Unknown}, platforms.ClassUnknown, 0},
 		"hang up":               {"the answer was lost", []http.HandlerFunc{hangUp}, platforms.Result{Outcome: platforms.Unknown}, platforms.ClassUnknown, 0},
 		"gone":                  {"the next preparation creates it again", []http.HandlerFunc{problem(400, 100, 33, false)}, platforms.Result{Outcome: platforms.Refused}, platforms.ClassTransient, 0},
 		"limit":                 {"a limit passes", []http.HandlerFunc{problem(400, 32, 0, false)}, platforms.Result{Outcome: platforms.Refused}, platforms.ClassRateLimited, 0},
@@ -197,17 +197,17 @@ func TestLookupDraft(t *testing.T) {
 		want    platforms.LookupResult
 		class   platforms.Class
 	}{
-		"published":   {"the post says so", []http.HandlerFunc{shows("true")}, platforms.LookupResult{Matches: 1, ExternalID: "42_9", ExternalURL: "https://www.facebook.com/42/posts/9", Certain: true}, ""},
-		"unpublished": {"and so does a draft, with proof", []http.HandlerFunc{shows("false")}, platforms.LookupResult{Proof: true}, ""},
+		"published":   {"the post is marked as published", []http.HandlerFunc{shows("true")}, platforms.LookupResult{Matches: 1, ExternalID: "42_9", ExternalURL: "https://www.facebook.com/42/posts/9", Certain: true}, ""},
+		"unpublished": {"so is a draft marked as unpublished, which is proof", []http.HandlerFunc{shows("false")}, platforms.LookupResult{Proof: true}, ""},
 		"gone, listed": {
 			"what Facebook does not show by its id may be listed",
 			[]http.HandlerFunc{problem(400, 100, 33, false), list},
 			platforms.LookupResult{Matches: 1, ExternalID: "42_9", ExternalURL: "https://fb.example/42_9", PostedAt: noon},
 			"",
 		},
-		"gone":       {"and else nothing is proven", []http.HandlerFunc{problem(400, 100, 33, false), says(200, `{"data":[]}`)}, platforms.LookupResult{}, ""},
-		"no word":    {"an answer without the word is not proof", []http.HandlerFunc{says(200, `{"id":"42_9"}`)}, platforms.LookupResult{}, platforms.ClassUnknown},
-		"outage":     {"nor does none", []http.HandlerFunc{says(503, ``)}, platforms.LookupResult{}, platforms.ClassTransient},
+		"gone":       {"otherwise there is no proof", []http.HandlerFunc{problem(400, 100, 33, false), says(200, `{"data":[]}`)}, platforms.LookupResult{}, ""},
+		"no word":    {"a response without the field is not proof", []http.HandlerFunc{says(200, `{"id":"42_9"}`)}, platforms.LookupResult{}, platforms.ClassUnknown},
+		"outage":     {"nor is a missing response", []http.HandlerFunc{says(503, ``)}, platforms.LookupResult{}, platforms.ClassTransient},
 		"dead token": {"a user must reconnect the account", []http.HandlerFunc{problem(400, 190, 0, false)}, platforms.LookupResult{}, platforms.ClassReconnect},
 	}
 	for name, tc := range tests {

@@ -93,10 +93,10 @@ func TestPublishSendsPhotosWithoutAText(t *testing.T) {
 
 func TestPostURL(t *testing.T) {
 	tests := map[string]struct{ reason, answer, want string }{
-		"whole":   {"Facebook's own word", `{"id":"42_1","permalink_url":"https://www.facebook.com/x"}`, "https://www.facebook.com/x"},
-		"path":    {"some answers hold the path only", `{"id":"42_1","permalink_url":"/42/posts/1"}`, "https://fb.example/42/posts/1"},
+		"whole":   {"Facebook's own URL", `{"id":"42_1","permalink_url":"https://www.facebook.com/x"}`, "https://www.facebook.com/x"},
+		"path":    {"some responses contain only the path", `{"id":"42_1","permalink_url":"/42/posts/1"}`, "https://fb.example/42/posts/1"},
 		"missing": {"without it the documented form leads there", `{"id":"42_1"}`, "https://fb.example/42_1"},
-		"odd":     {"what is no address is passed over", `{"id":"42_1","permalink_url":{}}`, "https://fb.example/42_1"},
+		"odd":     {"an invalid URL is ignored", `{"id":"42_1","permalink_url":{}}`, "https://fb.example/42_1"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -198,12 +198,12 @@ func TestLostPhotos(t *testing.T) {
 		subject platforms.Subject
 		want    []string
 	}{
-		"lost":      {"the second is gone", problem(400, 100, 0, false), []http.HandlerFunc{there, gone}, platforms.ClassTransient, "", []string{feed, first, second}},
+		"lost":      {"the second photo was deleted", problem(400, 100, 0, false), []http.HandlerFunc{there, gone}, platforms.ClassTransient, "", []string{feed, first, second}},
 		"kept":      {"something else is at fault", problem(400, 100, 0, false), []http.HandlerFunc{there, there}, platforms.ClassPermanent, "", []string{feed, first, second}},
-		"no answer": {"what cannot be read is no proof that it is gone", problem(400, 100, 0, false), []http.HandlerFunc{says(503, ``)}, platforms.ClassPermanent, "", []string{feed, first}},
+		"no answer": {"an unreadable response is not proof of a deletion", problem(400, 100, 0, false), []http.HandlerFunc{says(503, ``)}, platforms.ClassPermanent, "", []string{feed, first}},
 		"unlisted":  {"a code that is in no table may mean that as well", problem(400, 98765, 0, false), []http.HandlerFunc{gone}, platforms.ClassTransient, "", []string{feed, first}},
 		"named":     {"a code that names the file is believed", problem(400, 324, 1366046, false), nil, platforms.ClassPermanent, platforms.SubjectFile, []string{feed}},
-		"blocked":   {"nothing is asked about photos when the account is blocked", problem(400, 368, 0, false), nil, platforms.ClassQuota, platforms.SubjectAccount, []string{feed}},
+		"blocked":   {"photos are not checked when the account is blocked", problem(400, 368, 0, false), nil, platforms.ClassQuota, platforms.SubjectAccount, []string{feed}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -34,7 +34,7 @@ func TestErrors(t *testing.T) {
 		{"the account is unknown to this token, which has lost it", 100, 33, reconnect, 1},
 		{"spam is suspected", 4, 2207051, quota, 1},
 		{"the app's limit", 4, 0, limited, 1},
-		{"fetching took too long", -2, 2207003, transient, 2},
+		{"the download took too long", -2, 2207003, transient, 2},
 		{"the container has expired", -2, 2207020, transient, 2},
 		{"internal Instagram error", -1, 2207001, transient, 2},
 		{"making it failed", -1, 2207032, transient, 2},
@@ -46,7 +46,7 @@ func TestErrors(t *testing.T) {
 		{"too large", 36000, 2207004, permanent, 1},
 		{"the video could not be fetched", 100, 2207077, transient, 2},
 		{"nor uploaded", 100, 2207082, transient, 2},
-		{"Instagram has trouble", 2, 0, transient, 1},
+		{"Instagram has an outage", 2, 0, transient, 1},
 		{"an answer without a code", 0, 0, unknown, 1},
 	}
 	for _, tc := range tests {

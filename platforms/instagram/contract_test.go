@@ -74,7 +74,7 @@ func TestExchangeOfRealResponses(t *testing.T) {
 	tests := map[string]struct{ reason, answer, scopes string }{
 		"in a list":  {"the reference shows it so", `{"data":[{"access_token":"short","user_id":"1020","permissions":"instagram_business_basic,instagram_business_content_publish"}]}`, granted},
 		"at the top": {"clients read it so", `{"access_token":"short","user_id":17841400000000001,"permissions":["instagram_business_basic","instagram_business_content_publish"]}`, granted},
-		"not told":   {"what is not told was granted as it was asked for", `{"access_token":"short","user_id":17841400000000001}`, granted},
+		"not told":   {"omitted permissions count as granted (RFC 6749, section 5.1)", `{"access_token":"short","user_id":17841400000000001}`, granted},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

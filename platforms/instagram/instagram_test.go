@@ -146,7 +146,7 @@ func TestHostOf(t *testing.T) {
 	}{
 		"Instagram's":          {"its permissions have a name of their own", "instagram_business_basic instagram_business_content_publish", FacebookLogin, InstagramLogin},
 		"Facebook's":           {"its permissions as well", "instagram_basic instagram_content_publish", InstagramLogin, FacebookLogin},
-		"Facebook's, later":    {"whichever comes first", "pages_show_list,instagram_basic", InstagramLogin, FacebookLogin},
+		"Facebook's, later":    {"the first known permission counts", "pages_show_list,instagram_basic", InstagramLogin, FacebookLogin},
 		"unknown":              {"Instagram's own login is the usual one", "", "", InstagramLogin},
 		"unknown, as was said": {"the administrator may configure it", "", FacebookLogin, FacebookLogin},
 		"neither":              {"permissions of Pages do not determine it", "pages_show_list", "", InstagramLogin},
@@ -207,15 +207,15 @@ func TestIdentifyLinked(t *testing.T) {
 		class  platforms.Class
 		asked  []string
 	}{
-		"a Page's token":         {"it is asked for its Page", says(200, page), want, "", []string{me}},
-		"a person's token":       {"persons have no account themselves, but Pages", inTurn(answers{noField, says(200, `{"data":[`+page+`,{"id":"3","name":"Bare"}]}`)}), want, "", []string{me, pages}},
-		"a person's, no refusal": {"what a person lacks may just be left out", inTurn(answers{says(200, `{"id":"9","name":"A Person"}`), says(200, `{"data":[`+page+`]}`)}), want, "", []string{me, pages}},
+		"a Page's token":         {"its Page is read", says(200, page), want, "", []string{me}},
+		"a person's token":       {"a user has no account, but Pages", inTurn(answers{noField, says(200, `{"data":[`+page+`,{"id":"3","name":"Bare"}]}`)}), want, "", []string{me, pages}},
+		"a person's, no refusal": {"missing fields of a user may be omitted", inTurn(answers{says(200, `{"id":"9","name":"A Person"}`), says(200, `{"data":[`+page+`]}`)}), want, "", []string{me, pages}},
 		"several":                {"one token is for one account", inTurn(answers{noField, says(200, `{"data":[`+page+`,`+other+`]}`)}), platforms.Identity{}, platforms.ClassReconnect, []string{me, pages}},
 		"none linked":            {"a user must link one", inTurn(answers{says(200, `{"id":"1","name":"A Page"}`), noField}), platforms.Identity{}, platforms.ClassReconnect, []string{me, pages}},
 		"no Page":                {"the same", inTurn(answers{noField, says(200, `{"data":[]}`)}), platforms.Identity{}, platforms.ClassReconnect, []string{me, pages}},
 		"no list":                {"a response without a list is not evidence", inTurn(answers{noField, says(200, `{}`)}), platforms.Identity{}, platforms.ClassUnknown, []string{me, pages}},
-		"refused twice":          {"nor do refusals of the request", noField, platforms.Identity{}, platforms.ClassUnknown, []string{me, pages}},
-		"odd id":                 {"nor an id that is none", says(200, `{"instagram_business_account":{"id":"../me"}}`), platforms.Identity{}, platforms.ClassUnknown, []string{me}},
+		"refused twice":          {"nor are rejected requests", noField, platforms.Identity{}, platforms.ClassUnknown, []string{me, pages}},
+		"odd id":                 {"nor is an invalid id", says(200, `{"instagram_business_account":{"id":"../me"}}`), platforms.Identity{}, platforms.ClassUnknown, []string{me}},
 		"dead token":             {"a user must reconnect the account", problem(400, 190, 463), platforms.Identity{}, platforms.ClassReconnect, []string{me}},
 		"permission":             {"a user must grant it", problem(403, 10, 0), platforms.Identity{}, platforms.ClassReconnect, []string{me}},
 		"outage":                 {"an outage passes", says(500, ``), platforms.Identity{}, platforms.ClassTransient, []string{me}},
@@ -246,7 +246,7 @@ func TestRefreshLinked(t *testing.T) {
 		ends   time.Time
 		class  platforms.Class
 	}{
-		"a Page's":  {"it has no end, and nothing renews it", time.Time{}, platforms.ClassReconnect},
+		"a Page's":  {"it does not expire, and cannot be renewed", time.Time{}, platforms.ClassReconnect},
 		"good":      {"what works still must not be disconnected ahead of time", noon.Add(time.Hour), platforms.ClassTransient},
 		"has ended": {"a user must reconnect the account", noon, platforms.ClassReconnect},
 	}

@@ -56,19 +56,19 @@ func TestLookup(t *testing.T) {
 	}{
 		"published":               {"the container reports the publication, and the list the id", with(one), answers{containerState("PUBLISHED"), list(post(t, "2", "other", later, image), post(t, "1", "hello", noon, image))}, "", fits("1", noon), ""},
 		"published, no caption":   {"a picture needs none", with(bare), answers{containerState("PUBLISHED"), list(post(t, "2", "other", later, image), `{"id":"1","media_type":"IMAGE"}`)}, "", platforms.LookupResult{Matches: 1, ExternalID: "1"}, ""},
-		"published, not listed":   {"what is published is never absent", with(one), answers{containerState("PUBLISHED"), list()}, "", platforms.LookupResult{}, platforms.ClassUnknown},
-		"published, other listed": {"nor if others are listed", with(one), answers{containerState("PUBLISHED"), list(post(t, "1", "hello!", noon))}, "", platforms.LookupResult{}, platforms.ClassUnknown},
+		"published, not listed":   {"a published container is never absent", with(one), answers{containerState("PUBLISHED"), list()}, "", platforms.LookupResult{}, platforms.ClassUnknown},
+		"published, other listed": {"nor if other posts are listed", with(one), answers{containerState("PUBLISHED"), list(post(t, "1", "hello!", noon))}, "", platforms.LookupResult{}, platforms.ClassUnknown},
 		"finished":                {"a finished container is not published yet", with(one), answers{containerState("FINISHED")}, "", proof, ""},
 		"error":                   {"what failed never will be", with(one), answers{containerState("ERROR")}, "", proof, ""},
-		"expired":                 {"nor what Instagram has dropped unpublished", with(one), answers{containerState("EXPIRED")}, "", proof, ""},
+		"expired":                 {"nor is a container that Instagram dropped unpublished", with(one), answers{containerState("EXPIRED")}, "", proof, ""},
 		"in progress":             {"what is in progress is not proof", with(one), answers{containerState("IN_PROGRESS")}, "", platforms.LookupResult{}, platforms.ClassTransient},
-		"odd state":               {"nor does a state that nobody knows", with(one), answers{containerState("LATER")}, "", platforms.LookupResult{}, platforms.ClassUnknown},
-		"container lost":          {"without the container's word there is none", with(one), answers{hangUp}, "", platforms.LookupResult{}, platforms.ClassTransient},
+		"odd state":               {"nor is an unknown state", with(one), answers{containerState("LATER")}, "", platforms.LookupResult{}, platforms.ClassUnknown},
+		"container lost":          {"without the container's state there is no proof", with(one), answers{hangUp}, "", platforms.LookupResult{}, platforms.ClassTransient},
 		"dead token":              {"a user must reconnect the account", with(one), answers{problem(400, 190, 0)}, "", platforms.LookupResult{}, platforms.ClassReconnect},
-		"container gone, listed":  {"the list may still show the post", with(one), answers{problem(400, 100, 33), list(post(t, "1", "hello", noon))}, "", fits("1", noon), ""},
+		"container gone, listed":  {"the list may still contain the post", with(one), answers{problem(400, 100, 33), list(post(t, "1", "hello", noon))}, "", fits("1", noon), ""},
 		"container gone":          {"a list that does not show it is not proof", with(one), answers{problem(400, 100, 33), list()}, "", platforms.LookupResult{}, ""},
 		"no container":            {"nor without a container", one, answers{list()}, "", platforms.LookupResult{}, ""},
-		"carousel":                {"one image is no carousel", two, answers{list(post(t, "2", "hello", later, image), post(t, "1", "hello", noon, album))}, "", fits("1", noon), ""},
+		"carousel":                {"one image is not a carousel", two, answers{list(post(t, "2", "hello", later, image), post(t, "1", "hello", noon, album))}, "", fits("1", noon), ""},
 		"reel":                    {"reels are listed as videos", reel, answers{list(post(t, "2", "hello", later, image), post(t, "1", "hello", noon, video, `"media_product_type":"REELS"`))}, "", fits("1", noon), ""},
 		"story":                   {"Herald publishes none", one, answers{list(post(t, "1", "hello", noon, image, `"media_product_type":"STORY"`))}, "", platforms.LookupResult{}, ""},
 		"kind unknown":            {"when in doubt it fits", one, answers{list(post(t, "1", "hello", noon))}, "", fits("1", noon), ""},
@@ -108,7 +108,7 @@ func TestLookupAmongOlderPosts(t *testing.T) {
 	}{
 		"at once":       {"a post that is not listed yet may be listed later", "PUBLISHED", time.Minute, 0, platforms.ClassUnknown},
 		"later":         {"however long it is not listed, an older one is another one", "PUBLISHED", 11 * time.Minute, 0, platforms.ClassUnknown},
-		"not published": {"what is not published is not listed", "FINISHED", 11 * time.Minute, 0, ""},
+		"not published": {"an unpublished container is not listed", "FINISHED", 11 * time.Minute, 0, ""},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

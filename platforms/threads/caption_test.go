@@ -19,25 +19,25 @@ func TestLength(t *testing.T) {
 		reason, text string
 		want         int
 	}{
-		"empty":          {"nothing counts nothing", "", 0},
+		"empty":          {"an empty text counts zero", "", 0},
 		"letters":        {"a letter counts one", "hello", 5},
 		"accents":        {"so does one with an accent, composed or not", "café cafe\u0301", 9},
 		"line":           {"a line break is one character, however it is written", "a\r\nb", 3},
 		"kanji":          {"other scripts count like letters", "日本語", 3},
 		"hangul":         {"a syllable is one, also when written in parts", "한\u1112\u1161\u11ab", 2},
-		"digit":          {"a digit is no emoji", "12#", 3},
+		"digit":          {"a digit is not an emoji", "12#", 3},
 		"emoji":          {"an emoji counts its bytes", "🎉", 4},
 		"family":         {"a family counts the bytes of all its members", "👨‍👩‍👧‍👦", 25},
 		"skin":           {"so does a skin tone", "👍🏽", 8},
 		"flag":           {"a flag is two letters of four bytes", "🇮🇸", 8},
 		"half a flag":    {"one letter of a flag is shown as an emoji", "🇮", 4},
-		"keycap":         {"a keycap is an emoji, though it begins with a digit", "1️⃣", 7},
+		"keycap":         {"a keycap is an emoji, although it starts with a digit", "1️⃣", 7},
 		"bare keycap":    {"also without the selector", "1⃣", 4},
 		"heart":          {"the selector makes an emoji", "❤️", 6},
 		"sign":           {"what may be an emoji counts as one", "©", 2},
 		"subdivision":    {"a flag with tags counts them", "🏴󠁧󠁢󠁳󠁣󠁴󠁿", 28},
 		"mixed":          {"each for itself", "a🎉b", 6},
-		"not UTF-8":      {"what is no character counts one for each byte", "\xff\xfe", 2},
+		"not UTF-8":      {"each byte of invalid UTF-8 counts one", "\xff\xfe", 2},
 		"selector alone": {"a selector after a blank makes no difference to a blank's place", "a b", 3},
 	}
 	for name, tc := range tests {
@@ -61,13 +61,13 @@ func TestCaptionProblem(t *testing.T) {
 		"five addresses":      {"five are allowed", five, false},
 		"six addresses":       {"six are not", five + " https://f.example", true},
 		"the same again":      {"what repeats counts once", five + " https://a.example.", false},
-		"East Asian stops":    {"no blank stands between words there", strings.ReplaceAll(five, " ", "、") + "。https://f.example", true},
-		"East Asian words":    {"nor before an address", strings.ReplaceAll(five, " ", "と") + "とhttps://f.example", true},
+		"East Asian stops":    {"words there are not separated by blanks", strings.ReplaceAll(five, " ", "、") + "。https://f.example", true},
+		"East Asian words":    {"nor are URLs", strings.ReplaceAll(five, " ", "と") + "とhttps://f.example", true},
 		"five with stops":     {"five are five however they are divided", strings.ReplaceAll(five, " ", "、") + "。", false},
 		"wide blanks":         {"a blank is a blank in any width", strings.ReplaceAll(five, " ", "\u3000") + "\u3000https://f.example", true},
 		"the same with stops": {"what repeats counts once, whatever follows", five + "「https://a.example」https://a.example、", false},
 		"archived pages":      {"an address has another one in its path", strings.Repeat("https://web.example/2026/https://a.example/ ", 6), false},
-		"in brackets":         {"what closes a sentence is no part of an address", five + " (https://b.example)", false},
+		"in brackets":         {"closing punctuation is not part of a URL", five + " (https://b.example)", false},
 		"other case of paths": {"paths differ by case", five + " http://c.example/X", true},
 	}
 	for name, tc := range tests {

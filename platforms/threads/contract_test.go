@@ -43,8 +43,8 @@ func TestExchangeOfRealResponses(t *testing.T) {
 		debugStatus         int
 		scopes              string
 	}{
-		"suffix":     {"the address that people come back to ends in #_", "abc#_", `{"data":{"scopes":["threads_basic","threads_content_publish","threads_manage_replies","threads_read_replies"]}}`, 200, "threads_basic threads_content_publish threads_manage_replies threads_read_replies"},
-		"no testers": {"tokens are shown to an app's testers only; what is not told is not missing", "abc", `{"error":{"code":10,"message":"(#10) not a tester"}}`, 400, ""},
+		"suffix":     {"the redirect URL ends in #_", "abc#_", `{"data":{"scopes":["threads_basic","threads_content_publish","threads_manage_replies","threads_read_replies"]}}`, 200, "threads_basic threads_content_publish threads_manage_replies threads_read_replies"},
+		"no testers": {"token details are shown to an app's testers only; unknown permissions are not missing", "abc", `{"error":{"code":10,"message":"(#10) not a tester"}}`, 400, ""},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -52,10 +52,10 @@ func TestLookup(t *testing.T) {
 		},
 		"finished":     {"a finished container is not published yet", answers{containerState("FINISHED")}, false, proof},
 		"error":        {"what failed never will be", answers{containerState("ERROR")}, false, proof},
-		"expired":      {"nor what Threads has dropped unpublished", answers{containerState("EXPIRED")}, false, proof},
+		"expired":      {"nor is a container that Threads dropped unpublished", answers{containerState("EXPIRED")}, false, proof},
 		"no container": {"a list that does not show it is not proof", answers{list()}, true, platforms.LookupResult{}},
 		"reply": {
-			"what a job publishes answers nobody",
+			"a job never publishes replies",
 			answers{list(post(t, "1", "hello", noon, `"is_reply":true`))},
 			true,
 			platforms.LookupResult{},

@@ -163,7 +163,7 @@ func TestPrepare(t *testing.T) {
 		asked           []string
 	}{
 		"made":              {"a container that is ready can be published", "", inTurn(answers{made, containerState("FINISHED")}), container, "", []string{create, status}},
-		"account lost":      {"a token that does not reach the account any more needs a user", "", problem(400, 100, 33, false), "", platforms.ClassReconnect, []string{create}},
+		"account lost":      {"a token that no longer reaches the account needs a user", "", problem(400, 100, 33, false), "", platforms.ClassReconnect, []string{create}},
 		"failed once":       {"another container may do", "", inTurn(answers{made, containerState("ERROR"), made, containerState("FINISHED")}), container, "", []string{create, status, create, status}},
 		"failed twice":      {"not for ever", "", inTurn(answers{made, containerState("ERROR"), made, containerState("ERROR")}), "", platforms.ClassPermanent, []string{create, status, create, status}},
 		"not fetched":       {"the problem is temporary, but may last", "", problem(400, 9004, 2207052, false), "", platforms.ClassTransient, []string{create, create, create}},
@@ -328,7 +328,7 @@ func TestPartsAreMadeAgain(t *testing.T) {
 	}{
 		"once": {"new parts go into the next carousel", "", 1, []string{"1", "2", "around 1,2", "3", "4", "around 3,4"}, "5", ""},
 		"parts of an earlier preparation": {
-			"those that were noted are not used again", "items:8,9", 1, []string{"around 8,9", "1", "2", "around 1,2"}, "3", "",
+			"recorded items are not used again", "items:8,9", 1, []string{"around 8,9", "1", "2", "around 1,2"}, "3", "",
 		},
 		"again and again": {
 			"it is tried again later, and not for ever now", "", 9,

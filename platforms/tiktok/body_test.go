@@ -122,7 +122,7 @@ func TestBodies(t *testing.T) {
 		creator, want string
 	}{
 		"video": {
-			"what is left out is allowed, and for everyone", pathVideo, true,
+			"omitted options are allowed, for everyone", pathVideo, true,
 			v1alpha1.TikTokOptions{},
 			nil, "",
 			video(`"privacy_level":"PUBLIC_TO_EVERYONE","disable_comment":false,"disable_duet":false,"disable_stitch":false`),
@@ -134,14 +134,14 @@ func TestBodies(t *testing.T) {
 			video(`"privacy_level":"SELF_ONLY","disable_comment":true,"disable_duet":false,"disable_stitch":true,"video_cover_timestamp_ms":1500,"is_aigc":true`),
 		},
 		"video, disabled by its owner": {
-			"what the account has turned off stays off", pathVideo, true,
+			"options that the account disabled stay disabled", pathVideo, true,
 			v1alpha1.TikTokOptions{PrivacyLevel: v1alpha1.TikTokSelfOnly, AllowComment: yes, AllowDuet: yes},
 			nil, disabled,
 			video(`"privacy_level":"SELF_ONLY","disable_comment":true,"disable_duet":true,"disable_stitch":true`),
 		},
 		"video draft": {"its owner writes it in the app", pathInbox, true, v1alpha1.TikTokOptions{Draft: true}, &at, "", `{` + source + `}`},
 		"photos": {
-			"what is left out is allowed, but for music", pathPhotos, false,
+			"omitted options are allowed, except music", pathPhotos, false,
 			v1alpha1.TikTokOptions{},
 			nil, "",
 			photos("DIRECT_POST", `,"privacy_level":"PUBLIC_TO_EVERYONE","disable_comment":false,"auto_add_music":false,"brand_content_toggle":false,"brand_organic_toggle":false`, ""),
@@ -153,12 +153,12 @@ func TestBodies(t *testing.T) {
 			photos("DIRECT_POST", `,"privacy_level":"SELF_ONLY","disable_comment":true,"auto_add_music":true,"brand_content_toggle":false,"brand_organic_toggle":false`, `,"is_aigc":true`),
 		},
 		"photos, disabled by their owner": {
-			"what the account has turned off stays off", pathPhotos, false,
+			"options that the account disabled stay disabled", pathPhotos, false,
 			v1alpha1.TikTokOptions{PrivacyLevel: v1alpha1.TikTokSelfOnly, AllowComment: yes},
 			nil, disabled,
 			photos("DIRECT_POST", `,"privacy_level":"SELF_ONLY","disable_comment":true,"auto_add_music":false,"brand_content_toggle":false,"brand_organic_toggle":false`, ""),
 		},
-		"photo draft": {"the text goes along", pathPhotos, false, v1alpha1.TikTokOptions{Draft: true}, nil, "", photos("MEDIA_UPLOAD", "", "")},
+		"photo draft": {"the text is included", pathPhotos, false, v1alpha1.TikTokOptions{Draft: true}, nil, "", photos("MEDIA_UPLOAD", "", "")},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -205,7 +205,7 @@ func TestCreator(t *testing.T) {
 		want         string
 	}{
 		"another level":  {"the levels that can be chosen are named", saying(`{"privacy_level_options":["FOLLOWER_OF_CREATOR","SELF_ONLY"]}`), time.Second, platforms.ClassPermanent, "tiktok.privacyLevel SELF_ONLY"},
-		"no level":       {"none that a post can ask for", saying(`{"privacy_level_options":["FOLLOWER_OF_CREATOR"]}`), time.Second, platforms.ClassPermanent, "nor any other"},
+		"no level":       {"no level can be requested", saying(`{"privacy_level_options":["FOLLOWER_OF_CREATOR"]}`), time.Second, platforms.ClassPermanent, "nor any other"},
 		"nothing said":   {"TikTok itself decides", saying(`{}`), time.Hour, "", ""},
 		"just so long":   {"the bound is in", saying(`{"max_video_post_duration_sec":180}`), 3*time.Minute + 40*time.Millisecond, "", ""},
 		"too long":       {"the bound is named", saying(`{"max_video_post_duration_sec":180}`), 3*time.Minute + time.Second, platforms.ClassPermanent, "at most 3m0s"},
@@ -313,8 +313,8 @@ func TestStatusThatIsMissing(t *testing.T) {
 		id string
 	}{
 		"an id as text":    {"a number may come as one", `{"status":"PUBLISH_COMPLETE","publicaly_available_post_id":["77"]}`, "77"},
-		"the right name":   {"the misspelling may be mended", `{"status":"PUBLISH_COMPLETE","publicly_available_post_id":[78]}`, "78"},
-		"what is no id":    {"it would be a part of an address", `{"status":"PUBLISH_COMPLETE","publicaly_available_post_id":["../7"]}`, ticket},
+		"the right name":   {"the misspelling may be corrected", `{"status":"PUBLISH_COMPLETE","publicly_available_post_id":[78]}`, "78"},
+		"what is no id":    {"it would be part of a URL", `{"status":"PUBLISH_COMPLETE","publicaly_available_post_id":["../7"]}`, ticket},
 		"no state":         {"it may yet become anything", `{}`, ""},
 		"an unknown state": {"likewise", `{"status":"SOMETHING"}`, ""},
 	}

@@ -36,11 +36,11 @@ func TestOutcomes(t *testing.T) {
 		url string
 	}{
 		"public":           {"it has an address of its own", nil, v1alpha1.TikTokOptions{}, false, "post"},
-		"for the owner":    {"nobody else has an address for it", nil, owner, true, profile},
-		"draft":            {"it lies in the app", nil, draft, true, ""},
+		"for the owner":    {"other users have no URL for it", nil, owner, true, profile},
+		"draft":            {"it is in the app", nil, draft, true, ""},
 		"slow":             {"it is waited for", map[string]any{"processing_ms": 4000}, v1alpha1.TikTokOptions{}, false, "post"},
 		"moderated":        {"the public id is waited for", map[string]any{"listing_lag_ms": 1000}, v1alpha1.TikTokOptions{}, false, "post"},
-		"moderated longer": {"as long as that usually takes", map[string]any{"listing_lag_ms": 60000}, v1alpha1.TikTokOptions{}, false, "post"},
+		"moderated longer": {"for the usual time", map[string]any{"listing_lag_ms": 60000}, v1alpha1.TikTokOptions{}, false, "post"},
 		"moderated slowly": {"but not for hours: it is online", map[string]any{"listing_lag_ms": 3600000}, v1alpha1.TikTokOptions{}, true, profile},
 	}
 	kinds := map[string]func() platforms.File{
@@ -219,7 +219,7 @@ func TestLostPhotos(t *testing.T) {
 		"posted":        {"everyone sees it in the list", "drop_after", v1alpha1.TikTokOptions{}, 1},
 		"not posted":    {"the list does not have it, which is not proof", "drop_before", v1alpha1.TikTokOptions{}, 0},
 		"for the owner": {"the list does not show it", "drop_after", v1alpha1.TikTokOptions{PrivacyLevel: v1alpha1.TikTokSelfOnly}, 0},
-		"draft":         {"nor what lies in the inbox", "drop_after", v1alpha1.TikTokOptions{Draft: true}, 0},
+		"draft":         {"nor are drafts in the inbox", "drop_after", v1alpha1.TikTokOptions{Draft: true}, 0},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -255,12 +255,12 @@ func TestCutCaptions(t *testing.T) {
 		want                    int
 	}{
 		"whole":          {"a short caption is listed whole", "hello", "hello", 1},
-		"cut":            {"a long one as far as it goes", long, first(150), 1},
+		"cut":            {"a long text matches up to the cut", long, first(150), 1},
 		"with ellipsis":  {"perhaps with a sign of that", long, first(147) + "...", 1},
-		"cut in UTF-16":  {"what TikTok counts it does not say", long, string(utf16.Decode(utf16.Encode([]rune(long))[:150])), 1},
-		"half a letter":  {"nor where it cuts", long, first(149) + "\uFFFD", 1},
-		"another, short": {"a short text is another one, though the caption begins with it", long, first(20), 0},
-		"another, long":  {"as is a long one that goes on in another way", long, first(100) + strings.Repeat("x", 50), 0},
+		"cut in UTF-16":  {"the unit of the cut is undocumented", long, string(utf16.Decode(utf16.Encode([]rune(long))[:150])), 1},
+		"half a letter":  {"so is its position", long, first(149) + "\uFFFD", 1},
+		"another, short": {"a short text differs, even if the caption starts with it", long, first(20), 0},
+		"another, long":  {"so does a long text with another continuation", long, first(100) + strings.Repeat("x", 50), 0},
 		"longer":         {"and one of which the caption is the beginning", "hello", "hello " + long, 0},
 	}
 	for name, tc := range tests {

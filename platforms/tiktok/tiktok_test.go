@@ -156,12 +156,12 @@ func TestValidateOptions(t *testing.T) {
 		want         string
 	}{
 		{"draft", "it may still be chosen", private, nil, ""},
-		{"draft, asked for", "it will not be chosen otherwise", private, &v1alpha1.TikTokOptions{PrivacyLevel: v1alpha1.TikTokPublicToEveryone}, "the account cannot choose PUBLIC_TO_EVERYONE; it can choose SELF_ONLY"},
-		{"public account", "what is left out means public", []string{"PUBLIC_TO_EVERYONE", "SELF_ONLY"}, nil, ""},
-		{"left out", "a private account cannot choose what is meant", private, nil, "the account cannot choose PUBLIC_TO_EVERYONE; it can choose SELF_ONLY"},
+		{"draft, asked for", "it would not be selected otherwise", private, &v1alpha1.TikTokOptions{PrivacyLevel: v1alpha1.TikTokPublicToEveryone}, "the account cannot choose PUBLIC_TO_EVERYONE; it can choose SELF_ONLY"},
+		{"public account", "an omitted level means public", []string{"PUBLIC_TO_EVERYONE", "SELF_ONLY"}, nil, ""},
+		{"left out", "a private account does not offer the default", private, nil, "the account cannot choose PUBLIC_TO_EVERYONE; it can choose SELF_ONLY"},
 		{"asked for", "a private account cannot choose it", private, &v1alpha1.TikTokOptions{PrivacyLevel: v1alpha1.TikTokPublicToEveryone}, "the account cannot choose PUBLIC_TO_EVERYONE; it can choose SELF_ONLY"},
 		{"chosen well", "a private account can choose this one", private, &v1alpha1.TikTokOptions{PrivacyLevel: v1alpha1.TikTokSelfOnly}, ""},
-		{"nothing to choose", "there may be no way out", private[1:], nil, "the account cannot choose PUBLIC_TO_EVERYONE, nor any other level that a post can ask for"},
+		{"nothing to choose", "no level may be available", private[1:], nil, "the account cannot choose PUBLIC_TO_EVERYONE, nor any other level that a post can ask for"},
 		{"inbox draft", "its owner chooses in the app", private, &v1alpha1.TikTokOptions{Draft: true}, ""},
 		{"not told", "TikTok itself decides", nil, nil, ""},
 		{"never examined", "TikTok itself decides", nil, &v1alpha1.TikTokOptions{PrivacyLevel: v1alpha1.TikTokPublicToEveryone}, ""},
@@ -203,14 +203,14 @@ func TestInspectSandbox(t *testing.T) {
 			&v1alpha1.TikTokAccount{PrivacyLevelOptions: []string{"PUBLIC_TO_EVERYONE", "MUTUAL_FOLLOW_FRIENDS", "SELF_ONLY"}, MaxVideoPostDurationSeconds: 600}, false,
 		},
 		"private": {
-			"a private one does not, nor may others use its videos",
+			"a private one does not, and others may not use its videos",
 			map[string]any{"private": true, "comment_disabled": true},
 			&v1alpha1.TikTokAccount{
 				PrivacyLevelOptions: []string{"FOLLOWER_OF_CREATOR", "MUTUAL_FOLLOW_FRIENDS", "SELF_ONLY"},
 				CommentDisabled:     true, DuetDisabled: true, StitchDisabled: true, MaxVideoPostDurationSeconds: 600,
 			}, false,
 		},
-		"full": {"one without room says only that", map[string]any{"quota": 0}, nil, true},
+		"full": {"an account without room reports only that", map[string]any{"quota": 0}, nil, true},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -240,16 +240,16 @@ func TestInspectResponses(t *testing.T) {
 		class          platforms.Class
 		none           bool
 	}{
-		"inbox only":      {"an account for drafts alone has nothing to choose, and is not asked", "user.info.basic,video.upload", nil, "", true},
+		"inbox only":      {"an account for drafts only needs no options, and is not queried", "user.info.basic,video.upload", nil, "", true},
 		"token ended":     {"another token is needed", "", code(401, "access_token_invalid"), platforms.ClassRefresh, true},
 		"scope missing":   {"a user has to grant it", "", code(401, "scope_not_authorized"), platforms.ClassReconnect, true},
 		"banned":          {"a user has to act", "", code(200, "spam_risk_user_banned_from_posting"), platforms.ClassRestricted, true},
-		"too often":       {"it is asked later", "", code(429, "rate_limit_exceeded"), platforms.ClassRateLimited, true},
+		"too often":       {"it is retried later", "", code(429, "rate_limit_exceeded"), platforms.ClassRateLimited, true},
 		"app full":        {"the app has as many users as it may; those who are among them may go on", "", code(200, "reached_active_user_cap"), "", false},
 		"outage":          {"an outage passes", "", says(503, ``), platforms.ClassTransient, true},
-		"no levels":       {"an account that may choose nothing is no answer", "", says(200, `{"data":{"privacy_level_options":[]},"error":{"code":"ok"}}`), platforms.ClassUnknown, true},
+		"no levels":       {"an account without any levels is an invalid response", "", says(200, `{"data":{"privacy_level_options":[]},"error":{"code":"ok"}}`), platforms.ClassUnknown, true},
 		"new code":        {"a refusal of the question is not evidence about the account", "", code(403, "something_new"), platforms.ClassUnknown, true},
-		"not even theirs": {"nor is what something in between says", "", says(200, `hello`), platforms.ClassUnknown, true},
+		"not even theirs": {"nor is a response from elsewhere", "", says(200, `hello`), platforms.ClassUnknown, true},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -58,7 +58,7 @@ func TestUploadsThatCannotGoOn(t *testing.T) {
 	}{
 		"nothing happened":      {"it is good for almost an hour", func(b *box) { b.clock.Step(50 * time.Minute) }, false},
 		"no secret":             {"without its address an upload is of no use", func(b *box) { b.secret = "" }, true},
-		"a secret of something": {"nor with what is none", func(b *box) { b.secret = "https://upload.example/" }, true},
+		"a secret of something": {"nor with an invalid secret", func(b *box) { b.secret = "https://upload.example/" }, true},
 		"about to end":          {"it would end under the visible call", func(b *box) { b.clock.Step(56 * time.Minute) }, true},
 		"ended":                 {"TikTok's addresses work for an hour", func(b *box) { b.clock.Step(61 * time.Minute) }, true},
 		"unknown":               {"TikTok may forget a ticket", func(b *box) { b.checkpoint = "v_pub_file~v2-1.404" }, true},
@@ -128,9 +128,9 @@ func TestLostUploads(t *testing.T) {
 		status, size      int
 		anew              bool
 	}{
-		"an address that has ended":   {"it does not work any more", "publish", 403, 900, true},
-		"an address that is unknown":  {"nor does this one", "publish", 404, 900, true},
-		"the last part":               {"it is cut in a way that TikTok does not take", "publish", 400, 900, true},
+		"an address that has ended":   {"it has expired", "publish", 403, 900, true},
+		"an address that is unknown":  {"so is an unknown one", "publish", 404, 900, true},
+		"the last part":               {"TikTok rejects its size", "publish", 400, 900, true},
 		"an earlier part":             {"likewise", "upload", 400, 2*minChunk + 9, true},
 		"a limit":                     {"a limit is not evidence about the upload", "publish", 429, 900, false},
 		"a range that is not in turn": {"TikTok has some of it, under this ticket", "publish", 416, 900, false},
@@ -164,11 +164,11 @@ func TestLostLastChunk(t *testing.T) {
 		disturb func(b *box, file *content)
 		posts   int
 	}{
-		"on its way":    {"nothing arrived", func(b *box, _ *content) { b.fault("publish", "drop_before", 0) }, 0},
-		"by an outage":  {"an outage is not evidence", func(b *box, _ *content) { b.fault("publish", "status", 503) }, 0},
-		"in the middle": {"a part arrived, which is not sent again", func(_ *box, f *content) { f.allow(3_000_000) }, 0},
-		"on its return": {"it is online", func(b *box, _ *content) { b.fault("publish", "drop_after", 0) }, 1},
-		"by a gateway":  {"likewise", func(b *box, _ *content) { b.fault("publish", "error_after", 502) }, 1},
+		"lost before its arrival": {"no byte was received", func(b *box, _ *content) { b.fault("publish", "drop_before", 0) }, 0},
+		"by an outage":            {"an outage is not evidence", func(b *box, _ *content) { b.fault("publish", "status", 503) }, 0},
+		"in the middle":           {"a part arrived, which is not sent again", func(_ *box, f *content) { f.allow(3_000_000) }, 0},
+		"on its return":           {"it is online", func(b *box, _ *content) { b.fault("publish", "drop_after", 0) }, 1},
+		"by a gateway":            {"likewise", func(b *box, _ *content) { b.fault("publish", "error_after", 502) }, 1},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -59,10 +59,10 @@ func TestLookup(t *testing.T) {
 		"taken":         {reason: "a post of another job is not this job's", text: "hello", listing: timeline(post(t, second, "hello"), post(t, first, "hello")), taken: second, want: 1, id: first},
 		"two":           {reason: "two matches need a user's decision; the earlier one is named", text: "hello", listing: timeline(post(t, second, "hello"), post(t, first, "hello")), want: 2, id: first},
 		"listed twice":  {reason: "a post that two pages show is one post", text: "hello", listing: timeline(post(t, first, "hello"), post(t, first, "hello")), want: 1, id: first},
-		"reply":         {reason: "what a job publishes answers nobody", text: "hello", listing: timeline(post(t, first, "hello", `"referenced_tweets":[{"type":"replied_to","id":"1"}]`))},
+		"reply":         {reason: "a job never publishes replies", text: "hello", listing: timeline(post(t, first, "hello", `"referenced_tweets":[{"type":"replied_to","id":"1"}]`))},
 		"quote":         {reason: "X makes a quote of a text that ends in the address of a post", text: "hello", listing: timeline(post(t, first, "hello", `"referenced_tweets":[{"type":"quoted","id":"1"}]`)), want: 1, id: first},
 		"escapes":       {reason: "X lists three characters as entities", text: "a & b < c > d", listing: timeline(post(t, first, "a &amp; b &lt; c &gt; d")), want: 1, id: first},
-		"typed escapes": {reason: "an entity that was typed is escaped once more, and undone once", text: "&lt; &copy;", listing: timeline(post(t, first, "&amp;lt; &amp;copy;")), want: 1, id: first},
+		"typed escapes": {reason: "a typed entity is escaped twice, and unescaped once", text: "&lt; &copy;", listing: timeline(post(t, first, "&amp;lt; &amp;copy;")), want: 1, id: first},
 		"unescaped":     {reason: "a text that X did not escape still fits", text: "&amp;", listing: timeline(post(t, first, "&amp;")), want: 1, id: first},
 		"blanks":        {reason: "X trims and may change blanks", text: "  a\r\nb\u00a0 c ", listing: timeline(post(t, first, "a\nb c")), want: 1, id: first},
 		"composition":   {reason: "X composes letters", text: "cafe\u0301", listing: timeline(post(t, first, "café")), want: 1, id: first},
@@ -76,7 +76,7 @@ func TestLookup(t *testing.T) {
 			listing: timeline(post(t, first, "see https://t.co/abc", urls(`{"url":"https://t.co/abc","expanded_url":"https://example.com/launch","display_url":"example.com/launch"}`))),
 		},
 		"bare domains": {
-			reason: "X adds a scheme to what was typed without", text: "Example.com, example.org/ and HTTP://example.net/",
+			reason: "X adds a missing scheme", text: "Example.com, example.org/ and HTTP://example.net/",
 			listing: timeline(post(t, first, "https://t.co/a, https://t.co/b and https://t.co/c", urls(
 				`{"url":"https://t.co/a","expanded_url":"http://example.com"}`,
 				`{"url":"https://t.co/b","expanded_url":"http://example.org/"}`,
@@ -94,7 +94,7 @@ func TestLookup(t *testing.T) {
 			want:    1, id: first,
 		},
 		"escaped path": {
-			reason: "X may percent-encode what was typed plainly", text: "https://example.com/ä",
+			reason: "X may percent-encode a URL", text: "https://example.com/ä",
 			listing: timeline(post(t, first, "https://t.co/a", urls(`{"url":"https://t.co/a","expanded_url":"https://example.com/%C3%A4"}`))),
 			want:    1, id: first,
 		},
@@ -160,13 +160,13 @@ func TestLookupCard(t *testing.T) {
 		want                 int
 		class                platforms.Class
 	}{
-		"as written":        {"without mentions X lists what was sent", "hello", "hello", []string{to}, 1, ""},
+		"as written":        {"without mentions X lists the sent text", "hello", "hello", []string{to}, 1, ""},
 		"mention in front":  {"X puts the name of one who was mentioned before in front of a reply", "hello", "@bob hello", []string{to}, 1, ""},
 		"mentions in front": {"and of each of several", "hello", "@bob @Alice_2 hello", []string{to}, 1, ""},
 		"own mention":       {"a mention that was written stays a part of the text", "@carol hello", "@bob @carol hello", []string{to}, 1, ""},
 		"only a mention":    {"which may be all of it", "@carol", "@bob @carol", []string{to}, 1, ""},
 		"range": {
-			"the range of the text that is shown changes nothing of that", "hello", "@bob hello",
+			"the displayed range does not change that", "hello", "@bob hello",
 			[]string{to, `"display_text_range":[5,10]`},
 			1, "",
 		},
@@ -174,7 +174,7 @@ func TestLookupCard(t *testing.T) {
 		"inner mention": {"names elsewhere are not overlooked", "hello you", "hello @bob you", []string{to}, 0, ""},
 		"from another":  {"a card that hangs from another post is another card", "hello", "@bob hello", []string{elsewhere}, 0, ""},
 		"new name": {
-			"X's OpenAPI document 2.167 has another name for what a post hangs from", "hello", "hello",
+			"X's OpenAPI document 2.167 has another name for the parent", "hello", "hello",
 			[]string{`"referenced_posts":[{"type":"replied_to","id":"1"}]`},
 			1, "",
 		},
@@ -184,19 +184,19 @@ func TestLookupCard(t *testing.T) {
 			1, "",
 		},
 		"no reference": {
-			"a card of which X does not tell what it hangs from may be the one, so that absence is not proven",
+			"a card without a reported parent may be the one, so absence is not proved",
 			"hello", "hello", nil, 0, platforms.ClassUnknown,
 		},
 		"a conversation begins": {
-			"X tells that it answers nothing, so it is another post with the same words", "hello", "hello",
+			"X reports that it is not a reply, so it is another post with the same text", "hello", "hello",
 			[]string{`"conversation_id":"` + id + `"`},
 			0, "",
 		},
 		"in a conversation": {
-			"it answers something, and X does not tell what", "hello", "hello", []string{`"conversation_id":"1"`}, 0, platforms.ClassUnknown,
+			"it is a reply, but X does not report to which post", "hello", "hello", []string{`"conversation_id":"1"`}, 0, platforms.ClassUnknown,
 		},
 		"other references": {
-			"what X tells of one that quotes is that it hangs from nothing", "hello", "hello",
+			"X reports a quoting post as not being a reply", "hello", "hello",
 			[]string{`"referenced_tweets":[{"type":"quoted","id":"1"}]`},
 			0, "",
 		},
@@ -251,8 +251,8 @@ func TestLookupErrors(t *testing.T) {
 		"not a page":     {"an object without posts and without meta is not proof", says(200, `{}`), platforms.ClassUnknown},
 		"cut page":       {"nor is a truncated page", says(200, `{"data":[{"id":"19`), platforms.ClassUnknown},
 		"hidden account": {"X hides a timeline with status 200", says(200, `{"errors":[{"type":"https://api.twitter.com/2/problems/not-authorized-for-resource"}]}`), platforms.ClassReconnect},
-		"page with gaps": {"errors beside the data mean that something is missing", says(200, `{"data":[],"errors":[{"title":"Not Found"}],"meta":{"result_count":0}}`), platforms.ClassUnknown},
-		"wrong count":    {"a count that does not hold means the same", says(200, `{"data":[{"id":"1"}],"meta":{"result_count":2}}`), platforms.ClassUnknown},
+		"page with gaps": {"errors next to the data mean that posts are missing", says(200, `{"data":[],"errors":[{"title":"Not Found"}],"meta":{"result_count":0}}`), platforms.ClassUnknown},
+		"wrong count":    {"a wrong count means the same", says(200, `{"data":[{"id":"1"}],"meta":{"result_count":2}}`), platforms.ClassUnknown},
 		"refused":        {"a request that X refuses under either set of names is not evidence", says(400, `{"title":"Invalid Request"}`), platforms.ClassPermanent},
 		"no end":         {"a timeline that X does not list to its end proves no absence", says(200, `{"data":[],"meta":{"result_count":0,"next_token":"more"}}`), platforms.ClassUnknown},
 	}

@@ -73,23 +73,23 @@ func TestTable(t *testing.T) {
 		{"the account's day", 429, ``, false, []string{"X-User-Limit-24hour-Remaining", "0"}, facts{quota, account, "", false, false}, "24-hour"},
 		{"the account's quarter of an hour", 429, legacy(88, "Rate limit exceeded"), false, nil, facts{platforms.ClassRateLimited, account, "88", false, false}, "rate limit"},
 		{"a repetition", 403, legacy(187, "Status is a duplicate."), false, nil, facts{platforms.ClassDuplicate, "", "187", false, false}, "duplicate"},
-		{"a repetition, in the words of API v2", 403, words("You are not allowed to create a Tweet with duplicate content."), false, nil, facts{platforms.ClassDuplicate, "", "187", false, false}, "duplicate"},
+		{"a repetition, in the text of API v2", 403, words("You are not allowed to create a Tweet with duplicate content."), false, nil, facts{platforms.ClassDuplicate, "", "187", false, false}, "duplicate"},
 		{"a locked account", 403, legacy(326, "To protect our users from spam and other malicious activity, this account is temporarily locked."), false, nil, facts{restricted, account, "326", false, false}, "temporarily locked this account"},
-		{"a locked account, in words alone", 403, words("Your account is temporarily locked. Please log in to https://x.com to unlock your account."), false, nil, facts{restricted, account, "326", false, false}, "temporarily locked this account"},
+		{"a locked account, by the text only", 403, words("Your account is temporarily locked. Please log in to https://x.com to unlock your account."), false, nil, facts{restricted, account, "326", false, false}, "temporarily locked this account"},
 		{"a suspended account", 403, legacy(64, "Your account is suspended and is not permitted to access this feature."), false, nil, facts{restricted, account, "64", false, false}, "suspended this account"},
-		{"a suspended account, in words alone", 403, words("Your account is suspended and is not permitted to access this feature."), false, nil, facts{restricted, account, "64", false, false}, "suspended this account"},
+		{"a suspended account, by the text only", 403, words("Your account is suspended and is not permitted to access this feature."), false, nil, facts{restricted, account, "64", false, false}, "suspended this account"},
 		{"a suspended account, as a kind", 403, problemOf("user-suspended", ""), false, nil, facts{restricted, account, "user-suspended", false, false}, "suspended this account"},
 		{"the account's limit of posts", 403, legacy(185, "User is over daily status update limit."), false, nil, facts{quota, account, "185", false, false}, "may not post more"},
-		{"the account's limit of posts, in words alone", 403, words("User is over daily status update limit."), false, nil, facts{quota, account, "185", false, false}, "may not post more"},
+		{"the account's limit of posts, by the text only", 403, words("User is over daily status update limit."), false, nil, facts{quota, account, "185", false, false}, "may not post more"},
 		{"what looks automated", 403, legacy(226, "This request looks like it might be automated."), false, nil, facts{quota, account, "226", false, false}, "automated"},
-		{"what looks automated, in words alone", 403, words("This request looks like it might be automated. To protect our users …"), false, nil, facts{quota, account, "226", false, false}, "automated"},
+		{"a post that looks automated, by the text only", 403, words("This request looks like it might be automated. To protect our users …"), false, nil, facts{quota, account, "226", false, false}, "automated"},
 		{"the day's posts and messages", 403, legacy(344, "You have reached your daily limit for sending Tweets and messages."), false, nil, facts{quota, account, "344", false, false}, "daily limit"},
-		{"the day's posts and messages, in words alone", 403, words("You have reached your daily limit for sending Tweets and messages."), false, nil, facts{quota, account, "344", false, false}, "daily limit"},
+		{"the day's posts and messages, by the text only", 403, words("You have reached your daily limit for sending Tweets and messages."), false, nil, facts{quota, account, "344", false, false}, "daily limit"},
 		{"an app in no project", 403, `{"reason":"client-not-enrolled","type":"https://api.twitter.com/2/problems/client-forbidden"}`, false, nil, facts{quota, app, "client-forbidden", true, false}, "not enrolled"},
 		{"an app that may not write", 403, legacy(261, "Application cannot perform write actions."), false, nil, facts{quota, app, "261", true, false}, "write"},
 		{"a missing permission", 403, problemOf("not-authorized-for-resource", ""), false, nil, facts{platforms.ClassReconnect, account, "not-authorized-for-resource", false, false}, "permission"},
 		{"a reply without a mention", 403, words("Reply to this conversation is not allowed because you have not been mentioned or otherwise engaged by the author of the post you are replying to."), true, nil, facts{permanent, app, "433", false, false}, "self-serve"},
-		{"a parent that is gone", 403, words("You attempted to reply to a Tweet that is deleted or not visible to you."), true, nil, facts{permanent, "", "385", false, false}, "replies to"},
+		{"a deleted parent", 403, words("You attempted to reply to a Tweet that is deleted or not visible to you."), true, nil, facts{permanent, "", "385", false, false}, "replies to"},
 		{"a video that is too long for the account", 403, words("This user is not allowed to post a video longer than 2 minutes."), false, nil, facts{permanent, file, "", false, false}, "video is longer"},
 		{"a text that is too long", 403, legacy(186, "Tweet needs to be a bit shorter."), false, nil, facts{permanent, text, "186", false, false}, "longer than"},
 		{"an address that is none", 403, words("The Tweet contains an invalid URL."), false, nil, facts{permanent, text, "407", false, false}, "address"},
@@ -143,8 +143,8 @@ func TestUnlisted(t *testing.T) {
 	}{
 		{"a code of the old API", 403, legacy(999, "Something new."), "999"},
 		{"a kind of problem", 403, problemOf("brand-new", "Something new."), "brand-new"},
-		{"words alone have the status", 403, words("Something new."), "HTTP 403"},
-		{"a new code is worth more than general words", 403, legacy(999, "You are not permitted to perform this action."), "999"},
+		{"a text alone has the status", 403, words("Something new."), "HTTP 403"},
+		{"a new code is more precise than a general text", 403, legacy(999, "You are not permitted to perform this action."), "999"},
 		{"a name in a form that X does not use is not repeated", 403, problemOf(`x%20y`, "Something new."), "HTTP 403"},
 		{"an invalid request of a new kind", 400, problemOf("brand-new", "One or more parameters to your request was invalid."), "brand-new"},
 	}
@@ -231,7 +231,7 @@ func TestAllowances(t *testing.T) {
 	}{
 		"none": {"some answers are not evidence", http.Header{}, nil},
 		"room": {
-			"what is left is told with every answer", addLimitHeaders(http.Header{}, window, 100, 99, quarter),
+			"the remaining quota is in every response", addLimitHeaders(http.Header{}, window, 100, 99, quarter),
 			[]platforms.RateLimit{{Name: platforms.PostsPerWindow, Limit: 100, Remaining: 99, ResetsAt: quarter}},
 		},
 		"last post of the day": {
@@ -246,10 +246,10 @@ func TestAllowances(t *testing.T) {
 			[]platforms.RateLimit{{Name: platforms.AppPostsPerDay, Limit: 10000, Remaining: 0, ResetsAt: day, BlockedUntil: day, AppWide: true}},
 		},
 		"reset long ago": {
-			"a time that has passed holds nobody", addLimitHeaders(http.Header{}, window, 100, 0, tea.Add(-time.Hour)),
+			"a past time does not block", addLimitHeaders(http.Header{}, window, 100, 0, tea.Add(-time.Hour)),
 			[]platforms.RateLimit{{Name: platforms.PostsPerWindow, Limit: 100}},
 		},
-		"nonsense": {"a limit of nothing is none", addLimitHeaders(http.Header{}, window, 0, 0, quarter), nil},
+		"nonsense": {"a limit of zero is invalid", addLimitHeaders(http.Header{}, window, 0, 0, quarter), nil},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

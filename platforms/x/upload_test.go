@@ -97,7 +97,7 @@ func TestUploadResumes(t *testing.T) {
 		"goes on":   {"four chunks are not sent again", "part:5:4", &uploads{}, all("5", 4), "5", ""},
 		"finalized": {"of a whole upload only the end is repeated", "part:5:6", &uploads{}, all("5", 6), "5", ""},
 		"forgotten": {
-			"what X does not know any more starts over", "part:5:4", &uploads{forgotten: "5", status: 400},
+			"an upload that X has dropped starts over", "part:5:4", &uploads{forgotten: "5", status: 400},
 			append([]string{"/5/append#4"}, anew...), "7", "",
 		},
 		"gone": {
@@ -109,13 +109,13 @@ func TestUploadResumes(t *testing.T) {
 			"", platforms.ClassTransient,
 		},
 		"nonsense": {
-			"nor does what something in between says", "part:5:4", &uploads{forgotten: "5", status: 418},
+			"nor is a response from elsewhere", "part:5:4", &uploads{forgotten: "5", status: 418},
 			[]string{"/5/append#4"},
 			"", platforms.ClassUnknown,
 		},
-		"odd id":        {"a name that is none starts over", "part:5/6:4", &uploads{}, anew, "7", ""},
+		"odd id":        {"an invalid id starts over", "part:5/6:4", &uploads{}, anew, "7", ""},
 		"odd number":    {"as does one without a number", "part:5:x", &uploads{}, anew, "7", ""},
-		"absurd number": {"or with one that cannot be", "part:5:-4", &uploads{}, anew, "7", ""},
+		"absurd number": {"so does an impossible number", "part:5:-4", &uploads{}, anew, "7", ""},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -204,7 +204,7 @@ func TestImagesHaveNoState(t *testing.T) {
 	}{
 		"fresh":     {"X keeps them for a day", fresh + "," + fresh, nil},
 		"one old":   {"X would soon have one of them no more", fresh + "," + old, []string{"POST", "POST"}},
-		"odd names": {"of an id that tells no time it is not known", fresh + ",6", []string{"POST", "POST"}},
+		"odd names": {"an id without a time has an unknown age", fresh + ",6", []string{"POST", "POST"}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -239,16 +239,16 @@ func TestStateOfUploadedVideo(t *testing.T) {
 		calls  []string
 		class  platforms.Class
 	}{
-		"there":      {"what is there is used again", says(200, `{"data":{"id":"6"}}`), asked, ""},
-		"refused":    {"X does not know the file any more", says(400, `{"title":"Invalid Request","type":"https://api.x.com/2/problems/invalid-request"}`), again, ""},
-		"not found":  {"the same, in the words of a look-up", says(404, `{"title":"Not Found Error","type":"https://api.x.com/2/problems/resource-not-found","status":404}`), again, ""},
+		"there":      {"an existing file is used again", says(200, `{"data":{"id":"6"}}`), asked, ""},
+		"refused":    {"X has dropped the file", says(400, `{"title":"Invalid Request","type":"https://api.x.com/2/problems/invalid-request"}`), again, ""},
+		"not found":  {"the same, in the format of a lookup", says(404, `{"title":"Not Found Error","type":"https://api.x.com/2/problems/resource-not-found","status":404}`), again, ""},
 		"failed":     {"X could not process it", says(200, `{"data":{"id":"6","processing_info":{"state":"failed"}}}`), again, ""},
 		"limited":    {"too many calls do not become fewer by uploads", says(429, `{"title":"Too Many Requests"}`, "X-Rate-Limit-Remaining", "0"), asked, platforms.ClassRateLimited},
 		"outage":     {"an outage is not evidence about the file", says(503, ``), asked, platforms.ClassTransient},
-		"dead token": {"nor does a token that has ended", says(401, `{"title":"Unauthorized","type":"about:blank"}`), asked, platforms.ClassRefresh},
-		"no money":   {"nor do credits", says(402, `{"title":"CreditsDepleted"}`), asked, platforms.ClassQuota},
-		"hang up":    {"nor does an answer that was lost", hangUp, asked, platforms.ClassTransient},
-		"bare 404":   {"a file that is not found is gone, with or without a word", says(404, ``), again, ""},
+		"dead token": {"nor is an expired token", says(401, `{"title":"Unauthorized","type":"about:blank"}`), asked, platforms.ClassRefresh},
+		"no money":   {"nor are used-up credits", says(402, `{"title":"CreditsDepleted"}`), asked, platforms.ClassQuota},
+		"hang up":    {"nor is a lost response", hangUp, asked, platforms.ClassTransient},
+		"bare 404":   {"a missing file was dropped, with or without a body", says(404, ``), again, ""},
 		"nonsense":   {"something in between may have answered", says(400, `<html>`), asked, platforms.ClassUnknown},
 	}
 	for name, tc := range tests {
@@ -293,8 +293,8 @@ func TestFinalizeIsBelieved(t *testing.T) {
 		class             platforms.Class
 	}{
 		"ready":      {"without processing_info the media is ready", `{"data":{"id":"7","media_key":"13_7"}}`, false, ""},
-		"processed":  {"with it X is asked", `{"data":{"id":"7","processing_info":{"state":"pending","check_after_secs":1}}}`, true, platforms.ClassUnknown},
-		"unreadable": {"an answer that is cut does not tell", `{"data":{"id":"7"`, true, platforms.ClassUnknown},
+		"processed":  {"X is queried with it", `{"data":{"id":"7","processing_info":{"state":"pending","check_after_secs":1}}}`, true, platforms.ClassUnknown},
+		"unreadable": {"a truncated response is not evidence", `{"data":{"id":"7"`, true, platforms.ClassUnknown},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -70,7 +70,7 @@ func TestLimits(t *testing.T) {
 		problem         bool
 	}{
 		"plain":           {"ordinary text is fine", "We launched.", false},
-		"empty":           {"whether a caption may be empty is not X's to say", "", false},
+		"empty":           {"X does not decide whether a caption may be empty", "", false},
 		"byte order mark": {"X refuses U+FEFF anywhere", "We\uFEFF launched.", true},
 		"blanks":          {"X refuses a post without a visible character", " \n\t", true},
 	}
@@ -184,11 +184,11 @@ func TestConfirm(t *testing.T) {
 		"own":          {"the account wrote it", "1991", says(200, own), platforms.OwnershipConfirmed, false},
 		"foreign":      {"another one did", "1991", says(200, strings.ReplaceAll(own, account.ID, "666")), platforms.OwnershipForeign, false},
 		"gone":         {"X shows none of that id", "1991", says(200, gone), platforms.OwnershipUnknown, false},
-		"no author":    {"what was asked for is not there", "1991", says(200, `{"data":{"id":"1991"}}`), platforms.OwnershipUnknown, false},
+		"no author":    {"the requested field is missing", "1991", says(200, `{"data":{"id":"1991"}}`), platforms.OwnershipUnknown, false},
 		"another post": {"an answer about something else is not evidence", "1992", says(200, own), platforms.OwnershipUnknown, false},
-		"no id":        {"what is no id is not asked for", "1991/../../users", says(200, own), platforms.OwnershipUnknown, false},
+		"no id":        {"an invalid id is not queried", "1991/../../users", says(200, own), platforms.OwnershipUnknown, false},
 		"trouble":      {"X gave no answer", "1991", says(503, `{}`), platforms.OwnershipUnknown, true},
-		"limited":      {"nor did it say anything of the post", "1991", says(429, `{}`), platforms.OwnershipUnknown, true},
+		"limited":      {"nor is a rejected request", "1991", says(429, `{}`), platforms.OwnershipUnknown, true},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -128,11 +128,11 @@ func TestUnlisted(t *testing.T) {
 		class   platforms.Class
 		code    string
 	}{
-		"bad request": {"the code is told", fails(400, "tooManyCats"), platforms.Refused, platforms.ClassPermanent, "tooManyCats"},
+		"bad request": {"the code is reported", fails(400, "tooManyCats"), platforms.Refused, platforms.ClassPermanent, "tooManyCats"},
 		"forbidden":   {"whichever of the two statuses it has", fails(403, "tooManyCats"), platforms.Refused, platforms.ClassPermanent, "tooManyCats"},
-		"nonsense":    {"words that are no code are not repeated", fails(400, "<b>no</b>"), platforms.Refused, platforms.ClassPermanent, "unspecified"},
-		"no code":     {"nothing is told where nothing is said", says(400, `{}`), platforms.Unknown, platforms.ClassUnknown, ""},
-		"the token":   {"an unknown word about a token renews it", fails(401, "tokenTooOld"), platforms.Refused, platforms.ClassRefresh, "tokenTooOld"},
+		"nonsense":    {"an invalid code is not repeated", fails(400, "<b>no</b>"), platforms.Refused, platforms.ClassPermanent, "unspecified"},
+		"no code":     {"an error without a code is unknown", says(400, `{}`), platforms.Unknown, platforms.ClassUnknown, ""},
+		"the token":   {"an unknown token error renews the token", fails(401, "tokenTooOld"), platforms.Refused, platforms.ClassRefresh, "tokenTooOld"},
 		"a limit":     {"one about a limit waits", fails(429, "slowDown"), platforms.Refused, platforms.ClassRateLimited, "slowDown"},
 	}
 	for name, tc := range tests {

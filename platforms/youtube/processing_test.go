@@ -51,21 +51,21 @@ func TestSettle(t *testing.T) {
 		code    string
 	}{
 		"processed":            {"the video is public", shown(videoID), platforms.Posted, ""},
-		"details gone":         {"YouTube keeps no details of what it has done", shows(videoID, processed, terminated), platforms.Posted, ""},
-		"uploaded":             {"what is processed still is not public", shows(videoID, uploaded, atWork), platforms.Accepted, ""},
+		"details gone":         {"YouTube drops the details of finished processing", shows(videoID, processed, terminated), platforms.Posted, ""},
+		"uploaded":             {"a video in processing is not public", shows(videoID, uploaded, atWork), platforms.Accepted, ""},
 		"one of two":           {"a first resolution is not all of it", shows(videoID, processed, atWork), platforms.Accepted, ""},
-		"no word":              {"a status that is missing decides nothing", shows(videoID, `"a":"b"`, ""), platforms.Accepted, ""},
-		"unknown word":         {"nor does one that is not documented", shows(videoID, `"uploadStatus":"pondering"`, succeeded), platforms.Accepted, ""},
+		"no word":              {"a missing status does not decide", shows(videoID, `"a":"b"`, ""), platforms.Accepted, ""},
+		"unknown word":         {"nor does an undocumented one", shows(videoID, `"uploadStatus":"pondering"`, succeeded), platforms.Accepted, ""},
 		"not shown":            {"a video may be missing for a while", none, platforms.Accepted, ""},
-		"not shown, left out":  {"YouTube may leave out an empty list", says(200, `{"kind":"youtube#videoListResponse"}`), platforms.Accepted, ""},
+		"not shown, left out":  {"YouTube may omit an empty list", says(200, `{"kind":"youtube#videoListResponse"}`), platforms.Accepted, ""},
 		"cut":                  {"the id must not be lost with the question", says(200, `{"kind":"youtube#vid`), platforms.Accepted, ""},
 		"outage":               {"nor with an outage", fails(503, "backendError"), platforms.Accepted, ""},
 		"quota":                {"nor when the quota is used up", fails(403, "quotaExceeded"), platforms.Accepted, ""},
 		"rejected":             {"a video that YouTube rejects is not posted", shows(videoID, `"uploadStatus":"rejected","rejectionReason":"duplicate"`, terminated), platforms.Refused, "rejected/duplicate"},
-		"failed":               {"nor is one that it cannot process", shows(videoID, `"uploadStatus":"failed","failureReason":"codec"`, `"processingStatus":"failed"`), platforms.Refused, "failed/codec"},
-		"processing failed":    {"whichever of the two says so", shows(videoID, uploaded, `"processingStatus":"failed","processingFailureReason":"transcodeFailed"`), platforms.Refused, "failed/transcodeFailed"},
-		"deleted":              {"nor is one that was deleted", shows(videoID, `"uploadStatus":"deleted"`, ""), platforms.Refused, "uploadStatus/deleted"},
-		"rejected, new reason": {"a reason that is new is told, too", shows(videoID, `"uploadStatus":"rejected","rejectionReason":"tooLoud"`, terminated), platforms.Refused, "rejected/tooLoud"},
+		"failed":               {"nor is one whose processing failed", shows(videoID, `"uploadStatus":"failed","failureReason":"codec"`, `"processingStatus":"failed"`), platforms.Refused, "failed/codec"},
+		"processing failed":    {"either of the two reports it", shows(videoID, uploaded, `"processingStatus":"failed","processingFailureReason":"transcodeFailed"`), platforms.Refused, "failed/transcodeFailed"},
+		"deleted":              {"nor is a deleted video", shows(videoID, `"uploadStatus":"deleted"`, ""), platforms.Refused, "uploadStatus/deleted"},
+		"rejected, new reason": {"an unknown reason is reported, too", shows(videoID, `"uploadStatus":"rejected","rejectionReason":"tooLoud"`, terminated), platforms.Refused, "rejected/tooLoud"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -101,12 +101,12 @@ func TestFollow(t *testing.T) {
 		wait   time.Duration
 	}{
 		"processed":          {"the video is public", time.Minute, shown(videoID), platforms.LookupResult{Matches: 1, ExternalID: videoID, Certain: true}, "", 0},
-		"processing":         {"it is asked again, the later the longer it has been", time.Hour, shows(videoID, uploaded, atWork), platforms.LookupResult{}, platforms.ClassTransient, 15 * time.Minute},
+		"processing":         {"lookups repeat with growing pauses", time.Hour, shows(videoID, uploaded, atWork), platforms.LookupResult{}, platforms.ClassTransient, 15 * time.Minute},
 		"processing, slowly": {"YouTube has it and did not refuse it: posted, with a note", processingFor + time.Second, shows(videoID, uploaded, atWork), platforms.LookupResult{Matches: 1, ExternalID: videoID, Certain: true, Note: fmt.Sprintf(msgSlow, 12)}, "", 0},
 		"not shown yet":      {"a video may be missing for a while", unseenFor, none, platforms.LookupResult{}, platforms.ClassTransient, unseenFor / 4},
-		"outage":             {"no answer is no answer", processingFor + time.Second, fails(503, "backendError"), platforms.LookupResult{}, platforms.ClassTransient, 0},
-		"nonsense":           {"nor is one that is not a list of videos", processingFor + time.Second, says(200, `{}`), platforms.LookupResult{}, platforms.ClassUnknown, 0},
-		"another video":      {"nor one of another video", processingFor + time.Second, shown("other"), platforms.LookupResult{}, platforms.ClassUnknown, 0},
+		"outage":             {"without a response the state is unknown", processingFor + time.Second, fails(503, "backendError"), platforms.LookupResult{}, platforms.ClassTransient, 0},
+		"nonsense":           {"nor is a response without a list of videos", processingFor + time.Second, says(200, `{}`), platforms.LookupResult{}, platforms.ClassUnknown, 0},
+		"another video":      {"nor is one with another video", processingFor + time.Second, shown("other"), platforms.LookupResult{}, platforms.ClassUnknown, 0},
 		"token ended":        {"an ended token is renewed", time.Minute, fails(401, "authError"), platforms.LookupResult{}, platforms.ClassRefresh, 0},
 	}
 	for name, tc := range tests {
@@ -175,10 +175,10 @@ func TestLostAnswer(t *testing.T) {
 		want   platforms.LookupResult
 	}{
 		"processed":   {"the video is public", shown(videoID), platforms.LookupResult{Matches: 1, ExternalID: videoID, Certain: true}},
-		"processing":  {"from now on it is asked for by its id", shows(videoID, uploaded, atWork), platforms.LookupResult{OperationID: videoID}},
+		"processing":  {"from now on it is looked up by its id", shows(videoID, uploaded, atWork), platforms.LookupResult{OperationID: videoID}},
 		"not shown":   {"also if it is not shown yet", none, platforms.LookupResult{OperationID: videoID}},
-		"outage":      {"and if nothing can be read: the id is stored first", fails(503, "backendError"), platforms.LookupResult{OperationID: videoID}},
-		"token ended": {"so is it with an ended token", fails(401, "authError"), platforms.LookupResult{OperationID: videoID}},
+		"outage":      {"and if no status can be read: the id is stored first", fails(503, "backendError"), platforms.LookupResult{OperationID: videoID}},
+		"token ended": {"so is it with an expired token", fails(401, "authError"), platforms.LookupResult{OperationID: videoID}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -191,7 +191,7 @@ func TestUpload(t *testing.T) {
 		last int64
 	}{
 		"whole": {
-			"all but the last part goes out, in multiples of 256 KiB",
+			"all parts but the last have multiples of 256 KiB",
 			[]http.HandlerFunc{begun, goOn(chunk), goOn(chunk + unit)},
 			false,
 			[]asked{begin, at(0, chunk-1), at(chunk, chunk+unit-1)},
@@ -212,7 +212,7 @@ func TestUpload(t *testing.T) {
 			"", chunk + unit,
 		},
 		"less kept": {
-			"the upload goes on behind what was kept of a part, and the last part begins elsewhere",
+			"the upload continues after the stored bytes of a part, and the last part starts elsewhere",
 			[]http.HandlerFunc{begun, goOn(100), goOn(chunk + 100)},
 			false,
 			[]asked{begin, at(0, chunk-1), at(100, chunk+99)},
@@ -222,7 +222,7 @@ func TestUpload(t *testing.T) {
 			"of the visible call, too, a part may have been kept", []http.HandlerFunc{goOn(size - 1)}, true, []asked{query}, "", size - 1,
 		},
 		"lost answer": {
-			"the session is asked what came of a part",
+			"the session is queried for a part's outcome",
 			[]http.HandlerFunc{begun, hangUp, goOn(chunk), goOn(chunk + unit)},
 			false,
 			[]asked{begin, at(0, chunk-1), query, at(chunk, chunk+unit-1)},
@@ -236,42 +236,42 @@ func TestUpload(t *testing.T) {
 			"", chunk + unit,
 		},
 		"another uploads as well": {
-			"a part that belongs elsewhere is refused, and is not evidence about the video",
+			"a part with a wrong position is rejected, which does not concern the video",
 			[]http.HandlerFunc{goOn(0), fails(400, "badRequest"), goOn(chunk), goOn(chunk + unit)},
 			true,
 			[]asked{query, at(0, chunk-1), query, at(chunk, chunk+unit-1)},
 			"", chunk + unit,
 		},
 		"outage without end": {
-			"the caller waits before it goes on",
+			"the caller waits before it continues",
 			[]http.HandlerFunc{begun, fails(503, "backendError"), fails(503, "backendError")},
 			false,
 			[]asked{begin, at(0, chunk-1), query},
 			platforms.ClassTransient, chunk + unit,
 		},
 		"stuck": {
-			"a part that is not taken is not sent for ever",
+			"the retries of a part are limited",
 			[]http.HandlerFunc{begun, goOn(0), goOn(0), goOn(0)},
 			false,
 			[]asked{begin, at(0, chunk-1), at(0, chunk-1), at(0, chunk-1)},
 			platforms.ClassTransient, chunk + unit,
 		},
 		"forgets again and again": {
-			"who gives and takes would be sent the file for ever",
+			"a server that repeatedly drops bytes would get the file forever",
 			[]http.HandlerFunc{begun, goOn(chunk), goOn(0), goOn(chunk), goOn(0), goOn(chunk), goOn(0)},
 			false,
 			[]asked{begin, at(0, chunk-1), at(chunk, chunk+unit-1), at(0, chunk-1), at(chunk, chunk+unit-1), at(0, chunk-1), at(chunk, chunk+unit-1)},
 			platforms.ClassTransient, chunk + unit,
 		},
 		"gone": {
-			"a session that is gone is replaced",
+			"a dropped session is replaced",
 			[]http.HandlerFunc{fails(404, "notFound"), begun, goOn(chunk), goOn(chunk + unit)},
 			true,
 			[]asked{query, begin, at(0, chunk-1), at(chunk, chunk+unit-1)},
 			"", chunk + unit,
 		},
-		"gone on the way": {
-			"also while it is in progress",
+		"dropped during the upload": {
+			"even during the upload",
 			[]http.HandlerFunc{begun, says(410, ""), begun, goOn(chunk), goOn(chunk + unit)},
 			false,
 			[]asked{begin, at(0, chunk-1), begin, at(0, chunk-1), at(chunk, chunk+unit-1)},
@@ -285,22 +285,22 @@ func TestUpload(t *testing.T) {
 			platforms.ClassTransient, chunk + unit,
 		},
 		"visible": {
-			"what has become visible must not be sent again",
+			"a video that may be public must not be sent again",
 			[]http.HandlerFunc{says(200, published)},
 			true,
 			[]asked{query},
 			platforms.ClassDuplicate, 0,
 		},
-		"all there": {"nor what may become so", []http.HandlerFunc{goOn(size)}, true, []asked{query}, platforms.ClassDuplicate, 0},
+		"all there": {"nor one that may become public", []http.HandlerFunc{goOn(size)}, true, []asked{query}, platforms.ClassDuplicate, 0},
 		"redirect": {
-			"a redirect is not YouTube's word to go on",
+			"a redirect is not YouTube's request to continue",
 			[]http.HandlerFunc{says(308, "", "Location", "/elsewhere")},
 			true,
 			[]asked{query},
 			platforms.ClassUnknown, 0,
 		},
 		"odd range": {
-			"nor is a range that makes no sense",
+			"nor is an invalid range",
 			[]http.HandlerFunc{says(308, "", "Range", "bytes=7-9")},
 			true,
 			[]asked{query},

@@ -75,7 +75,7 @@ func TestAddressesThatAreNone(t *testing.T) {
 		says   string
 	}{
 		"base": {"a user must correct the configuration", Call{Path: "/"}, "the configured address of X's API is not a URL"},
-		"URL":  {"an address that was handed out stands in no error", Call{URL: "://s3cr3t"}, "X could not be reached"},
+		"URL":  {"errors do not contain issued URLs", Call{URL: "://s3cr3t"}, "X could not be reached"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := client.Do(t.Context(), tc.call)
@@ -106,10 +106,10 @@ func TestSilence(t *testing.T) {
 		outcome       platforms.Outcome
 		class, upload platforms.Class
 	}{
-		"lost":    {"what was sent may have taken effect", lost, platforms.Unknown, platforms.ClassUnknown, platforms.ClassTransient},
-		"unsent":  {"what was not sent has none", unsent, platforms.NotSent, platforms.ClassTransient, platforms.ClassTransient},
+		"lost":    {"a sent request may have taken effect", lost, platforms.Unknown, platforms.ClassUnknown, platforms.ClassTransient},
+		"unsent":  {"an unsent request has no effect", unsent, platforms.NotSent, platforms.ClassTransient, platforms.ClassTransient},
 		"foreign": {"an error from elsewhere is not evidence about that", io.EOF, platforms.Unknown, platforms.ClassUnknown, platforms.ClassTransient},
-		"changed": {"a file that was overwritten is no better the next time", &transport.Error{Sent: true, Err: platforms.ErrFileChanged}, platforms.Unknown, platforms.ClassUnknown, platforms.ClassPermanent},
+		"changed": {"a file that was overwritten stays overwritten", &transport.Error{Sent: true, Err: platforms.ErrFileChanged}, platforms.Unknown, platforms.ClassUnknown, platforms.ClassPermanent},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -167,7 +167,7 @@ func TestShortFile(t *testing.T) {
 		content io.Reader
 		want    error
 	}{
-		"short":  {"the store gave less than it said", strings.NewReader("byt"), io.ErrUnexpectedEOF},
+		"short":  {"the store returned fewer bytes than declared", strings.NewReader("byt"), io.ErrUnexpectedEOF},
 		"broken": {"the connection to the store broke", io.MultiReader(strings.NewReader("b"), iotest.ErrReader(broken)), broken},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -259,30 +259,30 @@ func TestNamedAddresses(t *testing.T) {
 		"https://a.b.googleapis.com/upload":                        {"a pattern means all names below", public},
 		"https://upload.example/":                                  {"a name means itself", public},
 		"https://googleapis.com/upload":                            {"and not the end alone", refused},
-		"https://evilgoogleapis.com/upload":                        {"nor a name that only ends so", refused},
-		"https://www.googleapis.com.evil.example/":                 {"nor one that begins so", refused},
-		"https://www.googleapis.com./upload":                       {"nor another writing of it", refused},
-		"https://a.upload.example/":                                {"nor one below a name", refused},
+		"https://evilgoogleapis.com/upload":                        {"a host with the same suffix", refused},
+		"https://www.googleapis.com.evil.example/":                 {"a host with the same prefix", refused},
+		"https://www.googleapis.com./upload":                       {"another notation of the host", refused},
+		"https://a.upload.example/":                                {"a subdomain", refused},
 		"http://www.googleapis.com/upload":                         {"not without TLS", refused},
 		"https://www.googleapis.com:8443/upload":                   {"not at another port", refused},
 		"https://user@www.googleapis.com/upload":                   {"not with a user", refused},
 		"https://www.googleapis.com@127.0.0.1/upload":              {"which hides the host", refused},
-		"https://www.googleapis.com/upload#a":                      {"not with what a server never sees", refused},
+		"https://www.googleapis.com/upload#a":                      {"a fragment is not sent to servers", refused},
 		"https://127.0.0.1/upload":                                 {"no address is a host of the platform", refused},
 		"https://[::1]/upload":                                     {"in whatever form", refused},
-		"http://127.0.0.1:8080/elsewhere":                          {"what is configured leads where it leads", called},
+		"http://127.0.0.1:8080/elsewhere":                          {"configured addresses may have any path", called},
 		"http://127.0.0.1:9090/youtube":                            {"but not to another port", refused},
-		"https://127.0.0.1:8080/youtube":                           {"nor by another scheme", refused},
-		"https://gateway.corp:443/upload":                          {"a port may be said, or not", called},
+		"https://127.0.0.1:8080/youtube":                           {"nor with another scheme", refused},
+		"https://gateway.corp:443/upload":                          {"the default port is optional", called},
 		"https://GATEWAY.corp/upload":                              {"and letters do not count", called},
 		"http://gateway.corp/upload":                               {"TLS does", refused},
 		"ftp://www.googleapis.com/upload":                          {"only the web is called", refused},
 		"file:///etc/passwd":                                       {"a file is none of it", refused},
 		"//www.googleapis.com/upload":                              {"an address has a scheme", refused},
 		"/upload":                                                  {"and a host", refused},
-		"":                                                         {"nothing is no address", refused},
+		"":                                                         {"an empty string is not a URL", refused},
 		"https://www.googleapis.com/" + strings.Repeat("a", 8<<10): {"what would fill a Secret is none", refused},
-		"https://www.googleapis.com/\x7f":                          {"what cannot be read is none", refused},
+		"https://www.googleapis.com/\x7f":                          {"an unreadable URL is invalid", refused},
 	} {
 		got := called
 		where, err := named.resolve(address)

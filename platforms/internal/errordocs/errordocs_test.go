@@ -35,12 +35,12 @@ func TestTable(t *testing.T) {
 			"| `324` | bad image | post author | fails the target and reports the file as the cause | docs |",
 		},
 		"no subject": {
-			"a code that names nothing blames nothing",
+			"a code without a documented subject blames nothing",
 			Row{Code: "1|2", Kind: "refused", Error: platforms.Error{Class: platforms.ClassPermanent}, Source: "docs"},
 			"| `1\\|2` | refused | post author | fails the target with the platform's code | docs |",
 		},
 		"the whole app": {
-			"a limit of the app holds every account",
+			"a limit of the app blocks every account",
 			Row{Code: "4", Kind: "limit", Error: platforms.Error{Class: platforms.ClassRateLimited, AppWide: true, Subject: platforms.SubjectApp}, Source: "docs"},
 			"| `4` | limit | – | pauses all accounts of the app until the limit resets, then retries the target | docs |",
 		},

@@ -15,13 +15,13 @@ func TestDecodeForms(t *testing.T) {
 		ok           bool
 	}{
 		"object":      {"an object is what every platform answers", `{"id":"1"}`, true},
-		"blanks":      {"blanks around it mean nothing", " {}\n", true},
-		"cut":         {"what broke off is not evidence", `{"id":"1`, false},
-		"two":         {"nor does what goes on", `{} {}`, false},
-		"list":        {"a list is not what was asked for", `[{}]`, false},
-		"null":        {"null is no document", `null`, false},
+		"blanks":      {"surrounding blanks are ignored", " {}\n", true},
+		"cut":         {"a truncated document is invalid", `{"id":"1`, false},
+		"two":         {"so are two documents", `{} {}`, false},
+		"list":        {"a list is not an object", `[{}]`, false},
+		"null":        {"null is not an object", `null`, false},
 		"page":        {"an error page is none either", `<html>`, false},
-		"empty":       {"nor is nothing", ``, false},
+		"empty":       {"an empty document is invalid", ``, false},
 		"wrong field": {"an odd field does not make the rest unreadable", `{"id":[1],"x":"y"}`, true},
 	}
 	for name, tc := range tests {

@@ -31,8 +31,8 @@ func TestCodesThatAreRefused(t *testing.T) {
 		words  string
 	}{
 		"used":           {"a code is good once", 400, `{"error_type":"OAuthException","code":400,"error_message":"Matching code was not found or was already used"}`, platforms.ClassReconnect, "no longer accepts"},
-		"malformed":      {"it was changed on its way", 400, `{"error_type":"OAuthException","code":400,"error_message":"Invalid verification code format."}`, platforms.ClassReconnect, "no longer accepts"},
-		"used, by Graph": {"Facebook says it otherwise", 400, `{"error":{"message":"This authorization code has been used.","type":"OAuthException","code":100,"error_subcode":36009}}`, platforms.ClassReconnect, "no longer accepts"},
+		"malformed":      {"it was changed in transit", 400, `{"error_type":"OAuthException","code":400,"error_message":"Invalid verification code format."}`, platforms.ClassReconnect, "no longer accepts"},
+		"used, by Graph": {"Facebook uses another message", 400, `{"error":{"message":"This authorization code has been used.","type":"OAuthException","code":100,"error_subcode":36009}}`, platforms.ClassReconnect, "no longer accepts"},
 		"address":        {"the administrator has to enter it", 400, `{"error_type":"OAuthException","code":400,"error_message":"Invalid redirect_uri"}`, platforms.ClassPermanent, "redirect URIs"},
 		"address, by Graph": {
 			"Facebook names the code and the address", 400,
@@ -41,7 +41,7 @@ func TestCodesThatAreRefused(t *testing.T) {
 		},
 		"app":          {"the administrator has to correct it", 400, `{"error_type":"OAuthException","code":400,"error_message":"Error validating client secret."}`, platforms.ClassTransient, "client id or client secret"},
 		"trouble":      {"an outage passes", 500, `{"error":{"message":"An unknown error has occurred.","type":"OAuthException","code":1}}`, platforms.ClassTransient, "is having problems"},
-		"limit":        {"a limit is no fault of the code", 400, `{"error":{"message":"(#4) Application request limit reached","type":"OAuthException","code":4}}`, platforms.ClassRateLimited, "limit"},
+		"limit":        {"a limit is not an error of the code", 400, `{"error":{"message":"(#4) Application request limit reached","type":"OAuthException","code":4}}`, platforms.ClassRateLimited, "limit"},
 		"no answer":    {"something between Meta and us answered", 400, `<html>`, platforms.ClassUnknown, "does not understand"},
 		"empty answer": {"a success without a token", 200, `{"data":[]}`, platforms.ClassUnknown, "did not return an access token"},
 	}

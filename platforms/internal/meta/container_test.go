@@ -30,7 +30,7 @@ func TestAwait(t *testing.T) {
 		within, took time.Duration
 		err          error
 	}{
-		"at once": {"what is ready is not waited for", 1, time.Minute, 0, nil},
+		"at once": {"a finished container needs no wait", 1, time.Minute, 0, nil},
 		"later":   {"the pauses grow, up to the longest", 5, time.Minute, 300*time.Millisecond + 600*time.Millisecond + 2*time.Second, nil},
 		"never":   {"it waits until the context ends", 1000, time.Minute, time.Minute, context.DeadlineExceeded},
 	}
@@ -71,10 +71,10 @@ func TestList(t *testing.T) {
 		class  platforms.Class
 	}{
 		"whole":   {"pages are read to the last", []jsondoc.Text{"3", "2", "2", "1", "9"}, ""},
-		"endless": {"what is not read whole is not evidence", nil, platforms.ClassUnknown},
+		"endless": {"a truncated list is invalid", nil, platforms.ClassUnknown},
 		"no list": {"a response without a list is not an empty list", nil, platforms.ClassUnknown},
-		"no id":   {"an entry without an id may be what is looked for", nil, platforms.ClassUnknown},
-		"later":   {"a page that cannot be read makes the rest useless", nil, platforms.ClassTransient},
+		"no id":   {"an entry without an id may be the container", nil, platforms.ClassUnknown},
+		"later":   {"an unreadable page makes the list incomplete", nil, platforms.ClassTransient},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -118,7 +118,7 @@ func TestListByCursors(t *testing.T) {
 		found        []jsondoc.Text
 	}{
 		"all":   {"a full page may be followed by another one", "", []jsondoc.Text{"4", "3", "2", "1"}},
-		"same":  {"a cursor that leads to where it stands leads nowhere", "c", []jsondoc.Text{"2", "1"}},
+		"same":  {"a cursor that points to itself ends the list", "c", []jsondoc.Text{"2", "1"}},
 		"short": {"a page that is not full is the last", "d", []jsondoc.Text{"2"}},
 	}
 	for name, tc := range tests {

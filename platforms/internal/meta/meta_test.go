@@ -36,7 +36,7 @@ func TestError(t *testing.T) {
 			`{"error":{"message":"API access blocked.","type":"OAuthException","code":200,"fbtrace_id":"A1"}}`, KindApp, true,
 		},
 		"app deactivated": {
-			"the same in other words", 400,
+			"the same with another message", 400,
 			`{"error":{"message":"API access deactivated. To reactivate, go to the app dashboard.","code":200}}`, KindApp, true,
 		},
 		"permission, 200": {
@@ -49,25 +49,25 @@ func TestError(t *testing.T) {
 		"business limit":        {"the family of business limits", 400, says(80001, 0, false), KindLimit, true},
 		"business limit, end":   {"80014 is its last", 400, says(80014, 0, false), KindLimit, true},
 		"beyond that":           {"80015 is none of them", 400, says(80015, 0, false), KindOther, true},
-		"bare 429":              {"the status alone says it", 429, ``, KindLimit, true},
+		"bare 429":              {"the status alone suffices", 429, ``, KindLimit, true},
 		"limit in trouble":      {"with a 5xx nothing is certain", 500, says(4, 0, false), KindLimit, false},
-		"blocked":               {"blocked for what was posted", 400, says(368, 0, false), KindBlocked, true},
-		"spam, code of a limit": {"the subcode is the more exact word", 400, says(4, 2207051, false), KindBlocked, true},
+		"blocked":               {"the account is blocked because of its content", 400, says(368, 0, false), KindBlocked, true},
+		"spam, code of a limit": {"the subcode is more precise", 400, says(4, 2207051, false), KindBlocked, true},
 		"duplicate":             {"the same content twice in a row", 400, says(506, 1455006, false), KindDuplicate, true},
 		"against the rules":     {"the content is refused, under the code of a permission", 400, says(200, 1346003, false), KindContent, true},
 		"unknown error":         {"code 1 may come after the act", 400, says(1, 0, false), KindUnavailable, false},
 		"service down":          {"so may code 2", 500, says(2, 0, false), KindUnavailable, false},
-		"transient":             {"the graph's own word is believed", 400, says(100, 0, true), KindUnavailable, false},
+		"transient":             {"the graph's own flag is used", 400, says(100, 0, true), KindUnavailable, false},
 		"invalid":               {"the request is refused for good", 400, says(100, 0, false), KindOther, true},
 		"missing object":        {"404 is a graph's answer as well", 404, says(100, 33, false), KindOther, true},
 		"code as text":          {"a code may come as a string", 400, `{"error":{"code":"190"}}`, KindToken, true},
-		"page of a proxy":       {"what is no graph's answer is not proof", 400, `<html>Bad Request</html>`, KindNonsense, false},
+		"page of a proxy":       {"a response from elsewhere is not proof", 400, `<html>Bad Request</html>`, KindNonsense, false},
 		"bare 403":              {"nor does a status alone", 403, ``, KindNonsense, false},
 		"message only":          {"nor an error without a code", 400, `{"error":{"message":"no"}}`, KindNonsense, false},
 		"OAuth's words":         {"nor an error that is a word", 400, `{"error":"invalid_request"}`, KindNonsense, false},
 		"timeout":               {"408 is something in between", 408, says(100, 0, false), KindOther, false},
 		"redirect":              {"so is a redirect", 302, ``, KindNonsense, false},
-		"outage":                {"an outage is trouble", 503, `oops`, KindUnavailable, false},
+		"outage":                {"an outage is temporary", 503, `oops`, KindUnavailable, false},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -88,15 +88,15 @@ func TestRetryAt(t *testing.T) {
 	}{
 		"named":            {"the graph names minutes", `{"1":[{"type":"pages","call_count":100,"estimated_time_to_regain_access":19}]}`, KindLimit, 19 * time.Minute},
 		"longest":          {"every limit must have passed", `{"1":[{"estimated_time_to_regain_access":3},{"estimated_time_to_regain_access":7}],"2":[{"estimated_time_to_regain_access":5}]}`, KindLimit, 7 * time.Minute},
-		"zero":             {"no time named is no time", `{"1":[{"estimated_time_to_regain_access":0}]}`, KindLimit, limitPause},
+		"zero":             {"no time is named", `{"1":[{"estimated_time_to_regain_access":0}]}`, KindLimit, limitPause},
 		"silent":           {"calling while limited prolongs it", ``, KindLimit, limitPause},
 		"absurd":           {"a week is not believed", `{"1":[{"estimated_time_to_regain_access":10080}]}`, KindLimit, limitPause},
-		"nonsense":         {"what cannot be read names no time", `{"1":{"estimated_time_to_regain_access":3},"2":[7]}`, KindLimit, limitPause},
+		"nonsense":         {"an unreadable time is ignored", `{"1":{"estimated_time_to_regain_access":3},"2":[7]}`, KindLimit, limitPause},
 		"blocked":          {"a block lasts", ``, KindBlocked, blockPause},
 		"quota":            {"a quota lasts", ``, KindQuota, blockPause},
-		"blocked, shorter": {"whatever the limits say", `{"1":[{"estimated_time_to_regain_access":3}]}`, KindBlocked, blockPause},
+		"blocked, shorter": {"the block does not depend on limits", `{"1":[{"estimated_time_to_regain_access":3}]}`, KindBlocked, blockPause},
 		"blocked, longer":  {"unless they last longer", `{"1":[{"estimated_time_to_regain_access":90}]}`, KindBlocked, 90 * time.Minute},
-		"app blocked":      {"so does that the app is blocked", ``, KindApp, blockPause},
+		"app blocked":      {"so does a block of the app", ``, KindApp, blockPause},
 		"refused":          {"what does not pass has no time", `{"1":[{"estimated_time_to_regain_access":3}]}`, KindOther, 0},
 	}
 	for name, tc := range tests {
@@ -121,9 +121,9 @@ func TestNextPage(t *testing.T) {
 	}{
 		"last":    {"without a next page this is the last", `{"data":[],"paging":{"cursors":{"after":"x"}}}`, nil},
 		"none":    {"a page may come without paging", `{"data":[]}`, nil},
-		"next":    {"the query says where to go on, without the token", `{"paging":{"next":"https://graph.facebook.com/v25.0/1/feed?access_token=s3cr3t&limit=25&after=QVFI"}}`, url.Values{"limit": {"25"}, "after": {"QVFI"}}},
+		"next":    {"the query has the next page, without the token", `{"paging":{"next":"https://graph.facebook.com/v25.0/1/feed?access_token=s3cr3t&limit=25&after=QVFI"}}`, url.Values{"limit": {"25"}, "after": {"QVFI"}}},
 		"by time": {"some listings go on by time", `{"paging":{"next":"https://graph.facebook.com/v25.0/1/feed?until=1&__paging_token=p&appsecret_proof=s3cr3t"}}`, url.Values{"until": {"1"}, "__paging_token": {"p"}}},
-		"broken":  {"a next page that cannot be read is still one", `{"paging":{"next":"http://[::1"}}`, url.Values{}},
+		"broken":  {"an unreadable next page exists", `{"paging":{"next":"http://[::1"}}`, url.Values{}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -189,7 +189,7 @@ func TestUsedOf(t *testing.T) {
 			Usage{App: -1, Account: 91},
 		},
 		"shut out": {
-			"minutes are told", "", `{"17":[{"type":"pages","call_count":100,"total_cputime":20,"total_time":20,"estimated_time_to_regain_access":19}]}`,
+			"minutes are reported", "", `{"17":[{"type":"pages","call_count":100,"total_cputime":20,"total_time":20,"estimated_time_to_regain_access":19}]}`,
 			Usage{App: -1, Account: 100, RetryAfter: 19 * time.Minute},
 		},
 		"not theirs": {"what is no JSON is not evidence", "95%", "many", Usage{App: -1, Account: -1}},
@@ -222,7 +222,7 @@ func TestUsageLimit(t *testing.T) {
 		"nearly":      {"calls are made less often", 91, 0, 9, time.Minute},
 		"used up":     {"calling now prolongs the block", 100, 0, 0, 5 * time.Minute},
 		"beyond":      {"Meta counts beyond a hundred", 130, 0, 0, 5 * time.Minute},
-		"shut out":    {"the platform's own word counts more than percents", 95, 19 * time.Minute, 0, 19 * time.Minute},
+		"shut out":    {"the platform's own time has precedence over percentages", 95, 19 * time.Minute, 0, 19 * time.Minute},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -242,11 +242,11 @@ func TestQuotaLimit(t *testing.T) {
 		reason, total, used string
 		want                []platforms.RateLimit
 	}{
-		"room":     {"what is left is the difference", "250", "4", []platforms.RateLimit{{Name: platforms.PostsPerDay, Limit: 250, Remaining: 246}}},
-		"used up":  {"nothing is sent for a while", "50", "50", []platforms.RateLimit{{Name: platforms.PostsPerDay, Limit: 50, BlockedUntil: noon}}},
-		"beyond":   {"other programs may have gone beyond", "50", "51", []platforms.RateLimit{{Name: platforms.PostsPerDay, Limit: 50, BlockedUntil: noon}}},
-		"no total": {"without a total nothing can be told", "", "4", nil},
-		"no use":   {"nor without what was used", "250", "", nil},
+		"room":     {"the rest is the difference", "250", "4", []platforms.RateLimit{{Name: platforms.PostsPerDay, Limit: 250, Remaining: 246}}},
+		"used up":  {"calls pause for a while", "50", "50", []platforms.RateLimit{{Name: platforms.PostsPerDay, Limit: 50, BlockedUntil: noon}}},
+		"beyond":   {"other clients may have exceeded the limit", "50", "51", []platforms.RateLimit{{Name: platforms.PostsPerDay, Limit: 50, BlockedUntil: noon}}},
+		"no total": {"without a total the rest is unknown", "", "4", nil},
+		"no use":   {"nor without the usage", "250", "", nil},
 		"nonsense": {"a negative number is none", "-1", "0", nil},
 	}
 	for name, tc := range tests {

@@ -53,16 +53,16 @@ func TestDoubleCheck(t *testing.T) {
 		status          http.HandlerFunc
 		want            platforms.Outcome
 	}{
-		"published":            {"the container says so", invalid, recorder.Respond(200, `{"status":"PUBLISHED"}`), platforms.Unknown},
+		"published":            {"the container reports the publication", invalid, recorder.Respond(200, `{"status":"PUBLISHED"}`), platforms.Unknown},
 		"finished":             {"it is ready to be published", invalid, recorder.Respond(200, `{"status":"FINISHED"}`), platforms.Refused},
 		"in progress":          {"the same container is tried again when it is done", invalid, recorder.Respond(200, `{"status":"IN_PROGRESS"}`), platforms.Refused},
 		"expired":              {"it was not published within a day", invalid, recorder.Respond(200, `{"status":"EXPIRED"}`), platforms.Refused},
 		"failed":               {"it failed to be published", invalid, recorder.Respond(200, `{"status":"ERROR"}`), platforms.Refused},
-		"odd":                  {"a word that is none of the graph's is not evidence", invalid, recorder.Respond(200, `{"status":"LATER"}`), platforms.Unknown},
-		"no word":              {"nor does an answer without one", invalid, recorder.Respond(200, `{}`), platforms.Unknown},
-		"trouble":              {"nor does trouble", invalid, recorder.Respond(503, ``), platforms.Unknown},
-		"no answer":            {"nor does silence", invalid, recorder.HangUp, platforms.Unknown},
-		"unread":               {"nor does a graph that shows no such container", invalid, recorder.Respond(400, unread), platforms.Unknown},
+		"odd":                  {"an unknown state is not evidence", invalid, recorder.Respond(200, `{"status":"LATER"}`), platforms.Unknown},
+		"no word":              {"nor is a response without a state", invalid, recorder.Respond(200, `{}`), platforms.Unknown},
+		"trouble":              {"nor is an outage", invalid, recorder.Respond(503, ``), platforms.Unknown},
+		"no answer":            {"nor is a missing response", invalid, recorder.HangUp, platforms.Unknown},
+		"unread":               {"nor is a missing container", invalid, recorder.Respond(400, unread), platforms.Unknown},
 		"not yet, and unread":  {"the same where a refusal may pass", notYet, recorder.Respond(400, unread), platforms.Unknown},
 		"missing, and unread":  {"the same where the account, or the container, is missing", unread, recorder.Respond(400, unread), platforms.Unknown},
 		"not yet, and ready":   {"it may pass", notYet, recorder.Respond(200, `{"status":"FINISHED"}`), platforms.Refused},
@@ -95,7 +95,7 @@ func TestDoubleCheckOfTheUnread(t *testing.T) {
 		"after a loss":  {"an earlier call may have published it", []http.HandlerFunc{lost, refused}, 0, platforms.Unknown},
 		"after both":    {"also if another was refused meanwhile", []http.HandlerFunc{lost, refused, refused}, 0, platforms.Unknown},
 		"another order": {"or before", []http.HandlerFunc{refused, lost, refused}, 0, platforms.Unknown},
-		"long ago":      {"what was made long ago may be known to others", []http.HandlerFunc{refused}, newFor, platforms.Unknown},
+		"long ago":      {"an old container may be known to others", []http.HandlerFunc{refused}, newFor, platforms.Unknown},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -159,11 +159,11 @@ func TestPublishedContainer(t *testing.T) {
 	}{
 		"listed":              {"its id is known immediately", listed("1 2"), v1alpha1.CategoryText, posted("1", 2), posted("1", 2)},
 		"not listed":          {"a listing lags, but not for ever", "", v1alpha1.CategoryText, platforms.LookupResult{}, withoutID},
-		"as old as container": {"a graph may list when the container was made, if nothing newer comes", listed("1 60"), v1alpha1.CategoryText, platforms.LookupResult{}, posted("1", 60)},
-		"both":                {"what is newer than the attempt is the post", listed("1 60", "2 1"), v1alpha1.CategoryText, posted("2", 1), posted("2", 1)},
-		"older":               {"what is older than the container is another post", listed("1 61"), v1alpha1.CategoryText, platforms.LookupResult{}, withoutID},
+		"as old as container": {"the list may contain the container's time, if there is no newer post", listed("1 60"), v1alpha1.CategoryText, platforms.LookupResult{}, posted("1", 60)},
+		"both":                {"the newer post is the attempt's", listed("1 60", "2 1"), v1alpha1.CategoryText, posted("2", 1), posted("2", 1)},
+		"older":               {"a post older than the container is another one", listed("1 61"), v1alpha1.CategoryText, platforms.LookupResult{}, withoutID},
 		"two":                 {"a wrong id would be worse than none", listed("1 2", "2 3"), v1alpha1.CategoryText, platforms.LookupResult{}, withoutID},
-		"no list":             {"nor does a listing that is away undo it", gone, v1alpha1.CategoryText, platforms.LookupResult{}, withoutID},
+		"no list":             {"nor does a failed listing change that", gone, v1alpha1.CategoryText, platforms.LookupResult{}, withoutID},
 		"tree, not listed":    {"the next card hangs from the id", "", v1alpha1.CategoryTree, platforms.LookupResult{}, platforms.LookupResult{}},
 		"tree, two": {
 			"a user can tell them apart", listed("1 2", "2 3"), v1alpha1.CategoryTree,

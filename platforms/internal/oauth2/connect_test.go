@@ -25,11 +25,11 @@ func TestNeeds(t *testing.T) {
 	t.Parallel()
 	needs := oauth2.RequiredScopes{{"read"}, {"write"}, {"publish", "draft"}}
 	tests := map[string]struct{ reason, granted, words string }{
-		"all":         {"nothing is missing", "read write publish", ""},
+		"all":         {"no permission is missing", "read write publish", ""},
 		"alternative": {"one of several is enough", "draft write read", ""},
 		"commas":      {"some platforms write commas", "read,write,publish", ""},
-		"more":        {"what was not asked for does no harm", "read write publish delete", ""},
-		"one":         {"the one that is missing is named", "read publish", "the permission write,"},
+		"more":        {"additional permissions are accepted", "read write publish delete", ""},
+		"one":         {"the missing permission is named", "read publish", "the permission write,"},
 		"several":     {"all that are missing are named, alternatives by the first", "", "the permissions read, write and publish,"},
 		"prefix":      {"a longer name is another permission", "read write publish-later", "the permission publish,"},
 	}
@@ -59,14 +59,14 @@ func TestExchange(t *testing.T) {
 		"scopes not told":  {"then they are those that were requested (RFC 6749, section 5.1)", 200, `{"access_token":"a","refresh_token":"r"}`, "", "", "read write"},
 		"missing scope":    {"a user switched it off", 200, `{"access_token":"a","refresh_token":"r","scope":"read"}`, platforms.ClassReconnect, "permission write", ""},
 		"no refresh token": {"the connection would end with the access token", 200, `{"access_token":"a","scope":"read write"}`, platforms.ClassReconnect, "did not return a refresh token", ""},
-		"no token":         {"a success without what was asked for", 200, `{}`, platforms.ClassUnknown, "did not return an access token", ""},
+		"no token":         {"the token is missing", 200, `{}`, platforms.ClassUnknown, "did not return an access token", ""},
 		"invalid grant":    {"the code is spent", 400, `{"error":"invalid_grant"}`, platforms.ClassReconnect, "no longer accepts", ""},
 		"X's code":         {"X calls it otherwise", 400, `{"error":"invalid_request","error_description":"Value passed for the authorization code was invalid."}`, platforms.ClassReconnect, "no longer accepts", ""},
 		"TikTok's code":    {"TikTok sends errors with the status of a success", 200, `{"error":"invalid_request","error_description":"Code verifier or code challenge is invalid."}`, platforms.ClassReconnect, "no longer accepts", ""},
 		"Google's address": {"the administrator has to enter it", 400, `{"error":"redirect_uri_mismatch"}`, platforms.ClassPermanent, "redirect URIs", ""},
-		"TikTok's address": {"the same in other words", 200, `{"error":"invalid_request","error_description":"Redirect_uri is not matched with the uri when requesting code."}`, platforms.ClassPermanent, "redirect URIs", ""},
+		"TikTok's address": {"the same in TikTok's format", 200, `{"error":"invalid_request","error_description":"Redirect_uri is not matched with the uri when requesting code."}`, platforms.ClassPermanent, "redirect URIs", ""},
 		"bad app":          {"the administrator has to correct it", 401, `{"error":"invalid_client"}`, platforms.ClassTransient, "client id or client secret", ""},
-		"outage":           {"what is none of its own errors is the platform's to read", 502, `<html>`, platforms.ClassTransient, "trouble", ""},
+		"outage":           {"unknown errors are classified by the platform", 502, `<html>`, platforms.ClassTransient, "trouble", ""},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -17,7 +17,7 @@ var lengthRows = []struct {
 	reason, text string
 	want         int
 }{
-	{"nothing weighs nothing", "", 0},
+	{"an empty text has no weight", "", 0},
 	{"ASCII weighs one per character", "We launched.", 12},
 	{"a line break is a character", "a\r\nb", 4},
 	{"a tab and a NUL are characters", "\t\x00", 2},
@@ -48,11 +48,11 @@ var lengthRows = []struct {
 	{"Chinese weighs two per character", "推文", 4},
 	{"a character beyond U+FFFF weighs two", "𠮷", 2},
 	{"an emoji weighs two", "😀", 2},
-	{"a skin tone adds nothing", "👍🏽", 2},
+	{"a skin tone does not add weight", "👍🏽", 2},
 	{"a family is one emoji", "👨‍👩‍👧‍👦", 2},
 	{"a profession with a skin tone is one emoji", "👩🏽‍💻", 2},
 	{"a flag is one emoji", "🇯🇵", 2},
-	{"two letters that are no country's are two emoji", "🇽🇽", 4},
+	{"two letters that are not a country's are two emoji", "🇽🇽", 4},
 	{"England's flag, a sequence of tags, is one emoji", "🏴\U000e0067\U000e0062\U000e0065\U000e006e\U000e0067\U000e007f", 2},
 	{"unknown tags behind a flag each weigh two", "🏴\U000e0067\U000e007f", 6},
 	{"a keycap is one emoji", "1️⃣", 2},
