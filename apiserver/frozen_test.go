@@ -47,7 +47,7 @@ var _ = Describe("Version 1 of the API", func() {
 		t.connect(ctx, "acme-x", v1alpha1.PlatformX)
 		t.connect(ctx, "acme-tiktok", v1alpha1.PlatformTikTok)
 		t.verified(ctx, "picture", v1alpha1.MimePNG, 1000)
-		content := `{"category":"image","draft":true,"media_ids":["picture"],"targets":[{"connection_id":"acme-tiktok","caption":"Hello","tiktok_draft":true,"is_ai_generated":true}]}`
+		content := `{"category":"image","draft":true,"media_ids":["picture"],"alt_texts":["A cat"],"targets":[{"connection_id":"acme-tiktok","caption":"Hello","tiktok_draft":true,"is_ai_generated":true}]}`
 		Expect(as[validationBody](t.callV2(ctx, "POST", "/posts/validate", content)).Data.Valid).To(BeTrue())
 		image := t.createV2(ctx, content)
 		r := t.patch(ctx, image, `{"targets":[{"connection_id":"acme-tiktok","caption":"Edited","tiktok_draft":true}]}`)
@@ -55,7 +55,8 @@ var _ = Describe("Version 1 of the API", func() {
 		edited := as[struct{ Data postV2 }](r).Data
 		r = t.patch(ctx, edited, fmt.Sprintf(`{"draft":false%s}`, inAnHour()))
 		Expect(r.status).To(Equal(200), r.body)
-		tree := t.createV2(ctx, `{"category":"tree","draft":true,"tree_cards":[{"caption":"a"},{"caption":"b"}],"targets":[{"connection_id":"acme-x"}]}`)
+		Expect(edited.AltTexts).To(HaveExactElements(HaveValue(Equal("A cat"))))
+		tree := t.createV2(ctx, `{"category":"tree","draft":true,"tree_cards":[{"caption":"a","alt_texts":[]},{"caption":"b"}],"targets":[{"connection_id":"acme-x"}]}`)
 		Expect(t.find(ctx, "q=edited&sort=display_at&connection_id=acme-tiktok").Data).To(HaveLen(1))
 
 		for path, want := range map[string]string{
@@ -68,6 +69,12 @@ var _ = Describe("Version 1 of the API", func() {
 			if strings.Contains(path, "?") {
 				Expect(r.header.Get("Herald-Ignored")).To(Equal("category, connection_id, cursor, from, q, sort, to"))
 			}
+		}
+		for path, body := range map[string]string{"/posts": content, "/media/upload-url": strings.TrimSuffix(upload("a.png", "image/png", 1), "}") + `,"alt_text":"A dog"}`} {
+			r := t.call(ctx, "POST", path, body)
+			Expect(r.status).To(Equal(201), r.body)
+			Expect(r.header.Get("Herald-Ignored")).To(HavePrefix("alt_text"))
+			Expect(r.body).NotTo(ContainSubstring("alt_text"))
 		}
 		for _, method := range []string{"PATCH", "PUT"} {
 			r := t.call(ctx, method, "/posts/"+image.ID, "{}")

@@ -13,6 +13,7 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/apiserver"
@@ -31,9 +32,10 @@ func (t *team) callV2(ctx context.Context, method, path, body string, header ...
 type postV2 struct {
 	post
 
-	Version       string   `json:"version"`
-	CreatedAt     string   `json:"created_at"`
-	ThumbnailTime *float64 `json:"thumbnail_time"`
+	Version       string    `json:"version"`
+	CreatedAt     string    `json:"created_at"`
+	ThumbnailTime *float64  `json:"thumbnail_time"`
+	AltTexts      []*string `json:"alt_texts"`
 }
 
 type listV2 struct {
@@ -92,6 +94,35 @@ var _ = Describe("Version 2 of the API", func() {
 		Expect(t.call(ctx, "DELETE", "/posts/"+made.ID, "").status).To(Equal(200))
 		Expect(t.callV2(ctx, "DELETE", "/posts/"+old.ID, "").status).To(Equal(200))
 		Expect(t.callV2(ctx, "GET", "/connections", "").body).To(MatchJSON(t.call(ctx, "GET", "/connections", "").body))
+	})
+
+	It("has an alt text for a file, and for each use of it", func(ctx context.Context) {
+		t := newTeam(ctx)
+		t.connect(ctx, "acme-x", v1alpha1.PlatformX)
+		announced := strings.TrimSuffix(upload("a.png", "image/png", 1000), "}")
+		r := t.callV2(ctx, "POST", "/media/upload-url", announced+`,"alt_text":"A dog"}`)
+		Expect(r.status).To(Equal(201), r.body)
+		file := as[struct {
+			Data struct {
+				ID      string `json:"media_id"`
+				AltText string `json:"alt_text"`
+			}
+		}](r).Data
+		Expect(file.AltText).To(Equal("A dog"))
+		var stored v1alpha1.Media
+		Expect(admin.Get(ctx, client.ObjectKey{Namespace: t.namespace, Name: file.ID}, &stored)).To(Succeed())
+		Expect(stored.Spec.AltText).To(Equal("A dog"))
+		t.callV2(ctx, "POST", "/media/upload-url", announced+`,"alt_text":"a\u0000"}`).mustFail(400, "VALIDATION_ERROR", "alt_text: must not contain the NUL")
+
+		t.verified(ctx, "picture", v1alpha1.MimePNG, 1000)
+		post := func(texts string) string {
+			return `{"category":"image","draft":true,"media_ids":["picture"],"alt_texts":[` + texts + `],"targets":[{"connection_id":"acme-x","caption":"Hello"}]}`
+		}
+		made := t.createV2(ctx, post(`"A cat"`))
+		Expect(made.AltTexts).To(HaveExactElements(HaveValue(Equal("A cat"))))
+		changed := t.patch(ctx, made, `{"alt_texts":[null]}`)
+		Expect(as[struct{ Data postV2 }](changed).Data.AltTexts).To(HaveExactElements(BeNil()))
+		t.callV2(ctx, "POST", "/posts", post(`"a\u0000"`)).mustFail(400, "VALIDATION_ERROR", "alt_texts[0]: must not contain the NUL")
 	})
 
 	It("shares the Idempotency-Keys of version 1", func(ctx context.Context) {

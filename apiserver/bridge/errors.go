@@ -208,15 +208,22 @@ func JoinFirst(problems []string, more int) string {
 var wireNames = strings.NewReplacer(
 	"connectionRef.name", "connection_id", "connectionRef", "connection_id",
 	"video.thumbnailOffsetMillis", "thumbnail_time",
-	"video.mediaRef.name", "media_id", "video.mediaRef", "media_id", "image.mediaRefs", "media_ids",
+	"video.mediaRef.altText", "alt_text", "video.mediaRef.name", "media_id", "video.mediaRef", "media_id", "image.mediaRefs", "media_ids",
 	"tree.cards", "tree_cards", "mediaRefs", "media_ids",
 	"youtube.title", "youtube_title", "youtube", "youtube_title",
 	"tiktok.isAIGenerated", "is_ai_generated", "tiktok.", "tiktok_",
 )
 
+// altTextPath is the path of the alt text of one of several files.
+var altTextPath = regexp.MustCompile(`(?:image\.)?mediaRefs\[(\d+)\]\.altText`)
+
 // WirePath converts a field path in the resource to the path in REST.
 func WirePath(path string) string {
-	path = wireNames.Replace(strings.TrimPrefix(path, "spec."))
+	path = strings.TrimPrefix(path, "spec.")
+	if strings.HasSuffix(path, ".altText") {
+		path = altTextPath.ReplaceAllString(path, "altTexts[$1]")
+	}
+	path = wireNames.Replace(path)
 	path = strings.ReplaceAll(path, "].name", "]")
 	var b strings.Builder
 	for _, r := range path {

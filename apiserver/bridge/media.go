@@ -71,7 +71,7 @@ func (s *Service) CreateMediaUpload(ctx context.Context, caller Caller, in Creat
 			return MediaUpload{}, fmt.Errorf("record the upload deadline: %w", err)
 		}
 	}
-	return MediaUpload{ID: made.Name, UploadURL: address, Name: in.Spec.FileName, Replayed: again}, nil
+	return MediaUpload{ID: made.Name, UploadURL: address, Name: in.Spec.FileName, AltText: made.Spec.AltText, Replayed: again}, nil
 }
 
 // RefuseUpload returns the error for a request to register a file that could not be parsed completely. unread lists the
@@ -98,6 +98,9 @@ func uploadProblems(in *v1alpha1.MediaSpec) (problems []string) {
 	}
 	if extension := strings.ToLower(path.Ext(in.FileName)); !slices.Contains(rule.extensions, extension) {
 		problems = append(problems, fmt.Sprintf("name: the name of %s ends in %s; rename the file", rule.kind, either(rule.extensions)))
+	}
+	if strings.ContainsRune(in.AltText, 0) {
+		problems = append(problems, `alt_text: must not contain the NUL character (\u0000)`)
 	}
 	return problems
 }

@@ -42,6 +42,8 @@ type MediaUpload struct {
 	// UploadURL accepts one PUT of the file while it is valid. It grants access and must not be logged.
 	UploadURL string
 	Name      string
+	// AltText is the file's own alt text; empty if it has none.
+	AltText string
 	// Replayed is true if an earlier request with the same Idempotency-Key registered the file.
 	Replayed bool
 }

@@ -67,7 +67,7 @@ func (h *Handler) updatePost(ctx context.Context, c *call, out *answer) error {
 
 // validatePost is createPost without a write.
 func (h *Handler) validatePost(ctx context.Context, c *call, out *answer) error {
-	in, _ := wire.CreatePost(c.body) // the problems of the body are findings
+	in, _ := h.version.readPost(c.body) // the problems of the body are findings
 	c.ignoredInBody()
 	unread, more := c.body.Problems()
 	found, err := h.service.ValidatePost(ctx, c.caller, in, slices.Concat(c.wrong, unread), more)

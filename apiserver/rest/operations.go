@@ -56,7 +56,7 @@ func (c *call) platform() v1alpha1.Platform {
 }
 
 func (h *Handler) createPost(ctx context.Context, c *call, out *answer) error {
-	in, err := wire.CreatePost(c.body)
+	in, err := h.version.readPost(c.body)
 	c.ignoredInBody()
 	if unread, more := c.body.Problems(); err != nil || len(c.wrong) > 0 {
 		return h.service.RefusePost(ctx, c.caller, in, slices.Concat(c.wrong, unread), more)
@@ -72,7 +72,7 @@ func (h *Handler) createPost(ctx context.Context, c *call, out *answer) error {
 }
 
 func (h *Handler) createMediaUpload(ctx context.Context, c *call, out *answer) error {
-	in, err := wire.CreateMediaUpload(c.body)
+	in, err := h.version.readUpload(c.body)
 	c.ignoredInBody()
 	if unread, more := c.body.Problems(); err != nil || len(c.wrong) > 0 {
 		return bridge.RefuseUpload(&in.Spec, slices.Concat(c.wrong, unread), more)
@@ -83,7 +83,7 @@ func (h *Handler) createMediaUpload(ctx context.Context, c *call, out *answer) e
 		return err
 	}
 	out.created.replayed = upload.Replayed
-	out.body = wire.AppendMediaUpload(out.body, &upload)
+	out.body = h.version.upload(out.body, &upload)
 	return nil
 }
 

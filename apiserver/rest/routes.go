@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/herald-social/herald/apiserver/bridge"
+	"github.com/herald-social/herald/apiserver/strictjson"
 	"github.com/herald-social/herald/apiserver/wire"
 )
 
@@ -20,15 +21,19 @@ const (
 	PrefixV2 = "/api/v2"
 )
 
-// version is a version of the API. Versions share the caller, the limits, the order of the checks and every operation
-// whose requests and responses are the same.
+// version is a version of the API. Versions share the caller, the limits, the order of the checks and the handlers of
+// their common operations.
 type version struct {
 	prefix string
 	// label precedes an operation's id in metrics, logs and traces.
 	label      string
 	operations []operation
-	// post writes a post's response.
-	post func(out *answer, post *bridge.PostDetail)
+	// readPost and readUpload decode the bodies of createPost and createMediaUploadUrl.
+	readPost   func(body strictjson.Value) (bridge.CreatePost, error)
+	readUpload func(body strictjson.Value) (bridge.CreateMediaUpload, error)
+	// post writes a post's response, and upload appends that of an upload.
+	post   func(out *answer, post *bridge.PostDetail)
+	upload func(b []byte, upload *bridge.MediaUpload) []byte
 }
 
 // operation is one of the OpenAPI document's operations. Call takes its parameters by their JSON names.
@@ -53,7 +58,7 @@ type operation struct {
 // further effect.
 func (o *operation) keyed() bool { return o.status == http.StatusCreated }
 
-// Operations with the same requests and responses in both versions, apart from the posts in the responses.
+// Operations with the same handlers in both versions. What version 2 has beyond version 1 is in its version.
 var (
 	listConnections = operation{
 		id: "listConnections", method: http.MethodGet, path: "/connections", status: http.StatusOK, lists: true, words: []string{paramPlatform},
@@ -80,6 +85,7 @@ var (
 			},
 			createPost, cancelPost, getPost,
 		},
+		readPost: wire.CreatePost, readUpload: wire.CreateMediaUpload, upload: wire.AppendMediaUpload,
 		post: func(out *answer, post *bridge.PostDetail) { out.body = wire.AppendPost(out.body, post) },
 	}
 	v2 = version{
@@ -96,6 +102,7 @@ var (
 			cancelPost, getPost,
 			{id: "updatePost", method: http.MethodPatch, path: "/posts/{id}", status: http.StatusOK, edits: true, serve: (*Handler).updatePost},
 		},
+		readPost: wire.CreatePostV2, readUpload: wire.CreateMediaUploadV2, upload: wire.AppendMediaUploadV2,
 		post: func(out *answer, post *bridge.PostDetail) {
 			out.etag = etag(post.Version)
 			out.body = wire.AppendPostV2(out.body, post)

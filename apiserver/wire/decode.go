@@ -28,6 +28,12 @@ const (
 // CreatePost decodes the body of createPost. The error is a *bridge.Error; whatever could be decoded is returned with
 // it.
 func CreatePost(body strictjson.Value) (bridge.CreatePost, error) {
+	out := createPost(body, card)
+	return out, refused(body)
+}
+
+// createPost decodes a post, with the given function for a tree's cards. body.Problems reports what cannot be decoded.
+func createPost(body strictjson.Value, card func(strictjson.Value) v1alpha1.TreeCard) bridge.CreatePost {
 	var out bridge.CreatePost
 	spec := &out.Spec
 	spec.Category = strictjson.OneOf(body.Field("category"), categories...)
@@ -48,7 +54,7 @@ func CreatePost(body strictjson.Value) (bridge.CreatePost, error) {
 		spec.Tree = &v1alpha1.TreeContent{Cards: strictjson.List(body.Field("tree_cards"), 1, maxItems, card)}
 	case v1alpha1.CategoryText:
 	}
-	return out, refused(body)
+	return out
 }
 
 // targetReader returns the function that decodes the targets of a category, and adds problems that they cannot represent.
@@ -91,7 +97,7 @@ func reference(v strictjson.Value) v1alpha1.LocalReference {
 	return v1alpha1.LocalReference{Name: v.Text(1, maxName)}
 }
 
-// mediaReference reads a media id. The contract has no alt texts, so the Media's applies.
+// mediaReference reads a media id. The contract has no alt texts, so the Media's applies; version 2 has them beside the ids.
 func mediaReference(v strictjson.Value) v1alpha1.MediaReference {
 	return v1alpha1.MediaReference{Name: v.Text(1, maxName)}
 }

@@ -42,10 +42,14 @@ func AppendConnections(b []byte, connections []bridge.Connection) []byte {
 
 // AppendMediaUpload appends the response to createMediaUploadUrl.
 func AppendMediaUpload(b []byte, upload *bridge.MediaUpload) []byte {
+	return append(appendUpload(b, upload), `}}`...)
+}
+
+// appendUpload appends an upload without its closing braces.
+func appendUpload(b []byte, upload *bridge.MediaUpload) []byte {
 	b = appendString(append(b, `{"data":{"media_id":`...), upload.ID)
 	b = appendString(append(b, `,"upload_url":`...), upload.UploadURL)
-	b = appendString(append(b, `,"name":`...), upload.Name)
-	return append(b, `}}`...)
+	return appendString(append(b, `,"name":`...), upload.Name)
 }
 
 // AppendPostPage appends the response to listPosts.
@@ -79,25 +83,21 @@ func appendPagination(b []byte, page *bridge.PostPage) []byte {
 
 // AppendPost appends the response to createPost and getPost.
 func AppendPost(b []byte, p *bridge.PostDetail) []byte {
-	b = appendDetail(append(b, `{"data":`...), p, p.Media)
+	b = appendDetail(append(b, `{"data":`...), p, p.Media, func(b []byte, c *v1alpha1.TreeCard) []byte { return append(appendCard(b, c), '}') })
 	b = append(b, `,"platforms":`...)
 	b = appendList(b, p.Platforms, func(b []byte, p *bridge.PlatformDetail) []byte { return append(appendPlatformDetail(b, p), '}') })
 	b = appendTime(append(b, `,"display_at":`...), p.DisplayAt)
 	return append(b, `}}`...)
 }
 
-// appendDetail appends a post's own fields, without its closing brace.
-func appendDetail(b []byte, p *bridge.PostDetail, media []v1alpha1.MediaReference) []byte {
+// appendDetail appends a post's own fields, without its closing brace. card appends a card.
+func appendDetail(b []byte, p *bridge.PostDetail, media []v1alpha1.MediaReference, card func([]byte, *v1alpha1.TreeCard) []byte) []byte {
 	b = appendString(append(b, `{"id":`...), p.ID)
 	b = appendString(append(b, `,"status":`...), p.Status)
 	b = appendString(append(b, `,"category":`...), p.Category)
 	b = appendReferences(append(b, `,"media_ids":`...), media)
 	b = append(b, `,"tree_cards":`...)
-	b = appendList(b, p.Cards, func(b []byte, c *v1alpha1.TreeCard) []byte {
-		b = appendStringOrNull(append(b, `{"caption":`...), c.Caption)
-		b = appendReferences(append(b, `,"media_ids":`...), c.MediaRefs)
-		return append(b, '}')
-	})
+	b = appendList(b, p.Cards, card)
 	b = append(b, `,"scheduled_at":`...)
 	if p.ScheduledAt == nil {
 		b = append(b, `null`...)
@@ -105,6 +105,12 @@ func appendDetail(b []byte, p *bridge.PostDetail, media []v1alpha1.MediaReferenc
 		b = appendTime(b, *p.ScheduledAt)
 	}
 	return strconv.AppendBool(append(b, `,"can_cancel":`...), p.CanCancel)
+}
+
+// appendCard appends a card without its closing brace.
+func appendCard(b []byte, c *v1alpha1.TreeCard) []byte {
+	b = appendStringOrNull(append(b, `{"caption":`...), c.Caption)
+	return appendReferences(append(b, `,"media_ids":`...), c.MediaRefs)
 }
 
 // appendPlatformDetail appends a target without its closing brace.

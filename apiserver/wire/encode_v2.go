@@ -30,7 +30,10 @@ func AppendPostPageV2(b []byte, page *bridge.PostPage) []byte {
 
 // AppendPostV2 appends the response to the operations of version 2 that return a post.
 func AppendPostV2(b []byte, p *bridge.PostDetail) []byte {
-	b = appendDetail(append(b, `{"data":`...), p, posting.OwnMedia(p.Content))
+	media := posting.OwnMedia(p.Content)
+	b = appendDetail(append(b, `{"data":`...), p, media, func(b []byte, c *v1alpha1.TreeCard) []byte {
+		return append(appendAltTexts(append(appendCard(b, c), `,"alt_texts":`...), c.MediaRefs), '}')
+	})
 	b = append(b, `,"platforms":[`...)
 	for i := range p.Platforms {
 		if i > 0 {
@@ -46,8 +49,15 @@ func AppendPostV2(b []byte, p *bridge.PostDetail) []byte {
 	} else {
 		b = append(b, `null`...)
 	}
+	b = appendAltTexts(append(b, `,"alt_texts":`...), media)
 	b = appendTime(append(b, `,"created_at":`...), p.CreatedAt)
 	b = appendString(append(b, `,"version":`...), p.Version)
+	return append(b, `}}`...)
+}
+
+// AppendMediaUploadV2 appends the response to createMediaUploadUrl of version 2.
+func AppendMediaUploadV2(b []byte, upload *bridge.MediaUpload) []byte {
+	b = appendStringOrNull(append(appendUpload(b, upload), `,"alt_text":`...), upload.AltText)
 	return append(b, `}}`...)
 }
 

@@ -43,32 +43,42 @@ func UpdatePost(body strictjson.Value, stored *v1alpha1.PostSpec) bridge.EditPos
 
 var categories = []v1alpha1.Category{v1alpha1.CategoryImage, v1alpha1.CategoryText, v1alpha1.CategoryTree, v1alpha1.CategoryVideo}
 
-// updateFiles decodes the fields that only one category has. Files that stay keep their alt texts, which the body cannot have.
+// updateFiles decodes the fields that only one category has. Files that stay keep their alt texts unless the body has
+// others for them.
 func updateFiles(body strictjson.Value, spec *v1alpha1.PostSpec) {
-	altTexts := map[string]string{}
+	stored := map[string]string{}
 	for ref := range spec.MediaReferences() {
-		altTexts[ref.Name] = ref.AltText
+		stored[ref.Name] = ref.AltText
 	}
-	defer func() {
-		for ref := range spec.MediaReferences() {
-			ref.AltText = altTexts[ref.Name]
-		}
-	}()
+	described := func(v strictjson.Value) v1alpha1.MediaReference {
+		ref := mediaReference(v)
+		ref.AltText = stored[ref.Name]
+		return ref
+	}
 	switch {
 	case spec.Image != nil:
 		if files := body.Optional("media_ids"); files.IsSet() {
-			spec.Image.MediaRefs = strictjson.List(files, 1, maxImages, mediaReference)
+			spec.Image.MediaRefs = strictjson.List(files, 1, maxImages, described)
 		}
+		altTexts(body, spec.Image.MediaRefs)
 	case spec.Video != nil:
 		if file := body.Optional("media_id"); file.IsSet() {
-			spec.Video.MediaRef = mediaReference(file)
+			spec.Video.MediaRef = described(file)
 		}
+		altText(body, &spec.Video.MediaRef)
 		if offset := body.Optional("thumbnail_time"); offset.IsSet() {
 			spec.Video.ThumbnailOffsetMillis = strictjson.Pointer(offset.OrNull(), milliseconds)
 		}
 	case spec.Tree != nil:
 		if cards := body.Optional("tree_cards"); cards.IsSet() {
-			spec.Tree.Cards = slices.Clip(strictjson.List(cards, 1, maxItems, card))
+			spec.Tree.Cards = slices.Clip(strictjson.List(cards, 1, maxItems, func(v strictjson.Value) v1alpha1.TreeCard {
+				out := card(v)
+				for i := range out.MediaRefs {
+					out.MediaRefs[i].AltText = stored[out.MediaRefs[i].Name]
+				}
+				altTexts(v, out.MediaRefs)
+				return out
+			}))
 		}
 	}
 }

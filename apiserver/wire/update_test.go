@@ -37,7 +37,9 @@ func TestUpdatePost(t *testing.T) {
 		"NullTime":   {"null removes the time", scheduled, `{"scheduled_at":null}`, func(s *v1alpha1.PostSpec) { s.ScheduledAt = nil }, ""},
 		"NullMoment": {"null leaves the thumbnail to the platforms", video, `{"thumbnail_time":null}`, func(s *v1alpha1.PostSpec) { s.Video.ThumbnailOffsetMillis = nil }, ""},
 		"File":       {"a file is replaced, and its thumbnail time stays", video, `{"media_id":"n"}`, func(s *v1alpha1.PostSpec) { s.Video.MediaRef = v1alpha1.MediaReference{Name: "n"} }, ""},
-		"SameFile":   {"the file keeps its alt text, which this API version lacks", video, `{"media_id":"m"}`, func(*v1alpha1.PostSpec) {}, ""},
+		"SameFile":   {"the file keeps its alt text unless the body has another", video, `{"media_id":"m"}`, func(*v1alpha1.PostSpec) {}, ""},
+		"AltText":    {"another text for the same file", video, `{"alt_text":"A dog"}`, func(s *v1alpha1.PostSpec) { s.Video.MediaRef.AltText = "A dog" }, ""},
+		"NoAltText":  {"null leaves it to the Media", video, `{"media_id":"m","alt_text":null}`, func(s *v1alpha1.PostSpec) { s.Video.MediaRef.AltText = "" }, ""},
 		"Foreign":    {"other categories' fields have no effect", video, `{"media_ids":7,"tree_cards":7}`, func(*v1alpha1.PostSpec) {}, ""},
 		"Targets": {"a list is replaced as a whole", video, `{"targets":[{"connection_id":"c"}]}`, func(s *v1alpha1.PostSpec) {
 			s.Targets = []v1alpha1.PostTarget{{ConnectionRef: v1alpha1.LocalReference{Name: "c"}}}
