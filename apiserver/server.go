@@ -165,6 +165,7 @@ func New(config Config) (*Server, error) {
 		Pending:      s.pending.Pending,
 		CountKeys:    keys.Count,
 		Keys:         keys,
+		Schedules:    kube.NewSchedules(client),
 		Subscribe:    s.subscribe,
 		Capabilities: config.Capabilities,
 		Clock:        config.Clock,

@@ -42,6 +42,12 @@ const (
 	ActTokenRemoved Act = "TokenRemovedByPerson"
 	ActKeyRevoked   Act = "KeyRevokedByPerson"
 
+	ActScheduleCreated   Act = "ScheduleCreatedByPerson"
+	ActScheduleEdited    Act = "ScheduleEditedByPerson"
+	ActScheduleSuspended Act = "ScheduleSuspendedByPerson"
+	ActScheduleResumed   Act = "ScheduleResumedByPerson"
+	ActScheduleDeleted   Act = "ScheduleDeletedByPerson"
+
 	ActAgentAllowed Act = "AgentAllowedByPerson"
 	ActAgentRevoked Act = "AgentRevokedByPerson"
 )
@@ -120,6 +126,8 @@ func referenceTo(object metav1.Object) *corev1.ObjectReference {
 		kind = "Media"
 	case *v1alpha1.OAuthGrant:
 		kind = "OAuthGrant"
+	case *v1alpha1.PostSchedule:
+		kind = "PostSchedule"
 	}
 	return &corev1.ObjectReference{
 		APIVersion: v1alpha1.GroupVersion.String(), Kind: kind,

@@ -112,6 +112,8 @@ type Config struct {
 	// Keys reads and writes API keys; Events writes events. Without Events, actions are only logged.
 	Keys   Keys
 	Events Events
+	// Schedules reads and writes schedules.
+	Schedules Schedules
 	// Subscribe signals possible changes to a post. ok is false if there are too many subscriptions.
 	Subscribe func(namespace, name string) (changes <-chan struct{}, stop func(), ok bool)
 	// PageOf returns the address of a post's page in the web application; nil if there is no web application.

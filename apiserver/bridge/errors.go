@@ -217,9 +217,10 @@ var wireNames = strings.NewReplacer(
 // altTextPath is the path of the alt text of one of several files.
 var altTextPath = regexp.MustCompile(`(?:image\.)?mediaRefs\[(\d+)\]\.altText`)
 
-// WirePath converts a field path in the resource to the path in REST.
+// WirePath converts a field path in the resource to the path in REST. A schedule has the content of its posts beside its
+// own fields.
 func WirePath(path string) string {
-	path = strings.TrimPrefix(path, "spec.")
+	path = strings.TrimPrefix(strings.TrimPrefix(path, "spec."), "template.")
 	if strings.HasSuffix(path, ".altText") {
 		path = altTextPath.ReplaceAllString(path, "altTexts[$1]")
 	}

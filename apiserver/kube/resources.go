@@ -126,6 +126,33 @@ func (m Media) Uploaded(ctx context.Context, namespace string, most int) (files 
 	}
 }
 
+// Schedules reads and writes the teams' schedules. They are not watched: a team has few, and they change rarely.
+type Schedules struct {
+	writable[v1alpha1.PostSchedule, *v1alpha1.PostSchedule]
+}
+
+// NewSchedules returns a Schedules that uses client.
+func NewSchedules(client rest.Interface) Schedules {
+	return Schedules{writable[v1alpha1.PostSchedule, *v1alpha1.PostSchedule]{kind[v1alpha1.PostSchedule, *v1alpha1.PostSchedule]{client, "postschedules"}}}
+}
+
+// List returns a namespace's schedules. The plan limits their number (posting/plan).
+func (s Schedules) List(ctx context.Context, namespace string) ([]v1alpha1.PostSchedule, error) {
+	var list v1alpha1.PostScheduleList
+	err := s.client.Get().Namespace(namespace).Resource(s.resource).Do(ctx).Into(&list)
+	return list.Items, err
+}
+
+// Update writes the difference between two states of a schedule, with optimistic concurrency.
+func (s Schedules) Update(ctx context.Context, before, after *v1alpha1.PostSchedule) (*v1alpha1.PostSchedule, error) {
+	return s.update(ctx, before, after)
+}
+
+// Delete deletes a schedule, and not another one that has its name.
+func (s Schedules) Delete(ctx context.Context, of *v1alpha1.PostSchedule) error {
+	return s.in(of.Namespace).Delete(ctx, of.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &of.UID}})
+}
+
 // Usages reads and writes the teams' Usages.
 type Usages struct {
 	writable[v1alpha1.Usage, *v1alpha1.Usage]

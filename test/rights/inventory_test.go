@@ -191,6 +191,10 @@ var rightsOfAPIServer = map[string][]right{
 			"to create, change and cancel posts; policy herald-apiserver-posts",
 		},
 		{
+			"postschedules.social.herald.dev", "create delete get list patch",
+			"to create, change and delete schedules; policy herald-apiserver-schedules",
+		},
+		{
 			"rolebindings.rbac.authorization.k8s.io", "list",
 			"to show a team's members to users who may list them with kubectl",
 		},

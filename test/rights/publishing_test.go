@@ -132,6 +132,12 @@ var _ = DescribeTable("With any roles, policies restrict", func(ctx SpecContext,
 	Entry("the apiserver, which may not mark a Post as published", func(ctx context.Context) error {
 		return changeStatus(ctx, broken, draft(), `{"status":{"phase":"posted"}}`)
 	}, policy, "write their status"),
+	Entry("the apiserver, which may write a PostSchedule for a person", writing(byAda), nobody),
+	Entry("the apiserver, which may not write a PostSchedule for nobody", writing(), policy, "named in the annotation"),
+	Entry("the apiserver, which may not write a PostSchedule outside team namespaces", writing(byAda, func(s *v1alpha1.PostSchedule) { s.Namespace = foreign }), policy, "in team namespaces"),
+	Entry("the apiserver, whose PostSchedule has an owner", writing(byAda, func(s *v1alpha1.PostSchedule) {
+		s.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Secret", Name: "a", UID: "1"}}
+	}), policy, "without labels, finalizers and owners"),
 	Entry("the manager, which may not create a Post of its own", func(ctx context.Context) error { return powerful.Create(ctx, sent(ofTeam), client.DryRunAll) }, policy, schedules),
 	Entry("the manager, which may create the Post of a PostSchedule", creating(ofTeam), nobody),
 	Entry("the manager, whose Post another tool of the cluster labels", creating(ofTeam, func(p *v1alpha1.Post) {
@@ -168,6 +174,18 @@ func recurring(name string, edits ...func(*v1alpha1.PostSchedule)) *v1alpha1.Pos
 		edit(s)
 	}
 	return s
+}
+
+// byAda names the person for whom the apiserver writes a schedule.
+func byAda(s *v1alpha1.PostSchedule) {
+	s.Annotations = map[string]string{v1alpha1.LastAuthorAnnotation: "ada"}
+}
+
+// writing returns the apiserver's attempt to create a schedule, as a dry run, with the edits.
+func writing(edits ...func(*v1alpha1.PostSchedule)) func(context.Context) error {
+	return func(ctx context.Context) error {
+		return broken.Create(ctx, recurring("friday", edits...), client.DryRunAll)
+	}
 }
 
 // creating returns the manager's attempt to create a post for a schedule, as a dry run, with the edits.

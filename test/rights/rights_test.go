@@ -137,6 +137,7 @@ func waitForPolicies(ctx context.Context) {
 		"herald-manager-connections": func() error { return powerful.Delete(ctx, applied(), client.DryRunAll) },
 		"herald-apiserver-posts":     func() error { return broken.Delete(ctx, draft(), client.DryRunAll) },
 		"herald-apiserver-media":     func() error { return broken.Delete(ctx, pending(), client.DryRunAll) },
+		"herald-apiserver-schedules": func() error { return broken.Create(ctx, recurring("probe"), client.DryRunAll) },
 		"herald-usages":              func() error { return broken.Create(ctx, usage(foreign), client.DryRunAll) },
 		"herald-manager-budgets":     func() error { return manager.Create(ctx, bounding(foreign), client.DryRunAll) },
 		"herald-apiserver-grants":    func() error { return broken.Create(ctx, grant(foreign), client.DryRunAll) },
