@@ -43,12 +43,7 @@ func AppendPostV2(b []byte, p *bridge.PostDetail) []byte {
 		b = append(appendTimeOrNull(append(b, `,"posted_at":`...), p.PostedAt[i]), '}')
 	}
 	b = appendTime(append(b, `],"display_at":`...), p.DisplayAt)
-	b = append(b, `,"thumbnail_time":`...)
-	if video := p.Content.Video; video != nil && video.ThumbnailOffsetMillis != nil {
-		b = strconv.AppendFloat(b, float64(*video.ThumbnailOffsetMillis)/1000, 'f', -1, 64)
-	} else {
-		b = append(b, `null`...)
-	}
+	b = appendThumbnailTime(append(b, `,"thumbnail_time":`...), p.Content.Video)
 	b = appendAltTexts(append(b, `,"alt_texts":`...), media)
 	b = appendTime(append(b, `,"created_at":`...), p.CreatedAt)
 	b = appendString(append(b, `,"version":`...), p.Version)
@@ -87,6 +82,14 @@ func appendTikTok(b []byte, options *v1alpha1.TikTokOptions) []byte {
 	b = appendBoolOrNull(append(b, `,"tiktok_allow_comment":`...), options.AllowComment)
 	b = appendBoolOrNull(append(b, `,"tiktok_allow_duet":`...), options.AllowDuet)
 	return appendBoolOrNull(append(b, `,"tiktok_allow_stitch":`...), options.AllowStitch)
+}
+
+// appendThumbnailTime appends the position of a video's picture, in seconds.
+func appendThumbnailTime(b []byte, video *v1alpha1.VideoContent) []byte {
+	if video == nil || video.ThumbnailOffsetMillis == nil {
+		return append(b, `null`...)
+	}
+	return strconv.AppendFloat(b, float64(*video.ThumbnailOffsetMillis)/1000, 'f', -1, 64)
 }
 
 func appendBoolOrNull(b []byte, value *bool) []byte {
