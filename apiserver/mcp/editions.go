@@ -42,10 +42,10 @@ func (e *edition) toolNamed(name string) *tool {
 const (
 	ifMatch         = "If-Match"
 	argumentVersion = "version"
-	versionNote     = "The `version` that get_post returned. If the post has changed since, the result is PRECONDITION_FAILED: read it again."
+	versionNote     = "The `version` that was read last. If the object has changed since, the result is PRECONDITION_FAILED: read it again."
 )
 
-// toolsV2 returns the tools of version 2: those of version 1, with what they can do beyond it, and two more.
+// toolsV2 returns the tools of version 2: those of version 1, with what they can do beyond it, and further ones.
 func toolsV2() []tool {
 	all := slices.Clone(tools)
 	var ofContent map[string]string // the notes on the fields of a post
@@ -63,7 +63,7 @@ func toolsV2() []tool {
 			t.description += " It also has the whole content with TikTok's options, and the `version` that update_post needs."
 		}
 	}
-	return append(all,
+	all = append(all,
 		tool{
 			name: "update_post", operation: "updatePost", title: "Edit, reschedule or publish a post", scope: bridge.ScopeDraft,
 			publishing: true, shows: showsPost,
@@ -91,8 +91,9 @@ func toolsV2() []tool {
 			notes: ofContent,
 			hints: mcp.ToolAnnotations{ReadOnlyHint: true, IdempotentHint: true, DestructiveHint: new(false), OpenWorldHint: new(false)},
 		})
+	return append(all, scheduleTools...)
 }
 
 const instructionsV2 = introduction +
-	`To check a post without creating it: validate_post. To edit, move or publish a draft or a scheduled post: get_post for its version, then update_post. ` +
+	`To check a post without creating it: validate_post. For posts that recur: create_schedule. To edit, move or publish a draft or a scheduled post: get_post for its version, then update_post. ` +
 	`Do not cancel a post to create it anew: the user would lose its place and its history.` + safety

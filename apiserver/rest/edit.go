@@ -22,11 +22,11 @@ const maxVersion = 128
 
 // parseIfMatch stores the version in If-Match. A weak tag counts as its strong form: proxies that compress responses
 // weaken tags, and a version identifies content rather than bytes.
-func (c *call) parseIfMatch(r *http.Request) error {
+func (c *call) parseIfMatch(r *http.Request, of *operation) error {
 	const name = "If-Match"
 	values := r.Header.Values(name)
 	if len(values) == 0 {
-		return &bridge.Error{Code: bridge.CodePreconditionRequired, Message: "read the post, and send its ETag as If-Match, so that no other change is overwritten"}
+		return &bridge.Error{Code: bridge.CodePreconditionRequired, Message: "read the " + of.noun() + ", and send its ETag as If-Match, so that no other change is overwritten"}
 	}
 	tag := strings.TrimSpace(values[0])
 	if c.version = tag; len(values) == 1 && tag == anyVersion {
@@ -35,7 +35,7 @@ func (c *call) parseIfMatch(r *http.Request) error {
 	inner, opened := strings.CutPrefix(strings.TrimPrefix(tag, "W/"), `"`)
 	version, closed := strings.CutSuffix(inner, `"`)
 	if len(values) > 1 || !opened || !closed || version == "" || len(version) > maxVersion || strings.Contains(version, `"`) {
-		c.refuse(name, `must be one ETag of the post, in double quotes, or *`)
+		c.refuse(name, `must be one ETag of the `+of.noun()+`, in double quotes, or *`)
 	}
 	c.version = version
 	return nil
@@ -55,14 +55,19 @@ func (h *Handler) updatePost(ctx context.Context, c *call, out *answer) error {
 		in.Version = bridge.Version(stored)
 	}
 	post, err := h.service.EditPost(ctx, c.caller, stored, &in)
-	if known, ok := errors.AsType[*bridge.Error](err); ok && known.Stale {
-		return &bridge.Error{Code: bridge.CodePreconditionFailed, Message: known.Message}
-	}
 	if err != nil {
-		return err
+		return preconditionFailed(err)
 	}
 	h.version.post(out, &post)
 	return nil
+}
+
+// preconditionFailed replaces the error for an object that has changed since the client read it.
+func preconditionFailed(err error) error {
+	if known, ok := errors.AsType[*bridge.Error](err); ok && known.Stale {
+		return &bridge.Error{Code: bridge.CodePreconditionFailed, Message: known.Message}
+	}
+	return err
 }
 
 // validatePost is createPost without a write.

@@ -75,7 +75,7 @@ type answer struct {
 }
 
 type created struct {
-	// location is the path of the new post; empty for other objects.
+	// location is the path of the new post or schedule; empty for other objects.
 	location string
 	// replayed is true if an earlier request with the same Idempotency-Key created the object.
 	replayed bool
@@ -95,7 +95,7 @@ func (h *Handler) V2() *Handler {
 
 type call struct {
 	caller bridge.Caller
-	// id is the id of the post in the path, and version the one in If-Match.
+	// id is the id of the post, or the name of the schedule, in the path, and version the one in If-Match.
 	id, version string
 	// query is set for an operation that has a query.
 	query url.Values
@@ -198,7 +198,7 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, of *operation, c
 	switch {
 	case of.creates, of.edits:
 		if err = h.service.RequireSubscription(c.caller); err == nil && of.edits {
-			err = c.parseIfMatch(r)
+			err = c.parseIfMatch(r, of)
 		}
 		if err == nil {
 			var leave func()

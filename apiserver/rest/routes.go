@@ -40,7 +40,7 @@ type version struct {
 type operation struct {
 	id     string
 	method string
-	// path is relative to the version's prefix; {id} is a post's id.
+	// path is relative to the version's prefix; {id} is a post's id or a schedule's name.
 	path string
 	// status is the status of a successful response.
 	status int
@@ -53,6 +53,20 @@ type operation struct {
 	// serve sets the body of out, which is reused and may have old content.
 	serve func(h *Handler, ctx context.Context, c *call, out *answer) error
 }
+
+// noun names the objects of an operation on posts or schedules.
+func (o *operation) noun() string {
+	if strings.HasPrefix(o.path, "/"+collectionSchedules) {
+		return "schedule"
+	}
+	return "post"
+}
+
+// collections are the paths whose objects have paths of their own.
+const (
+	collectionPosts     = "posts"
+	collectionSchedules = "schedules"
+)
 
 // keyed reports whether an operation takes an Idempotency-Key: those that create something. Repeating any other has no
 // further effect.
@@ -101,6 +115,11 @@ var (
 			{id: "validatePost", method: http.MethodPost, path: "/posts/validate", status: http.StatusOK, creates: true, serve: (*Handler).validatePost},
 			cancelPost, getPost,
 			{id: "updatePost", method: http.MethodPatch, path: "/posts/{id}", status: http.StatusOK, edits: true, serve: (*Handler).updatePost},
+			{id: "listSchedules", method: http.MethodGet, path: "/schedules", status: http.StatusOK, lists: true, scans: true, serve: (*Handler).listSchedules},
+			{id: "createSchedule", method: http.MethodPost, path: "/schedules", status: http.StatusCreated, creates: true, serve: (*Handler).createSchedule},
+			{id: "deleteSchedule", method: http.MethodDelete, path: "/schedules/{id}", status: http.StatusOK, serve: (*Handler).deleteSchedule},
+			{id: "getSchedule", method: http.MethodGet, path: "/schedules/{id}", status: http.StatusOK, serve: (*Handler).getSchedule},
+			{id: "updateSchedule", method: http.MethodPatch, path: "/schedules/{id}", status: http.StatusOK, edits: true, serve: (*Handler).updateSchedule},
 		},
 		readPost: wire.CreatePostV2, readUpload: wire.CreateMediaUploadV2, upload: wire.AppendMediaUploadV2,
 		post: func(out *answer, post *bridge.PostDetail) {
@@ -114,14 +133,16 @@ var (
 // http.ServeMux would redirect unclean paths and respond with plain text.
 func (v *version) route(r *http.Request) (found *operation, id string, allowed []string) {
 	path := strings.TrimPrefix(r.URL.Path, v.prefix)
-	// An escaped slash is part of the id. A post may have the name of an operation's path.
-	escaped, ok := strings.CutPrefix(r.URL.EscapedPath(), v.prefix+"/posts/")
-	if ok && escaped != "" && !strings.Contains(escaped, "/") && !v.has(r.Method, "/posts/"+escaped) {
-		unescaped, err := url.PathUnescape(escaped)
-		if err != nil {
-			return nil, "", nil
+	for _, collection := range []string{collectionPosts, collectionSchedules} {
+		// An escaped slash is part of the id. A post may have the name of an operation's path.
+		escaped, ok := strings.CutPrefix(r.URL.EscapedPath(), v.prefix+"/"+collection+"/")
+		if ok && escaped != "" && !strings.Contains(escaped, "/") && !v.has(r.Method, "/"+collection+"/"+escaped) {
+			unescaped, err := url.PathUnescape(escaped)
+			if err != nil {
+				return nil, "", nil
+			}
+			path, id = "/"+collection+"/{id}", unescaped
 		}
-		path, id = "/posts/{id}", unescaped
 	}
 	method := r.Method
 	if method == http.MethodHead {
