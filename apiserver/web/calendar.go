@@ -200,6 +200,7 @@ func (v *visit) calendarMenu(c *calendar) g.Node {
 	}
 	unit := map[span]string{spanMonth: "month", spanWeek: "week", spanAgenda: "day"}[c.span]
 	return g.Group{
+		g.If(v.may.seeSchedules, link(v.path(pageSchedules), "Recurring posts", "")),
 		h.Nav(h.Aria("label", "View"), h.Ul(h.Class("tabs"), g.Map(spans, func(of span) g.Node {
 			return h.Li(h.A(h.Href(c.at(v, of, c.day)), g.If(of == c.span, h.Aria("current", "true")), g.Text(spanNames[of])))
 		}))),

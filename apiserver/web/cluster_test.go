@@ -27,6 +27,7 @@ type cluster struct {
 	mu          sync.Mutex
 	posts       map[string]*v1alpha1.Post
 	keys        map[string]*v1alpha1.APIKey
+	schedules   map[string]*v1alpha1.PostSchedule
 	grants      map[string]*v1alpha1.OAuthGrant
 	media       map[string]*v1alpha1.Media
 	connections map[string][]*v1alpha1.Connection
@@ -148,6 +149,43 @@ func (c keysOf) Create(_ context.Context, key *v1alpha1.APIKey) (*v1alpha1.APIKe
 
 func (c keysOf) Update(ctx context.Context, _, after *v1alpha1.APIKey) (*v1alpha1.APIKey, error) {
 	return c.Create(ctx, after)
+}
+
+type schedulesOf struct{ *cluster }
+
+func (c schedulesOf) List(_ context.Context, namespace string) (all []v1alpha1.PostSchedule, err error) {
+	for _, of := range within(c.cluster, c.schedules, namespace+"/") {
+		all = append(all, *of)
+	}
+	return all, nil
+}
+
+func (c schedulesOf) Get(_ context.Context, namespace, name string) (*v1alpha1.PostSchedule, error) {
+	return read(c.cluster, c.schedules, ofSchedules, namespace, name)
+}
+
+func (c schedulesOf) Create(ctx context.Context, of *v1alpha1.PostSchedule) (*v1alpha1.PostSchedule, error) {
+	if _, err := c.Get(ctx, of.Namespace, of.Name); err == nil {
+		return nil, apierrors.NewAlreadyExists(schema.GroupResource{Resource: ofSchedules}, of.Name)
+	}
+	of = of.DeepCopy()
+	of.CreationTimestamp, of.Generation = metav1.NewTime(now), 1
+	of.Spec.Template.OnUnknownOutcome = v1alpha1.OnUnknownFail
+	return write(c.cluster, c.schedules, of)
+}
+
+func (c schedulesOf) Update(_ context.Context, _, after *v1alpha1.PostSchedule) (*v1alpha1.PostSchedule, error) {
+	after = after.DeepCopy()
+	after.Generation++
+	return write(c.cluster, c.schedules, after)
+}
+
+func (c schedulesOf) Delete(_ context.Context, of *v1alpha1.PostSchedule) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.writes++
+	delete(c.schedules, of.Namespace+"/"+of.Name)
+	return nil
 }
 
 // grantsOf implements oauth.Grants.

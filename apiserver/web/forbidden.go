@@ -10,7 +10,8 @@ var abilities = map[right]string{
 	deleteConnection: "disconnect accounts",
 	seeKeys:          "view the API keys", createKeys: "create API keys", updateKeys: "change the API keys",
 	seeUsages: "view the team's usage", seeGrants: "view the agents", updateGrants: "revoke agents",
-	seeBindings: "view the members",
+	seeBindings:  "view the members",
+	seeSchedules: "view the schedules", createSchedules: "create schedules", updateSchedules: "change the schedules", deleteSchedules: "delete schedules",
 }
 
 // inWords returns a right's display text, such as "view the API keys".

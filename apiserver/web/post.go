@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	g "maragu.dev/gomponents"
 	h "maragu.dev/gomponents/html"
 
@@ -191,6 +192,9 @@ func requestedAt(post *v1alpha1.Post) (at *v1alpha1.Time, now bool) {
 // the admission policy was installed.
 func (s *Site) author(v *visit, post *v1alpha1.Post) g.Node {
 	by, agent := post.Annotations[v1alpha1.AuthorAnnotation], h.Strong(g.Text(post.Annotations[v1alpha1.AgentAnnotation]))
+	if owner := metav1.GetControllerOf(post); owner != nil && owner.Kind == "PostSchedule" {
+		return g.Group{g.Text(", by the schedule "), g.If(v.may.seeSchedules, h.A(h.Href(v.path(pageSchedules)+"#"+owner.Name), g.Text(owner.Name))), g.If(!v.may.seeSchedules, g.Text(owner.Name))}
+	}
 	claims := ", by "
 	if !bridge.IsCreated(post.Name) {
 		claims = ", claims to be by "

@@ -168,6 +168,8 @@ func (v *visit) abilities() []string {
 		{v.may.compose(), "write posts"},
 		{v.may.upload, "upload files"},
 		{v.may.update, "change and cancel posts"},
+		{v.may.createSchedules && v.may.seeAccounts, "create schedules"},
+		{v.may.changeSchedules, "change and suspend schedules"},
 		{v.may.connect, "connect accounts"},
 		{v.may.reconnect, "connect accounts again"},
 		{v.may.disconnect, "disconnect accounts"},

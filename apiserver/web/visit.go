@@ -44,6 +44,8 @@ type visit struct {
 // rights are the visitor's rights. A page omits the actions that they do not allow.
 type rights struct {
 	create, update, upload, seeFiles, seeAccounts, connect, reconnect, disconnect, listKeys, createKeys, changeKeys, seeUsage, seeMembers bool
+
+	seeSchedules, createSchedules, changeSchedules, deleteSchedules bool
 }
 
 // compose and edit report whether the user may use the form for posts, which lists the accounts.
@@ -57,6 +59,7 @@ func (has *rights) byRight() map[right]*bool {
 		createPosts: &has.create, updatePosts: &has.update, createMedia: &has.upload, seeMedia: &has.seeFiles, seeConnections: &has.seeAccounts,
 		createConnection: &has.connect, patchConnection: &has.reconnect, deleteConnection: &has.disconnect,
 		seeKeys: &has.listKeys, createKeys: &has.createKeys, updateKeys: &has.changeKeys, seeUsages: &has.seeUsage, seeBindings: &has.seeMembers,
+		seeSchedules: &has.seeSchedules, createSchedules: &has.createSchedules, updateSchedules: &has.changeSchedules, deleteSchedules: &has.deleteSchedules,
 	}
 }
 
@@ -75,6 +78,7 @@ type right struct{ verb, resource string }
 const (
 	verbList, verbCreate = "list", "create"
 	ofConnections        = "connections"
+	ofSchedules          = "postschedules"
 	ofBindings           = "rolebindings.rbac.authorization.k8s.io"
 )
 
@@ -93,6 +97,10 @@ var (
 	createKeys       = right{verbCreate, "apikeys"}
 	updateKeys       = right{"update", "apikeys"}
 	seeUsages        = right{verbList, "usages"}
+	seeSchedules     = right{verbList, ofSchedules}
+	createSchedules  = right{verbCreate, ofSchedules}
+	updateSchedules  = right{"update", ofSchedules}
+	deleteSchedules  = right{"delete", ofSchedules}
 	seeBindings      = right{verbList, ofBindings}
 	createBindings   = right{verbCreate, ofBindings}
 )

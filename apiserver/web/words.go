@@ -96,6 +96,11 @@ var flashMessages = map[string]string{
 	"disconnected": "The account is disconnected.",
 	"revoked":      "The key is revoked. It no longer works.",
 	"dropped":      "The old token no longer works.",
+
+	wordRepeats:      "The schedule is stored.",
+	wordSuspended:    "The schedule is suspended. No posts are created until you resume it.",
+	wordResumed:      "The schedule is resumed. Times in between are left out.",
+	wordScheduleGone: "The schedule is deleted. Its posts disappear in a few seconds.",
 }
 
 const (
@@ -106,6 +111,11 @@ const (
 	// wordLate is the message that a post can no longer be taken back, and wordTakenBack that it was.
 	wordLate      = "late"
 	wordTakenBack = "back"
+	// The effects of a form on a schedule.
+	wordRepeats      = "repeats"
+	wordSuspended    = "suspended"
+	wordResumed      = "resumed"
+	wordScheduleGone = "unscheduled"
 	// wordCreated is shown until the post is settled. After that, its state shows the result.
 	wordCreated = "created"
 )
