@@ -4,6 +4,7 @@
 package web
 
 import (
+	"slices"
 	"strconv"
 	"time"
 
@@ -31,6 +32,8 @@ type grid struct {
 	first time.Time
 	weeks int
 	days  []postindex.Day
+	// planned are the posts that schedules are going to create, by day.
+	planned [][]planned
 }
 
 func (s *Site) grid(v *visit, c *calendar) (g.Node, error) {
@@ -53,7 +56,17 @@ func (s *Site) grid(v *visit, c *calendar) (g.Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	return g.Group{t.table(), g.If(v.may.update, v.dragForm())}, nil
+	t.planned = make([][]planned, len(t.days))
+	if len(c.pairs()) == 0 { // filters are about posts that exist
+		if t.planned, err = s.plannedPosts(v, bounds); err != nil {
+			return nil, err
+		}
+	}
+	legend := slices.ContainsFunc(t.planned, func(day []planned) bool { return len(day) > 0 })
+	return g.Group{
+		t.table(), g.If(v.may.update, v.dragForm()),
+		g.If(legend, h.P(h.Class("soft"), g.Text("Dashed entries are posts of schedules. They do not exist yet: each is created an hour before its time."))),
+	}, nil
 }
 
 func (t *grid) table() g.Node {
@@ -87,6 +100,7 @@ func (t *grid) cell(i int) g.Node {
 			h.Ul(g.Map(of.Posts, func(p postindex.Summary) g.Node { return t.entry(&p) })),
 			t.allOf(day, of),
 		}),
+		t.v.plannedEntries(t.planned[i]),
 	)
 }
 
