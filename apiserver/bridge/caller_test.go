@@ -82,12 +82,12 @@ func TestAgentName(t *testing.T) {
 	t.Parallel()
 	longest := strings.Repeat("a", 80)
 	for reason, tc := range map[string]struct{ name, want string }{
-		"an ordinary name":                      {"Claude Code", "Claude Code"},
-		"white space is one blank, within only": {"spaces collapse to one, and are trimmed", "Claude Code"},
-		"invisible characters":                  {"Cl\u200ba\ufe0fude\x00\xff", "Claude"},
-		"the longest name":                      {longest, longest},
-		"a longer name":                         {longest + "a", longest + "…"},
-		"a blank at the end of the cut":         {longest[1:] + " bc", longest[1:] + "…"},
+		"an ordinary name":                        {"Claude Code", "Claude Code"},
+		"spaces collapse to one, and are trimmed": {" \tClaude \n Code ", "Claude Code"},
+		"invisible characters":                    {"Cl\u200ba\ufe0fude\x00\xff", "Claude"},
+		"the longest name":                        {longest, longest},
+		"a longer name":                           {longest + "a", longest + "…"},
+		"a blank at the end of the cut":           {longest[1:] + " bc", longest[1:] + "…"},
 	} {
 		if got := bridge.AgentName(tc.name); got != tc.want {
 			t.Errorf("%s: got %q, want %q", reason, got, tc.want)

@@ -118,7 +118,7 @@ func TestFilesThatAreNoTokens(t *testing.T) {
 		"nothing sealed":       {"a nonce is needed at least", name, []byte(`{"account":{},"sealed":""}`), "was changed"},
 		"without a token":      {"a later version may seal other things", name, empty, "another version"},
 		"too big":              {"no token has so many bytes", name, bytes.Repeat([]byte(" "), MaxSpoolBytes+1), "more than"},
-		"of somebody else":     {"another program's", "notes.txt", []byte("hello"), "not one of Herald's files"},
+		"of another program":   {"it is not one of Herald's files", "notes.txt", []byte("hello"), "not one of Herald's files"},
 		"named like a path":    {"names are short and of one form", "0123.token", good, "not one of Herald's files"},
 		"a write that was cut": {"the process was killed while it wrote, which is not reported", temporary + "123", good[:20], ""},
 	} {

@@ -316,12 +316,12 @@ var armMutations = []mutation{
 		[]Rule{I2, I3},
 	},
 	{
-		"calls after an opening without an answer", "calls after an opening without a response",
+		"calls after an opening without a response", "the process does not know whether the group is open",
 		func(s *scenario) { faults(1, writeLost)(s); s.broken.openUnconfirmed = true },
 		[]Rule{Group},
 	},
 	{
-		"a group closed without its version", "a group closed without its version",
+		"a group closed without its version", "it was opened, and its calls are made",
 		func(s *scenario) { faults(2, stall, crash)(s); s.broken.closeBlind = true },
 		[]Rule{I3},
 	},

@@ -150,7 +150,7 @@ func TestParse(t *testing.T) {
 		"too few fields":                            {"0 9 * *", "UTC", "five fields"},
 		"seconds":                                   {"0 0 9 * * *", "UTC", "five fields"},
 		"a minute that does not exist":              {"61 9 * * *", "UTC", "five fields"},
-		"a day that never comes":                    {"a day that does not exist", "UTC", "no such day"},
+		"a day that does not exist":                 {"0 9 30 2 *", "UTC", "no such day"},
 		"nothing":                                   {"", "UTC", "five fields"},
 		"a zone that does not exist":                {"0 9 * * *", "Europe/Atlantis", "IANA name"},
 		"the machine's own zone":                    {"0 9 * * *", "Local", "depends on the machine"},

@@ -113,13 +113,13 @@ properties:
 		want []string
 	}{
 		"nothing changed":       {earlier, nil},
-		"a field that is new":   {"a value was removed", nil},
+		"a new field":           {"type: object\nrequired: [phase]\nproperties: {phase: {type: string, enum: [a, b, c], maxLength: 6}, more: {type: string}, targets: {type: array, items: {type: object, properties: {id: {type: string}}}}}", nil},
 		"a field is required":   {"type: object\nrequired: [phase, targets]\nproperties: {phase: {type: string}, targets: {type: array, items: {type: object, properties: {id: {type: string}}}}}", []string{"Post: targets was not required"}},
-		"a value is gone":       {"type: object\nproperties: {phase: {type: string, enum: [a]}, targets: {type: array}}", []string{"Post.phase: a value is refused that was taken"}},
+		"a value was removed":   {"type: object\nproperties: {phase: {type: string, enum: [a]}, targets: {type: array}}", []string{"Post.phase: a value is refused that was taken"}},
 		"values are listed now": {"type: object\nproperties: {phase: {type: string}, targets: {type: array, items: {type: object, properties: {id: {type: string, enum: [x]}}}}}", []string{"Post.targets[].id: a value is refused that was taken"}},
 		"a shorter text":        {"type: object\nproperties: {phase: {type: string, maxLength: 4}, targets: {type: array}}", []string{"Post.phase: less is taken"}},
 		"another type":          {"type: object\nproperties: {phase: {type: integer}, targets: {type: array}}", []string{"Post.phase: the type was string"}},
-		"a field is gone":       {"a field was removed", []string{"Post: targets is gone"}},
+		"a field was removed":   {"type: object\nproperties: {phase: {type: string}}", []string{"Post: targets is gone"}},
 		"a rule next to a new field": {
 			"type: object\nx-kubernetes-validations: [{rule: '!has(oldSelf.more) || has(self.more)'}]\nproperties: {phase: {type: string}, more: {type: string}, targets: {type: array}}",
 			[]string{"Post: a rule holds on to more, which is new"},
@@ -128,7 +128,7 @@ properties:
 			"type: object\nx-kubernetes-validations: [{rule: 'oldSelf.targets.all(t, !has(t.more))'}]\nproperties: {phase: {type: string}, targets: {type: array, items: {type: object, properties: {id: {type: string}, more: {type: string}}}}}",
 			[]string{"Post.targets[]: a rule holds on to more, which is new"},
 		},
-		"a rule about what is new alone": {"a rule about a new field only", nil},
+		"a rule about a new field only": {"type: object\nx-kubernetes-validations: [{rule: '!has(self.more) || self.more'}]\nproperties: {phase: {type: string}, more: {type: boolean}, targets: {type: array}}", nil},
 	} {
 		var before, now props
 		for text, into := range map[string]*props{earlier: &before, row.now: &now} {

@@ -52,8 +52,8 @@ func TestInvalidRecording(t *testing.T) {
 	const head = "# What Prometheus scraped of a run: from 2026-12-01T09:00:00Z on, every 10s.\n"
 	for _, tt := range []struct{ reason, text string }{
 		{"nothing", ""},
-		{"it does not say from when on it is", "the start is missing"},
-		{"it does not say how often", "the interval is invalid"},
+		{"the start is missing", "# What Prometheus scraped, every 10s.\n"},
+		{"the interval is invalid", "# What Prometheus scraped of a run: from 2026-12-01T09:00:00Z on, every day.\n"},
 		{"the value is not a number", head + "a{} many\n"},
 		{"the count is not a number", head + "a{} 1*many\n"},
 	} {
