@@ -53,12 +53,8 @@ func (s *Service) validateSchedule(ctx context.Context, of *v1alpha1.PostSchedul
 			next = upcoming[0]
 		}
 	}
-	spec := field.NewPath("spec")
 	if start, end := of.Spec.StartAt, of.Spec.EndAt; start != nil && end != nil && end.Before(start.Time) {
-		errs = append(errs, field.Forbidden(spec.Child("endAt"), "is before the start; choose a later time, or leave one of the two out"))
-	}
-	if len(of.Spec.Template.Targets) == 0 {
-		errs = append(errs, field.Required(spec.Child("targets"), "choose at least one account"))
+		errs = append(errs, field.Forbidden(field.NewPath("spec", "endAt"), "is before the start; choose a later time, or leave one of the two out"))
 	}
 	found, err := s.postsObeyRules(ctx, of, next)
 	if err != nil {
