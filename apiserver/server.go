@@ -59,6 +59,8 @@ type Config struct {
 	Files bridge.Files
 	// Small returns the key of a file's picture for lists; nil if this installation has no media store.
 	Small func(ctx context.Context, media *v1alpha1.Media) (key string, err error)
+	// Parts stores large files in parts; nil if this installation has no media store.
+	Parts bridge.PartFiles
 	// Requests reads the records of deleted objects' Idempotency-Keys; nil if this installation has none.
 	Requests bridge.Requests
 	// Bucket holds the archived posts; nil if this installation has none.
@@ -158,6 +160,7 @@ func New(config Config) (*Server, error) {
 		Uploaded:     media.Uploaded,
 		Files:        config.Files,
 		Small:        config.Small,
+		Parts:        config.Parts,
 		Requests:     config.Requests,
 		Verify:       config.Verify,
 		Readiness:    m.instrument(readiness.NewChecker(connections, config.Clock, config.Log)),

@@ -91,6 +91,8 @@ type Config struct {
 	Files Files
 	// Small returns the key of a file's picture for lists, or store.ErrNotFound. If it is nil, there are none.
 	Small func(ctx context.Context, media *v1alpha1.Media) (key string, err error)
+	// Parts stores large files from the web application in parts; nil if the store does not take parts.
+	Parts PartFiles
 	// Requests may be nil; an Idempotency-Key then expires with the object that it created.
 	Requests Requests
 	// Verify checks a Media's uploaded file and returns the resulting status. It returns store.ErrNotFound if there is

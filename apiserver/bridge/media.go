@@ -37,28 +37,9 @@ var uploads = map[v1alpha1.MimeType]upload{
 // CreateMediaUpload registers a file and returns its upload URL. If the Idempotency-Key was used before, the URL is a
 // new one for the same file.
 func (s *Service) CreateMediaUpload(ctx context.Context, caller Caller, in CreateMediaUpload) (MediaUpload, error) {
-	if err := s.RequireSubscription(caller); err != nil {
-		return MediaUpload{}, err
-	}
-	if err := require(caller, ScopeDraft); err != nil {
-		return MediaUpload{}, err
-	}
-	if problems := uploadProblems(&in.Spec); len(problems) > 0 {
-		return MediaUpload{}, &Error{Code: CodeValidation, Message: JoinProblems(problems)}
-	}
-	if s.Files == nil {
-		return MediaUpload{}, errorf(CodeValidation, "this installation has no media store: post text only, or ask the administrators to configure a store")
-	}
-	media, err := newMedia(caller, &in)
+	made, again, err := s.registerUpload(ctx, caller, &in)
 	if err != nil {
 		return MediaUpload{}, err
-	}
-	made, again, err := s.register(ctx, media)
-	if err != nil {
-		return MediaUpload{}, err
-	}
-	if !again {
-		s.Acted(ctx, caller, ActUploadBegun, made)
 	}
 	address, until, err := s.Files.PresignPut(ctx, store.UIDKey(made), string(in.Spec.MimeType), in.Spec.SizeBytes)
 	if err != nil {
@@ -72,6 +53,31 @@ func (s *Service) CreateMediaUpload(ctx context.Context, caller Caller, in Creat
 		}
 	}
 	return MediaUpload{ID: made.Name, UploadURL: address, Name: in.Spec.FileName, AltText: made.Spec.AltText, Replayed: again}, nil
+}
+
+// registerUpload checks a request and registers its file. again is true if an earlier request with the same key did.
+func (s *Service) registerUpload(ctx context.Context, caller Caller, in *CreateMediaUpload) (made *v1alpha1.Media, again bool, err error) {
+	if err := s.RequireSubscription(caller); err != nil {
+		return nil, false, err
+	}
+	if err := require(caller, ScopeDraft); err != nil {
+		return nil, false, err
+	}
+	if problems := uploadProblems(&in.Spec); len(problems) > 0 {
+		return nil, false, &Error{Code: CodeValidation, Message: JoinProblems(problems)}
+	}
+	if s.Files == nil {
+		return nil, false, errorf(CodeValidation, "this installation has no media store: post text only, or ask the administrators to configure a store")
+	}
+	media, err := newMedia(caller, in)
+	if err != nil {
+		return nil, false, err
+	}
+	made, again, err = s.register(ctx, media)
+	if err == nil && !again {
+		s.Acted(ctx, caller, ActUploadBegun, made)
+	}
+	return made, again, err
 }
 
 // RefuseUpload returns the error for a request to register a file that could not be parsed completely. unread lists the

@@ -20,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	mediastore "github.com/herald-social/herald/internal/media/store"
 )
 
 // cluster is a fake Kubernetes API with the objects that the pages need.
@@ -318,6 +319,28 @@ func (store) PresignPut(_ context.Context, key, _ string, _ int64) (string, time
 
 func (store) PresignGet(_ context.Context, key string, _ time.Duration) (string, error) {
 	return "https://store.example/" + key + "?get", nil
+}
+
+func (store) BeginParts(context.Context, string, string) (string, error) { return "u-1", nil }
+
+func (store) PresignParts(_ context.Context, key, upload string, _ int64) ([]string, time.Time, error) {
+	if upload != "u-1" {
+		return nil, time.Time{}, mediastore.ErrNotFound
+	}
+	return []string{"", "https://store.example/" + key + "?part"}, now.Add(time.Hour), nil
+}
+
+func (store) AbortParts(context.Context, string, string) error { return nil }
+
+func (store) JoinParts(_ context.Context, _, upload string, _ int64) error {
+	switch upload {
+	case "u-1", "u-joined":
+		return nil
+	case "u-9":
+		return mediastore.ErrNotFound
+	default:
+		return mediastore.ErrIncomplete
+	}
 }
 
 type events struct{}

@@ -167,7 +167,7 @@ func newWorld(clk clock.Clock, edits ...func(*Config)) *world {
 	}
 	log := slog.New(slog.DiscardHandler)
 	service := bridge.New(bridge.Config{
-		Owner: owner, Connections: connectionsOf{c}, Posts: postsOf{c}, Quota: quota{}, Media: mediaOf{c}, Uploaded: mediaOf{c}.uploaded, Files: store{},
+		Owner: owner, Connections: connectionsOf{c}, Posts: postsOf{c}, Quota: quota{}, Media: mediaOf{c}, Uploaded: mediaOf{c}.uploaded, Files: store{}, Parts: store{},
 		Verify: func(_ context.Context, m *v1alpha1.Media) (v1alpha1.MediaStatus, error) { return m.Status, nil },
 		Readiness: func(context.Context, *v1alpha1.Connection) readiness.Result {
 			return readiness.Result{State: readiness.Ready}

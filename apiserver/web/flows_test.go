@@ -32,7 +32,7 @@ func TestRoles(t *testing.T) {
 		"GET ": see, "GET posts": see, "GET calendar": see, "GET posts/p-1": see, "GET connections": see, "GET team": see, "POST compose/check": write, "POST posts/p-1/check": write,
 		"POST compose/save": write, "POST posts/p-1/save": write,
 		"GET posts/new": write, "GET posts/p-1/edit": write, "POST posts/new": write, "POST posts/p-1/edit": write, "POST posts/p-1/cancel": write,
-		"POST posts/p-1/reschedule": write, "GET bulk?act=cancel&post=p-1": write, "POST bulk": write, "POST posts/p-1/settle": write, "POST posts/p-1/takeback": write, "POST media": write, "GET files": write, "GET files/list": write, "GET keys": write,
+		"POST posts/p-1/reschedule": write, "GET bulk?act=cancel&post=p-1": write, "POST bulk": write, "POST posts/p-1/settle": write, "POST posts/p-1/takeback": write, "POST media": write, "POST media/m-1/parts": write, "POST media/m-1/finish": write, "POST media/m-1/abort": write, "GET files": write, "GET files/list": write, "GET keys": write,
 		"POST connections/connect": manage, "POST connections/our-x/disconnect": manage, "POST keys": manage, "POST keys/k-1/revoke": manage,
 	} {
 		for _, role := range roles {

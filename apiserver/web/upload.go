@@ -4,6 +4,7 @@
 package web
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -37,14 +38,69 @@ func (s *Site) upload(w http.ResponseWriter, v *visit) error {
 	if problem := in.problem(); problem != "" {
 		return s.uploadFailed(w, v, &bridge.Error{Code: bridge.CodeValidation, Message: problem})
 	}
-	made, err := s.Service.CreateMediaUpload(v.Context(), v.caller, bridge.CreateMediaUpload{Spec: v1alpha1.MediaSpec{
+	made, parts, err := s.Service.CreatePartUpload(v.Context(), v.caller, bridge.CreateMediaUpload{Spec: v1alpha1.MediaSpec{
 		FileName: in.fileName(), MimeType: v1alpha1.MimeType(in.MimeType), SizeBytes: in.Size,
 	}})
+	switch {
+	case err != nil:
+		return s.uploadFailed(w, v, err)
+	case parts != nil:
+		answer(w, http.StatusCreated, inParts(parts))
+	default:
+		answer(w, http.StatusCreated, map[string]string{"id": made.ID, "upload_url": made.UploadURL})
+	}
+	return nil
+}
+
+func inParts(p *bridge.PartUpload) map[string]any {
+	return map[string]any{"id": p.ID, "upload": p.Upload, "part_bytes": p.PartBytes, "parts": p.URLs}
+}
+
+// resumeUpload responds with fresh URLs for the missing parts of a file.
+func (s *Site) resumeUpload(w http.ResponseWriter, v *visit) error {
+	upload, err := begunUpload(w, v)
+	var parts bridge.PartUpload
+	if err == nil {
+		parts, err = s.Service.ResumeUpload(v.Context(), v.caller, v.PathValue("id"), upload)
+	}
 	if err != nil {
 		return s.uploadFailed(w, v, err)
 	}
-	answer(w, http.StatusCreated, map[string]string{"id": made.ID, "upload_url": made.UploadURL})
+	answer(w, http.StatusOK, inParts(&parts))
 	return nil
+}
+
+// finishUpload joins the parts of a file.
+func (s *Site) finishUpload(w http.ResponseWriter, v *visit) error {
+	return s.endUpload(w, v, s.Service.FinishUpload)
+}
+
+// abortUpload removes the parts of a file whose upload was cancelled.
+func (s *Site) abortUpload(w http.ResponseWriter, v *visit) error {
+	return s.endUpload(w, v, s.Service.AbortUpload)
+}
+
+func (s *Site) endUpload(w http.ResponseWriter, v *visit, end func(ctx context.Context, caller bridge.Caller, id, upload string) error) error {
+	upload, err := begunUpload(w, v)
+	if err == nil {
+		err = end(v.Context(), v.caller, v.PathValue("id"), upload)
+	}
+	if err != nil {
+		return s.uploadFailed(w, v, err)
+	}
+	answer(w, http.StatusOK, map[string]string{"id": v.PathValue("id")})
+	return nil
+}
+
+// begunUpload returns the id of the upload in a request.
+func begunUpload(w http.ResponseWriter, v *visit) (string, error) {
+	var in struct {
+		Upload string `json:"upload"`
+	}
+	if err := json.NewDecoder(http.MaxBytesReader(w, v.Body, maxUploadRequest)).Decode(&in); err != nil || in.Upload == "" {
+		return "", &bridge.Error{Code: bridge.CodeValidation, Message: "The request for an upload could not be read"}
+	}
+	return in.Upload, nil
 }
 
 // extensions are the extensions of the supported types; the first one is added to a name with another extension.

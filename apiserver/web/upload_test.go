@@ -4,11 +4,20 @@
 package web
 
 import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/apiserver/access"
 	"github.com/herald-social/herald/apiserver/bridge"
 )
 
@@ -70,5 +79,68 @@ func TestFileFieldTypes(t *testing.T) {
 		if !slices.Contains(offered, string(one)) {
 			t.Errorf("no field offers %s", one)
 		}
+	}
+}
+
+// TestUploadInParts verifies what the page's script gets for a large file, and who may continue its upload.
+func TestUploadInParts(t *testing.T) {
+	t.Parallel()
+	const large = `{"name":"a.mp4","mime_type":"video/mp4","size_bytes":99999999}`
+	for name, tc := range map[string]struct {
+		reason, path, body string
+		who                access.Person
+		phase              v1alpha1.MediaPhase
+		status             int
+		says               string
+	}{
+		"begin":            {"a large file gets the addresses of its parts", "media", large, editor, "", 201, `"part_bytes":16777216,"parts":["","https://store.example/`},
+		"small":            {"a small one gets one address", "media", `{"name":"a.mp4","mime_type":"video/mp4","size_bytes":9}`, editor, "", 201, `"upload_url":"https://store.example/`},
+		"resume":           {"only missing parts have addresses", "media/m-1/parts", `{"upload":"u-1"}`, editor, v1alpha1.MediaPending, 200, `"parts":["","https://`},
+		"resume nothing":   {"the store has removed the upload", "media/m-1/parts", `{"upload":"u-9"}`, editor, v1alpha1.MediaPending, 404, "This upload is over"},
+		"resume a file":    {"it is complete, and must not change", "media/m-1/parts", `{"upload":"u-1"}`, editor, v1alpha1.MediaUploaded, 200, `"parts":[]`},
+		"resume too late":  {"the manager has removed it", "media/m-1/parts", `{"upload":"u-1"}`, editor, v1alpha1.MediaExpired, 404, "This upload is over"},
+		"resume joined":    {"the response was lost, and nothing is missing", "media/m-1/parts", `{"upload":"u-joined"}`, editor, v1alpha1.MediaPending, 200, `"parts":[]`},
+		"resume another's": {"nobody learns which names exist", "media/m-2/parts", `{"upload":"u-1"}`, editor, v1alpha1.MediaPending, 404, "This upload is over"},
+		"finish":           {"the parts are joined", "media/m-1/finish", `{"upload":"u-1"}`, editor, v1alpha1.MediaPending, 200, `"id":"m-1"`},
+		"finish again":     {"the response was lost", "media/m-1/finish", `{"upload":"u-1"}`, editor, v1alpha1.MediaUploaded, 200, `"id":"m-1"`},
+		"finish too late":  {"the manager has removed it", "media/m-1/finish", `{"upload":"u-1"}`, editor, v1alpha1.MediaRejected, 404, "This upload is over"},
+		"finish early":     {"half a file is none", "media/m-1/finish", `{"upload":"u-2"}`, editor, v1alpha1.MediaPending, 409, "Parts of the file are missing"},
+		"abort":            {"the store is not charged for a cancelled upload", "media/m-1/abort", `{"upload":"u-1"}`, editor, v1alpha1.MediaPending, 200, `"id":"m-1"`},
+		"abort too late":   {"it is gone", "media/m-1/abort", `{"upload":"u-1"}`, editor, v1alpha1.MediaExpired, 404, "This upload is over"},
+		"no JSON":          {"the script sends the upload's id", "media/m-1/finish", `{}`, editor, v1alpha1.MediaPending, 400, "could not be read"},
+		"another team's":   {"the id of an upload opens no other team's file", "media/m-theirs/finish", `{"upload":"u-1"}`, editor, v1alpha1.MediaPending, 404, "This upload is over"},
+		"a viewer":         {"who uploads nothing continues nothing", "media/m-1/parts", `{"upload":"u-1"}`, viewer, v1alpha1.MediaPending, 403, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(clocktesting.NewFakeClock(now))
+			w.upload("m-1", func(m *v1alpha1.Media) { m.Status.Phase = tc.phase })
+			w.media["team-other/m-theirs"] = &v1alpha1.Media{ObjectMeta: metav1.ObjectMeta{Namespace: "team-other", Name: "m-theirs"}}
+			r := httptest.NewRequest(http.MethodPost, "/teams/"+acme+"/"+tc.path, strings.NewReader(tc.body))
+			r.Header.Set("Accept", "application/json")
+			answer := w.serve(r.WithContext(newRequest(&tc.who, "/", nil).Context()))
+			if answer.Code != tc.status || !strings.Contains(answer.Body.String(), tc.says) {
+				t.Errorf("%s: %d %s", tc.reason, answer.Code, answer.Body)
+			}
+		})
+	}
+}
+
+// withoutParts is a store whose access key may not list parts.
+type withoutParts struct{ store }
+
+func (withoutParts) PresignParts(context.Context, string, string, int64) ([]string, time.Time, error) {
+	return nil, time.Time{}, errors.New("access denied")
+}
+
+// TestUploadWithoutParts verifies that an older access policy does not end large uploads.
+func TestUploadWithoutParts(t *testing.T) {
+	t.Parallel()
+	w := newWorld(clocktesting.NewFakeClock(now))
+	w.site.Service.Parts = withoutParts{}
+	r := httptest.NewRequest(http.MethodPost, "/teams/"+acme+"/media", strings.NewReader(`{"name":"a.mp4","mime_type":"video/mp4","size_bytes":99999999}`))
+	answer := w.serve(r.WithContext(newRequest(&editor, "/", nil).Context()))
+	if answer.Code != http.StatusCreated || !strings.Contains(answer.Body.String(), `"upload_url":"https://`) {
+		t.Errorf("%d %s", answer.Code, answer.Body)
 	}
 }

@@ -108,8 +108,8 @@ func newAPIServer(ctx context.Context, end context.CancelCauseFunc, c *configv1a
 		Started:    tuneGC,
 	}
 	if c.Media != nil {
-		options.Files, options.Requests, options.Bucket = files, archive.New(files), files
 		options.Small = smallPictures(files)
+		options.Files, options.Parts, options.Requests, options.Bucket = files, files, archive.New(files), files
 	}
 	if options.Web, err = webConfig(c, file, api.Namespace); err != nil {
 		return nil, err

@@ -63,6 +63,7 @@ type Store interface {
 	Put(ctx context.Context, key, mimeType string, size int64, body io.Reader) (store.Object, error)
 	DeleteAll(ctx context.Context, key string) error
 	List(ctx context.Context, prefix string) iter.Seq2[store.Object, error]
+	AbandonParts(ctx context.Context, prefix string, selected func(key string, begun time.Time) bool) error
 	// Absent reports whether the installation has no store.
 	Absent() bool
 }

@@ -102,6 +102,34 @@ var _ = Describe("a pending file", func() {
 		Expect(hasFile(ctx, store.Key(m))).To(MatchError(store.ErrNotFound))
 	})
 
+	It("leaves no parts in the store when it expires or is deleted", func(ctx SpecContext) {
+		large := func(m *v1alpha1.Media) {
+			fromTheAPI(m)
+			m.Spec.FileName, m.Spec.MimeType, m.Spec.SizeBytes = "a.mp4", v1alpha1.MimeMP4, store.PartSize+1
+		}
+		for name, end := range map[string]func(d *desk, m *v1alpha1.Media){
+			"expired": func(d *desk, m *v1alpha1.Media) {
+				d.clock.Step(v1alpha1.UploadURLLifetime + uploadGrace + time.Minute)
+				d.step(ctx, m, is(v1alpha1.MediaExpired, v1alpha1.ReasonUploadExpired))
+			},
+			"deleted": func(d *desk, m *v1alpha1.Media) {
+				Expect(k8s.Delete(ctx, m)).To(Succeed())
+				d.removed(ctx, m)
+			},
+		} {
+			d := newDesk(loose())
+			m := created(ctx, byHand, large)
+			d.step(ctx, m, is(v1alpha1.MediaPending, v1alpha1.ReasonAwaitingUpload))
+			upload, other := suite.Must(bucket.BeginParts(ctx, store.Key(m), "video/mp4")), store.Key(m)+"0"
+			others := suite.Must(bucket.BeginParts(ctx, other, "video/mp4"))
+			end(d, m)
+			_, _, err := bucket.PresignParts(ctx, store.Key(m), upload, 1)
+			Expect(err).To(MatchError(store.ErrNotFound), name)
+			_, _, err = bucket.PresignParts(ctx, other, others, 1)
+			Expect(err).NotTo(HaveOccurred(), "%s: another file's upload goes on", name)
+		}
+	})
+
 	It("gets a new upload URL before the last one expires", func(ctx SpecContext) {
 		d := newDesk(loose())
 		m := created(ctx, byHand)
@@ -356,6 +384,26 @@ var _ = Describe("an unused file", func() {
 })
 
 var _ = Describe("files without a Media", func() {
+	It("keep no parts of an upload that was never finished", func(ctx SpecContext) {
+		d := newDesk(loose())
+		d.uploaded(ctx, func(m *v1alpha1.Media) { m.Spec.WhenUnused = v1alpha1.KeepWhenUnused })
+		const uid = "/0a1b2c3d-0000-4000-8000-0000000000aa"
+		uploads := map[string]string{}
+		for _, key := range []string{byHand + uid, "elsewhere" + uid, byHand + "/notes.txt"} {
+			uploads[key] = suite.Must(bucket.BeginParts(ctx, key, "video/mp4"))
+		}
+		waits := func(key string) error {
+			_, _, err := bucket.PresignParts(ctx, key, uploads[key], 1)
+			return err
+		}
+		Expect(d.sweep(ctx)).To(Succeed())
+		Expect(waits(byHand+uid)).To(Succeed(), "a person may resume it for a day")
+		d.sweepAfter(ctx, orphanAfter+time.Minute)
+		Expect(waits(byHand + uid)).To(MatchError(store.ErrNotFound))
+		Expect(waits("elsewhere"+uid)).To(Succeed(), "another installation's")
+		Expect(waits(byHand+"/notes.txt")).To(Succeed(), "this is no file of Herald's")
+	})
+
 	It("are deleted if they are old, have the form of Herald's keys, and are in served namespaces", func(ctx SpecContext) {
 		d := newDesk(loose())
 		d.uploaded(ctx, func(m *v1alpha1.Media) { m.Spec.WhenUnused = v1alpha1.KeepWhenUnused })

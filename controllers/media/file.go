@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -58,10 +59,22 @@ func (r *Reconciler) discard(ctx context.Context, m *v1alpha1.Media) error {
 		case err != nil:
 			problems = append(problems, err)
 		default:
-			problems = append(problems, r.Store.DeleteAll(ctx, key))
+			problems = append(problems, r.abortUpload(ctx, m, key), r.Store.DeleteAll(ctx, key))
 		}
 	}
 	return errors.Join(problems...)
+}
+
+// abortUpload removes the parts of a large file that never arrived: its team's budget no longer counts them.
+func (r *Reconciler) abortUpload(ctx context.Context, m *v1alpha1.Media, key string) error {
+	if key != store.UIDKey(m) || m.Spec.Source != nil || m.Spec.SizeBytes <= store.PartSize || m.Status.Phase == v1alpha1.MediaUploaded {
+		return nil
+	}
+	err := r.Store.AbandonParts(ctx, key, func(found string, _ time.Time) bool { return found == key })
+	if err != nil {
+		return fmt.Errorf("cannot remove the file's unfinished upload: %w", err)
+	}
+	return nil
 }
 
 func (r *Reconciler) shared(ctx context.Context, m *v1alpha1.Media, key string) (bool, error) {

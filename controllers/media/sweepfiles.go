@@ -57,7 +57,7 @@ func (s *sweeper) sweepFiles(ctx context.Context, byNamespace map[string][]*v1al
 			found.suspects[m] = true
 		}
 	}
-	var problems []error
+	problems := []error{s.abandonParts(ctx, byNamespace, found.oldest)}
 	for m := range found.suspects {
 		problems = append(problems, s.recheckSuspect(ctx, m))
 	}
@@ -65,6 +65,20 @@ func (s *sweeper) sweepFiles(ctx context.Context, byNamespace map[string][]*v1al
 		problems = append(problems, s.removeOrphans(ctx, namespace, uids))
 	}
 	return errors.Join(problems...)
+}
+
+// abandonParts removes uploads in parts that were begun before the given time and not finished since. Those of a Media
+// that has expired are removed with its file.
+func (s *sweeper) abandonParts(ctx context.Context, byNamespace map[string][]*v1alpha1.Media, oldest time.Time) error {
+	err := s.Store.AbandonParts(ctx, "", func(key string, begun time.Time) bool {
+		namespace, _, derived, ok := store.ParseKey(key)
+		_, ours := byNamespace[namespace]
+		return ok && !derived && ours && begun.Before(oldest)
+	})
+	if err != nil {
+		return fmt.Errorf("cannot remove unfinished uploads: %w", err)
+	}
+	return nil
 }
 
 type findings struct {

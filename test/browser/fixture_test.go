@@ -12,6 +12,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 
@@ -31,6 +32,14 @@ type fixture struct {
 	stored    map[string]stored
 	// refuse are the statuses of the next announcements, and breakOff those of the next uploads. Later ones succeed.
 	refuse, breakOff []int
+	// partBytes is the size of the parts of larger files; 0 for no parts. puts are the paths of all uploads, and cut is how
+	// many of the next ones break after skip others.
+	partBytes int64
+	puts      []string
+	skip, cut int
+	// resumed counts requests for addresses and to finish, and aborted are the ids of aborted uploads.
+	resumed int
+	aborted []string
 	// hold blocks uploads until it is closed; if it is nil, it blocks none.
 	hold chan struct{}
 	// sent are the received forms.
@@ -78,6 +87,9 @@ func newFixture(body string) *fixture {
 		write(w, `document.getElementById("seen").textContent = document.querySelector("time").textContent`)
 	})
 	mux.HandleFunc("POST /media", f.announce)
+	mux.HandleFunc("POST /media/{id}/parts", f.resume)
+	mux.HandleFunc("POST /media/{id}/finish", f.resume)
+	mux.HandleFunc("POST /media/{id}/abort", f.abort)
 	mux.HandleFunc("POST /form", f.form)
 	mux.HandleFunc("POST /form/reschedule", f.form)
 	mux.HandleFunc("GET /events", f.listen)
@@ -153,9 +165,81 @@ func (f *fixture) announce(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	f.announced = append(f.announced, a)
-	answer := map[string]string{"id": fmt.Sprintf("m-%d", len(f.announced)), "upload_url": f.store.URL + "/" + url.PathEscape(a.Name) + "?signature=1"}
+	id := fmt.Sprintf("m-%d", len(f.announced))
+	answer := map[string]any{"id": id, "upload_url": f.store.URL + "/" + url.PathEscape(a.Name) + "?signature=1"}
+	if f.partBytes > 0 && a.Size > f.partBytes {
+		answer = f.parts(id, a.Size)
+	}
 	// The browser may have closed the connection.
 	_ = json.NewEncoder(w).Encode(answer)
+}
+
+// parts is the answer for a file in parts: the addresses of those that are not stored. The caller holds the lock.
+func (f *fixture) parts(id string, size int64) map[string]any {
+	urls := []string{}
+	for i := range (size-1)/f.partBytes + 1 {
+		path := fmt.Sprintf("%s-%d", id, i)
+		if _, ok := f.stored[path]; ok {
+			urls = append(urls, "")
+			continue
+		}
+		urls = append(urls, f.store.URL+"/"+path)
+	}
+	return map[string]any{"id": id, "upload": "u-" + id, "part_bytes": f.partBytes, "parts": urls}
+}
+
+// resume answers with the missing parts of a file, also when it is finished.
+func (f *fixture) resume(w http.ResponseWriter, r *http.Request) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var in struct {
+		Upload string `json:"upload"`
+	}
+	var number int
+	_, err := fmt.Sscanf(r.PathValue("id"), "m-%d", &number)
+	if err != nil || json.NewDecoder(r.Body).Decode(&in) != nil || in.Upload != "u-"+r.PathValue("id") {
+		http.Error(w, "no such upload", http.StatusNotFound)
+		return
+	}
+	f.resumed++
+	w.Header().Set("Content-Type", "application/json")
+	// The browser may have closed the connection.
+	_ = json.NewEncoder(w).Encode(f.parts(r.PathValue("id"), f.announced[number-1].Size))
+}
+
+func (f *fixture) abort(w http.ResponseWriter, r *http.Request) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.aborted = append(f.aborted, r.PathValue("id"))
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(map[string]string{"id": r.PathValue("id")}) // the browser may have closed the connection
+}
+
+// abortedUploads returns the ids of the aborted uploads.
+func (f *fixture) abortedUploads() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.aborted)
+}
+
+// cuts records an upload, and reports whether it breaks.
+func (f *fixture) cuts(path string) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.puts = append(f.puts, path)
+	if f.skip > 0 {
+		f.skip--
+		return false
+	}
+	f.cut--
+	return f.cut >= 0
+}
+
+// mend ends the breaks.
+func (f *fixture) mend() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.skip, f.cut = 0, 0
 }
 
 // put handles uploads to the store.
@@ -163,8 +247,12 @@ func (f *fixture) put(w http.ResponseWriter, r *http.Request) {
 	for name, value := range map[string]string{"Origin": "*", "Methods": "PUT", "Headers": "content-type"} {
 		w.Header().Set("Access-Control-Allow-"+name, value)
 	}
+	w.Header().Set("Connection", "close") // a browser repeats a request by itself when a connection breaks that it has used before
 	if r.Method == http.MethodOptions {
 		return
+	}
+	if f.cuts(strings.TrimPrefix(r.URL.Path, "/")) {
+		panic(http.ErrAbortHandler) // closes the connection
 	}
 	content, err := io.ReadAll(r.Body)
 	f.mu.Lock()

@@ -141,7 +141,7 @@ function follow(area) {
 // The next user who signs in on this computer must not find the text that drafts.js and compose.js have stored.
 on("submit", ({ target }) => {
   if (target.getAttribute("action") !== "/signout") return;
-  for (const name of Object.keys(localStorage)) if (/^herald-(writing|sent)/.test(name)) localStorage.removeItem(name);
+  for (const name of Object.keys(localStorage)) if (/^herald-(writing|sent|uploads)/.test(name)) localStorage.removeItem(name);
 });
 
 // --- The page's elements, and those that htmx and events add later.

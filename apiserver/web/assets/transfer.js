@@ -12,12 +12,90 @@ const refusal = (text) => Object.assign(new Error(text), { final: true });
 const suits = (accept, type) => !accept || accept.includes(/^video/.test(type) ? "video" : "image");
 
 async function transfer(job) {
-  job.type = await typeOf(job.file);
+  const { file, signal } = job;
+  job.type = await typeOf(file);
   if (!suits(job.accept, job.type)) throw refusal(`${/^video/.test(job.type) ? "A video" : "A picture"} does not fit here`);
-  const made = await announce(job);
-  job.signal.throwIfAborted();
-  await put(made.upload_url, job);
+  const made = (await resumed(job)) ?? (await post(job, "", { name: file.name, mime_type: job.type, size_bytes: file.size }));
+  signal.throwIfAborted();
+  if (made.upload_url) await put(made.upload_url, file, job, 0);
+  else await putParts(made, job);
   return { id: made.id, remark: await remark(job) };
+}
+
+// --- A large file is uploaded in parts. After a cut only the missing ones are sent again, also if the page was left and the same file is
+// chosen once more. To cancel an upload removes its parts.
+
+const begun = "herald-uploads";
+const uploads = () => JSON.parse(localStorage.getItem(begun) ?? "{}");
+const nameOf = ({ to, file }) => [to, file.name, file.size, file.lastModified].join(" ");
+
+// remember stores an upload that was begun, or removes it.
+function remember(job, made) {
+  const all = Object.entries(uploads()).filter(([name]) => name !== nameOf(job)).slice(-9);
+  localStorage.setItem(begun, JSON.stringify(Object.fromEntries(made ? [...all, [nameOf(job), { id: made.id, upload: made.upload }]] : all)));
+}
+
+// resumed returns an upload of the file that was begun before, with the addresses of its missing parts.
+async function resumed(job) {
+  const known = uploads()[nameOf(job)];
+  if (!known) return undefined;
+  try {
+    return await post(job, `/${known.id}/parts`, { upload: known.upload });
+  } catch (problem) {
+    if (problem.status !== 404) throw problem;
+    remember(job); // the upload is over: it begins anew
+    return undefined;
+  }
+}
+
+// abort is sent also while the page is left.
+function abort(job, { id, upload }) {
+  remember(job);
+  post({ to: job.to, keepalive: true }, `/${id}/abort`, { upload }).catch(() => {}); // the parts are removed when the file has expired
+}
+
+// pauses are how long to wait before another try, in seconds; renewAfter is the age of addresses, which are valid for 15 minutes, at
+// which they are replaced, in milliseconds.
+const pauses = [1, 3, 9, 27], renewAfter = 600_000;
+
+async function putParts(made, job) {
+  const { file, signal } = job;
+  let signed = Date.now();
+  const renew = async () => {
+    made = await post(job, `/${made.id}/parts`, { upload: made.upload });
+    signed = Date.now();
+  };
+  remember(job, made);
+  signal.addEventListener("abort", () => abort(job, made));
+  for (let tries = 0; ; ) {
+    try {
+      if (tries) await renew();
+      for (let i; (i = made.parts.findIndex(Boolean)) >= 0; ) {
+        if (Date.now() - signed > renewAfter) await renew();
+        const from = i * made.part_bytes;
+        if (made.parts[i]) await put(made.parts[i], file.slice(from, from + made.part_bytes), job, from);
+        made.parts[i] = "";
+        tries = 0;
+      }
+      await post(job, `/${made.id}/finish`, { upload: made.upload });
+      return remember(job);
+    } catch (problem) {
+      signal.throwIfAborted();
+      await file.slice(0, 1).arrayBuffer().catch(() => {
+        throw refusal("The file has changed since it was chosen. Remove it, and choose it anew");
+      });
+      if (problem.status < 500 || tries === pauses.length) throw problem;
+      job.report(made.parts.filter((address) => !address).length * made.part_bytes, problem.message + ". Trying again");
+      await patience(pauses[tries++], signal);
+    }
+  }
+}
+
+// patience waits for some seconds, and then for the browser to have a network.
+async function patience(seconds, signal) {
+  await new Promise((done) => setTimeout(done, seconds * 1000));
+  if (!navigator.onLine) await new Promise((done) => addEventListener("online", done, { once: true, signal }));
+  signal.throwIfAborted();
 }
 
 // typeOf detects a file's type by its first bytes. Browsers use the name, which may be wrong. Either video type is right for every
@@ -49,26 +127,29 @@ async function remark({ file, type }) {
   return clear ? "It is white on a transparent background: platforms without transparency show nothing of it" : "";
 }
 
-// announce requests the id and upload URL of a file from the server.
-async function announce({ to, file, type, signal }) {
-  const answer = await fetch(to, {
+// post sends a request about a file to the server. An error that the server sent has its status.
+async function post({ to, signal, keepalive }, path, body) {
+  const answer = await fetch(to + path, {
     method: "POST",
     signal,
+    keepalive,
     headers: { "Content-Type": "application/json", Accept: "application/json" },
-    body: JSON.stringify({ name: file.name, mime_type: type, size_bytes: file.size }),
+    body: JSON.stringify(body),
+  }).catch((problem) => {
+    throw signal?.aborted ? problem : new Error("The connection broke");
   });
   const made = await answer.json().catch(() => ({}));
-  if (answer.ok && made.upload_url) return made;
+  if (answer.ok && made.id) return made;
   const signedOut = answer.redirected || answer.status === 401;
   const text = made.error?.message ?? (signedOut ? "Sign in again in another tab, then try again" : `The server answered ${answer.status}`);
-  throw answer.status === 400 ? refusal(text) : new Error(text);
+  throw Object.assign(new Error(text), { status: signedOut ? 401 : answer.status, final: answer.status === 400 });
 }
 
 // stalled is how long a connection may transfer nothing, in milliseconds.
 const stalled = 60_000;
 
-// put uses XMLHttpRequest, because fetch does not report upload progress.
-function put(address, { file, type, signal, report }) {
+// put sends a file, or the part that begins at an offset. It uses XMLHttpRequest, because fetch does not report progress.
+function put(address, body, { file, type, signal, report }, offset) {
   return new Promise((done, failed) => {
     const request = new XMLHttpRequest();
     let timer;
@@ -82,14 +163,14 @@ function put(address, { file, type, signal, report }) {
     };
     request.upload.onprogress = ({ loaded }) => {
       wait();
-      report(loaded);
+      report(offset + loaded);
     };
     request.onload = () => end(request.status < 300 ? "" : refused(request.status, { file, type }));
     request.onerror = request.onabort = () => end("The connection broke");
     signal.addEventListener("abort", () => request.abort());
     request.open("PUT", address);
-    request.setRequestHeader("Content-Type", type);
-    request.send(file);
+    if (body === file) request.setRequestHeader("Content-Type", type); // parts have none
+    request.send(body);
     wait();
   });
 }

@@ -123,13 +123,15 @@ function attach(item, value) {
 function reporter(item, size) {
   const progress = item.querySelector("progress");
   const begun = performance.now();
-  let shown = 0;
-  return (loaded) => {
+  let shown = 0, first;
+  return (loaded, problem) => {
     const now = performance.now(), passed = now - begun;
     progress.value = loaded / size;
+    first ??= loaded; // of a resumed upload, which did not take its time now
+    if (problem) return note(item, problem);
     if (now - shown < 250) return;
     shown = now;
-    const left = passed > 1000 && loaded ? `, ${inWords(((size - loaded) * passed) / loaded / 1000)} left` : "";
+    const left = passed > 1000 && loaded > first ? `, ${inWords(((size - loaded) * passed) / (loaded - first) / 1000)} left` : "";
     note(item, `${Math.floor((100 * loaded) / size)} %${left}`);
   };
 }

@@ -113,6 +113,12 @@ func (p *Page) Throttle(bytes float64) error {
 	return call(p, command, conditions{DownloadThroughput: -1, UploadThroughput: bytes})
 }
 
+// Offline takes the page's network away, also from requests under way, or gives it back.
+func (p *Page) Offline(on bool) error {
+	command := cdp.Command[conditions, struct{}]{Method: "Network.emulateNetworkConditions"}
+	return call(p, command, conditions{Offline: on, DownloadThroughput: -1, UploadThroughput: -1})
+}
+
 // confirmLeave answers the browser's question whether to leave a page with unsaved text.
 func (p *Page) confirmLeave() {
 	_ = call(p, page.HandleJavaScriptDialog, page.HandleJavaScriptDialogParams{Accept: true}) // the tab may have been closed

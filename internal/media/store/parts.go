@@ -1,0 +1,190 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/minio/minio-go/v7"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+)
+
+// PartSize is the size of each part of an upload but the last, in bytes. S3 requires at least 5 MiB; a file of 1 GiB
+// has 64 parts, and a cut costs at most one of them.
+const PartSize = 16 << 20
+
+// ErrIncomplete is returned when an upload lacks parts.
+var ErrIncomplete = errors.New("parts of the file are missing")
+
+// uploadID matches the ids of uploads in parts. They come from clients, and stores on a disk use them as a folder's name.
+var uploadID = regexp.MustCompile(`^[A-Za-z0-9._~+=-]+$`)
+
+// maxUploadID limits the length of such an id; those of Amazon S3 have 128 characters.
+const maxUploadID = 1024
+
+func isUploadID(s string) bool {
+	return len(s) <= maxUploadID && uploadID.MatchString(s) && strings.Trim(s, ".") != ""
+}
+
+// BeginParts begins an upload in parts, and returns its id, which is valid for this key only.
+func (s *Store) BeginParts(ctx context.Context, key, mimeType string) (upload string, err error) {
+	if s.none {
+		return "", ErrNone
+	}
+	upload, err = s.core.NewMultipartUpload(ctx, s.bucket, key, minio.PutObjectOptions{ContentType: mimeType})
+	if err != nil {
+		return "", explain("cannot begin an upload in parts", err)
+	}
+	if !isUploadID(upload) {
+		return "", errors.New("cannot begin an upload in parts: the store gives it an id of an unknown form")
+	}
+	return upload, nil
+}
+
+// PresignParts returns for each part of a file of the given size a URL that accepts it by PUT with exactly its
+// Content-Length, or "" if the store has the part, and when the URLs expire. The error is ErrNotFound if the upload is
+// over.
+func (s *Store) PresignParts(ctx context.Context, key, upload string, size int64) (urls []string, expires time.Time, err error) {
+	stored, err := s.parts(ctx, key, upload, size)
+	if err != nil {
+		return nil, time.Time{}, err
+	}
+	expires = s.clock.Now().Add(v1alpha1.UploadURLLifetime)
+	urls = make([]string, partCount(size))
+	for i := range urls {
+		if stored[i].PartNumber != 0 {
+			continue
+		}
+		query := url.Values{"partNumber": {strconv.Itoa(i + 1)}, "uploadId": {upload}}
+		signed := http.Header{"Content-Length": {strconv.FormatInt(partLength(size, i), 10)}}
+		address, err := s.public.PresignHeader(ctx, http.MethodPut, s.bucket, key, v1alpha1.UploadURLLifetime, query, signed)
+		if err != nil {
+			return nil, time.Time{}, fmt.Errorf("cannot sign the address of a part: %w", err)
+		}
+		urls[i] = address.String()
+	}
+	return urls, expires, nil
+}
+
+// JoinParts makes an upload of the given size the file of the key. The error is ErrIncomplete if a part is missing or
+// has another size, and ErrNotFound if the upload is over and there is no such file.
+func (s *Store) JoinParts(ctx context.Context, key, upload string, size int64) error {
+	err := s.join(ctx, key, upload, size)
+	if !errors.Is(err, ErrNotFound) {
+		return err
+	}
+	// Perhaps it was joined before, and the response was lost.
+	object, err := s.stat(ctx, key)
+	if err == nil && object.Size != size {
+		err = ErrNotFound
+	}
+	return err
+}
+
+func (s *Store) join(ctx context.Context, key, upload string, size int64) error {
+	stored, err := s.parts(ctx, key, upload, size)
+	if err != nil {
+		return err
+	}
+	joined := make([]minio.CompletePart, len(stored))
+	for i, part := range stored {
+		if part.PartNumber == 0 {
+			return ErrIncomplete
+		}
+		joined[i] = minio.CompletePart{PartNumber: part.PartNumber, ETag: part.ETag}
+	}
+	if _, err := s.core.CompleteMultipartUpload(ctx, s.bucket, key, upload, joined, minio.PutObjectOptions{}); err != nil {
+		return explain("cannot join the parts of the file", err)
+	}
+	return nil
+}
+
+// parts returns the stored parts of a file by their place. A part that is missing or has another size is zero.
+func (s *Store) parts(ctx context.Context, key, upload string, size int64) ([]minio.ObjectPart, error) {
+	if s.none {
+		return nil, ErrNone
+	}
+	if !isUploadID(upload) {
+		return nil, ErrNotFound
+	}
+	ctx, cancel := context.WithTimeout(ctx, responseTimeout)
+	defer cancel()
+	out := make([]minio.ObjectPart, partCount(size))
+	for after := 0; ; {
+		page, err := s.core.ListObjectParts(ctx, s.bucket, key, upload, after, 0)
+		if err != nil {
+			return nil, explain("cannot list the parts of the file", err)
+		}
+		for _, part := range page.ObjectParts {
+			if i := part.PartNumber - 1; i < len(out) && part.Size == partLength(size, i) {
+				out[i] = part
+			}
+		}
+		if after = page.NextPartNumberMarker; !page.IsTruncated {
+			return out, nil
+		}
+	}
+}
+
+func partCount(size int64) int { return int((size-1)/PartSize + 1) }
+
+// partLength returns the length in bytes of the part of the given place.
+func partLength(size int64, i int) int64 { return min(PartSize, size-int64(i)*PartSize) }
+
+// AbortParts removes an unfinished upload with its parts. It is not an error if the upload is over.
+func (s *Store) AbortParts(ctx context.Context, key, upload string) error {
+	if s.none {
+		return ErrNone
+	}
+	if !isUploadID(upload) {
+		return nil
+	}
+	if err := s.core.AbortMultipartUpload(ctx, s.bucket, key, upload); err != nil {
+		if err = explain("cannot remove an unfinished upload", err); !errors.Is(err, ErrNotFound) {
+			return err
+		}
+	}
+	return nil
+}
+
+// AbandonParts removes the unfinished uploads with the given prefix that selected chooses by key and start. It does
+// nothing if the store does not list uploads, or the access key may not: then a lifecycle rule removes them.
+func (s *Store) AbandonParts(ctx context.Context, prefix string, selected func(key string, begun time.Time) bool) error {
+	if s.none {
+		return ErrNone
+	}
+	var problems []error
+	for key, id := "", ""; ; {
+		page, err := s.core.ListMultipartUploads(ctx, s.bucket, prefix, key, id, "", 0)
+		if refusesListing(err) {
+			return nil
+		}
+		if err != nil {
+			return explain("cannot list the unfinished uploads", err)
+		}
+		for _, upload := range page.Uploads {
+			if !selected(upload.Key, upload.Initiated) {
+				continue
+			}
+			problems = append(problems, s.AbortParts(ctx, upload.Key, upload.UploadID))
+		}
+		if key, id = page.NextKeyMarker, page.NextUploadIDMarker; !page.IsTruncated {
+			return errors.Join(problems...)
+		}
+	}
+}
+
+func refusesListing(err error) bool {
+	return err != nil && slices.Contains([]int{http.StatusForbidden, http.StatusNotImplemented, http.StatusMethodNotAllowed}, minio.ToErrorResponse(err).StatusCode)
+}
