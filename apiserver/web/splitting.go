@@ -25,7 +25,7 @@ const splitID = "split"
 
 // thread is a post's text as a thread.
 type thread struct {
-	// platform is the platform whose limit the text exceeds; length and limit are its counts.
+	// platform is the platform whose limit the text exceeds, or for which its author divided it; length and limit are its counts.
 	platform      v1alpha1.Platform
 	length, limit int
 	// parts are the parts of the text; err is set instead if it cannot be divided.
@@ -35,8 +35,8 @@ type thread struct {
 	others []string
 }
 
-// threadOf divides the text of a post that is too long for a platform with threads, or returns nil. Each part fits on
-// every chosen platform that accepts threads.
+// threadOf divides the text of a post that is too long for a platform with threads, or that has lines of "---", or
+// returns nil. Each part fits on every chosen platform that accepts threads.
 func (s *Site) threadOf(spec *v1alpha1.PostSpec, platformOf func(string) v1alpha1.Platform) *thread {
 	if spec.Tree != nil {
 		return nil
@@ -57,7 +57,7 @@ func (s *Site) threadOf(spec *v1alpha1.PostSpec, platformOf func(string) v1alpha
 		}
 		all = append(all, limits)
 		caption := spec.Targets[i].Caption
-		if n := limits.CaptionLength(caption); made == nil && n > limits.MaxCaption {
+		if n := limits.CaptionLength(caption); made == nil && (n > limits.MaxCaption || len(split.Sections(caption)) > 1) {
 			made, text = &thread{platform: p, length: n, limit: limits.MaxCaption}, caption
 		}
 	}
@@ -70,8 +70,23 @@ func (s *Site) threadOf(spec *v1alpha1.PostSpec, platformOf func(string) v1alpha
 		made.err = split.ErrTooMany // no post can contain it, and each pause in writing would divide it
 		return made
 	}
-	made.parts, made.err = split.Text(text, partRules(text, all))
+	made.parts, made.err = divide(text, all)
 	return made
+}
+
+// divide returns the parts of a text. Sections that are too long are divided further.
+func divide(text string, all []platforms.Capabilities) ([]string, error) {
+	var parts []string
+	for _, section := range split.Sections(text) {
+		more, err := split.Text(section, partRules(section, all))
+		if err != nil {
+			return nil, err
+		}
+		if parts = append(parts, more...); len(parts) > maxCards {
+			return nil, split.ErrTooMany
+		}
+	}
+	return parts, nil
 }
 
 // partRules are the rules for parts of a text that go to all the given platforms.
@@ -107,8 +122,11 @@ func splitOffer(of *thread) g.Node {
 	case of.err != nil:
 		return notice(caution, paragraph(sentence(of.err.Error()+" on "+of.platform.Title())))
 	}
-	size := strconv.Itoa(of.length) + " of " + strconv.Itoa(of.limit)
-	return notice(neutral, paragraph("The text is too long for "+of.platform.Title()+" ("+size+"), but fits in a thread."),
+	why := "Lines of --- divide the text into a thread."
+	if of.length > of.limit {
+		why = "The text is too long for " + of.platform.Title() + " (" + strconv.Itoa(of.length) + " of " + strconv.Itoa(of.limit) + "), but fits in a thread."
+	}
+	return notice(neutral, paragraph(why),
 		g.If(len(of.others) > 0, paragraph(strings.Join(of.others, ", ")+": no threads. Clear the choice there, or post there separately.")),
 		h.P(doButton("split", "Split into a thread of "+plural(len(of.parts), "part"))))
 }

@@ -38,6 +38,9 @@ func TestSplitOffer(t *testing.T) {
 	}{
 		{"a text that fits", "a", []string{"our-x"}, nil},
 		{"one that is too long", tooLong, []string{"our-x"}, []string{"too long for X (359 of 280)", "Split into a thread of 2 parts"}},
+		{"one with dividers", "a\n---\nb\n---\nc", []string{"our-x"}, []string{"Lines of --- divide the text", "Split into a thread of 3 parts"}},
+		{"dividers where there are no threads", "a\n---\nb", []string{"our-instagram"}, nil},
+		{"too many dividers", strings.Repeat("a\n---\n", 101), []string{"our-x"}, []string{"The text is too long for a thread on X."}},
 		{"the text fits on Threads", tooLong, []string{"our-threads"}, nil},
 		{"Instagram does not have threads", tooLong, []string{"our-instagram"}, nil},
 		{"the other platforms do not accept threads", tooLong, []string{"our-x", "our-facebook", "our-instagram"}, []string{"Facebook, Instagram: no threads"}},
@@ -70,6 +73,7 @@ func TestSplit(t *testing.T) {
 		want url.Values
 	}{
 		{"a text", url.Values{"category": {"text"}, "caption": {tooLong}}, url.Values{"card-0": {first}, "card-1": {second}}},
+		{"a text with dividers, of which one part is too long", url.Values{"category": {"text"}, "caption": {"Hello\r\n---\r\n" + tooLong}}, url.Values{"card-0": {"Hello"}, "card-1": {first}, "card-2": {second}}},
 		{"the text of the account that needs it", url.Values{"category": {"text"}, "caption": {"short"}, "own-our-x": {tooLong}}, url.Values{"card-0": {first}, "card-1": {second}}},
 		{"images belong to the first part", url.Values{"category": {"image"}, "caption": {tooLong}, "image": {"m-1", "m-2"}, "alt-image-m-2": {"A rocket"}}, url.Values{"card-0": {first}, "card-1": {second}, "media-0": {"m-1", "m-2"}, "alt-media-0-m-1": {""}, "alt-media-0-m-2": {"A rocket"}}},
 		{"so does a video", url.Values{"category": {"video"}, "caption": {tooLong}, "video": {"m-1"}}, url.Values{"card-0": {first}, "card-1": {second}, "media-0": {"m-1"}, "alt-media-0-m-1": {""}}},
@@ -94,7 +98,12 @@ func TestSplit(t *testing.T) {
 			if code != http.StatusOK || got.Get("category") != "tree" || w.written() > 0 {
 				t.Fatalf("%d, %v, %d writes", code, got, w.written())
 			}
-			parts := url.Values{}
+			parts, cards := url.Values{}, 0
+			for name := range tc.want {
+				if strings.HasPrefix(name, "card-") {
+					cards++
+				}
+			}
 			for name, values := range got {
 				if strings.HasPrefix(name, "card-") || strings.HasPrefix(name, "media-") || strings.HasPrefix(name, "alt-media-") {
 					parts[name] = values
@@ -103,7 +112,7 @@ func TestSplit(t *testing.T) {
 			if diff := cmp.Diff(tc.want, parts); diff != "" {
 				t.Error(diff)
 			}
-			says(t, tc.name, textOf(page), []string{"The text is now a thread of 2 parts.", "Undo"}, nil)
+			says(t, tc.name, textOf(page), []string{"The text is now a thread of " + plural(cards, "part") + ".", "Undo"}, nil)
 
 			got.Set("card-1", "changed since")
 			got.Set("do", "unsplit")

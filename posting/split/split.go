@@ -6,6 +6,7 @@ package split
 
 import (
 	"errors"
+	"regexp"
 	"sort"
 	"strings"
 	"unicode"
@@ -50,6 +51,20 @@ type border struct {
 // minShare limits how short a part may become for the sake of a paragraph or sentence: a quarter of what fits. A
 // heading followed by a long sentence therefore shares a part with its beginning.
 const minShare = 4
+
+// divider matches a line by which a writer divides a text.
+var divider = regexp.MustCompile(`(?m)^[ \t]*---[ \t]*\r?$`)
+
+// Sections returns the parts into which a text is divided by lines of "---", without blank ones.
+func Sections(text string) []string {
+	var sections []string
+	for _, section := range divider.Split(text, -1) {
+		if section = strings.TrimSpace(section); section != "" {
+			sections = append(sections, section)
+		}
+	}
+	return sections
+}
 
 // Text divides a text into as few parts as its paragraphs allow: after paragraphs if possible, then after sentences, then
 // between words, and within a word only if the word alone is too long. Links and grapheme clusters are never divided.

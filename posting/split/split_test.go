@@ -134,3 +134,22 @@ func clusterEnds(text string) []int {
 	}
 	return ends
 }
+
+// TestSections verifies how a writer divides a text.
+func TestSections(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason, text string
+		want         []string
+	}{
+		"none":       {"nothing divides it", "one\n\ntwo", []string{"one\n\ntwo"}},
+		"lines":      {"each line divides", "one\n---\ntwo\n\n---\n\nthree", []string{"one", "two", "three"}},
+		"blanks":     {"editors add blanks and carriage returns", "one\r\n --- \r\ntwo", []string{"one", "two"}},
+		"edges":      {"a part needs text", "---\none\n---\n---\ntwo\n---", []string{"one", "two"}},
+		"in a line":  {"a dash in a sentence does not divide", "one --- two\n----\n--", []string{"one --- two\n----\n--"}},
+		"empty text": {"there is nothing to divide", " \n", nil},
+	} {
+		if got := Sections(tc.text); !slices.Equal(got, tc.want) {
+			t.Errorf("%s: %s: %q", name, tc.reason, got)
+		}
+	}
+}
