@@ -13,7 +13,9 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/apiserver/access"
 	"github.com/herald-social/herald/apiserver/postindex"
+	"github.com/herald-social/herald/platforms"
 )
 
 // TestNeedsAPerson verifies what counts as needing a user, in the navigation and in the titles of all pages.
@@ -78,5 +80,45 @@ func TestNeedsAPersonWithoutAccounts(t *testing.T) {
 	c.Status, c.Reason = metav1.ConditionFalse, v1alpha1.ReasonRevoked
 	if got := textOf(elements(w.get(t, viewer, "/teams/"+acme+"/posts"), "title")[0]); strings.HasPrefix(got, "(") {
 		t.Errorf("the title is %q", got)
+	}
+}
+
+// connectable is a platform with an app.
+type connectable struct{ platforms.Connector }
+
+func (connectable) ConsentURL(platforms.Consent) (string, error) {
+	return "https://consent.example/", nil
+}
+
+// TestConnectAgain verifies who can connect an account again from the overview.
+func TestConnectAgain(t *testing.T) {
+	t.Parallel()
+	withApp := func(c *Config) {
+		c.Connect.Platforms = platforms.Registry{v1alpha1.PlatformX: connectable{}}
+	}
+	for name, tc := range map[string]struct {
+		reason, cause string
+		who           access.Person
+		edits         []func(*Config)
+		want          bool
+	}{
+		"Revoked":    {"one click leads to the platform", v1alpha1.ReasonRevoked, administrator, []func(*Config){withApp}, true},
+		"Restricted": {"its owner has to act on the platform", v1alpha1.ReasonAccountRestricted, administrator, []func(*Config){withApp}, false},
+		"Editor":     {"this needs a right", v1alpha1.ReasonRevoked, editor, []func(*Config){withApp}, false},
+		"NoApp":      {"accounts of this platform are connected elsewhere", v1alpha1.ReasonRevoked, administrator, nil, false},
+	} {
+		w := newWorld(clocktesting.NewFakeClock(now), tc.edits...)
+		c := &w.connections[acme][0].Status.Conditions[0]
+		c.Status, c.Reason, c.Message = metav1.ConditionFalse, tc.cause, "it does not work"
+		page := w.get(t, tc.who, "/teams/"+acme+"/")
+		var forms []string
+		for _, f := range elements(page, "form") {
+			if action, _ := attribute(f, "action"); strings.HasSuffix(action, "/connections/connect") {
+				forms = append(forms, sent(f).Get("connection")+" "+textOf(f))
+			}
+		}
+		if got := len(forms) == 1 && strings.HasPrefix(forms[0], "our-x Connect again: "); got != tc.want || len(forms) > 1 {
+			t.Errorf("%s: %s: %q", name, tc.reason, forms)
+		}
 	}
 }

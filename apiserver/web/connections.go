@@ -124,9 +124,14 @@ func (s *Site) connectButtons(v *visit) g.Node {
 		})))
 }
 
+// reconnectForm leads to the platform's consent for an account, unless the person may not connect it here.
+func (s *Site) reconnectForm(v *visit, c *v1alpha1.Connection, button g.Node) g.Node {
+	return g.If(v.may.reconnect && slices.Contains(s.Connect.Available(), c.Spec.Platform),
+		form(v.path("connections/connect"), "", hidden("platform", string(c.Spec.Platform)), hidden("connection", c.Name), button))
+}
+
 func (s *Site) accountCard(v *visit, c *v1alpha1.Connection) g.Node {
 	state := stateOf(c, v.now)
-	offered := slices.Contains(s.Connect.Available(), c.Spec.Platform)
 	return h.Li(h.Class("card account"), h.ID(c.Name),
 		h.Div(h.Class("target-head"), avatar(c, c.Spec.Platform),
 			h.Span(h.Class("account"), h.H2(g.Text(nameOfAccount(c, c.Name))),
@@ -141,8 +146,7 @@ func (s *Site) accountCard(v *visit, c *v1alpha1.Connection) g.Node {
 			g.If(v.may.listKeys, fact("Id", h.Code(g.Text(c.Name)))),
 		),
 		h.Div(h.Class("actions"),
-			g.If(v.may.reconnect && offered, form(v.path("connections/connect"), "", hidden("platform", string(c.Spec.Platform)), hidden("connection", c.Name),
-				submit("Connect again", classes("small", state.reconnect, "primary")))),
+			s.reconnectForm(v, c, submit("Connect again", classes("small", state.reconnect, "primary"))),
 			g.If(v.may.disconnect, form(v.path("connections/"+c.Name+"/disconnect"),
 				"Disconnect "+nameOfAccount(c, c.Name)+"? Posts that are scheduled for it will not be published there.", submit("Disconnect", "small danger"))),
 		),

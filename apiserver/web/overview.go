@@ -113,8 +113,11 @@ func (s *Site) attention(v *visit) g.Node {
 		if state.tone == good || state.tone == neutral {
 			continue
 		}
-		out = append(out, notice(state.tone, h.P(h.Strong(g.Text(nameOfAccount(account, account.Name)+" on "+account.Spec.Platform.Title()+": ")), g.Text(state.text)),
-			h.P(link(v.path("connections")+"#"+account.Name, "Look at the account", "small"))))
+		name := nameOfAccount(account, account.Name) + " on " + account.Spec.Platform.Title()
+		about := h.Span(h.Class("hidden"), g.Text(": "+name))
+		out = append(out, notice(state.tone, h.P(h.Strong(g.Text(name+": ")), g.Text(state.text)), h.Div(h.Class("actions"),
+			g.If(state.reconnect, s.reconnectForm(v, account, h.Button(h.Type("submit"), h.Class("button small primary"), g.Text("Connect again"), about))),
+			h.A(h.Class("button small"), h.Href(v.path("connections")+"#"+account.Name), g.Text("Look at the account"), about))))
 	}
 	if trial := s.trial(v); trial != nil {
 		out = append(out, trial)
