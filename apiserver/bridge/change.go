@@ -182,8 +182,8 @@ func (s *Service) reserve(ctx context.Context, c *change, before, wanted *v1alph
 	if c.reservations != nil {
 		return nil
 	}
-	if wanted.Spec.Category != before.Spec.Category {
-		return invalid(field.ErrorList{field.Forbidden(field.NewPath("spec", "category"), "a post's category cannot be changed; create a new post instead")})
+	if wanted.Spec.Category != before.Spec.Category && !before.Spec.Draft {
+		return invalid(field.ErrorList{field.Forbidden(field.NewPath("spec", "category"), "a post's category cannot be changed unless it is a draft; create a new post instead")})
 	}
 	now := s.Clock.Now()
 	planned := wanted

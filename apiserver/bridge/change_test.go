@@ -125,8 +125,8 @@ func TestChange(t *testing.T) {
 	asDraft.Draft = true
 	inbox := saying("New", "acme", "box")
 	inbox.Targets[1].TikTok = &v1alpha1.TikTokOptions{Draft: true}
-	other := saying("Hello", "acme")
-	other.Category = v1alpha1.CategoryTree
+	other := saying("", "acme")
+	other.Category, other.Tree = v1alpha1.CategoryTree, &v1alpha1.TreeContent{Cards: []v1alpha1.TreeCard{{Caption: "Hello"}, {Caption: "again"}}}
 	for name, tc := range map[string]struct {
 		reason  string
 		post    *v1alpha1.Post
@@ -152,7 +152,8 @@ func TestChange(t *testing.T) {
 		"ScheduledNowNotReady": {"an immediate post needs a ready account", olderDraft(scheduledFor(tomorrow)), publish(saying("Hello", "acme"), nil), notReady, "POSTING_READINESS_RECONNECT_REQUIRED", "", ""},
 		"EditedAsDraft":        {"a scheduled post stays scheduled, whatever the form contains", olderDraft(scheduledFor(tomorrow)), edit(asDraft, tomorrow), nil, "", "", bridge.ActEdited},
 		"OverInbox":            {"the other reservations are released", olderDraft(), publish(inbox, nil), func(s *stage) { s.counts.full = v1alpha1.ResourceTikTokDrafts }, "VALIDATION_ERROR", "tiktok_draft", ""},
-		"OtherCategory":        {"the category is immutable", olderDraft(), publish(other, nil), nil, "VALIDATION_ERROR", "category: ", ""},
+		"DraftOtherCategory":   {"a text grows into a thread", olderDraft(), publish(other, nil), nil, "", "", bridge.ActPublished},
+		"OtherCategory":        {"a scheduled post was checked under its category", olderDraft(scheduledFor(tomorrow)), edit(other, tomorrow), nil, "VALIDATION_ERROR", "category: ", ""},
 		"Edited":               {"delivery has not started", olderDraft(scheduledFor(tomorrow)), edit(saying("New", "acme"), tomorrow), nil, "", "", bridge.ActEdited},
 		"EditedNotReady":       {"the manager already monitors the account", olderDraft(scheduledFor(tomorrow)), edit(saying("New", "acme"), tomorrow), notReady, "", "", bridge.ActEdited},
 		"EditedNewNotReady":    {"a new account is checked", olderDraft(scheduledFor(tomorrow)), edit(saying("New", "acme", "beta"), tomorrow), notReady, "POSTING_READINESS_RECONNECT_REQUIRED", `"beta"`, ""},

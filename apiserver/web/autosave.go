@@ -4,7 +4,6 @@
 package web
 
 import (
-	"cmp"
 	"errors"
 	"net/http"
 	"strconv"
@@ -43,14 +42,7 @@ func (s *Site) saveNew(w http.ResponseWriter, v *visit) error {
 		if written.version == "" && isEmpty(&spec) {
 			return nil, errNothing
 		}
-		if err := s.anotherKind(v, written); err != nil {
-			return nil, err
-		}
-		post, err := s.Service.Autosave(v.Context(), v.caller, bridge.Autosave{Key: written.key, Version: written.version, Spec: spec})
-		if err == nil {
-			s.cancelReplaced(v)
-		}
-		return post, err
+		return s.Service.Autosave(v.Context(), v.caller, bridge.Autosave{Key: written.key, Version: written.version, Spec: spec})
 	})
 }
 
@@ -132,33 +124,8 @@ func isEmpty(spec *v1alpha1.PostSpec) bool {
 	return (spec.Image == nil || len(spec.Image.MediaRefs) == 0) && (spec.Video == nil || spec.Video.MediaRef.Name == "")
 }
 
-// cancelReplaced cancels the draft that a form was saved as before its kind was changed: a draft's kind is fixed. A
-// draft that someone else has changed meanwhile remains.
-func (s *Site) cancelReplaced(v *visit) {
-	id, version, found := strings.Cut(v.PostForm.Get("replaces"), " ")
-	if !found || !v.may.update {
-		return
-	}
-	_ = s.Service.CancelSeen(v.Context(), v.caller, id, version) // what remains is a draft, which its author sees
-}
-
-// anotherKind gives a form whose kind was changed since it was saved another key, because a draft's kind is fixed. The
-// draft of the first kind is replaced.
-func (s *Site) anotherKind(v *visit, written *writing) error {
-	post, err := s.Service.ComposedPost(v.Context(), v.caller, written.key)
-	if post == nil || post.Spec.Category == written.category {
-		return err
-	}
-	v.PostForm.Set("replaces", post.Name+" "+cmp.Or(written.version, bridge.InitialVersion(post)))
-	written.key, written.version = written.key+"-"+string(written.category), ""
-	return nil
-}
-
 // storeComposed publishes, schedules or saves the draft that a form was autosaved as. It reports false if there is none.
 func (s *Site) storeComposed(w http.ResponseWriter, v *visit, form *composer) (found bool, err error) {
-	if err := s.anotherKind(v, form.writing); err != nil {
-		return false, err
-	}
 	post, err := s.Service.ComposedPost(v.Context(), v.caller, form.key)
 	if post == nil {
 		return false, err

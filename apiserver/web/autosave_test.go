@@ -177,36 +177,39 @@ func TestAutosaveLimit(t *testing.T) {
 	w.get(t, editor, "/teams/"+acme+"/posts/p-1/edit")
 }
 
-// TestAnotherKind verifies that a draft of another kind replaces the first one, whose kind is fixed.
+// TestAnotherKind verifies that a draft stays the same post when its kind changes, while it is written and later.
 func TestAnotherKind(t *testing.T) {
 	t.Parallel()
 	w := newWorld(clocktesting.NewFakeClock(now))
 	form := w.compose(t, "posts/new", url.Values{"caption": {"Hello"}, "target": {"our-x"}})
-	_, first := w.save(t, &editor, "compose/save", form)
-	thread := with(form, "key", "another", "category", "tree", "card-0", "Hello", "replaces", first.ID+" "+first.Version)
+	_, saved := w.save(t, &editor, "compose/save", form)
+	thread := with(form, "version", saved.Version, "category", "tree", "card-0", "Hello", "card-1", "again", "when", whenDraft)
 	status, second := w.save(t, &editor, "compose/save", thread)
-	if status != http.StatusOK || second.ID == first.ID {
+	if post := w.posts[acme+"/"+saved.ID]; status != http.StatusOK || second.ID != saved.ID || post.Spec.Category != v1alpha1.CategoryTree || post.Spec.Cancelled {
 		t.Fatalf("%d, %+v", status, second)
 	}
-	if before, after := w.posts[acme+"/"+first.ID], w.posts[acme+"/"+second.ID]; !before.Spec.Cancelled || after.Spec.Cancelled || after.Spec.Category != v1alpha1.CategoryTree {
-		t.Errorf("the drafts are %+v and %+v", before.Spec, after.Spec)
+	edit := w.compose(t, "posts/"+saved.ID+"/edit", url.Values{"category": {"text"}, "caption": {"Hello"}})
+	if status, third := w.save(t, &editor, "posts/"+saved.ID+"/save", edit); status != http.StatusOK || w.posts[acme+"/"+saved.ID].Spec.Category != v1alpha1.CategoryText {
+		t.Fatalf("%d, %+v", status, third)
 	}
-	// A text that the server has split into a thread has the key and the version of the text.
-	_, first = w.save(t, &editor, "compose/save", with(form, "key", "split"))
-	split := with(form, "key", "split", "version", first.Version, "category", "tree", "card-0", "Hello", "card-1", "again", "when", whenNow)
-	_, second = w.save(t, &editor, "compose/save", split)
-	if second.ID == first.ID || second.Key == "split" || !w.posts[acme+"/"+first.ID].Spec.Cancelled {
-		t.Errorf("the thread is saved as %+v after %+v", second, first)
+	edit = w.compose(t, "posts/"+saved.ID+"/edit", url.Values{"category": {"tree"}, "card-0": {"Hello"}, "card-1": {"again"}, "when": {whenNow}})
+	lead := to(t, w.serve(newRequest(&editor, "/teams/"+acme+"/posts/"+saved.ID+"/edit", edit)))
+	if post := w.posts[acme+"/"+saved.ID]; !strings.Contains(lead, saved.ID) || post.Spec.Draft || post.Spec.Category != v1alpha1.CategoryTree || len(w.posts) != 1 {
+		t.Errorf("one is led to %s, and the post is %+v", lead, post.Spec)
 	}
-	lead := to(t, w.serve(newRequest(&editor, "/teams/"+acme+"/posts/new", with(split, "key", second.Key, "version", second.Version))))
-	if post := w.posts[acme+"/"+second.ID]; !strings.Contains(lead, second.ID) || post.Spec.Draft {
-		t.Errorf("one is led to %s, and the thread is %+v", lead, post.Spec)
-	}
-	// Someone else has gone on with the second draft.
-	w.put(textPost("p-1", "theirs", asDraft))
-	w.save(t, &editor, "compose/save", with(form, "key", "third", "replaces", "p-1 other.7"))
-	if w.posts[acme+"/p-1"].Spec.Cancelled {
-		t.Error("a draft that has changed meanwhile is cancelled")
+}
+
+// TestKindOfScheduledPost verifies that a scheduled post's form has no kinds, and that a forged one changes nothing.
+func TestKindOfScheduledPost(t *testing.T) {
+	t.Parallel()
+	w := newWorld(clocktesting.NewFakeClock(now))
+	w.put(textPost("p-1", "first", asScheduled))
+	page := w.get(t, editor, "/teams/"+acme+"/posts/p-1/edit")
+	says(t, "a scheduled post", textOf(page), nil, []string{"Kind of post"})
+	form := with(formOf(t, page), "category", "tree", "card-0", "Hello", "card-1", "again")
+	w.serve(newRequest(&editor, "/teams/"+acme+"/posts/p-1/edit", form))
+	if got := w.posts[acme+"/p-1"].Spec.Category; got != v1alpha1.CategoryText {
+		t.Errorf("its kind is %s", got)
 	}
 }
 

@@ -80,7 +80,6 @@ func (s *Site) create(w http.ResponseWriter, v *visit) error {
 	if err != nil {
 		return s.again(w, v, form, err)
 	}
-	s.cancelReplaced(v)
 	v.redirect(w, "posts/"+made.ID, v.wordFor(written.when))
 	return nil
 }
@@ -212,7 +211,7 @@ func (s *Site) editor(v *visit, post *v1alpha1.Post, written *writing) *composer
 	c := &composer{writing: written, title: title, action: at + "/edit", check: at + "/check", exists: true, scheduled: !post.Spec.Draft}
 	if post.Spec.Draft {
 		// Changes to a scheduled post are stored only on request: the stored content is published.
-		c.save, c.draft = at+"/save", post.Name
+		c.save, c.draft, c.check = at+"/save", post.Name, c.check+"?"+ofDraft
 	}
 	return c
 }
@@ -239,7 +238,9 @@ func (s *Site) change(w http.ResponseWriter, v *visit) error {
 	if err != nil {
 		return err
 	}
-	written.category = post.Spec.Category
+	if !post.Spec.Draft {
+		written.category = post.Spec.Category
+	}
 	form := s.editor(v, post, written)
 	form.again = true
 	if s.changesParts(w, v, form) {

@@ -19,9 +19,9 @@ type composer struct {
 	title string
 	// action is the form's URL, and check the URL of the previews shown while the user writes.
 	action, check string
-	// exists reports that the post already exists, so that its kind cannot be changed.
+	// exists reports that the post already exists.
 	exists bool
-	// scheduled reports that the post is scheduled, so that it cannot become a draft again.
+	// scheduled reports that the post is scheduled, so that its kind cannot be changed and it cannot become a draft again.
 	scheduled bool
 	// save is the URL of the autosave; empty if the post is stored only on request.
 	save string
@@ -93,7 +93,7 @@ func choice(name, value, label string, chosen bool) g.Node {
 var formKinds = []v1alpha1.Category{v1alpha1.CategoryText, v1alpha1.CategoryImage, v1alpha1.CategoryVideo, v1alpha1.CategoryTree}
 
 func (s *Site) kindFields(c *composer) g.Node {
-	if c.exists {
+	if c.scheduled {
 		return hidden("category", string(c.category))
 	}
 	return h.FieldSet(h.Class("kinds"), h.Legend(g.Text("Kind of post")),
@@ -104,7 +104,7 @@ func (s *Site) kindFields(c *composer) g.Node {
 
 // class marks fields that exist only for some kinds of posts. CSS shows the fields for the chosen kind.
 func (c *composer) class(of string) g.Node {
-	if c.exists {
+	if c.scheduled {
 		return h.Class(of + " chosen-" + string(c.category))
 	}
 	return h.Class(of)
@@ -184,7 +184,7 @@ func (s *Site) tiktokFields(a *v1alpha1.Connection, t *targetWriting) g.Node {
 
 func (s *Site) textFields(v *visit, c *composer) g.Node {
 	var offer g.Node
-	if spec, err := c.spec(s.platforms(v)); err == nil && !c.exists {
+	if spec, err := c.spec(s.platforms(v)); err == nil && !c.scheduled {
 		offer = splitOffer(s.threadOf(&spec, s.platforms(v)))
 	}
 	return g.Group{

@@ -259,6 +259,10 @@ func textPost(name, caption string, edits ...func(*v1alpha1.Post)) *v1alpha1.Pos
 
 func asDraft(post *v1alpha1.Post) { post.Spec.Draft = true }
 
+func asScheduled(post *v1alpha1.Post) {
+	post.Spec.ScheduledAt = v1alpha1.NewTimePtr(now.Add(time.Hour))
+}
+
 func at(when time.Time) func(*v1alpha1.Post) {
 	return func(post *v1alpha1.Post) { post.Spec.ScheduledAt = v1alpha1.NewTimePtr(when) }
 }

@@ -271,8 +271,8 @@ func TestEditKeepsWhatTheFormLacks(t *testing.T) {
 	t.Parallel()
 	w := newWorld(clocktesting.NewFakeClock(now))
 	w.put(textPost("p-1", "first", asDraft, func(post *v1alpha1.Post) { post.Spec.OnUnknownOutcome = v1alpha1.OnUnknownRetry }))
-	to(t, w.serve(newRequest(&editor, "/teams/"+acme+"/posts/p-1/edit", w.compose(t, "posts/p-1/edit", url.Values{"caption": {"b"}, "category": {"tree"}}))))
-	if got := w.posts[acme+"/p-1"].Spec; got.OnUnknownOutcome != v1alpha1.OnUnknownRetry || got.Category != v1alpha1.CategoryText {
+	to(t, w.serve(newRequest(&editor, "/teams/"+acme+"/posts/p-1/edit", w.compose(t, "posts/p-1/edit", url.Values{"caption": {"b"}}))))
+	if got := w.posts[acme+"/p-1"].Spec; got.OnUnknownOutcome != v1alpha1.OnUnknownRetry || got.Targets[0].Caption != "b" {
 		t.Errorf("got %+v", got)
 	}
 }

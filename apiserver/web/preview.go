@@ -18,6 +18,9 @@ import (
 	"github.com/herald-social/herald/apiserver/bridge"
 )
 
+// ofDraft is the query parameter of checks of a stored draft, whose kind can be changed.
+const ofDraft = "draft"
+
 // check renders the preview of a post while it is being written: how it looks on each platform, how much of the text
 // length is used, and its problems. It uses the same rules as publishing.
 func (s *Site) check(w http.ResponseWriter, v *visit) error {
@@ -47,7 +50,7 @@ func (s *Site) check(w http.ResponseWriter, v *visit) error {
 	}
 	found := s.Service.CheckPost(v.Context(), v.caller, &spec)
 	offer := g.Node(nil)
-	if v.PathValue("id") == "" {
+	if v.PathValue("id") == "" || v.URL.Query().Has(ofDraft) {
 		offer = splitOffer(s.threadOf(&spec, s.platforms(v)))
 	}
 	v.pictures.previews, v.pictures.players, v.pictures.moment = found.Previews, true, momentOf(&spec)
@@ -69,7 +72,7 @@ func (s *Site) check(w http.ResponseWriter, v *visit) error {
 func (v *visit) checkAgain() g.Node {
 	for _, f := range v.pictures.found {
 		if f.URL != "" && (f.Phase == "" || f.Phase == v1alpha1.MediaPending) {
-			return h.Div(g.Attr("hx-post", v.URL.Path), g.Attr("hx-include", "#compose"), g.Attr("hx-target", "#check"), g.Attr("hx-sync", "#check:replace"),
+			return h.Div(g.Attr("hx-post", v.URL.RequestURI()), g.Attr("hx-include", "#compose"), g.Attr("hx-target", "#check"), g.Attr("hx-sync", "#check:replace"),
 				g.Attr("hx-trigger", "load delay:3s"))
 		}
 	}

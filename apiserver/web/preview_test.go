@@ -211,7 +211,7 @@ func TestCheckOfEditor(t *testing.T) {
 	t.Parallel()
 	w := newWorld(clocktesting.NewFakeClock(now))
 	w.put(textPost("p-1", "text", asDraft))
-	for page, want := range map[string]string{"posts/new": "compose/check", "posts/p-1/edit": "posts/p-1/check"} {
+	for page, want := range map[string]string{"posts/new": "compose/check", "posts/p-1/edit": "posts/p-1/check?draft"} {
 		at, _ := attribute(withID(t, w.get(t, editor, "/teams/"+acme+"/"+page), "check"), "hx-post")
 		if at != "/teams/"+acme+"/"+want {
 			t.Errorf("%s is checked at %s", page, at)

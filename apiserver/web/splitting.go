@@ -149,13 +149,13 @@ type wholeCard struct {
 
 var (
 	errNotSplit = errors.New("the text fits, or no chosen account accepts threads, so there is nothing to split")
-	errStored   = errors.New("the kind of a stored post cannot be changed; write a new post")
+	errFixed    = errors.New("the kind of a scheduled post cannot be changed; write a new post")
 )
 
 // split turns the form's text into a thread, with the files in its first part. The form contains the replaced content.
 func (s *Site) split(v *visit, c *composer) error {
-	if c.exists {
-		return errStored
+	if c.scheduled {
+		return errFixed
 	}
 	w := c.writing
 	now := *w

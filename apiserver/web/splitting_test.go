@@ -12,6 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/net/html"
 	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/herald-social/herald/api/v1alpha1"
 )
 
 // tooLong has two sentences. Each fits on X.
@@ -168,17 +170,32 @@ func TestSplitWithoutScript(t *testing.T) {
 	says(t, "it was refused", textOf(withID(t, page, splitID)), []string{"Split into a thread of 2 parts"}, nil)
 }
 
-// TestSplitOfEditedPost verifies that a stored post's kind does not change.
+// TestSplitOfEditedPost verifies that a stored draft can be split, and that a scheduled post's kind does not change.
 func TestSplitOfEditedPost(t *testing.T) {
 	t.Parallel()
-	w := newWorld(clocktesting.NewFakeClock(now))
-	w.put(textPost("p-1", tooLong, asDraft))
-	page := w.get(t, editor, "/teams/"+acme+"/posts/p-1/edit")
-	form := formOf(t, page)
-	says(t, "no offer", textOf(page), nil, []string{"Split into"})
-	form.Set("do", "split")
-	answer := w.serve(newRequest(&editor, "/teams/"+acme+"/posts/p-1/edit", form))
-	if got := formOf(t, parsed(t, answer.Body.String())); got.Get("category") != "text" || w.written() > 0 {
-		t.Errorf("%v, %d writes", got, w.written())
+	for name, tc := range map[string]struct {
+		reason string
+		edit   func(*v1alpha1.Post)
+		want   string
+	}{
+		"draft":     {"its kind can be changed", asDraft, "tree"},
+		"scheduled": {"it was checked as what it is", asScheduled, "text"},
+	} {
+		w := newWorld(clocktesting.NewFakeClock(now))
+		w.put(textPost("p-1", tooLong, tc.edit))
+		page := w.get(t, editor, "/teams/"+acme+"/posts/p-1/edit")
+		if got := strings.Contains(textOf(page), "Split into"); got != (tc.want == "tree") {
+			t.Errorf("%s: %s: offered: %t", name, tc.reason, got)
+		}
+		address, _ := attribute(withID(t, page, "check"), "hx-post")
+		checked := w.serve(newRequest(&editor, address, formOf(t, page)))
+		if got := strings.Contains(checked.Body.String(), "Split into"); got != (tc.want == "tree") {
+			t.Errorf("%s: %s: offered while it is written: %t", name, tc.reason, got)
+		}
+		form := with(formOf(t, page), "do", "split")
+		answer := w.serve(newRequest(&editor, "/teams/"+acme+"/posts/p-1/edit", form))
+		if got := formOf(t, parsed(t, answer.Body.String())); got.Get("category") != tc.want || w.written() > 0 {
+			t.Errorf("%s: %s: %v, %d writes", name, tc.reason, got, w.written())
+		}
 	}
 }

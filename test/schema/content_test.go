@@ -148,6 +148,11 @@ var _ = DescribeTable("the content of an updated Post", changes,
 	Entry("other images after a claim", func(p *v1alpha1.Post) { asImage(&p.Spec); claimed(p) }, edit(func(s *v1alpha1.PostSpec) { s.Image.MediaRefs = refs(3) }), "delivery has already begun"),
 	Entry("other options after a claim", func(p *v1alpha1.Post) { asVideo(&p.Spec); claimed(p) }, edit(tiktok(v1alpha1.TikTokOptions{AllowDuet: &no})), "delivery has already begun"),
 	Entry("another category", with(asImage, nil), edit(func(s *v1alpha1.PostSpec) { s.Image = nil; asVideo(s) }), "category cannot be changed"),
+	Entry("another category for a draft", with(asImage, drafted(func(s *v1alpha1.PostSpec) { s.ScheduledAt = nil })), edit(func(s *v1alpha1.PostSpec) { s.Image = nil; asVideo(s) }), ""),
+	Entry("another category for a draft that is published by the same write", with(asImage, drafted(func(s *v1alpha1.PostSpec) { s.ScheduledAt = nil })),
+		edit(func(s *v1alpha1.PostSpec) { s.Image, s.Draft = nil, false; asVideo(s) }), ""),
+	Entry("another category for a draft, without its content", with(asImage, drafted(func(s *v1alpha1.PostSpec) { s.ScheduledAt = nil })),
+		edit(func(s *v1alpha1.PostSpec) { s.Category = v1alpha1.CategoryVideo }), "category image, and no other"),
 	Entry("a draft of one card, promoted with a second", with(asTree, drafted(func(s *v1alpha1.PostSpec) { s.ScheduledAt = nil; s.Tree.Cards = s.Tree.Cards[:1] })),
 		edit(func(s *v1alpha1.PostSpec) {
 			s.Draft = false

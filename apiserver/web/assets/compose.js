@@ -48,7 +48,7 @@ const keep = (all) => localStorage.setItem(list, JSON.stringify(all.slice(-most)
 const key = () => form.elements.namedItem("key").value;
 
 // The fields that do not distinguish one post from another.
-const aside = new Set(["key", "version", "zone", "cards", "when", "at", "scheduled_at", "replaces"]);
+const aside = new Set(["key", "version", "zone", "cards", "when", "at", "scheduled_at"]);
 
 // digest distinguishes the content of forms without storing it.
 function digest() {

@@ -61,7 +61,7 @@ function changeParts({ value }) {
 
 // --- What the form contains.
 
-const aside = new Set(["key", "version", "zone", "cards", "replaces"]);
+const aside = new Set(["key", "version", "zone", "cards"]);
 const contentOf = (fields) => new URLSearchParams(fields.filter(([name]) => !aside.has(name))).toString();
 const content = () => contentOf([...new FormData(form)]);
 const written = () => [...form.querySelectorAll("textarea")].some((text) => text.value.trim()) || form.querySelector("[data-files] input[type=hidden]");
@@ -100,7 +100,7 @@ const dirty = () => content() !== saved;
 function keep() {
   const fields = typed().map(({ id, value, checked }) => [id, value, checked]);
   const areas = [...form.querySelectorAll("[data-upload]")].map((area) => [area.dataset.name, files(area)]);
-  const hidden = ["version", "cards", "replaces"].map((name) => [name, value(name)]);
+  const hidden = ["version", "cards"].map((name) => [name, value(name)]);
   write(localStorage, prefix + value("key"), { of: form.dataset.keep, at: Date.now(), dirty: dirty(), path: location.pathname, draft, hidden, fields, areas });
   write(sessionStorage, here, value("key"));
 }
@@ -184,24 +184,13 @@ function later(wait = 2 * second) {
   timer = setTimeout(save, Math.max(Math.min(wait, first + 10 * second - Date.now()), 0, paused - Date.now()));
 }
 
-// A draft's kind is fixed, so another kind is another draft, which replaces the one before.
-function newKind() {
-  if (!draft || draft.kind === value("category")) return;
-  forget(value("key"));
-  setHidden("replaces", `${draft.id} ${value("version")}`);
-  setHidden("key", [...crypto.getRandomValues(new Uint32Array(5))].map((part) => part.toString(36)).join(""));
-  setHidden("version", "");
-  draft = undefined;
-}
-
 function save() {
   clearTimeout(timer);
   first = undefined;
   if (saving || stopped || leave || !dirty() || !(draft || written())) return saving;
-  newKind();
-  const sent = content(), kind = value("category");
+  const sent = content();
   show("Saving…");
-  return (saving = send(sent, kind).catch(() => problem("the server cannot be reached", 10 * second)).finally(() => {
+  return (saving = send(sent).catch(() => problem("the server cannot be reached", 10 * second)).finally(() => {
     saving = undefined;
     form.toggleAttribute("data-dirty", dirty());
     if (!leave) keep();
@@ -209,7 +198,7 @@ function save() {
   }));
 }
 
-async function send(sent, kind) {
+async function send(sent) {
   const headers = { Accept: "application/json" }, body = new URLSearchParams(new FormData(form));
   const answer = await fetch(form.dataset.save, { method: "POST", headers, body, keepalive: body.toString().length < 60000 });
   const made = await answer.json().catch(() => ({}));
@@ -217,8 +206,7 @@ async function send(sent, kind) {
   if (answer.ok) {
     setHidden("key", made.key);
     setHidden("version", made.version);
-    setHidden("replaces", "");
-    draft = { id: made.id, kind };
+    draft = { id: made.id };
     saved = sent;
     const time = Object.assign(document.createElement("time"), { dateTime: made.saved_at });
     time.dataset.show = "time";
@@ -300,7 +288,7 @@ async function discard({ href }) {
 
 function start() {
   saved = contentOf(form.opened);
-  if (form.dataset.draft) draft = { id: form.dataset.draft, kind: value("category") };
+  if (form.dataset.draft) draft = { id: form.dataset.draft };
   resume();
   // What was sent and refused, or had a part added, differs from what is stored.
   if ("again" in form.dataset) saved = undefined;
