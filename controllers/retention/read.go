@@ -5,6 +5,7 @@ package retention
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -51,19 +52,36 @@ func (s *Sweeper) review(ctx context.Context, a *agenda, namespace string, now t
 	return s.read(ctx, a, namespace, fields.AndSelectors(terms...))
 }
 
-func (s *Sweeper) read(ctx context.Context, a *agenda, namespace string, which fields.Selector) (found, error) {
-	var out found
-	options := []client.ListOption{client.InNamespace(namespace), client.MatchingFieldsSelector{Selector: which}}
-	if !a.times.Applied {
-		made, err := labels.NewRequirement(v1alpha1.OriginLabel, selection.Exists, nil)
-		if err != nil {
-			return out, fmt.Errorf("cannot select the posts to remove: %w", err)
-		}
-		options = append(options, client.MatchingLabelsSelector{Selector: labels.NewSelector().Add(*made)})
+func (s *Sweeper) read(ctx context.Context, a *agenda, namespace string, which fields.Selector) (out found, err error) {
+	for _, labelled := range removable(a.times.Applied) {
+		err = errors.Join(err, s.readSelected(ctx, a, &out, client.InNamespace(namespace),
+			client.MatchingFieldsSelector{Selector: which}, client.MatchingLabelsSelector{Selector: labelled}))
 	}
-	err := kubeclient.EachPage(ctx, func(ctx context.Context, page kubeclient.Page) (string, error) {
+	return out, err
+}
+
+// removable returns selectors that together select each post that retention.Times.Evicts, and no other, once.
+func removable(applied bool) []labels.Selector {
+	if applied {
+		return []labels.Selector{labels.Everything()}
+	}
+	requires := func(key string, operator selection.Operator) labels.Requirement {
+		made, err := labels.NewRequirement(key, operator, nil)
+		if err != nil {
+			panic(err) // the keys are constants
+		}
+		return *made
+	}
+	return []labels.Selector{
+		labels.NewSelector().Add(requires(v1alpha1.OriginLabel, selection.Exists)),
+		labels.NewSelector().Add(requires(v1alpha1.OriginLabel, selection.DoesNotExist), requires(v1alpha1.ScheduleLabel, selection.Exists)),
+	}
+}
+
+func (s *Sweeper) readSelected(ctx context.Context, a *agenda, out *found, namespace client.InNamespace, which ...client.ListOption) error {
+	return kubeclient.EachPage(ctx, func(ctx context.Context, page kubeclient.Page) (string, error) {
 		var posts v1alpha1.PostList
-		if err := s.APIReader.List(ctx, &posts, append(options, client.Limit(page.Limit), client.Continue(page.Continue))...); err != nil {
+		if err := s.APIReader.List(ctx, &posts, append(which, namespace, client.Limit(page.Limit), client.Continue(page.Continue))...); err != nil {
 			return "", fmt.Errorf("cannot list the finished posts of namespace %q: %w", namespace, err)
 		}
 		for i := range posts.Items {
@@ -77,5 +95,4 @@ func (s *Sweeper) read(ctx context.Context, a *agenda, namespace string, which f
 		}
 		return posts.Continue, nil
 	})
-	return out, err
 }

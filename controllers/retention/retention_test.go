@@ -126,6 +126,14 @@ var _ = Describe("A finished post", func() {
 		Expect(d.listed(ctx)).To(ConsistOf("in-git"))
 	})
 
+	It("leaves if a schedule created it, although nobody asked for it by REST", func(ctx SpecContext) {
+		d := newDesk(ctx)
+		d.post(ctx, "weekly-20261124-0900", 8*day, func(p *v1alpha1.Post) { p.Labels = map[string]string{v1alpha1.ScheduleLabel: "weekly"} })
+		Expect(d.sweep(ctx)).To(Succeed())
+		Expect(d.stored(ctx)).To(BeEmpty())
+		Expect(d.listed(ctx)).To(ConsistOf("weekly-20261124-0900"))
+	})
+
 	It("has a record and is listed even if it was never sent", func(ctx SpecContext) {
 		d := newDesk(ctx)
 		d.post(ctx, "withdrawn", 5*day, cancelled)
@@ -311,7 +319,7 @@ var _ = Describe("The sweep", func() {
 		}
 		Expect(d.reads.lists).To(BeZero(), "50 minutes, in which no day ends")
 		d.sweepAfter(ctx, hour)
-		Expect(d.reads.lists).To(Equal(1), "the days before are looked at once an hour")
+		Expect(d.reads.lists).To(Equal(2), "the days before are looked at once an hour: those of clients, and those of schedules")
 	})
 
 	DescribeTable("continues wherever the previous process was killed", func(ctx SpecContext, point string) {

@@ -52,10 +52,11 @@ func or(said *v1alpha1.Duration, otherwise time.Duration) time.Duration {
 	return said.Duration
 }
 
-// Evicts reports whether a post is removed from the cluster when its time is up. Applied posts are removed only if
-// their team has enabled that. labels are the post's labels.
+// Evicts reports whether a post is removed from the cluster when its time is up. Posts from the API, the web application
+// and schedules are: nothing creates them again. Applied posts are removed only if their team has enabled that. labels
+// are the post's labels.
 func (t Times) Evicts(labels map[string]string) bool {
-	return t.Applied || labels[v1alpha1.OriginLabel] != ""
+	return t.Applied || labels[v1alpha1.OriginLabel] != "" || labels[v1alpha1.ScheduleLabel] != ""
 }
 
 // least is how long a record is kept at least: counted from the creation of the post, for a request with an

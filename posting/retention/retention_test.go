@@ -66,19 +66,19 @@ func TestOf(t *testing.T) {
 func TestEvicts(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason  string
-		origin  string
+		label   string
 		applied bool
 		want    bool
 	}{
-		"by REST":             {"the post exists nowhere else", v1alpha1.OriginAPI, false, true},
-		"in the web":          {"the post exists nowhere else", v1alpha1.OriginWeb, false, true},
+		"by REST":             {"the post exists nowhere else", v1alpha1.OriginLabel, false, true},
+		"of a schedule":       {"its PostSchedule never creates a post again", v1alpha1.ScheduleLabel, false, true},
 		"applied":             {"a tool would only apply it again", "", false, false},
 		"applied, on request": {"the team allows it", "", true, true},
-		"by REST, on request": {"the setting is for applied posts", v1alpha1.OriginAPI, true, true},
+		"by REST, on request": {"the setting is for applied posts", v1alpha1.OriginLabel, true, true},
 	} {
 		labels := map[string]string{}
-		if tc.origin != "" {
-			labels[v1alpha1.OriginLabel] = tc.origin
+		if tc.label != "" {
+			labels[tc.label] = "any"
 		}
 		if got := (retention.Times{Applied: tc.applied}).Evicts(labels); got != tc.want {
 			t.Errorf("%s: %s: got %v", name, tc.reason, got)
