@@ -102,6 +102,15 @@ test-hostile: controlplane ## Attack every endpoint as strangers, then as a host
 	  | sed -E '/^ *(=== |--- PASS)/d'
 	$(if $(SHORT),,BENCH=B-HOSTILE $(MAKE) bench)
 
+# How long a soak takes: long enough for leaks of a few bytes in each request, or in `make test` for processes that grow quickly.
+SOAK ?= $(if $(SHORT),3m,2h)
+
+# The program replaces the shell, so that a signal sent to make reaches it. It stops everything that it has started.
+.PHONY: soak
+soak: controlplane $(BIN)/kubectl ## Use an installation for SOAK (2h) with faults, restarts and a hostile team: nothing is lost or published twice, and nothing grows
+	@go build -buildvcs=false -o $(BIN)/perf ./test/perf
+	SOAK=$(SOAK) KUBEBUILDER_ASSETS=$(ASSETS) exec $(BIN)/perf soak
+
 .PHONY: record-monitoring
 record-monitoring: controlplane ## Record a new run of the real processes for the dashboard's test (takes eight minutes)
 	@$(MAKE) prometheus

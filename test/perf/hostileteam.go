@@ -52,8 +52,12 @@ func (s *session) newEnemy(ctx context.Context) (*enemy, error) {
 	if e.threads, err = s.stack.Connect(ctx, v1alpha1.PlatformThreads, e.team.Namespace, firstHostile, accountsOfEnemy); err != nil {
 		return nil, err
 	}
-	// For the hostile team's accounts only, X returns errors for an app without credits, for revoked tokens or for a
-	// rate limit.
+	return e, e.breakAccounts(ctx)
+}
+
+// breakAccounts has X return errors for the hostile team's accounts only: for an app without credits, for revoked tokens
+// or for a rate limit.
+func (e *enemy) breakAccounts(ctx context.Context) error {
 	for i, c := range e.team.Connections {
 		fault := sandboxtest.Fault{Platform: string(v1alpha1.PlatformX), Account: c.AccountID, Operation: "*", Times: endless, Kind: "status", Status: http.StatusPaymentRequired}
 		switch i % 3 {
@@ -62,11 +66,11 @@ func (s *session) newEnemy(ctx context.Context) (*enemy, error) {
 		case 2:
 			fault.Kind, fault.Status = "rate_limit", 0
 		}
-		if err := s.stack.Sandbox.Fault(ctx, fault); err != nil {
-			return nil, err
+		if err := e.stack.Sandbox.Fault(ctx, fault); err != nil {
+			return err
 		}
 	}
-	return e, nil
+	return nil
 }
 
 const (

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command perf measures Herald against its floor, the Kubernetes API itself, and prints one table; docs/performance.md
-// describes the benchmarks. `make bench` runs it. Missing a goal is not a failure.
+// describes the benchmarks. `make bench` runs it. Missing a goal is not a failure. With the argument soak it runs for
+// hours instead, and then it is (`make soak`).
 package main
 
 import (
@@ -33,6 +34,8 @@ func start() int {
 	switch {
 	case len(os.Args) == 3 && os.Args[1] == "bare":
 		err = bare.Main(ctx, os.Args[2], os.Stdin, os.Stdout)
+	case len(os.Args) == 2 && os.Args[1] == "soak":
+		err = soak(ctx, os.Getenv("SOAK"))
 	case len(os.Args) > 1:
 		printUsage(os.Stderr)
 		return 2
@@ -52,12 +55,30 @@ func start() int {
 }
 
 // bench runs the selected benchmarks, prints the table and writes bin/bench.json.
-func bench(ctx context.Context) (err error) {
+func bench(ctx context.Context) error {
 	set, err := readSettings(os.Getenv)
 	if err != nil {
 		printUsage(os.Stderr)
 		return err
 	}
+	return inSession(ctx, set, func(s *session) error {
+		report := newReport(set, s.version(ctx))
+		for _, b := range benchmarks() {
+			if !set.wanted[b.id] {
+				continue
+			}
+			s.sayf("%s: %s", b.id, b.title)
+			if err := b.run(ctx, s, report, b.id); err != nil {
+				return fmt.Errorf("%s: %w", b.id, err)
+			}
+		}
+		report.print(os.Stdout)
+		return report.write(filepath.Join(s.root, "bin", "bench.json"))
+	})
+}
+
+// inSession starts all processes, runs work, and stops them.
+func inSession(ctx context.Context, set settings, work func(*session) error) error {
 	root, err := os.Getwd()
 	if err != nil {
 		return err
@@ -73,19 +94,7 @@ func bench(ctx context.Context) (err error) {
 	if err := s.open(ctx, dir); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, s.stack.Stop()) }()
-	report := newReport(set, s.version(ctx))
-	for _, b := range benchmarks() {
-		if !set.wanted[b.id] {
-			continue
-		}
-		s.sayf("%s: %s", b.id, b.title)
-		if err := b.run(ctx, s, report, b.id); err != nil {
-			return fmt.Errorf("%s: %w", b.id, err)
-		}
-	}
-	report.print(os.Stdout)
-	return report.write(filepath.Join(root, "bin", "bench.json"))
+	return errors.Join(work(s), s.stack.Stop())
 }
 
 // benchmark is one that fills one or more lines of the table.

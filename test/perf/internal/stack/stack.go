@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -69,8 +70,10 @@ type Stack struct {
 
 	options  Options
 	children *supervisor.Supervisor
-	servers  []*supervisor.Child
-	herald   []*supervisor.Child
+	// mu guards the lists while a process is restarted.
+	mu      sync.Mutex
+	servers []*supervisor.Child
+	herald  []*supervisor.Child
 }
 
 // Start starts the control plane, the store and the sandbox. After an error no process is left running.
@@ -173,6 +176,30 @@ func (s *Stack) KillManager() error {
 	return nil
 }
 
+// Restart stops or kills a process, starts it again and waits until it is ready.
+func (s *Stack) Restart(ctx context.Context, name string, kill bool) error {
+	group := s.servers
+	at := slices.IndexFunc(group, func(c *supervisor.Child) bool { return c.Name == name })
+	if at < 0 {
+		group = s.herald
+		at = slices.IndexFunc(group, func(c *supervisor.Child) bool { return c.Name == name })
+	}
+	if at < 0 {
+		return fmt.Errorf("restart %s: there is no such process", name)
+	}
+	var force chan struct{}
+	if kill {
+		force = make(chan struct{})
+		close(force)
+	}
+	group[at].Stop(force)
+	child := s.children.Start(group[at].Spec)
+	s.mu.Lock()
+	group[at] = child
+	s.mu.Unlock()
+	return child.WaitReady(ctx)
+}
+
 // StartAPIServer starts the apiserver without the manager, on a dedicated processor, and returns when it serves
 // requests.
 func (s *Stack) StartAPIServer(ctx context.Context) (*supervisor.Child, error) {
@@ -235,10 +262,18 @@ func (s *Stack) Stop() error {
 }
 
 // Processes returns the running processes.
-func (s *Stack) Processes() []*supervisor.Child { return slices.Concat(s.servers, s.herald) }
+func (s *Stack) Processes() []*supervisor.Child {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Concat(s.servers, s.herald)
+}
 
 // Herald returns the manager and the apiserver, if they have been started.
-func (s *Stack) Herald() []*supervisor.Child { return slices.Clone(s.herald) }
+func (s *Stack) Herald() []*supervisor.Child {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.herald)
+}
 
 // Store returns the store for media files.
 func (s *Stack) Store() (*store.Store, error) {

@@ -49,3 +49,16 @@ func ForgetPeak(pid int) error {
 	}
 	return nil
 }
+
+// OpenFiles returns how many files and sockets a process has open, or zero if the system does not report it.
+func OpenFiles(pid int) int {
+	process, err := procfs.NewProc(pid)
+	if err != nil {
+		return 0
+	}
+	files, err := process.FileDescriptorsLen()
+	if err != nil {
+		return 0
+	}
+	return files
+}
