@@ -101,7 +101,7 @@ without_race := hack/chart hack/conform hack/flux hack/image
 
 # Packages with long tests, and single-threaded models: the race detector has nothing to find there and takes many minutes. The code that
 # reads the archive's lists concurrently, apiserver/archived and apiserver/postindex, is tested with it.
-one_goroutine := posting/explore test/schema/decode internal/archive/lists
+one_goroutine := posting/explore test/schema/decode internal/archive/lists test/capacity
 
 .PHONY: test-unit
 test-unit: ## Run the unit tests: all packages that need only Go (RACE=1 for the race detector)

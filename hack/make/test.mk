@@ -111,6 +111,10 @@ soak: controlplane $(BIN)/kubectl ## Use an installation for SOAK (2h) with faul
 	@go build -buildvcs=false -o $(BIN)/perf ./test/perf
 	SOAK=$(SOAK) KUBEBUILDER_ASSETS=$(ASSETS) exec $(BIN)/perf soak
 
+.PHONY: capacity
+capacity: ## Simulate a year of a thousand teams, and print the tables of docs/capacity.md
+	@go run ./test/capacity
+
 .PHONY: record-monitoring
 record-monitoring: controlplane ## Record a new run of the real processes for the dashboard's test (takes eight minutes)
 	@$(MAKE) prometheus

@@ -1,0 +1,52 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Command capacity simulates installations of Herald: the posts of a thousand teams for a year, with the code that
+// decides in production, on a time line of its own. Writes, calls and uploads take what docs/performance.md has measured.
+// The same load always has the same result. `make capacity` prints the tables of docs/capacity.md.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"runtime/debug"
+	"time"
+)
+
+// year returns the load of docs/capacity.md. It begins on a Monday. With two days in the cluster, there are fewer than the
+// 150,000 objects of a kind that SIG Scalability tests; with the default of seven there would be more.
+func year() Load {
+	return Load{Teams: 1000, PostsPerMonth: 1000 * thousand, InCluster: 2 * day, Start: time.Date(2026, time.January, 5, 0, 0, 0, 0, time.UTC), Days: 360, Seed: 1}
+}
+
+// gcPercent allows for a heap of a few gigabytes.
+const gcPercent = 400
+
+func main() {
+	if err := run(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func run() error {
+	load := year()
+	flag.IntVar(&load.Teams, "teams", load.Teams, "number of teams")
+	flag.IntVar(&load.PostsPerMonth, "posts", load.PostsPerMonth, "posts of all teams in 30 days")
+	flag.IntVar(&load.Days, "days", load.Days, "simulated days, at least 30")
+	arms := flag.Bool("arm", false, "claim crowds ahead (delivery.armCrowds)")
+	flag.Parse()
+	// Most of the memory is garbage, and there is enough.
+	debug.SetGCPercent(gcPercent)
+	costs := measured()
+	r, err := Simulate(load, costs, *arms, Broken{})
+	if err != nil {
+		return err
+	}
+	if r.Violations > 0 {
+		return fmt.Errorf("%d guarantees were violated; the first: %s", r.Violations, r.Violation)
+	}
+	report(os.Stdout, r, &costs)
+	return reportCells(os.Stdout, load)
+}

@@ -1,0 +1,140 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"math"
+	"slices"
+	"time"
+)
+
+// Result is what a simulation has counted.
+type Result struct {
+	Teams, Accounts, Days int
+	// Accepted posts were stored; OverBudget and OverPlan were refused.
+	Accepted, OverBudget, OverPlan int
+	// Published, Failed and Undecided count targets. Lookups are lost answers that were looked up, and Expired claims
+	// whose call could not begin in time.
+	Published, Failed, Undecided, Lookups, Expired int
+	// Armed posts were claimed ahead.
+	Armed int
+	// Uploads were made, LateUploads ended after their post was due, and ForecastLate were forecast to.
+	Uploads, LateUploads, ForecastLate int
+	// Archived posts left the cluster; Kept posts never do.
+	Archived, Kept int
+	// Writes are those of the Kubernetes API. PeakSecond and PeakMinute are the most that somebody waited for in a second
+	// and in a minute.
+	Writes, PeakSecond, PeakMinute int
+	// Twice, Lost and Violations must be zero. Violation is the first one.
+	Twice, Lost, Violations int
+	Violation               string
+	// Paused are targets that waited for the end of a pause that their platform announced.
+	Paused int
+	// Lateness counts the first calls for all others by how long after the post's time they began.
+	Lateness spread
+	// Samples are taken at the end of each month.
+	Samples []Sample
+	// MostUnfinished and MostObjects are the largest numbers of unfinished posts and of all posts in the cluster.
+	MostUnfinished, MostObjects int
+
+	inCluster, inWork, inArchive, records, lastWrites int
+	recordBytes                                       int64
+	instants                                          map[int64]*instant
+}
+
+// Sample is the state at the end of a month.
+type Sample struct {
+	Day, Objects, Unfinished, Archived, Writes int
+}
+
+// instant is a time at which posts are due.
+type instant struct {
+	posts int
+	last  time.Duration
+}
+
+func newResult() *Result { return &Result{Lateness: spread{}, instants: map[int64]*instant{}} }
+
+func (r *Result) objects(n int) {
+	r.inCluster += n
+	r.MostObjects = max(r.MostObjects, r.inCluster)
+	if n < 0 {
+		r.inArchive -= n
+	}
+}
+
+func (r *Result) unfinished(n int) {
+	r.inWork += n
+	r.MostUnfinished = max(r.MostUnfinished, r.inWork)
+}
+
+func (r *Result) archived(n int) { r.inArchive += n }
+
+func (r *Result) instant(due time.Time) *instant {
+	at := r.instants[due.UnixMilli()]
+	if at == nil {
+		at = &instant{}
+		r.instants[due.UnixMilli()] = at
+	}
+	return at
+}
+
+func (r *Result) late(due, now time.Time) {
+	by := max(now.Sub(due), 0)
+	r.Lateness[by.Milliseconds()]++
+	if at := r.instants[due.UnixMilli()]; at != nil {
+		at.last = max(at.last, by)
+	}
+}
+
+// sample takes a sample at the end of a month. Instants with few posts are dropped once they have passed.
+func (r *Result) sample(days int, now time.Time, writes int) {
+	for at, of := range r.instants {
+		if of.posts < crowdSize && at < now.UnixMilli() {
+			delete(r.instants, at)
+		}
+	}
+	if days%daysPerMonth == 0 {
+		r.Samples = append(r.Samples, Sample{Day: days, Objects: r.inCluster, Unfinished: r.inWork, Archived: r.inArchive, Writes: writes - r.lastWrites})
+		r.lastWrites = writes
+	}
+}
+
+// RecordBytes is the mean size of an archived record.
+func (r *Result) RecordBytes() int64 { return r.recordBytes / int64(max(r.records, 1)) }
+
+// Largest returns the instants with the most posts, the largest first.
+func (r *Result) Largest() (all []instant) {
+	for _, of := range r.instants {
+		all = append(all, *of)
+	}
+	slices.SortFunc(all, func(a, b instant) int {
+		if a.posts != b.posts {
+			return b.posts - a.posts
+		}
+		return int(b.last - a.last)
+	})
+	return all
+}
+
+// spread counts durations in milliseconds.
+type spread map[int64]int
+
+// Quantile returns the smallest duration that at least the share q does not exceed.
+func (s spread) Quantile(q float64) time.Duration {
+	var keys []int64
+	total := 0
+	for ms, n := range s {
+		keys = append(keys, ms)
+		total += n
+	}
+	slices.Sort(keys)
+	left := int(math.Ceil(q * float64(total)))
+	for _, ms := range keys {
+		if left -= s[ms]; left <= 0 {
+			return time.Duration(ms) * time.Millisecond
+		}
+	}
+	return 0
+}
