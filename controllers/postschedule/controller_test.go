@@ -155,7 +155,7 @@ var _ = Describe("A PostSchedule", func() {
 		s := hourly(ctx)
 		s.at(ctx, 90*time.Minute)
 		Expect(s.posts(ctx)).To(Equal([]string{"1 one", "2 two"}), "only the latest is made up for")
-		Expect(s.drain()).To(ContainElement(HavePrefix("Warning MissedSchedule the post of " + v1alpha1.NewTime(s.first).String())))
+		Expect(s.drain()).To(ContainElement(HavePrefix("Warning MissedSchedule skipped the post of " + v1alpha1.NewTime(s.first).String())))
 	})
 })
 
