@@ -89,7 +89,7 @@ func (s *Service) postsObeyRules(ctx context.Context, of *v1alpha1.PostSchedule,
 	env := rules.Env{Connection: connections.in(ctx), Capabilities: s.Capabilities, Converts: s.converts(of.Namespace)}
 	var found field.ErrorList
 	for n := range max(1, len(of.Spec.Texts)) {
-		post := recurrence.PostOf(of, recurrence.Occurrence{At: at, Number: int32(n)}) //nolint:gosec // at most 100 texts
+		post := recurrence.PostOf(of, recurrence.Occurrence{At: at, Number: int32(n)})
 		if env.Media == nil {
 			env.Media = assumeValid(post)
 			if names := posting.Of(post).MediaNames(); len(names) > 0 && len(rules.Validate(post, env)) == 0 {

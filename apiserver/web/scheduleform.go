@@ -140,7 +140,7 @@ func (s *Site) scheduleProblems(v *visit, spec *v1alpha1.PostScheduleSpec, refus
 	}
 	var out []string
 	for _, p := range refused.Problems {
-		label := ""
+		var label string
 		switch name, _, _ := strings.Cut(p.Path, "["); {
 		case p.Target != bridge.NoIndex && p.Target < len(spec.Template.Targets):
 			label = v.called(s.account(v, spec.Template.Targets[p.Target].ConnectionRef.Name), spec.Template.Targets[p.Target].ConnectionRef.Name)
@@ -248,7 +248,7 @@ func (s *Site) scheduleView(v *visit, f *scheduleForm) view {
 
 // scheduleContent are the fields for the content of the posts.
 func (s *Site) scheduleContent(v *visit, f *scheduleForm) g.Node {
-	kinds := g.Node(hidden("category", string(f.category)))
+	kinds := hidden("category", string(f.category))
 	if !f.exists {
 		kinds = h.FieldSet(h.Class("kinds"), h.Legend(g.Text("Kind of post")),
 			g.Map(scheduleKinds, func(k v1alpha1.Category) g.Node { return choice("category", string(k), categories[k], k == f.category) }))

@@ -51,7 +51,7 @@ var simple = regexp.MustCompile(`^([0-5]?\d) ([01]?\d|2[0-3]) (\*|[1-9]|[12]\d|3
 func repeatOf(expression string) repeat {
 	r := repeat{every: byExpression, clock: "09:00", weekdays: []string{"1"}, monthday: "1", expression: expression}
 	parts := simple.FindStringSubmatch(expression)
-	if parts == nil || parts[3] != "*" && parts[4] != "*" { // cron takes either of both days
+	if len(parts) == 0 || parts[3] != "*" && parts[4] != "*" { // cron takes either of both days
 		return r
 	}
 	minute, _ := strconv.Atoi(parts[1])
@@ -136,7 +136,7 @@ func repeatFields(r *repeat) g.Node {
 		h.P(h.Class("field on-clock"), h.Label(h.For("time"), g.Text("Time of day")), h.Input(h.Type("time"), h.ID("time"), h.Name("time"), h.Value(r.clock))),
 		h.P(h.Class("field on-cron"), h.Label(h.For("cron"), g.Text("Cron expression")),
 			h.Input(h.ID("cron"), h.Name("cron"), h.Value(r.expression), h.MaxLength("128"), h.AutoComplete("off"), g.Attr("spellcheck", "false"), h.Placeholder("0 9 * * 1"), h.Aria("describedby", "cron-help")),
-			h.Span(h.ID("cron-help"), h.Class("soft"), g.Text("Minute, hour, day of the month, month, day of the week. 30 8 * * 1-5 is half past eight from Monday to Friday."))),
+			h.Span(h.ID("cron-help"), h.Class("soft"), g.Text("Minute, hour, day of the month, the month, day of the week. 30 8 * * 1-5 is half past eight from Monday to Friday."))),
 	}
 }
 

@@ -83,7 +83,7 @@ func (s *Site) scheduleCard(v *visit, of *bridge.Schedule) g.Node {
 			fact("Goes to", g.Map(of.Spec.Template.Targets, func(t v1alpha1.PostTarget) g.Node { return chipOf(s.account(v, t.ConnectionRef.Name)) })),
 			nextFact(v, of, state),
 			g.Iff(of.Status.LastScheduledTime != nil, func() g.Node { return fact("Last post", lastPost(v, of)) }),
-			g.If(of.Spec.Count != nil, fact("Posts", g.Text(strconv.Itoa(int(of.Status.Posts))+countLimit(of.Spec.Count)))),
+			g.If(of.Spec.Count != nil, fact("Posts", g.Text(strconv.Itoa(int(of.Status.Posts))+postsLimit(of.Spec.Count)))),
 		),
 		h.Div(h.Class("actions"),
 			g.If(v.may.changeSchedules && v.may.seeAccounts, link(at, "Edit", "small")),
@@ -94,7 +94,7 @@ func (s *Site) scheduleCard(v *visit, of *bridge.Schedule) g.Node {
 	)
 }
 
-func countLimit(count *int32) string {
+func postsLimit(count *int32) string {
 	if count == nil {
 		return ""
 	}

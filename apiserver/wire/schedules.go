@@ -5,6 +5,7 @@ package wire
 
 import (
 	"math"
+	"slices"
 	"strconv"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -80,7 +81,7 @@ func UpdateSchedule(body strictjson.Value, stored *v1alpha1.PostScheduleSpec) (v
 // refusedWith is refused, with problems that the schedule cannot represent.
 func refusedWith(body strictjson.Value, more []string) error {
 	problems, unlisted := body.Problems()
-	if problems = append(problems[:len(problems):len(problems)], more...); len(problems) == 0 {
+	if problems = append(slices.Clip(problems), more...); len(problems) == 0 {
 		return nil
 	}
 	return &bridge.Error{Code: bridge.CodeValidation, Message: bridge.JoinFirst(problems, unlisted)}
@@ -94,7 +95,7 @@ func scheduleFields(body strictjson.Value, spec *v1alpha1.PostScheduleSpec, prob
 	scheduleTime(body.Optional("start_at"), &spec.StartAt)
 	scheduleTime(body.Optional("end_at"), &spec.EndAt)
 	if count := body.Optional("count"); count.IsSet() {
-		spec.Count = strictjson.Pointer(count.OrNull(), func(v strictjson.Value) int32 { return int32(min(v.Integer(1), math.MaxInt32)) })
+		spec.Count = strictjson.Pointer(count.OrNull(), func(v strictjson.Value) int32 { return int32(min(v.Integer(1), math.MaxInt32)) }) //nolint:gosec // a count is bounded by min
 	}
 	if suspend := body.Optional("suspend"); suspend.IsSet() {
 		spec.Suspend = suspend.Bool()
