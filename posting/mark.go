@@ -29,6 +29,11 @@ func waitsForAccount(t *v1alpha1.TargetStatus) bool {
 	return t.Blocked.Reason == v1alpha1.ReasonConnectionNotReady || t.Blocked.Reason == v1alpha1.ReasonAccountRestricted
 }
 
+// Retriable reports whether another post may retry target i: it is ProvenAbsent, and no post retries it.
+func (v View) Retriable(i int) bool {
+	return v.ProvenAbsent(i) && v.Target(i).RetriedBy == ""
+}
+
 // ProvenAbsent reports whether it is safe for another post to send target i again: it failed, the outcome of its last
 // call is known and confirmed, and no card of a tree is published.
 func (v View) ProvenAbsent(i int) bool {

@@ -38,6 +38,13 @@ const (
 	// again. Its message explains how to publish them anyway. It is absent otherwise.
 	ConditionAdopted = "Adopted"
 
+	// ConditionRetryOf is True when a Post with spec.retryOf has reserved targets of that failed post. Its message names them. It is absent
+	// otherwise.
+	ConditionRetryOf = "RetryOf"
+
+	// ConditionRetried is True when another Post retries targets of this failed Post. Its message names that post. It is absent otherwise.
+	ConditionRetried = "Retried"
+
 	// ConditionSuspended is True while publishing is suspended for a Team, by its own spec
 	// or by the manager's configuration; it is absent otherwise.
 	ConditionSuspended = "Suspended"
@@ -85,6 +92,13 @@ const (
 	ReasonPreparationFailed = "PreparationFailed"
 )
 
+// ReasonRetry is the reason of a Post's RetryOf condition. ReasonRetried is the reason of its Retried condition, and of a target that an earlier
+// object of the post left to another post.
+const (
+	ReasonRetry   = "Retry"
+	ReasonRetried = "Retried"
+)
+
 // ReasonAlreadyPublished is the reason of a Post's Adopted condition and of its event.
 const ReasonAlreadyPublished = "AlreadyPublished"
 
@@ -107,6 +121,8 @@ const (
 	// ReasonAccountRestricted: the platform blocks the account's posts until its owner acts there. Connections also use it:
 	// PublishingRefused after a response to a post, and Ready after a response to a probe.
 	ReasonAccountRestricted = "AccountRestricted"
+	// ReasonRetryRefused: the post in spec.retryOf, or its target, cannot be retried.
+	ReasonRetryRefused = "RetryRefused"
 	// ReasonRecordUnavailable: the record of an earlier post of this name cannot be read.
 	ReasonRecordUnavailable = "RecordUnavailable"
 

@@ -52,6 +52,12 @@ type PostSpec struct {
 	// +optional
 	ScheduledAt *Time `json:"scheduledAt,omitempty"`
 
+	// retryOf names a failed Post of the namespace. Each target of this post is published only if the failed post has a target with the same
+	// connection of which it is proven that nothing is public, and which no other post retries. It cannot be changed.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="retryOf cannot be changed; create a new Post instead"
+	RetryOf *LocalReference `json:"retryOf,omitempty"`
+
 	// draft keeps the post without delivering it. Removing it or setting it to false publishes the post, after complete validation.
 	// +optional
 	Draft bool `json:"draft,omitempty"`

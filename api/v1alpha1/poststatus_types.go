@@ -180,6 +180,14 @@ type TargetStatus struct {
 	// +optional
 	Attempt *Attempt `json:"attempt,omitempty"`
 
+	// retriedBy is the name of the Post that retries this failed target. It is set before that post's first call, and no other post can
+	// retry the target.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="retriedBy never changes once set"
+	RetriedBy string `json:"retriedBy,omitempty"`
+
 	// candidates are the account's posts that may be the result of this target while it is undecided, newest first. Results of other Posts
 	// are excluded.
 	// +optional
@@ -295,6 +303,23 @@ type EarlierPost struct {
 	Rewound *Time `json:"rewound,omitempty"`
 }
 
+// RetryStatus shows which targets of the failed post in spec.retryOf a post retries.
+type RetryStatus struct {
+	// object is the UID of the failed post.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	Object string `json:"object"`
+
+	// targets are the retried targets' indexes in the failed post, in the order of this post's targets; -1 if nothing can be retried.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=100
+	// +kubebuilder:validation:items:Minimum=-1
+	// +kubebuilder:validation:items:Maximum=99
+	Targets []int32 `json:"targets,omitempty"`
+}
+
 // PostStatus is the observed state of a post. Only the manager writes it, as a whole; it is atomic because managedFields would otherwise list
 // each of its fields, which takes a quarter of a stored post.
 //
@@ -302,7 +327,7 @@ type EarlierPost struct {
 // +structType=atomic
 type PostStatus struct {
 	// conditions of the post: Accepted, Ready and Published; Prepared, Reconciling,
-	// Stalled, OutcomeUnknown and Adopted while they apply.
+	// Stalled, OutcomeUnknown, Adopted, RetryOf and Retried while they apply.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -340,6 +365,10 @@ type PostStatus struct {
 	// earlier is the result of looking up an earlier post of this name; absent until the lookup is done, or if it is unnecessary.
 	// +optional
 	Earlier *EarlierPost `json:"earlier,omitempty"`
+
+	// retry shows what this post retries of the post in spec.retryOf; absent until those targets are reserved for it.
+	// +optional
+	Retry *RetryStatus `json:"retry,omitempty"`
 
 	// platforms is the human-readable list of the targets' platforms.
 	// +optional

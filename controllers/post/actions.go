@@ -46,6 +46,16 @@ func (r *Reconciler) execute(ctx context.Context, p *reconciliation, f *delivery
 		case delivery.FindEarlier:
 			r.findEarlier(ctx, p, f)
 			return r.decideAgain(ctx, p, f)
+		case delivery.ReadOriginal:
+			if err := r.readOriginal(ctx, p, f); err != nil {
+				return err
+			}
+			return r.decideAgain(ctx, p, f)
+		case delivery.ReserveRetry:
+			if err := r.reserveRetry(ctx, p, f, a.Targets); err != nil {
+				return err
+			}
+			return r.decideAgain(ctx, p, f)
 		case delivery.Claim:
 			if r.readTokens(ctx, p, a.Targets) {
 				return r.decideAgain(ctx, p, f)

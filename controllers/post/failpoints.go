@@ -20,6 +20,7 @@ const (
 	PointAfterAnswer  = publish.PointAfterAnswer
 	PointAfterRecord  = publish.PointAfterRecord
 	PointAfterLookup  = "after-lookup"
+	PointAfterReserve = "after-reserve"
 	PointAfterArm     = publish.PointAfterArm
 	PointBeforeOpen   = publish.PointBeforeOpen
 	PointAfterOpen    = publish.PointAfterOpen

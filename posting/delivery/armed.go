@@ -105,10 +105,11 @@ func (f *Facts) Withheld(i int) *v1alpha1.Blocked {
 
 // armable returns the targets of a post that can be claimed ahead of its time: all of them, or none. They are ready,
 // nothing blocks them, and their calls do not upload files, so that many can be made at once. The cards of a tree
-// follow each other and are claimed one after the other.
+// follow each other and are claimed one after the other. Retries are claimed when they are due, just after their
+// targets are reserved.
 func (f *Facts) armable() (targets []int) {
 	until := f.UntilDue(f.Now)
-	if !f.Crowded || f.Suspended || f.Cards() > 1 || until > ArmAhead || until < armUntil {
+	if !f.Crowded || f.Suspended || f.Cards() > 1 || f.Post.Spec.RetryOf != nil || until > ArmAhead || until < armUntil {
 		return nil
 	}
 	for i := range f.Post.Spec.Targets {

@@ -138,6 +138,10 @@ func words(actions []Action) (out []string) {
 			} else {
 				out = append(out, fmt.Sprint("report ", a.Target))
 			}
+		case ReadOriginal:
+			out = append(out, "read original")
+		case ReserveRetry:
+			out = append(out, fmt.Sprint("reserve ", a.Targets))
 		case Claim:
 			out = append(out, fmt.Sprint("claim ", a.Targets))
 		case Arm:

@@ -55,6 +55,8 @@ type Facts struct {
 	StartedAt time.Time
 	// Earlier is the result of looking up an earlier post with the same name.
 	Earlier Earlier
+	// Original is the failed post in spec.retryOf. If it is nil, it was not read for this decision.
+	Original *Original
 	// Rollback describes a detected or suspected cluster rollback.
 	Rollback Rollback
 	// NamespaceTerminating is true if the post's namespace is being deleted, and with it the evidence of the last call.
@@ -175,6 +177,11 @@ type (
 	// FindEarlier requests the outcome of an earlier post with the same name from the archive. Decide is called again
 	// afterwards.
 	FindEarlier struct{}
+	// ReadOriginal reads the failed post that this post retries. Decide is called again afterwards.
+	ReadOriginal struct{}
+	// ReserveRetry reserves targets of the original for this post, at the resourceVersion that was read. Decide is called
+	// again afterwards.
+	ReserveRetry struct{ Targets []int }
 	// Claim claims targets in one write, sends them and records the results.
 	Claim struct{ Targets []int }
 	// Arm claims targets ahead of their time, in one write and in a group that is opened at that time. If no group is
@@ -202,6 +209,8 @@ func (Lookup) isAction()            {}
 func (Prepare) isAction()           {}
 func (ReportPreparation) isAction() {}
 func (FindEarlier) isAction()       {}
+func (ReadOriginal) isAction()      {}
+func (ReserveRetry) isAction()      {}
 func (Claim) isAction()             {}
 func (Arm) isAction()               {}
 func (TakeBack) isAction()          {}

@@ -44,6 +44,8 @@ func Describe(post *v1alpha1.Post, now time.Time) {
 	summary := summarize(post)
 	conditions.Apply(&s.Conditions, summary, post.Generation, now)
 	describeAdopted(post, now)
+	describeRetried(post, now)
+	describeRetryOf(post, now)
 	describePublished(post, now, summary.Reason, summary.Message)
 	describeUndecided(post, now)
 }

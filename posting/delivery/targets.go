@@ -19,6 +19,8 @@ const preparePatience = 3 * time.Second
 type targets struct {
 	// ready targets can be claimed, missing ones need to be prepared, and failed ones could not be prepared.
 	ready, missing, failed []int
+	// retry maps the targets of a retry to those of the failed post; nil for other posts.
+	retry []retryMatch
 	// changed means that the status must be stored even if nothing is claimed.
 	changed bool
 	// forInputs means that a change to a connection or file requeues the post.
@@ -39,7 +41,10 @@ func (f *Facts) deliver() []Action {
 	if actions := f.waitArmed(); actions != nil {
 		return actions
 	}
-	var d targets
+	if f.requiresOriginal() {
+		return []Action{ReadOriginal{}}
+	}
+	d := targets{retry: f.matchRetry()}
 	for i := range f.Post.Spec.Targets {
 		if t := f.Target(i); !attempt.Settled(t) && !attempt.IsOpen(t.Attempt) {
 			f.decideTarget(&d, i, t)
@@ -55,7 +60,11 @@ func (f *Facts) deliver() []Action {
 	for _, i := range d.failed {
 		actions = append(actions, ReportPreparation{Target: i})
 	}
+	f.recordRetry(&d)
 	if len(d.ready) > 0 && d.patientUntil.IsZero() {
+		if targets := d.unreserved(); len(targets) > 0 {
+			return []Action{ReserveRetry{targets}}
+		}
 		actions = append(actions, Claim{d.ready})
 	}
 	if d.changed || f.AllSettled() {
@@ -111,6 +120,9 @@ func (f *Facts) decideTarget(d *targets, i int, t *v1alpha1.TargetStatus) {
 		return
 	case t.NextTryAt != nil && t.NextTryAt.After(f.Now) && !f.recovered(i, t):
 		d.forInputs = d.forInputs || attempt.BlockedBy(t, v1alpha1.ReasonConnectionNotReady)
+		return
+	}
+	if f.decideRetry(d, i, t) {
 		return
 	}
 	if b := f.blocked(i); b != nil {

@@ -133,8 +133,8 @@ func (w *world) decide(i int, f *delivery.Facts) {
 			if !a.Until.IsZero() {
 				wake = max(w.truly(i, a.Until), w.now+1)
 			}
-		case delivery.ReportPreparation, delivery.Release, delivery.FindEarlier:
-			panic("no preparation fails here, no post is deleted, and nothing is kept: see lives_test.go")
+		case delivery.ReportPreparation, delivery.Release, delivery.FindEarlier, delivery.ReadOriginal, delivery.ReserveRetry:
+			panic("no preparation fails here, no post is deleted or retried, and nothing is kept: see lives_test.go and retries_test.go")
 		}
 	}
 	w.end(i, wake)

@@ -4,6 +4,7 @@
 package record
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -74,8 +75,8 @@ type Adopted struct {
 }
 
 // Adopt adopts the outcome of an earlier post with the same name, or of the post itself before a cluster rollback.
-// Published targets become posted, and targets that may have been published become undecided. Targets that were refused
-// or never claimed are still to be sent; if the recorded post was in delivery, only refused ones are, since the object
+// Published targets become posted, and targets that may have been published become undecided. Targets that
+// another post retries fail. Targets that were refused or never claimed are still to be sent; if the recorded post was in delivery, only refused ones are, since the object
 // may have gone further than its record. Targets match by account, and by order within an account. A target that the
 // post's status already shows as posted, as in a copy with status, is not changed.
 func (r *Record) Adopt(post *v1alpha1.Post, account Account) Adopted {
@@ -109,7 +110,7 @@ func (r *Record) adopt(post *v1alpha1.Post, account Account, open func(entry *v1
 		return out
 	}
 	for i, old := range matches {
-		if old == nil || !old.mayBePublished() && !r.mayBeSentSince(old) || !open(posting.Of(post).Target(i)) {
+		if old == nil || !old.mayBePublished() && !old.retried() && !r.mayBeSentSince(old) || !open(posting.Of(post).Target(i)) {
 			continue
 		}
 		r.adoptTarget(post, i, old)
@@ -168,6 +169,9 @@ func (r *Record) adoptTarget(post *v1alpha1.Post, i int, old *Target) {
 	case old.posted(cards):
 		next.State, next.Blocked = v1alpha1.TargetPosted, nil
 		next.Cards = next.Cards[:min(had, cards)]
+	case old.retried():
+		next.State = v1alpha1.TargetFailed
+		next.Blocked = &v1alpha1.Blocked{Reason: v1alpha1.ReasonRetried, Problem: fmt.Sprintf("not sent: an earlier post of this name was not published, and post %q retries it", old.RetriedBy)}
 	case old.doubtful(), r.mayBeSentSince(old):
 		if next.Attempt != nil && next.Attempt.Outcome == "" {
 			next.Attempt.Outcome, next.Attempt.Refusal = v1alpha1.OutcomeUnknown, nil

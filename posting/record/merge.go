@@ -39,6 +39,9 @@ func (t *Target) mayBePublished() bool {
 	return attempt.Posted(&t.TargetStatus) || t.ExternalID != "" || t.doubtful()
 }
 
+// retried reports whether the target was left to another post, which retries it.
+func (t *Target) retried() bool { return t.RetriedBy != "" }
+
 func (t *Target) doubtful() bool {
 	return attempt.Undecided(&t.TargetStatus) || attempt.IsOpen(t.Attempt) || attempt.AmbiguousSince(&t.TargetStatus) != nil
 }

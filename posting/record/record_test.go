@@ -138,6 +138,7 @@ func TestAdopt(t *testing.T) {
 		{name: "partly, and the rest in progress", why: "it may have been published after the record was written", was: post("a", "x1=posted", "x2=pending", "threads=refused"), now: post("bb", "x1", "x2", "threads"), want: []string{"0 posted a-0", "1 undecided"}},
 		{name: "partly, and the rest in progress when it was deleted", why: "nothing was published after that", was: deleted(post("a", "x1=posted", "x2=pending")), now: post("bb", "x1", "x2"), want: []string{"0 posted a-0"}},
 		{name: "a tree in progress", why: "further cards may have been published", was: tree(post("a", "x1=pending", "x2=open"), 3, 2), now: tree(post("bb", "x1"), 3, 0), want: []string{"0 undecided a-card0 cards 2"}},
+		{name: "refused, and retried by another post", why: "that post may have published it", was: retried(post("a", "x1=refused", "x2=refused")), now: post("bb", "x1", "x2"), want: []string{"0 failed"}},
 		{name: "never claimed", why: "it is not published", was: post("a", "x1=pending"), now: post("bb", "x1"), want: []string{}},
 		{name: "withdrawn", why: "it is not published", was: post("a", "x1=withdrawn"), now: post("bb", "x1"), want: []string{}},
 		{name: "partly", why: "each target is separate", was: post("a", "x1=posted", "threads=refused"), now: post("bb", "x1", "threads"), want: []string{"0 posted a-0"}},
@@ -233,6 +234,12 @@ func gone(p *v1alpha1.Post) *v1alpha1.Post {
 	for i := range p.Status.Targets {
 		p.Status.Targets[i].Platform, p.Status.Targets[i].Attempt.AccountID = v1alpha1.PlatformX, ""
 	}
+	return p
+}
+
+// retried leaves p's first target to another post.
+func retried(p *v1alpha1.Post) *v1alpha1.Post {
+	p.Status.Targets[0].RetriedBy = "another"
 	return p
 }
 

@@ -109,6 +109,10 @@ func withdrawn(p *v1alpha1.Post) {
 	p.Status.Phase, p.Status.Finished, p.Status.CancelledAt = v1alpha1.PhaseCancelled, true, v1alpha1.NewTimePtr(time.Now())
 }
 
+func retryOf(name string) func(*v1alpha1.PostSpec) {
+	return func(s *v1alpha1.PostSpec) { s.RetryOf = &v1alpha1.LocalReference{Name: name} }
+}
+
 // changes creates a scheduled post and changes it. It expects that the change is rejected with the message or, if that
 // is empty, that it succeeds.
 func changes(ctx SpecContext, before, after func(*v1alpha1.Post), message string) {
@@ -136,6 +140,8 @@ var _ = DescribeTable("a Post spec update", changes,
 		withdrawn(p)
 		p.Status.Phase = v1alpha1.PhasePosted
 	}, edit(func(s *v1alpha1.PostSpec) { s.Targets[0].Caption = "other" }), "the post is finished"),
+	Entry("made a retry of a third post", edit(retryOf("failed")), edit(retryOf("other")), "retryOf cannot be changed"),
+	Entry("a retry with another text", edit(retryOf("failed")), edit(func(s *v1alpha1.PostSpec) { s.Targets[0].Caption = "other" }), ""),
 	Entry("made a draft when it is cancelled permanently", withdrawn, edit(func(s *v1alpha1.PostSpec) { s.ScheduledAt, s.Draft, s.Cancelled = nil, true, false }), ""),
 	Entry("another category for a post that is cancelled for good", withdrawn, edit(func(s *v1alpha1.PostSpec) { s.Category = v1alpha1.CategoryImage }), "category cannot be changed"),
 	Entry("made a draft", edit(func(*v1alpha1.PostSpec) {}), edit(func(s *v1alpha1.PostSpec) { s.ScheduledAt, s.Draft = nil, true }), "cannot become one"),
@@ -298,6 +304,16 @@ func reopened(name string) func(*v1alpha1.Post) {
 	}
 }
 
+// retriedBy refuses the first target and reserves it for a retry.
+func retriedBy(name string) func(*v1alpha1.Post) {
+	return func(p *v1alpha1.Post) {
+		if len(p.Status.Targets) == 0 {
+			closed(v1alpha1.OutcomeRefused, v1alpha1.TargetFailed, "")(p)
+		}
+		p.Status.Targets[0].RetriedBy = name
+	}
+}
+
 func prepared(name string) func(*v1alpha1.Post) {
 	return func(p *v1alpha1.Post) {
 		claimed(p)
@@ -368,6 +384,8 @@ var _ = DescribeTable("a Post status update", statusOf(asText),
 	}, func(p *v1alpha1.Post) { next(p); checkpoint("c2")(p) }, ""),
 	Entry("the number decreases", func(p *v1alpha1.Post) { claimed(p); p.Status.Targets[0].Attempt.Number = 2 },
 		func(p *v1alpha1.Post) { p.Status.Targets[0].Attempt.Number = 1 }, "never decreases"),
+	Entry("failed, and reserved for a retry", closed(v1alpha1.OutcomeRefused, v1alpha1.TargetFailed, ""), retriedBy("again"), ""),
+	Entry("failed, and reserved for another retry", retriedBy("again"), retriedBy("once-more"), "retriedBy never changes"),
 	Entry("the external id is replaced", closed(v1alpha1.OutcomePosted, v1alpha1.TargetPosted, "7"), func(p *v1alpha1.Post) { p.Status.Targets[0].ExternalID = "8" }, "externalID never changes"),
 	Entry("the external id is removed", closed(v1alpha1.OutcomePosted, v1alpha1.TargetPosted, "7"), func(p *v1alpha1.Post) { p.Status.Targets[0].ExternalID = "" }, "externalID never changes"),
 	Entry("posted, changed to failed", closed(v1alpha1.OutcomePosted, v1alpha1.TargetPosted, "7"), stands(v1alpha1.TargetFailed), "stays posted"),

@@ -180,10 +180,12 @@ func samplePost(category v1alpha1.Category) *v1alpha1.Post {
 	post := &v1alpha1.Post{
 		Spec: v1alpha1.PostSpec{
 			Category: category, Targets: []v1alpha1.PostTarget{target("a"), target("b")}, OnUnknownOutcome: v1alpha1.OnUnknownRetry,
+			RetryOf: &v1alpha1.LocalReference{Name: "failed"},
 		},
 		Status: v1alpha1.PostStatus{
 			Conditions: conditions, ObservedGeneration: 1, Phase: v1alpha1.PhaseProcessing, Finished: true, Platforms: "x",
 			Earlier: &v1alpha1.EarlierPost{Object: "o", Record: "r", Targets: []int32{0, 1}, PublishAgain: true},
+			Retry:   &v1alpha1.RetryStatus{Object: "o", Targets: []int32{0, -1}},
 			Targets: []v1alpha1.TargetStatus{
 				{
 					Platform: v1alpha1.PlatformX, State: v1alpha1.TargetPending, Phase: v1alpha1.PhaseProcessing, Reason: "Settling", Message: "m",
