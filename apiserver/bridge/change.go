@@ -141,7 +141,7 @@ func (s *Service) change(ctx context.Context, c *change) (*v1alpha1.Post, error)
 		}
 		wanted := post.DeepCopy()
 		wanted.Spec = c.spec(*post.Spec.DeepCopy())
-		wanted.Spec.Cancelled = false
+		wanted.Spec.Cancelled, wanted.Spec.RetryOf = false, post.Spec.RetryOf
 		wanted.Spec.OnUnknownOutcome = cmp.Or(wanted.Spec.OnUnknownOutcome, post.Spec.OnUnknownOutcome)
 		if v1alpha1.SemanticEqual(post.Spec, wanted.Spec) && !posting.Of(post).Cancelled() {
 			return s.already(ctx, c, post), nil

@@ -91,7 +91,7 @@ func (s *Service) GoesOut(ctx context.Context, caller Caller, id string, spec *v
 		return false
 	}
 	wanted := *spec
-	wanted.Draft, wanted.ScheduledAt = false, post.Spec.ScheduledAt
+	wanted.Draft, wanted.ScheduledAt, wanted.RetryOf = false, post.Spec.ScheduledAt, post.Spec.RetryOf
 	wanted.OnUnknownOutcome = cmp.Or(wanted.OnUnknownOutcome, post.Spec.OnUnknownOutcome)
 	return v1alpha1.SemanticEqual(post.Spec, wanted)
 }

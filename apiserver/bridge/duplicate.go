@@ -44,10 +44,13 @@ func (s *Service) ResendPost(ctx context.Context, caller Caller, id string, targ
 	switch {
 	case target < 0 || target >= len(post.Spec.Targets):
 		return Duplicate{}, "", errorf(CodeValidation, "post %s has no target %d", id, target)
-	case !posting.Of(post).ProvenAbsent(target):
+	case !posting.Of(post).Retriable(target):
 		return Duplicate{}, "", errorf(CodeConflict, "target %d of post %s cannot be sent again: %s; reload the post", target, id, out(post, target))
 	}
 	d, err = s.duplicate(ctx, caller, post, func(i int) bool { return i == target })
+	if !isArchived(post) {
+		d.Spec.RetryOf = &v1alpha1.LocalReference{Name: post.Name}
+	}
 	return d, s.Summarise(post).Title, err
 }
 
@@ -74,7 +77,7 @@ func already(post *v1alpha1.Post) map[string]string {
 	}
 	why := map[string]string{}
 	for i := range post.Spec.Targets {
-		if !view.ProvenAbsent(i) {
+		if !view.Retriable(i) {
 			why[post.Spec.Targets[i].ConnectionRef.Name] = out(post, i)
 		}
 	}
@@ -89,6 +92,8 @@ func out(post *v1alpha1.Post, i int) string {
 		return "still being published there"
 	case posting.StateOf(t) == v1alpha1.TargetPosted:
 		return "already posted there"
+	case t.RetriedBy != "":
+		return "post " + t.RetriedBy + " sends it there again"
 	case len(t.Cards) > 0:
 		return "a part of it is already posted there"
 	default:
@@ -98,7 +103,7 @@ func out(post *v1alpha1.Post, i int) string {
 
 func (s *Service) duplicate(ctx context.Context, caller Caller, post *v1alpha1.Post, wanted func(target int) bool) (Duplicate, error) {
 	d := Duplicate{Spec: *post.Spec.DeepCopy()}
-	d.Spec.ScheduledAt, d.Spec.Draft, d.Spec.Cancelled = nil, false, false
+	d.Spec.ScheduledAt, d.Spec.Draft, d.Spec.Cancelled, d.Spec.RetryOf = nil, false, false, nil
 	find := s.inMemory(caller.Namespace)
 	d.Spec.Targets = d.Spec.Targets[:0]
 	for i, t := range post.Spec.Targets {

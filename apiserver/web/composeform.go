@@ -48,6 +48,7 @@ func (s *Site) composer(v *visit, c *composer) view {
 			// Pressing Enter in a field activates the form's first button.
 			h.Button(h.Type("submit"), h.Class("hidden"), h.TabIndex("-1"), h.Aria("hidden", "true")),
 			hidden("key", c.key), hidden("version", c.version), hidden("zone", zoneNamed(c.zone).String()), hidden("cards", strconv.Itoa(len(c.cards))), g.If(c.before != "", hidden("before", c.before)),
+			g.If(c.retryOf != "", hidden("retry_of", c.retryOf)),
 			h.Div(h.Class("write"),
 				h.Div(h.ID("conflict"), c.versions),
 				c.notice,

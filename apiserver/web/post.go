@@ -129,6 +129,9 @@ func (s *Site) live(v *visit, post *v1alpha1.Post) g.Node {
 			fact("Kind", g.Text(categories[post.Spec.Category])),
 			s.when(v, post),
 			fact("Created", v.moment(view.Created()), s.author(v, post)),
+			g.Iff(post.Spec.RetryOf != nil, func() g.Node {
+				return fact("Sent again", h.A(h.Href(v.path("posts/"+post.Spec.RetryOf.Name)), g.Text("Open the post that failed")))
+			}),
 		)),
 		s.refusal(post),
 		s.requestedTime(v, post),
@@ -241,7 +244,10 @@ func (s *Site) target(v *visit, post *v1alpha1.Post, i int, archived bool) g.Nod
 		),
 		g.Iff(status != nil && phase != v1alpha1.PhasePosted && status.Message != "", func() g.Node { return s.trouble(v, post, i, phase) }),
 		g.Iff(undecided && !archived && v.may.update, func() g.Node { return s.verdict(v, post, i) }),
-		g.If(v.may.compose() && view.ProvenAbsent(i), v.linkToSendAgain(post, i, platform)),
+		g.If(v.may.compose() && view.Retriable(i), v.linkToSendAgain(post, i, platform)),
+		g.Iff(status != nil && status.RetriedBy != "", func() g.Node {
+			return h.P(link(v.path("posts/"+status.RetriedBy), "Open the post that sends it again", "small"))
+		}),
 	)
 }
 

@@ -285,9 +285,14 @@ func TestSendAgain(t *testing.T) {
 		t.Errorf("the page offers %q, want %q", offers, want)
 	}
 
+	w.put(textPost("p-2", "text", became(v1alpha1.TargetFailed), func(p *v1alpha1.Post) { p.Status.Targets[0].RetriedBy = "p-1" }))
+	if text := textOf(w.get(t, editor, "/teams/"+acme+"/posts/p-2")); strings.Contains(text, "Send again") || !strings.Contains(text, "Open the post that sends it again") {
+		t.Errorf("a target that is retried is offered again: %q", text)
+	}
+
 	page := w.get(t, editor, "/teams/"+acme+"/posts/new?from=p-1&target=0")
 	form := withID(t, page, "compose")
-	if fields := sent(form); !slices.Equal(fields["target"], []string{"our-x"}) || fields.Get("caption") != "text" || fields.Get("when") != whenNow {
+	if fields := sent(form); !slices.Equal(fields["target"], []string{"our-x"}) || fields.Get("caption") != "text" || fields.Get("when") != whenNow || fields.Get("retry_of") != "p-1" {
 		t.Errorf("the form has %v", fields)
 	}
 	if text := textOf(form); !strings.Contains(text, "This goes only where “text” was not published.") {

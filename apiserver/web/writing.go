@@ -28,6 +28,8 @@ const (
 type writing struct {
 	// key is the form's idempotency key.
 	key string
+	// retryOf is the failed post that is sent again; empty for other posts.
+	retryOf string
 	// version is the version of the post being edited; empty for a new one.
 	version  string
 	category v1alpha1.Category
@@ -79,7 +81,7 @@ func newWriting(zone *time.Location) *writing {
 
 func readWriting(form url.Values) *writing {
 	w := &writing{
-		key: form.Get("key"), version: cmp.Or(form.Get(fieldOver), form.Get("version")), category: v1alpha1.Category(form.Get("category")),
+		key: form.Get("key"), retryOf: form.Get("retry_of"), version: cmp.Or(form.Get(fieldOver), form.Get("version")), category: v1alpha1.Category(form.Get("category")),
 		caption: text(form.Get("caption")), images: form["image"], video: lastOf(form["video"]), before: form.Get("before"), thumbnail: strings.TrimSpace(form.Get("thumbnail")),
 		when: form.Get("when"), at: form.Get("scheduled_at"), local: form.Get("at"), zone: form.Get("zone"), fold: form.Get("fold"),
 	}
@@ -169,6 +171,9 @@ func audienceChosen(spec *v1alpha1.PostSpec) error {
 
 func (w *writing) spec(platformOf func(connection string) v1alpha1.Platform) (v1alpha1.PostSpec, error) {
 	spec := v1alpha1.PostSpec{Category: w.category, Draft: w.when == whenDraft}
+	if w.retryOf != "" {
+		spec.RetryOf = &v1alpha1.LocalReference{Name: w.retryOf}
+	}
 	at, err := w.time()
 	if err != nil {
 		return spec, err
@@ -248,6 +253,9 @@ func (t *targetWriting) target(w *writing, platform v1alpha1.Platform) v1alpha1.
 func writingOf(spec *v1alpha1.PostSpec, zone *time.Location) *writing {
 	w := newWriting(zone)
 	w.category, w.alts = spec.Category, altTextsOf(spec)
+	if spec.RetryOf != nil {
+		w.retryOf = spec.RetryOf.Name
+	}
 	switch {
 	case spec.Draft:
 		w.when = whenDraft
