@@ -20,7 +20,7 @@ import (
 
 // A post with spec.retryOf retries targets of a failed post. Before the first call for a target, the manager reserves
 // the failed target for the retry: it writes the retry's name into that target's retriedBy, at the resourceVersion at
-// which it read that nothing of it is public. See docs/adr/0029.
+// which it read that nothing of it is public. See docs/adr/0030-retry.md.
 
 // Original is the failed post that a post retries, as read from the API server for this decision.
 type Original struct {
