@@ -34,8 +34,11 @@ func newPost(caller Caller, in *CreatePost, now time.Time) (*v1alpha1.Post, erro
 		post.Labels[v1alpha1.OriginLabel] = v1alpha1.OriginWeb
 	}
 	var requested any = &post.Spec
-	if in.Composed {
+	switch {
+	case in.Composed:
 		requested = composed
+	case in.Identity != nil:
+		requested = in.Identity
 	}
 	err := identify(&post.ObjectMeta, &caller, postPrefix, in.IdempotencyKey, requested)
 	if in.Delay > 0 && !post.Spec.Draft && post.Spec.ScheduledAt == nil {

@@ -290,7 +290,7 @@ func (s *Service) targetDetail(post *v1alpha1.Post, i int, platform v1alpha1.Pla
 	}
 	target := posting.Of(post).Target(i)
 	if target != nil {
-		out.ExternalURL = target.ExternalURL
+		out.ExternalURL, out.RetriedBy = target.ExternalURL, target.RetriedBy
 	}
 	if out.Status == v1alpha1.PhaseFailed {
 		out.ErrorMessage = s.failure(post, target)

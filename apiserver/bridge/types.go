@@ -62,6 +62,8 @@ type CreatePost struct {
 	// Delay schedules an immediate post for this long from now. It is not part of the request's identity, so that a
 	// repeated request does not conflict.
 	Delay time.Duration
+	// Identity, if it is set, identifies the request instead of Spec.
+	Identity any
 	// Composed makes the key alone identify the request, whatever its content: see Autosave.
 	Composed bool
 }
@@ -104,6 +106,8 @@ type PlatformDetail struct {
 	Caption      string
 	// YouTubeTitle is empty for other platforms and for posts without a title.
 	YouTubeTitle string
+	// RetriedBy is the id of the post that retries this target; empty if none does.
+	RetriedBy string
 	// ExternalURL and ErrorMessage are empty if there is none.
 	ExternalURL  string
 	ErrorMessage string

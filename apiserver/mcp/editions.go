@@ -60,7 +60,8 @@ func toolsV2() []tool {
 		case "create_post":
 			ofContent = t.notes
 		case "get_post":
-			t.description += " It also has the whole content with TikTok's options, and the `version` that update_post needs."
+			t.description += " It also has the whole content with TikTok's options, and the `version` that update_post needs. " +
+				"`retried_by` names the post that retries a failed target; retry_post creates it."
 		}
 	}
 	all = append(all,
@@ -83,6 +84,18 @@ func toolsV2() []tool {
 			hints: mcp.ToolAnnotations{DestructiveHint: new(true), IdempotentHint: true, OpenWorldHint: new(true)},
 		},
 		tool{
+			name: "retry_post", operation: "retryPost", title: "Retry a failed post", scope: bridge.ScopeDraft,
+			publishing: true, shows: showsPost,
+			description: "Publishes the content of a failed post again, now, as a new post: only to the accounts where it is proven that nothing was published. " +
+				"Read the post with get_post first, and fix the cause in `error_message`: a text that the platform refused is refused again, so create a new post with another text instead. " +
+				"Publishing is public and cannot be undone: get the user's agreement.\n\n" +
+				"CONFLICT: nothing can be retried, and the message says why for each account. If it begins with \"Needs an answer\", the post may be online: " +
+				"send the user to the address in the message, and make no new post for it. After INTERNAL_ERROR, or without a response, read the failed post again: " +
+				"`retried_by` names a retry that exists.",
+			notes: map[string]string{"id": "The `id` of the failed post."},
+			hints: mcp.ToolAnnotations{DestructiveHint: new(false), OpenWorldHint: new(true)},
+		},
+		tool{
 			name: "validate_post", operation: "validatePost", title: "Check a post without creating it", scope: bridge.ScopeDraft,
 			description: "Takes the arguments of create_post and runs all its checks without creating or publishing anything: " +
 				"fields, rules of each platform, files, the team's plan, and whether the accounts can be posted to. " +
@@ -95,5 +108,5 @@ func toolsV2() []tool {
 }
 
 const instructionsV2 = introduction +
-	`To check a post without creating it: validate_post. For posts that recur: create_schedule. To edit, move or publish a draft or a scheduled post: get_post for its version, then update_post. ` +
+	`To check a post without creating it: validate_post. For posts that recur: create_schedule. To try a failed post again: retry_post. To edit, move or publish a draft or a scheduled post: get_post for its version, then update_post. ` +
 	`Do not cancel a post to create it anew: the user would lose its place and its history.` + safety

@@ -61,7 +61,7 @@ func TestToolsAreTheOperations(t *testing.T) {
 	inBoth(t, func(t *testing.T, of *edition, all map[string]*toolJSON) {
 		want := []string{"cancel_post", "create_media_upload_url", "create_post", "get_post", "list_connections", "list_posts"}
 		if of == &v2 {
-			want = append(want, "create_schedule", "delete_schedule", "get_schedule", "list_schedules", "update_post", "update_schedule", "validate_post")
+			want = append(want, "create_schedule", "delete_schedule", "get_schedule", "list_schedules", "retry_post", "update_post", "update_schedule", "validate_post")
 			slices.Sort(want)
 		}
 		if diff := cmp.Diff(want, slices.Sorted(maps.Keys(all))); diff != "" {

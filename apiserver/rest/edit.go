@@ -70,6 +70,17 @@ func preconditionFailed(err error) error {
 	return err
 }
 
+// retryPost creates a post that retries a failed one. It has no body.
+func (h *Handler) retryPost(ctx context.Context, c *call, out *answer) error {
+	post, err := h.service.RetryPost(ctx, c.caller, bridge.RetryPost{ID: c.id, IdempotencyKey: c.key})
+	if err != nil {
+		return err
+	}
+	out.created = h.createdAt(&post)
+	h.version.post(out, &post)
+	return nil
+}
+
 // validatePost is createPost without a write.
 func (h *Handler) validatePost(ctx context.Context, c *call, out *answer) error {
 	in, _ := h.version.readPost(c.body) // the problems of the body are findings

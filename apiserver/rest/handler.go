@@ -207,6 +207,9 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, of *operation, c
 		}
 	case of.lists:
 		c.query, err = readQuery(r)
+	case of.keyed():
+		c.parseKey(r.Header.Values(KeyHeader))
+		err = c.refused()
 	}
 	if err != nil {
 		c.setIgnoredHeader(w)

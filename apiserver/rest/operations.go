@@ -66,9 +66,13 @@ func (h *Handler) createPost(ctx context.Context, c *call, out *answer) error {
 	if err != nil {
 		return err
 	}
-	out.created = created{location: h.version.prefix + "/posts/" + url.PathEscape(post.ID), replayed: post.Replayed, waits: post.Waits}
+	out.created = h.createdAt(&post)
 	h.version.post(out, &post)
 	return nil
+}
+
+func (h *Handler) createdAt(post *bridge.PostDetail) created {
+	return created{location: h.version.prefix + "/posts/" + url.PathEscape(post.ID), replayed: post.Replayed, waits: post.Waits}
 }
 
 func (h *Handler) createMediaUpload(ctx context.Context, c *call, out *answer) error {

@@ -114,6 +114,7 @@ var (
 			createPost,
 			{id: "validatePost", method: http.MethodPost, path: "/posts/validate", status: http.StatusOK, creates: true, serve: (*Handler).validatePost},
 			cancelPost, getPost,
+			{id: "retryPost", method: http.MethodPost, path: "/posts/{id}/retry", status: http.StatusCreated, serve: (*Handler).retryPost},
 			{id: "updatePost", method: http.MethodPatch, path: "/posts/{id}", status: http.StatusOK, edits: true, serve: (*Handler).updatePost},
 			{id: "listSchedules", method: http.MethodGet, path: "/schedules", status: http.StatusOK, lists: true, scans: true, serve: (*Handler).listSchedules},
 			{id: "createSchedule", method: http.MethodPost, path: "/schedules", status: http.StatusCreated, creates: true, serve: (*Handler).createSchedule},
@@ -133,16 +134,12 @@ var (
 // http.ServeMux would redirect unclean paths and respond with plain text.
 func (v *version) route(r *http.Request) (found *operation, id string, allowed []string) {
 	path := strings.TrimPrefix(r.URL.Path, v.prefix)
-	for _, collection := range []string{collectionPosts, collectionSchedules} {
-		// An escaped slash is part of the id. A post may have the name of an operation's path.
-		escaped, ok := strings.CutPrefix(r.URL.EscapedPath(), v.prefix+"/"+collection+"/")
-		if ok && escaped != "" && !strings.Contains(escaped, "/") && !v.has(r.Method, "/"+collection+"/"+escaped) {
-			unescaped, err := url.PathUnescape(escaped)
-			if err != nil {
-				return nil, "", nil
-			}
-			path, id = "/"+collection+"/{id}", unescaped
+	if of, escaped := v.pathOfID(r); of != "" {
+		unescaped, err := url.PathUnescape(escaped)
+		if err != nil {
+			return nil, "", nil
 		}
+		path, id = of, unescaped
 	}
 	method := r.Method
 	if method == http.MethodHead {
@@ -163,9 +160,34 @@ func (v *version) route(r *http.Request) (found *operation, id string, allowed [
 	return nil, "", allowed
 }
 
+// pathOfID returns the path of an operation with {id} in place of the request's id, and the escaped id. An escaped slash
+// is part of the id. It returns "" if the request's path has no id, which may be the name of an operation's path.
+func (v *version) pathOfID(r *http.Request) (path, escaped string) {
+	for _, collection := range []string{collectionPosts, collectionSchedules} {
+		rest, ok := strings.CutPrefix(r.URL.EscapedPath(), v.prefix+"/"+collection+"/")
+		if !ok {
+			continue
+		}
+		escaped, action, nested := strings.Cut(rest, "/")
+		path := "/" + collection + "/{id}"
+		if nested {
+			path += "/" + action
+		}
+		if escaped != "" && v.serves(path) && (nested || !v.has(r.Method, "/"+collection+"/"+escaped)) {
+			return path, escaped
+		}
+	}
+	return "", ""
+}
+
 // has reports whether a version has an operation at a path without an id.
 func (v *version) has(method, path string) bool {
 	return slices.ContainsFunc(v.operations, func(o operation) bool { return o.method == method && o.path == path })
+}
+
+// serves reports whether a version has an operation at a path.
+func (v *version) serves(path string) bool {
+	return slices.ContainsFunc(v.operations, func(o operation) bool { return o.path == path })
 }
 
 // etag returns the entity tag of a post's version.

@@ -40,13 +40,19 @@ func AppendPostV2(b []byte, p *bridge.PostDetail) []byte {
 			b = append(b, ',')
 		}
 		b = appendTikTok(appendPlatformDetail(b, &p.Platforms[i]), p.Content.Targets[i].TikTok)
-		b = append(appendTimeOrNull(append(b, `,"posted_at":`...), p.PostedAt[i]), '}')
+		b = appendTimeOrNull(append(b, `,"posted_at":`...), p.PostedAt[i])
+		b = append(appendStringOrNull(append(b, `,"retried_by":`...), p.Platforms[i].RetriedBy), '}')
 	}
 	b = appendTime(append(b, `],"display_at":`...), p.DisplayAt)
 	b = appendThumbnailTime(append(b, `,"thumbnail_time":`...), p.Content.Video)
 	b = appendAltTexts(append(b, `,"alt_texts":`...), media)
 	b = appendTime(append(b, `,"created_at":`...), p.CreatedAt)
 	b = appendString(append(b, `,"version":`...), p.Version)
+	var retryOf string
+	if p.Content.RetryOf != nil {
+		retryOf = p.Content.RetryOf.Name
+	}
+	b = appendStringOrNull(append(b, `,"retry_of":`...), retryOf)
 	return append(b, `}}`...)
 }
 
