@@ -30,11 +30,7 @@ func (r *Reconciler) execute(ctx context.Context, p *reconciliation, f *delivery
 		var err error
 		switch a := action.(type) {
 		case delivery.Record:
-			p.wrote = true
-			if err = r.publisher.Record(context.WithoutCancel(ctx), p.Post, &p.state.publish, f.Results); err == nil {
-				r.recorder.published(p, &p.stored)
-				r.recorder.failed(p, &p.stored)
-			}
+			err = r.recordResults(ctx, p, f)
 		case delivery.Resolve:
 			err = r.resolve(ctx, p, f, a.Value)
 		case delivery.Lookup:
@@ -47,15 +43,9 @@ func (r *Reconciler) execute(ctx context.Context, p *reconciliation, f *delivery
 			r.findEarlier(ctx, p, f)
 			return r.decideAgain(ctx, p, f)
 		case delivery.ReadOriginal:
-			if err := r.readOriginal(ctx, p, f); err != nil {
-				return err
-			}
-			return r.decideAgain(ctx, p, f)
+			return r.readOriginal(ctx, p, f)
 		case delivery.ReserveRetry:
-			if err := r.reserveRetry(ctx, p, f, a.Targets); err != nil {
-				return err
-			}
-			return r.decideAgain(ctx, p, f)
+			return r.reserveRetry(ctx, p, f, a.Targets)
 		case delivery.Claim:
 			if r.readTokens(ctx, p, a.Targets) {
 				return r.decideAgain(ctx, p, f)
@@ -82,6 +72,17 @@ func (r *Reconciler) execute(ctx context.Context, p *reconciliation, f *delivery
 			return err
 		}
 	}
+	return nil
+}
+
+// recordResults stores the results of calls, and then emits their events.
+func (r *Reconciler) recordResults(ctx context.Context, p *reconciliation, f *delivery.Facts) error {
+	p.wrote = true
+	if err := r.publisher.Record(context.WithoutCancel(ctx), p.Post, &p.state.publish, f.Results); err != nil {
+		return err
+	}
+	r.recorder.published(p, &p.stored)
+	r.recorder.failed(p, &p.stored)
 	return nil
 }
 

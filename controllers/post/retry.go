@@ -17,7 +17,7 @@ import (
 )
 
 // readOriginal adds the failed post that a post retries to the facts. It reads the API server: the cache excludes
-// finished posts.
+// finished posts. It then decides again.
 func (r *Reconciler) readOriginal(ctx context.Context, p *reconciliation, f *delivery.Facts) error {
 	var original v1alpha1.Post
 	err := r.o.APIReader.Get(ctx, types.NamespacedName{Namespace: p.key.Namespace, Name: p.Post.Spec.RetryOf.Name}, &original)
@@ -30,11 +30,12 @@ func (r *Reconciler) readOriginal(ctx context.Context, p *reconciliation, f *del
 	default:
 		f.Original = &delivery.Original{Post: &original}
 	}
-	return nil
+	return r.decideAgain(ctx, p, f)
 }
 
 // reserveRetry reserves targets of the failed post for this post, in one write at the resourceVersion that was read,
-// which is never retried: after a conflict or a lost response, the next reconciliation reads the failed post again.
+// which is never retried: after a conflict or a lost response, the next reconciliation reads the failed post again. It
+// then decides again.
 func (r *Reconciler) reserveRetry(ctx context.Context, p *reconciliation, f *delivery.Facts, targets []int) error {
 	original := f.Original.Post.DeepCopy()
 	delivery.Reserve(original, targets, p.Post.Name, p.now)
@@ -50,5 +51,5 @@ func (r *Reconciler) reserveRetry(ctx context.Context, p *reconciliation, f *del
 	p.log.Info("reserved the targets of a failed post", "uid", p.Post.UID, "failed", original.Name, "targets", targets)
 	f.Original.Post = original
 	r.archiver.Enqueue(original)
-	return nil
+	return r.decideAgain(ctx, p, f)
 }

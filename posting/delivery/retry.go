@@ -121,7 +121,7 @@ func (f *Facts) matchTarget(i int, original *v1alpha1.Post, taken map[int]bool) 
 	switch {
 	case best >= 0:
 		taken[best] = true
-		return retryMatch{target: int32(best), reserved: view.Target(best).RetriedBy != ""} //nolint:gosec // a post has at most 100 targets
+		return retryMatch{target: int32(best), reserved: view.Target(best).RetriedBy != ""}
 	case problem == "":
 		problem = fmt.Sprintf("the post %q, which this one retries, has no other target with the connection %q", original.Name, connection)
 	}

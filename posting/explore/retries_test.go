@@ -131,7 +131,7 @@ func (r *retries) call(post *v1alpha1.Post, i int, outcome platforms.Outcome) {
 		must(delivery.RecordResults(post, []delivery.Result{{Target: i, Attempt: id, Result: result}}, &delivery.Deadlines{}, t0))
 	case platforms.Unknown:
 		must(attempt.Abandon(t, t0))
-	default:
+	case platforms.Refused, platforms.NotSent, platforms.Accepted:
 		t.Attempt.Outcome = v1alpha1.OutcomeRefused // a lookup has confirmed it
 		must(attempt.Fail(t, v1alpha1.Blocked{Reason: v1alpha1.ReasonRefused, Problem: "no"}))
 	}

@@ -90,14 +90,15 @@ func (s *simulation) show(p *post, i int) {
 	s.result.Published++
 	if p.shown[i] > 1 {
 		s.result.Twice++
-		s.violate("target %d of post %s was published twice", i, p.Name)
+		s.violatef("target %d of post %s was published twice", i, p.Name)
 	}
 	if p.team.limits.XPosts == 0 || p.team.connection(p.Spec.Targets[i].ConnectionRef.Name).Spec.Platform != platformsOf[0] {
 		return
 	}
 	month := usage.Month(posting.Of(p.Post).Due())
-	if p.team.shownOnX[month]++; p.team.shownOnX[month] > p.team.limits.XPosts {
-		s.violate("%s has published more on X in %s than its plan allows", p.team.Name, month)
+	p.team.shownOnX[month]++
+	if p.team.shownOnX[month] > p.team.limits.XPosts {
+		s.violatef("%s has published more on X in %s than its plan allows", p.team.Name, month)
 	}
 }
 

@@ -110,7 +110,8 @@ func (s *simulation) execute(p *post, f *delivery.Facts, stored *v1alpha1.PostSt
 			s.arm(p, f, a.Targets)
 			return
 		case delivery.Write:
-			if delivery.Describe(p.Post, s.now); !reflect.DeepEqual(stored, &p.Status) {
+			delivery.Describe(p.Post, s.now)
+			if !reflect.DeepEqual(stored, &p.Status) {
 				s.store(p, func() {})
 				return
 			}
@@ -153,7 +154,7 @@ func (s *simulation) record(p *post) {
 	results := p.results
 	p.results = nil
 	if err := delivery.RecordResults(p.Post, results, s.deadlines(), s.now); err != nil {
-		s.violate("post %s: %v", p.Name, err)
+		s.violatef("post %s: %v", p.Name, err)
 	}
 	// An event for each target, which Herald writes when there is time.
 	s.server.rest += len(results)
@@ -178,7 +179,7 @@ func (s *simulation) look(p *post, f *delivery.Facts, targets []int) {
 			found.ExternalID, found.PostedAt = f.Target(i).Attempt.ID, s.now
 		}
 		if err := delivery.RecordLookup(p.Post, &delivery.LookupAnswer{Target: i, AskedAt: s.now, LookupResult: found}, timing, s.deadlines(), s.now); err != nil {
-			s.violate("post %s: %v", p.Name, err)
+			s.violatef("post %s: %v", p.Name, err)
 		}
 	}
 	delivery.Describe(p.Post, s.now)
@@ -210,7 +211,7 @@ func (s *simulation) claim(p *post, f *delivery.Facts, targets []int) {
 func (s *simulation) enter(p *post, f *delivery.Facts, targets []int, group string, window time.Duration) {
 	s.countersOf(p.team, p.Post, func(u *v1alpha1.Usage, limit int) {
 		if refused := usage.Confirm(u, plan.Stored(&u.Spec, p.Post, p.team.connection, s.settings.StartingDeadline), limit, s.now); len(refused) > 0 {
-			s.violate("post %s was accepted, and its team's plan does not allow it", p.Name)
+			s.violatef("post %s was accepted, and its team's plan does not allow it", p.Name)
 		}
 	})
 	claims := make([]delivery.TargetClaim, len(targets))
@@ -222,7 +223,7 @@ func (s *simulation) enter(p *post, f *delivery.Facts, targets []int, group stri
 		}}
 	}
 	if err := delivery.RecordClaims(p.Post, claims, s.now); err != nil {
-		s.violate("post %s: %v", p.Name, err)
+		s.violatef("post %s: %v", p.Name, err)
 	}
 }
 

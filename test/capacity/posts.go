@@ -164,7 +164,7 @@ func (s *simulation) weigh(p *post) {
 		return c.Spec.Platform, c.Spec.AccountID, true
 	}).Encode()
 	if err != nil {
-		s.violate("%v", err)
+		s.violatef("%v", err)
 	}
 	s.result.records++
 	s.result.recordBytes += int64(len(data))

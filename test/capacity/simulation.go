@@ -76,9 +76,9 @@ func Simulate(load Load, costs Costs, arms bool, broken Broken) (*Result, error)
 		policy: retention.Policy{
 			InCluster: load.InCluster, Archived: c.Retention.Archived.Duration, LeastInCluster: c.Retention.LeastInCluster.Duration,
 		},
-		removals: int(c.Retention.PostsPerSecond), random: rand.New(rand.NewPCG(load.Seed, load.Seed)), server: newServer(&costs, load.Start),
+		removals: c.Retention.PostsPerSecond, random: rand.New(rand.NewPCG(load.Seed, load.Seed)), server: newServer(&costs, load.Start),
 		open: map[*post]bool{}, crowds: map[int64]*crowd{}, expires: map[int]int{},
-		places: pool{free: int(c.Concurrency.Posts)}, armedPlaces: pool{free: armedCalls}, uploads: pool{free: int(c.Concurrency.Uploads)},
+		places: pool{free: c.Concurrency.Posts}, armedPlaces: pool{free: armedCalls}, uploads: pool{free: c.Concurrency.Uploads},
 	}
 	if err := s.makeTeams(); err != nil {
 		return nil, err
@@ -129,7 +129,7 @@ func (s *simulation) forecast() {
 			uploads = append(uploads, forecast.Upload{Team: p.team.Name, Due: due, From: from, Duration: s.duration(p)})
 		}
 	}
-	for _, late := range forecast.Late(uploads, int(configv1alpha1.DefaultManager().Concurrency.Uploads), s.now) {
+	for _, late := range forecast.Late(uploads, configv1alpha1.DefaultManager().Concurrency.Uploads, s.now) {
 		if late {
 			s.result.ForecastLate++
 		}
@@ -141,7 +141,7 @@ func (s *simulation) end() {
 	for p := range s.open {
 		if due := posting.Of(p.Post).Due(); due.Add(s.settings.StartingDeadline + s.settings.LongestDelay).Before(s.now) {
 			s.result.Lost++
-			s.violate("post %s, due at %s, is not finished", p.Name, due)
+			s.violatef("post %s, due at %s, is not finished", p.Name, due)
 		}
 	}
 	s.result.Teams, s.result.Accounts = len(s.teams), s.accounts
@@ -156,7 +156,7 @@ func (s *simulation) checkOutcome(p *post) {
 		switch {
 		case state == v1alpha1.TargetPosted && times != 1, state == v1alpha1.TargetFailed && times > 0:
 			s.result.Lost++
-			s.violate("target %d of post %s is %s, and was published %d times", i, p.Name, state, times)
+			s.violatef("target %d of post %s is %s, and was published %d times", i, p.Name, state, times)
 		case state == v1alpha1.TargetFailed:
 			s.result.Failed++
 		case state == v1alpha1.TargetUndecided:
@@ -167,12 +167,12 @@ func (s *simulation) checkOutcome(p *post) {
 
 func (s *simulation) checkBudget(tm *team) {
 	if tm.posts > tm.budget.Posts || tm.bytes > tm.budget.PostBytes || tm.unfinished > tm.budget.UnfinishedPosts {
-		s.violate("%s has %d posts of %d bytes, %d of them unfinished, and its budget is %+v", tm.Name, tm.posts, tm.bytes, tm.unfinished, tm.budget)
+		s.violatef("%s has %d posts of %d bytes, %d of them unfinished, and its budget is %+v", tm.Name, tm.posts, tm.bytes, tm.unfinished, tm.budget)
 	}
 }
 
-// violate notes a violated guarantee.
-func (s *simulation) violate(format string, args ...any) {
+// violatef records a violated guarantee.
+func (s *simulation) violatef(format string, args ...any) {
 	s.result.Violations++
 	if s.result.Violation == "" {
 		s.result.Violation = s.now.UTC().Format(time.RFC3339) + ": " + fmt.Sprintf(format, args...)

@@ -52,7 +52,10 @@ func (s *session) newEnemy(ctx context.Context) (*enemy, error) {
 	if e.threads, err = s.stack.Connect(ctx, v1alpha1.PlatformThreads, e.team.Namespace, firstHostile, accountsOfEnemy); err != nil {
 		return nil, err
 	}
-	return e, e.breakAccounts(ctx)
+	if err := e.breakAccounts(ctx); err != nil {
+		return nil, err
+	}
+	return e, nil
 }
 
 // breakAccounts has X return errors for the hostile team's accounts only: for an app without credits, for revoked tokens

@@ -162,7 +162,7 @@ func (p *people) untilAnswered(ctx context.Context, text string, at time.Time, o
 }
 
 func (p *people) post(ctx context.Context, nth int) error {
-	team := p.content.teams[nth%len(p.content.teams)]
+	team := p.teams[nth%len(p.teams)]
 	text, at, body := p.schedule("REST", nth, team, nth)
 	return p.untilAnswered(ctx, text, at, func() error { return p.create(ctx, team, text, body) })
 }
@@ -176,15 +176,17 @@ func (p *people) create(ctx context.Context, team stack.Team, key string, body a
 
 // postAsAgent calls the tool create_post once: agents do not repeat it.
 func (p *people) postAsAgent(ctx context.Context, nth int) error {
-	team := p.content.teams[nth%len(p.content.teams)]
+	team := p.teams[nth%len(p.teams)]
 	text, at, body := p.schedule("MCP", nth, team, nth)
 	answer, err := p.request(ctx, http.MethodPost, p.stack.Setup.URL(processes.Site)+"/mcp", map[string]string{"Authorization": "Bearer " + team.Token}, map[string]any{
 		"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": map[string]any{"name": "create_post", "arguments": body},
 	})
 	if err == nil {
 		var said struct {
-			Result struct{ IsError bool }
-			Error  any
+			Result struct {
+				IsError bool `json:"isError"`
+			} `json:"result"`
+			Error any `json:"error"`
 		}
 		if err = json.Unmarshal(answer, &said); err == nil && (said.Result.IsError || said.Error != nil) {
 			err = fmt.Errorf("create_post answers %s", answer)
@@ -196,7 +198,7 @@ func (p *people) postAsAgent(ctx context.Context, nth int) error {
 
 // apply applies a post with kubectl.
 func (p *people) apply(ctx context.Context, nth int) error {
-	team := p.content.teams[nth%len(p.content.teams)]
+	team := p.teams[nth%len(p.teams)]
 	text, at, _ := p.schedule("kubectl", nth, team, nth)
 	manifest, err := json.Marshal(map[string]any{
 		"apiVersion": v1alpha1.GroupVersion.String(), "kind": "Post",
@@ -221,8 +223,8 @@ func (p *people) apply(ctx context.Context, nth int) error {
 
 // upload uploads a picture and posts it to Threads.
 func (p *people) upload(ctx context.Context, nth int) error {
-	team := p.content.teams[nth%len(p.content.teams)]
-	file, err := drawPicture(uint64(nth % picturesPerTeam)) //nolint:gosec // nth is small
+	team := p.teams[nth%len(p.teams)]
+	file, err := drawPicture(uint64(nth % picturesPerTeam))
 	if err != nil {
 		return err
 	}
@@ -246,7 +248,7 @@ func (p *people) upload(ctx context.Context, nth int) error {
 
 // read reads pages of the web application.
 func (p *people) read(ctx context.Context, nth int) error {
-	team := p.content.teams[nth%len(p.content.teams)]
+	team := p.teams[nth%len(p.teams)]
 	paths := []string{"/", "/posts", "/calendar", "/connections"}
 	_, err := p.request(ctx, http.MethodGet, p.stack.Setup.URL(processes.Site)+"/teams/"+team.Namespace+paths[nth%len(paths)], nil, nil)
 	return err
