@@ -91,7 +91,7 @@ func (s *simulation) execute(p *post, f *delivery.Facts, stored *v1alpha1.PostSt
 			s.record(p)
 			return
 		case delivery.Lookup:
-			s.look(p, f, a.Targets)
+			s.lookUp(p, f, a.Targets)
 			return
 		case delivery.Prepare:
 			s.prepare(p)
@@ -104,7 +104,7 @@ func (s *simulation) execute(p *post, f *delivery.Facts, stored *v1alpha1.PostSt
 				return
 			}
 			p.Status = *stored
-			s.ask(p, a.Targets)
+			s.requestTurn(p, a.Targets)
 			return
 		case delivery.Arm:
 			s.arm(p, f, a.Targets)
@@ -170,8 +170,8 @@ func (s *simulation) deadlines() *delivery.Deadlines {
 	return &delivery.Deadlines{StartingDeadline: s.settings.StartingDeadline, LongestDelay: s.settings.LongestDelay}
 }
 
-// look asks the platforms what became of calls whose answer was lost.
-func (s *simulation) look(p *post, f *delivery.Facts, targets []int) {
+// lookUp settles the calls whose response was lost, by a lookup on their platform.
+func (s *simulation) lookUp(p *post, f *delivery.Facts, targets []int) {
 	for _, i := range targets {
 		timing, _ := f.Timing(f.Target(i).Platform)
 		found := platforms.LookupResult{Matches: p.shown[i], Proof: p.shown[i] == 0, Certain: true}
@@ -187,8 +187,8 @@ func (s *simulation) look(p *post, f *delivery.Facts, targets []int) {
 	s.store(p, func() {})
 }
 
-// ask requests the gates of a post's accounts and a place. With them, the post is reconciled again.
-func (s *simulation) ask(p *post, targets []int) {
+// requestTurn requests the gates of a post's accounts and a place. With them, the post is reconciled again.
+func (s *simulation) requestTurn(p *post, targets []int) {
 	if p.asked != nil {
 		return
 	}

@@ -328,7 +328,6 @@ function start() {
   }, true);
   addEventListener("submit", (event) => {
     if (event.target !== form || event.defaultPrevented) return;
-    newKind();
     keep();
     goTo(["created", "scheduled", "saved", "soon"]);
     setTimeout(() => (leave = false), 10 * second);
