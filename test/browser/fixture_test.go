@@ -215,6 +215,13 @@ func (f *fixture) abort(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(map[string]string{"id": r.PathValue("id")}) // the browser may have closed the connection
 }
 
+// begunPuts returns how many uploads of files or parts have begun.
+func (f *fixture) begunPuts() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.puts)
+}
+
 // abortedUploads returns the ids of the aborted uploads.
 func (f *fixture) abortedUploads() []string {
 	f.mu.Lock()

@@ -87,7 +87,7 @@ var _ = Describe("A large file", func() {
 	It("asks for fresh addresses before the first ones expire", func() {
 		f.hold = make(chan struct{})
 		must(page.Get("button", "Add a film").Choose(film))
-		must(page.Get("progressbar", "Upload of film.mp4").Wait())
+		Eventually(f.begunPuts).Should(Equal(1))
 		_, err := chrome.Eval[any](page, `{ const now = Date.now; Date.now = () => now() + 11 * 60_000 }`)
 		must(err)
 		close(f.hold)
@@ -128,11 +128,10 @@ var _ = Describe("A film of 40 MiB", func() {
 
 		page, site := signedInPage()
 		must(site.Compose(web.Draft{Kind: web.Video, Targets: []web.Target{{Account: "YouTube, @herald_demo"}}, Title: "Forty", Text: "Forty MiB"}))
-		must(site.WaitSaved())
 		choose := func() {
 			GinkgoHelper()
 			must(page.Throttle(4 << 20))
-			must(page.Get("group", "Video").GetPart("button", "Choose").Choose(path))
+			must(page.Get("group", "Video").GetPart("button", "Choose a file").Choose(path))
 		}
 		says := func(pattern string) {
 			GinkgoHelper()
@@ -145,14 +144,16 @@ var _ = Describe("A film of 40 MiB", func() {
 		must(page.Offline(false))
 		must(page.Throttle(4 << 20))
 		says(`(8[1-9]|9\d) %, \d+ s left`)
-		Expect(sentParts(page)).To(Equal([]string{"1", "2", "2"}), "the first part is not sent again")
+		before := sentParts(page)
+		Expect(slices.IsSorted(before)).To(BeTrue(), "no part before the interrupted one is sent again")
+		Expect(before).To(HaveLen(1+len(slices.Compact(slices.Clone(before)))), "the interrupted part is sent again")
 		must(page.Reload())
 		Expect(page.UnloadDialogs()).To(Equal(1), "a person who leaves the page is asked")
 		page.Forget()
 
 		choose()
-		must(page.WaitFor("the film is in the store", `document.querySelector("[data-files] input[type=hidden]")`))
-		Expect(sentParts(page)).To(Equal([]string{"3"}), "two parts are in the store already")
+		must(page.WaitFor("the film is in the store", `document.querySelector("[data-files] input[type=hidden]") !== null`))
+		Expect(sentParts(page)[len(before):]).To(Or(BeEmpty(), Equal([]string{"3"})), "two parts are in the store already")
 		must(page.Throttle(0))
 		must(site.Publish())
 		must(page.WaitText("Posted"))
