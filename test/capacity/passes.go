@@ -91,7 +91,7 @@ func (s *simulation) execute(p *post, f *delivery.Facts, stored *v1alpha1.PostSt
 			s.record(p)
 			return
 		case delivery.Lookup:
-			s.lookUp(p, f, a.Targets)
+			s.lookup(p, f, a.Targets)
 			return
 		case delivery.Prepare:
 			s.prepare(p)
@@ -170,8 +170,8 @@ func (s *simulation) deadlines() *delivery.Deadlines {
 	return &delivery.Deadlines{StartingDeadline: s.settings.StartingDeadline, LongestDelay: s.settings.LongestDelay}
 }
 
-// lookUp settles the calls whose response was lost, by a lookup on their platform.
-func (s *simulation) lookUp(p *post, f *delivery.Facts, targets []int) {
+// lookup settles the calls whose response was lost, by a lookup on their platform.
+func (s *simulation) lookup(p *post, f *delivery.Facts, targets []int) {
 	for _, i := range targets {
 		timing, _ := f.Timing(f.Target(i).Platform)
 		found := platforms.LookupResult{Matches: p.shown[i], Proof: p.shown[i] == 0, Certain: true}
