@@ -67,6 +67,10 @@ const (
 
 	// ConditionTextRepeats is True while a PostSchedule publishes the same text to X each time, which X rejects. It is absent otherwise.
 	ConditionTextRepeats = "TextRepeats"
+
+	// ConditionFailing is True while the receiver of a Notifier does not accept notifications. Its message is the last error. It is absent
+	// otherwise.
+	ConditionFailing = "Failing"
 )
 
 // Reasons of a Post's Accepted condition.
@@ -215,6 +219,23 @@ const ReasonSameText = "SameText"
 
 // ReasonPostCreated is the reason of the event about a post that a PostSchedule created.
 const ReasonPostCreated = "PostCreated"
+
+// Reasons of a Notifier's Ready condition, besides Suspended and NoTeam.
+const (
+	// ReasonDelivering: notifications are sent.
+	ReasonDelivering = "Delivering"
+	// ReasonReceiverGone: the receiver answered that it no longer exists (410).
+	ReasonReceiverGone = "ReceiverGone"
+	// ReasonSecretNotFound: the Secret of spec.secretRef does not exist.
+	ReasonSecretNotFound = "SecretNotFound"
+	// ReasonSecretInvalid: the Secret of spec.secretRef lacks the key, or its value is invalid.
+	ReasonSecretInvalid = "SecretInvalid"
+	// ReasonEmailNotConfigured: the installation has no mail server.
+	ReasonEmailNotConfigured = "EmailNotConfigured"
+)
+
+// ReasonDeliveryFailed is the reason of a Notifier's Failing condition.
+const ReasonDeliveryFailed = "DeliveryFailed"
 
 // Reasons of a Media's Ready condition. A file that failed verification has the verification's reason.
 const (

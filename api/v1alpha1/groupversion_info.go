@@ -1,8 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package v1alpha1 defines Herald's custom resources: Team, APIKey, Connection, Media, Post, PostSchedule, Usage and OAuthGrant. It contains
-// types, markers and constants only. posting/rules validates posts beyond the schema, and posting delivers them.
+// Package v1alpha1 defines Herald's custom resources: Team, APIKey, Connection, Media, Post, PostSchedule, Notifier, Usage and OAuthGrant. It
+// contains types, markers and constants only. posting/rules validates posts beyond the schema, and posting delivers them.
 //
 // +kubebuilder:object:generate=true
 // +groupName=social.herald.dev
@@ -26,6 +26,7 @@ func AddToScheme(scheme *runtime.Scheme) error {
 		&Media{}, &MediaList{},
 		&Post{}, &PostList{},
 		&PostSchedule{}, &PostScheduleList{},
+		&Notifier{}, &NotifierList{},
 		&Usage{}, &UsageList{},
 		&OAuthGrant{}, &OAuthGrantList{},
 	)

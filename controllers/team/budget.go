@@ -77,7 +77,7 @@ func quotaOf(namespace string, budget *plan.Budget, owners []metav1.OwnerReferen
 	hard := corev1.ResourceList{}
 	for kind, most := range map[string]int64{
 		"posts": budget.Posts, "media": budget.Files, "apikeys": budget.Keys, "connections": budget.Connections, "oauthgrants": budget.Grants,
-		"postschedules": budget.Schedules,
+		"postschedules": budget.Schedules, "notifiers": budget.Notifiers,
 	} {
 		hard[quota.ResourceNameOf(kind)] = *resource.NewQuantity(most, resource.DecimalSI)
 	}

@@ -43,7 +43,7 @@ func resourceQuota(ctx context.Context, namespace string) func() (*corev1.Resour
 // bounds returns the limits of a quota by kind, as "posts=1 media=2 …".
 func bounds(q *corev1.ResourceQuota) string {
 	var out []string
-	for _, kind := range []string{"posts", "media", "apikeys", "connections", "oauthgrants", "postschedules"} {
+	for _, kind := range []string{"posts", "media", "apikeys", "connections", "oauthgrants", "postschedules", "notifiers"} {
 		hard := q.Spec.Hard[corev1.ResourceName("count/"+kind+".social.herald.dev")]
 		out = append(out, fmt.Sprintf("%s=%d", kind, hard.Value()))
 	}
@@ -54,14 +54,14 @@ func bounds(q *corev1.ResourceQuota) string {
 }
 
 var _ = Describe("The budget of a Team", func() {
-	const starter = "posts=2000 media=4100 apikeys=20 connections=200 oauthgrants=1000 postschedules=50"
+	const starter = "posts=2000 media=4100 apikeys=20 connections=200 oauthgrants=1000 postschedules=50 notifiers=10"
 
 	It("limits the objects in its namespace, and follows the Team", func(ctx SpecContext) {
 		t := ready(ctx, "bounded")
 		n := t.Name
 		q, err := resourceQuota(ctx, n)()
 		Expect(err).NotTo(HaveOccurred(), "it is there before the Team is ready")
-		Expect(bounds(q)).To(Equal("posts=16000 media=33000 apikeys=100 connections=5000 oauthgrants=5000 postschedules=200"))
+		Expect(bounds(q)).To(Equal("posts=16000 media=33000 apikeys=100 connections=5000 oauthgrants=5000 postschedules=200 notifiers=50"))
 		Expect(q.Labels).To(HaveKeyWithValue("app.kubernetes.io/managed-by", "herald"))
 		Expect(q.OwnerReferences).To(ConsistOf(HaveField("Name", "herald-team-secrets")), "it goes with the release")
 
@@ -84,7 +84,7 @@ var _ = Describe("The budget of a Team", func() {
 		change(func(s *v1alpha1.TeamSpec) { s.Subscription.State = v1alpha1.SubscriptionTrialing })
 		is(starter)
 		change(func(s *v1alpha1.TeamSpec) { s.Budget.Posts, s.Budget.Keys = new(int32(10)), new(int32(0)) })
-		is("posts=10 media=120 apikeys=0 connections=200 oauthgrants=1000 postschedules=50")
+		is("posts=10 media=120 apikeys=0 connections=200 oauthgrants=1000 postschedules=50 notifiers=10")
 		change(func(s *v1alpha1.TeamSpec) { s.Budget = v1alpha1.TeamBudget{} })
 		is(starter)
 	})

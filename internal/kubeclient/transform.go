@@ -54,7 +54,7 @@ func TransformForCache(obj any) (any, error) {
 	switch obj := obj.(type) {
 	case *v1alpha1.Post:
 		transformPost(obj)
-	case *v1alpha1.Connection, *v1alpha1.Media, *v1alpha1.APIKey, *v1alpha1.OAuthGrant, *v1alpha1.PostSchedule:
+	case *v1alpha1.Connection, *v1alpha1.Media, *v1alpha1.APIKey, *v1alpha1.OAuthGrant, *v1alpha1.PostSchedule, *v1alpha1.Notifier:
 		if IsComplete(object) && foreignMetadata(object) > MaxUnreduced {
 			dropMetadata(object, "")
 		}

@@ -16,9 +16,9 @@ type Budget struct {
 	Posts, PostBytes, UnfinishedPosts int64
 	PendingFiles, PendingFileBytes    int64
 	Keys                              int64
-	// Files, Connections, Grants and Schedules limit how many such objects are stored. Normal use does not reach these
-	// limits. They bound the storage in etcd, because these objects have a bounded size.
-	Files, Connections, Grants, Schedules int64
+	// Files, Connections, Grants, Schedules and Notifiers limit how many such objects are stored. Normal use does not reach
+	// these limits. They bound the storage in etcd, because these objects have a bounded size.
+	Files, Connections, Grants, Schedules, Notifiers int64
 }
 
 const (
@@ -40,6 +40,7 @@ var (
 		Connections:      200,            // the plan allows ten; at 3 KiB each, 600 KiB
 		Grants:           1_000,          // twice the maximum number of valid grants; at 1 KiB each, 1 MiB
 		Schedules:        50,             // a recurring post for each weekday on each of ten accounts
+		Notifiers:        10,             // each may have a call in flight, and 250 notifications of 450 bytes in its status
 	}
 	// unlimitedBudget is the budget of a team that has no other limits: three full teams reach etcd's default of 2 GiB.
 	// With objects of maximum size, a malicious team takes 8 GiB, the most that etcd's authors recommend (test/rights).
@@ -54,6 +55,7 @@ var (
 		Connections:      5_000, // 3 KiB each are 15 MiB
 		Grants:           5_000,
 		Schedules:        200, // each five minutes, they would create 57,600 posts a day, which the other limits stop
+		Notifiers:        50,
 	}
 )
 

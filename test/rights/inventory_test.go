@@ -225,7 +225,7 @@ var rightsOfAPIServer = map[string][]right{
 }
 
 // definitions are the names of Herald's CustomResourceDefinitions.
-const definitions = "apikeys.social.herald.dev,connections.social.herald.dev,media.social.herald.dev,oauthgrants.social.herald.dev," +
+const definitions = "apikeys.social.herald.dev,connections.social.herald.dev,media.social.herald.dev,notifiers.social.herald.dev,oauthgrants.social.herald.dev," +
 	"posts.social.herald.dev,postschedules.social.herald.dev,teams.social.herald.dev,usages.social.herald.dev"
 
 var _ = DescribeTable("The API server lists", func(ctx SpecContext, account string, expected map[string][]right) {

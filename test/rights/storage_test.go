@@ -203,6 +203,13 @@ var _ = Describe("The storage available to each user role", Ordered, func() {
 		Entry("a PostSchedule", "herald-editor", "postschedules", recurring("full-schedule", func(s *v1alpha1.PostSchedule) {
 			s.Spec.Texts, s.Spec.Template.Targets[0].Caption = []string{strings.Repeat("<", 32_768)}, strings.Repeat("<", 32_768)
 		}), nil, "PostSchedule"),
+		Entry("a Notifier", "herald-admin", "notifiers", &v1alpha1.Notifier{
+			ObjectMeta: metav1.ObjectMeta{Namespace: ofTeam, Name: "full-notifier"},
+			Spec: v1alpha1.NotifierSpec{
+				Format: v1alpha1.FormatStandardWebhooks, URL: "https://example.com/" + strings.Repeat("a", 2000),
+				SecretRef: &v1alpha1.LocalReference{Name: longName(0)}, Events: []v1alpha1.NotifierEvent{v1alpha1.EventPostFailed},
+			},
+		}, nil, "Notifier"),
 		Entry("a Connection", "herald-admin", "connections", connected(ofTeam, func(c *v1alpha1.Connection) {
 			c.Name, c.Labels, c.Annotations = "full-connection", nil, nil
 			c.Spec.CredentialsSecretRef, c.Spec.AccountID = v1alpha1.LocalReference{Name: longName(0)}, strings.Repeat("a", 128)
@@ -221,7 +228,8 @@ var _ = Describe("The storage available to each user role", Ordered, func() {
 		}}}
 		for name, limits := range map[string]plan.Budget{"starter": plan.BudgetOf(nil), "unlimited": plan.BudgetOf(unlimited)} {
 			total := int64(largest["posts"])*limits.Posts + int64(largest["media"])*limits.Files +
-				int64(largest["connections"])*limits.Connections + int64(largest["postschedules"])*limits.Schedules + int64(largest["apikeys"])*limits.Keys
+				int64(largest["connections"])*limits.Connections + int64(largest["postschedules"])*limits.Schedules +
+				int64(largest["notifiers"])*limits.Notifiers + int64(largest["apikeys"])*limits.Keys
 			AddReportEntry(name, fmt.Sprint(total>>20, " MiB"))
 			Expect(total).To(BeNumerically("<=", documentedBudget(name)), name)
 		}

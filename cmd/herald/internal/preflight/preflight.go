@@ -27,7 +27,7 @@ import (
 // which keep finished posts out of the manager's memory (KEP-4358, GA in 1.32).
 const Oldest = "1.32"
 
-// +kubebuilder:rbac:groups=apiextensions.k8s.io,resources=customresourcedefinitions,verbs=get,resourceNames=apikeys.social.herald.dev;connections.social.herald.dev;media.social.herald.dev;oauthgrants.social.herald.dev;posts.social.herald.dev;postschedules.social.herald.dev;teams.social.herald.dev;usages.social.herald.dev
+// +kubebuilder:rbac:groups=apiextensions.k8s.io,resources=customresourcedefinitions,verbs=get,resourceNames=apikeys.social.herald.dev;connections.social.herald.dev;media.social.herald.dev;notifiers.social.herald.dev;oauthgrants.social.herald.dev;posts.social.herald.dev;postschedules.social.herald.dev;teams.social.herald.dev;usages.social.herald.dev
 
 // definitionsPath is the API path of CRDs.
 const definitionsPath = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
