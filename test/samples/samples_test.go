@@ -86,7 +86,7 @@ var _ = It("The samples cover every kind, category and platform, and the kustomi
 	Expect(states).To(ContainElements("draft", "scheduled", "immediate"))
 
 	list := suite.Must(os.ReadFile(filepath.Join(envtest.Root(), "config", "samples", "Kustomization")))
-	for _, folder := range []string{".", "team", "media", "schedule"} {
+	for _, folder := range []string{".", "team", "media", "notifier", "schedule"} {
 		files := suite.Must(filepath.Glob(filepath.Join(envtest.Root(), "config", "samples", folder, "*.yaml")))
 		for _, file := range files {
 			Expect(string(list)).To(ContainSubstring("- " + filepath.Join(folder, filepath.Base(file)) + "\n"))
