@@ -74,6 +74,14 @@ func Reason(conditions []metav1.Condition) string {
 	return ""
 }
 
+// Message returns the message of the Ready condition, or "" before there is one.
+func Message(conditions []metav1.Condition) string {
+	if ready := meta.FindStatusCondition(conditions, v1alpha1.ConditionReady); ready != nil {
+		return ready.Message
+	}
+	return ""
+}
+
 // IsReady reports whether the Ready condition is True.
 func IsReady(conditions []metav1.Condition) bool {
 	return meta.IsStatusConditionTrue(conditions, v1alpha1.ConditionReady)
