@@ -324,6 +324,16 @@ type Thumbnails struct {
 	FFmpeg string `json:"ffmpeg"`
 }
 
+// SMTPTLS determines how connections to a mail server are encrypted.
+type SMTPTLS string
+
+// The values of SMTPTLS.
+const (
+	SMTPTLSRequired SMTPTLS = "required"
+	SMTPTLSImplicit SMTPTLS = "implicit"
+	SMTPTLSNone     SMTPTLS = "none"
+)
+
 // Egress configures the connections to the platforms.
 type Egress struct {
 	// CABundle is a PEM file with additional trusted certificate authorities, such as a proxy's.
