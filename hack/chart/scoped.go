@@ -20,7 +20,7 @@ var clusterScoped = []string{
 
 // inNamespaces are the namespaced resources that Herald's service accounts have rights to.
 var inNamespaces = []string{
-	"apikeys", "apikeys/finalizers", "apikeys/status", "connections", "connections/status", "events", "media", "media/status", "oauthgrants",
+	"apikeys", "apikeys/finalizers", "apikeys/status", "connections", "connections/status", "events", "media", "media/status", "notifiers", "notifiers/status", "oauthgrants",
 	"oauthgrants/status", "posts", "posts/status", "postschedules", "postschedules/status", "resourcequotas", "rolebindings", "usages", "usages/status",
 }
 

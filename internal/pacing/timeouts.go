@@ -28,6 +28,9 @@ const (
 	// ScheduleTimeout covers creating a schedule's posts, at most 13, and status writes.
 	ScheduleTimeout = 2 * time.Minute
 
+	// NotifierTimeout covers passing a notifier to its worker, which waits for others to start.
+	NotifierTimeout = time.Minute
+
 	// ConnectionTimeout covers a renewal (15 s), storing its token (60 s), two queries (4 s each), and status writes.
 	ConnectionTimeout = 5 * time.Minute
 

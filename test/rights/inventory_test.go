@@ -73,6 +73,8 @@ var rightsOfManager = map[string][]right{
 			"namespaces", "create get list watch",
 			"to create a Team's namespace; policy herald-manager-namespaces",
 		},
+		{"notifiers.social.herald.dev", "get list watch", "to send notifications; only people write notifiers"},
+		{"notifiers.social.herald.dev/status", "get patch update", "to write the status"},
 		{
 			"posts.social.herald.dev", "create delete get list patch update watch",
 			"to deliver posts, create those of schedules, and delete them when their retention expires; policy herald-manager-posts",

@@ -1,0 +1,34 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package notifier
+
+import "context"
+
+const (
+	// fastCalls and slowCalls limit the concurrent calls, of about 60 KiB each. A receiver that failed, or took longer than
+	// slowAfter, uses the slow lane until it answers quickly, so hanging receivers do not use up the calls of others.
+	fastCalls = 48
+	slowCalls = 16
+)
+
+// lanes limit the concurrent calls of an installation.
+type lanes struct{ fast, slow chan struct{} }
+
+func newLanes() lanes {
+	return lanes{fast: make(chan struct{}, fastCalls), slow: make(chan struct{}, slowCalls)}
+}
+
+// enter waits for a place, and returns the function that frees it.
+func (l lanes) enter(ctx context.Context, isSlow bool) (leave func(), err error) {
+	lane := l.fast
+	if isSlow {
+		lane = l.slow
+	}
+	select {
+	case lane <- struct{}{}:
+		return func() { <-lane }, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
