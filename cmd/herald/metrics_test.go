@@ -30,6 +30,7 @@ import (
 	"github.com/herald-social/herald/cmd/herald/internal/lease"
 	"github.com/herald-social/herald/controllers/connection"
 	"github.com/herald-social/herald/controllers/media"
+	"github.com/herald-social/herald/controllers/notifier"
 	"github.com/herald-social/herald/controllers/post"
 	"github.com/herald-social/herald/controllers/postschedule"
 	"github.com/herald-social/herald/controllers/retention"
@@ -69,6 +70,7 @@ func metricsOf(t *testing.T) map[string][]metric {
 	unlisted.New(manager)
 	connection.NewMetrics(manager, clock.RealClock{})
 	media.NewMetrics(manager)
+	notifier.NewMetrics(manager)
 	postschedule.NewMetrics(manager)
 	installation.NewWatch(nil, clock.RealClock{}, manager)
 	rollback.New(rollback.Options{Registerer: manager})
@@ -230,6 +232,7 @@ var boundedLabels = []string{
 	"namespace", "connection", // one for each connected account
 	"platform", "phase", "window", "outcome", "state", "reason", "kind", "queue", "answer", "action", "operation", "code", "method",
 	"budget", // the fields of a team's budget
+	"format", // of a Notifier: standard-webhooks, slack, email
 	"why",    // why an input is not used: superseded, refused
 	"for",    // the purpose of a wait for the store
 }

@@ -105,6 +105,7 @@ func setupControllers(ctx context.Context, mgr ctrl.Manager, c *configv1alpha1.M
 		})),
 		setup(newAPIKeys(mgr, c, teams, now)),
 		setup(newSchedules(mgr, c, teams, now)),
+		setup(newNotifiers(mgr, c, teams, now)),
 		setup(accounts, nil),
 		setup(newMedia(mgr, c, files, bucket, teams, images, now)),
 		setupPosts(mgr, c, kept, files, teams, bucket, posts), //nolint:contextcheck // its watches end with the manager

@@ -41,8 +41,11 @@ func recording(t *testing.T) *Recording {
 }
 
 // unrecorded are metrics without series in the recorded run: the simulated platforms return no error that Herald does
-// not list, and the run has no schedules.
-var unrecorded = []string{"herald_platform_unlisted_errors_total", "herald_schedule_posts_total"}
+// not list, and the run has no schedules and notifiers.
+var unrecorded = []string{
+	"herald_platform_unlisted_errors_total", "herald_schedule_posts_total",
+	"herald_notifications_total", "herald_notifiers_failing", "herald_notification_oldest_seconds",
+}
 
 // TestRecordingIsOfTheseMetrics checks that the recording contains today's metrics, because a run from before a rename
 // proves nothing.

@@ -46,6 +46,11 @@ type ManagerConfiguration struct {
 	Credentials Credentials `json:"credentials,omitzero"`
 	// Thumbnails configures the extraction of thumbnails from videos.
 	Thumbnails Thumbnails `json:"thumbnails,omitzero"`
+	// SiteURL is the public address of the web application, such as https://herald.example.com, for links in notifications. Without it,
+	// notifications contain no links.
+	SiteURL string `json:"siteURL,omitempty"`
+	// Notifications configures how Notifiers send.
+	Notifications Notifications `json:"notifications,omitzero"`
 	// Egress configures the connections to the platforms. The environment variables HTTPS_PROXY, HTTP_PROXY and
 	// NO_PROXY set a proxy.
 	Egress Egress `json:"egress,omitzero"`
@@ -324,6 +329,27 @@ type Thumbnails struct {
 	FFmpeg string `json:"ffmpeg"`
 }
 
+// Notifications configures how Notifiers send.
+type Notifications struct {
+	// SMTP is the mail server for Notifiers of format email. Without it, they send nothing.
+	SMTP *SMTP `json:"smtp,omitempty"`
+}
+
+// SMTP configures a mail server.
+type SMTP struct {
+	// Host is the name of the server.
+	Host string `json:"host"`
+	// Port is its port (587, or 465 with tls: implicit).
+	Port int `json:"port,omitempty"`
+	// From is the sender's address, such as Herald <herald@example.com>.
+	From string `json:"from"`
+	// TLS is "required" for STARTTLS, the default, "implicit" for TLS from the start, or "none" for a relay on the same machine.
+	TLS SMTPTLS `json:"tls,omitempty"`
+	// Username and PasswordFile authenticate Herald; empty for no authentication. The file is read for each email.
+	Username     string `json:"username,omitempty"`
+	PasswordFile string `json:"passwordFile,omitempty"`
+}
+
 // SMTPTLS determines how connections to a mail server are encrypted.
 type SMTPTLS string
 
@@ -333,6 +359,14 @@ const (
 	SMTPTLSImplicit SMTPTLS = "implicit"
 	SMTPTLSNone     SMTPTLS = "none"
 )
+
+// DefaultPort returns the port of a server without one.
+func (s *SMTP) DefaultPort() int {
+	if s.TLS == SMTPTLSImplicit {
+		return 465
+	}
+	return 587
+}
 
 // Egress configures the connections to the platforms.
 type Egress struct {

@@ -92,6 +92,9 @@ platforms:
 apiVersion: config.herald.dev/v1alpha1
 kind: ManagerConfiguration
 releaseName: {{ include "herald.fullname" . }}
+{{- if include "herald.web" . }}
+siteURL: {{ include "herald.siteURL" . }}
+{{- end }}
 {{- include "herald.configuration.common" (dict "root" . "process" "manager") }}
 webhook:
 {{- if not .Values.webhook.enabled }}
@@ -110,6 +113,20 @@ credentials:
 {{- end }}
 thumbnails:
   ffmpeg: {{ ternary "ffmpeg" "" .Values.thumbnails.enabled | quote }}
+{{- with .Values.smtp }}
+{{- if .host }}
+notifications:
+  smtp:
+    host: {{ .host | quote }}
+    port: {{ .port }}
+    from: {{ .from | quote }}
+    tls: {{ .tls }}
+    {{- if .password.name }}
+    username: {{ .username | quote }}
+    passwordFile: /etc/herald/smtp/password
+    {{- end }}
+{{- end }}
+{{- end }}
 {{- if .Values.caBundle.configMap }}
 egress:
   caBundle: /etc/herald/ca/ca.crt

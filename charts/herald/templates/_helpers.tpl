@@ -159,6 +159,9 @@ group: {{ default "cert-manager.io" .group }}
 {{- if .Values.evaluation.enabled -}}
 {{- $ports = append $ports 9100 -}}
 {{- end -}}
+{{- if .Values.smtp.host -}}
+{{- $ports = append $ports (int .Values.smtp.port) -}}
+{{- end -}}
 {{- range compact $addresses -}}
 {{- $ports = append $ports (include "herald.portOf" . | int) -}}
 {{- end -}}

@@ -147,6 +147,13 @@ readOnlyRootFilesystem: true
     items:
     - {key: {{ .root.Values.manager.unsavedTokens.key.key }}, path: key}
 {{- end }}
+{{- if and .root.Values.smtp.host .root.Values.smtp.password.name }}
+- name: smtp
+  secret:
+    secretName: {{ .root.Values.smtp.password.name }}
+    items:
+    - {key: {{ .root.Values.smtp.password.key }}, path: password}
+{{- end }}
 {{- if and .root.Values.webhook.enabled .root.Values.webhook.certManager.enabled }}
 - name: webhook
   secret:

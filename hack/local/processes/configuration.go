@@ -28,6 +28,7 @@ func (s *Setup) writeConfigurations() error {
 	manager.Common = s.common(secret, managerHealth, ManagerMetrics)
 	// Users should not have to wait an hour to try retention locally.
 	manager.Retention.LeastInCluster.Duration = 0
+	manager.SiteURL = s.URL(Site)
 	manager.Webhook.BindAddress, manager.Webhook.Hosts = s.Address(ManagerWebhook), []string{"127.0.0.1"}
 	if s.EditManager != nil {
 		s.EditManager(manager)

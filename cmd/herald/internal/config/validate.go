@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"net"
+	"net/mail"
 	"net/netip"
 	"net/url"
 	"regexp"
@@ -63,7 +64,11 @@ func (j *validator) manager(c *configv1alpha1.ManagerConfiguration) {
 	if !(c.Kubernetes.QPS > 0) && c.Kubernetes.QPS != -1 { // this excludes NaN too
 		j.report("kubernetes.qps", "requests could never be sent", "write a positive number, or -1 for no pacing")
 	}
+	if c.SiteURL != "" {
+		j.webAddress("siteURL", c.SiteURL, "https://herald.example.com")
+	}
 	j.times(c)
+	j.smtp(c.Notifications.SMTP)
 	j.unsaved(c.Credentials.Unsaved)
 	j.listens(&c.Common, "webhook.bindAddress", c.Webhook.BindAddress)
 	for i, host := range c.Webhook.Hosts {
@@ -81,6 +86,32 @@ func (j *validator) unsaved(u configv1alpha1.Unsaved) {
 		j.report(section+".keyFile", "it is missing", "name a file with 32 characters or more that are hard to guess, or remove directory")
 	case u.KeyFile != "" && u.Directory == "":
 		j.report(section+".directory", "it is missing", "name a folder that outlives the process, such as an emptyDir, or remove keyFile")
+	}
+}
+
+// smtp validates the mail server.
+func (j *validator) smtp(s *configv1alpha1.SMTP) {
+	const section = "notifications.smtp"
+	if s == nil {
+		return
+	}
+	j.required(section+".host", s.Host, "write the name of the mail server, or remove the section")
+	if _, err := mail.ParseAddress(s.From); err != nil {
+		j.report(section+".from", "it is not the address of a sender", "write one like Herald <herald@example.com>")
+	}
+	if s.Port < 0 || s.Port > 65535 {
+		j.report(section+".port", "it is not a port", "write 587, or the port of your server")
+	}
+	if !slices.Contains([]configv1alpha1.SMTPTLS{"", configv1alpha1.SMTPTLSRequired, configv1alpha1.SMTPTLSImplicit, configv1alpha1.SMTPTLSNone}, s.TLS) {
+		j.report(section+".tls", fmt.Sprintf("%q is not a mode of TLS", s.TLS), "write required, implicit or none")
+	}
+	switch {
+	case s.Username != "" && s.PasswordFile == "":
+		j.report(section+".passwordFile", "it is missing", "name a file with the password, or remove username")
+	case s.Username == "" && s.PasswordFile != "":
+		j.report(section+".username", "it is missing", "write the name of Herald's account, or remove passwordFile")
+	case s.Username != "" && s.TLS == configv1alpha1.SMTPTLSNone:
+		j.report(section+".tls", "the password would be readable on the way", "write required or implicit")
 	}
 }
 
