@@ -55,7 +55,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	return m
 }
 
-func (m *Metrics) count(format v1alpha1.NotifierFormat, outcome string) {
+func (m *Metrics) increment(format v1alpha1.NotifierFormat, outcome string) {
 	m.attempts.WithLabelValues(string(format), outcome).Inc()
 }
 

@@ -267,7 +267,7 @@ func (w *worker) sendNext(ctx context.Context, now time.Time) (sent bool, wake t
 	w.mu.Lock()
 	for _, n := range w.queue.Expire(now) {
 		w.dirty = true
-		w.reconciler.Metrics.count(w.notifier.Spec.Format, expired)
+		w.reconciler.Metrics.increment(w.notifier.Spec.Format, expired)
 		ctrl.LoggerFrom(ctx).Info("a notification was not delivered", "id", n.ID, "event", n.Type, "about", n.Name)
 	}
 	item, wake := w.queue.Next(now)
@@ -301,7 +301,7 @@ func (w *worker) record(item *notify.Notification, result notify.Result, now tim
 	} else {
 		w.deliveredAt = v1alpha1.NewTimePtr(now)
 	}
-	w.reconciler.Metrics.count(w.notifier.Spec.Format, outcome)
+	w.reconciler.Metrics.increment(w.notifier.Spec.Format, outcome)
 	w.queue.Record(item, result, now)
 	w.dirty = true
 	w.failing = result.Problem
