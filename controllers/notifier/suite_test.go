@@ -21,6 +21,7 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
@@ -31,8 +32,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	ctrlconfig "sigs.k8s.io/controller-runtime/pkg/config"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
-
-	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/controllers/notifier"
@@ -80,7 +79,7 @@ type server struct {
 func newServer() *server {
 	s := &server{}
 	s.Server = httptest.NewTLSServer(s)
-	DeferCleanup(s.Server.CloseClientConnections)
+	DeferCleanup(s.CloseClientConnections)
 	return s
 }
 
@@ -194,7 +193,7 @@ func (t *team) run(receivers ...*server) (stop func()) {
 }
 
 // eventually polls while the clock advances by a step each time.
-func (t *team) eventually(step time.Duration, get func() any) AsyncAssertion {
+func (t *team) eventually(get func() any, step time.Duration) AsyncAssertion {
 	GinkgoHelper()
 	return Eventually(func() any {
 		t.clock.Step(step)
@@ -204,5 +203,5 @@ func (t *team) eventually(step time.Duration, get func() any) AsyncAssertion {
 
 func (t *team) receives(s *server) AsyncAssertion {
 	GinkgoHelper()
-	return t.eventually(time.Second, func() any { return s.received() })
+	return t.eventually(func() any { return s.received() }, time.Second)
 }

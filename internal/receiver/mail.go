@@ -112,8 +112,7 @@ func (m *Mailer) client() (*mail.Client, error) {
 }
 
 func explainMail(err error) error {
-	var sent *mail.SendError
-	if errors.As(err, &sent) {
+	if sent, ok := errors.AsType[*mail.SendError](err); ok {
 		switch sent.Reason {
 		case mail.ErrSMTPRcptTo:
 			return &Error{Message: "the mail server refused a recipient", cause: err}

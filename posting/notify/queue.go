@@ -156,18 +156,18 @@ func (q *Queue) Resend(id string, now time.Time) bool {
 			return true
 		}
 	}
-	for i := range q.finished {
-		if d := &q.finished[i]; d.ID == id {
-			n := &Notification{
-				Event: Event{Type: d.Event, Kind: d.Kind, Name: d.Name, UID: types.UID(d.UID), At: d.OccurredAt.Time}, ID: d.ID, Attempts: d.Attempts,
-			}
-			q.insert(n, now)
-			n.until = later(n.until, now.Add(resumeFor))
-			q.finished = slices.Delete(q.finished, i, i+1)
-			return true
-		}
+	i := slices.IndexFunc(q.finished, func(d v1alpha1.NotifierDelivery) bool { return d.ID == id })
+	if i < 0 {
+		return false
 	}
-	return false
+	d := &q.finished[i]
+	n := &Notification{
+		Event: Event{Type: d.Event, Kind: d.Kind, Name: d.Name, UID: types.UID(d.UID), At: d.OccurredAt.Time}, ID: d.ID, Attempts: d.Attempts,
+	}
+	q.insert(n, now)
+	n.until = later(n.until, now.Add(resumeFor))
+	q.finished = slices.Delete(q.finished, i, i+1)
+	return true
 }
 
 func later(a, b time.Time) time.Time {
@@ -270,7 +270,7 @@ func (q *Queue) Save(s *v1alpha1.NotifierStatus, seen time.Time) {
 			delete(q.settled, id)
 		}
 	}
-	s.ProcessedThrough, s.Pending = v1alpha1.NewTimePtr(q.through), int32(len(q.pending))
+	s.ProcessedThrough, s.Pending = v1alpha1.NewTimePtr(q.through), int32(len(q.pending)) //nolint:gosec // at most maxQueued
 	s.Deliveries = nil
 	for _, n := range slices.Backward(q.pending[:min(len(q.pending), v1alpha1.MaxPendingDeliveries)]) {
 		s.Deliveries = append(s.Deliveries, describe(n))

@@ -62,7 +62,9 @@ func TestSlack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var message struct{ Text string }
+	var message struct {
+		Text string `json:"text"`
+	}
 	if err := json.Unmarshal(body, &message); err != nil {
 		t.Fatal(err)
 	}
