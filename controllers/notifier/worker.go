@@ -76,7 +76,7 @@ func newWorker(r *Reconciler, f *feed, n *v1alpha1.Notifier) *worker {
 		deliveredAt: n.Status.LastDeliveredAt, handled: n.Status.LastHandledResend,
 	}
 	if c := meta.FindStatusCondition(n.Status.Conditions, v1alpha1.ConditionFailing); c != nil {
-		w.failing = strings.TrimPrefix(c.Message, failingMessage)
+		w.failing, w.isSlow = strings.TrimPrefix(c.Message, failingMessage), true
 	}
 	if c := meta.FindStatusCondition(n.Status.Conditions, v1alpha1.ConditionReady); c != nil && c.Reason == v1alpha1.ReasonReceiverGone {
 		w.goneIn = c.ObservedGeneration
