@@ -81,6 +81,24 @@ test-counting: ## Compare how captions are counted with twitter-text, ICU and Au
 	fi
 	COUNTING_TEXTS=$(or $(COUNTING_TEXTS),20000) go test ./test/counting -count=1 -v
 
+$(CURDIR)/test/signatures/node_modules/.package-lock.json: test/signatures/package-lock.json
+	@npm --prefix $(CURDIR)/test/signatures ci --ignore-scripts --no-audit --no-fund --loglevel=error
+	touch $@
+
+.PHONY: test-signatures
+test-signatures: ## Verify the signatures of notifications with the JavaScript library of Standard Webhooks
+	@why=
+	if ! command -v node >/dev/null; then
+	  why="there is no Node.js in PATH"
+	elif ! problem=$$($(MAKE) $(CURDIR)/test/signatures/node_modules/.package-lock.json 2>&1); then
+	  why="the library cannot be fetched by npm: $${problem%%$$'\n'*}"
+	fi
+	if [ -n "$$why" ]; then
+	  $(call not_run,signatures of notifications in JavaScript; $$why)
+	  [ -n "$${HERALD_TEST_NOTES:-}" ] && exit 0 || exit 1
+	fi
+	go test ./test/signatures -count=1
+
 # Files whose encoders are missing are skipped, with a message each. `make test` reports the reason once.
 .PHONY: test-oddfiles
 test-oddfiles: controlplane ## Send 240 odd files through the whole stack to every platform, and decode what arrives (SHORT=1 for a part, FOCUS= by name)
