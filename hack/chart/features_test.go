@@ -176,7 +176,7 @@ func TestValues(t *testing.T) {
 		{"no dashboard unless it is wanted", "minimal", "", "ConfigMap", "outreach-dashboard", "", "-"},
 
 		{"pods reach what they need", "minimal", "", "NetworkPolicy", "outreach-manager", "{.spec.egress[*].ports[*].port}", "53 53 5353 5353 443 6443 8443"},
-		{"and the ports of store, proxy and provider", "full", "", "NetworkPolicy", "outreach-apiserver", "{.spec.egress[1].ports[*].port}", "443 6443 8443 3128 4318 5554 9443"},
+		{"and the ports of mail server, store, proxy and provider", "full", "", "NetworkPolicy", "outreach-apiserver", "{.spec.egress[1].ports[*].port}", "443 6443 8443 587 3128 4318 5554 9443"},
 		{"metrics are for monitoring", "full", "", "NetworkPolicy", "outreach-manager", "{.spec.ingress[2].from[0].namespaceSelector.matchLabels}", "monitoring"},
 		{"OpenShift's DNS listens on 5353, which policies see", "minimal", "", "NetworkPolicy", "outreach-manager", "{.spec.egress[0].ports}", `[{"port":53,"protocol":"UDP"},{"port":53,"protocol":"TCP"},{"port":5353,"protocol":"UDP"},{"port":5353,"protocol":"TCP"}]`},
 		{"a trial's pods find names there, too", "evaluation", "", "NetworkPolicy", "outreach-sandbox", "{.spec.egress[0].ports[*].port}", "53 53 5353 5353"},

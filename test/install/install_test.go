@@ -175,7 +175,7 @@ var _ = It("has the defaults of the programs", func(ctx SpecContext) {
 	objects := suite.Must(chart.Render(ctx, "herald", "herald-system", "minimal-values.yaml"))
 	manager, apiserver := configv1alpha1.DefaultManager(), configv1alpha1.DefaultAPIServer()
 	manager.Platforms.Facebook, apiserver.Platforms.Facebook = &configv1alpha1.Platform{}, &configv1alpha1.Platform{}
-	apiserver.SiteURL = "https://herald.example.com"
+	manager.SiteURL, apiserver.SiteURL = "https://herald.example.com", "https://herald.example.com"
 	// Thumbnails need another image.
 	manager.Thumbnails.FFmpeg = ""
 	// The chart's pod has a volume for tokens that could not be saved.
@@ -197,7 +197,7 @@ var _ = It("covers each configuration field", func(ctx SpecContext) {
 		"apiVersion": "of the file", "kind": "of the file", "releaseName": "fullnameOverride", "siteURL": "siteURL", "namespaces": "namespaces",
 		"bindAddress": "the ports are the chart's", "health": "the ports are the chart's", "metrics": "metrics", "media": "media and its Secret",
 		"platforms": "platforms", "tls": "apiserver.tls", "webhook": "webhook", "thumbnails": "thumbnails.enabled", "egress": "caBundle",
-		"tracing": "tracing, once it has an endpoint",
+		"tracing": "tracing, once it has an endpoint", "notifications": "smtp, once it has a host",
 	}
 	objects := suite.Must(chart.Render(ctx, "herald", "herald-system", "minimal-values.yaml"))
 	for process, kind := range map[string]reflect.Type{
