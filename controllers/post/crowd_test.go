@@ -177,13 +177,19 @@ var _ = Describe("A crowd", func() {
 	It("can be cancelled after it was recovered from a dead leader", func(ctx SpecContext) {
 		c := newCrowd(ctx, 8*time.Second)
 		before := publishCalls(ctx)
-		c.stopAt(post.PointBeforeOpen)
+		goOn := c.stopAt(post.PointBeforeOpen)
 		c.armed(ctx)
 		runManager(c.options, func(o *post.Options) { // nothing is armed again
 			o.Suspension = func(context.Context, string) (bool, []v1alpha1.Suspension, error) { return true, nil, nil }
 		})
+		takenBack := func(p *v1alpha1.Post) {
+			GinkgoHelper()
+			Eventually(func() v1alpha1.AttemptOutcome { return read(ctx, p).Status.Targets[0].Attempt.Outcome }).Should(Equal(v1alpha1.OutcomeNotSent))
+		}
+		takenBack(c.posts[0])
+		goOn() // its group is closed; it ends, and no longer arms posts
 		for _, p := range c.posts {
-			Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhaseScheduled))
+			takenBack(p)
 			edit(ctx, p, func(p *v1alpha1.Post) { p.Spec.Cancelled = true })
 			Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhaseCancelled))
 		}

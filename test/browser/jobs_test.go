@@ -49,7 +49,7 @@ func (w *worker) choose(accounts ...string) {
 	}
 }
 
-// docs/people.md has these jobs as a table. The limits are what the best other tool needs by its documentation.
+// docs/composer.md has these jobs as a table. The limits are what the best other tool needs by its documentation.
 var _ = Describe("A job takes no more actions than with other tools:", Ordered, ContinueOnFailure, func() {
 	var (
 		page *chrome.Page
@@ -180,7 +180,6 @@ var _ = Describe("A job takes no more actions than with other tools:", Ordered, 
 	})
 
 	It("find a scheduled post by a word among 1,000", func() {
-		begun := time.Now()
 		measure(3, func() {
 			schedule(1000, "found", "Number")
 			DeferCleanup(func(ctx SpecContext) {
@@ -188,13 +187,11 @@ var _ = Describe("A job takes no more actions than with other tools:", Ordered, 
 				must(err)
 				must(kubernetes.DeleteAllOf(ctx, &v1alpha1.Post{}, client.InNamespace(cluster.DemoNamespace), client.MatchingLabels{"crowd": "found"}))
 			})
-			begun = time.Now()
 		}, func(w *worker) {
 			w.do(site.Posts)
 			w.fill(page.Get("searchbox", "Search captions"), "number 637")
 			w.do(func() error { return page.Follow(func() error { return page.Press(kb.Enter) }) })
 			must(page.WaitText("1 post, newest first."))
 		})
-		Expect(time.Since(begun)).To(BeNumerically("<", 5*time.Second))
 	})
 })
