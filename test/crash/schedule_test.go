@@ -32,6 +32,14 @@ func (t *team) recurring(name string) recurring {
 	}}
 }
 
+// suspend ends deliveries, so that later specs count only their own calls.
+func (t *team) suspend(ctx SpecContext) {
+	var stored v1alpha1.Team
+	Expect(k8s.Get(ctx, client.ObjectKey{Name: t.namespace}, &stored)).To(Succeed())
+	stored.Spec.Suspend = true
+	Expect(k8s.Update(ctx, &stored)).To(Succeed())
+}
+
 // posts returns the schedule's posts by time.
 func (r recurring) posts(ctx SpecContext) ([]v1alpha1.Post, error) {
 	var list v1alpha1.PostList
@@ -66,6 +74,7 @@ var _ = Describe("A schedule", func() {
 		m := startManager()
 		DeferCleanup(func() { m.kill() })
 		tm := newTeamOn(ctx, v1alpha1.PlatformX)
+		DeferCleanup(tm.suspend)
 		tm.probed(ctx, v1alpha1.PlatformX)
 		rounds := 6
 		if long {
@@ -93,6 +102,7 @@ var _ = Describe("A schedule", func() {
 		m := startManager()
 		DeferCleanup(func() { m.kill() })
 		tm := newTeamOn(ctx, v1alpha1.PlatformX)
+		DeferCleanup(tm.suspend)
 		tm.probed(ctx, v1alpha1.PlatformX)
 		r := tm.recurring("cut")
 		create(ctx, r.PostSchedule)
