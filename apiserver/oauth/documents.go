@@ -5,14 +5,12 @@ package oauth
 
 import (
 	"context"
-	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"mime"
-	"net"
 	"net/http"
 	"net/netip"
 	"net/url"
@@ -69,21 +67,17 @@ func newDocuments(c *Config) *documents {
 			return publicaddr.Check(to)
 		}
 	}
-	dialer := &net.Dialer{Timeout: documentPatience, Control: publicaddr.Control(allow)}
+	transport := publicaddr.NewTransport(publicaddr.TransportOptions{
+		Allow: allow, Roots: c.Roots, DialTimeout: documentPatience, MaxHeaderBytes: 16 << 10,
+	})
+	transport.ResponseHeaderTimeout = documentPatience
 	return &documents{
 		loopback: c.LoopbackClients, clock: c.Clock, log: c.Log, known: cache.NewLRUExpireCacheWithClock(maxDocuments, c.Clock),
 		web: &http.Client{
 			// Following a redirect would let another site speak for this one.
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 			Timeout:       documentPatience,
-			Transport: &http.Transport{
-				Proxy:           nil, // a proxy would connect past the address check
-				DialContext:     dialer.DialContext,
-				TLSClientConfig: &tls.Config{RootCAs: c.Roots, MinVersion: tls.VersionTLS12},
-				// A reused connection would bypass the address check.
-				DisableKeepAlives: true, DisableCompression: true,
-				TLSHandshakeTimeout: documentPatience, ResponseHeaderTimeout: documentPatience, MaxResponseHeaderBytes: 16 << 10,
-			},
+			Transport:     transport,
 		},
 	}
 }

@@ -9,11 +9,9 @@ package receiver
 import (
 	"bytes"
 	"context"
-	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"net/netip"
 	"net/url"
@@ -78,26 +76,18 @@ func New(o Options) *Client {
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}
-	dialer := &net.Dialer{Timeout: dialTimeout, Control: publicaddr.Control(func(to netip.Addr) error {
+	allow := func(to netip.Addr) error {
 		if err := o.Allow(to); err != nil {
 			return noPublicAddress(err)
 		}
 		return nil
-	})}
+	}
 	return &Client{timeout: o.Timeout, clock: o.Clock, client: &http.Client{
 		// Receivers answer at their address. A redirect would send the content elsewhere.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-		Transport: &http.Transport{
-			// A proxy would connect on our behalf, without the check.
-			Proxy:                  nil,
-			DialContext:            dialer.DialContext,
-			TLSClientConfig:        &tls.Config{RootCAs: o.Roots, MinVersion: tls.VersionTLS12},
-			TLSHandshakeTimeout:    dialTimeout,
-			MaxResponseHeaderBytes: maxHeader,
-			// Idle connections to every receiver would take memory, and the address is checked per connection.
-			DisableKeepAlives:  true,
-			DisableCompression: true,
-		},
+		Transport: publicaddr.NewTransport(publicaddr.TransportOptions{
+			Allow: allow, Roots: o.Roots, DialTimeout: dialTimeout, MaxHeaderBytes: maxHeader,
+		}),
 	}}
 }
 
@@ -161,26 +151,18 @@ func noPublicAddress(cause error) *Error {
 }
 
 func explain(err error) error {
-	var (
-		known   *Error
-		dns     *net.DNSError
-		cert    *tls.CertificateVerificationError
-		timeout net.Error
-		request *url.Error
-	)
-	if errors.As(err, &request) {
-		err = request.Err // logged without the URL, which may contain a secret
-	}
-	switch {
-	case errors.As(err, &known):
+	err = publicaddr.Cause(err)
+	if known, ok := errors.AsType[*Error](err); ok {
 		return known
-	case errors.As(err, &dns):
-		return noPublicAddress(err)
-	case errors.As(err, &cert):
-		return &Error{Message: "its certificate is not trusted", cause: err}
-	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
-		return &Error{Message: "it took too long to answer", cause: err}
-	default:
-		return &Error{Message: "the connection to it failed", cause: err}
 	}
+	switch publicaddr.FailureOf(err) {
+	case publicaddr.NoServer:
+		return noPublicAddress(err)
+	case publicaddr.Untrusted:
+		return &Error{Message: "its certificate is not trusted", cause: err}
+	case publicaddr.TimedOut:
+		return &Error{Message: "it took too long to answer", cause: err}
+	case publicaddr.Disconnected:
+	}
+	return &Error{Message: "the connection to it failed", cause: err}
 }

@@ -9,16 +9,13 @@ package fetch
 
 import (
 	"context"
-	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/netip"
 	"net/url"
-	"syscall"
 	"time"
 
 	"k8s.io/utils/clock"
@@ -67,31 +64,20 @@ func New(o Options) *Client {
 	if o.Allow == nil {
 		o.Allow = publicaddr.Check
 	}
-	dialer := &net.Dialer{Timeout: dialTimeout, Control: control(o.Allow)}
-	return &Client{timeout: o.Timeout, stallTimeout: o.StallTimeout, client: &http.Client{
-		CheckRedirect: checkRedirect,
-		Transport: &http.Transport{
-			// A proxy would connect on our behalf, without the check.
-			Proxy:                  nil,
-			DialContext:            dialer.DialContext,
-			TLSClientConfig:        &tls.Config{RootCAs: o.Roots, MinVersion: tls.VersionTLS12},
-			TLSHandshakeTimeout:    dialTimeout,
-			ResponseHeaderTimeout:  headerTimeout,
-			MaxResponseHeaderBytes: maxHeader,
-			DisableKeepAlives:      true,
-			// Without compression, the announced length is the length of the file, and a few bytes cannot expand to many.
-			DisableCompression: true,
-		},
-	}}
+	transport := publicaddr.NewTransport(publicaddr.TransportOptions{
+		Allow: allow(o.Allow), Roots: o.Roots, DialTimeout: dialTimeout, MaxHeaderBytes: maxHeader,
+	})
+	transport.ResponseHeaderTimeout = headerTimeout
+	return &Client{timeout: o.Timeout, stallTimeout: o.StallTimeout, client: &http.Client{CheckRedirect: checkRedirect, Transport: transport}}
 }
 
-func control(allow func(netip.Addr) error) func(network, address string, c syscall.RawConn) error {
-	return publicaddr.Control(func(to netip.Addr) error {
-		if err := allow(to); err != nil {
+func allow(check func(netip.Addr) error) func(netip.Addr) error {
+	return func(to netip.Addr) error {
+		if err := check(to); err != nil {
 			return noPublicAddress(err)
 		}
 		return nil
-	})
+	}
 }
 
 func checkRedirect(req *http.Request, via []*http.Request) error {
@@ -283,28 +269,21 @@ func noPublicAddress(cause error) *DownloadError {
 }
 
 func explain(err error) error {
-	var (
-		problem *DownloadError
-		dns     *net.DNSError
-		cert    *tls.CertificateVerificationError
-		timeout net.Error
-		request *url.Error
-	)
-	if errors.As(err, &request) {
-		err = request.Err // logged without the URL, which may contain a secret
-	}
-	switch {
-	case errors.As(err, &problem):
+	err = publicaddr.Cause(err)
+	if problem, ok := errors.AsType[*DownloadError](err); ok {
 		return problem
-	case errors.Is(err, context.Canceled):
-		return err
-	case errors.As(err, &dns):
-		return noPublicAddress(err)
-	case errors.As(err, &cert):
-		return transient(err, "the certificate of the server is not trusted")
-	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
-		return transient(err, "the server took too long")
-	default:
-		return transient(err, "the connection to the server failed")
 	}
+	if errors.Is(err, context.Canceled) {
+		return err
+	}
+	switch publicaddr.FailureOf(err) {
+	case publicaddr.NoServer:
+		return noPublicAddress(err)
+	case publicaddr.Untrusted:
+		return transient(err, "the certificate of the server is not trusted")
+	case publicaddr.TimedOut:
+		return transient(err, "the server took too long")
+	case publicaddr.Disconnected:
+	}
+	return transient(err, "the connection to the server failed")
 }
