@@ -170,6 +170,7 @@ func New(config Config) (*Server, error) {
 		Keys:         keys,
 		Schedules:    kube.NewSchedules(client),
 		Subscribe:    s.subscribe,
+		Archive:      s.archive(index, teams.Owner),
 		Capabilities: config.Capabilities,
 		Clock:        config.Clock,
 		Log:          config.Log,
@@ -177,7 +178,6 @@ func New(config Config) (*Server, error) {
 	if config.Web != nil { // the permissions for events belong to the web application
 		bridgeConfig.Events, bridgeConfig.PageOf = events, config.pageOf
 	}
-	bridgeConfig.Archive = s.archive(index, teams.Owner)
 	service := bridge.New(bridgeConfig)
 	s.posts = kube.NewPostFeed(client, config.Namespaces, index, summaries(service))
 	s.budgets = newBudgets(service, usages, config.Namespaces, config.Clock, config.Log, index.Changed, s.pending.Changed)

@@ -25,7 +25,7 @@ type PartFiles interface {
 
 // PartUpload is a registered file that is uploaded in parts.
 type PartUpload struct {
-	// ID is the media's id, and Upload that of the upload in the store.
+	// ID is the media's id, and Upload the upload's id in the store.
 	ID, Upload string
 	// PartBytes is the size of each part but the last.
 	PartBytes int64

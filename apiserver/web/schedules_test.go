@@ -128,7 +128,7 @@ func instantOf(tb testing.TB, text string) *v1alpha1.Time {
 	return v1alpha1.NewTimePtr(at)
 }
 
-// TestEditedScheduleIsUnchanged verifies that the form of a schedule that another tool wrote sends back what is stored.
+// TestEditedScheduleIsUnchanged verifies that saving the form of a schedule, also of another tool's, does not change it.
 func TestEditedScheduleIsUnchanged(t *testing.T) {
 	t.Parallel()
 	own := func(of *v1alpha1.PostSchedule) {

@@ -144,7 +144,7 @@ func TestAddresses(t *testing.T) {
 	if requests.Load() > 0 {
 		t.Error("a request arrived")
 	}
-	// The wall checks what a name resolves to, at the connection.
+	// The address is checked at the connection, after the name was resolved.
 	checked := ""
 	client := trusting(s, Options{Allow: func(a netip.Addr) error {
 		checked = a.String()

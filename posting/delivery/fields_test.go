@@ -40,7 +40,8 @@ var mayUse = map[string]string{
 	"posting/delivery/describe":                      "this is where it is derived",
 	"posting/record/adopt.go":                        "what an earlier post was shown as is no fact of the one that adopts it: it is cleared",
 	"posting/record/record.go":                       "a post that is read from the archive is shown as it was",
-	"posting/notify/":                                "notifications report what a post is shown as",
+	"posting/notify/event.go":                        "notifications report what a post is shown as",
+	"posting/notify/payload.go":                      "receivers are shown why a target failed",
 	"posting/post.go":                                "StateOf reads what earlier versions wrote",
 	"test/":                                          "benches watch posts as people do",
 }

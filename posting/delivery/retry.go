@@ -185,7 +185,7 @@ func (d *targets) unreserved() (targets []int) {
 	return targets
 }
 
-// recordRetry records what the post retries, so that this is known after the original is deleted.
+// recordRetry stores the retried post and its targets in the status, which outlives the original.
 func (f *Facts) recordRetry(d *targets) {
 	if d.retry == nil || f.Original.Post == nil {
 		return

@@ -387,13 +387,28 @@ var deletions = bounds{lives: 3, targets: 2}
 
 func TestLives(t *testing.T) {
 	states, broken := exploreLives(deletions, livesBroken{})
+	assertUnbroken(t, states, broken)
+	t.Logf("%d states", states)
+}
+
+// assertUnbroken fails a test if an exploration found a broken rule, or did not go far.
+func assertUnbroken(t *testing.T, states int, broken string) {
+	t.Helper()
 	if broken != "" {
 		t.Fatal(broken)
 	}
 	if states < 1000 {
 		t.Errorf("only %d states: the model does not go far", states)
 	}
-	t.Logf("%d states", states)
+}
+
+// assertNoticed fails a test if an exploration of a mutation found no broken rule.
+func assertNoticed(t *testing.T, states int, broken string) {
+	t.Helper()
+	if broken == "" {
+		t.Errorf("nothing notices it in %d states", states)
+	}
+	t.Log(broken)
 }
 
 func TestLivesMutations(t *testing.T) {
@@ -406,10 +421,7 @@ func TestLivesMutations(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			states, broken := exploreLives(deletions, b)
-			if broken == "" {
-				t.Errorf("nothing notices it in %d states", states)
-			}
-			t.Log(broken)
+			assertNoticed(t, states, broken)
 		})
 	}
 }

@@ -33,7 +33,7 @@ type retries struct {
 	// posts are the failed post and the two retries; nil if deleted. versions count their writes.
 	posts    [3]*v1alpha1.Post
 	versions [3]int
-	// read is the failed post as each retry's process has read it, and at which version; nil if it has not.
+	// read is the failed post, with its version, as each retry's process last read it; nil before.
 	read        [3]*v1alpha1.Post
 	readVersion [3]int
 	// bucket is the record of the deleted failed post.
@@ -91,7 +91,7 @@ func (r *retries) make(who int) {
 	r.posts[who] = post
 }
 
-// beginning is what became of one target of the failed post.
+// beginning is the outcome of one target of the failed post.
 type beginning struct {
 	name string
 	// out is whether it is public.
@@ -429,12 +429,7 @@ func exploreRetriesFrom(first *retries, targets []beginning, b retriesBroken) (s
 
 func TestRetries(t *testing.T) {
 	states, broken := exploreRetries(retriesBroken{})
-	if broken != "" {
-		t.Fatal(broken)
-	}
-	if states < 1000 {
-		t.Errorf("only %d states: the model does not go far", states)
-	}
+	assertUnbroken(t, states, broken)
 	t.Logf("%d states", states)
 }
 
@@ -448,10 +443,7 @@ func TestRetriesMutations(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			states, broken := exploreRetries(b)
-			if broken == "" {
-				t.Errorf("nothing notices it in %d states", states)
-			}
-			t.Log(broken)
+			assertNoticed(t, states, broken)
 		})
 	}
 }

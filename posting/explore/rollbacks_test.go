@@ -205,12 +205,7 @@ func TestRewinds(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			began := time.Now()
 			states, broken := exploreLives(within, livesBroken{})
-			if broken != "" {
-				t.Fatal(broken)
-			}
-			if states < 1000 {
-				t.Errorf("only %d states: the model does not go far", states)
-			}
+			assertUnbroken(t, states, broken)
 			t.Logf("%d states, in %s", states, time.Since(began).Round(10*time.Millisecond))
 		})
 	}

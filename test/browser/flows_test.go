@@ -35,11 +35,7 @@ var _ = Describe("The web application", Ordered, ContinueOnFailure, func() {
 	)
 
 	BeforeAll(func() {
-		var err error
-		page, err = browser.NewPage(chrome.Options{})
-		must(err)
-		DeferCleanup(page.Close)
-		site = signIn(page)
+		page, site = sharedPage()
 	})
 
 	BeforeEach(func() { page.Forget() })

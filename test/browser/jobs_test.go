@@ -57,11 +57,7 @@ var _ = Describe("A job takes no more actions than with other tools:", Ordered, 
 	)
 
 	BeforeAll(func() {
-		var err error
-		page, err = browser.NewPage(chrome.Options{})
-		must(err)
-		DeferCleanup(page.Close)
-		site = signIn(page)
+		page, site = sharedPage()
 	})
 
 	AfterEach(func() {

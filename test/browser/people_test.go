@@ -44,6 +44,15 @@ func signedInPage() (*chrome.Page, web.Site) {
 	return page, signIn(page)
 }
 
+// sharedPage opens a tab for all specs of a container, signed in. Unlike newPage, it does not check the page's problems.
+func sharedPage() (*chrome.Page, web.Site) {
+	GinkgoHelper()
+	page, err := browser.NewPage(chrome.Options{})
+	must(err)
+	DeferCleanup(page.Close)
+	return page, signIn(page)
+}
+
 // freshTeam is the namespace of a team without posts or connections.
 const freshTeam = "herald-fresh"
 

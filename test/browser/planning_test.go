@@ -79,11 +79,7 @@ var _ = Describe("A team with many posts", Ordered, func() {
 	)
 
 	BeforeAll(func() {
-		var err error
-		page, err = browser.NewPage(chrome.Options{})
-		must(err)
-		DeferCleanup(page.Close)
-		site = signIn(page)
+		page, site = sharedPage()
 		day = time.Now().In(site.Zone).AddDate(0, 3, 0)
 		day = time.Date(day.Year(), day.Month(), 14, 9, 0, 0, 0, site.Zone)
 		day = day.AddDate(0, 0, -int(day.Weekday())+2) // a Tuesday: the week has the days after it too

@@ -5,7 +5,7 @@ package main
 
 import "time"
 
-// Costs are what the parts of a delivery cost. All are measured; docs/performance.md has the runs.
+// Costs are the measured costs of the parts of a delivery; docs/performance.md has the runs.
 type Costs struct {
 	// Write is the processor time of one write of the Kubernetes API, in all processes. A post of B2 takes 16.3 ms for
 	// four writes.
@@ -16,12 +16,12 @@ type Costs struct {
 	Answer time.Duration
 	// WaitingBytes is the size of an accepted post in etcd, and FinishedBytes that of a finished one with two targets (B6).
 	WaitingBytes, FinishedBytes int64
-	// WatchBytes is what a post takes on the heap of each kube-apiserver (B6).
+	// WatchBytes is a post's size on the heap of each kube-apiserver (B6).
 	WatchBytes int64
-	// ManagerBytes is the memory for each unfinished post in the manager, and APIServerBytes that for each post in the
-	// apiserver (docs/sizes.md). IdleBytes is the memory of either process without posts (B5).
+	// ManagerBytes is the memory for each unfinished post in the manager, and APIServerBytes the memory for each post in
+	// the apiserver (docs/sizes.md). IdleBytes is the memory of either process without posts (B5).
 	ManagerBytes, APIServerBytes, IdleBytes int64
-	// ListBytes is what a post takes in its team's lists in the archive: four lists of 40 bytes (docs/adr/0016-archive.md).
+	// ListBytes is a post's size in its team's lists in the archive: four lists of 40 bytes (docs/adr/0016-archive.md).
 	ListBytes int64
 	// UploadRate is how fast one upload is, in bytes per second: what Herald allows for (delivery.ExpectedRate).
 	UploadRate float64

@@ -38,14 +38,14 @@ type post struct {
 
 	team *team
 	size int64
-	// bytes are those of its files.
+	// bytes is the size of its files.
 	bytes int64
-	// known are its facts that do not change, and hashes the hashes of its targets' content.
+	// known are its constant facts, and hashes the hashes of its targets' content.
 	known  *delivery.Facts
 	hashes []string
 	// begun is when its upload started, and ready when it was complete.
 	begun, ready time.Time
-	// results are those of its last calls. They are not recorded yet.
+	// results are the unrecorded results of its last calls.
 	results []delivery.Result
 	// asked is its request for gates and a place, and granted the request once it has them. held is for the calls.
 	asked, granted, held *turn

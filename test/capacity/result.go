@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Result is what a simulation has counted.
+// Result contains the counts of a simulation.
 type Result struct {
 	Teams, Accounts, Days int
 	// Accepted posts were stored; OverBudget and OverPlan were refused.
@@ -23,8 +23,8 @@ type Result struct {
 	Uploads, LateUploads, ForecastLate int
 	// Archived posts left the cluster; Kept posts never do.
 	Archived, Kept int
-	// Writes are those of the Kubernetes API. PeakSecond and PeakMinute are the most that somebody waited for in a second
-	// and in a minute.
+	// Writes counts writes of the Kubernetes API. PeakSecond and PeakMinute are the most urgent writes in a second and in
+	// a minute.
 	Writes, PeakSecond, PeakMinute int
 	// Twice, Lost and Violations must be zero. Violation is the first one.
 	Twice, Lost, Violations int

@@ -30,7 +30,7 @@ var ErrIncomplete = errors.New("parts of the file are missing")
 // uploadID matches the ids of uploads in parts. They come from clients, and stores on a disk use them as a folder's name.
 var uploadID = regexp.MustCompile(`^[A-Za-z0-9._~+=-]+$`)
 
-// maxUploadID limits the length of such an id; those of Amazon S3 have 128 characters.
+// maxUploadID is the maximum length of an upload's id; Amazon S3 uses 128 characters.
 const maxUploadID = 1024
 
 func isUploadID(s string) bool {
