@@ -158,7 +158,8 @@ func startManager(ctx context.Context, c *rest.Config, env *envtest.Environment)
 			func(c *tls.Config) { c.GetCertificate = serving.GetCertificate },
 		}})},
 	}))
-	Expect(mgr.Add(serving)).To(Succeed())
+	// One check, and no periodic ones: those would renew the certificates that specs issue at other times.
+	Expect(serving.Check(ctx)).To(Succeed())
 	outgoing := transport.New(transport.Options{})
 	teams := suite.Must(quota.NewTeams(ctx, mgr.GetCache(), mgr.GetFieldIndexer()))
 	tally := suite.Must(admission.NewTally(ctx, mgr.GetCache()))
