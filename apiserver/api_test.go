@@ -353,20 +353,23 @@ var _ = Describe("the site", func() {
 	})
 
 	It("serves its documentation as a page, without a key, scripts or other sites", func(ctx context.Context) {
-		r := do(ctx, instance, "GET", "/docs", "", nil)
-		Expect(r.status).To(Equal(200))
-		Expect(r.header.Get("Content-Type")).To(Equal("text/html; charset=utf-8"))
-		Expect(r.header.Get("Content-Security-Policy")).To(MatchRegexp(`^default-src 'none'; connect-src 'self'; img-src data:; style-src 'sha256-[^']+';`))
-		Expect(r.header.Get("Referrer-Policy")).To(Equal("no-referrer"))
-		for _, id := range []string{"listConnections", "createMediaUploadUrl", "listPosts", "createPost", "getPost", "cancelPost"} {
-			Expect(r.body).To(ContainSubstring(`id="` + id + `"`))
+		six := []string{"listConnections", "createMediaUploadUrl", "listPosts", "createPost", "getPost", "cancelPost"}
+		for path, operations := range map[string][]string{"/docs": six, "/docs/v2": append(six, "updatePost", "retryPost")} {
+			r := do(ctx, instance, "GET", path, "", nil)
+			Expect(r.status).To(Equal(200), path)
+			Expect(r.header.Get("Content-Type")).To(Equal("text/html; charset=utf-8"), path)
+			Expect(r.header.Get("Content-Security-Policy")).To(MatchRegexp(`^default-src 'none'; connect-src 'self'; img-src data:; style-src 'sha256-[^']+';`))
+			Expect(r.header.Get("Referrer-Policy")).To(Equal("no-referrer"), path)
+			for _, id := range operations {
+				Expect(r.body).To(ContainSubstring(`id="` + id + `"`))
+			}
+			Expect(r.body).To(MatchRegexp(`https://herald\.example\.com/api/v[12]/posts`), "the examples name the site")
+			do(ctx, instance, "POST", path, "", nil).mustFail(405, "VALIDATION_ERROR", path)
 		}
-		Expect(r.body).To(ContainSubstring("https://herald.example.com/api/v1/posts"), "the examples name the site")
-		do(ctx, instance, "POST", "/docs", "", nil).mustFail(405, "VALIDATION_ERROR", "/docs")
 	})
 
 	It("serves its documentation as text, without a key", func(ctx context.Context) {
-		for path, contentType := range map[string]string{"/docs.md": "text/markdown; charset=utf-8", "/llms.txt": "text/plain; charset=utf-8"} {
+		for path, contentType := range map[string]string{"/docs.md": "text/markdown; charset=utf-8", "/docs/v2.md": "text/markdown; charset=utf-8", "/llms.txt": "text/plain; charset=utf-8"} {
 			r := do(ctx, instance, "GET", path, "", nil)
 			Expect(r.status).To(Equal(200), path)
 			Expect(r.header.Get("Content-Type")).To(Equal(contentType), path)

@@ -48,19 +48,21 @@ func newSite(api *rest.Handler, agents map[string]http.Handler, web *web, siteUR
 	if err != nil {
 		return nil, err
 	}
-	description := openapi.PageForSite(siteURL)
+	v1, v2 := openapi.PageForSite(siteURL), openapi.PageV2ForSite(siteURL)
 	const nothing = "default-src 'none'; frame-ancestors 'none'"
 	return &site{
 		api: api, apiV2: api.V2(), mcp: agents, web: web.site(), open: web.open, guard: api.Guard(), signedIn: web.signedIn,
 		pages: map[string]page{
-			healthPath:               fixed("health", "application/json; charset=utf-8", []byte(`{"status":"ok"}`+"\n"), nothing),
-			"/openapi.yaml":          fixed("openapi", "application/yaml; charset=utf-8", openapi.YAML(), nothing),
-			"/openapi.json":          fixed("openapi", "application/json; charset=utf-8", document, nothing),
-			openapi.PathV2 + ".yaml": fixed("openapi", "application/yaml; charset=utf-8", openapi.YAMLV2(), nothing),
-			openapi.PathV2 + ".json": fixed("openapi", "application/json; charset=utf-8", documentV2, nothing),
-			"/docs":                  fixed("docs", "text/html; charset=utf-8", description.HTML, description.Policy),
-			"/docs.md":               fixed("docs", "text/markdown; charset=utf-8", description.Markdown, nothing),
-			"/llms.txt":              fixed("llms", "text/plain; charset=utf-8", description.LLMs, nothing),
+			healthPath:                 fixed("health", "application/json; charset=utf-8", []byte(`{"status":"ok"}`+"\n"), nothing),
+			"/openapi.yaml":            fixed("openapi", "application/yaml; charset=utf-8", openapi.YAML(), nothing),
+			"/openapi.json":            fixed("openapi", "application/json; charset=utf-8", document, nothing),
+			openapi.PathV2 + ".yaml":   fixed("openapi", "application/yaml; charset=utf-8", openapi.YAMLV2(), nothing),
+			openapi.PathV2 + ".json":   fixed("openapi", "application/json; charset=utf-8", documentV2, nothing),
+			openapi.PagePath:           fixed("docs", "text/html; charset=utf-8", v1.HTML, v1.Policy),
+			openapi.PagePath + ".md":   fixed("docs", "text/markdown; charset=utf-8", v1.Markdown, nothing),
+			openapi.PagePathV2:         fixed("docs", "text/html; charset=utf-8", v2.HTML, v2.Policy),
+			openapi.PagePathV2 + ".md": fixed("docs", "text/markdown; charset=utf-8", v2.Markdown, nothing),
+			"/llms.txt":                fixed("llms", "text/plain; charset=utf-8", openapi.LLMs(siteURL), nothing),
 		},
 	}, nil
 }

@@ -1,8 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package openapi contains the HTTP API's OpenAPI document, and the page that describes it. The document is
-// handwritten; tests compare apiserver/rest and apiserver/wire with it.
+// Package openapi contains the HTTP API's OpenAPI document, and the pages that describe it. The document of
+// version 1 is handwritten; tests compare apiserver/rest and apiserver/wire with it.
 package openapi
 
 import (

@@ -5,12 +5,13 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
 )
 
-// document is the part of an OpenAPI 3.0 document that the page shows, in the document's order.
+// document is the part of an OpenAPI 3.0 or 3.1 document that the page shows, in the document's order.
 type document struct {
 	Info struct {
 		Title       string `yaml:"title"`
@@ -113,6 +114,28 @@ type schema struct {
 		PropertyName string          `yaml:"propertyName"`
 		Mapping      ordered[string] `yaml:"mapping"`
 	} `yaml:"discriminator"`
+}
+
+// UnmarshalYAML decodes a schema. OpenAPI 3.1 lists null among the types, where 3.0 has nullable.
+func (s *schema) UnmarshalYAML(node *yaml.Node) error {
+	type plain schema // without this method
+	nullable := false
+	copied := *node
+	copied.Content = slices.Clone(node.Content)
+	for i := 0; i+1 < len(copied.Content); i += 2 {
+		if copied.Content[i].Value != "type" || copied.Content[i+1].Kind != yaml.SequenceNode {
+			continue
+		}
+		listed := copied.Content[i+1].Content
+		types := slices.DeleteFunc(slices.Clone(listed), func(t *yaml.Node) bool { return t.Value == "null" })
+		if len(types) != 1 {
+			return fmt.Errorf("line %d: the page can show one type besides null", node.Line)
+		}
+		copied.Content[i+1], nullable = types[0], len(types) < len(listed)
+	}
+	err := copied.Decode((*plain)(s))
+	s.Nullable = s.Nullable || nullable
+	return err
 }
 
 // entry is one name and value of a map.

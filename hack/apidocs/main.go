@@ -1,7 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// apidocs generates the HTTP API page, as HTML for browsers and as Markdown for programs. Both come from the OpenAPI
+// apidocs generates the page of one version of the HTTP API, as HTML for browsers and as Markdown for programs. Both come from the OpenAPI
 // document alone, so they cannot disagree with it. The HTML does not need scripts or load anything from other sites.
 // `go generate ./apiserver/openapi` runs it.
 package main
@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"html/template"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	texttemplate "text/template"
@@ -20,8 +21,6 @@ import (
 	"github.com/yuin/goldmark"
 	"github.com/yuin/goldmark/extension"
 	"go.yaml.in/yaml/v3"
-
-	"github.com/herald-social/herald/apiserver/openapi"
 )
 
 var (
@@ -34,23 +33,31 @@ var (
 )
 
 func main() {
-	if len(os.Args) != 4 {
-		fmt.Fprintln(os.Stderr, "usage: apidocs html-file markdown-file site-url")
+	if len(os.Args) != 6 {
+		fmt.Fprintln(os.Stderr, "usage: apidocs document.yaml page-path html-file markdown-file site-url")
 		os.Exit(2)
 	}
-	page, text, err := render(openapi.YAML(), os.Args[3])
-	if err == nil {
-		err = errors.Join(os.WriteFile(os.Args[1], page, 0o644), os.WriteFile(os.Args[2], text, 0o644))
-	}
-	if err != nil {
+	if err := generate(os.Args[1], os.Args[2], os.Args[3], os.Args[4], os.Args[5]); err != nil {
 		fmt.Fprintln(os.Stderr, "apidocs:", err)
 		os.Exit(1)
 	}
 }
 
-// render renders both pages of an OpenAPI document. siteURL is used in the examples.
-func render(document []byte, siteURL string) (page, markdown []byte, err error) {
-	v, err := newView(document, siteURL)
+func generate(document, pagePath, htmlFile, markdownFile, siteURL string) error {
+	raw, err := os.ReadFile(document)
+	if err != nil {
+		return err
+	}
+	page, text, err := render(raw, site{URL: siteURL, Page: pagePath, Document: "/" + strings.TrimSuffix(filepath.Base(document), ".yaml")})
+	if err != nil {
+		return err
+	}
+	return errors.Join(os.WriteFile(htmlFile, page, 0o644), os.WriteFile(markdownFile, text, 0o644))
+}
+
+// render renders both pages of an OpenAPI document.
+func render(document []byte, at site) (page, markdown []byte, err error) {
+	v, err := newView(document, at)
 	if err != nil {
 		return nil, nil, fmt.Errorf("describe the API: %w", err)
 	}
@@ -90,7 +97,7 @@ func toItem(description string) string {
 	return ": " + strings.ReplaceAll(description, "\n  \n", "\n\n")
 }
 
-func newView(raw []byte, siteURL string) (*view, error) {
+func newView(raw []byte, at site) (*view, error) {
 	var d document
 	if err := yaml.Unmarshal(raw, &d); err != nil {
 		return nil, err
@@ -98,7 +105,7 @@ func newView(raw []byte, siteURL string) (*view, error) {
 	if len(d.Servers) != 1 {
 		return nil, fmt.Errorf("the document names %d servers, want one", len(d.Servers))
 	}
-	v := &view{document: &d, SiteURL: siteURL, BaseURL: siteURL + d.Servers[0].URL, inline: map[string]bool{}}
+	v := &view{document: &d, Site: at, BaseURL: at.URL + d.Servers[0].URL, inline: map[string]string{}}
 	err := v.fillAll()
 	return v, err
 }

@@ -27,7 +27,7 @@ func TestRender(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got, _, err := render([]byte(tc.document), "https://herald.example.com")
+			got, _, err := render([]byte(tc.document), site{URL: "https://herald.example.com", Page: "/docs", Document: "/openapi"})
 			if err != nil || tc.wantErr != "" {
 				if err == nil || err.Error() != tc.wantErr {
 					t.Errorf("%s: got %v, want %s", tc.reason, err, tc.wantErr)

@@ -17,13 +17,18 @@ const jsonType = "application/json"
 type view struct {
 	*document
 
-	SiteURL, BaseURL string
-	Groups           []group
-	Errors           []problem
-	Schemas          []shape
-	// inline are the schemas that are shown together with their operation.
-	inline map[string]bool
+	Site    site
+	BaseURL string
+	Groups  []group
+	Errors  []problem
+	Schemas []shape
+	// inline are the schemas that are shown together with an operation, by that operation's id.
+	inline map[string]string
 }
+
+// site is where a version of the API is served: the site's address, for examples, and the paths of the page and of the
+// OpenAPI document, both without extension.
+type site struct{ URL, Page, Document string }
 
 // group contains the operations with one tag.
 type group struct {
@@ -37,9 +42,11 @@ type call struct {
 
 	Method, Path string
 	Parameters   []parameter
-	// Bodies are the possible shapes of the body. If there are several, the field Chosen selects one.
+	// Bodies are the possible shapes of the body. If there are several, the field Chosen selects one. If the body was
+	// shown before, BodyOf is the id of that operation instead.
 	Bodies   []shape
 	Chosen   string
+	BodyOf   string
 	Requests []example
 	Answer   answer
 	Errors   []problem
@@ -95,7 +102,7 @@ func (v *view) fillAll() error {
 	}
 	slices.SortStableFunc(v.Errors, func(a, b problem) int { return strings.Compare(a.Status, b.Status) })
 	for _, s := range v.Components.Schemas {
-		if !v.inline[s.Name] {
+		if v.inline[s.Name] == "" {
 			v.Schemas = append(v.Schemas, shape{Name: s.Name, schema: s.Value})
 		}
 	}
@@ -162,7 +169,10 @@ func (v *view) fillBody(c *call, of *schema) error {
 	if err != nil {
 		return err
 	}
-	v.inline[refName(of.Ref)] = true
+	if c.BodyOf = v.inline[refName(of.Ref)]; c.BodyOf != "" {
+		return nil
+	}
+	v.inline[refName(of.Ref)] = c.ID
 	choices := body.Discriminator.Mapping
 	if len(choices) == 0 {
 		c.Bodies = []shape{{Name: refName(of.Ref), schema: *body}}
@@ -174,7 +184,7 @@ func (v *view) fillBody(c *call, of *schema) error {
 		if err != nil {
 			return err
 		}
-		v.inline[refName(choice.Value)] = true
+		v.inline[refName(choice.Value)] = c.ID
 		c.Bodies = append(c.Bodies, shape{Name: refName(choice.Value), Choice: choice.Name, schema: *chosen})
 	}
 	return nil

@@ -16,12 +16,16 @@ import (
 )
 
 var _ = Describe("The API documentation", func() {
-	It("is accessible", func() {
-		page := newPage(chrome.Options{})
-		must(page.Open(herald().Site() + "/docs"))
-		inEveryLook(page, "docs")
-		expectLight(page)
-	})
+	DescribeTable("is accessible",
+		func(path, name string) {
+			page := newPage(chrome.Options{})
+			must(page.Open(herald().Site() + path))
+			inEveryLook(page, name)
+			expectLight(page)
+		},
+		Entry("for version 1", "/docs", "docs"),
+		Entry("for version 2", "/docs/v2", "docs-v2"),
+	)
 })
 
 var _ = Describe("The sandbox", func() {
