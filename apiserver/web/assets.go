@@ -10,6 +10,7 @@ import (
 	"mime"
 	"net/http"
 	"path"
+	"regexp"
 	"strings"
 
 	"github.com/herald-social/herald/apiserver/request"
@@ -38,12 +39,19 @@ func newAssets() assets {
 	entries, _ := files.ReadDir("assets") // the folder is embedded
 	for _, entry := range entries {
 		data, _ := files.ReadFile("assets/" + entry.Name())
+		if path.Ext(entry.Name()) == ".js" {
+			data = comment.ReplaceAll(data, nil)
+		}
 		name := hashed(entry.Name(), data)
 		all.byName[name] = asset{mime.TypeByExtension(path.Ext(entry.Name())), request.NewFixed(data)}
 		all.paths[entry.Name()] = "/assets/" + name
 	}
 	return all
 }
+
+// comment matches a line of a script that contains only a comment. Browsers do not need them, and they are a fifth of
+// the scripts' weight.
+var comment = regexp.MustCompile(`(?m)^[ \t]*//.*\n`)
 
 func hashed(name string, data []byte) string {
 	sum := sha256.Sum256(data)

@@ -7,9 +7,14 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
+	"maps"
+	"net/http"
+	"net/http/httptest"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"testing"
 )
 
@@ -52,6 +57,35 @@ func TestOwnScripts(t *testing.T) {
 				t.Errorf("it writes innerHTML at %d places", writes)
 			}
 		})
+	}
+}
+
+// TestComments verifies that scripts are served without comments, and otherwise unchanged: a line of a template literal that
+// looks like a comment would disappear.
+func TestComments(t *testing.T) {
+	served := newAssets()
+	for _, name := range slices.Sorted(maps.Keys(served.paths)) {
+		if filepath.Ext(name) != ".js" {
+			continue
+		}
+		w := httptest.NewRecorder()
+		served.byName[path.Base(served.path(name))].body.Write(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil))
+		var want []byte
+		inLiteral := false
+		for line := range bytes.Lines(readAsset(t, name)) {
+			isComment := bytes.HasPrefix(bytes.TrimSpace(line), []byte("//"))
+			if isComment && inLiteral {
+				t.Errorf("%s: the template literal's line %q looks like a comment", name, line)
+			}
+			if isComment {
+				continue
+			}
+			want = append(want, line...)
+			inLiteral = inLiteral != (bytes.Count(line, []byte("`"))%2 == 1)
+		}
+		if !bytes.Equal(w.Body.Bytes(), want) || bytes.Contains(want, []byte("SPDX")) {
+			t.Errorf("%s is served with other changes than its comments", name)
+		}
 	}
 }
 
