@@ -57,6 +57,7 @@ func (s *Site) check(w http.ResponseWriter, v *visit) error {
 	s.write(w, http.StatusOK, g.Group{
 		note,
 		h.Div(h.ID(splitID), g.Attr("hx-swap-oob", "innerHTML"), offer),
+		s.fitting(v, written, &spec, &found),
 		stops(written, &spec, missing, &found),
 		warnings(&found),
 		g.If(len(spec.Targets) == 0, h.P(h.Class("soft"), g.Text("Choose an account to see what the post will look like."))),

@@ -4,12 +4,15 @@
 package web
 
 import (
+	"slices"
+	"strconv"
 	"strings"
 
 	g "maragu.dev/gomponents"
 	h "maragu.dev/gomponents/html"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/apiserver/bridge"
 )
 
 // kindsOfPosts are the categories as they follow "does not accept".
@@ -30,24 +33,60 @@ func (s *Site) refused(p v1alpha1.Platform) []v1alpha1.Category {
 }
 
 // accountTile is an account in the form. The styles show it as unavailable for a kind of post that its platform does
-// not accept, and the script then refuses to choose it.
+// not accept, and for content that check finds it cannot take. The script then refuses to choose it.
 func (s *Site) accountTile(v *visit, a *v1alpha1.Connection, t *targetWriting, chosen bool) g.Node {
-	id, refusal := "target-"+a.Name, "refusal-"+a.Name
+	id, refusal, remark := "target-"+a.Name, "refusal-"+a.Name, "remark-"+a.Name
 	var classes []string
 	refused := s.refused(a.Spec.Platform)
 	for _, kind := range refused {
 		classes = append(classes, "no-"+string(kind))
 	}
 	return h.Li(g.If(len(classes) > 0, h.Class(strings.Join(classes, " "))),
-		h.Input(h.Type("checkbox"), h.Class("picked"), h.ID(id), h.Name("target"), h.Value(a.Name), h.Aria("describedby", refusal), g.If(chosen, h.Checked())),
+		h.Input(h.Type("checkbox"), h.Class("picked"), h.ID(id), h.Name("target"), h.Value(a.Name), h.Aria("describedby", refusal+" "+remark), g.If(chosen, h.Checked())),
 		h.Label(h.For(id), avatar(a, a.Spec.Platform), h.Span(h.Class("account"), h.Strong(h.Dir("auto"), g.Text(nameOfAccount(a, a.Name))), h.Span(h.Class("soft"), g.Text(handleOn(a))),
 			g.If(t.already != "", h.Span(h.Class("already"), g.Text(sentence(t.already)))))),
 		h.P(h.ID(refusal), h.Class("refusal"), g.Map(refused, func(kind v1alpha1.Category) g.Node {
 			return h.Span(h.Class("only-"+string(kind)), g.Text(a.Spec.Platform.Title()+" does not accept "+kindsOfPosts[kind]+"."))
-		})),
+		}), unfit(a.Name, nil)),
+		remarkOn(a.Name, ""),
 		tileState(v, a),
 		h.Div(h.Class("options"), s.targetFields(a, t)),
 	)
+}
+
+// shownProblems limits the reasons on a tile: each of 35 pictures may have one.
+const shownProblems = 3
+
+// unfit is the part of a tile with the reasons why the account cannot take the content; empty if it can.
+func unfit(name string, problems []bridge.Problem, more ...g.Node) g.Node {
+	reasons := inSentences(problems[:min(len(problems), shownProblems)], nil)
+	if left := len(problems) - shownProblems; left > 0 {
+		reasons = append(reasons, "And "+plural(left, "more reason")+".")
+	}
+	return h.Span(h.ID("unfit-"+name), h.Class("unfit"), g.Group(more), g.Text(strings.Join(reasons, " ")))
+}
+
+// remarkOn is a text on the tile of an account that can still be chosen.
+func remarkOn(name, text string, more ...g.Node) g.Node {
+	return h.P(h.ID("remark-"+name), h.Class("remark soft"), g.Group(more), g.Text(text))
+}
+
+// fitting updates the tiles: which accounts cannot take the content as it is now.
+func (s *Site) fitting(v *visit, written *writing, spec *v1alpha1.PostSpec, found *bridge.Check) g.Node {
+	accounts := s.usable(v)
+	checks := s.Service.CheckAccounts(v.Context(), v.caller, spec, written.caption, found.Previews, accounts)
+	replace := g.Attr("hx-swap-oob", "true")
+	return g.Map(indexes(len(accounts)), func(i int) g.Node {
+		name, platform, remark := accounts[i].Name, accounts[i].Spec.Platform.Title(), ""
+		// The count of a chosen account is above the limit.
+		if of := checks[i].TooLong; of.Count > 0 && !slices.ContainsFunc(written.targets, func(t targetWriting) bool { return t.connection == name }) {
+			remark = "The text is too long for " + platform + ": " + strconv.Itoa(of.Count) + " of " + strconv.Itoa(of.Limit) + "."
+			if spec.Tree == nil {
+				remark += " Choose it to write a different text."
+			}
+		}
+		return g.Group{unfit(name, checks[i].Problems, replace), remarkOn(name, remark, replace)}
+	})
 }
 
 // tileState shows why posts to an account may wait or fail, and where to connect it again; nothing for a ready account.

@@ -4,6 +4,9 @@
 package web
 
 import (
+	"fmt"
+	"maps"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -70,4 +73,68 @@ func TestTilesOfEditors(t *testing.T) {
 	notReady(v1alpha1.ReasonRevoked, "revoked")(w.connections[acme][0])
 	page := textOf(w.get(t, editor, "/teams/"+acme+"/posts/new"))
 	says(t, "an editor cannot connect it", page, []string{"Reconnect first"}, []string{"Connect it again"})
+}
+
+// TestTilesOfContent verifies what the tiles say about content that an account cannot take, after each change.
+func TestTilesOfContent(t *testing.T) {
+	t.Parallel()
+	w := newWorld(clocktesting.NewFakeClock(now))
+	for i := range 6 {
+		w.upload(fmt.Sprint("m-", i))
+	}
+	w.upload("film", func(m *v1alpha1.Media) {
+		m.Spec.MimeType, m.Spec.FileName = v1alpha1.MimeMP4, "film.mp4"
+		m.Status.SizeBytes, m.Status.Width, m.Status.Height, m.Status.DurationMillis = 1000, 720, 1280, 10_000_000
+	})
+	form := func(kind, caption string, more url.Values) url.Values {
+		values := url.Values{"category": {kind}, "caption": {caption}, "when": {"now"}}
+		maps.Copy(values, more)
+		return values
+	}
+	long := strings.Repeat("a", 281)
+	for _, tc := range []struct {
+		reason, account string
+		form            url.Values
+		unfit, remark   string
+		not             string
+	}{
+		{"the content fits", "our-x", form("image", "a", url.Values{"image": {"m-0", "m-1", "m-2", "m-3"}}), "", "", ""},
+		{"X shows four pictures", "our-x", form("image", "a", url.Values{"image": {"m-0", "m-1", "m-2", "m-3", "m-4"}}), "X accepts at most 4 images; leave some out", "", ""},
+		{"Threads shows more", "our-threads", form("image", "a", url.Values{"image": {"m-0", "m-1", "m-2", "m-3", "m-4"}}), "", "", ""},
+		{"a chosen account is not exempt", "our-x", form("image", "a", url.Values{"target": {"our-x"}, "image": {"m-0", "m-1", "m-2", "m-3", "m-4"}}), "X accepts at most 4 images", "", ""},
+		{"a video is too long for X", "our-x", form("video", "a", url.Values{"video": {"film"}}), `The video "film.mp4" plays for 2 h 46 min; x accepts at most 2 h 5 min`, "", ""},
+		{"YouTube accepts it", "our-youtube", form("video", "a", url.Values{"video": {"film"}}), "", "", ""},
+		{"a file of a thread is named with its part", "our-x", form("tree", "", url.Values{"cards": {"2"}, "card-0": {"a"}, "media-1": {"film"}}), `Part 2: The video "film.mp4" plays`, "", ""},
+		{"a long text can be replaced", "our-x", form("text", long, nil), "", "The text is too long for X: 281 of 280. Choose it to write a different text.", ""},
+		{"a chosen account has a count", "our-x", form("text", long, url.Values{"target": {"our-x"}}), "", "", ""},
+		{"a thread has the same texts everywhere", "our-x", form("tree", "", url.Values{"cards": {"2"}, "card-0": {long}, "card-1": {"b"}}), "", "The text is too long for X: 281 of 280.", "Choose it"},
+		{"the kind is the reason already", "our-youtube", form("image", "a", url.Values{"image": {"m-0"}}), "", "", ""},
+	} {
+		answer := w.serve(newRequest(&editor, "/teams/"+acme+"/compose/check", tc.form))
+		page := parsed(t, answer.Body.String())
+		for id, want := range map[string]string{"unfit-": tc.unfit, "remark-": tc.remark} {
+			got := textOf(withID(t, page, id+tc.account))
+			if want == "" && got != "" || !strings.Contains(strings.ToLower(got), strings.ToLower(want)) || tc.not != "" && strings.Contains(got, tc.not) {
+				t.Errorf("%s: %s says %q, want %q", tc.reason, id+tc.account, got, want)
+			}
+		}
+	}
+}
+
+// TestTilesNameFewProblems verifies that a tile does not list a problem for each of many files.
+func TestTilesNameFewProblems(t *testing.T) {
+	t.Parallel()
+	w := newWorld(clocktesting.NewFakeClock(now))
+	values := url.Values{"category": {"image"}, "caption": {"a"}, "when": {"now"}}
+	for i := range 5 {
+		name := fmt.Sprint("m-", i)
+		w.upload(name, func(m *v1alpha1.Media) {
+			m.Spec.MimeType, m.Status.Unconvertible = v1alpha1.MimeWebP, "is an animation; upload a still"
+		})
+		values.Add("image", name)
+	}
+	tile := textOf(withID(t, parsed(t, w.serve(newRequest(&editor, "/teams/"+acme+"/compose/check", values)).Body.String()), "unfit-our-instagram"))
+	if strings.Count(tile, "animation") != shownProblems || !strings.HasSuffix(tile, "And 2 more reasons.") {
+		t.Errorf("the tile says %q", tile)
+	}
 }

@@ -61,16 +61,22 @@ func Validate(post *v1alpha1.Post, env Env) field.ErrorList {
 		errs = append(errs, v.target(i, spec.Child("targets").Index(i))...)
 	}
 	errs = append(errs, ValidateFiles(post)...)
-	switch post.Spec.Category {
+	errs = append(errs, v.content(spec)...)
+	return errs
+}
+
+// content checks the post's files, and the texts of its cards.
+func (v *validation) content(spec *field.Path) field.ErrorList {
+	switch v.post.Spec.Category {
 	case v1alpha1.CategoryImage:
-		errs = append(errs, v.images(spec.Child("image", "mediaRefs"))...)
+		return v.images(spec.Child("image", "mediaRefs"))
 	case v1alpha1.CategoryVideo:
-		errs = append(errs, v.video(spec.Child("video"))...)
+		return v.video(spec.Child("video"))
 	case v1alpha1.CategoryTree:
-		errs = append(errs, v.tree(spec.Child("tree", "cards"))...)
+		return v.tree(spec.Child("tree", "cards"))
 	case v1alpha1.CategoryText:
 	}
-	return errs
+	return nil
 }
 
 type validation struct {

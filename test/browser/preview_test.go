@@ -194,6 +194,65 @@ var _ = Describe("The accounts in the composer", func() {
 	})
 })
 
+var _ = Describe("Content that an account cannot take", func() {
+	const reason = "X accepts at most 4 images; leave some out, or post to the other connections apart."
+	checked := func(page *chrome.Page) []string {
+		GinkgoHelper()
+		names, err := chrome.Eval[[]string](page, `[...document.querySelectorAll(".picked:checked")].map((box) => box.value)`)
+		must(err)
+		return names
+	}
+
+	DescribeTable("prevents the choice as soon as the files are uploaded, with the reason",
+		func(look chrome.Look, choose func(page *chrome.Page, box *chrome.Element), remove func(page *chrome.Page, button *chrome.Element)) {
+			page, site := signedInPage()
+			must(page.SetLook(look))
+			var files []string
+			for i := range 5 {
+				files = append(files, shape(fmt.Sprintf("%d.jpg", i+1), 400, 400))
+			}
+			must(site.Compose(web.Draft{Kind: web.Image, Targets: onAll[1:2], Text: "Five pictures", Files: files}))
+			must(page.WaitText(reason))
+			must(page.WaitFor("Threads takes them", `!document.getElementById("unfit-demo-threads").textContent`))
+			x := page.Get("group", "Where it goes").GetPart("checkbox", "X, @herald_demo")
+			choose(page, x)
+			Expect(chrome.Eval[string](page, `document.getElementById("status").textContent`)).To(Equal(reason))
+			Expect(checked(page)).To(Equal([]string{"demo-threads"}))
+			inEveryLook(page, "compose-unfit-"+look.Name)
+			must(page.SetLook(look))
+			remove(page, page.Get("group", "Images").Get("button", "Remove 5.jpg"))
+			must(page.WaitFor("X takes the four that are left", `!document.getElementById("unfit-demo-x").textContent`))
+			choose(page, x)
+			Expect(checked(page)).To(ConsistOf("demo-threads", "demo-x"))
+			page.Forget()
+		},
+		Entry("by mouse", chrome.Light, func(_ *chrome.Page, box *chrome.Element) { must(box.Click()) }, func(_ *chrome.Page, button *chrome.Element) { must(button.Click()) }),
+		Entry("by keyboard", chrome.Light,
+			func(page *chrome.Page, box *chrome.Element) { must(page.TabTo(box)); must(page.Press(" ")) },
+			func(page *chrome.Page, button *chrome.Element) { must(page.TabTo(button)); must(page.Press(kb.Enter)) }),
+		Entry("on a phone", chrome.Phone, func(_ *chrome.Page, box *chrome.Element) { must(box.Click()) }, func(_ *chrome.Page, button *chrome.Element) { must(button.Click()) }),
+	)
+
+	It("leaves a choice that was made before, marked, and a text for one account", func() {
+		page, site := signedInPage()
+		var files []string
+		for i := range 5 {
+			files = append(files, shape(fmt.Sprintf("%d.jpg", i+1), 400, 400))
+		}
+		must(site.Compose(web.Draft{Kind: web.Image, Targets: onAll[:1], Text: strings.Repeat("Long ", 60), Files: files}))
+		must(page.WaitText(reason))
+		Expect(checked(page)).To(Equal([]string{"demo-x"}), "the files can be removed")
+		inEveryLook(page, "compose-unfit-chosen")
+		must(page.SetLook(chrome.Light))
+		x := page.Get("group", "Where it goes").GetPart("checkbox", "X, @herald_demo")
+		must(x.Check(false))
+		must(page.WaitText("The text is too long for X: 299 of 280. Choose it to write a different text."))
+		must(x.Click())
+		Expect(checked(page)).To(BeEmpty())
+		page.Forget()
+	})
+})
+
 var _ = Describe("A text that is too long for X", func() {
 	const address = "https://www.example.com/an/address/that/stays/whole/although/it/is/long"
 	text := strings.Repeat("Words that come first. ", 11) + address + " " + strings.Repeat("And words that follow. ", 12)

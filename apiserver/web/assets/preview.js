@@ -5,10 +5,9 @@
 
 const on = (type, act, options) => document.addEventListener(type, act, options);
 
-// --- An account whose platform does not accept the kind of post cannot be chosen. One that was chosen before can be given up.
+// --- An account that cannot take the kind of post, or its content, cannot be chosen. One that was chosen before can be given up.
 
-const kinds = document.querySelectorAll("[name=category][type=radio]");
-const refusal = (box) => [...document.getElementById(box.getAttribute("aria-describedby")).children].find((one) => one.checkVisibility());
+const refusal = (box) => [...document.getElementById(box.getAttribute("aria-describedby").split(" ")[0]).children].find((one) => one.checkVisibility());
 
 function markTiles() {
   for (const box of document.querySelectorAll(".picked")) {
@@ -26,7 +25,7 @@ on("click", (event) => {
 
 on("change", ({ target }) => (target.name === "category" || target.matches(".picked")) && markTiles());
 addEventListener("pageshow", markTiles); // fields may be restored until then
-if (kinds.length) markTiles();
+markTiles();
 
 // --- Files side by side: buttons for a mouse turn to the next one.
 
@@ -52,6 +51,7 @@ on("htmx:beforeSwap", ({ detail }) => {
 
 on("htmx:afterSwap", ({ detail }) => {
   if (detail.target.id !== "check") return;
+  markTiles(); // the answer has replaced their reasons
   for (const [id, folds, rows] of parts(detail.target)) {
     folds.forEach((fold, i) => (fold.open = seen.get(id)?.open[i] ?? false));
     rows.forEach((row, i) => row.scrollTo({ left: seen.get(id)?.left[i] ?? 0, behavior: "instant" }));
