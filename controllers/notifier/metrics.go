@@ -40,14 +40,14 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	}
 	promauto.With(r).NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "herald_notifiers_failing",
-		Help: "Notifiers whose receiver did not accept the last notification. Reported by the leader.",
+		Help: "Notifiers whose receiver did not accept the last notification, except suspended ones. Reported by the leader.",
 	}, func() float64 {
 		count, _ := m.read()
 		return float64(count)
 	})
 	promauto.With(r).NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "herald_notification_oldest_seconds",
-		Help: "Time since the event of the notification that waits longest. Reported by the leader.",
+		Help: "Time since the event of the notification that waits longest, except those of suspended Notifiers. Reported by the leader.",
 	}, func() float64 {
 		_, oldest := m.read()
 		return oldest.Seconds()
@@ -74,14 +74,25 @@ func (r *Reconciler) observe() (failing int, oldest time.Duration) {
 	defer r.mu.RUnlock()
 	now := r.Clock.Now()
 	for _, w := range r.workers {
-		w.mu.Lock()
-		if w.failing != "" {
+		isFailing, waits := w.lag(now)
+		if isFailing {
 			failing++
 		}
-		if n, since := w.queue.Pending(); n > 0 {
-			oldest = max(oldest, now.Sub(since))
-		}
-		w.mu.Unlock()
+		oldest = max(oldest, waits)
 	}
 	return failing, oldest
+}
+
+// lag returns whether the receiver did not accept the last notification, and how long the oldest one waits. A suspended
+// Notifier does not lag.
+func (w *worker) lag(now time.Time) (isFailing bool, oldest time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.notifier.Spec.Suspend {
+		return false, 0
+	}
+	if n, since := w.queue.Pending(); n > 0 {
+		oldest = now.Sub(since)
+	}
+	return w.failing != "", oldest
 }

@@ -141,6 +141,23 @@ var _ = Describe("A Notifier", func() {
 		t.receives(s).Should(Equal([]string{"post.posted one"}))
 	})
 
+	It("is counted as failing until it is suspended, and as given up after a day", func(ctx SpecContext) {
+		t, s := newTeam(ctx), newServer()
+		s.answers(status(http.StatusInternalServerError))
+		t.notifier(ctx, "counted", s)
+		t.run(s)
+		t.post(ctx, "one", v1alpha1.PhasePosted)
+		failing := func() any { return t.metric("herald_notifiers_failing", "") }
+		t.eventually(failing, time.Second).Should(Equal(1.0))
+		Expect(t.metric("herald_notification_oldest_seconds", "")).To(BeNumerically(">=", 1))
+		Expect(t.metric("herald_notifications_total", "failed")).To(BeNumerically(">=", 1))
+		t.edit(ctx, "counted", func(n *v1alpha1.Notifier) { n.Spec.Suspend = true })
+		t.eventually(failing, 0).Should(BeZero())
+		Expect(t.metric("herald_notification_oldest_seconds", "")).To(BeZero())
+		Expect(t.metric("herald_notifications_total", "expired")).To(BeZero())
+		t.eventually(func() any { return t.metric("herald_notifications_total", "expired") }, time.Hour).Should(Equal(1.0))
+	})
+
 	It("sends text to an address of Slack, which is in a Secret", func(ctx SpecContext) {
 		t, s, bodies := newTeam(ctx), newServer(), make(chan string, 10)
 		slack := httptest.NewTLSServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {

@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -21,6 +22,8 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -140,6 +143,8 @@ type team struct {
 	// client replaces the manager's client, if it is set. mailer is the mail server, or nil.
 	client client.Client
 	mailer notifier.Mailer
+	// metrics are those of the latest manager.
+	metrics *prometheus.Registry
 }
 
 func newTeam(ctx context.Context) *team {
@@ -169,6 +174,7 @@ func (t *team) run(receivers ...*server) (stop func()) {
 	for _, s := range receivers {
 		roots.AddCert(s.Certificate())
 	}
+	t.metrics = prometheus.NewRegistry()
 	cached := mgr.GetClient()
 	if t.client != nil {
 		cached = t.client
@@ -178,6 +184,7 @@ func (t *team) run(receivers ...*server) (stop func()) {
 		Owned:   func(context.Context, string) (bool, error) { return t.owned.Load(), nil },
 		Sender:  receiver.New(receiver.Options{Timeout: callTimeout, Allow: func(netip.Addr) error { return nil }, Roots: roots}),
 		Mailer:  t.mailer,
+		Metrics: notifier.NewMetrics(t.metrics),
 		SiteURL: "https://herald.example.com",
 	}))
 	Expect(r.SetupWithManager(mgr)).To(Succeed())
@@ -204,4 +211,20 @@ func (t *team) eventually(get func() any, step time.Duration) AsyncAssertion {
 func (t *team) receives(s *server) AsyncAssertion {
 	GinkgoHelper()
 	return t.eventually(func() any { return s.received() }, time.Second)
+}
+
+// metric returns the sum of a metric's series whose labels have this value; "" stands for all.
+func (t *team) metric(name, label string) (sum float64) {
+	GinkgoHelper()
+	for _, family := range suite.Must(t.metrics.Gather()) {
+		if family.GetName() != name {
+			continue
+		}
+		for _, m := range family.GetMetric() {
+			if label == "" || slices.ContainsFunc(m.GetLabel(), func(l *dto.LabelPair) bool { return l.GetValue() == label }) {
+				sum += m.GetCounter().GetValue() + m.GetGauge().GetValue()
+			}
+		}
+	}
+	return sum
 }

@@ -151,6 +151,30 @@ var rows = []row{
 		`herald_retention_last_sweep_timestamp_seconds{namespace="herald-system",pod="m-1"} 60x50 3060x50 6060x100`,
 	}, "150m", 0, "", ""},
 
+	{"a receiver is gone, and a manager that is not the leader does not report it", "HeraldNotifierFailing", []string{
+		`herald_notifiers_failing{namespace="herald-system",pod="m-1"} 1x400`, `herald_notifiers_failing{namespace="herald-system",pod="m-2"} 0x400`,
+	}, "361m", 1, "namespace=herald-system", "1"},
+	{"the next leader continues", "HeraldNotifierFailing", []string{
+		`herald_notifiers_failing{namespace="herald-system",pod="m-1"} 2x100 0x300`, `herald_notifiers_failing{namespace="herald-system",pod="m-2"} 0x100 2x300`,
+	}, "361m", 1, "namespace=herald-system", "2"},
+	{"a receiver was unavailable for an hour", "HeraldNotifierFailing", []string{`herald_notifiers_failing{namespace="herald-system",pod="m-1"} 1x60 0x400`}, "361m", 0, "", ""},
+	{"it accepts some notifications", "HeraldNotifierFailing", []string{`herald_notifiers_failing{namespace="herald-system",pod="m-1"} 1x200 0 1x200`}, "361m", 0, "", ""},
+
+	{"one was given up", "HeraldNotificationsGivenUp", []string{
+		`herald_notifications_total{namespace="herald-system",pod="m-1",format="slack",outcome="expired"} 0x10 1x200`,
+	}, "30m", 1, "namespace=herald-system", ""},
+	{"of two formats", "HeraldNotificationsGivenUp", []string{
+		`herald_notifications_total{namespace="herald-system",pod="m-1",format="slack",outcome="expired"} 0x10 1x200`,
+		`herald_notifications_total{namespace="herald-system",pod="m-1",format="email",outcome="expired"} 0x10 3x200`,
+	}, "30m", 1, "namespace=herald-system", ""},
+	{"hours ago", "HeraldNotificationsGivenUp", []string{
+		`herald_notifications_total{namespace="herald-system",pod="m-1",format="slack",outcome="expired"} 0x10 1x200`,
+	}, "90m", 0, "", ""},
+	{"failed attempts are repeated", "HeraldNotificationsGivenUp", []string{
+		`herald_notifications_total{namespace="herald-system",pod="m-1",format="slack",outcome="failed"} 0+1x200`,
+		`herald_notifications_total{namespace="herald-system",pod="m-1",format="slack",outcome="expired"} 0x200`,
+	}, "90m", 0, "", ""},
+
 	{"more than the sizes are for", "HeraldTooManyPosts", []string{`herald_post_index_posts{namespace="herald-system",pod="a-1"} 100001x90`}, "61m", 1, "namespace=herald-system", "100k"},
 	{"two replicas cache the same posts", "HeraldTooManyPosts", []string{
 		`herald_post_index_posts{namespace="herald-system",pod="a-1"} 60000x90`, `herald_post_index_posts{namespace="herald-system",pod="a-2"} 60000x90`,
