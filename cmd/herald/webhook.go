@@ -102,7 +102,7 @@ func (h *admissionWebhook) register(ctx context.Context, mgr ctrl.Manager, c *co
 	}
 	return admission.SetupWithManager(mgr, admission.Options{
 		Budgets: budgets,
-		Reader:  mgr.GetClient(), Platforms: registry, StartingDeadline: c.Delivery.StartingDeadline.Duration, Clock: h.clock,
+		Reader:  mgr.GetClient(), APIReader: mgr.GetAPIReader(), Platforms: registry, StartingDeadline: c.Delivery.StartingDeadline.Duration, Clock: h.clock,
 		SecretPath: called, Namespaces: c.Namespaces,
 	})
 }

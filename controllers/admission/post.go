@@ -50,8 +50,10 @@ const answerWithin = 3 * time.Second
 
 // Options configures the webhook. All fields except SecretPath, Namespaces and Budgets are required.
 type Options struct {
-	// Reader reads Connections and Media; it may be a cache.
-	Reader client.Reader
+	// Reader reads Connections and Media; it may be a cache. APIReader reads the post that another one retries from the API
+	// server: the cache excludes finished posts.
+	Reader    client.Reader
+	APIReader client.Reader
 	// Platforms are the platforms of this installation.
 	Platforms platforms.Registry
 	// StartingDeadline is how late a scheduled post may still be published.
@@ -74,8 +76,8 @@ var _ admission.Validator[*v1alpha1.Post] = (*PostValidator)(nil)
 
 // SetupWithManager registers the webhook with the manager's webhook server, on every replica, not only the leader.
 func SetupWithManager(mgr ctrl.Manager, o Options) error {
-	if o.Reader == nil || o.Clock == nil || o.StartingDeadline <= 0 {
-		return errors.New("the webhook needs Reader, Clock and StartingDeadline")
+	if o.Reader == nil || o.APIReader == nil || o.Clock == nil || o.StartingDeadline <= 0 {
+		return errors.New("the webhook needs Reader, APIReader, Clock and StartingDeadline")
 	}
 	hook := admission.WithValidator(mgr.GetScheme(), &PostValidator{o})
 	hook.LogConstructor = conditions.WebhookLogger
@@ -166,12 +168,15 @@ func (p *PostValidator) validateContents(ctx context.Context, stored, post *v1al
 		return nil, nil
 	}
 	env, err := p.env(ctx, post)
+	if err == nil {
+		warnings, refused, err = p.validateRetry(ctx, post, &env)
+	}
 	if err != nil {
 		ctrllog.FromContext(ctx).Error(err, "a post was admitted without being checked")
 		return admission.Warnings{"the post was not checked against its connections and media; see its condition Accepted"}, nil
 	}
 	env.Stored = stored
-	warnings = append(p.lateness(post), rules.Warnings(post, env)...)
+	warnings = append(append(warnings, p.lateness(post)...), rules.Warnings(post, env)...)
 	for _, w := range rules.FileWarnings(post, env) {
 		warnings = append(warnings, w.String())
 	}

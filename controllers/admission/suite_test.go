@@ -168,7 +168,7 @@ func startManager(ctx context.Context, c *rest.Config, env *envtest.Environment)
 			Owner: teams.Owner, Unfinished: tally.Unfinished, Quotas: mgr.GetClient(),
 			Usage: quota.NewUsageStore(quota.NewAPI(mgr.GetAPIReader(), mgr.GetClient())).Read,
 		},
-		Reader: mgr.GetClient(), StartingDeadline: time.Hour, Clock: clock.RealClock{}, SecretPath: serving.CallPath,
+		Reader: mgr.GetClient(), APIReader: mgr.GetAPIReader(), StartingDeadline: time.Hour, Clock: clock.RealClock{}, SecretPath: serving.CallPath,
 		Platforms: platforms.Registry{
 			v1alpha1.PlatformX: x.New(x.Config{}, outgoing), v1alpha1.PlatformThreads: threads.New(threads.Config{}, outgoing),
 			v1alpha1.PlatformInstagram: instagram.New(instagram.Config{}, outgoing), v1alpha1.PlatformFacebook: facebook.New(facebook.Config{}, outgoing),

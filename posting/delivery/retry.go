@@ -101,6 +101,28 @@ func unfinishedOriginal(original *v1alpha1.Post) string {
 		original.Name, nameOf(original, targets[0]), v1alpha1.ConditionOutcomeUnknown)
 }
 
+// RetryCheck is what the manager would decide about a post with spec.retryOf.
+type RetryCheck struct {
+	// Undecided and Waits are why no target can be sent yet: a user has to answer a question about the failed post, or it is
+	// not finished.
+	Undecided, Waits string
+	// Refused is why each target would never be sent, or "".
+	Refused []string
+}
+
+// CheckRetry checks a post that is about to be created or changed against the post that it retries.
+func CheckRetry(post, original *v1alpha1.Post, connections map[string]*v1alpha1.Connection) (check RetryCheck) {
+	f := &Facts{View: posting.Of(post), Connections: connections, Original: &Original{Post: original}}
+	for _, m := range f.matchRetry() {
+		check.Waits = m.waits
+		check.Refused = append(check.Refused, m.refused)
+	}
+	if check.Waits != "" && len(undecided(original)) > 0 {
+		check.Undecided, check.Waits = check.Waits, ""
+	}
+	return check
+}
+
 // matchTarget matches one target with a finished original. taken are the matched targets of the original.
 func (f *Facts) matchTarget(i int, original *v1alpha1.Post, taken map[int]bool) retryMatch {
 	connection := f.Post.Spec.Targets[i].ConnectionRef.Name
