@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package admission is the webhook that rejects an invalid Post when it is applied, by the same rules as the REST API
-// and the reconciler.
+// and the reconciler. It also warns about PostSchedules.
 //
 // The webhook is optional: if it is unavailable, the API server continues without it, and the reconciler rejects the
 // same posts.
@@ -79,8 +79,10 @@ func SetupWithManager(mgr ctrl.Manager, o Options) error {
 	if o.Reader == nil || o.APIReader == nil || o.Clock == nil || o.StartingDeadline <= 0 {
 		return errors.New("the webhook needs Reader, APIReader, Clock and StartingDeadline")
 	}
-	hook := admission.WithValidator(mgr.GetScheme(), &PostValidator{o})
-	hook.LogConstructor = conditions.WebhookLogger
+	hook := &admission.Webhook{LogConstructor: conditions.WebhookLogger, Handler: byKind{
+		posts:     admission.WithValidator(mgr.GetScheme(), &PostValidator{o}).Handler,
+		schedules: admission.WithValidator(mgr.GetScheme(), &ScheduleValidator{o}).Handler,
+	}}
 	if o.SecretPath == nil {
 		mgr.GetWebhookServer().Register(PostPath, hook)
 		return nil
