@@ -20,12 +20,12 @@ func TestGenerate(t *testing.T) {
 			"openapi: 3.1.0\ninfo:\n  description: |-\n    One.\n\n    Two.\n  title: T\nschema:\n  type: [string, \"null\"]\n  examples:\n    - a\nrequired: [a, b]\n", "",
 		},
 		"Alias": {
-			"an alias survives the loss of its anchor in a merge",
+			"an alias survives the removal of its anchor",
 			"openapi: 3.1.0\ninfo: &x\n  title: T\nother: *x\n",
 			"openapi: 3.1.0\ninfo:\n  description: One.\n  title: T\nschema:\n  type: [string, \"null\"]\n  examples:\n    - a\nrequired: [a]\nother:\n  title: T\n", "",
 		},
-		"NothingToExtend": {"a misspelt name would add nothing", "requierd+: [b]\n", "", "/requierd: version 1 does not have it"},
-		"AnotherKind":     {"a text is no list", "required+: b\n", "", "/required: cannot append"},
+		"NothingToExtend": {"a misspelt field would otherwise add nothing", "requierd+: [b]\n", "", "/requierd: version 1 does not have it"},
+		"AnotherKind":     {"a text cannot be appended to a list", "required+: b\n", "", "/required: cannot append"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

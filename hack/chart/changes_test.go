@@ -56,9 +56,9 @@ func TestChanges(t *testing.T) {
 		reason  string
 	}{
 		{"0.1.0", []change{{"added", "All of it"}}, "the last section"},
-		{"0.2.0", []change{{"security", "One hole less"}, {"changed", "`--a`: one → two"}, {"changed", "b → c"}}, "items and tables of what is now"},
+		{"0.2.0", []change{{"security", "One hole less"}, {"changed", "`--a`: one → two"}, {"changed", "b → c"}}, "items and tables of the last column"},
 		{"0.2.0-3-g1234567", []change{{"added", "A thing"}, {"added", "A page about `it`"}}, "between two releases"},
-		{"0.3.0", []change{{"added", "A thing"}, {"added", "A page about `it`"}}, "a release whose section is not named yet"},
+		{"0.3.0", []change{{"added", "A thing"}, {"added", "A page about `it`"}}, "an unreleased version"},
 	} {
 		got, err := changesIn(changelog, row.version)
 		if err != nil || !slices.Equal(got, row.want) {

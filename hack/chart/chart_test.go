@@ -134,7 +134,7 @@ func TestEachObjectIsTheReleases(t *testing.T) {
 				id += " in " + object.GetNamespace()
 			}
 			if seen[id] {
-				t.Errorf("%s: %s is there twice", name, id)
+				t.Errorf("%s: two objects are %s", name, id)
 			}
 			seen[id] = true
 			want := outreach.namespace
@@ -145,7 +145,7 @@ func TestEachObjectIsTheReleases(t *testing.T) {
 				t.Errorf("%s: %s is in namespace %q, want %q", name, id, object.GetNamespace(), want)
 			}
 			if object.GetKind() != "CustomResourceDefinition" && object.GetName() != "outreach" && !strings.HasPrefix(object.GetName(), "outreach-") {
-				t.Errorf("%s: %s has not the release's name", name, id)
+				t.Errorf("%s: the name of %s does not start with the release's", name, id)
 			}
 			labels := object.GetLabels()
 			for label, want := range map[string]string{
@@ -190,11 +190,11 @@ func TestTwoReleasesShareOnlyDefinitions(t *testing.T) {
 	}
 	for _, object := range objectsIn(t, text) {
 		if id := object.GetKind() + " " + object.GetName(); first[id] && object.GetKind() != "CustomResourceDefinition" {
-			t.Errorf("%s is in both", id)
+			t.Errorf("both releases contain %s", id)
 		}
 	}
 	if strings.Contains(text, "outreach") {
-		t.Error("a name of the first release is in the second")
+		t.Error("the second release contains a name of the first")
 	}
 }
 
@@ -209,20 +209,20 @@ func TestNotesWaitForTheKey(t *testing.T) {
 	wait := strings.Index(notes, "kubectl wait --for=condition=Ready apikey/first -n team-acme")
 	read := strings.Index(notes, "kubectl get secret -n team-acme first-token")
 	if wait < 0 || read < wait {
-		t.Errorf("the Secret is read at %d, and the key waited for at %d:\n%s", read, wait, notes)
+		t.Errorf("the Secret is read at offset %d, before the wait for the key at %d:\n%s", read, wait, notes)
 	}
 }
 
 func TestNotesTellHowToSignIn(t *testing.T) {
 	for _, tc := range []struct{ reason, from, values, want string }{
-		{"by a link", "minimal", "", "kubectl exec -n social deploy/outreach-apiserver -- /herald signin-link\n"},
-		{"which wants a right", "minimal", "", "--clusterrole=outreach-admin --user=herald:link"},
-		{"by a provider", "full", "", "--clusterrole=outreach-editor --group=oidc:marketing"},
-		{"in a trial, at the port that is forwarded", "evaluation", "", "deploy/outreach-apiserver -- /herald signin-link\n"},
-		{"which is that of the site", "evaluation", "siteURL: 'http://127.0.0.1:18080'", "service/outreach-apiserver 18080:80 &\n"},
-		{"with that of the pages of consent", "evaluation", "", "service/outreach-sandbox 9100:9100 &\n"},
-		{"and that of the store, for files", "evaluation", "evaluation: {storeURL: 'http://127.0.0.1:19000'}", "service/outreach-store 19000:9000 &\n"},
-		{"not at all", "minimal", "web: {enabled: false}", ""},
+		{"sign-in by link", "minimal", "", "kubectl exec -n social deploy/outreach-apiserver -- /herald signin-link\n"},
+		{"the link's user needs a role", "minimal", "", "--clusterrole=outreach-admin --user=herald:link"},
+		{"sign-in by an OIDC provider", "full", "", "--clusterrole=outreach-editor --group=oidc:marketing"},
+		{"an evaluation forwards the apiserver's port", "evaluation", "", "deploy/outreach-apiserver -- /herald signin-link\n"},
+		{"the forwarded port is the site URL's", "evaluation", "siteURL: 'http://127.0.0.1:18080'", "service/outreach-apiserver 18080:80 &\n"},
+		{"the sandbox's port is forwarded for consent pages", "evaluation", "", "service/outreach-sandbox 9100:9100 &\n"},
+		{"the store's port is forwarded for uploads", "evaluation", "evaluation: {storeURL: 'http://127.0.0.1:19000'}", "service/outreach-store 19000:9000 &\n"},
+		{"no sign-in without the web application", "minimal", "web: {enabled: false}", ""},
 	} {
 		files, err := renderTemplates(chartFolder, outreach, with(t, tc.from, tc.values))
 		if err != nil {
@@ -243,13 +243,13 @@ func TestNotesTellWhatIsOpen(t *testing.T) {
 		managers = "webhook: {certManager: {enabled: true, issuer: {name: ca}}}"
 	)
 	for _, tc := range []struct{ reason, values, says, not string }{
-		{"an Ingress hides who comes", ingress, proxies, callers},
-		{"so does a Gateway", "apiserver: {httpRoute: {enabled: true, parentRefs: [{name: gate}]}}", proxies, callers},
-		{"unless its networks are named", "apiserver: {ingress: {enabled: true}, config: {trustedProxies: [10.0.0.0/8]}}", "", proxies},
-		{"a Service hides nobody", "", "", proxies},
-		{"at the webhook of cert-manager anybody may ask", managers, callers, proxies},
-		{"unless it is said who", managers + "\nnetworkPolicy: {webhookFrom: [{ipBlock: {cidr: 10.0.0.0/28}}]}", "", callers},
-		{"at a path that nobody knows it needs no words", "", "", callers},
+		{"an Ingress hides client addresses", ingress, proxies, callers},
+		{"a Gateway hides client addresses", "apiserver: {httpRoute: {enabled: true, parentRefs: [{name: gate}]}}", proxies, callers},
+		{"trusted proxies are configured", "apiserver: {ingress: {enabled: true}, config: {trustedProxies: [10.0.0.0/8]}}", "", proxies},
+		{"a Service keeps client addresses", "", "", proxies},
+		{"every pod can call a webhook with a cert-manager certificate", managers, callers, proxies},
+		{"callers of the webhook are configured", managers + "\nnetworkPolicy: {webhookFrom: [{ipBlock: {cidr: 10.0.0.0/28}}]}", "", callers},
+		{"the webhook's path is secret", "", "", callers},
 	} {
 		files, err := renderTemplates(chartFolder, outreach, with(t, "minimal", tc.values))
 		if err != nil {
@@ -289,10 +289,10 @@ func TestMonitoringByKustomize(t *testing.T) {
 	}
 	dashboard := find(objectsIn(t, text), "ConfigMap", "herald-dashboard")
 	if dashboard == nil || dashboard.GetLabels()["grafana_dashboard"] != "1" {
-		t.Fatalf("Grafana's sidecar finds no dashboard in:\n%.300s", text)
+		t.Fatalf("no dashboard with the sidecar's label in:\n%.300s", text)
 	}
 	if got := at(t, dashboard, "{.data.herald\\.json}"); got != string(want) {
-		t.Error("the dashboard is not that of the chart")
+		t.Error("the dashboard differs from the chart's")
 	}
 	if text, err = renderFolder("../../config/prometheus"); err != nil {
 		t.Fatal(err)
@@ -304,7 +304,7 @@ func TestMonitoringByKustomize(t *testing.T) {
 		}
 	}
 	if got := len(objectsIn(t, text)); got != byChart || got == 0 {
-		t.Errorf("there are %d objects with alerts by Kustomize, and %d by the chart", got, byChart)
+		t.Errorf("Kustomize creates %d objects with alerts, the chart %d", got, byChart)
 	}
 }
 
@@ -319,11 +319,11 @@ func TestOneVersionOfHelm(t *testing.T) {
 		}
 		found := line.FindSubmatch(text)
 		if found == nil {
-			t.Fatalf("%s pins no Helm", file)
+			t.Fatalf("%s does not pin Helm", file)
 		}
 		versions[string(found[1])] = true
 	}
 	if len(versions) != 1 {
-		t.Errorf("two versions: %v", versions)
+		t.Errorf("the versions of Helm differ: %v", versions)
 	}
 }

@@ -22,12 +22,12 @@ func TestDashboardIsAsGrafanaHasIt(t *testing.T) {
 	plugins.RegisterDefaultPlugins()
 	var d dashboard.Dashboard
 	if err := d.UnmarshalJSONStrict(text); err != nil {
-		t.Errorf("what is written:\n%v", err)
+		t.Errorf("unknown or missing fields:\n%v", err)
 	}
 	if err := d.Validate(); err != nil {
-		t.Errorf("what it says:\n%v", err)
+		t.Errorf("invalid values:\n%v", err)
 	}
 	if len(d.Panels) == 0 {
-		t.Error("it has no panels")
+		t.Error("the dashboard has no panels")
 	}
 }

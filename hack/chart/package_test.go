@@ -70,7 +70,7 @@ func TestPackageRunsTheImagesOfItsVersion(t *testing.T) {
 	}
 	slices.Sort(listed)
 	if used = slices.Compact(used); !slices.Equal(used, listed) || len(used) != 4 || !strings.HasSuffix(used[0], ":"+aVersion) {
-		t.Errorf("it runs %v, and lists %v", used, listed)
+		t.Errorf("the chart runs %v and lists %v", used, listed)
 	}
 }
 
@@ -81,18 +81,18 @@ func TestInstallerRunsTheImagesOfItsVersion(t *testing.T) {
 	}
 	for _, object := range objectsIn(t, text) {
 		if version, ok := object.GetLabels()["app.kubernetes.io/version"]; ok && version != aVersion {
-			t.Errorf("%s %s is of version %s", object.GetKind(), object.GetName(), version)
+			t.Errorf("%s %s has version %s", object.GetKind(), object.GetName(), version)
 		}
 	}
 	if tagged := strings.Count(text, "image: ghcr.io/herald-social/herald:"+aVersion+"\n"); tagged != 2 || strings.Count(text, " image: ") != tagged {
-		t.Errorf("%d containers run this version, want 2 and no other", tagged)
+		t.Errorf("%d containers run this version, want exactly 2", tagged)
 	}
 }
 
 func TestPackageRefusesWhatIsNoVersion(t *testing.T) {
 	for _, version := range []string{"1.2.3", "v1.2", "main", ""} {
 		if archive, err := packaged("../..", version, t.TempDir()); err == nil {
-			t.Errorf("%q became %s", version, archive)
+			t.Errorf("%q was packaged as %s", version, archive)
 		}
 	}
 }
@@ -140,7 +140,7 @@ func TestAnnotations(t *testing.T) {
 	}
 	for _, c := range annotation[change](t, is, "changes") {
 		if !slices.Contains(kinds(), c.Kind) {
-			t.Errorf("changes: no such kind: %+v", c)
+			t.Errorf("changes: unknown kind: %+v", c)
 		}
 	}
 	for _, l := range annotation[struct{ Name, URL string }](t, is, "links") {
@@ -162,7 +162,7 @@ func TestAnnotations(t *testing.T) {
 	slices.Sort(listed)
 	slices.Sort(defined)
 	if !slices.Equal(listed, defined) {
-		t.Errorf("crds: listed are %q, defined %q", listed, defined)
+		t.Errorf("crds: %q are listed, %q are defined", listed, defined)
 	}
 	shown := map[string]bool{}
 	for _, object := range annotation[map[string]any](t, is, "crdsExamples") {
@@ -172,7 +172,7 @@ func TestAnnotations(t *testing.T) {
 	for _, c := range annotation[crd](t, is, "crds") {
 		// Usage and OAuthGrant are only written by Herald.
 		if shown[c.Kind] == (c.Kind == "Usage" || c.Kind == "OAuthGrant") {
-			t.Errorf("crdsExamples: there is an example of %s: %t", c.Kind, shown[c.Kind])
+			t.Errorf("crdsExamples: has an example of %s: %t", c.Kind, shown[c.Kind])
 		}
 	}
 }
@@ -201,7 +201,7 @@ func TestIcon(t *testing.T) {
 	_, is := packagedChart(t)
 	name, ok := strings.CutPrefix(is.Metadata.Icon, "https://raw.githubusercontent.com/herald-social/herald/main/")
 	if !ok {
-		t.Fatalf("the icon is at %s", is.Metadata.Icon)
+		t.Fatalf("the icon's URL is %s", is.Metadata.Icon)
 	}
 	text, err := os.ReadFile("../../" + name)
 	if err != nil {
@@ -243,11 +243,11 @@ func TestChartThroughARegistry(t *testing.T) {
 	want, wantErr := os.ReadFile(archive)
 	got, gotErr := os.ReadFile(pulled)
 	if !slices.Equal(got, want) || wantErr != nil || gotErr != nil {
-		t.Errorf("%d bytes were pulled, %d pushed: %v", len(got), len(want), errors.Join(wantErr, gotErr))
+		t.Errorf("pulled %d bytes, pushed %d: %v", len(got), len(want), errors.Join(wantErr, gotErr))
 	}
 	for _, image := range imagesIn(t, pulled, valuesOf(t, "minimal")) {
 		if image != "ghcr.io/herald-social/herald:"+aVersion {
-			t.Errorf("what was pulled runs %s", image)
+			t.Errorf("the pulled chart runs %s", image)
 		}
 	}
 }

@@ -38,7 +38,7 @@ func TestRights(t *testing.T) {
 		}
 		objects := rendered(t, with(t, tc.from, tc.values))
 		if got := strings.Join(rightsOf(t, objects, "outreach-"+tc.account), "\n") + "\n"; got != string(want) {
-			t.Errorf("%s %s: the %s may do:\n%s\nwant what testdata/rights-%s.txt lists:\n%s", tc.from, tc.values, tc.account, got, tc.list, want)
+			t.Errorf("%s %s: the %s has the rights:\n%s\nwant those in testdata/rights-%s.txt:\n%s", tc.from, tc.values, tc.account, got, tc.list, want)
 		}
 	}
 }
@@ -51,12 +51,12 @@ func TestRightsInTeams(t *testing.T) {
 		t.Fatal("the manager has no role to bind to the apiserver")
 	}
 	if got := at(t, role, "{.rules}"); got != `[{"apiGroups":[""],"resources":["secrets"],"verbs":["create"]}]` {
-		t.Errorf("the apiserver may do in teams' namespaces: %s", got)
+		t.Errorf("the apiserver's rights in team namespaces: %s", got)
 	}
 	for _, gone := range []string{"ClusterRole outreach-team-credentials", "Secret outreach-web", "Role outreach-apiserver-web"} {
 		kind, name, _ := strings.Cut(gone, " ")
 		if find(rendered(t, with(t, "minimal", "web: {enabled: false}")), kind, name) != nil {
-			t.Errorf("there is the %s without the web application", gone)
+			t.Errorf("%s exists without the web application", gone)
 		}
 	}
 }
@@ -65,11 +65,11 @@ func TestRightsInTeams(t *testing.T) {
 func TestSecretOfTheWeb(t *testing.T) {
 	secret := find(rendered(t, valuesOf(t, "minimal")), "Secret", "outreach-web")
 	if secret == nil {
-		t.Fatal("there is none, and the apiserver may not make it")
+		t.Fatal("the Secret is missing, and the apiserver may not create it")
 	}
 	for _, field := range []string{"data", "stringData", "immutable"} {
 		if _, found := secret.Object[field]; found {
-			t.Errorf("the template has %s, which would take away what the apiserver has written", field)
+			t.Errorf("the template sets %s, which would overwrite the apiserver's data", field)
 		}
 	}
 }
@@ -81,7 +81,7 @@ func TestRightsOfTrials(t *testing.T) {
 			continue
 		}
 		if got := at(t, object, pod+".automountServiceAccountToken}"); got != "false" {
-			t.Errorf("%s has the token of an account: %q", object.GetName(), got)
+			t.Errorf("%s has a service account token: %q", object.GetName(), got)
 		}
 	}
 }
@@ -92,7 +92,7 @@ func TestNoWildcards(t *testing.T) {
 	for _, account := range []string{"manager", "apiserver", "release"} {
 		for _, right := range rightsOf(t, rendered(t, valuesOf(t, "full")), "outreach-"+account) {
 			if strings.Contains(right, "*") {
-				t.Errorf("the %s may: %s", account, right)
+				t.Errorf("the %s has a wildcard: %s", account, right)
 			}
 		}
 	}
@@ -120,7 +120,7 @@ func rightsOf(t *testing.T, objects []*unstructured.Unstructured, account string
 		}
 		bound := roleOf(objects, &binding)
 		if bound == nil {
-			t.Fatalf("%s binds %s %s, which is not there", object.GetName(), binding.RoleRef.Kind, binding.RoleRef.Name)
+			t.Fatalf("%s binds the missing %s %s", object.GetName(), binding.RoleRef.Kind, binding.RoleRef.Name)
 		}
 		var role rbacv1.ClusterRole
 		convert(t, bound, &role)

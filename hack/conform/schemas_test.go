@@ -69,43 +69,43 @@ func TestSchemas(t *testing.T) {
 	}
 	const pod, note = "apiVersion: v1\nkind: Pod\nport: 1\n", "apiVersion: social.example.com/v1alpha1\nkind: Note\n"
 	for _, row := range []struct{ manifest, wrong, reason string }{
-		{pod, "", "the least"},
-		{"apiVersion: v1\nkind: Pod\nport: http", "", "a name is a port too"},
-		{pod + "metadata: {name: a, labels: {b: c}}", "", "names of labels are free"},
-		{pod + "memory: 128Mi", "", "a quantity with a unit"},
-		{pod + "memory: 1", "", "a quantity is a number too"},
-		{pod + "extension: {a: {b: 1}}", "", "what has no fields is free"},
-		{pod + "description: true", "", "a field may be called description"},
+		{pod, "", "the required fields"},
+		{"apiVersion: v1\nkind: Pod\nport: http", "", "int-or-string accepts a name"},
+		{pod + "metadata: {name: a, labels: {b: c}}", "", "label names are free"},
+		{pod + "memory: 128Mi", "", "a quantity as text"},
+		{pod + "memory: 1", "", "a quantity as a number"},
+		{pod + "extension: {a: {b: 1}}", "", "an object without declared fields accepts any"},
+		{pod + "description: true", "", "a field called description is not a description"},
 		{pod + "containers: [{image: a}]", "", "a list of objects"},
 		{"apiVersion: v1\nkind: Pod", "port", "a required field is missing"},
 		{pod + "colour: red", "colour", "an unknown field"},
-		{pod + "metadata: {name: a, nam: b}", "nam", "an unknown field of the metadata"},
+		{pod + "metadata: {name: a, nam: b}", "nam", "an unknown field in metadata"},
 		{pod + "containers: [{imag: a}]", "imag", "an unknown field in a list"},
 		{pod + "containers: {image: a}", "containers", "an object instead of a list"},
-		{pod + "description: many", "description", "another type"},
-		{pod + "port: 2", "already set", "a field twice, of which YAML takes the last"},
-		{"apiVersion: v2\nkind: Pod\nport: 1", "could not find schema", "a version that there is not"},
-		{"apiVersion: v1\nkind: Options", "could not find schema", "what is no resource"},
+		{pod + "description: many", "description", "a wrong type"},
+		{pod + "port: 2", "already set", "a duplicate field, which YAML parsers accept"},
+		{"apiVersion: v2\nkind: Pod\nport: 1", "could not find schema", "an unknown version"},
+		{"apiVersion: v1\nkind: Options", "could not find schema", "options of a request are not a resource"},
 		{note + "spec: {color: red, size: 1, a: 1}", "", "a custom resource"},
-		{note + "spec: {shade: null, b: 1}", "", "null where it may be"},
-		{note + "spec: {a: 1, free: {other: 1}}", "", "what keeps unknown fields"},
-		{note + "spec: {a: 1, color: blue}", "color", "no such value"},
+		{note + "spec: {shade: null, b: 1}", "", "null in a nullable field"},
+		{note + "spec: {a: 1, free: {other: 1}}", "", "unknown fields where the definition preserves them"},
+		{note + "spec: {a: 1, color: blue}", "color", "a value outside the enumeration"},
 		{note + "spec: {a: 1, colour: red}", "colour", "an unknown field of a custom resource"},
-		{note + "spec: {color: red}", "missing property", "neither of two"},
-		{note + "metadata: {nam: a}\nspec: {a: 1}", "nam", "the metadata of a custom resource, which its definition leaves open"},
+		{note + "spec: {color: red}", "missing property", "neither of two alternative fields"},
+		{note + "metadata: {nam: a}\nspec: {a: 1}", "nam", "a custom resource's metadata, which its definition does not describe"},
 	} {
 		_, err := conforms(folder, "1.0.0", []rendering{{name: "test", text: []byte(row.manifest)}})
 		if row.wrong == "" && err != nil {
 			t.Errorf("%s: %v", row.reason, err)
 		}
 		if row.wrong != "" && (err == nil || !strings.Contains(err.Error(), row.wrong)) {
-			t.Errorf("%s: %v, want something about %q", row.reason, err, row.wrong)
+			t.Errorf("%s: got %v, want an error with %q", row.reason, err, row.wrong)
 		}
 	}
 }
 
 func TestEmptyInputFails(t *testing.T) {
 	if _, err := conforms(t.TempDir(), "1.0.0", []rendering{{name: "empty", text: []byte("---\n# Nothing.\n")}}); err == nil {
-		t.Error("a rendering without objects conforms")
+		t.Error("an empty rendering conforms")
 	}
 }

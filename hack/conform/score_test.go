@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-func TestJudge(t *testing.T) {
+func TestExplanations(t *testing.T) {
 	found := finding{check: "pod-probes", object: "Deployment/herald-store", rendering: "evaluation", words: "no probe"}
 	for _, row := range []struct {
 		findings []finding
@@ -16,13 +16,13 @@ func TestJudge(t *testing.T) {
 		wrong    string
 		reason   string
 	}{
-		{[]finding{found}, []string{"Deployment/herald-store"}, "", "named"},
-		{[]finding{found}, []string{"Deployment/*"}, "", "a pattern"},
-		{[]finding{found}, []string{"evaluation:Deployment/*"}, "", "in one rendering"},
-		{[]finding{found}, nil, "kube-score, evaluation: Deployment/herald-store: pod-probes: no probe", "nothing explains it"},
-		{[]finding{found}, []string{"full:Deployment/*"}, "no finding is left", "another rendering"},
-		{[]finding{found}, []string{"Deployment/*", "Service/*"}, "pod-probes for Service/*; remove it", "one of two patterns is stale"},
-		{nil, []string{"Deployment/*"}, "no finding is left", "stale"},
+		{[]finding{found}, []string{"Deployment/herald-store"}, "", "an explanation of a named object"},
+		{[]finding{found}, []string{"Deployment/*"}, "", "an explanation with a pattern"},
+		{[]finding{found}, []string{"evaluation:Deployment/*"}, "", "an explanation for one rendering"},
+		{[]finding{found}, nil, "kube-score, evaluation: Deployment/herald-store: pod-probes: no probe", "a finding without an explanation"},
+		{[]finding{found}, []string{"full:Deployment/*"}, "no finding is left", "an explanation for a different rendering"},
+		{[]finding{found}, []string{"Deployment/*", "Service/*"}, "pod-probes for Service/*; remove it", "one of two patterns does not match"},
+		{nil, []string{"Deployment/*"}, "no finding is left", "an explanation without a finding"},
 	} {
 		var explained []explanation
 		if row.objects != nil {
@@ -51,7 +51,7 @@ func TestOptionalChecksAreRun(t *testing.T) {
 	}
 	for _, check := range []string{"container-resources", "container-seccomp-profile"} {
 		if !seen[check] {
-			t.Errorf("%s finds nothing in a Pod without anything: %v", check, seen)
+			t.Errorf("%s has no findings for an empty Pod: %v", check, seen)
 		}
 	}
 }

@@ -91,7 +91,7 @@ func TestPrintChecksums(t *testing.T) {
 	for name, sums := range map[string]string{"another sum": sum(content), "no sum of the file": sum(content) + "  another\n"} {
 		files[kubectlPath+".sha256"] = sends(sums)
 		if err := d.printChecksums(t.Context(), versions, io.Discard); err == nil {
-			t.Errorf("%s of the publisher is accepted", name)
+			t.Errorf("%s: the publisher's file was accepted", name)
 		}
 	}
 }
@@ -110,7 +110,7 @@ func TestSharedVersions(t *testing.T) {
 		}
 		if len(differ) > 0 {
 			slices.Sort(differ)
-			t.Errorf("%s has other versions than go.mod. Run: export GOWORK=off; go -C %[1]s get %s && go -C %[1]s mod tidy", folder, strings.Join(differ, " "))
+			t.Errorf("%s and go.mod require different versions. Run: export GOWORK=off; go -C %[1]s get %s && go -C %[1]s mod tidy", folder, strings.Join(differ, " "))
 		}
 	}
 }
@@ -123,7 +123,7 @@ func readVersions(t *testing.T, file string) map[string]string {
 	}
 	versions := parseVersions(string(text))
 	if len(versions) == 0 {
-		t.Fatalf("%s requires nothing", file)
+		t.Fatalf("%s has no requirements", file)
 	}
 	return versions
 }

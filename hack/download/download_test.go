@@ -144,7 +144,7 @@ func TestFetchAll(t *testing.T) {
 			requests: map[string]int{apiserverPath: 1},
 			fails:    []string{"/" + apiserverPath, sum("b program"), sum(content), "checksums.txt", "DOWNLOADS=off", "make controlplane-checksums"},
 		},
-		"a shortened file of a plausible length fails": {
+		"a truncated file of a plausible length fails": {
 			files: map[string]http.HandlerFunc{etcdPath: sends(etcd[:len(etcd)/2])}, pinned: map[string]string{etcdPath: sum(etcd)}, names: []string{"etcd"},
 			requests: map[string]int{etcdPath: 1}, fails: []string{sum(etcd[:len(etcd)/2]), sum(etcd)},
 		},
@@ -160,7 +160,7 @@ func TestFetchAll(t *testing.T) {
 			files: map[string]http.HandlerFunc{kubectlPath: sends(content)}, pinned: kube, names: []string{"kube-apiserver", "kubectl"},
 			build: []string{"kube-apiserver"}, installed: []string{"kubectl"}, requests: map[string]int{apiserverPath: 1, kubectlPath: 1}, logged: "404",
 		},
-		"a server without an answer costs one timeout": {
+		"a server without a response costs one timeout": {
 			files: map[string]http.HandlerFunc{apiserverPath: silent, kubectlPath: sends(content)}, pinned: kube, limits: noAnswer, names: []string{"kube-apiserver", "kubectl"},
 			build: []string{"kube-apiserver", "kubectl"}, requests: map[string]int{apiserverPath: 1}, logged: "timeout",
 		},

@@ -56,7 +56,7 @@ func declared(t *testing.T, instructions []string) v1.Config {
 		case "ENTRYPOINT", "CMD":
 			var words []string
 			if err := json.Unmarshal([]byte(rest), &words); err != nil {
-				t.Errorf("%s: not the form that needs no shell: %v", instruction, err)
+				t.Errorf("%s: not in exec form: %v", instruction, err)
 			}
 			if word == "CMD" {
 				config.Cmd = words
@@ -68,7 +68,7 @@ func declared(t *testing.T, instructions []string) v1.Config {
 	return config
 }
 
-func TestDockerfileSaysTheSame(t *testing.T) {
+func TestDockerfileMatchesImages(t *testing.T) {
 	text, err := os.ReadFile("../../Dockerfile")
 	if err != nil {
 		t.Fatal(err)
@@ -88,10 +88,10 @@ func TestDockerfileSaysTheSame(t *testing.T) {
 			compare(t, "the stage", have, want)
 			files := strings.Join(found[d.name+"-files"], "\n")
 			if !strings.Contains(files, "make image-files IMAGES="+d.name+" OUT=/files") {
-				t.Errorf("the stage %s-files does not make the files of the image:\n%s", d.name, files)
+				t.Errorf("the stage %s-files lacks a file or permission of the image:\n%s", d.name, files)
 			}
 			if !strings.Contains(strings.Join(found[d.name], "\n"), "COPY --from="+d.name+"-files /files /") {
-				t.Error("the stage does not take the files of the image")
+				t.Error("the stage does not copy the image's files")
 			}
 		})
 	}
@@ -123,14 +123,14 @@ func TestUnpack(t *testing.T) {
 					mode |= 0o1000
 				}
 				if mode != file.header.Mode || info.IsDir() != (file.header.Typeflag == tar.TypeDir) {
-					t.Errorf("%s is %s, in the archive its mode is %o", name, info.Mode(), file.header.Mode)
+					t.Errorf("%s has mode %s, the archive %o", name, info.Mode(), file.header.Mode)
 				}
 				if info.IsDir() {
 					continue
 				}
 				content, err := os.ReadFile(root + name)
 				if err != nil || !bytes.Equal(content, file.content) {
-					t.Errorf("%s has another content than in the archive: %v", name, err)
+					t.Errorf("%s differs from the archive: %v", name, err)
 				}
 			}
 		})
@@ -152,12 +152,12 @@ func TestToolchain(t *testing.T) {
 		}
 		match := regexp.MustCompile(pattern).FindSubmatch(text)
 		if match == nil {
-			t.Errorf("%s pins no version of Go: nothing in it matches %s", file, pattern)
+			t.Errorf("%s does not pin a version of Go: no match for %s", file, pattern)
 			continue
 		}
 		found[string(match[1])] = file
 	}
 	if len(found) > 1 {
-		t.Errorf("the images are built by several versions of Go: %v", found)
+		t.Errorf("the Go versions differ: %v", found)
 	}
 }

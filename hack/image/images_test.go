@@ -168,7 +168,7 @@ func read(t *testing.T, dir string) opened {
 		t.Fatal(err)
 	}
 	if len(manifest.Manifests) != 1 || manifest.Manifests[0].MediaType != types.OCIImageIndex {
-		t.Fatalf("the archive holds %v, want one OCI index", manifest.Manifests)
+		t.Fatalf("the archive contains %v, want one OCI index", manifest.Manifests)
 	}
 	o := opened{annotations: manifest.Manifests[0].Annotations, images: map[string]v1.Image{}}
 	o.index, err = top.ImageIndex(manifest.Manifests[0].Digest)
@@ -238,7 +238,7 @@ func TestArchives(t *testing.T) {
 				t.Run(architecture, func(t *testing.T) {
 					image := o.images["linux/"+architecture]
 					if image == nil {
-						t.Fatal("there is no image for it")
+						t.Fatal("the index has no image for this architecture")
 					}
 					config, err := image.ConfigFile()
 					if err != nil {
@@ -264,10 +264,10 @@ func checkConfig(t *testing.T, d definition, architecture string, config *v1.Con
 	labels := config.Config.Labels
 	created, err := time.Parse(time.RFC3339, labels["org.opencontainers.image.created"])
 	if err != nil {
-		t.Errorf("the label of the time: %v", err)
+		t.Errorf("the creation label: %v", err)
 	}
 	if !config.Created.Equal(created) {
-		t.Errorf("created at %s, the label says %s", config.Created, created)
+		t.Errorf("created at %s, but labelled %s", config.Created, created)
 	}
 	r := release{version: labels["org.opencontainers.image.version"], revision: labels["org.opencontainers.image.revision"], created: created}
 	if *imagesDir == "" {
@@ -277,11 +277,11 @@ func checkConfig(t *testing.T, d definition, architecture string, config *v1.Con
 	compare(t, "configuration", config.Config, want)
 	for _, name := range []string{"version", "revision", "source", "title", "licenses"} {
 		if labels["org.opencontainers.image."+name] == "" {
-			t.Errorf("there is no label %s", name)
+			t.Errorf("the label %s is missing", name)
 		}
 	}
 	if uid, _, _ := strings.Cut(config.Config.User, ":"); strings.Trim(uid, "0123456789") != "" || strings.Trim(uid, "0") == "" {
-		t.Errorf("user %q: Kubernetes can tell only of a number other than 0 that it is not root", config.Config.User)
+		t.Errorf("user %q: Kubernetes only recognizes a numeric user other than 0 as non-root", config.Config.User)
 	}
 }
 
@@ -306,10 +306,10 @@ func checkFiles(t *testing.T, d definition, files map[string]entry) {
 	t.Helper()
 	for name, file := range files {
 		if file.header.Uid != 0 || file.header.Gid != 0 {
-			t.Errorf("%s belongs to %d:%d", name, file.header.Uid, file.header.Gid)
+			t.Errorf("the owner of %s is %d:%d", name, file.header.Uid, file.header.Gid)
 		}
 		if file.header.Mode&0o6000 != 0 {
-			t.Errorf("%s runs as its owner", name)
+			t.Errorf("%s has the setuid or setgid bit", name)
 		}
 		if writable := file.header.Mode&0o022 != 0; writable != slices.Contains(d.scratch, name) {
 			t.Errorf("%s has the mode %o", name, file.header.Mode)
@@ -317,7 +317,7 @@ func checkFiles(t *testing.T, d definition, files map[string]entry) {
 	}
 	for _, name := range d.scratch {
 		if file, found := files[name]; !found || file.header.Mode != 0o1777 {
-			t.Errorf("%s is not there for everyone", name)
+			t.Errorf("%s is not world-readable", name)
 		}
 	}
 	if texts := string(files[licencesPath].content); !strings.Contains(texts, "std ") || !strings.Contains(texts, "Redistribution and use") {
@@ -325,13 +325,13 @@ func checkFiles(t *testing.T, d definition, files map[string]entry) {
 	}
 	if !d.ffmpeg {
 		if len(files) > 11+len(d.scratch) {
-			t.Errorf("the image holds more than a program, its licences and the authorities: %d files", len(files))
+			t.Errorf("the image contains more than a program, licences and certificate authorities: %d files", len(files))
 		}
 		return
 	}
 	for _, name := range []string{ffmpegPath, "/etc/os-release", "/var/lib/dpkg/status.d/ffmpeg", "/usr/share/doc/ffmpeg/copyright"} {
 		if len(files[name].content) == 0 {
-			t.Errorf("there is no %s", name)
+			t.Errorf("%s is missing", name)
 		}
 	}
 	loader, found := files["/lib64/ld-linux-x86-64.so.2"]
@@ -339,7 +339,7 @@ func checkFiles(t *testing.T, d definition, files map[string]entry) {
 		loader, found = files["/lib/ld-linux-aarch64.so.1"]
 	}
 	if !found || loader.header.Mode != 0o755 {
-		t.Error("there is no loader for ffmpeg")
+		t.Error("ffmpeg's loader is missing")
 	}
 }
 
@@ -347,14 +347,14 @@ func checkProgram(t *testing.T, name, architecture string, files map[string]entr
 	t.Helper()
 	file, found := files[name]
 	if !found || file.header.Mode != 0o755 {
-		t.Fatalf("%s cannot be run", name)
+		t.Fatalf("%s is not executable", name)
 	}
 	program, err := elf.NewFile(bytes.NewReader(file.content))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if program.Machine != machines[architecture] {
-		t.Errorf("%s is for %s", name, program.Machine)
+		t.Errorf("%s is built for %s", name, program.Machine)
 	}
 	libraries, err := program.ImportedLibraries()
 	if err != nil || len(libraries) > 0 || program.Section(".interp") != nil {
@@ -377,12 +377,12 @@ func checkAuthorities(t *testing.T, text []byte) {
 		if err != nil {
 			t.Errorf("certificate %d: %v", count, err)
 		} else if !certificate.IsCA {
-			t.Errorf("%s is no authority", certificate.Subject)
+			t.Errorf("%s is not a certificate authority", certificate.Subject)
 		}
 	}
 	// Mozilla trusts about 120.
 	if count < 100 || len(bytes.TrimSpace(text)) > 0 {
-		t.Errorf("%d authorities, and %d bytes that are none", count, len(text))
+		t.Errorf("%d authorities, followed by %d other bytes", count, len(text))
 	}
 }
 
@@ -402,7 +402,7 @@ func checkList(t *testing.T, file string, d definition, image v1.Image, config *
 	}
 	subject := bom.Metadata.Component
 	if (*subject.Hashes)[0].Value != digest.Hex || subject.Version != config.Config.Labels["org.opencontainers.image.version"] {
-		t.Errorf("the list is about %s %v, not about %s", subject.Version, *subject.Hashes, digest)
+		t.Errorf("the SBOM's subject is %s %v, not %s", subject.Version, *subject.Hashes, digest)
 	}
 	wanted := []string{"pkg:golang/stdlib@", "pkg:golang/golang.org/x/crypto/x509roots/fallback@v"}
 	if d.ffmpeg {
@@ -420,7 +420,7 @@ func checkList(t *testing.T, file string, d definition, image v1.Image, config *
 	}
 }
 
-func TestSameBuildSameBytes(t *testing.T) {
+func TestReproducibleBuild(t *testing.T) {
 	elsewhere := t.TempDir()
 	build(t, elsewhere)
 	first, again := packed(t, programs(t), stamp), packed(t, elsewhere, stamp)
@@ -440,10 +440,10 @@ func TestSameBuildSameBytes(t *testing.T) {
 			return content
 		}
 		if !bytes.Equal(read(first), read(again)) {
-			t.Errorf("%s is another one when it is built again, in another folder", file.Name())
+			t.Errorf("%s differs after a second build in another folder", file.Name())
 		}
 		if bytes.Equal(read(first), read(other)) {
-			t.Errorf("%s is the same for another commit, so this test sees nothing", file.Name())
+			t.Errorf("%s does not depend on the commit, so this test cannot fail", file.Name())
 		}
 	}
 }
@@ -453,14 +453,14 @@ func TestSameBuildSameBytes(t *testing.T) {
 func TestTagged(t *testing.T) {
 	o := open(t, filepath.Join(packed(t, programs(t), stamp), "herald.tar"))
 	if got := o.annotations["io.containerd.image.name"]; got != "registry.example.com/herald/herald:v1.2.3" {
-		t.Errorf("containerd will call it %q", got)
+		t.Errorf("containerd would name it %q", got)
 	}
 	if got := o.annotations["org.opencontainers.image.ref.name"]; got != "v1.2.3" {
 		t.Errorf("the tag is %q", got)
 	}
 }
 
-func TestRefusesPrograms(t *testing.T) {
+func TestInvalidPrograms(t *testing.T) {
 	dir := programs(t)
 	host, err := os.Executable()
 	if err != nil {
@@ -470,9 +470,9 @@ func TestRefusesPrograms(t *testing.T) {
 		reason, file, architecture, want string
 	}{
 		"another architecture": {"it would not start", filepath.Join(dir, "linux_amd64", "herald"), "arm64", "not for arm64"},
-		"unknown architecture": {"nothing is known of its loader", filepath.Join(dir, "linux_amd64", "herald"), "riscv64", "not for riscv64"},
-		"no program":           {"a script finds no shell", "images.go", "amd64", "read the program"},
-		"not built":            {"an image without its program is of no use", filepath.Join(filepath.Dir(host), "missing"), "amd64", "no such file"},
+		"unknown architecture": {"its loader is unknown", filepath.Join(dir, "linux_amd64", "herald"), "riscv64", "not for riscv64"},
+		"no program":           {"the image has no shell to run a script", "images.go", "amd64", "read the program"},
+		"not built":            {"an image needs its program", filepath.Join(filepath.Dir(host), "missing"), "amd64", "no such file"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

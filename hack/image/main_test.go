@@ -17,14 +17,14 @@ func TestCommandLine(t *testing.T) {
 		code   int
 		says   string
 	}{
-		"nothing":        {"a list of commands helps more than silence", nil, exitUsage, "pack|unpack|packages"},
-		"no such thing":  {"the same", []string{"build"}, exitUsage, "pack|unpack|packages"},
-		"help":           {"asked for, so it is no mistake", []string{"pack", "--help"}, 0, "folder to write to"},
-		"no folder":      {"it must not write wherever it was started", []string{"pack", "--cache=c"}, exitUsage, "--out and --cache"},
-		"no version":     {"the tag would be empty", []string{"pack", "--out=o", "--cache=c", "--programs=p"}, exitUsage, "--version"},
-		"unknown image":  {"the names that there are come with it", append([]string{"pack", "--images=heralt"}, whole...), exitUsage, "herald-store"},
-		"too many files": {"two images cannot share a root", append([]string{"unpack"}, whole...), exitFailure, "name one of"},
-		"leftover":       {"a flag without its dashes must not be passed over", append([]string{"pack", "version"}, whole...), exitUsage, "unexpected"},
+		"no command":                     {"usage lists the commands", nil, exitUsage, "pack|unpack|packages"},
+		"an unknown command":             {"usage lists the commands", []string{"build"}, exitUsage, "pack|unpack|packages"},
+		"help":                           {"requested help is not an error", []string{"pack", "--help"}, 0, "folder to write to"},
+		"no folder":                      {"the current folder is not a default", []string{"pack", "--cache=c"}, exitUsage, "--out and --cache"},
+		"no version":                     {"the tag would be empty", []string{"pack", "--out=o", "--cache=c", "--programs=p"}, exitUsage, "--version"},
+		"unknown image":                  {"the error lists the valid names", append([]string{"pack", "--images=heralt"}, whole...), exitUsage, "herald-store"},
+		"too many files":                 {"an unpacked root has one image", append([]string{"unpack"}, whole...), exitFailure, "name one of"},
+		"an argument that is not a flag": {"a flag without dashes must not be ignored", append([]string{"pack", "version"}, whole...), exitUsage, "unexpected"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -36,9 +36,9 @@ func TestCommandLine(t *testing.T) {
 	}
 }
 
-// TestLocksAreWhole parses the lock files, which are otherwise read only when the image with ffmpeg is packed, and that
+// TestLocksAreComplete parses the lock files, which are otherwise read only when the image with ffmpeg is packed, and that
 // needs the network.
-func TestLocksAreWhole(t *testing.T) {
+func TestLocksAreComplete(t *testing.T) {
 	for _, architecture := range architectures {
 		lock, err := pinned(architecture)
 		if err != nil {
@@ -54,7 +54,7 @@ func TestLocksAreWhole(t *testing.T) {
 		all := strings.Join(names, "\n")
 		for _, want := range []string{"ffmpeg_", "libc6_", "base-files_", "libavcodec61_"} {
 			if !strings.Contains("\n"+all, "\n"+want) {
-				t.Errorf("%s: the lock has no %s", architecture, want)
+				t.Errorf("%s: the lock lacks %s", architecture, want)
 			}
 		}
 	}

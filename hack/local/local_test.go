@@ -13,7 +13,7 @@ import (
 	"github.com/herald-social/herald/hack/local/workspace"
 )
 
-func TestOneRunAtATime(t *testing.T) {
+func TestStateHasOneOwner(t *testing.T) {
 	root := t.TempDir()
 	first := &app{root: root}
 	if _, err := first.acquireState(t.Context()); err != nil {
@@ -21,14 +21,14 @@ func TestOneRunAtATime(t *testing.T) {
 	}
 	second := &app{root: root}
 	if _, err := second.acquireState(t.Context()); err == nil || !strings.Contains(err.Error(), "kill "+strconv.Itoa(os.Getpid())) {
-		t.Errorf("a second run: %v; it must say who holds the lock and what to do", err)
+		t.Errorf("a second run returned %v, want the lock's owner and the remedy", err)
 	}
 	if err := first.lock.Close(); err != nil {
 		t.Error(err)
 	}
 }
 
-func TestTakeOverRemovesTheEnvOfAKilledRun(t *testing.T) {
+func TestStartupRemovesStaleEnv(t *testing.T) {
 	a := &app{root: t.TempDir()}
 	if err := workspace.WriteFile(a.state("env"), nil, 0o600); err != nil {
 		t.Fatal(err)
@@ -37,11 +37,11 @@ func TestTakeOverRemovesTheEnvOfAKilledRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(a.state("env")); !os.IsNotExist(err) {
-		t.Errorf("the file is left (%v): programs would look for a run that is gone", err)
+		t.Errorf("the file still exists (%v): programs would look for the killed run", err)
 	}
 }
 
-func TestResetKeepsTheLocks(t *testing.T) {
+func TestResetKeepsLocks(t *testing.T) {
 	a := &app{root: t.TempDir()}
 	if err := workspace.WriteFile(a.state("etcd/member"), nil, 0o600); err != nil {
 		t.Fatal(err)
@@ -51,7 +51,7 @@ func TestResetKeepsTheLocks(t *testing.T) {
 	}
 	entries, err := os.ReadDir(a.state(""))
 	if err != nil || len(entries) != 2 || entries[0].Name() != groupName || entries[1].Name() != lockName {
-		t.Errorf("left: %v, %v, want the locks only: a run that starts now must meet the same files", entries, err)
+		t.Errorf("remaining: %v, %v, want only the locks, because a concurrent start uses the same files", entries, err)
 	}
 }
 
@@ -60,12 +60,12 @@ func TestSitePort(t *testing.T) {
 		reason, value string
 		want          int
 	}{
-		"unset":      {"the default is documented", "", 8080},
-		"set":        {"what a person says holds", "18080", 18080},
-		"a word":     {"a typing error must not become the default", "http", 0},
-		"zero":       {"a port that changes at each restart is of no use", "0", 0},
-		"too large":  {"there is no such port", "65536", 0},
-		"with space": {"no guessing", " 80", 0},
+		"unset":        {"the documented default", "", 8080},
+		"set":          {"a user's value takes precedence", "18080", 18080},
+		"not a number": {"a typing error does not select the default", "http", 0},
+		"zero":         {"a random port would change at each restart", "0", 0},
+		"too large":    {"ports end at 65535", "65536", 0},
+		"with space":   {"invalid values are not corrected", " 80", 0},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -85,7 +85,7 @@ func TestCheckSitePortSuggestsARemedy(t *testing.T) {
 	port := listener.Addr().(*net.TCPAddr).Port
 	message := checkSitePort(port)
 	if message == nil {
-		t.Fatal("a taken port was found free")
+		t.Fatal("an occupied port counts as free")
 	}
 	for _, want := range []string{strconv.Itoa(port), "lsof", "HERALD_PORT="} {
 		if !strings.Contains(message.Error(), want) {

@@ -17,19 +17,19 @@ func TestMutate(t *testing.T) {
 		reason, statement string
 		want              []string
 	}{
-		{"a bound is moved, and the comparison turned round", "return n < 3", []string{"return n <= 3", "return n >= 3"}},
-		{"both and either", "return a && b", []string{"return a || b"}},
-		{"sums", "return n + 1", []string{"return n - 1"}},
-		{"a condition that compares nothing", "if a { panic(n) }", []string{"if !a { panic(n) }", "if a { }"}},
-		{"a negated one", "if !a { return }", []string{"if a { return }"}},
+		{"a comparison is negated, and its bound moved", "return n < 3", []string{"return n <= 3", "return n >= 3"}},
+		{"and becomes or", "return a && b", []string{"return a || b"}},
+		{"plus becomes minus", "return n + 1", []string{"return n - 1"}},
+		{"a condition without a comparison", "if a { panic(n) }", []string{"if !a { panic(n) }", "if a { }"}},
+		{"a negated condition", "if !a { return }", []string{"if a { return }"}},
 		{
-			"the conditions of a switch, which Go's coverage does not count", "switch { case a: return; case n == 3: return }",
+			"conditions of a switch, which coverage does not count", "switch { case a: return; case n == 3: return }",
 			[]string{"switch { case !a: return; case n == 3: return }", "switch { case a: return; case n != 3: return }"},
 		},
-		{"truth", "return true", []string{"return false"}},
-		{"what can be left out", "s.n = 3", []string{""}},
-		{"what declares cannot", "x := 3", nil},
-		{"jumps", "for { break }", []string{"for { }"}},
+		{"a boolean constant", "return true", []string{"return false"}},
+		{"an assignment is removed", "s.n = 3", []string{""}},
+		{"a declaration cannot be removed", "x := 3", nil},
+		{"a jump is removed", "for { break }", []string{"for { }"}},
 	} {
 		t.Run(tt.reason, func(t *testing.T) {
 			found, err := mutate("a/b.go", []byte("package a\n\nfunc (s *T) f() {\n\t"+tt.statement+"\n}\n"))
@@ -40,7 +40,7 @@ func TestMutate(t *testing.T) {
 			for _, m := range found.functions[0].mutants {
 				got = append(got, m.after)
 				if m.before != tt.statement || m.function != "T.f" || m.line != 4 {
-					t.Errorf("it stands in line %d of %s as %q", m.line, m.function, m.before)
+					t.Errorf("got line %d of %s with %q", m.line, m.function, m.before)
 				}
 			}
 			if !slices.Equal(got, tt.want) {
@@ -121,7 +121,7 @@ func TestReadExplanations(t *testing.T) {
 		fails        bool
 	}{
 		{"no survivor", "", 0, false},
-		{"two survivors with a reason of two lines", "# It changes\n# nothing.\na.go f: x => y\na.go f: x => z\n", 2, false},
+		{"two survivors with a two-line reason", "# It changes\n# nothing.\na.go f: x => y\na.go f: x => z\n", 2, false},
 		{"a reason applies to its paragraph only", "# Nothing.\na.go f: x => y\n\na.go f: x => z\n", 0, true},
 	} {
 		if err := os.WriteFile(path, []byte(tt.text), 0o600); err != nil {

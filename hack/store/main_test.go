@@ -53,7 +53,7 @@ func startStore(t *testing.T, dir string) *instance {
 	s.stop = func() {
 		cancel()
 		if err, ok := <-ended; ok && err != nil {
-			t.Errorf("the store ended with %v", err)
+			t.Errorf("the store exited with %v", err)
 		}
 		close(ended)
 		s.stop = func() {}
@@ -117,7 +117,7 @@ func get(t *testing.T, c *s3.Client, key string) (text, mimeType string, err err
 	return string(data), aws.ToString(out.ContentType), err
 }
 
-func TestKeepsObjectsOverARestart(t *testing.T) {
+func TestObjectsSurviveARestart(t *testing.T) {
 	dir := t.TempDir()
 	s := startStore(t, dir)
 	if err := put(t, s.client("secret"), "team/uid", "picture"); err != nil {
@@ -131,10 +131,10 @@ func TestKeepsObjectsOverARestart(t *testing.T) {
 	}
 }
 
-func TestOnlyTheRootKeyGetsIn(t *testing.T) {
+func TestOnlyTheRootKeyIsAccepted(t *testing.T) {
 	s := startStore(t, t.TempDir())
 	if err := put(t, s.client("wrong"), "team/uid", "x"); err == nil {
-		t.Error("a wrong key was taken")
+		t.Error("a wrong secret was accepted")
 	}
 	response, err := http.Get(s.url + "/herald-media/team/uid")
 	if err != nil {
@@ -148,7 +148,7 @@ func TestOnlyTheRootKeyGetsIn(t *testing.T) {
 	}
 }
 
-func TestUploadFromABrowser(t *testing.T) {
+func TestBrowserUpload(t *testing.T) {
 	s := startStore(t, t.TempDir())
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodOptions, s.url+"/herald-media/team/uid", http.NoBody)
 	if err != nil {
@@ -168,8 +168,8 @@ func TestUploadFromABrowser(t *testing.T) {
 	}
 }
 
-// TestCopiesOnCondition checks that a conditional copy either has the expected content or fails.
-func TestCopiesOnCondition(t *testing.T) {
+// TestConditionalCopy checks that a conditional copy either has the expected content or fails.
+func TestConditionalCopy(t *testing.T) {
 	c := startStore(t, t.TempDir()).client("secret")
 	if err := put(t, c, "team/uid", "picture"); err != nil {
 		t.Fatal(err)
@@ -191,7 +191,7 @@ func TestCopiesOnCondition(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := copyTo("team/uid.other"); err == nil {
-		t.Error("other bytes were copied")
+		t.Error("a copy ignored its condition")
 	}
 	text, mimeType, err := get(t, c, "team/uid.copy")
 	if err != nil || text != "picture" || mimeType != "image/png" {
@@ -199,7 +199,7 @@ func TestCopiesOnCondition(t *testing.T) {
 	}
 }
 
-func TestHalfCreatedBucketIsCompleted(t *testing.T) {
+func TestIncompleteBucketIsCompleted(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.MkdirAll(filepath.Join(dir, "objects", "herald-media"), 0o700); err != nil {
 		t.Fatal(err)
@@ -216,18 +216,18 @@ func TestParse(t *testing.T) {
 		args   []string
 		want   string
 	}{
-		"no folder":     {"it must not write wherever it was started", []string{"--credentials=k"}, "required"},
-		"no key":        {"a store without a key would be open to all", []string{"--data-dir=d"}, "required"},
-		"all addresses": {"it is for one machine", []string{"--data-dir=d", "--credentials=k", "--listen=0.0.0.0:9000"}, "loopback"},
-		"a name":        {"what it stands for may change", []string{"--data-dir=d", "--credentials=k", "--listen=localhost:9000"}, "loopback"},
-		"a pod":         {"a Service reaches no loopback address", []string{"--data-dir=d", "--credentials=k", "--listen=:9000", "--allow-remote"}, ""},
-		"no port":       {"a plain message instead of one from the socket", []string{"--data-dir=d", "--credentials=k", "--listen=127.0.0.1"}, "HOST:PORT"},
+		"no folder":     {"the current folder is not a default", []string{"--credentials=k"}, "required"},
+		"no key":        {"an unauthenticated store would be public", []string{"--data-dir=d"}, "required"},
+		"all addresses": {"the store is for this machine only", []string{"--data-dir=d", "--credentials=k", "--listen=0.0.0.0:9000"}, "loopback"},
+		"a name":        {"a name may resolve to another address", []string{"--data-dir=d", "--credentials=k", "--listen=localhost:9000"}, "loopback"},
+		"a pod":         {"a Service cannot reach a loopback address", []string{"--data-dir=d", "--credentials=k", "--listen=:9000", "--allow-remote"}, ""},
+		"no port":       {"the message names the missing port", []string{"--data-dir=d", "--credentials=k", "--listen=127.0.0.1"}, "HOST:PORT"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			_, err := parse(tc.args)
 			if tc.want == "" && err != nil {
-				t.Errorf("refused with %v: %s", err, tc.reason)
+				t.Errorf("got %v: %s", err, tc.reason)
 			}
 			if tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)) {
 				t.Errorf("%v, want %q: %s", err, tc.want, tc.reason)
@@ -243,7 +243,7 @@ func TestReadCredentials(t *testing.T) {
 			t.Fatal(err)
 		}
 		if key, err := readCredentials(path); err == nil {
-			t.Errorf("%q was read as %v", bytes.TrimSpace([]byte(text)), key)
+			t.Errorf("%q was parsed as %v", bytes.TrimSpace([]byte(text)), key)
 		}
 	}
 }

@@ -23,26 +23,26 @@ const lockText = `# Written by ` + "`make image-packages`" + `, which takes toda
 'http://deb.debian.org/debian/pool/main/z/zimg/libzimg2_3.0.5%2bds1-1_amd64.deb' libzimg2_3.0.5+ds1-1_amd64.deb 227000 SHA256:` + sum + `
 `
 
-func TestLockIsReadAndWritten(t *testing.T) {
+func TestLockRoundTrip(t *testing.T) {
 	lock, err := ParseLock([]byte(lockText))
 	if err != nil {
 		t.Fatal(err)
 	}
 	slices.Reverse(lock.Packages)
 	if got := string(lock.Format()); got != lockText {
-		t.Errorf("written as\n%s", got)
+		t.Errorf("formatted as\n%s", got)
 	}
 	want := "http://snapshot.debian.org/archive/debian/20261122T235959Z/pool/main/z/zimg/libzimg2_3.0.5%2bds1-1_amd64.deb"
 	if got := lock.Packages[0].archived(lock.Taken); got != want {
-		t.Errorf("kept at %s, want %s", got, want)
+		t.Errorf("got the archive URL %s, want %s", got, want)
 	}
 }
 
-func TestLockRefuses(t *testing.T) {
+func TestInvalidLocks(t *testing.T) {
 	tests := map[string]struct{ reason, text, want string }{
-		"no day":   {"the archive of old packages is asked for a day", "", "# taken"},
-		"weak sum": {"apt prints MD5 for what it would install", "# taken 1\n'http://x/y/z.deb' z.deb 1 MD5Sum:00", "line 2"},
-		"no size":  {"the line was cut", "# taken 1\n'http://x/y/z.deb' z.deb one SHA256:" + sum, "size"},
+		"no day":   {"old packages are archived by day", "", "# taken"},
+		"weak sum": {"MD5 sums do not detect tampering", "# taken 1\n'http://x/y/z.deb' z.deb 1 MD5Sum:00", "line 2"},
+		"no size":  {"a truncated line", "# taken 1\n'http://x/y/z.deb' z.deb one SHA256:" + sum, "size"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -108,7 +108,7 @@ func TestClosure(t *testing.T) {
 		names = append(names, p.Name)
 	}
 	if want := []string{Base, "liba", "libb", "libc6", "player"}; !slices.Equal(names, want) {
-		t.Errorf("taken from %q, want %q", names, want)
+		t.Errorf("got files of %q, want %q", names, want)
 	}
 	want := map[string]string{
 		"/etc/os-release":                     "by which scanners know Debian's versions",
@@ -128,7 +128,7 @@ func TestClosure(t *testing.T) {
 	}
 	for name, reason := range want {
 		if _, found := files[name]; !found {
-			t.Errorf("there is no %s: %s", name, reason)
+			t.Errorf("%s is missing: %s", name, reason)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(files)) {
@@ -138,11 +138,11 @@ func TestClosure(t *testing.T) {
 	}
 }
 
-func TestClosureRefuses(t *testing.T) {
+func TestMissingDependencies(t *testing.T) {
 	tests := map[string]struct{ reason, architecture, program, want string }{
-		"missing library": {"the program would not start", "amd64", "/usr/lib/x86_64-linux-gnu/plugin.so", "libmissing.so, which"},
-		"missing program": {"there is nothing to take", "amd64", "/usr/bin/other", "/usr/bin/other"},
-		"architecture":    {"where its libraries lie is not known", "s390x", "/usr/bin/player", "[amd64 arm64]"},
+		"missing library":             {"the program would not start", "amd64", "/usr/lib/x86_64-linux-gnu/plugin.so", "libmissing.so, which"},
+		"there is nothing to install": {"there is nothing to take", "amd64", "/usr/bin/other", "/usr/bin/other"},
+		"architecture":                {"the library path is unknown", "s390x", "/usr/bin/player", "[amd64 arm64]"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -157,7 +157,7 @@ func TestClosureRefuses(t *testing.T) {
 func built(t *testing.T) string {
 	t.Helper()
 	if _, err := exec.LookPath("dpkg-deb"); err != nil {
-		t.Skip("there is no dpkg-deb here, so no package can be read")
+		t.Skip("dpkg-deb is not installed")
 	}
 	root := t.TempDir()
 	for name, content := range map[string]string{
@@ -187,7 +187,7 @@ func TestUnpack(t *testing.T) {
 		t.Fatal(err)
 	}
 	if p.Name != "thing" || p.Version != "1:1.0-2" || p.Source != "things" || p.Architecture != "amd64" {
-		t.Errorf("read as %s %s of %s for %s", p.Name, p.Version, p.Source, p.Architecture)
+		t.Errorf("got %s %s of %s for %s", p.Name, p.Version, p.Source, p.Architecture)
 	}
 	if string(p.Files["/usr/lib/thing.so.1"]) != "content" || p.Links["/usr/lib/thing.so"] != "/usr/lib/thing.so.1" {
 		t.Errorf("files %q, links %q", p.Files, p.Links)
@@ -197,7 +197,7 @@ func TestUnpack(t *testing.T) {
 func TestFetch(t *testing.T) {
 	file := built(t)
 	if _, err := os.Stat(aptHelper); err != nil {
-		t.Skip("there is no apt here, so nothing can be fetched")
+		t.Skip("apt is not installed")
 	}
 	content, err := os.ReadFile(file)
 	if err != nil {
@@ -213,14 +213,14 @@ func TestFetch(t *testing.T) {
 	if err := verify(paths[0], pin.SHA256); err != nil {
 		t.Error(err)
 	}
-	t.Run("what is kept is not fetched again", func(t *testing.T) {
+	t.Run("a stored package is not downloaded again", func(t *testing.T) {
 		gone := pin
 		gone.URL = "copy:/nowhere/" + filepath.Base(file)
 		if _, err := Fetch(Lock{Packages: []Pin{gone}}, cache); err != nil {
 			t.Error(err)
 		}
 	})
-	t.Run("what is kept and damaged is fetched again", func(t *testing.T) {
+	t.Run("a damaged package is downloaded again", func(t *testing.T) {
 		if err := os.WriteFile(paths[0], []byte("half"), 0o644); err != nil {
 			t.Fatal(err)
 		}

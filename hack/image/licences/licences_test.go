@@ -54,11 +54,11 @@ func TestOf(t *testing.T) {
 		err   string
 	}{
 		"one":           {"most modules have one file", map[string]string{"LICENSE": mit, "main.go": "package a"}, []string{"MIT"}, ""},
-		"below":         {"code of others keeps its own", map[string]string{"LICENSE": mit, "third_party/b/COPYING.txt": mit, "NOTICE": "by B"}, []string{"MIT"}, ""},
-		"none":          {"without a licence nothing is allowed", map[string]string{"README.md": "free"}, nil, "no licence was found"},
-		"too much":      {"its terms would reach Herald", map[string]string{"LICENSE": agpl}, nil, "AGPL-3.0 is not among those allowed"},
-		"too much, too": {"one allowed licence does not cover the other", map[string]string{"LICENSE": mit, "x/LICENSE": agpl}, nil, "AGPL-3.0 is not among those allowed"},
-		"test data":     {"what is not linked counts for nothing", map[string]string{"LICENSE": mit, "testdata/LICENSE": agpl}, []string{"MIT"}, ""},
+		"below":         {"third-party code has its own licence", map[string]string{"LICENSE": mit, "third_party/b/COPYING.txt": mit, "NOTICE": "by B"}, []string{"MIT"}, ""},
+		"none":          {"without a licence, no use is permitted", map[string]string{"README.md": "free"}, nil, "no licence was found"},
+		"too much":      {"its terms would apply to Herald", map[string]string{"LICENSE": agpl}, nil, "AGPL-3.0 is not among those allowed"},
+		"too much, too": {"an allowed licence does not cover other files", map[string]string{"LICENSE": mit, "x/LICENSE": agpl}, nil, "AGPL-3.0 is not among those allowed"},
+		"test data":     {"test data is not linked", map[string]string{"LICENSE": mit, "testdata/LICENSE": agpl}, []string{"MIT"}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -86,18 +86,18 @@ func TestOf(t *testing.T) {
 	}
 }
 
-func TestTextsHoldEachOnce(t *testing.T) {
+func TestTextsAreUnique(t *testing.T) {
 	t.Parallel()
 	texts := string(Texts([]Module{
 		{Path: "example.com/a", Version: "v1.0.0", Files: []File{{"LICENSE", []byte(mit)}}},
 		{Path: "example.com/b", Version: "v2.0.0", Files: []File{{"LICENSE.txt", []byte(mit + "\n")}, {"NOTICE", []byte("by B")}}},
 	}))
 	if strings.Count(texts, "MIT License") != 1 || !strings.Contains(texts, "by B") {
-		t.Errorf("each text is there once:\n%s", texts)
+		t.Errorf("a text appears twice:\n%s", texts)
 	}
 	for _, user := range []string{"example.com/a v1.0.0 (LICENSE)", "example.com/b v2.0.0 (LICENSE.txt)", "example.com/b v2.0.0 (NOTICE)"} {
 		if !strings.Contains(texts, user) {
-			t.Errorf("%s is not named:\n%s", user, texts)
+			t.Errorf("%s is missing:\n%s", user, texts)
 		}
 	}
 }

@@ -43,6 +43,6 @@ func TestReadFolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := readFolder(dir); err == nil || !strings.Contains(err.Error(), broken) {
-		t.Errorf("the error is %v; it must name the file", err)
+		t.Errorf("got %v, want an error with the file's name", err)
 	}
 }

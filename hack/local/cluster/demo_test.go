@@ -119,33 +119,33 @@ func TestDemo(t *testing.T) {
 		token   string
 	}{
 		"the first run": {
-			reason:  "everything is made, with the account's tokens",
+			reason:  "all objects are created with the account's tokens",
 			manager: manager{goodToken: "granted"}, grants: 1, secret: demoX + "-credentials", token: "granted",
 		},
 		"a later run": {
-			reason:  "the manager has renewed the token since; overwriting it would end the connection",
+			reason:  "the manager may have renewed the token: overwriting it would disconnect the account",
 			manager: manager{goodToken: "renewed"}, there: []client.Object{connection(false), credentials("own-secret", "renewed")},
 			secret: "own-secret", token: "renewed",
 		},
 		"a killed first run": {
-			reason:  "the Secret was made, the connection not yet; the token may have been renewed for all we know",
+			reason:  "the Secret exists without its connection, and the manager may have renewed its token",
 			manager: manager{goodToken: "kept"}, there: []client.Object{credentials(demoX+"-credentials", "kept")},
 			grants: 1, secret: demoX + "-credentials", token: "kept",
 		},
 		"tokens were revoked": {
-			reason:  "a demo that cannot post is of no use; it connects again",
+			reason:  "a revoked token is replaced",
 			manager: manager{goodToken: "granted", refusal: v1alpha1.ReasonRevoked},
 			there:   []client.Object{connection(false), credentials("own-secret", "dead")},
 			grants:  1, secret: "own-secret", token: "granted",
 		},
-		"tokens died while nothing ran": {
-			reason:  "the status still says Ready from hours ago; only a fresh look tells",
+		"tokens expired while Herald was stopped": {
+			reason:  "the status from the last run may be outdated: only a new probe is reliable",
 			manager: manager{goodToken: "granted", refusal: v1alpha1.ReasonTokenExpired},
 			there:   []client.Object{readyBefore(), credentials("own-secret", "dead")},
 			grants:  1, secret: "own-secret", token: "granted",
 		},
-		"a person disabled it": {
-			reason:  "what people decide stays",
+		"a user disabled it": {
+			reason:  "a user's change is permanent",
 			manager: manager{goodToken: "any"}, there: []client.Object{connection(true), credentials("own-secret", "old")},
 			secret: "own-secret", token: "old",
 		},
@@ -163,7 +163,7 @@ func TestDemo(t *testing.T) {
 				t.Fatalf("the API key's token is %q, %v (%s)", token, err, tc.reason)
 			}
 			if grants != tc.grants {
-				t.Errorf("asked for tokens %d times, want %d: %s", grants, tc.grants, tc.reason)
+				t.Errorf("requested tokens %d times, want %d: %s", grants, tc.grants, tc.reason)
 			}
 			var secret corev1.Secret
 			if err := c.Get(t.Context(), client.ObjectKey{Namespace: DemoNamespace, Name: tc.secret}, &secret); err != nil {
@@ -174,14 +174,14 @@ func TestDemo(t *testing.T) {
 				got = string(secret.Data[v1alpha1.CredentialsAccessToken])
 			}
 			if got != tc.token {
-				t.Errorf("the Secret holds %q, want %q: %s", got, tc.token, tc.reason)
+				t.Errorf("the Secret has the token %q, want %q: %s", got, tc.token, tc.reason)
 			}
 		})
 	}
 }
 
-// TestDemoLetsTheLinkIn checks that the user of the one-time link has all rights in the demo team.
-func TestDemoLetsTheLinkIn(t *testing.T) {
+// TestDemoBindsTheLinkUser checks that the user of the one-time link has all rights in the demo team.
+func TestDemoBindsTheLinkUser(t *testing.T) {
 	c := newCluster(t, manager{})
 	if _, err := Demo(t.Context(), c, nil, nil); err != nil {
 		t.Fatal(err)
@@ -205,7 +205,7 @@ func TestDemoReportsWhyItIsNotReady(t *testing.T) {
 			return Account{}, errors.New("no tokens were to be asked for")
 		})
 		if err == nil || !strings.Contains(err.Error(), "Connection herald-demo/demo-x") || !strings.Contains(err.Error(), v1alpha1.ReasonPlatformUnavailable) {
-			t.Errorf("the error is %v; it must name the object and what its condition says", err)
+			t.Errorf("got %v, want an error with the object's name and condition", err)
 		}
 	})
 }

@@ -14,17 +14,17 @@ func TestFree(t *testing.T) {
 	for range 50 {
 		address := ForTest(t)
 		if seen[address] {
-			t.Errorf("%s was given twice, although nothing listens on it yet", address)
+			t.Errorf("%s was returned twice", address)
 		}
 		seen[address] = true
 		_, text, _ := net.SplitHostPort(address)
 		if port, err := strconv.Atoi(text); err != nil || port < first || port >= first+count {
-			t.Errorf("%s is among the ports of outgoing connections", address)
+			t.Errorf("%s is in the range of outgoing connections", address)
 		}
 	}
 }
 
-func TestFromPassesOver(t *testing.T) {
+func TestFromSkipsUsedPorts(t *testing.T) {
 	listener, err := net.Listen("tcp", ForTest(t))
 	if err != nil {
 		t.Fatal(err)
@@ -34,9 +34,9 @@ func TestFromPassesOver(t *testing.T) {
 	used := map[int]bool{first + (taken-first+1)%count: true}
 	port, _, err := From(taken, used)
 	if err != nil || port == taken || port == first+(taken-first+1)%count {
-		t.Errorf("%d, %v after %d, which is taken, and the next, which is used", port, err, taken)
+		t.Errorf("got %d, %v after the occupied port %d and a reserved one", port, err, taken)
 	}
 	if !used[port] {
-		t.Error("the port that was found is not marked as used")
+		t.Error("the returned port is not marked as used")
 	}
 }

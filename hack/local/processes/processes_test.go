@@ -42,7 +42,7 @@ func prepared(t *testing.T) *Setup {
 	return s
 }
 
-func TestPrepareNamesTheMissingProgram(t *testing.T) {
+func TestPrepareReportsMissingProgram(t *testing.T) {
 	dir := t.TempDir()
 	put := func(name string, mode os.FileMode) {
 		if err := os.WriteFile(filepath.Join(dir, name), nil, mode); err != nil {
@@ -52,37 +52,37 @@ func TestPrepareNamesTheMissingProgram(t *testing.T) {
 	put(Etcd, 0o755)
 	s := &Setup{Assets: dir, Dir: filepath.Join(dir, ".local")}
 	if err := s.Prepare(); err == nil || !strings.Contains(err.Error(), filepath.Join(dir, KubeAPIServer)) {
-		t.Errorf("the error is %v; it must say what is missing", err)
+		t.Errorf("got %v, want an error with the program's path", err)
 	}
 	put(KubeAPIServer, 0o644)
 	if err := s.Prepare(); err == nil || !strings.Contains(err.Error(), "not a program") {
-		t.Errorf("a file that cannot be run was taken: %v", err)
+		t.Errorf("a file that is not executable was accepted: %v", err)
 	}
 }
 
-// TestControllerManagerIsTakenFromWhereItIs covers the fallback to Bin: setup-envtest's archives lack the program.
-func TestControllerManagerIsTakenFromWhereItIs(t *testing.T) {
+// TestControllerManagerPath covers the fallback to Bin: setup-envtest's archives lack the program.
+func TestControllerManagerPath(t *testing.T) {
 	s := prepared(t)
 	s.Bin = t.TempDir()
 	if got := s.KubeControllerManager().Path; got != filepath.Join(s.Assets, KubeControllerManager) {
-		t.Errorf("with one in the assets, %s is run", got)
+		t.Errorf("with a program in the assets, the path is %s", got)
 	}
 	if err := os.Remove(filepath.Join(s.Assets, KubeControllerManager)); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Prepare(); err == nil || !strings.Contains(err.Error(), "make controlplane") {
-		t.Errorf("without any, the error is %v; it must say what to do", err)
+		t.Errorf("without a program, got %v, want the remedy", err)
 	}
 	own := filepath.Join(s.Bin, KubeControllerManager)
 	if err := os.WriteFile(own, nil, 0o755); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Prepare(); err != nil || s.KubeControllerManager().Path != own {
-		t.Errorf("%v; %s is run, want the one that make has built, %s", err, s.KubeControllerManager().Path, own)
+		t.Errorf("%v; got the path %s, want the built program %s", err, s.KubeControllerManager().Path, own)
 	}
 }
 
-func TestEverythingListensOnLoopback(t *testing.T) {
+func TestAllAddressesAreLoopback(t *testing.T) {
 	s := prepared(t)
 	for _, spec := range []supervisor.Spec{s.Etcd(), s.KubeAPIServer(), s.KubeControllerManager(), s.Store(), s.Sandbox(), s.Manager(), s.APIServer()} {
 		addresses := 0
@@ -120,16 +120,16 @@ func read(t *testing.T, path string) string {
 	return string(data)
 }
 
-func TestCredentialsStay(t *testing.T) {
+func TestCredentialsAreReused(t *testing.T) {
 	tests := map[string]struct {
 		reason string
 		change func(*Setup) error
 		kept   bool
 	}{
-		"the next start":   {"a kubeconfig that a person copied keeps working", func(*Setup) error { return nil }, true},
-		"a killed start":   {"a key without its certificate is of no use", func(s *Setup) error { return os.Remove(s.certificateFile()) }, false},
-		"tokens are gone":  {"they are made from the key", func(s *Setup) error { return os.Remove(s.tokenFile()) }, true},
-		"a changed config": {"what a person does to it is undone", func(s *Setup) error { return os.WriteFile(s.Kubeconfig(Admin), nil, 0o600) }, true},
+		"the next start":   {"a copied kubeconfig remains valid", func(*Setup) error { return nil }, true},
+		"a killed start":   {"a key without its certificate is replaced", func(s *Setup) error { return os.Remove(s.certificateFile()) }, false},
+		"tokens are gone":  {"tokens are derived from the key", func(s *Setup) error { return os.Remove(s.tokenFile()) }, true},
+		"a changed config": {"manual changes are overwritten", func(s *Setup) error { return os.WriteFile(s.Kubeconfig(Admin), nil, 0o600) }, true},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -142,7 +142,7 @@ func TestCredentialsStay(t *testing.T) {
 				t.Fatal(err)
 			}
 			if after := read(t, s.Kubeconfig(Admin)); (after == before) != tc.kept {
-				t.Errorf("kept: %v, want %v: %s", after == before, tc.kept, tc.reason)
+				t.Errorf("reused: %v, want %v: %s", after == before, tc.kept, tc.reason)
 			}
 			if _, err := tls.LoadX509KeyPair(s.certificateFile(), s.keyFile()); err != nil {
 				t.Errorf("%v: %s", err, tc.reason)
@@ -158,11 +158,11 @@ func TestStoreKeyIsStable(t *testing.T) {
 		t.Fatalf("%+v, %v", first, err)
 	}
 	if again, err := s.StoreKey(); err != nil || again != first {
-		t.Errorf("%+v, %v, want %+v: the bucket belongs to the key", again, err, first)
+		t.Errorf("got %+v, %v, want %+v: the bucket belongs to the key", again, err, first)
 	}
 }
 
-func TestSecretsAreTheirOwnersOnly(t *testing.T) {
+func TestSecretFilesArePrivate(t *testing.T) {
 	s := prepared(t)
 	for _, path := range []string{s.keyFile(), s.tokenFile(), s.Kubeconfig(Admin), s.Kubeconfig(Manager), s.storeKeyFile()} {
 		if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
@@ -216,7 +216,7 @@ func TestKubeconfigReachesTheServer(t *testing.T) {
 			t.Fatal(err)
 		}
 		if user != want {
-			t.Errorf("the server knows %s as %q, want %q", identity, user, want)
+			t.Errorf("the server identifies %s as %q, want %q", identity, user, want)
 		}
 	}
 }
@@ -243,25 +243,25 @@ func TestChoosePorts(t *testing.T) {
 	}
 	for name, port := range first {
 		if port >= 32768 { // Linux's ephemeral range
-			t.Errorf("%s has port %d, which an outgoing connection may take while it restarts", name, port)
+			t.Errorf("%s has port %d, which an outgoing connection may use during its restart", name, port)
 		}
 	}
 	again, err := choosePorts(file, append(names, "sandbox"), 0)
 	if err != nil || again["etcd"] != first["etcd"] || again["store"] != first["store"] {
-		t.Errorf("the second run has %v, %v, want those of the first, %v", again, err, first)
+		t.Errorf("the second run has %v, %v, want the first run's %v", again, err, first)
 	}
 	occupy(t, first["etcd"])
 	third, err := choosePorts(file, names, 0)
 	if err != nil || third["etcd"] == first["etcd"] || third["store"] != first["store"] {
-		t.Errorf("with one of %v taken: %v, %v; only the taken one may change", first, third, err)
+		t.Errorf("with one of %v occupied: %v, %v; only the occupied one may change", first, third, err)
 	}
 	avoided, err := choosePorts(file, names, first["store"])
 	if err != nil || avoided["store"] == first["store"] {
-		t.Errorf("the store has %d, %v, which the site was given now", avoided["store"], err)
+		t.Errorf("the store has port %d, %v, which belongs to the site", avoided["store"], err)
 	}
 }
 
-func TestChoosePortsForgetsADamagedFile(t *testing.T) {
+func TestChoosePortsReplacesADamagedFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "ports.json")
 	if err := os.WriteFile(file, []byte("{"), 0o600); err != nil {
 		t.Fatal(err)

@@ -66,7 +66,7 @@ func TestChildrenDieWithTheirParent(t *testing.T) {
 		t.Fatal(err)
 	}
 	if line, err := bufio.NewReader(out).ReadString('\n'); line != "started\n" {
-		t.Fatalf("the parent said %q, %v", line, err)
+		t.Fatalf("the parent printed %q, %v", line, err)
 	}
 	file, err := os.Open(path)
 	if err != nil {
@@ -75,7 +75,7 @@ func TestChildrenDieWithTheirParent(t *testing.T) {
 	defer file.Close() //nolint:errcheck // open only for its lock
 	childEnded := func() bool { return syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil }
 	if childEnded() {
-		t.Fatal("the child does not hold the lock")
+		t.Fatal("the child does not have the lock")
 	}
 	if err := parent.Process.Kill(); err != nil {
 		t.Fatal(err)
@@ -90,7 +90,7 @@ func TestChildrenDieWithTheirParent(t *testing.T) {
 	openGroup(t, path)
 }
 
-func TestOpenGroupEndsLeftovers(t *testing.T) {
+func TestOpenGroupKillsLeftovers(t *testing.T) {
 	tests := map[string]struct {
 		reason string
 		// holds makes the process inherit the lock, as the processes of an earlier run do; text is the file's content.
@@ -100,23 +100,23 @@ func TestOpenGroupEndsLeftovers(t *testing.T) {
 		fails bool
 	}{
 		"a leftover": {
-			reason: "it would hold our ports and files",
+			reason: "it would occupy our ports and files",
 			holds:  true, text: strconv.Itoa,
 		},
-		"a stranger with our pid": {
-			reason: "pids are given again; who does not hold the lock is none of ours",
+		"a reused pid": {
+			reason: "a process without the lock is not from an earlier run",
 			text:   strconv.Itoa, runs: true,
 		},
 		"not a pid": {
-			reason: "what cannot be ended must be told: it would disturb the run",
+			reason: "a leftover that cannot be killed is reported, because it would disturb the run",
 			holds:  true, text: func(int) string { return "x" }, runs: true, fails: true,
 		},
-		"the first process of all": {
-			reason: "its group is everything; no file may make us kill that",
+		"pid 1": {
+			reason: "its group contains all processes",
 			holds:  true, text: func(int) string { return "1" }, runs: true, fails: true,
 		},
 		"a damaged file": {
-			reason: "a file that nothing holds must not stop the next run",
+			reason: "a file without a lock owner does not block the next run",
 			text:   func(int) string { return "x" }, runs: true,
 		},
 	}
@@ -145,21 +145,21 @@ func TestOpenGroupEndsLeftovers(t *testing.T) {
 				t.Fatal(err)
 			}
 			if _, err := OpenGroup(t.Context(), path); (err != nil) != tc.fails || err != nil && !strings.Contains(err.Error(), path) {
-				t.Errorf("the error is %v, want one that names the file: %v; %s", err, tc.fails, tc.reason)
+				t.Errorf("got %v, want an error with the file's name: %v; %s", err, tc.fails, tc.reason)
 			}
 			// The first fatal signal determines the exit status.
 			_ = leftover.Process.Signal(syscall.SIGTERM)
 			_ = leftover.Wait()
 			if status, ok := leftover.ProcessState.Sys().(syscall.WaitStatus); !ok || (status.Signal() == syscall.SIGTERM) != tc.runs {
-				t.Errorf("the process still ran: %v, want %v: %s", !tc.runs, tc.runs, tc.reason)
+				t.Errorf("the process still runs: %v, want %v: %s", !tc.runs, tc.runs, tc.reason)
 			}
 		})
 	}
 }
 
-// TestOpenGroupWaitsForWhatEnds covers a process whose id was not written yet: it dies with its parent, but occupies
+// TestOpenGroupWaitsForTerminatingProcesses covers a process whose id was not written yet: it dies with its parent, but occupies
 // ports until then.
-func TestOpenGroupWaitsForWhatEnds(t *testing.T) {
+func TestOpenGroupWaitsForTerminatingProcesses(t *testing.T) {
 	first := openGroup(t, filepath.Join(t.TempDir(), "group"))
 	command := exec.CommandContext(t.Context(), "sleep", "0.1")
 	if err := first.Start(command); err != nil {
@@ -170,13 +170,13 @@ func TestOpenGroupWaitsForWhatEnds(t *testing.T) {
 	}
 	openGroup(t, first.file.Name())
 	if err := command.Wait(); err != nil {
-		t.Errorf("the process was not left to end: %v", err)
+		t.Errorf("the process was killed during its shutdown: %v", err)
 	}
 }
 
-// TestGroupIsNewWhenAllOfItHasEnded covers the system reusing a process group id: without a new group, other programs'
+// TestGroupIsRecreatedAfterItsLastProcess covers the system reusing a process group id: without a new group, other programs'
 // processes would be killed.
-func TestGroupIsNewWhenAllOfItHasEnded(t *testing.T) {
+func TestGroupIsRecreatedAfterItsLastProcess(t *testing.T) {
 	group := openGroup(t, filepath.Join(t.TempDir(), "group"))
 	start := func() *exec.Cmd {
 		command := exec.CommandContext(t.Context(), "sleep", "1000")
@@ -194,7 +194,7 @@ func TestGroupIsNewWhenAllOfItHasEnded(t *testing.T) {
 	}
 	first, second := start(), start()
 	if leader := groupOf(second); leader != groupOf(first) || leader == syscall.Getpgrp() {
-		t.Errorf("the children are in the groups %d and %d, want one of their own", groupOf(first), leader)
+		t.Errorf("the children are in the groups %d and %d, want one group of their own", groupOf(first), leader)
 	}
 	for _, command := range []*exec.Cmd{first, second} {
 		_ = command.Process.Kill()
@@ -203,7 +203,7 @@ func TestGroupIsNewWhenAllOfItHasEnded(t *testing.T) {
 	third := start()
 	data, err := os.ReadFile(group.file.Name())
 	if err != nil || strings.TrimSpace(string(data)) != strconv.Itoa(groupOf(third)) || groupOf(third) == first.Process.Pid {
-		t.Errorf("the file names the group %q (%v), the child is in %d, the group before was %d", data, err, groupOf(third), first.Process.Pid)
+		t.Errorf("the file contains the group %q (%v), the child is in %d, the previous group was %d", data, err, groupOf(third), first.Process.Pid)
 	}
 	_ = third.Process.Kill()
 	_ = third.Wait()

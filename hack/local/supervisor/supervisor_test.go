@@ -101,13 +101,13 @@ func (h *harness) content(name string) string {
 	return string(data)
 }
 
-func TestStartsAgainHoweverItEnds(t *testing.T) {
+func TestRestartsAfterSignals(t *testing.T) {
 	tests := map[string]struct {
 		reason string
 		signal syscall.Signal
 	}{
-		"killed":     {"a kill cannot be caught, so it is the end that must always be survived", syscall.SIGKILL},
-		"terminated": {"a SIGTERM of another process is not our request to stop", syscall.SIGTERM},
+		"killed":     {"SIGKILL cannot be handled", syscall.SIGKILL},
+		"terminated": {"another process's SIGTERM is not a request to stop", syscall.SIGTERM},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -122,28 +122,28 @@ func TestStartsAgainHoweverItEnds(t *testing.T) {
 			}
 			h.pid("p", pid)
 			if got := child.Exits(); got != 20 {
-				t.Errorf("%d exits are counted after 20 (%s)", got, tc.reason)
+				t.Errorf("counted %d exits after 20 (%s)", got, tc.reason)
 			}
 		})
 	}
 }
 
-func TestStartsAgainAfterACleanExit(t *testing.T) {
+func TestRestartsAfterACleanExit(t *testing.T) {
 	h := newHarness(t)
 	child := h.start("p", "echo once; exit 0", time.Second)
 	eventually(t, "three runs", func() bool { return child.Exits() >= 3 })
 	if got := strings.Count(h.content("log/p.log"), "once\n"); got < 3 {
-		t.Errorf("the log holds %d of at least 3 runs; all incarnations share one", got)
+		t.Errorf("the log contains %d of at least 3 runs", got)
 	}
 }
 
-func TestMissingProgramIsTriedAgain(t *testing.T) {
+func TestMissingProgramIsRetried(t *testing.T) {
 	h := newHarness(t)
 	path := h.path("late")
 	child := h.super.Start(Spec{Name: "p", Path: path, Grace: time.Second})
 	eventually(t, "two attempts", func() bool { return child.Exits() >= 2 })
 	if report := <-h.reports; !strings.Contains(report, "could not be started") {
-		t.Errorf("reported %q; it must say that the program could not be started", report)
+		t.Errorf("reported %q, want the failed start", report)
 	}
 	if err := os.WriteFile(path+".tmp", []byte("#!/bin/sh\nexec sleep 1000\n"), 0o755); err != nil {
 		t.Fatal(err)
@@ -165,17 +165,17 @@ func TestStopsInReverseOrder(t *testing.T) {
 	}
 	h.super.Stop(nil)
 	if got, want := strings.Fields(h.content("order")), []string{"third", "second", "first"}; !slices.Equal(got, want) {
-		t.Errorf("they ended in the order %v, want %v: what is needed by others ends last", got, want)
+		t.Errorf("stopped in the order %v, want %v: dependencies stop last", got, want)
 	}
 	if entries, err := os.ReadDir(h.path("pids")); err != nil || len(entries) != 0 {
-		t.Errorf("pid files are left: %v, %v", entries, err)
+		t.Errorf("pid files still exist: %v, %v", entries, err)
 	}
 	if child := h.start("late", "exit 0", time.Second); child != nil {
-		t.Error("a process was started after the stop; nothing would ever end it")
+		t.Error("a process was started after Stop and would run forever")
 	}
 }
 
-func TestKillsWhatDoesNotEnd(t *testing.T) {
+func TestStopKillsHangingProcesses(t *testing.T) {
 	const deaf = `trap '' TERM; touch ready; while :; do sleep 1000 & wait; done`
 	closed := make(chan struct{})
 	close(closed)
@@ -184,8 +184,8 @@ func TestKillsWhatDoesNotEnd(t *testing.T) {
 		grace  time.Duration
 		force  chan struct{}
 	}{
-		"after its grace": {"a process that hangs must not keep the others from ending", time.Millisecond, nil},
-		"on force":        {"a second Ctrl-C does not wait for any grace", time.Hour, closed},
+		"after its grace period": {"a hanging process must not delay the others", time.Millisecond, nil},
+		"on force":               {"a second Ctrl-C skips the grace period", time.Hour, closed},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -195,13 +195,13 @@ func TestKillsWhatDoesNotEnd(t *testing.T) {
 			pid := h.pid("p", 0)
 			h.super.Stop(tc.force)
 			if syscall.Kill(pid, 0) == nil {
-				t.Errorf("process %d is still there: %s", pid, tc.reason)
+				t.Errorf("process %d still exists: %s", pid, tc.reason)
 			}
 		})
 	}
 }
 
-func TestStopEndsAProcessThatKeepsDying(t *testing.T) {
+func TestStopEndsACrashLoop(t *testing.T) {
 	h := newHarness(t)
 	h.super.options.RestartDelay = time.Hour
 	child := h.start("p", "exit 1", time.Second)
@@ -210,11 +210,11 @@ func TestStopEndsAProcessThatKeepsDying(t *testing.T) {
 	select {
 	case <-child.done:
 	default:
-		t.Error("Stop returned while the process would still have been started again")
+		t.Error("Stop returned before the last restart was cancelled")
 	}
 }
 
-func TestKeepsTheLogOfTheRunBefore(t *testing.T) {
+func TestPreviousLogIsKept(t *testing.T) {
 	h := newHarness(t)
 	if err := os.WriteFile(h.path("log/p.log"), []byte("yesterday\n"), 0o600); err != nil {
 		t.Fatal(err)
@@ -226,7 +226,7 @@ func TestKeepsTheLogOfTheRunBefore(t *testing.T) {
 	h.start("p", "echo today; exec sleep 1000", time.Second)
 	eventually(t, "the new log", func() bool { return h.content("log/p.log") == "today\n" })
 	if got := h.content("log/p.log.1"); got != "yesterday\n" {
-		t.Errorf("the log of the run before holds %q", got)
+		t.Errorf("the previous run's log contains %q", got)
 	}
 }
 
@@ -237,7 +237,7 @@ func TestOnceDoesNotRestart(t *testing.T) {
 	child.Ready = func(context.Context) error { return errors.New("not yet") }
 	err := child.WaitReady(t.Context())
 	if err == nil || !strings.Contains(err.Error(), "broken") || child.Exits() != 1 {
-		t.Errorf("%d exits, and the error is %v; it must show what the process printed", child.Exits(), err)
+		t.Errorf("%d exits, error %v, want the process's output", child.Exits(), err)
 	}
 	child.Stop(nil)
 }
@@ -248,8 +248,8 @@ func TestWaitReady(t *testing.T) {
 		ready          error
 		want           string
 	}{
-		"ready":        {"an answer is what is waited for", "exec sleep 1000", nil, ""},
-		"keeps ending": {"the log tells why", "echo no such flag; exit 2", errors.New("refused"), "no such flag"},
+		"ready":        {"the probe succeeds", "exec sleep 1000", nil, ""},
+		"keeps ending": {"the error contains the log", "echo no such flag; exit 2", errors.New("refused"), "no such flag"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -260,7 +260,7 @@ func TestWaitReady(t *testing.T) {
 			})
 			err := child.WaitReady(t.Context())
 			if (err == nil) != (tc.want == "") || err != nil && !strings.Contains(err.Error(), tc.want) {
-				t.Errorf("the error is %v, want one with %q: %s", err, tc.want, tc.reason)
+				t.Errorf("got %v, want an error with %q: %s", err, tc.want, tc.reason)
 			}
 		})
 	}

@@ -10,14 +10,14 @@ import (
 	"testing"
 )
 
-func TestWriteEnvIsReadBackByAShell(t *testing.T) {
+func TestShellReadsEnv(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a b", "env")
 	value := `it's "$HOME" \ & ` + "`id`" + ` * # %`
 	if err := WriteEnv(path, []Variable{{"ONE", "1"}, {"TWO", value}}); err != nil {
 		t.Fatal(err)
 	}
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
-		t.Errorf("mode %v, %v, want 0600: the file holds a key", info.Mode(), err)
+		t.Errorf("mode %v, %v, want 0600 for a file with a key", info.Mode(), err)
 	}
 	out, err := exec.CommandContext(t.Context(), "/bin/sh", "-c", `. "$0" && sh -c 'printf "%s|%s" "$ONE" "$TWO"'`, path).CombinedOutput()
 	if err != nil || string(out) != "1|"+value {
@@ -32,9 +32,9 @@ func TestFailedWriteFileIsCleanedUp(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := WriteFile(target, []byte("x"), 0o600); err == nil {
-		t.Fatal("a folder was replaced by a file")
+		t.Fatal("a file replaced a folder")
 	}
 	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 {
-		t.Errorf("left: %v, %v", entries, err)
+		t.Errorf("remaining: %v, %v", entries, err)
 	}
 }
