@@ -130,7 +130,7 @@ func TestStatusFaultsOfEveryPlatform(t *testing.T) {
 	}
 }
 
-func TestYouTubeUploadsPerDayAreUsedUp(t *testing.T) {
+func TestYouTubeDailyUploadLimit(t *testing.T) {
 	b := start(t, "")
 	b.fault(`{"platform":"youtube","operation":"create","kind":"status","status":429}`)
 	b.startOnYouTube(plainVideo, 1000).want(t, "the error names the limit", youtubeError(429, "rateLimitExceeded")...).

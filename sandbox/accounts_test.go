@@ -203,7 +203,7 @@ func TestTikTokRotation(t *testing.T) {
 	tiktokRefresh(b, r.text("refresh_token")).want(t, "a refresh token after 180 days", "error=invalid_grant")
 }
 
-func TestGoogleKeepsTheRefreshToken(t *testing.T) {
+func TestGoogleReturnsNoNewRefreshToken(t *testing.T) {
 	b := start(t, "")
 	const channels = "/youtube/youtube/v3/channels?part=id&mine=true"
 	for range 3 {

@@ -32,7 +32,7 @@ func TestAltTexts(t *testing.T) {
 		{"a photo has alt_text_custom", "facebook", pageID, func(b *box) reply {
 			return b.sendPhoto(picture, "alt_text_custom", alt)
 		}, []any{alt}},
-		{"unpublished photos keep theirs", "facebook", pageID, func(b *box) reply {
+		{"unpublished photos keep their alt texts", "facebook", pageID, func(b *box) reply {
 			one := b.sendPhoto(picture, "published", "false", "alt_text_custom", alt).text("id")
 			return b.form("facebook", pagePath+"/feed", fbAttached("two", b.fbPhoto(picture), one))
 		}, []any{nil, alt}},
@@ -42,7 +42,7 @@ func TestAltTexts(t *testing.T) {
 		{"a video on Threads, which is fetched later", "threads", threadsID, func(b *box) reply {
 			return b.publishContainer(b.ready(described(videoOf(video), alt)))
 		}, []any{alt}},
-		{"the items of a carousel have their own", "threads", threadsID, func(b *box) reply {
+		{"items of a carousel have alt texts", "threads", threadsID, func(b *box) reply {
 			return b.publishContainer(b.ready(carouselOf(b.ready(itemOf(imageOf(image))), b.ready(itemOf(described(videoOf(video), alt))))))
 		}, []any{nil, alt}},
 		{"an image on Instagram", "instagram", instagramID, func(b *box) reply {
@@ -52,7 +52,7 @@ func TestAltTexts(t *testing.T) {
 			item := func() url.Values { return itemOf(url.Values{"image_url": {image}}) }
 			return b.igPublish(b.igReady(carouselOf(b.igReady(item()), b.igReady(described(item(), alt)))))
 		}, []any{nil, alt}},
-		{"X keeps the newest of an upload", "x", demoID, func(b *box) reply {
+		{"X stores the last alt text of an upload", "x", demoID, func(b *box) reply {
 			id := b.xImage(picture)
 			b.describe(id, "a dog").want(t, "the first", 200)
 			b.describe(id, `a \"cat\" & 50 %`).want(t, "another", 200)
@@ -90,16 +90,16 @@ func TestAltTextLimits(t *testing.T) {
 	longest := "&alt_text=" + strings.Repeat("%C3%A9", 1000)
 	tooLong := graphError(100, "alt_text must be at most 1000 characters long")
 	b.each(t, b.threadsForm, []row{
-		{"1,000 characters on Threads, whatever their bytes", "media_type=IMAGE&" + image + longest, made},
-		{"more on Threads", "media_type=VIDEO&" + video + longest + "a", tooLong},
+		{"1,000 characters on Threads, however many bytes", "media_type=IMAGE&" + image + longest, made},
+		{"1,001 characters on Threads", "media_type=VIDEO&" + video + longest + "a", tooLong},
 		{"a text has no alt text", "media_type=TEXT&text=a&alt_text=a", graphError(100, "alt_text is not allowed")},
-		{"a carousel's items have it", "media_type=CAROUSEL&children=1,2&alt_text=a", graphError(100, "alt_text is not allowed")},
+		{"alt texts belong to a carousel's items", "media_type=CAROUSEL&children=1,2&alt_text=a", graphError(100, "alt_text is not allowed")},
 	})
 	b.each(t, b.igMedia, []row{
 		{"1,000 characters on Instagram", image + longest, made},
-		{"more on Instagram", image + longest + "a", tooLong},
+		{"1,001 characters on Instagram", image + longest + "a", tooLong},
 		{"reels have no alt text", "media_type=REELS&" + video + "&alt_text=a", graphError(100, "alt_text is not allowed")},
-		{"nor have carousels", "media_type=CAROUSEL&children=1,2&alt_text=a", graphError(100, "alt_text is not allowed")},
+		{"carousels have no alt text", "media_type=CAROUSEL&children=1,2&alt_text=a", graphError(100, "alt_text is not allowed")},
 	})
 	b.sendPhoto(picture, "published", "false", "alt_text_custom", strings.Repeat("a", 1001)).
 		want(t, "Facebook's limit, which is assumed", graphError(100, "alt_text_custom must be at most 1000 characters long")...)

@@ -62,7 +62,7 @@ func (r reply) want(t *testing.T, why string, facts ...any) reply {
 	t.Helper()
 	for _, fact := range facts {
 		if problem := r.differs(fact); problem != "" {
-			t.Errorf("%s: %s; the answer is %d %s", why, problem, r.status, r.body)
+			t.Errorf("%s: %s; the response is %d %s", why, problem, r.status, r.body)
 		}
 	}
 	return r

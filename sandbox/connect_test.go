@@ -109,7 +109,7 @@ func (b *box) connected(c connector) string {
 	return b.redeem(c, b.consent(c, demo(b.t, c.platform).ID), "").text("access_token")
 }
 
-func TestCodesAreExchanged(t *testing.T) {
+func TestCodeExchange(t *testing.T) {
 	b := start(t, "")
 	for _, c := range connectors() {
 		t.Run(c.name, func(t *testing.T) {
@@ -135,8 +135,8 @@ func TestCodesAreExchanged(t *testing.T) {
 	})
 }
 
-// TestTokensAreLengthened exchanges the Graph APIs' short-lived tokens for long-lived ones.
-func TestTokensAreLengthened(t *testing.T) {
+// TestLongLivedTokenExchange exchanges the Graph APIs' short-lived tokens for long-lived ones.
+func TestLongLivedTokenExchange(t *testing.T) {
 	// Instagram Login tokens cannot be inspected: no documentation mentions it.
 	for i, tt := range []struct{ name, lengthen, inspect string }{
 		{"Threads", "/threads/access_token?grant_type=th_exchange_token&client_secret=s&access_token=", "/threads/v1.0/debug_token"},
@@ -166,8 +166,8 @@ func TestTokensAreLengthened(t *testing.T) {
 	}
 }
 
-// TestPagesComeWithTheirTokens requests a user's Pages, as every Facebook connect flow does.
-func TestPagesComeWithTheirTokens(t *testing.T) {
+// TestPageTokens requests a user's Pages, as every Facebook connect flow does.
+func TestPageTokens(t *testing.T) {
 	b, c := start(t, ""), connectors()[2]
 	b.account("facebook", "771", `{"username":"bakery"}`)
 	b.set("facebook", `{"pages":["771","gone"]}`)
@@ -176,7 +176,7 @@ func TestPagesComeWithTheirTokens(t *testing.T) {
 		text("access_token")
 	for _, tt := range []struct{ why, token, end string }{
 		{"a Page's token expires with the user's", short, fmt.Sprint("data.expires_at=", b.clock.Now().Add(time.Hour).Unix())},
-		{"unless that is long-lived", long, "data.expires_at=0"},
+		{"long-lived user tokens yield Page tokens that never expire", long, "data.expires_at=0"},
 		{"a Page's own token does not expire", "facebook-access-demo", "data.expires_at=0"},
 	} {
 		r := b.call(http.MethodGet, "/facebook/v25.0/me/accounts?fields=id,name,access_token,tasks", tt.token, "", "")

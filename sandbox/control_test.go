@@ -52,7 +52,7 @@ func TestControlAccount(t *testing.T) {
 		changes       map[string]any
 	}{
 		{
-			"a change keeps the other settings", `{"private":true,"comment_disabled":true,"listing_lag_ms":1500,"display_name":"Seven"}`,
+			"a change keeps other settings", `{"private":true,"comment_disabled":true,"listing_lag_ms":1500,"display_name":"Seven"}`,
 			map[string]any{"private": true, "comment_disabled": true, "listing_lag_ms": 1500.0, "display_name": "Seven"},
 		},
 		{
@@ -83,11 +83,11 @@ func TestBadControlInput(t *testing.T) {
 		{"an unknown kind", `POST /faults {"platform":"x","operation":"publish","kind":"explode"}`, refused},
 		{"an unknown operation", `POST /faults {"platform":"x","operation":"delete","kind":"status"}`, refused},
 		{"an unknown platform", `POST /faults {"platform":"y","operation":"publish","kind":"status"}`, refused},
-		{"a fault for no request", `POST /faults {"platform":"x","operation":"publish","kind":"status","times":0}`, refused},
+		{"a fault that matches no request", `POST /faults {"platform":"x","operation":"publish","kind":"status","times":0}`, refused},
 		{"a status out of range", `POST /faults {"platform":"x","operation":"publish","kind":"status","status":99}`, refused},
 		{"a delay without a length", `POST /faults {"platform":"x","operation":"publish","kind":"delay"}`, refused},
 		{"a stale list without a lag", `POST /faults {"platform":"x","operation":"list","kind":"stale_list"}`, refused},
-		{"a slow answer without a length", `POST /faults {"platform":"x","operation":"publish","kind":"slow_answer"}`, refused},
+		{"a slow response without a delay", `POST /faults {"platform":"x","operation":"publish","kind":"slow_answer"}`, refused},
 		{"a stale list of another operation", `POST /faults {"platform":"x","operation":"publish","kind":"stale_list","delay_ms":1}`, refused},
 		{"a negative delay", `POST /faults {"platform":"x","operation":"publish","kind":"delay","delay_ms":-1}`, refused},
 		{"a misspelt field", `POST /faults {"platform":"x","operation":"publish","kind":"delay","delay":1}`, refused},

@@ -89,12 +89,12 @@ func TestFacebookPhotoForms(t *testing.T) {
 	}{
 		{"a file may be larger than other requests", longer(picture, 10*mib), "published=false", made},
 		{"a GIF is allowed", []byte("GIF89a\x01\x00\x01\x00\x00\x00\x00;"), "published=false", made},
-		{"a video is not", mp4Of("isom", 64, 48, time.Second), "published=false", graphError(324, "invalid image file")},
+		{"a video is not a photo", mp4Of("isom", 64, 48, time.Second), "published=false", graphError(324, "invalid image file")},
 		{"more than 10 MB are too large", longer(picture, 10*mib+1), "published=false", graphError(324, "invalid image file")},
 		{"a caption has the limit of a message", picture, "caption=" + strings.Repeat("a", 63207), graphError(100, "at most 63206")},
 		{"a flag is true or false", picture, "published=no", graphError(100, "published must be a boolean")},
 		{"unknown fields are rejected", picture, "published=false&text=a", graphError(100, "Param text")},
-		{"only the file may be large", picture, "caption=" + strings.Repeat("a", 2*mib), graphError(100, "form cannot be read")},
+		{"only files may be large", picture, "caption=" + strings.Repeat("a", 2*mib), graphError(100, "form cannot be read")},
 	} {
 		var fields []string
 		for name, values := range query(tt.query) {
@@ -162,8 +162,8 @@ func TestFacebookAttachedMedia(t *testing.T) {
 	b.each(t, b.feed, []row{
 		{"eleven photos are too many", list(ids[:11]...), graphError(100, "at most 10")},
 		{"a photo is posted only once", list(ids[0], used), append(graphSubcode(100, 1366051), "~posted before")},
-		{"also if it was posted alone", list(shown), append(graphSubcode(100, 1366051), "~posted before")},
-		{"and only once in a post", list(ids[0], ids[0]), graphError(100, "attached_media")},
+		{"a photo that was posted alone cannot be attached", list(shown), append(graphSubcode(100, 1366051), "~posted before")},
+		{"a photo is attached to a post only once", list(ids[0], ids[0]), graphError(100, "attached_media")},
 		{"another Page's photo", list(ids[0], foreign), graphError(100, foreign)},
 		{"a post is not a photo", list(pageID + "_1"), graphError(100, "unpublished photos")},
 		{"indexes have no gaps", gap.Encode(), graphError(100, "attached_media[2] is not known")},

@@ -43,8 +43,8 @@ func TestFacebookFeed(t *testing.T) {
 		{"a post needs something", "", graphError(100, "Missing message or attachment")},
 		{"white space is not a message", "message=+%0A", graphError(100, "Missing message or attachment")},
 		{"unknown parameters are rejected", "message=a&text=b", graphError(100, "Param text is not known")},
-		{"so are repeated parameters", "message=a&message=b", graphError(100, "more than once")},
-		{"unknown fields are rejected before the post is made", "message=a&fields=id,url", graphError(100, "nonexisting field (url)")},
+		{"repeated parameters are rejected", "message=a&message=b", graphError(100, "more than once")},
+		{"unknown fields are rejected before a post is created", "message=a&fields=id,url", graphError(100, "nonexisting field (url)")},
 		{"a photo must have been uploaded", `message=a&attached_media[0]={"media_fbid":"1"}`, graphError(100, "attached_media")},
 	})
 }
@@ -58,7 +58,7 @@ func TestFacebookPaths(t *testing.T) {
 		{"a version that does not exist yet", "v27.0/" + pageID + "/feed", is{400, "error.fbtrace_id=*"}},
 		{"a version is required", pageID + "/feed", is{400, "error.fbtrace_id=*"}},
 		{"videos are not simulated", "v25.0/" + pageID + "/videos", is{400, "error.fbtrace_id=*"}},
-		{"nor are reels", "v25.0/" + pageID + "/video_reels", is{400, "error.fbtrace_id=*"}},
+		{"reels are not simulated", "v25.0/" + pageID + "/video_reels", is{400, "error.fbtrace_id=*"}},
 	})
 	b.as("facebook", http.MethodPost, pagePath+"/feed?message=query", "", "").want(t, "parameters in the address", made...)
 	for _, token := range []string{"threads-access-demo", ""} {
@@ -221,7 +221,7 @@ func TestPostsAreReadAndDeleted(t *testing.T) {
 			b.read(platform, path).want(t, "reading it again", tt.gone...)
 			same(t, "visible posts", 0, len(b.texts()))
 			if tt.publish(b) == id {
-				t.Error("the same text should be allowed again, as another post")
+				t.Error("a text may be repeated after its post was deleted")
 			}
 		})
 	}

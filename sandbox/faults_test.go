@@ -131,7 +131,7 @@ func TestSlowResponseActsImmediately(t *testing.T) {
 	same(t, "calls in flight at one time", 2, b.countOn("x", "publish", "peak"))
 	select {
 	case err := <-first:
-		t.Errorf("an answer came before its time: %v", err)
+		t.Errorf("the response arrived early: %v", err)
 	default:
 	}
 	b.clock.Step(5 * time.Second)

@@ -115,11 +115,11 @@ func TestInstagramParameters(t *testing.T) {
 		{"2200 characters fit, not bytes", strings.Repeat("見", 2200), made},
 		{"2201 characters are too many", strings.Repeat("a", 2201), long},
 		{"30 tags are allowed", strings.Repeat("#tag ", 30), made},
-		{"31 tags are not", strings.Repeat("#tag ", 31), long},
+		{"31 tags are too many", strings.Repeat("#tag ", 31), long},
 		{"tags in other scripts count too", strings.Repeat("#日本\n", 31), long},
-		{"a sign alone, or within a word, is not a tag", strings.Repeat("# a#b ", 31), made},
+		{"a # alone or inside a word is not a tag", strings.Repeat("# a#b ", 31), made},
 		{"20 mentions are allowed", strings.Repeat("@a.b ", 20), made},
-		{"21 mentions are not", strings.Repeat("@a.b ", 21), long},
+		{"21 mentions are too many", strings.Repeat("@a.b ", 21), long},
 		{"a mail address is not a mention", strings.Repeat("a@b.c ", 21), made},
 	})
 	same(t, "containers are not posts", 0, len(b.texts()))
@@ -160,7 +160,7 @@ func TestInstagramPictures(t *testing.T) {
 		{"1.91:1 is the widest shape", "1.91:1", made},
 		{"large images are scaled", "huge", made},
 		{"8 MiB are allowed", "8MiB", made},
-		{"a byte more is not", "heavier", graphSubcode(36000, 2207004)},
+		{"one byte more is too large", "heavier", graphSubcode(36000, 2207004)},
 		{"40 to 51 is too tall", "taller", shape},
 		{"1.92:1 is too wide", "wider", shape},
 		{"a PNG: only JPEG is allowed", "png", format},

@@ -21,7 +21,7 @@ func TestInstagramOperations(t *testing.T) {
 		"create": 1, "status": 1, "publish": 1, "read": 1, "list": 1, "publishing_limit": 1, "identity": 2, "upload": 0, "refresh_token": 0,
 	} {
 		if got := b.callsOn("instagram", operation); got != want {
-			t.Errorf("%s counted %d times, want %d", operation, got, want)
+			t.Errorf("counted %s %d times, want %d", operation, got, want)
 		}
 	}
 }

@@ -125,10 +125,10 @@ func TestPublishesAndRefusesByStatusAndBody(t *testing.T) {
 			is{502, "=<h1>Bad Gateway</h1>", "Content-Type: text/html"},
 		},
 		{"a body may be empty", `"status":403,"body":""`, is{403, "=", "X-Rate-Limit-Reset: "}},
-		{"headers may come without a body", `"status":429,"headers":{"Retry-After":"7"}`, is{429, "=", "Retry-After: 7"}},
-		{"a platform may call an error a success", `"status":200,"body":{"errors":[]}`, is{200, `={"errors":[]}`}},
+		{"headers without a body", `"status":429,"headers":{"Retry-After":"7"}`, is{429, "=", "Retry-After: 7"}},
+		{"an error may have a success status", `"status":200,"body":{"errors":[]}`, is{200, `={"errors":[]}`}},
 		{
-			"a rate limit gives its end", `"refusal":"rate_limit","retry_after_s":7`,
+			"a rate limit has an end", `"refusal":"rate_limit","retry_after_s":7`,
 			is{429, problem(429, "Too Many Requests"), fmt.Sprint("X-Rate-Limit-Reset: ", newClock().Now().Unix()+8)},
 		},
 	} {
@@ -151,7 +151,7 @@ func TestPublishesAndRefusesAffectsPublicationsOnly(t *testing.T) {
 	same(t, "the refused reply's parent", any(root), field(b.posted("x"), 2, "in_reply_to"))
 }
 
-func TestFaultsForAShareOfTheRequests(t *testing.T) {
+func TestFaultPercentage(t *testing.T) {
 	// refused returns which of 40 requests a seed refuses.
 	refused := func(seed int) (out []int) {
 		b := start(t, "")
@@ -167,7 +167,7 @@ func TestFaultsForAShareOfTheRequests(t *testing.T) {
 	}
 	one := refused(1)
 	if len(one) != 5 || one[4] == 4 {
-		t.Errorf("requests %v are refused: want five, which is the value of times, with others between them", one)
+		t.Errorf("requests %v were refused, want five in total, not in a row", one)
 	}
 	same(t, "the same seed refuses the same requests", one, refused(1))
 	if cmp.Equal(one, refused(2)) {
@@ -184,7 +184,7 @@ func TestBadRefusals(t *testing.T) {
 		return b.control(http.MethodPost, "/faults", `{"platform":"x",`+fault+`}`, http.StatusBadRequest)
 	}
 	b.each(t, send, []row{
-		{"an answer is required", `"operation":"publish"`, is{"~needs a status, or a refusal"}},
+		{"a response is required", `"operation":"publish"`, is{"~needs a status, or a refusal"}},
 		{"only publications are refused", `"operation":"create","refusal":"spam"`, is{"~works on operation publish"}},
 		{
 			"an unknown refusal", `"operation":"publish","refusal":"mood"`,
@@ -193,7 +193,7 @@ func TestBadRefusals(t *testing.T) {
 		{"a refusal has its own status", `"operation":"publish","refusal":"spam","status":403`, is{"~leave out the refusal"}},
 		{"a refusal has its own body", `"operation":"publish","refusal":"spam","body":{}`, is{"~leave out the refusal"}},
 		{"a status out of range", `"operation":"publish","status":99,"body":{}`, is{"~use 200 to 599"}},
-		{"other kinds have no body", `"operation":"publish","kind":"status","body":{}`, is{"~belong to kind publishes_and_refuses"}},
+		{"only refusals have a body", `"operation":"publish","kind":"status","body":{}`, is{"~belong to kind publishes_and_refuses"}},
 		{"an invalid header name", `"operation":"publish","status":403,"headers":{"a b":"c"}`, is{"~cannot be a header"}},
 		{"an invalid header value", `"operation":"publish","status":403,"headers":{"a":"b\r\nc: d"}`, is{"~cannot be a header"}},
 		{"a share above 100", `"operation":"publish","refusal":"spam","percent":101`, is{"~1 to 100"}},

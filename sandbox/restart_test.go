@@ -144,17 +144,17 @@ func testKilled(t *testing.T, post poster) {
 	kept := map[string]bool{}
 	for _, text := range b.texts() {
 		if kept[text] {
-			t.Errorf("%q is there twice", text)
+			t.Errorf("%q appears twice", text)
 		}
 		kept[text] = true
 	}
 	for _, text := range acknowledged {
 		if !kept[text] {
-			t.Errorf("%q was acknowledged and is lost", text)
+			t.Errorf("%q was acknowledged but is missing", text)
 		}
 	}
 	if len(kept) > len(acknowledged)+killedWorkers {
-		t.Errorf("%d posts are there, %d were acknowledged", len(kept), len(acknowledged))
+		t.Errorf("%d posts exist, %d were acknowledged", len(kept), len(acknowledged))
 	}
 }
 

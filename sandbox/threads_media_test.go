@@ -206,7 +206,7 @@ func TestThreadsCarousel(t *testing.T) {
 	ids := map[string]bool{post: true, id: true, first: true, second: true, third: true}
 	for _, child := range r.each("data.0.children.data", "id") {
 		if child == "" || ids[child] {
-			t.Errorf("a child has the ID %q, want one of its own", child)
+			t.Errorf("a child has the ID %q, want a new one", child)
 		}
 		ids[child] = true
 	}
@@ -259,8 +259,8 @@ func TestThreadsChildren(t *testing.T) {
 	same(t, "an item after a day", "EXPIRED", b.containerStatus(one))
 }
 
-// TestThreadsForgetsWhatItFetches resets the sandbox during a video download, which drops the file.
-func TestThreadsForgetsWhatItFetches(t *testing.T) {
+// TestThreadsResetDropsDownloads resets the sandbox during a video download, which drops the file.
+func TestThreadsResetDropsDownloads(t *testing.T) {
 	b := start(t, t.TempDir())
 	s := newShelf(t, map[string][]byte{"a.mp4": mp4Of("isom", 64, 48, time.Second)})
 	s.hold = make(chan struct{})

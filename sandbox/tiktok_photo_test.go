@@ -118,16 +118,16 @@ func TestTikTokPhotoInit(t *testing.T) {
 	}
 	b.each(t, send, []row{
 		{"only the privacy level is required", own(""), ok},
-		{"but it is required", direct(`"title":"a"`), invalid},
+		{"the privacy level is required", direct(`"title":"a"`), invalid},
 		{"a public account has no followers level", direct(`"privacy_level":"FOLLOWER_OF_CREATOR"`), mismatch},
 		{"photos have no duets", own(`,"disable_duet":true`), invalid},
-		{"the AI label belongs to the top level", own(`,"is_aigc":true`), invalid},
+		{"the AI label is a top-level field", own(`,"is_aigc":true`), invalid},
 		{"a title of 90 units fits", own(`,"title":"` + strings.Repeat("é", 90) + `"`), ok},
 		{"a title of 91 units is too long", own(`,"title":"` + strings.Repeat("é", 91) + `"`), invalid},
 		{"a description has at most 4000 units", own(`,"description":"` + strings.Repeat("a", 4001) + `"`), invalid},
 		{"a draft has a title and a description", mode("MEDIA_UPLOAD", `"title":"a","description":"b"`), ok},
 		{"the user chooses a draft's privacy level", mode("MEDIA_UPLOAD", `"privacy_level":"SELF_ONLY"`), invalid},
-		{"and its music", mode("MEDIA_UPLOAD", `"auto_add_music":false`), invalid},
+		{"the user chooses a draft's music", mode("MEDIA_UPLOAD", `"auto_add_music":false`), invalid},
 		{"modes are an enumeration", mode("INBOX", ``), invalid},
 		{"photos are the only type", swap(`"PHOTO"`, `"VIDEO"`), invalid},
 		{"photos are always fetched", swap("PULL_FROM_URL", "FILE_UPLOAD"), invalid},
@@ -225,17 +225,17 @@ func TestTikTokFetchesByPlainHTTPWhereItIsAllowed(t *testing.T) {
 	}
 }
 
-// TestTikTokOverlooksUnknownFields sends requests that TikTok accepts. A strict sandbox rejects them, so that tests notice
+// TestTikTokIgnoresUnknownFields sends requests that TikTok accepts. A strict sandbox rejects them, so that tests notice
 // misspelt names.
-func TestTikTokOverlooksUnknownFields(t *testing.T) {
+func TestTikTokIgnoresUnknownFields(t *testing.T) {
 	lenient, strict := startLenient(t), start(t, "")
 	for _, tt := range []struct{ why, method, path, body string }{
 		{
 			"OpenPost sends post_mode with videos too", "POST", tiktokPublish + "video/init/",
 			"{" + directPost + "," + fromFile(100, 100, 1) + `,"post_mode":"DIRECT_POST"}`,
 		},
-		{"it sends post_info with drafts", "POST", tiktokPublish + "inbox/video/init/", "{" + fromFile(100, 100, 1) + `,"post_info":{"title":"a"}}`},
-		{"a body without fields may have some", "POST", tiktokPublish + "creator_info/query/", `{"a":1}`},
+		{"OpenPost sends post_info with drafts", "POST", tiktokPublish + "inbox/video/init/", "{" + fromFile(100, 100, 1) + `,"post_info":{"title":"a"}}`},
+		{"ignored fields in an otherwise empty body", "POST", tiktokPublish + "creator_info/query/", `{"a":1}`},
 		{"an address may have parameters", "GET", "/tiktok/v2/user/info/?fields=open_id&lang=en", ""},
 	} {
 		lenient.as("tiktok", tt.method, tt.path, jsonUTF8, tt.body).want(t, tt.why, tiktokError(200, "ok")...)
@@ -243,14 +243,14 @@ func TestTikTokOverlooksUnknownFields(t *testing.T) {
 	}
 }
 
-// TestTikTokShowsSinglePosts queries posts by ID. Only the account's public posts are returned, with the beginnings of their captions.
-func TestTikTokShowsSinglePosts(t *testing.T) {
+// TestTikTokQueriesPostsByID queries posts by ID. Only the account's public posts are returned, with the beginnings of their captions.
+func TestTikTokQueriesPostsByID(t *testing.T) {
 	b := start(t, "")
 	b.set("tiktok", `{"processing_ms":0,"listing_lag_ms":0}`)
 	long := strings.Repeat("a", 149)
 	for _, tt := range []struct{ why, caption, want string }{
-		{"150 characters fit", long + "a", long + "a"},
-		{"the Video Object has no more", long + "aa", long + "a"},
+		{"150 characters are returned", long + "a", long + "a"},
+		{"longer captions are truncated", long + "aa", long + "a"},
 		{"half an emoji is omitted", long + "🎉", long},
 	} {
 		info := strings.Replace("{"+directPost+",", "Launch #demo", tt.caption, 1)

@@ -135,8 +135,8 @@ func TestTikTokVideoInit(t *testing.T) {
 	same(t, "posts", 0, len(b.posted("tiktok")))
 }
 
-// TestTikTokForcesWhatIsDisabled posts to a private account with comments disabled.
-func TestTikTokForcesWhatIsDisabled(t *testing.T) {
+// TestTikTokOverridesDisabledSettings posts to a private account with comments disabled.
+func TestTikTokOverridesDisabledSettings(t *testing.T) {
 	b := start(t, "")
 	b.set("tiktok", `{"private":true,"comment_disabled":true}`)
 	public := `{` + directPost + `,` + fromFile(2000, 2000, 1) + `}`
@@ -174,12 +174,12 @@ func TestTikTokChunks(t *testing.T) {
 	}{
 		{"the second chunk before the first", chunk, size, 416, 0},
 		{"a chunk of another size", 0, chunk - 1, 416, 0},
-		{"everything at once", 0, size, 416, 0},
+		{"all bytes in one chunk", 0, size, 416, 0},
 		{"the first chunk", 0, chunk, 206, chunk},
-		{"the first chunk again", 0, chunk, 416, chunk},
+		{"a repeated first chunk", 0, chunk, 416, chunk},
 		{"a last chunk without the remainder", chunk, 2 * chunk, 416, chunk},
 		{"the last chunk with the remainder", chunk, size, 201, size},
-		{"the last chunk again", chunk, size, 416, size},
+		{"a repeated last chunk", chunk, size, 416, size},
 	} {
 		b.chunk(r.text("data", "upload_url"), film, s.first, s.end).
 			want(t, s.why, s.status, fmt.Sprintf("Content-Range: bytes 0-%d/%d", s.stored, size))
@@ -218,7 +218,7 @@ func TestTikTokUploadRefusals(t *testing.T) {
 		{"a range is required, also for one chunk", address, 2000, []string{kind}, 400},
 		{"a type is required", address, 2000, []string{whole}, 400},
 		{"the type is a video's", address, 2000, []string{whole, "Content-Type: application/octet-stream"}, 400},
-		{"the total was announced", address, 2000, []string{kind, "Content-Range: bytes 0-1999/2001"}, 400},
+		{"the total must equal the announced size", address, 2000, []string{kind, "Content-Range: bytes 0-1999/2001"}, 400},
 		{"the length and the range must agree", address, 1999, []string{kind, whole}, 400},
 		{"an invalid range", address, 2000, []string{kind, "Content-Range: 0-1999/2000"}, 400},
 		{"the address needs no token", address, 2000, []string{kind, whole, "Authorization: Bearer tiktok-access-demo"}, 400},

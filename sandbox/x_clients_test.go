@@ -26,7 +26,7 @@ func TestXAcceptsMediaAsJSON(t *testing.T) {
 		{"the index is an integer in the schema", fmt.Sprintf(`{"segment_index":0,"media":%q}`, encoded(file[:half])), is{200}},
 		{"some clients send the index as a string", fmt.Sprintf(`{"segment_index":"1","media":%q}`, encoded(file[half:])), is{200}},
 		{"bytes are encoded as base64", `{"segment_index":2,"media":"#"}`, is{400}},
-		{"the schema allows no other fields", `{"segment_index":2,"media":"","command":"APPEND"}`, is{400}},
+		{"unknown fields are rejected", `{"segment_index":2,"media":"","command":"APPEND"}`, is{400}},
 		{"the body has the announced type", `segment_index=2`, is{400}},
 	})
 	send(xMedia+"/"+id+"/finalize")("{}").want(t, "twitter-api-v2 sends a body with finalize", 200)
@@ -66,7 +66,7 @@ func TestXShowsWhatIsRequested(t *testing.T) {
 			is{200, "includes.users#1", "includes.users.0.username=herald_demo"},
 		},
 		{
-			"media with their fields", timeline + "?expansions=attachments.media_keys&media.fields=width,alt_text",
+			"media fields", timeline + "?expansions=attachments.media_keys&media.fields=width,alt_text",
 			is{200, "includes.media.0.width=30"},
 		},
 		{
@@ -74,7 +74,7 @@ func TestXShowsWhatIsRequested(t *testing.T) {
 			timeline + "?expansions=geo.place_id,attachments.poll_ids&place.fields=name&poll.fields=id",
 			is{200, "includes={}"},
 		},
-		{"without an expansion nothing is included", timeline, is{200, "includes="}},
+		{"without an expansion, users are omitted", timeline, is{200, "includes="}},
 		{
 			"fields without a value are omitted", timeline + "?tweet.fields=note_tweet,public_metrics,lang",
 			is{200, "data.0.note_tweet="},
@@ -88,7 +88,7 @@ func TestXShowsWhatIsRequested(t *testing.T) {
 		},
 		{"an unknown post is an error within a 200", "/x/2/tweets/1", is{200, "errors.0.title=Not Found Error"}},
 		{"the user's newest post", "/x/2/users/me?expansions=most_recent_tweet_id", is{200, "includes.tweets.0.id=" + answer}},
-		{"its ID alone", "/x/2/users/me?user.fields=most_recent_post_id,location", is{200, "data.most_recent_post_id=" + answer}},
+		{"only the newest post's ID", "/x/2/users/me?user.fields=most_recent_post_id,location", is{200, "data.most_recent_post_id=" + answer}},
 		{"an unknown expansion", timeline + "?expansions=colour", is{400}},
 		{"an unknown media field", timeline + "?media.fields=colour", is{400}},
 		{"an invalid time", timeline + "?end_time=now", is{400}},
@@ -117,14 +117,14 @@ func TestXAcceptsDocumentedOptions(t *testing.T) {
 	lenient.tweet(`{"text":"a","colour":"red"}`).want(t, "an unknown field is rejected in any case", 400)
 }
 
-// TestXPutsTheConversationInFront checks that replies start with the mentioned names, as on X.
-func TestXPutsTheConversationInFront(t *testing.T) {
+// TestXPrependsMentions checks that replies start with the mentioned names, as on X.
+func TestXPrependsMentions(t *testing.T) {
 	for _, tt := range []struct{ why, parent, text, want, bounds string }{ // bounds are those of the sent text
 		{"an account does not mention itself", "hello", "text", "text", "[0,4]"},
 		{"@bob is part of the conversation", "hello @bob", "text", "@bob text", "[5,9]"},
 		{"names appear once, in their original order", "@ann and @bob and @Ann", "text", "@ann @bob text", "[10,14]"},
 		{"X does not repeat a name in the reply", "hello @bob", "@Bob text", "@Bob text", "[0,9]"},
-		{"nor adds the author's own name", "I am @herald_demo", "text", "text", "[0,4]"},
+		{"the author's own name is not added", "I am @herald_demo", "text", "text", "[0,4]"},
 		{"exclude_reply_user_ids removes a name", "hello @bob", "text", "text", "[0,4]"},
 		{"a mail address is not a mention", "me@example.com", "text", "text", "[0,4]"},
 	} {

@@ -26,7 +26,7 @@ func TestCreateTweet(t *testing.T) {
 		{"281 characters are too many", `{"text":"` + long + `a"}`, is{400, "~invalid-request", "X-Rate-Limit-Remaining: *"}},
 		{"a link counts as 23 characters, however long", `{"text":"https://example.com/` + long + `"}`, is{201, "~https://t.co/"}},
 		{"the schema allows no unknown fields", `{"text":"hello","txt":"x"}`, is{400, `~unknown field \"txt\"`}},
-		{"nor in nested objects", `{"text":"a","reply":{"in_reply_to_tweet_id":"1","x":1}}`, is{400, "~unknown field"}},
+		{"unknown nested fields are rejected", `{"text":"a","reply":{"in_reply_to_tweet_id":"1","x":1}}`, is{400, "~unknown field"}},
 		{"a number is not a text", `{"text":1}`, is{400, "~number"}},
 		{"an empty reply object is invalid", `{"text":"hello","reply":{}}`, is{400, "~in_reply_to_tweet_id"}},
 		{"IDs are digits", replyBody("hello", "abc"), is{400, "~regex pattern"}},
@@ -48,7 +48,7 @@ func TestCreateTweet(t *testing.T) {
 	b.call(http.MethodPost, "/x/2/tweets", demoAccess, formType, `{"text":"a"}`).want(t, "the content type must be JSON", 400)
 }
 
-func TestTextIsReturnedAsXWritesIt(t *testing.T) {
+func TestTextIsReturnedWithShortLinks(t *testing.T) {
 	b := start(t, "")
 	id := b.post(" Cafe\u0301 <b> & https://example.com/a?x=1&y=2, see k8s.io. ")
 	r := b.get(timeline + "?tweet.fields=entities")
@@ -99,7 +99,7 @@ func TestIDsEncodeTheTimeAndIncrease(t *testing.T) {
 		ids = append(ids, id)
 	}
 	if !slices.IsSorted(ids) || len(slices.Compact(slices.Clone(ids))) != len(ids) {
-		t.Errorf("IDs %v do not always increase, even if the clock goes back", ids)
+		t.Errorf("IDs %v must increase even if the clock goes back", ids)
 	}
 	same(t, "the last ID encodes its creation time", b.clock.Now().UnixMilli(), ids[5]>>22+1288834974657)
 }
@@ -155,9 +155,9 @@ func TestTimeline(t *testing.T) {
 		{"ten posts by default", "", newest[:10]},
 		{"as many as requested", "?max_results=5", newest[:5]},
 		{"a hundred at most", "?max_results=100", newest},
-		{"since an ID, which is excluded", "?since_id=" + newest[3], newest[:3]},
+		{"posts after an ID, without it", "?since_id=" + newest[3], newest[:3]},
 		{"since an ID that is not the account's", "?since_id=1", newest[:10]},
-		{"nothing since the newest", "?since_id=" + newest[0], []string{}},
+		{"no posts after the newest", "?since_id=" + newest[0], []string{}},
 	} {
 		same(t, tt.why, tt.want, b.timeline(tt.query))
 	}

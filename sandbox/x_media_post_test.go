@@ -64,7 +64,7 @@ func TestXPostsWithMedia(t *testing.T) {
 		{"a video of 20 minutes", "video:hello", is{201}},
 		{"a GIF", "gif:hello", is{201}},
 		{"media do not count as characters", "A:" + strings.Repeat("a", 280), is{201}},
-		{"nor do they add room", "A:" + strings.Repeat("a", 281), xProblem(400, "too long")},
+		{"media do not increase the character limit", "A:" + strings.Repeat("a", 281), xProblem(400, "too long")},
 		{"images and videos do not mix", "A video:hello", xProblem(403, "not permitted")},
 		{"images and GIFs do not mix", "gif A:hello", xProblem(403, "not permitted")},
 		{"each ID is used once", "A A:hello", xProblem(400, "twice")},
@@ -75,7 +75,7 @@ func TestXPostsWithMedia(t *testing.T) {
 	})
 }
 
-func TestXMediaNeedAnOwnerAndAScope(t *testing.T) {
+func TestXMediaNeedsOwnerAndScope(t *testing.T) {
 	b := start(t, "")
 	other, limited := b.account("x", "2", ""), authorize(b, "tweet.read tweet.write users.read")
 	own := b.xImage(xPicture(t, "png", 4, 4, 1))
@@ -178,8 +178,8 @@ func TestXMediaAndDuplicates(t *testing.T) {
 	b.tweet(textBody("same")).want(t, "the same text without media", xProblem(403, "duplicate content")...)
 }
 
-// TestXFaultsOnEveryStep loses each step's response and repeats the step.
-func TestXFaultsOnEveryStep(t *testing.T) {
+// TestXFaultsOnEveryUploadStep loses each step's response and repeats the step.
+func TestXFaultsOnEveryUploadStep(t *testing.T) {
 	b := start(t, "")
 	content := xPicture(t, "png", 4, 4, 1)
 	lost := func(operation string, again func() reply) reply {
@@ -202,8 +202,8 @@ func TestXFaultsOnEveryStep(t *testing.T) {
 	b.get(timeline+"?tweet.fields=attachments").want(t, "the media identify the post", "data#1", `data.0.attachments.media_keys=["3_`+id+`"]`)
 }
 
-// TestXUploadOverARestart restarts the sandbox between two chunks, with and without a partially written second chunk.
-func TestXUploadOverARestart(t *testing.T) {
+// TestXUploadContinuesAfterARestart restarts the sandbox between two chunks, with and without a partially written second chunk.
+func TestXUploadContinuesAfterARestart(t *testing.T) {
 	content, picture := movie("isom", 640, 360, time.Second, 1000), xPicture(t, "png", 4, 4, 1)
 	for why, torn := range map[string]string{"between chunks": "", "within a chunk": "torn"} {
 		b := start(t, t.TempDir())
@@ -233,8 +233,8 @@ func TestXUploadOverARestart(t *testing.T) {
 	}
 }
 
-// TestXOneChunkManyTimes sends the same chunk concurrently from many clients. Its bytes may be stored only once.
-func TestXOneChunkManyTimes(t *testing.T) {
+// TestXConcurrentIdenticalChunks sends the same chunk concurrently from many clients. Its bytes may be stored only once.
+func TestXConcurrentIdenticalChunks(t *testing.T) {
 	b := start(t, "")
 	content := movie("isom", 640, 360, time.Second, 100_000)
 	id := b.xStarted("video/mp4", "tweet_video", len(content))

@@ -139,14 +139,14 @@ func TestXImageRefusals(t *testing.T) {
 		{"a category is required", []string{"media", picture}, xProblem(400, "media_category")},
 		{"videos are uploaded in chunks", []string{"media", picture, kind, "tweet_video"}, xProblem(400, "enumeration")},
 		{"a file is required", []string{kind, image}, xProblem(400, "media: is missing")},
-		{"the schema allows no other parts", []string{"media", picture, kind, image, "alt", "a"}, xProblem(400, "alt: is not defined")},
-		{"the old API's command has its own path now", []string{"command", "INIT", kind, image}, xProblem(400, "command: is not defined")},
+		{"unknown parts are rejected", []string{"media", picture, kind, image, "alt", "a"}, xProblem(400, "alt: is not defined")},
+		{"the old API's command parameter is rejected", []string{"command", "INIT", kind, image}, xProblem(400, "command: is not defined")},
 		{"one request has one file", []string{"media", picture, "media", picture, kind, image}, xProblem(400, "more than once")},
 		{"a GIF is uploaded in chunks, as tweet_gif", []string{"media", animated, kind, image}, xProblem(400, "image/gif")},
 		{"the content decides, not the name", []string{"media", "hello", kind, image}, xProblem(400, "text/plain")},
 		{"an incomplete image is damaged", []string{"media", picture[:20], kind, image}, xProblem(400, "damaged")},
 		{"5 MB is the maximum", []string{"media", picture + strings.Repeat(" ", 5*mib), kind, image}, xProblem(400, "larger")},
-		{"of 8 MB, the rest is not read", []string{"media", strings.Repeat(" ", 8*mib), kind, image}, xProblem(413, "Too Large")},
+		{"only the first 5 MB of 8 MB are read", []string{"media", strings.Repeat(" ", 8*mib), kind, image}, xProblem(413, "Too Large")},
 	} {
 		b.xForm(xMedia, tt.parts...).want(t, tt.why, tt.want...)
 	}
@@ -210,7 +210,7 @@ func TestXInitializeRefusals(t *testing.T) {
 		{"a GIF has at most 15 MB", gif + `"media_type":"image/gif","total_bytes":15728641`, xProblem(400, "15728640")},
 		{"a video has at most 512 MB", video + mp4 + `"total_bytes":536870913`, xProblem(400, "536870912")},
 		{"a video of 512 MB fits", video + mp4 + `"total_bytes":536870912`, is{200, "data.id=*"}},
-		{"the schema allows no other fields", video + mp4 + `"total_bytes":9,"name":"a"`, xProblem(400, "unknown field")},
+		{"unknown fields are rejected", video + mp4 + `"total_bytes":9,"name":"a"`, xProblem(400, "unknown field")},
 	})
 	b.xForm(xMedia+"/initialize", "media_type", "video/mp4").want(t, "initialize takes JSON only", xProblem(400, "content-type")...)
 }
@@ -264,7 +264,7 @@ func TestXChunkRefusals(t *testing.T) {
 	b.xAppend(id, 0, make([]byte, 5*mib)).want(t, "a chunk of 5 MB fits", 200)
 }
 
-func TestXFilesThatXCannotUse(t *testing.T) {
+func TestXInvalidFiles(t *testing.T) {
 	film := func(width, height int, length time.Duration) []byte { return movie("isom", width, height, length, 0) }
 	const mp4, mov, animated = "video/mp4 tweet_video", "video/quicktime tweet_video", "image/gif tweet_gif"
 	b := start(t, "")
@@ -315,7 +315,7 @@ func TestXImageInChunks(t *testing.T) {
 	b.tweet(xBody("", "", id)).want(t, "a post cannot use it", xProblem(400, "media IDs")...)
 }
 
-func TestXProcessingAsSet(t *testing.T) {
+func TestXProcessingSettings(t *testing.T) {
 	b := start(t, "")
 	film := movie("isom", 640, 360, time.Second, 0)
 	b.set("x", `{"processing_ms":0}`)

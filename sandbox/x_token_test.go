@@ -76,7 +76,7 @@ func TestAuthorizationCode(t *testing.T) {
 		{"no verifier", "code_verifier=", 0},
 		{"another client", "client_id=another", 0},
 		{"another redirect URI", "redirect_uri=http://127.0.0.1/back", 0},
-		{"a code that is 30 seconds old", "", 30 * time.Second},
+		{"an expired code", "", 30 * time.Second},
 	} {
 		once := code(b, "tweet.read")
 		b.clock.Step(tt.step)

@@ -132,8 +132,8 @@ func TestYouTubeChunks(t *testing.T) {
 		{"the second chunk before the first", unit, 2 * unit, 400, ""},
 		{"a size that is not a multiple of 256 KiB", 0, unit + unit/2, 400, ""},
 		{"the first chunk", 0, unit, 308, "bytes=0-262143"},
-		{"the first chunk again", 0, unit, 400, "bytes=0-262143"},
-		{"two units at once", unit, 3 * unit, 308, "bytes=0-786431"},
+		{"a repeated first chunk", 0, unit, 400, "bytes=0-262143"},
+		{"a chunk of two units", unit, 3 * unit, 308, "bytes=0-786431"},
 		{"the last chunk may have any size", 3 * unit, size, 200, ""},
 	} {
 		r := b.chunk(session, film, s.first, s.end).want(t, s.why, s.status)
@@ -174,8 +174,8 @@ func TestYouTubeSessionRefusals(t *testing.T) {
 		{"another total", session, "video/mp4", "bytes 0-1999/2001", 2000, invalid},
 		{"fewer bytes than the range", session, "video/mp4", "bytes 0-1999/2000", 1000, invalid},
 		{"an invalid range", session, "video/mp4", "0-1999/2000", 2000, invalid},
-		{"a query has no bytes", session, "video/mp4", "bytes */2000", 2000, invalid},
-		{"another type", session, "text/plain", "", 2000, youtubeError(400, "badContent")},
+		{"a status query has no bytes", session, "video/mp4", "bytes */2000", 2000, invalid},
+		{"another type than announced", session, "text/plain", "", 2000, youtubeError(400, "badContent")},
 	} {
 		headers := []string{"Content-Type: " + tt.kind}
 		if tt.contentRange != "" {
@@ -206,16 +206,16 @@ func related(t *testing.T, description, fileType string, file []byte) (contentTy
 	return "multipart/related; boundary=" + parts.Boundary(), out.Bytes()
 }
 
-// TestYouTubeChunksOfGooglesClient uploads like google.golang.org/api: without a length, in POST chunks, without the response 308.
-func TestYouTubeChunksOfGooglesClient(t *testing.T) {
+// TestYouTubeUnknownTotal uploads like google.golang.org/api: without a length, in POST chunks, without the response 308.
+func TestYouTubeUnknownTotal(t *testing.T) {
 	const unit = 256 << 10
 	for _, tt := range []struct {
 		why  string
 		end  int
 		last string // the final request's Content-Range
 	}{
-		{"the last chunk gives the total", 2*unit + 100, fmt.Sprintf("bytes %d-%d/%d", 2*unit, 2*unit+99, 2*unit+100)},
-		{"an empty chunk gives the total", 2 * unit, fmt.Sprintf("bytes */%d", 2*unit)},
+		{"the last chunk announces the total", 2*unit + 100, fmt.Sprintf("bytes %d-%d/%d", 2*unit, 2*unit+99, 2*unit+100)},
+		{"an empty chunk announces the total", 2 * unit, fmt.Sprintf("bytes */%d", 2*unit)},
 	} {
 		b := start(t, "")
 		file := movie("isom", 640, 360, time.Second, tt.end)
@@ -247,7 +247,7 @@ func TestYouTubeInOneRequest(t *testing.T) {
 		status                     int
 	}{
 		{"the default of both of Google's clients", plainVideo, "video/mp4", file, 200},
-		{"clients do not always know the type", plainVideo, "application/octet-stream", file, 200},
+		{"a generic type, because clients do not always know the file's", plainVideo, "application/octet-stream", file, 200},
 		{"a misspelt field", `{"snippet":{"titel":"a"}}`, "video/mp4", file, 400},
 		{"a title is required", `{"snippet":{}}`, "video/mp4", file, 400},
 		{"an image is not a video", plainVideo, "image/png", file, 400},

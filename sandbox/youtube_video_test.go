@@ -44,7 +44,7 @@ func TestYouTubeVideo(t *testing.T) {
 		want(t, "a private channel's videos are private", "items.0.status.privacyStatus=private")
 }
 
-func TestYouTubeFilesThatFail(t *testing.T) {
+func TestYouTubeInvalidFiles(t *testing.T) {
 	for _, tt := range []struct {
 		why, setting string
 		file         []byte
@@ -175,7 +175,7 @@ func TestYouTubeVideosAreDeleted(t *testing.T) {
 		{"with the scope to upload", "youtube-access-demo", id, 403},
 		{"an unknown video", manager, "AAAAAAAAAAA", 404},
 		{"with the scope to manage", manager, id, 204},
-		{"again", manager, id, 404},
+		{"a repeated deletion", manager, id, 404},
 	} {
 		b.call(http.MethodDelete, "/youtube/youtube/v3/videos?id="+tt.id, tt.token, "", "").want(t, tt.why, tt.status)
 	}

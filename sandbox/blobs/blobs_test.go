@@ -99,7 +99,7 @@ func TestReceiveAgain(t *testing.T) {
 	}()
 	for {
 		if _, known := s.Get(got.SHA256); !known {
-			t.Error("a received file is unknown while it arrives again")
+			t.Error("a received file is unavailable while it is uploaded again")
 		}
 		select {
 		case err := <-received:
@@ -175,7 +175,7 @@ func TestFormats(t *testing.T) {
 	} {
 		t.Run(why, func(t *testing.T) {
 			if _, err := exec.LookPath("ffprobe"); err != nil && tt.decode {
-				t.Skip("ffprobe, which reads the duration of tracks, is not in PATH")
+				t.Skip("ffprobe, which reads track durations, is not in PATH")
 			}
 			got := receive(t, tt.data)
 			if !strings.HasPrefix(got.MIMEType, tt.format) {
@@ -220,13 +220,13 @@ func TestChunks(t *testing.T) {
 		t.Errorf("got %+v, %v", got, err)
 	}
 	if _, ok := s.Size("u"); ok {
-		t.Error("a finished upload is still there")
+		t.Error("a finished upload still exists")
 	}
 	_, err = s.Finish("u")
 	wantErr(t, "finishing again", err, blobs.ErrUnknown)
 	wantErr(t, "a reset", s.Reset(), nil)
 	if _, ok := s.Get(got.SHA256); ok {
-		t.Error("a reset keeps the file")
+		t.Error("a file survived the reset")
 	}
 }
 
@@ -288,7 +288,7 @@ func TestPullLater(t *testing.T) {
 	if got := <-arrived; got.SHA256 != hashOf(data) {
 		t.Errorf("got %+v", got)
 	}
-	late := func([]blobs.Blob, error) { t.Error("a download ended after the store was closed") }
+	late := func([]blobs.Blob, error) { t.Error("a download finished after the store was closed") }
 	s.PullLater([]string{web + "/never"}, 1<<20, blobs.Follow, late)
 	<-asked
 	wantErr(t, "closing", s.Close(), nil)

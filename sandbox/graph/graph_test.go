@@ -28,20 +28,20 @@ func TestFields(t *testing.T) {
 		name, fields, want string
 		code               int
 	}{
-		{"none asked for", "", `{"id":"1","name":"n"}`, 0},
-		{"the id comes always", "name", `{"id":"1","name":"n"}`, 0},
-		{"nothing to say", "silent", `{"id":"1"}`, 0},
+		{"the default fields", "", `{"id":"1","name":"n"}`, 0},
+		{"the id is always included", "name", `{"id":"1","name":"n"}`, 0},
+		{"a field without a value", "silent", `{"id":"1"}`, 0},
 		{"a node's defaults", "one", `{"id":"1","one":{"a":1,"id":"7"}}`, 0},
 		{"a node's fields", "one{id},name", `{"id":"1","name":"n","one":{"id":"7"}}`, 0},
-		{"a list's", "many{a,b}", `{"id":"1","many":{"data":[{"a":1,"id":"7"},{"a":1,"id":"7"}]}}`, 0},
-		{"one that is wrapped", "picture{url},name", `{"id":"1","name":"n","picture":{"data":{"url":"u"}}}`, 0},
-		{"unknown", "names", "", 100},
-		{"unknown within", "one{c}", "", 100},
-		{"within what has no fields", "name{a}", "", 2500},
-		{"nothing between commas", "id,,name", "", 2500},
-		{"a comma at the end", "id,", "", 2500},
-		{"not closed", "one{a", "", 2500},
-		{"closed twice", "one{a}}", "", 2500},
+		{"fields of a list's elements", "many{a,b}", `{"id":"1","many":{"data":[{"a":1,"id":"7"},{"a":1,"id":"7"}]}}`, 0},
+		{"fields of a wrapped node", "picture{url},name", `{"id":"1","name":"n","picture":{"data":{"url":"u"}}}`, 0},
+		{"an unknown field", "names", "", 100},
+		{"an unknown nested field", "one{c}", "", 100},
+		{"subfields of a scalar", "name{a}", "", 2500},
+		{"an empty name between commas", "id,,name", "", 2500},
+		{"a trailing comma", "id,", "", 2500},
+		{"a missing closing brace", "one{a", "", 2500},
+		{"an extra closing brace", "one{a}}", "", 2500},
 		{"empty braces", "one{}", "", 2500},
 		{"blanks", "id, name", "", 2500},
 	}
@@ -83,7 +83,7 @@ func TestIDs(t *testing.T) {
 	}
 	for _, code := range []string{"", "C", "abc", "C!", "Caaaaaaaaaaaaaa"} {
 		if id := IDOf(code); id != "" {
-			t.Errorf("%q is taken for %s", code, id)
+			t.Errorf("%q is parsed as %s", code, id)
 		}
 	}
 	if code := Shortcode("me"); code != "" {

@@ -14,15 +14,15 @@ func TestFind(t *testing.T) {
 		name, text string
 		want       []string
 	}{
-		{"alone", "https://example.com/a", []string{"https://example.com/a"}},
+		{"an address alone", "https://example.com/a", []string{"https://example.com/a"}},
 		{"two", "see http://a.example and https://b.example/x?y=1#z now", []string{"http://a.example", "https://b.example/x?y=1#z"}},
 		{"the sentence's punctuation", "It is https://a.example/b. (Or https://a.example/c)!", []string{"https://a.example/b", "https://a.example/c"}},
 		{"brackets of the address", "https://a.example/b_(c) [https://a.example/d]", []string{"https://a.example/b_(c)", "https://a.example/d"}},
 		{"quotes", `"https://a.example/b"`, []string{"https://a.example/b"}},
 		{"any case", "HTTPS://A.example", []string{"HTTPS://A.example"}},
-		{"within a word", "xhttps://a.example", nil},
-		{"behind a letter that is not Latin", "見https://a.example", nil},
-		{"behind punctuation", "見、https://a.example", []string{"https://a.example"}},
+		{"inside a word", "xhttps://a.example", nil},
+		{"after a letter that is not Latin", "見https://a.example", nil},
+		{"after punctuation", "見、https://a.example", []string{"https://a.example"}},
 		{"a bare domain", "a.example", nil},
 		{"a scheme alone", "https:// and http://.", nil},
 	}

@@ -17,12 +17,12 @@ func TestBadge(t *testing.T) {
 	}{
 		"public on TikTok":  {"everyone sees it", state.Post{Privacy: "PUBLIC_TO_EVERYONE"}, ""},
 		"public on YouTube": {"everyone sees it", state.Post{Privacy: "public"}, ""},
-		"no privacy":        {"most platforms have none", state.Post{}, ""},
+		"no privacy":        {"most platforms have no privacy levels", state.Post{}, ""},
 		"inbox":             {"its author has not posted it yet", state.Post{Draft: true, Privacy: "SELF_ONLY"}, "Not public"},
 		"self only":         {"only its author sees it", state.Post{Privacy: "SELF_ONLY"}, onlyMe},
 		"private":           {"the same on YouTube", state.Post{Privacy: "private"}, onlyMe},
-		"followers":         {"some see it", state.Post{Privacy: "FOLLOWER_OF_CREATOR"}, "Followers"},
-		"unlisted":          {"who has the address sees it", state.Post{Privacy: "unlisted"}, "Unlisted"},
+		"followers":         {"followers see it", state.Post{Privacy: "FOLLOWER_OF_CREATOR"}, "Followers"},
+		"unlisted":          {"everyone with the address sees it", state.Post{Privacy: "unlisted"}, "Unlisted"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

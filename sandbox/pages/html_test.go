@@ -16,17 +16,17 @@ func TestHostile(t *testing.T) {
 		want, not string
 	}{
 		"script in a text": {
-			"a text is shown, not run", postView{Text: []span{{Text: "<script>alert(1)</script>"}}}, "&lt;script&gt;", "<script",
+			"a text is escaped", postView{Text: []span{{Text: "<script>alert(1)</script>"}}}, "&lt;script&gt;", "<script",
 		},
 		"script in a title": {"the same", postView{Title: "<b>bold</b>"}, "&lt;b&gt;", "<b>"},
 		"quotes in a name": {
-			"no attribute ends early", postView{profile: profile{Path: `/accounts/x/1" onclick="alert(1)`}}, "&#34; onclick", `" onclick=`,
+			"quotes do not end an attribute", postView{profile: profile{Path: `/accounts/x/1" onclick="alert(1)`}}, "&#34; onclick", `" onclick=`,
 		},
 		"script as an address": {
-			"only the web is linked", postView{Text: []span{{Text: "x", Href: "javascript://%0aalert(1)"}}}, `href="#"`, `href="javascript`,
+			"only http and https addresses are links", postView{Text: []span{{Text: "x", Href: "javascript://%0aalert(1)"}}}, `href="#"`, `href="javascript`,
 		},
 		"the web": {
-			"that is linked", postView{Text: []span{{Text: "x", Href: "HTTPS://example.com/?a=1&b=2"}}}, `href="HTTPS://example.com/?a=1&amp;b=2"`, `href="#"`,
+			"http and https addresses are links", postView{Text: []span{{Text: "x", Href: "HTTPS://example.com/?a=1&b=2"}}}, `href="HTTPS://example.com/?a=1&amp;b=2"`, `href="#"`,
 		},
 	}
 	for name, tc := range tests {

@@ -40,7 +40,7 @@ func TestContainersSurviveRestart(t *testing.T) {
 		var published *PublishedError
 		_, err := s.Publish(someone, Draft{Text: "again", Container: used.ID, NewID: number})
 		if !errors.As(err, &published) || published.Post != post.ID {
-			t.Errorf("publishing again: %v", err)
+			t.Errorf("the second publication: %v", err)
 		}
 	})
 	if later := contain(t, s, "later"); later.Stamp.Compare(post.Stamp) <= 0 {
@@ -50,7 +50,7 @@ func TestContainersSurviveRestart(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, ok := s.Container("p", waiting.ID); ok {
-		t.Error("a reset keeps containers")
+		t.Error("containers survived the reset")
 	}
 }
 
@@ -172,7 +172,7 @@ func TestDelete(t *testing.T) {
 	}{
 		{"another account's post", Key{Platform: "p", ID: "another"}, ErrNoPost},
 		{"one's own post", someone, nil},
-		{"the same post again", someone, ErrNoPost},
+		{"a post that is already deleted", someone, ErrNoPost},
 	} {
 		if err := s.Delete(tt.owner, root.ID); !errors.Is(err, tt.want) {
 			t.Errorf("%s: %v, want %v", tt.why, err, tt.want)
@@ -180,7 +180,7 @@ func TestDelete(t *testing.T) {
 	}
 	s = reopen(t, s)
 	if _, ok := s.Post("p", root.ID); ok {
-		t.Error("the post is back after a restart")
+		t.Error("a deleted post reappeared after a restart")
 	}
 	page, _, err := s.Timeline(someone, Range{Limit: 10})
 	same(t, "only the reply is left", []any{nil, 1, 1, 1, 1},

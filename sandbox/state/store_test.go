@@ -123,7 +123,7 @@ func TestReadBack(t *testing.T) {
 		same(t, "the owner of a refresh token", want, owner)
 	}
 	if _, ok := s.Bearer(other.Access); ok {
-		t.Error("a revoked access token works again")
+		t.Error("a revoked access token is accepted")
 	}
 	if later := publish(t, s, Draft{Text: "later"}); later.Stamp.Compare(last.Stamp) <= 0 {
 		t.Errorf("stamp %v is not after %v, though the clock went back", later.Stamp, last.Stamp)
@@ -134,7 +134,7 @@ func TestReadBack(t *testing.T) {
 	s = reopen(t, s)
 	same(t, "posts after a reset", 0, len(s.Posts("", "")))
 	if _, ok := s.Bearer(next.Access); !ok {
-		t.Error("a reset removes tokens")
+		t.Error("tokens survived the reset")
 	}
 }
 
@@ -147,7 +147,7 @@ func TestChangeThatCannotBeSaved(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := s.Publish(someone, Draft{Text: "lost", NewID: number}); err == nil {
-		t.Error("a post that cannot be saved was acknowledged")
+		t.Error("a post was acknowledged although it was not saved")
 	}
 	same(t, "posts that were not saved", 0, len(s.Posts("", "")))
 }

@@ -28,7 +28,7 @@ func TestRenewedTokens(t *testing.T) {
 	clock.Step(time.Hour)
 	both(t, s, func(t *testing.T, s *Store) {
 		if old, ok := s.Bearer("first"); !ok || old.Expired(clock.Now()) || !old.IssuedAt.Equal(issued.Add(-time.Hour)) {
-			t.Errorf("the old token keeps its times: %+v %v", old, ok)
+			t.Errorf("the old token's times changed: %+v %v", old, ok)
 		}
 		if fresh, ok := s.Bearer(second.Access); !ok || !fresh.IssuedAt.Equal(issued) || !fresh.Allows("read") || fresh.Account != someone {
 			t.Errorf("the new token is %+v %v", fresh, ok)
@@ -73,10 +73,10 @@ func TestTokensExpire(t *testing.T) {
 		fresh, _, _ = s.Rotate(fresh.Refresh, always(terms))
 	}
 	if n := len(s.tokens.grants[someone][0].Access); n > 3 {
-		t.Errorf("%d access tokens are kept, want only those that can still work", n)
+		t.Errorf("%d access tokens are stored, want only valid ones", n)
 	}
 	if _, ok := s.Bearer(first.Access); ok {
-		t.Error("the first access token is still kept")
+		t.Error("the first access token is still stored")
 	}
 	clock.Step(24 * time.Hour)
 	if _, ok, err := reopen(t, s).Rotate(fresh.Refresh, always(terms)); ok || err != nil {
@@ -84,7 +84,7 @@ func TestTokensExpire(t *testing.T) {
 	}
 }
 
-func TestTokensWithoutEnd(t *testing.T) {
+func TestTokensThatNeverExpire(t *testing.T) {
 	clock := newClock()
 	s := open(t, t.TempDir(), clock)
 	addTo(t, s, Tokens{Access: "a"}, false)

@@ -18,14 +18,14 @@ func TestWeigh(t *testing.T) {
 		name, text string
 		want       int
 	}{
-		{"nothing", "", 0},
+		{"empty", "", 0},
 		{"ASCII", "abc", 3},
 		{"Latin with accents", "äé", 2},
 		{"composed first: e and its accent are one", "e\u0301", 1},
-		{"Georgian, the last of the light ones", "\u10ff", 1},
-		{"the first heavy one", "\u1100", 2},
+		{"Georgian, the last light range", "\u10ff", 1},
+		{"the first heavy character", "\u1100", 2},
 		{"punctuation of the light ranges", "\u2000\u200d\u2010\u201f\u2032\u2037", 6},
-		{"beside the light ranges", "\u200e\u200f\u2020\u2031\u2038", 10},
+		{"between the light ranges", "\u200e\u200f\u2020\u2031\u2038", 10},
 		{"Japanese", "日本", 4},
 		{"emoji", "😀", 2},
 		{"emoji with a skin tone", "👍🏽", 2},
@@ -34,9 +34,9 @@ func TestWeigh(t *testing.T) {
 		{"two flags", "🇩🇪🇫🇷", 4},
 		{"half a flag", "🇩", 2},
 		{"keycap", "1️⃣", 2},
-		{"a digit is no keycap", "1", 1},
-		{"heart as a picture", "❤️", 2},
-		{"heart as text", "❤\ufe0e", 4},
+		{"a digit is not a keycap", "1", 1},
+		{"heart in emoji style", "❤️", 2},
+		{"heart in text style", "❤\ufe0e", 4},
 		{"copyright sign", "©", 2},
 		{"address", "https://example.com/" + strings.Repeat("a", 100), 23},
 		{"short address", "http://a.de", 23},
@@ -58,27 +58,27 @@ func TestFindLinks(t *testing.T) {
 		name, text string
 		want       []string
 	}{
-		{"none", "a. b. c", nil},
+		{"no link", "a. b. c", nil},
 		{"at the end of a sentence", "Go to https://example.com/path.", []string{"https://example.com/path"}},
 		{"in parentheses", "(https://example.com/path)", []string{"https://example.com/path"}},
 		{"with parentheses", "https://example.com/a_(b)", []string{"https://example.com/a_(b)"}},
-		{"with nested ones", "https://example.com/(a(b)c)", []string{"https://example.com/(a(b)c)"}},
+		{"with nested parentheses", "https://example.com/(a(b)c)", []string{"https://example.com/(a(b)c)"}},
 		{"query and fragment", "https://example.com/a?b=c&d=e#f!", []string{"https://example.com/a?b=c&d=e#f"}},
 		{"port", "http://example.com:8080/", []string{"http://example.com:8080/"}},
 		{"port without a number", "http://example.com: a", []string{"http://example.com"}},
-		{"scheme in capitals", "HTTPS://EXAMPLE.COM", []string{"HTTPS://EXAMPLE.COM"}},
+		{"upper-case scheme", "HTTPS://EXAMPLE.COM", []string{"HTTPS://EXAMPLE.COM"}},
 		{"another scheme", "ftp://example.com", nil},
 		{"file names", "main.go and node.js", nil},
-		{"a country's domain", "README.md", []string{"README.md"}},
+		{"a country-code domain", "README.md", []string{"README.md"}},
 		{"mail address", "me@example.com", nil},
-		{"mail address that begins like a domain", "a.com@example.com", nil},
-		{"behind a slash", "/example.com", nil},
-		{"behind a dollar", "$example.com", nil},
+		{"mail address that starts like a domain", "a.com@example.com", nil},
+		{"after a slash", "/example.com", nil},
+		{"after a dollar sign", "$example.com", nil},
 		{"underscore in the domain", "http://a_b.com", nil},
 		{"hyphen at the end of a label", "http://a-.com", nil},
 		{"two dots", "http://a..com", nil},
-		{"no such top-level domain", "http://example.invalidtld", nil},
-		{"the longest that is one", "http://example.com.invalidtld", []string{"http://example.com"}},
+		{"unknown top-level domain", "http://example.invalidtld", nil},
+		{"the longest top-level domain", "http://example.com.invalidtld", []string{"http://example.com"}},
 		{"followed by Japanese", "example.comです", []string{"example.com"}},
 		{"two in a row", "a.com,b.com", []string{"a.com", "b.com"}},
 	}
@@ -105,7 +105,7 @@ func TestSnowflake(t *testing.T) {
 	}
 	for _, bad := range []string{"", "-1", "a", "99999999999999999999"} {
 		if got, ok := stampOf(bad); ok {
-			t.Errorf("stampOf(%q) = %v, want none", bad, got)
+			t.Errorf("stampOf(%q) = %v, want an error", bad, got)
 		}
 	}
 }
