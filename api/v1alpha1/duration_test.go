@@ -20,15 +20,15 @@ func TestDuration(t *testing.T) {
 		"7d":      {"days, as other tools write retention", 7 * day, false},
 		"1d12h":   {"days and hours", 36 * time.Hour, false},
 		"36h30m":  {"what metav1.Duration reads", 36*time.Hour + 30*time.Minute, false},
-		"0s":      {"nothing is a time", 0, false},
+		"0s":      {"an empty text is not a duration", 0, false},
 		"0d":      {"in days, too", 0, false},
 		"9999d":   {"the most that the schema admits", 9999 * day, false},
-		"12h1d":   {"days come first", 0, true},
+		"12h1d":   {"days come before hours", 0, true},
 		"1.5d":    {"a part of a day is written in hours", 0, true},
 		"-1h":     {"no time runs backwards", 0, true},
 		"d":       {"a number is missing", 0, true},
-		"":        {"nothing is written", 0, true},
-		"10000dh": {"neither days nor hours", 0, true},
+		"":        {"an empty duration", 0, true},
+		"10000dh": {"units are missing", 0, true},
 	} {
 		var got Duration
 		err := json.Unmarshal([]byte(`"`+text+`"`), &got)
@@ -37,6 +37,6 @@ func TestDuration(t *testing.T) {
 		}
 	}
 	if data, err := json.Marshal(Duration{Duration: 7 * day}); err != nil || string(data) != `"168h0m0s"` {
-		t.Errorf("seven days are written as %s (%v), which an older version does not read", data, err)
+		t.Errorf("seven days are formatted as %s (%v), which older versions cannot parse", data, err)
 	}
 }

@@ -23,7 +23,7 @@ func TestSemanticEqual(t *testing.T) {
 		after  *v1alpha1.ConnectionStatus
 		want   bool
 	}{
-		"same":       {"nothing is to be written", status(noon, "1"), true},
+		"same":       {"no write is needed", status(noon, "1"), true},
 		"other zone": {"the same instant is the same time", status(noon.In(time.FixedZone("", 3600)), "1"), true},
 		"empty list": {"no conditions are no conditions", func() *v1alpha1.ConnectionStatus {
 			s := status(noon, "1")
@@ -31,7 +31,7 @@ func TestSemanticEqual(t *testing.T) {
 			return s
 		}(), true},
 		"later":         {"a millisecond counts", status(noon.Add(time.Millisecond), "1"), false},
-		"other version": {"so does any word", status(noon, "2"), false},
+		"other version": {"all words are equal", status(noon, "2"), false},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

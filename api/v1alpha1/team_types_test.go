@@ -12,9 +12,9 @@ func TestPercent(t *testing.T) {
 		use    BudgetUse
 		want   int
 	}{
-		{"nothing is counted", BudgetUse{}, 0},
+		{"no limit and no usage", BudgetUse{}, 0},
 		{"a part of one is not rounded up", BudgetUse{Used: 899, Limit: 1000}, 89},
-		{"something of nothing, after the limit was lowered", BudgetUse{Used: 1}, 1000},
+		{"usage above a lowered limit of zero", BudgetUse{Used: 1}, 1000},
 		{"a limit that was lowered", BudgetUse{Used: 3, Limit: 2}, 150},
 		{"far beyond it", BudgetUse{Used: 1 << 40, Limit: 1}, 1000},
 		{"bytes do not overflow", BudgetUse{Used: 999_999 << 40, Limit: 999_999 << 40}, 100},
