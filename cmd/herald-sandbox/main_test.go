@@ -30,10 +30,10 @@ func TestRun(t *testing.T) {
 				t.Errorf("exit code %d, want %d: %s", code, tc.code, tc.reason)
 			}
 			if !strings.Contains(stdout.String(), tc.stdout) || (tc.stdout == "" && stdout.Len() > 0) {
-				t.Errorf("stdout holds %q, want %q: %s", &stdout, tc.stdout, tc.reason)
+				t.Errorf("stdout is %q, want %q: %s", &stdout, tc.stdout, tc.reason)
 			}
 			if !strings.Contains(stderr.String(), tc.stderr) || (tc.stderr == "" && stderr.Len() > 0) {
-				t.Errorf("stderr holds %q, want %q: %s", &stderr, tc.stderr, tc.reason)
+				t.Errorf("stderr is %q, want %q: %s", &stderr, tc.stderr, tc.reason)
 			}
 		})
 	}

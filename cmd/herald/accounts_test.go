@@ -43,7 +43,7 @@ func TestUnsavedTokens(t *testing.T) {
 				t.Errorf("%s: got %v, %v", tc.reason, got, err)
 			}
 			if (said.Len() > 0) != (tc.says != "") || !strings.Contains(said.String(), tc.says) {
-				t.Errorf("%s: the log says %q", tc.reason, said.String())
+				t.Errorf("%s: the log contains %q", tc.reason, said.String())
 			}
 		})
 	}

@@ -21,8 +21,8 @@ import (
 	"github.com/herald-social/herald/test/must"
 )
 
-// TestCertificateIsReadAgain replaces the files of a served certificate.
-func TestCertificateIsReadAgain(t *testing.T) {
+// TestCertificateIsReloaded replaces the files of a served certificate.
+func TestCertificateIsReloaded(t *testing.T) {
 	folder := t.TempDir()
 	c := &configv1alpha1.TLS{CertFile: filepath.Join(folder, "tls.crt"), KeyFile: filepath.Join(folder, "tls.key")}
 	write := func(host string) {
@@ -36,7 +36,7 @@ func TestCertificateIsReadAgain(t *testing.T) {
 	}
 	log := slog.New(slog.DiscardHandler)
 	if _, err := serveTLS(t.Context(), c, log); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("files that are missing are told: %v", err)
+		t.Errorf("missing files returned %v", err)
 	}
 	if config, err := serveTLS(t.Context(), nil, log); config != nil || err != nil {
 		t.Errorf("without a certificate HTTP is spoken: %v, %v", config, err)

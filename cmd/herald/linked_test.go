@@ -33,12 +33,12 @@ func TestLinked(t *testing.T) {
 		importer, imports, _ := strings.Cut(line, ": ")
 		for imported := range strings.FieldsSeq(imports) {
 			if (imported == "html/template" || imported == "text/template") && !slices.Contains(allowed, importer) {
-				t.Errorf("%s, which brings %s into the program, is not known to run no template", importer, imported)
+				t.Errorf("%s imports %s, but is not known to execute no template", importer, imported)
 			}
 		}
 	}
 	if testing.Short() {
-		t.Skip("linking takes some seconds")
+		t.Skip("linking takes several seconds")
 	}
 	dump, err := exec.CommandContext(t.Context(), "go", "build", "-buildvcs=false", "-ldflags=-dumpdep", "-o", os.DevNull, ".").CombinedOutput()
 	if err != nil || !bytes.Contains(dump, []byte("main.main")) {
@@ -46,7 +46,7 @@ func TestLinked(t *testing.T) {
 	}
 	for line := range strings.Lines(string(dump)) {
 		if strings.Contains(line, "ReflectMethod") {
-			t.Errorf("the linker keeps every method of every type because of %s", line)
+			t.Errorf("the linker keeps all methods of all types because of %s", line)
 		}
 	}
 }

@@ -31,19 +31,19 @@ func TestDispatch(t *testing.T) {
 		code           int
 		stdout, stderr string
 	}{
-		"nothing":           {"a bare call is a question, but not a success", nil, exitUsage, "", "Usage: herald COMMAND"},
-		"help":              {"requested help is printed to stdout", []string{"help"}, 0, "apiserver", ""},
-		"unknown":           {"the error names the unknown command", []string{"serve"}, exitUsage, "", `unknown command "serve"`},
-		"unknown flag":      {"a wrong flag is the caller's mistake", []string{"apiserver", "--port=1"}, exitUsage, "", "-port"},
-		"stray argument":    {"a flag without dashes must not be ignored", []string{"apiserver", "listen"}, exitUsage, "", `unexpected argument "listen"`},
-		"wrong log format":  {"the process does not start with invalid flags", []string{"apiserver", "--log-format=xml"}, exitUsage, "", "want text or json"},
-		"check nothing":     {"the file must be named", []string{"config", "check"}, exitUsage, "", "herald config check FILE"},
-		"check mistakes":    {"editors and pipelines find the place", []string{"config", "check", "internal/config/testdata/twenty.yaml"}, exitFailure, "", "has 20 mistakes"},
-		"no configuration":  {"the configuration is required", []string{"manager"}, exitUsage, "", "--config is required"},
-		"no namespace":      {"a typo would leave all teams unserved", []string{"manager", "--config=internal/config/testdata/least.yaml", "--namespace=team-acme, team-b"}, exitUsage, "", `" team-b" is not the name of a namespace`},
-		"no place to scale": {"a Deployment in another namespace is not Herald's", []string{"release", "--scale-down=herald-manager"}, exitUsage, "", "--scale-down needs --install-namespace"},
-		"no team":           {"a typo would release nothing, but report success", []string{"release", "--namespace=team-acme, team-b"}, exitUsage, "", `" team-b" is not the name`},
-		"failure":           {"a temporary failure differs from a wrong command line", []string{"apiserver", "--config=/does/not/exist"}, exitFailure, "", "herald apiserver: "},
+		"no command":           {"a bare call is a question, but not a success", nil, exitUsage, "", "Usage: herald COMMAND"},
+		"help":                 {"requested help is printed to stdout", []string{"help"}, 0, "apiserver", ""},
+		"unknown":              {"the error names the unknown command", []string{"serve"}, exitUsage, "", `unknown command "serve"`},
+		"unknown flag":         {"a wrong flag is the caller's mistake", []string{"apiserver", "--port=1"}, exitUsage, "", "-port"},
+		"stray argument":       {"a flag without dashes must not be ignored", []string{"apiserver", "listen"}, exitUsage, "", `unexpected argument "listen"`},
+		"wrong log format":     {"the process does not start with invalid flags", []string{"apiserver", "--log-format=xml"}, exitUsage, "", "want text or json"},
+		"check without a file": {"the file must be named", []string{"config", "check"}, exitUsage, "", "herald config check FILE"},
+		"check mistakes":       {"editors and pipelines find the place", []string{"config", "check", "internal/config/testdata/twenty.yaml"}, exitFailure, "", "has 20 mistakes"},
+		"no configuration":     {"the configuration is required", []string{"manager"}, exitUsage, "", "--config is required"},
+		"no namespace":         {"a typo would leave all teams unserved", []string{"manager", "--config=internal/config/testdata/least.yaml", "--namespace=team-acme, team-b"}, exitUsage, "", `" team-b" is not the name of a namespace`},
+		"no place to scale":    {"a Deployment in another namespace is not Herald's", []string{"release", "--scale-down=herald-manager"}, exitUsage, "", "--scale-down needs --install-namespace"},
+		"no team":              {"a typing error would release no object, but report success", []string{"release", "--namespace=team-acme, team-b"}, exitUsage, "", `" team-b" is not the name`},
+		"failure":              {"a temporary failure differs from a wrong command line", []string{"apiserver", "--config=/does/not/exist"}, exitFailure, "", "herald apiserver: "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var stdout, stderr bytes.Buffer
@@ -51,10 +51,10 @@ func TestDispatch(t *testing.T) {
 				t.Errorf("exit code %d, want %d: %s", code, tc.code, tc.reason)
 			}
 			if !strings.Contains(stdout.String(), tc.stdout) || (tc.stdout == "" && stdout.Len() > 0) {
-				t.Errorf("stdout holds %q, want %q: %s", &stdout, tc.stdout, tc.reason)
+				t.Errorf("stdout is %q, want %q: %s", &stdout, tc.stdout, tc.reason)
 			}
 			if !strings.Contains(stderr.String(), tc.stderr) || (tc.stderr == "" && stderr.Len() > 0) {
-				t.Errorf("stderr holds %q, want %q: %s", &stderr, tc.stderr, tc.reason)
+				t.Errorf("stderr is %q, want %q: %s", &stderr, tc.stderr, tc.reason)
 			}
 		})
 	}

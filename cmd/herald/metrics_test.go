@@ -190,12 +190,12 @@ func TestMetricsPage(t *testing.T) {
 		must.Succeed(t, os.WriteFile(metricsPage, []byte(page), 0o644))
 	}
 	if got, err := os.ReadFile(metricsPage); err != nil || string(got) != page {
-		t.Errorf("docs/metrics.md is not what the collectors say; write it by: go generate ./cmd/herald (%v)", err)
+		t.Errorf("docs/metrics.md differs from the collectors; run: go generate ./cmd/herald (%v)", err)
 	}
 }
 
-// TestMetricsAreWellNamed checks the naming conventions of Prometheus and of this project.
-func TestMetricsAreWellNamed(t *testing.T) {
+// TestMetricNames checks the naming conventions of Prometheus and of this project.
+func TestMetricNames(t *testing.T) {
 	seen := map[string]string{}
 	for process, metrics := range metricsOf(t) {
 		if len(metrics) == 0 {
@@ -209,14 +209,14 @@ func TestMetricsAreWellNamed(t *testing.T) {
 			}
 			seen[m.name] = process
 			if !strings.HasPrefix(m.name, "herald_") {
-				t.Errorf("%s does not begin with herald_", m.name)
+				t.Errorf("%s does not start with herald_", m.name)
 			}
 			if !strings.HasSuffix(m.help, ".") || len(m.help) < 20 {
 				t.Errorf("the help of %s is no sentence: %q", m.name, m.help)
 			}
 			for _, label := range m.labels {
 				if !slices.Contains(boundedLabels, label) {
-					t.Errorf("%s has the label %s: how many values it can have must be known (boundedLabels)", m.name, label)
+					t.Errorf("%s has the label %s, which is not in boundedLabels: its number of values must be limited", m.name, label)
 				}
 			}
 			problems, err := promlint.NewWithMetricFamilies([]*dto.MetricFamily{family(m)}).Lint()
@@ -266,19 +266,19 @@ func TestPromisesHaveMetrics(t *testing.T) {
 		metric string
 		labels []string
 	}{
-		"posts are published on time":       {"herald_schedule_lateness_seconds", nil},
-		"late posts have a team":            {"herald_late_targets_total", []string{"namespace", "platform"}},
-		"calls have outcomes":               {"herald_publishes_total", []string{"platform", "outcome"}},
-		"failures have a team and a reason": {"herald_target_results_total", []string{"namespace", "platform", "state", "reason"}},
-		"calls are not repeated":            {"herald_open_attempts", []string{"namespace", "platform", "window"}},
-		"undecided targets are visible":     {"herald_undecided_targets", []string{"namespace", "platform"}},
-		"due posts are published":           {"herald_due_posts", []string{"namespace"}},
-		"tokens are renewed":                {"herald_connection_token_expiry_seconds", []string{"namespace", "connection", "platform"}},
-		"users are warned to reconnect":     {"herald_connection_reconnect_seconds", []string{"namespace", "connection", "platform"}},
-		"queues are short":                  {"herald_queue_depth", []string{"queue"}},
-		"files are there in time":           {"herald_late_uploads", []string{"namespace", "platform"}},
-		"no app stops all teams unnoticed":  {"herald_app_held", []string{"platform"}},
-		"new errors are seen on their day":  {"herald_platform_unlisted_errors_total", []string{"platform", "operation", "code"}},
+		"posts are published on time":          {"herald_schedule_lateness_seconds", nil},
+		"late posts have a team":               {"herald_late_targets_total", []string{"namespace", "platform"}},
+		"calls have outcomes":                  {"herald_publishes_total", []string{"platform", "outcome"}},
+		"failures have a team and a reason":    {"herald_target_results_total", []string{"namespace", "platform", "state", "reason"}},
+		"calls are not repeated":               {"herald_open_attempts", []string{"namespace", "platform", "window"}},
+		"undecided targets are visible":        {"herald_undecided_targets", []string{"namespace", "platform"}},
+		"due posts are published":              {"herald_due_posts", []string{"namespace"}},
+		"tokens are renewed":                   {"herald_connection_token_expiry_seconds", []string{"namespace", "connection", "platform"}},
+		"users are warned to reconnect":        {"herald_connection_reconnect_seconds", []string{"namespace", "connection", "platform"}},
+		"queues are short":                     {"herald_queue_depth", []string{"queue"}},
+		"files are there in time":              {"herald_late_uploads", []string{"namespace", "platform"}},
+		"no app stops all teams unnoticed":     {"herald_app_held", []string{"platform"}},
+		"new errors are detected on their day": {"herald_platform_unlisted_errors_total", []string{"platform", "operation", "code"}},
 	} {
 		if got, ok := labels[want.metric]; !ok || !slices.Equal(got, want.labels) {
 			t.Errorf("%s: want %s with labels %v, got %v", promise, want.metric, want.labels, got)
@@ -307,7 +307,7 @@ func TestWebhookAlert(t *testing.T) {
 		err    error
 		want   float64
 	}{
-		{"it answers", nil, 1},
+		{"the service responds", nil, 1},
 		{"it is not listening yet, or has no certificate", os.ErrClosed, 0},
 	} {
 		serving = tc.err

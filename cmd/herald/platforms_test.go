@@ -37,7 +37,7 @@ func TestEgressTable(t *testing.T) {
 	const head = "| platform | calls | addresses that it names, for uploads |\n| --- | --- | --- |\n"
 	_, rows, ok := strings.Cut(string(page), head)
 	if !ok {
-		t.Fatalf("docs/network.md has no table that begins with\n%s", head)
+		t.Fatalf("docs/network.md lacks a table that starts with\n%s", head)
 	}
 	rows, _, _ = strings.Cut(rows, "\n\n")
 	code := func(hosts []string) string {
@@ -93,9 +93,9 @@ func TestLoadPlatforms(t *testing.T) {
 		err     string
 	}{
 		"everything":      {"every platform can be configured", everyPlatform(secret), reads(slog.Default()), all, ""},
-		"nothing":         {"none is available unasked", &configv1alpha1.Platforms{}, reads(slog.Default()), nil, ""},
+		"no platform":     {"platforms are disabled by default", &configv1alpha1.Platforms{}, reads(slog.Default()), nil, ""},
 		"no secret":       {"the file that is missing is named", everyPlatform("/nowhere/secret"), reads(slog.Default()), nil, "platforms.tiktok.clientSecretFile"},
-		"secret unwanted": {"a process that needs no secrets reads none", everyPlatform("/nowhere/secret"), nil, all, ""},
+		"secret unwanted": {"a process without secrets does not read any", everyPlatform("/nowhere/secret"), nil, all, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			registry, err := loadPlatforms(tc.config, transport.New(transport.Options{}), tc.secrets, clock.RealClock{})
@@ -118,7 +118,7 @@ func TestSandbox(t *testing.T) {
 		platform v1alpha1.Platform
 		want     addresses
 	}{
-		"none": {"the real platforms have their own", configv1alpha1.Sandbox{}, v1alpha1.PlatformX, addresses{}},
+		"none": {"real platforms have separate addresses", configv1alpha1.Sandbox{}, v1alpha1.PlatformX, addresses{}},
 		"one address": {
 			"a browser finds it where Herald does",
 			configv1alpha1.Sandbox{URL: inside + "/"},
@@ -170,8 +170,8 @@ func TestConsentInTheSandbox(t *testing.T) {
 	}
 }
 
-// TestPlatformsGoByTheClock checks that tokens expire by the given clock, which follows the Kubernetes API.
-func TestPlatformsGoByTheClock(t *testing.T) {
+// TestPlatformsUseTheClock checks that tokens expire by the given clock, which follows the Kubernetes API.
+func TestPlatformsUseTheClock(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = io.WriteString(w, `{"access_token":"a","refresh_token":"r","token_type":"bearer","expires_in":3600}`)
@@ -204,10 +204,10 @@ func TestShutdownWaitsForCalls(t *testing.T) {
 	for name, platform := range registry {
 		call := platform.Capabilities().CallTimeout
 		if call > time.Minute {
-			t.Errorf("a call to %s takes up to %v; the check of the configuration reckons with a minute", name, call)
+			t.Errorf("a call to %s takes up to %v; the configuration check assumes a minute", name, call)
 		}
 		if record := c.Delivery.RecordFor.Duration; call+record >= c.ShutdownTimeout.Duration {
-			t.Errorf("a call to %s takes up to %v and its record up to %v, but the manager has %v to stop", name, call, record, c.ShutdownTimeout)
+			t.Errorf("a call to %s takes up to %v and its record up to %v, but the shutdown timeout is %v", name, call, record, c.ShutdownTimeout)
 		}
 	}
 }

@@ -141,7 +141,7 @@ func TestManagerProbes(t *testing.T) {
 			got = resp.StatusCode
 			return got == want, resp.Body.Close()
 		}); err != nil {
-			t.Errorf("%s answers %d, want %d: %s", path, got, want, reason)
+			t.Errorf("%s returned %d, want %d: %s", path, got, want, reason)
 		}
 	}
 	select {

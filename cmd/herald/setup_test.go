@@ -37,10 +37,10 @@ func TestFindFFmpeg(t *testing.T) {
 	}
 }
 
-// TestEveryPassEnds: a controller without a ReconciliationTimeout gets the default.
-func TestEveryPassEnds(t *testing.T) {
+// TestEveryPassHasATimeout: a controller without a ReconciliationTimeout gets the default.
+func TestEveryPassHasATimeout(t *testing.T) {
 	options := managerOptions(configv1alpha1.DefaultManager())
 	if got := options.Controller.ReconciliationTimeout; got <= 0 || got > pacing.PostTimeout {
-		t.Errorf("a pass may take %s, want an end, at %s at the latest: one that hangs holds a worker until the next restart", got, pacing.PostTimeout)
+		t.Errorf("the reconciliation timeout is %s, want at most %s: a hanging pass blocks a worker until the next restart", got, pacing.PostTimeout)
 	}
 }

@@ -27,7 +27,7 @@ func TestLinkFlags(t *testing.T) {
 	}{
 		"none":            {"a pod needs no flags", nil, ""},
 		"all":             {"from an administrator's machine", []string{"--config=a", "--kubeconfig=b", "--namespace=c", "--site=http://127.0.0.1:8080/", "--valid=1h"}, ""},
-		"never":           {"a link that is not good is of no use", []string{"--valid=0"}, "--valid=0s"},
+		"never":           {"an invalid link has no use", []string{"--valid=0"}, "--valid=0s"},
 		"for ever":        {"a link that is forgotten must end", []string{"--valid=25h"}, "24h0m0s at most"},
 		"no address":      {"the link could not be opened", []string{"--site=127.0.0.1:8080"}, "--site=127.0.0.1:8080"},
 		"site with path":  {"the application is at the root", []string{"--site=http://a/b"}, "--site=http://a/b"},
@@ -56,11 +56,11 @@ func TestSiteOfLink(t *testing.T) {
 		"of the file": {"users open this URL", func(*configv1alpha1.APIServerConfiguration) {}, "", "https://herald.example.com", ""},
 		"said":        {"a port-forward has another address", func(*configv1alpha1.APIServerConfiguration) {}, "http://127.0.0.1:8080/", "http://127.0.0.1:8080", ""},
 		"unknown":     {"the listening address is not what users open", func(c *configv1alpha1.APIServerConfiguration) { c.SiteURL = "" }, "", "", "--site"},
-		"no web":      {"there is no web application", func(c *configv1alpha1.APIServerConfiguration) { c.Web.Enabled = false }, "", "", "web.enabled is false"},
+		"no web":      {"the web application is disabled", func(c *configv1alpha1.APIServerConfiguration) { c.Web.Enabled = false }, "", "", "web.enabled is false"},
 		"another way in": {"links are not accepted with a provider", func(c *configv1alpha1.APIServerConfiguration) {
 			c.Web.OIDC = &configv1alpha1.OIDC{IssuerURL: "https://id"}
 		}, "", "", "https://id"},
-		"none of the file": {"a forwarded port needs no siteURL", func(c *configv1alpha1.APIServerConfiguration) { c.SiteURL = "" }, "http://127.0.0.1:1", "http://127.0.0.1:1", ""},
+		"no link from the file": {"a forwarded port needs no siteURL", func(c *configv1alpha1.APIServerConfiguration) { c.SiteURL = "" }, "http://127.0.0.1:1", "http://127.0.0.1:1", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := configv1alpha1.DefaultAPIServer()
@@ -80,7 +80,7 @@ func TestPrintLink(t *testing.T) {
 	must.Succeed(t, printLink(t.Context(), &out, secrets, sessiontest.Name, sessiontest.Namespace, "https://herald.example.com", time.Minute))
 	token, found := strings.CutPrefix(strings.TrimSuffix(out.String(), "\n"), "https://herald.example.com/signin/link/")
 	if !found || len(token) != 43 || strings.Contains(string(secrets.Data()["links"]), token) {
-		t.Errorf("printed %q: want an address with 256 bits, whose hash alone is stored", out.String())
+		t.Errorf("printed %q, want a link with 256 random bits that is stored as a hash", out.String())
 	}
 	err := printLink(t.Context(), io.Discard, sessiontest.Missing(), sessiontest.Name, "default", "https://herald.example.com", time.Minute)
 	if err == nil || !strings.Contains(err.Error(), "namespace default") || !strings.Contains(err.Error(), "--namespace") {
@@ -109,10 +109,10 @@ func TestWebConfig(t *testing.T) {
 	secret := filepath.Join(t.TempDir(), "secret")
 	c.Web.OIDC = &configv1alpha1.OIDC{IssuerURL: "https://id.example.com", ClientID: "herald", ClientSecretFile: secret}
 	if got, err = webConfig(c, "a.yaml", "social"); err != nil {
-		t.Fatalf("a secret that comes later keeps nothing from starting: %v", err)
+		t.Fatalf("a missing client secret prevented the start: %v", err)
 	}
 	if _, err := got.OIDC.ClientSecret(); err == nil || !strings.Contains(err.Error(), "web.oidc.clientSecretFile") {
-		t.Errorf("at a sign-in it is said: %v", err)
+		t.Errorf("a sign-in with a missing secret returned %v", err)
 	}
 	must.Succeed(t, os.WriteFile(secret, []byte("s3cr3t\n"), 0o600))
 	if text, err := got.OIDC.ClientSecret(); text != "s3cr3t" || err != nil {
@@ -139,7 +139,7 @@ func TestSecretsForConnecting(t *testing.T) {
 	}
 	must.Succeed(t, os.WriteFile(file, []byte("s3cr3t"), 0o600))
 	if secret() != "s3cr3t" {
-		t.Errorf("got %q: it came later", secret())
+		t.Errorf("got %q: the file was created later", secret())
 	}
 	if _, none := toPlatforms(&configv1alpha1.Web{}, nil, slog.New(slog.DiscardHandler)); none != nil {
 		t.Error("without the web application the process reads no secret")

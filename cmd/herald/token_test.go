@@ -23,8 +23,8 @@ func TestPrintToken(t *testing.T) {
 		wrong  bool
 	}{
 		"Bound":       {"a token belongs to one key", []string{"--namespace", "team-acme", "--name", "ci"}, false},
-		"NoNamespace": {"its hash would be good nowhere", []string{"--name", "ci"}, true},
-		"NoName":      {"its hash would be good nowhere", []string{"--namespace", "team-acme"}, true},
+		"NoNamespace": {"its hash would match no token", []string{"--name", "ci"}, true},
+		"NoName":      {"its hash would match no token", []string{"--namespace", "team-acme"}, true},
 		"Stray":       {"it may be a flag without dashes", []string{"--namespace", "team-acme", "--name", "ci", "x"}, true},
 	} {
 		t.Run(name, func(t *testing.T) {

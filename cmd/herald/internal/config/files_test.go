@@ -13,8 +13,8 @@ import (
 	"github.com/herald-social/herald/test/must"
 )
 
-// TestSecretIsReadAgain replaces an app's secret while the process runs.
-func TestSecretIsReadAgain(t *testing.T) {
+// TestSecretIsReloaded replaces an app's secret while the process runs.
+func TestSecretIsReloaded(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "secret")
 	put := func(text string) {
 		t.Helper()
@@ -31,7 +31,7 @@ func TestSecretIsReadAgain(t *testing.T) {
 	}
 	put("")
 	if secret() != "new" {
-		t.Errorf("got %q: half of a replacement is not taken", secret())
+		t.Errorf("got %q: a partially replaced file must not be used", secret())
 	}
 	must.Succeed(t, os.Remove(file))
 	if secret() != "new" {

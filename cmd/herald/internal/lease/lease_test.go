@@ -76,10 +76,10 @@ func TestLeaseOutlived(t *testing.T) {
 		"Renewed":  {"it leads", nil, lasts, false},
 		"Late":     {"the election may still be ending the process", nil, lasts + overdue, false},
 		"Outlived": {"the election hangs, and another manager leads", nil, lasts + overdue + time.Second, true},
-		"Ended": {"the election gave the lease back", func(t *testing.T, l *Lock, _ *memoryLock) {
+		"Ended": {"the election released the lease", func(t *testing.T, l *Lock, _ *memoryLock) {
 			must.Succeed(t, l.Update(t.Context(), holderRecord("")))
 		}, time.Hour, false},
-		"Released": {"a process that stops gave its lease back", func(t *testing.T, l *Lock, _ *memoryLock) {
+		"Released": {"a stopping process released the lease", func(t *testing.T, l *Lock, _ *memoryLock) {
 			must.Succeed(t, l.Release(t.Context()))
 		}, time.Hour, false},
 		"TakenOver": {"another process is the leader", func(t *testing.T, l *Lock, m *memoryLock) {
@@ -147,7 +147,7 @@ func TestWaiting(t *testing.T) {
 				renewal(changes, "them")
 			}
 		}, nil, 3*(lasts-time.Second) + lasts, "them"},
-		"WatchEnds": {"the API server ends watches from time to time; the election reads the lease again", func(_ *memoryLock, changes *watch.FakeWatcher) {
+		"WatchEnds": {"watches end regularly, so the election reads the lease again", func(_ *memoryLock, changes *watch.FakeWatcher) {
 			time.Sleep(release) //nolint:forbidigo // in a bubble of synctest
 			changes.Stop()
 		}, nil, release, "them"},
@@ -205,7 +205,7 @@ func TestLost(t *testing.T) {
 				t.Errorf("a process that ends is not killed: %v", err)
 			}
 			if err := l.Release(t.Context()); err != nil || m.record.HolderIdentity != "" {
-				t.Errorf("the lease bears the name of a process that has given up: %v, %v", m.record, err)
+				t.Errorf("the lease still has the holder that released it: %v, %v", m.record, err)
 			}
 		}, true},
 		"Released": {"it stops anyway", func(t *testing.T, l *Lock, _ *memoryLock) {
@@ -297,7 +297,7 @@ func TestRelease(t *testing.T) {
 			// The election renews until the process has exited.
 			must.Succeed(t, lock.Update(t.Context(), holderRecord("us")))
 			if memory.record.HolderIdentity != tc.holder || memory.writes != tc.writes {
-				t.Errorf("%s: %q holds it after %d writes, want %q after %d", tc.reason, memory.record.HolderIdentity, memory.writes, tc.holder, tc.writes)
+				t.Errorf("%s: the holder is %q after %d writes, want %q after %d", tc.reason, memory.record.HolderIdentity, memory.writes, tc.holder, tc.writes)
 			}
 		})
 	}

@@ -75,7 +75,7 @@ func TestObserver(t *testing.T) {
 			took:   15 * time.Second,
 		},
 		"TakenOver": {
-			reason: "another replica took over",
+			reason: "another replica became the leader",
 			tell: func(since time.Duration) (*coordinationv1.Lease, error) {
 				if since < 10*time.Second {
 					return by("them", 0), nil

@@ -25,13 +25,13 @@ func TestWatch(t *testing.T) {
 		err    error
 		holder string
 	}{
-		"StaysGone":   {reason: "nobody works"},
-		"StaysFree":   {reason: "nobody works", before: by("", 0), now: by("", 0)},
+		"StaysGone":   {reason: "there is no leader"},
+		"StaysFree":   {reason: "there is no leader", before: by("", 0), now: by("", 0)},
 		"StaysKilled": {reason: "a killed manager's name stays on the lease", before: by("them", 0), now: by("them", 0)},
 		"Deleted":     {reason: "an uninstall deletes the lease", before: by("them", 0)},
 		"GivenBack":   {reason: "it worked for a moment, and has ended", before: by("", 0), now: by("", time.Second)},
 		"Installed":   {reason: "a manager starts without a lease", now: by("us", 0), holder: "us"},
-		"Taken":       {reason: "a manager was started again", before: by("", 0), now: by("us", time.Second), holder: "us"},
+		"Acquired":    {reason: "a manager was started again", before: by("", 0), now: by("us", time.Second), holder: "us"},
 		"TakenOver":   {reason: "another manager follows the killed one", before: by("them", 0), now: by("us", time.Second), holder: "us"},
 		"Renewed":     {reason: "the unresponsive manager responds again", before: by("them", 0), now: by("them", time.Second), holder: "them"},
 		"Elsewhere":   {reason: "one was installed in another namespace", now: by("us", 0), found: true, holder: "us"},

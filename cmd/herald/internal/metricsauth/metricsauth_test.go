@@ -41,8 +41,8 @@ func TestFilter(t *testing.T) {
 		"no token":       {"a token is required", "", false, http.StatusUnauthorized, 0},
 		"another scheme": {"a password is not a token", "Basic eDp5", false, http.StatusUnauthorized, 0},
 		"unknown token":  {"the token is unknown", token("unknown"), false, http.StatusUnauthorized, 1},
-		"opaque token":   {"Kubernetes' tokens are JWTs; others are not worth a request", "Bearer unknown", false, http.StatusUnauthorized, 0},
-		"no header":      {"two dots alone do not make a JWT", "Bearer a.b.c", false, http.StatusUnauthorized, 0},
+		"opaque token":   {"Kubernetes' tokens are JWTs, so others are rejected without a request", "Bearer unknown", false, http.StatusUnauthorized, 0},
+		"no header":      {"three segments do not make a JWT", "Bearer a.b.c", false, http.StatusUnauthorized, 0},
 		"long token":     {"the Kubernetes API would parse it", token(strings.Repeat("a", 4<<10)), false, http.StatusUnauthorized, 0},
 		"no right":       {"an authenticated account does not suffice", token("guest"), false, http.StatusForbidden, 2},
 		"right":          {"a role allows it; the second request uses the cache", token("prometheus"), false, http.StatusOK, 2},
@@ -74,7 +74,7 @@ func TestFilter(t *testing.T) {
 				}
 			}
 			if asked != tc.asked {
-				t.Errorf("%s: the API was asked %d times, want %d", tc.reason, asked, tc.asked)
+				t.Errorf("%s: sent %d requests to the API, want %d", tc.reason, asked, tc.asked)
 			}
 		})
 	}
@@ -162,16 +162,16 @@ func TestFlood(t *testing.T) {
 	}
 	before = api.asked.Load()
 	if status := serve("10.0.0.1:1", prometheus); status != http.StatusOK || api.asked.Load() != before {
-		t.Errorf("made-up tokens pushed out the answer about Prometheus: %d", status)
+		t.Errorf("made-up tokens evicted the cached review of Prometheus: %d", status)
 	}
 	c.SetTime(c.Now().Add(2 * allowedTTL))
 	if status := serve("10.0.0.2:1", prometheus); status != http.StatusOK {
-		t.Errorf("a known token is asked about from an address whose limit others used up: %d", status)
+		t.Errorf("a cached token was reviewed again, or limited by other clients of its address: %d", status)
 	}
 }
 
-// TestQuestionsAtOnce sends forged tokens while the Kubernetes API is slow.
-func TestQuestionsAtOnce(t *testing.T) {
+// TestConcurrentReviews sends forged tokens while the Kubernetes API is slow.
+func TestConcurrentReviews(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGuard(slow{asked: new(atomic.Int32)}, nil, clock.RealClock{})
 		var log bytes.Buffer

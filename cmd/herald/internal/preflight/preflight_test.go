@@ -47,7 +47,7 @@ func TestCheck(t *testing.T) {
 		unserved bool
 		want     string
 	}{
-		"this version": {"there is no problem", "v1.37.1", nil, 0, false, ""},
+		"this version": {"there are no problems", "v1.37.1", nil, 0, false, ""},
 		"the oldest":   {"it is supported", "v1.32.0", nil, 0, false, ""},
 		"a provider's": {"suffixes are ignored", "v1.34.2-gke.100", nil, 0, false, ""},
 		"too old":      {"it drops selectable fields silently", "v1.31.9", nil, 0, false, "Kubernetes, v1.31.9, is too old: Herald needs 1.32 or newer"},
@@ -122,10 +122,10 @@ func TestCheck(t *testing.T) {
 				t.Errorf("%q, want %q (%s)", got, tt.want, tt.reason)
 			}
 			if errors.Is(err, ErrUnread) != (tt.status == http.StatusForbidden && !tt.unserved) {
-				t.Errorf("%v tells wrongly whether the definitions could be read", err)
+				t.Errorf("%v must wrap ErrUnread if the CRDs could not be read", err)
 			}
 			if errors.Is(err, ErrUnavailable) != tt.unserved {
-				t.Errorf("%v tells wrongly whether to wait", err)
+				t.Errorf("%v must wrap ErrUnavailable if the process should wait", err)
 			}
 		})
 	}
@@ -147,12 +147,12 @@ func TestServed(t *testing.T) {
 		away   bool
 		want   string
 	}{
-		"all":           {"it is as always", http.StatusOK, all, false, ""},
-		"none":          {"a starting API server serves all other kinds first", http.StatusNotFound, nil, true, "does not answer yet under /apis/social.herald.dev/v1alpha1/apikeys"},
-		"not one":       {"a definition was applied a moment ago, or its name is another's", http.StatusOK, one, true, "see the conditions of: kubectl describe crd apikeys.social.herald.dev"},
-		"unavailable":   {"it begins", http.StatusServiceUnavailable, nil, true, "the Kubernetes API serves under /apis/social.herald.dev/v1alpha1"},
-		"not told":      {"without the permission, the first request shows it", http.StatusForbidden, nil, false, ""},
-		"no such lists": {"it is not a Kubernetes API", http.StatusOK, nil, false, "parse the resources that the Kubernetes API serves"},
+		"all":            {"it is as always", http.StatusOK, all, false, ""},
+		"none":           {"a starting API server serves all other kinds first", http.StatusNotFound, nil, true, "does not answer yet under /apis/social.herald.dev/v1alpha1/apikeys"},
+		"not one":        {"a definition was applied a moment ago, or its name is another's", http.StatusOK, one, true, "see the conditions of: kubectl describe crd apikeys.social.herald.dev"},
+		"unavailable":    {"it is starting", http.StatusServiceUnavailable, nil, true, "the Kubernetes API serves under /apis/social.herald.dev/v1alpha1"},
+		"no Retry-After": {"without the permission, the first request shows it", http.StatusForbidden, nil, false, ""},
+		"no such lists":  {"it is not a Kubernetes API", http.StatusOK, nil, false, "parse the resources that the Kubernetes API serves"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -184,14 +184,14 @@ func resourcesOf(definitions []*apiextensionsv1.CustomResourceDefinition) *metav
 	return list
 }
 
-// TestAway distinguishes transient errors from others.
-func TestAway(t *testing.T) {
+// TestUnavailable distinguishes transient errors from others.
+func TestUnavailable(t *testing.T) {
 	for name, tt := range map[string]struct {
 		reason string
 		status int
 		away   bool
 	}{
-		"nothing listens":   {"the control plane is being restarted", 0, true},
+		"no listener":       {"the control plane is being restarted", 0, true},
 		"not available":     {"a load balancer without a server behind it", http.StatusServiceUnavailable, true},
 		"too many requests": {"it is busy", http.StatusTooManyRequests, true},
 		"internal":          {"etcd is away", http.StatusInternalServerError, true},

@@ -104,8 +104,8 @@ func TestWatch(t *testing.T) {
 		again  bool // it compares whole CRDs again
 		ends   bool
 	}{
-		{"nothing has changed", func(*api) {}, false, false},
-		{"definitions were applied again, and are as good", func(a *api) { a.version = "2" }, true, false},
+		{"the definitions are unchanged", func(*api) {}, false, false},
+		{"the definitions were applied again without changes", func(a *api) { a.version = "2" }, true, false},
 		{"the API is unavailable", func(a *api) { a.status = http.StatusServiceUnavailable }, false, false},
 		{"the permission was revoked", func(a *api) { a.status = http.StatusForbidden }, false, false},
 		{"the CRDs were deleted, as during an uninstall", func(a *api) { a.status = http.StatusNotFound }, false, false},
@@ -116,7 +116,7 @@ func TestWatch(t *testing.T) {
 		server.set(tt.change)
 		clock.Step(checkInterval)
 		if goesOn := looked(); goesOn == tt.ends {
-			t.Fatalf("%s: it goes on: %v", tt.reason, goesOn)
+			t.Fatalf("%s: continues: %v", tt.reason, goesOn)
 		}
 		if again := compared() > before; again != tt.again {
 			t.Errorf("%s: compared again: %v", tt.reason, again)

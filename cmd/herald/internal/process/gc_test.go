@@ -20,9 +20,9 @@ func TestGCPercent(t *testing.T) {
 	}{
 		"little live memory":  {"the heap may grow by more than its size", 64 * mib, 16 * mib, 400},
 		"as much live memory": {"Go's own percentage suffices", 64 * mib, 64 * mib, 100},
-		"much held":           {"a large heap is collected as Go would", 64 * mib, 640 * mib, 100},
-		"nothing held":        {"Go lets a heap grow to 4 MiB times the percentage", 64 * mib, 0, 1600},
-		"none wanted":         {"less than Go's own is never set", 0, mib, 100},
+		"a large heap":        {"a large heap is collected as Go would", 64 * mib, 640 * mib, 100},
+		"an empty heap":       {"Go lets a heap grow to 4 MiB times the percentage", 64 * mib, 0, 1600},
+		"no limit":            {"less than Go's own is never set", 0, mib, 100},
 		"overflow near":       {"the most that a machine has does not overflow", 1 << 62, 1 << 40, 1 << 22 * 100},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -54,7 +54,7 @@ func TestSetMinHeapGrowth(t *testing.T) {
 				return
 			}
 			if time.Now().After(deadline) {
-				t.Fatalf("%s: the heap may grow by %d%%, which is %d bytes", what, percent, growth)
+				t.Fatalf("%s: GOGC is %d%%, a growth of %d bytes", what, percent, growth)
 			}
 		}
 	}

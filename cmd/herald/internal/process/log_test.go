@@ -104,7 +104,7 @@ func TestLive(t *testing.T) {
 		}
 		said := out.String()[before:]
 		if !strings.Contains(said, tc.says) || (tc.says == "") != (said == "") || strings.Count(said, "\n") > 1 {
-			t.Errorf("%s: the log says %q", tc.reason, said)
+			t.Errorf("%s: the log contains %q", tc.reason, said)
 		}
 		if log.Enabled(ctx, slog.LevelDebug) != (tc.level == slog.LevelDebug) {
 			t.Errorf("%s: lines of this level are written wrongly", tc.reason)
@@ -117,7 +117,7 @@ func TestLive(t *testing.T) {
 		<-waits
 	}
 	if got := out.String()[before:]; strings.Count(got, "\n") != 1 || log.level.Level() != slog.LevelWarn {
-		t.Errorf("a file that is away for a while is told once: %q", got)
+		t.Errorf("a temporarily missing file must be logged once: %q", got)
 	}
 	if _, err := out.Lines(); err != nil {
 		t.Error(err)

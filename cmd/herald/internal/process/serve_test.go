@@ -39,7 +39,7 @@ func TestProbesWhileWaiting(t *testing.T) {
 		t.Errorf("a process that waits is not ready: %d", got)
 	}
 	if _, err := ServeWaiting(t.Context(), configv1alpha1.Endpoint{BindAddress: address}, slog.New(slog.DiscardHandler)); err == nil {
-		t.Error("an address that is taken is told")
+		t.Error("a used address returned no error")
 	}
 	stop()
 	listener, err := net.Listen("tcp", address)
@@ -68,12 +68,12 @@ func TestProfiles(t *testing.T) {
 		}
 	}
 	if got := statusOf(t, "http://"+address+"/livez"); got != http.StatusNotFound {
-		t.Errorf("nothing else is served there: %d", got)
+		t.Errorf("an unknown path returned %d", got)
 	}
 	if err := ServeProfiles(ctx, configv1alpha1.Endpoint{BindAddress: address}, log); err == nil {
-		t.Error("an address that is taken is told")
+		t.Error("a used address returned no error")
 	}
 	if err := ServeProfiles(ctx, configv1alpha1.Endpoint{}, log); err != nil {
-		t.Errorf("by default there is none: %v", err)
+		t.Errorf("the default configuration returned %v", err)
 	}
 }

@@ -47,18 +47,18 @@ func TestTracingOptions(t *testing.T) {
 		"both": {"Herald's own configuration takes precedence", configv1alpha1.Tracing{Endpoint: base, SamplingRatio: share(0.1)}, map[string]string{
 			"OTEL_EXPORTER_OTLP_ENDPOINT": "http://other:4318", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "http://traces:4318/ingest", "OTEL_TRACES_SAMPLER": "always_on",
 		}, want{URL: base + "/v1/traces", Ratio: "0.1"}},
-		"none of them": {"zero is a share, too", configv1alpha1.Tracing{Endpoint: base, SamplingRatio: share(0)}, nil, want{URL: base + "/v1/traces", Ratio: "0"}},
+		"no variables": {"zero is a share, too", configv1alpha1.Tracing{Endpoint: base, SamplingRatio: share(0)}, nil, want{URL: base + "/v1/traces", Ratio: "0"}},
 		"sampler": {"the variable provides a missing field", configv1alpha1.Tracing{Endpoint: base}, map[string]string{
 			"OTEL_TRACES_SAMPLER": "parentbased_traceidratio",
 		}, want{URL: base + "/v1/traces", Ratio: "of the SDK"}},
-		"the rest": {"variables without a field apply", configv1alpha1.Tracing{Endpoint: base}, map[string]string{
+		"unsupported variables": {"variables without a field apply", configv1alpha1.Tracing{Endpoint: base}, map[string]string{
 			"OTEL_EXPORTER_OTLP_HEADERS": "Authorization=Basic%20aHVudGVyMg==, X-Team = a%2Cb", "OTEL_EXPORTER_OTLP_TIMEOUT": "2500", "OTEL_EXPORTER_OTLP_TRACES_COMPRESSION": "gzip",
 		}, want{URL: base + "/v1/traces", Ratio: "1", Headers: "map[Authorization:[Basic aHVudGVyMg==] X-Team:[a,b]]", Timeout: 2500 * time.Millisecond, Gzip: true}},
 		"switched off": {"OpenTelemetry's own switch", configv1alpha1.Tracing{Endpoint: base}, map[string]string{"OTEL_SDK_DISABLED": "true"}, want{}},
 		"gRPC": {"Herald does not support it, and the error names the remedy", configv1alpha1.Tracing{}, map[string]string{
 			"OTEL_EXPORTER_OTLP_ENDPOINT": base, "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc",
 		}, want{Error: "http/protobuf"}},
-		"no address": {"the port alone", configv1alpha1.Tracing{}, map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "collector:4318"}, want{Error: "use one like http://collector:4318"}},
+		"no address": {"an address without a scheme", configv1alpha1.Tracing{}, map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "collector:4318"}, want{Error: "use one like http://collector:4318"}},
 		"headers":    {"secrets are not repeated", configv1alpha1.Tracing{Endpoint: base}, map[string]string{"OTEL_EXPORTER_OTLP_HEADERS": "hunter2"}, want{Error: "key=value"}},
 		"timeout":    {"it is in milliseconds", configv1alpha1.Tracing{Endpoint: base}, map[string]string{"OTEL_EXPORTER_OTLP_TIMEOUT": "10s"}, want{Error: "milliseconds"}},
 		"authority":  {"a typing error must show", configv1alpha1.Tracing{Endpoint: base}, map[string]string{"OTEL_EXPORTER_OTLP_CERTIFICATE": "/does/not/exist"}, want{Error: "OTEL_EXPORTER_OTLP_CERTIFICATE: "}},

@@ -50,7 +50,7 @@ func (c *cluster) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(found)
 }
 
-func TestStays(t *testing.T) {
+func TestShutdownTimeout(t *testing.T) {
 	now := time.Date(2026, 12, 1, 9, 0, 0, 0, time.UTC)
 	ago := func(d time.Duration) *metav1.Time { return new(metav1.NewTime(now.Add(-d))) }
 	sent := func(c *cluster) { c.post.Status.Targets = []v1alpha1.TargetStatus{{Attempt: &v1alpha1.Attempt{}}} }
@@ -73,7 +73,7 @@ func TestStays(t *testing.T) {
 		"Keyed":         {reason: "a client that repeats its request gets the same post for a day", change: keyed(time.Hour), deleted: ago(time.Minute), stays: true},
 		"KeyOver":       {reason: "the key has expired", change: keyed(25 * time.Hour), deleted: ago(time.Minute)},
 		"NotSent":       {reason: "it does not leave a record", deleted: ago(time.Minute)},
-		"Kept":          {reason: "it is not deleted, and does not go with its finalizer", change: sent},
+		"Recorded":      {reason: "it is not deleted, and does not go with its finalizer", change: sent},
 		"JustBefore":    {reason: "the manager would wait as well", change: sent, deleted: ago(time.Hour - time.Second), stays: true},
 		"AfterAnHour":   {reason: "the manager would release it as well, so an uninstall ends", change: sent, deleted: ago(time.Hour)},
 		"Accepted":      {reason: "the administrator accepts the loss", change: sent, deleted: ago(time.Minute), options: Options{WithoutRecords: true}},
