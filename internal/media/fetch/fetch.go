@@ -262,7 +262,7 @@ func transient(cause error, format string, args ...any) *DownloadError {
 	return &DownloadError{Message: fmt.Sprintf(format, args...), cause: cause}
 }
 
-// noPublicAddress is the error both for a name without an address and for a name that leads inside. Two errors would
+// noPublicAddress is the error both for a name without an address and for a name with a private one. Two errors would
 // show the user who chose the URL which names exist in the cluster. It is not final: a name may be created later.
 func noPublicAddress(cause error) *DownloadError {
 	return transient(cause, "it leads to no public server")

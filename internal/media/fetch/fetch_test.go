@@ -95,10 +95,10 @@ func TestGet(t *testing.T) {
 		final   bool
 	}{
 		"file":                 {"the server declares the size", s.URL + "/file", ten, "", false},
-		"file of known size":   {"both agree", s.URL + "/file", exact(10), "", false},
-		"other size":           {"a wrong declaration is not corrected by a retry", s.URL + "/file", exact(9), "the file has 10 bytes, but spec.sizeBytes says 9", true},
+		"file of known size":   {"both sizes are equal", s.URL + "/file", exact(10), "", false},
+		"other size":           {"a wrong size does not become right by a retry", s.URL + "/file", exact(9), "the file has 10 bytes, but spec.sizeBytes says 9", true},
 		"too large":            {"the body is not read", s.URL + "/file", Expected{MaxSize: 9}, "the file has 10 bytes, more than the 9 that are allowed", true},
-		"without a size":       {"the store must know the size", s.URL + "/chunked", ten, "the server does not send the size of the file; set it in spec.sizeBytes", true},
+		"without a size":       {"the store needs the size in advance", s.URL + "/chunked", ten, "the server does not send the size of the file; set it in spec.sizeBytes", true},
 		"size declared only":   {"the declaration serves", s.URL + "/chunked", exact(10), "", false},
 		"longer than declared": {"it would be cut", s.URL + "/chunked", exact(9), "the file is longer than spec.sizeBytes says", true},
 		"shorter":              {"the declaration is not reached", s.URL + "/chunked", exact(11), "the file ended before its announced size", false},
@@ -106,16 +106,16 @@ func TestGet(t *testing.T) {
 		"empty":                {"an empty file is invalid", s.URL + "/empty", ten, "the file is empty", true},
 		"encoded":              {"few bytes could unfold to many", s.URL + "/encoded", ten, "the server sends the file encoded, although it was asked not to", true},
 		"missing":              {"it may be published a little later", s.URL + "/status/404", ten, "the server answers with status 404", false},
-		"down":                 {"it may come back", s.URL + "/status/503", ten, "the server answers with status 503", false},
+		"down":                 {"the server may recover", s.URL + "/status/503", ten, "the server answers with status 503", false},
 		"hurried":              {"a later retry may succeed", s.URL + "/status/429", ten, "the server answers with status 429", false},
-		"gone":                 {"the status is permanent", s.URL + "/status/410", ten, "the server answers with status 410", true},
-		"needs a login":        {"there is none to give", s.URL + "/status/401", ten, "the server answers with status 401", true},
+		"gone":                 {"the file is permanently gone", s.URL + "/status/410", ten, "the server answers with status 410", true},
+		"needs a login":        {"downloads have no credentials", s.URL + "/status/401", ten, "the server answers with status 401", true},
 		"part":                 {"no part was requested", s.URL + "/status/206", ten, "the server answers with status 206", true},
 		"five redirects":       {"as many as are followed", s.URL + "/hops/5", ten, "", false},
-		"six redirects":        {"one more", s.URL + "/hops/6", ten, "it redirects more than 5 times", true},
+		"six redirects":        {"a sixth redirect", s.URL + "/hops/6", ten, "it redirects more than 5 times", true},
 		"redirect to http":     {"the redirect drops encryption", s.URL + "/to?u=http://example.com/", ten, "it is not an https address", true},
 		"redirect to a file":   {"the redirect leaves HTTP", s.URL + "/to?u=file:///etc/passwd", ten, "it is not an https address", true},
-		"redirect with a name": {"credentials are not ours to send", s.URL + "/to?u=https://a:b@example.com/", ten, "it holds a user name or password", true},
+		"redirect with a name": {"credentials are not sent", s.URL + "/to?u=https://a:b@example.com/", ten, "it holds a user name or password", true},
 		"http":                 {"only https", "http://example.com/a", ten, "it is not an https address", true},
 		"password":             {"it would be shown to all", "https://a:b@example.com/a", ten, "it holds a user name or password", true},
 		"no server":            {"the host is missing", "https:///a", ten, "it names no server", true},
@@ -126,7 +126,7 @@ func TestGet(t *testing.T) {
 			err := trusting(s, Options{Allow: anywhere}).Get(t.Context(), tc.url, tc.want, func(_ context.Context, size int64, body io.Reader) error {
 				var err error
 				if got, err = io.ReadAll(body); err == nil && int64(len(got)) != size {
-					t.Errorf("%s: %d bytes instead of %d", tc.reason, len(got), size)
+					t.Errorf("%s: %d bytes, want %d", tc.reason, len(got), size)
 				}
 				return err
 			})
@@ -145,7 +145,7 @@ func wantProblem(t *testing.T, err error, message string, final bool) {
 	t.Helper()
 	var problem *DownloadError
 	if !errors.As(err, &problem) {
-		t.Fatalf("got %v instead of a problem", err)
+		t.Fatalf("got %v, want a problem", err)
 	}
 	if diff := cmp.Diff(DownloadError{Message: message, Final: final}, *problem, cmp.FilterPath(
 		func(p cmp.Path) bool { return p.String() == "cause" }, cmp.Ignore())); diff != "" {
@@ -163,7 +163,7 @@ func TestGetSendsAccept(t *testing.T) {
 	must.Succeed(t, err)
 	want := http.Header{"Accept": {"image/webp"}, "Accept-Encoding": {"identity"}, "User-Agent": {"Herald"}, "Connection": {"close"}}
 	if diff := cmp.Diff(want, header); diff != "" {
-		t.Errorf("nothing else is told to a stranger (-want +got):\n%s", diff)
+		t.Errorf("unexpected request headers (-want +got):\n%s", diff)
 	}
 }
 
@@ -173,7 +173,7 @@ func drain(_ context.Context, _ int64, body io.Reader) error {
 }
 
 // The server must not receive a request at all: a request whose response is ignored may already have done harm.
-func TestPrivateAddressesReceiveNoRequest(t *testing.T) {
+func TestPrivateAddressesAreNotCalled(t *testing.T) {
 	var arrived atomic.Int64
 	s := serve(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { arrived.Add(1) }))
 	port := s.URL[strings.LastIndex(s.URL, ":"):]
@@ -182,10 +182,10 @@ func TestPrivateAddressesReceiveNoRequest(t *testing.T) {
 			err := trusting(s, Options{}).Get(t.Context(), "https://"+host+port+"/", Expected{MaxSize: 1}, drain)
 			var problem *DownloadError
 			if !errors.As(err, &problem) {
-				t.Fatalf("got %v instead of a problem", err)
+				t.Fatalf("got %v, want a problem", err)
 			}
 			if strings.Contains(problem.Message, "127.0.0.1") {
-				t.Errorf("the message tells what a name resolves to: %s", problem.Message)
+				t.Errorf("the message reveals a resolved address: %s", problem.Message)
 			}
 		})
 	}
@@ -194,9 +194,9 @@ func TestPrivateAddressesReceiveNoRequest(t *testing.T) {
 	}
 }
 
-// A user who chooses a URL learns nothing about internal names: a name that leads inside and one that leads nowhere get
+// Users who choose a URL must not discover internal names: a name with a private address and one without an address get
 // the same response, after the same number of attempts.
-func TestNamesAreAnsweredAlike(t *testing.T) {
+func TestNamesHaveTheSameMessage(t *testing.T) {
 	inside := publicaddr.Control(allow(publicaddr.Check))("tcp", "10.96.0.10:443", nil)
 	for name, err := range map[string]error{
 		"inside":    &url.Error{Op: "Get", URL: "https://a?token=secret", Err: &net.OpError{Op: "dial", Err: inside}},
@@ -207,14 +207,14 @@ func TestNamesAreAnsweredAlike(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			wantProblem(t, explain(err), "it leads to no public server", false)
 			if cause := errors.Unwrap(explain(err)); cause == nil || strings.Contains(cause.Error(), "token=secret") {
-				t.Errorf("the log tells of %v", cause)
+				t.Errorf("the log contains %v", cause)
 			}
 		})
 	}
 }
 
 // The first server may be reached, but not the one that it redirects to.
-func TestRedirectsAreLookedAtAgain(t *testing.T) {
+func TestRedirectsAreChecked(t *testing.T) {
 	var arrived atomic.Int64
 	inside := serve(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { arrived.Add(1) }))
 	outside := serve(t, http.RedirectHandler(inside.URL, http.StatusFound))
@@ -264,7 +264,7 @@ func TestCancelled(t *testing.T) {
 }
 
 // An error at the destination is not the source's fault.
-func TestTheTakersError(t *testing.T) {
+func TestConsumersError(t *testing.T) {
 	s := serve(t, routes())
 	boom := errors.New("boom")
 	err := trusting(s, Options{Allow: anywhere}).Get(t.Context(), s.URL+"/file", Expected{MaxSize: 10},
@@ -322,7 +322,7 @@ func FuzzHead(f *testing.F) {
 		const most = 1 << 30
 		size, err := sizeOf(&http.Response{StatusCode: status, ContentLength: length, Header: header}, Expected{Size: stated, MaxSize: most})
 		if err == nil && (size <= 0 || size > most || status != http.StatusOK || stated > 0 && size != stated) {
-			t.Errorf("status %d, length %d, %d stated: %d bytes are taken", status, length, stated, size)
+			t.Errorf("status %d, length %d, %d declared: %d bytes are accepted", status, length, stated, size)
 		}
 	})
 }

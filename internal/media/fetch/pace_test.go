@@ -76,7 +76,7 @@ func TestPace(t *testing.T) {
 					}
 					if err != nil {
 						if took := time.Since(began); tc.ends == 0 || took > tc.ends+time.Second || took < tc.ends-2*time.Second || !errors.Is(err, errSlow) {
-							t.Errorf("%s: given up after %s, want %s: %v", tc.reason, took, tc.ends, err)
+							t.Errorf("%s: stopped after %s, want %s: %v", tc.reason, took, tc.ends, err)
 						}
 						return
 					}

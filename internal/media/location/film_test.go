@@ -110,7 +110,7 @@ func TestRealFilm(t *testing.T) {
 		"keys.mp4":       {"metadata by keys", []string{"-movflags", "use_metadata_tags"}},
 		"fragmented.mp4": {"a film in fragments", []string{"-movflags", "frag_keyframe+empty_moov"}},
 		"film.mov":       {"QuickTime", nil},
-		"faststart.mp4":  {"the description in front, so that the frames follow what was changed", []string{"-movflags", "faststart"}},
+		"faststart.mp4":  {"the index is at the start, so a changed length moves the frames", []string{"-movflags", "faststart"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			folder := t.TempDir()
@@ -127,7 +127,7 @@ func TestRealFilm(t *testing.T) {
 				t.Errorf("%s: ffprobe finds the place: before %t, after %t", tc.reason, strings.Contains(before, place), strings.Contains(now, place))
 			}
 			if !strings.Contains(now, "A title") {
-				t.Errorf("%s: the title is gone", tc.reason)
+				t.Errorf("%s: the title is missing", tc.reason)
 			}
 			packets := []string{"-v", "error", "-show_packets", "-show_data_hash", "md5", "-of", "compact"}
 			if a, b := run("ffprobe", append(packets, path)...), run("ffprobe", append(packets, after)...); a != b {

@@ -78,18 +78,18 @@ func TestFinderFails(t *testing.T) {
 	}
 	from.err = nil
 	if found, err := finder.Find(t.Context(), file); err != nil || found.Empty() {
-		t.Errorf("nothing was found when the store was back: %v", err)
+		t.Errorf("no location was found after the store recovered: %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	file.ETag = "another"
 	if _, err := finder.Find(ctx, file); err != nil && !errors.Is(err, context.Canceled) {
-		t.Errorf("who stops waiting is told %v", err)
+		t.Errorf("a cancelled caller got %v", err)
 	}
 }
 
-// TestFinderForgets checks that the cache of a process is limited.
-func TestFinderForgets(t *testing.T) {
+// TestFinderEvicts checks that the cache of a process is limited.
+func TestFinderEvicts(t *testing.T) {
 	film := &opened{data: movie(make([]byte, 100_000), trak(dotted(20_000)))}
 	finder := location.NewFinder(film.open)
 	find := func(i int) {
@@ -110,7 +110,7 @@ func TestFinderForgets(t *testing.T) {
 	}
 	find(0)
 	if film.reads.Load() == reads {
-		t.Error("the first one is still known")
+		t.Error("the evicted result is still cached")
 	}
 }
 

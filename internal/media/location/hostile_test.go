@@ -46,13 +46,13 @@ func FuzzFind(f *testing.F) {
 		last := int64(0)
 		for start, end := range found.Ranges() {
 			if start < last || end <= start || end > size {
-				t.Fatalf("a patch goes from %d to %d, behind one to %d, in a file of %d bytes", start, end, last, size)
+				t.Fatalf("a patch from %d to %d follows one up to %d, in a file of %d bytes", start, end, last, size)
 			}
 			last = end
 		}
 		after := apply(t, found, data, 0)
 		if again, err := location.Find(bytes.NewReader(after), size, mimeType); err != nil || !again.Empty() {
-			t.Errorf("there is a place in what was cleaned: %v, %v", slices.Collect(starts(again)), err)
+			t.Errorf("the cleaned file has a location: %v, %v", slices.Collect(starts(again)), err)
 		}
 		before, err := probe.Probe(bytes.NewReader(data), size, mimeType)
 		if err != nil {
@@ -80,7 +80,7 @@ func FuzzReader(f *testing.F) {
 		end := min(start+int(length), len(data))
 		body := found.Reader(io.NopCloser(bytes.NewReader(data[start:end])), int64(start))
 		if part, err := io.ReadAll(body); err != nil || !bytes.Equal(part, whole[start:end]) {
-			t.Errorf("what is read from %d to %d differs (%v)", start, end, err)
+			t.Errorf("bytes %d to %d differ (%v)", start, end, err)
 		}
 	})
 }
@@ -117,7 +117,7 @@ func hostile(tb testing.TB) map[string]file {
 		}(), nil, nil},
 		"directories in directories": {"each leads to a thousand", jpegType, photo(tb, segment(0xe1, "Exif\x00\x00", tags(60_000, 0x014a))), nil, nil},
 		"places in places":           {"each is the place", pngType, drawing(tb, chunk("eXIf", tags(1<<20, 0x8825)), nil), nil, nil},
-		"metadata in metadata":       {"the same XMP is cleaned again and again", pngType, drawing(tb, chunk("eXIf", tags(1<<20, 0x02bc)), nil), nil, nil},
+		"metadata in metadata":       {"nested XMP is cleaned repeatedly", pngType, drawing(tb, chunk("eXIf", tags(1<<20, 0x02bc)), nil), nil, nil},
 		"compressed zeros": {
 			"two kilobytes become two megabytes", pngType,
 			drawing(tb, bytes.Repeat(chunk("zTXt", "Raw profile type exif\x00\x00", compressed(make([]byte, 4<<20))), 200), nil), nil, nil,
@@ -238,7 +238,7 @@ func TestGibibyte(t *testing.T) {
 		t.Errorf("%d bytes were read of %d: one pass is enough", film.read, film.size)
 	}
 	if after.frames != film.size-int64(len(film.head))-3600*4<<10 {
-		t.Errorf("%d bytes of frames were left", after.frames)
+		t.Errorf("%d bytes of frames remain", after.frames)
 	}
 }
 

@@ -109,13 +109,13 @@ func photos(tb testing.TB) map[string]file {
 			"a film is appended", jpegType, join(photo(tb), movie(nil, box("udta", box("\xa9xyz", "+47.2+008.5/"))), "a trailer"), []string{"+47.2"}, []string{"a trailer"},
 		},
 		"a directory twice": {
-			"one that is listed twice, with its values inside the other", jpegType,
+			"an IFD is listed twice, and its values are inside another", jpegType,
 			photo(tb, segment(0xe1, "Exif\x00\x00", exif(binary.BigEndian, field{0x8825, 4, 1, words(200)}))),
 			[]string{big},
 			[]string{camera, note},
 		},
 		"a directory of itself": {
-			"the place is where the first directory is, which stays", jpegType,
+			"the location is in the first directory, which remains", jpegType,
 			photo(tb, segment(0xe1, "Exif\x00\x00", exif(binary.BigEndian, field{0x8825, 4, 1, words(8)}))),
 			[]string{big},
 			[]string{camera, note},
@@ -129,12 +129,12 @@ func drawings(tb testing.TB) map[string]file {
 	digits := "0000002f000000010000001600000001"
 	return map[string]file{
 		"png exif":        {"the chunk for it", pngType, drawing(tb, chunk("eXIf", exif(binary.BigEndian)), nil), []string{big}, []string{camera}},
-		"png exif behind": {"it may stand behind the pixels", pngType, drawing(tb, nil, chunk("eXIf", exif(binary.BigEndian))), []string{big}, []string{camera}},
+		"png exif behind": {"EXIF may follow the pixels", pngType, drawing(tb, nil, chunk("eXIf", exif(binary.BigEndian))), []string{big}, []string{camera}},
 		"png xmp": {
 			"the chunk for it", pngType, drawing(tb, chunk("iTXt", "XML:com.adobe.xmp\x00\x00\x00\x00\x00", placedXMP()), nil), told, []string{"<xmp:Label>kept"},
 		},
 		"png xmp, compressed": {
-			"it is emptied as a whole", pngType, drawing(tb, chunk("iTXt", "XML:com.adobe.xmp\x00\x01\x00\x00\x00", compressed([]byte(placedXMP()))), nil), []string{"XML:com.adobe.xmp"}, []string{"tEXtComment"},
+			"a compressed text is emptied completely", pngType, drawing(tb, chunk("iTXt", "XML:com.adobe.xmp\x00\x01\x00\x00\x00", compressed([]byte(placedXMP()))), nil), []string{"XML:com.adobe.xmp"}, []string{"tEXtComment"},
 		},
 		"png raw exif": {"ImageMagick's way", pngType, drawing(tb, chunk("tEXt", "Raw profile type exif\x00", raw("exif", join("Exif\x00\x00", exif(binary.BigEndian)))), nil), []string{"Raw profile", digits}, nil},
 		"png raw exif, compressed": {
@@ -159,7 +159,7 @@ func TestFind(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			after := cleaned(t, f.data, f.mimeType)
 			if bytes.Equal(after, f.data) {
-				t.Fatalf("%s: nothing was changed", f.reason)
+				t.Fatalf("%s: the file was not changed", f.reason)
 			}
 			for _, gone := range f.gone {
 				if !bytes.Contains(f.data, []byte(gone)) {
@@ -171,7 +171,7 @@ func TestFind(t *testing.T) {
 			}
 			for _, kept := range f.kept {
 				if bytes.Count(after, []byte(kept)) < max(bytes.Count(f.data, []byte(kept)), 1) {
-					t.Errorf("%s: %q is gone", f.reason, kept)
+					t.Errorf("%s: %q is missing", f.reason, kept)
 				}
 			}
 		})
@@ -190,7 +190,7 @@ func TestFindWithoutLocation(t *testing.T) {
 		"webp":         {"without metadata", webpType, web(t), nil, nil},
 		"film":         {"without metadata", mp4Type, movie(nil, box("udta", box("\xa9nam", "GPS"))), nil, nil},
 		"film of an iPhone without places": {
-			"its tracks contain other data", movType,
+			"the file's tracks contain other data", movType,
 			movie(make([]byte, 100), trak(samples{handler: "meta", id: 2, format: mebx("com.apple.quicktime.video-orientation"), offsets: []uint32{mediaAt}, sizes: []uint32{100}})), nil, nil,
 		},
 		"film with subtitles": {
@@ -228,8 +228,8 @@ func TestOtherEXIFIsPreserved(t *testing.T) {
 	}
 }
 
-// TestPixelsStay checks with independent decoders that a picture is the same.
-func TestPixelsStay(t *testing.T) {
+// TestPixelsRemain checks with independent decoders that a picture is the same.
+func TestPixelsRemain(t *testing.T) {
 	for name, f := range files(t) {
 		if !strings.HasPrefix(f.mimeType, "image/") {
 			continue
@@ -239,7 +239,7 @@ func TestPixelsStay(t *testing.T) {
 			must.Succeed(t, err)
 			after, _, err := image.Decode(bytes.NewReader(cleaned(t, f.data, f.mimeType)))
 			if err != nil {
-				t.Fatalf("%s: it cannot be decoded any more: %v", f.reason, err)
+				t.Fatalf("%s: the cleaned file cannot be decoded: %v", f.reason, err)
 			}
 			bounds := before.Bounds()
 			for y := bounds.Min.Y; y < bounds.Max.Y; y++ {
@@ -262,7 +262,7 @@ func cleaned(tb testing.TB, data []byte, mimeType string) []byte {
 	last := int64(0)
 	for start, end := range found.Ranges() {
 		if start < last || end <= start || end > size {
-			tb.Fatalf("a patch goes from %d to %d, behind one to %d, in a file of %d bytes", start, end, last, size)
+			tb.Fatalf("a patch from %d to %d follows one up to %d, in a file of %d bytes", start, end, last, size)
 		}
 		last = end
 	}
@@ -272,11 +272,11 @@ func cleaned(tb testing.TB, data []byte, mimeType string) []byte {
 	}
 	for _, from := range []int{1, len(data) / 3, len(data) / 2, len(data) - 1} {
 		if part := apply(tb, found, data, from); !bytes.Equal(part, after[from:]) {
-			tb.Errorf("what is read from %d on differs from the whole", from)
+			tb.Errorf("the part from %d on differs from the whole file", from)
 		}
 	}
 	if again, err := location.Find(bytes.NewReader(after), size, mimeType); err != nil || !again.Empty() {
-		tb.Errorf("there is a place in what was cleaned: %v, %v", slices.Collect(starts(again)), err)
+		tb.Errorf("the cleaned file has a location: %v, %v", slices.Collect(starts(again)), err)
 	}
 	before, err := probe.Probe(bytes.NewReader(data), size, mimeType)
 	if err != nil {

@@ -36,7 +36,7 @@ func TestDamagedChunks(t *testing.T) {
 		data []byte
 		says string
 	}{
-		"whole":                {"there is no problem", picture, ""},
+		"whole":                {"the file is complete", picture, ""},
 		"a text":               {"libpng warns and continues", join(picture[:header], wrong("tEXt", []byte("Comment\x00hello")), picture[header:]), ""},
 		"transparency":         {"libpng ignores it", join(picture[:header], wrong("tRNS", make([]byte, 6)), picture[header:]), ""},
 		"transparency twice":   {"libpng ignores the second", join(picture[:header], chunk("tRNS", make([]byte, 6)), chunk("tRNS", make([]byte, 6)), picture[header:]), ""},
@@ -46,7 +46,7 @@ func TestDamagedChunks(t *testing.T) {
 		"pixels":               {"libpng refuses it", damagedPixels, "its part IDAT"},
 		"the header":           {"the file cannot be parsed", head, "its header"},
 		"pixels behind pixels": {"libpng refuses it", join(picture[:behind], wrong("IDAT", nil), picture[behind:]), "its part IDAT"},
-		"cut pixels":           {"their length reaches beyond the file", join(picture[:behind], words(1<<30), "IDAT", picture[behind:]), "cut off"},
+		"cut pixels":           {"their length exceeds the file", join(picture[:behind], words(1<<30), "IDAT", picture[behind:]), "cut off"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			facts, err := probe.Probe(bytes.NewReader(tc.data), int64(len(tc.data)), pngType)
@@ -68,8 +68,8 @@ func TestDamagedChunks(t *testing.T) {
 	}
 }
 
-// TestChunksPassErrorsOn checks that an unreadable file is not reported as damaged.
-func TestChunksPassErrorsOn(t *testing.T) {
+// TestChunksReturnReadErrors checks that an unreadable file is not reported as damaged.
+func TestChunksReturnReadErrors(t *testing.T) {
 	boom := errors.New("boom")
 	picture := file(t, "picture.png")
 	const sum = 4 // after the end chunk, which nothing needs

@@ -39,7 +39,7 @@ func TestColors(t *testing.T) {
 		profiled bool
 		refused  string
 	}{
-		"nothing":            {"sRGB is meant", png, 0, false, ""},
+		"nothing":            {"the default is sRGB", png, 0, false, ""},
 		"sRGB by cICP":       {"named", chunks(cicp(1, 13, 0, 1)), 0, false, ""},
 		"BT.709 by cICP":     {"screens show it as sRGB", chunks(cicp(1, 1, 0, 1)), 0, false, ""},
 		"Display P3":         {"telephones and Macs", chunks(cicp(12, 13, 0, 1)), 0, true, ""},
@@ -49,18 +49,18 @@ func TestColors(t *testing.T) {
 		"PQ":                 {"brightness of HDR would be lost", chunks(cicp(9, 16, 0, 1)), 0, true, "HDR picture (PQ)"},
 		"HLG":                {"the same of another kind", chunks(cicp(9, 18, 0, 1)), 0, true, "HDR picture (HLG)"},
 		"narrow range":       {"black would be gray", chunks(cicp(1, 13, 0, 0)), 0, false, "narrow range"},
-		"before others":      {"cICP counts first", chunks(gamma(100_000), wide, cicp(1, 13, 0, 1)), 0, false, ""},
+		"before others":      {"cICP takes precedence", chunks(gamma(100_000), wide, cicp(1, 13, 0, 1)), 0, false, ""},
 		"before a profile":   {"cICP counts first", chunks(cicp(12, 13, 0, 1), chunk("iCCP", []byte("x\x00\x00nonsense"))), 0, true, ""},
 		"unknown primaries":  {"the next chunk counts", chunks(cicp(77, 13, 0, 1), gamma(100_000)), 1, false, ""},
 		"unknown transfer":   {"the next chunk counts", chunks(cicp(1, 77, 0, 1), gamma(100_000)), 1, false, ""},
-		"no red and green":   {"a PNG has no other channels", chunks(cicp(1, 13, 9, 1), gamma(100_000)), 1, false, ""},
+		"no red and green":   {"PNG supports RGB only", chunks(cicp(1, 13, 9, 1), gamma(100_000)), 1, false, ""},
 		"cHRM of sRGB":       {"programs write it for sRGB", chunks(srgb, gamma(45_455)), 0, false, ""},
 		"cHRM of Adobe RGB":  {"its green is another", chunks(wide, gamma(45_455)), 0, true, ""},
 		"cHRM without gAMA":  {"browsers ignore it", chunks(wide), 0, false, ""},
 		"cHRM and a profile": {"the profile counts", chunks(wide, gamma(100_000), chunk("iCCP", []byte("x\x00\x00nonsense"))), 0, false, ""},
 		"cHRM and sRGB":      {"sRGB counts", chunks(wide, gamma(100_000), chunk("sRGB", []byte{0})), 0, false, ""},
 		"cHRM of a line":     {"it spans no colours", chunks(chunk("cHRM", chromaticities(0.3, 0.3, 0.1, 0.1, 0.2, 0.2, 0.3, 0.3)), gamma(45_455)), 0, false, ""},
-		"cHRM of nothing":    {"decoders ignore it", chunks(chunk("cHRM", make([]byte, 32)), gamma(45_455)), 0, false, ""},
+		"empty cHRM":         {"decoders ignore an empty cHRM", chunks(chunk("cHRM", make([]byte, 32)), gamma(45_455)), 0, false, ""},
 		"cHRM cut":           {"decoders ignore it", chunks(chunk("cHRM", nil), gamma(45_455)), 0, false, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -84,7 +84,7 @@ func TestProfileOfDisplayP3(t *testing.T) {
 	} {
 		entry := bytes.Index(h.Profile, []byte(tag))
 		if entry < 0 {
-			t.Fatalf("there is no %s", tag)
+			t.Fatalf("%s is missing", tag)
 		}
 		at := binary.BigEndian.Uint32(h.Profile[entry+4:])
 		for i := range want {
@@ -95,6 +95,6 @@ func TestProfileOfDisplayP3(t *testing.T) {
 		}
 	}
 	if length := binary.BigEndian.Uint32(h.Profile); int(length) != len(h.Profile) {
-		t.Errorf("it has %d bytes, and says %d", len(h.Profile), length)
+		t.Errorf("the profile has %d bytes, its header gives %d", len(h.Profile), length)
 	}
 }

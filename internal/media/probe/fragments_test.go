@@ -105,7 +105,7 @@ func TestProbeFragments(t *testing.T) {
 			movie{duration: 1000, table: box("stts", words(0, 1, 25, 40)), standard: 40},
 			moof(of(1), plain), 1400 * time.Millisecond,
 		},
-		"a whole": {"or of all", movie{duration: 400, standard: 40}, moof(of(1), plain), 400 * time.Millisecond},
+		"a default": {"the default of all tracks", movie{duration: 400, standard: 40}, moof(of(1), plain), 400 * time.Millisecond},
 		"its own place": {
 			"a declared duration of fragments is the author's",
 			movie{duration: 100, whole: 390, standard: 40},
@@ -158,7 +158,7 @@ func TestProbeRefusesStructures(t *testing.T) {
 		says string
 	}{
 		"without end": {"a fragment of some months is a lie", film(moof(box("tfhd", words(lastsFlag, 1, all)), box("trun", words(0, all)))), "30 days"},
-		"without end, again": {"sums must not come round to a small number", film(bytes.Repeat(
+		"without end, repeated": {"sums must not overflow to a small number", film(bytes.Repeat(
 			moof(box("tfhd", words(lastsFlag, 1, all)), box("trun", words(0, all))), 3)), "30 days"},
 		"samples missing":  {"a run that ends before its samples do", film(moof(box("tfhd", words(0, 1)), box("trun", words(eachLasts, 3, 40, 40)))), "shorter than its required fields"},
 		"table missing":    {"the same of the table", join(brand, moov(movie{table: box("stts", words(0, 2, 1, 1))}), box("moof"), frames), "shorter than its required fields"},

@@ -20,9 +20,9 @@ func with(data []byte, at int, b ...byte) []byte {
 	return out
 }
 
-// TestFormsThatHeraldCannotRead checks that a file that other programs can read is not reported as damaged: exporting
+// TestUnsupportedFormats checks that a file that other programs can read is not reported as damaged: exporting
 // it the same way again would not help.
-func TestFormsThatHeraldCannotRead(t *testing.T) {
+func TestUnsupportedFormats(t *testing.T) {
 	jpeg := file(t, "picture.jpg")
 	frame := bytes.Index(jpeg, []byte{0xff, 0xc0, 0, 17, 8})
 	if frame < 0 {
@@ -64,8 +64,8 @@ func TestFormsThatHeraldCannotRead(t *testing.T) {
 	}
 }
 
-// TestJPEGsWithoutTheirEnd checks that a picture is judged by its pixels, in any encoding.
-func TestJPEGsWithoutTheirEnd(t *testing.T) {
+// TestTruncatedJPEGs checks that a picture is judged by its pixels, in any encoding.
+func TestTruncatedJPEGs(t *testing.T) {
 	const mark, pixels = 2, 4
 	for name, tc := range map[string]struct {
 		why   string
@@ -83,13 +83,13 @@ func TestJPEGsWithoutTheirEnd(t *testing.T) {
 				return err
 			}
 			if err := probed(tc.data); err != nil {
-				t.Fatalf("whole: %v", err)
+				t.Fatalf("the complete file returned %v", err)
 			}
 			if err := probed(tc.data[:len(tc.data)-mark]); (err == nil) != tc.taken {
 				t.Errorf("%s: without the mark: %v", tc.why, err)
 			}
 			if err := probed(tc.data[:len(tc.data)-mark-pixels]); err == nil {
-				t.Errorf("%s: taken without its last pixels", tc.why)
+				t.Errorf("%s: accepted without its last pixels", tc.why)
 			}
 		})
 	}
@@ -107,7 +107,7 @@ func TestSeveralPictures(t *testing.T) {
 		"one":            {"no data follows it", jpeg, false},
 		"several":        {"the list of them is in front", join(jpeg[:2], "\xff\xe2\x00\x0aMPF\x00II*\x00", jpeg[2:], jpeg), true},
 		"not in a list":  {"data after it does not matter", join(jpeg, jpeg), false},
-		"a like segment": {"others use the same marker", join(jpeg[:2], "\xff\xe2\x00\x0aMPX\x00II*\x00", jpeg[2:]), false},
+		"a like segment": {"other data uses the same marker", join(jpeg[:2], "\xff\xe2\x00\x0aMPX\x00II*\x00", jpeg[2:]), false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			facts, err := probe.Probe(bytes.NewReader(tc.data), int64(len(tc.data)), jpegType)

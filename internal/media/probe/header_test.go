@@ -29,7 +29,7 @@ func TestReadHeader(t *testing.T) {
 	}{
 		"jpeg":                 {"colours are stored for every fourth point", sparse, jpegType, 1, pixels * 3 / 2},
 		"jpeg of full colours": {"colours are stored for every point", full, jpegType, 1, pixels * 3},
-		"progressive jpeg":     {"its coefficients are kept in memory until the end", with(sparse, frame+1, 0xc2), jpegType, 1, pixels * 15 / 2},
+		"progressive jpeg":     {"its coefficients are in memory until the end", with(sparse, frame+1, 0xc2), jpegType, 1, pixels * 15 / 2},
 		"jpeg of other colours": {
 			"they are converted into a copy",
 			join(full[:2], "\xff\xee\x00\x0eAdobe\x00\x64\x00\x00\x00\x00\x00", full[2:]), jpegType, 1, pixels * 7,
@@ -38,7 +38,7 @@ func TestReadHeader(t *testing.T) {
 		"png":            {"four bytes a point", png, pngType, 1, pixels * 4},
 		"webp":           {"colours are stored for every fourth point", webp, webpType, 1, pixels*3/2 + int64(len(webp))},
 		"extended webp":  {"its parts may need more memory", riff("VP8X\x0a\x00\x00\x00", "\x00\x00\x00\x00\x3f\x00\x00\x2f\x00\x00", webp[12:]), webpType, 1, pixels*10 + int64(len(webp)) + 18},
-		"no orientation": {"beyond 8 there is none", turnedJPEG(sparse, 9), jpegType, 1, pixels * 3 / 2},
+		"no orientation": {"8 is the largest orientation", turnedJPEG(sparse, 9), jpegType, 1, pixels * 3 / 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h, err := probe.ReadHeader(bytes.NewReader(tc.data), int64(len(tc.data)), tc.mimeType)

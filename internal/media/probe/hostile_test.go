@@ -50,11 +50,11 @@ func hostile(tb testing.TB, by int) map[string]struct {
 	}
 	return map[string]entry{
 		"samples of a table": {
-			"a table says that one entry stands for four thousand million samples", mp4Type,
+			"one table entry can describe four billion samples", mp4Type,
 			fragmented(box("stts", words(0, 1, all, 1)), moof(box("tfhd", words(0, 1)))),
 		},
 		"samples of a fragment": {
-			"without anything about each sample they take no bytes", mp4Type,
+			"samples of constant size need no table", mp4Type,
 			fragmented(nil, moof(box("tfhd", words(0x8, 1, 1)), box("trun", words(0, all)))),
 		},
 		"samples that are not there": {
@@ -67,11 +67,11 @@ func hostile(tb testing.TB, by int) map[string]struct {
 			fragmented(nil, bytes.ReplaceAll(nested, []byte("moov"), []byte("traf"))),
 		},
 		"name of a handler": {
-			"a name is read as long as the box says", mp4Type,
+			"a name has the length in its box", mp4Type,
 			join(brand, moov(movie{handler: strings.Repeat("n", 6<<20/by)}), frames),
 		},
 		"brands": {
-			"a file may claim to be like a million others", mp4Type,
+			"a file may declare a million compatible brands", mp4Type,
 			join(box("ftyp", "isom", words(0), strings.Repeat("isom", 1<<20/by)), moov(movie{}), frames),
 		},
 		"brands that are not there": {
@@ -79,14 +79,14 @@ func hostile(tb testing.TB, by int) map[string]struct {
 			join(words(all), "ftypisom", words(0), "isom", moov(movie{}), frames),
 		},
 		"tracks": {"each is remembered", mp4Type, join(brand, box("moov", bytes.Repeat(box("trak"), 90_000/by)), frames)},
-		"tracks of fragments": {"each would be counted by itself", mp4Type, func() []byte {
+		"tracks of fragments": {"each track has its own limit otherwise", mp4Type, func() []byte {
 			var parts []byte
 			for id := range uint32(20_000 / by) {
 				parts = append(parts, box("traf", box("tfhd", words(0, id)))...)
 			}
 			return fragmented(nil, box("moof", parts))
 		}()},
-		"indexes": {"each would be counted by itself", mp4Type, func() []byte {
+		"indexes": {"each index has its own limit otherwise", mp4Type, func() []byte {
 			data := join(brand, moov(movie{}))
 			for id := range uint32(50_000 / by) {
 				data = append(data, box("sidx", words(0, id, 1000, 0, 0, 1, 100, 1000, 0))...)
@@ -98,10 +98,10 @@ func hostile(tb testing.TB, by int) map[string]struct {
 			fragmented(nil, box("moof", bytes.Repeat(box("traf", box("tfhd", words(0, 1))), 40_000/by))),
 		},
 		"empty film":    {"there may be films of boxes without an end", mp4Type, join(brand, bytes.Repeat(box("free"), 1_200_000/by))},
-		"jpeg segments": {"a JPEG may begin with millions of parts", jpegType, join("\xff\xd8", strings.Repeat("\xff\xe1\x00\x02", 1<<20/by), file(tb, "picture.jpg")[2:])},
+		"jpeg segments": {"a JPEG may start with millions of segments", jpegType, join("\xff\xd8", strings.Repeat("\xff\xe1\x00\x02", 1<<20/by), file(tb, "picture.jpg")[2:])},
 		"jpeg filling":  {"and with filling between them", jpegType, join("\xff\xd8", strings.Repeat("\xff", 4<<20/by), file(tb, "picture.jpg")[3:])},
 		"jpeg tags": {
-			"metadata that sends its reader to itself, again and again", jpegType,
+			"nested metadata that refers to itself", jpegType,
 			bombedJPEG(file(tb, "picture.jpg"), 65_000),
 		},
 		"png tags": {"the same of PNG, where metadata may be long", pngType, func() []byte {
@@ -109,12 +109,12 @@ func hostile(tb testing.TB, by int) map[string]struct {
 			const header = 33 // the signature and the chunk IHDR
 			return join(png[:header], chunk("eXIf", ifdBomb(max(3<<20/by, 64<<10))), png[header:])
 		}()},
-		"png chunks": {"a PNG may begin with many parts", pngType, func() []byte {
+		"png chunks": {"a PNG may start with many chunks", pngType, func() []byte {
 			png := file(tb, "picture.png")
 			return join(png[:33], bytes.Repeat(chunk("teXt", nil), 300_000/by), png[33:])
 		}()},
 		"webp without a picture": {
-			"a WebP may put anything in front of its picture, for ever", webpType,
+			"a WebP may have unlimited chunks before its picture", webpType,
 			riff(bytes.Repeat([]byte("junk\x00\x00\x00\x00"), 1<<20/by)),
 		},
 		"webp chunks": {"the same of WebP", webpType, func() []byte {

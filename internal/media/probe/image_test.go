@@ -61,16 +61,16 @@ func TestProbeImages(t *testing.T) {
 		"jpeg cut before its pixels":     {"only the thumbnail is there", thumbnailed[:len(jpeg)+300], jpegType, 0, "cut off"},
 		"jpeg and a preview":             {"cameras append another picture", join(jpeg, jpeg), jpegType, 64, ""},
 		"jpeg and a film":                {"phones append a short film", join(jpeg, motion), jpegType, 64, ""},
-		"cut jpeg and noise":             {"what is appended does not end the picture", join(jpeg[:len(jpeg)-100], motion), jpegType, 0, "cut off"},
+		"cut jpeg and noise":             {"appended data does not end the picture", join(jpeg[:len(jpeg)-100], motion), jpegType, 0, "cut off"},
 		"jpeg without its end":           {"every pixel is there", jpeg[:len(jpeg)-2], jpegType, 64, ""},
-		"jpeg without its end and noise": {"what is appended may stand for pixels", join(jpeg[:len(jpeg)-2], motion), jpegType, 0, "cut off"},
+		"jpeg without its end and noise": {"appended data may be mistaken for pixels", join(jpeg[:len(jpeg)-2], motion), jpegType, 0, "cut off"},
 		"jpeg with an end across a read": {"the end may lie anywhere", join(jpeg, make([]byte, 64<<10-1)), jpegType, 64, ""},
 		"jpeg with filling":              {"decoders pass over it", join(jpeg[:2], "\xff\xff\xff\xff", jpeg[3:]), jpegType, 64, ""},
-		"jpeg with other metadata":       {"only one kind of it turns", join(jpeg[:2], "\xff\xe1\x00\x08Exif!!", turnedJPEG(jpeg, 6)[2:]), jpegType, 48, ""},
+		"jpeg with other metadata":       {"other APP1 segments do not contain an orientation", join(jpeg[:2], "\xff\xe1\x00\x08Exif!!", turnedJPEG(jpeg, 6)[2:]), jpegType, 48, ""},
 		"jpeg with broken metadata":      {"viewers pass over it", join(jpeg[:2], "\xff\xe1\x00\x0cExif\x00\x00MM\x00*", jpeg[2:]), jpegType, 64, ""},
 		"turned png":                     {"PNG has metadata too", join(png[:pngHeader], chunk("eXIf", orientation(binary.BigEndian, 6)), png[pngHeader:]), pngType, 48, ""},
 		"animated png": {
-			"viewers that know nothing of it show it as any PNG",
+			"most viewers treat an APNG as a PNG",
 			join(png[:pngHeader], chunk("acTL", words(2, 0)), png[pngHeader:]), pngType, 64, "",
 		},
 		"png and more": {"some programs append data", join(png, motion), pngType, 64, ""},
@@ -82,8 +82,8 @@ func TestProbeImages(t *testing.T) {
 		"turned webp":        {"WebP has metadata too", riff("VP8X", extended(hasExif), webp[riffHeader:], exifChunk), webpType, 48, ""},
 		"webp in jpeg's way": {"some programs put JPEG's mark in front", riff("VP8X", extended(hasExif), webp[riffHeader:],
 			"EXIF", binary.LittleEndian.AppendUint32(nil, uint32(len(exif)+6)), "Exif\x00\x00", exif), webpType, 48, ""},
-		"webp that denies it": {"what the header does not announce is passed over", riff("VP8X", extended(0), webp[riffHeader:], exifChunk), webpType, 64, ""},
-		"webp that lacks it":  {"and what it announces may be missing", riff("VP8X", extended(hasExif), webp[riffHeader:]), webpType, 64, ""},
+		"webp that denies it": {"undeclared chunks are ignored", riff("VP8X", extended(0), webp[riffHeader:], exifChunk), webpType, 64, ""},
+		"webp that lacks it":  {"declared chunks may be missing", riff("VP8X", extended(hasExif), webp[riffHeader:]), webpType, 64, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			facts, err := probe.Probe(bytes.NewReader(tc.data), int64(len(tc.data)), tc.declared)
@@ -98,7 +98,7 @@ func TestProbeImages(t *testing.T) {
 	}
 }
 
-func TestProbeRefusesEveryCut(t *testing.T) {
+func TestProbeRejectsTruncatedFiles(t *testing.T) {
 	for name, tc := range map[string]struct {
 		declared string
 		data     []byte

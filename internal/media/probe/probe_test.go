@@ -84,31 +84,31 @@ func TestProbe(t *testing.T) {
 		declared string
 		want     probe.Facts
 	}{
-		"index first":       {"a video made for the web", file(t, "faststart.mp4"), mp4Type, video(mp4Type)},
+		"index first":       {"a video for streaming", file(t, "faststart.mp4"), mp4Type, video(mp4Type)},
 		"index last":        {"a video as cameras write it", file(t, "tail.mp4"), mp4Type, video(mp4Type)},
 		"itunes":            {"Apple's own brand is the same container", file(t, "itunes.m4v"), mp4Type, video(mp4Type)},
 		"quicktime":         {"what iPhones record", file(t, "quicktime.mov"), movType, video(movType)},
-		"rotated":           {"a phone held upright records lying frames", file(t, "rotated.mp4"), mp4Type, turned},
-		"fragmented":        {"the header knows no duration, the fragments do", file(t, "fragmented.mp4"), mp4Type, video(mp4Type)},
+		"rotated":           {"a phone held upright stores rotated frames", file(t, "rotated.mp4"), mp4Type, turned},
+		"fragmented":        {"the duration is in the fragments only", file(t, "fragmented.mp4"), mp4Type, video(mp4Type)},
 		"indexed parts":     {"each part brings an index of itself", file(t, "sidx.mp4"), mp4Type, video(mp4Type)},
 		"mov as mp4":        {"renamed, as browsers and people do; the structure is one", file(t, "quicktime.mov"), mp4Type, video(mp4Type)},
-		"mp4 as mov":        {"the other way round", file(t, "tail.mp4"), movType, video(movType)},
+		"mp4 as mov":        {"a video with the other type", file(t, "tail.mp4"), movType, video(movType)},
 		"telephone's brand": {"Android writes it into .mp4", branded("3gp4"), mp4Type, video(mp4Type)},
 		"tool's brand":      {"Dolby's tools write it", branded("dby1"), mp4Type, video(mp4Type)},
-		"sound's brand":     {"the tracks tell that there is a picture", branded("M4A "), mp4Type, video(mp4Type)},
+		"sound's brand":     {"the tracks determine that it is a video", branded("M4A "), mp4Type, video(mp4Type)},
 		"unknown brand":     {"the next program has the next one", branded("zzzz"), mp4Type, video(mp4Type)},
-		"no brand":          {"QuickTime of old has none, and may begin with its frames", unbranded(file(t, "quicktime.mov")), movType, video(movType)},
+		"no brand":          {"old QuickTime files have no brand", unbranded(file(t, "quicktime.mov")), movType, video(movType)},
 		"brand is late":     {"players look for it anywhere", join(box("uuid", make([]byte, 40)), shifted), mp4Type, video(mp4Type)},
 		"ID3 tag behind":    {"programs for music append it; players ignore it", append(file(t, "tail.mp4"), join("TAG", make([]byte, 125))...), mp4Type, video(mp4Type)},
 		"XMP behind":        {"so do those for pictures", append(file(t, "faststart.mp4"), "<?xpacket begin='' id='W5M0MpCehiHzreSzNTczkc9d'?><x:xmpmeta/>"...), mp4Type, video(mp4Type)},
 		"0xff behind":       {"disks are padded with it", append(file(t, "tail.mp4"), bytes.Repeat([]byte{0xff}, 512)...), mp4Type, video(mp4Type)},
-		"a size too small":  {"no part is that short, and nothing of the film is there", append(file(t, "tail.mp4"), 0, 0, 0, 4, 'j', 'u', 'n', 'k', 0, 0, 0, 0), mp4Type, video(mp4Type)},
+		"a size too small":  {"an invalid part after the film is ignored", append(file(t, "tail.mp4"), 0, 0, 0, 4, 'j', 'u', 'n', 'k', 0, 0, 0, 0), mp4Type, video(mp4Type)},
 		"behind QuickTime":  {"the same of QuickTime", append(file(t, "quicktime.mov"), join("TAG", make([]byte, 125))...), movType, video(movType)},
 		"behind fragments":  {"the same of fragments", append(file(t, "fragmented.mp4"), join("TAG", make([]byte, 125))...), mp4Type, video(mp4Type)},
 		"jpeg":              {"plain", file(t, "picture.jpg"), jpegType, picture(jpegType, 64, 48)},
 		"jpeg turned":       {"a phone held upright", turnedJPEG(file(t, "picture.jpg"), 6), jpegType, upright(picture(jpegType, 48, 64))},
 		"jpeg mirrored":     {"a mirror changes no side", turnedJPEG(file(t, "picture.jpg"), 2), jpegType, upright(picture(jpegType, 64, 48))},
-		"jpeg and more":     {"some cameras append data of their own", append(file(t, "picture.jpg"), "maker's note"...), jpegType, picture(jpegType, 64, 48)},
+		"jpeg and more":     {"some cameras append their own data", append(file(t, "picture.jpg"), "maker's note"...), jpegType, picture(jpegType, 64, 48)},
 		"png":               {"plain", file(t, "picture.png"), pngType, picture(pngType, 64, 48)},
 		"webp":              {"plain", file(t, "picture.webp"), webpType, picture(webpType, 64, 48)},
 	} {
@@ -137,28 +137,28 @@ func TestProbeRefuses(t *testing.T) {
 		want     string
 		says     string
 	}{
-		"empty":              {"nothing is no picture", nil, pngType, v1alpha1.ReasonDamaged, "empty"},
+		"empty":              {"an empty file is not a picture", nil, pngType, v1alpha1.ReasonDamaged, "empty"},
 		"text":               {"any file can be sent", []byte("hello"), pngType, v1alpha1.ReasonWrongType, "text/plain"},
-		"noise":              {"what has no type is said so", []byte{1, 2, 3, 0xfe}, pngType, v1alpha1.ReasonWrongType, "no known type"},
-		"gif":                {"no platform takes what Herald does not", file(t, "picture.gif"), jpegType, v1alpha1.ReasonWrongType, "image/gif"},
+		"noise":              {"the type is unknown", []byte{1, 2, 3, 0xfe}, pngType, v1alpha1.ReasonWrongType, "no known type"},
+		"gif":                {"Herald and the platforms do not support it", file(t, "picture.gif"), jpegType, v1alpha1.ReasonWrongType, "image/gif"},
 		"png as jpeg":        {"a platform would refuse it later", file(t, "picture.png"), jpegType, v1alpha1.ReasonWrongType, "image/png"},
 		"HEIC as mp4":        {"images have the structure of films, too", heic, mp4Type, v1alpha1.ReasonWrongType, "image/heic"},
 		"image as video":     {"a lie", file(t, "picture.jpg"), mp4Type, v1alpha1.ReasonWrongType, "image/jpeg"},
-		"sound only":         {"an MP4 may hold no picture", file(t, "audio.mp4"), mp4Type, v1alpha1.ReasonDamaged, "no video track"},
+		"sound only":         {"an MP4 may be audio only", file(t, "audio.mp4"), mp4Type, v1alpha1.ReasonDamaged, "no video track"},
 		"cut, index first":   {"the frames end early", cut("faststart.mp4"), mp4Type, v1alpha1.ReasonDamaged, "cut off"},
 		"cut, index last":    {"the index is missing", cut("tail.mp4"), mp4Type, v1alpha1.ReasonDamaged, "cut off"},
 		"cut second frames":  {"a film may have its frames in several parts", append(file(t, "tail.mp4"), join(words(5000), "mdat", "some")...), mp4Type, v1alpha1.ReasonDamaged, "cut off"},
-		"cut fragment":       {"the film goes on where it ends", append(file(t, "fragmented.mp4"), join(words(5000), "moof", "some")...), mp4Type, v1alpha1.ReasonDamaged, "cut off"},
-		"cut before frames":  {"what is ignored must follow the film", join(file(t, "tail.mp4")[:32], words(1<<30), "junk", file(t, "tail.mp4")[32:]), mp4Type, v1alpha1.ReasonDamaged, "cut off"},
+		"cut fragment":       {"an incomplete fragment shortens the film", append(file(t, "fragmented.mp4"), join(words(5000), "moof", "some")...), mp4Type, v1alpha1.ReasonDamaged, "cut off"},
+		"cut before frames":  {"only data after the film is ignored", join(file(t, "tail.mp4")[:32], words(1<<30), "junk", file(t, "tail.mp4")[32:]), mp4Type, v1alpha1.ReasonDamaged, "cut off"},
 		"cut mov":            {"the same of QuickTime", cut("quicktime.mov"), movType, v1alpha1.ReasonDamaged, "cut off"},
-		"cut jpeg":           {"the header is whole, the picture is not", cut("picture.jpg"), jpegType, v1alpha1.ReasonDamaged, "cut off"},
+		"cut jpeg":           {"the header is complete, the picture is not", cut("picture.jpg"), jpegType, v1alpha1.ReasonDamaged, "cut off"},
 		"cut png":            {"the same of PNG", cut("picture.png"), pngType, v1alpha1.ReasonDamaged, "cut off"},
 		"cut webp":           {"the same of WebP", cut("picture.webp"), webpType, v1alpha1.ReasonDamaged, "cut off"},
-		"no frames":          {"an index without what it describes", replaced(t, file(t, "faststart.mp4"), "mdat", "free"), mp4Type, v1alpha1.ReasonDamaged, "no frames"},
-		"no index":           {"frames that nothing describes", replaced(t, file(t, "faststart.mp4"), "moov", "free"), mp4Type, v1alpha1.ReasonDamaged, "moov"},
-		"no length":          {"it does not say how long it plays", replaced(t, file(t, "faststart.mp4"), "mvhd", "free"), mp4Type, v1alpha1.ReasonDamaged, "no duration"},
+		"no frames":          {"an index without frames", replaced(t, file(t, "faststart.mp4"), "mdat", "free"), mp4Type, v1alpha1.ReasonDamaged, "no frames"},
+		"no index":           {"frames without an index", replaced(t, file(t, "faststart.mp4"), "moov", "free"), mp4Type, v1alpha1.ReasonDamaged, "moov"},
+		"no length":          {"the duration is missing", replaced(t, file(t, "faststart.mp4"), "mvhd", "free"), mp4Type, v1alpha1.ReasonDamaged, "no duration"},
 		"broken jpeg header": {"a beginning is not a picture", []byte("\xff\xd8\xff\xe0 nonsense"), jpegType, v1alpha1.ReasonDamaged, "header"},
-		"broken png header":  {"nor is this", replaced(t, file(t, "picture.png"), "IHDR", "XHDR"), pngType, v1alpha1.ReasonDamaged, "header"},
+		"broken png header":  {"the first chunk is unknown", replaced(t, file(t, "picture.png"), "IHDR", "XHDR"), pngType, v1alpha1.ReasonDamaged, "header"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			facts, err := probe.Probe(bytes.NewReader(tc.data), int64(len(tc.data)), tc.declared)
@@ -216,7 +216,7 @@ func TestProbeReadsLittle(t *testing.T) {
 	}
 }
 
-func TestProbeEndsWithWhatNeverEnds(t *testing.T) {
+func TestProbeLimitsEndlessFiles(t *testing.T) {
 	// A gigabyte of tiny boxes that would all have to be examined.
 	s := &sparse{head: file(t, "faststart.mp4"), size: 1 << 30}
 	endless := endlessBoxes{s}
@@ -244,7 +244,7 @@ func (e endlessBoxes) ReadAt(p []byte, off int64) (int, error) {
 	return n, err
 }
 
-func TestProbePassesOnErrorsOfReading(t *testing.T) {
+func TestProbeReturnsReadErrors(t *testing.T) {
 	boom := errors.New("the store is away")
 	for _, mimeType := range []string{mp4Type, jpegType} {
 		if _, err := probe.Probe(&sparse{size: 100, fail: boom}, 100, mimeType); !errors.Is(err, boom) {

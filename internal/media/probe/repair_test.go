@@ -55,13 +55,13 @@ func TestRepairKeepsIntactParts(t *testing.T) {
 		// top and bottom are the minimum numbers of equal rows.
 		top, bottom int
 	}{
-		"whole":                {"nothing is to be mended", file(t, "picture.jpg"), file(t, "picture.jpg"), 48, 48},
-		"whole, with restarts": {"nothing is to be mended", file(t, "restarts.jpg"), file(t, "restarts.jpg"), 44, 44},
+		"whole":                {"it needs no repair", file(t, "picture.jpg"), file(t, "picture.jpg"), 48, 48},
+		"whole, with restarts": {"it needs no repair", file(t, "restarts.jpg"), file(t, "restarts.jpg"), 44, 44},
 		"cut":                  {"the first row is there", file(t, "restarts.jpg"), file(t, "restarts.jpg")[:1250], row, 0},
 		"without its end":      {"all of it is there", file(t, "restarts.jpg"), file(t, "restarts.jpg")[:len(file(t, "restarts.jpg"))-2], 44, 44},
 		"a hole":               {"behind the next restart all is there", file(t, "restarts.jpg"), broken(file(t, "restarts.jpg")), 0, 44 - row},
 		"a lost mark": {
-			"the next one tells its number",
+			"the next restart marker has a number",
 			file(t, "restarts.jpg"), bytes.Replace(file(t, "restarts.jpg"), []byte("\xff\xd0"), []byte("\xff\x00"), 1), row / 2, row / 2,
 		},
 	} {
@@ -88,13 +88,13 @@ func TestShorten(t *testing.T) {
 	whole := file(t, "progressive.jpg")
 	short := probe.Shorten(whole, len(whole)-100)
 	if short == nil || len(short) >= len(whole)-100 {
-		t.Fatalf("%d bytes are left of %d", len(short), len(whole))
+		t.Fatalf("%d of %d bytes remain", len(short), len(whole))
 	}
 	if got := decoded(t, short).Bounds(); got != decoded(t, whole).Bounds() {
 		t.Errorf("the picture has %v", got)
 	}
 	if short := probe.Shorten(whole, 300); short != nil {
-		t.Errorf("%d bytes are left of the first scan", len(short))
+		t.Errorf("%d bytes of the first scan remain", len(short))
 	}
 }
 

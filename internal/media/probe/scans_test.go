@@ -27,13 +27,13 @@ func TestScans(t *testing.T) {
 		refuse bool
 	}{
 		"a photo":               {"it has one", string(photo), 1, false},
-		"a photo, none allowed": {"and not fewer", string(photo), 0, true},
+		"a photo, none allowed": {"no scan is allowed", string(photo), 0, true},
 		"as many as may be":     {"the bound is one of them", "\xff\xd8" + scan + scan + scan + "\xff\xd9", 3, false},
-		"one more":              {"each costs a pass", "\xff\xd8" + scan + scan + scan + scan + "\xff\xd9", 3, true},
-		"a preview inside":      {"metadata holds a picture of its own", "\xff\xd8" + preview[:34] + scan + "\xff\xd9", 1, false},
-		"behind its end":        {"decoders stop there, which costs nothing", "\xff\xd8" + scan + "\xff\xd9" + scan, 1, true},
-		"cut off":               {"that is for the decoder to say", "\xff\xd8\xff\xe1\xff", 0, false},
-		"a length of nothing":   {"that is for the decoder to say", "\xff\xd8\xff\xe1\x00\x00" + scan, 1, false},
+		"one scan too many":     {"each scan costs a pass", "\xff\xd8" + scan + scan + scan + scan + "\xff\xd9", 3, true},
+		"a preview inside":      {"metadata contains a preview", "\xff\xd8" + preview[:34] + scan + "\xff\xd9", 1, false},
+		"behind its end":        {"decoders stop at the end marker", "\xff\xd8" + scan + "\xff\xd9" + scan, 1, true},
+		"cut off":               {"the decoder reports it", "\xff\xd8\xff\xe1\xff", 0, false},
+		"a length of zero":      {"the decoder reports it", "\xff\xd8\xff\xe1\x00\x00" + scan, 1, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for kind, from := range map[string]io.Reader{"at once": bytes.NewReader([]byte(tc.file)), "byte by byte": iotest.OneByteReader(bytes.NewReader([]byte(tc.file)))} {

@@ -107,7 +107,7 @@ func TestProbeTracks(t *testing.T) {
 			reel{header: 1000, entry: h264},
 			probe.Facts{Width: 320, Height: 240, Duration: time.Second, VideoCodec: "h264"},
 		},
-		"no size in the header, other pixels": {
+		"no size in the header, different pixels": {
 			"pixels may be wider than high",
 			reel{header: 1000, entry: frame("avc1", 1440, 1080, box("avcC", words(0)), box("pasp", words(4, 3)))},
 			probe.Facts{Width: 1920, Height: 1080, Duration: time.Second, VideoCodec: "h264"},
@@ -148,7 +148,7 @@ func TestProbeTracks(t *testing.T) {
 			probe.Facts{Width: 320, Height: 240, Duration: time.Second, VideoCodec: "hevc", HDR: true},
 		},
 		"MP3 as MPEG-4": {
-			"the entry alone would suggest AAC",
+			"the codec's entry alone would suggest AAC",
 			reel{header: 1000, width: 320, height: 240, entry: frame("mp4v", 320, 240, decoder(0x61)), sound: tone("mp4a", decoder(0x6b))},
 			probe.Facts{Width: 320, Height: 240, Duration: time.Second, VideoCodec: "mpeg2video", AudioCodec: "mp3"},
 		},

@@ -77,7 +77,7 @@ func TestVerify(t *testing.T) {
 			}
 		})
 	}
-	t.Run("nothing there", func(t *testing.T) {
+	t.Run("a missing file", func(t *testing.T) {
 		if _, err := verifier.Verify(t.Context(), media("none", pngType, 1)); !errors.Is(err, store.ErrNotFound) {
 			t.Errorf("got %v", err)
 		}

@@ -52,23 +52,23 @@ func TestResponseIsUntrusted(t *testing.T) {
 		output []byte
 		says   string
 	}{
-		"a rendition":             {answered(t, good, small), ""},
-		"nothing":                 {nil, "damaged"},
-		"half a message":          {[]byte{0, 0, 0, 9, '{'}, "damaged"},
-		"a message of gigabytes":  {[]byte{0xff, 0xff, 0xff, 0xff}, "damaged"},
-		"no JSON":                 {[]byte{0, 0, 0, 1, 'x'}, "damaged"},
-		"an unknown outcome":      {answered(t, answer{Outcome: "fine"}, small), "damaged"},
-		"no rendition":            {answered(t, good, nil), "damaged"},
-		"no picture":              {answered(t, good, []byte("<script>")), "damaged"},
-		"another size than said":  {answered(t, good, drawn(t, 19, 15, jpegType)), "damaged"},
-		"a larger one than asked": {answered(t, other(func(a *answer) { a.Width, a.Height = 40, 30 }), drawn(t, 40, 30, jpegType)), "damaged"},
-		"more bytes than asked":   {answered(t, good, append(bytes.Clone(small), make([]byte, 4<<10)...)), "damaged"},
-		"a format not asked for":  {answered(t, other(func(a *answer) { a.MIMEType = pngType }), drawn(t, 20, 15, pngType)), "damaged"},
-		"a page":                  {answered(t, other(func(a *answer) { a.MIMEType = "text/html" }), small), "damaged"},
-		"another than said":       {answered(t, good, drawn(t, 20, 15, pngType)), "damaged"},
-		"words for people":        {answered(t, answer{Outcome: outcomeDamaged, Cause: "call this number"}, nil), "damaged"},
-		"too many passes":         {answered(t, answer{Outcome: outcomeScans}, nil), "passes"},
-		"too long":                {answered(t, answer{Outcome: outcomeTooLong}, nil), "small enough"},
+		"a rendition":                     {answered(t, good, small), ""},
+		"empty":                           {nil, "damaged"},
+		"half a message":                  {[]byte{0, 0, 0, 9, '{'}, "damaged"},
+		"a message of gigabytes":          {[]byte{0xff, 0xff, 0xff, 0xff}, "damaged"},
+		"no JSON":                         {[]byte{0, 0, 0, 1, 'x'}, "damaged"},
+		"an unknown outcome":              {answered(t, answer{Outcome: "fine"}, small), "damaged"},
+		"no rendition":                    {answered(t, good, nil), "damaged"},
+		"no picture":                      {answered(t, good, []byte("<script>")), "damaged"},
+		"another size than declared":      {answered(t, good, drawn(t, 19, 15, jpegType)), "damaged"},
+		"a larger size than requested":    {answered(t, other(func(a *answer) { a.Width, a.Height = 40, 30 }), drawn(t, 40, 30, jpegType)), "damaged"},
+		"more bytes than requested":       {answered(t, good, append(bytes.Clone(small), make([]byte, 4<<10)...)), "damaged"},
+		"a format that was not requested": {answered(t, other(func(a *answer) { a.MIMEType = pngType }), drawn(t, 20, 15, pngType)), "damaged"},
+		"a page":                          {answered(t, other(func(a *answer) { a.MIMEType = "text/html" }), small), "damaged"},
+		"another format than declared":    {answered(t, good, drawn(t, 20, 15, pngType)), "damaged"},
+		"an arbitrary text":               {answered(t, answer{Outcome: outcomeDamaged, Cause: "call this number"}, nil), "damaged"},
+		"too many passes":                 {answered(t, answer{Outcome: outcomeScans}, nil), "passes"},
+		"too long":                        {answered(t, answer{Outcome: outcomeTooLong}, nil), "small enough"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			made, err := j.validate(tc.output)
@@ -105,7 +105,7 @@ func FuzzJob(f *testing.F) {
 		}
 		var a answer
 		if err := readMessage(&out, longestAnswer, &a); err != nil || a.Outcome == "" || len(a.Cause) > longestCause {
-			t.Errorf("answered %+v, %v", a, err)
+			t.Errorf("got %+v, %v", a, err)
 		}
 	})
 }

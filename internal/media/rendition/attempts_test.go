@@ -53,7 +53,7 @@ func TestExhaustionIsPermanent(t *testing.T) {
 			}
 		}
 		if begun != 1 {
-			t.Errorf("%s: begun %d times", resource, begun)
+			t.Errorf("%s: started %d times", resource, begun)
 		}
 	}
 }
@@ -72,12 +72,12 @@ func TestFailureIsRetried(t *testing.T) {
 		}
 	}
 	if _, err := shelf.GetOrCreate(t.Context(), begunKey, made); err != nil || marks(files) != 0 {
-		t.Errorf("%v, and %d marks are left", err, marks(files))
+		t.Errorf("%v, and %d marks remain", err, marks(files))
 	}
 }
 
-// If a file uses most of its time on a busy machine, or its process is killed for lack of memory, it is given up after
-// several attempts: another process may be at fault.
+// If a file uses most of its time on a busy machine, or its process is killed for lack of memory, it is rejected only
+// after several attempts, because another process may be the cause.
 func TestAmbiguousFailureIsRetriedThreeTimes(t *testing.T) {
 	for name, failure := range map[string]error{"slow": rendition.ErrSlow, "killed": fmt.Errorf("memory was short: %w", rendition.ErrKilled)} {
 		files, begun := newMemory(), 0
@@ -90,7 +90,7 @@ func TestAmbiguousFailureIsRetriedThreeTimes(t *testing.T) {
 			})
 		}
 		if exhausted := new(rendition.ExhaustedError); begun != 3 || !errors.As(err, &exhausted) || exhausted.Of != rendition.ResourceTries {
-			t.Errorf("%s: begun %d times: %v", name, begun, err)
+			t.Errorf("%s: started %d times: %v", name, begun, err)
 		}
 	}
 }
@@ -110,7 +110,7 @@ func TestShelvesShareTurns(t *testing.T) {
 		}()
 		synctest.Wait()
 		if second {
-			t.Error("both work at once")
+			t.Error("both run concurrently")
 		}
 		close(first)
 		synctest.Wait()
@@ -145,12 +145,12 @@ func TestStoreOutageDoesNotRejectTheFile(t *testing.T) {
 	for range 5 {
 		files.down = true
 		if _, err := shelf.GetOrCreate(t.Context(), begunKey, func() (rendition.Output, error) { return rendition.Output{}, errors.New("the store is down") }); err == nil {
-			t.Fatal("it was made")
+			t.Fatal("the rendition was created again")
 		}
 	}
 	files.down = false
 	if _, err := shelf.GetOrCreate(t.Context(), begunKey, made); err != nil || marks(files.memory) != 0 {
-		t.Errorf("%v, and %d marks are left", err, marks(files.memory))
+		t.Errorf("%v, and %d marks remain", err, marks(files.memory))
 	}
 }
 
@@ -181,11 +181,11 @@ func TestAbandonedAfterThreeStarts(t *testing.T) {
 	must.Succeed(t, err)
 	for range 3 {
 		if said := kill(t, string(data)); said != "begun\n" {
-			t.Fatalf("it said %q", said)
+			t.Fatalf("the process printed %q", said)
 		}
 	}
 	if said := kill(t, string(data)); !strings.Contains(said, "3 attempts") {
-		t.Errorf("the fourth process said %q", said)
+		t.Errorf("the fourth process printed %q", said)
 	}
 	if _, err := rendition.NewCache(files, rendition.NewSlots(1)).GetOrCreate(t.Context(), "team/other.rendition", made); err != nil {
 		t.Errorf("another file: %v", err)
@@ -204,7 +204,7 @@ func kill(t *testing.T, config string) string {
 	must.Succeed(t, cmd.Start())
 	said, err := bufio.NewReader(out).ReadString('\n')
 	if err != nil {
-		t.Errorf("it said nothing: %v", err)
+		t.Errorf("no output: %v", err)
 	}
 	_ = cmd.Process.Kill()
 	_ = cmd.Wait()

@@ -59,7 +59,7 @@ func TestGamma(t *testing.T) {
 		data   []byte
 		want   uint8
 	}{
-		"none":           {"values are sRGB", asPNG(t, flat(image.NewNRGBA(area), gray(linear))), linear},
+		"none":           {"the default is sRGB", asPNG(t, flat(image.NewNRGBA(area), gray(linear))), linear},
 		"colours":        {"each of the three is light", withChunk(asPNG(t, flat(image.NewNRGBA(area), gray(linear))), "gAMA", gamma(1)), shown},
 		"gray":           {"so is gray", withChunk(asPNG(t, flat(image.NewGray(area), gray(linear))), "gAMA", gamma(1)), shown},
 		"palette":        {"colours of a palette are", withChunk(asPNG(t, flat(image.NewPaletted(area, color.Palette{gray(linear), gray(0)}), gray(linear))), "gAMA", gamma(1)), shown},
@@ -67,9 +67,9 @@ func TestGamma(t *testing.T) {
 		"deep gray":      {"16 bits", withChunk(asPNG(t, flat(image.NewGray16(area), gray(linear))), "gAMA", gamma(1)), shown},
 		"screen":         {"programs write it for sRGB", withChunk(asPNG(t, flat(image.NewNRGBA(area), gray(linear))), "gAMA", gamma(0.45455)), linear},
 		"Macintosh":      {"screens of the past were brighter", withChunk(asPNG(t, flat(image.NewNRGBA(area), gray(linear))), "gAMA", gamma(0.55556)), 71},
-		"sRGB":           {"it comes before gAMA", withChunk(withChunk(asPNG(t, flat(image.NewNRGBA(area), gray(linear))), "gAMA", gamma(1)), "sRGB", []byte{0}), linear},
-		"sRGB behind":    {"wherever it stands", withChunk(withChunk(asPNG(t, flat(image.NewNRGBA(area), gray(linear))), "sRGB", []byte{0}), "gAMA", gamma(1)), linear},
-		"named by cICP":  {"it comes before gAMA", withChunk(withChunk(asPNG(t, flat(image.NewNRGBA(area), gray(linear))), "gAMA", gamma(1)), "cICP", []byte{1, 13, 0, 1}), linear},
+		"sRGB":           {"sRGB takes precedence over gAMA", withChunk(withChunk(asPNG(t, flat(image.NewNRGBA(area), gray(linear))), "gAMA", gamma(1)), "sRGB", []byte{0}), linear},
+		"sRGB behind":    {"chunks may have any order", withChunk(withChunk(asPNG(t, flat(image.NewNRGBA(area), gray(linear))), "sRGB", []byte{0}), "gAMA", gamma(1)), linear},
+		"named by cICP":  {"cICP takes precedence over gAMA", withChunk(withChunk(asPNG(t, flat(image.NewNRGBA(area), gray(linear))), "gAMA", gamma(1)), "cICP", []byte{1, 13, 0, 1}), linear},
 		"nonsense":       {"decoders ignore it", withChunk(asPNG(t, flat(image.NewNRGBA(area), gray(linear))), "gAMA", gamma(0)), linear},
 		"more nonsense":  {"decoders ignore it", withChunk(asPNG(t, flat(image.NewNRGBA(area), gray(linear))), "gAMA", gamma(40_000)), linear},
 		"ended too soon": {"decoders ignore it", withChunk(asPNG(t, flat(image.NewNRGBA(area), gray(linear))), "gAMA", nil), linear},
@@ -77,7 +77,7 @@ func TestGamma(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := color.NRGBAModel.Convert(picture(t, tc.data)).(color.NRGBA)
 			if difference := math.Abs(float64(c.R) - float64(tc.want)); difference > 2 {
-				t.Errorf("%s: %v instead of %d", tc.reason, c, tc.want)
+				t.Errorf("%s: %v, want %d", tc.reason, c, tc.want)
 			}
 		})
 	}

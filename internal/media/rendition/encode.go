@@ -15,7 +15,7 @@ import (
 	"slices"
 )
 
-// qualities are the JPEG qualities that are tried, in turn, until the file is small enough.
+// qualities are the JPEG qualities that are tried in this order until the file is small enough.
 var qualities = []int{90, 85, 80, 75, 65}
 
 // errTooLong aborts writing a file that exceeds its limit.

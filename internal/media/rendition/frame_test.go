@@ -44,7 +44,7 @@ func videoOf(data []byte) rendition.VideoSource {
 	}}
 }
 
-func TestTake(t *testing.T) {
+func TestExtract(t *testing.T) {
 	program := frameExtractor(t)
 	for name, tc := range map[string]struct {
 		reason        string
@@ -55,10 +55,10 @@ func TestTake(t *testing.T) {
 		"first frame":      {"the start is a moment too", "faststart.mp4", 0, 64, 48},
 		"in between":       {"frames between key frames depend on others", "faststart.mp4", 500 * time.Millisecond, 64, 48},
 		"index at the end": {"the file is read in ranges", "tail.mp4", 500 * time.Millisecond, 64, 48},
-		"fragments":        {"streams are kept so", "fragmented.mp4", 500 * time.Millisecond, 64, 48},
+		"fragments":        {"streams are stored as fragments", "fragmented.mp4", 500 * time.Millisecond, 64, 48},
 		"QuickTime":        {"telephones make these", "quicktime.mov", 500 * time.Millisecond, 64, 48},
 		"turned":           {"it is shown upright", "rotated.mp4", 500 * time.Millisecond, 48, 64},
-		"large":            {"it is scaled down as a whole", "portrait.mp4", 0, 405, 720},
+		"large":            {"it is scaled down", "portrait.mp4", 0, 405, 720},
 	} {
 		t.Run(name, func(t *testing.T) {
 			picture, err := program.Extract(t.Context(), videoOf(sample(t, tc.file)), tc.at)
@@ -69,14 +69,14 @@ func TestTake(t *testing.T) {
 			must.Succeed(t, err)
 			got := decoded.Bounds().Size()
 			if got.X != tc.width || got.Y != tc.height || picture.Width != tc.width || picture.Height != tc.height {
-				t.Errorf("%s: %d × %d, said to be %d × %d, want %d × %d", tc.reason, got.X, got.Y, picture.Width, picture.Height, tc.width, tc.height)
+				t.Errorf("%s: %d × %d, declared %d × %d, want %d × %d", tc.reason, got.X, got.Y, picture.Width, picture.Height, tc.width, tc.height)
 			}
 		})
 	}
 }
 
-// TestTakeShowsTheShape checks that a film whose pixels are not square is not squeezed.
-func TestTakeShowsTheShape(t *testing.T) {
+// TestExtractScalesPixels checks that a film whose pixels are not square is not squeezed.
+func TestExtractScalesPixels(t *testing.T) {
 	ffmpeg := frameExtractor(t)
 	for name, tc := range map[string]struct {
 		reason        string
@@ -84,10 +84,10 @@ func TestTakeShowsTheShape(t *testing.T) {
 		width, height int
 	}{
 		"wide points": {"HDV stores 1440 for 1920", "1440x1080", "4/3", 1280, 720},
-		"high points": {"the other way round", "720x1080", "1/2", 240, 720},
+		"high points": {"pixels that are higher than wide", "720x1080", "1/2", 240, 720},
 		"small":       {"it is widened to its shape, and not enlarged", "64x48", "4/3", 85, 48},
-		"squares":     {"nothing is to be done", "64x48", "1/1", 64, 48},
-		"no shape":    {"squares are meant", "64x48", "0/1", 64, 48},
+		"squares":     {"square pixels need no scaling", "64x48", "1/1", 64, 48},
+		"no shape":    {"undefined means square", "64x48", "0/1", 64, 48},
 		"a line":      {"such a line would have no height", "640x8", "50/1", 1280, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -111,7 +111,7 @@ func TestTakeShowsTheShape(t *testing.T) {
 }
 
 // The film has 15 frames, 100 ms apart.
-func TestTakeFindsTheMoment(t *testing.T) {
+func TestExtractAtTime(t *testing.T) {
 	program, film := frameExtractor(t), videoOf(sample(t, "tail.mp4"))
 	at := func(moment time.Duration) string {
 		t.Helper()
@@ -136,7 +136,7 @@ func TestTakeFindsTheMoment(t *testing.T) {
 	}
 }
 
-func TestTakeFails(t *testing.T) {
+func TestExtractFails(t *testing.T) {
 	program := frameExtractor(t)
 	playlist := "#EXTM3U\n#EXT-X-VERSION:3\n#EXTINF:1,\nfile:///etc/hostname\n#EXT-X-ENDLIST\n"
 	broken := sample(t, "faststart.mp4")
@@ -161,7 +161,7 @@ func TestTakeFails(t *testing.T) {
 }
 
 // A failing store, or another file in it, is not the film's fault.
-func TestTakeReturnsReadErrors(t *testing.T) {
+func TestExtractReturnsReadErrors(t *testing.T) {
 	program := frameExtractor(t)
 	for name, want := range map[string]error{"changed": store.ErrChanged, "down": errors.New("the store is down")} {
 		t.Run(name, func(t *testing.T) {
@@ -173,7 +173,7 @@ func TestTakeReturnsReadErrors(t *testing.T) {
 	}
 }
 
-func TestTakeEndsWhenTheStoreStalls(t *testing.T) {
+func TestExtractEndsWhenTheStoreStalls(t *testing.T) {
 	program := frameExtractor(t)
 	var opened atomic.Bool
 	film := rendition.VideoSource{Size: 4096, Open: func(ctx context.Context, _, _ int64) (io.ReadCloser, error) {
@@ -192,7 +192,7 @@ func TestTakeEndsWhenTheStoreStalls(t *testing.T) {
 	}
 }
 
-func TestTakeWithoutAProgram(t *testing.T) {
+func TestExtractWithoutFFmpeg(t *testing.T) {
 	_, err := rendition.FrameExtractor{Path: filepath.Join(t.TempDir(), "none")}.Extract(t.Context(), videoOf([]byte("film")), 0)
 	if problem := new(rendition.ExtractError); !errors.As(err, &problem) || problem.Final || !strings.Contains(problem.Message, "thumbnails.ffmpeg") {
 		t.Errorf("got %v", err)
@@ -203,14 +203,14 @@ func TestTakeWithoutAProgram(t *testing.T) {
 func script(t *testing.T, body string) rendition.FrameExtractor {
 	t.Helper()
 	if runtime.GOOS != "linux" {
-		t.Skip("what a child may do is limited on Linux only")
+		t.Skip("processes are limited on Linux only")
 	}
 	path := filepath.Join(t.TempDir(), "ffmpeg")
 	must.Succeed(t, os.WriteFile(path, []byte("#!/bin/sh\n"+body), 0o700))
 	return rendition.FrameExtractor{Path: path}
 }
 
-func TestTheChildIsConfined(t *testing.T) {
+func TestChildIsConfined(t *testing.T) {
 	t.Setenv("HERALD_TEST_SECRET", "hunter2")
 	program := script(t, `echo "memory $(:; ulimit -v)" >&2
 exit 1
@@ -247,7 +247,7 @@ func TestChildOutputIsBounded(t *testing.T) {
 	}
 }
 
-func TestTheChildIsKilled(t *testing.T) {
+func TestChildIsKilled(t *testing.T) {
 	program := script(t, "while :; do :; done\n")
 	program.Timeout = 100 * time.Millisecond
 	_, err := program.Extract(t.Context(), videoOf([]byte("film")), 0)
@@ -259,7 +259,7 @@ func TestTheChildIsKilled(t *testing.T) {
 
 // A small film can request any number of large frames (here 17 of 50 MB, in a file of a few kilobytes). The limit per
 // process determines the size of the manager's pod.
-func TestTakeIsBoundedInMemory(t *testing.T) {
+func TestExtractLimitsMemory(t *testing.T) {
 	program := frameExtractor(t)
 	if !alone(t) {
 		return
@@ -273,12 +273,12 @@ func TestTakeIsBoundedInMemory(t *testing.T) {
 	// Linked code and stacks are not data.
 	const linked = 64 << 20
 	if most := used.Maxrss << 10; most > rendition.MaxThumbnailData+linked {
-		t.Errorf("a process took %d MiB", most>>20)
+		t.Errorf("a process used %d MiB", most>>20)
 	}
 }
 
 // When memory runs short, the system kills a process that uses a lot, not the one at fault.
-func TestTakeIsKilled(t *testing.T) {
+func TestExtractIsKilled(t *testing.T) {
 	program := frameExtractor(t)
 	film := videoOf(sample(t, "faststart.mp4"))
 	var kill sync.Once

@@ -162,17 +162,17 @@ func TestHostileFilesAreRefused(t *testing.T) {
 		says     string
 	}{
 		"a hundred passes more than it needs": {"each is 9 ms for 53 bytes", mediatest.Scans(800, 800, 100), jpegType, "more than 100 passes"},
-		"many passes":                         {"20 MB of them took an hour", mediatest.Scans(5600, 5600, 4000), jpegType, "more than 100 passes"},
-		"groups":                              {"135 MB that no header tells of", groupBomb(204, 204, 2600), webpType, ""},
-		"groups beside many pixels":           {"the same", groupBomb(4280, 4280, 2600), webpType, ""},
-		"colours in an unusual way":           {"they took twice what was thought", sampledJPEG(8000, 4000, 0x42, 0x11), jpegType, ""},
-		"colours in the usual way":            {"many passes take five times the memory", sampledJPEG(5600, 5600, 0x22, 0x11), jpegType, ""},
+		"many passes":                         {"20 MB of scans took an hour to decode", mediatest.Scans(5600, 5600, 4000), jpegType, "more than 100 passes"},
+		"groups":                              {"135 MB that the header does not declare", groupBomb(204, 204, 2600), webpType, ""},
+		"groups and many pixels":              {"the groups exceed the pixels", groupBomb(4280, 4280, 2600), webpType, ""},
+		"colours in an unusual way":           {"unusual sampling needs twice the estimate", sampledJPEG(8000, 4000, 0x42, 0x11), jpegType, ""},
+		"colours in the usual way":            {"many passes need five times the memory", sampledJPEG(5600, 5600, 0x22, 0x11), jpegType, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			files := newMemory()
 			_, err := rendition.NewRenderer(files).Make(t.Context(), files.source(t, tc.data, tc.mimeType), rendition.Target{Types: []string{jpegType}, MaxBytes: 4 << 20, MaxWidth: 1000})
 			if most := mostTaken(t); most > 448 && !raced {
-				t.Errorf("%s: a process took %d MiB", tc.why, most)
+				t.Errorf("%s: a process used %d MiB", tc.why, most)
 			}
 			if tc.says == "" && err == nil {
 				return // It fits.
@@ -249,10 +249,10 @@ func FuzzMake(f *testing.F) {
 		must.Succeed(t, err)
 		facts, err := probe.Probe(bytes.NewReader(files.files[r.Key].data), r.Size, r.MIMEType)
 		if err != nil || int(facts.Width) != r.Width || int(facts.Height) != r.Height {
-			t.Errorf("made %+v, which is %+v, %v", r, facts, err)
+			t.Errorf("created %+v, which is %+v, %v", r, facts, err)
 		}
 		if aspect := float64(r.Width) / float64(r.Height); r.Width > 48 || r.Height > 48 || r.Size > 4<<10 || aspect < 0.8 || aspect > 1.91 {
-			t.Errorf("made %+v", r)
+			t.Errorf("created %+v", r)
 		}
 	})
 }

@@ -72,9 +72,9 @@ func TestInks(t *testing.T) {
 	}{
 		"without a profile":      {"as browsers show it", mixed, true, ""},
 		"plain, without":         {"as browsers show it", plainInks(t, mixed), true, ""},
-		"with a profile":         {"by which all inks are gray", with(mixed, gray), false, ""},
-		"plain, with a profile":  {"by which all inks are gray", with(plainInks(t, mixed), gray), false, ""},
-		"with one for light":     {"which is not evidence about inks", with(mixed, inkProfile("RGB ", "mft1", 0)), true, ""},
+		"with a profile":         {"all inks are gray in this profile", with(mixed, gray), false, ""},
+		"plain, with a profile":  {"all inks are gray in this profile", with(plainInks(t, mixed), gray), false, ""},
+		"with one for light":     {"an RGB profile does not describe inks", with(mixed, inkProfile("RGB ", "mft1", 0)), true, ""},
 		"with an unknown table":  {"colours would change", with(mixed, inkProfile("CMYK", "mft9", 0)), false, refuse},
 		"with a cut table":       {"colours would change", with(mixed, inkProfile("CMYK", "mft1", 200)), false, refuse},
 		"with a table of a line": {"colours would change", with(mixed, inkProfile("CMYK", "mft1", 1850)), false, refuse},

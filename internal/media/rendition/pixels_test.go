@@ -39,12 +39,12 @@ func TestBlank(t *testing.T) {
 		"white":         {"white on white", logo(color.White, 2000), jpegOnly, true},
 		"nearly white":  {"it cannot be seen", logo(color.Gray{245}, 2000), jpegOnly, true},
 		"a few points":  {"they cannot be seen", logo(color.Black, 4), jpegOnly, true},
-		"nothing":       {"all is transparent", logo(color.White, 0), jpegOnly, true},
+		"invisible":     {"all pixels are transparent", logo(color.White, 0), jpegOnly, true},
 		"black":         {"black on white", logo(color.Black, 200), jpegOnly, false},
 		"pale":          {"light gray on white can be seen", logo(color.Gray{220}, 2000), jpegOnly, false},
-		"kept":          {"where transparency is, so is what is behind it", logo(color.White, 2000), both, false},
+		"kept":          {"transparency is supported", logo(color.White, 2000), both, false},
 		"too long":      {"the PNG does not fit, and the JPEG is white", asPNG(t, mist), rendition.Target{Types: []string{jpegType, pngType}, MaxBytes: 8 << 10}, true},
-		"white, opaque": {"a white sheet is what was sent", asPNG(t, flat(image.NewNRGBA(image.Rect(0, 0, 64, 64)), color.White)), jpegOnly, false},
+		"white, opaque": {"an opaque white picture is intended", asPNG(t, flat(image.NewNRGBA(image.Rect(0, 0, 64, 64)), color.White)), jpegOnly, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			files := newMemory()
@@ -91,9 +91,9 @@ func TestMetadataIsRemoved(t *testing.T) {
 		reason, mimeType string
 		data             []byte
 	}{
-		"jpeg":                {"all parts of a JPEG that hold metadata", jpegType, placed},
-		"jpeg with a profile": {"the profile alone is carried over", jpegType, profiled},
-		"png":                 {"the same of a PNG, which stays one", pngType, append(bytes.Clone(glass), place...)},
+		"jpeg":                {"all JPEG segments with metadata", jpegType, placed},
+		"jpeg with a profile": {"only the profile is copied", jpegType, profiled},
+		"png":                 {"all PNG chunks with metadata", pngType, append(bytes.Clone(glass), place...)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			files := newMemory()
@@ -121,21 +121,21 @@ func TestDamagedPixels(t *testing.T) {
 		data []byte
 		want bool
 	}{
-		"in the middle":     {"what is above is there", broken(asJPEG(t, quarters(640, 480)), 3000), true},
+		"in the middle":     {"the upper part is shown", broken(asJPEG(t, quarters(640, 480)), 3000), true},
 		"between restarts":  {"the rows below are there, too", broken(sample(t, "restarts.jpg"), 400), true},
-		"cut":               {"what is above is there", sample(t, "restarts.jpg")[:1300], true},
+		"cut":               {"the upper part is shown", sample(t, "restarts.jpg")[:1300], true},
 		"of a late scan":    {"it is less sharp", broken(sample(t, "progressive.jpg"), 40), true},
-		"of the first scan": {"nothing of it can be shown", broken(sample(t, "progressive.jpg"), 1200), false},
-		"of all colours":    {"they come one after another", sample(t, "channels.jpg")[:1000], false},
+		"of the first scan": {"a partial first scan shows no picture", broken(sample(t, "progressive.jpg"), 1200), false},
+		"of all colours":    {"the colours are stored one after another", sample(t, "channels.jpg")[:1000], false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			files := newMemory()
 			r, err := rendition.NewRenderer(files).Make(t.Context(), files.source(t, tc.data, jpegType), rendition.Target{MaxWidth: 64})
 			if problem, ok := errors.AsType[*rendition.ConversionError](err); !tc.want && !ok {
-				t.Errorf("%s: made %+v, %v", tc.why, r, problem)
+				t.Errorf("%s: created %+v, %v", tc.why, r, problem)
 			}
 			if tc.want && (err != nil || r.Width != 64) {
-				t.Errorf("%s: made %+v, %v", tc.why, r, err)
+				t.Errorf("%s: created %+v, %v", tc.why, r, err)
 			}
 		})
 	}

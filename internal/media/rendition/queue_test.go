@@ -15,7 +15,7 @@ import (
 )
 
 // A team with a thousand files gets every second turn while another team has one.
-func TestTeamsHaveTheirTurn(t *testing.T) {
+func TestTeamsTakeTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(1)
 		leave, err := q.acquire(t.Context(), "team-a", "first")
@@ -44,18 +44,18 @@ func TestTeamsHaveTheirTurn(t *testing.T) {
 		leave()
 		synctest.Wait()
 		if len(order) != 1004 {
-			t.Fatalf("%d had their turn", len(order))
+			t.Fatalf("%d had a turn", len(order))
 		}
 		if want := strings.Fields("team-a team-b team-c team-a team-b team-c team-a"); !slices.Equal(order[:len(want)], want) {
 			t.Errorf("the order is %v", order[:10])
 		}
 		if len(q.teams)+len(q.waiting)+len(q.working) != 0 || q.free != 1 {
-			t.Errorf("left behind: %+v", q)
+			t.Errorf("remaining: %+v", q)
 		}
 	})
 }
 
-func TestPlacesAreShared(t *testing.T) {
+func TestSlotsAreShared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(2)
 		first, _ := q.acquire(t.Context(), "team", "one")
@@ -72,7 +72,7 @@ func TestPlacesAreShared(t *testing.T) {
 			synctest.Wait()
 		}
 		if !entered["two"] || entered["one"] || entered["three"] {
-			t.Errorf("beside the first: %v; want another file, and none twice at once", entered)
+			t.Errorf("concurrent conversions: %v; want another file, but no file twice", entered)
 		}
 		leaves["two"]()
 		synctest.Wait()
@@ -115,7 +115,7 @@ func TestWaitingEndsWithItsContext(t *testing.T) {
 	})
 }
 
-func TestRoomBesideImages(t *testing.T) {
+func TestMemoryNextToImages(t *testing.T) {
 	for name, tc := range map[string]struct {
 		why    string
 		places int
@@ -134,7 +134,7 @@ func TestRoomBesideImages(t *testing.T) {
 	}
 }
 
-func TestPlaces(t *testing.T) {
+func TestSlotsForMemory(t *testing.T) {
 	for name, tc := range map[string]struct {
 		why        string
 		processors int
@@ -143,32 +143,32 @@ func TestPlaces(t *testing.T) {
 	}{
 		"a pod of the chart":   {"768 MiB are for one", 8, 691 << 20, 1},
 		"hardly any memory":    {"one is never too many", 8, 64 << 20, 1},
-		"a gigabyte and more":  {"half is the manager's own, and no more than one fits into the rest", 8, 1100 << 20, 1},
+		"a gigabyte and more":  {"half belongs to the manager, and one conversion fits into the rest", 8, 1100 << 20, 1},
 		"two gigabytes":        {"two fit", 8, 2048 << 20, 2},
-		"no limit":             {"as many as there are processors", 2, math.MaxInt64, 2},
+		"no limit":             {"one for each processor", 2, math.MaxInt64, 2},
 		"a large machine":      {"no conversion waits", 64, math.MaxInt64, mostPlaces},
 		"memory for many":      {"but one processor", 1, 64 << 30, 1},
 		"a processor in parts": {"GOMAXPROCS is never below one", 0, math.MaxInt64, 1},
 	} {
 		if got := places(tc.processors, tc.memory); got != tc.want {
-			t.Errorf("%s: %d instead of %d: %s", name, got, tc.want, tc.why)
+			t.Errorf("%s: %d, want %d: %s", name, got, tc.want, tc.why)
 		}
 	}
 }
 
-func TestOwnLimit(t *testing.T) {
+func TestProcessLimit(t *testing.T) {
 	for name, tc := range map[string]struct {
 		why                    string
 		places                 int
 		memory, others, wanted int64
 	}{
-		"a pod of the chart": {"the rest of 768 MiB, less a tenth, during one conversion", 1, 691 << 20, 0, 243 << 20},
+		"a pod of the chart": {"768 MiB without a tenth and the manager's share, for one conversion", 1, 691 << 20, 0, 243 << 20},
 		"a video beside it":  {"both are subtracted", 1, 1536 << 20, 320 << 20, 768 << 20},
 		"a small limit":      {"the manager cannot do with less", 1, 460 << 20, 0, baseMemory},
-		"no limit":           {"there is no limit to divide", 4, math.MaxInt64, 320 << 20, math.MaxInt64},
+		"no limit":           {"without a limit, there is no share", 4, math.MaxInt64, 320 << 20, math.MaxInt64},
 	} {
 		if got := processLimit(tc.places, tc.memory, tc.others); got != tc.wanted {
-			t.Errorf("%s: %d MiB instead of %d: %s", name, got>>20, tc.wanted>>20, tc.why)
+			t.Errorf("%s: %d MiB, want %d: %s", name, got>>20, tc.wanted>>20, tc.why)
 		}
 	}
 }

@@ -119,7 +119,7 @@ func TestMake(t *testing.T) {
 		"webp":                      {"Instagram accepts JPEG only", sample(t, "picture.webp"), webpType, narrow, jpegType, 64, 48},
 		"lossless webp":             {"it is another format inside", sample(t, "lossless.webp"), webpType, narrow, jpegType, 64, 48},
 		"transparent webp":          {"JPEG is never transparent", sample(t, "transparent.webp"), webpType, narrow, jpegType, 64, 48},
-		"transparent webp as png":   {"transparency is kept if the platform accepts it", sample(t, "transparent.webp"), webpType, both, pngType, 64, 48},
+		"transparent webp as png":   {"transparency remains if the platform supports it", sample(t, "transparent.webp"), webpType, both, pngType, 64, 48},
 		"opaque webp":               {"PNG is for transparency only", sample(t, "picture.webp"), webpType, both, jpegType, 64, 48},
 		"gray jpeg":                 {"a picture without colours", asJPEG(t, image.NewGray(image.Rect(0, 0, 64, 48))), jpegType, rendition.Target{MaxWidth: 32}, jpegType, 32, 24},
 		"jpeg with all its colours": {"colours may be stored for every point", sample(t, "full.jpg"), jpegType, rendition.Target{MaxWidth: 32}, jpegType, 32, 24},
@@ -127,7 +127,7 @@ func TestMake(t *testing.T) {
 		"too high":                  {"scaled", asPNG(t, quarters(200, 300)), pngType, rendition.Target{MaxHeight: 30}, jpegType, 20, 30},
 		"small":                     {"never enlarged", asPNG(t, quarters(20, 20)), pngType, rendition.Target{Types: []string{jpegType}, MaxWidth: 1080}, jpegType, 20, 20},
 		"panorama":                  {"bars above and below", asPNG(t, quarters(400, 100)), pngType, narrow, jpegType, 400, 210},
-		"tower":                     {"bars left and right", asPNG(t, quarters(100, 400)), pngType, narrow, jpegType, 320, 400},
+		"tower":                     {"borders left and right", asPNG(t, quarters(100, 400)), pngType, narrow, jpegType, 320, 400},
 		"a line":                    {"bars may be most of it", asPNG(t, quarters(2000, 1)), pngType, narrow, jpegType, 2000, 1048},
 		"very large":                {"4096 points suffice everywhere", asPNG(t, image.NewGray(image.Rect(0, 0, 6000, 3000))), pngType, narrow, jpegType, 4096, 2145},
 		"turned jpeg":               {"the rendition needs no turning", turned(asJPEG(t, quarters(96, 64)), 6), jpegType, rendition.Target{MaxWidth: 32}, jpegType, 32, 48},
@@ -217,7 +217,7 @@ func TestOrientation(t *testing.T) {
 	} {
 		picture := shown(t, turned(upright, orientation), jpegType, rendition.Target{MaxHeight: 48})
 		if got := corners(picture); got != want {
-			t.Errorf("orientation %d shows %s instead of %s", orientation, got, want)
+			t.Errorf("orientation %d shows %s, want %s", orientation, got, want)
 		}
 		if width := picture.Bounds().Dx(); (width == 32) != (orientation >= 5 && orientation <= 8) {
 			t.Errorf("orientation %d is %d wide", orientation, width)
@@ -261,7 +261,7 @@ func TestBarsPreserveThePicture(t *testing.T) {
 		{200, 10}: "white", {200, 200}: "white", {10, 70}: "red", {390, 70}: "green", {10, 140}: "blue", {390, 140}: "black",
 	} {
 		if got := name(picture.At(at.X, at.Y)); got != want {
-			t.Errorf("%v is %s instead of %s", at, got, want)
+			t.Errorf("%v is %s, want %s", at, got, want)
 		}
 	}
 }
@@ -299,14 +299,14 @@ func TestColourProfileIsPreserved(t *testing.T) {
 		target   rendition.Target
 		want     []byte
 	}{
-		"kept in a jpeg":                    {withProfile(jpegs, profile), jpegType, rendition.Target{MaxWidth: 32}, profile},
-		"kept if its parts are reversed":    {part(part(jpegs, 1, profile[:60_000]), 2, profile[60_000:]), jpegType, rendition.Target{MaxWidth: 32}, profile},
-		"none without its first part":       {part(jpegs, 2, profile[60_000:]), jpegType, rendition.Target{MaxWidth: 32}, nil},
-		"none with a part twice":            {part(part(jpegs, 1, profile[:60_000]), 1, profile[:60_000]), jpegType, rendition.Target{MaxWidth: 32}, nil},
-		"that of printing does not hold":    {withProfile(jpegs, printing), jpegType, rendition.Target{MaxWidth: 32}, nil},
-		"none":                              {jpegs, jpegType, rendition.Target{MaxWidth: 32}, nil},
-		"none in a png":                     {glass, pngType, rendition.Target{MaxWidth: 32}, nil},
-		"kept in a png made by this itself": {nil, pngType, rendition.Target{MaxWidth: 32}, profile},
+		"copied into a jpeg":                        {withProfile(jpegs, profile), jpegType, rendition.Target{MaxWidth: 32}, profile},
+		"copied if its parts are reversed":          {part(part(jpegs, 1, profile[:60_000]), 2, profile[60_000:]), jpegType, rendition.Target{MaxWidth: 32}, profile},
+		"omitted without its first part":            {part(jpegs, 2, profile[60_000:]), jpegType, rendition.Target{MaxWidth: 32}, nil},
+		"omitted with a duplicate part":             {part(part(jpegs, 1, profile[:60_000]), 1, profile[:60_000]), jpegType, rendition.Target{MaxWidth: 32}, nil},
+		"a print profile is dropped":                {withProfile(jpegs, printing), jpegType, rendition.Target{MaxWidth: 32}, nil},
+		"none":                                      {jpegs, jpegType, rendition.Target{MaxWidth: 32}, nil},
+		"omitted from a png":                        {glass, pngType, rendition.Target{MaxWidth: 32}, nil},
+		"copied into a png created by this package": {nil, pngType, rendition.Target{MaxWidth: 32}, profile},
 	} {
 		t.Run(name, func(t *testing.T) {
 			files := newMemory()
@@ -318,7 +318,7 @@ func TestColourProfileIsPreserved(t *testing.T) {
 			must.Succeed(t, err)
 			h, err := probe.ReadHeader(bytes.NewReader(files.files[r.Key].data), r.Size, r.MIMEType)
 			if err != nil || !bytes.Equal(h.Profile, tc.want) {
-				t.Errorf("%s holds a profile of %d bytes instead of %d, %v", r.MIMEType, len(h.Profile), len(tc.want), err)
+				t.Errorf("%s has a profile of %d bytes, want %d, %v", r.MIMEType, len(h.Profile), len(tc.want), err)
 			}
 		})
 	}
@@ -332,12 +332,12 @@ func TestUnconvertibleFiles(t *testing.T) {
 		mimeType string
 		says     string
 	}{
-		"a bomb":            {"some bytes that say they are a gigapixel", claims(sample(t, "picture.png"), 40_000, 40_000), pngType, "40000 × 40000 pixels, which are too many"},
+		"a bomb":            {"a small file that declares a gigapixel", claims(sample(t, "picture.png"), 40_000, 40_000), pngType, "40000 × 40000 pixels, which are too many"},
 		"a bomb that lies":  {"the header exceeds the content", claims(sample(t, "picture.png"), 4000, 4000), pngType, "damaged"},
-		"cut header":        {"half a header is none", whole[:len(whole)/4], jpegType, "damaged"},
-		"cut webp":          {"half a picture is none", sample(t, "picture.webp")[:400], webpType, "damaged"},
+		"cut header":        {"an incomplete header", whole[:len(whole)/4], jpegType, "damaged"},
+		"cut webp":          {"an incomplete picture", sample(t, "picture.webp")[:400], webpType, "damaged"},
 		"no picture":        {"the content is not an image", []byte("no picture at all"), pngType, "damaged"},
-		"animated webp":     {"the first frame alone would be misleading", sample(t, "animated.webp"), webpType, "animation"},
+		"animated webp":     {"a single frame would be misleading", sample(t, "animated.webp"), webpType, "animation"},
 		"another kind":      {"only images are", sample(t, "faststart.mp4"), "video/mp4", "damaged"},
 		"bytes that cannot": {"the size limit cannot be met", asPNG(t, noise(64, 64)), pngType, "small enough"},
 	} {
@@ -359,7 +359,7 @@ func TestUnconvertibleFiles(t *testing.T) {
 	}
 }
 
-func TestTroubleWithTheStoreIsNotTheFile(t *testing.T) {
+func TestStoreErrorsAreNotTheFiles(t *testing.T) {
 	files := newMemory()
 	source := files.source(t, sample(t, "picture.png"), pngType)
 	boom := errors.New("boom")
@@ -388,7 +388,7 @@ func TestImageWaitsForASlot(t *testing.T) {
 	short, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := maker.Make(short, source, both); !errors.Is(err, rendition.ErrBusy) || !errors.Is(err, context.Canceled) {
-		t.Errorf("while another is made: %v", err)
+		t.Errorf("while another conversion runs: %v", err)
 	}
 	close(goOn)
 	other.Wait()
@@ -397,12 +397,12 @@ func TestImageWaitsForASlot(t *testing.T) {
 	}
 }
 
-func TestRenditionIsMadeOnce(t *testing.T) {
+func TestRenditionIsCreatedOnce(t *testing.T) {
 	files := newMemory()
 	source := files.source(t, sample(t, "picture.png"), pngType)
 	maker := rendition.NewRenderer(files)
 	if _, err := maker.Find(t.Context(), source, narrow); !errors.Is(err, store.ErrNotFound) {
-		t.Fatalf("found before it was made: %v", err)
+		t.Fatalf("found before it was created: %v", err)
 	}
 	var all sync.WaitGroup
 	for range 8 {
@@ -415,16 +415,16 @@ func TestRenditionIsMadeOnce(t *testing.T) {
 	all.Wait()
 	made, err := maker.Make(t.Context(), source, narrow)
 	if err != nil || files.puts != 1 {
-		t.Fatalf("made %d times, %v", files.puts, err)
+		t.Fatalf("created %d times, %v", files.puts, err)
 	}
 	files.looks = 0
 	found, err := maker.Find(t.Context(), source, narrow)
 	if err != nil || found != made || files.looks != 0 {
-		t.Errorf("this process finds %+v after %d looks, %v", found, files.looks, err)
+		t.Errorf("this process finds %+v after %d requests, %v", found, files.looks, err)
 	}
 	other := rendition.NewRenderer(files)
 	if found, err := other.Find(t.Context(), source, narrow); err != nil || found != made || files.looks != 1 {
-		t.Errorf("another process finds %+v after %d looks, %v", found, files.looks, err)
+		t.Errorf("another process finds %+v after %d requests, %v", found, files.looks, err)
 	}
 	if again, err := other.Make(t.Context(), source, narrow); err != nil || again != made || files.puts != 1 {
 		t.Errorf("another process makes %+v, %v", again, err)
@@ -432,12 +432,12 @@ func TestRenditionIsMadeOnce(t *testing.T) {
 
 	delete(files.files, made.Key)
 	if _, err := maker.Make(t.Context(), source, narrow); err != nil || files.puts != 2 {
-		t.Errorf("one that was removed is not made again: %v", err)
+		t.Errorf("a deleted rendition is not created again: %v", err)
 	}
 	other.Forget(made)
 	files.looks = 0
 	if _, err := other.Find(t.Context(), source, narrow); err != nil || files.looks != 1 {
-		t.Errorf("one that was forgotten is not looked for: %v", err)
+		t.Errorf("a forgotten rendition is not requested: %v", err)
 	}
 }
 

@@ -41,9 +41,9 @@ func TestThumbnail(t *testing.T) {
 		found   error
 	}{
 		"made":         {"an existing thumbnail is not created again", []error{nil}, 1, true, nil},
-		"never":        {"a film without a picture will have none", []error{final}, 1, false, final},
+		"never":        {"a film without a picture never has one", []error{final}, 1, false, final},
 		"later":        {"a slow conversion may succeed later", []error{passing, nil}, 2, true, nil},
-		"too slow":     {"why it failed is known until it is made", []error{passing, passing}, 2, false, passing},
+		"too slow":     {"the reason is stored until a thumbnail exists", []error{passing, passing}, 2, false, passing},
 		"store's down": {"the error is not the film's", []error{down, down}, 2, false, store.ErrNotFound},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -54,7 +54,7 @@ func TestThumbnail(t *testing.T) {
 				_, err = maker.Make(t.Context(), source, time.Second)
 			}
 			if program.calls != tc.calls || (err == nil) != tc.made {
-				t.Errorf("%s: taken %d times, %v", tc.reason, program.calls, err)
+				t.Errorf("%s: extracted %d times, %v", tc.reason, program.calls, err)
 			}
 			r, err := maker.Find(t.Context(), source, time.Second)
 			if !errors.Is(err, tc.found) || tc.made && (r.Width != 64 || r.Height != 48 || r.MIMEType != "image/jpeg") {

@@ -133,7 +133,7 @@ func TestConvert(t *testing.T) {
 			got := facts(t, converted)
 			if got.Width != tc.want.Width || got.Height != tc.want.Height || got.FrameRate != tc.want.FrameRate || got.AudioCodec != tc.want.AudioCodec ||
 				got.VideoCodec != "h264" || got.HDR || (got.Duration-from.Duration).Abs() > 150*time.Millisecond || last < 0.5 {
-				t.Errorf("%s: got %+v of %+v, and told of %v", tc.reason, got, from, last)
+				t.Errorf("%s: got %+v of %+v, and progress %v", tc.reason, got, from, last)
 			}
 			if index, frames := bytes.Index(converted, []byte("moov")), bytes.Index(converted, []byte("mdat")); index < 0 || index > frames || bytes.Contains(converted, []byte("elst")) {
 				t.Errorf("the index is at %d, and the frames at %d", index, frames)

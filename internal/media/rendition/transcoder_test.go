@@ -56,7 +56,7 @@ func TestMaker(t *testing.T) {
 		"converted":          {"it is done once for all posts", converter{film: film}, nil, 1},
 		"unable":             {"a permanent failure is not retried", converter{err: unable}, unable, 1},
 		"not yet":            {"another try may do", converter{err: rendition.ErrKilled}, rendition.ErrKilled, 2},
-		"made no film":       {"the result is verified before a platform gets it", converter{film: []byte("no film")}, nil, 1},
+		"not a film":         {"the result is verified before upload", converter{film: []byte("no film")}, nil, 1},
 		"store is away":      {"the file is not at fault", converter{err: store.ErrChanged}, store.ErrChanged, 2},
 		"made an empty file": {"an empty file is not a video", converter{}, nil, 1},
 	}
@@ -96,10 +96,10 @@ func TestMaker(t *testing.T) {
 				}
 			}
 			if tc.converter.calls != tc.calls || len(told) != tc.calls {
-				t.Errorf("%s: converted %d times and told %v, want %d", tc.reason, tc.converter.calls, told, tc.calls)
+				t.Errorf("%s: converted %d times, progress %v, want %d", tc.reason, tc.converter.calls, told, tc.calls)
 			}
 			if _, underWay := m.Progress(source.Source, target); underWay {
-				t.Error("nothing is under way any more")
+				t.Error("a finished conversion has progress")
 			}
 		})
 	}

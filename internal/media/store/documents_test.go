@@ -28,7 +28,7 @@ func TestDocuments(t *testing.T) {
 	}
 	first, err := put("1", "")
 	if err != nil || first == "" {
-		t.Fatalf("where nothing was: %q, %v", first, err)
+		t.Fatalf("in an empty bucket: %q, %v", first, err)
 	}
 	if _, err := put("2", ""); !errors.Is(err, store.ErrChanged) {
 		t.Errorf("where something is: %v", err)
@@ -75,12 +75,12 @@ func TestAbsentDocument(t *testing.T) {
 		reason, body string
 		absent       bool
 	}{
-		"a store":                          {"the response names the missing key", `<?xml version="1.0" encoding="UTF-8"?><Error><Code>NoSuchKey</Code><Message>none</Message></Error>`, true},
-		"a store without the bucket":       {"the documents' state is unknown", `<Error><Code>NoSuchBucket</Code><Message>none</Message></Error>`, false},
-		"a store that misses other things": {"the documents' state is unknown", `<Error><Code>NoSuchTenant</Code><Message>none</Message></Error>`, false},
-		"an ingress without a backend":     {"it does not store documents", "default backend - 404", false},
-		"a page":                           {"it does not store documents", "<html><body>404 Not Found</body></html>", false},
-		"nothing at all":                   {"the response may come from any server", "", false},
+		"a store":                      {"the response names the missing key", `<?xml version="1.0" encoding="UTF-8"?><Error><Code>NoSuchKey</Code><Message>none</Message></Error>`, true},
+		"a store without the bucket":   {"the documents' state is unknown", `<Error><Code>NoSuchBucket</Code><Message>none</Message></Error>`, false},
+		"a missing tenant":             {"other records may exist", `<Error><Code>NoSuchTenant</Code><Message>none</Message></Error>`, false},
+		"an ingress without a backend": {"it does not store documents", "default backend - 404", false},
+		"a page":                       {"it does not store documents", "<html><body>404 Not Found</body></html>", false},
+		"no body":                      {"any server could have responded", "", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

@@ -33,27 +33,27 @@ func errorOf(code string) string {
 	return `<?xml version="1.0" encoding="UTF-8"?><Error><Code>` + code + `</Code><Message>no</Message></Error>`
 }
 
-// TestOfOneFile has a store refuse a file, and checks whether the refusal concerns only that file.
-func TestOfOneFile(t *testing.T) {
+// TestErrorsOfOneFile has a store refuse a file, and checks whether the refusal concerns only that file.
+func TestErrorsOfOneFile(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
 		status int
 		body   string
 		one    bool
 	}{
-		"a key that is too long":      {"others are shorter", http.StatusBadRequest, errorOf("KeyTooLongError"), true},
-		"a name that a disk refuses":  {"others have good names", http.StatusBadRequest, errorOf("XMinioInvalidObjectName"), true},
-		"a folder of that name":       {"others have their place", http.StatusConflict, errorOf("ExistingObjectIsDirectory"), true},
-		"a document that is too big":  {"others are smaller", http.StatusBadRequest, errorOf("EntityTooLarge"), true},
-		"a document in cold storage":  {"others are not", http.StatusForbidden, errorOf("InvalidObjectState"), true},
-		"a document that is not here": {"others may be", http.StatusNotFound, errorOf("NoSuchKey"), true},
+		"a key that is too long":      {"other keys are shorter", http.StatusBadRequest, errorOf("KeyTooLongError"), true},
+		"a name that a disk refuses":  {"other names are valid", http.StatusBadRequest, errorOf("XMinioInvalidObjectName"), true},
+		"a folder of that name":       {"other names are not folders", http.StatusConflict, errorOf("ExistingObjectIsDirectory"), true},
+		"a document that is too big":  {"other records are smaller", http.StatusBadRequest, errorOf("EntityTooLarge"), true},
+		"a document in cold storage":  {"other records are available", http.StatusForbidden, errorOf("InvalidObjectState"), true},
+		"a document that is not here": {"other records may exist", http.StatusNotFound, errorOf("NoSuchKey"), true},
 		"a right that is missing":     {"it may be missing for all", http.StatusForbidden, errorOf("AccessDenied"), false},
 		"a key that was revoked":      {"all access is denied", http.StatusForbidden, errorOf("InvalidAccessKeyId"), false},
 		"a clock that is off":         {"all access is denied", http.StatusForbidden, errorOf("RequestTimeTooSkewed"), false},
-		"a bucket that is gone":       {"all went with it", http.StatusNotFound, errorOf("NoSuchBucket"), false},
+		"a missing bucket":            {"all records are missing", http.StatusNotFound, errorOf("NoSuchBucket"), false},
 		"a disk that is full":         {"it is full for all", http.StatusInsufficientStorage, errorOf("XMinioStorageFull"), false},
 		"a proxy's 400":               {"its origin is unknown", http.StatusBadRequest, "bad request", false},
-		"a page that names a code":    {"it is not the store's answer", http.StatusBadRequest, "<html><Code>KeyTooLongError</Code></html>", false},
+		"a page that names a code":    {"only the store's own errors count", http.StatusBadRequest, "<html><Code>KeyTooLongError</Code></html>", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			files := answering(t, tc.status, tc.body)
@@ -80,9 +80,9 @@ func TestOfOneFile(t *testing.T) {
 	}
 }
 
-// TestWrittenAtOnce: Amazon S3 responds with 409 to one of two simultaneous conditional writes, which is not a failure
+// TestConditionalWrite: Amazon S3 responds with 409 to one of two simultaneous conditional writes, which is not a failure
 // of the store: the caller reads again.
-func TestWrittenAtOnce(t *testing.T) {
+func TestConditionalWrite(t *testing.T) {
 	files := answering(t, http.StatusConflict, errorOf("ConditionalRequestConflict"))
 	if _, err := files.PutDocument(t.Context(), "k", "text/plain", []byte("x"), ""); !errors.Is(err, store.ErrChanged) {
 		t.Errorf("a conditional write: %v, want ErrChanged", err)

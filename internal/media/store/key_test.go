@@ -16,13 +16,13 @@ import (
 func TestKey(t *testing.T) {
 	const own, other = "11111111-1111-1111-1111-111111111111", "22222222-2222-2222-2222-222222222222"
 	for _, row := range []struct{ name, annotation, want string }{
-		{"none: the file is stored for this object", "", "acme/" + own},
+		{"no key: the file is stored for this object", "", "acme/" + own},
 		{"its own, as the manager writes it", "acme/" + own, "acme/" + own},
-		{"that of the object that a backup was made of", "acme/" + other, "acme/" + other},
+		{"the key of a restored object's original", "acme/" + other, "acme/" + other},
 		{"another namespace's file is not this team's", "rival/" + other, "acme/" + own},
 		{"a namespace with the same prefix", "acme-rival/" + other, "acme/" + own},
 		{"a rendition of a file is not a file", "acme/" + other + ".cdb3cdf6469460b4634db3443e1a596e", "acme/" + own},
-		{"what Herald itself keeps", "_herald/installation.json", "acme/" + own},
+		{"a key of Herald's own files", "_herald/installation.json", "acme/" + own},
 		{"a path out of the namespace", "acme/../rival/" + other, "acme/" + own},
 		{"a name that is not a UID", "acme/film.mp4", "acme/" + own},
 		{"more than a key", "acme/" + other + "\n", "acme/" + own},
@@ -46,7 +46,7 @@ func TestKey(t *testing.T) {
 	}
 	source := &v1alpha1.Media{ObjectMeta: metav1.ObjectMeta{Namespace: "acme", UID: own}, Spec: v1alpha1.MediaSpec{Source: &v1alpha1.MediaSource{}}}
 	if store.Overwritable(source) {
-		t.Error("a file that Herald fetched can be replaced by nobody")
+		t.Error("a file fetched by Herald counts as overwritable")
 	}
 	source.Annotations = map[string]string{v1alpha1.FileAnnotation: "acme/" + other}
 	if !store.Overwritable(source) {

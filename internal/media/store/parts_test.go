@@ -35,7 +35,7 @@ func TestParts(t *testing.T) {
 		"shorter": {"a cut is no end", urls[1], "1234"},
 	} {
 		if status := put(t, tc.url, "", tc.body); status == http.StatusOK {
-			t.Errorf("%s: %s: it was taken", name, tc.reason)
+			t.Errorf("%s: %s: it was accepted", name, tc.reason)
 		}
 	}
 	if status := put(t, urls[0], "", first); status != http.StatusOK {
@@ -91,7 +91,7 @@ func TestAbandonParts(t *testing.T) {
 	var seen []string
 	must.Succeed(t, files.AbandonParts(t.Context(), "team/", func(key string, begun time.Time) bool {
 		if age := time.Since(begun); age < -time.Minute || age > time.Minute {
-			t.Errorf("%s was begun %s ago", key, age)
+			t.Errorf("%s was started %s ago", key, age)
 		}
 		seen = append(seen, key)
 		return key == "team/a"
@@ -103,7 +103,7 @@ func TestAbandonParts(t *testing.T) {
 		t.Errorf("the chosen one is still there: %v", err)
 	}
 	if _, _, err := files.PresignParts(t.Context(), "team/b", uploads["team/b"], 1); err != nil {
-		t.Errorf("another one is gone: %v", err)
+		t.Errorf("another upload was aborted: %v", err)
 	}
 	for range 2 { // a cancelled upload may be cancelled again
 		must.Succeed(t, files.AbortParts(t.Context(), "team/b", uploads["team/b"]))
@@ -132,15 +132,15 @@ func TestForeignUpload(t *testing.T) {
 	must.Succeed(t, err)
 	folder := fmt.Sprintf("../%x/", sha256.Sum256([]byte(theirs)))
 	for name, tc := range map[string]struct{ reason, upload string }{
-		"theirs":         {"an id is valid for its key", their},
-		"their folder":   {"an id is no path", folder + their},
-		"all uploads":    {"an id is no path", ".."},
-		"a key's":        {"an id is no path", "."},
-		"the bucket":     {"an id is no path", "../../.."},
-		"nothing":        {"an id is not empty", ""},
-		"a query":        {"an id adds no parameters", "a&partNumber=1"},
-		"a long one":     {"an id is not of any length", strings.Repeat("a", 1025)},
-		"a header break": {"an id is no header", "a\r\nb"},
+		"another team's id":   {"an id is valid for its key only", their},
+		"another team's path": {"an id is not a path", folder + their},
+		"all uploads":         {"an id is no path", ".."},
+		"a key's":             {"an id is no path", "."},
+		"the bucket":          {"an id is no path", "../../.."},
+		"empty":               {"an id is not empty", ""},
+		"a query":             {"an id adds no parameters", "a&partNumber=1"},
+		"a long one":          {"an id is not of any length", strings.Repeat("a", 1025)},
+		"a header break":      {"an id is no header", "a\r\nb"},
 	} {
 		if _, _, err := files.PresignParts(t.Context(), ours, tc.upload, 1); !errors.Is(err, store.ErrNotFound) {
 			t.Errorf("%s: %s: addresses: %v", name, tc.reason, err)
@@ -153,9 +153,9 @@ func TestForeignUpload(t *testing.T) {
 		}
 	}
 	if _, _, err := files.PresignParts(t.Context(), theirs, their, 1); err != nil {
-		t.Errorf("their upload is gone: %v", err)
+		t.Errorf("the other team's upload was aborted: %v", err)
 	}
 	if _, err := files.Stat(t.Context(), theirs); err != nil {
-		t.Errorf("their file is gone: %v", err)
+		t.Errorf("the other team's file was deleted: %v", err)
 	}
 }

@@ -91,8 +91,8 @@ func rest(ctx context.Context, pause time.Duration) error {
 	}
 }
 
-// TestPatience checks when a request to a stalled store is aborted, and that one with a slow caller is not.
-func TestPatience(t *testing.T) {
+// TestStallTimeout checks when a request to a stalled store is aborted, and that one with a slow caller is not.
+func TestStallTimeout(t *testing.T) {
 	read := func(pause time.Duration) func(context.Context, *store.Store) error {
 		return func(ctx context.Context, files *store.Store) error {
 			body, err := files.Open(ctx, "team/a", "e", 0, 64)
@@ -150,18 +150,18 @@ func TestPatience(t *testing.T) {
 		// after is the time until the abort, or zero if there is none.
 		after time.Duration
 	}{
-		"sends nothing":       {"the bytes stop after the header", serves(64, forever), read(0), store.DefaultStall},
-		"dribbles":            {"single bytes are not progress", serves(64, 20*time.Second), read(0), store.TimeoutFor(64)},
-		"is slow":             {"but slow is not stalled", serves(5, 20*time.Second), read(0), 0},
-		"has a slow reader":   {"a platform may read each part slowly", serves(64, 0), read(time.Hour), 0},
-		"takes nothing":       {"a file is not sent into nowhere", takes(forever), put(64, 0), store.DefaultStall},
-		"takes in dribbles":   {"the upload's total time is limited", takes(20 * time.Second), put(64, 0), store.TimeoutFor(64)},
-		"has a slow source":   {"a source has bounds of its own", takes(0), put(8, time.Hour), 0},
-		"says nothing":        {"requests without a body have a timeout", silent, stat, store.TimeoutFor(0)},
-		"does not delete":     {"as does a deletion", silent, func(ctx context.Context, files *store.Store) error { return files.Delete(ctx, "team/a") }, store.TimeoutFor(0)},
-		"answers no PUT":      {"the body was sent, but there is no response", swallows, put(8, 0), store.TimeoutFor(0)},
-		"lists without end":   {"a page that does not come", serves(64, forever), firstError, store.DefaultStall},
-		"lists and is silent": {"a header that does not come", silent, firstError, 3 * store.TimeoutFor(0)},
+		"sends nothing":        {"the bytes stop after the header", serves(64, forever), read(0), store.DefaultStall},
+		"dribbles":             {"single bytes are not progress", serves(64, 20*time.Second), read(0), store.TimeoutFor(64)},
+		"is slow":              {"but slow is not stalled", serves(5, 20*time.Second), read(0), 0},
+		"has a slow reader":    {"a platform may read each part slowly", serves(64, 0), read(time.Hour), 0},
+		"accepts no bytes":     {"uploads need progress", takes(forever), put(64, 0), store.DefaultStall},
+		"accepts bytes slowly": {"an upload has a total time limit", takes(20 * time.Second), put(64, 0), store.TimeoutFor(64)},
+		"has a slow source":    {"a source has bounds of its own", takes(0), put(8, time.Hour), 0},
+		"sends no response":    {"requests without a body have a time limit", silent, stat, store.TimeoutFor(0)},
+		"does not delete":      {"as does a deletion", silent, func(ctx context.Context, files *store.Store) error { return files.Delete(ctx, "team/a") }, store.TimeoutFor(0)},
+		"answers no PUT":       {"a missing response after the body has a time limit", swallows, put(8, 0), store.TimeoutFor(0)},
+		"lists without end":    {"a listing needs progress", serves(64, forever), firstError, store.DefaultStall},
+		"lists and is silent":  {"a missing response header has a time limit", silent, firstError, 3 * store.TimeoutFor(0)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -170,7 +170,7 @@ func TestPatience(t *testing.T) {
 				err := tc.do(t.Context(), files)
 				switch took := time.Since(begun); {
 				case tc.after == 0 && err != nil:
-					t.Errorf("%s: given up after %s: %v", tc.reason, took, err)
+					t.Errorf("%s: stopped after %s: %v", tc.reason, took, err)
 				case tc.after > 0 && (err == nil || took < tc.after || took > tc.after+10*time.Second):
 					t.Errorf("%s: %v after %s, want an error after %s and the pauses between tries", tc.reason, err, took, tc.after)
 				}
@@ -189,9 +189,9 @@ func firstError(ctx context.Context, files *store.Store) error {
 	return nil
 }
 
-// TestPatienceGrows checks that a large file has a longer timeout.
-func TestPatienceGrows(t *testing.T) {
+// TestTimeoutGrowsWithSize checks that a large file has a longer timeout.
+func TestTimeoutGrowsWithSize(t *testing.T) {
 	if small, large := store.TimeoutFor(1), store.TimeoutFor(1<<30); small != 2*time.Minute || large != small+8192*time.Second {
-		t.Errorf("a byte has %s, and 1 GiB %s, which is not 128 KiB a second", small, large)
+		t.Errorf("a byte has %s, and 1 GiB %s, want 128 KiB a second", small, large)
 	}
 }

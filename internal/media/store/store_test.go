@@ -65,21 +65,21 @@ func putUnsized(t *testing.T, address string) int {
 func TestStore(t *testing.T) {
 	files := open(t, storetest.Start(t))
 
-	t.Run("an address takes exactly its type and size", func(t *testing.T) {
+	t.Run("a presigned URL accepts exactly its type and size", func(t *testing.T) {
 		address, _, err := files.PresignPut(t.Context(), "team/a", "image/png", 10)
 		must.Succeed(t, err)
 		for mimeType, want := range map[string]int{"image/jpeg": http.StatusForbidden, "": http.StatusForbidden, "image/png": http.StatusOK} {
 			if got := put(t, address, mimeType, "0123456789"); got != want {
-				t.Errorf("type %q: status %d instead of %d", mimeType, got, want)
+				t.Errorf("type %q: status %d, want %d", mimeType, got, want)
 			}
 		}
 		for _, body := range []string{"", "012345678", "0123456789a", strings.Repeat("a", 1<<20)} {
 			if got := put(t, address, "image/png", body); got != http.StatusForbidden && got != cut {
-				t.Errorf("%d bytes: status %d instead of 403", len(body), got)
+				t.Errorf("%d bytes: status %d, want 403", len(body), got)
 			}
 		}
 		if got := putUnsized(t, address); got < 400 {
-			t.Errorf("a body whose length is not said: status %d", got)
+			t.Errorf("a body without a length: status %d", got)
 		}
 		object, err := files.Stat(t.Context(), "team/a")
 		if err != nil || object.Size != 10 || object.ContentType != "image/png" || object.ETag == "" || object.ModifiedAt.IsZero() {
@@ -87,9 +87,9 @@ func TestStore(t *testing.T) {
 		}
 	})
 
-	t.Run("what is not there", func(t *testing.T) {
+	t.Run("a missing file", func(t *testing.T) {
 		if _, err := files.Stat(t.Context(), "team/none"); !errors.Is(err, store.ErrNotFound) {
-			t.Errorf("looked at: %v", err)
+			t.Errorf("got %v", err)
 		}
 		if err := files.Delete(t.Context(), "team/none"); err != nil {
 			t.Errorf("removed: %v", err)
@@ -105,7 +105,7 @@ func TestStore(t *testing.T) {
 		reader := files.ReaderAt(t.Context(), "team/parts", object.ETag, 10)
 		all, err := io.ReadAll(io.NewSectionReader(reader, 0, 10))
 		if err != nil || string(all) != "0123456789" {
-			t.Errorf("the whole: %q, %v", all, err)
+			t.Errorf("the whole file: %q, %v", all, err)
 		}
 		for name, tc := range map[string]struct {
 			off  int64
@@ -118,7 +118,7 @@ func TestStore(t *testing.T) {
 			"past it":    {8, 4, "89", io.EOF},
 			"beyond":     {10, 1, "", io.EOF},
 			"far beyond": {1 << 40, 1, "", io.EOF},
-			"nothing":    {3, 0, "", nil},
+			"empty":      {3, 0, "", nil},
 		} {
 			p := make([]byte, tc.n)
 			n, err := reader.ReadAt(p, tc.off)
@@ -131,7 +131,7 @@ func TestStore(t *testing.T) {
 		}
 	})
 
-	t.Run("other bytes under the same key", func(t *testing.T) {
+	t.Run("a replaced file under the same key", func(t *testing.T) {
 		first, err := files.Put(t.Context(), "team/changed", "image/png", 1, strings.NewReader("a"))
 		must.Succeed(t, err)
 		if _, err := files.Put(t.Context(), "team/changed", "image/png", 1, strings.NewReader("b")); err != nil {
@@ -149,7 +149,7 @@ func TestStore(t *testing.T) {
 			t.Error("no error")
 		}
 		if _, err := files.Stat(t.Context(), "team/cut"); !errors.Is(err, store.ErrNotFound) {
-			t.Errorf("looked at: %v", err)
+			t.Errorf("got %v", err)
 		}
 	})
 
@@ -184,7 +184,7 @@ func TestStore(t *testing.T) {
 		}
 	})
 
-	t.Run("what was made of a file", func(t *testing.T) {
+	t.Run("derived files", func(t *testing.T) {
 		all := []string{"made/a", store.Derived("made/a", "one"), store.Derived("made/a", "two"), "made/ab", store.Derived("made/ab", "one")}
 		for _, key := range all {
 			if _, err := files.Put(t.Context(), key, "image/png", 1, strings.NewReader("x")); err != nil {
@@ -231,7 +231,7 @@ func TestStore(t *testing.T) {
 	})
 }
 
-// A missing bucket must not look like missing files: media would be given up because of a typo.
+// A missing bucket must not look like missing files: otherwise a typo would reject all media.
 func TestMissingBucketIsNotAMissingFile(t *testing.T) {
 	config := storetest.Start(t)
 	config.Bucket = "another"
@@ -240,11 +240,11 @@ func TestMissingBucketIsNotAMissingFile(t *testing.T) {
 		t.Errorf("read: %v", err)
 	}
 	if _, err := files.Stat(t.Context(), "team/a"); err == nil || errors.Is(err, store.ErrNotFound) {
-		t.Errorf("looked at: %v", err)
+		t.Errorf("got %v", err)
 	}
 }
 
-func TestAddressesAreThePublicOnes(t *testing.T) {
+func TestPresignedURLsArePublic(t *testing.T) {
 	noon := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 	files := open(t, store.Config{
 		Endpoint: "store.internal:9000", PublicEndpoint: "media.example.com", Region: "eu-central-1", Bucket: "herald", Insecure: true,
@@ -267,12 +267,12 @@ func TestAddressesAreThePublicOnes(t *testing.T) {
 	}
 }
 
-func TestNewNeedsTheEssentials(t *testing.T) {
+func TestNewRequiresFields(t *testing.T) {
 	for _, c := range []store.Config{
 		{}, {Endpoint: "a", Bucket: "b", AccessKey: "c"}, {Endpoint: "https://a", Bucket: "b", AccessKey: "c", SecretKey: "d"},
 	} {
 		if _, err := store.New(c); err == nil {
-			t.Errorf("taken: %+v", c)
+			t.Errorf("accepted: %+v", c)
 		}
 	}
 }

@@ -101,7 +101,7 @@ func TestVerified(t *testing.T) {
 		must.Succeed(t, err)
 		overwrite(t, file.Key)
 		if body, mimeType := fetched(t, files, key); body != "a picture" || mimeType != "image/png" {
-			t.Errorf("%s gives %q, %s", key, body, mimeType)
+			t.Errorf("%s contains %q, %s", key, body, mimeType)
 		}
 		if again, err := files.Verified(t.Context(), file.Key, file.ETag, false); again != key || err != nil {
 			t.Errorf("later %q, %v; the copy is there already", again, err)
@@ -123,12 +123,12 @@ func TestVerified(t *testing.T) {
 		}
 		for key, want := range map[string]string{first: "one", second: "two"} {
 			if body, _ := fetched(t, files, key); body != want {
-				t.Errorf("%s gives %q instead of %q", key, body, want)
+				t.Errorf("%s contains %q, want %q", key, body, want)
 			}
 		}
 	})
 
-	t.Run("one that nobody overwrites", func(t *testing.T) {
+	t.Run("a file that cannot be overwritten", func(t *testing.T) {
 		file := uploaded(t, "team/kept", "a picture")
 		if key, err := files.Verified(t.Context(), file.Key, file.ETag, false); key != file.Key || err != nil {
 			t.Errorf("got %q, %v; it needs no copy", key, err)
@@ -143,10 +143,10 @@ func TestVerified(t *testing.T) {
 				t.Errorf("overwritten before: %q, %v", key, err)
 			}
 			if key, err := files.Verified(t.Context(), "team/none", file.ETag, overwritable); !errors.Is(err, store.ErrNotFound) {
-				t.Errorf("gone: %q, %v", key, err)
+				t.Errorf("a deleted file: %q, %v", key, err)
 			}
 			for object, err := range files.List(t.Context(), store.Derived(file.Key, "")) {
-				t.Errorf("%+v was left, %v", object, err)
+				t.Errorf("%+v remains, %v", object, err)
 			}
 		})
 	}
@@ -235,7 +235,7 @@ func TestVerifiedOnOtherStores(t *testing.T) {
 	}{
 		"no conditions, as verified": {"the copy has the right etag", &otherStore{source: "good", gives: "good"}, nil, "good"},
 		"no conditions, overwritten": {"the copied content was not verified", &otherStore{source: "bad", gives: "bad"}, store.ErrChanged, ""},
-		"etags of their own":         {"the file is still as it was", &otherStore{source: "good", gives: "own"}, nil, "own"},
+		"other etags":                {"the file is unchanged", &otherStore{source: "good", gives: "own"}, nil, "own"},
 		"left by a crash":            {"the copy may differ from the verified file", &otherStore{source: "good", copied: "bad", gives: "good"}, nil, "good"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -272,7 +272,7 @@ func TestVerifiedOutlivesItsCaller(t *testing.T) {
 	<-way.arrived
 	cancel()
 	if err := <-left; !errors.Is(err, context.Canceled) {
-		t.Errorf("who left got %v", err)
+		t.Errorf("the cancelled caller got %v", err)
 	}
 	close(way.open)
 	key, err := slow.Verified(t.Context(), file.Key, file.ETag, true)
@@ -281,7 +281,7 @@ func TestVerifiedOutlivesItsCaller(t *testing.T) {
 		t.Errorf("copied %q", body)
 	}
 	if diff := cmp.Diff(map[string]int{http.MethodHead: 1, http.MethodPut: 1}, way.drain()); diff != "" {
-		t.Errorf("it was begun anew (-want +got):\n%s", diff)
+		t.Errorf("unexpected requests (-want +got):\n%s", diff)
 	}
 }
 
