@@ -97,23 +97,23 @@ func TestCorrection(t *testing.T) {
 		exact  bool
 	}{
 		"a clock that is right":       {"a correct clock is not corrected", 0, 10, 0, 0, true},
-		"a clock that is almost":      {"a small difference is left to NTP", 400 * time.Millisecond, 10, 400 * time.Millisecond, 0, true},
-		"a minute behind":             {"one answer is enough at the start, to half a second", -61 * time.Second, 1, 500 * time.Millisecond, 0, false},
-		"a minute ahead":              {"in both directions", 61 * time.Second, 1, 500 * time.Millisecond, 0, false},
+		"a clock that is almost":      {"NTP corrects small differences", 400 * time.Millisecond, 10, 400 * time.Millisecond, 0, true},
+		"a minute behind":             {"a single response sets the clock to half a second", -61 * time.Second, 1, 500 * time.Millisecond, 0, false},
+		"a minute ahead":              {"a single response also corrects a fast clock", 61 * time.Second, 1, 500 * time.Millisecond, 0, false},
 		"years behind":                {"a machine without a battery", -3 * 365 * 24 * time.Hour, 3, 500 * time.Millisecond, 0, false},
 		"a minute behind, more asked": {"several responses determine the difference more precisely", -61 * time.Second, 12, 500 * time.Millisecond, -61 * time.Second, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := begin(t, tt.ahead)
 			if w.clock.Check(nil) == nil {
-				t.Error("who has measured nothing cannot tell the time")
+				t.Error("without a measurement, the time must count as unknown")
 			}
 			w.sendRequests(tt.asks)
 			if got := w.off(); got.Abs() > tt.within || tt.exact && got != tt.ahead {
 				t.Errorf("%s: it is off by %s", tt.reason, got)
 			}
 			if got := w.clock.Skew(); tt.skew != 0 && (got-tt.skew).Abs() > 200*time.Millisecond || tt.exact && tt.ahead == 0 && got != 0 {
-				t.Errorf("%s: the metric tells %s", tt.reason, got)
+				t.Errorf("%s: the skew metric is %s", tt.reason, got)
 			}
 			if err := w.clock.Check(nil); err != nil {
 				t.Errorf("%s: %v", tt.reason, err)
@@ -124,20 +124,20 @@ func TestCorrection(t *testing.T) {
 
 // An adjustment of the clock is accepted only after the API confirms it: a clock that is set forward would publish
 // posts that are not due.
-func TestClockThatIsSet(t *testing.T) {
+func TestCorrectedClock(t *testing.T) {
 	for name, tt := range map[string]struct {
 		reason string
 		ahead  time.Duration
 		set    []time.Duration
 		skew   time.Duration
 	}{
-		"forward":            {"posts do not become due by it", 0, []time.Duration{20 * time.Minute}, 20 * time.Minute},
-		"back":               {"due posts are published", 0, []time.Duration{-20 * time.Minute}, -20 * time.Minute},
-		"right at last":      {"the correction is no longer necessary", -61 * time.Second, []time.Duration{61 * time.Second}, 0},
-		"wrong, and right":   {"as above", 0, []time.Duration{20 * time.Minute, -20 * time.Minute}, 0},
-		"wrong in two ways":  {"each is found out", 61 * time.Second, []time.Duration{-time.Hour}, 61*time.Second - time.Hour},
-		"again and again":    {"whatever it shows, the API's counts", 0, []time.Duration{time.Hour, time.Hour, -3 * time.Hour}, -time.Hour},
-		"by next to nothing": {"NTP corrects it, and the clock follows", 0, []time.Duration{200 * time.Millisecond}, 0},
+		"forward":           {"posts do not become due by it", 0, []time.Duration{20 * time.Minute}, 20 * time.Minute},
+		"back":              {"due posts are published", 0, []time.Duration{-20 * time.Minute}, -20 * time.Minute},
+		"right at last":     {"the correction is no longer necessary", -61 * time.Second, []time.Duration{61 * time.Second}, 0},
+		"wrong, and right":  {"as above", 0, []time.Duration{20 * time.Minute, -20 * time.Minute}, 0},
+		"wrong in two ways": {"each is found out", 61 * time.Second, []time.Duration{-time.Hour}, 61*time.Second - time.Hour},
+		"repeated jumps":    {"the API's clock is used", 0, []time.Duration{time.Hour, time.Hour, -3 * time.Hour}, -time.Hour},
+		"by milliseconds":   {"NTP corrects small jumps", 0, []time.Duration{200 * time.Millisecond}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := begin(t, tt.ahead)
@@ -146,10 +146,10 @@ func TestClockThatIsSet(t *testing.T) {
 				before := w.off()
 				w.machine.SetTime(w.machine.Now().Add(by))
 				if got := w.off(); got != before {
-					t.Errorf("%s: nobody has been asked, and it leaps by %s", tt.reason, got-before)
+					t.Errorf("%s: without a request, the corrected time jumped by %s", tt.reason, got-before)
 				}
 				if !w.clock.stepped() {
-					t.Errorf("%s: the API is to be asked", tt.reason)
+					t.Errorf("%s: a jump must trigger a request to the API", tt.reason)
 				}
 				for range 4 {
 					w.sendRequests(1)
@@ -157,15 +157,15 @@ func TestClockThatIsSet(t *testing.T) {
 						t.Errorf("%s: it is off by %s", tt.reason, got)
 					}
 					if w.clock.stepped() {
-						t.Errorf("%s: one answer tells", tt.reason)
+						t.Errorf("%s: one response suffices", tt.reason)
 					}
 				}
 				if err := w.clock.Check(nil); err != nil {
-					t.Errorf("it can tell the time, and is ready: %v", err)
+					t.Errorf("the time is known, but the check returned %v", err)
 				}
 			}
 			if got := w.clock.Skew(); (got - tt.skew).Abs() > 400*time.Millisecond {
-				t.Errorf("%s: the metric tells %s, want %s", tt.reason, got, tt.skew)
+				t.Errorf("%s: the skew metric is %s, want %s", tt.reason, got, tt.skew)
 			}
 		})
 	}
@@ -181,24 +181,24 @@ func TestSuspendedMachine(t *testing.T) {
 	w.pass(time.Hour)
 	w.ran.Add(-int64(time.Hour))
 	if !w.clock.stepped() {
-		t.Error("its clock was set, as far as it can tell: the API is to be asked")
+		t.Error("a jump must trigger a request to the API")
 	}
 	w.sendRequests(1)
 	leaps.check()
 	if told != 0 || w.off().Abs() < 59*time.Minute {
-		t.Errorf("one answer, which may have been late, corrects nothing: off by %s, told %d times", w.off(), told)
+		t.Errorf("a single response, which may be late, must not correct the clock: off by %s, %d notifications", w.off(), told)
 	}
 	if !w.clock.stepped() {
-		t.Error("the API is to be asked once more")
+		t.Error("the API must be called again")
 	}
 	w.sendRequests(1)
 	leaps.check()
 	if told != 1 || w.off().Abs() > 500*time.Millisecond || w.clock.Skew() != 0 {
-		t.Errorf("two that agree do: off by %s, told %d times; the metric tells %s of a clock that is right", w.off(), told, w.clock.Skew())
+		t.Errorf("two equal responses correct the clock: off by %s, %d notifications; the skew metric of a correct clock is %s", w.off(), told, w.clock.Skew())
 	}
 }
 
-func TestServersThatDisagree(t *testing.T) {
+func TestContradictoryServers(t *testing.T) {
 	w := begin(t, 0)
 	w.sendRequests(3)
 	was := w.clock.Now()
@@ -213,19 +213,19 @@ func TestServersThatDisagree(t *testing.T) {
 		w.sendRequests(1)
 	}
 	if w.clock.Check(nil) == nil {
-		t.Error("which of two is right cannot be told, so that the process is not ready")
+		t.Error("contradictory responses must make the process unready")
 	}
 	if gone := w.clock.Since(was); gone > time.Minute {
-		t.Errorf("neither is believed: the clock went on by %s", gone)
+		t.Errorf("contradictory responses must not change the clock: it advanced by %s", gone)
 	}
 	w.sendRequests(certain)
 	if err := w.clock.Check(nil); err != nil {
-		t.Errorf("those that agree again are believed: %v", err)
+		t.Errorf("equal responses must make the process ready: %v", err)
 	}
 }
 
 // A slow response is a weak measurement.
-func TestSlowAnswer(t *testing.T) {
+func TestSlowResponse(t *testing.T) {
 	w := begin(t, 0)
 	w.clock.observe(noon.Truncate(time.Second), noon, noon.Add(20*time.Second))
 	if got := w.off(); got != 0 {
@@ -233,7 +233,7 @@ func TestSlowAnswer(t *testing.T) {
 	}
 	w.clock.observe(noon.Add(time.Hour), noon, noon.Add(-time.Second))
 	if len(w.clock.samples) != 1 {
-		t.Error("an answer that came before it was asked for tells nothing")
+		t.Error("a response older than its request was used")
 	}
 }
 

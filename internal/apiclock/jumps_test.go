@@ -37,7 +37,7 @@ func (l *leaper) set(by time.Duration) {
 	l.check()
 }
 
-func TestLeaps(t *testing.T) {
+func TestJumps(t *testing.T) {
 	ms := time.Millisecond
 	for name, tt := range map[string]struct {
 		reason string
@@ -51,9 +51,9 @@ func TestLeaps(t *testing.T) {
 		"by a tenth":            {"from that on it is a leap", []time.Duration{100 * ms, 0}, 1},
 		"by less":               {"it is below the threshold", []time.Duration{99 * ms, 0}, 0},
 		"by little, and often":  {"what adds up is a leap as well", slices.Repeat([]time.Duration{10 * ms}, 25), 2},
-		"back":                  {"timers end too early, and who wakes looks at the clock", []time.Duration{-time.Minute, 0, 0}, 0},
+		"back":                  {"timers end too early, and their owners read the clock", []time.Duration{-time.Minute, 0, 0}, 0},
 		"back, and forward":     {"timers set in between would be late", []time.Duration{-time.Minute, 0, time.Minute, 0}, 1},
-		"forward, and back":     {"those who were woken have slept again", []time.Duration{time.Minute, 0, -time.Minute, 0}, 1},
+		"forward, and back":     {"the woken goroutines sleep again", []time.Duration{time.Minute, 0, -time.Minute, 0}, 1},
 		"back by little, often": {"timers set last would be late", append(slices.Repeat([]time.Duration{-10 * ms}, 10), 100*ms), 1},
 		"twice":                 {"each is one", []time.Duration{time.Minute, 0, time.Minute}, 2},
 	} {
@@ -62,7 +62,7 @@ func TestLeaps(t *testing.T) {
 			l.set(by)
 		}
 		if l.told != tt.want {
-			t.Errorf("%s (%s): told %d times, want %d", name, tt.reason, l.told, tt.want)
+			t.Errorf("%s (%s): %d notifications, want %d", name, tt.reason, l.told, tt.want)
 		}
 	}
 }
@@ -81,16 +81,16 @@ func TestInterruptedReadings(t *testing.T) {
 	hold = 0
 	l.check()
 	if l.told != 0 {
-		t.Errorf("told %d times of what was no leap", l.told)
+		t.Errorf("%d notifications without a jump", l.told)
 	}
 	l.set(time.Minute)
 	if l.told != 1 {
-		t.Error("a leap after that is not told")
+		t.Error("a later jump was not reported")
 	}
 }
 
-// TestCorrectionsAreLeaps checks that a correction by the Kubernetes API's clock notifies subscribers.
-func TestCorrectionsAreLeaps(t *testing.T) {
+// TestCorrectionsAreJumps checks that a correction by the Kubernetes API's clock notifies subscribers.
+func TestCorrectionsAreJumps(t *testing.T) {
 	for name, tt := range map[string]struct {
 		reason string
 		ahead  time.Duration
@@ -98,7 +98,7 @@ func TestCorrectionsAreLeaps(t *testing.T) {
 	}{
 		"a clock that is behind": {"it is set forward", -61 * time.Second, 1},
 		"a clock that is right":  {"it stays", 0, 0},
-		"a clock that is ahead":  {"it is set back", 61 * time.Second, 0},
+		"a clock that is ahead":  {"it is corrected", 61 * time.Second, 0},
 	} {
 		w := begin(t, tt.ahead)
 		told := 0
@@ -107,7 +107,7 @@ func TestCorrectionsAreLeaps(t *testing.T) {
 		w.sendRequests(1)
 		leaps.check()
 		if told != tt.want {
-			t.Errorf("%s (%s): told %d times, want %d", name, tt.reason, told, tt.want)
+			t.Errorf("%s (%s): %d notifications, want %d", name, tt.reason, told, tt.want)
 		}
 	}
 }

@@ -54,8 +54,8 @@ func names(t *testing.T, a *archive.Archive, team archive.Team) []string {
 	return found
 }
 
-// TestEntriesAreInTheOrderOfKeys uses the real store.
-func TestEntriesAreInTheOrderOfKeys(t *testing.T) {
+// TestEntriesAreSortedByKey uses the real store.
+func TestEntriesAreSortedByKey(t *testing.T) {
 	a, _ := open(t)
 	want := []string{"p", "p-a", "p-a-b", "p-a.b", "p.a", "p.json", "p.json.a", "p.k", "p0", "pa", "pa-b"}
 	for _, post := range want {
@@ -67,7 +67,7 @@ func TestEntriesAreInTheOrderOfKeys(t *testing.T) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	if slices.IsSorted(got) {
-		t.Errorf("%q is in the order of names, and shows nothing", got)
+		t.Errorf("%q is sorted by name, so the test proves nothing", got)
 	}
 }
 
@@ -75,7 +75,7 @@ func TestArchive(t *testing.T) {
 	a, bucket := open(t)
 	ctx := t.Context()
 
-	t.Run("what was never put is not found", func(t *testing.T) {
+	t.Run("a missing record returns ErrNotFound", func(t *testing.T) {
 		if _, err := a.Get(ctx, acme, "launch"); !errors.Is(err, archive.ErrNotFound) {
 			t.Error(err)
 		}
@@ -91,7 +91,7 @@ func TestArchive(t *testing.T) {
 			t.Errorf("%q, %v", got, err)
 		}
 	})
-	t.Run("the same record is not written again", func(t *testing.T) {
+	t.Run("an identical record is not written again", func(t *testing.T) {
 		object, err := bucket.Stat(ctx, acme.Prefix()+"posts/launch.json")
 		must.Succeed(t, err)
 		must.Succeed(t, a.Put(ctx, acme, "launch", to("one,two")))
@@ -99,7 +99,7 @@ func TestArchive(t *testing.T) {
 			t.Errorf("it was written at %s and %s, %v", object.ModifiedAt, again.ModifiedAt, err)
 		}
 	})
-	t.Run("of two that write at once, none is lost", func(t *testing.T) {
+	t.Run("concurrent writes are merged", func(t *testing.T) {
 		// The second one writes between the first one's read and write.
 		first := true
 		err := a.Put(ctx, acme, "race", func(before []byte) ([]byte, error) {
@@ -113,7 +113,7 @@ func TestArchive(t *testing.T) {
 			t.Errorf("%q, %v, %v", got, err, read)
 		}
 	})
-	t.Run("a join that fails writes nothing", func(t *testing.T) {
+	t.Run("a failed merge does not write", func(t *testing.T) {
 		failure := errors.New("no")
 		if err := a.Put(ctx, acme, "failed", func([]byte) ([]byte, error) { return nil, failure }); !errors.Is(err, failure) {
 			t.Error(err)
@@ -139,7 +139,7 @@ func TestArchive(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	t.Run("what is deleted is gone, twice over", func(t *testing.T) {
+	t.Run("deleting a record twice succeeds", func(t *testing.T) {
 		for range 2 {
 			must.Succeed(t, a.Delete(ctx, acme, "large"))
 		}
@@ -147,7 +147,7 @@ func TestArchive(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	t.Run("a team goes with all of its own and nothing else", func(t *testing.T) {
+	t.Run("clearing a team keeps other teams' records", func(t *testing.T) {
 		for left := true; left; {
 			var err error
 			if left, err = a.Clear(ctx, acme); err != nil {
@@ -165,20 +165,20 @@ func TestArchive(t *testing.T) {
 	})
 }
 
-func TestNone(t *testing.T) {
+func TestMissingStore(t *testing.T) {
 	a := archive.New(store.None())
 	_, read := a.Get(t.Context(), acme, "launch")
 	for name, err := range map[string]error{
 		"Get": read, "Put": a.Put(t.Context(), acme, "launch", to("x")), "Delete": a.Delete(t.Context(), acme, "launch"),
 	} {
 		if !errors.Is(err, archive.ErrNone) {
-			t.Errorf("%s: %v; want ErrNone, which says that nothing is promised", name, err)
+			t.Errorf("%s: got %v, want ErrNone without a store", name, err)
 		}
 	}
 	if !a.Absent() {
 		t.Error("an archive without a bucket is there")
 	}
 	if left, err := a.Clear(t.Context(), acme); left || err != nil {
-		t.Errorf("nothing is kept, so that nothing must be removed: %v", err)
+		t.Errorf("clearing without a store returned %v", err)
 	}
 }

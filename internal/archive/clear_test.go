@@ -15,8 +15,8 @@ import (
 	"github.com/herald-social/herald/test/must"
 )
 
-// TestClearSome checks that many records are removed in parts, so that the caller can do other work in between.
-func TestClearSome(t *testing.T) {
+// TestClearInParts checks that many records are removed in parts, so that the caller can do other work in between.
+func TestClearInParts(t *testing.T) {
 	a, bucket := open(t)
 	const many = 1005
 	for i := range many {
@@ -26,7 +26,7 @@ func TestClearSome(t *testing.T) {
 	}
 	for i, want := range []bool{true, false, false} {
 		if left, err := a.Clear(t.Context(), acme); left != want || err != nil {
-			t.Errorf("call %d: something is left: %v, want %v; %v", i+1, left, want, err)
+			t.Errorf("call %d: objects remain: %v, want %v; %v", i+1, left, want, err)
 		}
 	}
 }
@@ -39,27 +39,27 @@ func TestClearWaits(t *testing.T) {
 	defer others()
 	first, second := a.TrackWrite(acme), a.TrackWrite(acme)
 	ended := t.Context()
-	t.Run("and gives up with who has it done", func(t *testing.T) { ended = t.Context() })
+	t.Run("a cancelled context ends the wait", func(t *testing.T) { ended = t.Context() })
 	for i, done := range []func(){first, second} {
 		left, err := a.Clear(ended, acme)
 		if !left || !errors.Is(err, ended.Err()) || !strings.Contains(err.Error(), "still being written") {
-			t.Errorf("while write %d is under way: something is left: %v; %v", i, left, err)
+			t.Errorf("write %d is in progress: objects remain: %v; %v", i, left, err)
 		}
 		must.Succeed(t, a.Put(t.Context(), acme, fmt.Sprintf("post-%d", i), to("late")))
 		done()
 	}
 	if left, err := a.Clear(t.Context(), acme); left || err != nil {
-		t.Errorf("something is left: %v; %v", left, err)
+		t.Errorf("objects remain: %v; %v", left, err)
 	}
 	if got := names(t, a, acme); len(got) > 0 {
-		t.Errorf("%q are left", got)
+		t.Errorf("%q remain", got)
 	}
 }
 
 // TestClearWaitsForEarlierWrites checks that Clear continues once the writes in progress have finished, and does not wait for later
 // ones: their writers see that the Team is being deleted.
 func TestClearWaitsForEarlierWrites(t *testing.T) {
-	for name, order := range map[string][2]int{"in their order": {0, 1}, "the last one first": {1, 0}} {
+	for name, order := range map[string][2]int{"in order": {0, 1}, "in reverse order": {1, 0}} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				a := archive.New(store.None()) // There is nothing to remove, so only the wait is left.

@@ -64,7 +64,7 @@ func TestOddNames(t *testing.T) {
 		}
 	}
 	for object, err := range bucket.List(ctx, acme.Prefix()+"posts/") {
-		t.Errorf("left is %q, %v", object.Key, err)
+		t.Errorf("%q remains, %v", object.Key, err)
 	}
 }
 

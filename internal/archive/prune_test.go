@@ -26,7 +26,7 @@ func needs(posts ...string) func(string) (bool, error) {
 	return func(post string) (bool, error) { return slices.Contains(posts, post), nil }
 }
 
-func TestForget(t *testing.T) {
+func TestDeleteUnneeded(t *testing.T) {
 	a, bucket := open(t)
 	for _, name := range []string{"deleted", "there"} {
 		must.Succeed(t, a.Put(t.Context(), acme, name, to("x")))
@@ -44,16 +44,16 @@ func TestForget(t *testing.T) {
 		fails  bool
 		left   []string
 	}{
-		{"a young record is kept, whether or not it is needed", time.Hour, time.Hour + time.Minute, nil, needs(), 0, false, []string{"deleted", "there"}},
-		{"an unneeded record is noted when this is first detected", 10 * time.Hour, time.Hour, nil, needs("there"), 0, false, []string{"deleted", "there"}},
+		{"a recent record is kept, whether or not it is needed", time.Hour, time.Hour + time.Minute, nil, needs(), 0, false, []string{"deleted", "there"}},
+		{"an unneeded record is marked when this is first detected", 10 * time.Hour, time.Hour, nil, needs("there"), 0, false, []string{"deleted", "there"}},
 		{
 			"a record of unknown use is kept", 59 * time.Hour, time.Hour, nil, func(string) (bool, error) { return false, away }, 0, true,
 			[]string{"deleted", "there"},
 		},
-		{"it is kept during the grace period", 57 * time.Hour, time.Hour, nil, needs("there"), 0, false, []string{"deleted", "there"}},
+		{"a marked record is kept during the grace period", 57 * time.Hour, time.Hour, nil, needs("there"), 0, false, []string{"deleted", "there"}},
 		{"a returning post restarts the grace period", 57 * time.Hour, time.Hour, nil, needs("there", "deleted"), 0, false, []string{"deleted", "there"}},
-		{"so the record is noted again", 60 * time.Hour, time.Hour, nil, needs("there"), 0, false, []string{"deleted", "there"}},
-		{"it is deleted after the grace period, and the record of an existing post is kept", 108 * time.Hour, time.Hour, nil, needs("there"), 1, false, []string{"there"}},
+		{"a record that is needed again loses its mark", 60 * time.Hour, time.Hour, nil, needs("there"), 0, false, []string{"deleted", "there"}},
+		{"it is deleted after the grace period, and an existing post's record is kept", 108 * time.Hour, time.Hour, nil, needs("there"), 1, false, []string{"there"}},
 		{
 			"a record that is written later with the same name has its own grace period", 200 * time.Hour, time.Hour,
 			func() error { return a.Put(t.Context(), acme, "deleted", to("y")) }, needs("there"), 0, false,
@@ -75,7 +75,7 @@ func TestForget(t *testing.T) {
 		at := now.Add(step.after)
 		n, _, err := a.Prune(t.Context(), acme, archive.PruneOptions{Now: at, Before: at.Add(-step.before), GracePeriod: 48 * time.Hour, InUse: step.needed})
 		if n != step.want || (err != nil) != step.fails {
-			t.Errorf("%s: %d went, want %d; %v", step.reason, n, step.want, err)
+			t.Errorf("%s: deleted %d, want %d; %v", step.reason, n, step.want, err)
 		}
 		if diff := cmp.Diff(step.left, names(t, a, acme)); diff != "" {
 			t.Errorf("%s: %s", step.reason, diff)
@@ -83,9 +83,9 @@ func TestForget(t *testing.T) {
 	}
 }
 
-// TestForgetRewritten checks that a note about a record does not outlive it: the next record with its name was needed
+// TestDeleteUnneededRewritten checks that a note about a record does not outlive it: the next record with its name was needed
 // when it was written.
-func TestForgetRewritten(t *testing.T) {
+func TestDeleteUnneededRewritten(t *testing.T) {
 	a, _ := open(t)
 	must.Succeed(t, a.Put(t.Context(), acme, "launch", to("x")))
 	forget := func(ago time.Duration) int {
@@ -97,12 +97,12 @@ func TestForgetRewritten(t *testing.T) {
 	}
 	forget(50 * time.Hour) // It was noted two days ago, and has been written since.
 	if n := forget(0); n != 0 {
-		t.Errorf("%d records went that were written after they had been noted, want none", n)
+		t.Errorf("deleted %d records that were written after they were marked, want none", n)
 	}
 }
 
-// TestForgetSome checks that when there are many records to remove, some are reported as left.
-func TestForgetSome(t *testing.T) {
+// TestDeleteUnneededInParts checks that when there are many records to remove, some are reported as left.
+func TestDeleteUnneededInParts(t *testing.T) {
 	a, bucket := open(t)
 	const many = 1005
 	for i := range many {
@@ -119,7 +119,7 @@ func TestForgetSome(t *testing.T) {
 		at := now.Add(want.after)
 		n, left, err := a.Prune(t.Context(), acme, archive.PruneOptions{Now: at, Before: now, GracePeriod: 48 * time.Hour, InUse: needs()})
 		if n != want.n || left != want.left || err != nil {
-			t.Errorf("call %d: %d went, and some are left: %v; want %d, %v; %v", i+1, n, left, want.n, want.left, err)
+			t.Errorf("call %d: deleted %d, some remain: %v; want %d, %v; %v", i+1, n, left, want.n, want.left, err)
 		}
 	}
 }
@@ -159,7 +159,7 @@ func TestUnremovableDocument(t *testing.T) {
 	left := func(reason string, want ...string) {
 		t.Helper()
 		if got := names(t, a, acme); !slices.Equal(got, want) {
-			t.Errorf("%s: left are %q, want %q", reason, got, want)
+			t.Errorf("%s: %q remain, want %q", reason, got, want)
 		}
 	}
 	fill()
@@ -178,16 +178,16 @@ func TestUnremovableDocument(t *testing.T) {
 	}
 	fill()
 	if left, err := a.Clear(ctx, acme); err == nil || !left {
-		t.Errorf("cleared while one is locked: something is left %t, %v", left, err)
+		t.Errorf("cleared with a locked record: some remain: %t, %v", left, err)
 	}
 	left("the others are cleared", "b")
 
 	link.names = nil
 	if err := forget(53 * time.Hour); err != nil {
-		t.Errorf("noted again: %v", err)
+		t.Errorf("marked again: %v", err)
 	}
 	if left, err := a.Clear(ctx, acme); err != nil || left {
-		t.Errorf("cleared: something is left %t, %v", left, err)
+		t.Errorf("cleared: some remain: %t, %v", left, err)
 	}
 	left("it is not locked any more")
 }

@@ -22,7 +22,7 @@ func TestRequests(t *testing.T) {
 	must.Succeed(t, a.PutRequest(ctx, acme, "p1", made))
 	made.Version = 1
 	if got, err := a.Request(ctx, acme, "p1"); err != nil || got != made {
-		t.Errorf("%v, %v; want what was kept", got, err)
+		t.Errorf("got %v, %v; want the stored request", got, err)
 	}
 	for why, of := range map[string]struct {
 		team archive.Team
@@ -33,13 +33,13 @@ func TestRequests(t *testing.T) {
 		}
 	}
 	if got := names(t, a, acme); len(got) > 0 {
-		t.Errorf("a request is taken for the record of a post: %v", got)
+		t.Errorf("a request is listed as a post's record: %v", got)
 	}
 	if _, err := bucket.PutDocument(ctx, acme.Prefix()+"requests/p9.json", "application/json", []byte(`{"version":9,"uid":"x"}`), ""); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := a.Request(ctx, acme, "p9"); err == nil || errors.Is(err, archive.ErrNotFound) {
-		t.Errorf("one of a newer form: %v; want an error that says so", err)
+		t.Errorf("a request of a newer format returned %v; want an error about the format", err)
 	}
 
 	for _, step := range []struct {
@@ -68,6 +68,6 @@ func TestNoRequests(t *testing.T) {
 		t.Errorf("without a bucket: %s", diff)
 	}
 	if n, err := a.ExpireRequests(t.Context(), acme, time.Now()); n != 0 || err != nil {
-		t.Errorf("%d, %v; nothing is kept", n, err)
+		t.Errorf("deleted %d, %v; no request is stored", n, err)
 	}
 }

@@ -87,6 +87,6 @@ func TestApplyCutsMessages(t *testing.T) {
 
 func TestBeforeTheFirst(t *testing.T) {
 	if Reason(nil) != "" || IsReady(nil) || !Since(nil).IsZero() {
-		t.Error("without conditions nothing is known")
+		t.Error("missing conditions must be unknown")
 	}
 }

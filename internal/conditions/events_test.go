@@ -47,10 +47,10 @@ func TestEvents(t *testing.T) {
 		tell   func(r events.EventRecorder, clk *clocktesting.FakeClock)
 		want   []string
 	}{
-		"one":            {"there is one series", func(r events.EventRecorder, _ *clocktesting.FakeClock) { warn(r, post, nil, "a") }, []string{"a"}},
-		"the same again": {"client-go counts it", func(r events.EventRecorder, _ *clocktesting.FakeClock) { warn(r, post, nil, "a", "a", "a") }, []string{"a"}},
-		"another note":   {"the same key would lose it", func(r events.EventRecorder, _ *clocktesting.FakeClock) { warn(r, post, nil, "a", "b") }, []string{"a", "b"}},
-		"in turn":        {"each note has its own series", func(r events.EventRecorder, _ *clocktesting.FakeClock) { warn(r, post, conn, "a", "b", "a", "b", "c") }, []string{"a", "b", "c"}},
+		"one":          {"there is one series", func(r events.EventRecorder, _ *clocktesting.FakeClock) { warn(r, post, nil, "a") }, []string{"a"}},
+		"a repetition": {"client-go counts repetitions", func(r events.EventRecorder, _ *clocktesting.FakeClock) { warn(r, post, nil, "a", "a", "a") }, []string{"a"}},
+		"another note": {"a shared series would lose the second note", func(r events.EventRecorder, _ *clocktesting.FakeClock) { warn(r, post, nil, "a", "b") }, []string{"a", "b"}},
+		"in turn":      {"each note has its own series", func(r events.EventRecorder, _ *clocktesting.FakeClock) { warn(r, post, conn, "a", "b", "a", "b", "c") }, []string{"a", "b", "c"}},
 		"another object": {"the key differs by itself", func(r events.EventRecorder, _ *clocktesting.FakeClock) {
 			warn(r, post, nil, "a")
 			warn(r, other, nil, "a")
@@ -60,7 +60,7 @@ func TestEvents(t *testing.T) {
 			warn(r, post, conn, "a")
 		}, []string{"a", "a"}},
 		"percent signs": {"a note is not a format string", func(r events.EventRecorder, _ *clocktesting.FakeClock) { warn(r, post, nil, "100%d") }, []string{"100%d"}},
-		"minutes later": {"client-go may know a series for twelve minutes", func(r events.EventRecorder, clk *clocktesting.FakeClock) {
+		"minutes later": {"client-go stores a series for up to twelve minutes", func(r events.EventRecorder, clk *clocktesting.FakeClock) {
 			warn(r, post, nil, "a")
 			clk.Step(12 * time.Minute)
 			warn(r, post, nil, "b")
@@ -89,7 +89,7 @@ func TestBounds(t *testing.T) {
 		r.Eventf(&v1alpha1.Post{}, nil, "Warning", "Refused", "Deliver", "%d%s", n, strings.Repeat("é", 2000))
 	}
 	if len(got) != 300 {
-		t.Errorf("%d events of 300 different notes", len(got))
+		t.Errorf("%d events for 300 different notes", len(got))
 	}
 	for _, note := range got {
 		if len(note) > 1024 {
@@ -100,6 +100,6 @@ func TestBounds(t *testing.T) {
 
 func TestNoRecorder(t *testing.T) {
 	if got := NewEventRecorder(nil, runtime.NewScheme(), clocktesting.NewFakePassiveClock(time.Now())); got != nil {
-		t.Errorf("events that nobody takes are recorded by %T: controllers compare with nil", got)
+		t.Errorf("without a recorder, got %T, want nil because controllers compare with nil", got)
 	}
 }

@@ -38,7 +38,7 @@ func TestLines(t *testing.T) {
 		"the start":             {"thirty lines at startup are of no use at night", controller(nil), nil, nil},
 		"a start that fails":    {"an administrator has to correct it", controller(nil), errors.New("broken"), []logtest.Line{{"level": "ERROR", "msg": "said", "controller": "post", "err": "broken"}}},
 		"a request":             {"the audit log has the id, too", func(base logr.Logger) logr.Logger { return conditions.WebhookLogger(base, asked) }, nil, []logtest.Line{{"level": "INFO", "msg": "said", "namespace": "team-acme", "name": "launch", "requestID": "1-2"}}},
-		"an unreadable request": {"there is no object to name", func(base logr.Logger) logr.Logger { return conditions.WebhookLogger(base, nil) }, nil, []logtest.Line{{"level": "INFO", "msg": "said"}}},
+		"an unreadable request": {"the object's name is unknown", func(base logr.Logger) logr.Logger { return conditions.WebhookLogger(base, nil) }, nil, []logtest.Line{{"level": "INFO", "msg": "said"}}},
 	} {
 		var out logtest.Log
 		log := tc.log(logr.FromSlogHandler(slog.NewJSONHandler(&out, nil)))

@@ -88,7 +88,7 @@ func TestReport(t *testing.T) {
 				t.Errorf("the event has %d bytes: %q", len(got), got)
 			}
 			if tc.summary.Message == long && len(got) < 900 {
-				t.Errorf("the event keeps %d bytes of a long message", len(got))
+				t.Errorf("the event of a long message has %d bytes", len(got))
 			}
 		})
 	}
@@ -128,7 +128,7 @@ func TestWake(t *testing.T) {
 	now.SetTime(noon.Add(NoTeamGrace))
 	report(v1alpha1.ReasonNoTeam)
 	if len(recorder.Events) != 1 || r.RequeueAfter(key, 0) != 0 {
-		t.Errorf("%d events at the end of the time, and it is reported again after %s", len(recorder.Events), r.RequeueAfter(key, 0))
+		t.Errorf("%d events at the end of the time, next report after %s", len(recorder.Events), r.RequeueAfter(key, 0))
 	}
 	report(v1alpha1.ReasonNoTeam)
 	if len(recorder.Events) != 1 {
@@ -148,7 +148,7 @@ func TestWake(t *testing.T) {
 	now.SetTime(noon)
 	r.shouldReport(key, v1alpha1.ReasonNoTeam, "")
 	if !r.shouldReport(key, "Active", v1alpha1.ReasonNoTeam) || r.RequeueAfter(key, 0) != 0 {
-		t.Error("the good end is no news, or the warning is still held back")
+		t.Error("a recovery was not reported immediately")
 	}
 }
 

@@ -46,7 +46,7 @@ func verified(version string) *v1alpha1.Connection {
 	return conn
 }
 
-func TestCacheReadsAgain(t *testing.T) {
+func TestCacheRefreshes(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
 		change func(c *Cache, conn *v1alpha1.Connection, now *clocktesting.FakePassiveClock)
@@ -87,7 +87,7 @@ func TestCacheReadsAgain(t *testing.T) {
 	}
 }
 
-func TestCacheDoesNotHoldErrors(t *testing.T) {
+func TestCacheDropsErrors(t *testing.T) {
 	source := &loader{err: &Error{Reason: NotFound, Message: "no Secret"}}
 	cache := NewCache(source, clock.RealClock{}, nil)
 	if _, err := cache.Token(t.Context(), verified("1")); ReasonOf(err) != NotFound {
@@ -109,7 +109,7 @@ func TestCacheReadsOnceForMany(t *testing.T) {
 		var waiting sync.WaitGroup
 		waiting.Go(func() {
 			if _, err := cache.Token(impatient, verified("1")); !errors.Is(err, context.Canceled) {
-				t.Errorf("the one who gave up got %v", err)
+				t.Errorf("the cancelled caller got %v", err)
 			}
 		})
 		synctest.Wait()
@@ -132,7 +132,7 @@ func TestCacheReadsOnceForMany(t *testing.T) {
 }
 
 // A token that was being read while it was refused must not be cached.
-func TestCacheForgetsWhatIsBeingRead(t *testing.T) {
+func TestCacheDropsReadsInProgress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		answer := make(chan struct{})
 		source := &loader{wait: func() { <-answer }}
@@ -166,7 +166,7 @@ func TestCacheIsBounded(t *testing.T) {
 	}
 	held := cache.tokens.Keys()
 	if there := slices.Contains(held, any(first)); there || len(held) != cacheMax {
-		t.Errorf("%d tokens are held, the first among them: %v; want %d without it", len(held), there, cacheMax)
+		t.Errorf("%d tokens are cached, including the first: %v; want %d without it", len(held), there, cacheMax)
 	}
 }
 
@@ -208,8 +208,8 @@ func TestCacheReturnsConfirmedTokens(t *testing.T) {
 		{"the confirmed version differs from the last one examined", stored{"a", "1", ""}, status("2", "1"), "", []string{"1"}},
 		{"before an upgrade it was connected by these credentials", stored{"b", "2", ""}, earlier(metav1.ConditionTrue), "b", nil},
 		{"before an upgrade, the platform did not identify the account", stored{"b", "2", ""}, earlier(metav1.ConditionFalse), "", nil},
-		{"it was replaced again while the platform confirmed it", stored{"c", "3", ""}, status("2", "2"), "", []string{"3"}},
-		{"the Secret did not exist, and is read again", stored{"b", "2", ""}, status("", ""), "", nil},
+		{"it was replaced again before the platform confirmed it", stored{"c", "3", ""}, status("2", "2"), "", []string{"3"}},
+		{"the Secret was missing, and is read again", stored{"b", "2", ""}, status("", ""), "", nil},
 	} {
 		now, secret := clocktesting.NewFakePassiveClock(noon), &stored{"a", "1", ""}
 		var asked []string
@@ -235,13 +235,13 @@ func TestCacheReturnsConfirmedTokens(t *testing.T) {
 			}
 		}
 		if !slices.Equal(asked, tc.asked) {
-			t.Errorf("%s: asked about the versions %v, want %v", tc.reason, asked, tc.asked)
+			t.Errorf("%s: probed the versions %v, want %v", tc.reason, asked, tc.asked)
 		}
 	}
 }
 
 // A confirmation for one account, or a refusal by the platform, does not apply to another account.
-func TestCacheRemembersWhatIsConfirmed(t *testing.T) {
+func TestCacheStoresConfirmedTokens(t *testing.T) {
 	for _, tc := range []struct {
 		reason string
 		change func(*Cache, *v1alpha1.Connection)
@@ -268,7 +268,7 @@ func TestCacheFollowsARenewal(t *testing.T) {
 		reason, old, want string
 	}{
 		{"the confirmed token was renewed", "a", "b"},
-		{"another token was, which a user stored", "c", ""},
+		{"a user stored another token", "c", ""},
 	} {
 		secret := &stored{"a", "1", ""}
 		clock := clocktesting.NewFakePassiveClock(noon)
@@ -300,7 +300,7 @@ func TestCacheRetriesExamination(t *testing.T) {
 		}
 	}
 	if asked != 2 {
-		t.Errorf("asked %d times, want twice", asked)
+		t.Errorf("probed %d times, want twice", asked)
 	}
 }
 
@@ -317,7 +317,7 @@ func TestCacheFollowsTheStatus(t *testing.T) {
 	unsure := verified("2")
 	unsure.Status.VerifiedVersion = ""
 	if got, err := cache.Token(t.Context(), unsure); ReasonOf(err) != Unverified {
-		t.Errorf("got %q, %v of what the platform did not confirm after all", got.Access, err)
+		t.Errorf("got %q, %v although the platform rejected it", got.Access, err)
 	}
 }
 
@@ -347,7 +347,7 @@ func TestCacheReportsNewInput(t *testing.T) {
 			t.Errorf("%s: got %q, %v: the working copy is used", tc.reason, got.Access, err)
 		}
 		if asked != tc.asked {
-			t.Errorf("%s: asked %d times, want %d", tc.reason, asked, tc.asked)
+			t.Errorf("%s: probed %d times, want %d", tc.reason, asked, tc.asked)
 		}
 	}
 }

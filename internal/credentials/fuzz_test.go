@@ -29,12 +29,12 @@ func FuzzDecode(f *testing.F) {
 		for _, token := range []string{found.Token.Access, found.Token.Refresh} {
 			for _, b := range []byte(token) {
 				if b <= ' ' || b >= 0x7f {
-					t.Fatalf("the token %q is taken", token)
+					t.Fatalf("the token %q is accepted", token)
 				}
 			}
 		}
 		if found.Token.Access == "" {
-			t.Error("an empty token is taken")
+			t.Error("an empty token is accepted")
 		}
 		if found.Lifetime() < 0 {
 			t.Errorf("a token lives for %s", found.Lifetime())

@@ -16,7 +16,7 @@ import (
 )
 
 // People may use the register's name for their own Secrets, even for a Connection's input. These are only read.
-func TestRegisterOfPeople(t *testing.T) {
+func TestUsersSecretIsNotARegister(t *testing.T) {
 	theirs := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: RegisterName},
 		Type:       corev1.SecretTypeOpaque, Data: map[string][]byte{"accessToken": []byte("a")},
@@ -29,7 +29,7 @@ func TestRegisterOfPeople(t *testing.T) {
 		t.Errorf("a person has to see to it: %v", err)
 	}
 	if _, err := store.Entries(t.Context(), "team"); ReasonOf(err) != Invalid {
-		t.Errorf("nothing in it is Herald's: %v", err)
+		t.Errorf("a Secret without Herald's entries returned %v", err)
 	}
 	if err := store.Remove(t.Context(), "team", entry); err != nil {
 		t.Errorf("tokens go all the same when the account is disconnected: %v", err)
@@ -38,7 +38,7 @@ func TestRegisterOfPeople(t *testing.T) {
 		t.Errorf("the copy: %v", err)
 	}
 	if diff := cmp.Diff(before, secretOf(t, api, RegisterName)); diff != "" {
-		t.Errorf("their Secret was changed:\n%s", diff)
+		t.Errorf("another tool's Secret was changed:\n%s", diff)
 	}
 }
 

@@ -86,12 +86,12 @@ func TestSpooledTokens(t *testing.T) {
 		}
 	}
 	if left := entries(t, next); len(left) != 1 || said.Len() > 0 {
-		t.Errorf("after one was removed there are %d; it said %q", len(left), said)
+		t.Errorf("%d entries remain after a removal; the log contains %q", len(left), said)
 	}
 }
 
-// TestFilesThatAreNoTokens checks that invalid files are ignored, and that the valid one is still read.
-func TestFilesThatAreNoTokens(t *testing.T) {
+// TestInvalidSpoolFiles checks that invalid files are ignored, and that the valid one is still read.
+func TestInvalidSpoolFiles(t *testing.T) {
 	name := spoolFileName(unsaved("1").Account)
 	other := spoolFileName(unsaved("2").Account)
 	good, err := sealToken(spoolKey, unsaved("1"))
@@ -115,12 +115,12 @@ func TestFilesThatAreNoTokens(t *testing.T) {
 		"another key":          {"the key was replaced", name, strange, "another key"},
 		"cut":                  {"the disk was full", name, good[:len(good)/2], "not a sealed token"},
 		"empty":                {"the disk was lost", name, nil, "not a sealed token"},
-		"nothing sealed":       {"a nonce is needed at least", name, []byte(`{"account":{},"sealed":""}`), "was changed"},
-		"without a token":      {"a later version may seal other things", name, empty, "another version"},
-		"too big":              {"no token has so many bytes", name, bytes.Repeat([]byte(" "), MaxSpoolBytes+1), "more than"},
+		"nothing sealed":       {"sealed data starts with a nonce", name, []byte(`{"account":{},"sealed":""}`), "was changed"},
+		"without a token":      {"a later version may seal other data", name, empty, "another version"},
+		"too big":              {"tokens are smaller", name, bytes.Repeat([]byte(" "), MaxSpoolBytes+1), "more than"},
 		"of another program":   {"it is not one of Herald's files", "notes.txt", []byte("hello"), "not one of Herald's files"},
 		"named like a path":    {"names are short and of one form", "0123.token", good, "not one of Herald's files"},
-		"a write that was cut": {"the process was killed while it wrote, which is not reported", temporary + "123", good[:20], ""},
+		"a write that was cut": {"a write interrupted by a kill is not reported", temporary + "123", good[:20], ""},
 	} {
 		t.Run(title, func(t *testing.T) {
 			path := t.TempDir()
@@ -131,7 +131,7 @@ func TestFilesThatAreNoTokens(t *testing.T) {
 				t.Errorf("%s: got %+v", tc.reason, got)
 			}
 			if !strings.Contains(said.String(), tc.says) || tc.says == "" && said.Len() > 0 {
-				t.Errorf("%s: the log says %q", tc.reason, said)
+				t.Errorf("%s: the log contains %q", tc.reason, said)
 			}
 			if strings.Contains(said.String(), "new-") {
 				t.Errorf("the log shows a token: %s", said)
@@ -142,7 +142,7 @@ func TestFilesThatAreNoTokens(t *testing.T) {
 			}
 			said.Reset()
 			if got := entries(t, f); len(got) != 1 || said.Len() > 0 {
-				t.Errorf("it is told once; then it said %q", said)
+				t.Errorf("it must be logged once; the second log contains %q", said)
 			}
 		})
 	}
@@ -175,8 +175,8 @@ type tornFile struct{ fs.File }
 
 func (tornFile) Read([]byte) (int, error) { return 0, syscall.EIO }
 
-// TestFilesThatCannotBeReadNow checks that a token is not lost because the disk fails at startup.
-func TestFilesThatCannotBeReadNow(t *testing.T) {
+// TestUnreadableSpoolFiles checks that a token is not lost because the disk fails at startup.
+func TestUnreadableSpoolFiles(t *testing.T) {
 	name := spoolFileName(unsaved("1").Account)
 	for title, tc := range map[string]struct {
 		reason     string
@@ -188,8 +188,8 @@ func TestFilesThatCannotBeReadNow(t *testing.T) {
 	}{
 		"not opened": {"a disk error is temporary, or an administrator corrects it", ailing{open: name}, 1, true, false, "cannot be read now", name},
 		"broken off": {"so is an error during reading", ailing{read: name}, 1, true, false, "cannot be read now", name},
-		"no names":   {"of no account is it known that it has none", ailing{open: "."}, 0, true, true, "cannot look for renewed tokens", ""},
-		"gone":       {"a live process has stored it meanwhile", ailing{gone: name}, 1, false, false, "", ""},
+		"no names":   {"unreadable names may belong to any account", ailing{open: "."}, 0, true, true, "cannot look for renewed tokens", ""},
+		"deleted":    {"another process has stored it in the meantime", ailing{gone: name}, 1, false, false, "", ""},
 	} {
 		t.Run(title, func(t *testing.T) {
 			path := t.TempDir()
@@ -207,21 +207,21 @@ func TestFilesThatCannotBeReadNow(t *testing.T) {
 				t.Errorf("%s: unread is %t, of an account without a file %t", tc.reason, f.HasUnreadable(unsaved("1").Account), f.HasUnreadable(unsaved("3").Account))
 			}
 			if tc.says != "" && strings.Count(said.String(), tc.says) != 1 || tc.says == "" && said.Len() > 0 || !strings.Contains(said.String(), tc.file) {
-				t.Errorf("%s: it is told once, with its name; the log says %q", tc.reason, said)
+				t.Errorf("%s: it must be logged once, with its name; the log contains %q", tc.reason, said)
 			}
 			if lying, err := os.ReadDir(filepath.Join(path, quarantineDir)); err != nil || len(lying) > 0 {
 				t.Errorf("%d files were set aside, %v", len(lying), err)
 			}
 			f.files = disk
 			if found := entries(t, f); len(found) != 2 || f.HasUnreadable(unsaved("1").Account) {
-				t.Errorf("later there are %d", len(found))
+				t.Errorf("later, there are %d entries", len(found))
 			}
 		})
 	}
 }
 
-// TestUnreadIsReplaced checks that an obsolete unreadable token does not block its account.
-func TestUnreadIsReplaced(t *testing.T) {
+// TestUnreadableSpoolFileIsReplaced checks that an obsolete unreadable token does not block its account.
+func TestUnreadableSpoolFileIsReplaced(t *testing.T) {
 	for title, tc := range map[string]struct {
 		reason string
 		how    func(f *Spool) error
@@ -234,7 +234,7 @@ func TestUnreadIsReplaced(t *testing.T) {
 			must.Succeed(t, f.Save(unsaved("1")))
 			f.files = ailing{FS: f.files, open: spoolFileName(unsaved("1").Account)}
 			if _, all := f.Entries(); all {
-				t.Fatal("the disk gave it")
+				t.Fatal("a listing with a disk error counts as complete")
 			}
 			if err := tc.how(f); err != nil || f.HasUnreadable(unsaved("1").Account) {
 				t.Errorf("%s, and it is waited for: %v", tc.reason, err)
@@ -255,18 +255,18 @@ func TestBounds(t *testing.T) {
 		t.Errorf("%d files lie aside, want %d at most; %v", len(lying), maxQuarantined, err)
 	}
 	if strings.Count(said.String(), "stray-") < maxQuarantined+3 {
-		t.Errorf("not each of them was told")
+		t.Errorf("a quarantined file was not logged")
 	}
 	for n := range MaxSpoolEntries {
 		must.Succeed(t, os.WriteFile(filepath.Join(path, fmt.Sprintf("%032x.token", n)), nil, 0o600))
 	}
 	if err := f.Save(unsaved("1")); err == nil || !strings.Contains(err.Error(), "holds 1024 already") {
-		t.Errorf("one more than fit: %v", err)
+		t.Errorf("saving above the limit returned %v", err)
 	}
 	big := unsaved("1")
 	big.Token.Access = strings.Repeat("a", MaxSpoolBytes)
 	if err := f.Save(big); err == nil || strings.Contains(err.Error(), "aaa") {
-		t.Errorf("a token that no file takes: %v", err)
+		t.Errorf("a token above the size limit returned %v", err)
 	}
 }
 
@@ -274,7 +274,7 @@ func TestOpen(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	must.Succeed(t, os.WriteFile(file, nil, 0o600))
 	tests := map[string]struct{ reason, path, key, says string }{
-		"good":       {"the folder is made", filepath.Join(t.TempDir(), "a", "b"), spoolKey, ""},
+		"good":       {"the folder is created", filepath.Join(t.TempDir(), "a", "b"), spoolKey, ""},
 		"short key":  {"it could be guessed", t.TempDir(), spoolKey[1:], "fewer than 32 characters"},
 		"no key":     {"the key is too short", t.TempDir(), "", "fewer than 32 characters"},
 		"no folder":  {"it is a file", file, spoolKey, "no file can be written into folder " + file},
@@ -304,8 +304,8 @@ func TestOpenOfAFullDisk(t *testing.T) {
 	}
 }
 
-// TestNone checks that everything works without a folder, and nothing is stored.
-func TestNone(t *testing.T) {
+// TestNoSpool checks that everything works without a folder, and nothing is stored.
+func TestNoSpool(t *testing.T) {
 	var f *Spool
 	if err := errors.Join(f.Save(unsaved("1")), f.Remove(unsaved("1").Account)); err != nil || entries(t, f) != nil || f.HasUnreadable(unsaved("1").Account) {
 		t.Errorf("got %v, %v", entries(t, f), err)

@@ -87,13 +87,13 @@ func TestLoad(t *testing.T) {
 			secret: secretWith(map[string]string{"accessToken": "a", "refreshToken": "r", "expiresAt": "2026-12-01T10:00:00+01:00", "scopes": "s1 s2"}),
 			want:   Token{Access: "a", Refresh: "r", Scopes: "s1 s2", ExpiresAt: time.Date(2026, 12, 1, 9, 0, 0, 0, time.UTC)},
 		},
-		"the least":         {reason: "an access token alone will do", secret: secretWith(map[string]string{"accessToken": "a"}), want: Token{Access: "a"}},
+		"the least":         {reason: "an access token suffices", secret: secretWith(map[string]string{"accessToken": "a"}), want: Token{Access: "a"}},
 		"newlines":          {reason: "files end in a newline", secret: secretWith(map[string]string{"accessToken": "a\n", "expiresAt": "2026-11-20T12:00:00Z\n"}), want: Token{Access: "a", ExpiresAt: noon}},
-		"no Secret":         {reason: "the Secret may come later", err: NotFound},
+		"no Secret":         {reason: "the Secret may be created later", err: NotFound},
 		"no access token":   {reason: "the access token is missing", secret: secretWith(map[string]string{"refreshToken": "r"}), err: Invalid, key: "accessToken"},
 		"two tokens in one": {reason: "a header could not carry it", secret: secretWith(map[string]string{"accessToken": "a b"}), err: Invalid, key: "accessToken"},
 		"not ASCII":         {reason: "a header could not carry it", secret: secretWith(map[string]string{"accessToken": "a", "refreshToken": "ä"}), err: Invalid, key: "refreshToken"},
-		"a date":            {reason: "a date alone is not a time", secret: secretWith(map[string]string{"accessToken": "a", "expiresAt": "2026-12-01"}), err: Invalid, key: "expiresAt"},
+		"a date":            {reason: "a date without a time", secret: secretWith(map[string]string{"accessToken": "a", "expiresAt": "2026-12-01"}), err: Invalid, key: "expiresAt"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var objects []client.Object
@@ -122,7 +122,7 @@ func TestLoadUnavailable(t *testing.T) {
 		},
 	})
 	if _, err := store.Load(t.Context(), connection()); ReasonOf(err) != Unavailable {
-		t.Errorf("got %v, want Unavailable: the API server's trouble says nothing about the Secret", err)
+		t.Errorf("got %v, want Unavailable: a failure of the API server is not a problem of the Secret", err)
 	}
 }
 
@@ -140,7 +140,7 @@ func TestClaim(t *testing.T) {
 	claimed, err := other.Load(t.Context(), connection())
 	must.Succeed(t, err)
 	if may, _ := store.MayClaim(connection(), claimed, Input{}, time.Minute); !may {
-		t.Error("whoever claimed may go on")
+		t.Error("the claim's owner may continue")
 	}
 	now.Step(time.Hour)
 	if may, wait := other.MayClaim(connection(), claimed, Input{}, time.Minute); may || wait != time.Minute {
@@ -148,7 +148,7 @@ func TestClaim(t *testing.T) {
 	}
 	now.Step(time.Minute)
 	if may, _ := other.MayClaim(connection(), claimed, Input{}, time.Minute); !may {
-		t.Error("a claim that nobody fulfilled in time is over")
+		t.Error("an expired claim must not block others")
 	}
 	if _, err := other.Claim(t.Context(), connection(), claimed.Version); err != nil {
 		t.Errorf("the claim that is over must be replaceable: %v", err)
@@ -162,7 +162,7 @@ func TestInherited(t *testing.T) {
 	store, api := newStore(now, interceptor.Funcs{}, secretWith(map[string]string{"accessToken": "a", "refreshToken": "r"}))
 	read := seeded(t, store)
 	if store.Inherited(connection(), read) {
-		t.Error("nobody has claimed it")
+		t.Error("the token has no claim")
 	}
 	if _, err := store.Claim(t.Context(), connection(), read.Version); err != nil {
 		t.Fatal(err)
@@ -191,7 +191,7 @@ func TestSave(t *testing.T) {
 		want   map[string]string
 	}{
 		"rotated": {
-			"all new values are stored, and other keys are kept",
+			"all new values are stored, and other keys remain",
 			Token{Access: "a2", Refresh: "r2", ExpiresAt: noon.Add(2 * time.Hour), Scopes: "s"},
 			map[string]string{"accessToken": "a2", "refreshToken": "r2", "expiresAt": "2026-11-20T14:00:00Z", "scopes": "s", "note": "mine"},
 		},
@@ -226,16 +226,16 @@ func TestSave(t *testing.T) {
 			}
 			after, err := store.Load(t.Context(), connection())
 			if err != nil || after.ClaimedBy != "" || !after.RenewedAt.Equal(noon) || after.Lifetime() != max(0, tc.token.ExpiresAt.Sub(noon)) {
-				t.Errorf("read back %+v, %v: the claim must go, and the time of the renewal be known", after, err)
+				t.Errorf("read back %+v, %v, want no claim and the time of the renewal", after, err)
 			}
 			if stored.ResourceVersion != version || stored.Labels["app"] != "acme" {
-				t.Errorf("version %q (returned %q), labels %v: what is not Herald's must stay", stored.ResourceVersion, version, stored.Labels)
+				t.Errorf("version %q (returned %q), labels %v: other tools' metadata must remain", stored.ResourceVersion, version, stored.Labels)
 			}
 		})
 	}
 }
 
-func TestSaveUnderTrouble(t *testing.T) {
+func TestSaveWithErrors(t *testing.T) {
 	down := apierrors.NewServiceUnavailable("down")
 	for name, tc := range map[string]struct {
 		reason string
@@ -244,7 +244,7 @@ func TestSaveUnderTrouble(t *testing.T) {
 		want   Reason
 	}{
 		"outage": {
-			"a renewed token is offered again until the API server is back",
+			"a renewed token is returned again until the API server is available",
 			func(try int, do func() error) error {
 				if try < 8 {
 					return down
@@ -295,7 +295,7 @@ func TestSaveUnderTrouble(t *testing.T) {
 					t.Errorf("%s: stored %q at version %s, returned %s", tc.reason, stored.Token.Refresh, stored.Version, version)
 				}
 				if err != nil && (strings.Contains(err.Error(), "a2") || strings.Contains(err.Error(), "r2")) {
-					t.Errorf("the message holds a token: %v", err)
+					t.Errorf("the message contains a token: %v", err)
 				}
 			})
 		})
@@ -342,7 +342,7 @@ func TestMark(t *testing.T) {
 		token  Token
 		want   string
 	}{
-		"of the app":       {"what Herald renewed is known again", Token{Access: "a2", Refresh: "r2", App: "herald"}, "herald"},
+		"of the app":       {"a renewed token has its app's mark", Token{Access: "a2", Refresh: "r2", App: "herald"}, "herald"},
 		"of any app":       {"tokens from users may belong to any app", Token{Access: "a2", Refresh: "r2"}, ""},
 		"of an app before": {"a token of another of the installation's apps has another mark", Token{Access: "a2", Refresh: "r2", App: "old"}, ""},
 	} {
@@ -354,7 +354,7 @@ func TestMark(t *testing.T) {
 			conn.Spec.Platform = v1alpha1.PlatformX
 			found, err := store.Find(t.Context(), conn)
 			if err != nil || found.Input.Token.App != "" {
-				t.Fatalf("a Secret that people made is of app %q: %v", found.Input.Token.App, err)
+				t.Fatalf("a Secret created by users has the app %q: %v", found.Input.Token.App, err)
 			}
 			before, err := store.Seed(t.Context(), conn, found.Input)
 			must.Succeed(t, err)

@@ -57,7 +57,7 @@ func TestLineage(t *testing.T) {
 		"h7": Current, "h6": Superseded, "h2": Superseded, "h1": New, "h9": New, "": New,
 	} {
 		if got := l.freshness(hash); got != want {
-			t.Errorf("%q is %s, want %s: the present one and the five before are known", hash, got, want)
+			t.Errorf("%q is %s, want %s: the present input and the five before are known", hash, got, want)
 		}
 	}
 	if !slices.Equal(l.users, []string{"c0", "c1"}) {
@@ -65,7 +65,7 @@ func TestLineage(t *testing.T) {
 	}
 	back := l.with("h5", "c0")
 	if back.input != "h5" || !slices.Equal(back.earlier, []string{"h7", "h6", "h4", "h3", "h2"}) {
-		t.Errorf("an input that was taken over a second time is known once: %+v", back)
+		t.Errorf("a readopted input must be known once: %+v", back)
 	}
 	for i := range mostUsers + 10 {
 		l = l.usedBy(fmt.Sprint("n", i))
@@ -93,12 +93,12 @@ func TestUseOfMany(t *testing.T) {
 	}
 	for n := range mostUsers - 1 { // the Connection that made the copy is listed
 		if !used(n) {
-			t.Fatalf("user %d is not noted", n)
+			t.Fatalf("use %d is not recorded", n)
 		}
 	}
 	for _, n := range []int{mostUsers, 0, mostUsers + 1, mostUsers} {
 		if used(n) {
-			t.Errorf("user %d has the copy written, in which %d are", n, mostUsers)
+			t.Errorf("use %d is recorded above the limit of %d", n, mostUsers)
 		}
 	}
 }
@@ -110,13 +110,13 @@ func TestHash(t *testing.T) {
 		data map[string]string
 		same bool
 	}{
-		"a file ends in a newline":       {map[string]string{"accessToken": "a\n", "refreshToken": "r", "scopes": "s"}, true},
-		"people keep notes beside":       {map[string]string{"accessToken": "a", "refreshToken": "r", "scopes": "s", "note": "n"}, true},
-		"an empty key is none":           {map[string]string{"accessToken": "a", "refreshToken": "r", "scopes": "s", "expiresAt": ""}, true},
-		"another access token":           {map[string]string{"accessToken": "b", "refreshToken": "r", "scopes": "s"}, false},
-		"another refresh token":          {map[string]string{"accessToken": "a", "refreshToken": "q", "scopes": "s"}, false},
-		"other scopes may change a call": {map[string]string{"accessToken": "a", "refreshToken": "r", "scopes": "s t"}, false},
-		"the parts are kept apart":       {map[string]string{"accessToken": "ar", "scopes": "s"}, false},
+		"a file ends in a newline":          {map[string]string{"accessToken": "a\n", "refreshToken": "r", "scopes": "s"}, true},
+		"people keep notes beside":          {map[string]string{"accessToken": "a", "refreshToken": "r", "scopes": "s", "note": "n"}, true},
+		"an empty key counts as omitted":    {map[string]string{"accessToken": "a", "refreshToken": "r", "scopes": "s", "expiresAt": ""}, true},
+		"another access token":              {map[string]string{"accessToken": "b", "refreshToken": "r", "scopes": "s"}, false},
+		"another refresh token":             {map[string]string{"accessToken": "a", "refreshToken": "q", "scopes": "s"}, false},
+		"other scopes may change a call":    {map[string]string{"accessToken": "a", "refreshToken": "r", "scopes": "s t"}, false},
+		"the delimiter prevents collisions": {map[string]string{"accessToken": "ar", "scopes": "s"}, false},
 	} {
 		if got := hashOf(secretWith(tc.data)); (got == base) != tc.same {
 			t.Errorf("%s: %s and %s", reason, base, got)
@@ -175,7 +175,7 @@ func TestFind(t *testing.T) {
 			store, _ := newStore(clocktesting.NewFakeClock(noon), interceptor.Funcs{}, []client.Object{input, copied}...)
 			found, err := store.Find(t.Context(), conn)
 			if ReasonOf(err) != tc.err || found.Input.Freshness != tc.want && tc.err == "" || found.Known != tc.known {
-				t.Errorf("found it %s, known %t, %v", found.Input.Freshness, found.Known, err)
+				t.Errorf("freshness %s, known %t, %v", found.Input.Freshness, found.Known, err)
 			}
 		})
 	}
@@ -194,7 +194,7 @@ func TestAdopt(t *testing.T) {
 	adopted, err := store.Adopt(t.Context(), connection(), copied, found.Input)
 	must.Succeed(t, err)
 	if want := (Token{Access: "b"}); adopted.Token != want {
-		t.Errorf("adopted %+v: nothing of the tokens before is left", adopted.Token)
+		t.Errorf("adopted %+v with parts of earlier tokens", adopted.Token)
 	}
 	if _, err := store.Adopt(t.Context(), connection(), copied, found.Input); ReasonOf(err) != Conflict {
 		t.Errorf("got %v, want a conflict: the copy was changed since", err)
@@ -214,8 +214,8 @@ func TestSeedYieldsToEarlierVersion(t *testing.T) {
 	}{
 		{"users created the Secret", nil, true, 0},
 		{"a process of that version is renewing", map[string]string{ClaimAnnotation: "old " + noon.Add(-time.Minute).Format(time.RFC3339)}, false, 30 * time.Second},
-		{"the claim was made and has expired", map[string]string{ClaimAnnotation: "old " + noon.Add(-time.Hour).Format(time.RFC3339)}, false, 90 * time.Second},
-		{"one has renewed it, and may again", map[string]string{RenewedAnnotation: noon.Add(-time.Hour).Format(time.RFC3339)}, false, 90 * time.Second},
+		{"the claim has expired", map[string]string{ClaimAnnotation: "old " + noon.Add(-time.Hour).Format(time.RFC3339)}, false, 90 * time.Second},
+		{"the renewal has finished", map[string]string{RenewedAnnotation: noon.Add(-time.Hour).Format(time.RFC3339)}, false, 90 * time.Second},
 	} {
 		secret := secretWith(map[string]string{"accessToken": "a", "refreshToken": "r"})
 		secret.Annotations = tc.annotations

@@ -40,7 +40,7 @@ func TestMarker(t *testing.T) {
 		{"the first cluster becomes the owner of a new bucket", "one", "", ""},
 		{"and keeps it", "one", "", ""},
 		{"another one may not remove", "two", "", "one"},
-		{"nor after an administrator names a third cluster", "two", "three", "one"},
+		{"an administrator's entry of a third cluster is ignored", "two", "three", "one"},
 		{"until an administrator names the cluster to replace", "two", "one", ""},
 		{"what stays in the configuration does no harm", "two", "one", ""},
 		{"from then on the first may not", "one", "", "two"},
@@ -66,13 +66,13 @@ func TestMarker(t *testing.T) {
 			t.Fatal(err)
 		}
 		if err := may("two", ""); err == nil || !strings.Contains(err.Error(), installation.Key) {
-			t.Errorf("a marker that says %q: %v; nothing may be removed where it cannot be told whose the bucket is", text, err)
+			t.Errorf("a marker with %q returned %v; files of an unknown owner must not be deleted", text, err)
 		}
 	}
 }
 
-// TestNoStore checks that an installation without a store is not restricted.
-func TestNoStore(t *testing.T) {
+// TestMarkerWithoutStore checks that an installation without a store is not restricted.
+func TestMarkerWithoutStore(t *testing.T) {
 	if err := installation.New(store.None(), cluster("one"), "", clocktesting.NewFakePassiveClock(now)).MayDelete(t.Context()); err != nil {
 		t.Error(err)
 	}

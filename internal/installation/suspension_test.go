@@ -5,7 +5,7 @@ package installation
 
 import "testing"
 
-func TestBrake(t *testing.T) {
+func TestSuspension(t *testing.T) {
 	var b Suspension
 	var told []bool
 	b.Subscribe(func() { told = append(told, b.On()) })
@@ -21,7 +21,7 @@ func TestBrake(t *testing.T) {
 		{"it is released", false, true, 2},
 	} {
 		if changed := b.Set(step.on); changed != step.changed || b.On() != step.on || len(told) != step.told {
-			t.Errorf("%s: changed %t, on %t, told %v", step.reason, changed, b.On(), told)
+			t.Errorf("%s: changed %t, on %t, notified %v", step.reason, changed, b.On(), told)
 		}
 	}
 	if len(told) != 2 || !told[0] || told[1] {
@@ -29,8 +29,8 @@ func TestBrake(t *testing.T) {
 	}
 }
 
-func TestNone(t *testing.T) {
+func TestNoSuspension(t *testing.T) {
 	if (*Suspension)(nil).On() {
-		t.Error("where there is no brake, none is set")
+		t.Error("a nil Suspension must be off")
 	}
 }

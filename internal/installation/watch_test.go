@@ -47,9 +47,9 @@ func TestWatch(t *testing.T) {
 	}{
 		{"the first has the bucket", one, seenByOne, 0},
 		{"the second has not", two, seenByTwo, 1},
-		{"nor a minute later", two, seenByTwo, 1},
+		{"a minute later, the second installation still waits", two, seenByTwo, 1},
 		{"a third cluster replaces the first", three, seenByThree, 0},
-		{"which the first sees", one, seenByOne, 1},
+		{"the first installation learns of the second", one, seenByOne, 1},
 	} {
 		step.look.Check(t.Context())
 		if got := value(step.registry); got != step.want {

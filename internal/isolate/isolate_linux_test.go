@@ -110,8 +110,8 @@ var attempts = map[string]struct {
 	"to start a program":       {func() error { return syscall.Exec("/bin/true", []string{"true"}, nil) }, killed},
 	"to start one by a file":   {call(unix.SYS_EXECVEAT, 0), killed},
 	"to trace":                 {call(unix.SYS_PTRACE, unix.PTRACE_TRACEME), killed},
-	"the memory of others":     {call(unix.SYS_PROCESS_VM_READV, 1), killed},
-	"the files of others":      {call(unix.SYS_PIDFD_GETFD, 0), killed},
+	"other processes' memory":  {call(unix.SYS_PROCESS_VM_READV, 1), killed},
+	"other processes' files":   {call(unix.SYS_PIDFD_GETFD, 0), killed},
 	"to mount":                 {call(unix.SYS_MOUNT), killed},
 	"another root":             {call(unix.SYS_CHROOT), killed},
 	"another namespace":        {call(unix.SYS_UNSHARE, unix.CLONE_NEWUSER), killed},
@@ -185,7 +185,7 @@ func TestConfinedProcessIsDenied(t *testing.T) {
 			t.Parallel()
 			got := try(t, name)
 			if !slices.ContainsFunc(strings.Split(tc.want, "|"), func(one string) bool { return strings.Contains(got, one) }) {
-				t.Errorf("got %q instead of %q", got, tc.want)
+				t.Errorf("got %q, want %q", got, tc.want)
 			}
 		})
 	}
@@ -325,7 +325,7 @@ var acts = map[string]struct {
 		_, err := unix.Mmap(-1, 0, 8<<30, unix.PROT_READ, unix.MAP_PRIVATE|unix.MAP_ANON)
 		return err
 	}, "cannot allocate memory"},
-	"what it needs": {readFile, "<nil>"},
+	"required files": {readFile, "<nil>"},
 }
 
 // limitAnother sets a limit of the parent process. The limit is at an address whose lower half is zero, as if none were
@@ -372,7 +372,7 @@ func write(folder string) error {
 }
 
 // A program can open files before its first connection, as linking needs, and none after it.
-func TestOtherProgramIsDenied(t *testing.T) {
+func TestExecIsDenied(t *testing.T) {
 	for name, tc := range acts {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -389,7 +389,7 @@ func TestOtherProgramIsDenied(t *testing.T) {
 				got = killed
 			}
 			if !strings.Contains(got, tc.want) {
-				t.Errorf("got %q instead of %q", got, tc.want)
+				t.Errorf("got %q, want %q", got, tc.want)
 			}
 		})
 	}
@@ -414,7 +414,7 @@ func accept(from *isolate.Program, serve func(net.Conn)) *sync.WaitGroup {
 }
 
 // A program reads this process's data from any address that it connects to, any number of times.
-func TestConnectionsAreGiven(t *testing.T) {
+func TestConnectionsAreInherited(t *testing.T) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	var out bytes.Buffer
@@ -480,7 +480,7 @@ var outputs = map[string]struct {
 		again, err := os.ReadFile("/film.mp4")
 		return errors.Join(err, fmt.Errorf("read %s", again))
 	}), "read made", "made"},
-	"output and nothing else": {connected(func() error {
+	"only output": {connected(func() error {
 		data, err := os.ReadFile("/etc/passwd")
 		return errors.Join(err, fmt.Errorf("read %q", data))
 	}), `read ""`, ""},
@@ -490,7 +490,7 @@ var outputs = map[string]struct {
 }
 
 // A program with an output gets it for any file that it opens, and no other file.
-func TestTheOutputIsGiven(t *testing.T) {
+func TestOutputIsInherited(t *testing.T) {
 	for name, tc := range outputs {
 		t.Run(name, func(t *testing.T) {
 			runtime.LockOSThread()
@@ -562,7 +562,7 @@ func printEnvironment() error {
 }
 
 // When the context is done, the process is killed.
-func TestTheContextEndsIt(t *testing.T) {
+func TestContextKillsTheProcess(t *testing.T) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	ctx, cancel := context.WithCancel(t.Context())

@@ -54,7 +54,7 @@ func TestRequestsShareNoConnection(t *testing.T) {
 		}
 		must.Succeed(t, group.Wait())
 		if len(connections) != atOnce {
-			t.Errorf("round %d: %d connections for %d requests at once", round, len(connections), atOnce)
+			t.Errorf("round %d: %d connections for %d concurrent requests", round, len(connections), atOnce)
 		}
 	}
 }

@@ -94,7 +94,7 @@ func TestEach(t *testing.T) {
 		pages   int
 	}{
 		{"twenty thousand small objects need few requests", objects(20_000, 1_000), kubeclient.MaxPageBytes, 15},
-		{"large ones come by few", objects(100, 300<<10), kubeclient.MaxPageBytes, 10},
+		{"large objects need several pages", objects(100, 300<<10), kubeclient.MaxPageBytes, 10},
 		{"those that an older version stored too", objects(30, 1_300<<10), kubeclient.MaxPageBytes, 14},
 		{"large objects after two thousand small ones are split over several pages", append(objects(3_000, 500), objects(60, 300<<10)...), kubeclient.MaxPageBytes, 20},
 		{"an object larger than a page is read alone", append(objects(60, 100), 9<<20, 100), 9 << 20, 16},
@@ -109,7 +109,7 @@ func TestEach(t *testing.T) {
 		}
 		for i, at := range s.seen {
 			if i != at {
-				t.Fatalf("%s: object %d came in place %d", tt.reason, at, i)
+				t.Fatalf("%s: object %d is at index %d", tt.reason, at, i)
 			}
 		}
 		if s.largest > tt.largest {
@@ -121,8 +121,8 @@ func TestEach(t *testing.T) {
 	}
 }
 
-// TestEachUncounted uses a client without the wrapped transport: pages stay as small as the first.
-func TestEachUncounted(t *testing.T) {
+// TestEachWithoutCount uses a client without the wrapped transport: pages stay as small as the first.
+func TestEachWithoutCount(t *testing.T) {
 	s := &server{sizes: objects(500, 10)}
 	must.Succeed(t, s.read(t, func(next http.RoundTripper) http.RoundTripper { return next }))
 	if len(s.limits) != 10 || s.limits[9] != 50 {
@@ -134,7 +134,7 @@ func TestEachFails(t *testing.T) {
 	want := errors.New("no list today")
 	got := kubeclient.EachPage(t.Context(), func(context.Context, kubeclient.Page) (string, error) { return "", want })
 	if !errors.Is(got, want) {
-		t.Errorf("got %v, want what the client said", got)
+		t.Errorf("got %v, want the client's error", got)
 	}
 }
 

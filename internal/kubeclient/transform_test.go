@@ -56,7 +56,7 @@ func TestSmallPostIsUnchanged(t *testing.T) {
 	want.ManagedFields = nil
 	got := transformed(t, ordinary())
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("an ordinary post costs no read, so it is kept as it is: -want +got:\n%s", diff)
+		t.Errorf("an ordinary post must be stored unchanged: -want +got:\n%s", diff)
 	}
 	if !kubeclient.IsComplete(got) {
 		t.Error("it counts as a copy that lacks something")
@@ -132,32 +132,32 @@ func TestLargePost(t *testing.T) {
 			before := post.DeepCopy()
 			got := transformed(t, post)
 			if kubeclient.IsComplete(got) {
-				t.Fatal("it is taken for the object")
+				t.Fatal("an omitted text counts as complete")
 			}
 			stored, err := json.Marshal(got)
 			must.Succeed(t, err)
 			if len(stored) > 32<<10 {
-				t.Errorf("%d bytes are kept", len(stored))
+				t.Errorf("%d bytes are stored", len(stored))
 			}
 			if diff := cmp.Diff(before.Status, got.Status); diff != "" {
 				t.Errorf("the status is read while a post waits: %s", diff)
 			}
 			if got.Spec.Targets[3].ConnectionRef != before.Spec.Targets[3].ConnectionRef || len(got.Spec.Targets) != len(before.Spec.Targets) {
-				t.Error("its accounts are not kept")
+				t.Error("the accounts are missing")
 			}
 			if !slices.Equal(got.Finalizers, before.Finalizers) || got.UID != before.UID || got.ResourceVersion != before.ResourceVersion ||
 				got.Annotations[v1alpha1.BornAnnotation] != "then" || got.Labels[v1alpha1.OriginLabel] != v1alpha1.OriginAPI {
 				t.Errorf("its metadata lacks something that is read: %+v", got.ObjectMeta)
 			}
 			if kubeclient.HasMediaRefs(got) != tt.media {
-				t.Errorf("its files are known: %t, want %t", kubeclient.HasMediaRefs(got), tt.media)
+				t.Errorf("files are known: %t, want %t", kubeclient.HasMediaRefs(got), tt.media)
 			}
 			if diff := cmp.Diff(buckets, kubeclient.MediaBuckets(got)); diff != "" {
-				t.Errorf("it is not found by its files any more: %s", diff)
+				t.Errorf("the post is no longer found by its files: %s", diff)
 			}
 			again := got.DeepCopy()
 			if diff := cmp.Diff(again, transformed(t, got)); diff != "" {
-				t.Errorf("a second time something else comes of it: %s", diff)
+				t.Errorf("a repeated transformation changed the object: %s", diff)
 			}
 		})
 	}
@@ -187,10 +187,10 @@ func TestOtherKinds(t *testing.T) {
 	}, Spec: v1alpha1.ConnectionSpec{AccountID: "7"}}
 	got := transformed(t, conn)
 	if kubeclient.IsComplete(got) || got.Annotations["example.com/note"] != "" || got.Annotations[v1alpha1.ProbeAnnotation] != "p" || got.Spec.AccountID != "7" {
-		t.Errorf("of a connection foreign annotations alone are left out, got %+v", got)
+		t.Errorf("only foreign annotations may be omitted from a connection, got %+v", got)
 	}
 	missed := toolscache.DeletedFinalStateUnknown{Key: "a/b"}
 	if got := transformed(t, missed); got != missed {
-		t.Errorf("the note of a missed deletion became %v", got)
+		t.Errorf("a tombstone became %v", got)
 	}
 }

@@ -27,10 +27,10 @@ func TestPauses(t *testing.T) {
 		waited += pause
 	}
 	if waited < time.Hour {
-		t.Fatalf("a thousand tries take %s: what is away is asked too often", waited)
+		t.Fatalf("a thousand retries took only %s", waited)
 	}
 	if pause := limiter.When(request("another")); pause > FirstRetry {
-		t.Errorf("one that has failed once waits for %s, since others have failed more often", pause)
+		t.Errorf("an object's first retry waits for %s because of other objects", pause)
 	}
 	limiter.Forget(request("one"))
 	if pause := limiter.When(request("one")); pause > FirstRetry {
@@ -50,6 +50,6 @@ func TestSpread(t *testing.T) {
 		pauses[limiter.When(name)] = true
 	}
 	if len(pauses) < 50 {
-		t.Errorf("100 objects come back at %d moments", len(pauses))
+		t.Errorf("100 objects are retried at %d times", len(pauses))
 	}
 }

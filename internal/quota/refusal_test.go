@@ -41,7 +41,7 @@ func TestRefusal(t *testing.T) {
 			true,
 		},
 		"Foreign": {
-			"what Herald does not know keeps its name",
+			"unknown resources keep their names",
 			forbidden("exceeded quota: theirs, requested: count/secrets=1, used: count/secrets=3, limited: count/secrets=3"),
 			quota.Exceeded{Quota: "theirs", Kind: "secrets", Used: 3, Limit: 3},
 			true,
@@ -49,7 +49,7 @@ func TestRefusal(t *testing.T) {
 		"Unit":    {"quantities are not counts", forbidden("exceeded quota: q, requested: cpu=1, used: cpu=3500m, limited: cpu=4"), quota.Exceeded{}, false},
 		"Unknown": {"no limit is exceeded", forbidden("status unknown for quota: q, resources: count/posts.social.herald.dev"), quota.Exceeded{}, false},
 		"Rights":  {"another refusal", forbidden("User \"x\" cannot create resource"), quota.Exceeded{}, false},
-		"Other":   {"another error with the same text", errors.New("exceeded quota: q, requested: a=1, used: a=1, limited: a=1"), quota.Exceeded{}, false},
+		"Other":   {"a similar error of another type", errors.New("exceeded quota: q, requested: a=1, used: a=1, limited: a=1"), quota.Exceeded{}, false},
 		"None":    {"no error", nil, quota.Exceeded{}, false},
 	} {
 		if got, is := quota.ParseExceeded(tc.err); is != tc.is || is && got != tc.want {
@@ -58,7 +58,7 @@ func TestRefusal(t *testing.T) {
 	}
 }
 
-func TestPatiently(t *testing.T) {
+func TestRetries(t *testing.T) {
 	t.Parallel()
 	unknown := forbidden("status unknown for quota: budget.social.herald.dev, resources: count/posts.social.herald.dev")
 	refused := forbidden("exceeded quota: q, requested: a=1, used: a=1, limited: a=1")
@@ -70,8 +70,8 @@ func TestPatiently(t *testing.T) {
 	}{
 		"Once":    {"as a rule", []error{nil}, 1, nil},
 		"Soon":    {"Kubernetes counts meanwhile", []error{unknown, unknown, nil}, 3, nil},
-		"Refused": {"the counted limit suffices", []error{unknown, refused}, 2, refused},
-		"Another": {"other errors are the caller's", []error{refused}, 1, refused},
+		"Refused": {"the first count was rejected", []error{unknown, refused}, 2, refused},
+		"Another": {"other errors are returned", []error{refused}, 1, refused},
 		"GivesUp": {"a request has no more time", []error{unknown, unknown, unknown, unknown, unknown, unknown, unknown, unknown, unknown, unknown, nil}, 10, unknown},
 	} {
 		synctest.Test(t, func(t *testing.T) {
@@ -84,7 +84,7 @@ func TestPatiently(t *testing.T) {
 				t.Errorf("%s: %s: error %v after %d tries, want %v after %d", name, tc.reason, err, tries, tc.want, tc.tries)
 			}
 			if took := time.Since(began); took > 7*time.Second {
-				t.Errorf("%s: it took %s", name, took)
+				t.Errorf("%s: took %s", name, took)
 			}
 		})
 	}
@@ -93,6 +93,6 @@ func TestPatiently(t *testing.T) {
 	tries := 0
 	_, err := quota.CreateWithRetry(ctx, func() (struct{}, error) { tries++; return struct{}{}, unknown })
 	if tries != 1 || !errors.Is(err, unknown) {
-		t.Errorf("a request that was given up is tried %d times: %v", tries, err)
+		t.Errorf("a cancelled request was retried %d times: %v", tries, err)
 	}
 }

@@ -109,7 +109,7 @@ func TestRaceNeverExceedsTheLimit(t *testing.T) {
 			}
 			ok, err := reserveOrConfirm(t.Context(), store, namespace, post, uid)
 			if err != nil {
-				t.Errorf("take for %s: %v", post, err)
+				t.Errorf("reserve for %s: %v", post, err)
 				return
 			}
 			if !ok {
@@ -132,7 +132,7 @@ func TestRaceNeverExceedsTheLimit(t *testing.T) {
 	close(done)
 	watching.Wait()
 	if got := used(t, stores[1], namespace); int64(got) != granted.Load()-returned.Load() {
-		t.Errorf("%d are used, but %d were granted and %d given back", got, granted.Load(), returned.Load())
+		t.Errorf("usage is %d, but %d were granted and %d returned", got, granted.Load(), returned.Load())
 	}
 	if granted.Load() < limit {
 		t.Errorf("only %d of 96 were granted, although %d fit", granted.Load(), limit)
@@ -164,7 +164,7 @@ func TestRaceOfOnePostCountsOnce(t *testing.T) {
 	}
 }
 
-func TestUsagesAreApart(t *testing.T) {
+func TestUsagesAreIndependent(t *testing.T) {
 	t.Parallel()
 	store, ctx := replica(t), t.Context()
 	one, other := team(t, "apart"), team(t, "apart-too")
@@ -203,11 +203,11 @@ func TestEmptyUsageIsNotStored(t *testing.T) {
 		return nil
 	})
 	if err != nil {
-		t.Errorf("nothing was taken, so nothing is to be given back: %v", err)
+		t.Errorf("returning an empty reservation returned %v", err)
 	}
 	var found v1alpha1.UsageList
 	if err := env.Client.List(t.Context(), &found, client.InNamespace(namespace)); err != nil || len(found.Items) > 0 {
-		t.Errorf("a Usage was made for nothing: %+v %v", found.Items, err)
+		t.Errorf("an empty reservation created a Usage: %+v %v", found.Items, err)
 	}
 }
 
@@ -265,7 +265,7 @@ func TestFailures(t *testing.T) {
 	}
 	api.update = nil
 	if ok, err := reserveOrConfirm(t.Context(), store, namespace, "a", ""); err != nil || !ok {
-		t.Errorf("it goes on with the Usage that was created before: %v %v", ok, err)
+		t.Errorf("an existing Usage was not reused: %v %v", ok, err)
 	}
 	if err := store.Amend(t.Context(), namespace, plan.XPosts(noon), func(*v1alpha1.Usage) error { return boom }); !errors.Is(err, boom) {
 		t.Errorf("error %v, want that of the change", err)
@@ -317,7 +317,7 @@ func TestCountOfABudget(t *testing.T) {
 	}
 	racing.Wait()
 	if later.Load() != 2 {
-		t.Errorf("%d of three were told to wait, want two", later.Load())
+		t.Errorf("%d of three have to wait, want two", later.Load())
 	}
 	read := func() *v1alpha1.Usage {
 		t.Helper()
@@ -336,10 +336,10 @@ func TestCountOfABudget(t *testing.T) {
 		want    error
 		written bool
 	}{
-		{"nothing changed", first.Status.Budget, noon.Add(time.Second), nil, false},
+		{"unchanged", first.Status.Budget, noon.Add(time.Second), nil, false},
 		{"it was written a moment ago", uses(7), noon.Add(apart - time.Millisecond), quota.ErrRecentlyWritten, false},
 		{"that is long enough ago", uses(7), noon.Add(apart), nil, true},
-		{"another's clock is ahead", uses(8), noon, nil, true},
+		{"another process's clock is ahead", uses(8), noon, nil, true},
 	} {
 		before := read().ResourceVersion
 		if err := stores[1].RecordBudget(t.Context(), namespace, tc.uses, tc.at, apart); !errors.Is(err, tc.want) {

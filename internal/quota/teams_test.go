@@ -61,9 +61,9 @@ func TestOwner(t *testing.T) {
 	directory, err := NewTeams(t.Context(), &late{made: sync.OnceValue(builder.Build)}, &indexer{builder: builder})
 	must.Succeed(t, err)
 	for namespace, tc := range map[string]struct{ reason, want string }{
-		"shared": {"the oldest, and of the same second the first by name", "b"},
-		"other":  {"the only one", "d"},
-		"nobody": {"no one owns it", ""},
+		"shared":  {"the oldest, and of the same second the first by name", "b"},
+		"other":   {"the only one", "d"},
+		"unowned": {"no team owns it", ""},
 	} {
 		owner, err := directory.Owner(t.Context(), namespace)
 		must.Succeed(t, err)
@@ -88,7 +88,7 @@ func TestMedia(t *testing.T) {
 	must.Succeed(t, err)
 	for namespace, want := range map[string]bool{"keeps": true, "says-nothing": false, "nobodys": false} {
 		if got, err := directory.Media(t.Context(), namespace); err != nil || got.KeepLocation != want {
-			t.Errorf("the team of %s keeps places: %t, want %t (%v)", namespace, got.KeepLocation, want, err)
+			t.Errorf("the team of %s keeps locations: %t, want %t (%v)", namespace, got.KeepLocation, want, err)
 		}
 	}
 }
@@ -119,9 +119,9 @@ func TestOwned(t *testing.T) {
 		team   *v1alpha1.Team
 		want   bool
 	}{
-		"owned":   {"the team controller gave it to the team", wanting("team-acme", true), true},
+		"owned":   {"the team controller recorded it", wanting("team-acme", true), true},
 		"refused": {"a Team that names a namespace does not open it", wanting("team-acme", false), false},
-		"fresh":   {"the team controller has not looked yet", &v1alpha1.Team{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Spec: v1alpha1.TeamSpec{Namespace: "team-acme"}}, false},
+		"fresh":   {"the team controller has not processed the Team yet", &v1alpha1.Team{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Spec: v1alpha1.TeamSpec{Namespace: "team-acme"}}, false},
 		"another": {"it is another namespace's", wanting("team-other", true), false},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -148,14 +148,14 @@ func TestOwnershipChanged(t *testing.T) {
 		want   bool
 	}{
 		"created":     {"it does not own the namespace yet", passes.Create(event.CreateEvent{Object: wanting("team-acme", false)}), false},
-		"there":       {"at the start of a manager every object is looked at anyhow", passes.Create(event.CreateEvent{Object: wanting("team-acme", true), IsInInitialList: true}), false},
+		"there":       {"a starting manager reconciles all objects anyway", passes.Create(event.CreateEvent{Object: wanting("team-acme", true), IsInInitialList: true}), false},
 		"missed":      {"the watch was interrupted while it acquired its namespace: waiting objects continue", passes.Create(event.CreateEvent{Object: wanting("team-acme", true)}), true},
-		"comes":       {"waiting objects continue", passes.Update(event.UpdateEvent{ObjectOld: wanting("team-acme", false), ObjectNew: wanting("team-acme", true)}), true},
-		"goes":        {"what worked stops", passes.Update(event.UpdateEvent{ObjectOld: wanting("team-acme", true), ObjectNew: wanting("team-acme", false)}), true},
+		"acquired":    {"waiting objects continue", passes.Update(event.UpdateEvent{ObjectOld: wanting("team-acme", false), ObjectNew: wanting("team-acme", true)}), true},
+		"lost":        {"deliveries stop", passes.Update(event.UpdateEvent{ObjectOld: wanting("team-acme", true), ObjectNew: wanting("team-acme", false)}), true},
 		"status":      {"who owns it is the same", passes.Update(event.UpdateEvent{ObjectOld: wanting("team-acme", true), ObjectNew: counted}), false},
 		"refused":     {"it never owned it", passes.Delete(event.DeleteEvent{Object: wanting("team-acme", false)}), false},
-		"deleted":     {"what worked stops", passes.Delete(event.DeleteEvent{Object: wanting("team-acme", true)}), true},
-		"not a write": {"nothing changed", passes.Generic(event.GenericEvent{Object: wanting("team-acme", true)}), false},
+		"deleted":     {"deliveries stop", passes.Delete(event.DeleteEvent{Object: wanting("team-acme", true)}), true},
+		"not a write": {"the Team is unchanged", passes.Generic(event.GenericEvent{Object: wanting("team-acme", true)}), false},
 	} {
 		if tc.got != tc.want {
 			t.Errorf("%s: passes %v, want %v: %s", name, tc.got, tc.want, tc.reason)
@@ -183,6 +183,6 @@ func TestInNamespace(t *testing.T) {
 	}
 	slices.Sort(woken)
 	if want := []string{"team-acme/a", "team-acme/b"}; !slices.Equal(woken, want) {
-		t.Errorf("woken are %v, want %v: those of the team's namespace and no others", woken, want)
+		t.Errorf("woke %v, want %v: only objects in the team's namespace", woken, want)
 	}
 }

@@ -124,7 +124,7 @@ func TestSendMail(t *testing.T) {
 		}
 	}
 	if len(server.received) != 2 || strings.Join(server.to, " ") != "ada@example.com bob@example.com ada@example.com bob@example.com" {
-		t.Fatalf("received %d emails for %v; nobody else may get one", len(server.received), server.to)
+		t.Fatalf("received %d emails for %v, want one for each recipient", len(server.received), server.to)
 	}
 	message, err := netmail.ReadMessage(strings.NewReader(server.received[0]))
 	if err != nil {
@@ -153,7 +153,7 @@ func TestMailFailures(t *testing.T) {
 		to   string
 		want string
 	}{
-		"a recipient that the server does not know": {func(*MailOptions) {}, "a@refused.example", "the mail server refused a recipient"},
+		"an unknown recipient": {func(*MailOptions) {}, "a@refused.example", "the mail server refused a recipient"},
 		"a wrong password": {
 			func(o *MailOptions) { o.Password = func() string { return "wrong" } }, "a@example.com", "the mail server cannot be reached, or refused the connection",
 		},
@@ -161,7 +161,7 @@ func TestMailFailures(t *testing.T) {
 			func(o *MailOptions) { o.Roots = x509.NewCertPool() }, "a@example.com", "the mail server cannot be reached, or refused the connection",
 		},
 		"no authentication": {func(o *MailOptions) { o.Username = "" }, "a@example.com", "the mail server refused the sender"},
-		"nobody listens":    {func(o *MailOptions) { o.Port = 1 }, "a@example.com", "the mail server cannot be reached, or refused the connection"},
+		"no server listens": {func(o *MailOptions) { o.Port = 1 }, "a@example.com", "the mail server cannot be reached, or refused the connection"},
 		"TLS that the server does not offer from the start": {
 			func(o *MailOptions) { o.TLS = configv1alpha1.SMTPTLSImplicit }, "a@example.com", "the mail server cannot be reached, or refused the connection",
 		},

@@ -145,7 +145,8 @@ func (c *Client) retryAfter(value string) time.Duration {
 	return 0
 }
 
-// noPublicAddress is the error both for a name without an address and for a name that leads inside, as in package fetch.
+// noPublicAddress is the error both for a name without an address and for a name with a private one, as in package
+// fetch.
 func noPublicAddress(cause error) *Error {
 	return &Error{Message: "its address leads to no public server", cause: cause}
 }

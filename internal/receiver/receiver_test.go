@@ -78,22 +78,22 @@ func TestPost(t *testing.T) {
 		gone       bool
 		after      time.Duration
 	}{
-		"any 2xx is a success":                             {path: "/status/200"},
-		"also without a body":                              {path: "/status/204"},
-		"also if the work is done later":                   {path: "/status/202"},
-		"a body without an end is not read":                {path: "/endless"},
-		"nor is a body that does not arrive":               {path: "/slow-body"},
-		"a server error is tried again":                    {path: "/status/500", want: "it answered with status 500"},
-		"with the pause that the server asks for":          {path: "/status/503?after=120", want: "it answered with status 503", after: 2 * time.Minute},
-		"or until the time that it names":                  {path: "/status/429?after=Tue,+01+Dec+2026+12:30:00+GMT", want: "it answered with status 429", after: 30 * time.Minute},
-		"a nonsensical pause is ignored":                   {path: "/status/429?after=soon", want: "it answered with status 429"},
-		"a time that has passed is no pause":               {path: "/status/429?after=Tue,+01+Dec+2026+11:30:00+GMT", want: "it answered with status 429"},
-		"the receiver wants no more":                       {path: "/status/410", want: "it answered that it no longer exists (410)", gone: true},
-		"a redirect would send the content elsewhere":      {path: "/redirect", want: "it answered with a redirect (307); enter the address that it redirects to"},
-		"a server that hangs":                              {path: "/hangs", want: "it took too long to answer"},
-		"a server that closes the connection":              {path: "/closes", want: "the connection to it failed"},
-		"headers that would fill the memory":               {path: "/many-headers", want: "the connection to it failed"},
-		"a page that is not there may come with an update": {path: "/status/404", want: "it answered with status 404"},
+		"any 2xx is a success":                        {path: "/status/200"},
+		"also without a body":                         {path: "/status/204"},
+		"also if the work is done later":              {path: "/status/202"},
+		"a body without an end is not read":           {path: "/endless"},
+		"a slow body is not read":                     {path: "/slow-body"},
+		"a server error is retried":                   {path: "/status/500", want: "it answered with status 500"},
+		"a retry waits for Retry-After":               {path: "/status/503?after=120", want: "it answered with status 503", after: 2 * time.Minute},
+		"or until the time that it names":             {path: "/status/429?after=Tue,+01+Dec+2026+12:30:00+GMT", want: "it answered with status 429", after: 30 * time.Minute},
+		"a nonsensical pause is ignored":              {path: "/status/429?after=soon", want: "it answered with status 429"},
+		"a time that has passed is no pause":          {path: "/status/429?after=Tue,+01+Dec+2026+11:30:00+GMT", want: "it answered with status 429"},
+		"the receiver wants no more":                  {path: "/status/410", want: "it answered that it no longer exists (410)", gone: true},
+		"a redirect would send the content elsewhere": {path: "/redirect", want: "it answered with a redirect (307); enter the address that it redirects to"},
+		"a server that hangs":                         {path: "/hangs", want: "it took too long to answer"},
+		"a server that closes the connection":         {path: "/closes", want: "the connection to it failed"},
+		"headers that would fill the memory":          {path: "/many-headers", want: "the connection to it failed"},
+		"404 may be temporary during an update":       {path: "/status/404", want: "it answered with status 404"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			timeout := time.Minute
@@ -126,7 +126,7 @@ func TestAddresses(t *testing.T) {
 		s.URL:                        {inside, "the manager's own host"},
 		"https://169.254.169.254/":   {inside, "the metadata of a cloud"},
 		"https://[::1]:443/":         {inside, "loopback by IPv6"},
-		"https://nowhere.invalid/":   {inside, "a name without an address has the same message, or it would show which names exist inside"},
+		"https://nowhere.invalid/":   {inside, "an unresolvable name has the same message, so names of the internal network are not revealed"},
 		"http://example.com/":        {invalid, "the content would be readable on the way"},
 		"https://a:b@example.com/":   {invalid, "conditions and logs would show the password"},
 		"file:///etc/passwd":         {invalid, "only https"},
@@ -155,7 +155,7 @@ func TestAddresses(t *testing.T) {
 	}
 }
 
-func TestShutdownIsNoFailureOfTheReceiver(t *testing.T) {
+func TestShutdownIsNotTheReceiversFailure(t *testing.T) {
 	s := serve(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -22,10 +22,10 @@ func TestNext(t *testing.T) {
 		want            Count
 		rewound         bool
 	}{
-		"a new installation":  {"there is no earlier count", Count{}, Count{}, Count{Number: 1, At: noon}, false},
-		"as always":           {"both have counted the same", Count{Number: 7, At: before}, Count{Number: 7, At: before}, Count{Number: 8, At: noon}, false},
+		"a new installation":  {"neither has a count", Count{}, Count{}, Count{Number: 1, At: noon}, false},
+		"as always":           {"both have the same count", Count{Number: 7, At: before}, Count{Number: 7, At: before}, Count{Number: 8, At: noon}, false},
 		"killed in between":   {"the cluster counts first", Count{Number: 8, At: before}, Count{Number: 7, At: before}, Count{Number: 9, At: noon}, false},
-		"the bucket was away": {"the cluster has counted on", Count{Number: 70, At: before}, Count{Number: 7, At: before}, Count{Number: 71, At: noon}, false},
+		"the bucket was away": {"the cluster has the higher count", Count{Number: 70, At: before}, Count{Number: 7, At: before}, Count{Number: 71, At: noon}, false},
 		"put back":            {"no cluster counts less by itself", Count{Number: 6, At: before}, Count{Number: 7, At: noon}, Count{Number: 8, At: noon, LastRollback: &Rollback{From: before, DetectedAt: noon, Evidence: "the cluster has counted to 6, and the bucket to 7"}}, true},
 		"put back to before the first count": {
 			"its posts are of then",
@@ -34,8 +34,8 @@ func TestNext(t *testing.T) {
 			Count{Number: 8, At: noon, LastRollback: &Rollback{DetectedAt: noon, Evidence: "the cluster has counted to 0, and the bucket to 7"}},
 			true,
 		},
-		"after it was put back":   {"a manager that starts again knows it", Count{Number: 7, LastRollback: once}, Count{Number: 7, LastRollback: once}, Count{Number: 8, At: noon, LastRollback: once}, false},
-		"the bucket was not told": {"the cluster has the count", Count{Number: 8, LastRollback: once}, Count{Number: 7}, Count{Number: 9, At: noon, LastRollback: once}, false},
+		"after it was put back":    {"the rollback was recorded before", Count{Number: 7, LastRollback: once}, Count{Number: 7, LastRollback: once}, Count{Number: 8, At: noon, LastRollback: once}, false},
+		"count lost in the bucket": {"the bucket lacks the latest count", Count{Number: 8, LastRollback: once}, Count{Number: 7}, Count{Number: 9, At: noon, LastRollback: once}, false},
 		"put back twice": {
 			"the later one counts",
 			Count{Number: 6},
@@ -53,17 +53,17 @@ func TestNext(t *testing.T) {
 
 func TestRevisionGap(t *testing.T) {
 	for name, tt := range map[string]struct{ why, from, to, want string }{
-		"on":                 {"a cluster writes", "100", "2000100", ""},
-		"none noted":         {"it is the first count", "", "100", ""},
-		"no number":          {"Kubernetes lets a store name versions as it likes", "abc", "100", ""},
-		"no number any more": {"as above", "100", "abc", ""},
-		"back":               {"etcd counts on, unless it was put back", "100", "99", "resourceVersions went back from 100 to 99"},
-		"nearly a leap":      {"a cluster may have written as much", "100", "1000000099", ""},
-		"a leap":             {"etcdutl makes them leap so", "100", "1000000100", "resourceVersions leapt from 100 to 1000000100"},
-		"the last leap":      {"etcd could have counted so far", "999999999999999", "1000000999999999", "resourceVersions leapt from 999999999999999 to 1000000999999999"},
-		"microseconds":       {"such a store counts time, and an hour has passed", "1795435200000000", "1795438800000000", ""},
-		"nanoseconds":        {"as above, with 19 digits, after a minute", "1795435200000000000", "1795435260000000000", ""},
-		"back in time":       {"a store with timestamps does not go back either", "1795435260000000000", "1795435200000000000", "resourceVersions went back from 1795435260000000000 to 1795435200000000000"},
+		"on":               {"a cluster writes", "100", "2000100", ""},
+		"no earlier count": {"there was no earlier count", "", "100", ""},
+		"no number":        {"Kubernetes lets a store name versions as it likes", "abc", "100", ""},
+		"not a number":     {"unknown formats are ignored", "100", "abc", ""},
+		"back":             {"etcd counts on, unless it was put back", "100", "99", "resourceVersions went back from 100 to 99"},
+		"nearly a leap":    {"a cluster may have written as much", "100", "1000000099", ""},
+		"a leap":           {"etcdutl makes them leap so", "100", "1000000100", "resourceVersions leapt from 100 to 1000000100"},
+		"the last leap":    {"etcd can reach this revision", "999999999999999", "1000000999999999", "resourceVersions leapt from 999999999999999 to 1000000999999999"},
+		"microseconds":     {"such a store counts time, and an hour has passed", "1795435200000000", "1795438800000000", ""},
+		"nanoseconds":      {"as above, with 19 digits, after a minute", "1795435200000000000", "1795435260000000000", ""},
+		"back in time":     {"a store with timestamps does not go back either", "1795435260000000000", "1795435200000000000", "resourceVersions went back from 1795435260000000000 to 1795435200000000000"},
 	} {
 		if got := revisionGap(tt.from, tt.to); got != tt.want {
 			t.Errorf("%s: %q, want %q (%s)", name, got, tt.want, tt.why)
@@ -71,18 +71,18 @@ func TestRevisionGap(t *testing.T) {
 	}
 }
 
-func TestFarther(t *testing.T) {
+func TestMostAdvanced(t *testing.T) {
 	first, second := &Rollback{DetectedAt: noon}, &Rollback{DetectedAt: noon.Add(time.Minute)}
 	for name, tt := range map[string]struct {
 		why        string
 		a, b, want Count
 	}{
-		"none":               {"there is no count yet", Count{}, Count{}, Count{}},
-		"the same":           {"as always", Count{Number: 7, ResourceVersion: "9"}, Count{Number: 7, ResourceVersion: "9"}, Count{Number: 7, ResourceVersion: "9"}},
-		"the second":         {"its resourceVersion is the newer one", Count{Number: 7, ResourceVersion: "9"}, Count{Number: 8, ResourceVersion: "10"}, Count{Number: 8, ResourceVersion: "10"}},
-		"the first":          {"as above", Count{Number: 8, ResourceVersion: "10"}, Count{Number: 7, ResourceVersion: "9"}, Count{Number: 8, ResourceVersion: "10"}},
-		"the other knows it": {"a rewind must not be forgotten", Count{Number: 8}, Count{Number: 7, LastRollback: first}, Count{Number: 8, LastRollback: first}},
-		"both know one":      {"the later one counts", Count{Number: 8, LastRollback: first}, Count{Number: 7, LastRollback: second}, Count{Number: 8, LastRollback: second}},
+		"none":          {"there is no count yet", Count{}, Count{}, Count{}},
+		"the same":      {"as always", Count{Number: 7, ResourceVersion: "9"}, Count{Number: 7, ResourceVersion: "9"}, Count{Number: 7, ResourceVersion: "9"}},
+		"the second":    {"its resourceVersion is the newer one", Count{Number: 7, ResourceVersion: "9"}, Count{Number: 8, ResourceVersion: "10"}, Count{Number: 8, ResourceVersion: "10"}},
+		"the first":     {"as above", Count{Number: 8, ResourceVersion: "10"}, Count{Number: 7, ResourceVersion: "9"}, Count{Number: 8, ResourceVersion: "10"}},
+		"known to one":  {"a recorded rollback must remain", Count{Number: 8}, Count{Number: 7, LastRollback: first}, Count{Number: 8, LastRollback: first}},
+		"known to both": {"the later one is recorded", Count{Number: 8, LastRollback: first}, Count{Number: 7, LastRollback: second}, Count{Number: 8, LastRollback: second}},
 	} {
 		if diff := cmp.Diff(tt.want, mostAdvanced(tt.a, tt.b)); diff != "" {
 			t.Errorf("%s (%s): %s", name, tt.why, diff)

@@ -172,8 +172,8 @@ func (b *bench) putBack(annotation string) {
 	}
 }
 
-// TestPutBack follows a cluster through the drill, with several managers in sequence.
-func TestPutBack(t *testing.T) {
+// TestRestored follows a cluster through the drill, with several managers in sequence.
+func TestRestored(t *testing.T) {
 	b := newBench(t, "put-back")
 	if state := b.works(b.manager(nil)); state.LastRollback != nil || !state.UnknownSince.IsZero() {
 		t.Fatalf("%+v of a new installation", state)
@@ -202,7 +202,7 @@ func TestPutBack(t *testing.T) {
 		t.Errorf("%+v: it was noticed before", state.LastRollback)
 	}
 	if state := b.works(b.manager(nil)); state.LastRollback == nil || !state.LastRollback.DetectedAt.Equal(noticed) {
-		t.Errorf("%+v: the next manager does not know of it", state.LastRollback)
+		t.Errorf("%+v: the next manager does not know the rollback", state.LastRollback)
 	}
 	b.putBack(snapshot)
 	if state := b.works(second); !state.LastRollback.DetectedAt.Equal(b.clock.Now()) {
@@ -210,20 +210,20 @@ func TestPutBack(t *testing.T) {
 	}
 }
 
-// TestEnds checks that a snapshot is detected although the count covers less than a minute after it.
-func TestEnds(t *testing.T) {
+// TestStop checks that a snapshot is detected although the count covers less than a minute after it.
+func TestStop(t *testing.T) {
 	b := newBench(t, "ends")
 	b.works(b.manager(nil))
 	snapshot := b.snapshot()
 	b.begins()
 	b.putBack(snapshot)
 	if state := b.begins(); state.LastRollback == nil {
-		t.Error("a manager that has worked for less than a minute, and ended in order, has not counted")
+		t.Error("a short run with a graceful end did not count")
 	}
 }
 
-// TestLeap checks the evidence from the resourceVersion that the bucket noted.
-func TestLeap(t *testing.T) {
+// TestRevisionJump checks the evidence from the resourceVersion that the bucket noted.
+func TestRevisionJump(t *testing.T) {
 	b := newBench(t, "leap")
 	b.works(b.manager(nil))
 	key := rollback.Key(cluster, b.lease)
@@ -249,8 +249,8 @@ func TestLeap(t *testing.T) {
 	}
 }
 
-// TestAway checks the status of a manager that starts while the store is unavailable.
-func TestAway(t *testing.T) {
+// TestUnavailable checks the status of a manager that starts while the store is unavailable.
+func TestUnavailable(t *testing.T) {
 	for name, tt := range map[string]struct {
 		why string
 		// since is the age of the cluster's last count, or zero for never.
@@ -280,9 +280,9 @@ func TestAway(t *testing.T) {
 	}
 }
 
-// TestAwayForLong checks the status of a manager that follows one that worked for 20 minutes while the store was
+// TestLongUnavailable checks the status of a manager that follows one that worked for 20 minutes while the store was
 // unavailable.
-func TestAwayForLong(t *testing.T) {
+func TestLongUnavailable(t *testing.T) {
 	for name, tt := range map[string]struct {
 		why string
 		// paused is the time without a leader before. awayAt is true if the store was unavailable then, rather than
@@ -292,7 +292,7 @@ func TestAwayForLong(t *testing.T) {
 		unsure bool
 	}{
 		"one that knew":     {"it has read the bucket, and there was no rollback since", time.Minute, false, false},
-		"one that believed": {"the cluster had counted just before", time.Minute, true, false},
+		"one that believed": {"the cluster's count is recent", time.Minute, true, false},
 		"one that doubted":  {"a doubtful result does not become certain later", 6 * time.Minute, true, true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -314,8 +314,8 @@ func TestAwayForLong(t *testing.T) {
 	}
 }
 
-// TestAwayAndPutBack checks that work while the store is unavailable does not hide the restore of an earlier snapshot.
-func TestAwayAndPutBack(t *testing.T) {
+// TestUnavailableAndRestored checks that work while the store is unavailable does not hide the restore of an earlier snapshot.
+func TestUnavailableAndRestored(t *testing.T) {
 	gone := func(b *bench, _ string) {
 		if err := env.Client.Delete(b.t.Context(), &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: b.lease.Namespace, Name: b.lease.Name}}); err != nil {
 			b.t.Fatal(err)
@@ -328,9 +328,9 @@ func TestAwayAndPutBack(t *testing.T) {
 		// soon is true if the rollback is detected while the store is unavailable.
 		soon bool
 	}{
-		"by a machine":      {"the cluster's count is young, but must not catch up with the bucket's", (*bench).putBack, nil, false},
-		"under a manager":   {"the manager remembers its count", nil, (*bench).putBack, true},
-		"the lease is gone": {"as above", nil, gone, true},
+		"by a machine":          {"the cluster's count is young, but must not catch up with the bucket's", (*bench).putBack, nil, false},
+		"under a manager":       {"the manager remembers its count", nil, (*bench).putBack, true},
+		"the lease was deleted": {"as above", nil, gone, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t, "hides-"+strings.ReplaceAll(name, " ", "-"))
@@ -366,9 +366,9 @@ func TestAwayAndPutBack(t *testing.T) {
 	}
 }
 
-// TestTriesAgainSoon checks the retry interval of a failed count: after a single failure, the posts of the next minute
+// TestRetriesSoon checks the retry interval of a failed count: after a single failure, the posts of the next minute
 // must not lack a count.
-func TestTriesAgainSoon(t *testing.T) {
+func TestRetriesSoon(t *testing.T) {
 	b := newBench(t, "soon")
 	b.clock.pauses = make(chan time.Duration)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -379,19 +379,19 @@ func TestTriesAgainSoon(t *testing.T) {
 		away bool
 		want time.Duration
 	}{
-		{"it has counted", false, time.Minute},
-		{"once more", true, time.Minute},
+		{"a successful count", false, time.Minute},
+		{"a repeated rollback", true, time.Minute},
 		{"the store is away", true, 5 * time.Second},
 		{"it is still unavailable, and the request rate decreases", true, 10 * time.Second},
 		{"so it is", true, 20 * time.Second},
 		{"so it is", true, 40 * time.Second},
-		{"that is as seldom as ever", false, time.Minute},
+		{"the usual interval", false, time.Minute},
 		{"it is back", true, time.Minute},
-		{"it is away again", false, 5 * time.Second},
+		{"the bucket is unavailable", false, 5 * time.Second},
 	} {
 		pause := <-b.clock.pauses
 		if pause != step.want {
-			t.Errorf("counted again after %s, want %s (%s)", pause, step.want, step.why)
+			t.Errorf("the next count is after %s, want %s (%s)", pause, step.want, step.why)
 		}
 		b.files.away = step.away
 		b.clock.Step(pause)
@@ -417,6 +417,6 @@ func TestUnwritten(t *testing.T) {
 	}
 	b.files.away = true
 	if state := b.begins(); state.LastRollback == nil {
-		t.Error("it is not known any more")
+		t.Error("the rollback is no longer known")
 	}
 }

@@ -9,7 +9,7 @@ func TestFold(t *testing.T) {
 	for name, tc := range map[string]struct{ reason, text, want string }{
 		"blanks":   {"platforms change them", " first\n\n  second\tthird ", "first second third"},
 		"composed": {"and compose letters", "cafe\u0301", "caf\u00e9"},
-		"nothing":  {"blanks alone are not a text", " \n", ""},
+		"nothing":  {"blanks are not a text", " \n", ""},
 		"case":     {"another case is another text", "Sale", "Sale"},
 	} {
 		if got := Fold(tc.text); got != tc.want {
@@ -18,7 +18,7 @@ func TestFold(t *testing.T) {
 	}
 }
 
-func TestConsists(t *testing.T) {
+func TestConsistsOf(t *testing.T) {
 	const of = Letters + Digits + "_"
 	for name, tc := range map[string]struct {
 		reason, text string
@@ -30,8 +30,8 @@ func TestConsists(t *testing.T) {
 		"empty":           {"it has no character", "", false},
 		"too long":        {"five are above the bound", "aZ_09", false},
 		"another at last": {"a line break is a character", "aZ\n", false},
-		"another within":  {"the ends alone do not determine it", "a-Z", false},
-		"not ASCII":       {"letters of other scripts look alike", "aа", false},
+		"another within":  {"all characters are checked", "a-Z", false},
+		"not ASCII":       {"other scripts have similar letters", "aа", false},
 		"not UTF-8":       {"platforms send any bytes", "a\xff", false},
 	} {
 		if got := Consists(tc.text, 2, 4, of); got != tc.want {
@@ -50,8 +50,8 @@ func TestTruncate(t *testing.T) {
 		"fits":      {"it stays as it is", "abcdef", 6, "abcdef", "abcdef", "abcdef"},
 		"too long":  {"the mark counts", "abcdefg", 6, "abcdef", "abcde…", "abc…"},
 		"two bytes": {"characters and bytes differ", "éééééé", 6, "éééééé", "éééééé", "é…"},
-		"cut apart": {"no character is cut in half", "ab😀defgh", 6, "ab😀def", "ab😀de…", "ab…"},
-		"the mark":  {"there is room for the mark only", "abcdefg", 3, "abc", "ab…", "…"},
+		"emoji":     {"characters are not split", "ab😀defgh", 6, "ab😀def", "ab😀de…", "ab…"},
+		"the mark":  {"only the ellipsis fits", "abcdefg", 3, "abc", "ab…", "…"},
 		"empty":     {"the text is empty", "", 3, "", "", ""},
 	} {
 		if got := First(tc.text, tc.limit); got != tc.first {

@@ -20,10 +20,10 @@ func TestPlain(t *testing.T) {
 		"Greek":        {"a final sigma is a sigma", "ΟΔΟΣ, οδός", "οδοσ, οδοσ"},
 		"Turkish":      {"I and ı are one letter, as in a search without a language", "İstanbul IĞDIR, ığdır", "istanbul igdir, igdir"},
 		"FullWidth":    {"letters from a Japanese keyboard", "ＡＢＣ", "abc"},
-		"Korean":       {"syllables stay whole", "한국", "한국"},
+		"Korean":       {"syllables are not split", "한국", "한국"},
 		"Vietnamese":   {"two marks on a letter", "Việt Đà", "viet da"},
 		"Emoji":        {"they are not letters", "🎉 Party", "🎉 party"},
-		"InvalidUTF-8": {"anything may arrive", "a\xffB", "a\uFFFDb"},
+		"InvalidUTF-8": {"invalid bytes are replaced", "a\xffB", "a\uFFFDb"},
 	} {
 		if got := text.Plain(tc.text); got != tc.want {
 			t.Errorf("%s: %s: got %q, want %q", name, tc.reason, got, tc.want)

@@ -140,13 +140,13 @@ func TestDelivery(t *testing.T) {
 			server.mu.Lock()
 			defer server.mu.Unlock()
 			if len(server.spans) != tc.spans || server.requests != tc.requests {
-				t.Errorf("%s: %d spans came in %d requests", tc.reason, len(server.spans), server.requests)
+				t.Errorf("%s: %d spans arrived in %d requests", tc.reason, len(server.spans), server.requests)
 			}
 			if tc.spans > 0 && server.service != "herald-manager" {
-				t.Errorf("they came from %q", server.service)
+				t.Errorf("the spans came from %q", server.service)
 			}
 			if !strings.Contains(log.String(), tc.says) || (tc.says == "") != (log.Len() == 0) || strings.Contains(log.String(), secret) {
-				t.Errorf("%s: the log says %q", tc.reason, &log)
+				t.Errorf("%s: the log contains %q", tc.reason, &log)
 			}
 		})
 	}
@@ -209,9 +209,9 @@ func TestNoCollector(t *testing.T) {
 		_, span := p.Tracer().Serve(t.Context(), "")
 		span.End()
 		if err := p.sdk.ForceFlush(t.Context()); err == nil {
-			t.Error("nobody could have taken that")
+			t.Error("a flush without a collector succeeded")
 		} else if strings.Contains(err.Error(), secret) {
-			t.Errorf("an error tells the address: %v", err)
+			t.Errorf("an error contains the address: %v", err)
 		}
 	}
 	if err := p.Shutdown(t.Context()); err != nil {

@@ -41,17 +41,17 @@ func TestParse(t *testing.T) {
 	}{
 		"sampled":      {"a client with tracing sends it", sampled, true},
 		"not sampled":  {"a decision too", unsampled, true},
-		"nothing":      {"most clients do not trace", "", false},
+		"missing":      {"most clients do not trace", "", false},
 		"words":        {"annotations can be forged", "yes please", false},
 		"version ff":   {"W3C forbids it", "ff" + sampled[2:], false},
 		"version 01":   {"the format of a later version is unknown", "01" + sampled[2:], false},
 		"longer":       {"version 00 does not have more fields", sampled + "-00", false},
 		"blank":        {"it is not trimmed into shape", sampled + " ", false},
 		"capitals":     {"W3C wants small letters", "00-0AF7651916CD43DD8448EB211C80319C-b7ad6b7169203331-01", false},
-		"zero trace":   {"it names none", "00-00000000000000000000000000000000-b7ad6b7169203331-01", false},
-		"zero span":    {"it names none", "00-0af7651916cd43dd8448eb211c80319c-0000000000000000-01", false},
+		"zero trace":   {"the trace id is invalid", "00-00000000000000000000000000000000-b7ad6b7169203331-01", false},
+		"zero span":    {"the span id is invalid", "00-0af7651916cd43dd8448eb211c80319c-0000000000000000-01", false},
 		"moved dashes": {"the lengths are fixed", "00-0af7651916cd43dd8448eb211c80319-cb7ad6b7169203331-01", false},
-		"flags":        {"version 00 knows two", sampled[:len(sampled)-2] + "ff", false},
+		"flags":        {"version 00 has two flags", sampled[:len(sampled)-2] + "ff", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := parse(tc.value); got.IsValid() != tc.reads {
@@ -97,11 +97,11 @@ func TestOff(t *testing.T) {
 			s.End()
 		}
 		if Traceparent(ctx) != "" || TraceID(ctx) != "" {
-			t.Error("there is a trace")
+			t.Error("got a trace")
 		}
 	})
 	if allocated != 0 {
-		t.Errorf("%v allocations for nothing", allocated)
+		t.Errorf("%v allocations without a trace", allocated)
 	}
 }
 
@@ -114,14 +114,14 @@ func TestOrigin(t *testing.T) {
 		links          bool
 		records        bool
 	}{
-		"near":                 {"the request and its delivery are one story", sampled, true, 0, true, false, true},
-		"far":                  {"a trace of hours is of no use", sampled, false, 0, false, true, true},
-		"near, not sampled":    {"the caller decided", unsampled, true, 1, true, false, false},
-		"far, not sampled":     {"a post is traced completely or not at all", unsampled, false, 1, false, true, false},
-		"by kubectl":           {"there was no request", "", true, 1, false, false, true},
-		"by kubectl, unlucky":  {"the ratio decides", "", false, 0, false, false, false},
-		"a forged annotation":  {"a forged annotation is ignored", "00-x", true, 1, false, false, true},
-		"forged, none of them": {"a forged annotation does not decide", "00-x", true, 0, false, false, false},
+		"near":                {"the request and its delivery are one story", sampled, true, 0, true, false, true},
+		"far":                 {"a trace of hours is of no use", sampled, false, 0, false, true, true},
+		"near, not sampled":   {"the caller decided", unsampled, true, 1, true, false, false},
+		"far, not sampled":    {"a post is traced completely or not at all", unsampled, false, 1, false, true, false},
+		"by kubectl":          {"there was no request", "", true, 1, false, false, true},
+		"by kubectl, unlucky": {"the ratio decides", "", false, 0, false, false, false},
+		"a forged annotation": {"a forged annotation is ignored", "00-x", true, 1, false, false, true},
+		"forged":              {"a forged annotation is ignored", "00-x", true, 0, false, false, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tracer, recorder := recording(t, tc.ratio)
@@ -137,14 +137,14 @@ func TestOrigin(t *testing.T) {
 			}
 			deliver := recorder.Ended()[1]
 			if got := deliver.SpanContext().TraceID().String() == requestTrace; got != tc.continues {
-				t.Errorf("%s: it goes on with the trace: %v", tc.reason, got)
+				t.Errorf("%s: continues the trace: %v", tc.reason, got)
 			}
 			links := deliver.Links()
 			if got := len(links) == 1 && links[0].SpanContext.TraceID().String() == requestTrace; got != tc.links {
 				t.Errorf("%s: links %v", tc.reason, links)
 			}
 			if parent := recorder.Ended()[0].Parent(); parent.SpanID() != deliver.SpanContext().SpanID() {
-				t.Errorf("the child lies below %v", parent)
+				t.Errorf("the child's parent is %v", parent)
 			}
 		})
 	}
@@ -176,8 +176,8 @@ func TestServe(t *testing.T) {
 	}
 }
 
-// TestUnended checks the basis of reconciliations that find nothing to do: a span that is not ended is not exported.
-func TestUnended(t *testing.T) {
+// TestUnfinishedSpans checks the basis of reconciliations that find nothing to do: a span that is not ended is not exported.
+func TestUnfinishedSpans(t *testing.T) {
 	exporter := tracetest.NewInMemoryExporter()
 	provider := sdktrace.NewTracerProvider(sdktrace.WithBatcher(exporter))
 	NewTracer(provider).Resume(t.Context(), "deliver", "", false)

@@ -44,7 +44,7 @@ func TestDoSpeaksHTTP1(t *testing.T) {
 				t.Fatal(err)
 			}
 			if got := <-spoken; got != "HTTP/1.1" {
-				t.Errorf("the call was made in %s: %s", got, tt.reason)
+				t.Errorf("the call used %s: %s", got, tt.reason)
 			}
 		})
 	}
@@ -64,8 +64,8 @@ func TestDoNamesItself(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { named <- r.UserAgent() }))
 	defer server.Close()
 	for name, tt := range map[string]struct{ reason, own, wants string }{
-		"nothing is said": {"platforms expect a user agent", "", "herald"},
-		"the request's":   {"the one who makes the request knows better", "other", "other"},
+		"no user agent": {"platforms expect a user agent", "", "herald"},
+		"the request's": {"the request's own user agent takes precedence", "other", "other"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			request := newRequest(t, http.MethodGet, server.URL, "")
@@ -76,7 +76,7 @@ func TestDoNamesItself(t *testing.T) {
 				t.Fatal(err)
 			}
 			if got := <-named; got != tt.wants {
-				t.Errorf("the call came from %q, want %q: %s", got, tt.wants, tt.reason)
+				t.Errorf("the user agent is %q, want %q: %s", got, tt.wants, tt.reason)
 			}
 		})
 	}
@@ -84,7 +84,7 @@ func TestDoNamesItself(t *testing.T) {
 
 func TestIdleConnections(t *testing.T) {
 	if kept := transportOf(t, New(Options{})).MaxIdleConnsPerHost; kept != 512 {
-		t.Errorf("%d connections to a host are kept; 512 calls to one platform may be in flight at once", kept)
+		t.Errorf("%d idle connections to a host are kept; 512 calls to one platform may be in flight", kept)
 	}
 }
 
@@ -96,7 +96,7 @@ func TestErrorReportsProgress(t *testing.T) {
 	}{
 		{"the call had no effect", Error{Err: io.EOF}, "the request was not sent: EOF"},
 		{"the platform responded with a status", Error{Sent: true, Status: 201, Err: io.EOF}, "the answer with status 201 could not be read: EOF"},
-		{"anything can have happened", Error{Sent: true, Err: io.EOF}, "the request was sent, but no answer came: EOF"},
+		{"the outcome is unknown", Error{Sent: true, Err: io.EOF}, "the request was sent, but no answer came: EOF"},
 	} {
 		if got := tt.err.Error(); got != tt.wants {
 			t.Errorf("got %q, want %q: %s", got, tt.wants, tt.reason)
@@ -104,7 +104,7 @@ func TestErrorReportsProgress(t *testing.T) {
 	}
 }
 
-func TestCauseNamesTheBoundThatWasPassed(t *testing.T) {
+func TestCauseNamesTheExceededLimit(t *testing.T) {
 	passed, cancel := context.WithDeadline(t.Context(), time.Unix(0, 0))
 	defer cancel()
 	for _, tt := range []struct {
@@ -135,7 +135,7 @@ func TestDribble(t *testing.T) {
 		"a header": {"a header that never ends", "HTTP/1.1 200 OK\r\nX-Pad: ", 0},
 		"a body":   {"a body that never ends", "HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n", http.StatusOK},
 		"chunks":   {"the same without a length", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nf4240\r\n", http.StatusOK},
-		"hints":    {"answers that are none yet", "HTTP/1.1 103 Early Hints\r\nX-Pad: ", 0},
+		"hints":    {"informational responses without a final one", "HTTP/1.1 103 Early Hints\r\nX-Pad: ", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -230,11 +230,11 @@ func TestNamedThroughAProxy(t *testing.T) {
 	must.Succeed(t, err)
 	client := New(Options{Proxy: http.ProxyURL(at)})
 	if _, err := client.Do(t.Context(), Call{Named: true}, newRequest(t, http.MethodPut, "http://upload.example/", "bytes")); err != nil || asked.Load() != 1 {
-		t.Errorf("%v, and the proxy was asked %d times", err, asked.Load())
+		t.Errorf("%v, and the proxy got %d requests", err, asked.Load())
 	}
 	broken := New(Options{Proxy: func(*http.Request) (*url.URL, error) { return nil, errors.New("odd") }})
 	if _, err := broken.Do(t.Context(), Call{Named: true}, newRequest(t, http.MethodPut, "http://upload.example/", "bytes")); err == nil {
-		t.Error("a call was made although it is not known through which proxy")
+		t.Error("a call was made with an unknown proxy")
 	}
 }
 
@@ -244,7 +244,7 @@ func TestProxy(t *testing.T) {
 		reason  string
 		refuses bool
 	}{
-		"passes on": {"what an installation behind a proxy needs to publish", false},
+		"passes on": {"installations behind a proxy need it to publish", false},
 		"refuses":   {"the platform did not receive the call, so it may be retried", true},
 	} {
 		t.Run(name, func(t *testing.T) {

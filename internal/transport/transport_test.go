@@ -75,7 +75,7 @@ func TestDo(t *testing.T) {
 		want    want
 	}{
 		"answer": {
-			reason: "an answer is handed over whole",
+			reason: "a response is returned completely",
 			handler: func(w http.ResponseWriter, _ *http.Request) {
 				w.WriteHeader(http.StatusCreated)
 				fmt.Fprint(w, "yes")
@@ -112,13 +112,13 @@ func TestDo(t *testing.T) {
 			want:    want{Status: 200, Body: "12345678", Arrivals: 1},
 		},
 		"body too long": {
-			reason:  "an answer beyond the bound is reported as such, not cut in silence",
+			reason:  "a response above the limit is an error",
 			handler: func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "123456789") },
 			call:    Call{MaxBody: 8},
 			want:    want{Sent: true, ErrStat: 200, Cause: ErrBodyTooLarge, Arrivals: 1},
 		},
 		"cut body": {
-			reason: "the status of a truncated response is known",
+			reason: "a truncated response has a status",
 			handler: func(w http.ResponseWriter, r *http.Request) {
 				w.Header().Set("Content-Length", "100")
 				w.WriteHeader(http.StatusCreated)
@@ -150,7 +150,7 @@ func TestDo(t *testing.T) {
 					got.Cause = tc.want.Cause
 				}
 				if strings.Contains(err.Error(), secret) || strings.Contains(err.Error(), "/publish") {
-					t.Errorf("the error tells the address or a secret: %v", err)
+					t.Errorf("the error contains the address or a secret: %v", err)
 				}
 			}
 			sameError := cmp.Comparer(func(a, b error) bool { return errors.Is(a, b) && errors.Is(b, a) })
@@ -179,7 +179,7 @@ func TestDoWithoutConnection(t *testing.T) {
 		"refused":       {"the port is closed", t.Context(), refused},
 		"no TLS":        {"the peer does not speak TLS", t.Context(), strings.Replace(plain.URL, "http:", "https:", 1)},
 		"no such host":  {"the name does not exist", t.Context(), "http://herald.invalid"},
-		"ended context": {"the caller had given up before a connection was looked for", ended, plain.URL},
+		"ended context": {"the context ended before a connection was opened", ended, plain.URL},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := New(Options{}).Do(tc.ctx, Call{Timeout: 5 * time.Second}, newRequest(t, http.MethodPost, tc.url, "text"))
@@ -195,7 +195,7 @@ func TestDoRefusesIdempotencyKeys(t *testing.T) {
 		req := newRequest(t, http.MethodPost, "http://herald.invalid", "text")
 		req.Header.Set(header, "1")
 		if _, err := New(Options{}).Do(t.Context(), Call{}, req); !errors.Is(err, ErrReplayable) {
-			t.Errorf("%s: got %v, want ErrReplayable: net/http would send the call again", header, err)
+			t.Errorf("%s: got %v, want ErrReplayable because net/http would repeat the call", header, err)
 		}
 	}
 }
@@ -241,7 +241,7 @@ func TestMetrics(t *testing.T) {
 		newRequest(t, http.MethodPost, "http://herald.invalid", ""),
 	} {
 		if _, err := client.Do(t.Context(), call, req); err == nil && req.URL.Host == "herald.invalid" {
-			t.Fatal("a host that cannot exist answered")
+			t.Fatal("an impossible host responded")
 		}
 	}
 
@@ -275,7 +275,7 @@ func TestTrace(t *testing.T) {
 		"refused": {"it shows among the errors", func(w http.ResponseWriter, _ *http.Request) {
 			http.Error(w, secret, http.StatusBadRequest)
 		}, "error.type=400 herald.action=publish herald.platform=x http.response.status_code=400"},
-		"lost in part": {"the status has arrived, and the rest has not", func(w http.ResponseWriter, _ *http.Request) {
+		"lost in part": {"the status arrived, but not the body", func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Length", "100")
 			fmt.Fprint(w, secret)
 		}, "error.type=lost herald.action=publish herald.platform=x http.response.status_code=200"},
@@ -310,7 +310,7 @@ func TestTrace(t *testing.T) {
 				t.Fatalf("got %v", spans)
 			}
 			if everything := fmt.Sprintf("%+v", spans[0]); strings.Contains(everything, secret) || strings.Contains(everything, server.Listener.Addr().String()) {
-				t.Errorf("the span tells an address or a secret: %s", everything)
+				t.Errorf("the span contains an address or a secret: %s", everything)
 			}
 			if diff := cmp.Diff(tc.want, values(spans[0])); diff != "" {
 				t.Errorf("%s: %s", tc.reason, diff)

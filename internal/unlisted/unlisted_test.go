@@ -40,10 +40,10 @@ func TestCodesAreBounded(t *testing.T) {
 	c.Inc("x", Publish, "0")
 	c.Inc("threads", Lookup, "new")
 	if n := testutil.CollectAndCount(c.errors); n != mostCodes+3 {
-		t.Errorf("there are %d series, want one for each of %d codes, one for the others, one more for another operation and one of another platform", n, mostCodes)
+		t.Errorf("got %d series, want one for each of %d codes, one for other codes, one for another operation and one for another platform", n, mostCodes)
 	}
 	if n := testutil.ToFloat64(c.errors.WithLabelValues("x", Lookup, other)); n != 9*mostCodes {
-		t.Errorf("%v are counted as other", n)
+		t.Errorf("%v other codes are counted", n)
 	}
 	var none *Counter
 	none.Inc("x", Publish, "999") // counts nothing

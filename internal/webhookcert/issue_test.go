@@ -26,7 +26,7 @@ func made(t *testing.T, trusted []byte, hosts []string, at time.Time) map[string
 	return data
 }
 
-func TestGood(t *testing.T) {
+func TestValid(t *testing.T) {
 	hosts := []string{"herald-webhook.herald-system.svc", "127.0.0.1"}
 	data := made(t, nil, hosts, noon)
 	other := made(t, nil, hosts, noon)
@@ -42,10 +42,10 @@ func TestGood(t *testing.T) {
 		at     time.Time
 		want   bool
 	}{
-		"new":               {"it was just made", data, hosts, noon, true},
+		"new":               {"it is new", data, hosts, noon, true},
 		"one of its hosts":  {"more names do no harm", data, hosts[:1], noon, true},
 		"clock set back":    {"not every clock is right", data, hosts, noon.Add(-30 * time.Minute), true},
-		"half its life":     {"there is time", data, hosts, noon.Add(lifetime / 2), true},
+		"half its life":     {"it is valid for long enough", data, hosts, noon.Add(lifetime / 2), true},
 		"near its end":      {"the renewal must not be missed", data, hosts, noon.Add(lifetime - renewAhead + time.Minute), false},
 		"ended":             {"clients would reject it", data, hosts, noon.Add(lifetime + time.Minute), false},
 		"another host":      {"the Service was renamed", data, []string{"other.svc"}, noon, false},
@@ -61,7 +61,7 @@ func TestGood(t *testing.T) {
 	}
 }
 
-func TestIssueKeepsWhatIsTrusted(t *testing.T) {
+func TestIssueKeepsTrustedCertificates(t *testing.T) {
 	hosts := []string{"localhost"}
 	first := made(t, nil, hosts, noon)
 	second := made(t, first[keyAuthority], hosts, noon.Add(lifetime/2))
@@ -71,7 +71,7 @@ func TestIssueKeepsWhatIsTrusted(t *testing.T) {
 	// The first replica's certificate is still trusted.
 	first[keyAuthority] = second[keyAuthority]
 	if !coversHosts(first, hosts, noon.Add(lifetime/2)) {
-		t.Error("the first certificate is not trusted any more")
+		t.Error("the first certificate is no longer trusted")
 	}
 	third := made(t, second[keyAuthority], hosts, noon.Add(lifetime+time.Hour))
 	if n := bytes.Count(third[keyAuthority], []byte("BEGIN CERTIFICATE")); n != 2 {
@@ -81,11 +81,11 @@ func TestIssueKeepsWhatIsTrusted(t *testing.T) {
 		t.Error(err)
 	}
 	if kept := unexpired([]byte("no PEM"), noon); len(kept) > 0 {
-		t.Errorf("kept %q", kept)
+		t.Errorf("%q was kept", kept)
 	}
 	garbage := pem.EncodeToMemory(&pem.Block{Type: blockCertificate, Bytes: []byte("x")})
 	if kept := unexpired(garbage, noon); len(kept) > 0 {
-		t.Errorf("kept %q", kept)
+		t.Errorf("%q was kept", kept)
 	}
 }
 
@@ -100,11 +100,11 @@ func TestBundlesAreBounded(t *testing.T) {
 	}
 	last[keyAuthority] = data[keyAuthority]
 	if !coversHosts(last, []string{"a"}, noon) {
-		t.Error("the newest ones are kept: a replica may still serve with the certificate before")
+		t.Error("the newest certificate must be kept, because a replica may still use the previous one")
 	}
 }
 
-func TestEveryone(t *testing.T) {
+func TestHostsFor(t *testing.T) {
 	many := make([]string, maxHosts+5)
 	for i := range many {
 		many[i] = fmt.Sprintf("host-%d.svc", i)

@@ -20,8 +20,8 @@ func TestCallAt(t *testing.T) {
 		want   []operation
 	}{
 		"as it is applied":    {"the applied configuration has no path, so tools do not revert it", service(nil), []operation{{"add", "/c/service/path", "/p/w"}}},
-		"of an older release": {"that one was known to all", service(new("/p")), []operation{{"add", "/c/service/path", "/p/w"}}},
-		"as it should be":     {"there is no write each minute", service(new("/p/w")), nil},
+		"of an older release": {"the older release had a fixed path", service(new("/p")), []operation{{"add", "/c/service/path", "/p/w"}}},
+		"as it should be":     {"an equal configuration is not written", service(new("/p/w")), nil},
 		"at an address": {
 			"so it is where the API server runs outside of the cluster",
 			admissionregistrationv1.WebhookClientConfig{URL: new("https://127.0.0.1:9443/p")},

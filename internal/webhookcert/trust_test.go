@@ -38,14 +38,14 @@ func TestUntrusted(t *testing.T) {
 		at     time.Time
 		want   string
 	}{
-		"by its Service":      {"it is as it was made", service, data[keyAuthority], []*x509.Certificate{leaf}, noon, ""},
-		"by an address":       {"as in the local run", address, data[keyAuthority], []*x509.Certificate{leaf}, noon, ""},
-		"ended":               {"it was not renewed", service, data[keyAuthority], []*x509.Certificate{leaf}, noon.Add(2 * lifetime), "has expired or is not yet valid"},
-		"another authority":   {"the configuration was applied by another tool", service, other, []*x509.Certificate{leaf}, noon, "unknown authority"},
-		"no bundle":           {"no system trusts an authority of ours", service, nil, []*x509.Certificate{leaf}, noon, "posts.social.herald.dev: x509"},
-		"a bundle of nothing": {"the configuration was damaged manually", service, []byte("x"), []*x509.Certificate{leaf}, noon, "unknown authority"},
-		"another Service":     {"the release was renamed", admissionregistrationv1.WebhookClientConfig{Service: &admissionregistrationv1.ServiceReference{Name: "other", Namespace: "x"}}, data[keyAuthority], []*x509.Certificate{leaf}, noon, "not other.x.svc"},
-		"no certificate":      {"there is none yet", service, data[keyAuthority], nil, noon, "no certificate"},
+		"by its Service":    {"the certificate is as created", service, data[keyAuthority], []*x509.Certificate{leaf}, noon, ""},
+		"by an address":     {"as in the local run", address, data[keyAuthority], []*x509.Certificate{leaf}, noon, ""},
+		"ended":             {"it was not renewed", service, data[keyAuthority], []*x509.Certificate{leaf}, noon.Add(2 * lifetime), "has expired or is not yet valid"},
+		"another authority": {"the configuration was applied by another tool", service, other, []*x509.Certificate{leaf}, noon, "unknown authority"},
+		"no bundle":         {"the system does not trust our authority", service, nil, []*x509.Certificate{leaf}, noon, "posts.social.herald.dev: x509"},
+		"an invalid bundle": {"an administrator damaged the configuration", service, []byte("x"), []*x509.Certificate{leaf}, noon, "unknown authority"},
+		"another Service":   {"the release was renamed", admissionregistrationv1.WebhookClientConfig{Service: &admissionregistrationv1.ServiceReference{Name: "other", Namespace: "x"}}, data[keyAuthority], []*x509.Certificate{leaf}, noon, "not other.x.svc"},
+		"no certificate":    {"the certificate was not created yet", service, data[keyAuthority], nil, noon, "no certificate"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tc.called.CABundle = tc.bundle

@@ -51,9 +51,9 @@ func awaitGathered(w *lists.Writer, want int) {
 	}
 }
 
-// TestGathers checks that a thousand posts entered concurrently, one by one, take two writes: one for the first post,
+// TestConcurrentAddsAreMerged checks that a thousand posts entered concurrently, one by one, take two writes: one for the first post,
 // and one for all that arrived in the meantime.
-func TestGathers(t *testing.T) {
+func TestConcurrentAddsAreMerged(t *testing.T) {
 	g := newGated()
 	w := lists.NewWriter(g, clocktesting.NewFakePassiveClock(epoch))
 	var callers sync.WaitGroup
@@ -77,9 +77,9 @@ func TestGathers(t *testing.T) {
 	}
 }
 
-// TestGatheredOutliveTheFirst checks that the posts in another caller's batch are written even if that caller is
+// TestMergedAddsOutliveTheirCaller checks that the posts in another caller's batch are written even if that caller is
 // cancelled.
-func TestGatheredOutliveTheFirst(t *testing.T) {
+func TestMergedAddsOutliveTheirCaller(t *testing.T) {
 	g := newGated()
 	w := lists.NewWriter(g, clocktesting.NewFakePassiveClock(epoch))
 	some := many(3)
@@ -105,6 +105,6 @@ func TestGatheredOutliveTheFirst(t *testing.T) {
 	g.end <- struct{}{}
 	callers.Wait()
 	if state, err := w.Stats(t.Context(), acme); err != nil || state.Posts != 2 {
-		t.Errorf("%+v, %v; want both whose callers waited", state, err)
+		t.Errorf("got %+v, %v; want both waiting callers' posts", state, err)
 	}
 }

@@ -78,7 +78,7 @@ func TestUIDs(t *testing.T) {
 		"12345678-1234-4234-8234-123456789abc": 17, "12345678-1234-4234-8234-123456789ABC": 37, "x": 2, "123456789012345": 16, "0123456789abcdef": 17,
 	} {
 		if p := packUID(uid); unpackUID(p) != uid || len(p) != packed {
-			t.Errorf("%q is kept as %q", uid, p)
+			t.Errorf("%q is stored as %q", uid, p)
 		}
 	}
 }

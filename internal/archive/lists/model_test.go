@@ -96,7 +96,7 @@ func (m *model) enter(entries []lists.Entry) {
 	}
 }
 
-// again adds existing entries, which changes nothing.
+// again adds existing entries, which has no effect.
 func (m *model) again(t *rapid.T) {
 	before, err := m.writer.Stats(t.Context(), acme)
 	if err == nil {
@@ -104,7 +104,7 @@ func (m *model) again(t *rapid.T) {
 	}
 	after, err2 := m.writer.Stats(t.Context(), acme)
 	if err := errors.Join(err, err2); err != nil || before != after {
-		t.Fatalf("the same posts once more: %+v, then %+v, %v", before, after, err)
+		t.Fatalf("adding the same posts again changed the lists: %+v, then %+v, %v", before, after, err)
 	}
 }
 
@@ -177,7 +177,7 @@ func (m *model) cut(t *rapid.T) {
 			return
 		}
 	}
-	t.Fatal("the change fails although nothing is cut")
+	t.Fatal("a change without a failure returned an error")
 }
 
 func (m *model) open(t *rapid.T) {

@@ -39,8 +39,8 @@ func many(n int) []lists.Entry {
 	return out
 }
 
-// TestInTheRealStore has two writers for one team's lists. One of them has an outdated index, as a deposed leader does.
-func TestInTheRealStore(t *testing.T) {
+// TestRealStore has two writers for one team's lists. One of them has an outdated index, as a deposed leader does.
+func TestRealStore(t *testing.T) {
 	files, err := store.New(storetest.Start(t))
 	must.Succeed(t, err)
 	clock := clocktesting.NewFakePassiveClock(time.Now())
@@ -66,7 +66,7 @@ func TestInTheRealStore(t *testing.T) {
 		t.Errorf("%d are listed", total)
 	}
 	if again, err := reader.Open(t.Context(), acme, view); again != view || err != nil {
-		t.Errorf("nothing changed, and the view is another: %v", err)
+		t.Errorf("an unchanged list was read again: %v", err)
 	}
 	n, err := second.Expire(t.Context(), acme, epoch.Add(100*time.Second), 1000, func(context.Context, []lists.Ref) error { return nil })
 	if err != nil || n != 100 {
@@ -74,10 +74,10 @@ func TestInTheRealStore(t *testing.T) {
 	}
 	must.Succeed(t, second.Remove(t.Context(), acme))
 	for object, err := range files.List(t.Context(), "_herald/archive/") {
-		t.Errorf("left after the team: %s, %v", object.Key, err)
+		t.Errorf("remaining after the team's deletion: %s, %v", object.Key, err)
 	}
 	if state, err := first.Stats(t.Context(), acme); err != nil || state.Posts == 0 {
-		t.Errorf("%+v, %v: the other writer knows nothing of it yet", state, err)
+		t.Errorf("got %+v, %v from the other writer", state, err)
 	}
 	must.Succeed(t, first.Add(t.Context(), acme, some[:1]))
 	if state, err := first.Stats(t.Context(), acme); err != nil || state.Posts != 1 {
@@ -85,8 +85,8 @@ func TestInTheRealStore(t *testing.T) {
 	}
 }
 
-// TestRefusesDamage checks that damaged files are detected.
-func TestRefusesDamage(t *testing.T) {
+// TestDamagedLists checks that damaged files are detected.
+func TestDamagedLists(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		reason string
@@ -137,7 +137,7 @@ func TestRebuild(t *testing.T) {
 		"index damaged":    {"the index is the only directory", "index", flip},
 		"another format":   {"another version of Herald wrote it", "index", newer},
 		"segments damaged": {"a merge reads them", "segments/", flip},
-		"segments gone":    {"the folder was emptied", "segments/", gone},
+		"no segments":      {"the folder was deleted", "segments/", gone},
 	} {
 		files := storetest.NewMemory(time.Now)
 		clock := clocktesting.NewFakePassiveClock(epoch)
@@ -156,7 +156,7 @@ func TestRebuild(t *testing.T) {
 		before := maps.Clone(files.Files)
 		cut := func(yield func([]lists.Entry, error) bool) { _ = yield(many(9), nil) && yield(nil, errCut) }
 		if _, err := w.Rebuild(t.Context(), acme, cut); !errors.Is(err, errCut) || !bytes.Equal(files.Files[indexKey], before[indexKey]) {
-			t.Errorf("%s: a rebuild that was cut off has changed the index, or says %v", name, err)
+			t.Errorf("%s: an aborted rebuild changed the index, or returned %v", name, err)
 		}
 		whole := func(yield func([]lists.Entry, error) bool) { _ = yield(many(9), nil) && yield(many(20), nil) }
 		if n, err := w.Rebuild(t.Context(), acme, whole); err != nil || n != 20 {
@@ -176,8 +176,8 @@ const indexKey = "_herald/archive/team-acme/acme/index"
 
 var errCut = errors.New("cut off")
 
-// TestRefusesEntries checks which posts are not archived.
-func TestRefusesEntries(t *testing.T) {
+// TestInvalidEntries checks which posts are not archived.
+func TestInvalidEntries(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		reason string
@@ -192,13 +192,13 @@ func TestRefusesEntries(t *testing.T) {
 		e := posted(1)
 		tc.change(&e)
 		if err := lists.NewWriter(files, clocktesting.NewFakePassiveClock(epoch)).Add(t.Context(), acme, []lists.Entry{e}); err == nil || len(files.Files) > 0 {
-			t.Errorf("%s: %s, and it was taken", name, tc.reason)
+			t.Errorf("%s: %s, but it was accepted", name, tc.reason)
 		}
 	}
 }
 
-// TestSomeStay keeps some of the expired posts in the lists.
-func TestSomeStay(t *testing.T) {
+// TestExpireKeepsLockedEntries keeps some of the expired posts in the lists.
+func TestExpireKeepsLockedEntries(t *testing.T) {
 	locked := errors.New("it is locked")
 	for name, tc := range map[string]struct {
 		reason string
@@ -206,8 +206,8 @@ func TestSomeStay(t *testing.T) {
 		plain  bool
 		gone   int
 	}{
-		"one":  {"the others are forgotten", []string{"p0001"}, false, 4},
-		"all":  {"all entries are kept", []string{"p0000", "p0001", "p0002", "p0003", "p0004"}, false, 0},
+		"one":  {"the remaining posts stay listed", []string{"p0001"}, false, 4},
+		"all":  {"no entry is deleted", []string{"p0000", "p0001", "p0002", "p0003", "p0004"}, false, 0},
 		"away": {"the error does not name an entry", nil, true, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -225,7 +225,7 @@ func TestSomeStay(t *testing.T) {
 				return stay
 			})
 			if n != tc.gone || !errors.Is(err, locked) {
-				t.Errorf("%s: %d went, want %d: %v", tc.reason, n, tc.gone, err)
+				t.Errorf("%s: deleted %d, want %d: %v", tc.reason, n, tc.gone, err)
 			}
 			if state, err := w.Stats(t.Context(), acme); err != nil || state.Posts != int64(5-tc.gone) {
 				t.Errorf("%s: %+v are listed, %v", tc.reason, state, err)
@@ -238,7 +238,7 @@ func TestSomeStay(t *testing.T) {
 				}
 			}
 			if n, err = w.Expire(t.Context(), acme, epoch.Add(time.Hour), 100, func(context.Context, []lists.Ref) error { return nil }); err != nil || n != 5-tc.gone {
-				t.Errorf("%s: %d went then, %v", tc.reason, n, err)
+				t.Errorf("%s: deleted %d afterwards, %v", tc.reason, n, err)
 			}
 		})
 	}
