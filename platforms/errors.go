@@ -60,7 +60,7 @@ type Error struct {
 	Code string
 	// Unlisted is set if the platform's table of errors has no row for Code.
 	Unlisted bool
-	// RetryAt is when to try again, if the platform said so.
+	// RetryAt is when to try again, if the platform returned a time.
 	RetryAt time.Time
 	// AppWide reports, for ClassRateLimited and ClassQuota, whether the limit applies to the token's app: until
 	// RetryAt, the app cannot be used for any account.

@@ -14,7 +14,7 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-func TestImageLimitsTake(t *testing.T) {
+func TestImageLimitsAccepts(t *testing.T) {
 	limits := platforms.ImageLimits{
 		Types: []v1alpha1.MimeType{v1alpha1.MimeJPEG, v1alpha1.MimeWebP}, MaxBytes: 1000, MaxWidth: 1080, MaxHeight: 1920, MinAspect: 0.5, MaxAspect: 2,
 	}
@@ -30,26 +30,26 @@ func TestImageLimitsTake(t *testing.T) {
 		file   platforms.File
 		want   bool
 	}{
-		"fits":         {"every bound is met exactly", limits, file(v1alpha1.MimeWebP, 1000, 1080, 540), true},
-		"another type": {"PNG is not listed", limits, file(v1alpha1.MimePNG, 10, 100, 100), false},
-		"too long":     {"one byte more", limits, file(v1alpha1.MimeJPEG, 1001, 100, 100), false},
-		"too wide":     {"one pixel more", limits, file(v1alpha1.MimeJPEG, 10, 1081, 1000), false},
-		"too high":     {"one pixel more", limits, file(v1alpha1.MimeJPEG, 10, 1000, 1921), false},
-		"too flat":     {"wider than twice its height", limits, file(v1alpha1.MimeJPEG, 10, 201, 100), false},
-		"too steep":    {"higher than twice its width", limits, file(v1alpha1.MimeJPEG, 10, 100, 201), false},
-		"lying":        {"the bounds may be turned", turned, file(v1alpha1.MimeJPEG, 10, 1920, 1080), true},
-		"standing":     {"and need not be", turned, file(v1alpha1.MimeJPEG, 10, 1080, 1920), true},
-		"lying, large": {"one pixel more", turned, file(v1alpha1.MimeJPEG, 10, 1920, 1081), false},
-		"square":       {"too large in both orientations", turned, file(v1alpha1.MimeJPEG, 10, 1081, 1081), false},
-		"no size":      {"an unknown size is accepted", limits, file(v1alpha1.MimeJPEG, 10, 0, 0), true},
-		"missing":      {"a missing file cannot be converted", limits, platforms.File{Name: "gone"}, true},
-		"video":        {"images are meant", limits, file(v1alpha1.MimeMP4, 1<<30, 3840, 2160), true},
-		"turned":       {"no platform promises to turn it", platforms.ImageLimits{}, platforms.File{MIMEType: v1alpha1.MimeJPEG, Turned: true}, false},
-		"stuck":        {"it cannot be rotated here; most platforms do", platforms.ImageLimits{}, platforms.File{MIMEType: v1alpha1.MimeJPEG, Turned: true, Unconvertible: "is"}, true},
-		"several":      {"refused by Instagram's documentation", single, platforms.File{MIMEType: v1alpha1.MimeJPEG, MultiPicture: true}, false},
-		"several else": {"decoders ignore additional data", platforms.ImageLimits{}, platforms.File{MIMEType: v1alpha1.MimeJPEG, MultiPicture: true}, true},
-		"one":          {"there is but one", single, platforms.File{MIMEType: v1alpha1.MimeJPEG}, true},
-		"no bounds":    {"what every upload may be suffices", platforms.ImageLimits{}, file(v1alpha1.MimePNG, 20<<20, 1, 16000), true},
+		"fits":                   {"every bound is met exactly", limits, file(v1alpha1.MimeWebP, 1000, 1080, 540), true},
+		"another type":           {"PNG is not listed", limits, file(v1alpha1.MimePNG, 10, 100, 100), false},
+		"too long":               {"one byte more", limits, file(v1alpha1.MimeJPEG, 1001, 100, 100), false},
+		"too wide":               {"one pixel more", limits, file(v1alpha1.MimeJPEG, 10, 1081, 1000), false},
+		"too high":               {"one pixel more", limits, file(v1alpha1.MimeJPEG, 10, 1000, 1921), false},
+		"too flat":               {"wider than twice its height", limits, file(v1alpha1.MimeJPEG, 10, 201, 100), false},
+		"too steep":              {"higher than twice its width", limits, file(v1alpha1.MimeJPEG, 10, 100, 201), false},
+		"lying":                  {"the bounds may be turned", turned, file(v1alpha1.MimeJPEG, 10, 1920, 1080), true},
+		"standing":               {"and need not be", turned, file(v1alpha1.MimeJPEG, 10, 1080, 1920), true},
+		"lying, large":           {"one pixel more", turned, file(v1alpha1.MimeJPEG, 10, 1920, 1081), false},
+		"square":                 {"too large in both orientations", turned, file(v1alpha1.MimeJPEG, 10, 1081, 1081), false},
+		"no size":                {"an unknown size is accepted", limits, file(v1alpha1.MimeJPEG, 10, 0, 0), true},
+		"missing":                {"a missing file cannot be converted", limits, platforms.File{Name: "gone"}, true},
+		"video":                  {"only images are checked", limits, file(v1alpha1.MimeMP4, 1<<30, 3840, 2160), true},
+		"turned":                 {"no platform promises to turn it", platforms.ImageLimits{}, platforms.File{MIMEType: v1alpha1.MimeJPEG, Turned: true}, false},
+		"stuck":                  {"it cannot be rotated here; most platforms do", platforms.ImageLimits{}, platforms.File{MIMEType: v1alpha1.MimeJPEG, Turned: true, Unconvertible: "is"}, true},
+		"several":                {"refused by Instagram's documentation", single, platforms.File{MIMEType: v1alpha1.MimeJPEG, MultiPicture: true}, false},
+		"several other pictures": {"decoders ignore additional data", platforms.ImageLimits{}, platforms.File{MIMEType: v1alpha1.MimeJPEG, MultiPicture: true}, true},
+		"one":                    {"a single picture", single, platforms.File{MIMEType: v1alpha1.MimeJPEG}, true},
+		"no bounds":              {"what every upload may be suffices", platforms.ImageLimits{}, file(v1alpha1.MimePNG, 20<<20, 1, 16000), true},
 	} {
 		if got := tc.limits.Accepts(&tc.file); got != tc.want {
 			t.Errorf("%s (%s): got %t", name, tc.why, got)
@@ -68,8 +68,8 @@ func TestImageLimitsFor(t *testing.T) {
 		want          platforms.ImageLimits
 	}{
 		"as they are": {"the picture has the same orientation", standing, 2000, 3000, standing},
-		"turned":      {"the picture has the other orientation", standing, 3000, 2000, lying},
-		"turned up":   {"the other way round", lying, 2000, 3000, standing},
+		"turned":      {"the displayed picture has the other orientation", standing, 3000, 2000, lying},
+		"turned up":   {"the reverse", lying, 2000, 3000, standing},
 		"unknown":     {"an unknown size is not rotated", standing, 0, 0, standing},
 		"fixed":       {"rotation is disabled", fixed, 3000, 2000, fixed},
 	} {
@@ -88,7 +88,7 @@ func TestPictureURL(t *testing.T) {
 	}{
 		"https://pbs.example/a.png?x=1":            {"as platforms have it", true},
 		"http://127.0.0.1:9100/a.svg":              {"a simulated platform on this machine", true},
-		"http://[::1]:9100/a.svg":                  {"and by its other address", true},
+		"http://[::1]:9100/a.svg":                  {"a loopback IPv6 address", true},
 		"http://localhost:9100/a.svg":              {"and by its name", true},
 		"http://pbs.example/a.png":                 {"HTTP reveals the viewer's requests", false},
 		"http://10.0.0.1/a.png":                    {"a page inside of a company", false},
@@ -99,11 +99,11 @@ func TestPictureURL(t *testing.T) {
 		"file:///etc/passwd":                       {"a file", false},
 		"//pbs.example/a.png":                      {"it inherits the page's scheme", false},
 		"/signout":                                 {"a page of Herald's", false},
-		"https://user:word@pbs.example/a":          {"a password", false},
+		"https://user:word@pbs.example/a":          {"a URL with a password", false},
 		"https:":                                   {"no host", false},
 		"https:pbs.example/a":                      {"no host either", false},
 		" https://pbs.example/a":                   {"not an address", false},
-		"https://pbs.example/\x00":                 {"nor this", false},
+		"https://pbs.example/\x00":                 {"an invalid URL", false},
 		"":                                         {"no picture", false},
 	} {
 		want := ""
@@ -126,11 +126,11 @@ func TestLow(t *testing.T) {
 		{"more than a tenth is not", 250, 26, false},
 		{"of few, the last ones count", 5, 1, false},
 		{"zero is little", 5, 0, true},
-		{"a rest without a total is reported because it is little", 0, 0, true},
-		{"more was counted than there was", 50, -3, true},
+		{"a low remainder is reported even without a total", 0, 0, true},
+		{"negative remainders are reported", 50, -3, true},
 	} {
 		if got := platforms.Low(tc.most, tc.left); got != tc.want {
-			t.Errorf("%s: %d of %d gives %v", tc.reason, tc.left, tc.most, got)
+			t.Errorf("%s: %d of %d is low: %v", tc.reason, tc.left, tc.most, got)
 		}
 	}
 }
@@ -146,17 +146,17 @@ func TestConversion(t *testing.T) {
 		varies        bool
 		want          platforms.Conversion
 	}{
-		"4K":                  {"columns are bounded", reels, 3840, 2160, 29.97, false, platforms.Conversion{Width: 1920, Height: 1080, BitRate: 9_000_000}},
-		"4K upright":          {"and rows are not", reels, 2160, 3840, 60.02, false, platforms.Conversion{Width: 1920, Height: 3414, BitRate: 9_000_000}},
-		"8K":                  {"both sides are bounded", sides, 4320, 7680, 30, false, platforms.Conversion{Width: 2304, Height: 4096, BitRate: 40_000_000}},
-		"small":               {"a picture grows to the least", sides, 320, 240, 30, false, platforms.Conversion{Width: 480, Height: 360, BitRate: 4_000_000}},
-		"odd":                 {"H.264 has even sides", platforms.VideoLimits{}, 641, 361, 30, false, platforms.Conversion{Width: 642, Height: 362, BitRate: 4_000_000}},
-		"a line":              {"no size is within both bounds, and the shape stays", sides, 8192, 64, 30, false, platforms.Conversion{Width: 4096, Height: 32, BitRate: 4_000_000}},
-		"slow motion":         {"the maximum frame rate", reels, 720, 1280, 240, false, platforms.Conversion{Width: 720, Height: 1280, FrameRate: 60, BitRate: 8_000_000}},
-		"a webcam":            {"frames are repeated", reels, 640, 480, 10, false, platforms.Conversion{Width: 640, Height: 480, FrameRate: 30, BitRate: 4_000_000}},
-		"a recorded screen":   {"a rate that is measured must be constant", reels, 640, 480, 47, true, platforms.Conversion{Width: 640, Height: 480, FrameRate: 30, BitRate: 4_000_000}},
-		"a rate not known":    {"an unknown rate may not fit", reels, 640, 480, 0, false, platforms.Conversion{Width: 640, Height: 480, FrameRate: 30, BitRate: 4_000_000}},
-		"a rate nobody minds": {"the rate does not change", platforms.VideoLimits{}, 640, 480, 47, true, platforms.Conversion{Width: 640, Height: 480, BitRate: 4_000_000}},
+		"4K":                   {"columns are bounded", reels, 3840, 2160, 29.97, false, platforms.Conversion{Width: 1920, Height: 1080, BitRate: 9_000_000}},
+		"4K upright":           {"and rows are not", reels, 2160, 3840, 60.02, false, platforms.Conversion{Width: 1920, Height: 3414, BitRate: 9_000_000}},
+		"8K":                   {"both sides are bounded", sides, 4320, 7680, 30, false, platforms.Conversion{Width: 2304, Height: 4096, BitRate: 40_000_000}},
+		"small":                {"a picture grows to the least", sides, 320, 240, 30, false, platforms.Conversion{Width: 480, Height: 360, BitRate: 4_000_000}},
+		"odd":                  {"H.264 has even sides", platforms.VideoLimits{}, 641, 361, 30, false, platforms.Conversion{Width: 642, Height: 362, BitRate: 4_000_000}},
+		"a line":               {"no size is within both bounds, and the shape stays", sides, 8192, 64, 30, false, platforms.Conversion{Width: 4096, Height: 32, BitRate: 4_000_000}},
+		"slow motion":          {"the maximum frame rate", reels, 720, 1280, 240, false, platforms.Conversion{Width: 720, Height: 1280, FrameRate: 60, BitRate: 8_000_000}},
+		"a webcam":             {"frames are repeated", reels, 640, 480, 10, false, platforms.Conversion{Width: 640, Height: 480, FrameRate: 30, BitRate: 4_000_000}},
+		"a recorded screen":    {"a rate that is measured must be constant", reels, 640, 480, 47, true, platforms.Conversion{Width: 640, Height: 480, FrameRate: 30, BitRate: 4_000_000}},
+		"unknown rate":         {"an unknown frame rate may exceed the limit", reels, 640, 480, 0, false, platforms.Conversion{Width: 640, Height: 480, FrameRate: 30, BitRate: 4_000_000}},
+		"no limit of the rate": {"without a limit, the frame rate is not changed", platforms.VideoLimits{}, 640, 480, 47, true, platforms.Conversion{Width: 640, Height: 480, BitRate: 4_000_000}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -193,7 +193,7 @@ func TestVideoLimits(t *testing.T) {
 		"a hair too long": {"sound often ends some frames behind the picture", func(f *platforms.File) { f.Duration = 140*time.Second + 40*time.Millisecond }, nil},
 		"narrow":          {"both are reported", func(f *platforms.File) { f.Width, f.Height = 16, 1920 }, []string{"has 16 × 1920 pixels; x accepts at least 32 on each side", "has 16 × 1920 pixels; x accepts a video that is at most 100 times as high as wide"}},
 		"4K":              {"what phones record", func(f *platforms.File) { f.Width, f.Height = 3840, 2160 }, []string{"has 3840 × 2160 pixels; x accepts at most 1920 columns"}},
-		"4K that stands":  {"the limit applies to columns", func(f *platforms.File) { f.Width, f.Height = 2160, 3840 }, []string{"has 2160 × 3840 pixels; x accepts at most 1920 columns"}},
+		"upright 4K":      {"the limit applies to columns", func(f *platforms.File) { f.Width, f.Height = 2160, 3840 }, []string{"has 2160 × 3840 pixels; x accepts at most 1920 columns"}},
 		"8K":              {"each bound is named", func(f *platforms.File) { f.Width, f.Height = 1900, 7680 }, []string{"has 1900 × 7680 pixels; x accepts at most 4096 on each side"}},
 		"wide":            {"the shape is named", func(f *platforms.File) { f.Width, f.Height = 1920, 64 }, []string{"has 1920 × 64 pixels; x accepts a video that is at most 3 times as wide as high"}},
 		"slow motion":     {"phones record 120 and 240 frames", func(f *platforms.File) { f.FrameRate = 119.88 }, []string{"has 119.88 frames a second; x accepts at most 60"}},

@@ -37,8 +37,8 @@ type Result struct {
 	// Unpublished is set with Refused if the platform confirmed after the refusal that this call's content is not
 	// visible. Another call may then follow without a lookup.
 	Unpublished bool
-	// Withheld is set with NotSent if the manager did not start the call, for a reason of its own. Another call then
-	// follows without a pause, once nothing is in its way.
+	// Withheld is set with NotSent if the manager did not start the call for internal reasons. Another call then
+	// follows without a pause as soon as possible.
 	Withheld bool
 	// Note is a message to users about a published post, for example that its thumbnail was refused; usually empty.
 	Note string

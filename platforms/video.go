@@ -68,7 +68,7 @@ func (l VideoLimits) Problems(f *File, platform string) []string {
 	return problems
 }
 
-// beside reports whether a codec is known and not in the list.
+// beside reports whether a codec is known but not in the list.
 func beside(codecs []string, codec string) bool {
 	return codec != "" && len(codecs) > 0 && !slices.Contains(codecs, codec)
 }

@@ -125,10 +125,10 @@ func TestPages(t *testing.T) {
 			calls := 0
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				if r.URL.Query().Has("access_token") || r.Header.Get("Authorization") != "Bearer person" || r.URL.Path != "/v25.0/me/accounts" {
-					t.Errorf("%s: asked %s", tc.reason, r.URL)
+					t.Errorf("%s: requested %s", tc.reason, r.URL)
 				}
 				if calls > 0 && r.URL.Query().Get("after") != "c1" {
-					t.Errorf("%s: the second page is asked for by %q", tc.reason, r.URL.RawQuery)
+					t.Errorf("%s: the second page was requested with %q", tc.reason, r.URL.RawQuery)
 				}
 				_, _ = w.Write([]byte(tc.pages[calls]))
 				calls++

@@ -25,7 +25,7 @@ const (
 	readPost                        = "GET " + postPath
 )
 
-// inTwoSteps returns a platform with TwoSteps, and its server, which sends the given responses in turn.
+// inTwoSteps returns a platform with TwoSteps, and its server, which sends the given responses in order.
 func inTwoSteps(t *testing.T, answers ...http.HandlerFunc) (*Platform, *recorder.Server) {
 	t.Helper()
 	p, server := newFacebook(t, recorder.Sequence(answers))
@@ -94,16 +94,16 @@ func TestPrepareDraft(t *testing.T) {
 		class   platforms.Class
 		paths   []string
 	}{
-		"used again":           {"it is there", drafted("hello"), []http.HandlerFunc{shows("false")}, "draft:42_9", "", []string{readPost}},
+		"reused":               {"the draft exists", drafted("hello"), []http.HandlerFunc{shows("false")}, "draft:42_9", "", []string{readPost}},
 		"published":            {"an earlier call whose response was lost has published it", drafted("hello"), []http.HandlerFunc{shows("true")}, "draft:42_9", platforms.ClassDuplicate, []string{readPost}},
-		"gone":                 {"another one replaces it", drafted("hello"), []http.HandlerFunc{problem(400, 100, 33, false), says(200, `{"id":"42_10"}`)}, "draft:42_10", "", []string{readPost, createPath}},
+		"gone":                 {"a missing draft is created again", drafted("hello"), []http.HandlerFunc{problem(400, 100, 33, false), says(200, `{"id":"42_10"}`)}, "draft:42_10", "", []string{readPost, createPath}},
 		"unknown":              {"without its state, no other draft is created", drafted("hello"), []http.HandlerFunc{says(200, `{"id":"42_9"}`)}, "", platforms.ClassUnknown, []string{readPost}},
 		"link refused":         {"a card is not worth a post", linked, []http.HandlerFunc{problem(400, 1500, 0, false), created}, "draft:42_9", "", []string{createPath, createPath}},
 		"refused, link or not": {"it is retried once", linked, []http.HandlerFunc{invalid, invalid}, "", platforms.ClassPermanent, []string{createPath, createPath}},
 		"blocked":              {"a block does not concern the link", linked, []http.HandlerFunc{problem(400, 368, 0, false)}, "", platforms.ClassQuota, []string{createPath}},
 		"repetition":           {"this call did not publish", jobFor("hello"), []http.HandlerFunc{problem(400, 506, 1455006, false)}, "", platforms.ClassPermanent, []string{createPath}},
 		"no id":                {"an unpublished object may be created again", jobFor("hello"), []http.HandlerFunc{says(200, `{}`)}, "", platforms.ClassUnknown, []string{createPath}},
-		"outage":               {"and again", jobFor("hello"), []http.HandlerFunc{says(503, ``)}, "", platforms.ClassTransient, []string{createPath}},
+		"outage":               {"an outage is temporary", jobFor("hello"), []http.HandlerFunc{says(503, ``)}, "", platforms.ClassTransient, []string{createPath}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -125,7 +125,7 @@ func TestSettingChanges(t *testing.T) {
 		p, _ := inTwoSteps(t, shows("true"))
 		p.twoSteps = false
 		if got, err := p.Prepare(t.Context(), drafted("hello")); got != "draft:42_9" || err == nil || err.Class != platforms.ClassDuplicate {
-			t.Errorf("got %q, %v; nothing may be sent", got, err)
+			t.Errorf("got %q, %v, want an error without a request", got, err)
 		}
 	})
 	t.Run("off, and claimed", func(t *testing.T) {
@@ -157,12 +157,12 @@ func TestPublishDraft(t *testing.T) {
 	}{
 		"confirmed":             {"and read once", []http.HandlerFunc{success, shows("true")}, posted, "", 1},
 		"confirmed by its id":   {"as Meta's SDKs expect", []http.HandlerFunc{says(200, `{"id":"42_9"}`), shows("true")}, posted, "", 1},
-		"another id":            {"which is not this post's", []http.HandlerFunc{says(200, `{"id":"42_8"}`)}, platforms.Result{Outcome: platforms.Unknown}, platforms.ClassUnknown, 0},
+		"another id":            {"another id is not this post's", []http.HandlerFunc{says(200, `{"id":"42_8"}`)}, platforms.Result{Outcome: platforms.Unknown}, platforms.ClassUnknown, 0},
 		"confirmed, not read":   {"the confirmation suffices", []http.HandlerFunc{success, says(503, ``)}, documented, "", 1},
 		"confirmed, not public": {"the post itself is believed", []http.HandlerFunc{success, shows("false")}, platforms.Result{Outcome: platforms.Unknown}, platforms.ClassUnknown, 1},
 		"no success":            {"a response without success is not proof", []http.HandlerFunc{says(200, `{}`)}, platforms.Result{Outcome: platforms.Unknown}, platforms.ClassUnknown, 0},
-		"denied":                {"nor is one with success false", []http.HandlerFunc{says(200, `{"success":false}`)}, platforms.Result{Outcome: platforms.Unknown}, platforms.ClassUnknown, 0},
-		"hang up":               {"the answer was lost", []http.HandlerFunc{hangUp}, platforms.Result{Outcome: platforms.Unknown}, platforms.ClassUnknown, 0},
+		"denied":                {"success must be true", []http.HandlerFunc{says(200, `{"success":false}`)}, platforms.Result{Outcome: platforms.Unknown}, platforms.ClassUnknown, 0},
+		"hang up":               {"the response was lost", []http.HandlerFunc{hangUp}, platforms.Result{Outcome: platforms.Unknown}, platforms.ClassUnknown, 0},
 		"gone":                  {"the next preparation creates it again", []http.HandlerFunc{problem(400, 100, 33, false)}, platforms.Result{Outcome: platforms.Refused}, platforms.ClassTransient, 0},
 		"limit":                 {"a limit passes", []http.HandlerFunc{problem(400, 32, 0, false)}, platforms.Result{Outcome: platforms.Refused}, platforms.ClassRateLimited, 0},
 		"repetition":            {"an earlier call may have done it", []http.HandlerFunc{problem(400, 506, 0, false)}, platforms.Result{Outcome: platforms.Unknown}, platforms.ClassDuplicate, 0},
@@ -180,7 +180,7 @@ func TestPublishDraft(t *testing.T) {
 			}
 			seen := server.Requests()
 			if seen[0].Method != http.MethodPost || seen[0].Path != postPath || cmp.Diff(url.Values{"is_published": {"true"}}, seen[0].Form) != "" {
-				t.Errorf("asked to publish by %+v", seen[0])
+				t.Errorf("the publishing request is %+v", seen[0])
 			}
 			if got := len(seen) - 1; got != tc.reads {
 				t.Errorf("%s: %d reads, want %d", tc.reason, got, tc.reads)
@@ -198,16 +198,16 @@ func TestLookupDraft(t *testing.T) {
 		class   platforms.Class
 	}{
 		"published":   {"the post is marked as published", []http.HandlerFunc{shows("true")}, platforms.LookupResult{Matches: 1, ExternalID: "42_9", ExternalURL: "https://www.facebook.com/42/posts/9", Certain: true}, ""},
-		"unpublished": {"so is a draft marked as unpublished, which is proof", []http.HandlerFunc{shows("false")}, platforms.LookupResult{Proof: true}, ""},
+		"unpublished": {"an unpublished draft is proof", []http.HandlerFunc{shows("false")}, platforms.LookupResult{Proof: true}, ""},
 		"gone, listed": {
 			"what Facebook does not show by its id may be listed",
 			[]http.HandlerFunc{problem(400, 100, 33, false), list},
 			platforms.LookupResult{Matches: 1, ExternalID: "42_9", ExternalURL: "https://fb.example/42_9", PostedAt: noon},
 			"",
 		},
-		"gone":       {"otherwise there is no proof", []http.HandlerFunc{problem(400, 100, 33, false), says(200, `{"data":[]}`)}, platforms.LookupResult{}, ""},
+		"gone":       {"a missing draft is not proof", []http.HandlerFunc{problem(400, 100, 33, false), says(200, `{"data":[]}`)}, platforms.LookupResult{}, ""},
 		"no word":    {"a response without the field is not proof", []http.HandlerFunc{says(200, `{"id":"42_9"}`)}, platforms.LookupResult{}, platforms.ClassUnknown},
-		"outage":     {"nor is a missing response", []http.HandlerFunc{says(503, ``)}, platforms.LookupResult{}, platforms.ClassTransient},
+		"outage":     {"a missing response is not proof", []http.HandlerFunc{says(503, ``)}, platforms.LookupResult{}, platforms.ClassTransient},
 		"dead token": {"a user must reconnect the account", []http.HandlerFunc{problem(400, 190, 0, false)}, platforms.LookupResult{}, platforms.ClassReconnect},
 	}
 	for name, tc := range tests {
@@ -232,7 +232,7 @@ func TestDraftOfLostPhotos(t *testing.T) {
 			job := pictured()
 			job.Content.Media[0].Bytes = unreadable{}
 			if _, err := p.Prepare(t.Context(), job); err == nil || err.Class != platforms.ClassTransient {
-				t.Errorf("got %v, want that the photo is read again", err)
+				t.Errorf("got %v, want a temporary error", err)
 			}
 			if diff := cmp.Diff([]string{readPhoto, createPath}, server.Paths()[:2]); diff != "" {
 				t.Errorf("requests (-want +got):\n%s", diff)

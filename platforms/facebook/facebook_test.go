@@ -66,7 +66,7 @@ func TestPublishSendsOneExactRequest(t *testing.T) {
 	}
 	seen := server.Requests()
 	if len(seen) != 1 {
-		t.Fatalf("%d requests were made, want exactly one", len(seen))
+		t.Fatalf("%d requests, want one", len(seen))
 	}
 	asked := recorder.Request{
 		Method: http.MethodPost, Path: "/v25.0/42/feed", Token: "access",
@@ -93,10 +93,10 @@ func TestPublishSendsPhotosWithoutAText(t *testing.T) {
 
 func TestPostURL(t *testing.T) {
 	tests := map[string]struct{ reason, answer, want string }{
-		"whole":   {"Facebook's own URL", `{"id":"42_1","permalink_url":"https://www.facebook.com/x"}`, "https://www.facebook.com/x"},
-		"path":    {"some responses contain only the path", `{"id":"42_1","permalink_url":"/42/posts/1"}`, "https://fb.example/42/posts/1"},
-		"missing": {"without it the documented form leads there", `{"id":"42_1"}`, "https://fb.example/42_1"},
-		"odd":     {"an invalid URL is ignored", `{"id":"42_1","permalink_url":{}}`, "https://fb.example/42_1"},
+		"complete": {"Facebook's own URL", `{"id":"42_1","permalink_url":"https://www.facebook.com/x"}`, "https://www.facebook.com/x"},
+		"path":     {"some responses contain only the path", `{"id":"42_1","permalink_url":"/42/posts/1"}`, "https://fb.example/42/posts/1"},
+		"missing":  {"without it the documented form leads there", `{"id":"42_1"}`, "https://fb.example/42_1"},
+		"odd":      {"an invalid URL is ignored", `{"id":"42_1","permalink_url":{}}`, "https://fb.example/42_1"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -142,16 +142,16 @@ func TestVerdicts(t *testing.T) {
 func TestLimits(t *testing.T) {
 	limits := New(Config{}, nil).Capabilities()
 	if !limits.Allows(v1alpha1.CategoryText) || limits.RefreshLead != 0 {
-		t.Errorf("Facebook takes text, and its tokens do not end: %+v", limits)
+		t.Errorf("Facebook accepts text, and its tokens do not expire: %+v", limits)
 	}
 	if limits.ProvesAbsence(v1alpha1.CategoryText) || limits.ProvesAbsence(v1alpha1.CategoryImage) {
-		t.Error("Facebook lists some 600 posts of a year, which proves no absence, neither of a text nor of photos")
+		t.Error("Facebook lists about 600 posts a year, which proves neither text nor photo posts absent")
 	}
 	if limits.MaxCaption != 0 {
-		t.Errorf("the contract knows no limit of a message's length; got %d", limits.MaxCaption)
+		t.Errorf("the contract has no limit for messages; got %d", limits.MaxCaption)
 	}
 	if limits.CaptionProblem(" \n") == "" || limits.CaptionProblem("") != "" || limits.CaptionProblem("hello") != "" {
-		t.Error("blanks alone are refused, and nothing else")
+		t.Error("only blank messages are invalid")
 	}
 }
 
@@ -180,7 +180,7 @@ func FuzzJudge(f *testing.F) {
 				t.Errorf("unknown without a reason: %+v", r)
 			}
 		case platforms.NotSent, platforms.Accepted:
-			t.Errorf("an answer means neither that nothing was sent nor that it is worked on: %+v", r)
+			t.Errorf("a response means that the request was sent, and posts are not processed later: %+v", r)
 		}
 	})
 }
@@ -199,7 +199,7 @@ func TestLostPhotos(t *testing.T) {
 		want    []string
 	}{
 		"lost":      {"the second photo was deleted", problem(400, 100, 0, false), []http.HandlerFunc{there, gone}, platforms.ClassTransient, "", []string{feed, first, second}},
-		"kept":      {"something else is at fault", problem(400, 100, 0, false), []http.HandlerFunc{there, there}, platforms.ClassPermanent, "", []string{feed, first, second}},
+		"kept":      {"another field is invalid", problem(400, 100, 0, false), []http.HandlerFunc{there, there}, platforms.ClassPermanent, "", []string{feed, first, second}},
 		"no answer": {"an unreadable response is not proof of a deletion", problem(400, 100, 0, false), []http.HandlerFunc{says(503, ``)}, platforms.ClassPermanent, "", []string{feed, first}},
 		"unlisted":  {"a code that is in no table may mean that as well", problem(400, 98765, 0, false), []http.HandlerFunc{gone}, platforms.ClassTransient, "", []string{feed, first}},
 		"named":     {"a code that names the file is believed", problem(400, 324, 1366046, false), nil, platforms.ClassPermanent, platforms.SubjectFile, []string{feed}},

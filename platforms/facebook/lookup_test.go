@@ -47,14 +47,14 @@ func TestLookup(t *testing.T) {
 		"nothing":      {reason: "an empty list has no matches", answer: list()},
 		"there":        {reason: "the same text is the post", answer: list(post(t, "42_2", "other", later), post(t, "42_1", "hello", noon)), want: fits(1, "42_1", noon)},
 		"blanks":       {reason: "Facebook trims", answer: list(post(t, "42_1", "hello\n", noon)), want: fits(1, "42_1", noon)},
-		"other text":   {reason: "another text is another post", answer: list(post(t, "42_1", "hello!", noon))},
+		"other text":   {reason: "another text belongs to another post", answer: list(post(t, "42_1", "hello!", noon))},
 		"no text":      {reason: "a post without a text is another post", answer: says(200, `{"data":[{"id":"42_1","created_time":"2026-11-20T12:00:00+0000"}]}`)},
 		"too old":      {reason: "a post older than the attempt cannot be its post", answer: list(post(t, "42_1", "hello", noon.Add(-time.Second)))},
 		"taken":        {reason: "a post of another job is not this job's", answer: list(post(t, "42_2", "hello", later), post(t, "42_1", "hello", noon)), taken: "42_2", want: fits(1, "42_1", noon)},
 		"two":          {reason: "two matches need a user's decision; the earlier one is named", answer: list(post(t, "42_2", "hello", later), post(t, "42_1", "hello", noon)), want: fits(2, "42_1", noon)},
 		"listed twice": {reason: "a post that is listed twice is one post", answer: list(post(t, "42_1", "hello", noon), post(t, "42_1", "hello", noon)), want: fits(1, "42_1", noon)},
 		"no list":      {reason: "a response without a list is not an empty list", answer: says(200, `{}`), class: platforms.ClassUnknown},
-		"cut":          {reason: "nor is a truncated response", answer: says(200, `{"data":[{"id":"4`), class: platforms.ClassUnknown},
+		"cut":          {reason: "a truncated response is not proof", answer: says(200, `{"data":[{"id":"4`), class: platforms.ClassUnknown},
 		"odd entry":    {reason: "an entry without an id may be the post", answer: says(200, `{"data":[7]}`), class: platforms.ClassUnknown},
 		"no end":       {reason: "a list without an end proves no absence", answer: says(200, `{"data":[],"paging":{"next":"https://x.example/?after=more"}}`), class: platforms.ClassUnknown},
 	}
@@ -71,7 +71,7 @@ func TestLookup(t *testing.T) {
 			if r.Method != http.MethodGet || r.Path != "/v25.0/42/published_posts" || r.Token != "access" ||
 				r.Query.Get("since") != strconv.FormatInt(noon.Unix()-1, 10) || r.Query.Get("limit") != "50" ||
 				r.Query.Get("fields") != "id,message,created_time,permalink_url,attachments{media_type,target{id},subattachments{media_type,target{id}}}" {
-				t.Errorf("asked %+v", r)
+				t.Errorf("requested %+v", r)
 			}
 		})
 	}
@@ -93,7 +93,7 @@ func album(ids ...string) string {
 	return `{"media_type":"album","target":{"id":"9"},"subattachments":{"data":[` + strings.Join(photos, ",") + `]}}`
 }
 
-// TestLookupOfPhotos tells posts with the same text apart.
+// TestLookupOfPhotos distinguishes posts with the same text.
 func TestLookupOfPhotos(t *testing.T) {
 	const text = "Sale!"
 	later := noon.Add(time.Minute)
@@ -111,30 +111,30 @@ func TestLookupOfPhotos(t *testing.T) {
 		want   platforms.LookupResult
 		class  platforms.Class
 	}{
-		"its photo":           {reason: "its photo is shown by its post alone", text: text, photos: "7", listed: []string{showing(one, photo("7"))}, want: found(true)},
-		"its photos":          {reason: "an album names each", text: text, photos: "7,8", listed: []string{showing(one, album("7", "8"))}, want: found(true)},
-		"one of its photos":   {reason: "Facebook may leave photos out of a list", text: text, photos: "7,8", listed: []string{showing(one, album("8"))}, want: found(true)},
-		"words changed":       {reason: "a user may have edited the text", text: "Sail!", photos: "7", listed: []string{showing(one, photo("7"))}, want: found(true)},
-		"no words":            {reason: "a photo does not need a text", photos: "7", listed: []string{showing(bare, photo("7"))}, want: found(true)},
-		"taken":               {reason: "its photo is stronger evidence than another job's claim to the post", text: text, photos: "7", listed: []string{showing(one, photo("7"))}, taken: "42_1", want: found(true)},
-		"listed twice":        {reason: "a post that is listed twice is one post", text: text, photos: "7", listed: []string{showing(one, photo("7")), showing(one, photo("7"))}, want: found(true)},
-		"nothing shown":       {reason: "Facebook may omit the content of a post", text: text, photos: "7", listed: []string{one}, class: platforms.ClassUnknown},
-		"photo, other words":  {reason: "another photo with another text is another post", text: text, photos: "7", listed: []string{showing(post(t, "42_2", "Hello", later), photo("6"))}},
-		"by hand":             {reason: "a photo with the same text may match, under an id that Facebook assigned to a copy", text: text, photos: "7", listed: []string{showing(one, photo("6"))}, class: platforms.ClassUnknown},
-		"by hand, no words":   {reason: "the same holds without a text", photos: "7", listed: []string{showing(bare, photo("6"))}, class: platforms.ClassUnknown},
-		"no id":               {reason: "the same holds for a photo without an id", text: text, photos: "7", listed: []string{showing(one, `{"media_type":"photo"}`)}, class: platforms.ClassUnknown},
-		"odd":                 {reason: "or for an unknown attachment", text: text, photos: "7", listed: []string{showing(one, `7`)}, class: platforms.ClassUnknown},
-		"by hand, too old":    {reason: "a post older than the attempt is not its post", text: text, photos: "7", listed: []string{showing(post(t, "42_1", text, noon.Add(-time.Minute)), photo("6"))}},
-		"by hand, and its":    {reason: "its own photo settles it", text: text, photos: "7", listed: []string{showing(post(t, "42_2", text, later), photo("6")), showing(one, photo("7"))}, want: found(true)},
-		"by hand, another's":  {reason: "another job's photo does not matter either", text: text, photos: "7", listed: []string{showing(one, photo("6"))}, taken: "42_1"},
-		"text":                {reason: "a text is found by its content", text: text, listed: []string{one}, want: found(false)},
-		"text, photo":         {reason: "a text shows no photo", text: text, listed: []string{showing(one, photo("6"))}},
-		"text, album":         {reason: "or photos", text: text, listed: []string{showing(one, album("6", "7"))}},
-		"text, video":         {reason: "or a video", text: text, listed: []string{showing(one, `{"media_type":"video","target":{"id":"6"}}`)}},
-		"address, video":      {reason: "unless an address in it leads to one", text: "see example.org/a", listed: []string{showing(post(t, "42_1", "see example.org/a", noon), `{"media_type":"video"}`)}, want: found(false)},
-		"text, link":          {reason: "it may show what an address leads to", text: text, listed: []string{showing(one, link)}, want: found(false)},
-		"address, photo":      {reason: "an address in it may lead to a photo", text: "see www.facebook.com/photo/6", listed: []string{showing(post(t, "42_1", "see www.facebook.com/photo/6", noon), photo("6"))}, want: found(false)},
-		"text beside a photo": {reason: "of two posts with the same text, one is the text post", text: text, listed: []string{showing(post(t, "42_2", text, later), photo("6")), one}, want: found(false)},
+		"its photo":          {reason: "a photo belongs to one post", text: text, photos: "7", listed: []string{showing(one, photo("7"))}, want: found(true)},
+		"its photos":         {reason: "an album names each", text: text, photos: "7,8", listed: []string{showing(one, album("7", "8"))}, want: found(true)},
+		"one of its photos":  {reason: "Facebook may leave photos out of a list", text: text, photos: "7,8", listed: []string{showing(one, album("8"))}, want: found(true)},
+		"edited text":        {reason: "users may edit the text", text: "Sail!", photos: "7", listed: []string{showing(one, photo("7"))}, want: found(true)},
+		"no words":           {reason: "a photo does not need a text", photos: "7", listed: []string{showing(bare, photo("7"))}, want: found(true)},
+		"taken":              {reason: "its photo is stronger evidence than another job's claim to the post", text: text, photos: "7", listed: []string{showing(one, photo("7"))}, taken: "42_1", want: found(true)},
+		"listed twice":       {reason: "a post that is listed twice is one post", text: text, photos: "7", listed: []string{showing(one, photo("7")), showing(one, photo("7"))}, want: found(true)},
+		"content not shown":  {reason: "Facebook may omit the content", text: text, photos: "7", listed: []string{one}, class: platforms.ClassUnknown},
+		"photo, other text":  {reason: "another photo with another text belongs to another post", text: text, photos: "7", listed: []string{showing(post(t, "42_2", "Hello", later), photo("6"))}},
+		"by hand":            {reason: "a photo with the same text may match, under an id that Facebook assigned to a copy", text: text, photos: "7", listed: []string{showing(one, photo("6"))}, class: platforms.ClassUnknown},
+		"by hand, no words":  {reason: "the same without a text", photos: "7", listed: []string{showing(bare, photo("6"))}, class: platforms.ClassUnknown},
+		"no id":              {reason: "the same holds for a photo without an id", text: text, photos: "7", listed: []string{showing(one, `{"media_type":"photo"}`)}, class: platforms.ClassUnknown},
+		"odd":                {reason: "or for an unknown attachment", text: text, photos: "7", listed: []string{showing(one, `7`)}, class: platforms.ClassUnknown},
+		"by hand, too old":   {reason: "a post older than the attempt is not its post", text: text, photos: "7", listed: []string{showing(post(t, "42_1", text, noon.Add(-time.Minute)), photo("6"))}},
+		"by hand, and its":   {reason: "its own photo settles it", text: text, photos: "7", listed: []string{showing(post(t, "42_2", text, later), photo("6")), showing(one, photo("7"))}, want: found(true)},
+		"by hand, another's": {reason: "another job's photo does not matter either", text: text, photos: "7", listed: []string{showing(one, photo("6"))}, taken: "42_1"},
+		"text":               {reason: "a text is found by its content", text: text, listed: []string{one}, want: found(false)},
+		"text, photo":        {reason: "a text shows no photo", text: text, listed: []string{showing(one, photo("6"))}},
+		"text, album":        {reason: "or photos", text: text, listed: []string{showing(one, album("6", "7"))}},
+		"text, video":        {reason: "or a video", text: text, listed: []string{showing(one, `{"media_type":"video","target":{"id":"6"}}`)}},
+		"address, video":     {reason: "unless an address in it leads to one", text: "see example.org/a", listed: []string{showing(post(t, "42_1", "see example.org/a", noon), `{"media_type":"video"}`)}, want: found(false)},
+		"text, link":         {reason: "a link preview may be attached", text: text, listed: []string{showing(one, link)}, want: found(false)},
+		"address, photo":     {reason: "an address in it may lead to a photo", text: "see www.facebook.com/photo/6", listed: []string{showing(post(t, "42_1", "see www.facebook.com/photo/6", noon), photo("6"))}, want: found(false)},
+		"text and photo":     {reason: "one of two posts with the same text is the text post", text: text, listed: []string{showing(post(t, "42_2", text, later), photo("6")), one}, want: found(false)},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

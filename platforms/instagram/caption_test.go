@@ -11,35 +11,35 @@ import (
 
 func TestCaptionProblem(t *testing.T) {
 	for _, tt := range []struct{ name, text, want, reason string }{
-		{"plain", "Hello", "", "nothing to refuse"},
+		{"plain", "Hello", "", "a valid caption"},
 		{"thirty hashtags", strings.Repeat("#a ", 30), "", "thirty are allowed"},
 		{"thirty-one hashtags", strings.Repeat("#a ", 31), "31 hashtags", "one too many"},
 		{"run together", strings.Repeat("#a", 31), "31 hashtags", "hashtags need no blank between them"},
-		{"other scripts", strings.Repeat("#日本 ", 31), "31 hashtags", "a hashtag is of any script"},
-		{"number signs", strings.Repeat("# ", 40), "", "a sign alone is no hashtag"},
+		{"other scripts", strings.Repeat("#日本 ", 31), "31 hashtags", "a hashtag may be in any script"},
+		{"number signs", strings.Repeat("# ", 40), "", "a sign alone is not a hashtag"},
 		{"twenty mentions", strings.Repeat("@a ", 20), "", "twenty are allowed"},
 		{"twenty-one mentions", strings.Repeat("@a ", 21), "mentions 21", "one too many"},
-		{"addresses", strings.Repeat("me@example.com ", 40), "", "mail addresses mention nobody"},
-		{"in parentheses", strings.Repeat("(@a)", 21), "mentions 21", "punctuation may stand before"},
+		{"addresses", strings.Repeat("me@example.com ", 40), "", "an email address is not a mention"},
+		{"in parentheses", strings.Repeat("(@a)", 21), "mentions 21", "a mention may follow punctuation"},
 		{"fragments", strings.Repeat("#a ", 29) + "https://shop.example/faq#price https://shop.example/faq#time", "", "a fragment of an address is no hashtag"},
 		{"fragments of a path", strings.Repeat("#a ", 30) + "https://app.example/#/start www.example.com/?q=#x example.com/#y", "", "however the address is written"},
 		{"an address ends", "https://a.example/#x" + strings.Repeat("\u3000#a", 31), "31 hashtags", "at a blank of any width"},
 		{"escaped characters", strings.Repeat("&#39; &#x27;", 31), "", "an escaped character is no hashtag"},
-		{"entities apart", strings.Repeat("&#a ", 31), "31 hashtags", "an ampersand alone changes nothing"},
+		{"entities apart", strings.Repeat("&#a ", 31), "31 hashtags", "an ampersand alone has no effect"},
 		{"keycaps", strings.Repeat("#\ufe0f\u20e3", 31) + strings.Repeat("#\u20e3", 31), "", "a keycap is an emoji"},
-		{"keycap and hashtag", strings.Repeat("#\ufe0f\u20e3#a", 31), "31 hashtags", "an emoji is no word"},
+		{"keycap and hashtag", strings.Repeat("#\ufe0f\u20e3#a", 31), "31 hashtags", "an emoji is not a word"},
 		{"emoji", strings.Repeat("#🔥", 31), "31 hashtags", "a hashtag may be of emoji"},
-		{"in words", strings.Repeat("C#a a#b é#c e\u0301#d 7#e _#f ", 31), "", "a sign in a word begins no hashtag"},
-		{"behind a word that has one", strings.Repeat("a#b#c ", 31), "", "nor does the next"},
+		{"in words", strings.Repeat("C#a a#b é#c e\u0301#d 7#e _#f ", 31), "", "a sign inside a word does not start a hashtag"},
+		{"after a word with a hashtag", strings.Repeat("a#b#c ", 31), "", "a second sign inside a word does not start one either"},
 		{"wide", strings.Repeat("＃日本　", 31), "31 hashtags", "the wide sign of Japanese keyboards is one"},
 		{"composed and not", strings.Repeat("#é ", 15) + strings.Repeat("#e\u0301 ", 16), "31 hashtags", "both forms of a letter count alike"},
-		{"marks of other scripts", strings.Repeat("#हिन्दी", 31), "31 hashtags", "marks go on with a word"},
+		{"marks of other scripts", strings.Repeat("#हिन्दी", 31), "31 hashtags", "combining marks belong to a word"},
 		{"numbers", strings.Repeat("#2026 ", 31), "31 hashtags", "digits make a hashtag on Instagram"},
 		{"line breaks", strings.Repeat("#a\r\n", 31), "31 hashtags", "every door's line breaks are blanks"},
-		{"names in addresses", strings.Repeat("https://www.tiktok.com/@a youtube.com/@b ", 21), "", "a path mentions nobody"},
-		{"names with a slash", strings.Repeat("@a.b/@c.d ", 11), "mentions 22", "two names beside a slash are no address"},
-		{"other marks", strings.Repeat("e\u0301@a 日@b @@c ＠d @ @. ", 21), "", "nor does what stands in a word, or is no name"},
-		{"behind emoji", strings.Repeat("❤️@a", 21), "mentions 21", "an emoji is no word"},
+		{"names in addresses", strings.Repeat("https://www.tiktok.com/@a youtube.com/@b ", 21), "", "a path is not a mention"},
+		{"names with a slash", strings.Repeat("@a.b/@c.d ", 11), "mentions 22", "mentions around a slash are not an address"},
+		{"other marks", strings.Repeat("e\u0301@a 日@b @@c ＠d @ @. ", 21), "", "signs inside a word, or without a name, are not mentions"},
+		{"behind emoji", strings.Repeat("❤️@a", 21), "mentions 21", "an emoji is not a word"},
 	} {
 		if got := captionProblem(tt.text); !strings.Contains(got, tt.want) || tt.want == "" && got != "" {
 			t.Errorf("%s: %q, want %q (%s)", tt.name, got, tt.want, tt.reason)
@@ -60,16 +60,16 @@ func FuzzCaption(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		runes := []rune(text)
 		if got := limits.CaptionLength(text); got != len(runes) {
-			t.Errorf("%q has %d characters, counted %d", text, len(runes), got)
+			t.Errorf("%q has %d characters, but %d were counted", text, len(runes), got)
 		}
 		tags, names := slowCounts(runes)
 		gotTags, gotNames := countHashtags(text), countMentions(text)
 		if addresses().MatchString(text) {
 			if gotTags > tags || gotNames > names {
-				t.Errorf("%q has at most %d hashtags and %d mentions; counted %d and %d", text, tags, names, gotTags, gotNames)
+				t.Errorf("%q has at most %d hashtags and %d mentions, but %d and %d were counted", text, tags, names, gotTags, gotNames)
 			}
 		} else if gotTags != tags || gotNames != names {
-			t.Errorf("%q has %d hashtags and %d mentions; counted %d and %d", text, tags, names, gotTags, gotNames)
+			t.Errorf("%q has %d hashtags and %d mentions, but %d and %d were counted", text, tags, names, gotTags, gotNames)
 		}
 	})
 }

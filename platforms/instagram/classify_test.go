@@ -31,10 +31,10 @@ func TestErrors(t *testing.T) {
 	}{
 		{"the token has ended", 190, 463, reconnect, 1},
 		{"a permission is missing", 10, 0, reconnect, 1},
-		{"the account is unknown to this token, which has lost it", 100, 33, reconnect, 1},
+		{"the token has no access to the account", 100, 33, reconnect, 1},
 		{"spam is suspected", 4, 2207051, quota, 1},
 		{"the app's limit", 4, 0, limited, 1},
-		{"the download took too long", -2, 2207003, transient, 2},
+		{"downloading took too long", -2, 2207003, transient, 2},
 		{"the container has expired", -2, 2207020, transient, 2},
 		{"internal Instagram error", -1, 2207001, transient, 2},
 		{"making it failed", -1, 2207032, transient, 2},
@@ -45,9 +45,9 @@ func TestErrors(t *testing.T) {
 		{"Instagram fails to fetch at times", 9004, 2207052, transient, 3},
 		{"too large", 36000, 2207004, permanent, 1},
 		{"the video could not be fetched", 100, 2207077, transient, 2},
-		{"nor uploaded", 100, 2207082, transient, 2},
+		{"an upload that failed", 100, 2207082, transient, 2},
 		{"Instagram has an outage", 2, 0, transient, 1},
-		{"an answer without a code", 0, 0, unknown, 1},
+		{"a response without a code", 0, 0, unknown, 1},
 	}
 	for _, tc := range tests {
 		t.Run(fmt.Sprintf("%d %d", tc.code, tc.subcode), func(t *testing.T) {
@@ -57,10 +57,10 @@ func TestErrors(t *testing.T) {
 				t.Fatalf("%s: got %v after %v, want class %s after %d", tc.reason, err, server.Paths(), tc.class, tc.tries)
 			}
 			if waits := tc.class == quota || tc.class == limited || tc.class == restricted; waits != err.RetryAt.After(noon.Add(time.Minute)) {
-				t.Errorf("%s: to be tried again at %v", tc.reason, err.RetryAt)
+				t.Errorf("%s: the retry is at %v", tc.reason, err.RetryAt)
 			}
 			if strings.Contains(err.Error(), "%!") || strings.Contains(err.Error(), "…") {
-				t.Errorf("%s: says %q", tc.reason, err.Error())
+				t.Errorf("%s: got %q", tc.reason, err.Error())
 			}
 		})
 	}

@@ -85,7 +85,7 @@ func TestExchangeOfRealResponses(t *testing.T) {
 					return
 				}
 				if r.URL.Query().Get("access_token") != "short" {
-					t.Errorf("%s: %s asks for another token", tc.reason, r.URL.Path)
+					t.Errorf("%s: %s was called with another token", tc.reason, r.URL.Path)
 				}
 				_, _ = w.Write([]byte(`{"access_token":"long","token_type":"bearer","expires_in":5184000}`))
 			}))
@@ -113,6 +113,6 @@ func TestChoicesAmongPages(t *testing.T) {
 	p := instagram.New(instagram.Config{Config: platforms.Config{ClientID: "herald"}, FacebookURL: server.URL, Login: instagram.FacebookLogin}, transport.New(transport.Options{}))
 	choices, err := p.Choices(t.Context(), platforms.Token{Access: "person", Scopes: "instagram_basic"})
 	if err != nil || len(choices) != 1 || choices[0].Identity.AccountID != "17" || choices[0].Token.Access != "page-2" || choices[0].Token.Scopes != "instagram_basic" {
-		t.Errorf("got %+v, %v; want the account that is linked to a Page which the person may post for", choices, err)
+		t.Errorf("got %+v, %v; want the account linked to the Page on which the user may post", choices, err)
 	}
 }

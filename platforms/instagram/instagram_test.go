@@ -131,7 +131,7 @@ func TestLimits(t *testing.T) {
 		t.Errorf("got %+v", limits)
 	}
 	if got := limits.CaptionLength("日本"); got != 2 || limits.MaxCaption != 2200 {
-		t.Errorf("2200 characters are allowed; two of them counted %d", got)
+		t.Errorf("got %d for two characters of the allowed 2200", got)
 	}
 	want := platforms.ImageLimits{Types: []v1alpha1.MimeType{v1alpha1.MimeJPEG}, MaxBytes: 8388608, MinAspect: 0.8, MaxAspect: 1.91, OnePicture: true}
 	if diff := cmp.Diff(want, limits.Images); diff != "" {
@@ -144,9 +144,9 @@ func TestHostOf(t *testing.T) {
 		reason, scopes  string
 		otherwise, want Login
 	}{
-		"Instagram's":          {"its permissions have a name of their own", "instagram_business_basic instagram_business_content_publish", FacebookLogin, InstagramLogin},
+		"Instagram's":          {"its permissions have their own names", "instagram_business_basic instagram_business_content_publish", FacebookLogin, InstagramLogin},
 		"Facebook's":           {"its permissions as well", "instagram_basic instagram_content_publish", InstagramLogin, FacebookLogin},
-		"Facebook's, later":    {"the first known permission counts", "pages_show_list,instagram_basic", InstagramLogin, FacebookLogin},
+		"Facebook's, later":    {"a later known permission counts", "pages_show_list,instagram_basic", InstagramLogin, FacebookLogin},
 		"unknown":              {"Instagram's own login is the usual one", "", "", InstagramLogin},
 		"unknown, as was said": {"the administrator may configure it", "", FacebookLogin, FacebookLogin},
 		"neither":              {"permissions of Pages do not determine it", "pages_show_list", "", InstagramLogin},
@@ -211,11 +211,11 @@ func TestIdentifyLinked(t *testing.T) {
 		"a person's token":       {"a user has no account, but Pages", inTurn(answers{noField, says(200, `{"data":[`+page+`,{"id":"3","name":"Bare"}]}`)}), want, "", []string{me, pages}},
 		"a person's, no refusal": {"missing fields of a user may be omitted", inTurn(answers{says(200, `{"id":"9","name":"A Person"}`), says(200, `{"data":[`+page+`]}`)}), want, "", []string{me, pages}},
 		"several":                {"one token is for one account", inTurn(answers{noField, says(200, `{"data":[`+page+`,`+other+`]}`)}), platforms.Identity{}, platforms.ClassReconnect, []string{me, pages}},
-		"none linked":            {"a user must link one", inTurn(answers{says(200, `{"id":"1","name":"A Page"}`), noField}), platforms.Identity{}, platforms.ClassReconnect, []string{me, pages}},
+		"none linked":            {"a user must link an account", inTurn(answers{says(200, `{"id":"1","name":"A Page"}`), noField}), platforms.Identity{}, platforms.ClassReconnect, []string{me, pages}},
 		"no Page":                {"the same", inTurn(answers{noField, says(200, `{"data":[]}`)}), platforms.Identity{}, platforms.ClassReconnect, []string{me, pages}},
 		"no list":                {"a response without a list is not evidence", inTurn(answers{noField, says(200, `{}`)}), platforms.Identity{}, platforms.ClassUnknown, []string{me, pages}},
-		"refused twice":          {"nor are rejected requests", noField, platforms.Identity{}, platforms.ClassUnknown, []string{me, pages}},
-		"odd id":                 {"nor is an invalid id", says(200, `{"instagram_business_account":{"id":"../me"}}`), platforms.Identity{}, platforms.ClassUnknown, []string{me}},
+		"refused twice":          {"rejected requests do not prove that there is none", noField, platforms.Identity{}, platforms.ClassUnknown, []string{me, pages}},
+		"odd id":                 {"an invalid id is not an account", says(200, `{"instagram_business_account":{"id":"../me"}}`), platforms.Identity{}, platforms.ClassUnknown, []string{me}},
 		"dead token":             {"a user must reconnect the account", problem(400, 190, 463), platforms.Identity{}, platforms.ClassReconnect, []string{me}},
 		"permission":             {"a user must grant it", problem(403, 10, 0), platforms.Identity{}, platforms.ClassReconnect, []string{me}},
 		"outage":                 {"an outage passes", says(500, ``), platforms.Identity{}, platforms.ClassTransient, []string{me}},
@@ -233,7 +233,7 @@ func TestIdentifyLinked(t *testing.T) {
 			}
 			for _, r := range server.Requests() {
 				if r.Token != "access" || r.Query.Has("access_token") || !strings.Contains(r.Query.Get("fields"), "instagram_business_account{id,") {
-					t.Errorf("asked %+v", r)
+					t.Errorf("requested %+v", r)
 				}
 			}
 		})
@@ -247,7 +247,7 @@ func TestRefreshLinked(t *testing.T) {
 		class  platforms.Class
 	}{
 		"a Page's":  {"it does not expire, and cannot be renewed", time.Time{}, platforms.ClassReconnect},
-		"good":      {"what works still must not be disconnected ahead of time", noon.Add(time.Hour), platforms.ClassTransient},
+		"good":      {"a valid token must not be disconnected", noon.Add(time.Hour), platforms.ClassTransient},
 		"has ended": {"a user must reconnect the account", noon, platforms.ClassReconnect},
 	}
 	for name, tc := range tests {

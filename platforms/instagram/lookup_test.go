@@ -54,31 +54,31 @@ func TestLookup(t *testing.T) {
 		want    platforms.LookupResult
 		class   platforms.Class
 	}{
-		"published":               {"the container reports the publication, and the list the id", with(one), answers{containerState("PUBLISHED"), list(post(t, "2", "other", later, image), post(t, "1", "hello", noon, image))}, "", fits("1", noon), ""},
-		"published, no caption":   {"a picture needs none", with(bare), answers{containerState("PUBLISHED"), list(post(t, "2", "other", later, image), `{"id":"1","media_type":"IMAGE"}`)}, "", platforms.LookupResult{Matches: 1, ExternalID: "1"}, ""},
-		"published, not listed":   {"a published container is never absent", with(one), answers{containerState("PUBLISHED"), list()}, "", platforms.LookupResult{}, platforms.ClassUnknown},
-		"published, other listed": {"nor if other posts are listed", with(one), answers{containerState("PUBLISHED"), list(post(t, "1", "hello!", noon))}, "", platforms.LookupResult{}, platforms.ClassUnknown},
-		"finished":                {"a finished container is not published yet", with(one), answers{containerState("FINISHED")}, "", proof, ""},
-		"error":                   {"what failed never will be", with(one), answers{containerState("ERROR")}, "", proof, ""},
-		"expired":                 {"nor is a container that Instagram dropped unpublished", with(one), answers{containerState("EXPIRED")}, "", proof, ""},
-		"in progress":             {"what is in progress is not proof", with(one), answers{containerState("IN_PROGRESS")}, "", platforms.LookupResult{}, platforms.ClassTransient},
-		"odd state":               {"nor is an unknown state", with(one), answers{containerState("LATER")}, "", platforms.LookupResult{}, platforms.ClassUnknown},
-		"container lost":          {"without the container's state there is no proof", with(one), answers{hangUp}, "", platforms.LookupResult{}, platforms.ClassTransient},
-		"dead token":              {"a user must reconnect the account", with(one), answers{problem(400, 190, 0)}, "", platforms.LookupResult{}, platforms.ClassReconnect},
-		"container gone, listed":  {"the list may still contain the post", with(one), answers{problem(400, 100, 33), list(post(t, "1", "hello", noon))}, "", fits("1", noon), ""},
-		"container gone":          {"a list that does not show it is not proof", with(one), answers{problem(400, 100, 33), list()}, "", platforms.LookupResult{}, ""},
-		"no container":            {"nor without a container", one, answers{list()}, "", platforms.LookupResult{}, ""},
-		"carousel":                {"one image is not a carousel", two, answers{list(post(t, "2", "hello", later, image), post(t, "1", "hello", noon, album))}, "", fits("1", noon), ""},
-		"reel":                    {"reels are listed as videos", reel, answers{list(post(t, "2", "hello", later, image), post(t, "1", "hello", noon, video, `"media_product_type":"REELS"`))}, "", fits("1", noon), ""},
-		"story":                   {"Herald publishes none", one, answers{list(post(t, "1", "hello", noon, image, `"media_product_type":"STORY"`))}, "", platforms.LookupResult{}, ""},
-		"kind unknown":            {"when in doubt it fits", one, answers{list(post(t, "1", "hello", noon))}, "", fits("1", noon), ""},
-		"too old":                 {"a post older than the attempt cannot be its post", one, answers{list(post(t, "1", "hello", noon.Add(-time.Second)))}, "", platforms.LookupResult{}, ""},
-		"taken":                   {"a post of another job is not this job's", one, answers{list(post(t, "2", "hello", later), post(t, "1", "hello", noon))}, "2", fits("1", noon), ""},
-		"two":                     {"two matches need a user's decision; the earlier one is named", one, answers{list(post(t, "2", "hello", later), post(t, "1", "hello", noon))}, "", platforms.LookupResult{Matches: 2, ExternalID: "1", ExternalURL: "https://instagram.example/1", PostedAt: noon}, ""},
-		"no list":                 {"a response without a list is not an empty list", one, answers{says(200, `{}`)}, "", platforms.LookupResult{}, platforms.ClassUnknown},
-		"cut":                     {"nor is a truncated response", one, answers{says(200, `{"data":[{"id":"1`)}, "", platforms.LookupResult{}, platforms.ClassUnknown},
-		"odd entry":               {"an entry without an id may be the post", one, answers{says(200, `{"data":[{"caption":"hello"}]}`)}, "", platforms.LookupResult{}, platforms.ClassUnknown},
-		"limited":                 {"a limit passes", one, answers{says(429, ``)}, "", platforms.LookupResult{}, platforms.ClassRateLimited},
+		"published":                 {"the container reports the publication, and the list the id", with(one), answers{containerState("PUBLISHED"), list(post(t, "2", "other", later, image), post(t, "1", "hello", noon, image))}, "", fits("1", noon), ""},
+		"published, no caption":     {"a picture needs no caption", with(bare), answers{containerState("PUBLISHED"), list(post(t, "2", "other", later, image), `{"id":"1","media_type":"IMAGE"}`)}, "", platforms.LookupResult{Matches: 1, ExternalID: "1"}, ""},
+		"published, not listed":     {"a published container is never absent", with(one), answers{containerState("PUBLISHED"), list()}, "", platforms.LookupResult{}, platforms.ClassUnknown},
+		"published, other listed":   {"other posts are not a match", with(one), answers{containerState("PUBLISHED"), list(post(t, "1", "hello!", noon))}, "", platforms.LookupResult{}, platforms.ClassUnknown},
+		"finished":                  {"a finished container is not published yet", with(one), answers{containerState("FINISHED")}, "", proof, ""},
+		"error":                     {"what failed never will be", with(one), answers{containerState("ERROR")}, "", proof, ""},
+		"expired":                   {"an expired container proves that it was not published", with(one), answers{containerState("EXPIRED")}, "", proof, ""},
+		"in progress":               {"a container in progress is not proof", with(one), answers{containerState("IN_PROGRESS")}, "", platforms.LookupResult{}, platforms.ClassTransient},
+		"odd state":                 {"an unknown state is not proof", with(one), answers{containerState("LATER")}, "", platforms.LookupResult{}, platforms.ClassUnknown},
+		"container lost":            {"a missing response is not proof", with(one), answers{hangUp}, "", platforms.LookupResult{}, platforms.ClassTransient},
+		"dead token":                {"a user must reconnect the account", with(one), answers{problem(400, 190, 0)}, "", platforms.LookupResult{}, platforms.ClassReconnect},
+		"container deleted, listed": {"the list may contain the post", with(one), answers{problem(400, 100, 33), list(post(t, "1", "hello", noon))}, "", fits("1", noon), ""},
+		"container deleted":         {"its absence from the list is not proof", with(one), answers{problem(400, 100, 33), list()}, "", platforms.LookupResult{}, ""},
+		"no container":              {"without a container, the list is not proof", one, answers{list()}, "", platforms.LookupResult{}, ""},
+		"carousel":                  {"one image is not a carousel", two, answers{list(post(t, "2", "hello", later, image), post(t, "1", "hello", noon, album))}, "", fits("1", noon), ""},
+		"reel":                      {"reels are listed as videos", reel, answers{list(post(t, "2", "hello", later, image), post(t, "1", "hello", noon, video, `"media_product_type":"REELS"`))}, "", fits("1", noon), ""},
+		"story":                     {"Herald does not publish stories", one, answers{list(post(t, "1", "hello", noon, image, `"media_product_type":"STORY"`))}, "", platforms.LookupResult{}, ""},
+		"kind unknown":              {"when in doubt it fits", one, answers{list(post(t, "1", "hello", noon))}, "", fits("1", noon), ""},
+		"too old":                   {"a post older than the attempt cannot be its post", one, answers{list(post(t, "1", "hello", noon.Add(-time.Second)))}, "", platforms.LookupResult{}, ""},
+		"taken":                     {"a post of another job is not this job's", one, answers{list(post(t, "2", "hello", later), post(t, "1", "hello", noon))}, "2", fits("1", noon), ""},
+		"two":                       {"two matches need a user's decision; the earlier one is named", one, answers{list(post(t, "2", "hello", later), post(t, "1", "hello", noon))}, "", platforms.LookupResult{Matches: 2, ExternalID: "1", ExternalURL: "https://instagram.example/1", PostedAt: noon}, ""},
+		"no list":                   {"a response without a list is not an empty list", one, answers{says(200, `{}`)}, "", platforms.LookupResult{}, platforms.ClassUnknown},
+		"cut":                       {"a truncated response is not proof", one, answers{says(200, `{"data":[{"id":"1`)}, "", platforms.LookupResult{}, platforms.ClassUnknown},
+		"odd entry":                 {"an entry without an id may be the post", one, answers{says(200, `{"data":[{"caption":"hello"}]}`)}, "", platforms.LookupResult{}, platforms.ClassUnknown},
+		"limited":                   {"a limit passes", one, answers{says(429, ``)}, "", platforms.LookupResult{}, platforms.ClassRateLimited},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -90,7 +90,7 @@ func TestLookup(t *testing.T) {
 			}
 			for _, r := range server.Requests() {
 				if r.Method != http.MethodGet || r.Query.Has("access_token") {
-					t.Errorf("a look-up asked %+v", r)
+					t.Errorf("a lookup requested %+v", r)
 				}
 			}
 		})
@@ -149,16 +149,16 @@ func TestLookupReadsEveryPage(t *testing.T) {
 		t.Fatalf("%d requests for %d pages", len(seen), len(pages))
 	}
 	if q := seen[0].Query; seen[0].Path != "/facebook/v25.0/42/media" || q.Get("limit") != "100" || q.Get("since") != strconv.FormatInt(noon.Unix()-1, 10) {
-		t.Errorf("asked %+v", seen[0])
+		t.Errorf("requested %+v", seen[0])
 	}
 	if seen[1].Query.Has("access_token") || seen[1].Token != "access" {
-		t.Errorf("the token stands in the header only; got %+v", seen[1])
+		t.Errorf("the token must be in the header only; got %+v", seen[1])
 	}
 }
 
 func TestLookupEnds(t *testing.T) {
 	p, server := newInstagram(t, says(200, `{"data":[],"paging":{"next":"https://elsewhere.example/x?after=more"}}`))
 	if _, err := p.Lookup(t.Context(), jobFor("hello", "", picture("a"))); class(err) != platforms.ClassUnknown || len(server.Requests()) != meta.MaxPages {
-		t.Errorf("a list without an end proves nothing; got %v after %d pages", err, len(server.Requests()))
+		t.Errorf("an endless list proves nothing; got %v after %d pages", err, len(server.Requests()))
 	}
 }

@@ -34,31 +34,31 @@ func TestPrepare(t *testing.T) {
 		class           platforms.Class
 		asked           []string
 	}{
-		"made":                {"a container that is ready can be published", "", answers{ok, containerState("FINISHED")}, container, "", []string{create, status}},
-		"used again":          {"a valid container is reused", container, answers{containerState("FINISHED")}, container, "", []string{status}},
-		"published":           {"a published container is neither created nor published again", container, answers{containerState("PUBLISHED")}, container, platforms.ClassDuplicate, []string{status}},
-		"expired":             {"a new container replaces it", container, answers{containerState("EXPIRED"), ok, containerState("FINISHED")}, container, "", []string{status, create, status}},
-		"failed meanwhile":    {"so is a failed one", container, answers{containerState("ERROR"), ok, containerState("FINISHED")}, container, "", []string{status, create, status}},
-		"gone":                {"or that Instagram has forgotten", container, answers{problem(400, 100, 33), ok, containerState("FINISHED")}, container, "", []string{status, create, status}},
-		"not ours":            {"a checkpoint of another kind is none", "upload:" + container, answers{ok, containerState("FINISHED")}, container, "", []string{create, status}},
-		"nonsense":            {"so is an invalid id", "items:../me", answers{ok, containerState("FINISHED")}, container, "", []string{create, status}},
-		"cannot be asked":     {"without a response it may be published", container, answers{says(503, ``)}, "", platforms.ClassTransient, []string{status}},
-		"odd state":           {"an unknown state does not allow the publication", container, answers{containerState("LATER")}, "", platforms.ClassUnknown, []string{status}},
-		"failed once":         {"another container may do", "", answers{ok, broke("2207053"), ok, containerState("FINISHED")}, container, "", []string{create, status, create, status}},
-		"failed twice":        {"the problem is temporary, but may last", "", answers{ok, broke("2207053"), ok, broke("2207053")}, "", platforms.ClassTransient, []string{create, status, create, status}},
-		"failed, unknown":     {"the number of retries is limited", "", answers{ok, broke("FAILED"), ok, broke("FAILED")}, "", platforms.ClassPermanent, []string{create, status, create, status}},
-		"failed for good":     {"another container would not do either", "", answers{ok, broke("2207026")}, "", platforms.ClassPermanent, []string{create, status}},
-		"blocked":             {"a blocked account is not retried", "", answers{ok, broke("2207051")}, "", platforms.ClassQuota, []string{create, status}},
-		"expired immediately": {"a container that expires during the wait is created again", "", answers{ok, containerState("EXPIRED"), ok, containerState("FINISHED")}, container, "", []string{create, status, create, status}},
-		"not fetched once":    {"the store may become reachable", "", answers{problem(400, 9004, 2207052), ok, containerState("FINISHED")}, container, "", []string{create, create, status}},
-		"not fetched":         {"Instagram sometimes fails to download reachable files", "", answers{problem(400, 9004, 2207052)}, "", platforms.ClassTransient, []string{create, create, create}},
-		"unread":              {"a new container exists, whatever Instagram responds", "", answers{ok, problem(400, 100, 33), containerState("FINISHED")}, container, "", []string{create, status, status}},
-		"refused":             {"the content is at fault", "", answers{problem(400, 100, 0)}, "", platforms.ClassPermanent, []string{create}},
-		"dead token":          {"a user must reconnect the account", "", answers{problem(400, 190, 0)}, "", platforms.ClassReconnect, []string{create}},
-		"outage":              {"an outage passes", "", answers{says(502, ``)}, "", platforms.ClassTransient, []string{create}},
-		"answer lost":         {"an unpublished object may be created again", "", answers{hangUp}, "", platforms.ClassTransient, []string{create}},
-		"made without an id":  {"a container without an id cannot be published", "", answers{says(200, `{}`)}, "", platforms.ClassUnknown, []string{create}},
-		"status lost":         {"nor can one with an unknown state", "", answers{ok, says(502, ``)}, "", platforms.ClassTransient, []string{create, status}},
+		"ready":                 {"a finished container can be published", "", answers{ok, containerState("FINISHED")}, container, "", []string{create, status}},
+		"used again":            {"a valid container is reused", container, answers{containerState("FINISHED")}, container, "", []string{status}},
+		"published":             {"a published container is neither created nor published again", container, answers{containerState("PUBLISHED")}, container, platforms.ClassDuplicate, []string{status}},
+		"expired":               {"a new container replaces it", container, answers{containerState("EXPIRED"), ok, containerState("FINISHED")}, container, "", []string{status, create, status}},
+		"failed meanwhile":      {"so is a failed one", container, answers{containerState("ERROR"), ok, containerState("FINISHED")}, container, "", []string{status, create, status}},
+		"deleted":               {"a missing container is created again", container, answers{problem(400, 100, 33), ok, containerState("FINISHED")}, container, "", []string{status, create, status}},
+		"not ours":              {"a checkpoint of another kind is ignored", "upload:" + container, answers{ok, containerState("FINISHED")}, container, "", []string{create, status}},
+		"nonsense":              {"so is an invalid id", "items:../me", answers{ok, containerState("FINISHED")}, container, "", []string{create, status}},
+		"status unavailable":    {"without a response, the container may be published", container, answers{says(503, ``)}, "", platforms.ClassTransient, []string{status}},
+		"odd state":             {"an unknown state does not allow the publication", container, answers{containerState("LATER")}, "", platforms.ClassUnknown, []string{status}},
+		"failed once":           {"another container may do", "", answers{ok, broke("2207053"), ok, containerState("FINISHED")}, container, "", []string{create, status, create, status}},
+		"failed twice":          {"the problem is temporary, but may last", "", answers{ok, broke("2207053"), ok, broke("2207053")}, "", platforms.ClassTransient, []string{create, status, create, status}},
+		"failed, unknown":       {"the number of retries is limited", "", answers{ok, broke("FAILED"), ok, broke("FAILED")}, "", platforms.ClassPermanent, []string{create, status, create, status}},
+		"permanent failure":     {"another container would fail too", "", answers{ok, broke("2207026")}, "", platforms.ClassPermanent, []string{create, status}},
+		"blocked":               {"a blocked account is not retried", "", answers{ok, broke("2207051")}, "", platforms.ClassQuota, []string{create, status}},
+		"expired immediately":   {"a container that expires during the wait is created again", "", answers{ok, containerState("EXPIRED"), ok, containerState("FINISHED")}, container, "", []string{create, status, create, status}},
+		"not fetched once":      {"the store may become reachable", "", answers{problem(400, 9004, 2207052), ok, containerState("FINISHED")}, container, "", []string{create, create, status}},
+		"not fetched":           {"Instagram sometimes fails to download reachable files", "", answers{problem(400, 9004, 2207052)}, "", platforms.ClassTransient, []string{create, create, create}},
+		"unread":                {"a new container exists, regardless of its state", "", answers{ok, problem(400, 100, 33), containerState("FINISHED")}, container, "", []string{create, status, status}},
+		"refused":               {"the content is at fault", "", answers{problem(400, 100, 0)}, "", platforms.ClassPermanent, []string{create}},
+		"dead token":            {"a user must reconnect the account", "", answers{problem(400, 190, 0)}, "", platforms.ClassReconnect, []string{create}},
+		"outage":                {"an outage passes", "", answers{says(502, ``)}, "", platforms.ClassTransient, []string{create}},
+		"answer lost":           {"an unpublished object may be created again", "", answers{hangUp}, "", platforms.ClassTransient, []string{create}},
+		"created without an id": {"a container without an id cannot be published", "", answers{says(200, `{}`)}, "", platforms.ClassUnknown, []string{create}},
+		"status lost":           {"a container with an unknown state cannot be published", "", answers{ok, says(502, ``)}, "", platforms.ClassTransient, []string{create, status}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -76,9 +76,9 @@ func TestPrepare(t *testing.T) {
 	}
 }
 
-// TestUnread makes Instagram refuse to read its containers while it publishes them, as it did for days. A new container
+// TestUnreadableContainer makes Instagram refuse to read its containers while it publishes them, as it did for days. A new container
 // eventually counts as ready and is created only once, and it is replaced when it may really be gone.
-func TestUnread(t *testing.T) {
+func TestUnreadableContainer(t *testing.T) {
 	tests := map[string]struct {
 		reason string
 		job    platforms.Job
@@ -110,7 +110,7 @@ func TestUnread(t *testing.T) {
 			}
 			p.config.Clock.(recorder.Clock).Step(10 * time.Minute)
 			if again, err := p.Prepare(t.Context(), job); again != fmt.Sprint(2*tc.made) || err != nil {
-				t.Errorf("%s: got %q, %v after %d containers: it may be gone", tc.reason, again, err, made)
+				t.Errorf("%s: got %q, %v after %d containers, want new ones", tc.reason, again, err, made)
 			}
 		})
 	}
@@ -128,7 +128,7 @@ func TestForms(t *testing.T) {
 		form   url.Values
 	}{
 		"image":           {"Instagram fetches it", jobFor("Fish & <chips> 🐟\n#now", "", picture("a.jpg")), nil, []string{create, status}, url.Values{"image_url": {"https://store.example/a.jpg"}, "caption": {"Fish & <chips> 🐟\n#now"}}},
-		"no caption":      {"an empty caption is none", jobFor("", "", picture("a.jpg")), nil, []string{create, status}, url.Values{"image_url": {"https://store.example/a.jpg"}}},
+		"no caption":      {"an empty caption is omitted", jobFor("", "", picture("a.jpg")), nil, []string{create, status}, url.Values{"image_url": {"https://store.example/a.jpg"}}},
 		"video":           {"videos are reels", jobFor("hello", "", film("a.mp4")), nil, []string{create, status}, url.Values{"media_type": {"REELS"}, "video_url": {"https://store.example/a.mp4"}, "caption": {"hello"}}},
 		"thumbnail":       {"in milliseconds", jobFor("", "", film("a.mp4")), &at, []string{create, status}, url.Values{"media_type": {"REELS"}, "video_url": {"https://store.example/a.mp4"}, "thumb_offset": {"1500"}}},
 		"image, linked":   {"the same at another host", jobFor("", linked, picture("a.jpg")), nil, []string{"POST /facebook/v25.0/42/media", "GET /facebook/v25.0/" + container}, url.Values{"image_url": {"https://store.example/a.jpg"}}},
@@ -158,7 +158,7 @@ func TestForms(t *testing.T) {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
 			if r.Token != "access" || len(r.Query) != 0 {
-				t.Errorf("the token stands in the header only; got %+v", r)
+				t.Errorf("the token must be in the header only; got %+v", r)
 			}
 		})
 	}
@@ -191,13 +191,13 @@ func TestCarousel(t *testing.T) {
 		posts []string
 		notes []string
 	}{
-		"new":           {"children first, each noted, then the parent", "", nil, "4", []string{"a", "b", "c", "=1,2,3"}, []string{"items:1", "items:1,2", "items:1,2,3"}},
-		"after a crash": {"existing items are used, and missing ones are created", "items:77,78", nil, "2", []string{"c", "=77,78,1"}, []string{"items:77,78,1"}},
-		"all were made": {"only the parent is missing", "items:77,78,79", nil, "1", []string{"=77,78,79"}, nil},
-		"one expired":   {"it is recreated in its place", "items:77,78,79", map[string]string{"78": "EXPIRED"}, "2", []string{"b", "=77,1,79"}, []string{"items:77,1,79"}},
-		"too many":      {"those are of another post", "items:76,77,78,79", nil, "4", []string{"a", "b", "c", "=1,2,3"}, []string{"items:1", "items:1,2", "items:1,2,3"}},
-		"whole":         {"a parent that is there needs no children", "77", nil, "77", nil, nil},
-		"whole, lapsed": {"without it all are made", "77", map[string]string{"77": "EXPIRED"}, "4", []string{"a", "b", "c", "=1,2,3"}, []string{"items:1", "items:1,2", "items:1,2,3"}},
+		"new":             {"items are created and recorded first, then the parent", "", nil, "4", []string{"a", "b", "c", "=1,2,3"}, []string{"items:1", "items:1,2", "items:1,2,3"}},
+		"after a crash":   {"existing items are used, and missing ones are created", "items:77,78", nil, "2", []string{"c", "=77,78,1"}, []string{"items:77,78,1"}},
+		"all items exist": {"only the parent is created", "items:77,78,79", nil, "1", []string{"=77,78,79"}, nil},
+		"one expired":     {"it is recreated in its place", "items:77,78,79", map[string]string{"78": "EXPIRED"}, "2", []string{"b", "=77,1,79"}, []string{"items:77,1,79"}},
+		"too many":        {"those are of another post", "items:76,77,78,79", nil, "4", []string{"a", "b", "c", "=1,2,3"}, []string{"items:1", "items:1,2", "items:1,2,3"}},
+		"complete":        {"an existing parent needs no items", "77", nil, "77", nil, nil},
+		"whole, lapsed":   {"an expired parent is created with new items", "77", map[string]string{"77": "EXPIRED"}, "4", []string{"a", "b", "c", "=1,2,3"}, []string{"items:1", "items:1,2", "items:1,2,3"}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -210,7 +210,7 @@ func TestCarousel(t *testing.T) {
 				t.Fatalf("%s: got %q, %v", tc.reason, got, err)
 			}
 			if diff := cmp.Diff(tc.notes, kept.notes); diff != "" {
-				t.Errorf("%s: notes (-want +got):\n%s", tc.reason, diff)
+				t.Errorf("%s: checkpoints (-want +got):\n%s", tc.reason, diff)
 			}
 			var posts []string
 			for _, r := range server.Requests() {
@@ -245,13 +245,13 @@ func TestCarouselNamesTheFile(t *testing.T) {
 	p, _ := newInstagram(t, inTurn(answers{made("1"), refuse}))
 	_, err := p.Prepare(t.Context(), jobFor("hello", "", picture("good.jpg"), picture("wide.jpg")))
 	if err == nil || err.Class != platforms.ClassPermanent || !strings.Contains(err.Error(), `"wide.jpg"`) {
-		t.Errorf("got %v; a person must know which file it is", err)
+		t.Errorf("got %v, want the file's name", err)
 	}
 }
 
-// TestNotesMatter makes storing a part's checkpoint fail. The preparation must not continue without it, because a later
+// TestCheckpointsMustBeStored makes storing a part's checkpoint fail. The preparation must not continue without it, because a later
 // process would not know about the part.
-func TestNotesMatter(t *testing.T) {
+func TestCheckpointsMustBeStored(t *testing.T) {
 	for name, tc := range map[string]struct {
 		job   platforms.Job
 		asked int
@@ -270,7 +270,7 @@ func TestNotesMatter(t *testing.T) {
 	}
 }
 
-func TestFilesThatCannotBeSent(t *testing.T) {
+func TestUnsendableFiles(t *testing.T) {
 	for name, tc := range map[string]struct {
 		err   error
 		class platforms.Class
@@ -297,7 +297,7 @@ func TestFilesThatCannotBeSent(t *testing.T) {
 	job := jobFor("hello", "", picture("a.jpg"))
 	job.Content.Media = nil
 	if _, err := p.Prepare(t.Context(), job); class(err) != platforms.ClassPermanent || len(server.Requests()) != 0 {
-		t.Errorf("got %v; there are no posts of text", err)
+		t.Errorf("got %v, want an error for text posts", err)
 	}
 }
 
@@ -314,11 +314,11 @@ func TestPrepareTimesOut(t *testing.T) {
 		return nil
 	}
 	if _, err := p.Prepare(ctx, job); class(err) != platforms.ClassTransient {
-		t.Errorf("got %v, want that it is tried again", err)
+		t.Errorf("got %v, want a temporary error", err)
 	}
 	// It is stored after the creation and again at the poll, because the caller may drop checkpoints that follow each
 	// other quickly.
 	if diff := cmp.Diff([]string{container, container}, kept.notes); diff != "" {
-		t.Errorf("notes (-want +got):\n%s", diff)
+		t.Errorf("checkpoints (-want +got):\n%s", diff)
 	}
 }

@@ -42,7 +42,7 @@ func TestPublish(t *testing.T) {
 		}
 		seen := server.Requests()
 		if len(seen[0].Form) != 1 || seen[0].Form.Get("creation_id") != container || seen[0].Token != "access" || len(seen[0].Query) != 0 {
-			t.Errorf("asked to publish by %+v", seen[0])
+			t.Errorf("the publishing request is %+v", seen[0])
 		}
 	}
 }
@@ -55,7 +55,7 @@ func TestPublishWithoutPermalink(t *testing.T) {
 			p, _ := newInstagram(t, inTurn(answers{says(200, `{"id":`+mediaID+`}`), answer}))
 			got := p.Publish(t.Context(), prepared(""))
 			if got.Outcome != platforms.Posted || got.ExternalID != mediaID || got.Err != nil {
-				t.Errorf("a post that was confirmed is posted, whatever is known of its address; got %+v", got)
+				t.Errorf("a confirmed post is posted, with or without a URL; got %+v", got)
 			}
 		})
 	}
@@ -102,7 +102,7 @@ func TestPublishNeedsAContainer(t *testing.T) {
 		job := prepared("")
 		job.Checkpoint = part
 		if got := p.Publish(t.Context(), job); got.Outcome != platforms.NotSent || len(server.Requests()) != 0 {
-			t.Errorf("%q: got %+v after %v, want that nothing was sent", part, got, server.Paths())
+			t.Errorf("%q: got %+v after %v, want no request", part, got, server.Paths())
 		}
 	}
 }
@@ -124,7 +124,7 @@ func FuzzJudge(f *testing.F) {
 			got.Outcome == platforms.Refused && (status < 400 || status >= 500 || got.Err == nil),
 			got.Outcome == platforms.Unknown && (got.Err == nil || got.ExternalID != ""),
 			got.Outcome == platforms.NotSent:
-			t.Errorf("status %d with %q gives %+v (%v)", status, body, got, got.Err)
+			t.Errorf("status %d with %q returned %+v (%v)", status, body, got, got.Err)
 		}
 	})
 }
@@ -151,7 +151,7 @@ func TestUpload(t *testing.T) {
 		class           platforms.Class
 		asked, notes    []string
 	}{
-		"taken":              {"the container is noted before its bytes, and after", "", answers{ok, taken, finished}, "", []string{makes, sends, asks}, whole},
+		"taken":              {"the container is recorded before and after its upload", "", answers{ok, taken, finished}, "", []string{makes, sends, asks}, whole},
 		"cut":                {"the host does not report its progress, so the upload starts over", "", answers{ok, hangUp, progress, taken, finished}, "", []string{makes, sends, asks, sends, asks}, whole},
 		"answer lost":        {"a received file is not sent again", "", answers{ok, hangUp, finished, finished}, "", []string{makes, sends, asks, asks}, whole},
 		"trouble":            {"the problem is temporary, but may last", "", answers{ok, trouble, progress, trouble}, platforms.ClassTransient, []string{makes, sends, asks, sends}, waiting},
@@ -160,19 +160,19 @@ func TestUpload(t *testing.T) {
 		"refused once":       {"another container may do", "", answers{ok, debug(400, "PartialRequestError", false), ok, taken, finished}, "", []string{makes, sends, makes, sends, asks}, append([]string{waiting[0]}, whole...)},
 		"refused":            {"not for ever", "", answers{ok, debug(400, "FileTooLargeError", false), ok, debug(400, "FileTooLargeError", false)}, platforms.ClassPermanent, []string{makes, sends, makes, sends}, []string{waiting[0], waiting[0]}},
 		"limited":            {"a limit has the graph's format", "", answers{ok, problem(400, 80002, 0)}, platforms.ClassRateLimited, []string{makes, sends}, waiting},
-		"limited, 429":       {"or in none", "", answers{ok, says(429, ``)}, platforms.ClassRateLimited, []string{makes, sends}, waiting},
+		"limited, 429":       {"a limit without an end", "", answers{ok, says(429, ``)}, platforms.ClassRateLimited, []string{makes, sends}, waiting},
 		"dead token":         {"a user must reconnect the account", "", answers{ok, debug(401, "NotAuthorizedError", false)}, platforms.ClassReconnect, []string{makes, sends}, waiting},
 		"permission":         {"or grant more", "", answers{ok, debug(403, "NotAuthorizedError", false)}, platforms.ClassReconnect, []string{makes, sends}, waiting},
-		"something between":  {"a proxy's words are not proof", "", answers{ok, says(403, `<html>`)}, platforms.ClassUnknown, []string{makes, sends}, waiting},
+		"something between":  {"a proxy's response is not proof", "", answers{ok, says(403, `<html>`)}, platforms.ClassUnknown, []string{makes, sends}, waiting},
 		"redirect":           {"a redirect is not followed", "", answers{ok, says(307, ``, "Location", "/elsewhere")}, platforms.ClassUnknown, []string{makes, sends}, waiting},
-		"says nothing":       {"an empty success is none", "", answers{ok, says(200, ``)}, platforms.ClassUnknown, []string{makes, sends}, waiting},
-		"not taken":          {"nor is a success without its flag", "", answers{ok, says(200, `{"success":false}`)}, platforms.ClassUnknown, []string{makes, sends}, waiting},
+		"says nothing":       {"an empty success is not proof", "", answers{ok, says(200, ``)}, platforms.ClassUnknown, []string{makes, sends}, waiting},
+		"not taken":          {"success must be true", "", answers{ok, says(200, `{"success":false}`)}, platforms.ClassUnknown, []string{makes, sends}, waiting},
 		"after a crash":      {"the container that waits is filled", waiting[0], answers{progress, taken, finished}, "", []string{asks, sends, asks}, nil},
 		"crash after bytes":  {"they had arrived", waiting[0], answers{finished, finished}, "", []string{asks, asks}, nil},
 		"lapsed":             {"a new container replaces it", waiting[0], answers{containerState("EXPIRED"), containerState("EXPIRED"), ok, taken, finished}, "", []string{asks, asks, makes, sends, asks}, whole},
-		"waits for nothing":  {"so does one whose predecessor has an unknown state", waiting[0], answers{progress, debug(400, "AlreadyUploadedError", false), ok, taken, finished}, "", []string{asks, sends, makes, sends, asks}, whole},
+		"waits for nothing":  {"a container after one with an unknown state waits", waiting[0], answers{progress, debug(400, "AlreadyUploadedError", false), ok, taken, finished}, "", []string{asks, sends, makes, sends, asks}, whole},
 		"trouble, then":      {"the container still waits", waiting[0], answers{progress, trouble, progress, trouble}, platforms.ClassTransient, []string{asks, sends, asks, sends}, nil},
-		"unknown, after":     {"without a response nothing is sent", waiting[0], answers{says(502, ``)}, platforms.ClassTransient, []string{asks}, nil},
+		"unknown, after":     {"without a state, no bytes are sent", waiting[0], answers{says(502, ``)}, platforms.ClassTransient, []string{asks}, nil},
 		"odd name":           {"an error's name must be a single word", "", answers{ok, debug(400, "see access", false), ok, debug(400, "see access", false)}, platforms.ClassPermanent, []string{makes, sends, makes, sends}, []string{waiting[0], waiting[0]}},
 		"long name":          {"and short", "", answers{ok, debug(400, strings.Repeat("access", 20), false), ok, debug(400, "Odd", false)}, platforms.ClassPermanent, []string{makes, sends, makes, sends}, []string{waiting[0], waiting[0]}},
 		"processing, failed": {"problems of the file are found during processing", "", answers{ok, taken, broke("2207026")}, platforms.ClassPermanent, []string{makes, sends, asks}, whole},
@@ -188,13 +188,13 @@ func TestUpload(t *testing.T) {
 				t.Errorf("%s: got %q, %v", tc.reason, got, err)
 			}
 			if err != nil && strings.Contains(err.Error(), "access") && err.Class != platforms.ClassReconnect {
-				t.Errorf("the host's own words are not passed on: %v", err)
+				t.Errorf("the host's own text is in the error: %v", err)
 			}
 			if diff := cmp.Diff(tc.asked, server.Paths()); diff != "" {
 				t.Errorf("requests (-want +got):\n%s", diff)
 			}
 			if diff := cmp.Diff(tc.notes, kept.notes); diff != "" {
-				t.Errorf("notes (-want +got):\n%s", diff)
+				t.Errorf("checkpoints (-want +got):\n%s", diff)
 			}
 			for _, r := range server.Requests() {
 				if strings.HasPrefix(r.Path, "/rupload/") && (r.Token != "OAuth access" || !r.Form.Has("film")) {

@@ -92,7 +92,7 @@ func (r Row) Of(old platforms.Token) Row {
 	return r
 }
 
-// Start returns a platform on a server that sends the given response. Its clock stands at recorder.Noon.
+// Start returns a platform on a server that sends the given response. Its clock is set to recorder.Noon.
 type Start[P platforms.Accounts] func(t *testing.T, answer http.HandlerFunc) (P, *recorder.Server)
 
 func (r Row) compare(t *testing.T, got rowResult, err error) {

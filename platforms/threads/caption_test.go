@@ -19,26 +19,26 @@ func TestLength(t *testing.T) {
 		reason, text string
 		want         int
 	}{
-		"empty":          {"an empty text counts zero", "", 0},
-		"letters":        {"a letter counts one", "hello", 5},
-		"accents":        {"so does one with an accent, composed or not", "café cafe\u0301", 9},
-		"line":           {"a line break is one character, however it is written", "a\r\nb", 3},
-		"kanji":          {"other scripts count like letters", "日本語", 3},
-		"hangul":         {"a syllable is one, also when written in parts", "한\u1112\u1161\u11ab", 2},
-		"digit":          {"a digit is not an emoji", "12#", 3},
-		"emoji":          {"an emoji counts its bytes", "🎉", 4},
-		"family":         {"a family counts the bytes of all its members", "👨‍👩‍👧‍👦", 25},
-		"skin":           {"so does a skin tone", "👍🏽", 8},
-		"flag":           {"a flag is two letters of four bytes", "🇮🇸", 8},
-		"half a flag":    {"one letter of a flag is shown as an emoji", "🇮", 4},
-		"keycap":         {"a keycap is an emoji, although it starts with a digit", "1️⃣", 7},
-		"bare keycap":    {"also without the selector", "1⃣", 4},
-		"heart":          {"the selector makes an emoji", "❤️", 6},
-		"sign":           {"what may be an emoji counts as one", "©", 2},
-		"subdivision":    {"a flag with tags counts them", "🏴󠁧󠁢󠁳󠁣󠁴󠁿", 28},
-		"mixed":          {"each for itself", "a🎉b", 6},
-		"not UTF-8":      {"each byte of invalid UTF-8 counts one", "\xff\xfe", 2},
-		"selector alone": {"a selector after a blank makes no difference to a blank's place", "a b", 3},
+		"empty":         {"an empty text counts zero", "", 0},
+		"letters":       {"a letter counts one", "hello", 5},
+		"accents":       {"so does one with an accent, composed or not", "café cafe\u0301", 9},
+		"line":          {"a line break is one character, however it is written", "a\r\nb", 3},
+		"kanji":         {"other scripts count as letters", "日本語", 3},
+		"hangul":        {"a syllable is one, also when written in parts", "한\u1112\u1161\u11ab", 2},
+		"digit":         {"a digit is not an emoji", "12#", 3},
+		"emoji":         {"an emoji counts its bytes", "🎉", 4},
+		"family":        {"a family counts the bytes of all its members", "👨‍👩‍👧‍👦", 25},
+		"skin":          {"so does a skin tone", "👍🏽", 8},
+		"flag":          {"a flag is two letters of four bytes", "🇮🇸", 8},
+		"half a flag":   {"one letter of a flag is shown as an emoji", "🇮", 4},
+		"keycap":        {"a keycap is an emoji, although it starts with a digit", "1️⃣", 7},
+		"bare keycap":   {"also without the selector", "1⃣", 4},
+		"heart":         {"the selector makes an emoji", "❤️", 6},
+		"sign":          {"what may be an emoji counts as one", "©", 2},
+		"subdivision":   {"a flag with tags counts them", "🏴󠁧󠁢󠁳󠁣󠁴󠁿", 28},
+		"mixed":         {"each for itself", "a🎉b", 6},
+		"not UTF-8":     {"each byte of invalid UTF-8 counts one", "\xff\xfe", 2},
+		"selector only": {"variation selectors after a blank are ignored", "a b", 3},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -55,20 +55,20 @@ func TestCaptionProblem(t *testing.T) {
 		reason, text string
 		problem      bool
 	}{
-		"plain":               {"ordinary text is fine", "We launched.", false},
-		"empty":               {"whether a caption may be empty is not decided here", "", false},
-		"blanks":              {"Threads refuses a post without a visible character", " \n\t", true},
-		"five addresses":      {"five are allowed", five, false},
-		"six addresses":       {"six are not", five + " https://f.example", true},
-		"the same again":      {"what repeats counts once", five + " https://a.example.", false},
-		"East Asian stops":    {"words there are not separated by blanks", strings.ReplaceAll(five, " ", "、") + "。https://f.example", true},
-		"East Asian words":    {"nor are URLs", strings.ReplaceAll(five, " ", "と") + "とhttps://f.example", true},
-		"five with stops":     {"five are five however they are divided", strings.ReplaceAll(five, " ", "、") + "。", false},
-		"wide blanks":         {"a blank is a blank in any width", strings.ReplaceAll(five, " ", "\u3000") + "\u3000https://f.example", true},
-		"the same with stops": {"what repeats counts once, whatever follows", five + "「https://a.example」https://a.example、", false},
-		"archived pages":      {"an address has another one in its path", strings.Repeat("https://web.example/2026/https://a.example/ ", 6), false},
-		"in brackets":         {"closing punctuation is not part of a URL", five + " (https://b.example)", false},
-		"other case of paths": {"paths differ by case", five + " http://c.example/X", true},
+		"plain":                 {"ordinary text is fine", "We launched.", false},
+		"empty":                 {"whether a caption may be empty is not decided here", "", false},
+		"blanks":                {"Threads refuses a post without a visible character", " \n\t", true},
+		"five addresses":        {"five are allowed", five, false},
+		"six addresses":         {"six are not", five + " https://f.example", true},
+		"repeated":              {"a repeated URL counts once", five + " https://a.example.", false},
+		"East Asian stops":      {"no blanks separate URLs", strings.ReplaceAll(five, " ", "、") + "。https://f.example", true},
+		"East Asian words":      {"East Asian letters end a URL", strings.ReplaceAll(five, " ", "と") + "とhttps://f.example", true},
+		"five with stops":       {"five are five however they are divided", strings.ReplaceAll(five, " ", "、") + "。", false},
+		"wide blanks":           {"a blank is a blank in any width", strings.ReplaceAll(five, " ", "\u3000") + "\u3000https://f.example", true},
+		"the same with stops":   {"a repeated URL counts once", five + "「https://a.example」https://a.example、", false},
+		"archived pages":        {"an address has another one in its path", strings.Repeat("https://web.example/2026/https://a.example/ ", 6), false},
+		"in brackets":           {"closing punctuation is not part of a URL", five + " (https://b.example)", false},
+		"paths in another case": {"paths are case-sensitive", five + " http://c.example/X", true},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -82,10 +82,10 @@ func TestCaptionProblem(t *testing.T) {
 func TestLimits(t *testing.T) {
 	limits := New(Config{}, nil).Capabilities()
 	if !limits.Allows(v1alpha1.CategoryText) || len(limits.ListingAuthoritative) > 0 {
-		t.Errorf("Threads takes text, and its list proves no absence: %+v", limits)
+		t.Errorf("Threads accepts text, and its list is not proof: %+v", limits)
 	}
 	if got := limits.CaptionLength(strings.Repeat("🎉", 125)); got != limits.MaxCaption {
-		t.Errorf("125 emoji of four bytes are just short enough; counted %d of %d", got, limits.MaxCaption)
+		t.Errorf("125 emoji of four bytes must fit; counted %d of %d", got, limits.MaxCaption)
 	}
 }
 
@@ -102,7 +102,7 @@ func FuzzLength(f *testing.F) {
 	})
 }
 
-func TestPictographsLieWhereTheyAreLookedFor(t *testing.T) {
+func TestPictographRanges(t *testing.T) {
 	for r := rune(0x80); r <= unicode.MaxRune; r++ {
 		if !isPictograph(r) && utf8.ValidRune(r) && uniseg.GraphemeClusterCount(string(r)+"\u200D\U0001F600") == 1 {
 			t.Fatalf("%U is a pictograph, but is not tried", r)

@@ -72,7 +72,7 @@ func isFailureWord(why string) bool {
 	return text.Consists(why, 3, 41, text.Upper+"_") && why[0] != '_'
 }
 
-// unknownFailure stands for an unknown reason.
+// unknownFailure is the failure for an unknown reason.
 const unknownFailure = "UNKNOWN"
 
 // containerFailure returns the failure for a failed container. It is retryable for the whole post, but not for one of

@@ -52,7 +52,7 @@ func TestLookup(t *testing.T) {
 		},
 		"finished":     {"a finished container is not published yet", answers{containerState("FINISHED")}, false, proof},
 		"error":        {"what failed never will be", answers{containerState("ERROR")}, false, proof},
-		"expired":      {"nor is a container that Threads dropped unpublished", answers{containerState("EXPIRED")}, false, proof},
+		"expired":      {"an expired container proves that it was not published", answers{containerState("EXPIRED")}, false, proof},
 		"no container": {"a list that does not show it is not proof", answers{list()}, true, platforms.LookupResult{}},
 		"reply": {
 			"a job never publishes replies",
@@ -80,7 +80,7 @@ func TestLookup(t *testing.T) {
 			}
 			listed := server.Requests()[len(tc.answers)-1]
 			if want := strconv.FormatInt(noon.Unix()-1, 10); strings.HasSuffix(listed.Path, "/threads") && listed.Query.Get("since") != want {
-				t.Errorf("asked %+v", listed)
+				t.Errorf("requested %+v", listed)
 			}
 		})
 	}

@@ -82,7 +82,7 @@ func TestPublish(t *testing.T) {
 		t.Fatalf("requests (-want +got):\n%s", diff)
 	}
 	if len(seen[0].Form) != 1 || seen[0].Form.Get("creation_id") != container || seen[0].Token != "access" || len(seen[0].Query) != 0 {
-		t.Errorf("asked to publish by %+v", seen[0])
+		t.Errorf("the publishing request is %+v", seen[0])
 	}
 }
 
@@ -115,9 +115,9 @@ func TestVerdicts(t *testing.T) {
 			notFound, platforms.ClassTransient).Unproven().WithState(containerState("oops")))
 }
 
-// TestStuck makes Threads refuse to publish a container that it reports as finished. The call is retried for a minute,
+// TestStuckContainer makes Threads refuse to publish a container that it reports as finished. The call is retried for a minute,
 // and then a new container is created.
-func TestStuck(t *testing.T) {
+func TestStuckContainer(t *testing.T) {
 	p, server := newThreads(t, func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case r.Method == http.MethodGet:
@@ -139,7 +139,7 @@ func TestStuck(t *testing.T) {
 		want   string
 	}{
 		{"it may not be ready yet", 0, container},
-		{"nor after some seconds", 59 * time.Second, container},
+		{"59 seconds are too short", 59 * time.Second, container},
 		{"after a minute it never will be", time.Second, media},
 	} {
 		clk.Step(tc.after)
@@ -162,7 +162,7 @@ func TestPrepare(t *testing.T) {
 		class           platforms.Class
 		asked           []string
 	}{
-		"made":              {"a container that is ready can be published", "", inTurn(answers{made, containerState("FINISHED")}), container, "", []string{create, status}},
+		"created":           {"a finished container can be published", "", inTurn(answers{made, containerState("FINISHED")}), container, "", []string{create, status}},
 		"account lost":      {"a token that no longer reaches the account needs a user", "", problem(400, 100, 33, false), "", platforms.ClassReconnect, []string{create}},
 		"failed once":       {"another container may do", "", inTurn(answers{made, containerState("ERROR"), made, containerState("FINISHED")}), container, "", []string{create, status, create, status}},
 		"failed twice":      {"not for ever", "", inTurn(answers{made, containerState("ERROR"), made, containerState("ERROR")}), "", platforms.ClassPermanent, []string{create, status, create, status}},
@@ -205,7 +205,7 @@ func TestPrepareSendsTheText(t *testing.T) {
 		t.Errorf("form (-want +got):\n%s", diff)
 	}
 	if r.Token != "access" || len(r.Query) != 0 {
-		t.Errorf("the token stands in the header only; got %+v", r)
+		t.Errorf("the token must be in the header only; got %+v", r)
 	}
 }
 
@@ -251,7 +251,7 @@ func TestPrepareResumes(t *testing.T) {
 			job.Content.Category, job.Content.Media, job.Checkpoint = v1alpha1.CategoryVideo, tc.media, ""
 			job.StoreCheckpoint = func(_ context.Context, checkpoint, secret string) error {
 				if secret != "" {
-					t.Errorf("kept %q as a secret", secret)
+					t.Errorf("stored %q as a secret", secret)
 				}
 				job.Checkpoint = checkpoint
 				return nil
@@ -264,7 +264,7 @@ func TestPrepareResumes(t *testing.T) {
 			}
 			for range cuts {
 				if _, err := prepare(); err == nil || err.Class != platforms.ClassTransient {
-					t.Fatalf("%s: got %v, want that it is tried again", tc.reason, err)
+					t.Fatalf("%s: got %v, want a temporary error", tc.reason, err)
 				}
 			}
 			id, err := prepare()
@@ -315,9 +315,9 @@ func parts(refusals int, form func() url.Values, made *[]string) http.HandlerFun
 	}
 }
 
-// TestPartsAreMadeAgain makes Threads refuse a carousel because its parts are invalid or have expired. They are created
+// TestItemsAreCreatedAgain makes Threads refuse a carousel because its parts are invalid or have expired. They are created
 // again, and the post does not fail.
-func TestPartsAreMadeAgain(t *testing.T) {
+func TestItemsAreCreatedAgain(t *testing.T) {
 	video := platforms.File{Name: "film.mp4", MIMEType: v1alpha1.MimeMP4, Size: 1, Bytes: elsewhere{}}
 	tests := map[string]struct {
 		reason, checkpoint string
@@ -328,10 +328,10 @@ func TestPartsAreMadeAgain(t *testing.T) {
 	}{
 		"once": {"new parts go into the next carousel", "", 1, []string{"1", "2", "around 1,2", "3", "4", "around 3,4"}, "5", ""},
 		"parts of an earlier preparation": {
-			"recorded items are not used again", "items:8,9", 1, []string{"around 8,9", "1", "2", "around 1,2"}, "3", "",
+			"recorded items are not reused", "items:8,9", 1, []string{"around 8,9", "1", "2", "around 1,2"}, "3", "",
 		},
-		"again and again": {
-			"it is tried again later, and not for ever now", "", 9,
+		"expires repeatedly": {
+			"the error is temporary after several attempts", "", 9,
 			[]string{"1", "2", "around 1,2", "3", "4", "around 3,4"},
 			"", platforms.ClassTransient,
 		},

@@ -152,7 +152,7 @@ func TestBodies(t *testing.T) {
 			nil, "",
 			photos("DIRECT_POST", `,"privacy_level":"SELF_ONLY","disable_comment":true,"auto_add_music":true,"brand_content_toggle":false,"brand_organic_toggle":false`, `,"is_aigc":true`),
 		},
-		"photos, disabled by their owner": {
+		"photos, comments disabled by the owner": {
 			"options that the account disabled stay disabled", pathPhotos, false,
 			v1alpha1.TikTokOptions{PrivacyLevel: v1alpha1.TikTokSelfOnly, AllowComment: yes},
 			nil, disabled,
@@ -187,7 +187,7 @@ func TestBodies(t *testing.T) {
 				}
 			}
 			if _, asked := d.seen[pathCreator]; asked == tc.options.Draft {
-				t.Errorf("the account was asked for what it may post: %t", asked)
+				t.Errorf("the account's settings were requested: %t", asked)
 			}
 			if diff := cmp.Diff(want, d.seen[tc.path]); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
@@ -206,12 +206,12 @@ func TestCreator(t *testing.T) {
 	}{
 		"another level":  {"the levels that can be chosen are named", saying(`{"privacy_level_options":["FOLLOWER_OF_CREATOR","SELF_ONLY"]}`), time.Second, platforms.ClassPermanent, "tiktok.privacyLevel SELF_ONLY"},
 		"no level":       {"no level can be requested", saying(`{"privacy_level_options":["FOLLOWER_OF_CREATOR"]}`), time.Second, platforms.ClassPermanent, "nor any other"},
-		"nothing said":   {"TikTok itself decides", saying(`{}`), time.Hour, "", ""},
-		"just so long":   {"the bound is in", saying(`{"max_video_post_duration_sec":180}`), 3*time.Minute + 40*time.Millisecond, "", ""},
+		"no limit":       {"TikTok decides", saying(`{}`), time.Hour, "", ""},
+		"exact limit":    {"the limit is inclusive", saying(`{"max_video_post_duration_sec":180}`), 3*time.Minute + 40*time.Millisecond, "", ""},
 		"too long":       {"the bound is named", saying(`{"max_video_post_duration_sec":180}`), 3*time.Minute + time.Second, platforms.ClassPermanent, "at most 3m0s"},
-		"cap within 200": {"an error may come with the status of a success", `{"data":{},"error":{"code":"spam_risk_too_many_posts"}}`, time.Second, platforms.ClassQuota, "24-hour"},
-		"ban within 200": {"likewise", `{"data":{},"error":{"code":"spam_risk_user_banned_from_posting"}}`, time.Second, platforms.ClassRestricted, "banned"},
-		"app within 200": {"likewise", `{"data":{},"error":{"code":"reached_active_user_cap"}}`, time.Second, platforms.ClassQuota, "audit the app"},
+		"cap within 200": {"a success status may contain an error", `{"data":{},"error":{"code":"spam_risk_too_many_posts"}}`, time.Second, platforms.ClassQuota, "24-hour"},
+		"ban within 200": {"a success status may contain an error", `{"data":{},"error":{"code":"spam_risk_user_banned_from_posting"}}`, time.Second, platforms.ClassRestricted, "banned"},
+		"app within 200": {"a success status may contain an error", `{"data":{},"error":{"code":"reached_active_user_cap"}}`, time.Second, platforms.ClassQuota, "audit the app"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -227,10 +227,10 @@ func TestCreator(t *testing.T) {
 				d.says[pathCreator] = tc.says
 				_, err := p.Prepare(t.Context(), deskJob(v1alpha1.TikTokOptions{}, file))
 				if class(err) != expected || err != nil && !strings.Contains(err.Error(), want) {
-					t.Errorf("%s: a %s got %v, want %s and that it tells %q", tc.reason, kind, err, expected, want)
+					t.Errorf("%s: a %s got %v, want %s and %q", tc.reason, kind, err, expected, want)
 				}
 				if _, begun := d.seen[pathVideo]; begun && expected != "" || d.seen[pathPhotos] != nil {
-					t.Errorf("a %s was begun all the same", kind)
+					t.Errorf("the upload of a %s was started nevertheless", kind)
 				}
 			}
 		})
@@ -292,10 +292,10 @@ func TestErrors(t *testing.T) {
 			}
 			_, err := p.Prepare(t.Context(), deskJob(v1alpha1.TikTokOptions{}, film(900)))
 			if class(err) != tc.class || !strings.Contains(err.Error(), tc.says) {
-				t.Errorf("%d %s: got class %s, %v; want %s and that it tells %q", tc.status, tc.code, class(err), err, tc.class, tc.says)
+				t.Errorf("%d %s: got class %s, %v; want %s and %q", tc.status, tc.code, class(err), err, tc.class, tc.says)
 			}
 			if limited := tc.class == platforms.ClassRateLimited; limited != err.RetryAt.Equal(noon.Add(time.Minute)) {
-				t.Errorf("%d %s: again at %v; TikTok counts over a minute, and says nothing else", tc.status, tc.code, err.RetryAt)
+				t.Errorf("%d %s: the retry is at %v, want a minute later", tc.status, tc.code, err.RetryAt)
 			}
 			got := prepareAndPublish(t, p, deskJob(v1alpha1.TikTokOptions{}, photoFile(t, 64, 64)))
 			if got.Outcome != tc.outcome || tc.outcome == platforms.Refused && got.Err.Class != tc.class {
@@ -305,18 +305,18 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// TestStatusThatIsMissing reads the status of photos, for which TikTok returns hardly any details.
-func TestStatusThatIsMissing(t *testing.T) {
+// TestMissingStatus reads the status of photos, for which TikTok returns hardly any details.
+func TestMissingStatus(t *testing.T) {
 	tests := map[string]struct {
 		reason, says string
 		// id is the id found for the photos; empty if the outcome is still open.
 		id string
 	}{
-		"an id as text":    {"a number may come as one", `{"status":"PUBLISH_COMPLETE","publicaly_available_post_id":["77"]}`, "77"},
+		"an id as text":    {"a number may be a string", `{"status":"PUBLISH_COMPLETE","publicaly_available_post_id":["77"]}`, "77"},
 		"the right name":   {"the misspelling may be corrected", `{"status":"PUBLISH_COMPLETE","publicly_available_post_id":[78]}`, "78"},
-		"what is no id":    {"it would be part of a URL", `{"status":"PUBLISH_COMPLETE","publicaly_available_post_id":["../7"]}`, ticket},
-		"no state":         {"it may yet become anything", `{}`, ""},
-		"an unknown state": {"likewise", `{"status":"SOMETHING"}`, ""},
+		"invalid id":       {"it would be part of a URL", `{"status":"PUBLISH_COMPLETE","publicaly_available_post_id":["../7"]}`, ticket},
+		"no state":         {"an unknown state may change", `{}`, ""},
+		"an unknown state": {"an unknown state may change", `{"status":"SOMETHING"}`, ""},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -325,7 +325,7 @@ func TestStatusThatIsMissing(t *testing.T) {
 			job := deskJob(v1alpha1.TikTokOptions{}, photoFile(t, 64, 64))
 			got := prepareAndPublish(t, p, job)
 			if got.Outcome != platforms.Accepted || got.OperationID != ticket || d.seen[pathStatus] != nil {
-				t.Fatalf("got %+v; the ticket must be stored before anything else is asked", got)
+				t.Fatalf("got %+v, want the ticket before another request", got)
 			}
 			job.OperationID = got.OperationID
 			found, err := p.Lookup(t.Context(), job)

@@ -43,7 +43,7 @@ func TestForeignAddress(t *testing.T) {
 				Account: platforms.Account{ID: "o", Token: platforms.Token{Access: "a"}},
 				Content: platforms.Content{Category: v1alpha1.CategoryVideo, Media: []platforms.File{film(900)}, TikTok: v1alpha1.TikTokOptions{Draft: true}},
 				StoreCheckpoint: func(context.Context, string, string) error {
-					t.Error("it was kept")
+					t.Error("a checkpoint was stored")
 					return nil
 				},
 			}
@@ -79,9 +79,9 @@ func TestDocumentedAddresses(t *testing.T) {
 	}
 }
 
-// TestFailuresReadAlike makes an upload URL respond with statuses that TikTok does not use, or that only mean that
+// TestFailuresHaveTheSameMessage makes an upload URL respond with statuses that TikTok does not use, or that only mean that
 // nothing exists there.
-func TestFailuresReadAlike(t *testing.T) {
+func TestFailuresHaveTheSameMessage(t *testing.T) {
 	words := map[string][]int{}
 	for _, status := range []int{0, 204, 301, 401, 403, 404, 405, 416, 418, 500, 503} {
 		p, _ := newTikTok(t, func(w http.ResponseWriter, r *http.Request) {
@@ -107,6 +107,6 @@ func TestFailuresReadAlike(t *testing.T) {
 		words[fmt.Sprint(got.Err)] = append(words[fmt.Sprint(got.Err)], status)
 	}
 	if len(words) != 1 {
-		t.Errorf("failures are told apart: %v", words)
+		t.Errorf("all failures must have the same message: %v", words)
 	}
 }

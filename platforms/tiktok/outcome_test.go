@@ -36,7 +36,7 @@ func TestOutcomes(t *testing.T) {
 		url string
 	}{
 		"public":           {"it has an address of its own", nil, v1alpha1.TikTokOptions{}, false, "post"},
-		"for the owner":    {"other users have no URL for it", nil, owner, true, profile},
+		"for the owner":    {"only the owner can see it", nil, owner, true, profile},
 		"draft":            {"it is in the app", nil, draft, true, ""},
 		"slow":             {"it is waited for", map[string]any{"processing_ms": 4000}, v1alpha1.TikTokOptions{}, false, "post"},
 		"moderated":        {"the public id is waited for", map[string]any{"listing_lag_ms": 1000}, v1alpha1.TikTokOptions{}, false, "post"},
@@ -68,7 +68,7 @@ func TestOutcomes(t *testing.T) {
 				found, err := b.tiktok.Lookup(t.Context(), job)
 				want := platforms.LookupResult{Matches: 1, ExternalID: got.ExternalID, ExternalURL: got.ExternalURL, Certain: true}
 				if diff := cmp.Diff(want, found); diff != "" || err != nil {
-					t.Errorf("looked up: %v (-want +got):\n%s", err, diff)
+					t.Errorf("lookup returned %v (-want +got):\n%s", err, diff)
 				}
 			})
 		}
@@ -88,11 +88,11 @@ func TestLongProcessing(t *testing.T) {
 			}
 			job.OperationID = got.OperationID
 			if found, err := b.tiktok.Lookup(t.Context(), job); class(err) != platforms.ClassTransient || found != (platforms.LookupResult{}) {
-				t.Errorf("while TikTok works on it nothing is known: %+v, %v", found, err)
+				t.Errorf("processing is not proof: %+v, %v", found, err)
 			}
 			if kind == "video" {
 				if _, err := b.tiktok.Prepare(t.Context(), job); class(err) != platforms.ClassDuplicate {
-					t.Errorf("what TikTok works on must not be uploaded again: %v", err)
+					t.Errorf("a processing upload must not be repeated: %v", err)
 				}
 			}
 			b.step(5 * time.Minute)
@@ -117,7 +117,7 @@ func TestModeration(t *testing.T) {
 			sent.SearchFrom = time.Time{}
 			got := b.tiktok.Publish(t.Context(), sent)
 			if got.Outcome != platforms.Accepted || !validTicket(got.OperationID) || got.ExternalID != "" || b.clock.Since(noon) > 15*time.Second {
-				t.Fatalf("after %v: %+v; what has no id yet is waited for, but not by the call", b.clock.Since(noon), got)
+				t.Fatalf("after %v: %+v, want a pending operation without a wait", b.clock.Since(noon), got)
 			}
 			job.OperationID = got.OperationID
 			b.step(time.Second)
@@ -127,11 +127,11 @@ func TestModeration(t *testing.T) {
 				t.Errorf("while TikTok moderates it: %+v, %v", found, err)
 			}
 			if n := b.calls("status") - asked; n != 1 || !b.clock.Now().Equal(at) {
-				t.Errorf("a look asked %d times and waited for %v; others are waiting, and it is repeated", n, b.clock.Since(at))
+				t.Errorf("a lookup sent %d requests and waited for %v, want one without a wait", n, b.clock.Since(at))
 			}
 			if kind == "video" {
 				if _, err := b.tiktok.Prepare(t.Context(), job); class(err) != platforms.ClassDuplicate {
-					t.Errorf("what is published must not be uploaded again: %v", err)
+					t.Errorf("a published post must not be uploaded again: %v", err)
 				}
 			}
 			b.step(takes)
@@ -173,16 +173,16 @@ func TestFailures(t *testing.T) {
 			job := b.prepare(b.job(film(900)))
 			got := b.tiktok.Publish(t.Context(), job)
 			if got.Outcome != platforms.Refused || got.Err.Class != tc.class || !strings.Contains(got.Err.Error(), tc.says) {
-				t.Errorf("got %+v, want %s and that it tells %q", got, tc.class, tc.says)
+				t.Errorf("got %+v, want %s and %q", got, tc.class, tc.says)
 			}
 			found, err := b.tiktok.Lookup(t.Context(), job)
 			if err != nil || found.Refused == nil || found.Refused.Class != tc.class || found.Matches != 0 {
-				t.Errorf("looked up as %+v, %v", found, err)
+				t.Errorf("the lookup returned %+v, %v", found, err)
 			}
 			b.set(map[string]any{"processing_error": ""})
 			first := job.Checkpoint
 			if job = b.prepare(job); job.Checkpoint == first {
-				t.Error("what TikTok gave up must be begun anew")
+				t.Error("a failed upload must be started again")
 			}
 			b.posted(job)
 		})
@@ -217,9 +217,9 @@ func TestLostPhotos(t *testing.T) {
 		want         int
 	}{
 		"posted":        {"everyone sees it in the list", "drop_after", v1alpha1.TikTokOptions{}, 1},
-		"not posted":    {"the list does not have it, which is not proof", "drop_before", v1alpha1.TikTokOptions{}, 0},
+		"not posted":    {"its absence from the list is not proof", "drop_before", v1alpha1.TikTokOptions{}, 0},
 		"for the owner": {"the list does not show it", "drop_after", v1alpha1.TikTokOptions{PrivacyLevel: v1alpha1.TikTokSelfOnly}, 0},
-		"draft":         {"nor are drafts in the inbox", "drop_after", v1alpha1.TikTokOptions{Draft: true}, 0},
+		"draft":         {"drafts are not listed", "drop_after", v1alpha1.TikTokOptions{Draft: true}, 0},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -246,22 +246,22 @@ func TestLostPhotos(t *testing.T) {
 	}
 }
 
-// TestCutCaptions finds a caption that TikTok lists only up to its 150th character.
-func TestCutCaptions(t *testing.T) {
+// TestTruncatedCaptions finds a caption that TikTok lists only up to its 150th character.
+func TestTruncatedCaptions(t *testing.T) {
 	long := strings.Repeat("Ünïcode 🐟 words ", 20)
 	first := func(n int) string { return string([]rune(long)[:n]) }
 	tests := map[string]struct {
 		reason, caption, listed string
 		want                    int
 	}{
-		"whole":          {"a short caption is listed whole", "hello", "hello", 1},
+		"whole":          {"a short caption is listed completely", "hello", "hello", 1},
 		"cut":            {"a long text matches up to the cut", long, first(150), 1},
 		"with ellipsis":  {"perhaps with a sign of that", long, first(147) + "...", 1},
 		"cut in UTF-16":  {"the unit of the cut is undocumented", long, string(utf16.Decode(utf16.Encode([]rune(long))[:150])), 1},
 		"half a letter":  {"so is its position", long, first(149) + "\uFFFD", 1},
 		"another, short": {"a short text differs, even if the caption starts with it", long, first(20), 0},
 		"another, long":  {"so does a long text with another continuation", long, first(100) + strings.Repeat("x", 50), 0},
-		"longer":         {"and one of which the caption is the beginning", "hello", "hello " + long, 0},
+		"longer":         {"a longer caption with this beginning is another post", "hello", "hello " + long, 0},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// fetchWithin is how long photo URLs are valid. TikTok gives up fetching after an hour.
+// fetchWithin is how long photo URLs are valid. TikTok stops fetching after an hour.
 const fetchWithin = 2 * time.Hour
 
 // The checkpoints of photos. Preparing photos means querying the account's options, and the checkpoint is the result:

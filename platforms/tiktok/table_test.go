@@ -33,7 +33,7 @@ func TestTable(t *testing.T) {
 	}{
 		{"a token that has ended", "access_token_invalid", "", facts{platforms.ClassRefresh, account, false}},
 		{"a missing permission", "scope_not_authorized", "", facts{platforms.ClassReconnect, account, false}},
-		{"a missing permission, by its other name", "scope_permission_missed", "", facts{platforms.ClassReconnect, account, false}},
+		{"a missing permission, by its other code", "scope_permission_missed", "", facts{platforms.ClassReconnect, account, false}},
 		{"access that was withdrawn", "auth_removed", "", facts{platforms.ClassReconnect, account, false}},
 		{"too many calls", "rate_limit_exceeded", "", facts{platforms.ClassRateLimited, account, false}},
 		{"an outage of TikTok", "internal_error", "", facts{platforms.ClassTransient, "", false}},
@@ -62,7 +62,7 @@ func TestTable(t *testing.T) {
 		{"another's upload", codeAnothersID, "", facts{permanent, "", false}},
 		{"the sizes of chunks", "invalid_params", "The chunk size is invalid", facts{platforms.ClassTransient, "", false}},
 		{"the number of chunks", "invalid_param", "The total chunk count is invalid", facts{platforms.ClassTransient, "", false}},
-		{"an error without a subject blames nothing", "invalid_params", "The request parameters are invalid", facts{permanent, "", false}},
+		{"an error without a documented subject", "invalid_params", "The request parameters are invalid", facts{permanent, "", false}},
 		{"the same without an s", "invalid_param", "", facts{permanent, "", false}},
 	}
 	p := New(Config{}, nil)
@@ -91,10 +91,10 @@ func TestTable(t *testing.T) {
 	for i := range table {
 		r := &table[i]
 		if !reached[r] {
-			t.Errorf("no code of this test belongs to the row %q", r.error.Problem)
+			t.Errorf("no test covers the row %q", r.error.Problem)
 		}
 		if r.error.Class == permanent && r.error.Remedy == "" {
-			t.Errorf("the row %q does not say what to do", r.error.Problem)
+			t.Errorf("the row %q lacks a remedy", r.error.Problem)
 		}
 	}
 }

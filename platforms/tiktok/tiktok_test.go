@@ -68,7 +68,7 @@ func TestIdentifyRequestsGrantedFields(t *testing.T) {
 		p, server := newTikTok(t, says(500, ``))
 		_, _ = p.Identify(t.Context(), platforms.Token{Access: "access", Scopes: scopes})
 		if got := strings.Contains(server.Requests()[0].Query.Get("fields"), "username"); got != want {
-			t.Errorf("with scopes %q the username is asked for: %v", scopes, got)
+			t.Errorf("with scopes %q, the username is requested: %v", scopes, got)
 		}
 	}
 }
@@ -103,7 +103,7 @@ func TestLimits(t *testing.T) {
 		t.Errorf("got %+v", limits)
 	}
 	if got := limits.CaptionLength("a🎉"); got != 3 {
-		t.Errorf("an emoji is two UTF-16 code units; counted %d", got)
+		t.Errorf("an emoji has two UTF-16 code units, but %d were counted", got)
 	}
 }
 
@@ -123,7 +123,7 @@ func FuzzCaption(f *testing.F) {
 			}
 		}
 		if got := limits.CaptionLength(text); got != want {
-			t.Errorf("%q has %d UTF-16 code units, counted %d", text, want, got)
+			t.Errorf("%q has %d UTF-16 code units, but %d were counted", text, want, got)
 		}
 	})
 }
@@ -139,7 +139,7 @@ func TestLimitScope(t *testing.T) {
 				"answer": p.classify(apiError{status: http.StatusForbidden, code: code}).Error, "status": failedOf(code),
 			} {
 				if got.Class != platforms.ClassQuota || got.PostOnly != alone {
-					t.Errorf("%s: got %+v, want a quota, of drafts alone: %v", name, got, alone)
+					t.Errorf("%s: got %+v, want a quota for drafts only: %v", name, got, alone)
 				}
 			}
 		})
@@ -156,14 +156,14 @@ func TestValidateOptions(t *testing.T) {
 		want         string
 	}{
 		{"draft", "it may still be chosen", private, nil, ""},
-		{"draft, asked for", "it would not be selected otherwise", private, &v1alpha1.TikTokOptions{PrivacyLevel: v1alpha1.TikTokPublicToEveryone}, "the account cannot choose PUBLIC_TO_EVERYONE; it can choose SELF_ONLY"},
+		{"draft, configured", "the level is configured", private, &v1alpha1.TikTokOptions{PrivacyLevel: v1alpha1.TikTokPublicToEveryone}, "the account cannot choose PUBLIC_TO_EVERYONE; it can choose SELF_ONLY"},
 		{"public account", "an omitted level means public", []string{"PUBLIC_TO_EVERYONE", "SELF_ONLY"}, nil, ""},
-		{"left out", "a private account does not offer the default", private, nil, "the account cannot choose PUBLIC_TO_EVERYONE; it can choose SELF_ONLY"},
-		{"asked for", "a private account cannot choose it", private, &v1alpha1.TikTokOptions{PrivacyLevel: v1alpha1.TikTokPublicToEveryone}, "the account cannot choose PUBLIC_TO_EVERYONE; it can choose SELF_ONLY"},
+		{"omitted", "the default level is not offered to private accounts", private, nil, "the account cannot choose PUBLIC_TO_EVERYONE; it can choose SELF_ONLY"},
+		{"configured", "private accounts cannot choose it", private, &v1alpha1.TikTokOptions{PrivacyLevel: v1alpha1.TikTokPublicToEveryone}, "the account cannot choose PUBLIC_TO_EVERYONE; it can choose SELF_ONLY"},
 		{"chosen well", "a private account can choose this one", private, &v1alpha1.TikTokOptions{PrivacyLevel: v1alpha1.TikTokSelfOnly}, ""},
-		{"nothing to choose", "no level may be available", private[1:], nil, "the account cannot choose PUBLIC_TO_EVERYONE, nor any other level that a post can ask for"},
+		{"no level offered", "no level may be offered", private[1:], nil, "the account cannot choose PUBLIC_TO_EVERYONE, nor any other level that a post can ask for"},
 		{"inbox draft", "its owner chooses in the app", private, &v1alpha1.TikTokOptions{Draft: true}, ""},
-		{"not told", "TikTok itself decides", nil, nil, ""},
+		{"no list of levels", "TikTok decides", nil, nil, ""},
 		{"never examined", "TikTok itself decides", nil, &v1alpha1.TikTokOptions{PrivacyLevel: v1alpha1.TikTokPublicToEveryone}, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -203,7 +203,7 @@ func TestInspectSandbox(t *testing.T) {
 			&v1alpha1.TikTokAccount{PrivacyLevelOptions: []string{"PUBLIC_TO_EVERYONE", "MUTUAL_FOLLOW_FRIENDS", "SELF_ONLY"}, MaxVideoPostDurationSeconds: 600}, false,
 		},
 		"private": {
-			"a private one does not, and others may not use its videos",
+			"private accounts have no public videos",
 			map[string]any{"private": true, "comment_disabled": true},
 			&v1alpha1.TikTokAccount{
 				PrivacyLevelOptions: []string{"FOLLOWER_OF_CREATOR", "MUTUAL_FOLLOW_FRIENDS", "SELF_ONLY"},
@@ -245,11 +245,11 @@ func TestInspectResponses(t *testing.T) {
 		"scope missing":   {"a user has to grant it", "", code(401, "scope_not_authorized"), platforms.ClassReconnect, true},
 		"banned":          {"a user has to act", "", code(200, "spam_risk_user_banned_from_posting"), platforms.ClassRestricted, true},
 		"too often":       {"it is retried later", "", code(429, "rate_limit_exceeded"), platforms.ClassRateLimited, true},
-		"app full":        {"the app has as many users as it may; those who are among them may go on", "", code(200, "reached_active_user_cap"), "", false},
+		"app full":        {"the app has reached its user limit, which does not affect existing users", "", code(200, "reached_active_user_cap"), "", false},
 		"outage":          {"an outage passes", "", says(503, ``), platforms.ClassTransient, true},
 		"no levels":       {"an account without any levels is an invalid response", "", says(200, `{"data":{"privacy_level_options":[]},"error":{"code":"ok"}}`), platforms.ClassUnknown, true},
 		"new code":        {"a refusal of the question is not evidence about the account", "", code(403, "something_new"), platforms.ClassUnknown, true},
-		"not even theirs": {"nor is a response from elsewhere", "", says(200, `hello`), platforms.ClassUnknown, true},
+		"not even theirs": {"another server's response is not proof", "", says(200, `hello`), platforms.ClassUnknown, true},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -277,7 +277,7 @@ func FuzzClassify(f *testing.F) {
 	f.Fuzz(func(t *testing.T, status int, code string) {
 		bad := p.classify(apiError{status: status, code: code, signed: true})
 		if bad == nil || bad.Error == nil || bad.Problem == "" {
-			t.Fatal("no error is made of it")
+			t.Fatal("an empty error was returned")
 		}
 		if bad.documented && (bad.Class == platforms.ClassTransient || bad.Class == platforms.ClassUnknown) {
 			t.Errorf("%d %q is documented as a refusal, of class %v", status, code, bad.Class)
@@ -286,13 +286,13 @@ func FuzzClassify(f *testing.F) {
 			t.Errorf("%d %q is in no table and makes %+v", status, code, bad.Error)
 		}
 		if bad.isUnknownID() && status >= http.StatusInternalServerError {
-			t.Errorf("%d %q proves that nothing was published", status, code)
+			t.Errorf("%d %q counts as proof that it was not published", status, code)
 		}
 		if failed := failedOf(code); failed == nil || failed.Problem == "" {
 			t.Errorf("the reason %q makes no error", code)
 		}
 		if said := sanitizeWord(code); said != code && said != "unspecified" {
-			t.Errorf("the reason %q is told as %q", code, said)
+			t.Errorf("the reason %q is shown as %q", code, said)
 		}
 	})
 }

@@ -32,10 +32,10 @@ func TestCut(t *testing.T) {
 			t.Errorf("%d bytes in %d chunks of %d; TikTok wants the size divided by the chunk, rounded down", size, c.count, c.chunk)
 		}
 		if size < minChunk && c.chunk != size || size >= minChunk && (c.chunk < minChunk || c.chunk > 64_000_000) {
-			t.Errorf("%d bytes in chunks of %d; a small file comes whole, others in 5 to 64 MB", size, c.chunk)
+			t.Errorf("%d bytes in chunks of %d; small files need one chunk, others 5 to 64 MB", size, c.chunk)
 		}
 		if last := size - c.last(); last < c.chunk || last > 2*minChunk {
-			t.Errorf("of %d bytes %d are left for the visible call", size, last)
+			t.Errorf("of %d bytes, %d remain for the visible call", size, last)
 		}
 		end := int64(0)
 		for range c.count {
@@ -50,15 +50,15 @@ func TestCut(t *testing.T) {
 	}
 }
 
-func TestUploadsThatCannotGoOn(t *testing.T) {
+func TestUploadsThatCannotContinue(t *testing.T) {
 	tests := map[string]struct {
 		reason string
 		lose   func(b *box)
 		anew   bool
 	}{
-		"nothing happened":      {"it is good for almost an hour", func(b *box) { b.clock.Step(50 * time.Minute) }, false},
+		"nothing happened":      {"an upload URL is valid for almost an hour", func(b *box) { b.clock.Step(50 * time.Minute) }, false},
 		"no secret":             {"without its address an upload is of no use", func(b *box) { b.secret = "" }, true},
-		"a secret of something": {"nor with an invalid secret", func(b *box) { b.secret = "https://upload.example/" }, true},
+		"a secret of something": {"an invalid secret", func(b *box) { b.secret = "https://upload.example/" }, true},
 		"about to end":          {"it would end under the visible call", func(b *box) { b.clock.Step(56 * time.Minute) }, true},
 		"ended":                 {"TikTok's addresses work for an hour", func(b *box) { b.clock.Step(61 * time.Minute) }, true},
 		"unknown":               {"TikTok may forget a ticket", func(b *box) { b.checkpoint = "v_pub_file~v2-1.404" }, true},
@@ -94,10 +94,10 @@ func TestSilentStatus(t *testing.T) {
 	job := b.prepare(b.job(film(900)))
 	first := job.Checkpoint
 	if found, err := b.tiktok.Lookup(t.Context(), job); recorder.ClassOf(err) != platforms.ClassTransient {
-		t.Errorf("found %+v, %v; without a number nothing is proven", found, err)
+		t.Errorf("found %+v, %v, want no proof without an id", found, err)
 	}
 	if job = b.prepare(job); job.Checkpoint != first || b.calls("create") != 1 {
-		t.Errorf("it was begun anew, by %d calls", b.calls("create"))
+		t.Errorf("the upload was started again, with %d calls", b.calls("create"))
 	}
 	b.posted(job)
 	b.checkpoint, b.secret = "", ""
@@ -108,8 +108,8 @@ func TestSilentStatus(t *testing.T) {
 	}
 }
 
-// TestEndedAddress publishes after the URL has expired: nothing is sent, and a new preparation fixes it.
-func TestEndedAddress(t *testing.T) {
+// TestExpiredUploadURL publishes after the URL has expired: nothing is sent, and a new preparation fixes it.
+func TestExpiredUploadURL(t *testing.T) {
 	b := newBox(t, nil)
 	job := b.prepare(b.job(film(2*minChunk + 9)))
 	b.clock.Step(time.Hour)
@@ -131,7 +131,7 @@ func TestLostUploads(t *testing.T) {
 		"an address that has ended":   {"it has expired", "publish", 403, 900, true},
 		"an address that is unknown":  {"so is an unknown one", "publish", 404, 900, true},
 		"the last part":               {"TikTok rejects its size", "publish", 400, 900, true},
-		"an earlier part":             {"likewise", "upload", 400, 2*minChunk + 9, true},
+		"an earlier part":             {"an earlier part", "upload", 400, 2*minChunk + 9, true},
 		"a limit":                     {"a limit is not evidence about the upload", "publish", 429, 900, false},
 		"a range that is not in turn": {"TikTok has some of it, under this ticket", "publish", 416, 900, false},
 	}
@@ -166,9 +166,9 @@ func TestLostLastChunk(t *testing.T) {
 	}{
 		"lost before its arrival": {"no byte was received", func(b *box, _ *content) { b.fault("publish", "drop_before", 0) }, 0},
 		"by an outage":            {"an outage is not evidence", func(b *box, _ *content) { b.fault("publish", "status", 503) }, 0},
-		"in the middle":           {"a part arrived, which is not sent again", func(_ *box, f *content) { f.allow(3_000_000) }, 0},
+		"in the middle":           {"a stored part is not sent again", func(_ *box, f *content) { f.allow(3_000_000) }, 0},
 		"on its return":           {"it is online", func(b *box, _ *content) { b.fault("publish", "drop_after", 0) }, 1},
-		"by a gateway":            {"likewise", func(b *box, _ *content) { b.fault("publish", "error_after", 502) }, 1},
+		"by a gateway":            {"an error after the act", func(b *box, _ *content) { b.fault("publish", "error_after", 502) }, 1},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -189,7 +189,7 @@ func TestLostLastChunk(t *testing.T) {
 			}
 			if tc.posts > 0 {
 				if _, err := b.tiktok.Prepare(t.Context(), job); class(err) != platforms.ClassDuplicate {
-					t.Errorf("what is online was prepared again: %v", err)
+					t.Errorf("a published post was prepared again: %v", err)
 				}
 				return
 			}
@@ -216,7 +216,7 @@ func TestUnprepared(t *testing.T) {
 		reason string
 		job    func(b *box) platforms.Job
 	}{
-		"video without its address": {"there is nowhere to send it", func(b *box) platforms.Job {
+		"video without its address": {"without a URL, the upload cannot continue", func(b *box) platforms.Job {
 			job := b.prepare(b.job(film(900)))
 			job.Secret = ""
 			return job
@@ -284,8 +284,8 @@ func TestWholeChunks(t *testing.T) {
 			arrived int64
 			begun   []int64
 		}{
-			"early": {"the preparation sends the chunk again", early, []int64{early, 0, pieces.chunk, pieces.last()}},
-			"last":  {"the visible call is made again, for the whole of it", late, []int64{late, pieces.last()}},
+			"early": {"the preparation repeats the chunk", early, []int64{early, 0, pieces.chunk, pieces.last()}},
+			"last":  {"the visible call is repeated completely", late, []int64{late, pieces.last()}},
 		} {
 			t.Run(fmt.Sprint(name, " ", status), func(t *testing.T) {
 				host := &wholeChunks{status: status, cut: pieces, arrived: tc.arrived}
@@ -319,7 +319,7 @@ func TestWholeChunks(t *testing.T) {
 					}
 				}
 				if diff := cmp.Diff(tc.begun, host.begun); diff != "" || got.Outcome != platforms.Posted {
-					t.Errorf("%s: %+v; requests began at (-want +got):\n%s", tc.reason, got, diff)
+					t.Errorf("%s: %+v; ranges of requests (-want +got):\n%s", tc.reason, got, diff)
 				}
 			})
 		}
@@ -349,14 +349,14 @@ func TestResume(t *testing.T) {
 		t.Fatalf("got %q, %v", id, err)
 	}
 	if strings.Contains(err.Error()+err.Err.Error(), "upload_token") {
-		t.Errorf("the error tells the address: %v, %v", err, err.Err)
+		t.Errorf("the error contains the URL: %v, %v", err, err.Err)
 	}
 	first := b.checkpoint
 	b.clock.Step(20 * time.Minute)
 	held.allow(1 << 40)
 	job = b.prepare(job)
 	if job.Checkpoint != first || b.calls("create") != 1 {
-		t.Errorf("it was begun anew, by %d calls", b.calls("create"))
+		t.Errorf("the upload was started again, with %d calls", b.calls("create"))
 	}
 	if n := held.sent(); n != chunk {
 		t.Errorf("%d bytes were sent, want one chunk of %d: two had arrived, and the last one waits", n, chunk)

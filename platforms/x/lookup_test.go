@@ -51,7 +51,7 @@ func TestLookup(t *testing.T) {
 		want                         int
 		id                           string
 	}{
-		"nothing":       {reason: "an empty page proves absence", text: "hello", listing: timeline()},
+		"empty":         {reason: "an empty page proves absence", text: "hello", listing: timeline()},
 		"there":         {reason: "the same text is the post", text: "hello", listing: timeline(post(t, first, "hello")), want: 1, id: first},
 		"another text":  {reason: "another text is another post", text: "hello", listing: timeline(post(t, first, "hello!"))},
 		"another case":  {reason: "so is the same text in another case", text: "hello", listing: timeline(post(t, first, "Hello"))},
@@ -84,7 +84,7 @@ func TestLookup(t *testing.T) {
 			want: 1, id: first,
 		},
 		"same address twice": {
-			reason: "one entity may stand for two places", text: "example.com or example.com/",
+			reason: "one entity may apply to two places", text: "example.com or example.com/",
 			listing: timeline(post(t, first, "https://t.co/a or https://t.co/a", urls(`{"url":"https://t.co/a","expanded_url":"http://example.com"}`))),
 			want:    1, id: first,
 		},
@@ -104,7 +104,7 @@ func TestLookup(t *testing.T) {
 			want:    1, id: first,
 		},
 		"long post": {
-			reason: "a long post has its full text in its note", text: "the whole text with https://example.com",
+			reason: "the full text of a long post is in note_tweet", text: "the whole text with https://example.com",
 			listing: timeline(post(t, first, "the whole…", `"note_tweet":{"text":"the whole text with https://t.co/a","entities":{"urls":[{"url":"https://t.co/a","expanded_url":"https://example.com"}]}}`)),
 			want:    1, id: first,
 		},
@@ -133,7 +133,7 @@ func TestLookup(t *testing.T) {
 			}
 			for _, r := range server.Requests() {
 				if r.Method != http.MethodGet {
-					t.Errorf("a look-up made a %s", r.Method)
+					t.Errorf("a lookup sent a %s", r.Method)
 				}
 			}
 		})
@@ -146,7 +146,7 @@ func TestLookupWithoutFields(t *testing.T) {
 	job := jobFor("hello")
 	job.SearchFrom = noon
 	if got, err := p.Lookup(t.Context(), job); err == nil {
-		t.Errorf("got %+v: what is listed without its links and files proves no absence", got)
+		t.Errorf("got %+v: without links and files, the list is not proof", got)
 	}
 }
 
@@ -164,13 +164,13 @@ func TestLookupCard(t *testing.T) {
 		"mention in front":  {"X puts the name of one who was mentioned before in front of a reply", "hello", "@bob hello", []string{to}, 1, ""},
 		"mentions in front": {"and of each of several", "hello", "@bob @Alice_2 hello", []string{to}, 1, ""},
 		"own mention":       {"a mention that was written stays a part of the text", "@carol hello", "@bob @carol hello", []string{to}, 1, ""},
-		"only a mention":    {"which may be all of it", "@carol", "@bob @carol", []string{to}, 1, ""},
+		"only a mention":    {"the mention may be the whole text", "@carol", "@bob @carol", []string{to}, 1, ""},
 		"range": {
 			"the displayed range does not change that", "hello", "@bob hello",
 			[]string{to, `"display_text_range":[5,10]`},
 			1, "",
 		},
-		"another text":  {"the text after the names is compared whole", "hello", "@bob hello!", []string{to}, 0, ""},
+		"another text":  {"the text after the names must be equal", "hello", "@bob hello!", []string{to}, 0, ""},
 		"inner mention": {"names elsewhere are not overlooked", "hello you", "hello @bob you", []string{to}, 0, ""},
 		"from another":  {"a card that hangs from another post is another card", "hello", "@bob hello", []string{elsewhere}, 0, ""},
 		"new name": {
@@ -187,15 +187,15 @@ func TestLookupCard(t *testing.T) {
 			"a card without a reported parent may be the one, so absence is not proved",
 			"hello", "hello", nil, 0, platforms.ClassUnknown,
 		},
-		"a conversation begins": {
+		"the first post of a conversation": {
 			"X reports that it is not a reply, so it is another post with the same text", "hello", "hello",
 			[]string{`"conversation_id":"` + id + `"`},
 			0, "",
 		},
 		"in a conversation": {
-			"it is a reply, but X does not report to which post", "hello", "hello", []string{`"conversation_id":"1"`}, 0, platforms.ClassUnknown,
+			"a reply without its parent", "hello", "hello", []string{`"conversation_id":"1"`}, 0, platforms.ClassUnknown,
 		},
-		"other references": {
+		"a reference of another kind": {
 			"X reports a quoting post as not being a reply", "hello", "hello",
 			[]string{`"referenced_tweets":[{"type":"quoted","id":"1"}]`},
 			0, "",
@@ -249,10 +249,10 @@ func TestLookupErrors(t *testing.T) {
 		class  platforms.Class
 	}{
 		"not a page":     {"an object without posts and without meta is not proof", says(200, `{}`), platforms.ClassUnknown},
-		"cut page":       {"nor is a truncated page", says(200, `{"data":[{"id":"19`), platforms.ClassUnknown},
+		"cut page":       {"a truncated page is not proof", says(200, `{"data":[{"id":"19`), platforms.ClassUnknown},
 		"hidden account": {"X hides a timeline with status 200", says(200, `{"errors":[{"type":"https://api.twitter.com/2/problems/not-authorized-for-resource"}]}`), platforms.ClassReconnect},
 		"page with gaps": {"errors next to the data mean that posts are missing", says(200, `{"data":[],"errors":[{"title":"Not Found"}],"meta":{"result_count":0}}`), platforms.ClassUnknown},
-		"wrong count":    {"a wrong count means the same", says(200, `{"data":[{"id":"1"}],"meta":{"result_count":2}}`), platforms.ClassUnknown},
+		"wrong count":    {"a wrong count is not proof", says(200, `{"data":[{"id":"1"}],"meta":{"result_count":2}}`), platforms.ClassUnknown},
 		"refused":        {"a request that X refuses under either set of names is not evidence", says(400, `{"title":"Invalid Request"}`), platforms.ClassPermanent},
 		"no end":         {"a timeline that X does not list to its end proves no absence", says(200, `{"data":[],"meta":{"result_count":0,"next_token":"more"}}`), platforms.ClassUnknown},
 	}
@@ -287,7 +287,7 @@ func TestLookupReadsEveryPage(t *testing.T) {
 	for _, r := range server.Requests() {
 		query := r.Query
 		if r.Path != "/2/users/42/tweets" || query.Get("max_results") != "100" || query.Get("since_id") != idBefore(noon) {
-			t.Errorf("asked %+v", r)
+			t.Errorf("requested %+v", r)
 		}
 		if strings.Contains(query.Get("exclude"), "replies") {
 			t.Error("the cards of trees are replies; they must be listed")

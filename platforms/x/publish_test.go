@@ -33,7 +33,7 @@ func TestPublishSendsOneExactRequest(t *testing.T) {
 		t.Errorf("result (-want +got):\n%s", diff)
 	}
 	if len(server.Requests()) != 1 {
-		t.Fatalf("%d requests were made, want exactly one", len(server.Requests()))
+		t.Fatalf("%d requests, want one", len(server.Requests()))
 	}
 	r := server.Requests()[0]
 	if r.Method != http.MethodPost || r.Path != "/2/tweets" || r.Token != "access" {
@@ -44,7 +44,7 @@ func TestPublishSendsOneExactRequest(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(map[string]any{"text": text}, body); diff != "" {
-		t.Errorf("body (-want +got), X refuses fields that it does not know:\n%s", diff)
+		t.Errorf("body (-want +got), X rejects unknown fields:\n%s", diff)
 	}
 	if !strings.Contains(r.Body, "& <chips>") {
 		t.Errorf("the text was escaped: %s", r.Body)
@@ -116,8 +116,8 @@ func TestPublishVerdicts(t *testing.T) {
 		leavesOpen("endless answer", "an answer that is not read to its end is lost",
 			says(201, `{"data":{"id":"1","text":"`+strings.Repeat("x", transport.DefaultMaxBody)+`"}}`)))
 	for reason, answer := range map[string]http.HandlerFunc{
-		"an id is a number longer than a float holds, and may come as one": says(201, `{"data":{"id":1991000000000000777}}`),
-		"any success with an id is a success":                              says(200, `{"data":{"id":"1991000000000000777"}}`),
+		"an id exceeds a float64, and may be a number": says(201, `{"data":{"id":1991000000000000777}}`),
+		"any success with an id is a success":          says(200, `{"data":{"id":"1991000000000000777"}}`),
 	} {
 		p, _ := newPublicX(t, answer)
 		if got := p.Publish(t.Context(), jobFor("hello")); got.Outcome != platforms.Posted || got.ExternalID != "1991000000000000777" {
@@ -153,7 +153,7 @@ func FuzzJudge(f *testing.F) {
 				t.Errorf("unknown without a reason: %+v", r)
 			}
 		case platforms.NotSent, platforms.Accepted:
-			t.Errorf("an answer means neither that nothing was sent nor that it is worked on: %+v", r)
+			t.Errorf("a response means that the request was sent, and posts are not processed later: %+v", r)
 		}
 	})
 }

@@ -64,7 +64,7 @@ func TestTable(t *testing.T) {
 		want   facts
 		says   string
 	}{
-		{"a token of the app alone", 403, problemOf("unsupported-authentication", ""), false, nil, facts{platforms.ClassReconnect, account, "unsupported-authentication", false, false}, "kind of token"},
+		{"an app-only token", 403, problemOf("unsupported-authentication", ""), false, nil, facts{platforms.ClassReconnect, account, "unsupported-authentication", false, false}, "kind of token"},
 		{"an app that X has suspended stops all accounts", 401, legacy(416, "Invalid / suspended application"), false, nil, facts{quota, app, "416", true, false}, "suspended Herald's X app"},
 		{"an ended token", 401, `{"title":"Unauthorized","type":"about:blank"}`, false, nil, facts{platforms.ClassRefresh, account, "", false, false}, "access token"},
 		{"the balance of the app", 402, problemOf("credits", "CreditsDepleted"), false, nil, facts{quota, app, "credits", true, false}, "credits"},
@@ -81,8 +81,8 @@ func TestTable(t *testing.T) {
 		{"a suspended account, as a kind", 403, problemOf("user-suspended", ""), false, nil, facts{restricted, account, "user-suspended", false, false}, "suspended this account"},
 		{"the account's limit of posts", 403, legacy(185, "User is over daily status update limit."), false, nil, facts{quota, account, "185", false, false}, "may not post more"},
 		{"the account's limit of posts, by the text only", 403, words("User is over daily status update limit."), false, nil, facts{quota, account, "185", false, false}, "may not post more"},
-		{"what looks automated", 403, legacy(226, "This request looks like it might be automated."), false, nil, facts{quota, account, "226", false, false}, "automated"},
-		{"a post that looks automated, by the text only", 403, words("This request looks like it might be automated. To protect our users …"), false, nil, facts{quota, account, "226", false, false}, "automated"},
+		{"an automated post", 403, legacy(226, "This request looks like it might be automated."), false, nil, facts{quota, account, "226", false, false}, "automated"},
+		{"an automated post, by its text only", 403, words("This request looks like it might be automated. To protect our users …"), false, nil, facts{quota, account, "226", false, false}, "automated"},
 		{"the day's posts and messages", 403, legacy(344, "You have reached your daily limit for sending Tweets and messages."), false, nil, facts{quota, account, "344", false, false}, "daily limit"},
 		{"the day's posts and messages, by the text only", 403, words("You have reached your daily limit for sending Tweets and messages."), false, nil, facts{quota, account, "344", false, false}, "daily limit"},
 		{"an app in no project", 403, `{"reason":"client-not-enrolled","type":"https://api.twitter.com/2/problems/client-forbidden"}`, false, nil, facts{quota, app, "client-forbidden", true, false}, "not enrolled"},
@@ -92,7 +92,7 @@ func TestTable(t *testing.T) {
 		{"a deleted parent", 403, words("You attempted to reply to a Tweet that is deleted or not visible to you."), true, nil, facts{permanent, "", "385", false, false}, "replies to"},
 		{"a video that is too long for the account", 403, words("This user is not allowed to post a video longer than 2 minutes."), false, nil, facts{permanent, file, "", false, false}, "video is longer"},
 		{"a text that is too long", 403, legacy(186, "Tweet needs to be a bit shorter."), false, nil, facts{permanent, text, "186", false, false}, "longer than"},
-		{"an address that is none", 403, words("The Tweet contains an invalid URL."), false, nil, facts{permanent, text, "407", false, false}, "address"},
+		{"an invalid URL", 403, words("The Tweet contains an invalid URL."), false, nil, facts{permanent, text, "407", false, false}, "address"},
 		{"an address that X blocks", 403, words("We can't complete this request because this link has been identified by X or our partners as being potentially harmful."), false, nil, facts{permanent, text, "407", false, false}, "address"},
 		{"two cashtags", 403, words("You have exceeded the maximum of one cashtag."), false, nil, facts{permanent, text, "", false, false}, "cashtag"},
 		{"files that X lost", 400, problemOf("invalid-request", "Your media IDs are invalid."), false, nil, facts{platforms.ClassTransient, file, "invalid-request", false, false}, "uploaded files"},
@@ -126,10 +126,10 @@ func TestTable(t *testing.T) {
 	for i := range table {
 		r := &table[i]
 		if !reached[r] {
-			t.Errorf("no answer of this test belongs to the row %q", r.error.Problem)
+			t.Errorf("no test covers the row %q", r.error.Problem)
 		}
 		if r.source == "" || r.error.Class == permanent && r.error.Remedy == "" {
-			t.Errorf("the row %q has no source, or does not say what to do", r.error.Problem)
+			t.Errorf("the row %q lacks a source or a remedy", r.error.Problem)
 		}
 	}
 }
@@ -143,7 +143,7 @@ func TestUnlisted(t *testing.T) {
 	}{
 		{"a code of the old API", 403, legacy(999, "Something new."), "999"},
 		{"a kind of problem", 403, problemOf("brand-new", "Something new."), "brand-new"},
-		{"a text alone has the status", 403, words("Something new."), "HTTP 403"},
+		{"only a text, with its status", 403, words("Something new."), "HTTP 403"},
 		{"a new code is more precise than a general text", 403, legacy(999, "You are not permitted to perform this action."), "999"},
 		{"a name in a form that X does not use is not repeated", 403, problemOf(`x%20y`, "Something new."), "HTTP 403"},
 		{"an invalid request of a new kind", 400, problemOf("brand-new", "One or more parameters to your request was invalid."), "brand-new"},
@@ -229,7 +229,7 @@ func TestAllowances(t *testing.T) {
 		header http.Header
 		want   []platforms.RateLimit
 	}{
-		"none": {"some answers are not evidence", http.Header{}, nil},
+		"none": {"missing headers are ignored", http.Header{}, nil},
 		"room": {
 			"the remaining quota is in every response", addLimitHeaders(http.Header{}, window, 100, 99, quarter),
 			[]platforms.RateLimit{{Name: platforms.PostsPerWindow, Limit: 100, Remaining: 99, ResetsAt: quarter}},
@@ -269,9 +269,9 @@ func TestAppWide(t *testing.T) {
 		want   bool
 		class  platforms.Class
 	}{
-		"account's window": {"others may go on", 429, `{"title":"Too Many Requests"}`, addLimitHeaders(http.Header{}, window, 100, 0, tea.Add(time.Minute)), false, platforms.ClassRateLimited},
-		"account's day":    {"others may go on", 429, `{"title":"Too Many Requests"}`, addLimitHeaders(http.Header{}, userDaily, 300, 0, tea.Add(time.Hour)), false, platforms.ClassQuota},
-		"app's day":        {"nobody may", 429, `{"title":"Too Many Requests"}`, addLimitHeaders(http.Header{}, appDaily, 10000, 0, tea.Add(time.Hour)), true, platforms.ClassQuota},
+		"account's window": {"other accounts may continue", 429, `{"title":"Too Many Requests"}`, addLimitHeaders(http.Header{}, window, 100, 0, tea.Add(time.Minute)), false, platforms.ClassRateLimited},
+		"account's day":    {"other accounts may continue", 429, `{"title":"Too Many Requests"}`, addLimitHeaders(http.Header{}, userDaily, 300, 0, tea.Add(time.Hour)), false, platforms.ClassQuota},
+		"app's day":        {"no account may continue", 429, `{"title":"Too Many Requests"}`, addLimitHeaders(http.Header{}, appDaily, 10000, 0, tea.Add(time.Hour)), true, platforms.ClassQuota},
 		"credits":          {"the app has to pay", 402, `{"title":"CreditsDepleted","type":"https://api.x.com/2/problems/credits"}`, http.Header{}, true, platforms.ClassQuota},
 		"usage cap":        {"the app's cap", 429, `{"title":"UsageCapExceeded","type":"https://api.x.com/2/problems/usage-capped"}`, http.Header{}, true, platforms.ClassQuota},
 	}

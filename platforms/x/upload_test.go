@@ -94,8 +94,8 @@ func TestUploadResumes(t *testing.T) {
 		id                 string
 		class              platforms.Class
 	}{
-		"goes on":   {"four chunks are not sent again", "part:5:4", &uploads{}, all("5", 4), "5", ""},
-		"finalized": {"of a whole upload only the end is repeated", "part:5:6", &uploads{}, all("5", 6), "5", ""},
+		"goes on":   {"four stored chunks are not sent again", "part:5:4", &uploads{}, all("5", 4), "5", ""},
+		"finalized": {"only the end of a complete upload is repeated", "part:5:6", &uploads{}, all("5", 6), "5", ""},
 		"forgotten": {
 			"an upload that X has dropped starts over", "part:5:4", &uploads{forgotten: "5", status: 400},
 			append([]string{"/5/append#4"}, anew...), "7", "",
@@ -109,7 +109,7 @@ func TestUploadResumes(t *testing.T) {
 			"", platforms.ClassTransient,
 		},
 		"nonsense": {
-			"nor is a response from elsewhere", "part:5:4", &uploads{forgotten: "5", status: 418},
+			"another server's response is not reliable", "part:5:4", &uploads{forgotten: "5", status: 418},
 			[]string{"/5/append#4"},
 			"", platforms.ClassUnknown,
 		},
@@ -144,7 +144,7 @@ func TestUploadResumes(t *testing.T) {
 			}
 			if tc.id == "7" {
 				if diff := cmp.Diff([]string{"part:7:2", "part:7:4", "7"}, notes); diff != "" {
-					t.Errorf("%s: notes (-want +got):\n%s", tc.reason, diff)
+					t.Errorf("%s: checkpoints (-want +got):\n%s", tc.reason, diff)
 				}
 			}
 		})
@@ -185,10 +185,10 @@ func TestProcessingResumes(t *testing.T) {
 				return nil
 			}
 			if _, failure := p.Prepare(ctx, job); failure == nil || failure.Class != platforms.ClassTransient {
-				t.Fatalf("got %v, want that it is tried again", failure)
+				t.Fatalf("got %v, want a temporary error", failure)
 			}
 			if id, failure := p.Prepare(t.Context(), job); failure != nil || id != "7" || begun != 1 || asked != 2 {
-				t.Errorf("prepared %q, %v after %d uploads and %d questions, want one upload that was asked for twice", id, failure, begun, asked)
+				t.Errorf("got %q, %v after %d uploads and %d status requests, want one upload and two requests", id, failure, begun, asked)
 			}
 		})
 	}
@@ -202,7 +202,7 @@ func TestImagesHaveNoState(t *testing.T) {
 		reason, checkpoint string
 		calls              []string
 	}{
-		"fresh":     {"X keeps them for a day", fresh + "," + fresh, nil},
+		"fresh":     {"X stores media for a day", fresh + "," + fresh, nil},
 		"one old":   {"X would soon have one of them no more", fresh + "," + old, []string{"POST", "POST"}},
 		"odd names": {"an id without a time has an unknown age", fresh + ",6", []string{"POST", "POST"}},
 	}
@@ -239,17 +239,17 @@ func TestStateOfUploadedVideo(t *testing.T) {
 		calls  []string
 		class  platforms.Class
 	}{
-		"there":      {"an existing file is used again", says(200, `{"data":{"id":"6"}}`), asked, ""},
+		"there":      {"an existing file is reused", says(200, `{"data":{"id":"6"}}`), asked, ""},
 		"refused":    {"X has dropped the file", says(400, `{"title":"Invalid Request","type":"https://api.x.com/2/problems/invalid-request"}`), again, ""},
 		"not found":  {"the same, in the format of a lookup", says(404, `{"title":"Not Found Error","type":"https://api.x.com/2/problems/resource-not-found","status":404}`), again, ""},
 		"failed":     {"X could not process it", says(200, `{"data":{"id":"6","processing_info":{"state":"failed"}}}`), again, ""},
 		"limited":    {"too many calls do not become fewer by uploads", says(429, `{"title":"Too Many Requests"}`, "X-Rate-Limit-Remaining", "0"), asked, platforms.ClassRateLimited},
 		"outage":     {"an outage is not evidence about the file", says(503, ``), asked, platforms.ClassTransient},
-		"dead token": {"nor is an expired token", says(401, `{"title":"Unauthorized","type":"about:blank"}`), asked, platforms.ClassRefresh},
-		"no money":   {"nor are used-up credits", says(402, `{"title":"CreditsDepleted"}`), asked, platforms.ClassQuota},
-		"hang up":    {"nor is a lost response", hangUp, asked, platforms.ClassTransient},
+		"dead token": {"an expired token is not evidence", says(401, `{"title":"Unauthorized","type":"about:blank"}`), asked, platforms.ClassRefresh},
+		"no money":   {"used-up credits are not evidence", says(402, `{"title":"CreditsDepleted"}`), asked, platforms.ClassQuota},
+		"hang up":    {"a lost response is not evidence", hangUp, asked, platforms.ClassTransient},
 		"bare 404":   {"a missing file was dropped, with or without a body", says(404, ``), again, ""},
-		"nonsense":   {"something in between may have answered", says(400, `<html>`), asked, platforms.ClassUnknown},
+		"nonsense":   {"a proxy may have responded", says(400, `<html>`), asked, platforms.ClassUnknown},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -284,9 +284,9 @@ func TestStateOfUploadedVideo(t *testing.T) {
 	}
 }
 
-// TestFinalizeIsBelieved uploads a video that X does not process: the response to FINALIZE has no processing_info, and
+// TestFinalizeIsTrusted uploads a video that X does not process: the response to FINALIZE has no processing_info, and
 // X has no state for it.
-func TestFinalizeIsBelieved(t *testing.T) {
+func TestFinalizeIsTrusted(t *testing.T) {
 	tests := map[string]struct {
 		reason, finalized string
 		asks              bool
@@ -314,7 +314,7 @@ func TestFinalizeIsBelieved(t *testing.T) {
 			}
 			all := server.Requests()
 			if asks := all[len(all)-1].Method == http.MethodGet; asks != tc.asks {
-				t.Errorf("%s: X was asked for the state: %v", tc.reason, asks)
+				t.Errorf("%s: the state was requested: %v", tc.reason, asks)
 			}
 		})
 	}
@@ -330,7 +330,7 @@ func TestLostFilesAreSentAgain(t *testing.T) {
 		"gone": {"the images are uploaded again", `{"errors":[{"parameters":{},"message":"Your media IDs are invalid."}],"title":"Invalid Request",
 			"detail":"One or more parameters to your request was invalid.","type":"https://api.x.com/2/problems/invalid-request"}`, true},
 		"old code": {"the old API has a code for the same", `{"errors":[{"code":325,"message":"A media id was not found."}]}`, true},
-		"other": {"another refusal is not evidence about the files", `{"title":"Invalid Request","detail":"One or more parameters to your request was invalid.",
+		"another rejection": {"another rejection is not evidence about the files", `{"title":"Invalid Request","detail":"One or more parameters to your request was invalid.",
 			"type":"https://api.x.com/2/problems/invalid-request"}`, false},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -369,10 +369,10 @@ func FuzzPart(f *testing.F) {
 			return
 		}
 		if !validID(found.id) || found.segments < 1 || found.segments > maxSegments {
-			t.Errorf("%q is taken as %+v", checkpoint, found)
+			t.Errorf("%q was parsed as %+v", checkpoint, found)
 		}
 		if again, ok := partOf(found.checkpoint()); !ok || again != found {
-			t.Errorf("%q is taken as %+v, and that as %+v", checkpoint, found, again)
+			t.Errorf("%q was parsed as %+v, and that as %+v", checkpoint, found, again)
 		}
 	})
 }

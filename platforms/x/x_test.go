@@ -60,10 +60,10 @@ func jobFor(text string) platforms.Job {
 func TestLimits(t *testing.T) {
 	limits := New(Config{}, nil).Capabilities()
 	if !limits.Allows(v1alpha1.CategoryText) {
-		t.Error("X takes posts of text only")
+		t.Error("X must accept text posts")
 	}
 	if got := limits.CaptionLength("read https://example.com/" + strings.Repeat("a", 300)); got != 28 {
-		t.Errorf("an address must count 23, so that the whole is 28; got %d", got)
+		t.Errorf("a URL counts 23, so the text has 28; got %d", got)
 	}
 	tests := map[string]struct {
 		reason, caption string
@@ -97,10 +97,10 @@ func TestSnowflake(t *testing.T) {
 	// The bound is exclusive: a post of the same millisecond is above it.
 	bound, _ := snowflakeTime(idBefore(at))
 	if want := at.Add(-time.Millisecond); !bound.Equal(want) {
-		t.Errorf("the bound lies at %v, want %v", bound, want)
+		t.Errorf("the bound is %v, want %v", bound, want)
 	}
 	if got := idBefore(time.Time{}); got != "" {
-		t.Errorf("before X existed there is no id; got %q", got)
+		t.Errorf("there are no ids before X existed; got %q", got)
 	}
 }
 
@@ -183,12 +183,12 @@ func TestConfirm(t *testing.T) {
 	}{
 		"own":          {"the account wrote it", "1991", says(200, own), platforms.OwnershipConfirmed, false},
 		"foreign":      {"another one did", "1991", says(200, strings.ReplaceAll(own, account.ID, "666")), platforms.OwnershipForeign, false},
-		"gone":         {"X shows none of that id", "1991", says(200, gone), platforms.OwnershipUnknown, false},
+		"gone":         {"X returns no such post", "1991", says(200, gone), platforms.OwnershipUnknown, false},
 		"no author":    {"the requested field is missing", "1991", says(200, `{"data":{"id":"1991"}}`), platforms.OwnershipUnknown, false},
-		"another post": {"an answer about something else is not evidence", "1992", says(200, own), platforms.OwnershipUnknown, false},
+		"another post": {"another post's response is not evidence", "1992", says(200, own), platforms.OwnershipUnknown, false},
 		"no id":        {"an invalid id is not queried", "1991/../../users", says(200, own), platforms.OwnershipUnknown, false},
-		"trouble":      {"X gave no answer", "1991", says(503, `{}`), platforms.OwnershipUnknown, true},
-		"limited":      {"nor is a rejected request", "1991", says(429, `{}`), platforms.OwnershipUnknown, true},
+		"trouble":      {"X did not respond", "1991", says(503, `{}`), platforms.OwnershipUnknown, true},
+		"limited":      {"a rejected request is not evidence", "1991", says(429, `{}`), platforms.OwnershipUnknown, true},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -199,7 +199,7 @@ func TestConfirm(t *testing.T) {
 			}
 			for _, path := range server.Paths() {
 				if path != "GET /2/tweets/"+tc.id {
-					t.Errorf("it asked %s", path)
+					t.Errorf("requested %s", path)
 				}
 			}
 		})

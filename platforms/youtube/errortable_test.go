@@ -89,12 +89,12 @@ func TestErrors(t *testing.T) {
 		t.Run(want.code, func(t *testing.T) {
 			p, _ := newGoogle(t, fails(want.status, want.code))
 			if _, got := p.Prepare(t.Context(), videoJob(10)); !want.fits(got) {
-				t.Errorf("the beginning gives %+v", got)
+				t.Errorf("the start of the upload returned %+v", got)
 			}
 			p, g := newGoogle(t, fails(want.status, want.code), goOn(0))
 			got := p.Publish(t.Context(), g.upTo(10, 0))
 			if got.Outcome != platforms.Refused || !want.fits(got.Err) {
-				t.Errorf("the last part gives %+v (%+v)", got, got.Err)
+				t.Errorf("the last part returned %+v (%+v)", got, got.Err)
 			}
 		})
 	}
@@ -102,7 +102,7 @@ func TestErrors(t *testing.T) {
 		for _, status := range []int{500, 502, 503, 504} {
 			p, _ := newGoogle(t, fails(status, code))
 			if _, got := p.Prepare(t.Context(), videoJob(10)); class(got) != platforms.ClassTransient || got.Code != code || got.Unlisted {
-				t.Errorf("%d gives %+v", status, got)
+				t.Errorf("%d returned %+v", status, got)
 			}
 		}
 	}
@@ -160,8 +160,8 @@ func TestUnlisted(t *testing.T) {
 	}
 }
 
-// TestFates tests the unsuccessful results of YouTube's processing.
-func TestFates(t *testing.T) {
+// TestStates tests the unsuccessful results of YouTube's processing.
+func TestStates(t *testing.T) {
 	const permanent, restricted = platforms.ClassPermanent, platforms.ClassRestricted
 	file := platforms.SubjectFile
 	tests := []struct {
@@ -228,7 +228,7 @@ func TestFates(t *testing.T) {
 		v := video{}
 		v.Status.Upload, v.Status.Rejection = "rejected", jsondoc.Text(reason)
 		if got := v.progress(); got.stage != dropped || !got.why.Unlisted || got.why.Class != permanent || got.why.Subject != "" || got.why.Code != "rejected/"+sanitizeWord(reason) {
-			t.Errorf("a reason %q that is in no table gives %+v (%+v)", reason, got, got.why)
+			t.Errorf("an unlisted reason %q returned %+v (%+v)", reason, got, got.why)
 		}
 	}
 }

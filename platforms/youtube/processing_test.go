@@ -51,20 +51,20 @@ func TestSettle(t *testing.T) {
 		code    string
 	}{
 		"processed":            {"the video is public", shown(videoID), platforms.Posted, ""},
-		"details gone":         {"YouTube drops the details of finished processing", shows(videoID, processed, terminated), platforms.Posted, ""},
+		"no details":           {"YouTube deletes the details of finished processing", shows(videoID, processed, terminated), platforms.Posted, ""},
 		"uploaded":             {"a video in processing is not public", shows(videoID, uploaded, atWork), platforms.Accepted, ""},
 		"one of two":           {"a first resolution is not all of it", shows(videoID, processed, atWork), platforms.Accepted, ""},
-		"no word":              {"a missing status does not decide", shows(videoID, `"a":"b"`, ""), platforms.Accepted, ""},
-		"unknown word":         {"nor does an undocumented one", shows(videoID, `"uploadStatus":"pondering"`, succeeded), platforms.Accepted, ""},
+		"no status":            {"a missing status is not final", shows(videoID, `"a":"b"`, ""), platforms.Accepted, ""},
+		"unknown word":         {"an undocumented status is not final", shows(videoID, `"uploadStatus":"pondering"`, succeeded), platforms.Accepted, ""},
 		"not shown":            {"a video may be missing for a while", none, platforms.Accepted, ""},
-		"not shown, left out":  {"YouTube may omit an empty list", says(200, `{"kind":"youtube#videoListResponse"}`), platforms.Accepted, ""},
+		"empty response":       {"an empty list may be omitted", says(200, `{"kind":"youtube#videoListResponse"}`), platforms.Accepted, ""},
 		"cut":                  {"the id must not be lost with the question", says(200, `{"kind":"youtube#vid`), platforms.Accepted, ""},
-		"outage":               {"nor with an outage", fails(503, "backendError"), platforms.Accepted, ""},
-		"quota":                {"nor when the quota is used up", fails(403, "quotaExceeded"), platforms.Accepted, ""},
+		"outage":               {"an outage is not final", fails(503, "backendError"), platforms.Accepted, ""},
+		"quota":                {"a used-up quota is not final", fails(403, "quotaExceeded"), platforms.Accepted, ""},
 		"rejected":             {"a video that YouTube rejects is not posted", shows(videoID, `"uploadStatus":"rejected","rejectionReason":"duplicate"`, terminated), platforms.Refused, "rejected/duplicate"},
-		"failed":               {"nor is one whose processing failed", shows(videoID, `"uploadStatus":"failed","failureReason":"codec"`, `"processingStatus":"failed"`), platforms.Refused, "failed/codec"},
+		"failed":               {"failed processing is a rejection", shows(videoID, `"uploadStatus":"failed","failureReason":"codec"`, `"processingStatus":"failed"`), platforms.Refused, "failed/codec"},
 		"processing failed":    {"either of the two reports it", shows(videoID, uploaded, `"processingStatus":"failed","processingFailureReason":"transcodeFailed"`), platforms.Refused, "failed/transcodeFailed"},
-		"deleted":              {"nor is a deleted video", shows(videoID, `"uploadStatus":"deleted"`, ""), platforms.Refused, "uploadStatus/deleted"},
+		"deleted":              {"a deleted video is a rejection", shows(videoID, `"uploadStatus":"deleted"`, ""), platforms.Refused, "uploadStatus/deleted"},
 		"rejected, new reason": {"an unknown reason is reported, too", shows(videoID, `"uploadStatus":"rejected","rejectionReason":"tooLoud"`, terminated), platforms.Refused, "rejected/tooLoud"},
 	}
 	for name, tc := range tests {
@@ -75,7 +75,7 @@ func TestSettle(t *testing.T) {
 				t.Fatalf("%s: got %+v (%v)", tc.reason, got, got.Err)
 			}
 			if at := p.Clock.Since(noon); at != firstPause {
-				t.Errorf("the account's turn is held for %v", at)
+				t.Errorf("the account is blocked for %v", at)
 			}
 			switch {
 			case tc.outcome == platforms.Accepted && (got.OperationID != videoID || got.Err.Problem != msgProcessing):
@@ -102,11 +102,11 @@ func TestFollow(t *testing.T) {
 	}{
 		"processed":          {"the video is public", time.Minute, shown(videoID), platforms.LookupResult{Matches: 1, ExternalID: videoID, Certain: true}, "", 0},
 		"processing":         {"lookups repeat with growing pauses", time.Hour, shows(videoID, uploaded, atWork), platforms.LookupResult{}, platforms.ClassTransient, 15 * time.Minute},
-		"processing, slowly": {"YouTube has it and did not refuse it: posted, with a note", processingFor + time.Second, shows(videoID, uploaded, atWork), platforms.LookupResult{Matches: 1, ExternalID: videoID, Certain: true, Note: fmt.Sprintf(msgSlow, 12)}, "", 0},
+		"processing, slowly": {"YouTube processes it and did not reject it: posted, with a note", processingFor + time.Second, shows(videoID, uploaded, atWork), platforms.LookupResult{Matches: 1, ExternalID: videoID, Certain: true, Note: fmt.Sprintf(msgSlow, 12)}, "", 0},
 		"not shown yet":      {"a video may be missing for a while", unseenFor, none, platforms.LookupResult{}, platforms.ClassTransient, unseenFor / 4},
 		"outage":             {"without a response the state is unknown", processingFor + time.Second, fails(503, "backendError"), platforms.LookupResult{}, platforms.ClassTransient, 0},
-		"nonsense":           {"nor is a response without a list of videos", processingFor + time.Second, says(200, `{}`), platforms.LookupResult{}, platforms.ClassUnknown, 0},
-		"another video":      {"nor is one with another video", processingFor + time.Second, shown("other"), platforms.LookupResult{}, platforms.ClassUnknown, 0},
+		"nonsense":           {"a response without a list of videos is not proof", processingFor + time.Second, says(200, `{}`), platforms.LookupResult{}, platforms.ClassUnknown, 0},
+		"another video":      {"another video is not proof", processingFor + time.Second, shown("other"), platforms.LookupResult{}, platforms.ClassUnknown, 0},
 		"token ended":        {"an ended token is renewed", time.Minute, fails(401, "authError"), platforms.LookupResult{}, platforms.ClassRefresh, 0},
 	}
 	for name, tc := range tests {
@@ -120,7 +120,7 @@ func TestFollow(t *testing.T) {
 				t.Errorf("%s: %v (-want +got):\n%s", tc.reason, err, diff)
 			}
 			if failure, ok := err.(*platforms.Error); ok && tc.wait > 0 && !failure.RetryAt.Equal(noon.Add(tc.wait)) { //nolint:errorlint // the contract uses this type
-				t.Errorf("%s: it is asked again at %v", tc.reason, failure.RetryAt)
+				t.Errorf("%s: the retry is at %v", tc.reason, failure.RetryAt)
 			}
 			g.did(t, asked{Line: listLine})
 		})
@@ -137,15 +137,15 @@ func TestMissingVideo(t *testing.T) {
 	}{
 		"missing twice":              {"it was deleted", none, none, missingFor, true},
 		"missing twice, in a moment": {"one fault of YouTube's may last as long", none, none, missingFor - time.Second, false},
-		"missing once":               {"the first answer was a fault", none, shows(videoID, uploaded, atWork), missingFor, false},
-		"not shown by a fault":       {"a look without an answer is none", fails(503, "backendError"), none, missingFor, false},
+		"missing once":               {"the first response was wrong", none, shows(videoID, uploaded, atWork), missingFor, false},
+		"not shown by a fault":       {"a failed lookup does not count", fails(503, "backendError"), none, missingFor, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p, g := newGoogle(t, tc.first, tc.second)
 			job := g.upTo(unit+7, unit)
 			job.OperationID, job.AcceptedAt = videoID, noon.Add(-unseenFor-time.Second)
 			if got, err := p.Lookup(t.Context(), job); err == nil {
-				t.Errorf("the first look proves nothing: got %+v", got)
+				t.Errorf("the first lookup is not proof: got %+v", got)
 			}
 			p.Clock.(recorder.Clock).Step(tc.after)
 			got, err := p.Lookup(t.Context(), job)
@@ -167,15 +167,15 @@ func TestDetailsForbidden(t *testing.T) {
 	g.did(t, asked{Line: listLine}, asked{Line: "GET /youtube/v3/videos?id=AbCdEfGhIjK&part=snippet%2Cstatus"})
 }
 
-// TestLostAnswer makes the session return a video whose id was not stored.
-func TestLostAnswer(t *testing.T) {
+// TestLostResponse makes the session return a video whose id was not stored.
+func TestLostResponse(t *testing.T) {
 	tests := map[string]struct {
 		reason string
 		answer http.HandlerFunc
 		want   platforms.LookupResult
 	}{
 		"processed":   {"the video is public", shown(videoID), platforms.LookupResult{Matches: 1, ExternalID: videoID, Certain: true}},
-		"processing":  {"from now on it is looked up by its id", shows(videoID, uploaded, atWork), platforms.LookupResult{OperationID: videoID}},
+		"processing":  {"the next lookup uses its id", shows(videoID, uploaded, atWork), platforms.LookupResult{OperationID: videoID}},
 		"not shown":   {"also if it is not shown yet", none, platforms.LookupResult{OperationID: videoID}},
 		"outage":      {"and if no status can be read: the id is stored first", fails(503, "backendError"), platforms.LookupResult{OperationID: videoID}},
 		"token ended": {"so is it with an expired token", fails(401, "authError"), platforms.LookupResult{OperationID: videoID}},
@@ -203,17 +203,17 @@ func TestFinish(t *testing.T) {
 	p, g := newGoogle(t, says(200, `{}`), fails(403, "forbidden"))
 	job := g.upTo(10, 0)
 	if note := p.Finish(t.Context(), job, videoID); note != "" {
-		t.Errorf("without a picture there is nothing to do, and it says %q", note)
+		t.Errorf("without a picture, the note must be empty: %q", note)
 	}
 	job.Content.Thumbnail = picture
 	if note := p.Finish(t.Context(), job, "a/b"); note != "" {
-		t.Errorf("what is no id is not called, and it says %q", note)
+		t.Errorf("an invalid id must not be sent: %q", note)
 	}
 	if note := p.Finish(t.Context(), job, videoID); note != "" {
-		t.Errorf("it is set, and it says %q", note)
+		t.Errorf("the thumbnail was set, but the note is %q", note)
 	}
 	if note := p.Finish(t.Context(), job, videoID); !strings.Contains(note, "verified by phone") {
-		t.Errorf("it is refused, and it says %q", note)
+		t.Errorf("the thumbnail was rejected, but the note is %q", note)
 	}
 	g.did(t, set, set)
 }

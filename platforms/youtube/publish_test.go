@@ -31,25 +31,25 @@ func TestPublish(t *testing.T) {
 		"posted":      {"the video is online", []http.HandlerFunc{says(200, published), shown(videoID)}, platforms.Posted, ""},
 		"created":     {"the same in another form", []http.HandlerFunc{says(201, published), shown(videoID)}, platforms.Posted, ""},
 		"no id":       {"a success without an id may be one", []http.HandlerFunc{says(200, `{}`)}, platforms.Unknown, platforms.ClassUnknown},
-		"odd id":      {"an id that is none is not believed", []http.HandlerFunc{says(200, `{"id":"a/../b"}`)}, platforms.Unknown, platforms.ClassUnknown},
+		"odd id":      {"an invalid id is not used", []http.HandlerFunc{says(200, `{"id":"a/../b"}`)}, platforms.Unknown, platforms.ClassUnknown},
 		"lacks parts": {"YouTube reports that the video is incomplete", []http.HandlerFunc{goOn(3)}, platforms.Refused, platforms.ClassTransient},
 		"lacks all":   {"also when it has lost everything", []http.HandlerFunc{goOn(0)}, platforms.Refused, platforms.ClassTransient},
 		"has all":     {"a video that is complete may become visible yet", []http.HandlerFunc{goOn(size)}, platforms.Unknown, platforms.ClassUnknown},
 		"redirect":    {"a redirect is not YouTube's response", []http.HandlerFunc{says(308, "", "Location", "/")}, platforms.Unknown, platforms.ClassUnknown},
-		"gone":        {"a dropped session does not accept bytes", []http.HandlerFunc{fails(410, "gone")}, platforms.Refused, platforms.ClassTransient},
-		"404":         {"a 404 without Google's format may come from elsewhere", []http.HandlerFunc{says(404, "not found")}, platforms.Unknown, platforms.ClassUnknown},
+		"gone":        {"a deleted session does not accept bytes", []http.HandlerFunc{fails(410, "gone")}, platforms.Refused, platforms.ClassTransient},
+		"404":         {"a 404 without Google's format may come from a proxy", []http.HandlerFunc{says(404, "not found")}, platforms.Unknown, platforms.ClassUnknown},
 		"403":         {"so may a 403", []http.HandlerFunc{says(403, "no")}, platforms.Unknown, platforms.ClassUnknown},
-		"outage":      {"an outage may come after the act", []http.HandlerFunc{fails(500, "backendError")}, platforms.Unknown, platforms.ClassUnknown},
+		"outage":      {"an outage may follow a successful call", []http.HandlerFunc{fails(500, "backendError")}, platforms.Unknown, platforms.ClassUnknown},
 		"odd outage":  {"an outage is not a rejection, whatever the status", []http.HandlerFunc{fails(400, "backendError")}, platforms.Unknown, platforms.ClassUnknown},
-		"lost":        {"a lost answer is not evidence", []http.HandlerFunc{hangUp}, platforms.Unknown, platforms.ClassUnknown},
+		"lost":        {"a lost response is not evidence", []http.HandlerFunc{hangUp}, platforms.Unknown, platforms.ClassUnknown},
 		"refused":     {"a permanent rejection is looked up", []http.HandlerFunc{fails(400, "badRequest"), goOn(last)}, platforms.Refused, platforms.ClassPermanent},
 		"refused, out of step": {
-			"a part that belongs elsewhere is not the video's fault", []http.HandlerFunc{fails(400, "badRequest"), goOn(3)}, platforms.Refused, platforms.ClassTransient,
+			"a part with a wrong position is not the video's fault", []http.HandlerFunc{fails(400, "badRequest"), goOn(3)}, platforms.Refused, platforms.ClassTransient,
 		},
 		"refused, and online": {
 			"a published video was not rejected", []http.HandlerFunc{fails(400, "badRequest"), says(200, published)}, platforms.Unknown, platforms.ClassPermanent,
 		},
-		"refused, no answer": {"without further information the rejection holds", []http.HandlerFunc{fails(400, "badRequest"), hangUp}, platforms.Refused, platforms.ClassPermanent},
+		"refused, no answer": {"without further information, the rejection is final", []http.HandlerFunc{fails(400, "badRequest"), hangUp}, platforms.Refused, platforms.ClassPermanent},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -71,7 +71,7 @@ func TestPublish(t *testing.T) {
 				t.Errorf("the visible call was %+v", got)
 			}
 			if got.Err != nil && strings.Contains(fmt.Sprintf("%v %+v", got.Err, got.Err.Err), "s3cr3t") {
-				t.Errorf("the error tells the session: %v (%v)", got.Err, got.Err.Err)
+				t.Errorf("the error contains the session's URL: %v (%v)", got.Err, got.Err.Err)
 			}
 		})
 	}
@@ -87,10 +87,10 @@ func TestPublishUnprepared(t *testing.T) {
 		"no secret":     {"a lost secret is a new upload", func(j *platforms.Job) { j.Secret = "" }, platforms.ClassTransient},
 		"odd secret":    {"so is an unreadable secret", func(j *platforms.Job) { j.Secret = "x" }, platforms.ClassTransient},
 		"another's":     {"a secret of another upload is not used", func(j *platforms.Job) { j.Secret += "0" }, platforms.ClassTransient},
-		"no checkpoint": {"nor one without a checkpoint", func(j *platforms.Job) { j.Checkpoint = "" }, platforms.ClassTransient},
-		"another size":  {"nor one of a larger file", func(j *platforms.Job) { j.Content.Media[0].Size = 3 * unit }, platforms.ClassTransient},
+		"no checkpoint": {"a checkpoint is required", func(j *platforms.Job) { j.Checkpoint = "" }, platforms.ClassTransient},
+		"another size":  {"the file must have the announced size", func(j *platforms.Job) { j.Content.Media[0].Size = 3 * unit }, platforms.ClassTransient},
 		"store away":    {"an outage of the store is temporary", func(j *platforms.Job) { j.Content.Media[0].Bytes = away{errors.New("no")} }, platforms.ClassTransient},
-		"file changed":  {"other bytes are not published", func(j *platforms.Job) { j.Content.Media[0].Bytes = away{platforms.ErrFileChanged} }, platforms.ClassPermanent},
+		"file changed":  {"a changed file is not published", func(j *platforms.Job) { j.Content.Media[0].Bytes = away{platforms.ErrFileChanged} }, platforms.ClassPermanent},
 		"no video":      {"YouTube accepts videos only", func(j *platforms.Job) { j.Content.Media = nil }, platforms.ClassPermanent},
 	}
 	for name, tc := range tests {
@@ -116,15 +116,15 @@ func TestNotes(t *testing.T) {
 		want    []string
 	}{
 		"as asked":    {"there is no note", true, []http.HandlerFunc{says(200, published), shown(videoID), says(200, set)}, nil},
-		"no picture":  {"without a picture none is set", false, []http.HandlerFunc{says(200, published), shown(videoID)}, nil},
+		"no picture":  {"without a picture, no thumbnail is set", false, []http.HandlerFunc{says(200, published), shown(videoID)}, nil},
 		"private":     {"a video that is not public is not as requested", false, []http.HandlerFunc{says(200, published), shows(videoID, `"uploadStatus":"processed","privacyStatus":"private"`, succeeded)}, []string{"private instead of public"}},
-		"again":       {"an outage passes", true, []http.HandlerFunc{says(200, published), shown(videoID), fails(503, "backendError"), says(200, set)}, nil},
+		"retried":     {"an outage is temporary", true, []http.HandlerFunc{says(200, published), shown(videoID), fails(503, "backendError"), says(200, set)}, nil},
 		"not twice":   {"but the post does not wait for long", true, []http.HandlerFunc{says(200, published), shown(videoID), hangUp, fails(503, "backendError")}, []string{"without the chosen thumbnail"}},
 		"not allowed": {"a channel has to be verified", true, []http.HandlerFunc{says(200, published), shown(videoID), fails(403, "forbidden")}, []string{"verified by phone"}},
 		"bad picture": {"the picture does not suit", true, []http.HandlerFunc{says(200, published), shown(videoID), fails(400, "imageTooWide")}, []string{"refused the image"}},
 		"limited":     {"a limit is reported", true, []http.HandlerFunc{says(200, published), shown(videoID), fails(429, "uploadRateLimitExceeded")}, []string{"rate limit"}},
 		"both": {
-			"several things can be amiss", true,
+			"a note may contain several problems", true,
 			[]http.HandlerFunc{says(200, published), shows(videoID, `"uploadStatus":"processed","privacyStatus":"unlisted"`, succeeded), fails(403, "quotaExceeded")},
 			[]string{"unlisted instead of public", "quota"},
 		},
@@ -138,23 +138,23 @@ func TestNotes(t *testing.T) {
 			}
 			got := p.Publish(t.Context(), job)
 			if got.Outcome != platforms.Posted || got.Err != nil || len(tc.want) == 0 && got.Note != "" {
-				t.Errorf("%s: got %+v (%v); the video is online, whatever else", tc.reason, got, got.Err)
+				t.Errorf("%s: got %+v (%v), want posted", tc.reason, got, got.Err)
 			}
 			for _, words := range tc.want {
 				if !strings.Contains(got.Note, words) {
-					t.Errorf("%s: the note %q does not say %q", tc.reason, got.Note, words)
+					t.Errorf("%s: the note %q lacks %q", tc.reason, got.Note, words)
 				}
 			}
 			seen, headers := g.requests()
 			if len(seen) != len(tc.answers) {
-				t.Errorf("%s: asked %+v", tc.reason, seen)
+				t.Errorf("%s: requested %+v", tc.reason, seen)
 			}
 			if !tc.picture {
 				return
 			}
 			want := asked{Line: "POST /upload/youtube/v3/thumbnails/set?uploadType=media&videoId=AbCdEfGhIjK", Length: 5}
 			if seen[2] != want || headers[2].Get("Content-Type") != "image/jpeg" || headers[2].Get("Authorization") != "Bearer access-t0ken" {
-				t.Errorf("the thumbnail went as %+v with %v", seen[2], headers[2])
+				t.Errorf("the thumbnail was sent as %+v with %v", seen[2], headers[2])
 			}
 		})
 	}
@@ -178,24 +178,24 @@ func TestLookup(t *testing.T) {
 		want  platforms.LookupResult
 		class platforms.Class
 	}{
-		"published":       {"the session knows its video", []http.HandlerFunc{says(200, published), shown(videoID)}, false, platforms.LookupResult{Matches: 1, ExternalID: "AbCdEfGhIjK", Certain: true}, ""},
+		"published":       {"the session returns its video", []http.HandlerFunc{says(200, published), shown(videoID)}, false, platforms.LookupResult{Matches: 1, ExternalID: "AbCdEfGhIjK", Certain: true}, ""},
 		"not published":   {"bytes that are missing prove it", []http.HandlerFunc{goOn(unit)}, false, platforms.LookupResult{Proof: true}, ""},
-		"nothing kept":    {"also if all are", []http.HandlerFunc{goOn(0)}, false, platforms.LookupResult{Proof: true}, ""},
+		"nothing stored":  {"no bytes are stored", []http.HandlerFunc{goOn(0)}, false, platforms.LookupResult{Proof: true}, ""},
 		"under way":       {"a video that is complete may be online in a moment", []http.HandlerFunc{goOn(unit + 7)}, false, platforms.LookupResult{}, platforms.ClassUnknown},
 		"outage":          {"a missing response is not absence", []http.HandlerFunc{fails(503, "backendError")}, false, platforms.LookupResult{}, platforms.ClassTransient},
-		"nonsense":        {"nor is one without an id", []http.HandlerFunc{says(200, `{}`)}, false, platforms.LookupResult{}, platforms.ClassUnknown},
-		"session gone":    {"then the playlist is searched, which is not proof", []http.HandlerFunc{fails(410, "gone"), channel, list("")}, false, platforms.LookupResult{}, ""},
-		"gone, listed":    {"it may be there", []http.HandlerFunc{says(404, ""), channel, list("", ours), shown("v1")}, false, platforms.LookupResult{Matches: 1, ExternalID: "v1"}, ""},
+		"nonsense":        {"a response without an id is not proof", []http.HandlerFunc{says(200, `{}`)}, false, platforms.LookupResult{}, platforms.ClassUnknown},
+		"session gone":    {"the playlist is searched, which is not proof", []http.HandlerFunc{fails(410, "gone"), channel, list("")}, false, platforms.LookupResult{}, ""},
+		"deleted, listed": {"a listed video may be this one", []http.HandlerFunc{says(404, ""), channel, list("", ours), shown("v1")}, false, platforms.LookupResult{Matches: 1, ExternalID: "v1"}, ""},
 		"secret lost":     {"the same without the session's address", []http.HandlerFunc{channel, list("", ours), shown("v1")}, true, platforms.LookupResult{Matches: 1, ExternalID: "v1"}, ""},
 		"blanks changed":  {"YouTube may change blanks", []http.HandlerFunc{channel, list("", item("v1", " Release  1.4", "What changed & why\\n", now)), shown("v1")}, true, platforms.LookupResult{Matches: 1, ExternalID: "v1"}, ""},
 		"others":          {"other videos do not match", []http.HandlerFunc{channel, list("", item("v2", "Release 1.5", "What changed & why", now), item("v3", "Release 1.4", "", now))}, true, platforms.LookupResult{}, ""},
 		"older":           {"videos older than the call do not match; older pages are not read", []http.HandlerFunc{channel, list("more", item("v1", "Release 1.4", "What changed & why", old))}, true, platforms.LookupResult{}, ""},
 		"second page":     {"each page that may contain it is read", []http.HandlerFunc{channel, list("more", item("v2", "b", "", now)), list("", ours), shown("v1")}, true, platforms.LookupResult{Matches: 1, ExternalID: "v1"}, ""},
 		"listed, at work": {"a video that is not public is not posted", []http.HandlerFunc{channel, list("", ours), shows("v1", uploaded, atWork)}, true, platforms.LookupResult{}, platforms.ClassUnknown},
-		"listed, unread":  {"nor is an unreadable one", []http.HandlerFunc{channel, list("", ours), fails(503, "backendError")}, true, platforms.LookupResult{}, platforms.ClassTransient},
+		"listed, unread":  {"an unreadable video is not proof", []http.HandlerFunc{channel, list("", ours), fails(503, "backendError")}, true, platforms.LookupResult{}, platforms.ClassTransient},
 		"two":             {"two matches need a user's decision", []http.HandlerFunc{channel, list("", item("v2", "Release 1.4", "What changed & why", now), ours)}, true, platforms.LookupResult{Matches: 2, ExternalID: "v1"}, ""},
 		"no list":         {"an unreadable page is not absence", []http.HandlerFunc{channel, says(200, `{}`)}, true, platforms.LookupResult{}, platforms.ClassUnknown},
-		"entry, no id":    {"nor is an unreadable entry", []http.HandlerFunc{channel, list("", `{}`)}, true, platforms.LookupResult{}, platforms.ClassUnknown},
+		"entry, no id":    {"an unreadable entry is not proof", []http.HandlerFunc{channel, list("", `{}`)}, true, platforms.LookupResult{}, platforms.ClassUnknown},
 		"other channel":   {"another channel's videos are not proof", []http.HandlerFunc{says(200, `{"items":[{"id":"UC2","contentDetails":{"relatedPlaylists":{"uploads":"UU2"}}}]}`)}, true, platforms.LookupResult{}, platforms.ClassUnknown},
 		"token ended":     {"an ended token is renewed", []http.HandlerFunc{fails(401, "authError")}, true, platforms.LookupResult{}, platforms.ClassRefresh},
 	}
@@ -216,7 +216,7 @@ func TestLookup(t *testing.T) {
 			}
 			seen, _ := g.requests()
 			if len(seen) != len(tc.answers) {
-				t.Errorf("%s: asked %+v", tc.reason, seen)
+				t.Errorf("%s: requested %+v", tc.reason, seen)
 			}
 		})
 	}
@@ -246,21 +246,21 @@ func FuzzJudge(f *testing.F) {
 		switch got.Outcome {
 		case platforms.Posted:
 			if status != 200 && status != 201 || !validID(got.ExternalID) || got.Err != nil {
-				t.Errorf("%d %q was taken for a success: %+v", status, body, got)
+				t.Errorf("%d %q counts as success: %+v", status, body, got)
 			}
 		case platforms.Refused:
 			if status == 308 && (location == "" || s.sameSession(location)) && got.Err.Class == platforms.ClassTransient {
 				return
 			}
 			if status < 400 || status > 429 || !reason.MatchString(body) && !strings.Contains(body, `\u`) {
-				t.Errorf("%d %q was taken for a refusal: %+v", status, body, got)
+				t.Errorf("%d %q counts as a rejection: %+v", status, body, got)
 			}
 		case platforms.NotSent, platforms.Unknown:
 			if got.Err == nil {
 				t.Errorf("%d %q leaves open why: %+v", status, body, got)
 			}
 		case platforms.Accepted:
-			t.Errorf("%d %q has no name under which it is worked on: %+v", status, body, got)
+			t.Errorf("%d %q is accepted without an id: %+v", status, body, got)
 		}
 	})
 }
@@ -277,6 +277,6 @@ func TestLookupWithoutSize(t *testing.T) {
 	}
 	seen, _ := g.requests()
 	if len(seen) != 2 {
-		t.Errorf("asked %+v", seen)
+		t.Errorf("requested %+v", seen)
 	}
 }

@@ -18,8 +18,8 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// TestGoOn parses responses that request the rest of a file of 1000 bytes.
-func TestGoOn(t *testing.T) {
+// TestContinue parses responses that request the rest of a file of 1000 bytes.
+func TestContinue(t *testing.T) {
 	const address = "https://www.googleapis.com/upload/youtube/v3/videos?uploadType=resumable&upload_id=s3cr3t-1"
 	tests := map[string]struct {
 		reason, location string
@@ -28,33 +28,33 @@ func TestGoOn(t *testing.T) {
 		unread           bool
 	}{
 		"as documented":      {"the guide's form", "", []string{"bytes=0-99"}, 100, false},
-		"nothing stored":     {"without a range YouTube has no bytes", "", nil, 0, false},
+		"no range":           {"without a range, no bytes are stored", "", nil, 0, false},
 		"no unit":            {"Google's client for Python reads it", "", []string{"0-99"}, 100, false},
 		"another case":       {"units of ranges have no case (RFC 9110, section 14.1)", "", []string{"Bytes=0-99"}, 100, false},
 		"blanks":             {"blanks are ignored", "", []string{" bytes = 0 - 99 "}, 100, false},
 		"a blank for =":      {"as in Content-Range", "", []string{"bytes 0-99"}, 100, false},
 		"everything":         {"all bytes may be there", "", []string{"bytes=0-999"}, 1000, false},
 		"ranges that join":   {"the stored ranges have no gap", "", []string{"bytes=0-99,100-199"}, 200, false},
-		"ranges that lap":    {"nor do these", "", []string{"bytes=0-99, 50-199"}, 200, false},
+		"ranges that lap":    {"overlapping ranges are invalid", "", []string{"bytes=0-99, 50-199"}, 200, false},
 		"ranges in headers":  {"two lines are one list (RFC 9110, section 5.3)", "", []string{"bytes=0-99", "bytes=100-199"}, 200, false},
-		"a gap":              {"the missing bytes are sent, and the following ones again", "", []string{"bytes=0-99,200-999"}, 100, false},
-		"not from the start": {"YouTube would lack the start, which it never reports", "", []string{"bytes=7-99"}, 0, true},
+		"a gap":              {"the missing bytes are sent, and all following ones again", "", []string{"bytes=0-99,200-999"}, 100, false},
+		"not from the start": {"YouTube would lack the start", "", []string{"bytes=7-99"}, 0, true},
 		"out of order":       {"such an order is undocumented", "", []string{"bytes=100-199,0-99"}, 0, true},
 		"beyond the end":     {"that is not about this file", "", []string{"bytes=0-1000"}, 0, true},
-		"one beyond the end": {"also among others", "", []string{"bytes=0-99,100-1000"}, 0, true},
+		"one beyond the end": {"a range beyond the end is invalid", "", []string{"bytes=0-99,100-1000"}, 0, true},
 		"backwards":          {"the range is invalid", "", []string{"bytes=9-0"}, 0, true},
-		"another unit":       {"bytes are counted", "", []string{"chunks=0-9"}, 0, true},
+		"another unit":       {"only bytes are a valid unit", "", []string{"chunks=0-9"}, 0, true},
 		"open":               {"the end is missing", "", []string{"bytes=0-"}, 0, true},
-		"words":              {"the range is invalid", "", []string{"all of it"}, 0, true},
+		"not a range":        {"the range cannot be parsed", "", []string{"all of it"}, 0, true},
 
 		"the same session":     {"Google's clients go on there", address, []string{"bytes=0-99"}, 100, false},
 		"the same, relative":   {"an address may leave out its host", "/upload/youtube/v3/videos?upload_id=s3cr3t-1", []string{"bytes=0-99"}, 100, false},
 		"the same, query only": {"and its path", "?upload_id=s3cr3t-1&uploadType=resumable", []string{"bytes=0-99"}, 100, false},
-		"on another host":      {"the id identifies the session, and the bytes go to the known host", "https://youtube.googleapis.com/upload?upload_id=s3cr3t-1", []string{"bytes=0-99"}, 100, false},
+		"on another host":      {"the id identifies the session, and bytes go to the known host", "https://youtube.googleapis.com/upload?upload_id=s3cr3t-1", []string{"bytes=0-99"}, 100, false},
 		"another session":      {"what another session has is not this one's", "https://www.googleapis.com/upload/youtube/v3/videos?upload_id=s3cr3t-2", []string{"bytes=0-99"}, 0, true},
 		"no session":           {"something in between redirects", "https://www.googleapis.com/upload/youtube/v3/videos", []string{"bytes=0-99"}, 0, true},
 		"a page":               {"it is not a session", "/", nil, 0, true},
-		"no address":           {"nor is this", "http://%zz", nil, 0, true},
+		"no address":           {"an invalid URL is ignored", "http://%zz", nil, 0, true},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -69,13 +69,13 @@ func TestGoOn(t *testing.T) {
 	}
 	plain := session{address: "https://www.googleapis.com/session/1"}
 	if !plain.sameSession("/session/1") || plain.sameSession("/session/2") {
-		t.Error("a session without an id is named by its whole address")
+		t.Error("a session without an id is identified by its URL")
 	}
 }
 
-// TestGoOnAtTheSameSession uploads to a session whose responses contain its own URL, and to one that omits the range's
+// TestContinueAtTheSameSession uploads to a session whose responses contain its own URL, and to one that omits the range's
 // unit.
-func TestGoOnAtTheSameSession(t *testing.T) {
+func TestContinueAtTheSameSession(t *testing.T) {
 	const size = chunk + unit + 1
 	for reason, dress := range map[string]func(at string) []string{
 		"Location of the session": func(at string) []string { return []string{"Location", at, "Range", "bytes=0-%d"} },
@@ -101,7 +101,7 @@ func TestGoOnAtTheSameSession(t *testing.T) {
 			}
 			job = g.upTo(size, chunk+unit)
 			if found, err := p.Lookup(t.Context(), job); err != nil || !found.Proof {
-				t.Errorf("a session that lacks bytes proves that there is no video: %+v, %v", found, err)
+				t.Errorf("a session with missing bytes proves that there is no video: %+v, %v", found, err)
 			}
 			if got := p.Publish(t.Context(), job); got.Outcome != platforms.Posted {
 				t.Errorf("got %+v (%v)", got, got.Err)
@@ -125,7 +125,7 @@ func TestForeignSession(t *testing.T) {
 			p, g := newGoogle(t, says(200, "", "Location", address))
 			job := videoJob(unit + 7)
 			job.StoreCheckpoint = func(context.Context, string, string) error {
-				t.Error("it was kept")
+				t.Error("a checkpoint was stored")
 				return nil
 			}
 			if checkpoint, failure := p.Prepare(t.Context(), job); failure == nil || failure.Problem != msgNoSession {
@@ -138,7 +138,7 @@ func TestForeignSession(t *testing.T) {
 			}
 			g.answers = []http.HandlerFunc{says(200, `{"items":[]}`)}
 			if got, err := p.Lookup(t.Context(), job); got.Matches != 0 || got.Proof || err == nil {
-				t.Errorf("a look found %+v, %v; what another says is no proof", got, err)
+				t.Errorf("the lookup returned %+v, %v, want no proof from another server", got, err)
 			}
 		})
 	}
@@ -147,9 +147,9 @@ func TestForeignSession(t *testing.T) {
 	}
 }
 
-// TestFailuresReadAlike makes a session URL respond in every way that is not YouTube's. All messages must be equal,
+// TestFailuresHaveTheSameMessage makes a session URL respond in every way that is not YouTube's. All messages must be equal,
 // because different ones would reveal the kind of server.
-func TestFailuresReadAlike(t *testing.T) {
+func TestFailuresHaveTheSameMessage(t *testing.T) {
 	words := map[string][]string{}
 	try := func(what, base string) {
 		p := New(Config{APIURL: base, Clock: clocktesting.NewFakeClock(noon)}, transport.New(transport.Options{}))
@@ -188,6 +188,6 @@ func TestFailuresReadAlike(t *testing.T) {
 	}()
 	try("no web server", "http://"+listener.Addr().String())
 	if len(words) != 1 {
-		t.Errorf("failures are told apart: %v", words)
+		t.Errorf("all failures must have the same message: %v", words)
 	}
 }

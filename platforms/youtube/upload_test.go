@@ -142,7 +142,7 @@ const (
 	putLine   = "PUT /session?upload_id=s3cr3t-session"
 )
 
-func TestBegin(t *testing.T) {
+func TestStart(t *testing.T) {
 	p, g := newGoogle(t, begun)
 	job := videoJob(100)
 	var notes []string
@@ -168,7 +168,7 @@ func TestBegin(t *testing.T) {
 		}
 	}
 	if diff := cmp.Diff([]string{checkpoint, "0 " + g.URL + "/session?upload_id=s3cr3t-session"}, notes); diff != "" {
-		t.Errorf("notes (-want +got):\n%s", diff)
+		t.Errorf("checkpoints (-want +got):\n%s", diff)
 	}
 }
 
@@ -197,21 +197,21 @@ func TestUpload(t *testing.T) {
 			[]asked{begin, at(0, chunk-1), at(chunk, chunk+unit-1)},
 			"", chunk + unit,
 		},
-		"goes on": {
-			"what YouTube has is not sent again",
+		"continues": {
+			"stored bytes are not sent again",
 			[]http.HandlerFunc{goOn(chunk), goOn(chunk + unit)},
 			true,
 			[]asked{query, at(chunk, chunk+unit-1)},
 			"", chunk + unit,
 		},
-		"nothing kept": {
-			"YouTube may have kept less than was sent",
+		"no stored bytes": {
+			"YouTube may have stored less than was sent",
 			[]http.HandlerFunc{goOn(0), goOn(chunk), goOn(chunk + unit)},
 			true,
 			[]asked{query, at(0, chunk-1), at(chunk, chunk+unit-1)},
 			"", chunk + unit,
 		},
-		"less kept": {
+		"fewer stored bytes": {
 			"the upload continues after the stored bytes of a part, and the last part starts elsewhere",
 			[]http.HandlerFunc{begun, goOn(100), goOn(chunk + 100)},
 			false,
@@ -219,9 +219,9 @@ func TestUpload(t *testing.T) {
 			"", chunk + 100,
 		},
 		"part of the last": {
-			"of the visible call, too, a part may have been kept", []http.HandlerFunc{goOn(size - 1)}, true, []asked{query}, "", size - 1,
+			"part of the visible call may have been stored", []http.HandlerFunc{goOn(size - 1)}, true, []asked{query}, "", size - 1,
 		},
-		"lost answer": {
+		"lost response": {
 			"the session is queried for a part's outcome",
 			[]http.HandlerFunc{begun, hangUp, goOn(chunk), goOn(chunk + unit)},
 			false,
@@ -236,7 +236,7 @@ func TestUpload(t *testing.T) {
 			"", chunk + unit,
 		},
 		"another uploads as well": {
-			"a part with a wrong position is rejected, which does not concern the video",
+			"a part with a wrong position is rejected, which is not the video's fault",
 			[]http.HandlerFunc{goOn(0), fails(400, "badRequest"), goOn(chunk), goOn(chunk + unit)},
 			true,
 			[]asked{query, at(0, chunk-1), query, at(chunk, chunk+unit-1)},
@@ -256,7 +256,7 @@ func TestUpload(t *testing.T) {
 			[]asked{begin, at(0, chunk-1), at(0, chunk-1), at(0, chunk-1)},
 			platforms.ClassTransient, chunk + unit,
 		},
-		"forgets again and again": {
+		"repeatedly loses bytes": {
 			"a server that repeatedly drops bytes would get the file forever",
 			[]http.HandlerFunc{begun, goOn(chunk), goOn(0), goOn(chunk), goOn(0), goOn(chunk), goOn(0)},
 			false,
@@ -277,7 +277,7 @@ func TestUpload(t *testing.T) {
 			[]asked{begin, at(0, chunk-1), begin, at(0, chunk-1), at(chunk, chunk+unit-1)},
 			"", chunk + unit,
 		},
-		"always gone": {
+		"always deleted": {
 			"but not for ever: each session costs",
 			[]http.HandlerFunc{begun, says(410, ""), begun, says(404, "")},
 			false,
@@ -291,7 +291,7 @@ func TestUpload(t *testing.T) {
 			[]asked{query},
 			platforms.ClassDuplicate, 0,
 		},
-		"all there": {"nor one that may become public", []http.HandlerFunc{goOn(size)}, true, []asked{query}, platforms.ClassDuplicate, 0},
+		"all there": {"complete, and possibly public", []http.HandlerFunc{goOn(size)}, true, []asked{query}, platforms.ClassDuplicate, 0},
 		"redirect": {
 			"a redirect is not YouTube's request to continue",
 			[]http.HandlerFunc{says(308, "", "Location", "/elsewhere")},
@@ -300,13 +300,13 @@ func TestUpload(t *testing.T) {
 			platforms.ClassUnknown, 0,
 		},
 		"odd range": {
-			"nor is an invalid range",
+			"an invalid range is not reliable",
 			[]http.HandlerFunc{says(308, "", "Range", "bytes=7-9")},
 			true,
 			[]asked{query},
 			platforms.ClassUnknown, 0,
 		},
-		"too much": {"nor one beyond the file's end", []http.HandlerFunc{goOn(size + 1)}, true, []asked{query}, platforms.ClassUnknown, 0},
+		"too much": {"a range beyond the file's end is not reliable", []http.HandlerFunc{goOn(size + 1)}, true, []asked{query}, platforms.ClassUnknown, 0},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -322,25 +322,25 @@ func TestUpload(t *testing.T) {
 				t.Fatalf("%s: got %q, %v", tc.reason, checkpoint, failure)
 			}
 			if failure == nil && checkpoint != noted || tc.class == platforms.ClassDuplicate && checkpoint != job.Checkpoint {
-				t.Errorf("%s: the checkpoint is %q, noted is %q", tc.reason, checkpoint, noted)
+				t.Errorf("%s: the checkpoint is %q, the stored one %q", tc.reason, checkpoint, noted)
 			}
 			if last := fmt.Sprint(tc.last, " "); tc.last != 0 && !strings.HasPrefix(secret, last) {
-				t.Errorf("%s: the last part begins at %s, not %s", tc.reason, strings.Fields(secret)[0], last)
+				t.Errorf("%s: the last part starts at %s, not %s", tc.reason, strings.Fields(secret)[0], last)
 			}
 			g.did(t, tc.want...)
 			if failure != nil && strings.Contains(fmt.Sprintf("%v %+v", failure, failure.Err), "s3cr3t") {
-				t.Errorf("the error tells the session: %v (%v)", failure, failure.Err)
+				t.Errorf("the error contains the session's URL: %v (%v)", failure, failure.Err)
 			}
 		})
 	}
 }
 
-func TestKeepFails(t *testing.T) {
+func TestCheckpointCannotBeStored(t *testing.T) {
 	p, g := newGoogle(t, begun)
 	job := videoJob(chunk * 2)
 	job.StoreCheckpoint = func(context.Context, string, string) error { return errors.New("no") }
 	if _, failure := p.Prepare(t.Context(), job); class(failure) != platforms.ClassTransient {
-		t.Errorf("got %v; nothing is uploaded to a session that would be lost", failure)
+		t.Errorf("got %v, want no upload to a session that would be lost", failure)
 	}
 	g.did(t, asked{Line: beginLine, Length: 107})
 }
@@ -361,8 +361,8 @@ func TestProjectQuota(t *testing.T) {
 	}{
 		"429":    {"the project's uploads of a day are used up", 429, day, day, true},
 		"403":    {"the same with the status of older quotas", 403, day, day, true},
-		"entry":  {"the entry alone may say so", 429, day, "", true},
-		"whole":  {"or the error around it", 429, "", day, true},
+		"entry":  {"only the entry contains the reason", 429, day, "", true},
+		"whole":  {"only the enclosing error contains the reason", 429, "", day, true},
 		"minute": {"what counts by the minute is a rate limit", 429, minute, minute, false},
 	}
 	for name, tc := range tests {

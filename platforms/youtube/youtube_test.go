@@ -96,7 +96,7 @@ func TestQuotaRenewed(t *testing.T) {
 		"at":          {"the very instant is the next day's", time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC), time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)},
 		"month end":   {"days follow the calendar", time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC), time.Date(2026, 12, 1, 8, 0, 0, 0, time.UTC)},
 		"summer":      {"midnight Pacific daylight time", time.Date(2026, 7, 1, 6, 59, 0, 0, time.UTC), time.Date(2026, 7, 1, 7, 0, 0, 0, time.UTC)},
-		"clocks back": {"the day on which clocks go back has 25 hours", time.Date(2026, 11, 1, 7, 0, 0, 0, time.UTC), time.Date(2026, 11, 2, 8, 0, 0, 0, time.UTC)},
+		"clocks back": {"the day on which daylight saving time ends has 25 hours", time.Date(2026, 11, 1, 7, 0, 0, 0, time.UTC), time.Date(2026, 11, 2, 8, 0, 0, 0, time.UTC)},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -138,10 +138,10 @@ func FuzzCaption(f *testing.F) {
 			units += utf16.RuneLen(r)
 		}
 		if got := limits.CaptionLength(text); got != len([]byte(text)) {
-			t.Errorf("%q has %d bytes, counted %d", text, len(text), got)
+			t.Errorf("%q has %d bytes, but %d were counted", text, len(text), got)
 		}
 		if got := limits.TitleLength(text); got != units {
-			t.Errorf("%q has %d UTF-16 code units, counted %d", text, units, got)
+			t.Errorf("%q has %d UTF-16 code units, but %d were counted", text, units, got)
 		}
 		if got := []bool{limits.CaptionProblem(text) != "", limits.TitleProblem(text) != ""}; got[0] != brackets || got[1] != (brackets || blank) {
 			t.Errorf("%q has brackets: %t, is blank: %t; refused: %t", text, brackets, blank, got)
@@ -169,7 +169,7 @@ func FuzzStanding(f *testing.F) {
 		switch {
 		case bad != nil:
 			if bad.Problem == "" {
-				t.Error("an error says nothing")
+				t.Error("an error has no message")
 			}
 		case found.state == done && !validID(found.video.ID.String()):
 			t.Errorf("the video %q", found.video.ID)

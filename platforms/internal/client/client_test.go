@@ -67,7 +67,7 @@ func TestClient(t *testing.T) {
 	}
 }
 
-func TestAddressesThatAreNone(t *testing.T) {
+func TestInvalidAddresses(t *testing.T) {
 	client := Client{Name: "X", BaseURL: "://", Transport: transport.New(transport.Options{})}
 	for name, tc := range map[string]struct {
 		reason string
@@ -117,10 +117,10 @@ func TestSilence(t *testing.T) {
 				t.Errorf("%s: got %s, %+v", tc.reason, got.Outcome, got.Err)
 			}
 			if got := client.Unanswered(tc.err); got.Class != platforms.ClassTransient {
-				t.Errorf("%s: a call that only asks is repeated; got %+v", tc.reason, got)
+				t.Errorf("%s: a read can be repeated; got %+v", tc.reason, got)
 			}
 			if got := client.uploadUnanswered(file, tc.err, false); got.Class != tc.upload {
-				t.Errorf("%s: an upload gives %+v", tc.reason, got)
+				t.Errorf("%s: an upload returned %+v", tc.reason, got)
 			}
 		})
 	}
@@ -198,7 +198,7 @@ func FuzzNamed(f *testing.F) {
 		where, err := named.resolve(address)
 		if err != nil {
 			if where != (resolvedAddress{}) || len(err.Error()) > 512 {
-				t.Errorf("%q is refused, and yet led to %+v, or with too many words: %v", address, where, err)
+				t.Errorf("%q was rejected but resolved to %+v, or the error is too long: %v", address, where, err)
 			}
 			return
 		}
@@ -237,7 +237,7 @@ func called(t *testing.T, address string) (host string) {
 	answer, err := transport.RoundTrip(r)
 	if err == nil {
 		_ = answer.Body.Close()
-		t.Fatalf("%q is answered", address)
+		t.Fatalf("%q got a response", address)
 	}
 	if !errors.Is(err, errDialed) {
 		return ""
@@ -256,9 +256,9 @@ func TestNamedAddresses(t *testing.T) {
 		"https://www.googleapis.com/upload?id=1":                   {"a host of the platform", public},
 		"https://WWW.GoogleAPIs.com/upload":                        {"in any letters", public},
 		"https://www.googleapis.com:443/upload":                    {"at its port", public},
-		"https://a.b.googleapis.com/upload":                        {"a pattern means all names below", public},
-		"https://upload.example/":                                  {"a name means itself", public},
-		"https://googleapis.com/upload":                            {"and not the end alone", refused},
+		"https://a.b.googleapis.com/upload":                        {"a pattern includes all subdomains", public},
+		"https://upload.example/":                                  {"an exact name", public},
+		"https://googleapis.com/upload":                            {"a pattern excludes the domain itself", refused},
 		"https://evilgoogleapis.com/upload":                        {"a host with the same suffix", refused},
 		"https://www.googleapis.com.evil.example/":                 {"a host with the same prefix", refused},
 		"https://www.googleapis.com./upload":                       {"another notation of the host", refused},
@@ -266,22 +266,22 @@ func TestNamedAddresses(t *testing.T) {
 		"http://www.googleapis.com/upload":                         {"not without TLS", refused},
 		"https://www.googleapis.com:8443/upload":                   {"not at another port", refused},
 		"https://user@www.googleapis.com/upload":                   {"not with a user", refused},
-		"https://www.googleapis.com@127.0.0.1/upload":              {"which hides the host", refused},
+		"https://www.googleapis.com@127.0.0.1/upload":              {"userinfo hides the host", refused},
 		"https://www.googleapis.com/upload#a":                      {"a fragment is not sent to servers", refused},
 		"https://127.0.0.1/upload":                                 {"no address is a host of the platform", refused},
-		"https://[::1]/upload":                                     {"in whatever form", refused},
+		"https://[::1]/upload":                                     {"loopback in any form is rejected", refused},
 		"http://127.0.0.1:8080/elsewhere":                          {"configured addresses may have any path", called},
 		"http://127.0.0.1:9090/youtube":                            {"but not to another port", refused},
-		"https://127.0.0.1:8080/youtube":                           {"nor with another scheme", refused},
+		"https://127.0.0.1:8080/youtube":                           {"another scheme is rejected", refused},
 		"https://gateway.corp:443/upload":                          {"the default port is optional", called},
 		"https://GATEWAY.corp/upload":                              {"and letters do not count", called},
 		"http://gateway.corp/upload":                               {"TLS does", refused},
 		"ftp://www.googleapis.com/upload":                          {"only the web is called", refused},
-		"file:///etc/passwd":                                       {"a file is none of it", refused},
+		"file:///etc/passwd":                                       {"a file is not a web address", refused},
 		"//www.googleapis.com/upload":                              {"an address has a scheme", refused},
 		"/upload":                                                  {"and a host", refused},
 		"":                                                         {"an empty string is not a URL", refused},
-		"https://www.googleapis.com/" + strings.Repeat("a", 8<<10): {"what would fill a Secret is none", refused},
+		"https://www.googleapis.com/" + strings.Repeat("a", 8<<10): {"the address must fit into a Secret", refused},
 		"https://www.googleapis.com/\x7f":                          {"an unreadable URL is invalid", refused},
 	} {
 		got := called
@@ -296,7 +296,7 @@ func TestNamedAddresses(t *testing.T) {
 			t.Errorf("%q is called %s, want %s: %s (%v)", address, got, tc.want, tc.reason, err)
 		}
 		if err != nil && (strings.Contains(err.Error(), "upload?") || strings.Contains(err.Error(), "/etc")) {
-			t.Errorf("the error tells more than the host: %v", err)
+			t.Errorf("the error contains more than the host: %v", err)
 		}
 	}
 }
@@ -336,12 +336,12 @@ func TestUnconfirmed(t *testing.T) {
 		words[failure.Error()] = true
 	}
 	if len(words) != 1 {
-		t.Errorf("failures are told apart: %v", words)
+		t.Errorf("all failures must have the same message: %v", words)
 	}
 	if got := c.UploadInDoubt(lost).Outcome; got != platforms.Unknown {
-		t.Errorf("what was sent is %s", got)
+		t.Errorf("a sent request is %s", got)
 	}
 	if got := c.UploadInDoubt(unsent).Outcome; got != platforms.NotSent {
-		t.Errorf("what was not sent is %s", got)
+		t.Errorf("an unsent request is %s", got)
 	}
 }

@@ -35,7 +35,7 @@ func TestTable(t *testing.T) {
 			"| `324` | bad image | post author | fails the target and reports the file as the cause | docs |",
 		},
 		"no subject": {
-			"a code without a documented subject blames nothing",
+			"a code without a documented subject has no subject",
 			Row{Code: "1|2", Kind: "refused", Error: platforms.Error{Class: platforms.ClassPermanent}, Source: "docs"},
 			"| `1\\|2` | refused | post author | fails the target with the platform's code | docs |",
 		},

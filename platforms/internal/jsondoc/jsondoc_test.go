@@ -14,15 +14,15 @@ func TestDecodeForms(t *testing.T) {
 		reason, body string
 		ok           bool
 	}{
-		"object":      {"an object is what every platform answers", `{"id":"1"}`, true},
+		"object":      {"all platforms return objects", `{"id":"1"}`, true},
 		"blanks":      {"surrounding blanks are ignored", " {}\n", true},
 		"cut":         {"a truncated document is invalid", `{"id":"1`, false},
 		"two":         {"so are two documents", `{} {}`, false},
 		"list":        {"a list is not an object", `[{}]`, false},
 		"null":        {"null is not an object", `null`, false},
-		"page":        {"an error page is none either", `<html>`, false},
+		"page":        {"an error page is not an object", `<html>`, false},
 		"empty":       {"an empty document is invalid", ``, false},
-		"wrong field": {"an odd field does not make the rest unreadable", `{"id":[1],"x":"y"}`, true},
+		"wrong field": {"an invalid field does not affect others", `{"id":[1],"x":"y"}`, true},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -68,7 +68,7 @@ func TestDecode(t *testing.T) {
 		t.Errorf("a list with an odd entry reads as %v", doc.L)
 	}
 	if doc.E == nil || doc.Away != nil || doc.Odd != nil {
-		t.Errorf("an empty list is a list, and nothing else is: %v %v %v", doc.E, doc.Away, doc.Odd)
+		t.Errorf("an empty list is neither missing nor invalid: %v %v %v", doc.E, doc.Away, doc.Odd)
 	}
 	if doc.Nested.K != "v" || doc.Wrong.K != "" {
 		t.Error("objects are misread")
@@ -77,7 +77,7 @@ func TestDecode(t *testing.T) {
 		t.Errorf("times read as %v %v %v", doc.Life.Seconds(), doc.At.Time(), doc.Never.Time())
 	}
 	if got, ok := Decode[*part]([]byte(`[]`)); ok || got != nil {
-		t.Errorf("what is no object decodes as %v", got)
+		t.Errorf("a value that is not an object decodes as %v", got)
 	}
 }
 

@@ -24,7 +24,7 @@ func TestResult(t *testing.T) {
 		t.Errorf("the earliest of three is 1 (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff(platforms.LookupResult{}, Matches{}.Result()); diff != "" {
-		t.Errorf("of none nothing is said (-want +got):\n%s", diff)
+		t.Errorf("no matches must be an empty result (-want +got):\n%s", diff)
 	}
 }
 
@@ -32,7 +32,7 @@ func TestIsOld(t *testing.T) {
 	job := platforms.Job{SearchFrom: noon.Add(700 * time.Millisecond)}
 	for at, want := range map[time.Time]bool{noon: false, noon.Add(-time.Millisecond): true, {}: false} {
 		if got := IsOld(&job, at, time.Second); got != want {
-			t.Errorf("what was published at %v is old: %v", at, got)
+			t.Errorf("a post from %v is old: %v", at, got)
 		}
 	}
 }

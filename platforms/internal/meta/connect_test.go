@@ -19,9 +19,9 @@ import (
 	"github.com/herald-social/herald/platforms/internal/meta"
 )
 
-// TestCodesThatAreRefused tests how Meta's hosts respond to a rejected code, in the format of Threads and Instagram and
+// TestInvalidCodes tests how Meta's hosts respond to a rejected code, in the format of Threads and Instagram and
 // in Graph's.
-func TestCodesThatAreRefused(t *testing.T) {
+func TestInvalidCodes(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		reason string
@@ -30,7 +30,7 @@ func TestCodesThatAreRefused(t *testing.T) {
 		class  platforms.Class
 		words  string
 	}{
-		"used":           {"a code is good once", 400, `{"error_type":"OAuthException","code":400,"error_message":"Matching code was not found or was already used"}`, platforms.ClassReconnect, "no longer accepts"},
+		"used":           {"a code works once", 400, `{"error_type":"OAuthException","code":400,"error_message":"Matching code was not found or was already used"}`, platforms.ClassReconnect, "no longer accepts"},
 		"malformed":      {"it was changed in transit", 400, `{"error_type":"OAuthException","code":400,"error_message":"Invalid verification code format."}`, platforms.ClassReconnect, "no longer accepts"},
 		"used, by Graph": {"Facebook uses another message", 400, `{"error":{"message":"This authorization code has been used.","type":"OAuthException","code":100,"error_subcode":36009}}`, platforms.ClassReconnect, "no longer accepts"},
 		"address":        {"the administrator has to enter it", 400, `{"error_type":"OAuthException","code":400,"error_message":"Invalid redirect_uri"}`, platforms.ClassPermanent, "redirect URIs"},
@@ -39,11 +39,11 @@ func TestCodesThatAreRefused(t *testing.T) {
 			`{"error":{"message":"Error validating verification code. Please make sure your redirect_uri is identical to the one you used in the OAuth dialog request","type":"OAuthException","code":100,"error_subcode":36008}}`,
 			platforms.ClassPermanent, "redirect URIs",
 		},
-		"app":          {"the administrator has to correct it", 400, `{"error_type":"OAuthException","code":400,"error_message":"Error validating client secret."}`, platforms.ClassTransient, "client id or client secret"},
-		"trouble":      {"an outage passes", 500, `{"error":{"message":"An unknown error has occurred.","type":"OAuthException","code":1}}`, platforms.ClassTransient, "is having problems"},
-		"limit":        {"a limit is not an error of the code", 400, `{"error":{"message":"(#4) Application request limit reached","type":"OAuthException","code":4}}`, platforms.ClassRateLimited, "limit"},
-		"no answer":    {"something between Meta and us answered", 400, `<html>`, platforms.ClassUnknown, "does not understand"},
-		"empty answer": {"a success without a token", 200, `{"data":[]}`, platforms.ClassUnknown, "did not return an access token"},
+		"app":            {"the administrator has to correct it", 400, `{"error_type":"OAuthException","code":400,"error_message":"Error validating client secret."}`, platforms.ClassTransient, "client id or client secret"},
+		"trouble":        {"an outage passes", 500, `{"error":{"message":"An unknown error has occurred.","type":"OAuthException","code":1}}`, platforms.ClassTransient, "is having problems"},
+		"limit":          {"a limit is not an error of the code", 400, `{"error":{"message":"(#4) Application request limit reached","type":"OAuthException","code":4}}`, platforms.ClassRateLimited, "limit"},
+		"no answer":      {"a proxy responded", 400, `<html>`, platforms.ClassUnknown, "does not understand"},
+		"empty response": {"a success without a token", 200, `{"data":[]}`, platforms.ClassUnknown, "did not return an access token"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -68,7 +68,7 @@ func TestCodesThatAreRefused(t *testing.T) {
 				}
 				for ; err != nil; err = errors.Unwrap(err) {
 					if strings.Contains(err.Error(), "the-code") || strings.Contains(err.Error(), "the-secret") {
-						t.Errorf("%s tells a secret: %v", way, err)
+						t.Errorf("%s contains a secret: %v", way, err)
 					}
 				}
 			}

@@ -30,9 +30,9 @@ func TestAwait(t *testing.T) {
 		within, took time.Duration
 		err          error
 	}{
-		"at once": {"a finished container needs no wait", 1, time.Minute, 0, nil},
-		"later":   {"the pauses grow, up to the longest", 5, time.Minute, 300*time.Millisecond + 600*time.Millisecond + 2*time.Second, nil},
-		"never":   {"it waits until the context ends", 1000, time.Minute, time.Minute, context.DeadlineExceeded},
+		"immediately": {"a finished container needs no wait", 1, time.Minute, 0, nil},
+		"later":       {"the pauses grow, up to the longest", 5, time.Minute, 300*time.Millisecond + 600*time.Millisecond + 2*time.Second, nil},
+		"never":       {"it waits until the context ends", 1000, time.Minute, time.Minute, context.DeadlineExceeded},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -70,7 +70,7 @@ func TestList(t *testing.T) {
 		found  []jsondoc.Text
 		class  platforms.Class
 	}{
-		"whole":   {"pages are read to the last", []jsondoc.Text{"3", "2", "2", "1", "9"}, ""},
+		"whole":   {"all pages are read", []jsondoc.Text{"3", "2", "2", "1", "9"}, ""},
 		"endless": {"a truncated list is invalid", nil, platforms.ClassUnknown},
 		"no list": {"a response without a list is not an empty list", nil, platforms.ClassUnknown},
 		"no id":   {"an entry without an id may be the container", nil, platforms.ClassUnknown},
@@ -125,7 +125,7 @@ func TestListByCursors(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			server := recorder.Start(t, func(w http.ResponseWriter, r *http.Request) {
 				if r.URL.Query().Get("limit") != "2" || r.URL.Query().Get("since") != "7" {
-					t.Errorf("asked %s", r.URL)
+					t.Errorf("requested %s", r.URL)
 				}
 				fmt.Fprint(w, pages[r.URL.Query().Get("after")])
 			})
@@ -152,8 +152,8 @@ func TestSameCaption(t *testing.T) {
 		want                 bool
 	}{
 		"same":    {"the text that was sent", "a  b", "a b", true},
-		"none":    {"files need no text", " ", "", true},
-		"missing": {"a text that is not there is another post", "a", "", false},
+		"no text": {"files need no text", " ", "", true},
+		"missing": {"a missing text belongs to another post", "a", "", false},
 		"added":   {"so is one that was not sent", "", "a", false},
 	}
 	for name, tc := range tests {

@@ -32,7 +32,7 @@ func TestError(t *testing.T) {
 		"dead token": {"a user must reconnect the account", 400, says(190, 463, false), KindToken, true},
 		"permission": {"the scope is missing", 403, says(10, 0, false), KindPermission, true},
 		"app blocked": {
-			"no account of the app can do anything, and none is at fault", 400,
+			"no account of the app works, and none is the cause", 400,
 			`{"error":{"message":"API access blocked.","type":"OAuthException","code":200,"fbtrace_id":"A1"}}`, KindApp, true,
 		},
 		"app deactivated": {
@@ -48,23 +48,23 @@ func TestError(t *testing.T) {
 		"transient limit":       {"a limit refuses, also where the graph calls it transient", 400, says(32, 0, true), KindLimit, true},
 		"business limit":        {"the family of business limits", 400, says(80001, 0, false), KindLimit, true},
 		"business limit, end":   {"80014 is its last", 400, says(80014, 0, false), KindLimit, true},
-		"beyond that":           {"80015 is none of them", 400, says(80015, 0, false), KindOther, true},
-		"bare 429":              {"the status alone suffices", 429, ``, KindLimit, true},
-		"limit in trouble":      {"with a 5xx nothing is certain", 500, says(4, 0, false), KindLimit, false},
+		"beyond that":           {"80015 is not one of them", 400, says(80015, 0, false), KindOther, true},
+		"bare 429":              {"the status suffices", 429, ``, KindLimit, true},
+		"limit in trouble":      {"a 5xx status is not reliable", 500, says(4, 0, false), KindLimit, false},
 		"blocked":               {"the account is blocked because of its content", 400, says(368, 0, false), KindBlocked, true},
 		"spam, code of a limit": {"the subcode is more precise", 400, says(4, 2207051, false), KindBlocked, true},
 		"duplicate":             {"the same content twice in a row", 400, says(506, 1455006, false), KindDuplicate, true},
 		"against the rules":     {"the content is refused, under the code of a permission", 400, says(200, 1346003, false), KindContent, true},
-		"unknown error":         {"code 1 may come after the act", 400, says(1, 0, false), KindUnavailable, false},
+		"unknown error":         {"code 1 may follow a successful call", 400, says(1, 0, false), KindUnavailable, false},
 		"service down":          {"so may code 2", 500, says(2, 0, false), KindUnavailable, false},
 		"transient":             {"the graph's own flag is used", 400, says(100, 0, true), KindUnavailable, false},
-		"invalid":               {"the request is refused for good", 400, says(100, 0, false), KindOther, true},
-		"missing object":        {"404 is a graph's answer as well", 404, says(100, 33, false), KindOther, true},
-		"code as text":          {"a code may come as a string", 400, `{"error":{"code":"190"}}`, KindToken, true},
+		"invalid":               {"a permanent rejection", 400, says(100, 0, false), KindOther, true},
+		"missing object":        {"404 is also an error of the Graph API", 404, says(100, 33, false), KindOther, true},
+		"code as text":          {"a code may be a string", 400, `{"error":{"code":"190"}}`, KindToken, true},
 		"page of a proxy":       {"a response from elsewhere is not proof", 400, `<html>Bad Request</html>`, KindNonsense, false},
-		"bare 403":              {"nor does a status alone", 403, ``, KindNonsense, false},
-		"message only":          {"nor an error without a code", 400, `{"error":{"message":"no"}}`, KindNonsense, false},
-		"OAuth's words":         {"nor an error that is a word", 400, `{"error":"invalid_request"}`, KindNonsense, false},
+		"bare 403":              {"a status alone is not reliable", 403, ``, KindNonsense, false},
+		"message only":          {"an error without a code is not reliable", 400, `{"error":{"message":"no"}}`, KindNonsense, false},
+		"OAuth's words":         {"OAuth's error format is not the Graph API's", 400, `{"error":"invalid_request"}`, KindNonsense, false},
 		"timeout":               {"408 is something in between", 408, says(100, 0, false), KindOther, false},
 		"redirect":              {"so is a redirect", 302, ``, KindNonsense, false},
 		"outage":                {"an outage is temporary", 503, `oops`, KindUnavailable, false},
@@ -120,7 +120,7 @@ func TestNextPage(t *testing.T) {
 		want         url.Values
 	}{
 		"last":    {"without a next page this is the last", `{"data":[],"paging":{"cursors":{"after":"x"}}}`, nil},
-		"none":    {"a page may come without paging", `{"data":[]}`, nil},
+		"none":    {"a page without paging is the last one", `{"data":[]}`, nil},
 		"next":    {"the query has the next page, without the token", `{"paging":{"next":"https://graph.facebook.com/v25.0/1/feed?access_token=s3cr3t&limit=25&after=QVFI"}}`, url.Values{"limit": {"25"}, "after": {"QVFI"}}},
 		"by time": {"some listings go on by time", `{"paging":{"next":"https://graph.facebook.com/v25.0/1/feed?until=1&__paging_token=p&appsecret_proof=s3cr3t"}}`, url.Values{"until": {"1"}, "__paging_token": {"p"}}},
 		"broken":  {"an unreadable next page exists", `{"paging":{"next":"http://[::1"}}`, url.Values{}},
@@ -176,15 +176,15 @@ func TestValidID(t *testing.T) {
 	}
 }
 
-func TestUsedOf(t *testing.T) {
+func TestUsageOf(t *testing.T) {
 	tests := map[string]struct {
 		reason, app, business string
 		want                  Usage
 	}{
-		"nothing told": {"some answers have no headers", "", "", Usage{App: -1, Account: -1}},
+		"nothing told": {"a response without headers", "", "", Usage{App: -1, Account: -1}},
 		"app":          {"the most used of three budgets counts", `{"call_count":28,"total_time":95,"total_cputime":25}`, "", Usage{App: 95, Account: -1}},
 		"account": {
-			"a business may be told of several use cases", "",
+			"a business may have several use cases", "",
 			`{"17":[{"type":"pages","call_count":10,"total_cputime":20,"total_time":20,"estimated_time_to_regain_access":0},{"type":"other","call_count":91}]}`,
 			Usage{App: -1, Account: 91},
 		},
@@ -192,7 +192,7 @@ func TestUsedOf(t *testing.T) {
 			"minutes are reported", "", `{"17":[{"type":"pages","call_count":100,"total_cputime":20,"total_time":20,"estimated_time_to_regain_access":19}]}`,
 			Usage{App: -1, Account: 100, RetryAfter: 19 * time.Minute},
 		},
-		"not theirs": {"what is no JSON is not evidence", "95%", "many", Usage{App: -1, Account: -1}},
+		"not theirs": {"invalid JSON is ignored", "95%", "many", Usage{App: -1, Account: -1}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -217,9 +217,9 @@ func TestUsageLimit(t *testing.T) {
 		left    int
 		hold    time.Duration
 	}{
-		"little used": {"there is room", 28, 0, 72, 0},
+		"little used": {"usage is low", 28, 0, 72, 0},
 		"ninety":      {"the advice is about more than that", 90, 0, 10, 0},
-		"nearly":      {"calls are made less often", 91, 0, 9, time.Minute},
+		"nearly":      {"calls are less frequent", 91, 0, 9, time.Minute},
 		"used up":     {"calling now prolongs the block", 100, 0, 0, 5 * time.Minute},
 		"beyond":      {"Meta counts beyond a hundred", 130, 0, 0, 5 * time.Minute},
 		"shut out":    {"the platform's own time has precedence over percentages", 95, 19 * time.Minute, 0, 19 * time.Minute},
@@ -242,12 +242,12 @@ func TestQuotaLimit(t *testing.T) {
 		reason, total, used string
 		want                []platforms.RateLimit
 	}{
-		"room":     {"the rest is the difference", "250", "4", []platforms.RateLimit{{Name: platforms.PostsPerDay, Limit: 250, Remaining: 246}}},
+		"room":     {"the remainder is the difference", "250", "4", []platforms.RateLimit{{Name: platforms.PostsPerDay, Limit: 250, Remaining: 246}}},
 		"used up":  {"calls pause for a while", "50", "50", []platforms.RateLimit{{Name: platforms.PostsPerDay, Limit: 50, BlockedUntil: noon}}},
 		"beyond":   {"other clients may have exceeded the limit", "50", "51", []platforms.RateLimit{{Name: platforms.PostsPerDay, Limit: 50, BlockedUntil: noon}}},
-		"no total": {"without a total the rest is unknown", "", "4", nil},
-		"no use":   {"nor without the usage", "250", "", nil},
-		"nonsense": {"a negative number is none", "-1", "0", nil},
+		"no total": {"without a total, the remainder is unknown", "", "4", nil},
+		"no use":   {"without the usage, the remainder is unknown", "250", "", nil},
+		"nonsense": {"negative numbers are ignored", "-1", "0", nil},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -299,7 +299,7 @@ func FuzzAnswer(f *testing.F) {
 			t.Errorf("the page behind %q is %v", next, query)
 		}
 		if query.Has("access_token") || query.Has("appsecret_proof") {
-			t.Errorf("the page behind %q is asked for with %v", next, query)
+			t.Errorf("the page after %q was requested with %v", next, query)
 		}
 	})
 }

@@ -55,8 +55,8 @@ func TestExchange(t *testing.T) {
 		class         platforms.Class
 		words, scopes string
 	}{
-		"good":             {"the scopes are those that were granted", 200, `{"access_token":"a","refresh_token":"r","expires_in":60,"scope":"read,write,more"}`, "", "", "read write more"},
-		"scopes not told":  {"then they are those that were requested (RFC 6749, section 5.1)", 200, `{"access_token":"a","refresh_token":"r"}`, "", "", "read write"},
+		"success":          {"the granted scopes are stored", 200, `{"access_token":"a","refresh_token":"r","expires_in":60,"scope":"read,write,more"}`, "", "", "read write more"},
+		"no scopes":        {"missing scopes mean the requested ones (RFC 6749, section 5.1)", 200, `{"access_token":"a","refresh_token":"r"}`, "", "", "read write"},
 		"missing scope":    {"a user switched it off", 200, `{"access_token":"a","refresh_token":"r","scope":"read"}`, platforms.ClassReconnect, "permission write", ""},
 		"no refresh token": {"the connection would end with the access token", 200, `{"access_token":"a","scope":"read write"}`, platforms.ClassReconnect, "did not return a refresh token", ""},
 		"no token":         {"the token is missing", 200, `{}`, platforms.ClassUnknown, "did not return an access token", ""},
@@ -76,7 +76,7 @@ func TestExchange(t *testing.T) {
 					"grant_type": {"authorization_code"}, "code": {code}, "redirect_uri": {"https://back"}, "code_verifier": {verifier}, "client_id": {"me"},
 				}
 				if err := r.ParseForm(); err != nil || r.PostForm.Encode() != want.Encode() || r.Method != http.MethodPost || r.URL.RawQuery != "" {
-					t.Errorf("asked %s %s with %s, %v", r.Method, r.URL, r.PostForm.Encode(), err)
+					t.Errorf("requested %s %s with %s, %v", r.Method, r.URL, r.PostForm.Encode(), err)
 				}
 				if id, pass, ok := r.BasicAuth(); !ok || id != "me" || pass != secret {
 					t.Errorf("the app shows itself as %q", id)
@@ -107,7 +107,7 @@ func TestExchange(t *testing.T) {
 			for cause := err; cause != nil; cause = errors.Unwrap(cause) {
 				for _, hidden := range []string{code, verifier, secret} {
 					if strings.Contains(cause.Error(), hidden) {
-						t.Errorf("the error tells a secret: %v", cause)
+						t.Errorf("the error contains a secret: %v", cause)
 					}
 				}
 			}

@@ -108,7 +108,7 @@ func HangUp(w http.ResponseWriter, _ *http.Request) {
 	}
 }
 
-// Sequence returns a handler that uses each of the answers in turn, and then repeats the last one.
+// Sequence returns a handler that sends the responses in order, and then repeats the last one.
 func Sequence(answers []http.HandlerFunc) http.HandlerFunc {
 	var mu sync.Mutex
 	return func(w http.ResponseWriter, r *http.Request) {

@@ -23,17 +23,17 @@ var lengthRows = []struct {
 	{"a tab and a NUL are characters", "\t\x00", 2},
 	{"accented Latin weighs one", "é", 1},
 	{"a letter and its combining accent are one in normal form C", "e\u0301", 1},
-	{"an accent that joins nothing is a character of its own", "x\u0301", 2},
-	{"composition looks past marks of a lower class", "a\u0316\u0301", 2},
-	{"a mark of a lower class, new in Unicode 17, keeps no accent away", "e\u1add\u0301", 3},
-	{"nor does the virama of a script that Unicode 16 brought", "e\U0001612f\u0301", 3},
+	{"an accent without a base character counts by itself", "x\u0301", 2},
+	{"composition skips marks of a lower class", "a\u0316\u0301", 2},
+	{"a mark of a lower class, new in Unicode 17, does not block an accent", "e\u1add\u0301", 3},
+	{"the virama of a script from Unicode 16 does not block an accent", "e\U0001612f\u0301", 3},
 	{"a mark of the same class does", "e\u0897\u0301", 3},
 	{"a cedilla joins past a mark of a higher class that Unicode 16 brought", "n\U00010d69\u0327", 3},
-	{"Todhri letters of Unicode 16 are one with their mark in normal form C", "\U000105d2\u0307", 2},
+	{"Todhri letters of Unicode 16 compose with their mark in NFC", "\U000105d2\u0307", 2},
 	{"so are three vowel signs of Gurung Khema", "\U0001611e\U0001611e\U0001611f", 2},
 	{"conjoining Jamo make one syllable, outside the light range", "\u1112\u1161\u11ab", 2},
 	{"more than 30 marks are not broken up by joiners", "a" + strings.Repeat("\u0316", 40) + "\u0301", 41},
-	{"a joiner that the author wrote counts, and keeps the accent away", "a\u034f\u0301", 3},
+	{"an explicit joiner counts, and blocks the accent", "a\u034f\u0301", 3},
 	{"an author's joiner among more than 30 marks counts as well", "a" + strings.Repeat("\u0316", 31) + "\u034f\u0301", 34},
 	{"U+10FF is the last character of the first light range", "\u10ff", 1},
 	{"U+1100 is beyond it", "\u1100", 2},
@@ -57,28 +57,28 @@ var lengthRows = []struct {
 	{"unknown tags behind a flag each weigh two", "🏴\U000e0067\U000e007f", 6},
 	{"a keycap is one emoji", "1️⃣", 2},
 	{"a keycap without the selector is one too", "#⃣", 2},
-	{"a presentation selector belongs to a character that is text by default", "❤️", 2},
+	{"a presentation selector belongs to a text-style character", "❤️", 2},
 	{"the selector for text does not", "❤︎", 4},
-	{"a selector behind what is an emoji by default weighs two by itself", "😀️", 4},
+	{"a selector after an emoji-style character counts by itself", "😀️", 4},
 	{"a copyright sign is text", "©", 1},
 	{"with the selector it is an emoji", "©️", 2},
 	{"a heart between two women is one emoji", "👩‍❤️‍💋‍👩", 2},
-	{"a family that Emoji 11 lacks weighs the parts that it knows and the joiners", "👩‍👨‍👧", 2 + 1 + 2},
+	{"a family that Emoji 11 lacks counts as its known parts and joiners", "👩‍👨‍👧", 2 + 1 + 2},
 	{"Emoji 12.1's person at a computer weighs its parts and the joiner", "🧑‍💻", 5},
 	{"a joiner at the end of a sequence is outside it", "👨‍", 3},
 	{"a URL weighs 23", "https://example.com/a/long/path?with=a&query#here", 23},
 	{"a short URL weighs 23 too", "http://a.co", 23},
 	{"a bare domain is a URL", "a.co", 23},
-	{"text around a URL keeps its weight", "see https://example.com!", 28},
+	{"text around a URL has its own weight", "see https://example.com!", 28},
 	{"two URLs", "a.com b.com", 47},
 	{"emoji in a URL's domain are part of the URL", "http://😀.com", 23},
-	{"a keycap's digit in a URL leaves the rest to weigh by itself", "http://a.com/1️⃣", 27},
-	{"normalisation comes before the search for URLs", "http://e\u0301.com", 23},
+	{"a keycap's digit in a URL separates the keycap", "http://a.com/1️⃣", 27},
+	{"normalization precedes the search for URLs", "http://e\u0301.com", 23},
 	{"an unknown top-level domain makes no URL", "readme.invalidtld", 17},
 	{"a byte order mark weighs two", "\ufeff", 2},
 	{"a byte that is not UTF-8 weighs as U+FFFD", "a\xff", 3},
 	{
-		"a URL of a.com/p covers a.com. and half an emoji here; the other half, an emoji and .com/p are left", "a.com.😀😀.com/p", 23 + 2 + 2 + 6,
+		"a URL of a.com/p covers a.com. and half an emoji; the other half, an emoji and .com/p remain", "a.com.😀😀.com/p", 23 + 2 + 2 + 6,
 	},
 }
 
@@ -108,7 +108,7 @@ func TestValid(t *testing.T) {
 		{"280 characters are allowed", strings.Repeat("a", MaxWeightedLength), true},
 		{"281 are not", strings.Repeat("a", MaxWeightedLength+1), false},
 		{"140 characters of weight two are allowed", strings.Repeat("文", 140), true},
-		{"one more of any weight is not", strings.Repeat("文", 140) + "a", false},
+		{"one more character is too many", strings.Repeat("文", 140) + "a", false},
 		{"140 families are allowed", strings.Repeat("👨‍👩‍👧‍👦", 140), true},
 		{"a URL may be longer than a post", "https://example.com/" + strings.Repeat("a", 1000), true},
 		{"256 characters, a space and a URL fit", strings.Repeat("a", 256) + " a.com", true},
@@ -138,9 +138,9 @@ func TestHostileTexts(t *testing.T) {
 		want         int
 	}{
 		{"labels without end", strings.Repeat("a.", size/2), size},
-		{"labels that lack only their last character", strings.Repeat("a.", size/2) + "-.com", size + 5},
-		{"labels of which none may be the last", "a" + strings.Repeat(".a_b", size/4), size + 1},
-		{"a label that no domain may begin in", strings.Repeat("＠", size) + ".com", 2*size + 4},
+		{"labels without their last character", strings.Repeat("a.", size/2) + "-.com", size + 5},
+		{"labels that cannot be the last one", "a" + strings.Repeat(".a_b", size/4), size + 1},
+		{"a label that cannot start a domain", strings.Repeat("＠", size) + ".com", 2*size + 4},
 		{"parentheses that never close", "a.com/" + strings.Repeat("(", size), 23 + size},
 		{"a path without an end", "a.com/" + strings.Repeat(".", size), 23 + size},
 		{"a label too long to be encoded", "http://" + strings.Repeat("é", size) + ".com", size + 11},
@@ -166,11 +166,11 @@ func TestEncodable(t *testing.T) {
 		{"the prefix, 55 letters, the delimiter and three digits", strings.Repeat("a", 55) + "ü", false, true},
 		{"a letter more", strings.Repeat("a", 56) + "ü", false, false},
 		{"more characters than any encoding may have", strings.Repeat("ü", 60), false, false},
-		{"what IDNA's other full stops separate is encoded one by one", strings.Repeat("日", 5) + "。" + strings.Repeat("本", 5), false, true},
-		{"their sum must fit anyway", strings.Repeat("a", 31) + "．" + strings.Repeat("b", 32), false, false},
+		{"labels between IDNA's other full stops are encoded separately", strings.Repeat("日", 5) + "。" + strings.Repeat("本", 5), false, true},
+		{"the sum must fit too", strings.Repeat("a", 31) + "．" + strings.Repeat("b", 32), false, false},
 		{"the first one that is too long decides", strings.Repeat("a", 64) + "｡a", false, false},
-		{"a character beyond U+FFFF takes five digits", "😀" + strings.Repeat("a", 53), false, false},
-		{"its second half alone takes four", "😀" + strings.Repeat("a", 53), true, true},
+		{"a character above U+FFFF needs five digits", "😀" + strings.Repeat("a", 53), false, false},
+		{"its second half needs four digits", "😀" + strings.Repeat("a", 53), true, true},
 	} {
 		t.Run(row.reason, func(t *testing.T) {
 			if got := encodable(row.label, row.split); got != row.want {
@@ -200,11 +200,11 @@ func TestTables(t *testing.T) {
 	for _, sequence := range emoji() {
 		_, width := utf8.DecodeRuneInString(sequence)
 		if emojiLength(sequence, width) != len(sequence) {
-			t.Errorf("%+q is not taken as one emoji", sequence)
+			t.Errorf("%+q is not a single emoji", sequence)
 		}
 	}
 	if len(tlds()) != 1574 || len(emoji()) != 1915 {
-		t.Errorf("there are %d names and %d sequences; twitter-text 3.1.0 has 1574 and 1915", len(tlds()), len(emoji()))
+		t.Errorf("got %d names and %d sequences; twitter-text 3.1.0 has 1574 and 1915", len(tlds()), len(emoji()))
 	}
 }
 
@@ -232,7 +232,7 @@ func FuzzLength(f *testing.F) {
 			}
 		}
 		if got := Length(string([]rune(text))); got != length {
-			t.Errorf("with U+FFFD for what is not UTF-8 the length is %d, not %d", got, length)
+			t.Errorf("with U+FFFD for invalid UTF-8, the length is %d, not %d", got, length)
 		}
 		if got := Length(text + "\nx"); got != length+2 {
 			t.Errorf("with two characters on a new line the length is %d, not %d", got, length+2)

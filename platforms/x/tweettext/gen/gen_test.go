@@ -17,13 +17,13 @@ func TestExpand(t *testing.T) {
 		want            []string
 		fails           bool
 	}{
-		{"alternatives in their order", "bc|a", []string{"bc", "a"}, false},
+		{"alternatives in order", "bc|a", []string{"bc", "a"}, false},
 		{"what may be missing is tried present first", "ab?c", []string{"abc", "ac"}, false},
 		{"a class and a range", "[ac-e]", []string{"a", "c", "d", "e"}, false},
 		{"groups of both kinds", "(?:a|b)(c|d)", []string{"ac", "ad", "bc", "bd"}, false},
 		{"the halves of a character are put together", `\ud83d[\ude00\ude01]`, []string{"😀", "😁"}, false},
 		{"the look-ahead for a text selector is dropped", `a(?:\ufe0f|(?!\ufe0e))`, []string{"a\ufe0f", "a"}, false},
-		{"any other look-ahead is refused", "a(?!b)", nil, true},
+		{"other look-aheads are rejected", "a(?!b)", nil, true},
 		{"an unclosed group", "(a", nil, true},
 		{"an unclosed class", "[a", nil, true},
 		{"a parenthesis too many", "a)", nil, true},
@@ -47,7 +47,7 @@ func TestEmojiTable(t *testing.T) {
 		want            []string
 		fails           string
 	}{
-		{"a single character is left out", `\u2600|\u2601\ufe0f`, []string{"\u2601\ufe0f"}, ""},
+		{"single characters are omitted", `\u2600|\u2601\ufe0f`, []string{"\u2601\ufe0f"}, ""},
 		{"a single character that may weigh one", `a|bc`, nil, "may weigh one"},
 		{"a sequence that hides a longer one", `\u2600\u2601|\u2600\u2601\u2602`, nil, "before the longer"},
 	} {
@@ -78,10 +78,10 @@ func TestTLDTable(t *testing.T) {
 	}{
 		{"names are folded and put together", list("org|' + 'com"), list("рф|de"), []string{"ORG", "COM", "РФ", "DE"}, ""},
 		{"a name before a longer one in the same script", list("嘉里|嘉里大酒店"), list("de"), nil, "before the longer"},
-		{"an ASCII name may stand before a longer one, which its boundary tells apart", list("co|com"), list("de"), []string{"CO", "COM", "DE"}, ""},
+		{"a shorter ASCII name may precede a longer one, because a boundary follows", list("co|com"), list("de"), []string{"CO", "COM", "DE"}, ""},
 		{"a list of another form", "RegExp('x')", list("de"), nil, "does not begin"},
 		{"a list without its boundary", "RegExp('(?:(?:' + 'com' + '))'))", list("de"), nil, "boundary"},
-		{"something else than a name", list("com|[a-z]+"), list("de"), nil, "does not look like"},
+		{"an unexpected pattern", list("com|[a-z]+"), list("de"), nil, "does not look like"},
 	} {
 		t.Run(row.reason, func(t *testing.T) {
 			table, err := tldTable(row.generic, row.country)
