@@ -81,7 +81,7 @@ func TestAdmitted(t *testing.T) {
 			for i, s := range tt.steps {
 				undo := a.reserve("team", s.post, growing{s.was, s.is, s.created, start.Add(s.after)}, start.Add(s.countedAt), func(posts, bytes int64) bool {
 					if posts != s.posts || bytes != s.bytes {
-						t.Errorf("step %d: told %d posts of %d bytes, want %d of %d", i, posts, bytes, s.posts, s.bytes)
+						t.Errorf("step %d: counted %d posts of %d bytes, want %d of %d", i, posts, bytes, s.posts, s.bytes)
 					}
 					return true
 				})
@@ -104,23 +104,23 @@ func TestAdmittedIsBounded(t *testing.T) {
 		a.reserve("team", fmt.Sprint("p-", i), growing{0, 10, 1, now}, time.Time{}, yes)
 	}
 	if got := len(a.namespaces["team"].posts); got != maxAdmitted {
-		t.Errorf("%d records are kept, want %d", got, maxAdmitted)
+		t.Errorf("%d records are stored, want %d", got, maxAdmitted)
 	}
 	refused := a.reserve("team", "last", growing{0, 10, 1, now}, time.Time{}, func(posts, bytes int64) bool {
 		if posts != flood || bytes != 10*flood {
-			t.Errorf("told %d posts of %d bytes, want %d of %d", posts, bytes, flood, 10*flood)
+			t.Errorf("counted %d posts of %d bytes, want %d of %d", posts, bytes, flood, 10*flood)
 		}
 		return false
 	})
 	refused()
 	a.reserve("other", "p", growing{0, 10, 1, now}, time.Time{}, func(posts, bytes int64) bool {
 		if posts != 0 || bytes != 0 {
-			t.Errorf("another namespace is told of %d posts of %d bytes", posts, bytes)
+			t.Errorf("another namespace has %d posts of %d bytes", posts, bytes)
 		}
 		return true
 	})
 	a.reserve("later", "p", growing{0, 10, 1, now.Add(recordTTL)}, time.Time{}, yes)
 	if len(a.namespaces) != 1 {
-		t.Errorf("%d namespaces are kept, want the latest", len(a.namespaces))
+		t.Errorf("%d namespaces are stored, want only the latest", len(a.namespaces))
 	}
 }

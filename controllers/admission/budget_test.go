@@ -105,15 +105,15 @@ var _ = Describe("The budget of a team", func() {
 		cancelled := func(s *v1alpha1.PostSpec) { s.Cancelled = true }
 		t := newBudgeted(ctx, v1alpha1.TeamBudget{PostBytes: new(resource.MustParse("0"))})
 		kept := t.stored(ctx)
-		Eventually(create(ctx, t, cancelled)).Should(refusedWith("bytes of stored posts"), "what is stored as cancelled takes as much as another")
+		Eventually(create(ctx, t, cancelled)).Should(refusedWith("bytes of stored posts"), "cancelled posts use the budget")
 		Expect(change(ctx, kept, cancelled, saying(strings.Repeat("a", 2000)))).To(refusedWith("bytes of stored posts"), "it grows as it is cancelled")
-		Expect(change(ctx, kept, cancelled)).To(Succeed(), "it is cancelled although there is too much")
+		Expect(change(ctx, kept, cancelled)).To(Succeed(), "a cancellation is admitted above the budget")
 		Expect(change(ctx, kept, cancelled, saying("hi"))).To(Succeed(), "it shrinks as it is cancelled")
 
 		again := t.stored(ctx)
 		again.Status.Phase, again.Status.Finished, again.Status.CancelledAt = v1alpha1.PhaseCancelled, true, v1alpha1.NewTimePtr(time.Now())
 		Expect(user.Status().Update(ctx, again)).To(Succeed())
-		Expect(change(ctx, again, cancelled)).To(refusedWith("bytes of stored posts"), "room for a cancel is given once")
+		Expect(change(ctx, again, cancelled)).To(refusedWith("bytes of stored posts"), "a cancelled post cannot be cancelled again above the budget")
 	})
 
 	It("applies to later changes of a post's metadata, whatever its state", func(ctx SpecContext) {
@@ -128,7 +128,7 @@ var _ = Describe("The budget of a team", func() {
 			}
 		}
 		Expect(around(20 << 10)()).To(refusedWith("bytes of stored posts"))
-		Expect(around(1<<10)()).To(Succeed(), "the webhook is not asked about so little")
+		Expect(around(1<<10)()).To(Succeed(), "small annotations are not sent to the webhook")
 		kept.Status.Finished = true
 		Expect(user.Status().Update(ctx, kept)).To(Succeed())
 		Expect(around(20 << 10)()).To(refusedWith("bytes of stored posts"))
@@ -149,7 +149,7 @@ var _ = Describe("The budget of a team", func() {
 	It("counts posts admitted since the apiserver counted, but not dry runs", func(ctx SpecContext) {
 		t := newBudgeted(ctx, v1alpha1.TeamBudget{PostBytes: new(resource.MustParse("5000"))})
 		first, second := t.post(), t.post()
-		Eventually(create(ctx, t, saying(strings.Repeat("a", 3000)))).Should(refusedWith("0 are used"), "the budget is known, and dry runs are not counted")
+		Eventually(create(ctx, t, saying(strings.Repeat("a", 3000)))).Should(refusedWith("0 are used"), "the budget is counted, without dry runs")
 		refused := t.post(func(s *v1alpha1.PostSpec) { s.Draft, s.Category, s.Targets[0].Caption = false, "video", "" })
 		Expect(user.Create(ctx, refused)).NotTo(Succeed())
 		Expect(user.Create(ctx, first)).To(Succeed())
@@ -161,7 +161,7 @@ var _ = Describe("The budget of a team", func() {
 		Expect(quota.NewUsageStore(quota.NewAPI(user, user)).RecordBudget(ctx, t.name, []v1alpha1.BudgetUse{
 			{Item: v1alpha1.BudgetPostBytes, Used: 2500, Limit: 5000},
 		}, time.Now().Add(time.Minute), 0)).To(Succeed())
-		Expect(create(ctx, t)()).To(Succeed(), "the count holds them, and one was deleted")
+		Expect(create(ctx, t)()).To(Succeed(), "the count is up to date after a deletion")
 	})
 
 	It("counts stored posts as Kubernetes does, and bytes as the apiserver does", func(ctx SpecContext) {

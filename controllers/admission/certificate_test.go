@@ -83,7 +83,7 @@ var _ = Describe("the webhook's certificate", Serial, Ordered, func() {
 		old := suite.Must(k.GetCertificate(nil))
 		before := secret(ctx).ResourceVersion
 		Expect(k.Check(ctx)).To(Succeed())
-		Expect(secret(ctx).ResourceVersion).To(Equal(before), "nothing to do, nothing written")
+		Expect(secret(ctx).ResourceVersion).To(Equal(before), "nothing changed, so nothing is written")
 
 		now.SetTime(time.Now())
 		Expect(k.Check(ctx)).To(Succeed())
@@ -127,7 +127,7 @@ var _ = Describe("the webhook's certificate", Serial, Ordered, func() {
 		}{{first.NotAfter.Add(-third - 24*time.Hour), false}, {first.NotAfter.Add(-third + 24*time.Hour), true}} {
 			Eventually(now.HasWaiters).Should(BeTrue())
 			now.SetTime(tc.until)
-			Eventually(now.HasWaiters).Should(BeTrue(), "it has looked")
+			Eventually(now.HasWaiters).Should(BeTrue(), "the check has finished")
 			Expect(served().Equal(first)).To(Equal(!tc.renewed))
 			Expect(webhookcert.Untrusted(trusted(ctx), []*x509.Certificate{served()}, now.Now())).To(Succeed())
 		}
@@ -147,7 +147,7 @@ var _ = Describe("the webhook's certificate", Serial, Ordered, func() {
 			Expect(before.Check(ctx)).To(Succeed())
 			Expect(after.Check(ctx)).To(Succeed())
 		}
-		Expect(secret(ctx).ResourceVersion).To(Equal(version), "neither replaces the other's")
+		Expect(secret(ctx).ResourceVersion).To(Equal(version), "neither replaces the other's certificate")
 		c := suite.Must(before.GetCertificate(nil))
 		leaf := suite.Must(x509.ParseCertificate(c.Certificate[0]))
 		Expect(leaf.DNSNames).To(ConsistOf("old.svc", "new.svc"))

@@ -161,7 +161,7 @@ var _ = Describe("applying a post", func() {
 		func(ctx context.Context, field, words string, edits ...edit) {
 			p := post(edits...)
 			Expect(causes(apply(ctx, user, p))).To(ContainElement(And(HavePrefix(field+": "), ContainSubstring(words))))
-			Expect(apierrors.IsNotFound(user.Get(ctx, client.ObjectKeyFromObject(p), p))).To(BeTrue(), "nothing is stored")
+			Expect(apierrors.IsNotFound(user.Get(ctx, client.ObjectKeyFromObject(p), p))).To(BeTrue(), "the post is not stored")
 		},
 		Entry("text to Instagram", "spec.targets[0].connectionRef.name", "instagram does not accept posts of category text", to("instagram")),
 		Entry("text to TikTok", "spec.targets[0].connectionRef.name", "tiktok does not accept posts of category text", to("tiktok")),
@@ -333,7 +333,7 @@ var _ = Describe("applying a post", func() {
 		stored.Status.Phase, stored.Status.Finished, stored.Status.CancelledAt = v1alpha1.PhaseCancelled, true, v1alpha1.NewTimePtr(time.Date(2026, 12, 1, 9, 0, 0, 0, time.UTC))
 		Expect(user.Status().Update(ctx, stored)).To(Succeed())
 		p.Spec.Targets[0].Caption = "what no rule allows: " + strings.Repeat("a", 300)
-		Expect(apply(ctx, user, p)).To(Succeed(), "nothing of it is published")
+		Expect(apply(ctx, user, p)).To(Succeed(), "the rejected caption is not published")
 		Expect(warnings.drain()).To(ContainElement(HavePrefix("this post was cancelled at 2026-12-01T09:00:00.000Z by kubectl-patch and remains cancelled")))
 	})
 
@@ -358,7 +358,7 @@ var _ = Describe("applying a post", func() {
 		p.Finalizers, p.Spec.Targets[0].Caption = nil, "the last words"
 		Expect(user.Update(ctx, p)).To(Succeed(), "it is being deleted")
 
-		Expect(apiserver.Create(ctx, sent(post(to("instagram"))))).To(Succeed(), "the apiserver has judged it already")
+		Expect(apiserver.Create(ctx, sent(post(to("instagram"))))).To(Succeed(), "the apiserver has validated it already")
 		Expect(warnings.drain()).NotTo(ContainElement(ContainSubstring("not checked")))
 	})
 
@@ -367,7 +367,7 @@ var _ = Describe("applying a post", func() {
 		Expect(cluster.ApplyWebhook(ctx, user, file, "https://"+ports.ForTest(GinkgoT()))).To(Succeed())
 		DeferCleanup(func(ctx SpecContext) {
 			Expect(cluster.ApplyWebhook(ctx, user, file, "https://"+address)).To(Succeed())
-			Expect(serving.Check(ctx)).To(Succeed(), "what was applied does not say where below the path the webhook answers")
+			Expect(serving.Check(ctx)).To(Succeed(), "the applied configuration lacks the webhook's path")
 			Eventually(func() error { return apply(ctx, user, post(to("instagram"))) }).ShouldNot(Succeed())
 		})
 		Eventually(func() error { return apply(ctx, user, post(to("instagram"))) }).Should(Succeed())

@@ -38,7 +38,7 @@ var _ = Describe("An APIKey in a namespace that no Team owns", func() {
 
 		Expect(k8s.Delete(ctx, team)).To(Succeed())
 		Eventually(reload(ctx, key)).Should(WithTransform(readiness, Equal("False NoTeam")))
-		Expect(hashes(key)).To(Equal(made), "it is the same key when a Team comes back")
+		Expect(hashes(key)).To(Equal(made), "the key is the same after a Team was created")
 	})
 })
 

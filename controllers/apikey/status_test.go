@@ -37,7 +37,7 @@ func TestAdopt(t *testing.T) {
 		refused bool
 		want    v1alpha1.APIKeyStatus
 	}{
-		"made for this key": {
+		"a Secret created for this key": {
 			"the status contains the token's hash and prefix, never the token",
 			owned("u1", token), false,
 			v1alpha1.APIKeyStatus{Tokens: []v1alpha1.APIKeyTokenStatus{{
@@ -45,11 +45,11 @@ func TestAdopt(t *testing.T) {
 				SecretRef: &v1alpha1.LocalReference{Name: "ci-token"},
 			}}},
 		},
-		"somebody else's":    {"others may know its content", owned("u2", token), true, v1alpha1.APIKeyStatus{}},
-		"emptied":            {"it does not contain a token", owned("u1", ""), true, v1alpha1.APIKeyStatus{}},
-		"a password instead": {"a short, user-chosen secret could be guessed", owned("u1", "hrld_hunter2"), true, v1alpha1.APIKeyStatus{}},
-		"of an old release":  {"its format does not contain the key's id", owned("u1", "hrld_"+strings.Repeat("a", 52)), true, v1alpha1.APIKeyStatus{}},
-		"of another key":     {"its id belongs to another key", owned("u1", apitoken.New("n", "cd")), true, v1alpha1.APIKeyStatus{}},
+		"another key's Secret":    {"other users may know its content", owned("u2", token), true, v1alpha1.APIKeyStatus{}},
+		"emptied":                 {"it does not contain a token", owned("u1", ""), true, v1alpha1.APIKeyStatus{}},
+		"a password as the token": {"a short, user-chosen secret could be guessed", owned("u1", "hrld_hunter2"), true, v1alpha1.APIKeyStatus{}},
+		"of an old release":       {"its format does not contain the key's id", owned("u1", "hrld_"+strings.Repeat("a", 52)), true, v1alpha1.APIKeyStatus{}},
+		"of another key":          {"its id belongs to another key", owned("u1", apitoken.New("n", "cd")), true, v1alpha1.APIKeyStatus{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := key.DeepCopy()
@@ -71,15 +71,15 @@ func TestWithdrawn(t *testing.T) {
 		found  []v1alpha1.APIKeyTokenStatus
 		want   []string
 	}{
-		"new":                {"there are no tokens yet", wanted(), nil, nil},
-		"as wanted":          {"the manager created it", wanted(), []v1alpha1.APIKeyTokenStatus{made}, nil},
-		"named":              {"a listed token may be the default one", wanted(v1alpha1.APIKeyToken{Name: "token"}), []v1alpha1.APIKeyTokenStatus{made}, nil},
-		"second":             {"a second token does not affect the first", wanted(v1alpha1.APIKeyToken{Name: "token"}, handedOut("b")), []v1alpha1.APIKeyTokenStatus{made}, nil},
-		"handed out":         {"the external token does not have a Secret", wanted(handedOut("token")), []v1alpha1.APIKeyTokenStatus{seen}, nil},
-		"removed":            {"the spec no longer lists it", wanted(v1alpha1.APIKeyToken{Name: "b"}), []v1alpha1.APIKeyTokenStatus{made}, []string{"token"}},
-		"handed out instead": {"the spec has replaced the manager's token", wanted(handedOut("token")), []v1alpha1.APIKeyTokenStatus{made}, []string{"token"}},
-		"made instead":       {"the manager has to create one", wanted(), []v1alpha1.APIKeyTokenStatus{seen}, []string{"token"}},
-		"revoked":            {"a Secret may exist without a status entry", v1alpha1.APIKeySpec{Revoked: true}, nil, []string{"token"}},
+		"new":                             {"no token was created yet", wanted(), nil, nil},
+		"as wanted":                       {"the manager created it", wanted(), []v1alpha1.APIKeyTokenStatus{made}, nil},
+		"named":                           {"a listed token may be the default one", wanted(v1alpha1.APIKeyToken{Name: "token"}), []v1alpha1.APIKeyTokenStatus{made}, nil},
+		"second":                          {"a second token does not affect the first", wanted(v1alpha1.APIKeyToken{Name: "token"}, handedOut("b")), []v1alpha1.APIKeyTokenStatus{made}, nil},
+		"handed out":                      {"the external token does not have a Secret", wanted(handedOut("token")), []v1alpha1.APIKeyTokenStatus{seen}, nil},
+		"removed":                         {"the spec no longer lists it", wanted(v1alpha1.APIKeyToken{Name: "b"}), []v1alpha1.APIKeyTokenStatus{made}, []string{"token"}},
+		"issued by the apiserver instead": {"the spec has replaced the manager's token", wanted(handedOut("token")), []v1alpha1.APIKeyTokenStatus{made}, []string{"token"}},
+		"created by the manager instead":  {"the manager has to create one", wanted(), []v1alpha1.APIKeyTokenStatus{seen}, []string{"token"}},
+		"revoked":                         {"a Secret may exist without a status entry", v1alpha1.APIKeySpec{Revoked: true}, nil, []string{"token"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			key := &v1alpha1.APIKey{Spec: tc.spec, Status: v1alpha1.APIKeyStatus{Tokens: tc.found}}
@@ -108,7 +108,7 @@ func TestSummarizeAndNextCheck(t *testing.T) {
 		"for an hour":       {"the key is checked when it expires", v1alpha1.APIKeySpec{ExpiresAt: at(time.Hour)}, nil, want{true, "Active", conditions.Settled, time.Hour + wakeMargin}},
 		"two tokens":        {"the key is valid while one of them is", v1alpha1.APIKeySpec{Tokens: []v1alpha1.APIKeyToken{{Name: "a", ExpiresAt: at(0)}, {Name: "b", ExpiresAt: at(time.Hour)}}}, nil, want{true, "Active", conditions.Settled, time.Hour + wakeMargin}},
 		"one without end":   {"the other may expire", v1alpha1.APIKeySpec{Tokens: []v1alpha1.APIKeyToken{{Name: "a", ExpiresAt: at(0)}, {Name: "b"}}}, nil, want{true, "Active", conditions.Settled, 0}},
-		"both ended":        {"none is valid", v1alpha1.APIKeySpec{Tokens: []v1alpha1.APIKeyToken{{Name: "a", ExpiresAt: at(0)}, {Name: "b", ExpiresAt: at(-time.Hour)}}}, nil, want{false, "Expired", conditions.Stuck, 0}},
+		"both ended":        {"no token is valid", v1alpha1.APIKeySpec{Tokens: []v1alpha1.APIKeyToken{{Name: "a", ExpiresAt: at(0)}, {Name: "b", ExpiresAt: at(-time.Hour)}}}, nil, want{false, "Expired", conditions.Stuck, 0}},
 		"key ends first":    {"its tokens expire with it", v1alpha1.APIKeySpec{ExpiresAt: at(0), Tokens: []v1alpha1.APIKeyToken{{Name: "a", ExpiresAt: at(time.Hour)}}}, nil, want{false, "Expired", conditions.Stuck, 0}},
 		"just ended":        {"a key is invalid at its expiry", v1alpha1.APIKeySpec{ExpiresAt: at(0)}, nil, want{false, "Expired", conditions.Stuck, 0}},
 		"revoked":           {"revocation takes precedence over expiry", v1alpha1.APIKeySpec{Revoked: true, ExpiresAt: at(time.Hour)}, nil, want{false, "Revoked", conditions.Stuck, 0}},

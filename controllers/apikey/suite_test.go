@@ -183,7 +183,7 @@ var _ = Describe("An APIKey", func() {
 		Expect(k8s.Update(ctx, key)).To(Succeed())
 		Eventually(reload(ctx, key)).Should(WithTransform(readiness, Equal("True Active")))
 		Expect(hashes(key)).To(Equal(before))
-		Expect(key.Status.LastUsedAt).NotTo(BeNil(), "what the apiserver notes stays")
+		Expect(key.Status.LastUsedAt).NotTo(BeNil(), "the apiserver's record of the last use remains")
 	})
 
 	It("does not adopt a token from a Secret of another origin", func(ctx SpecContext) {
@@ -200,7 +200,7 @@ var _ = Describe("An APIKey", func() {
 		key.Spec.Revoked = true
 		Expect(k8s.Update(ctx, key)).To(Succeed())
 		Eventually(reload(ctx, key)).Should(WithTransform(readiness, Equal("False Revoked")))
-		Expect(k8s.Get(ctx, client.ObjectKeyFromObject(planted), planted)).To(Succeed(), "what is not Herald's is not deleted")
+		Expect(k8s.Get(ctx, client.ObjectKeyFromObject(planted), planted)).To(Succeed(), "other tools' Secrets are not deleted")
 	})
 })
 

@@ -47,12 +47,12 @@ func TestAlerts(t *testing.T) {
 			}
 			for _, name := range names {
 				if exported[name] == nil {
-					t.Errorf("%s is about %s, which is not exported", rule.Alert, name)
+					t.Errorf("%s uses %s, which is not exported", rule.Alert, name)
 				}
 				for _, kept := range by.FindAllStringSubmatch(rule.Expr, -1) {
 					for _, used := range label.FindAllStringSubmatch(rule.Annotations["summary"]+rule.Annotations["description"], -1) {
 						if !slices.Contains(exported[name], used[1]) || !regexp.MustCompile(`\b`+used[1]+`\b`).MatchString(kept[1]) {
-							t.Errorf("%s names the label %s, which it does not have", rule.Alert, used[1])
+							t.Errorf("%s uses the label %s, which its series lack", rule.Alert, used[1])
 						}
 					}
 				}
@@ -63,7 +63,7 @@ func TestAlerts(t *testing.T) {
 		}
 	}
 	if n == 0 {
-		t.Error("there are no rules")
+		t.Error("the rules are missing")
 	}
 }
 

@@ -71,7 +71,7 @@ var _ = Describe("A Connection", func() {
 		first := token()
 		Expect(first).NotTo(Equal(a.AccessToken), "its end was near from the beginning")
 		ends := a.conn.Status.TokenExpiresAt.Time
-		Eventually(token).ShouldNot(Equal(first), "nobody asks and nothing fails, but its end comes near")
+		Eventually(token).ShouldNot(Equal(first), "the token is renewed before it expires")
 		Expect(time.Now()).To(BeTemporally("<", ends))
 		Expect(a.state(ctx)()).To(Equal("True Connected"))
 	})
@@ -96,7 +96,7 @@ var _ = Describe("A Connection", func() {
 		a.fault(ctx, sandboxtest.Fault{Operation: "identity", Kind: "status", Status: 500, Times: 1})
 		probe := a.probe(ctx)
 		Eventually(a.state(ctx)).Should(Equal("False PlatformUnavailable " + probe))
-		Eventually(a.state(ctx)).Should(Equal("True Connected "+probe), "it looks again by itself")
+		Eventually(a.state(ctx)).Should(Equal("True Connected "+probe), "the probe is repeated")
 	})
 
 	It("responds within five seconds if the platform does not", func(ctx SpecContext) {
@@ -246,7 +246,7 @@ var _ = Describe("A survey", func() {
 		Expect(a.conn.Status.TikTok.MaxVideoPostDurationSeconds).To(BeEquivalentTo(600))
 		levels = []string{"FOLLOWER_OF_CREATOR", "SELF_ONLY"}
 		Expect(again(ctx)).To(Equal(v1alpha1.ReasonConnected))
-		Expect(a.conn.Status.TikTok.PrivacyLevelOptions).To(Equal(levels), "the account was made private")
+		Expect(a.conn.Status.TikTok.PrivacyLevelOptions).To(Equal(levels), "the offered levels of the private account")
 	})
 
 	It("blocks an account without remaining posts, across a restart, until it has some", func(ctx SpecContext) {
@@ -265,9 +265,9 @@ var _ = Describe("A survey", func() {
 
 		asked, identified := x.asked.Load(), calls(ctx, "identity")
 		next := suite.Must(newManager("the next manager", k8s, x).Reconcile(ctx, a.request()))
-		Expect(x.asked.Load()).To(Equal(asked), "it was asked a moment ago")
+		Expect(x.asked.Load()).To(Equal(asked), "it was probed recently")
 		Expect(calls(ctx, "identity")).To(Equal(identified))
-		Expect(time.Now().Add(next.RequeueAfter)).To(BeTemporally("<", until), "it is asked again before posts go out")
+		Expect(time.Now().Add(next.RequeueAfter)).To(BeTemporally("<", until), "the next probe is before the quota is needed")
 
 		left = 7
 		Expect(again(ctx)).To(Equal(v1alpha1.ReasonConnected))
@@ -277,7 +277,7 @@ var _ = Describe("A survey", func() {
 		Expect(k8s.Status().Update(ctx, a.conn)).To(Succeed())
 		asked = x.asked.Load()
 		Expect(again(ctx)).To(Equal(v1alpha1.ReasonConnected))
-		Expect(x.asked.Load()).To(Equal(asked), "enough is left, and it was told a moment ago")
+		Expect(x.asked.Load()).To(Equal(asked), "the known quota is sufficient and recent")
 	})
 
 	DescribeTable("that fails", func(ctx SpecContext, class platforms.Class, known bool, want string) {
@@ -292,7 +292,7 @@ var _ = Describe("A survey", func() {
 		}
 		Expect(again(ctx)).To(Equal(want))
 		if known {
-			Expect(a.conn.Status.TikTok.PrivacyLevelOptions).To(Equal([]string{"SELF_ONLY"}), "what was known stays")
+			Expect(a.conn.Status.TikTok.PrivacyLevelOptions).To(Equal([]string{"SELF_ONLY"}), "the known levels remain")
 		}
 	},
 		Entry("because of a missing permission needs a user", platforms.ClassReconnect, true, v1alpha1.ReasonRevoked),

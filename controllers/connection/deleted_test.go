@@ -74,7 +74,7 @@ var _ = Describe("The tokens of an account without a connection", func() {
 			for _, e := range entries {
 				goneSince[e.AccountID] = e.GoneSince
 			}
-			g.Expect(goneSince).To(HaveKeyWithValue(a.ID, Not(BeZero())), "it was seen that the connection is gone")
+			g.Expect(goneSince).To(HaveKeyWithValue(a.ID, Not(BeZero())), "the missing connection was recorded")
 		}).Should(Succeed())
 		Expect(copyOf(ctx, a)()).To(BeTrue())
 	},
@@ -107,7 +107,7 @@ var _ = Describe("The tokens of an account without a connection", func() {
 		By("going then")
 		Expect(swept(later.Add(25 * time.Hour)).Sweep(ctx)).To(Succeed())
 		Eventually(copyOf(ctx, a)).Should(BeFalse())
-		Expect(copyOf(ctx, other)()).To(BeTrue(), "the other account has its connection")
+		Expect(copyOf(ctx, other)()).To(BeTrue(), "the other account's copy remains")
 	})
 
 	It("remain while another connection has the account", func(ctx SpecContext) {
@@ -209,7 +209,7 @@ var _ = Describe("The working copy of a deleted connection", func() {
 			Expect(b.examined(ctx, r)).To(Equal(reason))
 			Expect(a.inUse(ctx)).To(Equal(inUse))
 			Expect(calls(ctx, "refresh_token")).To(Equal(refreshed), "no refresh token is spent to find out")
-			Expect(b.read(ctx).Status.CredentialsVersion).To(BeEmpty(), "what the copy holds is not this connection's")
+			Expect(b.read(ctx).Status.CredentialsVersion).To(BeEmpty(), "the copy belongs to another connection")
 
 			By("recreating the connection")
 			a.again(ctx)

@@ -39,7 +39,7 @@ func (a *account) examined(ctx context.Context, r *connection.Reconciler) string
 	Eventually(func(g Gomega) {
 		_, err := r.Reconcile(ctx, a.request())
 		g.Expect(err).NotTo(HaveOccurred())
-		g.Expect(a.read(ctx).Status.LastHandledProbe).To(Equal(probe), "after a bad answer, an account is left alone for two seconds")
+		g.Expect(a.read(ctx).Status.LastHandledProbe).To(Equal(probe), "two seconds pass after a failed probe")
 	}).Should(Succeed())
 	ready := meta.FindStatusCondition(a.read(ctx).Status.Conditions, v1alpha1.ConditionReady)
 	Expect(ready).NotTo(BeNil())
@@ -129,14 +129,14 @@ var _ = Describe("A user's Secret", func() {
 		given := a.stored(ctx)
 		for range 3 {
 			a.rotate(ctx, r)
-			Expect(a.stored(ctx)).To(Equal(given), "Herald writes nothing into it")
+			Expect(a.stored(ctx)).To(Equal(given), "Herald does not write to the input Secret")
 			a.put(ctx, tokensOf(a.Account))
 			given = a.stored(ctx)
 			refreshed, inUse := calls(ctx, "refresh_token"), a.inUse(ctx)
 			Expect(a.examined(ctx, r)).To(Equal("Connected"))
 			Expect(a.inUse(ctx)).To(Equal(inUse))
 			Expect(calls(ctx, "refresh_token")).To(Equal(refreshed))
-			Expect(a.condition(ctx, v1alpha1.ConditionCredentialsSuperseded)).To(BeEmpty(), "it is what the copy is from")
+			Expect(a.condition(ctx, v1alpha1.ConditionCredentialsSuperseded)).To(BeEmpty(), "the copy was made from this input")
 			Expect(a.condition(ctx, v1alpha1.ConditionCredentialsRefused)).To(BeEmpty())
 		}
 	})
@@ -150,7 +150,7 @@ var _ = Describe("A user's Secret", func() {
 		Expect(a.examined(ctx, r)).To(Equal("Connected"))
 		Expect(a.inUse(ctx)).To(Equal(again.AccessToken))
 		Expect(a.read(ctx).Status.Verified()).To(BeTrue())
-		Expect(a.conn.Status.ConnectedAt).NotTo(Equal(connectedAt), "it was connected anew")
+		Expect(a.conn.Status.ConnectedAt).NotTo(Equal(connectedAt), "the time of the new connection is recorded")
 
 		a.rotate(ctx, r)
 		inUse, asked := a.inUse(ctx), calls(ctx, "refresh_token")
@@ -159,7 +159,7 @@ var _ = Describe("A user's Secret", func() {
 		Expect(a.condition(ctx, v1alpha1.ConditionCredentialsSuperseded)).To(And(
 			HavePrefix("Replaced: "), ContainSubstring(a.secret.Name), ContainSubstring("ignored"), ContainSubstring(a.working(ctx).Name)))
 		Expect(a.inUse(ctx)).To(Equal(inUse))
-		Expect(calls(ctx, "refresh_token")).To(Equal(asked), "the old refresh token is not spent again")
+		Expect(calls(ctx, "refresh_token")).To(Equal(asked), "the used refresh token is not sent again")
 
 		a.put(ctx, tokensOf(again))
 		Expect(a.examined(ctx, r)).To(Equal("Connected"))
@@ -211,7 +211,7 @@ var _ = Describe("A user's Secret", func() {
 		again := a.grant(ctx)
 		a.put(ctx, tokensOf(again))
 		a.fault(ctx, sandboxtest.Fault{Operation: "identity", Kind: "status", Status: 503, Times: 1})
-		Expect(a.examined(ctx, r)).To(Equal("Connected"), "the token in use was asked about next")
+		Expect(a.examined(ctx, r)).To(Equal("Connected"), "the token in use was probed next")
 		Expect(a.condition(ctx, v1alpha1.ConditionCredentialsRefused)).To(HavePrefix("PlatformUnavailable: "))
 		Expect(a.examined(ctx, r)).To(Equal("Connected"))
 		Expect(a.condition(ctx, v1alpha1.ConditionCredentialsRefused)).To(BeEmpty())
@@ -239,7 +239,7 @@ var _ = Describe("A user's Secret", func() {
 		Expect(a.read(ctx).Status.Confirmed()).To(BeFalse())
 		Expect(k8s.Create(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: byHand, Name: a.secret.Name}, StringData: tokensOf(a.Account)})).To(Succeed())
 		Expect(a.examined(ctx, r)).To(Equal("Connected"))
-		Expect(a.inUse(ctx)).To(Equal(inUse), "the same tokens, made anew by a tool, are known")
+		Expect(a.inUse(ctx)).To(Equal(inUse), "equal tokens in a new Secret are recognized")
 	})
 
 	It("must not be one of Herald's own", func(ctx SpecContext) {
@@ -321,7 +321,7 @@ var _ = Describe("The working copy of an account's tokens", func() {
 		b.create(ctx)
 		DeferCleanup(func(ctx SpecContext) { Expect(client.IgnoreNotFound(k8s.Delete(ctx, b.conn))).To(Succeed()) })
 		Expect(b.examined(ctx, r)).To(BeElementOf("Revoked", "TokenExpired"))
-		Expect(a.examined(ctx, r)).To(Equal("Connected"), "nor does it disturb the one that has it")
+		Expect(a.examined(ctx, r)).To(Equal("Connected"), "the account's own connection is unaffected")
 		Expect(a.condition(ctx, v1alpha1.ConditionCredentialsRefused)).To(BeEmpty())
 
 		By("storing the account's own tokens in a second Secret")
@@ -358,7 +358,7 @@ var _ = Describe("The working copy of an account's tokens", func() {
 
 		asked := calls(ctx, "identity")
 		Expect(r.Reconcile(ctx, a.request())).Error().NotTo(HaveOccurred())
-		Expect(calls(ctx, "identity")).To(Equal(asked), "a start of ten thousand accounts asks no platform")
+		Expect(calls(ctx, "identity")).To(Equal(asked), "starting with ten thousand accounts sends no probes")
 		Expect(a.inUse(ctx)).To(Equal(a.AccessToken))
 		Expect(a.read(ctx).Status.Verified()).To(BeTrue())
 		Expect(a.conn.Status.CredentialsVersion).To(Equal(a.working(ctx).ResourceVersion))
@@ -384,7 +384,7 @@ var _ = Describe("The working copy of an account's tokens", func() {
 		Expect(a.examined(ctx, one)).To(Equal("Connected"))
 		Expect(a.inUse(ctx)).NotTo(Equal(a.AccessToken))
 		a.put(ctx, tokensOf(a.Account))
-		Expect(a.examined(ctx, r)).To(Equal("Connected"), "it still knows what it was made from")
+		Expect(a.examined(ctx, r)).To(Equal("Connected"), "the copy's input is still known")
 		Expect(a.condition(ctx, v1alpha1.ConditionCredentialsRefused)).To(BeEmpty())
 	})
 })

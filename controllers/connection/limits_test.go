@@ -74,7 +74,7 @@ var _ = Describe("A blocked account", func() {
 		Expect(k8s.Status().Update(ctx, a.conn)).To(Succeed())
 		Expect(t.pass(ctx, a)).To(BeNumerically("~", 10*time.Minute, time.Second), "the end of the limit is the next look")
 		Expect(a.condition(ctx, v1alpha1.ConditionRateLimited)).To(HavePrefix("AccountLimited: nothing is sent before "))
-		Expect(a.state(ctx)()).To(HavePrefix("True Connected"), "nothing is wrong with the account")
+		Expect(a.state(ctx)()).To(HavePrefix("True Connected"), "the account itself is ready")
 		Expect(t.event()).To(And(HavePrefix("Warning RateLimited AccountLimited: nothing is sent before"), HaveSuffix(": too many posts")))
 		t.pass(ctx, a)
 		Expect(t.event()).To(BeEmpty(), "it was emitted")
@@ -127,7 +127,7 @@ var _ = Describe("A blocked account", func() {
 		nobody := func(context.Context, string) (bool, error) { return false, nil }
 		t := newObserved(now, served(), nobody)
 		Expect(t.pass(ctx, a)).To(Equal(29 * time.Second))
-		Expect(a.state(ctx)()).To(Equal("False NoTeam"), "the status says it at once")
+		Expect(a.state(ctx)()).To(Equal("False NoTeam"), "the status is written immediately")
 		Expect(t.event()).To(BeEmpty())
 		now.Step(29 * time.Second)
 		t.pass(ctx, a)

@@ -130,7 +130,7 @@ var _ = Describe("A namespace in which Herald may not read Secrets", Ordered, fu
 		go func() { defer close(ended); r.Recover(running) }()
 		Eventually(asked).Should(Receive())
 		if kept > 0 {
-			Eventually(asked).Should(Receive(), "it is tried again")
+			Eventually(asked).Should(Receive(), "the cleanup is retried")
 			stop()
 		}
 		Eventually(ended).Should(BeClosed(), reason)

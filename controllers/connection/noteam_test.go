@@ -27,7 +27,7 @@ var _ = Describe("A connection in a namespace that no Team owns", func() {
 		Eventually(a.state(ctx)).Should(Equal("False NoTeam"))
 		Expect(meta.FindStatusCondition(a.read(ctx).Status.Conditions, v1alpha1.ConditionReconciling)).NotTo(BeNil(), "a Team may be on the way")
 		probe := a.probe(ctx)
-		Eventually(a.state(ctx)).Should(Equal("False NoTeam "+probe), "who asks for a check is answered")
+		Eventually(a.state(ctx)).Should(Equal("False NoTeam "+probe), "the probe request is marked as handled")
 		Expect(calls(ctx, "identity")).To(Equal(asked))
 		Expect(isTransient.Longest()).To(And(BeNumerically(">", 0), BeNumerically("<=", pacing.ConnectionTimeout)), "a pass has an end")
 		Expect(calls(ctx, "refresh_token")).To(Equal(renewed))

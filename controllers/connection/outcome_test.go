@@ -63,7 +63,7 @@ func TestOfFailure(t *testing.T) {
 	}
 	for class, want := range tests {
 		if got := failureOutcome(platforms.Errorf(class, "what it says")); got.reason != want || !got.probed || !strings.HasPrefix(got.message, "what it says") {
-			t.Errorf("%s: got %+v, want reason %s and the platform's words", class, got, want)
+			t.Errorf("%s: got %+v, want reason %s and the platform's message", class, got, want)
 		}
 	}
 }
@@ -216,7 +216,7 @@ func TestOfIdentity(t *testing.T) {
 	}
 	got := identityOutcome(c, platforms.Identity{AccountID: "43", Username: "evil"})
 	if got.reason != v1alpha1.ReasonAccountMismatch || got.identity != nil || !strings.Contains(got.message, `"43"`) || !strings.Contains(got.message, `"42"`) {
-		t.Errorf("the token of another account must not be used, nor its name be shown: %+v", got)
+		t.Errorf("another account's token must not be used or displayed: %+v", got)
 	}
 }
 
@@ -304,7 +304,7 @@ func TestApplyApp(t *testing.T) {
 		}
 		apply(conn, tc.found, "", noon)
 		if got := conn.Status.AppRateLimitedUntil != nil; conn.Status.App != tc.want || got != tc.held {
-			t.Errorf("%s: of app %q and held %t, want %q and %t", tc.reason, conn.Status.App, got, tc.want, tc.held)
+			t.Errorf("%s: app %q, limited %t, want %q, %t", tc.reason, conn.Status.App, got, tc.want, tc.held)
 		}
 	}
 }

@@ -116,7 +116,7 @@ var _ = Describe("A renewal", func() {
 		a.fault(ctx, sandboxtest.Fault{Operation: "identity", Kind: "token_expired", Times: 1})
 		Expect(examined(a).Status.App).To(Equal("herald"))
 		Expect(a.conn.Status.Verified()).To(BeTrue())
-		Expect(examined(a).Status.App).To(Equal("herald"), "the Secret says so")
+		Expect(examined(a).Status.App).To(Equal("herald"), "the Secret names the app")
 
 		By("copying the mark to a token of another app")
 		b.secret.Annotations = map[string]string{credentials.AppMarkAnnotation: a.working(ctx).Annotations[credentials.AppMarkAnnotation]}
@@ -168,7 +168,7 @@ var _ = Describe("A renewal", func() {
 		}})
 		Expect(r.Reconcile(ctx, a.request())).Error().NotTo(HaveOccurred())
 		Expect(string(a.working(ctx).Data["accessToken"])).To(Equal(other.AccessToken))
-		Expect(a.state(ctx)()).To(Equal("False AccountMismatch"), "what the person stored is what was asked about")
+		Expect(a.state(ctx)()).To(Equal("False AccountMismatch"), "the probe used the tokens from the user's Secret")
 	})
 
 	It("needs a user if the platform's response was lost", func(ctx SpecContext) {
@@ -178,12 +178,12 @@ var _ = Describe("A renewal", func() {
 		a.create(ctx)
 		r := newManager("one", k8s, platform)
 		Expect(r.Reconcile(ctx, a.request())).Error().NotTo(HaveOccurred())
-		Expect(a.state(ctx)()).To(Equal("False PlatformUnavailable"), "it may have been the network alone")
+		Expect(a.state(ctx)()).To(Equal("False PlatformUnavailable"), "the network may have failed")
 		probe := a.probe(ctx)
 		Eventually(func(g Gomega) {
 			result, err := r.Reconcile(ctx, a.request())
 			g.Expect(err).NotTo(HaveOccurred())
-			g.Expect(result.RequeueAfter).To(BeNumerically(">", 0), "the platform was asked a moment ago")
+			g.Expect(result.RequeueAfter).To(BeNumerically(">", 0), "the platform was probed recently")
 			g.Expect(a.state(ctx)()).To(Equal("False Revoked " + probe))
 		}, 20*time.Second).Should(Succeed())
 	})
@@ -240,7 +240,7 @@ var _ = Describe("Tokens", func() {
 		store := credentials.NewStore(k8s, k8s, clock.RealClock{}, "one", nil)
 		tokens := connection.NewTokens(store, k8s, clock.RealClock{})
 		_, err := tokens.Token(ctx, a.conn)
-		Expect(credentials.ReasonOf(err)).To(Equal(credentials.Unverified), "nobody has asked yet")
+		Expect(credentials.ReasonOf(err)).To(Equal(credentials.Unverified), "the tokens have not been probed")
 		confirm := func() {
 			a.conn.Status.CredentialsVersion, a.conn.Status.VerifiedVersion = a.stored(ctx).ResourceVersion, a.stored(ctx).ResourceVersion
 		}
@@ -309,7 +309,7 @@ var _ = Describe("A token that renews itself", func() {
 			return string(a.working(ctx).Data[v1alpha1.CredentialsAccessToken])
 		}).ShouldNot(Equal(made.AccessToken))
 		Expect(a.working(ctx).Data).NotTo(HaveKey(v1alpha1.CredentialsRefreshToken))
-		Expect(a.read(ctx).Status.App).To(BeEmpty(), "Threads asks for no app to renew a token")
+		Expect(a.read(ctx).Status.App).To(BeEmpty(), "Threads renews tokens without an app")
 		Expect(a.working(ctx).Annotations).NotTo(HaveKey(credentials.AppMarkAnnotation))
 		Expect(a.read(ctx).Status.TokenExpiresAt.Time).To(BeTemporally(">", time.Now().Add(50*time.Second)))
 	})
@@ -340,7 +340,7 @@ var _ = Describe("Many connections of one account", func() {
 		refreshed := calls(ctx, "refresh_token")
 		examined := make(chan error, 1)
 		go func() { _, err := r.Reconcile(ctx, a.request()); examined <- err }()
-		Eventually(asked).Should(BeClosed(), "the platform is asked for a new token")
+		Eventually(asked).Should(BeClosed(), "the renewal has been sent")
 
 		for range 3 {
 			passed := make(chan ctrl.Result, 1)
@@ -350,10 +350,10 @@ var _ = Describe("Many connections of one account", func() {
 				passed <- result
 			}()
 			var result ctrl.Result
-			Eventually(passed).Should(Receive(&result), "it does not wait where it stands")
-			Expect(result.RequeueAfter).To(BeNumerically(">", 0), "it comes again")
+			Eventually(passed).Should(Receive(&result), "the pass does not wait for the renewal")
+			Expect(result.RequeueAfter).To(BeNumerically(">", 0), "the pass is repeated")
 		}
-		Expect(b.read(ctx).Status.Conditions).To(BeEmpty(), "of a connection that waits nothing is said")
+		Expect(b.read(ctx).Status.Conditions).To(BeEmpty(), "a waiting connection has no conditions")
 		goOn()
 		Eventually(examined).Should(Receive(Succeed()))
 		Expect(b.examined(ctx, r)).To(Equal("Connected"))
@@ -373,7 +373,7 @@ var _ = Describe("Many connections of one account", func() {
 		before := a.working(ctx).ResourceVersion
 		for _, one := range all {
 			Expect(one.examined(ctx, r)).To(Equal("Connected"))
-			Expect(one.read(ctx).Status.CredentialsVersion).To(Equal(before), "a version that changes is one that the other connections have not confirmed")
+			Expect(one.read(ctx).Status.CredentialsVersion).To(Equal(before), "other connections have not confirmed the new tokens")
 		}
 		Expect(a.working(ctx).ResourceVersion).To(Equal(before))
 	})

@@ -143,7 +143,7 @@ func TestNext(t *testing.T) {
 	}
 }
 
-func TestRestIsNeverPastTheDueTime(t *testing.T) {
+func TestNextNeverSkipsTheDueTime(t *testing.T) {
 	for _, c := range []*v1alpha1.Connection{
 		probed(conn("Connected"), time.Minute), ending(probed(conn("Connected"), time.Minute), 20*time.Minute),
 		probed(conn("PlatformUnavailable"), 5*time.Second), probed(conn("Revoked"), time.Minute),
@@ -153,11 +153,11 @@ func TestRestIsNeverPastTheDueTime(t *testing.T) {
 			t.Errorf("%v: waits %s", c.Status.Conditions[0].Reason, wait)
 		}
 		if at := dueAt(c, quarter); at.Before(noon.Add(wait)) {
-			t.Errorf("%v: due at %v, but left alone until %v", c.Status.Conditions[0].Reason, at, noon.Add(wait))
+			t.Errorf("%v: due at %v, but must wait until %v", c.Status.Conditions[0].Reason, at, noon.Add(wait))
 		}
 	}
 	if got := requeueAfter(withProbe(probed(conn("Revoked"), 500*time.Millisecond), "p2", "p1"), quarter, noon); got != 1500*time.Millisecond {
-		t.Errorf("one whose account is broken, and that somebody asks about, rests %s", got)
+		t.Errorf("a failing account with a probe request is requeued after %s", got)
 	}
 	if got := requeueAfter(conn("Disabled"), quarter, noon); got != 0 {
 		t.Errorf("a disabled connection wakes after %s", got)
@@ -204,7 +204,7 @@ herald_connections_ignoring_credentials{namespace="team",why="superseded"} 0
 	m.drop(types.NamespacedName{Namespace: "team", Name: "old"})
 	m.drop(types.NamespacedName{Namespace: "team", Name: "off"})
 	if n := testutil.CollectAndCount(m); n != 0 {
-		t.Errorf("%d series are left of connections that are gone", n)
+		t.Errorf("%d series of deleted connections remain", n)
 	}
 }
 
@@ -276,7 +276,7 @@ func TestGraceOf(t *testing.T) {
 			conn.DeletionTimestamp = &metav1.Time{Time: now.Add(-tc.deleted)}
 		}
 		if got := gracePeriodOf(conn, now); got != tc.want {
-			t.Errorf("%s: kept for %s, want %s", reason, got, tc.want)
+			t.Errorf("%s: stored for %s, want %s", reason, got, tc.want)
 		}
 	}
 }

@@ -224,7 +224,7 @@ var _ = Describe("A renewed token that could not be stored before the process wa
 		p.start(k8s).Recover(ctx)
 		var after corev1.SecretList
 		Expect(k8s.List(ctx, &after, client.InNamespace(byHand))).To(Succeed())
-		Expect(after.Items).To(Equal(before.Items), "nothing was written")
+		Expect(after.Items).To(Equal(before.Items), "no Secret changed")
 		Expect(p.storedTokens()).To(BeZero())
 	},
 		Entry("if the account has another one", func(ctx context.Context, a *account) {
@@ -284,7 +284,7 @@ var _ = Describe("Renewed tokens that a container has not stored", func() {
 			}
 			return n
 		}
-		Eventually(count).Should(Equal(len(accounts)-1), "the others' grants end when another manager's lease on them expires")
+		Eventually(count).Should(Equal(len(accounts)-1), "the other grants end with the other manager's lease")
 		close(goOn)
 		Eventually(ended).Should(BeClosed())
 		Expect(count()).To(Equal(len(accounts)))
@@ -314,7 +314,7 @@ var _ = Describe("Renewed tokens that a container has not stored", func() {
 			ready := meta.FindStatusCondition(a.read(ctx).Status.Conditions, v1alpha1.ConditionReady)
 			Expect(ready.Message).To(And(ContainSubstring("cannot be read"), ContainSubstring("connect the account again")))
 			Expect(p.renewals(ctx)-before).To(Equal(1), "the renewal of the container before")
-			Expect(other.examined(ctx, r)).To(Equal("Connected"), "no renewal of that one was begun")
+			Expect(other.examined(ctx, r)).To(Equal("Connected"), "the other account's renewal was not started")
 			Expect(stored(ctx, other)()).To(BeTrue())
 
 			By("restoring the folder")

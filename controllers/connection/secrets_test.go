@@ -56,12 +56,12 @@ var _ = Describe("Secrets created by the apiserver", func() {
 		a.conn.Spec.CredentialsSecretRef.Name = used.Name
 		Expect(k8s.Patch(ctx, a.conn, client.MergeFrom(base))).To(Succeed())
 
-		Eventually(gone(ctx, unused)).Should(BeTrue(), "an apiserver that ended before it switched to it left it behind")
-		Eventually(func() map[string]string { return a.read(ctx).Annotations }).ShouldNot(HaveKey(v1alpha1.MadeSecretPrefix+unused.Name), "it is noted no longer")
+		Eventually(gone(ctx, unused)).Should(BeTrue(), "an apiserver that stopped early left it behind")
+		Eventually(func() map[string]string { return a.read(ctx).Annotations }).ShouldNot(HaveKey(v1alpha1.MadeSecretPrefix+unused.Name), "the annotation is removed")
 		Expect(gone(ctx, coming)()).To(BeFalse(), "the apiserver may be about to switch to it")
 		Expect(gone(ctx, foreign)()).To(BeFalse(), "an annotation may name any Secret; only those of the connection go")
-		Expect(gone(ctx, used)()).To(BeFalse(), "it holds the token")
-		Expect(gone(ctx, a.secret)()).To(BeFalse(), "people made it")
+		Expect(gone(ctx, used)()).To(BeFalse(), "it contains the token in use")
+		Expect(gone(ctx, a.secret)()).To(BeFalse(), "it was created by a user")
 		Expect(a.read(ctx).Annotations).To(And(HaveKey(v1alpha1.MadeSecretPrefix+coming.Name), HaveKey(v1alpha1.MadeSecretPrefix+used.Name)))
 	})
 

@@ -126,7 +126,7 @@ var _ = Describe("a pending file", func() {
 			_, _, err := bucket.PresignParts(ctx, store.Key(m), upload, 1)
 			Expect(err).To(MatchError(store.ErrNotFound), name)
 			_, _, err = bucket.PresignParts(ctx, other, others, 1)
-			Expect(err).NotTo(HaveOccurred(), "%s: another file's upload goes on", name)
+			Expect(err).NotTo(HaveOccurred(), "%s: another file's upload continues", name)
 		}
 	})
 
@@ -262,7 +262,7 @@ var _ = Describe("a verified file", func() {
 			var err error
 			next, err = d.Reconcile(ctx, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(m)})
 			g.Expect(err).NotTo(HaveOccurred())
-			g.Expect(next.RequeueAfter).To(BeNumerically(">", v1alpha1.UploadURLLifetime), "it is looked at when nobody can overwrite it any more")
+			g.Expect(next.RequeueAfter).To(BeNumerically(">", v1alpha1.UploadURLLifetime), "the next check is after the upload URL expired")
 		}).Should(Succeed())
 		d.clock.Step(next.RequeueAfter)
 		d.step(ctx, m, is(v1alpha1.MediaRejected, v1alpha1.ReasonFileChanged))
@@ -469,7 +469,7 @@ var _ = Describe("a Media's renditions and verified copy", func() {
 		m := d.uploaded(ctx, func(m *v1alpha1.Media) { m.Spec.WhenUnused = v1alpha1.KeepWhenUnused })
 		rendition, copied := made(ctx, store.Key(m)), copied(ctx, m)
 		d.sweepAfter(ctx, orphanAfter+time.Minute)
-		Expect(hasFile(ctx, rendition)).To(Succeed(), "the sweep takes it for nobody's")
+		Expect(hasFile(ctx, rendition)).To(Succeed(), "the sweep deletes renditions without Media only")
 		Expect(hasFile(ctx, copied)).To(Succeed(), "so it does with the copy")
 		Expect(k8s.Delete(ctx, m)).To(Succeed())
 		d.removed(ctx, m)

@@ -19,7 +19,7 @@ const (
 	waiterTTL = 6 * fetchSoonest
 )
 
-// errPreempted is the cancellation cause of a fetch that gives up its slot to another namespace.
+// errPreempted is the cancellation cause of a fetch whose slot goes to another namespace.
 var errPreempted = errors.New("another team has its turn")
 
 // fetchSlots limits concurrent fetches and shares the slots fairly among namespaces. A namespace without a slot takes

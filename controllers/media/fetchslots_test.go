@@ -80,10 +80,10 @@ func TestFetchSlots(t *testing.T) {
 				}
 			}
 			if got != tc.last || strings.Join(yield, " ") != tc.yield {
-				t.Errorf("%s: the last of %q gets a place: %v, want %v; given up by %q, want %q", tc.reason, tc.asked, got, tc.last, yield, tc.yield)
+				t.Errorf("%s: %q got a slot: %v, want %v; released by %q, want %q", tc.reason, tc.asked, got, tc.last, yield, tc.yield)
 			}
 			if len(all.active) > all.most {
-				t.Errorf("%s: %d places are held of %d", tc.reason, len(all.active), all.most)
+				t.Errorf("%s: %d slots are used of %d", tc.reason, len(all.active), all.most)
 			}
 		})
 	}

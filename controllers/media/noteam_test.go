@@ -41,7 +41,7 @@ var _ = Describe("A Media in a namespace that no Team owns", func() {
 			Eventually(state(m)).Should(Equal(v1alpha1.ReasonNoTeam))
 			Expect(m.Status.Phase).To(Equal(v1alpha1.MediaPending))
 			Expect(m.Status.UploadURL).To(BeEmpty())
-			Expect(m.Finalizers).To(BeEmpty(), "there is no file to wait for")
+			Expect(m.Finalizers).To(BeEmpty(), "no file is awaited")
 			Expect(hasFile(ctx, store.Key(m))).To(MatchError(store.ErrNotFound))
 		}
 
@@ -56,7 +56,7 @@ var _ = Describe("A Media in a namespace that no Team owns", func() {
 		Expect(k8s.Delete(ctx, team)).To(Succeed())
 		Eventually(state(upload)).Should(Equal(v1alpha1.ReasonNoTeam))
 		Expect(upload.Status.UploadURL).To(BeEmpty())
-		Consistently(state(fetched), 300*time.Millisecond).Should(Equal(v1alpha1.ReasonUploaded), "what is there stays as it is")
+		Consistently(state(fetched), 300*time.Millisecond).Should(Equal(v1alpha1.ReasonUploaded), "the uploaded file remains")
 	})
 })
 
@@ -83,7 +83,7 @@ var _ = DescribeTable("a Media works with every name that Kubernetes allows:", f
 
 // A Media contains its upload URL, which is a bearer token for writing the file. A user with view access to a namespace
 // must not be able to read it.
-func TestUploadAddressesAreNotForViewers(t *testing.T) {
+func TestViewersGetNoUploadURLs(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join("..", "..", "config", "rbac", "users", "*.yaml"))
 	if err != nil || len(files) == 0 {
 		t.Fatalf("found %v, %v", files, err)

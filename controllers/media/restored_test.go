@@ -82,7 +82,7 @@ var _ = Describe("a Media restored from a backup", func() {
 		Expect(bucket.Delete(ctx, old)).To(Succeed())
 		copied := restored(ctx, original)
 		d.step(ctx, copied, is(v1alpha1.MediaPending, v1alpha1.ReasonAwaitingUpload))
-		Expect(copied.Status.UploadURL).To(ContainSubstring(store.UIDKey(copied)), "an annotation gives no way to write to another's file")
+		Expect(copied.Status.UploadURL).To(ContainSubstring(store.UIDKey(copied)), "an annotation cannot select another file's key")
 		Expect(bucket.Put(ctx, store.UIDKey(copied), "image/png", 10, strings.NewReader("9876543210"))).Error().NotTo(HaveOccurred())
 		d.clock.Step(time.Minute)
 		d.step(ctx, copied, is(v1alpha1.MediaUploaded, v1alpha1.ReasonUploaded))
@@ -101,7 +101,7 @@ var _ = Describe("a Media restored from a backup", func() {
 		d.delete(ctx, first)
 		Expect(hasFile(ctx, key)).To(Succeed(), "the original has it")
 		d.delete(ctx, original)
-		Expect(hasFile(ctx, key)).To(Succeed(), "the other copy has it")
+		Expect(hasFile(ctx, key)).To(Succeed(), "the copy uses the same file")
 		d.delete(ctx, second)
 		Expect(hasFile(ctx, key)).To(MatchError(store.ErrNotFound))
 	})
@@ -170,6 +170,6 @@ func TestAwaitsRestore(t *testing.T) {
 		}
 	}
 	if awaitsRestore(made, time.Time{}, made.Add(time.Hour)) {
-		t.Error("a namespace that is gone waits for nothing")
+		t.Error("a deleted namespace must not wait")
 	}
 }

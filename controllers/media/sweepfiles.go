@@ -67,7 +67,7 @@ func (s *sweeper) sweepFiles(ctx context.Context, byNamespace map[string][]*v1al
 	return errors.Join(problems...)
 }
 
-// abandonParts removes uploads in parts that were begun before the given time and not finished since. Those of a Media
+// abandonParts removes unfinished uploads in parts that started before the given time. Those of a Media
 // that has expired are removed with its file.
 func (s *sweeper) abandonParts(ctx context.Context, byNamespace map[string][]*v1alpha1.Media, oldest time.Time) error {
 	err := s.Store.AbandonParts(ctx, "", func(key string, begun time.Time) bool {

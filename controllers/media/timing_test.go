@@ -70,7 +70,7 @@ func TestAwait(t *testing.T) {
 				t.Errorf("%s: got %+v", tc.reason, got)
 			}
 			if !got.expired && got.recheckAfter <= 0 {
-				t.Errorf("%s: it is never looked at again", tc.reason)
+				t.Errorf("%s: it is never checked again", tc.reason)
 			}
 		})
 	}
@@ -80,7 +80,7 @@ func TestAwait(t *testing.T) {
 func TestAwaitEndsInTime(t *testing.T) {
 	got := planUpload(made(fromTheAPI), 24*time.Hour, noon.Add(75*time.Minute-time.Second))
 	if got.recheckAfter != time.Second {
-		t.Errorf("looks again after %s", got.recheckAfter)
+		t.Errorf("the next check is after %s", got.recheckAfter)
 	}
 }
 
@@ -101,16 +101,16 @@ func TestPauses(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := tc.pause(tc.after); got < tc.low || got > tc.high {
-				t.Errorf("%s, give or take a tenth: got %s", tc.reason, got)
+				t.Errorf("%s, plus or minus 10 %%: got %s", tc.reason, got)
 			}
 		})
 	}
 	if pollPause(time.Minute, "a") == pollPause(time.Minute, "b") {
-		t.Error("two files are asked for at the same time")
+		t.Error("two files are polled at the same time")
 	}
 }
 
-func TestLookAgain(t *testing.T) {
+func TestRecheck(t *testing.T) {
 	readyAt := func(after time.Duration) func(*v1alpha1.Media) {
 		return func(m *v1alpha1.Media) {
 			conditions.Apply(&m.Status.Conditions, conditions.Summary{Ready: true, Reason: "Uploaded"}, 1, noon.Add(after))
@@ -186,7 +186,7 @@ func TestDeletionTime(t *testing.T) {
 		"a rejected file with a key: not longer, because a repeat is answered with 409": {made(in(v1alpha1.MediaRejected), madeUnderKey), time.Minute},
 	} {
 		if at, _ := deleteAt(tc.media, time.Minute, 0); !at.Equal(noon.Add(tc.want)) {
-			t.Errorf("unused for a minute %s: goes at %s", reason, at)
+			t.Errorf("unused for a minute %s: deleted at %s", reason, at)
 		}
 	}
 }

@@ -110,7 +110,7 @@ var _ = Describe("A call that the platform accepted and is still processing", fu
 		t := newTeam(ctx)
 		p := t.post(ctx, "taken")
 		Eventually(messageOf(ctx, p)).Should(Equal("it is being processed"))
-		Expect(target(ctx, p).Reason).To(Equal(v1alpha1.ReasonProcessing), "no answer was lost")
+		Expect(target(ctx, p).Reason).To(Equal(v1alpha1.ReasonProcessing), "the response was received")
 		Expect(target(ctx, p).Attempt.OperationID).To(HavePrefix("ticket~"))
 
 		m.stop()
@@ -121,7 +121,7 @@ var _ = Describe("A call that the platform accepted and is still processing", fu
 		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
 		Expect(t.published(ctx)).To(Equal([]string{"taken"}))
 		Eventually(func() []string { return t.events(ctx, p) }).Should(ConsistOf(HavePrefix("Posted: target 0: published to x as https://x.example/")),
-			"what goes as it should is no warning")
+			"an ordinary delivery emits no warning")
 	})
 
 	It("is not claimed by another post with the same text whose response was lost", func(ctx SpecContext) {
@@ -173,7 +173,7 @@ var _ = Describe("A call that the platform accepted and is still processing", fu
 		t := newTeam(ctx)
 		p := t.post(ctx, "told late")
 		Eventually(func() []string { return t.published(ctx) }).Should(HaveLen(1))
-		// In the meantime, another manager gives up, since it has no operation id for a lookup.
+		// In the meantime, another manager stops the lookups, because it has no operation id.
 		now := read(ctx, p)
 		now.Status.Targets[0].State, now.Status.Targets[0].Attempt.Outcome = v1alpha1.TargetUndecided, v1alpha1.OutcomeUnknown
 		now.Status.Targets[0].Phase, now.Status.Targets[0].Reason = v1alpha1.PhaseFailed, v1alpha1.ReasonOutcomeUnknown
@@ -299,6 +299,6 @@ var _ = Describe("A video that YouTube processes after the upload", func() {
 		Expect(target(ctx, p).Reason).To(Equal(v1alpha1.ReasonRefused))
 		Expect(target(ctx, p).Message).To(ContainSubstring("the channel already has the same video"))
 		Expect(target(ctx, p).Attempt.OperationID).NotTo(BeEmpty(), "the owner can look at the video")
-		Expect(videos(ctx, t)).To(HaveLen(1), "it is not sent again")
+		Expect(videos(ctx, t)).To(HaveLen(1), "the post is not published again")
 	})
 })

@@ -51,7 +51,7 @@ var _ = Describe("A scheduled post with files", Ordered, func() {
 		Eventually(preparedReason(ctx, p)).Should(Equal(isReady))
 		now := read(ctx, p)
 		Expect(now.Status.Phase).To(Equal(v1alpha1.PhaseScheduled))
-		Expect(now.Status.Targets[0].Attempt).To(BeNil(), "nothing is claimed")
+		Expect(now.Status.Targets[0].Attempt).To(BeNil(), "no target is claimed")
 		Expect(now.Status.Targets[0].Prepared.Checkpoint).NotTo(BeEmpty())
 		Expect(t.published(ctx)).To(BeEmpty())
 	})
@@ -63,7 +63,7 @@ var _ = Describe("A scheduled post with files", Ordered, func() {
 		Eventually(preparedReason(ctx, p)).Should(Equal(isReady))
 		Expect(cancelPost(ctx, read(ctx, p))).To(Succeed())
 		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhaseCancelled))
-		Expect(preparedReason(ctx, p)()).To(BeEmpty(), "nothing is kept ready")
+		Expect(preparedReason(ctx, p)()).To(BeEmpty(), "the preparation is deleted")
 	})
 
 	It("is not prepared long before its time", func(ctx SpecContext) {
@@ -87,7 +87,7 @@ var _ = Describe("A scheduled post with files", Ordered, func() {
 		first := read(ctx, p).Status.Targets[0].Prepared.ContentHash
 		edit(ctx, p, func(p *v1alpha1.Post) { p.Spec.Image.MediaRefs[0].Name = "b" })
 		Eventually(func() *v1alpha1.Prepared { return read(ctx, p).Status.Targets[0].Prepared }).Should(
-			And(Not(BeNil()), HaveField("ContentHash", Not(Equal(first)))), "it is nil for a moment, and then of the other file")
+			And(Not(BeNil()), HaveField("ContentHash", Not(Equal(first)))), "a preparation of the new file replaces the old one")
 		Eventually(preparedReason(ctx, p)).Should(Equal(isReady))
 		edit(ctx, p, func(p *v1alpha1.Post) { p.Spec.ScheduledAt = v1alpha1.NewTimePtr(time.Now().Add(time.Second)) })
 		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
@@ -138,7 +138,7 @@ var _ = Describe("A prepared checkpoint", func() {
 
 		runManager()
 		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
-		Expect(arrivedAtX(ctx, "upload")).To(Equal(before["upload"]), "nothing is uploaded twice")
+		Expect(arrivedAtX(ctx, "upload")).To(Equal(before["upload"]), "the file is not uploaded again")
 		Expect(arrivedAtX(ctx, "status")).To(Equal(before["status"]), "and its state is not requested")
 		// Calls are counted for the platform, where other specs' posts may be published at any time; those have no files.
 		posts := suite.Must(platform.Posts(ctx, "x", t.account.ID))
@@ -164,7 +164,7 @@ var _ = Describe("A prepared checkpoint", func() {
 		posts := suite.Must(platform.Posts(ctx, "x", t.account.ID))
 		Expect(posts).To(HaveLen(1))
 		Expect(posts[0].Media[0].SHA256).To(Equal(jpeg))
-		Expect(read(ctx, p).Status.Targets[0].Attempt.Number).To(BeEquivalentTo(2), "X refused what it did not know")
+		Expect(read(ctx, p).Status.Targets[0].Attempt.Number).To(BeEquivalentTo(2), "X rejected the unknown media id")
 	})
 
 	It("fails permanently if the platform rejects it right after its preparation", func(ctx SpecContext) {
@@ -178,7 +178,7 @@ var _ = Describe("A prepared checkpoint", func() {
 		now.Spec.ScheduledAt = v1alpha1.NewTimePtr(time.Now())
 		Expect(k8s.Update(ctx, now)).To(Succeed())
 		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhaseFailed))
-		Expect(read(ctx, p).Status.Targets[0].Attempt.Number).To(BeEquivalentTo(2), "once more with a fresh upload, and no more")
+		Expect(read(ctx, p).Status.Targets[0].Attempt.Number).To(BeEquivalentTo(2), "a new upload is tried once")
 	})
 })
 
@@ -323,7 +323,7 @@ var _ = Describe("A preparation in progress", func() {
 		p := t.post(ctx, "too slow", showing("a"))
 		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhaseFailed))
 		Expect(read(ctx, p).Status.Targets[0].Message).To(ContainSubstring("upload"))
-		Eventually(h.count("too slow")).Should(BeZero(), "nothing is left to upload for")
+		Eventually(h.count("too slow")).Should(BeZero(), "no upload is waiting")
 	})
 })
 

@@ -197,11 +197,11 @@ func chain(ctx context.Context, on string, account sandboxtest.Account, target v
 		Expect(p.InReplyTo).To(Equal(before), "card %d", i)
 		before = p.ID
 		texts = append(texts, p.Text)
-		Expect(target.Cards[i].ExternalID).To(Equal(p.ID), "the entry names what is there")
+		Expect(target.Cards[i].ExternalID).To(Equal(p.ID), "the entry has the post's id")
 		Expect(target.Cards[i].PostedAt).NotTo(BeNil())
 	}
 	if len(posts) > 0 {
-		Expect(target.ExternalID).To(Equal(posts[0].ID), "a tree goes by its first card")
+		Expect(target.ExternalID).To(Equal(posts[0].ID), "a tree's id is its first card's")
 		Expect(target.ExternalURL).To(Equal(posts[0].URL))
 	}
 	return texts
@@ -360,7 +360,7 @@ var _ = Describe("A tree", Ordered, func() {
 		Expect(k8s.Delete(ctx, p)).To(Succeed())
 		Eventually(gone(ctx, p)).Should(BeTrue())
 		for _, account := range []sandboxtest.Account{t.account, second} {
-			Expect(publishesBy(account)).To(Equal(1), "the calls that were under way, and none after that")
+			Expect(publishesBy(account)).To(Equal(1), "only the calls in progress finished")
 		}
 	})
 

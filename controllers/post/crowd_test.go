@@ -221,7 +221,7 @@ var _ = Describe("A crowd", func() {
 			g.Expect(lease.Annotations).To(HaveKeyWithValue("social.herald.dev/group", "open"))
 		}).WithTimeout(15 * time.Second).Should(Succeed())
 		runManager(c.options)
-		Consistently(c.groups(ctx)).WithTimeout(time.Second).Should(Equal(first), "claims of an open group are not taken back")
+		Consistently(c.groups(ctx)).WithTimeout(time.Second).Should(Equal(first), "claims of an open group remain")
 		for _, p := range c.posts {
 			Eventually(phase(ctx, p)).WithTimeout(time.Minute).Should(Equal(v1alpha1.PhasePosted))
 			Expect(read(ctx, p).Status.Targets[0].Attempt.Number).To(BeNumerically("==", 2))

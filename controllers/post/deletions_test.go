@@ -76,7 +76,7 @@ func (f *finishedRequests) seen() (lists, watches int) {
 	return f.lists, f.watches
 }
 
-// end ends the watch. expired determines whether the next watch is told that its resourceVersion has expired.
+// end ends the watch. expired determines whether the next watch gets the error that its resourceVersion has expired.
 func (f *finishedRequests) end(expired bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -110,20 +110,20 @@ var _ = Describe("The deletion of finished posts", func() {
 		Expect(k8s.Delete(ctx, posts[0])).To(Succeed())
 		Eventually(gone(ctx, posts[0])).Should(BeTrue())
 		lists, watches := requests.seen()
-		Expect(lists).To(Equal(1), "at the start, for what was deleted before")
+		Expect(lists).To(Equal(1), "the initial list covers earlier deletions")
 
 		requests.end(false)
 		Expect(k8s.Delete(ctx, posts[1])).To(Succeed())
 		Eventually(gone(ctx, posts[1])).Should(BeTrue())
 		again, resumed := requests.seen()
-		Expect(again).To(Equal(lists), "nothing is listed when a watch goes on")
+		Expect(again).To(Equal(lists), "a resumed watch needs no list")
 		Expect(resumed).To(Equal(watches + 1))
 
 		requests.end(true)
 		Expect(k8s.Delete(ctx, posts[2])).To(Succeed())
 		Eventually(gone(ctx, posts[2])).Should(BeTrue())
 		again, _ = requests.seen()
-		Expect(again).To(Equal(lists+1), "what happened since is not known otherwise")
+		Expect(again).To(Equal(lists+1), "only a list shows deletions since")
 	})
 
 	It("releases many finalizers concurrently, and retries failures", func(ctx SpecContext) {

@@ -119,7 +119,7 @@ var _ = Describe("Delivery", Ordered, func() {
 		})
 		Eventually(messageOf(ctx, p)).Should(ContainSubstring("spec.targets[0].caption"))
 		now := read(ctx, p)
-		Expect(now.Status.Phase).To(Equal(v1alpha1.PhaseDraft), "what is wrong with it makes it no less a draft")
+		Expect(now.Status.Phase).To(Equal(v1alpha1.PhaseDraft), "an invalid draft remains a draft")
 		Expect(meta.IsStatusConditionFalse(now.Status.Conditions, v1alpha1.ConditionAccepted)).To(BeTrue())
 		edit(ctx, p, func(p *v1alpha1.Post) { p.Spec.Draft, p.Spec.Targets[0].Caption = false, "mended" })
 		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
@@ -193,7 +193,7 @@ var _ = Describe("Delivery", Ordered, func() {
 		Expect(readyReason(ctx, p)).To(Equal(v1alpha1.ReasonMissedSchedule))
 		Expect(t.published(ctx)).To(BeEmpty())
 		_, err := tryEdit(ctx, p, func(p *v1alpha1.Post) { p.Spec.ScheduledAt = v1alpha1.NewTimePtr(time.Now().Add(time.Hour)) })
-		Expect(err).To(MatchError(ContainSubstring("finished")), "nobody would look at it again")
+		Expect(err).To(MatchError(ContainSubstring("finished")), "a finished post is not reconciled again")
 	})
 
 	It("delivers a post whose time has just passed", func(ctx SpecContext) {
@@ -360,7 +360,7 @@ var _ = Describe("Two posts with the same text on one X account", func() {
 		Expect(target.Blocked).To(HaveValue(And(
 			HaveField("Reason", v1alpha1.ReasonRefused), HaveField("Problem", ContainSubstring("has published the same content before")),
 		)))
-		Expect(publishesBy(t.account)).To(Equal(2), "it was sent once, and is not sent again")
+		Expect(publishesBy(t.account)).To(Equal(2), "the deleted post is not published again")
 	},
 		Entry("by one team", false, false),
 		Entry("by one team, in another process", false, true),

@@ -88,7 +88,7 @@ func TestEventsOfTeams(t *testing.T) {
 			got, clk := &heard{of: map[string]int{}}, clocktesting.NewFakeClock(nine)
 			tc.tell(newRecorder(got, clk))
 			if tc.atOnce != nil && !maps.Equal(got.counts(), tc.atOnce) {
-				t.Errorf("at once %v, want %v: %s", got.counts(), tc.atOnce, tc.reason)
+				t.Errorf("got %v first, want %v: %s", got.counts(), tc.atOnce, tc.reason)
 			}
 			want := tc.want
 			if want == nil {
@@ -114,7 +114,7 @@ func TestEventsOfTeams(t *testing.T) {
 		clk.Step(time.Second)
 	}
 	if len(r.teams) > manyTeams {
-		t.Errorf("%d teams are remembered that tell nothing", len(r.teams))
+		t.Errorf("%d teams without events are stored", len(r.teams))
 	}
 }
 

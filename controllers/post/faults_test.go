@@ -101,7 +101,7 @@ var _ = Describe("Platform faults", Ordered, func() {
 		Eventually(func() string {
 			Expect(k8s.Get(ctx, key, &conn)).To(Succeed())
 			return conn.Annotations[v1alpha1.ProbeAnnotation]
-		}).ShouldNot(BeEmpty(), "the connection's keeper is asked to look")
+		}).ShouldNot(BeEmpty(), "the failure requests a probe of the connection")
 		t.setReady(ctx, "x", "True", v1alpha1.ReasonConnected, t.account.Username)
 		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
 		Expect(t.published(ctx)).To(Equal([]string{"renewed"}))
@@ -150,7 +150,7 @@ var _ = Describe("Kubernetes faults", func() {
 			text := []string{fmt.Sprintf("first %d", serial.Add(1)), "second", "third"}
 			p := posted(ctx, t.post(ctx, "", cards(text...)))
 			Expect(chain(ctx, "x", t.account, read(ctx, p).Status.Targets[0])).To(Equal(text))
-			Expect(publishesBy(t.account)).To(Equal(3), "nothing was sent for a claim whose answer was lost")
+			Expect(publishesBy(t.account)).To(Equal(3), "the lost claim was not published")
 		},
 		Entry("the record of the first card, with the claim of the second, is lost", int32(2), false),
 		Entry("it is stored, and its response is lost", int32(2), true),
@@ -196,7 +196,7 @@ var _ = Describe("Kubernetes faults", func() {
 		blocked.Store(false)
 		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
 		Expect(t.published(ctx)).To(Equal([]string{"held in memory"}))
-		Expect(read(ctx, p).Status.Targets[0].Attempt.Lookups).To(BeZero(), "the process knew the answer")
+		Expect(read(ctx, p).Status.Targets[0].Attempt.Lookups).To(BeZero(), "the result was in memory")
 	})
 
 	It("completes a call in progress when the manager stops", func(ctx SpecContext) {
@@ -229,7 +229,7 @@ var _ = Describe("Kubernetes faults", func() {
 		p := t.post(ctx, "claimed late")
 		Eventually(phase(ctx, p)).ShouldNot(BeEmpty())
 		m.stop()
-		Expect(read(ctx, p).Status.Phase).To(Equal(v1alpha1.PhasePosted), "a claim without an answer would leave the next process in doubt")
+		Expect(read(ctx, p).Status.Phase).To(Equal(v1alpha1.PhasePosted), "an unrecorded result would be unknown to the next process")
 		Expect(t.published(ctx)).To(Equal([]string{"claimed late"}))
 	})
 })

@@ -130,7 +130,7 @@ var _ = Describe("A file's location metadata", Ordered, func() {
 		placed, cleaned := placedPhoto()
 		fileOf(ctx, t, "a", "picture.jpg", v1alpha1.MimeJPEG, placed)
 		Expect(arrived(ctx, t, account, showing("a"))).To(HaveEach(hashOf(cleaned)))
-		Expect(copies(ctx, t, "a")).To(Equal(1), "only what is fetched lies in the store without the place")
+		Expect(copies(ctx, t, "a")).To(Equal(1), "only the rendition without a location is in the store")
 	})
 
 	It("is removed from videos, which do not change otherwise", func(ctx SpecContext) {
@@ -146,7 +146,7 @@ var _ = Describe("A file's location metadata", Ordered, func() {
 		account := t.onThreads(ctx, 0)
 		hash := file(ctx, t, "a", "tenseconds.mp4", v1alpha1.MimeMP4)
 		Expect(arrived(ctx, t, account, filming("a"))).To(HaveEach(hash))
-		Expect(copies(ctx, t, "a")).To(Equal(1), "the copy of what was verified")
+		Expect(copies(ctx, t, "a")).To(Equal(1), "the rendition of the verified file")
 	})
 
 	It("is published if the team keeps it", func(ctx SpecContext) {

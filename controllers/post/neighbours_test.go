@@ -50,7 +50,7 @@ var _ = Describe("A team isolated from another", func() {
 		Eventually(phase(ctx, p), 10*time.Second).Should(Equal(v1alpha1.PhasePosted))
 		conn := attacker.connection(ctx)
 		Expect(conn.Status.AppRateLimitedUntil).To(BeNil())
-		Expect(conn.Status.RateLimitedUntil).NotTo(BeNil(), "the account that was told so waits")
+		Expect(conn.Status.RateLimitedUntil).NotTo(BeNil(), "the rate-limited account waits")
 	})
 
 	It("keeps its own publications although the other team claims them", func(ctx SpecContext) {
@@ -73,7 +73,7 @@ var _ = Describe("A team isolated from another", func() {
 		Expect(publishesBy(victim.account)).To(Equal(1))
 		Expect(victim.published(ctx)).To(HaveLen(1))
 		Expect(saidWrong(ctx, fake)()).To(ContainSubstring("is not one of account"))
-		Expect(readyReason(ctx, fake)).To(Equal(v1alpha1.ReasonOutcomeUnknown), "it is asked about again")
+		Expect(readyReason(ctx, fake)).To(Equal(v1alpha1.ReasonOutcomeUnknown), "the user has to answer again")
 	})
 
 	It("reports its user's answer, and that the platform did not confirm it", func(ctx SpecContext) {
@@ -91,7 +91,7 @@ var _ = Describe("A team isolated from another", func() {
 			if unconfirmed {
 				account = ""
 			}
-			Expect(t.Attempt.AccountID).To(Equal(account), "an id that only a person told is no account's")
+			Expect(t.Attempt.AccountID).To(Equal(account), "an unconfirmed id belongs to no account")
 		}
 	})
 

@@ -47,7 +47,7 @@ var _ = Describe("A post in a namespace that no Team owns", func() {
 			Eventually(func() string { return readyReason(ctx, p) }).Should(Equal(v1alpha1.ReasonNoTeam))
 		}
 		Expect(read(ctx, draft).Status.Phase).To(Equal(v1alpha1.PhaseDraft))
-		Eventually(phase(ctx, later)).Should(Equal(v1alpha1.PhaseProcessing), "its time has come")
+		Eventually(phase(ctx, later)).Should(Equal(v1alpha1.PhaseProcessing), "it is due")
 		Expect(publishesBy(t.account)).To(BeZero())
 		Expect(passes.Longest()).To(And(BeNumerically(">", 0), BeNumerically("<=", pacing.PostTimeout)), "a pass has an end")
 
@@ -91,7 +91,7 @@ var _ = Describe("A post in a namespace that no Team owns", func() {
 		})
 		p := t.post(ctx, "hello", at(time.Hour))
 		warnings := warned(ctx, t.namespace, p.Name, v1alpha1.ReasonNoTeam)
-		Eventually(func() string { return readyReason(ctx, p) }).Should(Equal(v1alpha1.ReasonNoTeam), "the status says it at once")
+		Eventually(func() string { return readyReason(ctx, p) }).Should(Equal(v1alpha1.ReasonNoTeam), "the status is written immediately")
 		wake := func(value string) {
 			edit(ctx, p, func(p *v1alpha1.Post) { p.Labels = map[string]string{"woken": value} })
 		}
@@ -124,7 +124,7 @@ var _ = Describe("A post in a namespace that no Team owns", func() {
 		k.ahead.Store(int64(2 * time.Hour))
 		edit(ctx, p, func(p *v1alpha1.Post) { p.Labels = map[string]string{"woken": "yes"} })
 		Eventually(func() bool { return read(ctx, p).Status.Finished }).Should(BeTrue())
-		Expect(read(ctx, p).Finalizers).To(BeEmpty(), "nobody would show it")
+		Expect(read(ctx, p).Finalizers).To(BeEmpty(), "no page shows it")
 
 		team := &v1alpha1.Team{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1alpha1.TeamSpec{Namespace: t.namespace}}
 		Expect(envtest.Own(ctx, k8s, team)).To(Succeed())
@@ -157,7 +157,7 @@ var _ = Describe("A post works with every name that Kubernetes allows", func() {
 			remove(ctx, p)
 			Expect(k.of(ctx, acme.namespace, name)).NotTo(BeNil())
 			posted(ctx, acme.apply(ctx, name, text, through))
-			Expect(publishesBy(acme.account)).To(Equal(i+1), "it is not sent again")
+			Expect(publishesBy(acme.account)).To(Equal(i+1), "it is not published again")
 			Eventually(warned(ctx, acme.namespace, name, v1alpha1.ReasonAlreadyPublished)).ShouldNot(BeEmpty(), "events are about it")
 		}
 	})

@@ -34,7 +34,7 @@ var _ = Describe("The final state of each target has an event of its own", func(
 				if e.Related != nil {
 					related = e.Related.Kind + "/" + e.Related.Name
 				}
-				Expect(e.Series).To(BeNil(), "%s is counted together with another event: %s", e.Reason, e.Note)
+				Expect(e.Series).To(BeNil(), "%s is merged with another event: %s", e.Reason, e.Note)
 				told = append(told, fmt.Sprintf("%s %s %s %.12s", e.Reason, e.Regarding.FieldPath, related, e.Note))
 			}
 			return told

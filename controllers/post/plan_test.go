@@ -93,7 +93,7 @@ var _ = Describe("A post of a team with plan limits", Ordered, func() {
 		failed := target(ctx, p, 0)
 		Expect(failed.Reason).To(Equal(v1alpha1.ReasonPlanLimit))
 		Expect(failed.Message).To(And(ContainSubstring("30 posts to X in a calendar month"), ContainSubstring("Change the plan")))
-		Expect(failed.Attempt).To(BeNil(), "nothing was claimed")
+		Expect(failed.Attempt).To(BeNil(), "no target was claimed")
 		Expect(t.published(ctx)).To(Equal([]string{"the 30th"}))
 		Expect(used(ctx, t, month)()).To(Equal(30))
 	})
@@ -104,7 +104,7 @@ var _ = Describe("A post of a team with plan limits", Ordered, func() {
 		p := posted(ctx, t.post(ctx, "reserved", func(p *v1alpha1.Post) { reserve(ctx, t, month, p.Name, 1) }))
 		stored := suite.Must(quotas.Read(ctx, t.namespace, month))
 		Expect(stored.Status.Used).To(BeEquivalentTo(30))
-		Expect(stored.Status.Entries).To(ContainElement(And(HaveField("Post", p.Name), HaveField("UID", read(ctx, p).UID))), "from its claim on it counts, whatever becomes of the object")
+		Expect(stored.Status.Entries).To(ContainElement(And(HaveField("Post", p.Name), HaveField("UID", read(ctx, p).UID))), "a claimed post counts even after its deletion")
 	})
 
 	It("keeps its reservations when its targets change places", func(ctx SpecContext) {
@@ -313,7 +313,7 @@ var _ = Describe("A post whose usage cannot be counted", func() {
 		waiting, asked := read(ctx, p), api.asked.Load()
 		Expect(waiting.Status.Targets[0].Message).To(HaveSuffix("Herald tries again"))
 		Eventually(api.asked.Load).Should(BeNumerically(">=", asked+3))
-		Expect(read(ctx, p).ResourceVersion).To(Equal(waiting.ResourceVersion), "what has not changed is not written")
+		Expect(read(ctx, p).ResourceVersion).To(Equal(waiting.ResourceVersion), "an unchanged status is not written")
 		api.down.Store(false)
 		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
 		Expect(t.published(ctx)).To(Equal([]string{"not counted"}))

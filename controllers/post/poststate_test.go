@@ -29,7 +29,7 @@ func TestDrainUpTo(t *testing.T) {
 		t.Errorf("%d are woken, want %d", n, some)
 	}
 	if n := len(states.drainUpTo(in, math.MaxInt)); n != 1000-some {
-		t.Errorf("%d are woken then, want all others", n)
+		t.Errorf("%d are woken, want all others", n)
 	}
 	if n := len(states.waiting) + len(states.inputs); n != 0 {
 		t.Errorf("%d entries stay", n)
@@ -44,10 +44,10 @@ func TestForgetPost(t *testing.T) {
 	states.subscribe(gone, appInput(v1alpha1.PlatformX))
 	states.prune(gone, true)
 	if len(states.byPost) != 1 || len(states.waiting) != 1 {
-		t.Fatalf("%d posts are known, %d inputs awaited", len(states.byPost), len(states.waiting))
+		t.Fatalf("%d posts are stored, %d inputs awaited", len(states.byPost), len(states.waiting))
 	}
 	states.forget(gone)
 	if n := len(states.byPost) + len(states.waiting) + len(states.inputs); n != 0 {
-		t.Errorf("%d entries of a post stay that is gone", n)
+		t.Errorf("%d entries of a deleted post remain", n)
 	}
 }

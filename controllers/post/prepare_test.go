@@ -108,7 +108,7 @@ var _ = Describe("A platform that publishes in two steps", Ordered, func() {
 		account := t.onThreads(ctx, 300*time.Millisecond)
 		writes.of(t.namespace)
 		p := posted(ctx, t.post(ctx, "two steps", toThreads))
-		Expect(writes.n.Load()).To(BeEquivalentTo(2), "one claim, which stores what was prepared, and one record")
+		Expect(writes.n.Load()).To(BeEquivalentTo(2), "a claim with the preparation, and a record")
 		Expect(shown(ctx, account)).To(Equal([]string{"two steps"}))
 		target := read(ctx, p).Status.Targets[0]
 		Expect(target.Attempt.Checkpoint).NotTo(BeEmpty())
@@ -123,7 +123,7 @@ var _ = Describe("A platform that publishes in two steps", Ordered, func() {
 		posted(ctx, t.post(ctx, "both", toBoth))
 		Expect(shown(ctx, account)).To(Equal([]string{"both"}))
 		Expect(t.published(ctx)).To(Equal([]string{"both"}))
-		Expect(writes.n.Load()).To(BeNumerically("<=", 3), "one claim; results are written together if they come together")
+		Expect(writes.n.Load()).To(BeNumerically("<=", 3), "a claim, and a record for each target")
 	})
 
 	It("does not delay the other targets for long", func(ctx SpecContext) {
@@ -204,7 +204,7 @@ var _ = Describe("A platform that publishes in two steps", Ordered, func() {
 					attempts = int(target.Attempt.Number)
 				}
 				Expect(attempts).To(Equal(row.attempts))
-				Expect(containersOf(account)).To(Equal(row.made), "containers that were made")
+				Expect(containersOf(account)).To(Equal(row.made), "created containers")
 				if row.phase == v1alpha1.PhasePosted {
 					Expect(shown(ctx, account)).To(Equal([]string{"disturbed"}))
 					Expect(target.ExternalID).NotTo(BeEmpty())
@@ -234,7 +234,7 @@ var _ = Describe("A platform that publishes in two steps", Ordered, func() {
 	It("waits for a preparation that started concurrently with a faster target", func(ctx SpecContext) {
 		Eventually(phase(ctx, slow)).Should(Equal(v1alpha1.PhasePosted))
 		Expect(shown(ctx, slowAccount)).To(Equal([]string{"slow and fast"}))
-		Expect(containersOf(slowAccount)).To(Equal(slowMade), "no other container was made")
+		Expect(containersOf(slowAccount)).To(Equal(slowMade), "no further container was created")
 	})
 
 	It("detects, before it sends again, that an earlier call has succeeded after all", func(ctx SpecContext) {
@@ -261,6 +261,6 @@ var _ = Describe("A platform that publishes in two steps", Ordered, func() {
 
 		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
 		Expect(read(ctx, p).Status.Targets[0].Attempt.Number).To(BeEquivalentTo(2), "an attempt was opened, to look")
-		Expect(shown(ctx, account)).To(HaveLen(1), "and nothing was sent for what was visible already")
+		Expect(shown(ctx, account)).To(HaveLen(1), "the visible post was not published again")
 	})
 })

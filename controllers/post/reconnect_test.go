@@ -152,7 +152,7 @@ var _ = Describe("A token that is rejected during publication", Ordered, func() 
 			Expect(ok).To(BeTrue())
 			o.Platforms = platforms.Registry{v1alpha1.PlatformX: forbidding{x, &refuses}}
 		})
-		Eventually(t.condition(ctx, v1alpha1.ConditionReady)).Should(ContainSubstring("connected as"), "what comes later is not taken for the first look's")
+		Eventually(t.condition(ctx, v1alpha1.ConditionReady)).Should(ContainSubstring("connected as"), "a later probe is not mistaken for the first")
 		p := t.post(ctx, "with all permissions")
 		Eventually(t.condition(ctx, v1alpha1.ConditionPublishingRefused)).Should(Equal("Refused: a permission is missing"))
 		Expect(t.condition(ctx, v1alpha1.ConditionReady)()).To(HavePrefix(v1alpha1.ReasonConnected))
@@ -293,8 +293,8 @@ var _ = Describe("An account that its platform has locked", func() {
 		Eventually(func() string { return readyReason(ctx, first) }).Should(Equal(v1alpha1.ReasonAccountRestricted))
 		Expect(read(ctx, first).Status.Targets[0].Message).To(HavePrefix(words))
 		conn := t.connection(ctx)
-		Expect(conn.Status.RateLimitedUntil).NotTo(BeNil(), "it says until when nothing is sent")
-		Expect(conn.Status.AppRateLimitedUntil).To(BeNil(), "other accounts of the app are not held")
+		Expect(conn.Status.RateLimitedUntil).NotTo(BeNil(), "the end of the pause is recorded")
+		Expect(conn.Status.AppRateLimitedUntil).To(BeNil(), "other accounts of the app are not limited")
 		Eventually(func() []string { return t.events(ctx, conn) }).Should(ContainElement(
 			And(HavePrefix("AccountRestricted: nothing is sent before "), HaveSuffix(words))))
 
@@ -302,13 +302,13 @@ var _ = Describe("An account that its platform has locked", func() {
 		Eventually(phase(ctx, foreign)).Should(Equal(v1alpha1.PhasePosted))
 		Eventually(func() string { return readyReason(ctx, second) }).Should(Equal(v1alpha1.ReasonAccountRestricted))
 		Expect(read(ctx, second).Status.Targets[0].Message).To(And(ContainSubstring(`connection "x"`), ContainSubstring(words)))
-		Expect(read(ctx, second).Status.Targets[0].Attempt).To(BeNil(), "nothing was sent for it")
+		Expect(read(ctx, second).Status.Targets[0].Attempt).To(BeNil(), "no call was made")
 
 		locked.Store("")
 		Eventually(phase(ctx, first), 20*time.Second).Should(Equal(v1alpha1.PhasePosted))
 		Eventually(phase(ctx, second), 20*time.Second).Should(Equal(v1alpha1.PhasePosted))
 		Eventually(t.condition(ctx, v1alpha1.ConditionPublishingRefused)).Should(BeEmpty())
-		Expect(calls.Load()).To(BeNumerically("<=", 2), "a locked account is not called again and again")
+		Expect(calls.Load()).To(BeNumerically("<=", 2), "a locked account is called once or twice")
 	})
 
 	It("is distinguished from an unknown error code, which is counted", func(ctx SpecContext) {
@@ -323,7 +323,7 @@ var _ = Describe("An account that its platform has locked", func() {
 		p := t.post(ctx, "with an odd answer")
 		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhaseFailed))
 		Expect(read(ctx, p).Status.Targets[0].Message).To(ContainSubstring("the error 999"))
-		Expect(t.condition(ctx, v1alpha1.ConditionPublishingRefused)()).To(BeEmpty(), "it says nothing about the account")
+		Expect(t.condition(ctx, v1alpha1.ConditionPublishingRefused)()).To(BeEmpty(), "the account itself has no problem")
 		Eventually(func() ([]*dto.MetricFamily, error) { return registry.Gather() }).Should(ContainElement(HaveField("Metric", ContainElement(And(
 			HaveField("Label", ContainElement(And(HaveField("Name", HaveValue(Equal("code"))), HaveField("Value", HaveValue(Equal("999")))))),
 			HaveField("Label", ContainElement(And(HaveField("Name", HaveValue(Equal("operation"))), HaveField("Value", HaveValue(Equal(unlisted.Publish)))))),

@@ -422,7 +422,7 @@ var _ = Describe("A post's record outlives it", func() {
 			Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhaseScheduled))
 			k.ahead.Store(int64(age))
 			remove(ctx, p)
-			Expect(k.of(ctx, acme.namespace, p.Name)).To(BeNil(), "nothing was sent that could be adopted")
+			Expect(k.of(ctx, acme.namespace, p.Name)).To(BeNil(), "there was no call to adopt")
 			request, err := k.Request(ctx, archive.Team{Namespace: acme.namespace, Name: "of-" + acme.namespace}, p.Name)
 			if !kept {
 				Expect(err).To(MatchError(archive.ErrNotFound))

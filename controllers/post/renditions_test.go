@@ -188,7 +188,7 @@ var _ = Describe("Images that a platform does not accept", Ordered, func() {
 		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhaseFailed))
 		target := read(ctx, p).Status.Targets[0]
 		Expect(target.Message).To(ContainSubstring(`"tail.mp4" cannot be converted`))
-		Expect(target.Attempt).To(BeNil(), "nothing was claimed")
+		Expect(target.Attempt).To(BeNil(), "no target was claimed")
 	})
 
 	It("leave a warning if their content is not visible", func(ctx SpecContext) {

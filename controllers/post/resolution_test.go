@@ -112,12 +112,12 @@ var _ = Describe("A user's resolution", Ordered, func() {
 
 		run(ctx, strings.Replace(lines[0], "ID", "1991", 1))
 		Eventually(func() string { return read(ctx, p).Status.Targets[0].ExternalID }).Should(Equal("1991"))
-		Eventually(func() []string { return commands(question(ctx, p)()) }).Should(Equal(lines[2:]), "the other target still waits")
+		Eventually(func() []string { return commands(question(ctx, p)()) }).Should(Equal(lines[2:]), "the other target still needs an answer")
 		run(ctx, lines[3])
 		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
 		Expect(question(ctx, p)()).To(BeEmpty())
-		Expect(t.published(ctx)).To(BeEmpty(), "it was said to be there")
-		Expect(team{account: second}.published(ctx)).To(Equal([]string{"in doubt"}), "it was said not to be there")
+		Expect(t.published(ctx)).To(BeEmpty(), "answered as published")
+		Expect(team{account: second}.published(ctx)).To(Equal([]string{"in doubt"}), "answered as not published")
 	})
 
 	It("can answer for several targets in one command", func(ctx SpecContext) {
@@ -245,7 +245,7 @@ var _ = Describe("A post with an unknown outcome", func() {
 	It("is undecided again after it was deleted and applied without the mark of a copy", func(ctx SpecContext) {
 		p := acme.apply(ctx, "launch", "hello", copyOf)
 		Eventually(awaitsResolution(ctx, p)).Should(BeTrue())
-		Expect(loose.all()).To(BeEmpty(), "it could vanish the moment a person is asked")
+		Expect(loose.all()).To(BeEmpty(), "an untracked object could disappear before the user answers")
 		remove(ctx, p)
 		p = acme.apply(ctx, "launch", "hello")
 		Eventually(awaitsResolution(ctx, p)).Should(BeTrue())

@@ -106,7 +106,7 @@ var _ = Describe("A post that is restored with its status", func() {
 		if backup = c.picture(); point == finished {
 			backup = last
 		}
-		Expect(backup).NotTo(BeNil(), "nobody came to the point")
+		Expect(backup).NotTo(BeNil(), "the backup was never reached")
 		remove(ctx, p)
 		return backup, last
 	}
@@ -250,8 +250,8 @@ var _ = Describe("A cancelled post that a tool applies again", func() {
 		runManager()
 		t := newTeam(ctx)
 		p := cancelled(ctx, t)
-		Expect(scheduled(ctx, t, "hello", time.Now().Add(time.Hour))).To(Succeed(), "a set that has the file is not held up")
-		Expect(read(ctx, p).Spec.Cancelled).To(BeFalse(), "the tool finds what it has applied")
+		Expect(scheduled(ctx, t, "hello", time.Now().Add(time.Hour))).To(Succeed(), "applying the manifest does not fail")
+		Expect(read(ctx, p).Spec.Cancelled).To(BeFalse(), "the spec equals the manifest")
 		seen(ctx, p)
 		at := read(ctx, p).Status.CancelledAt
 		Expect(scheduled(ctx, t, "edited, and due", time.Now().Add(-time.Second))).To(Succeed())
@@ -269,7 +269,7 @@ var _ = Describe("A cancelled post that a tool applies again", func() {
 		before := read(ctx, p)
 		before.Status.CancelledAt = nil
 		Expect(k8s.Status().Update(ctx, before)).To(Succeed())
-		Expect(scheduled(ctx, t, "hello", time.Now().Add(time.Hour))).To(MatchError(ContainSubstring("the spec is frozen")), "nothing says that it stays cancelled")
+		Expect(scheduled(ctx, t, "hello", time.Now().Add(time.Hour))).To(MatchError(ContainSubstring("the spec is frozen")), "the status does not contain the cancellation")
 		failed := false
 		runManager(func(o *post.Options) { o.APIReader = failing{o.APIReader, &failed} })
 		Eventually(func() *v1alpha1.Time { return read(ctx, p).Status.CancelledAt }).Should(Equal(before.Status.FinishedAt))
@@ -305,7 +305,7 @@ var _ = Describe("A post of a restored cluster", func() {
 
 		remove(ctx, p)
 		Expect(k.of(ctx, t.namespace, p.Name)).To(HaveField("Targets", HaveLen(1)), "it may be out")
-		Eventually(time.Now).Should(BeTemporally(">", noticed.Add(time.Second)), "what is made now is from after it was noticed")
+		Eventually(time.Now).Should(BeTemporally(">", noticed.Add(time.Second)), "later posts are not from the restored state")
 		next := t.apply(ctx, p.Name, p.Spec.Targets[0].Caption)
 		Eventually(func() string { return readyReason(ctx, next) }).Should(Equal(v1alpha1.ReasonOutcomeUnknown))
 		Expect(publishesBy(t.account)).To(BeZero())
@@ -335,7 +335,7 @@ var _ = Describe("A post of a restored cluster", func() {
 				Expect(err).To(MatchError(ContainSubstring("the targets are frozen")))
 				continue
 			}
-			Eventually(func() int64 { return read(ctx, p).Status.ObservedGeneration }).Should(Equal(now.Generation), "judged again")
+			Eventually(func() int64 { return read(ctx, p).Status.ObservedGeneration }).Should(Equal(now.Generation), "the new generation was processed")
 		}
 		Expect(read(ctx, p).Status.Targets).To(HaveEach(SatisfyAll(HaveField("Attempt", BeNil()), HaveField("State", v1alpha1.TargetUndecided))), "they may be out")
 		Expect(publishesBy(t.account) + publishesBy(second)).To(BeZero())

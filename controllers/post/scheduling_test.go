@@ -103,7 +103,7 @@ var _ = Describe("The order of posts", func() {
 		m.stop()
 		runManager()
 		next := posted(ctx, t.post(ctx, "waits until there is room"))
-		Expect(read(ctx, next).Status.Targets[0].PostedAt.Time).To(BeTemporally(">=", conn.Status.RateLimitedUntil.Time), "the manager that called knew it, the other one read it")
+		Expect(read(ctx, next).Status.Targets[0].PostedAt.Time).To(BeTemporally(">=", conn.Status.RateLimitedUntil.Time), "both managers wait for the limit")
 		Expect(publishesBy(t.account)).To(Equal(2))
 	})
 
@@ -190,7 +190,7 @@ var _ = Describe("The order of posts", func() {
 		By("a team that uses its own app continues")
 		apart := newTeam(ctx)
 		Eventually(phase(ctx, apart.post(ctx, "another app's"))).Should(Equal(v1alpha1.PhasePosted))
-		Expect(conn.Status.App).To(Equal(app), "it says which app it was")
+		Expect(conn.Status.App).To(Equal(app), "the limit names its app")
 
 		By("lifting the limit manually, without a restart")
 		for _, of := range []team{t, second} {
@@ -267,7 +267,7 @@ var _ = Describe("The order of posts", func() {
 		Eventually(func() string { return readyReason(ctx, p) }).Should(Equal(v1alpha1.ReasonRateLimited))
 		now := read(ctx, p)
 		Expect(now.Status.Phase).To(Equal(v1alpha1.PhaseProcessing))
-		Expect(now.Status.Targets[0].Message).To(ContainSubstring(`connection "x"`), "where it stands why, and until when")
+		Expect(now.Status.Targets[0].Message).To(ContainSubstring(`connection "x"`), "the message names the connection and the end of its wait")
 
 		limit(v1alpha1.NewTimePtr(time.Now().Add(2 * time.Hour)))
 		limit(nil)
@@ -298,7 +298,7 @@ var _ = Describe("The order of posts", func() {
 		t.post(ctx, "one too many")
 		Eventually(func() string { return t.connection(ctx).Annotations[v1alpha1.ProbeAnnotation] }).ShouldNot(BeEmpty())
 		conn := t.connection(ctx)
-		Expect(conn.Status.RateLimitedMessage).To(Equal("used up"), "whoever looks knows that already")
+		Expect(conn.Status.RateLimitedMessage).To(Equal("used up"), "the status contains the limit")
 	})
 
 	It("reserves slots for a team's single post while another team's calls are slow", func(ctx SpecContext) {
@@ -322,6 +322,6 @@ var _ = Describe("The order of posts", func() {
 				last = at.Time
 			}
 		}
-		Expect(single.Spec.ScheduledAt.Add(late)).To(BeTemporally("<", last), "it did not wait for the other team's calls")
+		Expect(single.Spec.ScheduledAt.Add(late)).To(BeTemporally("<", last), "the team did not wait for the other team's calls")
 	})
 })

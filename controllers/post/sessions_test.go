@@ -153,7 +153,7 @@ var _ = Describe("An upload session's secret", Ordered, func() {
 		start()
 		isDue(ctx, p)
 		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
-		Expect(b.of(&b.prepared)).To(BeEmpty(), "nothing is prepared again")
+		Expect(b.of(&b.prepared)).To(BeEmpty(), "no session is created")
 		Expect(b.of(&b.sent)).To(HaveExactElements(HavePrefix(authority)))
 	})
 
@@ -207,7 +207,7 @@ var _ = Describe("An upload session's secret", Ordered, func() {
 		start()
 		isDue(ctx, p)
 		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
-		Expect(b.of(&b.prepared)).To(Equal([]string{""}), "it begins anew")
+		Expect(b.of(&b.prepared)).To(Equal([]string{""}), "a new session is created")
 		Expect(b.of(&b.sent)).To(HaveExactElements(HavePrefix(authority)))
 	})
 
@@ -223,7 +223,7 @@ var _ = Describe("An upload session's secret", Ordered, func() {
 		start()
 		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
 		Expect(b.of(&b.looked)).To(And(Not(BeEmpty()), HaveEach("")))
-		Expect(b.of(&b.sent)).To(BeEmpty(), "nothing is sent again")
+		Expect(b.of(&b.sent)).To(BeEmpty(), "no call is made again")
 		Expect(publishesBy(t.account)).To(Equal(1))
 	})
 

@@ -54,7 +54,7 @@ var _ = Describe("A post of a suspended team", func() {
 		By("ending in the spec, and then in the status")
 		owner.Spec.Suspend = false
 		Expect(k8s.Update(ctx, owner)).To(Succeed())
-		Expect(owner.Suspended()).To(BeTrue(), "what was ended is not recorded yet")
+		Expect(owner.Suspended()).To(BeTrue(), "the end is not recorded yet")
 		stop.Set(true)
 		owner.Status.Suspensions[0].Until = v1alpha1.NewTimePtr(time.Now())
 		Expect(k8s.Status().Update(ctx, owner)).To(Succeed())

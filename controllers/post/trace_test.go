@@ -261,7 +261,7 @@ var _ = Describe("The metrics", Ordered, func() {
 		Eventually(preparedReason(ctx, p)).Should(Equal("True Prepared"))
 		Expect(value("herald_upload_bytes_total", map[string]string{"platform": "x"})() - before).To(BeNumerically(">=", picture.Size()))
 		Expect(value("herald_upload_rate_bytes_per_second", map[string]string{"platform": "x", "kind": "image"})()).To(BeNumerically(">", 0))
-		Eventually(value("herald_pending_upload_bytes", map[string]string{"namespace": t.namespace})).Should(BeEquivalentTo(-1), "nothing is left to upload")
+		Eventually(value("herald_pending_upload_bytes", map[string]string{"namespace": t.namespace})).Should(BeEquivalentTo(-1), "there is no upload left")
 	})
 
 	It("contain the uploads in progress that will be late", func(ctx SpecContext) {
@@ -280,7 +280,7 @@ var _ = Describe("The metrics", Ordered, func() {
 		t.fault(ctx, sandboxtest.Fault{Operation: "publish", Kind: "status", Status: http.StatusForbidden})
 		refused := map[string]string{"namespace": t.namespace, "state": "failed", "reason": v1alpha1.ReasonRefused}
 		counted := map[string]string{"namespace": t.namespace, "state": "posted"}
-		Eventually(value("herald_target_results_total", refused)).Should(BeZero(), "a team's series begin with its account")
+		Eventually(value("herald_target_results_total", refused)).Should(BeZero(), "series exist from the first account on")
 		first := t.post(ctx, "refused")
 		Eventually(phase(ctx, first)).Should(Equal(v1alpha1.PhaseFailed))
 		posted(ctx, t.post(ctx, "posted"))

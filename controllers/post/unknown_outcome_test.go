@@ -93,10 +93,10 @@ var _ = Describe("An unknown outcome", Ordered, func() {
 		}).Should(Succeed())
 		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhaseFailed))
 		target := read(ctx, p).Status.Targets[0]
-		Expect(target.Reason).To(Equal(v1alpha1.ReasonRateLimited), "the platform's reason is kept")
+		Expect(target.Reason).To(Equal(v1alpha1.ReasonRateLimited), "the platform's reason is preserved")
 		Expect(target.Message).To(ContainSubstring("this account has reached X's rate limit"))
 		Expect(target.Message).To(ContainSubstring("post again"))
-		Expect(target.Message).NotTo(ContainSubstring("Herald tries again"), "it does not, any more")
+		Expect(target.Message).NotTo(ContainSubstring("Herald tries again"), "there is no further attempt")
 		Expect(t.published(ctx)).To(BeEmpty())
 	})
 
@@ -115,10 +115,10 @@ var _ = Describe("An unknown outcome", Ordered, func() {
 		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhaseFailed))
 		target := read(ctx, p).Status.Targets[0]
 		Expect(target.Reason).To(Equal(v1alpha1.ReasonOutcomeUnknown))
-		Expect(target.Message).To(And(ContainSubstring("it is unknown whether"), ContainSubstring("this account has reached X's rate limit")), "it tells both")
+		Expect(target.Message).To(And(ContainSubstring("it is unknown whether"), ContainSubstring("this account has reached X's rate limit")), "the message contains both")
 		Expect(target.Message).NotTo(ContainSubstring("post again"), "that might publish it twice")
 		Expect(question(ctx, p)()).To(ContainSubstring("sent after "+since.String()), "the call in doubt is the first one")
-		Expect(read(ctx, p).Status.Finished).To(BeFalse(), "it waits for an answer")
+		Expect(read(ctx, p).Status.Finished).To(BeFalse(), "it waits for a user")
 		settle(ctx, p, "0=not-sent")
 		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
 		Expect(t.published(ctx)).To(Equal([]string{"in doubt and too late"}))
@@ -189,7 +189,7 @@ var _ = Describe("The end of the starting deadline", Ordered, func() {
 
 	It("leaves the unknown outcome to the account that was called", func(ctx SpecContext) {
 		Eventually(func() string { return readyReason(ctx, moved) }).Should(Equal(v1alpha1.ReasonOutcomeUnknown))
-		Expect(read(ctx, moved).Status.Targets[0].Message).To(ContainSubstring(called.account.ID), "it says where to look")
+		Expect(read(ctx, moved).Status.Targets[0].Message).To(ContainSubstring(called.account.ID), "the message names the account to check")
 		Expect(instead.published(ctx)).To(BeEmpty())
 		settle(ctx, moved, "0=posted:42")
 		Eventually(phase(ctx, moved)).Should(Equal(v1alpha1.PhasePosted))
@@ -276,7 +276,7 @@ var _ = Describe("The candidates for an undecided target", Ordered, func() {
 
 		target := read(ctx, p).Status.Targets[0]
 		Expect(target.Candidates).To(HaveLen(2))
-		Expect(target.Candidates[1].ExternalID).To(Equal(twin), "the newest comes first")
+		Expect(target.Candidates[1].ExternalID).To(Equal(twin), "candidates are sorted by time")
 		own := target.Candidates[0]
 		Expect(own.Text).To(Equal("twin words"))
 		Expect(own.PostedAt).NotTo(BeNil())
@@ -288,7 +288,7 @@ var _ = Describe("The candidates for an undecided target", Ordered, func() {
 		Expect(target.ExternalID).To(Equal(own.ExternalID))
 		Expect(target.ExternalURL).To(Equal(own.ExternalURL))
 		Expect(target.PostedAt.Time).To(BeTemporally("==", own.PostedAt.Time))
-		Expect(target.Unconfirmed).To(BeFalse(), "X says whose it is")
+		Expect(target.Unconfirmed).To(BeFalse(), "X confirms the author")
 		Expect(target.Candidates).To(BeEmpty())
 		Expect(publishesBy(t.account)).To(Equal(3), "the one by hand among them")
 	})
@@ -298,14 +298,14 @@ var _ = Describe("The candidates for an undecided target", Ordered, func() {
 		p := t.post(ctx, "in doubt", restored)
 		Eventually(question(ctx, p)).ShouldNot(BeEmpty())
 		refreshCandidates(ctx, p)
-		Expect(offered(ctx, p)).To(BeEmpty(), "the account has published nothing")
+		Expect(offered(ctx, p)).To(BeEmpty(), "the account has no posts")
 		id := t.byHand(ctx, "in doubt")
 		refreshCandidates(ctx, p)
 		Expect(offered(ctx, p)).To(Equal([]string{id}))
 		By("the platform being unavailable")
 		t.fault(ctx, sandboxtest.Fault{Operation: "list", Kind: "status", Status: 503, Times: 100})
 		refreshCandidates(ctx, p)
-		Expect(offered(ctx, p)).To(Equal([]string{id}), "what was listed stays")
+		Expect(offered(ctx, p)).To(Equal([]string{id}), "known candidates remain")
 		settle(ctx, p, "0=posted:"+id)
 		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
 		Expect(read(ctx, p).Status.Targets[0].ExternalURL).To(ContainSubstring("/status/"+id), "the list has the address")

@@ -54,13 +54,13 @@ var _ = Describe("A post from an earlier version", func() {
 		}).Should(Succeed())
 
 		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhaseFailed))
-		Expect(t.published(ctx)).To(Equal([]string{"waiting"}), "that one was to be tried again")
+		Expect(t.published(ctx)).To(Equal([]string{"waiting"}), "the target was waiting for a retry")
 		var states []v1alpha1.TargetState
 		for _, target := range read(ctx, p).Status.Targets {
 			states = append(states, target.State)
 		}
 		Expect(states).To(Equal([]v1alpha1.TargetState{v1alpha1.TargetPosted, v1alpha1.TargetFailed, v1alpha1.TargetUndecided, v1alpha1.TargetPosted}))
-		Expect(read(ctx, p).Status.Targets[1].Message).To(Equal("X does not want it"), "its words are kept")
+		Expect(read(ctx, p).Status.Targets[1].Message).To(Equal("X does not want it"), "the platform's message is preserved")
 
 		settle(ctx, p, "2=not-sent")
 		Eventually(func() []string { return t.published(ctx) }).Should(ConsistOf("waiting", "in doubt"))

@@ -225,7 +225,7 @@ var _ = Describe("The log at level info", func() {
 			HaveKeyWithValue("reason", v1alpha1.ReasonConnectionNotReady), HaveKeyWithValue("problem", ContainSubstring(`connection "x" is not ready`)),
 		))
 		lines, err := out.Lines()
-		Expect(err).NotTo(HaveOccurred(), "no field stands twice in a line")
+		Expect(err).NotTo(HaveOccurred(), "no line has a duplicate field")
 		for _, line := range lines {
 			Expect(line.Message()).NotTo(HavePrefix("Starting"), "a start is no news")
 		}

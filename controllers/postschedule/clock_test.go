@@ -71,7 +71,7 @@ var _ = Describe("The clock", func() {
 		s := hourly(ctx)
 		s.at(ctx, -half)
 		s.at(ctx, 5*time.Hour+half)
-		Expect(s.posts(ctx)).To(Equal([]string{"0 one", "5 two", "6 one"}), "the latest that passed is made up for")
+		Expect(s.posts(ctx)).To(Equal([]string{"0 one", "5 two", "6 one"}), "only the latest missed time is published")
 		s.at(ctx, half)
 		s.at(ctx, 3*time.Hour)
 		Expect(s.posts(ctx)).To(HaveLen(3), "each time is decided once")

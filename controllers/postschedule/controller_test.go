@@ -54,7 +54,7 @@ var _ = Describe("A PostSchedule", func() {
 		s.client = k8s
 		s.at(ctx, -half)
 		s.at(ctx, half)
-		Expect(s.posts(ctx)).To(Equal([]string{"0 one", "1 two"}), "the next text belongs to the next post")
+		Expect(s.posts(ctx)).To(Equal([]string{"0 one", "1 two"}), "texts follow the order of posts")
 	})
 
 	It("does not recreate a post that a user deleted, even after it recorded it", func(ctx SpecContext) {
@@ -114,7 +114,7 @@ var _ = Describe("A PostSchedule", func() {
 		s.at(ctx, time.Second)
 		s.update(ctx, func(spec *v1alpha1.PostScheduleSpec) { spec.Suspend = false })
 		s.at(ctx, time.Minute)
-		Expect(s.posts(ctx)).To(Equal([]string{"1 one"}), "what has passed is not published late")
+		Expect(s.posts(ctx)).To(Equal([]string{"1 one"}), "missed times are not published")
 
 		s.team.Spec.Suspend = true
 		s.at(ctx, 90*time.Minute)
@@ -154,7 +154,7 @@ var _ = Describe("A PostSchedule", func() {
 	It("reports the times that it skipped during an outage", func(ctx SpecContext) {
 		s := hourly(ctx)
 		s.at(ctx, 90*time.Minute)
-		Expect(s.posts(ctx)).To(Equal([]string{"1 one", "2 two"}), "only the latest is made up for")
+		Expect(s.posts(ctx)).To(Equal([]string{"1 one", "2 two"}), "only the latest missed time is published")
 		Expect(s.drain()).To(ContainElement(HavePrefix("Warning MissedSchedule skipped the post of " + v1alpha1.NewTime(s.first).String())))
 	})
 })

@@ -109,7 +109,7 @@ func (r *Reconciler) examine(ctx context.Context, s *v1alpha1.PostSchedule, post
 	return nil
 }
 
-// explain returns the state of a schedule whose post was refused with an error, or nil if the error is another one.
+// explain returns the state of a schedule whose post was refused with an error, or nil for other errors.
 func explain(err error, post *v1alpha1.Post, team *v1alpha1.Team) *refusal {
 	exceeded, isQuota := quota.ParseExceeded(err)
 	switch {

@@ -62,7 +62,7 @@ func TestAgenda(t *testing.T) {
 				}
 				for _, e := range a.popDue(now, 1000) {
 					if late := now.Sub(e.at); late < 0 || late > most {
-						t.Fatalf("%s left %v after its time", e.name, late)
+						t.Fatalf("%s was archived %v after its time", e.name, late)
 					}
 					delete(there, e.name)
 					left++
@@ -74,9 +74,9 @@ func TestAgenda(t *testing.T) {
 				}
 			}
 			if left == 0 || reads > tc.reads {
-				t.Errorf("%s: %d posts left, and it took %d reads, want at most %d", tc.reason, left, reads, tc.reads)
+				t.Errorf("%s: %d posts were archived after %d reads, want at most %d", tc.reason, left, reads, tc.reads)
 			}
-			t.Logf("%d posts left by %d reads", left, reads)
+			t.Logf("%d posts were archived after %d reads", left, reads)
 		})
 	}
 }
@@ -99,6 +99,6 @@ func TestNext(t *testing.T) {
 		}
 	}
 	if late := a.late(noon); late != 0 {
-		t.Errorf("nothing is due, got %v", late)
+		t.Errorf("no post is due, got %v", late)
 	}
 }

@@ -95,7 +95,7 @@ var _ = Describe("A finished post", func() {
 		d.post(ctx, "since", 5*time.Minute)
 		Expect(d.sweep(ctx)).To(Succeed())
 		Expect(d.stored(ctx)).To(ConsistOf("lost", "since"))
-		Expect(d.late()).To(BeZero(), "it is not due before it is looked at again")
+		Expect(d.late()).To(BeZero(), "it is not overdue before the next sweep")
 
 		By("looking up the outcome of the call")
 		lost.Status.Targets[0].Attempt.Outcome = v1alpha1.OutcomeAbsent
@@ -142,7 +142,7 @@ var _ = Describe("A finished post", func() {
 		Expect(d.listed(ctx)).To(BeEmpty(), "no list shows cancelled posts")
 		Expect(d.recorded(ctx, "withdrawn")).To(ConsistOf("withdrawn"))
 		d.sweepAfter(ctx, 5*day+hour)
-		Expect(d.recorded(ctx, "withdrawn")).To(BeEmpty(), "its time is over, like that of others")
+		Expect(d.recorded(ctx, "withdrawn")).To(BeEmpty(), "cancelled posts expire like others")
 	})
 
 	It("gets a finish time if an older version did not record one, and leaves accordingly", func(ctx SpecContext) {
@@ -204,7 +204,7 @@ var _ = Describe("A finished post", func() {
 		}
 		Expect(d.stored(ctx)).To(ConsistOf(odd))
 		Expect(d.listed(ctx)).To(ConsistOf("a-first", "z-last"))
-		Expect(d.late()).To(Equal(3*day), "it is told that something does not leave")
+		Expect(d.late()).To(Equal(3*day), "the lag includes the rejected post")
 
 		d.shelf.Record = record
 		d.sweepAfter(ctx, retryAfter)
@@ -278,7 +278,7 @@ var _ = DescribeTable("The cleared archive of a deleted Team is not recreated", 
 	Expect(write(ctx, d, post)).To(Succeed())
 	for object, err := range bucket.List(ctx, d.of().Prefix()) {
 		Expect(err).NotTo(HaveOccurred())
-		Expect(object.Key).To(BeEmpty(), "nobody would find what is left")
+		Expect(object.Key).To(BeEmpty(), "the key must be empty, because no list refers to it")
 	}
 },
 	Entry("by a late entry of a post", func(ctx context.Context, d *desk, post *v1alpha1.Post) error {
@@ -301,11 +301,11 @@ var _ = It("clears a Team's archive once all writes have finished", func(ctx Spe
 	may := d.shelf.MayDelete
 	d.shelf.MayDelete = func(ctx context.Context) error {
 		_, err := d.shelf.Archive.Clear(ended, d.of())
-		Expect(err).To(MatchError(ContainSubstring("still being written")), "were this process killed now, nobody would take back what it has written")
+		Expect(err).To(MatchError(ContainSubstring("still being written")), "a kill now would leave the written objects behind")
 		return may(ctx)
 	}
 	Expect(d.shelf.Expire(ctx, d.team, d.Policy.Of(d.team))).Error().NotTo(HaveOccurred())
-	Expect(d.shelf.Archive.Clear(ctx, d.of())).To(BeFalse(), "it waits for nobody now")
+	Expect(d.shelf.Archive.Clear(ctx, d.of())).To(BeFalse(), "there are no pending writes")
 })
 
 var _ = Describe("The sweep", func() {
@@ -317,9 +317,9 @@ var _ = Describe("The sweep", func() {
 		for range 100 {
 			d.sweepAfter(ctx, sweepEvery)
 		}
-		Expect(d.reads.lists).To(BeZero(), "50 minutes, in which no day ends")
+		Expect(d.reads.lists).To(BeZero(), "50 minutes within a day")
 		d.sweepAfter(ctx, hour)
-		Expect(d.reads.lists).To(Equal(2), "the days before are looked at once an hour: those of clients, and those of schedules")
+		Expect(d.reads.lists).To(Equal(2), "older days are read once an hour, for clients and for schedules")
 	})
 
 	DescribeTable("continues wherever the previous process was killed", func(ctx SpecContext, point string) {
@@ -416,7 +416,7 @@ var _ = Describe("The archive", func() {
 		Expect(d.listed(ctx)).To(BeEmpty())
 		Expect(d.recorded(ctx, "plain", "with-key", "applied")).To(ConsistOf("applied"), "what applied it may put it back")
 		d.sweepAfter(ctx, 2*day)
-		Expect(d.recorded(ctx, "applied")).To(BeEmpty(), "two days after it was found that nobody needs it")
+		Expect(d.recorded(ctx, "applied")).To(BeEmpty(), "two days after the first sweep without a reference")
 	})
 
 	It("keeps a post while its Idempotency-Key is valid, even if its team shortens the retention", func(ctx SpecContext) {
@@ -514,7 +514,7 @@ var _ = Describe("The archive", func() {
 		d.sweepAfter(ctx, 10*day)
 		Expect(d.recorded(ctx, "launch")).To(ConsistOf("launch"))
 		d.sweepAfter(ctx, 2*day)
-		Expect(d.recorded(ctx, "launch")).To(BeEmpty(), "the daily sweep of records takes it")
+		Expect(d.recorded(ctx, "launch")).To(BeEmpty(), "the daily sweep deletes the record")
 	})
 
 	It("deletes records without list entries, except those that a post needs", func(ctx SpecContext) {
@@ -551,7 +551,7 @@ var _ = Describe("The archive", func() {
 		before, version := d.team.Status.Archive.Revision, d.team.ResourceVersion
 		d.sweepAfter(ctx, time.Minute)
 		archived()
-		Expect(d.team.ResourceVersion).To(Equal(version), "nothing has changed, and nothing is written")
+		Expect(d.team.ResourceVersion).To(Equal(version), "an unchanged status is not written")
 		d.sweepAfter(ctx, day+hour)
 		Expect(archived()).To(HaveValue(And(HaveField("Posts", int64(1)), HaveField("Revision", BeNumerically(">", before)))))
 	})

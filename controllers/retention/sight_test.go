@@ -33,7 +33,7 @@ var _ = DescribeTable("A sweep counts as successful only if all due work was don
 		_ = d.sweep(ctx) // some of its steps run once an hour
 		Expect(swept()).To(BeTemporally("~", first, time.Second), "what could not be done an hour ago is not done yet")
 	}
-	Expect(testutil.ToFloat64(d.Metrics.lag)).To(BeZero(), "which does not tell")
+	Expect(testutil.ToFloat64(d.Metrics.lag)).To(BeZero(), "an unknown lag is not reported")
 
 	mends(d)
 	d.sweepAfter(ctx, hour)

@@ -63,7 +63,7 @@ var _ = Describe("The budget of a Team", func() {
 		Expect(err).NotTo(HaveOccurred(), "it is there before the Team is ready")
 		Expect(bounds(q)).To(Equal("posts=16000 media=33000 apikeys=100 connections=5000 oauthgrants=5000 postschedules=200 notifiers=50"))
 		Expect(q.Labels).To(HaveKeyWithValue("app.kubernetes.io/managed-by", "herald"))
-		Expect(q.OwnerReferences).To(ConsistOf(HaveField("Name", "herald-team-secrets")), "it goes with the release")
+		Expect(q.OwnerReferences).To(ConsistOf(HaveField("Name", "herald-team-secrets")), "the quota is deleted with the release")
 
 		change := func(edit func(*v1alpha1.TeamSpec)) {
 			GinkgoHelper()
@@ -108,7 +108,7 @@ var _ = Describe("The budget of a Team", func() {
 		}
 		Eventually(back).Should(Succeed())
 		q = suite.Must(resourceQuota(ctx, n)())
-		Expect(q.Status.Used).NotTo(BeEmpty(), "what Kubernetes counted stays")
+		Expect(q.Status.Used).NotTo(BeEmpty(), "Kubernetes' counts remain")
 		Expect(k8s.Delete(ctx, q)).To(Succeed())
 		Eventually(back).Should(Succeed())
 	})
@@ -177,7 +177,7 @@ var _ = Describe("The budget of a Team", func() {
 			}, clock.Now(), 0)).To(Succeed())
 		}
 		look()
-		Expect(t.Status.Usage.Budget).To(BeEmpty(), "nothing was counted yet")
+		Expect(t.Status.Usage.Budget).To(BeEmpty(), "usage is unknown")
 		near(0, 0)
 		count(14_399, 512<<20)
 		look()
@@ -224,7 +224,7 @@ var _ = Describe("A budget that Kubernetes failed to count", func() {
 				}
 				err := c.Update(ctx, obj, opts...)
 				if q, ok := obj.(*corev1.ResourceQuota); ok && err == nil && bounds(q) != want {
-					Expect(bounds(q)).To(Equal(want+" and 1 more"), "no bound is given up")
+					Expect(bounds(q)).To(Equal(want+" and 1 more"), "all limits remain")
 					questions++
 				}
 				return err
@@ -260,7 +260,7 @@ var _ = Describe("A budget that Kubernetes failed to count", func() {
 		}
 
 		look(start(), 0, 0)
-		Expect(questions).To(BeZero(), "no controller of quotas has looked, so nothing is refused")
+		Expect(questions).To(BeZero(), "no quota controller runs, so nothing is rejected")
 
 		counted(nil)
 		r := start()
@@ -271,11 +271,11 @@ var _ = Describe("A budget that Kubernetes failed to count", func() {
 		}{
 			{0, 5 * time.Second, 0, "it may count any moment"},
 			{4 * time.Second, time.Second, 0, "the pause is not over"},
-			{5 * time.Second, 10 * time.Second, 1, "it is asked"},
-			{6 * time.Second, 9 * time.Second, 1, "the question is taken back, and it may count any moment"},
-			{15 * time.Second, 20 * time.Second, 2, "it did not know the kinds"},
-			{20 * time.Second, 15 * time.Second, 2, "whatever else makes a pass asks nothing"},
-			{35 * time.Second, 40 * time.Second, 3, "now it knows them"},
+			{5 * time.Second, 10 * time.Second, 1, "the first recount request"},
+			{6 * time.Second, 9 * time.Second, 1, "the request is removed, so a count may follow"},
+			{15 * time.Second, 20 * time.Second, 2, "the controller did not know the kinds"},
+			{20 * time.Second, 15 * time.Second, 2, "other passes send no request"},
+			{35 * time.Second, 40 * time.Second, 3, "the kinds are known"},
 		} {
 			look(r, step.after, step.again)
 			Expect(questions).To(Equal(step.questions), "after %s: %s", step.after, step.why)
@@ -294,7 +294,7 @@ var _ = Describe("A budget that Kubernetes failed to count", func() {
 		Expect([]int{questions, refused}).To(Equal([]int{3, 1}))
 		refusal = nil
 		look(r, time.Minute+15*time.Second, 20*time.Second)
-		Expect(questions).To(Equal(4), "it is tried again")
+		Expect(questions).To(Equal(4), "the recount is requested again")
 		look(r, time.Minute+16*time.Second, 19*time.Second)
 
 		By("Kubernetes counting")
@@ -307,6 +307,6 @@ var _ = Describe("A budget that Kubernetes failed to count", func() {
 		Expect(questions).To(Equal(4))
 		reads = 0
 		look(r, 3*time.Minute, 0)
-		Expect(reads).To(BeZero(), "nothing is to be looked at any more")
+		Expect(reads).To(BeZero(), "no further check is needed")
 	})
 })

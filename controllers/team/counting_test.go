@@ -76,11 +76,11 @@ var _ = Describe("A team's usage", func() {
 			}).Should(Equal(5 * time.Minute))
 		}
 		pass()
-		Expect(asked).To(HaveKey("*v1.Namespace"), "at first it is looked at")
+		Expect(asked).To(HaveKey("*v1.Namespace"), "the first pass reads the namespace")
 		clear(asked)
 		pass()
 		Expect(asked).To(HaveLen(1))
-		Expect(asked).To(HaveKey("*v1alpha1.Usage"), "what is counted is stored there")
+		Expect(asked).To(HaveKey("*v1alpha1.Usage"), "usage is stored there")
 		clock.SetTime(now.Add(time.Hour))
 		pass()
 		Expect(asked).To(HaveKey("*v1.Namespace"), "a watch may have missed an event")
@@ -166,7 +166,7 @@ var _ = Describe("A team's usage", func() {
 		Expect(k8s.Get(ctx, request.NamespacedName, &t)).To(Succeed())
 		t.Spec.Subscription.Plan = v1alpha1.PlanUnlimited
 		Expect(k8s.Update(ctx, &t)).To(Succeed())
-		Expect(look(ctx)).To(Equal("any, 2"), "nobody counts what is not limited")
+		Expect(look(ctx)).To(Equal("any, 2"), "usage without a limit is not counted")
 	})
 
 	It("is released if its reservation was not used, and only then", func(ctx SpecContext) {
@@ -210,12 +210,12 @@ var _ = Describe("A team's usage", func() {
 		refused := end("refused", v1alpha1.TargetStatus{
 			Phase: v1alpha1.PhaseFailed, State: v1alpha1.TargetFailed, Attempt: &v1alpha1.Attempt{Outcome: v1alpha1.OutcomeRefused},
 		})
-		Expect(look(ctx)).To(Equal("1, 1"), "what a post did not take is given back when it is finished, or here")
+		Expect(look(ctx)).To(Equal("1, 1"), "unused reservations are released when the post finishes, or by this recount")
 		for _, p := range []*v1alpha1.Post{out, refused} {
 			Expect(k8s.Delete(ctx, p)).To(Succeed())
 		}
 		clock.SetTime(now.Add(10 * time.Minute))
-		Expect(look(ctx)).To(Equal("1, 1"), "what is out counts for its month")
+		Expect(look(ctx)).To(Equal("1, 1"), "published posts count for their month")
 	})
 
 	It("is corrected even if another Usage is invalid", func(ctx SpecContext) {

@@ -79,11 +79,11 @@ func TestCountsDoNotRequeue(t *testing.T) {
 }
 
 // If Kubernetes never counts, the requests become rarer, for each team separately.
-func TestRecountsBecomeRare(t *testing.T) {
+func TestRecountPausesGrow(t *testing.T) {
 	began := time.Date(2026, 12, 1, 9, 0, 0, 0, time.UTC)
 	var s recounts
 	if _, ok := s.wait("acme", began); ok {
-		t.Fatal("nothing is known of it")
+		t.Fatal("an unknown team must not wait")
 	}
 	asked := []time.Duration{}
 	for now := began; now.Before(began.Add(2 * time.Hour)); now = now.Add(time.Second) {
@@ -97,18 +97,18 @@ func TestRecountsBecomeRare(t *testing.T) {
 		}
 	}
 	if want := []time.Duration{5, 15, 35, 75, 155, 315, 635, 1275, 2475, 3675, 4875, 6075}; !slices.Equal(asked, want) {
-		t.Errorf("asked after %d seconds, want %d", asked, want)
+		t.Errorf("requested after %d seconds, want %d", asked, want)
 	}
 	if s.due("beta", began.Add(2*time.Hour)) {
-		t.Error("another team's first pause has just begun")
+		t.Error("another team's first pause is not over")
 	}
 	s.forget("acme")
 	if _, ok := s.wait("acme", began); ok {
-		t.Error("what is counted waits for nothing")
+		t.Error("a counted team must not wait")
 	}
 }
 
-func TestUsagesThatAreShown(t *testing.T) {
+func TestDisplayedUsages(t *testing.T) {
 	for _, tc := range []struct {
 		why, name string
 		want      bool
@@ -148,7 +148,7 @@ func TestCountsAreBatched(t *testing.T) {
 		counted.Delete(t.Context(), event.DeleteEvent{Object: usage}, queue)
 	}
 	if queue.Len() != 0 {
-		t.Fatalf("%d passes at once", queue.Len())
+		t.Fatalf("%d passes are queued at once", queue.Len())
 	}
 	clk.Step(showWithin)
 	if team, _ := queue.Get(); team.Name != "the-acme" {

@@ -188,7 +188,7 @@ var _ = Describe("The apiserver's permission to create Secrets", Ordered, func()
 				HaveField("RoleRef.Name", "herald-team-credentials"),
 				HaveField("Subjects", ConsistOf(apiserver)),
 				HaveField("OwnerReferences", ConsistOf(HaveField("Name", "herald-team-credentials"))),
-			), "with its owner, Kubernetes removes it when the role goes")
+			), "Kubernetes deletes it with its owner, the role")
 		}
 	})
 
@@ -218,7 +218,7 @@ var _ = Describe("A Team", func() {
 		var namespace corev1.Namespace
 		Expect(k8s.Get(ctx, types.NamespacedName{Name: n + "-ns"}, &namespace)).To(Succeed())
 		Expect(namespace.Labels).To(HaveKeyWithValue(v1alpha1.TeamLabel, n))
-		Expect(namespace.OwnerReferences).To(BeEmpty(), "the namespace stays when the Team goes")
+		Expect(namespace.OwnerReferences).To(BeEmpty(), "the namespace remains without its Team")
 
 		secret := func(namespace string) *corev1.Secret {
 			return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
@@ -228,7 +228,7 @@ var _ = Describe("A Team", func() {
 		}
 		Eventually(func() error { return client.IgnoreAlreadyExists(asManager.Create(ctx, secret(n+"-ns"))) }).Should(Succeed())
 		Expect(asManager.Get(ctx, client.ObjectKeyFromObject(secret(n+"-ns")), &corev1.Secret{})).To(Succeed())
-		Expect(apierrors.IsForbidden(asManager.Create(ctx, secret("default")))).To(BeTrue(), "other namespaces' Secrets are none of the manager's business")
+		Expect(apierrors.IsForbidden(asManager.Create(ctx, secret("default")))).To(BeTrue(), "the manager may not create Secrets in other namespaces")
 
 		b := suite.Must(binding(ctx, n+"-ns")())
 		Expect(b.RoleRef.Name).To(Equal("herald-team-secrets"))
@@ -290,7 +290,7 @@ var _ = Describe("A Team", func() {
 			g.Expect(k8s.Get(ctx, types.NamespacedName{Name: second}, &t)).To(Succeed())
 			return meta.FindStatusCondition(t.Status.Conditions, v1alpha1.ConditionReady).Message
 		}
-		Eventually(message).Should(ContainSubstring("kubectl label --overwrite"), "the namespace stays, and the message says how to take it")
+		Eventually(message).Should(ContainSubstring("kubectl label --overwrite"), "the namespace remains, and the message contains the command to adopt it")
 
 		var ns corev1.Namespace
 		Expect(k8s.Get(ctx, types.NamespacedName{Name: namespace}, &ns)).To(Succeed())

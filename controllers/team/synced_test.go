@@ -34,7 +34,7 @@ func TestSynced(t *testing.T) {
 		later         time.Duration
 		holds         bool
 	}{
-		"nothing":        {"nothing changed since", nil, nil, acme(same), time.Minute, true},
+		"nothing":        {"nothing has changed", nil, nil, acme(same), time.Minute, true},
 		"another team":   {"the change was in another namespace", nil, func(s *syncTracker) { s.recordChange(tell("beta")) }, acme(same), time.Minute, true},
 		"a binding":      {"the binding may have been removed", nil, func(s *syncTracker) { s.recordChange(tell("acme")) }, acme(same), time.Minute, false},
 		"meanwhile":      {"the check may have missed the change", func(s *syncTracker) { s.recordChange(tell("acme")) }, nil, acme(same), time.Minute, false},
@@ -46,7 +46,7 @@ func TestSynced(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var s syncTracker
 			if s.isSynced(tc.team, began) {
-				t.Fatal("nobody has looked")
+				t.Fatal("the team has not been read")
 			}
 			changes := s.start("acme")
 			if tc.during != nil {
@@ -57,7 +57,7 @@ func TestSynced(t *testing.T) {
 				tc.after(&s)
 			}
 			if holds := s.isSynced(tc.team, began.Add(tc.later)); holds != tc.holds {
-				t.Errorf("holds %t, want %t: %s", holds, tc.holds, tc.reason)
+				t.Errorf("synced %t, want %t: %s", holds, tc.holds, tc.reason)
 			}
 		})
 	}

@@ -100,7 +100,7 @@ func TestArmedCalls(t *testing.T) {
 					s.Done("late")
 				}
 				if s.armed.used != 0 || len(s.armed.ready) != 0 || len(s.armed.byTeam)+len(s.armed.byPlatform) != 0 || len(s.gates) != 0 || len(s.tickets) != 0 {
-					t.Errorf("%+v, %d gates and %d tickets are left", s.armed, len(s.gates), len(s.tickets))
+					t.Errorf("%+v, %d gates and %d tickets remain", s.armed, len(s.gates), len(s.tickets))
 				}
 			})
 		})
@@ -134,14 +134,14 @@ func TestArmedShares(t *testing.T) {
 					all = append(all, call)
 				}
 				if got != of.want {
-					t.Errorf("team %s has %d calls to %s at once, want %d", of.team, got, of.platform, of.want)
+					t.Errorf("team %s has %d concurrent calls to %s, want %d", of.team, got, of.platform, of.want)
 				}
 			}
 			for _, call := range all {
 				call.Done()
 			}
 			if s.armed.used != 0 || len(s.armed.byTeam)+len(s.armed.byPlatform) != 0 {
-				t.Errorf("left: %+v", s.armed)
+				t.Errorf("remaining: %+v", s.armed)
 			}
 		})
 	}

@@ -89,10 +89,10 @@ func TestCongestionWindow(t *testing.T) {
 					t.Errorf("%s: the longest write took %s, want at most %s", tc.reason, longest, tc.longest)
 				}
 				if took := time.Since(began); took > tc.within+tc.within/50 {
-					t.Errorf("%s: the API server had nothing to do for a part of %s; it needs %s", tc.reason, took, tc.within)
+					t.Errorf("%s: writing took %s; the API server needs %s without idle time", tc.reason, took, tc.within)
 				}
 				if size, _ := w.Size(); !tc.size(size) || w.underway != 0 {
-					t.Errorf("%s: the window holds %d writes at the end, and %d are under way", tc.reason, size, w.underway)
+					t.Errorf("%s: the window is %d writes at the end, with %d in progress", tc.reason, size, w.underway)
 				}
 			})
 		})
@@ -118,18 +118,18 @@ func TestCongestionWindowRecovers(t *testing.T) {
 		}
 		run(200)
 		if size, _ := w.Size(); size != leastWindow {
-			t.Errorf("a server that takes a second for each write has %d under way, want %d", size, leastWindow)
+			t.Errorf("a server with a latency of a second has a window of %d, want %d", size, leastWindow)
 		}
 		s.each = time.Millisecond
 		run(5000)
 		if size, _ := w.Size(); size != 64 {
-			t.Errorf("the server is fast again, and has %d under way, want 64", size)
+			t.Errorf("the server is fast again, but its window is %d, want 64", size)
 		}
 	})
 }
 
-// TestCongestionWindowLetsGo cancels the waiting writes.
-func TestCongestionWindowLetsGo(t *testing.T) {
+// TestCongestionWindowReleases cancels the waiting writes.
+func TestCongestionWindowReleases(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := NewCongestionWindow(1, window, clock.RealClock{})

@@ -24,19 +24,19 @@ func TestGateOrder(t *testing.T) {
 	}
 	for _, w := range []Waiter{waiter("late", 30), waiter("early", 10), waiter("middle", 20), waiter("early", 10)} {
 		if g.TryAcquire("acct", w) {
-			t.Fatalf("%s got a gate that is held", w.ID)
+			t.Fatalf("%s acquired a gate in use", w.ID)
 		}
 	}
 	if !g.TryAcquire("other", waiter("late", 30)) {
-		t.Fatal("gates of two accounts depend on each other")
+		t.Fatal("a gate blocks another account")
 	}
 	g.Release("acct")
 	if diff := cmp.Diff([]string{"early"}, woken); diff != "" {
-		t.Fatalf("the waiter that is due first is woken, alone: %s", diff)
+		t.Fatalf("only the earliest waiter is woken: %s", diff)
 	}
 	g.ReturnWake("early")
 	if diff := cmp.Diff([]string{"early", "middle"}, woken); diff != "" {
-		t.Fatalf("a wake that is not used goes to the next: %s", diff)
+		t.Fatalf("a returned wake goes to the next waiter: %s", diff)
 	}
 	if !g.TryAcquire("acct", waiter("middle", 20)) {
 		t.Fatal("the woken waiter did not get the gate")
@@ -49,7 +49,7 @@ func TestGateOrder(t *testing.T) {
 	g.ReturnWake("late")
 	g.Release("other")
 	if len(g.gates) != 0 || len(g.woken) != 0 {
-		t.Errorf("gates that nobody needs are kept: %d gates, %d wakes", len(g.gates), len(g.woken))
+		t.Errorf("unused gates remain: %d gates, %d wakes", len(g.gates), len(g.woken))
 	}
 }
 
@@ -71,7 +71,7 @@ func TestGateWidth(t *testing.T) {
 	g.Release("acct")
 	g.Release("acct")
 	if diff := cmp.Diff([]string{"c", "d"}, woken); diff != "" {
-		t.Fatalf("each place that is free wakes one waiter, the first come first: %s", diff)
+		t.Fatalf("each free slot wakes one waiter, in order: %s", diff)
 	}
 	if !g.TryAcquire("acct", waiter("c")) {
 		t.Fatal("the woken waiter did not get in")
@@ -82,12 +82,12 @@ func TestGateWidth(t *testing.T) {
 	}
 	g.ReturnWake("d")
 	if diff := cmp.Diff([]string{"c", "d", "e"}, woken); diff != "" {
-		t.Fatalf("a wake that is not used goes to the next although the gate is in use: %s", diff)
+		t.Fatalf("a returned wake goes to the next waiter while the gate is in use: %s", diff)
 	}
 	g.ReturnWake("e")
 	g.Release("acct")
 	if len(g.gates) != 0 || len(g.woken) != 0 {
-		t.Errorf("gates that nobody needs are kept: %d gates, %d wakes", len(g.gates), len(g.woken))
+		t.Errorf("unused gates remain: %d gates, %d wakes", len(g.gates), len(g.woken))
 	}
 }
 
@@ -106,7 +106,7 @@ func TestGateExcludes(t *testing.T) {
 				<-wake
 			}
 			if inside.Add(1) != 1 {
-				t.Error("two hold the gate")
+				t.Error("two waiters acquired the gate")
 			}
 			turns.Add(1)
 			inside.Add(-1)

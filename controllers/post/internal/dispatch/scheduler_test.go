@@ -48,11 +48,11 @@ func TestAdmissionUnderLoad(t *testing.T) {
 					taken = a.TryAcquire(w, keys)
 				}
 				if busy.Add(1) > places {
-					t.Error("more places are taken than there are")
+					t.Error("more slots are in use than exist")
 				}
 				for _, n := range wanted {
 					if slices.Contains(taken, fmt.Sprint(n)) && inside[n].Add(1) != 1 {
-						t.Error("two hold a gate")
+						t.Error("two waiters acquired a gate")
 					}
 				}
 				if draw.IntN(20) == 0 {
@@ -74,7 +74,7 @@ func TestAdmissionUnderLoad(t *testing.T) {
 	}
 	wg.Wait()
 	if diff := cmp.Diff([3]int{}, [3]int{len(a.tickets), len(a.gates), len(a.teams)}); diff != "" {
-		t.Errorf("something is kept for nobody: %s", diff)
+		t.Errorf("entries without an owner remain: %s", diff)
 	}
 	t.Logf("%d of %d were split", split.Load(), posts)
 }
@@ -87,9 +87,9 @@ func TestAdmissionShares(t *testing.T) {
 		want   int
 		reason string
 	}{
-		{"greedy", 6, "a team alone gets half"},
-		{"small", 4, "with two teams each gets a third, and there is room for it"},
-		{"third", 3, "with three a quarter each; the first holds more and keeps it"},
+		{"greedy", 6, "a single team gets half of the slots"},
+		{"small", 4, "each of two teams gets a third"},
+		{"third", 3, "each of three teams gets a quarter; the first team keeps its surplus"},
 	} {
 		got := 0
 		for i := range 20 {
@@ -122,7 +122,7 @@ func TestAdmissionIsBounded(t *testing.T) {
 	}
 	for done := range 100 {
 		if len(inside) == 0 {
-			t.Fatalf("nobody is inside after %d", done)
+			t.Fatalf("no waiter is running after %d", done)
 		}
 		id := inside[0]
 		inside = inside[1:]
@@ -151,7 +151,7 @@ func TestAdmissionOrder(t *testing.T) {
 		reason string
 	}{
 		{"free", nil, func(*Scheduler) {}, nil, []string{first, second}, "both are acquired together"},
-		{"one busy", []string{second}, func(*Scheduler) {}, nil, nil, "none is acquired while one is busy"},
+		{"one busy", []string{second}, func(*Scheduler) {}, nil, nil, "no gate is acquired while one is in use"},
 		{"one is released", []string{second}, func(a *Scheduler) { a.Release("holder", second) }, []string{"post"}, []string{first, second}, "the post is woken when the last gate is free"},
 		{"one of two is released", []string{first, second}, func(a *Scheduler) { a.Release("holder", first) }, nil, nil, "the post needs both gates"},
 		{"one is slow", []string{second}, func(a *Scheduler) { a.Slow("holder", second) }, []string{"post"}, []string{first}, "a slow account is skipped"},
@@ -177,7 +177,7 @@ func TestAdmissionOrder(t *testing.T) {
 				taken = a.TryAcquire(w, []string{first, second})
 			}
 			if diff := cmp.Diff(tt.taken, taken); diff != "" {
-				t.Errorf("taken (%s): %s", tt.reason, diff)
+				t.Errorf("acquired (%s): %s", tt.reason, diff)
 			}
 		})
 	}

@@ -20,7 +20,7 @@ func TestTurns(t *testing.T) {
 	}{
 		{"a", due, 0, "the first"},
 		{"a", due.Add(time.Millisecond), 1, "the same second"},
-		{"b", due, 0, "another team begins anew"},
+		{"b", due, 0, "each team has its own count"},
 		{"a", due.Add(time.Second), 0, "another second"},
 		{"a", due, 2, "the third of its second"},
 	} {
@@ -31,6 +31,6 @@ func TestTurns(t *testing.T) {
 	now = time.Unix(3000, 0)
 	turns.Next("c", now.Add(time.Hour))
 	if len(turns.counts) != 1 {
-		t.Errorf("%d counts are kept of seconds that have passed", len(turns.counts)-1)
+		t.Errorf("%d expired counts remain", len(turns.counts)-1)
 	}
 }

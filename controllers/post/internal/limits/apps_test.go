@@ -130,7 +130,7 @@ func (w *limitsWorld) expect(reason, name, by string, want bool) {
 	}
 }
 
-func TestAppLimitHoldsAnHourAtMost(t *testing.T) {
+func TestAppLimitLastsAtMostAnHour(t *testing.T) {
 	w := newLimitsWorld(t)
 	w.limitedTwice(31 * 24 * time.Hour)
 	w.expect("the app takes no calls", "two", "b", false)
@@ -155,13 +155,13 @@ func TestOnePostProbes(t *testing.T) {
 				w.restart()
 			}
 			if n := w.allowedPosts(); n != 1 {
-				t.Fatalf("%d of a thousand posts ask, want 1", n)
+				t.Fatalf("%d of a thousand posts probe the limit, want 1", n)
 			}
 			w.expect("the one that asks may go on", "two", "p0", true)
 
 			w.answered("two", "p0", "herald", w.limited(24*time.Hour))
 			if n := w.allowedPosts(); n != 0 {
-				t.Fatalf("%d posts call although the answer says that the limit lasts", n)
+				t.Fatalf("%d posts call although the limit still applies", n)
 			}
 			w.clock.Step(time.Hour)
 			w.expect("it is another one's turn", "two", "q", true)
@@ -211,7 +211,7 @@ func TestProbeMayTakeLong(t *testing.T) {
 					rounds++
 				}
 				if most := 1 << (rounds - 1); calling > most {
-					t.Fatalf("%d posts ask after %s, want %d at most", calling, waited, most)
+					t.Fatalf("%d posts probe after %s, want at most %d", calling, waited, most)
 				}
 				if w.may("two", "b") {
 					return
@@ -223,8 +223,8 @@ func TestProbeMayTakeLong(t *testing.T) {
 	}
 }
 
-// TestWoken checks that not all of a thousand waiting posts are woken when the platform does not respond.
-func TestWoken(t *testing.T) {
+// TestWokenPosts checks that not all of a thousand waiting posts are woken when the platform does not respond.
+func TestWokenPosts(t *testing.T) {
 	w := newLimitsWorld(t)
 	w.answered("one", "a", "herald", w.limited(time.Minute))
 	said := func(by string, result platforms.Result) int {
@@ -234,7 +234,7 @@ func TestWoken(t *testing.T) {
 	w.clock.Step(time.Minute)
 	w.expect("one asks", "two", "b", true)
 	if n := said("b", platforms.Result{Outcome: platforms.Unknown}); n != wakeSome {
-		t.Errorf("an answer that was lost wakes %d", n)
+		t.Errorf("a lost response wakes %d", n)
 	}
 	w.expect("the next one asks", "two", "c", true)
 	if n := said("b", platforms.Result{Outcome: platforms.Unknown}); n != wakeNone {
@@ -267,13 +267,13 @@ func TestLiftedByHand(t *testing.T) {
 	w.expect("and the others wait", "two", "c", false)
 	conn := w.conn("one")
 	if conn.Status.App != "herald" || conn.Status.AppRateLimitedUntil == nil || conn.Status.RateLimitedUntil == nil {
-		t.Errorf("the connection tells %+v", conn.Status)
+		t.Errorf("the connection's status is %+v", conn.Status)
 	}
 	conn.Status.RateLimitedUntil, conn.Status.AppRateLimitedUntil = nil, nil
 	must.Succeed(t, w.api.Status().Update(t.Context(), conn))
 	w.expect("the process that was told believes the connection", "one", "b", true)
 	if n := w.allowedPosts(); n != 1000 {
-		t.Errorf("%d of a thousand posts go on at once", n)
+		t.Errorf("%d of a thousand posts continue immediately", n)
 	}
 }
 
@@ -286,7 +286,7 @@ func TestAppLimitOfAnother(t *testing.T) {
 	must.Succeed(t, w.api.Status().Update(t.Context(), conn))
 	w.expect("no team holds the others", "one", "a", true)
 	if held := w.limits.LimitedApps(func(tell func(*v1alpha1.Connection)) { tell(conn) }, w.clock.Now()); len(held) != 1 || held[v1alpha1.PlatformX] {
-		t.Errorf("held: %v", held)
+		t.Errorf("limited apps: %v", held)
 	}
 }
 
@@ -301,7 +301,7 @@ func TestConnectionStateIsDropped(t *testing.T) {
 		Outcome: platforms.Refused, Err: &platforms.Error{Class: platforms.ClassReconnect},
 	}})
 	if len(w.limits.accounts) != 1 {
-		t.Fatalf("%d accounts are known", len(w.limits.accounts))
+		t.Fatalf("%d accounts are stored", len(w.limits.accounts))
 	}
 	w.limits.Forget(conn.UID)
 	if len(w.limits.accounts) != 0 {
@@ -336,7 +336,7 @@ var wentOut = platforms.Result{Outcome: platforms.Posted}
 func TestOneAccountLimited(t *testing.T) {
 	w := oneAccountLimited(t)
 	if !w.limitsWholeApp() {
-		t.Error("the app is not held")
+		t.Error("the app is not limited")
 	}
 	if wake := w.record.Observe(post("b"), &publish.Delivery{Conn: w.conn("two"), Token: platforms.Token{App: "herald"}, Result: wentOut}); wake != wakeAll {
 		t.Errorf("it wakes %d", wake)
@@ -346,7 +346,7 @@ func TestOneAccountLimited(t *testing.T) {
 	}
 	w.expect("the limit holds the account that was told", "one", "b", false)
 	if w.limitsWholeApp() {
-		t.Error("the app is held")
+		t.Error("the app is limited")
 	}
 	w.clock.Step(59 * time.Minute)
 	w.restart()
@@ -403,7 +403,7 @@ func TestOneAccountLimitedStaleRead(t *testing.T) {
 	must.Succeed(t, err)
 	w.answered("two", "b", "herald", wentOut)
 	if until := view.BlockedUntil(conn, now); !until.IsZero() {
-		t.Errorf("it waits until %s, and nothing wakes it", until)
+		t.Errorf("it waits until %s without a wake-up", until)
 	}
 }
 

@@ -119,7 +119,7 @@ func TestLoad(t *testing.T) {
 			owners.clock.(*clocktesting.FakeClock).SetTime(later(now, tc.since.Add(30*time.Second)))
 			must.Succeed(t, owners.load(t.Context(), "team", tc.since))
 			if known := owners.ownedByOther(v1alpha1.PlatformX, "4711", "p", owner{"other", 0}); known != tc.known || of.passed != tc.passed {
-				t.Errorf("known %t, want %t; %d posts read, want %d, by %q: %s", known, tc.known, of.passed, tc.passed, of.read, tc.reason)
+				t.Errorf("owned %t, want %t; read %d posts, want %d, by %q: %s", known, tc.known, of.passed, tc.passed, of.read, tc.reason)
 			}
 		})
 	}
@@ -166,7 +166,7 @@ func TestLoadTogether(t *testing.T) {
 					t.Errorf("%d lists, want %d: %s", len(of.read), most, tc.reason)
 				}
 				if len(owners.flights) != 0 {
-					t.Error("a reading goes on that nobody waits for")
+					t.Error("a read continues without waiters")
 				}
 			})
 		})
@@ -186,7 +186,7 @@ func TestCancelledLoad(t *testing.T) {
 		synctest.Wait()
 		cancel()
 		if err := <-given; !errors.Is(err, context.Canceled) {
-			t.Errorf("who has given up is told %v", err)
+			t.Errorf("the cancelled waiter got %v", err)
 		}
 		if err := owners.load(t.Context(), "team", since); err != nil {
 			t.Error(err)
@@ -258,7 +258,7 @@ func TestLoadOfManyTeams(t *testing.T) {
 		must.Succeed(t, l.load(t.Context(), connected("team-0", "4711", verified), l.Owners.Start().Add(-time.Minute)))
 		synctest.Wait() // the reads clean up after they have returned
 		if len(of.in) != len(connections) || of.most != loadAtOnce {
-			t.Errorf("%d teams read, want %d; %d at once, want %d", len(of.in), len(connections), of.most, loadAtOnce)
+			t.Errorf("read %d teams, want %d; %d concurrently, want %d", len(of.in), len(connections), of.most, loadAtOnce)
 		}
 	})
 }

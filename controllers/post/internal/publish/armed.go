@@ -173,7 +173,7 @@ func (r *run) deliver(ctx context.Context) {
 	r.armed.Ended(context.WithoutCancel(ctx), r.cache.Results)
 }
 
-// ticket returns the id under which the scheduler knows a call: each armed one has its own.
+// ticket returns the id of a call in the scheduler. Each armed call has a different one.
 func (r *run) ticket(d *Delivery) string {
 	if d.turn != nil {
 		return d.Attempt

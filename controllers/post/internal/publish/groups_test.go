@@ -253,7 +253,7 @@ func TestForeignGroups(t *testing.T) {
 	}
 	g := leading(t, api)
 	if free := joined(t)(g.arm(t.Context(), due)); free.slot != maxGroups-1 {
-		t.Errorf("the group is in Lease %d, want the one that holds no other group", free.slot)
+		t.Errorf("the group is in Lease %d, want an unused one", free.slot)
 	}
 	taken := joined(t)(g.arm(t.Context(), due))
 	if err := g.Close(t.Context(), refs[taken.slot]); err != nil || g.State(refs[taken.slot]) != delivery.GroupClosed {
@@ -271,7 +271,7 @@ func TestClosedVersions(t *testing.T) {
 	}
 	addClosed(lease)
 	if got, want := lease.Annotations[closedAnnotation], "9 19 20"; got != want {
-		t.Errorf("the next write lists %q, want %q: the others may be used again", got, want)
+		t.Errorf("the next write lists %q, want %q: the others may be reused", got, want)
 	}
 }
 
@@ -282,7 +282,7 @@ func TestRemember(t *testing.T) {
 	g.o.Clock.(*clocktesting.FakeClock).Step(knownFor + 1)
 	g.remember("herald-group-00/2", delivery.GroupClosed)
 	if got := g.State("herald-group-00/1"); got != delivery.GroupUnread || len(g.known) != 1 {
-		t.Errorf("an old group is %d of %d known ones, want unread", got, len(g.known))
+		t.Errorf("an old group is %d of %d known groups, want unread", got, len(g.known))
 	}
 }
 
@@ -302,7 +302,7 @@ func TestAddLate(t *testing.T) {
 		t.Errorf("result %+v, want one that was withheld", got)
 	}
 	if len(scheduler.TryAcquire(dispatch.Waiter{ID: "post"}, []string{d.Gate()})) != 1 {
-		t.Error("the call still keeps the account's posts behind it")
+		t.Error("the call still blocks the account's posts")
 	}
 }
 

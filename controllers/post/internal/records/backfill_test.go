@@ -86,8 +86,8 @@ func TestComparison(t *testing.T) {
 	}
 }
 
-// TestComparisonHoldsNoList checks that records are read as posts arrive, and are not kept.
-func TestComparisonHoldsNoList(t *testing.T) {
+// TestComparisonStoresNoList checks that records are read as posts arrive, and are not kept.
+func TestComparisonStoresNoList(t *testing.T) {
 	const many, room = 100_000, 4
 	at, read := time.Date(2026, 12, 1, 9, 0, 0, 0, time.UTC), 0
 	records := map[string]time.Time{}
@@ -103,7 +103,7 @@ func TestComparisonHoldsNoList(t *testing.T) {
 	for i, name := range names {
 		must.Succeed(t, c.add(finishedPost{name, at}))
 		if ahead := read - i; ahead > room || len(c.pending) > room {
-			t.Fatalf("after %d posts %d records are read, and %d posts held", i, read, len(c.pending))
+			t.Fatalf("after %d posts, %d records were read, and %d posts are buffered", i, read, len(c.pending))
 		}
 	}
 	if err := c.finish(); err != nil || read != len(names) {

@@ -75,7 +75,7 @@ func TestUnsaved(t *testing.T) {
 		{"another one", two, true, 2},
 		{"it was saved", one, false, 1},
 		{"one that never failed", one, false, 1},
-		{"nothing waits", two, false, 0},
+		{"the archive is up to date", two, false, 0},
 	} {
 		rs.trackSave(tc.of, tc.waits)
 		if got := rs.Unsaved()["acme"]; got != tc.want {

@@ -62,12 +62,12 @@ func TestStoreBreaker(t *testing.T) {
 			o.fail(t, errSilent, post("a"), post("b"))
 			clock.Step(tc.pause)
 			if knows := o.isOpen(); knows == tc.asked {
-				t.Errorf("%s: known to be away: %v", tc.reason, knows)
+				t.Errorf("%s: open: %v", tc.reason, knows)
 			}
 			asked := false
 			err := o.execute(post("c"), func() error { asked = true; return tc.answer })
 			if asked != tc.asked || errors.Is(err, errStoreUnavailable) == asked {
-				t.Errorf("%s: asked %v, error %v", tc.reason, asked, err)
+				t.Errorf("%s: called %v, error %v", tc.reason, asked, err)
 			}
 			if away := o.openFor(); away != tc.away {
 				t.Errorf("%s: away for %v, want %v", tc.reason, away, tc.away)
@@ -91,7 +91,7 @@ func TestFailureOfOnePost(t *testing.T) {
 		away   bool
 	}{
 		"one post":                        {"its key may be the cause", []func(*testing.T, *storeBreaker){silent(post("a"))}, false},
-		"one post, again and again":       {"that adds no evidence", []func(*testing.T, *storeBreaker){silent(post("a"), post("a"), post("a"))}, false},
+		"one post, repeatedly":            {"that adds no evidence", []func(*testing.T, *storeBreaker){silent(post("a"), post("a"), post("a"))}, false},
 		"two posts":                       {"they only share the store", []func(*testing.T, *storeBreaker){silent(post("a"), post("b"))}, true},
 		"two posts with one name":         {"they belong to two teams", []func(*testing.T, *storeBreaker){silent(post("a"), types.NamespacedName{Namespace: "other", Name: "a"})}, true},
 		"two posts, one saved in between": {"the store serves others", []func(*testing.T, *storeBreaker){silent(post("a")), healthy, silent(post("b"))}, false},
@@ -120,7 +120,7 @@ func TestFailureOfOnePost(t *testing.T) {
 			}
 			asked := o.execute(post("other"), func() error { return nil }) == nil
 			if asked == tc.away {
-				t.Errorf("%s: another post asked: %v, want %v", tc.reason, asked, !tc.away)
+				t.Errorf("%s: another post called: %v, want %v", tc.reason, asked, !tc.away)
 			}
 			clock.Step(2 * breakerTTL)
 			if lasts := o.openFor(); (lasts > 0) != tc.away {
@@ -169,7 +169,7 @@ func TestOneRequestProbes(t *testing.T) {
 	others := func(want bool) {
 		t.Helper()
 		if asked := o.execute(post("other"), func() error { return nil }) == nil; asked != want {
-			t.Errorf("asked %v, want %v", asked, want)
+			t.Errorf("called %v, want %v", asked, want)
 		}
 	}
 	others(true)

@@ -326,7 +326,7 @@ func TestSeriesOfTeams(t *testing.T) {
 		herald_target_results_total{namespace="beta",platform="youtube",reason="Refused",state="failed"} 0`
 	m.Watch(nil)
 	if diff := cmp.Diff(lines(left), values(t, registry, names...)); diff != "" {
-		t.Errorf("teams that are gone leave nothing (-want +got):\n%s", diff)
+		t.Errorf("series of deleted teams remain (-want +got):\n%s", diff)
 	}
 }
 
@@ -344,7 +344,7 @@ func TestOnlyTheLeaderCounts(t *testing.T) {
 		other.Elected, other.Stopping = is.elected, is.stopping
 		m.Watch(&other)
 		if n, err := testutil.GatherAndCount(registry, "herald_unfinished_posts", "herald_queue_depth"); err != nil || n != 0 {
-			t.Errorf("%s: it told %d values, %v", reason, n, err)
+			t.Errorf("%s: exported %d series, %v", reason, n, err)
 		}
 	}
 }

@@ -68,6 +68,6 @@ func TestScrapeDoesNotCopy(t *testing.T) {
 	})
 	// A list of them would take 450 bytes each.
 	if each := result.AllocedBytesPerOp() / posts; each > 40 {
-		t.Errorf("a scrape takes %d bytes for each post", each)
+		t.Errorf("a scrape allocates %d bytes for each post", each)
 	}
 }
