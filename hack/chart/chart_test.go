@@ -116,10 +116,10 @@ func TestHelmLintPasses(t *testing.T) {
 	}
 }
 
-// TestEachObjectIsTheReleases covers mistakes that Helm does not detect: two objects with the same name, and an object
+// TestObjectsBelongToTheRelease covers mistakes that Helm does not detect: two objects with the same name, and an object
 // that is outside the release's namespace, that another release would overwrite, or that `kubectl get -l` does not
 // find.
-func TestEachObjectIsTheReleases(t *testing.T) {
+func TestObjectsBelongToTheRelease(t *testing.T) {
 	for _, name := range []string{"minimal", "evaluation", "full"} {
 		seen := map[string]bool{}
 		values := valuesOf(t, name)
@@ -162,9 +162,9 @@ func TestEachObjectIsTheReleases(t *testing.T) {
 	}
 }
 
-// TestSelectorsStayAsTheyAre checks the selectors. They are immutable in a cluster, so changing one breaks every
+// TestSelectorsAreUnchanged checks the selectors. They are immutable in a cluster, so changing one breaks every
 // upgrade.
-func TestSelectorsStayAsTheyAre(t *testing.T) {
+func TestSelectorsAreUnchanged(t *testing.T) {
 	objects := rendered(t, with(t, "full", "commonLabels: {a: b}\nfullnameOverride: outreach"))
 	for _, component := range []string{"manager", "apiserver"} {
 		want := map[string]string{
@@ -213,7 +213,7 @@ func TestNotesWaitForTheKey(t *testing.T) {
 	}
 }
 
-func TestNotesTellHowToSignIn(t *testing.T) {
+func TestNotesDescribeSignIn(t *testing.T) {
 	for _, tc := range []struct{ reason, from, values, want string }{
 		{"sign-in by link", "minimal", "", "kubectl exec -n social deploy/outreach-apiserver -- /herald signin-link\n"},
 		{"the link's user needs a role", "minimal", "", "--clusterrole=outreach-admin --user=herald:link"},
@@ -235,7 +235,7 @@ func TestNotesTellHowToSignIn(t *testing.T) {
 	}
 }
 
-func TestNotesTellWhatIsOpen(t *testing.T) {
+func TestNotesDescribeOpenPorts(t *testing.T) {
 	const (
 		proxies  = "apiserver.config.trustedProxies"
 		callers  = "networkPolicy.webhookFrom"
@@ -262,7 +262,7 @@ func TestNotesTellWhatIsOpen(t *testing.T) {
 	}
 }
 
-func TestNotesTellThreeCommands(t *testing.T) {
+func TestNotesListThreeCommands(t *testing.T) {
 	for name, last := range map[string]string{"minimal": "https://herald.example.com/api/v1/connections", "evaluation": "--for=condition=Published post/hello"} {
 		files, err := renderTemplates(chartFolder, outreach, valuesOf(t, name))
 		if err != nil {

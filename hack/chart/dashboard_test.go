@@ -12,9 +12,9 @@ import (
 	"github.com/grafana/grafana-foundation-sdk/go/dashboard"
 )
 
-// TestDashboardIsAsGrafanaHasIt decodes the dashboard with Grafana's own types: an unknown or missing option would show
+// TestDashboardMatchesGrafanasTypes decodes the dashboard with Grafana's own types: an unknown or missing option would show
 // up as an empty panel.
-func TestDashboardIsAsGrafanaHasIt(t *testing.T) {
+func TestDashboardMatchesGrafanasTypes(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(chartFolder, "files", "dashboard.json"))
 	if err != nil {
 		t.Fatal(err)

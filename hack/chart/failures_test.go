@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestMistakesAreNamed checks the error messages for inconsistent values.
-func TestMistakesAreNamed(t *testing.T) {
+// TestInvalidValues checks the error messages for inconsistent values.
+func TestInvalidValues(t *testing.T) {
 	for _, tc := range []struct {
 		reason, from, values string
 		want                 []string

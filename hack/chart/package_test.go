@@ -89,7 +89,7 @@ func TestInstallerRunsTheImagesOfItsVersion(t *testing.T) {
 	}
 }
 
-func TestPackageRefusesWhatIsNoVersion(t *testing.T) {
+func TestPackageRejectsInvalidVersions(t *testing.T) {
 	for _, version := range []string{"1.2.3", "v1.2", "main", ""} {
 		if archive, err := packaged("../..", version, t.TempDir()); err == nil {
 			t.Errorf("%q was packaged as %s", version, archive)
