@@ -71,7 +71,7 @@ func TestControlAccount(t *testing.T) {
 	}
 }
 
-func TestBadControlInput(t *testing.T) {
+func TestInvalidControlInput(t *testing.T) {
 	b := start(t, "")
 	refused := is{400, "error.code=*", "error.message=*"}
 	// send sends "METHOD PATH BODY".

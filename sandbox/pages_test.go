@@ -84,7 +84,7 @@ func TestFeedPages(t *testing.T) {
 	same(t, "posts on all pages, and the page after the last", []any{120, ""}, []any{seen, path})
 }
 
-func TestEveryPlatformHasItsOwnLook(t *testing.T) {
+func TestPlatformsHaveDistinctStyles(t *testing.T) {
 	b := start(t, "")
 	index, style := b.page("/"), b.page("/_assets/style.css")
 	for _, account := range sandbox.DemoAccounts() {
@@ -105,7 +105,7 @@ func TestEveryPlatformHasItsOwnLook(t *testing.T) {
 }
 
 // Users may reach the sandbox at a different address than Herald, as in a cluster.
-func TestAddressesForPeopleAndForPrograms(t *testing.T) {
+func TestAddressesForBrowsersAndPrograms(t *testing.T) {
 	const public = "http://127.0.0.1:19100"
 	b := &box{t: t, clock: newClock(), siteURL: public}
 	b.open("")

@@ -175,7 +175,7 @@ func TestFaultPercentage(t *testing.T) {
 	}
 }
 
-func TestBadRefusals(t *testing.T) {
+func TestInvalidRefusals(t *testing.T) {
 	b := start(t, "")
 	send := func(fault string) reply {
 		if !strings.Contains(fault, `"kind"`) {
@@ -200,7 +200,7 @@ func TestBadRefusals(t *testing.T) {
 	})
 }
 
-func TestFaultsAreShown(t *testing.T) {
+func TestListFaults(t *testing.T) {
 	b := start(t, "")
 	const (
 		limit = `{"platform":"x","operation":"publish","kind":"publishes_and_refuses","times":2,"percent":100,"seed":7,"status":429,` +

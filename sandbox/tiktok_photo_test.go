@@ -19,7 +19,7 @@ func (b *box) listOnTikTok(body string) reply {
 	return b.as("tiktok", http.MethodPost, "/tiktok/v2/video/list/?fields="+fields, jsonUTF8, body)
 }
 
-// pulledByTikTok is onTikTok for files fetched by TikTok. It waits until TikTok has fetched them or given up.
+// pulledByTikTok is onTikTok for files fetched by TikTok. It waits until TikTok has fetched them or failed.
 func (b *box) pulledByTikTok(path, body string) reply {
 	b.t.Helper()
 	r := b.onTikTok(path, body)
@@ -214,7 +214,7 @@ func TestTikTokVideoList(t *testing.T) {
 		want(t, "an unknown field", tiktokError(400, "invalid_params")...)
 }
 
-func TestTikTokFetchesByPlainHTTPWhereItIsAllowed(t *testing.T) {
+func TestTikTokFetchesOverPlainHTTPFromAllowedHosts(t *testing.T) {
 	b := &box{t: t, clock: newClock(), plain: []string{"store.trial.svc"}}
 	b.open("")
 	for host, want := range map[string]string{

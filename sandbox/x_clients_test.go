@@ -45,8 +45,8 @@ func TestXAcceptsMediaAsJSON(t *testing.T) {
 	})
 }
 
-// TestXShowsWhatIsRequested requests fields under the names in X's pages and its OpenAPI 2.167.
-func TestXShowsWhatIsRequested(t *testing.T) {
+// TestXReturnsRequestedFields requests fields under the names in X's pages and its OpenAPI 2.167.
+func TestXReturnsRequestedFields(t *testing.T) {
 	b := start(t, "")
 	first := b.post("first")
 	answer := b.tweet(xBody("second", first, b.xImage(pngOf(t, 30, 20)))).text("data", "id")

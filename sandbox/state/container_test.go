@@ -114,8 +114,8 @@ func TestFreePostsDoNotCount(t *testing.T) {
 	same(t, "counted posts", 1, s.QuotaUsed(someone))
 }
 
-// TestContainersThatWaitForAFile delivers a file and compares the state before and after a restart.
-func TestContainersThatWaitForAFile(t *testing.T) {
+// TestContainersWaitForFiles delivers a file and compares the state before and after a restart.
+func TestContainersWaitForFiles(t *testing.T) {
 	s := open(t, t.TempDir(), newClock())
 	create(t, s)
 	waiting := func(s *Store) []string {
@@ -142,9 +142,9 @@ func TestContainersThatWaitForAFile(t *testing.T) {
 	same(t, "a published container stays published", post.ID, must(s.ChangeContainer("p", ids[0], arrive))(t).PostID)
 }
 
-// TestPartsGoIntoOnePost creates a post from several containers: none of them may be part of another post, not even
+// TestPartsBelongToOnePost creates a post from several containers: none of them may be part of another post, not even
 // after a restart.
-func TestPartsGoIntoOnePost(t *testing.T) {
+func TestPartsBelongToOnePost(t *testing.T) {
 	s := open(t, t.TempDir(), newClock())
 	create(t, s)
 	a, b, c := contain(t, s, "a"), contain(t, s, "b"), contain(t, s, "c")

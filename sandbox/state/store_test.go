@@ -138,9 +138,9 @@ func TestReadBack(t *testing.T) {
 	}
 }
 
-// TestChangeThatCannotBeSaved closes the database below the store, which makes writes fail as on a full disk. The change is not
+// TestUnsavedChange closes the database below the store, which makes writes fail as on a full disk. The change is not
 // acknowledged.
-func TestChangeThatCannotBeSaved(t *testing.T) {
+func TestUnsavedChange(t *testing.T) {
 	s := open(t, t.TempDir(), newClock())
 	create(t, s)
 	if err := s.Close(); err != nil {

@@ -24,7 +24,7 @@ type envError struct {
 	LogID   string `json:"log_id"`
 }
 
-// logID generates the id that TikTok's support team asks for.
+// logID generates the id that TikTok's support team needs.
 func (p *Platform) logID() string {
 	return p.Clock.Now().UTC().Format("20060102150405") + rand.Text()[:20]
 }

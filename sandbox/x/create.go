@@ -108,7 +108,7 @@ func overlook(content []byte) []byte {
 	decoder := json.NewDecoder(bytes.NewReader(content))
 	decoder.UseNumber()
 	if err := decoder.Decode(&body); err != nil {
-		return content // whoever reads the body reports the error
+		return content // the reader of the body reports the error
 	}
 	media, _ := body["media"].(map[string]any)
 	for _, name := range unsimulated {

@@ -24,7 +24,7 @@ const (
 	// pendingPart is the divisor that gives the pending part of the processing time: a quarter. In X's documentation,
 	// pending is the first state, even in the first STATUS response.
 	pendingPart = 4
-	// maxCheckAfter is the longest wait that X asks for between status requests.
+	// maxCheckAfter is X's longest wait between status requests.
 	maxCheckAfter = 5 * time.Second
 )
 

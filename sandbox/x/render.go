@@ -42,7 +42,7 @@ type urlEntity struct {
 	URL         string `json:"url"`
 	ExpandedURL string `json:"expanded_url"`
 	DisplayURL  string `json:"display_url"`
-	// MediaKey is set if the link stands for one of the post's media.
+	// MediaKey is set if the link represents one of the post's media.
 	MediaKey string `json:"media_key,omitempty"`
 }
 
