@@ -120,7 +120,7 @@ func withoutWebhook(ctx context.Context, w *webhook, f failure) {
 	expectInvalid(ctx, invalid, "spec.targets[0].caption")
 	expectInvalid(ctx, edited, "spec.targets[0].caption")
 	Expect(online(ctx, valid.Spec.Targets[0].Caption)).To(Equal(1))
-	Expect(calls(ctx)).To(Equal(before+1), "the platform hears of the valid post alone")
+	Expect(calls(ctx)).To(Equal(before+1), "the platform only receives the valid post")
 
 	change(ctx, invalid, "mended "+invalid.Name)
 	expectPosted(ctx, invalid)
@@ -217,7 +217,7 @@ var _ = Describe("Without its webhook", func() {
 			Expect(admin.Get(ctx, certificate, secret)).To(Succeed())
 			secret.Data = map[string][]byte{"ca.crt": newAuthority().bundle(), "tls.crt": read(folder, "tls.crt"), "tls.key": read(folder, "tls.key")}
 			Expect(admin.Update(ctx, secret)).To(Succeed())
-			Eventually(func() error { return probe(ctx) }).Should(Succeed(), "nothing answers")
+			Eventually(func() error { return probe(ctx) }).Should(Succeed(), "the endpoint does not respond")
 			w.start()
 			expectRefusals(ctx)
 			w.manager.expectMetrics(1, 1)
@@ -239,7 +239,7 @@ var _ = Describe("With a certificate of another program", func() {
 		trust(ctx, maker)
 		return w
 	}
-	DescribeTable("the manager delivers what is valid and nothing else", func(ctx SpecContext, f failure) {
+	DescribeTable("the manager delivers valid posts only", func(ctx SpecContext, f failure) {
 		withoutWebhook(ctx, start(ctx), f)
 	},
 		Entry("if it has ended", failure{
@@ -249,7 +249,7 @@ var _ = Describe("With a certificate of another program", func() {
 					left, found := w.manager.metric(g, "herald_webhook_certificate_expiry_seconds")
 					g.Expect(found).To(BeTrue())
 					g.Expect(left).To(BeNumerically("~", -time.Hour.Seconds(), 60))
-				}).Should(Succeed(), "the files are read again")
+				}).Should(Succeed(), "the metrics show the replaced certificate")
 				w.door.cut()
 			},
 			func(_ context.Context, w *webhook) { maker.issue(folder, time.Now().Add(24*time.Hour)) }, 1, 0,

@@ -136,7 +136,7 @@ var _ = Describe("With another version's CRDs", Serial, func() {
 		expectPosted(ctx, p)
 	})
 
-	It("a newer one is accepted, and its fields are kept", func(ctx SpecContext) {
+	It("a newer one is accepted, and its fields are preserved", func(ctx SpecContext) {
 		serve(ctx, func(d *definition) {
 			at(d.Schema.OpenAPIV3Schema, func(s *apiextensionsv1.JSONSchemaProps) {
 				s.Properties["mood"] = apiextensionsv1.JSONSchemaProps{Type: "string"}
@@ -199,7 +199,7 @@ var _ = Describe("With another version's CRDs", Serial, func() {
 			restore(ctx)
 			w.start()
 			expectPosted(ctx, p)
-			Expect(calls(ctx)).To(Equal(before+1), "what was taken is delivered, once")
+			Expect(calls(ctx)).To(Equal(before+1), "an accepted post is delivered once")
 		})
 
 		DescribeTable("one that drops the delivery record prevents publishing:", func(ctx SpecContext, field string) {
@@ -226,7 +226,7 @@ var _ = Describe("With another version's CRDs", Serial, func() {
 			Expect(calls(ctx)).To(Equal(before + 1))
 			Expect(online(ctx, p.Spec.Targets[0].Caption)).To(Equal(1))
 		},
-			Entry("what was claimed", "attempt"),
+			Entry("a claimed attempt", "attempt"),
 			Entry("what became of it", "state"),
 		)
 	})

@@ -95,15 +95,15 @@ var _ = Describe("A client of the Go SDK", func() {
 		const text = "More than reading"
 		levels := []string{web.MayRead, web.MayDraft}
 		session := connectGo(ctx, "Step by step", func(authorize string) {
-			Expect(levels).NotTo(BeEmpty(), "it asks once more")
+			Expect(levels).NotTo(BeEmpty(), "not every consent page was shown")
 			must(page.Open(authorize))
 			must(web.ChooseLevel(page, levels[0]))
 			levels = levels[1:]
 			must(web.AllowAgent(page))
 		})
-		Expect(levels).To(HaveLen(1), "it was asked for reading")
+		Expect(levels).To(HaveLen(1), "the first consent page requests read access")
 		Expect(publish(ctx, session, text).Status).To(Equal("draft"))
-		Expect(levels).To(BeEmpty(), "the refusal says what to ask for")
+		Expect(levels).To(BeEmpty(), "the rejection named the missing scope")
 		Expect(onPlatform(ctx, "x", text)).To(BeEmpty())
 	})
 })
@@ -185,7 +185,7 @@ var _ = Describe("A client of the TypeScript SDK", func() {
 			client.decodeNext("status", &after)
 			Expect(after.Status).To(Equal(401))
 			Expect(after.Challenge).To(ContainSubstring(`resource_metadata="` + herald.Site() + `/.well-known/oauth-protected-resource/mcp"`))
-			Expect(after.Unauthorized).To(BeTrue(), "the token to refresh by is over too, and the client asks a person again")
+			Expect(after.Unauthorized).To(BeTrue(), "the refresh token has expired too, and the client requests consent again")
 			Expect(after.Asked).To(Equal(2))
 			client.end()
 		},

@@ -47,7 +47,7 @@ var _ = Describe("The README", func() {
 	It("posts with one command of a third-party client", func(ctx context.Context) {
 		command := block(read("README.md"), "### The first post, by an agent", "sh")
 		pinned := regexp.MustCompile(`"@modelcontextprotocol/inspector": "([^"]+)"`).FindStringSubmatch(read("test", "agents", "foreign", "package.json"))
-		Expect(command).To(ContainSubstring("@modelcontextprotocol/inspector@"+pinned[1]), "what is tried is what is written")
+		Expect(command).To(ContainSubstring("@modelcontextprotocol/inspector@"+pinned[1]), "the documented version is the tested one")
 		printed := start(ctx, npmFolder(running), "bash", "-euc", command).end()
 		Expect(printed).To(ContainSubstring("processing"))
 		Eventually(onPlatform).WithArguments(ctx, "x", "Hello from an agent").Should(HaveLen(1))

@@ -77,7 +77,7 @@ func start(ctx context.Context, dir, name string, arguments ...string) *program 
 	p.wait = sync.OnceValue(func() error {
 		defer cancel()
 		for range p.lines {
-			continue // nobody is waiting for the line
+			continue // no goroutine is waiting for the line
 		}
 		return command.Wait()
 	})

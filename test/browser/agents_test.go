@@ -87,14 +87,14 @@ var _ = Describe("An agent", Ordered, func() {
 		inEveryLook(page, "consent")
 		must(page.WaitText("127.0.0.1"))
 		must(page.Get("button", "Allow").Click())
-		Expect(*answers).To(BeEmpty(), "one click alone, such as one that another page has led there, allows nothing")
+		Expect(*answers).To(BeEmpty(), "a single click, such as one redirected from another page, grants nothing")
 		must(web.ChooseLevel(page, web.MayRead))
 		must(page.TabTo(page.Get("button", "Allow")))
 		must(web.AllowAgent(page))
 		must(page.Get("heading", "Back").Wait())
 		Expect(*answers).To(HaveLen(1))
 		Expect((*answers)[0]).To(And(HaveKey("code"), HaveKeyWithValue("state", []string{"s-1"}), HaveKeyWithValue("iss", []string{herald().Site()})))
-		Expect(page.Problems()).To(BeEmpty(), "the policy lets the answer through")
+		Expect(page.Problems()).To(BeEmpty(), "the content security policy allows the redirect")
 	})
 
 	It("receives a denial", func() {

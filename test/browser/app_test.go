@@ -95,10 +95,10 @@ var _ = Describe("app.js", func() {
 			dialog := page.Get("dialog", "Disconnect <b>@acme</b>?")
 			must(dialog.Wait())
 			inEveryLook(page, "fixture-confirm")
-			Expect(dialog.Get("button", "Cancel").HasFocus()).To(BeTrue(), "a stray Enter must do nothing")
+			Expect(dialog.Get("button", "Cancel").HasFocus()).To(BeTrue(), "Enter does nothing by accident")
 			must(dialog.Get("button", "Cancel").Click())
 			must(dialog.WaitGone())
-			Expect(page.Get("button", "Disconnect").HasFocus()).To(BeTrue(), "a person goes on where they were")
+			Expect(page.Get("button", "Disconnect").HasFocus()).To(BeTrue(), "focus returns to the button")
 
 			must(page.Get("button", "Disconnect").Click())
 			must(dialog.Wait())
@@ -162,7 +162,7 @@ var _ = Describe("app.js", func() {
 			f.events <- "data: <p>failed</p><button id=\"again\">Again</button>\n\n"
 			must(page.WaitText("failed"))
 			Expect(page.Get("button", "Again").HasFocus()).To(BeTrue())
-			Expect(f.listened()).To(Equal(1), "what is replaced must not listen a second time")
+			Expect(f.listened()).To(Equal(1), "a replaced element still listens")
 		})
 
 		It("resume after a server outage", func() {
@@ -200,7 +200,7 @@ var _ = Describe("app.js", func() {
 			must(page.WaitText("gone"))
 			hide(page, true)
 			hide(page, false)
-			Consistently(f.listened, time.Second).Should(Equal(2), "what has ended is not asked for again")
+			Consistently(f.listened, time.Second).Should(Equal(2), "a closed stream is not reopened")
 		})
 
 		It("reconnect after the server's retry delay", func() {

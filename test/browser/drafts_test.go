@@ -59,9 +59,9 @@ var _ = Describe("Work in progress", func() {
 		must(site.Compose(onThreads("First words")))
 		must(site.WaitSaved())
 		inEveryLook(page, "compose-saved")
-		Expect(asks()).To(BeFalse(), "nothing is lost")
+		Expect(asks()).To(BeFalse(), "all changes are saved")
 		must(page.Get("textbox", "Text").Fill("First words, and more"))
-		Expect(asks()).To(BeTrue(), "the last words are not saved")
+		Expect(asks()).To(BeTrue(), "the last change is unsaved")
 		must(site.WaitSaved())
 		must(page.Reload())
 		Expect(caption(page)).To(Equal("First words, and more"))
@@ -122,7 +122,7 @@ var _ = Describe("Work in progress", func() {
 		for _, text := range []string{"Of the first tab", "Of the second tab"} {
 			Expect(readable(tab)()).To(ContainSubstring(text))
 		}
-		Expect(tab.Get("textbox", "Text").HasFocus()).To(BeTrue(), "a person who is typing goes on")
+		Expect(tab.Get("textbox", "Text").HasFocus()).To(BeTrue(), "focus stays in the text field")
 		inEveryLook(tab, "compose-conflict")
 
 		By("which keeps the one that was written last")

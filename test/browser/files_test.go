@@ -114,7 +114,7 @@ var _ = Describe("Files from anywhere", func() {
 			return chrome.Eval[[]string](page, `[...document.querySelectorAll("[data-note]")].map((note) => note.textContent)`)
 		}
 		Eventually(notes).Should(Equal([]string{"<b>too large</b>: at most 512 MB", "", "<b>too large</b>: at most 512 MB"}))
-		Expect(page.Get("button", "Try again a.png").Count()).To(BeZero(), "what the server refuses, it refuses again")
+		Expect(page.Get("button", "Try again a.png").Count()).To(BeZero(), "a permanent rejection cannot be retried")
 		must(page.Get("button", "Send").Click())
 		Eventually(func() (string, error) { return page.Get("group", "Pictures").Get("status", "").Text() }).Should(Equal("a.png is not uploaded: remove it"))
 		Expect(f.forms()).To(BeEmpty())

@@ -215,7 +215,7 @@ func (f *fixture) abort(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(map[string]string{"id": r.PathValue("id")}) // the browser may have closed the connection
 }
 
-// begunPuts returns how many uploads of files or parts have begun.
+// begunPuts returns how many uploads of files or parts have started.
 func (f *fixture) begunPuts() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -201,7 +201,7 @@ var _ = Describe("The web application", Ordered, ContinueOnFailure, func() {
 		status, err := other.OpenAny(ada.URL + "/teams/herald-demo/posts")
 		must(err)
 		Expect(status).NotTo(Equal(http.StatusNotFound))
-		Expect(other.Get("navigation", "Main").Count()).To(BeZero(), "who has signed out sees nothing of a team")
+		Expect(other.Get("navigation", "Main").Count()).To(BeZero(), "signed-out users see no team")
 		other.Forget()
 	})
 })

@@ -160,7 +160,7 @@ var _ = Describe("A time", func() {
 		person := keys{page}
 		person.press(first, kb.ArrowDown)
 		must(page.WaitFor("the choice is kept", `document.getElementById("fold-second")?.checked && !document.querySelector(".htmx-request")`))
-		Expect(chrome.Eval[string](page, "document.activeElement.id")).To(Equal("fold-second"), "the answer of the preview does not take the focus away")
+		Expect(chrome.Eval[string](page, "document.activeElement.id")).To(Equal("fold-second"), "the preview must not change the focus")
 		must(page.Get("button", "Schedule").Follow())
 		must(page.WaitText("The post is scheduled."))
 		Expect(chrome.Eval[bool](page, `document.querySelector('time[datetime="2027-10-31T01:30:00Z"]') !== null`)).To(BeTrue())
@@ -212,6 +212,6 @@ var _ = Describe("A browser without scripts", func() {
 		must(page.GetPart("DateTime", "Day and time (UTC)").Fill("2027-01-15T09:00"))
 		must(page.Get("button", "Schedule").Follow())
 		must(page.WaitText("15 Jan 2027, 09:00 UTC"))
-		Expect(page.Get("button", "Keyboard shortcuts").Count()).To(BeZero(), "it would do nothing")
+		Expect(page.Get("button", "Keyboard shortcuts").Count()).To(BeZero(), "there are no shortcuts without scripts")
 	})
 })

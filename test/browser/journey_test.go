@@ -113,7 +113,7 @@ var _ = Describe("API keys", func() {
 		Expect(second).NotTo(Equal(first))
 		inEveryLook(page, "key-rolled")
 		Eventually(answerTo(second)).Should(Equal(http.StatusOK))
-		Expect(answerTo(first)()).To(Equal(http.StatusOK), "what still has the first one goes on")
+		Expect(answerTo(first)()).To(Equal(http.StatusOK), "requests with the first token still succeed")
 		Expect(card.Get("button", "Create a second token").Count()).To(BeZero(), "a key has two tokens at most")
 
 		must(card.Get("button", "Stop the older token").Click())
@@ -122,7 +122,7 @@ var _ = Describe("API keys", func() {
 		inEveryLook(page, "key-rolled-over")
 		Eventually(answerTo(first)).Should(Equal(http.StatusUnauthorized))
 		Expect(answerTo(second)()).To(Equal(http.StatusOK))
-		Expect(card.Get("button", "Create a second token").Count()).To(Equal(1), "it can be rolled over again")
+		Expect(card.Get("button", "Create a second token").Count()).To(Equal(1), "the token can be rotated again")
 
 		must(site.RevokeKey("The shop"))
 		Eventually(answerTo(second)).Should(Equal(http.StatusUnauthorized))

@@ -41,7 +41,7 @@ func (k keys) seen() {
 	GinkgoHelper()
 	at, err := k.page.Focused()
 	must(err)
-	Expect(at).NotTo(BeNil(), "nothing has the focus")
+	Expect(at).NotTo(BeNil(), "no element has the focus")
 	Expect(at.Ring).To(BeTrue(), "no ring shows that %q has the focus", at.Name)
 	Expect(at.Covered).To(BeEmpty(), "%q has the focus and is covered", at.Name)
 }

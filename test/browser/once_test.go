@@ -83,7 +83,7 @@ var _ = Describe("A post is sent once if a user", func() {
 		page.Forget() // the console reports the 400 for an empty form
 		Eventually(func() int { return published("threads", "Back without a script") }, unsure).Should(Equal(1))
 		must(site.Posts())
-		Expect(page.GetPart("link", "Back without a script").Count()).To(Equal(1), "no other post waits")
+		Expect(page.GetPart("link", "Back without a script").Count()).To(Equal(1), "no other post exists")
 	})
 
 	It("reloads the resulting page", func() {
@@ -93,7 +93,7 @@ var _ = Describe("A post is sent once if a user", func() {
 		must(page.Reload())
 		must(page.WaitText("Posted"))
 		must(page.Reload())
-		Expect(readable(page)()).NotTo(ContainSubstring("on its way"), "the state says what came of it")
+		Expect(readable(page)()).NotTo(ContainSubstring("on its way"), "the banner disappears with the post's outcome")
 		must(page.Back())
 		must(page.WaitText("You published this a moment ago"))
 		must(page.Reload())

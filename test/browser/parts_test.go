@@ -67,7 +67,7 @@ var _ = Describe("A large file", func() {
 		must(page.Get("radio", "Video").Click())
 		must(page.Get("button", "Add a film").Choose(film))
 		finished()
-		Expect(slices.Compact(f.puts)).To(Equal([]string{"m-1-0", "m-1-1", "m-1-2", "m-1-3"}), "no stored part is sent again")
+		Expect(slices.Compact(f.puts)).To(Equal([]string{"m-1-0", "m-1-1", "m-1-2", "m-1-3"}), "stored parts are not sent again")
 		Expect(f.announced).To(HaveLen(1))
 	})
 
@@ -145,10 +145,10 @@ var _ = Describe("A film of 40 MiB", func() {
 		must(page.Throttle(4 << 20))
 		says(`(8[1-9]|9\d) %, \d+ s left`)
 		before := sentParts(page)
-		Expect(slices.IsSorted(before)).To(BeTrue(), "no part before the interrupted one is sent again")
+		Expect(slices.IsSorted(before)).To(BeTrue(), "parts before the interrupted one are not sent again")
 		Expect(before).To(HaveLen(1+len(slices.Compact(slices.Clone(before)))), "the interrupted part is sent again")
 		must(page.Reload())
-		Expect(page.UnloadDialogs()).To(Equal(1), "a person who leaves the page is asked")
+		Expect(page.UnloadDialogs()).To(Equal(1), "leaving the page needs confirmation")
 		page.Forget()
 
 		choose()

@@ -151,7 +151,7 @@ var _ = Describe("Accounts", func() {
 		must(page.Get("button", "Connect this account").Follow())
 		must(page.WaitText("The account is connected."))
 		card := page.GetSaying("listitem", "@bakery")
-		Eventually(card.Get("heading", "The bakery").Count).Should(Equal(1), "the page tells by itself when the platform has answered")
+		Eventually(card.Get("heading", "The bakery").Count).Should(Equal(1), "the page updates itself after the platform's response")
 
 		By("posting to it, and not to the other Page")
 		must(site.Compose(web.Draft{Kind: web.Text, Targets: []web.Target{{Account: "Facebook, @bakery"}}, Text: "Fresh bread"}))
@@ -187,7 +187,7 @@ func expectQuestion(page *chrome.Page, site web.Site, text, name string) {
 	text = text[:min(len(text), 30)] // the part that lists show
 	must(site.Overview())
 	must(page.WaitText("Needs your answer: it is not known whether “" + text))
-	Expect(chrome.Eval[bool](page, `[...document.querySelectorAll(".list a")].some((a) => a.textContent.includes("`+text+`"))`)).To(BeFalse(), "the notice stands for it")
+	Expect(chrome.Eval[bool](page, `[...document.querySelectorAll(".list a")].some((a) => a.textContent.includes("`+text+`"))`)).To(BeFalse(), "only the notice lists it")
 	inEveryLook(page, "overview-undecided"+name)
 	must(page.GetPart("link", "Answer").Nth(0).Follow())
 	must(site.Posts())
@@ -264,7 +264,7 @@ var _ = Describe("A post's problem", func() {
 					found = post.URL
 				}
 			}
-			Expect(found).To(there, "what the platform really did")
+			Expect(found).To(there, "the post on the platform")
 			settle(page, found)
 			must(page.WaitText("Thank you. Herald continues from there."))
 			must(sandbox.ClearFaults(context.Background()))
@@ -317,7 +317,7 @@ var _ = Describe("A post's problem", func() {
 		inEveryLook(page, "post-waiting-for-account")
 		must(site.Posts())
 		must(page.WaitText("Waiting for an account"))
-		Expect(chrome.Eval[string](page, "document.title")).To(MatchRegexp(`^\(\d+\+?\) Posts`), "a tab in the background says that somebody has to act")
+		Expect(chrome.Eval[string](page, "document.title")).To(MatchRegexp(`^\(\d+\+?\) Posts`), "the tab's title counts posts that need a user")
 		Expect(page.Get("navigation", "Main").GetPart("link", "Overview").Text()).To(MatchRegexp(`(?s)\d.*a person`))
 		inEveryLook(page, "posts-waiting-for-account")
 		must(site.Overview())

@@ -113,7 +113,7 @@ func newPage(options chrome.Options) *chrome.Page {
 			saveScreenshot(page)
 			return
 		}
-		Expect(page.Problems()).To(BeEmpty(), "what the page complained of")
+		Expect(page.Problems()).To(BeEmpty(), "problems in the page's console")
 	})
 	return page
 }
@@ -165,7 +165,7 @@ func inEveryLook(page *chrome.Page, name string) {
 	must(page.SetLook(chrome.Light))
 }
 
-// expectFit checks that nobody has to scroll a page aside. With -screenshots it takes a screenshot.
+// expectFit checks that a page has no horizontal scroll bar. With -screenshots it takes a screenshot.
 func expectFit(page *chrome.Page, name string, look chrome.Look) {
 	GinkgoHelper()
 	over, err := chrome.Eval[int](page, "document.documentElement.scrollWidth - window.innerWidth")

@@ -68,7 +68,7 @@ var _ = Describe("times.js", func() {
 			must(page.Get("button", "Send").Follow())
 			Expect(f.forms()).To(HaveLen(1))
 			Expect(f.forms()[0].Get("scheduled_at")).To(Equal(want))
-			Expect(f.forms()[0].Get("local")).To(Equal(entered), "for a server that wants to show it again")
+			Expect(f.forms()[0].Get("local")).To(Equal(entered), "the server gets the entered text to display it again")
 		},
 		Entry("winter", chrome.Options{}, "2026-12-01T10:00", "2026-12-01T09:00:00.000Z"),
 		Entry("summer", chrome.Options{}, "2026-07-01T10:00", "2026-07-01T08:00:00.000Z"),
@@ -131,6 +131,6 @@ var _ = Describe("times.js", func() {
 		}
 		Eventually(asked).Should(Equal(2))
 		must(page.Settle())
-		Consistently(asked, 500*time.Millisecond).Should(Equal(2), "a server that does not know the zone must not be asked for ever")
+		Consistently(asked, 500*time.Millisecond).Should(Equal(2), "an unknown time zone must not cause a request loop")
 	})
 })

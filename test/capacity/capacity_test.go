@@ -43,7 +43,7 @@ func TestGuarantees(t *testing.T) {
 				"failed": r.Failed, "lookups": r.Lookups, "uploads": r.Uploads, "archived": r.Archived,
 			} {
 				if n == 0 {
-					t.Errorf("none %s: the load does not test that", what)
+					t.Errorf("no %s: the load does not cover that", what)
 				}
 			}
 			if got := r.Armed > 0; got != tc.arms {
@@ -61,7 +61,7 @@ func TestChecks(t *testing.T) {
 		broken Broken
 		noted  string
 	}{
-		{"a lost answer that is taken for a refusal is sent again", Broken{hasty: true}, "published twice"},
+		{"a lost response that counts as a rejection causes a second publication", Broken{hasty: true}, "published twice"},
 		{"without timers, scheduled posts are not finished", Broken{forgetful: true}, "is not finished"},
 		{"without budgets, an import stores too many posts", Broken{unlimited: true}, "its budget is"},
 	} {

@@ -58,7 +58,7 @@ var zones = []struct {
 	share int
 }{{"Europe/Berlin", 60}, {"America/New_York", 25}, {"Asia/Tokyo", 15}}
 
-// request is a post that somebody asks for.
+// request is a requested post.
 type request struct {
 	team *team
 	// due is when it is to be published, and zero for an immediate post.

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command capacity simulates installations of Herald: the posts of a thousand teams for a year, with the code that
-// decides in production, on a time line of its own. Writes, calls and uploads take what docs/performance.md has measured.
+// decides in production, with simulated time. Writes, calls and uploads take what docs/performance.md has measured.
 // The same load always has the same result. `make capacity` prints the tables of docs/capacity.md.
 package main
 

@@ -49,7 +49,7 @@ type simulation struct {
 	teams []*team
 	// open are the unfinished posts.
 	open map[*post]bool
-	// toUpload contains the scheduled posts whose uploads have not begun.
+	// toUpload contains the scheduled posts whose uploads have not started.
 	toUpload []*post
 	// made counts requests, calls counts attempts, and accounts counts accounts.
 	made, calls, accounts int

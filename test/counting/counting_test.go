@@ -54,7 +54,7 @@ func TestCounts(t *testing.T) {
 	}
 	node, err := exec.LookPath("node")
 	if err != nil {
-		t.Skip("there is no node in PATH: install Node.js 20 or later")
+		t.Skip("node is not in PATH: install Node.js 20 or later")
 	}
 	count := few
 	if wanted, err := strconv.Atoi(os.Getenv("COUNTING_TEXTS")); err == nil {
@@ -75,21 +75,21 @@ func TestCounts(t *testing.T) {
 	differ := func(what, text string, got, want any) {
 		wrong[what]++
 		if wrong[what] <= 5 {
-			t.Errorf("%s: %q: %v, others say %v", what, text, got, want)
+			t.Errorf("%s: %q: %v, the library returns %v", what, text, got, want)
 		}
 	}
 	for i, theirs := range runReference(t, node, texts) {
 		text := texts[i]
 		for what, pair := range map[string][2]int{
-			"length on X":              {limits[v1alpha1.PlatformX].CaptionLength(text), theirs.X},
-			"length on Threads":        {limits[v1alpha1.PlatformThreads].CaptionLength(text), theirs.Threads},
-			"length on TikTok":         {limits[v1alpha1.PlatformTikTok].CaptionLength(text), theirs.UTF16},
-			"title on YouTube":         {limits[v1alpha1.PlatformYouTube].TitleLength(text), theirs.UTF16},
-			"description on YouTube":   {limits[v1alpha1.PlatformYouTube].CaptionLength(text), theirs.UTF8},
-			"length on Instagram":      {limits[v1alpha1.PlatformInstagram].CaptionLength(text), utf8.RuneCountInString(text)},
-			"hashtags on Instagram":    {inCaption(limits, text, 30, " #a", hashtags), theirs.Hashtags},
-			"mentions on Instagram":    {inCaption(limits, text, 20, " @a", mentions), theirs.Mentions},
-			"taken by X by its length": {whole(limits[v1alpha1.PlatformX].CaptionLength(text) <= 280), whole(theirs.Valid || theirs.X <= 280)},
+			"length on X":             {limits[v1alpha1.PlatformX].CaptionLength(text), theirs.X},
+			"length on Threads":       {limits[v1alpha1.PlatformThreads].CaptionLength(text), theirs.Threads},
+			"length on TikTok":        {limits[v1alpha1.PlatformTikTok].CaptionLength(text), theirs.UTF16},
+			"title on YouTube":        {limits[v1alpha1.PlatformYouTube].TitleLength(text), theirs.UTF16},
+			"description on YouTube":  {limits[v1alpha1.PlatformYouTube].CaptionLength(text), theirs.UTF8},
+			"length on Instagram":     {limits[v1alpha1.PlatformInstagram].CaptionLength(text), utf8.RuneCountInString(text)},
+			"hashtags on Instagram":   {inCaption(limits, text, 30, " #a", hashtags), theirs.Hashtags},
+			"mentions on Instagram":   {inCaption(limits, text, 20, " @a", mentions), theirs.Mentions},
+			"accepted by X by length": {whole(limits[v1alpha1.PlatformX].CaptionLength(text) <= 280), whole(theirs.Valid || theirs.X <= 280)},
 		} {
 			if pair[0] != pair[1] && !readDifferently(what, text, pair[0], pair[1]) {
 				differ(what, text, pair[0], pair[1])
@@ -97,7 +97,7 @@ func TestCounts(t *testing.T) {
 		}
 	}
 	for what, n := range wrong {
-		t.Logf("%s: %d texts of %d are counted differently", what, n, len(texts))
+		t.Logf("%s: %d of %d texts are counted differently", what, n, len(texts))
 	}
 }
 
@@ -108,7 +108,7 @@ func whole(is bool) int {
 	return 0
 }
 
-// declared returns what the platforms' capabilities say.
+// declared returns the counts by the platforms' capabilities.
 func declared() map[v1alpha1.Platform]platforms.Capabilities {
 	client := transport.New(transport.Options{})
 	return map[v1alpha1.Platform]platforms.Capabilities{
@@ -156,7 +156,7 @@ func runReference(t *testing.T, node string, texts []string) []answer {
 		answers = append(answers, a)
 	}
 	if len(answers) != len(texts) {
-		t.Fatalf("%d texts have %d answers", len(texts), len(answers))
+		t.Fatalf("%d texts have %d results", len(texts), len(answers))
 	}
 	return answers
 }
@@ -312,14 +312,14 @@ func TestPage(t *testing.T) {
 			continue
 		}
 		if n := most / tc.of; !tc.takes(n) || tc.takes(n+1) {
-			t.Errorf("%s: the page says %d (%s), of which the platform takes %d pieces: %t, and one more: %t", row, most, tc.reason, n, tc.takes(n), tc.takes(n+1))
+			t.Errorf("%s: the page has %d (%s), but the platform accepts %d pieces: %t, and one more: %t", row, most, tc.reason, n, tc.takes(n), tc.takes(n+1))
 		}
 		delete(said, row)
 	}
 	delete(said, "Facebook: text") // it has no limit
 	for row := range said {
 		if said[row] != "at most" && said[row] != "---" {
-			t.Errorf("the page has a row that nothing holds: %s, %s", row, said[row])
+			t.Errorf("no test covers the page's row: %s, %s", row, said[row])
 		}
 	}
 }

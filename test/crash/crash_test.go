@@ -23,8 +23,8 @@ var (
 	preparing = []string{post.PointAfterPart, post.PointAfterSecret, post.PointAfterPrepare}
 )
 
-// report prints totals under a name and checks the invariants: nothing is published twice or lost, and few posts are
-// given up, with a reason that helps.
+// report prints totals under a name and checks the invariants: nothing is published twice or lost, and few posts fail,
+// with a useful reason.
 func report(name string, sum *totals) {
 	GinkgoHelper()
 	fmt.Printf("%s: %s\n", name, sum)

@@ -71,7 +71,7 @@ var _ = Describe("A team namespace that is deleted with all its contents", func(
 		Eventually(func() ([]string, error) {
 			err := admin.Get(ctx, client.ObjectKeyFromObject(awaited), awaited)
 			return awaited.Finalizers, err
-		}).Should(ContainElement(v1alpha1.MediaFileFinalizer), "what has to be let go")
+		}).Should(ContainElement(v1alpha1.MediaFileFinalizer), "the finalizers to remove")
 
 		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: t.name}}
 		Expect(admin.Delete(ctx, &v1alpha1.Team{ObjectMeta: metav1.ObjectMeta{Name: t.name}})).To(Succeed())
@@ -79,9 +79,9 @@ var _ = Describe("A team namespace that is deleted with all its contents", func(
 		Eventually(gone(ctx, namespace)).Should(BeTrue(), "%+v", namespace.Status.Conditions)
 
 		published := suite.Must(platform.Posts(ctx, "x", t.account.ID))
-		Expect(published).To(HaveLen(2), "what was out, and what may have been; nothing twice")
+		Expect(published).To(HaveLen(2), "the published and the unknown post, each once")
 		Eventually(events(ctx, metav1.NamespaceDefault, v1alpha1.ReasonOutcomeAbandoned)).Should(
-			ContainElement(ContainSubstring("check account "+t.account.ID)), "of the namespace, which takes no new event itself")
+			ContainElement(ContainSubstring("check account "+t.account.ID)), "events about the namespace are in the default namespace")
 	})
 })
 
@@ -90,7 +90,7 @@ var _ = Describe("A single deleted post with an open call", func() {
 		t := newTeam(ctx)
 		p := t.inDoubt(ctx)
 		Expect(admin.Delete(ctx, p)).To(Succeed())
-		Consistently(gone(ctx, p), 2*time.Second).Should(BeFalse(), "the platform can be asked")
+		Consistently(gone(ctx, p), 2*time.Second).Should(BeFalse(), "the outcome can still be looked up")
 		Expect(admin.Delete(ctx, &v1alpha1.Connection{ObjectMeta: metav1.ObjectMeta{Namespace: t.name, Name: "x"}})).To(Succeed())
 		Eventually(gone(ctx, p)).Should(BeTrue())
 		Eventually(events(ctx, t.name, v1alpha1.ReasonOutcomeAbandoned)).Should(ContainElement(ContainSubstring("check account " + t.account.ID)))

@@ -78,7 +78,7 @@ var _ = Describe("A cluster with a new Herald installation", func() {
 		Eventually(func(g Gomega) {
 			g.Expect(fresh.Client.Get(ctx, client.ObjectKeyFromObject(bounds), bounds)).To(Succeed())
 			for _, counts := range []corev1.ResourceList{bounds.Spec.Hard, bounds.Status.Hard, bounds.Status.Used} {
-				g.Expect(slices.Collect(maps.Keys(counts))).To(ConsistOf(wanted...), "the budget is what it was before, and counted")
+				g.Expect(slices.Collect(maps.Keys(counts))).To(ConsistOf(wanted...), "Kubernetes enforces the previous budget")
 			}
 		}).Should(Succeed())
 		if !wasUncounted {

@@ -127,7 +127,7 @@ var _ = Describe("Objects left behind by Herald", func() {
 		}).Should(ContainElement(And(
 			HaveField("Type", corev1.NamespaceFinalizersRemaining), HaveField("Status", corev1.ConditionTrue),
 			HaveField("Message", ContainSubstring(v1alpha1.DeliveryFinalizer)),
-		)), "nobody takes the finalizers off")
+		)), "no controller removes the finalizers")
 
 		code, log = released("--install-namespace="+managertest.Namespace, "--dry-run")
 		Expect(code).To(Equal(0), log)
@@ -137,15 +137,15 @@ var _ = Describe("Objects left behind by Herald", func() {
 
 		code, log = released(args...)
 		Expect(code).To(Equal(0), log)
-		Expect(finalizers(ctx, w.scheduled)()).To(Equal([]string{foreign}), "what others wait for is theirs")
+		Expect(finalizers(ctx, w.scheduled)()).To(Equal([]string{foreign}), "only the foreign finalizer remains")
 		Expect(admin.Patch(ctx, w.scheduled, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`)))).To(Succeed())
 		Eventually(gone(ctx, namespace)).Should(BeTrue(), "%+v", namespace.Status.Conditions)
 		Expect(gone(ctx, w.itself)()).To(BeTrue())
-		Expect(w.published(ctx)).To(Equal(2), "what was out, and what may have been")
+		Expect(w.published(ctx)).To(Equal(2), "the published and the unknown post")
 
 		code, log = released(args...)
 		Expect(code).To(Equal(0), log)
-		Expect(log).To(ContainSubstring("no object has a finalizer of Herald"), "it may be run again")
+		Expect(log).To(ContainSubstring("no object has a finalizer of Herald"), "it is idempotent")
 	})
 
 	It("continue after reinstallation, without duplicate posts", func(ctx SpecContext) {
@@ -173,8 +173,8 @@ var _ = Describe("Objects left behind by Herald", func() {
 		Eventually(phase(ctx, w.scheduled)).Should(Equal(v1alpha1.PhasePosted))
 		Expect(finalizers(ctx, w.scheduled)()).To(ConsistOf(v1alpha1.DeliveryFinalizer, foreign))
 		Expect(phase(ctx, w.posted)()).To(Equal(v1alpha1.PhasePosted))
-		Expect(w.doubtful.Status.Targets[0].Attempt.Outcome).To(BeEmpty(), "it is still looked for")
-		Expect(w.published(ctx)).To(Equal(3), "nothing went out twice")
+		Expect(w.doubtful.Status.Targets[0].Attempt.Outcome).To(BeEmpty(), "the lookup is still open")
+		Expect(w.published(ctx)).To(Equal(3), "no post was published twice")
 	})
 })
 
@@ -209,7 +209,7 @@ var _ = Describe("A deleted post whose record cannot be written", func() {
 			ContainSubstring("1 posts that were being deleted are gone: %s/%s.", ending.name, last.Name),
 		))
 		Expect(finalizers(ctx, sent)()).To(ContainElement(v1alpha1.DeliveryFinalizer))
-		Expect(finalizers(ctx, kept)()).To(BeEmpty(), "one that nobody deletes loses nothing")
+		Expect(finalizers(ctx, kept)()).To(BeEmpty(), "a post that is not deleted keeps its record")
 		Expect(gone(ctx, last)()).To(BeTrue(), "a namespace ends without a manager and without a bucket")
 
 		code, log = released(append(args, accepted)...)
@@ -274,7 +274,7 @@ var _ = Describe("The manager stopped by an uninstall", func() {
 		Expect(log).To(ContainSubstring("pods of Deployment herald-system/herald-manager still run: herald-manager-1; check why"))
 		Expect(admin.Get(ctx, client.ObjectKeyFromObject(&deployment), &deployment)).To(Succeed())
 		Expect(*deployment.Spec.Replicas).To(BeZero())
-		Expect(finalizers(ctx, w.posted)()).To(ContainElement(v1alpha1.DeliveryFinalizer), "it may still record what came of its calls")
+		Expect(finalizers(ctx, w.posted)()).To(ContainElement(v1alpha1.DeliveryFinalizer), "its calls may still need a record")
 
 		Expect(admin.Delete(ctx, pod)).To(Succeed())
 		code, log = released(args...)

@@ -129,7 +129,7 @@ func screenshot(t *testing.T, page *chrome.Page, name string) {
 	var encoded bytes.Buffer
 	must.Succeed(t, (&png.Encoder{CompressionLevel: png.BestCompression}).Encode(&encoded, picture))
 	if encoded.Len() > maxPicture {
-		t.Errorf("the picture %s takes %d bytes; %d are the most", name, encoded.Len(), maxPicture)
+		t.Errorf("the picture %s has %d bytes, more than %d", name, encoded.Len(), maxPicture)
 	}
 	must.Succeed(t, os.MkdirAll(*pictures, 0o755))
 	must.Succeed(t, os.WriteFile(filepath.Join(*pictures, name+".png"), encoded.Bytes(), 0o644))

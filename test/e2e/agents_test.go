@@ -43,7 +43,7 @@ func (v *visitor) allow(ctx context.Context, address, level string) url.Values {
 	return to.Query()
 }
 
-// byAnAgent acts as an agent in a trial that knows only Herald's address: it asks the signed-in user for consent, and
+// byAnAgent acts as an agent in a trial that only has Herald's address: it requests the signed-in user's consent, and
 // posts.
 func byAnAgent(ctx context.Context, v *visitor) {
 	GinkgoHelper()

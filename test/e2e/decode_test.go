@@ -29,7 +29,7 @@ func decodes(ctx context.Context) {
 	picture := postTo("converted", v1alpha1.CategoryImage, v1alpha1.PlatformInstagram)
 	picture.Spec.Image = &v1alpha1.ImageContent{MediaRefs: []v1alpha1.MediaReference{{Name: "drawing"}}}
 	Expect(k8s.Create(ctx, picture)).To(Succeed())
-	Eventually(online(ctx, picture)).WithContext(ctx).Should(BeTrue(), "Instagram takes JPEG only")
+	Eventually(online(ctx, picture)).WithContext(ctx).Should(BeTrue(), "Instagram only accepts JPEG")
 
 	damaged := transparent()
 	put(ctx, "damaged", "image/png", append(damaged[:len(damaged)/2:len(damaged)/2], append(make([]byte, 64), damaged[len(damaged)-12:]...)...))
@@ -41,7 +41,7 @@ func decodes(ctx context.Context) {
 		g.Expect(refused.Status.Targets).To(HaveLen(1))
 		g.Expect(refused.Status.Targets[0].Message).To(ContainSubstring("cannot be converted"))
 	}).WithContext(ctx).Should(Succeed())
-	Expect(leader(ctx).Status.ContainerStatuses[0].RestartCount).To(Equal(restarts), "a file takes no manager with it")
+	Expect(leader(ctx).Status.ContainerStatuses[0].RestartCount).To(Equal(restarts), "the file must not crash the manager")
 
 	film := applied(ctx)[v1alpha1.CategoryVideo]
 	film.Name, film.Spec.Video.ThumbnailOffsetMillis = "with-thumbnail", new(int32(500))

@@ -77,7 +77,7 @@ func loadCommand(context.Context) string {
 			return strings.ReplaceAll(command, "NAME", name)
 		}
 	}
-	Fail("how do images come into the cluster of the context " + raw.CurrentContext + "? Set LOAD to a command that takes an OCI archive, " +
+	Fail("the test cannot load images into the cluster of the context " + raw.CurrentContext + ". Set LOAD to a command that accepts an OCI archive, " +
 		"such as LOAD='k3s ctr images import', or push the images, and set REGISTRY and TAG")
 	return ""
 }

@@ -92,7 +92,7 @@ var _ = Describe("A post's guarantee", Ordered, func() {
 			Expect(post.UID).NotTo(Equal(earlier.UID), "it is another object")
 			Expect(post.Status.Targets[0].ExternalURL).To(Equal(earlier.Status.Targets[0].ExternalURL))
 			Expect(shows(ctx, first)).To(HaveEach(1))
-			Expect(shows(ctx, mended)).To(Equal([]int{0, 1}), "what is out is not sent with other words")
+			Expect(shows(ctx, mended)).To(Equal([]int{0, 1}), "published targets are not published again with a new text")
 		}
 	})
 
@@ -119,7 +119,7 @@ var _ = Describe("A post's guarantee", Ordered, func() {
 		Expect(again.header.Get("Idempotency-Replayed")).To(Equal("true"))
 		Expect(shows(ctx, post)).To(HaveEach(1))
 		applied := postTo("made-anew", v1alpha1.CategoryText)
-		Expect(gone(ctx, applied)()).To(BeFalse(), "what was applied stands in Git, which would bring it back")
+		Expect(gone(ctx, applied)()).To(BeFalse(), "an applied post stays, because Git would recreate it")
 		changeTeam(ctx, map[string]any{"retention": nil})
 	})
 
@@ -153,14 +153,14 @@ var _ = Describe("A post's guarantee", Ordered, func() {
 		Eventually(func() (types.UID, error) {
 			err := k8s.Get(ctx, client.ObjectKeyFromObject(namespace), namespace)
 			return namespace.UID, client.IgnoreNotFound(err)
-		}).WithContext(ctx).ShouldNot(Equal(ended.UID), "it has ended, and its Team makes it again")
+		}).WithContext(ctx).ShouldNot(Equal(ended.UID), "the Team recreates the deleted namespace")
 		sayf("a namespace has ended, with the bucket gone, in %s", time.Since(begun).Round(100*time.Millisecond))
 		for _, reason := range []string{v1alpha1.ReasonOutcomeAbandoned, v1alpha1.ReasonRecordAbandoned, v1alpha1.ReasonFileAbandoned} {
 			Eventually(namespacesWith(ctx, reason)).WithContext(ctx).Should(ContainElement(outlet), reason)
 		}
 		Expect(texts(ctx, v1alpha1.PlatformX, outletAccounts[v1alpha1.PlatformX])).To(ConsistOf(
 			w.published.Spec.Targets[0].Caption, w.half.Spec.Targets[0].Caption, w.doubtful.Spec.Targets[0].Caption,
-		), "nothing is sent for what is being deleted")
+		), "deleted posts are not published")
 
 		Expect(k8s.Delete(ctx, w.team)).To(Succeed())
 		deleteNamespace(ctx, outlet)

@@ -63,7 +63,7 @@ func leader(ctx context.Context) *corev1.Pod {
 			}
 		}
 		g.Expect(*lease.Spec.HolderIdentity).To(BeEmpty(), "the holder is no pod")
-		g.Expect(found).NotTo(BeNil(), "nobody holds the lease")
+		g.Expect(found).NotTo(BeNil(), "the lease has no holder")
 	}).WithContext(ctx).Should(Succeed())
 	return found
 }

@@ -74,7 +74,7 @@ func TestE2E(t *testing.T) {
 	kubeconfig = clientcmd.NewNonInteractiveDeferredLoadingClientConfig(clientcmd.NewDefaultClientConfigLoadingRules(), nil)
 	var err error
 	if config, err = kubeconfig.ClientConfig(); err != nil {
-		t.Skipf("there is no cluster; set KUBECONFIG to one that can be filled and emptied: %v", err)
+		t.Skipf("no cluster is configured; set KUBECONFIG to one for tests: %v", err)
 	}
 	config.QPS, config.Burst = -1, 0
 	// An inventory also lists deprecated kinds.
@@ -86,7 +86,7 @@ func TestE2E(t *testing.T) {
 	resource = typed.DiscoveryClient
 	version, err := resource.ServerVersion()
 	if err != nil {
-		t.Skipf("no cluster answers at %s: %v", config.Host, err)
+		t.Skipf("the cluster at %s does not respond: %v", config.Host, err)
 	}
 	if k8s, err = client.New(config, client.Options{Scheme: scheme}); err != nil {
 		t.Fatal(err)
@@ -101,7 +101,7 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	SetDefaultEventuallyPollingInterval(200 * time.Millisecond)
 	for _, name := range []string{home, clients, trial, demo, outlet} {
 		_, err := typed.CoreV1().Namespaces().Get(ctx, name, metav1.GetOptions{})
-		Expect(apierrors.IsNotFound(err)).To(BeTrue(), "namespace %s is of a run that was cut off, or somebody's own; delete it, or take another cluster (%v)", name, err)
+		Expect(apierrors.IsNotFound(err)).To(BeTrue(), "namespace %s exists, possibly from an interrupted run; delete it, or use another cluster (%v)", name, err)
 	}
 	Expect(os.RemoveAll(logs)).To(Succeed())
 	if tag == "" {

@@ -61,7 +61,7 @@ var _ = Describe("An evaluation", Ordered, func() {
 		post := postTo("too-long", v1alpha1.CategoryText, v1alpha1.PlatformX)
 		post.Spec.Targets[0].Caption = fmt.Sprintf("%0300d", 0)
 		Eventually(func() error { return k8s.Create(ctx, post.DeepCopy(), client.DryRunAll) }).WithContext(ctx).
-			Should(MatchError(ContainSubstring("280")), "the webhook answers")
+			Should(MatchError(ContainSubstring("280")), "the webhook is called")
 	})
 
 	DescribeTable("denies the internet-facing process all Secrets, and both processes the cluster's",

@@ -164,7 +164,7 @@ func deleteDefinitions(ctx context.Context) {
 			Expect(client.IgnoreNotFound(k8s.Delete(ctx, &definitions.Items[i]))).To(Succeed())
 			Eventually(func() bool {
 				return apierrors.IsNotFound(k8s.Get(ctx, client.ObjectKeyFromObject(&definitions.Items[i]), &apiextensionsv1.CustomResourceDefinition{}))
-			}).WithContext(ctx).Should(BeTrue(), "definition %s goes", definitions.Items[i].Name)
+			}).WithContext(ctx).Should(BeTrue(), "definition %s is deleted", definitions.Items[i].Name)
 		}
 	}
 }

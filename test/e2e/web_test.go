@@ -94,7 +94,7 @@ func (v *visitor) signIn(ctx context.Context) {
 	Expect(link).To(HavePrefix(site + "/signin/link/"))
 	// Replicas recognize a new link after a short delay.
 	Eventually(func() int { return v.open(ctx, link).status }).WithContext(ctx).Should(Equal(http.StatusOK))
-	Expect(v.open(ctx, teamPages).from.Path).To(Equal("/signin"), "opening a link signs nobody in")
+	Expect(v.open(ctx, teamPages).from.Path).To(Equal("/signin"), "opening a link does not sign in")
 	home := v.send(ctx, link, nil)
 	Expect(home.status).To(Equal(http.StatusOK), home.body)
 	Expect(home.from.String()).To(Equal(teamPages), "the start leads to the team")
@@ -110,7 +110,7 @@ func (v *visitor) connect(ctx context.Context, platform, account string) string 
 	_, consent, _ := strings.Cut(asked.header.Get("Refresh"), "url=")
 	asked = v.open(ctx, consent)
 	Expect(asked.status).To(Equal(http.StatusOK), asked.body)
-	Expect(asked.from.String()).To(HavePrefix(sandboxSite+"/"), "the platform asks the person")
+	Expect(asked.from.String()).To(HavePrefix(sandboxSite+"/"), "the platform requests consent")
 	// The page links to itself with the account as a parameter.
 	query := asked.from.Query()
 	query.Set("account", account)
@@ -136,7 +136,7 @@ func (v *visitor) upload(ctx context.Context, name, mimeType string, data []byte
 	Expect(place.UploadURL).To(HavePrefix(storeSite + "/"))
 	sent := v.do(ctx, http.MethodPut, place.UploadURL, mimeType, bytes.NewReader(data))
 	Expect(sent.status).To(Equal(http.StatusOK), sent.body)
-	Expect(sent.header.Get("Access-Control-Allow-Origin")).To(BeElementOf("*", site), "a browser lets the page know")
+	Expect(sent.header.Get("Access-Control-Allow-Origin")).To(BeElementOf("*", site), "CORS allows the page to read the response")
 	return place.ID
 }
 
@@ -163,9 +163,9 @@ func inPages(ctx context.Context) {
 		g.Expect(made.from.Path).To(MatchRegexp("/posts/[^/]+$"), made.body)
 		g.Expect(path.Base(made.from.Path)).NotTo(Equal("new"), made.body)
 		post = made.from.Scheme + "://" + made.from.Host + made.from.Path
-	}).WithContext(ctx).Should(Succeed(), "the account is looked at once before it is posted to")
+	}).WithContext(ctx).Should(Succeed(), "the account must be probed before posting")
 	Eventually(func() string { return v.open(ctx, post).body }).WithContext(ctx).
-		Should(ContainSubstring(sandboxSite+"/x/"), "the page links what was published")
+		Should(ContainSubstring(sandboxSite+"/x/"), "the page links to the published post")
 	published, err := platforms(ctx).Posts(ctx, "x", secondAccount)
 	Expect(err).NotTo(HaveOccurred())
 	Expect(published).To(HaveLen(1))

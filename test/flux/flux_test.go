@@ -188,7 +188,7 @@ var _ = Describe("Flux", func() {
 		Expect(k.state(ctx).Ready).To(Equal("True"), "the same files again: %+v", k.state(ctx))
 		k.expectReady(ctx, k.push(ctx, file("launch, at once", -time.Second)))
 		p = read(ctx, namespace, "launch")
-		Expect(p.Spec.Targets[0].Caption).To(Equal("launch, at once"), "the edit is taken")
+		Expect(p.Spec.Targets[0].Caption).To(Equal("launch, at once"), "the edit is applied")
 		Expect(p.Status.Phase).To(Equal(v1alpha1.PhaseCancelled))
 		ready := meta.FindStatusCondition(p.Status.Conditions, v1alpha1.ConditionReady)
 		Expect(ready.Message).To(ContainSubstring("later changes have no effect"))

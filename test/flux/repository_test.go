@@ -162,7 +162,7 @@ func (s *kustomization) expectReady(ctx context.Context, revision string) {
 	Eventually(func() state { return s.state(ctx) }).Should(And(HaveField("Ready", "True"), HaveField("Applied", revision)), "Kustomization %s", s.name)
 }
 
-// reconcile asks for another reconciliation of the current revision, and waits until it is done.
+// reconcile requests another reconciliation of the current revision, and waits until it is done.
 func (s *kustomization) reconcile(ctx context.Context) {
 	GinkgoHelper()
 	at := time.Now().UTC().Format(time.RFC3339Nano)

@@ -123,8 +123,8 @@ func row(t *testing.T, name string, p *unstructured.Unstructured) string {
 	return "| " + strings.Join(append(cells, judged.Status.String(), health), " | ") + " |"
 }
 
-// TestStates compares the table in docs/post-status.md with what Argo CD and kstatus, which kubectl and Flux use, say
-// about each state.
+// TestStates compares the table in docs/post-status.md with the health of each state according to Argo CD and kstatus,
+// which kubectl and Flux use.
 func TestStates(t *testing.T) {
 	page, err := os.ReadFile("../../docs/post-status.md")
 	must.Succeed(t, err)
@@ -231,7 +231,7 @@ func TestFluxExpressions(t *testing.T) {
 	applied := &unstructured.Unstructured{Object: map[string]any{"status": map[string]any{}}}
 	for _, expression := range []string{expressions.Failed, expressions.Current} {
 		if evaluate(t, expression, applied) {
-			t.Errorf("%s holds for a post that was applied a moment ago, without conditions", expression)
+			t.Errorf("%s holds for a new post without conditions", expression)
 		}
 	}
 }
@@ -267,6 +267,6 @@ func TestLimitedConnection(t *testing.T) {
 	must.Succeed(t, err)
 	judged, err := kstatus.Compute(&unstructured.Unstructured{Object: content})
 	if err != nil || judged.Status != kstatus.CurrentStatus {
-		t.Errorf("kstatus says %v, error %v", judged, err)
+		t.Errorf("kstatus returns %v, error %v", judged, err)
 	}
 }

@@ -102,7 +102,7 @@ var _ = Describe("kstatus, by which Flux and kubectl wait,", func() {
 		k.object.SetName("judged")
 		k.object.SetNamespace(namespace)
 		Expect(k8s.Create(ctx, k.object)).To(Succeed())
-		Expect(judged(ctx, k.object)).To(Equal("InProgress"), "no manager has looked at it")
+		Expect(judged(ctx, k.object)).To(Equal("InProgress"), "the manager has not seen the object")
 
 		for _, row := range []struct {
 			summary conditions.Summary
@@ -121,7 +121,7 @@ var _ = Describe("kstatus, by which Flux and kubectl wait,", func() {
 		}
 		k.edit()
 		Expect(k8s.Update(ctx, k.object)).To(Succeed())
-		Expect(judged(ctx, k.object)).To(Equal("InProgress"), "no manager has looked at what it has become")
+		Expect(judged(ctx, k.object)).To(Equal("InProgress"), "the manager has not seen the update")
 	},
 		Entry("a Post", post, "team"), Entry("a Connection", connection, "team"), Entry("a Media", media, "team"),
 		Entry("an APIKey", key, "team"), Entry("a Team", team, ""),

@@ -57,7 +57,7 @@ var allDoors = []door{
 	{reason: "an unclean path", method: http.MethodGet, path: "/a//b", first: 404},
 	{reason: "the description", method: http.MethodGet, path: "/docs", first: 200},
 	{reason: "the description for programs", method: http.MethodGet, path: "/openapi.json", first: 200},
-	{reason: "a semicolon in a query, of which net/http speaks", method: http.MethodGet, path: "/docs?a;b", first: 200},
+	{reason: "a semicolon in a query, which net/http logs", method: http.MethodGet, path: "/docs?a;b", first: 200},
 	{reason: "the metadata for agents", method: http.MethodGet, path: "/.well-known/oauth-protected-resource", first: 200},
 	{reason: "the question of a browser about OAuth", method: http.MethodOptions, path: "/oauth/token", first: 204},
 	{reason: "OAuth with an unsupported method", method: http.MethodGet, path: "/oauth/token", first: 405},
@@ -114,7 +114,7 @@ func doors(t *testing.T, under *target) {
 			}
 			// One for each status, and another one after a minute.
 			if own > 2*(len(answered)+1) {
-				t.Errorf("a stranger left %d lines in the log", own)
+				t.Errorf("unauthenticated requests caused %d log lines", own)
 			}
 			under.served(t, from)
 		})
@@ -125,18 +125,18 @@ func doors(t *testing.T, under *target) {
 // verify checks the counts by status, and the last rejection, which is nil if there was none.
 func (d *door) verify(t *testing.T, answered map[int]int, refused *answer, most int) {
 	t.Helper()
-	t.Logf("answered %v", answered)
+	t.Logf("responses: %v", answered)
 	switch {
 	case answered[d.first] == 0:
-		t.Errorf("answered %v, and never %d", answered, d.first)
+		t.Errorf("responses: %v, want %d among them", answered, d.first)
 	case d.open:
 		if refused != nil {
 			t.Errorf("%d were refused", answered[http.StatusTooManyRequests])
 		}
 	case refused == nil:
-		t.Errorf("answered %v: a stranger is not refused beyond %d requests", answered, most)
+		t.Errorf("responses: %v; unauthenticated clients are not limited after %d requests", answered, most)
 	case refused.header.Get("Retry-After") == "" || !refused.closed:
-		t.Errorf("the refusal does not say when to come back, or leaves the connection open: %v", refused.header)
+		t.Errorf("the rejection has no Retry-After header, or leaves the connection open: %v", refused.header)
 	}
 }
 
@@ -152,7 +152,7 @@ func signedIn(t *testing.T, under *target) {
 	got, err := request(t.Context(), client(t, 30_000), http.MethodPost, strings.Replace(link, under.running.Site(), site, 1), with("Content-Type", form), "")
 	must.Succeed(t, err)
 	if len(got.cookies) == 0 {
-		t.Fatalf("the one-time link is answered %d without a session", got.status)
+		t.Fatalf("the one-time link returned %d without a session", got.status)
 	}
 	header := http.Header{}
 	for _, c := range got.cookies {
@@ -162,7 +162,7 @@ func signedIn(t *testing.T, under *target) {
 	}
 	for _, path := range []string{"/", "/docs", "/teams/demo/posts"} {
 		if got, err = request(t.Context(), by, http.MethodGet, site+path, header, ""); err != nil || got.status == http.StatusTooManyRequests {
-			t.Errorf("somebody who is signed in is answered %d, %v at %s", got.status, err, path)
+			t.Errorf("a signed-in user got %d, %v at %s", got.status, err, path)
 		}
 	}
 }

@@ -165,7 +165,7 @@ func (u *target) served(t *testing.T, nth int) {
 	got, err := request(t.Context(), client(t, nth), http.MethodGet, "http://"+u.Site+"/api/v1/connections", header, "")
 	must.Succeed(t, err)
 	if got.status != http.StatusOK {
-		t.Errorf("somebody with a key is answered %d", got.status)
+		t.Errorf("a client with a valid key got %d", got.status)
 	}
 }
 
@@ -256,7 +256,7 @@ func connections(t *testing.T, under *target) {
 		{"silent", "no bytes are sent", 300, sized(10, 50), "", limits.MaxConnections},
 		{"unfinished headers", "15 KB of each are there", 300, sized(10, 50), "GET /health HTTP/1.1\r\nHost: x\r\nX: " + strings.Repeat("a", 15_000), limits.MaxConnections},
 		{"unfinished short headers", "just below the limit for long headers", 300, sized(10, 50), "GET /health HTTP/1.1\r\nHost: x\r\nX: " + strings.Repeat("a", 4000), limits.MaxConnections},
-		{"bodies that never come", "each request is in progress", 100, sized(20, 60), "POST /oauth/token HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: 10\r\n\r\n", limits.MaxConnections},
+		{"incomplete bodies", "each request is in progress", 100, sized(20, 60), "POST /oauth/token HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: 10\r\n\r\n", limits.MaxConnections},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			before, _, _ := under.memory(t)
@@ -273,13 +273,13 @@ func connections(t *testing.T, under *target) {
 			}
 			under.served(t, 10_000)
 			after, peak, files := under.memory(t)
-			t.Logf("%s: %d of %d connections were answered or kept at first; resident memory %s -> %s, at most %s; %d files and sockets",
+			t.Logf("%s: %d of %d connections were accepted at first; resident memory %s -> %s, at most %s; %d files and sockets",
 				tc.reason, open, tc.addresses*tc.each, mib(before), mib(after), mib(peak), files)
 			if peak > maxResident {
-				t.Errorf("the process took %s, more than %s", mib(peak), mib(maxResident))
+				t.Errorf("the process used %s, more than %s", mib(peak), mib(maxResident))
 			}
 			if files > tc.most+ownFiles {
-				t.Errorf("it has %d files and sockets open, more than the %d connections that it may hold and %d more", files, tc.most, ownFiles)
+				t.Errorf("%d files and sockets are open, more than the %d allowed connections and %d others", files, tc.most, ownFiles)
 			}
 		})
 	}

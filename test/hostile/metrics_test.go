@@ -31,7 +31,7 @@ func metrics(t *testing.T, under *target) {
 		most         int
 	}{
 		{"no token at all", "any text is shown", func(n int) string { return fmt.Sprintf("made-up-%d", n) }, 0},
-		{"too long", "none of Kubernetes has so many bytes", func(n int) string { return fmt.Sprintf("%s.%d.%s", header, n, strings.Repeat("a", 5000)) }, 0},
+		{"too long", "Kubernetes tokens are shorter", func(n int) string { return fmt.Sprintf("%s.%d.%s", header, n, strings.Repeat("a", 5000)) }, 0},
 		{"well-formed tokens", "only the Kubernetes API can reject them", func(n int) string { return fmt.Sprintf("%s.%d.c2ln", header, n) }, maxReviews},
 		{"a repeated token", "its result is cached for a while", func(int) string { return header + ".same.c2ln" }, maxReviews},
 	} {
@@ -48,12 +48,12 @@ func metrics(t *testing.T, under *target) {
 			}
 			lines, _ := under.logged(t, logged)
 			asks := int(reviews(t, under) - before)
-			t.Logf("%s: %d requests answered %v; %d TokenReviews, %d lines of log", tc.reason, asked, answered, asks, len(lines))
+			t.Logf("%s: %d requests returned %v; %d TokenReviews, %d log lines", tc.reason, asked, answered, asks, len(lines))
 			if asks > tc.most {
-				t.Errorf("the Kubernetes API was asked %d times, want at most %d", asks, tc.most)
+				t.Errorf("sent %d requests to the Kubernetes API, want at most %d", asks, tc.most)
 			}
 			if answered[http.StatusUnauthorized]+answered[http.StatusTooManyRequests] != asked {
-				t.Errorf("answered %v", answered)
+				t.Errorf("responses: %v", answered)
 			}
 			if len(lines) > 10 {
 				t.Errorf("%d lines of log for one stranger", len(lines))

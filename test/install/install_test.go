@@ -207,7 +207,7 @@ var _ = It("covers each configuration field", func(ctx SpecContext) {
 		Expect(yaml.Unmarshal([]byte(fileOf(objects, "herald-"+process)), &written)).To(Succeed())
 		for _, field := range fieldsOf(kind) {
 			if elsewhere[field] == "" {
-				Expect(written).To(HaveKey(field), "%s: no value says it", process)
+				Expect(written).To(HaveKey(field), "%s: no value sets it", process)
 			}
 		}
 	}

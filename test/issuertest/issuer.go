@@ -49,7 +49,7 @@ type Issuer struct {
 	URL string
 	// RedirectURI is the only accepted redirect URI.
 	RedirectURI string
-	// Claims are the claims of the only user, who is signed in without being asked. They are added to the standard
+	// Claims are the claims of the only user, who is signed in without a prompt. They are added to the standard
 	// claims of the ID token and may replace them.
 	Claims map[string]any
 	// People are the claims of several users, by their name on the selection page, which is also the claim "sub". They

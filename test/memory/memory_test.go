@@ -38,7 +38,7 @@ import (
 	"github.com/herald-social/herald/test/must"
 )
 
-// Environment variables that tell a child process what to measure, and where.
+// Environment variables with a child process's measurement and its output file.
 const (
 	modeVariable   = "HERALD_MEMORY_MODE"
 	configVariable = "HERALD_MEMORY_KUBECONFIG"
@@ -180,7 +180,7 @@ func scheme() *kruntime.Scheme {
 func TestChild(t *testing.T) {
 	mode, err := strconv.Atoi(os.Getenv(modeVariable))
 	if err != nil {
-		t.Skip("TestMemory runs it in processes of their own")
+		t.Skip("TestMemory runs this test in separate processes")
 	}
 	config, err := clientcmd.BuildConfigFromFlags("", os.Getenv(configVariable))
 	must.Succeed(t, err)
@@ -202,7 +202,7 @@ func peak(t *testing.T) int64 {
 	t.Helper()
 	status, err := os.ReadFile("/proc/self/status")
 	if err != nil {
-		t.Skip("this system does not tell what a process has taken: ", err)
+		t.Skip("the system does not report the peak memory: ", err)
 	}
 	for line := range strings.Lines(string(status)) {
 		if rest, ok := strings.CutPrefix(line, "VmHWM:"); ok {
@@ -287,7 +287,7 @@ func child(t *testing.T, mode int, config string) (got measured) {
 		}
 	}
 	if values["peak"] == 0 {
-		t.Fatalf("%s told nothing:\n%s", modes[mode].name, out)
+		t.Fatalf("%s did not report its memory:\n%s", modes[mode].name, out)
 	}
 	return measured{values["alive"], values["peak"]}
 }

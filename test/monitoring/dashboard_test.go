@@ -43,8 +43,8 @@ func documented(t *testing.T) map[string]bool {
 	return all
 }
 
-// TestRulesAreAboutWhatIsThere checks that the rules use metrics that exist. A rule with any other metric never fires.
-func TestRulesAreAboutWhatIsThere(t *testing.T) {
+// TestRulesUseExistingMetrics checks that the rules use metrics that exist. A rule with any other metric never fires.
+func TestRulesUseExistingMetrics(t *testing.T) {
 	groups, err := Groups(checkout)
 	must.Succeed(t, err)
 	metrics := documented(t)
@@ -56,7 +56,7 @@ func TestRulesAreAboutWhatIsThere(t *testing.T) {
 			}
 			for _, name := range names {
 				if !metrics[name] {
-					t.Errorf("%s is about %s, which docs/metrics.md does not have", rule.Alert, name)
+					t.Errorf("%s uses %s, which is not in docs/metrics.md", rule.Alert, name)
 				}
 			}
 		}
@@ -68,7 +68,7 @@ func TestDashboard(t *testing.T) {
 	d, err := ReadDashboard(checkout)
 	must.Succeed(t, err)
 	if d.UID == "" || d.Title == "" || d.SchemaVersion < 39 {
-		t.Errorf("Grafana knows it by uid %q, title %q, schema version %d", d.UID, d.Title, d.SchemaVersion)
+		t.Errorf("the dashboard has uid %q, title %q, schema version %d", d.UID, d.Title, d.SchemaVersion)
 	}
 	known := []string{"__range", "__rate_interval", "datasource"}
 	for _, v := range d.Templating.List {
@@ -86,7 +86,7 @@ func TestDashboard(t *testing.T) {
 		}
 		for n := range d.Panels[:i] {
 			if p.overlaps(&d.Panels[n]) {
-				t.Errorf("%s lies upon %s", p.Title, d.Panels[n].Title)
+				t.Errorf("%s overlaps %s", p.Title, d.Panels[n].Title)
 			}
 		}
 	}
@@ -101,10 +101,10 @@ func (p *Panel) overlaps(o *Panel) bool {
 func (p *Panel) check(t *testing.T, metrics map[string]bool, known []string) {
 	t.Helper()
 	if g := &p.GridPos; g.X < 0 || g.W < 1 || g.H < 1 || g.X+g.W > columns {
-		t.Errorf("%s lies beside the grid: %+v", p.Title, *g)
+		t.Errorf("%s exceeds the grid: %+v", p.Title, *g)
 	}
 	if len(p.Description) < 20 || !strings.HasSuffix(p.Description, ".") {
-		t.Errorf("%s has no description in words: %q", p.Title, p.Description)
+		t.Errorf("%s needs a description: %q", p.Title, p.Description)
 	}
 	if p.Type != "table" && p.FieldConfig.Defaults.Unit == "" {
 		t.Errorf("%s has no unit", p.Title)
@@ -113,7 +113,7 @@ func (p *Panel) check(t *testing.T, metrics map[string]bool, known []string) {
 		t.Errorf("%s has the data source %q and %d queries", p.Title, p.Datasource.UID, len(p.Targets))
 	}
 	if p.Type == "stat" && len(p.FieldConfig.Defaults.Thresholds.Steps) < 2 {
-		t.Errorf("the colour of %s tells nothing", p.Title)
+		t.Errorf("the colour of %s has no thresholds", p.Title)
 	}
 	var refs []string
 	for _, q := range p.Targets {
@@ -123,17 +123,17 @@ func (p *Panel) check(t *testing.T, metrics map[string]bool, known []string) {
 		refs = append(refs, q.RefID)
 		for _, name := range heraldMetric.FindAllString(q.Expr, -1) {
 			if !metrics[name] {
-				t.Errorf("%s asks for %s, which docs/metrics.md does not have", p.Title, name)
+				t.Errorf("%s queries %s, which is not in docs/metrics.md", p.Title, name)
 			}
 		}
 		for _, found := range variable.FindAllStringSubmatch(q.Expr, -1) {
 			if !slices.Contains(known, found[1]) {
-				t.Errorf("%s uses $%s, which is no variable", p.Title, found[1])
+				t.Errorf("%s uses the undefined variable $%s", p.Title, found[1])
 			}
 		}
 		for _, found := range ofLabel.FindAllStringSubmatch(q.LegendFormat, -1) {
 			if !regexp.MustCompile(`by \([a-z, ]*\b` + found[1] + `\b`).MatchString(q.Expr) {
-				t.Errorf("the legend of %s names the label %s, which its query does not keep", p.Title, found[1])
+				t.Errorf("the legend of %s contains the label %s, which its query drops", p.Title, found[1])
 			}
 		}
 	}

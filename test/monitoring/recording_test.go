@@ -14,7 +14,7 @@ import (
 	"github.com/herald-social/herald/test/must"
 )
 
-func TestRecordingIsReadAsItWasWritten(t *testing.T) {
+func TestRecordingRoundTrip(t *testing.T) {
 	r := &Recording{
 		From: time.Date(2026, 12, 1, 9, 0, 0, 0, time.UTC), Step: 10 * time.Second,
 		Series: map[string][]float64{`a{b="c d"}`: {0, 0, 1, 1.5}, `e{}`: {0, 7, 1795371014.903, 0}},
@@ -44,14 +44,14 @@ e{} 0 1796115630
 # EOF
 `
 	if diff := cmp.Diff(want, metrics.String()); diff != "" {
-		t.Errorf("what is absent has no sample (-want +got):\n%s", diff)
+		t.Errorf("absent series have no sample (-want +got):\n%s", diff)
 	}
 }
 
 func TestInvalidRecording(t *testing.T) {
 	const head = "# What Prometheus scraped of a run: from 2026-12-01T09:00:00Z on, every 10s.\n"
 	for _, tt := range []struct{ reason, text string }{
-		{"nothing", ""},
+		{"an empty recording", ""},
 		{"the start is missing", "# What Prometheus scraped, every 10s.\n"},
 		{"the interval is invalid", "# What Prometheus scraped of a run: from 2026-12-01T09:00:00Z on, every day.\n"},
 		{"the value is not a number", head + "a{} many\n"},

@@ -77,14 +77,14 @@ var rows = []row{
 	{"one of two leads", "HeraldNoLeader", []string{
 		`herald_leader{namespace="herald-system",pod="m-1"} 1x30`, `herald_leader{namespace="herald-system",pod="m-2"} 0x30`,
 	}, "20m", 0, "", ""},
-	{"none of two leads", "HeraldNoLeader", []string{
+	{"neither of two managers leads", "HeraldNoLeader", []string{
 		`herald_leader{namespace="herald-system",pod="m-1"} 0x30`, `herald_leader{namespace="herald-system",pod="m-2"} 0x30`,
 	}, "20m", 1, "namespace=herald-system", ""},
-	{"a hand-over takes less than three scrapes", "HeraldNoLeader", []string{
+	{"a handover takes less than three scrapes", "HeraldNoLeader", []string{
 		`herald_leader{namespace="herald-system",pod="m-1"} 1x9 _x30`, `herald_leader{namespace="herald-system",pod="m-2"} 0x11 1x30`,
 	}, "12m", 0, "", ""},
 	{"no manager is there", "HeraldNoLeader", []string{`herald_leader{namespace="herald-system",pod="m-1"} 1x5 _x30`}, "20m", 1, "", ""},
-	{"one of two installations has none", "HeraldNoLeader", []string{
+	{"one of two installations has no leader", "HeraldNoLeader", []string{
 		`herald_leader{namespace="one",pod="m-1"} 1x30`, `herald_leader{namespace="two",pod="m-1"} 0x30`,
 	}, "20m", 1, "", ""},
 
@@ -132,7 +132,7 @@ var rows = []row{
 	{"it never was", "HeraldClusterRewound", []string{`herald_cluster_rewound_timestamp_seconds{namespace="herald-system",pod="m-1"} 0x60`}, "30m", 0, "", ""},
 	{"due posts are archived", "HeraldRetentionOverdue", []string{`herald_retention_lag_seconds{namespace="herald-system",pod="m-1"} 30x120`}, "100m", 0, "", ""},
 	{"a backlog is worked off", "HeraldRetentionOverdue", []string{`herald_retention_lag_seconds{namespace="herald-system",pod="m-1"} 0+60x80 0x60`}, "109m", 0, "", ""},
-	{"nothing leaves", "HeraldRetentionOverdue", []string{
+	{"no post leaves the cluster", "HeraldRetentionOverdue", []string{
 		`herald_retention_lag_seconds{namespace="herald-system",pod="m-1"} 0+60x200`, `herald_retention_lag_seconds{namespace="herald-system",pod="m-2"} 0x200`,
 	}, "92m", 1, "namespace=herald-system", "1h 32m 0s"},
 
@@ -191,7 +191,7 @@ var rows = []row{
 	{"a node lags behind, and another is right", "HeraldClockOff", []string{
 		`herald_clock_skew_seconds{namespace="herald-system",pod="m-1"} -61x90`, `herald_clock_skew_seconds{namespace="herald-system",pod="a-1"} 0x90`,
 	}, "6m", 1, "namespace=herald-system,pod=m-1", "61"},
-	{"a clock that was set is right again", "HeraldClockOff", []string{`herald_clock_skew_seconds{namespace="herald-system",pod="m-1"} 61x3 0x90`}, "6m", 0, "", ""},
+	{"a corrected clock", "HeraldClockOff", []string{`herald_clock_skew_seconds{namespace="herald-system",pod="m-1"} 61x3 0x90`}, "6m", 0, "", ""},
 	{"a second is within the tolerance", "HeraldClockOff", []string{`herald_clock_skew_seconds{namespace="herald-system",pod="m-1"} 1.2x90`}, "6m", 0, "", ""},
 
 	{"a brake is forgotten", "HeraldSuspended", []string{
@@ -207,9 +207,9 @@ var rows = []row{
 		`herald_http_requests_total{namespace="herald-system",operation="createPost",code="400"} 0+90x60`,
 		`herald_http_requests_total{namespace="herald-system",operation="createPost",code="500"} 0+1x60`,
 	}, "25m", 0, "", ""},
-	{"there are no requests", "HeraldAPIErrors", []string{`herald_http_requests_total{namespace="herald-system",operation="createPost",code="500"} 1x60`}, "25m", 0, "", ""},
+	{"no requests", "HeraldAPIErrors", []string{`herald_http_requests_total{namespace="herald-system",operation="createPost",code="500"} 1x60`}, "25m", 0, "", ""},
 
-	{"the provider is unavailable, or there are no keys", "HeraldWebNotReady", []string{`herald_web_ready{namespace="herald-system",pod="a-1"} 0x30`}, "11m", 1, "namespace=herald-system,pod=a-1", ""},
+	{"no provider, or no keys", "HeraldWebNotReady", []string{`herald_web_ready{namespace="herald-system",pod="a-1"} 0x30`}, "11m", 1, "namespace=herald-system,pod=a-1", ""},
 	{"a pod that starts needs a moment", "HeraldWebNotReady", []string{`herald_web_ready{namespace="herald-system",pod="a-1"} 0x2 1x30`}, "11m", 0, "", ""},
 	{"one of two pods cannot reach the provider", "HeraldWebNotReady", []string{
 		`herald_web_ready{namespace="herald-system",pod="a-1"} 1x30`, `herald_web_ready{namespace="herald-system",pod="a-2"} 0x30`,
@@ -223,7 +223,7 @@ var rows = []row{
 		`herald_web_sign_ins_total{namespace="herald-system",pod="a-1",method="oidc",outcome="failed"} 0x5 1x60`,
 		`herald_web_sign_ins_total{namespace="herald-system",pod="a-2",method="oidc",outcome="failed"} 0x5 1x60`,
 	}, "40m", 0, "", ""},
-	{"links that were used are their holders' affair", "HeraldSignInsFail", []string{
+	{"links that were used before", "HeraldSignInsFail", []string{
 		`herald_web_sign_ins_total{namespace="herald-system",pod="a-1",method="link",outcome="refused"} 0+5x60`,
 		`herald_web_sign_ins_total{namespace="herald-system",pod="a-1",method="link",outcome="failed"} 0x60`,
 	}, "40m", 0, "", ""},
@@ -231,11 +231,11 @@ var rows = []row{
 		`herald_web_sign_ins_total{namespace="herald-system",pod="a-1",method="oidc",outcome="failed"} 0x5 5x90`,
 	}, "80m", 0, "", ""},
 
-	{"one post waits for a user's answer", "HeraldOutcomeUnknown", []string{`herald_undecided_targets{namespace="acme",platform="threads"} 1x10`}, "2m", 1, "namespace=acme,platform=threads", "1"},
-	{"it was answered", "HeraldOutcomeUnknown", []string{`herald_undecided_targets{namespace="acme",platform="threads"} 1x2 _x10`}, "9m", 0, "", ""},
+	{"one post needs a user's answer", "HeraldOutcomeUnknown", []string{`herald_undecided_targets{namespace="acme",platform="threads"} 1x10`}, "2m", 1, "namespace=acme,platform=threads", "1"},
+	{"the user answered", "HeraldOutcomeUnknown", []string{`herald_undecided_targets{namespace="acme",platform="threads"} 1x2 _x10`}, "9m", 0, "", ""},
 
 	{"lookups do not settle it", "HeraldAttemptNotSettled", []string{`herald_open_attempts{namespace="acme",platform="x",window="past"} 2x30`}, "11m", 1, "namespace=acme,platform=x", "2"},
-	{"lookups take a short time", "HeraldAttemptNotSettled", []string{`herald_open_attempts{namespace="acme",platform="x",window="past"} 1x8 0x30`}, "11m", 0, "", ""},
+	{"lookups finish quickly", "HeraldAttemptNotSettled", []string{`herald_open_attempts{namespace="acme",platform="x",window="past"} 1x8 0x30`}, "11m", 0, "", ""},
 	{"calls in progress do not count", "HeraldAttemptNotSettled", []string{
 		`herald_open_attempts{namespace="acme",platform="x",window="past"} 0x30`, `herald_open_attempts{namespace="acme",platform="x",window="within"} 9x30`,
 	}, "11m", 0, "", ""},
@@ -270,7 +270,7 @@ var rows = []row{
 	{"it was met before, and not since", "HeraldPlatformErrorUnlisted", []string{
 		`herald_platform_unlisted_errors_total{platform="x",operation="publish",code="999"} 1x3000`,
 	}, "26h", 0, "", ""},
-	{"it is met again", "HeraldPlatformErrorUnlisted", []string{
+	{"the error occurs again", "HeraldPlatformErrorUnlisted", []string{
 		`herald_platform_unlisted_errors_total{platform="x",operation="publish",code="999"} 1x2000 2x1000`,
 	}, "36h", 1, "platform=x,code=999", ""},
 	{"two codes are two alerts, however often each is met", "HeraldPlatformErrorUnlisted", []string{
@@ -304,7 +304,7 @@ func TestAlerts(t *testing.T) {
 	for i := range rows {
 		r := &rows[i]
 		if rules[r.alert] == nil {
-			t.Fatalf("there is no alert %s", r.alert)
+			t.Fatalf("the alert %s does not exist", r.alert)
 		}
 		if r.fires > 0 {
 			fires[r.alert] = true
@@ -315,7 +315,7 @@ func TestAlerts(t *testing.T) {
 	}
 	for alert := range rules {
 		if !fires[alert] || !quiet[alert] {
-			t.Errorf("%s wants a row in which it fires and one in which it does not", alert)
+			t.Errorf("%s needs a row that fires and one that does not", alert)
 		}
 	}
 	file := filepath.Join(folder, "tests.yaml")
@@ -372,7 +372,7 @@ func program(t *testing.T, name string) string {
 	}
 	path, err := exec.LookPath(name)
 	if err != nil {
-		t.Skipf("there is no %s: `make test-monitoring` looks for it, or takes it out of Debian's package prometheus", name)
+		t.Skipf("%s is missing: `make test-monitoring` finds it, or downloads Debian's package prometheus", name)
 	}
 	return path
 }

@@ -35,8 +35,8 @@ func pages(t *testing.T) map[string]string {
 	return all
 }
 
-// TestEachAlertHasItsPage checks that every alert has a runbook, and every runbook an alert.
-func TestEachAlertHasItsPage(t *testing.T) {
+// TestEachAlertHasARunbook checks that every alert has a runbook, and every runbook an alert.
+func TestEachAlertHasARunbook(t *testing.T) {
 	groups, err := Groups(checkout)
 	must.Succeed(t, err)
 	books := pages(t)
@@ -96,7 +96,7 @@ func TestQueriesOfRunbooks(t *testing.T) {
 				}
 				for _, metric := range heraldMetric.FindAllString(query, -1) {
 					if !metrics[metric] {
-						t.Errorf("docs/runbooks/%s asks for %s, which docs/metrics.md does not have", name, metric)
+						t.Errorf("docs/runbooks/%s queries %s, which is not in docs/metrics.md", name, metric)
 					}
 				}
 			}

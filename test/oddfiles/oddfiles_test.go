@@ -54,7 +54,7 @@ func TestOddFiles(t *testing.T) {
 		t.Run(rows[i].Name, func(t *testing.T) {
 			t.Parallel()
 			if missing := kit.Lacks(rows[i].Needs); missing != "" {
-				t.Skipf("it cannot be made without %s", missing)
+				t.Skipf("it cannot be generated without %s", missing)
 			}
 			(&trial{row: &rows[i], kit: kit, api: api}).run(t)
 		})
@@ -75,7 +75,7 @@ func (o *trial) run(t *testing.T) {
 	o.source, err = o.row.Make(o.kit)
 	must.Succeed(t, err)
 	if o.row.Place && !oddfiles.ContainsPlace(o.source) {
-		t.Fatal("the file does not tell the place, as its row says")
+		t.Fatal("the file has no location, unlike its row")
 	}
 	o.media, err = o.api.upload(t.Context(), o.row, o.source)
 	if answer := new(refusal); errors.As(err, &answer) && answer.status == http.StatusBadRequest {
@@ -90,7 +90,7 @@ func (o *trial) run(t *testing.T) {
 	var to []oddfiles.Platform
 	for _, p := range o.row.Platforms() {
 		if drafted[p] != refused[p] {
-			t.Errorf("%s: the draft is answered %q, and the post %q", p, drafted[p], refused[p])
+			t.Errorf("%s: the draft got %q, and the post %q", p, drafted[p], refused[p])
 		}
 		want := o.row.Want.On(p)
 		if (want.Kind == oddfiles.Refused) != (refused[p] != "") || !strings.Contains(refused[p], want.Says) {
@@ -159,9 +159,9 @@ func (o *trial) compare(t *testing.T, on []oddfiles.Platform) {
 		want, got := o.row.Want.On(p), arrived[p]
 		switch same := bytes.Equal(got, o.source); {
 		case got == nil:
-			t.Errorf("%s: nothing has arrived", p)
+			t.Errorf("%s: no file arrived", p)
 		case oddfiles.ContainsPlace(got):
-			t.Errorf("%s: what has arrived tells the place where it was taken", p)
+			t.Errorf("%s: the received file has a location", p)
 		case want.Kind == oddfiles.AsSent && !same:
 			t.Errorf("%s: want %s; another file of %d bytes has arrived", p, want, len(got))
 		case want.Kind == oddfiles.WithoutPlace:

@@ -40,7 +40,7 @@ func TestStretchedFilmsAreValid(t *testing.T) {
 			data, err := io.ReadAll(f.read())
 			must.Succeed(t, err)
 			if f.size() != tc.size || int64(len(data)) != tc.size {
-				t.Errorf("the film says that it has %d bytes, and has %d; want %d", f.size(), len(data), tc.size)
+				t.Errorf("the film's header gives %d bytes, its length is %d; want %d", f.size(), len(data), tc.size)
 			}
 			got, err := probe.Probe(bytes.NewReader(data), int64(len(data)), string(v1alpha1.MimeMP4))
 			must.Succeed(t, err)
@@ -65,7 +65,7 @@ func TestStretchRefuses(t *testing.T) {
 	} {
 		t.Run(tc.reason, func(t *testing.T) {
 			if f, err := stretch(tc.data, tc.size); err == nil {
-				t.Errorf("there is a film of %d bytes", f.size())
+				t.Errorf("a film of %d bytes was made", f.size())
 			}
 		})
 	}

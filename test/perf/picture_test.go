@@ -23,6 +23,6 @@ func TestDrawPicture(t *testing.T) {
 	}
 	other, err := drawPicture(2)
 	if err != nil || bytes.Equal(one, other) {
-		t.Errorf("two pictures are the same, or there is no other: %v", err)
+		t.Errorf("two pictures are equal, or only one exists: %v", err)
 	}
 }

@@ -5,7 +5,7 @@ package main
 
 import "testing"
 
-func TestComparedIsStored(t *testing.T) {
+func TestComparisonIsStored(t *testing.T) {
 	for name, more := range map[string]map[string]any{
 		"alone":       nil,
 		"with more":   {"posts_each": 3},
@@ -19,7 +19,7 @@ func TestComparedIsStored(t *testing.T) {
 				t.Errorf("programs read the ratio %v, want 0.9; all of it: %v", values["ratio"], values)
 			}
 			if len(more) > 0 && values["posts_each"] == nil {
-				t.Errorf("what belongs to one benchmark only is missing: %v", values)
+				t.Errorf("metrics of a single benchmark are missing: %v", values)
 			}
 		})
 	}

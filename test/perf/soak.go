@@ -57,7 +57,7 @@ func soakFaults() []sandboxtest.Fault {
 	return append(faults(v1alpha1.PlatformX), faults(v1alpha1.PlatformThreads)...)
 }
 
-// soak runs a soak in a new installation and returns what it found as an error.
+// soak runs a soak in a new installation and returns its findings as an error.
 func soak(ctx context.Context, text string) (err error) {
 	length := soakLength
 	if text != "" {

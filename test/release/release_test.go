@@ -170,10 +170,10 @@ var _ = Describe("A release for one team", Ordered, func() {
 
 	It("names its objects after itself", func(ctx SpecContext) {
 		for reason, object := range map[string]client.Object{
-			"the right to the team's Secrets":     &rbacv1.RoleBinding{ObjectMeta: at(served, release+"-manager-secrets")},
-			"the lease":                           &coordinationv1.Lease{ObjectMeta: at(system, release+"-manager")},
-			"the certificate of the webhook":      &corev1.Secret{ObjectMeta: at(system, release+"-webhook-certificate")},
-			"the token of a key that it is given": &corev1.Secret{ObjectMeta: at(served, "x-credentials")},
+			"the right to the team's Secrets": &rbacv1.RoleBinding{ObjectMeta: at(served, release+"-manager-secrets")},
+			"the lease":                       &coordinationv1.Lease{ObjectMeta: at(system, release+"-manager")},
+			"the certificate of the webhook":  &corev1.Secret{ObjectMeta: at(system, release+"-webhook-certificate")},
+			"the token of its API key":        &corev1.Secret{ObjectMeta: at(served, "x-credentials")},
 		} {
 			Expect(admin.Get(ctx, client.ObjectKeyFromObject(object), object)).To(Succeed(), reason)
 		}
@@ -256,7 +256,7 @@ var _ = Describe("A release for one team", Ordered, func() {
 			return status
 		}
 		Expect(read("")).To(Equal(http.StatusUnauthorized), "without a token")
-		Expect(read("eyJ"+strconv.Itoa(1))).To(Equal(http.StatusUnauthorized), "with a token of nobody")
+		Expect(read("eyJ"+strconv.Itoa(1))).To(Equal(http.StatusUnauthorized), "with an invalid token")
 		Expect(read(request.Status.Token)).To(Equal(http.StatusForbidden), "without the role")
 		Expect(admin.Create(ctx, &rbacv1.ClusterRoleBinding{
 			ObjectMeta: metav1.ObjectMeta{Name: account.Name},
@@ -322,7 +322,7 @@ contexts: [{name: nowhere, context: {cluster: nowhere, namespace: default}}]
 	Expect(statusOf("http://" + health.BindAddress + "/readyz")).To(Equal(http.StatusServiceUnavailable))
 	Eventually(log).Should(gbytes.Say("The Kubernetes API cannot be used yet; waiting for it, not ready"))
 	Expect(cmd.Process.Signal(syscall.SIGTERM)).To(Succeed())
-	Expect(cmd.Wait()).To(Succeed(), "it was told to stop")
+	Expect(cmd.Wait()).To(Succeed(), "the manager stops gracefully")
 },
 	func() TableEntry {
 		config := configv1alpha1.DefaultManager()

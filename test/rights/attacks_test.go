@@ -37,7 +37,7 @@ func everyRight() *rbacv1.ClusterRoleBinding {
 	}
 }
 
-// What someone might try who has the code and the token of one of Herald's processes. The tables in this folder test
+// Attacks with the code and the token of one of Herald's processes. The tables in this folder test
 // each step separately, with every role; these tests cover the roles and the policies together.
 var _ = DescribeTable("An attacker with either process", func(ctx SpecContext, attempt func(context.Context, client.Client) error, words ...string) {
 	for _, who := range []client.Client{manager, apiserver} {

@@ -256,7 +256,7 @@ var _ = DescribeTable("The API server lists", func(ctx SpecContext, account stri
 			}
 			maps.DeleteFunc(all, func(r string, _ bool) bool { return others[r] })
 			return slices.Sorted(maps.Keys(all)), nil
-		}).Should(Equal(linesOf(expected[where])), "%s may do %s what no row of this file gives a reason for, or less", account, where)
+		}).Should(Equal(linesOf(expected[where])), "the rights of %s %s differ from this file", account, where)
 	}
 },
 	Entry("the manager's permissions", "herald-manager", rightsOfManager),

@@ -178,7 +178,7 @@ var _ = Describe("A file's upload URL", func() {
 				continue
 			}
 			reads++
-			Expect(verbs.HasAny("create", "*")).To(BeTrue(), "%s looks at Media, and so decides what is published", role.Name)
+			Expect(verbs.HasAny("create", "*")).To(BeTrue(), "%s reads Media, and so decides what is published", role.Name)
 		}
 		Expect(reads).To(BeNumerically(">=", 2), "editors and administrators of media")
 	})

@@ -670,7 +670,7 @@ var _ = Describe("The hash of a token created by Herald", func() {
 		both := func(hash string) string {
 			return `{"status":{"tokens":[` + tokenStatus("a", hash) + `,{"name":"b","createdAt":"2026-12-01T09:00:00Z"}]}}`
 		}
-		Expect(write(both("a"))).To(Succeed(), "the manager made it")
+		Expect(write(both("a"))).To(Succeed(), "the manager created it")
 		for why, patch := range map[string]string{
 			"another hash":              both("c"),
 			"no hash, and another next": `{"status":{"tokens":[{"name":"a","createdAt":"2026-12-01T09:00:00Z"}]}}`,
@@ -679,7 +679,7 @@ var _ = Describe("The hash of a token created by Herald", func() {
 		} {
 			Expect(write(patch)).To(MatchError(ContainSubstring("never changes")), why)
 		}
-		Expect(write(`{"status":{"tokens":[`+tokenStatus("a", "a")+`],"lastUsedAt":"2026-12-01T09:00:00Z"}}`)).To(Succeed(), "the one that people made is listed no more")
+		Expect(write(`{"status":{"tokens":[`+tokenStatus("a", "a")+`],"lastUsedAt":"2026-12-01T09:00:00Z"}}`)).To(Succeed(), "the Secret created by users is no longer listed")
 		Expect(admin.Patch(ctx, k, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"tokens":[{"name":"n"}]}}`)))).To(Succeed())
 		Expect(write(`{"status":{"tokens":[`+tokenStatus("n", "d")+`]}}`)).To(Succeed(), "the key wants another token")
 		Expect(admin.Patch(ctx, k, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"revoked":true}}`)))).To(Succeed())

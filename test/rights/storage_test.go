@@ -181,7 +181,7 @@ var _ = Describe("The storage available to each user role", Ordered, func() {
 			bytes := fullest(ctx, asPerson(ctx, role), o, append(content, around()...))
 			AddReportEntry(kind, fmt.Sprint(bytes, " bytes"))
 			largest[kind] = max(largest[kind], bytes)
-			Expect(bytes).To(BeNumerically("<=", documentedSize(documented)), "docs/plans.md says so, and the budgets rest on it")
+			Expect(bytes).To(BeNumerically("<=", documentedSize(documented)), "docs/plans.md documents it, and the budgets depend on it")
 		},
 		Entry("captions that JSON escapes, to four accounts", "herald-editor", "posts", post("escaped"),
 			[]room{{"captions", texts(4, "<")}}, "Post"),

@@ -84,7 +84,7 @@ func validate(ctx context.Context, object *unstructured.Unstructured) {
 		return
 	}
 	fields, known := required[kind]
-	Expect(known).To(BeTrue(), "the page has an object of kind %q, of which nothing is known", kind)
+	Expect(known).To(BeTrue(), "unknown kind %q in the page", kind)
 	for _, alternatives := range fields {
 		met := false
 		for path := range strings.SplitSeq(alternatives, "|") {

@@ -91,7 +91,7 @@ var _ = It("The samples cover every kind, category and platform, and the kustomi
 		for _, file := range files {
 			Expect(string(list)).To(ContainSubstring("- " + filepath.Join(folder, filepath.Base(file)) + "\n"))
 			text := suite.Must(os.ReadFile(file))
-			Expect(string(text)).To(HavePrefix("# "), "%s says what it shows", file)
+			Expect(string(text)).To(HavePrefix("# "), "%s has no description", file)
 		}
 	}
 })
@@ -170,7 +170,7 @@ var _ = It("All samples can be applied with two tools, and are published", func(
 		other := apply(ctx, object, "argocd")
 		Expect(cmp.Diff(declared(first[i]), declared(other))).To(BeEmpty(), "%s %s", object.GetKind(), object.GetName())
 	}
-	Consistently(func() int { return published(ctx) }, time.Second).Should(Equal(before), "what is applied again is not published again")
+	Consistently(func() int { return published(ctx) }, time.Second).Should(Equal(before), "an applied post is not published twice")
 })
 
 var _ = It("The webhook configuration can be reapplied after the manager has set its CA bundle", func(ctx SpecContext) {
@@ -182,7 +182,7 @@ var _ = It("The webhook configuration can be reapplied after the manager has set
 	version := configuration.ResourceVersion
 	Expect(cluster.ApplyWebhook(ctx, admin, filepath.Join(envtest.Root(), "config", "webhook", "webhook.yaml"), address)).To(Succeed())
 	Expect(admin.Get(ctx, key, configuration)).To(Succeed())
-	Expect(configuration.ResourceVersion).To(Equal(version), "nothing differs")
+	Expect(configuration.ResourceVersion).To(Equal(version), "all files are equal")
 })
 
 // published returns the number of posts on all platforms.
@@ -198,9 +198,9 @@ func published(ctx context.Context) (n int) {
 // fences matches the code blocks of a Markdown page, with their language.
 var fences = regexp.MustCompile("(?s)\n *```([a-z]*)[^\n]*\n(.*?)\n *```")
 
-// TestDefaultsAreNotStated checks manifests that users copy: `draft: false` and `cancelled: false` equal the defaults,
+// TestDefaultsAreOmitted checks manifests that users copy: `draft: false` and `cancelled: false` equal the defaults,
 // and a tool that applies them comes to own fields that users and the API set.
-func TestDefaultsAreNotStated(t *testing.T) {
+func TestDefaultsAreOmitted(t *testing.T) {
 	stated := regexp.MustCompile(`\b(draft|cancelled)"?:\s*false\b`)
 	looked := 0
 	err := filepath.WalkDir(envtest.Root(), func(path string, entry os.DirEntry, err error) error {
@@ -240,6 +240,6 @@ func TestDefaultsAreNotStated(t *testing.T) {
 		return nil
 	})
 	if err != nil || looked < 50 {
-		t.Fatalf("looked at %d texts: %v", looked, err)
+		t.Fatalf("checked %d texts: %v", looked, err)
 	}
 }

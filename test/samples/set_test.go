@@ -234,7 +234,7 @@ var _ = Describe("A published post recreated by a tool", func() {
 	},
 		Entry("Flux, with force, for a corrected typo", "by-flux", func(ctx context.Context, kubeconfig string, first *v1alpha1.Post) {
 			did := flux(ctx, kubeconfig, filepath.Dir(manifest(first.Name, "A typo, mended")))
-			Expect(did).To(ConsistOf(HavePrefix("created Post/")), "Flux makes it anew")
+			Expect(did).To(ConsistOf(HavePrefix("created Post/")), "Flux recreates it")
 		}),
 		Entry("kubectl replace --force, which is Argo CD's Replace with Force", "by-replace", func(ctx context.Context, kubeconfig string, first *v1alpha1.Post) {
 			mended := manifest(first.Name, "A typo, mended")

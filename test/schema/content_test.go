@@ -142,7 +142,7 @@ func largest(s *v1alpha1.PostSpec) {
 }
 
 var _ = DescribeTable("the content of an updated Post", changes,
-	Entry("other pictures", with(asImage, nil), edit(func(s *v1alpha1.PostSpec) { s.Image.MediaRefs = refs(3) }), ""),
+	Entry("other images", with(asImage, nil), edit(func(s *v1alpha1.PostSpec) { s.Image.MediaRefs = refs(3) }), ""),
 	Entry("another alt text", with(asImage, nil), edit(func(s *v1alpha1.PostSpec) { s.Image.MediaRefs[0].AltText = "a rocket" }), ""),
 	Entry("another alt text after a claim", func(p *v1alpha1.Post) { asImage(&p.Spec); claimed(p) }, edit(func(s *v1alpha1.PostSpec) { s.Image.MediaRefs[0].AltText = "a rocket" }), "delivery has already begun"),
 	Entry("other images after a claim", func(p *v1alpha1.Post) { asImage(&p.Spec); claimed(p) }, edit(func(s *v1alpha1.PostSpec) { s.Image.MediaRefs = refs(3) }), "delivery has already begun"),
@@ -198,7 +198,7 @@ var _ = DescribeTable("a tree status update", statusOf(asTree),
 
 var _ = DescribeTable("the candidates of an undecided target", statusOf(asText),
 	Entry("as many posts as there may be", claimed, listing(v1alpha1.MostCandidates, func(*v1alpha1.Candidate) {}), ""),
-	Entry("one more", claimed, listing(v1alpha1.MostCandidates+1, func(*v1alpha1.Candidate) {}), "must have at most 10 items"),
+	Entry("one candidate too many", claimed, listing(v1alpha1.MostCandidates+1, func(*v1alpha1.Candidate) {}), "must have at most 10 items"),
 	Entry("a longer id", claimed, listing(1, func(c *v1alpha1.Candidate) { c.ExternalID += "1" }), "externalID"),
 	Entry("no id", claimed, listing(1, func(c *v1alpha1.Candidate) { c.ExternalID = "" }), "externalID"),
 	Entry("a longer address", claimed, listing(1, func(c *v1alpha1.Candidate) { c.ExternalURL += "u" }), "externalURL"),

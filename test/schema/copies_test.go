@@ -35,7 +35,7 @@ var _ = Describe("A copy of a Post without its texts", func() {
 	AfterEach(func(ctx SpecContext) {
 		now := &v1alpha1.Post{}
 		Expect(k8s.Get(ctx, client.ObjectKeyFromObject(post), now)).To(Succeed())
-		Expect(now.Spec).To(Equal(post.Spec), "the post is what it was")
+		Expect(now.Spec).To(Equal(post.Spec), "the post is unchanged")
 		Expect(now.Annotations).To(Equal(post.Annotations))
 		Expect(kubeclient.IsComplete(now)).To(BeTrue())
 		now.Finalizers = nil
@@ -65,7 +65,7 @@ var _ = Describe("A copy of a Post without its texts", func() {
 		base := kept.DeepCopy()
 		controllerutil.AddFinalizer(kept, v1alpha1.DeliveryFinalizer)
 		Expect(k8s.Patch(ctx, kept, client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{}))).To(Succeed())
-		Expect(kept.Spec).To(Equal(post.Spec), "the answer brings the whole post")
+		Expect(kept.Spec).To(Equal(post.Spec), "the response contains the whole post")
 		Expect(kept.Finalizers).To(ConsistOf("example.com/other", v1alpha1.DeliveryFinalizer))
 	})
 	It("updates only the status", func(ctx SpecContext) {

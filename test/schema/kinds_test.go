@@ -69,7 +69,7 @@ func reclaimed(seconds int32) *v1alpha1.Team {
 }
 
 var _ = DescribeTable("the time to take back a Team's posts", others,
-	Entry("none", reclaimed(0), nil, ""),
+	Entry("zero", reclaimed(0), nil, ""),
 	Entry("a Team's time to withdraw posts", reclaimed(60), nil, ""),
 	Entry("longer: a user waits for the post", reclaimed(61), nil, "spec.publishing.undoSeconds: Invalid value: 61: spec.publishing.undoSeconds in body should be less than or equal to 60"),
 	Entry("negative: a post is not published in the past", reclaimed(-1), nil, "spec.publishing.undoSeconds: Invalid value: -1: spec.publishing.undoSeconds in body should be greater than or equal to 0"),
@@ -78,7 +78,7 @@ var _ = DescribeTable("the time to take back a Team's posts", others,
 const aZone = ": must be the IANA name of a time zone, such as Europe/Berlin"
 
 var _ = DescribeTable("the time zone of a Team", others,
-	Entry("none", inZone(""), nil, ""),
+	Entry("an empty zone", inZone(""), nil, ""),
 	Entry("a city's", inZone("Europe/Berlin"), nil, ""),
 	Entry("with small letters after a hyphen", inZone("America/Port-au-Prince"), nil, ""),
 	Entry("with three parts", inZone("America/North_Dakota/New_Salem"), nil, ""),
@@ -98,7 +98,7 @@ var _ = DescribeTable("a Media", others,
 	Entry("a PNG picture", media(v1alpha1.MimePNG, 1), nil, ""),
 	Entry("a WebP picture", media(v1alpha1.MimeWebP, 1), nil, ""),
 	Entry("a GIF picture", media("image/gif", 1), nil, "spec.mimeType"),
-	Entry("nothing", media(v1alpha1.MimePNG, 0), nil, "spec.sizeBytes"),
+	Entry("an empty file", media(v1alpha1.MimePNG, 0), nil, "spec.sizeBytes"),
 	Entry("the largest video", media(v1alpha1.MimeMP4, v1alpha1.MaxVideoBytes), nil, ""),
 	Entry("a larger video", media(v1alpha1.MimeMP4, v1alpha1.MaxVideoBytes+1), nil, "spec.sizeBytes"),
 	Entry("the largest picture", media(v1alpha1.MimePNG, v1alpha1.MaxImageBytes), nil, ""),
@@ -127,7 +127,7 @@ var _ = DescribeTable("a Media", others,
 	Entry("that gets another alt text", withAltText(1), changeMedia(func(s *v1alpha1.MediaSpec) { s.AltText = "b" }), "cannot be changed"),
 	Entry("that is kept", unused(v1alpha1.KeepWhenUnused), nil, ""),
 	Entry("that is to be deleted", unused(v1alpha1.DeleteWhenUnused), nil, ""),
-	Entry("that is to be forgotten", unused("forget"), nil, "spec.whenUnused"),
+	Entry("with an unknown choice", unused("forget"), nil, "spec.whenUnused"),
 	Entry("that is kept after an earlier choice to delete it", unused(v1alpha1.DeleteWhenUnused), changeMedia(func(s *v1alpha1.MediaSpec) { s.WhenUnused = v1alpha1.KeepWhenUnused }), ""),
 	Entry("that gets a label", media(v1alpha1.MimePNG, 1), func(o client.Object) { o.SetLabels(map[string]string{"a": "b"}) }, ""),
 )
@@ -192,7 +192,7 @@ var _ = DescribeTable("immutable Team fields", others,
 	Entry("in the archive for days", retained(map[string]any{"archived": "90d"}), nil, ""),
 	Entry("in the archive for a part of a day", retained(map[string]any{"archived": "1.5d"}), nil, "must be a time"),
 	Entry("in the archive for less than in the cluster, which counts as the same", retained(map[string]any{"inCluster": "48h", "archived": "0s"}), nil, ""),
-	Entry("in the archive alone", retained(map[string]any{"inCluster": "0s", "applied": true}), nil, ""),
+	Entry("only in the archive", retained(map[string]any{"inCluster": "0s", "applied": true}), nil, ""),
 )
 
 func durable(inCluster string) *unstructured.Unstructured {
@@ -257,7 +257,7 @@ var _ = DescribeTable("the spec of a Usage", others,
 	Entry("days, which Go does not parse", newUsage("x-posts", "", "1d"), nil, "spec.period"),
 	Entry("no time", newUsage("x-posts", "", "0h"), nil, "spec.period"),
 	Entry("a resource whose name is not a valid object name", newUsage("X posts", "", "24h"), nil, "spec.resource"),
-	Entry("something else later", newUsage("x-posts", "", "2026-11"), func(o client.Object) { o.(*v1alpha1.Usage).Spec.Period = "2026-12" }, "cannot be changed"),
+	Entry("a changed period", newUsage("x-posts", "", "2026-11"), func(o client.Object) { o.(*v1alpha1.Usage).Spec.Period = "2026-12" }, "cannot be changed"),
 )
 
 var _ = DescribeTable("a Usage status update",
@@ -306,9 +306,9 @@ var _ = DescribeTable("the time of a condition",
 		Expect(k8s.Get(ctx, client.ObjectKeyFromObject(p), p)).To(Succeed())
 	},
 	Entry("as Go writes it", "2026-12-01T09:00:00Z", true),
-	Entry("in lower case, which the format admits and Go does not read", "2026-12-01t09:00:00z", false),
-	Entry("with a fraction that is none, likewise", "2026-12-01T09:00:00x5Z", false),
-	Entry("a list, likewise", []any{}, false),
+	Entry("in lower case, which the format admits and Go rejects", "2026-12-01t09:00:00z", false),
+	Entry("with an invalid fraction", "2026-12-01T09:00:00x5Z", false),
+	Entry("a list", []any{}, false),
 	Entry("Go's zero time, which it writes as null", "0001-01-01T00:00:00Z", false),
 	Entry("the end of time, which becomes a year of five digits in UTC", "9999-12-31T23:59:59-01:00", false),
 )

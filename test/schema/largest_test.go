@@ -132,7 +132,7 @@ var _ = DescribeTable("the largest accepted post has space for its complete deli
 		for i := range post.Spec.Targets {
 			post.Status.Targets = append(post.Status.Targets, largestStatus(int32(i), cards))
 		}
-		Expect(k8s.Status().Update(ctx, post, client.FieldOwner("herald"))).To(Succeed(), "a claim that cannot be stored keeps the post from going out")
+		Expect(k8s.Status().Update(ctx, post, client.FieldOwner("herald"))).To(Succeed(), "a post is not published if its claim cannot be stored")
 
 		By("recording the outcomes, also by a manager with another name")
 		for i := range post.Status.Targets {
@@ -144,7 +144,7 @@ var _ = DescribeTable("the largest accepted post has space for its complete deli
 			posting.SetCandidates(post, &post.Status.Targets[i], candidates())
 			post.Status.Targets[i].Prepared, post.Status.Targets[i].AnswerProblem = nil, strings.Repeat("p", 1024)
 		}
-		Expect(k8s.Status().Update(ctx, post, client.FieldOwner("another"))).To(Succeed(), "what was published must never be lost")
+		Expect(k8s.Status().Update(ctx, post, client.FieldOwner("another"))).To(Succeed(), "the record of a publication must fit")
 		stored := suite.Must(json.Marshal(post))
 		AddReportEntry("bytes stored", len(stored))
 		Expect(len(stored)).To(BeNumerically("<", 1536<<10))
@@ -173,7 +173,7 @@ func captionsOf(characters int) func(*v1alpha1.PostSpec) {
 
 var _ = DescribeTable("the total text size of a Post", creates,
 	Entry("256 Ki characters of captions", with(asText, captionsOf(262_144)), ""),
-	Entry("one more", with(asText, captionsOf(262_145)), "take more than 256 KiB; shorten them"),
+	Entry("one byte more", with(asText, captionsOf(262_145)), "take more than 256 KiB; shorten them"),
 	Entry("one more, as a draft", with(asText, drafted(captionsOf(262_145))), "take more than 256 KiB; shorten them"),
 	Entry("256 Ki characters of cards", with(asTree, cards(longCards(262_144)...)), ""),
 	Entry("one more in a card", with(asTree, cards(longCards(262_145)...)), "take more than 256 KiB; shorten them"),

@@ -246,7 +246,7 @@ var _ = Describe("the recorder", func() {
 		for _, outcome := range []v1alpha1.AttemptOutcome{
 			"", v1alpha1.OutcomePosted, v1alpha1.OutcomeRefused, v1alpha1.OutcomeNotSent, v1alpha1.OutcomeAbsent, v1alpha1.OutcomeUnknown,
 		} {
-			Expect(reached).To(HaveKey(outcome), "the recorder never came to the outcome %q", outcome)
+			Expect(reached).To(HaveKey(outcome), "the recorder never reached the outcome %q", outcome)
 		}
 	},
 		Entry("of a post that is published by one call", 0, int32(2)),

@@ -237,7 +237,7 @@ func closed(outcome v1alpha1.AttemptOutcome, state v1alpha1.TargetState, id stri
 	}
 }
 
-// stands sets the state of a target.
+// stands sets a target's state.
 func stands(state v1alpha1.TargetState) func(*v1alpha1.Post) {
 	return func(p *v1alpha1.Post) {
 		t := &p.Status.Targets[0]

@@ -37,7 +37,7 @@ func TestSignatures(t *testing.T) {
 	}
 	node, err := exec.LookPath("node")
 	if err != nil {
-		t.Skip("there is no node in PATH: install Node.js 20 or later")
+		t.Skip("node is not in PATH: install Node.js 20 or later")
 	}
 	const body, refused = `{"type":"post.posted","data":{"title":"Grüße & <b>"}}`, "No matching signature found"
 	for name, tc := range map[string]struct {
@@ -51,7 +51,7 @@ func TestSignatures(t *testing.T) {
 		"the receiver has replaced its secret":        {with: secret("b") + "\n" + secret("a"), by: secret("b"), want: body},
 		"another installation cannot send":            {with: secret("c"), by: secret("a"), want: refused},
 		"the body is signed":                          {with: secret("a"), by: secret("a"), edit: func(r *request) { r.Body = "{}" }, want: refused},
-		"so is the id, which tells repeated requests": {with: secret("a"), by: secret("a"), edit: func(r *request) { r.Headers["webhook-id"] = "msg_2" }, want: refused},
+		"the id distinguishes repeated requests":      {with: secret("a"), by: secret("a"), edit: func(r *request) { r.Headers["webhook-id"] = "msg_2" }, want: refused},
 		"so is the time: recordings cannot be resent": {with: secret("a"), by: secret("a"), edit: later, want: refused},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -69,7 +69,7 @@ func TestSignatures(t *testing.T) {
 			output, err := program.Output()
 			must.Succeed(t, err)
 			if got := strings.TrimSpace(string(output)); got != tc.want {
-				t.Errorf("the library says %q, want %q", got, tc.want)
+				t.Errorf("the library returned %q, want %q", got, tc.want)
 			}
 		})
 	}

@@ -24,7 +24,7 @@ func definitions(tb testing.TB) []*apiextensionsv1.CustomResourceDefinition {
 	files, err := filepath.Glob(filepath.Join("..", "..", "..", "config", "crd", "bases", "*.yaml"))
 	must.Succeed(tb, err)
 	if len(files) != 9 {
-		tb.Fatalf("found the definitions %q; there are nine kinds", files)
+		tb.Fatalf("found the definitions %q, want nine kinds", files)
 	}
 	var list []*apiextensionsv1.CustomResourceDefinition
 	for _, file := range files {
@@ -45,11 +45,11 @@ func TestKinds(t *testing.T) {
 		kind, version := crd.Spec.Names.Kind, crd.Spec.Versions[0]
 		status := version.Schema.OpenAPIV3Schema.Properties["status"]
 		if version.Subresources == nil || version.Subresources.Status == nil {
-			t.Errorf("%s: status is no subresource, so that whoever may write a spec could write it", kind)
+			t.Errorf("%s: status is not a subresource, so users with write access to the spec could change it", kind)
 		}
 		for _, want := range []string{"conditions", "observedGeneration"} {
 			if _, ok := status.Properties[want]; !ok && kind != "Usage" && kind != "OAuthGrant" { // no tool applies these
-				t.Errorf("%s: without status.%s a GitOps tool cannot tell whether it is ready", kind, want)
+				t.Errorf("%s: without status.%s, GitOps tools cannot determine readiness", kind, want)
 			}
 		}
 		if !slices.Contains(crd.Spec.Names.Categories, "herald") {
@@ -57,7 +57,7 @@ func TestKinds(t *testing.T) {
 		}
 		for _, name := range crd.Spec.Names.ShortNames {
 			if !strings.HasPrefix(name, "h") || shortNames[name] != "" {
-				t.Errorf("%s: the short name %q is somebody else's (%s)", kind, name, shortNames[name])
+				t.Errorf("%s: the short name %q belongs to another API (%s)", kind, name, shortNames[name])
 			}
 			shortNames[name] = kind
 		}

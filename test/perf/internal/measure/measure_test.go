@@ -16,7 +16,7 @@ func TestMedianAndQuantile(t *testing.T) {
 		values      []float64
 		median, p99 float64
 	}{
-		"none":      {"nothing was measured", nil, 0, 0},
+		"none":      {"no measurement", nil, 0, 0},
 		"one":       {"one value is median and percentile", []float64{3}, 3, 3},
 		"odd":       {"the median is the middle of the sorted values", []float64{9, 1, 2}, 2, 9},
 		"even":      {"the mean of the two in the middle", []float64{4, 1, 2, 9}, 3, 9},
@@ -60,10 +60,10 @@ apiserver_flowcontrol_current_inqueue_requests{flow_schema="herald",priority_lev
 
 func TestHeap(t *testing.T) {
 	if got, err := Heap(strings.NewReader(scraped)); err != nil || got != 1<<20 {
-		t.Errorf("the heap is %v (%v), want what the gauge says", got, err)
+		t.Errorf("the heap is %v (%v), want the gauge's value", got, err)
 	}
 	if got, err := Heap(strings.NewReader("# TYPE other gauge\nother 7\n")); err == nil {
-		t.Errorf("the heap of a program that does not tell it is %v, want an error", got)
+		t.Errorf("the heap is %v without a gauge, want an error", got)
 	}
 }
 
@@ -86,7 +86,7 @@ func TestCountWrites(t *testing.T) {
 	}
 	delta := done.Since(Writes{"posts/status update": 4, "posts create": 5})
 	if diff := cmp.Diff(Writes{"posts/status update": 6, "events create": 2}, delta); diff != "" {
-		t.Errorf("what did not grow is left out (-want +got):\n%s", diff)
+		t.Errorf("unchanged values are omitted (-want +got):\n%s", diff)
 	}
 	if got := done.Of("posts", "create"); got != 10 {
 		t.Errorf("a post's writes are %v, want those of its status without its creation", got)

@@ -28,7 +28,7 @@ const (
 	inTransaction = 100
 	// etcdDial is the timeout for connecting to etcd.
 	etcdDial = 10 * time.Second
-	// etcdTries is how often a transaction is tried. Each try takes seconds until etcd gives up.
+	// etcdTries is how often a transaction is tried. Each try takes seconds until etcd returns an error.
 	etcdTries = 10
 	// knownLimit is how long the API server's cache may take to contain the stored posts.
 	knownLimit = 10 * time.Minute
