@@ -83,6 +83,9 @@ const (
 	// SettleAnnotation is a user's resolution of a target with an unknown outcome: "<index>=posted:<id>", "<index>=posted:<https address>",
 	// "<index>=posted" or "<index>=not-sent".
 	SettleAnnotation = "social.herald.dev/settle"
+	// DismissedAnnotation is when a user dismissed a failed Post, in RFC 3339: the web application no longer counts it among the posts that
+	// need a person. Delivery does not depend on it.
+	DismissedAnnotation = "social.herald.dev/dismissed"
 	// ListCandidatesAnnotation requests a new candidate list for undecided targets; see TargetStatus.candidates. Its value is arbitrary.
 	// The manager removes the annotation after the listing.
 	ListCandidatesAnnotation = "social.herald.dev/list-candidates"

@@ -30,6 +30,7 @@ const (
 	ActRescheduled Act = "RescheduledByPerson"
 	ActCancelled   Act = "CancelledByPerson"
 	ActSettled     Act = "SettledByPerson"
+	ActDismissed   Act = "DismissedByPerson"
 
 	ActConnected    Act = "ConnectedByPerson"
 	ActReconnected  Act = "ReconnectedByPerson"

@@ -117,7 +117,8 @@ func TestArchivedPostIsReadOnly(t *testing.T) {
 			_, err := s.Reschedule(ctx, person, "p1", seen, tomorrow)
 			return err
 		},
-		"Settle": func(ctx context.Context, s *stage) error { return s.Settle(ctx, person, "p1", 0, bridge.Verdict{}) },
+		"Dismiss": func(ctx context.Context, s *stage) error { return s.Dismiss(ctx, person, "p1") },
+		"Settle":  func(ctx context.Context, s *stage) error { return s.Settle(ctx, person, "p1", 0, bridge.Verdict{}) },
 	}
 	left := olderDraft(func(p *v1alpha1.Post) {
 		p.ResourceVersion, p.Spec.Draft = "", false

@@ -112,6 +112,7 @@ func (s *Service) annotate(ctx context.Context, caller Caller, id string, act Ac
 		written, err := s.Posts.Update(ctx, post, settled)
 		switch {
 		case err == nil:
+			s.wrote(ctx, written, s.inMemory(written.Namespace))
 			if act != "" {
 				s.Acted(ctx, caller, act, written)
 			}

@@ -102,6 +102,7 @@ func summarise(post *v1alpha1.Post, find func(string) *v1alpha1.Connection) post
 		Author:    text.First(post.Annotations[v1alpha1.AuthorAnnotation], maxListedAuthor),
 		Agent:     text.First(post.Annotations[v1alpha1.AgentAnnotation], maxListedAgent),
 		Archived:  isArchived(post),
+		Handled:   isHandled(post),
 	}
 	platform := func(i int) v1alpha1.Platform { return platformOf(post, i, find) }
 	summary.Title = text.First(view.Title(platform), maxListedTitle)

@@ -345,7 +345,7 @@ func (p *posts) summarise(at place, into *Summary) {
 	title, rest, picture := e.shown()
 	*into = Summary{
 		ID: e.id(), Title: title, Rest: rest, Picture: picture, Author: p.origins.list[e.origin].key.author, Status: of.status, Category: of.category,
-		Platforms: of.platforms, Agent: of.agent, DisplayAt: time.UnixMilli(e.displayAt).UTC(),
+		Platforms: of.platforms, Agent: of.agent, Handled: of.handled, DisplayAt: time.UnixMilli(e.displayAt).UTC(),
 	}
 }
 

@@ -45,6 +45,9 @@ type Summary struct {
 	// connections that it goes to, in order. Pages include neither.
 	Words    string
 	Accounts []string
+	// Handled is true for a failed post that no longer needs a user: one dismissed it, or another post retries its failed
+	// targets.
+	Handled bool
 	// Archived is true if the post was read from the archive.
 	Archived bool
 	// DisplayAt is stored in milliseconds, as in the resources.

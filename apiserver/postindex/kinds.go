@@ -18,6 +18,8 @@ type facts struct {
 	targets string
 	// agent is the name of the agent that created the post: a team has few.
 	agent string
+	// handled is Summary.Handled.
+	handled bool
 }
 
 func (s *Summary) facts() facts {
@@ -31,7 +33,7 @@ func (s *Summary) facts() facts {
 		targets.WriteString(string(p.Status))
 		targets.WriteByte('0' + byte(p.Mark))
 	}
-	return facts{status: s.Status, category: s.Category, targets: targets.String(), agent: s.Agent}
+	return facts{status: s.Status, category: s.Category, targets: targets.String(), agent: s.Agent, handled: s.Handled}
 }
 
 // kind is a set of facts that several posts share.

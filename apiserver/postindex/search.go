@@ -40,11 +40,13 @@ type Conditions struct {
 	// Account is the name of a connection that the post goes to.
 	Account       string
 	Author, Agent string
+	// Unhandled excludes posts that are Handled or have left the cluster, and can no longer be.
+	Unhandled bool
 }
 
 // CoversArchive reports whether there are no conditions.
 func (c *Conditions) CoversArchive() bool {
-	return len(c.Words) == 0 && c.Category == "" && c.Account == "" && c.Author == "" && c.Agent == ""
+	return len(c.Words) == 0 && c.Category == "" && c.Account == "" && c.Author == "" && c.Agent == "" && !c.Unhandled
 }
 
 // Cursor is a post next to a page. The post itself, which may have been deleted, is not on the page.
@@ -200,13 +202,18 @@ func (p *posts) matching(f filter, q *Search) *matches {
 	left := high - low
 	l.Ascend(from, func(i place) bool {
 		e := p.at(i)
-		if (len(meets) == 0 || meets[e.origin]) && (c.Category == "" || p.kind(e).category == c.Category) && e.hasWords(c.Words) {
+		if (len(meets) == 0 || meets[e.origin]) && (c.Category == "" || p.kind(e).category == c.Category) && (!c.Unhandled || p.needsHandling(i)) && e.hasWords(c.Words) {
 			found.places = append(found.places, i)
 		}
 		left--
 		return left > 0
 	})
 	return found
+}
+
+func (p *posts) needsHandling(i place) bool {
+	_, left := p.retained[i]
+	return !left && !p.kind(p.at(i)).handled
 }
 
 // originsMeeting returns which origins meet the conditions, by number; nil for all.

@@ -218,3 +218,40 @@ func TestCountsOfAList(t *testing.T) {
 		}
 	})
 }
+
+// TestFindUnhandled verifies that a search for posts that need a user excludes handled posts and those that have left the
+// cluster.
+func TestFindUnhandled(t *testing.T) {
+	t.Parallel()
+	x := postindex.New()
+	x.RetainDeleted()
+	for i, id := range []string{"open", "handled", "left", "dismissed-later"} {
+		s := withStatus(at(id, i), v1alpha1.PhaseFailed)
+		s.Handled = id == "handled"
+		x.Upsert(team, s, uint64(i+1))
+	}
+	q := postindex.Search{Status: v1alpha1.PhaseFailed, Undecided: postindex.ExcludeUndecided, Limit: 10}
+	q.Unhandled = true
+	unhandled := func() []string {
+		found, _ := x.Find(team, &q, nil)
+		return ids(found.Posts)
+	}
+	if diff := gocmp.Diff([]string{"dismissed-later", "left", "open"}, unhandled()); diff != "" {
+		t.Errorf("at first:\n%s", diff)
+	}
+	x.Delete(team, "left", 9)
+	later := withStatus(at("dismissed-later", 3), v1alpha1.PhaseFailed)
+	later.Handled = true
+	x.Upsert(team, later, 10)
+	if diff := gocmp.Diff([]string{"open"}, unhandled()); diff != "" {
+		t.Errorf("after one left the cluster and another was dismissed:\n%s", diff)
+	}
+	q.Unhandled = false
+	if all := unhandled(); len(all) != 4 {
+		t.Errorf("the failed posts are %q", all)
+	}
+	found, _ := x.Find(team, &q, nil)
+	if i := slices.IndexFunc(found.Posts, func(s postindex.Summary) bool { return s.ID == "handled" }); !found.Posts[i].Handled || found.Posts[3].Handled {
+		t.Errorf("a page's posts are %+v", found.Posts)
+	}
+}

@@ -5,10 +5,13 @@ package web
 
 import (
 	"fmt"
+	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
 
+	"golang.org/x/net/html"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clocktesting "k8s.io/utils/clock/testing"
 
@@ -37,11 +40,33 @@ func TestNeedsAPerson(t *testing.T) {
 			}
 		}
 	}
+	failed := func(age time.Duration, edits ...func(*postindex.Summary)) func(*world) {
+		return func(w *world) {
+			s := postindex.Summary{
+				ID: "p-failed", Title: "Launch", Status: v1alpha1.PhaseFailed, Category: v1alpha1.CategoryText, DisplayAt: now.Add(-age),
+				Platforms: []postindex.PlatformStatus{{Platform: v1alpha1.PlatformX, Status: v1alpha1.PhaseFailed}},
+			}
+			for _, edit := range edits {
+				edit(&s)
+			}
+			w.index.Upsert(acme, s, 1000)
+		}
+	}
+	handled := func(s *postindex.Summary) { s.Handled = true }
+	partly := func(s *postindex.Summary) {
+		s.Platforms = append(s.Platforms, postindex.PlatformStatus{Platform: v1alpha1.PlatformThreads, Status: v1alpha1.PhasePosted})
+	}
 	for name, tc := range map[string]struct {
 		reason      string
 		edit        func(*world)
 		title, says string
 	}{
+		"Failed":      {"a user sends it again, or dismisses it", failed(time.Hour), "(1) Posts", "Overview1 needs a person"},
+		"Partly":      {"an account lacks it", failed(time.Hour, partly), "(1) Posts", "Overview1 needs a person"},
+		"Handled":     {"a user has dismissed it, or sent it again", failed(time.Hour, handled), "Posts", "Overview"},
+		"Week":        {"the week includes its first moment", failed(unhandledFor), "(1) Posts", "Overview1 needs a person"},
+		"Old":         {"by now, nobody waits for it", failed(unhandledFor + time.Millisecond), "Posts", "Overview"},
+		"All":         {"each problem counts once", func(w *world) { undecided(1)(w); failed(time.Hour)(w); notReady(v1alpha1.ReasonRevoked)(w) }, "(3) Posts", "Overview3 need a person"},
 		"Nothing":     {"there is no problem", func(*world) {}, "Posts", "Overview"},
 		"Revoked":     {"a user has to reconnect it", notReady(v1alpha1.ReasonRevoked), "(1) Posts", "Overview1 needs a person"},
 		"Restricted":  {"the account's owner has to act", notReady(v1alpha1.ReasonAccountRestricted), "(1) Posts", "Overview1 needs a person"},
@@ -68,6 +93,14 @@ func TestNeedsAPerson(t *testing.T) {
 		}
 		if got := strings.TrimSpace(textOf(elements(elements(page, "nav")[0], "a")[0])); got != tc.says {
 			t.Errorf("%s: %s: the navigation says %q, want %q", name, tc.reason, got, tc.says)
+		}
+		overview := w.get(t, viewer, "/teams/"+acme+"/")
+		if got := textOf(elements(overview, "title")[0]); got != strings.Replace(tc.title, "Posts", "Overview", 1)+" · team-acme · Herald" {
+			t.Errorf("%s: %s: the overview's title is %q", name, tc.reason, got)
+		}
+		listed, list := strings.Contains(textOf(overview), "Failed in the last 7 days"), textOf(elements(w.get(t, viewer, "/teams/"+acme+"/posts?status=unhandled"), "main")[0])
+		if want := name == "Failed" || name == "Partly" || name == "Week" || name == "All"; listed != want || strings.Contains(list, "Launch") != want {
+			t.Errorf("%s: %s: the overview and the list of failed posts differ from the count", name, tc.reason)
 		}
 	}
 }
@@ -119,6 +152,50 @@ func TestConnectAgain(t *testing.T) {
 		}
 		if got := len(forms) == 1 && strings.HasPrefix(forms[0], "our-x Connect again: "); got != tc.want || len(forms) > 1 {
 			t.Errorf("%s: %s: %q", name, tc.reason, forms)
+		}
+	}
+}
+
+// TestDismiss verifies that a user dismisses a failed post on the overview or on its page, and only with the right to
+// change posts.
+func TestDismiss(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		reason, page string
+		who          access.Person
+		target       string
+	}{
+		"Overview": {"it returns to the overview, where others may wait", "", editor, "/teams/" + acme + "/?said=dismissed"},
+		"Post":     {"it returns to the post", "posts/p-1", editor, "/teams/" + acme + "/posts/p-1?said=dismissed"},
+		"Viewer":   {"a viewer cannot change posts", "", viewer, ""},
+		"Seen":     {"a viewer cannot change the post either", "posts/p-1", viewer, ""},
+	} {
+		w := newWorld(clocktesting.NewFakeClock(now))
+		w.put(textPost("p-1", "Launch", func(p *v1alpha1.Post) {
+			p.Status.Targets = []v1alpha1.TargetStatus{{State: v1alpha1.TargetFailed, Platform: v1alpha1.PlatformX}}
+		}))
+		var buttons []*html.Node
+		for _, f := range elements(w.get(t, tc.who, "/teams/"+acme+"/"+tc.page), "form") {
+			if action, _ := attribute(f, "action"); action == "/teams/"+acme+"/posts/p-1/dismiss" {
+				buttons = append(buttons, f)
+			}
+		}
+		if tc.target == "" {
+			if len(buttons) > 0 || w.serve(newRequest(&tc.who, "/teams/"+acme+"/posts/p-1/dismiss", url.Values{})).Code == http.StatusSeeOther {
+				t.Errorf("%s: %s: the post can be dismissed", name, tc.reason)
+			}
+			continue
+		}
+		if len(buttons) != 1 {
+			t.Fatalf("%s: %s: %d forms to dismiss it", name, tc.reason, len(buttons))
+		}
+		answer := w.serve(newRequest(&tc.who, "/teams/"+acme+"/posts/p-1/dismiss", sent(buttons[0])))
+		if got := answer.Header().Get("Location"); got != tc.target {
+			t.Errorf("%s: %s: it leads to %q with %d, want %q", name, tc.reason, got, answer.Code, tc.target)
+		}
+		after := w.get(t, tc.who, answer.Header().Get("Location"))
+		if text := textOf(after); strings.HasPrefix(textOf(elements(after, "title")[0]), "(") || strings.Contains(text, "Failed in the last 7 days") || !strings.Contains(text, "Dismissed. ") {
+			t.Errorf("%s: %s: it still needs a person", name, tc.reason)
 		}
 	}
 }

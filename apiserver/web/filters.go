@@ -43,7 +43,7 @@ const (
 
 // filters are the filters of a list or a calendar, as its address has them.
 type filters struct {
-	// status is a phase, or stateUndecided.
+	// status is a phase, stateUndecided or stateUnhandled.
 	status   v1alpha1.PostPhase
 	platform v1alpha1.Platform
 	kind     v1alpha1.Category
@@ -58,7 +58,7 @@ type filters struct {
 // filtersOf parses the filters in an address. It ignores unknown values.
 func filtersOf(query url.Values) filters {
 	f := filters{words: strings.TrimSpace(texts.First(query.Get("q"), maxFilter)), account: texts.First(query.Get("account"), maxFilter)}
-	if status := v1alpha1.PostPhase(query.Get("status")); status == stateUndecided || slices.Contains(listed, status) {
+	if status := v1alpha1.PostPhase(query.Get("status")); slices.Contains([]v1alpha1.PostPhase{stateUndecided, stateUnhandled}, status) || slices.Contains(listed, status) {
 		f.status = status
 	}
 	if platform := v1alpha1.Platform(query.Get("platform")); slices.Contains(platformOrder, platform) {
@@ -130,6 +130,9 @@ func (f filters) states() (v1alpha1.PostPhase, postindex.UndecidedFilter) {
 	if f.status == stateUndecided {
 		return "", postindex.OnlyUndecided
 	}
+	if f.status == stateUnhandled {
+		return v1alpha1.PhaseFailed, postindex.ExcludeUndecided
+	}
 	return f.status, postindex.ExcludeUndecided
 }
 
@@ -149,6 +152,12 @@ func (f filters) search(v *visit) *postindex.Search {
 	}
 	if day, ok := dayIn(f.to); ok {
 		q.To = v.midnight(day.AddDate(0, 0, 1))
+	}
+	if f.status == stateUnhandled {
+		q.Unhandled = true
+		if since := v.unhandledSince(); q.From.Before(since) {
+			q.From = since
+		}
 	}
 	return q
 }
@@ -172,8 +181,7 @@ func (s *Site) inWordsOf(v *visit, f filters) []string {
 		}
 	}
 	add(f.words != "", "text "+quoted(f.words))
-	add(f.status == stateUndecided, "state: "+needsAnswer.word)
-	add(f.status != "" && f.status != stateUndecided, "state: "+phases[f.status])
+	add(f.status != "", "state: "+stateName(f.status))
 	add(f.platform != "", "platform: "+f.platform.Title())
 	add(f.account != "", "account: "+s.accountLabel(v, f.account))
 	add(f.kind != "", "kind: "+categories[f.kind])
@@ -237,7 +245,8 @@ func (s *Site) narrow(v *visit, page string, f filters, more ...string) (g.Node,
 	return h.Div(h.Class("narrow"),
 		h.Nav(h.Aria("label", "Posts by state"), h.Ul(h.Class("tabs"),
 			tab("", "All", counts.All()),
-			g.If(asked > 0 || f.status == stateUndecided, tab(stateUndecided, needsAnswer.word, asked)),
+			g.If(asked > 0 || f.status == stateUndecided, tab(stateUndecided, stateName(stateUndecided), asked)),
+			g.Iff(f.status == stateUnhandled, func() g.Node { return tab(stateUnhandled, stateName(stateUnhandled), s.unhandled(v)) }),
 			g.Map(listed, func(phase v1alpha1.PostPhase) g.Node { return tab(phase, phases[phase], counts.Decided(phase)) }),
 		)),
 		s.searchForm(v, page, f, more),

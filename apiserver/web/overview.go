@@ -34,22 +34,28 @@ func (s *Site) overview(w http.ResponseWriter, v *visit) error {
 	if err != nil {
 		return err
 	}
+	open := filters{status: stateUnhandled}
+	q := open.search(v)
+	q.Limit = fewPosts
+	failed, err := s.Service.FindPosts(v.Context(), v.caller, q)
+	if err != nil {
+		return err
+	}
 	recent := map[v1alpha1.PostPhase][]postindex.Summary{}
-	for _, status := range []v1alpha1.PostPhase{v1alpha1.PhaseProcessing, v1alpha1.PhaseFailed, v1alpha1.PhasePosted, v1alpha1.PhaseDraft} {
+	for _, status := range []v1alpha1.PostPhase{v1alpha1.PhaseProcessing, v1alpha1.PhasePosted, v1alpha1.PhaseDraft} {
 		page, err := s.Service.ListPosts(v.Context(), v.caller, postindex.Query{Status: status, Undecided: postindex.ExcludeUndecided, Page: 1, Limit: fewPosts})
 		if err != nil {
 			return err
 		}
 		recent[status] = page.Posts
 	}
-	content := []g.Node{s.questions(v, &asked), s.attention(v), s.tiles(v, &counts)}
+	content := []g.Node{s.questions(v, &asked), s.attention(v), s.failures(v, &failed), s.tiles(v, &counts)}
 	if counts.All() == 0 {
 		content = append(content, s.nothingYet(v))
 	}
 	content = append(content,
 		s.few(v, "Next", next.Posts, "calendar", "Calendar"),
 		s.few(v, "Being published", recent[v1alpha1.PhaseProcessing], "posts?status=processing", "All"),
-		s.few(v, "Recently failed", recent[v1alpha1.PhaseFailed], "posts?status=failed", "All"),
 		s.few(v, "Recently posted", recent[v1alpha1.PhasePosted], "posts?status=posted", "All"),
 		s.few(v, "Drafts", recent[v1alpha1.PhaseDraft], "posts?status=draft", "All"),
 	)
@@ -72,6 +78,18 @@ func (s *Site) few(v *visit, title string, of []postindex.Summary, page, more st
 	return g.Iff(len(of) > 0, func() g.Node {
 		return h.Section(h.Header(h.Class("section"), h.H2(g.Text(title)), h.A(h.Href(v.path(page)), g.Text(more), h.Span(h.Class("hidden"), g.Text(": "+title)))),
 			h.Ul(h.Class("list"), g.Map(of, func(p postindex.Summary) g.Node { return s.row(v, &p) })))
+	})
+}
+
+// failures are the recently failed posts that need a user.
+func (s *Site) failures(v *visit, of *postindex.Found) g.Node {
+	return g.Iff(of.Total > 0, func() g.Node {
+		return h.Section(
+			h.Header(h.Class("section"), h.H2(g.Text("Failed in the last 7 days")),
+				h.A(h.Href(v.path("posts")+filters{status: stateUnhandled}.query()), g.Text("All "+strconv.Itoa(of.Total)), h.Span(h.Class("hidden"), g.Text(" that failed in the last 7 days")))),
+			h.Ul(h.Class("list failures"), g.Map(of.Posts, func(p postindex.Summary) g.Node {
+				return h.Li(s.rowLink(v, &p), g.If(v.may.update, v.dismissForm(p.ID, titleOfPost(&p), v.path(""))))
+			})))
 	})
 }
 

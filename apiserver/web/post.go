@@ -135,6 +135,9 @@ func (s *Site) live(v *visit, post *v1alpha1.Post) g.Node {
 		)),
 		s.refusal(post),
 		s.requestedTime(v, post),
+		g.Iff(v.may.update && v.isUnhandled(&summary), func() g.Node {
+			return notice(caution, paragraph("Send it again where it failed, or dismiss it: until then, it counts as needing a person for 7 days."), v.dismissForm(post.Name, "", ""))
+		}),
 		h.Section(h.Class("card"), h.H2(g.Text("Where it goes")),
 			h.Ul(h.Class("targets"), g.Map(indexes(len(post.Spec.Targets)), func(i int) g.Node { return s.target(v, post, i, summary.Archived) }))),
 		h.Section(h.Class("card"), h.H2(g.Text("What happened")), s.timeline(v, post)),

@@ -75,6 +75,7 @@ func (s *Site) pages() map[string]page {
 		"POST /posts/{id}/reschedule":       of(s.reschedule, updatePosts),
 		"POST /posts/{id}/takeback":         of(s.withdrawPublished, updatePosts, createPosts, seeConnections),
 		"POST /posts/{id}/settle":           of(s.settle, updatePosts),
+		"POST /posts/{id}/dismiss":          of(s.dismiss, updatePosts),
 		"GET /connections":                  of(s.connections, seeConnections),
 		"POST /connections/connect":         of(s.connect, seeConnections),
 		"POST /connections/{id}/disconnect": of(s.disconnect, deleteConnection),

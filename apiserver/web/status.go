@@ -28,6 +28,21 @@ var (
 // stateUndecided makes lists show only undecided posts. It is not a phase.
 const stateUndecided v1alpha1.PostPhase = "undecided"
 
+// stateUnhandled makes lists show only the failed posts that need a person. It is not a phase.
+const stateUnhandled v1alpha1.PostPhase = "unhandled"
+
+// stateNames are the labels of the states that lists can be filtered by.
+func stateName(state v1alpha1.PostPhase) string {
+	switch state { //nolint:exhaustive // the others are phases
+	case stateUndecided:
+		return needsAnswer.word
+	case stateUnhandled:
+		return "Failed, not handled"
+	default:
+		return phases[state]
+	}
+}
+
 // displayStatusOf returns a post's status. It differs from the phase for undecided and partly posted posts, whose phase
 // is failed, and for posts waiting for an account, whose phase is processing.
 func displayStatusOf(p *postindex.Summary) displayStatus {

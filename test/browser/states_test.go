@@ -228,9 +228,6 @@ var _ = Describe("A post's problem", func() {
 		must(site.Publish())
 		must(page.WaitText("Failed"))
 		inEveryLook(page, "post-failed")
-		must(site.Overview())
-		must(page.WaitText("Recently failed"))
-		inEveryLook(page, "overview-failed")
 	})
 
 	DescribeTable("is an undecided outcome, which its page asks the user to resolve",

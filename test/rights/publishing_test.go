@@ -111,6 +111,8 @@ var _ = DescribeTable("With any roles, the apiserver is restricted by policies: 
 	Entry("cancels it and changes another field", `{"spec":{"cancelled":true,"onUnknownOutcome":"retry"}}`, policy, "for a person named in"),
 	Entry("requests the account's posts, for a user", `{"metadata":{"annotations":{"social.herald.dev/list-candidates":"now"}}}`, nobody),
 	Entry("records a verdict without a last author", `{"metadata":{"annotations":{"social.herald.dev/settle":"0=posted:1"}}}`, policy, "for a person named in"),
+	Entry("dismisses it, for a user", `{"metadata":{"annotations":{"social.herald.dev/last-author":"ada","social.herald.dev/dismissed":"2026-12-01T09:00:00Z"}}}`, nobody),
+	Entry("dismisses it without a last author", `{"metadata":{"annotations":{"social.herald.dev/dismissed":"2026-12-01T09:00:00Z"}}}`, policy, "for a person named in"),
 	Entry("removes a verdict", `{"metadata":{"annotations":{"social.herald.dev/last-author":"ada","social.herald.dev/settle":null}}}`, policy, "in the metadata of"),
 	Entry("changes its creation time, so that a restored post is published again", `{"metadata":{"annotations":{"social.herald.dev/born-at":"2030-12-01T09:00:00Z"}}}`, policy, "in the metadata of"),
 	Entry("removes its creation time, which identifies a restored post", `{"metadata":{"annotations":{"social.herald.dev/born-at":null}}}`, policy, "in the metadata of"),
