@@ -55,7 +55,7 @@ func TestSetCandidates(t *testing.T) {
 			target.Candidates = many(10, 840) // from an earlier query
 			SetCandidates(post, target, tc.found)
 			if len(target.Candidates) != tc.want {
-				t.Errorf("%s: %d are kept, want %d", tc.reason, len(target.Candidates), tc.want)
+				t.Errorf("%s: %d are stored, want %d", tc.reason, len(target.Candidates), tc.want)
 			}
 		})
 	}

@@ -22,7 +22,7 @@ func TestMarks(t *testing.T) {
 		want   v1alpha1.TargetMark
 		absent bool
 	}{
-		"Nothing recorded": {"nothing blocks it", nil, v1alpha1.PostSpec{}, v1alpha1.MarkNone, false},
+		"Nothing recorded": {"no reason blocks it", nil, v1alpha1.PostSpec{}, v1alpha1.MarkNone, false},
 		"Posted":           {"its phase shows it", &v1alpha1.TargetStatus{State: v1alpha1.TargetPosted, ExternalID: "1"}, v1alpha1.PostSpec{}, v1alpha1.MarkNone, false},
 		"Undecided":        {"a user has to answer", &v1alpha1.TargetStatus{State: v1alpha1.TargetUndecided}, v1alpha1.PostSpec{}, v1alpha1.MarkUndecided, false},
 		"Undecided, as an older version recorded it": {
@@ -56,7 +56,7 @@ func TestMarks(t *testing.T) {
 		},
 		"Draft": {"it is not due", &v1alpha1.TargetStatus{State: v1alpha1.TargetPending, Blocked: notReady}, v1alpha1.PostSpec{Draft: true}, v1alpha1.MarkNone, false},
 		"Call open": {
-			"the outcome of the call comes first", &v1alpha1.TargetStatus{State: v1alpha1.TargetPending, Blocked: notReady, Attempt: &v1alpha1.Attempt{}},
+			"the call's outcome comes first", &v1alpha1.TargetStatus{State: v1alpha1.TargetPending, Blocked: notReady, Attempt: &v1alpha1.Attempt{}},
 			v1alpha1.PostSpec{},
 			v1alpha1.MarkNone, false,
 		},

@@ -78,7 +78,7 @@ func TestPhases(t *testing.T) {
 		{"refused, scheduled", "it stays scheduled, and may be cancelled", post(func(p *v1alpha1.Post) { scheduled(p); refused(2)(p) }), v1alpha1.PhaseScheduled, v1alpha1.PhaseScheduled, true},
 		{"refused draft", "it stays a draft, and may be cancelled", post(func(p *v1alpha1.Post) { p.Spec.Draft = true; refused(2)(p) }), v1alpha1.PhaseDraft, v1alpha1.PhaseDraft, true},
 		{"refused, cancelled", "once is enough", post(func(p *v1alpha1.Post) { scheduled(p); refused(2)(p); p.Spec.Cancelled = true }), v1alpha1.PhaseCancelled, v1alpha1.PhaseCancelled, false},
-		{"due and waiting", "its reason for waiting is recorded, whatever the clock shows", post(scheduled, waits), v1alpha1.PhaseProcessing, v1alpha1.PhaseProcessing, false},
+		{"due and waiting", "the reason for waiting is recorded, regardless of the clock", post(scheduled, waits), v1alpha1.PhaseProcessing, v1alpha1.PhaseProcessing, false},
 		{"due and waiting, cancelled", "there is no claim", post(func(p *v1alpha1.Post) { scheduled(p); p.Spec.Cancelled = true }, waits), v1alpha1.PhaseCancelled, v1alpha1.PhaseCancelled, false},
 		{"the waiting target was removed", "an edit removed the target and rescheduled the post", post(func(p *v1alpha1.Post) { scheduled(p); p.Spec.Targets = p.Spec.Targets[:1] }, v1alpha1.TargetStatus{}, waits), v1alpha1.PhaseScheduled, v1alpha1.PhaseScheduled, true},
 		{"made a draft again", "a draft does not wait", post(func(p *v1alpha1.Post) { p.Spec.Draft = true }, waits), v1alpha1.PhaseDraft, v1alpha1.PhaseDraft, true},
@@ -140,7 +140,7 @@ func TestTitleOfContent(t *testing.T) {
 		spec v1alpha1.PostSpec
 		want string
 	}{
-		{"the title of the YouTube target, whole", v1alpha1.PostSpec{Targets: []v1alpha1.PostTarget{
+		{"the complete YouTube title", v1alpha1.PostSpec{Targets: []v1alpha1.PostTarget{
 			{Caption: "first"}, {Caption: "second", YouTube: titled("a title of more than thirty characters, kept")},
 		}}, "a title of more than thirty characters, kept"},
 		{"no title for another platform", v1alpha1.PostSpec{Targets: []v1alpha1.PostTarget{{Caption: "first", YouTube: titled("title")}, {}}}, "first"},
@@ -163,7 +163,7 @@ func TestHeading(t *testing.T) {
 		"Short":   {"it fits", "A caption that is longer than a title, and not too long", "A caption that is longer than a title, and not too long"},
 		"Exact":   {"it ends there", strings.Repeat("ü", 120), strings.Repeat("ü", 120)},
 		"Long":    {"a heading ends after a word, with an ellipsis", words, words[:114] + "…"},
-		"OneWord": {"a long word is cut", strings.Repeat("ü", 121), strings.Repeat("ü", 120) + "…"},
+		"OneWord": {"a long word is truncated", strings.Repeat("ü", 121), strings.Repeat("ü", 120) + "…"},
 		"Late":    {"a heading starts with the title", "one two " + strings.Repeat("ü", 121), "one two " + strings.Repeat("ü", 112) + "…"},
 		"Nothing": {"a post may have no text", "", ""},
 	} {
@@ -229,7 +229,7 @@ func TestTooLarge(t *testing.T) {
 	}{
 		{"it was stored", nil, false},
 		{"etcd rejects it", errors.New("etcdserver: request is too large"), true},
-		{"so does the client of etcd", errors.New("rpc error: trying to send message larger than max (2 vs. 1)"), true},
+		{"the etcd client rejects it", errors.New("rpc error: trying to send message larger than max (2 vs. 1)"), true},
 		{"another rejection", errors.New("etcdserver: leader changed"), false},
 	} {
 		if got := TooLarge(tt.err); got != tt.want {
@@ -250,7 +250,7 @@ func TestDisplayAt(t *testing.T) {
 		want time.Duration
 	}{
 		{"created", post(nil), 0},
-		{"created, as the apiserver noted it", post(func(p *v1alpha1.Post) {
+		{"created at the apiserver's annotated time", post(func(p *v1alpha1.Post) {
 			p.Annotations = map[string]string{v1alpha1.BornAnnotation: t0.Add(300 * time.Millisecond).Format(time.RFC3339Nano)}
 		}), 300 * time.Millisecond},
 		{"recreated from a backup", post(func(p *v1alpha1.Post) {
@@ -300,8 +300,8 @@ func TestRestored(t *testing.T) {
 		{"created by the apiserver just now", t0.Add(-time.Second).Format(time.RFC3339Nano), false},
 		{"created by an apiserver with the maximum clock difference", t0.Add(-time.Minute).Format(time.RFC3339Nano), false},
 		{"recreated a day later", t0.Add(-24 * time.Hour).Format(time.RFC3339Nano), true},
-		{"unreadable note", "yesterday", false},
-		{"a note from the future", t0.Add(24 * time.Hour).Format(time.RFC3339Nano), false},
+		{"an invalid annotation", "yesterday", false},
+		{"an annotation from the future", t0.Add(24 * time.Hour).Format(time.RFC3339Nano), false},
 	} {
 		p := post(nil)
 		if tt.born != "" {
@@ -326,10 +326,10 @@ func TestRecreated(t *testing.T) {
 		shows  time.Duration
 	}{
 		{"just before", "an ordinary post: it must not look like a copy", -300 * time.Millisecond, false, 7700 * time.Millisecond},
-		{"the maximum before", "the same", -5 * time.Second, false, 3 * time.Second},
-		{"longer before", "it is looked up, as are later posts", -5*time.Second - time.Millisecond, true, 0},
+		{"the maximum before", "an ordinary post: it must not count as a copy", -5 * time.Second, false, 3 * time.Second},
+		{"longer before", "it is looked up, like later posts", -5*time.Second - time.Millisecond, true, 0},
 		{"a moment after", "clocks differ", 300 * time.Millisecond, false, 8300 * time.Millisecond},
-		{"clearly after", "the apiserver's clock is ahead, or a user wrote it; a copy must not be mistaken", 30 * time.Second, true, 38 * time.Second},
+		{"clearly after", "the apiserver's clock is fast, or a user wrote it; a copy must be recognized", 30 * time.Second, true, 38 * time.Second},
 		{"the maximum clock difference after", "the margin is included", time.Minute, true, 68 * time.Second},
 		{"hours after", "the wait is limited", 2 * time.Hour, true, 0},
 	} {
@@ -349,11 +349,11 @@ func TestRecreated(t *testing.T) {
 		next := first.DeepCopy()
 		next.CreationTimestamp.Time = shows.Add(-margin).Truncate(time.Second)
 		if !Of(next).Recreated() {
-			t.Errorf("%s: the object that follows, created at %v, is taken for an ordinary one", tt.name, next.CreationTimestamp)
+			t.Errorf("%s: the next object, created at %v, must count as recreated", tt.name, next.CreationTimestamp)
 		}
 	}
 	if !Of(post(nil)).RecreatedVisibleFrom(margin).IsZero() {
-		t.Error("a post that was applied is looked up whenever it comes")
+		t.Error("an applied post must be looked up whenever it is created")
 	}
 }
 
@@ -369,7 +369,7 @@ func TestCreated(t *testing.T) {
 		{"the maximum clock difference after", "the margin is symmetric", time.Minute, time.Minute},
 		{"a day before", "a copy keeps its original time", -24 * time.Hour, 0},
 		{"more than the maximum clock difference after", "a creation time after the object's creation is invalid: users cannot move a post to another month", time.Minute + time.Millisecond, 0},
-		{"years after", "the same", 5 * 365 * 24 * time.Hour, 0},
+		{"years after", "an annotation that differs is invalid", 5 * 365 * 24 * time.Hour, 0},
 	} {
 		p := post(nil)
 		p.Annotations = map[string]string{v1alpha1.BornAnnotation: t0.Add(tt.born).Format(time.RFC3339Nano)}
@@ -381,7 +381,7 @@ func TestCreated(t *testing.T) {
 	p.CreationTimestamp = metav1.Time{}
 	p.Annotations = map[string]string{v1alpha1.BornAnnotation: t0.Format(time.RFC3339Nano)}
 	if got := Of(p).Created(); !got.Equal(t0) {
-		t.Errorf("a post that the apiserver is about to create is from %s, want the time that it notes", got)
+		t.Errorf("the post to be created is from %s, want its annotated time", got)
 	}
 }
 
@@ -405,7 +405,7 @@ func TestTextToSend(t *testing.T) {
 	}{
 		{"a text is sent unchanged", " hello\n", true, " hello\n"},
 		{"blanks next to files are not a text", " \t\n\u00a0\u3000", true, ""},
-		{"blanks alone are rejected by the rules, not dropped", " \n", false, " \n"},
+		{"the rules reject blanks, so they are not dropped", " \n", false, " \n"},
 		{"an empty text remains empty", "", true, ""},
 	} {
 		if got := TextToSend(tt.caption, tt.besideFiles); got != tt.want {

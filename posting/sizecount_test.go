@@ -15,8 +15,8 @@ import (
 	"github.com/herald-social/herald/test/must"
 )
 
-// TestSizeIsThatOfJSON compares the measured size with the encoded size.
-func TestSizeIsThatOfJSON(t *testing.T) {
+// TestSizeEqualsJSON compares the measured size with the encoded size.
+func TestSizeEqualsJSON(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.OneOf(rapid.String(), rapid.Map(rapid.SliceOf(rapid.Byte()), func(b []byte) string { return string(b) }),
@@ -47,7 +47,7 @@ func TestSizeIsThatOfJSON(t *testing.T) {
 		encoded, err := json.Marshal(&post.Spec)
 		must.Succeed(t, err)
 		if got, want := Of(post).Size()-Of(&v1alpha1.Post{}).Size(), len(encoded)-encodedSize(&v1alpha1.PostSpec{}); got != want {
-			t.Errorf("%d bytes are counted, and %d are stored: %q", got, want, encoded)
+			t.Errorf("counted %d bytes, stored %d: %q", got, want, encoded)
 		}
 		if !v1alpha1.SemanticEqual(before.Spec, post.Spec) {
 			t.Error("counting has changed the post")
@@ -95,7 +95,7 @@ func TestFootprint(t *testing.T) {
 	} {
 		p := post(tt.targets, tt.cards)
 		if got := Of(p).Footprint() - int64(Of(p).Size()); got != tt.want {
-			t.Errorf("%s: %d bytes are kept, want %d", tt.reason, got, tt.want)
+			t.Errorf("%s: %d bytes are stored, want %d", tt.reason, got, tt.want)
 		}
 	}
 }

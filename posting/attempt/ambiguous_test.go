@@ -51,7 +51,7 @@ func confirmed(t *testing.T, target *v1alpha1.TargetStatus, after time.Duration)
 	must.Succeed(t, RecordLookup(target, platforms.LookupResult{}, weak(), v1alpha1.OnUnknownFail, 1, at(after)))
 }
 
-func TestFailureInDoubt(t *testing.T) {
+func TestFailureAfterAmbiguousCall(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		reason string
@@ -165,10 +165,10 @@ func TestFailureInDoubt(t *testing.T) {
 				return
 			}
 			if !strings.Contains(problemOf(target), tt.hindered) || !AmbiguousSince(target).Time.Equal(t0) {
-				t.Errorf("it does not tell %q, and that it is ambiguous since the first call (%s): %q, %s", tt.hindered, tt.reason, problemOf(target), AmbiguousSince(target))
+				t.Errorf("the problem lacks %q, or the target is not ambiguous since the first call (%s): %q, %s", tt.hindered, tt.reason, problemOf(target), AmbiguousSince(target))
 			}
 			if target.Blocked.Remedy != "" || WillResend(target) {
-				t.Errorf("to post again might publish it twice, and nothing is sent any more: %+v", target)
+				t.Errorf("a retry could publish twice, and is not made: %+v", target)
 			}
 			answerable(t, target)
 		})
@@ -205,11 +205,11 @@ func answerable(t *testing.T, target *v1alpha1.TargetStatus) {
 	must.Succeed(t, Record(target, "a9", refusal(platforms.ClassPermanent, "no"), 1, at(4*time.Hour)))
 	confirmed(t, target, 5*time.Hour)
 	if reasonOf(target) != v1alpha1.ReasonRefused {
-		t.Errorf("a person has answered for the calls before, and still the target is %s: %s", reasonOf(target), problemOf(target))
+		t.Errorf("the user answered for earlier calls, but the target is %s: %s", reasonOf(target), problemOf(target))
 	}
 }
 
-func TestDoubtAboutACard(t *testing.T) {
+func TestAmbiguousCard(t *testing.T) {
 	second := func(t *testing.T) *v1alpha1.TargetStatus {
 		t.Helper()
 		target := publishCards(t, 1)
@@ -224,7 +224,7 @@ func TestDoubtAboutACard(t *testing.T) {
 		}
 		return target
 	}
-	t.Run("goes on after a person's answer", func(t *testing.T) {
+	t.Run("continues after a user's answer", func(t *testing.T) {
 		target := second(t)
 		must.Succeed(t, Record(target, "b2", refusal(platforms.ClassPermanent, "no"), 3, at(21*time.Minute)))
 		confirmed(t, target, 22*time.Minute)
@@ -239,7 +239,7 @@ func TestDoubtAboutACard(t *testing.T) {
 		c.Card = 2
 		must.Succeed(t, Open(target, c, at(30*time.Minute)))
 		if target.Attempt.UnknownSince != nil || target.Attempt.SearchFrom != nil {
-			t.Errorf("the third card has a doubt about the second: %+v", target.Attempt)
+			t.Errorf("the third card inherits the second's unknown outcome: %+v", target.Attempt)
 		}
 	})
 	t.Run("ends with the card", func(t *testing.T) {
@@ -252,9 +252,9 @@ func TestDoubtAboutACard(t *testing.T) {
 	})
 }
 
-// TestAcceptedAfterAll records that the platform accepted the post after another process has closed the attempt as
+// TestAcceptedLate records that the platform accepted the post after another process has closed the attempt as
 // unknown.
-func TestAcceptedAfterAll(t *testing.T) {
+func TestAcceptedLate(t *testing.T) {
 	taken := platforms.Result{Outcome: platforms.Accepted, OperationID: "p~v2.1"}
 	closed := func(policy v1alpha1.UnknownOutcomePolicy) func(*testing.T) *v1alpha1.TargetStatus {
 		return func(t *testing.T) *v1alpha1.TargetStatus {
@@ -270,7 +270,7 @@ func TestAcceptedAfterAll(t *testing.T) {
 		want         error
 	}{
 		{"a user was asked", "the platform can look up the operation id", closed(v1alpha1.OnUnknownFail), taken, nil},
-		{"to be sent again", "it must not be: the platform works on it", closed(v1alpha1.OnUnknownRetry), taken, nil},
+		{"to be retried", "it must not be: the platform works on it", closed(v1alpha1.OnUnknownRetry), taken, nil},
 		{"without an operation id", "there is no new information", closed(v1alpha1.OnUnknownFail), platforms.Result{Outcome: platforms.Accepted}, ErrSuperseded},
 		{"with an operation id that is too long", "it cannot be stored", closed(v1alpha1.OnUnknownFail), platforms.Result{Outcome: platforms.Accepted, OperationID: strings.Repeat("p", 257)}, ErrSuperseded},
 		{"already looked up by that id", "it has been reopened before", func(t *testing.T) *v1alpha1.TargetStatus {
@@ -299,13 +299,13 @@ func TestAcceptedAfterAll(t *testing.T) {
 			}
 			a := target.Attempt
 			if !IsOpen(a) || a.OperationID != taken.OperationID || a.Lookups != 0 || target.State != v1alpha1.TargetPending || reasonOf(target) != "" {
-				t.Errorf("it must be asked by its name (%s): %+v %+v", tt.reason, target, a)
+				t.Errorf("it must be looked up by its operation id (%s): %+v %+v", tt.reason, target, a)
 			}
 			if NextLookup(target, weak()).After(at(21 * time.Minute)) {
-				t.Errorf("asked only at %s", NextLookup(target, weak()))
+				t.Errorf("the next lookup is at %s", NextLookup(target, weak()))
 			}
 			if err := Open(target, claim("a2"), at(time.Hour)); !errors.Is(err, ErrOpen) {
-				t.Errorf("sent again: %v (%s)", err, tt.reason)
+				t.Errorf("opened again: %v (%s)", err, tt.reason)
 			}
 			must.Succeed(t, Record(target, "a1", taken, 1, at(21*time.Minute)))
 		})
@@ -329,15 +329,15 @@ func TestRecordIDs(t *testing.T) {
 		outcome      v1alpha1.AttemptOutcome
 		state        v1alpha1.TargetState
 	}{
-		{"published", "the id alone", claimed, "a1", posted, true, v1alpha1.OutcomePosted, v1alpha1.TargetPosted},
+		{"published", "only the id", claimed, "a1", posted, true, v1alpha1.OutcomePosted, v1alpha1.TargetPosted},
 		{"published, closed as unknown", "the late result provides the outcome", unknown, "a1", posted, true, v1alpha1.OutcomePosted, v1alpha1.TargetPosted},
 		{"accepted", "only the operation id allows a lookup", claimed, "a1", taken, true, "", v1alpha1.TargetPending},
 		{"accepted, closed as unknown", "the operation id allows a lookup", unknown, "a1", taken, true, "", v1alpha1.TargetPending},
-		{"accepted, without an operation id", "there is no information that only this process has", claimed, "a1", platforms.Result{Outcome: platforms.Accepted}, false, "", v1alpha1.TargetPending},
-		{"published without an id", "there is no information that only this process has", claimed, "a1", platforms.Result{Outcome: platforms.Posted}, false, "", v1alpha1.TargetPending},
+		{"accepted, without an operation id", "the response contains no other information", claimed, "a1", platforms.Result{Outcome: platforms.Accepted}, false, "", v1alpha1.TargetPending},
+		{"published without an id", "the response contains no other information", claimed, "a1", platforms.Result{Outcome: platforms.Posted}, false, "", v1alpha1.TargetPending},
 		{"refused with an id", "a rejection has no operation", claimed, "a1", platforms.Result{Outcome: platforms.Refused, ExternalID: "7"}, false, "", v1alpha1.TargetPending},
 		{"refused", "a lookup confirms it", claimed, "a1", refusal(platforms.ClassPermanent, "no"), false, "", v1alpha1.TargetPending},
-		{"another attempt", "it is not ours", claimed, "a0", posted, false, "", v1alpha1.TargetPending},
+		{"another attempt", "the attempt is not in this entry", claimed, "a0", posted, false, "", v1alpha1.TargetPending},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			target := tt.target(t)
@@ -351,7 +351,7 @@ func TestRecordIDs(t *testing.T) {
 				t.Errorf("%+v (%s)", target.Attempt, tt.reason)
 			}
 			if target.ExternalURL != "" || strings.Contains(problemOf(target), "it is processed") {
-				t.Errorf("only what is needed: %+v", target)
+				t.Errorf("got more than the id: %+v", target)
 			}
 		})
 	}

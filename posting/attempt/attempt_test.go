@@ -73,7 +73,7 @@ func TestOpen(t *testing.T) {
 		wantNumber     int32
 		wantSearchFrom *v1alpha1.Time
 	}{
-		{name: "first", reason: "nothing was sent before", wantNumber: 1},
+		{name: "first", reason: "there was no call before", wantNumber: 1},
 		{name: "open", reason: "the earlier call may have published", target: v1alpha1.TargetStatus{Attempt: closed("")}, wantErr: ErrOpen},
 		{name: "posted", reason: "it is published", target: v1alpha1.TargetStatus{Attempt: closed(v1alpha1.OutcomePosted)}, wantErr: ErrSettled},
 		{name: "posted state", reason: "the state is recorded separately", target: v1alpha1.TargetStatus{State: v1alpha1.TargetPosted}, wantErr: ErrSettled},
@@ -86,7 +86,7 @@ func TestOpen(t *testing.T) {
 		{name: "cancelled by an earlier version", reason: "the owner cancelled it", target: v1alpha1.TargetStatus{Phase: v1alpha1.PhaseCancelled}, wantErr: ErrSettled},
 		{name: "refused under an earlier version", reason: "it is retried, whatever its phase", target: v1alpha1.TargetStatus{Phase: v1alpha1.PhaseProcessing, Reason: v1alpha1.ReasonPlatformBusy, Attempt: closed(v1alpha1.OutcomeRefused)}, wantNumber: 4, wantSearchFrom: timePtr(0)},
 		{name: "pending", reason: "the phase is failed only while the post is invalid", target: v1alpha1.TargetStatus{State: v1alpha1.TargetPending, Phase: v1alpha1.PhaseFailed}, wantNumber: 1},
-		{name: "id known", reason: "an external id proves publication whatever else is written", target: v1alpha1.TargetStatus{ExternalID: "9"}, wantErr: ErrSettled},
+		{name: "known id", reason: "an external id proves the publication", target: v1alpha1.TargetStatus{ExternalID: "9"}, wantErr: ErrSettled},
 		{name: "refused", reason: "the platform may have published it despite the rejection", target: v1alpha1.TargetStatus{Attempt: closed(v1alpha1.OutcomeRefused)}, wantNumber: 4, wantSearchFrom: timePtr(0)},
 		{name: "refused long ago", reason: "content prepared that long ago can no longer be published", target: v1alpha1.TargetStatus{
 			Attempt: closed(v1alpha1.OutcomeRefused, func(a *v1alpha1.Attempt) { a.StartedAt = v1alpha1.NewTime(at(-25 * time.Hour)) }),
@@ -108,7 +108,7 @@ func TestOpen(t *testing.T) {
 			Attempt: closed(v1alpha1.OutcomeRefused, func(a *v1alpha1.Attempt) { a.SearchFrom = timePtr(-time.Hour) }),
 		}, wantNumber: 4, wantSearchFrom: timePtr(-time.Hour)},
 		{name: "absent", reason: "proved absent, but a late arrival must still be found", target: v1alpha1.TargetStatus{Attempt: closed(v1alpha1.OutcomeAbsent)}, wantNumber: 4, wantSearchFrom: timePtr(0)},
-		{name: "unknown", reason: "the post allows to send again; the first may yet be found", target: v1alpha1.TargetStatus{Attempt: closed(v1alpha1.OutcomeUnknown)}, wantNumber: 4, wantSearchFrom: timePtr(0)},
+		{name: "unknown", reason: "the post allows another call, and the first may still be found", target: v1alpha1.TargetStatus{Attempt: closed(v1alpha1.OutcomeUnknown)}, wantNumber: 4, wantSearchFrom: timePtr(0)},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			before := tt.target.DeepCopy()
@@ -124,10 +124,10 @@ func TestOpen(t *testing.T) {
 			}
 			a := tt.target.Attempt
 			if tt.target.Blocked != nil || tt.target.NextTryAt != nil {
-				t.Errorf("it waits for nothing any more: %+v", tt.target)
+				t.Errorf("it still waits: %+v", tt.target)
 			}
 			if a.ContentHash != "hash" || a.Checkpoint != "prepared" {
-				t.Errorf("attempt %+v, want what was claimed", a)
+				t.Errorf("attempt %+v, want the claimed content", a)
 			}
 			if a.Number != tt.wantNumber || a.ID != "next" || !IsOpen(a) || !a.SendBefore.Time.Equal(at(time.Minute+timing.SendWindow)) {
 				t.Errorf("attempt %+v, want number %d, open, to be sent within the window (%s)", a, tt.wantNumber, tt.reason)
@@ -164,7 +164,7 @@ func TestRecord(t *testing.T) {
 		{"no reason", "a rejection without a message is recorded too", platforms.Result{Outcome: platforms.Refused}, "", v1alpha1.TargetPending, v1alpha1.ReasonRefused, nil},
 		{"not sent", "no connection was obtained", platforms.Result{Outcome: platforms.NotSent}, v1alpha1.OutcomeNotSent, v1alpha1.TargetPending, v1alpha1.ReasonPlatformBusy, timePtr(2 * time.Second)},
 		{"unknown", "it may be published, so the attempt stays open", platforms.Result{Outcome: platforms.Unknown}, "", v1alpha1.TargetPending, v1alpha1.ReasonSettling, timePtr(2 * time.Second)},
-		{"accepted", "the platform is processing it: the attempt stays open, and its outcome is not in doubt", platforms.Result{Outcome: platforms.Accepted, OperationID: "p~v2.1"}, "", v1alpha1.TargetPending, "", timePtr(2 * time.Second)},
+		{"accepted", "the platform is processing it: the attempt stays open", platforms.Result{Outcome: platforms.Accepted, OperationID: "p~v2.1"}, "", v1alpha1.TargetPending, "", timePtr(2 * time.Second)},
 		{"accepted with a message", "the platform described its progress", platforms.Result{Outcome: platforms.Accepted, OperationID: "p~v2.1", Err: platforms.Errorf(platforms.ClassTransient, "it is processed")}, "", v1alpha1.TargetPending, v1alpha1.ReasonProcessing, timePtr(2 * time.Second)},
 		{"accepted without an operation id", "there is no id for a lookup", platforms.Result{Outcome: platforms.Accepted}, "", v1alpha1.TargetPending, v1alpha1.ReasonSettling, timePtr(2 * time.Second)},
 		{"nonsense", "an invalid outcome counts as unknown", platforms.Result{Outcome: "later"}, "", v1alpha1.TargetPending, v1alpha1.ReasonSettling, timePtr(2 * time.Second)},
@@ -177,7 +177,7 @@ func TestRecord(t *testing.T) {
 					target.Attempt.Outcome, target.State, reasonOf(target), target.NextTryAt, tt.wantOutcome, tt.wantState, tt.wantReason, tt.wantNext, tt.reason)
 			}
 			if tt.result.Outcome == platforms.Posted && (target.ExternalID != "7" || target.ExternalURL != "u" || !target.PostedAt.Equal(timePtr(time.Second)) || len(target.Cards) > 0) {
-				t.Errorf("what was published is not noted: %+v", target)
+				t.Errorf("the publication is not recorded: %+v", target)
 			}
 		})
 	}
@@ -276,7 +276,7 @@ func TestRecordIsConditional(t *testing.T) {
 		{"closed otherwise", "the attempt was closed meanwhile", "a1", func(t *v1alpha1.TargetStatus) { t.Attempt.Outcome = v1alpha1.OutcomeAbsent }, ErrSuperseded},
 		{"no attempt", "the post was recreated", "a1", func(t *v1alpha1.TargetStatus) { t.Attempt = nil }, ErrSuperseded},
 		{"closed as absent", "a proof of absence is final", "a1", func(t *v1alpha1.TargetStatus) { t.Attempt.Outcome = v1alpha1.OutcomeAbsent }, ErrSuperseded},
-		{"same again", "the write was stored, but its response was lost", "a1", func(t *v1alpha1.TargetStatus) { _ = Record(t, "a1", posted, 1, t0) }, nil},
+		{"repeated", "the write was stored, but its response was lost", "a1", func(t *v1alpha1.TargetStatus) { _ = Record(t, "a1", posted, 1, t0) }, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			target := claimed(t)
@@ -350,7 +350,7 @@ func TestCheckpoint(t *testing.T) {
 		hash    string
 		want    string
 	}{
-		{"same content", "it serves again", made, "hash", "c1"},
+		{"same content", "it can be used again", made, "hash", "c1"},
 		{"other content", "content prepared for another version must not be published", made, "other", ""},
 		{"no attempt", "there is no preparation", nil, "hash", ""},
 	} {
@@ -367,7 +367,7 @@ func TestRecordEndsUnknown(t *testing.T) {
 	closeUnknown(target, v1alpha1.OnUnknownFail, t0, "no proof")
 	if err := Record(target, "a1", platforms.Result{Outcome: platforms.Posted, ExternalID: "7"}, 1, at(time.Second)); err != nil ||
 		target.State != v1alpha1.TargetPosted || target.ExternalID != "7" {
-		t.Errorf("an answer that comes after all must end the doubt: %v %+v", err, target)
+		t.Errorf("a late response must settle the attempt: %v %+v", err, target)
 	}
 	target = claimed(t)
 	closeUnknown(target, v1alpha1.OnUnknownFail, t0, "no proof")
@@ -376,12 +376,12 @@ func TestRecordEndsUnknown(t *testing.T) {
 	}
 }
 
-func TestWordsFitTheSchema(t *testing.T) {
+func TestTextsFitTheSchema(t *testing.T) {
 	long := &platforms.Error{Class: platforms.ClassPermanent, Problem: strings.Repeat("é", 5000), Remedy: strings.Repeat("é", 5000)}
 	target := claimed(t)
 	must.Succeed(t, Record(target, "a1", platforms.Result{Outcome: platforms.Refused, Err: long}, 1, t0))
 	if n, m := len([]rune(target.Blocked.Problem)), len([]rune(target.Blocked.Remedy)); n != 1024 || m != 512 {
-		t.Errorf("a problem of %d characters and a remedy of %d; the schema takes 1024 and 512, and would refuse the whole record", n, m)
+		t.Errorf("a problem of %d characters and a remedy of %d exceed the schema's 1024 and 512, which would reject the status", n, m)
 	}
 }
 
@@ -389,18 +389,18 @@ func TestSameAccount(t *testing.T) {
 	target := &v1alpha1.TargetStatus{}
 	must.Succeed(t, Open(target, Claim{ID: "a1", AccountID: "42", Window: time.Second}, t0))
 	if !SameAccount(target.Attempt, "42") || SameAccount(target.Attempt, "43") {
-		t.Error("only the account that was called can tell what became of the call")
+		t.Error("only the called account can look up the call")
 	}
 	later := &v1alpha1.Attempt{StartedAt: v1alpha1.NewTime(at(time.Hour)), SearchFrom: timePtr(0)}
 	if SearchFrom(later) != SearchFrom(target.Attempt) {
 		t.Errorf("a look from %s misses the post of an earlier attempt", SearchFrom(later))
 	}
 	if from := SearchFrom(target.Attempt); !from.Before(t0.Add(-30 * time.Second)) {
-		t.Errorf("a look from %s on misses a post if the platform's clock is half a minute behind", t0.Sub(from))
+		t.Errorf("a lookup from %s on misses a post if the platform's clock is half a minute behind", t0.Sub(from))
 	}
 }
 
-func TestProofWaitsForTheOtherSide(t *testing.T) {
+func TestProofWaitsForTheCallersClock(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		reason string
@@ -413,11 +413,11 @@ func TestProofWaitsForTheOtherSide(t *testing.T) {
 		{"past the call's limit and the lag", "the reader's clock may be ahead of the caller's", true, time.Second + timing.CallTimeout + timing.Lag, 0},
 		{"past the margin of clocks as well", "an authoritative listing counts now", true, time.Second + timing.CallTimeout + timing.Lag + timing.ClockMargin, 1},
 		{
-			"nobody saw the end, just past the lag", "its last bytes may have been sent as late as the call's timeout, and the platform may need time", false,
+			"end unknown, just past the lag", "its last bytes may have been sent as late as the call's timeout, and the platform may need time", false,
 			timing.SendWindow + timing.CallTimeout + timing.ClockMargin + timing.Lag, 0,
 		},
 		{
-			"nobody saw the end, past the call's limit twice", "an authoritative listing counts now", false,
+			"end unknown, past twice the call's limit", "an authoritative listing counts now", false,
 			timing.SendWindow + 2*timing.CallTimeout + timing.ClockMargin + timing.Lag, 1,
 		},
 	} {
@@ -427,7 +427,7 @@ func TestProofWaitsForTheOtherSide(t *testing.T) {
 				must.Succeed(t, Record(target, "a1", platforms.Result{Outcome: platforms.Unknown}, 1, at(time.Second)))
 			}
 			if err := RecordLookup(target, platforms.LookupResult{}, timing, v1alpha1.OnUnknownFail, 1, at(tt.after)); err != nil || target.Attempt.Lookups != tt.lookups {
-				t.Errorf("%d looks count, want %d (%s) %v", target.Attempt.Lookups, tt.lookups, tt.reason, err)
+				t.Errorf("%d lookups count, want %d (%s) %v", target.Attempt.Lookups, tt.lookups, tt.reason, err)
 			}
 		})
 	}
@@ -440,7 +440,7 @@ func TestMaySend(t *testing.T) {
 		closed bool
 		want   bool
 	}{
-		{name: "at once", want: true},
+		{name: "immediately", want: true},
 		{name: "just inside the window", after: timing.SendWindow - time.Millisecond, want: true},
 		{name: "at the end of the window", after: timing.SendWindow},
 		{name: "long after, as after a suspended machine", after: time.Hour},
@@ -471,7 +471,7 @@ func TestNextLookup(t *testing.T) {
 			_ = Record(t, "a1", platforms.Result{Outcome: platforms.Unknown}, 1, at(time.Second))
 		}, at(2 * time.Second)},
 		{"asked to wait", "the platform limits lookups", func(t *v1alpha1.TargetStatus) { t.NextTryAt = timePtr(time.Hour) }, at(time.Hour)},
-		{"an earlier wait", "never before the call is over", func(t *v1alpha1.TargetStatus) { t.NextTryAt = timePtr(time.Second) }, at(quiet)},
+		{"an earlier wait", "the call must have ended", func(t *v1alpha1.TargetStatus) { t.NextTryAt = timePtr(time.Second) }, at(quiet)},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			target := claimed(t)
@@ -540,7 +540,7 @@ func TestRecordLookup(t *testing.T) {
 			wantOutcome: v1alpha1.OutcomeUnknown, wantState: v1alpha1.TargetUndecided, wantReason: v1alpha1.ReasonOutcomeUnknown,
 		},
 		{
-			name: "missing twice, listing not authoritative, proof", reason: "the platform answered for this very call", result: platforms.LookupResult{Proof: true}, lookups: 1, after: past + time.Minute, timing: weak,
+			name: "missing twice, listing not authoritative, proof", reason: "the platform returned this call's result", result: platforms.LookupResult{Proof: true}, lookups: 1, after: past + time.Minute, timing: weak,
 			wantOutcome: v1alpha1.OutcomeAbsent, wantState: v1alpha1.TargetPending, wantReason: v1alpha1.ReasonPlatformBusy, wantNext: timePtr(past + time.Minute + time.Second),
 		},
 		{
@@ -579,15 +579,15 @@ func TestRecordLookup(t *testing.T) {
 	}
 }
 
-// TestLookFailedAtWork checks lookups that fail while the platform is processing an accepted post.
-func TestLookFailedAtWork(t *testing.T) {
+// TestFailedLookupOfProcessing checks lookups that fail while the platform is processing an accepted post.
+func TestFailedLookupOfProcessing(t *testing.T) {
 	target := claimed(t)
 	must.Succeed(t, Record(target, "a1", platforms.Result{Outcome: platforms.Accepted, OperationID: "p~v2.1"}, 1, at(time.Second)))
 	if err := RecordLookupFailure(target, platforms.Errorf(platforms.ClassTransient, "it is processed"), timing, v1alpha1.OnUnknownFail, at(5*time.Second)); err != nil {
 		t.Fatal(err)
 	}
 	if !IsOpen(target.Attempt) || reasonOf(target) != v1alpha1.ReasonProcessing || problemOf(target) != "it is processed" || !target.NextTryAt.Equal(timePtr(9*time.Second)) {
-		t.Errorf("no answer was lost, and it is asked again after as long as it has taken: %+v", target)
+		t.Errorf("it must be processing, with doubling pauses between lookups: %+v", target)
 	}
 	for _, tt := range []struct {
 		reason string
@@ -606,7 +606,7 @@ func TestLookFailedAtWork(t *testing.T) {
 		}
 	}
 	if got, want := problemOf(target), "the platform accepted it and did not report its outcome in time: it is processed"; got != want {
-		t.Errorf("a person is told what is known, and promised nothing: got %q, want %q", got, want)
+		t.Errorf("the message must not promise anything: got %q, want %q", got, want)
 	}
 }
 
@@ -621,13 +621,13 @@ func TestRecordLookupFailure(t *testing.T) {
 	}
 	last := timing.SendWindow + timing.CallTimeout + timing.ClockMargin + timing.LookupTimeout
 	if e := RecordLookupFailure(target, err, timing, v1alpha1.OnUnknownFail, at(last)); e != nil || !IsOpen(target.Attempt) {
-		t.Fatalf("it is asked until the deadline: %v %+v", e, target)
+		t.Fatalf("lookups must continue until the deadline: %v %+v", e, target)
 	}
 	if e := RecordLookupFailure(target, err, timing, v1alpha1.OnUnknownFail, at(2*time.Hour)); e != nil || reasonOf(target) != v1alpha1.ReasonOutcomeUnknown {
-		t.Fatalf("after the deadline a person must be asked: %v %+v", e, target)
+		t.Fatalf("after the deadline, a user must answer: %v %+v", e, target)
 	}
 	if e := RecordLookupFailure(target, err, timing, v1alpha1.OnUnknownFail, at(2*time.Hour)); !errors.Is(e, ErrSettled) {
-		t.Fatalf("a settled attempt is not looked for: %v", e)
+		t.Fatalf("a settled attempt must not be looked up: %v", e)
 	}
 }
 
@@ -680,10 +680,10 @@ func TestDeclare(t *testing.T) {
 		t.Errorf("not-sent: %v %+v", err, target)
 	}
 	if target.NextTryAt != nil || !target.TryUntil.Equal(timePtr(2*time.Hour)) {
-		t.Errorf("not-sent: it is tried at once, until the new deadline: %+v", target)
+		t.Errorf("not-sent: it must be retried immediately, until the new deadline: %+v", target)
 	}
 	if err := Open(target, claim("a2"), t0); err != nil || target.Attempt.Number != 2 {
-		t.Errorf("after not-sent the target may be sent again: %v %+v", err, target.Attempt)
+		t.Errorf("after not-sent, the target may be claimed again: %v %+v", err, target.Attempt)
 	}
 	restored := &v1alpha1.TargetStatus{State: v1alpha1.TargetPending}
 	if err := Fail(restored, v1alpha1.Blocked{Reason: v1alpha1.ReasonOutcomeUnknown, Problem: "it seems to be a copy"}); err != nil || restored.State != v1alpha1.TargetUndecided {
@@ -693,7 +693,7 @@ func TestDeclare(t *testing.T) {
 		t.Errorf("a copy from a backup was posted: %v %+v", err, restored)
 	}
 	if err := Resolve(claimed(t), Resolution{}, 1, at(time.Hour), t0); err == nil {
-		t.Error("a verdict on an attempt that is not in doubt must be refused")
+		t.Error("an answer for a settled attempt must be rejected")
 	}
 }
 
@@ -745,7 +745,7 @@ func walk(t *testing.T, rng *rand.Rand, seed uint64) {
 			lookups := target.Attempt.Lookups
 			must.Succeed(t, RecordLookup(target, result, timing, v1alpha1.OnUnknownFail, 1, now))
 			if target.Attempt.Outcome == v1alpha1.OutcomeAbsent && (lookups < requiredLookups-1 || now.Before(callFinishedAt(target.Attempt, timing).Add(timing.CallTimeout+timing.Lag))) {
-				t.Fatalf("seed %d: absent without two looks past the lag: %+v", seed, target)
+				t.Fatalf("seed %d: absent without two lookups past the lag: %+v", seed, target)
 			}
 			closedWithProof = !IsOpen(target.Attempt)
 		case 3:

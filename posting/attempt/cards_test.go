@@ -35,7 +35,7 @@ func TestCards(t *testing.T) {
 			t.Errorf("after %d of 3 cards: %+v", cards, target)
 		}
 		if target.ExternalID != "id0" || target.ExternalURL != "https://x/id0" {
-			t.Errorf("a tree goes by its first card, not %s", target.ExternalID)
+			t.Errorf("a tree's id is its first card's, not %s", target.ExternalID)
 		}
 		if (target.TryUntil == nil) != (want == v1alpha1.TargetPosted) {
 			t.Errorf("after %d of 3 cards it is tried until %v", cards, target.TryUntil)
@@ -52,12 +52,12 @@ func TestOpenCard(t *testing.T) {
 		want      error
 	}{
 		"the next":               {"it hangs from the one before", 1, 1, nil, nil},
-		"the same again":         {"it is published", 1, 0, nil, ErrSettled},
+		"repeated":               {"it is published", 1, 0, nil, ErrSettled},
 		"one too far":            {"the one between would be missing", 1, 2, nil, ErrSettled},
-		"behind the last":        {"there is no such card", 3, 3, nil, ErrSettled},
+		"behind the last":        {"K:after the last", 3, 3, nil, ErrSettled},
 		"not the first at first": {"there is no card to reply to", 0, 1, nil, ErrSettled},
 		"while one is open":      {"the previous card may not be published", 1, 1, func(t *v1alpha1.TargetStatus) { t.Attempt.Outcome = "" }, ErrOpen},
-		"after a refusal":        {"it may be tried again", 1, 1, func(t *v1alpha1.TargetStatus) { refuse(t, 1) }, nil},
+		"after a refusal":        {"it may be retried", 1, 1, func(t *v1alpha1.TargetStatus) { refuse(t, 1) }, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			target := publishCards(t, tc.published)
@@ -78,7 +78,7 @@ func refuse(t *v1alpha1.TargetStatus, card int32) {
 	t.Attempt = &v1alpha1.Attempt{Number: t.Attempt.Number + 1, ID: "r", Card: card, StartedAt: v1alpha1.NewTime(t0), Outcome: v1alpha1.OutcomeRefused}
 }
 
-func TestCardsDoNotShareDoubt(t *testing.T) {
+func TestCardsAreIndependent(t *testing.T) {
 	target := publishCards(t, 1)
 	// A lookup found the first card.
 	target.Attempt.SearchFrom = timePtr(-time.Hour)
@@ -86,7 +86,7 @@ func TestCardsDoNotShareDoubt(t *testing.T) {
 	c.Card = 1
 	must.Succeed(t, Open(target, c, at(time.Minute)))
 	if target.Attempt.SearchFrom != nil {
-		t.Errorf("the second card is looked for from %v: it cannot be older than its claim", target.Attempt.SearchFrom)
+		t.Errorf("the search for the second card starts at %v, want its claim", target.Attempt.SearchFrom)
 	}
 }
 
@@ -111,7 +111,7 @@ func TestCardFailures(t *testing.T) {
 		target := open(t)
 		err := Record(target, "third", platforms.Result{Outcome: platforms.NotSent}, 3, at(time.Minute))
 		if err != nil || !target.NextTryAt.Equal(timePtr(time.Minute+firstRetry)) {
-			t.Errorf("%v: the calls of the cards before it make no pause longer; tried again at %v", err, target.NextTryAt)
+			t.Errorf("%v: calls of earlier cards must not extend the pause; the next try is at %v", err, target.NextTryAt)
 		}
 	})
 	t.Run("published without a name", func(t *testing.T) {
@@ -120,11 +120,11 @@ func TestCardFailures(t *testing.T) {
 			t.Errorf("%v: its name must be found: %+v", err, target)
 		}
 	})
-	t.Run("published without a name, told when a person is asked already", func(t *testing.T) {
+	t.Run("published without a known id, after a user was asked", func(t *testing.T) {
 		target := open(t)
 		closeUnknown(target, v1alpha1.OnUnknownFail, at(time.Minute), "no proof")
 		if err := Record(target, "third", platforms.Result{Outcome: platforms.Posted}, 3, at(time.Hour)); !errors.Is(err, ErrSuperseded) || target.State != v1alpha1.TargetUndecided {
-			t.Errorf("%v: it still takes a person to find its name: %+v", err, target)
+			t.Errorf("%v: only a user can determine its id: %+v", err, target)
 		}
 	})
 	t.Run("found by looking", func(t *testing.T) {
@@ -138,7 +138,7 @@ func TestCardFailures(t *testing.T) {
 		target.State = v1alpha1.TargetUndecided
 		target.Attempt = &v1alpha1.Attempt{Number: 2, ID: "u", Card: 1, StartedAt: v1alpha1.NewTime(t0), Outcome: v1alpha1.OutcomeUnknown}
 		if err := Resolve(target, Resolution{ExternalID: "id1"}, 3, at(2*time.Hour), at(time.Hour)); err != nil || target.State != v1alpha1.TargetPending || NextCard(target) != 2 {
-			t.Fatalf("%v: the tree goes on with its third card: %+v", err, target)
+			t.Fatalf("%v: the tree must continue with its third card: %+v", err, target)
 		}
 		if !target.Cards[1].Unconfirmed {
 			t.Error("no lookup has confirmed the ID of the second card")

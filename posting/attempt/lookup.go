@@ -15,8 +15,8 @@ import (
 // requiredLookups is how many authoritative lookups must find nothing to prove absence.
 const requiredLookups = 2
 
-// workFor is how long a platform may process an accepted post. TikTok takes minutes, gives up after an hour on files
-// that it cannot fetch, and sometimes moderates for hours.
+// workFor is how long a platform may process an accepted post. TikTok takes minutes, stops fetching files after an
+// hour, and sometimes moderates for hours.
 const workFor = 24 * time.Hour
 
 var answerLost = platforms.Errorf(platforms.ClassUnknown, "the answer was lost")

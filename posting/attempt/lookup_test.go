@@ -41,8 +41,8 @@ func TestNextLookupAfterFailure(t *testing.T) {
 	}
 }
 
-// TestLookUpAgainSays checks that lookups keep an earlier blocking reason.
-func TestLookUpAgainSays(t *testing.T) {
+// TestNextLookupMessage checks that lookups keep an earlier blocking reason.
+func TestNextLookupMessage(t *testing.T) {
 	for _, tt := range []struct {
 		name, reason string
 		result       platforms.Result
@@ -50,7 +50,7 @@ func TestLookUpAgainSays(t *testing.T) {
 	}{
 		{"no answer", "there is no other information", platforms.Result{Outcome: platforms.Unknown}, "the answer was lost"},
 		{"an unclear response", "its message is more precise", platforms.Result{Outcome: platforms.Unknown, Err: platforms.Errorf(platforms.ClassUnknown, "error 500")}, "error 500"},
-		{"taken", "no response was lost", platforms.Result{Outcome: platforms.Accepted, OperationID: "p~v2.1"}, ""},
+		{"accepted", "no response was lost", platforms.Result{Outcome: platforms.Accepted, OperationID: "p~v2.1"}, ""},
 	} {
 		target := claimed(t)
 		must.Succeed(t, Record(target, "a1", tt.result, 1, at(time.Second)))
@@ -61,9 +61,9 @@ func TestLookUpAgainSays(t *testing.T) {
 	}
 }
 
-// TestLookupFindsWork checks a lookup that finds a call in processing after the response with its operation ID was
+// TestLookupFindsProcessing checks a lookup that finds a call in processing after the response with its operation ID was
 // lost.
-func TestLookupFindsWork(t *testing.T) {
+func TestLookupFindsProcessing(t *testing.T) {
 	for _, tt := range []struct {
 		reason string
 		seen   bool
@@ -90,7 +90,7 @@ func TestLookupFindsWork(t *testing.T) {
 			continue
 		}
 		if target.Attempt.EndedAt == nil || target.Blocked != nil || !target.NextTryAt.Equal(timePtr(asked+firstRetry)) {
-			t.Errorf("%s: it is asked for by the id from now on: %+v", tt.reason, target)
+			t.Errorf("%s: it must be looked up by its id: %+v", tt.reason, target)
 		}
 		if err := RecordLookup(target, platforms.LookupResult{OperationID: "another"}, timing, v1alpha1.OnUnknownFail, 1, at(asked)); err != nil || target.Attempt.OperationID != tt.id {
 			t.Errorf("%s: the id stays: %v %+v", tt.reason, err, target.Attempt)
@@ -98,7 +98,7 @@ func TestLookupFindsWork(t *testing.T) {
 		if tt.seen {
 			late := platforms.Result{Outcome: platforms.Accepted, OperationID: "another"}
 			if err := Record(target, "a1", late, 1, at(asked)); err != nil || target.Attempt.OperationID != tt.id {
-				t.Errorf("%s: also when the answer to the call comes late: %v %+v", tt.reason, err, target.Attempt)
+				t.Errorf("%s: a late response must not change the id: %v %+v", tt.reason, err, target.Attempt)
 			}
 		}
 		late := asked + timing.LookupTimeout + time.Hour
@@ -106,13 +106,13 @@ func TestLookupFindsWork(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !IsOpen(target.Attempt) || reasonOf(target) != v1alpha1.ReasonProcessing {
-			t.Errorf("%s: what the platform works on is waited for: %+v", tt.reason, target)
+			t.Errorf("%s: processing must be awaited: %+v", tt.reason, target)
 		}
 	}
 }
 
-// TestRefusedAndAtWork checks a lookup that finds a refused call in processing: the target neither fails nor is sent again.
-func TestRefusedAndAtWork(t *testing.T) {
+// TestRefusedWhileProcessing checks a lookup that finds a refused call in processing: the target neither fails nor is sent again.
+func TestRefusedWhileProcessing(t *testing.T) {
 	for _, class := range []platforms.Class{platforms.ClassPermanent, platforms.ClassTransient, platforms.ClassRateLimited} {
 		target := claimed(t)
 		refusal := platforms.Result{Outcome: platforms.Refused, Err: platforms.Errorf(class, "no")}

@@ -65,7 +65,7 @@ func TestRefusalIsConfirmed(t *testing.T) {
 			2 * time.Second, v1alpha1.OutcomePosted, v1alpha1.TargetPosted, "", nil,
 		},
 		{
-			"missing, for good", "nothing contradicts the rejection", platforms.ClassPermanent,
+			"missing, for good", "the rejection is not contradicted", platforms.ClassPermanent,
 			time.Time{},
 			none, 13 * time.Second, v1alpha1.OutcomeRefused, v1alpha1.TargetFailed, v1alpha1.ReasonRefused, nil,
 		},
@@ -84,7 +84,7 @@ func TestRefusalIsConfirmed(t *testing.T) {
 			none, 2 * time.Hour, v1alpha1.OutcomeRefused, v1alpha1.TargetFailed, v1alpha1.ReasonPlatformBusy, nil,
 		},
 		{
-			"missing too early", "the listing may be behind", platforms.ClassPermanent,
+			"missing too early", "the listing may lag", platforms.ClassPermanent,
 			time.Time{},
 			none, 12 * time.Second, "", v1alpha1.TargetPending, v1alpha1.ReasonRefused, timePtr(13 * time.Second),
 		},
@@ -110,7 +110,7 @@ func TestRefusalIsConfirmed(t *testing.T) {
 					target.Attempt.Outcome, target.State, reasonOf(target), target.NextTryAt, tt.outcome, tt.state, tt.waits, tt.next, tt.reason)
 			}
 			if tooLate := tt.asked > time.Hour; tooLate && target.Blocked.Remedy != "post again" {
-				t.Errorf("the remedy for a call that comes too late is %q", target.Blocked.Remedy)
+				t.Errorf("the remedy for a missed deadline is %q", target.Blocked.Remedy)
 			}
 			if closed := !IsOpen(target.Attempt); closed && target.Attempt.Refusal != nil {
 				t.Errorf("a closed attempt waits for no confirmation: %+v", target.Attempt)
@@ -119,7 +119,7 @@ func TestRefusalIsConfirmed(t *testing.T) {
 	}
 }
 
-func TestWhenRefusalIsConfirmed(t *testing.T) {
+func TestNextConfirmation(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
 		reason  string
@@ -128,22 +128,22 @@ func TestWhenRefusalIsConfirmed(t *testing.T) {
 		want    time.Duration
 	}{
 		{"for good", "the listing is complete by then, by any clock", platforms.ClassPermanent, time.Time{}, 13 * time.Second},
-		{"blocked", "users see the outcome before the hour is over", platforms.ClassQuota, at(time.Hour), 13 * time.Second},
+		{"blocked", "users see the outcome before the hour has passed", platforms.ClassQuota, at(time.Hour), 13 * time.Second},
 		{"too many calls", "a question is a call as well, and prolongs the limit", platforms.ClassRateLimited, at(5 * time.Minute), 5 * time.Minute},
-		{"too many calls, for a moment", "the listing is behind for longer", platforms.ClassRateLimited, at(3 * time.Second), 13 * time.Second},
+		{"too many calls, for a moment", "the listing lags for longer", platforms.ClassRateLimited, at(3 * time.Second), 13 * time.Second},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			target := claimed(t)
 			target.NextTryAt = timePtr(2 * time.Hour) // a lookup before the refusal was recorded
 			target = refusedOf(t, target, tt.class, tt.retryAt)
 			if got := NextLookup(target, confirming()); !got.Equal(at(tt.want)) {
-				t.Errorf("it is asked at %s, want %s (%s)", got, at(tt.want), tt.reason)
+				t.Errorf("the next lookup is at %s, want %s (%s)", got, at(tt.want), tt.reason)
 			}
 		})
 	}
 }
 
-func TestRefusalThatCannotBeConfirmed(t *testing.T) {
+func TestUnconfirmableRefusal(t *testing.T) {
 	none := time.Time{}
 	for _, tt := range []struct {
 		name    string
@@ -166,11 +166,11 @@ func TestRefusalThatCannotBeConfirmed(t *testing.T) {
 			platforms.ClassTransient, none, time.Second + time.Hour, v1alpha1.TargetPending, v1alpha1.ReasonRefused, timePtr(time.Second + 65*time.Minute),
 		},
 		{
-			"never", "nothing contradicts the rejection", platforms.ClassPermanent, none,
+			"never", "the rejection is not contradicted", platforms.ClassPermanent, none,
 			platforms.ClassTransient, none, 2 * time.Hour, v1alpha1.TargetFailed, v1alpha1.ReasonRefused, nil,
 		},
 		{
-			"never, of a call that was to be made again", "it may be published, and is not sent again unasked", platforms.ClassTransient, none,
+			"never, of a call that was to be made again", "it may be published, and must not be sent again automatically", platforms.ClassTransient, none,
 			platforms.ClassReconnect, none, 61 * time.Minute, v1alpha1.TargetFailed, v1alpha1.ReasonPlatformBusy, nil,
 		},
 		{
@@ -198,7 +198,7 @@ func TestRefusalThatCannotBeConfirmed(t *testing.T) {
 			platforms.ClassPermanent, none, 13 * time.Second, v1alpha1.TargetPending, v1alpha1.ReasonPlatformBusy, timePtr(24 * time.Second),
 		},
 		{
-			"refused as well, before the end of a pause", "the call is not made before that anyway", platforms.ClassQuota, at(50 * time.Minute),
+			"refused as well, before the end of a pause", "the call must wait for the end anyway", platforms.ClassQuota, at(50 * time.Minute),
 			platforms.ClassPermanent, none, 13 * time.Second, v1alpha1.TargetPending, v1alpha1.ReasonRateLimited, timePtr(50 * time.Minute),
 		},
 		{
@@ -206,7 +206,7 @@ func TestRefusalThatCannotBeConfirmed(t *testing.T) {
 			platforms.ClassPermanent, at(70 * time.Minute), 13 * time.Second, v1alpha1.TargetPending, v1alpha1.ReasonRateLimited, timePtr(70 * time.Minute),
 		},
 		{
-			"refused each time", "the call may be published, and is not sent again unasked", platforms.ClassTransient, none,
+			"refused each time", "the call may be published, and must not be sent again automatically", platforms.ClassTransient, none,
 			platforms.ClassPermanent, none, 2 * time.Minute, v1alpha1.TargetFailed, v1alpha1.ReasonPlatformBusy, nil,
 		},
 		{
@@ -226,7 +226,7 @@ func TestRefusalThatCannotBeConfirmed(t *testing.T) {
 					target.State, reasonOf(target), target.NextTryAt, problemOf(target), tt.state, tt.waits, tt.next, tt.reason)
 			}
 			if target.State == v1alpha1.TargetFailed && (target.Attempt.Refusal == nil || !target.Attempt.Refusal.Unconfirmed) {
-				t.Errorf("a refusal that was not confirmed is told from one that was: %+v", target.Attempt)
+				t.Errorf("an unconfirmed rejection must be recorded as such: %+v", target.Attempt)
 			}
 			if target.State == v1alpha1.TargetFailed && !strings.Contains(target.Blocked.Remedy, "check the account before you post again") {
 				t.Errorf("the call may have published the post, and the remedy is %q", target.Blocked.Remedy)
@@ -242,12 +242,12 @@ func TestRefusalOutlivesItsPause(t *testing.T) {
 	target.TryUntil = timePtr(2 * time.Hour)
 	target = refusedOf(t, target, platforms.ClassRateLimited, at(time.Hour))
 	if first := NextLookup(target, confirming()); !first.Equal(at(time.Hour)) {
-		t.Fatalf("it is asked at %s, and a question prolongs the limit", first)
+		t.Fatalf("the next lookup is at %s, but lookups would extend the limit", first)
 	}
 	must.Succeed(t, RecordLookupFailure(target, platforms.Errorf(platforms.ClassTransient, "away"), confirming(), v1alpha1.OnUnknownFail, at(time.Hour)))
 	again := NextLookup(target, confirming())
 	if !IsRefused(target.Attempt) || again.Before(at(time.Hour)) {
-		t.Fatalf("the first question had no answer: %+v, asked again at %s", target.Attempt, again)
+		t.Fatalf("the first lookup had no response: %+v, the next is at %s", target.Attempt, again)
 	}
 	must.Succeed(t, RecordLookup(target, platforms.LookupResult{Matches: 1, ExternalID: "7"}, confirming(), v1alpha1.OnUnknownFail, 1, again))
 	if target.State != v1alpha1.TargetPosted || target.ExternalID != "7" {
@@ -278,7 +278,7 @@ func TestRefusalWithoutProofWaitsForTheListing(t *testing.T) {
 	}
 }
 
-func TestRefusedAndKnownUnpublished(t *testing.T) {
+func TestRefusedAndProvedUnpublished(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		reason string
@@ -286,7 +286,7 @@ func TestRefusedAndKnownUnpublished(t *testing.T) {
 		open   bool
 	}{
 		{"for the moment", "the container was read after the rejection", platforms.ClassTransient, false},
-		{"for good", "the state may be behind, and failed is final", platforms.ClassPermanent, true},
+		{"for good", "the state may lag, and failed is final", platforms.ClassPermanent, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			target := claimed(t)
@@ -297,7 +297,7 @@ func TestRefusedAndKnownUnpublished(t *testing.T) {
 				t.Errorf("open %t, want %t (%s)", !tt.open, tt.open, tt.reason)
 			}
 			if !tt.open && (reasonOf(target) != v1alpha1.ReasonPlatformBusy || !target.NextTryAt.Equal(timePtr(2*time.Second))) {
-				t.Errorf("reason %q, next %v: it is sent again after a pause (%s)", reasonOf(target), target.NextTryAt, tt.reason)
+				t.Errorf("reason %q, next %v: it must be retried after a pause (%s)", reasonOf(target), target.NextTryAt, tt.reason)
 			}
 		})
 	}
@@ -307,11 +307,11 @@ func TestRefusalRecordedTwice(t *testing.T) {
 	target := refusedAt(t, platforms.ClassPermanent, time.Time{})
 	must.Succeed(t, Record(target, "a1", refusal(platforms.ClassPermanent, "no"), 1, at(time.Minute)))
 	if !target.Attempt.EndedAt.Equal(timePtr(time.Second)) {
-		t.Errorf("the same result changes nothing: ended at %v", target.Attempt.EndedAt)
+		t.Errorf("an equal result must not change the attempt: ended at %v", target.Attempt.EndedAt)
 	}
 	must.Succeed(t, Record(target, "a1", platforms.Result{Outcome: platforms.Posted, ExternalID: "7"}, 1, at(time.Minute)))
 	if target.State != v1alpha1.TargetPosted || target.ExternalID != "7" {
-		t.Errorf("an id is entered whatever was entered before: %+v", target)
+		t.Errorf("a user's id must be recorded: %+v", target)
 	}
 }
 
@@ -319,17 +319,17 @@ func TestRejectedPostThatIsDeleted(t *testing.T) {
 	target := refusedAt(t, platforms.ClassPermanent, time.Time{})
 	must.Succeed(t, Abandon(target, at(time.Minute)))
 	if target.State != v1alpha1.TargetUndecided || target.Attempt.Outcome != v1alpha1.OutcomeUnknown {
-		t.Errorf("%s (%s): it may be published, which an object of the same name has to know", target.State, target.Attempt.Outcome)
+		t.Errorf("%s (%s): a later object of the same name must know that it may be published", target.State, target.Attempt.Outcome)
 	}
 }
 
-func TestSearchReachesBack(t *testing.T) {
+func TestSearchStartsAtFirstAttempt(t *testing.T) {
 	t.Run("to a refused attempt", func(t *testing.T) {
 		target := refusedAt(t, platforms.ClassTransient, time.Time{})
 		confirmed(t, target, time.Minute)
 		must.Succeed(t, Open(target, claim("a2"), at(5*time.Minute)))
 		if got := SearchFrom(target.Attempt); !got.Equal(t0.Add(-searchMargin)) {
-			t.Errorf("the search begins at %s, want the first attempt's start", got)
+			t.Errorf("the search starts at %s, want the first attempt's start", got)
 		}
 	})
 	t.Run("to an earlier object of the post", func(t *testing.T) {
@@ -338,7 +338,7 @@ func TestSearchReachesBack(t *testing.T) {
 		c.SentBefore = at(-time.Hour)
 		must.Succeed(t, Open(target, c, t0))
 		if !target.Attempt.SearchFrom.Equal(timePtr(-time.Hour)) {
-			t.Errorf("the search begins at %v", target.Attempt.SearchFrom)
+			t.Errorf("the search starts at %v", target.Attempt.SearchFrom)
 		}
 	})
 	t.Run("not beyond a day", func(t *testing.T) {
@@ -346,7 +346,7 @@ func TestSearchReachesBack(t *testing.T) {
 		c := claim("a1")
 		c.SentBefore = at(-25 * time.Hour)
 		if err := Open(target, c, t0); err != nil || target.Attempt.SearchFrom != nil {
-			t.Errorf("%v: the search begins at %v", errors.Unwrap(err), target.Attempt.SearchFrom)
+			t.Errorf("%v: the search starts at %v", errors.Unwrap(err), target.Attempt.SearchFrom)
 		}
 	})
 }

@@ -85,7 +85,7 @@ func parseResolution(entry string) (Resolution, error) {
 	return r, nil
 }
 
-// idPlaceholder stands for the ID in commands shown to users.
+// idPlaceholder is the placeholder for the ID in commands shown to users.
 const idPlaceholder = "ID"
 
 // The schema's maximum lengths, in characters. For URLs the length is checked in bytes, which is at least as strict.

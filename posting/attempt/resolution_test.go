@@ -34,7 +34,7 @@ func TestParseNamedResolutions(t *testing.T) {
 		"Blank":         {"URLs do not contain blanks", "0=posted:https://x.com/a b", nil, "a character that no address has"},
 		"Accented":      {"browsers encode such characters", "0=posted:https://x.com/é", nil, "a character that no address has"},
 		"Delete":        {"a control character is not part of an address", "0=posted:https://x.com/a\x7f", nil, "a character that no address has"},
-		"Longest":       {"the schema permits so many characters", "0=posted:" + longest, []Resolution{{ExternalURL: longest}}, ""},
+		"Longest":       {"the schema's maximum", "0=posted:" + longest, []Resolution{{ExternalURL: longest}}, ""},
 		"TooLong":       {"the schema would reject the status", "0=posted:https://x.com/" + strings.Repeat("a", longestURL), nil, "longer than 2048"},
 		"UnnamedColon":  {"the id is missing", "0=posted:", nil, "is not the id of a post"},
 		"UnnamedLonger": {"a longer word is not an answer", "0=postedby", nil, "is not a resolution"},
@@ -79,7 +79,7 @@ func TestResolveNamed(t *testing.T) {
 		"FirstCard":   {"the second card replies to the id of the first", Resolution{Unnamed: true}, 3, 0, v1alpha1.TargetStatus{State: v1alpha1.TargetUndecided}, 0, "card 1 of 3 has cards behind it"},
 		"SecondCard":  {"the third card needs the second one's id, and a URL without an id does not suffice", Resolution{ExternalURL: "https://x.com/a"}, 3, 1, v1alpha1.TargetStatus{State: v1alpha1.TargetUndecided, ExternalID: "1"}, 1, "card 2 of 3 has cards behind it"},
 		"LastCard":    {"the last card has no replies", Resolution{Unnamed: true}, 3, 2, v1alpha1.TargetStatus{State: v1alpha1.TargetPosted, ExternalID: "1"}, 2, ""},
-		"LastCardNot": {"which may be missing, too", Resolution{}, 3, 2, v1alpha1.TargetStatus{State: v1alpha1.TargetPending, ExternalID: "1"}, 2, ""},
+		"LastCardNot": {"the post may also be missing", Resolution{}, 3, 2, v1alpha1.TargetStatus{State: v1alpha1.TargetPending, ExternalID: "1"}, 2, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -113,7 +113,7 @@ func FuzzResolutions(f *testing.F) {
 		verdicts, err := ParseResolutions(value)
 		if err != nil {
 			if verdicts != nil {
-				t.Errorf("%q is refused, and taken as %+v", value, verdicts)
+				t.Errorf("%q is rejected, but parsed as %+v", value, verdicts)
 			}
 			return
 		}
@@ -127,7 +127,7 @@ func FuzzResolutions(f *testing.F) {
 		for _, v := range verdicts {
 			if v.Index < 0 || len(v.ExternalID) > longestID || strings.ContainsAny(v.ExternalID, "/?#%&=\"'<> \r\n\t,\\") || v.ExternalID == idPlaceholder ||
 				len(v.ExternalURL) > longestURL || strings.ContainsAny(v.ExternalURL, " \r\n\t<>\"\\") || v.ExternalURL != "" && !strings.HasPrefix(v.ExternalURL, "http") {
-				t.Errorf("%q is taken as %+v", value, v)
+				t.Errorf("%q is parsed as %+v", value, v)
 			}
 		}
 	})

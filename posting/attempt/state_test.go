@@ -18,7 +18,7 @@ func TestStates(t *testing.T) {
 		target                     *v1alpha1.TargetStatus
 		posted, undecided, settled bool
 	}{
-		{"no entry", "nothing is recorded", nil, false, false, false},
+		{"no entry", "there is no record", nil, false, false, false},
 		{"pending", "it is still tried", &v1alpha1.TargetStatus{State: v1alpha1.TargetPending}, false, false, false},
 		{"withdrawn", "an edit may bring it back", &v1alpha1.TargetStatus{State: v1alpha1.TargetWithdrawn}, false, false, false},
 		{"posted", "it is published", &v1alpha1.TargetStatus{State: v1alpha1.TargetPosted}, true, false, true},
@@ -40,9 +40,9 @@ func TestBlock(t *testing.T) {
 		news   bool
 	}{
 		{"it did not wait", nil, true},
-		{"it waits for something else now", &v1alpha1.Blocked{Reason: v1alpha1.ReasonConnectionNotReady}, true},
+		{"it now waits for another reason", &v1alpha1.Blocked{Reason: v1alpha1.ReasonConnectionNotReady}, true},
 		{"the reason is the same", &v1alpha1.Blocked{Reason: why.Reason}, true},
-		{"it waits for the same", &why, false},
+		{"it waits for the same reason", &why, false},
 	} {
 		target := &v1alpha1.TargetStatus{Blocked: tt.before, NextTryAt: timePtr(time.Minute)}
 		if news := Block(target, why); news != tt.news {
@@ -52,11 +52,11 @@ func TestBlock(t *testing.T) {
 			t.Errorf("%s: it waits without a time:\n%s", tt.reason, diff)
 		}
 		if !BlockedBy(target, why.Reason) || BlockedBy(target, v1alpha1.ReasonConnectionNotReady) {
-			t.Errorf("%s: it waits for %s alone", tt.reason, why.Reason)
+			t.Errorf("%s: it must wait for %s only", tt.reason, why.Reason)
 		}
 	}
 	if BlockedBy(&v1alpha1.TargetStatus{}, why.Reason) {
-		t.Error("what waits for nothing does not wait for this")
+		t.Error("a target without a block counts as blocked")
 	}
 }
 

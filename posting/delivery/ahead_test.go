@@ -162,7 +162,7 @@ func TestDecideAhead(t *testing.T) {
 			s.entered().Prepared = prepared(kept("before"))
 			s.Preparation = aheadOf(PreparationRunning, keeps)
 		}, []string{"write", unhurried}, prepared(func(p *v1alpha1.Prepared) { kept("now")(p); p.MadeAt = v1alpha1.NewTime(t0) })},
-		"done, with another secret than recorded": {"the same", func(s *situation) {
+		"done, with another secret than recorded": {"the preparation was recorded with another secret", func(s *situation) {
 			s.entered().Prepared = prepared(func(p *v1alpha1.Prepared) { complete(p); kept("before")(p) })
 			s.Preparation = aheadOf(PreparationReady, keeps)
 		}, []string{"write", unhurried}, prepared(func(p *v1alpha1.Prepared) { complete(p); kept("now")(p) })},
@@ -174,7 +174,7 @@ func TestDecideAhead(t *testing.T) {
 			s.entered().Prepared = prepared(kept("before"))
 			s.Preparation = aheadOf(PreparationRunning, nil)
 		}, []string{"write", unhurried}, prepared(kept("before"))},
-		"failed before its secret was read": {"the same", func(s *situation) {
+		"failed before its secret was read": {"the upload session of a call must not be lost", func(s *situation) {
 			s.entered().Prepared = prepared(kept("before"))
 			s.Preparation = failedAhead(platforms.ClassTransient, nil)
 		}, []string{"report 0 ahead", "write", "wait 5s"}, prepared(func(p *v1alpha1.Prepared) { failed(p); kept("before")(p) })},
@@ -198,7 +198,7 @@ func TestDecideAhead(t *testing.T) {
 			s.entered().Prepared = prepared(func(p *v1alpha1.Prepared) { complete(p); p.Checkpoint = "another" })
 			s.Preparation = aheadOf(PreparationReady, nil)
 		}, []string{"write", unhurried}, prepared(complete)},
-		"a text that is done": {"it is prepared again within moments, and not recorded", func(s *situation) {
+		"a text that is done": {"the preparation takes moments and is not recorded", func(s *situation) {
 			s.Post.Spec.Category, s.Post.Spec.Image = v1alpha1.CategoryText, nil
 			s.scheduled(time.Second)
 			s.entered().Prepared = prepared(failed)
@@ -239,7 +239,7 @@ func TestDecideAhead(t *testing.T) {
 			failed(p)
 			p.MadeAt = v1alpha1.NewTime(t0.Add(-4 * time.Minute))
 		})},
-		"the pause is over": {"it is tried again", func(s *situation) {
+		"the pause is over": {"it is retried", func(s *situation) {
 			s.Preparation = failedAhead(platforms.ClassTransient, func(p *Preparation) { p.EndedAt = t0.Add(-10 * time.Second) })
 		}, []string{"report 0 ahead", "prepare ahead [0]", "write", unhurried}, prepared(func(p *v1alpha1.Prepared) {
 			failed(p)

@@ -130,8 +130,8 @@ func TestDecideArmed(t *testing.T) {
 			s.inGroup(10*time.Second, GroupMayBeOpen)
 			s.Post.Spec.Cancelled = true
 		}, []string{"wait 32.001s"}},
-		"a recovered post is sent when it is due":                                     {func(s *situation) { s.reclaimed(time.Second); s.Now = t0.Add(2 * time.Second) }, []string{"claim [0]", "wait 1h0m1.001s"}},
-		"a process that does not read groups settles an armed attempt like any other": {func(s *situation) { s.inGroup(10*time.Second, GroupUnread); s.Group = nil }, []string{"wait 32.001s"}},
+		"a recovered post is sent when it is due":                               {func(s *situation) { s.reclaimed(time.Second); s.Now = t0.Add(2 * time.Second) }, []string{"claim [0]", "wait 1h0m1.001s"}},
+		"a process that does not read groups settles an armed attempt as usual": {func(s *situation) { s.inGroup(10*time.Second, GroupUnread); s.Group = nil }, []string{"wait 32.001s"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(tt.want, words(Decide(facts(tt.change)))); diff != "" {
@@ -163,7 +163,7 @@ func TestUnsentPhase(t *testing.T) {
 	}{
 		"an armed post is being delivered":                {func(s *situation) { s.inGroup(10*time.Second, GroupMayBeOpen) }, v1alpha1.PhaseProcessing, false},
 		"a recovered post is scheduled":                   {func(s *situation) { s.reclaimed(10 * time.Second) }, v1alpha1.PhaseScheduled, true},
-		"when it is due, it waits like any other":         {func(s *situation) { s.reclaimed(0); s.Target(0).TryUntil = v1alpha1.NewTimePtr(t0.Add(time.Hour)) }, v1alpha1.PhaseProcessing, false},
+		"when it is due, it waits as usual":               {func(s *situation) { s.reclaimed(0); s.Target(0).TryUntil = v1alpha1.NewTimePtr(t0.Add(time.Hour)) }, v1alpha1.PhaseProcessing, false},
 		"a post that was sent before is still being sent": {func(s *situation) { s.reclaimed(10 * time.Second).Attempt.SearchFrom = v1alpha1.NewTimePtr(t0) }, v1alpha1.PhaseProcessing, false},
 		"a post that is cancelled then is cancelled":      {func(s *situation) { s.reclaimed(10 * time.Second); s.Post.Spec.Cancelled = true }, v1alpha1.PhaseCancelled, false},
 		"a claim outside a group is not proof":            {func(s *situation) { s.reclaimed(10 * time.Second).Attempt.Group = "" }, v1alpha1.PhaseProcessing, false},

@@ -84,7 +84,7 @@ func TestDeadlines(t *testing.T) {
 			})
 			got := f.blocked(0)
 			if got == nil {
-				t.Fatalf("%s: nothing holds it", tc.reason)
+				t.Fatalf("%s: it is not blocked", tc.reason)
 			}
 			if diff := cmp.Diff(tc.want, *got); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)

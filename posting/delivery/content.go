@@ -41,7 +41,7 @@ func Content(post *v1alpha1.Post, target int, media map[string]*v1alpha1.Media) 
 	return c
 }
 
-// file returns a reference's file, with the reference's alt text or, failing that, the Media's. As in captions beside
+// file returns a reference's file, with the reference's alt text or, failing that, the Media's. As in captions of
 // files, white space counts as empty.
 func file(ref v1alpha1.MediaReference, m *v1alpha1.Media) platforms.File {
 	f := platforms.File{Name: ref.Name}

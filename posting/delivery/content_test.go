@@ -73,12 +73,12 @@ func TestContent(t *testing.T) {
 		{"blanks next to a file", "platforms accept a file without a text, and do not document how they treat blanks", video(func(s *v1alpha1.PostSpec) { s.Targets[0].Caption = " \n\u00a0" }), platforms.Content{
 			Category: v1alpha1.CategoryVideo, Media: []platforms.File{file},
 		}},
-		{"blanks alone", "without a file the rules reject them, so they are not dropped", func() *v1alpha1.Post {
+		{"only blanks", "without a file the rules reject them, so they are not dropped", func() *v1alpha1.Post {
 			p := post(v1alpha1.TargetStatus{})
 			p.Spec.Targets[0].Caption = " \n\u00a0"
 			return p
 		}(), platforms.Content{Text: " \n\u00a0"}},
-		{"images", "in their order", video(func(s *v1alpha1.PostSpec) {
+		{"images", "in order", video(func(s *v1alpha1.PostSpec) {
 			s.Category, s.Video, s.Image = v1alpha1.CategoryImage, nil, &v1alpha1.ImageContent{MediaRefs: refs("m", "gone")}
 		}), platforms.Content{Category: v1alpha1.CategoryImage, Text: "hello", Media: []platforms.File{file, {Name: "gone"}}}},
 		{"options of platforms", "only these platforms use them", video(func(s *v1alpha1.PostSpec) {
@@ -97,7 +97,7 @@ func TestContent(t *testing.T) {
 		})
 	}
 	if got := Text(post(v1alpha1.TargetStatus{}), 1); got != "" {
-		t.Errorf("a target that an edit took out says nothing: got %q", got)
+		t.Errorf("a removed target must have no text: got %q", got)
 	}
 }
 
@@ -109,7 +109,7 @@ func TestAltText(t *testing.T) {
 		{"a use may need another alt text", "a rocket", "our launch", "our launch"},
 		{"a file without one can be described in a post", "", "our launch", "our launch"},
 		{"white space is not a description, and X rejects an empty alt text", " ", "", ""},
-		{"a use without a description has none, rather than that of the file", "a rocket", "\n", ""},
+		{"an empty description is not replaced by the file's", "a rocket", "\n", ""},
 	} {
 		m := picture()
 		m.Spec.AltText = tt.ofMedia
@@ -224,7 +224,7 @@ func TestContentHash(t *testing.T) {
 		}
 	}
 	if got, want := hash(post(v1alpha1.TargetStatus{}), conn(nil), nil), attempt.ContentHash("conn", "account", "hello"); got != want {
-		t.Errorf("a text has the hash %s, want %s: what an earlier version of Herald recorded holds", got, want)
+		t.Errorf("a text has the hash %s, want %s as recorded by earlier versions", got, want)
 	}
 }
 

@@ -184,7 +184,7 @@ func TestDecide(t *testing.T) {
 			s.Results = []Result{{Attempt: "a1"}}
 			s.Post.Annotations = map[string]string{v1alpha1.SettleAnnotation: "0=not-sent"}
 		}, []string{"record"}},
-		"a user's resolution": {"nothing is claimed until it is applied and its annotation removed", func(s *situation) {
+		"a user's resolution": {"no target is claimed until it is applied and its annotation removed", func(s *situation) {
 			s.Post.Annotations = map[string]string{v1alpha1.SettleAnnotation: "0=not-sent"}
 		}, []string{"resolve 0=not-sent"}},
 		"a post that is being deleted": {"no call is in progress, so it can be deleted", func(s *situation) { s.deleted() }, []string{"release"}},
@@ -221,7 +221,7 @@ func TestDecide(t *testing.T) {
 		"a draft in a namespace without a team": {"it stays a draft", func(s *situation) { s.Unowned = true; s.Post.Spec.Draft = true }, []string{
 			"write and warn of NoTeam", "wait for inputs",
 		}},
-		"between two tries, in a namespace that lost its team": {"it is not tried again", func(s *situation) {
+		"between two tries, in a namespace that lost its team": {"a team is required", func(s *situation) {
 			t := s.claimed(time.Minute)
 			t.Attempt.Outcome, t.TryUntil = v1alpha1.OutcomeRefused, v1alpha1.NewTimePtr(t0.Add(time.Hour))
 			s.Unowned = true
@@ -267,11 +267,11 @@ func TestDecide(t *testing.T) {
 			s.Post.Spec.Draft = true
 			s.accepted()
 		}, []string{"write", "wait"}},
-		"scheduled for later":      {"it is checked once more some minutes before", func(s *situation) { s.scheduled(time.Hour) }, []string{"write", "wait 55m13.896638028s"}},
+		"scheduled for later":      {"it is checked again some minutes before", func(s *situation) { s.scheduled(time.Hour) }, []string{"write", "wait 55m13.896638028s"}},
 		"scheduled for next year":  {"it needs no resources until then", func(s *situation) { s.scheduled(365 * 24 * time.Hour) }, []string{"write", "wait 8759h55m13.896638028s"}},
 		"woken for the last check": {"it then sleeps until its time", func(s *situation) { s.scheduled(286103 * time.Millisecond); s.accepted() }, []string{"write", "wait 4m46.103s in turn"}},
-		"woken too early for that": {"its timer ended early, since the clock was set back: it sleeps again", func(s *situation) { s.scheduled(286104 * time.Millisecond); s.accepted() }, []string{"write", "wait 638.028µs"}},
-		"woken too early":          {"the same", func(s *situation) { s.scheduled(time.Millisecond); s.accepted() }, []string{"write", "wait 1ms in turn"}},
+		"woken too early for that": {"the clock was set back, so the timer ended early", func(s *situation) { s.scheduled(286104 * time.Millisecond); s.accepted() }, []string{"write", "wait 638.028µs"}},
+		"woken too early":          {"the clock was set back, so the timer ended early", func(s *situation) { s.scheduled(time.Millisecond); s.accepted() }, []string{"write", "wait 1ms in turn"}},
 		"scheduled for soon":       {"it wakes exactly at its time", func(s *situation) { s.scheduled(time.Minute) }, []string{"write", "wait 1m0s in turn"}},
 		"due now":                  {"the deadline counts from its time", func(s *situation) { s.scheduled(0) }, []string{"claim [0]", "wait 1h0m0.001s"}},
 		"its time passed long ago": {"an old post does not surprise anyone", func(s *situation) {
@@ -326,7 +326,7 @@ func TestDecide(t *testing.T) {
 		"a call that may be in progress": {"a lookup must wait until its window and the call's timeout have passed", func(s *situation) {
 			s.claimed(16 * time.Second)
 		}, []string{"wait 1.001s"}},
-		"a call that is certainly over": {"window 5 s, call 10 s, clocks 2 s: then it is looked up, and nothing is claimed", func(s *situation) {
+		"a call that is certainly over": {"after window, call limit and clock difference it is looked up, without a claim", func(s *situation) {
 			s.claimed(17 * time.Second)
 		}, []string{"lookup [0]"}},
 		"one target open, one ready": {"the ready one does not wait for the other's window", func(s *situation) {
@@ -354,7 +354,7 @@ func TestDecide(t *testing.T) {
 			[]string{"write", "wait 59m50.001s for inputs"},
 		},
 		"a platform that did not answer a check": {
-			"it may accept a post now, which only the call can show", func(s *situation) {
+			"only a call can determine whether it accepts posts again", func(s *situation) {
 				ready(s.conn, metav1.ConditionFalse, v1alpha1.ReasonPlatformUnavailable)
 				s.conn.Status.CredentialsVersion, s.conn.Status.VerifiedVersion = "7", "7"
 			},
@@ -512,12 +512,12 @@ func TestDecide(t *testing.T) {
 			t.Blocked, t.TryUntil = &v1alpha1.Blocked{Reason: v1alpha1.ReasonConnectionNotReady}, v1alpha1.NewTimePtr(t0.Add(time.Hour))
 			s.Preparation = preparing(Preparation{State: PreparationRunning, BegunAt: t0.Add(-time.Minute)})
 		}, []string{"write", "wait 1h0m0.001s"}},
-		"an upload that is tried again": {"why it is tried again is worth more", func(s *situation) {
+		"an upload that is tried again": {"the reason for the retry is more useful", func(s *situation) {
 			t := s.entered()
 			t.Blocked, t.TryUntil = &v1alpha1.Blocked{Reason: v1alpha1.ReasonPlatformBusy}, v1alpha1.NewTimePtr(t0.Add(time.Hour))
 			s.Preparation = preparing(Preparation{State: PreparationRunning, BegunAt: t0.Add(-time.Minute)})
 		}, []string{"wait 1h0m0.001s"}},
-		"one that failed before its time": {"its time has come: it is retried immediately", func(s *situation) {
+		"one that failed before its time": {"it is due, so the pause does not apply", func(s *situation) {
 			s.Preparation = preparing(Preparation{State: PreparationFailed, Ahead: true, Err: platforms.Errorf(platforms.ClassTransient, "busy")})
 		}, []string{"prepare [0]"}},
 	} {
@@ -595,7 +595,7 @@ func TestRefuse(t *testing.T) {
 			for i := range f.Post.Status.Targets {
 				got := &f.Post.Status.Targets[i]
 				if got.Message == "" {
-					t.Errorf("target %d says nothing", i)
+					t.Errorf("target %d has no message", i)
 				}
 				reasons = append(reasons, got.Reason)
 			}
@@ -609,7 +609,7 @@ func TestRefuse(t *testing.T) {
 			if tt.phase == v1alpha1.PhaseFailed {
 				f.Invalid = func() field.ErrorList { return nil }
 				if actions := Decide(f); len(actions) > 0 {
-					t.Errorf("it goes on when it is mended too late: %v", actions)
+					t.Errorf("a late correction must have no effect: %v", actions)
 				}
 				return
 			}
@@ -617,7 +617,7 @@ func TestRefuse(t *testing.T) {
 			Decide(f)
 			for i := range f.Post.Status.Targets {
 				if b := f.Post.Status.Targets[i].Blocked; b != nil {
-					t.Errorf("target %d still says %s when all is well: %s", i, b.Reason, b.Problem)
+					t.Errorf("target %d still has the reason %s: %s", i, b.Reason, b.Problem)
 				}
 			}
 		})
@@ -641,7 +641,7 @@ func TestDecideFails(t *testing.T) {
 			s.scheduled(-2 * time.Hour)
 			s.Preparation = preparing(Preparation{State: PreparationRunning})
 		}, v1alpha1.ReasonMissedSchedule, "use smaller files"},
-		"missed, the message": {"it states that nothing is published", func(s *situation) { s.scheduled(-2 * time.Hour) }, v1alpha1.ReasonMissedSchedule, "not published: its time passed"},
+		"missed, the message": {"the message describes the missed post", func(s *situation) { s.scheduled(-2 * time.Hour) }, v1alpha1.ReasonMissedSchedule, "not published: its time passed"},
 		"a reason for waiting, with a remedy": {"the message contains the remedy, and the next step", func(s *situation) {
 			s.scheduled(-2 * time.Hour)
 			attempt.Block(s.target, v1alpha1.Blocked{Reason: v1alpha1.ReasonConnectionNotReady, Problem: "it is disabled", Remedy: "enable it"})

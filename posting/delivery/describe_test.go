@@ -64,7 +64,7 @@ func TestDescribeTarget(t *testing.T) {
 		reason, message string
 	}{
 		{
-			"new", "nothing has happened yet", post(v1alpha1.TargetStatus{State: v1alpha1.TargetPending}),
+			"new", "no target was processed", post(v1alpha1.TargetStatus{State: v1alpha1.TargetPending}),
 			v1alpha1.PhaseProcessing, "", "",
 		},
 		{
@@ -96,7 +96,7 @@ func TestDescribeTarget(t *testing.T) {
 			v1alpha1.PhaseProcessing, v1alpha1.ReasonPlatformBusy, "X is busy; Herald checks whether the platform published the post anyway, and tries again if not",
 		},
 		{
-			"not counted", "there will be another try, at a time that is not recorded", post(v1alpha1.TargetStatus{State: v1alpha1.TargetPending, Blocked: busy(v1alpha1.ReasonUsageUnavailable)}),
+			"not countable", "there will be another try, at a time that is not recorded", post(v1alpha1.TargetStatus{State: v1alpha1.TargetPending, Blocked: busy(v1alpha1.ReasonUsageUnavailable)}),
 			v1alpha1.PhaseProcessing, v1alpha1.ReasonUsageUnavailable, "X is busy; Herald tries again",
 		},
 		{
@@ -106,11 +106,11 @@ func TestDescribeTarget(t *testing.T) {
 			v1alpha1.PhaseProcessing, v1alpha1.ReasonConnectionNotReady, "the connection is disabled; enable it",
 		},
 		{
-			"to be sent again in doubt", "as its owner allows", post(v1alpha1.TargetStatus{State: v1alpha1.TargetPending, Attempt: attempted(v1alpha1.OutcomeUnknown), NextTryAt: later}),
+			"to be retried with an unknown outcome", "as its owner allows", post(v1alpha1.TargetStatus{State: v1alpha1.TargetPending, Attempt: attempted(v1alpha1.OutcomeUnknown), NextTryAt: later}),
 			v1alpha1.PhaseProcessing, v1alpha1.ReasonPlatformBusy, "it is unknown whether the post was published; sending it again, as onUnknownOutcome asks",
 		},
 		{
-			"a card of three", "the others follow", tree(v1alpha1.TargetStatus{State: v1alpha1.TargetPending, Attempt: attempted(v1alpha1.OutcomePosted), ExternalID: "7", Cards: first}),
+			"a card of three", "the other cards follow", tree(v1alpha1.TargetStatus{State: v1alpha1.TargetPending, Attempt: attempted(v1alpha1.OutcomePosted), ExternalID: "7", Cards: first}),
 			v1alpha1.PhaseProcessing, v1alpha1.ReasonProcessing, "1 of 3 cards are published",
 		},
 		{
@@ -161,7 +161,7 @@ func TestDescribeTarget(t *testing.T) {
 			again := tt.post.DeepCopy()
 			Describe(again, t0.Add(time.Minute))
 			if !v1alpha1.SemanticEqual(again.Status, tt.post.Status) {
-				t.Error("what is described twice must not differ: each difference is a write")
+				t.Error("describing twice must not change the status: each change is a write")
 			}
 		})
 	}
@@ -174,7 +174,7 @@ func TestDescribeMessageFits(t *testing.T) {
 	})
 	Describe(p, t0)
 	if n := len([]rune(p.Status.Targets[0].Message)); n != 2048 {
-		t.Errorf("a message of %d characters; the schema takes 2048, and would refuse the whole status", n)
+		t.Errorf("a message of %d characters exceeds the schema's 2048, which would reject the status", n)
 	}
 }
 
@@ -226,7 +226,7 @@ func TestDescribePost(t *testing.T) {
 			Describe(tt.post, t0)
 			s := &tt.post.Status
 			if s.ObservedGeneration != tt.post.Generation {
-				t.Errorf("it is not told that generation %d was seen", tt.post.Generation)
+				t.Errorf("the generation %d is not recorded", tt.post.Generation)
 			}
 			var conditions []string
 			for _, kind := range []string{v1alpha1.ConditionAccepted, v1alpha1.ConditionAdopted, v1alpha1.ConditionOutcomeUnknown, v1alpha1.ConditionReady, v1alpha1.ConditionReconciling, v1alpha1.ConditionStalled} {
@@ -264,10 +264,10 @@ func TestDescribeFinished(t *testing.T) {
 		{"before", "it was finished once", v1alpha1.PostStatus{
 			Targets: []v1alpha1.TargetStatus{posted}, Finished: true, FinishedAt: v1alpha1.NewTimePtr(t0), FinishedOn: t0.Format(time.DateOnly),
 		}, late, v1alpha1.NewTime(t0).String(), t0.Format(time.DateOnly)},
-		{"by a version that noted no time", "the day is needed to find it by", v1alpha1.PostStatus{
+		{"finished by a version that recorded no time", "lists need the day", v1alpha1.PostStatus{
 			Targets: []v1alpha1.TargetStatus{posted}, Finished: true,
 		}, late, "2026-12-31T23:59:59.999Z", "2026-12-31"},
-		{"not yet", "nothing ended", v1alpha1.PostStatus{Targets: []v1alpha1.TargetStatus{{State: v1alpha1.TargetPending}}}, late, "", ""},
+		{"not yet", "no target is finished", v1alpha1.PostStatus{Targets: []v1alpha1.TargetStatus{{State: v1alpha1.TargetPending}}}, late, "", ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			p := post(tt.before.Targets...)
@@ -323,7 +323,7 @@ func TestDescribePlatforms(t *testing.T) {
 	}
 	Describe(p, t0)
 	if got := p.Status.Platforms; got != "x,tiktok" {
-		t.Errorf("got %q, want each platform that is known, once", got)
+		t.Errorf("got %q, want each known platform once", got)
 	}
 }
 
@@ -450,7 +450,7 @@ func TestWithdrawn(t *testing.T) {
 	p.Spec.Draft, p.Spec.Targets = true, p.Spec.Targets[:1]
 	Describe(p, t0)
 	if got, want := p.Status.Targets[1], (v1alpha1.TargetStatus{Index: 1, State: v1alpha1.TargetWithdrawn, Phase: v1alpha1.PhaseCancelled, Reason: v1alpha1.ReasonCancelled}); !v1alpha1.SemanticEqual(got, want) {
-		t.Errorf("an edit took the target out: got %+v, want %+v", got, want)
+		t.Errorf("the target was removed: got %+v, want %+v", got, want)
 	}
 	p.Spec.Targets = append(p.Spec.Targets, p.Spec.Targets[0])
 	Describe(p, t0)
@@ -486,10 +486,10 @@ func TestDescribeEarlierVersion(t *testing.T) {
 				t.Errorf("state %s, phase %s; want %s, %s", got.State, got.Phase, tt.want, tt.target.Phase)
 			}
 			if tt.want != v1alpha1.TargetPending && (got.Reason != tt.target.Reason || got.Message != tt.target.Message) {
-				t.Errorf("what it said is lost: %s: %q, before %s: %q", got.Reason, got.Message, tt.target.Reason, tt.target.Message)
+				t.Errorf("its message is missing: %s: %q, before %s: %q", got.Reason, got.Message, tt.target.Reason, tt.target.Message)
 			}
 			if posting.Of(p).Settled(0) != (tt.want != v1alpha1.TargetPending) {
-				t.Error("it must not be sent again")
+				t.Error("it must not be published again")
 			}
 		})
 	}

@@ -81,15 +81,15 @@ func TestEarlier(t *testing.T) {
 		want   []string
 		check  func(*testing.T, *v1alpha1.Post)
 	}{
-		"not read yet": {"nothing is sent before", func(s *situation) { s.Earlier = Earlier{} }, []string{"find earlier"}, nil},
-		"without an archive": {"there is nothing to read", func(s *situation) { s.Earlier = Earlier{State: EarlierDisabled} }, []string{"claim [0]", "wait"}, func(t *testing.T, p *v1alpha1.Post) {
+		"not read yet": {"no target is sent before", func(s *situation) { s.Earlier = Earlier{} }, []string{"find earlier"}, nil},
+		"without an archive": {"there is no archive to read", func(s *situation) { s.Earlier = Earlier{State: EarlierDisabled} }, []string{"claim [0]", "wait"}, func(t *testing.T, p *v1alpha1.Post) {
 			if p.Status.Earlier != nil {
-				t.Error("it is said to have been looked for: an archive that comes later is never asked")
+				t.Error("it counts as looked up, so a later archive would not be read")
 			}
 		}},
-		"there was none": {"it is a new post", func(s *situation) { s.Earlier = answered(nil) }, []string{"claim [0]", "wait"}, func(t *testing.T, p *v1alpha1.Post) {
+		"no earlier record": {"it is a new post", func(s *situation) { s.Earlier = answered(nil) }, []string{"claim [0]", "wait"}, func(t *testing.T, p *v1alpha1.Post) {
 			if p.Status.Earlier == nil || p.Status.Earlier.Object != "uid" {
-				t.Errorf("%+v: the claim must say that it was looked for", p.Status.Earlier)
+				t.Errorf("%+v: the claim must record the lookup", p.Status.Earlier)
 			}
 		}},
 		"it is published": {"it is never sent again", func(s *situation) { s.Earlier = answered(earlierRecord()) }, []string{"write and warn of AlreadyPublished"}, func(t *testing.T, p *v1alpha1.Post) {
@@ -97,7 +97,7 @@ func TestEarlier(t *testing.T) {
 				t.Errorf("%+v", p.Status.Targets[0])
 			}
 		}},
-		"it is published, and one more target": {"the other one comes next", func(s *situation) {
+		"published, with an additional target": {"the other target is published", func(s *situation) {
 			s.twoTargets()
 			s.Connections["y"].Spec.AccountID = "other"
 			s.Earlier = answered(earlierRecord())
@@ -126,17 +126,17 @@ func TestEarlier(t *testing.T) {
 			s.Earlier = answered(earlierRecord())
 		}, []string{"claim [0]", "wait"}, func(t *testing.T, p *v1alpha1.Post) {
 			if !p.Status.Earlier.PublishAgain {
-				t.Error("a later pass would not know")
+				t.Error("a later pass would not know the request")
 			}
 		}},
-		"a user requested an older one again": {"that request was processed, or never applied", func(s *situation) {
+		"a request for an older record": {"that request was processed, or never applied", func(s *situation) {
 			s.Post.Annotations = map[string]string{v1alpha1.PublishAgainAnnotation: "oldest"}
 			s.Earlier = answered(earlierRecord())
 		}, []string{"write and warn of AlreadyPublished"}, func(t *testing.T, p *v1alpha1.Post) {
 			Describe(p, t0)
 			adopted := meta.FindStatusCondition(p.Status.Conditions, v1alpha1.ConditionAdopted)
 			if adopted == nil || !strings.Contains(adopted.Message, `"oldest"`) || !strings.Contains(adopted.Message, v1alpha1.PublishAgainAnnotation+": uid") {
-				t.Errorf("%+v does not say that it does nothing, and what would", adopted)
+				t.Errorf("%+v does not contain the state and the remedy", adopted)
 			}
 		}},
 		"a copy that a user requests again": {"the user knows of the first one", func(s *situation) {
@@ -228,7 +228,7 @@ func TestEarlier(t *testing.T) {
 			s.Post.Annotations = map[string]string{v1alpha1.ArmedAnnotation: "post/earlier"}
 			s.Post.Spec.Cancelled, s.Earlier = true, Earlier{}
 		}, []string{"find earlier"}, nil},
-		"a cancelled copy, and its team is not ready yet": {"as above", func(s *situation) {
+		"a cancelled copy, and its team is not ready yet": {"it is reported as cancelled once it is known not to be published", func(s *situation) {
 			s.Post.Annotations = map[string]string{v1alpha1.ArmedAnnotation: "post/earlier"}
 			s.Post.Spec.Cancelled, s.Unowned, s.Earlier = true, true, Earlier{}
 		}, []string{"wait"}, nil},
@@ -243,7 +243,7 @@ func TestEarlier(t *testing.T) {
 			s.Post.CreationTimestamp = metav1.NewTime(t0.Add(-time.Hour - time.Second))
 			s.Post.Spec.Cancelled, s.Unowned, s.Earlier = true, true, Earlier{}
 		}, []string{"write Cancelled"}, nil},
-		"a cancelled copy, and the archive is away": {"as above", func(s *situation) {
+		"a cancelled copy, and the archive is away": {"it is reported as cancelled once it is known not to be published", func(s *situation) {
 			s.Post.Annotations = map[string]string{v1alpha1.ArmedAnnotation: "post/earlier"}
 			s.Post.Spec.Cancelled, s.Earlier = true, away
 		}, []string{"wait"}, nil},
@@ -283,7 +283,7 @@ func TestEarlier(t *testing.T) {
 			s.Earlier = answered(earlierRecord())
 		}, []string{"write and warn of ConnectionNotFound", "wait"}, func(t *testing.T, p *v1alpha1.Post) {
 			if p.Status.Earlier != nil {
-				t.Error("it is not looked for again")
+				t.Error("it is not looked up again")
 			}
 		}},
 		"a draft":        {"a draft is not sent", func(s *situation) { s.Post.Spec.Draft, s.Earlier = true, Earlier{} }, []string{"write", "wait"}, nil},
@@ -297,13 +297,13 @@ func TestEarlier(t *testing.T) {
 			s.scheduled(time.Hour)
 			s.Earlier = Earlier{}
 		}, []string{"find earlier"}, nil},
-		"accepted by a version without records": {"a hundred thousand posts are not looked up together", func(s *situation) {
+		"accepted by a version without records": {"a hundred thousand posts must not be looked up together", func(s *situation) {
 			s.scheduled(time.Hour)
 			s.entered()
 			setAccepted(s.Post, t0, v1alpha1.ReasonAccepted, acceptedMessage)
 			s.Earlier = Earlier{}
 		}, []string{"write", "wait"}, nil},
-		"accepted by such a version, and due": {"nothing is sent before the lookup", func(s *situation) {
+		"accepted by such a version, and due": {"no target is sent before the lookup", func(s *situation) {
 			s.scheduled(0)
 			s.entered()
 			setAccepted(s.Post, t0, v1alpha1.ReasonAccepted, acceptedMessage)
@@ -337,7 +337,7 @@ func TestEarlier(t *testing.T) {
 			setAccepted(s.Post, t0, v1alpha1.ReasonAccepted, acceptedMessage)
 			s.Earlier = Earlier{}
 		}, []string{"find earlier"}, nil},
-		"a copy with its status, which a user declared not published": {"an answered question is not asked again", func(s *situation) {
+		"a copy with its status, which a user declared not published": {"an answered question is not repeated", func(s *situation) {
 			s.copied()
 			s.Post.Status.Earlier = &v1alpha1.EarlierPost{Object: "uid"}
 			s.Earlier = Earlier{}
@@ -424,8 +424,8 @@ func untimed(actions []string) []string {
 	return actions
 }
 
-// TestManyAdopted checks that a post with many published targets names only the first ones.
-func TestManyAdopted(t *testing.T) {
+// TestCopiesAreSpread checks that a post with many published targets names only the first ones.
+func TestCopiesAreSpread(t *testing.T) {
 	p := post(make([]v1alpha1.TargetStatus, 7)...)
 	p.Status.Earlier = &v1alpha1.EarlierPost{Record: "earlier", Targets: []int32{0, 1, 2, 3, 4, 5, 6}}
 	if got := alreadyPublished(p); !strings.Contains(got, "target 4 (x) is pending, and 2 more. None") {
@@ -433,9 +433,9 @@ func TestManyAdopted(t *testing.T) {
 	}
 }
 
-// TestLearnsWithoutHurry checks that a post waiting to learn about an earlier one is requeued when that wait ends, even
+// TestLookupsBeforeTheirTime checks that a post waiting to learn about an earlier one is requeued when that wait ends, even
 // if its own deadline has passed.
-func TestLearnsWithoutHurry(t *testing.T) {
+func TestLookupsBeforeTheirTime(t *testing.T) {
 	f := facts(func(s *situation) {
 		s.Unowned, s.Earlier = true, Earlier{}
 		s.scheduled(-2 * time.Hour)
@@ -457,7 +457,7 @@ func TestArchiveIsRetried(t *testing.T) {
 		actions := Decide(f)
 		wait, ok := actions[len(actions)-1].(Wait)
 		if left := wait.Until.Sub(t0); !ok || left < archiveRetryPause || left > 2*archiveRetryPause {
-			t.Errorf("%s: %v; it is asked again after %s", name, words(actions), left)
+			t.Errorf("%s: %v; the next read is after %s", name, words(actions), left)
 		}
 	}
 }
@@ -474,16 +474,16 @@ func TestAdoptedPostContinues(t *testing.T) {
 	Describe(f.Post, t0)
 	for range 2 { // before and after it is accepted
 		if got := words(Decide(f)); len(got) == 0 || strings.HasPrefix(got[0], "claim") || got[0] == "find earlier" {
-			t.Errorf("%v: what is not out waits for its time", got)
+			t.Errorf("%v: an unpublished target must wait for its time", got)
 		}
 		Describe(f.Post, t0)
 	}
 	f.Now, f.Invalid = t0.Add(time.Hour), func() field.ErrorList { return notFound } // an accepted post is not validated again
 	if got := words(Decide(f)); len(got) == 0 || got[0] != "claim [1]" {
-		t.Errorf("%v: what is not out goes out at its time, and nothing else", got)
+		t.Errorf("%v: only an unpublished target is claimed at its time", got)
 	}
 	f.Post.DeletionTimestamp = new(metav1.NewTime(t0))
 	if got := words(Decide(f)); cmp.Diff([]string{"release"}, got) != "" {
-		t.Errorf("%v: nothing keeps it", got)
+		t.Errorf("%v: the object must be released", got)
 	}
 }

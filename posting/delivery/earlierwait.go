@@ -10,7 +10,7 @@ import (
 	"github.com/herald-social/herald/posting/record"
 )
 
-// archiveRetryPause is the shortest pause before the archive is asked again.
+// archiveRetryPause is the minimum pause between reads of the archive.
 const archiveRetryPause = 15 * time.Second
 
 // requiresEarlier reports whether the earlier post's outcome is needed. A cancelled post may copy a published one.

@@ -131,7 +131,7 @@ func TestDecideEnters(t *testing.T) {
 			s.entry(1).State = v1alpha1.TargetWithdrawn
 			s.Post.Generation++
 		}, states, "[undecided undecided]"},
-		"restored from a backup, a target added": {"a failure is final: nothing is sent before a user has answered", func(s *situation) {
+		"restored from a backup, a target added": {"a failure is final until a user answers", func(s *situation) {
 			restore(s)
 			fail(s.entered(), restored)
 			s.twoTargets()

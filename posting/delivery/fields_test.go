@@ -46,9 +46,9 @@ var mayUse = map[string]string{
 	"test/":                                          "benches watch posts as people do",
 }
 
-// TestDerivedFieldsAreShownOnly checks that a post's phases, reasons and messages are derived in one place and that
+// TestDerivedFieldsAreNotRead checks that a post's phases, reasons and messages are derived in one place and that
 // nothing depends on them.
-func TestDerivedFieldsAreShownOnly(t *testing.T) {
+func TestDerivedFieldsAreNotRead(t *testing.T) {
 	packages, exports := listed(t)
 	fset := token.NewFileSet()
 	imports := importer.ForCompiler(fset, "gc", func(path string) (io.ReadCloser, error) { return os.Open(exports[path]) })
@@ -74,7 +74,7 @@ func TestDerivedFieldsAreShownOnly(t *testing.T) {
 	}
 	for prefix := range mayUse {
 		if !used[prefix] {
-			t.Errorf("%s does not use these fields any more: take it off the list", prefix)
+			t.Errorf("%s no longer uses these fields: remove it from the list", prefix)
 		}
 	}
 

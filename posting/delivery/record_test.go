@@ -47,23 +47,23 @@ func TestUnrecorded(t *testing.T) {
 	}{
 		{"nothing", "there are no results", func(*Unrecorded) {}, open(), "", 0},
 		{"a result", "it is entered", func(m *Unrecorded) { m.AddResult(Result{Attempt: "a1", Result: published}) }, open(), "0 a1 posted;", 0},
-		{"two results", "each goes to its attempt", func(m *Unrecorded) {
+		{"two results", "each result belongs to its attempt", func(m *Unrecorded) {
 			m.AddResult(Result{Attempt: "a1", Result: published})
 			m.AddResult(Result{Attempt: "a2", Result: published})
 		}, open(), "0 a1 posted;", 1},
-		{"a result of a call taken for unknown", "it determines an unknown outcome", func(m *Unrecorded) {
+		{"a result of a call counted as unknown", "it determines an unknown outcome", func(m *Unrecorded) {
 			m.AddResult(Result{Attempt: "a1", Result: published})
 		}, undecidedPost(), "0 a1 posted;", 0},
 		{"a result that is known", "it is removed", func(m *Unrecorded) { m.AddResult(Result{Attempt: "a1", Result: published}) }, closed, "", 0},
-		{"nothing was sent", "the claim was stored anyway", func(m *Unrecorded) { m.AddUnsent("a1", t0) }, open(), "0 a1 notSent;", 0},
-		{"nothing was sent of two", "each goes to its attempt", func(m *Unrecorded) { m.AddUnsent("a1", t0); m.AddUnsent("a2", t0) }, open(), "0 a1 notSent;", 1},
-		{"nothing was sent, and that is recorded", "it is not recorded again", func(m *Unrecorded) { m.AddUnsent("a1", t0) }, closed, "", 1},
-		{"nothing was sent by another attempt", "this attempt's outcome is unknown", func(m *Unrecorded) { m.AddUnsent("a2", t0) }, open(), "", 1},
-		{"nothing was sent an hour ago", "the memory lasts that long", func(m *Unrecorded) {
+		{"not sent", "the claim was stored anyway", func(m *Unrecorded) { m.AddUnsent("a1", t0) }, open(), "0 a1 notSent;", 0},
+		{"two not sent", "each result belongs to its attempt", func(m *Unrecorded) { m.AddUnsent("a1", t0); m.AddUnsent("a2", t0) }, open(), "0 a1 notSent;", 1},
+		{"not sent, and recorded", "it is not recorded again", func(m *Unrecorded) { m.AddUnsent("a1", t0) }, closed, "", 1},
+		{"another attempt not sent", "this attempt's outcome is unknown", func(m *Unrecorded) { m.AddUnsent("a2", t0) }, open(), "", 1},
+		{"not sent an hour ago", "the memory lasts that long", func(m *Unrecorded) {
 			m.AddUnsent("a1", t0)
 			m.AddUnsent("a2", t0.Add(time.Hour))
 		}, open(), "0 a1 notSent;", 1},
-		{"nothing was sent long ago", "the attempt is looked up", func(m *Unrecorded) {
+		{"not sent long ago", "the attempt is looked up", func(m *Unrecorded) {
 			m.AddUnsent("a1", t0)
 			m.AddUnsent("a2", t0.Add(time.Hour+1))
 		}, open(), "", 1},
@@ -78,7 +78,7 @@ func TestUnrecorded(t *testing.T) {
 				got += fmt.Sprintf("%d %s %s;", r.Target, r.Attempt, r.Outcome)
 			}
 			if got != tt.want || len(m.Results)+len(m.Unsent) != tt.left {
-				t.Errorf("%s: got %q, want %q; %d are left, want %d", tt.why, got, tt.want, len(m.Results)+len(m.Unsent), tt.left)
+				t.Errorf("%s: got %q, want %q; %d remain, want %d", tt.why, got, tt.want, len(m.Results)+len(m.Unsent), tt.left)
 			}
 		})
 	}
@@ -139,10 +139,10 @@ func TestEnterResults(t *testing.T) {
 	}
 	const want = `target 0: the result "posted" (7) of attempt a0 came too late to be recorded: another attempt has superseded this one`
 	if err == nil || err.Error() != want {
-		t.Errorf("got %v, want that of the attempt that was replaced alone: %s", err, want)
+		t.Errorf("got %v, want only the replaced attempt's: %s", err, want)
 	}
 	if err := RecordResults(p, nil, &Deadlines{}, t0); err != nil {
-		t.Errorf("nothing to enter: %v", err)
+		t.Errorf("recording without results returned %v", err)
 	}
 }
 
@@ -151,7 +151,7 @@ func TestEnterIDs(t *testing.T) {
 	refused := platforms.Result{Outcome: platforms.Refused}
 	left := RecordIDs(p, []Result{{Target: 0, Attempt: "a1", Result: published}, {Target: 1, Attempt: "b1", Result: refused}, {Target: 5, Attempt: "c1", Result: published}}, t0)
 	if fmt.Sprint(left) != "[1]" || p.Status.Targets[0].ExternalID != "7" {
-		t.Errorf("left are %v, want the one that was refused: %+v", left, p.Status.Targets[0])
+		t.Errorf("%v remain, want the rejected one: %+v", left, p.Status.Targets[0])
 	}
 }
 
@@ -213,7 +213,7 @@ func TestEnterForeignResolutions(t *testing.T) {
 			return Confirmation{Refused: "it is another account's"}
 		}, &Settings{StartingDeadline: time.Hour}, t0)
 		if asked != 1 || len(problems) != 1 || p.Status.Targets[0].State != v1alpha1.TargetUndecided {
-			t.Errorf("%s: asked %d times, %d problems, and it is %s", tt.why, asked, len(problems), p.Status.Targets[0].State)
+			t.Errorf("%s: looked up %d times, %d problems, state %s", tt.why, asked, len(problems), p.Status.Targets[0].State)
 		}
 	}
 }

@@ -45,8 +45,8 @@ func TestDecideRetry(t *testing.T) {
 		problem string
 	}{
 		"not read yet":  {"the proof is read before each decision", func(s *situation) { s.retries(nil); s.Original = nil }, []string{"read original"}, ""},
-		"refused":       {"nothing is public; it is reserved before the claim", func(s *situation) { s.retries(nil) }, []string{"reserve [0]"}, ""},
-		"never claimed": {"nothing was sent", func(s *situation) { s.retries(func(_ *v1alpha1.Post, t *v1alpha1.TargetStatus) { t.Attempt = nil }) }, []string{"reserve [0]"}, ""},
+		"refused":       {"the target is reserved before the claim", func(s *situation) { s.retries(nil) }, []string{"reserve [0]"}, ""},
+		"never claimed": {"there was no call", func(s *situation) { s.retries(func(_ *v1alpha1.Post, t *v1alpha1.TargetStatus) { t.Attempt = nil }) }, []string{"reserve [0]"}, ""},
 		"reserved for this post": {"the process died before the claim", func(s *situation) {
 			s.retries(func(_ *v1alpha1.Post, t *v1alpha1.TargetStatus) { t.RetriedBy = "post" })
 		}, []string{"claim [0]", "write", "wait 59m50.001s"}, ""},
@@ -56,10 +56,10 @@ func TestDecideRetry(t *testing.T) {
 		"posted": {"it is public", func(s *situation) {
 			s.retries(func(_ *v1alpha1.Post, t *v1alpha1.TargetStatus) { t.State = v1alpha1.TargetPosted })
 		}, []string{"write", "wait"}, "is published"},
-		"cancelled": {"nobody wants it any more", func(s *situation) {
+		"cancelled": {"it is no longer needed", func(s *situation) {
 			s.retries(func(_ *v1alpha1.Post, t *v1alpha1.TargetStatus) { t.State = v1alpha1.TargetWithdrawn })
 		}, []string{"write", "wait"}, "is withdrawn"},
-		"an unconfirmed refusal": {"it is no proof", func(s *situation) {
+		"an unconfirmed refusal": {"it is not proof", func(s *situation) {
 			s.retries(func(_ *v1alpha1.Post, t *v1alpha1.TargetStatus) {
 				t.Attempt.Refusal = &v1alpha1.Refusal{Unconfirmed: true}
 			})
@@ -73,10 +73,10 @@ func TestDecideRetry(t *testing.T) {
 		"another account": {"it may be public there", func(s *situation) {
 			s.retries(func(_ *v1alpha1.Post, t *v1alpha1.TargetStatus) { t.Attempt.AccountID = "other" })
 		}, []string{"write", "wait"}, "another account"},
-		"another connection": {"nothing about it is proven", func(s *situation) {
+		"another connection": {"its account has no proof", func(s *situation) {
 			s.retries(func(o *v1alpha1.Post, _ *v1alpha1.TargetStatus) { o.Spec.Targets[0].ConnectionRef.Name = "y" })
 		}, []string{"write", "wait"}, "no other target"},
-		"undecided": {"a person has to answer first", func(s *situation) {
+		"undecided": {"a user has to answer first", func(s *situation) {
 			s.retries(func(o *v1alpha1.Post, t *v1alpha1.TargetStatus) {
 				o.Status.Finished, t.State, t.Attempt.Outcome = false, v1alpha1.TargetUndecided, v1alpha1.OutcomeUnknown
 			})
@@ -84,13 +84,13 @@ func TestDecideRetry(t *testing.T) {
 		"unfinished": {"it may still be published", func(s *situation) {
 			s.retries(func(o *v1alpha1.Post, _ *v1alpha1.TargetStatus) { o.Status.Finished = false })
 		}, []string{"write", waits}, "is not finished"},
-		"deleted": {"nothing can be proven or reserved", func(s *situation) { s.retries(nil); s.Original.Post = nil }, []string{"write", "wait"}, "does not exist any more"},
+		"deleted": {"there is no object to reserve", func(s *situation) { s.retries(nil); s.Original.Post = nil }, []string{"write", "wait"}, "does not exist any more"},
 		"deleted after the reservation": {"no other post can retry it", func(s *situation) {
 			s.retries(nil)
 			s.Original.Post, s.Post.Status.Retry = nil, &v1alpha1.RetryStatus{Object: "first-uid", Targets: []int32{0}}
 		}, []string{"claim [0]", "wait 59m50.001s"}, ""},
-		"a draft": {"it reserves nothing", func(s *situation) { s.retries(nil); s.Original, s.Post.Spec.Draft = nil, true }, []string{"write", "wait"}, ""},
-		"later":   {"it reserves nothing before its time", func(s *situation) { s.retries(nil); s.Original = nil; s.scheduled(time.Hour); s.Crowded = true }, nil, ""},
+		"a draft": {"drafts reserve nothing", func(s *situation) { s.retries(nil); s.Original, s.Post.Spec.Draft = nil, true }, []string{"write", "wait"}, ""},
+		"later":   {"posts reserve when they are due", func(s *situation) { s.retries(nil); s.Original = nil; s.scheduled(time.Hour); s.Crowded = true }, nil, ""},
 		"two of one connection": {"each retries another one", func(s *situation) {
 			s.Post.Spec.Targets = append(s.Post.Spec.Targets, s.Post.Spec.Targets[0])
 			s.retries(func(o *v1alpha1.Post, t *v1alpha1.TargetStatus) {
@@ -113,7 +113,7 @@ func TestDecideRetry(t *testing.T) {
 				return
 			}
 			if b := f.Post.Status.Targets[0].Blocked; tt.problem != "" && (b == nil || b.Reason != v1alpha1.ReasonRetryRefused || !strings.Contains(b.Problem, tt.problem)) {
-				t.Errorf("it says %+v, want %q: %s", b, tt.problem, tt.reason)
+				t.Errorf("got %+v, want %q: %s", b, tt.problem, tt.reason)
 			}
 		})
 	}

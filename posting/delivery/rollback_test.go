@@ -61,7 +61,7 @@ func TestRollback(t *testing.T) {
 		state  v1alpha1.TargetState
 		looked bool
 	}{
-		"not read yet": {"nothing is sent before", func(s *situation) {
+		"not read yet": {"the post must wait", func(s *situation) {
 			s.putBack(nil)
 			s.Earlier = Earlier{}
 		}, []string{look}, "", false},
@@ -74,7 +74,7 @@ func TestRollback(t *testing.T) {
 			s.Post.Labels = map[string]string{v1alpha1.OriginLabel: v1alpha1.OriginAPI}
 			s.Post.Annotations = map[string]string{v1alpha1.BornAnnotation: v1alpha1.NewTime(s.Post.CreationTimestamp.Time).String()}
 		}, []string{look}, "", false},
-		"looked up an earlier one before": {"that lookup did not concern the post itself", func(s *situation) {
+		"an earlier object was looked up": {"that lookup did not concern the post itself", func(s *situation) {
 			s.putBack(nil)
 			s.Earlier = Earlier{}
 			s.Post.Status.Earlier = &v1alpha1.EarlierPost{Object: "uid"}
@@ -230,7 +230,7 @@ func TestRollback(t *testing.T) {
 			s.putBack(nil)
 			s.Earlier = Earlier{State: EarlierDisabled}
 		}, []string{"claim [0]", "wait"}, "", false},
-		"the archive is away": {"it is never sent unasked", func(s *situation) {
+		"the archive is away": {"it is never published automatically", func(s *situation) {
 			s.putBack(nil)
 			s.Earlier = Earlier{State: EarlierUnavailable, Problem: "it is away"}
 		}, []string{"write and warn of RecordUnavailable", "wait"}, v1alpha1.TargetPending, false},
@@ -241,7 +241,7 @@ func TestRollback(t *testing.T) {
 			s.Earlier = Earlier{State: EarlierUnavailable, Problem: "it is away"}
 		}, []string{"wait"}, v1alpha1.TargetUndecided, false},
 		"uncertain": {
-			"it is never sent unasked", func(s *situation) { s.Rollback = Rollback{UncertainSince: t0, Problem: "it is away"} },
+			"it is never published automatically", func(s *situation) { s.Rollback = Rollback{UncertainSince: t0, Problem: "it is away"} },
 			[]string{"write and warn of RecordUnavailable", "wait"},
 			v1alpha1.TargetPending, false,
 		},
@@ -274,7 +274,7 @@ func TestRollback(t *testing.T) {
 			}
 			earlier := f.Post.Status.Earlier
 			if looked := earlier != nil && earlier.Rewound != nil && earlier.Rewound.Equal(v1alpha1.NewTimePtr(f.Rollback.DetectedAt)); looked != tt.looked {
-				t.Errorf("%+v, want that it was looked up: %t (%s)", earlier, tt.looked, tt.why)
+				t.Errorf("%+v, want looked up: %t (%s)", earlier, tt.looked, tt.why)
 			}
 		})
 	}
@@ -285,7 +285,7 @@ func TestRollbackStores(t *testing.T) {
 	f := facts(func(s *situation) { s.claimed(time.Hour); s.putBack(nil) })
 	Decide(f)
 	if f.Post.Status.Earlier == nil || f.Post.Status.Earlier.Object != "uid" {
-		t.Errorf("%+v: the lookup of the call stores the archive's answer", f.Post.Status.Earlier)
+		t.Errorf("%+v: the lookup must store the archive's answer", f.Post.Status.Earlier)
 	}
 	f = facts(func(s *situation) {
 		setAccepted(s.Post, t0, v1alpha1.ReasonRecordUnavailable, "away")
@@ -293,7 +293,7 @@ func TestRollbackStores(t *testing.T) {
 	})
 	Decide(f)
 	if f.accepted() {
-		t.Error("a post whose delivery has not begun is accepted before it is validated")
+		t.Error("a post with an unstarted delivery is accepted before its validation")
 	}
 }
 
@@ -352,7 +352,7 @@ func TestRollbackWithdrawn(t *testing.T) {
 		"one of two is published": {"the other one is not sent", func(s *situation) { s.twoTargets(); s.putBack(own()) }, "", v1alpha1.PhaseFailed, []v1alpha1.TargetState{
 			v1alpha1.TargetPosted, v1alpha1.TargetFailed,
 		}},
-		"one of two may be published": {"a user is asked about this one only", func(s *situation) {
+		"one of two may be published": {"a user must answer for this target only", func(s *situation) {
 			s.twoTargets()
 			s.putBack(own(undecidedThen))
 		}, "", v1alpha1.PhaseFailed, []v1alpha1.TargetState{v1alpha1.TargetUndecided, v1alpha1.TargetFailed}},
@@ -361,7 +361,7 @@ func TestRollbackWithdrawn(t *testing.T) {
 			s.putBack(own(func(t *v1alpha1.TargetStatus) { t.State, t.ExternalID, t.Attempt = v1alpha1.TargetPending, "", nil }))
 			s.Earlier.Record.Underway = true
 		}, "", v1alpha1.PhaseFailed, []v1alpha1.TargetState{v1alpha1.TargetUndecided, v1alpha1.TargetFailed}},
-		"without a record": {"a user is asked", func(s *situation) { s.putBack(nil) }, "", v1alpha1.PhaseFailed, []v1alpha1.TargetState{v1alpha1.TargetUndecided}},
+		"without a record": {"a user must answer", func(s *situation) { s.putBack(nil) }, "", v1alpha1.PhaseFailed, []v1alpha1.TargetState{v1alpha1.TargetUndecided}},
 		"a user declares it not sent": {
 			"it is not sent then", func(s *situation) { s.putBack(nil) }, "0=not-sent",
 			v1alpha1.PhaseFailed,
@@ -433,8 +433,8 @@ func TestWithdrawnWhileUndecided(t *testing.T) {
 	}
 }
 
-// TestRollbackSays checks the messages of a post published before the rollback.
-func TestRollbackSays(t *testing.T) {
+// TestRollbackMessages checks the messages of a post published before the rollback.
+func TestRollbackMessages(t *testing.T) {
 	f := facts(func(s *situation) { s.putBack(own()) })
 	Decide(f)
 	Describe(f.Post, t0)
@@ -443,6 +443,6 @@ func TestRollbackSays(t *testing.T) {
 		t.Errorf("%+v", adopted)
 	}
 	if !f.Post.Status.Finished {
-		t.Error("nothing is left to be done")
+		t.Error("the post must be finished")
 	}
 }

@@ -106,7 +106,7 @@ func TestSuspended(t *testing.T) {
 			s.illustrated(1)
 			s.Preparation = done(PreparationReady)
 		}, []string{"write", "wait for inputs"}, "pending Suspended until 1m0s has c1"},
-		"one that waits while its preparation goes on": {"another process can continue it", func(s *situation) {
+		"a wait during a preparation": {"another process can continue it", func(s *situation) {
 			waiting(s)
 			s.Preparation = done(PreparationRunning)
 		}, []string{"write", "wait for inputs"}, "pending Suspended until 1m0s has c1"},
@@ -168,7 +168,7 @@ func TestSuspended(t *testing.T) {
 			s.target.TryUntil, s.target.SuspendedUntil = v1alpha1.NewTimePtr(t0.Add(-10*time.Minute)), v1alpha1.NewTimePtr(t0.Add(-40*time.Minute))
 			s.entered()
 		}, []string{"claim [0]", "wait 9m0.001s"}, "pending until 9m0s counted to -1m0s"},
-		"long after the end": {"the moved deadline is one", func(s *situation) {
+		"long after the end": {"the moved deadline applies", func(s *situation) {
 			s.Suspensions = suspensions(-200, -90)
 			s.scheduled(-230 * time.Minute)
 		}, []string{"write", "wait"}, "failed MissedSchedule counted to -1h30m0s"},
@@ -185,8 +185,8 @@ func TestSuspended(t *testing.T) {
 	}
 }
 
-// TestEnteredWhileSuspended checks the result of a call whose retry would be after the deadline.
-func TestEnteredWhileSuspended(t *testing.T) {
+// TestRecordedWhileSuspended checks the result of a call whose retry would be after the deadline.
+func TestRecordedWhileSuspended(t *testing.T) {
 	busy := platforms.Result{Outcome: platforms.NotSent, Err: platforms.Errorf(platforms.ClassTransient, "busy")}
 	for name, tt := range map[string]struct {
 		reason  string
@@ -195,13 +195,13 @@ func TestEnteredWhileSuspended(t *testing.T) {
 		result  platforms.Result
 		shows   string
 	}{
-		"a team that goes on": {"the retry would be too late", Deadlines{}, "a1", busy, "failed PlatformUnavailable"},
+		"a team without a suspension": {"the retry would be too late", Deadlines{}, "a1", busy, "failed PlatformUnavailable"},
 		"a team that is suspended": {
 			"the deadline is extended, by an unknown time",
 			Deadlines{Suspended: true, Suspensions: suspensions(-5)},
 			"a1", busy, "pending PlatformUnavailable until 1ms",
 		},
-		"a suspension that is not recorded yet": {"as above", Deadlines{Suspended: true}, "a1", busy, "pending PlatformUnavailable until 1ms"},
+		"a suspension that is not recorded yet": {"the deadline is extended, by an unknown time", Deadlines{Suspended: true}, "a1", busy, "pending PlatformUnavailable until 1ms"},
 		"one that began after the deadline":     {"it does not extend a deadline that has passed", Deadlines{Suspended: true, Suspensions: suspensions(1)}, "a1", busy, "failed PlatformUnavailable"},
 		"one that has ended": {
 			"the deadline is later by then",
@@ -239,7 +239,7 @@ func TestEnteredWhileSuspended(t *testing.T) {
 			}
 		})
 	}
-	t.Run("a call that is looked up and is not out", func(t *testing.T) {
+	t.Run("a call that is looked up and absent", func(t *testing.T) {
 		p := open()
 		entry := &p.Status.Targets[0]
 		entry.TryUntil, entry.Attempt.Lookups = v1alpha1.NewTimePtr(t0.Add(time.Millisecond)), 1
@@ -252,8 +252,8 @@ func TestEnteredWhileSuspended(t *testing.T) {
 	})
 }
 
-// TestOutlast checks how an announced pause affects a target's deadline.
-func TestOutlast(t *testing.T) {
+// TestExtendDeadlines checks how an announced pause affects a target's deadline.
+func TestExtendDeadlines(t *testing.T) {
 	held := Deadlines{StartingDeadline: time.Hour, LongestDelay: 3 * time.Hour}
 	for name, tt := range map[string]struct {
 		reason           string
@@ -262,7 +262,7 @@ func TestOutlast(t *testing.T) {
 		moved            bool
 		wantUntil, wants time.Duration
 	}{
-		"within the deadline":     {"ten minutes are not the deadline that its owner gave it", time.Hour, 0, 50 * time.Minute, 0, true, 110 * time.Minute, time.Hour},
+		"within the deadline":     {"the owner's deadline is later than ten minutes", time.Hour, 0, 50 * time.Minute, 0, true, 110 * time.Minute, time.Hour},
 		"over":                    {"it no longer extends the deadline", time.Hour, 0, 20 * time.Minute, 20 * time.Minute, false, time.Hour, 0},
 		"shorter than the last":   {"a deadline never moves back", 2 * time.Hour, time.Hour, 50 * time.Minute, 40 * time.Minute, false, 2 * time.Hour, time.Hour},
 		"as long as the deadline": {"the deadline is extended to the end of the pause", time.Hour, 0, time.Hour, 0, true, 2 * time.Hour, time.Hour},

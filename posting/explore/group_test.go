@@ -306,7 +306,7 @@ func crowds() []scenario {
 // armMutations break rules of arming and opening.
 var armMutations = []mutation{
 	{
-		"calls that do not wait for their group", "the next leader closes the group, and sends",
+		"calls made before their group is open", "the next leader closes the group, and sends",
 		func(s *scenario) { faults(1, stall)(s); s.broken.skipOpen = true },
 		[]Rule{Group},
 	},
@@ -316,27 +316,27 @@ var armMutations = []mutation{
 		[]Rule{I2, I3},
 	},
 	{
-		"calls after an opening without a response", "the process does not know whether the group is open",
+		"calls after an opening without a response", "the process does not know the group's state",
 		func(s *scenario) { faults(1, writeLost)(s); s.broken.openUnconfirmed = true },
 		[]Rule{Group},
 	},
 	{
-		"a group closed without its version", "it was opened, and its calls are made",
+		"a group closed without its version", "K:a group closed without a check of its version",
 		func(s *scenario) { faults(2, stall, crash)(s); s.broken.closeBlind = true },
 		[]Rule{I3},
 	},
 	{
-		"a group that changed taken for one that was not opened", "the change may have opened it",
+		"a changed group counts as not opened", "the change may have opened it",
 		func(s *scenario) { faults(2, stall, crash)(s); s.broken.conflictUnsent = true },
 		[]Rule{I3},
 	},
 	{
-		"a deleted group taken for one that was not opened", "it may have been deleted after its calls were made",
+		"a deleted group taken for one that was not opened", "K:a deleted group counts as not opened",
 		func(s *scenario) { faults(2, crash, removed)(s); s.broken.missingUnsent = true },
 		[]Rule{I3, I4},
 	},
 	{
-		"a restored group taken for the one of the claim", "that group was opened",
+		"a restored group counts as the claim's", "that group was opened",
 		func(s *scenario) { faults(2, crash, putBack)(s); s.broken.anyVersion = true },
 		[]Rule{I3, I4},
 	},
@@ -346,7 +346,7 @@ var armMutations = []mutation{
 		[]Rule{Early},
 	},
 	{
-		"a cancel that is accepted while the post is armed", "nothing proves that it is not sent: its group may still be opened",
+		"a cancel that is accepted while the post is armed", "the group may still be opened",
 		func(s *scenario) { faults(0)(s); s.cancels, s.broken.cancelArmed = true, true },
 		[]Rule{I1},
 	},
@@ -361,7 +361,7 @@ var armMutations = []mutation{
 		[]Rule{Brake},
 	},
 	{
-		"a group taken for closed because its object lists a version above its own", "the object was restored from another cluster",
+		"a group counts as closed because its object lists a higher version", "the object was restored from another cluster",
 		func(s *scenario) { faults(2, stall, putBack)(s); s.broken.believeAbove = true },
 		[]Rule{I3, Group},
 	},

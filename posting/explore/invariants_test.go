@@ -22,7 +22,7 @@ const (
 	// I1: no byte of a call leaves a process before its attempt is stored and the process knows that. The call sends
 	// the content of the stored post, and the post was not cancelled.
 	I1 Rule = "I1"
-	// I2: an attempt stands for at most one call, and attempt numbers increase.
+	// I2: an attempt has at most one call, and attempt numbers increase.
 	I2 Rule = "I2"
 	// I3: before a new attempt, the previous one was closed correctly: its call was not published and can no longer be. A
 	// new attempt may follow one with an unknown outcome only if the post allows a resend. So nothing is published twice.

@@ -406,7 +406,7 @@ func assertUnbroken(t *testing.T, states int, broken string) {
 func assertNoticed(t *testing.T, states int, broken string) {
 	t.Helper()
 	if broken == "" {
-		t.Errorf("nothing notices it in %d states", states)
+		t.Errorf("no invariant detects it in %d states", states)
 	}
 	t.Log(broken)
 }

@@ -144,7 +144,7 @@ var mutations = []mutation{
 		[]Rule{I3},
 	},
 	{
-		"a result recorded whatever the attempt", "a rejection of the first closes the second, which is in progress",
+		"a result recorded for any attempt", "a rejection of the first closes the second, which is in progress",
 		func(s *scenario) { faults(3, busy, stall)(s); s.broken.recordAnyway = true },
 		[]Rule{I3},
 	},
@@ -190,7 +190,7 @@ var mutations = []mutation{
 		[]Rule{I3, Lost},
 	},
 	{
-		"a temporary rejection counts as final", "the platform published and rejected, and the call is made again",
+		"a temporary rejection counts as final", "the platform published and rejected it, and the call is repeated",
 		func(s *scenario) { faults(1, lies)(s); s.broken.believeRefusal = true },
 		[]Rule{I3, Lost},
 	},
@@ -208,7 +208,7 @@ var mutations = []mutation{
 		[]Rule{I3},
 	},
 	{
-		"sending again in doubt, unasked", "only the owner of the post may allow that",
+		"resending an unknown call without permission", "only the owner of the post may allow that",
 		func(s *scenario) { faults(1, answerLost)(s); s.listing, s.broken.alwaysRetry = unreliable, true },
 		[]Rule{I6},
 	},
@@ -218,7 +218,7 @@ var mutations = []mutation{
 		[]Rule{I6},
 	},
 	{
-		"an unknown call dropped for the next one", "the next is rejected, and the first is never looked up",
+		"an unknown call dropped for the next one", "K:an unknown call replaced by the next",
 		func(s *scenario) {
 			faults(2, answerLost, refusal)(s)
 			s.listing, s.policy, s.broken.forgetDoubt = unreliable, v1alpha1.OnUnknownRetry, true
@@ -330,12 +330,12 @@ func (m *mutation) try(t *testing.T, s scenario) {
 	r := explore(s)
 	switch {
 	case r.violation == nil && m.want != nil:
-		t.Errorf("nobody noticed (%s); want one of %v: %s", m.reason, m.want, r)
+		t.Errorf("no invariant detected it (%s); want one of %v: %s", m.reason, m.want, r)
 	case r.violation != nil && !slices.Contains(m.want, r.violation.rule):
 		t.Errorf("%s: %s; want one of %v (%s)\n%s", r.violation.rule, r.violation.why, m.want, m.reason, strings.Join(r.trace, "\n"))
 	case r.violation != nil:
 		t.Logf("%s: %s, seen after %s\n%s", r.violation.rule, r.violation.why, r, strings.Join(r.trace, "\n"))
 	default:
-		t.Logf("nothing to notice (%s): %s", m.reason, r)
+		t.Logf("no violation (%s): %s", m.reason, r)
 	}
 }

@@ -103,8 +103,8 @@ var beginnings = []beginning{
 	{"never claimed", false, ""},
 	{"refused", false, platforms.Refused},
 	{"posted", true, platforms.Posted},
-	{"taken, and nobody knows", true, platforms.Unknown},
-	{"lost, and nobody knows", false, platforms.Unknown},
+	{"published, with an unknown outcome", true, platforms.Unknown},
+	{"lost, with an unknown outcome", false, platforms.Unknown},
 }
 
 func (r *retries) begin(i int, b beginning) {

@@ -231,7 +231,7 @@ func TestRewindsMutations(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			states, broken := exploreLives(rewinds[tt.within], tt.broken)
 			if broken == "" {
-				t.Errorf("nothing notices it in %d states (%s)", states, tt.why)
+				t.Errorf("no invariant detects it in %d states (%s)", states, tt.why)
 			}
 			t.Log(broken)
 		})

@@ -332,7 +332,7 @@ func (w *world) retainResults(i int) {
 	m := &w.manager[i]
 	for _, s := range m.ships {
 		if s.phase == answered && !w.x.broken.forgetResult {
-			s.alone = true // the next reconciliation claims nothing along with it
+			s.alone = true // the next reconciliation makes no claim at the same time
 			m.kept = append(m.kept, s)
 		}
 	}

@@ -103,7 +103,7 @@ func (w *world) answerTicket(name string, l *lookup) {
 	}
 }
 
-// answerUnnamed sets the platform's response about an attempt's call if it is asked without the operation ID.
+// answerUnnamed sets the platform's response to a lookup of an attempt's call without the operation ID.
 func (w *world) answerUnnamed(attemptID string, l *lookup) {
 	i := slices.IndexFunc(w.tickets, func(t ticket) bool { return t.call.attempt == attemptID })
 	switch {

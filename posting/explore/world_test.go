@@ -99,7 +99,7 @@ type world struct {
 
 // step is one transition.
 type step struct {
-	who  int // a manager, or nobody
+	who  int // a manager, or none
 	what string
 	// fault is set if the step is a fault; choice is set if it is something that a user may do.
 	fault  fault

@@ -80,7 +80,7 @@ func TestLate(t *testing.T) {
 			[]bool{false, false, true},
 		},
 		{
-			"an upload that may start later need not come later in the list",
+			"an upload may start after later ones in the list",
 			[]Upload{upload("a", 40, 10, from(20)), upload("a", 15, 10)},
 			2,
 			[]bool{false, false},
@@ -91,7 +91,7 @@ func TestLate(t *testing.T) {
 			[]bool{false, false, false, false},
 		},
 		{
-			"and keeps it while one of its uploads is in progress",
+			"a team keeps its share while one of its uploads is in progress",
 			[]Upload{upload("a", 60, 1, underWay), upload("a", 60, 60, underWay), upload("b", 15, 10), upload("b", 15, 10)},
 			4,
 			[]bool{false, false, false, true},
@@ -111,7 +111,7 @@ func TestLateInTheMorning(t *testing.T) {
 		reason       string
 		videos, late int
 	}{
-		{"there is room for all", 2400, 0},
+		{"all fit", 2400, 0},
 		{"the uploads beyond the capacity are late", 3600, 3600 - 16*153},
 	} {
 		video := upload("acme", 60, 0, from(28))
@@ -140,7 +140,7 @@ func TestPace(t *testing.T) {
 		ended  []ended
 		want   map[Kind]float64
 	}{
-		{"nothing was measured", nil, map[Kind]float64{}},
+		{"there are no measurements", nil, map[Kind]float64{}},
 		{"the only measurement", []ended{{1000, 10 * time.Second, 0}}, map[Kind]float64{kind: 100}},
 		{"measurements are weighted by duration", []ended{{1000, 10 * time.Second, 0}, {9000, 10 * time.Second, 0}}, map[Kind]float64{kind: 500}},
 		{"an old one counts for less", []ended{{1000, 10 * time.Second, 0}, {2000, 10 * time.Second, 15}}, map[Kind]float64{kind: 2500.0 / 15}},
@@ -157,7 +157,7 @@ func TestPace(t *testing.T) {
 	}
 }
 
-func TestLeft(t *testing.T) {
+func TestRemaining(t *testing.T) {
 	const rate = 100
 	for _, tt := range []struct {
 		reason      string
@@ -167,12 +167,12 @@ func TestLeft(t *testing.T) {
 	}{
 		{"it has just started", 1000, 0, 0, 10 * time.Second},
 		{"the platform fetches it, and is expected to be half through", 1000, 0, 5 * time.Second, 5 * time.Second},
-		{"the platform downloads it, and takes longer than others", 1000, 0, 30 * time.Second, 30 * time.Second},
+		{"the platform downloads slowly", 1000, 0, 30 * time.Second, 30 * time.Second},
 		{"the platform fetches it, and should be done", 1000, 0, 10 * time.Second, 10 * time.Second},
-		{"half is sent, as fast as others", 1000, 500, 5 * time.Second, 5 * time.Second},
-		{"half is sent, more slowly than others", 1000, 500, 20 * time.Second, 20 * time.Second},
-		{"half is sent, faster than others", 1000, 500, time.Second, 5 * time.Second},
-		{"a part was sent again", 1000, 1200, 20 * time.Second, 0},
+		{"half is sent at the usual rate", 1000, 500, 5 * time.Second, 5 * time.Second},
+		{"half is sent at a lower rate", 1000, 500, 20 * time.Second, 20 * time.Second},
+		{"half is sent at a higher rate", 1000, 500, time.Second, 5 * time.Second},
+		{"a part was sent twice", 1000, 1200, 20 * time.Second, 0},
 		{"it hardly moves", 1 << 40, 1, time.Hour, longest},
 	} {
 		if got := Remaining(tt.bytes, tt.sent, tt.elapsed, rate); got != tt.want {

@@ -41,11 +41,11 @@ func TestOfPost(t *testing.T) {
 		"a post that is published on one target only has failed": {
 			v1alpha1.PostStatus{Phase: v1alpha1.PhaseFailed, Finished: true, FinishedAt: at}, "post.failed p Dec 1 12:00;",
 		},
-		"a person cancelled it, and knows": {v1alpha1.PostStatus{Phase: v1alpha1.PhaseCancelled, Finished: true, FinishedAt: at}, ""},
+		"a user cancelled it": {v1alpha1.PostStatus{Phase: v1alpha1.PhaseCancelled, Finished: true, FinishedAt: at}, ""},
 		"an undecided post, when it became undecided": {
 			v1alpha1.PostStatus{Phase: v1alpha1.PhaseFailed, Conditions: unknown}, "post.needs_attention p Dec 1 11:00;",
 		},
-		"once answered, it is published and needs no attention": {
+		"an answered post is published and needs no attention": {
 			v1alpha1.PostStatus{Phase: v1alpha1.PhasePosted, Finished: true, FinishedAt: at, Conditions: unknown}, "post.posted p Dec 1 12:00;",
 		},
 		"an older version recorded no time, so repeats could not be recognized": {
@@ -76,15 +76,15 @@ func TestOfConnection(t *testing.T) {
 		disabled   bool
 		want       string
 	}{
-		"a healthy account has no event":   {conditions: []metav1.Condition{ready}},
-		"nor has one with a distant end":   {conditions: []metav1.Condition{ready}, by: in(8)},
-		"a week before, it is reported":    {conditions: []metav1.Condition{ready}, by: in(7), want: "connection.expiring c Dec 1 12:00;"},
-		"later it is still the same event": {conditions: []metav1.Condition{ready}, by: in(3), want: "connection.expiring c Nov 27 12:00;"},
-		"an account connected with less than a week left, as of then": {
+		"a healthy account has no event":                      {conditions: []metav1.Condition{ready}},
+		"an account with a distant expiry needs no attention": {conditions: []metav1.Condition{ready}, by: in(8)},
+		"a week before, it is reported":                       {conditions: []metav1.Condition{ready}, by: in(7), want: "connection.expiring c Dec 1 12:00;"},
+		"later it is still the same event":                    {conditions: []metav1.Condition{ready}, by: in(3), want: "connection.expiring c Nov 27 12:00;"},
+		"an account connected with less than a week left": {
 			conditions: []metav1.Condition{recent}, by: in(2), want: "connection.expiring c Dec 1 11:00;",
 		},
 		"a disabled account needs no reconnection": {conditions: []metav1.Condition{ready}, by: in(3), disabled: true},
-		"past the deadline it breaks instead":      {conditions: []metav1.Condition{ready}, by: in(-1)},
+		"past the deadline it needs attention":     {conditions: []metav1.Condition{ready}, by: in(-1)},
 		"a revoked account, and not that it expires": {
 			conditions: []metav1.Condition{
 				condition(v1alpha1.ConditionReady, "False", v1alpha1.ReasonRevoked, noon.Add(-2*time.Hour)),
@@ -95,7 +95,7 @@ func TestOfConnection(t *testing.T) {
 			condition(v1alpha1.ConditionReady, "False", v1alpha1.ReasonPlatformUnavailable, noon),
 			condition(v1alpha1.ConditionReconciling, "True", v1alpha1.ReasonPlatformUnavailable, noon),
 		}},
-		"a person disabled it, and knows": {conditions: []metav1.Condition{
+		"a user disabled it": {conditions: []metav1.Condition{
 			condition(v1alpha1.ConditionReady, "False", v1alpha1.ReasonDisabled, noon),
 			condition(v1alpha1.ConditionStalled, "True", v1alpha1.ReasonDisabled, noon),
 		}},

@@ -63,7 +63,8 @@ type Queue struct {
 	// pending is sorted by time. finished are the latest others, newest first.
 	pending  []*Notification
 	finished []v1alpha1.NotifierDelivery
-	// settled are the ids of finished notifications later than through, with their times: they may be derived again.
+	// settled contains the ids of finished notifications later than through, with their times, because they may be
+	// derived again.
 	settled map[string]time.Time
 	// through is the time up to which events were processed when the status was last taken. overflow is the earliest event
 	// that did not fit, or zero.
@@ -137,7 +138,8 @@ func (q *Queue) insert(n *Notification, now time.Time) {
 	q.pending = slices.Insert(q.pending, at, n)
 }
 
-// HasSpace reports whether events did not fit that now would. The caller then offers every event after Through again.
+// HasSpace reports whether events were dropped that would fit now. The caller then offers all events after Through
+// again.
 func (q *Queue) HasSpace() bool {
 	if q.overflow.IsZero() || len(q.pending) > maxQueued/2 {
 		return false
@@ -146,8 +148,8 @@ func (q *Queue) HasSpace() bool {
 	return true
 }
 
-// Resend puts a finished notification back into the queue, or lets a waiting one be sent at once. It reports whether the
-// id is known.
+// Resend puts a finished notification back into the queue, or makes a pending one due. It reports whether the id is
+// known.
 func (q *Queue) Resend(id string, now time.Time) bool {
 	q.notBefore = time.Time{}
 	for _, n := range q.pending {
@@ -177,7 +179,7 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// Expire ends the notifications whose time is over. It returns them.
+// Expire finishes expired notifications and returns them.
 func (q *Queue) Expire(now time.Time) (expired []*Notification) {
 	q.pending = slices.DeleteFunc(q.pending, func(n *Notification) bool {
 		if now.Before(n.until) {
@@ -192,9 +194,9 @@ func (q *Queue) Expire(now time.Time) (expired []*Notification) {
 	return expired
 }
 
-// Next returns the notification to send now, or nil and when to ask again; zero if there is none. Notifications about
-// the same object are sent in order. Among the others, those with the fewest attempts come first, so that one that its
-// receiver rejects does not delay the rest.
+// Next returns the notification to send now, or nil and when to call it again; zero means never. Notifications about
+// the same object are sent in order. Otherwise, notifications with the fewest attempts are sent first, so that a
+// rejected one does not delay the rest.
 func (q *Queue) Next(now time.Time) (next *Notification, wake time.Time) {
 	waiting := map[types.UID]bool{}
 	for _, n := range q.pending {
@@ -220,7 +222,7 @@ func (q *Queue) Next(now time.Time) (next *Notification, wake time.Time) {
 	return next, wake
 }
 
-// Record enters the result of an attempt.
+// Record records the result of an attempt.
 func (q *Queue) Record(n *Notification, r Result, now time.Time) {
 	n.Attempts, n.LastAttempt, n.Problem = n.Attempts+1, now, r.Problem
 	if r.Problem == "" {

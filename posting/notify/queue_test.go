@@ -58,12 +58,12 @@ func TestOffer(t *testing.T) {
 		at   time.Time
 		want bool
 	}{
-		"an event of now":                                 {noon, true},
-		"one that was recorded late":                      {noon.Add(-30 * time.Minute), true},
-		"what happened before the notifier was created":   {noon.Add(-2 * time.Hour), false},
-		"a clock that was ahead recorded a time to come":  {noon.Add(time.Hour), true},
-		"what happened at the creation was not after it":  {noon.Add(-time.Hour), false},
-		"what happened right after the notifier was made": {noon.Add(-time.Hour + time.Millisecond), true},
+		"an event of now":                                {noon, true},
+		"one that was recorded late":                     {noon.Add(-30 * time.Minute), true},
+		"what happened before the notifier was created":  {noon.Add(-2 * time.Hour), false},
+		"an event from a fast clock":                     {noon.Add(time.Hour), true},
+		"what happened at the creation was not after it": {noon.Add(-time.Hour), false},
+		"an event soon after the notifier's creation":    {noon.Add(-time.Hour + time.Millisecond), true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			q := emptyQueue()
@@ -102,7 +102,7 @@ func TestOrder(t *testing.T) {
 	// The first one has failed twice, so that it waits longer than its receiver.
 	n.notBefore = noon.Add(time.Hour)
 	if got := drain(q, noon.Add(pauses[0]), always(success)); !slices.Equal(got, []string{"b"}) {
-		t.Errorf("sent %v: what is later about the same post waits, and other posts do not", got)
+		t.Errorf("sent %v, want other posts only, because later notifications about the same post wait", got)
 	}
 	if got := drain(q, noon.Add(time.Hour), always(success)); !slices.Equal(got, []string{"a", "a"}) {
 		t.Errorf("sent %v", got)
@@ -139,9 +139,9 @@ func TestPauses(t *testing.T) {
 
 func TestRetryAfter(t *testing.T) {
 	for name, tc := range map[string]struct{ requested, want time.Duration }{
-		"a receiver asks for a longer pause":   {20 * time.Minute, 20 * time.Minute},
-		"a shorter one does not speed it up":   {time.Second, pauses[0]},
-		"nobody may stop deliveries for a day": {30 * time.Hour, maxRetryAfter},
+		"the receiver sends a longer Retry-After": {20 * time.Minute, 20 * time.Minute},
+		"a shorter one does not speed it up":      {time.Second, pauses[0]},
+		"Retry-After is limited to a day":         {30 * time.Hour, maxRetryAfter},
 	} {
 		t.Run(name, func(t *testing.T) {
 			q := emptyQueue()
@@ -155,7 +155,7 @@ func TestRetryAfter(t *testing.T) {
 	}
 }
 
-func TestOneBadNotificationDelaysItsPostOnly(t *testing.T) {
+func TestFailingNotificationDelaysOnlyItsPost(t *testing.T) {
 	q := emptyQueue()
 	for i := range 5 {
 		q.Offer(event(fmt.Sprint("p", i), noon.Add(time.Duration(i)*time.Second)), noon)
@@ -182,7 +182,7 @@ func TestRestart(t *testing.T) {
 			q.Offer(event(name, noon.Add(time.Duration(i)*time.Second)), now)
 		}
 	}
-	t.Run("what was sent and recorded is not sent again, although it is derived again", func(t *testing.T) {
+	t.Run("a recorded notification is not sent again", func(t *testing.T) {
 		q := emptyQueue()
 		offer(q, noon, "a", "b")
 		drain(q, noon, always(success))
@@ -192,7 +192,7 @@ func TestRestart(t *testing.T) {
 			t.Errorf("sent %v", got)
 		}
 	})
-	t.Run("what waits is sent, even if its post is gone", func(t *testing.T) {
+	t.Run("a waiting notification is sent even if its post was deleted", func(t *testing.T) {
 		q := emptyQueue()
 		offer(q, noon, "a")
 		drain(q, noon, always(refused))
@@ -201,7 +201,7 @@ func TestRestart(t *testing.T) {
 			t.Errorf("sent %v", got)
 		}
 	})
-	t.Run("what was not recorded is derived again", func(t *testing.T) {
+	t.Run("an unrecorded notification is derived again", func(t *testing.T) {
 		q := emptyQueue()
 		n := &v1alpha1.Notifier{ObjectMeta: metav1.ObjectMeta{UID: "n"}}
 		q.Save(&n.Status, noon) // the process ends after it has sent a and b, and before the next Save
@@ -213,20 +213,20 @@ func TestRestart(t *testing.T) {
 			t.Errorf("sent %v", got)
 		}
 	})
-	t.Run("an outage of the manager for more than a day leaves an hour for what was tried before", func(t *testing.T) {
+	t.Run("after an outage of more than a day, earlier notifications have an hour", func(t *testing.T) {
 		q := emptyQueue()
 		offer(q, noon, "a")
 		drain(q, noon, always(refused))
 		later := noon.Add(3 * MaxAge)
 		q = restart(q, later)
 		if expired := q.Expire(later); len(expired) != 0 {
-			t.Errorf("%d were given up", len(expired))
+			t.Errorf("%d expired", len(expired))
 		}
 		if expired := q.Expire(later.Add(resumeFor)); len(expired) != 1 {
-			t.Errorf("%d were given up after an hour", len(expired))
+			t.Errorf("%d expired after an hour", len(expired))
 		}
 	})
-	t.Run("what does not fit into the status is derived again", func(t *testing.T) {
+	t.Run("notifications beyond the status's limit are derived again", func(t *testing.T) {
 		q := emptyQueue()
 		var names []string
 		for i := range 300 {
@@ -263,7 +263,7 @@ func TestBoundedMemory(t *testing.T) {
 		t.Errorf("after a restart, the events from %s on would be missing", q.Through())
 	}
 	if q.HasSpace() {
-		t.Error("there is no space yet")
+		t.Error("a full queue has space")
 	}
 	sent := 0
 	for ; sent < maxQueued/2; sent++ {
@@ -271,7 +271,7 @@ func TestBoundedMemory(t *testing.T) {
 		q.Record(n, success, noon)
 	}
 	if !q.HasSpace() {
-		t.Fatal("half of them are sent, so the others have space")
+		t.Fatal("a half-empty queue has no space")
 	}
 	for _, e := range all {
 		q.Offer(e, noon)
@@ -289,20 +289,20 @@ func TestResend(t *testing.T) {
 	later := noon.Add(3 * MaxAge)
 	q = restart(q, later)
 	if q.Resend("msg_unknown", later) {
-		t.Error("nobody knows this id")
+		t.Error("an unknown id can be sent again")
 	}
 	if !q.Resend(e.ID("n"), later) {
-		t.Fatal("a delivered notification can be sent again")
+		t.Fatal("a delivered notification cannot be sent again")
 	}
 	if expired := q.Expire(later); len(expired) > 0 {
-		t.Error("its time begins anew")
+		t.Error("its lifetime did not start again")
 	}
 	if n, _ := q.Next(later); n == nil || n.ID != e.ID("n") || n.Attempts != 1 {
 		t.Errorf("it is sent with its id and the number of earlier attempts, not %+v", n)
 	}
 	drain(q, later, always(refused))
 	if !q.Resend(e.ID("n"), later) {
-		t.Error("a notification that waits can be sent at once")
+		t.Error("a waiting notification cannot be sent immediately")
 	}
 	if n, _ := q.Next(later); n == nil {
 		t.Error("it still waits")
@@ -329,6 +329,6 @@ func TestDeliveries(t *testing.T) {
 		t.Error(diff)
 	}
 	if !s.ProcessedThrough.Equal(v1alpha1.NewTimePtr(noon.Add(2*time.Hour - settlingTime))) {
-		t.Errorf("what is recorded late would be missed: %s", s.ProcessedThrough)
+		t.Errorf("late records would be missed: %s", s.ProcessedThrough)
 	}
 }

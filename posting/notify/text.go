@@ -91,7 +91,7 @@ func line(s string) string {
 }
 
 // slackEscapes are the characters with a meaning in Slack's texts. Without them, a text contains neither links nor
-// mentions of its own (https://docs.slack.dev/messaging/formatting-message-text#escaping).
+// mentions (https://docs.slack.dev/messaging/formatting-message-text#escaping).
 var slackEscapes = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;")
 
 // Slack returns the body of format slack.

@@ -111,7 +111,7 @@ func TestEveryEventHasASubject(t *testing.T) {
 	} {
 		p := &Payload{Type: kind, Data: Data{ID: "a"}}
 		if text := p.Text(); text.Subject == string(kind) {
-			t.Errorf("%s has no words", kind)
+			t.Errorf("%s has no text", kind)
 		}
 	}
 }

@@ -27,7 +27,7 @@ func TestBudgetOf(t *testing.T) {
 		team   *v1alpha1.Team
 		want   Budget
 	}{
-		"Nobody":    {"objects without a team have a limit too", nil, starter},
+		"No team":   {"objects without a team have a limit too", nil, starter},
 		"Starter":   {"the plan's", of(v1alpha1.PlanStarter, v1alpha1.SubscriptionActive, v1alpha1.TeamBudget{}), starter},
 		"Unlimited": {"its name speaks of posts to X; a cluster is finite", of(v1alpha1.PlanUnlimited, v1alpha1.SubscriptionActive, v1alpha1.TeamBudget{}), unlimited},
 		"PastDue":   {"stored objects remain", of(v1alpha1.PlanUnlimited, v1alpha1.SubscriptionPastDue, v1alpha1.TeamBudget{}), unlimited},
@@ -54,7 +54,7 @@ func TestBudgetOf(t *testing.T) {
 	}
 	for _, b := range []Budget{starter, unlimited} {
 		if b.Files != filesPerPost*b.Posts+b.PendingFiles {
-			t.Errorf("%+v: a Team that says how many posts it wants has another number of files than one that leaves it", b)
+			t.Errorf("%+v: a Team with an explicit limit of posts must have the same limit of files", b)
 		}
 	}
 }
@@ -67,8 +67,8 @@ func TestShortage(t *testing.T) {
 		want       string
 	}{
 		{"a budget may be used up", 499, 1, ""},
-		{"one more exceeds it", 500, 1, "500 are used and this needs 1 more"},
-		{"a published draft needs no more room, and waits until there are fewer posts", 501, 0, "501 are used, so no draft can be published"},
+		{"one post more exceeds it", 500, 1, "500 are used and this needs 1 more"},
+		{"drafts cannot be published until posts are deleted", 501, 0, "501 are used, so no draft can be published"},
 	} {
 		got := starterBudget.Shortage("acme", Demand{Item: v1alpha1.BudgetUnfinishedPosts, Used: tc.used, More: tc.more})
 		if !strings.Contains(got, tc.want) || (got == "") != (tc.want == "") {
@@ -112,7 +112,7 @@ func TestRefuseNamesTheLimit(t *testing.T) {
 	}
 	for item := range refusals {
 		if b.Limit(item) == 0 {
-			t.Errorf("%s: the starter plan's limit is not known", item)
+			t.Errorf("%s: the starter plan has no limit", item)
 		}
 	}
 }

@@ -61,22 +61,22 @@ func TestStored(t *testing.T) {
 		used    int
 		settled bool
 	}{
-		"Waiting":          {"it is to be published", "", post(), 2, false},
-		"Scheduled":        {"so is this, in the month of the count", "", post(scheduled(today.AddDate(0, 0, 9))), 2, false},
-		"Rescheduled":      {"it was moved to another month, and will be counted there", "", post(scheduled(today.AddDate(0, 0, 10))), 0, false},
+		"Waiting":          {"it will be published", "", post(), 2, false},
+		"Scheduled":        {"a scheduled post counts in its month", "", post(scheduled(today.AddDate(0, 0, 9))), 2, false},
+		"Rescheduled":      {"it counts in the new month", "", post(scheduled(today.AddDate(0, 0, 10))), 0, false},
 		"Cancelled":        {"the apiserver could not release it", "", post(cancelled), 0, false},
 		"Draft":            {"a draft has no reservation", "", post(draft), 0, false},
 		"CountedElsewhere": {"a started delivery has moved the entry to another Usage", "", post(entry(v1alpha1.PhaseProcessing, v1alpha1.PhaseProcessing)), 0, false},
 		"Sending":          {"it may be published", "1", post(entry(v1alpha1.PhaseProcessing, v1alpha1.PhaseProcessing)), 2, false},
 		"Posted":           {"it is published permanently", "1", post(entry(v1alpha1.PhasePosted, v1alpha1.PhasePosted)), 2, true},
-		"PostedLate":       {"it counts in the month in which it was intended", "1", post(scheduled(today.AddDate(0, 0, 10)), entry(v1alpha1.PhasePosted, v1alpha1.PhasePosted)), 2, true},
+		"PostedLate":       {"it counts in the month for which it was scheduled", "1", post(scheduled(today.AddDate(0, 0, 10)), entry(v1alpha1.PhasePosted, v1alpha1.PhasePosted)), 2, true},
 		"HalfFailed":       {"one of two was rejected", "1", post(entry(v1alpha1.PhasePosted, v1alpha1.PhaseFailed)), 1, true},
 		"HalfUnknown":      {"one of two may be published, and a user may declare it not published", "1", post(entry(v1alpha1.PhaseFailed, v1alpha1.PhasePosted), unknown), 2, false},
-		"Claimless":        {"the manager counted it and its claim failed; then it was cancelled", "1", post(cancelled), 0, false},
+		"Claimless":        {"it was counted, its claim failed, and it was cancelled", "1", post(cancelled), 0, false},
 		"Moved":            {"an edit moved one of two to Threads", "", post(second("threads")), 1, false},
-		"MovedAndSent":     {"the manager counted both before it saw the edit", "1", post(second("threads"), entry(v1alpha1.PhasePosted, v1alpha1.PhasePosted), onThreads), 1, true},
+		"MovedAndSent":     {"both were counted before the edit was seen", "1", post(second("threads"), entry(v1alpha1.PhasePosted, v1alpha1.PhasePosted), onThreads), 1, true},
 		"Forgotten":        {"the connection was deleted, so it may have been X", "", post(second("gone")), 2, false},
-		"OtherPost":        {"the counted post was deleted, and another has its name", "0", post(draft), 2, true},
+		"OtherPost":        {"the counted post was deleted and its name reused", "0", post(draft), 2, true},
 	}
 	known := map[string]*v1alpha1.Connection{
 		"x": {Spec: v1alpha1.ConnectionSpec{Platform: v1alpha1.PlatformX}}, "threads": {Spec: v1alpha1.ConnectionSpec{Platform: v1alpha1.PlatformThreads}},
@@ -135,7 +135,7 @@ func TestUses(t *testing.T) {
 		"Replaced":    {"it was published on X, and its connection's name is another's now", text(postedOn(v1alpha1.PlatformX)), to(v1alpha1.PlatformThreads), final(1), final(0)},
 		"Elsewhere":   {"it was published on Threads, and its connection was deleted", text(postedOn(v1alpha1.PlatformThreads)), nil, final(0), final(0)},
 		"Tree":        {"the cards count", text(cards(7)), to(v1alpha1.PlatformX), takes(7), takes(0)},
-		"UnknownTree": {"a draft in an inbox is one, whatever it shows", text(cards(7)), nil, assumed(7), assumed(1)},
+		"UnknownTree": {"an inbox draft counts once, whatever its content", text(cards(7)), nil, assumed(7), assumed(1)},
 	}
 	ofX, ofInbox := XPosts(noon), TikTokDrafts(onTikTok)
 	for name, tc := range tests {
@@ -177,12 +177,12 @@ func TestCounters(t *testing.T) {
 		post   *v1alpha1.Post
 		want   []v1alpha1.UsageSpec
 	}{
-		"Nothing":   {"none of it is limited", starter, text(to("threads")), nil},
-		"OnX":       {"both accounts are counted together", starter, text(to("x", "x2")), []v1alpha1.UsageSpec{XPosts(noon)}},
+		"Nothing":   {"no limit applies", starter, text(to("threads")), nil},
+		"OnX":       {"both accounts have one count", starter, text(to("x", "x2")), []v1alpha1.UsageSpec{XPosts(noon)}},
 		"Unlimited": {"the plan does not limit posts to X", Limits{}, text(to("x")), nil},
-		"Inboxes":   {"each account has its own count, whatever the plan", Limits{}, text(to("tik", "tok", "tik")), []v1alpha1.UsageSpec{tik, tok}},
+		"Inboxes":   {"each account has its own count", Limits{}, text(to("tik", "tok", "tik")), []v1alpha1.UsageSpec{tik, tok}},
 		"Both":      {"the plan's limits come first", starter, text(to("tik", "x")), []v1alpha1.UsageSpec{XPosts(noon), tik}},
-		"Unknown":   {"it may have been counted when its connection was there", starter, text(to("gone")), []v1alpha1.UsageSpec{XPosts(noon)}},
+		"Unknown":   {"it may have been counted with its connection", starter, text(to("gone")), []v1alpha1.UsageSpec{XPosts(noon)}},
 	} {
 		got := tc.limits.Counters(tc.post, find, 0)
 		if diff := cmp.Diff(tc.want, got, cmpopts.EquateEmpty()); diff != "" {
@@ -201,6 +201,6 @@ func TestCounters(t *testing.T) {
 	anew := known["tik"].DeepCopy()
 	anew.Name, anew.UID = "second", "c2"
 	if TikTokDrafts(anew) != tik {
-		t.Error("another connection to the same account counts anew; the account is still the same")
+		t.Error("another connection to the same account must not start a new count")
 	}
 }

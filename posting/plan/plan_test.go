@@ -25,7 +25,7 @@ func TestLimitsOf(t *testing.T) {
 		team   *v1alpha1.Team
 		want   Limits
 	}{
-		"Nobody":    {"a namespace that no team owns", nil, Limits{}},
+		"No team":   {"a namespace that no team owns", nil, Limits{}},
 		"Unlimited": {"the Team names the plan", &v1alpha1.Team{Spec: v1alpha1.TeamSpec{Subscription: v1alpha1.Subscription{Plan: v1alpha1.PlanUnlimited}}}, Limits{}},
 		"Starter":   {"the contract's figures", &v1alpha1.Team{Spec: v1alpha1.TeamSpec{Subscription: v1alpha1.Subscription{Plan: v1alpha1.PlanStarter}}}, Limits{XPosts: 30, Accounts: 10}},
 	} {
@@ -134,7 +134,7 @@ func TestUseOf(t *testing.T) {
 		post   *v1alpha1.Post
 		want   usage.Use
 	}{
-		"New":            {"it is to be published", text(), usage.Use{Count: 1, Final: false}},
+		"New":            {"it will be published", text(), usage.Use{Count: 1, Final: false}},
 		"Tree":           {"each card is a post", text(cards(7)), usage.Use{Count: 7, Final: false}},
 		"Draft":          {"drafts do not count", text(draft), usage.Use{Count: 0, Final: false}},
 		"Cancelled":      {"a cancellation releases", text(cancelled), usage.Use{Count: 0, Final: true}},
@@ -174,17 +174,17 @@ func TestIntendedAt(t *testing.T) {
 		"Scheduled": {"the scheduled time, whenever it was created", text(func(p *v1alpha1.Post) { p.Spec.ScheduledAt = v1alpha1.NewTimePtr(scheduled) }), scheduled},
 		"Immediate": {"its creation", text(), noon},
 		"ThroughTheAPI": {
-			"as the apiserver noted it, so that both count in the same month", text(bornAt), born,
+			"K:a new post counts in the apiserver's annotated month", text(bornAt), born,
 		},
 		"Forged": {
-			"the author of an applied post controls its annotations, which must not affect another month",
+			"K:an applied post's annotations must not select another month",
 			text(func(p *v1alpha1.Post) {
 				p.Annotations = map[string]string{v1alpha1.BornAnnotation: "2031-01-01T00:00:00.000Z"}
 			}),
 			noon,
 		},
 		"ForgedPast": {
-			"the same, with a month that is over",
+			"the month has ended",
 			text(func(p *v1alpha1.Post) {
 				p.Annotations = map[string]string{v1alpha1.BornAnnotation: "2026-10-01T00:00:00.000Z"}
 			}),
@@ -209,7 +209,7 @@ func TestIsTikTokDraft(t *testing.T) {
 				t.Errorf("%s: on %s it is a draft: %v, want %v", fmt.Sprint(asked), platform, got, want)
 			}
 			if IsTikTokDraft(p, 1, platform) {
-				t.Errorf("a target without options is taken for a draft on %s", platform)
+				t.Errorf("a target without options counts as a draft on %s", platform)
 			}
 		}
 	}

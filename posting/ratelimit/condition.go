@@ -61,7 +61,7 @@ func reasonOf(status *v1alpha1.ConnectionStatus, now time.Time) string {
 
 // Change describes a change of a connection's limit.
 type Change struct {
-	// Begun is true if a limit on the account has begun, and false if it has ended.
+	// Begun is true if a limit on the account has started, and false if it has ended.
 	Begun bool
 	// Reason and Message are the fields of the RateLimited condition.
 	Reason, Message string

@@ -31,7 +31,7 @@ func TestDescribe(t *testing.T) {
 		want   string
 	}{
 		"no limit":           {"there is no message", v1alpha1.ConnectionStatus{}, "", ""},
-		"a limit":            {"the account alone waits", v1alpha1.ConnectionStatus{RateLimitedUntil: hour}, "", v1alpha1.ReasonAccountLimited},
+		"a limit":            {"only the account waits", v1alpha1.ConnectionStatus{RateLimitedUntil: hour}, "", v1alpha1.ReasonAccountLimited},
 		"an expired limit":   {"posts are published again", v1alpha1.ConnectionStatus{RateLimitedUntil: in(-time.Second), Conditions: known(v1alpha1.ReasonAccountLimited)}, "", ""},
 		"a limit of the app": {"every account of the app waits", v1alpha1.ConnectionStatus{RateLimitedUntil: hour, AppRateLimitedUntil: hour}, "", v1alpha1.ReasonAppLimited},
 		"the app is free before the account": {
@@ -55,7 +55,7 @@ func TestDescribe(t *testing.T) {
 		if c := meta.FindStatusCondition(conn.Status.Conditions, v1alpha1.ConditionRateLimited); c != nil {
 			got = c.Reason
 			if want := "nothing is sent before 2026-11-20T13:00:00.000Z: " + tc.status.RateLimitedMessage; c.Message != want || c.Status != metav1.ConditionTrue {
-				t.Errorf("%s: it says %s %q, want %q", name, c.Status, c.Message, want)
+				t.Errorf("%s: got %s %q, want %q", name, c.Status, c.Message, want)
 			}
 		}
 		if got != tc.want {
@@ -75,7 +75,7 @@ func TestChanged(t *testing.T) {
 		want          ratelimit.Change
 		changed       bool
 	}{
-		"none":          {"nothing changed", free, free, ratelimit.Change{}, false},
+		"none":          {"the status is unchanged", free, free, ratelimit.Change{}, false},
 		"begins":        {"its posts wait from now on", free, limited("AppLimited", "until nine"), ratelimit.Change{Begun: true, Reason: "AppLimited", Message: "until nine"}, true},
 		"lasts":         {"an extension by an hour is not an event", limited("AppLimited", "until nine"), limited("AppLimited", "until ten"), ratelimit.Change{}, false},
 		"is another":    {"something else is to be done about it", limited("AppLimited", "until nine"), limited("QuotaUsedUp", "until ten"), ratelimit.Change{Begun: true, Reason: "QuotaUsedUp", Message: "until ten"}, true},

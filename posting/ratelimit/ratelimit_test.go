@@ -32,7 +32,7 @@ func TestApply(t *testing.T) {
 		want   v1alpha1.ConnectionStatus
 		held   bool
 	}{
-		"nothing told": {"nothing changes", v1alpha1.ConnectionStatus{}, nil, v1alpha1.ConnectionStatus{}, false},
+		"nothing told": {"the status is unchanged", v1alpha1.ConnectionStatus{}, nil, v1alpha1.ConnectionStatus{}, false},
 		"room": {
 			"the remaining quota is recorded, in a stable order",
 			v1alpha1.ConnectionStatus{},
@@ -96,7 +96,7 @@ func TestApply(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			held := ratelimit.Apply(&tc.before, tc.told, noon)
 			if held != tc.held || held != (tc.before.RateLimitedMessage != "") {
-				t.Errorf("%s: held %v, message %q", tc.reason, held, tc.before.RateLimitedMessage)
+				t.Errorf("%s: limited %v, message %q", tc.reason, held, tc.before.RateLimitedMessage)
 			}
 			tc.before.RateLimitedMessage = ""
 			if diff := cmp.Diff(tc.want, tc.before); diff != "" {
@@ -126,15 +126,15 @@ func TestApplyAccountInfo(t *testing.T) {
 	}
 	ratelimit.ApplyAccountInfo(&status, platforms.AccountInfo{}, noon)
 	if status.TikTok == nil || len(status.RateLimits) != 1 || status.RateLimits[0].Name != "usage" {
-		t.Errorf("a limit that is told only when it is reached is not reached any more, and the rest stays: %+v", status)
+		t.Errorf("a limit that is only reported when reached must be cleared, and others remain: %+v", status)
 	}
 	ratelimit.ApplyAccountInfo(&status, platforms.AccountInfo{TikTok: &v1alpha1.TikTokAccount{CommentDisabled: true}}, noon)
 	if !status.TikTok.CommentDisabled || status.TikTok.PrivacyLevelOptions != nil {
-		t.Errorf("what an account may choose is replaced: %+v", status.TikTok)
+		t.Errorf("the account's options were not replaced: %+v", status.TikTok)
 	}
 }
 
-func TestBelieve(t *testing.T) {
+func TestSanitize(t *testing.T) {
 	quota := func(at time.Time, alike bool) *platforms.Error {
 		return &platforms.Error{Class: platforms.ClassQuota, RetryAt: at, PostOnly: alike}
 	}
@@ -149,7 +149,7 @@ func TestBelieve(t *testing.T) {
 		"quota":                    {"a used quota lasts for hours", quota(time.Time{}, false), ratelimit.QuotaPause},
 		"quota, of some posts":     {"a quota that its owner can clear is probed sooner", quota(time.Time{}, true), ratelimit.PostQuotaPause},
 		"quota with a time":        {"the platform's time is used", quota(noon.Add(time.Second), false), time.Second},
-		"quota, past":              {"a time that has passed is none", quota(noon, false), ratelimit.QuotaPause},
+		"quota, past":              {"a time in the past is ignored", quota(noon, false), ratelimit.QuotaPause},
 		"quota, absurd":            {"an impossible time is ignored", quota(noon.AddDate(1, 0, 0), false), ratelimit.QuotaPause},
 		"rate":                     {"windows are short", limited(time.Time{}), ratelimit.RatePause},
 		"rate with a time":         {"the platform's time is used", limited(noon.Add(time.Hour)), time.Hour},
@@ -166,7 +166,7 @@ func TestBelieve(t *testing.T) {
 				wait = got.RetryAt.Sub(noon)
 			}
 			if wait != tc.want || *tc.err != before {
-				t.Errorf("%s: waits for %v, want %v; what it was given is %+v", tc.reason, wait, tc.want, tc.err)
+				t.Errorf("%s: waits for %v, want %v; the argument is %+v", tc.reason, wait, tc.want, tc.err)
 			}
 		})
 	}
@@ -194,7 +194,7 @@ func TestSanitizeOfApp(t *testing.T) {
 			t.Errorf("%s: %+v, %+v", tc.reason, got.Err, got.RateLimits)
 		}
 		if !told.Err.AppWide || !told.RateLimits[1].AppWide {
-			t.Fatal("what was given was changed")
+			t.Fatal("the argument was changed")
 		}
 	}
 }
@@ -258,17 +258,17 @@ func TestBlocked(t *testing.T) {
 		at           time.Duration
 		account, app bool
 	}{
-		{"both hold", 0, true, true},
-		{"a limit is over at its end", time.Minute, true, false},
-		{"an app limit is over at its end", time.Hour, false, false},
+		{"both limits apply", 0, true, true},
+		{"a limit ends at its end time", time.Minute, true, false},
+		{"an app limit ends at its end time", time.Hour, false, false},
 		{"a limit for months from an older version is probed", -2 * time.Hour, false, false},
 	} {
 		now := noon.Add(tc.at)
 		if got := !ratelimit.BlockedUntil(&status, now).IsZero(); got != tc.account {
-			t.Errorf("%s: the account is held: %v", tc.reason, got)
+			t.Errorf("%s: the account is limited: %v", tc.reason, got)
 		}
 		if got := !ratelimit.AppBlockedUntil(&status, now).IsZero(); got != tc.app {
-			t.Errorf("%s: the app is held: %v", tc.reason, got)
+			t.Errorf("%s: the app is limited: %v", tc.reason, got)
 		}
 	}
 }

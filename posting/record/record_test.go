@@ -136,7 +136,7 @@ func TestAdopt(t *testing.T) {
 		{name: "refused", why: "it is not published", was: post("a", "x1=refused"), now: post("bb", "x1"), want: []string{}},
 		{name: "failed before a call", why: "it is not published", was: post("a", "x1=failed"), now: post("bb", "x1"), want: []string{}},
 		{name: "partly, and the rest in progress", why: "it may have been published after the record was written", was: post("a", "x1=posted", "x2=pending", "threads=refused"), now: post("bb", "x1", "x2", "threads"), want: []string{"0 posted a-0", "1 undecided"}},
-		{name: "partly, and the rest in progress when it was deleted", why: "nothing was published after that", was: deleted(post("a", "x1=posted", "x2=pending")), now: post("bb", "x1", "x2"), want: []string{"0 posted a-0"}},
+		{name: "partly, and the rest in progress when it was deleted", why: "there was no later publication", was: deleted(post("a", "x1=posted", "x2=pending")), now: post("bb", "x1", "x2"), want: []string{"0 posted a-0"}},
 		{name: "a tree in progress", why: "further cards may have been published", was: tree(post("a", "x1=pending", "x2=open"), 3, 2), now: tree(post("bb", "x1"), 3, 0), want: []string{"0 undecided a-card0 cards 2"}},
 		{name: "refused, and retried by another post", why: "that post may have published it", was: retried(post("a", "x1=refused", "x2=refused")), now: post("bb", "x1", "x2"), want: []string{"0 failed"}},
 		{name: "never claimed", why: "it is not published", was: post("a", "x1=pending"), now: post("bb", "x1"), want: []string{}},
@@ -185,7 +185,7 @@ func TestAdopt(t *testing.T) {
 				t.Errorf("%s (%s)", diff, tt.why)
 			}
 			if len(got.Targets) != len(tt.want) {
-				t.Errorf("targets %v are said to be adopted; %v are", got.Targets, tt.want)
+				t.Errorf("adopted targets %v, want %v", got.Targets, tt.want)
 			}
 			for i := range got.Targets {
 				s := &tt.now.Status.Targets[i]
@@ -198,7 +198,7 @@ func TestAdopt(t *testing.T) {
 			}
 			for i := range tt.now.Status.Targets {
 				if a := tt.now.Status.Targets[i].Attempt; a != nil && (a.Outcome == "" || a.Checkpoint != "") {
-					t.Errorf("attempt %+v: an open one would be looked up, and a checkpoint is of no use", a)
+					t.Errorf("attempt %+v: an open one would be looked up, and a checkpoint has no use", a)
 				}
 			}
 		})
@@ -274,11 +274,11 @@ func TestAdoptMore(t *testing.T) {
 		want      []string
 		unknown   []string
 	}{
-		{"nothing came", "it was looked up", post("bb", "x2=pending"), nil, []string{"0 pending"}, nil},
+		{"no change", "it was looked up", post("bb", "x2=pending"), nil, []string{"0 pending"}, nil},
 		{"a target that an edit added", "it is published", post("bb", "x2=pending", "x1"), []int32{1}, []string{"0 pending", "1 posted a-0"}, nil},
 		{"a target that names another account now", "it is published there", post("bb", "x1=pending"), []int32{0}, []string{"0 posted a-0"}, nil},
-		{"a target with a question", "the answer is awaited", uncalled(post("bb", "threads=unknown")), nil, []string{"0 undecided"}, nil},
-		{"a target that was declared not published", "an answered question is not asked again", post("bb", "threads=refused"), nil, []string{"0 failed"}, nil},
+		{"a target with a question", "the user's answer is awaited", uncalled(post("bb", "threads=unknown")), nil, []string{"0 undecided"}, nil},
+		{"a target that was declared not published", "an answered question is not repeated", post("bb", "threads=refused"), nil, []string{"0 failed"}, nil},
 		{"a failed target", "it is not sent", post("bb", "x1=failed"), nil, []string{"0 failed"}, nil},
 		{"an unknown connection", "it may be an account where it is published", post("bb", "new"), nil, []string{}, []string{"new"}},
 	} {
@@ -294,8 +294,8 @@ func TestAdoptMore(t *testing.T) {
 	}
 }
 
-// TestAdoptKeeps checks that the post's posted targets stay as they are, whatever the record says.
-func TestAdoptKeeps(t *testing.T) {
+// TestAdoptKeepsRecordedTargets checks that the post's posted targets stay as they are, whatever the record says.
+func TestAdoptKeepsRecordedTargets(t *testing.T) {
 	now := post("a", "x1=posted")
 	before := now.DeepCopy()
 	if adopted := New(post("a", "x1=unknown"), "acme", accounts).Adopt(now, accounts); len(adopted.Targets) > 0 {
@@ -315,7 +315,7 @@ func TestSucceed(t *testing.T) {
 		want      []string // the adopted outcomes of a post to x1 twice, x2 and threads
 	}{
 		{"one", "there was no earlier record", []*v1alpha1.Post{post("a", "x1=posted")}, "a", nil, []string{"0 posted a-0"}},
-		{"the same again", "the record follows the post", []*v1alpha1.Post{post("a", "x1=unknown"), post("a", "x1=posted")}, "a", nil, []string{"0 posted a-0"}},
+		{"repeated", "the record follows the post", []*v1alpha1.Post{post("a", "x1=unknown"), post("a", "x1=posted")}, "a", nil, []string{"0 posted a-0"}},
 		{
 			"restored to before the answer", "the record's outcome remains",
 			[]*v1alpha1.Post{post("a", "x1=posted"), post("a", "x1=unknown")},
@@ -406,7 +406,7 @@ func TestSucceed(t *testing.T) {
 			}
 			again := New(tt.objects[len(tt.objects)-1], "acme", accounts).Merge(joined)
 			if diff := cmp.Diff(joined, again); diff != "" {
-				t.Errorf("a record that is written again changes: %s", diff)
+				t.Errorf("writing a record again changes it: %s", diff)
 			}
 		})
 	}
@@ -421,20 +421,20 @@ func TestTurns(t *testing.T) {
 		want      []string
 	}{
 		{
-			"sent and refused again", "the adopted entry came first",
+			"sent and rejected again", "the adopted entry is first",
 			func(p *v1alpha1.Post) {
 				p.Status.Targets = append(p.Status.Targets, post("bb", "x1=refused").Status.Targets[0])
 			},
 			[]string{"1 posted a-1"},
 		},
 		{
-			"sent, and nobody knows", "it is the first of the two undecided targets",
+			"sent, with an unknown outcome", "it is the first of the two undecided targets",
 			func(p *v1alpha1.Post) {
 				p.Status.Targets = append(p.Status.Targets, post("bb", "x1=unknown").Status.Targets[0])
 			},
 			[]string{"0 undecided", "1 posted a-1"},
 		},
-		{"deleted before the first was entered", "the other one is published", func(p *v1alpha1.Post) { deleted(p) }, []string{"1 posted a-1"}},
+		{"deleted before the first was entered", "the second target is published", func(p *v1alpha1.Post) { deleted(p) }, []string{"1 posted a-1"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			second := post("bb", "x1", "x1")
@@ -514,13 +514,13 @@ func TestFinishedRecordIsFinal(t *testing.T) {
 	}
 }
 
-func TestEarlierIsBounded(t *testing.T) {
+func TestEarlierIsLimited(t *testing.T) {
 	var joined *Record
 	for i := range 3 * mostEarlier {
 		joined = New(post(types.UID(strings.Repeat("u", i+1)), "x1=posted"), "acme", accounts).Merge(joined)
 	}
 	if n := len(joined.Earlier); n != mostEarlier || len(joined.Earlier[n-1]) != 3*mostEarlier-1 {
-		t.Errorf("%d uids of earlier objects are kept, the last one %s", n, joined.Earlier[n-1])
+		t.Errorf("%d uids of earlier objects are stored, the last one %s", n, joined.Earlier[n-1])
 	}
 }
 
@@ -551,18 +551,18 @@ func TestWanted(t *testing.T) {
 		{"applied, looked up", "one lookup suffices", "x1", looked("a"), false, false},
 		{"restored with its status", "that was of another object", "x1", looked("z"), true, false},
 		{"applied with the label of the API", "anyone can set a label", "x1", func(p *v1alpha1.Post) { p.Labels = map[string]string{v1alpha1.OriginLabel: v1alpha1.OriginAPI} }, true, false},
-		{"armed", "it was looked up before", "x1", armed("launch/a"), false, false},
+		{"armed", "it was looked up", "x1", armed("launch/a"), false, false},
 		{"armed as another object", "it is a copy of that", "x1", armed("launch/z"), true, true},
 		{"copied by a user under a new name", "it is a new post", "x1", armed("lunch/z"), true, false},
 		{"a malformed annotation", "it is ignored", "x1", armed("launch"), true, false},
-		{"created through the API", "no other post can have the name", "x1", born(created, false), false, false},
+		{"created through the API", "the name is unique", "x1", born(created, false), false, false},
 		{"created through the API with a key", "the same key results in the same name", "x1", born(created, true), true, false},
 		{"created through the API, slowly", "the API server may be slow", "x1", born(created.Add(-5*time.Second), false), false, false},
 		{"created through the API, and applied later", "it may have been published before", "x1", born(created.Add(-6*time.Second), false), true, false},
 		{"restored from a backup", "it may have been published", "x1", born(created.Add(-time.Hour), false), true, true},
 		{"started", "its own entries have the outcome", "x1=refused", nil, false, false},
 		{"started, and restored with its status", "it may have continued since", "x1=refused", armed("launch/z"), true, true},
-		{"finished", "nothing more is sent", "x1", func(p *v1alpha1.Post) { p.Status.Finished = true }, false, false},
+		{"finished", "it makes no more calls", "x1", func(p *v1alpha1.Post) { p.Status.Finished = true }, false, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			p := post("a", tt.targets)
@@ -588,7 +588,7 @@ func TestRoundTrip(t *testing.T) {
 	must.Succeed(t, err)
 	for _, kept := range []string{"container", `"hash"`, "private", "growth", "u003c", "candidate", "prepared", "nextTryAt"} {
 		if strings.Contains(string(data), kept) {
-			t.Errorf("the record has %q, which is of no use there: %s", kept, data)
+			t.Errorf("the record contains %q, which it must not: %s", kept, data)
 		}
 	}
 	read, err := Decode(data)
@@ -619,7 +619,7 @@ func TestDecodeRefuses(t *testing.T) {
 		"without a version": `{"namespace":"n","name":"p","uid":"u"}`,
 	} {
 		if r, err := Decode([]byte(text)); err == nil {
-			t.Errorf("%s is taken for %+v", name, r)
+			t.Errorf("%s was parsed as %+v", name, r)
 		}
 	}
 }
@@ -631,14 +631,14 @@ func TestNeeded(t *testing.T) {
 		}
 	}
 	if asked := uncalled(post("a", "x1=unknown")); !Required(asked) {
-		t.Error("a copy that a person is asked about may be out, though no call was made for this object")
+		t.Error("an undecided copy may be published, and needs a record")
 	}
 	if !Required(finished(post("a", "x1=failed"))) {
-		t.Error("clients read what is finished for as long as it is kept")
+		t.Error("clients read finished posts during their retention, so they need a record")
 	}
 	asked := post("a", "x1=pending")
 	asked.Status.Targets[0].State = v1alpha1.TargetUndecided
 	if !Required(asked) {
-		t.Error("nobody knows whether it is out, although no call was claimed: who applies it again is asked again")
+		t.Error("an undecided target needs a record even without a claim")
 	}
 }

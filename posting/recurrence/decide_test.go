@@ -77,7 +77,7 @@ func run(t *testing.T, s *v1alpha1.PostSchedule, passes []pass) {
 			t.Errorf("at %s (-want +got):\n%s", p.at, diff)
 		}
 		if !d.Wake.IsZero() && !d.Wake.After(instant(p.at)) {
-			t.Errorf("at %s: decides again at %s, without end", p.at, d.Wake)
+			t.Errorf("at %s: decides again at %s, without an end", p.at, d.Wake)
 		}
 		if p.crash {
 			continue
@@ -114,7 +114,7 @@ func TestDecide(t *testing.T) {
 			{at: "2026-12-01T12:00:00Z"},
 			{at: "2026-12-01T12:30:00Z"},
 		}},
-		"a process that ends before it writes the status creates the same posts again, with equal names and texts": {applied(every("*/20 * * * *")), []pass{
+		"a pass that is repeated before its status is written creates the same posts, with equal names and texts": {applied(every("*/20 * * * *")), []pass{
 			{at: "2026-12-01T12:00:00Z", crash: true, want: []string{"01T12:20#0", "01T12:40#1", "01T13:00#2"}},
 			{at: "2026-12-01T12:00:10Z", want: []string{"01T12:20#0", "01T12:40#1", "01T13:00#2"}},
 			{at: "2026-12-01T12:00:20Z"},
@@ -133,7 +133,7 @@ func TestDecide(t *testing.T) {
 		"an outage of a month publishes no burst": {applied(every("*/15 * * * *")), []pass{
 			{at: "2027-01-01T00:07:00Z", want: []string{"01T00:00#0", "01T00:15#1", "01T00:30#2", "01T00:45#3", "01T01:00#4"}},
 		}},
-		"posts during a suspension are skipped, and none is published late when it ends": {applied(), []pass{
+		"posts during a suspension are skipped, not published late": {applied(), []pass{
 			{at: "2026-12-02T08:10:00Z", held: true},
 			{at: "2026-12-02T09:00:00Z", held: true},
 			{at: "2026-12-02T09:05:00Z"},
@@ -147,13 +147,13 @@ func TestDecide(t *testing.T) {
 			{at: "2026-12-02T07:59:00Z"},
 			{at: "2026-12-02T09:20:00Z", want: []string{"02T09:00#0"}},
 		}},
-		"a clock that goes back does not repeat a post": {applied(), []pass{
+		"a clock that is set back does not repeat a post": {applied(), []pass{
 			{at: "2026-12-02T08:00:00Z", want: []string{"02T09:00#0"}},
 			{at: "2026-12-01T08:00:00Z"},
 			{at: "2026-12-02T08:30:00Z"},
 			{at: "2026-12-03T08:00:00Z", want: []string{"03T09:00#1"}},
 		}},
-		"a clock that jumps ahead temporarily does not repeat any created post": {applied(), []pass{
+		"a clock that is temporarily fast does not repeat posts": {applied(), []pass{
 			{at: "2026-12-05T08:30:00Z", want: []string{"05T09:00#0"}},
 			{at: "2026-12-02T08:30:00Z"},
 			{at: "2026-12-05T08:30:00Z"},
@@ -260,7 +260,7 @@ func TestEveryOccurrenceHasOnePost(t *testing.T) {
 		for at := rule.Next(s.CreationTimestamp.Time); !at.After(s.Status.LastScheduledTime.Time); at = rule.Next(at) {
 			want++
 			if name := PostOf(s, Occurrence{At: at}).Name; !posts[name] {
-				t.Errorf("%s: %s is left out", zone, name)
+				t.Errorf("%s: %s has no post", zone, name)
 			}
 		}
 		if len(posts) < want || len(posts) > want+2 || int(s.Status.Posts) != want {

@@ -26,8 +26,8 @@ func TestOf(t *testing.T) {
 		policy retention.Policy
 		want   retention.Times
 	}{
-		"nothing said": {"the installation's defaults apply", v1alpha1.TeamSpec{}, policy, retention.Times{InCluster: 7 * day, Archived: 90 * day}},
-		"both said": {
+		"no settings": {"the installation's defaults apply", v1alpha1.TeamSpec{}, policy, retention.Times{InCluster: 7 * day, Archived: 90 * day}},
+		"both times": {
 			"a team decides for itself",
 			v1alpha1.TeamSpec{Retention: v1alpha1.TeamRetention{InCluster: span(2 * time.Hour), Archived: span(30 * day), Applied: true}},
 			policy,
@@ -70,9 +70,9 @@ func TestEvicts(t *testing.T) {
 		applied bool
 		want    bool
 	}{
-		"by REST":             {"the post exists nowhere else", v1alpha1.OriginLabel, false, true},
-		"of a schedule":       {"its PostSchedule never creates a post again", v1alpha1.ScheduleLabel, false, true},
-		"applied":             {"a tool would only apply it again", "", false, false},
+		"by REST":             {"there is no other copy of the post", v1alpha1.OriginLabel, false, true},
+		"of a schedule":       {"its PostSchedule never recreates it", v1alpha1.ScheduleLabel, false, true},
+		"applied":             {"a tool would recreate it", "", false, false},
 		"applied, on request": {"the team allows it", "", true, true},
 		"by REST, on request": {"the setting is for applied posts", v1alpha1.OriginLabel, true, true},
 	} {
@@ -97,11 +97,11 @@ func TestArchivedUntil(t *testing.T) {
 		origin   string
 		want     time.Duration
 	}{
-		"without a key":        {"the team's time alone counts", time.Hour, time.Minute, "", v1alpha1.OriginAPI, time.Minute + time.Hour},
+		"without a key":        {"only the team's time counts", time.Hour, time.Minute, "", v1alpha1.OriginAPI, time.Minute + time.Hour},
 		"with a key":           {"a key is valid for a day", time.Hour, time.Minute, "2:abc", v1alpha1.OriginAPI, day},
 		"with a key, for long": {"the team's time is longer", 90 * day, time.Minute, "2:abc", v1alpha1.OriginAPI, 90*day + time.Minute},
 		"scheduled, with a key": {
-			"a day is over when it is finished", 0, 3 * day, "2:abc", v1alpha1.OriginAPI, 3 * day,
+			"a day ends when it is archived", 0, 3 * day, "2:abc", v1alpha1.OriginAPI, 3 * day,
 		},
 		"applied": {"a tool may put it back that was stopped for the night", 0, time.Minute, "", "", leaves + day},
 	} {

@@ -199,7 +199,7 @@ func TestFiles(t *testing.T) {
 	}{
 		{"a hundred full cards", "they can be shown", tree(bare("threads"), cards(full...)...), ""},
 		{
-			"one more", "no platform shows as many", draft(tree(bare("threads"), cards(append(full[:99:99], 21)...)...)),
+			"one card too many", "no platform shows as many", draft(tree(bare("threads"), cards(append(full[:99:99], 21)...)...)),
 			"spec.tree.cards: Invalid value: 2001: the post names 2001 different media files, and may name at most 2000; make several posts of it",
 		},
 	} {
@@ -223,7 +223,7 @@ func TestContent(t *testing.T) {
 		want         []string
 	}{
 		{"one image", "the post is valid", images(to("x"), "image"), nil},
-		{"the same image twice", "it may stand twice", images(to("x"), "image", "image"), nil},
+		{"the same image twice", "a file may be repeated", images(to("x"), "image", "image"), nil},
 		{"no image", "media_ids is required", images(to("x")), []string{"Required " + imageRefs}},
 		{"no image, draft", "in drafts too", draft(images(to("x"))), []string{"Required " + imageRefs}},
 		{"strictest target", "the cap is that of the strictest chosen target", images(to("instagram", "threads", "x"), "image", "image", "image"), []string{"Invalid " + imageRefs}},
@@ -236,7 +236,7 @@ func TestContent(t *testing.T) {
 		{"being deleted", "it will not exist", images(to("x"), "leaving"), []string{"NotFound " + imageRefs + "[0].name"}},
 		{"missing", "it may be restored, but cannot be posted until then", images(to("x"), "missing"), []string{"NotFound " + imageRefs + "[0].name"}},
 		{"missing, draft", "drafts name media that are there", draft(images(to("x"), "missing")), []string{"NotFound " + imageRefs + "[0].name"}},
-		{"rejected", "it will never be good", images(to("x"), "rejected"), []string{"Invalid " + imageRefs + "[0].name"}},
+		{"rejected", "a rejected file never becomes valid", images(to("x"), "rejected"), []string{"Invalid " + imageRefs + "[0].name"}},
 		{"expired", "it will never be uploaded", images(to("x"), "expired"), []string{"Invalid " + imageRefs + "[0].name"}},
 		{"a video among images", "an image post shows images", images(to("x"), "video"), []string{"Invalid " + imageRefs + "[0].name"}},
 		{"images to a video platform", "the platform does not have such posts", images(to("youtube"), "image"), []string{"Invalid spec.targets[0].connectionRef.name", "Required spec.targets[0].youtube.title"}},
@@ -257,9 +257,9 @@ func TestContent(t *testing.T) {
 		{"an image as a video", "a video post shows a video", video(to("x"), "image"), []string{"Invalid spec.video.mediaRef.name"}},
 		{"too large for one", "X does not accept such a file", video(to("instagram", "x"), "big-video"), []string{"Invalid spec.video.mediaRef.name"}},
 		{"as large as X takes", "the limit is inclusive", video(to("x"), "full-video"), nil},
-		{"large, but not for these", "the others have no lower limit", video(to("instagram", "threads"), "big-video"), nil},
-		{"thumbnail at the end", "the last moment is one", video(to("x"), "video", 2000), nil},
-		{"thumbnail time after the end", "there is no such moment", video(to("x"), "video", 2001), []string{"Invalid spec.video.thumbnailOffsetMillis"}},
+		{"large, but not for these", "other platforms have no lower limit", video(to("instagram", "threads"), "big-video"), nil},
+		{"thumbnail at the end", "the last moment is valid", video(to("x"), "video", 2000), nil},
+		{"thumbnail time after the end", "the film is shorter", video(to("x"), "video", 2001), []string{"Invalid spec.video.thumbnailOffsetMillis"}},
 		{"thumbnail, length unknown", "the platform checks it", video(to("threads"), "big-video", 90000), nil},
 		{"youtube", "the post is valid", video(titled("Title"), "video"), nil},
 		{"youtube without a title", "youtube_title is required", video(to("youtube"), "video"), []string{"Required spec.targets[0].youtube.title"}},
@@ -281,14 +281,14 @@ func TestContent(t *testing.T) {
 		{"a tree", "cards need text or media", tree(bare("x", "threads"), card("one"), card("", "image")), nil},
 		{"one card", "a tree that is published has two", tree(bare("x"), card("one")), []string{"Invalid spec.tree.cards"}},
 		{"one card, draft", "a draft may have one", draft(tree(bare("x"), card("one"))), nil},
-		{"no card, draft", "and not none", draft(tree(bare("x"))), []string{"Required spec.tree.cards"}},
+		{"no card, draft", "a tree needs cards", draft(tree(bare("x"))), []string{"Required spec.tree.cards"}},
 		{"an empty card", "a card needs content", tree(bare("x"), card("one"), card("")), []string{"Required spec.tree.cards[1]"}},
 		{"an empty card, draft", "it may be filled later", draft(tree(bare("x"), card("one"), card(""))), nil},
 		{"a card too long for one", "each chosen target's limit counts", tree(bare("x", "threads"), card("01234567890"), card("two")), []string{"Invalid spec.tree.cards[0].caption"}},
 		{"a card too long for both", "each limit is reported", tree(bare("x", "threads"), card("012345678901234567890"), card("two")), []string{"Invalid spec.tree.cards[0].caption", "Invalid spec.tree.cards[0].caption"}},
 		{"a card too long, draft", "lengths are postponed", draft(tree(bare("x"), card("01234567890"))), nil},
 		{"the same platform twice", "its limits are reported once", tree(bare("x", "x-2"), card("01234567890"), card("two")), []string{"Invalid spec.tree.cards[0].caption"}},
-		{"a card with NUL, draft", "platforms cannot show it, and REST rejects it in each body", draft(tree(bare("x"), card("one"), card("t\x00o"))), []string{"Invalid spec.tree.cards[1].caption"}},
+		{"a card with NUL, draft", "platforms cannot display it, and REST rejects it everywhere", draft(tree(bare("x"), card("one"), card("t\x00o"))), []string{"Invalid spec.tree.cards[1].caption"}},
 		{"unknown media on a card", "checked always", draft(tree(bare("x"), card("one", "image", "gone"))), []string{"NotFound spec.tree.cards[0].mediaRefs[1].name"}},
 		{"too many media", "X accepts two here", tree(bare("x", "threads"), card("one", "image", "image", "image"), card("two")), []string{"Invalid spec.tree.cards[0].mediaRefs"}},
 		{"too many media, draft", "counts of cards are postponed", draft(tree(bare("x"), card("one", "image", "image", "image"))), nil},
@@ -303,11 +303,11 @@ func TestContent(t *testing.T) {
 		{"two videos on x", "one video at most", tree(bare("x"), card("one", "video", "video"), card("two")), []string{"Invalid spec.tree.cards[0].mediaRefs"}},
 		{"blanks as a text", "the platform does not accept empty posts", v1alpha1.PostSpec{Category: v1alpha1.CategoryText, Targets: says("x", " \n")}, []string{"Invalid spec.targets[0].caption"}},
 		{"blanks as a text, draft", "texts are checked in drafts too", draft(v1alpha1.PostSpec{Category: v1alpha1.CategoryText, Targets: says("x", " \n")}), []string{"Invalid spec.targets[0].caption"}},
-		{"blanks next to images", "they are sent as no text, which the platform accepts there", images(says("x", " \n"), "image"), nil},
+		{"blanks next to images", "blanks count as no text", images(says("x", " \n"), "image"), nil},
 		{"many blanks next to a video", "they do not count either", video(says("x", strings.Repeat(" ", 11)), "video"), nil},
 		{"no caption next to images", "the contract requires at least one character", images(says("x", ""), "image"), []string{"Required spec.targets[0].caption"}},
 		{"a card of blanks", "the platform does not accept empty cards", tree(bare("x"), card("one"), card("\t")), []string{"Invalid spec.tree.cards[1].caption"}},
-		{"a card of blanks and media", "media alone are a card", tree(bare("x"), card("one"), card("\t", "image")), nil},
+		{"a card of blanks and media", "a card needs text or media", tree(bare("x"), card("one"), card("\t", "image")), nil},
 		{"a connection twice", "outside trees only", tree(bare("x", "x"), card("one"), card("two")), []string{"Duplicate spec.targets[1].connectionRef.name"}},
 		{"a connection twice, draft", "checked always", draft(tree(bare("x", "x"), card("one"))), []string{"Duplicate spec.targets[1].connectionRef.name"}},
 		{"a platform without trees, draft", "trees have platform limits in drafts too", draft(tree(bare("instagram"), card("one"))), []string{"Invalid spec.targets[0].connectionRef.name"}},
@@ -344,7 +344,7 @@ func FuzzValidate(f *testing.F) {
 		post := &v1alpha1.Post{Spec: spec}
 		first := fmt.Sprint(Validate(post, contentEnv()))
 		if again := fmt.Sprint(Validate(post, contentEnv())); again != first {
-			t.Errorf("the same post was judged twice, and differently:\n%s\n%s", first, again)
+			t.Errorf("two validations of the same post differ:\n%s\n%s", first, again)
 		}
 		Validate(post, Env{Connection: contentEnv().Connection, Capabilities: contentEnv().Capabilities})
 	})

@@ -110,7 +110,7 @@ func TestFilesFitPlatforms(t *testing.T) {
 	}{
 		"an account without own limits": {"the platform's limit applies", show("tiktok", "video"), false, nil, nil},
 		"an account with a bound":       {"file, fact, limit and platform are named", show("tiktok-short", "video"), false, []string{"spec.video.mediaRef.name: " + long}, nil},
-		"two accounts":                  {"the smaller limit applies, whatever the order", show("tiktok tiktok-short tiktok", "video"), false, []string{"spec.video.mediaRef.name: " + long}, nil},
+		"two accounts":                  {"the smaller limit applies, in any order", show("tiktok tiktok-short tiktok", "video"), false, []string{"spec.video.mediaRef.name: " + long}, nil},
 		"accepted before":               {"its platform decides", show("tiktok-short", "video"), true, nil, nil},
 		"in a thread":                   {"the card is named", thread("tiktok-short", "video"), false, []string{"spec.tree.cards[1].mediaRefs[0].name: " + long}, nil},
 		"doubtful": {

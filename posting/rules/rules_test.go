@@ -58,7 +58,7 @@ func TestValidate(t *testing.T) {
 		want   []string
 	}{
 		{"fine", "the post is valid", v1alpha1.PostSpec{Targets: []v1alpha1.PostTarget{target("x", "0123456789")}}, nil},
-		{"same connection twice", "outside trees a connection may stand twice", v1alpha1.PostSpec{Targets: []v1alpha1.PostTarget{target("x", "a"), target("x", "b")}}, nil},
+		{"same connection twice", "only trees limit a connection to one target", v1alpha1.PostSpec{Targets: []v1alpha1.PostTarget{target("x", "a"), target("x", "b")}}, nil},
 		{"no target", "the post has no destination", v1alpha1.PostSpec{}, []string{"Required spec.targets"}},
 		{"too long", "the platform would reject it", v1alpha1.PostSpec{Targets: []v1alpha1.PostTarget{target("x", "01234567890")}}, []string{"Invalid spec.targets[0].caption"}},
 		{"against the platform's rules", "platforms may have rules beyond lengths", v1alpha1.PostSpec{Targets: []v1alpha1.PostTarget{target("x", "hey!")}}, []string{"Invalid spec.targets[0].caption"}},
@@ -66,7 +66,7 @@ func TestValidate(t *testing.T) {
 		{"empty draft", "a draft may be finished later", v1alpha1.PostSpec{Draft: true, Targets: []v1alpha1.PostTarget{target("x", "")}}, nil},
 		{"draft too long", "limits apply to drafts too", v1alpha1.PostSpec{Draft: true, Targets: []v1alpha1.PostTarget{target("x", "01234567890")}}, []string{"Invalid spec.targets[0].caption"}},
 		{"draft with a time", "the two contradict", v1alpha1.PostSpec{Draft: true, ScheduledAt: future, Targets: []v1alpha1.PostTarget{target("x", "a")}}, []string{"Forbidden spec.scheduledAt"}},
-		{"unknown connection", "it may be created later, which has its own error type", v1alpha1.PostSpec{Targets: []v1alpha1.PostTarget{target("x", "a"), target("gone", "a")}}, []string{"NotFound spec.targets[1].connectionRef.name"}},
+		{"unknown connection", "it may be created later, so the error has its own type", v1alpha1.PostSpec{Targets: []v1alpha1.PostTarget{target("x", "a"), target("gone", "a")}}, []string{"NotFound spec.targets[1].connectionRef.name"}},
 		{"category not supported", "the platform does not have such posts", v1alpha1.PostSpec{Category: v1alpha1.CategoryText, Targets: []v1alpha1.PostTarget{target("video", "a")}}, []string{"Invalid spec.targets[0].connectionRef.name"}},
 		{"platform not registered", "this installation cannot publish there", v1alpha1.PostSpec{Targets: []v1alpha1.PostTarget{target("other", "a")}}, []string{"Invalid spec.targets[0].connectionRef.name"}},
 	} {
@@ -78,7 +78,7 @@ func TestValidate(t *testing.T) {
 			for _, err := range Validate(&v1alpha1.Post{Spec: tt.spec}, env()) {
 				got = append(got, strings.TrimPrefix(string(err.Type), "FieldValue")+" "+err.Field)
 				if err.Detail == "" {
-					t.Errorf("%s: no word for a person", err.Field)
+					t.Errorf("%s: the detail is missing", err.Field)
 				}
 			}
 			if diff := cmp.Diff(tt.want, got); diff != "" {
@@ -96,7 +96,7 @@ func TestValidateTime(t *testing.T) {
 		want int
 	}{
 		{"immediate", nil, 0},
-		{"a millisecond ahead", v1alpha1.NewTimePtr(now.Add(time.Millisecond)), 0},
+		{"a millisecond in the future", v1alpha1.NewTimePtr(now.Add(time.Millisecond)), 0},
 		{"now", v1alpha1.NewTimePtr(now), 1},
 		{"past", v1alpha1.NewTimePtr(now.Add(-time.Hour)), 1},
 	} {

@@ -52,25 +52,25 @@ func TestSize(t *testing.T) {
 		want   []string
 		reason string
 	}{
-		{"three long captions", text(3, strings.Repeat("a", 65_536)), nil, "there is room for what a platform without a limit takes"},
-		{"four of them", text(4, strings.Repeat("a", 65_536)), []string{"spec.targets"}, "256 KiB of text alone, with the names of the accounts more than a post may take"},
-		{"a long caption of angle brackets", text(1, strings.Repeat("<", 60_000)), []string{"spec.targets"}, "each takes six bytes where it is stored"},
+		{"three long captions", text(3, strings.Repeat("a", 65_536)), nil, "the maximum of a platform without a limit"},
+		{"four of them", text(4, strings.Repeat("a", 65_536)), []string{"spec.targets"}, "the text alone exceeds 256 KiB"},
+		{"a long caption of angle brackets", text(1, strings.Repeat("<", 60_000)), []string{"spec.targets"}, "each is stored as six bytes"},
 		{"of ampersands", text(1, strings.Repeat("&", 60_000)), []string{"spec.targets"}, "as does this one"},
 		{"a shorter one", text(1, strings.Repeat("<", 43_000)), nil, "258 KB are within 256 KiB"},
-		{"applied by kubectl", applied, []string{"spec.targets"}, "what kubectl notes beside it takes room too"},
-		{"with labels", labelled, []string{"spec.targets"}, "labels have no bound of their own"},
+		{"applied by kubectl", applied, []string{"spec.targets"}, "kubectl's annotation counts too"},
+		{"with labels", labelled, []string{"spec.targets"}, "labels have no separate limit"},
 		{"a hundred targets", text(100, strings.Repeat("a", 2_500)), nil, "2,500 characters for each of a hundred accounts"},
-		{"a hundred targets with longer texts", text(100, strings.Repeat("a", 2_700)), []string{"spec.targets"}, "270 KB are more than a post may take"},
+		{"a hundred targets with longer texts", text(100, strings.Repeat("a", 2_700)), []string{"spec.targets"}, "270 KB exceed a post's limit"},
 		{"a great tree", tree(40, 100), nil, "4,000 records fit"},
 		{"a greater tree", tree(50, 100), []string{"spec.tree.cards"}, "what becomes of 5,000 cards does not fit"},
-		{"the greatest tree", tree(100, 100), []string{"spec.tree.cards"}, "nor of 10,000, however short they are"},
+		{"the greatest tree", tree(100, 100), []string{"spec.tree.cards"}, "10,000 records do not fit"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var got []string
 			for _, err := range Validate(tt.post, everything) {
 				got = append(got, err.Field)
 				if err.Type == field.ErrorTypeNotFound || len(err.Detail) < 50 {
-					t.Errorf("%v does not say what to do", err)
+					t.Errorf("%v has no remedy", err)
 				}
 			}
 			if fmt.Sprint(got) != fmt.Sprint(tt.want) {

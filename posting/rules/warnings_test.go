@@ -44,9 +44,9 @@ func TestWarnings(t *testing.T) {
 		spec   v1alpha1.PostSpec
 		want   []string
 	}{
-		"caption":         {"the target is named", v1alpha1.PostSpec{Targets: []v1alpha1.PostTarget{to("x", "$"), to("x", "$$")}}, []string{"spec.targets[1].caption" + words}},
-		"others":          {"other platforms accept it", v1alpha1.PostSpec{Targets: []v1alpha1.PostTarget{to("threads", "$$"), to("later", "$$"), to("youtube", "$$")}}, nil},
-		"nothing unusual": {"content that every app may post has no warning", v1alpha1.PostSpec{Targets: []v1alpha1.PostTarget{to("x", "$")}}, nil},
+		"caption":       {"the target is named", v1alpha1.PostSpec{Targets: []v1alpha1.PostTarget{to("x", "$"), to("x", "$$")}}, []string{"spec.targets[1].caption" + words}},
+		"others":        {"other platforms accept it", v1alpha1.PostSpec{Targets: []v1alpha1.PostTarget{to("threads", "$$"), to("later", "$$"), to("youtube", "$$")}}, nil},
+		"ordinary text": {"content that every app may post has no warning", v1alpha1.PostSpec{Targets: []v1alpha1.PostTarget{to("x", "$")}}, nil},
 		"tree": {
 			"a card's text causes one warning, however many accounts it is sent to",
 			v1alpha1.PostSpec{Targets: []v1alpha1.PostTarget{to("x", ""), to("x", ""), to("x", "")}, Tree: &v1alpha1.TreeContent{Cards: []v1alpha1.TreeCard{{Caption: "$$"}, {Caption: "$"}}}},

@@ -47,8 +47,8 @@ func TestWords(t *testing.T) {
 		spec   v1alpha1.PostSpec
 		want   string
 	}{
-		{"a limit of one is of one thing", tree(bare("x"), card("one", "video", "video"), card("two")), "at most 1 video on a card"},
-		{"a limit of two is of things", images(to("x"), "image", "image", "image"), "at most 2 images;"},
+		{"K:a limit of one has a singular", tree(bare("x"), card("one", "video", "video"), card("two")), "at most 1 video on a card"},
+		{"K:a limit of two has a plural", images(to("x"), "image", "image", "image"), "at most 2 images;"},
 		{"a video's length is shown in seconds", video(to("x"), "video", 2001), "which takes 2s;"},
 		{"why a file was rejected", images(to("x"), "told"), "the file was rejected: it is a picture of 1 pixel"},
 		{"the default remedy", images(to("x"), "untold"), "upload another one"},
@@ -95,12 +95,12 @@ func TestSizeAtItsLimit(t *testing.T) {
 		reason         string
 		targets, cards int
 	}{
-		{"there is no room for 10,000 records", 100, 100},
+		{"10,000 records do not fit", 100, 100},
 		{"the records leave no room for text", 46, 96},
 	} {
 		crowd := &v1alpha1.Post{Spec: tree(bare(make([]string, tt.targets)...), make([]v1alpha1.TreeCard, tt.cards)...)}
 		if errs := (&validation{post: crowd}).size(field.NewPath("spec")); len(errs) != 1 || !strings.Contains(errs[0].Detail, "this many cards and targets") {
-			t.Errorf("%s, which no shorter text mends: %v", tt.reason, errs)
+			t.Errorf("%s, where a shorter text does not help: %v", tt.reason, errs)
 		}
 	}
 }

@@ -38,12 +38,12 @@ func TestText(t *testing.T) {
 	}{
 		{"a text that fits is not split", short, []string{short}},
 		{"blanks around the parts are dropped", "  " + short + "   \n " + long + " ", []string{short, long}},
-		{"blanks alone are not a part", " \n\n ", nil},
+		{"blank parts are dropped", " \n\n ", nil},
 		{"paragraphs stay together, although another sentence would fit", short + "\n\n" + short + " " + short, []string{short, short + " " + short}},
 		{"two paragraphs share a part where both fit", short + "\n\n" + short + "\n\n" + short, []string{short + "\n\n" + short, short}},
 		{"a line break is a border like the end of a sentence", short + "\n" + long, []string{short, long}},
 		{"sentences stay together", short + " " + long, []string{short, long}},
-		{"words stay together", strings.Repeat("word ", 60), []string{strings.TrimSpace(strings.Repeat("word ", 56)), strings.TrimSpace(strings.Repeat("word ", 4))}},
+		{"words are not split", strings.Repeat("word ", 60), []string{strings.TrimSpace(strings.Repeat("word ", 56)), strings.TrimSpace(strings.Repeat("word ", 4))}},
 		{"a heading shares a part with the beginning of a long sentence", "News\n\n" + strings.Repeat("word ", 60), []string{"News\n\n" + strings.TrimSpace(strings.Repeat("word ", 55)), strings.TrimSpace(strings.Repeat("word ", 5))}},
 		{"a compound is not split at its hyphen", strings.Repeat("a ", 130) + "state-of-the-art-and-more", []string{strings.TrimSpace(strings.Repeat("a ", 130)), "state-of-the-art-and-more"}},
 		{"a long word is split", strings.Repeat("a", 300), []string{strings.Repeat("a", 280), strings.Repeat("a", 20)}},
@@ -64,7 +64,7 @@ func TestText(t *testing.T) {
 	}
 }
 
-func TestTextIsBounded(t *testing.T) {
+func TestTextIsLimited(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name, text string
@@ -141,12 +141,12 @@ func TestSections(t *testing.T) {
 		reason, text string
 		want         []string
 	}{
-		"none":       {"nothing divides it", "one\n\ntwo", []string{"one\n\ntwo"}},
+		"no divider": {"there is one part", "one\n\ntwo", []string{"one\n\ntwo"}},
 		"lines":      {"each line divides", "one\n---\ntwo\n\n---\n\nthree", []string{"one", "two", "three"}},
 		"blanks":     {"editors add blanks and carriage returns", "one\r\n --- \r\ntwo", []string{"one", "two"}},
 		"edges":      {"a part needs text", "---\none\n---\n---\ntwo\n---", []string{"one", "two"}},
 		"in a line":  {"a dash in a sentence does not divide", "one --- two\n----\n--", []string{"one --- two\n----\n--"}},
-		"empty text": {"there is nothing to divide", " \n", nil},
+		"empty text": {"there are no parts", " \n", nil},
 	} {
 		if got := Sections(tc.text); !slices.Equal(got, tc.want) {
 			t.Errorf("%s: %s: %q", name, tc.reason, got)

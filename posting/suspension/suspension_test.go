@@ -56,14 +56,14 @@ func TestEnter(t *testing.T) {
 		suspended bool
 		want      string
 	}{
-		"nothing":                       {"most teams never are", nil, false, ""},
-		"begins":                        {"from now on deadlines move", nil, true, "0-"},
+		"never":                         {"most teams never are", nil, false, ""},
+		"starts":                        {"from now on deadlines move", nil, true, "0-"},
 		"lasts":                         {"its start remains", listed(-10), true, "-10-"},
 		"ends":                          {"it counts until now", listed(-10), false, "-10-0"},
 		"ends with a clock behind":      {"its length is not negative", listed(10), false, "10-10"},
-		"begins anew":                   {"both count", listed(-30, -20), true, "-30--20 0-"},
+		"starts again":                  {"both count", listed(-30, -20), true, "-30--20 0-"},
 		"starts again immediately":      {"a bouncing switch is one suspension", listed(-30, 0), true, "-30-"},
-		"starts before the last ended":  {"with a clock behind: times never cross", listed(-30, 5), true, "-30-"},
+		"starts before the last ended":  {"with a slow clock: times never overlap", listed(-30, 5), true, "-30-"},
 		"ended within the deadline":     {"a post that was due in it may still be published", listed(-90, -60), false, "-90--60"},
 		"ended before the deadline":     {"a post that was due in it was published or failed", listed(-90, -61), false, ""},
 		"ended before another one":      {"the time of that one was not the posts' own", listed(-200, -160, -130, -40), false, "-130--40"},
@@ -80,7 +80,7 @@ func TestEnter(t *testing.T) {
 				t.Errorf("%s: got %q, want %q", tt.reason, got, tt.want)
 			}
 			if after := said(tt.known); after != before {
-				t.Errorf("what was given is changed: %q was %q", after, before)
+				t.Errorf("the argument changed: %q was %q", after, before)
 			}
 		})
 	}
@@ -100,7 +100,7 @@ func TestMove(t *testing.T) {
 		"when the post came due":    {"only the post's waiting time counts", 60, 0, listed(-40, 10), 70, 10},
 		"after":                     {"it was too late already", 60, 0, listed(61, 90), 60, 0},
 		"from the deadline on":      {"it was just in time", 60, 0, listed(60, 90), 90, 90},
-		"beyond the deadline":       {"the whole time counts", 60, 0, listed(50, 300), 310, 300},
+		"beyond the deadline":       {"the complete time counts", 60, 0, listed(50, 300), 310, 300},
 		"after another one":         {"the first one extends the deadline beyond the second's start", 60, 0, listed(50, 70, 75, 80), 85, 80},
 		"counted before":            {"no time counts twice", 90, 40, listed(10, 40), 90, 0},
 		"one counted, one not":      {"only the second counts", 90, 40, listed(10, 40, 50, 55), 95, 55},
@@ -158,7 +158,7 @@ func TestForgotten(t *testing.T) {
 		want time.Duration
 	}{
 		"never suspended":                        {nil, 0},
-		"the current one is kept":                {listed(-30, -10, -5), 0},
+		"the current suspension remains":         {listed(-30, -10, -5), 0},
 		"deadlines may depend on it for an hour": {listed(-30, -10), 50*time.Minute + time.Second},
 		"it is overdue":                          {listed(-300, -200), time.Second},
 	} {
@@ -167,7 +167,7 @@ func TestForgotten(t *testing.T) {
 			t.Errorf("%s: got %s, want %s", reason, got, tt.want)
 		}
 		if left := Update(tt.list, OngoingSince(tt.list) != (time.Time{}), at(0).Add(got), time.Hour); got > 0 && len(left) > 0 {
-			t.Errorf("%s: %d are left then", reason, len(left))
+			t.Errorf("%s: %d remain", reason, len(left))
 		}
 	}
 }

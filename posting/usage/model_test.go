@@ -153,18 +153,18 @@ func (m *model) own() int {
 func (m *model) check(t *rapid.T) {
 	for i := range m.usage.Status.Entries {
 		if used := fullest(&m.usage.Spec, m.usage.Status.Entries, m.usage.Status.Entries[i].At.Time); used > m.limit {
-			t.Fatalf("%d of %d are taken: %+v", used, m.limit, m.usage.Status.Entries)
+			t.Fatalf("%d of %d are used: %+v", used, m.limit, m.usage.Status.Entries)
 		}
 	}
 	if own := m.own(); own < m.sent {
-		t.Fatalf("%d were sent under the name, and only %d are counted", m.sent, own)
+		t.Fatalf("%d were sent with the name, but only %d are counted", m.sent, own)
 	}
 	if m.post == nil {
 		return
 	}
 	trial := m.usage.DeepCopy()
 	if refused := Confirm(trial, *m.post, m.limit, m.now); len(refused) > 0 {
-		t.Fatalf("the post that was accepted does not get what it needs: %+v of %+v", refused, m.usage.Status.Entries)
+		t.Fatalf("the accepted post cannot reserve its usage: %+v of %+v", refused, m.usage.Status.Entries)
 	}
 }
 
@@ -177,6 +177,6 @@ func (m *model) checkSwept(t *rapid.T) {
 		}
 	}
 	if own := m.own(); own != want {
-		t.Fatalf("%d are counted under the name, want %d: %+v", own, want, m.usage.Status.Entries)
+		t.Fatalf("%d are counted with the name, want %d: %+v", own, want, m.usage.Status.Entries)
 	}
 }

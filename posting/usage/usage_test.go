@@ -118,17 +118,17 @@ func TestReserve(t *testing.T) {
 		"Last":         {"it is exactly enough", monthly(reserved("b", 3)), "", uses(2), nil, 5},
 		"OneTooMany":   {"it would be six of five", monthly(reserved("b", 4)), "", uses(2), []Refusal{{0, 4}}, 4},
 		"AllOrNothing": {"one of two has no room, so neither is reserved", monthly(reserved("b", 4)), "", uses(1, 1), []Refusal{{1, 4}}, 4},
-		"Nothing":      {"no target is counted here", monthly(reserved("b", 5)), "", uses(0), nil, 5},
+		"Nothing":      {"no target counts", monthly(reserved("b", 5)), "", uses(0), nil, 5},
 		"NotKnown":     {"a target with an unknown connection does not reserve", monthly(), "", assumed(uses(1)), nil, 0},
 		"Repeated":     {"another request for the same post does not add, even at the limit", monthly(by("r1", "a", 5)), "r2", uses(5), nil, 5},
-		"RepeatedOver": {"nor does it after the limit was lowered", monthly(by("r1", "a", 7)), "r2", uses(7), nil, 7},
+		"RepeatedOver": {"the limit was lowered", monthly(by("r1", "a", 7)), "r2", uses(7), nil, 7},
 		"Larger":       {"one of two requests for the same post creates it: the larger one counts", monthly(by("r1", "a", 2)), "r2", uses(4), nil, 4},
-		"Smaller":      {"the larger request counts, even if it came first", monthly(by("r1", "a", 4)), "r2", uses(2), nil, 4},
-		"OtherTargets": {"the requests are compared as a whole, not by target", monthly(by("r1", "a", 0, 4)), "r2", uses(4), nil, 4},
-		"TooLarge":     {"the larger request does not fit, and the smaller one keeps its reservation", monthly(by("r1", "a", 2), reserved("b", 2)), "r2", uses(4), []Refusal{{0, 4}}, 4},
+		"Smaller":      {"the larger request counts, in any order", monthly(by("r1", "a", 4)), "r2", uses(2), nil, 4},
+		"OtherTargets": {"requests are compared as a whole", monthly(by("r1", "a", 0, 4)), "r2", uses(4), nil, 4},
+		"TooLarge":     {"the larger request does not fit, and the smaller one keeps its reservations", monthly(by("r1", "a", 2), reserved("b", 2)), "r2", uses(4), []Refusal{{0, 4}}, 4},
 		"FormerPost":   {"a post with this name was delivered and deleted: both count", monthly(delivered("1", "a", 2)), "r1", uses(3), nil, 5},
 		"FormerFull":   {"the former one still counts", monthly(delivered("1", "a", 4)), "r1", uses(2), []Refusal{{0, 4}}, 4},
-		"OverLimit":    {"the limit was lowered: reservations remain, and none is added", monthly(reserved("b", 9)), "", uses(1), []Refusal{{0, 9}}, 9},
+		"OverLimit":    {"the limit was lowered, so nothing is added", monthly(reserved("b", 9)), "", uses(1), []Refusal{{0, 9}}, 9},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -169,9 +169,9 @@ func TestSlidingWindow(t *testing.T) {
 		"TwoBefore":  {"three within the day that ends now", others(-5, -3), false},
 		"TwoAfter":   {"three within the day that starts now", others(3, 5), false},
 		"Between":    {"three within a day that started before and ends later", others(-10, 10), false},
-		"Apart":      {"no day contains both others and this one", others(-13, 13), true},
+		"Apart":      {"no day contains the others and this one", others(-13, 13), true},
 		"ADayApart":  {"a day does not include its end", others(-24, -24), true},
-		"ADayAfter":  {"nor one in the other order", others(24, 24), true},
+		"ADayAfter":  {"no day contains the others and this one", others(24, 24), true},
 		"JustWithin": {"an hour less than a day apart", others(-23, -23), false},
 		"LongAgo":    {"they are out of range", others(-100, -100), true},
 		"OverLongAgo": {
@@ -240,12 +240,12 @@ func TestConfirm(t *testing.T) {
 		refused []Refusal
 		want    *v1alpha1.Usage
 	}{
-		"Reserved":     {"the reservation is taken over", monthly(reserved("a", 1)), uses(1), nil, monthly(delivered("u", "a", 1))},
+		"Reserved":     {"the delivery uses the reservation", monthly(reserved("a", 1)), uses(1), nil, monthly(delivered("u", "a", 1))},
 		"ByRequests":   {"whichever request created the post", monthly(by("r1", "a", 4), by("r2", "a", 1)), uses(1), nil, monthly(delivered("u", "a", 1))},
 		"Full":         {"held reservations are not requested again", monthly(reserved("a", 1), reserved("b", 4)), uses(1), nil, monthly(delivered("u", "a", 1), reserved("b", 4))},
-		"OverLimit":    {"nor after the limit was lowered", monthly(reserved("a", 1), reserved("b", 7)), uses(1), nil, monthly(delivered("u", "a", 1), reserved("b", 7))},
+		"OverLimit":    {"the limit was lowered", monthly(reserved("a", 1), reserved("b", 7)), uses(1), nil, monthly(delivered("u", "a", 1), reserved("b", 7))},
 		"Applied":      {"it was not created through the apiserver", monthly(), uses(1), nil, monthly(delivered("u", "a", 1))},
-		"Partly":       {"the delivery reserves the available rest", monthly(reserved("b", 4)), uses(1, 1), []Refusal{{1, 5}}, monthly(delivered("u", "a", 1), reserved("b", 4))},
+		"Partly":       {"the delivery reserves the remainder", monthly(reserved("b", 4)), uses(1, 1), []Refusal{{1, 5}}, monthly(delivered("u", "a", 1), reserved("b", 4))},
 		"SmallerFits":  {"a later target may fit if an earlier one does not", monthly(reserved("b", 4)), uses(2, 1), []Refusal{{0, 4}}, monthly(delivered("u", "a", 0, 1), reserved("b", 4))},
 		"Twice":        {"a second attempt does not reserve again", monthly(delivered("u", "a", 1), reserved("b", 4)), uses(1), nil, monthly(delivered("u", "a", 1), reserved("b", 4))},
 		"MoreTargets":  {"another target of the post joins", monthly(delivered("u", "a", 1)), uses(1, 1), nil, monthly(delivered("u", "a", 1, 1))},
@@ -266,14 +266,14 @@ func TestConfirm(t *testing.T) {
 			monthly(reserved("b", 4)),
 		},
 		"MovedInMonth": {
-			"a month is counted as a whole: a reservation for another day of it is taken over, even if the limit was lowered",
+			"a month is one count: a reservation for another day is used, even above the limit",
 			monthly(moved(reserved("a", 1), hours(24)), reserved("b", 7)), uses(1), nil,
 			monthly(moved(delivered("u", "a", 1), hours(24)), reserved("b", 7)),
 		},
 		"NotKnown":     {"a target that may have been counted keeps its count, and does not reserve", monthly(delivered("u", "a", 1)), assumed(uses(1, 1)), nil, monthly(delivered("u", "a", 1))},
 		"NotKnownMore": {"it keeps its count even if it needs more now", monthly(delivered("u", "a", 1)), assumed(uses(2)), nil, monthly(delivered("u", "a", 1))},
 		"OutForLess":   {"a published target keeps its count, even if it is less than its cards", monthly(delivered("u", "a", 1)), final(uses(2)), nil, monthly(settled(delivered("u", "a", 1)))},
-		"AlreadyOut":   {"a published target was counted, or was not because the plan had no limit", monthly(delivered("u", "a", 1)), final(uses(1, 1)), nil, monthly(settled(delivered("u", "a", 1)))},
+		"AlreadyOut":   {"a published target is never counted again", monthly(delivered("u", "a", 1)), final(uses(1, 1)), nil, monthly(settled(delivered("u", "a", 1)))},
 		"OtherMonth":   {"another target is counted in another month", monthly(), at(uses(1, 1), noon, noon.AddDate(0, 1, 0)), nil, monthly(delivered("u", "a", 1))},
 		"OnTheDay":     {"the time is that of the reservation", daily(reserved("a", 1), reserved("b", 4)), uses(1), nil, daily(delivered("u", "a", 1), reserved("b", 4))},
 		"OnTheDayOver": {"reservations are not requested again if the limit was lowered", daily(reserved("a", 1), reserved("b", 7)), uses(1), nil, daily(delivered("u", "a", 1), reserved("b", 7))},
@@ -304,8 +304,8 @@ func TestSettle(t *testing.T) {
 		post   PostUses
 		want   *v1alpha1.Usage
 	}{
-		"Waiting":      {"it is to be published", monthly(reserved("a", 1, 1)), waits(uses(1, 1)), monthly(reserved("a", 1, 1))},
-		"Rescheduled":  {"it was moved to another month, and is counted there when it is sent", monthly(reserved("a", 1)), waits(at(uses(1), next)), monthly()},
+		"Waiting":      {"it will be published", monthly(reserved("a", 1, 1)), waits(uses(1, 1)), monthly(reserved("a", 1, 1))},
+		"Rescheduled":  {"it counts in the new month", monthly(reserved("a", 1)), waits(at(uses(1), next)), monthly()},
 		"Cancelled":    {"the apiserver could not release it", monthly(reserved("a", 1)), waits(final(uses(0))), monthly()},
 		"Less":         {"an edit moved one of two targets", monthly(reserved("a", 1, 1)), waits(uses(1, 0)), monthly(reserved("a", 1))},
 		"FewerNow":     {"an edit removed a target", monthly(reserved("a", 1, 1)), waits(uses(1)), monthly(reserved("a", 1))},
@@ -313,19 +313,19 @@ func TestSettle(t *testing.T) {
 		"MovedUnknown": {"it is published in another month, wherever", monthly(reserved("a", 1)), waits(at(assumed(uses(1)), next)), monthly()},
 		"Requests":     {"only one of the requests created it", monthly(by("r1", "a", 5), by("r2", "a", 1)), waits(uses(1)), monthly(reserved("a", 1))},
 		"BestRequest":  {"the reservation that covers most of its need", monthly(by("r1", "a", 1), by("r2", "a", 1, 2)), waits(uses(1, 2)), monthly(reserved("a", 1, 2))},
-		"AsGoodAs":     {"two reservations are equal: the first in order is kept", monthly(by("r1", "a", 1), by("r2", "a", 0, 1)), waits(uses(1, 1)), monthly(reserved("a", 1))},
-		"OneMoment":    {"a repeated request for an immediate post came later", daily(moved(reserved("a", 1), noon.Add(30*time.Second))), waits(uses(1)), daily(moved(reserved("a", 1), noon.Add(30*time.Second)))},
-		"StillOne":     {"a minute apart is the longest that counts as the same moment", daily(moved(reserved("a", 1), noon.Add(time.Minute))), waits(uses(1)), daily(moved(reserved("a", 1), noon.Add(time.Minute)))},
+		"AsGoodAs":     {"the first of two equal reservations remains", monthly(by("r1", "a", 1), by("r2", "a", 0, 1)), waits(uses(1, 1)), monthly(reserved("a", 1))},
+		"OneMoment":    {"a repeated immediate request is later", daily(moved(reserved("a", 1), noon.Add(30*time.Second))), waits(uses(1)), daily(moved(reserved("a", 1), noon.Add(30*time.Second)))},
+		"StillOne":     {"times up to a minute apart are equal", daily(moved(reserved("a", 1), noon.Add(time.Minute))), waits(uses(1)), daily(moved(reserved("a", 1), noon.Add(time.Minute)))},
 		"OtherTime":    {"a request for another time did not create it", daily(moved(reserved("a", 1), noon.Add(2*time.Minute))), waits(uses(1)), daily()},
 		"Elsewhere":    {"its delivery has started with another Usage", monthly(reserved("a", 1)), begun(uses(1)), monthly()},
 		"After":        {"a request reserved after the delivery had counted", monthly(delivered("u", "a", 1), by("r1", "a", 1)), waits(uses(1)), monthly(delivered("u", "a", 1))},
 		"Sending":      {"it may be published", monthly(delivered("u", "a", 1)), begun(uses(1)), monthly(delivered("u", "a", 1))},
 		"Posted":       {"it is published permanently", monthly(delivered("u", "a", 1)), begun(final(uses(1))), monthly(settled(delivered("u", "a", 1)))},
-		"PostedLate":   {"it counts where it was counted", monthly(delivered("u", "a", 1)), begun(at(final(uses(1)), next)), monthly(settled(delivered("u", "a", 1)))},
+		"PostedLate":   {"it counts in its original month", monthly(delivered("u", "a", 1)), begun(at(final(uses(1)), next)), monthly(settled(delivered("u", "a", 1)))},
 		"HalfFailed":   {"one of two was rejected", monthly(delivered("u", "a", 1, 1)), begun(final(uses(1, 0))), monthly(settled(delivered("u", "a", 1)))},
-		"Claimless":    {"the manager counted it and its claim failed; then it was cancelled", monthly(delivered("u", "a", 1)), waits(final(uses(0))), monthly()},
-		"OtherPost":    {"the counted post was deleted, and another has its name", monthly(delivered("0", "a", 1)), waits(uses(1)), monthly(settled(delivered("0", "a", 1)))},
-		"Others":       {"other posts are not affected", monthly(reserved("b", 3)), waits(uses(1)), monthly(reserved("b", 3))},
+		"Claimless":    {"it was counted, its claim failed, and it was cancelled", monthly(delivered("u", "a", 1)), waits(final(uses(0))), monthly()},
+		"OtherPost":    {"the counted post was deleted and its name reused", monthly(delivered("0", "a", 1)), waits(uses(1)), monthly(settled(delivered("0", "a", 1)))},
+		"Others":       {"other posts are unaffected", monthly(reserved("b", 3)), waits(uses(1)), monthly(reserved("b", 3))},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -347,9 +347,9 @@ func TestOrphan(t *testing.T) {
 		want   *v1alpha1.Usage
 	}{
 		"JustReserved": {"its request may be about to create the post", monthly(reserved("a", 1)), reservationTTL - time.Second, monthly(reserved("a", 1))},
-		"Forgotten":    {"no request takes that long: the post was never created", monthly(reserved("a", 1)), reservationTTL, monthly()},
+		"Forgotten":    {"no request takes that long, so the post was never created", monthly(reserved("a", 1)), reservationTTL, monthly()},
 		"Delivered":    {"the post was delivered and deleted; it still counts", monthly(delivered("u", "a", 1)), 1000 * time.Hour, monthly(settled(delivered("u", "a", 1)))},
-		"Others":       {"other posts are not affected", monthly(reserved("b", 1)), 1000 * time.Hour, monthly(reserved("b", 1))},
+		"Others":       {"other posts are unaffected", monthly(reserved("b", 1)), 1000 * time.Hour, monthly(reserved("b", 1))},
 	} {
 		Orphan(tc.before, "a", noon.Add(tc.age))
 		same(t, name+": "+tc.reason, tc.before, tc.want)
@@ -377,7 +377,7 @@ func TestForgetAndOver(t *testing.T) {
 		want   bool
 	}{
 		"Kept":   {"users may want to read it", monthly(), end.Add(monthRetention), false},
-		"Over":   {"its retention is over", monthly(), end.Add(monthRetention + time.Second), true},
+		"Over":   {"its retention has ended", monthly(), end.Add(monthRetention + time.Second), true},
 		"Window": {"a sliding window is never over", daily(), end.AddDate(5, 0, 0), false},
 	} {
 		if got := Expired(&tc.usage.Spec, tc.now); got != tc.want {
@@ -400,7 +400,7 @@ func TestMonth(t *testing.T) {
 	tokyo := time.FixedZone("JST", 9*3600)
 	for at, want := range map[time.Time]string{last: "2026-11", last.In(tokyo): "2026-11", last.Add(time.Millisecond): "2026-12"} {
 		if got := Month(at); got != want {
-			t.Errorf("%s is counted in %s, want %s: months are those of UTC", at, got, want)
+			t.Errorf("%s is counted in %s, want %s in UTC", at, got, want)
 		}
 	}
 }
