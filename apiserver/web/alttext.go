@@ -16,7 +16,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// altTexts contains the alt texts of the post form by field name. A field name stands for one file in one list
+// altTexts contains the alt texts of the post form by field name. A field name represents one file in one list
 // of files. It has several values if the list contains the file several times, in the order of the list.
 type altTexts map[string][]string
 

@@ -37,7 +37,7 @@ func TestPostShowsAltTexts(t *testing.T) {
 		}
 	}
 	if n := strings.Count(page, "Alt text of "); n != 3 {
-		t.Errorf("it lists %d alt texts, and a picture without one has none to show", n)
+		t.Errorf("the page lists %d alt texts, want one for each picture that has one", n)
 	}
 }
 
@@ -49,7 +49,7 @@ func TestAltTextFields(t *testing.T) {
 	// CSS hides the reminders of fields that are not empty.
 	const ofNewFiles, ofUses = 5, 3 // the template of a part has one of its own
 	if n := strings.Count(textOf(page), "Not described yet"); n != ofNewFiles+ofUses {
-		t.Errorf("%d reminders, want %d: a file with an alt text of its own needs none", n, ofNewFiles+ofUses)
+		t.Errorf("%d reminders, want %d: a file with its own alt text needs none", n, ofNewFiles+ofUses)
 	}
 	form := sent(withID(t, page, "compose"))
 	if got := form["alt-image-m-post"]; !slices.Equal(got, []string{"Our launch", "The same again"}) {
@@ -59,18 +59,18 @@ func TestAltTextFields(t *testing.T) {
 	form["alt-image-m-none"] = []string{strings.Repeat("a", v1alpha1.MaxAltText+1)}
 	answer := w.serve(newRequest(&editor, "/teams/"+acme+"/posts/p-1/edit", form))
 	if answer.Code != http.StatusBadRequest && answer.Code != http.StatusUnprocessableEntity {
-		t.Fatalf("an alt text that is too long is answered with %d", answer.Code)
+		t.Fatalf("a long alt text returned %d", answer.Code)
 	}
 	refused := parsed(t, answer.Body.String())
 	if !strings.Contains(textOf(refused), "1001 characters are too many for an alt text") {
 		t.Error("the page does not name the limit")
 	}
 	if again := sent(withID(t, refused, "compose")); len(again.Get("alt-image-m-none")) < v1alpha1.MaxAltText || !strings.Contains(again.Get("alt-image-m-post"), "What we launched") {
-		t.Error("what was written is lost")
+		t.Error("the form lost the entered text")
 	}
 	form["alt-image-m-none"] = []string{""}
 	if answer := w.serve(newRequest(&editor, "/teams/"+acme+"/posts/p-1/edit", form)); answer.Code != http.StatusSeeOther {
-		t.Fatalf("answered with %d", answer.Code)
+		t.Fatalf("got %d", answer.Code)
 	}
 	got := w.posts[acme+"/p-1"].Spec.Image.MediaRefs
 	want := []v1alpha1.MediaReference{{Name: "m-own"}, {Name: "m-post", AltText: "What we launched"}, {Name: "m-none"}, {Name: "m-post", AltText: "The same again"}}

@@ -67,7 +67,7 @@ func TestNeedsAPerson(t *testing.T) {
 		"Week":        {"the week includes its first moment", failed(unhandledFor), "(1) Posts", "Overview1 needs a person"},
 		"Old":         {"by now, nobody waits for it", failed(unhandledFor + time.Millisecond), "Posts", "Overview"},
 		"All":         {"each problem counts once", func(w *world) { undecided(1)(w); failed(time.Hour)(w); notReady(v1alpha1.ReasonRevoked)(w) }, "(3) Posts", "Overview3 need a person"},
-		"Nothing":     {"there is no problem", func(*world) {}, "Posts", "Overview"},
+		"Nothing":     {"there are no problems", func(*world) {}, "Posts", "Overview"},
 		"Revoked":     {"a user has to reconnect it", notReady(v1alpha1.ReasonRevoked), "(1) Posts", "Overview1 needs a person"},
 		"Restricted":  {"the account's owner has to act", notReady(v1alpha1.ReasonAccountRestricted), "(1) Posts", "Overview1 needs a person"},
 		"PlatformOut": {"the platform recovers by itself", notReady(v1alpha1.ReasonPlatformUnavailable), "Posts", "Overview"},
@@ -92,7 +92,7 @@ func TestNeedsAPerson(t *testing.T) {
 			t.Errorf("%s: %s: the title is %q", name, tc.reason, got)
 		}
 		if got := strings.TrimSpace(textOf(elements(elements(page, "nav")[0], "a")[0])); got != tc.says {
-			t.Errorf("%s: %s: the navigation says %q, want %q", name, tc.reason, got, tc.says)
+			t.Errorf("%s: %s: the navigation contains %q, want %q", name, tc.reason, got, tc.says)
 		}
 		overview := w.get(t, viewer, "/teams/"+acme+"/")
 		if got := textOf(elements(overview, "title")[0]); got != strings.Replace(tc.title, "Posts", "Overview", 1)+" · team-acme · Herald" {
@@ -123,8 +123,8 @@ func (connectable) ConsentURL(platforms.Consent) (string, error) {
 	return "https://consent.example/", nil
 }
 
-// TestConnectAgain verifies who can connect an account again from the overview.
-func TestConnectAgain(t *testing.T) {
+// TestReconnect verifies who can connect an account again from the overview.
+func TestReconnect(t *testing.T) {
 	t.Parallel()
 	withApp := func(c *Config) {
 		c.Connect.Platforms = platforms.Registry{v1alpha1.PlatformX: connectable{}}

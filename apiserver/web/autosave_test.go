@@ -86,7 +86,7 @@ func TestAutosave(t *testing.T) {
 			}
 			post := w.posts[acme+"/"+first.ID]
 			if len(w.posts) != 1 || post.Spec.Targets[0].Caption != "Hello, world" || !tc.holds(&post.Spec) {
-				t.Errorf("%s: there are %d posts, this is %+v", tc.reason, len(w.posts), post.Spec)
+				t.Errorf("%s: got %d posts, this one is %+v", tc.reason, len(w.posts), post.Spec)
 			}
 		})
 	}
@@ -107,7 +107,7 @@ func TestAutosaveUnderWay(t *testing.T) {
 	}
 	requests.Wait()
 	if len(w.posts) != 1 {
-		t.Fatalf("there are %d posts", len(w.posts))
+		t.Fatalf("got %d posts", len(w.posts))
 	}
 	to(t, w.serve(newRequest(&editor, "/teams/"+acme+"/posts/new", form)))
 	status, late := w.save(t, &editor, "compose/save", with(form, "caption", "Late"))
@@ -135,7 +135,7 @@ func TestAutosaveRefused(t *testing.T) {
 	}{
 		"Empty":     {"an empty form is not a draft", &editor, "compose/save", url.Values{"caption": {" \n"}, "target": {"our-x"}}, 200, "nothing to save"},
 		"NoAccount": {"the text belongs to an account", &editor, "compose/save", url.Values{"caption": {"Hello"}}, 200, "account"},
-		"TooLong":   {"limits hold for drafts too", &editor, "compose/save", url.Values{"caption": {strings.Repeat("a", 300)}, "target": {"our-x"}}, 200, "X:"},
+		"TooLong":   {"limits apply to drafts too", &editor, "compose/save", url.Values{"caption": {strings.Repeat("a", 300)}, "target": {"our-x"}}, 200, "X:"},
 		"NoPicture": {"an image post needs an image, even as a draft", &editor, "compose/save", url.Values{"category": {"image"}, "caption": {"Hello"}, "target": {"our-x"}}, 200, "image"},
 		"Moment":    {"the cover's time is not a number", &editor, "compose/save", url.Values{"category": {"video"}, "video": {"m-1"}, "thumbnail": {"x"}, "target": {"our-x"}}, 200, "seconds"},
 		"Viewer":    {"a viewer cannot write", &viewer, "compose/save", url.Values{"caption": {"Hello"}, "target": {"our-x"}}, 403, "You may not"},
@@ -172,7 +172,7 @@ func TestAutosaveLimit(t *testing.T) {
 		}
 	}
 	if status, _ := w.save(t, &editor, "posts/p-1/save", form); status != http.StatusTooManyRequests {
-		t.Errorf("save %d is answered with %d", savesPerMinute+1, status)
+		t.Errorf("save %d returned %d", savesPerMinute+1, status)
 	}
 	w.get(t, editor, "/teams/"+acme+"/posts/p-1/edit")
 }
@@ -199,7 +199,7 @@ func TestAnotherKind(t *testing.T) {
 	}
 }
 
-// TestKindOfScheduledPost verifies that a scheduled post's form has no kinds, and that a forged one changes nothing.
+// TestKindOfScheduledPost verifies that a scheduled post's form has no kinds, and that a forged one has no effect.
 func TestKindOfScheduledPost(t *testing.T) {
 	t.Parallel()
 	w := newWorld(clocktesting.NewFakeClock(now))
@@ -281,8 +281,8 @@ func TestSignInLeadsBack(t *testing.T) {
 	}
 }
 
-// TestComposerIsKept verifies which pages have an autosave, and for whom.
-func TestComposerIsKept(t *testing.T) {
+// TestComposerStateIsPreserved verifies which pages have an autosave, and for whom.
+func TestComposerStateIsPreserved(t *testing.T) {
 	t.Parallel()
 	w := newWorld(clocktesting.NewFakeClock(now))
 	w.put(textPost("draft", "text", asDraft))
@@ -294,7 +294,7 @@ func TestComposerIsKept(t *testing.T) {
 		path, want string
 	}{
 		"New":       {"a new post becomes a draft", w, "posts/new", "compose/save"},
-		"Duplicate": {"so does a copy", w, "posts/new?from=draft", "compose/save"},
+		"Duplicate": {"a copy becomes a draft", w, "posts/new?from=draft", "compose/save"},
 		"Draft":     {"a draft is saved", w, "posts/draft/edit", "posts/draft/save"},
 		"Scheduled": {"a scheduled post is not saved, because the stored content is published", w, "posts/later/edit", ""},
 		"NoUpdate":  {"a user without the permission to change posts could save only once", creates, "posts/new", ""},
@@ -305,7 +305,7 @@ func TestComposerIsKept(t *testing.T) {
 			t.Errorf("%s: %s saves to %q: %s", name, tc.path, address, tc.reason)
 		}
 		if of, _ := attribute(form, "data-keep"); of != acme+" "+editor.Name {
-			t.Errorf("%s: the browser keeps it for %q", name, of)
+			t.Errorf("%s: the browser stores it for %q", name, of)
 		}
 		if off, _ := attribute(form, "autocomplete"); off != "off" {
 			t.Errorf("%s: the browser may fill in the form by itself", name)

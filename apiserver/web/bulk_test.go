@@ -30,7 +30,7 @@ func bulkForm(tb testing.TB, page *html.Node) url.Values {
 			return sent(form)
 		}
 	}
-	tb.Fatalf("there is nothing to send: %s", textOf(elements(page, "main")[0]))
+	tb.Fatalf("the page has no form: %s", textOf(elements(page, "main")[0]))
 	return nil
 }
 
@@ -84,17 +84,17 @@ func TestBulkMove(t *testing.T) {
 	writes := w.written()
 	says(t, "sent again, it moves nothing further", mainOf(w.send(t, form)), []string{"1 of 2 posts moved", "has changed since"}, nil)
 	if w.written() != writes {
-		t.Error("a page that was loaded again wrote")
+		t.Error("reloading the page changed a post")
 	}
 	undone := w.send(t, bulkForm(t, result))
 	says(t, "undo moves it back", mainOf(undone), []string{"1 post moved", "Undo (1)"}, nil)
 	if got := w.posts[acme+"/p-1"].Spec.ScheduledAt; !got.Equal(v1alpha1.NewTimePtr(before)) || len(w.posts) != 4 {
-		t.Errorf("after an undo the post is at %v, and there are %d posts", got, len(w.posts))
+		t.Errorf("after undoing, the post is at %v, and there are %d posts", got, len(w.posts))
 	}
 	writes = w.written()
 	says(t, "the first form, sent again after its undoing, moves nothing", mainOf(w.send(t, form)), []string{"0 of 2 posts moved", "has changed since"}, nil)
 	if w.written() != writes {
-		t.Error("a form that was undone moved posts again")
+		t.Error("a repeated form moved posts again")
 	}
 }
 
@@ -158,7 +158,7 @@ func TestBulkCancel(t *testing.T) {
 		says(t, "copies", mainOf(w.send(t, copying)), []string{"2 posts copied to new drafts", "One", "Two"}, nil)
 	}
 	if len(w.posts) != 5 {
-		t.Errorf("there are %d posts, want the first three and two copies", len(w.posts))
+		t.Errorf("got %d posts, want the first three and two copies", len(w.posts))
 	}
 	for name, post := range w.posts {
 		if !strings.HasPrefix(name, acme+"/p-") && (!post.Spec.Draft || post.Spec.ScheduledAt != nil || post.Spec.Cancelled) {
@@ -175,7 +175,7 @@ func (w *world) followLinkAddress(tb testing.TB, page *html.Node, label string) 
 			return href
 		}
 	}
-	tb.Fatalf("there is no link %s", label)
+	tb.Fatalf("link %s is missing", label)
 	return ""
 }
 
@@ -214,7 +214,7 @@ func TestBulkPublish(t *testing.T) {
 	scheduled.Generation--
 	says(t, "what is not due is withdrawn", mainOf(w.send(t, bulkForm(t, result))), []string{"1 post withdrawn and copied to new drafts", "Later"}, nil)
 	if !w.posts[acme+"/p-2"].Spec.Cancelled || len(w.posts) != 7 {
-		t.Errorf("there are %d posts, and the withdrawn one is %+v", len(w.posts), w.posts[acme+"/p-2"].Spec)
+		t.Errorf("got %d posts, and the withdrawn one is %+v", len(w.posts), w.posts[acme+"/p-2"].Spec)
 	}
 }
 
@@ -269,7 +269,7 @@ func TestSelection(t *testing.T) {
 		t.Errorf("without scripts, %d of %d boxes are checked", checked, all)
 	}
 	if all, _ := boxes(w.get(t, viewer, "/teams/"+acme+"/posts")); all != 0 {
-		t.Errorf("a person who may change nothing has %d boxes", all)
+		t.Errorf("a viewer sees %d boxes", all)
 	}
 	if all, _ := boxes(w.get(t, editor, "/teams/"+acme+"/posts?status=failed")); all != 0 {
 		t.Errorf("%d failed posts can be selected", all)
@@ -303,13 +303,13 @@ func TestBulkUncopied(t *testing.T) {
 	result := w.send(t, form)
 	says(t, "a copy needs an account", mainOf(result), []string{"0 of 1 post withdrawn", "Not completed: 1 post", "Cancelled, but not copied: ", "Copy to new drafts (1)"}, nil)
 	if !w.posts[acme+"/p-1"].Spec.Cancelled || len(w.posts) != 1 {
-		t.Errorf("there are %d posts", len(w.posts))
+		t.Errorf("got %d posts", len(w.posts))
 	}
 	w.connections[acme] = accounts
 	says(t, "the copy is made later", mainOf(w.send(t, bulkForm(t, result))), []string{"1 post copied to new drafts"}, nil)
 	says(t, "and once, if the first form is sent again", mainOf(w.send(t, form)), []string{"1 post withdrawn and copied"}, nil)
 	if len(w.posts) != 2 {
-		t.Errorf("there are %d posts, want the cancelled one and its copy", len(w.posts))
+		t.Errorf("got %d posts, want the cancelled one and its copy", len(w.posts))
 	}
 }
 

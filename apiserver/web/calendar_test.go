@@ -45,8 +45,8 @@ func TestDaysOfAMonth(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason, month, zone, first, last string
 	}{
-		"Plain":     {"December 2026 begins on a Tuesday", "2026-12", "UTC", "2026-11-30", "2027-01-03"},
-		"FourWeeks": {"a February that begins on a Monday", "2027-02", "UTC", "2027-02-01", "2027-02-28"},
+		"Plain":     {"December 2026 starts on a Tuesday", "2026-12", "UTC", "2026-11-30", "2027-01-03"},
+		"FourWeeks": {"a February that starts on a Monday", "2027-02", "UTC", "2027-02-01", "2027-02-28"},
 		"SixWeeks":  {"a month that touches six weeks", "2027-08", "Europe/Berlin", "2027-07-26", "2027-09-05"},
 		"Summer":    {"the skipped hour is at night", "2027-03", "Europe/Berlin", "2027-03-01", "2027-04-04"},
 		"Midnight":  {"in Chile the skipped hour is at midnight", "2026-09", "America/Santiago", "2026-08-31", "2026-10-04"},
@@ -94,7 +94,7 @@ func TestPostsOfDays(t *testing.T) {
 		t.Errorf("in Los Angeles both are a day earlier: %v", got)
 	}
 	if days, _ := w.month(t, "99999-99", "UTC"); days[0] != "2026-11-30" {
-		t.Errorf("what is no month is this one, got one from %s on", days[0])
+		t.Errorf("an invalid month must select the present one, got one from %s", days[0])
 	}
 }
 
@@ -220,9 +220,9 @@ func TestPastDays(t *testing.T) {
 		reason, now, zone, day string
 		past                   bool
 	}{
-		"Evening":  {"in Los Angeles a day that is over in UTC continues", "2026-12-02T03:00:00Z", "America/Los_Angeles", "2026-12-01", false},
+		"Evening":  {"in Los Angeles, the previous UTC day continues", "2026-12-02T03:00:00Z", "America/Los_Angeles", "2026-12-01", false},
 		"Midnight": {"a day ends at its last midnight", "2026-12-02T08:00:00Z", "America/Los_Angeles", "2026-12-01", true},
-		"Morning":  {"in Auckland a day is over that continues in UTC", "2026-12-01T12:00:00Z", "Pacific/Auckland", "2026-12-01", true},
+		"Morning":  {"in Auckland, the UTC day has already ended", "2026-12-01T12:00:00Z", "Pacific/Auckland", "2026-12-01", true},
 		"UTC":      {"the page has no zone", "2026-12-01T23:59:59Z", "UTC", "2026-12-01", false},
 	} {
 		t.Run(name, func(t *testing.T) {

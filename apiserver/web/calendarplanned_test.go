@@ -44,10 +44,10 @@ func TestCalendarAnnouncesSchedules(t *testing.T) {
 		"Often": {"a day shows two", "view=week&date=2026-12-02", func(of *v1alpha1.PostSchedule) {
 			of.Spec.Schedule, of.Spec.EndAt = "0 * * * *", at("2026-12-01T20:00:00Z")
 		}, []string{"01: 10:00 monday", "01: 11:00 monday"}},
-		"Suspended": {"it creates none", "", func(of *v1alpha1.PostSchedule) { of.Spec.Suspend = true }, nil},
-		"Invalid":   {"it creates none", "", func(of *v1alpha1.PostSchedule) { of.Status.Conditions[0].Reason = v1alpha1.ReasonInvalid }, nil},
+		"Suspended": {"a suspended schedule creates no posts", "", func(of *v1alpha1.PostSchedule) { of.Spec.Suspend = true }, nil},
+		"Invalid":   {"an invalid schedule creates no posts", "", func(of *v1alpha1.PostSchedule) { of.Status.Conditions[0].Reason = v1alpha1.ReasonInvalid }, nil},
 		"Filtered":  {"filters are about posts that exist", "status=posted", func(*v1alpha1.PostSchedule) {}, nil},
-		"Past":      {"the past has none", "date=2026-11-15", func(*v1alpha1.PostSchedule) {}, nil},
+		"Past":      {"past times have no planned posts", "date=2026-11-15", func(*v1alpha1.PostSchedule) {}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -115,8 +115,8 @@ func (s *Site) readForm(w http.ResponseWriter, v *visit) (*writing, error) {
 	return written, nil
 }
 
-// changesParts adds or removes a part of a thread, turns a text into a thread or back, or lists the team's files, if the form
-// asks for it.
+// changesParts adds or removes a part of a thread, turns a text into a thread or back, or lists the team's files, if
+// the form requests it.
 func (s *Site) changesParts(w http.ResponseWriter, v *visit, form *composer) bool {
 	switch v.PostForm.Get("do") {
 	case "add":

@@ -134,7 +134,7 @@ func TestConsentDecides(t *testing.T) {
 			t.Errorf("%s: %d, %s", decision, answer.Code, to)
 		}
 		if made := len(w.grants); made != map[string]int{"allow": 1}[decision] {
-			t.Errorf("%s: made %d grants", decision, made)
+			t.Errorf("%s: created %d grants", decision, made)
 		}
 	}
 }
@@ -156,10 +156,10 @@ func TestConsentSignedOut(t *testing.T) {
 		}
 	}
 	if answer := w.serve(newRequest(nil, oauth.AuthorizePath, url.Values{"decision": {"allow"}})); answer.Code != http.StatusUnauthorized {
-		t.Errorf("an answer of nobody: %d", answer.Code)
+		t.Errorf("an unauthenticated response returned %d", answer.Code)
 	}
 	if asked {
-		t.Error("a stranger had Herald ask for a document")
+		t.Error("an unauthenticated request fetched a document")
 	}
 }
 
@@ -181,7 +181,7 @@ func TestConsentChoosesTeam(t *testing.T) {
 		if to, err := url.Parse(href); err == nil && to.Path == oauth.AuthorizePath {
 			teams = append(teams, to.Query().Get("team"))
 			if to.Query().Get("state") != "a state" {
-				t.Errorf("the question is not kept: %s", href)
+				t.Errorf("a link drops the authorization request: %s", href)
 			}
 		}
 	}
@@ -189,13 +189,13 @@ func TestConsentChoosesTeam(t *testing.T) {
 		t.Errorf("the teams are %q", teams)
 	}
 	if answer := w.serve(newRequest(&editor, path+"&team="+acme, nil)); !strings.Contains(answer.Body.String(), `name="consent"`) {
-		t.Error("the team that was chosen is not asked for")
+		t.Error("the consent page lacks the selected team")
 	}
 	if answer := w.serve(newRequest(&editor, path+"&team="+beta, nil)); answer.Code != http.StatusForbidden || strings.Contains(answer.Body.String(), `name="consent"`) {
-		t.Errorf("a team in which the person may do nothing: %d", answer.Code)
+		t.Errorf("a team without permissions returned %d", answer.Code)
 	}
 	if answer := w.serve(newRequest(&editor, path+"&team=kube-system", nil)); strings.Contains(answer.Body.String(), `name="consent"`) {
-		t.Error("a namespace of no team is asked for")
+		t.Error("the consent page shows a namespace without a team")
 	}
 }
 
@@ -237,7 +237,7 @@ func TestThreatConsentPhishing(t *testing.T) {
 		"https://agent.example:/cb":             {"an empty port does not make a site an application", false, "agent.example:"},
 		agentCallback:                           {"any program can wait there", true, "a program on this computer, 127.0.0.1:33418"},
 		"cursor://install.example/mcp?config=x": {"any program can open it, or be opened by it", true, "the application on this computer that opens cursor://install.example/mcp"},
-		"com.example.agent:/oauth":              {"the same", true, "the application on this computer that opens com.example.agent:/oauth"},
+		"com.example.agent:/oauth":              {"any program can open it, or be opened by it", true, "the application on this computer that opens com.example.agent:/oauth"},
 	} {
 		asked := &oauth.Request{Client: verified, Redirect: redirect}
 		text := textOf(parsed(t, render(t, requester(asked))))
@@ -245,7 +245,7 @@ func TestThreatConsentPhishing(t *testing.T) {
 			t.Errorf("%s, %s: of a verified agent: %q", redirect, tc.reason, text)
 		}
 		if where := textOf(parsed(t, render(t, g.Group(whereTo(asked))))); strings.TrimSpace(where) != tc.where {
-			t.Errorf("%s: the answer goes to %q, want %q", redirect, where, tc.where)
+			t.Errorf("%s: the response goes to %q, want %q", redirect, where, tc.where)
 		}
 	}
 	// A name is quoted, and cannot end its quotation.
@@ -298,7 +298,7 @@ func TestThreatConsentErrors(t *testing.T) {
 				to.Query().Get("iss") == "https://herald.example"
 		}
 		if !found {
-			t.Errorf("%s: no link %q with the answer", name, tc.back)
+			t.Errorf("%s: link %q with the response is missing", name, tc.back)
 		}
 	}
 	w := newWorld(clocktesting.NewFakeClock(now))
@@ -338,10 +338,10 @@ func TestAgentsPage(t *testing.T) {
 		who       access.Person
 		sees, may string
 	}{
-		"one's own":           {alone, viewer, "agent-vera", "agent-vera"},
-		"another's":           {alone, editor, "agent-edith", "agent-edith"},
-		"who may see them":    {w, editor, "agent-edith agent-vera", "agent-edith"},
-		"who may revoke them": {w, administrator, "agent-edith agent-vera", "agent-edith agent-vera"},
+		"one's own":                {alone, viewer, "agent-vera", "agent-vera"},
+		"another's":                {alone, editor, "agent-edith", "agent-edith"},
+		"all, to an editor":        {w, editor, "agent-edith agent-vera", "agent-edith"},
+		"all, to an administrator": {w, administrator, "agent-edith agent-vera", "agent-edith agent-vera"},
 	} {
 		page := tc.w.get(t, tc.who, "/teams/"+acme+"/agents")
 		var sees, may []string
@@ -366,7 +366,7 @@ func TestAgentsPage(t *testing.T) {
 		t.Errorf("one's own: %d", answer.Code)
 	}
 	if answer := w.serve(newRequest(&viewer, "/teams/"+acme+"/agents/agent-none/revoke", url.Values{})); answer.Code != http.StatusNotFound {
-		t.Errorf("one that there is not: %d", answer.Code)
+		t.Errorf("an unknown grant returned %d", answer.Code)
 	}
 }
 

@@ -41,7 +41,7 @@ const (
 	byAnAgent = "agent:"
 )
 
-// filters are the filters of a list or a calendar, as its address has them.
+// filters are the filters in the address of a list or a calendar.
 type filters struct {
 	// status is a phase, stateUndecided or stateUnhandled.
 	status   v1alpha1.PostPhase

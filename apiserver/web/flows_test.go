@@ -46,11 +46,11 @@ func TestRoles(t *testing.T) {
 			code, before := w.serve(r).Code, 0
 			switch {
 			case role.level == none && code != http.StatusNotFound:
-				t.Errorf("%s: a stranger is answered with %d, want 404", path, code)
+				t.Errorf("%s: a user without access got %d, want 404", path, code)
 			case role.level != none && role.level < least && code != http.StatusForbidden:
-				t.Errorf("%s: %s is answered with %d, want 403", path, role.who.Name, code)
+				t.Errorf("%s: %s got %d, want 403", path, role.who.Name, code)
 			case role.level >= least && (code == http.StatusForbidden || code >= http.StatusInternalServerError):
-				t.Errorf("%s: %s is answered with %d", path, role.who.Name, code)
+				t.Errorf("%s: %s got %d", path, role.who.Name, code)
 			}
 			if role.level < least && w.written() != before {
 				t.Errorf("%s: %s wrote", path, role.who.Name)
@@ -109,7 +109,7 @@ func TestDocuments(t *testing.T) {
 		}
 		for _, label := range elements(page, "label") {
 			if of, ok := attribute(label, "for"); ok && !ids[of] {
-				t.Errorf("%s: a label is for #%s, which is not there", path, of)
+				t.Errorf("%s: a label is for the missing field #%s", path, of)
 			}
 		}
 		for name, want := range map[string]int{"h1": 1, "main": 1, "title": 1, "html": 1} {
@@ -123,7 +123,7 @@ func TestDocuments(t *testing.T) {
 			}
 			action, _ := attribute(form, "action")
 			if !strings.HasPrefix(action, "/") {
-				t.Errorf("%s: a form goes to %q", path, action)
+				t.Errorf("%s: a form posts to %q", path, action)
 			}
 		}
 	}
@@ -206,11 +206,11 @@ func TestComposeRefused(t *testing.T) {
 			t.Errorf("%s: the text is lost: %q", name, got)
 		}
 		if why := textOf(withID(t, page, "problems")); len(why) < 30 {
-			t.Errorf("%s: nothing says why: %q", name, why)
+			t.Errorf("%s: the error has no reason: %q", name, why)
 		}
 	}
 	if len(w.posts) != 0 {
-		t.Error("a post was made")
+		t.Error("a post was created")
 	}
 }
 
@@ -232,7 +232,7 @@ func TestParts(t *testing.T) {
 		t.Errorf("a part less: %v", form.Get("cards"))
 	}
 	if len(w.posts) != 0 {
-		t.Error("a button for parts made a post")
+		t.Error("a button for parts created a post")
 	}
 }
 
@@ -252,7 +252,7 @@ func TestEdit(t *testing.T) {
 		t.Errorf("a form of an earlier state: %d, and the text is %q", answer.Code, w.posts[acme+"/p-1"].Spec.Targets[0].Caption)
 	}
 	if got := sent(withID(t, parsed(t, answer.Body.String()), "compose")).Get("caption"); got != "lost" {
-		t.Errorf("what was typed is gone: %q", got)
+		t.Errorf("the form lost the entered text: %q", got)
 	}
 	form = w.compose(t, "posts/p-1/edit", url.Values{"when": {whenLater}, "at": {"2026-12-24T18:00"}})
 	to(t, w.serve(newRequest(&editor, "/teams/"+acme+"/posts/p-1/edit", form)))
@@ -262,12 +262,12 @@ func TestEdit(t *testing.T) {
 	form = w.compose(t, "posts/p-1/edit", url.Values{"when": {whenNow}, "caption": {"third"}})
 	to(t, w.serve(newRequest(&editor, "/teams/"+acme+"/posts/p-1/edit", form)))
 	if got := w.posts[acme+"/p-1"].Spec; got.Draft || got.ScheduledAt != nil && got.ScheduledAt.After(now) || got.Targets[0].Caption != "third" {
-		t.Errorf("a scheduled post that goes out now is %+v", got)
+		t.Errorf("an immediately published post is %+v", got)
 	}
 }
 
-// TestEditKeepsWhatTheFormLacks verifies that an edit keeps the fields that the form does not have.
-func TestEditKeepsWhatTheFormLacks(t *testing.T) {
+// TestEditKeepsFieldsOutsideTheForm verifies that an edit keeps the fields that the form does not have.
+func TestEditKeepsFieldsOutsideTheForm(t *testing.T) {
 	t.Parallel()
 	w := newWorld(clocktesting.NewFakeClock(now))
 	w.put(textPost("p-1", "first", asDraft, func(post *v1alpha1.Post) { post.Spec.OnUnknownOutcome = v1alpha1.OnUnknownRetry }))
@@ -337,7 +337,7 @@ func TestCancelAndDuplicate(t *testing.T) {
 		t.Error("the post is not cancelled")
 	}
 	if answer := w.serve(newRequest(&editor, "/teams/"+acme+"/posts/p-2/cancel", url.Values{})); answer.Code != http.StatusNotFound {
-		t.Errorf("what is not there is cancelled: %d", answer.Code)
+		t.Errorf("cancelling an unknown post returned %d", answer.Code)
 	}
 }
 
@@ -364,13 +364,13 @@ func TestEditOfFinished(t *testing.T) {
 			answer := w.serve(newRequest(&editor, "/teams/"+acme+"/posts/p-1/edit", nil))
 			if tc.editable {
 				if answer.Code != http.StatusOK {
-					t.Errorf("it can be edited, and is answered with %d", answer.Code)
+					t.Errorf("the post can be edited, but its form returned %d", answer.Code)
 				}
 				return
 			}
 			back := to(t, answer)
 			if page := w.get(t, editor, back); !strings.HasPrefix(back, "/teams/"+acme+"/posts/p-1?") || !strings.Contains(textOf(page), "can no longer be edited") {
-				t.Errorf("it leads to %s, which does not say why", back)
+				t.Errorf("it redirects to %s, without a reason", back)
 			}
 		})
 	}

@@ -20,11 +20,11 @@ func TestAudienceChosen(t *testing.T) {
 		tiktok *v1alpha1.TikTokOptions
 		want   error
 	}{
-		"NotTikTok": {"other platforms do not have audiences", false, nil, nil},
-		"Nobody":    {"TikTok requires an explicit choice", false, &v1alpha1.TikTokOptions{}, errNoAudience},
-		"Everyone":  {"the user has chosen", false, &v1alpha1.TikTokOptions{PrivacyLevel: v1alpha1.TikTokPublicToEveryone}, nil},
-		"Draft":     {"a draft is published later", true, &v1alpha1.TikTokOptions{}, nil},
-		"Inbox":     {"the audience is chosen in TikTok's app", false, &v1alpha1.TikTokOptions{Draft: true}, nil},
+		"NotTikTok":   {"only TikTok has audiences", false, nil, nil},
+		"No audience": {"TikTok requires an explicit choice", false, &v1alpha1.TikTokOptions{}, errNoAudience},
+		"Everyone":    {"the user has chosen", false, &v1alpha1.TikTokOptions{PrivacyLevel: v1alpha1.TikTokPublicToEveryone}, nil},
+		"Draft":       {"a draft is published later", true, &v1alpha1.TikTokOptions{}, nil},
+		"Inbox":       {"the audience is chosen in TikTok's app", false, &v1alpha1.TikTokOptions{Draft: true}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -74,5 +74,5 @@ func TestEnterSends(t *testing.T) {
 		}
 		return
 	}
-	t.Error("there is no button")
+	t.Error("the button is missing")
 }

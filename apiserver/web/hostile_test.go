@@ -62,7 +62,7 @@ func TestHostileForms(t *testing.T) {
 				t.Errorf("got %v", err)
 			}
 			allocated := after.TotalAlloc - before.TotalAlloc
-			t.Logf("%d bytes took %.1f MiB", len(tc.body), float64(allocated)/(1<<20))
+			t.Logf("%d bytes used %.1f MiB", len(tc.body), float64(allocated)/(1<<20))
 			if allocated > 16<<20 { // one parse takes 8 MiB
 				t.Errorf("allocated %d bytes", allocated)
 			}
@@ -82,11 +82,11 @@ func TestFullForms(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := w.serve(newRequest(&editor, "/teams/"+acme+"/posts/new", form)); got.Code != http.StatusTooManyRequests || got.Header().Get("Retry-After") != "1" {
-		t.Errorf("answered %d %v", got.Code, got.Header())
+		t.Errorf("got %d %v", got.Code, got.Header())
 	}
 	done()
 	if got := w.serve(newRequest(&editor, "/teams/"+acme+"/posts/new", form)); got.Code != http.StatusSeeOther {
-		t.Errorf("answered %d", got.Code)
+		t.Errorf("got %d", got.Code)
 	}
 }
 
@@ -104,11 +104,11 @@ func TestNamesake(t *testing.T) {
 	defer done()
 	namesake := access.Person{Name: acme}
 	if got := w.serve(newRequest(&namesake, "/connect/x/choose", url.Values{"pending": {"a"}, "account": {"b"}})); got.Code == http.StatusTooManyRequests {
-		t.Errorf("answered %d", got.Code)
+		t.Errorf("got %d", got.Code)
 	}
 }
 
-// TestCostOfPages verifies that the cost of pages with many files limits the user who requests them, and no one else.
+// TestCostOfPages verifies that the cost of pages with many files limits only the user who requests them.
 func TestCostOfPages(t *testing.T) {
 	t.Parallel()
 	clock := clocktesting.NewFakeClock(now)
@@ -123,11 +123,11 @@ func TestCostOfPages(t *testing.T) {
 	}
 	for _, want := range []int{http.StatusOK, http.StatusTooManyRequests} {
 		if got := w.serve(newRequest(&editor, "/teams/"+acme+"/compose/check", form)).Code; got != want {
-			t.Errorf("a check of 100 files: answered %d, want %d", got, want)
+			t.Errorf("a check of 100 files returned %d, want %d", got, want)
 		}
 	}
 	if got := w.serve(newRequest(&administrator, "/teams/"+acme+"/posts", nil)).Code; got != http.StatusOK {
-		t.Errorf("a page of another person: answered %d", got)
+		t.Errorf("another user's page returned %d", got)
 	}
 }
 
@@ -163,7 +163,7 @@ func TestFormsAreCharged(t *testing.T) {
 				left := http.Header{}
 				w.site.Teams.Allow(who, left)
 				if got := left.Get("RateLimit-Remaining"); got != strconv.Itoa(perMinute-want-1) {
-					t.Errorf("%s: %d %.100s; %q has %s of %d left after one more, want %d charged", tc.reason, answer.Code, answer.Body, who, got, perMinute, want)
+					t.Errorf("%s: %d %.100s; %q has %s of %d remaining after another request, want a cost of %d", tc.reason, answer.Code, answer.Body, who, got, perMinute, want)
 				}
 			}
 		})
@@ -177,25 +177,25 @@ func TestOwnFormsAreLimited(t *testing.T) {
 	w.site.Teams = limits.NewRateLimiter(1, clocktesting.NewFakeClock(now))
 	form := url.Values{"pending": {"a"}, "account": {"b"}}
 	if got := w.serve(newRequest(&editor, "/connect/x/choose", form)).Code; got == http.StatusTooManyRequests {
-		t.Errorf("the first: answered %d", got)
+		t.Errorf("the first request returned %d", got)
 	}
 	if got := w.serve(newRequest(&editor, "/connect/x/choose", form)); got.Code != http.StatusTooManyRequests || got.Header().Get("Retry-After") != "60" {
-		t.Errorf("one too many: answered %d %v", got.Code, got.Header())
+		t.Errorf("a request above the limit returned %d %v", got.Code, got.Header())
 	}
 	if got := w.serve(newRequest(&administrator, "/connect/x/choose", form)).Code; got == http.StatusTooManyRequests {
-		t.Errorf("another person: answered %d", got)
+		t.Errorf("another user got %d", got)
 	}
 }
 
-// TestPagesLeaveHalf verifies that a user with read access cannot block the team's programs.
-func TestPagesLeaveHalf(t *testing.T) {
+// TestPagesReserveHalf verifies that a user with read access cannot block the team's programs.
+func TestPagesReserveHalf(t *testing.T) {
 	t.Parallel()
 	clock := clocktesting.NewFakeClock(now)
 	w := newWorld(clock)
 	w.site.Teams = limits.NewRateLimiter(10, clock)
 	for i := range 10 {
 		if got := w.serve(newRequest(&viewer, "/teams/"+acme+"/posts", nil)).Code; got != http.StatusOK {
-			t.Fatalf("page %d: answered %d", i+1, got)
+			t.Fatalf("page %d returned %d", i+1, got)
 		}
 	}
 	for i := range 6 {
@@ -214,17 +214,17 @@ func TestPagesAreCounted(t *testing.T) {
 	w.site.Teams = limits.NewRateLimiter(3, clock)
 	page := func(path string) int { return w.serve(newRequest(&editor, path, nil)).Code }
 	if got := page("/teams/" + acme + "/posts"); got != http.StatusOK {
-		t.Fatalf("answered %d", got)
+		t.Fatalf("got %d", got)
 	}
 	left := http.Header{}
 	w.site.Teams.Charge(acme, 1, left)
 	if got := left.Get("RateLimit-Remaining"); got != "1" {
-		t.Errorf("after a page and a request the team has %s left, want 1", got)
+		t.Errorf("after a page and a request, %s remain for the team, want 1", got)
 	}
 	w.site.Teams.Charge(acme, 3, http.Header{})
 	for _, want := range []int{http.StatusOK, http.StatusOK, http.StatusTooManyRequests} {
 		if got := page("/teams/" + acme + "/posts"); got != want {
-			t.Errorf("a page, while the team is in debt: answered %d, want %d", got, want)
+			t.Errorf("a page of a team in debt returned %d, want %d", got, want)
 		}
 	}
 }

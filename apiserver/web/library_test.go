@@ -67,7 +67,7 @@ func TestLibrary(t *testing.T) {
 			}
 			for _, word := range tc.says {
 				if !strings.Contains(textOf(page), word) {
-					t.Errorf("%s: it does not say %q", tc.reason, word)
+					t.Errorf("%s: the page lacks %q", tc.reason, word)
 				}
 			}
 		})
@@ -83,7 +83,7 @@ func TestPostOfFiles(t *testing.T) {
 		"a film":         {"a video makes a video post", "file=film", "video", "video"},
 		"both":           {"only a card can contain both", "file=new&file=film", "tree", "media-0"},
 		"a deleted file": {"the other files remain", "file=new&file=gone", "image", "image"},
-		"none":           {"the form is empty", "file=gone", "text", "image"},
+		"no valid file":  {"the form is empty", "file=gone", "text", "image"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -129,7 +129,7 @@ func TestFilesWithoutScripts(t *testing.T) {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
 			if got := valuesOf(page, "hidden", "image"); !cmp.Equal(got, []string{"large"}) || !strings.Contains(textOf(page), "Kept") {
-				t.Errorf("%s: the form has lost what was entered: %v", tc.reason, got)
+				t.Errorf("%s: the form lost the input: %v", tc.reason, got)
 			}
 			if w.written() != 0 {
 				t.Errorf("%s: something was stored", tc.reason)

@@ -116,12 +116,12 @@ func says(tb testing.TB, reason, page string, want, lack []string) {
 	tb.Helper()
 	for _, text := range want {
 		if !strings.Contains(page, text) {
-			tb.Errorf("%s: the page does not say %q: %s", reason, text, page)
+			tb.Errorf("%s: the page lacks %q: %s", reason, text, page)
 		}
 	}
 	for _, text := range lack {
 		if strings.Contains(page, text) {
-			tb.Errorf("%s: the page says %q: %s", reason, text, page)
+			tb.Errorf("%s: the page contains %q: %s", reason, text, page)
 		}
 	}
 }

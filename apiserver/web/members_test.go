@@ -70,9 +70,9 @@ func TestMembers(t *testing.T) {
 	}
 }
 
-// TestMembersAreForThoseWhoMayList verifies that the page needs the right that kubectl would need, and that other pages
+// TestMembersNeedPermission verifies that the page needs the right that kubectl would need, and that other pages
 // do not mention it without that right.
-func TestMembersAreForThoseWhoMayList(t *testing.T) {
+func TestMembersNeedPermission(t *testing.T) {
 	t.Parallel()
 	w := newWorld(clocktesting.NewFakeClock(now), byProvider)
 	w.bindings = []rbacv1.RoleBinding{bindingOf(acme, "lead", "ClusterRole", "herald-admin", user("oidc:ada@example.com"))}

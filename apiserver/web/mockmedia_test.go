@@ -160,8 +160,8 @@ func TestPlayer(t *testing.T) {
 	}
 }
 
-// TestCheckAgain verifies that a preview is renewed until its files are verified.
-func TestCheckAgain(t *testing.T) {
+// TestRecheck verifies that a preview is renewed until its files are verified.
+func TestRecheck(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name  string

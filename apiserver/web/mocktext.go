@@ -32,8 +32,8 @@ func mockText(text string, d platforms.Display) g.Node {
 		linked(text, links, at, len(text)))
 }
 
-// linked shows a part of a text, which does not start or end within a link. The links lead nowhere: the preview loads
-// nothing from other sites.
+// linked shows a part of a text, which does not start or end within a link. The links have no address, because the
+// preview must not load other sites.
 func linked(text string, links []platforms.Link, from, to int) g.Node {
 	var out g.Group
 	for _, l := range links {

@@ -27,15 +27,15 @@ func TestMockText(t *testing.T) {
 	}{
 		{"X shows a text in full", v1alpha1.PlatformX, word, word, ""},
 		{"a text of exactly the limit is shown in full", v1alpha1.PlatformInstagram, strings.Repeat("a", 125), strings.Repeat("a", 125), ""},
-		{"blanks at the end hide nothing", v1alpha1.PlatformInstagram, strings.Repeat("a", 125) + "\n\n", strings.Repeat("a", 125) + "\n\n", ""},
+		{"trailing spaces do not count as hidden text", v1alpha1.PlatformInstagram, strings.Repeat("a", 125) + "\n\n", strings.Repeat("a", 125) + "\n\n", ""},
 		{"Instagram folds after the last whole word", v1alpha1.PlatformInstagram, word, word[:125], word[125:]},
-		{"the last word is not divided", v1alpha1.PlatformInstagram, strings.Repeat("a", 100) + " " + strings.Repeat("b", 50), strings.Repeat("a", 100) + " ", strings.Repeat("b", 50)},
+		{"the last word is not split", v1alpha1.PlatformInstagram, strings.Repeat("a", 100) + " " + strings.Repeat("b", 50), strings.Repeat("a", 100) + " ", strings.Repeat("b", 50)},
 		{"a text without blanks is divided", v1alpha1.PlatformInstagram, strings.Repeat("あ", 130), strings.Repeat("あ", 125), strings.Repeat("あ", 5)},
 		{"an emoji family counts as one and is not divided", v1alpha1.PlatformInstagram, strings.Repeat("👨‍👩‍👧‍👦", 126), strings.Repeat("👨‍👩‍👧‍👦", 125), "👨‍👩‍👧‍👦"},
 		{"lines count as well", v1alpha1.PlatformInstagram, "one\ntwo\nthree", "one\ntwo", "\nthree"},
 		{"Facebook shows five lines", v1alpha1.PlatformFacebook, "1\n2\n3\n4\n5\n6", "1\n2\n3\n4\n5", "\n6"},
 		{"a tag is not divided", v1alpha1.PlatformInstagram, strings.Repeat("あ", 120) + "、#" + strings.Repeat("い", 20), strings.Repeat("あ", 120) + "、", "#" + strings.Repeat("い", 20)},
-		{"a tag that starts the text is shown whole", v1alpha1.PlatformInstagram, "#" + strings.Repeat("い", 130) + " end", "#" + strings.Repeat("い", 130), " end"},
+		{"a leading hashtag is shown in full", v1alpha1.PlatformInstagram, "#" + strings.Repeat("い", 130) + " end", "#" + strings.Repeat("い", 130), " end"},
 	}
 	for _, tc := range tests {
 		t.Run(tc.name, func(t *testing.T) {
@@ -63,7 +63,7 @@ func TestMockLinks(t *testing.T) {
 	w := newWorld(clocktesting.NewFakeClock(now))
 	page := w.preview(t, "our-x", "Hostile <b>&amp; @ada https://www.example.com/a/long/path/to/it")
 	if links := elements(page, "a"); len(links) > 0 {
-		t.Error("the preview has a link, which loads another site")
+		t.Error("the preview has a link to another site")
 	}
 	var got []string
 	for _, span := range elements(page, "span") {

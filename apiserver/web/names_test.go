@@ -22,7 +22,7 @@ func TestFilesKeepTheirNames(t *testing.T) {
 	form := w.compose(t, "posts/new", url.Values{"category": {"image"}, "image": {"m-1", "m-unknown"}, "when": {whenNow}, "caption": {"Hello"}})
 	answer := w.serve(newRequest(&editor, "/teams/"+acme+"/posts/new", form))
 	if answer.Code != http.StatusBadRequest {
-		t.Fatalf("a post without accounts is answered with %d", answer.Code)
+		t.Fatalf("a post without accounts returned %d", answer.Code)
 	}
 	page := parsed(t, answer.Body.String())
 	var names []string

@@ -75,7 +75,7 @@ func TestTimeNote(t *testing.T) {
 		chosen      string
 	}{
 		"Plain":    {"the field itself shows its zone", "2027-01-15T09:00", "", "", "Europe/Berlin", nil, ""},
-		"Same":     {"the viewer's clock shows the same", "2027-01-15T09:00", "", "Europe/Berlin", "Europe/Paris", nil, ""},
+		"Same":     {"the viewer's local time is equal", "2027-01-15T09:00", "", "Europe/Berlin", "Europe/Paris", nil, ""},
 		"Other":    {"the viewer's clock shows another time", "2027-01-15T09:00", "", "Europe/Berlin", "America/Los_Angeles", []string{"09:00 Berlin is 00:00 for you (Los Angeles)."}, ""},
 		"OtherDay": {"the viewer's calendar shows another day", "2027-01-15T08:00", "", "Europe/Berlin", "America/Los_Angeles", []string{"08:00 Berlin is 14 Jan, 23:00 for you"}, ""},
 		"Skipped":  {"the time does not exist", "2027-03-28T02:30", "", "", "Europe/Berlin", []string{"There is no 02:30 in Berlin on 28 March 2027"}, ""},
@@ -103,11 +103,11 @@ func TestTimeNote(t *testing.T) {
 		said := strings.TrimSpace(textOf(note))
 		for _, want := range tc.want {
 			if !strings.Contains(said, want) {
-				t.Errorf("%s: %s: says %q, want %q", name, tc.reason, said, want)
+				t.Errorf("%s: %s: got %q, want %q", name, tc.reason, said, want)
 			}
 		}
 		if tc.want == nil && said != "" {
-			t.Errorf("%s: %s: says %q", name, tc.reason, said)
+			t.Errorf("%s: %s: got %q", name, tc.reason, said)
 		}
 		chosen := ""
 		for _, radio := range elements(note, "input") {
@@ -130,7 +130,7 @@ func TestOddHourRefused(t *testing.T) {
 	answer := w.serve(newRequest(&editor, "/teams/"+acme+"/posts/new", form))
 	page := parsed(t, answer.Body.String())
 	if answer.Code != http.StatusBadRequest || w.written() != 0 || !strings.Contains(textOf(withID(t, page, "problems")), "02:30 comes twice in Berlin") {
-		t.Fatalf("answered %d, and wrote %d", answer.Code, w.written())
+		t.Fatalf("got %d, and %d writes", answer.Code, w.written())
 	}
 	again := sent(withID(t, page, "compose"))
 	again.Set("fold", foldSecond)

@@ -27,13 +27,13 @@ func TestForeign(t *testing.T) {
 	readme := readAsset(t, "README.md")
 	rows := regexp.MustCompile(`\| \[([^\]]+)\]\([^)]*\) \| ([0-9.]+) \| [^|]+ \| [^|]+ \| ([0-9a-f]{64}) \|`).FindAllSubmatch(readme, -1)
 	if len(rows) != 1 {
-		t.Fatalf("README.md lists %d files of others, want 1", len(rows))
+		t.Fatalf("README.md lists %d third-party files, want 1", len(rows))
 	}
 	name, version, want := string(rows[0][1]), rows[0][2], string(rows[0][3])
 	content := readAsset(t, name)
 	sum := sha256.Sum256(content)
 	if got := hex.EncodeToString(sum[:]); got != want {
-		t.Errorf("SHA-256 of %s is %s, and README.md says %s", name, got, want)
+		t.Errorf("SHA-256 of %s is %s, README.md lists %s", name, got, want)
 	}
 	if !bytes.Contains(content, append([]byte("version:\""), append(version, '"')...)) {
 		t.Errorf("%s does not call itself version %s, as README.md does", name, version)
@@ -50,7 +50,7 @@ func TestOwnScripts(t *testing.T) {
 				t.Errorf("it has %d bytes, more than %d", len(content), ownLimit)
 			}
 			if found := forbidden.Find(content); found != nil {
-				t.Errorf("it uses %q, which a strict policy refuses or which turns text into markup", found)
+				t.Errorf("it uses %q, which violates the content security policy or parses text as markup", found)
 			}
 			// The one place inserts the server's own events.
 			if writes := bytes.Count(content, []byte("innerHTML =")); writes > 1 || name != "app.js" && writes > 0 {

@@ -47,7 +47,7 @@ func (w *world) followLink(tb testing.TB, page *html.Node, label string) *html.N
 			return w.get(tb, editor, href)
 		}
 	}
-	tb.Fatalf("there is no link %s", label)
+	tb.Fatalf("link %s is missing", label)
 	return nil
 }
 
@@ -78,7 +78,7 @@ func TestSearch(t *testing.T) {
 		"All":        {"lists of all states start with the newest", "", "Résumé of the year, One, The year in numbers, A new year", "4 posts, newest first."},
 		"Scheduled":  {"lists of scheduled posts start with the next one", "status=scheduled", "The year in numbers, One, Résumé of the year", "3 posts, soonest first."},
 		"Word":       {"case and diacritics do not matter", "q=RESUME", "Résumé of the year", "1 post, newest first."},
-		"Accented":   {"nor in the search", "q=résumé+YÉAR", "Résumé of the year", ""},
+		"Accented":   {"the account's name is not searched", "q=résumé+YÉAR", "Résumé of the year", ""},
 		"AllWords":   {"every word has to match", "q=year+new", "A new year", ""},
 		"Thread":     {"each card of a thread counts", "q=two", "One", "only the beginning of each post"},
 		"Account":    {"of an account", "account=our-threads", "A new year", ""},
@@ -88,7 +88,7 @@ func TestSearch(t *testing.T) {
 		"Agent":      {"by an agent", "by=agent:Claude", "A new year", ""},
 		"Dates":      {"both days are included", "from=2026-12-02&to=2026-12-03", "One, The year in numbers", "newest first"},
 		"Until":      {"without a start", "to=2026-12-01", "A new year", ""},
-		"Together":   {"all filters hold", "q=year&by=person:oidc:ada&status=scheduled", "Résumé of the year", "soonest first"},
+		"Together":   {"all filters apply", "q=year&by=person:oidc:ada&status=scheduled", "Résumé of the year", "soonest first"},
 		"Turned":     {"no post is between these days", "from=2026-12-24&to=2026-12-01", "", "The first day is later than the last one."},
 		"Nothing":    {"the page shows the filters, and offers to clear them", "q=absent&platform=x&from=2026-12-24", "", "No posts match"},
 		"Nonsense":   {"unknown values are ignored", "kind=film&by=ada&from=tomorrow&status=gone", "Résumé of the year, One, The year in numbers, A new year", ""},
@@ -207,7 +207,7 @@ func TestUnknownNames(t *testing.T) {
 	}{
 		"Account": {"no such account", "account=free-money", "Unknown account", []string{"free-money"}},
 		"Person":  {"no user with this name created a post", "by=person:free-money", "an unknown person", []string{"free-money"}},
-		"Agent":   {"nor did an agent", "by=agent:free-money", "an unknown agent", []string{"free-money"}},
+		"Agent":   {"no agent wrote it", "by=agent:free-money", "an unknown agent", []string{"free-money"}},
 		"Link":    {"names of Kubernetes objects are not shown", "status=failed&by=person:" + url.QueryEscape(access.LinkPerson), "created by: " + linkUser, []string{access.LinkPerson}},
 	} {
 		says(t, name+": "+tc.reason, mainOf(w.get(t, editor, "/teams/"+acme+"/posts?"+tc.query)), []string{tc.want}, tc.lacks)

@@ -106,7 +106,7 @@ func TestPreviewReadsOnce(t *testing.T) {
 		t.Errorf("three files for six accounts are read %d times and signed %d times, and shown %d times", files.reads, files.signs, len(first))
 	}
 	if again := check(); strings.Join(again, " ") != strings.Join(first, " ") || files.signs != 3 {
-		t.Errorf("the same preview has other addresses: %q, then %q", first, again)
+		t.Errorf("a repeated preview has other URLs: %q, then %q", first, again)
 	}
 }
 
@@ -192,17 +192,17 @@ func TestChecksAreBounded(t *testing.T) {
 		}
 	}
 	if code, text := check(editor, "true"); code != http.StatusOK || strings.Contains(text, "mock") || !strings.Contains(text, "Your text is still here") {
-		t.Errorf("one too many, which htmx has to show: %d, %s", code, text)
+		t.Errorf("a preview above the limit, which htmx has to show: %d, %s", code, text)
 	}
 	if code, _ := check(editor, ""); code != http.StatusTooManyRequests {
 		t.Errorf("one too many of a program: %d", code)
 	}
 	if _, text := check(administrator, "true"); !strings.Contains(text, "mock") {
-		t.Error("another person is held back too")
+		t.Error("another user is limited too")
 	}
 	clk.Step(time.Second)
 	if _, text := check(editor, "true"); !strings.Contains(text, "mock") {
-		t.Error("the preview does not come back")
+		t.Error("the limit did not reset")
 	}
 }
 
@@ -262,10 +262,10 @@ func TestThreatUploadAddresses(t *testing.T) {
 			continue
 		}
 		if answer := w.serve(newRequest(&editor, "/teams/"+acme+"/media", url.Values{})); answer.Code != http.StatusForbidden || len(w.media) != 1 {
-			t.Errorf("who may write posts, but upload nothing, is answered with %d", answer.Code)
+			t.Errorf("a user who may write posts but not upload got %d", answer.Code)
 		}
 		if page := w.get(t, editor, "/teams/"+acme+"/posts/new"); !strings.Contains(textOf(page), "You are not allowed to upload files for this team") {
-			t.Error("a page offers what is refused")
+			t.Error("a page offers a forbidden action")
 		}
 	}
 }
@@ -278,8 +278,8 @@ func (r slowAccess) May(ctx context.Context, who access.Person, namespace, verb,
 	return r.roles.May(ctx, who, namespace, verb, resource, name...)
 }
 
-// TestRightsAreAskedSideBySide verifies that a page checks its rights concurrently.
-func TestRightsAreAskedSideBySide(t *testing.T) {
+// TestPermissionsAreCheckedConcurrently verifies that a page checks its rights concurrently.
+func TestPermissionsAreCheckedConcurrently(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(clock.RealClock{}, func(c *Config) { of, _ := c.Access.(roles); c.Access = slowAccess{of} })
@@ -288,7 +288,7 @@ func TestRightsAreAskedSideBySide(t *testing.T) {
 			t.Fatal(answer.Code)
 		}
 		if took := time.Since(begun); took > 2*time.Second { // the offers of the page, and the page's own right
-			t.Errorf("a page waits %s for answers of a second each", took)
+			t.Errorf("a page waits %s for probes of a second each", took)
 		}
 	})
 }

@@ -79,19 +79,19 @@ func TestRepeated(t *testing.T) {
 			before := len(w.posts)
 			answer := w.serve(newRequest(&tc.who, "/teams/"+acme+"/posts/new", form))
 			if asks := answer.Code == http.StatusConflict; asks != tc.asks || (len(w.posts) == before) != tc.asks {
-				t.Fatalf("%s: answered with %d, and there are %d posts after %d", tc.reason, answer.Code, len(w.posts), before)
+				t.Fatalf("%s: got %d, and %d posts after %d", tc.reason, answer.Code, len(w.posts), before)
 			}
 			if !tc.asks {
 				return
 			}
 			page := parsed(t, answer.Body.String())
 			if said := textOf(page); !strings.Contains(said, "You published this a moment ago") || !strings.Contains(said, "Open that post") || !strings.Contains(said, "Publish it again") {
-				t.Errorf("%s: the page says %s", tc.reason, said)
+				t.Errorf("%s: the page contains %s", tc.reason, said)
 			}
 			again := sent(withID(t, page, "repeated"))
 			first := to(t, w.serve(newRequest(&tc.who, "/teams/"+acme+"/posts/new", again)))
 			if second := to(t, w.serve(newRequest(&tc.who, "/teams/"+acme+"/posts/new", again))); second != first || len(w.posts) != before+1 {
-				t.Errorf("two clicks on the answer lead to %s and %s, and there are %d posts", first, second, len(w.posts))
+				t.Errorf("two clicks redirect to %s and %s, and there are %d posts", first, second, len(w.posts))
 			}
 		})
 	}
@@ -116,11 +116,11 @@ func TestTwoTabs(t *testing.T) {
 		if code == http.StatusSeeOther {
 			made++
 		} else if code != http.StatusConflict {
-			t.Errorf("a click is answered with %d", code)
+			t.Errorf("a click returned %d", code)
 		}
 	}
 	if made != 1 || len(w.posts) != 1 {
-		t.Errorf("%d clicks lead on, and there are %d posts: %v", made, len(w.posts), codes)
+		t.Errorf("%d clicks redirect, and there are %d posts: %v", made, len(w.posts), codes)
 	}
 }
 
@@ -176,17 +176,17 @@ func TestRepeatedDraft(t *testing.T) {
 			}
 			answer := publish(second)
 			if asks := answer.Code == http.StatusConflict; asks != tc.asks {
-				t.Fatalf("%s: answered with %d", tc.reason, answer.Code)
+				t.Fatalf("%s: got %d", tc.reason, answer.Code)
 			}
 			if !tc.asks {
 				return
 			}
 			if tc.draft && isOut(w, pages[1]) {
-				t.Errorf("%s: it was published before the answer", tc.reason)
+				t.Errorf("%s: it was published before the user's confirmation", tc.reason)
 			}
 			to(t, w.serve(newRequest(&editor, "/teams/"+acme+"/"+second, sent(withID(t, parsed(t, answer.Body.String()), "repeated")))))
 			if tc.draft && !isOut(w, pages[1]) {
-				t.Errorf("%s: it was not published after the answer", tc.reason)
+				t.Errorf("%s: it was not published after the user's confirmation", tc.reason)
 			}
 		})
 	}
@@ -224,7 +224,7 @@ func TestRepeatedTwice(t *testing.T) {
 	answer := w.serve(newRequest(&editor, "/teams/"+acme+"/posts/new", form()))
 	first, _, _ = strings.Cut(first, "?")
 	if answer.Code != http.StatusConflict || !strings.Contains(answer.Body.String(), first) {
-		t.Errorf("a third post is answered with %d, and does not name the first, %s", answer.Code, first)
+		t.Errorf("a third post returned %d without the first one's name, %s", answer.Code, first)
 	}
 }
 
@@ -256,7 +256,7 @@ func TestJustSent(t *testing.T) {
 		form := withID(t, page, "compose")
 		text := textOf(form)
 		if got := strings.Contains(text, "You "); got != (tc.want != "") || !strings.Contains(text, tc.want) {
-			t.Errorf("%s: the form says %q, want %q: %s", name, text, tc.want, tc.reason)
+			t.Errorf("%s: the form contains %q, want %q: %s", name, text, tc.want, tc.reason)
 		}
 		if typed := sent(form).Get("caption"); typed != "" {
 			t.Errorf("%s: the form is not empty: %q", name, typed)
@@ -267,8 +267,8 @@ func TestJustSent(t *testing.T) {
 	}
 }
 
-// TestSendAgain verifies that a post that failed on one account can be sent again there, and nowhere else.
-func TestSendAgain(t *testing.T) {
+// TestPublishAgain verifies that a post that failed on one account can be sent again there, and nowhere else.
+func TestPublishAgain(t *testing.T) {
 	t.Parallel()
 	w := newWorld(clocktesting.NewFakeClock(now))
 	w.put(textPost("p-1", "text", became(v1alpha1.TargetFailed, v1alpha1.TargetPosted, v1alpha1.TargetUndecided, v1alpha1.TargetFailed)))
@@ -287,7 +287,7 @@ func TestSendAgain(t *testing.T) {
 
 	w.put(textPost("p-2", "text", became(v1alpha1.TargetFailed), func(p *v1alpha1.Post) { p.Status.Targets[0].RetriedBy = "p-1" }))
 	if text := textOf(w.get(t, editor, "/teams/"+acme+"/posts/p-2")); strings.Contains(text, "Send again") || !strings.Contains(text, "Open the post that sends it again") {
-		t.Errorf("a target that is retried is offered again: %q", text)
+		t.Errorf("a retried target can be selected again: %q", text)
 	}
 
 	page := w.get(t, editor, "/teams/"+acme+"/posts/new?from=p-1&target=0")
@@ -314,11 +314,11 @@ func TestDuplicateOfAPart(t *testing.T) {
 	w.put(textPost("p-1", "text", became(v1alpha1.TargetFailed, v1alpha1.TargetPosted, v1alpha1.TargetUndecided)))
 	form := withID(t, w.get(t, editor, "/teams/"+acme+"/posts/new?from=p-1"), "compose")
 	if fields := sent(form); !slices.Equal(fields["target"], []string{"our-x"}) {
-		t.Errorf("it goes to %v", fields["target"])
+		t.Errorf("the targets are %v", fields["target"])
 	}
 	for _, why := range []string{"Already posted there.", "It is not known whether it was posted there."} {
 		if text := textOf(form); strings.Count(text, why) != 1 {
-			t.Errorf("the form does not say %q once: %q", why, text)
+			t.Errorf("the form does not contain %q once: %q", why, text)
 		}
 	}
 }
@@ -335,13 +335,13 @@ func TestOnItsWay(t *testing.T) {
 		"Pending":                 {"it is", []v1alpha1.TargetState{v1alpha1.TargetPending}, true},
 		"pending for one account": {"it is being published to one account", []v1alpha1.TargetState{v1alpha1.TargetPosted, v1alpha1.TargetPending}, true},
 		"Posted":                  {"it is published", []v1alpha1.TargetState{v1alpha1.TargetPosted}, false},
-		"Partly":                  {"nothing more is published", []v1alpha1.TargetState{v1alpha1.TargetPosted, v1alpha1.TargetFailed}, false},
-		"Undecided":               {"a user has to answer", []v1alpha1.TargetState{v1alpha1.TargetUndecided}, false},
+		"Partly":                  {"no further target is published", []v1alpha1.TargetState{v1alpha1.TargetPosted, v1alpha1.TargetFailed}, false},
+		"Undecided":               {"a user has to decide", []v1alpha1.TargetState{v1alpha1.TargetUndecided}, false},
 	} {
 		w.put(textPost("p-1", "text", became(tc.states...)))
 		page := w.get(t, editor, "/teams/"+acme+"/posts/p-1?said=created")
 		if got := strings.Contains(textOf(elements(page, "main")[0]), "The post is on its way."); got != tc.want {
-			t.Errorf("%s: it says so: %v: %s", name, got, tc.reason)
+			t.Errorf("%s: shown: %v: %s", name, got, tc.reason)
 		}
 	}
 }

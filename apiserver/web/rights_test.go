@@ -33,7 +33,7 @@ func TestShippedRolesSuffice(t *testing.T) {
 	}
 	for need := range asked {
 		if may, _ := (roles{}).May(t.Context(), administrator, acme, need.verb, need.resource); !may {
-			t.Errorf("pages ask for %s %s, which the role for admins does not give", need.verb, need.resource)
+			t.Errorf("pages need %s %s, which the admin role lacks", need.verb, need.resource)
 		}
 	}
 	for who, wants := range map[string][]right{
@@ -60,7 +60,7 @@ func TestEachActionChecksItsPermission(t *testing.T) {
 		"Upload":           {"a file is not a post", "create media", "POST media", nil, true},
 		"UploadAlone":      {"a user without the permission to create posts may upload", "create posts", "POST media", nil, false},
 		"Connect":          {"a new account", "create connections", "POST connections/connect", url.Values{"platform": {"x"}}, true},
-		"ConnectAlone":     {"nothing is written", "patch connections", "POST connections/connect", url.Values{"platform": {"x"}}, false},
+		"ConnectAlone":     {"no permission to write Secrets", "patch connections", "POST connections/connect", url.Values{"platform": {"x"}}, false},
 		"Reconnect":        {"an existing connection is changed", "patch connections", "POST connections/connect", url.Values{"connection": {"our-x"}}, true},
 		"ReconnectAlone":   {"no connection is created", "create connections", "POST connections/connect", url.Values{"connection": {"our-x"}}, false},
 		"Disconnect":       {"it is deleted", "delete connections", "POST connections/our-x/disconnect", url.Values{}, true},
@@ -110,7 +110,7 @@ func TestWithoutAccounts(t *testing.T) {
 		})
 	}
 	if text := w.serve(newRequest(&administrator, "/teams/"+acme+"/posts/p-1", nil)).Body.String(); !strings.Contains(text, "our-x") || !strings.Contains(text, ">X<") {
-		t.Error("the post's own words for its target are gone")
+		t.Error("the target's own caption is missing")
 	}
 }
 

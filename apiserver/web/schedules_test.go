@@ -65,11 +65,11 @@ func TestNewSchedule(t *testing.T) {
 		texts      []string
 		wrong      string
 	}{
-		"Week":       {reason: "empty texts are left out, and the name becomes one of Kubernetes", schedule: "0 9 * * 1", texts: []string{"Good morning", "A new week"}},
+		"Week":       {reason: "empty texts are omitted, and the name becomes a valid object name", schedule: "0 9 * * 1", texts: []string{"Good morning", "A new week"}},
 		"Days":       {reason: "several days of the week", edits: url.Values{"weekday": {"5", "0", "1"}}, schedule: "0 9 * * 0,1,5"},
-		"Day":        {reason: "the time of day alone", edits: url.Values{"repeat": {"day"}, "time": {"18:05"}}, schedule: "5 18 * * *"},
+		"Day":        {reason: "only the time of day", edits: url.Values{"repeat": {"day"}, "time": {"18:05"}}, schedule: "5 18 * * *"},
 		"Month":      {reason: "a day of each month", edits: url.Values{"repeat": {"month"}, "monthday": {"31"}}, schedule: "0 9 31 * *"},
-		"Cron":       {reason: "what the simple controls do not have", edits: url.Values{"repeat": {"cron"}, "cron": {"30 8 * * 1-5"}}, schedule: "30 8 * * 1-5"},
+		"Cron":       {reason: "an expression without simple controls", edits: url.Values{"repeat": {"cron"}, "cron": {"30 8 * * 1-5"}}, schedule: "30 8 * * 1-5"},
 		"Between":    {reason: "whole days of the schedule's zone", edits: url.Values{"from": {"2026-12-24"}, "until": {"2027-01-06"}}, schedule: "0 9 * * 1", start: "2026-12-23T23:00:00Z", end: "2027-01-06T22:59:59.999Z"},
 		"NoName":     {reason: "it cannot be guessed", edits: url.Values{"name": {"…"}}, wrong: "Give the schedule a name"},
 		"NoText":     {reason: "posts need one", edits: url.Values{"text": {" "}}, wrong: "Write at least one text"},
@@ -81,7 +81,7 @@ func TestNewSchedule(t *testing.T) {
 		"BadZone":    {reason: "the field is named", edits: url.Values{"time_zone": {"Berlin"}}, wrong: "Time zone: Is not the IANA name"},
 		"Backwards":  {reason: "it would never post", edits: url.Values{"from": {"2027-01-06"}, "until": {"2026-12-24"}}, wrong: "Last day: Is before the start"},
 		"BadCount":   {reason: "the limit is named", edits: url.Values{"count": {"0"}}, wrong: "from 1 to 1,000,000"},
-		"TooLong":    {reason: "the text is named that X does not take", edits: url.Values{"text": {"a", strings.Repeat("b", 300)}}, wrong: "Text 2: "},
+		"TooLong":    {reason: "the message names the text that X does not accept", edits: url.Values{"text": {"a", strings.Repeat("b", 300)}}, wrong: "Text 2: "},
 		"NotForText": {reason: "the account is named", edits: url.Values{"target": {"our-youtube"}}, wrong: "Account our-youtube: "},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -135,8 +135,8 @@ func TestEditedScheduleIsUnchanged(t *testing.T) {
 		of.Spec.Template.Targets = append(of.Spec.Template.Targets, v1alpha1.PostTarget{ConnectionRef: v1alpha1.LocalReference{Name: "our-threads"}, Caption: "For Threads"})
 	}
 	for name, edit := range map[string]func(*v1alpha1.PostSchedule){
-		"weekly":                     func(*v1alpha1.PostSchedule) {},
-		"a caption beside the texts": own,
+		"weekly":              func(*v1alpha1.PostSchedule) {},
+		"a caption and texts": own,
 		"captions alone": func(of *v1alpha1.PostSchedule) {
 			own(of)
 			of.Spec.Texts, of.Spec.Template.Targets = nil, of.Spec.Template.Targets[1:]
@@ -190,8 +190,8 @@ func TestSchedulesPage(t *testing.T) {
 	}{
 		"Active":    {"the next time is in the page's zone", func(*v1alpha1.PostSchedule) {}, []string{"Mondays at 09:00, Berlin", "Active", "7 Dec 2026, 08:00 UTC", "Good morning and 1 other, in turn"}, []string{"X rejects a post", "Resume"}},
 		"Suspended": {"the next time would be wrong", func(of *v1alpha1.PostSchedule) { of.Spec.Suspend = true }, []string{"Suspended", "none while it is suspended", "Resume"}, []string{"7 Dec 2026"}},
-		"Invalid":   {"the manager's message says what to do", condition(v1alpha1.ReasonInvalid, "spec.template.targets[0]: gone"), []string{"Needs a change", "Spec.template.targets[0]: gone."}, []string{"7 Dec 2026"}},
-		"Waits":     {"it goes on by itself", condition(v1alpha1.ReasonBudgetLimit, "the budget is used up"), []string{"Waits", "The budget is used up."}, nil},
+		"Invalid":   {"the manager's message contains the remedy", condition(v1alpha1.ReasonInvalid, "spec.template.targets[0]: gone"), []string{"Needs a change", "Spec.template.targets[0]: gone."}, []string{"7 Dec 2026"}},
+		"Waits":     {"it continues without a user", condition(v1alpha1.ReasonBudgetLimit, "the budget is used up"), []string{"Waits", "The budget is used up."}, nil},
 		"Fresh":     {"the manager has not seen the change yet", func(of *v1alpha1.PostSchedule) { of.Generation = 2 }, []string{"Being checked"}, []string{"Active"}},
 		"Repeats":   {"X may reject it", func(of *v1alpha1.PostSchedule) { of.Spec.Texts = of.Spec.Texts[:1] }, []string{"X rejects a post whose text repeats"}, []string{"in turn"}},
 		"Last": {"its post has a page", func(of *v1alpha1.PostSchedule) {
@@ -221,7 +221,7 @@ func TestScheduleActions(t *testing.T) {
 		"ViewerDeletes": {"as with kubectl", "/monday/delete", viewer, http.StatusForbidden, false, false},
 		"ViewerStops":   {"as with kubectl", "/monday/suspend", viewer, http.StatusForbidden, false, false},
 		"ViewerWrites":  {"as with kubectl", "/new", viewer, http.StatusForbidden, false, false},
-		"Stranger":      {"the team does not exist for others", "/monday/delete", stranger, http.StatusNotFound, false, false},
+		"Stranger":      {"the response does not reveal the team", "/monday/delete", stranger, http.StatusNotFound, false, false},
 		"Unknown":       {"another name", "/tuesday/suspend", editor, http.StatusNotFound, false, false},
 	} {
 		w := withSchedule(schedule())
@@ -267,11 +267,11 @@ func TestNextTimes(t *testing.T) {
 	}{
 		"Five":    {"in the schedule's zone", "2026-12-01T09:00:00Z", nil, []string{"Monday, 7 Dec 2026, 09:00 Berlin", "4 Jan 2027"}, []string{"11 Jan 2027", "clocks", "Before it can be stored"}},
 		"Skipped": {"a time that does not exist moves", "2027-03-27T09:00:00Z", url.Values{"repeat": {"day"}, "time": {"02:30"}}, []string{"28 Mar 2027, 03:30 Berlin", "There is no 02:30 in Berlin on this day, because clocks go forward from 02:00 to 03:00", "29 Mar 2027, 02:30 Berlin"}, []string{"comes twice"}},
-		"Twice":   {"a time that comes twice counts once", "2027-10-30T09:00:00Z", url.Values{"repeat": {"day"}, "time": {"02:30"}}, []string{"31 Oct 2027, 02:30 Berlin", "02:30 comes twice in Berlin on this day, because clocks go back from 03:00 to 02:00", "the post is published once, the first time"}, []string{"There is no"}},
+		"Twice":   {"a repeated local time counts once", "2027-10-30T09:00:00Z", url.Values{"repeat": {"day"}, "time": {"02:30"}}, []string{"31 Oct 2027, 02:30 Berlin", "02:30 comes twice in Berlin on this day, because clocks go back from 03:00 to 02:00", "the post is published once, the first time"}, []string{"There is no"}},
 		"Count":   {"no more than it creates", "2026-12-01T09:00:00Z", url.Values{"count": {"2"}}, []string{"14 Dec 2026"}, []string{"21 Dec 2026"}},
-		"Ended":   {"there would be none", "2026-12-01T09:00:00Z", url.Values{"until": {"2026-12-02"}}, []string{"There is no such time before the end"}, nil},
+		"Ended":   {"it would have no times", "2026-12-01T09:00:00Z", url.Values{"until": {"2026-12-02"}}, []string{"There is no such time before the end"}, nil},
 		"Repeats": {"X may reject it", "2026-12-01T09:00:00Z", url.Values{"text": {"Good morning"}}, []string{"X rejects a post whose text repeats"}, nil},
-		"Missing": {"the times are shown all the same", "2026-12-01T09:00:00Z", url.Values{"text": {""}}, []string{"7 Dec 2026", "Before it can be stored:", "Write at least one text"}, nil},
+		"Missing": {"the times are shown nevertheless", "2026-12-01T09:00:00Z", url.Values{"text": {""}}, []string{"7 Dec 2026", "Before it can be stored:", "Write at least one text"}, nil},
 		"Wrong":   {"the field is named", "2026-12-01T09:00:00Z", url.Values{"repeat": {"cron"}, "cron": {"* *"}}, []string{"Repeat: Is not a cron expression"}, []string{"The next posts"}},
 	} {
 		clk := clocktesting.NewFakeClock(instantOf(t, tc.at).Time)

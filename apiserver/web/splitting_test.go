@@ -41,11 +41,11 @@ func TestSplitOffer(t *testing.T) {
 		{"a text that fits", "a", []string{"our-x"}, nil},
 		{"one that is too long", tooLong, []string{"our-x"}, []string{"too long for X (359 of 280)", "Split into a thread of 2 parts"}},
 		{"one with dividers", "a\n---\nb\n---\nc", []string{"our-x"}, []string{"Lines of --- divide the text", "Split into a thread of 3 parts"}},
-		{"dividers where there are no threads", "a\n---\nb", []string{"our-instagram"}, nil},
+		{"dividers on platforms without threads", "a\n---\nb", []string{"our-instagram"}, nil},
 		{"too many dividers", strings.Repeat("a\n---\n", 101), []string{"our-x"}, []string{"The text is too long for a thread on X."}},
 		{"the text fits on Threads", tooLong, []string{"our-threads"}, nil},
 		{"Instagram does not have threads", tooLong, []string{"our-instagram"}, nil},
-		{"the other platforms do not accept threads", tooLong, []string{"our-x", "our-facebook", "our-instagram"}, []string{"Facebook, Instagram: no threads"}},
+		{"other platforms do not accept threads", tooLong, []string{"our-x", "our-facebook", "our-instagram"}, []string{"Facebook, Instagram: no threads"}},
 		{"longer than any post", strings.Repeat(" ", 300<<10) + tooLong, []string{"our-x"}, []string{"The text is too long for a thread on X."}},
 		{"too long even for a thread", strings.Repeat(tooLong, 70), []string{"our-x"}, []string{"The text is too long for a thread on X."}},
 	}
@@ -58,7 +58,7 @@ func TestSplitOffer(t *testing.T) {
 			offer := textOf(withID(t, answer, splitID))
 			says(t, tc.name, offer, tc.want, nil)
 			if len(tc.want) == 0 && offer != "" {
-				t.Errorf("it says %q", offer)
+				t.Errorf("got %q", offer)
 			}
 		})
 	}
@@ -75,10 +75,10 @@ func TestSplit(t *testing.T) {
 		want url.Values
 	}{
 		{"a text", url.Values{"category": {"text"}, "caption": {tooLong}}, url.Values{"card-0": {first}, "card-1": {second}}},
-		{"a text with dividers, of which one part is too long", url.Values{"category": {"text"}, "caption": {"Hello\r\n---\r\n" + tooLong}}, url.Values{"card-0": {"Hello"}, "card-1": {first}, "card-2": {second}}},
+		{"a divided text with one long part", url.Values{"category": {"text"}, "caption": {"Hello\r\n---\r\n" + tooLong}}, url.Values{"card-0": {"Hello"}, "card-1": {first}, "card-2": {second}}},
 		{"the text of the account that needs it", url.Values{"category": {"text"}, "caption": {"short"}, "own-our-x": {tooLong}}, url.Values{"card-0": {first}, "card-1": {second}}},
 		{"images belong to the first part", url.Values{"category": {"image"}, "caption": {tooLong}, "image": {"m-1", "m-2"}, "alt-image-m-2": {"A rocket"}}, url.Values{"card-0": {first}, "card-1": {second}, "media-0": {"m-1", "m-2"}, "alt-media-0-m-1": {""}, "alt-media-0-m-2": {"A rocket"}}},
-		{"so does a video", url.Values{"category": {"video"}, "caption": {tooLong}, "video": {"m-1"}}, url.Values{"card-0": {first}, "card-1": {second}, "media-0": {"m-1"}, "alt-media-0-m-1": {""}}},
+		{"a video fits into one part", url.Values{"category": {"video"}, "caption": {tooLong}, "video": {"m-1"}}, url.Values{"card-0": {first}, "card-1": {second}, "media-0": {"m-1"}, "alt-media-0-m-1": {""}}},
 		{
 			"existing parts are replaced, and can be restored",
 			url.Values{"category": {"text"}, "caption": {tooLong}, "cards": {"3"}, "card-0": {"one"}, "card-2": {"three"}, "media-2": {"m-1"}, "alt-media-2-m-1": {"A map"}},
@@ -126,7 +126,7 @@ func TestSplit(t *testing.T) {
 				}
 			}
 			if tc.form.Get("card-0") == "" && back.Get("card-0") != "" || back.Has("before") {
-				t.Errorf("something of the thread is left: %v", back)
+				t.Errorf("part of the thread remains: %v", back)
 			}
 		})
 	}
@@ -179,7 +179,7 @@ func TestSplitOfEditedPost(t *testing.T) {
 		want   string
 	}{
 		"draft":     {"its kind can be changed", asDraft, "tree"},
-		"scheduled": {"it was checked as what it is", asScheduled, "text"},
+		"scheduled": {"it was validated as a thread", asScheduled, "text"},
 	} {
 		w := newWorld(clocktesting.NewFakeClock(now))
 		w.put(textPost("p-1", tooLong, tc.edit))

@@ -119,6 +119,6 @@ func TestQuestions(t *testing.T) {
 		t.Errorf("the tab of the browser is called %q", title)
 	}
 	if strings.Contains(textOf(elements(w.get(t, viewer, "/teams/"+acme+"/"), "main")[0]), "Answer") {
-		t.Error("a person who may change nothing is offered to answer")
+		t.Error("a viewer gets the form for an outcome")
 	}
 }

@@ -125,15 +125,15 @@ func TestStreamShowsChanges(t *testing.T) {
 			t.Fatalf("Content-Type is %q", got)
 		}
 		if data, named := eventsOf(out.got()); len(data) != 1 || len(named) != 0 || !strings.Contains(data[0], "badge") {
-			t.Fatalf("the first event is not how the post stands: %q, %q", data, named)
+			t.Fatalf("the first event is not the post's current state: %q, %q", data, named)
 		}
 		pass(heartbeat / 2)
 		if got := out.got(); got != "" {
-			t.Errorf("nothing changed, and this came: %q", got)
+			t.Errorf("an event without a change: %q", got)
 		}
 		pass(heartbeat)
 		if got := out.got(); !strings.HasPrefix(got, ":") || !strings.HasSuffix(got, "\n\n") {
-			t.Errorf("a quiet stream says that it lives by a comment, got %q", got)
+			t.Errorf("an idle stream must send a comment as a heartbeat, got %q", got)
 		}
 		w.put(textPost("p-1", "text", func(post *v1alpha1.Post) {
 			post.Status.Targets = []v1alpha1.TargetStatus{{Platform: v1alpha1.PlatformX, Phase: v1alpha1.PhaseProcessing, Message: "the platform is slow"}}
@@ -155,7 +155,7 @@ func TestStreamShowsChanges(t *testing.T) {
 			t.Errorf("a post that is finished ends the stream: %q, %q", data, named)
 		}
 		if !ended(done) || w.followed != 0 {
-			t.Errorf("the stream is over: %v, and %d follow", ended(done), w.followed)
+			t.Errorf("the stream ended: %v, and %d follow", ended(done), w.followed)
 		}
 	})
 }
@@ -202,7 +202,7 @@ func TestStreamsAreBounded(t *testing.T) {
 		}
 	}
 	if answer := w.serve(newRequest(&viewer, "/teams/"+acme+"/posts/p-1/events", nil)); answer.Code != http.StatusServiceUnavailable {
-		t.Errorf("one stream too many is answered with %d", answer.Code)
+		t.Errorf("a stream above the limit returned %d", answer.Code)
 	}
 }
 
@@ -217,7 +217,7 @@ func TestStreamsOfOnePerson(t *testing.T) {
 		for range maxOfOne {
 			_, leave, done := follow(t, w, viewer, "p-1")
 			if leaves = append(leaves, leave); ended(done) {
-				t.Fatal("a person may not follow a post in so many pages")
+				t.Fatal("a user cannot open enough streams of a post")
 			}
 		}
 		late, leave, done := follow(t, w, viewer, "p-1")
@@ -228,20 +228,20 @@ func TestStreamsOfOnePerson(t *testing.T) {
 		}
 		_, leave, done = follow(t, w, editor, "p-1")
 		if leaves = append(leaves, leave); ended(done) {
-			t.Error("another person is held back too")
+			t.Error("another user is limited too")
 		}
 		leaves[0]()
 		synctest.Wait()
 		_, leave, done = follow(t, w, viewer, "p-1")
 		if leaves = append(leaves, leave); ended(done) {
-			t.Error("a place that is free again is not given")
+			t.Error("a released stream cannot be opened again")
 		}
 		for _, leave := range leaves {
 			leave()
 		}
 		synctest.Wait()
 		if w.site.streams.all != 0 || len(w.site.streams.of) != 0 {
-			t.Errorf("%d streams are counted when none is left", w.site.streams.all)
+			t.Errorf("counted %d streams, want none", w.site.streams.all)
 		}
 	})
 }
@@ -297,7 +297,7 @@ func TestStreamChecksPermission(t *testing.T) {
 		before := rights.questions()
 		pass(time.Minute)
 		if asked := rights.questions() - before; asked > 13 {
-			t.Errorf("ten quiet pages of one person ask %d times in a minute, want one question in five seconds", asked)
+			t.Errorf("ten idle pages of one user caused %d checks a minute, want one in five seconds", asked)
 		}
 		rights.mu.Lock()
 		rights.gone = true
@@ -305,7 +305,7 @@ func TestStreamChecksPermission(t *testing.T) {
 		pass(6 * time.Second)
 		for i, done := range dones {
 			if !ended(done) {
-				t.Errorf("page %d follows six seconds after the right went", i)
+				t.Errorf("page %d is still updated six seconds after the permission was removed", i)
 			}
 		}
 	})
@@ -337,7 +337,7 @@ func TestStreamEndsAtSignOut(t *testing.T) {
 		}
 		synctest.Wait() // no time passes
 		if !ended(done) || ended(other) {
-			t.Errorf("the page of who signed out is over: %v, that of another: %v", ended(done), ended(other))
+			t.Errorf("the signed-out user's page ended: %v, another user's: %v", ended(done), ended(other))
 		}
 	})
 }
@@ -366,6 +366,6 @@ func TestStreamSignedOut(t *testing.T) {
 	r := newRequest(nil, "/teams/"+acme+"/posts/p-1/events", nil)
 	r.Header.Set("Accept", "text/event-stream")
 	if answer := w.serve(r); answer.Code != http.StatusNoContent {
-		t.Errorf("got %d, want 204, which ends an EventSource for good (HTML, \"server-sent events\")", answer.Code)
+		t.Errorf("got %d, want 204, which permanently closes an EventSource (HTML, \"server-sent events\")", answer.Code)
 	}
 }

@@ -34,7 +34,7 @@ func TestSuspended(t *testing.T) {
 			[]v1alpha1.Suspension{{From: began}},
 			says + `</strong> since <time datetime="2026-12-01T08:00:00Z"`,
 		},
-		"Over": {reason: "the suspension is over", times: []v1alpha1.Suspension{{From: began, Until: &began}}},
+		"Over": {reason: "the suspension has ended", times: []v1alpha1.Suspension{{From: began, Until: &began}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -51,8 +51,8 @@ func TestSuspended(t *testing.T) {
 	}
 }
 
-// TestPagesSay verifies the wording that depends on the installation, the user's rights or the team's settings.
-func TestPagesSay(t *testing.T) {
+// TestPagesShowSuspension verifies the wording that depends on the installation, the user's rights or the team's settings.
+func TestPagesShowSuspension(t *testing.T) {
 	t.Parallel()
 	as := func(prefix string) func(*Config) { return func(c *Config) { c.RolePrefix = prefix } }
 	publishing := func(p v1alpha1.AgentPublishing) func(*v1alpha1.Team) {

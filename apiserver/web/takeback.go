@@ -86,7 +86,7 @@ func (s *Site) withdrawPublished(w http.ResponseWriter, v *visit) error {
 	made, err := s.Service.CreatePost(v.Context(), v.caller, bridge.CreatePost{Spec: spec, IdempotencyKey: "taken back " + id})
 	if err != nil {
 		if _, known := asError(err); known {
-			// The form shows what stands in the way.
+			// The form shows the problem.
 			http.Redirect(w, v.Request, v.path("posts/new")+"?from="+id, http.StatusSeeOther) //nolint:gosec // G710: it is a page of the team
 			return nil
 		}

@@ -34,8 +34,8 @@ func TestPublishWaits(t *testing.T) {
 		holds                    func(*v1alpha1.PostSpec) bool
 	}{
 		"New":       {"a new post waits", "posts/new", whenNow, "soon", false, func(s *v1alpha1.PostSpec) bool { return s.ScheduledAt.Equal(soon) }},
-		"Autosaved": {"so does a saved draft", "posts/new", whenNow, "soon", true, func(s *v1alpha1.PostSpec) bool { return s.ScheduledAt.Equal(soon) }},
-		"Draft":     {"so does an existing draft", "posts/p-1/edit", whenNow, "soon", false, func(s *v1alpha1.PostSpec) bool { return s.ScheduledAt.Equal(soon) }},
+		"Autosaved": {"a saved draft waits", "posts/new", whenNow, "soon", true, func(s *v1alpha1.PostSpec) bool { return s.ScheduledAt.Equal(soon) }},
+		"Draft":     {"an existing draft waits", "posts/p-1/edit", whenNow, "soon", false, func(s *v1alpha1.PostSpec) bool { return s.ScheduledAt.Equal(soon) }},
 		"Save":      {"a draft is not published", "posts/new", whenDraft, "saved", false, func(s *v1alpha1.PostSpec) bool { return s.Draft && s.ScheduledAt == nil }},
 		"Later":     {"a chosen time is kept", "posts/new", whenLater, "scheduled", false, func(s *v1alpha1.PostSpec) bool { return s.ScheduledAt.After(now.Add(time.Hour)) }},
 	} {
@@ -75,18 +75,18 @@ func TestPublishWaitsOnce(t *testing.T) {
 		clk.Step(2 * time.Second)
 		second := to(t, w.serve(newRequest(&editor, "/teams/"+acme+"/"+page, form)))
 		if first != second || len(w.posts) != 1 {
-			t.Errorf("%s: one is led to %s and %s, and there are %d posts", page, first, second, len(w.posts))
+			t.Errorf("%s: redirected to %s and %s, and there are %d posts", page, first, second, len(w.posts))
 		}
 		for _, post := range w.posts {
 			if !post.Spec.ScheduledAt.Equal(v1alpha1.NewTimePtr(now.Add(10 * time.Second))) {
-				t.Errorf("%s: it goes out at %s", page, post.Spec.ScheduledAt)
+				t.Errorf("%s: it is published at %s", page, post.Spec.ScheduledAt)
 			}
 		}
 	}
 }
 
-// TestTakeBack verifies that a post that waits can be taken back, which cancels it and opens one copy.
-func TestTakeBack(t *testing.T) {
+// TestUndo verifies that a post that waits can be taken back, which cancels it and opens one copy.
+func TestUndo(t *testing.T) {
 	t.Parallel()
 	w := undoing(clocktesting.NewFakeClock(now))
 	w.put(textPost("p-1", "Hello", at(now.Add(8*time.Second))))
@@ -106,7 +106,7 @@ func TestTakeBack(t *testing.T) {
 		}
 	}
 	if !w.posts[acme+"/p-1"].Spec.Cancelled || len(w.posts) != 2 {
-		t.Errorf("there are %d posts; the first one is %+v", len(w.posts), w.posts[acme+"/p-1"].Spec)
+		t.Errorf("got %d posts; the first one is %+v", len(w.posts), w.posts[acme+"/p-1"].Spec)
 	}
 	copied := w.get(t, editor, leads[0])
 	if form := sent(withID(t, copied, "compose")); form.Get("caption") != "Hello" || form.Get("when") != whenDraft {
@@ -115,19 +115,19 @@ func TestTakeBack(t *testing.T) {
 	says(t, "after it was taken back", textOf(copied), []string{"The post is taken back"}, nil)
 }
 
-// TestTakeBackTooLate verifies that a post whose delivery has started is neither cancelled nor copied, with a message.
-func TestTakeBackTooLate(t *testing.T) {
+// TestUndoTooLate verifies that a post whose delivery has started is neither cancelled nor copied, with a message.
+func TestUndoTooLate(t *testing.T) {
 	t.Parallel()
 	w := undoing(clocktesting.NewFakeClock(now))
 	w.put(textPost("p-1", "Hello", at(now.Add(-time.Second)), became(v1alpha1.TargetPosted)))
 	lead := to(t, w.serve(newRequest(&editor, "/teams/"+acme+"/posts/p-1/takeback", url.Values{})))
 	if !strings.HasSuffix(lead, "/posts/p-1?said=late") || len(w.posts) != 1 {
-		t.Errorf("one is led to %s, and there are %d posts", lead, len(w.posts))
+		t.Errorf("redirected to %s, and there are %d posts", lead, len(w.posts))
 	}
 	says(t, "too late", textOf(w.get(t, editor, lead)), []string{"It is too late to take this post back"}, nil)
 	w.put(textPost("p-2", "Hello", asDraft))
 	if answer := w.serve(newRequest(&editor, "/teams/"+acme+"/posts/p-2/takeback", url.Values{})); answer.Code != http.StatusConflict || w.posts[acme+"/p-2"].Spec.Cancelled {
-		t.Errorf("a draft is answered with %d", answer.Code)
+		t.Errorf("a draft returned %d", answer.Code)
 	}
 	if answer := w.serve(newRequest(&editor, "/teams/"+acme+"/posts/p-9/takeback", url.Values{})); answer.Code != http.StatusNotFound {
 		t.Errorf("a post that is not there: %d", answer.Code)
@@ -165,7 +165,7 @@ func TestCountdown(t *testing.T) {
 			t.Errorf("%s: it counts down: %v, want %v: %s", name, got, tc.counts, tc.reason)
 		}
 		if got := strings.Contains(text, "Take back"); got != tc.offers {
-			t.Errorf("%s: it can be taken back: %v, want %v: %s", name, got, tc.offers, tc.reason)
+			t.Errorf("%s: undo is offered: %v, want %v: %s", name, got, tc.offers, tc.reason)
 		}
 	}
 }

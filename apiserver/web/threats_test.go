@@ -175,7 +175,7 @@ func TestThreatOpenRedirect(t *testing.T) {
 	answer := w.serve(newRequest(nil, "/teams/team-acme/posts?status=draft&x=//evil.example", nil))
 	to, err := url.Parse(answer.Header().Get("Location"))
 	if err != nil || to.Host != "" || to.Path != "/signin" || to.Query().Get("return_to") != "/teams/team-acme/posts?status=draft&x=//evil.example" {
-		t.Errorf("who is signed out is led to %q", answer.Header().Get("Location"))
+		t.Errorf("a signed-out user is redirected to %q", answer.Header().Get("Location"))
 	}
 }
 
@@ -185,7 +185,7 @@ func TestThreatClickjacking(t *testing.T) {
 	w := newWorld(clocktesting.NewFakeClock(now))
 	w.put(textPost("p-1", "text"))
 	for what, r := range map[string]*http.Request{
-		"a page": newRequest(&viewer, "/teams/team-acme/posts/p-1", nil), "nothing": newRequest(nil, "/nothing", nil), "signed out": newRequest(nil, "/teams/team-acme/keys", nil),
+		"a page": newRequest(&viewer, "/teams/team-acme/posts/p-1", nil), "no header": newRequest(nil, "/nothing", nil), "signed out": newRequest(nil, "/teams/team-acme/keys", nil),
 		"refused": newRequest(&viewer, "/teams/team-acme/keys", nil), "a part": newRequest(&viewer, "/teams/team-acme/compose/check", url.Values{}), "a file": newRequest(nil, w.site.assets.path("app.js"), nil),
 	} {
 		head := w.serve(r).Header()
@@ -315,10 +315,10 @@ func TestThreatLongForms(t *testing.T) {
 				t.Errorf("%s to %s: %d", what, path, answer.Code)
 			}
 			if what == "long" && answer.Code == http.StatusSeeOther {
-				t.Errorf("%s to %s: was taken", what, path)
+				t.Errorf("%s to %s: was accepted", what, path)
 			}
 			if size := answer.Body.Len(); size > 3*maxForm {
-				t.Errorf("%s to %s: the answer has %d bytes", what, path, size)
+				t.Errorf("%s to %s: the response has %d bytes", what, path, size)
 			}
 		}
 	}
@@ -333,13 +333,13 @@ func TestThreatOtherTeams(t *testing.T) {
 	for _, path := range pages {
 		answer := w.serve(newRequest(&stranger, "/teams/"+acme+"/"+path, nil))
 		if answer.Code != http.StatusNotFound || answer.Body.String() != none {
-			t.Errorf("GET %s: %d, or another text than for what there is not", path, answer.Code)
+			t.Errorf("GET %s: %d, or a text that differs from an unknown address", path, answer.Code)
 		}
 	}
 	for _, path := range changes {
 		answer := w.serve(newRequest(&stranger, "/teams/"+acme+"/"+path, url.Values{"category": {"text"}, "target": {"our-x"}, "caption": {"a"}, "description": {"a"}}))
 		if answer.Code != http.StatusNotFound || answer.Body.String() != none {
-			t.Errorf("POST %s: %d, or another text than for what there is not", path, answer.Code)
+			t.Errorf("POST %s: %d, or a text that differs from an unknown address", path, answer.Code)
 		}
 	}
 	// Another team's ids do not exist in one's own.
@@ -364,7 +364,7 @@ func TestThreatPlatformErrors(t *testing.T) {
 		out := w.serveFailure(err)
 		checkMarkup(t, name, parsed(t, out))
 		if name == "unknown" && strings.Contains(out, err.Error()) {
-			t.Error("what went wrong inside is told to the person")
+			t.Error("the page reveals an internal error")
 		}
 	}
 }

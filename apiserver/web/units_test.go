@@ -60,15 +60,15 @@ func TestSentence(t *testing.T) {
 	}
 }
 
-// TestEveryErrorHasWords verifies that every error code of package bridge has a heading.
-func TestEveryErrorHasWords(t *testing.T) {
+// TestEveryErrorHasAText verifies that every error code of package bridge has a heading.
+func TestEveryErrorHasAText(t *testing.T) {
 	t.Parallel()
 	for _, code := range []bridge.Code{
 		bridge.CodeNotFound, bridge.CodeConflict, bridge.CodeSubscriptionRequired, bridge.CodeReconnectRequired, bridge.CodeReadinessUnavailable,
 		bridge.CodeValidation, bridge.CodeTikTokPrivacy, bridge.CodeUnauthorized, bridge.CodeRateLimited, bridge.CodeInternal, "NEW",
 	} {
 		if titleOfError(&bridge.Error{Code: code}) == "" {
-			t.Errorf("%s has no words", code)
+			t.Errorf("%s has no text", code)
 		}
 	}
 }
@@ -125,7 +125,7 @@ func TestAssets(t *testing.T) {
 			t.Fatal(err)
 		}
 		if unpacked, err := io.ReadAll(reader); err != nil || !bytes.Equal(unpacked, plain.Body.Bytes()) {
-			t.Errorf("%s: gzip gives another file: %v", file, err)
+			t.Errorf("%s: gunzip returns a different file: %v", file, err)
 		}
 		for _, without := range []string{"", "br", "gzip;q=0", "notgzip"} {
 			if got := get(path, without).Header().Get("Content-Encoding"); got != "" {
@@ -186,7 +186,7 @@ func TestStateOf(t *testing.T) {
 				t.Errorf("%s: got %+v", tc.reason, got)
 			}
 			if strings.Contains(got.text, "has to") && strings.Contains(got.text, "ago") {
-				t.Errorf("%s: nobody can connect anything an hour ago: %s", tc.reason, got.text)
+				t.Errorf("%s: an account connected an hour ago: %s", tc.reason, got.text)
 			}
 		})
 	}
@@ -205,7 +205,7 @@ func TestBeingChecked(t *testing.T) {
 	}{
 		"New":      {"the manager has not checked it", time.Second, nil, true},
 		"NoSecret": {"the manager checked before the Secret existed", time.Second, noSecret, true},
-		"Lost":     {"the Secret is overdue, so the user is told", storing, noSecret, false},
+		"Lost":     {"the Secret is overdue, so the user gets a message", storing, noSecret, false},
 		"Revoked": {"other problems are shown", time.Second, []metav1.Condition{{
 			Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonRevoked,
 		}}, false},
@@ -224,7 +224,7 @@ func TestBeingChecked(t *testing.T) {
 				t.Fatal(err)
 			}
 			if got := strings.Contains(page.String(), "hx-get"); got != tc.want {
-				t.Errorf("%s: the list loads itself again: %t", tc.reason, got)
+				t.Errorf("%s: the list reloads itself: %t", tc.reason, got)
 			}
 		})
 	}
@@ -238,9 +238,9 @@ func TestToken(t *testing.T) {
 		want   string
 	}{
 		"OfThisRequest": {"the request precedes the object, so it is not shown", now.Add(5 * time.Millisecond), "made <time datetime=\"2026-12-01T08:59:59Z\""},
-		"AtOnce":        {"nor if both have the same second", now, "just now"},
+		"AtOnce":        {"timestamps with the same second are ambiguous", now, "just now"},
 		"Older":         {"other requests have an age", now.Add(-5 * time.Minute), "5 minutes ago"},
-		"NotKnown":      {"without a time there is no age", time.Time{}, "<code>hrld_1…</code>"},
+		"NotKnown":      {"without a time, the age is unknown", time.Time{}, "<code>hrld_1…</code>"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

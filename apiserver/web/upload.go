@@ -110,7 +110,7 @@ var extensions = map[v1alpha1.MimeType][]string{
 }
 
 // fileName returns the file's name without its folder, which some browsers send. Its extension is one that the service
-// accepts for the type, so that nobody has to rename a picture that a phone called photo.jfif.
+// accepts for the type, so that users need not rename a phone's photo.jfif.
 func (f *announcedFile) fileName() string {
 	name := path.Base(strings.ReplaceAll(f.Name, `\`, "/"))
 	accepted := extensions[v1alpha1.MimeType(f.MimeType)]

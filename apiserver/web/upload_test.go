@@ -21,7 +21,7 @@ import (
 	"github.com/herald-social/herald/apiserver/bridge"
 )
 
-// TestFileProblems verifies the message beside a rejected file.
+// TestFileProblems verifies the message next to a rejected file.
 func TestFileProblems(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -99,17 +99,17 @@ func TestUploadInParts(t *testing.T) {
 		"resume nothing":   {"the store has removed the upload", "media/m-1/parts", `{"upload":"u-9"}`, editor, v1alpha1.MediaPending, 404, "This upload is over"},
 		"resume a file":    {"it is complete, and must not change", "media/m-1/parts", `{"upload":"u-1"}`, editor, v1alpha1.MediaUploaded, 200, `"parts":[]`},
 		"resume too late":  {"the manager has removed it", "media/m-1/parts", `{"upload":"u-1"}`, editor, v1alpha1.MediaExpired, 404, "This upload is over"},
-		"resume joined":    {"the response was lost, and nothing is missing", "media/m-1/parts", `{"upload":"u-joined"}`, editor, v1alpha1.MediaPending, 200, `"parts":[]`},
-		"resume another's": {"nobody learns which names exist", "media/m-2/parts", `{"upload":"u-1"}`, editor, v1alpha1.MediaPending, 404, "This upload is over"},
+		"resume joined":    {"the response was lost, and no bytes are missing", "media/m-1/parts", `{"upload":"u-joined"}`, editor, v1alpha1.MediaPending, 200, `"parts":[]`},
+		"resume another's": {"the response does not reveal which names exist", "media/m-2/parts", `{"upload":"u-1"}`, editor, v1alpha1.MediaPending, 404, "This upload is over"},
 		"finish":           {"the parts are joined", "media/m-1/finish", `{"upload":"u-1"}`, editor, v1alpha1.MediaPending, 200, `"id":"m-1"`},
 		"finish again":     {"the response was lost", "media/m-1/finish", `{"upload":"u-1"}`, editor, v1alpha1.MediaUploaded, 200, `"id":"m-1"`},
 		"finish too late":  {"the manager has removed it", "media/m-1/finish", `{"upload":"u-1"}`, editor, v1alpha1.MediaRejected, 404, "This upload is over"},
-		"finish early":     {"half a file is none", "media/m-1/finish", `{"upload":"u-2"}`, editor, v1alpha1.MediaPending, 409, "Parts of the file are missing"},
+		"finish early":     {"part of a file is incomplete", "media/m-1/finish", `{"upload":"u-2"}`, editor, v1alpha1.MediaPending, 409, "Parts of the file are missing"},
 		"abort":            {"the store is not charged for a cancelled upload", "media/m-1/abort", `{"upload":"u-1"}`, editor, v1alpha1.MediaPending, 200, `"id":"m-1"`},
-		"abort too late":   {"it is gone", "media/m-1/abort", `{"upload":"u-1"}`, editor, v1alpha1.MediaExpired, 404, "This upload is over"},
+		"abort too late":   {"it was deleted", "media/m-1/abort", `{"upload":"u-1"}`, editor, v1alpha1.MediaExpired, 404, "This upload is over"},
 		"no JSON":          {"the script sends the upload's id", "media/m-1/finish", `{}`, editor, v1alpha1.MediaPending, 400, "could not be read"},
-		"another team's":   {"the id of an upload opens no other team's file", "media/m-theirs/finish", `{"upload":"u-1"}`, editor, v1alpha1.MediaPending, 404, "This upload is over"},
-		"a viewer":         {"who uploads nothing continues nothing", "media/m-1/parts", `{"upload":"u-1"}`, viewer, v1alpha1.MediaPending, 403, ""},
+		"another team's":   {"an upload's id gives no access to other teams' files", "media/m-theirs/finish", `{"upload":"u-1"}`, editor, v1alpha1.MediaPending, 404, "This upload is over"},
+		"a viewer":         {"continuing needs the permission to upload", "media/m-1/parts", `{"upload":"u-1"}`, viewer, v1alpha1.MediaPending, 403, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

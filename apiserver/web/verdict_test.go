@@ -44,9 +44,9 @@ func TestSettle(t *testing.T) {
 		"NoOne":     {"a button without an id does not select a candidate", x, url.Values{"target": {"0"}, "verdict": {"candidate"}}, 400, ""},
 		"Unnamed":   {"the user saw it", x, url.Values{"target": {"0"}, "verdict": {"unnamed"}}, 303, "0=posted"},
 		"NotSent":   {"it may be sent", x, url.Values{"target": {"0"}, "verdict": {"not-sent"}}, 303, "0=not-sent"},
-		"NoID":      {"a blank is neither an id nor the answer that it was not sent", x, url.Values{"target": {"0"}, "verdict": {"posted"}, "found": {" "}}, 400, ""},
+		"NoID":      {"a space is neither an id nor the statement that it was not published", x, url.Values{"target": {"0"}, "verdict": {"posted"}, "found": {" "}}, 400, ""},
 		"NoTarget":  {"the account is unknown", x, url.Values{"verdict": {"not-sent"}}, 400, ""},
-		"Another":   {"there is no such account", x, url.Values{"target": {"7"}, "verdict": {"not-sent"}}, 400, ""},
+		"Another":   {"the account does not exist", x, url.Values{"target": {"7"}, "verdict": {"not-sent"}}, 400, ""},
 		"Refused":   {"an invalid id is rejected", x, url.Values{"target": {"0"}, "verdict": {"posted"}, "found": {"https://x.com/a"}}, 400, ""},
 		"Injected":  {"an id cannot contain several answers", x, url.Values{"target": {"0"}, "verdict": {"candidate"}, "candidate": {"1,1=posted:2"}}, 400, ""},
 		"NoWord":    {"a form without an answer has no effect", x, url.Values{"target": {"0"}}, 400, ""},
@@ -59,18 +59,18 @@ func TestSettle(t *testing.T) {
 			answer := w.serve(newRequest(&editor, "/teams/"+acme+"/posts/p-1/settle", tc.form))
 			stored := w.posts[acme+"/p-1"].Annotations
 			if got := stored[v1alpha1.SettleAnnotation]; answer.Code != tc.status || got != tc.want {
-				t.Errorf("%s: %d, and %q stands there, want %d and %q", tc.reason, answer.Code, got, tc.status, tc.want)
+				t.Errorf("%s: %d, and the annotation is %q, want %d and %q", tc.reason, answer.Code, got, tc.status, tc.want)
 			}
 			if _, asks := stored[v1alpha1.ListCandidatesAnnotation]; asks != (name == "LookAgain") {
-				t.Errorf("%s: the manager is asked to list posts: %v", tc.reason, asks)
+				t.Errorf("%s: the manager lists posts: %v", tc.reason, asks)
 			}
 		})
 	}
 }
 
-// TestSettleSaysWhatToEnter verifies that the page explains, before and after a wrong answer, how to identify one of
+// TestSettleInstructions verifies that the page explains, before and after a wrong answer, how to identify one of
 // its platform's posts.
-func TestSettleSaysWhatToEnter(t *testing.T) {
+func TestSettleInstructions(t *testing.T) {
 	t.Parallel()
 	for platform, want := range map[v1alpha1.Platform]string{
 		v1alpha1.PlatformX: "/status/", v1alpha1.PlatformTikTok: "/photo/", v1alpha1.PlatformYouTube: "11 characters", v1alpha1.PlatformFacebook: "time below the name",
@@ -81,11 +81,11 @@ func TestSettleSaysWhatToEnter(t *testing.T) {
 		page := w.get(t, editor, "/teams/"+acme+"/posts/p-1")
 		help, _ := attribute(withID(t, page, "found-0"), "aria-describedby")
 		if said := textOf(withID(t, page, help)); !strings.Contains(said, want) {
-			t.Errorf("the form of %s says %q, want %q", platform, said, want)
+			t.Errorf("the form of %s contains %q, want %q", platform, said, want)
 		}
 		answer := w.serve(newRequest(&editor, "/teams/"+acme+"/posts/p-1/settle", url.Values{"target": {"0"}, "verdict": {"posted"}, "found": {"the one of yesterday"}}))
 		if said := textOf(parsed(t, answer.Body.String())); answer.Code != http.StatusBadRequest || !strings.Contains(said, "does not identify a post on "+platform.Title()) || !strings.Contains(said, want) {
-			t.Errorf("what names no post of %s is answered with %d: %s", platform, answer.Code, said)
+			t.Errorf("an invalid post of %s returned %d: %s", platform, answer.Code, said)
 		}
 	}
 }
@@ -133,13 +133,13 @@ func TestVerdictPage(t *testing.T) {
 			page := textOf(parsed(t, w.serve(newRequest(&editor, "/teams/"+acme+"/posts/p-1", nil)).Body.String()))
 			says(t, tc.reason, page, tc.want, tc.lack)
 			if page := textOf(parsed(t, w.serve(newRequest(&viewer, "/teams/"+acme+"/posts/p-1", nil)).Body.String())); strings.Contains(page, "It was not published") {
-				t.Error("who may only look is asked")
+				t.Error("a viewer gets the question")
 			}
 		})
 	}
 }
 
-// TestSettleEndsWithTheCluster verifies that an archived post has no form, because nothing takes the answer any more.
+// TestSettleEndsWithTheCluster verifies that an archived post has no form, because an answer would have no effect.
 // TestVerdictPage shows the form of a post in the cluster.
 func TestSettleEndsWithTheCluster(t *testing.T) {
 	t.Parallel()
@@ -152,7 +152,7 @@ func TestSettleEndsWithTheCluster(t *testing.T) {
 	}
 }
 
-func TestDoubt(t *testing.T) {
+func TestUndecidedOutcome(t *testing.T) {
 	t.Parallel()
 	lost := v1alpha1.NewTimePtr(now.Add(-time.Hour))
 	for name, tc := range map[string]struct {
@@ -167,7 +167,7 @@ func TestDoubt(t *testing.T) {
 			Attempt: &v1alpha1.Attempt{Number: 2, ID: "b", StartedAt: *lost, Outcome: v1alpha1.OutcomeUnknown, Card: 1},
 			Cards:   []v1alpha1.CardStatus{{ExternalID: "1"}},
 		}, []string{"whether part 2 was published", "The parts before it are online."}},
-		"restored": {"no call is known", v1alpha1.TargetStatus{}, []string{"The listing does not show it."}},
+		"restored": {"the attempt is unknown", v1alpha1.TargetStatus{}, []string{"The listing does not show it."}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -190,7 +190,7 @@ func TestForbidden(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct{ reason, path, want string }{
 		"keys":    {"resources have other names in Kubernetes", "/keys", "You may not view the API keys of the team"},
-		"compose": {"so do verbs", "/posts/new", "You may not write posts of the team"},
+		"compose": {"verbs have other names in Kubernetes", "/posts/new", "You may not write posts of the team"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -357,7 +357,7 @@ func FuzzWriting(f *testing.F) {
 			t.Errorf("%d files", files)
 		}
 		if spec.Video != nil && spec.Video.ThumbnailOffsetMillis != nil && *spec.Video.ThumbnailOffsetMillis < 0 {
-			t.Errorf("the picture is to be taken %d ms before the film begins", *spec.Video.ThumbnailOffsetMillis)
+			t.Errorf("the thumbnail is %d ms before the film's start", *spec.Video.ThumbnailOffsetMillis)
 		}
 		// The editor shows a stored post in the same form.
 		writingOf(&spec, time.UTC)

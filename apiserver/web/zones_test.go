@@ -45,11 +45,11 @@ func TestTimesNameTheirZone(t *testing.T) {
 			t.Fatalf("%s: the list has %d times", name, len(times))
 		}
 		if got := textOf(times[0]); got != tc.want {
-			t.Errorf("%s: %s: says %q, want %q", name, tc.reason, got, tc.want)
+			t.Errorf("%s: %s: got %q, want %q", name, tc.reason, got, tc.want)
 		}
 		body, _ := attribute(elements(page, "body")[0], "data-team-zone")
 		if want := tc.team; name != "UnknownTeam" && body != want || name == "UnknownTeam" && body != "" {
-			t.Errorf("%s: %s: the script is told the zone %q", name, tc.reason, body)
+			t.Errorf("%s: %s: the script's zone is %q", name, tc.reason, body)
 		}
 	}
 }
